@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+# rankinit: one non-recursive Makefile. `make help` says what there is.
+#
+# The release binary (plain `make`) is static, built with musl from
+# dependencies that `make deps` rebuilds for it. DEBUG=1 and SAN=1 use glibc
+# and the packaged libraries; each kind has an object tree of its own.
+
+VERSION := 0.1.0
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+B       := build
+# One short line for each step; V=1 shows the commands.
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@echo "  $(1)  $@")
+MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
+PYTHON  ?= /usr/bin/python3
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+	-Wvla -Wundef -Wpointer-arith -Wwrite-strings -Wcast-qual
+BASE_CPPFLAGS := -D_GNU_SOURCE -DRI_VERSION='"$(VERSION)"' -Ilib -Ishim
+# The libraries that are linked in, for --version: scanners cannot see them.
+ifneq ($(wildcard /etc/alpine-release),)
+LIBC_VERSION   = $(shell apk info -e -v musl | sed 's/^musl-//')
+LIBCAP_VERSION = $(shell apk info -e -v libcap-static | sed 's/^libcap-static-//')
+else
+LIBC_VERSION   = $(shell dpkg-query -W -f '$${Version}' $(if $(SAN)$(DEBUG),libc6,musl-dev) 2>/dev/null)
+LIBCAP_VERSION = $(shell sed -n 's/.*libcap2_\(.*\).dsc/\1/p' build/deps/sources 2>/dev/null)
+endif
+BASE_CFLAGS   := -std=gnu11 $(WARN) -fno-strict-aliasing
+
+ifdef SAN
+KIND     := san
+CC       := gcc
+CFLAGS   ?= -O1 -g -fno-omit-frame-pointer
+CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined
+LDLIBS   := -ljansson -lcap
+else ifdef DEBUG
+KIND     := debug
+CC       := gcc
+CFLAGS   ?= -O0 -g
+LDLIBS   := -ljansson -lcap
+else
+KIND     := release
+DEPS     := $(B)/deps/done
+# On Alpine gcc itself is musl's.
+CC       := $(if $(wildcard /etc/alpine-release),gcc,musl-gcc)
+CFLAGS   ?= -O2
+CFLAGS   += -fno-pie -ffunction-sections -fdata-sections -fstack-protector-strong \
+	-fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
+LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none
+BASE_CPPFLAGS += -I$(B)/deps/include -idirafter /usr/include \
+	$(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+LDLIBS   := $(B)/deps/lib/libjansson.a $(B)/deps/lib/libcap.a
+endif
+
+O := $(B)/$(KIND)
+EXE := $(if $(filter release,$(KIND)),$(B)/rankinit,$(O)/rankinit)
+
+LIB_SRC  := $(wildcard lib/*/*.c)
+SHIM_SRC := $(wildcard shim/*.c)
+LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
+SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
+
+.DEFAULT_GOAL := all
+.PHONY: all
+all: $(EXE) ## build build/rankinit (DEBUG=1, SAN=1: build/debug, build/san)
+
+$(B)/deps/done: images/builder/deps.sh
+	images/builder/deps.sh build
+
+$(O)/shim/print.o: CPPFLAGS += -DRI_LIBC_VERSION='"$(LIBC_VERSION)"' \
+	-DRI_LIBCAP_VERSION='"$(LIBCAP_VERSION)"'
+
+$(O)/%.o: %.c $(DEPS)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/librankinit.a: $(LIB_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(EXE): $(SHIM_OBJ) $(O)/librankinit.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $^ $(LDLIBS)
+	$(if $(filter release,$(KIND)),$(Q)strip $@.tmp)
+	@mv $@.tmp $@
+
+-include $(LIB_OBJ:.o=.d) $(SHIM_OBJ:.o=.d)
+
+# --- tests -------------------------------------------------------------------
+#
+# Behaviour tests run the release binary. Unit tests and the fuzzers' corpus
+# run with sanitizers (SAN=1 objects), the unit tests once more under valgrind
+# (DEBUG=1 objects). Every suite ends in "N passed, N failed, N skipped".
+
+T := $(B)/tests
+TEST_PROGRAMS := $(patsubst %.c,$(T)/%,$(notdir \
+	$(wildcard tests/conformance/*.c tests/bench/*.c tests/behaviour/*.c tests/fault/*.c)))
+UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZERS    := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+CFLAGS_TEST := -static -no-pie -O2 -Wall -Wextra -Werror -idirafter /usr/include \
+	$(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+
+VPATH := tests/conformance:tests/bench:tests/behaviour:tests/fault
+$(TEST_PROGRAMS): $(T)/%: %.c $(wildcard tests/bench/*.h)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)musl-gcc $(CFLAGS_TEST) -o $@ $<
+
+.PHONY: actors
+actors: $(TEST_PROGRAMS)
+
+# In the object tree of this build's kind: make SAN=1 unit-programs
+$(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(O)/librankinit.a \
+		-lcmocka $(LDLIBS)
+
+$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $< tests/fuzz/replay.c \
+		$(O)/librankinit.a $(LDLIBS)
+
+-include $(UNIT_TESTS:%=$(O)/tests/%.d)
+
+.PHONY: unit-programs fuzz-programs
+unit-programs: $(UNIT_TESTS:%=$(O)/tests/%)
+fuzz-programs: $(FUZZERS:%=$(O)/tests/%)
+
+.PHONY: check
+check: deps-check all actors ## install what is missing, build, run every test that can run here
+	+@$(MAKE) --no-print-directory SAN=1 all unit-programs fuzz-programs
+	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
+	$(PYTHON) tests/check.py $(SUITES)
+
+.PHONY: bench
+bench: deps-bench all actors ## compare with the peers in one run, print ratios
+	$(PYTHON) tests/bench/bench.py $(BENCH_ARGS)
+
+.PHONY: demo
+demo: deps-demo all ## the main job on real processes, in under ten seconds
+	@$(PYTHON) tests/demo/demo.py
+
+.PHONY: lint
+lint: all ## what a compiler does not see
+	tests/lint/run.sh
+
+.PHONY: conformance
+conformance: all actors ## the 59 cases against every init here; docs/conformance.md
+	$(PYTHON) tests/conformance/conform.py --suite --jobs 2 --build $(B) \
+		--json $(B)/conformance.json
+	$(PYTHON) tests/conformance/report.py $(B)/conformance.json >docs/conformance.md
+
+# A minute of each fuzzer with coverage guidance (clang's libFuzzer).
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(FUZZERS:%=fuzz-%) ## search for new inputs, FUZZ_SECONDS=60 for each parser
+fuzz-fuzz_%: tests/fuzz/fuzz_%.c
+	@mkdir -p $(B)/fuzz/$*
+	clang -g -O1 -fsanitize=fuzzer,address,undefined $(BASE_CPPFLAGS) -std=gnu11 \
+		-o $(B)/fuzz/fuzz_$* $< $(LIB_SRC) -ljansson
+	$(B)/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+		$(B)/fuzz/$* tests/fuzz/corpus/$*
+
+# --- installing, documents ---------------------------------------------------
+
+.PHONY: deps deps-build deps-demo deps-check deps-bench
+deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
+deps-demo deps-check deps-bench: deps-%:
+	@images/builder/deps.sh build $*
+
+.PHONY: docs
+docs: all ## make the generated documents again
+	$(PYTHON) docs/generate.py
+
+.PHONY: install
+install: all ## install below DESTDIR and PREFIX (/usr/local)
+	install -D -m 755 $(B)/rankinit $(DESTDIR)$(PREFIX)/bin/rankinit
+	install -D -m 644 docs/rankinit.8 $(DESTDIR)$(PREFIX)/share/man/man8/rankinit.8
+	install -D -m 644 docs/completions/rankinit.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/rankinit
+
+.PHONY: clean
+clean: ## remove what was built, but not the dependencies
+	find $(B) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+
+.PHONY: help
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 14

@@ -1,0 +1,157 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the build, the demo, the tests and the benchmark need, installed once.
+# usage: deps.sh [build|demo|check|bench]...
+#
+# build   compiler and musl; jansson and libcap, rebuilt for musl from the
+#         distribution's own source packages into build/deps
+# demo, check, bench   the packages that these targets use besides
+#
+# Debian: apt, as root, and only for what is missing. Its jansson and libcap
+# are built for glibc and do not link with musl. The deb-src entry that their
+# sources need is kept in build/deps/apt, out of the system's own lists.
+# Alpine: the distribution's static packages.
+set -eu
+
+cd "$(dirname "$0")/../.."
+deps=$PWD/build/deps
+
+say() { printf 'deps: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+debian_packages() {
+    case $1 in
+    build) echo gcc libc6-dev linux-libc-dev make musl-tools cmake dpkg-dev patch xz-utils \
+        ca-certificates ;;
+    demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
+    bench) echo python3 tini dumb-init catatonit strace ;;
+    check) echo openmpi-bin python3 python3-pytest tini dumb-init catatonit strace valgrind \
+        libcmocka-dev libjansson-dev libcap-dev libcap2-bin mandoc shellcheck codespell \
+        universal-ctags procps util-linux bash git ;;
+    *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
+    esac
+}
+
+alpine_packages() {
+    case $1 in
+    build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static ;;
+    demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
+    bench) echo python3 tini-static dumb-init catatonit strace ;;
+    check) echo openmpi python3 py3-pytest tini-static dumb-init catatonit strace valgrind \
+        cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
+    *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
+    esac
+}
+
+apt_install() {
+    missing=
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+            missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] || die "as root, run: apt-get install$missing"
+    say "installing$missing"
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2086 # a list of words
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
+        { apt-get update -qq &&
+            apt-get install -y -qq --no-install-recommends $missing >/dev/null; }
+}
+
+# The system's own Debian sources, as deb-src, in lists of their own.
+apt_source() {
+    mkdir -p "$deps/apt/parts" "$deps/apt/lists/partial" "$deps/apt/cache/archives/partial"
+    if [ -f /etc/apt/sources.list.d/debian.sources ]; then
+        sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources \
+            >"$deps/apt/parts/src.sources"
+    fi
+    if [ -f /etc/apt/sources.list ]; then
+        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >"$deps/apt/parts/src.list"
+    fi
+    apt-get -qq -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$deps/apt/parts" \
+        -o "Dir::State::Lists=$deps/apt/lists" -o "Dir::Cache=$deps/apt/cache" \
+        -o APT::Sandbox::User=root "$@"
+}
+
+# Flags that let musl-gcc find the kernel's headers, after its own.
+kernel_headers() {
+    multiarch=$(gcc -print-multiarch)
+    echo "-idirafter /usr/include -idirafter /usr/include/$multiarch"
+}
+
+build_jansson() {
+    cmake -S "$1" -B "$1/build" -DCMAKE_C_COMPILER=musl-gcc -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_C_FLAGS="$CFLAGS -no-pie" -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF \
+        -DJANSSON_WITHOUT_TESTS=ON -DJANSSON_BUILD_SHARED_LIBS=OFF
+    cmake --build "$1/build"
+    cp "$1"/build/lib/libjansson.a "$deps/lib/"
+    cp "$1"/build/include/jansson*.h "$deps/include/"
+}
+
+build_libcap() {
+    env -u CFLAGS make -C "$1/libcap" CC=musl-gcc BUILD_CC=gcc BUILD_COPTS=-O2 \
+        COPTS="$CFLAGS $(kernel_headers)" libcap.a
+    cp "$1/libcap/libcap.a" "$deps/lib/"
+    mkdir -p "$deps/include/sys"
+    cp "$1/libcap/include/sys/capability.h" "$deps/include/sys/"
+}
+
+# libcap asks the kernel for its highest capability before main() runs: seven
+# system calls in every container, for nothing unless --cap-* or --user is
+# given. Without its constructor we call _libcap_initialize() when it is needed.
+drop_constructor() {
+    objcopy --wildcard --remove-section='.init_array*' --remove-section='.rela.init_array*' \
+        --remove-section='.rel.init_array*' "$deps/lib/libcap.a"
+}
+
+# In a shell of its own, since `set -e` is off inside `... || die`.
+build_from_sources() {
+    cd "$1"
+    CFLAGS="-O2 -ffunction-sections -fdata-sections -fno-pie -ffile-prefix-map=$1=. \
+-fno-asynchronous-unwind-tables"
+    apt_source update
+    apt_source source --download-only jansson libcap2
+    for dsc in *.dsc; do
+        dpkg-source --no-check -x "$dsc" "${dsc%%_*}"
+    done
+    build_jansson "$1/jansson"
+    build_libcap "$1/libcap2"
+    ls ./*.dsc >"$deps/sources"
+}
+
+build_debian() {
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    say "building jansson and libcap for musl"
+    "$PWD/images/builder/deps.sh" --from-sources "$work" >"$work/log" 2>&1 ||
+        { tail -40 "$work/log" >&2; die "jansson or libcap did not build"; }
+    rm -rf "$deps/apt"
+}
+
+build_alpine() {
+    cp /usr/lib/libjansson.a /usr/lib/libcap.a "$deps/lib/"
+    cp /usr/include/jansson*.h "$deps/include/"
+}
+
+if [ "${1-}" = --from-sources ]; then
+    build_from_sources "$2"
+    exit
+fi
+for set in "${@:-build}"; do
+    if [ -f /etc/alpine-release ]; then
+        # shellcheck disable=SC2046 # a list of words
+        apk add --quiet $(alpine_packages "$set")
+    elif command -v apt-get >/dev/null; then
+        # shellcheck disable=SC2046 # a list of words
+        apt_install $(debian_packages "$set")
+    else
+        die "neither apt nor apk here: install by hand: $(debian_packages "$set")"
+    fi
+    if [ "$set" = build ] && [ ! -f "$deps/done" ]; then
+        mkdir -p "$deps/lib" "$deps/include"
+        if [ -f /etc/alpine-release ]; then build_alpine; else build_debian; fi
+        drop_constructor
+        touch "$deps/done"
+    fi
+done
