@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Users and groups from /etc/passwd and /etc/group of the image (passwd(5),
+ * group(5)). The name service switch is not asked: it would load the image's
+ * modules into PID 1.
+ */
+#ifndef RI_BASE_ACCOUNT_H
+#define RI_BASE_ACCOUNT_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/host.h"
+
+/* Whom a process shall run as. */
+struct ri_account {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;		/* supplementary ones, in the arena */
+	size_t group_count;
+};
+
+/*
+ * Read "NAME", "UID", "NAME:GROUP" or "UID:GID". With a known user and no
+ * group: its own group and its supplementary ones. With a group: that one
+ * alone. A number that /etc/passwd does not know needs a group: running with
+ * group 0 by silence is what other tools do and nobody expects.
+ * subject names the option in errors about the wish (RI_CODE_OPTION_VALUE,
+ * ACCOUNT_UNKNOWN); errors about a file (FILE_*) name the file.
+ */
+int ri_account_find(struct ri_host *host, const char *text, const char *subject,
+	struct ri_account *out, struct ri_arena *arena, struct ri_error *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One region for everything that lives until the command is started. Nothing
+ * is freed singly; the first RI_ARENA_FIRST bytes cost no system call, which
+ * is all that an ordinary start needs.
+ */
+#ifndef RI_BASE_ARENA_H
+#define RI_BASE_ARENA_H
+
+#include <stddef.h>
+
+enum { RI_ARENA_FIRST = 32768 };
+
+struct ri_arena_chunk;
+
+/* Initialise with zeroes (static storage will do); release to reuse. */
+struct ri_arena {
+	struct ri_arena_chunk *chunks;	/* mapped ones, newest first */
+	size_t used;			/* of the newest chunk, or of first[] */
+	_Alignas(16) unsigned char first[RI_ARENA_FIRST];
+};
+
+/* size bytes, zeroed, aligned to 16. NULL only when out of memory. */
+void *ri_arena_alloc(struct ri_arena *arena, size_t size);
+
+/* count objects of size bytes; NULL when out of memory or past SIZE_MAX. */
+void *ri_arena_array(struct ri_arena *arena, size_t count, size_t size);
+
+/* A copy of length bytes of text, and a '\0' after them. */
+char *ri_arena_copy(struct ri_arena *arena, const char *text, size_t length);
+
+/* A string made by a format. NULL only when out of memory. */
+char *ri_arena_format(struct ri_arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Give everything back; all pointers into the arena are dead. */
+void ri_arena_release(struct ri_arena *arena);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/env.h"
+
+#include <string.h>
+
+static int out_of_memory(struct ri_error *err)
+{
+	ri_fail(err, RI_CODE_MEMORY, "environment", "no memory left to hold the environment");
+	return ri_fail_hint(err, "raise the memory limit of this container");
+}
+
+/* FNV-1a: names are short, few, and not chosen to collide on purpose. */
+static uint32_t hash_name(const char *name, size_t length)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	return hash;
+}
+
+bool ri_env_entry_is(const struct ri_env_entry *entry, const char *name, size_t length)
+{
+	return entry->name_length == length && memcmp(entry->text, name, length) == 0;
+}
+
+/* The slot that holds this name, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct ri_env *env, const char *name, size_t length)
+{
+	uint32_t at = hash_name(name, length) & env->mask;
+
+	while (env->buckets[at] != 0 &&
+		!ri_env_entry_is(&env->entries[env->buckets[at] - 1], name, length))
+		at = (at + 1) & env->mask;
+	return &env->buckets[at];
+}
+
+static void index_entry(struct ri_env *env, uint32_t at, uint32_t *tails)
+{
+	struct ri_env_entry *entry = &env->entries[at];
+	uint32_t *slot = find_slot(env, entry->text, entry->name_length);
+	size_t bucket = (size_t)(slot - env->buckets);
+
+	if (*slot == 0)
+		*slot = at + 1;
+	else
+		env->entries[tails[bucket] - 1].next = at + 1;
+	tails[bucket] = at + 1;
+}
+
+int ri_env_init(struct ri_env *env, char *const *strings, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	struct ri_env made = { .count = 0 };
+	size_t size = 16;
+	uint32_t *tails;
+
+	while (strings[made.count] != NULL)
+		made.count++;
+	if (made.count > UINT32_MAX / 4)
+		return out_of_memory(err);
+	while (size < 2 * made.count)
+		size *= 2;
+	made.mask = (uint32_t)size - 1;
+	made.entries = ri_arena_array(arena, made.count + 1, sizeof(*made.entries));
+	made.buckets = ri_arena_array(arena, size, sizeof(*made.buckets));
+	tails = ri_arena_array(arena, size, sizeof(*tails));
+	if (made.entries == NULL || made.buckets == NULL || tails == NULL)
+		return out_of_memory(err);
+	for (size_t i = 0; i < made.count; i++) {
+		size_t length = strcspn(strings[i], "=");
+
+		if (length > UINT32_MAX)
+			return out_of_memory(err);
+		made.entries[i].text = strings[i];
+		made.entries[i].name_length = (uint32_t)length;
+		index_entry(&made, (uint32_t)i, tails);
+	}
+	*env = made;
+	return 0;
+}
+
+const struct ri_env_entry *ri_env_find(const struct ri_env *env, const char *name)
+{
+	uint32_t at = *find_slot(env, name, strlen(name));
+
+	return at == 0 ? NULL : &env->entries[at - 1];
+}
+
+const char *ri_env_entry_value(const struct ri_env_entry *entry)
+{
+	const char *end = entry->text + entry->name_length;
+
+	return *end == '=' ? end + 1 : NULL;
+}
+
+const char *ri_env_get(const struct ri_env *env, const char *name)
+{
+	const struct ri_env_entry *entry = *name == '\0' ? NULL : ri_env_find(env, name);
+	const char *value;
+
+	while (entry != NULL) {
+		value = ri_env_entry_value(entry);
+		if (value != NULL)
+			return value;
+		entry = entry->next == 0 ? NULL : &env->entries[entry->next - 1];
+	}
+	return NULL;
+}
+
+int ri_env_edits_add(struct ri_env_edits *edits, struct ri_env_edit edit,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	struct ri_env_edit *items;
+	size_t room;
+
+	if (edits->count == edits->room) {
+		room = edits->room == 0 ? 32 : 2 * edits->room;
+		items = ri_arena_array(arena, room, sizeof(*items));
+		if (items == NULL)
+			return out_of_memory(err);
+		if (edits->count > 0)
+			memcpy(items, edits->items, edits->count * sizeof(*items));
+		edits->items = items;
+		edits->room = room;
+	}
+	edits->items[edits->count++] = edit;
+	return 0;
+}
+
+const struct ri_env_edit *ri_env_edits_find(const struct ri_env_edits *edits, const char *name)
+{
+	for (size_t i = edits->count; i-- > 0;)
+		if (strcmp(edits->items[i].name, name) == 0)
+			return &edits->items[i];
+	return NULL;
+}
+
+static char *render(const struct ri_env_edit *edit, struct ri_arena *arena)
+{
+	size_t name_length = strlen(edit->name), value_length = strlen(edit->value);
+	char *text = ri_arena_alloc(arena, name_length + value_length + 2);
+
+	if (text == NULL)
+		return NULL;
+	memcpy(text, edit->name, name_length);
+	text[name_length] = '=';
+	memcpy(text + name_length + 1, edit->value, value_length + 1);
+	return text;
+}
+
+/*
+ * Mark what an edit does to the strings that are there: list[i] becomes the
+ * new string at the first occurrence and NULL (dropped) at all others. What
+ * has no '=' is not a variable and stays.
+ */
+static int edit_in_place(const struct ri_env *env, const struct ri_env_edit *edit, char **list,
+	char *text)
+{
+	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
+	int placed = 0;
+
+	while (entry != NULL) {
+		if (ri_env_entry_value(entry) != NULL) {
+			list[entry - env->entries] = placed ? NULL : text;
+			placed = 1;
+		}
+		entry = entry->next == 0 ? NULL : &env->entries[entry->next - 1];
+	}
+	return placed;
+}
+
+char **ri_env_apply(const struct ri_env *env, const struct ri_env_edits *edits,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	size_t size = env->count + edits->count + 1, end = env->count, kept = 0;
+	char **list = ri_arena_array(arena, size, sizeof(*list));
+
+	if (list == NULL) {
+		out_of_memory(err);
+		return NULL;
+	}
+	for (size_t i = 0; i < env->count; i++)
+		list[i] = (char *)(uintptr_t)env->entries[i].text;
+	for (size_t i = 0; i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
+		char *text = NULL;
+
+		if (ri_env_edits_find(edits, edit->name) != edit)
+			continue;
+		if (edit->value != NULL) {
+			text = render(edit, arena);
+			if (text == NULL) {
+				out_of_memory(err);
+				return NULL;
+			}
+		}
+		if (!edit_in_place(env, edit, list, text) && text != NULL)
+			list[end++] = text;
+	}
+	for (size_t i = 0; i < end; i++)
+		if (list[i] != NULL)
+			list[kept++] = list[i];
+	list[kept] = NULL;
+	return list;
+}

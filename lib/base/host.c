@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+
+/* linux/openat2.h, spelled here since musl 1.2.3 has no name for it. */
+struct open_how_1 {
+	uint64_t flags;
+	uint64_t mode;
+	uint64_t resolve;
+};
+enum { HOW_RESOLVE_IN_ROOT = 0x10 };
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
+static int open_in_root(int root, const char *path, int flags)
+{
+	struct open_how_1 how = { .flags = (uint64_t)flags, .resolve = HOW_RESOLVE_IN_ROOT };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+/* A path still to be walked, and where the walk stands. */
+struct walk {
+	char rest[PATH_MAX];	/* components not yet taken */
+	int stack[64];		/* open directories below the root, for ".." */
+	int depth;
+	int links;		/* symbolic links followed */
+	int root;
+	bool slash;		/* the path ends in '/': only a directory will do */
+};
+
+static int walk_here(const struct walk *walk)
+{
+	return walk->depth == 0 ? walk->root : walk->stack[walk->depth - 1];
+}
+
+static void walk_up(struct walk *walk)
+{
+	if (walk->depth > 0)
+		close(walk->stack[--walk->depth]);
+}
+
+static void walk_to_root(struct walk *walk)
+{
+	while (walk->depth > 0)
+		walk_up(walk);
+}
+
+/* Put a link's target before what is left. An absolute one starts at the root. */
+static int walk_follow(struct walk *walk, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(walk_here(walk), name, target, sizeof(target));
+	size_t rest = strlen(walk->rest);
+
+	if (length < 0)
+		return -1;
+	if (++walk->links > RI_MAX_LINKS) {
+		errno = ELOOP;
+		return -1;
+	}
+	if ((size_t)length + 1 + rest + 1 > sizeof(walk->rest)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memmove(walk->rest + length + (rest > 0), walk->rest, rest + 1);
+	memcpy(walk->rest, target, (size_t)length);
+	if (rest > 0)
+		walk->rest[length] = '/';
+	if (target[0] == '/')
+		walk_to_root(walk);
+	return 0;
+}
+
+/* Cut the first component off rest; false when none is left. */
+static bool walk_next(struct walk *walk, char *name, bool *last)
+{
+	char *start = walk->rest + strspn(walk->rest, "/");
+	size_t full = strcspn(start, "/"), length = full;
+	char *rest = start + full + strspn(start + full, "/");
+
+	if (length == 0)
+		return false;
+	if (length > NAME_MAX)
+		length = NAME_MAX + 1;
+	memcpy(name, start, length);
+	name[length] = '\0';
+	*last = *rest == '\0';
+	walk->slash |= *last && start[full] == '/';
+	memmove(walk->rest, rest, strlen(rest) + 1);
+	return true;
+}
+
+static int walk_down(struct walk *walk, const char *name)
+{
+	int fd = openat(walk_here(walk), name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (walk->depth == (int)(sizeof(walk->stack) / sizeof(walk->stack[0]))) {
+		close(fd);
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	walk->stack[walk->depth++] = fd;
+	return 0;
+}
+
+static bool is_link(int dir, const char *name)
+{
+	struct stat info;
+
+	return fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
+}
+
+/* O_NOFOLLOW is about the last component, and only where no '/' follows it. */
+static bool must_follow(const struct walk *walk, const char *name, bool last, int flags)
+{
+	bool stop = last && (flags & O_NOFOLLOW) && !walk->slash;
+
+	return !stop && is_link(walk_here(walk), name);
+}
+
+static int walk_open(struct walk *walk, int flags)
+{
+	char name[NAME_MAX + 2];
+	bool last;
+
+	while (walk_next(walk, name, &last)) {
+		if (strcmp(name, ".") == 0)
+			continue;
+		if (strcmp(name, "..") == 0) {
+			walk_up(walk);
+		} else if (must_follow(walk, name, last, flags)) {
+			if (walk_follow(walk, name) < 0)
+				return -1;
+		} else if (last) {
+			flags |= O_NOFOLLOW | (walk->slash ? O_DIRECTORY : 0);
+			return openat(walk_here(walk), name, flags);
+		} else if (walk_down(walk, name) < 0) {
+			return -1;
+		}
+	}
+	return openat(walk_here(walk), ".", flags);
+}
+
+static int open_by_walking(int root, const char *path, int flags)
+{
+	struct walk walk = { .root = root };
+	int fd;
+
+	if (path[0] == '\0' || strlen(path) >= sizeof(walk.rest)) {
+		errno = path[0] == '\0' ? ENOENT : ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(walk.rest, path, strlen(path) + 1);
+	fd = walk_open(&walk, flags);
+	walk_to_root(&walk);
+	return fd;
+}
+
+int ri_host_open(struct ri_host *host, const char *path, int flags)
+{
+	int fd;
+
+	flags |= O_CLOEXEC;
+	if (!host->walk) {
+		fd = open_in_root(host->root, path, flags);
+		if (fd >= 0)
+			return fd;
+		/*
+		 * EPERM: how container runtimes' older seccomp profiles say
+		 * ENOSYS. EAGAIN: something anywhere was renamed or mounted
+		 * while ".." was taken. EXDEV: a magic link of /proc. The
+		 * last two concern this path alone.
+		 */
+		if (errno == ENOSYS || errno == EPERM)
+			host->walk = true;
+		else if (errno != EAGAIN && errno != EXDEV)
+			return -1;
+	}
+	return open_by_walking(host->root, path, flags);
+}
+
+long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size)
+{
+	/* O_NONBLOCK: a pipe that stands where a file should must not hang us. */
+	int fd = ri_host_open(host, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	size_t length = 0;
+	ssize_t count = 0;
+	int saved;
+
+	if (fd < 0)
+		return -1;
+	while (length < size) {
+		count = read(fd, buffer + length, size - length);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			break;
+		length += (size_t)count;
+	}
+	saved = errno;
+	close(fd);
+	errno = count < 0 ? saved : EFBIG;
+	if (count < 0 || length == size)
+		return -1;
+	buffer[length] = '\0';
+	return (long)length;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every bound that protects PID 1 from its input, in one place.
+ * Nothing here is a tunable: a value is as large as a real job ever needs.
+ */
+#ifndef RI_BASE_LIMITS_H
+#define RI_BASE_LIMITS_H
+
+enum {
+	RI_MAX_RANKS = 1048576,		/* world size accepted from a source */
+	RI_MAX_NAME = 255,		/* bytes of a host name, DNS allows 253 */
+	RI_MAX_FINDINGS = 64,		/* kept; what comes later is counted */
+	RI_MAX_GRACE_S = 86400,		/* a day: longer is a typing error */
+	RI_MAX_GROUPS = 1024,		/* supplementary groups of --user */
+	RI_MAX_FILE = 1048576,		/* bytes read of one small system file */
+	RI_MAX_LINE = 1024,		/* one line of our own on stderr */
+	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
+	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
+};
+
+#endif

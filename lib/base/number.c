@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/number.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *skip_blanks(const char *p)
+{
+	while (is_blank(*p))
+		p++;
+	return p;
+}
+
+/* Reads all digits; *fits tells whether *value could hold them. */
+static const char *read_digits(const char *p, uint64_t *value, bool *fits)
+{
+	*value = 0;
+	*fits = true;
+	for (; is_digit(*p); p++) {
+		if (__builtin_mul_overflow(*value, 10, value) ||
+			__builtin_add_overflow(*value, (uint64_t)(*p - '0'), value))
+			*fits = false;
+	}
+	return p;
+}
+
+static enum ri_number_fault fault(const char *text, const char *at, size_t *fault_at,
+	enum ri_number_fault which)
+{
+	if (fault_at != NULL)
+		*fault_at = (size_t)(at - text);
+	return which;
+}
+
+enum ri_number_fault ri_number_read(
+	const char *text, struct ri_range range, uint64_t *out, size_t *fault_at)
+{
+	const char *start = skip_blanks(text), *end, *tail;
+	uint64_t value;
+	bool fits;
+
+	if (*start == '\0')
+		return fault(text, text, fault_at, RI_NUMBER_EMPTY);
+	end = read_digits(start, &value, &fits);
+	tail = skip_blanks(end);
+	if (end == start || *tail != '\0')
+		return fault(text, end == start ? start : tail, fault_at, RI_NUMBER_SYNTAX);
+	if (!fits || value < range.min || value > range.max)
+		return fault(text, start, fault_at, RI_NUMBER_RANGE);
+	*out = value;
+	return RI_NUMBER_OK;
+}
+
+enum ri_number_fault ri_seconds_read(
+	const char *text, struct ri_range range, uint64_t *out_ms, size_t *fault_at)
+{
+	const char *start = skip_blanks(text), *end, *tail;
+	uint64_t seconds, ms = 0, unit = 100;
+	bool fits;
+
+	if (*start == '\0')
+		return fault(text, text, fault_at, RI_NUMBER_EMPTY);
+	end = read_digits(start, &seconds, &fits);
+	if (end != start && *end == '.' && is_digit(end[1]))
+		for (end++; is_digit(*end) && unit > 0; end++, unit /= 10)
+			ms += unit * (uint64_t)(*end - '0');
+	tail = skip_blanks(end);
+	if (end == start || *tail != '\0')
+		return fault(text, end == start ? start : tail, fault_at, RI_NUMBER_SYNTAX);
+	if (!fits || seconds < range.min || seconds > range.max ||
+		(seconds == range.max && ms > 0) || range.max > UINT64_MAX / 1000)
+		return fault(text, start, fault_at, RI_NUMBER_RANGE);
+	*out_ms = seconds * 1000 + ms;
+	return RI_NUMBER_OK;
+}
+
+bool ri_bool_read(const char *text, bool *out)
+{
+	static const struct {
+		const char *word;
+		bool value;
+	} words[] = {
+		{ "1", true }, { "yes", true }, { "true", true }, { "on", true },
+		{ "0", false }, { "no", false }, { "false", false }, { "off", false },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcasecmp(text, words[i].word) == 0) {
+			*out = words[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ri_is_service_link(const char *text)
+{
+	static const char *const schemes[] = { "tcp://", "udp://", "sctp://" };
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+			return true;
+	return false;
+}

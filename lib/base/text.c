@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+enum { DISTANCE_MAX = 32 };
+
+void ri_text_init(struct ri_text *text, char *buffer, size_t size)
+{
+	*text = (struct ri_text){ .bytes = buffer, .size = size };
+	buffer[0] = '\0';
+}
+
+void ri_text_add_bytes(struct ri_text *text, const char *bytes, size_t count)
+{
+	size_t room = text->size - 1 - text->length;
+
+	if (count > room) {
+		count = room;
+		text->cut = true;
+	}
+	memcpy(text->bytes + text->length, bytes, count);
+	text->length += count;
+	text->bytes[text->length] = '\0';
+}
+
+void ri_text_add(struct ri_text *text, const char *string)
+{
+	ri_text_add_bytes(text, string, strlen(string));
+}
+
+void ri_text_addf(struct ri_text *text, const char *format, ...)
+{
+	size_t room = text->size - text->length;
+	va_list args;
+	int count;
+
+	va_start(args, format);
+	count = vsnprintf(text->bytes + text->length, room, format, args);
+	va_end(args);
+	if (count < 0) {
+		text->bytes[text->length] = '\0';
+		text->cut = true;
+	} else if ((size_t)count >= room) {
+		text->length = text->size - 1;
+		text->cut = true;
+	} else {
+		text->length += (size_t)count;
+	}
+}
+
+/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (RFC 3629). */
+static size_t utf8_length(const unsigned char *p)
+{
+	if (p[0] >= 0xc2 && p[0] <= 0xdf && (p[1] & 0xc0) == 0x80)
+		return 2;
+	if (p[0] >= 0xe0 && p[0] <= 0xef && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
+		bool overlong = p[0] == 0xe0 && p[1] < 0xa0;
+		bool surrogate = p[0] == 0xed && p[1] > 0x9f;
+
+		return overlong || surrogate ? 0 : 3;
+	}
+	if (p[0] >= 0xf0 && p[0] <= 0xf4 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
+		(p[3] & 0xc0) == 0x80) {
+		bool overlong = p[0] == 0xf0 && p[1] < 0x90;
+		bool beyond = p[0] == 0xf4 && p[1] > 0x8f;
+
+		return overlong || beyond ? 0 : 4;
+	}
+	return 0;
+}
+
+/* C1 controls (U+0080 to U+009F) are escape sequences to some terminals. */
+static bool is_c1_control(const unsigned char *p)
+{
+	return p[0] == 0xc2 && p[1] < 0xa0;
+}
+
+static void add_escape(struct ri_text *text, unsigned char byte)
+{
+	switch (byte) {
+	case '\n':
+		ri_text_add(text, "\\n");
+		break;
+	case '\t':
+		ri_text_add(text, "\\t");
+		break;
+	case '\r':
+		ri_text_add(text, "\\r");
+		break;
+	case '"':
+	case '\\':
+		ri_text_addf(text, "\\%c", byte);
+		break;
+	default:
+		ri_text_addf(text, "\\x%02x", byte);
+	}
+}
+
+void ri_text_add_quoted(struct ri_text *text, const char *value)
+{
+	const unsigned char *p = (const unsigned char *)value;
+	size_t left = RI_MAX_QUOTE, length;
+	bool escape;
+
+	ri_text_add(text, "\"");
+	for (; *p != '\0' && left > 0; p += length, left -= length) {
+		bool plain = *p >= ' ' && *p < 0x7f && *p != '"' && *p != '\\';
+
+		length = plain ? 1 : utf8_length(p);
+		escape = length == 0 || is_c1_control(p);
+		if (escape)
+			length = 1;
+		if (length > left)
+			break;
+		if (escape)
+			add_escape(text, *p);
+		else
+			ri_text_add_bytes(text, (const char *)p, length);
+	}
+	ri_text_add(text, *p == '\0' ? "\"" : "...\"");
+}
+
+const char *ri_quote(char *buffer, size_t size, const char *value)
+{
+	struct ri_text text;
+
+	ri_text_init(&text, buffer, size);
+	ri_text_add_quoted(&text, value);
+	return buffer;
+}
+
+void ri_text_copy(char *buffer, size_t size, const char *string)
+{
+	struct ri_text text;
+
+	ri_text_init(&text, buffer, size);
+	if (string != NULL)
+		ri_text_add(&text, string);
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+unsigned ri_text_distance(const char *a, const char *b)
+{
+	size_t a_length = strlen(a), b_length = strlen(b);
+	unsigned char rows[3][DISTANCE_MAX];
+	unsigned char *before = rows[0], *last = rows[1], *row = rows[2], *spare;
+
+	if (a_length >= DISTANCE_MAX || b_length >= DISTANCE_MAX)
+		return DISTANCE_MAX;
+	memset(before, 0, DISTANCE_MAX);
+	for (size_t j = 0; j <= b_length; j++)
+		last[j] = (unsigned char)j;
+	for (size_t i = 1; i <= a_length; i++) {
+		row[0] = (unsigned char)i;
+		for (size_t j = 1; j <= b_length; j++) {
+			unsigned cost = min3(last[j] + 1u, row[j - 1] + 1u,
+				last[j - 1] + (a[i - 1] != b[j - 1] ? 1u : 0u));
+
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost = min3(cost, before[j - 2] + 1u, cost);
+			row[j] = (unsigned char)cost;
+		}
+		spare = before;
+		before = last;
+		last = row;
+		row = spare;
+	}
+	return last[b_length];
+}
+
+const char *ri_text_nearest(const char *word, const char *const names[], size_t count)
+{
+	size_t length = strlen(word);
+	unsigned limit = length / 3 > 3 ? 3 : (unsigned)(length / 3);
+	const char *nearest = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned distance = ri_text_distance(word, names[i]);
+
+		if (distance <= limit) {
+			if (distance == 0)
+				return names[i];
+			limit = distance - 1;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}

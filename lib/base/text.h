@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounded text: a builder over a buffer that the caller owns, quoting of
+ * foreign bytes, and the search for the nearest name.
+ */
+#ifndef RI_BASE_TEXT_H
+#define RI_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/limits.h"
+
+/* What was built so far; always ends in '\0', never runs over. */
+struct ri_text {
+	char *bytes;
+	size_t size;	/* of the buffer, the '\0' included; at least 1 */
+	size_t length;	/* without the '\0' */
+	bool cut;	/* something did not fit */
+};
+
+void ri_text_init(struct ri_text *text, char *buffer, size_t size);
+void ri_text_add(struct ri_text *text, const char *string);
+void ri_text_add_bytes(struct ri_text *text, const char *bytes, size_t count);
+void ri_text_addf(struct ri_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Append a foreign value between double quotes: control characters, quotes,
+ * backslashes and bytes that are not UTF-8 become escapes, and past
+ * RI_MAX_QUOTE bytes it is cut with "...". No escape sequence of somebody
+ * else's reaches a terminal this way.
+ */
+void ri_text_add_quoted(struct ri_text *text, const char *value);
+
+/* The same into a buffer of the caller's, for use inside a format. */
+const char *ri_quote(char *buffer, size_t size, const char *value);
+
+/* A buffer that holds any quoted value: 4 bytes for each, and the frame. */
+#define RI_QUOTE_SIZE (4 * RI_MAX_QUOTE + 8)
+
+/* strlcpy: copy what fits, always end in '\0'. NULL copies as "". */
+void ri_text_copy(char *buffer, size_t size, const char *string);
+
+/*
+ * How many insertions, deletions, substitutions and swaps of neighbours turn
+ * one word into the other; more than 31 bytes count as far away (32).
+ */
+unsigned ri_text_distance(const char *a, const char *b);
+
+/*
+ * The entry of names[0..count) nearest to word, if it is near enough to be
+ * what was meant (a third of the word's length, at most 3); else NULL.
+ */
+const char *ri_text_nearest(const char *word, const char *const names[], size_t count);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static void quoted(const char *value, const char *expected)
+{
+	char buffer[RI_QUOTE_SIZE];
+
+	assert_ptr_equal(ri_quote(buffer, sizeof(buffer), value), buffer);
+	assert_string_equal(buffer, expected);
+}
+
+static void test_builder(void **state)
+{
+	char buffer[16] = "garbage";
+	struct ri_text text;
+
+	(void)state;
+	ri_text_init(&text, buffer, sizeof(buffer));
+	assert_string_equal(buffer, "");
+	ri_text_add(&text, "ab");
+	ri_text_add_bytes(&text, "cdef", 2);
+	ri_text_addf(&text, "%d", 42);
+	ri_text_add(&text, "");
+	ri_text_addf(&text, "%s", "");
+	assert_string_equal(buffer, "abcd42");
+	assert_int_equal(text.length, 6);
+	assert_false(text.cut);
+}
+
+static void test_builder_cuts(void **state)
+{
+	char buffer[5];
+	struct ri_text text;
+
+	(void)state;
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_text_add(&text, "abcd");
+	assert_false(text.cut);
+	ri_text_add(&text, "e");
+	assert_true(text.cut);
+	assert_string_equal(buffer, "abcd");
+	ri_text_addf(&text, "%s", "more");
+	assert_string_equal(buffer, "abcd");
+	assert_int_equal(text.length, 4);
+
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_text_addf(&text, "%s", "abcd");
+	assert_false(text.cut);
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_text_addf(&text, "%s", "abcdefgh");
+	assert_true(text.cut);
+	assert_string_equal(buffer, "abcd");
+	ri_text_add_bytes(&text, "x", 1);
+	assert_string_equal(buffer, "abcd");
+}
+
+static void test_builder_of_one_byte(void **state)
+{
+	char buffer[2] = { 'x', 'y' };
+	struct ri_text text;
+
+	(void)state;
+	ri_text_init(&text, buffer, 1);
+	ri_text_addf(&text, "%s", "");
+	ri_text_add(&text, "");
+	assert_false(text.cut);
+	ri_text_add(&text, "a");
+	ri_text_addf(&text, "%d", 1);
+	ri_text_add_quoted(&text, "v");
+	assert_true(text.cut);
+	assert_int_equal(text.length, 0);
+	assert_int_equal(buffer[0], '\0');
+	assert_int_equal(buffer[1], 'y');
+}
+
+static void test_copy(void **state)
+{
+	char buffer[4];
+
+	(void)state;
+	ri_text_copy(buffer, sizeof(buffer), "abc");
+	assert_string_equal(buffer, "abc");
+	ri_text_copy(buffer, sizeof(buffer), "abcd");
+	assert_string_equal(buffer, "abc");
+	ri_text_copy(buffer, sizeof(buffer), "");
+	assert_string_equal(buffer, "");
+	memset(buffer, 'x', sizeof(buffer));
+	ri_text_copy(buffer, sizeof(buffer), NULL);
+	assert_string_equal(buffer, "");
+	ri_text_copy(buffer, 1, "abc");
+	assert_string_equal(buffer, "");
+}
+
+static void test_quote_plain(void **state)
+{
+	(void)state;
+	quoted("", "\"\"");
+	quoted("node-1.example", "\"node-1.example\"");
+	quoted(" ~", "\" ~\"");
+	quoted("gr\xc3\xbc\xc3\x9f", "\"gr\xc3\xbc\xc3\x9f\"");
+	quoted("\xe2\x82\xac \xf0\x9f\x9a\x80", "\"\xe2\x82\xac \xf0\x9f\x9a\x80\"");
+	quoted("\xc2\xa0", "\"\xc2\xa0\"");
+}
+
+static void test_quote_controls(void **state)
+{
+	(void)state;
+	quoted("a\nb\tc\rd", "\"a\\nb\\tc\\rd\"");
+	quoted("\x1b[31m\x07", "\"\\x1b[31m\\x07\"");
+	quoted("\x01\x1f\x7f", "\"\\x01\\x1f\\x7f\"");
+	quoted("say \"x\\y\"", "\"say \\\"x\\\\y\\\"\"");
+	/* C1: U+009B is CSI to some terminals, alone and as UTF-8 */
+	quoted("\xc2\x9b" "31m", "\"\\xc2\\x9b31m\"");
+	quoted("\xc2\x80\xc2\x9f", "\"\\xc2\\x80\\xc2\\x9f\"");
+	quoted("\x9b" "31m", "\"\\x9b31m\"");
+}
+
+static void test_quote_broken_utf8(void **state)
+{
+	(void)state;
+	quoted("\xff\xfe", "\"\\xff\\xfe\"");
+	quoted("\xc3", "\"\\xc3\"");
+	quoted("\xc3(", "\"\\xc3(\"");
+	quoted("\xe2\x82", "\"\\xe2\\x82\"");
+	quoted("\xf0\x9f\x9a", "\"\\xf0\\x9f\\x9a\"");
+	quoted("\xc0\xaf", "\"\\xc0\\xaf\"");			/* overlong "/" */
+	quoted("\xe0\x9f\xbf", "\"\\xe0\\x9f\\xbf\"");		/* overlong */
+	quoted("\xf0\x8f\xbf\xbf", "\"\\xf0\\x8f\\xbf\\xbf\"");	/* overlong */
+	quoted("\xed\xa0\x80", "\"\\xed\\xa0\\x80\"");		/* a surrogate */
+	quoted("\xf4\x90\x80\x80", "\"\\xf4\\x90\\x80\\x80\"");	/* past U+10FFFF */
+	quoted("\xed\x9f\xbf\xf4\x8f\xbf\xbf", "\"\xed\x9f\xbf\xf4\x8f\xbf\xbf\"");
+}
+
+static void test_quote_cut(void **state)
+{
+	char value[2 * RI_MAX_QUOTE + 1], expected[RI_MAX_QUOTE + 8];
+
+	(void)state;
+	memset(value, 'v', sizeof(value));
+	memset(expected, 'v', sizeof(expected));
+	expected[0] = '"';
+	value[RI_MAX_QUOTE] = '\0';
+	strcpy(expected + 1 + RI_MAX_QUOTE, "\"");
+	quoted(value, expected);
+	value[RI_MAX_QUOTE] = 'v';
+	value[RI_MAX_QUOTE + 1] = '\0';
+	strcpy(expected + 1 + RI_MAX_QUOTE, "...\"");
+	quoted(value, expected);
+}
+
+/* A character that crosses the bound is left out whole, never cut or let over. */
+static void test_quote_cut_between_characters(void **state)
+{
+	char value[RI_MAX_QUOTE + 8], expected[RI_QUOTE_SIZE];
+
+	(void)state;
+	for (size_t before = RI_MAX_QUOTE - 4; before <= RI_MAX_QUOTE; before++) {
+		size_t shown = before + 4 <= RI_MAX_QUOTE ? before + 4 : before;
+
+		memset(value, 'v', before);
+		strcpy(value + before, "\xf0\x9f\x9a\x80");
+		expected[0] = '"';
+		memcpy(expected + 1, value, shown);
+		strcpy(expected + 1 + shown, shown == before ? "...\"" : "\"");
+		quoted(value, expected);
+	}
+}
+
+static void test_quote_size_holds_any(void **state)
+{
+	char value[4 * RI_MAX_QUOTE], buffer[RI_QUOTE_SIZE];
+	struct ri_text text;
+
+	(void)state;
+	for (size_t length = 0; length < 80; length++) {
+		memset(value, 1, length);
+		strcpy(value + length, "\xf0\x9f\x9a\x80 and more");
+		ri_text_init(&text, buffer, sizeof(buffer));
+		ri_text_add_quoted(&text, value);
+		assert_false(text.cut);
+		assert_int_equal(buffer[text.length - 1], '"');
+	}
+}
+
+static void test_quote_into_little_room(void **state)
+{
+	char buffer[8];
+
+	(void)state;
+	assert_string_equal(ri_quote(buffer, sizeof(buffer), "abcdefghij"), "\"abcdef");
+	assert_string_equal(ri_quote(buffer, 1, "abc"), "");
+}
+
+static void test_distance(void **state)
+{
+	static const char x31[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+	static const char x32[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+
+	(void)state;
+	assert_int_equal(ri_text_distance("", ""), 0);
+	assert_int_equal(ri_text_distance("rank", "rank"), 0);
+	assert_int_equal(ri_text_distance("", "abc"), 3);
+	assert_int_equal(ri_text_distance("abc", ""), 3);
+	assert_int_equal(ri_text_distance("rank", "rink"), 1);
+	assert_int_equal(ri_text_distance("rank", "ranks"), 1);
+	assert_int_equal(ri_text_distance("rank", "rnk"), 1);
+	assert_int_equal(ri_text_distance("rank", "arnk"), 1);
+	assert_int_equal(ri_text_distance("rank", "rakn"), 1);
+	assert_int_equal(ri_text_distance("ca", "abc"), 3);
+	assert_int_equal(ri_text_distance("kitten", "sitting"), 3);
+	assert_int_equal(ri_text_distance("abc", "xyz"), 3);
+	assert_int_equal(ri_text_distance(x31, x31), 0);
+	assert_int_equal(ri_text_distance(x31, ""), 31);
+	assert_int_equal(ri_text_distance(x32, x32), 32);
+	assert_int_equal(ri_text_distance("a", x32), 32);
+	assert_int_equal(ri_text_distance(x32, "a"), 32);
+}
+
+static void test_nearest(void **state)
+{
+	static const char *const names[] = { "rank", "local-rank", "world-size", "grace", "graze" };
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
+
+	(void)state;
+	assert_ptr_equal(ri_text_nearest("rank", names, COUNT), names[0]);
+	assert_ptr_equal(ri_text_nearest("rnak", names, COUNT), names[0]);
+	assert_ptr_equal(ri_text_nearest("localrank", names, COUNT), names[1]);
+	assert_ptr_equal(ri_text_nearest("wrld-szie", names, COUNT), names[2]);
+	/* of two as near the first; an exact one however late */
+	assert_ptr_equal(ri_text_nearest("grave", names, COUNT), names[3]);
+	assert_ptr_equal(ri_text_nearest("graze", names, COUNT), names[4]);
+	/* a third of the word's length, at most 3 */
+	assert_null(ri_text_nearest("ra", names, COUNT));
+	assert_null(ri_text_nearest("rakkn", names, COUNT));
+	assert_ptr_equal(ri_text_nearest("ran", names, COUNT), names[0]);
+	assert_null(ri_text_nearest("xxxxd-size", names, COUNT));
+	assert_ptr_equal(ri_text_nearest("xxxld-size", names, COUNT), names[2]);
+	assert_null(ri_text_nearest("", names, COUNT));
+	assert_null(ri_text_nearest("rank", names, 0));
+	assert_null(ri_text_nearest("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", names, COUNT));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_builder),
+		cmocka_unit_test(test_builder_cuts),
+		cmocka_unit_test(test_builder_of_one_byte),
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_quote_plain),
+		cmocka_unit_test(test_quote_controls),
+		cmocka_unit_test(test_quote_broken_utf8),
+		cmocka_unit_test(test_quote_cut),
+		cmocka_unit_test(test_quote_cut_between_characters),
+		cmocka_unit_test(test_quote_size_holds_any),
+		cmocka_unit_test(test_quote_into_little_room),
+		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_nearest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
