@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns measurements into aligned tables, with the design's targets."""
+
+MISSING = "-"
+
+
+def ratio(value, base):
+    if value is None or not base:
+        return None
+    return value / base
+
+
+def show(value, digits=2):
+    if value is None:
+        return MISSING
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return str(value)
+
+
+def judge(value, limit, what):
+    """'<= 0.30 of tini-static: met', or nothing where nothing was measured."""
+    if value is None:
+        return f"<= {limit} {what}: not measured"
+    verdict = "met" if value <= limit else "missed"
+    return f"<= {limit} {what}: {verdict}"
+
+
+def print_table(title, header, rows):
+    """First column to the left, numbers to the right, last one free text."""
+    rows = [[show(cell) for cell in row] for row in rows]
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    widths = [max(len(row[i]) for row in [header] + rows)
+              for i in range(len(header))]
+    print(f"\n{title}\n")
+    for row in [header] + rows:
+        cells = []
+        for i, cell in enumerate(row):
+            left = i == 0 or header[i].startswith("target")
+            cells.append(cell.ljust(widths[i]) if left
+                         else cell.rjust(widths[i]))
+        print("  " + "  ".join(cells).rstrip())
+
+
+class Topic:
+    """Rows of one topic in one environment: name -> numbers or a reason."""
+
+    def __init__(self, rows, problems):
+        self.rows = rows
+        self.problems = problems
+
+    def get(self, name, field):
+        return self.rows.get(name, {}).get(field)
+
+    def of(self, name, base, field):
+        return ratio(self.get(name, field), self.get(base, field))
+
+    def names(self):
+        return list(self.rows) + [n for n in self.problems
+                                  if n not in self.rows]
+
+    def lines(self, columns, target):
+        """One line per variant; columns is a function of the name."""
+        lines = []
+        for name in self.names():
+            if name in self.rows:
+                lines.append([name] + columns(name) + [target(name)])
+            else:
+                width = len(columns(name))
+                lines.append([name] + [MISSING] * width
+                             + [self.problems[name]])
+        return lines
+
+
+def us(nanoseconds):
+    return None if nanoseconds is None else f"{nanoseconds / 1000:.1f}"
+
+
+def add_extra(rows):
+    """What each init adds to the bare payload."""
+    bare = rows.get("bare", {}).get("total")
+    for row in rows.values():
+        row["added"] = row["total"] - bare if bare else None
+
+
+def start_target(topic, name, env):
+    if env != "azureml":
+        return ""
+    if name == "rankinit-always":
+        return "; ".join(
+            judge(topic.of(name, peer, "added"), 0.3, f"of {peer}")
+            for peer in ("tini-static", "catatonit"))
+    return ""
+
+
+def start(topic, env, rounds):
+    header = ["variant", "added/tini-static", "/catatonit", "/floor",
+              "total/bare", "main/bare", "cpu/bare", "added us", "total us",
+              "quartiles", "main us", "cpu us", "target (added)"]
+
+    def columns(name):
+        get = topic.get
+        q1, q3 = get(name, "total_q1"), get(name, "total_q3")
+        return [topic.of(name, "tini-static", "added"),
+                topic.of(name, "catatonit", "added"),
+                topic.of(name, "floor", "added"),
+                topic.of(name, "bare", "total"),
+                topic.of(name, "bare", "main"),
+                topic.of(name, "bare", "cpu"),
+                us(get(name, "added")), us(get(name, "total")),
+                f"{us(q1)}-{us(q3)}",
+                us(get(name, "main")), us(get(name, "cpu"))]
+
+    print_table(
+        f"Start-up as PID 1, environment {env}, median of {rounds}", header,
+        topic.lines(columns, lambda name: start_target(topic, name, env)))
+
+
+def ranks(topic, count):
+    header = ["variant", "total/spawnloop", "total/mpirun", "total us",
+              "rounds", "target"]
+
+    def columns(name):
+        return [topic.of(name, "spawnloop", "total"),
+                f"{topic.of(name, 'mpirun', 'total'):.4f}"
+                if topic.of(name, "mpirun", "total") else None,
+                us(topic.get(name, "total")), topic.get(name, "rounds")]
+
+    def target(name):
+        if not name.startswith("rankinit"):
+            return ""
+        return "; ".join([
+            judge(topic.of(name, "spawnloop", "total"), 1.3, "of spawnloop"),
+            judge(topic.of(name, "mpirun", "total"), 0.05, "of mpirun")])
+
+    print_table(f"{count} ranks started and waited for", header,
+                topic.lines(columns, target))
+
+
+def compared(topic, title, field, extra, target):
+    """A table of one value with its four ratios, and further columns."""
+    header = (["variant", "/tini-static", "/catatonit", "/bare", "/floor"]
+              + [text for text, _ in extra] + ["target"])
+
+    def columns(name):
+        return ([topic.of(name, peer, field)
+                 for peer in ("tini-static", "catatonit", "bare", "floor")]
+                + [value(topic.get(name, field_of))
+                   for _, (field_of, value) in extra])
+
+    print_table(title, header, topic.lines(columns, target))
+
+
+def plain(value):
+    return value
+
+
+def deaf(topic, env):
+    compared(topic, f"Deaf to SIGTERM after exec, environment {env}",
+             "window",
+             [("window us", ("window", us)), ("lost", ("lost", plain)),
+              ("trials", ("trials", plain)), ("misfits", ("misfits", plain)),
+              ("last lost us", ("latest", us))],
+             lambda name: "")
+
+
+def latency(topic, env, rounds):
+    def target(name):
+        if not name.startswith("rankinit"):
+            return ""
+        return judge(topic.of(name, "floor", "median"), 1.25,
+                     "of floor (noise)")
+
+    compared(topic,
+             f"Signal latency, one CPU, environment {env}, median of {rounds}",
+             "median",
+             [("median us", ("median", us)), ("q1", ("q1", us)),
+              ("q3", ("q3", us))], target)
+
+
+def idle(topic, env, seconds):
+    def target(name):
+        if not name.startswith("rankinit"):
+            return ""
+        return "; ".join([
+            judge(topic.get(name, "wakeups"), 0, "wake-ups"),
+            judge(topic.get(name, "rss_kb"), 256, "kB")])
+
+    compared(topic, f"Idle for {seconds} s, environment {env}; ratios of Rss",
+             "rss_kb",
+             [("wake-ups", ("wakeups", plain)), ("Rss kB", ("rss_kb", plain)),
+              ("VmRSS", ("vm_rss_kb", plain)),
+              ("private dirty", ("private_dirty_kb", plain))], target)
+
+
+def system_calls(topic, env):
+    compared(topic, f"System calls, environment {env}; ratios of the total",
+             "total",
+             [(name, (name, plain)) for name in
+              ("start", "child", "after", "others", "total")],
+             lambda name: "")
