@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/endpoint.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name_byte(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_name(struct ri_slice text)
+{
+	for (size_t i = 0; i < text.length; i++)
+		if (!is_name_byte(text.text[i]) &&
+			(i == 0 || (text.text[i] != '.' && text.text[i] != '-')))
+			return false;
+	return text.length > 0;
+}
+
+/*
+ * Four numbers as inet_pton(3) takes them. Lists of hosts may be long, so
+ * this neither copies nor calls.
+ */
+static bool is_ipv4(struct ri_slice text)
+{
+	const char *at = text.text, *end = at + text.length;
+	unsigned parts = 0;
+
+	for (;;) {
+		const char *start = at;
+		unsigned value = 0;
+
+		for (; at < end && is_digit(*at) && at - start < 3; at++)
+			value = 10 * value + (unsigned)(*at - '0');
+		if (at == start || value > 255 || (*start == '0' && at - start > 1))
+			return false;
+		parts++;
+		if (at == end || parts == 4)
+			return at == end && parts == 4;
+		if (*at++ != '.')
+			return false;
+	}
+}
+
+static bool is_ipv6(struct ri_slice text)
+{
+	char copy[INET6_ADDRSTRLEN];
+	const char *zone = memchr(text.text, '%', text.length);
+	size_t length = zone == NULL ? text.length : (size_t)(zone - text.text);
+	struct in6_addr address;
+
+	if (zone != NULL && !is_name((struct ri_slice){ zone + 1, text.length - length - 1 }))
+		return false;
+	if (length >= sizeof(copy) || memchr(text.text, '\0', length) != NULL)
+		return false;
+	memcpy(copy, text.text, length);
+	copy[length] = '\0';
+	return inet_pton(AF_INET6, copy, &address) == 1;
+}
+
+static bool is_numeric(struct ri_slice text)
+{
+	for (size_t i = 0; i < text.length; i++)
+		if (!is_digit(text.text[i]) && text.text[i] != '.')
+			return false;
+	return true;
+}
+
+bool ri_is_host(struct ri_slice text)
+{
+	if (text.length == 0 || text.length > RI_MAX_NAME)
+		return false;
+	if (memchr(text.text, ':', text.length) != NULL)
+		return is_ipv6(text);
+	return is_numeric(text) ? is_ipv4(text) : is_name(text);
+}
+
+/* A port that is the rest of the text: digits alone, no blanks. */
+static bool read_port(struct ri_slice text, unsigned *port)
+{
+	struct ri_range range = { .min = 1, .max = 65535 };
+	char copy[8];
+	uint64_t value;
+
+	if (text.length == 0 || text.length >= sizeof(copy))
+		return false;
+	memcpy(copy, text.text, text.length);
+	copy[text.length] = '\0';
+	if (!is_digit(copy[0]) || !is_digit(copy[text.length - 1]) ||
+		ri_number_read(copy, range, &value, NULL) != RI_NUMBER_OK)
+		return false;
+	*port = (unsigned)value;
+	return true;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct ri_slice trim(struct ri_slice text)
+{
+	while (text.length > 0 && is_blank(text.text[text.length - 1]))
+		text.length--;
+	while (text.length > 0 && is_blank(*text.text)) {
+		text.text++;
+		text.length--;
+	}
+	return text;
+}
+
+/* The colon before a port, or NULL. */
+static const char *find_port(struct ri_slice text)
+{
+	const char *first = memchr(text.text, ':', text.length), *last;
+
+	if (first == NULL)
+		return NULL;
+	last = memrchr(text.text, ':', text.length);
+	if (*text.text != '[')
+		return first == last ? first : NULL;
+	return last != NULL && last > text.text && last[-1] == ']' ? last : NULL;
+}
+
+/* Take brackets off; they are for addresses that hold colons, nothing else. */
+static bool strip_brackets(struct ri_slice *host)
+{
+	if (*host->text != '[')
+		return true;
+	if (host->length < 3 || host->text[host->length - 1] != ']')
+		return false;
+	host->text++;
+	host->length -= 2;
+	return memchr(host->text, ':', host->length) != NULL;
+}
+
+bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
+{
+	struct ri_endpoint made = { .host = trim(text) };
+	const char *end, *colon;
+
+	if (made.host.length == 0)
+		return false;
+	end = made.host.text + made.host.length;
+	colon = find_port(made.host);
+	if (colon != NULL) {
+		made.host.length = (size_t)(colon - made.host.text);
+		if (!read_port((struct ri_slice){ colon + 1, (size_t)(end - colon - 1) },
+			&made.port))
+			return false;
+	}
+	if (made.host.length == 0 || !strip_brackets(&made.host) || !ri_is_host(made.host))
+		return false;
+	*out = made;
+	return true;
+}

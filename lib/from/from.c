@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/from.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "from/reading.h"
+
+#define RI_SOURCE(name) extern const struct ri_source ri_source_##name;
+#include "from/sources.def"
+#undef RI_SOURCE
+
+static const struct ri_source *const sources[] = {
+#define RI_SOURCE(name) &ri_source_##name,
+#include "from/sources.def"
+#undef RI_SOURCE
+};
+
+enum { SOURCE_COUNT = sizeof(sources) / sizeof(sources[0]) };
+
+const struct ri_source *ri_source_at(size_t index)
+{
+	return index < SOURCE_COUNT ? sources[index] : NULL;
+}
+
+static const struct ri_fact *find_claim(
+	const struct ri_reading *reading, enum ri_fact_id id, const char *source)
+{
+	const struct ri_fact *claim = reading->claims[id];
+
+	while (claim != NULL && claim->origin.source != source)
+		claim = claim->next;
+	return claim;
+}
+
+/*
+ * Does the source whose turn it is claim the whole tuple, in whatever state?
+ * Half of one is worth a warning: it should have been the identity.
+ */
+static bool has_tuple(const struct ri_reading *reading)
+{
+	const char *source = reading->source->name, *said = NULL, *missing = NULL;
+
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
+		const struct ri_fact *claim = find_claim(reading, id, source);
+
+		if (ri_fact_group(id) != RI_GROUP_TUPLE)
+			continue;
+		if (claim != NULL)
+			said = claim->origin.variable;
+		else
+			missing = ri_fact_name(id);
+	}
+	if (missing != NULL)
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, said == NULL ? source : said,
+			"%s does not say %s, so its ranks are not used", source, missing);
+	return missing == NULL;
+}
+
+static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
+{
+	reading->source->read(reading);
+	if (reading->err->code != RI_CODE_NONE)
+		return -1;
+	names[out->source_count++] = reading->source->name;
+	if (reading->source->identity && out->identity == NULL && has_tuple(reading))
+		out->identity = reading->source->name;
+	return 0;
+}
+
+static int read_sources(struct ri_topology *out, struct ri_reading *reading)
+{
+	const char **names = NULL;
+
+	for (size_t i = 0; i < SOURCE_COUNT; i++) {
+		if (!sources[i]->detect(reading->context->env))
+			continue;
+		if (names == NULL)
+			names = ri_arena_array(reading->context->arena, SOURCE_COUNT,
+				sizeof(*names));
+		if (names == NULL)
+			return ri_fail(reading->err, RI_CODE_MEMORY, sources[i]->name,
+				"no memory left to read this source");
+		out->sources = names;
+		reading->source = sources[i];
+		if (note_source(out, reading, names) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool may_win(const struct ri_fact *claim, enum ri_fact_id id, const char *identity)
+{
+	if (claim->state != RI_STATE_KNOWN && claim->state != RI_STATE_OPEN)
+		return false;
+	return ri_fact_group(id) == RI_GROUP_SHARED || claim->origin.source == identity;
+}
+
+static bool is_better(const struct ri_fact *claim, const struct ri_fact *best)
+{
+	if (best == NULL || claim->state != best->state)
+		return best == NULL || claim->state == RI_STATE_KNOWN;
+	return claim->strength > best->strength;
+}
+
+/* Take the winner out of the claims; the others become those that lost. */
+static void settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact_id id)
+{
+	struct ri_fact **best = NULL, *winner;
+
+	for (struct ri_fact **at = &claims; *at != NULL; at = &(*at)->next)
+		if (may_win(*at, id, out->identity) && is_better(*at, best ? *best : NULL))
+			best = at;
+	if (best != NULL) {
+		winner = *best;
+		*best = winner->next;
+		out->facts[id] = *winner;
+	}
+	out->facts[id].next = claims;
+}
+
+/* "the value is "3x", expected a whole number from 1 to 65535" */
+static void explain_broken(const struct ri_fact *claim, enum ri_fact_id id, struct ri_text *out)
+{
+	struct ri_range range = ri_fact_range(id);
+
+	ri_text_add(out, "the value is ");
+	ri_text_add_quoted(out, claim->origin.raw);
+	if (claim->reason != NULL)
+		ri_text_addf(out, ", expected %s", claim->reason);
+	else
+		ri_text_addf(out, ", expected a whole number from %" PRIu64 " to %" PRIu64,
+			range.min, range.max);
+}
+
+static bool is_needed(const struct ri_topology *topology, const struct ri_fact *claim,
+	enum ri_fact_id id)
+{
+	if (topology->identity == NULL || topology->facts[id].state == RI_STATE_KNOWN)
+		return false;
+	if (ri_fact_group(id) == RI_GROUP_TUPLE)
+		return claim->origin.source == topology->identity;
+	return id == RI_FACT_MASTER_ADDR;
+}
+
+/* A broken value is an error where nothing else says what it should have. */
+static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
+	const struct ri_context *context, struct ri_error *err)
+{
+	const struct ri_fact *claim = topology->facts[id].next;
+	char bytes[RI_QUOTE_SIZE + 128];
+	struct ri_text text;
+
+	for (; claim != NULL; claim = claim->next) {
+		if (claim->state != RI_STATE_BROKEN)
+			continue;
+		ri_text_init(&text, bytes, sizeof(bytes));
+		explain_broken(claim, id, &text);
+		if (is_needed(topology, claim, id))
+			return ri_fail(err, RI_CODE_ENV_VALUE, claim->origin.variable,
+				"%s", text.bytes);
+		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+			claim->origin.variable, "%s; it is not used", text.bytes);
+	}
+	return 0;
+}
+
+static bool differs(const struct ri_fact *a, const struct ri_fact *b)
+{
+	if (a->text != NULL && b->text != NULL)
+		return strcmp(a->text, b->text) != 0;
+	return a->number != b->number;
+}
+
+/*
+ * The user's own MASTER_ADDR or MASTER_PORT wins. Say so where the
+ * orchestrator says something else, and where it had to be put right.
+ */
+static void report_stated(const struct ri_fact *fact, struct ri_findings *findings)
+{
+	const char *variable = fact->origin.variable, *kept;
+	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
+
+	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED)
+		return;
+	kept = fact->text != NULL ? fact->text : fact->origin.raw;
+	ri_quote(raw, sizeof(raw), fact->origin.raw);
+	if (strcmp(kept, fact->origin.raw) != 0)
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
+			"it takes one host without brackets, blanks or port");
+	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
+		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
+			!differs(fact, lost))
+			continue;
+		ri_quote(other, sizeof(other), lost->origin.raw);
+		ri_quote(raw, sizeof(raw), kept);
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
+			"%s stays, though %s is %s", raw, lost->origin.variable, other);
+	}
+}
+
+/* The tuple must be whole before anything can be derived from it. */
+static int complete(struct ri_topology *made, const struct ri_context *context,
+	struct ri_error *err)
+{
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		if (ri_fact_group(id) == RI_GROUP_TUPLE &&
+			report_broken(made, id, context, err) < 0)
+			return -1;
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		report_stated(&made->facts[id], context->findings);
+	return ri_topology_complete(made, context, err);
+}
+
+int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
+	struct ri_error *err)
+{
+	struct ri_reading reading = { .context = context, .err = err };
+	struct ri_topology made = { .identity = NULL };
+
+	if (read_sources(&made, &reading) < 0)
+		return -1;
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		settle(&made, reading.claims[id], id);
+	if (made.identity != NULL && complete(&made, context, err) < 0)
+		return -1;
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		if ((made.identity == NULL || ri_fact_group(id) != RI_GROUP_TUPLE) &&
+			report_broken(&made, id, context, err) < 0)
+			return -1;
+	*out = made;
+	return 0;
+}

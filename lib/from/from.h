@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the environment to facts: one orchestrator per file, and the table of
+ * them all in sources.def. The order of the table is the precedence.
+ */
+#ifndef RI_FROM_FROM_H
+#define RI_FROM_FROM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "model/context.h"
+#include "model/topology.h"
+#include "model/variable.h"
+
+struct ri_reading;
+
+/* One source. Every field but identity must be set. */
+struct ri_source {
+	const char *name;	/* stable; stands in JSON and in --source */
+	const char *summary;	/* one line for --list */
+	bool identity;		/* can say which rank this process is */
+	const struct ri_variable *reads;	/* ends with a NULL name */
+	/* Some look-ups, no allocation, no system call: it runs at every start. */
+	bool (*detect)(const struct ri_env *env);
+	/* Say everything it knows; runs only where detect said yes. */
+	void (*read)(struct ri_reading *reading);
+};
+
+/* The table, in order of precedence; NULL past its end. */
+const struct ri_source *ri_source_at(size_t index);
+
+/*
+ * Read the environment through all sources and complete what they say. The
+ * innermost source with a complete tuple (rank, world_size, local_rank,
+ * local_world_size) gives the identity, and no other one gives any part of
+ * it; master and hosts may come from an outer one.
+ *
+ * Without an identity out->identity is NULL, and broken values are findings.
+ * With one, a broken value that is needed is an error: RI_CODE_ENV_VALUE and
+ * the name of the variable, or the code of the rule that it breaks.
+ * The topology borrows from the snapshot and the arena.
+ */
+int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
+	struct ri_error *err);
+
+#endif

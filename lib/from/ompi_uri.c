@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/ompi_uri.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+#include "base/text.h"
+
+/* Digits alone, length of them, as a number. */
+static bool read_number(const char *text, size_t length, uint64_t *out)
+{
+	struct ri_range range = { .min = 0, .max = UINT32_MAX };
+	char copy[16];
+
+	if (length == 0 || length >= sizeof(copy))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return ri_number_read(copy, range, out, NULL) == RI_NUMBER_OK;
+}
+
+bool ri_ompi_uri_index(const char *uri, uint64_t *index)
+{
+	/* The job's name may hold dots of its own: the last one counts. */
+	size_t length = strcspn(uri, ";");
+	const char *dot = memrchr(uri, '.', length);
+
+	if (dot == NULL || dot == uri)
+		return false;
+	return read_number(dot + 1, length - (size_t)(dot + 1 - uri), index);
+}
+
+/* Where the addresses of this transport start, or NULL if it has none. */
+static const char *skip_scheme(const char *transport)
+{
+	static const char *const schemes[] = { "tcp://", "tcp4://", "tcp6://" };
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (strncmp(transport, schemes[i], strlen(schemes[i])) == 0)
+			return transport + strlen(schemes[i]);
+	return NULL;
+}
+
+/* The addresses of one transport, without brackets and port; may be empty. */
+static struct ri_slice address_list(const char *transport)
+{
+	const char *start = skip_scheme(transport), *end;
+
+	if (start == NULL)
+		return (struct ri_slice){ .text = transport };
+	end = start + strcspn(start, ";");
+	if (*start == '[') {
+		const char *close = memchr(start, ']', (size_t)(end - start));
+
+		start++;
+		end = close == NULL ? start : close;
+	} else {
+		const char *colon = memrchr(start, ':', (size_t)(end - start));
+
+		end = colon == NULL ? start : colon;
+	}
+	return (struct ri_slice){ .text = start, .length = (size_t)(end - start) };
+}
+
+struct walk {
+	const char *transport;		/* the next one, or NULL */
+	struct ri_slice rest;	/* what is left of the current one */
+};
+
+static const char *after_semicolon(const char *text)
+{
+	const char *at = strchr(text, ';');
+
+	return at == NULL ? NULL : at + 1;
+}
+
+static bool next_address(struct walk *walk, struct ri_slice *out)
+{
+	const char *comma;
+
+	while (walk->rest.length == 0) {
+		if (walk->transport == NULL)
+			return false;
+		walk->rest = address_list(walk->transport);
+		walk->transport = after_semicolon(walk->transport);
+	}
+	*out = walk->rest;
+	comma = memchr(out->text, ',', out->length);
+	if (comma == NULL) {
+		walk->rest.length = 0;
+		return true;
+	}
+	out->length = (size_t)(comma - out->text);
+	walk->rest.text = comma + 1;
+	walk->rest.length -= out->length + 1;
+	return true;
+}
+
+static bool stands_in(const struct ri_slice *address, const char *uri)
+{
+	struct walk walk = { .transport = after_semicolon(uri) };
+	struct ri_slice other;
+
+	while (next_address(&walk, &other))
+		if (other.length == address->length &&
+			memcmp(other.text, address->text, other.length) == 0)
+			return true;
+	return false;
+}
+
+static bool is_loopback(const struct ri_slice *address)
+{
+	return (address->length > 4 && memcmp(address->text, "127.", 4) == 0) ||
+		(address->length == 3 && memcmp(address->text, "::1", 3) == 0);
+}
+
+bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *out)
+{
+	struct walk walk = { .transport = after_semicolon(uri) };
+	struct ri_slice address;
+
+	while (next_address(&walk, &address)) {
+		if (!ri_is_host(address) || is_loopback(&address) ||
+			(other != NULL && stands_in(&address, other)))
+			continue;
+		*out = address;
+		return true;
+	}
+	return false;
+}
+
+/* One "first(count)" of the daemons: count is 1 where it is not given. */
+static bool read_daemons(const char *text, size_t length, uint64_t *first, uint64_t *count)
+{
+	const char *open = memchr(text, '(', length);
+
+	*count = 1;
+	if (open == NULL)
+		return read_number(text, length, first);
+	return text[length - 1] == ')' && read_number(text, (size_t)(open - text), first) &&
+		read_number(open + 1, length - (size_t)(open - text) - 2, count);
+}
+
+/* Where in the list of names the node of that daemon stands. */
+static bool find_position(const char *daemons, uint64_t index, uint64_t *position)
+{
+	uint64_t before = 0, first, count;
+
+	for (;;) {
+		size_t length = strcspn(daemons, ",");
+
+		if (!read_daemons(daemons, length, &first, &count))
+			return false;
+		if (index >= first && index - first < count) {
+			*position = before + index - first;
+			return true;
+		}
+		before += count;
+		if (daemons[length] == '\0')
+			return false;
+		daemons += length + 1;
+	}
+}
+
+/* The item that starts here: up to a comma outside of brackets, or '@'. */
+static size_t item_length(const char *item)
+{
+	size_t length = strcspn(item, "[,@");
+
+	if (item[length] == '[') {
+		length += strcspn(item + length, "]");
+		length += strcspn(item + length, ",@");
+	}
+	return length;
+}
+
+/* The number at *position of "1-3,7", which becomes a number of its own. */
+static bool find_in_ranges(const char *ranges, size_t length, uint64_t *position, uint64_t *number)
+{
+	while (length > 0) {
+		const char *comma = memchr(ranges, ',', length);
+		size_t size = comma == NULL ? length : (size_t)(comma - ranges);
+		const char *dash = memchr(ranges, '-', size);
+		size_t low_size = dash == NULL ? size : (size_t)(dash - ranges);
+		uint64_t low, high;
+
+		if (!read_number(ranges, low_size, &low))
+			return false;
+		high = low;
+		if (dash != NULL && (!read_number(dash + 1, size - low_size - 1, &high) ||
+			high < low))
+			return false;
+		if (*position <= high - low) {
+			*number = low + *position;
+			return true;
+		}
+		*position -= high - low + 1;
+		ranges += comma == NULL ? size : size + 1;
+		length -= comma == NULL ? size : size + 1;
+	}
+	return false;
+}
+
+/* What a bracketed item has around and in its brackets. */
+struct item {
+	const char *open;	/* '[' */
+	const char *colon;	/* after the number of digits */
+	const char *close;	/* ']' */
+};
+
+static bool read_item(const char *text, size_t length, struct item *item, uint64_t *digits)
+{
+	item->open = memchr(text, '[', length);
+	item->close = memrchr(text, ']', length);
+	if (item->open == NULL || item->close == NULL || item->close < item->open)
+		return false;
+	item->colon = memchr(item->open, ':', (size_t)(item->close - item->open));
+	return item->colon != NULL &&
+		read_number(item->open + 1, (size_t)(item->colon - item->open - 1), digits) &&
+		*digits <= 20;
+}
+
+/*
+ * Find the name at *position in one item, or count *position down by as many
+ * names as the item has. -1: the item cannot be read.
+ */
+static int find_in_item(const char *text, size_t length, uint64_t *position, struct ri_text *out)
+{
+	uint64_t digits, number;
+	struct item item;
+
+	if (memchr(text, '[', length) == NULL) {
+		if ((*position)-- > 0)
+			return 0;
+		ri_text_add_bytes(out, text, length);
+		return 1;
+	}
+	if (!read_item(text, length, &item, &digits))
+		return -1;
+	if (!find_in_ranges(item.colon + 1, (size_t)(item.close - item.colon - 1), position,
+		&number))
+		return 0;
+	ri_text_add_bytes(out, text, (size_t)(item.open - text));
+	ri_text_addf(out, "%0*llu", (int)digits, (unsigned long long)number);
+	ri_text_add_bytes(out, item.close + 1, length - (size_t)(item.close + 1 - text));
+	return 1;
+}
+
+bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t size)
+{
+	const char *daemons = strchr(regex, '@'), *item = regex;
+	struct ri_text text;
+	uint64_t position;
+	int found = 0;
+
+	if (daemons == NULL || !find_position(daemons + 1, index, &position))
+		return false;
+	ri_text_init(&text, name, size);
+	while (found == 0) {
+		size_t length = item_length(item);
+
+		found = find_in_item(item, length, &position, &text);
+		if (item[length] != ',')
+			break;
+		item += length + 1;
+	}
+	return found == 1 && !text.cut && ri_is_host((struct ri_slice){ name, text.length });
+}

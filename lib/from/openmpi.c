@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "openmpi": a rank that mpirun of Open MPI 3, 4 or 5 started. The
+ * tuple is there; the node's index and the master have to be read from what
+ * the daemons tell their children (ompi_place.h, ompi_uri.h).
+ */
+#include <string.h>
+
+#include "from/ompi_place.h"
+#include "from/ompi_uri.h"
+#include "from/reading.h"
+
+#define SCHIZO "Open MPI 4.1 orte/mca/schizo/ompi/schizo_ompi.c"
+#define PMDL "openpmix 5.0 src/mca/pmdl/ompi/pmdl_ompi.c"
+#define PLM "Open MPI 4.1 orte/mca/plm/base/plm_base_launch_support.c"
+#define PTL "openpmix 5.0 src/mca/ptl/base"
+
+static const struct ri_variable reads[] = {
+	{ .name = "OMPI_COMM_WORLD_RANK", .meaning = "rank", .cite = SCHIZO "; " PMDL },
+	{ .name = "OMPI_COMM_WORLD_SIZE", .meaning = "world size", .cite = SCHIZO "; " PMDL },
+	{ .name = "OMPI_COMM_WORLD_LOCAL_RANK", .meaning = "local rank",
+	  .cite = SCHIZO "; " PMDL },
+	{ .name = "OMPI_COMM_WORLD_LOCAL_SIZE", .meaning = "ranks of this job on this node",
+	  .cite = SCHIZO "; " PMDL },
+	{ .name = "OMPI_MCA_orte_num_nodes", .meaning = "nodes that have ranks (3, 4)",
+	  .cite = SCHIZO },
+	{ .name = "OMPI_MCA_orte_local_daemon_uri", .meaning = "the daemon of this node (3, 4)",
+	  .cite = SCHIZO },
+	{ .name = "OMPI_MCA_orte_hnp_uri", .meaning = "mpirun itself (3, 4)", .cite = SCHIZO },
+	{ .name = "OMPI_MCA_ess_base_num_procs",
+	  .meaning = "daemons in all; not on mpirun's node (3, 4)", .cite = PLM },
+	{ .name = "OMPI_MCA_orte_node_regex",
+	  .meaning = "nodes of all daemons; not on mpirun's node (3, 4)", .cite = PLM },
+	{ .name = "PMIX_SERVER_URI41", .meaning = "the daemon of this node (5)", .cite = PTL },
+	{ .name = "PMIX_SERVER_URI4", .meaning = "the same", .cite = PTL },
+	{ .name = "PMIX_SERVER_URI3", .meaning = "the same", .cite = PTL },
+	{ .name = "PMIX_SERVER_URI2", .meaning = "the same", .cite = PTL },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") &&
+		ri_source_sees(env, "OMPI_COMM_WORLD_SIZE");
+}
+
+/* What there is to find the node by. */
+struct daemon {
+	const char *variable;	/* NULL: nothing */
+	const char *uri;
+	uint64_t index;
+};
+
+/* A PMIx server that is a daemon of mpirun 5: "prterun-host-pid@0.index;..." */
+static const char *find_pmix_uri(struct ri_reading *reading, const char **variable)
+{
+	static const char *const names[] = {
+		"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *uri = ri_reading_get(reading, names[i]);
+
+		if (uri != NULL && strncmp(uri, "prte", 4) == 0) {
+			*variable = names[i];
+			return uri;
+		}
+	}
+	return NULL;
+}
+
+static struct daemon find_daemon(struct ri_reading *reading)
+{
+	struct daemon daemon = { .variable = "OMPI_MCA_orte_local_daemon_uri" };
+	struct ri_fact *claim;
+
+	daemon.uri = ri_reading_get(reading, daemon.variable);
+	if (daemon.uri == NULL)
+		daemon.uri = find_pmix_uri(reading, &daemon.variable);
+	if (daemon.uri == NULL)
+		return (struct daemon){ .variable = NULL };
+	if (!ri_ompi_uri_index(daemon.uri, &daemon.index)) {
+		claim = ri_claim(reading, RI_FACT_NODE_RANK, daemon.variable);
+		if (claim != NULL) {
+			claim->state = RI_STATE_BROKEN;
+			claim->reason = "JOB.INDEX;ADDRESSES";
+		}
+		daemon.variable = NULL;
+	}
+	return daemon;
+}
+
+static bool read_place(struct ri_reading *reading, uint64_t daemon, struct ri_ompi_place *place)
+{
+	const char *daemons = ri_reading_get(reading, "OMPI_MCA_ess_base_num_procs");
+
+	*place = (struct ri_ompi_place){ .daemon = daemon };
+	if (daemons != NULL && ri_number_read(daemons, ri_fact_range(RI_FACT_NNODES),
+		&place->daemons, NULL) != RI_NUMBER_OK)
+		return false;
+	ri_claim_get(reading, RI_FACT_NNODES, &place->nodes);
+	return ri_claim_get(reading, RI_FACT_RANK, &place->rank) &&
+		ri_claim_get(reading, RI_FACT_WORLD_SIZE, &place->world_size) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &place->local_rank) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &place->local_world_size) &&
+		place->local_world_size <= place->world_size;
+}
+
+/* Claim the node's rank; *offset becomes the index of node 0's daemon. */
+static bool claim_node_rank(struct ri_reading *reading, struct daemon daemon, uint64_t *offset)
+{
+	struct ri_ompi_place place;
+	struct ri_fact *claim;
+
+	if (!read_place(reading, daemon.index, &place))
+		return false;
+	claim = ri_claim(reading, RI_FACT_NODE_RANK, daemon.variable);
+	if (claim == NULL)
+		return false;
+	if (!ri_ompi_node_rank(&place, &claim->number)) {
+		claim->state = RI_STATE_OPEN;
+		claim->reason = "the daemon's index fits more than one node, or none";
+		return false;
+	}
+	*offset = daemon.index - claim->number;
+	return daemon.index >= claim->number;
+}
+
+/* Claim an address of the daemon whose URI this variable holds. */
+static bool claim_address(struct ri_reading *reading, const char *variable, const char *other)
+{
+	const char *uri = ri_reading_get(reading, variable);
+	struct ri_slice address;
+	struct ri_fact *claim;
+
+	if (uri == NULL || !ri_ompi_uri_address(uri, other, &address))
+		return false;
+	claim = ri_claim_text(reading, RI_FACT_MASTER_ADDR, variable, address);
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_DEFAULT;
+	return true;
+}
+
+/* Claim the name of the node that the daemon of that index runs on. */
+static void claim_regex_host(struct ri_reading *reading, uint64_t index)
+{
+	const char *variable = "OMPI_MCA_orte_node_regex";
+	const char *regex = ri_reading_get(reading, variable);
+	char name[RI_MAX_NAME + 1];
+	struct ri_fact *claim;
+
+	if (regex == NULL || !ri_ompi_regex_host(regex, index, name, sizeof(name)))
+		return;
+	claim = ri_claim_text(reading, RI_FACT_MASTER_ADDR, variable,
+		(struct ri_slice){ name, strlen(name) });
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+/*
+ * Where rank 0 listens, as far as Open MPI 3 and 4 tell: offset is the index
+ * of node 0's daemon. Every other source knows it better.
+ */
+static void claim_master(struct ri_reading *reading, struct daemon daemon, uint64_t offset)
+{
+	const char *hnp = ri_reading_get(reading, "OMPI_MCA_orte_hnp_uri");
+	const char *other = daemon.index == 0 ? NULL : daemon.uri;
+
+	if (strcmp(daemon.variable, "OMPI_MCA_orte_local_daemon_uri") != 0)
+		return;
+	if (offset == 0 && claim_address(reading, "OMPI_MCA_orte_hnp_uri", other))
+		return;
+	if (offset == daemon.index &&
+		claim_address(reading, daemon.variable, daemon.index == 0 ? NULL : hnp))
+		return;
+	claim_regex_host(reading, offset);
+}
+
+static void read_openmpi(struct ri_reading *reading)
+{
+	struct daemon daemon;
+	uint64_t offset;
+
+	ri_claim_number(reading, RI_FACT_RANK, "OMPI_COMM_WORLD_RANK");
+	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "OMPI_COMM_WORLD_SIZE");
+	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK");
+	ri_claim_number(reading, RI_FACT_LOCAL_WORLD_SIZE, "OMPI_COMM_WORLD_LOCAL_SIZE");
+	ri_claim_number(reading, RI_FACT_NNODES, "OMPI_MCA_orte_num_nodes");
+	daemon = find_daemon(reading);
+	if (daemon.variable != NULL && claim_node_rank(reading, daemon, &offset))
+		claim_master(reading, daemon, offset);
+}
+
+const struct ri_source ri_source_openmpi = {
+	.name = "openmpi",
+	.summary = "a rank under mpirun of Open MPI 3, 4 or 5",
+	.identity = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_openmpi,
+};

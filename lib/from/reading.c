@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/reading.h"
+
+#include <string.h>
+
+#include "base/number.h"
+
+const char *ri_reading_get(const struct ri_reading *reading, const char *variable)
+{
+	const char *value = ri_env_get(reading->context->env, variable);
+
+	return value != NULL && ri_is_service_link(value) ? NULL : value;
+}
+
+bool ri_source_sees(const struct ri_env *env, const char *variable)
+{
+	const char *value = ri_env_get(env, variable);
+
+	return value != NULL && !ri_is_service_link(value);
+}
+
+static void *allocate(struct ri_reading *reading, size_t count, size_t size)
+{
+	void *result = ri_arena_array(reading->context->arena, count, size);
+
+	if (result == NULL)
+		ri_fail(reading->err, RI_CODE_MEMORY, reading->source->name,
+			"no memory left to read this source");
+	return result;
+}
+
+struct ri_fact *ri_claim(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	struct ri_fact *claim = allocate(reading, 1, sizeof(*claim));
+	struct ri_fact **end = &reading->claims[id];
+
+	if (claim == NULL)
+		return NULL;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*claim = (struct ri_fact){
+		.state = RI_STATE_KNOWN,
+		.strength = RI_STRENGTH_SAID,
+		.origin = { .source = reading->source->name, .variable = variable },
+	};
+	if (variable != NULL)
+		claim->origin.raw = ri_reading_get(reading, variable);
+	*end = claim;
+	return claim;
+}
+
+struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, struct ri_slice text)
+{
+	struct ri_fact *claim = ri_claim(reading, id, variable);
+	char *copy;
+
+	if (claim == NULL || strlen(claim->origin.raw) == text.length) {
+		if (claim != NULL)
+			claim->text = claim->origin.raw;
+		return claim;
+	}
+	copy = allocate(reading, text.length + 1, 1);
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, text.text, text.length);
+	claim->text = copy;
+	return claim;
+}
+
+struct ri_fact *ri_claim_number(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	struct ri_fact *claim = raw == NULL ? NULL : ri_claim(reading, id, variable);
+
+	if (claim != NULL &&
+		ri_number_read(raw, ri_fact_range(id), &claim->number, NULL) != RI_NUMBER_OK)
+		claim->state = RI_STATE_BROKEN;
+	return claim;
+}
+
+static bool is_blank(const char *text)
+{
+	return text[strspn(text, " \t\r\n\v\f")] == '\0';
+}
+
+struct ri_fact *ri_claim_host(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	struct ri_endpoint endpoint;
+	struct ri_fact *claim;
+
+	if (raw == NULL || is_blank(raw))
+		return NULL;
+	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint))
+		return ri_claim_text(reading, id, variable, endpoint.host);
+	claim = ri_claim(reading, id, variable);
+	if (claim != NULL) {
+		claim->state = RI_STATE_BROKEN;
+		claim->reason = "one host name or address";
+	}
+	return claim;
+}
+
+static size_t count_items(const char *text, char separator)
+{
+	size_t count = 1;
+
+	for (; *text != '\0'; text++)
+		count += *text == separator;
+	return count;
+}
+
+/*
+ * Cut a copy of the list into hosts, in place. A separator at the very end is
+ * tolerated; an empty item elsewhere is a host that somebody lost. Returns
+ * how many there are, 0 where one of them is not a host.
+ */
+static size_t cut_hosts(char *text, char separator, const char **hosts)
+{
+	struct ri_endpoint endpoint;
+	size_t count = 0;
+	char *end;
+
+	for (;; text = end + 1) {
+		bool last;
+
+		end = strchrnul(text, separator);
+		last = *end == '\0';
+		if (last && count > 0 && is_blank(text))
+			return count;
+		if (!ri_endpoint_read((struct ri_slice){ text, (size_t)(end - text) }, &endpoint))
+			return 0;
+		text[endpoint.host.text - text + (ptrdiff_t)endpoint.host.length] = '\0';
+		hosts[count++] = endpoint.host.text;
+		if (last)
+			return count;
+	}
+}
+
+struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator)
+{
+	const char *raw = ri_reading_get(reading, variable), **hosts;
+	struct ri_fact *claim;
+	size_t room;
+	char *copy;
+
+	if (raw == NULL || is_blank(raw))
+		return NULL;
+	claim = ri_claim(reading, RI_FACT_HOSTS, variable);
+	if (claim == NULL)
+		return NULL;
+	room = count_items(raw, separator);
+	hosts = allocate(reading, room, sizeof(*hosts));
+	copy = allocate(reading, strlen(raw) + 1, 1);
+	if (hosts == NULL || copy == NULL)
+		return NULL;
+	memcpy(copy, raw, strlen(raw) + 1);
+	claim->number = room > ri_fact_range(RI_FACT_HOSTS).max
+		? 0
+		: cut_hosts(copy, separator, hosts);
+	claim->list = hosts;
+	if (claim->number == 0) {
+		claim->state = RI_STATE_BROKEN;
+		claim->reason = "a list of host names or addresses";
+	}
+	return claim;
+}
+
+bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
+{
+	const struct ri_fact *claim = reading->claims[id];
+
+	for (; claim != NULL; claim = claim->next) {
+		if (claim->origin.source == reading->source->name &&
+			claim->state == RI_STATE_KNOWN) {
+			*out = claim->number;
+			return true;
+		}
+	}
+	return false;
+}

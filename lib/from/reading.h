@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the read function of a source works with: it looks variables up and
+ * claims facts. Running out of memory is kept in err; the caller looks there
+ * when the source is done, so no source has to.
+ */
+#ifndef RI_FROM_READING_H
+#define RI_FROM_READING_H
+
+#include <stdbool.h>
+
+#include "from/endpoint.h"
+#include "from/from.h"
+
+struct ri_reading {
+	const struct ri_context *context;
+	const struct ri_source *source;		/* whose turn it is */
+	struct ri_fact *claims[RI_FACT_COUNT];	/* by all sources so far, in their order */
+	struct ri_error *err;
+};
+
+/*
+ * The value of a variable; NULL where it does not exist, and where it is the
+ * link to a Kubernetes service that happens to have its name.
+ */
+const char *ri_reading_get(const struct ri_reading *reading, const char *variable);
+
+/* The same for a detect function, which has the snapshot alone. */
+bool ri_source_sees(const struct ri_env *env, const char *variable);
+
+/*
+ * Claim a fact that this variable says: known, and without a value yet. NULL
+ * when out of memory. variable may be NULL: then it is the source's default.
+ */
+struct ri_fact *ri_claim(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* The same with a text, which is copied unless it is the variable's value. */
+struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, struct ri_slice text);
+
+/*
+ * Claim a number, if the variable exists: known, or broken where it is not a
+ * number in the fact's range. Returns the claim or NULL.
+ */
+struct ri_fact *ri_claim_number(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/*
+ * Claim a host from a variable that holds one, perhaps with a port (which is
+ * not claimed): known, or broken. An empty variable claims nothing.
+ */
+struct ri_fact *ri_claim_host(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* Claim hosts from a list with that separator, in order: known, or broken. */
+struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator);
+
+/* What the source whose turn it is has claimed, if that is a known number. */
+bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from the facts that were read: the only place that derives. */
+#include <inttypes.h>
+
+#include "model/rules.h"
+#include "model/topology.h"
+
+enum {
+	/*
+	 * torchrun's static default, and what most scripts write (PyTorch,
+	 * torch/distributed/run.py, --master-port).
+	 */
+	DEFAULT_PORT = 29500,
+};
+
+static void derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number, unsigned from)
+{
+	struct ri_fact *fact = &topology->facts[id];
+
+	fact->state = RI_STATE_KNOWN;
+	fact->strength = RI_STRENGTH_DEFAULT;
+	fact->number = number;
+	fact->origin = (struct ri_origin){ .source = "derived", .from = from };
+}
+
+/* The identity's tuple: known by the time that anything is derived. */
+static uint64_t of(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	return topology->facts[id].number;
+}
+
+static void derive_nnodes(struct ri_topology *topology)
+{
+	uint64_t hosts;
+
+	if (ri_topology_knows(topology, RI_FACT_NNODES))
+		return;
+	if (of(topology, RI_FACT_LOCAL_WORLD_SIZE) == of(topology, RI_FACT_WORLD_SIZE))
+		derive(topology, RI_FACT_NNODES, 1,
+			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
+	else if (ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
+		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
+}
+
+/* Does nothing that is known speak against equally filled nodes, in order? */
+static bool may_be_even(const struct ri_topology *topology)
+{
+	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE), nodes;
+
+	/* Evidence that does not decide, or a node count that broke a rule. */
+	if (topology->facts[RI_FACT_NODE_RANK].state == RI_STATE_OPEN ||
+		topology->facts[RI_FACT_NNODES].state == RI_STATE_BROKEN)
+		return false;
+	if (of(topology, RI_FACT_WORLD_SIZE) % local != 0 ||
+		of(topology, RI_FACT_RANK) % local != of(topology, RI_FACT_LOCAL_RANK))
+		return false;
+	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) &&
+		nodes != of(topology, RI_FACT_WORLD_SIZE) / local)
+		return false;
+	return !ri_topology_get(topology, RI_FACT_HOSTS, &nodes) ||
+		nodes == of(topology, RI_FACT_WORLD_SIZE) / local;
+}
+
+static void assume_even(struct ri_topology *topology, struct ri_findings *findings)
+{
+	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE);
+	struct ri_finding *finding;
+
+	derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
+		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
+	if (!ri_topology_knows(topology, RI_FACT_NNODES))
+		derive(topology, RI_FACT_NNODES, of(topology, RI_FACT_WORLD_SIZE) / local,
+			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
+	finding = ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
+		"NODE_RANK",
+		"%s does not say which node this is: %" PRIu64
+		" rests on every node having %" PRIu64 " ranks, in order",
+		topology->identity, of(topology, RI_FACT_NODE_RANK), local);
+	ri_finding_hint(finding, "this is wrong for uneven or round-robin placement");
+}
+
+static void derive_node_rank(struct ri_topology *topology, struct ri_findings *findings)
+{
+	const struct ri_fact *fact = &topology->facts[RI_FACT_NODE_RANK];
+	uint64_t nodes;
+
+	if (fact->state == RI_STATE_KNOWN)
+		return;
+	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1)
+		derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
+	else if (may_be_even(topology))
+		assume_even(topology, findings);
+	else if (of(topology, RI_FACT_RANK) == of(topology, RI_FACT_LOCAL_RANK))
+		/* All ranks below this one are here, rank 0 among them. */
+		derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(RANK) | RI_FROM(LOCAL_RANK));
+	else
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_NODE_RANK_ABSENT,
+			"NODE_RANK", "nothing tells for certain which node this is%s%s",
+			fact->state == RI_STATE_OPEN ? ": " : "",
+			fact->state == RI_STATE_OPEN ? fact->reason : "");
+}
+
+static bool has_broken(const struct ri_fact *fact)
+{
+	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next)
+		if (lost->state == RI_STATE_BROKEN)
+			return true;
+	return false;
+}
+
+static void derive_master(struct ri_topology *topology, struct ri_findings *findings)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	struct ri_finding *finding;
+	uint64_t nodes;
+
+	if (fact->state == RI_STATE_KNOWN)
+		return;
+	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1) {
+		derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
+		fact->text = "127.0.0.1";
+	} else if (!has_broken(fact)) {
+		/* A broken one is worse than none: whoever read it refuses. */
+		finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_MASTER_ABSENT,
+			"MASTER_ADDR", "nothing tells where rank 0 of this job runs");
+		ri_finding_hint(finding, "set MASTER_ADDR to that host, the same on all ranks");
+	}
+}
+
+static void derive_port(struct ri_topology *topology)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_PORT];
+
+	if (fact->state == RI_STATE_KNOWN)
+		return;
+	derive(topology, RI_FACT_MASTER_PORT, DEFAULT_PORT, 0);
+	fact->origin.source = "default";
+}
+
+int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	/* Twice: what is dropped may be derived, and what is derived must hold. */
+	if (ri_rules_check(topology, context, err) < 0)
+		return -1;
+	derive_nnodes(topology);
+	if (ri_rules_check(topology, context, err) < 0)
+		return -1;
+	derive_node_rank(topology, context->findings);
+	derive_master(topology, context->findings);
+	derive_port(topology);
+	return 0;
+}

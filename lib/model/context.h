@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every stage from environment to variables works with. Only findings
+ * and arena are written to.
+ */
+#ifndef RI_MODEL_CONTEXT_H
+#define RI_MODEL_CONTEXT_H
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/finding.h"
+
+struct ri_context {
+	const struct ri_env *env;
+	struct ri_arena *arena;
+	struct ri_findings *findings;
+};
+
+#endif

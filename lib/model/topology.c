@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/topology.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+static const struct {
+	const char *name;
+	enum ri_fact_group group;
+	struct ri_range range;
+} facts[] = {
+#define RI_FACT(symbol, name_, group_, min_, max_) \
+	[RI_FACT_##symbol] = { .name = name_, .group = RI_GROUP_##group_, \
+		.range = { .min = min_, .max = max_ } },
+#include "model/facts.def"
+#undef RI_FACT
+};
+
+const char *ri_fact_name(enum ri_fact_id id)
+{
+	return facts[id].name;
+}
+
+enum ri_fact_group ri_fact_group(enum ri_fact_id id)
+{
+	return facts[id].group;
+}
+
+struct ri_range ri_fact_range(enum ri_fact_id id)
+{
+	return facts[id].range;
+}
+
+bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out)
+{
+	if (topology->facts[id].state != RI_STATE_KNOWN)
+		return false;
+	*out = topology->facts[id].number;
+	return true;
+}
+
+bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	return topology->facts[id].state == RI_STATE_KNOWN;
+}
+
+const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	const struct ri_origin *origin = &topology->facts[id].origin;
+
+	if (origin->variable != NULL)
+		return origin->variable;
+	for (int from = 0; from < RI_FACT_COUNT; from++)
+		if (origin->from == 1u << from && topology->facts[from].origin.variable != NULL)
+			return topology->facts[from].origin.variable;
+	return ri_fact_name(id);
+}

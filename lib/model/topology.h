@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct ri_topology: who this process is, as a set of facts. Every fact
+ * knows where it came from and which candidates it beat, so that messages,
+ * `--explain` and the report all print from the same place.
+ */
+#ifndef RI_MODEL_TOPOLOGY_H
+#define RI_MODEL_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/number.h"
+#include "model/context.h"
+
+enum ri_fact_id {
+#define RI_FACT(symbol, name, group, min, max) RI_FACT_##symbol,
+#include "model/facts.def"
+#undef RI_FACT
+	RI_FACT_COUNT
+};
+
+/* See facts.def. */
+enum ri_fact_group {
+	RI_GROUP_TUPLE,
+	RI_GROUP_PLACE,
+	RI_GROUP_SHARED,
+};
+
+enum ri_fact_state {
+	RI_STATE_ABSENT,	/* nobody said anything */
+	RI_STATE_KNOWN,
+	RI_STATE_BROKEN,	/* said, but in a way that cannot be used */
+	RI_STATE_OPEN,		/* evidence was found, and it does not decide */
+};
+
+/* Which of several candidates wins; among equals the inner source's. */
+enum ri_strength {
+	RI_STRENGTH_DEFAULT,	/* holds until somebody says better */
+	RI_STRENGTH_SAID,
+	RI_STRENGTH_STATED,	/* the variable that the frameworks read themselves */
+};
+
+/* One bit for each fact that another one was derived from. */
+#define RI_FROM(symbol) (1u << RI_FACT_##symbol)
+
+struct ri_origin {
+	const char *source;	/* a source's name, "derived" or "default" */
+	const char *variable;	/* NULL where it was not read from one */
+	const char *raw;	/* the whole value of that variable, borrowed */
+	unsigned from;		/* derived: RI_FROM(...) | ... */
+};
+
+struct ri_fact {
+	enum ri_fact_state state;
+	enum ri_strength strength;
+	uint64_t number;		/* of hosts: how many */
+	const char *text;		/* master_addr alone */
+	const char *const *list;	/* hosts alone, not ended by NULL */
+	const char *reason;		/* broken: what was expected; open: what is missing */
+	struct ri_origin origin;
+	struct ri_fact *next;		/* the candidates that lost, best first */
+};
+
+struct ri_topology {
+	const char *identity;	/* the source of the tuple; NULL: no orchestrator was found */
+	const char *const *sources;	/* every source that had something to say */
+	size_t source_count;
+	struct ri_fact facts[RI_FACT_COUNT];
+};
+
+/* "rank", "local_world_size": stable names. */
+const char *ri_fact_name(enum ri_fact_id id);
+
+enum ri_fact_group ri_fact_group(enum ri_fact_id id);
+
+/* The numbers that the fact may have; of hosts, how many. */
+struct ri_range ri_fact_range(enum ri_fact_id id);
+
+/* Is the fact known? Then *out is its number. */
+bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out);
+
+bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
+
+/*
+ * What a message about the fact is about: the variable it was read from, for
+ * a fact derived from one other that one's, else the name of the fact.
+ */
+const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id);
+
+/*
+ * Add what follows from the facts that were read (nnodes, node_rank,
+ * master_addr, master_port) and hold all of them against the rules. Needs an
+ * identity. Facts of the tuple that contradict each other are an error with
+ * the rule's code; any other fact that breaks a rule becomes absent, with a
+ * finding. RI_CODE_NODE_RANK_* and RI_CODE_MASTER_ABSENT are findings too.
+ */
+int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err);
+
+#endif

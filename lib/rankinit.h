@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * librankinit, in the order in which data flows through it. The library is
+ * pure: it never forks, executes, prints or reads environ, and it opens no
+ * path but below a root directory that it is handed.
+ */
+#ifndef RI_RANKINIT_H
+#define RI_RANKINIT_H
+
+/* What everything stands on. */
+#include "base/limits.h"	/* every bound */
+#include "base/error.h"		/* why a step failed: codes.def */
+#include "base/finding.h"	/* what a stage has to say */
+#include "base/arena.h"		/* memory until the command starts */
+#include "base/text.h"		/* bounded text, quoting, nearest names */
+#include "base/number.h"	/* the only place where text becomes a number */
+#include "base/signals.h"	/* signal names, signal and exit maps */
+
+/* The machine. */
+#include "base/host.h"		/* files below a root directory */
+#include "base/account.h"	/* users and groups of the image */
+#include "base/cgroup.h"	/* out-of-memory kills */
+
+/* 1. The environment as it was found. */
+#include "base/env.h"
+
+/* 2. Who speaks in it: sources.def. */
+#include "from/from.h"
+
+/* 3. One topology of facts, each with its origin: facts.def, rules.def. */
+#include "model/topology.h"
+
+/* 4. Variables for the frameworks: frameworks.def. */
+#include "to/to.h"
+
+#endif

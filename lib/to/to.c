@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "to/to.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "to/writing.h"
+
+#define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;
+#include "to/frameworks.def"
+#undef RI_FRAMEWORK
+
+static const struct ri_framework *const frameworks[] = {
+#define RI_FRAMEWORK(name) &ri_framework_##name,
+#include "to/frameworks.def"
+#undef RI_FRAMEWORK
+};
+
+enum { FRAMEWORK_COUNT = sizeof(frameworks) / sizeof(frameworks[0]) };
+
+const struct ri_framework *ri_framework_at(size_t index)
+{
+	return index < FRAMEWORK_COUNT ? frameworks[index] : NULL;
+}
+
+void ri_want(struct ri_writing *writing, const char *variable, const char *value)
+{
+	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
+	struct ri_env_edit edit = { .name = variable, .value = value };
+
+	if (before == NULL)
+		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
+	else if (strcmp(before->value, value) != 0)
+		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
+			"one framework needs %s to be \"%s\", another one \"%s\"", variable,
+			before->value, value);
+}
+
+void ri_want_fact(struct ri_writing *writing, const char *variable,
+	const struct ri_topology *topology, enum ri_fact_id id)
+{
+	const struct ri_fact *fact = &topology->facts[id];
+	const char *value = fact->text;
+
+	if (fact->state != RI_STATE_KNOWN)
+		return;
+	if (value == NULL)
+		value = ri_arena_format(writing->context->arena, "%" PRIu64, fact->number);
+	if (value == NULL)
+		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
+	else
+		ri_want(writing, variable, value);
+}
+
+/* Is the variable there already, once, and with that value? */
+static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit)
+{
+	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
+	const char *value;
+
+	if (entry == NULL || entry->next != 0)
+		return false;
+	value = ri_env_entry_value(entry);
+	return value != NULL && strcmp(value, edit->value) == 0;
+}
+
+int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
+	const struct ri_context *context, struct ri_error *err)
+{
+	struct ri_writing writing = { .context = context, .err = err };
+	struct ri_env_edits made = { .count = 0 };
+
+	if (topology->identity != NULL)
+		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
+			frameworks[i]->render(&writing, topology);
+	if (err->code != RI_CODE_NONE)
+		return -1;
+	for (size_t i = 0; i < writing.wanted.count; i++) {
+		const struct ri_env_edit *edit = &writing.wanted.items[i];
+
+		if (!is_in_place(context->env, edit) &&
+			ri_env_edits_add(&made, *edit, context->arena, err) < 0)
+			return -1;
+	}
+	*out = made;
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the render function of a framework works with. A failure is kept in
+ * err; the caller looks there when the framework is done, so none has to.
+ */
+#ifndef RI_TO_WRITING_H
+#define RI_TO_WRITING_H
+
+#include "to/to.h"
+
+struct ri_writing {
+	const struct ri_context *context;
+	struct ri_env_edits wanted;	/* by all frameworks so far */
+	struct ri_error *err;
+};
+
+/*
+ * The variable shall have this value, which must not be empty. Another
+ * framework may want the same; wanting another one is RI_CODE_ENV_CONFLICT.
+ * The strings are borrowed.
+ */
+void ri_want(struct ri_writing *writing, const char *variable, const char *value);
+
+/* The variable shall have the number or text of this fact, if it is known. */
+void ri_want_fact(struct ri_writing *writing, const char *variable,
+	const struct ri_topology *topology, enum ri_fact_id id);
+
+#endif

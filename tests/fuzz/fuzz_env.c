@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libFuzzer: an environment, one string a line, through snapshot, topology
+ * and edits. Whatever it is, the answer is a refusal with a reason, or a
+ * consistent set of variables.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "from/from.h"
+#include "to/to.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
+
+static struct ri_arena arena;
+static struct ri_findings findings;
+
+static void cut(char *text, char **strings)
+{
+	size_t count = 0;
+
+	while (*text != '\0' && count < MAX_STRINGS) {
+		char *end = strchrnul(text, '\n');
+
+		strings[count++] = text;
+		text = *end == '\0' ? end : end + 1;
+		*end = '\0';
+	}
+	strings[count] = NULL;
+}
+
+static void assert_below(const struct ri_topology *topology, enum ri_fact_id a, enum ri_fact_id b)
+{
+	uint64_t low, high;
+
+	if (ri_topology_get(topology, a, &low) && ri_topology_get(topology, b, &high))
+		assert(low < high);
+}
+
+static void assert_coherent(const struct ri_topology *topology)
+{
+	uint64_t value, other;
+
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
+		const struct ri_fact *fact = &topology->facts[id];
+		struct ri_range range = ri_fact_range(id);
+
+		if (fact->state != RI_STATE_KNOWN)
+			continue;
+		assert(fact->origin.source != NULL);
+		if (id == RI_FACT_MASTER_ADDR)
+			assert(fact->text != NULL && fact->text[0] != '\0');
+		else
+			assert(fact->number >= range.min && fact->number <= range.max);
+	}
+	if (topology->identity == NULL)
+		return;
+	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
+		assert(ri_topology_knows(topology, id));
+	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
+	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	assert_below(topology, RI_FACT_NODE_RANK, RI_FACT_NNODES);
+	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
+	assert(ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other) && other <= value);
+	if (ri_topology_get(topology, RI_FACT_HOSTS, &value) &&
+		ri_topology_get(topology, RI_FACT_NNODES, &other))
+		assert(value == other);
+}
+
+static void assert_edits(const struct ri_env *env, const struct ri_env_edits *edits,
+	const struct ri_topology *topology)
+{
+	assert(topology->identity != NULL || edits->count == 0);
+	for (size_t i = 0; i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
+		const char *before = ri_env_get(env, edit->name);
+
+		assert(edit->value != NULL && edit->value[0] != '\0');
+		assert(strpbrk(edit->value, " \t\r\n[]") == NULL);
+		assert(ri_env_edits_find(edits, edit->name) == edit);
+		assert(before == NULL || strcmp(before, edit->value) != 0 ||
+			ri_env_find(env, edit->name)->next != 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char text[MAX_INPUT + 1];
+	char *strings[MAX_STRINGS + 1];
+	struct ri_env env;
+	struct ri_context context = { .env = &env, .arena = &arena, .findings = &findings };
+	struct ri_env_edits edits = { .count = 0 };
+	struct ri_topology topology;
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (size > MAX_INPUT)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	cut(text, strings);
+	findings = (struct ri_findings){ .count = 0 };
+	assert(ri_env_init(&env, strings, &arena, &err) == 0);
+	if (ri_topology_read(&topology, &context, &err) == 0) {
+		assert_coherent(&topology);
+		assert(ri_edits_render(&edits, &topology, &context, &err) == 0);
+		assert_edits(&env, &edits, &topology);
+		assert(err.code == RI_CODE_NONE);
+	} else {
+		assert(ri_code_status(err.code) == 125);
+		assert(err.subject[0] != '\0' && err.text[0] != '\0');
+	}
+	ri_arena_release(&arena);
+	return 0;
+}

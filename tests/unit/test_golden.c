@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The golden cases (tests/golden/README.md) through the library. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "from/from.h"
+#include "to/to.h"
+
+enum { MAX_LINES = 512, MAX_FILE = 65536 };
+
+/* A file cut into lines, comments left out. */
+struct lines {
+	char bytes[MAX_FILE];
+	char *items[MAX_LINES + 1];
+	size_t count;
+};
+
+static struct lines env_lines, want;
+static struct ri_arena arena;
+
+/* False where there is no such file. */
+static bool read_lines(const char *folder, const char *name, struct lines *out)
+{
+	char path[1024], *at, *end;
+	size_t length;
+	FILE *file;
+
+	out->count = 0;
+	out->items[0] = NULL;
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return false;
+	length = fread(out->bytes, 1, sizeof(out->bytes) - 1, file);
+	fclose(file);
+	assert_true(length < sizeof(out->bytes) - 1);
+	out->bytes[length] = '\0';
+	for (at = out->bytes; *at != '\0'; at = end) {
+		end = strchrnul(at, '\n');
+		if (*end == '\n')
+			*end++ = '\0';
+		if (*at == '#' || *at == '\0')
+			continue;
+		assert_true(out->count < MAX_LINES);
+		out->items[out->count++] = at;
+	}
+	out->items[out->count] = NULL;
+	return true;
+}
+
+struct answer {
+	struct ri_topology topology;
+	struct ri_findings findings;
+	struct ri_env_edits edits;
+	struct ri_error err;
+};
+
+static int ask(struct answer *answer)
+{
+	struct ri_env env;
+	struct ri_context context = {
+		.env = &env, .arena = &arena, .findings = &answer->findings,
+	};
+
+	memset(answer, 0, sizeof(*answer));
+	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0 ||
+		ri_topology_read(&answer->topology, &context, &answer->err) < 0)
+		return -1;
+	return ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err);
+}
+
+static bool is_wanted(const char *line, const struct ri_env_edits *edits)
+{
+	char name[64];
+	const struct ri_env_edit *edit;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, "="), line);
+	edit = ri_env_edits_find(edits, name[0] == '-' ? name + 1 : name);
+	if (edit == NULL)
+		return false;
+	if (name[0] == '-')
+		return edit->value == NULL;
+	return edit->value != NULL && strcmp(edit->value, line + strlen(name) + 1) == 0;
+}
+
+static unsigned compare_env(const char *folder, const struct answer *answer)
+{
+	unsigned faults = 0;
+
+	assert_true(read_lines(folder, "want.env", &want));
+	for (size_t i = 0; i < want.count; i++) {
+		if (is_wanted(want.items[i], &answer->edits))
+			continue;
+		print_error("%s: not done: %s\n", folder, want.items[i]);
+		faults++;
+	}
+	if (want.count != answer->edits.count) {
+		faults++;
+		for (size_t i = 0; i < answer->edits.count; i++)
+			print_error("%s: done: %s=%s\n", folder, answer->edits.items[i].name,
+				answer->edits.items[i].value);
+	}
+	return faults;
+}
+
+static unsigned compare_error(const char *folder, const struct answer *answer)
+{
+	char got[256];
+
+	assert_true(read_lines(folder, "want.error", &want));
+	assert_int_equal(want.count, 1);
+	snprintf(got, sizeof(got), "%s %s", ri_code_name(answer->err.code), answer->err.subject);
+	if (strcmp(got, want.items[0]) == 0 && ri_code_status(answer->err.code) == 125)
+		return 0;
+	print_error("%s: %s: %s\n", folder, got, answer->err.text);
+	return 1;
+}
+
+static unsigned compare_findings(const char *folder, const struct ri_findings *findings)
+{
+	unsigned faults = 0;
+
+	read_lines(folder, "want.findings", &want);
+	for (size_t i = 0; i < findings->count || i < want.count; i++) {
+		const struct ri_finding *finding = &findings->items[i];
+		char got[256] = "nothing";
+
+		if (i < findings->count)
+			snprintf(got, sizeof(got), "%s %s %s", ri_severity_name(finding->severity),
+				ri_code_name(finding->code), finding->subject);
+		if (i < want.count && strcmp(got, want.items[i]) == 0)
+			continue;
+		print_error("%s: found: %s (%s)\n", folder, got,
+			i < findings->count ? finding->text : "");
+		faults++;
+	}
+	return faults;
+}
+
+static unsigned check_case(const char *folder)
+{
+	static struct answer answer;
+	unsigned faults;
+	char path[1024];
+
+	assert_true(read_lines(folder, "env", &env_lines));
+	snprintf(path, sizeof(path), "%s/want.error", folder);
+	if (ask(&answer) < 0 || access(path, F_OK) == 0)
+		faults = access(path, F_OK) == 0
+			? compare_error(folder, &answer)
+			: (print_error("%s: refused: %s\n", folder, answer.err.text), 1u);
+	else
+		faults = compare_env(folder, &answer) + compare_findings(folder, &answer.findings);
+	ri_arena_release(&arena);
+	return faults;
+}
+
+/* GOLDEN names the folder where this does not run in the root of the project. */
+static void test_all_cases(void **state)
+{
+	const char *root = getenv("GOLDEN");
+	unsigned faults = 0;
+	char pattern[512];
+	glob_t found;
+
+	(void)state;
+	snprintf(pattern, sizeof(pattern), "%s/*/*/env", root == NULL ? "tests/golden" : root);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		*strrchr(found.gl_pathv[i], '/') = '\0';
+		faults += check_case(found.gl_pathv[i]);
+	}
+	print_message("%zu golden cases\n", found.gl_pathc);
+	globfree(&found);
+	assert_int_equal(faults, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_cases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
