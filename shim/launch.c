@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "mask.h"
+
+/* Where there is no PATH: what Debian's and Alpine's login(1) start from. */
+static const char default_path[] =
+	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
+
+enum step {
+	STEP_GROUP,
+	STEP_PRIVILEGES,
+	STEP_PARENT_GONE,
+	STEP_EXEC,
+};
+
+/*
+ * All that the child needs, made before the clone. The child runs in our
+ * memory: it calls system calls only and writes here and nowhere else.
+ */
+struct child {
+	const struct ri_launch *launch;
+	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
+	char *listen_pid;	/* room for its digits, or NULL */
+	enum step failed;	/* where sys_errno is not 0 */
+	enum ri_privilege_step privilege;
+	int sys_errno;
+};
+
+static const char *value_of(char *const *envp, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; *envp != NULL; envp++)
+		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+			return *envp + length + 1;
+	return NULL;
+}
+
+/*
+ * The paths that execvp(3) would try. A command with a slash is its own only
+ * candidate; an empty element of PATH is the current directory (POSIX).
+ */
+static char *list_candidates(const struct ri_launch *launch, struct ri_arena *arena)
+{
+	const char *command = launch->argv[0], *path = value_of(launch->envp, "PATH");
+	size_t command_length = strlen(command), elements = 1;
+	char *list, *end;
+
+	if (strchr(command, '/') != NULL || command[0] == '\0')
+		path = NULL;
+	else if (path == NULL)
+		path = default_path;
+	for (const char *p = path; p != NULL && *p != '\0'; p++)
+		elements += *p == ':';
+	list = ri_arena_alloc(arena, (path == NULL ? 0 : strlen(path)) +
+			elements * (command_length + 2) + 1);
+	if (list == NULL)
+		return NULL;
+	end = list;
+	while (path != NULL) {
+		size_t length = strcspn(path, ":");
+
+		end += sprintf(end, "%.*s%s%s", (int)length, path, length == 0 ? "" : "/", command);
+		end++;
+		path = path[length] == ':' ? path + length + 1 : NULL;
+	}
+	if (end == list && command[0] != '\0')
+		memcpy(end, command, command_length);
+	return list;
+}
+
+/* A LISTEN_PID that means us (sd_listen_fds(3)) must mean the command. */
+static char *find_listen_pid(const struct ri_launch *launch, struct ri_arena *arena)
+{
+	const char *value = value_of(launch->envp, "LISTEN_PID");
+	char own[PID_DIGITS + 1], **envp = launch->envp, *text;
+
+	if (value == NULL)
+		return NULL;
+	snprintf(own, sizeof(own), "%d", (int)launch->self);
+	if (strcmp(value, own) != 0)
+		return NULL;
+	text = ri_arena_format(arena, "LISTEN_PID=%0*d", PID_DIGITS, 0);
+	for (; text != NULL && *envp != NULL; envp++) {
+		if (*envp + strlen("LISTEN_PID=") == value) {
+			*envp = text;
+			return text + strlen("LISTEN_PID=");
+		}
+	}
+	return NULL;
+}
+
+static int prepare(struct child *child, struct ri_launch *launch, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	*child = (struct child){ .launch = launch };
+	child->candidates = list_candidates(launch, arena);
+	if (child->candidates == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, launch->argv[0],
+			"no memory left to search for it");
+	return 0;
+}
+
+static void write_pid(char *out, pid_t pid)
+{
+	char digits[PID_DIGITS];
+	int count = 0;
+
+	for (; pid > 0; pid /= 10)
+		digits[count++] = (char)('0' + pid % 10);
+	while (count > 0)
+		*out++ = digits[--count];
+	*out = '\0';
+}
+
+/*
+ * Try the candidates in turn. Like the shells, go on past what is not there,
+ * and remember that something was there but not for us.
+ */
+static void execute(struct child *child)
+{
+	const struct ri_launch *launch = child->launch;
+	int denied = 0;
+
+	errno = ENOENT;
+	for (const char *path = child->candidates; *path != '\0'; path += strlen(path) + 1) {
+		execve(path, launch->argv, launch->envp);
+		if (errno == EACCES)
+			denied = EACCES;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			break;
+	}
+	child->failed = STEP_EXEC;
+	child->sys_errno = (errno == ENOENT || errno == ENOTDIR) && denied ? denied : errno;
+}
+
+/* The order is a contract of its own: each line says why it stands there. */
+static void become_command(struct child *child)
+{
+	const struct ri_launch *launch = child->launch;
+	pid_t own = 0;
+
+	if (launch->terminal >= 0 || child->listen_pid != NULL)
+		own = (pid_t)syscall(SYS_getpid);
+	child->failed = STEP_GROUP;
+	if (launch->new_group && setpgid(0, 0) < 0)
+		goto out;
+	/* needs the group; any error means that there is no such terminal */
+	if (launch->terminal >= 0)
+		ioctl(launch->terminal, TIOCSPGRP, &own);
+	child->failed = STEP_PRIVILEGES;
+	if (ri_privileges_apply(launch->privileges, &child->privilege) < 0)
+		goto out;
+	/* a change of user clears it, so only now; we may be gone since */
+	child->failed = STEP_PARENT_GONE;
+	if (launch->die_with_us && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
+		syscall(SYS_getppid) != launch->self) {
+		errno = ESRCH;
+		goto out;
+	}
+	if (child->listen_pid != NULL)
+		write_pid(child->listen_pid, own);
+	/* last: from here on a signal reaches the command, not our code */
+	ri_mask_set(ri_mask_inherited);
+	execute(child);
+	return;
+out:
+	child->sys_errno = errno;
+}
+
+__attribute__((noreturn)) static void child_main(struct child *child)
+{
+	become_command(child);
+	for (;;)
+		syscall(SYS_exit_group, 127);
+}
+
+static int child_entry(void *argument)
+{
+	child_main(argument);
+}
+
+/* Is one of the candidates there, though execve said "no such file"? */
+static const char *find_present(const struct child *child)
+{
+	for (const char *path = child->candidates; *path != '\0'; path += strlen(path) + 1)
+		if (faccessat(AT_FDCWD, path, F_OK, 0) == 0)
+			return path;
+	return NULL;
+}
+
+static int too_big(const struct ri_launch *launch, struct ri_error *err)
+{
+	const char *largest = "";
+	size_t length = 0, total = 0, at;
+	char name[64];
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (char *const *p = pass == 0 ? launch->argv : launch->envp; *p != NULL; p++) {
+			at = strlen(*p) + 1;
+			total += at + sizeof(char *);
+			if (at > length) {
+				length = at;
+				largest = *p;
+			}
+		}
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(largest, "="), largest);
+	ri_fail(err, RI_CODE_EXEC_TOO_BIG, launch->argv[0],
+		"the arguments and the environment (%zu bytes) are more than the kernel takes; the "
+		"largest string has %zu bytes: %s",
+		total, length, name);
+	return ri_fail_hint(err, "one string may have 131071 bytes: shorten or unset it");
+}
+
+static int exec_failed(const struct child *child, struct ri_error *err)
+{
+	const char *command = child->launch->argv[0], *present;
+	const char *path = value_of(child->launch->envp, "PATH");
+	char quoted[RI_QUOTE_SIZE];
+
+	if (child->sys_errno == E2BIG)
+		return too_big(child->launch, err);
+	if (child->sys_errno == ENOENT || child->sys_errno == ENOTDIR) {
+		present = find_present(child);
+		if (present != NULL) {
+			ri_fail(err, RI_CODE_EXEC_DENIED, command,
+				"%s is there, but what would run it is not", present);
+			return ri_fail_hint(err, "check its #! line, or the dynamic loader that it "
+						 "was linked for");
+		}
+		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
+		if (strchr(command, '/') != NULL)
+			return ri_fail_hint(err, "check the path, and that the image contains it");
+		return ri_fail_hint(err, "searched in PATH=%s",
+			ri_quote(quoted, sizeof(quoted), path == NULL ? default_path : path));
+	}
+	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s",
+		strerror(child->sys_errno));
+	if (child->sys_errno == ENOEXEC)
+		return ri_fail_hint(err, "a script needs a first line like #!/bin/sh, a program "
+					 "must be for this processor");
+	if (child->sys_errno == EACCES)
+		return ri_fail_hint(err, "it needs the execute permission (chmod +x), on a file, "
+					 "on a file system not mounted noexec");
+	return -1;
+}
+
+static int report_failure(const struct child *child, struct ri_error *err)
+{
+	const char *command = child->launch->argv[0];
+
+	switch (child->failed) {
+	case STEP_PRIVILEGES:
+		ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, command, "cannot %s: %s",
+			ri_privilege_step_name(child->privilege), strerror(child->sys_errno));
+		return ri_fail_hint(err, "run the container as root, or without --user and --cap-*");
+	case STEP_PARENT_GONE:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "rankinit is gone");
+	case STEP_GROUP:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot lead a process group: %s", strerror(child->sys_errno));
+	case STEP_EXEC:
+		break;
+	}
+	return exec_failed(child, err);
+}
+
+/*
+ * A change of user in a child that shares our memory marks that memory as not
+ * dumpable, ours too; /proc/self would then belong to root.
+ */
+static void restore_dumpable(const struct ri_launch *launch)
+{
+	if (launch->privileges->change_user)
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
+{
+	static _Alignas(64) unsigned char stack[STACK_SIZE];
+	struct child child;
+	pid_t pid;
+
+	if (prepare(&child, launch, arena, err) < 0)
+		return -1;
+	child.listen_pid = find_listen_pid(launch, arena);
+	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+	if (pid < 0) {
+		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
+			"the kernel refused a new process: %s", strerror(errno));
+		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
+					 "ulimit -u) or of memory");
+	}
+	restore_dumpable(launch);
+	if (child.sys_errno == 0)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return report_failure(&child, err);
+}
+
+int ri_launch_replace(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
+{
+	struct child child;
+
+	if (prepare(&child, launch, arena, err) < 0)
+		return -1;
+	become_command(&child);
+	return report_failure(&child, err);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From us to the command: spawn it as a child, or become it.
+ *
+ * The child is made by clone(CLONE_VM | CLONE_VFORK): we stand still until it
+ * has executed the command or failed, so no signal can fall between fork and
+ * setpgid, and a failure comes back as a step and an errno in shared memory.
+ */
+#ifndef RI_SHIM_LAUNCH_H
+#define RI_SHIM_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "privileges.h"
+
+struct ri_launch {
+	pid_t self;		/* getpid() */
+	char *const *argv;	/* not empty */
+	char **envp;		/* a LISTEN_PID that names us is rewritten in it */
+	int terminal;		/* fd of a terminal to hand over, or -1 */
+	bool new_group;		/* the child leads a process group of its own */
+	bool die_with_us;	/* SIGKILL for the child when we are gone */
+	const struct ri_privileges *privileges;
+};
+
+/*
+ * Start the command as a child. Returns its pid, or -1 with the reason and
+ * its exit status in *err: EXEC_NOT_FOUND, EXEC_DENIED, EXEC_TOO_BIG,
+ * SPAWN_REFUSED, PRIVILEGE_REFUSED. A child that failed is reaped already.
+ */
+pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err);
+
+/* Become the command: same process, same group. Returns only if that failed. */
+int ri_launch_replace(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err);
+
+#endif

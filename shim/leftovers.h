@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the command left behind: torchrun's workers in sessions of their own,
+ * the python below a shell, mpirun's ranks. Found, told to stop exactly once,
+ * and in the end killed.
+ *
+ * PID 1 of a namespace signals all of it at once with kill(-1), which no fork
+ * escapes. Anybody else looks for its descendants in /proc; it never uses
+ * kill(-1), which would hit every process of the user.
+ */
+#ifndef RI_SHIM_LEFTOVERS_H
+#define RI_SHIM_LEFTOVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+
+/* To be called before the others, with our own pid. */
+void ri_leftovers_init(pid_t own_pid);
+
+/*
+ * The command got its own SIGTERM, and so did its process group unless group
+ * is 0: they do not get a second one here. To be called before it is sent.
+ */
+void ri_leftovers_spare(pid_t pid, pid_t group);
+
+/*
+ * SIGTERM for every process that has not had one, and SIGCONT for those that
+ * are stopped, since a stopped process would never see it. Children of a
+ * process that was told are its own business: a shell's trap may be saving.
+ * command_lives: a command that was spared must not be hit by kill(-1).
+ */
+void ri_leftovers_stop(bool command_lives);
+
+/* SIGKILL for all that is there. */
+void ri_leftovers_kill(void);
+
+/*
+ * Name what is there, as "python3 (12), sh (13, zombie of 12)", at most a
+ * few. Returns how many there are, or -1 where nobody can tell.
+ */
+int ri_leftovers_name(struct ri_text *out);
+
+#endif

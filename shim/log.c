@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x00000008
+#endif
+
+static enum ri_level threshold = RI_LEVEL_WARNING;
+static enum ri_log_color coloring = RI_LOG_PLAIN;
+
+void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)
+{
+	threshold = verbose ? RI_LEVEL_NOTE : quiet ? RI_LEVEL_ALWAYS : RI_LEVEL_WARNING;
+	coloring = color;
+}
+
+bool ri_log_shows(enum ri_level level)
+{
+	return level >= threshold;
+}
+
+/*
+ * stderr may be a pipe that nobody empties, and O_NONBLOCK would be seen by
+ * everybody who shares it. RWF_NOWAIT asks for one call only (pipes know it
+ * since Linux 6.4); where it is refused, poll says whether a line of less
+ * than PIPE_BUF will go through.
+ */
+static void write_line(const char *line, size_t length)
+{
+	struct iovec part = { .iov_base = (void *)(uintptr_t)line, .iov_len = length };
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	if (syscall(SYS_pwritev2, STDERR_FILENO, &part, 1, -1L, -1L, RWF_NOWAIT) >= 0 ||
+		errno == EPIPE || errno == EBADF)
+		return;
+	if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0 &&
+		write(STDERR_FILENO, line, length) < 0)
+		return;
+}
+
+static void replace_controls(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+static void emit(enum ri_level level, const char *text)
+{
+	static const struct {
+		const char *word;
+		const char *color;
+	} looks[] = {
+		[RI_LEVEL_NOTE] = { "", "2" },
+		[RI_LEVEL_WARNING] = { "warning: ", "33" },
+		[RI_LEVEL_ALWAYS] = { "", "1" },
+		[RI_LEVEL_ERROR] = { "error: ", "31" },
+	};
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	/* the last byte is kept for the end of the line */
+	ri_text_init(&out, line, sizeof(line) - 1);
+	if (coloring == RI_LOG_COLOR_ON_TERMINAL)
+		coloring = isatty(STDERR_FILENO) ? RI_LOG_COLOR : RI_LOG_PLAIN;
+	if (coloring == RI_LOG_COLOR)
+		ri_text_addf(&out, "\033[%smrankinit: %s\033[0m%s", looks[level].color,
+			looks[level].word, text);
+	else
+		ri_text_addf(&out, "rankinit: %s%s", looks[level].word, text);
+	line[out.length] = '\n';
+	write_line(line, out.length + 1);
+}
+
+void ri_log(enum ri_level level, const char *format, ...)
+{
+	char text[RI_MAX_LINE];
+	int saved = errno;
+	va_list args;
+
+	if (!ri_log_shows(level))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	replace_controls(text);
+	emit(level, text);
+	errno = saved;
+}
+
+/* What errors and findings have in common. */
+static void log_statement(enum ri_level level, const char *subject, const char *text,
+	const char *hint, enum ri_code code)
+{
+	ri_log(level, "%s: %s%s%s [%s]", subject, text, hint[0] == '\0' ? "" : "; ", hint,
+		ri_code_name(code));
+}
+
+void ri_log_error(const struct ri_error *err)
+{
+	log_statement(RI_LEVEL_ERROR, err->subject, err->text, err->hint, err->code);
+}
+
+void ri_log_findings(const struct ri_findings *findings)
+{
+	static const enum ri_level levels[] = {
+		[RI_SEVERITY_NOTE] = RI_LEVEL_NOTE,
+		[RI_SEVERITY_WARNING] = RI_LEVEL_WARNING,
+		[RI_SEVERITY_ERROR] = RI_LEVEL_ERROR,
+	};
+
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct ri_finding *finding = &findings->items[i];
+
+		log_statement(levels[finding->severity], finding->subject, finding->text,
+			finding->hint, finding->code);
+	}
+	if (findings->dropped > 0)
+		ri_log(RI_LEVEL_WARNING, "%zu more findings are not shown", findings->dropped);
+}

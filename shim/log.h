@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rankinit's own lines, always on stderr: one line, one write.
+ *
+ * A line never blocks (it is dropped where the reader does not read), never
+ * kills (SIGPIPE is blocked, and the loop takes it off the queue), and leaves
+ * errno as it was. Control characters are replaced, so that nothing from an
+ * environment or a process name reaches a terminal as a command.
+ */
+#ifndef RI_SHIM_LOG_H
+#define RI_SHIM_LOG_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/finding.h"
+
+enum ri_level {
+	RI_LEVEL_NOTE,		/* with -v */
+	RI_LEVEL_WARNING,	/* unless --quiet */
+	RI_LEVEL_ALWAYS,	/* an obituary */
+	RI_LEVEL_ERROR,
+};
+
+/* When to colour: whether stderr is a terminal is asked only for a line. */
+enum ri_log_color { RI_LOG_PLAIN, RI_LOG_COLOR, RI_LOG_COLOR_ON_TERMINAL };
+
+/* Until this is called: warnings and errors, no colour. */
+void ri_log_init(bool quiet, bool verbose, enum ri_log_color color);
+
+/* Is a line of this level shown? Ask before work that only serves the line. */
+bool ri_log_shows(enum ri_level level);
+
+void ri_log(enum ri_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* "rankinit: error: SUBJECT: TEXT; HINT [code]" */
+void ri_log_error(const struct ri_error *err);
+
+void ri_log_findings(const struct ri_findings *findings);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rankinit, top to bottom: read the options, find out who we are, write it
+ * the way frameworks want it, start the command, watch over it.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "from/from.h"
+#include "launch.h"
+#include "log.h"
+#include "mask.h"
+#include "options.h"
+#include "print.h"
+#include "privileges.h"
+#include "supervise.h"
+#include "terminal.h"
+#include "to/to.h"
+
+extern char **environ;
+
+/*
+ * All state of a run. Nothing of it is ever freed, and all of it starts as
+ * zeroes: an initialiser would make the binary 80 KiB larger.
+ */
+static struct {
+	struct ri_arena arena;
+	struct ri_findings findings;
+	struct ri_options options;
+	struct ri_privileges privileges;
+	struct ri_env env;
+	struct ri_env_edits edits;
+	struct ri_host host;
+	struct ri_error err;
+} run;
+
+/* The exit status of an error, rewritten if --exit-map says so. */
+static int fail(void)
+{
+	ri_log_error(&run.err);
+	return run.options.exit_map.to[ri_code_status(run.err.code)];
+}
+
+static enum ri_log_color choose_color(const struct ri_options *options)
+{
+	const char *no_color = ri_env_get(&run.env, "NO_COLOR");	/* no-color.org */
+
+	if (options->color != RI_AUTO)
+		return options->color == RI_YES ? RI_LOG_COLOR : RI_LOG_PLAIN;
+	return no_color == NULL || no_color[0] == '\0' ? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_PLAIN;
+}
+
+static int read_options(char **argv)
+{
+	const struct ri_options *options = &run.options;
+	int status;
+
+	if (ri_env_init(&run.env, environ, &run.arena, &run.err) < 0)
+		return -1;
+	status = ri_options_read(&run.options, argv, &run.env, &run.findings, &run.err);
+	ri_log_init(options->quiet, options->verbose, choose_color(options));
+	return status;
+}
+
+/* Who are we, and what does that make of the environment? */
+static int make_edits(struct ri_topology *topology)
+{
+	const struct ri_context context = {
+		.env = &run.env, .arena = &run.arena, .findings = &run.findings,
+	};
+
+	if (ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err) < 0)
+		return -1;
+	if (run.options.disabled)
+		return 0;
+	if (ri_topology_read(topology, &context, &run.err) < 0 ||
+		ri_edits_render(&run.edits, topology, &context, &run.err) < 0)
+		return -1;
+	if (topology->identity == NULL)
+		return 0;
+	return ri_env_edits_add(&run.edits, (struct ri_env_edit){ "RANKINIT", RI_VERSION ":process" },
+		&run.arena, &run.err);
+}
+
+/*
+ * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
+ * waits this parameter twice (orte/mca/odls/base): with a deadline of our
+ * own, ranks get what is left of it.
+ */
+static int tell_launchers(void)
+{
+	static const char name[] = "OMPI_MCA_odls_base_sigkill_timeout";
+	uint64_t seconds = run.options.grace_ms / 1000;
+	const char *value;
+
+	if (seconds == 0 || ri_env_get(&run.env, name) != NULL)
+		return 0;
+	value = ri_arena_format(&run.arena, "%d", seconds < 4 ? 1 : (int)(seconds - 2) / 2);
+	if (value == NULL)
+		return ri_fail(&run.err, RI_CODE_MEMORY, name, "no memory left to set it");
+	return ri_env_edits_add(&run.edits, (struct ri_env_edit){ name, value }, &run.arena, &run.err);
+}
+
+/*
+ * Become the command only where a process manager owns this one rank, and
+ * nothing asks for a parent.
+ */
+static bool becomes_command(const struct ri_topology *topology, pid_t self)
+{
+	const struct ri_options *options = &run.options;
+
+	if (options->supervise != RI_AUTO)
+		return options->supervise == RI_NO;
+	return topology->identity != NULL && self != 1 && options->grace_ms == 0 &&
+		!options->maps_exits && !options->maps_signals && !options->signal_group &&
+		options->subreaper != RI_YES;
+}
+
+static int start(const struct ri_topology *topology)
+{
+	struct ri_launch launch = {
+		.self = getpid(),
+		.argv = run.options.command,
+		.terminal = -1,
+		.privileges = &run.privileges,
+	};
+	struct ri_terminal terminal;
+	pid_t pid;
+
+	launch.envp = ri_env_apply(&run.env, &run.edits, &run.arena, &run.err);
+	if (launch.envp == NULL)
+		return fail();
+	ri_mask_default_chld();
+	if (becomes_command(topology, launch.self)) {
+		ri_launch_replace(&launch, &run.arena, &run.err);
+		return fail();
+	}
+	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
+		return fail();
+	ri_terminal_find(&terminal);
+	launch.terminal = terminal.fd;
+	launch.new_group = true;
+	launch.die_with_us = launch.self != 1;
+	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
+	if (pid < 0)
+		return fail();
+	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
+}
+
+static int launch_command(void)
+{
+	static struct ri_topology topology;
+
+	if (run.options.command == NULL) {
+		ri_fail(&run.err, RI_CODE_COMMAND_MISSING, "COMMAND", "there is no command to run");
+		ri_fail_hint(&run.err, "usage: rankinit [OPTION]... [--] COMMAND [ARG]...; "
+				       "see rankinit --help");
+		return fail();
+	}
+	if (make_edits(&topology) < 0 || tell_launchers() < 0)
+		return fail();
+	ri_log_findings(&run.findings);
+	run.host = (struct ri_host){ .root = -1, .live = true };
+	if (run.options.user != NULL)
+		run.host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena, &run.err) < 0)
+		return fail();
+	return start(&topology);
+}
+
+static int print_env(void)
+{
+	static struct ri_topology topology;
+
+	if (make_edits(&topology) < 0 || tell_launchers() < 0)
+		return -1;
+	ri_log_findings(&run.findings);
+	return ri_print_env(run.options.action_value, &run.edits, &run.err);
+}
+
+int main(int argc, char **argv)
+{
+	int status = -1;
+
+	(void)argc;
+	if (read_options(argv) < 0)
+		return fail();
+	switch (run.options.action) {
+	case RI_ACTION_LAUNCH:
+		return launch_command();
+	case RI_ACTION_HELP:
+		status = ri_print_help(&run.err);
+		break;
+	case RI_ACTION_VERSION:
+		status = ri_print_version(&run.err);
+		break;
+	case RI_ACTION_LIST:
+		status = ri_print_list(run.options.action_value, &run.err);
+		break;
+	case RI_ACTION_PRINT_ENV:
+		status = print_env();
+		break;
+	}
+	return status < 0 ? fail() : 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mask.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DENIED_MS = 10 };
+
+ri_sigset ri_mask_inherited;
+
+/*
+ * Before main(), and before the constructors of the libraries (libcap's has
+ * priority 300). 101 is the first that a program may use.
+ */
+__attribute__((constructor(101))) static void block_everything(void)
+{
+	const ri_sigset all = RI_MASK_ALL;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &ri_mask_inherited, sizeof(all));
+}
+
+void ri_mask_set(ri_sigset set)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &set, NULL, sizeof(set));
+}
+
+int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
+{
+	const ri_sigset all = RI_MASK_ALL;
+	struct timespec limit = {
+		.tv_sec = (time_t)(timeout_ms / 1000),
+		.tv_nsec = (long)(timeout_ms % 1000) * 1000000,
+	};
+	long number;
+
+	do {
+		number = syscall(SYS_rt_sigtimedwait, &all, info, timeout_ms < 0 ? NULL : &limit,
+			sizeof(all));
+	} while (number < 0 && errno == EINTR);	/* stopped and continued, or traced */
+	/* denied by a seccomp profile: go on reaping, but do not spin */
+	if (number < 0 && errno != EAGAIN)
+		poll(NULL, 0, DENIED_MS);
+	return number < 0 ? 0 : (int)number;
+}
+
+void ri_mask_default_chld(void)
+{
+	/* struct sigaction of the kernel: SIG_DFL, no flags, no restorer, no mask */
+	const unsigned long action[8] = { 0 };
+
+	syscall(SYS_rt_sigaction, SIGCHLD, action, NULL, sizeof(ri_sigset));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first thing the process does: block every signal.
+ *
+ * The kernel drops a signal that PID 1 has neither blocked nor a handler for
+ * (pid_namespaces(7)), so a stop that arrives before this call is lost.
+ * Blocked, it waits until the command runs and can be told. There is no
+ * handler anywhere: signals are taken one by one from the queue.
+ */
+#ifndef RI_SHIM_MASK_H
+#define RI_SHIM_MASK_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A signal set as the kernel has it: signal n is bit n - 1. */
+typedef uint64_t ri_sigset;
+
+/* The mask that we were started with, for the command. */
+extern ri_sigset ri_mask_inherited;
+
+/* Make set this process's mask. By system call, not by the C library, which
+ * keeps 32 to 34 for itself. Safe in a child that shares our memory. */
+void ri_mask_set(ri_sigset set);
+
+/* Every signal. */
+#define RI_MASK_ALL (~(ri_sigset)0)
+
+/*
+ * Wait for one signal of the mask for at most timeout_ms (-1: for ever) and
+ * take it off the queue. Returns its number and *info, or 0 when the time is
+ * over.
+ */
+int ri_mask_wait(siginfo_t *info, int64_t timeout_ms);
+
+/* Give SIGCHLD its default action: one that is ignored is never reported. */
+void ri_mask_default_chld(void);
+
+#endif

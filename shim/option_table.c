@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "option_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+const char *ri_option_long_name(const struct ri_option *option, char out[RI_OPTION_NAME])
+{
+	snprintf(out, RI_OPTION_NAME, "--%s", option->symbol);
+	for (char *p = out; *p != '\0'; p++)
+		if (*p == '_')
+			*p = '-';
+	return out;
+}
+
+const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTION_NAME])
+{
+	snprintf(out, RI_OPTION_NAME, "RANKINIT_%s", option->symbol);
+	for (char *p = out; *p != '\0'; p++)
+		if (*p >= 'a' && *p <= 'z')
+			*p = (char)(*p - 'a' + 'A');
+	return out;
+}
+
+int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	return ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s: expected %s",
+		ri_quote(quoted, sizeof(quoted), given.value), expected);
+}
+
+static int read_flag(bool *out, struct ri_given given, struct ri_error *err)
+{
+	*out = true;
+	if (given.value == NULL || ri_bool_read(given.value, out))
+		return 0;
+	return ri_option_bad_value(given, "yes or no", err);
+}
+
+/* One of three words, in the order of enum ri_switch. */
+static int read_switch(enum ri_switch *out, const char *const words[3], struct ri_given given,
+	struct ri_error *err)
+{
+	char expected[64];
+
+	for (int i = 0; i < 3; i++) {
+		if (strcmp(given.value, words[i]) == 0) {
+			*out = (enum ri_switch)i;
+			return 0;
+		}
+	}
+	snprintf(expected, sizeof(expected), "%s, %s or %s", words[0], words[1], words[2]);
+	return ri_option_bad_value(given, expected, err);
+}
+
+static int set_action(struct ri_options *options, enum ri_action action, const char *value)
+{
+	/* The first action wins: `--help --version` is help. */
+	if (options->action == RI_ACTION_LAUNCH) {
+		options->action = action;
+		options->action_value = value;
+	}
+	return 0;
+}
+
+static int read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	return set_action(options, RI_ACTION_HELP, given.value);
+}
+
+static int read_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	return set_action(options, RI_ACTION_VERSION, given.value);
+}
+
+static int read_list(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	return set_action(options, RI_ACTION_LIST, given.value);
+}
+
+static int read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	return set_action(options, RI_ACTION_PRINT_ENV, given.value);
+}
+
+static int read_supervise(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+
+	return read_switch(&options->supervise, words, given, err);
+}
+
+static int read_subreaper(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	bool yes = true;
+
+	if (given.value != NULL && strcmp(given.value, "auto") == 0) {
+		options->subreaper = RI_AUTO;
+		return 0;
+	}
+	if (given.value != NULL && !ri_bool_read(given.value, &yes))
+		return ri_option_bad_value(given, "auto, yes or no", err);
+	options->subreaper = yes ? RI_YES : RI_NO;
+	return 0;
+}
+
+static int read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 0, RI_MAX_GRACE_S };
+	char expected[64];
+
+	if (ri_seconds_read(given.value, range, &options->grace_ms, NULL) == RI_NUMBER_OK)
+		return 0;
+	snprintf(expected, sizeof(expected), "seconds from 0 to %d, like 25 or 2.5",
+		RI_MAX_GRACE_S);
+	return ri_option_bad_value(given, expected, err);
+}
+
+static int read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	options->maps_signals = true;
+	ri_signal_map_init(&options->signal_map);
+	return ri_signal_map_read(&options->signal_map, given.value, given.subject, err);
+}
+
+static int read_signal_group(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->signal_group, given, err);
+}
+
+static int read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	options->maps_exits = true;
+	ri_exit_map_init(&options->exit_map);
+	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
+}
+
+static int read_user(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	options->user = given.value;
+	return 0;
+}
+
+static int read_cap_drop(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	options->cap_drop = given.value;
+	return 0;
+}
+
+static int read_cap_keep(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	options->cap_keep = given.value;
+	return 0;
+}
+
+static int read_no_new_privs(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->no_new_privs, given, err);
+}
+
+static int read_quiet(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->quiet, given, err);
+}
+
+static int read_verbose(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->verbose, given, err);
+}
+
+static int read_color(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+
+	return read_switch(&options->color, words, given, err);
+}
+
+const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
+#define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, help_) \
+	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, .form = form_, .meta = meta_, \
+		.fallback = fallback_, .help = help_, .read = read_##symbol_ },
+#include "options.def"
+#undef RI_OPTION
+};

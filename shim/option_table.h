@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options as a table, for the two that use it: options.c reads the
+ * command line by it, usage.c prints it.
+ */
+#ifndef RI_SHIM_OPTION_TABLE_H
+#define RI_SHIM_OPTION_TABLE_H
+
+#include "options.h"
+
+enum ri_option_kind { ACTION, SETTING };
+enum ri_option_form { NONE, FLAG, OPTIONAL, REQUIRED };
+
+enum { RI_OPTION_NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */
+
+enum {
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, help) RI_OPTION_##symbol,
+#include "options.def"
+#undef RI_OPTION
+	RI_OPTION_COUNT
+};
+
+/* Where a value came from: the name to blame, "--grace" or "RANKINIT_GRACE". */
+struct ri_given {
+	const char *value;	/* NULL: an OPTIONAL or FLAG without one */
+	const char *subject;
+};
+
+struct ri_option {
+	const char *symbol;
+	const char *meta;
+	const char *fallback;
+	const char *help;
+	int (*read)(struct ri_options *options, struct ri_given given, struct ri_error *err);
+	enum ri_option_kind kind;
+	enum ri_option_form form;
+	char letter;
+};
+
+extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
+
+/* "signal_map" as "--signal-map". Returns out. */
+const char *ri_option_long_name(const struct ri_option *option, char out[RI_OPTION_NAME]);
+
+/* "signal_map" as "RANKINIT_SIGNAL_MAP". Returns out. */
+const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTION_NAME]);
+
+/* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
+int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
+
+#endif

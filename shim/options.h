@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line and its RANKINIT_ twins, read into one struct.
+ */
+#ifndef RI_SHIM_OPTIONS_H
+#define RI_SHIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/finding.h"
+#include "base/signals.h"
+#include "base/text.h"
+
+enum ri_action {
+	RI_ACTION_LAUNCH,
+	RI_ACTION_HELP,
+	RI_ACTION_VERSION,
+	RI_ACTION_LIST,
+	RI_ACTION_PRINT_ENV,
+};
+
+/* auto, or a choice made by hand */
+enum ri_switch { RI_AUTO, RI_YES, RI_NO };
+
+struct ri_options {
+	enum ri_action action;
+	const char *action_value;	/* of --list, --print-env; NULL: none given */
+	char *const *command;		/* NULL-terminated and not empty, or NULL */
+	bool disabled;			/* RANKINIT_DISABLE: a plain init */
+
+	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
+	enum ri_switch subreaper;
+	enum ri_switch color;
+	uint64_t grace_ms;		/* 0: no deadline */
+	struct ri_signal_map signal_map;
+	struct ri_exit_map exit_map;
+	bool maps_signals;		/* --signal-map was given */
+	bool maps_exits;		/* --exit-map was given */
+	bool signal_group;
+	const char *user;		/* NULL: unchanged, as the next two */
+	const char *cap_drop;
+	const char *cap_keep;
+	bool no_new_privs;
+	bool quiet;
+	bool verbose;
+};
+
+/*
+ * Read twins first, then the command line, which wins. Everything after the
+ * first word that is no option, or after "--", is the command, byte for byte.
+ * Unknown RANKINIT_ variables become findings. With RANKINIT_DISABLE set, no
+ * other twin counts and the command line alone is read.
+ *
+ * Fails with a usage code; what was read so far (verbosity, colour, the exit
+ * map) is in *options then, so that the error can be shown accordingly.
+ */
+int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+	struct ri_findings *findings, struct ri_error *err);
+
+/* Take the twins out of the child's environment. Nothing to do when disabled. */
+int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
+	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err);
+
+/* The text of --help, and the table as --list=options prints it. */
+void ri_options_help(struct ri_text *out);
+void ri_options_list(struct ri_text *out);
+
+#endif

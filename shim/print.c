@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "print.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "from/from.h"
+#include "options.h"
+#include "to/to.h"
+
+enum { PAGE = 65536 };
+
+/* An answer, built whole and written whole. */
+static char page[PAGE];
+
+static int write_all(const char *bytes, size_t length, struct ri_error *err)
+{
+	while (length > 0) {
+		ssize_t count = write(STDOUT_FILENO, bytes, length);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return ri_fail(err, RI_CODE_OUTPUT, "stdout", "cannot be written: %s",
+				strerror(errno));
+		bytes += count;
+		length -= (size_t)count;
+	}
+	return 0;
+}
+
+static int write_text(const struct ri_text *text, struct ri_error *err)
+{
+	return write_all(text->bytes, text->length, err);
+}
+
+int ri_print_help(struct ri_error *err)
+{
+	struct ri_text out;
+
+	ri_text_init(&out, page, sizeof(page));
+	ri_options_help(&out);
+	return write_text(&out, err);
+}
+
+#if defined(__GLIBC__)
+#define LIBC "glibc"
+#else
+#define LIBC "musl"
+#endif
+
+int ri_print_version(struct ri_error *err)
+{
+	struct ri_text out;
+
+	ri_text_init(&out, page, sizeof(page));
+	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s)\n", RI_VERSION,
+		__VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION);
+	return write_text(&out, err);
+}
+
+static void list_codes(struct ri_text *out)
+{
+	for (unsigned code = 0; code < RI_CODE_COUNT; code++)
+		ri_text_addf(out, "%s\t%d\t%s\n", ri_code_name(code), ri_code_status(code),
+			ri_code_meaning(code));
+}
+
+static void list_variables(struct ri_text *out, const struct ri_variable *variable)
+{
+	for (; variable->name != NULL; variable++)
+		ri_text_addf(out, "\t%s\t%s\t%s\n", variable->name, variable->meaning,
+			variable->cite);
+}
+
+static void list_sources(struct ri_text *out)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+		ri_text_addf(out, "%s\t%s\n", source->name, source->summary);
+		list_variables(out, source->reads);
+	}
+}
+
+static void list_frameworks(struct ri_text *out)
+{
+	const struct ri_framework *framework;
+
+	for (size_t i = 0; (framework = ri_framework_at(i)) != NULL; i++) {
+		ri_text_addf(out, "%s\t%s\n", framework->name, framework->summary);
+		list_variables(out, framework->writes);
+	}
+}
+
+int ri_print_list(const char *table, struct ri_error *err)
+{
+	static const struct {
+		const char *name;
+		void (*list)(struct ri_text *out);
+	} tables[] = {
+		{ "sources", list_sources },
+		{ "frameworks", list_frameworks },
+		{ "codes", list_codes },
+		{ "options", ri_options_list },
+	};
+	char quoted[RI_QUOTE_SIZE];
+	struct ri_text out;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (strcmp(table, tables[i].name) != 0)
+			continue;
+		ri_text_init(&out, page, sizeof(page));
+		tables[i].list(&out);
+		return write_text(&out, err);
+	}
+	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
+		"%s: expected sources, frameworks, codes or options",
+		ri_quote(quoted, sizeof(quoted), table));
+}
+
+/* The shells know names of letters, digits and '_' only (POSIX, "Name"). */
+static bool is_shell_name(const char *name)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+	return strchr(letters, name[0]) != NULL &&
+		name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
+			'\0';
+}
+
+/* In single quotes, where nothing but the quote itself is special. */
+static int write_shell(const struct ri_env_edit *edit, struct ri_error *err)
+{
+	const char *rest = edit->value;
+
+	if (!is_shell_name(edit->name))
+		return 0;
+	if (rest == NULL)
+		return write_all("unset ", 6, err) < 0 ||
+				write_all(edit->name, strlen(edit->name), err) < 0
+			? -1
+			: write_all("\n", 1, err);
+	if (write_all("export ", 7, err) < 0 ||
+		write_all(edit->name, strlen(edit->name), err) < 0 || write_all("='", 2, err) < 0)
+		return -1;
+	while (*rest != '\0') {
+		size_t length = strcspn(rest, "'");
+
+		if (write_all(rest, length, err) < 0)
+			return -1;
+		rest += length;
+		if (*rest == '\'') {
+			if (write_all("'\\''", 4, err) < 0)
+				return -1;
+			rest++;
+		}
+	}
+	return write_all("'\n", 2, err);
+}
+
+static int write_pair(const struct ri_env_edit *edit, char end, struct ri_error *err)
+{
+	if (edit->value == NULL)
+		return 0;
+	if (write_all(edit->name, strlen(edit->name), err) < 0 || write_all("=", 1, err) < 0 ||
+		write_all(edit->value, strlen(edit->value), err) < 0)
+		return -1;
+	return write_all(&end, 1, err);
+}
+
+static int write_dotenv(const struct ri_env_edit *edit, struct ri_error *err)
+{
+	return write_pair(edit, '\n', err);
+}
+
+static int write_null(const struct ri_env_edit *edit, struct ri_error *err)
+{
+	return write_pair(edit, '\0', err);
+}
+
+static int write_lines(const struct ri_env_edits *edits,
+	int (*write_one)(const struct ri_env_edit *edit, struct ri_error *err),
+	struct ri_error *err)
+{
+	for (size_t i = 0; i < edits->count; i++)
+		if (ri_env_edits_find(edits, edits->items[i].name) == &edits->items[i] &&
+			write_one(&edits->items[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
+{
+	json_t *object;
+	char *text = NULL;
+	bool whole;
+	int status;
+
+	/* the kernel's random bytes: jansson would open a file for its seed */
+	json_object_seed(*(const uint32_t *)getauxval(AT_RANDOM) | 1);
+	object = json_object();
+	whole = object != NULL;
+	for (size_t i = 0; whole && i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
+
+		whole = json_object_set_new(object, edit->name,
+			edit->value == NULL ? json_null() : json_string(edit->value)) == 0;
+	}
+	if (whole)
+		text = json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
+	json_decref(object);
+	if (text == NULL)
+		return ri_fail(err, RI_CODE_OUTPUT, "--print-env",
+			"a value cannot be written as JSON: it is not UTF-8, or there is no memory");
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
+}
+
+int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	if (format == NULL || strcmp(format, "shell") == 0)
+		return write_lines(edits, write_shell, err);
+	if (strcmp(format, "dotenv") == 0)
+		return write_lines(edits, write_dotenv, err);
+	if (strcmp(format, "null") == 0)
+		return write_lines(edits, write_null, err);
+	if (strcmp(format, "json") == 0)
+		return write_json(edits, err);
+	return ri_fail(err, RI_CODE_OPTION_VALUE, "--print-env",
+		"%s: expected shell, dotenv, json or null",
+		ri_quote(quoted, sizeof(quoted), format));
+}

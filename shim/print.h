@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The actions that answer on stdout and run nothing: --help, --version,
+ * --list, --print-env.
+ */
+#ifndef RI_SHIM_PRINT_H
+#define RI_SHIM_PRINT_H
+
+#include "base/env.h"
+#include "base/error.h"
+
+int ri_print_help(struct ri_error *err);
+int ri_print_version(struct ri_error *err);
+
+/* One table, tab-separated, a line for each entry. */
+int ri_print_list(const char *table, struct ri_error *err);
+
+/*
+ * The edits in force, as shell (export and unset lines), dotenv, json (one
+ * object, null where a variable is removed) or null (NAME=value, each ended
+ * by a NUL byte; removed ones are left out, as in dotenv). A NULL format is
+ * shell.
+ */
+int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "leftovers.h"
+#include "log.h"
+#include "mask.h"
+#include "verdict.h"
+
+enum {
+	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
+	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
+	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
+	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
+	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
+};
+
+enum phase {
+	RUNNING,	/* nobody asked for anything */
+	ASKED,		/* the command has its SIGTERM, what else runs has not */
+	SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
+	KILLING,	/* everything has its SIGKILL */
+	OVER,
+	PHASES,
+};
+
+enum event {
+	STOP,		/* SIGTERM; later on SIGINT too */
+	COMMAND_GONE,	/* and children are left */
+	ALL_GONE,	/* there is no child any more */
+	DEADLINE,
+	TICK,		/* something to do before the deadline */
+	EVENTS,
+};
+
+struct supervisor {
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	enum phase phase;
+	struct ri_end end;
+	struct ri_oom oom;
+	pid_t group;		/* of the command; 0: it has none of its own */
+	bool command_lives;
+	pid_t self;		/* 1: we are the init of a PID namespace */
+	int64_t deadline;	/* CLOCK_MONOTONIC ms, 0: none */
+	int64_t tick;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What happens in which phase at which event; NULL: nothing. */
+typedef void (*reaction)(struct supervisor *sv);
+
+static void signal_command(const struct supervisor *sv, int number)
+{
+	bool whole_group = sv->options->signal_group && sv->group > 0;
+
+	/* a leader that is gone leaves its group behind */
+	if (whole_group)
+		kill(-sv->group, number);
+	else if (sv->command_lives)
+		kill(sv->end.pid, number);
+}
+
+static void ask_command(struct supervisor *sv)
+{
+	int number = sv->options->signal_map.to[SIGTERM];
+
+	sv->phase = ASKED;
+	if (sv->options->grace_ms > 0)
+		sv->deadline = sv->end.stop.at_ms + (int64_t)sv->options->grace_ms / 2;
+	ri_leftovers_spare(sv->end.pid, sv->options->signal_group ? sv->group : 0);
+	if (number != 0)
+		signal_command(sv, number);
+}
+
+static void sweep(struct supervisor *sv)
+{
+	int64_t grace = (int64_t)sv->options->grace_ms, now = now_ms();
+
+	sv->phase = SWEEPING;
+	sv->tick = now + SAY_AFTER_MS;
+	if (!sv->end.stop.asked)
+		sv->deadline = now + (grace > 0 ? grace : GRACE_AFTER_END_MS);
+	else
+		sv->deadline = grace > 0 ? sv->end.stop.at_ms + grace : 0;
+	ri_leftovers_stop(sv->command_lives);
+}
+
+/* The command is gone while we sweep: tell what it left, keep the deadline. */
+static void sweep_rest(struct supervisor *sv)
+{
+	ri_leftovers_stop(sv->command_lives);
+}
+
+/* "WHAT: python3 (12), sh (13)", unless there is nothing to name. */
+static void name_leftovers(enum ri_level level, const char *what)
+{
+	char buffer[512];
+	struct ri_text names;
+	int count;
+
+	ri_text_init(&names, buffer, sizeof(buffer));
+	count = ri_leftovers_name(&names);
+	if (count != 0)
+		ri_log(level, "%s: %s", what, count < 0 ? "/proc does not tell which" : buffer);
+}
+
+static void say_who_stays(struct supervisor *sv)
+{
+	sv->tick = 0;
+	name_leftovers(RI_LEVEL_WARNING, "waiting for processes that still run");
+}
+
+static void kill_again(struct supervisor *sv)
+{
+	sv->tick = now_ms() + KILL_AGAIN_MS;
+	if (sv->command_lives)
+		kill(sv->end.pid, SIGKILL);
+	ri_leftovers_kill();
+}
+
+static void kill_all(struct supervisor *sv)
+{
+	name_leftovers(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
+	sv->phase = KILLING;
+	sv->deadline = now_ms() + GIVE_UP_MS;
+	kill_again(sv);
+}
+
+static void give_up(struct supervisor *sv)
+{
+	name_leftovers(RI_LEVEL_ERROR, "processes that cannot be killed stay");
+	sv->phase = OVER;
+}
+
+static void finish(struct supervisor *sv)
+{
+	sv->phase = OVER;
+}
+
+static const reaction grid[PHASES][EVENTS] = {
+	[RUNNING] = {
+		[STOP] = ask_command,
+		[COMMAND_GONE] = sweep,
+		[ALL_GONE] = finish,
+	},
+	[ASKED] = {
+		[STOP] = sweep,
+		[COMMAND_GONE] = sweep,
+		[ALL_GONE] = finish,
+		[DEADLINE] = sweep,
+	},
+	[SWEEPING] = {
+		[STOP] = kill_all,
+		[COMMAND_GONE] = sweep_rest,
+		[ALL_GONE] = finish,
+		[DEADLINE] = kill_all,
+		[TICK] = say_who_stays,
+	},
+	[KILLING] = {
+		[ALL_GONE] = finish,
+		[DEADLINE] = give_up,
+		[TICK] = kill_again,
+	},
+};
+
+static void happen(struct supervisor *sv, enum event event)
+{
+	if (grid[sv->phase][event] != NULL)
+		grid[sv->phase][event](sv);
+}
+
+/* Ctrl-Z: hand the terminal back to our parent by stopping as well. */
+static void follow_into_stop(struct supervisor *sv)
+{
+	if (sv->self == 1 || sv->terminal->fd < 0)
+		return;
+	ri_terminal_take(sv->terminal, sv->group);
+	ri_terminal_suspend_self();
+	ri_terminal_lend(sv->terminal, sv->group);
+	kill(-sv->group, SIGCONT);
+}
+
+static void note_end(struct supervisor *sv, int status, const struct rusage *usage)
+{
+	sv->command_lives = false;
+	sv->end.wait_status = status;
+	sv->end.peak_kib = usage->ru_maxrss;
+	sv->end.at_ms = now_ms();
+}
+
+static void note_orphan(pid_t pid, int status)
+{
+	char name[RI_SIGNAL_NAME];
+
+	if (WIFSIGNALED(status))
+		ri_log(RI_LEVEL_NOTE, "reaped pid %d, killed by %s", (int)pid,
+			ri_signal_name(WTERMSIG(status), name));
+	else
+		ri_log(RI_LEVEL_NOTE, "reaped pid %d, exit status %d", (int)pid,
+			WEXITSTATUS(status));
+}
+
+/*
+ * SIGCHLD may stand for many children: take all that are there. By system
+ * call: the C library's wait4 converts a struct that we do not need converted.
+ */
+static void reap(struct supervisor *sv)
+{
+	/* job control is the business of our terminal, if there is one */
+	int flags = WNOHANG | (sv->terminal->fd >= 0 ? WUNTRACED : 0);
+	bool lived = sv->command_lives;
+	struct rusage usage;
+	int status;
+	long pid;
+
+	while ((pid = wait4(-1, &status, flags, &usage)) > 0) {
+		if (WIFSTOPPED(status)) {
+			if (pid == sv->end.pid)
+				follow_into_stop(sv);
+		} else if (pid == sv->end.pid && sv->command_lives) {
+			note_end(sv, status, &usage);
+		} else {
+			note_orphan((pid_t)pid, status);
+		}
+	}
+	if (pid < 0 && errno == ECHILD)
+		happen(sv, ALL_GONE);
+	else if (lived && !sv->command_lives)
+		happen(sv, COMMAND_GONE);
+}
+
+/* SIGTERM, and SIGINT once a stop is under way. */
+static void take_stop(struct supervisor *sv, const siginfo_t *info)
+{
+	static int64_t last;
+	int64_t now = now_ms();
+	bool first = !sv->end.stop.asked;
+
+	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
+		return;
+	last = now;
+	if (first)
+		sv->end.stop = (struct ri_stop){ true, info->si_pid, info->si_uid, now };
+	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
+		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
+		(unsigned)info->si_uid);
+	/* after a normal end the first one changes nothing: all were told */
+	if (!first || sv->phase == RUNNING)
+		happen(sv, STOP);
+}
+
+static void forward(struct supervisor *sv, int number)
+{
+	int mapped = sv->options->signal_map.to[number];
+
+	if (number == SIGCONT)
+		ri_terminal_lend(sv->terminal, sv->group);
+	if (mapped != 0)
+		signal_command(sv, mapped);
+}
+
+static void take_signal(struct supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo;
+
+	if (number == SIGCHLD)
+		return;		/* reap() follows every wake-up */
+	/* our own write to a pipe that nobody reads */
+	if (number == SIGPIPE && info->si_pid == sv->self)
+		return;
+	if (number == SIGTERM || (number == SIGINT && sv->phase != RUNNING))
+		take_stop(sv, info);
+	else
+		forward(sv, number);
+}
+
+static void take_time(struct supervisor *sv)
+{
+	int64_t now = now_ms();
+
+	if (sv->deadline != 0 && now >= sv->deadline) {
+		sv->deadline = 0;
+		happen(sv, DEADLINE);
+	} else if (sv->tick != 0 && now >= sv->tick) {
+		sv->tick = 0;
+		happen(sv, TICK);
+	}
+}
+
+static int64_t time_left(const struct supervisor *sv)
+{
+	int64_t next = sv->deadline, left;
+
+	if (next == 0 || (sv->tick != 0 && sv->tick < next))
+		next = sv->tick == 0 ? next : sv->tick;
+	if (next == 0)
+		return -1;
+	left = next - now_ms();
+	return left < 0 ? 0 : left;
+}
+
+/*
+ * Hold nothing that is not ours: files that were passed in keep pipes and
+ * mounts busy, a working directory keeps its file system mounted.
+ */
+static void let_go(void)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t last;
+
+	if (syscall(SYS_close_range, 3u, ~0u, 0) < 0) {
+		getrlimit(RLIMIT_NOFILE, &limit);
+		last = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+		for (rlim_t fd = 3; fd < last; fd++)
+			close((int)fd);
+	}
+	if (chdir("/") < 0)
+		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
+}
+
+int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
+{
+	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+		return 0;
+	if (subreaper == RI_YES) {
+		ri_fail(err, RI_CODE_SUBREAPER_REFUSED, "--subreaper",
+			"the kernel refused to make rankinit a subreaper: %s", strerror(errno));
+		return ri_fail_hint(err, "leave --subreaper out to run without");
+	}
+	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s",
+		strerror(errno));
+	return 0;
+}
+
+int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
+	const struct ri_terminal *terminal)
+{
+	struct supervisor sv = {
+		.options = options,
+		.terminal = terminal,
+		.end = { .command = launch->argv[0], .pid = pid },
+		.group = launch->new_group ? pid : 0,
+		.command_lives = true,
+		.self = launch->self,
+	};
+	siginfo_t info;
+
+	let_go();
+	ri_verdict_watch(&sv.oom);
+	ri_leftovers_init(launch->self);
+	while (sv.phase != OVER) {
+		/* a child that ended before we looked has its SIGCHLD waiting */
+		if (ri_mask_wait(&info, time_left(&sv)) != 0)
+			take_signal(&sv, &info);
+		reap(&sv);
+		take_time(&sv);
+	}
+	if (sv.self != 1)
+		ri_terminal_take(terminal, sv.group);
+	if (sv.command_lives)
+		return 128 + SIGKILL;	/* we gave up on it, having sent that */
+	ri_verdict_obituary(&sv.end, &sv.oom);
+	return ri_verdict_status(sv.end.wait_status);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "terminal.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "mask.h"
+
+void ri_terminal_find(struct ri_terminal *terminal)
+{
+	terminal->fd = -1;
+	terminal->own_group = 0;
+	for (int fd = 0; fd <= 2; fd++) {
+		pid_t group;
+
+		/* fails for everything but our session's controlling terminal */
+		if (ioctl(fd, TIOCGPGRP, &group) < 0)
+			continue;
+		terminal->own_group = getpgrp();
+		if (group == terminal->own_group)
+			terminal->fd = fd;
+		return;
+	}
+}
+
+/* Move the terminal from one process group to another, if the first has it. */
+static void pass_on(const struct ri_terminal *terminal, pid_t from, pid_t to)
+{
+	pid_t now;
+
+	if (terminal->fd >= 0 && ioctl(terminal->fd, TIOCGPGRP, &now) == 0 && now == from)
+		ioctl(terminal->fd, TIOCSPGRP, &to);
+}
+
+void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group)
+{
+	pass_on(terminal, terminal->own_group, group);
+}
+
+void ri_terminal_take(const struct ri_terminal *terminal, pid_t group)
+{
+	pass_on(terminal, group, terminal->own_group);
+}
+
+void ri_terminal_suspend_self(void)
+{
+	kill(getpid(), SIGTSTP);
+	ri_mask_set(RI_MASK_ALL & ~((ri_sigset)1 << (SIGTSTP - 1)));
+	ri_mask_set(RI_MASK_ALL);
+}

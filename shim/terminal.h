@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job control: the terminal goes to the command's process group while ours
+ * would have it, and comes back when it stops or ends. A terminal that is not
+ * ours to give (a background start, another session) is left alone, and every
+ * error is harmless.
+ */
+#ifndef RI_SHIM_TERMINAL_H
+#define RI_SHIM_TERMINAL_H
+
+#include <sys/types.h>
+
+struct ri_terminal {
+	int fd;			/* 0, 1 or 2; -1: there is none to give */
+	pid_t own_group;
+};
+
+/* Look for a terminal whose foreground process group is ours. */
+void ri_terminal_find(struct ri_terminal *terminal);
+
+/* Give it to a group, if we still have it. */
+void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
+
+/* Take it back from that group, unless somebody else gave it on meanwhile. */
+void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
+
+/*
+ * Stop this process as the terminal's suspend character would. Returns when
+ * somebody continued it, at once where nobody could: the kernel does not stop
+ * an orphaned process group.
+ */
+void ri_terminal_suspend_self(void);
+
+#endif

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Runs the suites, one after the other, and adds up what they say.
+
+usage: check.py [SUITE...]
+
+Each suite's output goes to build/check/SUITE.log; a suite that fails is
+printed whole. The last line counts tests: N passed, N failed, N skipped.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOGS = os.path.join(TOP, "build", "check")
+PYTHON = "/usr/bin/python3"
+PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
+            "--errors-for-leak-kinds=definite"]
+
+
+def programs(pattern):
+    return sorted(glob.glob(os.path.join("build", pattern)))
+
+
+def fuzz_commands():
+    for program in programs("san/tests/fuzz_*"):
+        if not program.endswith(".d"):
+            name = os.path.basename(program).removeprefix("fuzz_")
+            yield [program, os.path.join("tests", "fuzz", "corpus", name)]
+
+
+def unit_commands(kind, prefix):
+    for program in programs(f"{kind}/tests/test_*"):
+        if not program.endswith(".d"):
+            yield prefix + [program]
+
+
+def conformance_commands():
+    result = "build/conformance.json"
+    here = "tests/conformance"
+    yield [PYTHON, f"{here}/conform.py", "--suite", "--jobs", "2",
+           "--build", "build", "--json", result]
+    yield [PYTHON, f"{here}/report.py", result, "--require", "rankinit=all",
+           "--peer-limit", "38"]
+    yield [PYTHON, f"{here}/selftest.py", "build"]
+
+
+SUITES = {
+    "lint": lambda: [["tests/lint/run.sh"]],
+    "unit": lambda: unit_commands("san", []),
+    "valgrind": lambda: unit_commands("debug", VALGRIND),
+    "fuzz": fuzz_commands,
+    "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
+    "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
+    "fault": lambda: [PYTEST + ["tests/fault"]],
+    "conformance": conformance_commands,
+}
+
+# The lines that count: our own, pytest's last one, cmocka's.
+PATTERNS = {
+    "passed": (r"^(?:\w+: )?(\d+) passed, \d+ failed", r"^.*?(\d+) passed.* in [\d.]+",
+               r"^\[  PASSED  \] (\d+) test"),
+    "failed": (r"^(?:\w+: )?\d+ passed, (\d+) failed", r"^.*?(\d+) failed.* in [\d.]+",
+               r"^\[  FAILED  \] (\d+) test"),
+    "skipped": (r"^(?:\w+: )?\d+ passed, \d+ failed, (\d+) skipped",
+                r"^.*?(\d+) skipped.* in [\d.]+", r"^\[  SKIPPED \] (\d+) test"),
+}
+
+
+def count(output):
+    """What the output of one command says: passed, failed, skipped."""
+    totals = {}
+    for word, patterns in PATTERNS.items():
+        found = [int(n) for p in patterns for n in re.findall(p, output, re.M)]
+        totals[word] = found[0] if found else 0
+    return totals
+
+
+def run_suite(name):
+    totals = {"passed": 0, "failed": 0, "skipped": 0}
+    text = []
+    for command in SUITES[name]():
+        done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        output = done.stdout.decode(errors="replace")
+        said = count(output)
+        # a command that failed without saying so is a failed test
+        if done.returncode != 0 and said["failed"] == 0:
+            output += f"{command}: exit status {done.returncode}\n"
+            said["failed"] = 1
+        text.append(f"$ {' '.join(command)}\n{output}")
+        for word in totals:
+            totals[word] += said[word]
+    if totals["passed"] == 0:
+        totals["failed"] += 1
+        text.append(f"{name}: no test passed\n")
+    return totals, "".join(text)
+
+
+def skips(text):
+    """Reasons, as pytest (SKIPPED), lint, and the others (skip) print them."""
+    return [line for line in text.splitlines()
+            if re.match(r"^(SKIPPED|skip\b|skipped\b)", line)]
+
+
+def main(names):
+    os.makedirs(LOGS, exist_ok=True)
+    sums = {"passed": 0, "failed": 0, "skipped": 0}
+    for name in names or SUITES:
+        begin = time.monotonic()
+        totals, text = run_suite(name)
+        with open(os.path.join(LOGS, name + ".log"), "w") as log:
+            log.write(text)
+        if totals["failed"]:
+            print(text)
+        print("{:<12} {passed:>5} passed {failed:>3} failed {skipped:>3} skipped {:6.0f} s".format(
+            name, time.monotonic() - begin, **totals), flush=True)
+        for line in skips(text):
+            print("    " + line)
+        for word in sums:
+            sums[word] += totals[word]
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**sums))
+    return 1 if sums["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

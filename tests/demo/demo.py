@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The main job, on real processes: ranks under a real mpirun, and a stop while
+a shell runs the training.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+RANKINIT = os.path.join(TOP, "build", "rankinit")
+INITS = (("tini", ["tini", "--"]), ("dumb-init", ["dumb-init", "--"]),
+         ("rankinit", [RANKINIT, "--"]))
+LIMIT = 10.0  # seconds that anything here may take
+
+
+def title(text):
+    print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
+
+
+def show_ranks():
+    """Four ranks of an Azure ML MPI job, as their training script sees them."""
+    title("1. mpirun starts four ranks, rankinit tells each who it is")
+    mpirun = shutil.which("mpirun.openmpi") or "mpirun"
+    command = [mpirun, "--oversubscribe", "-np", "4", RANKINIT, "--",
+               sys.executable, os.path.join(HERE, "rank.py")]
+    if os.geteuid() == 0:
+        command.insert(1, "--allow-run-as-root")
+    print("   $ AZ_BATCH_MASTER_NODE=10.0.0.4:6000 mpirun -np 4 rankinit -- python3 rank.py")
+    env = dict(os.environ, AZ_BATCH_MASTER_NODE="10.0.0.4:6000")
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    row = "   {:>4} {:>10} {:>10} {:>9}  {:<11} {:>11}".format
+    print(row("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"))
+    for line in sorted(done.stdout.splitlines()):
+        print(row(*line.split()))
+    return done.returncode == 0
+
+
+def wait_for(ready):
+    """Waits until ready() gives something, and returns it; None when time is over."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        found = ready()
+        if found:
+            return found
+        time.sleep(0.01)
+    return None
+
+
+def first_child(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+            return int(children.read().split()[0])
+    except (OSError, IndexError):
+        return None
+
+
+def stop(words, folder):
+    """
+    Runs the shell as a container would, under an init that is PID 1, and
+    stops it. Returns the init's exit status and the time that it took.
+    """
+    checkpoint = os.path.join(folder, "checkpoint")
+    script = shlex.join([sys.executable, os.path.join(HERE, "save.py"), checkpoint])
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if os.geteuid() != 0:
+        unshare[1:1] = ["--user", "--map-root-user"]
+    runner = subprocess.Popen(unshare + words + ["sh", "-c", script + "; echo end"],
+                              stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    try:
+        if not wait_for(lambda: os.path.exists(checkpoint + ".ready")):
+            return None, 0.0
+        begin = time.monotonic()
+        os.kill(wait_for(lambda: first_child(runner.pid)), 15)
+        status = runner.wait(LIMIT)
+        return status, time.monotonic() - begin
+    finally:
+        runner.kill()
+        runner.wait()
+
+
+def show_stop():
+    """Who keeps the checkpoint when a container is stopped?"""
+    title("2. SIGTERM, as docker stop sends it, to: sh -c 'python3 save.py; echo end'")
+    print("   {:<10} {:<11} {:<12} {}".format("init", "checkpoint", "exit status", "seconds"))
+    kept = False
+    for name, words in INITS:
+        if not shutil.which(words[0]):
+            print(f"   {name:<10} skipped: it is not installed")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            status, seconds = stop(words, folder)
+            kept = os.path.exists(os.path.join(folder, "checkpoint"))
+        if status is None:
+            print(f"   {name:<10} skipped: no PID namespace can be made here")
+            continue
+        print("   {:<10} {:<11} {:<12} {:.1f}".format(
+            name, "kept" if kept else "LOST", status, seconds))
+    print("   The shell dies of SIGTERM, and with tini and dumb-init the kernel then kills the\n"
+          "   training at once. rankinit tells what is left to stop, and waits for it.")
+    return kept
+
+
+def main():
+    if not os.access(RANKINIT, os.X_OK):
+        sys.exit("build/rankinit is not there: run make first")
+    ranks, kept = show_ranks(), show_stop()
+    return 0 if ranks and kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
