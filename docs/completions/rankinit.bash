@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for rankinit, made by `make docs` from the program's own table
+_rankinit() {
+    local cur=${COMP_WORDS[COMP_CWORD]} i
+    COMPREPLY=()
+    # past the options everything belongs to the command
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -- ]] && return
+    done
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--help --version --list= --list=sources --list=frameworks --list=codes --list=options --print-env --print-env=shell --print-env=dotenv --print-env=json --print-env=null --supervise= --supervise=auto --supervise=always --supervise=never --subreaper --subreaper=auto --subreaper=yes --subreaper=no --grace= --signal-map= --signal-group --signal-group=yes --signal-group=no --exit-map= --user= --cap-drop= --cap-drop=all --cap-keep= --no-new-privs --no-new-privs=yes --no-new-privs=no --quiet --quiet=yes --quiet=no --verbose --verbose=yes --verbose=no --color= --color=auto --color=always --color=never' -- "$cur")
+        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+    else
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+    fi
+}
+complete -o default -F _rankinit rankinit

@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Makes the documents that are printed from the program's own tables:
+docs/rankinit.8, docs/sources.md, docs/frameworks.md, docs/codes.md and the
+shell completion.
+
+usage: generate.py [--check]     --check: say which are stale, write nothing
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RANKINIT = os.path.join(os.path.dirname(HERE), "build", "rankinit")
+MADE = "made by `make docs` from the program's own table"
+
+
+def table(name):
+    """--list as rows of fields; sub-rows (a leading tab) under their row."""
+    text = subprocess.run([RANKINIT, f"--list={name}"], check=True,
+                          capture_output=True, text=True).stdout
+    rows = []
+    for line in text.splitlines():
+        fields = line.split("\t")
+        if fields[0]:
+            rows.append((fields, []))
+        else:
+            rows[-1][1].append(fields[1:])
+    return rows
+
+
+def roff(text):
+    """Text that troff takes for text."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text[:1] in ".'" else text
+
+
+def man_option(fields):
+    name, letter, form, meta, default, twin, help_text = fields
+    item = ".It " + (f"Fl {letter} , " if letter != "-" else "") + f"Fl -{name[2:]}"
+    if form == "required":
+        item += f" Ns = Ns Ar {meta}"
+    elif form != "none":
+        item += f" Ns Op = Ns Ar {meta}"
+    lines = [item] + [roff(line) for line in textwrap.wrap(
+        help_text[0].upper() + help_text[1:] + ".", 72, break_on_hyphens=False)]
+    if default != "-":
+        lines.append(f"Default: {roff(default)}.")
+    if twin != "-":
+        lines += [".br", "Twin:", f".Ev {twin} ."]
+    return lines
+
+
+def man_page():
+    with open(os.path.join(HERE, "rankinit.8.in"), encoding="utf-8") as source:
+        text = source.read()
+    options = [line for fields, _ in table("options") for line in man_option(fields)]
+    codes = [f".It {roff(name)} Ta {status if status != '0' else 'finding'} Ta {roff(meaning)}"
+             for (name, status, meaning), _ in table("codes") if name != "none"]
+    return text.replace("@OPTIONS@", "\n".join(options)).replace("@CODES@", "\n".join(codes))
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def page(name, title, intro):
+    lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", f"# {title}", "", intro, ""]
+    for (entry, summary, *_), variables in table(name):
+        lines += [f"## {entry}", "", summary[0].upper() + summary[1:] + ".", "",
+                  "| variable | meaning | where that was read |", "| --- | --- | --- |"]
+        lines += [f"| `{v}` | {cell(meaning)} | {cell(cite)} |" for v, meaning, cite in variables]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def sources():
+    return page("sources", "Sources", "What rankinit reads, one section for each orchestrator. "
+                "The order is the precedence: the first one with a complete tuple of rank, size, "
+                "local rank and local size says who this process is.")
+
+
+def frameworks():
+    return page("frameworks", "Frameworks",
+                "What rankinit writes for the command, one section for each framework.")
+
+
+def codes():
+    lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", "# Codes", "",
+             "What stands in brackets at the end of a message. A code never changes its meaning.",
+             "", "| code | exit status | meaning |", "| --- | --- | --- |"]
+    lines += [f"| `{name}` | {status if status != '0' else 'none, a finding'} | {cell(meaning)} |"
+              for (name, status, meaning), _ in table("codes") if name != "none"]
+    return "\n".join(lines) + "\n"
+
+
+def completion():
+    words = []
+    for (name, _, form, meta, *_), _ in table("options"):
+        words.append(name + ("=" if form == "required" else ""))
+        if form != "none" and "|" in meta:
+            words += [f"{name}={choice}" for choice in meta.split("|") if choice.islower()]
+    return "\n".join([
+        "# SPDX-License-Identifier: Apache-2.0",
+        f"# bash completion for rankinit, {MADE}",
+        "_rankinit() {",
+        "    local cur=${COMP_WORDS[COMP_CWORD]} i",
+        "    COMPREPLY=()",
+        "    # past the options everything belongs to the command",
+        "    for ((i = 1; i < COMP_CWORD; i++)); do",
+        "        [[ ${COMP_WORDS[i]} == -- ]] && return",
+        "    done",
+        "    if [[ $cur == -* ]]; then",
+        "        mapfile -t COMPREPLY < <(compgen -W '" + " ".join(words) + "' -- \"$cur\")",
+        "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace",
+        "    else",
+        "        mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")",
+        "    fi",
+        "}",
+        "complete -o default -F _rankinit rankinit",
+    ]) + "\n"
+
+
+DOCUMENTS = {
+    "rankinit.8": man_page,
+    "sources.md": sources,
+    "frameworks.md": frameworks,
+    "codes.md": codes,
+    "completions/rankinit.bash": completion,
+}
+
+
+def main(arguments):
+    check = arguments == ["--check"]
+    stale = []
+    for name, make in DOCUMENTS.items():
+        path, text, old = os.path.join(HERE, name), make(), None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as document:
+                old = document.read()
+        if check and old != text:
+            stale.append(name)
+        elif not check:
+            with open(path, "w", encoding="utf-8") as document:
+                document.write(text)
+    for name in stale:
+        print(f"docs/{name} is stale: run make docs")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
