@@ -71,12 +71,11 @@ static int make_edits(struct ri_topology *topology)
 		.env = &run.env, .arena = &run.arena, .findings = &run.findings,
 	};
 
-	if (ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err) < 0)
-		return -1;
 	if (run.options.disabled)
 		return 0;
 	if (ri_topology_read(topology, &context, &run.err) < 0 ||
-		ri_edits_render(&run.edits, topology, &context, &run.err) < 0)
+		ri_edits_render(&run.edits, topology, &context, &run.err) < 0 ||
+		ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err) < 0)
 		return -1;
 	if (topology->identity == NULL)
 		return 0;
