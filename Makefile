@@ -13,7 +13,6 @@ B       := build
 # One short line for each step; V=1 shows the commands.
 Q       := $(if $(V),,@)
 say      = $(if $(V),,@echo "  $(1)  $@")
-MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
 PYTHON  ?= /usr/bin/python3
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
@@ -29,6 +28,9 @@ LIBCAP_VERSION = $(shell sed -n 's/.*libcap2_\(.*\).dsc/\1/p' build/deps/sources
 endif
 BASE_CFLAGS   := -std=gnu11 $(WARN) -fno-strict-aliasing
 
+# On Alpine gcc itself is musl's.
+MUSL_CC := $(if $(wildcard /etc/alpine-release),gcc,musl-gcc)
+
 ifdef SAN
 KIND     := san
 CC       := gcc
@@ -43,14 +45,12 @@ LDLIBS   := -ljansson -lcap
 else
 KIND     := release
 DEPS     := $(B)/deps/done
-# On Alpine gcc itself is musl's.
-CC       := $(if $(wildcard /etc/alpine-release),gcc,musl-gcc)
+CC       := $(MUSL_CC)
 CFLAGS   ?= -O2
 CFLAGS   += -fno-pie -ffunction-sections -fdata-sections -fstack-protector-strong \
 	-fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none
-BASE_CPPFLAGS += -I$(B)/deps/include -idirafter /usr/include \
-	$(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+BASE_CPPFLAGS += -I$(B)/deps/include
 LDLIBS   := $(B)/deps/lib/libjansson.a $(B)/deps/lib/libcap.a
 endif
 
@@ -101,14 +101,13 @@ TEST_PROGRAMS := $(patsubst %.c,$(T)/%,$(notdir \
 	$(wildcard tests/conformance/*.c tests/bench/*.c tests/behaviour/*.c tests/fault/*.c)))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-CFLAGS_TEST := -static -no-pie -O2 -Wall -Wextra -Werror -idirafter /usr/include \
-	$(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+CFLAGS_TEST := -static -no-pie -O2 -Wall -Wextra -Werror -I$(B)/deps/include
 
 VPATH := tests/conformance:tests/bench:tests/behaviour:tests/fault
-$(TEST_PROGRAMS): $(T)/%: %.c $(wildcard tests/bench/*.h)
+$(TEST_PROGRAMS): $(T)/%: %.c $(wildcard tests/bench/*.h) $(B)/deps/done
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)musl-gcc $(CFLAGS_TEST) -o $@ $<
+	$(Q)$(MUSL_CC) $(CFLAGS_TEST) -o $@ $<
 
 .PHONY: actors
 actors: $(TEST_PROGRAMS)

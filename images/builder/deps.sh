@@ -74,10 +74,11 @@ apt_source() {
         -o APT::Sandbox::User=root "$@"
 }
 
-# Flags that let musl-gcc find the kernel's headers, after its own.
-kernel_headers() {
-    multiarch=$(gcc -print-multiarch)
-    echo "-idirafter /usr/include -idirafter /usr/include/$multiarch"
+# musl-gcc does not look where the kernel's headers are.
+link_kernel_headers() {
+    ln -sfn /usr/include/linux "$deps/include/linux"
+    ln -sfn /usr/include/asm-generic "$deps/include/asm-generic"
+    ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$deps/include/asm"
 }
 
 build_jansson() {
@@ -91,7 +92,7 @@ build_jansson() {
 
 build_libcap() {
     env -u CFLAGS make -C "$1/libcap" CC=musl-gcc BUILD_CC=gcc BUILD_COPTS=-O2 \
-        COPTS="$CFLAGS $(kernel_headers)" libcap.a
+        COPTS="$CFLAGS -idirafter $deps/include" libcap.a
     cp "$1/libcap/libcap.a" "$deps/lib/"
     mkdir -p "$deps/include/sys"
     cp "$1/libcap/include/sys/capability.h" "$deps/include/sys/"
@@ -110,6 +111,7 @@ build_from_sources() {
     cd "$1"
     CFLAGS="-O2 -ffunction-sections -fdata-sections -fno-pie -ffile-prefix-map=$1=. \
 -fno-asynchronous-unwind-tables"
+    link_kernel_headers
     apt_source update
     apt_source source --download-only jansson libcap2
     for dsc in *.dsc; do
