@@ -198,7 +198,9 @@ static inline void *bench_shared(size_t size)
  */
 static inline void bench_mount_proc(void)
 {
-	if (!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	/* in a chroot "/" is no mount; that of /proc is the one that counts */
+	if (!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		!mount(NULL, "/proc", NULL, MS_REC | MS_PRIVATE, NULL))
 		mount("proc", "/proc", "proc", 0, NULL);
 }
 

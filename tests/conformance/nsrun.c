@@ -243,7 +243,9 @@ static void enter_namespace(struct config *config)
 	config->procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (config->procfs < 0)
 		die("/proc");
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	/* in a chroot "/" is no mount; that of /proc is the one that counts */
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		mount("none", "/proc", NULL, MS_REC | MS_PRIVATE, NULL))
 		die("private mounts");
 	if (mount("proc", "/proc", "proc", 0, NULL))
 		die("mount /proc");

@@ -63,6 +63,16 @@ def first_child(pid):
         return None
 
 
+def namespace():
+    """The words before an init that make it PID 1, with a /proc that fits if possible."""
+    words = ["unshare", "--pid", "--fork", "--kill-child"]
+    if os.geteuid() != 0:
+        words += ["--user", "--map-root-user"]
+    tried = subprocess.run(words + ["--mount-proc", "true"], stderr=subprocess.DEVNULL)
+    # in a chroot there is no mount at / that could be made private
+    return words + ["--mount-proc"] if tried.returncode == 0 else words
+
+
 def stop(words, folder):
     """
     Runs the shell as a container would, under an init that is PID 1, and
@@ -70,10 +80,7 @@ def stop(words, folder):
     """
     checkpoint = os.path.join(folder, "checkpoint")
     script = shlex.join([sys.executable, os.path.join(HERE, "save.py"), checkpoint])
-    unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
-    if os.geteuid() != 0:
-        unshare[1:1] = ["--user", "--map-root-user"]
-    runner = subprocess.Popen(unshare + words + ["sh", "-c", script + "; echo end"],
+    runner = subprocess.Popen(namespace() + words + ["sh", "-c", script + "; echo end"],
                               stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     try:
         if not wait_for(lambda: os.path.exists(checkpoint + ".ready")):
