@@ -119,11 +119,15 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(O)/librankinit.a \
 		-lcmocka $(LDLIBS)
 
-$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(O)/librankinit.a
+# The reader of the command line is pure enough to be tested like the library.
+PURE_SHIM := shim/option_table.c shim/options.c shim/usage.c
+
+$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $< tests/fuzz/replay.c \
-		$(O)/librankinit.a $(LDLIBS)
+		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a $(LDLIBS)
 
 -include $(UNIT_TESTS:%=$(O)/tests/%.d)
 
@@ -162,7 +166,7 @@ fuzz: $(FUZZERS:%=fuzz-%) ## search for new inputs, FUZZ_SECONDS=60 for each par
 fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 	@mkdir -p $(B)/fuzz/$*
 	clang -g -O1 -fsanitize=fuzzer,address,undefined $(BASE_CPPFLAGS) -std=gnu11 \
-		-o $(B)/fuzz/fuzz_$* $< $(LIB_SRC) -ljansson
+		-o $(B)/fuzz/fuzz_$* $< $(PURE_SHIM) $(LIB_SRC) -ljansson
 	$(B)/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/procstat.h"
 #include "log.h"
 
 enum {
@@ -18,16 +19,6 @@ enum {
 	DEPTH_MAX = 512,	/* generations between a descendant and us */
 	PASSES = 16,		/* over /proc, until a pass finds nothing new */
 	NAMED_MAX = 8,
-};
-
-/* What we need of /proc/PID/stat (proc(5), fields 1 to 5 and 22). */
-struct process {
-	pid_t pid;
-	pid_t parent;
-	pid_t group;
-	char state;
-	char name[16];
-	uint64_t started;	/* clock ticks since boot: tells a reused pid */
 };
 
 /* A process that had its SIGTERM. Memory of ours, since nothing is allocated now. */
@@ -57,46 +48,7 @@ static bool proc_is_ours(void)
 		memcmp(link, own, (size_t)length) == 0;
 }
 
-static bool read_field(const char *text, uint64_t *out)
-{
-	const struct ri_range range = { 0, UINT64_MAX };
-	char field[24];
-	size_t length = strcspn(text, " \n");
-
-	if (length == 0 || length >= sizeof(field))
-		return false;
-	memcpy(field, text, length);
-	field[length] = '\0';
-	return ri_number_read(field, range, out, NULL) == RI_NUMBER_OK;
-}
-
-/* "PID (NAME) STATE PPID ..."; a name may hold blanks and parentheses. */
-static bool parse_stat(char *text, struct process *out)
-{
-	char *open = strchr(text, '('), *close = strrchr(text, ')'), *field;
-	uint64_t parent = 0, group = 0;
-
-	if (open == NULL || close == NULL || close < open || close[1] != ' ' || close[2] == '\0')
-		return false;
-	*close = '\0';
-	ri_text_copy(out->name, sizeof(out->name), open + 1);
-	out->state = close[2];
-	field = close + 2;
-	for (int number = 3; number < 22; number++) {
-		field = strchr(field, ' ');
-		if (field == NULL)
-			return false;
-		field++;
-		if ((number == 3 && !read_field(field, &parent)) ||
-			(number == 4 && !read_field(field, &group)))
-			return false;
-	}
-	out->parent = (pid_t)parent;
-	out->group = (pid_t)group;
-	return read_field(field, &out->started);
-}
-
-static bool read_process(pid_t pid, struct process *out)
+static bool read_process(pid_t pid, struct ri_procstat *out)
 {
 	char path[32], text[1024];
 	ssize_t length;
@@ -111,11 +63,10 @@ static bool read_process(pid_t pid, struct process *out)
 	if (length <= 0)
 		return false;
 	text[length] = '\0';
-	out->pid = pid;
-	return parse_stat(text, out);
+	return ri_procstat_read(text, out);
 }
 
-static bool was_told(const struct process *process)
+static bool was_told(const struct ri_procstat *process)
 {
 	for (size_t i = 0; i < told_count; i++)
 		if (told[i].pid == process->pid && told[i].started == process->started)
@@ -123,16 +74,16 @@ static bool was_told(const struct process *process)
 	return false;
 }
 
-static void remember(const struct process *process)
+static void remember(const struct ri_procstat *process)
 {
 	if (told_count < TOLD_MAX)
 		told[told_count++] = (struct told){ process->pid, process->started };
 }
 
 /* In our own PID namespace everything is ours, else what descends from us. */
-static bool is_ours(const struct process *process)
+static bool is_ours(const struct ri_procstat *process)
 {
-	struct process at = *process;
+	struct ri_procstat at = *process;
 
 	if (process->pid == self)
 		return false;
@@ -148,7 +99,7 @@ static bool is_ours(const struct process *process)
 }
 
 /* Calls visit for every process of ours, zombies included, until it says stop. */
-static void each_process(bool (*visit)(const struct process *process, void *context),
+static void each_process(bool (*visit)(const struct ri_procstat *process, void *context),
 	void *context)
 {
 	struct entry {
@@ -166,7 +117,7 @@ static void each_process(bool (*visit)(const struct process *process, void *cont
 
 	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
 		for (char *p = buffer; more && p < buffer + length; p += ((struct entry *)p)->length) {
-			struct process process;
+			struct ri_procstat process;
 			uint64_t pid;
 
 			if (ri_number_read(((struct entry *)p)->name, pids, &pid, NULL) ==
@@ -179,7 +130,7 @@ static void each_process(bool (*visit)(const struct process *process, void *cont
 		close(dir);
 }
 
-static bool spare_group(const struct process *process, void *context)
+static bool spare_group(const struct ri_procstat *process, void *context)
 {
 	if (process->group == *(const pid_t *)context && process->state != 'Z') {
 		remember(process);
@@ -190,7 +141,7 @@ static bool spare_group(const struct process *process, void *context)
 
 void ri_leftovers_spare(pid_t pid, pid_t group)
 {
-	struct process process;
+	struct ri_procstat process;
 
 	if (!proc_is_ours())
 		return;
@@ -205,10 +156,10 @@ void ri_leftovers_spare(pid_t pid, pid_t group)
  * time is checked again once the pidfd holds the process. Kernels before 5.3
  * and some seccomp profiles have none.
  */
-static void signal_process(const struct process *process, int number)
+static void signal_process(const struct ri_procstat *process, int number)
 {
 	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-	struct process now;
+	struct ri_procstat now;
 
 	if (fd < 0 && errno == ESRCH)
 		return;
@@ -229,7 +180,7 @@ struct telling {
 	bool found;
 };
 
-static bool parent_was_told(const struct process *process, size_t count)
+static bool parent_was_told(const struct ri_procstat *process, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (told[i].pid == process->parent)
@@ -237,7 +188,7 @@ static bool parent_was_told(const struct process *process, size_t count)
 	return false;
 }
 
-static bool tell(const struct process *process, void *context)
+static bool tell(const struct ri_procstat *process, void *context)
 {
 	struct telling *telling = context;
 
@@ -253,7 +204,7 @@ static bool tell(const struct process *process, void *context)
 	return true;
 }
 
-static bool wake(const struct process *process, void *context)
+static bool wake(const struct ri_procstat *process, void *context)
 {
 	(void)context;
 	remember(process);
@@ -291,7 +242,7 @@ void ri_leftovers_stop(bool command_lives)
 	}
 }
 
-static bool end(const struct process *process, void *context)
+static bool end(const struct ri_procstat *process, void *context)
 {
 	(void)context;
 	if (process->state != 'Z')
@@ -312,7 +263,7 @@ struct naming {
 	int count;
 };
 
-static bool name(const struct process *process, void *context)
+static bool name(const struct ri_procstat *process, void *context)
 {
 	struct naming *naming = context;
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One process as /proc/PID/stat tells it (proc(5), fields 1 to 5 and 22).
+ */
+#ifndef RI_BASE_PROCSTAT_H
+#define RI_BASE_PROCSTAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ri_procstat {
+	pid_t pid;
+	pid_t parent;
+	pid_t group;
+	char state;		/* 'R', 'S', 'D', 'T', 'Z', ... */
+	char name[16];		/* cut by the kernel; may hold any byte */
+	uint64_t started;	/* clock ticks since boot: tells a reused pid */
+};
+
+/* Read the text of the file. Returns false, and leaves *out, if it is not one. */
+bool ri_procstat_read(const char *text, struct ri_procstat *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/procstat.h"
+
+/* Fields 6 to 22 of a real line; the last one is the start time. */
+#define REST " 9 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 7718"
+
+static void reads_an_ordinary_line(void **state)
+{
+	struct ri_procstat found;
+
+	(void)state;
+	assert_true(ri_procstat_read("12 (python3) S 1 12" REST " 5 6\n", &found));
+	assert_int_equal(found.pid, 12);
+	assert_int_equal(found.parent, 1);
+	assert_int_equal(found.group, 12);
+	assert_int_equal(found.state, 'S');
+	assert_string_equal(found.name, "python3");
+	assert_int_equal(found.started, 7718);
+}
+
+static void a_name_may_look_like_the_rest(void **state)
+{
+	struct ri_procstat found;
+
+	(void)state;
+	assert_true(ri_procstat_read("7 (a) Z 99 (b) T 3 4" REST "\n", &found));
+	assert_string_equal(found.name, "a) Z 99 (b");
+	assert_int_equal(found.state, 'T');
+	assert_int_equal(found.parent, 3);
+	assert_int_equal(found.group, 4);
+}
+
+static void a_long_name_is_cut(void **state)
+{
+	struct ri_procstat found;
+
+	(void)state;
+	assert_true(ri_procstat_read("7 (0123456789abcdefXYZ) S 1 7" REST, &found));
+	assert_string_equal(found.name, "0123456789abcde");
+}
+
+static void our_own_file_is_one(void **state)
+{
+	struct ri_procstat found;
+	char text[1024] = "";
+	FILE *file = fopen("/proc/self/stat", "r");
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+	fclose(file);
+	assert_true(ri_procstat_read(text, &found));
+	assert_int_equal(found.pid, getpid());
+	assert_int_equal(found.parent, getppid());
+	assert_int_equal(found.group, getpgrp());
+	assert_true(found.started > 0);
+}
+
+static void anything_else_is_refused_and_leaves_out(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"12",
+		"12 (python3",
+		"12 python3) S 1 12" REST,
+		"12 )python3( S 1 12" REST,
+		"12 (python3)S 1 12" REST,
+		"12 (python3) ",
+		"12 (python3) SS 1 12" REST,
+		"12 (python3) S",
+		"12 (python3) S 1 12 9 0",
+		"12 (python3) S -1 12" REST,
+		"12 (python3) S x 12" REST,
+		"12 (python3) S 1 99999999999" REST,
+		"x (python3) S 1 12" REST,
+		"12 (python3) S 1 12 9 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 -5",
+	};
+	struct ri_procstat found, before;
+
+	(void)state;
+	memset(&found, 7, sizeof(found));
+	memcpy(&before, &found, sizeof(found));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (ri_procstat_read(lines[i], &found))
+			fail_msg("taken: %s", lines[i]);
+		assert_memory_equal(&found, &before, sizeof(found));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_an_ordinary_line),
+		cmocka_unit_test(a_name_may_look_like_the_rest),
+		cmocka_unit_test(a_long_name_is_cut),
+		cmocka_unit_test(our_own_file_is_one),
+		cmocka_unit_test(anything_else_is_refused_and_leaves_out),
+	};
+
+	return cmocka_run_group_tests_name("procstat", tests, NULL, NULL);
+}
