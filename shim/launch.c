@@ -130,6 +130,13 @@ static void write_pid(char *out, pid_t pid)
 	*out = '\0';
 }
 
+/* Not there: glibc's execvp(3) too goes on past stale and dead mounts. */
+static bool is_absent(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV ||
+		error == ETIMEDOUT;
+}
+
 /*
  * Try the candidates in turn. Like the shells, go on past what is not there,
  * and remember that something was there but not for us.
@@ -144,11 +151,11 @@ static void execute(struct child *child)
 		execve(path, launch->argv, launch->envp);
 		if (errno == EACCES)
 			denied = EACCES;
-		else if (errno != ENOENT && errno != ENOTDIR)
+		else if (!is_absent(errno))
 			break;
 	}
 	child->failed = STEP_EXEC;
-	child->sys_errno = (errno == ENOENT || errno == ENOTDIR) && denied ? denied : errno;
+	child->sys_errno = is_absent(errno) && denied ? denied : errno;
 }
 
 /* The order is a contract of its own: each line says why it stands there. */
@@ -271,7 +278,8 @@ static int report_failure(const struct child *child, struct ri_error *err)
 	case STEP_PRIVILEGES:
 		ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, command, "cannot %s: %s",
 			ri_privilege_step_name(child->privilege), strerror(child->sys_errno));
-		return ri_fail_hint(err, "run the container as root, or without --user and --cap-*");
+		return ri_fail_hint(err, "run the container as root, or without --user and "
+					 "--cap-*");
 	case STEP_PARENT_GONE:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "rankinit is gone");
 	case STEP_GROUP:

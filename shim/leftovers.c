@@ -80,6 +80,27 @@ static void remember(const struct ri_procstat *process)
 		told[told_count++] = (struct told){ process->pid, process->started };
 }
 
+void ri_leftovers_wake(pid_t pid)
+{
+	struct ri_procstat process;
+
+	if (proc_is_ours() && read_process(pid, &process) && process.state == 'T')
+		kill(pid, SIGCONT);
+}
+
+void ri_leftovers_recheck(pid_t group)
+{
+	struct ri_procstat now;
+
+	for (size_t i = 0; i < told_count;) {
+		if (read_process(told[i].pid, &now) && now.started == told[i].started &&
+			now.group != group)
+			told[i] = told[--told_count];
+		else
+			i++;
+	}
+}
+
 /* In our own PID namespace everything is ours, else what descends from us. */
 static bool is_ours(const struct ri_procstat *process)
 {
@@ -98,8 +119,11 @@ static bool is_ours(const struct ri_procstat *process)
 	return at.parent == self;
 }
 
-/* Calls visit for every process of ours, zombies included, until it says stop. */
-static void each_process(bool (*visit)(const struct ri_procstat *process, void *context),
+/*
+ * Calls visit for every process of ours, zombies included, until it says stop.
+ * Returns false where /proc cannot be listed.
+ */
+static bool each_process(bool (*visit)(const struct ri_procstat *process, void *context),
 	void *context)
 {
 	struct entry {
@@ -113,21 +137,24 @@ static void each_process(bool (*visit)(const struct ri_procstat *process, void *
 	_Alignas(8) char buffer[4096];
 	int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool more = dir >= 0;
-	long length;
+	long length = 0;
 
 	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-		for (char *p = buffer; more && p < buffer + length; p += ((struct entry *)p)->length) {
+		const struct entry *entry;
+
+		for (char *p = buffer; more && p < buffer + length; p += entry->length) {
 			struct ri_procstat process;
 			uint64_t pid;
 
-			if (ri_number_read(((struct entry *)p)->name, pids, &pid, NULL) ==
-					RI_NUMBER_OK &&
+			entry = (const struct entry *)p;
+			if (ri_number_read(entry->name, pids, &pid, NULL) == RI_NUMBER_OK &&
 				read_process((pid_t)pid, &process) && is_ours(&process))
 				more = visit(&process, context);
 		}
 	}
 	if (dir >= 0)
 		close(dir);
+	return dir >= 0 && length >= 0;
 }
 
 static bool spare_group(const struct ri_procstat *process, void *context)
@@ -180,6 +207,51 @@ struct telling {
 	bool found;
 };
 
+/*
+ * Launchers that pass a SIGTERM on to what they started, each in its own time:
+ * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
+ * MPICH's Hydra, torchrun.
+ */
+static bool is_relay(const struct ri_procstat *process)
+{
+	static const char *const names[] = {
+		"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "hydra_", "torchrun",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(process->name, names[i], strlen(names[i])) == 0)
+			return process->state != 'Z';
+	return false;
+}
+
+/* Its launcher lives: that one tells it, and a second SIGTERM would be ours. */
+static bool has_relay(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1 && at.parent != self; depth++) {
+		if (!read_process(at.parent, &at))
+			return false;
+		if (is_relay(&at))
+			return true;
+	}
+	return false;
+}
+
+static bool find_relay(const struct ri_procstat *process, void *found)
+{
+	*(bool *)found = is_relay(process);
+	return !*(bool *)found;
+}
+
+static bool there_is_a_relay(void)
+{
+	bool found = false;
+
+	each_process(find_relay, &found);
+	return found;
+}
+
 static bool parent_was_told(const struct ri_procstat *process, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -192,7 +264,7 @@ static bool tell(const struct ri_procstat *process, void *context)
 {
 	struct telling *telling = context;
 
-	if (process->state == 'Z' || was_told(process) ||
+	if (process->state == 'Z' || was_told(process) || has_relay(process) ||
 		parent_was_told(process, telling->told_before))
 		return true;
 	remember(process);
@@ -213,33 +285,45 @@ static bool wake(const struct ri_procstat *process, void *context)
 	return true;
 }
 
-void ri_leftovers_stop(bool command_lives)
+static void tell_all_at_once(void)
+{
+	told_some = true;
+	kill(-1, SIGTERM);
+	if (proc_is_ours())
+		each_process(wake, NULL);
+	else
+		kill(-1, SIGCONT);
+}
+
+static void tell_one_by_one(void)
 {
 	struct telling telling = { .found = true };
-	size_t first = told_count;
+	size_t told_by_now = told_count;
 
-	if (self == 1 && ((!command_lives && !told_some) || !proc_is_ours())) {
-		told_some = true;
-		kill(-1, SIGTERM);
-		if (proc_is_ours())
-			each_process(wake, NULL);
-		else
-			kill(-1, SIGCONT);
-		return;
-	}
-	if (!proc_is_ours()) {
-		ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: /proc is "
-					 "not that of this PID namespace; mount it there");
-		return;
-	}
 	told_some = true;
 	for (int pass = 0; pass < PASSES && telling.found; pass++) {
 		/* the first pass tells everybody, later ones whom it missed */
-		telling.told_before = pass == 0 ? 0 : first;
+		telling.told_before = pass == 0 ? 0 : told_by_now;
 		telling.found = false;
-		each_process(tell, &telling);
-		first = told_count;
+		if (!each_process(tell, &telling))
+			ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: "
+						 "/proc cannot be listed: %s", strerror(errno));
+		told_by_now = told_count;
 	}
+}
+
+void ri_leftovers_stop(bool command_lives)
+{
+	bool ours = proc_is_ours();
+	bool at_once = !command_lives && !told_some && !(ours && there_is_a_relay());
+
+	if (self == 1 && (at_once || !ours))
+		tell_all_at_once();
+	else if (ours)
+		tell_one_by_one();
+	else
+		ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: /proc is "
+					 "not that of this PID namespace; mount it there");
 }
 
 static bool end(const struct ri_procstat *process, void *context)

@@ -26,10 +26,17 @@ void ri_leftovers_init(pid_t own_pid);
  */
 void ri_leftovers_spare(pid_t pid, pid_t group);
 
+/* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
+void ri_leftovers_wake(pid_t pid);
+
+/* Once the group was signalled: who left it meanwhile may have missed that. */
+void ri_leftovers_recheck(pid_t group);
+
 /*
  * SIGTERM for every process that has not had one, and SIGCONT for those that
  * are stopped, since a stopped process would never see it. Children of a
  * process that was told are its own business: a shell's trap may be saving.
+ * What runs below a launcher that passes a SIGTERM on is that launcher's.
  * command_lives: a command that was spared must not be hit by kill(-1).
  */
 void ri_leftovers_stop(bool command_lives);

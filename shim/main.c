@@ -3,7 +3,9 @@
  * rankinit, top to bottom: read the options, find out who we are, write it
  * the way frameworks want it, start the command, watch over it.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -57,11 +59,25 @@ static int read_options(char **argv)
 	const struct ri_options *options = &run.options;
 	int status;
 
+	/* an error may come before the options are read */
+	ri_exit_map_init(&run.options.exit_map);
+	if (!ri_mask_is_set()) {
+		ri_fail(&run.err, RI_CODE_SIGNALS_REFUSED, "rt_sigprocmask",
+			"the kernel refused to block signals: %s", strerror(errno));
+		return ri_fail_hint(&run.err, "allow this call in the seccomp profile");
+	}
 	if (ri_env_init(&run.env, environ, &run.arena, &run.err) < 0)
 		return -1;
 	status = ri_options_read(&run.options, argv, &run.env, &run.findings, &run.err);
 	ri_log_init(options->quiet, options->verbose, choose_color(options));
 	return status;
+}
+
+static int set_variable(const char *name, const char *value)
+{
+	const struct ri_env_edit edit = { .name = name, .value = value };
+
+	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
 }
 
 /* Who are we, and what does that make of the environment? */
@@ -79,8 +95,7 @@ static int make_edits(struct ri_topology *topology)
 		return -1;
 	if (topology->identity == NULL)
 		return 0;
-	return ri_env_edits_add(&run.edits, (struct ri_env_edit){ "RANKINIT", RI_VERSION ":process" },
-		&run.arena, &run.err);
+	return set_variable("RANKINIT", RI_VERSION ":process");
 }
 
 /*
@@ -99,7 +114,7 @@ static int tell_launchers(void)
 	value = ri_arena_format(&run.arena, "%d", seconds < 4 ? 1 : (int)(seconds - 2) / 2);
 	if (value == NULL)
 		return ri_fail(&run.err, RI_CODE_MEMORY, name, "no memory left to set it");
-	return ri_env_edits_add(&run.edits, (struct ri_env_edit){ name, value }, &run.arena, &run.err);
+	return set_variable(name, value);
 }
 
 /*
@@ -138,14 +153,24 @@ static int start(const struct ri_topology *topology)
 	}
 	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
 		return fail();
-	ri_terminal_find(&terminal);
+	ri_terminal_find(&terminal, launch.self);
 	launch.terminal = terminal.fd;
-	launch.new_group = true;
+	launch.new_group = !terminal.shared;
 	launch.die_with_us = launch.self != 1;
 	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
 	if (pid < 0)
 		return fail();
 	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
+}
+
+static int open_root(void)
+{
+	run.host = (struct ri_host){ .live = true };
+	run.host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run.host.root >= 0)
+		return 0;
+	ri_fail(&run.err, RI_CODE_FILE_UNREADABLE, "/", "cannot be opened: %s", strerror(errno));
+	return ri_fail_errno(&run.err, errno);
 }
 
 static int launch_command(void)
@@ -161,10 +186,10 @@ static int launch_command(void)
 	if (make_edits(&topology) < 0 || tell_launchers() < 0)
 		return fail();
 	ri_log_findings(&run.findings);
-	run.host = (struct ri_host){ .root = -1, .live = true };
-	if (run.options.user != NULL)
-		run.host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena, &run.err) < 0)
+	if (run.options.user.text != NULL && open_root() < 0)
+		return fail();
+	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
+		    &run.err) < 0)
 		return fail();
 	return start(&topology);
 }

@@ -11,6 +11,7 @@
 enum { DENIED_MS = 10 };
 
 ri_sigset ri_mask_inherited;
+static int failed;
 
 /*
  * Before main(), and before the constructors of the libraries (libcap's has
@@ -20,7 +21,14 @@ __attribute__((constructor(101))) static void block_everything(void)
 {
 	const ri_sigset all = RI_MASK_ALL;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &ri_mask_inherited, sizeof(all));
+	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &ri_mask_inherited, sizeof(all)) < 0)
+		failed = errno;
+}
+
+bool ri_mask_is_set(void)
+{
+	errno = failed;
+	return failed == 0;
 }
 
 void ri_mask_set(ri_sigset set)

@@ -20,6 +20,9 @@ typedef uint64_t ri_sigset;
 /* The mask that we were started with, for the command. */
 extern ri_sigset ri_mask_inherited;
 
+/* Did that work? If not, errno says why. */
+bool ri_mask_is_set(void);
+
 /* Make set this process's mask. By system call, not by the C library, which
  * keeps 32 to 34 for itself. Safe in a child that shares our memory. */
 void ri_mask_set(ri_sigset set);

@@ -56,6 +56,19 @@ static int read_switch(enum ri_switch *out, const char *const words[3], struct r
 	return ri_option_bad_value(given, expected, err);
 }
 
+/* The name in given is a buffer of the caller's: keep one that lasts. */
+static int keep_word(struct ri_word *word, struct ri_given given, int option)
+{
+	static char names[RI_OPTION_COUNT][RI_OPTION_NAME];
+
+	if (given.subject[0] == '-')
+		ri_option_long_name(&ri_option_table[option], names[option]);
+	else
+		ri_option_twin_name(&ri_option_table[option], names[option]);
+	*word = (struct ri_word){ .text = given.value, .subject = names[option] };
+	return 0;
+}
+
 static int set_action(struct ri_options *options, enum ri_action action, const char *value)
 {
 	/* The first action wins: `--help --version` is help. */
@@ -130,7 +143,8 @@ static int read_signal_map(struct ri_options *options, struct ri_given given, st
 	return ri_signal_map_read(&options->signal_map, given.value, given.subject, err);
 }
 
-static int read_signal_group(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_signal_group(struct ri_options *options, struct ri_given given,
+	struct ri_error *err)
 {
 	return read_flag(&options->signal_group, given, err);
 }
@@ -145,25 +159,23 @@ static int read_exit_map(struct ri_options *options, struct ri_given given, stru
 static int read_user(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
-	options->user = given.value;
-	return 0;
+	return keep_word(&options->user, given, RI_OPTION_user);
 }
 
 static int read_cap_drop(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
-	options->cap_drop = given.value;
-	return 0;
+	return keep_word(&options->cap_drop, given, RI_OPTION_cap_drop);
 }
 
 static int read_cap_keep(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
-	options->cap_keep = given.value;
-	return 0;
+	return keep_word(&options->cap_keep, given, RI_OPTION_cap_keep);
 }
 
-static int read_no_new_privs(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_no_new_privs(struct ri_options *options, struct ri_given given,
+	struct ri_error *err)
 {
 	return read_flag(&options->no_new_privs, given, err);
 }
@@ -187,8 +199,9 @@ static int read_color(struct ri_options *options, struct ri_given given, struct 
 
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 #define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, help_) \
-	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, .form = form_, .meta = meta_, \
-		.fallback = fallback_, .help = help_, .read = read_##symbol_ },
+	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, \
+		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, \
+		.read = read_##symbol_ },
 #include "options.def"
 #undef RI_OPTION
 };

@@ -141,6 +141,7 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_e
 static int read_twins(struct ri_options *options, const struct ri_env *env, struct ri_error *err)
 {
 	char name[RI_OPTION_NAME];
+	int status = 0;
 
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
@@ -152,10 +153,11 @@ static int read_twins(struct ri_options *options, const struct ri_env *env, stru
 		/* an empty twin is unset: how compose files switch one off */
 		if (given.value == NULL || given.value[0] == '\0')
 			continue;
+		/* go on: the others may say how the error is shown and mapped */
 		if (option->read(options, given, err) < 0)
-			return -1;
+			status = -1;
 	}
-	return 0;
+	return status;
 }
 
 /*
@@ -206,7 +208,8 @@ static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
 		/* RANKINIT_VERSION: what Dockerfiles call the release they fetch */
-		if (strcmp(name, "RANKINIT_DISABLE") == 0 || strcmp(name, "RANKINIT_VERSION") == 0 ||
+		if (strcmp(name, "RANKINIT_DISABLE") == 0 ||
+			strcmp(name, "RANKINIT_VERSION") == 0 ||
 			is_service_variable(name + length))
 			continue;
 		judge_unknown_twin(name, findings);

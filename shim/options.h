@@ -25,6 +25,12 @@ enum ri_action {
 /* auto, or a choice made by hand */
 enum ri_switch { RI_AUTO, RI_YES, RI_NO };
 
+/* A value that is read later, and the name to blame for it. */
+struct ri_word {
+	const char *text;		/* NULL: not given */
+	const char *subject;		/* "--user" or "RANKINIT_USER" */
+};
+
 struct ri_options {
 	enum ri_action action;
 	const char *action_value;	/* of --list, --print-env; NULL: none given */
@@ -40,9 +46,9 @@ struct ri_options {
 	bool maps_signals;		/* --signal-map was given */
 	bool maps_exits;		/* --exit-map was given */
 	bool signal_group;
-	const char *user;		/* NULL: unchanged, as the next two */
-	const char *cap_drop;
-	const char *cap_keep;
+	struct ri_word user;
+	struct ri_word cap_drop;
+	struct ri_word cap_keep;
 	bool no_new_privs;
 	bool quiet;
 	bool verbose;

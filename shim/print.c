@@ -130,11 +130,10 @@ int ri_print_list(const char *table, struct ri_error *err)
 /* The shells know names of letters, digits and '_' only (POSIX, "Name"). */
 static bool is_shell_name(const char *name)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	static const char characters[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
 
-	return strchr(letters, name[0]) != NULL &&
-		name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
-			'\0';
+	return name[0] > '9' && name[strspn(name, characters)] == '\0';
 }
 
 /* In single quotes, where nothing but the quote itself is special. */
@@ -220,7 +219,8 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	json_decref(object);
 	if (text == NULL)
 		return ri_fail(err, RI_CODE_OUTPUT, "--print-env",
-			"a value cannot be written as JSON: it is not UTF-8, or there is no memory");
+			"a value cannot be written as JSON: it is not UTF-8, or there is no "
+			"memory");
 	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
 	free(text);
 	return status;

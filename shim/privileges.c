@@ -15,20 +15,21 @@
  */
 void _libcap_initialize(void) __attribute__((weak));
 
-static int bad_capability(const char *subject, const char *name, struct ri_error *err)
+static int bad_capability(const struct ri_word *word, struct ri_error *err)
 {
 	char quoted[RI_QUOTE_SIZE];
 
-	ri_fail(err, RI_CODE_OPTION_VALUE, subject, "%s: expected %s separated by commas",
-		ri_quote(quoted, sizeof(quoted), name),
-		strcmp(subject, "--cap-drop") == 0 ? "all, or names of capabilities"
-						   : "names of capabilities");
+	ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
+		"%s: expected names of capabilities separated by commas, or only the word all "
+		"where they are dropped", ri_quote(quoted, sizeof(quoted), word->text));
 	return ri_fail_hint(err, "capabilities(7) lists them: net_admin and CAP_NET_ADMIN are one");
 }
 
 /* "net_admin,CAP_CHOWN" as a set */
-static int read_set(const char *list, const char *subject, uint64_t *out, struct ri_error *err)
+static int read_set(const struct ri_word *word, uint64_t *out, struct ri_error *err)
 {
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	const char *list = word->text;
 	uint64_t set = 0;
 
 	for (;; list++) {
@@ -39,8 +40,10 @@ static int read_set(const char *list, const char *subject, uint64_t *out, struct
 		snprintf(name, sizeof(name), "%s%.*s",
 			strncasecmp(list, "cap_", 4) == 0 ? "" : "cap_",
 			length < 28 ? (int)length : 0, list);
-		if (length == 0 || cap_from_name(name, &value) != 0 || value >= 64)
-			return bad_capability(subject, list, err);
+		/* libcap stops at a blank or '=' and takes what stands before it */
+		if (length == 0 || strspn(list, letters) != length ||
+			cap_from_name(name, &value) != 0 || value >= 64)
+			return bad_capability(word, err);
 		set |= (uint64_t)1 << value;
 		list += length;
 		if (*list == '\0')
@@ -60,23 +63,24 @@ static uint64_t all_capabilities(void)
 static int read_sets(struct ri_privileges *out, const struct ri_options *options,
 	struct ri_error *err)
 {
-	if (options->cap_keep != NULL &&
-		read_set(options->cap_keep, "--cap-keep", &out->keep, err) < 0)
+	const struct ri_word *drop = &options->cap_drop, *keep = &options->cap_keep;
+
+	if (keep->text != NULL && read_set(keep, &out->keep, err) < 0)
 		return -1;
-	if (options->cap_keep != NULL && options->cap_drop == NULL && options->user == NULL) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, "--cap-keep", "keeps nothing by itself");
+	if (keep->text != NULL && drop->text == NULL && options->user.text == NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject, "keeps nothing by itself");
 		return ri_fail_hint(err, "give --cap-drop=all or --user with it");
 	}
-	if (options->cap_drop == NULL)
+	if (drop->text == NULL)
 		return 0;
-	if (strcasecmp(options->cap_drop, "all") == 0)
+	if (strcasecmp(drop->text, "all") == 0)
 		out->drop = all_capabilities() & ~out->keep;
-	else if (read_set(options->cap_drop, "--cap-drop", &out->drop, err) < 0)
+	else if (read_set(drop, &out->drop, err) < 0)
 		return -1;
 	if ((out->drop & out->keep) == 0)
 		return 0;
-	ri_fail(err, RI_CODE_OPTION_CONFLICT, "--cap-keep", "names a capability that --cap-drop "
-							    "takes away");
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject,
+		"names a capability that --cap-drop takes away");
 	return ri_fail_hint(err, "name it in one of the two, or use --cap-drop=all");
 }
 
@@ -126,12 +130,13 @@ int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *op
 	struct ri_host *host, struct ri_arena *arena, struct ri_error *err)
 {
 	*out = (struct ri_privileges){ .no_new_privs = options->no_new_privs };
-	if (options->user != NULL) {
-		if (ri_account_find(host, options->user, "--user", &out->account, arena, err) < 0)
+	if (options->user.text != NULL) {
+		if (ri_account_find(host, options->user.text, options->user.subject,
+			    &out->account, arena, err) < 0)
 			return -1;
 		out->change_user = true;
 	}
-	if (options->cap_drop == NULL && options->cap_keep == NULL)
+	if (options->cap_drop.text == NULL && options->cap_keep.text == NULL)
 		return 0;
 	if (_libcap_initialize != NULL)
 		_libcap_initialize();
@@ -157,7 +162,10 @@ static int change_user(const struct ri_account *account, enum ri_privilege_step 
 static int cut_bounding_set(uint64_t drop)
 {
 	for (unsigned long value = 0; value < 64; value++) {
-		if ((drop >> value & 1) == 0 || prctl(PR_CAPBSET_READ, value, 0, 0, 0) != 1)
+		int there = (drop >> value & 1) == 0 ? 0 : prctl(PR_CAPBSET_READ, value, 0, 0, 0);
+
+		/* EINVAL: the kernel has no such capability; else find out by dropping it */
+		if (there == 0 || (there < 0 && errno == EINVAL))
 			continue;
 		if (prctl(PR_CAPBSET_DROP, value, 0, 0, 0) < 0)
 			return -1;

@@ -21,6 +21,7 @@ enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
+	RETRY_MS = 100,			/* after a wait4 that a profile refused */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
 };
@@ -88,6 +89,9 @@ static void ask_command(struct supervisor *sv)
 	ri_leftovers_spare(sv->end.pid, sv->options->signal_group ? sv->group : 0);
 	if (number != 0)
 		signal_command(sv, number);
+	ri_leftovers_wake(sv->end.pid);
+	if (sv->options->signal_group)
+		ri_leftovers_recheck(sv->group);
 }
 
 static void sweep(struct supervisor *sv)
@@ -231,7 +235,9 @@ static void reap(struct supervisor *sv)
 	int status;
 	long pid;
 
-	while ((pid = wait4(-1, &status, flags, &usage)) > 0) {
+	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno == EINTR)) {
+		if (pid < 0)
+			continue;
 		if (WIFSTOPPED(status)) {
 			if (pid == sv->end.pid)
 				follow_into_stop(sv);
@@ -245,6 +251,8 @@ static void reap(struct supervisor *sv)
 		happen(sv, ALL_GONE);
 	else if (lived && !sv->command_lives)
 		happen(sv, COMMAND_GONE);
+	else if (pid < 0)
+		sv->tick = now_ms() + RETRY_MS;	/* refused: its SIGCHLD will not come again */
 }
 
 /* SIGTERM, and SIGINT once a stop is under way. */
@@ -267,10 +275,21 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 		happen(sv, STOP);
 }
 
-static void forward(struct supervisor *sv, int number)
+/* The terminal told the whole process group, and the command is in it. */
+static bool was_told_by_terminal(const struct supervisor *sv, const siginfo_t *info)
 {
-	int mapped = sv->options->signal_map.to[number];
+	return sv->terminal->shared && info->si_code == SI_KERNEL;
+}
 
+static void forward(struct supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo, mapped = sv->options->signal_map.to[number];
+
+	if (was_told_by_terminal(sv, info)) {
+		if (number == SIGTSTP)
+			ri_terminal_suspend_self();
+		return;
+	}
 	if (number == SIGCONT)
 		ri_terminal_lend(sv->terminal, sv->group);
 	if (mapped != 0)
@@ -289,7 +308,7 @@ static void take_signal(struct supervisor *sv, const siginfo_t *info)
 	if (number == SIGTERM || (number == SIGINT && sv->phase != RUNNING))
 		take_stop(sv, info);
 	else
-		forward(sv, number);
+		forward(sv, info);
 }
 
 static void take_time(struct supervisor *sv)

@@ -7,20 +7,25 @@
 
 #include "mask.h"
 
-void ri_terminal_find(struct ri_terminal *terminal)
+void ri_terminal_find(struct ri_terminal *terminal, pid_t self)
 {
-	terminal->fd = -1;
-	terminal->own_group = 0;
+	bool is_tty[3] = { false };
+
+	*terminal = (struct ri_terminal){ .fd = -1 };
 	for (int fd = 0; fd <= 2; fd++) {
 		pid_t group;
 
 		/* fails for everything but our session's controlling terminal */
-		if (ioctl(fd, TIOCGPGRP, &group) < 0)
+		is_tty[fd] = ioctl(fd, TIOCGPGRP, &group) == 0;
+		if (!is_tty[fd] || terminal->own_group != 0)
 			continue;
 		terminal->own_group = getpgrp();
 		if (group == terminal->own_group)
 			terminal->fd = fd;
-		return;
+	}
+	if (self != 1 && terminal->fd >= 0 && !(is_tty[0] && is_tty[1])) {
+		terminal->fd = -1;
+		terminal->shared = true;
 	}
 }
 

@@ -4,19 +4,26 @@
  * would have it, and comes back when it stops or ends. A terminal that is not
  * ours to give (a background start, another session) is left alone, and every
  * error is harmless.
+ *
+ * Where we are a part of somebody's pipeline (not PID 1, and the terminal is
+ * not both stdin and stdout), taking the terminal would stop the others: then
+ * the command shares our process group, and gets what the terminal sends
+ * without our help.
  */
 #ifndef RI_SHIM_TERMINAL_H
 #define RI_SHIM_TERMINAL_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct ri_terminal {
 	int fd;			/* 0, 1 or 2; -1: there is none to give */
 	pid_t own_group;
+	bool shared;		/* the command stays in our process group */
 };
 
 /* Look for a terminal whose foreground process group is ours. */
-void ri_terminal_find(struct ri_terminal *terminal);
+void ri_terminal_find(struct ri_terminal *terminal, pid_t self);
 
 /* Give it to a group, if we still have it. */
 void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);

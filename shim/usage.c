@@ -45,24 +45,25 @@ static void add_folded(struct ri_text *out, const char *words)
 
 void ri_options_help(struct ri_text *out)
 {
-	ri_text_add(out, "usage: rankinit [OPTION]... [--] COMMAND [ARG]...\n"
-			 "\n"
-			 "Run COMMAND as the init of a GPU training container, with the variables\n"
-			 "that training frameworks expect, made from what the orchestrator left in\n"
-			 "the environment.\n"
-			 "\n");
+	static const char intro[] =
+		"usage: rankinit [OPTION]... [--] COMMAND [ARG]...\n\n"
+		"Run COMMAND as the init of a GPU training container, with the variables\n"
+		"that training frameworks expect, made from what the orchestrator left in\n"
+		"the environment.\n\n";
+	static const char outro[] =
+		"\nOptions end at the first word that is none, or at --. Each one that is not\n"
+		"an action has a twin in the environment: RANKINIT_GRACE=25 is --grace=25.\n"
+		"RANKINIT_DISABLE=1 makes rankinit a plain init.\n\n"
+		"Exit status: that of COMMAND, 128 + N if signal N killed it; 127 there is no\n"
+		"such command, 126 it cannot be executed, 125 rankinit refused.\n";
+
+	ri_text_add(out, intro);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		add_synopsis(out, &ri_option_table[i]);
 		ri_text_add(out, "\n");
 		add_folded(out, ri_option_table[i].help);
 	}
-	ri_text_add(out, "\n"
-			 "Options end at the first word that is none, or at --. Each one that is not\n"
-			 "an action has a twin in the environment: RANKINIT_GRACE=25 is --grace=25.\n"
-			 "RANKINIT_DISABLE=1 makes rankinit a plain init.\n"
-			 "\n"
-			 "Exit status: that of COMMAND, 128 + N if signal N killed it; 127 there is no\n"
-			 "such command, 126 it cannot be executed, 125 rankinit refused.\n");
+	ri_text_add(out, outro);
 }
 
 void ri_options_list(struct ri_text *out)
@@ -79,6 +80,7 @@ void ri_options_list(struct ri_text *out)
 			option->letter == 0 ? '-' : option->letter, forms[option->form],
 			option->form == NONE ? "-" : option->meta,
 			option->fallback[0] == '\0' ? "-" : option->fallback,
-			option->kind == ACTION ? "-" : ri_option_twin_name(option, twin), option->help);
+			option->kind == ACTION ? "-" : ri_option_twin_name(option, twin),
+			option->help);
 	}
 }

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Behaviour tests: they run the release binary, mostly as process 1 of a PID
+namespace, from an environment that holds only what a test puts there.
+
+    RANKINIT   the program under test, build/rankinit unless set
+    ACTORS     where the small C programs are built, build/tests unless set
+"""
+
+import os
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from box import Boxes, HERE
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SOURCES = {
+    "nsrun": os.path.join(ROOT, "tests/conformance/nsrun.c"),
+    "probe": os.path.join(ROOT, "tests/conformance/probe.c"),
+    "rawenv": os.path.join(HERE, "rawenv.c"),
+}
+BUILD = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-idirafter", "/usr/include",
+         "-idirafter", "/usr/include/x86_64-linux-gnu"]
+
+
+@pytest.fixture(scope="session")
+def rankinit():
+    path = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build/rankinit")))
+    assert os.access(path, os.X_OK), f"{path} is not there: build it first"
+    return path
+
+
+@pytest.fixture(scope="session")
+def actor(tmp_path_factory):
+    """The path of a C program; built where it is missing or out of date."""
+    folder = os.environ.get("ACTORS", os.path.join(ROOT, "build/tests"))
+    made = {}
+
+    def find(name):
+        source = SOURCES[name]
+        path = os.path.join(folder, name)
+        if os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(source):
+            return path
+        if name not in made:
+            made[name] = str(tmp_path_factory.mktemp("actors") / name)
+            compiler = shutil.which("musl-gcc") or "cc"
+            subprocess.run([compiler, *BUILD, "-o", made[name], source], check=True)
+        return made[name]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def nsrun(actor):
+    if os.geteuid() != 0:
+        pytest.skip("a PID namespace needs root")
+    path = actor("nsrun")
+    tried = subprocess.run([path, "-r", "1", "--", "/bin/true"], capture_output=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip("no PID namespace here: " + tried.stderr.decode().strip())
+    return path
+
+
+@pytest.fixture
+def box(nsrun, rankinit):
+    boxes = Boxes(nsrun, rankinit)
+    yield boxes
+    boxes.close()
+
+
+@pytest.fixture(scope="session")
+def at_once():
+    """Do the same for many, a few of them at a time: at_once(function, items)."""
+    def run(function, items):
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(function, items))
+    return run
+
+
+@pytest.fixture(scope="session")
+def tool():
+    """The path of a program that a test compares with, or a skip."""
+    def find(name):
+        path = shutil.which(name)
+        if path is None:
+            pytest.skip(f"{name} is not installed")
+        return path
+    return find
+
+
+@pytest.fixture
+def cgroup():
+    """Make a group of a version 1 hierarchy: cgroup("memory", limit_in_bytes=...)."""
+    made = []
+
+    def make(controller, **values):
+        folder = f"/sys/fs/cgroup/{controller}/rankinit-test-{os.getpid()}"
+        try:
+            os.mkdir(folder)
+            made.append(folder)
+            for name, value in values.items():
+                with open(f"{folder}/{controller}.{name}", "w", encoding="ascii") as file:
+                    file.write(str(value))
+        except OSError as error:
+            pytest.skip(f"no {controller} group can be made here: {error}")
+        return folder
+
+    yield make
+    for folder in made:
+        os.rmdir(folder)

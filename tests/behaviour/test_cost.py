@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rankinit costs: system calls at the start, wake-ups, memory."""
+
+import re
+import subprocess
+import time
+
+import pytest
+
+import peek
+from box import BASE
+from peek import PATIENCE, wait_until
+
+# System calls of a plain start, counted on x86-64; execve itself is not one
+# of them. A new one needs a reason, and a change here.
+BEFORE_SPAWN = {
+    # the libc: two; mask, getpid, SIGCHLD; is one of the three a terminal?
+    "init": 8,
+    # and PR_SET_CHILD_SUBREAPER
+    "below": 9,
+}
+IN_THE_CHILD = {
+    # group, mask, execve
+    "init": 3,
+    # and PR_SET_PDEATHSIG with getppid
+    "below": 5,
+}
+# close_range and chdir; /proc/self/cgroup, and at most two files of a counter
+AFTER_SPAWN = 14
+
+
+@pytest.fixture
+def traced(box, tool, tmp_path):
+    """The system calls of rankinit and of its first child, as two lists of lines."""
+    def run(place, *options):
+        trace = tmp_path / "trace"
+        words = [tool("strace"), "-f", "-o", str(trace), "-s", "200"]
+        if place == "init":
+            words += [box.nsrun, "-r", "1", "--"]
+        words += [box.rankinit, *options, "--", "/bin/true"]
+        done = subprocess.run(words, env=BASE, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE, check=False)
+        if not trace.exists() or "execve" not in trace.read_text():
+            pytest.skip("strace does not work here: " + done.stderr.decode()[:200])
+        lines = [line.split(None, 1) for line in trace.read_text().splitlines()]
+        begin = next(number for number, (_, text) in enumerate(lines)
+                     if text.startswith(f'execve("{box.rankinit}"'))
+        ours = lines[begin][0]
+        own = [text for pid, text in lines[begin + 1:] if pid == ours]
+        child = next(pid for pid, text in lines[begin + 1:] if pid != ours and "setpgid" in text)
+        return own, [text for pid, text in lines[begin + 1:] if pid == child]
+    return run
+
+
+def calls(lines):
+    """Without the second halves of interrupted lines, signals and ends."""
+    return [text for text in lines if re.match(r"\w+\(", text)]
+
+
+def names(lines):
+    return [text.partition("(")[0] for text in lines]
+
+
+def before_spawn(own):
+    made = calls(own)
+    return made[:names(made).index("clone")]
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_system_calls_of_a_start(traced, place):
+    own, child = traced(place)
+    made = calls(own)
+    at = names(made).index("clone")
+    assert len(made[:at]) <= BEFORE_SPAWN[place], made[:at]
+    until_exec = names(calls(child)).index("execve") + 1
+    assert until_exec <= IN_THE_CHILD[place], child[:until_exec]
+    after = made[at + 1:names(made).index("rt_sigtimedwait")]
+    assert len(after) <= AFTER_SPAWN, after
+    assert "CLONE_VM|CLONE_VFORK" in made[at]
+
+
+def test_the_counting_counts(traced):
+    """The control: an option that needs files costs more."""
+    plain, user = traced("init")[0], traced("init", "--user=daemon")[0]
+    assert len(before_spawn(user)) > len(before_spawn(plain))
+    assert any("passwd" in text for text in before_spawn(user))
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_no_file_is_opened_before_the_spawn(traced, place):
+    own, _ = traced(place)
+    assert [name for name in names(before_spawn(own))
+            if name.startswith(("open", "read", "stat"))] == []
+
+
+def test_the_first_call_blocks_everything(traced):
+    own, _ = traced("init")
+    after_libc = [text for text in calls(own)
+                  if not text.startswith(("arch_prctl", "set_tid_address"))]
+    assert after_libc[0].startswith("rt_sigprocmask(SIG_SETMASK, ~[]")
+
+
+def idle(box, place, **options):
+    job = box.start("--", "sleep", "60", place=place, **options)
+    child = job.main()
+    wait_until(lambda: peek.stat(child)[0] == "sleep", "the command")
+    wait_until(lambda: peek.state(job.pid) == "S", "it sleeps")
+    return job
+
+
+def test_no_wake_up_while_idle(box, tool):
+    jobs = [idle(box, "init"), idle(box, "below"), idle(box, "init", program=tool("tini"))]
+    time.sleep(0.2)
+    before = [sum(peek.switches(job.pid)) for job in jobs]
+    time.sleep(2.2)
+    moved = [sum(peek.switches(job.pid)) - count for job, count in zip(jobs, before)]
+    assert moved[:2] == [0, 0]
+    assert moved[2] >= 1, "the control: tini wakes up once a second"
+
+
+def test_no_wake_up_after_a_forwarded_signal_and_an_orphan(box, actor):
+    job = box.start("--grace=30", "--", actor("probe"), "/dev/null", "orphans=3", "serve=0")
+    child = job.main()
+    wait_until(lambda: peek.state(child) == "S" and len(job.members()) == 2, "the orphans")
+    job.signal(10)
+    time.sleep(0.2)
+    before = sum(peek.switches(job.pid))
+    time.sleep(1.5)
+    assert sum(peek.switches(job.pid)) == before
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_resident_memory(box, place):
+    job = idle(box, place)
+    size = int(peek.field(job.pid, "VmRSS").split()[0])
+    assert size <= 256, f"{size} kB"
+    # the control: the number means something
+    wait_until(lambda: int(peek.field(job.main(), "VmRSS").split()[0]) > 256, "a larger one")
+
+
+def test_memory_does_not_grow(box, actor):
+    """A thousand orphans, and the environment of a large job."""
+    job = box.start("--", actor("probe"), "/dev/null", "orphans=1000", "serve=15",
+                    env={f"VARIABLE_{number}": "x" * 50 for number in range(500)})
+    child = job.main()
+    wait_until(lambda: peek.state(child) == "S" and len(job.members()) == 2, "the orphans")
+    assert int(peek.field(job.pid, "VmRSS").split()[0]) <= 512
+    assert job.stop().status == 0
+
+
+def test_one_static_file(box):
+    """No interpreter, so nothing of the image is loaded into process 1."""
+    with open(box.rankinit, "rb") as file:
+        data = file.read()
+    assert data[:4] == b"\x7fELF"
+    count, size = int.from_bytes(data[56:58], "little"), int.from_bytes(data[54:56], "little")
+    start = int.from_bytes(data[32:40], "little")
+    types = {int.from_bytes(data[start + n * size:start + n * size + 4], "little")
+             for n in range(count)}
+    assert 1 in types and 2 not in types and 3 not in types, "LOAD, no DYNAMIC, no INTERP"

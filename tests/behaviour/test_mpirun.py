@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A real mpirun as the command. It puts each of its ranks into a process group
+of its own and stops them itself: CONT, a second later TERM, a second later
+KILL. OMPI_MCA_odls_base_sigkill_timeout is that second.
+"""
+
+import os
+import signal
+
+import pytest
+
+from peek import wait_until
+
+RANKS = ["rank0", "rank1"]
+
+
+@pytest.fixture
+def mpirun(box, tool):
+    words = [tool("mpirun"), "--oversubscribe", "--allow-run-as-root", "-np", "2"]
+
+    def start(*options, payload=(), **more):
+        job = box.start(*options, "--", *words,
+                        *box.payload("env:OMPI_COMM_WORLD_RANK", "barrier=2", *payload),
+                        env={"HOME": "/root", "TMPDIR": "/tmp"}, **more)
+        job.until(*(f"{rank} ready" for rank in RANKS))
+        return job
+    return start
+
+
+def saved(job):
+    return [rank for rank in RANKS if os.path.exists(f"{job.folder}/{rank}.ckpt")]
+
+
+def told_once(job):
+    for rank in RANKS:
+        assert job.count(f"{rank} SIGTERM") == 1, job.log()
+        assert job.count(f"{rank} done") == 1, job.log()
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+@pytest.mark.parametrize("save", ["0.3", "2.2"])
+def test_each_rank_is_told_once_and_saves(mpirun, place, save):
+    """2.2 seconds: longer than mpirun's own timer would leave them."""
+    job = mpirun("--grace=8", payload=[f"save={save}"], place=place)
+    result = job.stop()
+    assert saved(job) == RANKS
+    assert result.status != 0 and "warning: SIGKILL" not in result.err
+    if place == "below":
+        assert job.others() == {}
+    told_once(job)
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_behind_a_shell_they_are_mpirun_s_to_tell(box, tool, place):
+    """The shell dies at once; what is left is told, but not what mpirun tells itself."""
+    words = [tool("mpirun"), "--oversubscribe", "--allow-run-as-root", "-np", "2",
+             *box.payload("env:OMPI_COMM_WORLD_RANK", "barrier=2")]
+    job = box.start("--grace=8", "--", "sh", "-c", f"{' '.join(words)}; echo end",
+                    env={"HOME": "/root", "TMPDIR": "/tmp"}, place=place)
+    job.until(*(f"{rank} ready" for rank in RANKS))
+    result = job.stop()
+    assert saved(job) == RANKS
+    assert result.status == 143 and "warning: SIGKILL" not in result.err
+    told_once(job)
+
+
+def test_without_a_grace_mpirun_kills_them(mpirun):
+    """The control: three seconds are too long for mpirun's own timer."""
+    job = mpirun(payload=["save=3"])
+    job.stop()
+    assert saved(job) == []
+    assert job.count("rank0 SIGTERM") == 1 and job.count("rank0 done") == 0
+
+
+def test_a_quick_checkpoint_needs_no_grace(mpirun):
+    job = mpirun(payload=["save=0.3"])
+    job.stop()
+    told_once(job)
+    assert saved(job) == RANKS
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_mpirun_is_killed(mpirun, place):
+    """As by the out-of-memory killer: its ranks are told, and wait is made for them."""
+    job = mpirun(place=place)
+    job.signal(signal.SIGKILL, job.main())
+    assert job.wait().status == 137
+    if place == "below":
+        assert job.others() == {}
+    assert saved(job) == RANKS
+    told_once(job)
+
+
+def test_mpirun_is_killed_below_tini(mpirun, tool):
+    """The control: the ranks go on, with the memory of their GPUs."""
+    job = mpirun("-s", program=tool("tini"), place="below")
+    job.signal(signal.SIGKILL, job.main())
+    assert job.wait().status == 137
+    wait_until(lambda: len(job.others()) == 2, "both ranks are still there")
+    assert job.count("rank0 SIGTERM") == 0
+
+
+def test_the_ranks_end_by_themselves(mpirun):
+    job = mpirun(payload=["after=0.2"])
+    result = job.wait()
+    assert result.status == 0 and not result.lines()
+    assert job.count("rank0 SIGTERM") == 0

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every option: on the command line, as a twin, and the one against the other."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from box import refused, warned
+
+GROUP = ('trap "kill -USR2 \\$!" USR1; '
+         '(trap "echo group; exit" USR1; trap "echo alone; exit" USR2; kill -USR1 1; '
+         'while :; do sleep 0.02; done) & wait; wait')
+MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
+          'while :; do sleep 0.02; done')
+BOUNDING = "sed -n 's/^CapBnd:.//p' /proc/self/status"
+
+
+def printed(result):
+    return result.out.decode().strip()
+
+
+@dataclass
+class Row:
+    """Two values of an option, and what the command shows under each."""
+
+    shell: str
+    other: str              # a value that changes what is seen
+    changed: object
+    same: str               # a value that does not
+    usual: object
+    see: object = printed
+    more: list = field(default_factory=list)
+    env: dict = field(default_factory=dict)
+
+
+ROWS = {
+    "supervise": Row("[ $$ = 1 ] && echo itself || echo child",
+                     "never", "itself", "always", "child"),
+    "subreaper": Row("setsid sleep 60 >/dev/null 2>&1 &", "no", 1, "auto", 0, see=None),
+    "grace": Row("echo $OMPI_MCA_odls_base_sigkill_timeout", "10", "4", "0", ""),
+    "signal_map": Row(MAPPED, "USR1:USR2", "two", "USR1:10", "one"),
+    "signal_group": Row(GROUP, "yes", "group", "no", "alone"),
+    "exit_map": Row("exit 3", "3:9", 9, "4:9", 3, see=lambda result: result.status),
+    "user": Row("id -un", "daemon", "daemon", "root", "root"),
+    "cap_drop": Row(f"{BOUNDING} | grep -c '[13579bdf]$'", "CHOWN", "0", "kill", "1"),
+    "cap_keep": Row(BOUNDING, "cap_kill", "0000000000000020", "chown", "0000000000000001",
+                    more=["--cap-drop=all"]),
+    "no_new_privs": Row("sed -n 's/^NoNewPrivs:.//p' /proc/self/status", "yes", "1", "no", "0"),
+    "quiet": Row(":", "yes", False, "no", True, env={"RANKINIT_ODD": "x"},
+                 see=lambda result: "[option.twin]" in result.err),
+    "verbose": Row("(true &)", "yes", True, "no", False,
+                   see=lambda result: "rankinit: reaped pid" in result.err),
+    "color": Row(":", "always", True, "never", False, env={"RANKINIT_ODD": "x"},
+                 see=lambda result: "\033[33mrankinit: warning" in result.err),
+}
+ACTIONS = {"help", "version", "list", "print_env"}
+
+
+def long(symbol):
+    return "--" + symbol.replace("_", "-")
+
+
+def twin(symbol):
+    return "RANKINIT_" + symbol.upper()
+
+
+def seen(box, row, *options, env=None):
+    place = "below" if row.see is None else "init"
+    job = box.start(*row.more, *options, "--", "sh", "-c", row.shell,
+                    env={**row.env, **(env or {})}, place=place)
+    result = job.wait()
+    value = len(job.others()) if row.see is None else row.see(result)
+    job.close()
+    box.jobs.remove(job)
+    return value
+
+
+def test_the_table_here_is_the_program_s(box):
+    lines = box.run("--list=options").out.decode().splitlines()
+    names = {line.split("\t")[0][2:].replace("-", "_"): line.split("\t")[5] for line in lines}
+    assert set(names) == set(ROWS) | ACTIONS
+    assert {name for name, twin_ in names.items() if twin_ == "-"} == ACTIONS
+    assert all(names[name] == twin(name) for name in ROWS)
+
+
+@pytest.mark.parametrize("symbol", ROWS)
+def test_option_and_twin(box, symbol):
+    row, name = ROWS[symbol], long(symbol)
+    if symbol != "cap_keep":
+        assert seen(box, row) == row.usual, "the control: without the option"
+    assert seen(box, row, f"{name}={row.same}") == row.usual
+    assert seen(box, row, f"{name}={row.other}") == row.changed
+    assert seen(box, row, f"--{symbol}={row.other}") == row.changed, "_ equals -"
+    assert seen(box, row, env={twin(symbol): row.other}) == row.changed, "the twin"
+    assert seen(box, row, f"{name}={row.same}", env={twin(symbol): row.other}) == row.usual
+    assert seen(box, row, f"{name}={row.other}", env={twin(symbol): row.same}) == row.changed
+    if symbol != "cap_keep":
+        assert seen(box, row, env={twin(symbol): ""}) == row.usual, "an empty twin is unset"
+
+
+@pytest.mark.parametrize("symbol", [name for name in ROWS if ROWS[name].same != "no"
+                                    and name != "subreaper"])
+def test_value_in_the_next_word(box, symbol):
+    row = ROWS[symbol]
+    assert seen(box, row, long(symbol), row.other) == row.changed
+    refused(box.run(long(symbol)), 125, "option.missing", long(symbol))
+    refused(box.run(long(symbol) + "=", "true"), 125, "option.missing", long(symbol))
+
+
+@pytest.mark.parametrize("symbol", [name for name in ROWS if ROWS[name].same == "no"])
+def test_flag_forms(box, symbol):
+    row, name = ROWS[symbol], long(symbol)
+    assert seen(box, row, name) == row.changed
+    for word in ("yes", "1", "true", "on", "YES", "True"):
+        assert seen(box, row, f"{name}={word}") == row.changed, word
+    for word in ("no", "0", "false", "off", "NO"):
+        assert seen(box, row, f"{name}={word}") == row.usual, word
+    for word in ("", "2", "maybe", "yes ", "ye", "\u00a0"):
+        error = refused(box.run(f"{name}={word}", "--", "true"), 125, "option.value", name)
+        assert "expected yes or no" in error
+    result = box.run("--", "true", env={twin(symbol): "maybe"})
+    refused(result, 125, "option.value", twin(symbol))
+
+
+def test_the_last_of_two_counts(box):
+    row = ROWS["exit_map"]
+    assert seen(box, row, "--exit-map=3:9", "--exit-map=3:8") == 8
+    assert seen(box, row, "--exit-map=3:9", "--exit-map=4:8") == 3, "it replaces the first"
+
+
+def test_letters(box):
+    verbose, quiet = ROWS["verbose"], ROWS["quiet"]
+    assert seen(box, verbose, "-v") is True
+    assert seen(box, verbose, "-qv") is True
+    assert seen(box, quiet, "-q") is False
+    assert box.run("-h").out == box.run("--help").out != b""
+    assert box.run("-V").out == box.run("--version").out != b""
+
+
+@pytest.mark.parametrize("word, hint", [
+    ("--graec=5", "did you mean --grace?"),
+    ("--exitmap=1:2", "did you mean --exit-map?"),
+    ("--signalgroup", "did you mean --signal-group?"),
+    ("--verbos", "did you mean --verbose?"),
+    ("--gra=5", ""),
+    ("--super=never", ""),
+    ("--print", ""),
+    ("--completely-other", "see rankinit --help"),
+    ("--GRACE=5", ""),
+    ("-np", "mpirun"),
+    ("-x", "mpirun"),
+    ("-c", "sh -c"),
+    ("-vz", ""),
+    ("---", ""),
+    ("--=1", ""),
+    ("--\033[31mred", ""),
+])
+def test_unknown_option(box, word, hint):
+    subject = word.partition("=")[0].replace("\033", "?")
+    result = box.run(word, "--", "true")
+    assert hint in refused(result, 125, "option.unknown", subject)
+    assert "\033" not in result.err
+
+
+@pytest.mark.parametrize("symbol, values", {
+    "grace": ["-1", "+1", "1e3", "0x10", "1.", ".5", "5s", "86401", "99999999999999999999",
+              "1" * 5000, "nan", "5\n6", "5,0"],
+    "exit_map": ["3", "3:", ":3", "3:9,", ",3:9", "256:0", "0:256", "-1:0", "3:9:1", "a:b",
+                 "3 9", "143:0;1:2", "3:9,,4:5", "9" * 70000],
+    "signal_map": ["TERM", "TERM:", ":TERM", "TERM:INT,", "KILL:TERM", "STOP:TERM", "CHLD:TERM",
+                   "TERM:CHLD", "0:TERM", "65:1", "1:65", "TERM:-1", "SIGSIGTERM:INT",
+                   "RTMIN+31:1", "RTMAX-31:1", "RTMIN-1:1", "FOO:INT", "TERM=INT"],
+    "supervise": ["yes", "Always", "auto,never", "x" * 100000],
+    "color": ["blue", "yes", "1", "auto "],
+    "subreaper": ["", "never", "maybe"],
+    "user": [":", ":0", "root:", "a:b:c", "ro\not", "x" * 300],
+    "cap_drop": ["chown,", ",chown", "cap_", "all,chown", "nosuch", "CAP_CAP_CHOWN", "64",
+                 "chown;kill", "c" * 9000],
+    "cap_keep": ["nosuch", "all", "chown,,kill"],
+}.items())
+def test_hostile_values(box, at_once, symbol, values):
+    def attempt(value):
+        result = box.run(f"{long(symbol)}={value}", "--", "true")
+        error = refused(result, 125, "option.value", long(symbol))
+        assert len(error) < 1024 and "expected" in error
+        return result
+    at_once(attempt, values)
+
+
+@pytest.mark.parametrize("value", ["0", "0.5", " 5 ", "2.5", "86400", "1.999", "007"])
+def test_seconds_that_are_good(box, value):
+    assert box.run(f"--grace={value}", "--", "sh", "-c", "exit 7").status == 7
+
+
+@pytest.mark.parametrize("action, value, expected", [
+    ("--list", "nothing", "sources, frameworks, codes or options"),
+    ("--print-env", "xml", "shell, dotenv, json or null"),
+    ("--help", "now", "no value"),
+    ("--version", "", "no value"),
+])
+def test_values_of_actions(box, action, value, expected):
+    error = refused(box.run(f"{action}={value}"), 125, "option.value", action)
+    assert expected in error
+
+
+def test_actions_run_nothing_and_the_first_one_wins(box):
+    for action in ("--help", "--version", "--list=codes", "--print-env"):
+        result = box.run(action, "--", "touch", "@FOLDER/ran")
+        assert result.status == 0 and result.err == ""
+    assert box.run("--version", "--help").out == box.run("--version").out
+    # the control: without the action it runs
+    job = box.start("--", "touch", "@FOLDER/ran")
+    assert job.wait().status == 0 and job.read("ran") == b""
+
+
+def test_an_answer_that_cannot_be_written(box):
+    with open("/dev/full", "wb") as full:
+        result = box.run("--help", stdout=full)
+    refused(result, 125, "output", "stdout")
+
+
+# Where the options end.
+
+@pytest.mark.parametrize("words, status, out", [
+    (["--", "echo", "-v", "--", "-x"], 0, b"-v -- -x\n"),
+    (["echo", "-v", "--help"], 0, b"-v --help\n"),
+    (["echo", "--", "--grace=5"], 0, b"-- --grace=5\n"),
+    (["--grace=5", "echo", "--nonsense"], 0, b"--nonsense\n"),
+])
+def test_the_command_s_own_words(box, words, status, out):
+    result = box.run(*words)
+    assert (result.status, result.out, result.err) == (status, out, "")
+
+
+@pytest.mark.parametrize("name", ["-h", "--help", "--", "-", "--version", "-np"])
+def test_a_command_with_the_name_of_an_option(box, tmp_path, name):
+    program = tmp_path / name
+    program.write_text("#!/bin/sh\necho ran $#\n")
+    program.chmod(0o755)
+    result = box.run("--", name, "1", "2", env={"PATH": f"{tmp_path}:/bin:/usr/bin"})
+    assert (result.status, result.out) == (0, b"ran 2\n"), result.err
+    # the control: there is no such command elsewhere
+    refused(box.run("--", name), 127, "exec.not_found", name)
+
+
+def test_no_command(box):
+    for words in ([], ["--"], ["-v"], ["--grace=3", "--"]):
+        refused(box.run(*words), 125, "command.missing", "COMMAND")
+
+
+# Variables that look like twins.
+
+@pytest.mark.parametrize("name, nearest", [
+    ("RANKINIT_GRACEE", "did you mean RANKINIT_GRACE?"),
+    ("RANKINIT_EXITMAP", "did you mean RANKINIT_EXIT_MAP?"),
+    ("RANKINIT_DISABLED", "did you mean RANKINIT_DISABLE?"),
+    ("RANKINIT_HELP", ""),
+    ("RANKINIT_LIST", ""),
+    ("RANKINIT_grace", ""),
+    ("RANKINIT_QQQQQQQQQQ", "see rankinit --help"),
+])
+def test_unknown_twin(box, name, nearest):
+    result = box.run("--", "sh", "-c", "exit 4", env={name: "1"})
+    assert nearest in warned(result, "option.twin", name)
+    assert result.status == 4, "only a warning"
+
+
+def test_not_twins(box):
+    env = {"RANKINIT_VERSION": "v9", "RANKINIT_PORT": "tcp://10.0.0.1:80", "RANKINIT": "x",
+           "RANKINIT_SERVICE_HOST": "10.0.0.1", "RANKINIT_SERVICE_PORT": "80",
+           "RANKINIT_SERVICE_PORT_HTTP": "80", "RANKINIT_PORT_80_TCP": "tcp://10.0.0.1:80",
+           "RANKINIT_PORT_80_TCP_ADDR": "10.0.0.1", "RANKINITX": "", "MY_RANKINIT_GRACE": "x"}
+    result = box.run("--", "env", env=env)
+    assert (result.status, result.err) == (0, "")
+    assert set(result.out.decode().split("\n")) >= {f"{k}={v}" for k, v in env.items()}
+    # the control: a name of the same kind that is none of these
+    warned(box.run("--", "true", env={"RANKINIT_PORTS": "1"}), "option.twin", "RANKINIT_PORTS")
+
+
+def test_disable(box):
+    broken = {"RANKINIT_GRACE": "soon", "RANKINIT_USER": "nosuch", "RANKINIT_ODD": "1",
+              "RANKINIT_EXIT_MAP": "3:9"}
+    for value in ("1", "yes", "anything"):
+        result = box.run("--", "sh", "-c", "env; exit 3", env={**broken, "RANKINIT_DISABLE": value})
+        assert (result.status, result.err) == (3, "")
+        assert set(result.out.decode().split("\n")) >= {f"{k}={v}" for k, v in broken.items()}
+    # the controls: not disabled, or told not to be
+    for env in ({}, {"RANKINIT_DISABLE": "0"}, {"RANKINIT_DISABLE": ""}):
+        result = box.run("--", "true", env={**broken, **env})
+        refused(result, 125, "option.value", "RANKINIT_GRACE")
+    # the command line goes on to count
+    result = box.run("--exit-map=3:8", "--", "sh", "-c", "exit 3",
+                     env={**broken, "RANKINIT_DISABLE": "1"})
+    assert result.status == 8

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit statuses: the command's own, and the four that rankinit has."""
+
+import os
+import signal
+
+import pytest
+
+from box import refused
+from peek import wait_until
+
+SH = ["--", "/bin/sh", "-c"]
+# What a process does not die of by default (signal(7)).
+HARMLESS = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH,
+            signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+FATAL = [number for number in range(1, 65) if number not in HARMLESS]
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_every_exit_code(box, at_once, place):
+    results = at_once(lambda code: box.run(*SH, f"exit {code}", place=place), range(256))
+    assert [result.status for result in results] == list(range(256))
+    assert {result.err for result in results} == {""}, "an exit code gets no line"
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_every_fatal_signal(box, actor, at_once, place):
+    def die(number):
+        return box.run("--", actor("probe"), "/dev/null", f"raise={number}", place=place)
+    results = at_once(die, FATAL)
+    assert [result.status for result in results] == [128 + number for number in FATAL]
+    for number, result in zip(FATAL, results):
+        assert len(result.lines()) == 1, result.err
+        assert f"({number})" in result.err and "probe (pid " in result.err
+
+
+def test_a_child_of_the_command_does_not_count(box):
+    assert box.run(*SH, "sh -c 'kill -9 $$'; exit 6").status == 6
+    assert box.run(*SH, "(exit 9) & exit 5").status == 5
+
+
+def test_supervise_never_becomes_the_command(box):
+    assert box.run("--supervise=never", *SH, "exit 44").status == 44
+    job = box.start("--supervise=never", *SH, "kill -9 $$", place="below")
+    assert job.wait().status == -9, "its wait status is the command's"
+    # the control
+    assert box.run("--supervise=always", *SH, "kill -9 $$", place="below").status == 137
+
+
+# 127 and 126
+
+@pytest.fixture
+def files(tmp_path):
+    def make(name, text=b"#!/bin/sh\necho ran\n", mode=0o755):
+        path = tmp_path / name
+        path.write_bytes(text)
+        path.chmod(mode)
+        return path
+    return make
+
+
+@pytest.mark.parametrize("supervise", ["always", "never"])
+def test_not_found(box, tmp_path, supervise):
+    option = f"--supervise={supervise}"
+    error = refused(box.run(option, "--", "no-such-thing"), 127, "exec.not_found", "no-such-thing")
+    assert "searched in PATH=" in error
+    missing = tmp_path / "missing"
+    refused(box.run(option, "--", missing), 127, "exec.not_found", str(missing))
+    below = f"{tmp_path}/missing/also"
+    refused(box.run(option, "--", below), 127, "exec.not_found", below)
+    through = "/etc/passwd/file"
+    refused(box.run(option, "--", through), 127, "exec.not_found", through)
+    refused(box.run(option, "--", ""), 127, "exec.not_found", "")
+    colored = box.run(option, "--", "\033[31m")
+    refused(colored, 127, "exec.not_found", "?[31m")
+
+
+@pytest.mark.parametrize("supervise", ["always", "never"])
+def test_not_executable(box, files, tmp_path, supervise):
+    option = f"--supervise={supervise}"
+    (tmp_path / "loop").symlink_to("loop")
+    cases = {
+        files("plain", mode=0o644): "execute permission",
+        tmp_path: "execute permission",
+        files("garbage", b"\x7fELF" + bytes(200)): "for this processor",
+        files("empty", b""): "for this processor",
+        files("text", b"echo hello\n"): "#!/bin/sh",
+        files("orphan", b"#!/no/such/interpreter\n"): "check its #! line",
+        tmp_path / "loop": "Symbolic link loop",
+    }
+    for path, hint in cases.items():
+        error = refused(box.run(option, "--", path), 126, "exec.denied", str(path))
+        assert hint in error
+    # the control
+    assert box.run(option, "--", files("good")).out == b"ran\n"
+
+
+def test_busy_and_noexec(box, files):
+    good = files("good", open("/bin/true", "rb").read())
+    with open(good, "r+b"):
+        error = refused(box.run("--", good), 126, "exec.denied", str(good))
+        assert "busy" in error
+    assert box.run("--", good).status == 0
+    shell = "mount -t tmpfs -o noexec none /mnt && cp /bin/true /mnt/tool"
+    refused(box.run("--", "/mnt/tool", shell=shell), 126, "exec.denied", "/mnt/tool")
+
+
+def test_the_search(box, files, tmp_path):
+    for folder in ("first", "second", "third"):
+        (tmp_path / folder).mkdir()
+    files("first/tool", mode=0o644)
+    files("second/tool")
+    first, second, third = (f"{tmp_path}/{name}" for name in ("first", "second", "third"))
+
+    def search(path, command="tool", **options):
+        return box.run("--", command, env={"PATH": path}, **options)
+
+    assert search(f"{third}:/etc/passwd:{first}:{second}").out == b"ran\n", "it goes on"
+    refused(search(f"{first}:{third}"), 126, "exec.denied", "tool")
+    refused(search(third), 127, "exec.not_found", "tool")
+    # an empty element is the current directory
+    for path in (f":{third}", f"{third}:", f"{third}::{first}", ""):
+        assert search(path, cwd=second).out == b"ran\n", path
+        refused(search(path, cwd=third), 126 if first in path else 127,
+                "exec.denied" if first in path else "exec.not_found", "tool")
+    # no search for a command with a slash
+    refused(search(tmp_path, "second/tool", cwd="/"), 127, "exec.not_found", "second/tool")
+    assert search("/nowhere", "second/tool", cwd=str(tmp_path)).out == b"ran\n"
+
+
+def test_no_path_at_all(box):
+    assert box.run("--", "true", env={"PATH": None}).status == 0
+    error = refused(box.run("--", "no-such", env={"PATH": None}), 127, "exec.not_found", "no-such")
+    assert "/usr/local/sbin:" in error
+    # the control: with one, it counts
+    refused(box.run("--", "true", env={"PATH": "/etc"}), 127, "exec.not_found", "true")
+
+
+# 125
+
+def test_too_big_names_the_largest(box, actor, tmp_path):
+    """
+    The most that still fits when rankinit is executed no longer does with the
+    long path of the command, which is then there twice.
+    """
+    strings, command = tmp_path / "strings", "/" + "./" * 1000 + "bin/true"
+
+    def run(size):
+        strings.write_bytes(b"BIGGEST=" + b"b" * 100000 + b"\0OTHER=" + b"o" * 99000 +
+                            b"\0FILLER=" + b"f" * size + b"\0")
+        return box.run(strings, box.rankinit, "--", command, program=actor("rawenv"),
+                       shell="ulimit -s 1024")
+
+    assert run(1000).status == 0, "the control: less of it"
+    fits, fails = 1000, 99000
+    while fits + 1 < fails:
+        middle = (fits + fails) // 2
+        started = not run(middle).err.startswith(f"{box.rankinit}: Argument list too long")
+        fits, fails = (middle, fails) if started else (fits, middle)
+    result = run(fits)
+    assert result.status == 125 and result.err.endswith(" [exec.too_big]\n"), result.err
+    assert "the largest string has 100009 bytes: BIGGEST;" in result.err
+
+
+def test_no_new_process(box, cgroup):
+    group = cgroup("pids", max=1)
+    enter = f"echo 0 > {group}/cgroup.procs"
+    error = refused(box.run("--", "/bin/true", shell=enter), 125, "spawn.refused", "/bin/true")
+    assert "--pids-limit" in error
+    with open(f"{group}/pids.max", "w", encoding="ascii") as file:
+        file.write("2")
+    assert box.run("--", "/bin/true", shell=enter).status == 0, "the control: one more"
+
+
+def test_no_new_process_by_rlimit(box):
+    """RLIMIT_NPROC counts for others than root; this user id has no process yet."""
+    words = ["--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", "--nproc=1",
+             box.rankinit, "--", "/bin/true"]
+    refused(box.run(*words, program="/usr/bin/setpriv"), 125, "spawn.refused", "/bin/true")
+    words[4] = "--nproc=2"
+    assert box.run(*words, program="/usr/bin/setpriv").status == 0, "the control"
+
+
+# --exit-map
+
+@pytest.mark.parametrize("mapping, command, status", [
+    ("3:9", "exit 3", 9), ("3:9", "exit 9", 9), ("3:9", "exit 4", 4),
+    ("0:1,1:0", "exit 0", 1), ("0:1,1:0", "exit 1", 0),
+    ("143:0", "kill -15 $$", 0), ("143:0,137:255", "kill -9 $$", 255),
+    ("3:9,3:8", "exit 3", 8), (" 3 : 9 ", "exit 3", 9),
+])
+def test_exit_map(box, mapping, command, status):
+    assert box.run(f"--exit-map={mapping}", *SH, command).status == status
+
+
+def test_exit_map_of_our_own(box, tmp_path):
+    mapping = "--exit-map=127:70,126:71,125:72"
+    refused(box.run(mapping, "--", "no-such"), 70, "exec.not_found", "no-such")
+    refused(box.run(mapping, "--", tmp_path), 71, "exec.denied", str(tmp_path))
+    refused(box.run(mapping), 72, "command.missing", "COMMAND")
+    refused(box.run(mapping, "--nonsense", "true"), 72, "option.unknown", "--nonsense")
+    refused(box.run(mapping, "--grace=x", "true"), 72, "option.value", "--grace")
+    refused(box.run(mapping, "--user=no-such", "--", "true"), 72, "account.unknown", "--user")
+    twin = {"RANKINIT_EXIT_MAP": mapping[11:]}
+    refused(box.run("--nonsense", "true", env=twin), 72, "option.unknown", "--nonsense")
+    # the control: another mapping
+    refused(box.run("--exit-map=1:2", "--", "no-such"), 127, "exec.not_found", "no-such")
+
+
+def test_all_statuses_can_be_mapped(box, at_once):
+    mapping = ",".join(f"{code}:{255 - code}" for code in range(256))
+    codes = list(range(0, 256, 5))
+    results = at_once(lambda code: box.run(f"--exit-map={mapping}", *SH, f"exit {code}"), codes)
+    assert [result.status for result in results] == [255 - code for code in codes]
+
+
+def test_killed_rankinit_is_a_crash_to_the_outside(box):
+    """The control for all of the above: a status of our own is no signal."""
+    job = box.start("--", "sleep", "60", place="below")
+    child = job.main()
+    job.signal(signal.SIGKILL)
+    assert job.wait().status == -9
+    wait_until(lambda: not os.path.exists(f"/proc/{child}"), "the command outlives it")

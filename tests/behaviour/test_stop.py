@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The stop, with rankinit as process 1: the command alone first, then what is
+left, each process once; wait for all of it; keep the command's status.
+"""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+import peek
+from peek import wait_until
+
+TERM, INT = signal.SIGTERM, signal.SIGINT
+KINDS = ["same", "group", "session", "orphan"]
+LOADERS = [f"{kind}:{kind}" for kind in KINDS]
+
+
+def told_once(job, *names):
+    for name in names:
+        assert job.count(f"{name} SIGTERM") == 1, (name, job.log())
+        assert job.count(f"{name} done") == 1, (name, job.log())
+        assert job.count(f"{name} SIGCONT") == 0, (name, job.log())
+
+
+def saved(job, name="main"):
+    return os.path.exists(os.path.join(job.folder, name + ".ckpt"))
+
+
+def killing(result):
+    """The line that names what had to be killed."""
+    found = [line for line in result.lines() if line.startswith("rankinit: warning: SIGKILL for ")]
+    assert len(found) == 1, result.err
+    return found[0]
+
+
+def pause(seconds):
+    """Longer than the 50 ms within which repeats of TERM are one."""
+    time.sleep(seconds)
+
+
+# A shell between rankinit and the trainer.
+
+SHELL = ["--", "sh", "-c", '"$@"; echo end', "sh"]
+TRAP = ["--", "bash", "-c", 'trap "echo trapped" TERM; "$@"; echo code $?', "bash"]
+
+
+def test_the_python_behind_a_shell_saves(box):
+    job = box.start(*SHELL, *box.payload("main"))
+    job.until("main ready")
+    result = job.stop()
+    assert result.status == 143 and b"end" not in result.out
+    assert saved(job)
+    told_once(job, "main")
+
+
+def test_the_python_behind_a_shell_is_lost_with_tini(box, tool):
+    """The control: the payload does show the loss."""
+    job = box.start(*SHELL, *box.payload("main"), program=tool("tini"))
+    job.until("main ready")
+    assert job.stop().status == 143
+    assert not saved(job) and job.count("main SIGTERM") == 0
+
+
+def test_a_shell_with_a_trap_waits_for_its_child(box):
+    """bash runs its trap only when the child has ended: half of the grace."""
+    job = box.start("--grace=4", *TRAP, *box.payload("main", "status=3"))
+    job.until("main ready")
+    begin = time.monotonic()
+    job.signal(TERM)
+    job.until("main SIGTERM")
+    assert time.monotonic() - begin >= 1.9, "not before half of the grace"
+    result = job.wait()
+    assert (result.status, result.out) == (0, b"trapped\ncode 3\n")
+    assert saved(job)
+    told_once(job, "main")
+
+
+def test_a_shell_with_a_trap_without_a_grace(box):
+    """The control: nobody tells python, until a second TERM does."""
+    job = box.start(*TRAP, *box.payload("main"))
+    job.until("main ready")
+    job.signal(TERM)
+    pause(0.5)
+    assert not job.ended() and job.count("main SIGTERM") == 0
+    result = job.stop()
+    assert (result.status, result.out) == (0, b"trapped\ncode 0\n")
+    assert saved(job)
+    told_once(job, "main")
+
+
+# Data loaders.
+
+def test_loaders_live_until_the_checkpoint_is_written(box):
+    job = box.start("--", *box.payload("main", "status=9", *LOADERS))
+    job.until("main ready", *(f"{name} ready" for name in KINDS))
+    result = job.stop()
+    assert result.status == 9 and result.err == ""
+    assert saved(job)
+    for name in KINDS[:3]:
+        assert job.count(f"main needs {name}: there") == 1, job.log()
+    told_once(job, "main", *KINDS)
+
+
+def test_loaders_with_tini(box, tool):
+    """The controls: a whole group told at once, and nobody told at all."""
+    job = box.start("-g", "--", *box.payload("main", *LOADERS), program=tool("tini"))
+    job.until("main ready", *(f"{name} ready" for name in KINDS))
+    job.stop()
+    assert job.count("main needs same: gone") == 1
+    assert job.count("session SIGTERM") == 0
+    job = box.start("--", *box.payload("main", "session:slow"), program=tool("tini"))
+    job.until("main ready", "slow ready")
+    job.stop()
+    assert job.count("slow SIGTERM") == 0 and job.count("slow done") == 0
+
+
+def test_after_a_normal_end_too(box, tool):
+    words = ["--", *box.payload("main", "after=0.2", "status=7", *LOADERS)]
+    job = box.start(*words)
+    result = job.wait()
+    assert result.status == 7 and result.err == ""
+    told_once(job, *KINDS)
+    assert job.count("main SIGTERM") == 0
+    # the control
+    job = box.start(*words, program=tool("tini"))
+    assert job.wait().status == 7
+    assert job.count("session SIGTERM") == 0
+
+
+def test_a_stopped_command_is_woken(box):
+    """It would not see its SIGTERM; one that runs gets no SIGCONT."""
+    job = box.start("--", *box.payload("main"))
+    job.until("main ready")
+    os.kill(job.main(), signal.SIGSTOP)
+    wait_until(lambda: peek.state(job.main()) == "T", "stopped")
+    assert job.stop().status == 0
+    assert (job.count("main SIGTERM"), job.count("main SIGCONT")) == (1, 1)
+    job = box.start("--", *box.payload("main"))
+    job.until("main ready")
+    assert job.stop().status == 0
+    assert (job.count("main SIGTERM"), job.count("main SIGCONT")) == (1, 0)
+
+
+def test_a_stopped_one_is_woken(box, tool):
+    words = ["--", *box.payload("main", "stopped:sleeper", "session:other")]
+    job = box.start(*words)
+    job.until("main ready", "sleeper stops", "other ready")
+    assert job.stop().status == 0
+    assert job.count("sleeper SIGTERM") == 1 and job.count("sleeper SIGCONT") == 1
+    assert job.count("sleeper done") == 1
+    told_once(job, "main", "other")
+    # the control
+    job = box.start(*words, program=tool("tini"))
+    job.until("main ready", "sleeper stops")
+    job.stop()
+    assert job.count("sleeper SIGTERM") == 0
+
+
+# More than one TERM.
+
+def twice_within(job, seconds):
+    """Two TERMs so close together; tells whether it was quick enough."""
+    begin = time.monotonic()
+    job.signal(TERM)
+    pause(seconds)
+    job.signal(TERM)
+    return time.monotonic() - begin < 0.04
+
+
+def test_two_terms_within_10_ms_are_one(box, tool):
+    for _ in range(10):
+        job = box.start("--", *box.payload("main", "session:loader"))
+        job.until("main ready", "loader ready")
+        if twice_within(job, 0.01):
+            break
+    assert job.wait().status == 0
+    told_once(job, "main", "loader")
+    assert job.count("main needs loader: there") == 1, "still the first phase"
+    # the control: with tini the trainer sees both
+    job = box.start("--", *box.payload("main"), program=tool("tini"))
+    job.until("main ready")
+    twice_within(job, 0.01)
+    assert job.wait().status == 0
+    assert job.count("main SIGTERM") == 2
+
+
+@pytest.mark.parametrize("second", [TERM, INT])
+def test_a_later_one_tells_the_rest(box, second):
+    job = box.start("--", *box.payload("main", "save=30", *LOADERS))
+    job.until("main ready", *(f"{name} ready" for name in KINDS))
+    job.signal(TERM)
+    job.until("main SIGTERM")
+    pause(0.1)
+    assert job.count("session SIGTERM") == 0
+    job.signal(second)
+    job.until(*(f"{name} done" for name in KINDS))
+    told_once(job, *KINDS)
+    assert job.count("main SIGTERM") == 1 and job.count("main SIGINT") == 0
+    # and one more ends it
+    pause(0.1)
+    job.signal(second)
+    result = job.wait()
+    assert result.status == 137
+    assert "python3 (" in killing(result)
+
+
+def test_an_int_before_any_term_is_only_forwarded(box):
+    job = box.start("--", *box.payload("main", "deaf", "session:loader"))
+    job.until("main ready", "loader ready")
+    for count in (1, 2, 3):
+        job.signal(INT)
+        job.until("main SIGINT")
+        pause(0.1)
+        assert job.count("main SIGINT") == count and not job.ended()
+    assert job.count("loader SIGINT") == job.count("loader SIGTERM") == 0
+
+
+# Deadlines.
+
+def test_the_deadline_kills_and_names(box):
+    job = box.start("--grace=1", "--",
+                    *box.payload("main", "deaf", "orphan:lost!", "title=train er"))
+    job.until("main ready", "lost ready")
+    begin = time.monotonic()
+    result = job.stop()
+    assert time.monotonic() - begin >= 0.99
+    assert result.status == 137
+    assert job.count("main SIGTERM") == job.count("lost SIGTERM") == 1
+    assert "train er (2)" in killing(result) and "python3 (" in killing(result)
+    # the control: without the option it waits
+    job = box.start("--", *box.payload("main", "deaf"))
+    job.until("main ready")
+    job.signal(TERM)
+    job.until("main SIGTERM")
+    pause(1.5)
+    assert not job.ended()
+
+
+def test_only_the_deaf_one_is_killed(box):
+    job = box.start("--grace=1.5", "--",
+                    *box.payload("main", "status=5", "save=0.2", "session:good", "session:bad!"))
+    job.until("main ready", "good ready", "bad ready")
+    result = job.stop()
+    assert result.status == 5, "the command's, whatever happened to the rest"
+    assert saved(job) and job.count("bad SIGTERM") == 1 and job.count("bad done") == 0
+    told_once(job, "main", "good")
+    assert killing(result).count("python3 (") == 1
+
+
+def test_after_a_normal_end_it_is_said_and_can_be_cut_short(box):
+    job = box.start("--", *box.payload("main", "after=0.1", "status=6", "session:bad!"))
+    job.until("main done", "bad SIGTERM")
+    wait_until(lambda: re.search(r"warning: waiting for .*: python3 \(", job.error_text()),
+               "it is said", 5)
+    job.signal(TERM)
+    pause(0.3)
+    assert not job.ended() and job.count("bad SIGTERM") == 1
+    result = job.stop()
+    assert result.status == 6 and "python3 (" in killing(result)
+
+
+def test_a_grace_bounds_the_wait_after_a_normal_end(box):
+    job = box.start("--grace=0.6", "--",
+                    *box.payload("main", "after=0.1", "status=6", "group:bad!"))
+    result = job.wait(9)
+    assert result.status == 6 and "python3 (" in killing(result)
+
+
+# --signal-map and --signal-group.
+
+def test_signal_map(box):
+    job = box.start("--signal-map=TERM:INT,USR1:USR2,HUP:0", "--",
+                    *box.payload("main", "session:loader"))
+    job.until("main ready", "loader ready")
+    job.signal(signal.SIGHUP)
+    job.signal(signal.SIGUSR1)
+    job.until("main SIGUSR2")
+    assert job.stop().status == 0
+    assert job.count("main SIGINT") == 1 and job.count("main SIGTERM") == 0
+    assert job.count("main SIGHUP") == job.count("main SIGUSR1") == 0
+    told_once(job, "loader")
+    # the control
+    job = box.start("--", *box.payload("main"))
+    job.until("main ready")
+    job.signal(signal.SIGHUP)
+    job.signal(signal.SIGUSR1)
+    job.until("main SIGHUP", "main SIGUSR1")
+    job.stop()
+    told_once(job, "main")
+
+
+def test_a_dropped_term_still_starts_the_stop(box):
+    job = box.start("--grace=1", "--signal-map=TERM:0", "--",
+                    *box.payload("main", "session:loader"))
+    job.until("main ready", "loader ready")
+    assert job.stop().status == 137
+    assert job.count("main SIGTERM") == 0
+    told_once(job, "loader")
+
+
+def test_signal_group(box):
+    for option, expected in ("--signal-group", 1), ("--signal-group=no", 0):
+        job = box.start(option, "--", *box.payload("main", "same:near", "group:far"))
+        job.until("main ready", "near ready", "far ready")
+        job.signal(signal.SIGUSR1)
+        job.until("main SIGUSR1")
+        pause(0.1)
+        assert job.count("near SIGUSR1") == expected
+        assert job.count("far SIGUSR1") == 0 and job.count("main SIGUSR1") == 1
+        job.stop()
+        assert job.count("main needs near: there") == 1 - expected
+
+
+def test_signal_group_tells_each_once(box):
+    """A member of the group that outlives the command has had its TERM."""
+    job = box.start("--signal-group", "--", *box.payload("main", "save=0", "same:near"))
+    job.until("main ready", "near ready")
+    job.stop()
+    told_once(job, "main", "near")
+
+
+def test_signal_group_and_one_that_leaves_it(box, tool):
+    """It leaves between the look at the group and the TERM for it: told later then."""
+    trace = ["-D", "-o", "@FOLDER/trace", "-e", "trace=kill", "-e",
+             "inject=kill:delay_enter=1500000"]
+    job = box.start(*trace, box.rankinit, "--signal-group", "--grace=15", "--",
+                    *box.payload("main", "leaver:near"), program=tool("strace"), place="below")
+    job.until("main ready", "near ready")
+    job.signal(TERM)
+    pause(0.4)
+    job.signal(signal.SIGUSR2, job.named("near"))
+    job.until("near SIGUSR2")
+    assert job.count("main SIGTERM") == 0, "still before the TERM"
+    result = job.wait()
+    assert (result.status, result.err) == (0, "")
+    told_once(job, "main", "near")
+
+
+# Where /proc does not help.
+
+@pytest.mark.parametrize("shell", ["umount /proc", "mount -t tmpfs none /proc"])
+def test_process_1_needs_no_proc(box, shell):
+    job = box.start("--", *box.payload("main", "status=4", *LOADERS[1:], "stopped:sleeper"),
+                    shell=shell)
+    job.until("main ready", "sleeper stops", *(f"{name} ready" for name in KINDS[1:]))
+    assert job.stop().status == 4
+    assert saved(job)
+    for name in ["main", *KINDS[1:], "sleeper"]:
+        assert job.count(f"{name} SIGTERM") == 1 and job.count(f"{name} done") == 1, job.log()
+
+
+def test_process_1_kills_without_proc(box):
+    job = box.start("--grace=0.6", "--", *box.payload("main", "deaf", "session:bad!"),
+                    shell="umount /proc")
+    job.until("main ready", "bad ready")
+    result = job.stop()
+    assert result.status == 137 and killing(result)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terminals: who has the foreground, and what the keys do."""
+
+import fcntl
+import os
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+import pytest
+
+import peek
+from peek import PATIENCE, wait_until
+
+PLACES = ["init", "below"]
+CTRL_C, CTRL_Z = b"\x03", b"\x1a"
+BASH = ["--norc", "--noprofile", "-i"]
+SHELL_ENV = {"TERM": "dumb", "PS1": "prompt> ", "HISTFILE": ""}
+
+
+class Terminal:
+    """A pseudo-terminal, and all that has appeared on it."""
+
+    def __init__(self):
+        self.master, self.slave = os.openpty()
+        self.path = os.ttyname(self.slave)
+        self.text = ""
+
+    def type(self, keys):
+        os.write(self.master, keys if isinstance(keys, bytes) else keys.encode())
+
+    def look(self, seconds=0.0):
+        while select.select([self.master], [], [], seconds)[0]:
+            self.text += os.read(self.master, 65536).decode("utf-8", "replace")
+            seconds = 0.0
+
+    def until(self, pattern):
+        end = time.monotonic() + PATIENCE
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < end, f"no {pattern!r} in {self.text!r}"
+            self.look(0.05)
+
+    def foreground(self):
+        """The group, as numbered out here."""
+        return os.tcgetpgrp(self.master)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def close(self):
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def terminal():
+    made = Terminal()
+    yield made
+    made.close()
+
+
+def start(box, terminal, *words, ready=True, **options):
+    job = box.start(*words, tty=terminal.path, **options)
+    if ready:
+        job.until("main ready")
+    return job
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_ctrl_c_once(box, terminal, place):
+    job = start(box, terminal, "--", *box.payload("main", "deaf", "same:near", "session:far"),
+                place=place)
+    for count in (1, 2):
+        terminal.type(CTRL_C)
+        wait_until(lambda: job.count("main SIGINT") >= count, "an INT")
+        time.sleep(0.1)
+        assert job.count("main SIGINT") == count
+        job.until("near done")
+    assert job.count("near SIGINT") == 1, "it is of the same group, and ended"
+    assert job.count("far SIGINT") == 0
+    assert not job.ended()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_command_has_the_foreground(box, terminal, place):
+    job = start(box, terminal, "--", *box.payload("main", "after=0.5"), place=place)
+    before = os.getpgid(job.pid)
+    assert terminal.foreground() == job.main() == os.getpgid(job.main()) != before
+    assert job.wait().status == 0
+    if place == "below":
+        assert terminal.foreground() == before, "and gives it back"
+
+
+def test_ctrl_z_does_not_wedge_an_orphaned_group(box, terminal):
+    """Nobody could continue us there, so the command goes on at once."""
+    job = start(box, terminal, "--", *box.payload("main", "status=4"), place="below")
+    terminal.type(CTRL_Z)
+    job.until("main SIGCONT")
+    wait_until(lambda: peek.state(job.main()) == "S", "it goes on")
+    wait_until(lambda: terminal.foreground() == job.main(), "in the foreground")
+    assert job.stop().status == 4
+    assert job.count("main SIGTERM") == 1
+
+
+def test_ctrl_z_of_process_1(box, terminal):
+    """Process 1 cannot stop: the command is stopped until somebody continues it."""
+    job = start(box, terminal, "--", *box.payload("main"))
+    terminal.type(CTRL_Z)
+    wait_until(lambda: peek.state(job.main()) == "T", "stopped")
+    job.signal(signal.SIGCONT)
+    job.until("main SIGCONT")
+    assert job.stop().status == 0
+
+
+def test_under_a_shell_with_job_control(box, terminal, tool):
+    job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+    terminal.type(f"{box.rankinit} -- sleep 100\n")
+    ours = wait_until(lambda: [pid for pid, facts in job.members().items()
+                               if facts[0] == "rankinit" and peek.children(pid)], "rankinit")[0]
+    child = peek.children(ours)[0]
+    wait_until(lambda: terminal.foreground() == child, "the command in the foreground")
+    wait_until(lambda: peek.stat(child)[0] == "sleep", "the command")
+    for _ in range(2):
+        terminal.text = ""
+        terminal.type(CTRL_Z)
+        terminal.until(r"Stopped.*rankinit -- sleep 100")
+        assert (peek.state(ours), peek.state(child)) == ("T", "T")
+        terminal.text = ""
+        terminal.type("jobs\n")
+        terminal.until(r"\[1\]\+ +Stopped .*rankinit -- sleep 100")
+        terminal.type("fg\n")
+        wait_until(lambda: (peek.state(ours), peek.state(child)) == ("S", "S"), "both go on")
+        wait_until(lambda: terminal.foreground() == child, "in the foreground again")
+    terminal.type(CTRL_C)
+    terminal.until(r"sleep \(pid \d+\) was killed by SIGINT \(2\)")
+    terminal.type('echo sta""tus=$?\n')
+    terminal.until("status=130")
+    terminal.type("exit 9\n")
+    assert job.wait().status == 9
+
+
+def test_in_the_background_of_a_shell(box, terminal, tool):
+    job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+    shell = terminal.foreground()
+    terminal.type(f"{box.rankinit} -- sleep 100 &\n")
+    ours = wait_until(lambda: [pid for pid, facts in job.members().items()
+                               if facts[0] == "rankinit" and peek.children(pid)], "rankinit")[0]
+    terminal.type('echo al""ive\n')
+    terminal.until("alive")
+    assert terminal.foreground() == shell and peek.state(ours) == "S"
+    terminal.type("kill %1; wait %1; echo sta\"\"tus=$?\n")
+    terminal.until("status=143")
+
+
+def test_the_rest_of_a_pipeline_keeps_the_terminal(box, terminal, tool):
+    """As `rankinit -- cmd | less`: a pager must not be stopped by who feeds it."""
+    job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+
+    def read_in_a_pipe(words):
+        terminal.text = ""
+        # late enough for the init to have taken what it wants
+        reader = "sh -c 'sleep 0.3; echo re\"\"ady; read x </dev/tty; echo got-$x-'"
+        terminal.type(f"{words} sleep 1 | {reader}\n")
+        terminal.until("ready")
+        terminal.type("word\n")
+        terminal.until("got-word-|Stopped|prompt> $")
+        return "got-word-" in terminal.text
+
+    assert read_in_a_pipe(f"{box.rankinit} --")
+    # Ctrl-C reaches the command by the terminal, once, and Ctrl-Z stops all of it
+    payload = " ".join(box.payload("main", "deaf")).replace("@FOLDER", job.folder)
+    terminal.type(f"{box.rankinit} -- {payload} | cat\n")
+    job.until("main ready")
+    terminal.type(CTRL_C)
+    job.until("main SIGINT")
+    terminal.text = ""
+    terminal.type(CTRL_Z)
+    terminal.until("Stopped")
+    assert job.count("main SIGINT") == 1
+    terminal.type("kill -9 %1; wait; echo do\"\"ne\n")
+    terminal.until("done")
+    # the control
+    assert not read_in_a_pipe(f"{tool('tini')} -s --")
+
+
+def test_a_script_goes_on_reading(box, tool):
+    """The foreground comes back: a shell without job control could not fetch it."""
+    def run(program):
+        terminal = Terminal()
+        script = f'{program} -- true; echo re""ady; read x; echo got-$x-'
+        start(box, terminal, "-c", script, program="/bin/sh", place="below", ready=False)
+        terminal.until("ready")
+        terminal.type("word\n")
+        terminal.until("got-.*-")
+        terminal.close()
+        return "got-word-" in terminal.text
+
+    assert run(box.rankinit)
+    # the control
+    assert not run(tool("tini"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_window_size(box, terminal, place):
+    terminal.resize(33, 99)
+    script = 'trap "stty size; exit 5" WINCH; stty size; echo re""ady; while :; do sleep 0.02; done'
+    job = start(box, terminal, "--", "bash", "-c", script, place=place, ready=False)
+    terminal.until("33 99\r\nready")
+    terminal.resize(44, 111)
+    terminal.until("44 111")
+    assert job.wait().status == 5
+
+
+def test_an_interactive_shell(box, terminal, tool):
+    """As docker run -it IMAGE bash: job control is on, nothing is complained of."""
+    job = start(box, terminal, "--", tool("bash"), *BASH, env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+    terminal.type("sleep 100\n")
+    wait_until(lambda: any(facts[0] == "sleep" for facts in job.members().values()), "sleep")
+    terminal.type(CTRL_Z)
+    terminal.until(r"Stopped +sleep 100")
+    # bash refuses the first exit if it has not seen the end of the job yet
+    terminal.type("kill -9 %1; exit 7\nexit 7\n")
+    wait_until(lambda: terminal.look() or job.ended(), "the end")
+    assert job.wait().status == 7
+    assert "job control" not in terminal.text and "cannot set terminal" not in terminal.text
+
+
+def test_the_terminal_goes_away(box):
+    """The kernel tells the leader of the session, which process 1 is."""
+    made = Terminal()
+    job = start(box, made, "--", *box.payload("main"))
+    made.close()
+    job.until("main SIGHUP")
+    assert job.stop().status == 0
+
+
+def test_a_terminal_that_is_not_ours(box, terminal):
+    """stdin is a terminal of another session: left alone."""
+    with open(terminal.path, "rb") as file:
+        result = box.run("--", "sh", "-c", "tty; exit 3", stdin=file)
+    assert (result.status, result.err) == (3, "")
+    assert result.out.decode().strip() == terminal.path

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TABLE: what a failing system call does to rankinit.
+
+A row is (scenario, call, expected[, {errno: expected, ...}]). Every call of
+rankinit, and of the child that it makes until that executes the command, has
+a row; the errors are those of ERRNOS and those that the row adds. In the
+scenario occurrences of the call fail once each: the first, the last and one
+between them, one per run.
+
+A call is named as Call.key() in fault_runner.py does: "child setpgid" is made
+by the child, "openat2 oom" opens the file that counts out-of-memory kills.
+"""
+
+import os
+from dataclasses import dataclass
+
+from fault_runner import ACTORS, Scenario
+
+ERRNOS = ["EAGAIN", "EPERM", "ENOSYS", "EMFILE", "EINTR"]
+
+
+@dataclass
+class Expected:
+    """How a run ends."""
+    status: tuple = ()      # one of these; empty: as without a fault
+    says: str = None        # in a line on stderr; None: complaints as without a fault
+    text: str = ""          # for people
+    slow: bool = False      # somebody waits for a deadline: not with every error
+
+
+SAME = Expected(text="nothing is to be seen from outside")
+ENDS = Expected(says="", text="it ends by itself, whichever way")
+NO_ORPHANS = Expected(says="warning: .*cannot be adopted", text="a warning, and it goes on")
+KILLED_LATER = Expected((137,), "SIGKILL for", "the command is killed when --grace is over", True)
+LEFT_KILLED = Expected((), "SIGKILL for", "what is left is killed when --grace is over", True)
+EITHER_KILLED = Expected((7, 137), "SIGKILL for", "whoever was not told is killed", True)
+LATE = Expected((), "", "who was not found is killed when --grace is over", True)
+OOM_UNKNOWN = Expected((137,), "does not tell whether memory ran out", "the obituary says so")
+OOM_EITHER = Expected((137,), "not for memory|does not tell", "the next file is tried")
+
+
+def refused(code, status=125):
+    return Expected((status,), rf"error: .*\[({code})\]", f"{status} {code}")
+
+
+NO_SPAWN = refused(r"spawn\.refused")
+NO_EXEC = refused(r"exec\.denied", 126)
+NO_PRIVILEGE = refused(r"privilege\.refused")
+NO_FILE = refused(r"file\.unreadable")
+NO_MEMORY = refused("memory")
+NO_OUTPUT = refused("output")
+
+PROBE = os.path.join(ACTORS, "probe")
+EXIT = [PROBE, "/dev/null", "exit=7"]
+STAY = ["--supervise=always"]
+# What Linux before 5.1 or an old seccomp profile does not have.
+OLD = [f"{call}=ENOSYS" for call in
+       ("close_range", "openat2", "pidfd_open", "pidfd_send_signal", "pwritev2")]
+
+
+def stop(pid, *steps):
+    """An orphan is left; rankinit (this pid) is sent a SIGTERM, which it forwards."""
+    return [PROBE, "/dev/null", *steps, "member=orphan:left", f"kill={pid}:15", "serve=15",
+            "exit=7"]
+
+
+SCENARIOS = {
+    "version": Scenario(["--version"], status=0),
+    "become": Scenario(EXIT, ["--supervise=never"]),
+    "exit1": Scenario(EXIT, pid1=True),
+    "exit": Scenario(EXIT, STAY),
+    "adopt": Scenario(EXIT, [*STAY, "--subreaper=yes"]),
+    "search": Scenario(["probe", "/dev/null", "exit=7"], STAY,
+                       env={"PATH": f"/nonexistent:{os.path.dirname(PROBE)}"}),
+    "wide": Scenario(EXIT, STAY, env={f"A_VARIABLE_{n}": "" for n in range(2000)}),
+    "user": Scenario(EXIT, [*STAY, "--user=nobody", "--cap-drop=net_raw",
+                            "--cap-keep=net_bind_service", "--no-new-privs"]),
+    "tty": Scenario(EXIT, STAY, tty=True),
+    "tty1": Scenario(EXIT, tty=True, pid1=True),
+    "stop1": Scenario(stop(1), ["-v", "--grace=1"], pid1=True),
+    "stop": Scenario(stop(2), ["-v", "--grace=1", *STAY]),
+    "stubborn1": Scenario(stop(1, "linger=60000"), ["--grace=1"], pid1=True, waits=1),
+    "stubborn": Scenario(stop(2, "linger=60000"), ["--grace=1", *STAY], waits=1),
+    "old": Scenario(stop(2), ["-v", "--grace=1", *STAY], deny=OLD),
+    "killed": Scenario([PROBE, "/dev/null", "raise=9"], STAY, status=137),
+}
+
+TABLE = [
+    # answers
+    ("version", "write", NO_OUTPUT, {"EINTR": SAME, "ENOSPC": NO_OUTPUT, "EIO": NO_OUTPUT}),
+    # before main(), by the C library
+    ("exit1", "set_tid_address", SAME),
+    ("exit1", "rt_sigprocmask", refused(r"signals\.refused")),
+    # before the spawn: whoever fails for good ends rankinit, and says so
+    ("exit1", "getpid", NO_SPAWN),
+    ("exit1", "rt_sigaction", SAME),
+    ("exit", "prctl PR_SET_CHILD_SUBREAPER", NO_ORPHANS, {"EINVAL": NO_ORPHANS}),
+    ("adopt", "prctl PR_SET_CHILD_SUBREAPER", refused(r"subreaper\.refused")),
+    ("exit1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
+    ("wide", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
+    ("user", "open directory", NO_FILE, {"EACCES": NO_FILE}),
+    ("user", "fcntl", SAME),
+    ("user", "mmap", ENDS, {"ENOMEM": ENDS}),
+    ("user", "brk", SAME, {"ENOMEM": SAME}),
+    ("user", "openat2 passwd", NO_FILE,
+     {"EAGAIN": SAME, "EPERM": SAME, "ENOSYS": SAME, "EACCES": NO_FILE}),
+    ("user", "read passwd", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
+    ("user", "openat2 group", NO_FILE,
+     {"EAGAIN": SAME, "EPERM": SAME, "ENOSYS": SAME, "EACCES": NO_FILE}),
+    ("user", "read group", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
+    ("user", "prctl PR_CAPBSET_READ", SAME),
+    ("user", "capget", ENDS),
+    # the spawn
+    ("exit1", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN, "ENOSPC": NO_SPAWN}),
+    ("exit", "clone", NO_SPAWN),
+    ("exit1", "child setpgid", NO_SPAWN, {"EACCES": NO_SPAWN}),
+    ("exit", "child getppid", NO_SPAWN),
+    ("user", "child setgroups", NO_PRIVILEGE, {"ENOMEM": NO_PRIVILEGE}),
+    ("user", "child setresgid", NO_PRIVILEGE),
+    ("user", "child setresuid", NO_PRIVILEGE),
+    ("user", "child capset", NO_PRIVILEGE),
+    ("user", "child prctl PR_SET_KEEPCAPS", NO_PRIVILEGE),
+    # whether it is there is found out by dropping it
+    ("user", "child prctl PR_CAPBSET_READ", SAME),
+    ("user", "child prctl PR_CAPBSET_DROP", NO_PRIVILEGE),
+    ("user", "child prctl PR_CAP_AMBIENT", NO_PRIVILEGE),
+    ("user", "child prctl PR_SET_NO_NEW_PRIVS", NO_PRIVILEGE),
+    ("search", "child execve", NO_EXEC,
+     {"EACCES": NO_EXEC, "ENOMEM": NO_EXEC, "ETXTBSY": NO_EXEC, "ELOOP": NO_EXEC,
+      "ENOEXEC": NO_EXEC, "EIO": NO_EXEC, "EINVAL": NO_EXEC, "ENFILE": NO_EXEC,
+      "EISDIR": NO_EXEC, "ENOENT": NO_EXEC, "ENOTDIR": NO_EXEC,
+      "E2BIG": refused(r"exec\.too_big")}),
+    ("become", "execve", NO_EXEC, {"EACCES": NO_EXEC, "E2BIG": refused(r"exec\.too_big")}),
+    # after it nothing may end rankinit
+    ("user", "prctl PR_SET_DUMPABLE", SAME),
+    ("exit1", "close_range", SAME),
+    ("exit1", "chdir", SAME, {"EACCES": SAME}),
+    ("exit1", "openat2 cgroup", SAME, {"ENOENT": SAME}),
+    ("exit1", "read cgroup", SAME, {"EIO": SAME}),
+    ("exit1", "openat2 oom", SAME, {"EACCES": SAME}),
+    ("exit1", "read oom", SAME, {"EIO": SAME}),
+    ("exit1", "close", SAME, {"EIO": SAME}),
+    ("exit1", "rt_sigtimedwait", SAME),
+    ("exit1", "wait4", ENDS, {"EINTR": SAME}),
+    ("exit1", "exit_group", SAME),
+    ("tty", "getpgid", SAME),
+    ("tty", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
+    ("tty", "ioctl TIOCSPGRP", SAME, {"ENOTTY": SAME}),
+    ("tty1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
+    # the stop
+    ("stop1", "ioctl TIOCGWINSZ", SAME),
+    ("stop1", "pwritev2", SAME, {"EOPNOTSUPP": SAME, "EPIPE": SAME, "ENOSPC": SAME}),
+    ("stop1", "readlink self", SAME),
+    ("stop1", "open stat", SAME),
+    ("stop1", "read stat", SAME),
+    ("stop1", "open proc", SAME),
+    ("stop1", "getdents64 proc", SAME),
+    ("stop1", "kill SIGTERM", KILLED_LATER),
+    ("stop1", "kill all SIGTERM", LEFT_KILLED),
+    ("stop", "pidfd_open", SAME),
+    ("stop", "pidfd_send_signal SIGTERM", SAME),
+    ("stubborn1", "kill all SIGKILL", LEFT_KILLED),
+    ("stubborn", "pidfd_send_signal SIGKILL", LEFT_KILLED),
+    # where the kernel is old or a profile forbids the newer calls
+    ("old", "prlimit64", SAME),
+    ("old", "lstat", SAME),
+    ("old", "openat directory", SAME),
+    ("old", "openat cgroup", SAME),
+    ("old", "openat oom", SAME),
+    ("old", "newfstatat", SAME),
+    ("old", "readlinkat", SAME),
+    ("old", "poll", SAME),
+    ("old", "write", SAME),
+    ("old", "kill SIGTERM", EITHER_KILLED),
+    ("old", "getdents64 proc", LATE),
+    # what the obituary says
+    ("killed", "openat2 cgroup", OOM_UNKNOWN, {"EAGAIN": SAME, "EPERM": SAME, "ENOSYS": SAME}),
+    ("killed", "openat2 oom", OOM_EITHER, {"EAGAIN": SAME, "EPERM": SAME, "ENOSYS": SAME}),
+    ("killed", "read oom", OOM_EITHER, {"EINTR": SAME}),
+]
+
+# Calls without a row, and why.
+EXEMPT = {
+    "arch_prctl": "musl's own start ends the process where there is no thread pointer",
+    "child rt_sigprocmask": "told from rankinit's own by its arguments only: test_deny.py",
+    "child prctl PR_SET_PDEATHSIG": "likewise",
+    "child ioctl TIOCSPGRP": "likewise",
+    "child getpid": "likewise; getpid(2) cannot fail",
+}

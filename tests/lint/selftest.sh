@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every lint can fail: each is shown a copy of the tree that is broken in the
+# ways which it is there for, and must name every one of them.
+lints=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lint/common.sh
+. "$(dirname "$0")/common.sh"
+[ -x build/rankinit ] || skip "build/rankinit is not built"
+for tool in gcc ctags shellcheck; do
+    has "$tool" || skip "there is no $tool"
+done
+
+copy=$(mktemp -d)
+trap 'rm -rf "$complaints" "$copy"' EXIT
+
+fresh() {
+    rm -rf "${copy:?}"/* "$copy"/.[!.]*
+    files | grep -vE '^tests/(golden/.*/.*/|hosts/|fuzz/corpus/)' | tar -cf - -T - |
+        tar -xf - -C "$copy"
+    mkdir -p "$copy/build"
+    cp build/rankinit "$copy/build"
+    cases=$(sed -n 's/^RI_SOURCE(\(.*\))/\1/p' lib/from/sources.def)
+    for name in $cases; do
+        mkdir -p "$copy/tests/golden/$name/case"
+        : >"$copy/tests/golden/$name/case/env"
+    done
+}
+
+# expect LINT PATTERN...: it fails on the copy, with a line for each pattern
+expect() {
+    lint=$1
+    shift
+    if "$lints/$lint" "$copy" >"$copy.out" 2>&1; then
+        complain "$lint: passes a broken tree"
+    fi
+    for pattern; do
+        grep -qE -e "$pattern" "$copy.out" || complain "$lint: does not find: $pattern"
+    done
+    rm -f "$copy.out"
+}
+
+fresh
+cd "$copy" || exit 2
+
+cat >big.c <<'EOF'
+char big[500000] = { 1 };
+const char *const file = "/etc/resolv.conf";
+int main(void) { return file[0] + big[0]; }
+EOF
+gcc -z execstack -o build/rankinit big.c
+mkdir -p build/release
+echo 'int getaddrinfo(void); int f(void); int f(void) { return getaddrinfo(); }' |
+    gcc -x c -fno-builtin -w -c -o build/release/f.o -
+expect static.sh PT_INTERP PT_DYNAMIC 'stack is executable' 'bytes, the limit' resolv.conf \
+    'f.o: uses getaddrinfo'
+gcc -nostdlib -static -w -Wl,-N,-e,main -o build/rankinit big.c 2>/dev/null
+expect static.sh 'writable and executable'
+rm big.c
+
+printf 'struct alone { size_t unknown; };\n' >lib/base/alone.h
+sed 's/RI_BASE_[A-Z]*_H/RI_BASE_ERROR_H/' lib/base/text.h >lib/base/twin.h
+expect headers.sh 'alone.h: no include guard' 'alone.h: the first line' \
+    'alone.h: does not compile' 'RI_BASE_ERROR_H: guards two'
+rm lib/base/alone.h lib/base/twin.h
+
+{
+    printf 'int long_function(void)\n{\n'
+    i=0
+    while [ $i -lt 90 ]; do
+        printf '\tlong_function();\n'
+        i=$((i + 1))
+    done
+    for tabs in '\t' '\t\t' '\t\t\t' '\t\t\t\t' '\t\t\t\t\t'; do
+        printf '%bif (1)\n' "$tabs"
+    done
+    printf '\t\t\t\t\t\treturn 1;\n\treturn 0; /* %0100d */\n}\n' 0
+} >lib/base/sizes.c
+yes '' | head -n 601 >lib/base/long.h
+expect sizes.py 'long_function has 10[0-9] lines' 'long_function nests 5 deep' \
+    'long.h has 601 lines' 'sizes.c:[0-9]*: 1[0-9]* columns'
+rm lib/base/sizes.c lib/base/long.h
+
+mkdir -p kept && mv lib shim kept
+mkdir -p lib/base shim
+cp kept/shim/launch.c shim
+cat >lib/base/bad.c <<'EOF'
+/* strcpy(a, b) in a comment, and "atoi(3)" in a string, are nothing */
+int f(void)
+{
+    strcpy(a, b); strtol(a, b, 0); getenv("A"); getpwnam("a"); popen("a", "r");
+    printf("a"); malloc(1); exit(1); fork(); open("/etc/passwd", 0);
+    return environ != 0;
+}
+EOF
+cat >shim/bad.c <<'EOF'
+int f(void) { free(a); sprintf(a, "b"); fprintf(stderr, "a"); return 0; }
+EOF
+expect banned.sh 'base/bad.c: banned: strcpy' 'banned: .*strtol' 'banned: .*getenv' \
+    'bad.c: banned: .*printf' 'bad.c: memory' 'no effects: .*exit' 'no effects: .*fork' \
+    'absolute path' 'knows no' 'shim/bad.c: memory' 'shim/bad.c: banned: .*sprintf'
+printf 'int f(void)\n{\n\t/* atoi(a) */\n\treturn g("atoi(b)");\n}\n' >lib/base/bad.c
+rm shim/bad.c
+"$lints/banned.sh" "$copy" >/dev/null || complain "banned.sh: takes a comment for a call"
+rm -r lib shim && mv kept/* . && rmdir kept
+
+echo '#include "model/topology.h"' >>lib/base/error.c
+echo '#include "to/to.h"' >>lib/from/env.c
+echo '#include "log.h"' >>lib/model/rules.c
+mkdir lib/new
+expect layers.sh 'base/error.c: includes "model' 'from/env.c: includes "to' \
+    'rules.c: includes "log.h"' 'lib/new/: no rule'
+rmdir lib/new
+
+echo 'RI_CODE(NEVER_USED, "never.used", 125, "nobody says it")' >>lib/base/codes.def
+echo 'RI_CODE(MEMORY2, "memory", 125, "twice")' >>lib/base/codes.def
+expect codes.sh 'NEVER_USED is used nowhere' '^memory: stands twice'
+
+cp "$top/build/rankinit" build/real
+cat >build/rankinit <<'EOF'
+#!/bin/sh
+case $1 in
+--list=options)
+    build/real "$1" | sed '/^--grace/d; s/RANKINIT_USER/RANKINIT_WHO/'
+    printf -- '--new\tn\trequired\t-\t-\tRANKINIT_NEW\t\n'
+    ;;
+--list=codes)
+    build/real "$1" | sed 's/^memory	125/memory	1/'
+    printf 'new.code\t125\tnew\n'
+    ;;
+*) build/real "$@" ;;
+esac
+EOF
+chmod +x build/rankinit
+expect options.py '--new: not in --help' '--new: not in docs/rankinit.8' '--new: no help' \
+    '--grace: in docs/rankinit.8, but' 'twin is called RANKINIT_WHO' \
+    'new.code: not in docs/codes.md' 'memory: exit status 1,' 'new: takes a value'
+mv build/real build/rankinit
+
+sed -i '/^RI_SOURCE(env)/d' lib/from/sources.def
+echo 'RI_SOURCE(ghost)' >>lib/from/sources.def
+echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
+mkdir tests/golden/stray
+expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
+    'sources.md: no section for ghost' 'sources.md: a section for env' \
+    'golden/ghost: no case' 'golden/stray/: not the name' 'frameworks.def: ghost is defined'
+
+if [ -f docs/generate.py ]; then
+    echo 'a line by hand' >>docs/codes.md
+    expect generated.sh 'docs are stale'
+fi
+
+misspelt=$(printf 'reci%s' eve)
+{
+    printf '#!/bin/sh\n# T%s \nwhile true; do\n\techo\n' 'ODO'
+    printf 'done # %s from /%s/main\r' "$misspelt" 'work'
+} >tests/bad.sh
+printf 'int f(void)\n{\n    return 1;\n}\n\n' >lib/base/bad.c
+expect text.sh 'bad.sh: no SPDX' 'bad.sh: no newline' 'bad.sh:2:.*blanks at the end' \
+    'bad.sh:.*carriage return' 'bad.sh:.*indented with a tab' 'bad.sh:.*unfinished' \
+    'bad.sh:.*path of one machine' 'bad.c:3:.*indented with blanks' 'bad.c: empty lines' \
+    'bad.c: no SPDX'
+if has codespell; then
+    expect text.sh "$misspelt ==>"
+fi
+
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho $1 `date`\n' >tests/bad.sh
+printf 'def broken(:\n' >tests/bad.py
+expect shell.sh 'bad.sh:2.*SC2086' 'bad.sh: not executable' 'bad.py: invalid syntax'
+
+cd "$top" || exit 2
+finish

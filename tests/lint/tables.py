@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tables.py [FOLDER]: folder, table, documents and golden cases say the same."""
+
+import glob
+import os
+import re
+import sys
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Kind:
+    """One table: the folder it lists, and what belongs to each entry."""
+
+    def __init__(self, word, folder, table, document, golden):
+        self.word, self.folder, self.document = word, folder, document
+        self.table = os.path.join(folder, table)
+        self.golden = golden    # whether each entry has a folder of cases
+
+    def listed(self):
+        return re.findall(rf"^RI_{self.word.upper()}\((\w+)\)", read(self.table), re.M)
+
+    def defined(self):
+        """name -> file, from the definitions in the folder."""
+        pattern = rf"^const struct ri_{self.word} ri_{self.word}_(\w+) = {{"
+        return [(name, path) for path in sorted(glob.glob(self.folder + "/*.c"))
+                for name in re.findall(pattern, read(path), re.M)]
+
+    def check_folder(self):
+        listed, defined = self.listed(), self.defined()
+        names = [name for name, _ in defined]
+        for name in listed:
+            if name not in names:
+                yield f"{self.table}: {name} is defined in no file of {self.folder}"
+            if listed.count(name) > 1:
+                yield f"{self.table}: {name} stands twice"
+        for name, path in defined:
+            if name not in listed:
+                yield f"{path}: {name} is not in {self.table}"
+            if os.path.basename(path) != name + ".c":
+                yield f"{path}: {name} belongs into {self.folder}/{name}.c"
+            if not re.search(rf'\.name = "{name}"', read(path)):
+                yield f"{path}: .name of {name} is not \"{name}\""
+
+    def check_document(self):
+        if not os.path.exists(self.document):
+            print(f"no {self.document}: not compared")
+            return
+        sections = re.findall(r"^## (\w+)$", read(self.document), re.M)
+        listed = self.listed()
+        for name in listed:
+            if name not in sections:
+                yield f"{self.document}: no section for {name}"
+        for name in sections:
+            if name not in listed:
+                yield f"{self.document}: a section for {name}, which is not in {self.table}"
+        if sorted(listed) == sorted(sections) and listed != sections:
+            yield f"{self.document}: another order than in {self.table}"
+
+    def check_golden(self):
+        if not self.golden:
+            return
+        if not os.path.isdir("tests/golden"):
+            print("no tests/golden: not compared")
+            return
+        listed = self.listed()
+        for name in listed:
+            if not glob.glob(f"tests/golden/{name}/*/env"):
+                yield f"tests/golden/{name}: no case"
+        for path in sorted(glob.glob("tests/golden/*/")):
+            if os.path.basename(path[:-1]) not in [*listed, "__pycache__"]:
+                yield f"{path}: not the name of a {self.word} in {self.table}"
+
+
+KINDS = [
+    Kind("source", "lib/from", "sources.def", "docs/sources.md", True),
+    # what a framework is written shows in the cases of the sources
+    Kind("framework", "lib/to", "frameworks.def", "docs/frameworks.md", False),
+]
+
+
+def main():
+    os.chdir(sys.argv[1] if len(sys.argv) > 1
+             else os.path.join(os.path.dirname(__file__), "..", ".."))
+    if not os.path.exists(KINDS[1].table):
+        print(f"skip: there is no {KINDS[1].table}")
+        return 77
+    errors = [line for kind in KINDS for check in
+              (kind.check_folder, kind.check_document, kind.check_golden) for line in check()]
+    for line in errors:
+        print(line)
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
