@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "to/nodes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "to/command.h"
+
+bool ri_nodes_alone(const struct ri_context *context)
+{
+	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */
+	const char *variable = ri_env_get(context->env, "PET_STANDALONE"), *nodes = NULL;
+
+	if (context->command->launcher == NULL || !context->command->launcher->reads_pet)
+		return false;
+	if (variable != NULL && strcmp(variable, "1") == 0)
+		return true;
+	if (ri_command_has(context->command, "--standalone", NULL))
+		return true;
+	return ri_command_has(context->command, "--nnodes", &nodes) && nodes != NULL &&
+		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
+}
+
+static const char *launcher_name(const struct ri_command *command)
+{
+	return command->launcher == NULL ? "the command" : command->launcher->name;
+}
+
+static int refuse(struct ri_error *err)
+{
+	return ri_fail_hint(err, "start one process on each node (mpirun: --map-by ppr:1:node), "
+				 "or say --launch=process");
+}
+
+static int check_one_each(const struct ri_topology *topology, const struct ri_command *command,
+	struct ri_error *err)
+{
+	const char *source = topology->identity;
+	uint64_t world, local, nodes;
+
+	ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world);
+	ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local);
+	if (local > 1) {
+		ri_fail(err, RI_CODE_LAUNCH_RANKS,
+			ri_topology_subject(topology, RI_FACT_LOCAL_WORLD_SIZE),
+			"%s starts the ranks of a node, but %s starts it %" PRIu64
+			" times on this one", launcher_name(command), source, local);
+		return refuse(err);
+	}
+	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes != world) {
+		ri_fail(err, RI_CODE_LAUNCH_RANKS, ri_topology_subject(topology, RI_FACT_NNODES),
+			"%s starts the ranks of a node, but %s starts it %" PRIu64
+			" times on %" PRIu64 " nodes", launcher_name(command), source, world,
+			nodes);
+		return refuse(err);
+	}
+	return 0;
+}
+
+static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
+{
+	struct ri_fact *fact = &topology->facts[id];
+	uint64_t number = topology->facts[from].number;
+
+	if (fact->state == RI_STATE_KNOWN && fact->number == number)
+		return;
+	fact->state = RI_STATE_KNOWN;
+	fact->strength = RI_STRENGTH_DEFAULT;
+	fact->number = number;
+	fact->origin = (struct ri_origin){ .source = "derived", .from = 1u << from };
+}
+
+int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_command *command = context->command;
+
+	if (command == NULL || command->mode != RI_MODE_NODE || topology->identity == NULL ||
+		ri_nodes_alone(context))
+		return 0;
+	if (check_one_each(topology, command, err) < 0)
+		return -1;
+	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
+	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
+	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ABSENT);
+	return 0;
+}
