@@ -36,5 +36,6 @@
 
 /* 5. Variables for the frameworks: frameworks.def. */
 #include "to/to.h"
+#include "to/expand.h"
 
 #endif
