@@ -13,7 +13,8 @@ struct reference {
 /* POSIX, "Name": letters, digits and '_', no digit first. */
 static size_t name_length(const char *text)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 
 	return *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
 }

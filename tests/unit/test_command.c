@@ -69,7 +69,7 @@ static const struct {
 	{ "python3 -u /opt/conda/bin/accelerate launch t.py", RI_MODE_NODE, "accelerate" },
 	/* launchers of whole jobs */
 	{ "mpirun -np 8 python train.py", RI_MODE_NONE, "a launcher of whole jobs" },
-	{ "/usr/lib64/openmpi/bin/mpirun -np 8 torchrun", RI_MODE_NONE, "a launcher of whole jobs" },
+	{ "/usr/lib64/openmpi/bin/mpirun -n 8 torchrun", RI_MODE_NONE, "a launcher of whole jobs" },
 	{ "mpiexec -n 2 x", RI_MODE_NONE, "a launcher of whole jobs" },
 	{ "mpiexec.hydra -n 2 x", RI_MODE_NONE, "a launcher of whole jobs" },
 	{ "prterun x", RI_MODE_NONE, "a launcher of whole jobs" },
@@ -192,7 +192,8 @@ static void test_modes(void **state)
 		ri_command_read(&command, cut(lines[i].line), RI_MODE_AUTO);
 		found = command.launcher == NULL ? "nothing" : command.launcher->name;
 		if (command.mode == lines[i].mode &&
-			strcmp(found, lines[i].launcher == NULL ? "nothing" : lines[i].launcher) == 0)
+			strcmp(found, lines[i].launcher == NULL ? "nothing"
+							       : lines[i].launcher) == 0)
 			continue;
 		print_error("%s: %s, %s\n", lines[i].line, ri_mode_name(command.mode), found);
 		faults++;
