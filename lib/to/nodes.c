@@ -26,8 +26,14 @@ static const char *launcher_name(const struct ri_command *command)
 	return command->launcher == NULL ? "the command" : command->launcher->name;
 }
 
-static int refuse(struct ri_error *err)
+static int refuse(const struct ri_topology *topology, const struct ri_command *command,
+	enum ri_fact_id id, struct ri_error *err)
 {
+	uint64_t number = topology->facts[id].number;
+
+	ri_fail(err, RI_CODE_LAUNCH_RANKS, ri_topology_subject(topology, id),
+		"%s starts all ranks of a node, but %s starts it more than once on one: %s is %"
+		PRIu64, launcher_name(command), topology->identity, ri_fact_name(id), number);
 	return ri_fail_hint(err, "start one process on each node (mpirun: --map-by ppr:1:node), "
 				 "or say --launch=process");
 }
@@ -35,25 +41,17 @@ static int refuse(struct ri_error *err)
 static int check_one_each(const struct ri_topology *topology, const struct ri_command *command,
 	struct ri_error *err)
 {
-	const char *source = topology->identity;
-	uint64_t world, local, nodes;
+	uint64_t world, value;
 
-	ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world);
-	ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local);
-	if (local > 1) {
-		ri_fail(err, RI_CODE_LAUNCH_RANKS,
-			ri_topology_subject(topology, RI_FACT_LOCAL_WORLD_SIZE),
-			"%s starts the ranks of a node, but %s starts it %" PRIu64
-			" times on this one", launcher_name(command), source, local);
-		return refuse(err);
-	}
-	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes != world) {
-		ri_fail(err, RI_CODE_LAUNCH_RANKS, ri_topology_subject(topology, RI_FACT_NNODES),
-			"%s starts the ranks of a node, but %s starts it %" PRIu64
-			" times on %" PRIu64 " nodes", launcher_name(command), source, world,
-			nodes);
-		return refuse(err);
-	}
+	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &value) && value > 1)
+		return refuse(topology, command, RI_FACT_LOCAL_WORLD_SIZE, err);
+	/* Where no process is the second one of its node, each has its own. */
+	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value) && value > 0)
+		return refuse(topology, command, RI_FACT_LOCAL_RANK, err);
+	/* Here it is alone, elsewhere it cannot be. */
+	if (ri_topology_get(topology, RI_FACT_NNODES, &value) &&
+		ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && value < world)
+		return refuse(topology, command, RI_FACT_NNODES, err);
 	return 0;
 }
 

@@ -14,10 +14,11 @@
  * world size their number. Both hold whatever else was found, since every
  * other node comes through here too.
  *
- * Several processes on this node, or more processes than nodes, are
- * RI_CODE_LAUNCH_RANKS: each would start the ranks of the whole node. A
- * launcher that stays on its own (torchrun --standalone) may run as often as
- * one likes. Nothing happens in other modes and without an identity.
+ * Several processes on this node, a process that is not the first of its
+ * node, and more processes than nodes are RI_CODE_LAUNCH_RANKS: each would
+ * start the ranks of the whole node. A launcher that stays on its own
+ * (torchrun --standalone) may run as often as one likes. Nothing happens in
+ * other modes and without an identity.
  */
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);

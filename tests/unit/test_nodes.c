@@ -242,6 +242,15 @@ static void test_launcher_per_rank_is_refused(void **state)
 		"OMPI_MCA_orte_num_nodes=2", AZURE), RI_CODE_LAUNCH_RANKS,
 		"OMPI_MCA_orte_num_nodes");
 	give_back(state);
+	/* who does not say how many there are says that this is the second */
+	take(LIST(RANK_1_OF_2, AZURE));
+	topology.facts[RI_FACT_LOCAL_WORLD_SIZE].state = RI_STATE_ABSENT;
+	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), 0);
+	topology.facts[RI_FACT_LOCAL_RANK].number = 1;
+	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), -1);
+	assert_int_equal(err.code, RI_CODE_LAUNCH_RANKS);
+	assert_string_equal(err.subject, "OMPI_COMM_WORLD_LOCAL_RANK");
+	give_back(state);
 	judge(LIST("sh", "run.sh"), RI_MODE_NODE);
 	refused(LIST(RANK_13, AZURE), RI_CODE_LAUNCH_RANKS, "OMPI_COMM_WORLD_LOCAL_SIZE");
 	give_back(state);
