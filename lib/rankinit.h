@@ -30,7 +30,12 @@
 /* 3. One topology of facts, each with its origin: facts.def, rules.def. */
 #include "model/topology.h"
 
-/* 4. Variables for the frameworks: frameworks.def. */
+/* 4. What the command is: launchers.def. */
+#include "to/command.h"
+#include "to/nodes.h"
+
+/* 5. Variables for the frameworks: frameworks.def. */
 #include "to/to.h"
+#include "to/expand.h"
 
 #endif

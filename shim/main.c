@@ -19,6 +19,9 @@
 #include "privileges.h"
 #include "supervise.h"
 #include "terminal.h"
+#include "to/command.h"
+#include "to/expand.h"
+#include "to/nodes.h"
 #include "to/to.h"
 
 extern char **environ;
@@ -34,6 +37,8 @@ static struct {
 	struct ri_privileges privileges;
 	struct ri_env env;
 	struct ri_env_edits edits;
+	struct ri_command command;
+	char *const *argv;	/* of the command, expanded */
 	struct ri_host host;
 	struct ri_error err;
 } run;
@@ -80,22 +85,45 @@ static int set_variable(const char *name, const char *value)
 	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
 }
 
+/* What the command shall find, in its environment and in its words. */
+static int write_topology(const struct ri_topology *topology, const struct ri_context *context)
+{
+	struct ri_env_edits variables = { .count = 0 };
+	const char *mark;
+
+	if (ri_variables_render(&variables, topology, context, &run.err) < 0 ||
+		ri_variables_reduce(&run.edits, &variables, context, &run.err) < 0)
+		return -1;
+	if (topology->identity == NULL)
+		return 0;
+	if (run.argv != NULL)
+		run.argv = ri_expand_words(run.argv, run.options.expand, &variables, &run.arena);
+	mark = ri_arena_format(&run.arena, "%s:%s", RI_VERSION,
+		ri_mode_name(run.command.mode));
+	if (mark == NULL || (run.argv == NULL && run.options.command != NULL))
+		return ri_fail(&run.err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
+	return set_variable("RANKINIT", mark);
+}
+
 /* Who are we, and what does that make of the environment? */
 static int make_edits(struct ri_topology *topology)
 {
 	const struct ri_context context = {
 		.env = &run.env, .arena = &run.arena, .findings = &run.findings,
+		.command = &run.command,
 	};
 
+	run.argv = run.options.command;
 	if (run.options.disabled)
 		return 0;
-	if (ri_topology_read(topology, &context, &run.err) < 0 ||
-		ri_edits_render(&run.edits, topology, &context, &run.err) < 0 ||
-		ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err) < 0)
+	ri_command_read(&run.command, run.argv, run.options.launch);
+	/* Who starts the whole job is no part of it: not even a contradiction matters. */
+	if (run.command.mode != RI_MODE_NONE &&
+		(ri_topology_read(topology, &context, &run.err) < 0 ||
+			ri_nodes_settle(topology, &context, &run.err) < 0 ||
+			write_topology(topology, &context) < 0))
 		return -1;
-	if (topology->identity == NULL)
-		return 0;
-	return set_variable("RANKINIT", RI_VERSION ":process");
+	return ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err);
 }
 
 /*
@@ -136,7 +164,7 @@ static int start(const struct ri_topology *topology)
 {
 	struct ri_launch launch = {
 		.self = getpid(),
-		.argv = run.options.command,
+		.argv = run.argv,
 		.terminal = -1,
 		.privileges = &run.privileges,
 	};

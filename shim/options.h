@@ -13,6 +13,8 @@
 #include "base/finding.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "to/command.h"
+#include "to/expand.h"
 
 enum ri_action {
 	RI_ACTION_LAUNCH,
@@ -37,6 +39,8 @@ struct ri_options {
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
+	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
+	enum ri_expand expand;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;

@@ -8,7 +8,7 @@ _rankinit() {
         [[ ${COMP_WORDS[i]} == -- ]] && return
     done
     if [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '--help --version --list= --list=sources --list=frameworks --list=codes --list=options --print-env --print-env=shell --print-env=dotenv --print-env=json --print-env=null --supervise= --supervise=auto --supervise=always --supervise=never --subreaper --subreaper=auto --subreaper=yes --subreaper=no --grace= --signal-map= --signal-group --signal-group=yes --signal-group=no --exit-map= --user= --cap-drop= --cap-drop=all --cap-keep= --no-new-privs --no-new-privs=yes --no-new-privs=no --quiet --quiet=yes --quiet=no --verbose --verbose=yes --verbose=no --color= --color=auto --color=always --color=never' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W '--help --version --list= --list=sources --list=frameworks --list=codes --list=options --print-env --print-env=shell --print-env=dotenv --print-env=json --print-env=null --launch= --launch=auto --launch=process --launch=node --launch=none --expand= --expand=auto --expand=all --expand=off --supervise= --supervise=auto --supervise=always --supervise=never --subreaper --subreaper=auto --subreaper=yes --subreaper=no --grace= --signal-map= --signal-group --signal-group=yes --signal-group=no --exit-map= --user= --cap-drop= --cap-drop=all --cap-keep= --no-new-privs --no-new-privs=yes --no-new-privs=no --quiet --quiet=yes --quiet=no --verbose --verbose=yes --verbose=no --color= --color=auto --color=always --color=never' -- "$cur")
         [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
     else
         mapfile -t COMPREPLY < <(compgen -c -- "$cur")

@@ -10,10 +10,13 @@
 #include "base/env.h"
 #include "base/finding.h"
 
+struct ri_command;
+
 struct ri_context {
 	const struct ri_env *env;
 	struct ri_arena *arena;
 	struct ri_findings *findings;
+	const struct ri_command *command;	/* to/command.h; NULL: a process */
 };
 
 #endif

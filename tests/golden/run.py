@@ -38,8 +38,9 @@ def read_want(case):
 
 def run(program, case):
     env = dict(line.split("=", 1) for line in lines(case / "env"))
+    command = lines(case / "command") or ["true"]
     return subprocess.run(
-        [str(program), "--print-env=json", "--", "true"],
+        [str(program), "--print-env=json", "--", *command],
         env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         errors="surrogateescape", timeout=20, check=False)
 

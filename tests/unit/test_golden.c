@@ -14,6 +14,8 @@
 
 #include "base/text.h"
 #include "from/from.h"
+#include "to/command.h"
+#include "to/nodes.h"
 #include "to/to.h"
 
 enum { MAX_LINES = 512, MAX_FILE = 65536 };
@@ -25,7 +27,7 @@ struct lines {
 	size_t count;
 };
 
-static struct lines env_lines, want;
+static struct lines env_lines, command_lines, want;
 static struct ri_arena arena;
 
 /* False where there is no such file. */
@@ -65,16 +67,33 @@ struct answer {
 	struct ri_error err;
 };
 
+/* The twin of --launch is the shim's to read; here it stands for it. */
+static enum ri_mode asked_mode(const struct ri_env *env)
+{
+	const char *asked = ri_env_get(env, "RANKINIT_LAUNCH");
+	enum ri_mode mode = RI_MODE_AUTO;
+
+	while (asked != NULL && strcmp(ri_mode_name(mode), asked) != 0)
+		mode++;
+	return mode;
+}
+
 static int ask(struct answer *answer)
 {
+	struct ri_command command;
 	struct ri_env env;
 	struct ri_context context = {
-		.env = &env, .arena = &arena, .findings = &answer->findings,
+		.env = &env, .arena = &arena, .findings = &answer->findings, .command = &command,
 	};
 
 	memset(answer, 0, sizeof(*answer));
-	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0 ||
-		ri_topology_read(&answer->topology, &context, &answer->err) < 0)
+	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0)
+		return -1;
+	ri_command_read(&command, command_lines.items, asked_mode(&env));
+	if (command.mode == RI_MODE_NONE)
+		return 0;
+	if (ri_topology_read(&answer->topology, &context, &answer->err) < 0 ||
+		ri_nodes_settle(&answer->topology, &context, &answer->err) < 0)
 		return -1;
 	return ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err);
 }
@@ -154,6 +173,7 @@ static unsigned check_case(const char *folder)
 	char path[1024];
 
 	assert_true(read_lines(folder, "env", &env_lines));
+	read_lines(folder, "command", &command_lines);
 	snprintf(path, sizeof(path), "%s/want.error", folder);
 	if (ask(&answer) < 0 || access(path, F_OK) == 0)
 		faults = access(path, F_OK) == 0
