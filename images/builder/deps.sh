@@ -26,8 +26,8 @@ debian_packages() {
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin python3 python3-pytest python3-mpi4py tini dumb-init catatonit \
-        strace valgrind libcmocka-dev libjansson-dev libcap-dev libcap2-bin mandoc shellcheck codespell \
-        universal-ctags procps util-linux bash git ;;
+        strace valgrind libcmocka-dev libjansson-dev libcap-dev libcap2-bin mandoc \
+        shellcheck codespell universal-ctags procps util-linux bash git ;;
     *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
     esac
 }

@@ -33,7 +33,13 @@ class Row:
     env: dict = field(default_factory=dict)
 
 
+# The only rank of a job.
+RANK = {f"OMPI_COMM_WORLD_{name}": value for name, value in
+        (("RANK", "0"), ("SIZE", "1"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1"))}
+
 ROWS = {
+    "launch": Row("echo ${RANKINIT#*:}", "node", "node", "process", "process", env=RANK),
+    "expand": Row("echo '$RANK'", "all", "0", "off", "$RANK", env=RANK),
     "supervise": Row("[ $$ = 1 ] && echo itself || echo child",
                      "never", "itself", "always", "child"),
     "subreaper": Row("setsid sleep 60 >/dev/null 2>&1 &", "no", 1, "auto", 0, see=None),
