@@ -17,11 +17,17 @@
 
 struct ri_reading;
 
-/* One source. Every field but identity must be set. */
+/* One source. What is no bool must be set. */
 struct ri_source {
 	const char *name;	/* stable; stands in JSON and in --source */
 	const char *summary;	/* one line for --list */
 	bool identity;		/* can say which rank this process is */
+	/*
+	 * Its tuple carries no signature: between it and a launcher's, the one
+	 * of the larger world was made inside the other.
+	 */
+	bool unsigned_tuple;
+	bool over_ssh;		/* its ranks may lack what their container was given */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/* Some look-ups, no allocation, no system call: it runs at every start. */
 	bool (*detect)(const struct ri_env *env);
