@@ -25,27 +25,33 @@ const struct ri_source *ri_source_at(size_t index)
 }
 
 /*
- * Does the source whose turn it is claim a tuple, in whatever state? Its
- * local size may be missing: not every launcher says it. Half of a tuple is
- * worth a warning: it should have been the identity.
+ * What the source whose turn it is leaves out of its tuple; NULL where it
+ * claims a whole one, in whatever state. The local size does not count: not
+ * every launcher says it.
  */
-static bool has_tuple(const struct ri_reading *reading)
+static const char *find_missing(const struct ri_reading *reading)
 {
-	const char *source = reading->source->name, *said = NULL, *missing = NULL;
+	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
+		if (ri_claim_of(reading, id, reading->source->name) == NULL)
+			return ri_fact_name(id);
+	return NULL;
+}
+
+/* Half of a tuple is worth a warning: it should have been the identity. */
+static void report_half(const struct ri_reading *reading, const char *missing)
+{
+	const char *source = reading->source->name, *said = NULL;
 
 	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
 		const struct ri_fact *claim = ri_claim_of(reading, id, source);
 
 		if (claim != NULL && claim->state == RI_STATE_KNOWN)
 			said = claim->origin.variable;
-		else if (claim == NULL && id != RI_FACT_LOCAL_WORLD_SIZE)
-			missing = ri_fact_name(id);
 	}
-	if (missing != NULL && said != NULL)
+	if (said != NULL)
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, said,
 			"%s does not say %s, so its ranks are not used", source, missing);
-	return missing == NULL;
 }
 
 static bool get_claim(const struct ri_reading *reading, enum ri_fact_id id,
@@ -73,16 +79,29 @@ static bool has_larger_world(const struct ri_reading *reading)
 		rank < size && local_rank < local_size && local_size <= size && size > other;
 }
 
-/* Is the source whose turn it is the identity from here on? */
-static bool takes_identity(const struct ri_reading *reading)
+/*
+ * Is the source whose turn it is the identity from here on? A tuple without
+ * a signature is weighed against the innermost launcher's, and no other one.
+ */
+static bool takes_identity(struct ri_reading *reading)
 {
 	const struct ri_source *held = reading->identity, *source = reading->source;
+	const char *missing;
 
 	if (!source->identity)
 		return false;
-	if (held == NULL)
-		return has_tuple(reading);
-	return (held->unsigned_tuple || source->unsigned_tuple) && has_larger_world(reading);
+	missing = find_missing(reading);
+	if (missing != NULL) {
+		if (held == NULL)
+			report_half(reading, missing);
+		return false;
+	}
+	if (!source->unsigned_tuple) {
+		if (reading->launcher != NULL)
+			return false;
+		reading->launcher = source;
+	}
+	return held == NULL || has_larger_world(reading);
 }
 
 static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
