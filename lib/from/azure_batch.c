@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "from/reading.h"
 
 #define BATCH_REFERENCE \
@@ -43,43 +44,36 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees(env, "AZ_BATCH_NODE_LIST") || ri_source_sees(env, "CCP_NODES");
 }
 
-/* The next word of text, which moves behind it; empty at the end. */
-static struct ri_slice next_word(const char **text)
+/* Cut the next word off *text, in place; "" at the end. */
+static char *cut_word(char **text)
 {
-	struct ri_slice word = { .text = *text + strspn(*text, " ") };
+	char *word = *text + strspn(*text, " ");
 
-	word.length = strcspn(word.text, " ");
-	*text = word.text + word.length;
+	*text = word + strcspn(word, " ");
+	if (**text != '\0')
+		*(*text)++ = '\0';
 	return word;
 }
 
-static bool read_small(struct ri_slice word, uint64_t *out)
+static bool read_small(const char *word, uint64_t *out)
 {
-	char digits[16];
-
-	if (word.length == 0 || word.length >= sizeof(digits))
-		return false;
-	memcpy(digits, word.text, word.length);
-	digits[word.length] = '\0';
-	return ri_number_read(digits, ri_fact_range(RI_FACT_HOSTS), out, NULL) == RI_NUMBER_OK;
+	return ri_number_read(word, ri_fact_range(RI_FACT_HOSTS), out, NULL) == RI_NUMBER_OK;
 }
 
-/* "2 10.0.0.4 1 10.0.0.5 1" as hosts with blanks between; "" if it is not so. */
-static bool list_nodes(const char *text, char *list)
+/* "2 10.0.0.4 1 10.0.0.5 1" as hosts with blanks between; false if it is not so. */
+static bool list_nodes(char *text, struct ri_text *list)
 {
 	uint64_t count, cores, seen = 0;
 
-	if (!read_small(next_word(&text), &count))
+	if (!read_small(cut_word(&text), &count))
 		return false;
-	for (; text[strspn(text, " ")] != '\0'; seen++) {
-		struct ri_slice host = next_word(&text);
-
-		if (!ri_is_host(host) || !read_small(next_word(&text), &cores))
+	for (char *host = cut_word(&text); *host != '\0'; host = cut_word(&text)) {
+		if (!ri_is_host((struct ri_slice){ host, strlen(host) }) ||
+			!read_small(cut_word(&text), &cores))
 			return false;
-		if (seen > 0)
-			*list++ = ' ';
-		memcpy(list, host.text, host.length);
-		list += host.length;
+		ri_text_add(list, host);
+		ri_text_add(list, " ");
+		seen++;
 	}
 	return seen == count;
 }
@@ -87,13 +81,19 @@ static bool list_nodes(const char *text, char *list)
 static void claim_nodes(struct ri_reading *reading)
 {
 	const char *raw = ri_reading_get(reading, "CCP_NODES");
-	char *list;
+	size_t size = raw == NULL ? 0 : strlen(raw) + 2;
+	struct ri_text list;
+	char *copy, *bytes;
 
-	if (raw == NULL || raw[strspn(raw, " ")] == '\0')
+	if (!ri_source_sees_text(reading->context->env, "CCP_NODES"))
 		return;
-	list = ri_reading_allocate(reading, strlen(raw) + 1, 1);
-	if (list != NULL)
-		ri_claim_list(reading, "CCP_NODES", list_nodes(raw, list) ? list : "", ' ');
+	copy = ri_reading_allocate(reading, size, 1);
+	bytes = ri_reading_allocate(reading, size, 1);
+	if (copy == NULL || bytes == NULL)
+		return;
+	ri_text_copy(copy, size, raw);
+	ri_text_init(&list, bytes, size);
+	ri_claim_list(reading, "CCP_NODES", list_nodes(copy, &list) ? bytes : "", ' ');
 }
 
 /*
