@@ -80,15 +80,15 @@ static int read_options(char **argv)
 }
 
 /*
- * Does /proc show process 1 of our own container, and is that another process
- * than we are? After unshare --pid without a new mount it shows strangers.
+ * Is there something to ask process 1 of our own container, and does /proc
+ * show it? After unshare --pid without a new mount it shows strangers.
  */
 static bool may_ask_process_1(void)
 {
 	char own[16], link[16];
 	ssize_t length;
 
-	if (getpid() == 1)
+	if (!ri_sources_want_files(&run.env) || getpid() == 1)
 		return false;
 	length = readlink("/proc/self", link, sizeof(link));
 	snprintf(own, sizeof(own), "%d", (int)getpid());

@@ -24,6 +24,14 @@ const struct ri_source *ri_source_at(size_t index)
 	return index < SOURCE_COUNT ? sources[index] : NULL;
 }
 
+bool ri_sources_want_files(const struct ri_env *env)
+{
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources[i]->files && sources[i]->detect(env))
+			return true;
+	return false;
+}
+
 /*
  * What the source whose turn it is leaves out of its tuple; NULL where it
  * claims a whole one, in whatever state. The local size does not count: not
@@ -219,9 +227,7 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 
 static bool differs(const struct ri_fact *a, const struct ri_fact *b)
 {
-	if (a->text != NULL && b->text != NULL)
-		return strcmp(a->text, b->text) != 0;
-	return a->number != b->number;
+	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
 }
 
 /*
@@ -229,9 +235,10 @@ static bool differs(const struct ri_fact *a, const struct ri_fact *b)
  * orchestrator says something else, and where it had to be put right. Those
  * of the identity's own launcher are what the others have to follow.
  */
-static void report_stated(const struct ri_fact *fact, const char *identity,
+static void report_stated(const struct ri_topology *topology, enum ri_fact_id id,
 	struct ri_findings *findings)
 {
+	const struct ri_fact *fact = &topology->facts[id];
 	const char *variable = fact->origin.variable, *kept;
 	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
 
@@ -243,7 +250,7 @@ static void report_stated(const struct ri_fact *fact, const char *identity,
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
 			"it takes one host without brackets, blanks or port");
-	if (fact->origin.source == identity)
+	if (fact->origin.source == topology->identity)
 		return;
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
 		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
@@ -306,7 +313,7 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 			return -1;
 	report_other_tuples(made, context->findings);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		report_stated(&made->facts[id], made->identity, context->findings);
+		report_stated(made, id, context->findings);
 	return ri_topology_complete(made, context, err);
 }
 

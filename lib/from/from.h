@@ -28,6 +28,7 @@ struct ri_source {
 	 */
 	bool unsigned_tuple;
 	bool over_ssh;		/* its ranks may lack what their container was given */
+	bool files;		/* reads files of the context's host */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/* Some look-ups, no allocation, no system call: it runs at every start. */
 	bool (*detect)(const struct ri_env *env);
@@ -37,6 +38,9 @@ struct ri_source {
 
 /* The table, in order of precedence; NULL past its end. */
 const struct ri_source *ri_source_at(size_t index);
+
+/* Could a source want to read files? If not, the context needs no host. */
+bool ri_sources_want_files(const struct ri_env *env);
 
 /*
  * Read the environment through all sources and complete what they say. The

@@ -125,7 +125,7 @@ static void read_pid1(struct ri_reading *reading)
 const struct ri_source ri_source_pid1 = {
 	.name = "pid1",
 	.summary = "the master of an MPI job, from the environment of process 1",
-	.identity = false,
+	.files = true,
 	.reads = reads,
 	.detect = detect,
 	.read = read_pid1,

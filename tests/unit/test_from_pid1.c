@@ -157,6 +157,17 @@ static int end(void **state)
 	return give_back(state);
 }
 
+static void test_files_are_wanted_for_mpi_ranks_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(ri_env_init(&env, LIST("PATH=/bin", "RANK=0"), &arena, &err), 0);
+	assert_false(ri_sources_want_files(&env));
+	assert_int_equal(ri_env_init(&env, LIST("PMI_RANK=0"), &arena, &err), 0);
+	assert_true(ri_sources_want_files(&env));
+	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
+	assert_true(ri_sources_want_files(&env));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_machine, end)
 
 int main(void)
@@ -168,6 +179,7 @@ int main(void)
 		TEST(test_what_cannot_be_read_says_nothing),
 		TEST(test_only_the_rendezvous_is_taken),
 		TEST(test_many_empty_strings),
+		TEST(test_files_are_wanted_for_mpi_ranks_alone),
 		TEST(test_out_of_memory),
 	};
 
