@@ -122,13 +122,13 @@ static bool is_blank(char c)
 
 static struct ri_slice trim(struct ri_slice text)
 {
-	while (text.length > 0 && is_blank(text.text[text.length - 1]))
-		text.length--;
-	while (text.length > 0 && is_blank(*text.text)) {
-		text.text++;
-		text.length--;
-	}
-	return text;
+	const char *start = text.text, *end = text.text + text.length;
+
+	while (start < end && is_blank(*start))
+		start++;
+	while (end > start && is_blank(end[-1]))
+		end--;
+	return (struct ri_slice){ start, (size_t)(end - start) };
 }
 
 /* The colon before a port, or NULL. */

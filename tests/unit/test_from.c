@@ -56,6 +56,7 @@ static void test_addresses(void **state)
 		"10.0.0.0.1", "10.0.0.", "10..0.1", "010.0.0.1", "1000.0.0.1", "10.0.0.256",
 		"10", ".", "::g", "1::2::3", "::1%", "::1%eth 0",
 		"1111:1111:1111:1111:1111:1111:1111:1111:1111:1111",
+		"1111:1111:1111:1111:1111:1111:1111:1111:1111:1",
 	};
 
 	(void)state;
@@ -77,7 +78,7 @@ static void test_endpoint_refuses_all_else(void **state)
 		"host:1 2", "a b", "a,b", "http://a", "a/b", "-a", ".a", "10.0.0", "10.0.0.256",
 		"1:2:3", "[", "]", "[]", "[]:1", "[::1", "::1]", "[::1]:", "[::1]1", "[::1]:0",
 		"[host]", "[host]:1", "[[::1]]", "fe80::1%", "fe80::1%a b", "a\nb", "a\x01",
-		"\xc3\xa4", "*", "$HOST", "host:123456789",
+		"\xc3\xa4", "*", "$HOST", "host:123456789", "host:12345678",
 	};
 	struct ri_endpoint got = { .port = 77 };
 
@@ -85,6 +86,10 @@ static void test_endpoint_refuses_all_else(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (ri_endpoint_read(slice(wrong[i]), &got))
 			fail_msg("\"%s\" is read", wrong[i]);
+	assert_int_equal(got.port, 77);
+	/* blanks on both sides of the slice */
+	assert_false(ri_endpoint_read((struct ri_slice){ " x", 1 }, &got));
+	assert_false(ri_endpoint_read((struct ri_slice){ "x   x" + 2, 1 }, &got));
 	assert_int_equal(got.port, 77);
 }
 
@@ -119,6 +124,7 @@ static void test_uri_index(void **state)
 	assert_false(ri_ompi_uri_index("1. 2;", &index));
 	assert_false(ri_ompi_uri_index("1;tcp://10.0.0.4:1", &index));
 	assert_false(ri_ompi_uri_index("1.99999999999999999999", &index));
+	assert_false(ri_ompi_uri_index("1.0000000000000001", &index));
 	assert_int_equal(index, 3);
 }
 

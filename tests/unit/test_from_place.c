@@ -211,12 +211,12 @@ static void test_a_first_rank_is_not_on_node_0(void **state)
 	assert_int_equal(answer, 1);
 }
 
-/* Seven ranks on three nodes: which of them has three is not known. */
+/* Nine ranks on four nodes: which of them has three is not known. */
 static void test_uneven_jobs_are_not_calculated(void **state)
 {
 	struct ri_ompi_place place = {
-		.rank = 3, .world_size = 7, .local_rank = 1, .local_world_size = 2, .daemon = 1,
-		.nodes = 3, .daemons = 4,
+		.rank = 3, .world_size = 9, .local_rank = 1, .local_world_size = 2, .daemon = 1,
+		.nodes = 4, .daemons = 5,
 	};
 	uint64_t answer;
 
