@@ -170,6 +170,10 @@ fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 	$(B)/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 
+.PHONY: mutants
+mutants: ## break each condition of lib/from in turn: a test must notice (MUTANTS_ARGS=--all)
+	$(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
+
 # --- installing, documents ---------------------------------------------------
 
 .PHONY: deps deps-build deps-demo deps-check deps-bench

@@ -242,7 +242,7 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	const char *variable = fact->origin.variable, *kept;
 	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
 
-	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED)
+	if (!ri_topology_knows(topology, id) || fact->strength != RI_STRENGTH_STATED)
 		return;
 	kept = fact->text != NULL ? fact->text : fact->origin.raw;
 	ri_quote(raw, sizeof(raw), fact->origin.raw);

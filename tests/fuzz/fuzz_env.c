@@ -96,7 +96,8 @@ static void assert_origins(const struct ri_topology *topology)
 		if (topology->identity != NULL && ri_fact_group(id) != RI_GROUP_SHARED)
 			assert(is_from(fact, topology->identity));
 		for (; fact != NULL; fact = fact->next)
-			assert(fact->origin.source == NULL || ri_fact_group(id) == RI_GROUP_SHARED ||
+			assert(ri_fact_group(id) == RI_GROUP_SHARED ||
+				fact->origin.source == NULL ||
 				strcmp(fact->origin.source, "pid1") != 0);
 	}
 	for (size_t i = 0; i < topology->source_count; i++)
