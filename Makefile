@@ -171,7 +171,7 @@ fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 
 .PHONY: mutants
-mutants: ## break each condition of lib/from in turn: a test must notice (MUTANTS_ARGS=--all)
+mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTANTS_ARGS=--all)
 	$(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
 
 # --- installing, documents ---------------------------------------------------

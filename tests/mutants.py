@@ -6,8 +6,8 @@ test notices: a golden case, or a unit test of from or model.
 
 usage: mutants.py [--all] [--seed=N] [--count=N] [--jobs=N] [PART-OF-A-FILE-NAME]...
 
-A mutant is a line left out of sources.def, or one condition of lib/from/*.c:
-an `if` turned round, && for ||, a comparison shifted by one. --count of them
+A mutant is a line left out of sources.def, or one condition of lib/from/*.c
+and lib/model/*.c: an `if` turned round, && for ||, a comparison shifted by one. --count of them
 (150) are drawn by --seed; --all takes every one. Those that cannot be
 noticed, because they change nothing, stand in mutants.txt with the reason.
 """
@@ -87,7 +87,8 @@ def mutants_of_table(path):
 
 def all_mutants(parts):
     table = "lib/from/sources.def"
-    paths = [table] + sorted(str(p.relative_to(TOP)) for p in TOP.glob("lib/from/*.c"))
+    paths = [table] + [str(source.relative_to(TOP)) for folder in ("from", "model")
+                       for source in sorted(TOP.glob(f"lib/{folder}/*.c"))]
     for path in paths:
         if not parts or any(part in path for part in parts):
             yield from (mutants_of_table if path == table else mutants_of_source)(path)
