@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,6 +79,37 @@ static int read_options(char **argv)
 	return status;
 }
 
+/*
+ * Is there something to ask process 1 of our own container, and does /proc
+ * show it? After unshare --pid without a new mount it shows strangers.
+ */
+static bool may_ask_process_1(void)
+{
+	char own[16], link[16];
+	ssize_t length;
+
+	if (!ri_sources_want_files(&run.env) || getpid() == 1)
+		return false;
+	length = readlink("/proc/self", link, sizeof(link));
+	snprintf(own, sizeof(own), "%d", (int)getpid());
+	return length == (ssize_t)strlen(own) && memcmp(link, own, (size_t)length) == 0;
+}
+
+static int read_topology(struct ri_topology *topology, struct ri_context context)
+{
+	struct ri_host host = { .root = -1, .live = true };
+	int status;
+
+	if (may_ask_process_1())
+		host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (host.root >= 0)
+		context.host = &host;
+	status = ri_topology_read(topology, &context, &run.err);
+	if (host.root >= 0)
+		close(host.root);
+	return status;
+}
+
 static int set_variable(const char *name, const char *value)
 {
 	const struct ri_env_edit edit = { .name = name, .value = value };
@@ -119,7 +151,7 @@ static int make_edits(struct ri_topology *topology)
 	ri_command_read(&run.command, run.argv, run.options.launch);
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run.command.mode != RI_MODE_NONE &&
-		(ri_topology_read(topology, &context, &run.err) < 0 ||
+		(read_topology(topology, context) < 0 ||
 			ri_nodes_settle(topology, &context, &run.err) < 0 ||
 			write_topology(topology, &context) < 0))
 		return -1;

@@ -34,4 +34,7 @@ bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out);
  */
 bool ri_is_host(struct ri_slice text);
 
+/* Is this host, which ri_is_host takes, the own machine wherever it is read? */
+bool ri_is_loopback(struct ri_slice host);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,12 +79,15 @@ static enum ri_mode asked_mode(const struct ri_env *env)
 	return mode;
 }
 
-static int ask(struct answer *answer)
+/* A folder "root" in the case is the machine whose files may be read. */
+static int ask(struct answer *answer, int root)
 {
+	struct ri_host host = { .root = root };
 	struct ri_command command;
 	struct ri_env env;
 	struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &answer->findings, .command = &command,
+		.host = root < 0 ? NULL : &host,
 	};
 
 	memset(answer, 0, sizeof(*answer));
@@ -171,17 +175,22 @@ static unsigned check_case(const char *folder)
 	static struct answer answer;
 	unsigned faults;
 	char path[1024];
+	int root;
 
 	assert_true(read_lines(folder, "env", &env_lines));
 	read_lines(folder, "command", &command_lines);
+	snprintf(path, sizeof(path), "%s/root", folder);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "%s/want.error", folder);
-	if (ask(&answer) < 0 || access(path, F_OK) == 0)
+	if (ask(&answer, root) < 0 || access(path, F_OK) == 0)
 		faults = access(path, F_OK) == 0
 			? compare_error(folder, &answer)
 			: (print_error("%s: refused: %s\n", folder, answer.err.text), 1u);
 	else
 		faults = compare_env(folder, &answer) + compare_findings(folder, &answer.findings);
 	ri_arena_release(&arena);
+	if (root >= 0)
+		close(root);
 	return faults;
 }
 
