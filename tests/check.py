@@ -66,11 +66,11 @@ SUITES = {
 
 # The lines that count: our own, pytest's last one, cmocka's.
 PATTERNS = {
-    "passed": (r"^(?:\w+: )?(\d+) passed, \d+ failed", r"^.*?(\d+) passed.* in [\d.]+",
+    "passed": (r"^(\d+) passed, \d+ failed(?:, \d+ skipped)?$", r"^.*?(\d+) passed.* in [\d.]+",
                r"^\[  PASSED  \] (\d+) test"),
-    "failed": (r"^(?:\w+: )?\d+ passed, (\d+) failed", r"^.*?(\d+) failed.* in [\d.]+",
+    "failed": (r"^\d+ passed, (\d+) failed(?:, \d+ skipped)?$", r"^.*?(\d+) failed.* in [\d.]+",
                r"^\[  FAILED  \] (\d+) test"),
-    "skipped": (r"^(?:\w+: )?\d+ passed, \d+ failed, (\d+) skipped",
+    "skipped": (r"^\d+ passed, \d+ failed, (\d+) skipped$",
                 r"^.*?(\d+) skipped.* in [\d.]+", r"^\[  SKIPPED \] (\d+) test"),
 }
 
