@@ -25,9 +25,9 @@ debian_packages() {
         ca-certificates ;;
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
-    check) echo openmpi-bin python3 python3-pytest python3-mpi4py tini dumb-init catatonit \
-        strace valgrind libcmocka-dev libjansson-dev libcap-dev libcap2-bin mandoc \
-        shellcheck codespell universal-ctags procps util-linux bash git ;;
+    check) echo openmpi-bin mpich iproute2 python3 python3-pytest python3-mpi4py tini \
+        dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
+        libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git ;;
     *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
     esac
 }
@@ -37,8 +37,8 @@ alpine_packages() {
     build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static ;;
     demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
     bench) echo python3 tini-static dumb-init catatonit strace ;;
-    check) echo openmpi python3 py3-pytest tini-static dumb-init catatonit strace valgrind \
-        cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
+    check) echo openmpi iproute2 python3 py3-pytest tini-static dumb-init catatonit strace \
+        valgrind cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
     *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
     esac
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The main job, on real processes: ranks under a real mpirun, and a stop while
-a shell runs the training.
+The main job, on real processes: ranks under a real mpirun, why each is who it
+is, a rank that fails, and a stop while a shell runs the training.
 """
 
 import os
@@ -19,29 +19,58 @@ RANKINIT = os.path.join(TOP, "build", "rankinit")
 INITS = (("tini", ["tini", "--"]), ("dumb-init", ["dumb-init", "--"]),
          ("rankinit", [RANKINIT, "--"]))
 LIMIT = 10.0  # seconds that anything here may take
+AZURE = {"AZ_BATCH_MASTER_NODE": "10.0.0.4:6000", "AZ_BATCH_HOST_LIST": "10.0.0.4,10.0.0.5"}
 
 
 def title(text):
     print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
 
 
+def mpirun_words(ranks):
+    """Real mpirun on two nodes; without the right to make them, on one."""
+    words = [shutil.which("mpirun.openmpi") or "mpirun", "--oversubscribe", "-np", str(ranks)]
+    if os.geteuid() != 0:
+        return words
+    words += ["--allow-run-as-root", "--host", "node0:2,node1:2",
+              "--mca", "plm_rsh_agent", os.path.join(HERE, "agent.sh"),
+              "--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo"]
+    for name in AZURE:
+        words += ["-x", name]
+    return ["unshare", "--uts", "sh", "-c", "hostname node0; " + shlex.join(words) + ' "$@"', "sh"]
+
+
+def run_mpi(ranks, *command):
+    return subprocess.run(mpirun_words(ranks) + list(command), env={**os.environ, **AZURE},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, check=False)
+
+
 def show_ranks():
-    """Four ranks of an Azure ML MPI job, as their training script sees them."""
-    title("1. mpirun starts four ranks, rankinit tells each who it is")
-    mpirun = shutil.which("mpirun.openmpi") or "mpirun"
-    command = [mpirun, "--oversubscribe", "-np", "4", RANKINIT, "--",
-               sys.executable, os.path.join(HERE, "rank.py")]
-    if os.geteuid() == 0:
-        command.insert(1, "--allow-run-as-root")
-    print("   $ AZ_BATCH_MASTER_NODE=10.0.0.4:6000 mpirun -np 4 rankinit -- python3 rank.py")
-    env = dict(os.environ, AZ_BATCH_MASTER_NODE="10.0.0.4:6000")
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL)
+    """Four ranks of an Azure ML MPI job on two nodes, as their script sees them."""
+    title("1. mpirun starts four ranks on two nodes, rankinit tells each who it is")
+    print("   $ AZ_BATCH_MASTER_NODE=10.0.0.4:6000 mpirun -np 4 rankinit -- python3 train.py")
+    done = run_mpi(4, RANKINIT, "--", sys.executable, os.path.join(HERE, "rank.py"))
     row = "   {:>4} {:>10} {:>10} {:>9}  {:<11} {:>11}".format
     print(row("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"))
     for line in sorted(done.stdout.splitlines()):
         print(row(*line.split()))
     return done.returncode == 0
+
+
+def show_explanation():
+    title("2. Why? rankinit --explain, as rank 3")
+    script = f'[ "$OMPI_COMM_WORLD_RANK" != 3 ] || {RANKINIT} --explain -- python3 train.py'
+    done = run_mpi(4, "sh", "-c", script)
+    print("".join("   " + line + "\n" for line in done.stdout.splitlines()), end="")
+    return done.returncode == 0
+
+
+def show_failure():
+    title("3. Rank 1 ends with status 7: so does the job")
+    script = 'import os, sys; sys.exit(7 if os.environ["RANK"] == "1" else 0)'
+    done = run_mpi(2, RANKINIT, "--", sys.executable, "-c", script)
+    print(f"   mpirun's exit status is {done.returncode}")
+    return done.returncode == 7
 
 
 def wait_for(ready):
@@ -96,7 +125,7 @@ def stop(words, folder):
 
 def show_stop():
     """Who keeps the checkpoint when a container is stopped?"""
-    title("2. SIGTERM, as docker stop sends it, to: sh -c 'python3 save.py; echo end'")
+    title("4. SIGTERM, as docker stop sends it, to: sh -c 'python3 save.py; echo end'")
     print("   {:<10} {:<11} {:<12} {}".format("init", "checkpoint", "exit status", "seconds"))
     kept = False
     for name, words in INITS:
@@ -119,8 +148,8 @@ def show_stop():
 def main():
     if not os.access(RANKINIT, os.X_OK):
         sys.exit("build/rankinit is not there: run make first")
-    ranks, kept = show_ranks(), show_stop()
-    return 0 if ranks and kept else 1
+    shown = [show() for show in (show_ranks, show_explanation, show_failure, show_stop)]
+    return 0 if all(shown) else 1
 
 
 if __name__ == "__main__":
