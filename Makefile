@@ -72,7 +72,7 @@ $(B)/deps/done: images/builder/deps.sh
 $(O)/shim/print.o: CPPFLAGS += -DRI_LIBC_VERSION='"$(LIBC_VERSION)"' \
 	-DRI_LIBCAP_VERSION='"$(LIBCAP_VERSION)"'
 
-$(O)/%.o: %.c $(DEPS)
+$(O)/%.o: %.c $(DEPS) Makefile
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,6 +214,16 @@ static const char *find_present(const struct child *child)
 	return NULL;
 }
 
+static const char *find_directory(const struct child *child)
+{
+	struct stat info;
+
+	for (const char *path = child->candidates; *path != '\0'; path += strlen(path) + 1)
+		if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+			return path;
+	return NULL;
+}
+
 static int too_big(const struct ri_launch *launch, struct ri_error *err)
 {
 	const char *largest = "";
@@ -253,12 +264,21 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 			return ri_fail_hint(err, "check its #! line, or the dynamic loader that it "
 						 "was linked for");
 		}
+		if (command[0] == '\0') {
+			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
+			return ri_fail_hint(err, "is it a variable that is not set?");
+		}
 		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
+		if (command[0] == '-')
+			return ri_fail_hint(err, "options of rankinit stand before --");
 		if (strchr(command, '/') != NULL)
 			return ri_fail_hint(err, "check the path, and that the image contains it");
 		return ri_fail_hint(err, "searched in PATH=%s",
 			ri_quote(quoted, sizeof(quoted), path == NULL ? default_path : path));
 	}
+	if (child->sys_errno == EACCES && find_directory(child) != NULL)
+		return ri_fail(err, RI_CODE_EXEC_DENIED, command, "%s is a directory",
+			find_directory(child));
 	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s",
 		strerror(child->sys_errno));
 	if (child->sys_errno == ENOEXEC)
@@ -331,5 +351,7 @@ int ri_launch_replace(struct ri_launch *launch, struct ri_arena *arena, struct r
 	if (prepare(&child, launch, arena, err) < 0)
 		return -1;
 	become_command(&child);
+	/* a message to a pipe that nobody reads must not end us now */
+	ri_mask_set(RI_MASK_ALL);
 	return report_failure(&child, err);
 }

@@ -30,6 +30,7 @@ struct told {
 static struct told told[TOLD_MAX];
 static size_t told_count;
 static bool told_some;	/* beside the command */
+static bool left_to_relay;	/* somebody was not told, since a launcher does it */
 static pid_t self;
 
 void ri_leftovers_init(pid_t own_pid)
@@ -84,7 +85,8 @@ void ri_leftovers_wake(pid_t pid)
 {
 	struct ri_procstat process;
 
-	if (proc_is_ours() && read_process(pid, &process) && process.state == 'T')
+	/* where nobody tells, one that runs has to bear it */
+	if (!proc_is_ours() || (read_process(pid, &process) && process.state == 'T'))
 		kill(pid, SIGCONT);
 }
 
@@ -214,12 +216,15 @@ struct telling {
  */
 static bool is_relay(const struct ri_procstat *process)
 {
+	/* as the kernel has them, cut after 15 bytes */
 	static const char *const names[] = {
-		"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "hydra_", "torchrun",
+		"mpirun", "mpirun.openmpi", "mpirun.mpich", "mpiexec", "mpiexec.openmpi",
+		"mpiexec.mpich", "mpiexec.hydra", "orterun", "orted", "prterun", "prted",
+		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(process->name, names[i], strlen(names[i])) == 0)
+		if (strcmp(process->name, names[i]) == 0)
 			return process->state != 'Z';
 	return false;
 }
@@ -264,9 +269,13 @@ static bool tell(const struct ri_procstat *process, void *context)
 {
 	struct telling *telling = context;
 
-	if (process->state == 'Z' || was_told(process) || has_relay(process) ||
+	if (process->state == 'Z' || was_told(process) ||
 		parent_was_told(process, telling->told_before))
 		return true;
+	if (has_relay(process)) {
+		left_to_relay = true;
+		return true;
+	}
 	remember(process);
 	telling->found = true;
 	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
@@ -295,15 +304,16 @@ static void tell_all_at_once(void)
 		kill(-1, SIGCONT);
 }
 
-static void tell_one_by_one(void)
+/* children_of_told: in the first pass; later ones look for whom it missed. */
+static void tell_one_by_one(bool children_of_told)
 {
 	struct telling telling = { .found = true };
 	size_t told_by_now = told_count;
 
 	told_some = true;
+	left_to_relay = false;
 	for (int pass = 0; pass < PASSES && telling.found; pass++) {
-		/* the first pass tells everybody, later ones whom it missed */
-		telling.told_before = pass == 0 ? 0 : told_by_now;
+		telling.told_before = pass == 0 && children_of_told ? 0 : told_by_now;
 		telling.found = false;
 		if (!each_process(tell, &telling))
 			ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: "
@@ -320,10 +330,16 @@ void ri_leftovers_stop(bool command_lives)
 	if (self == 1 && (at_once || !ours))
 		tell_all_at_once();
 	else if (ours)
-		tell_one_by_one();
+		tell_one_by_one(true);
 	else
 		ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: /proc is "
 					 "not that of this PID namespace; mount it there");
+}
+
+void ri_leftovers_stop_orphans(void)
+{
+	if (left_to_relay && proc_is_ours())
+		tell_one_by_one(false);
 }
 
 static bool end(const struct ri_procstat *process, void *context)

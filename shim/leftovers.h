@@ -5,8 +5,10 @@
  * and in the end killed.
  *
  * PID 1 of a namespace signals all of it at once with kill(-1), which no fork
- * escapes. Anybody else looks for its descendants in /proc; it never uses
- * kill(-1), which would hit every process of the user.
+ * escapes, unless somebody must be left out: the command at half of the grace,
+ * the ranks of an mpirun. Then, and when we are not PID 1, processes are looked
+ * for in /proc. Not PID 1 never uses kill(-1), which would hit every process
+ * of the user.
  */
 #ifndef RI_SHIM_LEFTOVERS_H
 #define RI_SHIM_LEFTOVERS_H
@@ -37,9 +39,13 @@ void ri_leftovers_recheck(pid_t group);
  * are stopped, since a stopped process would never see it. Children of a
  * process that was told are its own business: a shell's trap may be saving.
  * What runs below a launcher that passes a SIGTERM on is that launcher's.
- * command_lives: a command that was spared must not be hit by kill(-1).
+ * command_lives: a command that was spared is not hit by kill(-1), but where
+ * /proc is not ours, and there is no other way to reach the rest.
  */
 void ri_leftovers_stop(bool command_lives);
+
+/* An orphan was reaped: a launcher that was to tell others may be gone. */
+void ri_leftovers_stop_orphans(void);
 
 /* SIGKILL for all that is there. */
 void ri_leftovers_kill(void);

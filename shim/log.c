@@ -50,11 +50,15 @@ static void write_line(const char *line, size_t length)
 		return;
 }
 
+/* C0, DEL, and the C1 controls (U+0080 to U+009F) as UTF-8 has them. */
 static void replace_controls(char *text)
 {
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
+	for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
+		if (*p < ' ' || *p == 0x7f)
+			*p = '?';
+		else if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+			p[0] = p[1] = '?';
+	}
 }
 
 static void emit(enum ri_level level, const char *text)

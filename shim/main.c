@@ -214,12 +214,14 @@ static int start(const struct ri_topology *topology)
 	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
 		return fail();
 	ri_terminal_find(&terminal, launch.self);
-	launch.terminal = terminal.fd;
+	launch.terminal = terminal.is_front ? terminal.fd : -1;
 	launch.new_group = !terminal.shared;
 	launch.die_with_us = launch.self != 1;
 	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
-	if (pid < 0)
+	if (pid < 0) {
+		ri_terminal_restore(&terminal);
 		return fail();
+	}
 	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
 }
 

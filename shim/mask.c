@@ -36,6 +36,14 @@ void ri_mask_set(ri_sigset set)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &set, NULL, sizeof(set));
 }
 
+ri_sigset ri_mask_pending(void)
+{
+	ri_sigset set = 0;
+
+	syscall(SYS_rt_sigpending, &set, sizeof(set));
+	return set;
+}
+
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
 {
 	const ri_sigset all = RI_MASK_ALL;

@@ -27,8 +27,12 @@ bool ri_mask_is_set(void);
  * keeps 32 to 34 for itself. Safe in a child that shares our memory. */
 void ri_mask_set(ri_sigset set);
 
-/* Every signal. */
+/* Every signal, and one. */
 #define RI_MASK_ALL (~(ri_sigset)0)
+#define RI_MASK_OF(number) ((ri_sigset)1 << ((number) - 1))
+
+/* The signals in the queue. */
+ri_sigset ri_mask_pending(void);
 
 /*
  * Wait for one signal of the mask for at most timeout_ms (-1: for ever) and

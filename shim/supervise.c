@@ -191,15 +191,22 @@ static void happen(struct supervisor *sv, enum event event)
 		grid[sv->phase][event](sv);
 }
 
-/* Ctrl-Z: hand the terminal back to our parent by stopping as well. */
-static void follow_into_stop(struct supervisor *sv)
+/*
+ * Ctrl-Z: hand the terminal back to our parent by stopping as well. Where
+ * nobody could continue us, nobody could continue the command either: then the
+ * key does nothing, and other stops are somebody's own business.
+ */
+static void follow_into_stop(struct supervisor *sv, int number)
 {
+	bool stopped;
+
 	if (sv->self == 1 || sv->terminal->fd < 0)
 		return;
 	ri_terminal_take(sv->terminal, sv->group);
-	ri_terminal_suspend_self();
+	stopped = ri_terminal_suspend_self();
 	ri_terminal_lend(sv->terminal, sv->group);
-	kill(-sv->group, SIGCONT);
+	if (stopped || number == SIGTSTP)
+		kill(-sv->group, SIGCONT);
 }
 
 static void note_end(struct supervisor *sv, int status, const struct rusage *usage)
@@ -222,15 +229,12 @@ static void note_orphan(pid_t pid, int status)
 			WEXITSTATUS(status));
 }
 
-/*
- * SIGCHLD may stand for many children: take all that are there. By system
- * call: the C library's wait4 converts a struct that we do not need converted.
- */
+/* SIGCHLD may stand for many children: take all that are there. */
 static void reap(struct supervisor *sv)
 {
 	/* job control is the business of our terminal, if there is one */
 	int flags = WNOHANG | (sv->terminal->fd >= 0 ? WUNTRACED : 0);
-	bool lived = sv->command_lives;
+	bool lived = sv->command_lives, orphans = false;
 	struct rusage usage;
 	int status;
 	long pid;
@@ -240,18 +244,21 @@ static void reap(struct supervisor *sv)
 			continue;
 		if (WIFSTOPPED(status)) {
 			if (pid == sv->end.pid)
-				follow_into_stop(sv);
+				follow_into_stop(sv, WSTOPSIG(status));
 		} else if (pid == sv->end.pid && sv->command_lives) {
 			note_end(sv, status, &usage);
 		} else {
 			note_orphan((pid_t)pid, status);
+			orphans = true;
 		}
 	}
 	if (pid < 0 && errno == ECHILD)
 		happen(sv, ALL_GONE);
 	else if (lived && !sv->command_lives)
 		happen(sv, COMMAND_GONE);
-	else if (pid < 0)
+	else if (orphans && sv->phase == SWEEPING)
+		ri_leftovers_stop_orphans();
+	if (pid < 0 && errno != ECHILD)
 		sv->tick = now_ms() + RETRY_MS;	/* refused: its SIGCHLD will not come again */
 }
 
@@ -302,8 +309,8 @@ static void take_signal(struct supervisor *sv, const siginfo_t *info)
 
 	if (number == SIGCHLD)
 		return;		/* reap() follows every wake-up */
-	/* our own write to a pipe that nobody reads */
-	if (number == SIGPIPE && info->si_pid == sv->self)
+	/* our own write, to a pipe that nobody reads or a file at its limit */
+	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
 		return;
 	if (number == SIGTERM || (number == SIGINT && sv->phase != RUNNING))
 		take_stop(sv, info);

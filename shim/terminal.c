@@ -20,11 +20,12 @@ void ri_terminal_find(struct ri_terminal *terminal, pid_t self)
 		if (!is_tty[fd] || terminal->own_group != 0)
 			continue;
 		terminal->own_group = getpgrp();
-		if (group == terminal->own_group)
-			terminal->fd = fd;
+		terminal->is_front = group == terminal->own_group;
+		terminal->fd = fd;
 	}
 	if (self != 1 && terminal->fd >= 0 && !(is_tty[0] && is_tty[1])) {
 		terminal->fd = -1;
+		terminal->is_front = false;
 		terminal->shared = true;
 	}
 }
@@ -48,9 +49,17 @@ void ri_terminal_take(const struct ri_terminal *terminal, pid_t group)
 	pass_on(terminal, group, terminal->own_group);
 }
 
-void ri_terminal_suspend_self(void)
+void ri_terminal_restore(const struct ri_terminal *terminal)
+{
+	if (terminal->is_front)
+		ioctl(terminal->fd, TIOCSPGRP, &terminal->own_group);
+}
+
+bool ri_terminal_suspend_self(void)
 {
 	kill(getpid(), SIGTSTP);
-	ri_mask_set(RI_MASK_ALL & ~((ri_sigset)1 << (SIGTSTP - 1)));
+	ri_mask_set(RI_MASK_ALL & ~RI_MASK_OF(SIGTSTP));
 	ri_mask_set(RI_MASK_ALL);
+	/* what continued us is in the queue */
+	return (ri_mask_pending() & RI_MASK_OF(SIGCONT)) != 0;
 }

@@ -17,12 +17,13 @@
 #include <sys/types.h>
 
 struct ri_terminal {
-	int fd;			/* 0, 1 or 2; -1: there is none to give */
+	int fd;			/* 0, 1 or 2; -1: there is none to give, now or later */
+	bool is_front;		/* our process group has it now */
 	pid_t own_group;
 	bool shared;		/* the command stays in our process group */
 };
 
-/* Look for a terminal whose foreground process group is ours. */
+/* Look for the controlling terminal, and whether our process group has it. */
 void ri_terminal_find(struct ri_terminal *terminal, pid_t self);
 
 /* Give it to a group, if we still have it. */
@@ -31,11 +32,14 @@ void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
 /* Take it back from that group, unless somebody else gave it on meanwhile. */
 void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
 
+/* Take it back from a child that was given it and came to nothing. */
+void ri_terminal_restore(const struct ri_terminal *terminal);
+
 /*
- * Stop this process as the terminal's suspend character would. Returns when
- * somebody continued it, at once where nobody could: the kernel does not stop
- * an orphaned process group.
+ * Stop this process as the terminal's suspend character would. Returns true
+ * when somebody continued it, and false at once where nobody could: the kernel
+ * does not stop an orphaned process group.
  */
-void ri_terminal_suspend_self(void);
+bool ri_terminal_suspend_self(void);
 
 #endif

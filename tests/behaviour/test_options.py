@@ -8,8 +8,8 @@ import pytest
 from box import refused, warned
 
 GROUP = ('trap "kill -USR2 \\$!" USR1; '
-         '(trap "[ \\$said ] || echo group; said=1; exit" USR1; '
-         'trap "[ \\$said ] || echo alone; said=1; exit" USR2; kill -USR1 1; '
+         '(trap "[ \\$said ] || { said=1; echo group; }; exit" USR1; '
+         'trap "[ \\$said ] || { said=1; echo alone; }; exit" USR2; kill -USR1 1; '
          'while :; do sleep 0.02; done) & wait; wait')
 MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
           'while :; do sleep 0.02; done')

@@ -70,9 +70,12 @@ def test_not_found(box, tmp_path, supervise):
     refused(box.run(option, "--", below), 127, "exec.not_found", below)
     through = "/etc/passwd/file"
     refused(box.run(option, "--", through), 127, "exec.not_found", through)
-    refused(box.run(option, "--", ""), 127, "exec.not_found", "")
+    refused(box.run(option, "--", ""), 127, "exec.not_found", "COMMAND")
+    dash = refused(box.run(option, "--", "-np", "2"), 127, "exec.not_found", "-np")
+    assert "stand before --" in dash
     colored = box.run(option, "--", "\033[31m")
     refused(colored, 127, "exec.not_found", "?[31m")
+    refused(box.run(option, "--", "\u009b31m"), 127, "exec.not_found", "??31m")
 
 
 @pytest.mark.parametrize("supervise", ["always", "never"])
@@ -81,7 +84,7 @@ def test_not_executable(box, files, tmp_path, supervise):
     (tmp_path / "loop").symlink_to("loop")
     cases = {
         files("plain", mode=0o644): "execute permission",
-        tmp_path: "execute permission",
+        tmp_path: "is a directory",
         files("garbage", b"\x7fELF" + bytes(200)): "for this processor",
         files("empty", b""): "for this processor",
         files("text", b"echo hello\n"): "#!/bin/sh",

@@ -117,6 +117,10 @@ def test_a_reader_that_has_gone(box):
         assert result.status == 6
         # the control: a command that writes there is killed
         assert box.run(*SH, "exec cat /etc/passwd >&2", stderr=write_end).status == 128 + 13
+        # nor are we, when we could not become the command
+        for supervise in "never", "always":
+            assert box.run(f"--supervise={supervise}", "--", "/nonexistent", stderr=write_end,
+                           place=place).status == 127
         os.close(write_end)
 
 
@@ -124,6 +128,13 @@ def test_a_full_disk(box):
     with open("/dev/full", "wb") as full:
         assert box.run(*NOISY, env=NOISE, stderr=full).status == 137
         assert box.run("--nonsense", stderr=full).status == 125
+
+
+def test_a_file_at_its_limit(box, tool):
+    """The kernel's SIGXFSZ for our line is ours alone."""
+    words = ["-c", f'ulimit -f 1; head -c 2000 /dev/zero >@FOLDER/full; '
+             f'exec {box.rankinit} -v -- sh -c "(true &); sleep 0.3; exit 6" 2>>@FOLDER/full']
+    assert box.run(*words, program=tool("bash"), place="below").status == 6
 
 
 # What goes where.

@@ -131,6 +131,19 @@ def test_after_a_normal_end_too(box, tool):
     assert job.count("session SIGTERM") == 0
 
 
+@pytest.mark.parametrize("name", ["mpirun-train.sh", "mpirun"])
+def test_a_launcher_that_tells_nobody(box, name):
+    """A script by a launcher's name, or one that was killed: its children are told then."""
+    save = " ".join(box.payload("main", "save=0.3"))
+    make = f"printf '#!/bin/sh\\n{save}\\n:\\n' >@FOLDER/{name}; chmod +x @FOLDER/{name}"
+    job = box.start("--grace=20", "--", "sh", "-c", f"{make}; @FOLDER/{name}; :")
+    job.until("main ready")
+    result = job.stop()
+    assert result.status == 143 and "SIGKILL" not in result.err
+    told_once(job, "main")
+    assert os.path.exists(f"{job.folder}/main.ckpt")
+
+
 def test_a_stopped_command_is_woken(box):
     """It would not see its SIGTERM; one that runs gets no SIGCONT."""
     job = box.start("--", *box.payload("main"))

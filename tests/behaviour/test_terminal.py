@@ -158,6 +158,22 @@ def test_in_the_background_of_a_shell(box, terminal, tool):
     terminal.until("status=143")
 
 
+def test_from_the_background_to_the_front(box, terminal, tool):
+    """`rankinit cmd &`, then fg: the command can read what is typed."""
+    job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+    terminal.type(f"{box.rankinit} -- sh -c 'read x; echo got-$x-; exit 6' &\n")
+    terminal.until(r"\[1\] \d+")
+    wait_until(lambda: [pid for pid, facts in job.members().items()
+                        if facts[0] == "rankinit" and peek.children(pid)], "rankinit")
+    terminal.type("fg\n")
+    terminal.until("rankinit -- sh")
+    terminal.type("word\n")
+    terminal.until("got-word-")
+    terminal.type('echo sta""tus=$?\n')
+    terminal.until("status=6")
+
+
 def test_the_rest_of_a_pipeline_keeps_the_terminal(box, terminal, tool):
     """As `rankinit -- cmd | less`: a pager must not be stopped by who feeds it."""
     job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
@@ -192,9 +208,9 @@ def test_the_rest_of_a_pipeline_keeps_the_terminal(box, terminal, tool):
 
 def test_a_script_goes_on_reading(box, tool):
     """The foreground comes back: a shell without job control could not fetch it."""
-    def run(program):
+    def run(program, command="true"):
         terminal = Terminal()
-        script = f'{program} -- true; echo re""ady; read x; echo got-$x-'
+        script = f'{program} -- {command}; echo re""ady; read x; echo got-$x-'
         start(box, terminal, "-c", script, program="/bin/sh", place="below", ready=False)
         terminal.until("ready")
         terminal.type("word\n")
@@ -203,6 +219,7 @@ def test_a_script_goes_on_reading(box, tool):
         return "got-word-" in terminal.text
 
     assert run(box.rankinit)
+    assert run(box.rankinit, "/nonexistent"), "nor does a child that came to nothing keep it"
     # the control
     assert not run(tool("tini"))
 
