@@ -4,7 +4,10 @@
  * what an MPI job of Azure Machine Learning runs as. It knows the nodes, and
  * nothing about ranks.
  */
+#include <string.h>
+
 #include "from/reading.h"
+#include "model/wishes.h"
 
 #define BATCH_REFERENCE \
 	"learn.microsoft.com/azure/batch/batch-compute-node-environment-variables"
@@ -36,6 +39,31 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees(env, "AZ_BATCH_NODE_LIST");
 }
 
+/*
+ * The port in AZ_BATCH_MASTER_NODE, if the user asks for it: older
+ * guides took it, and it must be the same on all nodes.
+ */
+static void claim_batch_port(struct ri_reading *reading)
+{
+	const char *variable = "AZ_BATCH_MASTER_NODE", *raw = ri_reading_get(reading, variable);
+	const struct ri_wishes *wishes = reading->context->wishes;
+	struct ri_endpoint endpoint;
+	struct ri_fact *claim;
+
+	if (wishes == NULL || !wishes->azure_batch_port || raw == NULL ||
+		!ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint) ||
+		endpoint.port == 0)
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_PORT, variable);
+	if (claim == NULL)
+		return;
+	claim->number = endpoint.port;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_MASTER_PORT_BATCH, variable,
+		"port %u is taken as asked, but Azure Batch keeps it for itself", endpoint.port),
+		"without --azure-batch-port it is %d", DEFAULT_PORT);
+}
+
 static void read_azure_batch(struct ri_reading *reading)
 {
 	struct ri_fact *port = ri_claim(reading, RI_FACT_MASTER_PORT, NULL);
@@ -44,6 +72,7 @@ static void read_azure_batch(struct ri_reading *reading)
 		port->number = DEFAULT_PORT;
 		port->strength = RI_STRENGTH_DEFAULT;
 	}
+	claim_batch_port(reading);
 	ri_claim_host(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE");
 	ri_claim_hosts(reading, "AZ_BATCH_HOST_LIST", ',');
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');

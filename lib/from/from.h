@@ -17,13 +17,16 @@
 
 struct ri_reading;
 
-/* One source. Every field but identity must be set. */
+/* One source. Every field but identity and detect must be set. */
 struct ri_source {
 	const char *name;	/* stable; stands in JSON and in --source */
 	const char *summary;	/* one line for --list */
 	bool identity;		/* can say which rank this process is */
 	const struct ri_variable *reads;	/* ends with a NULL name */
-	/* Some look-ups, no allocation, no system call: it runs at every start. */
+	/*
+	 * Some look-ups, no allocation, no system call: it runs at every start.
+	 * NULL: not a matter of the environment, but of options.
+	 */
 	bool (*detect)(const struct ri_env *env);
 	/* Say everything it knows; runs only where detect said yes. */
 	void (*read)(struct ri_reading *reading);
@@ -42,6 +45,14 @@ const struct ri_source *ri_source_at(size_t index);
  * With one, a broken value that is needed is an error: RI_CODE_ENV_VALUE and
  * the name of the variable, or the code of the rule that it breaks.
  * The topology borrows from the snapshot and the arena.
+ *
+ * Facts stated by hand (context->wishes) win one by one, whoever gives the
+ * identity; what is wrong with them is always an error: RI_CODE_OPTION_VALUE,
+ * RI_CODE_OPTION_CONFLICT. A source that is forced and gives no identity is
+ * RI_CODE_SOURCE_ABSENT.
+ *
+ * After a failure *out holds the candidates that were read until then, to
+ * explain it by; nothing can be started from it.
  */
 int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err);

@@ -10,8 +10,11 @@
 #include "base/env.h"
 #include "base/finding.h"
 
+struct ri_wishes;
+
 struct ri_context {
 	const struct ri_env *env;
+	const struct ri_wishes *wishes;	/* of the user; NULL: none */
 	struct ri_arena *arena;
 	struct ri_findings *findings;
 };

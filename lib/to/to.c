@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/wishes.h"
 #include "to/writing.h"
 
 #define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;
@@ -72,7 +73,8 @@ int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology
 
 	if (topology->identity != NULL)
 		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
-			frameworks[i]->render(&writing, topology);
+			if (ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
+				frameworks[i]->render(&writing, topology);
 	if (err->code != RI_CODE_NONE)
 		return -1;
 	for (size_t i = 0; i < writing.wanted.count; i++) {
