@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "from/from.h"
+#include "hosts.h"
 #include "launch.h"
 #include "log.h"
 #include "mask.h"
@@ -80,16 +81,37 @@ static int set_variable(const char *name, const char *value)
 	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
 }
 
+/* Opens nothing where no file will be read. */
+static int open_root(void)
+{
+	const char *root = run.options.root.value;
+
+	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
+	if (root == NULL && run.options.user.text == NULL &&
+		run.options.wishes.hostfile.value == NULL)
+		return 0;
+	run.host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run.host.root >= 0)
+		return 0;
+	ri_fail(&run.err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
+		"cannot be opened: %s", strerror(errno));
+	return ri_fail_errno(&run.err, errno);
+}
+
 /* Who are we, and what does that make of the environment? */
 static int make_edits(struct ri_topology *topology)
 {
 	const struct ri_context context = {
-		.env = &run.env, .arena = &run.arena, .findings = &run.findings,
+		.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
+		.findings = &run.findings,
 	};
 
+	if (open_root() < 0)
+		return -1;
 	if (run.options.disabled)
 		return 0;
-	if (ri_topology_read(topology, &context, &run.err) < 0 ||
+	if (ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
+		ri_topology_read(topology, &context, &run.err) < 0 ||
 		ri_edits_render(&run.edits, topology, &context, &run.err) < 0 ||
 		ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err) < 0)
 		return -1;
@@ -163,16 +185,6 @@ static int start(const struct ri_topology *topology)
 	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
 }
 
-static int open_root(void)
-{
-	run.host = (struct ri_host){ .live = true };
-	run.host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (run.host.root >= 0)
-		return 0;
-	ri_fail(&run.err, RI_CODE_FILE_UNREADABLE, "/", "cannot be opened: %s", strerror(errno));
-	return ri_fail_errno(&run.err, errno);
-}
-
 static int launch_command(void)
 {
 	static struct ri_topology topology;
@@ -183,11 +195,15 @@ static int launch_command(void)
 				       "see rankinit --help");
 		return fail();
 	}
+	if (run.options.root.value != NULL) {
+		ri_fail(&run.err, RI_CODE_OPTION_CONFLICT, run.options.root.subject,
+			"a command cannot be launched on a recorded machine");
+		ri_fail_hint(&run.err, "--root goes with --explain and --print-env");
+		return fail();
+	}
 	if (make_edits(&topology) < 0 || tell_launchers() < 0)
 		return fail();
 	ri_log_findings(&run.findings);
-	if (run.options.user.text != NULL && open_root() < 0)
-		return fail();
 	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 		    &run.err) < 0)
 		return fail();

@@ -13,6 +13,7 @@
 #include "base/finding.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "model/wishes.h"
 
 enum ri_action {
 	RI_ACTION_LAUNCH,
@@ -37,6 +38,8 @@ struct ri_options {
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
+	struct ri_stated root;		/* of a recorded machine; no value: this one */
+	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;

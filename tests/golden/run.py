@@ -39,7 +39,7 @@ def read_want(case):
 def run(program, case):
     env = dict(line.split("=", 1) for line in lines(case / "env"))
     return subprocess.run(
-        [str(program), "--print-env=json", "--", "true"],
+        [str(program), "--print-env=json", *lines(case / "options"), "--", "true"],
         env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         errors="surrogateescape", timeout=20, check=False)
 

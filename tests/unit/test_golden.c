@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "from/from.h"
+#include "model/wishes.h"
 #include "to/to.h"
 
 enum { MAX_LINES = 512, MAX_FILE = 65536 };
@@ -25,7 +26,7 @@ struct lines {
 	size_t count;
 };
 
-static struct lines env_lines, want;
+static struct lines env_lines, option_lines, want;
 static struct ri_arena arena;
 
 /* False where there is no such file. */
@@ -65,14 +66,49 @@ struct answer {
 	struct ri_error err;
 };
 
+/* "--local-rank" is the fact "local_rank". */
+static bool is_option(const char *line, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < length; i++)
+		if (line[2 + i] != name[i] && !(line[2 + i] == '-' && name[i] == '_'))
+			return false;
+	return line[2 + length] == '=' || line[2 + length] == '\0';
+}
+
+/* What the program makes of the options; cuts the line at its '='. */
+static void read_option(char *line, struct ri_wishes *wishes)
+{
+	struct ri_stated stated = { .subject = line, .value = strchr(line, '=') };
+
+	wishes->override_env |= is_option(line, "override_env");
+	wishes->azure_batch_port |= is_option(line, "azure_batch_port");
+	if (stated.value == NULL)
+		return;
+	stated.value++;
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		if (is_option(line, ri_fact_name(id)))
+			wishes->facts[id] = stated;
+	if (is_option(line, "source"))
+		wishes->source = stated;
+	if (is_option(line, "frameworks"))
+		wishes->frameworks = stated.value;
+	*strchr(line, '=') = '\0';
+}
+
 static int ask(struct answer *answer)
 {
+	struct ri_wishes wishes = { .host_name = NULL };
 	struct ri_env env;
 	struct ri_context context = {
-		.env = &env, .arena = &arena, .findings = &answer->findings,
+		.env = &env, .wishes = &wishes, .arena = &arena,
+		.findings = &answer->findings,
 	};
 
 	memset(answer, 0, sizeof(*answer));
+	for (size_t i = 0; i < option_lines.count; i++)
+		read_option(option_lines.items[i], &wishes);
 	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0 ||
 		ri_topology_read(&answer->topology, &context, &answer->err) < 0)
 		return -1;
@@ -154,6 +190,7 @@ static unsigned check_case(const char *folder)
 	char path[1024];
 
 	assert_true(read_lines(folder, "env", &env_lines));
+	read_lines(folder, "options", &option_lines);
 	snprintf(path, sizeof(path), "%s/want.error", folder);
 	if (ask(&answer) < 0 || access(path, F_OK) == 0)
 		faults = access(path, F_OK) == 0
