@@ -180,6 +180,18 @@ static bool is_needed(const struct ri_topology *topology, const struct ri_fact *
 	return id == RI_FACT_MASTER_ADDR;
 }
 
+static int hint_at_option(enum ri_fact_id id, struct ri_error *err)
+{
+	char option[32];
+
+	ri_text_copy(option, sizeof(option), ri_fact_name(id));
+	for (char *p = option; *p != '\0'; p++)
+		if (*p == '_')
+			*p = '-';
+	return ri_fail_hint(err, "put it right where the job is started, or state it with --%s",
+		option);
+}
+
 /* A broken value is an error where nothing else says what it should have. */
 static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 	const struct ri_context *context, struct ri_error *err)
@@ -196,8 +208,7 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 		if (is_needed(topology, claim, id)) {
 			ri_fail(err, is_manual(claim) ? RI_CODE_OPTION_VALUE : RI_CODE_ENV_VALUE,
 				claim->origin.variable, "%s", text.bytes);
-			return ri_fail_hint(err, is_manual(claim) ? "see rankinit --help" :
-				"put it right where the job is started, or state it by option");
+			return is_manual(claim) ? -1 : hint_at_option(id, err);
 		}
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
 			claim->origin.variable, "%s; it is not used", text.bytes);
