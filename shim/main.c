@@ -220,16 +220,51 @@ static int print_env(void)
 	return ri_print_env(run.options.action_value, &run.edits, &run.err);
 }
 
+/* What refuses a launch is shown as well as what it would do. */
+static int explain(void)
+{
+	static struct ri_topology topology;
+	struct ri_explained_rank rank = { .rank = -1, .local_rank = -1, .edits = &run.edits };
+	struct ri_explain explained = {
+		.topology = &topology, .env = &run.env, .findings = &run.findings,
+		.err = &run.err, .ranks = &rank, .rank_count = 1, .launch = "process",
+	};
+	struct ri_error err = RI_ERROR_INIT;
+	uint64_t value;
+
+	if (run.err.code != RI_CODE_NONE)
+		explained.off = "the options are wrong, so nothing was read";
+	else if (make_edits(&topology) == 0 && tell_launchers() == 0)
+		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena, &run.err);
+	if (ri_topology_get(&topology, RI_FACT_RANK, &value))
+		rank.rank = (int64_t)value;
+	if (ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &value))
+		rank.local_rank = (int64_t)value;
+	rank.argv = run.options.command;
+	if (explained.off == NULL && run.options.disabled)
+		explained.off = "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
+	else if (explained.off == NULL && ri_wishes_refuse_all(&run.options.wishes))
+		explained.off = "--source=none: a plain init, nothing is read or set";
+	if (ri_print_explain(run.options.action_value, &explained, choose_color(&run.options),
+		&err) < 0) {
+		run.err = err;
+		return fail();
+	}
+	return run.options.exit_map.to[ri_code_status(run.err.code)];
+}
+
 int main(int argc, char **argv)
 {
 	int status = -1;
 
 	(void)argc;
 	if (read_options(argv) < 0)
-		return fail();
+		return run.options.action == RI_ACTION_EXPLAIN ? explain() : fail();
 	switch (run.options.action) {
 	case RI_ACTION_LAUNCH:
 		return launch_command();
+	case RI_ACTION_EXPLAIN:
+		return explain();
 	case RI_ACTION_HELP:
 		status = ri_print_help(&run.err);
 		break;

@@ -101,6 +101,19 @@ static int read_list(struct ri_options *options, struct ri_given given, struct r
 	return set_action(options, RI_ACTION_LIST, given.value);
 }
 
+static int read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
+		strcmp(given.value, "json") != 0)
+		return ri_option_bad_value(given, "text or json", err);
+	return set_action(options, RI_ACTION_EXPLAIN, given.value);
+}
+
+static int read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_explain(options, given, err);
+}
+
 static int read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;

@@ -21,6 +21,7 @@ enum ri_action {
 	RI_ACTION_VERSION,
 	RI_ACTION_LIST,
 	RI_ACTION_PRINT_ENV,
+	RI_ACTION_EXPLAIN,
 };
 
 /* auto, or a choice made by hand */
@@ -34,7 +35,7 @@ struct ri_word {
 
 struct ri_options {
 	enum ri_action action;
-	const char *action_value;	/* of --list, --print-env; NULL: none given */
+	const char *action_value;	/* of --list, --print-env, --explain; NULL: none given */
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
