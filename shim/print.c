@@ -200,7 +200,11 @@ static int write_lines(const struct ri_env_edits *edits,
 /* The kernel's random bytes: jansson would open a file for its seed. */
 static void seed_json(void)
 {
-	json_object_seed(*(const uint32_t *)getauxval(AT_RANDOM) | 1);
+	uint32_t seed;
+
+	/* they need not be aligned */
+	memcpy(&seed, (const void *)getauxval(AT_RANDOM), sizeof(seed));
+	json_object_seed(seed | 1);
 }
 
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
