@@ -364,7 +364,6 @@ static void test_caret_below_the_byte_at_fault(void **state)
 	assert_caret("x", "x", 0);
 	assert_caret("70000", "70000", 0);
 	assert_caret(" 1 2", " 1 2", 3);
-	assert_caret("   ", "   ", 0);
 	assert_caret("1\xff", "1\\xff", 1);
 	assert_caret("\n1x", "\\x0a1x", 5);
 	/* only what is near the fault, when the value is long */
