@@ -226,7 +226,8 @@ static int explain(void)
 	static struct ri_topology topology;
 	struct ri_explained_rank rank = { .rank = -1, .local_rank = -1, .edits = &run.edits };
 	struct ri_explain explained = {
-		.topology = &topology, .env = &run.env, .findings = &run.findings,
+		.arena = &run.arena, .topology = &topology,
+		.env = &run.env, .findings = &run.findings,
 		.err = &run.err, .ranks = &rank, .rank_count = 1, .launch = "process",
 	};
 	struct ri_error err = RI_ERROR_INIT;
@@ -235,7 +236,8 @@ static int explain(void)
 	if (run.err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so nothing was read";
 	else if (make_edits(&topology) == 0 && tell_launchers() == 0)
-		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena, &run.err);
+		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
+			&run.err);
 	if (ri_topology_get(&topology, RI_FACT_RANK, &value))
 		rank.rank = (int64_t)value;
 	if (ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &value))

@@ -219,7 +219,8 @@ static int read_frameworks(struct ri_options *options, struct ri_given given, st
 	}
 }
 
-static int read_override_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_override_env(
+	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_flag(&options->wishes.override_env, given, err);
 }

@@ -44,6 +44,17 @@ static void add_once(struct seen *seen, const char *name)
 	seen->places[at] = (uint32_t)seen->count;
 }
 
+/* Cut the next word off *rest, in place; NULL where there is none. */
+static char *cut_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, blanks);
+
+	*rest = word + strcspn(word, blanks);
+	if (**rest != '\0')
+		*(*rest)++ = '\0';
+	return *word == '\0' ? NULL : word;
+}
+
 /* "slots=8", "max_slots=16", "max-slots=16" */
 static bool is_slots(char *word)
 {
@@ -63,16 +74,16 @@ static bool is_slots(char *word)
 static bool read_line(struct seen *seen, char *line)
 {
 	struct ri_endpoint endpoint;
-	char *word, *rest, *host;
+	char *word, *host;
 
 	line[strcspn(line, "#")] = '\0';
-	host = strtok_r(line, blanks, &rest);
+	host = cut_word(&line);
 	if (host == NULL)
 		return true;
 	/* Hydra and Intel MPI write "host:slots", which reads as a port. */
 	if (!ri_endpoint_read((struct ri_slice){ host, strlen(host) }, &endpoint))
 		return false;
-	while ((word = strtok_r(NULL, blanks, &rest)) != NULL)
+	while ((word = cut_word(&line)) != NULL)
 		if (!is_slots(word))
 			return false;
 	host += endpoint.host.text - host;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/finding.h"
@@ -26,6 +27,7 @@ struct ri_explained_rank {
 
 /* All of it is borrowed. */
 struct ri_explain {
+	struct ri_arena *arena;		/* for what has to be escaped in JSON */
 	const char *version;
 	const struct ri_topology *topology;
 	const struct ri_env *env;	/* what the edits start from */

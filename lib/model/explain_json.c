@@ -2,7 +2,6 @@
 #include "model/explain.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -25,11 +24,11 @@ static void append(struct document *document, json_t *array, json_t *value)
 	document->incomplete |= json_array_append_new(array, value) < 0;
 }
 
-/* From malloc: bytes that are not UTF-8 as \xNN, backslashes doubled. */
-static char *escape(const char *value)
+/* Bytes that are not UTF-8 as \xNN, backslashes doubled; NULL when out of memory. */
+static const char *escape(const char *value, struct ri_arena *arena)
 {
 	size_t room = 4 * strlen(value) + 1, length;
-	char *bytes = malloc(room);
+	char *bytes = ri_arena_alloc(arena, room);
 	struct ri_text text;
 
 	if (bytes == NULL)
@@ -60,17 +59,14 @@ static bool is_utf8(const char *value)
 /* subject names the string where it has to be escaped. */
 static json_t *string(struct document *document, const char *value, const char *subject)
 {
-	json_t *result;
-	char *escaped;
+	const char *escaped;
 
 	if (is_utf8(value))
 		return json_string(value);
 	if (document->escapes++ == 0)
 		document->escaped = subject;
-	escaped = escape(value);
-	result = escaped == NULL ? NULL : json_string(escaped);
-	free(escaped);
-	return result;
+	escaped = escape(value, document->explain->arena);
+	return escaped == NULL ? NULL : json_string(escaped);
 }
 
 /* The same where the foreign text is the key. */
@@ -80,7 +76,8 @@ static void put_name(struct document *document, json_t *object, const char *name
 
 	if (key == NULL)
 		json_decref(value);
-	put(document, object, key == NULL ? "" : json_string_value(key), key == NULL ? NULL : value);
+	put(document, object, key == NULL ? "" : json_string_value(key),
+		key == NULL ? NULL : value);
 	json_decref(key);
 }
 

@@ -35,7 +35,8 @@ static void prepare(char *const *strings, char *const *argv)
 		.rank = -1, .local_rank = -1, .edits = &edits, .argv = argv,
 	};
 	explain = (struct ri_explain){
-		.version = "1.2.3", .topology = &topology, .env = &env, .findings = &findings,
+		.version = "1.2.3", .arena = &arena, .topology = &topology,
+		.env = &env, .findings = &findings,
 		.err = &err, .ranks = ranks, .rank_count = 1, .launch = "process",
 		.looked_for = "manual, openmpi",
 	};
@@ -240,17 +241,16 @@ static void test_refusal_is_the_first_finding(void **state)
 
 static void test_bytes_that_are_not_utf8(void **state)
 {
-	json_t *last;
+	json_t *argv, *last;
 
 	(void)state;
 	prepare(LIST(RANK_13, "MASTER_ADDR=m"), LIST("run", "a\xff\\b\xc3\xa9", "c\\d"));
 	ri_env_edits_add(&edits, (struct ri_env_edit){ "NAME\xfe", "\x80" }, &arena, &err);
 	parse();
-	assert_string_equal(json_string_value(json_array_get(json_object_get(rank_at(0), "argv"), 1)),
-		"a\\xff\\\\b\xc3\xa9");
+	argv = json_object_get(rank_at(0), "argv");
+	assert_string_equal(json_string_value(json_array_get(argv, 1)), "a\\xff\\\\b\xc3\xa9");
 	/* UTF-8 passes through as it is */
-	assert_string_equal(json_string_value(json_array_get(json_object_get(rank_at(0), "argv"), 2)),
-		"c\\d");
+	assert_string_equal(json_string_value(json_array_get(argv, 2)), "c\\d");
 	assert_text(json_object_get(rank_at(0), "set"), "NAME\\xfe", "\\x80");
 	last = finding_at(json_array_size(json_object_get(document, "findings")) - 1);
 	assert_text(last, "severity", "note");
@@ -301,7 +301,8 @@ static void test_text_answers_the_questions(void **state)
 	assert_contains("  where    node rank 1 of 2, local rank 5 of 8\n");
 	assert_contains("  master   10.0.0.4, port 6105\n");
 	assert_contains("  read     openmpi, azure_batch, env; openmpi says who this is\n");
-	assert_contains("\n  rank              13                openmpi      OMPI_COMM_WORLD_RANK\n");
+	assert_contains("\n  rank              13                openmpi      "
+			"OMPI_COMM_WORLD_RANK\n");
 	assert_contains("\n  nnodes            2                 derived from hosts\n");
 	assert_contains("\n    read in         \"10.0.0.4:6000\"\n");
 	assert_contains("\n  master_port       6105              env          MASTER_PORT\n"
@@ -418,7 +419,8 @@ static void test_no_line_is_wider_than_80_columns(void **state)
 	memset(wide, 'w', sizeof(wide) - 1);
 	wide[sizeof(wide) - 1] = '\0';
 	for (int i = 0; i < 400; i++)
-		argv[i] = (char *)(uintptr_t)(i % 7 == 0 ? "\xe4\xb8\xad \xff" : i % 5 == 0 ? wide : "w");
+		argv[i] = i % 5 == 0 ? wide
+				     : (char *)(uintptr_t)(i % 7 == 0 ? "\xe4\xb8\xad \xff" : "w");
 	prepare(LIST(RANK_13, host, hosts, "MASTER_PORT=\xff\xff\xff\xff\xff\xff\xff\xff\xff", wide,
 		"MASTER_ADDR=\033[31m\xe4\xb8\xad\xe6\x96\x87"), argv);
 	ri_env_edits_add(&edits, (struct ri_env_edit){ wide, wide }, &arena, &err);
