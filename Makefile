@@ -170,6 +170,10 @@ fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 	$(B)/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 
+.PHONY: mutants
+mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTANTS_ARGS=--all)
+	$(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
+
 # --- installing, documents ---------------------------------------------------
 
 .PHONY: deps deps-build deps-demo deps-check deps-bench

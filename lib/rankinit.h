@@ -32,7 +32,12 @@
 #include "model/wishes.h"	/* what the user states by hand */
 #include "model/explain.h"	/* all of it for people and for programs */
 
-/* 4. Variables for the frameworks: frameworks.def. */
+/* 4. What the command is: launchers.def. */
+#include "to/command.h"
+#include "to/nodes.h"
+
+/* 5. Variables for the frameworks: frameworks.def. */
 #include "to/to.h"
+#include "to/expand.h"
 
 #endif

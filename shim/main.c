@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,9 @@
 #include "privileges.h"
 #include "supervise.h"
 #include "terminal.h"
+#include "to/command.h"
+#include "to/expand.h"
+#include "to/nodes.h"
 #include "to/to.h"
 
 extern char **environ;
@@ -35,6 +39,8 @@ static struct {
 	struct ri_privileges privileges;
 	struct ri_env env;
 	struct ri_env_edits edits;
+	struct ri_command command;
+	char *const *argv;	/* of the command, expanded */
 	struct ri_host host;
 	struct ri_error err;
 } run;
@@ -81,43 +87,86 @@ static int set_variable(const char *name, const char *value)
 	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
 }
 
-/* Opens nothing where no file will be read. */
-static int open_root(void)
+/*
+ * Is there something to ask process 1 of our own container, and does /proc
+ * show it? After unshare --pid without a new mount it shows strangers.
+ */
+static bool may_ask_process_1(void)
+{
+	char own[16], link[16];
+	ssize_t length;
+
+	if (!ri_sources_want_files(&run.env) || getpid() == 1)
+		return false;
+	length = readlink("/proc/self", link, sizeof(link));
+	snprintf(own, sizeof(own), "%d", (int)getpid());
+	return length == (ssize_t)strlen(own) && memcmp(link, own, (size_t)length) == 0;
+}
+
+/* Opens nothing where no file will be read. Process 1 is asked where that can be. */
+static int open_root(bool asks_process_1)
 {
 	const char *root = run.options.root.value;
+	bool must = root != NULL || run.options.user.text != NULL ||
+		run.options.wishes.hostfile.value != NULL;
 
 	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
-	if (root == NULL && run.options.user.text == NULL &&
-		run.options.wishes.hostfile.value == NULL)
+	if (!must && !asks_process_1)
 		return 0;
 	run.host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (run.host.root >= 0)
+	if (run.host.root >= 0 || !must)
 		return 0;
 	ri_fail(&run.err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
 		"cannot be opened: %s", strerror(errno));
 	return ri_fail_errno(&run.err, errno);
 }
 
-/* Who are we, and what does that make of the environment? */
-static int make_edits(struct ri_topology *topology)
+/* What the command shall find, in its environment and in its words. */
+static int write_topology(const struct ri_topology *topology, const struct ri_context *context)
 {
-	const struct ri_context context = {
-		.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
-		.findings = &run.findings,
-	};
+	struct ri_env_edits variables = { .count = 0 };
+	const char *mark;
 
-	if (open_root() < 0)
-		return -1;
-	if (run.options.disabled)
-		return 0;
-	if (ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
-		ri_topology_read(topology, &context, &run.err) < 0 ||
-		ri_edits_render(&run.edits, topology, &context, &run.err) < 0 ||
-		ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err) < 0)
+	if (ri_variables_render(&variables, topology, context, &run.err) < 0 ||
+		ri_variables_reduce(&run.edits, &variables, context, &run.err) < 0)
 		return -1;
 	if (topology->identity == NULL)
 		return 0;
-	return set_variable("RANKINIT", RI_VERSION ":process");
+	if (run.argv != NULL)
+		run.argv = ri_expand_words(run.argv, run.options.expand, &variables, &run.arena);
+	mark = ri_arena_format(&run.arena, "%s:%s", RI_VERSION,
+		ri_mode_name(run.command.mode));
+	if (mark == NULL || (run.argv == NULL && run.options.command != NULL))
+		return ri_fail(&run.err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
+	return set_variable("RANKINIT", mark);
+}
+
+/* Who are we, and what does that make of the environment? */
+static int make_edits(struct ri_topology *topology)
+{
+	struct ri_context context = {
+		.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
+		.findings = &run.findings, .command = &run.command,
+	};
+	bool recorded = run.options.root.value != NULL;
+	bool asks = !recorded && !run.options.disabled && may_ask_process_1();
+
+	run.argv = run.options.command;
+	if (open_root(asks) < 0)
+		return -1;
+	if (run.options.disabled)
+		return 0;
+	if (run.host.root >= 0 && (asks || recorded))
+		context.host = &run.host;
+	ri_command_read(&run.command, run.argv, run.options.launch);
+	/* Who starts the whole job is no part of it: not even a contradiction matters. */
+	if (run.command.mode != RI_MODE_NONE &&
+		(ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
+			ri_topology_read(topology, &context, &run.err) < 0 ||
+			ri_nodes_settle(topology, &context, &run.err) < 0 ||
+			write_topology(topology, &context) < 0))
+		return -1;
+	return ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err);
 }
 
 /*
@@ -158,7 +207,7 @@ static int start(const struct ri_topology *topology)
 {
 	struct ri_launch launch = {
 		.self = getpid(),
-		.argv = run.options.command,
+		.argv = run.argv,
 		.terminal = -1,
 		.privileges = &run.privileges,
 	};
@@ -207,6 +256,8 @@ static int launch_command(void)
 	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 		    &run.err) < 0)
 		return fail();
+	if (run.host.root >= 0)
+		close(run.host.root);
 	return start(&topology);
 }
 
@@ -242,11 +293,15 @@ static int explain(void)
 		rank.rank = (int64_t)value;
 	if (ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &value))
 		rank.local_rank = (int64_t)value;
-	rank.argv = run.options.command;
+	rank.argv = run.argv == NULL ? run.options.command : run.argv;
+	if (run.command.mode != RI_MODE_AUTO)
+		explained.launch = ri_mode_name(run.command.mode);
 	if (explained.off == NULL && run.options.disabled)
 		explained.off = "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
 	else if (explained.off == NULL && ri_wishes_refuse_all(&run.options.wishes))
 		explained.off = "--source=none: a plain init, nothing is read or set";
+	else if (explained.off == NULL && run.command.mode == RI_MODE_NONE)
+		explained.off = "the command starts the whole job: nothing is read or set";
 	if (ri_print_explain(run.options.action_value, &explained, choose_color(&run.options),
 		&err) < 0) {
 		run.err = err;

@@ -73,6 +73,25 @@ static int keep_word(struct ri_word *word, struct ri_given given, int option)
 	return 0;
 }
 
+/* One of the words, NULL at their end, as its place among them. */
+static int read_choice(unsigned *out, const char *const words[], struct ri_given given,
+	struct ri_error *err)
+{
+	char bytes[64];
+	struct ri_text expected;
+
+	ri_text_init(&expected, bytes, sizeof(bytes));
+	for (unsigned i = 0; words[i] != NULL; i++) {
+		if (strcmp(given.value, words[i]) == 0) {
+			*out = i;
+			return 0;
+		}
+		ri_text_addf(&expected, "%s%s", i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ",
+			words[i]);
+	}
+	return ri_option_bad_value(given, bytes, err);
+}
+
 static int set_action(struct ri_options *options, enum ri_action action, const char *value)
 {
 	/* The first action wins: `--help --version` is help. */
@@ -235,6 +254,33 @@ static int read_root(struct ri_options *options, struct ri_given given, struct r
 {
 	(void)err;
 	options->root = state(given, "--root", "RANKINIT_ROOT");
+	return 0;
+}
+
+static int read_launch(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = {
+		[RI_MODE_AUTO] = "auto", [RI_MODE_PROCESS] = "process", [RI_MODE_NODE] = "node",
+		[RI_MODE_NONE] = "none", NULL,
+	};
+	unsigned mode;
+
+	if (read_choice(&mode, words, given, err) < 0)
+		return -1;
+	options->launch = (enum ri_mode)mode;
+	return 0;
+}
+
+static int read_expand(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = {
+		[RI_EXPAND_AUTO] = "auto", [RI_EXPAND_ALL] = "all", [RI_EXPAND_OFF] = "off", NULL,
+	};
+	unsigned how;
+
+	if (read_choice(&how, words, given, err) < 0)
+		return -1;
+	options->expand = (enum ri_expand)how;
 	return 0;
 }
 

@@ -14,6 +14,8 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "model/wishes.h"
+#include "to/command.h"
+#include "to/expand.h"
 
 enum ri_action {
 	RI_ACTION_LAUNCH,
@@ -41,6 +43,8 @@ struct ri_options {
 
 	struct ri_stated root;		/* of a recorded machine; no value: this one */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
+	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
+	enum ri_expand expand;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;

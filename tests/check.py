@@ -5,8 +5,8 @@ Runs the suites, one after the other, and adds up what they say.
 
 usage: check.py [SUITE...]
 
-Each suite's output goes to build/check/SUITE.log; a suite that fails is
-printed whole. The last line counts tests: N passed, N failed, N skipped.
+Each suite's output goes to build/check/SUITE.log; the end of what a command
+that fails has said is printed. The last line counts tests: N passed, N failed, N skipped.
 """
 
 import glob
@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.path.join(TOP, "build", "check")
 PYTHON = "/usr/bin/python3"
+LINES = 120  # of a failing command's output
 PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
             "--errors-for-leak-kinds=definite"]
@@ -66,11 +67,11 @@ SUITES = {
 
 # The lines that count: our own, pytest's last one, cmocka's.
 PATTERNS = {
-    "passed": (r"^(?:\w+: )?(\d+) passed, \d+ failed", r"^.*?(\d+) passed.* in [\d.]+",
+    "passed": (r"^(\d+) passed, \d+ failed(?:, \d+ skipped)?$", r"^.*?(\d+) passed.* in [\d.]+",
                r"^\[  PASSED  \] (\d+) test"),
-    "failed": (r"^(?:\w+: )?\d+ passed, (\d+) failed", r"^.*?(\d+) failed.* in [\d.]+",
+    "failed": (r"^\d+ passed, (\d+) failed(?:, \d+ skipped)?$", r"^.*?(\d+) failed.* in [\d.]+",
                r"^\[  FAILED  \] (\d+) test"),
-    "skipped": (r"^(?:\w+: )?\d+ passed, \d+ failed, (\d+) skipped",
+    "skipped": (r"^\d+ passed, \d+ failed, (\d+) skipped$",
                 r"^.*?(\d+) skipped.* in [\d.]+", r"^\[  SKIPPED \] (\d+) test"),
 }
 
@@ -86,7 +87,7 @@ def count(output):
 
 def run_suite(name):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
-    text = []
+    text, wrong = [], []
     for command in SUITES[name]():
         done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -97,12 +98,14 @@ def run_suite(name):
             output += f"{command}: exit status {done.returncode}\n"
             said["failed"] = 1
         text.append(f"$ {' '.join(command)}\n{output}")
+        if said["failed"]:
+            wrong += [f"$ {' '.join(command)}", *output.splitlines()[-LINES:]]
         for word in totals:
             totals[word] += said[word]
     if totals["passed"] == 0:
         totals["failed"] += 1
-        text.append(f"{name}: no test passed\n")
-    return totals, "".join(text)
+        wrong.append(f"{name}: no test passed")
+    return totals, "".join(text), wrong
 
 
 def skips(text):
@@ -116,11 +119,11 @@ def main(names):
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     for name in names or SUITES:
         begin = time.monotonic()
-        totals, text = run_suite(name)
+        totals, text, wrong = run_suite(name)
         with open(os.path.join(LOGS, name + ".log"), "w") as log:
             log.write(text)
-        if totals["failed"]:
-            print(text)
+        if wrong:
+            print("\n".join(wrong))
         print("{:<12} {passed:>5} passed {failed:>3} failed {skipped:>3} skipped {:6.0f} s".format(
             name, time.monotonic() - begin, **totals), flush=True)
         for line in skips(text):

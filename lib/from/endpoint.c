@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/limits.h"
 #include "base/number.h"
@@ -84,6 +85,18 @@ bool ri_is_host(struct ri_slice text)
 	return is_numeric(text) ? is_ipv4(text) : is_name(text);
 }
 
+static bool is_text(struct ri_slice text, const char *expected)
+{
+	return text.length == strlen(expected) &&
+		strncasecmp(text.text, expected, text.length) == 0;
+}
+
+bool ri_is_loopback(struct ri_slice host)
+{
+	return is_text(host, "localhost") || is_text(host, "::1") ||
+		(host.length > 4 && memcmp(host.text, "127.", 4) == 0);
+}
+
 /* A port that is the rest of the text: digits alone, no blanks. */
 static bool read_port(struct ri_slice text, unsigned *port)
 {
@@ -109,13 +122,13 @@ static bool is_blank(char c)
 
 static struct ri_slice trim(struct ri_slice text)
 {
-	while (text.length > 0 && is_blank(text.text[text.length - 1]))
-		text.length--;
-	while (text.length > 0 && is_blank(*text.text)) {
-		text.text++;
-		text.length--;
-	}
-	return text;
+	const char *start = text.text, *end = text.text + text.length;
+
+	while (start < end && is_blank(*start))
+		start++;
+	while (end > start && is_blank(end[-1]))
+		end--;
+	return (struct ri_slice){ start, (size_t)(end - start) };
 }
 
 /* The colon before a port, or NULL. */

@@ -1,49 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source "env": the master that somebody set by the names that the frameworks
- * read themselves. It stands above what other sources say, because a user
- * who sets MASTER_ADDR wants that one; --override-env turns that around.
+ * Source "env": what is there by the names that torch.distributed reads
+ * itself, with nothing that tells who set it: Composer, a container hook, a
+ * user, an image. The master stands above what other sources say, because a
+ * user who sets MASTER_ADDR wants that one. The ranks stand below a
+ * launcher's, unless their world is larger: then they were made inside of it.
  */
-#include "from/reading.h"
+#include <string.h>
+
+#include "from/quartet.h"
 #include "model/wishes.h"
 
 static const struct ri_variable reads[] = {
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on",
-	  .cite = "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler" },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on",
-	  .cite = "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler" },
+	RI_QUARTET_READS,
+	{ .name = "NODE_RANK", .meaning = "index of this node",
+	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
+		  "Composer composer/cli/launcher.py" },
 	{ .name = NULL },
 };
 
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees(env, "MASTER_ADDR") || ri_source_sees(env, "MASTER_PORT");
+	return ri_source_sees(env, "MASTER_ADDR") || ri_source_sees(env, "MASTER_PORT") ||
+		ri_source_sees(env, "RANK") || ri_source_sees(env, "WORLD_SIZE") ||
+		ri_source_sees(env, "LOCAL_RANK");
+}
+
+/* Has a source that knows who set them read these names? */
+static bool is_taken(const struct ri_reading *reading)
+{
+	const struct ri_fact *claim = reading->claims[RI_FACT_RANK];
+
+	while (claim != NULL && strcmp(claim->origin.variable, "RANK") != 0)
+		claim = claim->next;
+	return claim != NULL;
+}
+
+/* Do they describe a process? Without LOCAL_RANK they may count nodes. */
+static bool is_of_process(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "LOCAL_RANK") &&
+		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"));
+}
+
+/* No identity, but a number that is none is worth a warning. */
+static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	uint64_t number;
+
+	if (raw != NULL && ri_number_read(raw, ri_fact_range(id), &number, NULL) != RI_NUMBER_OK)
+		ri_claim_filled(reading, id, variable);
+}
+
+/* With --override-env it counts where nothing else is known. */
+static void weaken(struct ri_reading *reading, enum ri_fact_id id)
+{
+	for (struct ri_fact *claim = reading->claims[id]; claim != NULL; claim = claim->next)
+		if (claim->origin.source == reading->source->name)
+			claim->strength = RI_STRENGTH_DEFAULT;
 }
 
 static void read_env(struct ri_reading *reading)
 {
-	const char *port = ri_reading_get(reading, "MASTER_PORT");
-	const struct ri_wishes *wishes = reading->context->wishes;
-	enum ri_strength strength = RI_STRENGTH_STATED;
-	struct ri_fact *claim;
-
-	if (wishes != NULL && wishes->override_env)
-		strength = RI_STRENGTH_DEFAULT;
-	claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_ADDR");
-	if (claim != NULL)
-		claim->strength = strength;
-	/* PyTorch takes an empty variable for one that does not exist. */
-	if (port == NULL || *port == '\0')
+	if (is_taken(reading))
 		return;
-	claim = ri_claim_number(reading, RI_FACT_MASTER_PORT, "MASTER_PORT");
-	if (claim != NULL)
-		claim->strength = strength;
+	ri_quartet_claim_rendezvous(reading);
+	if (reading->context->wishes != NULL && reading->context->wishes->override_env) {
+		weaken(reading, RI_FACT_MASTER_ADDR);
+		weaken(reading, RI_FACT_MASTER_PORT);
+	}
+	if (is_of_process(reading->context->env)) {
+		ri_quartet_claim(reading);
+		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
+		return;
+	}
+	claim_if_broken(reading, RI_FACT_RANK, "RANK");
+	claim_if_broken(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
+	claim_if_broken(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
 }
 
 const struct ri_source ri_source_env = {
 	.name = "env",
-	.summary = "MASTER_ADDR and MASTER_PORT that are set already",
-	.identity = false,
+	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT that are set already",
+	.identity = true,
+	.unsigned_tuple = true,
 	.reads = reads,
 	.detect = detect,
 	.read = read_env,

@@ -25,14 +25,12 @@ const struct ri_source *ri_source_at(size_t index)
 	return index < SOURCE_COUNT ? sources[index] : NULL;
 }
 
-static const struct ri_fact *find_claim(
-	const struct ri_reading *reading, enum ri_fact_id id, const char *source)
+bool ri_sources_want_files(const struct ri_env *env)
 {
-	const struct ri_fact *claim = reading->claims[id];
-
-	while (claim != NULL && claim->origin.source != source)
-		claim = claim->next;
-	return claim;
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources[i]->files && sources[i]->detect(env))
+			return true;
+	return false;
 }
 
 static bool is_manual(const struct ri_fact *claim)
@@ -47,42 +45,100 @@ static bool is_there(const struct ri_source *source, const struct ri_context *co
 }
 
 /*
- * Does the source whose turn it is claim the whole tuple, in whatever state?
- * Half of one is worth a warning: it should have been the identity. Not so of
- * options, where the rest may be the orchestrator's.
+ * What the source whose turn it is leaves out of its tuple; NULL where it
+ * claims a whole one, in whatever state. The local size does not count: not
+ * every launcher says it.
  */
-static bool has_tuple(const struct ri_reading *reading)
+static const char *find_missing(const struct ri_reading *reading)
 {
-	const char *source = reading->source->name, *said = NULL, *missing = NULL;
+	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
+		if (ri_claim_of(reading, id, reading->source->name) == NULL)
+			return ri_fact_name(id);
+	return NULL;
+}
 
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
-		const struct ri_fact *claim = find_claim(reading, id, source);
+/* Half of a tuple is worth a warning: it should have been the identity. */
+static void report_half(const struct ri_reading *reading, const char *missing)
+{
+	const char *source = reading->source->name, *said = NULL;
 
-		if (ri_fact_group(id) != RI_GROUP_TUPLE)
-			continue;
-		if (claim != NULL)
+	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
+		const struct ri_fact *claim = ri_claim_of(reading, id, source);
+
+		if (claim != NULL && claim->state == RI_STATE_KNOWN)
 			said = claim->origin.variable;
-		else
-			missing = ri_fact_name(id);
 	}
-	if (missing != NULL && reading->source != &ri_source_manual)
+	if (said != NULL && reading->source != &ri_source_manual)
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, said == NULL ? source : said,
+			RI_CODE_SOURCE_INCOMPLETE, said,
 			"%s does not say %s, so its ranks are not used", source, missing);
-	return missing == NULL;
+}
+
+static bool get_claim(const struct ri_reading *reading, enum ri_fact_id id,
+	const struct ri_source *source, uint64_t *out)
+{
+	const struct ri_fact *claim = ri_claim_of(reading, id, source->name);
+
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return false;
+	*out = claim->number;
+	return true;
+}
+
+/* Is this a tuple that could be true, of a world larger than the other one's? */
+static bool has_larger_world(const struct ri_reading *reading)
+{
+	const struct ri_source *source = reading->source;
+	uint64_t rank, size, local_rank, local_size, other;
+
+	return get_claim(reading, RI_FACT_RANK, source, &rank) &&
+		get_claim(reading, RI_FACT_WORLD_SIZE, source, &size) &&
+		get_claim(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
+		get_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local_size) &&
+		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &other) &&
+		rank < size && local_rank < local_size && local_size <= size && size > other;
+}
+
+/*
+ * Is the source whose turn it is the identity from here on? A tuple without
+ * a signature is weighed against the innermost launcher's, and no other one.
+ */
+static bool takes_identity(struct ri_reading *reading)
+{
+	const struct ri_source *held = reading->identity, *source = reading->source;
+	const char *missing;
+
+	/* What is stated by hand stands above all others. */
+	if (!source->identity || held == &ri_source_manual ||
+		!ri_wishes_allow_source(reading->context->wishes, source->name))
+		return false;
+	missing = find_missing(reading);
+	if (missing != NULL) {
+		if (held == NULL)
+			report_half(reading, missing);
+		return false;
+	}
+	if (!source->unsigned_tuple) {
+		if (reading->launcher != NULL)
+			return false;
+		reading->launcher = source;
+	}
+	return held == NULL || has_larger_world(reading);
 }
 
 static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
 {
-	const char *name = reading->source->name;
+	size_t before = reading->claim_count;
 
 	reading->source->read(reading);
 	if (reading->err->code != RI_CODE_NONE)
 		return -1;
-	names[out->source_count++] = name;
-	if (reading->source->identity && out->identity == NULL &&
-		ri_wishes_allow_source(reading->context->wishes, name) && has_tuple(reading))
-		out->identity = name;
+	if (reading->claim_count > before)
+		names[out->source_count++] = reading->source->name;
+	if (takes_identity(reading)) {
+		reading->identity = reading->source;
+		out->identity = reading->source->name;
+	}
 	return 0;
 }
 
@@ -218,17 +274,18 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 
 static bool differs(const struct ri_fact *a, const struct ri_fact *b)
 {
-	if (a->text != NULL && b->text != NULL)
-		return strcmp(a->text, b->text) != 0;
-	return a->number != b->number;
+	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
 }
 
 /*
  * The user's own MASTER_ADDR or MASTER_PORT wins. Say so where the
- * orchestrator says something else, and where it had to be put right.
+ * orchestrator says something else, and where it had to be put right. Those
+ * of the identity's own launcher are what the others have to follow.
  */
-static void report_stated(const struct ri_fact *fact, struct ri_findings *findings)
+static void report_stated(const struct ri_topology *topology, enum ri_fact_id id,
+	struct ri_findings *findings)
 {
+	const struct ri_fact *fact = &topology->facts[id];
 	const char *variable = fact->origin.variable, *kept;
 	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
 
@@ -240,6 +297,8 @@ static void report_stated(const struct ri_fact *fact, struct ri_findings *findin
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
 			"it takes one host without brackets, blanks or port");
+	if (fact->origin.source == topology->identity)
+		return;
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
 		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
 			!differs(fact, lost))
@@ -251,6 +310,46 @@ static void report_stated(const struct ri_fact *fact, struct ri_findings *findin
 	}
 }
 
+static const struct ri_fact *find_lost(
+	const struct ri_topology *topology, enum ri_fact_id id, const char *source)
+{
+	const struct ri_fact *lost = topology->facts[id].next;
+
+	while (lost != NULL && lost->origin.source != source)
+		lost = lost->next;
+	return lost != NULL && lost->state == RI_STATE_KNOWN ? lost : NULL;
+}
+
+/*
+ * Another source takes this process for another rank. That is a matter of
+ * course where one launcher runs inside another one, whose world is smaller;
+ * it is not where both count as many ranks, or where somebody set RANK.
+ */
+static void report_other_tuples(const struct ri_topology *topology, struct ri_findings *findings)
+{
+	const struct ri_fact *rank = &topology->facts[RI_FACT_RANK];
+	const struct ri_fact *size = &topology->facts[RI_FACT_WORLD_SIZE];
+
+	for (const struct ri_fact *lost = rank->next; lost != NULL; lost = lost->next) {
+		const struct ri_fact *other =
+			find_lost(topology, RI_FACT_WORLD_SIZE, lost->origin.source);
+		bool larger = other != NULL && size->number > other->number;
+
+		if (lost->state != RI_STATE_KNOWN || other == NULL ||
+			(lost->number == rank->number && other->number == size->number))
+			continue;
+		ri_findings_add(findings,
+			larger && strcmp(lost->origin.variable, "RANK") != 0
+				? RI_SEVERITY_NOTE
+				: RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, lost->origin.variable,
+			"%" PRIu64 " of %" PRIu64 " is not used: by %s this is rank %" PRIu64
+			" of %" PRIu64,
+			lost->number, other->number, rank->origin.variable, rank->number,
+			size->number);
+	}
+}
+
 /* The tuple must be whole before anything can be derived from it. */
 static int complete(struct ri_topology *made, const struct ri_context *context,
 	struct ri_error *err)
@@ -259,8 +358,9 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 		if (ri_fact_group(id) == RI_GROUP_TUPLE &&
 			report_broken(made, id, context, err) < 0)
 			return -1;
+	report_other_tuples(made, context->findings);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		report_stated(&made->facts[id], context->findings);
+		report_stated(made, id, context->findings);
 	return ri_topology_complete(made, context, err);
 }
 

@@ -17,11 +17,18 @@
 
 struct ri_reading;
 
-/* One source. Every field but identity and detect must be set. */
+/* One source. What is no bool must be set, but for detect. */
 struct ri_source {
 	const char *name;	/* stable; stands in JSON and in --source */
 	const char *summary;	/* one line for --list */
 	bool identity;		/* can say which rank this process is */
+	/*
+	 * Its tuple carries no signature: between it and a launcher's, the one
+	 * of the larger world was made inside the other.
+	 */
+	bool unsigned_tuple;
+	bool over_ssh;		/* its ranks may lack what their container was given */
+	bool files;		/* reads files of the context's host */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*
 	 * Some look-ups, no allocation, no system call: it runs at every start.
@@ -34,6 +41,9 @@ struct ri_source {
 
 /* The table, in order of precedence; NULL past its end. */
 const struct ri_source *ri_source_at(size_t index);
+
+/* Could a source want to read files? If not, the context needs no host. */
+bool ri_sources_want_files(const struct ri_env *env);
 
 /*
  * Read the environment through all sources and complete what they say. The

@@ -112,19 +112,13 @@ static bool stands_in(const struct ri_slice *address, const char *uri)
 	return false;
 }
 
-static bool is_loopback(const struct ri_slice *address)
-{
-	return (address->length > 4 && memcmp(address->text, "127.", 4) == 0) ||
-		(address->length == 3 && memcmp(address->text, "::1", 3) == 0);
-}
-
 bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *out)
 {
 	struct walk walk = { .transport = after_semicolon(uri) };
 	struct ri_slice address;
 
 	while (next_address(&walk, &address)) {
-		if (!ri_is_host(address) || is_loopback(&address) ||
+		if (!ri_is_host(address) || ri_is_loopback(address) ||
 			(other != NULL && stands_in(&address, other)))
 			continue;
 		*out = address;

@@ -23,7 +23,17 @@ bool ri_source_sees(const struct ri_env *env, const char *variable)
 	return value != NULL && !ri_is_service_link(value);
 }
 
-static void *allocate(struct ri_reading *reading, size_t count, size_t size)
+static bool is_blank(const char *text)
+{
+	return text[strspn(text, " \t\r\n\v\f")] == '\0';
+}
+
+bool ri_source_sees_text(const struct ri_env *env, const char *variable)
+{
+	return ri_source_sees(env, variable) && !is_blank(ri_env_get(env, variable));
+}
+
+void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
 {
 	void *result = ri_arena_array(reading->context->arena, count, size);
 
@@ -36,7 +46,7 @@ static void *allocate(struct ri_reading *reading, size_t count, size_t size)
 struct ri_fact *ri_claim(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
-	struct ri_fact *claim = allocate(reading, 1, sizeof(*claim));
+	struct ri_fact *claim = ri_reading_allocate(reading, 1, sizeof(*claim));
 	struct ri_fact **end = &reading->claims[id];
 
 	if (claim == NULL)
@@ -51,6 +61,7 @@ struct ri_fact *ri_claim(
 	if (variable != NULL)
 		claim->origin.raw = ri_reading_get(reading, variable);
 	*end = claim;
+	reading->claim_count++;
 	return claim;
 }
 
@@ -65,7 +76,7 @@ struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
 			claim->text = claim->origin.raw;
 		return claim;
 	}
-	copy = allocate(reading, text.length + 1, 1);
+	copy = ri_reading_allocate(reading, text.length + 1, 1);
 	if (copy == NULL)
 		return NULL;
 	memcpy(copy, text.text, text.length);
@@ -86,9 +97,12 @@ struct ri_fact *ri_claim_number(
 	return claim;
 }
 
-static bool is_blank(const char *text)
+struct ri_fact *ri_claim_filled(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
-	return text[strspn(text, " \t\r\n\v\f")] == '\0';
+	if (!ri_source_sees_text(reading->context->env, variable))
+		return NULL;
+	return ri_claim_number(reading, id, variable);
 }
 
 struct ri_fact *ri_claim_host(
@@ -151,24 +165,21 @@ static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *
 	}
 }
 
-struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator)
+struct ri_fact *ri_claim_list(
+	struct ri_reading *reading, const char *variable, const char *text, char separator)
 {
-	const char *raw = ri_reading_get(reading, variable), **hosts;
-	struct ri_fact *claim;
-	size_t room;
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_HOSTS, variable);
+	size_t room = count_items(text, separator);
+	const char **hosts;
 	char *copy;
 
-	if (raw == NULL || is_blank(raw))
-		return NULL;
-	claim = ri_claim(reading, RI_FACT_HOSTS, variable);
 	if (claim == NULL)
 		return NULL;
-	room = count_items(raw, separator);
-	hosts = allocate(reading, room, sizeof(*hosts));
-	copy = allocate(reading, strlen(raw) + 1, 1);
+	hosts = ri_reading_allocate(reading, room, sizeof(*hosts));
+	copy = ri_reading_allocate(reading, strlen(text) + 1, 1);
 	if (hosts == NULL || copy == NULL)
 		return NULL;
-	memcpy(copy, raw, strlen(raw) + 1);
+	memcpy(copy, text, strlen(text) + 1);
 	claim->number = room > ri_fact_range(RI_FACT_HOSTS).max
 		? 0
 		: cut_hosts(copy, separator, hosts, &claim->fault_at);
@@ -177,6 +188,35 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 		claim->state = RI_STATE_BROKEN;
 		claim->reason = "a list of host names or addresses";
 	}
+	return claim;
+}
+
+struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator)
+{
+	const char *raw = ri_reading_get(reading, variable);
+
+	return raw == NULL || is_blank(raw)
+		? NULL
+		: ri_claim_list(reading, variable, raw, separator);
+}
+
+void ri_claim_default_port(struct ri_reading *reading, unsigned port)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_MASTER_PORT, NULL);
+
+	if (claim == NULL)
+		return;
+	claim->number = port;
+	claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+struct ri_fact *ri_claim_of(
+	const struct ri_reading *reading, enum ri_fact_id id, const char *source)
+{
+	struct ri_fact *claim = reading->claims[id];
+
+	while (claim != NULL && claim->origin.source != source)
+		claim = claim->next;
 	return claim;
 }
 

@@ -15,7 +15,10 @@
 struct ri_reading {
 	const struct ri_context *context;
 	const struct ri_source *source;		/* whose turn it is */
+	const struct ri_source *identity;	/* whose tuple counts so far, or NULL */
+	const struct ri_source *launcher;	/* the innermost whose tuple is signed, or NULL */
 	struct ri_fact *claims[RI_FACT_COUNT];	/* by all sources so far, in their order */
+	size_t claim_count;			/* of all of them */
 	struct ri_error *err;
 };
 
@@ -28,6 +31,12 @@ const char *ri_reading_get(const struct ri_reading *reading, const char *variabl
 
 /* The same for a detect function, which has the snapshot alone. */
 bool ri_source_sees(const struct ri_env *env, const char *variable);
+
+/* Does it see more than blanks? For names that an image may set to nothing. */
+bool ri_source_sees_text(const struct ri_env *env, const char *variable);
+
+/* Zeroed memory that lives as long as the topology, or NULL. */
+void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
 
 /*
  * Claim a fact that this variable says: known, and without a value yet. NULL
@@ -47,6 +56,10 @@ struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
 struct ri_fact *ri_claim_number(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
+/* The same for a variable that counts as absent where it is blank. */
+struct ri_fact *ri_claim_filled(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
 /*
  * Claim a host from a variable that holds one, perhaps with a port (which is
  * not claimed): known, or broken. An empty variable claims nothing.
@@ -56,6 +69,17 @@ struct ri_fact *ri_claim_host(
 
 /* Claim hosts from a list with that separator, in order: known, or broken. */
 struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator);
+
+/* The same, where text is the list that was made out of the variable's value. */
+struct ri_fact *ri_claim_list(
+	struct ri_reading *reading, const char *variable, const char *text, char separator);
+
+/* Claim the port that this system's jobs use where nothing says another one. */
+void ri_claim_default_port(struct ri_reading *reading, unsigned port);
+
+/* The first claim that the source of that name made, or NULL. */
+struct ri_fact *ri_claim_of(
+	const struct ri_reading *reading, enum ri_fact_id id, const char *source);
 
 /* What the source whose turn it is has claimed, if that is a known number. */
 bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);

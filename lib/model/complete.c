@@ -31,24 +31,71 @@ static uint64_t of(const struct ri_topology *topology, enum ri_fact_id id)
 
 static void derive_nnodes(struct ri_topology *topology)
 {
-	uint64_t hosts;
+	uint64_t local, hosts;
 
 	if (ri_topology_knows(topology, RI_FACT_NNODES))
 		return;
-	if (of(topology, RI_FACT_LOCAL_WORLD_SIZE) == of(topology, RI_FACT_WORLD_SIZE))
+	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
+		local == of(topology, RI_FACT_WORLD_SIZE))
 		derive(topology, RI_FACT_NNODES, 1,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 	else if (ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
 		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
 }
 
+/* How many ranks each node has if all have the same; 0 where that is open. */
+static uint64_t share(const struct ri_topology *topology, unsigned *from)
+{
+	uint64_t size = of(topology, RI_FACT_WORLD_SIZE), nodes, node;
+	uint64_t below = of(topology, RI_FACT_RANK) - of(topology, RI_FACT_LOCAL_RANK);
+
+	*from = RI_FROM(WORLD_SIZE) | RI_FROM(NNODES);
+	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes))
+		return size % nodes == 0 ? size / nodes : 0;
+	*from = RI_FROM(RANK) | RI_FROM(LOCAL_RANK) | RI_FROM(NODE_RANK);
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 || below < node)
+		return 0;
+	return below % node == 0 && size % (below / node) == 0 ? below / node : 0;
+}
+
+/*
+ * Some launchers do not say how many ranks this node has. The nodes are taken
+ * for equally filled, in order, where that is what the other facts are like.
+ */
+static void derive_local_size(struct ri_topology *topology, struct ri_findings *findings)
+{
+	uint64_t rank = of(topology, RI_FACT_RANK), size = of(topology, RI_FACT_WORLD_SIZE);
+	uint64_t local, node;
+	unsigned from;
+
+	if (ri_topology_knows(topology, RI_FACT_LOCAL_WORLD_SIZE) ||
+		rank < of(topology, RI_FACT_LOCAL_RANK))
+		return;
+	if (size == 1) {
+		derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(WORLD_SIZE));
+		return;
+	}
+	local = share(topology, &from);
+	if (local == 0 || rank % local != of(topology, RI_FACT_LOCAL_RANK) ||
+		(ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && rank / local != node))
+		return;
+	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
+	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_LOCAL_SIZE_ASSUMED,
+		"LOCAL_WORLD_SIZE", "%s does not say how many ranks this node has: %" PRIu64
+		" rests on every node having as many", topology->identity, local);
+	if (!ri_topology_knows(topology, RI_FACT_NNODES))
+		derive(topology, RI_FACT_NNODES, size / local,
+			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
+}
+
 /* Does nothing that is known speak against equally filled nodes, in order? */
 static bool may_be_even(const struct ri_topology *topology)
 {
-	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE), nodes;
+	uint64_t local, nodes;
 
 	/* Evidence that does not decide, or a node count that broke a rule. */
-	if (topology->facts[RI_FACT_NODE_RANK].state == RI_STATE_OPEN ||
+	if (!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) ||
+		topology->facts[RI_FACT_NODE_RANK].state == RI_STATE_OPEN ||
 		topology->facts[RI_FACT_NNODES].state == RI_STATE_BROKEN)
 		return false;
 	if (of(topology, RI_FACT_WORLD_SIZE) % local != 0 ||
@@ -117,12 +164,19 @@ static void derive_master(struct ri_topology *topology, struct ri_findings *find
 	if (fact->state == RI_STATE_KNOWN)
 		return;
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1) {
+		if (fact->state == RI_STATE_OPEN) {
+			/* The node itself, for any node: here that is the one. */
+			fact->state = RI_STATE_KNOWN;
+			return;
+		}
 		derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 		fact->text = "127.0.0.1";
 	} else if (!has_broken(fact)) {
 		/* A broken one is worse than none: whoever read it refuses. */
 		finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_MASTER_ABSENT,
-			"MASTER_ADDR", "nothing tells where rank 0 of this job runs");
+			"MASTER_ADDR", "nothing tells where rank 0 of this job runs%s%s",
+			fact->state == RI_STATE_OPEN ? ": " : "",
+			fact->state == RI_STATE_OPEN ? fact->reason : "");
 		ri_finding_hint(finding, "set MASTER_ADDR to that host, the same on all ranks");
 	}
 }
@@ -143,6 +197,8 @@ int ri_topology_complete(struct ri_topology *topology, const struct ri_context *
 	/* Twice: what is dropped may be derived, and what is derived must hold. */
 	if (ri_rules_check(topology, context, err) < 0)
 		return -1;
+	derive_nnodes(topology);
+	derive_local_size(topology, context->findings);
 	derive_nnodes(topology);
 	if (ri_rules_check(topology, context, err) < 0)
 		return -1;

@@ -9,6 +9,9 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/finding.h"
+#include "base/host.h"
+
+struct ri_command;
 
 struct ri_wishes;
 
@@ -17,6 +20,12 @@ struct ri_context {
 	const struct ri_wishes *wishes;	/* of the user; NULL: none */
 	struct ri_arena *arena;
 	struct ri_findings *findings;
+	const struct ri_command *command;	/* to/command.h; NULL: a process */
+	/*
+	 * Whose files sources may read, or NULL. A live one must show our own
+	 * PID namespace in /proc: whoever fills this in has looked.
+	 */
+	struct ri_host *host;
 };
 
 #endif

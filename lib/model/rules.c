@@ -36,7 +36,9 @@ static bool leaves_each_node_a_rank(
 {
 	uint64_t local, elsewhere;
 
-	if (!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) || local > other)
+	if (!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local))
+		return value <= other;
+	if (local > other)
 		return true;
 	elsewhere = other - local;
 	return value - 1 <= elsewhere && (value == 1) == (elsewhere == 0);

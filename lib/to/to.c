@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/wishes.h"
+#include "to/scrub.h"
 #include "to/writing.h"
 
 #define RI_FRAMEWORK(name) extern const struct ri_framework ri_framework_##name;
@@ -31,10 +32,34 @@ void ri_want(struct ri_writing *writing, const char *variable, const char *value
 
 	if (before == NULL)
 		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
+	else if (before->value == NULL)
+		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
+			"one framework needs %s to be \"%s\", another one to be absent",
+			variable, value);
 	else if (strcmp(before->value, value) != 0)
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
 			"one framework needs %s to be \"%s\", another one \"%s\"", variable,
 			before->value, value);
+}
+
+void ri_want_gone(struct ri_writing *writing, const char *variable)
+{
+	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
+	struct ri_env_edit edit = { .name = variable };
+
+	if (before == NULL)
+		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
+	else if (before->value != NULL)
+		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
+			"one framework needs %s to be \"%s\", another one to be absent",
+			variable, before->value);
+}
+
+enum ri_mode ri_writing_mode(const struct ri_writing *writing)
+{
+	const struct ri_command *command = writing->context->command;
+
+	return command == NULL ? RI_MODE_PROCESS : command->mode;
 }
 
 void ri_want_fact(struct ri_writing *writing, const char *variable,
@@ -53,37 +78,57 @@ void ri_want_fact(struct ri_writing *writing, const char *variable,
 		ri_want(writing, variable, value);
 }
 
-/* Is the variable there already, once, and with that value? */
+/* Is the variable there already, once, and with that value, or absent as it should be? */
 static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit)
 {
 	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
 	const char *value;
 
+	if (edit->value == NULL)
+		return ri_env_get(env, edit->name) == NULL;
 	if (entry == NULL || entry->next != 0)
 		return false;
 	value = ri_env_entry_value(entry);
 	return value != NULL && strcmp(value, edit->value) == 0;
 }
 
-int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
+int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err)
 {
 	struct ri_writing writing = { .context = context, .err = err };
-	struct ri_env_edits made = { .count = 0 };
 
-	if (topology->identity != NULL)
+	if (topology->identity != NULL && ri_writing_mode(&writing) != RI_MODE_NONE) {
 		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
 			if (ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
 				frameworks[i]->render(&writing, topology);
+		if (ri_writing_mode(&writing) == RI_MODE_NODE)
+			ri_scrub(&writing);
+	}
 	if (err->code != RI_CODE_NONE)
 		return -1;
-	for (size_t i = 0; i < writing.wanted.count; i++) {
-		const struct ri_env_edit *edit = &writing.wanted.items[i];
+	*out = writing.wanted;
+	return 0;
+}
 
-		if (!is_in_place(context->env, edit) &&
-			ri_env_edits_add(&made, *edit, context->arena, err) < 0)
+int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *variables,
+	const struct ri_context *context, struct ri_error *err)
+{
+	struct ri_env_edits made = { .count = 0 };
+
+	for (size_t i = 0; i < variables->count; i++)
+		if (!is_in_place(context->env, &variables->items[i]) &&
+			ri_env_edits_add(&made, variables->items[i], context->arena, err) < 0)
 			return -1;
-	}
 	*out = made;
 	return 0;
+}
+
+int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
+	const struct ri_context *context, struct ri_error *err)
+{
+	struct ri_env_edits variables;
+
+	if (ri_variables_render(&variables, topology, context, err) < 0)
+		return -1;
+	return ri_variables_reduce(out, &variables, context, err);
 }

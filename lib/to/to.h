@@ -29,11 +29,22 @@ struct ri_framework {
 const struct ri_framework *ri_framework_at(size_t index);
 
 /*
- * The edits that give the command the topology: none at all without an
- * identity, none for a variable that has exactly that value already and
- * stands there once. No value is empty. Two frameworks that want one variable
- * to differ are RI_CODE_ENV_CONFLICT.
+ * The variables that the command shall have and, as edits without a value,
+ * those that it must not have. None without an identity and none where the
+ * command starts the whole job (context->command). No value is empty. Two
+ * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT.
  */
+int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
+	const struct ri_context *context, struct ri_error *err);
+
+/*
+ * Those of the variables that have to be edited: all but what has exactly
+ * that value already and stands there once, or is absent as it should be.
+ */
+int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *variables,
+	const struct ri_context *context, struct ri_error *err);
+
+/* Both steps in one. */
 int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);
 

@@ -6,6 +6,7 @@
 #ifndef RI_TO_WRITING_H
 #define RI_TO_WRITING_H
 
+#include "to/command.h"
 #include "to/to.h"
 
 struct ri_writing {
@@ -21,8 +22,17 @@ struct ri_writing {
  */
 void ri_want(struct ri_writing *writing, const char *variable, const char *value);
 
+/*
+ * The variable shall not be there. Wanting a value for it is
+ * RI_CODE_ENV_CONFLICT, in whatever order.
+ */
+void ri_want_gone(struct ri_writing *writing, const char *variable);
+
 /* The variable shall have the number or text of this fact, if it is known. */
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id);
+
+/* How the command is launched. */
+enum ri_mode ri_writing_mode(const struct ri_writing *writing);
 
 #endif

@@ -8,7 +8,8 @@ import pytest
 from box import refused, warned
 
 GROUP = ('trap "kill -USR2 \\$!" USR1; '
-         '(trap "echo group; exit" USR1; trap "echo alone; exit" USR2; kill -USR1 1; '
+         '(trap "[ \\$said ] || echo group; said=1; exit" USR1; '
+         'trap "[ \\$said ] || echo alone; said=1; exit" USR2; kill -USR1 1; '
          'while :; do sleep 0.02; done) & wait; wait')
 MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
           'while :; do sleep 0.02; done')
@@ -33,7 +34,13 @@ class Row:
     env: dict = field(default_factory=dict)
 
 
+# The only rank of a job.
+RANK = {f"OMPI_COMM_WORLD_{name}": value for name, value in
+        (("RANK", "0"), ("SIZE", "1"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1"))}
+
 ROWS = {
+    "launch": Row("echo ${RANKINIT#*:}", "node", "node", "process", "process", env=RANK),
+    "expand": Row("echo '$RANK'", "all", "0", "off", "$RANK", env=RANK),
     "supervise": Row("[ $$ = 1 ] && echo itself || echo child",
                      "never", "itself", "always", "child"),
     "subreaper": Row("setsid sleep 60 >/dev/null 2>&1 &", "no", 1, "auto", 0, see=None),

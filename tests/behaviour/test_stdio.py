@@ -56,10 +56,10 @@ def test_what_an_idle_rankinit_holds(box, place):
         job = box.start("--user=root", "--", "sleep", "60", place=place, pass_fds=(write_end,))
         child = job.main()
         wait_until(lambda: sorted(os.listdir(f"/proc/{job.pid}/fd")) == ["0", "1", "2"], "closed")
-        wait_until(lambda: os.readlink(f"/proc/{job.pid}/cwd") == "/", "let go")
+        wait_until(lambda: os.path.samefile(f"/proc/{job.pid}/cwd", "/"), "let go")
         # the control: the command has them
         assert str(write_end) in os.listdir(f"/proc/{child}/fd")
-        assert os.readlink(f"/proc/{child}/cwd") == job.folder
+        assert os.path.samefile(f"/proc/{child}/cwd", job.folder)
     finally:
         os.close(read_end)
         os.close(write_end)

@@ -152,7 +152,8 @@ def test_in_the_background_of_a_shell(box, terminal, tool):
                                if facts[0] == "rankinit" and peek.children(pid)], "rankinit")[0]
     terminal.type('echo al""ive\n')
     terminal.until("alive")
-    assert terminal.foreground() == shell and peek.state(ours) == "S"
+    assert terminal.foreground() == shell
+    wait_until(lambda: peek.state(ours) == "S", "it sleeps, and is not stopped")
     terminal.type("kill %1; wait %1; echo sta\"\"tus=$?\n")
     terminal.until("status=143")
 

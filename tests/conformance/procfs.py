@@ -104,6 +104,10 @@ def descriptor(pid, number):
 
 def cwd(pid):
     try:
+        # seen from a chroot, the link of a process in another mount namespace
+        # has the name outside
+        if os.path.samefile(f"/proc/{pid}/cwd", "/"):
+            return "/"
         return os.readlink(f"/proc/{pid}/cwd")
     except OSError:
         return None

@@ -38,6 +38,10 @@ static void test_endpoint_forms(void **state)
 	assert_endpoint("10.0.0.4:6000", "10.0.0.4", 6000);
 	assert_endpoint(" \tnode-0.local:1\n", "node-0.local", 1);
 	assert_endpoint("my_host", "my_host", 0);
+	assert_endpoint("azAZ09.z\r\n", "azAZ09.z", 0);
+	assert_endpoint("Z:1", "Z", 1);
+	assert_endpoint("A", "A", 0);
+	assert_endpoint("z", "z", 0);
 	assert_endpoint("fd00::2", "fd00::2", 0);
 	assert_endpoint("::1", "::1", 0);
 	assert_endpoint("[fd00::2]", "fd00::2", 0);
@@ -52,12 +56,16 @@ static void test_addresses(void **state)
 		"10.0.0.0.1", "10.0.0.", "10..0.1", "010.0.0.1", "1000.0.0.1", "10.0.0.256",
 		"10", ".", "::g", "1::2::3", "::1%", "::1%eth 0",
 		"1111:1111:1111:1111:1111:1111:1111:1111:1111:1111",
+		"1111:1111:1111:1111:1111:1111:1111:1111:1111:1",
 	};
 
 	(void)state;
 	assert_true(ri_is_host(slice("0.0.0.0")));
 	assert_true(ri_is_host(slice("255.255.255.255")));
 	assert_true(ri_is_host(slice("10.0.0.a")));
+	/* what stands behind the slice is none of its business */
+	assert_true(ri_is_host((struct ri_slice){ "10.0.0.259", 9 }));
+	assert_false(ri_is_host((struct ri_slice){ "::1\0", 4 }));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (ri_is_host(slice(wrong[i])))
 			fail_msg("\"%s\" is a host", wrong[i]);
@@ -70,7 +78,7 @@ static void test_endpoint_refuses_all_else(void **state)
 		"host:1 2", "a b", "a,b", "http://a", "a/b", "-a", ".a", "10.0.0", "10.0.0.256",
 		"1:2:3", "[", "]", "[]", "[]:1", "[::1", "::1]", "[::1]:", "[::1]1", "[::1]:0",
 		"[host]", "[host]:1", "[[::1]]", "fe80::1%", "fe80::1%a b", "a\nb", "a\x01",
-		"\xc3\xa4", "*", "$HOST", "host:123456789",
+		"\xc3\xa4", "*", "$HOST", "host:123456789", "host:12345678",
 	};
 	struct ri_endpoint got = { .port = 77 };
 
@@ -78,6 +86,10 @@ static void test_endpoint_refuses_all_else(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (ri_endpoint_read(slice(wrong[i]), &got))
 			fail_msg("\"%s\" is read", wrong[i]);
+	assert_int_equal(got.port, 77);
+	/* blanks on both sides of the slice */
+	assert_false(ri_endpoint_read((struct ri_slice){ " :1", 1 }, &got));
+	assert_false(ri_endpoint_read((struct ri_slice){ "  :1", 1 }, &got));
 	assert_int_equal(got.port, 77);
 }
 
@@ -109,8 +121,10 @@ static void test_uri_index(void **state)
 	assert_false(ri_ompi_uri_index(".1", &index));
 	assert_false(ri_ompi_uri_index("1.", &index));
 	assert_false(ri_ompi_uri_index("1.x;", &index));
+	assert_false(ri_ompi_uri_index("1. 2;", &index));
 	assert_false(ri_ompi_uri_index("1;tcp://10.0.0.4:1", &index));
 	assert_false(ri_ompi_uri_index("1.99999999999999999999", &index));
+	assert_false(ri_ompi_uri_index("1.0000000000000001", &index));
 	assert_int_equal(index, 3);
 }
 
@@ -174,6 +188,9 @@ static void test_regex_expands(void **state)
 	assert_node("ip-[3:192]-168-2-54,w-[1:0-1]@0(3)", 0, "ip-192-168-2-54");
 	assert_node("n[3:8-10,20]@0(4)", 1, "n009");
 	assert_node("n[3:8-10,20]@0(4)", 3, "n020");
+	assert_node("n[1:5-5]@0(1)", 0, "n5");
+	assert_node("n[20:7]@0(1)", 0, "n00000000000000000007");
+	assert_node("n[21:7]@0(1)", 0, NULL);
 	assert_node("a,b,c@0,2(2)", 1, NULL);
 	assert_node("a,b,c@0,2(2)", 3, "c");
 }
@@ -298,6 +315,30 @@ static void test_half_a_tuple_is_no_identity(void **state)
 	assert_found(RI_CODE_SOURCE_INCOMPLETE, "OMPI_COMM_WORLD_SIZE");
 }
 
+static void test_sources_are_those_with_something_to_say(void **state)
+{
+	(void)state;
+	take(LIST(RANK_13, "TORCHELASTIC_RUN_ID=x", "MASTER_ADDR=", "RANKINIT=1:node"));
+	assert_int_equal(topology.source_count, 1);
+	assert_string_equal(topology.sources[0], "openmpi");
+}
+
+/* Between tuples of two layers there is no mixing, and the losers are kept. */
+static void test_a_larger_world_was_made_inside(void **state)
+{
+	const struct ri_fact *rank = &topology.facts[RI_FACT_RANK];
+
+	(void)state;
+	take(LIST("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1", "RANK=9",
+		"WORLD_SIZE=16", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=8"));
+	assert_string_equal(topology.identity, "env");
+	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
+		assert_string_equal(topology.facts[id].origin.source, "env");
+	assert_number(RI_FACT_RANK, 9);
+	assert_string_equal(rank->next->origin.variable, "OMPI_COMM_WORLD_RANK");
+}
+
 static void test_service_links_are_absent(void **state)
 {
 	(void)state;
@@ -376,18 +417,36 @@ static void test_many_hosts(void **state)
 	free(list);
 }
 
-/* Leave exactly so many allocations of a claim's size, and read. */
-static int read_with_room_for(unsigned claims)
+/* The bound on the hosts is that on the ranks: one more is one too many. */
+static void test_most_hosts(void **state)
+{
+	static char list[32 + 2 * (RI_MAX_RANKS + 1)];
+	size_t start = (size_t)sprintf(list, "AZ_BATCH_HOST_LIST=");
+
+	for (size_t i = 0; i <= RI_MAX_RANKS; i++)
+		memcpy(list + start + 2 * i, "a,", 2);
+	list[start + 2 * RI_MAX_RANKS - 1] = '\0';
+	take(LIST(list));
+	assert_number(RI_FACT_HOSTS, RI_MAX_RANKS);
+	give_back(state);
+	list[start + 2 * RI_MAX_RANKS - 1] = ',';
+	list[start + 2 * RI_MAX_RANKS + 1] = '\0';
+	take(LIST(list));
+	assert_unknown(RI_FACT_HOSTS);
+	assert_found(RI_CODE_ENV_IGNORED, "AZ_BATCH_HOST_LIST");
+}
+
+/* Leave exactly so much memory, and read. */
+static int read_with_room_for(size_t left)
 {
 	void *last = &arena;
-	size_t left;
 
-	if (ri_env_init(&env, LIST(RANK_13, "AZ_BATCH_HOST_LIST=a,b", "MASTER_ADDR=a:1"),
+	if (ri_env_init(&env, LIST(RANK_13, "AZ_BATCH_HOST_LIST=a,b", "MASTER_ADDR=a:1",
+		"CCP_NODES=1 a 1"),
 		&arena, &err) < 0 || !memory_exhaust(&arena))
 		return 99;
 	while (last != NULL)
 		last = ri_arena_alloc(&arena, 16);
-	left = claims * ((sizeof(struct ri_fact) + 15) / 16 * 16);
 	arena.used -= left;
 	if (ri_topology_read(&topology, &context, &err) == 0)
 		return 0;
@@ -396,16 +455,16 @@ static int read_with_room_for(unsigned claims)
 
 static int read_in_little_memory(void)
 {
-	unsigned claims = 0;
+	size_t left = 0;
 	int result;
 
-	for (; claims < 64; claims++) {
-		result = read_with_room_for(claims);
+	for (; left < 16384; left += 16) {
+		result = read_with_room_for(left);
 		give_back(NULL);
 		if (result != 1)
 			break;
 	}
-	return claims > 6 ? result : 96;
+	return left > 7 * sizeof(struct ri_fact) ? result : 96;
 }
 
 /* Wherever memory ends, that is the error, and nothing is half done. */
@@ -435,12 +494,15 @@ int main(void)
 		TEST(test_losers_are_kept),
 		TEST(test_an_outer_master_beats_what_mpirun_lets_guess),
 		TEST(test_half_a_tuple_is_no_identity),
+		TEST(test_sources_are_those_with_something_to_say),
+		TEST(test_a_larger_world_was_made_inside),
 		TEST(test_service_links_are_absent),
 		TEST(test_broken_tuple_names_value_and_expectation),
 		TEST(test_failure_leaves_the_candidates),
 		TEST(test_broken_values_without_identity_are_findings),
 		TEST(test_openmpi_5_daemon),
 		TEST(test_many_hosts),
+		TEST(test_most_hosts),
 		TEST(test_out_of_memory),
 	};
 

@@ -197,6 +197,33 @@ static void test_fewer_daemons_than_nodes_is_nonsense(void **state)
 	assert_int_equal(answer, 77);
 }
 
+/* mpirun's node has no rank, so the daemon is number 1 of a first node or not. */
+static void test_a_first_rank_is_not_on_node_0(void **state)
+{
+	struct ri_ompi_place place = {
+		.rank = 3, .world_size = 4, .local_rank = 0, .local_world_size = 1, .daemon = 1,
+		.nodes = 2, .daemons = 3,
+	};
+	uint64_t answer;
+
+	(void)state;
+	assert_true(ri_ompi_node_rank(&place, &answer));
+	assert_int_equal(answer, 1);
+}
+
+/* Nine ranks on four nodes: which of them has three is not known. */
+static void test_uneven_jobs_are_not_calculated(void **state)
+{
+	struct ri_ompi_place place = {
+		.rank = 3, .world_size = 9, .local_rank = 1, .local_world_size = 2, .daemon = 1,
+		.nodes = 4, .daemons = 5,
+	};
+	uint64_t answer;
+
+	(void)state;
+	assert_false(ri_ompi_node_rank(&place, &answer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +231,8 @@ int main(void)
 		cmocka_unit_test(test_even_jobs_are_never_wrong),
 		cmocka_unit_test(test_open_mpi_5_is_never_wrong),
 		cmocka_unit_test(test_fewer_daemons_than_nodes_is_nonsense),
+		cmocka_unit_test(test_a_first_rank_is_not_on_node_0),
+		cmocka_unit_test(test_uneven_jobs_are_not_calculated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "base/text.h"
 #include "from/from.h"
 #include "model/wishes.h"
+#include "to/command.h"
+#include "to/nodes.h"
 #include "to/to.h"
 
 enum { MAX_LINES = 512, MAX_FILE = 65536 };
@@ -26,7 +29,7 @@ struct lines {
 	size_t count;
 };
 
-static struct lines env_lines, option_lines, want;
+static struct lines env_lines, option_lines, command_lines, want;
 static struct ri_arena arena;
 
 /* False where there is no such file. */
@@ -97,20 +100,40 @@ static void read_option(char *line, struct ri_wishes *wishes)
 	*strchr(line, '=') = '\0';
 }
 
-static int ask(struct answer *answer)
+/* The twin of --launch is the shim's to read; here it stands for it. */
+static enum ri_mode asked_mode(const struct ri_env *env)
+{
+	const char *asked = ri_env_get(env, "RANKINIT_LAUNCH");
+	enum ri_mode mode = RI_MODE_AUTO;
+
+	while (asked != NULL && strcmp(ri_mode_name(mode), asked) != 0)
+		mode++;
+	return mode;
+}
+
+/* A folder "root" in the case is the machine whose files may be read. */
+static int ask(struct answer *answer, int root)
 {
 	struct ri_wishes wishes = { .host_name = NULL };
+	struct ri_host host = { .root = root };
+	struct ri_command command;
 	struct ri_env env;
 	struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena,
-		.findings = &answer->findings,
+		.findings = &answer->findings, .host = root < 0 ? NULL : &host,
+		.command = &command,
 	};
 
 	memset(answer, 0, sizeof(*answer));
 	for (size_t i = 0; i < option_lines.count; i++)
 		read_option(option_lines.items[i], &wishes);
-	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0 ||
-		ri_topology_read(&answer->topology, &context, &answer->err) < 0)
+	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0)
+		return -1;
+	ri_command_read(&command, command_lines.items, asked_mode(&env));
+	if (command.mode == RI_MODE_NONE)
+		return 0;
+	if (ri_topology_read(&answer->topology, &context, &answer->err) < 0 ||
+		ri_nodes_settle(&answer->topology, &context, &answer->err) < 0)
 		return -1;
 	return ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err);
 }
@@ -188,17 +211,23 @@ static unsigned check_case(const char *folder)
 	static struct answer answer;
 	unsigned faults;
 	char path[1024];
+	int root;
 
 	assert_true(read_lines(folder, "env", &env_lines));
 	read_lines(folder, "options", &option_lines);
+	snprintf(path, sizeof(path), "%s/root", folder);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	read_lines(folder, "command", &command_lines);
 	snprintf(path, sizeof(path), "%s/want.error", folder);
-	if (ask(&answer) < 0 || access(path, F_OK) == 0)
+	if (ask(&answer, root) < 0 || access(path, F_OK) == 0)
 		faults = access(path, F_OK) == 0
 			? compare_error(folder, &answer)
 			: (print_error("%s: refused: %s\n", folder, answer.err.text), 1u);
 	else
 		faults = compare_env(folder, &answer) + compare_findings(folder, &answer.findings);
 	ri_arena_release(&arena);
+	if (root >= 0)
+		close(root);
 	return faults;
 }
 

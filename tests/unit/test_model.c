@@ -219,7 +219,8 @@ static void test_open_evidence_forbids_the_assumption(void **state)
 	topology.facts[RI_FACT_NODE_RANK].reason = "both fit";
 	complete();
 	assert_unknown(RI_FACT_NODE_RANK);
-	assert_non_null(strstr(find_finding(RI_CODE_NODE_RANK_ABSENT)->text, "both fit"));
+	assert_string_equal(find_finding(RI_CODE_NODE_RANK_ABSENT)->text,
+		"nothing tells for certain which node this is: both fit");
 }
 
 static void test_the_node_of_rank_0_is_node_0(void **state)
@@ -257,6 +258,163 @@ static void test_what_was_read_is_not_derived(void **state)
 	assert_int_equal(findings.count, 0);
 }
 
+/* The tuple of a launcher that does not say the local size. */
+static void know_three(uint64_t rank, uint64_t size, uint64_t local)
+{
+	know(RI_FACT_RANK, rank);
+	know(RI_FACT_WORLD_SIZE, size);
+	know(RI_FACT_LOCAL_RANK, local);
+}
+
+static void test_local_size_follows_from_the_nodes(void **state)
+{
+	(void)state;
+	know_three(13, 16, 5);
+	know(RI_FACT_NNODES, 2);
+	complete();
+	assert_number(RI_FACT_LOCAL_WORLD_SIZE, 8);
+	assert_derived(RI_FACT_LOCAL_WORLD_SIZE, RI_FROM(WORLD_SIZE) | RI_FROM(NNODES));
+	assert_string_equal(topology.facts[RI_FACT_NNODES].origin.source, "test");
+	assert_found(RI_CODE_LOCAL_SIZE_ASSUMED, "LOCAL_WORLD_SIZE");
+}
+
+static void test_local_size_follows_from_the_ranks_below(void **state)
+{
+	(void)state;
+	know_three(13, 16, 5);
+	know(RI_FACT_NODE_RANK, 1);
+	complete();
+	assert_number(RI_FACT_LOCAL_WORLD_SIZE, 8);
+	assert_derived(RI_FACT_LOCAL_WORLD_SIZE,
+		RI_FROM(RANK) | RI_FROM(LOCAL_RANK) | RI_FROM(NODE_RANK));
+	assert_number(RI_FACT_NNODES, 2);
+	assert_derived(RI_FACT_NNODES, RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
+}
+
+static void test_one_rank_on_each_node(void **state)
+{
+	(void)state;
+	know_three(3, 4, 0);
+	know(RI_FACT_NNODES, 4);
+	complete();
+	assert_number(RI_FACT_LOCAL_WORLD_SIZE, 1);
+	assert_null(find_finding(RI_CODE_NODES_COUNT));
+}
+
+static void test_a_world_of_one_needs_no_assumption(void **state)
+{
+	(void)state;
+	know_three(0, 1, 0);
+	complete();
+	assert_number(RI_FACT_LOCAL_WORLD_SIZE, 1);
+	assert_number(RI_FACT_NNODES, 1);
+	assert_int_equal(findings.count, 0);
+}
+
+/* Facts that equally filled nodes do not have leave the local size open. */
+static void test_local_size_is_not_guessed(void **state)
+{
+	static const struct {
+		uint64_t rank, size, local, nodes, node;
+	} cases[] = {
+		{ 5, 7, 1, 2, 1 },	/* seven are not two times as many */
+		{ 5, 8, 2, 2, 1 },	/* rank 5 is the second of the second four */
+		{ 5, 8, 1, 2, 0 },	/* which is not the first node */
+		{ 1, 8, 5, 2, 0 },	/* five ranks here are below rank 1 */
+		{ 5, 8, 5, 0, 0 },	/* on the first node nothing is below */
+		{ 0, 8, 0, 0, 1 },	/* no ranks on the node before */
+		{ 6, 8, 1, 0, 2 },	/* five ranks on two nodes */
+		{ 4, 8, 1, 0, 1 },	/* three on the first of them, of eight */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		know_three(cases[i].rank, cases[i].size, cases[i].local);
+		if (cases[i].nodes > 0)
+			know(RI_FACT_NNODES, cases[i].nodes);
+		know(RI_FACT_NODE_RANK, cases[i].node);
+		complete();
+		assert_unknown(RI_FACT_LOCAL_WORLD_SIZE);
+		assert_null(find_finding(RI_CODE_LOCAL_SIZE_ASSUMED));
+		give_back(state);
+	}
+}
+
+/* A master that each node takes for itself holds where there is one node. */
+static void know_own_master(void)
+{
+	struct ri_fact *fact = &topology.facts[RI_FACT_MASTER_ADDR];
+
+	fact->state = RI_STATE_OPEN;
+	fact->text = "localhost";
+	fact->reason = "each its own";
+	fact->origin.source = "outer";
+}
+
+static void test_own_master_of_one_node(void **state)
+{
+	(void)state;
+	know_tuple(1, 2, 1, 2);
+	know_own_master();
+	complete();
+	assert_true(ri_topology_knows(&topology, RI_FACT_MASTER_ADDR));
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "localhost");
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].origin.source, "outer");
+}
+
+static void test_own_master_of_several_nodes(void **state)
+{
+	(void)state;
+	know_tuple(3, 4, 1, 2);
+	know_own_master();
+	complete();
+	assert_unknown(RI_FACT_MASTER_ADDR);
+	assert_string_equal(find_finding(RI_CODE_MASTER_ABSENT)->text,
+		"nothing tells where rank 0 of this job runs: each its own");
+	give_back(state);
+	know_tuple(3, 4, 1, 2);
+	complete();
+	assert_string_equal(find_finding(RI_CODE_MASTER_ABSENT)->text,
+		"nothing tells where rank 0 of this job runs");
+}
+
+/* Whoever read a broken master refuses, and one word about it is enough. */
+static void test_a_broken_master_is_not_absent(void **state)
+{
+	struct ri_fact lost = { .state = RI_STATE_BROKEN };
+
+	(void)state;
+	know_tuple(3, 4, 1, 2);
+	topology.facts[RI_FACT_MASTER_ADDR].next = &lost;
+	complete();
+	assert_null(find_finding(RI_CODE_MASTER_ABSENT));
+	give_back(state);
+	know_tuple(3, 4, 1, 2);
+	lost.state = RI_STATE_OPEN;
+	topology.facts[RI_FACT_MASTER_ADDR].next = &lost;
+	complete();
+	assert_found(RI_CODE_MASTER_ABSENT, "MASTER_ADDR");
+}
+
+static void test_no_second_node_for_ranks_that_are_all_here(void **state)
+{
+	(void)state;
+	know_tuple(3, 4, 3, 4);
+	know(RI_FACT_NNODES, 2);
+	complete();
+	assert_found(RI_CODE_NODES_COUNT, "nnodes");
+	assert_number(RI_FACT_NNODES, 1);
+}
+
+static void test_a_broken_rule_names_the_variables(void **state)
+{
+	(void)state;
+	know_tuple(4, 4, 0, 2);
+	topology.facts[RI_FACT_WORLD_SIZE].origin.variable = NULL;
+	assert_breaks(RI_CODE_RANK_RANGE, "rank");
+	assert_string_equal(err.text, "rank is 4 (rank) and world_size is 4, but ranks count "
+		"from 0 to world_size - 1");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, give_back)
 
 int main(void)
@@ -280,6 +438,16 @@ int main(void)
 		TEST(test_the_node_of_rank_0_is_node_0),
 		TEST(test_no_master_on_several_nodes_is_said),
 		TEST(test_what_was_read_is_not_derived),
+		TEST(test_local_size_follows_from_the_nodes),
+		TEST(test_local_size_follows_from_the_ranks_below),
+		TEST(test_one_rank_on_each_node),
+		TEST(test_a_world_of_one_needs_no_assumption),
+		TEST(test_local_size_is_not_guessed),
+		TEST(test_own_master_of_one_node),
+		TEST(test_own_master_of_several_nodes),
+		TEST(test_a_broken_master_is_not_absent),
+		TEST(test_no_second_node_for_ranks_that_are_all_here),
+		TEST(test_a_broken_rule_names_the_variables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,8 @@ static void test_port_left_in_master_addr_is_taken_off(void **state)
 static void test_unknown_facts_are_not_written(void **state)
 {
 	(void)state;
-	render(LIST(RANK_13, "AZ_BATCH_HOST_LIST=a,b,c"));
+	render(LIST("OMPI_COMM_WORLD_RANK=6", "OMPI_COMM_WORLD_SIZE=7",
+		"OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2"));
 	assert_untouched("NODE_RANK");
 	assert_untouched("MASTER_ADDR");
 	assert_untouched("MASTER_PORT");

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "azureml": a job of Azure Machine Learning. An MPI job's ranks come
+ * from its MPI; a PyTorch job's processes are started by the service itself,
+ * with the variables of torch.distributed. Without a process count there is
+ * one process for each node, and LOCAL_RANK is 0.
+ */
+#include "from/quartet.h"
+
+#define GUIDE \
+	"learn.microsoft.com/azure/machine-learning/how-to-train-distributed-gpu, PyTorch"
+#define DEEPSPEED "DeepSpeed deepspeed/comm/comm.py, in_aml"
+#define HI_ML "hi-ml hi-ml-azure/src/health_azure/utils.py"
+/* No reference by Microsoft is known to us. */
+#define SCRIPTS "public training scripts for Azure Machine Learning"
+
+enum {
+	/* "Azure ML sets MASTER_PORT to 6105" (GUIDE). */
+	DEFAULT_PORT = 6105,
+};
+
+static const struct ri_variable reads[] = {
+	{ .name = "AZUREML_RUN_ID", .meaning = "the run; only that it is there counts",
+	  .cite = HI_ML },
+	{ .name = "AZUREML_EXPERIMENT_ID", .meaning = "the same", .cite = DEEPSPEED },
+	{ .name = "AZUREML_NODE_COUNT", .meaning = "nodes of the job",
+	  .cite = SCRIPTS },
+	RI_QUARTET_READS,
+	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = GUIDE },
+	{ .name = "AZUREML_CR_NODE_RANK", .meaning = "the same, by the common runtime",
+	  .cite = SCRIPTS },
+	{ .name = "MASTER_IP", .meaning = "the host of rank 0 on Kubernetes compute",
+	  .cite = HI_ML },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "AZUREML_RUN_ID") ||
+		ri_source_sees(env, "AZUREML_EXPERIMENT_ID");
+}
+
+/* The service's own processes: nothing inside them was launched yet. */
+static void claim_process(struct ri_reading *reading)
+{
+	ri_quartet_claim(reading);
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "AZUREML_CR_NODE_RANK");
+	ri_quartet_claim_rendezvous(reading);
+}
+
+static void read_azureml(struct ri_reading *reading)
+{
+	struct ri_fact *claim;
+
+	ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT");
+	if (reading->identity == NULL && ri_quartet_sees(reading->context->env))
+		claim_process(reading);
+	claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_DEFAULT;
+	ri_claim_default_port(reading, DEFAULT_PORT);
+}
+
+const struct ri_source ri_source_azureml = {
+	.name = "azureml",
+	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
+	.identity = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_azureml,
+};

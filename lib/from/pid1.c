@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "pid1": the environment of this container's first process. mpirun
+ * starts ranks over ssh, and sshd drops what the container was given; the
+ * rank then knows itself, but not where rank 0 listens.
+ *
+ * Only the rendezvous is taken. What process 1 says of itself is about
+ * another process.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "from/reading.h"
+
+#define ENVIRON "/proc/1/environ"
+
+static const struct ri_variable reads[] = {
+	{ .name = ENVIRON, .meaning = "MASTER_*, AZ_BATCH_* and AZ_BATCHAI_* of process 1",
+	  .cite = "proc(5)" },
+	{ .name = NULL },
+};
+
+extern const struct ri_source ri_source_azure_batch, ri_source_azure_batchai, ri_source_env;
+
+/* The sources that it is read through, in their order of precedence. */
+static const struct ri_source *const readers[] = {
+	&ri_source_azure_batch, &ri_source_azure_batchai, &ri_source_env,
+};
+
+static const enum ri_fact_id taken[] = {
+	RI_FACT_MASTER_ADDR, RI_FACT_MASTER_PORT, RI_FACT_HOSTS,
+};
+
+/* Whether there is a rank that came over ssh shows only when it is read. */
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") || ri_source_sees(env, "PMI_RANK");
+}
+
+/* Has anybody but mpirun itself, which can only guess, said who the master is? */
+static bool has_master(const struct ri_reading *reading)
+{
+	const struct ri_fact *claim = reading->claims[RI_FACT_MASTER_ADDR];
+
+	for (; claim != NULL; claim = claim->next)
+		if (claim->state == RI_STATE_KNOWN && claim->strength > RI_STRENGTH_DEFAULT)
+			return true;
+	return false;
+}
+
+/* Are all ranks of the job here? Then there is no master to look for. */
+static bool is_alone(const struct ri_reading *reading)
+{
+	const char *source = reading->identity->name;
+	const struct ri_fact *size = ri_claim_of(reading, RI_FACT_WORLD_SIZE, source);
+	const struct ri_fact *local = ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source);
+
+	return size != NULL && local != NULL && size->number == local->number;
+}
+
+/* Cut what the file holds into strings, which end in '\0' each. */
+static char **cut(struct ri_reading *reading, char *bytes, size_t length)
+{
+	size_t count = 0;
+	char **strings;
+
+	for (size_t i = 0; i < length; i++)
+		count += bytes[i] == '\0';
+	strings = ri_reading_allocate(reading, count + 2, sizeof(*strings));
+	if (strings == NULL)
+		return NULL;
+	count = 0;
+	for (char *at = bytes; at < bytes + length; at += strlen(at) + 1)
+		strings[count++] = at;
+	return strings;
+}
+
+static char **read_strings(struct ri_reading *reading)
+{
+	char *bytes = ri_reading_allocate(reading, RI_MAX_FILE, 1);
+	long length;
+
+	if (bytes == NULL)
+		return NULL;
+	/* Of another user, hidden, too long: then it says nothing. */
+	length = ri_host_read(reading->context->host, ENVIRON, bytes, RI_MAX_FILE);
+	return length <= 0 ? NULL : cut(reading, bytes, (size_t)length);
+}
+
+static void take_claims(struct ri_reading *reading, struct ri_reading *other)
+{
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		struct ri_fact **end = &reading->claims[taken[i]];
+
+		while (*end != NULL)
+			end = &(*end)->next;
+		*end = other->claims[taken[i]];
+		for (; *end != NULL; end = &(*end)->next)
+			reading->claim_count++;
+	}
+}
+
+static void read_pid1(struct ri_reading *reading)
+{
+	struct ri_context context = *reading->context;
+	struct ri_reading other = {
+		.context = &context, .source = reading->source, .err = reading->err,
+	};
+	struct ri_env env;
+	char **strings;
+
+	if (context.host == NULL || reading->identity == NULL || !reading->identity->over_ssh ||
+		is_alone(reading) || has_master(reading))
+		return;
+	strings = read_strings(reading);
+	if (strings == NULL || ri_env_init(&env, strings, context.arena, reading->err) < 0)
+		return;
+	context.env = &env;
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+		if (readers[i]->detect(&env))
+			readers[i]->read(&other);
+	take_claims(reading, &other);
+}
+
+const struct ri_source ri_source_pid1 = {
+	.name = "pid1",
+	.summary = "the master of an MPI job, from the environment of process 1",
+	.files = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_pid1,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "rankinit": an outer rankinit made the variables of this process.
+ * Its mark tells its own output from what others left behind. Where it
+ * launched a launcher (mode node, none) the four are not of its making.
+ */
+#include <string.h>
+
+#include "from/quartet.h"
+
+static const struct ri_variable reads[] = {
+	{ .name = "RANKINIT", .meaning = "VERSION:MODE, the mark; only mode process counts",
+	  .cite = "rankinit(8)" },
+	RI_QUARTET_READS,
+	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = "rankinit(8)" },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	const char *mark = ri_env_get(env, "RANKINIT");
+	const char *mode = mark == NULL ? NULL : strchr(mark, ':');
+
+	return mode != NULL && strcmp(mode, ":process") == 0 && ri_quartet_sees(env);
+}
+
+static void read_rankinit(struct ri_reading *reading)
+{
+	struct ri_fact *claim;
+
+	/* Workers of a torchrun that rankinit launched carry the mark too. */
+	if (reading->identity != NULL)
+		return;
+	ri_quartet_claim(reading);
+	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL) {
+		claim = ri_claim(reading, RI_FACT_NODE_RANK, NULL);
+		if (claim != NULL) {
+			claim->state = RI_STATE_OPEN;
+			claim->reason = "the outer rankinit could not tell";
+		}
+	}
+	ri_quartet_claim_rendezvous(reading);
+}
+
+const struct ri_source ri_source_rankinit = {
+	.name = "rankinit",
+	.summary = "a process that an outer rankinit launched",
+	.identity = true,
+	.unsigned_tuple = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_rankinit,
+};

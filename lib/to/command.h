@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the command is, judged by its words alone: a training process, a
+ * launcher that starts the ranks of its node, or one that starts a whole job.
+ * The launchers that are known, and the wrappers that are looked through,
+ * stand in launchers.def.
+ */
+#ifndef RI_TO_COMMAND_H
+#define RI_TO_COMMAND_H
+
+#include <stdbool.h>
+
+enum ri_mode {
+	RI_MODE_AUTO,		/* by the command: what is asked for, never an answer */
+	RI_MODE_PROCESS,	/* the command is a rank, or starts one */
+	RI_MODE_NODE,		/* the command starts the ranks of this node */
+	RI_MODE_NONE,		/* the command starts the whole job */
+};
+
+/* One launcher: what follows from knowing it. */
+struct ri_launcher {
+	const char *name;
+	enum ri_mode mode;
+	bool reads_pet;		/* takes PET_* for its defaults, as torchrun does */
+	unsigned keeps;		/* RI_FROM(...): identity that is not taken away */
+	bool counts;		/* ... unless that is where the identity was read */
+	const char *letters;	/* its options that take a value: see launchers.def */
+	const char *longs;
+};
+
+struct ri_command {
+	enum ri_mode mode;
+	const struct ri_launcher *launcher;	/* NULL: not a known one */
+	char *const *words;	/* what follows the launcher's name; NULL without one */
+};
+
+/*
+ * Judge the NULL-terminated words of a command, NULL for no command at all.
+ * A mode that is asked for is the answer; the launcher is found all the same.
+ * Never fails: what is not understood is not a launcher.
+ */
+void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked);
+
+/*
+ * Does the launcher have this long option ("--master-addr"; '_' is '-') among
+ * its own, ahead of the script? Then *value, where value is not NULL, is what
+ * it is given, or NULL. False without a known launcher.
+ */
+bool ri_command_has(const struct ri_command *command, const char *option, const char **value);
+
+/* "auto", "process", "node", "none". */
+const char *ri_mode_name(enum ri_mode mode);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Framework "lightning": Lightning and Fabric where they find no other
+ * cluster. They compute the rank from NODE_RANK and LOCAL_RANK, and start the
+ * ranks of a node themselves unless LOCAL_RANK is there, whatever it says.
+ */
+#include <string.h>
+
+#include "to/writing.h"
+
+#define PLUGIN "Lightning src/lightning/fabric/plugins/environments/lightning.py"
+
+static const struct ri_variable writes[] = {
+	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = PLUGIN },
+	{ .name = "LOCAL_RANK",
+	  .meaning = "index of this process on its node; removed where Lightning starts the ranks",
+	  .cite = PLUGIN },
+	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = PLUGIN },
+	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = PLUGIN },
+	{ .name = "SLURM_NTASKS",
+	  .meaning = "removed where Lightning starts the ranks: with it srun is taken to do so",
+	  .cite = "Lightning src/lightning/fabric/plugins/environments/slurm.py, detect" },
+	{ .name = NULL },
+};
+
+/* A launcher that we do not know may well be a script with a Trainer in it. */
+static bool may_be_lightning(const struct ri_command *command)
+{
+	return command->launcher == NULL || strcmp(command->launcher->name, "fabric") == 0;
+}
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
+
+	ri_want_fact(writing, "NODE_RANK", topology, RI_FACT_NODE_RANK);
+	if (node)
+		ri_want_gone(writing, "LOCAL_RANK");
+	else
+		ri_want_fact(writing, "LOCAL_RANK", topology, RI_FACT_LOCAL_RANK);
+	if (node && may_be_lightning(writing->context->command))
+		ri_want_gone(writing, "SLURM_NTASKS");
+	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR))
+		return;
+	ri_want_fact(writing, "MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
+	ri_want_fact(writing, "MASTER_PORT", topology, RI_FACT_MASTER_PORT);
+}
+
+const struct ri_framework ri_framework_lightning = {
+	.name = "lightning",
+	.summary = "Lightning and Fabric, as LightningEnvironment reads it",
+	.writes = writes,
+	.render = render,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "to/nodes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "to/command.h"
+
+bool ri_nodes_alone(const struct ri_context *context)
+{
+	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */
+	const char *variable = ri_env_get(context->env, "PET_STANDALONE"), *nodes = NULL;
+
+	if (context->command->launcher == NULL || !context->command->launcher->reads_pet)
+		return false;
+	if (variable != NULL && strcmp(variable, "1") == 0)
+		return true;
+	if (ri_command_has(context->command, "--standalone", NULL))
+		return true;
+	return ri_command_has(context->command, "--nnodes", &nodes) && nodes != NULL &&
+		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
+}
+
+static const char *launcher_name(const struct ri_command *command)
+{
+	return command->launcher == NULL ? "the command" : command->launcher->name;
+}
+
+static int refuse(const struct ri_topology *topology, const struct ri_command *command,
+	enum ri_fact_id id, struct ri_error *err)
+{
+	uint64_t number = topology->facts[id].number;
+
+	ri_fail(err, RI_CODE_LAUNCH_RANKS, ri_topology_subject(topology, id),
+		"%s starts all ranks of a node, but %s starts it more than once on one: %s is %"
+		PRIu64, launcher_name(command), topology->identity, ri_fact_name(id), number);
+	return ri_fail_hint(err, "start one process on each node (mpirun: --map-by ppr:1:node), "
+				 "or say --launch=process");
+}
+
+static int check_one_each(const struct ri_topology *topology, const struct ri_command *command,
+	struct ri_error *err)
+{
+	uint64_t world, value;
+
+	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &value) && value > 1)
+		return refuse(topology, command, RI_FACT_LOCAL_WORLD_SIZE, err);
+	/* Where no process is the second one of its node, each has its own. */
+	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value) && value > 0)
+		return refuse(topology, command, RI_FACT_LOCAL_RANK, err);
+	/* Here it is alone, elsewhere it cannot be. */
+	if (ri_topology_get(topology, RI_FACT_NNODES, &value) &&
+		ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && value < world)
+		return refuse(topology, command, RI_FACT_NNODES, err);
+	return 0;
+}
+
+static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
+{
+	struct ri_fact *fact = &topology->facts[id];
+	uint64_t number = topology->facts[from].number;
+
+	if (fact->state == RI_STATE_KNOWN && fact->number == number)
+		return;
+	fact->state = RI_STATE_KNOWN;
+	fact->strength = RI_STRENGTH_DEFAULT;
+	fact->number = number;
+	fact->origin = (struct ri_origin){ .source = "derived", .from = 1u << from };
+}
+
+int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_command *command = context->command;
+
+	if (command == NULL || command->mode != RI_MODE_NODE || topology->identity == NULL ||
+		ri_nodes_alone(context))
+		return 0;
+	if (check_one_each(topology, command, err) < 0)
+		return -1;
+	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
+	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
+	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ABSENT);
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "to/scrub.h"
+
+#include <string.h>
+
+enum { KEEP, REMOVE };
+
+static const struct {
+	const char *pattern;
+	int verdict;
+} patterns[] = {
+#define RI_SCRUB(pattern_, verdict_, cite) { .pattern = pattern_, .verdict = verdict_ },
+#include "to/scrub.def"
+#undef RI_SCRUB
+};
+
+static bool fits(const char *pattern, const char *name, size_t length)
+{
+	size_t fixed = strcspn(pattern, "*");
+
+	if (pattern[fixed] == '*' ? length < fixed : length != fixed)
+		return false;
+	return memcmp(pattern, name, fixed) == 0;
+}
+
+bool ri_scrub_removes(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (fits(patterns[i].pattern, name, length))
+			return patterns[i].verdict == REMOVE;
+	return false;
+}
+
+void ri_scrub(struct ri_writing *writing)
+{
+	const struct ri_env *env = writing->context->env;
+
+	for (size_t i = 0; i < env->count; i++) {
+		const struct ri_env_entry *entry = &env->entries[i];
+		const char *name;
+
+		if (!ri_scrub_removes(entry->text, entry->name_length))
+			continue;
+		name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
+		if (name == NULL)
+			ri_fail(writing->err, RI_CODE_MEMORY, "environment",
+				"no memory left to remove a variable");
+		else
+			ri_want_gone(writing, name);
+	}
+}

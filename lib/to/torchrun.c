@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Framework "torchrun": the defaults of torchrun's options, which it takes
+ * from PET_* alone. With MASTER_ADDR and not PET_MASTER_ADDR every node runs
+ * a job of its own, without a word.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "to/nodes.h"
+#include "to/writing.h"
+
+#define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"
+
+static const struct ri_variable writes[] = {
+	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX stays as it is", .cite = ARGPARSE },
+	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
+	{ .name = "PET_MASTER_ADDR", .meaning = "follows MASTER_ADDR", .cite = ARGPARSE },
+	{ .name = "PET_MASTER_PORT", .meaning = "follows MASTER_PORT", .cite = ARGPARSE },
+	{ .name = NULL },
+};
+
+/* Where nodes meet, if not at the master: then the master need not be known. */
+static bool meets_elsewhere(const struct ri_context *context)
+{
+	static const char *const options[] = { "--master-addr", "--rdzv-endpoint", "--rdzv-conf" };
+	static const char *const variables[] = {
+		"PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF",
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (ri_command_has(context->command, options[i], NULL))
+			return true;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (ri_env_get(context->env, variables[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* torchrun itself, not something that may call it, would wait for its default. */
+static void check_complete(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_context *context = writing->context;
+	uint64_t nodes;
+
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
+		context->command->launcher == NULL ||
+		strcmp(context->command->launcher->name, "torchrun") != 0 ||
+		meets_elsewhere(context))
+		return;
+	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
+		"nothing tells torchrun where the node of rank 0 is, so each of the %d nodes "
+		"would wait for itself", (int)nodes);
+	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
+}
+
+static void follow(struct ri_writing *writing, const char *variable,
+	const struct ri_topology *topology, enum ri_fact_id id)
+{
+	const char *before = ri_env_get(writing->context->env, variable);
+	const struct ri_env_edit *edit;
+	char old[RI_QUOTE_SIZE], new[RI_QUOTE_SIZE];
+
+	ri_want_fact(writing, variable, topology, id);
+	edit = ri_env_edits_find(&writing->wanted, variable);
+	if (before == NULL || edit == NULL || strcmp(before, edit->value) == 0)
+		return;
+	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		variable, "%s becomes %s, as in %s", ri_quote(old, sizeof(old), before),
+		ri_quote(new, sizeof(new), edit->value), variable + strlen("PET_"));
+}
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_context *context = writing->context;
+	const char *nodes = ri_env_get(context->env, "PET_NNODES");
+
+	if (ri_writing_mode(writing) != RI_MODE_NODE || ri_nodes_alone(context))
+		return;
+	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)
+		return;
+	if (nodes == NULL || strchr(nodes, ':') == NULL)
+		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
+	ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
+	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
+		check_complete(writing, topology);
+		return;
+	}
+	follow(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
+	follow(writing, "PET_MASTER_PORT", topology, RI_FACT_MASTER_PORT);
+}
+
+const struct ri_framework ri_framework_torchrun = {
+	.name = "torchrun",
+	.summary = "the defaults of torchrun, where it or accelerate starts the ranks",
+	.writes = writes,
+	.render = render,
+};

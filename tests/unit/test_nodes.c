@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is written for the launcher of a node, and what is taken away. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "to/nodes.h"
+#include "to/scrub.h"
+#include "to/to.h"
+#include "topology_of.h"
+
+/* Rank 1 of 2, alone on its node. */
+#define RANK_1_OF_2 \
+	"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=0", \
+		"OMPI_COMM_WORLD_LOCAL_SIZE=1"
+#define AZURE "AZ_BATCH_MASTER_NODE=10.0.0.4:6000"
+
+static struct ri_command command;
+static struct ri_env_edits edits;
+static const struct ri_context launched = {
+	.env = &env, .arena = &arena, .findings = &findings, .command = &command,
+};
+
+static void judge(char *const *words, enum ri_mode asked)
+{
+	edits = (struct ri_env_edits){ .count = 0 };
+	ri_command_read(&command, words, asked);
+}
+
+static void render(char *const *strings)
+{
+	take(strings);
+	if (ri_nodes_settle(&topology, &launched, &err) < 0 ||
+		ri_edits_render(&edits, &topology, &launched, &err) < 0)
+		fail_msg("[%s] %s: %s", ri_code_name(err.code), err.subject, err.text);
+}
+
+static void refused(char *const *strings, enum ri_code code, const char *subject)
+{
+	take(strings);
+	if (ri_nodes_settle(&topology, &launched, &err) == 0)
+		assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), -1);
+	assert_string_equal(ri_code_name(err.code), ri_code_name(code));
+	assert_string_equal(err.subject, subject);
+	assert_int_equal(ri_code_status(err.code), 125);
+	assert_true(err.hint[0] != '\0');
+}
+
+static void assert_set(const char *name, const char *value)
+{
+	const struct ri_env_edit *edit = ri_env_edits_find(&edits, name);
+
+	if (edit == NULL || edit->value == NULL)
+		fail_msg("%s is not set", name);
+	assert_string_equal(edit->value, value);
+}
+
+static void assert_gone(const char *name)
+{
+	const struct ri_env_edit *edit = ri_env_edits_find(&edits, name);
+
+	if (edit == NULL || edit->value != NULL)
+		fail_msg("%s is not removed", name);
+}
+
+static void assert_untouched(const char *name)
+{
+	if (ri_env_edits_find(&edits, name) != NULL)
+		fail_msg("%s is touched", name);
+}
+
+static void test_torchrun_gets_its_defaults(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	assert_set("NODE_RANK", "1");
+	assert_set("NNODES", "2");
+	assert_set("MASTER_ADDR", "10.0.0.4");
+	assert_set("MASTER_PORT", "6105");
+	assert_set("PET_NNODES", "2");
+	assert_set("PET_NODE_RANK", "1");
+	assert_set("PET_MASTER_ADDR", "10.0.0.4");
+	assert_set("PET_MASTER_PORT", "6105");
+	assert_untouched("PET_NPROC_PER_NODE");
+	assert_untouched("RANK");
+	assert_untouched("LOCAL_RANK");
+	assert_gone("OMPI_COMM_WORLD_RANK");
+	assert_int_equal(edits.count, 12);
+	/* the rank is the node's: nothing is assumed */
+	assert_int_equal(findings.count, 0);
+}
+
+static void test_identity_of_the_process_goes(void **state)
+{
+	(void)state;
+	judge(LIST("fabric", "run", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0",
+		"LOCAL_WORLD_SIZE=1", "GROUP_RANK=0", "TORCHELASTIC_RUN_ID=x", "SLURM_NTASKS=2",
+		"SLURM_PROCID=1"));
+	assert_gone("RANK");
+	assert_gone("WORLD_SIZE");
+	assert_gone("LOCAL_RANK");
+	assert_gone("LOCAL_WORLD_SIZE");
+	assert_gone("GROUP_RANK");
+	assert_gone("TORCHELASTIC_RUN_ID");
+	assert_gone("SLURM_NTASKS");
+	assert_untouched("SLURM_PROCID");
+	assert_untouched("PET_NNODES");
+	assert_set("NODE_RANK", "1");
+}
+
+static void test_torchrun_and_accelerate_keep_rank_and_size(void **state)
+{
+	static const char *const launchers[] = { "torchrun", "accelerate-launch" };
+
+	for (size_t i = 0; i < 2; i++) {
+		judge(LIST(launchers[i]), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, AZURE, "RANK=7", "WORLD_SIZE=x", "LOCAL_RANK=0",
+			"LOCAL_WORLD_SIZE=1", "SLURM_NTASKS=2"));
+		assert_untouched("RANK");
+		assert_untouched("WORLD_SIZE");
+		assert_untouched("SLURM_NTASKS");
+		assert_gone("LOCAL_RANK");
+		assert_gone("LOCAL_WORLD_SIZE");
+		assert_set("PET_NODE_RANK", "1");
+		give_back(state);
+	}
+}
+
+static void test_composer_keeps_the_users_counts(void **state)
+{
+	(void)state;
+	judge(LIST("composer", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "RANK=1", "WORLD_SIZE=16", "LOCAL_WORLD_SIZE=8"));
+	assert_gone("RANK");
+	assert_untouched("WORLD_SIZE");
+	assert_untouched("LOCAL_WORLD_SIZE");
+	/* not where they are those of the one process */
+	topology.facts[RI_FACT_WORLD_SIZE].origin.variable = "WORLD_SIZE";
+	assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), 0);
+	assert_gone("WORLD_SIZE");
+}
+
+static void test_any_command_may_be_a_launcher_by_request(void **state)
+{
+	(void)state;
+	judge(LIST("python", "t.py"), RI_MODE_NODE);
+	render(LIST(RANK_1_OF_2, AZURE, "RANK=1", "LOCAL_RANK=0", "SLURM_NTASKS=2"));
+	assert_gone("RANK");
+	assert_gone("LOCAL_RANK");
+	assert_gone("SLURM_NTASKS");
+	assert_set("NODE_RANK", "1");
+	assert_set("PET_NODE_RANK", "1");
+}
+
+static void test_process_by_request_keeps_everything(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_PROCESS);
+	render(LIST(RANK_1_OF_2, AZURE));
+	assert_set("RANK", "1");
+	assert_set("LOCAL_RANK", "0");
+	assert_untouched("PET_NNODES");
+	assert_untouched("NNODES");
+	assert_untouched("OMPI_COMM_WORLD_RANK");
+}
+
+static void test_whole_job_is_left_alone(void **state)
+{
+	(void)state;
+	judge(LIST("mpirun", "-np", "8", "x"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "LOCAL_RANK=9"));
+	assert_int_equal(edits.count, 0);
+}
+
+static void test_no_identity_no_edits(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST("LOCAL_RANK=0", "PMIX_RANK=1", AZURE));
+	assert_int_equal(edits.count, 0);
+}
+
+static void test_standalone_gets_no_defaults(void **state)
+{
+	static const char *const alone[] = { "--standalone", "--nnodes=1", "--nnodes=1:1" };
+
+	for (size_t i = 0; i < 3; i++) {
+		judge(LIST("torchrun", alone[i], "t.py"), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, AZURE, "PMIX_RANK=1"));
+		assert_untouched("PET_NNODES");
+		assert_untouched("PET_NODE_RANK");
+		assert_untouched("PET_MASTER_ADDR");
+		assert_gone("PMIX_RANK");
+		give_back(state);
+	}
+	judge(LIST("torchrun", "t.py", "--standalone"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	assert_set("PET_NNODES", "2");
+	give_back(state);
+	render(LIST(RANK_1_OF_2, AZURE, "PET_STANDALONE=1"));
+	assert_untouched("PET_NODE_RANK");
+}
+
+static void test_elastic_range_stays(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "PET_NNODES=1:4", "PET_RDZV_BACKEND=c10d"));
+	assert_untouched("PET_NNODES");
+	assert_untouched("PET_RDZV_BACKEND");
+	assert_set("PET_NODE_RANK", "1");
+	give_back(state);
+	render(LIST(RANK_1_OF_2, AZURE, "PET_NNODES=5"));
+	assert_set("PET_NNODES", "2");
+}
+
+static void test_pet_follows_the_master(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, "MASTER_ADDR=a", "MASTER_PORT=7", "PET_MASTER_ADDR=b",
+		"PET_MASTER_PORT=7"));
+	assert_set("PET_MASTER_ADDR", "a");
+	assert_untouched("PET_MASTER_PORT");
+	assert_int_equal(findings.count, 1);
+	assert_found(RI_CODE_ENV_DIFFERS, "PET_MASTER_ADDR");
+}
+
+static void test_launcher_per_rank_is_refused(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	refused(LIST(RANK_13, AZURE), RI_CODE_LAUNCH_RANKS, "OMPI_COMM_WORLD_LOCAL_SIZE");
+	give_back(state);
+	/* the fourth of 3 + 1 ranks */
+	refused(LIST("OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1",
+		"OMPI_MCA_orte_num_nodes=2", AZURE), RI_CODE_LAUNCH_RANKS,
+		"OMPI_MCA_orte_num_nodes");
+	give_back(state);
+	/* who does not say how many there are says that this is the second */
+	take(LIST(RANK_1_OF_2, AZURE));
+	topology.facts[RI_FACT_LOCAL_WORLD_SIZE].state = RI_STATE_ABSENT;
+	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), 0);
+	topology.facts[RI_FACT_LOCAL_RANK].number = 1;
+	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), -1);
+	assert_int_equal(err.code, RI_CODE_LAUNCH_RANKS);
+	assert_string_equal(err.subject, "OMPI_COMM_WORLD_LOCAL_RANK");
+	give_back(state);
+	judge(LIST("sh", "run.sh"), RI_MODE_NODE);
+	refused(LIST(RANK_13, AZURE), RI_CODE_LAUNCH_RANKS, "OMPI_COMM_WORLD_LOCAL_SIZE");
+	give_back(state);
+	/* each on its own may run as often as it likes */
+	judge(LIST("torchrun", "--standalone", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_13, AZURE));
+	assert_untouched("PET_NNODES");
+	assert_gone("OMPI_COMM_WORLD_RANK");
+}
+
+static void test_torchrun_needs_a_master_on_several_nodes(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	refused(LIST(RANK_1_OF_2), RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR");
+	give_back(state);
+	render(LIST(RANK_1_OF_2, "PET_RDZV_ENDPOINT=a:1"));
+	assert_set("PET_NODE_RANK", "1");
+	give_back(state);
+	judge(LIST("torchrun", "--rdzv_endpoint=a:1", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2));
+	give_back(state);
+	judge(LIST("torchrun", "--master_addr", "a", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2));
+	assert_untouched("PET_MASTER_ADDR");
+	give_back(state);
+	/* accelerate has a file, and a script may do anything */
+	judge(LIST("accelerate", "launch", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2));
+	assert_found(RI_CODE_MASTER_ABSENT, "MASTER_ADDR");
+	give_back(state);
+	judge(LIST("bash", "t.sh"), RI_MODE_NODE);
+	render(LIST(RANK_1_OF_2));
+}
+
+static void test_single_node(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1"));
+	assert_set("PET_NNODES", "1");
+	assert_set("PET_NODE_RANK", "0");
+	assert_set("PET_MASTER_ADDR", "127.0.0.1");
+	assert_int_equal(findings.count, 0);
+}
+
+static void test_rank_is_the_nodes_whatever_the_daemon_says(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	take(LIST(RANK_1_OF_2, AZURE));
+	topology.facts[RI_FACT_NODE_RANK] = (struct ri_fact){
+		.state = RI_STATE_KNOWN, .number = 0, .origin = { .source = "openmpi" },
+	};
+	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), 0);
+	assert_number(RI_FACT_NODE_RANK, 1);
+	assert_number(RI_FACT_NNODES, 2);
+	assert_string_equal(ri_topology_subject(&topology, RI_FACT_NODE_RANK),
+		"OMPI_COMM_WORLD_RANK");
+}
+
+static void test_loopback_on_several_nodes_is_a_warning(void **state)
+{
+	static const char *const hosts[] = {
+		"MASTER_ADDR=localhost", "MASTER_ADDR=127.0.1.1", "MASTER_ADDR=::1",
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		judge(LIST("python", "t.py"), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, hosts[i]));
+		assert_found(RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
+		give_back(state);
+	}
+	render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1",
+		"MASTER_ADDR=localhost"));
+	assert_int_equal(findings.count, 0);
+}
+
+static bool removes(const char *name)
+{
+	return ri_scrub_removes(name, strlen(name));
+}
+
+static void test_scrub_takes_what_one_launch_says(void **state)
+{
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE",
+		"OMPI_APP_CTX_NUM_PROCS", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS", "OMPI_APP_SIZES",
+		"OMPI_FILE_LOCATION", "OMPI_COMMAND", "OMPI_ARGV", "OMPI_MCA_orte_hnp_uri",
+		"OMPI_MCA_ess", "OMPI_MCA_ess_base_vpid", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+		"OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_shmem_RUNTIME_QUERY_hint", "PMIX_RANK",
+		"PMIX_SERVER_URI41", "PMIX_MCA", "PMI_RANK", "PMI_SIZE", "PMI_FD",
+		"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PRTE_LAUNCHED", "HOROVOD_RANK", "GROUP_RANK",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!removes(names[i]))
+			fail_msg("%s stays", names[i]);
+}
+
+static void test_scrub_leaves_what_tunes(void **state)
+{
+	static const char *const names[] = {
+		"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+		"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_pml", "OMPI_MCA_coll_hcoll_enable",
+		"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_ess_x", "OMPI_MCA_pmix_x", "UCX_TLS",
+		"UCX_NET_DEVICES", "NCCL_DEBUG", "PMIX_MCA_gds", "PMIX_MCA_", "PMIX", "PMI_RANKS",
+		"HOROVOD_TIMELINE", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR", "OMPI_COMM_WORLD",
+		"XOMPI_COMM_WORLD_RANK", "ompi_comm_world_rank", "", "O", "SLURM_PROCID",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (removes(names[i]))
+			fail_msg("%s goes", names[i]);
+	/* the name need not end */
+	assert_true(ri_scrub_removes("PMI_RANK=3", 8));
+	assert_false(ri_scrub_removes("PMI_RANK=3", 9));
+	assert_false(ri_scrub_removes("PMI_RANK=3", 7));
+}
+
+static void test_scrub_removes_all_of_a_name(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "PMIX_RANK=1", "PMIX_RANK=2", "PMIX_X"));
+	assert_gone("PMIX_RANK");
+	/* not a variable: it has no '=' */
+	assert_untouched("PMIX_X");
+	assert_int_equal(edits.count, 13);
+}
+
+static void test_a_value_and_its_absence_conflict(void **state)
+{
+	struct ri_writing writing = { .context = &launched, .err = &err };
+
+	ri_want_gone(&writing, "A");
+	ri_want_gone(&writing, "A");
+	assert_int_equal(writing.wanted.count, 1);
+	assert_int_equal(err.code, RI_CODE_NONE);
+	ri_want(&writing, "A", "1");
+	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
+	assert_string_equal(err.subject, "A");
+	give_back(state);
+	writing = (struct ri_writing){ .context = &launched, .err = &err };
+	ri_want(&writing, "A", "1");
+	ri_want_gone(&writing, "A");
+	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, give_back)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_torchrun_gets_its_defaults),
+		TEST(test_identity_of_the_process_goes),
+		TEST(test_torchrun_and_accelerate_keep_rank_and_size),
+		TEST(test_composer_keeps_the_users_counts),
+		TEST(test_any_command_may_be_a_launcher_by_request),
+		TEST(test_process_by_request_keeps_everything),
+		TEST(test_whole_job_is_left_alone),
+		TEST(test_no_identity_no_edits),
+		TEST(test_standalone_gets_no_defaults),
+		TEST(test_elastic_range_stays),
+		TEST(test_pet_follows_the_master),
+		TEST(test_launcher_per_rank_is_refused),
+		TEST(test_torchrun_needs_a_master_on_several_nodes),
+		TEST(test_single_node),
+		TEST(test_rank_is_the_nodes_whatever_the_daemon_says),
+		TEST(test_loopback_on_several_nodes_is_a_warning),
+		TEST(test_scrub_takes_what_one_launch_says),
+		TEST(test_scrub_leaves_what_tunes),
+		TEST(test_scrub_removes_all_of_a_name),
+		TEST(test_a_value_and_its_absence_conflict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
