@@ -29,6 +29,8 @@
 
 /* 3. One topology of facts, each with its origin: facts.def, rules.def. */
 #include "model/topology.h"
+#include "model/wishes.h"	/* what the user states by hand */
+#include "model/explain.h"	/* all of it for people and for programs */
 
 /* 4. What the command is: launchers.def. */
 #include "to/command.h"

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "from/from.h"
+#include "hosts.h"
 #include "launch.h"
 #include "log.h"
 #include "mask.h"
@@ -79,6 +80,13 @@ static int read_options(char **argv)
 	return status;
 }
 
+static int set_variable(const char *name, const char *value)
+{
+	const struct ri_env_edit edit = { .name = name, .value = value };
+
+	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
+}
+
 /*
  * Is there something to ask process 1 of our own container, and does /proc
  * show it? After unshare --pid without a new mount it shows strangers.
@@ -95,26 +103,22 @@ static bool may_ask_process_1(void)
 	return length == (ssize_t)strlen(own) && memcmp(link, own, (size_t)length) == 0;
 }
 
-static int read_topology(struct ri_topology *topology, struct ri_context context)
+/* Opens nothing where no file will be read. Process 1 is asked where that can be. */
+static int open_root(bool asks_process_1)
 {
-	struct ri_host host = { .root = -1, .live = true };
-	int status;
+	const char *root = run.options.root.value;
+	bool must = root != NULL || run.options.user.text != NULL ||
+		run.options.wishes.hostfile.value != NULL;
 
-	if (may_ask_process_1())
-		host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (host.root >= 0)
-		context.host = &host;
-	status = ri_topology_read(topology, &context, &run.err);
-	if (host.root >= 0)
-		close(host.root);
-	return status;
-}
-
-static int set_variable(const char *name, const char *value)
-{
-	const struct ri_env_edit edit = { .name = name, .value = value };
-
-	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
+	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
+	if (!must && !asks_process_1)
+		return 0;
+	run.host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run.host.root >= 0 || !must)
+		return 0;
+	ri_fail(&run.err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
+		"cannot be opened: %s", strerror(errno));
+	return ri_fail_errno(&run.err, errno);
 }
 
 /* What the command shall find, in its environment and in its words. */
@@ -140,18 +144,25 @@ static int write_topology(const struct ri_topology *topology, const struct ri_co
 /* Who are we, and what does that make of the environment? */
 static int make_edits(struct ri_topology *topology)
 {
-	const struct ri_context context = {
-		.env = &run.env, .arena = &run.arena, .findings = &run.findings,
-		.command = &run.command,
+	struct ri_context context = {
+		.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
+		.findings = &run.findings, .command = &run.command,
 	};
+	bool recorded = run.options.root.value != NULL;
+	bool asks = !recorded && !run.options.disabled && may_ask_process_1();
 
 	run.argv = run.options.command;
+	if (open_root(asks) < 0)
+		return -1;
 	if (run.options.disabled)
 		return 0;
+	if (run.host.root >= 0 && (asks || recorded))
+		context.host = &run.host;
 	ri_command_read(&run.command, run.argv, run.options.launch);
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run.command.mode != RI_MODE_NONE &&
-		(read_topology(topology, context) < 0 ||
+		(ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
+			ri_topology_read(topology, &context, &run.err) < 0 ||
 			ri_nodes_settle(topology, &context, &run.err) < 0 ||
 			write_topology(topology, &context) < 0))
 		return -1;
@@ -225,16 +236,6 @@ static int start(const struct ri_topology *topology)
 	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
 }
 
-static int open_root(void)
-{
-	run.host = (struct ri_host){ .live = true };
-	run.host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (run.host.root >= 0)
-		return 0;
-	ri_fail(&run.err, RI_CODE_FILE_UNREADABLE, "/", "cannot be opened: %s", strerror(errno));
-	return ri_fail_errno(&run.err, errno);
-}
-
 static int launch_command(void)
 {
 	static struct ri_topology topology;
@@ -245,14 +246,20 @@ static int launch_command(void)
 				       "see rankinit --help");
 		return fail();
 	}
+	if (run.options.root.value != NULL) {
+		ri_fail(&run.err, RI_CODE_OPTION_CONFLICT, run.options.root.subject,
+			"a command cannot be launched on a recorded machine");
+		ri_fail_hint(&run.err, "--root goes with --explain and --print-env");
+		return fail();
+	}
 	if (make_edits(&topology) < 0 || tell_launchers() < 0)
 		return fail();
 	ri_log_findings(&run.findings);
-	if (run.options.user.text != NULL && open_root() < 0)
-		return fail();
 	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 		    &run.err) < 0)
 		return fail();
+	if (run.host.root >= 0)
+		close(run.host.root);
 	return start(&topology);
 }
 
@@ -266,16 +273,57 @@ static int print_env(void)
 	return ri_print_env(run.options.action_value, &run.edits, &run.err);
 }
 
+/* What refuses a launch is shown as well as what it would do. */
+static int explain(void)
+{
+	static struct ri_topology topology;
+	struct ri_explained_rank rank = { .rank = -1, .local_rank = -1, .edits = &run.edits };
+	struct ri_explain explained = {
+		.arena = &run.arena, .topology = &topology,
+		.env = &run.env, .findings = &run.findings,
+		.err = &run.err, .ranks = &rank, .rank_count = 1, .launch = "process",
+	};
+	struct ri_error err = RI_ERROR_INIT;
+	uint64_t value;
+
+	if (run.err.code != RI_CODE_NONE)
+		explained.off = "the options are wrong, so nothing was read";
+	else if (make_edits(&topology) == 0 && tell_launchers() == 0)
+		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
+			&run.err);
+	if (ri_topology_get(&topology, RI_FACT_RANK, &value))
+		rank.rank = (int64_t)value;
+	if (ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &value))
+		rank.local_rank = (int64_t)value;
+	rank.argv = run.argv == NULL ? run.options.command : run.argv;
+	if (run.command.mode != RI_MODE_AUTO)
+		explained.launch = ri_mode_name(run.command.mode);
+	if (explained.off == NULL && run.options.disabled)
+		explained.off = "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
+	else if (explained.off == NULL && ri_wishes_refuse_all(&run.options.wishes))
+		explained.off = "--source=none: a plain init, nothing is read or set";
+	else if (explained.off == NULL && run.command.mode == RI_MODE_NONE)
+		explained.off = "the command starts the whole job: nothing is read or set";
+	if (ri_print_explain(run.options.action_value, &explained, choose_color(&run.options),
+		&err) < 0) {
+		run.err = err;
+		return fail();
+	}
+	return run.options.exit_map.to[ri_code_status(run.err.code)];
+}
+
 int main(int argc, char **argv)
 {
 	int status = -1;
 
 	(void)argc;
 	if (read_options(argv) < 0)
-		return fail();
+		return run.options.action == RI_ACTION_EXPLAIN ? explain() : fail();
 	switch (run.options.action) {
 	case RI_ACTION_LAUNCH:
 		return launch_command();
+	case RI_ACTION_EXPLAIN:
+		return explain();
 	case RI_ACTION_HELP:
 		status = ri_print_help(&run.err);
 		break;

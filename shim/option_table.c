@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "from/from.h"
+#include "to/to.h"
+
+enum { MAX_NAMES = 64 };	/* sources or frameworks, and one more */
 
 const char *ri_option_long_name(const struct ri_option *option, char out[RI_OPTION_NAME])
 {
@@ -116,10 +120,141 @@ static int read_list(struct ri_options *options, struct ri_given given, struct r
 	return set_action(options, RI_ACTION_LIST, given.value);
 }
 
+static int read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
+		strcmp(given.value, "json") != 0)
+		return ri_option_bad_value(given, "text or json", err);
+	return set_action(options, RI_ACTION_EXPLAIN, given.value);
+}
+
+static int read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_explain(options, given, err);
+}
+
 static int read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_PRINT_ENV, given.value);
+}
+
+/* A copy of the option's name that lasts: given.subject does not. */
+static struct ri_stated state(struct ri_given given, const char *option, const char *twin)
+{
+	return (struct ri_stated){
+		.subject = given.subject[0] == '-' ? option : twin,
+		.value = given.value,
+	};
+}
+
+#define READ_FACT(symbol, FACT, option) \
+	static int read_##symbol( \
+		struct ri_options *options, struct ri_given given, struct ri_error *err) \
+	{ \
+		(void)err; \
+		options->wishes.facts[RI_FACT_##FACT] = state(given, option, "RANKINIT_" #FACT); \
+		return 0; \
+	}
+
+READ_FACT(rank, RANK, "--rank")
+READ_FACT(world_size, WORLD_SIZE, "--world-size")
+READ_FACT(local_rank, LOCAL_RANK, "--local-rank")
+READ_FACT(local_world_size, LOCAL_WORLD_SIZE, "--local-world-size")
+READ_FACT(node_rank, NODE_RANK, "--node-rank")
+READ_FACT(nnodes, NNODES, "--nnodes")
+READ_FACT(master_addr, MASTER_ADDR, "--master-addr")
+READ_FACT(master_port, MASTER_PORT, "--master-port")
+READ_FACT(hosts, HOSTS, "--hosts")
+
+static int read_hostfile(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	options->wishes.hostfile = state(given, "--hostfile", "RANKINIT_HOSTFILE");
+	return 0;
+}
+
+/* An RI_CODE_OPTION_VALUE about a name, and the one that was perhaps meant. */
+static int unknown_name(struct ri_given given, const char *word, const char *const names[],
+	const char *table, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+	const char *nearest;
+	size_t count = 0;
+
+	while (names[count] != NULL)
+		count++;
+	nearest = ri_text_nearest(word, names, count);
+	ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s is none of rankinit's %s",
+		ri_quote(quoted, sizeof(quoted), word), table);
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean %s?", nearest);
+	return ri_fail_hint(err, "see rankinit --list=%s", table);
+}
+
+static bool is_in(const char *word, const char *const names[])
+{
+	for (; *names != NULL; names++)
+		if (strcmp(*names, word) == 0)
+			return true;
+	return false;
+}
+
+static int read_source(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const char *names[MAX_NAMES] = { "none" };
+	const struct ri_source *source;
+
+	for (size_t i = 0; i < MAX_NAMES - 2 && (source = ri_source_at(i)) != NULL; i++)
+		names[i + 1] = source->name;
+	if (!is_in(given.value, names))
+		return unknown_name(given, given.value, names, "sources", err);
+	options->wishes.source = state(given, "--source", "RANKINIT_SOURCE");
+	return 0;
+}
+
+static int read_frameworks(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const char *names[MAX_NAMES] = { NULL };
+	const struct ri_framework *framework;
+	char word[RI_OPTION_NAME];
+	size_t length;
+
+	options->wishes.frameworks = NULL;
+	if (strcmp(given.value, "auto") == 0)
+		return 0;
+	options->wishes.frameworks = given.value;
+	if (strcmp(given.value, "none") == 0)
+		return 0;
+	for (size_t i = 0; i < MAX_NAMES - 1 && (framework = ri_framework_at(i)) != NULL; i++)
+		names[i] = framework->name;
+	for (const char *item = given.value;; item += length + 1) {
+		length = strcspn(item, ",");
+		snprintf(word, sizeof(word), "%.*s", (int)length, item);
+		if (!is_in(word, names))
+			return unknown_name(given, word, names, "frameworks", err);
+		if (item[length] == '\0')
+			return 0;
+	}
+}
+
+static int read_override_env(
+	struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->wishes.override_env, given, err);
+}
+
+static int read_azure_batch_port(
+	struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->wishes.azure_batch_port, given, err);
+}
+
+static int read_root(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	options->root = state(given, "--root", "RANKINIT_ROOT");
+	return 0;
 }
 
 static int read_launch(struct ri_options *options, struct ri_given given, struct ri_error *err)

@@ -231,15 +231,17 @@ static bool is_disabled(const struct ri_env *env)
 int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
+	int status = 0;
+
 	*options = (struct ri_options){ .disabled = is_disabled(env) };
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
 	if (!options->disabled) {
-		if (read_twins(options, env, err) < 0)
-			return -1;
+		status = read_twins(options, env, err);
 		judge_twins(env, findings);
 	}
-	return read_words(options, argv, err);
+	/* After a broken twin too: --explain shows what is wrong. */
+	return read_words(options, argv, err) < 0 ? -1 : status;
 }
 
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,

@@ -13,6 +13,7 @@
 #include "base/finding.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "model/wishes.h"
 #include "to/command.h"
 #include "to/expand.h"
 
@@ -22,6 +23,7 @@ enum ri_action {
 	RI_ACTION_VERSION,
 	RI_ACTION_LIST,
 	RI_ACTION_PRINT_ENV,
+	RI_ACTION_EXPLAIN,
 };
 
 /* auto, or a choice made by hand */
@@ -35,10 +37,12 @@ struct ri_word {
 
 struct ri_options {
 	enum ri_action action;
-	const char *action_value;	/* of --list, --print-env; NULL: none given */
+	const char *action_value;	/* of --list, --print-env, --explain; NULL: none given */
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
+	struct ri_stated root;		/* of a recorded machine; no value: this one */
+	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_expand expand;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */

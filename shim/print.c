@@ -16,7 +16,7 @@
 #include "options.h"
 #include "to/to.h"
 
-enum { PAGE = 65536 };
+enum { PAGE = 262144 };
 
 /* An answer, built whole and written whole. */
 static char page[PAGE];
@@ -197,6 +197,16 @@ static int write_lines(const struct ri_env_edits *edits,
 	return 0;
 }
 
+/* The kernel's random bytes: jansson would open a file for its seed. */
+static void seed_json(void)
+{
+	uint32_t seed;
+
+	/* they need not be aligned */
+	memcpy(&seed, (const void *)getauxval(AT_RANDOM), sizeof(seed));
+	json_object_seed(seed | 1);
+}
+
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 {
 	json_t *object;
@@ -204,8 +214,7 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	bool whole;
 	int status;
 
-	/* the kernel's random bytes: jansson would open a file for its seed */
-	json_object_seed(*(const uint32_t *)getauxval(AT_RANDOM) | 1);
+	seed_json();
 	object = json_object();
 	whole = object != NULL;
 	for (size_t i = 0; whole && i < edits->count; i++) {
@@ -241,4 +250,45 @@ int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--print-env",
 		"%s: expected shell, dotenv, json or null",
 		ri_quote(quoted, sizeof(quoted), format));
+}
+
+static void list_source_names(struct ri_text *out)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		ri_text_addf(out, "%s%s", i == 0 ? "" : ", ", source->name);
+}
+
+static int write_explain_json(const struct ri_explain *explain, struct ri_error *err)
+{
+	char *text;
+	int status;
+
+	seed_json();
+	text = ri_explain_json(explain);
+	if (text == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
+}
+
+int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
+	struct ri_error *err)
+{
+	char names[1024];
+	struct ri_text out;
+
+	ri_text_init(&out, names, sizeof(names));
+	list_source_names(&out);
+	explain->version = RI_VERSION;
+	explain->looked_for = names;
+	explain->color = color == RI_LOG_COLOR ||
+		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO));
+	if (format != NULL && strcmp(format, "json") == 0)
+		return write_explain_json(explain, err);
+	ri_text_init(&out, page, sizeof(page));
+	ri_explain_text(explain, &out);
+	return write_text(&out, err);
 }

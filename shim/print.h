@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The actions that answer on stdout and run nothing: --help, --version,
- * --list, --print-env.
+ * --list, --print-env, --explain.
  */
 #ifndef RI_SHIM_PRINT_H
 #define RI_SHIM_PRINT_H
 
 #include "base/env.h"
 #include "base/error.h"
+#include "log.h"
+#include "model/explain.h"
 
 int ri_print_help(struct ri_error *err);
 int ri_print_version(struct ri_error *err);
@@ -22,5 +24,12 @@ int ri_print_list(const char *table, struct ri_error *err);
  * shell.
  */
 int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err);
+
+/*
+ * The explanation, of which version, looked_for and color are filled in here,
+ * as text or json. A NULL format is text. Never touches explain->err.
+ */
+int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
+	struct ri_error *err);
 
 #endif

@@ -24,7 +24,8 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "mutants"
 LIBRARY = OUT / "librankinit.a"
-TESTS = ("test_golden", "test_from", "test_from_place", "test_from_pid1", "test_model")
+TESTS = ("test_golden", "test_from", "test_from_place", "test_from_pid1", "test_manual",
+         "test_model", "test_explain")
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]
@@ -157,7 +158,7 @@ def judge(mutant, room):
     for test in TESTS:
         program = str(room / test)
         if not run(["gcc", "-o", program, str(object_of(source_of(test))), str(room / "mutant.o"),
-                    str(LIBRARY), "-lcmocka"]):
+                    str(LIBRARY), "-lcmocka", "-ljansson"]):
             return "no program"
         if not run([program]):
             return "noticed"

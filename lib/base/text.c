@@ -125,6 +125,61 @@ void ri_text_add_quoted(struct ri_text *text, const char *value)
 	ri_text_add(text, *p == '\0' ? "\"" : "...\"");
 }
 
+size_t ri_utf8_length(const char *p)
+{
+	return (unsigned char)*p < 0x80 ? 1 : utf8_length((const unsigned char *)p);
+}
+
+/* The next character as ri_text_add_shown has it: its bytes and its columns. */
+static size_t measure(const unsigned char *p, size_t *columns, bool *escape)
+{
+	size_t length = ri_utf8_length((const char *)p);
+
+	*escape = length == 0 || *p < ' ' || *p == 0x7f || is_c1_control(p);
+	if (!*escape) {
+		*columns = length < 3 ? 1 : 2;
+		return length;
+	}
+	*columns = *p == '\n' || *p == '\t' || *p == '\r' ? 2 : 4;
+	return 1;
+}
+
+/* How many bytes of the value fit; *used gets their columns. */
+static size_t fit(const char *value, size_t columns, size_t *used)
+{
+	const unsigned char *p = (const unsigned char *)value;
+	size_t width, length;
+	bool escape;
+
+	*used = 0;
+	for (; *p != '\0'; p += length, *used += width) {
+		length = measure(p, &width, &escape);
+		if (*used + width > columns)
+			break;
+	}
+	return (size_t)((const char *)p - value);
+}
+
+size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns)
+{
+	size_t used, width, count = fit(value, columns, &used), length;
+	bool cut = value[count] != '\0', escape;
+
+	if (cut)
+		count = fit(value, columns < 3 ? 0 : columns - 3, &used);
+	for (size_t i = 0; i < count; i += length) {
+		length = measure((const unsigned char *)value + i, &width, &escape);
+		if (escape)
+			add_escape(text, (unsigned char)value[i]);
+		else
+			ri_text_add_bytes(text, value + i, length);
+	}
+	if (!cut || columns < 3)
+		return used;
+	ri_text_add(text, "...");
+	return used + 3;
+}
+
 const char *ri_quote(char *buffer, size_t size, const char *value)
 {
 	struct ri_text text;

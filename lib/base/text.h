@@ -39,6 +39,17 @@ const char *ri_quote(char *buffer, size_t size, const char *value);
 /* A buffer that holds any quoted value: 4 bytes for each, and the frame. */
 #define RI_QUOTE_SIZE (4 * RI_MAX_QUOTE + 8)
 
+/*
+ * Append a foreign value for people, without quotes, in at most so many
+ * columns of a terminal, with "..." where it is cut: control characters and
+ * bytes that are not UTF-8 become escapes. Characters of three bytes and more
+ * count as two columns, which is never too few. Returns the columns used.
+ */
+size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns);
+
+/* Bytes of the well-formed UTF-8 sequence at p, ASCII included; 0: it is none. */
+size_t ri_utf8_length(const char *p);
+
 /* strlcpy: copy what fits, always end in '\0'. NULL copies as "". */
 void ri_text_copy(char *buffer, size_t size, const char *string);
 

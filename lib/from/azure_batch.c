@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "from/reading.h"
+#include "model/wishes.h"
 
 #define BATCH_REFERENCE \
 	"learn.microsoft.com/azure/batch/batch-compute-node-environment-variables"
@@ -138,8 +139,34 @@ static void claim_first_host(struct ri_reading *reading)
 	claim->strength = RI_STRENGTH_DEFAULT;
 }
 
+/*
+ * The port in AZ_BATCH_MASTER_NODE, if the user asks for it: older
+ * guides took it, and it must be the same on all nodes.
+ */
+static void claim_batch_port(struct ri_reading *reading)
+{
+	const char *variable = "AZ_BATCH_MASTER_NODE", *raw = ri_reading_get(reading, variable);
+	const struct ri_wishes *wishes = reading->context->wishes;
+	struct ri_endpoint endpoint;
+	struct ri_fact *claim;
+
+	if (wishes == NULL || !wishes->azure_batch_port || raw == NULL ||
+		!ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint) ||
+		endpoint.port == 0)
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_PORT, variable);
+	if (claim == NULL)
+		return;
+	claim->number = endpoint.port;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_MASTER_PORT_BATCH, variable,
+		"port %u is taken as asked, but Azure Batch keeps it for itself", endpoint.port),
+		"without --azure-batch-port it is %d", DEFAULT_PORT);
+}
+
 static void read_azure_batch(struct ri_reading *reading)
 {
+	claim_batch_port(reading);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 	ri_claim_host(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE");
 	ri_claim_hosts(reading, "AZ_BATCH_HOST_LIST", ',');

@@ -176,3 +176,15 @@ bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out)
 	*out = made;
 	return true;
 }
+
+size_t ri_host_fault(const char *text, size_t length)
+{
+	struct ri_slice host = trim((struct ri_slice){ text, length });
+	const char *colon;
+
+	for (size_t i = 0; i < host.length; i++)
+		if (!is_name_byte(host.text[i]) && strchr(".-:[]%", host.text[i]) == NULL)
+			return (size_t)(host.text - text) + i;
+	colon = host.length == 0 ? NULL : find_port(host);
+	return (size_t)((colon == NULL ? host.text : colon + 1) - text);
+}

@@ -28,6 +28,12 @@ struct ri_endpoint {
 bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out);
 
 /*
+ * Where a text that is no endpoint goes wrong, as an offset: at the first byte
+ * that no host has, else at the port, else where the text starts.
+ */
+size_t ri_host_fault(const char *text, size_t length);
+
+/*
  * Is this an IPv4 or IPv6 address (a zone after '%' allowed), or something
  * that may be a name: letters, digits, '.', '-', '_', the first of them a
  * letter, a digit or '_'? Digits and dots alone must be an address.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "from/quartet.h"
+#include "model/wishes.h"
 
 static const struct ri_variable reads[] = {
 	RI_QUARTET_READS,
@@ -52,11 +53,23 @@ static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, cons
 		ri_claim_filled(reading, id, variable);
 }
 
+/* With --override-env it counts where nothing else is known. */
+static void weaken(struct ri_reading *reading, enum ri_fact_id id)
+{
+	for (struct ri_fact *claim = reading->claims[id]; claim != NULL; claim = claim->next)
+		if (claim->origin.source == reading->source->name)
+			claim->strength = RI_STRENGTH_DEFAULT;
+}
+
 static void read_env(struct ri_reading *reading)
 {
 	if (is_taken(reading))
 		return;
 	ri_quartet_claim_rendezvous(reading);
+	if (reading->context->wishes != NULL && reading->context->wishes->override_env) {
+		weaken(reading, RI_FACT_MASTER_ADDR);
+		weaken(reading, RI_FACT_MASTER_PORT);
+	}
 	if (is_of_process(reading->context->env)) {
 		ri_quartet_claim(reading);
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "from/reading.h"
+#include "model/wishes.h"
 
 #define RI_SOURCE(name) extern const struct ri_source ri_source_##name;
 #include "from/sources.def"
@@ -32,6 +33,17 @@ bool ri_sources_want_files(const struct ri_env *env)
 	return false;
 }
 
+static bool is_manual(const struct ri_fact *claim)
+{
+	return claim->origin.source == ri_source_manual.name;
+}
+
+static bool is_there(const struct ri_source *source, const struct ri_context *context)
+{
+	return source->detect == NULL ? ri_wishes_subject(context->wishes) != NULL
+				      : source->detect(context->env);
+}
+
 /*
  * What the source whose turn it is leaves out of its tuple; NULL where it
  * claims a whole one, in whatever state. The local size does not count: not
@@ -56,7 +68,7 @@ static void report_half(const struct ri_reading *reading, const char *missing)
 		if (claim != NULL && claim->state == RI_STATE_KNOWN)
 			said = claim->origin.variable;
 	}
-	if (said != NULL)
+	if (said != NULL && reading->source != &ri_source_manual)
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, said,
 			"%s does not say %s, so its ranks are not used", source, missing);
@@ -96,7 +108,9 @@ static bool takes_identity(struct ri_reading *reading)
 	const struct ri_source *held = reading->identity, *source = reading->source;
 	const char *missing;
 
-	if (!source->identity)
+	/* What is stated by hand stands above all others. */
+	if (!source->identity || held == &ri_source_manual ||
+		!ri_wishes_allow_source(reading->context->wishes, source->name))
 		return false;
 	missing = find_missing(reading);
 	if (missing != NULL) {
@@ -133,7 +147,7 @@ static int read_sources(struct ri_topology *out, struct ri_reading *reading)
 	const char **names = NULL;
 
 	for (size_t i = 0; i < SOURCE_COUNT; i++) {
-		if (!sources[i]->detect(reading->context->env))
+		if (!is_there(sources[i], reading->context))
 			continue;
 		if (names == NULL)
 			names = ri_arena_array(reading->context->arena, SOURCE_COUNT,
@@ -149,11 +163,33 @@ static int read_sources(struct ri_topology *out, struct ri_reading *reading)
 	return 0;
 }
 
+/* What the user asked for needs an identity. */
+static int check_identity(const struct ri_topology *made, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_wishes *wishes = context->wishes;
+
+	if (made->identity != NULL || wishes == NULL)
+		return 0;
+	if (wishes->source.value != NULL) {
+		ri_fail(err, RI_CODE_SOURCE_ABSENT, wishes->source.subject,
+			"%s does not say which rank this is", wishes->source.value);
+		return ri_fail_hint(err, "rankinit --list=sources shows what it reads");
+	}
+	if (ri_wishes_subject(wishes) != NULL)
+		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes),
+			"nothing says which rank this is, so what is stated is not used"),
+			"state --rank, --world-size, --local-rank and --local-world-size");
+	return 0;
+}
+
 static bool may_win(const struct ri_fact *claim, enum ri_fact_id id, const char *identity)
 {
 	if (claim->state != RI_STATE_KNOWN && claim->state != RI_STATE_OPEN)
 		return false;
-	return ri_fact_group(id) == RI_GROUP_SHARED || claim->origin.source == identity;
+	return ri_fact_group(id) == RI_GROUP_SHARED || claim->origin.source == identity ||
+		is_manual(claim);
 }
 
 static bool is_better(const struct ri_fact *claim, const struct ri_fact *best)
@@ -182,25 +218,34 @@ static void settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact
 /* "the value is "3x", expected a whole number from 1 to 65535" */
 static void explain_broken(const struct ri_fact *claim, enum ri_fact_id id, struct ri_text *out)
 {
-	struct ri_range range = ri_fact_range(id);
-
 	ri_text_add(out, "the value is ");
 	ri_text_add_quoted(out, claim->origin.raw);
-	if (claim->reason != NULL)
-		ri_text_addf(out, ", expected %s", claim->reason);
-	else
-		ri_text_addf(out, ", expected a whole number from %" PRIu64 " to %" PRIu64,
-			range.min, range.max);
+	ri_text_add(out, ", expected ");
+	ri_fact_expect(claim, id, out);
 }
 
 static bool is_needed(const struct ri_topology *topology, const struct ri_fact *claim,
 	enum ri_fact_id id)
 {
+	if (is_manual(claim))
+		return true;
 	if (topology->identity == NULL || topology->facts[id].state == RI_STATE_KNOWN)
 		return false;
 	if (ri_fact_group(id) == RI_GROUP_TUPLE)
 		return claim->origin.source == topology->identity;
 	return id == RI_FACT_MASTER_ADDR;
+}
+
+static int hint_at_option(enum ri_fact_id id, struct ri_error *err)
+{
+	char option[32];
+
+	ri_text_copy(option, sizeof(option), ri_fact_name(id));
+	for (char *p = option; *p != '\0'; p++)
+		if (*p == '_')
+			*p = '-';
+	return ri_fail_hint(err, "put it right where the job is started, or state it with --%s",
+		option);
 }
 
 /* A broken value is an error where nothing else says what it should have. */
@@ -216,9 +261,11 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 			continue;
 		ri_text_init(&text, bytes, sizeof(bytes));
 		explain_broken(claim, id, &text);
-		if (is_needed(topology, claim, id))
-			return ri_fail(err, RI_CODE_ENV_VALUE, claim->origin.variable,
-				"%s", text.bytes);
+		if (is_needed(topology, claim, id)) {
+			ri_fail(err, is_manual(claim) ? RI_CODE_OPTION_VALUE : RI_CODE_ENV_VALUE,
+				claim->origin.variable, "%s", text.bytes);
+			return is_manual(claim) ? -1 : hint_at_option(id, err);
+		}
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
 			claim->origin.variable, "%s; it is not used", text.bytes);
 	}
@@ -242,7 +289,7 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	const char *variable = fact->origin.variable, *kept;
 	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
 
-	if (!ri_topology_knows(topology, id) || fact->strength != RI_STRENGTH_STATED)
+	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED)
 		return;
 	kept = fact->text != NULL ? fact->text : fact->origin.raw;
 	ri_quote(raw, sizeof(raw), fact->origin.raw);
@@ -321,18 +368,21 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err)
 {
 	struct ri_reading reading = { .context = context, .err = err };
-	struct ri_topology made = { .identity = NULL };
+	int status;
 
-	if (read_sources(&made, &reading) < 0)
+	*out = (struct ri_topology){ .identity = NULL };
+	if (ri_wishes_refuse_all(context->wishes))
+		return 0;
+	status = read_sources(out, &reading);
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		settle(out, reading.claims[id], id);
+	if (status < 0 || check_identity(out, context, err) < 0)
+		return -1;
+	if (out->identity != NULL && complete(out, context, err) < 0)
 		return -1;
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		settle(&made, reading.claims[id], id);
-	if (made.identity != NULL && complete(&made, context, err) < 0)
-		return -1;
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if ((made.identity == NULL || ri_fact_group(id) != RI_GROUP_TUPLE) &&
-			report_broken(&made, id, context, err) < 0)
+		if ((out->identity == NULL || ri_fact_group(id) != RI_GROUP_TUPLE) &&
+			report_broken(out, id, context, err) < 0)
 			return -1;
-	*out = made;
 	return 0;
 }

@@ -17,7 +17,7 @@
 
 struct ri_reading;
 
-/* One source. What is no bool must be set. */
+/* One source. What is no bool must be set, but for detect. */
 struct ri_source {
 	const char *name;	/* stable; stands in JSON and in --source */
 	const char *summary;	/* one line for --list */
@@ -30,7 +30,10 @@ struct ri_source {
 	bool over_ssh;		/* its ranks may lack what their container was given */
 	bool files;		/* reads files of the context's host */
 	const struct ri_variable *reads;	/* ends with a NULL name */
-	/* Some look-ups, no allocation, no system call: it runs at every start. */
+	/*
+	 * Some look-ups, no allocation, no system call: it runs at every start.
+	 * NULL: not a matter of the environment, but of options.
+	 */
 	bool (*detect)(const struct ri_env *env);
 	/* Say everything it knows; runs only where detect said yes. */
 	void (*read)(struct ri_reading *reading);
@@ -52,6 +55,14 @@ bool ri_sources_want_files(const struct ri_env *env);
  * With one, a broken value that is needed is an error: RI_CODE_ENV_VALUE and
  * the name of the variable, or the code of the rule that it breaks.
  * The topology borrows from the snapshot and the arena.
+ *
+ * Facts stated by hand (context->wishes) win one by one, whoever gives the
+ * identity; what is wrong with them is always an error: RI_CODE_OPTION_VALUE,
+ * RI_CODE_OPTION_CONFLICT. A source that is forced and gives no identity is
+ * RI_CODE_SOURCE_ABSENT.
+ *
+ * After a failure *out holds the candidates that were read until then, to
+ * explain it by; nothing can be started from it.
  */
 int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err);

@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/wishes.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)
 {
-	const char *value = ri_env_get(reading->context->env, variable);
+	const char *value;
 
+	if (variable[0] == '-')
+		return ri_wishes_get(reading->context->wishes, variable);
+	value = ri_env_get(reading->context->env, variable);
 	return value != NULL && ri_is_service_link(value) ? NULL : value;
 }
 
@@ -87,7 +91,8 @@ struct ri_fact *ri_claim_number(
 	struct ri_fact *claim = raw == NULL ? NULL : ri_claim(reading, id, variable);
 
 	if (claim != NULL &&
-		ri_number_read(raw, ri_fact_range(id), &claim->number, NULL) != RI_NUMBER_OK)
+		ri_number_read(raw, ri_fact_range(id), &claim->number, &claim->fault_at) !=
+			RI_NUMBER_OK)
 		claim->state = RI_STATE_BROKEN;
 	return claim;
 }
@@ -115,6 +120,7 @@ struct ri_fact *ri_claim_host(
 	if (claim != NULL) {
 		claim->state = RI_STATE_BROKEN;
 		claim->reason = "one host name or address";
+		claim->fault_at = ri_host_fault(raw, strlen(raw));
 	}
 	return claim;
 }
@@ -131,10 +137,11 @@ static size_t count_items(const char *text, char separator)
 /*
  * Cut a copy of the list into hosts, in place. A separator at the very end is
  * tolerated; an empty item elsewhere is a host that somebody lost. Returns
- * how many there are, 0 where one of them is not a host.
+ * how many there are, 0 where one of them is not a host: *fault_at says where.
  */
-static size_t cut_hosts(char *text, char separator, const char **hosts)
+static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *fault_at)
 {
+	const char *start = text;
 	struct ri_endpoint endpoint;
 	size_t count = 0;
 	char *end;
@@ -146,8 +153,11 @@ static size_t cut_hosts(char *text, char separator, const char **hosts)
 		last = *end == '\0';
 		if (last && count > 0 && is_blank(text))
 			return count;
-		if (!ri_endpoint_read((struct ri_slice){ text, (size_t)(end - text) }, &endpoint))
+		if (!ri_endpoint_read((struct ri_slice){ text, (size_t)(end - text) }, &endpoint)) {
+			*fault_at = (size_t)(text - start) +
+				ri_host_fault(text, (size_t)(end - text));
 			return 0;
+		}
 		text[endpoint.host.text - text + (ptrdiff_t)endpoint.host.length] = '\0';
 		hosts[count++] = endpoint.host.text;
 		if (last)
@@ -172,7 +182,7 @@ struct ri_fact *ri_claim_list(
 	memcpy(copy, text, strlen(text) + 1);
 	claim->number = room > ri_fact_range(RI_FACT_HOSTS).max
 		? 0
-		: cut_hosts(copy, separator, hosts);
+		: cut_hosts(copy, separator, hosts, &claim->fault_at);
 	claim->list = hosts;
 	if (claim->number == 0) {
 		claim->state = RI_STATE_BROKEN;

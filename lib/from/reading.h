@@ -24,7 +24,8 @@ struct ri_reading {
 
 /*
  * The value of a variable; NULL where it does not exist, and where it is the
- * link to a Kubernetes service that happens to have its name.
+ * link to a Kubernetes service that happens to have its name. A name that
+ * starts with '-' is an option of the user's.
  */
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable);
 

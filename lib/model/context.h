@@ -13,8 +13,11 @@
 
 struct ri_command;
 
+struct ri_wishes;
+
 struct ri_context {
 	const struct ri_env *env;
+	const struct ri_wishes *wishes;	/* of the user; NULL: none */
 	struct ri_arena *arena;
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* to/command.h; NULL: a process */

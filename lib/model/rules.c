@@ -61,6 +61,13 @@ static bool is_broken(const struct ri_topology *topology, const struct rule *rul
 		!rule->holds(topology, value, other);
 }
 
+/* Options that contradict what is found, or each other, never lose silently. */
+static bool is_stated(const struct ri_topology *topology, const struct rule *rule)
+{
+	return topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL ||
+		topology->facts[rule->other].strength == RI_STRENGTH_MANUAL;
+}
+
 static bool is_fatal(const struct rule *rule)
 {
 	return ri_fact_group(rule->fact) == RI_GROUP_TUPLE &&
@@ -93,6 +100,8 @@ int ri_rules_check(struct ri_topology *topology, const struct ri_context *contex
 		ri_text_addf(&text, ", but %s", rule->words);
 		if (is_fatal(rule))
 			return ri_fail(err, rule->code, subject, "%s", text.bytes);
+		if (is_stated(topology, rule))
+			return ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "%s", text.bytes);
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, rule->code, subject,
 			"%s; %s is not used", text.bytes, ri_fact_name(rule->fact));
 		topology->facts[rule->fact].state = RI_STATE_BROKEN;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/topology.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -30,6 +31,17 @@ enum ri_fact_group ri_fact_group(enum ri_fact_id id)
 struct ri_range ri_fact_range(enum ri_fact_id id)
 {
 	return facts[id].range;
+}
+
+void ri_fact_expect(const struct ri_fact *fact, enum ri_fact_id id, struct ri_text *out)
+{
+	struct ri_range range = ri_fact_range(id);
+
+	if (fact->reason != NULL)
+		ri_text_add(out, fact->reason);
+	else
+		ri_text_addf(out, "a whole number from %" PRIu64 " to %" PRIu64, range.min,
+			range.max);
 }
 
 bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out)

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "model/context.h"
 
 enum ri_fact_id {
@@ -41,6 +42,7 @@ enum ri_strength {
 	RI_STRENGTH_DEFAULT,	/* holds until somebody says better */
 	RI_STRENGTH_SAID,
 	RI_STRENGTH_STATED,	/* the variable that the frameworks read themselves */
+	RI_STRENGTH_MANUAL,	/* an option of the user's */
 };
 
 /* One bit for each fact that another one was derived from. */
@@ -60,6 +62,7 @@ struct ri_fact {
 	const char *text;		/* master_addr alone */
 	const char *const *list;	/* hosts alone, not ended by NULL */
 	const char *reason;		/* broken: what was expected; open: what is missing */
+	size_t fault_at;		/* broken: where in origin.raw it goes wrong */
 	struct ri_origin origin;
 	struct ri_fact *next;		/* the candidates that lost, best first */
 };
@@ -78,6 +81,12 @@ enum ri_fact_group ri_fact_group(enum ri_fact_id id);
 
 /* The numbers that the fact may have; of hosts, how many. */
 struct ri_range ri_fact_range(enum ri_fact_id id);
+
+/*
+ * What a broken value of the fact should have been: "a whole number from 1 to
+ * 65535".
+ */
+void ri_fact_expect(const struct ri_fact *fact, enum ri_fact_id id, struct ri_text *out);
 
 /* Is the fact known? Then *out is its number. */
 bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uint64_t *out);

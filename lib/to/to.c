@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/wishes.h"
 #include "to/scrub.h"
 #include "to/writing.h"
 
@@ -98,7 +99,8 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 
 	if (topology->identity != NULL && ri_writing_mode(&writing) != RI_MODE_NONE) {
 		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
-			frameworks[i]->render(&writing, topology);
+			if (ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
+				frameworks[i]->render(&writing, topology);
 		if (ri_writing_mode(&writing) == RI_MODE_NODE)
 			ri_scrub(&writing);
 	}

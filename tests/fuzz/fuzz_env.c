@@ -2,15 +2,19 @@
 /*
  * libFuzzer: an environment, one string a line, through snapshot, topology
  * and edits. Whatever it is, the answer is a refusal with a reason, or a
- * consistent set of variables. Lines after one that is "%%" are the
- * environment of process 1, which has the last word nowhere.
+ * consistent set of variables; and it can be explained, in lines that fit.
+ * Lines after one that is "%%" are the environment of process 1, which has
+ * the last word nowhere.
  */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/number.h"
 #include "from/endpoint.h"
 #include "from/from.h"
 #include "fuzz.h"
+#include "model/explain.h"
+#include "model/page.h"
 #include "to/to.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
@@ -182,6 +186,45 @@ static void assert_edits(const struct ri_env *env, const struct ri_env_edits *ed
 	}
 }
 
+static void assert_lines_fit(const char *text)
+{
+	for (const char *end; *text != '\0'; text = end + 1) {
+		size_t columns = 0;
+
+		end = strchr(text, '\n');
+		assert(end != NULL);
+		for (const char *p = text; p < end; p++) {
+			assert((unsigned char)*p >= ' ' && *p != 0x7f);
+			columns += ((unsigned char)*p & 0xc0) != 0x80;
+		}
+		assert(columns <= RI_PAGE_WIDTH);
+	}
+}
+
+static void assert_explained(const struct ri_topology *topology, const struct ri_env *env,
+	const struct ri_env_edits *edits, const struct ri_error *err)
+{
+	static char page[262144], word[] = "train", *argv[] = { word, NULL };
+	const struct ri_explained_rank rank = {
+		.rank = -1, .local_rank = -1, .edits = edits, .argv = argv,
+	};
+	const struct ri_explain explain = {
+		.version = "0", .arena = &arena, .topology = topology,
+		.env = env, .findings = &findings,
+		.err = err, .ranks = &rank, .rank_count = 1, .launch = "process",
+		.looked_for = "all of them",
+	};
+	struct ri_text out;
+	char *json = ri_explain_json(&explain);
+
+	assert(json != NULL && strstr(json, "rankinit-explain-1") != NULL);
+	free(json);
+	ri_text_init(&out, page, sizeof(page));
+	ri_explain_text(&explain, &out);
+	assert(!out.cut);
+	assert_lines_fit(page);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char text[MAX_INPUT + 1];
@@ -213,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(ri_code_status(err.code) == 125);
 		assert(err.subject[0] != '\0' && err.text[0] != '\0');
 	}
+	assert_explained(&topology, &env, &edits, &err);
 	ri_arena_release(&arena);
 	return 0;
 }

@@ -55,10 +55,10 @@ def can_run(program, case):
 
 def run(program, case):
     env = dict(line.split("=", 1) for line in lines(case / "env"))
-    command = lines(case / "command") or ["true"]
     root = [f"--root={root_of(case)}"] if reads_below_a_root(program) else []
+    command = lines(case / "command") or ["true"]
     return subprocess.run(
-        [str(program), *root, "--print-env=json", "--", *command],
+        [str(program), *root, "--print-env=json", *lines(case / "options"), "--", *command],
         env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         errors="surrogateescape", timeout=20, check=False)
 

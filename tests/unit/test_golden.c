@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "from/from.h"
+#include "model/wishes.h"
 #include "to/command.h"
 #include "to/nodes.h"
 #include "to/to.h"
@@ -28,7 +29,7 @@ struct lines {
 	size_t count;
 };
 
-static struct lines env_lines, command_lines, want;
+static struct lines env_lines, option_lines, command_lines, want;
 static struct ri_arena arena;
 
 /* False where there is no such file. */
@@ -68,6 +69,37 @@ struct answer {
 	struct ri_error err;
 };
 
+/* "--local-rank" is the fact "local_rank". */
+static bool is_option(const char *line, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < length; i++)
+		if (line[2 + i] != name[i] && !(line[2 + i] == '-' && name[i] == '_'))
+			return false;
+	return line[2 + length] == '=' || line[2 + length] == '\0';
+}
+
+/* What the program makes of the options; cuts the line at its '='. */
+static void read_option(char *line, struct ri_wishes *wishes)
+{
+	struct ri_stated stated = { .subject = line, .value = strchr(line, '=') };
+
+	wishes->override_env |= is_option(line, "override_env");
+	wishes->azure_batch_port |= is_option(line, "azure_batch_port");
+	if (stated.value == NULL)
+		return;
+	stated.value++;
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		if (is_option(line, ri_fact_name(id)))
+			wishes->facts[id] = stated;
+	if (is_option(line, "source"))
+		wishes->source = stated;
+	if (is_option(line, "frameworks"))
+		wishes->frameworks = stated.value;
+	*strchr(line, '=') = '\0';
+}
+
 /* The twin of --launch is the shim's to read; here it stands for it. */
 static enum ri_mode asked_mode(const struct ri_env *env)
 {
@@ -82,15 +114,19 @@ static enum ri_mode asked_mode(const struct ri_env *env)
 /* A folder "root" in the case is the machine whose files may be read. */
 static int ask(struct answer *answer, int root)
 {
+	struct ri_wishes wishes = { .host_name = NULL };
 	struct ri_host host = { .root = root };
 	struct ri_command command;
 	struct ri_env env;
 	struct ri_context context = {
-		.env = &env, .arena = &arena, .findings = &answer->findings, .command = &command,
-		.host = root < 0 ? NULL : &host,
+		.env = &env, .wishes = &wishes, .arena = &arena,
+		.findings = &answer->findings, .host = root < 0 ? NULL : &host,
+		.command = &command,
 	};
 
 	memset(answer, 0, sizeof(*answer));
+	for (size_t i = 0; i < option_lines.count; i++)
+		read_option(option_lines.items[i], &wishes);
 	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0)
 		return -1;
 	ri_command_read(&command, command_lines.items, asked_mode(&env));
@@ -178,9 +214,10 @@ static unsigned check_case(const char *folder)
 	int root;
 
 	assert_true(read_lines(folder, "env", &env_lines));
-	read_lines(folder, "command", &command_lines);
+	read_lines(folder, "options", &option_lines);
 	snprintf(path, sizeof(path), "%s/root", folder);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	read_lines(folder, "command", &command_lines);
 	snprintf(path, sizeof(path), "%s/want.error", folder);
 	if (ask(&answer, root) < 0 || access(path, F_OK) == 0)
 		faults = access(path, F_OK) == 0

@@ -249,6 +249,62 @@ static void test_nearest(void **state)
 	assert_null(ri_text_nearest("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", names, COUNT));
 }
 
+static void assert_shown(const char *value, size_t columns, const char *expected, size_t used)
+{
+	char buffer[256];
+	struct ri_text text;
+
+	ri_text_init(&text, buffer, sizeof(buffer));
+	assert_int_equal(ri_text_add_shown(&text, value, columns), used);
+	assert_string_equal(buffer, expected);
+}
+
+static void test_shown_fits_its_columns(void **state)
+{
+	(void)state;
+	assert_shown("", 5, "", 0);
+	assert_shown("abcde", 5, "abcde", 5);
+	assert_shown("abcdef", 5, "ab...", 5);
+	assert_shown("abcdef", 3, "...", 3);
+	assert_shown("abcdef", 2, "", 0);
+	assert_shown("abcdef", 0, "", 0);
+	assert_shown("", 0, "", 0);
+}
+
+static void test_shown_escapes_what_a_terminal_obeys(void **state)
+{
+	(void)state;
+	assert_shown("a\nb", 9, "a\\nb", 4);
+	assert_shown("\033[2J", 9, "\\x1b[2J", 7);
+	assert_shown("\x7f\xff", 9, "\\x7f\\xff", 8);
+	assert_shown("\xc2\x9b", 9, "\\xc2\\x9b", 8);
+	/* quotes and backslashes are as they are */
+	assert_shown("\"\\", 9, "\"\\", 2);
+	/* never half an escape */
+	assert_shown("a\xff\xff\xff", 8, "a\\xff...", 8);
+	assert_shown("a\xff\xff\xff", 7, "a...", 4);
+}
+
+static void test_shown_counts_wide_characters(void **state)
+{
+	(void)state;
+	assert_shown("\xc3\xa9t\xc3\xa9", 3, "\xc3\xa9t\xc3\xa9", 3);
+	assert_shown("\xe4\xb8\xad\xe6\x96\x87", 4, "\xe4\xb8\xad\xe6\x96\x87", 4);
+	assert_shown("\xe4\xb8\xad\xe6\x96\x87", 3, "...", 3);
+}
+
+static void test_utf8_length(void **state)
+{
+	(void)state;
+	assert_int_equal(ri_utf8_length("a"), 1);
+	assert_int_equal(ri_utf8_length("\xc3\xa9"), 2);
+	assert_int_equal(ri_utf8_length("\xe4\xb8\xad"), 3);
+	assert_int_equal(ri_utf8_length("\xf0\x9f\x90\xa7"), 4);
+	assert_int_equal(ri_utf8_length("\xc3"), 0);
+	assert_int_equal(ri_utf8_length("\x80"), 0);
+	assert_int_equal(ri_utf8_length("\xed\xa0\x80"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +319,10 @@ int main(void)
 		cmocka_unit_test(test_quote_cut_between_characters),
 		cmocka_unit_test(test_quote_size_holds_any),
 		cmocka_unit_test(test_quote_into_little_room),
+		cmocka_unit_test(test_shown_fits_its_columns),
+		cmocka_unit_test(test_shown_escapes_what_a_terminal_obeys),
+		cmocka_unit_test(test_shown_counts_wide_characters),
+		cmocka_unit_test(test_utf8_length),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_nearest),
 	};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "manual": what the user states by options, above all others. A fact
+ * that is stated replaces that fact alone; the others stay those of the
+ * orchestrator, and the rules hold them against each other.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "from/hostfile.h"
+#include "from/reading.h"
+#include "model/wishes.h"
+
+#define OPTIONS "rankinit(8)"
+
+static const struct ri_variable reads[] = {
+	{ .name = "--rank", .meaning = "rank", .cite = OPTIONS },
+	{ .name = "--world-size", .meaning = "world size", .cite = OPTIONS },
+	{ .name = "--local-rank", .meaning = "local rank", .cite = OPTIONS },
+	{ .name = "--local-world-size", .meaning = "ranks on this node", .cite = OPTIONS },
+	{ .name = "--node-rank", .meaning = "index of this node", .cite = OPTIONS },
+	{ .name = "--nnodes", .meaning = "nodes", .cite = OPTIONS },
+	{ .name = "--master-addr", .meaning = "the host that rank 0 listens on",
+	  .cite = OPTIONS },
+	{ .name = "--master-port", .meaning = "the port that rank 0 listens on",
+	  .cite = OPTIONS },
+	{ .name = "--hosts", .meaning = "the nodes in order, the master first", .cite = OPTIONS },
+	{ .name = "--hostfile", .meaning = "the same from a file", .cite = OPTIONS },
+	{ .name = NULL },
+};
+
+static void spoil(struct ri_fact *claim, const char *reason, size_t at)
+{
+	if (claim == NULL)
+		return;
+	claim->state = RI_STATE_BROKEN;
+	claim->reason = reason;
+	claim->fault_at = at;
+}
+
+/* One host; a port in it would be lost, so it is no host. */
+static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_stated *stated)
+{
+	const char *raw = stated->value;
+	struct ri_endpoint endpoint = { .port = 0 };
+	struct ri_fact *claim;
+
+	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint) &&
+		endpoint.port == 0)
+		return ri_claim_text(reading, RI_FACT_MASTER_ADDR, stated->subject, endpoint.host);
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, stated->subject);
+	if (endpoint.port != 0)
+		spoil(claim, "a host without a port, which goes into --master-port",
+			(size_t)(strrchr(raw, ':') - raw));
+	else
+		spoil(claim, "one host name or address", ri_host_fault(raw, strlen(raw)));
+	return claim;
+}
+
+static struct ri_fact *claim_hosts(struct ri_reading *reading, const struct ri_stated *stated)
+{
+	struct ri_fact *claim = ri_claim_hosts(reading, stated->subject, ',');
+
+	if (claim != NULL || reading->err->code != RI_CODE_NONE)
+		return claim;
+	claim = ri_claim(reading, RI_FACT_HOSTS, stated->subject);
+	spoil(claim, "a list of host names or addresses", 0);
+	return claim;
+}
+
+static void claim_stated(struct ri_reading *reading, enum ri_fact_id id)
+{
+	const struct ri_stated *stated = &reading->context->wishes->facts[id];
+	struct ri_fact *claim;
+
+	if (ri_reading_get(reading, stated->subject) == NULL)
+		return;
+	if (id == RI_FACT_MASTER_ADDR)
+		claim = claim_master(reading, stated);
+	else if (id == RI_FACT_HOSTS)
+		claim = claim_hosts(reading, stated);
+	else
+		claim = ri_claim_number(reading, id, stated->subject);
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_MANUAL;
+}
+
+static void claim_hostfile(struct ri_reading *reading)
+{
+	const struct ri_wishes *wishes = reading->context->wishes;
+	struct ri_hostfile file;
+	struct ri_fact *claim;
+
+	if (wishes->hostfile_text == NULL)
+		return;
+	if (ri_hostfile_read(&file, wishes->hostfile_text, reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, wishes->hostfile.subject,
+			"no memory left to read this file");
+		return;
+	}
+	if (file.bad_line != 0) {
+		ri_fail(reading->err, RI_CODE_FILE_SYNTAX, wishes->hostfile.value,
+			"line %zu is neither \"HOST [slots=N]\" nor a comment", file.bad_line);
+		return;
+	}
+	claim = ri_claim(reading, RI_FACT_HOSTS, wishes->hostfile.subject);
+	if (claim == NULL)
+		return;
+	claim->list = file.hosts;
+	claim->number = file.count;
+	claim->strength = RI_STRENGTH_MANUAL;
+	if (file.count == 0)
+		spoil(claim, "a file that names hosts", 0);
+}
+
+/* Equal, or one of them is the other's first label: "node7", "node7.cluster". */
+static bool is_same_host(const char *a, const char *b)
+{
+	size_t a_label = strcspn(a, "."), b_label = strcspn(b, ".");
+
+	if (strcasecmp(a, b) == 0)
+		return true;
+	return a_label == b_label && (a[a_label] == '\0' || b[b_label] == '\0') &&
+		strncasecmp(a, b, a_label) == 0;
+}
+
+/* This machine's place among the hosts, if its name stands there once. */
+static bool find_place(const struct ri_fact *hosts, const char *name, uint64_t *place)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; name != NULL && i < hosts->number; i++) {
+		if (!is_same_host(hosts->list[i], name))
+			continue;
+		*place = i;
+		found++;
+	}
+	return found == 1;
+}
+
+static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	const char *variable = hosts->origin.variable;
+	struct ri_fact *claim;
+	uint64_t place;
+
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
+	if (claim == NULL)
+		return;
+	claim->text = hosts->list[0];
+	claim->strength = RI_STRENGTH_MANUAL;
+	if (!find_place(hosts, reading->context->wishes->host_name, &place))
+		return;
+	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
+	if (claim == NULL)
+		return;
+	claim->number = place;
+	claim->strength = RI_STRENGTH_MANUAL;
+}
+
+/* Runs first, so that every claim there is is its own. */
+static void read_manual(struct ri_reading *reading)
+{
+	const struct ri_fact *hosts;
+
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		if (reading->context->wishes->facts[id].value != NULL)
+			claim_stated(reading, id);
+	claim_hostfile(reading);
+	hosts = reading->claims[RI_FACT_HOSTS];
+	if (hosts != NULL && hosts->state == RI_STATE_KNOWN &&
+		reading->err->code == RI_CODE_NONE)
+		claim_place(reading, hosts);
+}
+
+const struct ri_source ri_source_manual = {
+	.name = "manual",
+	.summary = "facts stated by options, above all others",
+	.identity = true,
+	.reads = reads,
+	.detect = NULL,
+	.read = read_manual,
+};

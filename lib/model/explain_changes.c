@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of the environment, and what would run. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/explain_parts.h"
+
+enum {
+	AT_NAME = 4,		/* columns where a variable and its value begin */
+	AT_VALUE = 32,
+	NAME_MAX_COLUMNS = 46,	/* of a variable, so that some of its value is seen */
+	AT_NEXT = 6,		/* where the command goes on in another line */
+	WORDS_MAX = 200,	/* words of the command that are shown */
+	RANKS_MAX = 32,		/* ranks whose environment is shown */
+};
+
+/* What an edit does, where it does anything. */
+enum change { NOTHING, SETS, CHANGES, REMOVES };
+
+static enum change judge(const struct ri_env *env, const struct ri_env_edits *edits,
+	const struct ri_env_edit *edit)
+{
+	bool there = ri_env_find(env, edit->name) != NULL;
+
+	if (ri_env_edits_find(edits, edit->name) != edit)
+		return NOTHING;
+	if (edit->value == NULL)
+		return there ? REMOVES : NOTHING;
+	return there ? CHANGES : SETS;
+}
+
+/* What stands in the environment now, in so many columns. */
+static void show_old(struct ri_page *page, const struct ri_env_entry *entry, size_t columns)
+{
+	const char *old = ri_env_entry_value(entry);
+
+	ri_page_paint(page, RI_LOOK_DIM);
+	if (old == NULL)
+		old = "no value";
+	else if (*old == '\0')
+		old = "\"\"";
+	ri_page_show_in(page, columns, old);
+	ri_page_paint(page, RI_LOOK_PLAIN);
+}
+
+static void say_edit(struct ri_page *page, const struct ri_env *env,
+	const struct ri_env_edit *edit, enum change change)
+{
+	static const char *const signs[] = { "", "+", "~", "-" };
+	static const enum ri_look looks[] = {
+		RI_LOOK_PLAIN, RI_LOOK_GREEN, RI_LOOK_YELLOW, RI_LOOK_RED,
+	};
+	const struct ri_env_entry *entry = ri_env_find(env, edit->name);
+
+	ri_page_go(page, RI_EXPLAIN_LABEL);
+	ri_page_paint(page, looks[change]);
+	ri_page_show(page, signs[change]);
+	ri_page_go(page, AT_NAME);
+	ri_page_show_in(page, NAME_MAX_COLUMNS, edit->name);
+	ri_page_paint(page, RI_LOOK_PLAIN);
+	ri_page_go(page, AT_VALUE);
+	if (change == REMOVES) {
+		show_old(page, entry, ri_page_room(page));
+	} else if (change == CHANGES) {
+		show_old(page, entry, ri_page_room(page) / 2);
+		ri_page_show(page, " -> ");
+	}
+	if (change != REMOVES)
+		ri_page_show(page, edit->value);
+	if (entry != NULL && entry->next != 0)
+		ri_page_show(page, " (was there twice)");
+	ri_page_end_line(page);
+}
+
+/* Is this not as on the first rank? */
+static bool is_news(const struct ri_explain *explain, const struct ri_env_edits *edits,
+	const struct ri_env_edit *edit)
+{
+	const struct ri_env_edits *first = explain->ranks[0].edits;
+	const struct ri_env_edit *same = ri_env_edits_find(first, edit->name);
+
+	if (edits == first || same == NULL)
+		return true;
+	if (same->value == NULL || edit->value == NULL)
+		return same->value != edit->value;
+	return strcmp(same->value, edit->value) != 0;
+}
+
+static void say_edits(struct ri_page *page, const struct ri_explain *explain,
+	const struct ri_env_edits *edits)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
+		enum change change = judge(explain->env, edits, edit);
+
+		if (change == NOTHING || !is_news(explain, edits, edit))
+			continue;
+		say_edit(page, explain->env, edit, change);
+		any = true;
+	}
+	if (any)
+		return;
+	ri_page_go(page, RI_EXPLAIN_LABEL);
+	ri_page_show(page, explain->err->code == RI_CODE_NONE
+			? "stays as it is"
+			: "was not worked out, since the launch is refused");
+	ri_page_end_line(page);
+}
+
+void ri_explain_environment(struct ri_page *page, const struct ri_explain *explain)
+{
+	char bytes[64];
+	struct ri_text text;
+
+	ri_page_title(page, "Environment of the command");
+	say_edits(page, explain, explain->ranks[0].edits);
+	for (size_t i = 1; i < explain->rank_count && i < RANKS_MAX; i++) {
+		ri_text_init(&text, bytes, sizeof(bytes));
+		ri_text_addf(&text, "of rank %" PRId64 " differs in", explain->ranks[i].rank);
+		ri_page_go(page, RI_EXPLAIN_LABEL);
+		ri_page_show(page, bytes);
+		ri_page_end_line(page);
+		say_edits(page, explain, explain->ranks[i].edits);
+	}
+	if (explain->rank_count > RANKS_MAX)
+		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
+}
+
+static bool is_plain(const char *word)
+{
+	return *word != '\0' &&
+		word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				  "0123456789_@%+=:,./-")] == '\0';
+}
+
+/* A word of the command, quoted as for a shell where it needs to be. */
+static void say_word(struct ri_page *page, const char *word)
+{
+	char bytes[4 * RI_PAGE_WIDTH];
+	const char *quote = is_plain(word) ? "" : strchr(word, '\'') == NULL ? "'" : "\"";
+	struct ri_text text;
+	size_t columns;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_add(&text, quote);
+	/* the quotes, and a blank and a backslash at the end of the line */
+	columns = ri_text_add_shown(&text, word, RI_PAGE_WIDTH - AT_NEXT - 4);
+	columns += 2 * strlen(quote);
+	ri_text_add(&text, quote);
+	if (page->column > RI_EXPLAIN_LABEL && columns + 3 > ri_page_room(page)) {
+		ri_text_add(page->out, " \\");
+		ri_page_end_line(page);
+		ri_page_go(page, AT_NEXT);
+	} else if (page->column > RI_EXPLAIN_LABEL) {
+		ri_page_go(page, 0);
+	}
+	ri_text_add(page->out, bytes);
+	page->column += columns;
+}
+
+void ri_explain_command(struct ri_page *page, const struct ri_explain *explain)
+{
+	char *const *argv = explain->ranks[0].argv;
+	char bytes[64];
+	struct ri_text text;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_addf(&text, "Command (launch mode %s)", explain->launch);
+	ri_page_title(page, bytes);
+	ri_page_go(page, RI_EXPLAIN_LABEL);
+	if (argv == NULL)
+		ri_page_show_as(page, RI_LOOK_YELLOW, "none was given, and a launch needs one");
+	for (size_t i = 0; argv != NULL && argv[i] != NULL && i <= WORDS_MAX; i++)
+		say_word(page, i < WORDS_MAX ? argv[i] : "...");
+	ri_page_end_line(page);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user wants by options: facts stated by hand, and choices. Nothing
+ * of it is checked here but names of sources and frameworks, which whoever
+ * fills this in has looked up.
+ */
+#ifndef RI_MODEL_WISHES_H
+#define RI_MODEL_WISHES_H
+
+#include <stdbool.h>
+
+#include "model/topology.h"
+
+/* A value, and the option or twin that says it: "--rank", "RANKINIT_RANK". */
+struct ri_stated {
+	const char *subject;
+	const char *value;	/* NULL: not stated */
+};
+
+struct ri_wishes {
+	struct ri_stated facts[RI_FACT_COUNT];	/* of hosts: a list with commas between */
+	struct ri_stated hostfile;	/* the path; its content is in hostfile_text */
+	const char *hostfile_text;	/* NULL where no file was read */
+	const char *host_name;	/* of this machine, to find it among hosts; NULL: unknown */
+	struct ri_stated source;	/* that must say who we are; "none": nothing is read */
+	const char *frameworks;	/* names with commas between, or "none"; NULL: auto */
+	bool override_env;	/* what stands in MASTER_ADDR and the like counts last */
+	bool azure_batch_port;	/* MASTER_PORT from AZ_BATCH_MASTER_NODE */
+};
+
+/* All of these take NULL for no wishes at all. */
+
+/* The first option or twin that states a fact; NULL where there is none. */
+const char *ri_wishes_subject(const struct ri_wishes *wishes);
+
+/* The value that this option or twin states, or NULL. */
+const char *ri_wishes_get(const struct ri_wishes *wishes, const char *subject);
+
+/* May this source say who we are? */
+bool ri_wishes_allow_source(const struct ri_wishes *wishes, const char *name);
+
+/* Shall nothing be read at all (--source=none)? */
+bool ri_wishes_refuse_all(const struct ri_wishes *wishes);
+
+/* Shall this framework be written for? */
+bool ri_wishes_allow_framework(const struct ri_wishes *wishes, const char *name);
+
+#endif

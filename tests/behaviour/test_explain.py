@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--explain, --dry-run, --root, and facts by hand: what the program itself adds."""
+
+import json
+import os
+import pty
+import re
+import socket
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build/rankinit")))
+
+RANK = {"OMPI_COMM_WORLD_RANK": "13", "OMPI_COMM_WORLD_SIZE": "16",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "5", "OMPI_COMM_WORLD_LOCAL_SIZE": "8"}
+AZURE = {"AZ_BATCH_MASTER_NODE": "10.0.0.4:6000", "AZ_BATCH_HOST_LIST": "10.0.0.4,10.0.0.5"}
+
+
+def run(*words, env=None, **more):
+    return subprocess.run([PROGRAM, *words], env=env or {}, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=20, check=False, **more)
+
+
+def text(*words, env=None, status=0):
+    result = run("--explain", *words, env=env)
+    assert (result.returncode, result.stderr) == (status, b""), result
+    assert max(len(line) for line in result.stdout.decode().split("\n")) < 80
+    return result.stdout.decode()
+
+
+def document(*words, env=None, status=0):
+    result = run("--explain=json", *words, env=env)
+    assert (result.returncode, result.stderr) == (status, b""), result
+    return json.loads(result.stdout)
+
+
+def printed(*words, env=None):
+    result = run("--print-env=json", *words, env=env)
+    assert result.returncode == 0, result
+    return json.loads(result.stdout)
+
+
+def refused(result, code, subject):
+    line = result.stderr.decode()
+    assert result.returncode == 125 and result.stdout == b"", result
+    assert line.startswith(f"rankinit: error: {subject}: ") and f"[{code}]" in line, line
+    return line
+
+
+def test_runs_nothing(tmp_path):
+    made = tmp_path / "made"
+    text("--", "/bin/touch", str(made))
+    assert not made.exists()
+    assert run("--", "/bin/touch", str(made)).returncode == 0 and made.exists()
+
+
+def test_a_command_is_not_needed():
+    assert "none was given" in text(env=RANK)
+    assert document(env=RANK)["ranks"][0]["argv"] == []
+
+
+def test_document_is_what_a_launch_does():
+    env = {**RANK, **AZURE, "RANKINIT_QUIET": "yes", "MASTER_PORT": "6105"}
+    told = document("--", "prog", "a b", env=env)
+    assert told["schema"] == "rankinit-explain-1" and told["launch"] == "process"
+    assert told["identity"] == "openmpi"
+    assert told["topology"]["rank"] == {
+        "value": 13, "source": "openmpi", "variable": "OMPI_COMM_WORLD_RANK", "raw": "13"}
+    rank = told["ranks"][0]
+    assert (rank["rank"], rank["local_rank"], rank["argv"]) == (13, 5, ["prog", "a b"])
+    assert rank["unset"] == ["RANKINIT_QUIET"]
+    edits = printed("--", "prog", env=env)
+    assert rank["set"] == {name: value for name, value in edits.items() if value is not None}
+    child = run("--", "/usr/bin/env", env=env).stdout.decode()
+    for name, value in rank["set"].items():
+        assert f"{name}={value}\n" in child
+    assert "RANKINIT_QUIET" not in child
+
+
+@pytest.mark.parametrize("form", ["--dry-run", "--dry_run", "--dry-run=text", "--explain=text"])
+def test_other_spellings(form):
+    assert run(form, "--", "x", env=RANK).stdout.decode() == text("--", "x", env=RANK)
+
+
+def test_unknown_form():
+    refused(run("--explain=yaml"), "option.value", "--explain")
+
+
+def test_a_refused_launch_is_explained():
+    env = {**RANK, "MASTER_ADDR": "a b"}
+    assert run("--", "true", env=env).returncode == 125
+    said = text("--", "true", env=env, status=125)
+    assert "\n             a b\n              ^\n" in said
+    error = document("--", "true", env=env, status=125)["findings"][0]
+    assert (error["severity"], error["code"], error["subject"]) == (
+        "error", "env.value", "MASTER_ADDR")
+
+
+def test_broken_options_are_explained():
+    said = document("--grace=1", "x", env={"RANKINIT_EXIT_MAP": "x"}, status=125)
+    assert said["findings"][0]["subject"] == "RANKINIT_EXIT_MAP"
+    assert "options are wrong" in text("--grace=x", status=125)
+    assert document("--user=nobody-of-that-name", "x", env=RANK, status=125)[
+        "findings"][0]["code"] == "account.unknown"
+
+
+def test_status_goes_through_the_exit_map():
+    assert run("--exit-map=125:3", "--explain", "--rank=x").returncode == 3
+
+
+def test_nobody_and_switched_off():
+    assert "no orchestrator was found" in text("x")
+    assert "RANKINIT_DISABLE is set" in text("x", env={**RANK, "RANKINIT_DISABLE": "1"})
+    assert "--source=none" in text("--source=none", "x", env=RANK)
+
+
+def test_bytes_that_are_not_utf8_are_escaped():
+    result = run(b"--explain=json", b"--", b"a\xff\\", env=RANK)
+    told = json.loads(result.stdout)
+    assert told["ranks"][0]["argv"] == ["a\\xff\\\\"]
+    assert told["findings"][-1]["code"] == "output.escaped"
+
+
+def test_no_control_character_reaches_the_terminal():
+    env = {**RANK, "MASTER_ADDR": "\033]0;x\007", "RANK": "\033[2J"}
+    assert re.search("[\0-\x09\x0b-\x1f\x7f]", text("--", "\033c", env=env, status=125)) is None
+
+
+def on_terminal(*words, env):
+    """What is written to a terminal that stdout alone is."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as reader:
+        child = subprocess.Popen([PROGRAM, *words], env=env, stdin=subprocess.DEVNULL,
+                                 stdout=theirs, stderr=subprocess.DEVNULL)
+        os.close(theirs)
+        output = b""
+        try:
+            while block := reader.read(4096):
+                output += block
+        except OSError:     # how a terminal ends on Linux
+            pass
+        child.wait(timeout=20)
+    return output
+
+
+def test_colour_is_for_terminals():
+    plain = run("--explain", env=RANK).stdout
+    assert b"\033[" not in plain
+    assert b"\033[1m" in on_terminal("--explain", env=RANK)
+    assert b"\033[" not in on_terminal("--explain", env={**RANK, "NO_COLOR": "1"})
+    assert b"\033[" not in on_terminal("--explain", "--color=never", env=RANK)
+    assert b"\033[1m" in run("--explain", "--color=always", env=RANK).stdout
+    assert b"\033[" not in run("--explain=json", "--color=always", env=RANK).stdout
+
+
+def test_a_full_stdout_is_an_error():
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([PROGRAM, "--explain"], env={}, stdout=full, check=False,
+                                stderr=subprocess.PIPE)
+    assert result.returncode == 125 and b"[output]" in result.stderr
+
+
+FACTS = {"rank": ("3", "RANK"), "world-size": ("32", "WORLD_SIZE"),
+         "local-rank": ("3", "LOCAL_RANK"), "local-world-size": ("6", "LOCAL_WORLD_SIZE"),
+         "node-rank": ("0", "NODE_RANK"), "master-addr": ("there", "MASTER_ADDR"),
+         "master-port": ("7777", "MASTER_PORT")}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_facts_by_hand(name):
+    value, variable = FACTS[name]
+    twin = "RANKINIT_" + name.upper().replace("-", "_")
+    env = {**RANK, "MASTER_ADDR": "m"}
+    assert printed("x", env=env).get(variable) != value
+    assert printed(f"--{name}={value}", "x", env=env)[variable] == value
+    by_twin = printed("x", env={**env, twin: value})
+    assert by_twin[variable] == value and by_twin[twin] is None
+    assert printed(f"--{name}={value}", "x", env={**env, twin: "1"})[variable] == value
+    fact = document("x", env={**env, twin: value})["topology"][name.replace("-", "_")]
+    assert (fact["source"], fact["variable"], fact["raw"]) == ("manual", twin, value)
+    line = refused(run("--", "true", env={**env, twin: "a b!"}), "option.value", twin)
+    assert '"a b!"' in line and "expected" in line
+
+
+def test_nnodes_by_hand():
+    topology = document("--nnodes=3", "x", env=RANK)["topology"]
+    assert topology["nnodes"]["value"] == 3 and topology["nnodes"]["variable"] == "--nnodes"
+
+
+def test_hosts_give_this_node_its_place():
+    name = socket.gethostname()
+    topology = document(f"--hosts=first.invalid,{name}", "x", env=RANK)["topology"]
+    assert topology["node_rank"]["value"] == 1
+    assert topology["node_rank"]["variable"] == "--hosts"
+    assert topology["master_addr"]["value"] == "first.invalid"
+
+
+def test_hostfile(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text(f"# two\nfirst.invalid slots=8\n{socket.gethostname()} slots=8\n")
+    topology = document(f"--hostfile={path}", "x", env=RANK)["topology"]
+    assert topology["hosts"]["value"] == ["first.invalid", socket.gethostname()]
+    assert topology["node_rank"]["value"] == 1
+    # relative to where the user stands
+    result = run("--print-env=json", "--hostfile=hosts", "x", env=RANK, cwd=tmp_path)
+    assert json.loads(result.stdout)["MASTER_ADDR"] == "first.invalid"
+
+
+def test_hostfile_that_cannot_be_used(tmp_path):
+    path = tmp_path / "hosts"
+    refused(run(f"--hostfile={path}", "--", "true", env=RANK), "file.unreadable", path)
+    path.write_text("good\nbad!\n")
+    line = refused(run(f"--hostfile={path}", "--", "true", env=RANK), "file.syntax", path)
+    assert "line 2" in line
+    refused(run(f"--hostfile={path}", "--hosts=a", "--", "true", env=RANK),
+            "option.conflict", "--hostfile")
+
+
+@pytest.mark.parametrize("option, wrong, right", [
+    ("source", "openmp", "openmpi"), ("source", "azure_bach", "azure_batch"),
+    ("source", "non", "none"), ("frameworks", "toch", "torch"),
+    ("frameworks", "torch,trch", "torch")])
+def test_unknown_names(option, wrong, right):
+    line = refused(run(f"--{option}={wrong}", "--", "true"), "option.value", f"--{option}")
+    assert f"did you mean {right}?" in line
+
+
+def test_source_that_is_not_there():
+    refused(run("--source=openmpi", "--", "true"), "source.absent", "--source")
+    refused(run("--", "true", env={"RANKINIT_SOURCE": "openmpi"}), "source.absent",
+            "RANKINIT_SOURCE")
+
+
+def test_source_none_is_a_plain_init():
+    env = {**RANK, "MASTER_ADDR": "a b"}
+    assert run("--", "true", env=env).returncode == 125
+    assert printed("--source=none", "x", env=env) == {}
+
+
+def test_override_env():
+    env = {**RANK, **AZURE, "MASTER_ADDR": "mine"}
+    assert "MASTER_ADDR" not in printed("x", env=env)
+    assert printed("--override-env", "x", env=env)["MASTER_ADDR"] == "10.0.0.4"
+    assert "MASTER_ADDR" not in printed("--override-env=no", "x", env=env)
+
+
+def test_azure_batch_port():
+    env = {**RANK, **AZURE}
+    assert printed("x", env=env)["MASTER_PORT"] == "6105"
+    result = run("--azure-batch-port", "--print-env=json", "x", env=env)
+    assert json.loads(result.stdout)["MASTER_PORT"] == "6000"
+    assert b"[master_port.batch]" in result.stderr
+
+
+def recorded(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/hostname").write_text("recorded-2\n")
+    (tmp_path / "etc/passwd").write_text("trainer:x:7:7::/:/bin/sh\n")
+    (tmp_path / "etc/group").write_text("trainer:x:7:\n")
+    (tmp_path / "hosts").write_text("recorded-1\nrecorded-2\n")
+    return f"--root={tmp_path}"
+
+
+def test_root_is_where_files_are_read(tmp_path):
+    root = recorded(tmp_path)
+    topology = document(root, "--hostfile=/hosts", "--user=trainer", "x", env=RANK)["topology"]
+    assert topology["node_rank"]["value"] == 1
+    assert printed(root, "--hostfile=hosts", "x", env=RANK)["MASTER_ADDR"] == "recorded-1"
+    # not those of this machine
+    assert document(root, "--user=daemon", "x", env=RANK, status=125)[
+        "findings"][0]["code"] == "account.unknown"
+    assert document("--user=daemon", "x", env=RANK)["findings"] != []
+
+
+def test_root_has_no_launch(tmp_path):
+    refused(run(recorded(tmp_path), "--", "true"), "option.conflict", "--root")
+    refused(run("--", "true", env={"RANKINIT_ROOT": str(tmp_path)}), "option.conflict",
+            "RANKINIT_ROOT")
+    missing = str(tmp_path / "missing")
+    assert document(f"--root={missing}", "x", status=125)["findings"][0]["subject"] == missing

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libFuzzer: the same text as a host file and as --hosts. Whatever it is, the
+ * answer is a list of hosts, or where it goes wrong.
+ */
+#include "fuzz.h"
+
+#include "from/endpoint.h"
+#include "from/from.h"
+#include "from/hostfile.h"
+#include "model/wishes.h"
+
+static struct ri_arena arena;
+static struct ri_findings findings;
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 1;
+
+	for (; *text != '\0'; text++)
+		count += *text == '\n';
+	return count;
+}
+
+static void check_hosts(const char *const *hosts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		CHECK(ri_is_host((struct ri_slice){ hosts[i], strlen(hosts[i]) }));
+}
+
+static void check_file(const char *text)
+{
+	struct ri_hostfile file;
+
+	CHECK(ri_hostfile_read(&file, text, &arena) == 0);
+	CHECK(file.bad_line <= count_lines(text) && file.count <= count_lines(text));
+	CHECK(file.bad_line == 0 || file.count == 0);
+	check_hosts(file.hosts, file.count);
+	for (size_t i = 0; i < file.count && i < 64; i++)
+		for (size_t j = 0; j < i; j++)
+			CHECK(strcmp(file.hosts[i], file.hosts[j]) != 0);
+}
+
+static void check_option(const char *text)
+{
+	static char *no_strings[] = { NULL };
+	const struct ri_wishes wishes = {
+		.facts[RI_FACT_HOSTS] = { "--hosts", text }, .host_name = "b",
+	};
+	struct ri_env env;
+	const struct ri_context context = {
+		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+	};
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_topology topology;
+	const struct ri_fact *hosts = &topology.facts[RI_FACT_HOSTS];
+
+	CHECK(ri_env_init(&env, no_strings, &arena, &err) == 0);
+	if (ri_topology_read(&topology, &context, &err) == 0) {
+		CHECK(hosts->state == RI_STATE_KNOWN && hosts->number > 0);
+		check_hosts(hosts->list, hosts->number);
+		return;
+	}
+	CHECK(err.code == RI_CODE_OPTION_VALUE && strcmp(err.subject, "--hosts") == 0);
+	CHECK(hosts->next->state == RI_STATE_BROKEN && hosts->next->fault_at <= strlen(text));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_string(data, size);
+
+	findings = (struct ri_findings){ .count = 0 };
+	check_file(text);
+	check_option(text);
+	ri_arena_release(&arena);
+	free(text);
+	return 0;
+}
