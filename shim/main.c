@@ -198,7 +198,7 @@ static bool becomes_command(const struct ri_topology *topology, pid_t self)
 
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
-	return topology->identity != NULL && self != 1 && options->grace_ms == 0 &&
+	return ri_source_manages(topology->identity) && self != 1 && options->grace_ms == 0 &&
 		!options->maps_exits && !options->maps_signals && !options->signal_group &&
 		options->subreaper != RI_YES;
 }

@@ -93,6 +93,7 @@ static int apply_word(struct ri_options *options, const struct ri_option *option
 	}
 	if (option->form == NONE && equals != NULL)
 		return ri_option_bad_value(given, "no value", err);
+	options->given |= (uint64_t)1 << (option - ri_option_table);
 	return option->read(options, given, err);
 }
 
@@ -147,7 +148,7 @@ static int read_twins(struct ri_options *options, const struct ri_env *env, stru
 		const struct ri_option *option = &ri_option_table[i];
 		struct ri_given given = { .subject = name };
 
-		if (option->kind == ACTION)
+		if (option->kind == ACTION || (options->given >> i & 1) != 0)
 			continue;
 		given.value = ri_env_get(env, ri_option_twin_name(option, name));
 		/* an empty twin is unset: how compose files switch one off */
@@ -231,17 +232,21 @@ static bool is_disabled(const struct ri_env *env)
 int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
-	int status = 0;
+	int status;
 
+	_Static_assert(RI_OPTION_COUNT <= 64, "a bit of given for each");
 	*options = (struct ri_options){ .disabled = is_disabled(env) };
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
-	if (!options->disabled) {
-		status = read_twins(options, env, err);
-		judge_twins(env, findings);
-	}
-	/* After a broken twin too: --explain shows what is wrong. */
-	return read_words(options, argv, err) < 0 ? -1 : status;
+	status = read_words(options, argv, err);
+	if (options->disabled || options->action == RI_ACTION_HELP ||
+		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
+		return status;
+	/* after a broken word too: they may say how the error is shown and mapped */
+	if (read_twins(options, env, err) < 0)
+		status = -1;
+	judge_twins(env, findings);
+	return status;
 }
 
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,

@@ -40,6 +40,7 @@ struct ri_options {
 	const char *action_value;	/* of --list, --print-env, --explain; NULL: none given */
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
+	uint64_t given;			/* bit n: option n stands on the command line */
 
 	struct ri_stated root;		/* of a recorded machine; no value: this one */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
@@ -63,8 +64,9 @@ struct ri_options {
 };
 
 /*
- * Read twins first, then the command line, which wins. Everything after the
- * first word that is no option, or after "--", is the command, byte for byte.
+ * Read the command line, and then the twins of what does not stand there; none
+ * for --help, --version and --list. Everything after the first word that is no
+ * option, or after "--", is the command, byte for byte.
  * Unknown RANKINIT_ variables become findings. With RANKINIT_DISABLE set, no
  * other twin counts and the command line alone is read.
  *

@@ -25,6 +25,16 @@ const struct ri_source *ri_source_at(size_t index)
 	return index < SOURCE_COUNT ? sources[index] : NULL;
 }
 
+bool ri_source_manages(const char *identity)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; identity != NULL && (source = ri_source_at(i)) != NULL; i++)
+		if (strcmp(source->name, identity) == 0)
+			return source->manages;
+	return false;
+}
+
 bool ri_sources_want_files(const struct ri_env *env)
 {
 	for (size_t i = 0; i < SOURCE_COUNT; i++)

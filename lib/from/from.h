@@ -27,6 +27,7 @@ struct ri_source {
 	 * of the larger world was made inside the other.
 	 */
 	bool unsigned_tuple;
+	bool manages;		/* it started each rank itself and watches over it */
 	bool over_ssh;		/* its ranks may lack what their container was given */
 	bool files;		/* reads files of the context's host */
 	const struct ri_variable *reads;	/* ends with a NULL name */
@@ -41,6 +42,9 @@ struct ri_source {
 
 /* The table, in order of precedence; NULL past its end. */
 const struct ri_source *ri_source_at(size_t index);
+
+/* Does the source of this identity watch over its ranks? Not so for NULL. */
+bool ri_source_manages(const char *identity);
 
 /* Could a source want to read files? If not, the context needs no host. */
 bool ri_sources_want_files(const struct ri_env *env);

@@ -68,6 +68,7 @@ const struct ri_source ri_source_hydra = {
 	.name = "hydra",
 	.summary = "a rank under mpiexec of MPICH or Intel MPI",
 	.identity = true,
+	.manages = true,
 	.over_ssh = true,
 	.reads = reads,
 	.detect = detect,

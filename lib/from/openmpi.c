@@ -195,6 +195,7 @@ const struct ri_source ri_source_openmpi = {
 	.name = "openmpi",
 	.summary = "a rank under mpirun of Open MPI 3, 4 or 5",
 	.identity = true,
+	.manages = true,
 	.over_ssh = true,
 	.reads = reads,
 	.detect = detect,

@@ -35,6 +35,7 @@ const struct ri_source ri_source_torchrun = {
 	.name = "torchrun",
 	.summary = "a worker of torchrun",
 	.identity = true,
+	.manages = true,
 	.reads = reads,
 	.detect = detect,
 	.read = read_torchrun,

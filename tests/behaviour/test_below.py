@@ -188,3 +188,20 @@ def test_as_nobody(box):
     assert (result.status, result.err) == (5, "")
     assert job.others() == {}
     told_once(job, "main", *KINDS)
+
+
+def test_variables_alone_are_no_process_manager(box):
+    """RANK and its companions may be anybody's: nobody else watches over this rank."""
+    quartet = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
+               "MASTER_ADDR": "localhost"}
+    mpi = {f"OMPI_COMM_WORLD_{name}": value for name, value in
+           (("RANK", "0"), ("SIZE", "1"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1"))}
+
+    def left(env):
+        job = box.start("--", "sh", "-c", "setsid sleep 60 & exit 3", place="below", env=env)
+        assert job.wait().status == 3
+        return len(job.others())
+
+    assert left(quartet) == 0
+    # the control: mpirun's own rank is executed in place, and mpirun cleans up
+    assert left(mpi) == 1

@@ -277,6 +277,15 @@ def test_no_command(box):
         refused(box.run(*words), 125, "command.missing", "COMMAND")
 
 
+def test_a_broken_twin_is_not_read_where_the_command_line_speaks(box):
+    env = {"RANKINIT_GRACE": "abc"}
+    assert box.run("--grace=5", "--", "true", env=env).status == 0
+    for action in "--help", "--version", "--list=codes":
+        assert box.run(action, env=env).status == 0
+    # the control
+    refused(box.run("--", "true", env=env), 125, "option.value", "RANKINIT_GRACE")
+
+
 # Variables that look like twins.
 
 @pytest.mark.parametrize("name, nearest", [
