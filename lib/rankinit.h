@@ -20,6 +20,7 @@
 #include "base/host.h"		/* files below a root directory */
 #include "base/account.h"	/* users and groups of the image */
 #include "base/cgroup.h"	/* out-of-memory kills */
+#include "base/procstat.h"	/* one process in /proc */
 
 /* 1. The environment as it was found. */
 #include "base/env.h"

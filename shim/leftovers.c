@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "base/procstat.h"
 #include "log.h"
+#include "own_proc.h"
 
 enum {
 	TOLD_MAX = 4096,	/* processes remembered as told */
@@ -38,15 +39,9 @@ void ri_leftovers_init(pid_t own_pid)
 	self = own_pid;
 }
 
-/* After unshare --pid without a new mount, /proc belongs to strangers. */
 static bool proc_is_ours(void)
 {
-	char own[16], link[16];
-	ssize_t length = readlink("/proc/self", link, sizeof(link) - 1);
-
-	snprintf(own, sizeof(own), "%d", (int)self);
-	return length > 0 && (size_t)length == strlen(own) &&
-		memcmp(link, own, (size_t)length) == 0;
+	return ri_proc_is_ours(self);
 }
 
 static bool read_process(pid_t pid, struct ri_procstat *out)

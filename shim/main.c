@@ -17,6 +17,7 @@
 #include "log.h"
 #include "mask.h"
 #include "options.h"
+#include "own_proc.h"
 #include "print.h"
 #include "privileges.h"
 #include "supervise.h"
@@ -89,18 +90,16 @@ static int set_variable(const char *name, const char *value)
 
 /*
  * Is there something to ask process 1 of our own container, and does /proc
- * show it? After unshare --pid without a new mount it shows strangers.
+ * show it?
  */
 static bool may_ask_process_1(void)
 {
-	char own[16], link[16];
-	ssize_t length;
+	pid_t self;
 
-	if (!ri_sources_want_files(&run.env) || getpid() == 1)
+	if (!ri_sources_want_files(&run.env))
 		return false;
-	length = readlink("/proc/self", link, sizeof(link));
-	snprintf(own, sizeof(own), "%d", (int)getpid());
-	return length == (ssize_t)strlen(own) && memcmp(link, own, (size_t)length) == 0;
+	self = getpid();
+	return self != 1 && ri_proc_is_ours(self);
 }
 
 /* Opens nothing where no file will be read. Process 1 is asked where that can be. */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RI_SHIM_OWN_PROC_H
+#define RI_SHIM_OWN_PROC_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Is /proc that of our own PID namespace? After unshare --pid without a new
+ * mount it shows strangers under our numbers. self is getpid().
+ */
+bool ri_proc_is_ours(pid_t self);
+
+#endif
