@@ -319,6 +319,7 @@ static void test_text_without_an_orchestrator(void **state)
 	(void)state;
 	prepare(LIST("HOME=/root"), NULL);
 	assert_contains("  who      no orchestrator was found\n");
+	assert_contains("  so       a plain init");
 	assert_contains("  sought   manual, openmpi\n");
 	assert_contains("Environment of the command\n  stays as it is\n");
 	assert_contains("none was given");
@@ -384,6 +385,7 @@ static void test_caret_in_a_list(void **state)
 	assert_contains("\n             a,,d\n               ^\n");
 	prepare(LIST(RANK_13, "MASTER_ADDR=m", "AZ_BATCH_HOST_LIST=a,b:x"), NULL);
 	assert_contains("\n             a,b:x\n                 ^\n");
+	assert_contains("\n    unusable        \"a,b:x\"");
 }
 
 /* A value that was read well and breaks a rule has no byte at fault. */
@@ -405,6 +407,7 @@ static void test_text_of_a_refusal(void **state)
 	assert_contains("  error    MASTER_ADDR [env.value]\n");
 	assert_contains("\n             a b\n              ^\n");
 	assert_contains("was not worked out");
+	assert_contains("--master-addr");
 	assert_contains("\n  master_addr       unknown\n    unusable        \"a b\"");
 }
 
@@ -474,6 +477,41 @@ static void test_many_ranks_and_words_are_bounded(void **state)
 	assert_int_equal(json_array_size(json_object_get(rank_at(39), "argv")), 100000);
 }
 
+/* Of the other ranks only what is not as on the first one. */
+static void test_what_is_news_on_the_next_rank(void **state)
+{
+	static const struct ri_env_edit first[] = { { .name = "AAAA" },
+		{ .name = "BBBB" }, { .name = "CCCC", .value = "7777" } };
+	static const struct ri_env_edit second[] = { { .name = "AAAA" },
+		{ .name = "BBBB", .value = "8888" }, { .name = "CCCC" } };
+	struct ri_env_edits others = { .count = 0 };
+	const char *rest;
+
+	(void)state;
+	prepare(LIST("AAAA=1", "BBBB=1", "CCCC=1"), NULL);
+	for (size_t i = 0; i < 3; i++) {
+		ri_env_edits_add(&edits, first[i], &arena, &err);
+		ri_env_edits_add(&others, second[i], &arena, &err);
+	}
+	ranks[1] = ranks[0];
+	ranks[1].edits = &others;
+	explain.rank_count = 2;
+	rest = strstr(render(), "7777");
+	assert_non_null(rest);
+	assert_null(strstr(rest, "AAAA"));
+	assert_non_null(strstr(rest, "BBBB"));
+	assert_non_null(strstr(rest, "8888"));
+	assert_non_null(strstr(rest, "CCCC"));
+}
+
+static void test_a_value_up_to_the_next_column(void **state)
+{
+	(void)state;
+	prepare(LIST(RANK_13, "MASTER_ADDR=abcdefghijklmnopqr"), NULL);
+	assert_contains("\n  master_addr       abcdefghijklmnopqr\n"
+			"                                      env          MASTER_ADDR\n");
+}
+
 static void test_findings_by_severity(void **state)
 {
 	const char *warning, *note;
@@ -509,6 +547,8 @@ int main(void)
 		TEST(test_no_line_is_wider_than_80_columns),
 		TEST(test_colour_is_all_that_differs),
 		TEST(test_many_ranks_and_words_are_bounded),
+		TEST(test_what_is_news_on_the_next_rank),
+		TEST(test_a_value_up_to_the_next_column),
 		TEST(test_findings_by_severity),
 	};
 
