@@ -12,6 +12,7 @@ that fails has said is printed. The last line counts tests: N passed, N failed, 
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -31,11 +32,29 @@ def programs(pattern):
     return sorted(glob.glob(os.path.join("build", pattern)))
 
 
+def golden_corpus(name):
+    """The golden cases as one more corpus: environments, or whole jobs."""
+    folder = os.path.join("build", "check", f"golden-{name}")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for path in glob.glob("tests/golden/*/*/env"):
+        case = os.path.dirname(path)
+        parts = [path]
+        if name == "job":
+            parts = [os.path.join(case, part) for part in ("options", "command")]
+            parts = [part for part in parts if os.path.exists(part)] + [None, path]
+        with open(os.path.join(folder, "-".join(case.split(os.sep)[2:])), "wb") as made:
+            for part in parts:
+                made.write(open(part, "rb").read() if part else b"%%\n")
+    return folder
+
+
 def fuzz_commands():
     for program in programs("san/tests/fuzz_*"):
         if not program.endswith(".d"):
             name = os.path.basename(program).removeprefix("fuzz_")
-            yield [program, os.path.join("tests", "fuzz", "corpus", name)]
+            more = [golden_corpus(name)] if name in ("env", "job") else []
+            yield [program, os.path.join("tests", "fuzz", "corpus", name), *more]
 
 
 def unit_commands(kind, prefix):
@@ -115,6 +134,7 @@ def skips(text):
 
 
 def main(names):
+    os.chdir(TOP)
     os.makedirs(LOGS, exist_ok=True)
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     for name in names or SUITES:
