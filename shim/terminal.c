@@ -57,6 +57,9 @@ void ri_terminal_restore(const struct ri_terminal *terminal)
 
 bool ri_terminal_suspend_self(void)
 {
+	/* a shell's fg came first: stopping now would throw its SIGCONT away */
+	if ((ri_mask_pending() & RI_MASK_OF(SIGCONT)) != 0)
+		return true;
 	kill(getpid(), SIGTSTP);
 	ri_mask_set(RI_MASK_ALL & ~RI_MASK_OF(SIGTSTP));
 	ri_mask_set(RI_MASK_ALL);

@@ -78,6 +78,7 @@ SUITES = {
     "unit": lambda: unit_commands("san", []),
     "valgrind": lambda: unit_commands("debug", VALGRIND),
     "fuzz": fuzz_commands,
+    "coverage": lambda: [["tests/fuzz/coverage.sh", "95"]],
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
     "fault": lambda: [PYTEST + ["tests/fault"]],

@@ -164,10 +164,13 @@ def test_from_the_background_to_the_front(box, terminal, tool):
     terminal.until("prompt> ")
     terminal.type(f"{box.rankinit} -- sh -c 'read x; echo got-$x-; exit 6' &\n")
     terminal.until(r"\[1\] \d+")
-    wait_until(lambda: [pid for pid, facts in job.members().items()
-                        if facts[0] == "rankinit" and peek.children(pid)], "rankinit")
+    ours = wait_until(lambda: [pid for pid, facts in job.members().items()
+                               if facts[0] == "rankinit" and peek.children(pid)], "rankinit")[0]
+    child = peek.children(ours)[0]
+    wait_until(lambda: peek.state(child) == "T", "it wants to read, and must not")
+    wait_until(lambda: peek.state(ours) == "T", "so do we, for the shell to see")
     terminal.type("fg\n")
-    terminal.until("rankinit -- sh")
+    wait_until(lambda: terminal.foreground() == child, "in the foreground")
     terminal.type("word\n")
     terminal.until("got-word-")
     terminal.type('echo sta""tus=$?\n')

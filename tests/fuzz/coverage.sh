@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# How much of lib/from and lib/model the replay of the fuzzers' corpora reaches.
+# Fails below the share of lines that is given. usage: coverage.sh PERCENT
+set -eu
+least=$1
+cd "$(dirname "$0")/../.."
+build=$PWD/build/coverage
+rm -rf "$build"
+mkdir -p "$build"
+compile() { gcc -O0 -g --coverage -D_GNU_SOURCE '-DRI_VERSION="0"' -std=gnu11 -Ilib -Ishim "$@"; }
+
+for source in lib/*/*.c shim/option_table.c shim/options.c shim/usage.c; do
+    compile -c "$source" -o "$build/${source//\//_}.o" &
+    if [ "$(jobs -r | wc -l)" -ge "$(nproc)" ]; then wait -n; fi
+done
+wait
+for source in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    corpora=("tests/fuzz/corpus/${name#fuzz_}")
+    # made from the golden cases by tests/check.py fuzz
+    if [ -d "build/check/golden-${name#fuzz_}" ]; then
+        corpora+=("build/check/golden-${name#fuzz_}")
+    fi
+    compile "$source" tests/fuzz/replay.c "$build"/*.o -ljansson -o "$build/$name"
+    "$build/$name" "${corpora[@]}" >/dev/null
+done
+cd "$build"
+gcov -n lib_from_*.gcno lib_model_*.gcno 2>/dev/null | awk -v least="$least" '
+    /^File .*lib\/(from|model)\/.*\.c/ { file = $2 }
+    /^Lines executed/ && file != "" {
+        split($2, share, /[:%]/)
+        lines += $4
+        reached += $4 * share[2] / 100
+        if (share[2] < 90) printf "note: %s %s%% of %d lines\n", file, share[2], $4
+        file = ""
+    }
+    END {
+        percent = lines == 0 ? 0 : 100 * reached / lines
+        printf "%.1f%% of %d lines of lib/from and lib/model\n", percent, lines
+        enough = (percent >= least)
+        printf "%d passed, %d failed, 0 skipped\n", enough, !enough
+        exit !enough
+    }'
