@@ -179,7 +179,7 @@ static int tell_launchers(void)
 	uint64_t seconds = run.options.grace_ms / 1000;
 	const char *value;
 
-	if (seconds == 0 || ri_env_get(&run.env, name) != NULL)
+	if (seconds == 0 || run.options.disabled || ri_env_get(&run.env, name) != NULL)
 		return 0;
 	value = ri_arena_format(&run.arena, "%d", seconds < 4 ? 1 : (int)(seconds - 2) / 2);
 	if (value == NULL)

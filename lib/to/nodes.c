@@ -68,14 +68,34 @@ static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fac
 	fact->origin = (struct ri_origin){ .source = "derived", .from = 1u << from };
 }
 
+/* A launcher that is told nothing starts a job of its own on each node. */
+static void warn_of_lone_nodes(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	uint64_t nodes;
+	struct ri_finding *finding;
+
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+		return;
+	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
+		"there are %llu nodes, but nothing says which of them this is: the launcher is "
+		"told nothing", (unsigned long long)nodes);
+	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
+				 "--rank, --world-size, --local-rank=0 and --local-world-size=1");
+}
+
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
 	const struct ri_command *command = context->command;
 
-	if (command == NULL || command->mode != RI_MODE_NODE || topology->identity == NULL ||
-		ri_nodes_alone(context))
+	if (command == NULL || command->mode != RI_MODE_NODE || ri_nodes_alone(context))
 		return 0;
+	if (topology->identity == NULL) {
+		warn_of_lone_nodes(topology, context);
+		return 0;
+	}
 	if (check_one_each(topology, command, err) < 0)
 		return -1;
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);

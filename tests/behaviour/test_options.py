@@ -277,6 +277,14 @@ def test_no_command(box):
         refused(box.run(*words), 125, "command.missing", "COMMAND")
 
 
+def test_disabled_sets_nothing_for_a_grace(box):
+    name = "OMPI_MCA_odls_base_sigkill_timeout"
+    words = ["--grace=25", "--", "sh", "-c", f"echo ${{{name}-unset}}"]
+    assert box.run(*words, env={"RANKINIT_DISABLE": "1"}).out == b"unset\n"
+    # the control
+    assert box.run(*words).out == b"11\n"
+
+
 def test_a_broken_twin_is_not_read_where_the_command_line_speaks(box):
     env = {"RANKINIT_GRACE": "abc"}
     assert box.run("--grace=5", "--", "true", env=env).status == 0

@@ -48,7 +48,8 @@ def run_mpi(ranks, *command):
 def show_ranks():
     """Four ranks of an Azure ML MPI job on two nodes, as their script sees them."""
     title("1. mpirun starts four ranks on two nodes, rankinit tells each who it is")
-    print("   $ AZ_BATCH_MASTER_NODE=10.0.0.4:6000 mpirun -np 4 rankinit -- python3 train.py")
+    print("   $ mpirun -np 4 --host node0:2,node1:2 -x AZ_BATCH_MASTER_NODE=10.0.0.4:6000 "
+          "rankinit -- python3 rank.py")
     done = run_mpi(4, RANKINIT, "--", sys.executable, os.path.join(HERE, "rank.py"))
     row = "   {:>4} {:>10} {:>10} {:>9}  {:<11} {:>11}".format
     print(row("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"))
