@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -145,8 +146,10 @@ static void test_walk_and_openat2_agree(void **state)
 		O_RDONLY | O_NOFOLLOW, O_PATH | O_DIRECTORY };
 
 	(void)state;
-	if (!has_openat2())
+	if (!has_openat2()) {
+		puts("skip test_walk_and_openat2_agree: openat2 is not to be had (valgrind has none)");
 		skip();
+	}
 	for (size_t i = 0; i < PATH_COUNT; i++) {
 		for (size_t j = 0; j < sizeof(flags) / sizeof(flags[0]); j++) {
 			struct outcome kernel = try_open(false, paths[i], flags[j]);
