@@ -7,6 +7,7 @@ KILL. OMPI_MCA_odls_base_sigkill_timeout is that second.
 
 import os
 import signal
+import tempfile
 
 import pytest
 
@@ -22,7 +23,7 @@ def mpirun(box, tool):
     def start(*options, payload=(), **more):
         job = box.start(*options, "--", *words,
                         *box.payload("env:OMPI_COMM_WORLD_RANK", "barrier=2", *payload),
-                        env={"HOME": "/root", "TMPDIR": "/tmp"}, **more)
+                        env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()}, **more)
         job.until(*(f"{rank} ready" for rank in RANKS))
         return job
     return start
@@ -57,7 +58,7 @@ def test_behind_a_shell_they_are_mpirun_s_to_tell(box, tool, place):
     words = [tool("mpirun"), "--oversubscribe", "--allow-run-as-root", "-np", "2",
              *box.payload("env:OMPI_COMM_WORLD_RANK", "barrier=2")]
     job = box.start("--grace=8", "--", "sh", "-c", f"{' '.join(words)}; echo end",
-                    env={"HOME": "/root", "TMPDIR": "/tmp"}, place=place)
+                    env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()}, place=place)
     job.until(*(f"{rank} ready" for rank in RANKS))
     result = job.stop()
     assert saved(job) == RANKS

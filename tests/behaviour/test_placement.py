@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -64,7 +65,8 @@ def launch(*words, **env):
     """Run a launcher on host node0; a row of values for each rank, by rank."""
     command = shlex.join([*words, RANKINIT, "--", "sh", "-c", SHOW])
     done = subprocess.run([AGENT, "node0", command], stdin=subprocess.DEVNULL,
-                          env={"PATH": PATH, "HOME": "/root", "AGENT_NETNS": NETNS, **env},
+                          env={"PATH": PATH, "HOME": "/root", "TMPDIR": tempfile.gettempdir(),
+                               "AGENT_NETNS": NETNS, **env},
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
