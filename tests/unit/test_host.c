@@ -147,7 +147,7 @@ static void test_walk_and_openat2_agree(void **state)
 
 	(void)state;
 	if (!has_openat2()) {
-		puts("skip test_walk_and_openat2_agree: openat2 is not to be had (valgrind has none)");
+		puts("skip test_walk_and_openat2_agree: there is no openat2 (nor in valgrind)");
 		skip();
 	}
 	for (size_t i = 0; i < PATH_COUNT; i++) {
