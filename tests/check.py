@@ -58,6 +58,12 @@ def fuzz_commands():
             yield [program, os.path.join("tests", "fuzz", "corpus", name), *more]
 
 
+def coverage_commands():
+    for name in ("env", "job"):
+        golden_corpus(name)
+    yield ["tests/fuzz/coverage.sh", "95"]
+
+
 def unit_commands(kind, prefix):
     for program in programs(f"{kind}/tests/test_*"):
         if not program.endswith(".d"):
@@ -79,7 +85,7 @@ SUITES = {
     "unit": lambda: unit_commands("san", []),
     "valgrind": lambda: unit_commands("debug", VALGRIND),
     "fuzz": fuzz_commands,
-    "coverage": lambda: [["tests/fuzz/coverage.sh", "95"]],
+    "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
     "fault": lambda: [PYTEST + ["tests/fault"]],

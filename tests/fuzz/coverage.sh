@@ -18,7 +18,7 @@ wait
 for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c)
     corpora=("tests/fuzz/corpus/${name#fuzz_}")
-    # made from the golden cases by tests/check.py fuzz
+    # made from the golden cases by tests/check.py
     if [ -d "build/check/golden-${name#fuzz_}" ]; then
         corpora+=("build/check/golden-${name#fuzz_}")
     fi

@@ -42,6 +42,22 @@ static inline char *fuzz_string(const void *bytes, size_t size)
 	return copy;
 }
 
+/*
+ * The lines of text as list[count...], which ends in NULL at list[room] at the
+ * latest; what does not fit is left out.
+ */
+static inline void fuzz_split(char *text, char **list, size_t count, size_t room)
+{
+	while (*text != '\0' && count < room) {
+		char *end = text + strcspn(text, "\n");
+
+		list[count++] = text;
+		text = *end == '\0' ? end : end + 1;
+		*end = '\0';
+	}
+	list[count] = NULL;
+}
+
 /* The rest of text after the first line that is "%%"; "" if there is none. */
 static inline char *fuzz_cut_part(char *text)
 {

@@ -16,20 +16,6 @@ enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
 static struct ri_arena arena;
 static struct ri_findings findings;
 
-static void cut(char *text, char **strings)
-{
-	size_t count = 0;
-
-	while (*text != '\0' && count < MAX_STRINGS) {
-		char *end = strchrnul(text, '\n');
-
-		strings[count++] = text;
-		text = *end == '\0' ? end : end + 1;
-		*end = '\0';
-	}
-	strings[count] = NULL;
-}
-
 /* The launcher's words are the tail of the command's. */
 static void check_command(const struct ri_command *command, char *const *argv)
 {
@@ -120,8 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > MAX_INPUT)
 		return 0;
 	text = fuzz_string(data, size);
-	cut(fuzz_cut_part(text), strings);
-	cut(text, argv);
+	fuzz_split(fuzz_cut_part(text), strings, 0, MAX_STRINGS);
+	fuzz_split(text, argv, 0, MAX_STRINGS);
 	for (enum ri_mode asked = RI_MODE_AUTO; asked <= RI_MODE_NONE; asked++)
 		run(argv, strings, asked);
 	free(text);

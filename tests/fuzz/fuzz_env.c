@@ -22,20 +22,6 @@ enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
 static struct ri_arena arena;
 static struct ri_findings findings;
 
-static void cut(char *text, char **strings)
-{
-	size_t count = 0;
-
-	while (*text != '\0' && count < MAX_STRINGS) {
-		char *end = strchrnul(text, '\n');
-
-		strings[count++] = text;
-		text = *end == '\0' ? end : end + 1;
-		*end = '\0';
-	}
-	strings[count] = NULL;
-}
-
 static void assert_below(const struct ri_topology *topology, enum ri_fact_id a, enum ri_fact_id b)
 {
 	uint64_t low, high;
@@ -242,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	part = fuzz_cut_part(text);
 	context.host = make_machine(part);
-	cut(text, strings);
+	fuzz_split(text, strings, 0, MAX_STRINGS);
 	findings = (struct ri_findings){ .count = 0 };
 	assert(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_topology_read(&topology, &context, &err) == 0) {

@@ -19,18 +19,6 @@ enum { WORDS = 128 };
 static struct ri_findings findings;
 static struct ri_arena arena;
 
-/* Lines as a list that ends in NULL; what does not fit is left out. */
-static void split(char *text, char *list[WORDS + 1], size_t count)
-{
-	while (text != NULL && *text != '\0' && count < WORDS) {
-		list[count++] = text;
-		text = strchr(text, '\n');
-		if (text != NULL)
-			*text++ = '\0';
-	}
-	list[count] = NULL;
-}
-
 static void check_reason(const struct ri_error *err)
 {
 	CHECK(err->code != RI_CODE_NONE && ri_code_status(err->code) == 125);
@@ -104,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_options options;
 	struct ri_env env;
 
-	split(text, words, 1);
-	split(strings_text, strings, 0);
+	fuzz_split(text, words, 1, WORDS);
+	fuzz_split(strings_text, strings, 0, WORDS);
 	findings.count = findings.dropped = 0;
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_options_read(&options, words, &env, &findings, &err) == 0) {

@@ -8,18 +8,6 @@
 
 enum { WORDS = 64 };
 
-/* Lines as a list that ends in NULL; what does not fit is left out. */
-static void split(char *text, char *list[WORDS + 1], size_t count)
-{
-	while (text != NULL && *text != '\0' && count < WORDS) {
-		list[count++] = text;
-		text = strchr(text, '\n');
-		if (text != NULL)
-			*text++ = '\0';
-	}
-	list[count] = NULL;
-}
-
 static void check_command(char *const *words, const struct ri_options *options)
 {
 	if (options->command == NULL)
@@ -56,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_options options;
 	struct ri_env env;
 
-	split(text, words, 1);
-	split(rest, strings, 0);
+	fuzz_split(text, words, 1, WORDS);
+	fuzz_split(rest, strings, 0, WORDS);
 	findings.count = findings.dropped = 0;
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_options_read(&options, words, &env, &findings, &err) == 0) {
