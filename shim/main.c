@@ -89,28 +89,28 @@ static int set_variable(const char *name, const char *value)
 }
 
 /*
- * Is there something to ask process 1 of our own container, and does /proc
- * show it?
+ * Can process 1 of our own container be asked, and does /proc show it? A
+ * recorded one counts as recorded.
  */
 static bool may_ask_process_1(void)
 {
 	pid_t self;
 
-	if (!ri_sources_want_files(&run.env))
-		return false;
+	if (run.options.root.value != NULL)
+		return true;
 	self = getpid();
 	return self != 1 && ri_proc_is_ours(self);
 }
 
-/* Opens nothing where no file will be read. Process 1 is asked where that can be. */
-static int open_root(bool asks_process_1)
+/* Opens nothing where no file will be read. wants: bits of enum ri_want. */
+static int open_root(unsigned wants)
 {
 	const char *root = run.options.root.value;
 	bool must = root != NULL || run.options.user.text != NULL ||
 		run.options.wishes.hostfile.value != NULL;
 
 	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
-	if (!must && !asks_process_1)
+	if (!must && (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) == 0)
 		return 0;
 	run.host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run.host.root >= 0 || !must)
@@ -140,6 +140,19 @@ static int write_topology(const struct ri_topology *topology, const struct ri_co
 	return set_variable("RANKINIT", mark);
 }
 
+static int read_topology(struct ri_topology *topology, const struct ri_context *context)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	if (ri_topology_read(topology, context, &run.err) < 0)
+		return -1;
+	/* In a launcher's container even a script starts the whole job. */
+	if (topology->identity == NULL && role->state == RI_STATE_KNOWN &&
+		strcmp(role->text, RI_ROLE_LAUNCHER) == 0 && run.options.launch == RI_MODE_AUTO)
+		run.command.mode = RI_MODE_NONE;
+	return ri_nodes_settle(topology, context, &run.err);
+}
+
 /* Who are we, and what does that make of the environment? */
 static int make_edits(struct ri_topology *topology)
 {
@@ -147,22 +160,27 @@ static int make_edits(struct ri_topology *topology)
 		.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
 		.findings = &run.findings, .command = &run.command,
 	};
-	bool recorded = run.options.root.value != NULL;
-	bool asks = !recorded && !run.options.disabled && may_ask_process_1();
+	unsigned wants = 0;
 
 	run.argv = run.options.command;
-	if (open_root(asks) < 0)
+	if (!run.options.disabled) {
+		ri_command_read(&run.command, run.argv, run.options.launch);
+		wants = ri_sources_want(&run.env, &run.options.wishes);
+		if ((wants & RI_WANTS_PROC) != 0)
+			context.proc_is_ours = may_ask_process_1();
+		if (!context.proc_is_ours)
+			wants &= ~(unsigned)RI_WANTS_PROC;
+	}
+	if (open_root(wants) < 0)
 		return -1;
 	if (run.options.disabled)
 		return 0;
-	if (run.host.root >= 0 && (asks || recorded))
+	if (run.host.root >= 0)
 		context.host = &run.host;
-	ri_command_read(&run.command, run.argv, run.options.launch);
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run.command.mode != RI_MODE_NONE &&
-		(ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
-			ri_topology_read(topology, &context, &run.err) < 0 ||
-			ri_nodes_settle(topology, &context, &run.err) < 0 ||
+		(ri_hosts_prepare(&run.options.wishes, &context, wants, &run.err) < 0 ||
+			read_topology(topology, &context) < 0 ||
 			write_topology(topology, &context) < 0))
 		return -1;
 	return ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err);
@@ -301,7 +319,8 @@ static int explain(void)
 		explained.off = "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
 	else if (explained.off == NULL && ri_wishes_refuse_all(&run.options.wishes))
 		explained.off = "--source=none: a plain init, nothing is read or set";
-	else if (explained.off == NULL && run.command.mode == RI_MODE_NONE)
+	else if (explained.off == NULL && run.command.mode == RI_MODE_NONE &&
+		topology.source_count == 0)
 		explained.off = "the command starts the whole job: nothing is read or set";
 	if (ri_print_explain(run.options.action_value, &explained, choose_color(&run.options),
 		&err) < 0) {

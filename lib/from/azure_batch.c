@@ -179,7 +179,7 @@ static void read_azure_batch(struct ri_reading *reading)
 const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
 	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master and hosts",
-	.identity = false,
+	.identity = RI_SCOPE_NONE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azure_batch,

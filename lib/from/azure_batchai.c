@@ -58,7 +58,7 @@ static void read_azure_batchai(struct ri_reading *reading)
 const struct ri_source ri_source_azure_batchai = {
 	.name = "azure_batchai",
 	.summary = "names of Batch AI that Azure Machine Learning still sets: master and hosts",
-	.identity = false,
+	.identity = RI_SCOPE_NONE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azure_batchai,

@@ -65,7 +65,7 @@ static void read_azureml(struct ri_reading *reading)
 const struct ri_source ri_source_azureml = {
 	.name = "azureml",
 	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azureml,

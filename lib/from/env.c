@@ -83,7 +83,7 @@ static void read_env(struct ri_reading *reading)
 const struct ri_source ri_source_env = {
 	.name = "env",
 	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT that are set already",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS,
 	.unsigned_tuple = true,
 	.reads = reads,
 	.detect = detect,

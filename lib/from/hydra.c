@@ -67,7 +67,7 @@ static void read_hydra(struct ri_reading *reading)
 const struct ri_source ri_source_hydra = {
 	.name = "hydra",
 	.summary = "a rank under mpiexec of MPICH or Intel MPI",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.over_ssh = true,
 	.reads = reads,

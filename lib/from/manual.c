@@ -149,7 +149,7 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 		return;
 	claim->text = hosts->list[0];
 	claim->strength = RI_STRENGTH_MANUAL;
-	if (!find_place(hosts, reading->context->wishes->host_name, &place))
+	if (!find_place(hosts, reading->context->host_name, &place))
 		return;
 	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
 	if (claim == NULL)
@@ -176,7 +176,7 @@ static void read_manual(struct ri_reading *reading)
 const struct ri_source ri_source_manual = {
 	.name = "manual",
 	.summary = "facts stated by options, above all others",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.reads = reads,
 	.detect = NULL,
 	.read = read_manual,

@@ -194,7 +194,7 @@ static void read_openmpi(struct ri_reading *reading)
 const struct ri_source ri_source_openmpi = {
 	.name = "openmpi",
 	.summary = "a rank under mpirun of Open MPI 3, 4 or 5",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.over_ssh = true,
 	.reads = reads,

@@ -109,8 +109,8 @@ static void read_pid1(struct ri_reading *reading)
 	struct ri_env env;
 	char **strings;
 
-	if (context.host == NULL || reading->identity == NULL || !reading->identity->over_ssh ||
-		is_alone(reading) || has_master(reading))
+	if (context.host == NULL || !context.proc_is_ours || reading->identity == NULL ||
+		!reading->identity->over_ssh || is_alone(reading) || has_master(reading))
 		return;
 	strings = read_strings(reading);
 	if (strings == NULL || ri_env_init(&env, strings, context.arena, reading->err) < 0)
@@ -125,7 +125,7 @@ static void read_pid1(struct ri_reading *reading)
 const struct ri_source ri_source_pid1 = {
 	.name = "pid1",
 	.summary = "the master of an MPI job, from the environment of process 1",
-	.files = true,
+	.wants = RI_WANTS_PROC,
 	.reads = reads,
 	.detect = detect,
 	.read = read_pid1,

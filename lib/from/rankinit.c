@@ -45,7 +45,7 @@ static void read_rankinit(struct ri_reading *reading)
 const struct ri_source ri_source_rankinit = {
 	.name = "rankinit",
 	.summary = "a process that an outer rankinit launched",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS,
 	.unsigned_tuple = true,
 	.reads = reads,
 	.detect = detect,

@@ -6,6 +6,8 @@
 #ifndef RI_MODEL_CONTEXT_H
 #define RI_MODEL_CONTEXT_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/finding.h"
@@ -21,11 +23,13 @@ struct ri_context {
 	struct ri_arena *arena;
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* to/command.h; NULL: a process */
+	struct ri_host *host;		/* whose files sources may read, or NULL */
 	/*
-	 * Whose files sources may read, or NULL. A live one must show our own
-	 * PID namespace in /proc: whoever fills this in has looked.
+	 * Does /proc on that host show our own PID namespace? Whoever fills
+	 * this in has looked.
 	 */
-	struct ri_host *host;
+	bool proc_is_ours;
+	const char *host_name;		/* of this machine; NULL: not known, or not wanted */
 };
 
 #endif

@@ -51,6 +51,9 @@ static void say_master(struct ri_page *page, const struct ri_topology *topology)
 		ri_text_addf(&text, ", port %" PRIu64, value);
 	if (ri_topology_get(topology, RI_FACT_RANK, &value) && value == 0)
 		ri_text_add(&text, ", this rank");
+	else if (topology->scope == RI_SCOPE_NODE &&
+		ri_topology_get(topology, RI_FACT_NODE_RANK, &value) && value == 0)
+		ri_text_add(&text, ", this node");
 	ri_page_show(page, bytes);
 	ri_page_end_line(page);
 }
@@ -58,12 +61,16 @@ static void say_master(struct ri_page *page, const struct ri_topology *topology)
 static void say_who(struct ri_page *page, const struct ri_topology *topology)
 {
 	label(page, "who");
-	say_place(page, topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
-	ri_page_end_line(page);
-	label(page, "where");
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		say_place(page, topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
+		ri_page_end_line(page);
+		label(page, "where");
+	}
 	say_place(page, topology, RI_FACT_NODE_RANK, RI_FACT_NNODES);
-	ri_page_show(page, ", ");
-	say_place(page, topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		ri_page_show(page, ", ");
+		say_place(page, topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	}
 	ri_page_end_line(page);
 	say_master(page, topology);
 }

@@ -96,6 +96,9 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		warn_of_lone_nodes(topology, context);
 		return 0;
 	}
+	/* An identity of the node is what a launcher wants. */
+	if (topology->scope == RI_SCOPE_NODE)
+		return 0;
 	if (check_one_each(topology, command, err) < 0)
 		return -1;
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);

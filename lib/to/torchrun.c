@@ -75,7 +75,10 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	const struct ri_context *context = writing->context;
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 
-	if (ri_writing_mode(writing) != RI_MODE_NODE || ri_nodes_alone(context))
+	/* A script on a node that has no ranks yet may well call torchrun. */
+	if (topology->scope != RI_SCOPE_NODE && ri_writing_mode(writing) != RI_MODE_NODE)
+		return;
+	if (ri_nodes_alone(context))
 		return;
 	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)
 		return;

@@ -73,6 +73,12 @@ static bool is_from(const struct ri_fact *fact, const char *source)
 		strcmp(fact->origin.source, "derived") == 0;
 }
 
+/* May any source say this, since it is the same for all ranks? */
+static bool is_for_all(enum ri_fact_id id)
+{
+	return ri_fact_group(id) == RI_GROUP_SHARED || ri_fact_group(id) == RI_GROUP_EXTRA;
+}
+
 /* No tuple of two layers, and nothing of who process 1 is. */
 static void assert_origins(const struct ri_topology *topology)
 {
@@ -83,10 +89,12 @@ static void assert_origins(const struct ri_topology *topology)
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
 		const struct ri_fact *fact = &topology->facts[id];
 
-		if (topology->identity != NULL && ri_fact_group(id) != RI_GROUP_SHARED)
+		if (topology->identity != NULL && !is_for_all(id))
 			assert(is_from(fact, topology->identity));
+		assert(topology->scope != RI_SCOPE_NODE || fact->state != RI_STATE_KNOWN ||
+			ri_fact_group(id) != RI_GROUP_TUPLE);
 		for (; fact != NULL; fact = fact->next)
-			assert(ri_fact_group(id) == RI_GROUP_SHARED ||
+			assert(is_for_all(id) ||
 				fact->origin.source == NULL ||
 				strcmp(fact->origin.source, "pid1") != 0);
 	}
@@ -228,6 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	part = fuzz_cut_part(text);
 	context.host = make_machine(part);
+	context.proc_is_ours = true;
 	fuzz_split(text, strings, 0, MAX_STRINGS);
 	findings = (struct ri_findings){ .count = 0 };
 	assert(ri_env_init(&env, strings, &arena, &err) == 0);

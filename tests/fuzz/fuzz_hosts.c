@@ -45,11 +45,12 @@ static void check_option(const char *text)
 {
 	static char *no_strings[] = { NULL };
 	const struct ri_wishes wishes = {
-		.facts[RI_FACT_HOSTS] = { "--hosts", text }, .host_name = "b",
+		.facts[RI_FACT_HOSTS] = { "--hosts", text },
 	};
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+		.host_name = "b",
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;

@@ -66,7 +66,7 @@ static void run_job(struct ri_options *options, struct ri_env *env)
 	struct ri_command command = { 0 };
 	const struct ri_context context = {
 		.env = env, .arena = &arena, .findings = &findings, .command = &command,
-		.wishes = &options->wishes,
+		.wishes = &options->wishes, .host_name = "node1",
 	};
 
 	memset(&topology, 0, sizeof(topology));
@@ -79,7 +79,7 @@ static void run_job(struct ri_options *options, struct ri_env *env)
 	else
 		check_edits(&edits);
 	CHECK(!ri_source_manages(NULL) && !ri_source_manages("none"));
-	ri_sources_want_files(env);
+	ri_sources_want(env, &options->wishes);
 	explain(&context, &topology, &edits, options->command, &err);
 }
 
@@ -97,7 +97,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	findings.count = findings.dropped = 0;
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_options_read(&options, words, &env, &findings, &err) == 0) {
-		options.wishes.host_name = "node1";
 		options.wishes.hostfile_text =
 			options.wishes.hostfile.value == NULL ? NULL : hostfile;
 		run_job(&options, &env);
