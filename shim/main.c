@@ -20,6 +20,7 @@
 #include "own_proc.h"
 #include "print.h"
 #include "privileges.h"
+#include "seed.h"
 #include "supervise.h"
 #include "terminal.h"
 #include "to/command.h"
@@ -335,6 +336,7 @@ int main(int argc, char **argv)
 	int status = -1;
 
 	(void)argc;
+	ri_seed_json();
 	if (read_options(argv) < 0)
 		return run.options.action == RI_ACTION_EXPLAIN ? explain() : fail();
 	switch (run.options.action) {

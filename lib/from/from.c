@@ -128,11 +128,18 @@ static bool may_win(const struct ri_topology *topology, const struct ri_fact *cl
 	return claim->origin.source == topology->identity || is_manual(claim);
 }
 
-static bool is_better(const struct ri_fact *claim, const struct ri_fact *best)
+static bool is_better(const struct ri_topology *topology, enum ri_fact_id id,
+	const struct ri_fact *claim, const struct ri_fact *best)
 {
+	const char *identity = topology->identity;
+
 	if (best == NULL || claim->state != best->state)
 		return best == NULL || claim->state == RI_STATE_KNOWN;
-	return claim->strength > best->strength;
+	if (claim->strength != best->strength)
+		return claim->strength > best->strength;
+	/* A node's place is one among those that its own source counts. */
+	return topology->scope == RI_SCOPE_NODE && id == RI_FACT_NNODES &&
+		claim->origin.source == identity && best->origin.source != identity;
 }
 
 /* Take the winner out of the claims; the others become those that lost. */
@@ -141,7 +148,7 @@ static void settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact
 	struct ri_fact **best = NULL, *winner;
 
 	for (struct ri_fact **at = &claims; *at != NULL; at = &(*at)->next)
-		if (may_win(out, *at, id) && is_better(*at, best ? *best : NULL))
+		if (may_win(out, *at, id) && is_better(out, id, *at, best ? *best : NULL))
 			best = at;
 	if (best != NULL) {
 		winner = *best;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "to/nodes.h"
 #include "to/writing.h"
@@ -63,7 +64,8 @@ static void follow(struct ri_writing *writing, const char *variable,
 
 	ri_want_fact(writing, variable, topology, id);
 	edit = ri_env_edits_find(&writing->wanted, variable);
-	if (before == NULL || edit == NULL || strcmp(before, edit->value) == 0)
+	if (before == NULL || edit == NULL || ri_is_service_link(before) ||
+		strcmp(before, edit->value) == 0)
 		return;
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 		variable, "%s becomes %s, as in %s", ri_quote(old, sizeof(old), before),
