@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/text.h"
 #include "from/from.h"
+#include "json_seed.h"
 #include "options.h"
 #include "to/to.h"
 
@@ -197,16 +196,6 @@ static int write_lines(const struct ri_env_edits *edits,
 	return 0;
 }
 
-/* The kernel's random bytes: jansson would open a file for its seed. */
-static void seed_json(void)
-{
-	uint32_t seed;
-
-	/* they need not be aligned */
-	memcpy(&seed, (const void *)getauxval(AT_RANDOM), sizeof(seed));
-	json_object_seed(seed | 1);
-}
-
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 {
 	json_t *object;
@@ -214,7 +203,7 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	bool whole;
 	int status;
 
-	seed_json();
+	ri_json_seed();
 	object = json_object();
 	whole = object != NULL;
 	for (size_t i = 0; whole && i < edits->count; i++) {
@@ -265,7 +254,7 @@ static int write_explain_json(const struct ri_explain *explain, struct ri_error 
 	char *text;
 	int status;
 
-	seed_json();
+	ri_json_seed();
 	text = ri_explain_json(explain);
 	if (text == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");
