@@ -17,9 +17,6 @@
 
 struct ri_reading;
 
-/* The role of a process that starts the ranks and is none of them. */
-#define RI_ROLE_LAUNCHER "launcher"
-
 /* What a source may need beside the environment; it is looked up for it alone. */
 enum ri_want {
 	RI_WANTS_FILES = 1,	/* the context's host */

@@ -138,7 +138,8 @@ static void test_text_that_is_none_of_it(void **state)
 {
 	(void)state;
 	parse("|-- 10.0.0.5000000000000000000\n" LOCAL "\n|-- \n" LOCAL "\n" LOCAL
-		"\n|-- 10.0.0.6\n/32 host LOCALE\n/31 host LOCAL\n   \n|-- 10.0.0.7\n" LOCAL, "x\n\n");
+		"\n|-- 10.0.0.6\n/32 host LOCALE\n/31 host LOCAL\n   \n|-- 10.0.0.7\n" LOCAL,
+		"x\n\n");
 	assert_int_equal(own.count, 1);
 	assert_int_equal(ri_own_is(&own, "10.0.0.7"), RI_OWN_YES);
 }
