@@ -90,17 +90,17 @@ static int set_variable(const char *name, const char *value)
 }
 
 /*
- * Can process 1 of our own container be asked, and does /proc show it? A
- * recorded one counts as recorded.
+ * Does /proc show our own container, and is there something to ask it? A
+ * recorded one counts as recorded. What process 1 was given it knows itself.
  */
-static bool may_ask_process_1(void)
+static bool may_ask_proc(unsigned wants)
 {
 	pid_t self;
 
 	if (run.options.root.value != NULL)
 		return true;
 	self = getpid();
-	return self != 1 && ri_proc_is_ours(self);
+	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
 }
 
 /* Opens nothing where no file will be read. wants: bits of enum ri_want. */
@@ -168,7 +168,7 @@ static int make_edits(struct ri_topology *topology)
 		ri_command_read(&run.command, run.argv, run.options.launch);
 		wants = ri_sources_want(&run.env, &run.options.wishes);
 		if ((wants & RI_WANTS_PROC) != 0)
-			context.proc_is_ours = may_ask_process_1();
+			context.proc_is_ours = may_ask_proc(wants);
 		if (!context.proc_is_ours)
 			wants &= ~(unsigned)RI_WANTS_PROC;
 	}

@@ -41,10 +41,29 @@ static bool is_manual(const struct ri_fact *claim)
 	return claim->origin.source == ri_source_manual.name;
 }
 
+static bool is_asked_for(const struct ri_source *source, const struct ri_wishes *wishes)
+{
+	return wishes != NULL && wishes->source.value != NULL &&
+		strcmp(wishes->source.value, source->name) == 0;
+}
+
 static bool is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes)
 {
-	return source->detect == NULL ? ri_wishes_subject(wishes) != NULL : source->detect(env);
+	if (source->detect == NULL)
+		return ri_wishes_subject(wishes) != NULL;
+	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
+}
+
+/* Is there a launcher that says who this process is, by what tells it apart? */
+static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
+{
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources[i]->identity == RI_SCOPE_PROCESS && !sources[i]->unsigned_tuple &&
+			ri_wishes_allow_source(wishes, sources[i]->name) &&
+			is_there(sources[i], env, wishes))
+			return true;
+	return false;
 }
 
 unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
@@ -54,7 +73,11 @@ unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishe
 	for (size_t i = 0; i < SOURCE_COUNT; i++)
 		if ((sources[i]->wants & ~wants) != 0 && is_there(sources[i], env, wishes))
 			wants |= sources[i]->wants;
-	return wants;
+	if ((wants & RI_WANTS_PLACE) == 0)
+		return wants;
+	return has_rank(env, wishes)
+		? wants & ~(unsigned)RI_WANTS_PLACE
+		: wants | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
 }
 
 static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)

@@ -105,6 +105,7 @@ static void read_pid1(struct ri_reading *reading)
 	struct ri_context context = *reading->context;
 	struct ri_reading other = {
 		.context = &context, .source = reading->source, .err = reading->err,
+		.identity = reading->identity,
 	};
 	struct ri_env env;
 	char **strings;

@@ -74,6 +74,19 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator);
 
+/* Claim a text that is the whole value of a variable; a blank one claims nothing. */
+struct ri_fact *ri_claim_whole(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* The first known hosts that the source whose turn it is has claimed, or NULL. */
+struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
+
+/*
+ * Where this source names no master, claim the first of its hosts until
+ * somebody says better. "localhost" is open: it serves one node.
+ */
+void ri_claim_first_host(struct ri_reading *reading);
+
 /* Claim the port that this system's jobs use where nothing says another one. */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);
 

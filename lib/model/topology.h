@@ -42,6 +42,12 @@ enum ri_scope {
 	RI_SCOPE_NODE = 2,
 };
 
+/* The role of a process that starts the ranks and is none of them. */
+#define RI_ROLE_LAUNCHER "launcher"
+
+/* The role of the one node on which alone the job's command is started. */
+#define RI_ROLE_PRIMARY "primary"
+
 enum ri_fact_state {
 	RI_STATE_ABSENT,	/* nobody said anything */
 	RI_STATE_KNOWN,

@@ -75,14 +75,36 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 	uint64_t nodes;
 	struct ri_finding *finding;
 
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+	enum ri_fact_id id = ri_topology_knows(topology, RI_FACT_NNODES) ? RI_FACT_NNODES
+									: RI_FACT_HOSTS;
+
+	if (!ri_topology_get(topology, id, &nodes) || nodes < 2)
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
+		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
 	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
 				 "--rank, --world-size, --local-rank=0 and --local-world-size=1");
+}
+
+/* Does the job start its command on this node alone? Then the launcher may wait in vain. */
+static void warn_of_other_nodes(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+	uint64_t nodes;
+
+	if (role->state != RI_STATE_KNOWN || role->origin.source != topology->identity ||
+		strcmp(role->text, RI_ROLE_PRIMARY) != 0 ||
+		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s waits for %d nodes, but %s starts the job's command on this one alone",
+		launcher_name(context->command), (int)nodes, topology->identity),
+		"start it on each node, or with mpirun, or on this node alone: torchrun "
+		"--standalone");
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
@@ -97,8 +119,10 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		return 0;
 	}
 	/* An identity of the node is what a launcher wants. */
-	if (topology->scope == RI_SCOPE_NODE)
+	if (topology->scope == RI_SCOPE_NODE) {
+		warn_of_other_nodes(topology, context);
 		return 0;
+	}
 	if (check_one_each(topology, command, err) < 0)
 		return -1;
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
