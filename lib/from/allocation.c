@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "from/allocation.h"
 
+#include "base/limits.h"
 #include "from/hostlist.h"
 
 extern const struct ri_source ri_source_manual;
@@ -28,6 +29,35 @@ struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variab
 		claim->fault_at = list.fault_at;
 	}
 	return claim;
+}
+
+bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
+	struct ri_hostfile *out)
+{
+	const struct ri_context *context = reading->context;
+	const char *path = ri_reading_get(reading, variable);
+	char *text;
+
+	if (context->host == NULL || !ri_source_sees_text(context->env, variable))
+		return false;
+	text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
+	if (text == NULL)
+		return false;
+	/* It is there on the job's first node alone, and not in every container. */
+	if (ri_host_read(context->host, path, text, RI_MAX_HOSTFILE) < 0) {
+		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+			"the file that it names cannot be read");
+		return false;
+	}
+	if (ri_hostfile_read(out, text, context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return false;
+	}
+	if (out->bad_line != 0)
+		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+			variable, "line %zu of the file is no host; it is not used",
+			out->bad_line);
+	return out->count > 0;
 }
 
 struct ri_fact *ri_claim_first_host(struct ri_reading *reading, const struct ri_fact *hosts)
@@ -91,6 +121,40 @@ void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact
 		"%s does not say where rank 0 runs: \"%s\" rests on it using the machines of "
 		"%s in order", launcher, claim->text, reading->source->name),
 		"set MASTER_ADDR if this is another host");
+}
+
+/* The hosts of a file, from that one on. */
+static struct ri_fact *claim_machines(struct ri_reading *reading, const char *variable,
+	const struct ri_hostfile *file, size_t from)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_HOSTS, variable);
+
+	if (claim == NULL)
+		return NULL;
+	claim->list = file->hosts + from;
+	claim->number = file->count - from;
+	return claim;
+}
+
+void ri_allocation_claim(struct ri_reading *reading, const char *variable,
+	const struct ri_hostfile *file, size_t from)
+{
+	bool direct = ri_allocation_is_direct(reading);
+	struct ri_fact *hosts, *nodes;
+
+	if (file->count <= from ||
+		(!direct && !ri_allocation_is_filled(reading, file->count - from)))
+		return;
+	hosts = claim_machines(reading, variable, file, from);
+	if (hosts == NULL)
+		return;
+	if (!direct) {
+		ri_allocation_guess_master(reading, hosts);
+		return;
+	}
+	nodes = ri_claim(reading, RI_FACT_NNODES, variable);
+	if (nodes != NULL)
+		nodes->number = hosts->number;
 }
 
 void ri_allocation_note(const struct ri_reading *reading, const char *variable)
