@@ -105,6 +105,31 @@ struct ri_fact *ri_claim_filled(
 	return ri_claim_number(reading, id, variable);
 }
 
+struct ri_fact *ri_claim_label(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	struct ri_fact *claim;
+
+	if (!ri_source_sees_text(reading->context->env, variable))
+		return NULL;
+	claim = ri_claim(reading, id, variable);
+	if (claim != NULL)
+		claim->text = claim->origin.raw;
+	return claim;
+}
+
+struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason)
+{
+	struct ri_fact *claim = ri_claim(reading, id, variable);
+
+	if (claim != NULL) {
+		claim->state = RI_STATE_BROKEN;
+		claim->reason = reason;
+	}
+	return claim;
+}
+
 struct ri_fact *ri_claim_host(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {

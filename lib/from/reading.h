@@ -60,6 +60,14 @@ struct ri_fact *ri_claim_number(
 struct ri_fact *ri_claim_filled(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
+/* Claim a text as it stands, unless the variable is blank. */
+struct ri_fact *ri_claim_label(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* Claim that the variable is broken: what was expected, and where it goes wrong. */
+struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason);
+
 /*
  * Claim a host from a variable that holds one, perhaps with a port (which is
  * not claimed): known, or broken. An empty variable claims nothing.

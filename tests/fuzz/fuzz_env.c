@@ -119,6 +119,13 @@ static void assert_origins(const struct ri_topology *topology)
 		assert(ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1);
 }
 
+/* Of those whose workers may carry the mark of the rankinit around them. */
+static bool is_inside_of_mark(const char *identity)
+{
+	return strcmp(identity, "torchrun") == 0 || strcmp(identity, "deepspeed") == 0 ||
+		strcmp(identity, "horovod") == 0;
+}
+
 /*
  * A rankinit inside of the one that made these edits takes this process for
  * the same rank. What nobody could tell may be left over from an image.
@@ -144,7 +151,7 @@ static void assert_same_inside(const struct ri_env *env, struct ri_env_edits *ed
 	assert(strings != NULL && ri_env_init(&inner, strings, &arena, &err) == 0);
 	assert(ri_topology_read(&again, &context, &err) == 0);
 	assert(again.identity != NULL && (strcmp(again.identity, "rankinit") == 0 ||
-		strcmp(again.identity, "torchrun") == 0));
+		is_inside_of_mark(again.identity)));
 	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
 		assert(again.facts[id].number == topology->facts[id].number);
 	assert(strcmp(again.facts[RI_FACT_MASTER_ADDR].text,
