@@ -6,6 +6,8 @@
 #ifndef RI_MODEL_CONTEXT_H
 #define RI_MODEL_CONTEXT_H
 
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/finding.h"
@@ -21,6 +23,7 @@ struct ri_context {
 	struct ri_arena *arena;
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* to/command.h; NULL: a process */
+	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 	/*
 	 * Whose files sources may read, or NULL. A live one must show our own
 	 * PID namespace in /proc: whoever fills this in has looked.

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { KEEP, REMOVE };
+enum { KEEP, REMOVE, REMOVE_HERE };
 
 static const struct {
 	const char *pattern;
@@ -23,23 +23,25 @@ static bool fits(const char *pattern, const char *name, size_t length)
 	return memcmp(pattern, name, fixed) == 0;
 }
 
-bool ri_scrub_removes(const char *name, size_t length)
+bool ri_scrub_removes(const char *name, size_t length, bool here)
 {
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		if (fits(patterns[i].pattern, name, length))
-			return patterns[i].verdict == REMOVE;
+			return patterns[i].verdict == REMOVE ||
+				(here && patterns[i].verdict == REMOVE_HERE);
 	return false;
 }
 
 void ri_scrub(struct ri_writing *writing)
 {
 	const struct ri_env *env = writing->context->env;
+	bool here = writing->context->fan_out != 0;
 
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
 		const char *name;
 
-		if (!ri_scrub_removes(entry->text, entry->name_length))
+		if (!ri_scrub_removes(entry->text, entry->name_length, here))
 			continue;
 		name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
 		if (name == NULL)
