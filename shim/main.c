@@ -265,6 +265,9 @@ static int start(void)
 		if (run.children.started == 0)
 			return fail();
 		ri_log_error(&run.err);
+		ri_log(RI_LEVEL_ALWAYS, "rank %llu was not started; the %zu before it are stopped",
+			(unsigned long long)(run.children.first_rank + run.children.started),
+			run.children.started);
 		run.children.refused = ri_code_status(run.err.code);
 	}
 	return run.options.exit_map.to[ri_supervise_run(&run.children, &launch, &run.options,
