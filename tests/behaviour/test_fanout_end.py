@@ -175,8 +175,9 @@ def test_a_stop_while_the_others_are_stopped_moves_on(box, place):
 
 
 def test_what_a_failed_rank_left_behind_goes_too(box):
-    script = '[ $RANK = 1 ] && { (trap "echo told; exit" TERM; while :; do sleep 0.05; done) & ' \
-             'sleep 0.2; exit 6; }'
+    script = '[ $RANK = 1 ] && { (trap "echo told; exit" TERM; : >@FOLDER/left; ' \
+             'while :; do sleep 0.05; done) & ' \
+             'until [ -e @FOLDER/left ]; do sleep 0.01; done; exit 6; }'
     job = started(box, script, "save=0.1", place="below")
     result = job.wait()
     assert result.status == 6 and result.out == b"told\n"
@@ -224,17 +225,23 @@ def test_a_command_that_cannot_be_executed(box, tmp_path, make, status, code):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_command_that_vanishes_between_ranks(box, tmp_path, place):
+@pytest.mark.parametrize("spoil, status, code", [
+    ("rm", 127, "exec.not_found"), ("chmod 0", 126, "exec.denied"),
+    ("echo no program >", 126, "exec.denied"),
+])
+def test_a_command_that_is_spoilt_between_ranks(box, tmp_path, place, spoil, status, code):
     """The ranks that run are stopped, and the status says what happened."""
     command = tmp_path / "command"
-    command.write_text(f"#!/bin/sh\n[ $RANK = 0 ] && rm {command}\ntrap 'echo told; exit 0' TERM\n"
-                       "while :; do sleep 0.02; done\n")
+    # one line: a shell that has read it goes on, one that is late reads another file
+    command.write_text("#!/bin/sh\ntrap 'echo told; exit 0' TERM; "
+                       f"[ $RANK = 0 ] && {spoil} {command}; while :; do sleep 0.02; done\n")
     command.chmod(0o755)
     job = box.start("--nproc-per-node=512", "--", command, place=place)
     result = job.wait()
-    assert result.status == 127 and "[exec.not_found]" in result.err
+    assert result.status == status and f"[{code}]" in result.err
     assert len(result.lines()) == 2, result.err
-    assert re.search(r"rank \d+ was not started; the \d+ before it are stopped", result.err)
+    found = re.search(r"rank (\d+) was not started; the (\d+) before it are stopped", result.err)
+    assert found.group(1) == found.group(2) != "0"
     assert b"told\n" in result.out
     nothing_is_left(job)
 
