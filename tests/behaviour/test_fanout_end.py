@@ -66,7 +66,8 @@ def test_a_stop_reaches_every_rank_once(box, place):
 
 def test_the_first_status_after_a_stop(box):
     """There is no first failure then, and no line about one."""
-    script = 'if [ $RANK = 2 ]; then trap "exit 9" TERM; echo r >&2; while :; do sleep 0.01; done; fi'
+    script = ('if [ $RANK = 2 ]; then trap "exit 9" TERM; echo r >&2; '
+              'while :; do sleep 0.01; done; fi')
     job = started(box, script, "save=0.1")
     job.until("rank0 ready", "rank1 ready", "rank3 ready")
     wait_until(lambda: "r" in job.error_text(), "the shell")
