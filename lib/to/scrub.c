@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/scrub.h"
 
-#include <string.h>
-
 enum { KEEP, REMOVE, REMOVE_HERE };
 
 static const struct {
@@ -16,11 +14,12 @@ static const struct {
 
 static bool fits(const char *pattern, const char *name, size_t length)
 {
-	size_t fixed = strcspn(pattern, "*");
+	size_t same = 0;
 
-	if (pattern[fixed] == '*' ? length < fixed : length != fixed)
-		return false;
-	return memcmp(pattern, name, fixed) == 0;
+	/* asked for each variable and each rank: most differ in the first letters */
+	while (same < length && pattern[same] != '*' && pattern[same] == name[same])
+		same++;
+	return pattern[same] == '*' || (same == length && pattern[same] == '\0');
 }
 
 bool ri_scrub_removes(const char *name, size_t length, bool here)
