@@ -194,6 +194,8 @@ static int make_view(void)
 		if (count_ranks() < 0 || read_topology() < 0)
 			return -1;
 	}
+	if (ri_rank_source_complete(&run.source, &run.err) < 0)
+		return -1;
 	return ri_rank_view(&run.first, &run.source, 0, &run.err);
 }
 

@@ -12,12 +12,48 @@
 #include "to/nodes.h"
 #include "to/to.h"
 
-static int set_variable(struct ri_rank_view *view, const struct ri_context *context,
-	struct ri_env_edit edit, struct ri_error *err)
+static int set_variable(struct ri_rank_source *source, struct ri_env_edit edit,
+	struct ri_error *err)
 {
 	if (edit.value == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
-	return ri_env_edits_add(&view->edits, edit, context->arena, err);
+	return ri_env_edits_add(&source->common, edit, source->context.arena, err);
+}
+
+/*
+ * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
+ * waits this parameter twice (orte/mca/odls/base): with a deadline of our
+ * own, ranks get what is left of it.
+ */
+static int tell_launchers(struct ri_rank_source *source, struct ri_error *err)
+{
+	struct ri_env_edit edit = { .name = "OMPI_MCA_odls_base_sigkill_timeout" };
+	uint64_t seconds = source->options->grace_ms / 1000;
+
+	if (seconds == 0 || ri_env_get(source->context.env, edit.name) != NULL)
+		return 0;
+	edit.value = ri_arena_format(source->context.arena, "%d",
+		seconds < 4 ? 1 : (int)(seconds - 2) / 2);
+	return set_variable(source, edit, err);
+}
+
+int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
+{
+	const struct ri_context *context = &source->context;
+	struct ri_env_edit mark = { .name = "RANKINIT" };
+
+	if (source->options->disabled)
+		return 0;
+	if (source->topology->identity != NULL) {
+		mark.value = ri_arena_format(context->arena, "%s:%s", RI_VERSION,
+			ri_mode_name(context->command->mode));
+		if (set_variable(source, mark, err) < 0)
+			return -1;
+	}
+	if (ri_options_scrub(source->options, context->env, &source->common, context->arena,
+		    err) < 0)
+		return -1;
+	return tell_launchers(source, err);
 }
 
 /* What the command shall find, in its environment and in its words. */
@@ -26,40 +62,17 @@ static int write_topology(struct ri_rank_view *view, const struct ri_topology *t
 {
 	const struct ri_context *context = &source->context;
 	struct ri_env_edits variables = { .count = 0 };
-	struct ri_env_edit mark = { .name = "RANKINIT" };
 
 	if (ri_variables_render(&variables, topology, context, err) < 0 ||
 		ri_variables_reduce(&view->edits, &variables, context, err) < 0)
 		return -1;
-	if (topology->identity == NULL)
+	if (topology->identity == NULL || view->argv == NULL)
 		return 0;
-	if (view->argv != NULL)
-		view->argv = ri_expand_words(view->argv, source->options->expand, &variables,
-			context->arena);
-	if (view->argv == NULL && source->options->command != NULL)
-		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
-	mark.value = ri_arena_format(context->arena, "%s:%s", RI_VERSION,
-		ri_mode_name(context->command->mode));
-	return set_variable(view, context, mark, err);
-}
-
-/*
- * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
- * waits this parameter twice (orte/mca/odls/base): with a deadline of our
- * own, ranks get what is left of it.
- */
-static int tell_launchers(struct ri_rank_view *view, const struct ri_rank_source *source,
-	struct ri_error *err)
-{
-	const struct ri_context *context = &source->context;
-	struct ri_env_edit edit = { .name = "OMPI_MCA_odls_base_sigkill_timeout" };
-	uint64_t seconds = source->options->grace_ms / 1000;
-
-	if (seconds == 0 || ri_env_get(context->env, edit.name) != NULL)
-		return 0;
-	edit.value = ri_arena_format(context->arena, "%d",
-		seconds < 4 ? 1 : (int)(seconds - 2) / 2);
-	return set_variable(view, context, edit, err);
+	view->argv = ri_expand_words(view->argv, source->options->expand, &variables,
+		context->arena);
+	return view->argv != NULL
+		? 0
+		: ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
 }
 
 int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
@@ -84,9 +97,11 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 		findings->count = said;
 		findings->dropped = dropped;
 	}
-	if (ri_options_scrub(source->options, context->env, &out->edits, context->arena, err) < 0)
-		return -1;
-	return tell_launchers(out, source, err);
+	for (size_t i = 0; i < source->common.count; i++)
+		if (ri_env_edits_add(&out->edits, source->common.items[i], context->arena,
+			    err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Where a list differs from the first rank's; into out, unless that is NULL. */
@@ -95,7 +110,8 @@ static size_t compare(char *const *first, char *const *own, struct ri_rank_patch
 	size_t count = 0;
 
 	for (size_t i = 0; first[i] != NULL && own[i] != NULL; i++) {
-		if (strcmp(first[i], own[i]) == 0)
+		/* most of them are the very same string */
+		if (first[i] == own[i] || strcmp(first[i], own[i]) == 0)
 			continue;
 		if (out != NULL)
 			out[count] = (struct ri_rank_patch){

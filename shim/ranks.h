@@ -26,7 +26,11 @@ struct ri_rank_source {
 	const struct ri_topology *topology;	/* of the first of them */
 	const struct ri_options *options;
 	struct ri_context context;
+	struct ri_env_edits common;	/* that do not depend on who one is */
 };
+
+/* Work out what is common, once the rest is there. */
+int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err);
 
 /* The view of the rank with this index among those that are started here. */
 int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
