@@ -79,6 +79,9 @@ unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishe
  * the name of the variable, or the code of the rule that it breaks.
  * The topology borrows from the snapshot and the arena.
  *
+ * Where ranks are started here (context->fan_out) and nothing else gives the
+ * identity, the node's place does (ri_topology_adopt_node), as source manual.
+ *
  * Facts stated by hand (context->wishes) win one by one, whoever gives the
  * identity; what is wrong with them is always an error: RI_CODE_OPTION_VALUE,
  * RI_CODE_OPTION_CONFLICT. A source that is forced and gives no identity is

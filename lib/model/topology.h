@@ -119,6 +119,16 @@ bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id);
 
 /*
+ * Without an identity, where ranks are started here: take this node for a
+ * job's one process on it, as it stands among the nodes. Nobody says anything
+ * about nodes: it is the only one. RI_CODE_LAUNCH_INCOMPLETE where it is one
+ * of several and nothing says which, RI_CODE_OPTION_CONFLICT where a rank is
+ * stated that follows from the node's.
+ */
+int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err);
+
+/*
  * Add what follows from the facts that were read (nnodes, node_rank,
  * master_addr, master_port) and hold all of them against the rules. Needs an
  * identity. Facts of the identity that contradict each other are an error with
