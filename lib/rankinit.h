@@ -19,7 +19,8 @@
 /* The machine. */
 #include "base/host.h"		/* files below a root directory */
 #include "base/account.h"	/* users and groups of the image */
-#include "base/cgroup.h"	/* out-of-memory kills */
+#include "base/cgroup.h"	/* our cgroups, out-of-memory kills */
+#include "base/mounts.h"	/* what is mounted where */
 #include "base/procstat.h"	/* one process in /proc */
 
 /* 1. The environment as it was found. */
