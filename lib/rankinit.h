@@ -26,6 +26,11 @@
 /* 1. The environment as it was found. */
 #include "base/env.h"
 
+/* What this node has for ranks. */
+#include "node/node.h"		/* how many CPUs and GPUs there are to use */
+#include "node/cpus.h"		/* sets of CPUs */
+#include "node/budget.h"	/* the CPUs that are ours, and the quota */
+
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"
 
