@@ -30,6 +30,7 @@
 #include "node/node.h"		/* how many CPUs and GPUs there are to use */
 #include "node/cpus.h"		/* sets of CPUs */
 #include "node/budget.h"	/* the CPUs that are ours, and the quota */
+#include "node/gpus.h"		/* the GPUs that a program sees */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"

@@ -30,4 +30,11 @@ struct ri_node {
  */
 int ri_cpus_usable(const struct ri_node *node, uint64_t *count, struct ri_error *err);
 
+/*
+ * For --nproc-per-node=gpu and auto: the GPUs that a program would see, which
+ * may be none. RI_CODE_ENV_VALUE for a CUDA_VISIBLE_DEVICES that cannot be
+ * used, RI_CODE_GPU_UNKNOWN for GPUs that are there and cannot be counted.
+ */
+int ri_gpus_usable(const struct ri_node *node, uint64_t *count, struct ri_error *err);
+
 #endif
