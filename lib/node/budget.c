@@ -45,7 +45,7 @@ int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_
 		out->cpus = *node->affinity;
 	else if (!node->host->live)
 		known = find_recorded(node->host, &out->cpus);
-	out->count = known ? ri_cpus_count(&out->cpus) : 0;
+	out->count = known ? ri_cpus_size(&out->cpus) : 0;
 	if (out->count == 0)
 		return ri_fail(err, RI_CODE_CPU_UNKNOWN, "CPUs",
 			"nothing says which CPUs may be used here");
@@ -57,7 +57,7 @@ int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_
 	return 0;
 }
 
-int ri_cpus_usable(const struct ri_node *node, uint64_t *count, struct ri_error *err)
+int ri_cpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err)
 {
 	struct ri_budget budget;
 

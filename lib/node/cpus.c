@@ -31,7 +31,7 @@ int ri_cpus_next(const struct ri_cpus *cpus, unsigned from)
 	return -1;
 }
 
-size_t ri_cpus_count(const struct ri_cpus *cpus)
+size_t ri_cpus_size(const struct ri_cpus *cpus)
 {
 	size_t count = 0;
 
@@ -49,7 +49,7 @@ size_t ri_cpus_and(struct ri_cpus *into, const struct ri_cpus *other)
 {
 	for (int i = 0; i < WORDS; i++)
 		into->words[i] &= other->words[i];
-	return ri_cpus_count(into);
+	return ri_cpus_size(into);
 }
 
 static bool read_cpu(const char *text, size_t length, uint64_t *out)

@@ -40,7 +40,7 @@ bool ri_cpus_has(const struct ri_cpus *cpus, unsigned cpu);
 /* The first from this one on, or -1. */
 int ri_cpus_next(const struct ri_cpus *cpus, unsigned from);
 
-size_t ri_cpus_count(const struct ri_cpus *cpus);
+size_t ri_cpus_size(const struct ri_cpus *cpus);
 bool ri_cpus_equal(const struct ri_cpus *a, const struct ri_cpus *b);
 
 /* What is in both; returns how many. */

@@ -220,7 +220,7 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 	return 0;
 }
 
-int ri_gpus_usable(const struct ri_node *node, uint64_t *count, struct ri_error *err)
+int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err)
 {
 	struct ri_gpus gpus;
 
@@ -255,5 +255,5 @@ bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus 
 		*numa = (int)number;
 	}
 	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.20s/local_cpulist", gpu->address);
-	return ri_cpus_read_file(host, path, out) && ri_cpus_count(out) > 0;
+	return ri_cpus_read_file(host, path, out) && ri_cpus_size(out) > 0;
 }

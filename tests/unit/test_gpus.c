@@ -64,7 +64,7 @@ static const char *seen_with(const char *machine, const char *variable, size_t w
 	for (size_t i = 0; i < gpus.count; i++)
 		ri_text_addf(&text, "%s%s", i == 0 ? "" : " ", gpus.list[i].name);
 	if (gpus.others == NULL) {
-		assert_int_equal(ri_gpus_usable(&node, &count, &err), 0);
+		assert_int_equal(ri_gpus_count(&node, &count, &err), 0);
 		assert_int_equal(count, gpus.count);
 	}
 	return bytes;
@@ -85,7 +85,7 @@ static void refuse(const char *machine, const char *variable, const char *text)
 	const struct ri_node node = prepare(machine, variable);
 	uint64_t count = 99;
 
-	assert_int_equal(ri_gpus_usable(&node, &count, &err), -1);
+	assert_int_equal(ri_gpus_count(&node, &count, &err), -1);
 	assert_int_equal(count, 99);
 	assert_int_equal(err.code, RI_CODE_ENV_VALUE);
 	assert_string_equal(err.subject, "CUDA_VISIBLE_DEVICES");
@@ -216,7 +216,7 @@ static void test_others(void **state)
 	assert_string_equal(seen("amd-gpus", NULL), "");
 	assert_string_equal(gpus.others, "/dev/kfd");
 	node = prepare("amd-gpus", "A=B");
-	assert_int_equal(ri_gpus_usable(&node, &count, &err), -1);
+	assert_int_equal(ri_gpus_count(&node, &count, &err), -1);
 	assert_int_equal(count, 99);
 	assert_int_equal(err.code, RI_CODE_GPU_UNKNOWN);
 	assert_string_equal(err.subject, "/dev/kfd");

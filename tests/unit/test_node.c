@@ -37,7 +37,7 @@ static void same(const char *list, const char *expected, size_t count)
 	struct ri_cpus cpus;
 
 	assert_true(ri_cpus_read(list, &cpus));
-	assert_int_equal(ri_cpus_count(&cpus), count);
+	assert_int_equal(ri_cpus_size(&cpus), count);
 	assert_string_equal(listed(&cpus), expected);
 }
 
@@ -89,7 +89,7 @@ static void test_sets(void **state)
 	assert_false(ri_cpus_has(&a, 63));
 	assert_false(ri_cpus_has(&a, 4096));
 	ri_cpus_set(&a, 4096);
-	assert_int_equal(ri_cpus_count(&a), 3);
+	assert_int_equal(ri_cpus_size(&a), 3);
 	assert_true(ri_cpus_read("0-64", &b));
 	assert_false(ri_cpus_equal(&a, &b));
 	assert_int_equal(ri_cpus_and(&b, &a), 2);
@@ -141,10 +141,10 @@ static void recorded(const char *name, const char *cpus, uint64_t milli, uint64_
 
 	assert_int_equal(ri_budget_find(&budget, &node, &err), 0);
 	assert_string_equal(listed(&budget.cpus), cpus);
-	assert_int_equal(budget.count, ri_cpus_count(&budget.cpus));
+	assert_int_equal(budget.count, ri_cpus_size(&budget.cpus));
 	assert_int_equal(budget.quota.milli, milli);
 	assert_int_equal(budget.usable, usable);
-	assert_int_equal(ri_cpus_usable(&node, &count, &err), 0);
+	assert_int_equal(ri_cpus_count(&node, &count, &err), 0);
 	assert_int_equal(count, usable);
 	assert_int_equal(findings.count, 0);
 	close(host.root);
@@ -197,20 +197,20 @@ static void test_affinity_of_this_machine(void **state)
 
 	(void)state;
 	assert_true(ri_cpus_read("7,9,11", &cpus));
-	assert_int_equal(ri_cpus_usable(&node, &count, &err), 0);
+	assert_int_equal(ri_cpus_count(&node, &count, &err), 0);
 	assert_int_equal(count, 3);
 	assert_true(ri_cpus_read("7-20", &cpus));
-	assert_int_equal(ri_cpus_usable(&node, &count, &err), 0);
+	assert_int_equal(ri_cpus_count(&node, &count, &err), 0);
 	assert_int_equal(count, 4);
 	assert_true(ri_cpus_read("", &cpus));
-	assert_int_equal(ri_cpus_usable(&node, &count, &err), -1);
+	assert_int_equal(ri_cpus_count(&node, &count, &err), -1);
 	assert_int_equal(err.code, RI_CODE_CPU_UNKNOWN);
 	assert_int_equal(count, 4);
 	/* the files of this machine are about another question */
 	host.live = true;
 	node.affinity = NULL;
 	err = (struct ri_error)RI_ERROR_INIT;
-	assert_int_equal(ri_cpus_usable(&node, &count, &err), -1);
+	assert_int_equal(ri_cpus_count(&node, &count, &err), -1);
 	assert_int_equal(err.code, RI_CODE_CPU_UNKNOWN);
 	close(host.root);
 }
@@ -224,7 +224,7 @@ static void test_unknown(void **state)
 	uint64_t count = 99;
 
 	(void)state;
-	assert_int_equal(ri_cpus_usable(&node, &count, &err), -1);
+	assert_int_equal(ri_cpus_count(&node, &count, &err), -1);
 	assert_int_equal(err.code, RI_CODE_CPU_UNKNOWN);
 	assert_int_equal(count, 99);
 	close(host.root);
