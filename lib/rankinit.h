@@ -31,6 +31,8 @@
 #include "node/cpus.h"		/* sets of CPUs */
 #include "node/budget.h"	/* the CPUs that are ours, and the quota */
 #include "node/gpus.h"		/* the GPUs that a program sees */
+#include "node/cores.h"		/* cores and NUMA nodes */
+#include "node/place.h"		/* where each rank runs */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"

@@ -3,13 +3,12 @@
 
 #include <string.h>
 
-/* /proc/self/status: "Cpus_allowed_list:\t0-3" (proc(5)). */
-static bool read_allowed(struct ri_host *host, struct ri_cpus *out)
+bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus *out)
 {
 	static const char key[] = "\nCpus_allowed_list:";
 	char text[16384], *list;
 
-	if (ri_host_read(host, "proc/self/status", text, sizeof(text)) < 0)
+	if (ri_host_read(host, path, text, sizeof(text)) < 0)
 		return false;
 	list = strstr(text, key);
 	if (list == NULL)
@@ -26,7 +25,7 @@ static bool read_allowed(struct ri_host *host, struct ri_cpus *out)
  */
 static bool find_recorded(struct ri_host *host, struct ri_cpus *out)
 {
-	bool allowed = read_allowed(host, out);
+	bool allowed = ri_cpus_read_allowed(host, "proc/self/status", out);
 	struct ri_cpus online;
 
 	if (!ri_cpus_read_file(host, "sys/devices/system/cpu/online", &online))

@@ -30,6 +30,12 @@ struct ri_budget {
  */
 void ri_quota_find(struct ri_quota *out, const struct ri_node *node);
 
+/*
+ * Cpus_allowed_list of a process, from its status file (proc(5)); what is
+ * offline may be in it.
+ */
+bool ri_cpus_read_allowed(struct ri_host *host, const char *path, struct ri_cpus *out);
+
 /* Returns 0, or -1 with RI_CODE_CPU_UNKNOWN. */
 int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_error *err);
 

@@ -251,7 +251,7 @@ static void test_next_to(void **state)
 	seen("two-sockets-8-gpus", "CUDA_VISIBLE_DEVICES=MIG-a");
 	next_to(0, NULL, -1);
 	seen("mig-gpu", "CUDA_VISIBLE_DEVICES=MIG-a");
-	next_to(0, "0-15", 0);
+	next_to(0, "0-7", 0);
 }
 
 static struct tree tree;
