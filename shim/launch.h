@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "node/cpus.h"
 #include "privileges.h"
 
 struct ri_launch {
@@ -23,13 +24,14 @@ struct ri_launch {
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
+	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */
 	const struct ri_privileges *privileges;
 };
 
 /*
  * Start the command as a child. Returns its pid, or -1 with the reason and
  * its exit status in *err: EXEC_NOT_FOUND, EXEC_DENIED, EXEC_TOO_BIG,
- * SPAWN_REFUSED, PRIVILEGE_REFUSED. A child that failed is reaped already.
+ * SPAWN_REFUSED, PLACEMENT_REFUSED, PRIVILEGE_REFUSED. A child that failed is reaped already.
  */
 pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err);
 

@@ -18,6 +18,7 @@
 #include "mask.h"
 #include "options.h"
 #include "own_proc.h"
+#include "placement.h"
 #include "print.h"
 #include "privileges.h"
 #include "supervise.h"
@@ -41,6 +42,7 @@ static struct {
 	struct ri_env env;
 	struct ri_env_edits edits;
 	struct ri_command command;
+	struct ri_placing placing;
 	char *const *argv;	/* of the command, expanded */
 	struct ri_host host;
 	struct ri_error err;
@@ -107,7 +109,8 @@ static int open_root(bool asks_process_1)
 {
 	const char *root = run.options.root.value;
 	bool must = root != NULL || run.options.user.text != NULL ||
-		run.options.wishes.hostfile.value != NULL;
+		run.options.wishes.hostfile.value != NULL ||
+		ri_placing_wants_files(&run.options, 0);
 
 	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
 	if (!must && !asks_process_1)
@@ -120,6 +123,26 @@ static int open_root(bool asks_process_1)
 	return ri_fail_errno(&run.err, errno);
 }
 
+/* Where the rank that the command is runs. */
+static int place(const struct ri_topology *topology)
+{
+	const struct ri_placing_job job = {
+		.options = &run.options, .topology = topology, .mode = run.command.mode,
+		.node = {
+			.host = &run.host, .env = &run.env, .arena = &run.arena,
+			.findings = &run.findings,
+		},
+	};
+
+	return ri_placing_prepare(&run.placing, &job, &run.err);
+}
+
+static int write_placement(struct ri_env_edits *edits)
+{
+	return ri_placement_write(&run.placing.placement, run.placing.own, edits, &run.arena,
+		&run.err);
+}
+
 /* What the command shall find, in its environment and in its words. */
 static int write_topology(const struct ri_topology *topology, const struct ri_context *context)
 {
@@ -127,7 +150,8 @@ static int write_topology(const struct ri_topology *topology, const struct ri_co
 	const char *mark;
 
 	if (ri_variables_render(&variables, topology, context, &run.err) < 0 ||
-		ri_variables_reduce(&run.edits, &variables, context, &run.err) < 0)
+		ri_variables_reduce(&run.edits, &variables, context, &run.err) < 0 ||
+		write_placement(&run.edits) < 0 || write_placement(&variables) < 0)
 		return -1;
 	if (topology->identity == NULL)
 		return 0;
@@ -162,8 +186,10 @@ static int make_edits(struct ri_topology *topology)
 	if (run.command.mode != RI_MODE_NONE &&
 		(ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
 			ri_topology_read(topology, &context, &run.err) < 0 ||
-			ri_nodes_settle(topology, &context, &run.err) < 0 ||
-			write_topology(topology, &context) < 0))
+			ri_nodes_settle(topology, &context, &run.err) < 0))
+		return -1;
+	if (place(topology) < 0 ||
+		(run.command.mode != RI_MODE_NONE && write_topology(topology, &context) < 0))
 		return -1;
 	return ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err);
 }
@@ -208,6 +234,7 @@ static int start(const struct ri_topology *topology)
 		.self = getpid(),
 		.argv = run.argv,
 		.terminal = -1,
+		.cpus = ri_placing_cpus(&run.placing, 0),
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
@@ -294,6 +321,7 @@ static int explain(void)
 		rank.rank = (int64_t)value;
 	if (ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &value))
 		rank.local_rank = (int64_t)value;
+	ri_placing_explain(&run.placing, 0, &rank, &run.arena);
 	rank.argv = run.argv == NULL ? run.options.command : run.argv;
 	if (run.command.mode != RI_MODE_AUTO)
 		explained.launch = ri_mode_name(run.command.mode);

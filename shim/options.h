@@ -14,6 +14,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "model/wishes.h"
+#include "node/place.h"
 #include "to/command.h"
 #include "to/expand.h"
 
@@ -46,6 +47,7 @@ struct ri_options {
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_expand expand;
+	struct ri_place_wish place;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;

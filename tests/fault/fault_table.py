@@ -46,6 +46,7 @@ def refused(code, status=125):
 NO_SPAWN = refused(r"spawn\.refused")
 NO_EXEC = refused(r"exec\.denied", 126)
 NO_PRIVILEGE = refused(r"privilege\.refused")
+NO_PLACE = refused(r"placement\.refused")
 NO_FILE = refused(r"file\.unreadable")
 NO_MEMORY = refused("memory")
 NO_OUTPUT = refused("output")
@@ -75,6 +76,7 @@ SCENARIOS = {
     "wide": Scenario(EXIT, STAY, env={f"A_VARIABLE_{n}": "" for n in range(2000)}),
     "user": Scenario(EXIT, [*STAY, "--user=nobody", "--cap-drop=net_raw",
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
+    "bind": Scenario(EXIT, [*STAY, "--bind-to=core"]),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
     "stop1": Scenario(stop(1), ["-v", "--grace=1"], pid1=True),
@@ -110,11 +112,23 @@ TABLE = [
     ("user", "read group", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
     ("user", "prctl PR_CAPBSET_READ", SAME),
     ("user", "capget", ENDS),
+    # what there is for ranks: less is known, and no more is done
+    ("bind", "sched_getaffinity", refused(r"cpu\.unknown"), {"EINVAL": refused(r"cpu\.unknown")}),
+    ("bind", "openat2 mountinfo", SAME, {"EACCES": SAME}),
+    ("bind", "read mountinfo", SAME, {"EIO": SAME}),
+    ("bind", "openat2 quota", SAME, {"EACCES": SAME}),
+    ("bind", "openat2 online", SAME, {"ENOENT": SAME}),
+    ("bind", "read online", SAME, {"EIO": SAME}),
+    ("bind", "openat2 cpulist", SAME, {"ENOENT": SAME}),
+    ("bind", "read cpulist", SAME, {"EIO": SAME}),
+    ("bind", "openat2 core_cpus_list", SAME, {"ENOENT": SAME}),
+    ("bind", "read core_cpus_list", SAME, {"EIO": SAME}),
     # the spawn
     ("exit1", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN, "ENOSPC": NO_SPAWN}),
     ("exit", "clone", NO_SPAWN),
     ("exit1", "child setpgid", NO_SPAWN, {"EACCES": NO_SPAWN}),
     ("exit", "child getppid", NO_SPAWN),
+    ("bind", "child sched_setaffinity", NO_PLACE, {"EINVAL": NO_PLACE, "ESRCH": NO_PLACE}),
     ("user", "child setgroups", NO_PRIVILEGE, {"ENOMEM": NO_PRIVILEGE}),
     ("user", "child setresgid", NO_PRIVILEGE),
     ("user", "child setresuid", NO_PRIVILEGE),
@@ -182,6 +196,7 @@ TABLE = [
 # Calls without a row, and why.
 EXEMPT = {
     "arch_prctl": "musl's own start ends the process where there is no thread pointer",
+    "read quota": "there may be none; whoever cannot read it is told of no quota",
     "child rt_sigprocmask": "told from rankinit's own by its arguments only: test_deny.py",
     "child prctl PR_SET_PDEATHSIG": "likewise",
     "child ioctl TIOCSPGRP": "likewise",
