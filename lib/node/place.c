@@ -59,8 +59,8 @@ static int give_gpus(struct search *search)
 		gpu = gpu_of(search, i);
 		if (gpu == NULL) {
 			ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, subject,
-				"there are %zu GPUs here for %zu ranks", search->gpus.count,
-				search->out->count);
+				"each rank needs a GPU of its own, and %zu of %zu would have one",
+				search->gpus.count, search->out->count);
 			return ri_fail_hint(search->err,
 				"start as many ranks as there are GPUs, or leave it out");
 		}
@@ -78,7 +78,8 @@ static int bind_to_cores(struct search *search)
 		return -1;
 	if (cores.count < ranks) {
 		ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, search->wish->bind_subject,
-			"there are %zu cores here for %zu ranks", cores.count, ranks);
+			"each rank needs a core of its own, and %zu of %zu would have one",
+			cores.count, ranks);
 		return ri_fail_hint(search->err, "start fewer ranks, or leave it out");
 	}
 	for (size_t i = 0; i < ranks; i++) {

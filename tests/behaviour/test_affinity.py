@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import tempfile
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_never_outside_of_what_was_inherited(box):
     assert bound(box.run("--bind-to=core", "--", *SHOW, shell=shell)) == {one}
     assert bound(box.run("--bind-to=numa", "--", *SHOW, shell=shell)) == {one}
     result = box.run("--bind-to=core", "--", *SHOW, shell=shell, env=rank(1, 2))
-    assert "1 cores here for 2 ranks" in refused(result, 125, "placement.refused", "--bind-to")
+    assert "1 of 2 would have one" in refused(result, 125, "placement.refused", "--bind-to")
 
 
 @several_cores
@@ -88,6 +89,27 @@ def test_what_a_launcher_has_bound_stays(box):
     shell = f"taskset -p -c {one} $$ >/dev/null"
     refused(box.run("--bind-to=core", "--", *SHOW, shell=shell, env=rank(1, 2)), 125,
             "placement.refused", "--bind-to")
+
+
+@several_cores
+@pytest.mark.parametrize("launcher, option", [
+    (["mpirun", "--allow-run-as-root", "--oversubscribe"], "--bind-to"),
+    (["mpiexec.hydra"], "-bind-to"),
+], ids=["Open MPI", "Hydra"])
+def test_real_launchers(box, tool, launcher, option):
+    words = [tool(launcher[0]), *launcher[1:]]
+    for asked, kept in (("none", 0), ("core", 2)):
+        # in folders of their own, so that no rank's line runs into another's
+        show = f"{' '.join(SHOW)} >@FOLDER/$$"
+        job = box.start(*words[1:], option, asked, "-n", "2", box.rankinit, "-v",
+                        "--bind-to=core", "--", "sh", "-c", show, program=words[0],
+                        place="below", env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()})
+        assert job.wait().status == 0, job.error_text()
+        found = [cpus.listed(job.read(name).decode().split()[1])
+                 for name in os.listdir(job.folder) if name.isdigit()]
+        assert len(found) == 2 and not found[0] & found[1], "each has its own"
+        said = job.error_text().count("the launcher has bound this rank already")
+        assert said == kept, job.error_text()
 
 
 def test_nodes_in_turn(box):
@@ -129,7 +151,7 @@ def test_no_gpu_to_give(box):
         pytest.skip("there is one here")
     error = refused(box.run("--gpu-bind=single", "--", "true"), 125, "placement.refused",
                     "--gpu-bind")
-    assert "there are 0 GPUs here for 1 ranks" in error
+    assert "0 of 1 would have one" in error
     assert box.run("--gpu-bind=none", "--", "true").status == 0
 
 
