@@ -19,11 +19,20 @@
 /* The machine. */
 #include "base/host.h"		/* files below a root directory */
 #include "base/account.h"	/* users and groups of the image */
-#include "base/cgroup.h"	/* out-of-memory kills */
+#include "base/cgroup.h"	/* our cgroups, out-of-memory kills */
+#include "base/mounts.h"	/* what is mounted where */
 #include "base/procstat.h"	/* one process in /proc */
 
 /* 1. The environment as it was found. */
 #include "base/env.h"
+
+/* What this node has for ranks. */
+#include "node/node.h"		/* how many CPUs and GPUs there are to use */
+#include "node/cpus.h"		/* sets of CPUs */
+#include "node/budget.h"	/* the CPUs that are ours, and the quota */
+#include "node/gpus.h"		/* the GPUs that a program sees */
+#include "node/cores.h"		/* cores and NUMA nodes */
+#include "node/place.h"		/* where each rank runs */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"

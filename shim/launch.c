@@ -27,6 +27,7 @@ enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
 enum step {
 	STEP_GROUP,
 	STEP_INPUT,
+	STEP_AFFINITY,
 	STEP_PRIVILEGES,
 	STEP_PARENT_GONE,
 	STEP_EXEC,
@@ -174,6 +175,10 @@ static void become_command(struct child *child)
 	/* needs the group; any error means that there is no such terminal */
 	if (launch->terminal >= 0)
 		ioctl(launch->terminal, TIOCSPGRP, &own);
+	child->failed = STEP_AFFINITY;
+	if (launch->cpus != NULL && syscall(SYS_sched_setaffinity, 0, sizeof(*launch->cpus),
+					    launch->cpus->words) < 0)
+		goto out;
 	child->failed = STEP_PRIVILEGES;
 	if (ri_privileges_apply(launch->privileges, &child->privilege) < 0)
 		goto out;
@@ -301,6 +306,11 @@ static int report_failure(const struct child *child, struct ri_error *err)
 			ri_privilege_step_name(child->privilege), strerror(child->sys_errno));
 		return ri_fail_hint(err, "run the container as root, or without --user and "
 					 "--cap-*");
+	case STEP_AFFINITY:
+		ri_fail(err, RI_CODE_PLACEMENT_REFUSED, command, "cannot be bound to its CPUs: %s",
+			strerror(child->sys_errno));
+		return ri_fail_hint(err, "allow sched_setaffinity in the seccomp profile, or leave "
+					 "--bind-to out");
 	case STEP_PARENT_GONE:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "rankinit is gone");
 	case STEP_GROUP:

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "node/cpus.h"
 #include "privileges.h"
 
 struct ri_launch {
@@ -25,6 +26,7 @@ struct ri_launch {
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
+	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */
 	const struct ri_privileges *privileges;
 	/* made by ri_launch_prepare */
 	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
@@ -37,9 +39,9 @@ int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct r
 /*
  * Start the command as a child. Returns its pid, or -1 with the reason and
  * its exit status in *err: EXEC_NOT_FOUND, EXEC_DENIED, EXEC_TOO_BIG,
- * SPAWN_REFUSED, PRIVILEGE_REFUSED. A child that failed is reaped already.
- * When this returns the child has copies of argv and envp: both may be changed
- * for the next one.
+ * SPAWN_REFUSED, PLACEMENT_REFUSED, PRIVILEGE_REFUSED. A child that failed is
+ * reaped already. When this returns the child has copies of argv and envp: both
+ * may be changed for the next one.
  */
 pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err);
 

@@ -23,6 +23,7 @@
 #include "options.h"
 #include "own_proc.h"
 #include "port.h"
+#include "placement.h"
 #include "print.h"
 #include "privileges.h"
 #include "ranks.h"
@@ -47,6 +48,7 @@ static struct {
 	struct ri_command command;
 	struct ri_topology topology;	/* of the first rank that is started here */
 	struct ri_rank_source source;
+	struct ri_placing placing;
 	struct ri_rank_view first;
 	struct ri_rank *ranks;
 	struct ri_children children;
@@ -108,10 +110,14 @@ static int open_root(unsigned wants)
 {
 	const char *root = run.options.root.value;
 	bool must = root != NULL || run.options.user.text != NULL ||
-		run.options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run.options);
+		run.options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run.options) ||
+		ri_placing_wants_files(&run.options, 0);
+	bool may = (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) != 0 ||
+		ri_placing_wants_files(&run.options, run.command.mode == RI_MODE_PROCESS
+				? run.options.wishes.nproc_count : 0);
 
 	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
-	if (!must && (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) == 0)
+	if (!must && !may)
 		return 0;
 	run.host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run.host.root >= 0 || !must)
@@ -138,14 +144,24 @@ static int check_fan_out(const char *subject)
 	return 0;
 }
 
+/* The machine, for whoever counts what it has. */
+static struct ri_node this_node(void)
+{
+	return (struct ri_node){
+		.host = &run.host, .env = &run.env, .arena = &run.arena,
+		.findings = &run.findings,
+	};
+}
+
 /* Does the command run in ranks that are started here? */
 static int count_ranks(void)
 {
 	struct ri_wishes *wishes = &run.options.wishes;
+	struct ri_node node = this_node();
 
 	if (run.command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
 		return 0;
-	if (ri_nproc_count(&run.options, &run.env, &run.host, &run.err) < 0)
+	if (ri_nproc_count(&run.options, &node, &run.err) < 0)
 		return -1;
 	if (run.command.mode != RI_MODE_PROCESS)
 		return 0;
@@ -186,6 +202,17 @@ static int read_topology(unsigned wants)
 	return 0;
 }
 
+/* Where do the ranks run that are started here, or the one that we are? */
+static int place(void)
+{
+	const struct ri_placing_job job = {
+		.options = &run.options, .topology = &run.topology, .mode = run.command.mode,
+		.started = run.source.context.fan_out, .node = this_node(),
+	};
+
+	return ri_placing_prepare(&run.placing, &job, &run.err);
+}
+
 /* What the sources could use of this machine, and can have: bits of enum ri_want. */
 static unsigned find_wants(void)
 {
@@ -206,6 +233,7 @@ static int make_view(void)
 
 	run.source = (struct ri_rank_source){
 		.topology = &run.topology,
+		.placing = &run.placing,
 		.options = &run.options,
 		.context = {
 			.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
@@ -219,7 +247,7 @@ static int make_view(void)
 	if (!run.options.disabled) {
 		if (run.host.root >= 0)
 			run.source.context.host = &run.host;
-		if (count_ranks() < 0 || read_topology(wants) < 0)
+		if (count_ranks() < 0 || read_topology(wants) < 0 || place() < 0)
 			return -1;
 	}
 	if (ri_rank_source_complete(&run.source, &run.err) < 0)
@@ -270,6 +298,7 @@ static int start(void)
 		.argv = run.first.argv,
 		.terminal = -1,
 		.input = -1,
+		.cpus = ri_placing_cpus(&run.placing, 0),
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
@@ -380,6 +409,7 @@ static void describe_rank(struct ri_explained_rank *out, struct ri_topology *top
 	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value))
 		out->local_rank = (int64_t)value;
 	out->argv = view->argv;
+	ri_placing_explain(&run.placing, view->index, out, &run.arena);
 }
 
 /* The ranks beside the first one. */

@@ -328,6 +328,55 @@ static int read_subreaper(struct ri_options *options, struct ri_given given, str
 	return 0;
 }
 
+static int read_bind_to(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = {
+		[RI_BIND_NONE] = "none", [RI_BIND_NUMA] = "numa", [RI_BIND_CORE] = "core", NULL,
+	};
+	unsigned how;
+
+	if (read_choice(&how, words, given, err) < 0)
+		return -1;
+	options->place.bind = (enum ri_bind)how;
+	options->place.bind_subject = state(given, "--bind-to", "RANKINIT_BIND_TO").subject;
+	return 0;
+}
+
+static int read_omp_threads(struct ri_options *options, struct ri_given given,
+	struct ri_error *err)
+{
+	const struct ri_range range = { 1, RI_MAX_CPUS };
+	struct ri_place_wish *place = &options->place;
+	char expected[64];
+
+	place->omp_subject = state(given, "--omp-threads", "RANKINIT_OMP_THREADS").subject;
+	place->omp = RI_OMP_STATED;
+	if (strcmp(given.value, "auto") == 0)
+		place->omp = RI_OMP_AUTO;
+	else if (strcmp(given.value, "keep") == 0)
+		place->omp = RI_OMP_KEEP;
+	else if (ri_number_read(given.value, range, &place->threads, NULL) != RI_NUMBER_OK) {
+		snprintf(expected, sizeof(expected), "auto, keep or a number from 1 to %d",
+			RI_MAX_CPUS);
+		return ri_option_bad_value(given, expected, err);
+	}
+	return 0;
+}
+
+static int read_gpu_bind(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = {
+		[RI_GPU_BIND_NONE] = "none", [RI_GPU_BIND_SINGLE] = "single", NULL,
+	};
+	unsigned how;
+
+	if (read_choice(&how, words, given, err) < 0)
+		return -1;
+	options->place.gpu_bind = (enum ri_gpu_bind)how;
+	options->place.gpu_subject = state(given, "--gpu-bind", "RANKINIT_GPU_BIND").subject;
+	return 0;
+}
+
 static int read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 0, RI_MAX_GRACE_S };

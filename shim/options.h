@@ -14,6 +14,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "model/wishes.h"
+#include "node/place.h"
 #include "to/command.h"
 #include "to/expand.h"
 
@@ -50,6 +51,7 @@ struct ri_options {
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	enum ri_expand expand;
+	struct ri_place_wish place;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;

@@ -56,6 +56,15 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 	return tell_launchers(source, err);
 }
 
+static int write_placement(struct ri_env_edits *edits, const struct ri_rank_source *source,
+	size_t index, struct ri_error *err)
+{
+	const struct ri_placing *placing = source->placing;
+
+	return ri_placement_write(&placing->placement, placing->own + index, edits,
+		source->context.arena, err);
+}
+
 /* What the command shall find, in its environment and in its words. */
 static int write_topology(struct ri_rank_view *view, const struct ri_topology *topology,
 	const struct ri_rank_source *source, struct ri_error *err)
@@ -64,7 +73,9 @@ static int write_topology(struct ri_rank_view *view, const struct ri_topology *t
 	struct ri_env_edits variables = { .count = 0 };
 
 	if (ri_variables_render(&variables, topology, context, err) < 0 ||
-		ri_variables_reduce(&view->edits, &variables, context, err) < 0)
+		ri_variables_reduce(&view->edits, &variables, context, err) < 0 ||
+		write_placement(&view->edits, source, view->index, err) < 0 ||
+		write_placement(&variables, source, view->index, err) < 0)
 		return -1;
 	if (topology->identity == NULL || view->argv == NULL)
 		return 0;
@@ -83,7 +94,7 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 	struct ri_findings *findings = context->findings;
 	size_t said = findings->count, dropped = findings->dropped;
 
-	*out = (struct ri_rank_view){ .argv = source->options->command };
+	*out = (struct ri_rank_view){ .index = index, .argv = source->options->command };
 	if (source->options->disabled)
 		return 0;
 	if (index > 0)
@@ -187,9 +198,11 @@ int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
 
 	if (ranks == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its ranks");
-	for (size_t i = 1; i < count; i++)
-		if (describe(&ranks[i], source, i, launch, err) < 0)
+	for (size_t i = 0; i < count; i++) {
+		ranks[i].cpus = ri_placing_cpus(source->placing, i);
+		if (i > 0 && describe(&ranks[i], source, i, launch, err) < 0)
 			return -1;
+	}
 	*out = ranks;
 	return 0;
 }
@@ -231,8 +244,10 @@ int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
 	if (several && !isatty(STDIN_FILENO))
 		launch->input = -1;
 	for (size_t i = 0; i < children->count && pid >= 0; i++) {
-		if (several)
+		if (several) {
 			put_on(&ranks[i], true);
+			launch->cpus = ranks[i].cpus;
+		}
 		pid = ri_launch_spawn(launch, err);
 		if (several)
 			put_on(&ranks[i], false);

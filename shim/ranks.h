@@ -14,9 +14,11 @@
 #include "model/context.h"
 #include "model/topology.h"
 #include "options.h"
+#include "placement.h"
 
 /* What one rank finds. */
 struct ri_rank_view {
+	size_t index;		/* among those that are started here */
 	struct ri_env_edits edits;
 	char *const *argv;	/* of the command, expanded; NULL: none was given */
 };
@@ -24,6 +26,7 @@ struct ri_rank_view {
 /* What the view of every rank is made from. */
 struct ri_rank_source {
 	const struct ri_topology *topology;	/* of the first of them */
+	const struct ri_placing *placing;
 	const struct ri_options *options;
 	struct ri_context context;
 	struct ri_env_edits common;	/* that do not depend on who one is */
@@ -47,6 +50,7 @@ struct ri_rank_patch {
 struct ri_rank {
 	struct ri_rank_patch *patches;
 	size_t count;
+	const struct ri_cpus *cpus;	/* as in struct ri_launch; of the first too */
 };
 
 /*

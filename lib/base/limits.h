@@ -17,6 +17,8 @@ enum {
 	RI_MAX_HOSTFILE = 33554432,	/* bytes of a host file: a line for each of RI_MAX_RANKS */
 	RI_MAX_LINE = 1024,		/* one line of our own on stderr */
 	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
+	RI_MAX_CPUS = 4096,		/* the largest number of a CPU, and one */
+	RI_MAX_GPUS = 256,		/* of one node, MIG instances counted */
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
 };
 

@@ -23,6 +23,8 @@ struct ri_explained_rank {
 	int64_t local_rank;
 	const struct ri_env_edits *edits;
 	char *const *argv;	/* NULL: no command was given */
+	const char *cpus;	/* list of those it is bound to; NULL: to none */
+	const char *gpu;	/* the only one it is shown; NULL: as it is */
 };
 
 /* All of it is borrowed. */

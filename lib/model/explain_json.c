@@ -137,6 +137,11 @@ static json_t *number_or_null(int64_t number)
 	return number < 0 ? json_null() : json_integer(number);
 }
 
+static json_t *string_or_null(struct document *document, const char *value, const char *subject)
+{
+	return value == NULL ? json_null() : string(document, value, subject);
+}
+
 static json_t *list_argv(struct document *document, char *const *argv)
 {
 	json_t *list = json_array();
@@ -166,6 +171,8 @@ static json_t *describe_rank(struct document *document, const struct ri_explaine
 	put(document, object, "set", set);
 	put(document, object, "unset", unset);
 	put(document, object, "argv", list_argv(document, rank->argv));
+	put(document, object, "cpus", string_or_null(document, rank->cpus, "cpus"));
+	put(document, object, "gpu", string_or_null(document, rank->gpu, "gpu"));
 	return object;
 }
 

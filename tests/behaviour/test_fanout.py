@@ -126,6 +126,8 @@ GPUS = ["nvidia0", "nvidia1", "nvidia2", "nvidia10", "nvidiactl", "nvidia-uvm", 
 @pytest.mark.parametrize("env, count", [
     ({}, 4), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 2), ({"CUDA_VISIBLE_DEVICES": "2,-1,1"}, 1),
     ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5"}, 4), ({"NVIDIA_VISIBLE_DEVICES": "all"}, 4),
+    # not injected by that runtime, and here all the same
+    ({"NVIDIA_VISIBLE_DEVICES": "void"}, 4),
     ({"CUDA_VISIBLE_DEVICES": "GPU-a,MIG-b"}, 2),
 ])
 def test_a_rank_for_each_gpu(box, machine, env, count):
@@ -136,7 +138,7 @@ def test_a_rank_for_each_gpu(box, machine, env, count):
 
 @pytest.mark.parametrize("env", [
     {"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "-1"},
-    {"NVIDIA_VISIBLE_DEVICES": "none"}, {"NVIDIA_VISIBLE_DEVICES": "void"}])
+    {"NVIDIA_VISIBLE_DEVICES": "none"}])
 def test_no_gpu_is_visible(box, machine, env):
     root = machine(*GPUS)
     error = refused(box.run(root, "--nproc-per-node=gpu", "--print-env", "--", "true", env=env),
@@ -156,7 +158,8 @@ def test_no_gpu_at_all(box, machine):
 def test_a_rank_for_each_cpu(box, tool):
     cpus = len(os.sched_getaffinity(0))
     assert world_size(box, "--nproc-per-node=cpu") == cpus
-    result = box.run("-c", "0", box.rankinit, "--nproc-per-node=cpu", "--", "sh", "-c",
+    one = str(min(os.sched_getaffinity(0)))
+    result = box.run("-c", one, box.rankinit, "--nproc-per-node=cpu", "--", "sh", "-c",
                      "echo $WORLD_SIZE", program=tool("taskset"))
     assert result.out == b"1\n"
 
@@ -224,7 +227,7 @@ def test_closed_standard_input(box):
 
 def test_descriptors_are_passed_on_and_ours_are_not(box):
     read_end, write_end = os.pipe()
-    script = 'echo "$RANK/ $(ls /proc/$$/fd | tr "\\n" " ")"'
+    script = 'cd /proc/$$/fd; echo "$RANK/" *'
     try:
         result = box.run("--nproc-per-node=2", "--", "sh", "-c", script, pass_fds=(write_end,))
         many = [set(line.split()[1:]) for line in lines(result)]

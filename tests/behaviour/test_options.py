@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+import cpus
 from box import refused, warned
 
 GROUP = ('trap "kill -USR2 \\$!" USR1; '
@@ -81,8 +82,19 @@ ROWS |= {
                             env={name: value for name, value in AZURE.items()
                                  if name != "MASTER_PORT"}),
 }
-# What no value of its own changes in a command: test_explain.py has these.
-ELSEWHERE = {"nnodes", "hostfile", "root"}
+SHARE = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+         "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+ROWS |= {
+    "omp_threads": Row("echo $OMP_NUM_THREADS", "3", "3", "auto", ""),
+    "bind_to": Row("grep ^Cpus_allowed_list: /proc/self/status", "core", cpus.share(1, 2),
+                   "none", cpus.ours(), env=SHARE,
+                   see=lambda result: cpus.listed(result.out.decode().split()[1])),
+}
+# What no value of its own changes in a command: test_explain.py and test_affinity.py have these.
+ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind"}
+if len(cpus.cores()) < 2:
+    ELSEWHERE |= {"bind_to"}
+    del ROWS["bind_to"]
 ACTIONS = {"help", "version", "list", "print_env", "explain", "dry_run"}
 
 

@@ -100,6 +100,7 @@ class Call:
                              self.arguments)
             what = os.path.basename(path.group(1)) or "/" if path else "pipe"
             what = "oom" if what in ("memory.oom_control", "memory.events") else what
+            what = "quota" if what.startswith(("cpu.max", "cpu.cfs_")) else what
             what = "directory" if "O_PATH" in self.arguments else what
         return " ".join(filter(None, (self.who, name, what)))
 

@@ -46,6 +46,7 @@ def refused(code, status=125):
 NO_SPAWN = refused(r"spawn\.refused")
 NO_EXEC = refused(r"exec\.denied", 126)
 NO_PRIVILEGE = refused(r"privilege\.refused")
+NO_PLACE = refused(r"placement\.refused")
 NO_FILE = refused(r"file\.unreadable")
 NO_MEMORY = refused("memory")
 NO_OUTPUT = refused("output")
@@ -75,6 +76,14 @@ SCENARIOS = {
     "wide": Scenario(EXIT, STAY, env={f"A_VARIABLE_{n}": "" for n in range(2000)}),
     "user": Scenario(EXIT, [*STAY, "--user=nobody", "--cap-drop=net_raw",
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
+    "bind": Scenario(EXIT, [*STAY, "--bind-to=core"]),
+    # of a launcher, which may have bound it, and perhaps with a GPU
+    "bound": Scenario(EXIT, [*STAY, "--bind-to=numa"],
+                      env={f"OMPI_COMM_WORLD_{name}": value for name, value in (
+                          ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"),
+                          ("LOCAL_SIZE", "2"))}),
+    "places": Scenario([PROBE, "/dev/null", "exit=0"],
+                       ["--nproc-per-node=1", "--bind-to=core"], status=0),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
     "stop1": Scenario(stop(1), ["-v", "--grace=1"], pid1=True),
@@ -111,11 +120,31 @@ TABLE = [
     ("user", "read group", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
     ("user", "prctl PR_CAPBSET_READ", SAME),
     ("user", "capget", ENDS),
+    # what there is for ranks: less is known, and no more is done
+    ("bind", "sched_getaffinity", refused(r"cpu\.unknown"), {"EINVAL": refused(r"cpu\.unknown")}),
+    ("bind", "openat2 mountinfo", SAME, {"EACCES": SAME}),
+    ("bind", "read mountinfo", SAME, {"EIO": SAME}),
+    ("bind", "openat2 quota", SAME, {"EACCES": SAME}),
+    ("bind", "openat2 online", SAME, {"ENOENT": SAME}),
+    ("bind", "read online", SAME, {"EIO": SAME}),
+    ("bind", "openat2 cpulist", SAME, {"ENOENT": SAME}),
+    ("bind", "read cpulist", SAME, {"EIO": SAME}),
+    ("bind", "openat2 core_cpus_list", SAME, {"ENOENT": SAME}),
+    ("bind", "read core_cpus_list", SAME, {"EIO": SAME}),
+    ("bound", "getppid", SAME),
+    ("bound", "openat2 directory", SAME, {"ENOENT": SAME}),
+    ("bound", "openat2 status", SAME, {"EACCES": SAME}),
+    ("bound", "read status", SAME, {"EIO": SAME}),
+    ("bound", "openat2 gpus", SAME, {"ENOENT": SAME}),
+    ("bound", "openat2 dev", SAME, {"EACCES": SAME}),
+    ("bound", "getdents64 dev", SAME, {"EIO": SAME}),
     # the spawn
     ("exit1", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN, "ENOSPC": NO_SPAWN}),
     ("exit", "clone", NO_SPAWN),
     ("exit1", "child setpgid", NO_SPAWN, {"EACCES": NO_SPAWN}),
     ("exit", "child getppid", NO_SPAWN),
+    ("bind", "child sched_setaffinity", NO_PLACE, {"EINVAL": NO_PLACE, "ESRCH": NO_PLACE}),
+    ("places", "child sched_setaffinity", NO_PLACE, {"EINVAL": NO_PLACE}),
     ("user", "child setgroups", NO_PRIVILEGE, {"ENOMEM": NO_PRIVILEGE}),
     ("user", "child setresgid", NO_PRIVILEGE),
     ("user", "child setresuid", NO_PRIVILEGE),
@@ -133,6 +162,11 @@ TABLE = [
       "E2BIG": refused(r"exec\.too_big")}),
     ("become", "execve", NO_EXEC, {"EACCES": NO_EXEC, "E2BIG": refused(r"exec\.too_big")}),
     # several of them: what is asked before, and one that is refused among others
+    ("ranks", "open directory", SAME, {"EACCES": SAME}),
+    ("ranks", "sched_getaffinity", SAME, {"EINVAL": SAME}),
+    ("ranks", "openat2 mountinfo", SAME, {"EACCES": SAME}),
+    ("ranks", "read mountinfo", SAME, {"EIO": SAME}),
+    ("ranks", "openat2 quota", SAME, {"EACCES": SAME}),
     ("ranks", "socket", SAME, {"EAFNOSUPPORT": SAME}),
     ("ranks", "setsockopt", SAME),
     ("ranks", "bind", SAME, {"EADDRINUSE": SAME, "EACCES": SAME}),
@@ -191,6 +225,7 @@ TABLE = [
 # Calls without a row, and why.
 EXEMPT = {
     "arch_prctl": "musl's own start ends the process where there is no thread pointer",
+    "read quota": "there may be none; whoever cannot read it is told of no quota",
     "child rt_sigprocmask": "told from rankinit's own by its arguments only: test_deny.py",
     "child prctl PR_SET_PDEATHSIG": "likewise",
     "child ioctl TIOCSPGRP": "likewise",

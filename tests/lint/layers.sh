@@ -16,6 +16,7 @@ look() {
 }
 
 look lib/base 'base'
+look lib/node 'base|node'
 look lib/model 'base|model'
 look lib/from 'base|model|from'
 look lib/to 'base|model|to'
@@ -24,7 +25,7 @@ for file in lib/*.h; do
 done
 for folder in lib/*/; do
     case $folder in
-    lib/base/ | lib/model/ | lib/from/ | lib/to/) ;;
+    lib/base/ | lib/node/ | lib/model/ | lib/from/ | lib/to/) ;;
     *) complain "$folder: no rule in layers.sh" ;;
     esac
 done
