@@ -279,7 +279,7 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 		return;
 	sv->status = ri_verdict_status(status);
 	sv->end.child = child;
-	if (sv->children->are_ranks)
+	if (sv->children->count > 1)
 		sv->end.rank = (int64_t)sv->children->first_rank + (child - sv->children->items);
 }
 
