@@ -33,8 +33,7 @@ struct ri_children {
 	size_t started;		/* how many of them there are, or were */
 	size_t living;
 	int refused;		/* exit status for which no more were started, or 0 */
-	bool are_ranks;		/* of ours: their names say so */
-	uint64_t first_rank;	/* of items[0] */
+	uint64_t first_rank;	/* of items[0], where there are several */
 	uint16_t *slots;	/* pid -> 1 + its place in items */
 	size_t mask;
 };

@@ -273,17 +273,14 @@ static bool becomes_command(pid_t self)
 /* All that takes memory, and what ranks beside the first one read. */
 static int prepare(struct ri_launch *launch)
 {
-	size_t count = run.source.context.fan_out;
+	size_t count = run.source.context.fan_out > 0 ? run.source.context.fan_out : 1;
 
-	if (ri_children_init(&run.children, count == 0 ? 1 : count, &run.arena, &run.err) < 0 ||
+	if (ri_children_init(&run.children, count, &run.arena, &run.err) < 0 ||
 		ri_launch_prepare(launch, &run.arena, &run.err) < 0)
 		return -1;
-	if (count == 0)
-		return 0;
-	run.children.are_ranks = true;
-	ri_topology_get(&run.topology, RI_FACT_RANK, &run.children.first_rank);
 	if (count == 1)
 		return 0;
+	ri_topology_get(&run.topology, RI_FACT_RANK, &run.children.first_rank);
 	launch->input = ri_ranks_open_input(&run.err);
 	return launch->input < 0 ||
 			ri_ranks_prepare(&run.ranks, &run.source, launch, &run.err) < 0

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -45,6 +46,9 @@ enum event {
 	TICK,		/* something to do before the deadline */
 	EVENTS,
 };
+
+/* Of the linker (GNU ld's own script): where our code begins and ends. */
+extern char __executable_start, __etext;
 
 struct supervisor {
 	const struct ri_options *options;
@@ -279,7 +283,7 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 		return;
 	sv->status = ri_verdict_status(status);
 	sv->end.child = child;
-	if (sv->children->are_ranks)
+	if (sv->children->count > 1)
 		sv->end.rank = (int64_t)sv->children->first_rank + (child - sv->children->items);
 }
 
@@ -434,6 +438,15 @@ static void let_go(void)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
 
+/*
+ * What is resident of our code served the start, and the kernel maps 64 KiB
+ * around what is used: from here on that is one loop.
+ */
+static void forget_start(void)
+{
+	madvise(&__executable_start, (size_t)(&__etext - &__executable_start), MADV_DONTNEED);
+}
+
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
 {
 	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -465,6 +478,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_launch *launc
 	let_go();
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
+	forget_start();
 	if (children->refused != 0)
 		happen(&sv, RANK_FAILED);
 	while (sv.phase != OVER) {

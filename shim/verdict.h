@@ -27,7 +27,7 @@ struct ri_stop {
 struct ri_end {
 	const char *command;	/* argv[0] */
 	const struct ri_child *child;
-	int64_t rank;		/* of those that we started; -1: there are no ranks */
+	int64_t rank;		/* of those that we started; -1: there is but one */
 	size_t others;		/* ranks that ran at that time and were stopped for it */
 	struct ri_stop stop;
 };

@@ -227,12 +227,13 @@ def test_closed_standard_input(box):
 
 def test_descriptors_are_passed_on_and_ours_are_not(box):
     read_end, write_end = os.pipe()
-    script = 'cd /proc/$$/fd; echo "$RANK/" *'
+    listing = ["--", "sh", "-c", "ls /proc/$$/fd >@FOLDER/fds$RANK"]
     try:
-        result = box.run("--nproc-per-node=2", "--", "sh", "-c", script, pass_fds=(write_end,))
-        many = [set(line.split()[1:]) for line in lines(result)]
-        one = box.run("--", "sh", "-c", script, pass_fds=(write_end,))
-        assert many == [set(one.out.decode().split()[1:])] * 2
+        many = box.start("--nproc-per-node=2", *listing, pass_fds=(write_end,))
+        one = box.start(*listing, pass_fds=(write_end,))
+        assert (many.wait().status, one.wait().status) == (0, 0)
+        assert many.read("fds0") == many.read("fds1") == one.read("fds")
+        assert str(write_end) in one.read("fds").decode().split()
     finally:
         os.close(read_end)
         os.close(write_end)

@@ -185,6 +185,14 @@ def test_what_a_failed_rank_left_behind_goes_too(box):
     assert job.others() == {}
 
 
+def test_one_rank_is_as_any_command(box):
+    """No line about a plain exit status, and the usual one about a signal."""
+    result = box.run("--nproc-per-node=1", "--", "sh", "-c", "exit 7")
+    assert (result.status, result.err) == (7, "")
+    result = box.run("--nproc-per-node=1", "--", "sh", "-c", "kill -9 $$")
+    assert result.status == 137 and "rankinit: sh (pid " in result.err
+
+
 def test_exit_map_counts_for_ranks(box):
     assert box.run("--nproc-per-node=2", "--exit-map=7:77", "--", "sh", "-c",
                    "exit 7").status == 77

@@ -138,6 +138,26 @@ def ranks(topic, count):
                 topic.lines(columns, target))
 
 
+def death(topic, count):
+    header = ["variant", "/mpirun", "/torchrun", "median ms", "quartiles", "rounds"]
+
+    def ms(nanoseconds):
+        return None if nanoseconds is None else f"{nanoseconds / 1e6:.2f}"
+
+    def fine(value):
+        return None if value is None else f"{value:.4f}"
+
+    def columns(name):
+        get = topic.get
+        return [fine(topic.of(name, "mpirun", "median")),
+                fine(topic.of(name, "torchrun", "median")),
+                ms(get(name, "median")), f"{ms(get(name, 'q1'))}-{ms(get(name, 'q3'))}",
+                get(name, "rounds")]
+
+    print_table(f"From the death of one of {count} ranks to the end of the job", header + [""],
+                topic.lines(columns, lambda name: ""))
+
+
 def compared(topic, title, field, extra, target):
     """A table of one value with its four ratios, and further columns."""
     header = (["variant", "/tini-static", "/catatonit", "/bare", "/floor"]

@@ -177,6 +177,7 @@ TABLE = [
     # after it nothing may end rankinit
     ("user", "prctl PR_SET_DUMPABLE", SAME),
     ("exit1", "close_range", SAME),
+    ("exit1", "madvise", SAME),
     ("exit1", "chdir", SAME, {"EACCES": SAME}),
     ("exit1", "openat2 cgroup", SAME, {"ENOENT": SAME}),
     ("exit1", "read cgroup", SAME, {"EIO": SAME}),
