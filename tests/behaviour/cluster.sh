@@ -23,6 +23,7 @@ connect() {
 
 configure() {
     host=$(hostname)
+    where="NodeHostname=$host NodeAddr=127.0.0.1"
     cat >"$folder/slurm.conf" <<END
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -45,8 +46,7 @@ SlurmdParameters=config_overrides
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 KillWait=10
-NodeName=DEFAULT NodeHostname=$host NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000
-NodeName=n[0-$last] Port=[17000-$((17000 + last))]
+NodeName=n[0-$last] $where Port=[17000-$((17000 + last))] CPUs=4 RealMemory=1000
 PartitionName=all Nodes=n[0-$last] Default=YES MaxTime=5 State=UP
 END
     printf 'CgroupAutomount=yes\nCgroupPlugin=cgroup/v1\n' >"$folder/cgroup.conf"
