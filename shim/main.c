@@ -28,6 +28,7 @@
 #include "privileges.h"
 #include "ranks.h"
 #include "seed.h"
+#include "step.h"
 #include "supervise.h"
 #include "terminal.h"
 #include "to/command.h"
@@ -314,7 +315,8 @@ static int start(void)
 	if (run.children.count > 1)
 		ri_terminal_share(&terminal);
 	launch.terminal = terminal.is_front ? terminal.fd : -1;
-	launch.new_group = !terminal.shared;
+	launch.told_by_step = ri_step_tells_all(&run.env);
+	launch.new_group = !terminal.shared && !launch.told_by_step;
 	launch.die_with_us = launch.self != 1;
 	if (ri_ranks_spawn(run.ranks, &launch, &run.children, &run.err) < 0) {
 		ri_terminal_restore(&terminal);
