@@ -17,6 +17,7 @@
 #include "log.h"
 #include "mask.h"
 #include "options.h"
+#include "output.h"
 #include "own_proc.h"
 #include "print.h"
 #include "privileges.h"
@@ -43,6 +44,7 @@ static struct {
 	struct ri_command command;
 	char *const *argv;	/* of the command, expanded */
 	struct ri_host host;
+	struct ri_output output;
 	struct ri_error err;
 } run;
 
@@ -198,8 +200,24 @@ static bool becomes_command(const struct ri_topology *topology, pid_t self)
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
 	return ri_source_manages(topology->identity) && self != 1 && options->grace_ms == 0 &&
-		!options->maps_exits && !options->maps_signals && !options->signal_group &&
-		options->subreaper != RI_YES;
+		!ri_output_is_wanted(options) && !options->maps_exits && !options->maps_signals &&
+		!options->signal_group && options->subreaper != RI_YES;
+}
+
+/* The one rank that starts here, or a command that is none. */
+static int prepare_output(const struct ri_topology *topology)
+{
+	struct ri_output_rank rank = { .rank = 0 };
+	struct ri_output_wishes wishes = {
+		.options = &run.options, .ranks = &rank, .count = 1, .node = -1,
+	};
+	uint64_t node;
+
+	ri_topology_get(topology, RI_FACT_RANK, &rank.rank);
+	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &rank.local_rank);
+	if (ri_topology_get(topology, RI_FACT_NODE_RANK, &node))
+		wishes.node = (int64_t)node;
+	return ri_output_prepare(&run.output, &wishes, &run.arena, &run.err);
 }
 
 static int start(const struct ri_topology *topology)
@@ -208,9 +226,14 @@ static int start(const struct ri_topology *topology)
 		.self = getpid(),
 		.argv = run.argv,
 		.terminal = -1,
+		.output = { -1, -1 },
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
+	struct ri_supervise setting = {
+		.launch = &launch, .options = &run.options, .terminal = &terminal,
+		.output = &run.output,
+	};
 	pid_t pid;
 
 	launch.envp = ri_env_apply(&run.env, &run.edits, &run.arena, &run.err);
@@ -223,16 +246,20 @@ static int start(const struct ri_topology *topology)
 	}
 	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
 		return fail();
+	if (prepare_output(topology) < 0)
+		return fail();
 	ri_terminal_find(&terminal, launch.self);
 	launch.terminal = terminal.is_front ? terminal.fd : -1;
 	launch.new_group = !terminal.shared;
 	launch.die_with_us = launch.self != 1;
+	ri_output_give(&run.output, 0, &launch);
 	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
 	if (pid < 0) {
 		ri_terminal_restore(&terminal);
 		return fail();
 	}
-	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
+	ri_output_given(&run.output, 0);
+	return run.options.exit_map.to[ri_supervise_run(pid, &setting)];
 }
 
 static int launch_command(void)
@@ -251,7 +278,8 @@ static int launch_command(void)
 		ri_fail_hint(&run.err, "--root goes with --explain and --print-env");
 		return fail();
 	}
-	if (make_edits(&topology) < 0 || tell_launchers() < 0)
+	if (ri_output_check(&run.options, &run.err) < 0 || make_edits(&topology) < 0 ||
+		tell_launchers() < 0)
 		return fail();
 	ri_log_findings(&run.findings);
 	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
@@ -287,7 +315,8 @@ static int explain(void)
 
 	if (run.err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so nothing was read";
-	else if (make_edits(&topology) == 0 && tell_launchers() == 0)
+	else if (make_edits(&topology) == 0 && tell_launchers() == 0 &&
+		ri_output_check(&run.options, &run.err) == 0)
 		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 			&run.err);
 	if (ri_topology_get(&topology, RI_FACT_RANK, &value))

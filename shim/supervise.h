@@ -10,6 +10,7 @@
 
 #include "launch.h"
 #include "options.h"
+#include "output.h"
 #include "terminal.h"
 
 /*
@@ -18,11 +19,17 @@
  */
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
 
+struct ri_supervise {
+	const struct ri_launch *launch;
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	struct ri_output *output;
+};
+
 /*
  * Watch over a command that was just started, until it and all that it left
  * behind are gone. Returns the command's exit status.
  */
-int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal);
+int ri_supervise_run(pid_t pid, const struct ri_supervise *setting);
 
 #endif
