@@ -87,14 +87,16 @@ static void put_lines(struct ri_output *output, struct ri_stream *stream, char *
 		write_log(output, stream->file, lines, length);
 	if (stream->printed != RI_FORM_LINES)
 		return;
-	sink->end = length;
+	sink->end += length;
 	ri_sink_flush(sink);
 }
 
-/* Where lines are made: its sink is empty whenever a stream is read. */
+/* Where lines are made: its sink is not full whenever a stream is read. */
 static char *line_buffer(struct ri_output *output, const struct ri_stream *stream)
 {
-	return stream->printed == RI_FORM_LINES ? stream->group->sink.bytes : output->rendered;
+	if (stream->printed == RI_FORM_LINES)
+		return ri_sink_room(&stream->group->sink);
+	return output->rendered;
 }
 
 static void take(struct ri_output *output, struct ri_stream *stream, size_t length)
@@ -112,8 +114,8 @@ static void take(struct ri_output *output, struct ri_stream *stream, size_t leng
 			ri_lines_cut(&stream->lines, output->in, length, lines));
 	}
 	if (stream->printed == RI_FORM_BYTES) {
-		memcpy(sink->bytes, output->in, length);
-		sink->end = length;
+		memcpy(ri_sink_room(sink), output->in, length);
+		sink->end += length;
 		ri_sink_flush(sink);
 	}
 }
@@ -144,39 +146,47 @@ size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t
 static void move_group(struct ri_output *output, struct ri_stream_group *group)
 {
 	struct epoll_event events[BATCH];
-	int count;
+	int count = epoll_wait(group->epoll, events, BATCH, 0);
 
-	if (group->sink.blocked)
-		ri_sink_flush(&group->sink);
-	if (group->sink.blocked || group->open == 0)
-		return;
-	count = epoll_wait(group->epoll, events, BATCH, 0);
-	for (int i = 0; i < count && !group->sink.blocked; i++)
+	for (int i = 0; i < count && !ri_sink_is_full(&group->sink); i++)
 		ri_output_move(output, events[i].data.ptr, RI_OUTPUT_READ);
 }
 
-/* What the loop waits for: signals, and of each group its streams or its sink. */
+void ri_output_flush(struct ri_stream_group *group, bool has_room)
+{
+	size_t before = group->sink.begin;
+
+	ri_sink_flush(&group->sink);
+	group->misled = has_room && group->sink.blocked && group->sink.begin == before;
+}
+
+/* What the loop waits for: signals, and of each group its streams and its sink. */
 struct waiting {
-	struct pollfd fds[1 + RI_GROUPS];
-	struct ri_stream_group *groups[1 + RI_GROUPS];
+	struct pollfd fds[1 + 2 * RI_GROUPS];
+	struct ri_stream_group *groups[1 + 2 * RI_GROUPS];
 	nfds_t count;
 	int most_ms;		/* -1: no reason to look before something happens */
 };
 
-static void add_group(struct waiting *waiting, struct ri_stream_group *group)
+static void add(struct waiting *waiting, struct ri_stream_group *group, struct pollfd fd)
 {
-	struct pollfd fd = { .fd = group->epoll, .events = POLLIN };
-
-	if (group->sink.misled) {
-		waiting->most_ms = MISLED_MS;
-		fd.fd = -1;
-	} else if (group->sink.blocked) {
-		fd = (struct pollfd){ .fd = group->sink.fd, .events = POLLOUT };
-	} else if (group->open == 0) {
-		return;
-	}
 	waiting->groups[waiting->count] = group;
 	waiting->fds[waiting->count++] = fd;
+}
+
+static void add_group(struct waiting *waiting, struct ri_stream_group *group)
+{
+	struct pollfd streams = { .fd = group->epoll, .events = POLLIN };
+	struct pollfd sink = { .fd = group->sink.fd, .events = POLLOUT };
+
+	if (group->misled) {
+		waiting->most_ms = MISLED_MS;
+		sink.fd = -1;
+	}
+	if (group->sink.blocked)
+		add(waiting, group, sink);
+	if (group->open > 0 && !ri_sink_is_full(&group->sink))
+		add(waiting, group, streams);
 }
 
 static struct waiting collect(struct ri_output *output)
@@ -202,9 +212,16 @@ bool ri_output_wait_once(struct ri_output *output, int64_t timeout_ms, bool move
 	if (waiting.most_ms >= 0 && (most < 0 || most > waiting.most_ms))
 		most = waiting.most_ms;
 	refused = poll(waiting.fds, waiting.count, most) < 0 && errno != EINTR;
-	for (nfds_t i = 1; i < waiting.count && moves; i++)
-		if (refused || waiting.fds[i].revents != 0 || waiting.fds[i].fd < 0)
+	for (nfds_t i = 1; i < waiting.count && moves; i++) {
+		const struct pollfd *fd = &waiting.fds[i];
+
+		if (!refused && fd->revents == 0 && fd->fd >= 0)
+			continue;
+		if (fd->events == POLLOUT)
+			ri_output_flush(waiting.groups[i], fd->revents != 0);
+		else
 			move_group(output, waiting.groups[i]);
+	}
 	if (refused)
 		poll(NULL, 0, DENIED_MS);
 	return refused || waiting.fds[0].revents != 0;

@@ -55,6 +55,7 @@ struct ri_stream_group {
 	int epoll;
 	size_t open;		/* streams that have not ended */
 	struct ri_sink sink;	/* unused in the group of those that are not printed */
+	bool misled;		/* POLLOUT came, and the sink took nothing: wait a moment */
 };
 
 enum { RI_GROUP_STDOUT, RI_GROUP_STDERR, RI_GROUP_FILES, RI_GROUPS };

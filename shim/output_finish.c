@@ -29,7 +29,7 @@ static bool move_rest(struct ri_output *output, bool *left)
 	for (size_t i = 0; i < 2 * output->count; i++) {
 		struct ri_stream *stream = &output->streams[i];
 
-		while (stream->fd >= 0 && !stream->group->sink.blocked) {
+		while (stream->fd >= 0 && !ri_sink_is_full(&stream->group->sink)) {
 			size_t most = stream->left < RI_OUTPUT_READ ? (size_t)stream->left
 								    : RI_OUTPUT_READ;
 			size_t count = most == 0 ? 0 : ri_output_move(output, stream, most);
@@ -44,22 +44,28 @@ static bool move_rest(struct ri_output *output, bool *left)
 	return moved;
 }
 
-static bool flush_sinks(struct ri_output *output, bool *blocked)
+static bool flush_sinks(struct ri_output *output, bool have_room)
 {
 	bool moved = false;
 
-	*blocked = false;
 	for (int i = 0; i < RI_GROUPS; i++) {
-		struct ri_sink *sink = &output->groups[i].sink;
-		size_t begin = sink->begin;
+		struct ri_stream_group *group = &output->groups[i];
+		size_t begin = group->sink.begin;
 
-		if (!sink->blocked)
+		if (!group->sink.blocked)
 			continue;
-		ri_sink_flush(sink);
-		moved = moved || !sink->blocked || sink->begin > begin;
-		*blocked = *blocked || sink->blocked;
+		ri_output_flush(group, have_room);
+		moved = moved || !group->sink.blocked || group->sink.begin > begin;
 	}
 	return moved;
+}
+
+static bool is_blocked(const struct ri_output *output)
+{
+	for (int i = 0; i < RI_GROUPS; i++)
+		if (output->groups[i].sink.blocked)
+			return true;
+	return false;
 }
 
 /* Nobody reads: what is left goes to the files, and is counted as lost. */
@@ -90,18 +96,18 @@ static int64_t time_left(const struct finish *finish)
 
 static void move_to_end(struct finish *finish)
 {
-	bool left = true, blocked = true;
+	bool left, waited = false;
 
-	while (left || blocked) {
-		bool moved = flush_sinks(finish->output, &blocked);
+	for (;;) {
+		bool moved = flush_sinks(finish->output, waited);
 
 		moved = move_rest(finish->output, &left) || moved;
-		flush_sinks(finish->output, &blocked);
-		if (!left && !blocked)
+		if (!left && !is_blocked(finish->output))
 			return;
 		if (moved && !finish->stopped)
 			finish->deadline = ri_output_now() + FINISH_MS;
-		if (time_left(finish) <= 0)
+		waited = time_left(finish) > 0;
+		if (!waited)
 			give_up(finish->output);
 		else if (ri_output_wait_once(finish->output, time_left(finish), false))
 			take_stop(finish);

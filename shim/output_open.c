@@ -18,6 +18,7 @@
 enum {
 	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
 	FEW_FILES = 64,		/* what is open besides, and what checks and reports need */
+	LARGE_PIPES = 16,	/* ranks that get larger ones */
 	PAGE = 4096,
 	HELD = RI_OUTPUT_LINE + PAGE,
 };
@@ -218,6 +219,9 @@ static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 		return refuse(plan, "pipe", "there is none for a rank");
 	stream->fd = move_up(ends[0]);
 	stream->given = move_up(ends[1]);
+	/* few enough that the kernel's bound for a user (pipe(7)) is no matter */
+	if (plan->wishes->count <= LARGE_PIPES)
+		fcntl(stream->fd, F_SETPIPE_SZ, RI_OUTPUT_PIPE);
 	/* our end only: the rank's own is a description of its own */
 	if (stream->fd < 0 || stream->given < 0 || fcntl(stream->fd, F_SETFL, O_NONBLOCK) < 0)
 		return refuse(plan, "pipe", "it cannot be used");

@@ -8,9 +8,10 @@
 #include "output/tail.h"
 
 enum {
-	RI_OUTPUT_READ = 65536,		/* bytes of one read: what a pipe holds */
+	RI_OUTPUT_PIPE = 262144,	/* asked for; 64 KiB is usual, more costs fewer wake-ups */
+	RI_OUTPUT_READ = 131072,	/* bytes of one read */
 	RI_OUTPUT_OWN = 4 * RI_MAX_LINE,	/* for our own lines behind pending ones */
-	RI_OUTPUT_BUFFER = RI_LINES_ROOM(RI_OUTPUT_READ) + RI_OUTPUT_OWN,
+	RI_OUTPUT_BUFFER = RI_SINK_PENDING + RI_LINES_ROOM(RI_OUTPUT_READ) + RI_OUTPUT_OWN,
 };
 
 enum ri_form {
@@ -44,6 +45,9 @@ struct ri_stream {
 
 /* One read, and what follows from it. Returns the bytes that were there. */
 size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t most);
+
+/* Write what is pending. has_room: poll says that something would be taken. */
+void ri_output_flush(struct ri_stream_group *group, bool has_room);
 
 /* Give up our end of the pipe, and complete its last line. */
 void ri_output_end_stream(struct ri_output *output, struct ri_stream *stream);

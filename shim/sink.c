@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -128,20 +129,26 @@ void ri_sink_end(struct ri_sink *sink, int why)
 	drop(sink);
 }
 
+char *ri_sink_room(struct ri_sink *sink)
+{
+	if (sink->begin > 0) {
+		memmove(sink->bytes, sink->bytes + sink->begin, sink->end - sink->begin);
+		sink->end -= sink->begin;
+		sink->begin = 0;
+	}
+	return sink->bytes + sink->end;
+}
+
 void ri_sink_flush(struct ri_sink *sink)
 {
-	bool was_blocked = sink->blocked, moved = false;
-
-	sink->blocked = sink->misled = false;
+	sink->blocked = false;
 	while (sink->begin < sink->end && sink->kind != RI_SINK_NONE) {
 		ssize_t count = write_some(sink);
 
 		if (count > 0) {
 			sink->begin += (size_t)count;
-			moved = true;
 		} else if (count < 0 && errno == EAGAIN) {
 			sink->blocked = true;
-			sink->misled = was_blocked && !moved;
 			return;
 		} else if (count == 0 || errno != EINTR) {
 			sink->why = count == 0 ? EIO : errno;

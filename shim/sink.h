@@ -40,7 +40,6 @@ struct ri_sink {
 	enum ri_sink_kind kind;
 	int fd;
 	bool blocked;		/* something is pending: wait for POLLOUT */
-	bool misled;		/* POLLOUT came and nothing was taken: wait a moment */
 	char *bytes;		/* pending: [begin, end) */
 	size_t begin, end;
 	uint64_t lost;		/* bytes that nobody will see */
@@ -52,6 +51,20 @@ void ri_sink_open(struct ri_sink *sink, int fd, char *buffer);
 
 /* Write what is pending, as much as goes through now. */
 void ri_sink_flush(struct ri_sink *sink);
+
+/*
+ * So much may be pending before nothing more is taken from the ranks: a reader
+ * that comes back finds a pipe's worth of bytes at once.
+ */
+enum { RI_SINK_PENDING = 65536 };
+
+static inline bool ri_sink_is_full(const struct ri_sink *sink)
+{
+	return sink->blocked && sink->end - sink->begin > RI_SINK_PENDING;
+}
+
+/* Where bytes for a sink that is not full are put: what is pending moves to the front. */
+char *ri_sink_room(struct ri_sink *sink);
 
 /* Nothing more goes there; what is pending, and what still comes, is lost. */
 void ri_sink_end(struct ri_sink *sink, int why);
