@@ -177,7 +177,7 @@ static void become_command(struct child *child)
 	/* after it: the terminal may be what is replaced */
 	child->failed = STEP_OUTPUT;
 	for (int i = 0; i < 2; i++)
-		if (launch->output[i] >= 0 && dup2(launch->output[i], STDOUT_FILENO + i) < 0)
+		if (launch->outputs[i] >= 0 && dup2(launch->outputs[i], STDOUT_FILENO + i) < 0)
 			goto out;
 	if (launch->files_before != NULL)
 		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, launch->files_before, NULL);

@@ -24,7 +24,7 @@ struct ri_launch {
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
-	int output[2];		/* its stdout and stderr; -1: as ours */
+	int outputs[2];		/* its stdout and stderr; -1: as ours */
 	const struct rlimit *files_before;	/* its limit of open files; NULL: as ours */
 	const struct ri_privileges *privileges;
 };

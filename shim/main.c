@@ -226,7 +226,7 @@ static int start(const struct ri_topology *topology)
 		.self = getpid(),
 		.argv = run.argv,
 		.terminal = -1,
-		.output = { -1, -1 },
+		.outputs = { -1, -1 },
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;

@@ -250,12 +250,12 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
 
 void ri_output_give(const struct ri_output *output, size_t index, struct ri_launch *launch)
 {
-	launch->output[0] = launch->output[1] = -1;
+	launch->outputs[0] = launch->outputs[1] = -1;
 	launch->files_before = output->raised ? &output->files_before : NULL;
 	if (output->streams == NULL)
 		return;
 	for (int i = 0; i < 2; i++)
-		launch->output[i] = output->streams[2 * index + (size_t)i].given;
+		launch->outputs[i] = output->streams[2 * index + (size_t)i].given;
 }
 
 /* Does the pump or a rank that is still to come need this file? */
