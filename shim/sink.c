@@ -22,7 +22,7 @@
 
 enum {
 	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
-	TERMINAL_ROOM = 128,
+	TERMINAL_ROOM = 128,	/* half of a pty's buffer */
 };
 
 /* The same pipe or terminal with flags of its own, or -1. */
@@ -72,6 +72,26 @@ void ri_sink_open(struct ri_sink *sink, int fd, char *buffer)
 	sink->kind = own >= 0 ? RI_SINK_OWN : pipe ? RI_SINK_PIPE : RI_SINK_TERMINAL;
 }
 
+/*
+ * Bytes of which poll's promise holds. In a pipe PIPE_BUF (pipe(7)). A pty says
+ * that it has room while it can allocate one more buffer of 256 bytes, and has
+ * none when that is begun (drivers/tty/tty_buffer.c); what the line discipline
+ * hands on in one go is a run without the bytes that it treats on their own
+ * (n_tty.c, process_output_block), and a single one of those.
+ */
+static size_t find_safe(const struct ri_sink *sink)
+{
+	size_t length = sink->end - sink->begin, most = PIPE_BUF, run = 0;
+	const char *bytes = sink->bytes + sink->begin;
+
+	if (sink->kind == RI_SINK_TERMINAL) {
+		while (run < TERMINAL_ROOM && run < length && strchr("\n\r\t\b", bytes[run]) == NULL)
+			run++;
+		most = run == 0 ? 1 : run;
+	}
+	return length < most ? length : most;
+}
+
 static ssize_t write_shared(const struct ri_sink *sink)
 {
 	struct iovec part = {
@@ -79,7 +99,6 @@ static ssize_t write_shared(const struct ri_sink *sink)
 		.iov_len = sink->end - sink->begin,
 	};
 	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
-	size_t safe = sink->kind == RI_SINK_PIPE ? PIPE_BUF : TERMINAL_ROOM;
 	ssize_t count = syscall(SYS_pwritev2, sink->fd, &part, 1, -1L, -1L, RWF_NOWAIT);
 
 	if (count >= 0 || errno == EAGAIN || errno == EPIPE)
@@ -87,7 +106,7 @@ static ssize_t write_shared(const struct ri_sink *sink)
 	errno = EAGAIN;
 	if (poll(&ready, 1, 0) != 1)
 		return -1;
-	return write(sink->fd, part.iov_base, part.iov_len < safe ? part.iov_len : safe);
+	return write(sink->fd, part.iov_base, find_safe(sink));
 }
 
 static ssize_t write_some(const struct ri_sink *sink)

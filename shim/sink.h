@@ -14,10 +14,9 @@
  *                   everybody's
  * where /proc is not there, or not ours, or the user may not open it:
  *                   RWF_NOWAIT, which pipes know since Linux 6.4; before that
- *                   poll and then no more than is always taken: PIPE_BUF in a
- *                   pipe (pipe(7)), and in a terminal half of the 256 bytes in
- *                   which a pty counts its room, as a newline may become two
- *                   bytes. There another writer can still come in between.
+ *                   poll and then no more than is sure to be taken, which in a
+ *                   terminal is little. There another writer can still come in
+ *                   between.
  */
 #ifndef RI_SHIM_SINK_H
 #define RI_SHIM_SINK_H

@@ -232,11 +232,15 @@ HIDE = "mount -t tmpfs none /proc"  # nothing can be opened again there
 def stops_beside(box, end, **options):
     """Somebody floods it and nobody reads; a SIGTERM goes through, and it ends."""
     job = box.start("--log-prefix", *SH, DEAF_TO_PIPES, "word " * 200, stdout=end, **options)
-    job.main()
-    wait_until(lambda: sum(peek.switches(job.pid)) > 3 and idle(job), "it is full")
+    wait_until(lambda: is_stuck(job, "yes"), "it is full")
     result = job.stop()
     assert result.status == 9 and job.read("told") == b"told\n"
     return result
+
+
+def is_stuck(job, name):
+    """The command waits in its write, and so nothing is moved any more."""
+    return any(facts[:2] == (name, "S") for facts in job.members().values()) and idle(job)
 
 
 def idle(job):
@@ -258,7 +262,7 @@ def test_ranks_feel_it(box, pipe):
     """No more is read than fits: the command waits in its write."""
     job = box.start("--log-prefix", *SH, "dd if=/dev/zero bs=64k count=64 2>@FOLDER/dd",
                     stdout=pipe[1])
-    wait_until(lambda: job.others() and idle(job), "it is full")
+    wait_until(lambda: is_stuck(job, "dd"), "it is full")
     assert job.read("dd") == b"" and not job.ended()
     assert int(peek.field(job.pid, "VmRSS").split()[0]) < 2048
     # the control: somebody reads, and all of it comes
@@ -332,7 +336,8 @@ def test_somebody_else_holds_the_pipe(box):
     result = job.wait()
     assert result.status == 0 and result.out.endswith(b"[0] 20000\n[0] last\n")
     assert result.out.count(b"\n") == 20001
-    assert "sleep" in job.others().values(), "the control: it is still there"
+    # the control: it is still there
+    wait_until(lambda: list(job.others().values()) == ["sleep"], "it is still there")
 
 
 def test_the_output_of_those_that_are_left(box):
