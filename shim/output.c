@@ -138,7 +138,7 @@ size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t
 
 	if (count > 0)
 		take(output, stream, (size_t)count);
-	else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+	else if (count == 0)	/* an error ends nothing: the rank would be killed by SIGPIPE */
 		ri_output_end_stream(output, stream);
 	return count > 0 ? (size_t)count : 0;
 }

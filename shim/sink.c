@@ -57,7 +57,8 @@ void ri_sink_open(struct ri_sink *sink, int fd, char *buffer)
 
 	*sink = (struct ri_sink){ .kind = RI_SINK_FILE, .fd = fd, .bytes = buffer };
 	if (fstat(fd, &info) < 0) {
-		sink->kind = RI_SINK_NONE;
+		/* it is closed, or could be anything */
+		sink->kind = errno == EBADF ? RI_SINK_NONE : RI_SINK_PIPE;
 		return;
 	}
 	pipe = S_ISFIFO(info.st_mode);
@@ -85,7 +86,8 @@ static size_t find_safe(const struct ri_sink *sink)
 	const char *bytes = sink->bytes + sink->begin;
 
 	if (sink->kind == RI_SINK_TERMINAL) {
-		while (run < TERMINAL_ROOM && run < length && strchr("\n\r\t\b", bytes[run]) == NULL)
+		while (run < TERMINAL_ROOM && run < length &&
+			strchr("\n\r\t\b", bytes[run]) == NULL)
 			run++;
 		most = run == 0 ? 1 : run;
 	}
