@@ -50,4 +50,9 @@
 #include "to/to.h"
 #include "to/expand.h"
 
+/* 6. What the command says: whole lines, names of logs, the end of stderr. */
+#include "output/pattern.h"
+#include "output/lines.h"
+#include "output/tail.h"
+
 #endif

@@ -28,6 +28,7 @@ enum step {
 	STEP_GROUP,
 	STEP_INPUT,
 	STEP_AFFINITY,
+	STEP_OUTPUT,
 	STEP_PRIVILEGES,
 	STEP_PARENT_GONE,
 	STEP_EXEC,
@@ -179,6 +180,13 @@ static void become_command(struct child *child)
 	if (launch->cpus != NULL && syscall(SYS_sched_setaffinity, 0, sizeof(*launch->cpus),
 					    launch->cpus->words) < 0)
 		goto out;
+	/* after it: the terminal may be what is replaced */
+	child->failed = STEP_OUTPUT;
+	for (int i = 0; i < 2; i++)
+		if (launch->outputs[i] >= 0 && dup2(launch->outputs[i], STDOUT_FILENO + i) < 0)
+			goto out;
+	if (launch->files_before != NULL)
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, launch->files_before, NULL);
 	child->failed = STEP_PRIVILEGES;
 	if (ri_privileges_apply(launch->privileges, &child->privilege) < 0)
 		goto out;
@@ -319,6 +327,9 @@ static int report_failure(const struct child *child, struct ri_error *err)
 	case STEP_INPUT:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
 			"cannot be given /dev/null to read: %s", strerror(child->sys_errno));
+	case STEP_OUTPUT:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot be given its stdout and stderr: %s", strerror(child->sys_errno));
 	case STEP_EXEC:
 		break;
 	}

@@ -11,6 +11,7 @@
 #define RI_SHIM_LAUNCH_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
@@ -28,6 +29,8 @@ struct ri_launch {
 	bool told_by_step;	/* what a Slurm step sends us reaches the child as well */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
 	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */
+	int outputs[2];		/* its stdout and stderr; -1: as ours */
+	const struct rlimit *files_before;	/* its limit of open files; NULL: as ours */
 	const struct ri_privileges *privileges;
 	/* made by ri_launch_prepare */
 	char *candidates;	/* paths to try, each ended by '\0', then an empty one */

@@ -21,6 +21,7 @@
 #include "mask.h"
 #include "nproc.h"
 #include "options.h"
+#include "output.h"
 #include "own_proc.h"
 #include "port.h"
 #include "placement.h"
@@ -54,6 +55,7 @@ static struct {
 	struct ri_rank *ranks;
 	struct ri_children children;
 	struct ri_host host;
+	struct ri_output output;
 	struct ri_error err;
 } run;
 
@@ -232,6 +234,8 @@ static int make_view(void)
 {
 	unsigned wants = 0;
 
+	if (ri_output_check(&run.options, &run.err) < 0)
+		return -1;
 	run.source = (struct ri_rank_source){
 		.topology = &run.topology,
 		.placing = &run.placing,
@@ -267,8 +271,31 @@ static bool becomes_command(pid_t self)
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
 	return ri_source_manages(run.topology.identity) && self != 1 && options->grace_ms == 0 &&
-		!options->maps_exits && !options->maps_signals && !options->signal_group &&
-		options->subreaper != RI_YES && run.source.context.fan_out == 0;
+		!ri_output_is_wanted(options) && !options->maps_exits && !options->maps_signals &&
+		!options->signal_group && options->subreaper != RI_YES &&
+		run.source.context.fan_out == 0;
+}
+
+/* Of each child that starts here, whether they are ranks or not. */
+static int prepare_output(void)
+{
+	size_t count = run.children.count;
+	struct ri_output_rank *ranks = ri_arena_array(&run.arena, count, sizeof(*ranks));
+	struct ri_output_wishes wishes = {
+		.options = &run.options, .ranks = ranks, .count = count, .node = -1,
+		.keeps_stderr = count > 1,
+	};
+	uint64_t rank = 0, local_rank = 0, node;
+
+	if (ranks == NULL)
+		return ri_fail(&run.err, RI_CODE_MEMORY, "COMMAND", "no memory left for its output");
+	ri_topology_get(&run.topology, RI_FACT_RANK, &rank);
+	ri_topology_get(&run.topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (ri_topology_get(&run.topology, RI_FACT_NODE_RANK, &node))
+		wishes.node = (int64_t)node;
+	for (size_t i = 0; i < count; i++)
+		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i };
+	return ri_output_prepare(&run.output, &wishes, &run.arena, &run.err);
 }
 
 /* All that takes memory, and what ranks beside the first one read. */
@@ -296,10 +323,18 @@ static int start(void)
 		.argv = run.first.argv,
 		.terminal = -1,
 		.input = -1,
+		.outputs = { -1, -1 },
 		.cpus = ri_placing_cpus(&run.placing, 0),
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
+	struct ri_supervise setting = {
+		.launch = &launch, .options = &run.options, .terminal = &terminal,
+		.output = &run.output,
+	};
+	struct ri_ranks_start ranks = {
+		.launch = &launch, .children = &run.children, .output = &run.output,
+	};
 
 	launch.envp = ri_env_apply(&run.env, &run.first.edits, &run.arena, &run.err);
 	if (launch.envp == NULL || prepare(&launch) < 0)
@@ -311,6 +346,8 @@ static int start(void)
 	}
 	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
 		return fail();
+	if (prepare_output() < 0)
+		return fail();
 	ri_terminal_find(&terminal, launch.self);
 	if (run.children.count > 1)
 		ri_terminal_share(&terminal);
@@ -318,7 +355,8 @@ static int start(void)
 	launch.told_by_step = ri_step_tells_all(&run.env);
 	launch.new_group = !terminal.shared && !launch.told_by_step;
 	launch.die_with_us = launch.self != 1;
-	if (ri_ranks_spawn(run.ranks, &launch, &run.children, &run.err) < 0) {
+	ranks.ranks = run.ranks;
+	if (ri_ranks_spawn(&ranks, &run.err) < 0) {
 		ri_terminal_restore(&terminal);
 		if (run.children.started == 0)
 			return fail();
@@ -328,8 +366,7 @@ static int start(void)
 			run.children.started);
 		run.children.refused = ri_code_status(run.err.code);
 	}
-	return run.options.exit_map.to[ri_supervise_run(&run.children, &launch, &run.options,
-		&terminal)];
+	return run.options.exit_map.to[ri_supervise_run(&run.children, &setting)];
 }
 
 static int launch_command(void)

@@ -65,6 +65,10 @@ struct ri_options {
 	struct ri_word cap_drop;
 	struct ri_word cap_keep;
 	bool no_new_privs;
+	bool log_prefix;
+	struct ri_word log_dir;		/* patterns (output/pattern.h) that can be read */
+	struct ri_word log_file;
+	struct ri_word log_mode;	/* "tee" or "redirect" */
 	bool quiet;
 	bool verbose;
 };

@@ -233,27 +233,35 @@ static void put_on(const struct ri_rank *rank, bool own)
 		*rank->patches[i].place = own ? rank->patches[i].text : rank->patches[i].first;
 }
 
-int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
-	struct ri_children *children, struct ri_error *err)
+static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_error *err)
 {
-	bool several = children->count > 1;
-	int others_read = launch->input;
+	const struct ri_rank *rank = start->ranks == NULL ? NULL : &start->ranks[index];
+	pid_t pid;
+
+	ri_output_give(start->output, index, start->launch);
+	if (rank == NULL)
+		return ri_launch_spawn(start->launch, err);
+	start->launch->cpus = rank->cpus;
+	put_on(rank, true);
+	pid = ri_launch_spawn(start->launch, err);
+	put_on(rank, false);
+	return pid;
+}
+
+int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err)
+{
+	int others_read = start->launch->input;
 	pid_t pid = 0;
 
 	/* the first one may have ours, the others would fight over it */
-	if (several && !isatty(STDIN_FILENO))
-		launch->input = -1;
-	for (size_t i = 0; i < children->count && pid >= 0; i++) {
-		if (several) {
-			put_on(&ranks[i], true);
-			launch->cpus = ranks[i].cpus;
-		}
-		pid = ri_launch_spawn(launch, err);
-		if (several)
-			put_on(&ranks[i], false);
-		launch->input = others_read;
+	if (start->children->count > 1 && !isatty(STDIN_FILENO))
+		start->launch->input = -1;
+	for (size_t i = 0; i < start->children->count && pid >= 0; i++) {
+		pid = spawn(start, i, err);
+		start->launch->input = others_read;
 		if (pid > 0)
-			ri_children_add(children, pid);
+			ri_children_add(start->children, pid);
 	}
+	ri_output_given(start->output);
 	return pid < 0 ? -1 : 0;
 }

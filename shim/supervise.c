@@ -432,21 +432,33 @@ static int64_t time_left(const struct supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
+static void close_files(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
+}
+
 /*
  * Hold nothing that is not ours: files that were passed in keep pipes and
  * mounts busy, a working directory keeps its file system mounted.
  */
-static void let_go(void)
+static void let_go(const struct ri_output *output)
 {
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t last;
+	int first = 3, own;
 
-	if (syscall(SYS_close_range, 3u, ~0u, 0) < 0) {
-		getrlimit(RLIMIT_NOFILE, &limit);
-		last = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
-		for (rlim_t fd = 3; fd < last; fd++)
-			close((int)fd);
+	while ((own = ri_output_next_fd(output, first)) >= 0) {
+		if (own > first)
+			close_files((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
 	}
+	close_files((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
@@ -474,12 +486,12 @@ int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *er
 	return 0;
 }
 
-int ri_supervise_run(struct ri_children *children, const struct ri_launch *launch,
-	const struct ri_options *options, const struct ri_terminal *terminal)
+int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting)
 {
+	const struct ri_launch *launch = setting->launch;
 	struct supervisor sv = {
-		.options = options,
-		.terminal = terminal,
+		.options = setting->options,
+		.terminal = setting->terminal,
 		.children = children,
 		.status = children->refused,
 		.end = { .command = launch->argv[0], .rank = -1 },
@@ -489,7 +501,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_launch *launc
 	};
 	siginfo_t info;
 
-	let_go();
+	let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
 	forget_start();
@@ -497,13 +509,14 @@ int ri_supervise_run(struct ri_children *children, const struct ri_launch *launc
 		happen(&sv, RANK_FAILED);
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
-		if (ri_mask_wait(&info, time_left(&sv)) != 0)
+		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
 			take_signal(&sv, &info);
 		reap(&sv);
 		take_time(&sv);
 	}
+	ri_output_finish(setting->output, sv.end.stop.asked);
 	if (sv.self != 1)
-		ri_terminal_take(terminal, front_group(&sv));
+		ri_terminal_take(setting->terminal, front_group(&sv));
 	if (sv.end.child != NULL)
 		ri_verdict_obituary(&sv.end, &sv.oom);
 	/* we may have given up on some, having sent that */

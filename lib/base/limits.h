@@ -19,6 +19,8 @@ enum {
 	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
 	RI_MAX_CPUS = 4096,		/* the largest number of a CPU, and one */
 	RI_MAX_GPUS = 256,		/* of one node, MIG instances counted */
+	RI_OUTPUT_LINE = 65536,		/* bytes of a rank's line; a longer one is cut */
+	RI_OUTPUT_TAIL = 65536,		/* last bytes of a rank's stderr that are kept */
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
 };
 

@@ -121,7 +121,8 @@ def test_system_calls_of_several_ranks(traced):
     assert not {"mmap", "brk", "munmap", "mremap"} & set(rest)
     assert rest.count("wait4") <= 2 * count + 1
     # /dev/null, out of the way of the closed descriptor 1, and is there a terminal to read?
-    assert first <= BEFORE_SPAWN["init"] + 6, made[:first]
+    # A pipe for the stderr of each, out of the way too, and how these are waited for
+    assert first <= BEFORE_SPAWN["init"] + 6 + 9 + 7 * count, made[:first]
 
 
 def test_ends_at_the_usual_count(traced):

@@ -20,12 +20,13 @@ look lib/node 'base|node'
 look lib/model 'base|model'
 look lib/from 'base|model|from'
 look lib/to 'base|model|to'
+look lib/output 'base|output'
 for file in lib/*.h; do
     grep -nE '#include "(\.\.|shim)' "$file" | complain_about "$file: not of the library"
 done
 for folder in lib/*/; do
     case $folder in
-    lib/base/ | lib/node/ | lib/model/ | lib/from/ | lib/to/) ;;
+    lib/base/ | lib/node/ | lib/model/ | lib/from/ | lib/to/ | lib/output/) ;;
     *) complain "$folder: no rule in layers.sh" ;;
     esac
 done
