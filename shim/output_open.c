@@ -159,6 +159,26 @@ static int make_directory(const struct plan *plan, size_t index)
 }
 
 /*
+ * A rank that is given its file does not expect O_NONBLOCK there, and without
+ * it we could be held by whatever has a reader.
+ */
+static int make_blocking(const struct plan *plan, const struct ri_log_file *file)
+{
+	struct stat info;
+
+	if (fstat(file->fd, &info) < 0)
+		return refuse(plan, file->path, "the log file cannot be used");
+	if (!S_ISREG(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(file->fd))) {
+		ri_fail(plan->err, RI_CODE_LOG_REFUSED, file->path,
+			"is no file, and nothing can be redirected to it");
+		return ri_fail_hint(plan->err, "use --log-mode=tee, which can do without a reader");
+	}
+	if (fcntl(file->fd, F_SETFL, O_APPEND) < 0)
+		return refuse(plan, file->path, "the log file cannot be used");
+	return 0;
+}
+
+/*
  * O_APPEND: whoever rotates may truncate the file, and others may append too.
  * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
  */
@@ -174,10 +194,7 @@ static int open_file(const struct plan *plan, size_t index, struct ri_log_file *
 	file->fd = move_up(open(file->path, flags, 0644));
 	if (file->fd < 0)
 		return refuse(plan, file->path, "the log file cannot be opened");
-	/* a rank that is given it does not expect this */
-	if (plan->redirects && fcntl(file->fd, F_SETFL, O_APPEND) < 0)
-		return refuse(plan, file->path, "the log file cannot be used");
-	return 0;
+	return plan->redirects ? make_blocking(plan, file) : 0;
 }
 
 static int open_files(const struct plan *plan)

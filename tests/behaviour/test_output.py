@@ -149,6 +149,19 @@ def test_files_that_cannot_be(box, options, subject):
     assert not os.path.exists(job.folder + "/ran")
 
 
+def test_a_fifo_is_no_place_to_redirect_to(box):
+    """Its reader may be there and stop to read; a copy can do without it."""
+    for mode in "redirect", "tee":
+        job = box.start("--log-file=@FOLDER/fifo", f"--log-mode={mode}", *SH, "seq 50000; exit 3",
+                        shell="mkfifo @FOLDER/fifo; exec 9<>@FOLDER/fifo")
+        if mode == "redirect":
+            refused(job.wait(), 125, "log.refused", job.folder + "/fifo")
+            continue
+        result = job.wait()
+        assert result.status == 3 and len(result.out) == 288894
+        assert losses(result)["log files"] == 288894 - 65536
+
+
 @pytest.mark.parametrize("options, subject", [
     (["--log-mode=redirect"], "--log-mode"),
     (["--log-dir=/tmp", "--log-file=/tmp/a"], "--log-file"),
