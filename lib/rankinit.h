@@ -41,4 +41,9 @@
 #include "to/to.h"
 #include "to/expand.h"
 
+/* 6. What became of it, told with the cause first. */
+#include "report/outcome.h"
+#include "report/span.h"
+#include "report/traceback.h"	/* Python's, in what a rank wrote to stderr */
+
 #endif
