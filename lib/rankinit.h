@@ -45,5 +45,6 @@
 #include "report/outcome.h"
 #include "report/span.h"
 #include "report/traceback.h"	/* Python's, in what a rank wrote to stderr */
+#include "report/redact.h"	/* secrets out of text */
 
 #endif
