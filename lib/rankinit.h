@@ -32,6 +32,7 @@
 #include "model/topology.h"
 #include "model/wishes.h"	/* what the user states by hand */
 #include "model/explain.h"	/* all of it for people and for programs */
+#include "model/json.h"		/* what our JSON documents share */
 
 /* 4. What the command is: launchers.def. */
 #include "to/command.h"

@@ -278,7 +278,7 @@ static int explain(void)
 	static struct ri_topology topology;
 	struct ri_explained_rank rank = { .rank = -1, .local_rank = -1, .edits = &run.edits };
 	struct ri_explain explained = {
-		.arena = &run.arena, .topology = &topology,
+		.topology = &topology,
 		.env = &run.env, .findings = &run.findings,
 		.err = &run.err, .ranks = &rank, .rank_count = 1, .launch = "process",
 	};
