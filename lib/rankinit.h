@@ -47,5 +47,7 @@
 #include "report/span.h"
 #include "report/traceback.h"	/* Python's, in what a rank wrote to stderr */
 #include "report/redact.h"	/* secrets out of text */
+#include "report/torch_error.h"	/* what torch itself wrote about it */
+#include "report/verdict.h"	/* for people */
 
 #endif

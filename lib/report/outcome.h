@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "model/topology.h"
 
 enum ri_rank_end {
@@ -72,5 +73,8 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank);
  * outside. outcome->first is not read.
  */
 ssize_t ri_outcome_find_first(const struct ri_outcome *outcome);
+
+/* Append a time as ISO 8601 has it: 2026-01-31T12:00:00.123Z */
+void ri_time_add(struct ri_text *out, struct timespec at);
 
 #endif
