@@ -42,12 +42,18 @@
 #include "to/to.h"
 #include "to/expand.h"
 
-/* 6. What became of it, told with the cause first. */
+/* 6. What the command says: whole lines, names of logs, the end of stderr. */
+#include "output/pattern.h"
+#include "output/lines.h"
+#include "output/tail.h"
+
+/* 7. What became of it, told with the cause first. */
 #include "report/outcome.h"
 #include "report/span.h"
 #include "report/traceback.h"	/* Python's, in what a rank wrote to stderr */
 #include "report/redact.h"	/* secrets out of text */
 #include "report/torch_error.h"	/* what torch itself wrote about it */
 #include "report/verdict.h"	/* for people */
+#include "report/report.h"	/* for programs */
 
 #endif

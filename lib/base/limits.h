@@ -16,6 +16,8 @@ enum {
 	RI_MAX_HOSTFILE = 33554432,	/* bytes of a host file: a line for each of RI_MAX_RANKS */
 	RI_MAX_LINE = 1024,		/* one line of our own on stderr */
 	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
+	RI_OUTPUT_LINE = 65536,		/* bytes of a rank's line; a longer one is cut */
+	RI_OUTPUT_TAIL = 65536,		/* last bytes of a rank's stderr that are kept */
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
 };
 

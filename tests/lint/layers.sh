@@ -19,13 +19,14 @@ look lib/base 'base'
 look lib/model 'base|model'
 look lib/from 'base|model|from'
 look lib/to 'base|model|to'
+look lib/output 'base|output'
 look lib/report 'base|model|report'
 for file in lib/*.h; do
     grep -nE '#include "(\.\.|shim)' "$file" | complain_about "$file: not of the library"
 done
 for folder in lib/*/; do
     case $folder in
-    lib/base/ | lib/model/ | lib/from/ | lib/to/ | lib/report/) ;;
+    lib/base/ | lib/model/ | lib/from/ | lib/to/ | lib/output/ | lib/report/) ;;
     *) complain "$folder: no rule in layers.sh" ;;
     esac
 done
