@@ -102,6 +102,17 @@ static const char *kind_of(const struct ri_rank_outcome *rank)
 	return "exit";
 }
 
+/* It may be half of one. */
+static void drop_last_character(struct ri_text *text)
+{
+	size_t length = text->length;
+
+	while (length > 0 && ((unsigned char)text->bytes[length - 1] & 0xc0) == 0x80)
+		length--;
+	text->length = length > 0 ? length - 1 : 0;
+	text->bytes[text->length] = '\0';
+}
+
 /* A line as a string of its own, cut where nobody would read on. */
 static json_t *describe_line(struct ri_json *json, struct ri_span line)
 {
@@ -110,9 +121,8 @@ static json_t *describe_line(struct ri_json *json, struct ri_span line)
 
 	ri_text_init(&text, copy, sizeof(copy));
 	ri_text_add_bytes(&text, line.at, line.length);
-	/* not in the middle of a character */
-	for (int i = 0; text.cut && i < 3 && ((unsigned char)copy[text.length - 1] & 0x80) != 0; i++)
-		copy[--text.length] = '\0';
+	if (text.cut)
+		drop_last_character(&text);
 	return ri_json_string(json, copy, "last_lines");
 }
 

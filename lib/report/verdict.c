@@ -42,13 +42,28 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	return (struct ri_span){ out->text, clean.length };
 }
 
+/*
+ * A program may print a traceback and go on. What comes right after it looks
+ * like more of its message.
+ */
+static bool is_recent(const struct ri_traceback *traceback, const struct ri_rank_outcome *rank)
+{
+	struct ri_span more = traceback->more, line;
+	size_t after = traceback->lines_after;
+
+	if (rank->end == RI_END_EXITED)
+		return after <= OLD_TRACEBACK;
+	while (ri_span_line(&more, &line))
+		after++;
+	return after <= OLD_BEFORE_SIGNAL;
+}
+
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
-	size_t old = rank->end == RI_END_EXITED ? OLD_TRACEBACK : OLD_BEFORE_SIGNAL;
 	struct ri_span text = clean_lines(rank, out), line;
 
 	out->has_traceback = ri_traceback_find(text, &out->traceback) &&
-		out->traceback.lines_after <= old;
+		is_recent(&out->traceback, rank);
 	out->line_count = 0;
 	while (ri_span_line(&text, &line)) {
 		if (ri_span_trim_start(line).length == 0)
@@ -159,11 +174,12 @@ static void add_frames(struct ri_text *out, const struct ri_traceback *traceback
 
 	if (traceback->last.length > 0)
 		rest.length = (size_t)(traceback->last.at - rest.at);
+	while (rest.length > 0 && rest.at[rest.length - 1] != '\n')
+		rest.length--;
 	while (ri_span_line(&rest, &line)) {
 		line = ri_traceback_line(traceback, line);
-		if (is_marker(line) || rest.length == 0)
-			continue;
-		kept[count++ % MAX_FRAME_LINES] = line;
+		if (!is_marker(line))
+			kept[count++ % MAX_FRAME_LINES] = line;
 	}
 	for (size_t i = count > MAX_FRAME_LINES ? count - MAX_FRAME_LINES : 0; i < count; i++)
 		add_line(out, "    ", kept[i % MAX_FRAME_LINES]);
