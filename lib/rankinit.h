@@ -55,5 +55,6 @@
 #include "report/torch_error.h"	/* what torch itself wrote about it */
 #include "report/verdict.h"	/* for people */
 #include "report/report.h"	/* for programs */
+#include "report/job.h"		/* the state file */
 
 #endif
