@@ -334,6 +334,7 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct r
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
 			"the kernel refused a new process: %s", strerror(errno));
+		ri_fail_errno(err, errno);
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
@@ -341,7 +342,8 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct r
 	if (child.sys_errno == 0)
 		return pid;
 	waitpid(pid, NULL, 0);
-	return report_failure(&child, err);
+	report_failure(&child, err);
+	return ri_fail_errno(err, child.sys_errno);
 }
 
 int ri_launch_replace(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -20,8 +21,12 @@
 #include "own_proc.h"
 #include "print.h"
 #include "privileges.h"
+#include "report.h"
+#include "state.h"
 #include "supervise.h"
 #include "terminal.h"
+#include "torch_file.h"
+#include "wait_master.h"
 #include "to/command.h"
 #include "to/expand.h"
 #include "to/nodes.h"
@@ -43,14 +48,30 @@ static struct {
 	struct ri_command command;
 	char *const *argv;	/* of the command, expanded */
 	struct ri_host host;
+	struct ri_torch_files torch_files;
+	struct ri_supervised supervised;
+	struct timespec started;
 	struct ri_error err;
 } run;
 
 /* The exit status of an error, rewritten if --exit-map says so. */
 static int fail(void)
 {
+	int status = run.options.exit_map.to[ri_code_status(run.err.code)];
+
 	ri_log_error(&run.err);
-	return run.options.exit_map.to[ri_code_status(run.err.code)];
+	ri_torch_files_remove(&run.torch_files);
+	ri_state_end(status);
+	return status;
+}
+
+/* A stop came before there was a command. */
+static int leave(int status)
+{
+	status = run.options.exit_map.to[status];
+	ri_torch_files_remove(&run.torch_files);
+	ri_state_end(status);
+	return status;
 }
 
 static enum ri_log_color choose_color(const struct ri_options *options)
@@ -187,6 +208,12 @@ static int tell_launchers(void)
 	return set_variable(name, value);
 }
 
+static bool wants_telling(void)
+{
+	return run.options.report.text != NULL || run.options.state.text != NULL ||
+		run.options.wait_master_ms > 0;
+}
+
 /*
  * Become the command only where a process manager owns this one rank, and
  * nothing asks for a parent.
@@ -199,7 +226,90 @@ static bool becomes_command(const struct ri_topology *topology, pid_t self)
 		return options->supervise == RI_NO;
 	return ri_source_manages(topology->identity) && self != 1 && options->grace_ms == 0 &&
 		!options->maps_exits && !options->maps_signals && !options->signal_group &&
-		options->subreaper != RI_YES;
+		options->subreaper != RI_YES && !wants_telling();
+}
+
+/* Where torch says why it failed, for the report. */
+static int name_torch_file(void)
+{
+	const char *path;
+
+	ri_torch_files_make(&run.torch_files, &run.env, 1, &run.arena);
+	if (run.privileges.change_user)
+		ri_torch_files_give(&run.torch_files, run.privileges.account.uid,
+			run.privileges.account.gid);
+	path = ri_torch_files_path(&run.torch_files, 0, &run.arena);
+	return path == NULL ? 0 : set_variable(RI_TORCH_FILE, path);
+}
+
+static int check_telling(void)
+{
+	const struct ri_options *options = &run.options;
+	const struct ri_word *word = options->report.text != NULL ? &options->report
+								  : &options->state;
+
+	if (word->text == NULL || options->supervise != RI_NO)
+		return 0;
+	ri_fail(&run.err, RI_CODE_OPTION_CONFLICT, word->subject,
+		"with --supervise=never nobody is left to write it");
+	return ri_fail_hint(&run.err, "leave one of them out");
+}
+
+/* What goes out besides the exit status: its places are looked at now. */
+static int prepare_telling(const struct ri_topology *topology)
+{
+	const struct ri_report_plan plan = {
+		.options = &run.options, .topology = topology, .ranks = 1,
+	};
+
+	if (check_telling() < 0 || ri_report_prepare(&plan, &run.arena, &run.err) < 0 ||
+		ri_state_begin(&run.options, topology, &run.arena, &run.err) < 0)
+		return -1;
+	return run.options.report.text == NULL || run.options.disabled ? 0 : name_torch_file();
+}
+
+/* What happened, from the inside. The status is the one that we end with. */
+static int tell(const struct ri_topology *topology, int status)
+{
+	struct ri_rank_outcome *rank = &run.supervised.rank;
+	struct ri_outcome outcome = {
+		.topology = topology, .command = run.argv[0], .ranks = rank, .count = 1,
+		.launch = ri_mode_name(run.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
+									: run.command.mode),
+		.exit_status = status, .stop_signal = run.supervised.stop_signal,
+		.stop_sender = run.supervised.stop_sender, .started = run.started,
+	};
+	struct utsname names;
+	struct ri_span file;
+
+	rank->started = run.started;
+	ri_topology_get(topology, RI_FACT_RANK, &rank->rank);
+	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &rank->local_rank);
+	if (ri_torch_files_read(&run.torch_files, 0, &file)) {
+		rank->torch_error = file.at;
+		rank->torch_error_length = file.length;
+	}
+	if (uname(&names) == 0)
+		outcome.host = names.nodename;
+	clock_gettime(CLOCK_REALTIME, &outcome.ended);
+	outcome.first = ri_outcome_find_first(&outcome);
+	ri_report_tell(&outcome);
+	ri_torch_files_remove(&run.torch_files);
+	ri_state_end(status);
+	return status;
+}
+
+/* There is a report of a command that could not be started as well. */
+static int tell_refusal(const struct ri_topology *topology)
+{
+	struct ri_rank_outcome *rank = &run.supervised.rank;
+
+	ri_log_error(&run.err);
+	rank->end = RI_END_EXEC_FAILED;
+	rank->exec_step = run.err.code == RI_CODE_SPAWN_REFUSED ? "fork" : "exec";
+	rank->exec_errno = run.err.sys_errno;
+	clock_gettime(CLOCK_REALTIME, &rank->ended);
+	return tell(topology, run.options.exit_map.to[ri_code_status(run.err.code)]);
 }
 
 static int start(const struct ri_topology *topology)
@@ -211,6 +321,7 @@ static int start(const struct ri_topology *topology)
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
+	int status;
 	pid_t pid;
 
 	launch.envp = ri_env_apply(&run.env, &run.edits, &run.arena, &run.err);
@@ -227,17 +338,21 @@ static int start(const struct ri_topology *topology)
 	launch.terminal = terminal.is_front ? terminal.fd : -1;
 	launch.new_group = !terminal.shared;
 	launch.die_with_us = launch.self != 1;
+	clock_gettime(CLOCK_REALTIME, &run.started);
 	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
 	if (pid < 0) {
 		ri_terminal_restore(&terminal);
-		return fail();
+		return tell_refusal(topology);
 	}
-	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
+	ri_state_run(1);
+	status = ri_supervise_run(pid, &launch, &run.options, &terminal, &run.supervised);
+	return tell(topology, run.options.exit_map.to[status]);
 }
 
 static int launch_command(void)
 {
 	static struct ri_topology topology;
+	int status;
 
 	if (run.options.command == NULL) {
 		ri_fail(&run.err, RI_CODE_COMMAND_MISSING, "COMMAND", "there is no command to run");
@@ -259,6 +374,13 @@ static int launch_command(void)
 		return fail();
 	if (run.host.root >= 0)
 		close(run.host.root);
+	if (prepare_telling(&topology) < 0)
+		return fail();
+	status = ri_master_wait(&run.options, &topology, &run.err);
+	if (status < 0)
+		return fail();
+	if (status > 0)
+		return leave(status);
 	return start(&topology);
 }
 
@@ -287,7 +409,7 @@ static int explain(void)
 
 	if (run.err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so nothing was read";
-	else if (make_edits(&topology) == 0 && tell_launchers() == 0)
+	else if (make_edits(&topology) == 0 && tell_launchers() == 0 && check_telling() == 0)
 		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 			&run.err);
 	if (ri_topology_get(&topology, RI_FACT_RANK, &value))
@@ -335,6 +457,9 @@ int main(int argc, char **argv)
 	case RI_ACTION_PRINT_ENV:
 		status = print_env();
 		break;
+	case RI_ACTION_STATUS:
+		status = ri_state_print(&run.options, &run.arena, &run.err);
+		return status < 0 ? fail() : status;
 	}
 	return status < 0 ? fail() : 0;
 }

@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/text.h"
 #include "from/from.h"
+#include "json_memory.h"
 #include "options.h"
 #include "to/to.h"
 
@@ -37,7 +36,7 @@ static int write_all(const char *bytes, size_t length, struct ri_error *err)
 	return 0;
 }
 
-static int write_text(const struct ri_text *text, struct ri_error *err)
+int ri_print_text(const struct ri_text *text, struct ri_error *err)
 {
 	return write_all(text->bytes, text->length, err);
 }
@@ -48,7 +47,7 @@ int ri_print_help(struct ri_error *err)
 
 	ri_text_init(&out, page, sizeof(page));
 	ri_options_help(&out);
-	return write_text(&out, err);
+	return ri_print_text(&out, err);
 }
 
 #if defined(__GLIBC__)
@@ -64,7 +63,7 @@ int ri_print_version(struct ri_error *err)
 	ri_text_init(&out, page, sizeof(page));
 	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s)\n", RI_VERSION,
 		__VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION);
-	return write_text(&out, err);
+	return ri_print_text(&out, err);
 }
 
 static void list_codes(struct ri_text *out)
@@ -120,7 +119,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 			continue;
 		ri_text_init(&out, page, sizeof(page));
 		tables[i].list(&out);
-		return write_text(&out, err);
+		return ri_print_text(&out, err);
 	}
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
 		"%s: expected sources, frameworks, codes or options",
@@ -197,16 +196,6 @@ static int write_lines(const struct ri_env_edits *edits,
 	return 0;
 }
 
-/* The kernel's random bytes: jansson would open a file for its seed. */
-static void seed_json(void)
-{
-	uint32_t seed;
-
-	/* they need not be aligned */
-	memcpy(&seed, (const void *)getauxval(AT_RANDOM), sizeof(seed));
-	json_object_seed(seed | 1);
-}
-
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 {
 	json_t *object;
@@ -214,7 +203,7 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	bool whole;
 	int status;
 
-	seed_json();
+	ri_json_seed();
 	object = json_object();
 	whole = object != NULL;
 	for (size_t i = 0; whole && i < edits->count; i++) {
@@ -265,7 +254,7 @@ static int write_explain_json(const struct ri_explain *explain, struct ri_error 
 	char *text;
 	int status;
 
-	seed_json();
+	ri_json_seed();
 	text = ri_explain_json(explain);
 	if (text == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");
@@ -290,5 +279,5 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 		return write_explain_json(explain, err);
 	ri_text_init(&out, page, sizeof(page));
 	ri_explain_text(explain, &out);
-	return write_text(&out, err);
+	return ri_print_text(&out, err);
 }

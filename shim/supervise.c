@@ -15,6 +15,8 @@
 #include "leftovers.h"
 #include "log.h"
 #include "mask.h"
+#include "report.h"
+#include "state.h"
 #include "verdict.h"
 
 enum {
@@ -49,6 +51,7 @@ struct supervisor {
 	const struct ri_terminal *terminal;
 	enum phase phase;
 	struct ri_end end;
+	struct timespec ended;	/* CLOCK_REALTIME */
 	struct ri_oom oom;
 	pid_t group;		/* of the command; 0: it has none of its own */
 	bool command_lives;
@@ -215,6 +218,7 @@ static void note_end(struct supervisor *sv, int status, const struct rusage *usa
 	sv->end.wait_status = status;
 	sv->end.peak_kib = usage->ru_maxrss;
 	sv->end.at_ms = now_ms();
+	clock_gettime(CLOCK_REALTIME, &sv->ended);
 }
 
 static void note_orphan(pid_t pid, int status)
@@ -274,6 +278,7 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 	last = now;
 	if (first)
 		sv->end.stop = (struct ri_stop){ true, info->si_pid, info->si_uid, now };
+	ri_state_stop();
 	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
 		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
 		(unsigned)info->si_uid);
@@ -343,21 +348,30 @@ static int64_t time_left(const struct supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
+static void close_files(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
+}
+
 /*
  * Hold nothing that is not ours: files that were passed in keep pipes and
  * mounts busy, a working directory keeps its file system mounted.
  */
 static void let_go(void)
 {
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t last;
+	int kept = ri_report_fd();
 
-	if (syscall(SYS_close_range, 3u, ~0u, 0) < 0) {
-		getrlimit(RLIMIT_NOFILE, &limit);
-		last = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
-		for (rlim_t fd = 3; fd < last; fd++)
-			close((int)fd);
-	}
+	if (kept > 3)
+		close_files(3, (unsigned)kept - 1);
+	close_files(kept < 0 ? 3 : (unsigned)kept + 1, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
@@ -376,8 +390,34 @@ int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *er
 	return 0;
 }
 
+static void describe(struct supervisor *sv, struct ri_supervised *out)
+{
+	struct ri_rank_outcome *rank = &out->rank;
+	int status = sv->end.wait_status;
+
+	rank->pid = sv->end.pid;
+	rank->ended = sv->ended;
+	rank->order = 1;
+	rank->told = sv->end.stop.asked && sv->end.stop.at_ms <= sv->end.at_ms;
+	if (sv->command_lives) {
+		rank->end = RI_END_RUNNING;
+	} else if (WIFSIGNALED(status)) {
+		rank->end = RI_END_SIGNALED;
+		rank->signal = WTERMSIG(status);
+		rank->core = WCOREDUMP(status);
+		rank->oom = rank->signal == SIGKILL && ri_verdict_is_oom(&sv->oom);
+	} else {
+		rank->end = RI_END_EXITED;
+		rank->exit_code = WEXITSTATUS(status);
+	}
+	if (sv->end.stop.asked) {
+		out->stop_signal = SIGTERM;
+		out->stop_sender = sv->end.stop.sender;
+	}
+}
+
 int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal)
+	const struct ri_terminal *terminal, struct ri_supervised *out)
 {
 	struct supervisor sv = {
 		.options = options,
@@ -401,6 +441,7 @@ int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_
 	}
 	if (sv.self != 1)
 		ri_terminal_take(terminal, sv.group);
+	describe(&sv, out);
 	if (sv.command_lives)
 		return 128 + SIGKILL;	/* we gave up on it, having sent that */
 	ri_verdict_obituary(&sv.end, &sv.oom);

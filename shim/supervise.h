@@ -10,6 +10,7 @@
 
 #include "launch.h"
 #include "options.h"
+#include "report/outcome.h"
 #include "terminal.h"
 
 /*
@@ -18,11 +19,18 @@
  */
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
 
+/* What became of the command. */
+struct ri_supervised {
+	struct ri_rank_outcome rank;	/* its numbers and its start are the caller's */
+	int stop_signal;		/* 0: no stop came */
+	pid_t stop_sender;
+};
+
 /*
  * Watch over a command that was just started, until it and all that it left
  * behind are gone. Returns the command's exit status.
  */
 int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal);
+	const struct ri_terminal *terminal, struct ri_supervised *out);
 
 #endif

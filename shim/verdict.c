@@ -16,6 +16,14 @@ void ri_verdict_watch(struct ri_oom *oom)
 	oom->known = ri_cgroup_oom_find(&oom->host, &oom->file, &oom->kills) == 0;
 }
 
+bool ri_verdict_is_oom(struct ri_oom *oom)
+{
+	uint64_t kills;
+
+	return oom->known && ri_cgroup_oom_read(&oom->host, &oom->file, &kills) == 0 &&
+		kills > oom->kills;
+}
+
 int ri_verdict_status(int wait_status)
 {
 	if (WIFSIGNALED(wait_status))

@@ -41,6 +41,9 @@ struct ri_oom {
 /* Read the counter. The working directory must be "/" from now on. */
 void ri_verdict_watch(struct ri_oom *oom);
 
+/* Did the counter move since then? */
+bool ri_verdict_is_oom(struct ri_oom *oom);
+
 /* The exit status that shells give: the code, or 128 + signal. */
 int ri_verdict_status(int wait_status);
 

@@ -130,13 +130,16 @@ static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 	const char *slash = strrchr(command, '/');
 
 	if (outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK))
-		ri_text_addf(out, "rank %llu (local rank %llu, pid %d",
-			(unsigned long long)rank->rank, (unsigned long long)rank->local_rank,
-			(int)rank->pid);
+		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
+			(unsigned long long)rank->local_rank);
 	else {
 		ri_text_add_shown(out, slash == NULL ? command : slash + 1, 40);
-		ri_text_addf(out, " (pid %d", (int)rank->pid);
+		ri_text_add(out, " (");
 	}
+	if (rank->pid > 0)
+		ri_text_addf(out, "pid %d", (int)rank->pid);
+	else
+		ri_text_add(out, "no process");
 	if (outcome->host != NULL && outcome->host[0] != '\0') {
 		ri_text_add(out, " on ");
 		ri_text_add_shown(out, outcome->host, 64);
@@ -150,7 +153,7 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
 	add_who(out, outcome, rank);
 	ri_text_add(out, outcome->count > 1 ? " failed first: " : " failed: ");
 	add_how(out, rank);
-	if (rank->ended.tv_sec > 0) {
+	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
 		ri_text_addf(out, ", after %.3f s, at ",
 			seconds_between(rank->started, rank->ended));
 		ri_time_add(out, rank->ended);

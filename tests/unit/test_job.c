@@ -83,7 +83,7 @@ static void anything_else_is_refused_and_leaves_out(void **state)
 	static const char *const lines[] = {
 		"", "\n", "running", "rankinit-state-1 ", "rankinit-state-1 running",
 		"rankinit-state-2 running pid=5 born=1 ranks=1 status=0 since=9",
-		"rankinit-state-1 runnin pid=5 born=1 ranks=1 status=0 since=9",
+		"rankinit-state-1 ran pid=5 born=1 ranks=1 status=0 since=9",
 		"rankinit-state-1 running pid=0 born=1 ranks=1 status=0 since=9",
 		"rankinit-state-1 running pid=-5 born=1 ranks=1 status=0 since=9",
 		"rankinit-state-1 running pid=5 born=1 ranks=1 status=256 since=9",
