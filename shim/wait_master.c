@@ -81,9 +81,9 @@ static void say(struct waiting *waiting)
 	if (now < waiting->say)
 		return;
 	waiting->say = now + SAY_EVERY_MS;
-	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %lld s of %lld s: "
-		"%s: %s", (long long)(now - waiting->begun) / 1000,
-		(long long)(waiting->end - waiting->begun) / 1000, waiting->name,
+	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s of %g s: "
+		"%s: %s", (double)(now - waiting->begun) / 1000,
+		(double)(waiting->end - waiting->begun) / 1000, waiting->name,
 		explain(waiting->error));
 }
 
@@ -149,8 +149,8 @@ static int wait_for_name(struct waiting *waiting, struct ri_error *err)
 		pause = 2 * pause > LONGEST_PAUSE_MS ? LONGEST_PAUSE_MS : 2 * pause;
 	}
 	ri_fail(err, RI_CODE_MASTER_UNRESOLVED, waiting->name,
-		"the master's name did not resolve within %lld s: %s",
-		(long long)(waiting->end - waiting->begun) / 1000, explain(waiting->error));
+		"the master's name did not resolve within %g s: %s",
+		(double)(waiting->end - waiting->begun) / 1000, explain(waiting->error));
 	return ri_fail_hint(err, "is rank 0 started, and do both share a network or a service?");
 }
 

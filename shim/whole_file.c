@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -52,8 +53,28 @@ static int read_values(struct ri_pattern_values *values, struct utsname *names,
 	return 0;
 }
 
-int ri_whole_file_prepare(struct ri_whole_file *file, const struct ri_word *option,
-	const struct ri_topology *topology, struct ri_arena *arena, struct ri_error *err)
+static bool starts_with(const char *path, const char *start)
+{
+	return strncmp(path, start, strlen(start)) == 0;
+}
+
+/*
+ * Names of what somebody else opened, which may well be a regular file. What
+ * may be created in /dev is shared memory alone.
+ */
+static bool is_device(const char *path)
+{
+	struct stat info;
+
+	if (starts_with(path, "/proc/") ||
+		(starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/")))
+		return true;
+	return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+/* The pattern filled in, from the root; NULL: the error says why. */
+static const char *make_path(const struct ri_word *option, const struct ri_topology *topology,
+	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_pattern_values values;
 	struct utsname names;
@@ -61,19 +82,37 @@ int ri_whole_file_prepare(struct ri_whole_file *file, const struct ri_word *opti
 	const char *path;
 
 	if (read_values(&values, &names, option, topology, err) < 0)
-		return -1;
+		return NULL;
 	path = ri_pattern_expand(option->text, &values, arena);
 	if (path != NULL && path[0] != '/') {
-		if (getcwd(folder, sizeof(folder)) == NULL)
-			return ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
+		if (getcwd(folder, sizeof(folder)) == NULL) {
+			ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
 				"the present folder has no name: %s", strerror(errno));
+			return NULL;
+		}
 		path = ri_arena_format(arena, "%s/%s", folder, path);
 	}
 	if (path == NULL)
-		return no_memory(option, err);
+		no_memory(option, err);
+	return path;
+}
+
+int ri_whole_file_prepare(struct ri_whole_file *file, const struct ri_word *option,
+	const struct ri_topology *topology, struct ri_arena *arena, struct ri_error *err)
+{
+	const char *path = make_path(option, topology, arena, err);
+	char real[PATH_MAX];
+
+	if (path == NULL)
+		return -1;
+	file->in_place = is_device(path);
+	/* a link stays one: what it leads to is replaced */
+	if (!file->in_place && realpath(path, real) != NULL)
+		path = ri_arena_copy(arena, real, strlen(real));
 	file->path = path;
 	/* several of us may write the same file */
-	file->new_path = ri_arena_format(arena, "%s.%d.new", path, (int)getpid());
+	file->new_path = path == NULL ? NULL
+				      : ri_arena_format(arena, "%s.%d.new", path, (int)getpid());
 	return file->new_path == NULL ? no_memory(option, err) : 0;
 }
 
@@ -92,14 +131,11 @@ int ri_whole_file_check(const struct ri_whole_file *file, const struct ri_word *
 	char folder[PATH_MAX];
 	struct stat info;
 
-	if (stat(file->path, &info) == 0) {
-		if (S_ISDIR(info.st_mode))
-			return refuse(option, file->path, EISDIR, err);
-		if (!S_ISREG(info.st_mode))
-			return access(file->path, W_OK) == 0
-				? 0
-				: refuse(option, file->path, errno, err);
-	}
+	if (stat(file->path, &info) == 0 && S_ISDIR(info.st_mode))
+		return refuse(option, file->path, EISDIR, err);
+	if (file->in_place)
+		return access(file->path, W_OK) == 0 ? 0
+						     : refuse(option, file->path, errno, err);
 	if (snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(file->path, '/') - file->path),
 		    file->path) >= (int)sizeof(folder))
 		return refuse(option, file->path, ENAMETOOLONG, err);
@@ -171,7 +207,7 @@ static int write_whole(int fd, const char *bytes, size_t length)
 
 static int write_in_place(const char *path, const char *bytes, size_t length)
 {
-	int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), status, saved;
+	int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), status, saved;
 
 	if (fd < 0)
 		return -1;
@@ -207,9 +243,7 @@ static int replace(const struct ri_whole_file *file, const char *bytes, size_t l
 
 int ri_whole_file_write(const struct ri_whole_file *file, const char *bytes, size_t length)
 {
-	struct stat info;
-
-	if (stat(file->path, &info) == 0 && !S_ISREG(info.st_mode))
+	if (file->in_place)
 		return write_in_place(file->path, bytes, length);
 	return replace(file, bytes, length);
 }

@@ -8,6 +8,7 @@
 #ifndef RI_SHIM_WHOLE_FILE_H
 #define RI_SHIM_WHOLE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -18,8 +19,9 @@
 enum { RI_PATIENCE_MS = 1000 };
 
 struct ri_whole_file {
-	const char *path;	/* absolute */
+	const char *path;	/* absolute, no symbolic link */
 	const char *new_path;	/* beside it; what is written before it is renamed */
+	bool in_place;		/* a device, a pipe, /dev/stderr: never replaced */
 };
 
 /*
@@ -34,10 +36,7 @@ int ri_whole_file_prepare(struct ri_whole_file *file, const struct ri_word *opti
 int ri_whole_file_check(const struct ri_whole_file *file, const struct ri_word *option,
 	struct ri_error *err);
 
-/*
- * Write it. What is there and no regular file (a pipe, /dev/stderr) is written
- * as it is.
- */
+/* Write it: replace a regular file, add to what is none. */
 int ri_whole_file_write(const struct ri_whole_file *file, const char *bytes, size_t length);
 
 /* Write to a descriptor that is already open, which may be a pipe or a socket. */

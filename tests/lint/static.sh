@@ -31,7 +31,8 @@ forbidden="$forbidden|getgr(nam|gid|ent|ouplist)[a-z_]*|initgroups|system|popen|
 [ -d build/release ] || complain "build/release: no objects to look into"
 find build/release -name '*.o' 2>/dev/null | sort | while IFS= read -r object; do
     here=$forbidden
-    [ "$object" = build/release/shim/wait_master.o ] && here="dlopen|dlsym|${forbidden#*getaddrinfo|}"
+    [ "$object" = build/release/shim/wait_master.o ] &&
+        here="dlopen|dlsym|${forbidden#*getaddrinfo|}"
     nm -u "$object" | sed -nE "s@^ *U ($here)\$@$object: uses \\1@p"
 done >>"$complaints"
 finish
