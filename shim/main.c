@@ -289,7 +289,7 @@ static int tell(const struct ri_topology *topology, int status)
 		rank->torch_error = file.at;
 		rank->torch_error_length = file.length;
 	}
-	if (uname(&names) == 0)
+	if ((status != 0 || run.options.report.text != NULL) && uname(&names) == 0)
 		outcome.host = names.nodename;
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	outcome.first = ri_outcome_find_first(&outcome);

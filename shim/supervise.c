@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -45,6 +46,9 @@ enum event {
 	TICK,		/* something to do before the deadline */
 	EVENTS,
 };
+
+/* Of the linker (GNU ld's own script): where our code begins and ends. */
+extern char __executable_start, __etext;
 
 struct supervisor {
 	const struct ri_options *options;
@@ -376,6 +380,15 @@ static void let_go(void)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
 
+/*
+ * What is resident of our code served the start, and the kernel maps 64 KiB
+ * around what is used: from here on that is one loop.
+ */
+static void forget_start(void)
+{
+	madvise(&__executable_start, (size_t)(&__etext - &__executable_start), MADV_DONTNEED);
+}
+
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
 {
 	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -432,6 +445,7 @@ int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_
 	let_go();
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
+	forget_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
 		if (ri_mask_wait(&info, time_left(&sv)) != 0)

@@ -110,7 +110,7 @@ static int sleep_until(struct waiting *waiting, int64_t until, ri_sigset set)
 static bool attempt(struct waiting *waiting)
 {
 	pid_t parent = getpid(), pid = fork();
-	int status, number;
+	int status = TIMED_OUT << 8, number;
 
 	if (pid < 0)
 		return false;
