@@ -23,10 +23,10 @@ enum {
 	 * lines and torch's file, each byte of which may take six in JSON.
 	 */
 	DOCUMENT_SIZE = 6 << 20,
-	DOCUMENT_RANK = 1024,
+	DOCUMENT_RANK = 8192,
 	/* jansson's own, for a file of torch's that is nothing but brackets */
 	MEMORY_SIZE = 48 << 20,
-	MEMORY_RANK = 4096,
+	MEMORY_RANK = 16384,
 	MEMORY_HOST = 256,
 };
 
@@ -123,9 +123,12 @@ int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 {
 	bool wanted = plan->options->report.text != NULL;
 
-	if (wanted && find_place(plan, arena, err) < 0)
-		return -1;
-	return wanted || plan->ranks > 1 ? reserve(plan, err) : 0;
+	if (wanted)
+		return find_place(plan, arena, err) < 0 ? -1 : reserve(plan, err);
+	/* torch's files are no reason to refuse a launch */
+	if (plan->ranks > 1)
+		ri_json_memory_reserve(MEMORY_SIZE);
+	return 0;
 }
 
 int ri_report_fd(void)

@@ -133,7 +133,8 @@ def test_which_file(box, tmp_path):
 def test_quiet_prints_nothing(box, tmp_path):
     assert status(box, tmp_path / "none", "-q") == (1, "")
     path = tmp_path / "state"
-    path.write_text(f"rankinit-state-1 starting pid={os.getpid()} born=0 ranks=0 status=0 since=9\n")
+    path.write_text(
+        f"rankinit-state-1 starting pid={os.getpid()} born=0 ranks=0 status=0 since=9\n")
     assert status(box, path, "-q") == (0, "")
     assert status(box, path)[1].startswith("starting, since ")
 
