@@ -26,6 +26,7 @@ enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
 
 enum step {
 	STEP_GROUP,
+	STEP_OUTPUT,
 	STEP_PRIVILEGES,
 	STEP_PARENT_GONE,
 	STEP_EXEC,
@@ -173,6 +174,13 @@ static void become_command(struct child *child)
 	/* needs the group; any error means that there is no such terminal */
 	if (launch->terminal >= 0)
 		ioctl(launch->terminal, TIOCSPGRP, &own);
+	/* after it: the terminal may be what is replaced */
+	child->failed = STEP_OUTPUT;
+	for (int i = 0; i < 2; i++)
+		if (launch->outputs[i] >= 0 && dup2(launch->outputs[i], STDOUT_FILENO + i) < 0)
+			goto out;
+	if (launch->files_before != NULL)
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, launch->files_before, NULL);
 	child->failed = STEP_PRIVILEGES;
 	if (ri_privileges_apply(launch->privileges, &child->privilege) < 0)
 		goto out;
@@ -305,6 +313,9 @@ static int report_failure(const struct child *child, struct ri_error *err)
 	case STEP_GROUP:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
 			"cannot lead a process group: %s", strerror(child->sys_errno));
+	case STEP_OUTPUT:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot be given its stdout and stderr: %s", strerror(child->sys_errno));
 	case STEP_EXEC:
 		break;
 	}

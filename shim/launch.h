@@ -10,6 +10,7 @@
 #define RI_SHIM_LAUNCH_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
@@ -23,6 +24,8 @@ struct ri_launch {
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
+	int outputs[2];		/* its stdout and stderr; -1: as ours */
+	const struct rlimit *files_before;	/* its limit of open files; NULL: as ours */
 	const struct ri_privileges *privileges;
 };
 

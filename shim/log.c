@@ -19,11 +19,17 @@
 
 static enum ri_level threshold = RI_LEVEL_WARNING;
 static enum ri_log_color coloring = RI_LOG_PLAIN;
+static bool (*take_line)(const char *line, size_t length);
 
 void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)
 {
 	threshold = verbose ? RI_LEVEL_NOTE : quiet ? RI_LEVEL_ALWAYS : RI_LEVEL_WARNING;
 	coloring = color;
+}
+
+void ri_log_through(bool (*take)(const char *line, size_t length))
+{
+	take_line = take;
 }
 
 bool ri_log_shows(enum ri_level level)
@@ -85,7 +91,8 @@ static void emit(enum ri_level level, const char *text)
 	else
 		ri_text_addf(&out, "rankinit: %s%s", looks[level].word, text);
 	line[out.length] = '\n';
-	write_line(line, out.length + 1);
+	if (take_line == NULL || !take_line(line, out.length + 1))
+		write_line(line, out.length + 1);
 }
 
 void ri_log(enum ri_level level, const char *format, ...)

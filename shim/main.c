@@ -18,6 +18,7 @@
 #include "log.h"
 #include "mask.h"
 #include "options.h"
+#include "output.h"
 #include "own_proc.h"
 #include "print.h"
 #include "privileges.h"
@@ -48,6 +49,7 @@ static struct {
 	struct ri_command command;
 	char *const *argv;	/* of the command, expanded */
 	struct ri_host host;
+	struct ri_output output;
 	struct ri_torch_files torch_files;
 	struct ri_supervised supervised;
 	struct timespec started;
@@ -225,8 +227,25 @@ static bool becomes_command(const struct ri_topology *topology, pid_t self)
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
 	return ri_source_manages(topology->identity) && self != 1 && options->grace_ms == 0 &&
-		!options->maps_exits && !options->maps_signals && !options->signal_group &&
-		options->subreaper != RI_YES && !wants_telling();
+		!ri_output_is_wanted(options) && !options->maps_exits && !options->maps_signals &&
+		!options->signal_group && options->subreaper != RI_YES && !wants_telling();
+}
+
+/* The one rank that starts here, or a command that is none. */
+static int prepare_output(const struct ri_topology *topology)
+{
+	struct ri_output_rank rank = { .rank = 0 };
+	struct ri_output_wishes wishes = {
+		.options = &run.options, .ranks = &rank, .count = 1, .node = -1,
+		.keeps_stderr = run.options.report.text != NULL,
+	};
+	uint64_t node;
+
+	ri_topology_get(topology, RI_FACT_RANK, &rank.rank);
+	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &rank.local_rank);
+	if (ri_topology_get(topology, RI_FACT_NODE_RANK, &node))
+		wishes.node = (int64_t)node;
+	return ri_output_prepare(&run.output, &wishes, &run.arena, &run.err);
 }
 
 /* Where torch says why it failed, for the report. */
@@ -268,6 +287,15 @@ static int prepare_telling(const struct ri_topology *topology)
 	return run.options.report.text == NULL || run.options.disabled ? 0 : name_torch_file();
 }
 
+/* What is left of its output. */
+static void add_output(struct ri_rank_outcome *rank)
+{
+	rank->tail = ri_output_tail(&run.output, 0, &rank->tail_length);
+	rank->tail_cut = rank->tail_length == RI_OUTPUT_TAIL;
+	rank->traceback_at = ri_output_traceback(&run.output, 0);
+	rank->log = ri_output_path(&run.output, 0);
+}
+
 /* What happened, from the inside. The status is the one that we end with. */
 static int tell(const struct ri_topology *topology, int status)
 {
@@ -289,6 +317,7 @@ static int tell(const struct ri_topology *topology, int status)
 		rank->torch_error = file.at;
 		rank->torch_error_length = file.length;
 	}
+	add_output(rank);
 	if ((status != 0 || run.options.report.text != NULL) && uname(&names) == 0)
 		outcome.host = names.nodename;
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
@@ -318,9 +347,14 @@ static int start(const struct ri_topology *topology)
 		.self = getpid(),
 		.argv = run.argv,
 		.terminal = -1,
+		.outputs = { -1, -1 },
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
+	struct ri_supervise setting = {
+		.launch = &launch, .options = &run.options, .terminal = &terminal,
+		.output = &run.output, .result = &run.supervised,
+	};
 	int status;
 	pid_t pid;
 
@@ -334,18 +368,22 @@ static int start(const struct ri_topology *topology)
 	}
 	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
 		return fail();
+	if (prepare_output(topology) < 0)
+		return fail();
 	ri_terminal_find(&terminal, launch.self);
 	launch.terminal = terminal.is_front ? terminal.fd : -1;
 	launch.new_group = !terminal.shared;
 	launch.die_with_us = launch.self != 1;
+	ri_output_give(&run.output, 0, &launch);
 	clock_gettime(CLOCK_REALTIME, &run.started);
 	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
 	if (pid < 0) {
 		ri_terminal_restore(&terminal);
 		return tell_refusal(topology);
 	}
+	ri_output_given(&run.output, 0);
 	ri_state_run(1);
-	status = ri_supervise_run(pid, &launch, &run.options, &terminal, &run.supervised);
+	status = ri_supervise_run(pid, &setting);
 	return tell(topology, run.options.exit_map.to[status]);
 }
 
@@ -366,7 +404,8 @@ static int launch_command(void)
 		ri_fail_hint(&run.err, "--root goes with --explain and --print-env");
 		return fail();
 	}
-	if (make_edits(&topology) < 0 || tell_launchers() < 0)
+	if (ri_output_check(&run.options, &run.err) < 0 || make_edits(&topology) < 0 ||
+		tell_launchers() < 0)
 		return fail();
 	ri_log_findings(&run.findings);
 	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
@@ -409,7 +448,8 @@ static int explain(void)
 
 	if (run.err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so nothing was read";
-	else if (make_edits(&topology) == 0 && tell_launchers() == 0 && check_telling() == 0)
+	else if (make_edits(&topology) == 0 && tell_launchers() == 0 && check_telling() == 0 &&
+		ri_output_check(&run.options, &run.err) == 0)
 		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 			&run.err);
 	if (ri_topology_get(&topology, RI_FACT_RANK, &value))

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "from/from.h"
+#include "output/pattern.h"
 #include "to/to.h"
 
 enum { MAX_NAMES = 64 };	/* sources or frameworks, and one more */
@@ -371,6 +372,41 @@ static int read_no_new_privs(struct ri_options *options, struct ri_given given,
 	struct ri_error *err)
 {
 	return read_flag(&options->no_new_privs, given, err);
+}
+
+static int read_log_prefix(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_flag(&options->log_prefix, given, err);
+}
+
+static int keep_pattern(struct ri_word *word, struct ri_given given, int option,
+	struct ri_error *err)
+{
+	struct ri_pattern_use use;
+
+	if (!ri_pattern_read(given.value, &use))
+		return ri_option_bad_value(given, "a name with %r, %l, %n, %h or %% only", err);
+	return keep_word(word, given, option);
+}
+
+static int read_log_dir(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return keep_pattern(&options->log_dir, given, RI_OPTION_log_dir, err);
+}
+
+static int read_log_file(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return keep_pattern(&options->log_file, given, RI_OPTION_log_file, err);
+}
+
+static int read_log_mode(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = { "tee", "redirect", NULL };
+	unsigned mode;
+
+	if (read_choice(&mode, words, given, err) < 0)
+		return -1;
+	return keep_word(&options->log_mode, given, RI_OPTION_log_mode);
 }
 
 static int read_report(struct ri_options *options, struct ri_given given, struct ri_error *err)

@@ -60,6 +60,10 @@ struct ri_options {
 	struct ri_word cap_drop;
 	struct ri_word cap_keep;
 	bool no_new_privs;
+	bool log_prefix;
+	struct ri_word log_dir;		/* patterns (output/pattern.h) that can be read */
+	struct ri_word log_file;
+	struct ri_word log_mode;	/* "tee" or "redirect" */
 	struct ri_word report;
 	struct ri_word state;
 	uint64_t wait_master_ms;	/* 0: not at all */

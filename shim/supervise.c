@@ -365,17 +365,28 @@ static void close_files(unsigned first, unsigned last)
 		close((int)fd);
 }
 
+/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
+static int next_fd(const struct ri_output *output, int from)
+{
+	int own = ri_output_next_fd(output, from), report = ri_report_fd();
+
+	return report >= from && (own < 0 || report < own) ? report : own;
+}
+
 /*
  * Hold nothing that is not ours: files that were passed in keep pipes and
  * mounts busy, a working directory keeps its file system mounted.
  */
-static void let_go(void)
+static void let_go(const struct ri_output *output)
 {
-	int kept = ri_report_fd();
+	int first = 3, own;
 
-	if (kept > 3)
-		close_files(3, (unsigned)kept - 1);
-	close_files(kept < 0 ? 3 : (unsigned)kept + 1, ~0u);
+	while ((own = next_fd(output, first)) >= 0) {
+		if (own > first)
+			close_files((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
+	}
+	close_files((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
@@ -429,12 +440,12 @@ static void describe(struct supervisor *sv, struct ri_supervised *out)
 	}
 }
 
-int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal, struct ri_supervised *out)
+int ri_supervise_run(pid_t pid, const struct ri_supervise *setting)
 {
+	const struct ri_launch *launch = setting->launch;
 	struct supervisor sv = {
-		.options = options,
-		.terminal = terminal,
+		.options = setting->options,
+		.terminal = setting->terminal,
 		.end = { .command = launch->argv[0], .pid = pid },
 		.group = launch->new_group ? pid : 0,
 		.command_lives = true,
@@ -442,20 +453,21 @@ int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_
 	};
 	siginfo_t info;
 
-	let_go();
+	let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
 	forget_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
-		if (ri_mask_wait(&info, time_left(&sv)) != 0)
+		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
 			take_signal(&sv, &info);
 		reap(&sv);
 		take_time(&sv);
 	}
+	ri_output_finish(setting->output, sv.end.stop.asked);
 	if (sv.self != 1)
-		ri_terminal_take(terminal, sv.group);
-	describe(&sv, out);
+		ri_terminal_take(setting->terminal, sv.group);
+	describe(&sv, setting->result);
 	if (sv.command_lives)
 		return 128 + SIGKILL;	/* we gave up on it, having sent that */
 	ri_verdict_obituary(&sv.end, &sv.oom);

@@ -10,6 +10,7 @@
 
 #include "launch.h"
 #include "options.h"
+#include "output.h"
 #include "report/outcome.h"
 #include "terminal.h"
 
@@ -26,11 +27,18 @@ struct ri_supervised {
 	pid_t stop_sender;
 };
 
+struct ri_supervise {
+	const struct ri_launch *launch;
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	struct ri_output *output;
+	struct ri_supervised *result;
+};
+
 /*
  * Watch over a command that was just started, until it and all that it left
  * behind are gone. Returns the command's exit status.
  */
-int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal, struct ri_supervised *out);
+int ri_supervise_run(pid_t pid, const struct ri_supervise *setting);
 
 #endif

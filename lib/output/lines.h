@@ -29,11 +29,14 @@ struct ri_lines {
 	size_t prefix_length;	/* 0: none, and no mark either */
 };
 
-/* What ri_lines_cut puts out for so many bytes, at most. */
+/* What ri_lines_cut puts out for so many bytes, at most, and room to work in. */
 #define RI_LINES_ROOM(length) \
-	(RI_OUTPUT_LINE + (length) + ((length) + 2) * (RI_LINES_PREFIX + 1))
+	(RI_OUTPUT_LINE + (length) + ((length) + 2) * (RI_LINES_PREFIX + 1) + 16)
 
-/* Take bytes in, put the lines that they complete out. Returns their size. */
+/*
+ * Take bytes in, put the lines that they complete out. Returns their size;
+ * what stands behind them, within that room, has no meaning.
+ */
 size_t ri_lines_cut(struct ri_lines *lines, const char *in, size_t length, char *out);
 
 /* No more comes: put out what is left, and complete it. Needs RI_LINES_ROOM(1). */

@@ -255,3 +255,32 @@ def test_a_termination_log_that_is_no_file(box):
     job = box.start("--", *SH, "exit 7", shell=shell)
     wait_until(job.ended, "it does not wait for a reader")
     assert job.wait().status == 7
+
+
+# With a report its stderr is kept, and passes through unchanged.
+
+RAISES = ('import sys\ndef step(token):\n    raise ValueError("bad batch")\n'
+          'print("epoch 1", "MY_KEY=hunter2", file=sys.stderr)\nstep(token="hunter2")\n')
+
+
+def test_a_traceback(report):
+    result, document = report("python3", "-c", RAISES)
+    first, lines = document["first_failure"], result.lines()
+    assert result.status == 1 and "hunter2" in result.err
+    assert first["traceback"].startswith("Traceback (most recent call last):\n")
+    assert first["traceback"].endswith("\nValueError: bad batch")
+    assert first["last_lines"][0] == "epoch 1 MY_KEY=***"
+    assert "hunter2" not in json.dumps(document) + "".join(lines)
+    assert lines.index("rankinit:   ValueError: bad batch") < 5 and len(lines) <= 25
+
+
+def test_last_lines(report):
+    result, document = report(*SH, "for n in $(seq 100); do echo line $n >&2; done; exit 3")
+    assert document["first_failure"]["last_lines"] == [f"line {n}" for n in range(81, 101)]
+    assert document["first_failure"]["traceback"] is None
+    assert "rankinit:     line 100" in result.lines()
+
+
+def test_the_log_is_named(report):
+    _, document = report("true", options=["--log-dir=logs"])
+    assert document["ranks"][0]["log"].endswith("logs/rank_0.log")

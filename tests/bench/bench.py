@@ -19,6 +19,7 @@ import sys
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
 import counts
+import output
 import tables
 from counts import CannotRun
 
@@ -26,13 +27,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 TESTS = os.path.join(TOP, "build", "tests")
 PROGRAMS = ("payload", "floor", "startbench", "deaf", "latency", "pidns",
-            "spawnloop")
+            "spawnloop", "talk")
 ENVIRONMENTS = {
     "plain": os.path.join(HERE, "plain.env"),
     "azureml": os.path.join(HERE, "azureml-mpi.env"),
 }
 RANKS = 8
-TOPICS = ("start", "ranks", "deaf", "latency", "idle", "system_calls")
+TOPICS = ("start", "ranks", "output", "deaf", "latency", "idle", "system_calls")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -209,6 +210,23 @@ class Bench:
         if "rankinit" in self.found and not self.can_fan_out():
             topic.problems["rankinit"] = "skipped: no --nproc-per-node yet"
         tables.ranks(topic, RANKS)
+
+    def output(self):
+        if "rankinit" not in self.found:
+            raise CannotRun("rankinit is not there")
+        talk = os.path.join(TESTS, "talk")
+        rows = output.ways(self.found["rankinit"][0], self.can_fan_out(), talk,
+                           self.options.quick)
+        raw, failed = output.throughput(rows, talk, 5 if self.options.quick else 11)
+        for name, reason in failed.items():
+            self.fail("output", name + "@plain", reason)
+        self.keep("output", ("rate", "q1", "q3"),
+                  {name + "@plain": numbers for name, numbers in raw.items()})
+        topic = self.topic("output", "plain")
+        topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
+        if "torchrun-tee" not in rows:
+            topic.problems["torchrun-tee"] = "skipped: torch is not there"
+        tables.output(topic, rows["rankinit-prefix"].ranks)
 
     def deaf(self):
         variants = self.variants(["azureml"])

@@ -138,6 +138,34 @@ def ranks(topic, count):
                 topic.lines(columns, target))
 
 
+def judge_rate(value, limit, what):
+    """As judge, where more is better."""
+    if value is None:
+        return f">= {limit} {what}: not measured"
+    verdict = "met" if value >= limit else "missed"
+    return f">= {limit} {what}: {verdict}"
+
+
+def output(topic, count):
+    header = ["variant", "rate/cat", "/torchrun-tee", "MB/s", "quartiles", "target"]
+
+    def columns(name):
+        get = topic.get
+        return [topic.of(name, "cat", "rate"), topic.of(name, "torchrun-tee", "rate"),
+                show(get(name, "rate"), 0),
+                f"{show(get(name, 'q1'), 0)}-{show(get(name, 'q3'), 0)}"]
+
+    def target(name):
+        if name != "rankinit-prefix":
+            return ""
+        return "; ".join([
+            judge_rate(topic.of(name, "cat", "rate"), 0.5, "of cat"),
+            judge_rate(topic.of(name, "torchrun-tee", "rate"), 10, "of torchrun's tee")])
+
+    print_table(f"Lines of 100 bytes from {count} rank{'s' if count > 1 else ''}", header,
+                topic.lines(columns, target))
+
+
 def compared(topic, title, field, extra, target):
     """A table of one value with its four ratios, and further columns."""
     header = (["variant", "/tini-static", "/catatonit", "/bare", "/floor"]

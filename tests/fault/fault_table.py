@@ -35,6 +35,8 @@ KILLED_LATER = Expected((137,), "SIGKILL for", "the command is killed when --gra
 LEFT_KILLED = Expected((), "SIGKILL for", "what is left is killed when --grace is over", True)
 EITHER_KILLED = Expected((7, 137), "SIGKILL for", "whoever was not told is killed", True)
 LATE = Expected((), "", "who was not found is killed when --grace is over", True)
+LOST = Expected((), "output was lost: ", "what was not written is counted, and it goes on")
+LOG_OR_NOT = Expected((7, 125), "", "a smaller pipe will do, one that waits will not")
 OOM_UNKNOWN = Expected((137,), "does not tell whether memory ran out", "the obituary says so")
 OOM_EITHER = Expected((137,), "not for memory|does not tell", "the next file is tried")
 
@@ -49,6 +51,7 @@ NO_PRIVILEGE = refused(r"privilege\.refused")
 NO_FILE = refused(r"file\.unreadable")
 NO_MEMORY = refused("memory")
 NO_OUTPUT = refused("output")
+NO_LOG = refused(r"log\.refused")
 NO_REPORT = refused(r"report\.refused")
 UNWRITTEN = Expected(says="the report cannot be written", text="a warning, and nothing else")
 UNSTATED = Expected((7, 125), r"the state cannot be written|report\.refused",
@@ -57,6 +60,8 @@ UNSTATED = Expected((7, 125), r"the state cannot be written|report\.refused",
 PROBE = os.path.join(ACTORS, "probe")
 EXIT = [PROBE, "/dev/null", "exit=7"]
 STAY = ["--supervise=always"]
+SAYS = ["/bin/sh", "-c", "echo out; echo error >&2; exit 7"]
+LOG = ["--log-prefix"]
 # What Linux before 5.1 or an old seccomp profile does not have.
 OLD = [f"{call}=ENOSYS" for call in
        ("close_range", "openat2", "pidfd_open", "pidfd_send_signal", "pwritev2")]
@@ -81,6 +86,12 @@ SCENARIOS = {
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
+    "log1": Scenario(SAYS, [*LOG, "--log-dir=/dev", "--log-file=null"], pid1=True),
+    "log": Scenario(SAYS, [*STAY, *LOG]),
+    "logold": Scenario(SAYS, [*STAY, *LOG], deny=OLD),
+    "logtty": Scenario(SAYS, [*STAY, *LOG], tty=True),
+    "logheld": Scenario(["/bin/sh", "-c", "sleep 60 & echo out; exit 7"],
+                        [*STAY, *LOG, "--subreaper=no"]),
     "stop1": Scenario(stop(1), ["-v", "--grace=1"], pid1=True),
     "stop": Scenario(stop(2), ["-v", "--grace=1", *STAY]),
     "stubborn1": Scenario(stop(1, "linger=60000"), ["--grace=1"], pid1=True, waits=1),
@@ -122,6 +133,26 @@ TABLE = [
     ("user", "read group", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
     ("user", "prctl PR_CAPBSET_READ", SAME),
     ("user", "capget", ENDS),
+    # the output
+    ("log1", "mkdir", NO_LOG, {"EROFS": NO_LOG, "ENOSPC": NO_LOG}),
+    ("log1", "open null", NO_LOG, {"ENOSPC": NO_LOG, "EACCES": NO_LOG}),
+    ("log1", "pipe2", NO_LOG, {"ENFILE": NO_LOG, "ENOSYS": SAME}),
+    ("log1", "fcntl", LOG_OR_NOT),
+    ("log1", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
+    ("log1", "madvise", SAME, {"EINVAL": SAME}),
+    ("log1", "epoll_create1", NO_LOG),
+    ("log1", "epoll_ctl", NO_LOG, {"ENOSPC": NO_LOG}),
+    ("log1", "fstat", SAME, {"EBADF": SAME}),
+    ("log1", "open 1", SAME, {"EACCES": SAME, "ENOENT": SAME}),
+    ("log", "open 2", SAME, {"EACCES": SAME}),
+    ("log1", "signalfd4", NO_LOG),
+    ("log", "child dup2", NO_SPAWN),
+    ("log1", "poll", SAME),
+    ("log1", "epoll_pwait", SAME),
+    ("log1", "read pipe", SAME, {"EIO": SAME}),
+    ("log", "write", LOST, {"EAGAIN": SAME, "EINTR": SAME, "ENOSPC": LOST, "EPIPE": LOST,
+                            "EIO": LOST, "EDQUOT": LOST}),
+    ("logheld", "ioctl FIONREAD", SAME, {"ENOTTY": SAME}),
     # the spawn
     ("exit1", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN, "ENOSPC": NO_SPAWN}),
     ("exit", "clone", NO_SPAWN),

@@ -13,26 +13,37 @@
 
 enum { PREFIX = 4, MOST = 4 * RI_OUTPUT_LINE };
 
+/* Append what comes out for these bytes; the buffer has exactly the room it needs. */
+static size_t feed(struct ri_lines *lines, const char *bytes, size_t size, char *out)
+{
+	char *in = fuzz_string(bytes, size), *room = malloc(RI_LINES_ROOM(size));
+	size_t added;
+
+	CHECK(room != NULL);
+	added = size == 0 ? ri_lines_finish(lines, room) : ri_lines_cut(lines, in, size, room);
+	CHECK(added <= RI_LINES_ROOM(size));
+	CHECK(lines->held_length <= RI_OUTPUT_LINE);
+	memcpy(out, room, added);
+	free(room);
+	free(in);
+	return added;
+}
+
 static char *cut(const char *bytes, size_t size, size_t step, size_t *length)
 {
-	static char held[RI_OUTPUT_LINE + 1];
+	char *held = malloc(RI_OUTPUT_LINE + 1), *out = malloc(RI_LINES_ROOM(size));
 	struct ri_lines lines = { .held = held, .prefix = "[7] ", .prefix_length = PREFIX };
-	char *out = malloc(RI_LINES_ROOM(size) + 64);
 
-	CHECK(out != NULL);
+	CHECK(held != NULL && out != NULL);
 	*length = 0;
 	for (size_t at = 0; at < size; at += step) {
 		size_t part = size - at < step ? size - at : step;
-		char *in = fuzz_string(bytes + at, part);
-		size_t added = ri_lines_cut(&lines, in, part, out + *length);
 
-		CHECK(added <= RI_LINES_ROOM(part));
-		CHECK(lines.held_length <= RI_OUTPUT_LINE);
-		*length += added;
-		free(in);
+		*length += feed(&lines, bytes + at, part, out + *length);
 	}
-	*length += ri_lines_finish(&lines, out + *length);
+	*length += feed(&lines, "", 0, out + *length);
 	CHECK(*length <= RI_LINES_ROOM(size));
+	free(held);
 	return out;
 }
 

@@ -65,7 +65,9 @@ static void what_is_used_is_told(void **state)
 
 static void anything_else_after_a_percent_sign_is_refused(void **state)
 {
-	static const char *const patterns[] = { "%", "a%", "%x", "%R", "%5r", "%%%", "% r", "%r%d" };
+	static const char *const patterns[] = {
+		"%", "a%", "%x", "%R", "%5r", "%%%", "% r", "%r%d",
+	};
 	struct ri_pattern_use use;
 
 	(void)state;
@@ -144,7 +146,7 @@ static void every_other_byte_is_kept(void **state)
 	free(cutter);
 }
 
-/* A line of this many bytes, the last of them "é" where that is asked for. */
+/* A line of this many bytes, the last two of them an accented letter where that is asked for. */
 static char *make_line(size_t length, bool accent)
 {
 	char *line = malloc(length + 1);
