@@ -41,6 +41,7 @@
 #include "model/topology.h"
 #include "model/wishes.h"	/* what the user states by hand */
 #include "model/explain.h"	/* all of it for people and for programs */
+#include "model/json.h"		/* what our JSON documents share */
 
 /* 4. What the command is: launchers.def. */
 #include "to/command.h"
@@ -54,5 +55,15 @@
 #include "output/pattern.h"
 #include "output/lines.h"
 #include "output/tail.h"
+
+/* 7. What became of it, told with the cause first. */
+#include "report/outcome.h"
+#include "report/span.h"
+#include "report/traceback.h"	/* Python's, in what a rank wrote to stderr */
+#include "report/redact.h"	/* secrets out of text */
+#include "report/torch_error.h"	/* what torch itself wrote about it */
+#include "report/verdict.h"	/* for people */
+#include "report/report.h"	/* for programs */
+#include "report/job.h"		/* the state file */
 
 #endif

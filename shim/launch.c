@@ -356,6 +356,7 @@ pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err)
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
 			"the kernel refused a new process: %s", strerror(errno));
+		ri_fail_errno(err, errno);
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
@@ -363,7 +364,8 @@ pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err)
 	if (child.sys_errno == 0)
 		return pid;
 	waitpid(pid, NULL, 0);
-	return report_failure(&child, err);
+	report_failure(&child, err);
+	return ri_fail_errno(err, child.sys_errno);
 }
 
 int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)

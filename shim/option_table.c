@@ -140,6 +140,13 @@ static int read_print_env(struct ri_options *options, struct ri_given given, str
 	return set_action(options, RI_ACTION_PRINT_ENV, given.value);
 }
 
+static int read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && given.value[0] == '\0')
+		return ri_option_bad_value(given, "the name of a file, or no =", err);
+	return set_action(options, RI_ACTION_STATUS, given.value);
+}
+
 /* A copy of the option's name that lasts: given.subject does not. */
 static struct ri_stated state(struct ri_given given, const char *option, const char *twin)
 {
@@ -378,16 +385,21 @@ static int read_gpu_bind(struct ri_options *options, struct ri_given given, stru
 	return 0;
 }
 
-static int read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
+static int read_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 0, RI_MAX_GRACE_S };
 	char expected[64];
 
-	if (ri_seconds_read(given.value, range, &options->grace_ms, NULL) == RI_NUMBER_OK)
+	if (ri_seconds_read(given.value, range, out_ms, NULL) == RI_NUMBER_OK)
 		return 0;
 	snprintf(expected, sizeof(expected), "seconds from 0 to %d, like 25 or 2.5",
 		RI_MAX_GRACE_S);
 	return ri_option_bad_value(given, expected, err);
+}
+
+static int read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_seconds(&options->grace_ms, given, err);
 }
 
 static int read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
@@ -467,6 +479,24 @@ static int read_log_mode(struct ri_options *options, struct ri_given given, stru
 	if (read_choice(&mode, words, given, err) < 0)
 		return -1;
 	return keep_word(&options->log_mode, given, RI_OPTION_log_mode);
+}
+
+static int read_report(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	return keep_word(&options->report, given, RI_OPTION_report);
+}
+
+static int read_state(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)err;
+	return keep_word(&options->state, given, RI_OPTION_state);
+}
+
+static int read_wait_master(
+	struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return read_seconds(&options->wait_master_ms, given, err);
 }
 
 static int read_quiet(struct ri_options *options, struct ri_given given, struct ri_error *err)

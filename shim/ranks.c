@@ -115,6 +115,20 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 	return 0;
 }
 
+int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
+	struct ri_error *err)
+{
+	struct ri_arena *arena = source->context.arena;
+	struct ri_env_edit edit = { .name = RI_TORCH_FILE };
+
+	if (source->torch_files == NULL || source->torch_files->folder == NULL)
+		return 0;
+	edit.value = ri_torch_files_path(source->torch_files, view->index, arena);
+	if (edit.value == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
+	return ri_env_edits_add(&view->edits, edit, arena, err);
+}
+
 /* Where a list differs from the first rank's; into out, unless that is NULL. */
 static size_t compare(char *const *first, char *const *own, struct ri_rank_patch *out)
 {
@@ -176,7 +190,8 @@ static int describe(struct ri_rank *out, const struct ri_rank_source *source, si
 	int status = -1;
 
 	own.context.arena = &scratch;
-	if (ri_rank_view(&view, &own, index, err) == 0) {
+	if (ri_rank_view(&view, &own, index, err) == 0 &&
+		ri_rank_name_torch_file(&view, &own, err) == 0) {
 		launch.argv = view.argv;
 		launch.envp = ri_env_apply(own.context.env, &view.edits, &scratch, err);
 		if (launch.envp != NULL && (length_of(launch.envp) != length_of(first->envp) ||

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "output.h"
 #include "placement.h"
+#include "torch_file.h"
 
 /* What one rank finds. */
 struct ri_rank_view {
@@ -28,6 +29,7 @@ struct ri_rank_view {
 struct ri_rank_source {
 	const struct ri_topology *topology;	/* of the first of them */
 	const struct ri_placing *placing;
+	const struct ri_torch_files *torch_files;	/* NULL: there are none */
 	const struct ri_options *options;
 	struct ri_context context;
 	struct ri_env_edits common;	/* that do not depend on who one is */
@@ -38,6 +40,13 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 
 /* The view of the rank with this index among those that are started here. */
 int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
+	struct ri_error *err);
+
+/*
+ * Tell the rank where torch may say why it fails: the first one, ri_ranks_prepare
+ * does so for the others.
+ */
+int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
 	struct ri_error *err);
 
 /* One string of a list that is another one than the first rank's. */

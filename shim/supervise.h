@@ -20,11 +20,19 @@
  */
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
 
+/* What became of all of them together. */
+struct ri_supervised {
+	int stop_signal;	/* that came from outside; 0: none did */
+	pid_t stop_sender;
+	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
+};
+
 struct ri_supervise {
 	const struct ri_launch *launch;
 	const struct ri_options *options;
 	const struct ri_terminal *terminal;
 	struct ri_output *output;	/* the loop looks after it as well, where it is active */
+	struct ri_supervised *result;
 };
 
 /*

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every option: on the command line, as a twin, and the one against the other."""
 
+import atexit
+import os
 from dataclasses import dataclass, field
 
 import pytest
@@ -95,12 +97,22 @@ ROWS |= {
                    "none", cpus.ours(), env=SHARE,
                    see=lambda result: cpus.listed(result.out.decode().split()[1])),
 }
+STATE = f"/dev/shm/rankinit-state-{os.getpid()}"
+ROWS |= {
+    "report": Row(":", "fd:1", True, "/dev/null", False,
+                  see=lambda result: b'"rankinit-report-1"' in result.out),
+    "state": Row(f"grep -qE ' (starting|running) ' {STATE} 2>/dev/null && echo kept",
+                 STATE, "kept", "/dev/null", ""),
+    "wait_master": Row(":", "0.2", 124, "0", 0, see=lambda result: result.status,
+                       env={**MPI, "MASTER_ADDR": "master.invalid"}),
+}
+atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
 # What no value of its own changes in a command: test_explain.py and test_affinity.py have these.
 ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
-ACTIONS = {"help", "version", "list", "print_env", "explain", "dry_run"}
+ACTIONS = {"help", "version", "list", "print_env", "explain", "dry_run", "status"}
 
 
 def long(symbol):
@@ -227,6 +239,9 @@ def test_unknown_option(box, word, hint):
     "cap_drop": ["chown,", ",chown", "cap_", "all,chown", "nosuch", "CAP_CAP_CHOWN", "64",
                  "chown;kill", "c" * 9000],
     "cap_keep": ["nosuch", "all", "chown,,kill"],
+    "wait_master": ["-1", "soon", "1e3", "86401"],
+    "report": ["fd:", "fd:0", "fd:x", "fd:-1", "fd:1 2", "/tmp/%q", "/tmp/%"],
+    "state": ["/tmp/%q", "100%"],
 }.items())
 def test_hostile_values(box, at_once, symbol, values):
     def attempt(value):

@@ -14,7 +14,7 @@ by the child, "openat2 oom" opens the file that counts out-of-memory kills.
 import os
 from dataclasses import dataclass
 
-from fault_runner import ACTORS, Scenario
+from fault_runner import ACTORS, FOLDER, Scenario
 
 ERRNOS = ["EAGAIN", "EPERM", "ENOSYS", "EMFILE", "EINTR"]
 
@@ -53,6 +53,10 @@ NO_FILE = refused(r"file\.unreadable")
 NO_MEMORY = refused("memory")
 NO_OUTPUT = refused("output")
 NO_LOG = refused(r"log\.refused")
+NO_REPORT = refused(r"report\.refused")
+UNWRITTEN = Expected(says="the report cannot be written", text="a warning, and nothing else")
+UNSTATED = Expected((7, 125), r"the state cannot be written|report\.refused",
+                    text="refused at the start, later a warning")
 
 PROBE = os.path.join(ACTORS, "probe")
 EXIT = [PROBE, "/dev/null", "exit=7"]
@@ -104,6 +108,14 @@ SCENARIOS = {
     "old": Scenario(stop(2), ["-v", "--grace=1", *STAY], deny=OLD),
     "ranks": Scenario([PROBE, "/dev/null", "exit=0"], ["--nproc-per-node=3"], status=0),
     "killed": Scenario([PROBE, "/dev/null", "raise=9"], STAY, status=137),
+    "report": Scenario(EXIT, [f"--report={FOLDER}/report"], pid1=True, env={"TMPDIR": FOLDER}),
+    "piped": Scenario(EXIT, ["--report=fd:2"], pid1=True, env={"TMPDIR": FOLDER}),
+    "state": Scenario(EXIT, [f"--state={FOLDER}/state"], pid1=True),
+    "status": Scenario([f"--status={FOLDER}/none"], status=1),
+    "waits": Scenario(EXIT, ["--wait-master=20", "--source=openmpi"], pid1=True,
+                      env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
+                           "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1",
+                           "MASTER_ADDR": "localhost"}),
 }
 
 TABLE = [
@@ -222,6 +234,38 @@ TABLE = [
     ("tty", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
     ("tty", "ioctl TIOCSPGRP", SAME, {"ENOTTY": SAME}),
     ("tty1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
+    ("exit1", "madvise", SAME),
+    ("exit1", "uname", SAME),
+    ("exit1", "open termination-log", SAME, {"EACCES": SAME, "EROFS": SAME}),
+    # the report: its place is looked at first, what fails later is said
+    ("report", "access", NO_REPORT, {"EACCES": NO_REPORT, "EROFS": NO_REPORT}),
+    ("report", "stat", SAME, {"EACCES": SAME}),
+    ("report", "readlink dev", SAME),
+    ("report", "readlink shm", SAME),
+    ("report", "readlink folder", SAME),
+    ("report", "readlink report", SAME),
+    ("report", "mmap", ENDS, {"ENOMEM": ENDS}),
+    ("report", "mkdir", SAME, {"EROFS": SAME, "ENOSPC": SAME}),
+    ("report", "open torch", SAME),
+    ("report", "openat 0.json", SAME),
+    ("report", "unlinkat", SAME),
+    ("report", "rmdir", SAME),
+    ("report", "munmap", SAME),
+    ("report", "open report.1.new", UNWRITTEN,
+     {"EACCES": UNWRITTEN, "ENOSPC": UNWRITTEN, "ENOENT": UNWRITTEN}),
+    ("report", "write", UNWRITTEN, {"EINTR": SAME, "ENOSPC": UNWRITTEN, "EIO": UNWRITTEN}),
+    ("report", "rename", UNWRITTEN, {"EACCES": UNWRITTEN}),
+    ("piped", "fcntl", Expected((7, 125), "", "refused where the descriptor is asked for")),
+    ("piped", "poll", SAME),
+    ("piped", "pwritev2", SAME, {"EPIPE": UNWRITTEN, "ENOSPC": UNWRITTEN, "EOPNOTSUPP": SAME}),
+    ("state", "open state.1.new", UNSTATED, {"ENOSPC": UNSTATED}),
+    ("state", "write", UNSTATED, {"EINTR": SAME, "ENOSPC": UNSTATED, "EIO": UNSTATED}),
+    ("state", "rename", UNSTATED),
+    ("state", "readlink state", SAME),
+    ("status", "open none", SAME, {"EACCES": SAME}),
+    ("waits", "fork", NO_SPAWN, {"ENOMEM": NO_SPAWN}),
+    ("waits", "rt_sigtimedwait", SAME),
+    ("waits", "wait4", ENDS, {"EINTR": SAME}),
     # the stop
     ("stop1", "ioctl TIOCGWINSZ", SAME),
     ("stop1", "pwritev2", SAME, {"EOPNOTSUPP": SAME, "EPIPE": SAME, "ENOSPC": SAME}),

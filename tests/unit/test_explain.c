@@ -35,7 +35,7 @@ static void prepare(char *const *strings, char *const *argv)
 		.rank = -1, .local_rank = -1, .edits = &edits, .argv = argv,
 	};
 	explain = (struct ri_explain){
-		.version = "1.2.3", .arena = &arena, .topology = &topology,
+		.version = "1.2.3", .topology = &topology,
 		.env = &env, .findings = &findings,
 		.err = &err, .ranks = ranks, .rank_count = 1, .launch = "process",
 		.looked_for = "manual, openmpi",
