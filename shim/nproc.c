@@ -111,6 +111,10 @@ int ri_nproc_count(struct ri_options *options, const struct ri_env *env, struct 
 		return ri_fail_hint(err, "give this container its GPUs (docker run --gpus all; "
 					 "CUDA_VISIBLE_DEVICES), or state a number");
 	}
-	wishes->nproc_count = count > RI_MAX_LOCAL ? RI_MAX_LOCAL : count;
+	if (count > RI_MAX_LOCAL)
+		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->nproc.subject,
+			"%s comes to %d ranks here, more than the %d that one node may have",
+			wishes->nproc.value, (int)count, RI_MAX_LOCAL);
+	wishes->nproc_count = count;
 	return 0;
 }
