@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "from/from.h"
 
 /* A path is relative to where the user stands; of a recorded machine, to its root. */
 static const char *find_path(const char *path, const struct ri_host *host, struct ri_arena *arena)
@@ -18,9 +19,11 @@ static const char *find_path(const char *path, const struct ri_host *host, struc
 	return ri_arena_format(arena, "%s/%s", here, path);
 }
 
-static int read_file(struct ri_wishes *wishes, struct ri_host *host, struct ri_arena *arena,
+static int read_file(struct ri_wishes *wishes, const struct ri_context *context,
 	struct ri_error *err)
 {
+	struct ri_arena *arena = context->arena;
+	struct ri_host *host = context->host;
 	const char *path = find_path(wishes->hostfile.value, host, arena);
 	char *text = ri_arena_alloc(arena, RI_MAX_HOSTFILE);
 
@@ -42,7 +45,7 @@ static const char *find_name(struct ri_host *host, struct ri_arena *arena)
 {
 	char name[RI_MAX_NAME + 2];
 
-	if (host->live) {
+	if (host == NULL || host->live) {
 		if (gethostname(name, sizeof(name)) < 0)
 			return NULL;
 		name[sizeof(name) - 1] = '\0';
@@ -52,18 +55,18 @@ static const char *find_name(struct ri_host *host, struct ri_arena *arena)
 	return ri_arena_copy(arena, name, strcspn(name, " \t\r\n"));
 }
 
-int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_host *host, struct ri_arena *arena,
+int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_context *context, unsigned wants,
 	struct ri_error *err)
 {
 	const struct ri_stated *hosts = &wishes->facts[RI_FACT_HOSTS];
+	bool stated = hosts->value != NULL || wishes->hostfile.value != NULL;
 
-	if (hosts->value == NULL && wishes->hostfile.value == NULL)
-		return 0;
+	if (stated || (wants & RI_WANTS_NAME) != 0)
+		context->host_name = find_name(context->host, context->arena);
 	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
 			"%s names the hosts as well", hosts->subject);
 		return ri_fail_hint(err, "give one of them");
 	}
-	wishes->host_name = find_name(host, arena);
-	return hosts->value != NULL ? 0 : read_file(wishes, host, arena, err);
+	return wishes->hostfile.value == NULL ? 0 : read_file(wishes, context, err);
 }

@@ -24,6 +24,7 @@ struct ri_launch {
 	int input;		/* fd that becomes its standard input, 3 or above; -1: ours */
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
+	bool told_by_step;	/* what a Slurm step sends us reaches the child as well */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
 	const struct ri_privileges *privileges;
 	/* made by ri_launch_prepare */

@@ -26,6 +26,8 @@
 #include "print.h"
 #include "privileges.h"
 #include "ranks.h"
+#include "seed.h"
+#include "step.h"
 #include "supervise.h"
 #include "terminal.h"
 #include "to/command.h"
@@ -89,28 +91,28 @@ static int read_options(char **argv)
 }
 
 /*
- * Is there something to ask process 1 of our own container, and does /proc
- * show it?
+ * Does /proc show our own container, and is there something to ask it? A
+ * recorded one counts as recorded. What process 1 was given it knows itself.
  */
-static bool may_ask_process_1(void)
+static bool may_ask_proc(unsigned wants)
 {
 	pid_t self;
 
-	if (!ri_sources_want_files(&run.env))
-		return false;
+	if (run.options.root.value != NULL)
+		return true;
 	self = getpid();
-	return self != 1 && ri_proc_is_ours(self);
+	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
 }
 
-/* Opens nothing where no file will be read. Process 1 is asked where that can be. */
-static int open_root(bool asks_process_1)
+/* Opens nothing where no file will be read. wants: bits of enum ri_want. */
+static int open_root(unsigned wants)
 {
 	const char *root = run.options.root.value;
 	bool must = root != NULL || run.options.user.text != NULL ||
 		run.options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run.options);
 
 	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
-	if (!must && !asks_process_1)
+	if (!must && (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) == 0)
 		return 0;
 	run.host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run.host.root >= 0 || !must)
@@ -152,18 +154,32 @@ static int count_ranks(void)
 	return check_fan_out(wishes->nproc.subject);
 }
 
-/* Who are we? Nothing is read of a machine where nothing shall be. */
-static int read_topology(void)
+/* In a launcher's container even a script starts the whole job. */
+static void settle_role(void)
+{
+	const struct ri_fact *role = &run.topology.facts[RI_FACT_ROLE];
+
+	if (run.topology.identity != NULL || role->state != RI_STATE_KNOWN ||
+		strcmp(role->text, RI_ROLE_LAUNCHER) != 0 || run.options.launch != RI_MODE_AUTO)
+		return;
+	run.command.mode = RI_MODE_NONE;
+	run.source.context.fan_out = 0;
+}
+
+/* Who are we? wants: bits of enum ri_want. */
+static int read_topology(unsigned wants)
 {
 	struct ri_topology *topology = &run.topology;
-	const struct ri_context *context = &run.source.context;
+	struct ri_context *context = &run.source.context;
 
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run.command.mode == RI_MODE_NONE)
 		return 0;
-	if (ri_hosts_prepare(&run.options.wishes, &run.host, &run.arena, &run.err) < 0 ||
-		ri_topology_read(topology, context, &run.err) < 0 ||
-		ri_nodes_settle(topology, context, &run.err) < 0 ||
+	if (ri_hosts_prepare(&run.options.wishes, context, wants, &run.err) < 0 ||
+		ri_topology_read(topology, context, &run.err) < 0)
+		return -1;
+	settle_role();
+	if (ri_nodes_settle(topology, context, &run.err) < 0 ||
 		ri_nodes_fan_out(topology, context, &run.err) < 0)
 		return -1;
 	if (context->fan_out > 0 && run.options.root.value == NULL)
@@ -171,11 +187,23 @@ static int read_topology(void)
 	return 0;
 }
 
+/* What the sources could use of this machine, and can have: bits of enum ri_want. */
+static unsigned find_wants(void)
+{
+	struct ri_context *context = &run.source.context;
+	unsigned wants;
+
+	ri_command_read(&run.command, run.options.command, run.options.launch);
+	wants = ri_sources_want(&run.env, &run.options.wishes);
+	if ((wants & RI_WANTS_PROC) != 0)
+		context->proc_is_ours = may_ask_proc(wants);
+	return context->proc_is_ours ? wants : wants & ~(unsigned)RI_WANTS_PROC;
+}
+
 /* Who are we, and what does that make of the environment? */
 static int make_view(void)
 {
-	bool recorded = run.options.root.value != NULL;
-	bool asks = !recorded && !run.options.disabled && may_ask_process_1();
+	unsigned wants = 0;
 
 	run.source = (struct ri_rank_source){
 		.topology = &run.topology,
@@ -185,13 +213,14 @@ static int make_view(void)
 			.findings = &run.findings, .command = &run.command,
 		},
 	};
-	if (open_root(asks) < 0)
+	if (!run.options.disabled)
+		wants = find_wants();
+	if (open_root(wants) < 0)
 		return -1;
 	if (!run.options.disabled) {
-		if (run.host.root >= 0 && (asks || recorded))
+		if (run.host.root >= 0)
 			run.source.context.host = &run.host;
-		ri_command_read(&run.command, run.options.command, run.options.launch);
-		if (count_ranks() < 0 || read_topology() < 0)
+		if (count_ranks() < 0 || read_topology(wants) < 0)
 			return -1;
 	}
 	if (ri_rank_source_complete(&run.source, &run.err) < 0)
@@ -257,7 +286,8 @@ static int start(void)
 	if (run.children.count > 1)
 		ri_terminal_share(&terminal);
 	launch.terminal = terminal.is_front ? terminal.fd : -1;
-	launch.new_group = !terminal.shared;
+	launch.told_by_step = ri_step_tells_all(&run.env);
+	launch.new_group = !terminal.shared && !launch.told_by_step;
 	launch.die_with_us = launch.self != 1;
 	if (ri_ranks_spawn(run.ranks, &launch, &run.children, &run.err) < 0) {
 		ri_terminal_restore(&terminal);
@@ -374,7 +404,8 @@ static const char *find_off(void)
 		return "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
 	if (ri_wishes_refuse_all(&run.options.wishes))
 		return "--source=none: a plain init, nothing is read or set";
-	if (run.command.mode == RI_MODE_NONE)
+	/* in a launcher's container what was read says so */
+	if (run.command.mode == RI_MODE_NONE && run.topology.source_count == 0)
 		return "the command starts the whole job: nothing is read or set";
 	return NULL;
 }
@@ -419,6 +450,7 @@ int main(int argc, char **argv)
 	int status = -1;
 
 	(void)argc;
+	ri_seed_json();
 	if (read_options(argv) < 0)
 		return run.options.action == RI_ACTION_EXPLAIN ? explain() : fail();
 	switch (run.options.action) {

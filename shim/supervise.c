@@ -15,6 +15,7 @@
 #include "leftovers.h"
 #include "log.h"
 #include "mask.h"
+#include "step.h"
 #include "verdict.h"
 
 enum {
@@ -55,6 +56,8 @@ struct supervisor {
 	struct ri_end end;	/* that one */
 	struct ri_oom oom;
 	bool groups;		/* each child leads one of its own */
+	bool told_by_step;	/* a Slurm step's signals reach the children too */
+	bool stopped_by_step;	/* and its SIGTERM has done so */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */
@@ -112,6 +115,8 @@ static void tell_children(struct supervisor *sv)
 {
 	int number = sv->options->signal_map.to[SIGTERM];
 
+	if (sv->stopped_by_step && number == SIGTERM)
+		number = 0;
 	sv->phase = ASKED;
 	if (sv->limit > 0)
 		sv->deadline = sv->begun + sv->limit / 2;
@@ -334,6 +339,12 @@ static void reap(struct supervisor *sv)
 		sv->tick = ri_now_ms() + RETRY_MS;
 }
 
+/* A Slurm step told the command as well. */
+static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
+{
+	return sv->told_by_step && ri_step_sent(info);
+}
+
 /* SIGTERM, and SIGINT once a stop is under way. */
 static void take_stop(struct supervisor *sv, const siginfo_t *info)
 {
@@ -344,8 +355,10 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
 		return;
 	last = now;
-	if (first)
+	if (first) {
 		sv->end.stop = (struct ri_stop){ true, info->si_pid, info->si_uid, now };
+		sv->stopped_by_step = was_told_by_step(sv, info);
+	}
 	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
 		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
 		(unsigned)info->si_uid);
@@ -371,7 +384,7 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 	}
 	if (number == SIGCONT)
 		ri_terminal_lend(sv->terminal, front_group(sv));
-	if (mapped != 0)
+	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
 		signal_children(sv, mapped);
 }
 
@@ -458,6 +471,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_launch *launc
 		.status = children->refused,
 		.end = { .command = launch->argv[0], .rank = -1 },
 		.groups = launch->new_group,
+		.told_by_step = launch->told_by_step,
 		.self = launch->self,
 	};
 	siginfo_t info;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "from/identity.h"
 #include "from/reading.h"
 #include "model/wishes.h"
 
@@ -35,105 +36,48 @@ bool ri_source_manages(const char *identity)
 	return false;
 }
 
-bool ri_sources_want_files(const struct ri_env *env)
-{
-	for (size_t i = 0; i < SOURCE_COUNT; i++)
-		if (sources[i]->files && sources[i]->detect(env))
-			return true;
-	return false;
-}
-
 static bool is_manual(const struct ri_fact *claim)
 {
 	return claim->origin.source == ri_source_manual.name;
 }
 
-static bool is_there(const struct ri_source *source, const struct ri_context *context)
+static bool is_asked_for(const struct ri_source *source, const struct ri_wishes *wishes)
 {
-	return source->detect == NULL ? ri_wishes_subject(context->wishes) != NULL
-				      : source->detect(context->env);
+	return wishes != NULL && wishes->source.value != NULL &&
+		strcmp(wishes->source.value, source->name) == 0;
 }
 
-/*
- * What the source whose turn it is leaves out of its tuple; NULL where it
- * claims a whole one, in whatever state. The local size does not count: not
- * every launcher says it.
- */
-static const char *find_missing(const struct ri_reading *reading)
+static bool is_there(const struct ri_source *source, const struct ri_env *env,
+	const struct ri_wishes *wishes)
 {
-	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
-		if (ri_claim_of(reading, id, reading->source->name) == NULL)
-			return ri_fact_name(id);
-	return NULL;
+	if (source->detect == NULL)
+		return ri_wishes_subject(wishes) != NULL;
+	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
 }
 
-/* Half of a tuple is worth a warning: it should have been the identity. */
-static void report_half(const struct ri_reading *reading, const char *missing)
+/* Is there a launcher that says who this process is, by what tells it apart? */
+static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
 {
-	const char *source = reading->source->name, *said = NULL;
-
-	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
-		const struct ri_fact *claim = ri_claim_of(reading, id, source);
-
-		if (claim != NULL && claim->state == RI_STATE_KNOWN)
-			said = claim->origin.variable;
-	}
-	if (said != NULL && reading->source != &ri_source_manual)
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, said,
-			"%s does not say %s, so its ranks are not used", source, missing);
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources[i]->identity == RI_SCOPE_PROCESS && !sources[i]->unsigned_tuple &&
+			ri_wishes_allow_source(wishes, sources[i]->name) &&
+			is_there(sources[i], env, wishes))
+			return true;
+	return false;
 }
 
-static bool get_claim(const struct ri_reading *reading, enum ri_fact_id id,
-	const struct ri_source *source, uint64_t *out)
+unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
 {
-	const struct ri_fact *claim = ri_claim_of(reading, id, source->name);
+	unsigned wants = 0;
 
-	if (claim == NULL || claim->state != RI_STATE_KNOWN)
-		return false;
-	*out = claim->number;
-	return true;
-}
-
-/* Is this a tuple that could be true, of a world larger than the other one's? */
-static bool has_larger_world(const struct ri_reading *reading)
-{
-	const struct ri_source *source = reading->source;
-	uint64_t rank, size, local_rank, local_size, other;
-
-	return get_claim(reading, RI_FACT_RANK, source, &rank) &&
-		get_claim(reading, RI_FACT_WORLD_SIZE, source, &size) &&
-		get_claim(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
-		get_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local_size) &&
-		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &other) &&
-		rank < size && local_rank < local_size && local_size <= size && size > other;
-}
-
-/*
- * Is the source whose turn it is the identity from here on? A tuple without
- * a signature is weighed against the innermost launcher's, and no other one.
- */
-static bool takes_identity(struct ri_reading *reading)
-{
-	const struct ri_source *held = reading->identity, *source = reading->source;
-	const char *missing;
-
-	/* What is stated by hand stands above all others. */
-	if (!source->identity || held == &ri_source_manual ||
-		!ri_wishes_allow_source(reading->context->wishes, source->name))
-		return false;
-	missing = find_missing(reading);
-	if (missing != NULL) {
-		if (held == NULL)
-			report_half(reading, missing);
-		return false;
-	}
-	if (!source->unsigned_tuple) {
-		if (reading->launcher != NULL)
-			return false;
-		reading->launcher = source;
-	}
-	return held == NULL || has_larger_world(reading);
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if ((sources[i]->wants & ~wants) != 0 && is_there(sources[i], env, wishes))
+			wants |= sources[i]->wants;
+	if ((wants & RI_WANTS_PLACE) == 0)
+		return wants;
+	return has_rank(env, wishes)
+		? wants & ~(unsigned)RI_WANTS_PLACE
+		: wants | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
 }
 
 static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
@@ -145,10 +89,8 @@ static int note_source(struct ri_topology *out, struct ri_reading *reading, cons
 		return -1;
 	if (reading->claim_count > before)
 		names[out->source_count++] = reading->source->name;
-	if (takes_identity(reading)) {
+	if (ri_identity_takes(reading))
 		reading->identity = reading->source;
-		out->identity = reading->source->name;
-	}
 	return 0;
 }
 
@@ -157,7 +99,7 @@ static int read_sources(struct ri_topology *out, struct ri_reading *reading)
 	const char **names = NULL;
 
 	for (size_t i = 0; i < SOURCE_COUNT; i++) {
-		if (!is_there(sources[i], reading->context))
+		if (!is_there(sources[i], reading->context->env, reading->context->wishes))
 			continue;
 		if (names == NULL)
 			names = ri_arena_array(reading->context->arena, SOURCE_COUNT,
@@ -191,24 +133,38 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 	if (ri_wishes_subject(wishes) != NULL && context->fan_out == 0)
 		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes),
-			"nothing says which rank this is, so what is stated is not used"),
-			"state --rank, --world-size, --local-rank and --local-world-size");
+			"nothing says which rank or node this is, so what is stated is not used"),
+			"state --rank, --world-size, --local-rank and --local-world-size, or "
+			"--node-rank and --nnodes");
 	return 0;
 }
 
-static bool may_win(const struct ri_fact *claim, enum ri_fact_id id, const char *identity)
+static bool may_win(const struct ri_topology *topology, const struct ri_fact *claim,
+	enum ri_fact_id id)
 {
+	enum ri_fact_group group = ri_fact_group(id);
+
 	if (claim->state != RI_STATE_KNOWN && claim->state != RI_STATE_OPEN)
 		return false;
-	return ri_fact_group(id) == RI_GROUP_SHARED || claim->origin.source == identity ||
-		is_manual(claim);
+	if (group == RI_GROUP_SHARED || group == RI_GROUP_EXTRA)
+		return true;
+	if (group == RI_GROUP_TUPLE && topology->scope == RI_SCOPE_NODE)
+		return false;
+	return claim->origin.source == topology->identity || is_manual(claim);
 }
 
-static bool is_better(const struct ri_fact *claim, const struct ri_fact *best)
+static bool is_better(const struct ri_topology *topology, enum ri_fact_id id,
+	const struct ri_fact *claim, const struct ri_fact *best)
 {
+	const char *identity = topology->identity;
+
 	if (best == NULL || claim->state != best->state)
 		return best == NULL || claim->state == RI_STATE_KNOWN;
-	return claim->strength > best->strength;
+	if (claim->strength != best->strength)
+		return claim->strength > best->strength;
+	/* A node's place is one among those that its own source counts. */
+	return topology->scope == RI_SCOPE_NODE && id == RI_FACT_NNODES &&
+		claim->origin.source == identity && best->origin.source != identity;
 }
 
 /* Take the winner out of the claims; the others become those that lost. */
@@ -217,7 +173,7 @@ static void settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact
 	struct ri_fact **best = NULL, *winner;
 
 	for (struct ri_fact **at = &claims; *at != NULL; at = &(*at)->next)
-		if (may_win(*at, id, out->identity) && is_better(*at, best ? *best : NULL))
+		if (may_win(out, *at, id) && is_better(out, id, *at, best ? *best : NULL))
 			best = at;
 	if (best != NULL) {
 		winner = *best;
@@ -236,6 +192,14 @@ static void explain_broken(const struct ri_fact *claim, enum ri_fact_id id, stru
 	ri_fact_expect(claim, id, out);
 }
 
+/* Is the identity made of this fact? */
+static bool is_of_identity(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	if (topology->scope == RI_SCOPE_NODE)
+		return id == RI_FACT_NODE_RANK || id == RI_FACT_NNODES;
+	return ri_fact_group(id) == RI_GROUP_TUPLE;
+}
+
 static bool is_needed(const struct ri_topology *topology, const struct ri_fact *claim,
 	enum ri_fact_id id)
 {
@@ -243,7 +207,7 @@ static bool is_needed(const struct ri_topology *topology, const struct ri_fact *
 		return true;
 	if (topology->identity == NULL || topology->facts[id].state == RI_STATE_KNOWN)
 		return false;
-	if (ri_fact_group(id) == RI_GROUP_TUPLE)
+	if (is_of_identity(topology, id))
 		return claim->origin.source == topology->identity;
 	return id == RI_FACT_MASTER_ADDR;
 }
@@ -362,18 +326,42 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 	}
 }
 
-/* The tuple must be whole before anything can be derived from it. */
+/* A rank stated by hand is lost where only the node is known. */
+static void report_lost_ranks(const struct ri_topology *topology, struct ri_findings *findings)
+{
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
+		const struct ri_fact *lost = topology->facts[id].next;
+
+		if (ri_fact_group(id) != RI_GROUP_TUPLE || lost == NULL || !is_manual(lost))
+			continue;
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE,
+			lost->origin.variable,
+			"is not used: %s says which node this is, and not which rank",
+			topology->identity);
+	}
+}
+
+/* The identity must be whole before anything can be derived from it. */
 static int complete(struct ri_topology *made, const struct ri_context *context,
 	struct ri_error *err)
 {
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if (ri_fact_group(id) == RI_GROUP_TUPLE &&
-			report_broken(made, id, context, err) < 0)
+		if (is_of_identity(made, id) && report_broken(made, id, context, err) < 0)
 			return -1;
-	report_other_tuples(made, context->findings);
+	if (made->scope == RI_SCOPE_NODE)
+		report_lost_ranks(made, context->findings);
+	else
+		report_other_tuples(made, context->findings);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		report_stated(made, id, context->findings);
 	return ri_topology_complete(made, context, err);
+}
+
+static bool is_launcher(const struct ri_topology *topology)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	return role->state == RI_STATE_KNOWN && strcmp(role->text, RI_ROLE_LAUNCHER) == 0;
 }
 
 /* Who starts ranks here says by that who they are: it is one of the sources. */
@@ -385,6 +373,7 @@ static int adopt_node(struct ri_topology *out, const struct ri_context *context,
 	if (ri_topology_adopt_node(out, context, err) < 0)
 		return -1;
 	out->identity = own;
+	out->scope = RI_SCOPE_PROCESS;
 	if (out->source_count > 0 && out->sources[0] == own)
 		return 0;
 	names = ri_arena_array(context->arena, out->source_count + 1, sizeof(*names));
@@ -408,16 +397,19 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	if (ri_wishes_refuse_all(context->wishes))
 		return 0;
 	status = read_sources(out, &reading);
+	if (status == 0)
+		ri_identity_settle(out, &reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		settle(out, reading.claims[id], id);
 	if (status < 0 || check_identity(out, context, err) < 0)
 		return -1;
-	if (out->identity == NULL && context->fan_out != 0 && adopt_node(out, context, err) < 0)
+	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&
+		adopt_node(out, context, err) < 0)
 		return -1;
 	if (out->identity != NULL && complete(out, context, err) < 0)
 		return -1;
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if ((out->identity == NULL || ri_fact_group(id) != RI_GROUP_TUPLE) &&
+		if ((out->identity == NULL || !is_of_identity(out, id)) &&
 			report_broken(out, id, context, err) < 0)
 			return -1;
 	return 0;

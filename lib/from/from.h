@@ -17,11 +17,23 @@
 
 struct ri_reading;
 
-/* One source. What is no bool must be set, but for detect. */
+/* What a source may need beside the environment; it is looked up for it alone. */
+enum ri_want {
+	RI_WANTS_FILES = 1,	/* the context's host */
+	RI_WANTS_PROC = 2,	/* the same, with a /proc that is ours, but not of process 1 */
+	RI_WANTS_NAME = 4,	/* the context's host_name */
+	/*
+	 * All of these and the /proc of process 1 as well, to find this machine
+	 * in a list: only where no launcher has given us a rank.
+	 */
+	RI_WANTS_PLACE = 8,
+};
+
+/* One source. What is no bool or bit must be set, but for detect. */
 struct ri_source {
 	const char *name;	/* stable; stands in JSON and in --source */
 	const char *summary;	/* one line for --list */
-	bool identity;		/* can say which rank this process is */
+	unsigned identity;	/* what it can say who it is: bits of enum ri_scope */
 	/*
 	 * Its tuple carries no signature: between it and a launcher's, the one
 	 * of the larger world was made inside the other.
@@ -29,7 +41,9 @@ struct ri_source {
 	bool unsigned_tuple;
 	bool manages;		/* it started each rank itself and watches over it */
 	bool over_ssh;		/* its ranks may lack what their container was given */
-	bool files;		/* reads files of the context's host */
+	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
+	bool hidden;
+	unsigned wants;		/* beyond the environment: bits of enum ri_want */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*
 	 * Some look-ups, no allocation, no system call: it runs at every start.
@@ -46,14 +60,19 @@ const struct ri_source *ri_source_at(size_t index);
 /* Does the source of this identity watch over its ranks? Not so for NULL. */
 bool ri_source_manages(const char *identity);
 
-/* Could a source want to read files? If not, the context needs no host. */
-bool ri_sources_want_files(const struct ri_env *env);
+/*
+ * Bits of enum ri_want: what the sources that are there could use. Only of
+ * these the context needs anything.
+ */
+unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes);
 
 /*
  * Read the environment through all sources and complete what they say. The
  * innermost source with a complete tuple (rank, world_size, local_rank,
  * local_world_size) gives the identity, and no other one gives any part of
- * it; master and hosts may come from an outer one.
+ * it; master and hosts may come from an outer one. Where no process has an
+ * identity its node may: the first source that knows the node's place, if
+ * anybody knows how many nodes there are. A launcher of ranks has none.
  *
  * Without an identity out->identity is NULL, and broken values are findings.
  * With one, a broken value that is needed is an error: RI_CODE_ENV_VALUE and

@@ -34,7 +34,8 @@ static const enum ri_fact_id taken[] = {
 /* Whether there is a rank that came over ssh shows only when it is read. */
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") || ri_source_sees(env, "PMI_RANK");
+	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") || ri_source_sees(env, "PMI_RANK") ||
+		ri_source_sees(env, "MV2_COMM_WORLD_RANK");
 }
 
 /* Has anybody but mpirun itself, which can only guess, said who the master is? */
@@ -105,12 +106,13 @@ static void read_pid1(struct ri_reading *reading)
 	struct ri_context context = *reading->context;
 	struct ri_reading other = {
 		.context = &context, .source = reading->source, .err = reading->err,
+		.identity = reading->identity,
 	};
 	struct ri_env env;
 	char **strings;
 
-	if (context.host == NULL || reading->identity == NULL || !reading->identity->over_ssh ||
-		is_alone(reading) || has_master(reading))
+	if (context.host == NULL || !context.proc_is_ours || reading->identity == NULL ||
+		!reading->identity->over_ssh || is_alone(reading) || has_master(reading))
 		return;
 	strings = read_strings(reading);
 	if (strings == NULL || ri_env_init(&env, strings, context.arena, reading->err) < 0)
@@ -125,7 +127,7 @@ static void read_pid1(struct ri_reading *reading)
 const struct ri_source ri_source_pid1 = {
 	.name = "pid1",
 	.summary = "the master of an MPI job, from the environment of process 1",
-	.files = true,
+	.wants = RI_WANTS_PROC,
 	.reads = reads,
 	.detect = detect,
 	.read = read_pid1,

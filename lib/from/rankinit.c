@@ -28,7 +28,7 @@ static void read_rankinit(struct ri_reading *reading)
 {
 	struct ri_fact *claim;
 
-	/* Workers of a torchrun that rankinit launched carry the mark too. */
+	/* Workers of a launcher that rankinit launched carry the mark too. */
 	if (reading->identity != NULL)
 		return;
 	ri_quartet_claim(reading);
@@ -45,7 +45,7 @@ static void read_rankinit(struct ri_reading *reading)
 const struct ri_source ri_source_rankinit = {
 	.name = "rankinit",
 	.summary = "a process that an outer rankinit launched",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS,
 	.unsigned_tuple = true,
 	.reads = reads,
 	.detect = detect,

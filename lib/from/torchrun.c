@@ -34,7 +34,7 @@ static void read_torchrun(struct ri_reading *reading)
 const struct ri_source ri_source_torchrun = {
 	.name = "torchrun",
 	.summary = "a worker of torchrun",
-	.identity = true,
+	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
 	.detect = detect,

@@ -46,7 +46,8 @@ static void derive_nnodes(struct ri_topology *topology)
 
 	if (ri_topology_knows(topology, RI_FACT_NNODES))
 		return;
-	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
+	if (topology->scope == RI_SCOPE_PROCESS &&
+		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
 		local == of(topology, RI_FACT_WORLD_SIZE))
 		derive(topology, RI_FACT_NNODES, 1,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
@@ -290,11 +291,14 @@ int ri_topology_complete(struct ri_topology *topology, const struct ri_context *
 	if (ri_rules_check(topology, context, err) < 0)
 		return -1;
 	derive_nnodes(topology);
-	derive_local_size(topology, context->findings);
-	derive_nnodes(topology);
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		derive_local_size(topology, context->findings);
+		derive_nnodes(topology);
+	}
 	if (ri_rules_check(topology, context, err) < 0)
 		return -1;
-	derive_node_rank(topology, context->findings);
+	if (topology->scope == RI_SCOPE_PROCESS)
+		derive_node_rank(topology, context->findings);
 	derive_master(topology, context->findings);
 	derive_port(topology);
 	return 0;

@@ -6,6 +6,7 @@
 #ifndef RI_MODEL_CONTEXT_H
 #define RI_MODEL_CONTEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -23,12 +24,14 @@ struct ri_context {
 	struct ri_arena *arena;
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* to/command.h; NULL: a process */
+	struct ri_host *host;		/* whose files sources may read, or NULL */
 	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 	/*
-	 * Whose files sources may read, or NULL. A live one must show our own
-	 * PID namespace in /proc: whoever fills this in has looked.
+	 * Does /proc on that host show our own PID namespace? Whoever fills
+	 * this in has looked.
 	 */
-	struct ri_host *host;
+	bool proc_is_ours;
+	const char *host_name;		/* of this machine; NULL: not known, or not wanted */
 };
 
 #endif

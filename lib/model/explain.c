@@ -59,6 +59,9 @@ static void say_master(struct ri_page *page, const struct ri_topology *topology,
 		ri_text_addf(&text, ", port %" PRIu64, value);
 	if (ri_topology_get(topology, RI_FACT_RANK, &value) && value == 0)
 		ri_text_add(&text, count > 1 ? ", the first of these" : ", this rank");
+	else if (topology->scope == RI_SCOPE_NODE &&
+		ri_topology_get(topology, RI_FACT_NODE_RANK, &value) && value == 0)
+		ri_text_add(&text, ", this node");
 	ri_page_show(page, bytes);
 	ri_page_end_line(page);
 }
@@ -66,12 +69,16 @@ static void say_master(struct ri_page *page, const struct ri_topology *topology,
 static void say_who(struct ri_page *page, const struct ri_topology *topology, size_t count)
 {
 	label(page, "who");
-	say_places(page, topology, RI_FACT_RANK, count);
-	ri_page_end_line(page);
-	label(page, "where");
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		say_places(page, topology, RI_FACT_RANK, count);
+		ri_page_end_line(page);
+		label(page, "where");
+	}
 	say_places(page, topology, RI_FACT_NODE_RANK, 1);
-	ri_page_show(page, ", ");
-	say_places(page, topology, RI_FACT_LOCAL_RANK, count);
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		ri_page_show(page, ", ");
+		say_places(page, topology, RI_FACT_LOCAL_RANK, count);
+	}
 	ri_page_end_line(page);
 	say_master(page, topology, count);
 }

@@ -147,13 +147,19 @@ static void show_losers(struct ri_page *page, const struct ri_fact *fact, enum r
 	}
 }
 
-/* Of facts that nobody speaks of, hosts are no news; without an identity none is. */
+/* Is it news that nobody speaks of a fact of this group? */
+static bool is_missed(const struct ri_topology *topology, enum ri_fact_group group)
+{
+	return group != RI_GROUP_EXTRA && topology->scope != RI_SCOPE_NONE &&
+		(group != RI_GROUP_TUPLE || topology->scope == RI_SCOPE_PROCESS);
+}
+
 static bool is_worth_a_line(const struct ri_topology *topology, enum ri_fact_id id)
 {
 	const struct ri_fact *fact = &topology->facts[id];
 
 	return fact->state != RI_STATE_ABSENT || fact->next != NULL ||
-		(topology->identity != NULL && id != RI_FACT_HOSTS);
+		is_missed(topology, ri_fact_group(id));
 }
 
 void ri_explain_facts(struct ri_page *page, const struct ri_topology *topology)

@@ -240,6 +240,13 @@ static json_t *list_sources(struct document *document)
 	return list;
 }
 
+static json_t *scope_of(const struct ri_topology *topology)
+{
+	if (topology->scope == RI_SCOPE_NONE)
+		return json_null();
+	return json_string(topology->scope == RI_SCOPE_NODE ? "node" : "process");
+}
+
 char *ri_explain_json(const struct ri_explain *explain)
 {
 	struct document document = { .explain = explain };
@@ -250,6 +257,7 @@ char *ri_explain_json(const struct ri_explain *explain)
 	put(&document, object, "schema", json_string("rankinit-explain-1"));
 	put(&document, object, "version", json_string(explain->version));
 	put(&document, object, "identity", identity == NULL ? json_null() : json_string(identity));
+	put(&document, object, "scope", scope_of(explain->topology));
 	put(&document, object, "sources", list_sources(&document));
 	put(&document, object, "launch", json_string(explain->launch));
 	put(&document, object, "topology", describe_topology(&document));

@@ -68,8 +68,11 @@ static bool is_stated(const struct ri_topology *topology, const struct rule *rul
 		topology->facts[rule->other].strength == RI_STRENGTH_MANUAL;
 }
 
-static bool is_fatal(const struct rule *rule)
+/* Without what the identity is made of there is none. */
+static bool is_fatal(const struct ri_topology *topology, const struct rule *rule)
 {
+	if (topology->scope == RI_SCOPE_NODE)
+		return rule->fact == RI_FACT_NODE_RANK;
 	return ri_fact_group(rule->fact) == RI_GROUP_TUPLE &&
 		ri_fact_group(rule->other) == RI_GROUP_TUPLE;
 }
@@ -98,7 +101,7 @@ int ri_rules_check(struct ri_topology *topology, const struct ri_context *contex
 		ri_text_add(&text, " and ");
 		describe(topology, rule->other, &text);
 		ri_text_addf(&text, ", but %s", rule->words);
-		if (is_fatal(rule))
+		if (is_fatal(topology, rule))
 			return ri_fail(err, rule->code, subject, "%s", text.bytes);
 		if (is_stated(topology, rule))
 			return ri_fail(err, RI_CODE_OPTION_CONFLICT, subject, "%s", text.bytes);

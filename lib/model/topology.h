@@ -28,7 +28,25 @@ enum ri_fact_group {
 	RI_GROUP_TUPLE,
 	RI_GROUP_PLACE,
 	RI_GROUP_SHARED,
+	RI_GROUP_EXTRA,
 };
+
+/*
+ * What an identity is of. A process has a rank; a node (a pod, a container)
+ * has a place among the nodes, and who starts its processes gives them ranks.
+ * Bits, since a source may know both.
+ */
+enum ri_scope {
+	RI_SCOPE_NONE = 0,
+	RI_SCOPE_PROCESS = 1,
+	RI_SCOPE_NODE = 2,
+};
+
+/* The role of a process that starts the ranks and is none of them. */
+#define RI_ROLE_LAUNCHER "launcher"
+
+/* The role of the one node on which alone the job's command is started. */
+#define RI_ROLE_PRIMARY "primary"
 
 enum ri_fact_state {
 	RI_STATE_ABSENT,	/* nobody said anything */
@@ -59,7 +77,7 @@ struct ri_fact {
 	enum ri_fact_state state;
 	enum ri_strength strength;
 	uint64_t number;		/* of hosts: how many */
-	const char *text;		/* master_addr alone */
+	const char *text;		/* of a fact that is no number */
 	const char *const *list;	/* hosts alone, not ended by NULL */
 	const char *reason;		/* broken: what was expected; open: what is missing */
 	size_t fault_at;		/* broken: where in origin.raw it goes wrong */
@@ -68,7 +86,8 @@ struct ri_fact {
 };
 
 struct ri_topology {
-	const char *identity;	/* the source of the tuple; NULL: no orchestrator was found */
+	const char *identity;	/* the source that says who we are; NULL: none does */
+	enum ri_scope scope;	/* what it speaks of; of a node, the tuple is absent */
 	const char *const *sources;	/* every source that had something to say */
 	size_t source_count;
 	struct ri_fact facts[RI_FACT_COUNT];
@@ -112,7 +131,7 @@ int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context
 /*
  * Add what follows from the facts that were read (nnodes, node_rank,
  * master_addr, master_port) and hold all of them against the rules. Needs an
- * identity. Facts of the tuple that contradict each other are an error with
+ * identity. Facts of the identity that contradict each other are an error with
  * the rule's code; any other fact that breaks a rule becomes absent, with a
  * finding. RI_CODE_NODE_RANK_* and RI_CODE_MASTER_ABSENT are findings too.
  */

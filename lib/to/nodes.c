@@ -84,14 +84,36 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 	uint64_t nodes;
 	struct ri_finding *finding;
 
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+	enum ri_fact_id id = ri_topology_knows(topology, RI_FACT_NNODES) ? RI_FACT_NNODES
+									: RI_FACT_HOSTS;
+
+	if (!ri_topology_get(topology, id, &nodes) || nodes < 2)
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
+		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
 	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
 				 "--rank, --world-size, --local-rank=0 and --local-world-size=1");
+}
+
+/* Does the job start its command on this node alone? Then the launcher may wait in vain. */
+static void warn_of_other_nodes(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+	uint64_t nodes;
+
+	if (role->state != RI_STATE_KNOWN || role->origin.source != topology->identity ||
+		strcmp(role->text, RI_ROLE_PRIMARY) != 0 ||
+		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s waits for %d nodes, but %s starts the job's command on this one alone",
+		launcher_name(context->command), (int)nodes, topology->identity),
+		"start it on each node, or with mpirun, or on this node alone: torchrun "
+		"--standalone");
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
@@ -103,6 +125,11 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		return 0;
 	if (topology->identity == NULL) {
 		warn_of_lone_nodes(topology, context);
+		return 0;
+	}
+	/* An identity of the node is what a launcher wants. */
+	if (topology->scope == RI_SCOPE_NODE) {
+		warn_of_other_nodes(topology, context);
 		return 0;
 	}
 	if (check_one_each(topology, launcher_name(command), err) < 0)
@@ -144,11 +171,15 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 	if (count == 0 || topology->identity == NULL)
 		return 0;
 	stated = &context->wishes->nproc;
-	if (check_one_each(topology, stated->subject, err) < 0)
-		return ri_fail_hint(err, "start one process on each node (mpirun: --map-by "
-					 "ppr:1:node), or leave %s out", stated->subject);
-	take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
-	take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		if (check_one_each(topology, stated->subject, err) < 0)
+			return ri_fail_hint(err, "start one process on each node (mpirun: "
+						 "--map-by ppr:1:node), or leave %s out",
+				stated->subject);
+		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
+		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	}
+	topology->scope = RI_SCOPE_PROCESS;
 	nodes = topology->facts[RI_FACT_NNODES].number;
 	if (nodes > RI_MAX_RANKS / count)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, stated->subject,

@@ -26,8 +26,9 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 
 /*
  * Make the topology that of the first of the ranks that are started here
- * (context->fan_out, none where it is 0), out of that of the one process that
- * starts them: its rank is the node's, its world size the number of nodes.
+ * (context->fan_out, none where it is 0), out of that of the node, or of the
+ * one process that starts them: its rank is the node's, its world size the
+ * number of nodes.
  * RANK is node_rank * fan_out + local_rank then. Several processes on this
  * node are RI_CODE_LAUNCH_RANKS, as above.
  */

@@ -87,6 +87,9 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 {
 	if (ri_writing_mode(writing) == RI_MODE_NODE)
 		render_no_identity(writing, topology);
+	else if (topology->scope == RI_SCOPE_NODE)
+		/* It may start ranks itself: what the platform gave it stays. */
+		ri_want_fact(writing, "NNODES", topology, RI_FACT_NNODES);
 	else
 		render_identity(writing, topology);
 	ri_want_fact(writing, "NODE_RANK", topology, RI_FACT_NODE_RANK);

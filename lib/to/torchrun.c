@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "model/wishes.h"
 #include "to/nodes.h"
@@ -66,7 +67,8 @@ static void follow(struct ri_writing *writing, const char *variable,
 
 	ri_want_fact(writing, variable, topology, id);
 	edit = ri_env_edits_find(&writing->wanted, variable);
-	if (before == NULL || edit == NULL || strcmp(before, edit->value) == 0)
+	if (before == NULL || edit == NULL || ri_is_service_link(before) ||
+		strcmp(before, edit->value) == 0)
 		return;
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 		variable, "%s becomes %s, as in %s", ri_quote(old, sizeof(old), before),
@@ -107,9 +109,13 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	const struct ri_context *context = writing->context;
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 
-	if (ri_writing_mode(writing) != RI_MODE_NODE)
+	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
+
+	/* A script on a node that has no ranks yet may well call torchrun. */
+	if (!node && topology->scope != RI_SCOPE_NODE)
 		return;
-	want_count(writing);
+	if (node)
+		want_count(writing);
 	if (topology->identity == NULL || ri_nodes_alone(context))
 		return;
 	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)

@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "model/explain.h"
 #include "model/page.h"
+#include "to/command.h"
 #include "to/to.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
@@ -28,6 +29,21 @@ static void assert_below(const struct ri_topology *topology, enum ri_fact_id a, 
 
 	if (ri_topology_get(topology, a, &low) && ri_topology_get(topology, b, &high))
 		assert(low < high);
+}
+
+static void assert_ranks(const struct ri_topology *topology)
+{
+	uint64_t value, other;
+
+	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
+		assert(ri_topology_knows(topology, id));
+	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
+	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
+	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other))
+		assert(other <= value);
+	if (ri_topology_get(topology, RI_FACT_NNODES, &other))
+		assert(other <= value);
 }
 
 static void assert_coherent(const struct ri_topology *topology)
@@ -48,16 +64,12 @@ static void assert_coherent(const struct ri_topology *topology)
 	}
 	if (topology->identity == NULL)
 		return;
-	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
-		assert(ri_topology_knows(topology, id));
-	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
-	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
 	assert_below(topology, RI_FACT_NODE_RANK, RI_FACT_NNODES);
-	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
-	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other))
-		assert(other <= value);
-	if (ri_topology_get(topology, RI_FACT_NNODES, &other))
-		assert(other <= value);
+	if (topology->scope == RI_SCOPE_NODE)
+		assert(ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
+			ri_topology_knows(topology, RI_FACT_NNODES));
+	else
+		assert_ranks(topology);
 	if (ri_topology_get(topology, RI_FACT_NNODES, &value) && value == 1) {
 		assert(ri_topology_get(topology, RI_FACT_NODE_RANK, &other) && other == 0);
 		assert(ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
@@ -73,6 +85,12 @@ static bool is_from(const struct ri_fact *fact, const char *source)
 		strcmp(fact->origin.source, "derived") == 0;
 }
 
+/* May any source say this, since it is the same for all ranks? */
+static bool is_for_all(enum ri_fact_id id)
+{
+	return ri_fact_group(id) == RI_GROUP_SHARED || ri_fact_group(id) == RI_GROUP_EXTRA;
+}
+
 /* No tuple of two layers, and nothing of who process 1 is. */
 static void assert_origins(const struct ri_topology *topology)
 {
@@ -83,10 +101,12 @@ static void assert_origins(const struct ri_topology *topology)
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
 		const struct ri_fact *fact = &topology->facts[id];
 
-		if (topology->identity != NULL && ri_fact_group(id) != RI_GROUP_SHARED)
+		if (topology->identity != NULL && !is_for_all(id))
 			assert(is_from(fact, topology->identity));
+		assert(topology->scope != RI_SCOPE_NODE || fact->state != RI_STATE_KNOWN ||
+			ri_fact_group(id) != RI_GROUP_TUPLE);
 		for (; fact != NULL; fact = fact->next)
-			assert(ri_fact_group(id) == RI_GROUP_SHARED ||
+			assert(is_for_all(id) ||
 				fact->origin.source == NULL ||
 				strcmp(fact->origin.source, "pid1") != 0);
 	}
@@ -97,6 +117,13 @@ static void assert_origins(const struct ri_topology *topology)
 		strcmp(master->origin.source, "azure_batchai") == 0 &&
 		ri_is_loopback((struct ri_slice){ master->text, strlen(master->text) }))
 		assert(ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1);
+}
+
+/* Of those whose workers may carry the mark of the rankinit around them. */
+static bool is_inside_of_mark(const char *identity)
+{
+	return strcmp(identity, "torchrun") == 0 || strcmp(identity, "deepspeed") == 0 ||
+		strcmp(identity, "horovod") == 0;
 }
 
 /*
@@ -114,7 +141,7 @@ static void assert_same_inside(const struct ri_env *env, struct ri_env_edits *ed
 	struct ri_error err = RI_ERROR_INIT;
 	char **strings;
 
-	if (topology->identity == NULL ||
+	if (topology->identity == NULL || topology->scope == RI_SCOPE_NODE ||
 		!ri_topology_knows(topology, RI_FACT_LOCAL_WORLD_SIZE) ||
 		!ri_topology_knows(topology, RI_FACT_MASTER_ADDR))
 		return;
@@ -124,7 +151,7 @@ static void assert_same_inside(const struct ri_env *env, struct ri_env_edits *ed
 	assert(strings != NULL && ri_env_init(&inner, strings, &arena, &err) == 0);
 	assert(ri_topology_read(&again, &context, &err) == 0);
 	assert(again.identity != NULL && (strcmp(again.identity, "rankinit") == 0 ||
-		strcmp(again.identity, "torchrun") == 0));
+		is_inside_of_mark(again.identity)));
 	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
 		assert(again.facts[id].number == topology->facts[id].number);
 	assert(strcmp(again.facts[RI_FACT_MASTER_ADDR].text,
@@ -216,7 +243,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char text[MAX_INPUT + 1];
 	char *strings[MAX_STRINGS + 1];
 	struct ri_env env;
-	struct ri_context context = { .env = &env, .arena = &arena, .findings = &findings };
+	const struct ri_command command = { .mode = RI_MODE_PROCESS };
+	struct ri_context context = {
+		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
+	};
 	struct ri_env_edits edits = { .count = 0 };
 	struct ri_topology topology;
 	struct ri_error err = RI_ERROR_INIT;
@@ -228,6 +258,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	part = fuzz_cut_part(text);
 	context.host = make_machine(part);
+	context.proc_is_ours = true;
 	fuzz_split(text, strings, 0, MAX_STRINGS);
 	findings = (struct ri_findings){ .count = 0 };
 	assert(ri_env_init(&env, strings, &arena, &err) == 0);

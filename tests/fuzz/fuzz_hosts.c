@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 
+#include "base/limits.h"
 #include "from/endpoint.h"
 #include "from/from.h"
 #include "from/hostfile.h"
@@ -36,6 +37,9 @@ static void check_file(const char *text)
 	CHECK(file.bad_line <= count_lines(text) && file.count <= count_lines(text));
 	CHECK(file.bad_line == 0 || file.count == 0);
 	check_hosts(file.hosts, file.count);
+	for (size_t i = 0; i < file.count; i++)
+		CHECK(file.slots[i] > 0 && file.slots[i] <= RI_MAX_RANKS);
+	CHECK(ri_hostfile_share(&file, file.count) == 0);
 	for (size_t i = 0; i < file.count && i < 64; i++)
 		for (size_t j = 0; j < i; j++)
 			CHECK(strcmp(file.hosts[i], file.hosts[j]) != 0);
@@ -45,11 +49,12 @@ static void check_option(const char *text)
 {
 	static char *no_strings[] = { NULL };
 	const struct ri_wishes wishes = {
-		.facts[RI_FACT_HOSTS] = { "--hosts", text }, .host_name = "b",
+		.facts[RI_FACT_HOSTS] = { "--hosts", text },
 	};
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+		.host_name = "b",
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;

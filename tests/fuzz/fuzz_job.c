@@ -82,7 +82,7 @@ static void run_job(struct ri_options *options, struct ri_env *env)
 	struct ri_command command = { 0 };
 	struct ri_context context = {
 		.env = env, .arena = &arena, .findings = &findings, .command = &command,
-		.wishes = &options->wishes,
+		.wishes = &options->wishes, .host_name = "node1",
 	};
 
 	memset(&topology, 0, sizeof(topology));
@@ -100,7 +100,7 @@ static void run_job(struct ri_options *options, struct ri_env *env)
 	if (err.code == RI_CODE_NONE && context.fan_out > 0)
 		check_ranks(topology, context.fan_out);
 	CHECK(!ri_source_manages(NULL) && !ri_source_manages("none"));
-	ri_sources_want_files(env);
+	ri_sources_want(env, &options->wishes);
 	explain(&context, &topology, &edits, options->command, &err);
 }
 
@@ -118,7 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	findings.count = findings.dropped = 0;
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_options_read(&options, words, &env, &findings, &err) == 0) {
-		options.wishes.host_name = "node1";
 		options.wishes.hostfile_text =
 			options.wishes.hostfile.value == NULL ? NULL : hostfile;
 		run_job(&options, &env);

@@ -131,11 +131,12 @@ static void test_every_field_of_every_fact(void **state)
 	(void)state;
 	prepare(LIST(RANK_13, AZURE), LIST("python3", "train.py"));
 	parse();
-	assert_keys(document, (const char *const[]){ "schema", "version", "identity", "sources",
-		"launch", "topology", "ranks", "findings", NULL });
+	assert_keys(document, (const char *const[]){ "schema", "version", "identity", "scope",
+		"sources", "launch", "topology", "ranks", "findings", NULL });
 	assert_text(document, "schema", "rankinit-explain-1");
 	assert_text(document, "version", "1.2.3");
 	assert_text(document, "identity", "openmpi");
+	assert_text(document, "scope", "process");
 	assert_text(document, "launch", "process");
 	assert_list(json_object_get(document, "sources"), "openmpi", "azure_batch");
 	assert_fact("rank", 13, "openmpi", "OMPI_COMM_WORLD_RANK", "13");

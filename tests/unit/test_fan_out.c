@@ -14,6 +14,7 @@
 
 static struct ri_command command = { .mode = RI_MODE_PROCESS };
 static struct ri_wishes wishes;
+static const char *host_name;	/* of this machine */
 static struct ri_env_edits edits;
 
 /* The first of count ranks; the code of what refuses it, or none. */
@@ -21,7 +22,7 @@ static enum ri_code fan_out(uint64_t count, char *const *strings)
 {
 	const struct ri_context here = {
 		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
-		.wishes = &wishes, .fan_out = count,
+		.wishes = &wishes, .fan_out = count, .host_name = host_name,
 	};
 
 	wishes.nproc = (struct ri_stated){ "--nproc-per-node", "N" };
@@ -37,6 +38,7 @@ static enum ri_code fan_out(uint64_t count, char *const *strings)
 static int start_again(void **state)
 {
 	wishes = (struct ri_wishes){ .nproc_count = 0 };
+	host_name = NULL;
 	return give_back(state);
 }
 
@@ -160,13 +162,13 @@ static void test_hosts_count_nodes(void **state)
 {
 	(void)state;
 	wishes.facts[RI_FACT_HOSTS] = (struct ri_stated){ "--hosts", "a,b" };
-	wishes.host_name = "b";
+	host_name = "b";
 	assert_int_equal(fan_out(4, LIST("A=B")), RI_CODE_NONE);
 	assert_place(4, 8, 0, 1);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "a");
 	start_again(state);
 	wishes.facts[RI_FACT_HOSTS] = (struct ri_stated){ "--hosts", "a,b" };
-	wishes.host_name = "c";
+	host_name = "c";
 	fan_out(4, LIST("A=B"));
 	assert_refused_for(RI_CODE_LAUNCH_INCOMPLETE, "--hosts");
 }

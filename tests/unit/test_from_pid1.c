@@ -39,6 +39,7 @@ static int read_with(struct ri_host *machine, char *const *strings)
 	struct ri_context with = context;
 
 	with.host = machine;
+	with.proc_is_ours = true;
 	if (ri_env_init(&env, strings, &arena, &err) < 0)
 		return -1;
 	return ri_topology_read(&topology, &with, &err);
@@ -157,15 +158,15 @@ static int end(void **state)
 	return give_back(state);
 }
 
-static void test_files_are_wanted_for_mpi_ranks_alone(void **state)
+static void test_process_1_is_wanted_for_mpi_ranks_alone(void **state)
 {
 	(void)state;
 	assert_int_equal(ri_env_init(&env, LIST("PATH=/bin", "RANK=0"), &arena, &err), 0);
-	assert_false(ri_sources_want_files(&env));
+	assert_int_equal(ri_sources_want(&env, NULL), 0);
 	assert_int_equal(ri_env_init(&env, LIST("PMI_RANK=0"), &arena, &err), 0);
-	assert_true(ri_sources_want_files(&env));
+	assert_int_equal(ri_sources_want(&env, NULL), RI_WANTS_PROC);
 	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
-	assert_true(ri_sources_want_files(&env));
+	assert_int_equal(ri_sources_want(&env, NULL), RI_WANTS_PROC);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_machine, end)
@@ -179,7 +180,7 @@ int main(void)
 		TEST(test_what_cannot_be_read_says_nothing),
 		TEST(test_only_the_rendezvous_is_taken),
 		TEST(test_many_empty_strings),
-		TEST(test_files_are_wanted_for_mpi_ranks_alone),
+		TEST(test_process_1_is_wanted_for_mpi_ranks_alone),
 		TEST(test_out_of_memory),
 	};
 

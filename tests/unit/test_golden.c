@@ -131,7 +131,8 @@ static enum ri_mode asked_mode(const struct ri_env *env)
 /* A folder "root" in the case is the machine whose files may be read. */
 static int ask(struct answer *answer, int root)
 {
-	struct ri_wishes wishes = { .host_name = NULL };
+	struct ri_wishes wishes = { .override_env = false };
+	char name[256];
 	struct ri_host host = { .root = root };
 	struct ri_command command;
 	uint64_t chosen;
@@ -139,9 +140,13 @@ static int ask(struct answer *answer, int root)
 	struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena,
 		.findings = &answer->findings, .host = root < 0 ? NULL : &host,
-		.command = &command,
+		.command = &command, .proc_is_ours = true,
 	};
 
+	if (root >= 0 && ri_host_read(&host, "/etc/hostname", name, sizeof(name)) > 0) {
+		name[strcspn(name, "\n")] = '\0';
+		context.host_name = name;
+	}
 	memset(answer, 0, sizeof(*answer));
 	for (size_t i = 0; i < option_lines.count; i++)
 		read_option(option_lines.items[i], &wishes);

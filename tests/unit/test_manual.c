@@ -14,24 +14,25 @@
 
 static struct ri_hostfile hostfile;
 
+static const char *host_name;	/* of this machine */
+
 static void take_wishes(const struct ri_wishes *wishes, int expected)
 {
 	const struct ri_context asked = {
 		.env = &env, .wishes = wishes, .arena = &arena, .findings = &findings,
+		.host_name = host_name,
 	};
 
 	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
 	assert_int_equal(ri_topology_read(&topology, &asked, &err), expected);
 }
 
-static void take_hosts(const char *hosts, const char *host_name)
+static void take_hosts(const char *hosts, const char *name)
 {
-	const struct ri_wishes wishes = {
-		.facts[RI_FACT_HOSTS] = { "--hosts", hosts },
-		.host_name = host_name,
-	};
+	const struct ri_wishes wishes = { .facts[RI_FACT_HOSTS] = { "--hosts", hosts } };
 
 	give_back(NULL);
+	host_name = name;
 	take_wishes(&wishes, 0);
 }
 
@@ -78,10 +79,10 @@ static void test_single_facts_beat_those_of_the_list(void **state)
 		.facts[RI_FACT_HOSTS] = { "--hosts", "a,b" },
 		.facts[RI_FACT_NODE_RANK] = { "--node-rank", "1" },
 		.facts[RI_FACT_MASTER_ADDR] = { "--master-addr", "c" },
-		.host_name = "a",
 	};
 
 	(void)state;
+	host_name = "a";
 	take_wishes(&wishes, 0);
 	assert_number(RI_FACT_NODE_RANK, 1);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "c");
@@ -108,10 +109,10 @@ static void take_file(const char *text, int expected)
 	const struct ri_wishes wishes = {
 		.hostfile = { "--hostfile", "/job/hostfile" },
 		.hostfile_text = text,
-		.host_name = "worker-1",
 	};
 
 	give_back(NULL);
+	host_name = "worker-1";
 	take_wishes(&wishes, expected);
 }
 
@@ -156,6 +157,34 @@ static void test_hostfile_grammar(void **state)
 	read_file("");
 	assert_int_equal(hostfile.count, 0);
 	assert_int_equal(hostfile.bad_line, 0);
+}
+
+static void test_hostfile_slots(void **state)
+{
+	(void)state;
+	read_file("b\na slots=2 max_slots=4\nb slots=1\nc:8\nb\n[::1]:3 slots=5");
+	assert_int_equal(hostfile.count, 4);
+	assert_int_equal(hostfile.slots[0], 3);
+	assert_int_equal(hostfile.slots[1], 2);
+	assert_int_equal(hostfile.slots[2], 8);
+	assert_int_equal(hostfile.slots[3], 5);
+	read_file("a max-slots=4\nb slots=1048576\nb slots=1048576");
+	assert_int_equal(hostfile.slots[0], 1);
+	assert_int_equal(hostfile.slots[1], 1048576);
+}
+
+static void test_hostfile_share(void **state)
+{
+	(void)state;
+	read_file("b\na\na\nc:2\n");
+	assert_int_equal(ri_hostfile_share(&hostfile, 0), 0);
+	assert_int_equal(ri_hostfile_share(&hostfile, 1), 2);
+	assert_int_equal(ri_hostfile_share(&hostfile, 2), 2);
+	assert_int_equal(ri_hostfile_share(&hostfile, 3), 0);
+	read_file("a slots=4\nb slots=4");
+	assert_int_equal(ri_hostfile_share(&hostfile, 0), 4);
+	read_file("");
+	assert_int_equal(ri_hostfile_share(&hostfile, 0), 0);
 }
 
 static void test_hostfile_refuses(void **state)
@@ -209,6 +238,8 @@ int main(void)
 		TEST(test_hostfile_gives_hosts),
 		TEST(test_hostfile_that_is_none),
 		TEST(test_hostfile_grammar),
+		TEST(test_hostfile_slots),
+		TEST(test_hostfile_share),
 		TEST(test_hostfile_refuses),
 		TEST(test_lists_of_names),
 	};

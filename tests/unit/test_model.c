@@ -18,6 +18,7 @@ static void know(enum ri_fact_id id, uint64_t number)
 	fact->strength = RI_STRENGTH_SAID;
 	fact->number = number;
 	fact->origin.source = topology.identity = "test";
+	topology.scope = RI_SCOPE_PROCESS;
 	fact->origin.variable = ri_fact_name(id);
 }
 

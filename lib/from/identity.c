@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/identity.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/wishes.h"
+
+extern const struct ri_source ri_source_manual;
+
+/*
+ * What the source whose turn it is leaves out of its tuple; NULL where it
+ * claims a whole one, in whatever state. The local size does not count: not
+ * every launcher says it.
+ */
+static const char *find_missing(const struct ri_reading *reading)
+{
+	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
+		if (ri_claim_of(reading, id, reading->source->name) == NULL)
+			return ri_fact_name(id);
+	return NULL;
+}
+
+/* Half of a tuple is worth a warning: it should have been the identity. */
+static void report_half(const struct ri_reading *reading, const char *missing)
+{
+	const char *source = reading->source->name, *said = NULL;
+
+	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++) {
+		const struct ri_fact *claim = ri_claim_of(reading, id, source);
+
+		if (claim != NULL && claim->state == RI_STATE_KNOWN)
+			said = claim->origin.variable;
+	}
+	if (said != NULL && reading->source != &ri_source_manual)
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, said,
+			"%s does not say %s, so its ranks are not used", source, missing);
+}
+
+static bool get_claim(const struct ri_reading *reading, enum ri_fact_id id,
+	const struct ri_source *source, uint64_t *out)
+{
+	const struct ri_fact *claim = ri_claim_of(reading, id, source->name);
+
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return false;
+	*out = claim->number;
+	return true;
+}
+
+/* Is this a tuple that could be true, of a world larger than the other one's? */
+static bool has_larger_world(const struct ri_reading *reading)
+{
+	const struct ri_source *source = reading->source;
+	uint64_t rank, size, local_rank, local_size, other;
+
+	return get_claim(reading, RI_FACT_RANK, source, &rank) &&
+		get_claim(reading, RI_FACT_WORLD_SIZE, source, &size) &&
+		get_claim(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
+		get_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local_size) &&
+		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &other) &&
+		rank < size && local_rank < local_size && local_size <= size && size > other;
+}
+
+bool ri_identity_takes(struct ri_reading *reading)
+{
+	const struct ri_source *held = reading->identity, *source = reading->source;
+	const char *missing;
+
+	/* What is stated by hand stands above all others. */
+	if ((source->identity & RI_SCOPE_PROCESS) == 0 || held == &ri_source_manual ||
+		!ri_wishes_allow_source(reading->context->wishes, source->name))
+		return false;
+	missing = find_missing(reading);
+	if (missing != NULL) {
+		if (held == NULL)
+			report_half(reading, missing);
+		return false;
+	}
+	if (!source->unsigned_tuple) {
+		if (reading->launcher != NULL)
+			return false;
+		reading->launcher = source;
+	}
+	return held == NULL || has_larger_world(reading);
+}
+
+/* The first claim that anybody made and that can be used. */
+static const struct ri_fact *find_known(const struct ri_reading *reading, enum ri_fact_id id)
+{
+	const struct ri_fact *claim = reading->claims[id];
+
+	while (claim != NULL && claim->state != RI_STATE_KNOWN)
+		claim = claim->next;
+	return claim;
+}
+
+static bool is_launcher(const struct ri_reading *reading, const struct ri_source *source)
+{
+	const struct ri_fact *role = ri_claim_of(reading, RI_FACT_ROLE, source->name);
+
+	return role != NULL && role->text != NULL && strcmp(role->text, RI_ROLE_LAUNCHER) == 0;
+}
+
+/* Does it know the node's place, in whatever state, and anybody how many there are? */
+static bool knows_node(const struct ri_reading *reading, const struct ri_source *source)
+{
+	const struct ri_fact *place = ri_claim_of(reading, RI_FACT_NODE_RANK, source->name);
+
+	if ((source->identity & RI_SCOPE_NODE) == 0 || place == NULL ||
+		place->state == RI_STATE_OPEN ||
+		!ri_wishes_allow_source(reading->context->wishes, source->name))
+		return false;
+	return ri_claim_of(reading, RI_FACT_NNODES, source->name) != NULL ||
+		find_known(reading, RI_FACT_NNODES) != NULL ||
+		find_known(reading, RI_FACT_HOSTS) != NULL;
+}
+
+/* Who starts the ranks is on none of their nodes, whatever else its pod is told. */
+static const struct ri_source *find_node(const struct ri_reading *reading)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+		if (is_launcher(reading, source))
+			return NULL;
+		if (knows_node(reading, source))
+			return source;
+	}
+	return NULL;
+}
+
+static uint64_t count_nodes(const struct ri_reading *reading)
+{
+	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+
+	if (nodes == NULL)
+		nodes = find_known(reading, RI_FACT_HOSTS);
+	return nodes == NULL ? 0 : nodes->number;
+}
+
+/*
+ * Is the tuple that we hold the default of an image? It has no signature, and
+ * fewer ranks than the job has nodes.
+ */
+static bool is_default(const struct ri_reading *reading)
+{
+	uint64_t size;
+
+	return reading->identity->unsigned_tuple &&
+		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
+		size < count_nodes(reading);
+}
+
+static void report_default(const struct ri_reading *reading, const struct ri_source *node)
+{
+	const struct ri_fact *size =
+		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
+
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_DIFFERS, size->origin.variable,
+		"%" PRIu64 " is not used: by %s the job has %" PRIu64 " nodes", size->number,
+		node->name, count_nodes(reading)),
+		"an image should set neither RANK nor WORLD_SIZE");
+}
+
+void ri_identity_settle(struct ri_topology *out, const struct ri_reading *reading)
+{
+	const struct ri_source *node = NULL;
+
+	if (reading->identity == NULL || is_default(reading))
+		node = find_node(reading);
+	if (node != NULL && reading->identity != NULL)
+		report_default(reading, node);
+	if (node != NULL) {
+		out->identity = node->name;
+		out->scope = RI_SCOPE_NODE;
+	} else if (reading->identity != NULL) {
+		out->identity = reading->identity->name;
+		out->scope = RI_SCOPE_PROCESS;
+	}
+}
