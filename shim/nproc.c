@@ -37,6 +37,10 @@ int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_e
 		return ri_fail_hint(err, "give this container its GPUs (docker run --gpus all; "
 					 "CUDA_VISIBLE_DEVICES), or state a number");
 	}
-	wishes->nproc_count = found > RI_MAX_LOCAL ? RI_MAX_LOCAL : found;
+	if (found > RI_MAX_LOCAL)
+		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->nproc.subject,
+			"%s comes to %d ranks here, more than the %d that one node may have",
+			wishes->nproc.value, (int)found, RI_MAX_LOCAL);
+	wishes->nproc_count = found;
 	return 0;
 }

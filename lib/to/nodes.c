@@ -142,15 +142,19 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 	return 0;
 }
 
-/* What the process was is what its node is from now on, with the same origin. */
+/*
+ * What the process was is what its node is from now on, with the same origin,
+ * unless the user says of the node itself what it is.
+ */
 static void take_over(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
 {
 	const unsigned tuple = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |
 		RI_FROM(LOCAL_WORLD_SIZE);
 	struct ri_fact *fact = &topology->facts[id], *old = &topology->facts[from];
 
-	if (fact->state == RI_STATE_KNOWN && fact->number == old->number &&
-		(fact->origin.from & tuple) == 0)
+	if (fact->state == RI_STATE_KNOWN &&
+		(fact->strength == RI_STRENGTH_MANUAL ||
+			(fact->number == old->number && (fact->origin.from & tuple) == 0)))
 		return;
 	fact->state = RI_STATE_KNOWN;
 	fact->strength = old->strength;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/scrub.h"
 
+#include <limits.h>
+
 enum { KEEP, REMOVE, REMOVE_HERE };
 
 static const struct {
@@ -34,13 +36,18 @@ bool ri_scrub_removes(const char *name, size_t length, bool here)
 void ri_scrub(struct ri_writing *writing)
 {
 	const struct ri_env *env = writing->context->env;
-	bool here = writing->context->fan_out != 0;
+	bool here = writing->context->fan_out != 0, begins[UCHAR_MAX + 1] = { false };
+
+	/* most variables begin like no pattern, and this is done for each rank */
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		begins[(unsigned char)patterns[i].pattern[0]] = true;
 
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
 		const char *name;
 
-		if (!ri_scrub_removes(entry->text, entry->name_length, here))
+		if (!begins[(unsigned char)entry->text[0]] ||
+			!ri_scrub_removes(entry->text, entry->name_length, here))
 			continue;
 		name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
 		if (name == NULL)
