@@ -11,7 +11,7 @@
  *
  *     ri_output_prepare          before the first spawn
  *     ri_output_give             into struct ri_launch, before each spawn
- *     ri_output_given            after all of them
+ *     ri_output_given            after the spawns: an exec closes what others must not have
  *     ri_output_next_fd          what closing everything must spare
  *     ri_output_wait             in place of ri_mask_wait
  *     ri_output_finish           when no process is left, before the verdict

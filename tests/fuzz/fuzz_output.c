@@ -133,8 +133,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 2; i < size; i++)
 		for (size_t n = 0; n < (data[i] == '\n' ? 1 : times) && count < MOST; n++)
 			bytes[count++] = (char)data[i];
-	if (count > 4096 && step < 64)
-		step = 64;
+	/* a few hundred reads are enough */
+	if (step < count / 256)
+		step = count / 256;
 	check_lines(bytes, count, step);
 	check_memory(bytes, count, step);
 	return 0;
