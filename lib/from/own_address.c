@@ -204,6 +204,14 @@ static bool is_docker_bridge(const struct ri_address *address)
 	return memcmp(address->bytes + sizeof(ipv4_prefix), bridge, sizeof(bridge)) == 0;
 }
 
+/* A name that others may know it by. */
+static const char *find_name(const struct ri_own *own)
+{
+	struct ri_slice name = { own->name, own->name == NULL ? 0 : strlen(own->name) };
+
+	return ri_is_host(name) && !ri_is_loopback(name) ? own->name : NULL;
+}
+
 const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
 {
 	const struct ri_address *only = NULL;
@@ -216,11 +224,11 @@ const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
 			continue;
 		/* Sorted, and the file lists each one twice. */
 		if (only != NULL && compare(only, address) != 0)
-			return own->name;
+			return find_name(own);
 		only = address;
 	}
 	if (only == NULL)
-		return own->name;
+		return find_name(own);
 	bytes = only->bytes + sizeof(ipv4_prefix);
 	return ri_arena_format(arena, "%d.%d.%d.%d", bytes[0], bytes[1], bytes[2], bytes[3]);
 }

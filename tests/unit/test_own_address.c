@@ -128,6 +128,10 @@ static void test_how_others_reach_it(void **state)
 	assert_null(ri_own_host(&own, &arena));
 	own.name = "node1";
 	assert_string_equal(ri_own_host(&own, &arena), "node1");
+	own.name = "(none)";
+	assert_null(ri_own_host(&own, &arena));
+	own.name = "localhost";
+	assert_null(ri_own_host(&own, &arena));
 	/* which of two nobody can tell */
 	parse("|-- 10.1.0.5\n" LOCAL "\n|-- 10.0.0.5\n" LOCAL "\n", NULL);
 	own.name = "node1";
