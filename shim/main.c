@@ -13,6 +13,7 @@
 #include "base/env.h"
 #include "from/from.h"
 #include "hosts.h"
+#include "json_seed.h"
 #include "launch.h"
 #include "log.h"
 #include "mask.h"
@@ -163,6 +164,7 @@ static int make_edits(struct ri_topology *topology)
 	unsigned wants = 0;
 
 	run.argv = run.options.command;
+	ri_json_seed();
 	if (!run.options.disabled) {
 		ri_command_read(&run.command, run.argv, run.options.launch);
 		wants = ri_sources_want(&run.env, &run.options.wishes);
