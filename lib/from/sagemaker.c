@@ -94,10 +94,11 @@ static void claim_broken(struct ri_reading *reading, enum ri_fact_id id,
 /* The list in the arena; NULL where it is none. */
 static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
 {
+	/* Never too many: neither a file nor a variable is that long. */
 	size_t count = json_array_size(hosts);
 	const char **list;
 
-	if (count == 0 || count > RI_MAX_RANKS)
+	if (count == 0)
 		return NULL;
 	list = ri_reading_allocate(reading, count, sizeof(*list));
 	for (size_t i = 0; list != NULL && i < count; i++) {
@@ -145,13 +146,14 @@ static void claim_cluster(struct ri_reading *reading, const struct cluster *clus
 		return;
 	}
 	hosts = claim(reading, RI_FACT_HOSTS, cluster->hosts_from, cluster->hosts_raw);
-	master = claim(reading, RI_FACT_MASTER_ADDR, cluster->hosts_from, cluster->hosts_raw);
-	if (hosts == NULL || master == NULL)
+	if (hosts == NULL)
 		return;
 	hosts->list = list;
 	hosts->number = json_array_size(cluster->hosts);
-	master->text = list[0];
 	claim_place(reading, cluster, hosts);
+	master = claim(reading, RI_FACT_MASTER_ADDR, cluster->hosts_from, cluster->hosts_raw);
+	if (master != NULL)
+		master->text = list[0];
 }
 
 static void read_toolkit(struct ri_reading *reading)
@@ -204,9 +206,11 @@ static void claim_config(struct ri_reading *reading, const char *path, const jso
 			"it is no object with a \"current_host\" and a list of \"hosts\"");
 		return;
 	}
-	raw = ri_reading_allocate(reading, size + 1, 1);
 	cluster.current = ri_arena_copy(reading->context->arena, current, strlen(current));
-	if (raw == NULL || cluster.current == NULL)
+	if (cluster.current == NULL)
+		return;
+	raw = ri_reading_allocate(reading, size + 1, 1);
+	if (raw == NULL)
 		return;
 	json_dumpb(cluster.hosts, raw, size, JSON_COMPACT);
 	cluster.hosts_raw = raw;
@@ -226,12 +230,15 @@ static void read_config(struct ri_reading *reading)
 	const char *base = ri_reading_get(reading, "SAGEMAKER_BASE_DIR");
 	const char *path = ri_arena_format(reading->context->arena, "%s" CONFIG,
 		base == NULL || base[0] == '\0' ? "/opt/ml" : base);
-	char *text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
 	json_error_t error;
 	json_t *config;
 	long length;
+	char *text;
 
-	if (path == NULL || text == NULL || reading->context->host == NULL)
+	if (path == NULL)
+		return;
+	text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
+	if (text == NULL)
 		return;
 	length = ri_host_read(reading->context->host, path, text, RI_MAX_FILE);
 	if (length < 0) {
@@ -253,7 +260,7 @@ static void read_sagemaker(struct ri_reading *reading)
 	ri_claim_gpus(reading, "SM_NUM_GPUS");
 	if (has_toolkit(reading->context->env))
 		read_toolkit(reading);
-	else
+	else if (reading->context->host != NULL)
 		read_config(reading);
 }
 

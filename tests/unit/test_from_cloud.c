@@ -183,6 +183,50 @@ static void test_skypilot_hosts(void **state)
 	assert_found(RI_CODE_ENV_IGNORED, "SKYPILOT_NODE_IPS");
 }
 
+static void test_half_of_it_is_not_there(void **state)
+{
+	(void)state;
+	assert_int_equal(wants_of(NULL, LIST("AWS_BATCH_JOB_NUM_NODES=2")), 0);
+	assert_int_equal(wants_of(NULL, LIST("AWS_BATCH_JOB_NODE_INDEX=0")), 0);
+	take(LIST("SKYPILOT_NUM_NODES=2"));
+	assert_int_equal(topology.source_count, 0);
+	take(LIST("SKYPILOT_NODE_RANK=0"));
+	assert_int_equal(topology.source_count, 0);
+}
+
+static void test_aws_batch_job(void **state)
+{
+	(void)state;
+	take(LIST("AWS_BATCH_JOB_NUM_NODES=1", "AWS_BATCH_JOB_NODE_INDEX=0",
+		"AWS_BATCH_JOB_ID=6f1ec7a2#0", "AWS_BATCH_JOB_ATTEMPT=3"));
+	assert_string_equal(topology.facts[RI_FACT_JOB_ID].text, "6f1ec7a2");
+	assert_number(RI_FACT_RESTART_COUNT, 2);
+	give_back(NULL);
+	take(LIST("AWS_BATCH_JOB_NUM_NODES=1", "AWS_BATCH_JOB_NODE_INDEX=0", "AWS_BATCH_JOB_ID="));
+	assert_unknown(RI_FACT_JOB_ID);
+	assert_unknown(RI_FACT_RESTART_COUNT);
+}
+
+static void test_host_file_of_batch_ai(void **state)
+{
+	char *const *strings = LIST("AZ_BATCHAI_MPI_HOST_FILE=/hosts", "AZ_BATCHAI_TASK_INDEX=0");
+
+	(void)state;
+	/* nobody may read files */
+	take(strings);
+	assert_int_equal(findings.count, 0);
+	give_back(NULL);
+	tree_file(&root, "hosts", "a\nb slots=one\n");
+	assert_int_equal(read_there(true, strings), 0);
+	assert_found(RI_CODE_ENV_IGNORED, "AZ_BATCHAI_MPI_HOST_FILE");
+	assert_non_null(strstr(find_finding(RI_CODE_ENV_IGNORED)->text, "line 2"));
+	give_back(NULL);
+	tree_file(&root, "hosts", "");
+	assert_int_equal(read_there(true, strings), 0);
+	assert_found(RI_CODE_ENV_IGNORED, "AZ_BATCHAI_MPI_HOST_FILE");
+	assert_null(strstr(find_finding(RI_CODE_ENV_IGNORED)->text, "line"));
+}
+
 static int read_without_memory(void)
 {
 	if (!memory_exhaust(&arena))
@@ -212,6 +256,9 @@ int main(void)
 		TEST(test_sagemaker_file_that_cannot_be_read),
 		TEST(test_sagemaker_error_names_the_line),
 		TEST(test_skypilot_hosts),
+		TEST(test_half_of_it_is_not_there),
+		TEST(test_aws_batch_job),
+		TEST(test_host_file_of_batch_ai),
 		TEST(test_out_of_memory),
 	};
 
