@@ -77,6 +77,19 @@ static void test_the_place_is_wanted_where_there_is_no_rank(void **state)
 	assert_int_equal(wants_of("openmpi", LIST(BATCH, RANK_13)), RI_WANTS_PROC);
 }
 
+static void test_the_place_is_wanted_for_hosts_by_hand(void **state)
+{
+	const struct ri_wishes hosts = { .facts[RI_FACT_HOSTS] = { "--hosts", "a,b" } };
+	const struct ri_wishes file = { .hostfile = { "--hostfile", "/hosts" } };
+	const struct ri_wishes nodes = { .facts[RI_FACT_NNODES] = { "--nnodes", "2" } };
+
+	(void)state;
+	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
+	assert_int_equal(ri_sources_want(&env, &hosts), place);
+	assert_int_equal(ri_sources_want(&env, &file), place);
+	assert_int_equal(ri_sources_want(&env, &nodes), RI_WANTS_PROC);
+}
+
 static void test_a_hidden_source_is_there_if_asked_for(void **state)
 {
 	(void)state;
@@ -249,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_place_is_wanted_where_there_is_no_rank),
+		TEST(test_the_place_is_wanted_for_hosts_by_hand),
 		TEST(test_a_hidden_source_is_there_if_asked_for),
 		TEST(test_a_foreign_proc_is_not_read),
 		TEST(test_a_rank_does_not_look_for_its_node),
