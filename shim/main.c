@@ -164,10 +164,11 @@ static int make_edits(struct ri_topology *topology)
 	unsigned wants = 0;
 
 	run.argv = run.options.command;
-	ri_json_seed();
 	if (!run.options.disabled) {
 		ri_command_read(&run.command, run.argv, run.options.launch);
 		wants = ri_sources_want(&run.env, &run.options.wishes);
+		if ((wants & RI_WANTS_JSON) != 0)
+			ri_json_seed();
 		if ((wants & RI_WANTS_PROC) != 0)
 			context.proc_is_ours = may_ask_proc(wants);
 		if (!context.proc_is_ours)

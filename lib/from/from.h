@@ -27,6 +27,7 @@ enum ri_want {
 	 * in a list: where no launcher has given us a rank, and for --hosts.
 	 */
 	RI_WANTS_PLACE = 8,
+	RI_WANTS_JSON = 16,	/* a seed for jansson's hash, which opens a file for one */
 };
 
 /* One source. What is no bool or bit must be set, but for detect. */

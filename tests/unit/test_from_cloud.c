@@ -94,9 +94,10 @@ static void test_a_hidden_source_is_there_if_asked_for(void **state)
 {
 	(void)state;
 	assert_int_equal(wants_of(NULL, LIST("A=b")), 0);
-	assert_int_equal(wants_of("sagemaker", LIST("A=b")), RI_WANTS_FILES);
+	assert_int_equal(wants_of("sagemaker", LIST("A=b")),
+		RI_WANTS_FILES | RI_WANTS_JSON);
 	assert_int_equal(wants_of("aws_batch", LIST("A=b")), 0);
-	assert_int_equal(wants_of(NULL, LIST(ARN)), RI_WANTS_FILES);
+	assert_int_equal(wants_of(NULL, LIST(ARN)), RI_WANTS_FILES | RI_WANTS_JSON);
 	/* other systems have jobs and names too */
 	assert_int_equal(wants_of(NULL, LIST("TRAINING_JOB_ARN=x:sagemaker:")), 0);
 	assert_int_equal(wants_of(NULL, LIST("TRAINING_JOB_ARN=arn:aws:batch:x")), 0);
