@@ -148,6 +148,7 @@ TABLE = [
     ("user", "prctl PR_SET_DUMPABLE", SAME),
     ("exit1", "close_range", SAME),
     ("exit1", "chdir", SAME, {"EACCES": SAME}),
+    ("exit1", "madvise", SAME, {"ENOMEM": SAME}),
     ("exit1", "openat2 cgroup", SAME, {"ENOENT": SAME}),
     ("exit1", "read cgroup", SAME, {"EIO": SAME}),
     ("exit1", "openat2 oom", SAME, {"EACCES": SAME}),
