@@ -235,6 +235,17 @@ struct ri_fact *ri_claim_whole(
 	return ri_claim_text(reading, id, variable, (struct ri_slice){ raw, strlen(raw) });
 }
 
+struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	uint64_t none;
+
+	if (raw != NULL &&
+		ri_number_read(raw, (struct ri_range){ 0, 0 }, &none, NULL) == RI_NUMBER_OK)
+		return NULL;
+	return ri_claim_filled(reading, RI_FACT_NPROC, variable);
+}
+
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading)
 {
 	struct ri_fact *hosts = reading->claims[RI_FACT_HOSTS];

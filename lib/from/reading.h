@@ -86,6 +86,9 @@ struct ri_fact *ri_claim_list(
 struct ri_fact *ri_claim_whole(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
+/* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
+struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable);
+
 /* The first known hosts that the source whose turn it is has claimed, or NULL. */
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
 
