@@ -38,15 +38,20 @@ static bool meets_elsewhere(const struct ri_context *context)
 	return false;
 }
 
+static const struct ri_launcher *find_launcher(const struct ri_context *context)
+{
+	return context->command == NULL ? NULL : context->command->launcher;
+}
+
 /* torchrun itself, not something that may call it, would wait for its default. */
 static void check_complete(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 	uint64_t nodes;
 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		context->command->launcher == NULL ||
-		strcmp(context->command->launcher->name, "torchrun") != 0 ||
+		launcher == NULL || strcmp(launcher->name, "torchrun") != 0 ||
 		meets_elsewhere(context))
 		return;
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
@@ -75,6 +80,7 @@ static void follow(struct ri_writing *writing, const char *variable,
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 
 	/* A script on a node that has no ranks yet may well call torchrun. */
@@ -82,7 +88,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		return;
 	if (ri_nodes_alone(context))
 		return;
-	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)
+	if (launcher != NULL && !launcher->reads_pet)
 		return;
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);

@@ -30,6 +30,21 @@ static void assert_below(const struct ri_topology *topology, enum ri_fact_id a, 
 		assert(low < high);
 }
 
+static void assert_process(const struct ri_topology *topology)
+{
+	uint64_t value, other;
+
+	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
+		assert(ri_topology_knows(topology, id));
+	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
+	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
+	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other))
+		assert(other <= value);
+	if (ri_topology_get(topology, RI_FACT_NNODES, &other))
+		assert(other <= value);
+}
+
 static void assert_coherent(const struct ri_topology *topology)
 {
 	uint64_t value, other;
@@ -41,23 +56,20 @@ static void assert_coherent(const struct ri_topology *topology)
 		if (fact->state != RI_STATE_KNOWN)
 			continue;
 		assert(fact->origin.source != NULL);
-		if (id == RI_FACT_MASTER_ADDR)
-			assert(fact->text != NULL && fact->text[0] != '\0');
+		assert(id != RI_FACT_MASTER_ADDR || fact->text != NULL);
+		if (fact->text != NULL)
+			assert(fact->text[0] != '\0');
 		else
 			assert(fact->number >= range.min && fact->number <= range.max);
 	}
 	if (topology->identity == NULL)
 		return;
-	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
-		assert(ri_topology_knows(topology, id));
-	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
-	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	if (topology->scope == RI_SCOPE_PROCESS)
+		assert_process(topology);
+	else
+		assert(ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
+			ri_topology_knows(topology, RI_FACT_NNODES));
 	assert_below(topology, RI_FACT_NODE_RANK, RI_FACT_NNODES);
-	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
-	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other))
-		assert(other <= value);
-	if (ri_topology_get(topology, RI_FACT_NNODES, &other))
-		assert(other <= value);
 	if (ri_topology_get(topology, RI_FACT_NNODES, &value) && value == 1) {
 		assert(ri_topology_get(topology, RI_FACT_NODE_RANK, &other) && other == 0);
 		assert(ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
