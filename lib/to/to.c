@@ -97,13 +97,15 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 {
 	struct ri_writing writing = { .context = context, .err = err };
 
-	if (topology->identity != NULL && ri_writing_mode(&writing) != RI_MODE_NONE) {
+	if (ri_writing_mode(&writing) != RI_MODE_NONE) {
 		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
-			if (ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
+			if ((topology->identity != NULL || frameworks[i]->nameless) &&
+				ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
 				frameworks[i]->render(&writing, topology);
-		if (ri_writing_mode(&writing) == RI_MODE_NODE)
-			ri_scrub(&writing);
 	}
+	if (topology->identity != NULL &&
+		(ri_writing_mode(&writing) == RI_MODE_NODE || context->fan_out != 0))
+		ri_scrub(&writing);
 	if (err->code != RI_CODE_NONE)
 		return -1;
 	*out = writing.wanted;

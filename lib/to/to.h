@@ -6,6 +6,7 @@
 #ifndef RI_TO_TO_H
 #define RI_TO_TO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/env.h"
@@ -21,6 +22,7 @@ struct ri_framework {
 	const char *name;	/* stable; stands in --frameworks */
 	const char *summary;	/* one line for --list */
 	const struct ri_variable *writes;	/* ends with a NULL name */
+	bool nameless;		/* has something to say without an identity, too */
 	/* Say what the variables shall be. */
 	void (*render)(struct ri_writing *writing, const struct ri_topology *topology);
 };
@@ -30,8 +32,9 @@ const struct ri_framework *ri_framework_at(size_t index);
 
 /*
  * The variables that the command shall have and, as edits without a value,
- * those that it must not have. None without an identity and none where the
- * command starts the whole job (context->command). No value is empty. Two
+ * those that it must not have. Without an identity none but how many ranks a
+ * launcher shall start, and none where the command starts the whole job
+ * (context->command). No value is empty. Two
  * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT.
  */
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,

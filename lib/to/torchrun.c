@@ -4,10 +4,12 @@
  * from PET_* alone. With MASTER_ADDR and not PET_MASTER_ADDR every node runs
  * a job of its own, without a word.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "base/text.h"
+#include "model/wishes.h"
 #include "to/nodes.h"
 #include "to/writing.h"
 
@@ -16,6 +18,7 @@
 static const struct ri_variable writes[] = {
 	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX stays as it is", .cite = ARGPARSE },
 	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
+	{ .name = "PET_NPROC_PER_NODE", .meaning = "follows --nproc-per-node", .cite = ARGPARSE },
 	{ .name = "PET_MASTER_ADDR", .meaning = "follows MASTER_ADDR", .cite = ARGPARSE },
 	{ .name = "PET_MASTER_PORT", .meaning = "follows MASTER_PORT", .cite = ARGPARSE },
 	{ .name = NULL },
@@ -77,16 +80,49 @@ static void follow(struct ri_writing *writing, const char *variable,
 		ri_quote(new, sizeof(new), edit->value), variable + strlen("PET_"));
 }
 
+/*
+ * How many ranks the launcher shall start, which --standalone does not change.
+ * Others than torchrun and what is made of it have words of their own for it.
+ */
+static void want_count(struct ri_writing *writing)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+	const struct ri_launcher *launcher = writing->context->command->launcher;
+	struct ri_finding *finding;
+	char *value;
+
+	if (wishes == NULL || wishes->nproc_count == 0)
+		return;
+	if (launcher != NULL && !launcher->reads_pet) {
+		finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,
+			"%s starts the ranks, and no variable tells it how many",
+			launcher->name);
+		ri_finding_hint(finding, "say it among its own options");
+		return;
+	}
+	value = ri_arena_format(writing->context->arena, "%" PRIu64, wishes->nproc_count);
+	if (value == NULL)
+		ri_fail(writing->err, RI_CODE_MEMORY, "PET_NPROC_PER_NODE",
+			"no memory left for its value");
+	else
+		ri_want(writing, "PET_NPROC_PER_NODE", value);
+}
+
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
 	const struct ri_launcher *launcher = find_launcher(context);
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 
+	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
+
 	/* A script on a node that has no ranks yet may well call torchrun. */
-	if (topology->scope != RI_SCOPE_NODE && ri_writing_mode(writing) != RI_MODE_NODE)
+	if (!node && topology->scope != RI_SCOPE_NODE)
 		return;
-	if (ri_nodes_alone(context))
+	if (node)
+		want_count(writing);
+	if (topology->identity == NULL || ri_nodes_alone(context))
 		return;
 	if (launcher != NULL && !launcher->reads_pet)
 		return;
@@ -105,5 +141,6 @@ const struct ri_framework ri_framework_torchrun = {
 	.name = "torchrun",
 	.summary = "the defaults of torchrun, where it or accelerate starts the ranks",
 	.writes = writes,
+	.nameless = true,
 	.render = render,
 };
