@@ -33,6 +33,18 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable)
 	return ri_source_sees(env, variable) && !is_blank(ri_env_get(env, variable));
 }
 
+bool ri_source_sees_mpi_rank(const struct ri_env *env)
+{
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_source_sees(env, names[i]))
+			return true;
+	return false;
+}
+
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
 {
 	void *result = ri_arena_array(reading->context->arena, count, size);

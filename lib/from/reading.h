@@ -35,6 +35,12 @@ bool ri_source_sees(const struct ri_env *env, const char *variable);
 /* Does it see more than blanks? For names that an image may set to nothing. */
 bool ri_source_sees_text(const struct ri_env *env, const char *variable);
 
+/*
+ * Did some MPI start this process, whether or not its tuple is whole? Then it
+ * is no launcher, whatever else it inherited from one.
+ */
+bool ri_source_sees_mpi_rank(const struct ri_env *env);
+
 /* Zeroed memory that lives as long as the topology, or NULL. */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
 
