@@ -25,7 +25,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "mutants"
 LIBRARY = OUT / "librankinit.a"
 TESTS = ("test_golden", "test_hostlist", "test_from", "test_from_place", "test_from_pid1",
-         "test_manual", "test_worlds", "test_model", "test_explain")
+         "test_manual", "test_worlds", "test_allocation", "test_model", "test_explain")
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]
