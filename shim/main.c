@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -162,6 +163,8 @@ static int make_edits(struct ri_topology *topology)
 	};
 	unsigned wants = 0;
 
+	/* the kernel's random bytes, which need not be aligned */
+	memcpy(&context.seed, (const void *)getauxval(AT_RANDOM), sizeof(context.seed));
 	run.argv = run.options.command;
 	if (!run.options.disabled) {
 		ri_command_read(&run.command, run.argv, run.options.launch);

@@ -91,12 +91,24 @@ static void list_sources(struct ri_text *out)
 	}
 }
 
+/* Of none at all: "always". */
+static void list_words(struct ri_text *out, const char *const *words)
+{
+	if (words == NULL)
+		ri_text_add(out, "always");
+	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+		ri_text_addf(out, "%s%s", i == 0 ? "" : ",", words[i]);
+	ri_text_add(out, "\n");
+}
+
 static void list_frameworks(struct ri_text *out)
 {
 	const struct ri_framework *framework;
 
 	for (size_t i = 0; (framework = ri_framework_at(i)) != NULL; i++) {
-		ri_text_addf(out, "%s\t%s\n", framework->name, framework->summary);
+		ri_text_addf(out, "%s\t%s\t%s\t", framework->name, framework->summary,
+			framework->when);
+		list_words(out, framework->sources);
 		list_variables(out, framework->writes);
 	}
 }

@@ -29,6 +29,7 @@ struct ri_context {
 	 * this in has looked.
 	 */
 	bool proc_is_ours;
+	unsigned seed;	/* by chance: of jansson's hash, which would open a file for one */
 	const char *host_name;		/* of this machine; NULL: not known, or not wanted */
 };
 

@@ -49,6 +49,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 const struct ri_framework ri_framework_lightning = {
 	.name = "lightning",
 	.summary = "Lightning and Fabric, as LightningEnvironment reads it",
+	.when = "A rank gets NODE_RANK, LOCAL_RANK and MASTER_*; a launcher gets NODE_RANK and "
+		"MASTER_*, and LOCAL_RANK is removed.",
 	.writes = writes,
 	.render = render,
 };

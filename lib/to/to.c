@@ -78,6 +78,49 @@ void ri_want_fact(struct ri_writing *writing, const char *variable,
 		ri_want(writing, variable, value);
 }
 
+bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names)
+{
+	for (; *names != NULL; names++) {
+		if (strcmp(topology->identity, *names) == 0)
+			return true;
+		for (size_t i = 0; i < topology->source_count; i++)
+			if (strcmp(topology->sources[i], *names) == 0)
+				return true;
+	}
+	return false;
+}
+
+static const char *find_option(const struct ri_writing *writing)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+	const struct ri_framework *framework = writing->framework;
+
+	return wishes == NULL || framework->asked == NULL ? NULL : framework->asked(wishes);
+}
+
+bool ri_writing_is_asked(const struct ri_writing *writing)
+{
+	return ri_wishes_name_framework(writing->context->wishes, writing->framework->name) ||
+		find_option(writing) != NULL;
+}
+
+static void write_framework(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_framework *framework = writing->framework;
+	const char *option = find_option(writing);
+
+	if (!ri_wishes_allow_framework(writing->context->wishes, framework->name)) {
+		if (option != NULL)
+			ri_fail(writing->err, RI_CODE_OPTION_CONFLICT, option,
+				"it is for %s, which is not in --frameworks", framework->name);
+	} else if (framework->sources == NULL || ri_writing_is_asked(writing) ||
+		ri_writing_has_source(topology, framework->sources)) {
+		framework->render(writing, topology);
+	} else if (framework->judge != NULL) {
+		framework->judge(writing, topology);
+	}
+}
+
 /* Is the variable there already, once, and with that value, or absent as it should be? */
 static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit)
 {
@@ -92,15 +135,34 @@ static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit
 	return value != NULL && strcmp(value, edit->value) == 0;
 }
 
+/* They are for a job; a shell in its image is none, and must start. */
+static void warn_of_options(struct ri_writing *writing)
+{
+	for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
+		const char *option;
+
+		writing->framework = frameworks[i];
+		option = find_option(writing);
+		if (option != NULL)
+			ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+				RI_CODE_SOURCE_INCOMPLETE, option,
+				"nothing says which rank this is, so nothing is written for %s",
+				frameworks[i]->name);
+	}
+}
+
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err)
 {
 	struct ri_writing writing = { .context = context, .err = err };
 
-	if (topology->identity != NULL && ri_writing_mode(&writing) != RI_MODE_NONE) {
-		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
-			if (ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
-				frameworks[i]->render(&writing, topology);
+	if (topology->identity == NULL)
+		warn_of_options(&writing);
+	else if (ri_writing_mode(&writing) != RI_MODE_NONE) {
+		for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
+			writing.framework = frameworks[i];
+			write_framework(&writing, topology);
+		}
 		if (ri_writing_mode(&writing) == RI_MODE_NODE)
 			ri_scrub(&writing);
 	}

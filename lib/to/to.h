@@ -14,15 +14,23 @@
 #include "model/topology.h"
 #include "model/variable.h"
 
+struct ri_wishes;
 struct ri_writing;
 
-/* One framework. Every field must be set. */
+/* One framework. What has no comment that says otherwise must be set. */
 struct ri_framework {
 	const char *name;	/* stable; stands in --frameworks */
 	const char *summary;	/* one line for --list */
+	const char *when;	/* in which launch what is written: a sentence for the documents */
 	const struct ri_variable *writes;	/* ends with a NULL name */
+	/* It is written for where one of these speaks; ends with NULL. NULL: always. */
+	const char *const *sources;
+	/* The option that asks for it, whatever speaks, or NULL. NULL: none ever does. */
+	const char *(*asked)(const struct ri_wishes *wishes);
 	/* Say what the variables shall be. */
 	void (*render)(struct ri_writing *writing, const struct ri_topology *topology);
+	/* Judge what is there of it where it is not written for. NULL: nothing to judge. */
+	void (*judge)(struct ri_writing *writing, const struct ri_topology *topology);
 };
 
 /* The table; NULL past its end. */
@@ -32,7 +40,9 @@ const struct ri_framework *ri_framework_at(size_t index);
  * The variables that the command shall have and, as edits without a value,
  * those that it must not have. None without an identity and none where the
  * command starts the whole job (context->command). No value is empty. Two
- * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT.
+ * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT. A
+ * framework whose option is given and whose name is not in --frameworks is
+ * RI_CODE_OPTION_CONFLICT.
  */
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);

@@ -104,6 +104,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 const struct ri_framework ri_framework_torch = {
 	.name = "torch",
 	.summary = "torch.distributed env:// and all that use its names",
+	.when = "A rank gets all of them; a launcher, and a node without ranks, NODE_RANK, NNODES "
+		"and MASTER_*. Of a rank's own a launcher keeps only what it reads itself.",
 	.writes = writes,
 	.render = render,
 };

@@ -96,6 +96,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 const struct ri_framework ri_framework_torchrun = {
 	.name = "torchrun",
 	.summary = "the defaults of torchrun, where it or accelerate starts the ranks",
+	.when = "For torchrun and accelerate, an unknown launcher, and a node without ranks, whose "
+		"script may call one of them; never for ranks.",
 	.writes = writes,
 	.render = render,
 };

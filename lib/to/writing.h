@@ -6,11 +6,13 @@
 #ifndef RI_TO_WRITING_H
 #define RI_TO_WRITING_H
 
+#include "model/wishes.h"
 #include "to/command.h"
 #include "to/to.h"
 
 struct ri_writing {
 	const struct ri_context *context;
+	const struct ri_framework *framework;	/* whose turn it is */
 	struct ri_env_edits wanted;	/* by all frameworks so far */
 	struct ri_error *err;
 };
@@ -31,6 +33,12 @@ void ri_want_gone(struct ri_writing *writing, const char *variable);
 /* The variable shall have the number or text of this fact, if it is known. */
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id);
+
+/* Is this framework named in --frameworks, or an option given that asks for it? */
+bool ri_writing_is_asked(const struct ri_writing *writing);
+
+/* Is this the name of the identity's source, or of another one that spoke? */
+bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names);
 
 /* How the command is launched. */
 enum ri_mode ri_writing_mode(const struct ri_writing *writing);
