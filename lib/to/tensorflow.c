@@ -47,19 +47,14 @@ static const char *find_option(const struct ri_wishes *wishes)
 	return NULL;
 }
 
-/* One task on each node: by the command, or since nothing has started ranks yet. */
-static bool is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
-{
-	return ri_writing_mode(writing) == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
-}
-
 /* The tasks that the job has by its topology; 0 where it does not say. */
 static uint64_t count_tasks(const struct ri_writing *writing, const struct ri_topology *topology)
 {
+	bool of_nodes = ri_writing_is_of_nodes(writing, topology);
 	uint64_t count;
 
-	return ri_topology_get(topology, is_of_nodes(writing, topology) ? RI_FACT_NNODES
-			: RI_FACT_WORLD_SIZE, &count) ? count : 0;
+	return ri_topology_get(topology, of_nodes ? RI_FACT_NNODES : RI_FACT_WORLD_SIZE, &count)
+		? count : 0;
 }
 
 static int refuse(struct ri_error *err, const char *what, const char *hint)
@@ -136,7 +131,7 @@ static int find_place(struct ri_tf_job *job, const struct ri_writing *writing,
 
 	if (find_hosts(job, topology, err) < 0)
 		return -1;
-	if (!is_of_nodes(writing, topology))
+	if (!ri_writing_is_of_nodes(writing, topology))
 		return find_process(job, topology, err);
 	job->local = 1;
 	job->index = topology->facts[RI_FACT_NODE_RANK].number;

@@ -62,6 +62,11 @@ enum ri_mode ri_writing_mode(const struct ri_writing *writing)
 	return command == NULL ? RI_MODE_PROCESS : command->mode;
 }
 
+bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
+{
+	return ri_writing_mode(writing) == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
+}
+
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id)
 {

@@ -40,6 +40,9 @@ bool ri_writing_is_asked(const struct ri_writing *writing);
 /* Is this the name of the identity's source, or of another one that spoke? */
 bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names);
 
+/* Is there one process on each node: by the command, or since no ranks exist yet? */
+bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology);
+
 /* How the command is launched. */
 enum ri_mode ri_writing_mode(const struct ri_writing *writing);
 
