@@ -109,6 +109,57 @@ bool ri_writing_is_asked(const struct ri_writing *writing)
 		find_option(writing) != NULL;
 }
 
+static const struct {
+	const char *variable;
+	enum ri_fact_id id;
+} usual[] = {
+	{ "RANK", RI_FACT_RANK },
+	{ "WORLD_SIZE", RI_FACT_WORLD_SIZE },
+	{ "LOCAL_RANK", RI_FACT_LOCAL_RANK },
+	{ "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE },
+	{ "NODE_RANK", RI_FACT_NODE_RANK },
+	{ "NNODES", RI_FACT_NNODES },
+	{ "MASTER_ADDR", RI_FACT_MASTER_ADDR },
+	{ "MASTER_PORT", RI_FACT_MASTER_PORT },
+};
+
+enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
+
+/* A port without a host would be a default that nobody asked for. */
+static bool is_told(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	return ri_topology_knows(topology, id) &&
+		(id != RI_FACT_MASTER_PORT || ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
+}
+
+static void write_share(struct ri_writing *writing, const struct ri_topology *topology,
+	const struct ri_share *share)
+{
+	bool asked = ri_writing_is_asked(writing);
+
+	for (size_t i = 0; i < USUAL_COUNT; i++) {
+		bool told = is_told(topology, usual[i].id);
+
+		if ((share->gets & 1u << usual[i].id) != 0 && told)
+			ri_want_fact(writing, usual[i].variable, topology, usual[i].id);
+		if ((share->needs & 1u << usual[i].id) == 0 || told || !asked)
+			continue;
+		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, usual[i].variable,
+			"%s needs it, and nothing tells it", writing->framework->name);
+		ri_fail_hint(writing->err, "state it by hand: see rankinit --help");
+	}
+}
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_framework *framework = writing->framework;
+
+	write_share(writing, topology, ri_writing_is_of_nodes(writing, topology)
+		? &framework->node : &framework->rank);
+	if (framework->render != NULL)
+		framework->render(writing, topology);
+}
+
 static void write_framework(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_framework *framework = writing->framework;
@@ -120,7 +171,7 @@ static void write_framework(struct ri_writing *writing, const struct ri_topology
 				"it is for %s, which is not in --frameworks", framework->name);
 	} else if (framework->sources == NULL || ri_writing_is_asked(writing) ||
 		ri_writing_has_source(topology, framework->sources)) {
-		framework->render(writing, topology);
+		render(writing, topology);
 	} else if (framework->judge != NULL) {
 		framework->judge(writing, topology);
 	}

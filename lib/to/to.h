@@ -17,6 +17,12 @@
 struct ri_wishes;
 struct ri_writing;
 
+/* Facts under their usual names, RI_FROM(...) | ...: RANK, MASTER_ADDR. */
+struct ri_share {
+	unsigned gets;	/* of what is known */
+	unsigned needs;	/* without which it cannot start */
+};
+
 /* One framework. What has no comment that says otherwise must be set. */
 struct ri_framework {
 	const char *name;	/* stable; stands in --frameworks */
@@ -27,7 +33,14 @@ struct ri_framework {
 	const char *const *sources;
 	/* The option that asks for it, whatever speaks, or NULL. NULL: none ever does. */
 	const char *(*asked)(const struct ri_wishes *wishes);
-	/* Say what the variables shall be. */
+	/*
+	 * What each process gets: a rank, or the one of a node that starts ranks.
+	 * What it needs must be told where the framework is asked for: else
+	 * RI_CODE_FRAMEWORK_INCOMPLETE.
+	 */
+	struct ri_share rank;
+	struct ri_share node;
+	/* Say what else the variables shall be. NULL: nothing. */
 	void (*render)(struct ri_writing *writing, const struct ri_topology *topology);
 	/* Judge what is there of it where it is not written for. NULL: nothing to judge. */
 	void (*judge)(struct ri_writing *writing, const struct ri_topology *topology);
@@ -42,7 +55,8 @@ const struct ri_framework *ri_framework_at(size_t index);
  * command starts the whole job (context->command). No value is empty. Two
  * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT. A
  * framework whose option is given and whose name is not in --frameworks is
- * RI_CODE_OPTION_CONFLICT.
+ * RI_CODE_OPTION_CONFLICT; what one lacks that is asked for is
+ * RI_CODE_FRAMEWORK_INCOMPLETE.
  */
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);

@@ -17,6 +17,9 @@ struct ri_writing {
 	struct ri_error *err;
 };
 
+/* Where the ranks of a job meet: both, or none. */
+#define RI_RENDEZVOUS (RI_FROM(MASTER_ADDR) | RI_FROM(MASTER_PORT))
+
 /*
  * The variable shall have this value, which must not be empty. Another
  * framework may want the same; wanting another one is RI_CODE_ENV_CONFLICT.
