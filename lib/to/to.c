@@ -240,13 +240,3 @@ int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *var
 	*out = made;
 	return 0;
 }
-
-int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
-	const struct ri_context *context, struct ri_error *err)
-{
-	struct ri_env_edits variables;
-
-	if (ri_variables_render(&variables, topology, context, err) < 0)
-		return -1;
-	return ri_variables_reduce(out, &variables, context, err);
-}

@@ -29,6 +29,7 @@ struct ri_framework {
 	const char *summary;	/* one line for --list */
 	const char *when;	/* in which launch what is written: a sentence for the documents */
 	const struct ri_variable *writes;	/* ends with a NULL name */
+	const struct ri_variable *looks;	/* ... at these alone; NULL: at none */
 	/* It is written for where one of these speaks; ends with NULL. NULL: always. */
 	const char *const *sources;
 	/* The option that asks for it, whatever speaks, or NULL. NULL: none ever does. */
@@ -66,10 +67,6 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
  * that value already and stands there once, or is absent as it should be.
  */
 int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *variables,
-	const struct ri_context *context, struct ri_error *err);
-
-/* Both steps in one. */
-int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);
 
 #endif

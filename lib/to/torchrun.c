@@ -15,6 +15,9 @@
 static const struct ri_variable writes[] = {
 	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX stays as it is", .cite = ARGPARSE },
 	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
+	{ .name = "PET_NPROC_PER_NODE",
+	  .meaning = "how many ranks the source asks each node to start; one that is there stays",
+	  .cite = ARGPARSE },
 	{ .name = "PET_MASTER_ADDR", .meaning = "follows MASTER_ADDR", .cite = ARGPARSE },
 	{ .name = "PET_MASTER_PORT", .meaning = "follows MASTER_PORT", .cite = ARGPARSE },
 	{ .name = NULL },
@@ -74,6 +77,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 {
 	const struct ri_context *context = writing->context;
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
+	const char *count = ri_env_get(context->env, "PET_NPROC_PER_NODE");
 
 	/* A script on a node that has no ranks yet may well call torchrun. */
 	if (topology->scope != RI_SCOPE_NODE && ri_writing_mode(writing) != RI_MODE_NODE)
@@ -85,6 +89,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
 	ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
+	if (count == NULL || count[0] == '\0')
+		ri_want_fact(writing, "PET_NPROC_PER_NODE", topology, RI_FACT_NPROC);
 	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
 		check_complete(writing, topology);
 		return;

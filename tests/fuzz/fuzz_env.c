@@ -230,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *strings[MAX_STRINGS + 1];
 	struct ri_env env;
 	struct ri_context context = { .env = &env, .arena = &arena, .findings = &findings };
-	struct ri_env_edits edits = { .count = 0 };
+	struct ri_env_edits variables, edits = { .count = 0 };
 	struct ri_topology topology;
 	struct ri_error err = RI_ERROR_INIT;
 	char *part;
@@ -248,7 +248,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ri_topology_read(&topology, &context, &err) == 0) {
 		assert_coherent(&topology);
 		assert_origins(&topology);
-		assert(ri_edits_render(&edits, &topology, &context, &err) == 0);
+		assert(ri_variables_render(&variables, &topology, &context, &err) == 0);
+		assert(ri_variables_reduce(&edits, &variables, &context, &err) == 0);
 		assert_edits(&env, &edits, &topology);
 		assert_same_inside(&env, &edits, &topology);
 		assert(err.code == RI_CODE_NONE);

@@ -19,6 +19,7 @@
 #include "to/command.h"
 #include "to/nodes.h"
 #include "to/to.h"
+#include "edits_of.h"
 
 enum { MAX_LINES = 512, MAX_FILE = 65536 };
 

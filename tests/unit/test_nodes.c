@@ -140,8 +140,61 @@ static void test_composer_keeps_the_users_counts(void **state)
 	assert_untouched("LOCAL_WORLD_SIZE");
 	/* not where they are those of the one process */
 	topology.facts[RI_FACT_WORLD_SIZE].origin.variable = "WORLD_SIZE";
-	assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), 0);
-	assert_gone("WORLD_SIZE");
+	assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), -1);
+	assert_int_equal(err.code, RI_CODE_LAUNCH_INCOMPLETE);
+	assert_string_equal(err.subject, "WORLD_SIZE");
+	assert_true(err.hint[0] != '\0');
+}
+
+/* A source that knows how many ranks each node is asked to start. */
+static void ask_for(uint64_t count)
+{
+	topology.facts[RI_FACT_NPROC] = (struct ri_fact){
+		.state = RI_STATE_KNOWN, .number = count,
+	};
+	edits = (struct ri_env_edits){ .count = 0 };
+	if (ri_edits_render(&edits, &topology, &launched, &err) < 0)
+		fail_msg("[%s] %s: %s", ri_code_name(err.code), err.subject, err.text);
+}
+
+static void test_composer_is_told_the_counts(void **state)
+{
+	(void)state;
+	judge(LIST("composer", "--world_size=16", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "WORLD_SIZE=x"));
+	assert_untouched("WORLD_SIZE");
+	ask_for(8);
+	assert_set("WORLD_SIZE", "16");
+	assert_set("LOCAL_WORLD_SIZE", "8");
+}
+
+static void test_composer_keeps_half_of_its_counts(void **state)
+{
+	(void)state;
+	judge(LIST("composer", "--world_size=16", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "LOCAL_WORLD_SIZE=4"));
+	ask_for(8);
+	assert_untouched("WORLD_SIZE");
+	assert_untouched("LOCAL_WORLD_SIZE");
+}
+
+static void test_torchrun_is_told_the_count(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	assert_untouched("PET_NPROC_PER_NODE");
+	ask_for(8);
+	assert_set("PET_NPROC_PER_NODE", "8");
+	give_back(state);
+	render(LIST(RANK_1_OF_2, AZURE, "PET_NPROC_PER_NODE=auto"));
+	ask_for(8);
+	assert_untouched("PET_NPROC_PER_NODE");
+	give_back(state);
+	judge(LIST("composer", "--world_size=16", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	ask_for(8);
+	assert_untouched("PET_NPROC_PER_NODE");
 }
 
 static void test_any_command_may_be_a_launcher_by_request(void **state)
@@ -413,6 +466,9 @@ int main(void)
 		TEST(test_identity_of_the_process_goes),
 		TEST(test_torchrun_and_accelerate_keep_rank_and_size),
 		TEST(test_composer_keeps_the_users_counts),
+		TEST(test_composer_is_told_the_counts),
+		TEST(test_composer_keeps_half_of_its_counts),
+		TEST(test_torchrun_is_told_the_count),
 		TEST(test_any_command_may_be_a_launcher_by_request),
 		TEST(test_process_by_request_keeps_everything),
 		TEST(test_whole_job_is_left_alone),
