@@ -33,7 +33,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		ri_finding_hint(finding, "name one interface, as eth0");
 		return;
 	}
-	if (ri_network_is_wide(topology) && ri_network_is_loopback(value)) {
+	if (ri_topology_is_wide(topology) && ri_network_is_loopback(value)) {
 		ri_network_warn(writing, name,
 			"is this machine alone, and there are several nodes");
 		return;

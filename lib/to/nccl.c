@@ -36,7 +36,7 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 
 	if (value == NULL || value[0] == '^')
 		return;
-	if (ri_network_is_wide(topology) && ri_network_is_loopback(value + (value[0] == '='))) {
+	if (ri_topology_is_wide(topology) && ri_network_is_loopback(value + (value[0] == '='))) {
 		ri_network_warn(writing, interfaces,
 			"is this machine alone, and there are several nodes");
 		return;
@@ -70,7 +70,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 				"of the job would meet, not each at a place of its own"),
 			"unset it: torch and Horovod tell NCCL where");
 	value = ri_env_get(writing->context->env, no_infiniband);
-	if (value != NULL && strcmp(value, "1") == 0 && ri_network_is_wide(topology))
+	if (value != NULL && strcmp(value, "1") == 0 && ri_topology_is_wide(topology))
 		ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_NETWORK_VALUE,
 			no_infiniband, "NCCL leaves InfiniBand unused between the nodes");
 }

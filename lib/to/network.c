@@ -10,13 +10,6 @@
 
 enum { NAME_MAX_LENGTH = 15 };	/* IFNAMSIZ (Linux include/uapi/linux/if.h) */
 
-bool ri_network_is_wide(const struct ri_topology *topology)
-{
-	uint64_t nodes;
-
-	return ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes > 1;
-}
-
 bool ri_network_is_loopback(const char *list)
 {
 	bool found = false;

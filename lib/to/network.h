@@ -10,9 +10,6 @@
 
 #include "to/writing.h"
 
-/* Are there several nodes, that have to reach each other? */
-bool ri_network_is_wide(const struct ri_topology *topology);
-
 /* Does the list, with commas between, name the loopback interface and no other? */
 bool ri_network_is_loopback(const char *list);
 

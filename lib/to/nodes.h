@@ -23,6 +23,9 @@
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
 
+/* Is this host, as a master, each machine itself? */
+bool ri_master_is_loopback(const char *host);
+
 /*
  * Was torchrun told not to look beyond this process: --standalone, or
  * --nnodes=1, or PET_STANDALONE=1?

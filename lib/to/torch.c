@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "to/nodes.h"
 #include "to/writing.h"
 
 #define RENDEZVOUS "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler"
@@ -103,22 +104,33 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 		topology->identity);
 }
 
-/* Every node would find itself there, and start a job of its own. */
-static void judge_master(const struct ri_writing *writing, const struct ri_topology *topology)
+/*
+ * The node of rank 0 may call itself that. On all others a rank would look for
+ * rank 0 on its own node; a launcher may be told by its words to meet elsewhere.
+ */
+static void judge_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
+	const char *subject = ri_topology_subject(topology, RI_FACT_MASTER_ADDR);
+	static const char hint[] = "set MASTER_ADDR to the host of rank 0, the same on all ranks";
 	struct ri_finding *finding;
-	uint64_t nodes;
+	uint64_t node;
 
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		(strncmp(host, "127.", 4) != 0 && strcmp(host, "localhost") != 0 &&
-			strcmp(host, "::1") != 0))
+	if (!ri_topology_is_wide(topology) || !ri_master_is_loopback(host) ||
+		ri_nodes_alone(writing->context))
 		return;
+	if (!ri_writing_is_of_nodes(writing, topology) &&
+		ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node > 0) {
+		ri_fail(writing->err, RI_CODE_MASTER_LOOPBACK, subject,
+			"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
+			host, (int)node);
+		ri_fail_hint(writing->err, "%s", hint);
+		return;
+	}
 	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_LOOPBACK,
-		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"\"%s\" is this machine on each of the %d nodes", host, (int)nodes);
-	ri_finding_hint(finding, "set MASTER_ADDR to the host of rank 0");
+		RI_CODE_MASTER_LOOPBACK, subject,
+		"\"%s\" is this machine on each of the nodes", host);
+	ri_finding_hint(finding, "%s", hint);
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)

@@ -23,21 +23,24 @@ static const struct ri_variable writes[] = {
 	{ .name = NULL },
 };
 
+static bool meets_by_words(const struct ri_context *context)
+{
+	return ri_command_has(context->command, "--master-addr", NULL) ||
+		ri_command_has(context->command, "--rdzv-endpoint", NULL) ||
+		ri_command_has(context->command, "--rdzv-conf", NULL);
+}
+
+static bool meets_freely(const struct ri_context *context)
+{
+	return ri_env_get(context->env, "PET_RDZV_ENDPOINT") != NULL ||
+		ri_env_get(context->env, "PET_RDZV_CONF") != NULL;
+}
+
 /* Where nodes meet, if not at the master: then the master need not be known. */
 static bool meets_elsewhere(const struct ri_context *context)
 {
-	static const char *const options[] = { "--master-addr", "--rdzv-endpoint", "--rdzv-conf" };
-	static const char *const variables[] = {
-		"PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF",
-	};
-
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (ri_command_has(context->command, options[i], NULL))
-			return true;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (ri_env_get(context->env, variables[i]) != NULL)
-			return true;
-	return false;
+	return meets_by_words(context) || meets_freely(context) ||
+		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL;
 }
 
 /* torchrun itself, not something that may call it, would wait for its default. */
@@ -55,6 +58,25 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 		"nothing tells torchrun where the node of rank 0 is, so each of the %d nodes "
 		"would wait for itself", (int)nodes);
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
+}
+
+/* Not the first node, and told to meet on itself. */
+static void check_master(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_context *context = writing->context;
+	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
+	uint64_t node;
+
+	if (context->command->launcher == NULL ||
+		strcmp(context->command->launcher->name, "torchrun") != 0 ||
+		!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
+		!ri_master_is_loopback(host) || meets_by_words(context) || meets_freely(context))
+		return;
+	ri_fail(writing->err, RI_CODE_MASTER_LOOPBACK,
+		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"\"%s\" is this machine, and rank 0 is on another one: this is node %d", host,
+		(int)node);
+	ri_fail_hint(writing->err, "set MASTER_ADDR to the host of rank 0, the same on all nodes");
 }
 
 static void follow(struct ri_writing *writing, const char *variable,
@@ -95,6 +117,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		check_complete(writing, topology);
 		return;
 	}
+	check_master(writing, topology);
 	follow(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
 	follow(writing, "PET_MASTER_PORT", topology, RI_FACT_MASTER_PORT);
 }

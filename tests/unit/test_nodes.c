@@ -366,7 +366,7 @@ static void test_rank_is_the_nodes_whatever_the_daemon_says(void **state)
 		"OMPI_COMM_WORLD_RANK");
 }
 
-static void test_loopback_on_several_nodes_is_a_warning(void **state)
+static void test_loopback_on_several_nodes(void **state)
 {
 	static const char *const hosts[] = {
 		"MASTER_ADDR=localhost", "MASTER_ADDR=127.0.1.1", "MASTER_ADDR=::1",
@@ -374,10 +374,24 @@ static void test_loopback_on_several_nodes_is_a_warning(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		judge(LIST("python", "t.py"), RI_MODE_AUTO);
-		render(LIST(RANK_1_OF_2, hosts[i]));
+		refused(LIST(RANK_1_OF_2, hosts[i]), RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
+		give_back(state);
+		/* the node of rank 0 may call itself that */
+		render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2",
+			"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1", hosts[i]));
 		assert_found(RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
 		give_back(state);
+		judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+		refused(LIST(RANK_1_OF_2, hosts[i]), RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
+		give_back(state);
+		judge(LIST("torchrun", "--master-addr=a", "t.py"), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, hosts[i]));
+		give_back(state);
+		judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, hosts[i], "PET_RDZV_ENDPOINT=a:1"));
+		give_back(state);
 	}
+	judge(LIST("python", "t.py"), RI_MODE_AUTO);
 	render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
 		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1",
 		"MASTER_ADDR=localhost"));
@@ -480,7 +494,7 @@ int main(void)
 		TEST(test_torchrun_needs_a_master_on_several_nodes),
 		TEST(test_single_node),
 		TEST(test_rank_is_the_nodes_whatever_the_daemon_says),
-		TEST(test_loopback_on_several_nodes_is_a_warning),
+		TEST(test_loopback_on_several_nodes),
 		TEST(test_scrub_takes_what_one_launch_says),
 		TEST(test_scrub_leaves_what_tunes),
 		TEST(test_scrub_removes_all_of_a_name),
