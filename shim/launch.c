@@ -26,6 +26,7 @@ enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
 
 enum step {
 	STEP_GROUP,
+	STEP_INPUT,
 	STEP_PRIVILEGES,
 	STEP_PARENT_GONE,
 	STEP_EXEC,
@@ -37,8 +38,6 @@ enum step {
  */
 struct child {
 	const struct ri_launch *launch;
-	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
-	char *listen_pid;	/* room for its digits, or NULL */
 	enum step failed;	/* where sys_errno is not 0 */
 	enum ri_privilege_step privilege;
 	int sys_errno;
@@ -108,12 +107,11 @@ static char *find_listen_pid(const struct ri_launch *launch, struct ri_arena *ar
 	return NULL;
 }
 
-static int prepare(struct child *child, struct ri_launch *launch, struct ri_arena *arena,
-	struct ri_error *err)
+int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
 {
-	*child = (struct child){ .launch = launch };
-	child->candidates = list_candidates(launch, arena);
-	if (child->candidates == NULL)
+	launch->listen_pid = find_listen_pid(launch, arena);
+	launch->candidates = list_candidates(launch, arena);
+	if (launch->candidates == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, launch->argv[0],
 			"no memory left to search for it");
 	return 0;
@@ -148,7 +146,7 @@ static void execute(struct child *child)
 	int denied = 0;
 
 	errno = ENOENT;
-	for (const char *path = child->candidates; *path != '\0'; path += strlen(path) + 1) {
+	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1) {
 		execve(path, launch->argv, launch->envp);
 		if (errno == EACCES)
 			denied = EACCES;
@@ -165,10 +163,13 @@ static void become_command(struct child *child)
 	const struct ri_launch *launch = child->launch;
 	pid_t own = 0;
 
-	if (launch->terminal >= 0 || child->listen_pid != NULL)
+	if (launch->terminal >= 0 || launch->listen_pid != NULL)
 		own = (pid_t)syscall(SYS_getpid);
 	child->failed = STEP_GROUP;
 	if (launch->new_group && setpgid(0, 0) < 0)
+		goto out;
+	child->failed = STEP_INPUT;
+	if (launch->input >= 0 && syscall(SYS_dup3, launch->input, STDIN_FILENO, 0) < 0)
 		goto out;
 	/* needs the group; any error means that there is no such terminal */
 	if (launch->terminal >= 0)
@@ -183,8 +184,8 @@ static void become_command(struct child *child)
 		errno = ESRCH;
 		goto out;
 	}
-	if (child->listen_pid != NULL)
-		write_pid(child->listen_pid, own);
+	if (launch->listen_pid != NULL)
+		write_pid(launch->listen_pid, own);
 	/* last: from here on a signal reaches the command, not our code */
 	ri_mask_set(ri_mask_inherited);
 	execute(child);
@@ -206,19 +207,19 @@ static int child_entry(void *argument)
 }
 
 /* Is one of the candidates there, though execve said "no such file"? */
-static const char *find_present(const struct child *child)
+static const char *find_present(const struct ri_launch *launch)
 {
-	for (const char *path = child->candidates; *path != '\0'; path += strlen(path) + 1)
+	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1)
 		if (faccessat(AT_FDCWD, path, F_OK, 0) == 0)
 			return path;
 	return NULL;
 }
 
-static const char *find_directory(const struct child *child)
+static const char *find_directory(const struct ri_launch *launch)
 {
 	struct stat info;
 
-	for (const char *path = child->candidates; *path != '\0'; path += strlen(path) + 1)
+	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1)
 		if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
 			return path;
 	return NULL;
@@ -257,7 +258,7 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 	if (child->sys_errno == E2BIG)
 		return too_big(child->launch, err);
 	if (child->sys_errno == ENOENT || child->sys_errno == ENOTDIR) {
-		present = find_present(child);
+		present = find_present(child->launch);
 		if (present != NULL) {
 			ri_fail(err, RI_CODE_EXEC_DENIED, command,
 				"%s is there, but what would run it is not", present);
@@ -276,9 +277,9 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 		return ri_fail_hint(err, "searched in PATH=%s",
 			ri_quote(quoted, sizeof(quoted), path == NULL ? default_path : path));
 	}
-	if (child->sys_errno == EACCES && find_directory(child) != NULL)
+	if (child->sys_errno == EACCES && find_directory(child->launch) != NULL)
 		return ri_fail(err, RI_CODE_EXEC_DENIED, command, "%s is a directory",
-			find_directory(child));
+			find_directory(child->launch));
 	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s",
 		strerror(child->sys_errno));
 	if (child->sys_errno == ENOEXEC)
@@ -305,6 +306,9 @@ static int report_failure(const struct child *child, struct ri_error *err)
 	case STEP_GROUP:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
 			"cannot lead a process group: %s", strerror(child->sys_errno));
+	case STEP_INPUT:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot be given /dev/null to read: %s", strerror(child->sys_errno));
 	case STEP_EXEC:
 		break;
 	}
@@ -321,15 +325,12 @@ static void restore_dumpable(const struct ri_launch *launch)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
-pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
+pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err)
 {
 	static _Alignas(64) unsigned char stack[STACK_SIZE];
-	struct child child;
+	struct child child = { .launch = launch };
 	pid_t pid;
 
-	if (prepare(&child, launch, arena, err) < 0)
-		return -1;
-	child.listen_pid = find_listen_pid(launch, arena);
 	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
@@ -344,12 +345,10 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct r
 	return report_failure(&child, err);
 }
 
-int ri_launch_replace(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
+int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)
 {
-	struct child child;
+	struct child child = { .launch = launch };
 
-	if (prepare(&child, launch, arena, err) < 0)
-		return -1;
 	become_command(&child);
 	/* a message to a pipe that nobody reads must not end us now */
 	ri_mask_set(RI_MASK_ALL);

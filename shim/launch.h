@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From us to the command: spawn it as a child, or become it.
+ * From us to the command: spawn it as a child, once or for each rank, or
+ * become it.
  *
  * The child is made by clone(CLONE_VM | CLONE_VFORK): we stand still until it
  * has executed the command or failed, so no signal can fall between fork and
@@ -20,20 +21,30 @@ struct ri_launch {
 	pid_t self;		/* getpid() */
 	char *const *argv;	/* not empty */
 	char **envp;		/* a LISTEN_PID that names us is rewritten in it */
+	int input;		/* fd that becomes its standard input, 3 or above; -1: ours */
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
+	bool told_by_step;	/* what a Slurm step sends us reaches the child as well */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
 	const struct ri_privileges *privileges;
+	/* made by ri_launch_prepare */
+	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
+	char *listen_pid;	/* room for its digits, or NULL */
 };
+
+/* All that takes memory. argv[0], and PATH in envp, must be final. */
+int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err);
 
 /*
  * Start the command as a child. Returns its pid, or -1 with the reason and
  * its exit status in *err: EXEC_NOT_FOUND, EXEC_DENIED, EXEC_TOO_BIG,
  * SPAWN_REFUSED, PRIVILEGE_REFUSED. A child that failed is reaped already.
+ * When this returns the child has copies of argv and envp: both may be changed
+ * for the next one.
  */
-pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err);
+pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err);
 
 /* Become the command: same process, same group. Returns only if that failed. */
-int ri_launch_replace(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err);
+int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err);
 
 #endif

@@ -25,6 +25,7 @@ enum {
 /* A process that had its SIGTERM. Memory of ours, since nothing is allocated now. */
 struct told {
 	pid_t pid;
+	pid_t group;
 	uint64_t started;
 };
 
@@ -73,7 +74,8 @@ static bool was_told(const struct ri_procstat *process)
 static void remember(const struct ri_procstat *process)
 {
 	if (told_count < TOLD_MAX)
-		told[told_count++] = (struct told){ process->pid, process->started };
+		told[told_count++] =
+			(struct told){ process->pid, process->group, process->started };
 }
 
 void ri_leftovers_wake(pid_t pid)
@@ -85,13 +87,13 @@ void ri_leftovers_wake(pid_t pid)
 		kill(pid, SIGCONT);
 }
 
-void ri_leftovers_recheck(pid_t group)
+void ri_leftovers_recheck(void)
 {
 	struct ri_procstat now;
 
 	for (size_t i = 0; i < told_count;) {
 		if (read_process(told[i].pid, &now) && now.started == told[i].started &&
-			now.group != group)
+			now.group != told[i].group)
 			told[i] = told[--told_count];
 		else
 			i++;
@@ -154,24 +156,36 @@ static bool each_process(bool (*visit)(const struct ri_procstat *process, void *
 	return dir >= 0 && length >= 0;
 }
 
+struct sparing {
+	bool (*leads)(pid_t group, const void *context);
+	const void *context;
+};
+
 static bool spare_group(const struct ri_procstat *process, void *context)
 {
-	if (process->group == *(const pid_t *)context && process->state != 'Z') {
+	const struct sparing *sparing = context;
+
+	if (process->state != 'Z' && sparing->leads(process->group, sparing->context)) {
 		remember(process);
 		told_some = true;
 	}
 	return true;
 }
 
-void ri_leftovers_spare(pid_t pid, pid_t group)
+void ri_leftovers_spare_groups(bool (*leads)(pid_t group, const void *context),
+	const void *context)
+{
+	struct sparing sparing = { leads, context };
+
+	if (proc_is_ours())
+		each_process(spare_group, &sparing);
+}
+
+void ri_leftovers_spare(pid_t pid)
 {
 	struct ri_procstat process;
 
-	if (!proc_is_ours())
-		return;
-	if (group > 0)
-		each_process(spare_group, &group);
-	else if (read_process(pid, &process))
+	if (proc_is_ours() && read_process(pid, &process))
 		remember(&process);
 }
 

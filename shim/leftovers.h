@@ -23,16 +23,20 @@
 void ri_leftovers_init(pid_t own_pid);
 
 /*
- * The command got its own SIGTERM, and so did its process group unless group
- * is 0: they do not get a second one here. To be called before it is sent.
+ * This process gets its own SIGTERM, and no second one here. To be called
+ * before it is sent.
  */
-void ri_leftovers_spare(pid_t pid, pid_t group);
+void ri_leftovers_spare(pid_t pid);
+
+/* The same for all members of the groups that leads says yes to. */
+void ri_leftovers_spare_groups(bool (*leads)(pid_t group, const void *context),
+	const void *context);
 
 /* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
 void ri_leftovers_wake(pid_t pid);
 
-/* Once the group was signalled: who left it meanwhile may have missed that. */
-void ri_leftovers_recheck(pid_t group);
+/* Once the groups were signalled: who left one meanwhile may have missed that. */
+void ri_leftovers_recheck(void);
 
 /*
  * SIGTERM for every process that has not had one, and SIGCONT for those that

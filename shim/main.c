@@ -7,26 +7,31 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/env.h"
+#include "base/limits.h"
+#include "base/number.h"
+#include "children.h"
 #include "from/from.h"
 #include "hosts.h"
 #include "launch.h"
 #include "log.h"
 #include "mask.h"
+#include "nproc.h"
 #include "options.h"
 #include "own_proc.h"
+#include "port.h"
 #include "print.h"
 #include "privileges.h"
+#include "ranks.h"
+#include "seed.h"
+#include "step.h"
 #include "supervise.h"
 #include "terminal.h"
 #include "to/command.h"
-#include "to/expand.h"
 #include "to/nodes.h"
-#include "to/to.h"
 
 extern char **environ;
 
@@ -40,9 +45,12 @@ static struct {
 	struct ri_options options;
 	struct ri_privileges privileges;
 	struct ri_env env;
-	struct ri_env_edits edits;
 	struct ri_command command;
-	char *const *argv;	/* of the command, expanded */
+	struct ri_topology topology;	/* of the first rank that is started here */
+	struct ri_rank_source source;
+	struct ri_rank_view first;
+	struct ri_rank *ranks;
+	struct ri_children children;
 	struct ri_host host;
 	struct ri_error err;
 } run;
@@ -82,25 +90,18 @@ static int read_options(char **argv)
 	return status;
 }
 
-static int set_variable(const char *name, const char *value)
-{
-	const struct ri_env_edit edit = { .name = name, .value = value };
-
-	return ri_env_edits_add(&run.edits, edit, &run.arena, &run.err);
-}
-
 /*
- * Can process 1 of our own container be asked, and does /proc show it? A
- * recorded one counts as recorded.
+ * Does /proc show our own container, and is there something to ask it? A
+ * recorded one counts as recorded. What process 1 was given it knows itself.
  */
-static bool may_ask_process_1(void)
+static bool may_ask_proc(unsigned wants)
 {
 	pid_t self;
 
 	if (run.options.root.value != NULL)
 		return true;
 	self = getpid();
-	return self != 1 && ri_proc_is_ours(self);
+	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
 }
 
 /* Opens nothing where no file will be read. wants: bits of enum ri_want. */
@@ -108,7 +109,7 @@ static int open_root(unsigned wants)
 {
 	const char *root = run.options.root.value;
 	bool must = root != NULL || run.options.user.text != NULL ||
-		run.options.wishes.hostfile.value != NULL;
+		run.options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run.options);
 
 	run.host = (struct ri_host){ .root = -1, .live = root == NULL };
 	if (!must && (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) == 0)
@@ -121,145 +122,192 @@ static int open_root(unsigned wants)
 	return ri_fail_errno(&run.err, errno);
 }
 
-/* What the command shall find, in its environment and in its words. */
-static int write_topology(const struct ri_topology *topology, const struct ri_context *context)
+/* Options that go together only where no ranks are started here. */
+static int check_fan_out(const char *subject)
 {
-	struct ri_env_edits variables = { .count = 0 };
-	const char *mark;
-
-	if (ri_variables_render(&variables, topology, context, &run.err) < 0 ||
-		ri_variables_reduce(&run.edits, &variables, context, &run.err) < 0)
-		return -1;
-	if (topology->identity == NULL)
-		return 0;
-	if (run.argv != NULL)
-		run.argv = ri_expand_words(run.argv, run.options.expand, &variables, &run.arena);
-	mark = ri_arena_format(&run.arena, "%s:%s", RI_VERSION,
-		ri_mode_name(run.command.mode));
-	if (mark == NULL || (run.argv == NULL && run.options.command != NULL))
-		return ri_fail(&run.err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
-	return set_variable("RANKINIT", mark);
+	if (ri_wishes_refuse_all(&run.options.wishes)) {
+		ri_fail(&run.err, RI_CODE_OPTION_CONFLICT, subject,
+			"with %s=none no rank would be told which one it is",
+			run.options.wishes.source.subject);
+		return ri_fail_hint(&run.err, "leave one of them out");
+	}
+	if (run.options.supervise == RI_NO && run.source.context.fan_out > 1) {
+		ri_fail(&run.err, RI_CODE_OPTION_CONFLICT, subject,
+			"several ranks need a parent, so rankinit cannot become one of them");
+		return ri_fail_hint(&run.err, "leave --supervise=never out");
+	}
+	return 0;
 }
 
-static int read_topology(struct ri_topology *topology, const struct ri_context *context)
+/* Does the command run in ranks that are started here? */
+static int count_ranks(void)
 {
-	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+	struct ri_wishes *wishes = &run.options.wishes;
 
-	if (ri_topology_read(topology, context, &run.err) < 0)
+	if (run.command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
+		return 0;
+	if (ri_nproc_count(&run.options, &run.env, &run.host, &run.err) < 0)
 		return -1;
-	/* In a launcher's container even a script starts the whole job. */
-	if (topology->identity == NULL && role->state == RI_STATE_KNOWN &&
-		strcmp(role->text, RI_ROLE_LAUNCHER) == 0 && run.options.launch == RI_MODE_AUTO)
-		run.command.mode = RI_MODE_NONE;
-	return ri_nodes_settle(topology, context, &run.err);
+	if (run.command.mode != RI_MODE_PROCESS)
+		return 0;
+	run.source.context.fan_out = wishes->nproc_count;
+	return check_fan_out(wishes->nproc.subject);
+}
+
+/* In a launcher's container even a script starts the whole job. */
+static void settle_role(void)
+{
+	const struct ri_fact *role = &run.topology.facts[RI_FACT_ROLE];
+
+	if (run.topology.identity != NULL || role->state != RI_STATE_KNOWN ||
+		strcmp(role->text, RI_ROLE_LAUNCHER) != 0 || run.options.launch != RI_MODE_AUTO)
+		return;
+	run.command.mode = RI_MODE_NONE;
+	run.source.context.fan_out = 0;
+}
+
+/* Who are we? wants: bits of enum ri_want. */
+static int read_topology(unsigned wants)
+{
+	struct ri_topology *topology = &run.topology;
+	struct ri_context *context = &run.source.context;
+
+	/* Who starts the whole job is no part of it: not even a contradiction matters. */
+	if (run.command.mode == RI_MODE_NONE)
+		return 0;
+	if (ri_hosts_prepare(&run.options.wishes, context, wants, &run.err) < 0 ||
+		ri_topology_read(topology, context, &run.err) < 0)
+		return -1;
+	settle_role();
+	if (ri_nodes_settle(topology, context, &run.err) < 0 ||
+		ri_nodes_fan_out(topology, context, &run.err) < 0)
+		return -1;
+	if (context->fan_out > 0 && run.options.root.value == NULL)
+		ri_port_settle(topology, &run.findings);
+	return 0;
+}
+
+/* What the sources could use of this machine, and can have: bits of enum ri_want. */
+static unsigned find_wants(void)
+{
+	struct ri_context *context = &run.source.context;
+	unsigned wants;
+
+	ri_command_read(&run.command, run.options.command, run.options.launch);
+	wants = ri_sources_want(&run.env, &run.options.wishes);
+	if ((wants & RI_WANTS_PROC) != 0)
+		context->proc_is_ours = may_ask_proc(wants);
+	return context->proc_is_ours ? wants : wants & ~(unsigned)RI_WANTS_PROC;
 }
 
 /* Who are we, and what does that make of the environment? */
-static int make_edits(struct ri_topology *topology)
+static int make_view(void)
 {
-	struct ri_context context = {
-		.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
-		.findings = &run.findings, .command = &run.command,
-	};
 	unsigned wants = 0;
 
-	/* the kernel's random bytes, which need not be aligned */
-	memcpy(&context.seed, (const void *)getauxval(AT_RANDOM), sizeof(context.seed));
-	run.argv = run.options.command;
-	if (!run.options.disabled) {
-		ri_command_read(&run.command, run.argv, run.options.launch);
-		wants = ri_sources_want(&run.env, &run.options.wishes);
-		if ((wants & RI_WANTS_PROC) != 0)
-			context.proc_is_ours = may_ask_process_1();
-		if (!context.proc_is_ours)
-			wants &= ~(unsigned)RI_WANTS_PROC;
-	}
+	run.source = (struct ri_rank_source){
+		.topology = &run.topology,
+		.options = &run.options,
+		.context = {
+			.env = &run.env, .wishes = &run.options.wishes, .arena = &run.arena,
+			.findings = &run.findings, .command = &run.command,
+		},
+	};
+	if (!run.options.disabled)
+		wants = find_wants();
 	if (open_root(wants) < 0)
 		return -1;
-	if (run.options.disabled)
-		return 0;
-	if (run.host.root >= 0)
-		context.host = &run.host;
-	/* Who starts the whole job is no part of it: not even a contradiction matters. */
-	if (run.command.mode != RI_MODE_NONE &&
-		(ri_hosts_prepare(&run.options.wishes, &context, wants, &run.err) < 0 ||
-			read_topology(topology, &context) < 0 ||
-			write_topology(topology, &context) < 0))
+	if (!run.options.disabled) {
+		if (run.host.root >= 0)
+			run.source.context.host = &run.host;
+		if (count_ranks() < 0 || read_topology(wants) < 0)
+			return -1;
+	}
+	if (ri_rank_source_complete(&run.source, &run.err) < 0)
 		return -1;
-	return ri_options_scrub(&run.options, &run.env, &run.edits, &run.arena, &run.err);
-}
-
-/*
- * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
- * waits this parameter twice (orte/mca/odls/base): with a deadline of our
- * own, ranks get what is left of it.
- */
-static int tell_launchers(void)
-{
-	static const char name[] = "OMPI_MCA_odls_base_sigkill_timeout";
-	uint64_t seconds = run.options.grace_ms / 1000;
-	const char *value;
-
-	if (seconds == 0 || run.options.disabled || ri_env_get(&run.env, name) != NULL)
-		return 0;
-	value = ri_arena_format(&run.arena, "%d", seconds < 4 ? 1 : (int)(seconds - 2) / 2);
-	if (value == NULL)
-		return ri_fail(&run.err, RI_CODE_MEMORY, name, "no memory left to set it");
-	return set_variable(name, value);
+	return ri_rank_view(&run.first, &run.source, 0, &run.err);
 }
 
 /*
  * Become the command only where a process manager owns this one rank, and
  * nothing asks for a parent.
  */
-static bool becomes_command(const struct ri_topology *topology, pid_t self)
+static bool becomes_command(pid_t self)
 {
 	const struct ri_options *options = &run.options;
 
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
-	return ri_source_manages(topology->identity) && self != 1 && options->grace_ms == 0 &&
+	return ri_source_manages(run.topology.identity) && self != 1 && options->grace_ms == 0 &&
 		!options->maps_exits && !options->maps_signals && !options->signal_group &&
-		options->subreaper != RI_YES;
+		options->subreaper != RI_YES && run.source.context.fan_out == 0;
 }
 
-static int start(const struct ri_topology *topology)
+/* All that takes memory, and what ranks beside the first one read. */
+static int prepare(struct ri_launch *launch)
+{
+	size_t count = run.source.context.fan_out;
+
+	if (ri_children_init(&run.children, count == 0 ? 1 : count, &run.arena, &run.err) < 0 ||
+		ri_launch_prepare(launch, &run.arena, &run.err) < 0)
+		return -1;
+	if (count == 0)
+		return 0;
+	run.children.are_ranks = true;
+	ri_topology_get(&run.topology, RI_FACT_RANK, &run.children.first_rank);
+	if (count == 1)
+		return 0;
+	launch->input = ri_ranks_open_input(&run.err);
+	return launch->input < 0 ||
+			ri_ranks_prepare(&run.ranks, &run.source, launch, &run.err) < 0
+		? -1
+		: 0;
+}
+
+static int start(void)
 {
 	struct ri_launch launch = {
 		.self = getpid(),
-		.argv = run.argv,
+		.argv = run.first.argv,
 		.terminal = -1,
+		.input = -1,
 		.privileges = &run.privileges,
 	};
 	struct ri_terminal terminal;
-	pid_t pid;
 
-	launch.envp = ri_env_apply(&run.env, &run.edits, &run.arena, &run.err);
-	if (launch.envp == NULL)
+	launch.envp = ri_env_apply(&run.env, &run.first.edits, &run.arena, &run.err);
+	if (launch.envp == NULL || prepare(&launch) < 0)
 		return fail();
 	ri_mask_default_chld();
-	if (becomes_command(topology, launch.self)) {
-		ri_launch_replace(&launch, &run.arena, &run.err);
+	if (becomes_command(launch.self)) {
+		ri_launch_replace(&launch, &run.err);
 		return fail();
 	}
 	if (ri_supervise_adopt(launch.self, run.options.subreaper, &run.err) < 0)
 		return fail();
 	ri_terminal_find(&terminal, launch.self);
+	if (run.children.count > 1)
+		ri_terminal_share(&terminal);
 	launch.terminal = terminal.is_front ? terminal.fd : -1;
-	launch.new_group = !terminal.shared;
+	launch.told_by_step = ri_step_tells_all(&run.env);
+	launch.new_group = !terminal.shared && !launch.told_by_step;
 	launch.die_with_us = launch.self != 1;
-	pid = ri_launch_spawn(&launch, &run.arena, &run.err);
-	if (pid < 0) {
+	if (ri_ranks_spawn(run.ranks, &launch, &run.children, &run.err) < 0) {
 		ri_terminal_restore(&terminal);
-		return fail();
+		if (run.children.started == 0)
+			return fail();
+		ri_log_error(&run.err);
+		ri_log(RI_LEVEL_ALWAYS, "rank %llu was not started; the %zu before it are stopped",
+			(unsigned long long)(run.children.first_rank + run.children.started),
+			run.children.started);
+		run.children.refused = ri_code_status(run.err.code);
 	}
-	return run.options.exit_map.to[ri_supervise_run(pid, &launch, &run.options, &terminal)];
+	return run.options.exit_map.to[ri_supervise_run(&run.children, &launch, &run.options,
+		&terminal)];
 }
 
 static int launch_command(void)
 {
-	static struct ri_topology topology;
-
 	if (run.options.command == NULL) {
 		ri_fail(&run.err, RI_CODE_COMMAND_MISSING, "COMMAND", "there is no command to run");
 		ri_fail_hint(&run.err, "usage: rankinit [OPTION]... [--] COMMAND [ARG]...; "
@@ -272,7 +320,7 @@ static int launch_command(void)
 		ri_fail_hint(&run.err, "--root goes with --explain and --print-env");
 		return fail();
 	}
-	if (make_edits(&topology) < 0 || tell_launchers() < 0)
+	if (make_view() < 0)
 		return fail();
 	ri_log_findings(&run.findings);
 	if (ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
@@ -280,51 +328,118 @@ static int launch_command(void)
 		return fail();
 	if (run.host.root >= 0)
 		close(run.host.root);
-	return start(&topology);
+	return start();
+}
+
+/*
+ * --local-rank names the rank whose variables are printed, where several are
+ * started here; it does not state a fact then. As part of a whole tuple it does.
+ */
+static int choose_rank(uint64_t *chosen)
+{
+	struct ri_stated *stated = &run.options.wishes.facts[RI_FACT_LOCAL_RANK];
+	const char *subject = stated->subject;
+	struct ri_range range = { 0, RI_MAX_LOCAL - 1 };
+
+	*chosen = 0;
+	if (run.options.wishes.nproc.value == NULL || stated->value == NULL ||
+		run.options.wishes.facts[RI_FACT_RANK].value != NULL)
+		return make_view();
+	if (ri_number_read(stated->value, range, chosen, NULL) != RI_NUMBER_OK)
+		*chosen = RI_MAX_LOCAL;
+	stated->value = NULL;
+	if (make_view() < 0)
+		return -1;
+	if (*chosen >= run.source.context.fan_out && run.source.context.fan_out > 0)
+		return ri_fail(&run.err, RI_CODE_OPTION_VALUE, subject,
+			"expected one of the ranks that are started here, 0 to %d",
+			(int)run.source.context.fan_out - 1);
+	return 0;
 }
 
 static int print_env(void)
 {
-	static struct ri_topology topology;
+	struct ri_rank_view view;
+	uint64_t index;
 
-	if (make_edits(&topology) < 0 || tell_launchers() < 0)
+	if (choose_rank(&index) < 0)
 		return -1;
 	ri_log_findings(&run.findings);
-	return ri_print_env(run.options.action_value, &run.edits, &run.err);
+	if (ri_rank_view(&view, &run.source, run.source.context.fan_out > 0 ? index : 0,
+		&run.err) < 0)
+		return -1;
+	return ri_print_env(run.options.action_value, &view.edits, &run.err);
+}
+
+static void describe_rank(struct ri_explained_rank *out, struct ri_topology *topology,
+	const struct ri_rank_view *view)
+{
+	uint64_t value;
+
+	*out = (struct ri_explained_rank){ .rank = -1, .local_rank = -1, .edits = &view->edits };
+	if (ri_topology_get(topology, RI_FACT_RANK, &value))
+		out->rank = (int64_t)value;
+	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value))
+		out->local_rank = (int64_t)value;
+	out->argv = view->argv;
+}
+
+/* The ranks beside the first one. */
+static int describe_others(struct ri_explained_rank *ranks, size_t count)
+{
+	struct ri_topology topology = run.topology;
+	struct ri_rank_view *views = ri_arena_array(&run.arena, count, sizeof(*views));
+
+	if (views == NULL)
+		return ri_fail(&run.err, RI_CODE_MEMORY, "--explain", "no memory left for ranks");
+	for (size_t i = 1; i < count; i++) {
+		if (ri_rank_view(&views[i], &run.source, i, &run.err) < 0)
+			return -1;
+		ri_nodes_go_to(&topology, i);
+		describe_rank(&ranks[i], &topology, &views[i]);
+	}
+	return 0;
+}
+
+static const char *find_off(void)
+{
+	if (run.options.disabled)
+		return "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
+	if (ri_wishes_refuse_all(&run.options.wishes))
+		return "--source=none: a plain init, nothing is read or set";
+	/* in a launcher's container what was read says so */
+	if (run.command.mode == RI_MODE_NONE && run.topology.source_count == 0)
+		return "the command starts the whole job: nothing is read or set";
+	return NULL;
 }
 
 /* What refuses a launch is shown as well as what it would do. */
 static int explain(void)
 {
-	static struct ri_topology topology;
-	struct ri_explained_rank rank = { .rank = -1, .local_rank = -1, .edits = &run.edits };
+	static struct ri_explained_rank ranks[RI_MAX_LOCAL];
 	struct ri_explain explained = {
-		.arena = &run.arena, .topology = &topology,
+		.arena = &run.arena, .topology = &run.topology,
 		.env = &run.env, .findings = &run.findings,
-		.err = &run.err, .ranks = &rank, .rank_count = 1, .launch = "process",
+		.err = &run.err, .ranks = ranks, .rank_count = 1, .launch = "process",
 	};
+	size_t count;
 	struct ri_error err = RI_ERROR_INIT;
-	uint64_t value;
 
 	if (run.err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so nothing was read";
-	else if (make_edits(&topology) == 0 && tell_launchers() == 0)
+	else if (make_view() == 0)
 		ri_privileges_prepare(&run.privileges, &run.options, &run.host, &run.arena,
 			&run.err);
-	if (ri_topology_get(&topology, RI_FACT_RANK, &value))
-		rank.rank = (int64_t)value;
-	if (ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &value))
-		rank.local_rank = (int64_t)value;
-	rank.argv = run.argv == NULL ? run.options.command : run.argv;
+	if (run.first.argv == NULL)
+		run.first.argv = run.options.command;
+	describe_rank(&ranks[0], &run.topology, &run.first);
+	count = run.source.context.fan_out;
+	if (run.err.code == RI_CODE_NONE && count > 1 && describe_others(ranks, count) == 0)
+		explained.rank_count = count;
 	if (run.command.mode != RI_MODE_AUTO)
 		explained.launch = ri_mode_name(run.command.mode);
-	if (explained.off == NULL && run.options.disabled)
-		explained.off = "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
-	else if (explained.off == NULL && ri_wishes_refuse_all(&run.options.wishes))
-		explained.off = "--source=none: a plain init, nothing is read or set";
-	else if (explained.off == NULL && run.command.mode == RI_MODE_NONE &&
-		topology.source_count == 0)
-		explained.off = "the command starts the whole job: nothing is read or set";
+	if (explained.off == NULL)
+		explained.off = find_off();
 	if (ri_print_explain(run.options.action_value, &explained, choose_color(&run.options),
 		&err) < 0) {
 		run.err = err;
@@ -338,6 +453,7 @@ int main(int argc, char **argv)
 	int status = -1;
 
 	(void)argc;
+	ri_seed_json();
 	if (read_options(argv) < 0)
 		return run.options.action == RI_ACTION_EXPLAIN ? explain() : fail();
 	switch (run.options.action) {

@@ -312,6 +312,29 @@ static int read_launch(struct ri_options *options, struct ri_given given, struct
 	return 0;
 }
 
+static int read_nproc_per_node(
+	struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	static const char *const words[] = {
+		[RI_NPROC_GPU] = "gpu", [RI_NPROC_CPU] = "cpu", [RI_NPROC_AUTO] = "auto",
+	};
+	const struct ri_range range = { 1, RI_MAX_LOCAL };
+	struct ri_wishes *wishes = &options->wishes;
+	char expected[64];
+
+	wishes->nproc = state(given, "--nproc-per-node", "RANKINIT_NPROC_PER_NODE");
+	wishes->nproc_count = 0;
+	for (options->nproc = RI_NPROC_GPU; options->nproc <= RI_NPROC_AUTO; options->nproc++)
+		if (strcmp(words[options->nproc], given.value) == 0)
+			return 0;
+	options->nproc = RI_NPROC_STATED;
+	if (ri_number_read(given.value, range, &wishes->nproc_count, NULL) == RI_NUMBER_OK)
+		return 0;
+	snprintf(expected, sizeof(expected), "a number from 1 to %d, gpu, cpu or auto",
+		RI_MAX_LOCAL);
+	return ri_option_bad_value(given, expected, err);
+}
+
 static int read_expand(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = {

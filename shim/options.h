@@ -29,6 +29,9 @@ enum ri_action {
 /* auto, or a choice made by hand */
 enum ri_switch { RI_AUTO, RI_YES, RI_NO };
 
+/* How many ranks are started here: stated, or by what is here. */
+enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
+
 /* A value that is read later, and the name to blame for it. */
 struct ri_word {
 	const char *text;		/* NULL: not given */
@@ -45,6 +48,7 @@ struct ri_options {
 	struct ri_stated root;		/* of a recorded machine; no value: this one */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
+	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	enum ri_expand expand;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -212,16 +210,6 @@ static int write_lines(const struct ri_env_edits *edits,
 	return 0;
 }
 
-/* The kernel's random bytes: jansson would open a file for its seed. */
-static void seed_json(void)
-{
-	uint32_t seed;
-
-	/* they need not be aligned */
-	memcpy(&seed, (const void *)getauxval(AT_RANDOM), sizeof(seed));
-	json_object_seed(seed | 1);
-}
-
 static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 {
 	json_t *object;
@@ -229,7 +217,6 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	bool whole;
 	int status;
 
-	seed_json();
 	object = json_object();
 	whole = object != NULL;
 	for (size_t i = 0; whole && i < edits->count; i++) {
@@ -280,7 +267,6 @@ static int write_explain_json(const struct ri_explain *explain, struct ri_error 
 	char *text;
 	int status;
 
-	seed_json();
 	text = ri_explain_json(explain);
 	if (text == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");

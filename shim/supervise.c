@@ -15,10 +15,12 @@
 #include "leftovers.h"
 #include "log.h"
 #include "mask.h"
+#include "step.h"
 #include "verdict.h"
 
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
+	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
 	RETRY_MS = 100,			/* after a wait4 that a profile refused */
@@ -28,7 +30,7 @@ enum {
 
 enum phase {
 	RUNNING,	/* nobody asked for anything */
-	ASKED,		/* the command has its SIGTERM, what else runs has not */
+	ASKED,		/* the command has its SIGTERM, or every rank; what else runs has not */
 	SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
 	KILLING,	/* everything has its SIGKILL */
 	OVER,
@@ -37,7 +39,8 @@ enum phase {
 
 enum event {
 	STOP,		/* SIGTERM; later on SIGINT too */
-	COMMAND_GONE,	/* and children are left */
+	RANK_FAILED,	/* and others run */
+	COMMAND_GONE,	/* with all its ranks; children are left */
 	ALL_GONE,	/* there is no child any more */
 	DEADLINE,
 	TICK,		/* something to do before the deadline */
@@ -47,70 +50,131 @@ enum event {
 struct supervisor {
 	const struct ri_options *options;
 	const struct ri_terminal *terminal;
+	struct ri_children *children;
 	enum phase phase;
-	struct ri_end end;
+	int status;		/* of the first end that was no success */
+	struct ri_end end;	/* that one */
 	struct ri_oom oom;
-	pid_t group;		/* of the command; 0: it has none of its own */
-	bool command_lives;
+	bool groups;		/* each child leads one of its own */
+	bool told_by_step;	/* a Slurm step's signals reach the children too */
+	bool stopped_by_step;	/* and its SIGTERM has done so */
 	pid_t self;		/* 1: we are the init of a PID namespace */
-	int64_t deadline;	/* CLOCK_MONOTONIC ms, 0: none */
+	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
+	int64_t deadline;	/* 0: none */
 	int64_t tick;
+	int64_t limit;		/* how many ms the end may take, 0: as long as it likes */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* What happens in which phase at which event; NULL: nothing. */
 typedef void (*reaction)(struct supervisor *sv);
 
-static void signal_command(const struct supervisor *sv, int number)
+/* The group of a command that may have the terminal; ranks never do. */
+static pid_t front_group(const struct supervisor *sv)
 {
-	bool whole_group = sv->options->signal_group && sv->group > 0;
+	return sv->groups ? sv->children->items[0].pid : 0;
+}
 
-	/* a leader that is gone leaves its group behind */
-	if (whole_group)
-		kill(-sv->group, number);
-	else if (sv->command_lives)
-		kill(sv->end.pid, number);
+static void signal_children(const struct supervisor *sv, int number)
+{
+	bool whole_groups = sv->options->signal_group && sv->groups;
+
+	for (size_t i = 0; i < sv->children->started; i++) {
+		const struct ri_child *child = &sv->children->items[i];
+
+		/* a leader that is gone leaves its group behind */
+		if (whole_groups)
+			kill(-child->pid, number);
+		else if (child->lives)
+			kill(child->pid, number);
+	}
+}
+
+static bool leads(pid_t group, const void *context)
+{
+	const struct ri_children *children = context;
+
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].pid == group)
+			return true;
+	return false;
+}
+
+static void spare_children(const struct supervisor *sv)
+{
+	if (sv->options->signal_group && sv->groups) {
+		ri_leftovers_spare_groups(leads, sv->children);
+		return;
+	}
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives)
+			ri_leftovers_spare(sv->children->items[i].pid);
+}
+
+/* Every child gets its SIGTERM, as --signal-map has it. */
+static void tell_children(struct supervisor *sv)
+{
+	int number = sv->options->signal_map.to[SIGTERM];
+
+	if (sv->stopped_by_step && number == SIGTERM)
+		number = 0;
+	sv->phase = ASKED;
+	if (sv->limit > 0)
+		sv->deadline = sv->begun + sv->limit / 2;
+	spare_children(sv);
+	if (number != 0)
+		signal_children(sv, number);
+	for (size_t i = 0; i < sv->children->started; i++) {
+		struct ri_child *child = &sv->children->items[i];
+
+		child->told = child->lives;
+		if (child->lives)
+			ri_leftovers_wake(child->pid);
+	}
+	if (sv->options->signal_group)
+		ri_leftovers_recheck();
 }
 
 static void ask_command(struct supervisor *sv)
 {
-	int number = sv->options->signal_map.to[SIGTERM];
+	sv->begun = sv->end.stop.at_ms;
+	sv->limit = (int64_t)sv->options->grace_ms;
+	tell_children(sv);
+}
 
-	sv->phase = ASKED;
-	if (sv->options->grace_ms > 0)
-		sv->deadline = sv->end.stop.at_ms + (int64_t)sv->options->grace_ms / 2;
-	ri_leftovers_spare(sv->end.pid, sv->options->signal_group ? sv->group : 0);
-	if (number != 0)
-		signal_command(sv, number);
-	ri_leftovers_wake(sv->end.pid);
-	if (sv->options->signal_group)
-		ri_leftovers_recheck(sv->group);
+/* The end comes from inside: nobody else has a deadline for it. */
+static void begin_end(struct supervisor *sv, int64_t usual)
+{
+	int64_t grace = (int64_t)sv->options->grace_ms;
+
+	sv->begun = ri_now_ms();
+	sv->limit = grace > 0 ? grace : usual;
+}
+
+static void stop_others(struct supervisor *sv)
+{
+	sv->end.others = sv->children->living;
+	begin_end(sv, GRACE_AFTER_FAILURE_MS);
+	tell_children(sv);
 }
 
 static void sweep(struct supervisor *sv)
 {
-	int64_t grace = (int64_t)sv->options->grace_ms, now = now_ms();
-
 	sv->phase = SWEEPING;
-	sv->tick = now + SAY_AFTER_MS;
-	if (!sv->end.stop.asked)
-		sv->deadline = now + (grace > 0 ? grace : GRACE_AFTER_END_MS);
-	else
-		sv->deadline = grace > 0 ? sv->end.stop.at_ms + grace : 0;
-	ri_leftovers_stop(sv->command_lives);
+	sv->tick = ri_now_ms() + SAY_AFTER_MS;
+	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+	ri_leftovers_stop(sv->children->living > 0);
+}
+
+static void sweep_after_end(struct supervisor *sv)
+{
+	begin_end(sv, GRACE_AFTER_END_MS);
+	sweep(sv);
 }
 
 /* The command is gone while we sweep: tell what it left, keep the deadline. */
 static void sweep_rest(struct supervisor *sv)
 {
-	ri_leftovers_stop(sv->command_lives);
+	ri_leftovers_stop(sv->children->living > 0);
 }
 
 /* "WHAT: python3 (12), sh (13)", unless there is nothing to name. */
@@ -134,9 +198,10 @@ static void say_who_stays(struct supervisor *sv)
 
 static void kill_again(struct supervisor *sv)
 {
-	sv->tick = now_ms() + KILL_AGAIN_MS;
-	if (sv->command_lives)
-		kill(sv->end.pid, SIGKILL);
+	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives)
+			kill(sv->children->items[i].pid, SIGKILL);
 	ri_leftovers_kill();
 }
 
@@ -144,7 +209,7 @@ static void kill_all(struct supervisor *sv)
 {
 	name_leftovers(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
 	sv->phase = KILLING;
-	sv->deadline = now_ms() + GIVE_UP_MS;
+	sv->deadline = ri_now_ms() + GIVE_UP_MS;
 	kill_again(sv);
 }
 
@@ -162,7 +227,8 @@ static void finish(struct supervisor *sv)
 static const reaction grid[PHASES][EVENTS] = {
 	[RUNNING] = {
 		[STOP] = ask_command,
-		[COMMAND_GONE] = sweep,
+		[RANK_FAILED] = stop_others,
+		[COMMAND_GONE] = sweep_after_end,
 		[ALL_GONE] = finish,
 	},
 	[ASKED] = {
@@ -202,19 +268,24 @@ static void follow_into_stop(struct supervisor *sv, int number)
 
 	if (sv->self == 1 || sv->terminal->fd < 0)
 		return;
-	ri_terminal_take(sv->terminal, sv->group);
+	ri_terminal_take(sv->terminal, front_group(sv));
 	stopped = ri_terminal_suspend_self();
-	ri_terminal_lend(sv->terminal, sv->group);
+	ri_terminal_lend(sv->terminal, front_group(sv));
 	if (stopped || number == SIGTSTP)
-		kill(-sv->group, SIGCONT);
+		kill(-front_group(sv), SIGCONT);
 }
 
-static void note_end(struct supervisor *sv, int status, const struct rusage *usage)
+/* The first end that is no success counts, whatever the others do after it. */
+static void note_end(struct supervisor *sv, struct ri_child *child, int status,
+	const struct rusage *usage)
 {
-	sv->command_lives = false;
-	sv->end.wait_status = status;
-	sv->end.peak_kib = usage->ru_maxrss;
-	sv->end.at_ms = now_ms();
+	ri_children_end(sv->children, child, status, usage);
+	if (status == 0 || sv->status != 0)
+		return;
+	sv->status = ri_verdict_status(status);
+	sv->end.child = child;
+	if (sv->children->are_ranks)
+		sv->end.rank = (int64_t)sv->children->first_rank + (child - sv->children->items);
 }
 
 static void note_orphan(pid_t pid, int status)
@@ -234,7 +305,9 @@ static void reap(struct supervisor *sv)
 {
 	/* job control is the business of our terminal, if there is one */
 	int flags = WNOHANG | (sv->terminal->fd >= 0 ? WUNTRACED : 0);
-	bool lived = sv->command_lives, orphans = false;
+	size_t lived = sv->children->living;
+	bool gone = false;
+	struct ri_child *child;
 	struct rusage usage;
 	int status;
 	long pid;
@@ -242,43 +315,55 @@ static void reap(struct supervisor *sv)
 	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno == EINTR)) {
 		if (pid < 0)
 			continue;
+		child = ri_children_find(sv->children, (pid_t)pid);
 		if (WIFSTOPPED(status)) {
-			if (pid == sv->end.pid)
+			if (child != NULL)
 				follow_into_stop(sv, WSTOPSIG(status));
-		} else if (pid == sv->end.pid && sv->command_lives) {
-			note_end(sv, status, &usage);
+		} else if (child != NULL) {
+			note_end(sv, child, status, &usage);
 		} else {
 			note_orphan((pid_t)pid, status);
-			orphans = true;
 		}
+		gone = gone || !WIFSTOPPED(status);
 	}
 	if (pid < 0 && errno == ECHILD)
 		happen(sv, ALL_GONE);
-	else if (lived && !sv->command_lives)
+	else if (lived > 0 && sv->children->living == 0)
 		happen(sv, COMMAND_GONE);
-	else if (orphans && sv->phase == SWEEPING)
+	else if (gone && sv->phase == SWEEPING)
 		ri_leftovers_stop_orphans();
+	else if (sv->children->living < lived && sv->status != 0)
+		happen(sv, RANK_FAILED);
 	if (pid < 0 && errno != ECHILD)
-		sv->tick = now_ms() + RETRY_MS;	/* refused: its SIGCHLD will not come again */
+		/* refused: its SIGCHLD will not come again */
+		sv->tick = ri_now_ms() + RETRY_MS;
+}
+
+/* A Slurm step told the command as well. */
+static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
+{
+	return sv->told_by_step && ri_step_sent(info);
 }
 
 /* SIGTERM, and SIGINT once a stop is under way. */
 static void take_stop(struct supervisor *sv, const siginfo_t *info)
 {
 	static int64_t last;
-	int64_t now = now_ms();
+	int64_t now = ri_now_ms();
 	bool first = !sv->end.stop.asked;
 
 	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
 		return;
 	last = now;
-	if (first)
+	if (first) {
 		sv->end.stop = (struct ri_stop){ true, info->si_pid, info->si_uid, now };
+		sv->stopped_by_step = was_told_by_step(sv, info);
+	}
 	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
 		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
 		(unsigned)info->si_uid);
 	/* after a normal end the first one changes nothing: all were told */
-	if (!first || sv->phase == RUNNING)
+	if (!first || sv->phase <= ASKED)
 		happen(sv, STOP);
 }
 
@@ -298,9 +383,9 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 		return;
 	}
 	if (number == SIGCONT)
-		ri_terminal_lend(sv->terminal, sv->group);
-	if (mapped != 0)
-		signal_command(sv, mapped);
+		ri_terminal_lend(sv->terminal, front_group(sv));
+	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
+		signal_children(sv, mapped);
 }
 
 static void take_signal(struct supervisor *sv, const siginfo_t *info)
@@ -320,7 +405,7 @@ static void take_signal(struct supervisor *sv, const siginfo_t *info)
 
 static void take_time(struct supervisor *sv)
 {
-	int64_t now = now_ms();
+	int64_t now = ri_now_ms();
 
 	if (sv->deadline != 0 && now >= sv->deadline) {
 		sv->deadline = 0;
@@ -339,7 +424,7 @@ static int64_t time_left(const struct supervisor *sv)
 		next = sv->tick == 0 ? next : sv->tick;
 	if (next == 0)
 		return -1;
-	left = next - now_ms();
+	left = next - ri_now_ms();
 	return left < 0 ? 0 : left;
 }
 
@@ -376,15 +461,17 @@ int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *er
 	return 0;
 }
 
-int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal)
+int ri_supervise_run(struct ri_children *children, const struct ri_launch *launch,
+	const struct ri_options *options, const struct ri_terminal *terminal)
 {
 	struct supervisor sv = {
 		.options = options,
 		.terminal = terminal,
-		.end = { .command = launch->argv[0], .pid = pid },
-		.group = launch->new_group ? pid : 0,
-		.command_lives = true,
+		.children = children,
+		.status = children->refused,
+		.end = { .command = launch->argv[0], .rank = -1 },
+		.groups = launch->new_group,
+		.told_by_step = launch->told_by_step,
 		.self = launch->self,
 	};
 	siginfo_t info;
@@ -392,6 +479,8 @@ int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_
 	let_go();
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
+	if (children->refused != 0)
+		happen(&sv, RANK_FAILED);
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
 		if (ri_mask_wait(&info, time_left(&sv)) != 0)
@@ -400,9 +489,9 @@ int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_
 		take_time(&sv);
 	}
 	if (sv.self != 1)
-		ri_terminal_take(terminal, sv.group);
-	if (sv.command_lives)
-		return 128 + SIGKILL;	/* we gave up on it, having sent that */
-	ri_verdict_obituary(&sv.end, &sv.oom);
-	return ri_verdict_status(sv.end.wait_status);
+		ri_terminal_take(terminal, front_group(&sv));
+	if (sv.end.child != NULL)
+		ri_verdict_obituary(&sv.end, &sv.oom);
+	/* we may have given up on some, having sent that */
+	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
 }

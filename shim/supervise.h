@@ -8,6 +8,7 @@
 #ifndef RI_SHIM_SUPERVISE_H
 #define RI_SHIM_SUPERVISE_H
 
+#include "children.h"
 #include "launch.h"
 #include "options.h"
 #include "terminal.h"
@@ -19,10 +20,13 @@
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
 
 /*
- * Watch over a command that was just started, until it and all that it left
- * behind are gone. Returns the command's exit status.
+ * Watch over the children that were just started, until they and all that they
+ * left behind are gone. Returns the exit status of the first of them that
+ * ended with another one than 0, or 0. Where one fails on its own the others
+ * are stopped, and so they are if children->refused says that some are missing:
+ * then that is the status.
  */
-int ri_supervise_run(pid_t pid, const struct ri_launch *launch, const struct ri_options *options,
-	const struct ri_terminal *terminal);
+int ri_supervise_run(struct ri_children *children, const struct ri_launch *launch,
+	const struct ri_options *options, const struct ri_terminal *terminal);
 
 #endif

@@ -23,11 +23,15 @@ void ri_terminal_find(struct ri_terminal *terminal, pid_t self)
 		terminal->is_front = group == terminal->own_group;
 		terminal->fd = fd;
 	}
-	if (self != 1 && terminal->fd >= 0 && !(is_tty[0] && is_tty[1])) {
-		terminal->fd = -1;
-		terminal->is_front = false;
-		terminal->shared = true;
-	}
+	if (self != 1 && !(is_tty[0] && is_tty[1]))
+		ri_terminal_share(terminal);
+}
+
+void ri_terminal_share(struct ri_terminal *terminal)
+{
+	terminal->shared = terminal->fd >= 0;
+	terminal->fd = -1;
+	terminal->is_front = false;
 }
 
 /* Move the terminal from one process group to another, if the first has it. */

@@ -26,6 +26,9 @@ struct ri_terminal {
 /* Look for the controlling terminal, and whether our process group has it. */
 void ri_terminal_find(struct ri_terminal *terminal, pid_t self);
 
+/* Leave it with our own process group, in which the ranks shall stay. */
+void ri_terminal_share(struct ri_terminal *terminal);
+
 /* Give it to a group, if we still have it. */
 void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
 

@@ -50,7 +50,7 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 static void add_stop(struct ri_text *out, const struct ri_end *end)
 {
 	ri_text_addf(out, "; %lld ms after a stop from ",
-		(long long)(end->at_ms - end->stop.at_ms));
+		(long long)(end->child->ended_ms - end->stop.at_ms));
 	if (end->stop.sender == 0)
 		ri_text_add(out, "outside this container");
 	else
@@ -58,25 +58,53 @@ static void add_stop(struct ri_text *out, const struct ri_end *end)
 			(unsigned)end->stop.sender_uid);
 }
 
-void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
+/* "python3 (pid 12)", "rank 3 (python3, pid 12)" */
+static void add_name(struct ri_text *out, const struct ri_end *end)
 {
 	const char *slash = strrchr(end->command, '/');
-	char buffer[RI_MAX_LINE], name[RI_SIGNAL_NAME];
-	int number = WTERMSIG(end->wait_status);
+	const char *name = slash == NULL ? end->command : slash + 1;
+
+	if (end->rank < 0)
+		ri_text_addf(out, "%.64s (pid %d)", name, (int)end->child->pid);
+	else
+		ri_text_addf(out, "rank %lld (%.64s, pid %d)", (long long)end->rank, name,
+			(int)end->child->pid);
+}
+
+static void add_end(struct ri_text *out, const struct ri_end *end, struct ri_oom *oom)
+{
+	int status = end->child->wait_status, number = WTERMSIG(status);
+	char name[RI_SIGNAL_NAME];
+
+	if (!WIFSIGNALED(status)) {
+		ri_text_addf(out, " ended with exit status %d", WEXITSTATUS(status));
+		return;
+	}
+	ri_text_addf(out, " was killed by %s (%d)", ri_signal_name(number, name), number);
+	if (WCOREDUMP(status))
+		ri_text_add(out, ", core dumped");
+	if (number == SIGKILL)
+		add_oom(out, oom);
+	add_memory(out, end->child->peak_kib);
+}
+
+void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
+{
+	bool stopped = end->stop.asked && end->stop.at_ms <= end->child->ended_ms;
+	char buffer[RI_MAX_LINE];
 	struct ri_text out;
 
-	if (!WIFSIGNALED(end->wait_status))
+	if (!WIFSIGNALED(end->child->wait_status) && (end->rank < 0 || stopped))
 		return;
 	ri_text_init(&out, buffer, sizeof(buffer));
-	ri_text_addf(&out, "%.64s (pid %d) was killed by %s (%d)",
-		slash == NULL ? end->command : slash + 1, (int)end->pid,
-		ri_signal_name(number, name), number);
-	if (WCOREDUMP(end->wait_status))
-		ri_text_add(&out, ", core dumped");
-	if (number == SIGKILL)
-		add_oom(&out, oom);
-	add_memory(&out, end->peak_kib);
-	if (end->stop.asked && end->stop.at_ms <= end->at_ms)
+	add_name(&out, end);
+	add_end(&out, end, oom);
+	if (stopped)
 		add_stop(&out, end);
+	else if (end->others == 1)
+		ri_text_add(&out, "; it failed first, and the other rank was stopped");
+	else if (end->others > 1)
+		ri_text_addf(&out, "; it failed first, and %zu other ranks were stopped",
+			end->others);
 	ri_log(RI_LEVEL_ALWAYS, "%s", buffer);
 }

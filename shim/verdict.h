@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What happened: one line on stderr when the command was killed by a signal,
- * so that nobody has to guess what 137 means.
+ * so that nobody has to guess what 137 means, and about the rank that failed
+ * first, whichever way.
  */
 #ifndef RI_SHIM_VERDICT_H
 #define RI_SHIM_VERDICT_H
@@ -12,6 +13,7 @@
 
 #include "base/cgroup.h"
 #include "base/host.h"
+#include "children.h"
 
 /* Who asked for the stop, as siginfo_t told. */
 struct ri_stop {
@@ -21,12 +23,12 @@ struct ri_stop {
 	int64_t at_ms;		/* CLOCK_MONOTONIC */
 };
 
+/* The end that decides the exit status. */
 struct ri_end {
 	const char *command;	/* argv[0] */
-	pid_t pid;
-	int wait_status;	/* as wait4(2) gives it */
-	long peak_kib;		/* ru_maxrss: the largest of it and its reaped children */
-	int64_t at_ms;
+	const struct ri_child *child;
+	int64_t rank;		/* of those that we started; -1: there are no ranks */
+	size_t others;		/* ranks that ran at that time and were stopped for it */
 	struct ri_stop stop;
 };
 
@@ -44,7 +46,7 @@ void ri_verdict_watch(struct ri_oom *oom);
 /* The exit status that shells give: the code, or 128 + signal. */
 int ri_verdict_status(int wait_status);
 
-/* Print the line, if the end was by a signal. */
+/* Print the line, if the end was by a signal or a rank's failure. */
 void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom);
 
 #endif

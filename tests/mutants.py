@@ -24,8 +24,9 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "mutants"
 LIBRARY = OUT / "librankinit.a"
-TESTS = ("test_golden", "test_from", "test_from_place", "test_from_pid1", "test_manual",
-         "test_model", "test_explain")
+TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "test_from_pid1",
+         "test_manual", "test_own_address", "test_model", "test_explain", "test_hostlist",
+         "test_worlds")
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]

@@ -27,7 +27,8 @@ debian_packages() {
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin mpich iproute2 python3 python3-pytest python3-mpi4py tini \
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
-        libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git ;;
+        libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
+        slurmctld slurmd slurm-client munge ;;
     *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
     esac
 }

@@ -88,10 +88,12 @@ char *ri_arena_format(struct ri_arena *arena, const char *format, ...)
 void ri_arena_release(struct ri_arena *arena)
 {
 	struct ri_arena_chunk *chunk, *next;
+	/* what nobody was given is zero still */
+	size_t given = arena->chunks == NULL ? arena->used : sizeof(arena->first);
 
 	for (chunk = arena->chunks; chunk != NULL; chunk = next) {
 		next = chunk->next;
 		munmap(chunk, chunk->size);
 	}
-	memset(arena, 0, sizeof(*arena));
+	memset(arena, 0, offsetof(struct ri_arena, first) + given);
 }

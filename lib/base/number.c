@@ -34,6 +34,18 @@ static const char *read_digits(const char *p, uint64_t *value, bool *fits)
 	return p;
 }
 
+size_t ri_digits_read(const char *text, uint64_t *out)
+{
+	uint64_t value;
+	bool fits;
+	const char *end = read_digits(text, &value, &fits);
+
+	if (end == text || !fits)
+		return 0;
+	*out = value;
+	return (size_t)(end - text);
+}
+
 static enum ri_number_fault fault(const char *text, const char *at, size_t *fault_at,
 	enum ri_number_fault which)
 {

@@ -34,6 +34,13 @@ enum ri_number_fault ri_number_read(
 	const char *text, struct ri_range range, uint64_t *out, size_t *fault_at);
 
 /*
+ * Read the digits that text starts with, for grammars that have numbers in
+ * their midst. Returns how many there are; 0, and *out as it was, where there
+ * are none or more than a number holds.
+ */
+size_t ri_digits_read(const char *text, uint64_t *out);
+
+/*
  * Read seconds, "10" or "0.25", as milliseconds; range is in seconds. Digits
  * past the third are refused, not rounded.
  */

@@ -2,13 +2,21 @@
 /*
  * Source "azure_batch": a multi-instance task of Azure Batch, which is also
  * what an MPI job of Azure Machine Learning runs as. It knows the nodes, and
- * nothing about ranks.
+ * nothing about ranks; which of them this is the machine's own address tells.
+ *
+ * The task's application command runs on the primary node alone, where it
+ * usually is mpirun; the coordination command runs on all of them. Nothing in
+ * the environment tells the two apart. So each node is told its place, and a
+ * launcher on the primary node that it waits for the others.
  */
 #include <string.h>
 
 #include "base/text.h"
+#include "from/own_address.h"
 #include "from/reading.h"
 #include "model/wishes.h"
+
+#define PRIMARY "AZ_BATCH_IS_CURRENT_NODE_MASTER"
 
 #define BATCH_REFERENCE \
 	"learn.microsoft.com/azure/batch/batch-compute-node-environment-variables"
@@ -32,9 +40,11 @@ static const struct ri_variable reads[] = {
 	  .cite = BATCH_REFERENCE },
 	{ .name = "CCP_NODES", .meaning = "the nodes as in HPC Pack: count, then address and cores",
 	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_IS_CURRENT_NODE_MASTER",
+	{ .name = PRIMARY,
 	  .meaning = "true on the primary node, if mpirun did not carry it elsewhere",
 	  .cite = BATCH_REFERENCE },
+	{ .name = "AZ_BATCH_JOB_ID", .meaning = "name of the job", .cite = BATCH_REFERENCE },
+	RI_OWN_READS,
 	{ .name = NULL },
 };
 
@@ -101,42 +111,132 @@ static void claim_nodes(struct ri_reading *reading)
  * Known by hand on the node itself only: where mpirun started this process,
  * the variable may have come along from the primary node.
  */
-static void claim_primary(struct ri_reading *reading)
+static bool read_primary(struct ri_reading *reading, bool *is_primary)
 {
-	static const char variable[] = "AZ_BATCH_IS_CURRENT_NODE_MASTER";
-	const char *raw = ri_reading_get(reading, variable);
-	bool is_primary = false, is_bool;
+	const char *raw = ri_reading_get(reading, PRIMARY);
 	struct ri_fact *claim;
 
-	if (raw == NULL)
-		return;
-	is_bool = ri_bool_read(raw, &is_primary);
-	claim = is_bool && !is_primary ? NULL : ri_claim(reading, RI_FACT_NODE_RANK, variable);
-	if (claim == NULL || is_bool)
-		return;
+	if (raw == NULL || ri_bool_read(raw, is_primary))
+		return raw != NULL;
+	claim = ri_claim(reading, RI_FACT_NODE_RANK, PRIMARY);
+	if (claim == NULL)
+		return false;
 	claim->state = RI_STATE_BROKEN;
 	claim->reason = "true or false";
+	return false;
 }
 
-/* The first node of the task, where nothing names the master. */
-static void claim_first_host(struct ri_reading *reading)
+/*
+ * Node 0 is where the master is, on all nodes alike: if that is not the first
+ * of the list, the two change places.
+ */
+static void put_master_first(struct ri_reading *reading, struct ri_fact *hosts)
 {
-	const struct ri_fact *hosts = reading->claims[RI_FACT_HOSTS];
-	struct ri_fact *claim;
+	const struct ri_fact *master =
+		ri_claim_of(reading, RI_FACT_MASTER_ADDR, reading->source->name);
+	const char **list;
+	size_t at = 0;
 
-	if (ri_claim_of(reading, RI_FACT_MASTER_ADDR, reading->source->name) != NULL)
+	if (master == NULL || master->state != RI_STATE_KNOWN)
 		return;
-	for (; hosts != NULL; hosts = hosts->next)
-		if (hosts->origin.source == reading->source->name &&
-			hosts->state == RI_STATE_KNOWN)
-			break;
-	if (hosts == NULL)
+	while (at < hosts->number && strcmp(hosts->list[at], master->text) != 0)
+		at++;
+	if (at == 0 || at == hosts->number)
 		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable);
+	list = ri_reading_allocate(reading, hosts->number, sizeof(*list));
+	if (list == NULL)
+		return;
+	memcpy(list, hosts->list, hosts->number * sizeof(*list));
+	list[at] = hosts->list[0];
+	list[0] = hosts->list[at];
+	hosts->list = list;
+}
+
+static void report_other_primary(struct ri_reading *reading, const struct ri_fact *place)
+{
+	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		PRIMARY, "%s is not used: by %s this is node %d", ri_reading_get(reading, PRIMARY),
+		place->origin.variable, (int)place->number);
+}
+
+/* The job's command is started on the primary node, and on no other one. */
+static void claim_role(struct ri_reading *reading, const struct ri_fact *place)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_ROLE, place->origin.variable);
+
+	if (claim != NULL)
+		claim->text = RI_ROLE_PRIMARY;
+}
+
+/* Which of the hosts is this one? That it is the primary node goes without an address. */
+static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	bool is_primary = false, is_said = read_primary(reading, &is_primary), is_found;
+	struct ri_fact *claim;
+	struct ri_own own;
+	uint64_t place = 0;
+
+	if (!ri_own_read(&own, reading))
+		return;
+	is_found = ri_own_find(&own, hosts, &place);
+	if (!is_found)
+		place = 0;
+	claim = ri_claim(reading, RI_FACT_NODE_RANK,
+		is_found || !is_primary ? hosts->origin.variable : PRIMARY);
 	if (claim == NULL)
 		return;
-	claim->text = hosts->list[0];
-	claim->strength = RI_STRENGTH_DEFAULT;
+	claim->number = place;
+	if (!is_found && !is_primary) {
+		claim->state = RI_STATE_OPEN;
+		claim->reason = "not just one of the hosts is this machine by address or name";
+		return;
+	}
+	if (is_said && is_primary != (place == 0))
+		report_other_primary(reading, claim);
+	if (place == 0)
+		claim_role(reading, claim);
+}
+
+/* A rank has its place from its launcher; the list is good for the master alone. */
+static void claim_node(struct ri_reading *reading)
+{
+	struct ri_fact *hosts = ri_claimed_hosts(reading);
+	bool is_primary;
+
+	if (hosts != NULL)
+		put_master_first(reading, hosts);
+	if (hosts != NULL && reading->identity == NULL)
+		claim_place(reading, hosts);
+	else
+		read_primary(reading, &is_primary);
+}
+
+/* The port that the user states, which counts more than one of ours; 0 if he does not. */
+static uint64_t find_stated_port(struct ri_reading *reading, const char **variable)
+{
+	const struct ri_fact *claim = reading->claims[RI_FACT_MASTER_PORT];
+	const char *raw = ri_reading_get(reading, "MASTER_PORT");
+	uint64_t port = 0;
+
+	for (; claim != NULL; claim = claim->next) {
+		if (claim->strength != RI_STRENGTH_MANUAL)
+			continue;
+		*variable = claim->origin.variable;
+		return claim->number;
+	}
+	*variable = "MASTER_PORT";
+	if (raw != NULL)
+		ri_number_read(raw, ri_fact_range(RI_FACT_MASTER_PORT), &port, NULL);
+	return port;
+}
+
+static void report_port(struct ri_reading *reading, const char *variable, unsigned port,
+	const char *asked_by)
+{
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_MASTER_PORT_BATCH, variable,
+		"port %u is taken as asked, but Azure Batch keeps it for itself", port),
+		"without %s it is %d", asked_by, DEFAULT_PORT);
 }
 
 /*
@@ -147,21 +247,26 @@ static void claim_batch_port(struct ri_reading *reading)
 {
 	const char *variable = "AZ_BATCH_MASTER_NODE", *raw = ri_reading_get(reading, variable);
 	const struct ri_wishes *wishes = reading->context->wishes;
+	bool is_asked = wishes != NULL && wishes->azure_batch_port;
 	struct ri_endpoint endpoint;
 	struct ri_fact *claim;
+	const char *stated;
+	uint64_t port;
 
-	if (wishes == NULL || !wishes->azure_batch_port || raw == NULL ||
-		!ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint) ||
+	if (raw == NULL || !ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint) ||
 		endpoint.port == 0)
+		return;
+	port = find_stated_port(reading, &stated);
+	if (port == endpoint.port)
+		report_port(reading, stated, endpoint.port, stated);
+	if (!is_asked)
 		return;
 	claim = ri_claim(reading, RI_FACT_MASTER_PORT, variable);
 	if (claim == NULL)
 		return;
 	claim->number = endpoint.port;
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_PORT_BATCH, variable,
-		"port %u is taken as asked, but Azure Batch keeps it for itself", endpoint.port),
-		"without --azure-batch-port it is %d", DEFAULT_PORT);
+	if (port == 0)
+		report_port(reading, variable, endpoint.port, "--azure-batch-port");
 }
 
 static void read_azure_batch(struct ri_reading *reading)
@@ -172,14 +277,16 @@ static void read_azure_batch(struct ri_reading *reading)
 	ri_claim_hosts(reading, "AZ_BATCH_HOST_LIST", ',');
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
-	claim_first_host(reading);
-	claim_primary(reading);
+	ri_claim_first_host(reading);
+	ri_claim_whole(reading, RI_FACT_JOB_ID, "AZ_BATCH_JOB_ID");
+	claim_node(reading);
 }
 
 const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
-	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master and hosts",
-	.identity = RI_SCOPE_NONE,
+	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master, hosts, this node",
+	.identity = RI_SCOPE_NODE,
+	.wants = RI_WANTS_PLACE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azure_batch,

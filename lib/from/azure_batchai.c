@@ -5,7 +5,14 @@
  */
 #include <string.h>
 
+#include "base/limits.h"
+#include "from/hostfile.h"
+#include "from/own_address.h"
 #include "from/reading.h"
+
+#define TASK_INDEX "AZ_BATCHAI_TASK_INDEX"
+#define HOST_FILE "AZ_BATCHAI_MPI_HOST_FILE"
+#define INIT_METHOD "AZ_BATCHAI_PYTORCH_INIT_METHOD"
 
 #define BATCH_AI "BatchAI documentation/using-batch-ai-environment-variables.md"
 
@@ -20,9 +27,18 @@ static const struct ri_variable reads[] = {
 	  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend" },
 	{ .name = "AZ_BATCHAI_JOB_MASTER_NODE_IP", .meaning = "the address of the first node",
 	  .cite = "public training scripts for Azure Machine Learning" },
-	{ .name = "AZ_BATCHAI_TASK_INDEX", .meaning = "index of this node", .cite = BATCH_AI },
+	{ .name = TASK_INDEX, .meaning = "index of this node", .cite = BATCH_AI },
 	{ .name = "AZ_BATCHAI_WORKER_HOSTS", .meaning = "host:port of the workers, with commas",
 	  .cite = BATCH_AI },
+	{ .name = "AZ_BATCHAI_PS_HOSTS",
+	  .meaning = "the same of the parameter servers, which have an index of their own",
+	  .cite = BATCH_AI },
+	{ .name = HOST_FILE, .meaning = "path of a host file for mpirun",
+	  .cite = BATCH_AI },
+	{ .name = INIT_METHOD,
+	  .meaning = "tcp://host:port where rank 0 listens, or a file:// that is not used",
+	  .cite = BATCH_AI },
+	RI_OWN_READS,
 	{ .name = NULL },
 };
 
@@ -31,34 +47,143 @@ static bool detect(const struct ri_env *env)
 	for (const struct ri_variable *variable = reads; variable->name != NULL; variable++)
 		if (ri_source_sees(env, variable->name))
 			return true;
-	return false;
+	/* It looks like the link to a Kubernetes service. */
+	return ri_env_get(env, INIT_METHOD) != NULL;
 }
 
-static void claim_mpi_master(struct ri_reading *reading)
+/* "localhost" is each node itself: that serves a job of one node. */
+static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
 {
-	struct ri_fact *claim =
-		ri_claim_host(reading, RI_FACT_MASTER_ADDR, "AZ_BATCHAI_MPI_MASTER_NODE");
-
 	if (claim == NULL || claim->state != RI_STATE_KNOWN ||
 		!ri_is_loopback((struct ri_slice){ claim->text, strlen(claim->text) }))
 		return;
 	claim->state = RI_STATE_OPEN;
-	claim->reason = "AZ_BATCHAI_MPI_MASTER_NODE names each node itself";
+	claim->reason = ri_arena_format(reading->context->arena, "%s names each node itself",
+		claim->origin.variable);
+}
+
+static void claim_master(struct ri_reading *reading, const char *variable)
+{
+	judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, variable));
+}
+
+static struct ri_fact *claim_init(struct ri_reading *reading, enum ri_fact_id id, const char *raw)
+{
+	struct ri_fact *claim = ri_claim(reading, id, INIT_METHOD);
+
+	if (claim != NULL)
+		claim->origin.raw = raw;
+	return claim;
+}
+
+/* "tcp://10.0.0.4:23456", as torch.distributed.init_process_group takes it. */
+static void claim_init_method(struct ri_reading *reading)
+{
+	const char *raw = ri_env_get(reading->context->env, INIT_METHOD);
+	struct ri_endpoint endpoint;
+	struct ri_fact *claim;
+	char *host;
+
+	if (raw == NULL || strncmp(raw, "tcp://", 6) != 0)
+		return;
+	claim = claim_init(reading, RI_FACT_MASTER_ADDR, raw);
+	if (claim == NULL)
+		return;
+	if (!ri_endpoint_read((struct ri_slice){ raw + 6, strcspn(raw + 6, "/?") }, &endpoint) ||
+		endpoint.port == 0) {
+		claim->state = RI_STATE_BROKEN;
+		claim->reason = "tcp://HOST:PORT";
+		return;
+	}
+	host = ri_reading_allocate(reading, endpoint.host.length + 1, 1);
+	if (host == NULL)
+		return;
+	memcpy(host, endpoint.host.text, endpoint.host.length);
+	claim->text = host;
+	judge_master(reading, claim);
+	claim = claim_init(reading, RI_FACT_MASTER_PORT, raw);
+	if (claim != NULL)
+		claim->number = endpoint.port;
+}
+
+/* The host file as a list; NULL where it cannot be read, or nobody may. */
+static struct ri_fact *claim_host_file(struct ri_reading *reading)
+{
+	const char *path = ri_reading_get(reading, HOST_FILE);
+	struct ri_hostfile file;
+	struct ri_fact *claim;
+	char *text;
+
+	if (path == NULL || reading->context->host == NULL)
+		return NULL;
+	text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
+	if (text == NULL || ri_host_read(reading->context->host, path, text, RI_MAX_HOSTFILE) < 0)
+		return NULL;
+	claim = ri_claim(reading, RI_FACT_HOSTS, HOST_FILE);
+	if (claim == NULL || ri_hostfile_read(&file, text, reading->context->arena) < 0)
+		return NULL;
+	claim->list = file.hosts;
+	claim->number = file.count;
+	if (file.count > 0)
+		return claim;
+	claim->state = RI_STATE_BROKEN;
+	claim->reason = "the path of a file that names hosts";
+	if (file.bad_line != 0)
+		claim->reason = ri_arena_format(reading->context->arena,
+			"a host file, with \"HOST [slots=N]\" in its line %zu too", file.bad_line);
+	return NULL;
+}
+
+/*
+ * Workers and parameter servers are counted apart, and which of them this is
+ * stands in the words of the command alone.
+ */
+static void claim_index(struct ri_reading *reading)
+{
+	struct ri_fact *claim = ri_claim_filled(reading, RI_FACT_NODE_RANK, TASK_INDEX);
+
+	if (claim == NULL || claim->state != RI_STATE_KNOWN ||
+		!ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
+		return;
+	claim->state = RI_STATE_OPEN;
+	claim->reason = "AZ_BATCHAI_TASK_INDEX may be that of a parameter server";
+}
+
+/* A rank has its place from its launcher. */
+static void claim_node(struct ri_reading *reading)
+{
+	struct ri_fact *hosts, *claim;
+	struct ri_own own;
+	uint64_t place;
+
+	if (reading->identity != NULL || ri_claimed_hosts(reading) != NULL)
+		return;
+	hosts = claim_host_file(reading);
+	if (hosts == NULL || ri_source_sees_text(reading->context->env, TASK_INDEX) ||
+		!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
+		return;
+	claim = ri_claim(reading, RI_FACT_NODE_RANK, HOST_FILE);
+	if (claim != NULL)
+		claim->number = place;
 }
 
 static void read_azure_batchai(struct ri_reading *reading)
 {
-	claim_mpi_master(reading);
-	ri_claim_host(reading, RI_FACT_MASTER_ADDR, "AZ_BATCHAI_JOB_MASTER_NODE_IP");
+	claim_init_method(reading);
+	claim_master(reading, "AZ_BATCHAI_MPI_MASTER_NODE");
+	claim_master(reading, "AZ_BATCHAI_JOB_MASTER_NODE_IP");
 	ri_claim_hosts(reading, "AZ_BATCHAI_WORKER_HOSTS", ',');
-	ri_claim_filled(reading, RI_FACT_NODE_RANK, "AZ_BATCHAI_TASK_INDEX");
+	claim_index(reading);
+	claim_node(reading);
+	ri_claim_first_host(reading);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 
 const struct ri_source ri_source_azure_batchai = {
 	.name = "azure_batchai",
-	.summary = "names of Batch AI that Azure Machine Learning still sets: master and hosts",
-	.identity = RI_SCOPE_NONE,
+	.summary = "names of Batch AI that Azure Machine Learning still sets: master, hosts, node",
+	.identity = RI_SCOPE_NODE,
+	.wants = RI_WANTS_PLACE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azure_batchai,

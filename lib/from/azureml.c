@@ -40,25 +40,39 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees(env, "AZUREML_EXPERIMENT_ID");
 }
 
+/* Which node this is; of one where nothing was launched, all that is known. */
+static void claim_node(struct ri_reading *reading)
+{
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "AZUREML_CR_NODE_RANK");
+}
+
 /* The service's own processes: nothing inside them was launched yet. */
 static void claim_process(struct ri_reading *reading)
 {
 	ri_quartet_claim(reading);
-	ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
-	ri_claim_filled(reading, RI_FACT_NODE_RANK, "AZUREML_CR_NODE_RANK");
+	claim_node(reading);
 	ri_quartet_claim_rendezvous(reading);
+}
+
+/* After everything else, the list of Azure Batch among it. */
+static void claim_master_ip(struct ri_reading *reading)
+{
+	struct ri_fact *claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
+
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_DEFAULT;
 }
 
 static void read_azureml(struct ri_reading *reading)
 {
-	struct ri_fact *claim;
-
 	ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT");
 	if (reading->identity == NULL && ri_quartet_sees(reading->context->env))
 		claim_process(reading);
-	claim = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "MASTER_IP");
-	if (claim != NULL)
-		claim->strength = RI_STRENGTH_DEFAULT;
+	else if (reading->identity == NULL)
+		claim_node(reading);
+	if (!ri_source_sees_text(reading->context->env, "AZ_BATCH_HOST_LIST"))
+		claim_master_ip(reading);
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 

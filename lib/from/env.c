@@ -5,6 +5,10 @@
  * user, an image. The master stands above what other sources say, because a
  * user who sets MASTER_ADDR wants that one. The ranks stand below a
  * launcher's, unless their world is larger: then they were made inside of it.
+ *
+ * RANK and WORLD_SIZE without LOCAL_RANK may count nodes, and nothing is made
+ * of them. Only where NPROC_PER_NODE stands beside all four do they for
+ * certain: Alibaba's PAI-DLC and Baidu's AIHC tell their nodes so what to start.
  */
 #include <string.h>
 
@@ -16,6 +20,9 @@ static const struct ri_variable reads[] = {
 	{ .name = "NODE_RANK", .meaning = "index of this node",
 	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
 		  "Composer composer/cli/launcher.py" },
+	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; with it, and without "
+	  "LOCAL_RANK, RANK and WORLD_SIZE count nodes",
+	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
 	{ .name = NULL },
 };
 
@@ -26,12 +33,13 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees(env, "LOCAL_RANK");
 }
 
-/* Has a source that knows who set them read these names? */
-static bool is_taken(const struct ri_reading *reading)
+/* Has a source that knows who set it taken RANK for this fact? */
+static bool is_taken(const struct ri_reading *reading, enum ri_fact_id id)
 {
-	const struct ri_fact *claim = reading->claims[RI_FACT_RANK];
+	const struct ri_fact *claim = reading->claims[id];
 
-	while (claim != NULL && strcmp(claim->origin.variable, "RANK") != 0)
+	while (claim != NULL &&
+		(claim->origin.variable == NULL || strcmp(claim->origin.variable, "RANK") != 0))
 		claim = claim->next;
 	return claim != NULL;
 }
@@ -41,6 +49,35 @@ static bool is_of_process(const struct ri_env *env)
 {
 	return ri_source_sees_text(env, "LOCAL_RANK") &&
 		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"));
+}
+
+static bool read_number(const struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, uint64_t *out)
+{
+	const char *raw = ri_reading_get(reading, variable);
+
+	return raw != NULL && ri_number_read(raw, ri_fact_range(id), out, NULL) == RI_NUMBER_OK;
+}
+
+/* Do they describe a node, without any doubt? */
+static bool is_of_node(const struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	uint64_t rank, size, processes;
+
+	return reading->identity == NULL && !ri_source_sees_text(env, "LOCAL_RANK") &&
+		ri_source_sees_text(env, "MASTER_ADDR") &&
+		ri_source_sees_text(env, "MASTER_PORT") &&
+		read_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
+		read_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &size) && rank < size &&
+		read_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &processes);
+}
+
+static void claim_node(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+	ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+	ri_claim_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
 }
 
 /* No identity, but a number that is none is worth a warning. */
@@ -63,7 +100,7 @@ static void weaken(struct ri_reading *reading, enum ri_fact_id id)
 
 static void read_env(struct ri_reading *reading)
 {
-	if (is_taken(reading))
+	if (is_taken(reading, RI_FACT_RANK))
 		return;
 	ri_quartet_claim_rendezvous(reading);
 	if (reading->context->wishes != NULL && reading->context->wishes->override_env) {
@@ -75,6 +112,12 @@ static void read_env(struct ri_reading *reading)
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		return;
 	}
+	if (is_taken(reading, RI_FACT_NODE_RANK))
+		return;
+	if (is_of_node(reading)) {
+		claim_node(reading);
+		return;
+	}
 	claim_if_broken(reading, RI_FACT_RANK, "RANK");
 	claim_if_broken(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
 	claim_if_broken(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
@@ -83,7 +126,7 @@ static void read_env(struct ri_reading *reading)
 const struct ri_source ri_source_env = {
 	.name = "env",
 	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT that are set already",
-	.identity = RI_SCOPE_PROCESS,
+	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.unsigned_tuple = true,
 	.reads = reads,
 	.detect = detect,

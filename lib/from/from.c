@@ -41,10 +41,29 @@ static bool is_manual(const struct ri_fact *claim)
 	return claim->origin.source == ri_source_manual.name;
 }
 
+static bool is_asked_for(const struct ri_source *source, const struct ri_wishes *wishes)
+{
+	return wishes != NULL && wishes->source.value != NULL &&
+		strcmp(wishes->source.value, source->name) == 0;
+}
+
 static bool is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes)
 {
-	return source->detect == NULL ? ri_wishes_subject(wishes) != NULL : source->detect(env);
+	if (source->detect == NULL)
+		return ri_wishes_subject(wishes) != NULL;
+	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
+}
+
+/* Is there a launcher that says who this process is, by what tells it apart? */
+static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
+{
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources[i]->identity == RI_SCOPE_PROCESS && !sources[i]->unsigned_tuple &&
+			ri_wishes_allow_source(wishes, sources[i]->name) &&
+			is_there(sources[i], env, wishes))
+			return true;
+	return false;
 }
 
 unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
@@ -54,7 +73,11 @@ unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishe
 	for (size_t i = 0; i < SOURCE_COUNT; i++)
 		if ((sources[i]->wants & ~wants) != 0 && is_there(sources[i], env, wishes))
 			wants |= sources[i]->wants;
-	return wants;
+	if ((wants & RI_WANTS_PLACE) == 0)
+		return wants;
+	return has_rank(env, wishes)
+		? wants & ~(unsigned)RI_WANTS_PLACE
+		: wants | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
 }
 
 static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
@@ -100,12 +123,14 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 
 	if (made->identity != NULL || wishes == NULL)
 		return 0;
-	if (wishes->source.value != NULL) {
+	if (wishes->source.value != NULL &&
+		(context->fan_out == 0 ||
+			!ri_wishes_allow_source(wishes, ri_source_manual.name))) {
 		ri_fail(err, RI_CODE_SOURCE_ABSENT, wishes->source.subject,
 			"%s does not say which rank this is", wishes->source.value);
 		return ri_fail_hint(err, "rankinit --list=sources shows what it reads");
 	}
-	if (ri_wishes_subject(wishes) != NULL)
+	if (ri_wishes_subject(wishes) != NULL && context->fan_out == 0)
 		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes),
 			"nothing says which rank or node this is, so what is stated is not used"),
@@ -128,11 +153,18 @@ static bool may_win(const struct ri_topology *topology, const struct ri_fact *cl
 	return claim->origin.source == topology->identity || is_manual(claim);
 }
 
-static bool is_better(const struct ri_fact *claim, const struct ri_fact *best)
+static bool is_better(const struct ri_topology *topology, enum ri_fact_id id,
+	const struct ri_fact *claim, const struct ri_fact *best)
 {
+	const char *identity = topology->identity;
+
 	if (best == NULL || claim->state != best->state)
 		return best == NULL || claim->state == RI_STATE_KNOWN;
-	return claim->strength > best->strength;
+	if (claim->strength != best->strength)
+		return claim->strength > best->strength;
+	/* A node's place is one among those that its own source counts. */
+	return topology->scope == RI_SCOPE_NODE && id == RI_FACT_NNODES &&
+		claim->origin.source == identity && best->origin.source != identity;
 }
 
 /* Take the winner out of the claims; the others become those that lost. */
@@ -141,7 +173,7 @@ static void settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact
 	struct ri_fact **best = NULL, *winner;
 
 	for (struct ri_fact **at = &claims; *at != NULL; at = &(*at)->next)
-		if (may_win(out, *at, id) && is_better(*at, best ? *best : NULL))
+		if (may_win(out, *at, id) && is_better(out, id, *at, best ? *best : NULL))
 			best = at;
 	if (best != NULL) {
 		winner = *best;
@@ -325,6 +357,36 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 	return ri_topology_complete(made, context, err);
 }
 
+static bool is_launcher(const struct ri_topology *topology)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	return role->state == RI_STATE_KNOWN && strcmp(role->text, RI_ROLE_LAUNCHER) == 0;
+}
+
+/* Who starts ranks here says by that who they are: it is one of the sources. */
+static int adopt_node(struct ri_topology *out, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const char **names, *own = ri_source_manual.name;
+
+	if (ri_topology_adopt_node(out, context, err) < 0)
+		return -1;
+	out->identity = own;
+	out->scope = RI_SCOPE_PROCESS;
+	if (out->source_count > 0 && out->sources[0] == own)
+		return 0;
+	names = ri_arena_array(context->arena, out->source_count + 1, sizeof(*names));
+	if (names == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, own, "no memory left to read this source");
+	names[0] = own;
+	for (size_t i = 0; i < out->source_count; i++)
+		names[i + 1] = out->sources[i];
+	out->sources = names;
+	out->source_count++;
+	return 0;
+}
+
 int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err)
 {
@@ -340,6 +402,9 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		settle(out, reading.claims[id], id);
 	if (status < 0 || check_identity(out, context, err) < 0)
+		return -1;
+	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&
+		adopt_node(out, context, err) < 0)
 		return -1;
 	if (out->identity != NULL && complete(out, context, err) < 0)
 		return -1;

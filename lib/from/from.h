@@ -17,14 +17,16 @@
 
 struct ri_reading;
 
-/* The role of a process that starts the ranks and is none of them. */
-#define RI_ROLE_LAUNCHER "launcher"
-
 /* What a source may need beside the environment; it is looked up for it alone. */
 enum ri_want {
 	RI_WANTS_FILES = 1,	/* the context's host */
-	RI_WANTS_PROC = 2,	/* the same, with a /proc that is ours */
+	RI_WANTS_PROC = 2,	/* the same, with a /proc that is ours, but not of process 1 */
 	RI_WANTS_NAME = 4,	/* the context's host_name */
+	/*
+	 * All of these and the /proc of process 1 as well, to find this machine
+	 * in a list: only where no launcher has given us a rank.
+	 */
+	RI_WANTS_PLACE = 8,
 };
 
 /* One source. What is no bool or bit must be set, but for detect. */
@@ -39,6 +41,8 @@ struct ri_source {
 	bool unsigned_tuple;
 	bool manages;		/* it started each rank itself and watches over it */
 	bool over_ssh;		/* its ranks may lack what their container was given */
+	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
+	bool hidden;
 	unsigned wants;		/* beyond the environment: bits of enum ri_want */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*
@@ -74,6 +78,9 @@ unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishe
  * With one, a broken value that is needed is an error: RI_CODE_ENV_VALUE and
  * the name of the variable, or the code of the rule that it breaks.
  * The topology borrows from the snapshot and the arena.
+ *
+ * Where ranks are started here (context->fan_out) and nothing else gives the
+ * identity, the node's place does (ri_topology_adopt_node), as source manual.
  *
  * Facts stated by hand (context->wishes) win one by one, whoever gives the
  * identity; what is wrong with them is always an error: RI_CODE_OPTION_VALUE,

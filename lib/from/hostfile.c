@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The grammar is what Open MPI (hostfile in mpirun(1)), DeepSpeed
- * (deepspeed/launcher/runner.py, fetch_hostfile) and PBS_NODEFILE have in
- * common.
+ * The grammar is all that Open MPI (hostfile in mpirun(1)), DeepSpeed
+ * (deepspeed/launcher/runner.py, fetch_hostfile), Hydra (MPICH
+ * src/pm/hydra/lib/utils/args.c) and the files of PBS and LSF have in common.
  */
 #include "from/hostfile.h"
 
@@ -21,6 +21,7 @@ struct seen {
 	uint32_t *places;
 	size_t mask;
 	const char **hosts;
+	uint32_t *slots;
 	size_t count;
 };
 
@@ -33,15 +34,27 @@ static size_t hash(const char *name)
 	return value;
 }
 
-static void add_once(struct seen *seen, const char *name)
+/* Where the name stands, for the first time if it must; NULL where there is no room. */
+static uint32_t *find_slots(struct seen *seen, const char *name)
 {
 	size_t at = hash(name) & seen->mask;
 
 	for (; seen->places[at] != 0; at = (at + 1) & seen->mask)
 		if (strcmp(seen->hosts[seen->places[at] - 1], name) == 0)
-			return;
+			return &seen->slots[seen->places[at] - 1];
+	if (seen->count == RI_MAX_RANKS)
+		return NULL;
 	seen->hosts[seen->count++] = name;
 	seen->places[at] = (uint32_t)seen->count;
+	return &seen->slots[seen->count - 1];
+}
+
+static void add_once(struct seen *seen, const char *name, uint64_t slots)
+{
+	uint32_t *sum = find_slots(seen, name);
+
+	if (sum != NULL)
+		*sum = *sum + slots > RI_MAX_RANKS ? RI_MAX_RANKS : (uint32_t)(*sum + slots);
 }
 
 /* Cut the next word off *rest, in place; NULL where there is none. */
@@ -55,8 +68,8 @@ static char *cut_word(char **rest)
 	return *word == '\0' ? NULL : word;
 }
 
-/* "slots=8", "max_slots=16", "max-slots=16" */
-static bool is_slots(char *word)
+/* "slots=8", which becomes *slots; "max_slots=16", "max-slots=16" */
+static bool read_slots(char *word, uint64_t *slots)
 {
 	const struct ri_range range = { 1, RI_MAX_RANKS };
 	char *equals = strchr(word, '=');
@@ -65,9 +78,13 @@ static bool is_slots(char *word)
 	if (equals == NULL)
 		return false;
 	*equals = '\0';
-	return (strcmp(word, "slots") == 0 || strcmp(word, "max_slots") == 0 ||
-		strcmp(word, "max-slots") == 0) &&
-		ri_number_read(equals + 1, range, &value, NULL) == RI_NUMBER_OK;
+	if (ri_number_read(equals + 1, range, &value, NULL) != RI_NUMBER_OK)
+		return false;
+	if (strcmp(word, "slots") == 0)
+		*slots = value;
+	else if (strcmp(word, "max_slots") != 0 && strcmp(word, "max-slots") != 0)
+		return false;
+	return true;
 }
 
 /* Take one line, which is cut in place. False where it is no such line. */
@@ -75,6 +92,7 @@ static bool read_line(struct seen *seen, char *line)
 {
 	struct ri_endpoint endpoint;
 	char *word, *host;
+	uint64_t slots;
 
 	line[strcspn(line, "#")] = '\0';
 	host = cut_word(&line);
@@ -83,13 +101,13 @@ static bool read_line(struct seen *seen, char *line)
 	/* Hydra and Intel MPI write "host:slots", which reads as a port. */
 	if (!ri_endpoint_read((struct ri_slice){ host, strlen(host) }, &endpoint))
 		return false;
+	slots = endpoint.port == 0 ? 1 : endpoint.port;
 	while ((word = cut_word(&line)) != NULL)
-		if (!is_slots(word))
+		if (!read_slots(word, &slots))
 			return false;
 	host += endpoint.host.text - host;
 	host[endpoint.host.length] = '\0';
-	if (seen->count < RI_MAX_RANKS)
-		add_once(seen, host);
+	add_once(seen, host, slots);
 	return true;
 }
 
@@ -111,7 +129,8 @@ static int allocate(struct seen *seen, size_t lines, struct ri_arena *arena)
 	seen->mask = places - 1;
 	seen->places = ri_arena_array(arena, places, sizeof(*seen->places));
 	seen->hosts = ri_arena_array(arena, lines, sizeof(*seen->hosts));
-	return seen->places == NULL || seen->hosts == NULL ? -1 : 0;
+	seen->slots = ri_arena_array(arena, lines, sizeof(*seen->slots));
+	return seen->places == NULL || seen->hosts == NULL || seen->slots == NULL ? -1 : 0;
 }
 
 int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena)
@@ -122,7 +141,7 @@ int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena 
 
 	if (line == NULL || allocate(&seen, count_lines(text), arena) < 0)
 		return -1;
-	*out = (struct ri_hostfile){ .hosts = seen.hosts };
+	*out = (struct ri_hostfile){ .hosts = seen.hosts, .slots = seen.slots };
 	for (; line != NULL; line = end, number++) {
 		end = strchr(line, '\n');
 		if (end != NULL)
@@ -134,4 +153,12 @@ int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena 
 	}
 	out->count = seen.count;
 	return 0;
+}
+
+uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from)
+{
+	for (size_t i = from; i < file->count; i++)
+		if (file->slots[i] != file->slots[from])
+			return 0;
+	return from < file->count ? file->slots[from] : 0;
 }

@@ -7,6 +7,7 @@
  * Hydra does not say which node this is. Where it used Slurm as its launcher
  * there is one proxy for each node, and Slurm's variables are the proxy's.
  */
+#include "from/allocation.h"
 #include "from/reading.h"
 
 #define PROXY "MPICH src/pm/hydra/proxy/pmip_cb.c"
@@ -23,6 +24,8 @@ static const struct ri_variable reads[] = {
 	  .cite = TOOLS "/slurm_launch.c" },
 	{ .name = "SLURM_NODEID", .meaning = "index of this node's proxy",
 	  .cite = TOOLS "/slurm_query_proxy_id.c" },
+	{ .name = "SLURM_STEP_NODELIST", .meaning = "nodes of the proxies, rank 0's first",
+	  .cite = TOOLS "/slurm_launch.c" },
 	{ .name = NULL },
 };
 
@@ -54,14 +57,19 @@ static bool is_step_of_proxies(const struct ri_reading *reading)
 
 static void read_hydra(struct ri_reading *reading)
 {
+	const struct ri_fact *hosts;
+
 	ri_claim_number(reading, RI_FACT_RANK, "PMI_RANK");
 	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "PMI_SIZE");
 	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "MPI_LOCALRANKID");
 	ri_claim_number(reading, RI_FACT_LOCAL_WORLD_SIZE, "MPI_LOCALNRANKS");
-	if (!is_step_of_proxies(reading))
+	if (!ri_allocation_is_direct(reading) || !is_step_of_proxies(reading))
 		return;
 	ri_claim_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");
+	hosts = ri_claim_hostlist(reading, "SLURM_STEP_NODELIST");
+	if (hosts != NULL)
+		ri_allocation_claim_master(reading, hosts);
 }
 
 const struct ri_source ri_source_hydra = {

@@ -5,9 +5,9 @@
  * orchestrator, and the rules hold them against each other.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "from/hostfile.h"
+#include "from/own_address.h"
 #include "from/reading.h"
 #include "model/wishes.h"
 
@@ -113,33 +113,9 @@ static void claim_hostfile(struct ri_reading *reading)
 		spoil(claim, "a file that names hosts", 0);
 }
 
-/* Equal, or one of them is the other's first label: "node7", "node7.cluster". */
-static bool is_same_host(const char *a, const char *b)
-{
-	size_t a_label = strcspn(a, "."), b_label = strcspn(b, ".");
-
-	if (strcasecmp(a, b) == 0)
-		return true;
-	return a_label == b_label && (a[a_label] == '\0' || b[b_label] == '\0') &&
-		strncasecmp(a, b, a_label) == 0;
-}
-
-/* This machine's place among the hosts, if its name stands there once. */
-static bool find_place(const struct ri_fact *hosts, const char *name, uint64_t *place)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; name != NULL && i < hosts->number; i++) {
-		if (!is_same_host(hosts->list[i], name))
-			continue;
-		*place = i;
-		found++;
-	}
-	return found == 1;
-}
-
 static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 {
+	const struct ri_own own = { .name = reading->context->host_name };
 	const char *variable = hosts->origin.variable;
 	struct ri_fact *claim;
 	uint64_t place;
@@ -149,7 +125,7 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 		return;
 	claim->text = hosts->list[0];
 	claim->strength = RI_STRENGTH_MANUAL;
-	if (!find_place(hosts, reading->context->host_name, &place))
+	if (!ri_own_find(&own, hosts, &place))
 		return;
 	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
 	if (claim == NULL)

@@ -9,6 +9,7 @@
 #include "from/ompi_place.h"
 #include "from/ompi_uri.h"
 #include "from/reading.h"
+#include "from/slurm_step.h"
 
 #define SCHIZO "Open MPI 4.1 orte/mca/schizo/ompi/schizo_ompi.c"
 #define PMDL "openpmix 5.0 src/mca/pmdl/ompi/pmdl_ompi.c"
@@ -35,6 +36,9 @@ static const struct ri_variable reads[] = {
 	{ .name = "PMIX_SERVER_URI4", .meaning = "the same", .cite = PTL },
 	{ .name = "PMIX_SERVER_URI3", .meaning = "the same", .cite = PTL },
 	{ .name = "PMIX_SERVER_URI2", .meaning = "the same", .cite = PTL },
+	{ .name = "PMIX_NAMESPACE",
+	  .meaning = "slurm.pmix.* in a task of srun: srun ran inside, the ranks are not ours",
+	  .cite = "Slurm src/plugins/mpi/pmix/pmixp_info.c" },
 	{ .name = NULL },
 };
 
@@ -176,11 +180,26 @@ static void claim_master(struct ri_reading *reading, struct daemon daemon, uint6
 	claim_regex_host(reading, offset);
 }
 
+/* Whoever wrote PMIX_NAMESPACE last started this process; mpirun's looks otherwise. */
+static bool is_stale(const struct ri_reading *reading)
+{
+	const char *job = ri_reading_get(reading, "PMIX_NAMESPACE");
+
+	return job != NULL && strncmp(job, "slurm.pmix.", strlen("slurm.pmix.")) == 0 &&
+		ri_slurm_is_task(reading->context->env);
+}
+
 static void read_openmpi(struct ri_reading *reading)
 {
 	struct daemon daemon;
 	uint64_t offset;
 
+	if (is_stale(reading)) {
+		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
+			"OMPI_COMM_WORLD_RANK", "is not used: by PMIX_NAMESPACE srun started this "
+			"process, inside of a rank of mpirun");
+		return;
+	}
 	ri_claim_number(reading, RI_FACT_RANK, "OMPI_COMM_WORLD_RANK");
 	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "OMPI_COMM_WORLD_SIZE");
 	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK");

@@ -34,7 +34,8 @@ static const enum ri_fact_id taken[] = {
 /* Whether there is a rank that came over ssh shows only when it is read. */
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") || ri_source_sees(env, "PMI_RANK");
+	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") || ri_source_sees(env, "PMI_RANK") ||
+		ri_source_sees(env, "MV2_COMM_WORLD_RANK");
 }
 
 /* Has anybody but mpirun itself, which can only guess, said who the master is? */
@@ -105,6 +106,7 @@ static void read_pid1(struct ri_reading *reading)
 	struct ri_context context = *reading->context;
 	struct ri_reading other = {
 		.context = &context, .source = reading->source, .err = reading->err,
+		.identity = reading->identity,
 	};
 	struct ri_env env;
 	char **strings;

@@ -28,7 +28,7 @@ static void read_rankinit(struct ri_reading *reading)
 {
 	struct ri_fact *claim;
 
-	/* Workers of a torchrun that rankinit launched carry the mark too. */
+	/* Workers of a launcher that rankinit launched carry the mark too. */
 	if (reading->identity != NULL)
 		return;
 	ri_quartet_claim(reading);

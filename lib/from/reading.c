@@ -105,6 +105,31 @@ struct ri_fact *ri_claim_filled(
 	return ri_claim_number(reading, id, variable);
 }
 
+struct ri_fact *ri_claim_label(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	struct ri_fact *claim;
+
+	if (!ri_source_sees_text(reading->context->env, variable))
+		return NULL;
+	claim = ri_claim(reading, id, variable);
+	if (claim != NULL)
+		claim->text = claim->origin.raw;
+	return claim;
+}
+
+struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason)
+{
+	struct ri_fact *claim = ri_claim(reading, id, variable);
+
+	if (claim != NULL) {
+		claim->state = RI_STATE_BROKEN;
+		claim->reason = reason;
+	}
+	return claim;
+}
+
 struct ri_fact *ri_claim_host(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
@@ -198,6 +223,49 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 	return raw == NULL || is_blank(raw)
 		? NULL
 		: ri_claim_list(reading, variable, raw, separator);
+}
+
+struct ri_fact *ri_claim_whole(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+
+	if (raw == NULL || is_blank(raw))
+		return NULL;
+	return ri_claim_text(reading, id, variable, (struct ri_slice){ raw, strlen(raw) });
+}
+
+struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading)
+{
+	struct ri_fact *hosts = reading->claims[RI_FACT_HOSTS];
+
+	while (hosts != NULL && (hosts->origin.source != reading->source->name ||
+		hosts->state != RI_STATE_KNOWN))
+		hosts = hosts->next;
+	return hosts;
+}
+
+void ri_claim_first_host(struct ri_reading *reading)
+{
+	const struct ri_fact *hosts = ri_claimed_hosts(reading);
+	struct ri_fact *claim = reading->claims[RI_FACT_MASTER_ADDR];
+
+	for (; claim != NULL; claim = claim->next)
+		if (claim->origin.source == reading->source->name &&
+			claim->state != RI_STATE_OPEN)
+			return;
+	if (hosts == NULL)
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable);
+	if (claim == NULL)
+		return;
+	claim->origin.raw = hosts->origin.raw;
+	claim->text = hosts->list[0];
+	claim->strength = RI_STRENGTH_DEFAULT;
+	if (!ri_is_loopback((struct ri_slice){ claim->text, strlen(claim->text) }))
+		return;
+	claim->state = RI_STATE_OPEN;
+	claim->reason = "the first host of the list names each node itself";
 }
 
 void ri_claim_default_port(struct ri_reading *reading, unsigned port)

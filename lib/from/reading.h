@@ -60,6 +60,14 @@ struct ri_fact *ri_claim_number(
 struct ri_fact *ri_claim_filled(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
+/* Claim a text as it stands, unless the variable is blank. */
+struct ri_fact *ri_claim_label(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* Claim that the variable is broken: what was expected, and where it goes wrong. */
+struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason);
+
 /*
  * Claim a host from a variable that holds one, perhaps with a port (which is
  * not claimed): known, or broken. An empty variable claims nothing.
@@ -73,6 +81,19 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 /* The same, where text is the list that was made out of the variable's value. */
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator);
+
+/* Claim a text that is the whole value of a variable; a blank one claims nothing. */
+struct ri_fact *ri_claim_whole(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* The first known hosts that the source whose turn it is has claimed, or NULL. */
+struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
+
+/*
+ * Where this source names no master, claim the first of its hosts until
+ * somebody says better. "localhost" is open: it serves one node.
+ */
+void ri_claim_first_host(struct ri_reading *reading);
 
 /* Claim the port that this system's jobs use where nothing says another one. */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);

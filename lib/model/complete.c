@@ -4,6 +4,7 @@
 
 #include "model/rules.h"
 #include "model/topology.h"
+#include "model/wishes.h"
 
 enum {
 	/*
@@ -27,6 +28,16 @@ static void derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t nu
 static uint64_t of(const struct ri_topology *topology, enum ri_fact_id id)
 {
 	return topology->facts[id].number;
+}
+
+/* A candidate that was said, but in a way that cannot be used; or NULL. */
+static const struct ri_fact *find_broken(const struct ri_fact *fact)
+{
+	const struct ri_fact *lost = fact->next;
+
+	while (lost != NULL && lost->state != RI_STATE_BROKEN)
+		lost = lost->next;
+	return lost;
 }
 
 static void derive_nnodes(struct ri_topology *topology)
@@ -148,14 +159,6 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
 }
 
-static bool has_broken(const struct ri_fact *fact)
-{
-	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next)
-		if (lost->state == RI_STATE_BROKEN)
-			return true;
-	return false;
-}
-
 static void derive_master(struct ri_topology *topology, struct ri_findings *findings)
 {
 	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
@@ -172,7 +175,7 @@ static void derive_master(struct ri_topology *topology, struct ri_findings *find
 		}
 		derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 		fact->text = "127.0.0.1";
-	} else if (!has_broken(fact)) {
+	} else if (find_broken(fact) == NULL) {
 		/* A broken one is worse than none: whoever read it refuses. */
 		finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_MASTER_ABSENT,
 			"MASTER_ADDR", "nothing tells where rank 0 of this job runs%s%s",
@@ -190,6 +193,95 @@ static void derive_port(struct ri_topology *topology)
 		return;
 	derive(topology, RI_FACT_MASTER_PORT, DEFAULT_PORT, 0);
 	fact->origin.source = "default";
+}
+
+/* A rank by hand is no node's, and must not be taken for one. */
+static int refuse_stated_ranks(const struct ri_wishes *wishes, struct ri_error *err)
+{
+	for (enum ri_fact_id id = RI_FACT_RANK; wishes != NULL && id <= RI_FACT_LOCAL_WORLD_SIZE;
+		id++) {
+		if (wishes->facts[id].value == NULL)
+			continue;
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->facts[id].subject,
+			"%s starts the ranks here, so theirs follow from the node's",
+			wishes->nproc.subject);
+		return ri_fail_hint(err, "state --node-rank and --nnodes instead");
+	}
+	return 0;
+}
+
+/* RANK without LOCAL_RANK may well be the node's, of many nodes. */
+static int refuse_lone_rank(const struct ri_context *context, struct ri_error *err)
+{
+	const struct ri_range several = { 2, RI_MAX_RANKS };
+	const char *size = ri_env_get(context->env, "WORLD_SIZE");
+	uint64_t number;
+
+	if (ri_env_get(context->env, "RANK") == NULL || size == NULL ||
+		ri_number_read(size, several, &number, NULL) != RI_NUMBER_OK)
+		return 0;
+	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, "RANK",
+		"it may be that of a node or of a process: WORLD_SIZE is %" PRIu64
+		", and there is no LOCAL_RANK", number);
+	return ri_fail_hint(err, "state --node-rank and --nnodes; of one node, --nnodes=1");
+}
+
+/* Nothing usable says how many nodes there are: one, unless something speaks against it. */
+static int assume_one_node(struct ri_topology *topology, struct ri_error *err)
+{
+	const struct ri_fact *broken = find_broken(&topology->facts[RI_FACT_NNODES]);
+	uint64_t node;
+
+	if (broken == NULL)
+		broken = find_broken(&topology->facts[RI_FACT_HOSTS]);
+	/* of an option's value others say more */
+	if (broken != NULL && broken->strength != RI_STRENGTH_MANUAL) {
+		ri_fail(err, RI_CODE_ENV_VALUE, broken->origin.variable,
+			"its value cannot be used, so nothing says how many nodes there are");
+		return ri_fail_hint(err, "put it right where the job is started, or state "
+					 "--nnodes");
+	}
+	if (ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node > 0) {
+		ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE,
+			ri_topology_subject(topology, RI_FACT_NODE_RANK),
+			"this is node %" PRIu64 ", but nothing says of how many", node);
+		return ri_fail_hint(err, "state --nnodes");
+	}
+	derive(topology, RI_FACT_NNODES, 1, 0);
+	topology->facts[RI_FACT_NNODES].origin.source = "default";
+	return 0;
+}
+
+static int find_node(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	uint64_t nodes, hosts;
+
+	if (!ri_topology_knows(topology, RI_FACT_NNODES) &&
+		ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
+		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
+		return refuse_lone_rank(context, err) < 0 ? -1 : assume_one_node(topology, err);
+	if (nodes == 1 || ri_topology_knows(topology, RI_FACT_NODE_RANK))
+		return 0;
+	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
+		"there are %" PRIu64 " nodes, but nothing says which of them this is", nodes);
+	return ri_fail_hint(err, "state --node-rank; of one node alone, --nnodes=1");
+}
+
+int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	if (refuse_stated_ranks(context->wishes, err) < 0 ||
+		find_node(topology, context, err) < 0)
+		return -1;
+	if (!ri_topology_knows(topology, RI_FACT_NODE_RANK))
+		derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
+	derive(topology, RI_FACT_RANK, of(topology, RI_FACT_NODE_RANK), RI_FROM(NODE_RANK));
+	derive(topology, RI_FACT_WORLD_SIZE, of(topology, RI_FACT_NNODES), RI_FROM(NNODES));
+	derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(NODE_RANK));
+	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(NNODES));
+	return 0;
 }
 
 int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,

@@ -7,6 +7,7 @@
 #define RI_MODEL_CONTEXT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/env.h"
@@ -24,12 +25,12 @@ struct ri_context {
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* to/command.h; NULL: a process */
 	struct ri_host *host;		/* whose files sources may read, or NULL */
+	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 	/*
 	 * Does /proc on that host show our own PID namespace? Whoever fills
 	 * this in has looked.
 	 */
 	bool proc_is_ours;
-	unsigned seed;	/* by chance: of jansson's hash, which would open a file for one */
 	const char *host_name;		/* of this machine; NULL: not known, or not wanted */
 };
 

@@ -11,10 +11,16 @@ static void label(struct ri_page *page, const char *name)
 	ri_page_go(page, RI_EXPLAIN_TEXT);
 }
 
-/* "rank 13 of 16", without the size where that is unknown. */
-static void say_place(struct ri_page *page, const struct ri_topology *topology,
-	enum ri_fact_id id, enum ri_fact_id size)
+/*
+ * "rank 13 of 16", without the size where that is unknown; of several that
+ * count on from it "ranks 8 to 15 of 16".
+ */
+static void say_places(struct ri_page *page, const struct ri_topology *topology,
+	enum ri_fact_id id, size_t count)
 {
+	enum ri_fact_id size = id == RI_FACT_RANK ? RI_FACT_WORLD_SIZE
+		: id == RI_FACT_NODE_RANK	  ? RI_FACT_NNODES
+						  : RI_FACT_LOCAL_WORLD_SIZE;
 	char bytes[96];
 	struct ri_text text;
 	uint64_t value;
@@ -27,15 +33,17 @@ static void say_place(struct ri_page *page, const struct ri_topology *topology,
 		ri_page_show_as(page, RI_LOOK_YELLOW, bytes);
 		return;
 	}
-	ri_text_addf(&text, " %" PRIu64, value);
+	ri_text_addf(&text, "%s %" PRIu64, count > 1 ? "s" : "", value);
+	if (count > 1)
+		ri_text_addf(&text, " to %" PRIu64, value + count - 1);
 	if (ri_topology_get(topology, size, &value))
 		ri_text_addf(&text, " of %" PRIu64, value);
 	ri_page_show_as(page, RI_LOOK_BOLD, bytes);
 }
 
-static void say_master(struct ri_page *page, const struct ri_topology *topology)
+static void say_master(struct ri_page *page, const struct ri_topology *topology, size_t count)
 {
-	char bytes[32];
+	char bytes[64];
 	struct ri_text text;
 	uint64_t value;
 
@@ -50,7 +58,7 @@ static void say_master(struct ri_page *page, const struct ri_topology *topology)
 	if (ri_topology_get(topology, RI_FACT_MASTER_PORT, &value))
 		ri_text_addf(&text, ", port %" PRIu64, value);
 	if (ri_topology_get(topology, RI_FACT_RANK, &value) && value == 0)
-		ri_text_add(&text, ", this rank");
+		ri_text_add(&text, count > 1 ? ", the first of these" : ", this rank");
 	else if (topology->scope == RI_SCOPE_NODE &&
 		ri_topology_get(topology, RI_FACT_NODE_RANK, &value) && value == 0)
 		ri_text_add(&text, ", this node");
@@ -58,21 +66,21 @@ static void say_master(struct ri_page *page, const struct ri_topology *topology)
 	ri_page_end_line(page);
 }
 
-static void say_who(struct ri_page *page, const struct ri_topology *topology)
+static void say_who(struct ri_page *page, const struct ri_topology *topology, size_t count)
 {
 	label(page, "who");
 	if (topology->scope == RI_SCOPE_PROCESS) {
-		say_place(page, topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
+		say_places(page, topology, RI_FACT_RANK, count);
 		ri_page_end_line(page);
 		label(page, "where");
 	}
-	say_place(page, topology, RI_FACT_NODE_RANK, RI_FACT_NNODES);
+	say_places(page, topology, RI_FACT_NODE_RANK, 1);
 	if (topology->scope == RI_SCOPE_PROCESS) {
 		ri_page_show(page, ", ");
-		say_place(page, topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+		say_places(page, topology, RI_FACT_LOCAL_RANK, count);
 	}
 	ri_page_end_line(page);
-	say_master(page, topology);
+	say_master(page, topology, count);
 }
 
 static void say_nobody(struct ri_page *page, const struct ri_explain *explain)
@@ -124,7 +132,7 @@ void ri_explain_summary(struct ri_page *page, const struct ri_explain *explain)
 		ri_page_end_line(page);
 	}
 	if (explain->topology->identity != NULL)
-		say_who(page, explain->topology);
+		say_who(page, explain->topology, explain->rank_count);
 	else
 		say_nobody(page, explain);
 	say_sources(page, explain->topology);

@@ -160,6 +160,23 @@ static void say_word(struct ri_page *page, const char *word)
 	page->column += columns;
 }
 
+static void say_words(struct ri_page *page, char *const *argv)
+{
+	ri_page_go(page, RI_EXPLAIN_LABEL);
+	for (size_t i = 0; argv[i] != NULL && i <= WORDS_MAX; i++)
+		say_word(page, i < WORDS_MAX ? argv[i] : "...");
+	ri_page_end_line(page);
+}
+
+static bool is_same(char *const *words, char *const *others)
+{
+	while (*words != NULL && *others != NULL && strcmp(*words, *others) == 0) {
+		words++;
+		others++;
+	}
+	return *words == *others;
+}
+
 void ri_explain_command(struct ri_page *page, const struct ri_explain *explain)
 {
 	char *const *argv = explain->ranks[0].argv;
@@ -169,10 +186,16 @@ void ri_explain_command(struct ri_page *page, const struct ri_explain *explain)
 	ri_text_init(&text, bytes, sizeof(bytes));
 	ri_text_addf(&text, "Command (launch mode %s)", explain->launch);
 	ri_page_title(page, bytes);
-	ri_page_go(page, RI_EXPLAIN_LABEL);
-	if (argv == NULL)
+	if (argv == NULL) {
+		ri_page_go(page, RI_EXPLAIN_LABEL);
 		ri_page_show_as(page, RI_LOOK_YELLOW, "none was given, and a launch needs one");
-	for (size_t i = 0; argv != NULL && argv[i] != NULL && i <= WORDS_MAX; i++)
-		say_word(page, i < WORDS_MAX ? argv[i] : "...");
-	ri_page_end_line(page);
+		ri_page_end_line(page);
+		return;
+	}
+	say_words(page, argv);
+	for (size_t i = 1; i < explain->rank_count && i < RANKS_MAX; i++)
+		if (explain->ranks[i].argv != NULL && !is_same(argv, explain->ranks[i].argv))
+			say_words(page, explain->ranks[i].argv);
+	if (explain->rank_count > RANKS_MAX)
+		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
 }

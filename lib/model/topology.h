@@ -42,6 +42,12 @@ enum ri_scope {
 	RI_SCOPE_NODE = 2,
 };
 
+/* The role of a process that starts the ranks and is none of them. */
+#define RI_ROLE_LAUNCHER "launcher"
+
+/* The role of the one node on which alone the job's command is started. */
+#define RI_ROLE_PRIMARY "primary"
+
 enum ri_fact_state {
 	RI_STATE_ABSENT,	/* nobody said anything */
 	RI_STATE_KNOWN,
@@ -114,6 +120,16 @@ bool ri_topology_is_wide(const struct ri_topology *topology);
  * a fact derived from one other that one's, else the name of the fact.
  */
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id);
+
+/*
+ * Without an identity, where ranks are started here: take this node for a
+ * job's one process on it, as it stands among the nodes. Nobody says anything
+ * about nodes: it is the only one. RI_CODE_LAUNCH_INCOMPLETE where it is one
+ * of several and nothing says which, RI_CODE_OPTION_CONFLICT where a rank is
+ * stated that follows from the node's.
+ */
+int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err);
 
 /*
  * Add what follows from the facts that were read (nnodes, node_rank,

@@ -21,6 +21,8 @@ struct ri_wishes {
 	struct ri_stated facts[RI_FACT_COUNT];	/* of hosts: a list with commas between */
 	struct ri_stated hostfile;	/* the path; its content is in hostfile_text */
 	const char *hostfile_text;	/* NULL where no file was read */
+	struct ri_stated nproc;	/* --nproc-per-node, in words */
+	uint64_t nproc_count;	/* what they come to; 0: not stated */
 	struct ri_stated source;	/* that must say who we are; "none": nothing is read */
 	const char *frameworks;	/* names with commas between, or "none"; NULL: auto */
 	struct ri_stated tf_ps;		/* TF_CONFIG: hosts, from the end, for parameter servers */

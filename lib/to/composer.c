@@ -42,6 +42,17 @@ static bool is_given(const struct ri_writing *writing, const struct ri_topology 
 		ri_number_read(value, counts, &count, NULL) == RI_NUMBER_OK;
 }
 
+/* By --nproc-per-node, which stands above what is there. */
+static bool is_stated(const struct ri_writing *writing, uint64_t *each)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+
+	if (wishes == NULL || wishes->nproc_count == 0)
+		return false;
+	*each = wishes->nproc_count;
+	return true;
+}
+
 static void want_count(struct ri_writing *writing, const char *variable, uint64_t count)
 {
 	char *value = ri_arena_format(writing->context->arena, "%" PRIu64, count);
@@ -68,13 +79,19 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	uint64_t nodes, each;
 
 	if (ri_writing_mode(writing) != RI_MODE_NODE || command->launcher == NULL ||
-		!command->launcher->counts || !ri_topology_get(topology, RI_FACT_NNODES, &nodes) ||
-		is_given(writing, topology, "WORLD_SIZE", RI_FACT_WORLD_SIZE))
+		!command->launcher->counts)
 		return;
-	if (!ri_topology_get(topology, RI_FACT_NPROC, &each) ||
-		is_given(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE)) {
-		check_world(writing, nodes);
-		return;
+	/* Without an identity there is one node. */
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
+		nodes = 1;
+	if (!is_stated(writing, &each)) {
+		if (is_given(writing, topology, "WORLD_SIZE", RI_FACT_WORLD_SIZE))
+			return;
+		if (!ri_topology_get(topology, RI_FACT_NPROC, &each) ||
+			is_given(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE)) {
+			check_world(writing, nodes);
+			return;
+		}
 	}
 	want_count(writing, "WORLD_SIZE", nodes * each);
 	want_count(writing, "LOCAL_WORLD_SIZE", each);
@@ -96,5 +113,6 @@ const struct ri_framework ri_framework_composer = {
 		.gets = RI_FROM(NODE_RANK) | RI_RENDEZVOUS,
 		.needs = RI_FROM(NODE_RANK) | RI_RENDEZVOUS,
 	},
+	.nameless = true,
 	.render = render,
 };

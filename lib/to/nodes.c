@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/limits.h"
+#include "model/wishes.h"
 #include "to/command.h"
 
 bool ri_nodes_alone(const struct ri_context *context)
@@ -47,46 +49,53 @@ static const char *launcher_name(const struct ri_command *command)
 	return command->launcher == NULL ? "the command" : command->launcher->name;
 }
 
-static int refuse(const struct ri_topology *topology, const struct ri_command *command,
-	enum ri_fact_id id, struct ri_error *err)
+/* starter: who starts all ranks of a node, "torchrun" or "--nproc-per-node". */
+static int refuse(const struct ri_topology *topology, const char *starter, enum ri_fact_id id,
+	struct ri_error *err)
 {
 	uint64_t number = topology->facts[id].number;
 
 	ri_fail(err, RI_CODE_LAUNCH_RANKS, ri_topology_subject(topology, id),
 		"%s starts all ranks of a node, but %s starts it more than once on one: %s is %"
-		PRIu64, launcher_name(command), topology->identity, ri_fact_name(id), number);
-	return ri_fail_hint(err, "start one process on each node (mpirun: --map-by ppr:1:node), "
-				 "or say --launch=process");
+		PRIu64, starter, topology->identity, ri_fact_name(id), number);
+	return -1;
 }
 
-static int check_one_each(const struct ri_topology *topology, const struct ri_command *command,
+static int check_one_each(const struct ri_topology *topology, const char *starter,
 	struct ri_error *err)
 {
 	uint64_t world, value;
 
 	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &value) && value > 1)
-		return refuse(topology, command, RI_FACT_LOCAL_WORLD_SIZE, err);
+		return refuse(topology, starter, RI_FACT_LOCAL_WORLD_SIZE, err);
 	/* Where no process is the second one of its node, each has its own. */
 	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value) && value > 0)
-		return refuse(topology, command, RI_FACT_LOCAL_RANK, err);
+		return refuse(topology, starter, RI_FACT_LOCAL_RANK, err);
 	/* Here it is alone, elsewhere it cannot be. */
 	if (ri_topology_get(topology, RI_FACT_NNODES, &value) &&
 		ri_topology_get(topology, RI_FACT_WORLD_SIZE, &world) && value < world)
-		return refuse(topology, command, RI_FACT_NNODES, err);
+		return refuse(topology, starter, RI_FACT_NNODES, err);
 	return 0;
+}
+
+static void derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number,
+	unsigned from)
+{
+	struct ri_fact *fact = &topology->facts[id];
+
+	fact->state = RI_STATE_KNOWN;
+	fact->strength = RI_STRENGTH_DEFAULT;
+	fact->number = number;
+	fact->origin = (struct ri_origin){ .source = "derived", .from = from };
 }
 
 static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
 {
-	struct ri_fact *fact = &topology->facts[id];
+	const struct ri_fact *fact = &topology->facts[id];
 	uint64_t number = topology->facts[from].number;
 
-	if (fact->state == RI_STATE_KNOWN && fact->number == number)
-		return;
-	fact->state = RI_STATE_KNOWN;
-	fact->strength = RI_STRENGTH_DEFAULT;
-	fact->number = number;
-	fact->origin = (struct ri_origin){ .source = "derived", .from = 1u << from };
+	if (fact->state != RI_STATE_KNOWN || fact->number != number)
+		derive(topology, id, number, 1u << from);
 }
 
 /* A launcher that is told nothing starts a job of its own on each node. */
@@ -96,14 +105,36 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 	uint64_t nodes;
 	struct ri_finding *finding;
 
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+	enum ri_fact_id id = ri_topology_knows(topology, RI_FACT_NNODES) ? RI_FACT_NNODES
+									: RI_FACT_HOSTS;
+
+	if (!ri_topology_get(topology, id, &nodes) || nodes < 2)
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
+		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
 	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
 				 "--rank, --world-size, --local-rank=0 and --local-world-size=1");
+}
+
+/* Does the job start its command on this node alone? Then the launcher may wait in vain. */
+static void warn_of_other_nodes(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+	uint64_t nodes;
+
+	if (role->state != RI_STATE_KNOWN || role->origin.source != topology->identity ||
+		strcmp(role->text, RI_ROLE_PRIMARY) != 0 ||
+		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s waits for %d nodes, but %s starts the job's command on this one alone",
+		launcher_name(context->command), (int)nodes, topology->identity),
+		"start it on each node, or with mpirun, or on this node alone: torchrun "
+		"--standalone");
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
@@ -118,13 +149,79 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		return 0;
 	}
 	/* An identity of the node is what a launcher wants. */
-	if (topology->scope == RI_SCOPE_NODE)
+	if (topology->scope == RI_SCOPE_NODE) {
+		warn_of_other_nodes(topology, context);
 		return 0;
-	if (check_one_each(topology, command, err) < 0)
-		return -1;
+	}
+	if (check_one_each(topology, launcher_name(command), err) < 0)
+		return ri_fail_hint(err, "start one process on each node (mpirun: --map-by "
+					 "ppr:1:node), or say --launch=process");
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
 	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
 	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ABSENT);
 	return 0;
+}
+
+/* What the process was is what its node is from now on, with the same origin. */
+static void take_over(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
+{
+	const unsigned tuple = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |
+		RI_FROM(LOCAL_WORLD_SIZE);
+	struct ri_fact *fact = &topology->facts[id], *old = &topology->facts[from];
+
+	if (fact->state == RI_STATE_KNOWN && fact->number == old->number &&
+		(fact->origin.from & tuple) == 0)
+		return;
+	fact->state = RI_STATE_KNOWN;
+	fact->strength = old->strength;
+	fact->number = old->number;
+	fact->origin = old->origin;
+}
+
+int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_stated *stated;
+	uint64_t count = context->fan_out, nodes;
+
+	if (count == 0 || topology->identity == NULL)
+		return 0;
+	stated = &context->wishes->nproc;
+	if (topology->scope == RI_SCOPE_PROCESS) {
+		if (check_one_each(topology, stated->subject, err) < 0)
+			return ri_fail_hint(err, "start one process on each node (mpirun: "
+						 "--map-by ppr:1:node), or leave %s out",
+				stated->subject);
+		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
+		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	}
+	topology->scope = RI_SCOPE_PROCESS;
+	nodes = topology->facts[RI_FACT_NNODES].number;
+	if (nodes > RI_MAX_RANKS / count)
+		return ri_fail(err, RI_CODE_OPTION_VALUE, stated->subject,
+			"%" PRIu64 " ranks on each of %" PRIu64 " nodes are more than the %d that "
+			"a job may have", count, nodes, RI_MAX_RANKS);
+	derive(topology, RI_FACT_WORLD_SIZE, nodes * count,
+		RI_FROM(NNODES) | RI_FROM(LOCAL_WORLD_SIZE));
+	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, count, 0);
+	topology->facts[RI_FACT_LOCAL_WORLD_SIZE].strength = RI_STRENGTH_MANUAL;
+	topology->facts[RI_FACT_LOCAL_WORLD_SIZE].origin = (struct ri_origin){
+		.source = "manual", .variable = stated->subject, .raw = stated->value,
+	};
+	derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(LOCAL_WORLD_SIZE));
+	derive(topology, RI_FACT_RANK, topology->facts[RI_FACT_NODE_RANK].number * count,
+		RI_FROM(NODE_RANK) | RI_FROM(LOCAL_RANK) | RI_FROM(LOCAL_WORLD_SIZE));
+	ri_findings_drop(context->findings, RI_CODE_LOCAL_SIZE_ASSUMED);
+	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
+	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ABSENT);
+	return 0;
+}
+
+void ri_nodes_go_to(struct ri_topology *topology, uint64_t local_rank)
+{
+	struct ri_fact *local = &topology->facts[RI_FACT_LOCAL_RANK];
+
+	topology->facts[RI_FACT_RANK].number += local_rank - local->number;
+	local->number = local_rank;
 }

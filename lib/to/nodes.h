@@ -3,6 +3,7 @@
 #define RI_TO_NODES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "model/context.h"
@@ -25,6 +26,20 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 
 /* Is this host, as a master, each machine itself? */
 bool ri_master_is_loopback(const char *host);
+
+/*
+ * Make the topology that of the first of the ranks that are started here
+ * (context->fan_out, none where it is 0), out of that of the node, or of the
+ * one process that starts them: its rank is the node's, its world size the
+ * number of nodes.
+ * RANK is node_rank * fan_out + local_rank then. Several processes on this
+ * node are RI_CODE_LAUNCH_RANKS, as above.
+ */
+int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err);
+
+/* Make the topology of one of these ranks that of another. */
+void ri_nodes_go_to(struct ri_topology *topology, uint64_t local_rank);
 
 /*
  * Was torchrun told not to look beyond this process: --standalone, or

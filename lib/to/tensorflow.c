@@ -11,7 +11,6 @@
  * same list, whatever their order is.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -34,6 +33,9 @@ static const struct ri_variable writes[] = {
 
 /* These platforms tell TensorFlow jobs, and may tell others too. */
 static const char *const sources[] = { "kubeflow_tf", "tf_config", "vertex", NULL };
+
+/* Of these, those that are more than the variable itself. */
+static const char *const platforms[] = { "kubeflow_tf", "vertex", NULL };
 
 static const char *find_option(const struct ri_wishes *wishes)
 {
@@ -175,7 +177,6 @@ static const char *read_given(const struct ri_writing *writing, struct ri_tf_con
 {
 	const char *given = ri_env_get(writing->context->env, name);
 
-	json_object_seed(writing->context->seed | 1);
 	*out = (struct ri_tf_config){ .tasks = 0 };
 	if (given == NULL || given[strspn(given, " \t\r\n")] == '\0')
 		return NULL;
@@ -192,6 +193,9 @@ static bool is_of_another_job(const struct ri_writing *writing,
 {
 	uint64_t count = count_tasks(writing, topology);
 
+	/* What the platform gave is right, unless we put more processes in its task's place. */
+	if (ri_writing_has_source(topology, platforms) && writing->context->fan_out < 2)
+		return false;
 	return topology->scope == RI_SCOPE_PROCESS && count > 0 && given->tasks > 0 &&
 		given->tasks != count;
 }

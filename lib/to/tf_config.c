@@ -44,10 +44,13 @@ static bool read_index(const json_t *value, uint64_t *out)
 /*
  * TensorFlow tensorflow/python/distribute/multi_worker_util.py,
  * _validate_cluster_spec: the four jobs it knows, and where an evaluator may be.
+ * TensorFlow 1 called the chief master.
  */
 static const char *judge_task(json_t *cluster, json_t *task)
 {
-	static const char *const known[] = { "chief", "worker", "ps", "evaluator", NULL };
+	static const char *const known[] = {
+		"chief", "worker", "ps", "evaluator", "master", NULL,
+	};
 	const char *type = json_string_value(json_object_get(task, "type")), *const *name = known;
 	json_t *job;
 	uint64_t index;

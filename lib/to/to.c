@@ -191,19 +191,30 @@ static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit
 	return value != NULL && strcmp(value, edit->value) == 0;
 }
 
-/* They are for a job; a shell in its image is none, and must start. */
-static void warn_of_options(struct ri_writing *writing)
+/* Nobody says who we are. Options may be those of the image, for jobs; a shell must start. */
+static void write_nameless(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_framework *framework = writing->framework;
+	const char *option = find_option(writing);
+
+	if (option != NULL)
+		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, option,
+			"nothing says which rank this is, so nothing is written for %s",
+			framework->name);
+	if (framework->nameless &&
+		ri_wishes_allow_framework(writing->context->wishes, framework->name))
+		framework->render(writing, topology);
+}
+
+static void write_all(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
-		const char *option;
-
 		writing->framework = frameworks[i];
-		option = find_option(writing);
-		if (option != NULL)
-			ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-				RI_CODE_SOURCE_INCOMPLETE, option,
-				"nothing says which rank this is, so nothing is written for %s",
-				frameworks[i]->name);
+		if (topology->identity == NULL)
+			write_nameless(writing, topology);
+		else
+			write_framework(writing, topology);
 	}
 }
 
@@ -212,16 +223,11 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
 {
 	struct ri_writing writing = { .context = context, .err = err };
 
-	if (topology->identity == NULL)
-		warn_of_options(&writing);
-	else if (ri_writing_mode(&writing) != RI_MODE_NONE) {
-		for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
-			writing.framework = frameworks[i];
-			write_framework(&writing, topology);
-		}
-		if (ri_writing_mode(&writing) == RI_MODE_NODE)
-			ri_scrub(&writing);
-	}
+	if (ri_writing_mode(&writing) != RI_MODE_NONE)
+		write_all(&writing, topology);
+	if (topology->identity != NULL &&
+		(ri_writing_mode(&writing) == RI_MODE_NODE || context->fan_out != 0))
+		ri_scrub(&writing);
 	if (err->code != RI_CODE_NONE)
 		return -1;
 	*out = writing.wanted;

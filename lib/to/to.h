@@ -6,6 +6,7 @@
 #ifndef RI_TO_TO_H
 #define RI_TO_TO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/env.h"
@@ -41,6 +42,7 @@ struct ri_framework {
 	 */
 	struct ri_share rank;
 	struct ri_share node;
+	bool nameless;		/* render has something to say without an identity, too */
 	/* Say what else the variables shall be. NULL: nothing. */
 	void (*render)(struct ri_writing *writing, const struct ri_topology *topology);
 	/* Judge what is there of it where it is not written for. NULL: nothing to judge. */
@@ -52,12 +54,13 @@ const struct ri_framework *ri_framework_at(size_t index);
 
 /*
  * The variables that the command shall have and, as edits without a value,
- * those that it must not have. None without an identity and none where the
- * command starts the whole job (context->command). No value is empty. Two
- * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT. A
- * framework whose option is given and whose name is not in --frameworks is
- * RI_CODE_OPTION_CONFLICT; what one lacks that is asked for is
- * RI_CODE_FRAMEWORK_INCOMPLETE.
+ * those that it must not have. Without an identity none but how many ranks a
+ * launcher shall start, and none where the command starts the whole job
+ * (context->command). No value is empty. Two frameworks that want one variable
+ * to differ are RI_CODE_ENV_CONFLICT. A framework whose option is given and
+ * whose name is not in --frameworks is RI_CODE_OPTION_CONFLICT; what one lacks
+ * that is asked for is RI_CODE_FRAMEWORK_INCOMPLETE. jansson's hash must have
+ * been seeded (json_object_seed).
  */
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);

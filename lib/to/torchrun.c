@@ -4,9 +4,12 @@
  * from PET_* alone. With MASTER_ADDR and not PET_MASTER_ADDR every node runs
  * a job of its own, without a word.
  */
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/text.h"
+#include "model/wishes.h"
 #include "to/nodes.h"
 #include "to/writing.h"
 
@@ -16,7 +19,7 @@ static const struct ri_variable writes[] = {
 	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX stays as it is", .cite = ARGPARSE },
 	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
 	{ .name = "PET_NPROC_PER_NODE",
-	  .meaning = "how many ranks the source asks each node to start; one that is there stays",
+	  .meaning = "follows --nproc-per-node; where the source says it, one that is there stays",
 	  .cite = ARGPARSE },
 	{ .name = "PET_MASTER_ADDR", .meaning = "follows MASTER_ADDR", .cite = ARGPARSE },
 	{ .name = "PET_MASTER_PORT", .meaning = "follows MASTER_PORT", .cite = ARGPARSE },
@@ -88,11 +91,48 @@ static void follow(struct ri_writing *writing, const char *variable,
 
 	ri_want_fact(writing, variable, topology, id);
 	edit = ri_env_edits_find(&writing->wanted, variable);
-	if (before == NULL || edit == NULL || strcmp(before, edit->value) == 0)
+	if (before == NULL || edit == NULL || ri_is_service_link(before) ||
+		strcmp(before, edit->value) == 0)
 		return;
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
 		variable, "%s becomes %s, as in %s", ri_quote(old, sizeof(old), before),
 		ri_quote(new, sizeof(new), edit->value), variable + strlen("PET_"));
+}
+
+/*
+ * How many ranks the launcher shall start, which --standalone does not change.
+ * Others than torchrun and what is made of it have words of their own for it.
+ */
+static void want_count(struct ri_writing *writing)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+	const struct ri_launcher *launcher = writing->context->command->launcher;
+	struct ri_finding *finding;
+	char *value;
+
+	if (wishes == NULL || wishes->nproc_count == 0)
+		return;
+	if (launcher != NULL && launcher->counts)
+		return;		/* composer.c tells it */
+	if (launcher != NULL && !launcher->reads_pet) {
+		finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,
+			"%s starts the ranks, and no variable tells it how many",
+			launcher->name);
+		ri_finding_hint(finding, "say it among its own options");
+		return;
+	}
+	value = ri_arena_format(writing->context->arena, "%" PRIu64, wishes->nproc_count);
+	if (value == NULL)
+		ri_fail(writing->err, RI_CODE_MEMORY, "PET_NPROC_PER_NODE",
+			"no memory left for its value");
+	else
+		ri_want(writing, "PET_NPROC_PER_NODE", value);
+}
+
+static bool is_counted(const struct ri_context *context)
+{
+	return context->wishes != NULL && context->wishes->nproc_count != 0;
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
@@ -100,18 +140,21 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	const struct ri_context *context = writing->context;
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 	const char *count = ri_env_get(context->env, "PET_NPROC_PER_NODE");
+	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
 
 	/* A script on a node that has no ranks yet may well call torchrun. */
-	if (topology->scope != RI_SCOPE_NODE && ri_writing_mode(writing) != RI_MODE_NODE)
+	if (!node && topology->scope != RI_SCOPE_NODE)
 		return;
-	if (ri_nodes_alone(context))
+	if (node)
+		want_count(writing);
+	if (topology->identity == NULL || ri_nodes_alone(context))
 		return;
 	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)
 		return;
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
 	ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
-	if (count == NULL || count[0] == '\0')
+	if (!is_counted(context) && (count == NULL || count[0] == '\0'))
 		ri_want_fact(writing, "PET_NPROC_PER_NODE", topology, RI_FACT_NPROC);
 	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
 		check_complete(writing, topology);
@@ -128,5 +171,6 @@ const struct ri_framework ri_framework_torchrun = {
 	.when = "For torchrun and accelerate, an unknown launcher, and a node without ranks, whose "
 		"script may call one of them; never for ranks.",
 	.writes = writes,
+	.nameless = true,
 	.render = render,
 };

@@ -4,9 +4,10 @@ The trainer's place is taken by this.
 
     payload.py FOLDER NAME [WORD...]
 
-It writes "NAME SIGNAL" to FOLDER/log for every TERM, INT, USR1, USR2, HUP and
-CONT that it takes, once per signal. The first TERM or INT makes it write a
-checkpoint to FOLDER/NAME.ckpt, which takes its time; then it ends. Words:
+It writes "NAME SIGNAL" to FOLDER/log for every TERM, INT, USR1, USR2, HUP, CONT
+and RTMAX that it takes, once per signal; of RTMAX alone none is ever lost. The
+first TERM or INT makes it write a checkpoint to FOLDER/NAME.ckpt, which takes
+its time; then it ends. Words:
 
     save=SECONDS    how long the checkpoint takes, 0.5 at first
     status=N        exit status, 0 at first
@@ -30,7 +31,7 @@ import sys
 import time
 
 TAKEN = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP,
-         signal.SIGCONT}
+         signal.SIGCONT, signal.SIGRTMAX}
 
 
 class Process:

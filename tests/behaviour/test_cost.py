@@ -32,14 +32,14 @@ AFTER_SPAWN = 14
 @pytest.fixture
 def traced(box, tool, tmp_path):
     """The system calls of rankinit and of its first child, as two lists of lines."""
-    def run(place, *options):
+    def run(place, *options, env=None):
         trace = tmp_path / "trace"
         words = [tool("strace"), "-f", "-o", str(trace), "-s", "200"]
         if place == "init":
             words += [box.nsrun, "-r", "1", "--"]
         words += [box.rankinit, *options, "--", "/bin/true"]
-        done = subprocess.run(words, env=BASE, stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=PATIENCE, check=False)
+        done = subprocess.run(words, env={**BASE, **(env or {})}, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=PATIENCE, check=False)
         if not trace.exists() or "execve" not in trace.read_text():
             pytest.skip("strace does not work here: " + done.stderr.decode()[:200])
         lines = [line.split(None, 1) for line in trace.read_text().splitlines()]
@@ -84,6 +84,29 @@ def test_the_counting_counts(traced):
     plain, user = traced("init")[0], traced("init", "--user=daemon")[0]
     assert len(before_spawn(user)) > len(before_spawn(plain))
     assert any("passwd" in text for text in before_spawn(user))
+
+
+# A rank by Azure ML's guide, and what it finds of Azure Batch beside it.
+RANK = {"OMPI_COMM_WORLD_RANK": "13", "OMPI_COMM_WORLD_SIZE": "16",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "5", "OMPI_COMM_WORLD_LOCAL_SIZE": "8",
+        "AZ_BATCH_MASTER_NODE": "10.0.0.4:6000"}
+NODES = {"AZ_BATCH_HOST_LIST": "10.0.0.4,10.0.0.5", "AZ_BATCH_NODE_LIST": "10.0.0.4;10.0.0.5",
+         "AZ_BATCHAI_MPI_HOST_FILE": "/etc/hostname", "AZ_BATCHAI_TASK_INDEX": "1"}
+
+
+def test_a_rank_does_not_ask_for_its_node(traced):
+    plain = before_spawn(traced("init", env=RANK)[0])
+    both = before_spawn(traced("init", env={**RANK, **NODES})[0])
+    assert names(both) == names(plain)
+    assert [text for text in both if text.startswith("open")] == []
+
+
+def test_a_node_asks_for_its_addresses_and_its_name(traced):
+    """The control: without a rank the list is looked through."""
+    made = before_spawn(traced("init", env=NODES)[0])
+    assert any("fib_trie" in text for text in made)
+    assert any("if_inet6" in text for text in made)
+    assert "uname" in names(made)
 
 
 @pytest.mark.parametrize("place", ["init", "below"])

@@ -40,6 +40,7 @@ RANK = {f"OMPI_COMM_WORLD_{name}": value for name, value in
 
 ROWS = {
     "launch": Row("echo ${RANKINIT#*:}", "node", "node", "process", "process", env=RANK),
+    "nproc_per_node": Row("echo $WORLD_SIZE", "2", "2\n2", "1", "1", env=RANK),
     "expand": Row("echo '$RANK'", "all", "0", "off", "$RANK", env=RANK),
     "supervise": Row("[ $$ = 1 ] && echo itself || echo child",
                      "never", "itself", "always", "child"),

@@ -82,6 +82,7 @@ SCENARIOS = {
     "stubborn1": Scenario(stop(1, "linger=60000"), ["--grace=1"], pid1=True, waits=1),
     "stubborn": Scenario(stop(2, "linger=60000"), ["--grace=1", *STAY], waits=1),
     "old": Scenario(stop(2), ["-v", "--grace=1", *STAY], deny=OLD),
+    "ranks": Scenario([PROBE, "/dev/null", "exit=0"], ["--nproc-per-node=3"], status=0),
     "killed": Scenario([PROBE, "/dev/null", "raise=9"], STAY, status=137),
 }
 
@@ -131,6 +132,14 @@ TABLE = [
       "EISDIR": NO_EXEC, "ENOENT": NO_EXEC, "ENOTDIR": NO_EXEC,
       "E2BIG": refused(r"exec\.too_big")}),
     ("become", "execve", NO_EXEC, {"EACCES": NO_EXEC, "E2BIG": refused(r"exec\.too_big")}),
+    # several of them: what is asked before, and one that is refused among others
+    ("ranks", "socket", SAME, {"EAFNOSUPPORT": SAME}),
+    ("ranks", "setsockopt", SAME),
+    ("ranks", "bind", SAME, {"EADDRINUSE": SAME, "EACCES": SAME}),
+    ("ranks", "getsockname", SAME),
+    ("ranks", "open null", NO_FILE, {"EINTR": NO_FILE, "ENOENT": NO_FILE}),
+    ("ranks", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN}),
+    ("ranks", "child dup3", NO_SPAWN, {"EBADF": NO_SPAWN}),
     # after it nothing may end rankinit
     ("user", "prctl PR_SET_DUMPABLE", SAME),
     ("exit1", "close_range", SAME),

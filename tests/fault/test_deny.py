@@ -118,6 +118,25 @@ def test_nobody_can_be_killed():
     assert re.search(r"error: .*cannot be killed.* probe \(", result.stderr), result.story()
 
 
+DEAF = "[ $RANK = 1 ] && { sleep 0.2; exit 5; }; trap '' TERM; while :; do sleep 0.1; done"
+
+
+@pytest.mark.parametrize("pid1", [False, True])
+def test_ranks_that_cannot_be_killed(pid1):
+    """As a rank in a driver's uninterruptible sleep: named, and not waited for for ever."""
+    scenario = Scenario(["sh", "-c", DEAF], ["--grace=1", "--nproc-per-node=3"], waits=4,
+                        pid1=pid1)
+    result = run_denied(scenario, "kill:1=9=EPERM", "pidfd_send_signal:1=9=EPERM")
+    assert result.status == 5, result.story()
+    assert 2.5 < result.seconds, result.story()
+    line = re.search(r"error: .*cannot be killed stay: (.*)", result.stderr).group(1)
+    assert len(re.findall(r"sh \(\d+\)", line)) == 2, result.story()
+    assert re.search(r"rank 1 \(sh, pid \d+\) ended with exit status 5", result.stderr)
+    # the control: they can be killed
+    result = run_denied(scenario)
+    assert result.status == 5 and "cannot be killed" not in result.stderr, result.story()
+
+
 @pytest.mark.parametrize("errno", ["ENOSYS", "EPERM"])
 def test_bounding_set_is_cut_or_refused(errno):
     script = "grep -q '^CapBnd:[[:space:]]*0*$' /proc/self/status && exit 7"

@@ -49,7 +49,8 @@ static void check_written(const struct ri_context *context, const struct ri_env_
 		CHECK(node || edit->value != NULL);
 		CHECK(node || strncmp(edit->name, "PET_", 4) != 0);
 		CHECK(edit->value == NULL || edit->value[0] != '\0');
-		CHECK(edit->value == NULL || !ri_scrub_removes(edit->name, strlen(edit->name)));
+		CHECK(edit->value == NULL ||
+			!ri_scrub_removes(edit->name, strlen(edit->name), true));
 	}
 }
 

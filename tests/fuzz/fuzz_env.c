@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "model/explain.h"
 #include "model/page.h"
+#include "to/command.h"
 #include "to/to.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
@@ -28,6 +29,21 @@ static void assert_below(const struct ri_topology *topology, enum ri_fact_id a, 
 
 	if (ri_topology_get(topology, a, &low) && ri_topology_get(topology, b, &high))
 		assert(low < high);
+}
+
+static void assert_ranks(const struct ri_topology *topology)
+{
+	uint64_t value, other;
+
+	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
+		assert(ri_topology_knows(topology, id));
+	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
+	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
+	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
+	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other))
+		assert(other <= value);
+	if (ri_topology_get(topology, RI_FACT_NNODES, &other))
+		assert(other <= value);
 }
 
 static void assert_coherent(const struct ri_topology *topology)
@@ -48,16 +64,12 @@ static void assert_coherent(const struct ri_topology *topology)
 	}
 	if (topology->identity == NULL)
 		return;
-	for (enum ri_fact_id id = RI_FACT_RANK; id < RI_FACT_LOCAL_WORLD_SIZE; id++)
-		assert(ri_topology_knows(topology, id));
-	assert_below(topology, RI_FACT_RANK, RI_FACT_WORLD_SIZE);
-	assert_below(topology, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE);
 	assert_below(topology, RI_FACT_NODE_RANK, RI_FACT_NNODES);
-	assert(ri_topology_get(topology, RI_FACT_WORLD_SIZE, &value));
-	if (ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &other))
-		assert(other <= value);
-	if (ri_topology_get(topology, RI_FACT_NNODES, &other))
-		assert(other <= value);
+	if (topology->scope == RI_SCOPE_NODE)
+		assert(ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
+			ri_topology_knows(topology, RI_FACT_NNODES));
+	else
+		assert_ranks(topology);
 	if (ri_topology_get(topology, RI_FACT_NNODES, &value) && value == 1) {
 		assert(ri_topology_get(topology, RI_FACT_NODE_RANK, &other) && other == 0);
 		assert(ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
@@ -107,6 +119,13 @@ static void assert_origins(const struct ri_topology *topology)
 		assert(ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1);
 }
 
+/* Of those whose workers may carry the mark of the rankinit around them. */
+static bool is_inside_of_mark(const char *identity)
+{
+	return strcmp(identity, "torchrun") == 0 || strcmp(identity, "deepspeed") == 0 ||
+		strcmp(identity, "horovod") == 0;
+}
+
 /*
  * A rankinit inside of the one that made these edits takes this process for
  * the same rank. What nobody could tell may be left over from an image.
@@ -122,7 +141,7 @@ static void assert_same_inside(const struct ri_env *env, struct ri_env_edits *ed
 	struct ri_error err = RI_ERROR_INIT;
 	char **strings;
 
-	if (topology->identity == NULL ||
+	if (topology->identity == NULL || topology->scope == RI_SCOPE_NODE ||
 		!ri_topology_knows(topology, RI_FACT_LOCAL_WORLD_SIZE) ||
 		!ri_topology_knows(topology, RI_FACT_MASTER_ADDR))
 		return;
@@ -132,7 +151,7 @@ static void assert_same_inside(const struct ri_env *env, struct ri_env_edits *ed
 	assert(strings != NULL && ri_env_init(&inner, strings, &arena, &err) == 0);
 	assert(ri_topology_read(&again, &context, &err) == 0);
 	assert(again.identity != NULL && (strcmp(again.identity, "rankinit") == 0 ||
-		strcmp(again.identity, "torchrun") == 0));
+		is_inside_of_mark(again.identity)));
 	for (enum ri_fact_id id = RI_FACT_RANK; id <= RI_FACT_LOCAL_WORLD_SIZE; id++)
 		assert(again.facts[id].number == topology->facts[id].number);
 	assert(strcmp(again.facts[RI_FACT_MASTER_ADDR].text,
@@ -229,7 +248,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char text[MAX_INPUT + 1];
 	char *strings[MAX_STRINGS + 1];
 	struct ri_env env;
-	struct ri_context context = { .env = &env, .arena = &arena, .findings = &findings };
+	const struct ri_command command = { .mode = RI_MODE_PROCESS };
+	struct ri_context context = {
+		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
+	};
 	struct ri_env_edits variables, edits = { .count = 0 };
 	struct ri_topology topology;
 	struct ri_error err = RI_ERROR_INIT;

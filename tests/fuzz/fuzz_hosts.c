@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 
+#include "base/limits.h"
 #include "from/endpoint.h"
 #include "from/from.h"
 #include "from/hostfile.h"
@@ -36,6 +37,9 @@ static void check_file(const char *text)
 	CHECK(file.bad_line <= count_lines(text) && file.count <= count_lines(text));
 	CHECK(file.bad_line == 0 || file.count == 0);
 	check_hosts(file.hosts, file.count);
+	for (size_t i = 0; i < file.count; i++)
+		CHECK(file.slots[i] > 0 && file.slots[i] <= RI_MAX_RANKS);
+	CHECK(ri_hostfile_share(&file, file.count) == 0);
 	for (size_t i = 0; i < file.count && i < 64; i++)
 		for (size_t j = 0; j < i; j++)
 			CHECK(strcmp(file.hosts[i], file.hosts[j]) != 0);

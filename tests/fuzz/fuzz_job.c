@@ -58,26 +58,47 @@ static void explain(const struct ri_context *context, const struct ri_topology *
 	CHECK(out.length > 0);
 }
 
+/* Ranks that are started here count on from each other, and end where the world does. */
+static void check_ranks(struct ri_topology topology, uint64_t count)
+{
+	uint64_t rank, first, size, local, node, nodes;
+
+	CHECK(ri_topology_get(&topology, RI_FACT_NODE_RANK, &node) &&
+		ri_topology_get(&topology, RI_FACT_NNODES, &nodes) &&
+		ri_topology_get(&topology, RI_FACT_WORLD_SIZE, &size) &&
+		ri_topology_get(&topology, RI_FACT_RANK, &first));
+	CHECK(size == nodes * count && size <= RI_MAX_RANKS && first == node * count);
+	ri_nodes_go_to(&topology, count - 1);
+	CHECK(ri_topology_get(&topology, RI_FACT_RANK, &rank) &&
+		ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &local));
+	CHECK(rank == first + count - 1 && rank < size && local == count - 1);
+}
+
 static void run_job(struct ri_options *options, struct ri_env *env)
 {
 	static struct ri_topology topology;
 	struct ri_env_edits variables = { .count = 0 }, edits = { .count = 0 };
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_command command = { 0 };
-	const struct ri_context context = {
+	struct ri_context context = {
 		.env = env, .arena = &arena, .findings = &findings, .command = &command,
 		.wishes = &options->wishes, .host_name = "node1",
 	};
 
 	memset(&topology, 0, sizeof(topology));
 	ri_command_read(&command, options->command, options->launch);
+	if (command.mode == RI_MODE_PROCESS && !ri_wishes_refuse_all(&options->wishes))
+		context.fan_out = options->wishes.nproc_count;
 	if (ri_topology_read(&topology, &context, &err) < 0 ||
 		ri_nodes_settle(&topology, &context, &err) < 0 ||
+		ri_nodes_fan_out(&topology, &context, &err) < 0 ||
 		ri_variables_render(&variables, &topology, &context, &err) < 0 ||
 		ri_variables_reduce(&edits, &variables, &context, &err) < 0)
 		check_reason(&err);
 	else
 		check_edits(&edits);
+	if (err.code == RI_CODE_NONE && context.fan_out > 0)
+		check_ranks(topology, context.fan_out);
 	CHECK(!ri_source_manages(NULL) && !ri_source_manages("none"));
 	ri_sources_want(env, &options->wishes);
 	explain(&context, &topology, &edits, options->command, &err);

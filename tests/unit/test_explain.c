@@ -212,6 +212,14 @@ static void test_ranks(void **state)
 	assert_non_null(strstr(render(), "  of rank 15 differs in\n"
 					 "  + RANK                        15\n"
 					 "  - OLD                         1\n"));
+	assert_non_null(strstr(page, "ranks 13 to 14 of 16\n"));
+	assert_non_null(strstr(page, "local ranks 5 to 6 of 8\n"));
+	/* words of its own, and the same ones, which are not shown again */
+	assert_non_null(strstr(page, "\n  train\n"));
+	ranks[1].argv = LIST("train", "15");
+	assert_non_null(strstr(render(), "\n  train\n  train 15\n"));
+	ranks[1].argv = LIST("train");
+	assert_null(strstr(render(), "\n  train\n  train"));
 }
 
 static json_t *finding_at(size_t index)

@@ -97,6 +97,10 @@ static void read_option(char *line, struct ri_wishes *wishes)
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (is_option(line, ri_fact_name(id)))
 			wishes->facts[id] = stated;
+	if (is_option(line, "nproc_per_node")) {
+		wishes->nproc = stated;
+		wishes->nproc_count = strtoull(stated.value, NULL, 10);
+	}
 	if (is_option(line, "source"))
 		wishes->source = stated;
 	if (is_option(line, "frameworks"))
@@ -110,6 +114,19 @@ static void read_option(char *line, struct ri_wishes *wishes)
 		ri_number_read(stated.value, any, &wishes->tf_port_number, NULL);
 	}
 	*strchr(line, '=') = '\0';
+}
+
+/* --local-rank chooses one of the ranks that are started, unless it is part of a tuple. */
+static uint64_t choose_rank(struct ri_wishes *wishes)
+{
+	struct ri_stated *stated = &wishes->facts[RI_FACT_LOCAL_RANK];
+	const char *chosen = stated->value;
+
+	if (wishes->nproc_count == 0 || chosen == NULL ||
+		wishes->facts[RI_FACT_RANK].value != NULL)
+		return 0;
+	stated->value = NULL;
+	return strtoull(chosen, NULL, 10);
 }
 
 /* The twin of --launch is the shim's to read; here it stands for it. */
@@ -130,6 +147,7 @@ static int ask(struct answer *answer, int root)
 	char name[256];
 	struct ri_host host = { .root = root };
 	struct ri_command command;
+	uint64_t chosen;
 	struct ri_env env;
 	struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena,
@@ -149,9 +167,14 @@ static int ask(struct answer *answer, int root)
 	ri_command_read(&command, command_lines.items, asked_mode(&env));
 	if (command.mode == RI_MODE_NONE)
 		return 0;
+	context.fan_out = command.mode == RI_MODE_PROCESS ? wishes.nproc_count : 0;
+	chosen = choose_rank(&wishes);
 	if (ri_topology_read(&answer->topology, &context, &answer->err) < 0 ||
-		ri_nodes_settle(&answer->topology, &context, &answer->err) < 0)
+		ri_nodes_settle(&answer->topology, &context, &answer->err) < 0 ||
+		ri_nodes_fan_out(&answer->topology, &context, &answer->err) < 0)
 		return -1;
+	if (context.fan_out > 0)
+		ri_nodes_go_to(&answer->topology, chosen);
 	return ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err);
 }
 

@@ -159,6 +159,34 @@ static void test_hostfile_grammar(void **state)
 	assert_int_equal(hostfile.bad_line, 0);
 }
 
+static void test_hostfile_slots(void **state)
+{
+	(void)state;
+	read_file("b\na slots=2 max_slots=4\nb slots=1\nc:8\nb\n[::1]:3 slots=5");
+	assert_int_equal(hostfile.count, 4);
+	assert_int_equal(hostfile.slots[0], 3);
+	assert_int_equal(hostfile.slots[1], 2);
+	assert_int_equal(hostfile.slots[2], 8);
+	assert_int_equal(hostfile.slots[3], 5);
+	read_file("a max-slots=4\nb slots=1048576\nb slots=1048576");
+	assert_int_equal(hostfile.slots[0], 1);
+	assert_int_equal(hostfile.slots[1], 1048576);
+}
+
+static void test_hostfile_share(void **state)
+{
+	(void)state;
+	read_file("b\na\na\nc:2\n");
+	assert_int_equal(ri_hostfile_share(&hostfile, 0), 0);
+	assert_int_equal(ri_hostfile_share(&hostfile, 1), 2);
+	assert_int_equal(ri_hostfile_share(&hostfile, 2), 2);
+	assert_int_equal(ri_hostfile_share(&hostfile, 3), 0);
+	read_file("a slots=4\nb slots=4");
+	assert_int_equal(ri_hostfile_share(&hostfile, 0), 4);
+	read_file("");
+	assert_int_equal(ri_hostfile_share(&hostfile, 0), 0);
+}
+
 static void test_hostfile_refuses(void **state)
 {
 	static const char *const lines[] = {
@@ -210,6 +238,8 @@ int main(void)
 		TEST(test_hostfile_gives_hosts),
 		TEST(test_hostfile_that_is_none),
 		TEST(test_hostfile_grammar),
+		TEST(test_hostfile_slots),
+		TEST(test_hostfile_share),
 		TEST(test_hostfile_refuses),
 		TEST(test_lists_of_names),
 	};

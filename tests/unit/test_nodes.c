@@ -400,7 +400,7 @@ static void test_loopback_on_several_nodes(void **state)
 
 static bool removes(const char *name)
 {
-	return ri_scrub_removes(name, strlen(name));
+	return ri_scrub_removes(name, strlen(name), false);
 }
 
 static void test_scrub_takes_what_one_launch_says(void **state)
@@ -437,9 +437,9 @@ static void test_scrub_leaves_what_tunes(void **state)
 		if (removes(names[i]))
 			fail_msg("%s goes", names[i]);
 	/* the name need not end */
-	assert_true(ri_scrub_removes("PMI_RANK=3", 8));
-	assert_false(ri_scrub_removes("PMI_RANK=3", 9));
-	assert_false(ri_scrub_removes("PMI_RANK=3", 7));
+	assert_true(ri_scrub_removes("PMI_RANK=3", 8, false));
+	assert_false(ri_scrub_removes("PMI_RANK=3", 9, false));
+	assert_false(ri_scrub_removes("PMI_RANK=3", 7, false));
 }
 
 static void test_scrub_removes_all_of_a_name(void **state)

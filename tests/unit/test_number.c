@@ -121,6 +121,23 @@ static void test_digits_too_many(void **state)
 		RI_NUMBER_RANGE, 0);
 }
 
+static void test_digits_alone(void **state)
+{
+	uint64_t value = 77;
+
+	(void)state;
+	assert_int_equal(ri_digits_read("", &value), 0);
+	assert_int_equal(ri_digits_read("a1", &value), 0);
+	assert_int_equal(ri_digits_read(" 1", &value), 0);
+	assert_int_equal(ri_digits_read("-1", &value), 0);
+	assert_int_equal(ri_digits_read("18446744073709551616", &value), 0);
+	assert_int_equal(value, 77);
+	assert_int_equal(ri_digits_read("007-9", &value), 3);
+	assert_int_equal(value, 7);
+	assert_int_equal(ri_digits_read("18446744073709551615", &value), 20);
+	assert_true(value == UINT64_MAX);
+}
+
 static void test_seconds(void **state)
 {
 	const struct ri_range day = { 0, 86400 };
@@ -212,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_syntax),
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_digits_too_many),
+		cmocka_unit_test(test_digits_alone),
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_seconds_refused),
 		cmocka_unit_test(test_bool),

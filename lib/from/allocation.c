@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/allocation.h"
+
+#include "base/limits.h"
+#include "from/hostlist.h"
+
+extern const struct ri_source ri_source_manual;
+
+struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	struct ri_hostlist list;
+	struct ri_fact *claim;
+
+	if (!ri_source_sees_text(reading->context->env, variable))
+		return NULL;
+	claim = ri_claim(reading, RI_FACT_HOSTS, variable);
+	if (claim == NULL)
+		return NULL;
+	if (ri_hostlist_read(&list, raw, reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return NULL;
+	}
+	claim->list = list.hosts;
+	claim->number = list.count;
+	if (list.reason != NULL) {
+		claim->state = RI_STATE_BROKEN;
+		claim->reason = list.reason;
+		claim->fault_at = list.fault_at;
+	}
+	return claim;
+}
+
+bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
+	struct ri_hostfile *out)
+{
+	const struct ri_context *context = reading->context;
+	const char *path = ri_reading_get(reading, variable);
+	char *text;
+
+	if (context->host == NULL || !ri_source_sees_text(context->env, variable))
+		return false;
+	text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
+	if (text == NULL)
+		return false;
+	/* It is there on the job's first node alone, and not in every container. */
+	if (ri_host_read(context->host, path, text, RI_MAX_HOSTFILE) < 0) {
+		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+			"the file that it names cannot be read");
+		return false;
+	}
+	if (ri_hostfile_read(out, text, context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return false;
+	}
+	if (out->bad_line != 0)
+		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+			variable, "line %zu of the file is no host; it is not used",
+			out->bad_line);
+	return out->count > 0;
+}
+
+struct ri_fact *ri_allocation_claim_master(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	struct ri_fact *claim =
+		ri_claim(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable);
+
+	if (claim == NULL)
+		return NULL;
+	claim->state = hosts->state;
+	claim->reason = hosts->reason;
+	claim->fault_at = hosts->fault_at;
+	if (hosts->state == RI_STATE_KNOWN)
+		claim->text = hosts->list[0];
+	return claim;
+}
+
+bool ri_allocation_is_direct(const struct ri_reading *reading)
+{
+	return reading->launcher == NULL || reading->launcher == &ri_source_manual;
+}
+
+static bool get_number(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
+{
+	const struct ri_fact *claim = ri_claim_of(reading, id, reading->launcher->name);
+
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return false;
+	*out = claim->number;
+	return true;
+}
+
+bool ri_allocation_is_filled(const struct ri_reading *reading, uint64_t hosts)
+{
+	uint64_t size, local;
+
+	return get_number(reading, RI_FACT_WORLD_SIZE, &size) &&
+		get_number(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && hosts * local == size;
+}
+
+/* Is there a better master: a launcher's, or the user's, which is read later? */
+static bool has_master(const struct ri_reading *reading)
+{
+	return reading->claims[RI_FACT_MASTER_ADDR] != NULL ||
+		ri_source_sees_text(reading->context->env, "MASTER_ADDR");
+}
+
+void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	const char *launcher = reading->launcher->name;
+	struct ri_fact *claim;
+
+	if (hosts->number < 2 || has_master(reading))
+		return;
+	claim = ri_allocation_claim_master(reading, hosts);
+	if (claim == NULL)
+		return;
+	claim->strength = RI_STRENGTH_DEFAULT;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
+		RI_CODE_MASTER_ASSUMED, claim->origin.variable,
+		"%s does not say where rank 0 runs: \"%s\" rests on it using the machines of "
+		"%s in order", launcher, claim->text, reading->source->name),
+		"set MASTER_ADDR if this is another host");
+}
+
+/* The hosts of a file, from that one on. */
+static struct ri_fact *claim_machines(struct ri_reading *reading, const char *variable,
+	const struct ri_hostfile *file, size_t from)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_HOSTS, variable);
+
+	if (claim == NULL)
+		return NULL;
+	claim->list = file->hosts + from;
+	claim->number = file->count - from;
+	return claim;
+}
+
+void ri_allocation_claim(struct ri_reading *reading, const char *variable,
+	const struct ri_hostfile *file, size_t from)
+{
+	bool direct = ri_allocation_is_direct(reading);
+	struct ri_fact *hosts, *nodes;
+
+	if (file->count <= from ||
+		(!direct && !ri_allocation_is_filled(reading, file->count - from)))
+		return;
+	hosts = claim_machines(reading, variable, file, from);
+	if (hosts == NULL)
+		return;
+	if (!direct) {
+		ri_allocation_guess_master(reading, hosts);
+		return;
+	}
+	nodes = ri_claim(reading, RI_FACT_NNODES, variable);
+	if (nodes != NULL)
+		nodes->number = hosts->number;
+}
+
+void ri_allocation_note(const struct ri_reading *reading, const char *variable)
+{
+	if (reading->identity != NULL)
+		return;
+	ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
+		RI_CODE_SOURCE_ALLOCATION, variable,
+		"%s gave this job its machines, but did not start this process as one of its "
+		"ranks", reading->source->name);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "from/quartet.h"
+
+/* What a read works with. */
+struct input {
+	const struct ri_cluster_types *types;
+	struct ri_arena *arena;
+	json_t *cluster;
+	json_t *task;
+	bool no_memory;
+};
+
+/* One type's tasks: a list, or an object of some of them by their index. */
+struct pool {
+	json_t *tasks;
+	size_t count;
+	bool sparse;
+};
+
+static const char *find_type(const char *const *types, const char *type)
+{
+	while (*types != NULL && strcmp(*types, type) != 0)
+		types++;
+	return *types;
+}
+
+static json_t *get_member(json_t *pool, size_t index)
+{
+	char key[24];
+
+	if (json_is_array(pool))
+		return json_array_get(pool, index);
+	snprintf(key, sizeof(key), "%zu", index);
+	return json_object_get(pool, key);
+}
+
+/*
+ * TensorFlow takes an object of all indices for a list, but one worker alone
+ * may be all that it is told of (TFJob, EnableDynamicWorker).
+ */
+static struct pool find_pool(json_t *cluster, const char *type)
+{
+	struct pool pool = { .tasks = json_object_get(cluster, type) };
+
+	if (json_is_array(pool.tasks)) {
+		pool.count = json_array_size(pool.tasks);
+		return pool;
+	}
+	pool.count = json_object_size(pool.tasks);
+	pool.sparse = pool.count == 1;
+	for (size_t i = 0; i < pool.count; i++)
+		pool.sparse |= get_member(pool.tasks, i) == NULL;
+	return pool;
+}
+
+static const char *copy_host(struct input *input, json_t *task)
+{
+	const char *text = json_string_value(task), *copy;
+	struct ri_endpoint endpoint;
+
+	if (text == NULL ||
+		!ri_endpoint_read((struct ri_slice){ text, strlen(text) }, &endpoint))
+		return NULL;
+	copy = ri_arena_copy(input->arena, endpoint.host.text, endpoint.host.length);
+	input->no_memory |= copy == NULL;
+	return copy;
+}
+
+static const char no_hosts[] = "lists of host:port", no_index[] = "a task with an index";
+
+/* The hosts of all tasks with a rank, in order; *count of them, 0 where that is open. */
+static const char *list_hosts(struct input *input, struct ri_cluster *out)
+{
+	const char *const *type = input->types->ranked;
+	size_t room = 0, count = 0;
+	const char **hosts;
+
+	for (; *type != NULL; type++) {
+		struct pool pool = find_pool(input->cluster, *type);
+
+		if (pool.tasks != NULL && !json_is_array(pool.tasks) &&
+			!json_is_object(pool.tasks))
+			return no_hosts;
+		if (pool.sparse)
+			return NULL;
+		room += pool.count;
+	}
+	hosts = ri_arena_array(input->arena, room + 1, sizeof(*hosts));
+	input->no_memory |= hosts == NULL;
+	if (hosts == NULL)
+		return NULL;
+	for (type = input->types->ranked; *type != NULL; type++) {
+		struct pool pool = find_pool(input->cluster, *type);
+
+		for (size_t i = 0; i < pool.count; i++)
+			if ((hosts[count++] = copy_host(input,
+				get_member(pool.tasks, i))) == NULL)
+				return no_hosts;
+	}
+	out->hosts = hosts;
+	out->count = count;
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool share_a_host(struct input *input, const struct ri_cluster *cluster)
+{
+	const char **sorted = ri_arena_array(input->arena, cluster->count + 1, sizeof(*sorted));
+
+	input->no_memory |= sorted == NULL;
+	if (sorted == NULL || cluster->count == 0)
+		return false;
+	memcpy(sorted, cluster->hosts, cluster->count * sizeof(*sorted));
+	qsort(sorted, cluster->count, sizeof(*sorted), compare);
+	for (size_t i = 1; i < cluster->count; i++)
+		if (strcmp(sorted[i - 1], sorted[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The index is a number, or a string that is one. */
+static bool read_index(const json_t *task, uint64_t *out)
+{
+	const json_t *index = json_object_get(task, "index");
+	const struct ri_range range = ri_fact_range(RI_FACT_NODE_RANK);
+
+	if (json_is_string(index))
+		return ri_number_read(json_string_value(index), range, out, NULL) == RI_NUMBER_OK;
+	if (!json_is_integer(index) || json_integer_value(index) < 0 ||
+		(uint64_t)json_integer_value(index) > range.max)
+		return false;
+	*out = (uint64_t)json_integer_value(index);
+	return true;
+}
+
+/* How many ranks come before those of this type? False where that is open. */
+static bool count_before(struct input *input, const char *role, uint64_t *out)
+{
+	const char *const *type = input->types->ranked;
+
+	for (*out = 0; *type != role; type++) {
+		struct pool pool = find_pool(input->cluster, *type);
+
+		if (pool.sparse)
+			return false;
+		*out += pool.count;
+	}
+	return true;
+}
+
+static const char *find_place(struct input *input, struct ri_cluster *out)
+{
+	struct pool pool = find_pool(input->cluster, out->role);
+	uint64_t before;
+
+	/* A master that the cluster does not list, as Batch AI has it: among whom is it? */
+	if (pool.count == 0) {
+		out->count = 0;
+		return NULL;
+	}
+	if (!read_index(input->task, &out->index))
+		return no_index;
+	if (get_member(pool.tasks, out->index) == NULL)
+		return "an index below the number of its tasks";
+	out->has_place = count_before(input, out->role, &before);
+	out->place = before + out->index;
+	return NULL;
+}
+
+/* Returns what was expected, where the text is something else. */
+static const char *read_task(struct input *input, struct ri_cluster *out)
+{
+	const char *type = json_string_value(json_object_get(input->task, "type")), *fault;
+
+	if (type == NULL)
+		return NULL;
+	out->role = find_type(input->types->others, type);
+	if (out->role != NULL)
+		return read_index(input->task, &out->index) ? NULL : no_index;
+	out->role = find_type(input->types->ranked, type);
+	if (out->role == NULL)
+		return NULL;
+	fault = list_hosts(input, out);
+	return fault != NULL ? fault : find_place(input, out);
+}
+
+static const char *read_root(struct input *input, json_t *root, struct ri_cluster *out)
+{
+	if (!json_is_object(root))
+		return "a JSON object";
+	input->cluster = json_object_get(root, "cluster");
+	input->task = json_object_get(root, "task");
+	if ((input->cluster != NULL && !json_is_object(input->cluster)) ||
+		(input->task != NULL && !json_is_object(input->task)))
+		return "cluster and task as JSON objects";
+	if (json_object_size(input->cluster) == 0 || json_object_size(input->task) == 0)
+		return NULL;
+	return read_task(input, out);
+}
+
+int ri_cluster_read(struct ri_cluster *out, const char *text,
+	const struct ri_cluster_types *types, struct ri_arena *arena)
+{
+	struct input input = { .types = types, .arena = arena };
+	json_error_t error;
+	json_t *root = json_loads(text, 0, &error);
+
+	*out = (struct ri_cluster){
+		.fault_at = root == NULL && error.position > 0 ? (size_t)error.position : 0,
+	};
+	/* Wherever its memory runs out jansson has nothing to say. */
+	if (root == NULL && (error.text[0] == '\0' ||
+		json_error_code(&error) == json_error_out_of_memory))
+		return -1;
+	out->fault = read_root(&input, root, out);
+	if (share_a_host(&input, out)) {
+		out->has_place = false;
+		out->count = 0;
+	}
+	json_decref(root);
+	return input.no_memory ? -1 : 0;
+}
+
+static void claim_place(struct ri_reading *reading, const char *variable,
+	const struct ri_cluster *cluster)
+{
+	struct ri_fact *claim;
+
+	if (!cluster->has_place && cluster->fault == NULL)
+		return;
+	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
+	if (claim == NULL)
+		return;
+	claim->number = cluster->place;
+	if (cluster->fault == NULL)
+		return;
+	claim->state = RI_STATE_BROKEN;
+	claim->reason = cluster->fault;
+	claim->fault_at = cluster->fault_at;
+}
+
+static void claim_hosts(struct ri_reading *reading, const char *variable,
+	const struct ri_cluster *cluster)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_NNODES, variable);
+
+	if (claim != NULL)
+		claim->number = cluster->count;
+	claim = ri_claim(reading, RI_FACT_HOSTS, variable);
+	if (claim == NULL)
+		return;
+	claim->list = cluster->hosts;
+	claim->number = cluster->count;
+	/* Alone it may not even be reachable by that name. */
+	if (cluster->count == 1)
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
+	if (claim == NULL)
+		return;
+	claim->text = cluster->hosts[0];
+	claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+void ri_cluster_claim(struct ri_reading *reading, const char *variable,
+	const struct ri_cluster_types *types)
+{
+	const char *text = ri_reading_get(reading, variable);
+	struct ri_cluster cluster;
+	struct ri_fact *claim;
+
+	if (ri_cluster_read(&cluster, text, types, reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return;
+	}
+	claim_place(reading, variable, &cluster);
+	if (cluster.count > 0)
+		claim_hosts(reading, variable, &cluster);
+	claim = cluster.role == NULL ? NULL : ri_claim(reading, RI_FACT_ROLE, variable);
+	if (claim == NULL)
+		return;
+	claim->text = cluster.role;
+	claim->number = cluster.index;
+}
+
+static bool has_ranks(const struct ri_reading *reading)
+{
+	const char *size = ri_reading_get(reading, "WORLD_SIZE");
+	uint64_t number;
+
+	return reading->identity != NULL ||
+		(ri_quartet_sees(reading->context->env) &&
+			ri_number_read(size, ri_fact_range(RI_FACT_WORLD_SIZE), &number, NULL) ==
+				RI_NUMBER_OK &&
+			number > 1);
+}
+
+void ri_cluster_claim_tf(struct ri_reading *reading)
+{
+	static const char *const ranked[] = { "chief", "master", "worker", NULL };
+	static const char *const others[] = { "ps", "evaluator", NULL };
+	static const struct ri_cluster_types types = { ranked, others };
+
+	if (!has_ranks(reading))
+		ri_cluster_claim(reading, "TF_CONFIG", &types);
+}

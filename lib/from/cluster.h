@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON that describes a cluster and the task that reads it, as TF_CONFIG and
+ * CLUSTER_SPEC do:
+ *
+ *     {"cluster": {"worker": ["host:port", ...], ...}, "task": {"type": "worker", "index": 0}}
+ *
+ * Keys that are not known are nobody's business. {} is no cluster, and so is
+ * one without a task.
+ */
+#ifndef RI_FROM_CLUSTER_H
+#define RI_FROM_CLUSTER_H
+
+#include <stdint.h>
+
+#include "from/reading.h"
+
+/* The types of tasks. Both lists end with NULL. */
+struct ri_cluster_types {
+	const char *const *ranked;	/* in the order of their ranks */
+	const char *const *others;	/* that have a role, and no rank */
+};
+
+struct ri_cluster {
+	const char *role;		/* the task's type, one of those asked for; or NULL */
+	uint64_t index;			/* of the task among its type */
+	bool has_place;			/* does the task have a rank? */
+	uint64_t place;			/* ... which is this one */
+	const char *const *hosts;	/* of all tasks with a rank, in order */
+	size_t count;			/* of hosts; 0 where they are not all known */
+	const char *fault;		/* what was expected; NULL where nothing is wrong */
+	size_t fault_at;		/* where in the text, if it is no JSON; else 0 */
+};
+
+/*
+ * Read the text. Returns 0, or -1 when out of memory. The hosts live in the
+ * arena, the role is one of the types. With a fault there is no place, but
+ * there are hosts if the task alone is wrong. An object of some workers by
+ * their index, as TFJob gives it to workers that come and go, leaves open how
+ * many there are. Tasks that share a host are processes, and no nodes: then
+ * there is the role alone.
+ */
+int ri_cluster_read(struct ri_cluster *out, const char *text,
+	const struct ri_cluster_types *types, struct ri_arena *arena);
+
+/* Claim what the variable's value says: a node's place and role, hosts, and the first. */
+void ri_cluster_claim(struct ri_reading *reading, const char *variable,
+	const struct ri_cluster_types *types);
+
+/*
+ * Claim what TF_CONFIG says, unless a launcher made ranks inside of the task:
+ * an image may have left it behind.
+ */
+void ri_cluster_claim_tf(struct ri_reading *reading);
+
+#define RI_CLUSTER_TF "TensorFlow tensorflow/python/distribute/cluster_resolver/" \
+	"tfconfig_cluster_resolver.py"
+
+#endif

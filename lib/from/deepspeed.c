@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "deepspeed": a worker that deepspeed's launch.py started on its node.
+ * CROSS_RANK, CROSS_SIZE and LOCAL_SIZE tell it from other users of RANK.
+ */
+#include "from/quartet.h"
+
+#define LAUNCH "DeepSpeed deepspeed/launcher/launch.py"
+
+static const struct ri_variable reads[] = {
+	{ .name = "RANK", .meaning = "rank", .cite = LAUNCH },
+	{ .name = "WORLD_SIZE", .meaning = "world size", .cite = LAUNCH },
+	{ .name = "LOCAL_RANK", .meaning = "local rank", .cite = LAUNCH },
+	{ .name = "LOCAL_SIZE", .meaning = "processes on this node", .cite = LAUNCH },
+	{ .name = "CROSS_RANK", .meaning = "index of this node", .cite = LAUNCH },
+	{ .name = "CROSS_SIZE", .meaning = "nodes", .cite = LAUNCH },
+	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = LAUNCH },
+	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = LAUNCH },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "CROSS_RANK") && ri_source_sees(env, "CROSS_SIZE") &&
+		ri_source_sees(env, "LOCAL_SIZE") && ri_quartet_sees(env);
+}
+
+/* LOCAL_WORLD_SIZE is not its own: torchrun or an image left that behind. */
+static void read_deepspeed(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_RANK, "RANK");
+	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
+	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
+	ri_claim_number(reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_SIZE");
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "CROSS_RANK");
+	ri_claim_number(reading, RI_FACT_NNODES, "CROSS_SIZE");
+	ri_quartet_claim_rendezvous(reading);
+}
+
+const struct ri_source ri_source_deepspeed = {
+	.name = "deepspeed",
+	.summary = "a worker of DeepSpeed's launcher",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_deepspeed,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "horovod": a worker of horovodrun over Gloo. Its rendezvous is the
+ * driver's, and speaks Horovod's protocol: no master for anybody else.
+ *
+ * The cross rank counts the hosts that have this local rank. All hosts have
+ * local rank 0, so there it is the node's; elsewhere it is that if no host
+ * has fewer ranks than this one, which a worker cannot know for certain.
+ */
+#include <inttypes.h>
+
+#include "from/reading.h"
+
+#define GLOO "Horovod horovod/runner/gloo_run.py, create_slot_env_vars"
+#define HOSTS "Horovod horovod/runner/common/util/hosts.py, get_host_assignments"
+
+static const struct ri_variable reads[] = {
+	{ .name = "HOROVOD_RANK", .meaning = "rank", .cite = GLOO },
+	{ .name = "HOROVOD_SIZE", .meaning = "world size", .cite = GLOO },
+	{ .name = "HOROVOD_LOCAL_RANK", .meaning = "local rank", .cite = GLOO },
+	{ .name = "HOROVOD_LOCAL_SIZE", .meaning = "ranks on this node", .cite = GLOO },
+	{ .name = "HOROVOD_CROSS_RANK",
+	  .meaning = "index of this node among those that have this local rank", .cite = HOSTS },
+	{ .name = "HOROVOD_CROSS_SIZE", .meaning = "how many of these there are",
+	  .cite = HOSTS },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "HOROVOD_RANK") && ri_source_sees(env, "HOROVOD_SIZE") &&
+		ri_source_sees(env, "HOROVOD_LOCAL_RANK") &&
+		ri_source_sees(env, "HOROVOD_CROSS_RANK");
+}
+
+/* Is it where it would be if every host had as many ranks as this one? */
+static bool is_even(const struct ri_reading *reading, uint64_t cross, uint64_t hosts)
+{
+	uint64_t rank, size, local_rank, local;
+
+	return ri_claim_get(reading, RI_FACT_RANK, &rank) &&
+		ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
+		hosts * local == size && cross * local + local_rank == rank;
+}
+
+static void leave_open(struct ri_reading *reading, const char *variable)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
+
+	if (claim == NULL)
+		return;
+	claim->state = RI_STATE_OPEN;
+	claim->reason = "HOROVOD_CROSS_RANK leaves out hosts with fewer ranks";
+}
+
+static bool read_cross(const struct ri_reading *reading, uint64_t *cross, uint64_t *hosts)
+{
+	const char *rank = ri_reading_get(reading, "HOROVOD_CROSS_RANK");
+	const char *size = ri_reading_get(reading, "HOROVOD_CROSS_SIZE");
+
+	return rank != NULL && size != NULL &&
+		ri_number_read(rank, ri_fact_range(RI_FACT_NODE_RANK), cross, NULL) ==
+			RI_NUMBER_OK &&
+		ri_number_read(size, ri_fact_range(RI_FACT_NNODES), hosts, NULL) == RI_NUMBER_OK;
+}
+
+static void claim_node(struct ri_reading *reading)
+{
+	uint64_t local_rank, cross, hosts;
+
+	if (read_cross(reading, &cross, &hosts) &&
+		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
+		if (!is_even(reading, cross, hosts)) {
+			leave_open(reading, "HOROVOD_CROSS_RANK");
+			return;
+		}
+		if (hosts > 1)
+			ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
+				RI_CODE_NODE_RANK_ASSUMED, "HOROVOD_CROSS_RANK",
+				"%" PRIu64 " is the node's index if every node has as many "
+				"ranks as this one", cross);
+	}
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK");
+	ri_claim_filled(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE");
+}
+
+static void read_horovod(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_RANK, "HOROVOD_RANK");
+	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "HOROVOD_SIZE");
+	ri_claim_number(reading, RI_FACT_LOCAL_RANK, "HOROVOD_LOCAL_RANK");
+	ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "HOROVOD_LOCAL_SIZE");
+	claim_node(reading);
+}
+
+const struct ri_source ri_source_horovod = {
+	.name = "horovod",
+	.summary = "a worker of horovodrun over Gloo",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_horovod,
+};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text is gone through twice: to know how much room the names take, and
+ * to write them. Nothing but the bounds stands between a short text and a
+ * very long list.
+ */
+#include "from/hostlist.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+#include "from/endpoint.h"
+
+enum {
+	MAX_GROUPS = 8,		/* pairs of brackets in a name; Slurm itself stops earlier */
+	MAX_DIGITS = 18,	/* of a number in brackets: any of these fits 64 bits */
+};
+
+static const char blanks[] = " \t\r\n\v\f";
+static const char separators[] = ", \t\r\n\v\f";
+
+static const char syntax[] = "a list of hosts such as n[01-16],gpu1";
+static const char too_long[] = "a list of at most 1048576 hosts";
+
+/* One pair of brackets, and how far its ranges have been counted. */
+struct group {
+	const char *ranges;	/* the first byte after '[' */
+	const char *end;	/* ']' */
+	const char *rest;	/* of the ranges, after the one that counts */
+	uint64_t number;
+	uint64_t last;		/* of the range that counts */
+	unsigned width;
+};
+
+/* What stands between two separators. */
+struct item {
+	const char *start;
+	const char *end;
+	struct group groups[MAX_GROUPS];
+	size_t group_count;
+	uint64_t names;
+	size_t length;		/* at most, of one name */
+};
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, blanks);
+}
+
+static const char *read_number(const char *at, uint64_t *number, unsigned *width)
+{
+	size_t digits = ri_digits_read(at, number);
+
+	*width = (unsigned)digits;
+	return digits == 0 || digits > MAX_DIGITS ? NULL : at + digits;
+}
+
+/*
+ * Take the range that starts at group->rest. Returns 1, 0 where none is left,
+ * -1 where it is none: rest stays at the fault then.
+ */
+static int next_range(struct group *group)
+{
+	const char *at = skip_blanks(group->rest);
+	unsigned ignored;
+
+	if (group->end != NULL && at >= group->end)
+		return 0;
+	group->rest = at;
+	at = read_number(at, &group->number, &group->width);
+	if (at == NULL)
+		return -1;
+	group->last = group->number;
+	if (*at == '-')
+		at = read_number(at + 1, &group->last, &ignored);
+	if (at == NULL || group->last < group->number)
+		return -1;
+	at = skip_blanks(at);
+	group->rest = at + (*at == ',');
+	return *at == ',' || *at == ']' ? 1 : -1;
+}
+
+static size_t count_digits(uint64_t number)
+{
+	size_t count = 1;
+
+	for (; number >= 10; number /= 10)
+		count++;
+	return count;
+}
+
+/* Read the brackets from '[' on; NULL where they go wrong, *fault is where. */
+static const char *read_group(struct item *item, const char *at, const char **fault)
+{
+	struct group group = { .ranges = at + 1, .rest = at + 1 };
+	uint64_t names = 0;
+	size_t digits = 0;
+
+	*fault = at;
+	if (item->group_count == MAX_GROUPS)
+		return NULL;
+	do {
+		if (next_range(&group) < 0) {
+			*fault = group.rest;
+			return NULL;
+		}
+		names += group.last - group.number + 1;
+		if (count_digits(group.last) > digits)
+			digits = count_digits(group.last);
+		if (group.width > digits)
+			digits = group.width;
+		if (names > RI_MAX_RANKS)
+			names = RI_MAX_RANKS + 1;
+	} while (group.rest[-1] == ',');
+	group.end = group.rest;
+	group.rest = group.ranges;
+	item->groups[item->group_count++] = group;
+	item->length += digits;
+	item->names *= names;
+	if (item->names > RI_MAX_RANKS)
+		item->names = RI_MAX_RANKS + 1;
+	return group.end + 1;
+}
+
+/* Read one item; false where it goes wrong, *fault is where. */
+static bool read_item(struct item *item, const char *at, const char **fault)
+{
+	item->start = at;
+	item->group_count = 0;
+	item->names = 1;
+	item->length = 0;
+	while (*at != '\0' && strchr(separators, *at) == NULL) {
+		*fault = at;
+		if (*at == ']')
+			return false;
+		if (*at == '[') {
+			at = read_group(item, at, fault);
+			if (at == NULL)
+				return false;
+			continue;
+		}
+		item->length++;
+		at++;
+	}
+	item->end = at;
+	*fault = item->start;
+	return item->length <= RI_MAX_NAME;
+}
+
+struct room {
+	size_t hosts;
+	size_t bytes;
+};
+
+static bool measure(struct ri_hostlist *out, const char *text, struct room *room)
+{
+	const char *at = text + strspn(text, separators), *fault;
+	struct item item;
+
+	for (; *at != '\0'; at = item.end + strspn(item.end, separators)) {
+		if (!read_item(&item, at, &fault)) {
+			out->reason = syntax;
+			out->fault_at = (size_t)(fault - text);
+			return false;
+		}
+		room->hosts += item.names;
+		room->bytes += item.names * (item.length + 1);
+		if (room->hosts > RI_MAX_RANKS || room->bytes > RI_MAX_HOSTFILE) {
+			out->reason = too_long;
+			out->fault_at = (size_t)(at - text);
+			return false;
+		}
+	}
+	out->reason = room->hosts == 0 ? syntax : NULL;
+	return room->hosts > 0;
+}
+
+/* At least that many digits, zeroes in front; printf(3) would be the most of the work. */
+static char *write_number(char *to, const struct group *group)
+{
+	size_t digits = count_digits(group->number);
+	uint64_t number = group->number;
+
+	if (digits < group->width)
+		digits = group->width;
+	for (size_t i = digits; i-- > 0; number /= 10)
+		to[i] = (char)('0' + number % 10);
+	return to + digits;
+}
+
+static char *write_name(char *to, const struct item *item)
+{
+	const struct group *group = item->groups;
+
+	for (const char *at = item->start; at < item->end; at++) {
+		if (*at == '[') {
+			to = write_number(to, group);
+			at = group++->end;
+		} else {
+			*to++ = *at;
+		}
+	}
+	*to = '\0';
+	return to;
+}
+
+/* Count on by one; false after the last name. */
+static bool next_name(struct item *item)
+{
+	for (size_t i = item->group_count; i-- > 0;) {
+		struct group *group = &item->groups[i];
+
+		if (group->number < group->last) {
+			group->number++;
+			return true;
+		}
+		if (next_range(group) > 0)
+			return true;
+		group->rest = group->ranges;
+		next_range(group);
+	}
+	return false;
+}
+
+/* Write the names of one item; false where one of them is no host. */
+static bool write_names(struct item *item, const char **hosts, size_t *count, char **to)
+{
+	char *end;
+
+	for (size_t i = 0; i < item->group_count; i++)
+		next_range(&item->groups[i]);
+	do {
+		end = write_name(*to, item);
+		if (!ri_is_host((struct ri_slice){ *to, (size_t)(end - *to) }))
+			return false;
+		hosts[(*count)++] = *to;
+		*to = end + 1;
+	} while (next_name(item));
+	return true;
+}
+
+int ri_hostlist_read(struct ri_hostlist *out, const char *text, struct ri_arena *arena)
+{
+	struct room room = { .hosts = 0 };
+	const char **hosts, *fault;
+	struct item item;
+	size_t count = 0;
+	char *bytes;
+
+	*out = (struct ri_hostlist){ .hosts = NULL };
+	if (!measure(out, text, &room))
+		return 0;
+	hosts = ri_arena_array(arena, room.hosts, sizeof(*hosts));
+	bytes = ri_arena_alloc(arena, room.bytes);
+	if (hosts == NULL || bytes == NULL)
+		return -1;
+	for (const char *at = text + strspn(text, separators); *at != '\0';
+		at = item.end + strspn(item.end, separators)) {
+		read_item(&item, at, &fault);
+		if (!write_names(&item, hosts, &count, &bytes)) {
+			out->reason = syntax;
+			out->fault_at = (size_t)(at - text);
+			return 0;
+		}
+	}
+	out->hosts = hosts;
+	out->count = count;
+	return 0;
+}
+
+/* "2" or "2(x3)", which ends at ',' or the end; NULL where it is none. */
+static const char *read_count(const char *at, uint64_t *tasks, uint64_t *nodes)
+{
+	unsigned ignored;
+
+	*nodes = 1;
+	at = read_number(at, tasks, &ignored);
+	if (at != NULL && *at == '(') {
+		if (at[1] != 'x')
+			return NULL;
+		at = read_number(at + 2, nodes, &ignored);
+		if (at == NULL || *at++ != ')')
+			return NULL;
+	}
+	return at;
+}
+
+bool ri_tasks_read(const char *text, uint64_t node, struct ri_tasks *out)
+{
+	struct ri_tasks sum = { .nodes = 0 };
+	uint64_t tasks, nodes;
+
+	for (const char *at = text;; at++) {
+		at = read_count(at, &tasks, &nodes);
+		if (at == NULL || tasks == 0 || tasks > RI_MAX_RANKS || nodes == 0 ||
+			nodes > RI_MAX_RANKS)
+			return false;
+		if (node >= sum.nodes && node - sum.nodes < nodes)
+			sum.here = tasks;
+		sum.nodes += nodes;
+		sum.tasks += tasks * nodes;
+		if (*at == '\0')
+			break;
+		if (*at != ',')
+			return false;
+	}
+	*out = sum;
+	return true;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "kubeflow_mpi": an MPIJob or an MPI TrainJob. Its launcher pod runs
+ * mpirun and is no rank, even where nothing but the variables for mpirun tells
+ * it from others: no identity, and nothing is set.
+ *
+ * mpirun carries these variables to the ranks. They come over ssh and lack
+ * what their pod was given, so the host file is a last way to find the node
+ * of rank 0, where it agrees with the rank's own place.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "from/hostfile.h"
+#include "from/reading.h"
+
+#define OPERATOR "mpi-operator pkg/controller/mpi_job_controller.go"
+#define TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/mpi/mpi.go"
+#define MEANING "path of the host file, which the operator mounts at " FOLDER
+#define FOLDER "/etc/mpi/"
+
+static const struct ri_variable reads[] = {
+	{ .name = "OMPI_MCA_orte_default_hostfile", .meaning = MEANING,
+	  .cite = OPERATOR "; " TRAINER },
+	{ .name = "I_MPI_HYDRA_HOST_FILE", .meaning = MEANING, .cite = OPERATOR },
+	{ .name = "HYDRA_HOST_FILE", .meaning = MEANING, .cite = OPERATOR },
+	{ .name = "K_MPI_JOB_ROLE", .meaning = "launcher or worker", .cite = OPERATOR },
+	{ .name = NULL },
+};
+
+/* The first three of reads. */
+enum { PATHS = 3 };
+
+static bool is_launcher(const struct ri_env *env)
+{
+	return ri_source_sees(env, "K_MPI_JOB_ROLE") &&
+		strcmp(ri_env_get(env, "K_MPI_JOB_ROLE"), "launcher") == 0;
+}
+
+/* The variable that holds the operator's host file, or NULL: other files prove nothing. */
+static const char *find_path(const struct ri_env *env)
+{
+	for (size_t i = 0; i < PATHS; i++) {
+		const char *path = ri_env_get(env, reads[i].name);
+
+		if (path != NULL && strncmp(path, FOLDER, strlen(FOLDER)) == 0)
+			return reads[i].name;
+	}
+	return NULL;
+}
+
+static bool detect(const struct ri_env *env)
+{
+	return is_launcher(env) || find_path(env) != NULL;
+}
+
+/* Where the launcher is a worker too, its ranks inherit all of its variables. */
+static bool sees_rank(const struct ri_env *env)
+{
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_source_sees(env, names[i]))
+			return true;
+	return false;
+}
+
+static void claim_role(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_ROLE,
+		is_launcher(env) ? "K_MPI_JOB_ROLE" : find_path(env));
+
+	if (claim != NULL)
+		claim->text = RI_ROLE_LAUNCHER;
+}
+
+/* Does anybody know who the master is, or are all ranks here? */
+static bool needs_master(const struct ri_reading *reading)
+{
+	const char *source = reading->identity->name;
+	const struct ri_fact *size = ri_claim_of(reading, RI_FACT_WORLD_SIZE, source);
+	const struct ri_fact *local = ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source);
+
+	return reading->claims[RI_FACT_MASTER_ADDR] == NULL &&
+		!ri_source_sees_text(reading->context->env, "MASTER_ADDR") && size != NULL &&
+		local != NULL && size->number != local->number;
+}
+
+/* The text of the host file, or NULL where it is not to be had. */
+static char *read_text(struct ri_reading *reading, const char *path)
+{
+	char *text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
+
+	if (text == NULL || ri_host_read(reading->context->host, path, text,
+		RI_MAX_HOSTFILE) < 0)
+		return NULL;
+	return text;
+}
+
+/* A pod's own name is the first label of the one in the host file. */
+static bool is_same_pod(const char *host, const char *name)
+{
+	size_t length = strcspn(host, ".");
+
+	return strcspn(name, ".") == length && strncmp(host, name, length) == 0;
+}
+
+static bool find_self(const struct ri_hostfile *file, const char *name, uint64_t *place)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < file->count; i++) {
+		if (!is_same_pod(file->hosts[i], name))
+			continue;
+		*place = i;
+		found++;
+	}
+	return found == 1;
+}
+
+/*
+ * Does this rank stand where it would if mpirun filled the hosts one after the
+ * other, each with as many ranks? Then rank 0 is on the first one. Where ranks
+ * went round all hosts in turn, too many other orders would look the same.
+ */
+static bool agrees(const struct ri_reading *reading, const struct ri_hostfile *file,
+	uint64_t place)
+{
+	const char *source = reading->identity->name;
+	const struct ri_fact *node = ri_claim_of(reading, RI_FACT_NODE_RANK, source);
+	uint64_t rank = ri_claim_of(reading, RI_FACT_RANK, source)->number;
+	uint64_t first = rank - ri_claim_of(reading, RI_FACT_LOCAL_RANK, source)->number;
+	uint64_t size = ri_claim_of(reading, RI_FACT_WORLD_SIZE, source)->number;
+	uint64_t local = ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source)->number;
+
+	if (node != NULL && node->state == RI_STATE_KNOWN)
+		return node->number == place;
+	return local * file->count == size && first == place * local;
+}
+
+static void claim_hosts(struct ri_reading *reading)
+{
+	const char *variable = find_path(reading->context->env), *text;
+	struct ri_hostfile file;
+	struct ri_fact *claim;
+	uint64_t place;
+
+	text = read_text(reading, ri_reading_get(reading, variable));
+	if (text == NULL || ri_hostfile_read(&file, text, reading->context->arena) < 0 ||
+		!find_self(&file, reading->context->host_name, &place) ||
+		!agrees(reading, &file, place))
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
+	if (claim == NULL)
+		return;
+	claim->text = file.hosts[0];
+	claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+static void read_kubeflow_mpi(struct ri_reading *reading)
+{
+	const struct ri_context *context = reading->context;
+
+	if (reading->identity == NULL && !sees_rank(context->env))
+		claim_role(reading);
+	else if (reading->identity != NULL && reading->identity->over_ssh &&
+		context->host != NULL && context->host_name != NULL &&
+		find_path(context->env) != NULL && needs_master(reading))
+		claim_hosts(reading);
+}
+
+const struct ri_source ri_source_kubeflow_mpi = {
+	.name = "kubeflow_mpi",
+	.summary = "MPIJob of Kubeflow: the launcher, which is no rank, and the first host",
+	.identity = RI_SCOPE_NONE,
+	.wants = RI_WANTS_FILES | RI_WANTS_NAME,
+	.reads = reads,
+	.detect = detect,
+	.read = read_kubeflow_mpi,
+};

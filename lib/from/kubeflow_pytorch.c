@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "kubeflow_pytorch": a pod of a PyTorchJob (training operator 1) or of
+ * a TrainJob (trainer 2). PET_* are the defaults of torchrun's options, and
+ * the pod is a node: who starts its processes gives them ranks.
+ *
+ * A PyTorchJob sets RANK and WORLD_SIZE as well, but RANK is the pod's index
+ * and WORLD_SIZE counts processes where their number is known. So neither is
+ * anybody's rank, and MASTER_ADDR and MASTER_PORT are left to source "env". A
+ * TrainJob sets none of them.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "from/quartet.h"
+
+#define OPERATOR "Kubeflow training-operator v1.9 pkg/controller.v1/pytorch"
+#define TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/torch/torch.go"
+
+static const struct ri_variable reads[] = {
+	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX of an elastic job is no number of them",
+	  .cite = OPERATOR "/envvar.go, elastic.go; " TRAINER },
+	{ .name = "PET_NODE_RANK", .meaning = "index of this node; may be empty",
+	  .cite = OPERATOR "/envvar.go; " TRAINER },
+	{ .name = "PET_NPROC_PER_NODE", .meaning = "processes to start, where it is a number",
+	  .cite = OPERATOR "/envvar.go; " TRAINER },
+	{ .name = "PET_MASTER_ADDR", .meaning = "the host of node 0",
+	  .cite = OPERATOR "/master.go; " TRAINER },
+	{ .name = "PET_MASTER_PORT", .meaning = "the port that rank 0 listens on",
+	  .cite = OPERATOR "/master.go; " TRAINER },
+	{ .name = "RANK", .meaning = "the pod's index, where there is no LOCAL_RANK",
+	  .cite = OPERATOR "/envvar.go" },
+	{ .name = "MASTER_ADDR", .meaning = "only whether it is the pod itself, as older operators "
+	  "have it on the first one", .cite = OPERATOR "/master.go" },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "PET_NNODES") && ri_source_sees(env, "PET_NODE_RANK");
+}
+
+/* An elastic job's nodes come and go, and torchrun gives out their ranks. */
+static bool is_elastic(struct ri_reading *reading)
+{
+	const char *nodes = ri_reading_get(reading, "PET_NNODES");
+	struct ri_fact *claim;
+
+	if (strchr(nodes, ':') == NULL)
+		return false;
+	claim = ri_claim(reading, RI_FACT_NNODES, "PET_NNODES");
+	if (claim != NULL) {
+		claim->state = RI_STATE_OPEN;
+		claim->reason = "the job is elastic";
+	}
+	return true;
+}
+
+/* Words such as "auto" are torchrun's to understand. */
+static void claim_processes(struct ri_reading *reading)
+{
+	static const char *const words[] = { "auto", "cpu", "gpu", "xpu" };
+	const char *raw = ri_reading_get(reading, "PET_NPROC_PER_NODE");
+
+	for (size_t i = 0; raw != NULL && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(raw, words[i]) == 0)
+			return;
+	ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
+}
+
+/* Does the pod's own process read this, and not a rank that was started in it? */
+static bool is_outermost(const struct ri_reading *reading)
+{
+	return reading->identity == NULL && !ri_quartet_sees(reading->context->env);
+}
+
+/*
+ * MASTER_ADDR stands above this claim, unless it is this pod's own name for
+ * itself: all the others would wait for it in vain.
+ */
+static void judge_master(struct ri_reading *reading, struct ri_fact *master)
+{
+	const char *stated = ri_reading_get(reading, "MASTER_ADDR");
+	struct ri_endpoint endpoint;
+	char old[RI_QUOTE_SIZE];
+	uint64_t nodes;
+
+	if (stated == NULL || !is_outermost(reading) ||
+		!ri_claim_get(reading, RI_FACT_NNODES, &nodes) || nodes < 2 ||
+		!ri_endpoint_read((struct ri_slice){ stated, strlen(stated) }, &endpoint) ||
+		!ri_is_loopback(endpoint.host) ||
+		ri_is_loopback((struct ri_slice){ master->text, strlen(master->text) }))
+		return;
+	master->strength = RI_STRENGTH_STATED;
+	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		"MASTER_ADDR", "%s becomes \"%s\", as in PET_MASTER_ADDR: it is this pod on each "
+		"of the %d nodes", ri_quote(old, sizeof(old), stated), master->text, (int)nodes);
+}
+
+static void claim_node(struct ri_reading *reading)
+{
+	ri_claim_filled(reading, RI_FACT_NNODES, "PET_NNODES");
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK");
+	if (!ri_quartet_sees(reading->context->env))
+		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
+}
+
+static void read_kubeflow_pytorch(struct ri_reading *reading)
+{
+	struct ri_fact *master;
+
+	if (!is_elastic(reading))
+		claim_node(reading);
+	claim_processes(reading);
+	master = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "PET_MASTER_ADDR");
+	if (master != NULL && master->state == RI_STATE_KNOWN)
+		judge_master(reading, master);
+	ri_claim_filled(reading, RI_FACT_MASTER_PORT, "PET_MASTER_PORT");
+}
+
+const struct ri_source ri_source_kubeflow_pytorch = {
+	.name = "kubeflow_pytorch",
+	.summary = "pod of a Kubeflow PyTorchJob or TrainJob: a node, and its master",
+	.identity = RI_SCOPE_NODE,
+	.reads = reads,
+	.detect = detect,
+	.read = read_kubeflow_pytorch,
+};

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/own_address.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/limits.h"
+
+static const unsigned char ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+static bool is_ipv4(const struct ri_address *address)
+{
+	return memcmp(address->bytes, ipv4_prefix, sizeof(ipv4_prefix)) == 0;
+}
+
+static bool read_address(const char *text, struct ri_address *out)
+{
+	struct ri_address made = { { 0 } };
+
+	memcpy(made.bytes, ipv4_prefix, sizeof(ipv4_prefix));
+	if (inet_pton(AF_INET, text, made.bytes + sizeof(ipv4_prefix)) != 1 &&
+		inet_pton(AF_INET6, text, made.bytes) != 1)
+		return false;
+	*out = made;
+	return true;
+}
+
+/* Does every machine have it, or may another one have it too? RFC 6890 */
+static bool is_of_many(const struct ri_address *address)
+{
+	static const struct ri_address loopback = { { [15] = 1 } };
+	const unsigned char *ipv4 = address->bytes + sizeof(ipv4_prefix);
+
+	if (is_ipv4(address))
+		return ipv4[0] == 127 || ipv4[0] == 0 || (ipv4[0] == 169 && ipv4[1] == 254);
+	return memcmp(address, &loopback, sizeof(loopback)) == 0 ||
+		(address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct ri_address));
+}
+
+static void add(struct ri_own *own, const struct ri_address *address)
+{
+	if (!is_of_many(address))
+		own->addresses[own->count++] = *address;
+}
+
+/* The line at *text without the blanks around it, cut off; NULL at the end. */
+static struct ri_slice cut_line(const char **text)
+{
+	const char *start = *text + strspn(*text, " "), *end = strchrnul(*text, '\n');
+
+	*text = *end == '\0' ? end : end + 1;
+	return (struct ri_slice){ start, start > end ? 0 : (size_t)(end - start) };
+}
+
+static bool is_line(struct ri_slice line, const char *expected)
+{
+	return line.length == strlen(expected) && memcmp(line.text, expected, line.length) == 0;
+}
+
+/* A leaf is "|-- 10.0.0.4", and below it stands what it is: "/32 host LOCAL". */
+static void add_ipv4(struct ri_own *own, const char *text)
+{
+	char leaf[INET_ADDRSTRLEN] = "";
+	struct ri_address address;
+
+	while (*text != '\0') {
+		struct ri_slice line = cut_line(&text);
+
+		if (line.length > 4 && memcmp(line.text, "|-- ", 4) == 0) {
+			leaf[0] = '\0';
+			if (line.length - 4 < sizeof(leaf))
+				memcpy(leaf, line.text + 4, line.length - 4);
+			leaf[line.length - 4 < sizeof(leaf) ? line.length - 4 : 0] = '\0';
+		} else if (is_line(line, "/32 host LOCAL") && read_address(leaf, &address)) {
+			add(own, &address);
+		}
+	}
+}
+
+/* 32 digits without colons, then the index and other numbers of the device. */
+static bool read_digits(struct ri_slice line, struct ri_address *out)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (line.length < 33 || line.text[32] != ' ')
+		return false;
+	for (size_t i = 0; i < 32; i++) {
+		const char *digit = memchr(digits, line.text[i], 16);
+
+		if (digit == NULL)
+			return false;
+		out->bytes[i / 2] = (unsigned char)(out->bytes[i / 2] << 4 | (digit - digits));
+	}
+	return true;
+}
+
+static void add_ipv6(struct ri_own *own, const char *text)
+{
+	while (*text != '\0') {
+		struct ri_address address = { { 0 } };
+
+		if (read_digits(cut_line(&text), &address))
+			add(own, &address);
+	}
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 1;
+
+	for (; text != NULL && *text != '\0'; text++)
+		count += *text == '\n';
+	return count;
+}
+
+bool ri_own_parse(struct ri_own *out, const char *fib_trie, const char *if_inet6,
+	struct ri_arena *arena)
+{
+	size_t room = count_lines(fib_trie) + count_lines(if_inet6);
+
+	*out = (struct ri_own){ .knows_ipv4 = fib_trie != NULL, .knows_ipv6 = if_inet6 != NULL };
+	out->addresses = ri_arena_array(arena, room, sizeof(*out->addresses));
+	if (out->addresses == NULL)
+		return false;
+	if (fib_trie != NULL)
+		add_ipv4(out, fib_trie);
+	if (if_inet6 != NULL)
+		add_ipv6(out, if_inet6);
+	qsort(out->addresses, out->count, sizeof(*out->addresses), compare);
+	return true;
+}
+
+/* NULL where it cannot be read. */
+static const char *read_file(struct ri_reading *reading, const char *path)
+{
+	const struct ri_context *context = reading->context;
+	char *text;
+
+	if (context->host == NULL || !context->proc_is_ours)
+		return NULL;
+	text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
+	if (text == NULL || ri_host_read(context->host, path, text, RI_MAX_FILE) < 0)
+		return NULL;
+	return text;
+}
+
+bool ri_own_read(struct ri_own *out, struct ri_reading *reading)
+{
+	const char *fib_trie = read_file(reading, "/proc/net/fib_trie");
+	const char *if_inet6 = read_file(reading, "/proc/net/if_inet6");
+
+	if (reading->err->code != RI_CODE_NONE)
+		return false;
+	if (!ri_own_parse(out, fib_trie, if_inet6, reading->context->arena)) {
+		ri_fail(reading->err, RI_CODE_MEMORY, reading->source->name,
+			"no memory left for the addresses of this machine");
+		return false;
+	}
+	out->name = reading->context->host_name;
+	return true;
+}
+
+enum ri_is_own ri_own_is(const struct ri_own *own, const char *host)
+{
+	struct ri_address address;
+
+	if (ri_is_loopback((struct ri_slice){ host, strlen(host) }))
+		return RI_OWN_UNKNOWN;
+	if (!read_address(host, &address))
+		return own->name != NULL && ri_is_same_host(host, own->name) ? RI_OWN_YES
+									     : RI_OWN_UNKNOWN;
+	if (is_of_many(&address) || !(is_ipv4(&address) ? own->knows_ipv4 : own->knows_ipv6))
+		return RI_OWN_UNKNOWN;
+	return bsearch(&address, own->addresses, own->count, sizeof(address), compare) != NULL
+		? RI_OWN_YES
+		: RI_OWN_NO;
+}
+
+bool ri_own_find(const struct ri_own *own, const struct ri_fact *hosts, uint64_t *place)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < hosts->number; i++) {
+		if (ri_own_is(own, hosts->list[i]) != RI_OWN_YES)
+			continue;
+		*place = i;
+		found++;
+	}
+	return found == 1;
+}
+
+/* docker0 where nobody configured it: docs.docker.com, "Bridge network driver" */
+static bool is_docker_bridge(const struct ri_address *address)
+{
+	static const unsigned char bridge[] = { 172, 17, 0, 1 };
+
+	return memcmp(address->bytes + sizeof(ipv4_prefix), bridge, sizeof(bridge)) == 0;
+}
+
+const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
+{
+	const struct ri_address *only = NULL;
+	const unsigned char *bytes;
+
+	for (size_t i = 0; i < own->count; i++) {
+		const struct ri_address *address = &own->addresses[i];
+
+		if (!is_ipv4(address) || is_docker_bridge(address))
+			continue;
+		/* Sorted, and the file lists each one twice. */
+		if (only != NULL && compare(only, address) != 0)
+			return own->name;
+		only = address;
+	}
+	if (only == NULL)
+		return own->name;
+	bytes = only->bytes + sizeof(ipv4_prefix);
+	return ri_arena_format(arena, "%d.%d.%d.%d", bytes[0], bytes[1], bytes[2], bytes[3]);
+}
+
+bool ri_is_same_host(const char *a, const char *b)
+{
+	size_t a_label = strcspn(a, "."), b_label = strcspn(b, ".");
+
+	if (strcasecmp(a, b) == 0)
+		return true;
+	return a_label == b_label && (a[a_label] == '\0' || b[b_label] == '\0') &&
+		strncasecmp(a, b, a_label) == 0;
+}

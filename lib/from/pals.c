@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "pals": a rank under mpiexec of Cray's PALS. Slurm sets the same names
+ * for MPI of Cray; then it is Slurm that tells who a task is.
+ */
+#include "from/reading.h"
+#include "from/slurm_step.h"
+
+#define CORAL "flux-coral2 src/shell/plugins/cray_pals.c"
+#define SHASTA "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c"
+
+static const struct ri_variable reads[] = {
+	{ .name = "PALS_RANKID", .meaning = "rank", .cite = CORAL },
+	{ .name = "PMI_SIZE", .meaning = "world size", .cite = SHASTA },
+	{ .name = "PALS_LOCAL_RANKID", .meaning = "local rank", .cite = SHASTA },
+	{ .name = "PMI_LOCAL_RANK", .meaning = "the same", .cite = SHASTA },
+	{ .name = "PALS_LOCAL_SIZE", .meaning = "ranks on this node", .cite = SHASTA },
+	{ .name = "PMI_LOCAL_SIZE", .meaning = "the same", .cite = SHASTA },
+	{ .name = "PALS_NODEID", .meaning = "index of this node", .cite = CORAL },
+	{ .name = "PALS_APID", .meaning = "the application's name", .cite = CORAL },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "PALS_RANKID") && ri_source_sees(env, "PALS_NODEID") &&
+		!ri_slurm_is_task(env);
+}
+
+static void claim_either(struct ri_reading *reading, enum ri_fact_id id, const char *own,
+	const char *other)
+{
+	if (ri_claim_filled(reading, id, own) == NULL)
+		ri_claim_filled(reading, id, other);
+}
+
+static void read_pals(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_RANK, "PALS_RANKID");
+	ri_claim_filled(reading, RI_FACT_WORLD_SIZE, "PMI_SIZE");
+	claim_either(reading, RI_FACT_LOCAL_RANK, "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK");
+	claim_either(reading, RI_FACT_LOCAL_WORLD_SIZE, "PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE");
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "PALS_NODEID");
+	ri_claim_label(reading, RI_FACT_JOB_ID, "PALS_APID");
+}
+
+const struct ri_source ri_source_pals = {
+	.name = "pals",
+	.summary = "a rank under mpiexec of Cray PALS",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_pals,
+};

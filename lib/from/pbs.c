@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "pbs": a job of OpenPBS, PBS Pro or Torque. It gives machines, and
+ * starts one process on the first of them: nobody in it has a rank by PBS.
+ */
+#include "from/allocation.h"
+#include "from/reading.h"
+
+#define MOM "OpenPBS src/resmom/start_exec.c"
+
+static const struct ri_variable reads[] = {
+	{ .name = "PBS_JOBID", .meaning = "the job", .cite = MOM },
+	{ .name = "PBS_NODEFILE",
+	  .meaning = "a file with the nodes, each as often as it has processes", .cite = MOM },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "PBS_JOBID") && ri_source_sees(env, "PBS_NODEFILE");
+}
+
+static void claim_nproc(struct ri_reading *reading, const struct ri_hostfile *file)
+{
+	uint32_t share = ri_hostfile_share(file, 0);
+	struct ri_fact *claim;
+
+	if (share == 0)
+		return;
+	claim = ri_claim(reading, RI_FACT_NPROC, "PBS_NODEFILE");
+	if (claim != NULL)
+		claim->number = share;
+}
+
+static void read_pbs(struct ri_reading *reading)
+{
+	struct ri_hostfile file;
+
+	ri_allocation_note(reading, "PBS_JOBID");
+	ri_claim_label(reading, RI_FACT_JOB_ID, "PBS_JOBID");
+	if (!ri_allocation_read_file(reading, "PBS_NODEFILE", &file))
+		return;
+	claim_nproc(reading, &file);
+	ri_allocation_claim(reading, "PBS_NODEFILE", &file, 0);
+}
+
+const struct ri_source ri_source_pbs = {
+	.name = "pbs",
+	.summary = "a job of OpenPBS or Torque: its machines",
+	.identity = RI_SCOPE_NONE,
+	.wants = RI_WANTS_FILES,
+	.reads = reads,
+	.detect = detect,
+	.read = read_pbs,
+};

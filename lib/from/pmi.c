@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "pmi": a rank of whoever speaks PMI and is none of the above. PMI's
+ * own two variables say nothing of the node: with several ranks somebody has
+ * to say the local rank as well, else they are no identity.
+ */
+#include "from/reading.h"
+
+#define PMI1 "MPICH src/pmi, PMI-1 wire protocol"
+#define CRAY "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c"
+
+static const struct ri_variable reads[] = {
+	{ .name = "PMI_RANK", .meaning = "rank", .cite = PMI1 },
+	{ .name = "PMI_SIZE", .meaning = "world size", .cite = PMI1 },
+	{ .name = "PMI_LOCAL_RANK", .meaning = "local rank, by PMI of Cray", .cite = CRAY },
+	{ .name = "PMI_LOCAL_SIZE", .meaning = "ranks on this node, by PMI of Cray",
+	  .cite = CRAY },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "PMI_RANK") && ri_source_sees(env, "PMI_SIZE") &&
+		!ri_source_sees(env, "MPI_LOCALRANKID") &&
+		!ri_source_sees(env, "MPI_LOCALNRANKS");
+}
+
+/* Slurm, Flux and PALS set the two for their own ranks, and say more of them. */
+static void read_pmi(struct ri_reading *reading)
+{
+	struct ri_fact *claim;
+	uint64_t size;
+
+	if (reading->launcher != NULL)
+		return;
+	ri_claim_number(reading, RI_FACT_RANK, "PMI_RANK");
+	ri_claim_number(reading, RI_FACT_WORLD_SIZE, "PMI_SIZE");
+	ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "PMI_LOCAL_SIZE");
+	claim = ri_claim_filled(reading, RI_FACT_LOCAL_RANK, "PMI_LOCAL_RANK");
+	if (claim == NULL && ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) && size == 1)
+		/* the only one there is */
+		ri_claim(reading, RI_FACT_LOCAL_RANK, "PMI_SIZE");
+}
+
+const struct ri_source ri_source_pmi = {
+	.name = "pmi",
+	.summary = "a rank by PMI alone, where it says the local rank",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_pmi,
+};

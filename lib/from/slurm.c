@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "slurm": a task that srun started. The names of the step are read,
+ * not those of the job, since a step may run on a part of the job's nodes.
+ *
+ * Without a step it is an allocation: machines, and nobody's rank. Below
+ * another launcher the step is that one's daemons.
+ */
+#include "from/slurm_step.h"
+
+#include <inttypes.h>
+
+#include "from/allocation.h"
+#include "from/hostlist.h"
+#include "from/reading.h"
+
+#define ENV "Slurm src/common/env.c"
+#define TASK "Slurm src/slurmd/slurmstepd/task.c"
+
+enum {
+	/* Equal on all nodes without a word between them, and above what needs root. */
+	FIRST_PORT = 10000,
+	PORTS = 20000,
+};
+
+static const struct ri_variable reads[] = {
+	{ .name = "SLURM_STEP_ID", .meaning = "the step; above 4294967280 it is none of tasks",
+	  .cite = "Slurm slurm/slurm.h" },
+	{ .name = "SLURM_PROCID", .meaning = "rank", .cite = TASK },
+	{ .name = "SLURM_LOCALID", .meaning = "local rank", .cite = TASK },
+	{ .name = "SLURM_NODEID", .meaning = "index of this node in the step", .cite = TASK },
+	{ .name = "SLURM_STEP_NUM_TASKS", .meaning = "world size", .cite = ENV },
+	{ .name = "SLURM_NTASKS", .meaning = "the same, where the step does not say it",
+	  .cite = ENV },
+	{ .name = "SLURM_STEP_NUM_NODES", .meaning = "nodes of the step", .cite = ENV },
+	{ .name = "SLURM_STEP_TASKS_PER_NODE", .meaning = "ranks of each node, 2(x3),1",
+	  .cite = ENV },
+	{ .name = "SLURM_STEP_NODELIST", .meaning = "nodes of the step, the master first",
+	  .cite = ENV },
+	{ .name = "SLURM_JOB_NUM_NODES", .meaning = "nodes of the job, where there is no step",
+	  .cite = ENV },
+	{ .name = "SLURM_JOB_NODELIST",
+	  .meaning = "their names; below mpirun the first is the master if ranks fill them all",
+	  .cite = ENV },
+	{ .name = "SLURM_HET_SIZE",
+	  .meaning = "components of the job; tasks of more than one are refused",
+	  .cite = "Slurm sbatch(1)" },
+	{ .name = "SLURM_PACK_SIZE", .meaning = "the same before Slurm 20.02",
+	  .cite = "Slurm sbatch(1)" },
+	{ .name = "SLURM_JOB_ID", .meaning = "the job; its port is 10000 + this modulo 20000",
+	  .cite = ENV },
+	{ .name = "SLURM_RESTART_COUNT", .meaning = "how often the job was requeued",
+	  .cite = "Slurm sbatch(1)" },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "SLURM_JOB_ID") || ri_slurm_is_task(env);
+}
+
+/* Steps of one job share the port; on the same first node it must be stated. */
+static void claim_job(struct ri_reading *reading)
+{
+	static const struct ri_range ids = { 0, UINT32_MAX };
+	const char *variable = "SLURM_JOB_ID", *raw = ri_reading_get(reading, variable);
+	struct ri_fact *claim;
+	uint64_t job;
+
+	ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "SLURM_RESTART_COUNT");
+	if (ri_claim_label(reading, RI_FACT_JOB_ID, variable) == NULL)
+		return;
+	if (ri_number_read(raw, ids, &job, NULL) != RI_NUMBER_OK) {
+		ri_claim_broken(reading, RI_FACT_MASTER_PORT, variable, "the number of a job");
+		return;
+	}
+	claim = ri_claim(reading, RI_FACT_MASTER_PORT, variable);
+	if (claim == NULL)
+		return;
+	claim->number = FIRST_PORT + job % PORTS;
+	claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+/* Ranks are counted through all components, a host list is of one of them. */
+static const char *find_components(const struct ri_reading *reading)
+{
+	static const char *const names[] = { "SLURM_HET_SIZE", "SLURM_PACK_SIZE" };
+	static const struct ri_range one = { 1, 1 };
+	const struct ri_env *env = reading->context->env;
+	uint64_t number;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_source_sees_text(env, names[i]) &&
+			ri_number_read(ri_env_get(env, names[i]), one, &number, NULL) !=
+				RI_NUMBER_OK)
+			return names[i];
+	return NULL;
+}
+
+/* How many ranks this node has, if the list agrees with what else is known. */
+static void claim_local_size(struct ri_reading *reading)
+{
+	const char *variable = "SLURM_STEP_TASKS_PER_NODE";
+	const char *raw = ri_reading_get(reading, variable);
+	uint64_t size, nodes, node = 0;
+	struct ri_tasks tasks;
+	struct ri_fact *claim;
+	char quoted[RI_QUOTE_SIZE];
+
+	if (!ri_source_sees_text(reading->context->env, variable) ||
+		!ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) ||
+		!ri_claim_get(reading, RI_FACT_NNODES, &nodes) ||
+		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node))
+		return;
+	if (!ri_tasks_read(raw, node, &tasks) || tasks.nodes != nodes || tasks.tasks != size) {
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_IGNORED, variable,
+			"the value is %s, expected %" PRIu64 " tasks on %" PRIu64
+			" nodes; it is not used",
+			ri_quote(quoted, sizeof(quoted), raw), size, nodes);
+		return;
+	}
+	claim = tasks.here == 0 ? NULL : ri_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, variable);
+	if (claim != NULL)
+		claim->number = tasks.here;
+}
+
+static void claim_tuple(struct ri_reading *reading)
+{
+	const char *components = find_components(reading);
+
+	if (components != NULL)
+		ri_claim_broken(reading, RI_FACT_RANK, components,
+			"1: tasks of a heterogeneous job are not supported");
+	else
+		ri_claim_number(reading, RI_FACT_RANK, "SLURM_PROCID");
+	if (ri_claim_filled(reading, RI_FACT_WORLD_SIZE, "SLURM_STEP_NUM_TASKS") == NULL)
+		ri_claim_number(reading, RI_FACT_WORLD_SIZE, "SLURM_NTASKS");
+	ri_claim_filled(reading, RI_FACT_LOCAL_RANK, "SLURM_LOCALID");
+}
+
+static void claim_step(struct ri_reading *reading)
+{
+	const struct ri_fact *hosts;
+
+	claim_tuple(reading);
+	ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");
+	claim_local_size(reading);
+	hosts = ri_claim_hostlist(reading, "SLURM_STEP_NODELIST");
+	if (hosts != NULL)
+		ri_allocation_claim_master(reading, hosts);
+}
+
+/* In a batch script, or a shell of salloc. */
+static void claim_allocation(struct ri_reading *reading)
+{
+	ri_allocation_note(reading, ri_source_sees(reading->context->env, "SLURM_STEP_ID")
+		? "SLURM_STEP_ID"
+		: "SLURM_JOB_ID");
+	ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES");
+	ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
+}
+
+/* Below a launcher the step, where there is one, is that of its daemons. */
+static void claim_around(struct ri_reading *reading)
+{
+	const char *nodes = ri_reading_get(reading, "SLURM_JOB_NUM_NODES");
+	const struct ri_fact *hosts;
+	uint64_t count;
+
+	if (nodes == NULL || ri_number_read(nodes, ri_fact_range(RI_FACT_NNODES), &count, NULL) !=
+			RI_NUMBER_OK || !ri_allocation_is_filled(reading, count))
+		return;
+	hosts = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
+	if (hosts != NULL && hosts->state == RI_STATE_KNOWN && hosts->number == count)
+		ri_allocation_guess_master(reading, hosts);
+}
+
+static void read_slurm(struct ri_reading *reading)
+{
+	bool task = ri_slurm_is_task(reading->context->env);
+
+	claim_job(reading);
+	if (!ri_allocation_is_direct(reading)) {
+		if (task && find_components(reading) == NULL)
+			claim_tuple(reading);
+		claim_around(reading);
+	} else if (task) {
+		claim_step(reading);
+	} else {
+		claim_allocation(reading);
+	}
+}
+
+const struct ri_source ri_source_slurm = {
+	.name = "slurm",
+	.summary = "a task under srun of Slurm; else the job's machines",
+	.identity = RI_SCOPE_PROCESS,
+	.manages = true,
+	.reads = reads,
+	.detect = detect,
+	.read = read_slurm,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "tf_config": TF_CONFIG of whoever set it. Chief (or master) and
+ * workers are nodes, in this order; parameter servers and evaluators have a
+ * role and no rank. Its ports are TensorFlow's own.
+ */
+#include "from/cluster.h"
+
+extern const struct ri_source ri_source_kubeflow_tf;
+
+static const struct ri_variable reads[] = {
+	{ .name = "TF_CONFIG", .meaning = "JSON: the cluster, and which task of it this is",
+	  .cite = RI_CLUSTER_TF },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "TF_CONFIG") && !ri_source_kubeflow_tf.detect(env);
+}
+
+const struct ri_source ri_source_tf_config = {
+	.name = "tf_config",
+	.summary = "TF_CONFIG: chief and workers are nodes",
+	.identity = RI_SCOPE_NODE,
+	.reads = reads,
+	.detect = detect,
+	.read = ri_cluster_claim_tf,
+};

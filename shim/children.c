@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "children.h"
+
+/* Twice as many slots as children, so that a search ends soon. */
+int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	size_t slots = 2;
+
+	while (slots < 2 * count)
+		slots *= 2;
+	*children = (struct ri_children){ .count = count, .mask = slots - 1 };
+	children->items = ri_arena_array(arena, count, sizeof(*children->items));
+	children->slots = ri_arena_array(arena, slots, sizeof(*children->slots));
+	if (children->items == NULL || children->slots == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left to watch over it");
+	return 0;
+}
+
+void ri_children_add(struct ri_children *children, pid_t pid)
+{
+	struct ri_child *child = &children->items[children->started++];
+	size_t at = (size_t)pid & children->mask;
+
+	*child = (struct ri_child){ .pid = pid, .lives = true };
+	clock_gettime(CLOCK_REALTIME, &child->started);
+	children->living++;
+	while (children->slots[at] != 0)
+		at = (at + 1) & children->mask;
+	children->slots[at] = (uint16_t)children->started;
+}
+
+struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
+{
+	size_t at = (size_t)pid & children->mask;
+
+	for (; children->slots[at] != 0; at = (at + 1) & children->mask) {
+		struct ri_child *child = &children->items[children->slots[at] - 1];
+
+		/* the pid of one that has gone may be an orphan's by now */
+		if (child->pid == pid && child->lives)
+			return child;
+	}
+	return NULL;
+}
+
+void ri_children_end(struct ri_children *children, struct ri_child *child, int wait_status,
+	const struct rusage *usage)
+{
+	child->lives = false;
+	child->wait_status = wait_status;
+	child->peak_kib = usage->ru_maxrss;
+	child->ended_ms = ri_now_ms();
+	clock_gettime(CLOCK_REALTIME, &child->ended);
+	children->living--;
+}
+
+int64_t ri_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

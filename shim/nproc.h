@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --nproc-per-node in words: how many ranks gpu, cpu and auto come to here. */
+#ifndef RI_SHIM_NPROC_H
+#define RI_SHIM_NPROC_H
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/host.h"
+#include "options.h"
+
+/* Does counting take files of the machine? */
+bool ri_nproc_wants_files(const struct ri_options *options);
+
+/*
+ * Fill in wishes.nproc_count. RI_CODE_NPROC_NONE where there is no GPU to
+ * count, or nobody knows how many CPUs there are.
+ */
+int ri_nproc_count(struct ri_options *options, const struct ri_env *env, struct ri_host *host,
+	struct ri_error *err);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "to/expand.h"
+#include "to/nodes.h"
+#include "to/to.h"
+
+static int set_variable(struct ri_rank_source *source, struct ri_env_edit edit,
+	struct ri_error *err)
+{
+	if (edit.value == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
+	return ri_env_edits_add(&source->common, edit, source->context.arena, err);
+}
+
+/*
+ * Open MPI 4 kills its ranks one second after it forwarded a SIGTERM, and
+ * waits this parameter twice (orte/mca/odls/base): with a deadline of our
+ * own, ranks get what is left of it.
+ */
+static int tell_launchers(struct ri_rank_source *source, struct ri_error *err)
+{
+	struct ri_env_edit edit = { .name = "OMPI_MCA_odls_base_sigkill_timeout" };
+	uint64_t seconds = source->options->grace_ms / 1000;
+
+	if (seconds == 0 || ri_env_get(source->context.env, edit.name) != NULL)
+		return 0;
+	edit.value = ri_arena_format(source->context.arena, "%d",
+		seconds < 4 ? 1 : (int)(seconds - 2) / 2);
+	return set_variable(source, edit, err);
+}
+
+int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
+{
+	const struct ri_context *context = &source->context;
+	struct ri_env_edit mark = { .name = "RANKINIT" };
+
+	if (source->options->disabled)
+		return 0;
+	if (source->topology->identity != NULL) {
+		mark.value = ri_arena_format(context->arena, "%s:%s", RI_VERSION,
+			ri_mode_name(context->command->mode));
+		if (set_variable(source, mark, err) < 0)
+			return -1;
+	}
+	if (ri_options_scrub(source->options, context->env, &source->common, context->arena,
+		    err) < 0)
+		return -1;
+	return tell_launchers(source, err);
+}
+
+/* What the command shall find, in its environment and in its words. */
+static int write_topology(struct ri_rank_view *view, const struct ri_topology *topology,
+	const struct ri_rank_source *source, struct ri_error *err)
+{
+	const struct ri_context *context = &source->context;
+	struct ri_env_edits variables = { .count = 0 };
+
+	if (ri_variables_render(&variables, topology, context, err) < 0 ||
+		ri_variables_reduce(&view->edits, &variables, context, err) < 0)
+		return -1;
+	if (topology->identity == NULL || view->argv == NULL)
+		return 0;
+	view->argv = ri_expand_words(view->argv, source->options->expand, &variables,
+		context->arena);
+	return view->argv != NULL
+		? 0
+		: ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
+}
+
+int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
+	struct ri_error *err)
+{
+	struct ri_topology topology = *source->topology;
+	const struct ri_context *context = &source->context;
+	struct ri_findings *findings = context->findings;
+	size_t said = findings->count, dropped = findings->dropped;
+
+	*out = (struct ri_rank_view){ .argv = source->options->command };
+	if (source->options->disabled)
+		return 0;
+	if (index > 0)
+		ri_nodes_go_to(&topology, index);
+	/* who starts the whole job is no part of it */
+	if (context->command->mode != RI_MODE_NONE &&
+		write_topology(out, &topology, source, err) < 0)
+		return -1;
+	/* the first rank has said it for all */
+	if (index > 0) {
+		findings->count = said;
+		findings->dropped = dropped;
+	}
+	for (size_t i = 0; i < source->common.count; i++)
+		if (ri_env_edits_add(&out->edits, source->common.items[i], context->arena,
+			    err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Where a list differs from the first rank's; into out, unless that is NULL. */
+static size_t compare(char *const *first, char *const *own, struct ri_rank_patch *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; first[i] != NULL && own[i] != NULL; i++) {
+		/* most of them are the very same string */
+		if (first[i] == own[i] || strcmp(first[i], own[i]) == 0)
+			continue;
+		if (out != NULL)
+			out[count] = (struct ri_rank_patch){
+				.place = (char **)(uintptr_t)&first[i],
+				.text = own[i],
+				.first = first[i],
+			};
+		count++;
+	}
+	return count;
+}
+
+static size_t length_of(char *const *list)
+{
+	size_t length = 0;
+
+	while (list[length] != NULL)
+		length++;
+	return length;
+}
+
+/* Keep what the rank has of its own in memory that stays. */
+static int keep(struct ri_rank *out, const struct ri_launch *first, const struct ri_launch *own,
+	struct ri_arena *arena)
+{
+	size_t words = compare(first->argv, own->argv, NULL);
+
+	out->count = words + compare(first->envp, own->envp, NULL);
+	out->patches = ri_arena_array(arena, out->count, sizeof(*out->patches));
+	if (out->patches == NULL)
+		return -1;
+	compare(first->argv, own->argv, out->patches);
+	compare(first->envp, own->envp, out->patches + words);
+	for (size_t i = 0; i < out->count; i++) {
+		char *text = out->patches[i].text;
+
+		out->patches[i].text = ri_arena_copy(arena, text, strlen(text));
+		if (out->patches[i].text == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+static int describe(struct ri_rank *out, const struct ri_rank_source *source, size_t index,
+	const struct ri_launch *first, struct ri_error *err)
+{
+	static struct ri_arena scratch;
+	struct ri_rank_source own = *source;
+	struct ri_rank_view view;
+	struct ri_launch launch;
+	int status = -1;
+
+	own.context.arena = &scratch;
+	if (ri_rank_view(&view, &own, index, err) == 0) {
+		launch.argv = view.argv;
+		launch.envp = ri_env_apply(own.context.env, &view.edits, &scratch, err);
+		if (launch.envp != NULL && (length_of(launch.envp) != length_of(first->envp) ||
+			keep(out, first, &launch, source->context.arena) < 0))
+			ri_fail(err, RI_CODE_MEMORY, "COMMAND",
+				"no memory left for what rank %zu has of its own", index);
+		else if (launch.envp != NULL)
+			status = 0;
+	}
+	ri_arena_release(&scratch);
+	return status;
+}
+
+int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
+	const struct ri_launch *launch, struct ri_error *err)
+{
+	size_t count = source->context.fan_out;
+	struct ri_rank *ranks = ri_arena_array(source->context.arena, count, sizeof(*ranks));
+
+	if (ranks == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its ranks");
+	for (size_t i = 1; i < count; i++)
+		if (describe(&ranks[i], source, i, launch, err) < 0)
+			return -1;
+	*out = ranks;
+	return 0;
+}
+
+int ri_ranks_open_input(struct ri_error *err)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), high;
+
+	if (fd < 0) {
+		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be opened: %s",
+			strerror(errno));
+		return ri_fail_errno(err, errno);
+	}
+	if (fd > STDERR_FILENO)
+		return fd;
+	/* whoever closed standard input means the first rank, too */
+	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (high < 0)
+		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be kept open: %s",
+			strerror(errno));
+	close(fd);
+	return high;
+}
+
+static void put_on(const struct ri_rank *rank, bool own)
+{
+	for (size_t i = 0; i < rank->count; i++)
+		*rank->patches[i].place = own ? rank->patches[i].text : rank->patches[i].first;
+}
+
+int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
+	struct ri_children *children, struct ri_error *err)
+{
+	bool several = children->count > 1;
+	int others_read = launch->input;
+	pid_t pid = 0;
+
+	/* the first one may have ours, the others would fight over it */
+	if (several && !isatty(STDIN_FILENO))
+		launch->input = -1;
+	for (size_t i = 0; i < children->count && pid >= 0; i++) {
+		if (several)
+			put_on(&ranks[i], true);
+		pid = ri_launch_spawn(launch, err);
+		if (several)
+			put_on(&ranks[i], false);
+		launch->input = others_read;
+		if (pid > 0)
+			ri_children_add(children, pid);
+	}
+	return pid < 0 ? -1 : 0;
+}

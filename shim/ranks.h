@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each rank finds in its environment and in its words, and starting them
+ * one after the other. A rank is described by what it has of its own: where
+ * the lists of all ranks differ. The lists themselves exist once, and are
+ * changed from rank to rank, since a child has copies when it runs.
+ */
+#ifndef RI_SHIM_RANKS_H
+#define RI_SHIM_RANKS_H
+
+#include "base/env.h"
+#include "children.h"
+#include "launch.h"
+#include "model/context.h"
+#include "model/topology.h"
+#include "options.h"
+
+/* What one rank finds. */
+struct ri_rank_view {
+	struct ri_env_edits edits;
+	char *const *argv;	/* of the command, expanded; NULL: none was given */
+};
+
+/* What the view of every rank is made from. */
+struct ri_rank_source {
+	const struct ri_topology *topology;	/* of the first of them */
+	const struct ri_options *options;
+	struct ri_context context;
+	struct ri_env_edits common;	/* that do not depend on who one is */
+};
+
+/* Work out what is common, once the rest is there. */
+int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err);
+
+/* The view of the rank with this index among those that are started here. */
+int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
+	struct ri_error *err);
+
+/* One string of a list that is another one than the first rank's. */
+struct ri_rank_patch {
+	char **place;
+	char *text;
+	char *first;	/* what the first rank has there */
+};
+
+/* What a rank has of its own; nothing for the first. */
+struct ri_rank {
+	struct ri_rank_patch *patches;
+	size_t count;
+};
+
+/*
+ * Work out what each of the ranks has of its own, all of them before the first
+ * is started. launch holds the lists of the first.
+ */
+int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
+	const struct ri_launch *launch, struct ri_error *err);
+
+/* What ranks beside the first one read from: /dev/null, closed by an exec. */
+int ri_ranks_open_input(struct ri_error *err);
+
+/*
+ * Start all that there shall be in children. ranks is not looked at for a
+ * single one. After a failure, which is in *err, those that run are the
+ * caller's to end.
+ */
+int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
+	struct ri_children *children, struct ri_error *err);
+
+#endif

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--nproc-per-node: which ranks are started here, and what each of them finds."""
+
+import json
+import os
+import socket
+
+import pytest
+
+from box import refused, warned
+
+SAY = ["sh", "-c", 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK '
+                   '$MASTER_ADDR:$MASTER_PORT $*"', "sh"]
+# Rank 1 of 2, one on each node.
+MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+       "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1",
+       "MASTER_ADDR": "node0", "MASTER_PORT": "7000"}
+AZUREML = {"AZUREML_RUN_ID": "x", "RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0",
+           "NODE_RANK": "1", "MASTER_ADDR": "node0", "MASTER_PORT": "6105"}
+PORT = 29500
+
+
+def lines(result):
+    assert result.status == 0, result.err
+    return sorted(result.out.decode().splitlines(), key=lambda line: int(line.split("/")[0]))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_every_rank_knows_who_it_is(box, count):
+    result = box.run(f"--nproc-per-node={count}", "--master-port=2000", "--", *SAY,
+                     "--local_rank", "$LOCAL_RANK", "--r=${RANK}")
+    assert lines(result) == [
+        f"{k}/{count} {k}/{count} 0 127.0.0.1:2000 --local_rank {k} --r={k}"
+        for k in range(count)]
+    assert result.err == ""
+
+
+def test_without_it_nothing_is_set(box):
+    """The control."""
+    assert box.run("--", *SAY, "$RANK").out == b"/ /  : $RANK\n"
+
+
+@pytest.mark.parametrize("env, more", [
+    (MPI, []), (AZUREML, []),
+    ({"MASTER_ADDR": "node0", "MASTER_PORT": "1"}, ["--nnodes=2", "--node-rank=1"])])
+def test_ranks_of_a_second_node(box, env, more):
+    result = box.run("--nproc-per-node=3", *more, "--", *SAY, env=env)
+    assert lines(result) == [f"{3 + k}/6 {k}/3 1 node0:{env['MASTER_PORT']} " for k in range(3)]
+
+
+def test_what_one_launch_left_is_gone(box):
+    script = "env | grep -cE '^(OMPI_COMM|PMIX_|SLURM_)'; env | grep -c ^OMPI_MCA_btl"
+    env = {**MPI, "PMIX_RANK": "1", "SLURM_PROCID": "1", "SLURM_LOCALID": "0",
+           "SLURM_NTASKS": "2", "OMPI_MCA_btl": "self"}
+    result = box.run("--nproc-per-node=2", "--", "sh", "-c", script, env=env)
+    assert sorted(result.out.split()) == [b"0", b"0", b"1", b"1"]
+    # the control: this process alone is that rank
+    assert box.run("--", "sh", "-c", script, env=env).out.split() == [b"8", b"1"]
+
+
+def test_several_processes_of_a_node_are_refused(box):
+    env = {**MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    for options in [], ["--explain"], ["--print-env"]:
+        result = box.run("--nproc-per-node=2", *options, "--", "echo", "started", env=env)
+        assert result.status == 125 and b"started\n" not in result.out.splitlines(True)
+        assert "[launch.ranks]" in result.err + result.out.decode()
+    error = refused(box.run("--nproc-per-node=2", "--", "echo", env=env), 125, "launch.ranks",
+                    "OMPI_COMM_WORLD_LOCAL_SIZE")
+    assert "--nproc-per-node" in error
+
+
+@pytest.mark.parametrize("value", ["0", "513", "-1", "+2", "1.5", "two", "GPU", "4 4", " "])
+def test_values_that_are_none(box, value):
+    error = refused(box.run(f"--nproc-per-node={value}", "--", "true"), 125, "option.value",
+                    "--nproc-per-node")
+    assert "a number from 1 to 512, gpu, cpu or auto" in error
+    result = box.run("true", env={"RANKINIT_NPROC_PER_NODE": value})
+    refused(result, 125, "option.value", "RANKINIT_NPROC_PER_NODE")
+
+
+@pytest.mark.parametrize("options, subject, code", [
+    (["--nnodes=2"], "--nnodes", "launch.incomplete"),
+    (["--node-rank=1"], "--node-rank", "launch.incomplete"),
+    (["--rank=0"], "--rank", "option.conflict"),
+    (["--local-rank=0"], "--local-rank", "option.conflict"),
+    (["--source=none"], "--nproc-per-node", "option.conflict"),
+    (["--source=openmpi"], "--source", "source.absent"),
+    (["--supervise=never"], "--nproc-per-node", "option.conflict"),
+])
+def test_what_does_not_go_with_it(box, options, subject, code):
+    words = ["--nproc-per-node=2", *options, "--", "echo", "started"]
+    refused(box.run(*words), 125, code, subject)
+    dry = box.run("--dry-run=json", *words)
+    assert dry.status == 125
+    assert json.loads(dry.out)["findings"][0]["code"] == code
+
+
+def test_one_rank_may_become_the_command(box):
+    script = 'echo $RANK; [ $$ = 1 ] && echo itself'
+    result = box.run("--nproc-per-node=1", "--supervise=never", "--", "sh", "-c", script)
+    assert result.out == b"0\nitself\n"
+
+
+# What the words come to.
+
+@pytest.fixture
+def machine(tmp_path):
+    """A recorded machine with these device nodes."""
+    def make(*names):
+        (tmp_path / "dev").mkdir(exist_ok=True)
+        for name in names:
+            (tmp_path / "dev" / name).touch()
+        return f"--root={tmp_path}"
+    return make
+
+
+def world_size(box, *options, env=None):
+    result = box.run(*options, "--print-env=json", "--", "true", env=env)
+    assert result.status == 0, result.err
+    return int(json.loads(result.out)["WORLD_SIZE"])
+
+
+GPUS = ["nvidia0", "nvidia1", "nvidia2", "nvidia10", "nvidiactl", "nvidia-uvm", "nvidia1x"]
+
+
+@pytest.mark.parametrize("env, count", [
+    ({}, 4), ({"CUDA_VISIBLE_DEVICES": "0,1"}, 2), ({"CUDA_VISIBLE_DEVICES": "2,-1,1"}, 1),
+    ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5"}, 4), ({"NVIDIA_VISIBLE_DEVICES": "all"}, 4),
+    ({"CUDA_VISIBLE_DEVICES": "GPU-a,MIG-b"}, 2),
+])
+def test_a_rank_for_each_gpu(box, machine, env, count):
+    root = machine(*GPUS)
+    assert world_size(box, root, "--nproc-per-node=gpu", env=env) == count
+    assert world_size(box, root, "--nproc-per-node=auto", env=env) == count
+
+
+@pytest.mark.parametrize("env", [
+    {"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "-1"},
+    {"NVIDIA_VISIBLE_DEVICES": "none"}, {"NVIDIA_VISIBLE_DEVICES": "void"}])
+def test_no_gpu_is_visible(box, machine, env):
+    root = machine(*GPUS)
+    error = refused(box.run(root, "--nproc-per-node=gpu", "--print-env", "--", "true", env=env),
+                    125, "nproc.none", "--nproc-per-node")
+    assert "no GPU is visible" in error
+    assert world_size(box, root, "--nproc-per-node=auto", env=env) == 1
+
+
+def test_no_gpu_at_all(box, machine):
+    root = machine("null")
+    refused(box.run(root, "--nproc-per-node=gpu", "--print-env", "--", "true"), 125,
+            "nproc.none", "--nproc-per-node")
+    # where the command starts the whole job nobody asks
+    assert box.run(root, "--nproc-per-node=gpu", "--print-env", "--", "mpirun").status == 0
+
+
+def test_a_rank_for_each_cpu(box, tool):
+    cpus = len(os.sched_getaffinity(0))
+    assert world_size(box, "--nproc-per-node=cpu") == cpus
+    result = box.run("-c", "0", box.rankinit, "--nproc-per-node=cpu", "--", "sh", "-c",
+                     "echo $WORLD_SIZE", program=tool("taskset"))
+    assert result.out == b"1\n"
+
+
+# Launchers.
+
+def test_a_launcher_is_started_once_and_told(box, tmp_path):
+    script = tmp_path / "torchrun"
+    script.write_text("#!/bin/sh\necho $PET_NPROC_PER_NODE ${RANK-none}\n")
+    script.chmod(0o755)
+    assert box.run("--nproc-per-node=4", "--", script).out == b"4 none\n"
+    assert box.run("--nproc-per-node=4", "--launch=none", "--", script).out == b"none\n"
+    composer = tmp_path / "composer"
+    script.rename(composer)
+    warned(box.run("--nproc-per-node=4", "--", composer), "nproc.unused", "--nproc-per-node")
+
+
+def test_a_rankinit_inside_does_not_start_more(box):
+    result = box.run("--", box.rankinit, "--", *SAY,
+                     env={"RANKINIT_NPROC_PER_NODE": "3", "MASTER_PORT": "1"})
+    assert len(lines(result)) == 3
+    # the control: the inner one obeys when it is told
+    result = box.run("--nproc-per-node=3", "--", box.rankinit, "--nproc-per-node=1", "--", *SAY)
+    assert result.status == 125
+
+
+# Standard input.
+
+INPUT = ["sh", "-c", 'echo "$RANK/ $(readlink /proc/self/fd/0) $(cat)"']
+
+
+def test_the_first_rank_reads_and_the_others_have_nothing(box):
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"hello")
+    os.close(write_end)
+    try:
+        result = box.run("--nproc-per-node=3", "--", *INPUT, stdin=read_end)
+    finally:
+        os.close(read_end)
+    said = lines(result)
+    assert said[0].startswith("0/ pipe:") and said[0].endswith(" hello")
+    assert said[1:] == ["1/ /dev/null ", "2/ /dev/null "]
+
+
+def test_a_terminal_is_for_none_of_them(box):
+    master, slave = os.openpty()
+    try:
+        result = box.run("--nproc-per-node=2", "--", *INPUT, stdin=slave)
+        assert lines(result) == ["0/ /dev/null ", "1/ /dev/null "]
+        # the control: one rank has it
+        script = 'echo "$RANK/ $(readlink /proc/self/fd/0)"'
+        one = box.run("--nproc-per-node=1", "--", "sh", "-c", script, stdin=slave)
+        assert "/dev/pts/" in lines(one)[0]
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_closed_standard_input(box):
+    script = 'echo "$RANK/ $(ls -l /proc/$$/fd/0 2>&1 | grep -c null) $(ls /proc/$$/fd | wc -l)"'
+    result = box.run("--nproc-per-node=2", "--", "sh", "-c", script, shell="exec 0<&-")
+    said = lines(result)
+    assert said[0].startswith("0/ 0 ") and said[1].startswith("1/ 1 ")
+
+
+def test_descriptors_are_passed_on_and_ours_are_not(box):
+    read_end, write_end = os.pipe()
+    script = 'echo "$RANK/ $(ls /proc/$$/fd | tr "\\n" " ")"'
+    try:
+        result = box.run("--nproc-per-node=2", "--", "sh", "-c", script, pass_fds=(write_end,))
+        many = [set(line.split()[1:]) for line in lines(result)]
+        one = box.run("--", "sh", "-c", script, pass_fds=(write_end,))
+        assert many == [set(one.out.decode().split()[1:])] * 2
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+
+
+# What would be done.
+
+def test_print_env_is_what_a_rank_finds(box):
+    words = ["--nproc-per-node=3", "--master-port=9", "--", "env"]
+    for rank in range(3):
+        printed = box.run("--print-env=json", f"--local-rank={rank}", *words)
+        wanted = {name: value for name, value in json.loads(printed.out).items()
+                  if value is not None}
+        result = box.run("--nproc-per-node=3", "--master-port=9", "--", "sh", "-c",
+                         f"[ $LOCAL_RANK = {rank} ] || exit 0; env")
+        found = dict(line.split("=", 1) for line in result.out.decode().splitlines())
+        assert wanted.items() <= found.items()
+        assert wanted["RANK"] == str(rank)
+    assert box.run("--print-env=json", *words).out == \
+        box.run("--print-env=json", "--local-rank=0", *words).out
+
+
+@pytest.mark.parametrize("value", ["3", "512", "x", "-1"])
+def test_print_env_of_no_rank(box, value):
+    error = refused(box.run("--print-env", "--nproc-per-node=3", f"--local-rank={value}", "true"),
+                    125, "option.value", "--local-rank")
+    assert "0 to 2" in error
+
+
+def test_explain_shows_all_of_them(box):
+    words = ["--nproc-per-node=4", "--nnodes=2", "--node-rank=1", "--master-addr=a", "--",
+             "train", "$LOCAL_RANK", "x"]
+    found = json.loads(box.run("--explain=json", *words).out)
+    assert [(rank["rank"], rank["local_rank"], rank["set"]["RANK"], rank["argv"])
+            for rank in found["ranks"]] == \
+        [(4 + k, k, str(4 + k), ["train", str(k), "x"]) for k in range(4)]
+    assert found["identity"] == "manual" and found["topology"]["world_size"]["value"] == 8
+    text = box.run("--explain", *words).out.decode()
+    assert "ranks 4 to 7 of 8" in text and "local ranks 0 to 3 of 4" in text
+    assert "of rank 7 differs in" in text and "train 3 x" in text
+
+
+def test_the_largest_explanation(box):
+    found = box.run("--explain=json", "--nproc-per-node=512", "--", "true")
+    assert [rank["rank"] for rank in json.loads(found.out)["ranks"]] == list(range(512))
+    assert box.run("--explain", "--nproc-per-node=512", "--", "true").status == 0
+
+
+# The port.
+
+@pytest.fixture
+def taken():
+    """Somebody listens at the usual port."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("", PORT))
+        except OSError as error:
+            pytest.skip(f"port {PORT}: {error}")
+        listener.listen()
+        yield
+
+
+def ports(box, *options, **env):
+    result = box.run("-v", *options, "--", "sh", "-c", "echo $RANK/$MASTER_PORT", env=env)
+    return [int(line.split("/")[1]) for line in lines(result)], result.err
+
+
+def test_a_port_that_is_taken(box, taken):
+    found, said = ports(box, "--nproc-per-node=3")
+    assert len(set(found)) == 1 and found[0] not in (0, PORT)
+    assert f"{PORT} is in use" in said and "[master_port.taken]" in said
+    with socket.socket() as listener:
+        listener.bind(("", found[0]))
+    # whoever states one gets it, and nodes have to agree
+    assert ports(box, "--nproc-per-node=2", f"--master-port={PORT}")[0] == [PORT] * 2
+    assert ports(box, "--nproc-per-node=2", MASTER_PORT=str(PORT))[0] == [PORT] * 2
+    assert ports(box, "--nproc-per-node=2", "--nnodes=2", "--node-rank=0",
+                 "--master-addr=a")[0] == [PORT] * 2
+
+
+def test_a_port_that_is_free(box):
+    """The control."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("", PORT))
+        except OSError as error:
+            pytest.skip(f"port {PORT}: {error}")
+    found, said = ports(box, "--nproc-per-node=2")
+    assert found == [PORT] * 2 and "master_port.taken" not in said

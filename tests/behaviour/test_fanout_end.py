@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a job of several ranks ends: stops, failures, kills, and what is said about it."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+import peek
+from box import refused
+from peek import wait_until
+from test_terminal import CTRL_C, CTRL_Z, terminal  # noqa: F401  a fixture
+
+TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
+PLACES = ["init", "below"]
+RANKS = 4
+NAMES = [f"rank{rank}" for rank in range(RANKS)]
+
+
+def start(box, *words, options=(), count=RANKS, **more):
+    """So many ranks of the payload, each with these words."""
+    job = box.start(f"--nproc-per-node={count}", *options, "--",
+                    *box.payload("env:RANK", *words), **more)
+    job.until(*(f"rank{rank} ready" for rank in range(count)))
+    return job
+
+
+def started(box, script, *words, options=(), count=RANKS, **more):
+    """So many ranks of a shell, each of which becomes the payload or what script says."""
+    job = box.start(f"--nproc-per-node={count}", *options, "--", "sh", "-c",
+                    script + '; exec "$@"', "sh", *box.payload("env:RANK", *words), **more)
+    return job
+
+
+def told_once(job, *names):
+    for name in names:
+        assert job.count(f"{name} SIGTERM") == 1, (name, job.log())
+        assert job.count(f"{name} done") == 1, (name, job.log())
+
+
+def nothing_is_left(job):
+    assert job.others() == {} if job.place == "below" else job.members() == {}
+
+
+def verdict(result):
+    """The one line about who failed first."""
+    found = [line for line in result.lines() if re.match(r"rankinit: rank \d+ \(", line)]
+    assert len(found) == 1, result.err
+    return found[0]
+
+
+# A stop.
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stop_reaches_every_rank_once(box, place):
+    job = start(box, "session:env", place=place, count=3)
+    result = job.stop()
+    assert (result.status, result.err) == (0, "")
+    nothing_is_left(job)
+    told_once(job, "rank0", "rank1", "rank2")
+    assert job.count("env SIGTERM") == 3 and job.count("env done") == 3
+    assert all(os.path.exists(f"{job.folder}/rank{k}.ckpt") for k in range(3))
+
+
+def test_the_first_status_after_a_stop(box):
+    """There is no first failure then, and no line about one."""
+    script = ('if [ $RANK = 2 ]; then trap "exit 9" TERM; echo r >&2; '
+              'while :; do sleep 0.01; done; fi')
+    job = started(box, script, "save=0.1")
+    job.until("rank0 ready", "rank1 ready", "rank3 ready")
+    wait_until(lambda: "r" in job.error_text(), "the shell")
+    result = job.stop()
+    assert result.status == 9
+    assert result.lines() == []
+
+
+def test_ranks_that_die_of_the_stop(box):
+    job = box.start("--nproc-per-node=3", "--", "sleep", "60")
+    wait_until(lambda: [n for n, *_ in job.members().values()].count("sleep") == 3, "ranks")
+    result = job.stop()
+    assert result.status == 143
+    assert "ms after a stop from" in verdict(result)
+    assert "failed first" not in verdict(result)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_groups_get_it_once(box, place):
+    job = start(box, "same:loader", options=["--signal-group"], place=place, count=3)
+    assert job.stop().status == 0
+    told_once(job, "rank0", "rank1", "rank2")
+    assert job.count("loader SIGTERM") == 3
+    nothing_is_left(job)
+
+
+def test_other_signals_reach_every_rank(box):
+    job = start(box)
+    for number, name in (signal.SIGUSR1, "SIGUSR1"), (INT, "SIGINT"):
+        job.signal(number)
+        job.until(*(f"{rank} {name}" for rank in NAMES))
+    assert job.wait().status == 0
+    assert [job.count(f"{rank} SIGUSR1") for rank in NAMES] == [1] * RANKS
+    assert [job.count(f"{rank} SIGINT") for rank in NAMES] == [1] * RANKS
+
+
+def test_the_deadline_of_a_stop(box):
+    job = start(box, "deaf", options=["--grace=1"])
+    result = job.stop()
+    assert result.status == 137
+    assert len([line for line in result.lines() if "SIGKILL for" in line]) == 1
+    assert [job.count(f"{rank} SIGTERM") for rank in NAMES] == [1] * RANKS
+
+
+# A failure.
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("end, status, words", [
+    ("exit 7", 7, "ended with exit status 7"),
+    ("kill -SEGV $$", 139, "was killed by SIGSEGV (11)"),
+    ("kill -KILL $$", 137, "was killed by SIGKILL (9)"),
+])
+def test_the_first_failure_ends_the_job(box, place, end, status, words):
+    script = (f'[ $RANK = 2 ] && {{ until grep -q "rank3 ready" @FOLDER/log && '
+              f'grep -q "rank0 ready" @FOLDER/log && grep -q "rank1 ready" @FOLDER/log; '
+              f'do sleep 0.01; done; {end}; }}')
+    job = started(box, script, "session:loader", "status=3", place=place)
+    result = job.wait()
+    assert result.status == status
+    line = verdict(result)
+    assert line.startswith("rankinit: rank 2 (sh, pid ") and words in line
+    assert line.endswith("; it failed first, and 3 other ranks were stopped")
+    told_once(job, "rank0", "rank1", "rank3")
+    assert job.count("loader SIGTERM") == 3
+    nothing_is_left(job)
+
+
+def test_who_ends_early_and_well_does_not_fail(box):
+    """The control of the above: nobody is told anything."""
+    job = started(box, "[ $RANK = 2 ] && exit 0", "after=0.6")
+    result = job.wait()
+    assert (result.status, result.err) == (0, "")
+    assert not [line for line in job.log() if "SIG" in line]
+    assert job.count("rank0 done") == 1
+
+
+def test_a_failure_after_others_ended_well(box):
+    result = box.run("--nproc-per-node=3", "--", "sh", "-c",
+                     "[ $RANK = 1 ] || exit 0; sleep 0.3; exit 5")
+    assert result.status == 5
+    assert verdict(result).endswith("rank 1 (sh, pid ") or "exit status 5" in verdict(result)
+    assert "failed first" not in verdict(result), "there was no other one to stop"
+
+
+def test_the_deadline_of_a_failure(box):
+    job = started(box, "[ $RANK = 1 ] && { sleep 0.5; exit 4; }", "deaf", options=["--grace=1"])
+    result = job.wait()
+    assert result.status == 4
+    assert "SIGKILL for processes that did not stop in time" in result.err
+    assert "rank 1 (" in verdict(result)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stop_while_the_others_are_stopped_moves_on(box, place):
+    """Without --grace the others have 30 s; two more stops need not wait so long."""
+    job = started(box, "[ $RANK = 1 ] && { sleep 0.3; exit 4; }", "deaf", place=place)
+    job.until("rank0 SIGTERM", "rank2 SIGTERM", "rank3 SIGTERM")
+    begin = time.monotonic()
+    for _ in range(2):
+        job.signal(TERM)
+        time.sleep(0.2)
+    result = job.wait()
+    assert result.status == 4 and time.monotonic() - begin < 20
+    assert job.count("rank0 SIGTERM") == 1
+    nothing_is_left(job)
+
+
+def test_what_a_failed_rank_left_behind_goes_too(box):
+    script = '[ $RANK = 1 ] && { (trap "echo told; exit" TERM; : >@FOLDER/left; ' \
+             'while :; do sleep 0.05; done) & ' \
+             'until [ -e @FOLDER/left ]; do sleep 0.01; done; exit 6; }'
+    job = started(box, script, "save=0.1", place="below")
+    result = job.wait()
+    assert result.status == 6 and result.out == b"told\n"
+    assert job.others() == {}
+
+
+def test_exit_map_counts_for_ranks(box):
+    assert box.run("--nproc-per-node=2", "--exit-map=7:77", "--", "sh", "-c",
+                   "exit 7").status == 77
+
+
+# Nothing outlives us.
+
+def test_ranks_go_with_their_parent(box):
+    job = start(box, place="below", count=3)
+    ranks = set(peek.children(job.pid))
+    assert len(ranks) == 3
+    job.signal(KILL)
+    assert job.wait().status == -9
+    wait_until(lambda: not any(peek.state(pid) not in (None, "Z") for pid in ranks), "gone")
+
+
+def test_as_process_1_everything_goes(box):
+    job = start(box, "session:worker!", "orphan:lost!", count=2)
+    assert len(job.members()) == 7
+    job.signal(KILL)
+    job.wait()
+    wait_until(lambda: job.members() == {}, "gone")
+
+
+# Starting.
+
+@pytest.mark.parametrize("make, status, code", [
+    (None, 127, "exec.not_found"),
+    (lambda path: path.write_text("#!/bin/sh\n"), 126, "exec.denied"),
+    (lambda path: (path.write_text("no program"), path.chmod(0o755)), 126, "exec.denied"),
+])
+def test_a_command_that_cannot_be_executed(box, tmp_path, make, status, code):
+    command = tmp_path / "command"
+    if make:
+        make(command)
+    for place in PLACES:
+        result = box.run("--nproc-per-node=3", "--", command, place=place)
+        refused(result, status, code, str(command))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("spoil, status, code", [
+    ("rm", 127, "exec.not_found"), ("chmod 0", 126, "exec.denied"),
+    ("echo no program >", 126, "exec.denied"),
+])
+def test_a_command_that_is_spoilt_between_ranks(box, tmp_path, place, spoil, status, code):
+    """The ranks that run are stopped, and the status says what happened."""
+    command = tmp_path / "command"
+    # one line: a shell that has read it goes on, one that is late reads another file
+    command.write_text("#!/bin/sh\ntrap 'echo told; exit 0' TERM; "
+                       f"[ $RANK = 0 ] && {spoil} {command}; while :; do sleep 0.02; done\n")
+    command.chmod(0o755)
+    job = box.start("--nproc-per-node=512", "--", command, place=place)
+    result = job.wait()
+    assert result.status == status and f"[{code}]" in result.err
+    assert len(result.lines()) == 2, result.err
+    found = re.search(r"rank (\d+) was not started; the (\d+) before it are stopped", result.err)
+    assert found.group(1) == found.group(2) != "0"
+    assert b"told\n" in result.out
+    nothing_is_left(job)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_more_processes(box, cgroup, place):
+    """As with --pids-limit: those that were started are stopped, and nothing stays."""
+    group = cgroup("pids", max=12)
+    job = box.start("--nproc-per-node=64", "--", *box.payload("env:RANK", "save=0.1"),
+                    place=place, shell=f"echo 0 > {group}/cgroup.procs")
+    result = job.wait()
+    assert result.status == 125 and "[spawn.refused]" in result.err
+    found = re.search(r"rank (\d+) was not started; the (\d+) before it are stopped", result.err)
+    assert found.group(1) == found.group(2) and 5 <= int(found.group(1)) <= 12
+    nothing_is_left(job)
+    # the control: as many as there is room for
+    assert box.run("--nproc-per-node=5", "--", "true", place=place,
+                   shell=f"echo 0 > {group}/cgroup.procs").status == 0
+
+
+# The terminal.
+
+@pytest.mark.parametrize("place", PLACES)
+def test_ctrl_c_reaches_every_rank_once(box, terminal, place):  # noqa: F811
+    job = start(box, "save=0.1", tty=terminal.path, place=place, count=3)
+    terminal.type(CTRL_C)
+    assert job.wait().status == 0
+    assert [job.count(f"rank{k} SIGINT") for k in range(3)] == [1] * 3
+
+
+def test_ctrl_z_stops_all_and_fg_goes_on(box, terminal):  # noqa: F811
+    words = [box.rankinit, "--nproc-per-node=2", "--", *box.payload("env:RANK", "save=0.1")]
+    job = box.start("-mc", '"$@"; echo stopped; fg; echo over', "sh", *words, program="/bin/bash",
+                    tty=terminal.path)
+    job.until("rank0 ready", "rank1 ready")
+    terminal.type(CTRL_Z)
+    job.until("rank0 SIGCONT", "rank1 SIGCONT")
+    terminal.until("stopped")
+    terminal.type(CTRL_C)
+    terminal.until("over")
+    job.wait()
+    assert [job.count(f"rank{k} SIGINT") for k in range(2)] == [1] * 2
+
+
+# Many.
+
+def rss(job):
+    return int(peek.field(job.pid, "VmRSS").split()[0])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_512_ranks(box, actor, place):
+    env = {f"VARIABLE_{number}": "x" * 50 for number in range(300)}
+    job = box.start("--nproc-per-node=512", "--", actor("probe"), "/dev/null", "serve=15",
+                    "exit=0", env=env, place=place)
+    wait_until(lambda: len(peek.children(job.pid)) == 512 and rss(job) > 0 and
+               peek.state(job.pid) == "S", "all of them")
+    assert rss(job) < 4096, f"{rss(job)} kB"
+    assert sorted(os.listdir(f"/proc/{job.pid}/fd")) == ["0", "1", "2"]
+    wait_until(lambda: all(peek.state(pid) == "S" for pid in peek.children(job.pid)), "they wait")
+    result = job.stop()
+    assert (result.status, result.err) == (0, "")
+    nothing_is_left(job)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_512_short_ranks(box, actor, place):
+    job = box.start("-v", "--nproc-per-node=512", "--", actor("probe"), "/dev/null", "exit=0",
+                    place=place)
+    result = job.wait()
+    assert result.status == 0 and "[" not in result.err
+    nothing_is_left(job)
+
+
+def test_one_of_512_fails(box, actor):
+    script = 'if [ $RANK = 300 ]; then exit 42; fi; exec "$@"'
+    result = box.run("--nproc-per-node=512", "--", "sh", "-c", script, "sh", actor("probe"),
+                     "/dev/null", "serve=15", "exit=0")
+    assert result.status == 42
+    assert verdict(result).startswith("rankinit: rank 300 (sh, pid ")
