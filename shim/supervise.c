@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -447,6 +448,18 @@ static void let_go(void)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
 
+/*
+ * The code that the start ran through is not needed again: let its pages go.
+ * They are those of a file, so what the loop runs through comes back.
+ */
+static void forget_the_start(void)
+{
+	extern char __executable_start[], etext[];	/* end(3); ld's own script */
+	size_t length = (size_t)(etext - __executable_start) & ~(size_t)4095;
+
+	madvise(__executable_start, length, MADV_DONTNEED);
+}
+
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
 {
 	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -481,6 +494,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_launch *launc
 	ri_leftovers_init(launch->self);
 	if (children->refused != 0)
 		happen(&sv, RANK_FAILED);
+	forget_the_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
 		if (ri_mask_wait(&info, time_left(&sv)) != 0)

@@ -15,7 +15,8 @@ bool ri_nodes_alone(const struct ri_context *context)
 	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */
 	const char *variable = ri_env_get(context->env, "PET_STANDALONE"), *nodes = NULL;
 
-	if (context->command->launcher == NULL || !context->command->launcher->reads_pet)
+	if (context->command == NULL || context->command->launcher == NULL ||
+		!context->command->launcher->reads_pet)
 		return false;
 	if (variable != NULL && strcmp(variable, "1") == 0)
 		return true;

@@ -46,17 +46,26 @@ static bool meets_elsewhere(const struct ri_context *context)
 		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL;
 }
 
+static const struct ri_launcher *find_launcher(const struct ri_context *context)
+{
+	return context->command == NULL ? NULL : context->command->launcher;
+}
+
 /* torchrun itself, not something that may call it, would wait for its default. */
 static void check_complete(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 	uint64_t nodes;
 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		context->command->launcher == NULL ||
-		strcmp(context->command->launcher->name, "torchrun") != 0 ||
-		meets_elsewhere(context))
+		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
 		return;
+	if (meets_elsewhere(context)) {
+		/* It said itself where: nobody has to be told. */
+		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
+		return;
+	}
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
 		"nothing tells torchrun where the node of rank 0 is, so each of the %d nodes "
 		"would wait for itself", (int)nodes);
@@ -138,6 +147,7 @@ static bool is_counted(const struct ri_context *context)
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
 	const char *count = ri_env_get(context->env, "PET_NPROC_PER_NODE");
 	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
@@ -149,7 +159,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		want_count(writing);
 	if (topology->identity == NULL || ri_nodes_alone(context))
 		return;
-	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)
+	if (launcher != NULL && !launcher->reads_pet)
 		return;
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);

@@ -57,8 +57,9 @@ static void assert_coherent(const struct ri_topology *topology)
 		if (fact->state != RI_STATE_KNOWN)
 			continue;
 		assert(fact->origin.source != NULL);
-		if (id == RI_FACT_MASTER_ADDR)
-			assert(fact->text != NULL && fact->text[0] != '\0');
+		assert(id != RI_FACT_MASTER_ADDR || fact->text != NULL);
+		if (fact->text != NULL)
+			assert(fact->text[0] != '\0');
 		else
 			assert(fact->number >= range.min && fact->number <= range.max);
 	}

@@ -144,7 +144,7 @@ static enum ri_mode asked_mode(const struct ri_env *env)
 static int ask(struct answer *answer, int root)
 {
 	struct ri_wishes wishes = { .override_env = false };
-	char name[256];
+	static char name[256];
 	struct ri_host host = { .root = root };
 	struct ri_command command;
 	uint64_t chosen;
