@@ -94,6 +94,7 @@ SUITES = {
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
+    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
 }

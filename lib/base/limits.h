@@ -17,6 +17,8 @@ enum {
 	RI_MAX_HOSTFILE = 33554432,	/* bytes of a host file: a line for each of RI_MAX_RANKS */
 	RI_MAX_LINE = 1024,		/* one line of our own on stderr */
 	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
+	/* MAX_ARG_STRLEN (Linux include/uapi/linux/binfmts.h): 32 pages, '\0' counted */
+	RI_MAX_VARIABLE = 131072,
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */
 };
 

@@ -48,11 +48,17 @@ bool ri_wishes_refuse_all(const struct ri_wishes *wishes)
 
 bool ri_wishes_allow_framework(const struct ri_wishes *wishes, const char *name)
 {
+	return wishes == NULL || wishes->frameworks == NULL ||
+		ri_wishes_name_framework(wishes, name);
+}
+
+bool ri_wishes_name_framework(const struct ri_wishes *wishes, const char *name)
+{
 	const char *list = wishes == NULL ? NULL : wishes->frameworks;
 	size_t length = strlen(name);
 
 	if (list == NULL)
-		return true;
+		return false;
 	for (; *list != '\0'; list += *list == ',') {
 		size_t item = strcspn(list, ",");
 
