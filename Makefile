@@ -82,9 +82,15 @@ $(O)/librankinit.a: $(LIB_OBJ)
 	$(Q)rm -f $@
 	$(Q)ar rcs $@ $^
 
+# What the loop runs stands first, with what it needs of the C library: the
+# kernel maps code by sixteen pages around the one that is used, and all of
+# them count as memory.
+LOOP_OBJ := $(patsubst %,$(O)/shim/%.o,children leftovers log mask output supervise verdict)
+
 $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $(LOOP_OBJ) -lc \
+		$(filter-out $(LOOP_OBJ),$(SHIM_OBJ)) $(O)/librankinit.a $(LDLIBS)
 	$(if $(filter release,$(KIND)),$(Q)strip $@.tmp)
 	@mv $@.tmp $@
 

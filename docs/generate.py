@@ -67,10 +67,10 @@ def cell(text):
     return text.replace("|", "\\|")
 
 
-def page(name, title, intro):
+def page(name, title, intro, more=lambda *fields: []):
     lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", f"# {title}", "", intro, ""]
-    for (entry, summary, *_), variables in table(name):
-        lines += [f"## {entry}", "", summary[0].upper() + summary[1:] + ".", "",
+    for (entry, summary, *rest), variables in table(name):
+        lines += [f"## {entry}", "", summary[0].upper() + summary[1:] + ".", "", *more(*rest),
                   "| variable | meaning | where that was read |", "| --- | --- | --- |"]
         lines += [f"| `{v}` | {cell(meaning)} | {cell(cite)} |" for v, meaning, cite in variables]
         lines.append("")
@@ -85,7 +85,18 @@ def sources():
 
 def frameworks():
     return page("frameworks", "Frameworks",
-                "What rankinit writes for the command, one section for each framework.")
+                "What rankinit writes for the command, one section for each framework. Without an "
+                "identity nothing is written, and nothing for a command that starts the whole "
+                "job. `--frameworks` names those that are written for.", framework_rows)
+
+
+def framework_rows(when, sources):
+    lines = textwrap.wrap(when, 98) + [""]
+    if sources != "always":
+        names = ", ".join(f"`{name}`" for name in sources.split(","))
+        lines += textwrap.wrap(f"Left to itself rankinit writes it only where one of {names} "
+                               "speaks, or where one of its options asks for it.", 98) + [""]
+    return lines
 
 
 def codes():

@@ -59,9 +59,8 @@ int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_context *context, unsig
 	struct ri_error *err)
 {
 	const struct ri_stated *hosts = &wishes->facts[RI_FACT_HOSTS];
-	bool stated = hosts->value != NULL || wishes->hostfile.value != NULL;
 
-	if (stated || (wants & RI_WANTS_NAME) != 0)
+	if ((wants & RI_WANTS_NAME) != 0)
 		context->host_name = find_name(context->host, context->arena);
 	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "option_table.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -244,6 +245,46 @@ static int read_frameworks(struct ri_options *options, struct ri_given given, st
 		if (item[length] == '\0')
 			return 0;
 	}
+}
+
+/* A number for TF_CONFIG, and that it was stated. */
+static int read_number(uint64_t *out, struct ri_range range, struct ri_given given,
+	struct ri_error *err)
+{
+	char expected[64];
+
+	if (ri_number_read(given.value, range, out, NULL) == RI_NUMBER_OK)
+		return 0;
+	snprintf(expected, sizeof(expected), "a whole number from %" PRIu64 " to %" PRIu64,
+		range.min, range.max);
+	return ri_option_bad_value(given, expected, err);
+}
+
+static int read_tf_ps(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 0, RI_MAX_RANKS };
+
+	options->wishes.tf_ps = state(given, "--tf-ps", "RANKINIT_TF_PS");
+	return read_number(&options->wishes.tf_ps_count, range, given, err);
+}
+
+static int read_tf_chief(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	bool yes;
+
+	if (read_flag(&yes, given, err) < 0)
+		return -1;
+	options->wishes.tf_chief = state(given, "--tf-chief", "RANKINIT_TF_CHIEF");
+	options->wishes.tf_chief.value = yes ? "yes" : NULL;
+	return 0;
+}
+
+static int read_tf_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 1, 65535 };
+
+	options->wishes.tf_port = state(given, "--tf-port", "RANKINIT_TF_PORT");
+	return read_number(&options->wishes.tf_port_number, range, given, err);
 }
 
 static int read_override_env(

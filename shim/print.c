@@ -72,10 +72,12 @@ static void list_codes(struct ri_text *out)
 			ri_code_meaning(code));
 }
 
-static void list_variables(struct ri_text *out, const struct ri_variable *variable)
+/* before: what is said ahead of each meaning */
+static void list_variables(struct ri_text *out, const struct ri_variable *variable,
+	const char *before)
 {
-	for (; variable->name != NULL; variable++)
-		ri_text_addf(out, "\t%s\t%s\t%s\n", variable->name, variable->meaning,
+	for (; variable != NULL && variable->name != NULL; variable++)
+		ri_text_addf(out, "\t%s\t%s%s\t%s\n", variable->name, before, variable->meaning,
 			variable->cite);
 }
 
@@ -85,8 +87,18 @@ static void list_sources(struct ri_text *out)
 
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
 		ri_text_addf(out, "%s\t%s\n", source->name, source->summary);
-		list_variables(out, source->reads);
+		list_variables(out, source->reads, "");
 	}
+}
+
+/* Of none at all: "always". */
+static void list_words(struct ri_text *out, const char *const *words)
+{
+	if (words == NULL)
+		ri_text_add(out, "always");
+	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+		ri_text_addf(out, "%s%s", i == 0 ? "" : ",", words[i]);
+	ri_text_add(out, "\n");
 }
 
 static void list_frameworks(struct ri_text *out)
@@ -94,8 +106,11 @@ static void list_frameworks(struct ri_text *out)
 	const struct ri_framework *framework;
 
 	for (size_t i = 0; (framework = ri_framework_at(i)) != NULL; i++) {
-		ri_text_addf(out, "%s\t%s\n", framework->name, framework->summary);
-		list_variables(out, framework->writes);
+		ri_text_addf(out, "%s\t%s\t%s\t", framework->name, framework->summary,
+			framework->when);
+		list_words(out, framework->sources);
+		list_variables(out, framework->writes, "");
+		list_variables(out, framework->looks, "only looked at: ");
 	}
 }
 

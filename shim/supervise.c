@@ -50,9 +50,6 @@ enum event {
 	EVENTS,
 };
 
-/* Of the linker (GNU ld's own script): where our code begins and ends. */
-extern char __executable_start, __etext;
-
 struct supervisor {
 	const struct ri_options *options;
 	const struct ri_terminal *terminal;
@@ -475,12 +472,15 @@ static void let_go(const struct ri_output *output)
 }
 
 /*
- * What is resident of our code served the start, and the kernel maps 64 KiB
- * around what is used: from here on that is one loop.
+ * The code that the start ran through is not needed again: let its pages go.
+ * They are those of a file, so what the loop runs through comes back.
  */
-static void forget_start(void)
+static void forget_the_start(void)
 {
-	madvise(&__executable_start, (size_t)(&__etext - &__executable_start), MADV_DONTNEED);
+	extern char __executable_start[], etext[];	/* end(3); ld's own script */
+	size_t length = (size_t)(etext - __executable_start) & ~(size_t)4095;
+
+	madvise(__executable_start, length, MADV_DONTNEED);
 }
 
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
@@ -534,9 +534,9 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
-	forget_start();
 	if (children->refused != 0)
 		happen(&sv, RANK_FAILED);
+	forget_the_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
 		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)

@@ -33,6 +33,12 @@ def programs(pattern):
     return sorted(glob.glob(os.path.join("build", pattern)))
 
 
+def lines_of(path):
+    """Without the comments, which golden cases may have."""
+    with open(path, "rb") as file:
+        return [line for line in file if not line.startswith(b"#")]
+
+
 def golden_corpus(name):
     """The golden cases as one more corpus: environments, or whole jobs."""
     folder = os.path.join("build", "check", f"golden-{name}")
@@ -46,7 +52,7 @@ def golden_corpus(name):
             parts = [part for part in parts if os.path.exists(part)] + [None, path]
         with open(os.path.join(folder, "-".join(case.split(os.sep)[2:])), "wb") as made:
             for part in parts:
-                made.write(open(part, "rb").read() if part else b"%%\n")
+                made.writelines(lines_of(part) if part else [b"%%\n"])
     return folder
 
 
@@ -88,6 +94,7 @@ SUITES = {
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
+    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
 }

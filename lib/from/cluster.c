@@ -205,9 +205,7 @@ static const char *read_root(struct input *input, json_t *root, struct ri_cluste
 	if ((input->cluster != NULL && !json_is_object(input->cluster)) ||
 		(input->task != NULL && !json_is_object(input->task)))
 		return "cluster and task as JSON objects";
-	if (json_object_size(input->cluster) == 0 || json_object_size(input->task) == 0)
-		return NULL;
-	return read_task(input, out);
+	return json_object_size(input->cluster) == 0 ? NULL : read_task(input, out);
 }
 
 int ri_cluster_read(struct ri_cluster *out, const char *text,
@@ -217,12 +215,9 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	json_error_t error;
 	json_t *root = json_loads(text, 0, &error);
 
-	*out = (struct ri_cluster){
-		.fault_at = root == NULL && error.position > 0 ? (size_t)error.position : 0,
-	};
-	/* Wherever its memory runs out jansson has nothing to say. */
-	if (root == NULL && (error.text[0] == '\0' ||
-		json_error_code(&error) == json_error_out_of_memory))
+	*out = (struct ri_cluster){ .fault_at = root == NULL ? (size_t)error.position : 0 };
+	/* Where its memory runs out jansson has nothing to say. */
+	if (root == NULL && error.text[0] == '\0')
 		return -1;
 	out->fault = read_root(&input, root, out);
 	if (share_a_host(&input, out)) {

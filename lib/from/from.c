@@ -68,16 +68,20 @@ static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
 
 unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
 {
+	const unsigned place =
+		RI_WANTS_PLACE | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
 	unsigned wants = 0;
 
 	for (size_t i = 0; i < SOURCE_COUNT; i++)
 		if ((sources[i]->wants & ~wants) != 0 && is_there(sources[i], env, wishes))
 			wants |= sources[i]->wants;
+	if (ri_wishes_state_hosts(wishes))
+		return wants | place;
 	if ((wants & RI_WANTS_PLACE) == 0)
 		return wants;
 	return has_rank(env, wishes)
 		? wants & ~(unsigned)RI_WANTS_PLACE
-		: wants | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
+		: wants | place;
 }
 
 static int note_source(struct ri_topology *out, struct ri_reading *reading, const char **names)

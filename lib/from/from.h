@@ -24,7 +24,7 @@ enum ri_want {
 	RI_WANTS_NAME = 4,	/* the context's host_name */
 	/*
 	 * All of these and the /proc of process 1 as well, to find this machine
-	 * in a list: only where no launcher has given us a rank.
+	 * in a list: where no launcher has given us a rank, and for --hosts.
 	 */
 	RI_WANTS_PLACE = 8,
 };

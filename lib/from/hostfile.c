@@ -53,8 +53,10 @@ static void add_once(struct seen *seen, const char *name, uint64_t slots)
 {
 	uint32_t *sum = find_slots(seen, name);
 
-	if (sum != NULL)
-		*sum = *sum + slots > RI_MAX_RANKS ? RI_MAX_RANKS : (uint32_t)(*sum + slots);
+	if (sum == NULL)
+		return;
+	slots += *sum;
+	*sum = slots < RI_MAX_RANKS ? (uint32_t)slots : RI_MAX_RANKS;
 }
 
 /* Cut the next word off *rest, in place; NULL where there is none. */
@@ -157,8 +159,12 @@ int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena 
 
 uint32_t ri_hostfile_share(const struct ri_hostfile *file, size_t from)
 {
-	for (size_t i = from; i < file->count; i++)
-		if (file->slots[i] != file->slots[from])
+	uint32_t share = 0;
+
+	for (size_t i = from; i < file->count; i++) {
+		if (i > from && file->slots[i] != share)
 			return 0;
-	return from < file->count ? file->slots[from] : 0;
+		share = file->slots[i];
+	}
+	return share;
 }

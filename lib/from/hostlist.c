@@ -65,7 +65,7 @@ static int next_range(struct group *group)
 	const char *at = skip_blanks(group->rest);
 	unsigned ignored;
 
-	if (group->end != NULL && at >= group->end)
+	if (at == group->end)
 		return 0;
 	group->rest = at;
 	at = read_number(at, &group->number, &group->width);
@@ -79,6 +79,11 @@ static int next_range(struct group *group)
 	at = skip_blanks(at);
 	group->rest = at + (*at == ',');
 	return *at == ',' || *at == ']' ? 1 : -1;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
 }
 
 static size_t count_digits(uint64_t number)
@@ -101,15 +106,12 @@ static const char *read_group(struct item *item, const char *at, const char **fa
 	if (item->group_count == MAX_GROUPS)
 		return NULL;
 	do {
-		if (next_range(&group) < 0) {
+		if (next_range(&group) != 1) {
 			*fault = group.rest;
 			return NULL;
 		}
 		names += group.last - group.number + 1;
-		if (count_digits(group.last) > digits)
-			digits = count_digits(group.last);
-		if (group.width > digits)
-			digits = group.width;
+		digits = larger(digits, larger(group.width, count_digits(group.last)));
 		if (names > RI_MAX_RANKS)
 			names = RI_MAX_RANKS + 1;
 	} while (group.rest[-1] == ',');
@@ -179,11 +181,9 @@ static bool measure(struct ri_hostlist *out, const char *text, struct room *room
 /* At least that many digits, zeroes in front; printf(3) would be the most of the work. */
 static char *write_number(char *to, const struct group *group)
 {
-	size_t digits = count_digits(group->number);
+	size_t digits = larger(group->width, count_digits(group->number));
 	uint64_t number = group->number;
 
-	if (digits < group->width)
-		digits = group->width;
 	for (size_t i = digits; i-- > 0; number /= 10)
 		to[i] = (char)('0' + number % 10);
 	return to + digits;

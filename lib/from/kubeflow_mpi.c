@@ -54,19 +54,6 @@ static bool detect(const struct ri_env *env)
 	return is_launcher(env) || find_path(env) != NULL;
 }
 
-/* Where the launcher is a worker too, its ranks inherit all of its variables. */
-static bool sees_rank(const struct ri_env *env)
-{
-	static const char *const names[] = {
-		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (ri_source_sees(env, names[i]))
-			return true;
-	return false;
-}
-
 static void claim_role(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
@@ -164,7 +151,8 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 {
 	const struct ri_context *context = reading->context;
 
-	if (reading->identity == NULL && !sees_rank(context->env))
+	/* Where the launcher is a worker too, its ranks inherit all of its variables. */
+	if (reading->identity == NULL && !ri_source_sees_mpi_rank(context->env))
 		claim_role(reading);
 	else if (reading->identity != NULL && reading->identity->over_ssh &&
 		context->host != NULL && context->host_name != NULL &&

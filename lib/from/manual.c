@@ -26,6 +26,7 @@ static const struct ri_variable reads[] = {
 	  .cite = OPTIONS },
 	{ .name = "--hosts", .meaning = "the nodes in order, the master first", .cite = OPTIONS },
 	{ .name = "--hostfile", .meaning = "the same from a file", .cite = OPTIONS },
+	RI_OWN_READS,
 	{ .name = NULL },
 };
 
@@ -115,9 +116,9 @@ static void claim_hostfile(struct ri_reading *reading)
 
 static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 {
-	const struct ri_own own = { .name = reading->context->host_name };
 	const char *variable = hosts->origin.variable;
 	struct ri_fact *claim;
+	struct ri_own own;
 	uint64_t place;
 
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
@@ -125,7 +126,7 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 		return;
 	claim->text = hosts->list[0];
 	claim->strength = RI_STRENGTH_MANUAL;
-	if (!ri_own_find(&own, hosts, &place))
+	if (!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
 		return;
 	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
 	if (claim == NULL)

@@ -53,15 +53,26 @@ static void add(struct ri_own *own, const struct ri_address *address)
 /* The line at *text without the blanks around it, cut off; NULL at the end. */
 static struct ri_slice cut_line(const char **text)
 {
-	const char *start = *text + strspn(*text, " "), *end = strchrnul(*text, '\n');
+	const char *start = *text + strspn(*text, " "), *end = strchrnul(start, '\n');
 
 	*text = *end == '\0' ? end : end + 1;
-	return (struct ri_slice){ start, start > end ? 0 : (size_t)(end - start) };
+	return (struct ri_slice){ start, (size_t)(end - start) };
 }
 
 static bool is_line(struct ri_slice line, const char *expected)
 {
 	return line.length == strlen(expected) && memcmp(line.text, expected, line.length) == 0;
+}
+
+/* The address of a leaf as a string; "" where it is too long for one. */
+static void copy_leaf(char *leaf, struct ri_slice line)
+{
+	size_t length = line.length - 4;
+
+	if (length >= INET_ADDRSTRLEN)
+		length = 0;
+	memcpy(leaf, line.text + 4, length);
+	leaf[length] = '\0';
 }
 
 /* A leaf is "|-- 10.0.0.4", and below it stands what it is: "/32 host LOCAL". */
@@ -73,14 +84,10 @@ static void add_ipv4(struct ri_own *own, const char *text)
 	while (*text != '\0') {
 		struct ri_slice line = cut_line(&text);
 
-		if (line.length > 4 && memcmp(line.text, "|-- ", 4) == 0) {
-			leaf[0] = '\0';
-			if (line.length - 4 < sizeof(leaf))
-				memcpy(leaf, line.text + 4, line.length - 4);
-			leaf[line.length - 4 < sizeof(leaf) ? line.length - 4 : 0] = '\0';
-		} else if (is_line(line, "/32 host LOCAL") && read_address(leaf, &address)) {
+		if (line.length >= 4 && memcmp(line.text, "|-- ", 4) == 0)
+			copy_leaf(leaf, line);
+		else if (is_line(line, "/32 host LOCAL") && read_address(leaf, &address))
 			add(own, &address);
-		}
 	}
 }
 
@@ -111,22 +118,20 @@ static void add_ipv6(struct ri_own *own, const char *text)
 	}
 }
 
-static size_t count_lines(const char *text)
+/* How many lines of that length at least a text may have. */
+static size_t count_lines(const char *text, size_t length)
 {
-	size_t count = 1;
-
-	for (; text != NULL && *text != '\0'; text++)
-		count += *text == '\n';
-	return count;
+	return text == NULL ? 0 : strlen(text) / length + 1;
 }
 
 bool ri_own_parse(struct ri_own *out, const char *fib_trie, const char *if_inet6,
 	struct ri_arena *arena)
 {
-	size_t room = count_lines(fib_trie) + count_lines(if_inet6);
+	size_t room = count_lines(fib_trie, sizeof("/32 host LOCAL") - 1) +
+		count_lines(if_inet6, 33);
 
 	*out = (struct ri_own){ .knows_ipv4 = fib_trie != NULL, .knows_ipv6 = if_inet6 != NULL };
-	out->addresses = ri_arena_array(arena, room, sizeof(*out->addresses));
+	out->addresses = ri_arena_array(arena, room + 1, sizeof(*out->addresses));
 	if (out->addresses == NULL)
 		return false;
 	if (fib_trie != NULL)
@@ -204,6 +209,14 @@ static bool is_docker_bridge(const struct ri_address *address)
 	return memcmp(address->bytes + sizeof(ipv4_prefix), bridge, sizeof(bridge)) == 0;
 }
 
+/* A name that others may know it by. */
+static const char *find_name(const struct ri_own *own)
+{
+	struct ri_slice name = { own->name, own->name == NULL ? 0 : strlen(own->name) };
+
+	return ri_is_host(name) && !ri_is_loopback(name) ? own->name : NULL;
+}
+
 const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
 {
 	const struct ri_address *only = NULL;
@@ -216,11 +229,11 @@ const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
 			continue;
 		/* Sorted, and the file lists each one twice. */
 		if (only != NULL && compare(only, address) != 0)
-			return own->name;
+			return find_name(own);
 		only = address;
 	}
 	if (only == NULL)
-		return own->name;
+		return find_name(own);
 	bytes = only->bytes + sizeof(ipv4_prefix);
 	return ri_arena_format(arena, "%d.%d.%d.%d", bytes[0], bytes[1], bytes[2], bytes[3]);
 }

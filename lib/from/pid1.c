@@ -15,16 +15,19 @@
 #define ENVIRON "/proc/1/environ"
 
 static const struct ri_variable reads[] = {
-	{ .name = ENVIRON, .meaning = "MASTER_*, AZ_BATCH_* and AZ_BATCHAI_* of process 1",
+	{ .name = ENVIRON,
+	  .meaning = "MASTER_*, LWS_*, CLUSTER_SPEC, AZ_BATCH_* and AZ_BATCHAI_* of process 1",
 	  .cite = "proc(5)" },
 	{ .name = NULL },
 };
 
-extern const struct ri_source ri_source_azure_batch, ri_source_azure_batchai, ri_source_env;
+extern const struct ri_source ri_source_lws, ri_source_vertex, ri_source_azure_batch,
+	ri_source_azure_batchai, ri_source_env;
 
 /* The sources that it is read through, in their order of precedence. */
 static const struct ri_source *const readers[] = {
-	&ri_source_azure_batch, &ri_source_azure_batchai, &ri_source_env,
+	&ri_source_lws, &ri_source_vertex, &ri_source_azure_batch, &ri_source_azure_batchai,
+	&ri_source_env,
 };
 
 static const enum ri_fact_id taken[] = {

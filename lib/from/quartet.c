@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "from/quartet.h"
 
+#include <string.h>
+
 bool ri_quartet_sees(const struct ri_env *env)
 {
 	return ri_source_sees(env, "RANK") && ri_source_sees(env, "WORLD_SIZE") &&
 		ri_source_sees(env, "LOCAL_RANK");
+}
+
+bool ri_quartet_is_marked(const struct ri_env *env)
+{
+	const char *mark = ri_env_get(env, "RANKINIT");
+	const char *mode = mark == NULL ? NULL : strchr(mark, ':');
+
+	return mode != NULL && strcmp(mode, ":process") == 0;
 }
 
 void ri_quartet_claim(struct ri_reading *reading)

@@ -31,6 +31,12 @@
 bool ri_quartet_sees(const struct ri_env *env);
 
 /*
+ * Did an outer rankinit write them for a process? A launcher between may have
+ * written them again.
+ */
+bool ri_quartet_is_marked(const struct ri_env *env);
+
+/*
  * Claim those of the four that are there. A blank LOCAL_WORLD_SIZE is absent;
  * of the others a blank one is broken.
  */

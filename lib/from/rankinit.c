@@ -4,8 +4,6 @@
  * Its mark tells its own output from what others left behind. Where it
  * launched a launcher (mode node, none) the four are not of its making.
  */
-#include <string.h>
-
 #include "from/quartet.h"
 
 static const struct ri_variable reads[] = {
@@ -18,10 +16,7 @@ static const struct ri_variable reads[] = {
 
 static bool detect(const struct ri_env *env)
 {
-	const char *mark = ri_env_get(env, "RANKINIT");
-	const char *mode = mark == NULL ? NULL : strchr(mark, ':');
-
-	return mode != NULL && strcmp(mode, ":process") == 0 && ri_quartet_sees(env);
+	return ri_quartet_is_marked(env) && ri_quartet_sees(env);
 }
 
 static void read_rankinit(struct ri_reading *reading)

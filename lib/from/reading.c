@@ -33,6 +33,18 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable)
 	return ri_source_sees(env, variable) && !is_blank(ri_env_get(env, variable));
 }
 
+bool ri_source_sees_mpi_rank(const struct ri_env *env)
+{
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_source_sees(env, names[i]))
+			return true;
+	return false;
+}
+
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
 {
 	void *result = ri_arena_array(reading->context->arena, count, size);
@@ -233,6 +245,17 @@ struct ri_fact *ri_claim_whole(
 	if (raw == NULL || is_blank(raw))
 		return NULL;
 	return ri_claim_text(reading, id, variable, (struct ri_slice){ raw, strlen(raw) });
+}
+
+struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+	uint64_t none;
+
+	if (raw != NULL &&
+		ri_number_read(raw, (struct ri_range){ 0, 0 }, &none, NULL) == RI_NUMBER_OK)
+		return NULL;
+	return ri_claim_filled(reading, RI_FACT_NPROC, variable);
 }
 
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading)

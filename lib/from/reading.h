@@ -35,6 +35,12 @@ bool ri_source_sees(const struct ri_env *env, const char *variable);
 /* Does it see more than blanks? For names that an image may set to nothing. */
 bool ri_source_sees_text(const struct ri_env *env, const char *variable);
 
+/*
+ * Did some MPI start this process, whether or not its tuple is whole? Then it
+ * is no launcher, whatever else it inherited from one.
+ */
+bool ri_source_sees_mpi_rank(const struct ri_env *env);
+
 /* Zeroed memory that lives as long as the topology, or NULL. */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
 
@@ -85,6 +91,9 @@ struct ri_fact *ri_claim_list(
 /* Claim a text that is the whole value of a variable; a blank one claims nothing. */
 struct ri_fact *ri_claim_whole(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
+struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable);
 
 /* The first known hosts that the source whose turn it is has claimed, or NULL. */
 struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);

@@ -166,15 +166,21 @@ static void claim_allocation(struct ri_reading *reading)
 static void claim_around(struct ri_reading *reading)
 {
 	const char *nodes = ri_reading_get(reading, "SLURM_JOB_NUM_NODES");
-	const struct ri_fact *hosts;
+	struct ri_fact *hosts;
 	uint64_t count;
 
 	if (nodes == NULL || ri_number_read(nodes, ri_fact_range(RI_FACT_NNODES), &count, NULL) !=
 			RI_NUMBER_OK || !ri_allocation_is_filled(reading, count))
 		return;
 	hosts = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
-	if (hosts != NULL && hosts->state == RI_STATE_KNOWN && hosts->number == count)
+	if (hosts == NULL || hosts->state != RI_STATE_KNOWN)
+		return;
+	if (hosts->number == count) {
 		ri_allocation_guess_master(reading, hosts);
+		return;
+	}
+	hosts->state = RI_STATE_BROKEN;
+	hosts->reason = "as many hosts as SLURM_JOB_NUM_NODES says";
 }
 
 static void read_slurm(struct ri_reading *reading)

@@ -168,7 +168,7 @@ static void derive_master(struct ri_topology *topology, struct ri_findings *find
 	if (fact->state == RI_STATE_KNOWN)
 		return;
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1) {
-		if (fact->state == RI_STATE_OPEN) {
+		if (fact->state == RI_STATE_OPEN && fact->text != NULL) {
 			/* The node itself, for any node: here that is the one. */
 			fact->state = RI_STATE_KNOWN;
 			return;

@@ -57,6 +57,18 @@ bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id)
 	return topology->facts[id].state == RI_STATE_KNOWN;
 }
 
+bool ri_topology_is_wide(const struct ri_topology *topology)
+{
+	uint64_t count, here;
+
+	if (ri_topology_get(topology, RI_FACT_NNODES, &count))
+		return count > 1;
+	if (ri_topology_get(topology, RI_FACT_NODE_RANK, &here) && here > 0)
+		return true;
+	return ri_topology_get(topology, RI_FACT_WORLD_SIZE, &count) &&
+		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here < count;
+}
+
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id)
 {
 	const struct ri_origin *origin = &topology->facts[id].origin;

@@ -112,6 +112,9 @@ bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uin
 
 bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
 
+/* Does the job have ranks on another node, by whatever is known of it? */
+bool ri_topology_is_wide(const struct ri_topology *topology);
+
 /*
  * What a message about the fact is about: the variable it was read from, for
  * a fact derived from one other that one's, else the name of the fact.

@@ -13,6 +13,12 @@ const char *ri_wishes_subject(const struct ri_wishes *wishes)
 	return wishes->hostfile.value == NULL ? NULL : wishes->hostfile.subject;
 }
 
+bool ri_wishes_state_hosts(const struct ri_wishes *wishes)
+{
+	return wishes != NULL && (wishes->facts[RI_FACT_HOSTS].value != NULL ||
+		wishes->hostfile.value != NULL);
+}
+
 static bool is_said_by(const struct ri_stated *stated, const char *subject)
 {
 	return stated->value != NULL && strcmp(stated->subject, subject) == 0;
@@ -42,11 +48,17 @@ bool ri_wishes_refuse_all(const struct ri_wishes *wishes)
 
 bool ri_wishes_allow_framework(const struct ri_wishes *wishes, const char *name)
 {
+	return wishes == NULL || wishes->frameworks == NULL ||
+		ri_wishes_name_framework(wishes, name);
+}
+
+bool ri_wishes_name_framework(const struct ri_wishes *wishes, const char *name)
+{
 	const char *list = wishes == NULL ? NULL : wishes->frameworks;
 	size_t length = strlen(name);
 
 	if (list == NULL)
-		return true;
+		return false;
 	for (; *list != '\0'; list += *list == ',') {
 		size_t item = strcspn(list, ",");
 

@@ -25,6 +25,11 @@ struct ri_wishes {
 	uint64_t nproc_count;	/* what they come to; 0: not stated */
 	struct ri_stated source;	/* that must say who we are; "none": nothing is read */
 	const char *frameworks;	/* names with commas between, or "none"; NULL: auto */
+	struct ri_stated tf_ps;		/* TF_CONFIG: hosts, from the end, for parameter servers */
+	struct ri_stated tf_chief;	/* ... shall rank 0 be the chief? */
+	struct ri_stated tf_port;	/* ... of the first task on each host */
+	uint64_t tf_ps_count;		/* what these two come to */
+	uint64_t tf_port_number;
 	bool override_env;	/* what stands in MASTER_ADDR and the like counts last */
 	bool azure_batch_port;	/* MASTER_PORT from AZ_BATCH_MASTER_NODE */
 };
@@ -33,6 +38,9 @@ struct ri_wishes {
 
 /* The first option or twin that states a fact; NULL where there is none. */
 const char *ri_wishes_subject(const struct ri_wishes *wishes);
+
+/* Are the hosts stated, by themselves or in a file? */
+bool ri_wishes_state_hosts(const struct ri_wishes *wishes);
 
 /* The value that this option or twin states, or NULL. */
 const char *ri_wishes_get(const struct ri_wishes *wishes, const char *subject);
@@ -43,7 +51,10 @@ bool ri_wishes_allow_source(const struct ri_wishes *wishes, const char *name);
 /* Shall nothing be read at all (--source=none)? */
 bool ri_wishes_refuse_all(const struct ri_wishes *wishes);
 
-/* Shall this framework be written for? */
+/* May this framework be written for? */
 bool ri_wishes_allow_framework(const struct ri_wishes *wishes, const char *name);
+
+/* Is it named in a list of frameworks? */
+bool ri_wishes_name_framework(const struct ri_wishes *wishes, const char *name);
 
 #endif

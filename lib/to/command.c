@@ -322,6 +322,24 @@ bool ri_command_has(const struct ri_command *command, const char *option, const 
 	return false;
 }
 
+bool ri_command_mentions(const struct ri_command *command, const char *option)
+{
+	enum { SHORTEST = sizeof("--ma") - 1 };
+
+	for (char *const *word = command->words; word != NULL && *word != NULL; word++) {
+		size_t length = strcspn(*word, "=");
+		char cut[64];
+
+		if (length < SHORTEST || length > strlen(option) || length >= sizeof(cut))
+			continue;
+		memcpy(cut, option, length);
+		cut[length] = '\0';
+		if (is_name(*word, cut, length))
+			return true;
+	}
+	return false;
+}
+
 const char *ri_mode_name(enum ri_mode mode)
 {
 	static const char *const names[] = {

@@ -48,6 +48,13 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
  */
 bool ri_command_has(const struct ri_command *command, const char *option, const char **value);
 
+/*
+ * Does the option stand anywhere among the words behind a known launcher, its
+ * script's own included, perhaps cut short as argparse allows? For those who
+ * would refuse what is not there.
+ */
+bool ri_command_mentions(const struct ri_command *command, const char *option);
+
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);
 

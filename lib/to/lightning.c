@@ -31,24 +31,27 @@ static bool may_be_lightning(const struct ri_command *command)
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
-
-	ri_want_fact(writing, "NODE_RANK", topology, RI_FACT_NODE_RANK);
-	if (node)
-		ri_want_gone(writing, "LOCAL_RANK");
-	else
-		ri_want_fact(writing, "LOCAL_RANK", topology, RI_FACT_LOCAL_RANK);
-	if (node && may_be_lightning(writing->context->command))
-		ri_want_gone(writing, "SLURM_NTASKS");
-	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR))
+	(void)topology;
+	if (ri_writing_mode(writing) != RI_MODE_NODE)
 		return;
-	ri_want_fact(writing, "MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
-	ri_want_fact(writing, "MASTER_PORT", topology, RI_FACT_MASTER_PORT);
+	ri_want_gone(writing, "LOCAL_RANK");
+	if (may_be_lightning(writing->context->command))
+		ri_want_gone(writing, "SLURM_NTASKS");
 }
 
 const struct ri_framework ri_framework_lightning = {
 	.name = "lightning",
 	.summary = "Lightning and Fabric, as LightningEnvironment reads it",
+	.when = "A rank gets NODE_RANK, LOCAL_RANK and MASTER_*; a launcher gets NODE_RANK and "
+		"MASTER_*, and LOCAL_RANK is removed.",
 	.writes = writes,
+	.rank = {
+		.gets = RI_FROM(NODE_RANK) | RI_FROM(LOCAL_RANK) | RI_RENDEZVOUS,
+		.needs = RI_FROM(NODE_RANK) | RI_FROM(LOCAL_RANK) | RI_RENDEZVOUS,
+	},
+	.node = {
+		.gets = RI_FROM(NODE_RANK) | RI_RENDEZVOUS,
+		.needs = RI_FROM(NODE_RANK) | RI_RENDEZVOUS,
+	},
 	.render = render,
 };

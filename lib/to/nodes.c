@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/nodes.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/limits.h"
 #include "model/wishes.h"
@@ -13,7 +15,8 @@ bool ri_nodes_alone(const struct ri_context *context)
 	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */
 	const char *variable = ri_env_get(context->env, "PET_STANDALONE"), *nodes = NULL;
 
-	if (context->command->launcher == NULL || !context->command->launcher->reads_pet)
+	if (context->command == NULL || context->command->launcher == NULL ||
+		!context->command->launcher->reads_pet)
 		return false;
 	if (variable != NULL && strcmp(variable, "1") == 0)
 		return true;
@@ -21,6 +24,25 @@ bool ri_nodes_alone(const struct ri_context *context)
 		return true;
 	return ri_command_has(context->command, "--nnodes", &nodes) && nodes != NULL &&
 		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
+}
+
+bool ri_master_is_loopback(const char *host)
+{
+	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
+	static const char *const names[] = {
+		"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
+	};
+	struct in6_addr wide;
+	struct in_addr address;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcasecmp(host, names[i]) == 0)
+			return true;
+	/* To connect to the unspecified address is to connect to oneself. */
+	if (inet_pton(AF_INET, host, &address) == 1)
+		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
+	return inet_pton(AF_INET6, host, &wide) == 1 &&
+		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
 }
 
 static const char *launcher_name(const struct ri_command *command)

@@ -24,6 +24,9 @@
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
 
+/* Is this host, as a master, each machine itself? */
+bool ri_master_is_loopback(const char *host);
+
 /*
  * Make the topology that of the first of the ranks that are started here
  * (context->fan_out, none where it is 0), out of that of the node, or of the

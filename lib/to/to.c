@@ -62,6 +62,11 @@ enum ri_mode ri_writing_mode(const struct ri_writing *writing)
 	return command == NULL ? RI_MODE_PROCESS : command->mode;
 }
 
+bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
+{
+	return ri_writing_mode(writing) == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
+}
+
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id)
 {
@@ -78,6 +83,100 @@ void ri_want_fact(struct ri_writing *writing, const char *variable,
 		ri_want(writing, variable, value);
 }
 
+bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names)
+{
+	for (; *names != NULL; names++) {
+		if (strcmp(topology->identity, *names) == 0)
+			return true;
+		for (size_t i = 0; i < topology->source_count; i++)
+			if (strcmp(topology->sources[i], *names) == 0)
+				return true;
+	}
+	return false;
+}
+
+static const char *find_option(const struct ri_writing *writing)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+	const struct ri_framework *framework = writing->framework;
+
+	return wishes == NULL || framework->asked == NULL ? NULL : framework->asked(wishes);
+}
+
+bool ri_writing_is_asked(const struct ri_writing *writing)
+{
+	return ri_wishes_name_framework(writing->context->wishes, writing->framework->name) ||
+		find_option(writing) != NULL;
+}
+
+static const struct {
+	const char *variable;
+	enum ri_fact_id id;
+} usual[] = {
+	{ "RANK", RI_FACT_RANK },
+	{ "WORLD_SIZE", RI_FACT_WORLD_SIZE },
+	{ "LOCAL_RANK", RI_FACT_LOCAL_RANK },
+	{ "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE },
+	{ "NODE_RANK", RI_FACT_NODE_RANK },
+	{ "NNODES", RI_FACT_NNODES },
+	{ "MASTER_ADDR", RI_FACT_MASTER_ADDR },
+	{ "MASTER_PORT", RI_FACT_MASTER_PORT },
+};
+
+enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
+
+/* A port without a host would be a default that nobody asked for. */
+static bool is_told(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	return ri_topology_knows(topology, id) &&
+		(id != RI_FACT_MASTER_PORT || ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
+}
+
+static void write_share(struct ri_writing *writing, const struct ri_topology *topology,
+	const struct ri_share *share)
+{
+	bool asked = ri_writing_is_asked(writing);
+
+	for (size_t i = 0; i < USUAL_COUNT; i++) {
+		bool told = is_told(topology, usual[i].id);
+
+		if ((share->gets & 1u << usual[i].id) != 0 && told)
+			ri_want_fact(writing, usual[i].variable, topology, usual[i].id);
+		if ((share->needs & 1u << usual[i].id) == 0 || told || !asked)
+			continue;
+		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, usual[i].variable,
+			"%s needs it, and nothing tells it", writing->framework->name);
+		ri_fail_hint(writing->err, "state it by hand: see rankinit --help");
+	}
+}
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_framework *framework = writing->framework;
+
+	write_share(writing, topology, ri_writing_is_of_nodes(writing, topology)
+		? &framework->node : &framework->rank);
+	if (framework->render != NULL)
+		framework->render(writing, topology);
+}
+
+static void write_framework(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_framework *framework = writing->framework;
+	const char *option = find_option(writing);
+
+	if (!ri_wishes_allow_framework(writing->context->wishes, framework->name)) {
+		if (option != NULL)
+			ri_fail(writing->err, RI_CODE_OPTION_CONFLICT, option,
+				"it is for %s, which is not in --frameworks", framework->name);
+	} else if (framework->sources == NULL || ri_writing_is_asked(writing) ||
+		ri_writing_has_source(topology, framework->sources)) {
+		render(writing, topology);
+	} else if (framework->judge != NULL) {
+		framework->judge(writing, topology);
+	}
+}
+
 /* Is the variable there already, once, and with that value, or absent as it should be? */
 static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit)
 {
@@ -92,17 +191,40 @@ static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit
 	return value != NULL && strcmp(value, edit->value) == 0;
 }
 
+/* Nobody says who we are. Options may be those of the image, for jobs; a shell must start. */
+static void write_nameless(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_framework *framework = writing->framework;
+	const char *option = find_option(writing);
+
+	if (option != NULL)
+		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, option,
+			"nothing says which rank this is, so nothing is written for %s",
+			framework->name);
+	if (framework->nameless &&
+		ri_wishes_allow_framework(writing->context->wishes, framework->name))
+		framework->render(writing, topology);
+}
+
+static void write_all(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
+		writing->framework = frameworks[i];
+		if (topology->identity == NULL)
+			write_nameless(writing, topology);
+		else
+			write_framework(writing, topology);
+	}
+}
+
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err)
 {
 	struct ri_writing writing = { .context = context, .err = err };
 
-	if (ri_writing_mode(&writing) != RI_MODE_NONE) {
-		for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
-			if ((topology->identity != NULL || frameworks[i]->nameless) &&
-				ri_wishes_allow_framework(context->wishes, frameworks[i]->name))
-				frameworks[i]->render(&writing, topology);
-	}
+	if (ri_writing_mode(&writing) != RI_MODE_NONE)
+		write_all(&writing, topology);
 	if (topology->identity != NULL &&
 		(ri_writing_mode(&writing) == RI_MODE_NODE || context->fan_out != 0))
 		ri_scrub(&writing);
@@ -123,14 +245,4 @@ int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *var
 			return -1;
 	*out = made;
 	return 0;
-}
-
-int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
-	const struct ri_context *context, struct ri_error *err)
-{
-	struct ri_env_edits variables;
-
-	if (ri_variables_render(&variables, topology, context, err) < 0)
-		return -1;
-	return ri_variables_reduce(out, &variables, context, err);
 }

@@ -15,16 +15,38 @@
 #include "model/topology.h"
 #include "model/variable.h"
 
+struct ri_wishes;
 struct ri_writing;
 
-/* One framework. Every field must be set. */
+/* Facts under their usual names, RI_FROM(...) | ...: RANK, MASTER_ADDR. */
+struct ri_share {
+	unsigned gets;	/* of what is known */
+	unsigned needs;	/* without which it cannot start */
+};
+
+/* One framework. What has no comment that says otherwise must be set. */
 struct ri_framework {
 	const char *name;	/* stable; stands in --frameworks */
 	const char *summary;	/* one line for --list */
+	const char *when;	/* in which launch what is written: a sentence for the documents */
 	const struct ri_variable *writes;	/* ends with a NULL name */
-	bool nameless;		/* has something to say without an identity, too */
-	/* Say what the variables shall be. */
+	const struct ri_variable *looks;	/* ... at these alone; NULL: at none */
+	/* It is written for where one of these speaks; ends with NULL. NULL: always. */
+	const char *const *sources;
+	/* The option that asks for it, whatever speaks, or NULL. NULL: none ever does. */
+	const char *(*asked)(const struct ri_wishes *wishes);
+	/*
+	 * What each process gets: a rank, or the one of a node that starts ranks.
+	 * What it needs must be told where the framework is asked for: else
+	 * RI_CODE_FRAMEWORK_INCOMPLETE.
+	 */
+	struct ri_share rank;
+	struct ri_share node;
+	bool nameless;		/* render has something to say without an identity, too */
+	/* Say what else the variables shall be. NULL: nothing. */
 	void (*render)(struct ri_writing *writing, const struct ri_topology *topology);
+	/* Judge what is there of it where it is not written for. NULL: nothing to judge. */
+	void (*judge)(struct ri_writing *writing, const struct ri_topology *topology);
 };
 
 /* The table; NULL past its end. */
@@ -34,8 +56,11 @@ const struct ri_framework *ri_framework_at(size_t index);
  * The variables that the command shall have and, as edits without a value,
  * those that it must not have. Without an identity none but how many ranks a
  * launcher shall start, and none where the command starts the whole job
- * (context->command). No value is empty. Two
- * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT.
+ * (context->command). No value is empty. Two frameworks that want one variable
+ * to differ are RI_CODE_ENV_CONFLICT. A framework whose option is given and
+ * whose name is not in --frameworks is RI_CODE_OPTION_CONFLICT; what one lacks
+ * that is asked for is RI_CODE_FRAMEWORK_INCOMPLETE. jansson's hash must have
+ * been seeded (json_object_seed).
  */
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);
@@ -45,10 +70,6 @@ int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topo
  * that value already and stands there once, or is absent as it should be.
  */
 int ri_variables_reduce(struct ri_env_edits *out, const struct ri_env_edits *variables,
-	const struct ri_context *context, struct ri_error *err);
-
-/* Both steps in one. */
-int ri_edits_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);
 
 #endif

@@ -5,6 +5,10 @@
  */
 #include <string.h>
 
+#include "base/limits.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "to/nodes.h"
 #include "to/writing.h"
 
 #define RENDEZVOUS "PyTorch torch/distributed/rendezvous.py, _env_rendezvous_handler"
@@ -17,6 +21,10 @@ static const struct ri_variable writes[] = {
 	{ .name = "LOCAL_WORLD_SIZE", .meaning = "processes on this node", .cite = ELASTIC },
 	{ .name = "NODE_RANK", .meaning = "index of this node",
 	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py" },
+	{ .name = "GROUP_RANK", .meaning = "index of this node; removed where it is another one's",
+	  .cite = ELASTIC },
+	{ .name = "TORCHELASTIC_USE_AGENT_STORE",
+	  .meaning = "removed from ranks that torchrun did not start", .cite = RENDEZVOUS },
 	{ .name = "NNODES", .meaning = "nodes in the job, for the words of a launcher",
 	  .cite = "PyTorch torch/distributed/run.py, --nnodes" },
 	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on",
@@ -39,7 +47,7 @@ static bool is_kept(const struct ri_writing *writing, const struct ri_topology *
 }
 
 /* The ranks get theirs from the launcher: ours is that of one process among them. */
-static void render_no_identity(struct ri_writing *writing, const struct ri_topology *topology)
+static void remove_identity(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	static const struct {
 		const char *variable;
@@ -52,58 +60,108 @@ static void render_no_identity(struct ri_writing *writing, const struct ri_topol
 	};
 
 	for (size_t i = 0; i < sizeof(identity) / sizeof(identity[0]); i++)
-		if (!is_kept(writing, topology, identity[i].variable, identity[i].id))
+		/* What composer is told is not taken away. */
+		if (!is_kept(writing, topology, identity[i].variable, identity[i].id) &&
+			ri_env_edits_find(&writing->wanted, identity[i].variable) == NULL)
 			ri_want_gone(writing, identity[i].variable);
-	ri_want_fact(writing, "NNODES", topology, RI_FACT_NNODES);
 }
 
-static void render_identity(struct ri_writing *writing, const struct ri_topology *topology)
+/* Left by somebody else: it is not what the identity says, or that says nothing of it. */
+static void remove_stale(struct ri_writing *writing, const struct ri_topology *topology,
+	const char *variable, enum ri_fact_id id)
 {
-	ri_want_fact(writing, "RANK", topology, RI_FACT_RANK);
-	ri_want_fact(writing, "WORLD_SIZE", topology, RI_FACT_WORLD_SIZE);
-	ri_want_fact(writing, "LOCAL_RANK", topology, RI_FACT_LOCAL_RANK);
-	ri_want_fact(writing, "LOCAL_WORLD_SIZE", topology, RI_FACT_LOCAL_WORLD_SIZE);
+	const char *value = ri_env_get(writing->context->env, variable);
+	const struct ri_range any = { 0, RI_MAX_RANKS };
+	char quoted[RI_QUOTE_SIZE];
+	uint64_t known, number;
+
+	if (value == NULL || ri_env_edits_find(&writing->wanted, variable) != NULL)
+		return;
+	if (ri_topology_get(topology, id, &known) &&
+		ri_number_read(value, any, &number, NULL) == RI_NUMBER_OK && number == known)
+		return;
+	ri_want_gone(writing, variable);
+	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
+		"%s is not what %s says: it is removed", ri_quote(quoted, sizeof(quoted), value),
+		topology->identity);
 }
 
-/* Every node would find itself there, and start a job of its own. */
-static void judge_master(const struct ri_writing *writing, const struct ri_topology *topology)
+/*
+ * With "True" every rank looks for a store that torchrun's agent keeps, rank 0
+ * too (PyTorch torch/distributed/rendezvous.py, _create_c10d_store).
+ */
+static void remove_agent(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	static const char variable[] = "TORCHELASTIC_USE_AGENT_STORE";
+	const char *value = ri_env_get(writing->context->env, variable);
+
+	if (value == NULL || strcmp(value, "True") != 0 ||
+		strcmp(topology->identity, "torchrun") == 0)
+		return;
+	ri_want_gone(writing, variable);
+	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+		variable, "by %s no agent of torchrun keeps a store for this rank: it is removed",
+		topology->identity);
+}
+
+/*
+ * The node of rank 0 may call itself that. On all others a rank would look for
+ * rank 0 on its own node; a launcher may be told by its words to meet elsewhere.
+ */
+static void judge_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
+	const char *subject = ri_topology_subject(topology, RI_FACT_MASTER_ADDR);
+	static const char hint[] = "set MASTER_ADDR to the host of rank 0, the same on all ranks";
 	struct ri_finding *finding;
-	uint64_t nodes;
+	uint64_t node;
 
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		(strncmp(host, "127.", 4) != 0 && strcmp(host, "localhost") != 0 &&
-			strcmp(host, "::1") != 0))
+	if (!ri_topology_is_wide(topology) || !ri_master_is_loopback(host) ||
+		ri_nodes_alone(writing->context))
 		return;
+	if (!ri_writing_is_of_nodes(writing, topology) &&
+		ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node > 0) {
+		ri_fail(writing->err, RI_CODE_MASTER_LOOPBACK, subject,
+			"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
+			host, (int)node);
+		ri_fail_hint(writing->err, "%s", hint);
+		return;
+	}
 	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_LOOPBACK,
-		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"\"%s\" is this machine on each of the %d nodes", host, (int)nodes);
-	ri_finding_hint(finding, "set MASTER_ADDR to the host of rank 0");
+		RI_CODE_MASTER_LOOPBACK, subject,
+		"\"%s\" is this machine on each of the nodes", host);
+	ri_finding_hint(finding, "%s", hint);
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	if (ri_writing_mode(writing) == RI_MODE_NODE)
-		render_no_identity(writing, topology);
-	else if (topology->scope == RI_SCOPE_NODE)
-		/* It may start ranks itself: what the platform gave it stays. */
-		ri_want_fact(writing, "NNODES", topology, RI_FACT_NNODES);
-	else
-		render_identity(writing, topology);
-	ri_want_fact(writing, "NODE_RANK", topology, RI_FACT_NODE_RANK);
-	/* A port without a host would be a default that nobody asked for. */
-	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR))
-		return;
-	ri_want_fact(writing, "MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
-	ri_want_fact(writing, "MASTER_PORT", topology, RI_FACT_MASTER_PORT);
-	judge_master(writing, topology);
+		remove_identity(writing, topology);
+	/* A node's script may start ranks itself: what the platform gave it stays. */
+	if (!ri_writing_is_of_nodes(writing, topology)) {
+		remove_stale(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE);
+		remove_stale(writing, topology, "NODE_RANK", RI_FACT_NODE_RANK);
+		remove_stale(writing, topology, "GROUP_RANK", RI_FACT_NODE_RANK);
+		remove_agent(writing, topology);
+	}
+	if (ri_topology_knows(topology, RI_FACT_MASTER_ADDR))
+		judge_master(writing, topology);
 }
 
 const struct ri_framework ri_framework_torch = {
 	.name = "torch",
 	.summary = "torch.distributed env:// and all that use its names",
+	.when = "A rank gets all of them; a launcher, and a node without ranks, NODE_RANK, NNODES "
+		"and MASTER_*. Of a rank's own a launcher keeps only what it reads itself.",
 	.writes = writes,
+	.rank = {
+		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |
+			RI_FROM(LOCAL_WORLD_SIZE) | RI_FROM(NODE_RANK) | RI_RENDEZVOUS,
+		.needs = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_RENDEZVOUS,
+	},
+	.node = {
+		.gets = RI_FROM(NODE_RANK) | RI_FROM(NNODES) | RI_RENDEZVOUS,
+		.needs = RI_RENDEZVOUS,
+	},
 	.render = render,
 };

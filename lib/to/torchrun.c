@@ -18,44 +18,77 @@
 static const struct ri_variable writes[] = {
 	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX stays as it is", .cite = ARGPARSE },
 	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
-	{ .name = "PET_NPROC_PER_NODE", .meaning = "follows --nproc-per-node", .cite = ARGPARSE },
+	{ .name = "PET_NPROC_PER_NODE",
+	  .meaning = "follows --nproc-per-node; where the source says it, one that is there stays",
+	  .cite = ARGPARSE },
 	{ .name = "PET_MASTER_ADDR", .meaning = "follows MASTER_ADDR", .cite = ARGPARSE },
 	{ .name = "PET_MASTER_PORT", .meaning = "follows MASTER_PORT", .cite = ARGPARSE },
 	{ .name = NULL },
 };
 
+static bool meets_by_words(const struct ri_context *context)
+{
+	return ri_command_has(context->command, "--master-addr", NULL) ||
+		ri_command_has(context->command, "--rdzv-endpoint", NULL) ||
+		ri_command_has(context->command, "--rdzv-conf", NULL);
+}
+
+static bool meets_freely(const struct ri_context *context)
+{
+	return ri_env_get(context->env, "PET_RDZV_ENDPOINT") != NULL ||
+		ri_env_get(context->env, "PET_RDZV_CONF") != NULL;
+}
+
 /* Where nodes meet, if not at the master: then the master need not be known. */
 static bool meets_elsewhere(const struct ri_context *context)
 {
-	static const char *const options[] = { "--master-addr", "--rdzv-endpoint", "--rdzv-conf" };
-	static const char *const variables[] = {
-		"PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF",
-	};
+	return meets_by_words(context) || meets_freely(context) ||
+		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL;
+}
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (ri_command_has(context->command, options[i], NULL))
-			return true;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (ri_env_get(context->env, variables[i]) != NULL)
-			return true;
-	return false;
+static const struct ri_launcher *find_launcher(const struct ri_context *context)
+{
+	return context->command == NULL ? NULL : context->command->launcher;
 }
 
 /* torchrun itself, not something that may call it, would wait for its default. */
 static void check_complete(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 	uint64_t nodes;
 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		context->command->launcher == NULL ||
-		strcmp(context->command->launcher->name, "torchrun") != 0 ||
-		meets_elsewhere(context))
+		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
 		return;
+	if (meets_elsewhere(context)) {
+		/* It said itself where: nobody has to be told. */
+		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
+		return;
+	}
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
 		"nothing tells torchrun where the node of rank 0 is, so each of the %d nodes "
 		"would wait for itself", (int)nodes);
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
+}
+
+/* Not the first node, and told to meet on itself. */
+static void check_master(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_context *context = writing->context;
+	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
+	uint64_t node;
+
+	if (context->command->launcher == NULL ||
+		strcmp(context->command->launcher->name, "torchrun") != 0 ||
+		!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
+		!ri_master_is_loopback(host) || meets_by_words(context) || meets_freely(context))
+		return;
+	ri_fail(writing->err, RI_CODE_MASTER_LOOPBACK,
+		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"\"%s\" is this machine, and rank 0 is on another one: this is node %d", host,
+		(int)node);
+	ri_fail_hint(writing->err, "set MASTER_ADDR to the host of rank 0, the same on all nodes");
 }
 
 static void follow(struct ri_writing *writing, const char *variable,
@@ -88,6 +121,8 @@ static void want_count(struct ri_writing *writing)
 
 	if (wishes == NULL || wishes->nproc_count == 0)
 		return;
+	if (launcher != NULL && launcher->counts)
+		return;		/* composer.c tells it */
 	if (launcher != NULL && !launcher->reads_pet) {
 		finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,
@@ -104,11 +139,17 @@ static void want_count(struct ri_writing *writing)
 		ri_want(writing, "PET_NPROC_PER_NODE", value);
 }
 
+static bool is_counted(const struct ri_context *context)
+{
+	return context->wishes != NULL && context->wishes->nproc_count != 0;
+}
+
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 	const char *nodes = ri_env_get(context->env, "PET_NNODES");
-
+	const char *count = ri_env_get(context->env, "PET_NPROC_PER_NODE");
 	bool node = ri_writing_mode(writing) == RI_MODE_NODE;
 
 	/* A script on a node that has no ranks yet may well call torchrun. */
@@ -118,15 +159,18 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		want_count(writing);
 	if (topology->identity == NULL || ri_nodes_alone(context))
 		return;
-	if (context->command->launcher != NULL && !context->command->launcher->reads_pet)
+	if (launcher != NULL && !launcher->reads_pet)
 		return;
 	if (nodes == NULL || strchr(nodes, ':') == NULL)
 		ri_want_fact(writing, "PET_NNODES", topology, RI_FACT_NNODES);
 	ri_want_fact(writing, "PET_NODE_RANK", topology, RI_FACT_NODE_RANK);
+	if (!is_counted(context) && (count == NULL || count[0] == '\0'))
+		ri_want_fact(writing, "PET_NPROC_PER_NODE", topology, RI_FACT_NPROC);
 	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR)) {
 		check_complete(writing, topology);
 		return;
 	}
+	check_master(writing, topology);
 	follow(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR);
 	follow(writing, "PET_MASTER_PORT", topology, RI_FACT_MASTER_PORT);
 }
@@ -134,6 +178,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 const struct ri_framework ri_framework_torchrun = {
 	.name = "torchrun",
 	.summary = "the defaults of torchrun, where it or accelerate starts the ranks",
+	.when = "For torchrun and accelerate, an unknown launcher, and a node without ranks, whose "
+		"script may call one of them; never for ranks.",
 	.writes = writes,
 	.nameless = true,
 	.render = render,

@@ -6,14 +6,19 @@
 #ifndef RI_TO_WRITING_H
 #define RI_TO_WRITING_H
 
+#include "model/wishes.h"
 #include "to/command.h"
 #include "to/to.h"
 
 struct ri_writing {
 	const struct ri_context *context;
+	const struct ri_framework *framework;	/* whose turn it is */
 	struct ri_env_edits wanted;	/* by all frameworks so far */
 	struct ri_error *err;
 };
+
+/* Where the ranks of a job meet: both, or none. */
+#define RI_RENDEZVOUS (RI_FROM(MASTER_ADDR) | RI_FROM(MASTER_PORT))
 
 /*
  * The variable shall have this value, which must not be empty. Another
@@ -31,6 +36,15 @@ void ri_want_gone(struct ri_writing *writing, const char *variable);
 /* The variable shall have the number or text of this fact, if it is known. */
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id);
+
+/* Is this framework named in --frameworks, or an option given that asks for it? */
+bool ri_writing_is_asked(const struct ri_writing *writing);
+
+/* Is this the name of the identity's source, or of another one that spoke? */
+bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names);
+
+/* Is there one process on each node: by the command, or since no ranks exist yet? */
+bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology);
 
 /* How the command is launched. */
 enum ri_mode ri_writing_mode(const struct ri_writing *writing);

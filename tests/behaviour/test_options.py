@@ -73,6 +73,10 @@ MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4",
        "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
        "MASTER_ADDR": "m", "MASTER_PORT": "1"}
 AZURE = {**MPI, "AZ_BATCH_MASTER_NODE": "10.0.0.4:6000"}
+TASK = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
+TF = ["--hosts=a,b", "--frameworks=tensorflow"]
+TASKS = """echo $TF_CONFIG | sed 's/.*type":"\\(.*\\)","index":\\(.\\).*/\\1 \\2/'"""
 ROWS |= {
     "rank": Row("echo $RANK", "3", "3", "1", "1", env=MPI),
     "world_size": Row("echo $WORLD_SIZE", "8", "8", "4", "4", env=MPI),
@@ -83,6 +87,10 @@ ROWS |= {
     "master_port": Row("echo $MASTER_PORT", "2", "2", "1", "1", env=MPI),
     "hosts": Row("echo $MASTER_ADDR", "n,o", "n", "m,o", "m", env=MPI),
     "frameworks": Row("echo $RANK", "none", "", "auto", "1", env=MPI),
+    "tf_ps": Row(TASKS, "1", "ps 0", "0", "worker 1", env=TASK, more=TF),
+    "tf_chief": Row(TASKS, "yes", "worker 0", "no", "worker 1", env=TASK, more=TF),
+    "tf_port": Row("echo $TF_CONFIG | grep -o 'a:[0-9]*'", "5000", "a:5000", "2222", "a:2222",
+                   env=TASK, more=TF),
     "source": Row("echo $RANK", "none", "", "openmpi", "1", env=MPI),
     "override_env": Row("echo $MASTER_ADDR", "yes", "10.0.0.4", "no", "m", env=AZURE),
     "azure_batch_port": Row("echo $MASTER_PORT", "yes", "6000", "no", "6105",

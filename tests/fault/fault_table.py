@@ -31,6 +31,7 @@ class Expected:
 SAME = Expected(text="nothing is to be seen from outside")
 ENDS = Expected(says="", text="it ends by itself, whichever way")
 NO_ORPHANS = Expected(says="warning: .*cannot be adopted", text="a warning, and it goes on")
+NO_CONFIG = Expected(says=r"warning: .*\[source\.incomplete\]", text="a warning, and it goes on")
 KILLED_LATER = Expected((137,), "SIGKILL for", "the command is killed when --grace is over", True)
 LEFT_KILLED = Expected((), "SIGKILL for", "what is left is killed when --grace is over", True)
 EITHER_KILLED = Expected((7, 137), "SIGKILL for", "whoever was not told is killed", True)
@@ -83,6 +84,9 @@ SCENARIOS = {
     "search": Scenario(["probe", "/dev/null", "exit=7"], STAY,
                        env={"PATH": f"/nonexistent:{os.path.dirname(PROBE)}"}),
     "wide": Scenario(EXIT, STAY, env={f"A_VARIABLE_{n}": "" for n in range(2000)}),
+    # what a list of nodes makes it ask, and a file of the service
+    "node": Scenario(EXIT, pid1=True, env={"AZ_BATCH_HOST_LIST": "198.51.100.4,198.51.100.5"}),
+    "service": Scenario(EXIT, STAY, env={"TRAINING_JOB_ARN": "arn:aws:sagemaker:"}),
     "user": Scenario(EXIT, [*STAY, "--user=nobody", "--cap-drop=net_raw",
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
     "bind": Scenario(EXIT, [*STAY, "--bind-to=core"]),
@@ -131,6 +135,15 @@ TABLE = [
     ("adopt", "prctl PR_SET_CHILD_SUBREAPER", refused(r"subreaper\.refused")),
     ("exit1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
     ("wide", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
+    ("node", "readlink self", SAME),
+    ("node", "open directory", SAME, {"EACCES": SAME}),
+    ("node", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
+    ("node", "openat2 fib_trie", SAME, {"ENOENT": SAME}),
+    ("node", "read fib_trie", SAME, {"EIO": SAME}),
+    ("node", "openat2 if_inet6", SAME, {"ENOENT": SAME}),
+    ("node", "read if_inet6", SAME, {"EIO": SAME}),
+    ("node", "uname", SAME),
+    ("service", "openat2 resourceconfig.json", NO_CONFIG, {"EACCES": NO_CONFIG}),
     ("user", "open directory", NO_FILE, {"EACCES": NO_FILE}),
     ("user", "fcntl", SAME),
     ("user", "mmap", ENDS, {"ENOMEM": ENDS}),
@@ -222,6 +235,7 @@ TABLE = [
     ("exit1", "close_range", SAME),
     ("exit1", "madvise", SAME),
     ("exit1", "chdir", SAME, {"EACCES": SAME}),
+    ("exit1", "madvise", SAME, {"ENOMEM": SAME}),
     ("exit1", "openat2 cgroup", SAME, {"ENOENT": SAME}),
     ("exit1", "read cgroup", SAME, {"EIO": SAME}),
     ("exit1", "openat2 oom", SAME, {"EACCES": SAME}),

@@ -57,8 +57,9 @@ static void assert_coherent(const struct ri_topology *topology)
 		if (fact->state != RI_STATE_KNOWN)
 			continue;
 		assert(fact->origin.source != NULL);
-		if (id == RI_FACT_MASTER_ADDR)
-			assert(fact->text != NULL && fact->text[0] != '\0');
+		assert(id != RI_FACT_MASTER_ADDR || fact->text != NULL);
+		if (fact->text != NULL)
+			assert(fact->text[0] != '\0');
 		else
 			assert(fact->number >= range.min && fact->number <= range.max);
 	}
@@ -191,8 +192,13 @@ static void assert_edits(const struct ri_env *env, const struct ri_env_edits *ed
 		const struct ri_env_edit *edit = &edits->items[i];
 		const char *before = ri_env_get(env, edit->name);
 
-		assert(edit->value != NULL && edit->value[0] != '\0');
-		assert(strpbrk(edit->value, " \t\r\n[]") == NULL);
+		if (edit->value == NULL) {
+			assert(before != NULL);
+			continue;
+		}
+		assert(edit->value[0] != '\0');
+		assert(strcmp(edit->name, "TF_CONFIG") == 0 ||
+			strpbrk(edit->value, " \t\r\n[]") == NULL);
 		assert(ri_env_edits_find(edits, edit->name) == edit);
 		assert(before == NULL || strcmp(before, edit->value) != 0 ||
 			ri_env_find(env, edit->name)->next != 0);
@@ -247,7 +253,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
 	};
-	struct ri_env_edits edits = { .count = 0 };
+	struct ri_env_edits variables, edits = { .count = 0 };
 	struct ri_topology topology;
 	struct ri_error err = RI_ERROR_INIT;
 	char *part;
@@ -265,7 +271,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ri_topology_read(&topology, &context, &err) == 0) {
 		assert_coherent(&topology);
 		assert_origins(&topology);
-		assert(ri_edits_render(&edits, &topology, &context, &err) == 0);
+		assert(ri_variables_render(&variables, &topology, &context, &err) == 0);
+		assert(ri_variables_reduce(&edits, &variables, &context, &err) == 0);
 		assert_edits(&env, &edits, &topology);
 		assert_same_inside(&env, &edits, &topology);
 		assert(err.code == RI_CODE_NONE);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer: the same text as a host file and as --hosts. Whatever it is, the
- * answer is a list of hosts, or where it goes wrong.
+ * libFuzzer: the same text as a host file, as --hosts, and as the host file of
+ * an MPIJob's rank. Whatever it is, the answer is a list of hosts, or where it
+ * goes wrong; a rank gets the first of them or nothing.
  */
 #include "fuzz.h"
 
@@ -70,6 +71,47 @@ static void check_option(const char *text)
 	CHECK(hosts->next->state == RI_STATE_BROKEN && hosts->next->fault_at <= strlen(text));
 }
 
+/* A machine whose /etc/mpi/hostfile is this text. */
+static struct ri_host *make_machine(const char *text)
+{
+	static struct ri_host host;
+	static int hostfile;
+
+	if (hostfile == 0) {
+		host.root = fuzz_folder_make();
+		CHECK(mkdirat(host.root, "etc", 0755) == 0);
+		CHECK(mkdirat(host.root, "etc/mpi", 0755) == 0);
+		hostfile = fuzz_file_make(host.root, "etc/mpi/hostfile");
+	}
+	fuzz_fill(hostfile, text, "");
+	return &host;
+}
+
+static void check_rank(const char *text)
+{
+	static char path[] = "HYDRA_HOST_FILE=/etc/mpi/hostfile", rank[] = "PMI_RANK=2",
+		size[] = "PMI_SIZE=4", local_rank[] = "MPI_LOCALRANKID=0",
+		local_size[] = "MPI_LOCALNRANKS=2";
+	static char *strings[] = { path, rank, size, local_rank, local_size, NULL };
+	struct ri_env env;
+	const struct ri_context context = {
+		.env = &env, .arena = &arena, .findings = &findings, .host = make_machine(text),
+		.host_name = "b",
+	};
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_topology topology;
+	const struct ri_fact *master = &topology.facts[RI_FACT_MASTER_ADDR];
+	struct ri_hostfile file;
+
+	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
+	CHECK(ri_topology_read(&topology, &context, &err) == 0);
+	CHECK(strcmp(topology.identity, "hydra") == 0);
+	CHECK(ri_hostfile_read(&file, text, &arena) == 0);
+	CHECK(master->state != RI_STATE_KNOWN ||
+		(file.count == 2 && strcmp(master->text, file.hosts[0]) == 0 &&
+			file.hosts[1][0] == 'b'));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size);
@@ -77,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	findings = (struct ri_findings){ .count = 0 };
 	check_file(text);
 	check_option(text);
+	check_rank(text);
 	ri_arena_release(&arena);
 	free(text);
 	return 0;

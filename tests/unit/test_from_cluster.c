@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <jansson.h>
+
 #include "from/cluster.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
@@ -61,6 +63,25 @@ static void test_where_it_is_no_json(void **state)
 	assert_int_equal(cluster.fault_at, 0);
 }
 
+static void test_json_that_means_something_else(void **state)
+{
+	(void)state;
+	read_text("{\"cluster\": 7}");
+	assert_non_null(cluster.fault);
+	assert_int_equal(cluster.fault_at, 0);
+}
+
+static void test_an_empty_cluster_gives_nobody_a_role(void **state)
+{
+	(void)state;
+	read_text("{\"cluster\": {}, \"task\": {\"type\": \"worker\", \"index\": 0}}");
+	assert_null(cluster.role);
+	assert_null(cluster.fault);
+	read_text("{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {}}");
+	assert_null(cluster.role);
+	assert_null(cluster.fault);
+}
+
 static void test_an_index_past_the_largest_number_of_tasks(void **state)
 {
 	(void)state;
@@ -104,7 +125,6 @@ static void test_lists_in_lists_without_end(void **state)
 	assert_string_equal(cluster.fault, "a JSON object");
 }
 
-/* Frees what the parser holds: valgrind sees what is left. */
 static void test_the_role_of_a_fact_is_the_type(void **state)
 {
 	(void)state;
@@ -123,6 +143,23 @@ static void test_a_service_link_is_absent(void **state)
 	take(LIST("TF_CONFIG=tcp://10.0.0.1:80"));
 	assert_int_equal(topology.source_count, 0);
 	assert_int_equal(findings.count, 0);
+}
+
+static void *allocate_nothing(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+static void test_the_parser_runs_out_of_memory(void **state)
+{
+	int status;
+
+	(void)state;
+	json_set_alloc_funcs(allocate_nothing, free);
+	status = ri_cluster_read(&cluster, "{}", &types, &arena);
+	json_set_alloc_funcs(malloc, free);
+	assert_int_equal(status, -1);
 }
 
 static int read_without_memory(void)
@@ -152,6 +189,9 @@ int main(void)
 		TEST(test_a_worker_stands_behind_the_chief),
 		TEST(test_another_task_has_a_role_and_an_index),
 		TEST(test_where_it_is_no_json),
+		TEST(test_json_that_means_something_else),
+		TEST(test_an_empty_cluster_gives_nobody_a_role),
+		TEST(test_the_parser_runs_out_of_memory),
 		TEST(test_an_index_past_the_largest_number_of_tasks),
 		TEST(test_a_large_cluster),
 		TEST(test_lists_in_lists_without_end),

@@ -20,6 +20,7 @@
 #include "to/command.h"
 #include "to/nodes.h"
 #include "to/to.h"
+#include "edits_of.h"
 
 enum { MAX_LINES = 512, MAX_FILE = 65536 };
 
@@ -84,10 +85,13 @@ static bool is_option(const char *line, const char *name)
 /* What the program makes of the options; cuts the line at its '='. */
 static void read_option(char *line, struct ri_wishes *wishes)
 {
+	const struct ri_range any = { 0, UINT32_MAX };
 	struct ri_stated stated = { .subject = line, .value = strchr(line, '=') };
 
 	wishes->override_env |= is_option(line, "override_env");
 	wishes->azure_batch_port |= is_option(line, "azure_batch_port");
+	if (is_option(line, "tf_chief"))
+		wishes->tf_chief = (struct ri_stated){ .subject = line, .value = "yes" };
 	if (stated.value == NULL)
 		return;
 	stated.value++;
@@ -102,6 +106,14 @@ static void read_option(char *line, struct ri_wishes *wishes)
 		wishes->source = stated;
 	if (is_option(line, "frameworks"))
 		wishes->frameworks = stated.value;
+	if (is_option(line, "tf_ps")) {
+		wishes->tf_ps = stated;
+		ri_number_read(stated.value, any, &wishes->tf_ps_count, NULL);
+	}
+	if (is_option(line, "tf_port")) {
+		wishes->tf_port = stated;
+		ri_number_read(stated.value, any, &wishes->tf_port_number, NULL);
+	}
 	*strchr(line, '=') = '\0';
 }
 
@@ -169,7 +181,7 @@ static enum ri_mode asked_mode(const struct ri_env *env)
 static int ask(struct answer *answer, int root)
 {
 	struct ri_wishes wishes = { .override_env = false };
-	char name[256];
+	static char name[256];
 	struct ri_place_wish wish = { .bind_subject = "--bind-to", .gpu_subject = "--gpu-bind" };
 	struct ri_host host = { .root = root };
 	struct ri_command command;

@@ -138,10 +138,13 @@ static void test_a_list_is_bounded(void **state)
 	assert_int_equal(ri_hostlist_read(&list, "n[0-1048575]", &arena), 0);
 	assert_int_equal(list.count, RI_MAX_RANKS);
 	assert_string_equal(list.hosts[RI_MAX_RANKS - 1], "n1048575");
-	/* fewer hosts than that with longer names */
+	/* fewer hosts than that with longer names: 131072 of 256 bytes */
 	memset(text, 'a', RI_MAX_NAME);
-	strcpy(text + RI_MAX_NAME - 6, "[100000-999999]");
+	strcpy(text + RI_MAX_NAME - 6, "[100000-231072]");
 	assert_fault(text, 0, "1048576");
+	strcpy(text + RI_MAX_NAME - 6, "[100000-231071]");
+	assert_int_equal(ri_hostlist_read(&list, text, &arena), 0);
+	assert_int_equal(list.count, 131072);
 	memset(text, 'a', RI_MAX_NAME);
 	strcpy(text + RI_MAX_NAME - 1, "[1-2]");
 	assert_int_equal(ri_hostlist_read(&list, text, &arena), 0);
@@ -181,10 +184,22 @@ static int read_without_memory(void)
 	return memory_exhaust(&arena) && ri_hostlist_read(&list, "n[0-999999]", &arena) < 0 ? 0 : 1;
 }
 
+/* The pointers fit into what is left over, the names do not. */
+static int read_without_memory_for_names(void)
+{
+	struct ri_hostlist list;
+	char text[256];
+
+	memset(text, 'a', sizeof(text));
+	strcpy(text + 240, "[1000-9999]");
+	return memory_exhaust(&arena) && ri_hostlist_read(&list, text, &arena) < 0 ? 0 : 1;
+}
+
 static void test_a_list_without_memory(void **state)
 {
 	(void)state;
 	assert_int_equal(memory_limited(read_without_memory), 0);
+	assert_int_equal(memory_limited(read_without_memory_for_names), 0);
 }
 
 static void assert_tasks(const char *text, uint64_t node, const struct ri_tasks *expected)

@@ -10,6 +10,7 @@
 
 #include "from/hostfile.h"
 #include "model/wishes.h"
+#include "out_of_memory.h"
 #include "topology_of.h"
 
 static struct ri_hostfile hostfile;
@@ -187,6 +188,27 @@ static void test_hostfile_share(void **state)
 	assert_int_equal(ri_hostfile_share(&hostfile, 0), 0);
 }
 
+/* The table fits into what is left over, the pointers do not. */
+static int read_file_without_memory(void)
+{
+	static char text[4096];
+
+	memset(text, '\n', sizeof(text) - 1);
+	text[0] = 'a';
+	if (!memory_exhaust(&arena))
+		return 1;
+	/* two of these leave 60 kB of a chunk */
+	while (ri_arena_alloc(&arena, 100000) != NULL)
+		;
+	return ri_hostfile_read(&hostfile, text, &arena) < 0 ? 0 : 2;
+}
+
+static void test_hostfile_without_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(memory_limited(read_file_without_memory), 0);
+}
+
 static void test_hostfile_refuses(void **state)
 {
 	static const char *const lines[] = {
@@ -240,6 +262,7 @@ int main(void)
 		TEST(test_hostfile_grammar),
 		TEST(test_hostfile_slots),
 		TEST(test_hostfile_share),
+		TEST(test_hostfile_without_memory),
 		TEST(test_hostfile_refuses),
 		TEST(test_lists_of_names),
 	};

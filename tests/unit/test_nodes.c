@@ -140,8 +140,61 @@ static void test_composer_keeps_the_users_counts(void **state)
 	assert_untouched("LOCAL_WORLD_SIZE");
 	/* not where they are those of the one process */
 	topology.facts[RI_FACT_WORLD_SIZE].origin.variable = "WORLD_SIZE";
-	assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), 0);
-	assert_gone("WORLD_SIZE");
+	assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), -1);
+	assert_int_equal(err.code, RI_CODE_LAUNCH_INCOMPLETE);
+	assert_string_equal(err.subject, "WORLD_SIZE");
+	assert_true(err.hint[0] != '\0');
+}
+
+/* A source that knows how many ranks each node is asked to start. */
+static void ask_for(uint64_t count)
+{
+	topology.facts[RI_FACT_NPROC] = (struct ri_fact){
+		.state = RI_STATE_KNOWN, .number = count,
+	};
+	edits = (struct ri_env_edits){ .count = 0 };
+	if (ri_edits_render(&edits, &topology, &launched, &err) < 0)
+		fail_msg("[%s] %s: %s", ri_code_name(err.code), err.subject, err.text);
+}
+
+static void test_composer_is_told_the_counts(void **state)
+{
+	(void)state;
+	judge(LIST("composer", "--world_size=16", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "WORLD_SIZE=x"));
+	assert_untouched("WORLD_SIZE");
+	ask_for(8);
+	assert_set("WORLD_SIZE", "16");
+	assert_set("LOCAL_WORLD_SIZE", "8");
+}
+
+static void test_composer_keeps_half_of_its_counts(void **state)
+{
+	(void)state;
+	judge(LIST("composer", "--world_size=16", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "LOCAL_WORLD_SIZE=4"));
+	ask_for(8);
+	assert_untouched("WORLD_SIZE");
+	assert_untouched("LOCAL_WORLD_SIZE");
+}
+
+static void test_torchrun_is_told_the_count(void **state)
+{
+	(void)state;
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	assert_untouched("PET_NPROC_PER_NODE");
+	ask_for(8);
+	assert_set("PET_NPROC_PER_NODE", "8");
+	give_back(state);
+	render(LIST(RANK_1_OF_2, AZURE, "PET_NPROC_PER_NODE=auto"));
+	ask_for(8);
+	assert_untouched("PET_NPROC_PER_NODE");
+	give_back(state);
+	judge(LIST("composer", "--world_size=16", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	ask_for(8);
+	assert_untouched("PET_NPROC_PER_NODE");
 }
 
 static void test_any_command_may_be_a_launcher_by_request(void **state)
@@ -313,7 +366,7 @@ static void test_rank_is_the_nodes_whatever_the_daemon_says(void **state)
 		"OMPI_COMM_WORLD_RANK");
 }
 
-static void test_loopback_on_several_nodes_is_a_warning(void **state)
+static void test_loopback_on_several_nodes(void **state)
 {
 	static const char *const hosts[] = {
 		"MASTER_ADDR=localhost", "MASTER_ADDR=127.0.1.1", "MASTER_ADDR=::1",
@@ -321,10 +374,24 @@ static void test_loopback_on_several_nodes_is_a_warning(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		judge(LIST("python", "t.py"), RI_MODE_AUTO);
-		render(LIST(RANK_1_OF_2, hosts[i]));
+		refused(LIST(RANK_1_OF_2, hosts[i]), RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
+		give_back(state);
+		/* the node of rank 0 may call itself that */
+		render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2",
+			"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1", hosts[i]));
 		assert_found(RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
 		give_back(state);
+		judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+		refused(LIST(RANK_1_OF_2, hosts[i]), RI_CODE_MASTER_LOOPBACK, "MASTER_ADDR");
+		give_back(state);
+		judge(LIST("torchrun", "--master-addr=a", "t.py"), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, hosts[i]));
+		give_back(state);
+		judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+		render(LIST(RANK_1_OF_2, hosts[i], "PET_RDZV_ENDPOINT=a:1"));
+		give_back(state);
 	}
+	judge(LIST("python", "t.py"), RI_MODE_AUTO);
 	render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
 		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1",
 		"MASTER_ADDR=localhost"));
@@ -413,6 +480,9 @@ int main(void)
 		TEST(test_identity_of_the_process_goes),
 		TEST(test_torchrun_and_accelerate_keep_rank_and_size),
 		TEST(test_composer_keeps_the_users_counts),
+		TEST(test_composer_is_told_the_counts),
+		TEST(test_composer_keeps_half_of_its_counts),
+		TEST(test_torchrun_is_told_the_count),
 		TEST(test_any_command_may_be_a_launcher_by_request),
 		TEST(test_process_by_request_keeps_everything),
 		TEST(test_whole_job_is_left_alone),
@@ -424,7 +494,7 @@ int main(void)
 		TEST(test_torchrun_needs_a_master_on_several_nodes),
 		TEST(test_single_node),
 		TEST(test_rank_is_the_nodes_whatever_the_daemon_says),
-		TEST(test_loopback_on_several_nodes_is_a_warning),
+		TEST(test_loopback_on_several_nodes),
 		TEST(test_scrub_takes_what_one_launch_says),
 		TEST(test_scrub_leaves_what_tunes),
 		TEST(test_scrub_removes_all_of_a_name),

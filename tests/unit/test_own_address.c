@@ -128,6 +128,10 @@ static void test_how_others_reach_it(void **state)
 	assert_null(ri_own_host(&own, &arena));
 	own.name = "node1";
 	assert_string_equal(ri_own_host(&own, &arena), "node1");
+	own.name = "(none)";
+	assert_null(ri_own_host(&own, &arena));
+	own.name = "localhost";
+	assert_null(ri_own_host(&own, &arena));
 	/* which of two nobody can tell */
 	parse("|-- 10.1.0.5\n" LOCAL "\n|-- 10.0.0.5\n" LOCAL "\n", NULL);
 	own.name = "node1";
@@ -142,6 +146,10 @@ static void test_text_that_is_none_of_it(void **state)
 		"x\n\n");
 	assert_int_equal(own.count, 1);
 	assert_int_equal(ri_own_is(&own, "10.0.0.7"), RI_OWN_YES);
+	parse("|-- 10.0.0.7\n|-- \n" LOCAL "\n|-- 10.0.0.700000000\n" LOCAL "\n", NULL);
+	assert_int_equal(own.count, 0);
+	parse(NULL, "20010db8000000000000000000000005 ");
+	assert_int_equal(own.count, 1);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, give_back)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "edits_of.h"
 #include "from/from.h"
 
 /* A list as execve(2) passes it, out of literals. */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "aws_batch": a node of a multi-node parallel job of AWS Batch.
+ *
+ * The main node need not have index 0, but rank 0 has to be there: the main
+ * node and node 0 change places, on all nodes alike. The main node is not told
+ * its own address, so it is asked for it.
+ */
+#include <string.h>
+
+#include "from/own_address.h"
+#include "from/reading.h"
+
+#define NODES "docs.aws.amazon.com/batch/latest/userguide/mnp-env-vars.html"
+#define JOBS "docs.aws.amazon.com/batch/latest/userguide/job_env_vars.html"
+#define INDEX "AWS_BATCH_JOB_NODE_INDEX"
+#define MAIN_INDEX "AWS_BATCH_JOB_MAIN_NODE_INDEX"
+#define MAIN_ADDRESS "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS"
+
+static const struct ri_variable reads[] = {
+	{ .name = "AWS_BATCH_JOB_NUM_NODES", .meaning = "nodes", .cite = NODES },
+	{ .name = INDEX, .meaning = "index of this node; 0 and the main node's change places",
+	  .cite = NODES },
+	{ .name = MAIN_INDEX, .meaning = "index of the main node, which becomes node 0",
+	  .cite = NODES },
+	{ .name = MAIN_ADDRESS, .meaning = "address of the main node; not there on itself",
+	  .cite = NODES },
+	{ .name = "AWS_BATCH_JOB_ID", .meaning = "the job, and after a '#' the node",
+	  .cite = JOBS },
+	{ .name = "AWS_BATCH_JOB_ATTEMPT", .meaning = "attempts, this one included",
+	  .cite = JOBS },
+	RI_OWN_READS,
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees(env, "AWS_BATCH_JOB_NUM_NODES") && ri_source_sees(env, INDEX);
+}
+
+/* The index of the main node, 0 where nothing says another one. */
+static bool read_main(struct ri_reading *reading, uint64_t *out)
+{
+	const char *raw = ri_reading_get(reading, MAIN_INDEX);
+	struct ri_range range = ri_fact_range(RI_FACT_NODE_RANK);
+	uint64_t nodes;
+
+	*out = 0;
+	if (raw == NULL)
+		return true;
+	if (ri_claim_get(reading, RI_FACT_NNODES, &nodes))
+		range.max = nodes - 1;
+	return ri_number_read(raw, range, out, NULL) == RI_NUMBER_OK;
+}
+
+static void claim_broken_main(struct ri_reading *reading)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_NODE_RANK, MAIN_INDEX);
+
+	if (claim == NULL)
+		return;
+	claim->state = RI_STATE_BROKEN;
+	claim->reason = "the index of one of the nodes, which count from 0";
+}
+
+/* Rank 0 listens here, and others know this node by some address. */
+static void claim_own_address(struct ri_reading *reading)
+{
+	struct ri_fact *claim;
+	struct ri_own own;
+
+	if (reading->identity != NULL || !ri_own_read(&own, reading))
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, MAIN_INDEX);
+	if (claim == NULL)
+		return;
+	claim->text = ri_own_host(&own, reading->context->arena);
+	if (claim->text != NULL)
+		return;
+	claim->state = RI_STATE_OPEN;
+	claim->reason = "this is the main node, and its own address cannot be told";
+}
+
+static void claim_place(struct ri_reading *reading)
+{
+	struct ri_fact *claim;
+	uint64_t main;
+
+	if (!read_main(reading, &main)) {
+		claim_broken_main(reading);
+		return;
+	}
+	claim = ri_claim_number(reading, RI_FACT_NODE_RANK, INDEX);
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return;
+	if (claim->number == main && !ri_source_sees_text(reading->context->env, MAIN_ADDRESS))
+		claim_own_address(reading);
+	if (claim->number == main)
+		claim->number = 0;
+	else if (claim->number == 0)
+		claim->number = main;
+}
+
+/* The same for all nodes of the job. */
+static void claim_id(struct ri_reading *reading)
+{
+	const char *raw = ri_reading_get(reading, "AWS_BATCH_JOB_ID");
+
+	if (raw != NULL && raw[0] != '\0')
+		ri_claim_text(reading, RI_FACT_JOB_ID, "AWS_BATCH_JOB_ID",
+			(struct ri_slice){ raw, strcspn(raw, "#") });
+}
+
+static void claim_restarts(struct ri_reading *reading)
+{
+	struct ri_fact *claim =
+		ri_claim_filled(reading, RI_FACT_RESTART_COUNT, "AWS_BATCH_JOB_ATTEMPT");
+
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return;
+	if (claim->number > 0) {
+		claim->number--;
+		return;
+	}
+	claim->state = RI_STATE_BROKEN;
+	claim->reason = "an attempt, which count from 1";
+}
+
+static void read_aws_batch(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_NNODES, "AWS_BATCH_JOB_NUM_NODES");
+	ri_claim_host(reading, RI_FACT_MASTER_ADDR, MAIN_ADDRESS);
+	claim_place(reading);
+	claim_id(reading);
+	claim_restarts(reading);
+}
+
+const struct ri_source ri_source_aws_batch = {
+	.name = "aws_batch",
+	.summary = "a node of a multi-node parallel job of AWS Batch",
+	.identity = RI_SCOPE_NODE,
+	.wants = RI_WANTS_PLACE,
+	.reads = reads,
+	.detect = detect,
+	.read = read_aws_batch,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "indexed_job": a pod of an Indexed Job of Kubernetes, which knows its
+ * index and nothing else. Where nobody says how many pods train together it is
+ * one of the many Indexed Jobs that do not.
+ */
+#include "from/reading.h"
+
+extern const struct ri_source ri_source_jobset;
+
+static const struct ri_variable reads[] = {
+	{ .name = "JOB_COMPLETION_INDEX", .meaning = "index of this pod in its Job",
+	  .cite = "kubernetes.io/docs/concepts/workloads/controllers/job, completion mode" },
+	{ .name = NULL },
+};
+
+/* In a JobSet the index is one of several Jobs'. */
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "JOB_COMPLETION_INDEX") && !ri_source_jobset.detect(env);
+}
+
+static void read_indexed_job(struct ri_reading *reading)
+{
+	ri_claim_number(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
+}
+
+const struct ri_source ri_source_indexed_job = {
+	.name = "indexed_job",
+	.summary = "pod of a Kubernetes Indexed Job: a node, where --nnodes says of how many",
+	.identity = RI_SCOPE_NODE,
+	.reads = reads,
+	.detect = detect,
+	.read = read_indexed_job,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "jobset": a pod of a JobSet. The controller sets no variable; it
+ * labels the pod, and manifests hand the labels on by the names that its
+ * examples use. Each of the set's Jobs counts its pods from 0, so the index is
+ * the node's place only where the set has one Job.
+ */
+#include "from/reading.h"
+
+#define LABELS "JobSet api/jobset/v1alpha2/jobset_types.go, labels"
+
+static const struct ri_variable reads[] = {
+	{ .name = "JOBSET_NAME", .meaning = "label jobset.sigs.k8s.io/jobset-name",
+	  .cite = LABELS },
+	{ .name = "REPLICATED_JOB_NAME",
+	  .meaning = "label jobset.sigs.k8s.io/replicatedjob-name; only that it is there counts",
+	  .cite = LABELS },
+	{ .name = "GLOBAL_REPLICAS",
+	  .meaning = "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set",
+	  .cite = LABELS },
+	{ .name = "JOB_COMPLETION_INDEX", .meaning = "index of this pod in its Job",
+	  .cite = "kubernetes.io/docs/concepts/workloads/controllers/job, completion mode" },
+	{ .name = NULL },
+};
+
+static bool detect(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "JOB_COMPLETION_INDEX") &&
+		(ri_source_sees_text(env, "JOBSET_NAME") ||
+			ri_source_sees_text(env, "REPLICATED_JOB_NAME"));
+}
+
+static bool is_one_job(const struct ri_reading *reading)
+{
+	const char *jobs = ri_reading_get(reading, "GLOBAL_REPLICAS");
+	const struct ri_range one = { 1, 1 };
+	uint64_t number;
+
+	return jobs != NULL && ri_number_read(jobs, one, &number, NULL) == RI_NUMBER_OK;
+}
+
+static void read_jobset(struct ri_reading *reading)
+{
+	struct ri_fact *claim;
+
+	if (ri_source_sees_text(reading->context->env, "JOBSET_NAME")) {
+		claim = ri_claim(reading, RI_FACT_JOB_ID, "JOBSET_NAME");
+		if (claim != NULL)
+			claim->text = claim->origin.raw;
+	}
+	if (is_one_job(reading)) {
+		ri_claim_number(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
+		return;
+	}
+	claim = ri_claim(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
+	if (claim == NULL)
+		return;
+	claim->state = RI_STATE_OPEN;
+	claim->reason = "the index starts anew in each Job of the set";
+}
+
+const struct ri_source ri_source_jobset = {
+	.name = "jobset",
+	.summary = "pod of a Kubernetes JobSet of one Job: a node, where --nnodes says of how many",
+	.identity = RI_SCOPE_NODE,
+	.reads = reads,
+	.detect = detect,
+	.read = read_jobset,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "sagemaker": a training job of Amazon SageMaker. SM_* are made by its
+ * Python toolkit, so for process 1 of an image they do not exist yet; the
+ * service itself leaves a file.
+ *
+ * The hosts stand in the file sorted as text (algo-1, algo-10, algo-2), and
+ * their order there is that of the nodes for everybody: it is never changed.
+ * Instance groups are parts of the one list.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "from/reading.h"
+
+#define GUIDE \
+	"docs.aws.amazon.com/sagemaker, How Amazon SageMaker Provides Training Information"
+#define TOOLKIT "sagemaker-training-toolkit "
+#define CONFIG "/input/config/resourceconfig.json"
+
+enum {
+	/* TOOLKIT src/sagemaker_training/torch_distributed.py */
+	DEFAULT_PORT = 7777,
+};
+
+static const struct ri_variable reads[] = {
+	{ .name = "TRAINING_JOB_ARN", .meaning = "the job; only that it is SageMaker's counts",
+	  .cite = GUIDE },
+	{ .name = "TRAINING_JOB_NAME", .meaning = "name of the job", .cite = GUIDE },
+	{ .name = "/opt/ml" CONFIG, .meaning = "current_host and hosts, the master first",
+	  .cite = GUIDE },
+	{ .name = "SAGEMAKER_BASE_DIR", .meaning = "a folder instead of /opt/ml",
+	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
+	{ .name = "SM_HOSTS", .meaning = "the hosts as JSON, instead of those in the file",
+	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+	{ .name = "SM_CURRENT_HOST", .meaning = "this host",
+	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+	{ .name = "SM_NUM_GPUS",
+	  .meaning = "processes to start on each node; 0 where there is no GPU",
+	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
+	{ .name = NULL },
+};
+
+/* arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME */
+static bool is_job(const char *arn)
+{
+	return arn != NULL && strncmp(arn, "arn:", 4) == 0 && strstr(arn, ":sagemaker:") != NULL;
+}
+
+static bool has_toolkit(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "SM_HOSTS") && ri_source_sees_text(env, "SM_CURRENT_HOST");
+}
+
+static bool detect(const struct ri_env *env)
+{
+	return is_job(ri_env_get(env, "TRAINING_JOB_ARN")) || has_toolkit(env);
+}
+
+/* What was said, and where. */
+struct cluster {
+	const json_t *hosts;
+	const char *hosts_from;		/* a variable, or the file */
+	const char *hosts_raw;
+	const char *current;
+	const char *current_from;
+};
+
+static struct ri_fact *claim(struct ri_reading *reading, enum ri_fact_id id,
+	const char *from, const char *raw)
+{
+	struct ri_fact *made = ri_claim(reading, id, from);
+
+	if (made != NULL)
+		made->origin.raw = raw;
+	return made;
+}
+
+static void claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const struct cluster *cluster)
+{
+	struct ri_fact *made = claim(reading, id, cluster->hosts_from, cluster->hosts_raw);
+
+	if (made == NULL)
+		return;
+	made->state = RI_STATE_BROKEN;
+	made->reason = "a list of host names in JSON";
+}
+
+/* The list in the arena; NULL where it is none. */
+static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
+{
+	/* Never too many: neither a file nor a variable is that long. */
+	size_t count = json_array_size(hosts);
+	const char **list;
+
+	if (count == 0)
+		return NULL;
+	list = ri_reading_allocate(reading, count, sizeof(*list));
+	for (size_t i = 0; list != NULL && i < count; i++) {
+		const char *host = json_string_value(json_array_get(hosts, i));
+
+		if (host == NULL || !ri_is_host((struct ri_slice){ host, strlen(host) }))
+			return NULL;
+		list[i] = ri_arena_copy(reading->context->arena, host, strlen(host));
+		if (list[i] == NULL)
+			return NULL;
+	}
+	return list;
+}
+
+/* The index of this host, which has to stand in the list once. */
+static void claim_place(struct ri_reading *reading, const struct cluster *cluster,
+	const struct ri_fact *hosts)
+{
+	struct ri_fact *made =
+		claim(reading, RI_FACT_NODE_RANK, cluster->current_from, cluster->current);
+	size_t found = 0;
+
+	if (made == NULL)
+		return;
+	for (size_t i = 0; i < hosts->number; i++) {
+		if (strcmp(hosts->list[i], cluster->current) != 0)
+			continue;
+		made->number = i;
+		found++;
+	}
+	if (found == 1)
+		return;
+	made->state = RI_STATE_BROKEN;
+	made->reason = "a host that stands in the list of hosts, once";
+}
+
+static void claim_cluster(struct ri_reading *reading, const struct cluster *cluster)
+{
+	const char **list = copy_hosts(reading, cluster->hosts);
+	struct ri_fact *hosts, *master;
+
+	if (list == NULL) {
+		claim_broken(reading, RI_FACT_NODE_RANK, cluster);
+		claim_broken(reading, RI_FACT_NNODES, cluster);
+		return;
+	}
+	hosts = claim(reading, RI_FACT_HOSTS, cluster->hosts_from, cluster->hosts_raw);
+	if (hosts == NULL)
+		return;
+	hosts->list = list;
+	hosts->number = json_array_size(cluster->hosts);
+	claim_place(reading, cluster, hosts);
+	master = claim(reading, RI_FACT_MASTER_ADDR, cluster->hosts_from, cluster->hosts_raw);
+	if (master != NULL)
+		master->text = list[0];
+}
+
+static void read_toolkit(struct ri_reading *reading)
+{
+	struct cluster cluster = {
+		.hosts_from = "SM_HOSTS", .current_from = "SM_CURRENT_HOST",
+		.hosts_raw = ri_reading_get(reading, "SM_HOSTS"),
+		.current = ri_reading_get(reading, "SM_CURRENT_HOST"),
+	};
+	json_t *hosts = json_loads(cluster.hosts_raw, 0, NULL);
+
+	cluster.hosts = hosts;
+	claim_cluster(reading, &cluster);
+	json_decref(hosts);
+}
+
+/* Who needs the file is refused; who has a rank without it goes on. */
+static void refuse(struct ri_reading *reading, const char *path, const char *what)
+{
+	if (reading->identity != NULL)
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_IGNORED, path, "%s; it is not used", what);
+	else
+		ri_fail(reading->err, RI_CODE_FILE_SYNTAX, path, "%s", what);
+}
+
+static void refuse_syntax(struct ri_reading *reading, const char *path, const json_error_t *error)
+{
+	char quoted[RI_QUOTE_SIZE], what[RI_QUOTE_SIZE + 64];
+	struct ri_text text;
+
+	ri_text_init(&text, what, sizeof(what));
+	ri_text_addf(&text, "line %d is not JSON: %s", error->line,
+		ri_quote(quoted, sizeof(quoted), error->text));
+	refuse(reading, path, what);
+}
+
+static void claim_config(struct ri_reading *reading, const char *path, const json_t *config)
+{
+	const char *current = json_string_value(json_object_get(config, "current_host"));
+	struct cluster cluster = {
+		.hosts = json_object_get(config, "hosts"),
+		.hosts_from = path, .current_from = path,
+	};
+	size_t size = json_dumpb(cluster.hosts, NULL, 0, JSON_COMPACT);
+	char *raw;
+
+	if (current == NULL || size == 0) {
+		refuse(reading, path,
+			"it is no object with a \"current_host\" and a list of \"hosts\"");
+		return;
+	}
+	cluster.current = ri_arena_copy(reading->context->arena, current, strlen(current));
+	if (cluster.current == NULL)
+		return;
+	raw = ri_reading_allocate(reading, size + 1, 1);
+	if (raw == NULL)
+		return;
+	json_dumpb(cluster.hosts, raw, size, JSON_COMPACT);
+	cluster.hosts_raw = raw;
+	claim_cluster(reading, &cluster);
+}
+
+static void report_unreadable(struct ri_reading *reading, const char *path, int error)
+{
+	if (reading->identity == NULL)
+		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, path,
+			"cannot be read, so nothing says which host this is: %s", strerror(error));
+}
+
+static void read_config(struct ri_reading *reading)
+{
+	const char *base = ri_reading_get(reading, "SAGEMAKER_BASE_DIR");
+	const char *path = ri_arena_format(reading->context->arena, "%s" CONFIG,
+		base == NULL || base[0] == '\0' ? "/opt/ml" : base);
+	json_error_t error;
+	json_t *config;
+	long length;
+	char *text;
+
+	if (path == NULL)
+		return;
+	text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
+	if (text == NULL)
+		return;
+	length = ri_host_read(reading->context->host, path, text, RI_MAX_FILE);
+	if (length < 0) {
+		report_unreadable(reading, path, errno);
+		return;
+	}
+	config = json_loadb(text, (size_t)length, 0, &error);
+	if (config == NULL)
+		refuse_syntax(reading, path, &error);
+	else
+		claim_config(reading, path, config);
+	json_decref(config);
+}
+
+static void read_sagemaker(struct ri_reading *reading)
+{
+	ri_claim_default_port(reading, DEFAULT_PORT);
+	ri_claim_whole(reading, RI_FACT_JOB_ID, "TRAINING_JOB_NAME");
+	ri_claim_gpus(reading, "SM_NUM_GPUS");
+	if (has_toolkit(reading->context->env))
+		read_toolkit(reading);
+	else if (reading->context->host != NULL)
+		read_config(reading);
+}
+
+const struct ri_source ri_source_sagemaker = {
+	.name = "sagemaker",
+	.summary = "a node of an Amazon SageMaker training job",
+	.identity = RI_SCOPE_NODE,
+	.hidden = true,
+	.wants = RI_WANTS_FILES,
+	.reads = reads,
+	.detect = detect,
+	.read = read_sagemaker,
+};

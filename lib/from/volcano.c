@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source "volcano": a pod of a Volcano job. Its index counts the pods of its
+ * task, and starts anew in the next one (master-0, worker-0). So it is the
+ * node's place where the job has one task, or where the pytorch plugin counts
+ * the pods of all of them: its RANK and WORLD_SIZE are those of pods.
+ */
+#include <string.h>
+
+#include "from/quartet.h"
+
+#define PLUGINS "Volcano pkg/controllers/job/plugins"
+#define PYTORCH PLUGINS "/distributed-framework/pytorch/pytorch.go"
+
+static const struct ri_variable reads[] = {
+	{ .name = "VC_TASK_INDEX", .meaning = "index of this pod in its task",
+	  .cite = PLUGINS "/env/env.go" },
+	{ .name = "VK_TASK_INDEX", .meaning = "the same, by its older name",
+	  .cite = PLUGINS "/env/env.go" },
+	{ .name = "VC_<TASK>_HOSTS", .meaning = "the pods of a task, with commas between",
+	  .cite = PLUGINS "/svc/svc.go" },
+	{ .name = "VC_<TASK>_NUM", .meaning = "how many they are", .cite = PLUGINS "/svc/svc.go" },
+	{ .name = "RANK", .meaning = "index of this pod in the job, where there is no LOCAL_RANK",
+	  .cite = PYTORCH },
+	{ .name = "WORLD_SIZE", .meaning = "pods of the job, likewise", .cite = PYTORCH },
+	{ .name = "MPI_HOST", .meaning = "the workers; only the pod that runs mpirun has it",
+	  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" },
+	{ .name = NULL },
+};
+
+static const char *find_index(const struct ri_env *env)
+{
+	if (ri_source_sees_text(env, "VC_TASK_INDEX"))
+		return "VC_TASK_INDEX";
+	return ri_source_sees_text(env, "VK_TASK_INDEX") ? "VK_TASK_INDEX" : NULL;
+}
+
+static bool detect(const struct ri_env *env)
+{
+	return find_index(env) != NULL;
+}
+
+static bool counts_pods(const struct ri_env *env)
+{
+	return ri_source_sees_text(env, "RANK") && ri_source_sees_text(env, "WORLD_SIZE") &&
+		!ri_source_sees_text(env, "LOCAL_RANK");
+}
+
+/* Is this VC_<TASK>_HOSTS, and not the second one of that name? */
+static bool is_task(const struct ri_env *env, const struct ri_env_entry *entry, const char *name)
+{
+	static const char start[] = "VC_", end[] = "_HOSTS";
+	size_t length = entry->name_length;
+
+	return length > strlen(start) + strlen(end) &&
+		strncmp(name, start, strlen(start)) == 0 &&
+		strcmp(name + length - strlen(end), end) == 0 && ri_env_find(env, name) == entry;
+}
+
+/* The job's one task, as the name of its list of hosts; NULL where it has more or none. */
+static const char *find_task(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < env->count; i++) {
+		const struct ri_env_entry *entry = &env->entries[i];
+		const char *name;
+
+		if (strncmp(entry->text, "VC_", 3) != 0)
+			continue;
+		name = ri_arena_copy(reading->context->arena, entry->text, entry->name_length);
+		if (name == NULL) {
+			ri_fail(reading->err, RI_CODE_MEMORY, reading->source->name,
+				"no memory left to read this source");
+			return NULL;
+		}
+		if (!is_task(env, entry, name))
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = name;
+	}
+	return found;
+}
+
+static void claim_task(struct ri_reading *reading, const char *hosts_name)
+{
+	int length = (int)(strlen(hosts_name) - strlen("HOSTS"));
+	const char *count_name = ri_arena_format(reading->context->arena, "%.*sNUM", length,
+		hosts_name);
+	struct ri_fact *hosts, *claim;
+
+	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(reading->context->env));
+	if (count_name != NULL)
+		ri_claim_filled(reading, RI_FACT_NNODES, count_name);
+	hosts = ri_claim_hosts(reading, hosts_name, ',');
+	if (hosts == NULL || hosts->state != RI_STATE_KNOWN)
+		return;
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, hosts_name);
+	if (claim == NULL)
+		return;
+	claim->text = hosts->list[0];
+	claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+static void claim_open(struct ri_reading *reading)
+{
+	struct ri_fact *claim = ri_claim(reading, RI_FACT_NODE_RANK,
+		find_index(reading->context->env));
+
+	if (claim == NULL)
+		return;
+	claim->state = RI_STATE_OPEN;
+	claim->reason = "the index starts anew in each task";
+}
+
+static void claim_node(struct ri_reading *reading)
+{
+	const char *task;
+
+	if (counts_pods(reading->context->env)) {
+		ri_claim_number(reading, RI_FACT_NODE_RANK, "RANK");
+		ri_claim_number(reading, RI_FACT_NNODES, "WORLD_SIZE");
+		return;
+	}
+	task = find_task(reading);
+	if (task != NULL)
+		claim_task(reading, task);
+	else
+		claim_open(reading);
+}
+
+static void read_volcano(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	struct ri_fact *claim;
+
+	if (reading->identity != NULL || !ri_source_sees_text(env, "MPI_HOST") ||
+		ri_source_sees_mpi_rank(env)) {
+		claim_node(reading);
+		return;
+	}
+	claim = ri_claim(reading, RI_FACT_ROLE, "MPI_HOST");
+	if (claim != NULL)
+		claim->text = RI_ROLE_LAUNCHER;
+}
+
+const struct ri_source ri_source_volcano = {
+	.name = "volcano",
+	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
+	.identity = RI_SCOPE_NODE,
+	.reads = reads,
+	.detect = detect,
+	.read = read_volcano,
+};

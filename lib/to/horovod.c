@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Framework "horovod": nothing is written. Under mpirun Horovod asks MPI, and
+ * an MPI world cannot be made out of names. Over Gloo it needs a server that
+ * lives in horovodrun, and HOROVOD_RANK without one is taken for a job of one
+ * (horovod/common/gloo/gloo_context.cc) - as is everything else that comes
+ * without a launcher: not an error, but as many models as there are ranks.
+ */
+#include <string.h>
+
+#include "to/writing.h"
+
+#define RUN "Horovod horovod/runner/gloo_run.py"
+
+static const struct ri_variable writes[] = {
+	{ .name = NULL },
+};
+
+static const struct ri_variable looks[] = {
+	{ .name = "OMPI_COMM_WORLD_SIZE", .meaning = "mpirun of Open MPI started this rank",
+	  .cite = "Horovod horovod/common/util.py, get_env_rank_and_size" },
+	{ .name = "PMIX_RANK", .meaning = "a process manager that MPI can ask started it",
+	  .cite = "openpmix 5.0 src/server/pmix_server.c" },
+	{ .name = "PMI_RANK", .meaning = "the same of MPICH, Intel MPI and others",
+	  .cite = "Horovod horovod/common/util.py, get_env_rank_and_size" },
+	{ .name = "JSM_NAMESPACE_RANK", .meaning = "jsrun started it",
+	  .cite = "Horovod horovod/runner/js_run.py" },
+	{ .name = "MV2_COMM_WORLD_RANK", .meaning = "mpirun_rsh of MVAPICH2 started it",
+	  .cite = "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
+	{ .name = "HOROVOD_GLOO_RENDEZVOUS_ADDR", .meaning = "horovodrun started it over Gloo",
+	  .cite = RUN },
+	{ .name = NULL },
+};
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	uint64_t size;
+
+	if (!ri_writing_is_asked(writing) || ri_writing_is_of_nodes(writing, topology) ||
+		!ri_topology_get(topology, RI_FACT_WORLD_SIZE, &size) || size == 1)
+		return;
+	for (const struct ri_variable *v = looks; v->name != NULL; v++)
+		if (ri_env_get(writing->context->env, v->name) != NULL)
+			return;
+	ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, "HOROVOD_RANK",
+		"neither MPI nor horovodrun started this rank: Horovod would make %d jobs of one",
+		(int)size);
+	ri_fail_hint(writing->err, "start the ranks by mpirun or horovodrun; rankinit goes between "
+				   "them and the program");
+}
+
+const struct ri_framework ri_framework_horovod = {
+	.name = "horovod",
+	.summary = "Horovod, which its own launchers tell everything",
+	.when = "Nothing is written. Named in --frameworks, a rank that no launcher of Horovod's "
+		"started is refused.",
+	.writes = writes,
+	.looks = looks,
+	.render = render,
+};

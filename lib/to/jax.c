@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Framework "jax": where jax.distributed.initialize() finds the coordinator,
+ * which is process 0, and which devices a process takes.
+ *
+ * JAX reads neither the number of processes nor which one this is: under Slurm
+ * and Open MPI 3 and 4 it finds both by itself, elsewhere a program passes on
+ * what it reads, by the names that Kubeflow made usual. rankinit pretends no
+ * Slurm and no Open MPI: Lightning, DeepSpeed and mpi4py would believe it too.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "to/writing.h"
+
+#define DISTRIBUTED "JAX jax/_src/distributed.py, State.initialize"
+#define KUBEFLOW "Kubeflow Trainer pkg/runtime/framework/plugins/jax/jax.go"
+
+static const char address_name[] = "JAX_COORDINATOR_ADDRESS";
+static const char devices_name[] = "JAX_LOCAL_DEVICE_IDS";
+
+static const struct ri_variable writes[] = {
+	{ .name = address_name, .meaning = "host and port of process 0; a valid one stays",
+	  .cite = DISTRIBUTED },
+	{ .name = "JAX_NUM_PROCESSES",
+	  .meaning = "processes in the job, for the program to pass on",
+	  .cite = KUBEFLOW },
+	{ .name = "JAX_PROCESS_ID",
+	  .meaning = "index of this process in the job, for the program to pass on",
+	  .cite = KUBEFLOW },
+	{ .name = devices_name,
+	  .meaning = "the devices that this process takes, where JAX would take all of a node with "
+		     "several processes, or the first of many; one that is there stays",
+	  .cite = DISTRIBUTED },
+	{ .name = NULL },
+};
+
+static const char *const sources[] = { "jax_job", NULL };
+
+static const char *get_filled(const struct ri_writing *writing, const char *variable)
+{
+	const char *value = ri_env_get(writing->context->env, variable);
+
+	return value == NULL || value[strspn(value, " \t\r\n")] == '\0' ? NULL : value;
+}
+
+static bool is_port(const char *text)
+{
+	const struct ri_range ports = { 1, 65535 };
+	uint64_t port;
+
+	return ri_number_read(text, ports, &port, NULL) == RI_NUMBER_OK;
+}
+
+/* JAX cuts it at the last colon. */
+static bool is_address(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return colon != NULL && colon != text && strpbrk(text, " \t\r\n/") == NULL &&
+		is_port(colon + 1);
+}
+
+static char *make_address(const struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
+	const char *port = get_filled(writing, "JAX_COORDINATOR_PORT");
+	bool brackets = strchr(host, ':') != NULL;
+	uint64_t number = topology->facts[RI_FACT_MASTER_PORT].number;
+
+	/* A service of that name makes it a link (ri_is_service_link), which is no number. */
+	if (port != NULL && is_port(port))
+		ri_number_read(port, (struct ri_range){ 1, 65535 }, &number, NULL);
+	return ri_arena_format(writing->context->arena, "%s%s%s:%" PRIu64, brackets ? "[" : "",
+		host, brackets ? "]" : "", number);
+}
+
+/* Whoever asks for JAX needs it; where a platform spoke it may have had its reasons. */
+static void refuse_absence(struct ri_writing *writing)
+{
+	if (!ri_writing_is_asked(writing))
+		return;
+	ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, address_name,
+		"JAX needs the host of process 0, and nothing tells it");
+	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, or %s to its address with a "
+				   "port, the same on all ranks", address_name);
+}
+
+/* It stays, as MASTER_ADDR does. */
+static void compare(const struct ri_writing *writing, const struct ri_topology *topology,
+	const char *given)
+{
+	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	size_t length = (size_t)(strrchr(given, ':') - given);
+	bool brackets = given[0] == '[' && given[length - 1] == ']';
+	char quoted[RI_QUOTE_SIZE];
+
+	given += brackets;
+	length -= 2 * (size_t)brackets;
+	if (master->state != RI_STATE_KNOWN || (strlen(master->text) == length &&
+			memcmp(master->text, given, length) == 0))
+		return;
+	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		address_name, "%s stays, but MASTER_ADDR is \"%s\"",
+		ri_quote(quoted, sizeof(quoted), given - brackets), master->text);
+}
+
+static void want_address(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+	const char *given = get_filled(writing, address_name);
+	char quoted[RI_QUOTE_SIZE];
+	char *made;
+
+	if (given != NULL && is_address(given) && (wishes == NULL || !wishes->override_env)) {
+		compare(writing, topology, given);
+		return;
+	}
+	if (!ri_topology_knows(topology, RI_FACT_MASTER_ADDR) ||
+		!ri_topology_knows(topology, RI_FACT_MASTER_PORT)) {
+		refuse_absence(writing);
+		return;
+	}
+	made = make_address(writing, topology);
+	if (made == NULL) {
+		ri_fail(writing->err, RI_CODE_MEMORY, address_name, "no memory left for its value");
+		return;
+	}
+	if (given != NULL && !is_address(given))
+		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
+			ri_quote(quoted, sizeof(quoted), given), made),
+			"it takes a host and a port");
+	ri_want(writing, address_name, made);
+}
+
+/* How many devices CUDA lets this process see; 0 where it does not say. */
+static uint64_t count_devices(const struct ri_writing *writing)
+{
+	const char *list = get_filled(writing, "CUDA_VISIBLE_DEVICES");
+	uint64_t count = 0;
+
+	/* The first one that is none ends it (CUDA C++ Programming Guide, CUDA_VISIBLE_DEVICES). */
+	while (list != NULL && *list != '\0' && *list != '-') {
+		count++;
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	return count;
+}
+
+/* Where JAX knows a local index it takes the one device of that index, and no other. */
+static bool takes_one(const struct ri_writing *writing)
+{
+	/* jax/_src/clusters/slurm_cluster.py and ompi_cluster.py, is_env_present */
+	static const char *const slurm[] = {
+		"SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID",
+		"SLURM_LOCALID",
+	};
+	const struct ri_env *env = writing->context->env;
+
+	if (ri_writing_mode(writing) != RI_MODE_NODE &&
+		ri_env_get(env, "OMPI_MCA_orte_hnp_uri") != NULL)
+		return true;
+	for (size_t i = 0; i < sizeof(slurm) / sizeof(slurm[0]); i++)
+		if (ri_env_get(env, slurm[i]) == NULL)
+			return false;
+	return true;
+}
+
+/* "0,1,2": all of a node's devices. */
+static char *make_all(const struct ri_writing *writing, uint64_t count)
+{
+	char *text = ri_arena_format(writing->context->arena, "0");
+
+	for (uint64_t i = 1; i < count && text != NULL; i++)
+		text = ri_arena_format(writing->context->arena, "%s,%" PRIu64, text, i);
+	return text;
+}
+
+/* The only process of its node. */
+static char *make_node_devices(struct ri_writing *writing, uint64_t devices)
+{
+	struct ri_finding *finding;
+
+	if (devices > 0)
+		return make_all(writing, devices);
+	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE,
+		RI_CODE_DEVICES_ONE, devices_name,
+		"JAX takes one device where Slurm or Open MPI started the process, even if it is "
+		"the only one of its node");
+	ri_finding_hint(finding, "set it to the devices of the node, as 0,1,2,3");
+	return NULL;
+}
+
+static void want_devices(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	uint64_t devices = count_devices(writing), local, rank;
+	char *value;
+
+	if (get_filled(writing, devices_name) != NULL)
+		return;
+	if (ri_writing_is_of_nodes(writing, topology) ||
+		!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local))
+		local = 1;
+	rank = topology->facts[RI_FACT_LOCAL_RANK].number;
+	/* Somebody gave each process devices of its own: it sees those alone. */
+	if (local > 1 && devices > 1 && devices < local)
+		return;
+	if (local == 1 && (devices == 1 || !takes_one(writing)))
+		return;
+	if (local == 1)
+		value = make_node_devices(writing, devices);
+	else
+		value = ri_arena_format(writing->context->arena, "%" PRIu64,
+			devices == 1 ? 0 : rank);
+	if (value != NULL)
+		ri_want(writing, devices_name, value);
+}
+
+static void render(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	bool of_nodes = ri_writing_is_of_nodes(writing, topology);
+
+	/* What a known launcher starts are torch's processes, of which JAX knows nothing. */
+	if (ri_writing_mode(writing) == RI_MODE_NODE &&
+		writing->context->command->launcher != NULL)
+		return;
+	ri_want_fact(writing, "JAX_NUM_PROCESSES", topology,
+		of_nodes ? RI_FACT_NNODES : RI_FACT_WORLD_SIZE);
+	ri_want_fact(writing, "JAX_PROCESS_ID", topology,
+		of_nodes ? RI_FACT_NODE_RANK : RI_FACT_RANK);
+	want_address(writing, topology);
+	want_devices(writing, topology);
+}
+
+const struct ri_framework ri_framework_jax = {
+	.name = "jax",
+	.summary = "jax.distributed.initialize()",
+	.when = "A rank gets its own number and the number of ranks; the one process of a node, "
+		"where --launch=node says so or no ranks exist yet, those of the node. A known "
+		"launcher gets nothing.",
+	.writes = writes,
+	.sources = sources,
+	.render = render,
+};

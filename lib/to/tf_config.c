@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "to/tf_config.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+
+static const char variable[] = "TF_CONFIG";
+
+/*
+ * A job's tasks: addresses in order, or address by index (TensorFlow
+ * tensorflow/python/training/server_lib.py, ClusterSpec).
+ */
+static const char *count_tasks(json_t *cluster, size_t *out)
+{
+	const char *job;
+	json_t *tasks;
+
+	json_object_foreach(cluster, job, tasks) {
+		if (!json_is_array(tasks) && !json_is_object(tasks))
+			return "a job of its cluster is no list of addresses";
+		*out += json_is_array(tasks) ? json_array_size(tasks) : json_object_size(tasks);
+	}
+	return NULL;
+}
+
+/* What Python's int() makes of it: Kubernetes writes a number, some scripts a text. */
+static bool read_index(const json_t *value, uint64_t *out)
+{
+	const struct ri_range any = { 0, UINT32_MAX };
+
+	if (json_is_string(value))
+		return ri_number_read(json_string_value(value), any, out, NULL) == RI_NUMBER_OK;
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return false;
+	*out = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+/*
+ * TensorFlow tensorflow/python/distribute/multi_worker_util.py,
+ * _validate_cluster_spec: the four jobs it knows, and where an evaluator may be.
+ * TensorFlow 1 called the chief master.
+ */
+static const char *judge_task(json_t *cluster, json_t *task)
+{
+	static const char *const known[] = {
+		"chief", "worker", "ps", "evaluator", "master", NULL,
+	};
+	const char *type = json_string_value(json_object_get(task, "type")), *const *name = known;
+	json_t *job;
+	uint64_t index;
+
+	if (type == NULL || !read_index(json_object_get(task, "index"), &index))
+		return "it does not say by type and index which task this is";
+	while (*name != NULL && strcmp(*name, type) != 0)
+		name++;
+	if (*name == NULL)
+		return "its task is none of chief, worker, ps and evaluator";
+	job = json_object_get(cluster, type);
+	if (job == NULL)
+		return strcmp(type, "evaluator") == 0 ? NULL : "its task is not in its cluster";
+	if (json_is_array(job) && index >= json_array_size(job))
+		return "its task's index is not in its cluster";
+	return NULL;
+}
+
+static void judge(struct ri_tf_config *out, json_t *config)
+{
+	json_t *cluster;
+
+	/* Python looks for a key in a list, too, and does not find it. */
+	if (json_is_array(config))
+		return;
+	if (!json_is_object(config)) {
+		out->reason = "it is no JSON object";
+		return;
+	}
+	cluster = json_object_get(config, "cluster");
+	if (cluster == NULL)
+		return;
+	out->reason = json_is_object(cluster) ? count_tasks(cluster, &out->tasks)
+		: "its cluster is no JSON object";
+	if (out->reason == NULL && out->tasks > 0)
+		out->reason = judge_task(cluster, json_object_get(config, "task"));
+}
+
+void ri_tf_config_read(struct ri_tf_config *out, const char *text)
+{
+	json_t *config = json_loads(text, JSON_DECODE_ANY, NULL);
+
+	*out = (struct ri_tf_config){ .tasks = 0 };
+	judge(out, config);
+	json_decref(config);
+}
+
+/* Jobs in the order in which TensorFlow counts them, and where each begins. */
+static const char *name_job(const struct ri_tf_job *job, uint64_t index, uint64_t *first)
+{
+	*first = 0;
+	if (index >= job->ps_from) {
+		*first = job->ps_from;
+		return "ps";
+	}
+	if (!job->chief)
+		return "worker";
+	*first = index == 0 ? 0 : 1;
+	return index == 0 ? "chief" : "worker";
+}
+
+/* "host:port"; an IPv6 address in brackets. Returns its length. */
+static size_t render_address(const struct ri_tf_job *job, uint64_t index, char *out, size_t size)
+{
+	const char *host = job->hosts[index / job->local];
+	bool brackets = strchr(host, ':') != NULL;
+	int length = snprintf(out, size, "%s%s%s:%" PRIu64, brackets ? "[" : "", host,
+		brackets ? "]" : "", job->port + index % job->local);
+
+	return length < 0 ? 0 : (size_t)length;
+}
+
+/* The bytes that the addresses alone take: what is far too long is never made. */
+static uint64_t measure(const struct ri_tf_job *job)
+{
+	char address[RI_MAX_NAME + 16];
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < job->count * job->local; i++)
+		bytes += render_address(job, i, address, sizeof(address)) + strlen("\"\",");
+	return bytes;
+}
+
+static bool add_address(json_t *cluster, const char *job, const char *address)
+{
+	json_t *tasks = json_object_get(cluster, job);
+
+	if (tasks == NULL && (json_object_set_new(cluster, job, json_array()) < 0 ||
+				     (tasks = json_object_get(cluster, job)) == NULL))
+		return false;
+	return json_array_append_new(tasks, json_string(address)) == 0;
+}
+
+static json_t *make_cluster(const struct ri_tf_job *job)
+{
+	json_t *cluster = json_object();
+	char address[RI_MAX_NAME + 16];
+	uint64_t first;
+
+	for (uint64_t i = 0; i < job->count * job->local; i++) {
+		render_address(job, i, address, sizeof(address));
+		if (!add_address(cluster, name_job(job, i, &first), address)) {
+			json_decref(cluster);
+			return NULL;
+		}
+	}
+	return cluster;
+}
+
+/* The document, in the arena; NULL when out of memory. */
+static const char *make_config(const struct ri_tf_job *job, struct ri_arena *arena)
+{
+	uint64_t first;
+	const char *name = name_job(job, job->index, &first);
+	/* "environment" is for old Estimators (the guides of Azure Machine Learning show it) */
+	json_t *config = json_pack("{s:o, s:{s:s, s:I}, s:s}", "cluster", make_cluster(job),
+		"task", "type", name, "index", (json_int_t)(job->index - first),
+		"environment", "cloud");
+	size_t size = config == NULL ? 0 : json_dumpb(config, NULL, 0, JSON_COMPACT);
+	char *text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
+
+	if (text != NULL && json_dumpb(config, text, size, JSON_COMPACT) != size)
+		text = NULL;
+	json_decref(config);
+	return text;
+}
+
+static const char *refuse_length(const struct ri_tf_job *job, uint64_t bytes, struct ri_error *err)
+{
+	ri_fail(err, RI_CODE_EXEC_TOO_BIG, variable,
+		"with %" PRIu64 " hosts and %" PRIu64 " tasks on each it has at least %" PRIu64
+		" bytes, and the kernel lets one variable have %d", job->count, job->local,
+		bytes, RI_MAX_VARIABLE);
+	ri_fail_hint(err, job->local > 1
+		? "start one process on each host, which uses all of its GPUs"
+		: "use shorter names for the hosts");
+	return NULL;
+}
+
+const char *ri_tf_config_render(const struct ri_tf_job *job, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	uint64_t bytes = measure(job);
+	const char *text;
+
+	if (bytes > RI_MAX_VARIABLE)
+		return refuse_length(job, bytes, err);
+	text = make_config(job, arena);
+	if (text == NULL) {
+		ri_fail(err, RI_CODE_MEMORY, variable, "no memory left to write it");
+		return NULL;
+	}
+	bytes = sizeof(variable) + strlen(text) + 1;
+	return bytes > RI_MAX_VARIABLE ? refuse_length(job, bytes, err) : text;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Framework "transformers": Hugging Face's Trainer. Without LOCAL_RANK, and
+ * with several GPUs to see, every rank runs on all of them by itself, and says
+ * nothing. Old scripts take --local_rank too: "$LOCAL_RANK" in an argument is
+ * replaced (to/expand.h).
+ */
+#include "to/writing.h"
+
+#define ARGUMENTS "Transformers src/transformers/training_args.py, TrainingArguments"
+
+static const struct ri_variable writes[] = {
+	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node; without it there is "
+					   "no job", .cite = ARGUMENTS },
+	{ .name = "RANK", .meaning = "index of this process in the job", .cite = ARGUMENTS },
+	{ .name = "WORLD_SIZE", .meaning = "processes in the job", .cite = ARGUMENTS },
+	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = ARGUMENTS },
+	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = ARGUMENTS },
+	{ .name = NULL },
+};
+
+const struct ri_framework ri_framework_transformers = {
+	.name = "transformers",
+	.summary = "Hugging Face Transformers, the Trainer",
+	.when = "A rank gets all of them; a launcher gives them to its ranks itself.",
+	.writes = writes,
+	.rank = {
+		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) | RI_RENDEZVOUS,
+		.needs = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) | RI_RENDEZVOUS,
+	},
+};

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real frameworks read what rankinit writes. Each is looked for where it may be installed."""
+
+import functools
+import glob
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.environ.get("RANKINIT_UNDER_TEST", os.path.join(TOP, "build", "rankinit"))
+SECONDS = 240
+
+
+@functools.lru_cache
+def find_python(module):
+    """A Python that can import the module, or None."""
+    named = os.environ.get("FRAMEWORKS_PYTHON", "").split(":")
+    installed = sorted(glob.glob(os.path.join(TOP, "build", "frameworks", "*", "bin", "python")))
+    for python in [*filter(None, named), *installed, shutil.which("python3"), "/usr/bin/python3"]:
+        look = f"import importlib.util, sys; sys.exit(not importlib.util.find_spec('{module}'))"
+        done = subprocess.run(
+            [python, "-c", look],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        if done.returncode == 0:
+            return python
+    return None
+
+
+@pytest.fixture
+def python_with():
+    def find(module):
+        python = find_python(module)
+        if python is None:
+            pytest.skip(f"NOT TESTED: no Python here can import {module}; name one in "
+                        "FRAMEWORKS_PYTHON (several with ':' between), or make a virtual "
+                        "environment build/frameworks/NAME")
+        return python
+    return find
+
+
+def clean_env(**more):
+    """No variable of whoever runs the tests says anything about a job."""
+    return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), **more}
+
+
+@pytest.fixture
+def free_port():
+    """A port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def run_ranks():
+    """Start one rankinit for each list of options, all at once; what each printed."""
+    started = []
+
+    def run(rows, command, **env):
+        started.extend(
+            subprocess.Popen([PROGRAM, *options, "--", *command], env=clean_env(**env),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+            for options in rows)
+        done = []
+        for job in started:
+            out, err = job.communicate(timeout=SECONDS)
+            assert job.returncode == 0, err
+            done.append(out)
+        return done
+
+    yield run
+    for job in started:
+        if job.poll() is None:
+            job.kill()
+            job.wait()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's env:// with what rankinit writes: two ranks meet and add."""
+
+import pytest
+
+# Every rank adds another power of ten, so the sum shows who took part.
+ADD = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo", init_method="env://")
+share = torch.tensor([10 ** dist.get_rank()])
+dist.all_reduce(share)
+print(dist.get_rank(), dist.get_world_size(), os.environ["LOCAL_RANK"], share.item())
+dist.destroy_process_group()
+"""
+
+
+def check(outputs):
+    said = [output.splitlines()[-1].split() for output in outputs]
+    assert said == [[str(rank), "2", str(rank), "11"] for rank in range(2)]
+
+
+@pytest.mark.parametrize("master", ["127.0.0.1", " 127.0.0.1 ", "127.0.0.1:6000", "localhost"])
+def test_all_reduce(python_with, run_ranks, free_port, master):
+    """A blank or a port in MASTER_ADDR alone would be a timeout without a word."""
+    python = python_with("torch")
+    rows = [[f"--rank={rank}", "--world-size=2", f"--local-rank={rank}", "--local-world-size=2"]
+            for rank in range(2)]
+    check(run_ranks(rows, [python, "-c", ADD], MASTER_ADDR=master, MASTER_PORT=str(free_port),
+                    GLOO_SOCKET_IFNAME="lo"))
+
+
+def test_all_reduce_under_torchrun_in_node_mode(python_with, run_ranks, free_port):
+    """torchrun takes where to meet from PET_*, and this node's place in the job."""
+    python = python_with("torch")
+    shell = '[ "$1" = 0 ] || exit 0; exec "$0" -m torch.distributed.run --no-python "$0" -c "$2"'
+    rows = [["--node-rank=0", "--nnodes=1", "--master-addr=127.0.0.1",
+             f"--master-port={free_port}"]]
+    (output,) = run_ranks(rows, ["sh", "-c", shell, python, "0", ADD], PET_NPROC_PER_NODE="2",
+                          GLOO_SOCKET_IFNAME="lo")
+    said = sorted(line.split() for line in output.splitlines() if line.endswith(" 11"))
+    assert said == [["0", "2", "0", "11"], ["1", "2", "1", "11"]]
