@@ -99,7 +99,7 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 		ri_text_add(out, "not started");
 		break;
 	case RI_END_RUNNING:
-		ri_text_addf(out, "cannot be killed and stays");
+		ri_text_add(out, "cannot be killed");
 		break;
 	case RI_END_EXITED:
 		ri_text_addf(out, "exit status %d", rank->exit_code);
@@ -305,7 +305,7 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	add_members(out, outcome, leader);
 	ri_text_add(out, rank->told ? ": told to stop, " : ": ");
 	add_how(out, rank);
-	if (rank->end == RI_END_RUNNING)
+	if (rank->end == RI_END_RUNNING && count == 1)
 		ri_text_addf(out, " (pid %d)", (int)rank->pid);
 	ri_text_add(out, "\n");
 }
