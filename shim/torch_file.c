@@ -14,20 +14,30 @@
 
 enum { NAME_SIZE = 32 };
 
+/* POSIX, "Environment Variables"; memory is faster than a disk, where there is some. */
+static char *make_folder(const struct ri_env *env, struct ri_arena *arena)
+{
+	const char *stated = ri_env_get(env, "TMPDIR");
+	bool usable = stated != NULL && stated[0] == '/';
+	const char *const places[] = { usable ? stated : "/dev/shm", "/tmp" };
+
+	for (size_t i = 0; i < (usable ? 1 : 2); i++) {
+		char *folder = ri_arena_format(arena, "%s/rankinit-XXXXXX", places[i]);
+
+		if (folder != NULL && mkdtemp(folder) != NULL)
+			return folder;
+	}
+	return NULL;
+}
+
 void ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env, size_t count,
 	struct ri_arena *arena)
 {
-	const char *place = ri_env_get(env, "TMPDIR");	/* POSIX, "Environment Variables" */
-	char *folder;
-
 	*files = (struct ri_torch_files){ .count = count };
 	if (ri_env_get(env, RI_TORCH_FILE) != NULL)
 		return;
-	folder = ri_arena_format(arena, "%s/rankinit-XXXXXX",
-		place == NULL || place[0] != '/' ? "/tmp" : place);
-	if (folder != NULL && mkdtemp(folder) != NULL)
-		files->folder = folder;
-	else
+	files->folder = make_folder(env, arena);
+	if (files->folder == NULL)
 		ri_log(RI_LEVEL_NOTE, "no place for torch's error files: %s", strerror(errno));
 }
 
@@ -94,19 +104,26 @@ bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct
 	return length > 0;
 }
 
-void ri_torch_files_remove(struct ri_torch_files *files)
+/* Most of the time there is nothing in it. */
+static void empty_and_remove(const struct ri_torch_files *files)
 {
-	int folder = open_folder(files);
+	int folder = rmdir(files->folder) == 0 ? -1 : open_folder(files);
 	char name[NAME_SIZE];
 
-	for (size_t i = 0; folder >= 0 && i < files->count; i++) {
+	if (folder < 0)
+		return;
+	for (size_t i = 0; i < files->count; i++) {
 		snprintf(name, sizeof(name), "%zu.json", i);
 		unlinkat(folder, name, 0);
 	}
-	if (folder >= 0)
-		close(folder);
+	close(folder);
+	rmdir(files->folder);
+}
+
+void ri_torch_files_remove(struct ri_torch_files *files)
+{
 	if (files->folder != NULL)
-		rmdir(files->folder);
+		empty_and_remove(files);
 	if (files->bytes != NULL)
 		munmap(files->bytes, files->count * RI_TORCH_FILE_SIZE);
 	*files = (struct ri_torch_files){ .folder = NULL };

@@ -2,8 +2,9 @@
 /*
  * A file for each rank in which torch may say why it failed: the path that
  * TORCHELASTIC_ERROR_FILE names (torch/distributed/elastic/multiprocessing/
- * errors/error_handler.py), in a folder of our own below TMPDIR or /tmp.
- * Without a place to write there are none, and nothing is said about it.
+ * errors/error_handler.py), in a folder of our own below TMPDIR, or
+ * /dev/shm or /tmp. Without a place to write there are none, and nothing is
+ * said about it.
  */
 #ifndef RI_SHIM_TORCH_FILE_H
 #define RI_SHIM_TORCH_FILE_H

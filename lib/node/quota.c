@@ -131,39 +131,56 @@ static void find_usual(struct ri_quota *out, struct ri_host *host,
 	}
 }
 
+/* The cgroups that may limit us: of version 2, of the hierarchy with the CPUs. */
+struct membership {
+	struct ri_cgroup_member list[2];
+	size_t count;
+};
+
+static bool is_v2(const struct ri_cgroup_member *member)
+{
+	return member->controllers_length == 0;
+}
+
 /* Every mount counts: one may show what another one hides. */
 static void find_mounted(struct ri_quota *out, const struct ri_node *node,
-	const struct ri_cgroup_member *member)
+	const struct membership *ours, char *text)
 {
-	struct place place = { .v2 = member->controllers_length == 0 };
-	char *text = ri_arena_alloc(node->arena, RI_MAX_FILE);
 	struct ri_mount mount;
 
-	if (text == NULL ||
-		ri_host_read(node->host, "proc/self/mountinfo", text, RI_MAX_FILE) < 0) {
-		find_usual(out, node->host, member);
-		return;
-	}
 	while (ri_mount_next(&text, &mount)) {
-		if (!is_mount_of(&mount, place.v2))
-			continue;
-		place.point = mount.point;
-		find_below(&place, member, mount.root);
-		climb(out, node->host, &place);
+		for (size_t i = 0; i < ours->count; i++) {
+			struct place place = { .v2 = is_v2(&ours->list[i]), .point = mount.point };
+
+			if (!is_mount_of(&mount, place.v2))
+				continue;
+			find_below(&place, &ours->list[i], mount.root);
+			climb(out, node->host, &place);
+		}
 	}
 }
 
 void ri_quota_find(struct ri_quota *out, const struct ri_node *node)
 {
-	char text[RI_CGROUP_FILE];
+	char text[RI_CGROUP_FILE], *mounts;
 	const char *rest = text;
+	struct membership ours = { .count = 0 };
 	struct ri_cgroup_member member;
 
 	out->milli = 0;
 	out->path[0] = '\0';
 	if (ri_host_read(node->host, "proc/self/cgroup", text, sizeof(text)) < 0)
 		return;
-	while (ri_cgroup_next(&rest, &member))
-		if (member.controllers_length == 0 || ri_cgroup_controls(&member, "cpu"))
-			find_mounted(out, node, &member);
+	while (ours.count < 2 && ri_cgroup_next(&rest, &member))
+		if (is_v2(&member) || ri_cgroup_controls(&member, "cpu"))
+			ours.list[ours.count++] = member;
+	if (ours.count == 0)
+		return;
+	mounts = ri_arena_alloc(node->arena, RI_MAX_FILE);
+	if (mounts != NULL &&
+		ri_host_read(node->host, "proc/self/mountinfo", mounts, RI_MAX_FILE) >= 0)
+		find_mounted(out, node, &ours, mounts);
+	else
+		for (size_t i = 0; i < ours.count; i++)
+			find_usual(out, node->host, &ours.list[i]);
 }

@@ -199,8 +199,12 @@ def test_what_torch_says(report):
 def test_the_file_is_private_and_goes_away(report):
     result, _ = report(*SH, 'ls -ld "${TORCHELASTIC_ERROR_FILE%/*}"; echo $TORCHELASTIC_ERROR_FILE')
     mode, path = result.out.decode().split(None, 1)[0], result.out.decode().split()[-1]
-    assert mode == "drwx------" and path.startswith("/tmp/rankinit-")
+    assert mode == "drwx------" and path.startswith("/dev/shm/rankinit-")
     assert not os.path.exists(os.path.dirname(path))
+    # where that is not there
+    result, _ = report(*SH, "echo $TORCHELASTIC_ERROR_FILE", shell="mount -t tmpfs none /dev; "
+                       "mknod -m 666 /dev/null c 1 3")
+    assert result.out.startswith(b"/tmp/rankinit-")
 
 
 def test_the_file_of_another_user(report):
