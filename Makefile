@@ -126,7 +126,7 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 		-lcmocka $(LDLIBS)
 
 # The reader of the command line is pure enough to be tested like the library.
-PURE_SHIM := shim/option_table.c shim/options.c shim/usage.c
+PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

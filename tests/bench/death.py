@@ -9,7 +9,8 @@ import tempfile
 import time
 
 PATIENCE = 60   # seconds until all ranks run, or until the job has ended
-RANK = 'echo $$ >>"$0"; exec sleep 600'
+# its pid without $$, of which torchrun makes one $
+RANK = 'read -r pid rest </proc/self/stat; echo "$pid" >>"$0"; exec sleep 600'
 
 
 def read_pids(path):
