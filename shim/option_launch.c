@@ -96,18 +96,19 @@ int ri_read_bind_to(struct ri_options *options, struct ri_given given, struct ri
 	if (ri_value_choice(&how, words, given, err) < 0)
 		return -1;
 	options->place.bind = (enum ri_bind)how;
-	options->place.bind_subject = ri_value_stated(given, "--bind-to", "RANKINIT_BIND_TO").subject;
+	options->place.bind_subject =
+		ri_value_stated(given, "--bind-to", "RANKINIT_BIND_TO").subject;
 	return 0;
 }
 
-int ri_read_omp_threads(struct ri_options *options, struct ri_given given,
-	struct ri_error *err)
+int ri_read_omp_threads(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 1, RI_MAX_CPUS };
 	struct ri_place_wish *place = &options->place;
 	char expected[64];
 
-	place->omp_subject = ri_value_stated(given, "--omp-threads", "RANKINIT_OMP_THREADS").subject;
+	place->omp_subject =
+		ri_value_stated(given, "--omp-threads", "RANKINIT_OMP_THREADS").subject;
 	place->omp = RI_OMP_STATED;
 	if (strcmp(given.value, "auto") == 0)
 		place->omp = RI_OMP_AUTO;
