@@ -9,6 +9,35 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank)
 		(rank->end == RI_END_EXITED && rank->exit_code != 0);
 }
 
+enum {
+	OLD_TRACEBACK = 50,	/* lines after it */
+	OLD_BEFORE_SIGNAL = 3,
+};
+
+/* What comes right after it looks like more of its message. */
+bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback)
+{
+	struct ri_span more = traceback->more, line;
+	size_t after = traceback->lines_after;
+
+	if (rank->end == RI_END_EXITED)
+		return after <= OLD_TRACEBACK;
+	while (ri_span_line(&more, &line))
+		after++;
+	return after <= OLD_BEFORE_SIGNAL;
+}
+
+/* Did it say so itself? Where its tail was not kept the time alone counts. */
+static bool told_why(const struct ri_rank_outcome *rank)
+{
+	const struct ri_span tail = { rank->tail, rank->tail_length };
+	struct ri_traceback traceback;
+
+	if (rank->traceback_at.tv_sec == 0 || rank->tail == NULL)
+		return rank->traceback_at.tv_sec > 0;
+	return ri_traceback_find(tail, &traceback) && ri_rank_ended_of(rank, &traceback);
+}
+
 /* When a rank failed, as far as it can be told. */
 struct moment {
 	int64_t second;		/* torch cuts its time to these */
@@ -28,7 +57,7 @@ static struct moment find_moment(const struct ri_rank_outcome *rank)
 	struct moment moment = { .at = rank->ended, .order = rank->order };
 	uint64_t second;
 
-	if (rank->traceback_at.tv_sec > 0) {
+	if (told_why(rank)) {
 		moment.at = rank->traceback_at;
 		moment.witnessed = true;
 	}

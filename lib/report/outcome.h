@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "model/topology.h"
+#include "report/traceback.h"
 
 enum ri_rank_end {
 	RI_END_NOT_STARTED,
@@ -66,9 +67,15 @@ struct ri_outcome {
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
 
 /*
+ * A program may print a traceback and go on. Is this one, found in its tail,
+ * the last that it said?
+ */
+bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback);
+
+/*
  * Which of the ranks failed first, or -1. Compared are the second in its torch
- * error file, then the time its traceback appeared or else its end, then the
- * order of reaping. A rank that failed after we had told it to stop counts
+ * error file, then the time when the traceback that it ended of appeared,
+ * or else its end, then the order of reaping. A rank that failed after we had told it to stop counts
  * only with a file or a traceback, and not at all where the stop came from
  * outside. outcome->first is not read.
  */

@@ -13,8 +13,6 @@ enum {
 	MAX_LAST_LINES = 8,
 	MAX_GROUPS = 6,		/* of ranks that ended alike */
 	MAX_RANGES = 12,
-	OLD_TRACEBACK = 50,	/* lines after it */
-	OLD_BEFORE_SIGNAL = 3,
 	SHOWN = RI_VERDICT_COLUMNS - 8,
 };
 
@@ -42,28 +40,12 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	return (struct ri_span){ out->text, clean.length };
 }
 
-/*
- * A program may print a traceback and go on. What comes right after it looks
- * like more of its message.
- */
-static bool is_recent(const struct ri_traceback *traceback, const struct ri_rank_outcome *rank)
-{
-	struct ri_span more = traceback->more, line;
-	size_t after = traceback->lines_after;
-
-	if (rank->end == RI_END_EXITED)
-		return after <= OLD_TRACEBACK;
-	while (ri_span_line(&more, &line))
-		after++;
-	return after <= OLD_BEFORE_SIGNAL;
-}
-
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
 	struct ri_span text = clean_lines(rank, out), line;
 
 	out->has_traceback = ri_traceback_find(text, &out->traceback) &&
-		is_recent(&out->traceback, rank);
+		ri_rank_ended_of(rank, &out->traceback);
 	out->line_count = 0;
 	while (ri_span_line(&text, &line)) {
 		if (ri_span_trim_start(line).length == 0)

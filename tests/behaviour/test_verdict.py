@@ -144,6 +144,25 @@ time.sleep(60)
     assert found.result.status in (5, 143)
 
 
+def test_a_traceback_that_was_no_end(told):
+    """One that was printed and survived, by a rank that was stopped for another one."""
+    script = """
+import os, sys, time, traceback
+if os.environ['RANK'] == '0':
+    try: 1 / 0
+    except ZeroDivisionError: traceback.print_exc()
+    for step in range(5): print('step', step, file=sys.stderr, flush=True)
+    open(os.environ['SAID'], 'w').close()
+while not os.path.exists(os.environ['SAID']): time.sleep(0.01)
+if os.environ['RANK'] == '1': os._exit(9)
+time.sleep(60)
+"""
+    said = f"/dev/shm/rankinit-survived-{os.getpid()}"
+    found = told(*PYTHON, script, env={"SAID": said})
+    os.unlink(said)
+    assert (found.first["rank"], found.result.status) == (1, 9)
+
+
 def test_what_torch_wrote(told):
     """In the form of torch.distributed.elastic.multiprocessing.errors."""
     script = """

@@ -53,6 +53,33 @@ static void nobody_failed(void **state)
 	expect(-1);
 }
 
+#define TRACEBACK "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nOSError: x\n"
+
+/* It was printed, and the rank went on for a long time. */
+static void by_no_traceback_that_is_old(void **state)
+{
+	static char tail[4096] = TRACEBACK;
+
+	(void)state;
+	fails(1, 7);
+	ranks[0].end = RI_END_SIGNALED;
+	ranks[0].signal = SIGTERM;
+	ranks[0].told = true;
+	ranks[0].traceback_at.tv_sec = 150;
+	ranks[0].tail = tail;
+	ranks[0].tail_length = strlen(tail);
+	/* the control: it is the last that it said */
+	expect(0);
+	strcat(tail, "step 1\nstep 2\nstep 3\nstep 4\n");
+	ranks[0].tail_length = strlen(tail);
+	expect(1);
+	/* one that failed by itself is compared by its end then */
+	ranks[0].told = false;
+	expect(0);
+	ranks[0].order = 3;
+	expect(1);
+}
+
 static void by_the_order_of_reaping(void **state)
 {
 	(void)state;
@@ -244,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nobody_failed, begin),
+		cmocka_unit_test_setup(by_no_traceback_that_is_old, begin),
 		cmocka_unit_test_setup(by_the_order_of_reaping, begin),
 		cmocka_unit_test_setup(each_way_to_fail, begin),
 		cmocka_unit_test_setup(a_traceback_before_the_end_of_another, begin),
