@@ -140,9 +140,20 @@ static uint64_t count_nodes(const struct ri_reading *reading)
 	return nodes == NULL ? 0 : nodes->number;
 }
 
+static bool has_launcher(const struct ri_reading *reading)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		if (is_launcher(reading, source))
+			return true;
+	return false;
+}
+
 /*
  * Is the tuple that we hold the default of an image? It has no signature, and
- * fewer ranks than the job has nodes.
+ * fewer ranks than the job has nodes; or it is one of one where the ranks are
+ * about to be started.
  */
 static bool is_default(const struct ri_reading *reading)
 {
@@ -150,7 +161,7 @@ static bool is_default(const struct ri_reading *reading)
 
 	return reading->identity->unsigned_tuple &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
-		size < count_nodes(reading);
+		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }
 
 static void report_default(const struct ri_reading *reading, const struct ri_source *node)
@@ -167,17 +178,18 @@ static void report_default(const struct ri_reading *reading, const struct ri_sou
 
 void ri_identity_settle(struct ri_topology *out, const struct ri_reading *reading)
 {
-	const struct ri_source *node = NULL;
+	const struct ri_source *held = reading->identity, *node = NULL;
+	bool is_void = held == NULL || is_default(reading);
 
-	if (reading->identity == NULL || is_default(reading))
+	if (is_void)
 		node = find_node(reading);
-	if (node != NULL && reading->identity != NULL)
+	if (node != NULL && held != NULL)
 		report_default(reading, node);
 	if (node != NULL) {
 		out->identity = node->name;
 		out->scope = RI_SCOPE_NODE;
-	} else if (reading->identity != NULL) {
-		out->identity = reading->identity->name;
+	} else if (held != NULL && !(is_void && has_launcher(reading))) {
+		out->identity = held->name;
 		out->scope = RI_SCOPE_PROCESS;
 	}
 }
