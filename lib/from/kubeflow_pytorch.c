@@ -43,16 +43,9 @@ static bool detect(const struct ri_env *env)
 /* An elastic job's nodes come and go, and torchrun gives out their ranks. */
 static bool is_elastic(struct ri_reading *reading)
 {
-	const char *nodes = ri_reading_get(reading, "PET_NNODES");
-	struct ri_fact *claim;
-
-	if (strchr(nodes, ':') == NULL)
+	if (strchr(ri_reading_get(reading, "PET_NNODES"), ':') == NULL)
 		return false;
-	claim = ri_claim(reading, RI_FACT_NNODES, "PET_NNODES");
-	if (claim != NULL) {
-		claim->state = RI_STATE_OPEN;
-		claim->reason = "the job is elastic";
-	}
+	ri_claim_open(reading, RI_FACT_NNODES, "PET_NNODES", "the job is elastic");
 	return true;
 }
 

@@ -29,7 +29,14 @@ struct ri_reading {
  */
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable);
 
-/* The same for a detect function, which has the snapshot alone. */
+/*
+ * Does the variable hold a number that the fact may have? Then *out is it;
+ * nothing is claimed.
+ */
+bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, uint64_t *out);
+
+/* Is the variable there, in that sense? For detect functions, which have the snapshot alone. */
 bool ri_source_sees(const struct ri_env *env, const char *variable);
 
 /* Does it see more than blanks? For names that an image may set to nothing. */
@@ -70,8 +77,12 @@ struct ri_fact *ri_claim_filled(
 struct ri_fact *ri_claim_label(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
-/* Claim that the variable is broken: what was expected, and where it goes wrong. */
+/* Claim that the variable is broken: what was expected instead. */
 struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason);
+
+/* Claim that the variable leaves the fact open, and why. It may be NULL. */
+struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *reason);
 
 /*
@@ -87,10 +98,6 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 /* The same, where text is the list that was made out of the variable's value. */
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator);
-
-/* Claim a text that is the whole value of a variable; a blank one claims nothing. */
-struct ri_fact *ri_claim_whole(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
 /* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
 struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable);
