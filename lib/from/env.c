@@ -98,13 +98,13 @@ static void read_env(struct ri_reading *reading)
 		weaken(reading, RI_FACT_MASTER_ADDR);
 		weaken(reading, RI_FACT_MASTER_PORT);
 	}
+	if (is_taken(reading, RI_FACT_NODE_RANK))
+		return;
 	if (is_of_process(reading->context->env)) {
 		ri_quartet_claim(reading);
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		return;
 	}
-	if (is_taken(reading, RI_FACT_NODE_RANK))
-		return;
 	if (is_of_node(reading)) {
 		claim_node(reading);
 		return;

@@ -28,7 +28,9 @@ static const struct ri_variable reads[] = {
 	  .cite = OPERATOR "/master.go; " TRAINER },
 	{ .name = "PET_MASTER_PORT", .meaning = "the port that rank 0 listens on",
 	  .cite = OPERATOR "/master.go; " TRAINER },
-	{ .name = "RANK", .meaning = "the pod's index, where there is no LOCAL_RANK",
+	{ .name = "RANK", .meaning = "the pod's index, where there is no LOCAL_RANK but an image's 0",
+	  .cite = OPERATOR "/envvar.go" },
+	{ .name = "WORLD_SIZE", .meaning = "only whether it counts processes of all pods",
 	  .cite = OPERATOR "/envvar.go" },
 	{ .name = "MASTER_ADDR", .meaning = "only whether it is the pod itself, as older operators "
 	  "have it on the first one", .cite = OPERATOR "/master.go" },
@@ -61,10 +63,29 @@ static void claim_processes(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
 }
 
+/*
+ * Is LOCAL_RANK an image's? The others are still the operator's then: RANK is
+ * the pod's, and WORLD_SIZE counts processes that nobody has started yet.
+ */
+static bool is_of_image(const struct ri_reading *reading)
+{
+	uint64_t rank, size, local_rank, node, nodes, processes;
+
+	return !ri_source_sees_text(reading->context->env, "LOCAL_WORLD_SIZE") &&
+		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK", &local_rank) &&
+		ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK", &node) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "PET_NNODES", &nodes) &&
+		ri_reading_number(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE", &processes) &&
+		local_rank == 0 && rank == node && processes > 1 && size == nodes * processes;
+}
+
 /* Does the pod's own process read this, and not a rank that was started in it? */
 static bool is_outermost(const struct ri_reading *reading)
 {
-	return reading->identity == NULL && !ri_quartet_sees(reading->context->env);
+	return reading->identity == NULL &&
+		(!ri_quartet_sees(reading->context->env) || is_of_image(reading));
 }
 
 /*
@@ -94,7 +115,7 @@ static void claim_node(struct ri_reading *reading)
 {
 	ri_claim_filled(reading, RI_FACT_NNODES, "PET_NNODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK");
-	if (!ri_quartet_sees(reading->context->env))
+	if (is_outermost(reading))
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
 }
 
