@@ -356,8 +356,8 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 		report_lost_ranks(made, context->findings);
 	else
 		report_other_tuples(made, context->findings);
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		report_stated(made, id, context->findings);
+	report_stated(made, RI_FACT_MASTER_ADDR, context->findings);
+	report_stated(made, RI_FACT_MASTER_PORT, context->findings);
 	return ri_topology_complete(made, context, err);
 }
 
