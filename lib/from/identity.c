@@ -176,8 +176,7 @@ static void report_default(const struct ri_reading *reading, const struct ri_sou
 		"an image should set neither RANK nor WORLD_SIZE");
 }
 
-/* Does the launcher of our ranks say that all of them are on this node? */
-static bool is_on_one_node(const struct ri_reading *reading)
+bool ri_identity_is_on_one_node(const struct ri_reading *reading)
 {
 	uint64_t size, local;
 
@@ -240,7 +239,7 @@ void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
 	} else if (held != NULL && !(is_void && has_launcher(reading))) {
 		out->identity = held->name;
 		out->scope = RI_SCOPE_PROCESS;
-		if (is_on_one_node(reading))
+		if (ri_identity_is_on_one_node(reading))
 			leave_outer(reading);
 	}
 }

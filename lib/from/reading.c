@@ -306,6 +306,12 @@ void ri_claim_default_port(struct ri_reading *reading, unsigned port)
 	claim->strength = RI_STRENGTH_DEFAULT;
 }
 
+bool ri_reading_has_master(const struct ri_reading *reading)
+{
+	return reading->claims[RI_FACT_MASTER_ADDR] != NULL ||
+		ri_source_sees_text(reading->context->env, "MASTER_ADDR");
+}
+
 struct ri_fact *ri_claim_of(
 	const struct ri_reading *reading, enum ri_fact_id id, const char *source)
 {

@@ -114,6 +114,9 @@ void ri_claim_first_host(struct ri_reading *reading);
 /* Claim the port that this system's jobs use where nothing says another one. */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);
 
+/* Has a source said where rank 0 runs, or does the user, who is read later? */
+bool ri_reading_has_master(const struct ri_reading *reading);
+
 /* The first claim that the source of that name made, or NULL. */
 struct ri_fact *ri_claim_of(
 	const struct ri_reading *reading, enum ri_fact_id id, const char *source);

@@ -107,7 +107,9 @@ static void test_a_twin_is_the_one_to_blame(void **state)
 
 static void assert_master_refused(const char *value, const char *expected, size_t at)
 {
-	const struct ri_wishes wishes = { .facts[RI_FACT_MASTER_ADDR] = { "--master-addr", value } };
+	const struct ri_wishes wishes = {
+		.facts[RI_FACT_MASTER_ADDR] = { "--master-addr", value },
+	};
 
 	give_back(NULL);
 	take_wishes(&wishes, -1);
