@@ -262,13 +262,11 @@ static bool differs(const struct ri_fact *a, const struct ri_fact *b)
 	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
 }
 
-/* Of one node "localhost" is as good as any other name. */
+/* Of one node "localhost" is as good as any name; of several it has given way. */
 static bool is_here(const struct ri_topology *topology, enum ri_fact_id id)
 {
-	uint64_t nodes;
-
 	return id == RI_FACT_MASTER_ADDR && is_loopback(&topology->facts[id]) &&
-		ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1;
+		ri_topology_knows(topology, RI_FACT_NNODES);
 }
 
 /*
