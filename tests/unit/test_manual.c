@@ -105,6 +105,26 @@ static void test_a_twin_is_the_one_to_blame(void **state)
 	assert_int_equal(topology.facts[RI_FACT_RANK].next->fault_at, 1);
 }
 
+static void assert_master_refused(const char *value, const char *expected, size_t at)
+{
+	const struct ri_wishes wishes = {
+		.facts[RI_FACT_MASTER_ADDR] = { "--master-addr", value },
+	};
+
+	give_back(NULL);
+	take_wishes(&wishes, -1);
+	assert_int_equal(err.code, RI_CODE_OPTION_VALUE);
+	assert_non_null(strstr(err.text, expected));
+	assert_int_equal(topology.facts[RI_FACT_MASTER_ADDR].next->fault_at, at);
+}
+
+static void test_what_is_wrong_with_a_master(void **state)
+{
+	(void)state;
+	assert_master_refused("10.0.0.4:29500", "expected a host without a port", 8);
+	assert_master_refused("a b", "expected one host name or address", 1);
+}
+
 static void take_file(const char *text, int expected)
 {
 	const struct ri_wishes wishes = {
@@ -257,6 +277,7 @@ int main(void)
 		TEST(test_own_name_that_does_not_decide),
 		TEST(test_single_facts_beat_those_of_the_list),
 		TEST(test_a_twin_is_the_one_to_blame),
+		TEST(test_what_is_wrong_with_a_master),
 		TEST(test_hostfile_gives_hosts),
 		TEST(test_hostfile_that_is_none),
 		TEST(test_hostfile_grammar),
