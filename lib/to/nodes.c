@@ -109,14 +109,17 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 	enum ri_fact_id id = ri_topology_knows(topology, RI_FACT_NNODES) ? RI_FACT_NNODES
 									: RI_FACT_HOSTS;
 
-	if (!ri_topology_get(topology, id, &nodes) || nodes < 2)
+	/* Hosts by hand were found wanting already. */
+	if (!ri_topology_get(topology, id, &nodes) || nodes < 2 ||
+		topology->facts[id].strength == RI_STRENGTH_MANUAL)
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
-	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
-				 "--rank, --world-size, --local-rank=0 and --local-world-size=1");
+	ri_finding_hint(finding, "start it once on each node (srun: -n NODES "
+				 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or state "
+				 "--node-rank and --master-addr");
 }
 
 /* Does the job start its command on this node alone? Then the launcher may wait in vain. */
