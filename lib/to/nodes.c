@@ -176,7 +176,8 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
-	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
+	ri_finding_hint(finding, "start it once on each node (srun: -n NODES "
+				 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or state "
 				 "--node-rank and --master-addr");
 }
 
@@ -221,8 +222,9 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 	}
 	if (!takes_each_for_a_node(topology, context) &&
 		check_one_each(topology, launcher_name(command), err) < 0)
-		return ri_fail_hint(err, "start one process on each node (mpirun: --map-by "
-					 "ppr:1:node), or say --launch=process");
+		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
+					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
+					 "say --launch=process");
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
 	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
@@ -261,8 +263,9 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 	stated = &context->wishes->nproc;
 	if (topology->scope == RI_SCOPE_PROCESS) {
 		if (check_one_each(topology, stated->subject, err) < 0)
-			return ri_fail_hint(err, "start one process on each node (mpirun: "
-						 "--map-by ppr:1:node), or leave %s out",
+			return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
+						 "--ntasks-per-node=1, mpirun: --map-by "
+						 "ppr:1:node), or leave %s out",
 				stated->subject);
 		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
