@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "from/identity.h"
-#include "from/master.h"
 #include "from/reading.h"
 #include "model/wishes.h"
 
@@ -477,7 +476,6 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 		ri_identity_settle(out, &reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		settle(out, reading.claims[id], id);
-	ri_master_settle(out, context->findings);
 	if (status < 0 || check_identity(out, context, err) < 0)
 		return -1;
 	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&

@@ -6,7 +6,7 @@
 
 #include "model/wishes.h"
 
-extern const struct ri_source ri_source_manual;
+extern const struct ri_source ri_source_manual, ri_source_rankinit;
 
 /*
  * What the source whose turn it is leaves out of its tuple; NULL where it
@@ -159,7 +159,8 @@ static bool is_default(const struct ri_reading *reading)
 {
 	uint64_t size;
 
-	return reading->identity->unsigned_tuple &&
+	/* of an outer rankinit's mark no image knows */
+	return reading->identity->unsigned_tuple && reading->identity != &ri_source_rankinit &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
 		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }

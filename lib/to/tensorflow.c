@@ -213,8 +213,9 @@ static void report_other(const struct ri_writing *writing, const struct ri_topol
 			" ranks are started here: it is %s", writing->context->fan_out, fate);
 	else
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, name, "it is for a job of %zu, and by %s this one has %" PRIu64
-			": it is %s", given->tasks, topology->identity,
+			RI_CODE_ENV_DIFFERS, name,
+			"it is for a job of %zu, and by %s this one has %" PRIu64 ": it is %s",
+			given->tasks, topology->identity,
 			count_tasks(writing, topology), fate);
 }
 

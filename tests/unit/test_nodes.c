@@ -508,7 +508,8 @@ static void test_scrub_leaves_what_tunes(void **state)
 		"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_pml", "OMPI_MCA_coll_hcoll_enable",
 		"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_ess_x", "OMPI_MCA_pmix_x", "UCX_TLS",
 		"UCX_NET_DEVICES", "NCCL_DEBUG", "PMIX_MCA_gds", "PMIX_MCA_", "PMIX", "PMI_RANKS",
-		"HOROVOD_TIMELINE", "HOROVOD_CONTROLLER", "FLUX_JOB_ID", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR", "OMPI_COMM_WORLD",
+		"HOROVOD_TIMELINE", "HOROVOD_CONTROLLER", "FLUX_JOB_ID",
+		"TORCHELASTIC_ERROR_FILE", "MASTER_ADDR", "OMPI_COMM_WORLD",
 		"XOMPI_COMM_WORLD_RANK", "ompi_comm_world_rank", "", "O", "SLURM_PROCID",
 	};
 
