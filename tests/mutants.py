@@ -26,7 +26,7 @@ OUT = TOP / "build" / "mutants"
 LIBRARY = OUT / "librankinit.a"
 TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "test_from_pid1",
          "test_manual", "test_own_address", "test_model", "test_explain", "test_hostlist",
-         "test_worlds", "test_from_cloud", "test_from_kube", "test_allocation")
+         "test_worlds", "test_from_cloud", "test_from_kube", "test_allocation", "test_fan_out")
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]

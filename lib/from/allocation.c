@@ -98,19 +98,12 @@ bool ri_allocation_is_filled(const struct ri_reading *reading, uint64_t hosts)
 		get_number(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && hosts * local == size;
 }
 
-/* Is there a better master: a launcher's, or the user's, which is read later? */
-static bool has_master(const struct ri_reading *reading)
-{
-	return reading->claims[RI_FACT_MASTER_ADDR] != NULL ||
-		ri_source_sees_text(reading->context->env, "MASTER_ADDR");
-}
-
 void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact *hosts)
 {
 	const char *launcher = reading->launcher->name;
 	struct ri_fact *claim;
 
-	if (hosts->number < 2 || has_master(reading))
+	if (hosts->number < 2 || ri_reading_has_master(reading))
 		return;
 	claim = ri_allocation_claim_master(reading, hosts);
 	if (claim == NULL)

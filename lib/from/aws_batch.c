@@ -53,16 +53,6 @@ static bool read_main(struct ri_reading *reading, uint64_t *out)
 	return ri_number_read(raw, range, out, NULL) == RI_NUMBER_OK;
 }
 
-static void claim_broken_main(struct ri_reading *reading)
-{
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_NODE_RANK, MAIN_INDEX);
-
-	if (claim == NULL)
-		return;
-	claim->state = RI_STATE_BROKEN;
-	claim->reason = "the index of one of the nodes, which count from 0";
-}
-
 /* Rank 0 listens here, and others know this node by some address. */
 static void claim_own_address(struct ri_reading *reading)
 {
@@ -87,7 +77,8 @@ static void claim_place(struct ri_reading *reading)
 	uint64_t main;
 
 	if (!read_main(reading, &main)) {
-		claim_broken_main(reading);
+		ri_claim_broken(reading, RI_FACT_NODE_RANK, MAIN_INDEX,
+			"the index of one of the nodes, which count from 0");
 		return;
 	}
 	claim = ri_claim_number(reading, RI_FACT_NODE_RANK, INDEX);

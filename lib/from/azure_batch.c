@@ -114,15 +114,10 @@ static void claim_nodes(struct ri_reading *reading)
 static bool read_primary(struct ri_reading *reading, bool *is_primary)
 {
 	const char *raw = ri_reading_get(reading, PRIMARY);
-	struct ri_fact *claim;
 
 	if (raw == NULL || ri_bool_read(raw, is_primary))
 		return raw != NULL;
-	claim = ri_claim(reading, RI_FACT_NODE_RANK, PRIMARY);
-	if (claim == NULL)
-		return false;
-	claim->state = RI_STATE_BROKEN;
-	claim->reason = "true or false";
+	ri_claim_broken(reading, RI_FACT_NODE_RANK, PRIMARY, "true or false");
 	return false;
 }
 
@@ -278,7 +273,7 @@ static void read_azure_batch(struct ri_reading *reading)
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);
 	ri_claim_first_host(reading);
-	ri_claim_whole(reading, RI_FACT_JOB_ID, "AZ_BATCH_JOB_ID");
+	ri_claim_label(reading, RI_FACT_JOB_ID, "AZ_BATCH_JOB_ID");
 	claim_node(reading);
 }
 

@@ -233,17 +233,15 @@ static void claim_place(struct ri_reading *reading, const char *variable,
 {
 	struct ri_fact *claim;
 
-	if (!cluster->has_place && cluster->fault == NULL)
+	if (cluster->fault != NULL) {
+		claim = ri_claim_broken(reading, RI_FACT_NODE_RANK, variable, cluster->fault);
+		if (claim != NULL)
+			claim->fault_at = cluster->fault_at;
 		return;
-	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
-	if (claim == NULL)
-		return;
-	claim->number = cluster->place;
-	if (cluster->fault == NULL)
-		return;
-	claim->state = RI_STATE_BROKEN;
-	claim->reason = cluster->fault;
-	claim->fault_at = cluster->fault_at;
+	}
+	claim = cluster->has_place ? ri_claim(reading, RI_FACT_NODE_RANK, variable) : NULL;
+	if (claim != NULL)
+		claim->number = cluster->place;
 }
 
 static void claim_hosts(struct ri_reading *reading, const char *variable,
@@ -291,14 +289,12 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 
 static bool has_ranks(const struct ri_reading *reading)
 {
-	const char *size = ri_reading_get(reading, "WORLD_SIZE");
-	uint64_t number;
+	uint64_t size;
 
 	return reading->identity != NULL ||
 		(ri_quartet_sees(reading->context->env) &&
-			ri_number_read(size, ri_fact_range(RI_FACT_WORLD_SIZE), &number, NULL) ==
-				RI_NUMBER_OK &&
-			number > 1);
+			ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+			size > 1);
 }
 
 void ri_cluster_claim_tf(struct ri_reading *reading)

@@ -25,14 +25,6 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees(env, "LOCAL_SIZE") && ri_quartet_sees(env);
 }
 
-static bool read_count(const struct ri_reading *reading, const char *variable, uint64_t *out)
-{
-	const char *value = ri_reading_get(reading, variable);
-
-	return value != NULL && ri_number_read(value, ri_fact_range(RI_FACT_NNODES), out, NULL) ==
-		RI_NUMBER_OK;
-}
-
 /*
  * Where a rankinit stands around this process, it or the launcher wrote RANK
  * last. What fits DeepSpeed's own names is DeepSpeed's.
@@ -42,9 +34,11 @@ static bool is_left_over(const struct ri_reading *reading)
 	uint64_t size, nodes, local;
 
 	return ri_quartet_is_marked(reading->context->env) &&
-		!(read_count(reading, "WORLD_SIZE", &size) &&
-			read_count(reading, "CROSS_SIZE", &nodes) &&
-			read_count(reading, "LOCAL_SIZE", &local) && nodes * local == size);
+		!(ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+			ri_reading_number(reading, RI_FACT_NNODES, "CROSS_SIZE", &nodes) &&
+			ri_reading_number(
+				reading, RI_FACT_LOCAL_WORLD_SIZE, "LOCAL_SIZE", &local) &&
+			nodes * local == size);
 }
 
 /* LOCAL_WORLD_SIZE is not its own: torchrun or an image left that behind. */

@@ -51,14 +51,6 @@ static bool is_of_process(const struct ri_env *env)
 		(ri_source_sees_text(env, "RANK") || ri_source_sees_text(env, "WORLD_SIZE"));
 }
 
-static bool read_number(const struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, uint64_t *out)
-{
-	const char *raw = ri_reading_get(reading, variable);
-
-	return raw != NULL && ri_number_read(raw, ri_fact_range(id), out, NULL) == RI_NUMBER_OK;
-}
-
 /* Do they describe a node, without any doubt? */
 static bool is_of_node(const struct ri_reading *reading)
 {
@@ -68,9 +60,9 @@ static bool is_of_node(const struct ri_reading *reading)
 	return reading->identity == NULL && !ri_source_sees_text(env, "LOCAL_RANK") &&
 		ri_source_sees_text(env, "MASTER_ADDR") &&
 		ri_source_sees_text(env, "MASTER_PORT") &&
-		read_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
-		read_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &size) && rank < size &&
-		read_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &processes);
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "RANK", &rank) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "WORLD_SIZE", &size) && rank < size &&
+		ri_reading_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE", &processes);
 }
 
 static void claim_node(struct ri_reading *reading)
@@ -83,10 +75,9 @@ static void claim_node(struct ri_reading *reading)
 /* No identity, but a number that is none is worth a warning. */
 static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
-	const char *raw = ri_reading_get(reading, variable);
 	uint64_t number;
 
-	if (raw != NULL && ri_number_read(raw, ri_fact_range(id), &number, NULL) != RI_NUMBER_OK)
+	if (!ri_reading_number(reading, id, variable, &number))
 		ri_claim_filled(reading, id, variable);
 }
 
@@ -107,13 +98,13 @@ static void read_env(struct ri_reading *reading)
 		weaken(reading, RI_FACT_MASTER_ADDR);
 		weaken(reading, RI_FACT_MASTER_PORT);
 	}
+	if (is_taken(reading, RI_FACT_NODE_RANK))
+		return;
 	if (is_of_process(reading->context->env)) {
 		ri_quartet_claim(reading);
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 		return;
 	}
-	if (is_taken(reading, RI_FACT_NODE_RANK))
-		return;
 	if (is_of_node(reading)) {
 		claim_node(reading);
 		return;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "from/identity.h"
+#include "from/master.h"
 #include "from/reading.h"
 #include "model/wishes.h"
 
@@ -119,6 +120,28 @@ static int read_sources(struct ri_topology *out, struct ri_reading *reading)
 	return 0;
 }
 
+/* Of a list of hosts alone it is worth saying why it does not help. */
+static void report_unused(const struct ri_topology *made, const struct ri_context *context)
+{
+	const struct ri_fact *hosts = &made->facts[RI_FACT_HOSTS];
+	struct ri_finding *finding;
+
+	if (hosts->state == RI_STATE_KNOWN && is_manual(hosts)) {
+		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
+			"nothing says which of its %" PRIu64 " hosts this is, so it is not used: "
+			"the name and the addresses of this machine pick none of them, or more "
+			"than one", hosts->number);
+		ri_finding_hint(finding, "state --node-rank");
+		return;
+	}
+	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(context->wishes),
+		"nothing says which rank or node this is, so what is stated is not used");
+	ri_finding_hint(finding, "state --rank, --world-size, --local-rank and "
+				 "--local-world-size, or --node-rank and --nnodes");
+}
+
 /* What the user asked for needs an identity. */
 static int check_identity(const struct ri_topology *made, const struct ri_context *context,
 	struct ri_error *err)
@@ -135,11 +158,7 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 		return ri_fail_hint(err, "rankinit --list=sources shows what it reads");
 	}
 	if (ri_wishes_subject(wishes) != NULL && context->fan_out == 0)
-		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes),
-			"nothing says which rank or node this is, so what is stated is not used"),
-			"state --rank, --world-size, --local-rank and --local-world-size, or "
-			"--node-rank and --nnodes");
+		report_unused(made, context);
 	return 0;
 }
 
@@ -252,9 +271,21 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 	return 0;
 }
 
+static bool is_loopback(const struct ri_fact *master)
+{
+	return ri_is_loopback((struct ri_slice){ master->text, strlen(master->text) });
+}
+
 static bool differs(const struct ri_fact *a, const struct ri_fact *b)
 {
 	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
+}
+
+/* Of one node "localhost" is as good as any name; of several it has given way. */
+static bool is_here(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	return id == RI_FACT_MASTER_ADDR && is_loopback(&topology->facts[id]) &&
+		ri_topology_knows(topology, RI_FACT_NNODES);
 }
 
 /*
@@ -277,7 +308,7 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
 			"it takes one host without brackets, blanks or port");
-	if (fact->origin.source == topology->identity)
+	if (fact->origin.source == topology->identity || is_here(topology, id))
 		return;
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
 		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
@@ -288,6 +319,46 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
 			"%s stays, though %s is %s", raw, lost->origin.variable, other);
 	}
+}
+
+/* The best candidate that lost and is not each node itself. */
+static struct ri_fact *find_reachable(const struct ri_topology *topology)
+{
+	struct ri_fact *best = NULL;
+
+	for (struct ri_fact *lost = topology->facts[RI_FACT_MASTER_ADDR].next; lost != NULL;
+		lost = lost->next)
+		if (lost->state == RI_STATE_KNOWN && !is_loopback(lost) &&
+			is_better(topology, RI_FACT_MASTER_ADDR, lost, best))
+			best = lost;
+	return best;
+}
+
+/*
+ * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
+ * them would wait for each other. Who knows the master's node is right then.
+ */
+static void replace_loopback(struct ri_topology *topology, struct ri_findings *findings)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR], stated = *fact, *best;
+	char old[RI_QUOTE_SIZE];
+
+	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED ||
+		fact->origin.source == topology->identity || !is_loopback(fact) ||
+		!ri_topology_is_wide(topology))
+		return;
+	best = find_reachable(topology);
+	if (best == NULL)
+		return;
+	/* They change places. */
+	*fact = *best;
+	fact->next = stated.next;
+	stated.next = best->next;
+	*best = stated;
+	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		stated.origin.variable, "%s becomes \"%s\", by %s: it is this machine on each of "
+		"the nodes", ri_quote(old, sizeof(old), stated.origin.raw), fact->text,
+		fact->origin.variable);
 }
 
 static const struct ri_fact *find_lost(
@@ -356,8 +427,9 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 		report_lost_ranks(made, context->findings);
 	else
 		report_other_tuples(made, context->findings);
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		report_stated(made, id, context->findings);
+	replace_loopback(made, context->findings);
+	report_stated(made, RI_FACT_MASTER_ADDR, context->findings);
+	report_stated(made, RI_FACT_MASTER_PORT, context->findings);
 	return ri_topology_complete(made, context, err);
 }
 
@@ -405,6 +477,7 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 		ri_identity_settle(out, &reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		settle(out, reading.claims[id], id);
+	ri_master_settle(out, context->findings);
 	if (status < 0 || check_identity(out, context, err) < 0)
 		return -1;
 	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&

@@ -45,25 +45,10 @@ static bool is_even(const struct ri_reading *reading, uint64_t cross, uint64_t h
 		hosts * local == size && cross * local + local_rank == rank;
 }
 
-static void leave_open(struct ri_reading *reading, const char *variable)
-{
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
-
-	if (claim == NULL)
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = "HOROVOD_CROSS_RANK leaves out hosts with fewer ranks";
-}
-
 static bool read_cross(const struct ri_reading *reading, uint64_t *cross, uint64_t *hosts)
 {
-	const char *rank = ri_reading_get(reading, "HOROVOD_CROSS_RANK");
-	const char *size = ri_reading_get(reading, "HOROVOD_CROSS_SIZE");
-
-	return rank != NULL && size != NULL &&
-		ri_number_read(rank, ri_fact_range(RI_FACT_NODE_RANK), cross, NULL) ==
-			RI_NUMBER_OK &&
-		ri_number_read(size, ri_fact_range(RI_FACT_NNODES), hosts, NULL) == RI_NUMBER_OK;
+	return ri_reading_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK", cross) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE", hosts);
 }
 
 static void claim_node(struct ri_reading *reading)
@@ -73,7 +58,8 @@ static void claim_node(struct ri_reading *reading)
 	if (read_cross(reading, &cross, &hosts) &&
 		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
 		if (!is_even(reading, cross, hosts)) {
-			leave_open(reading, "HOROVOD_CROSS_RANK");
+			ri_claim_open(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK",
+				"HOROVOD_CROSS_RANK leaves out hosts with fewer ranks");
 			return;
 		}
 		if (hosts > 1)

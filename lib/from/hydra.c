@@ -35,14 +35,6 @@ static bool detect(const struct ri_env *env)
 		ri_source_sees(env, "MPI_LOCALRANKID") && ri_source_sees(env, "MPI_LOCALNRANKS");
 }
 
-static bool read_count(const struct ri_reading *reading, const char *variable, uint64_t *out)
-{
-	const char *value = ri_reading_get(reading, variable);
-
-	return value != NULL &&
-		ri_number_read(value, ri_fact_range(RI_FACT_NNODES), out, NULL) == RI_NUMBER_OK;
-}
-
 /* Is the Slurm step around us one of proxies, one for each of several nodes? */
 static bool is_step_of_proxies(const struct ri_reading *reading)
 {
@@ -51,8 +43,9 @@ static bool is_step_of_proxies(const struct ri_reading *reading)
 	/* A job that fits this node was started inside of the step instead. */
 	return ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) &&
 		ri_claim_get(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && local < size &&
-		read_count(reading, "SLURM_STEP_NUM_TASKS", &tasks) &&
-		read_count(reading, "SLURM_STEP_NUM_NODES", &nodes) && tasks == nodes && nodes > 1;
+		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_TASKS", &tasks) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES", &nodes) &&
+		tasks == nodes && nodes > 1;
 }
 
 static void read_hydra(struct ri_reading *reading)

@@ -140,9 +140,20 @@ static uint64_t count_nodes(const struct ri_reading *reading)
 	return nodes == NULL ? 0 : nodes->number;
 }
 
+static bool has_launcher(const struct ri_reading *reading)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		if (is_launcher(reading, source))
+			return true;
+	return false;
+}
+
 /*
  * Is the tuple that we hold the default of an image? It has no signature, and
- * fewer ranks than the job has nodes.
+ * fewer ranks than the job has nodes; or it is one of one where the ranks are
+ * about to be started.
  */
 static bool is_default(const struct ri_reading *reading)
 {
@@ -150,7 +161,7 @@ static bool is_default(const struct ri_reading *reading)
 
 	return reading->identity->unsigned_tuple &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
-		size < count_nodes(reading);
+		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }
 
 static void report_default(const struct ri_reading *reading, const struct ri_source *node)
@@ -165,19 +176,70 @@ static void report_default(const struct ri_reading *reading, const struct ri_sou
 		"an image should set neither RANK nor WORLD_SIZE");
 }
 
-void ri_identity_settle(struct ri_topology *out, const struct ri_reading *reading)
+bool ri_identity_is_on_one_node(const struct ri_reading *reading)
 {
-	const struct ri_source *node = NULL;
+	uint64_t size, local;
 
-	if (reading->identity == NULL || is_default(reading))
+	if (!get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size))
+		return false;
+	return size == 1 || (get_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, reading->identity,
+				     &local) && local == size);
+}
+
+/* Is it what an outer layer says of a job of several nodes? */
+static bool is_outer(const struct ri_reading *reading, const struct ri_fact *claim)
+{
+	return claim->state == RI_STATE_KNOWN && claim->strength < RI_STRENGTH_STATED &&
+		claim->origin.source != reading->identity->name;
+}
+
+static bool has_outer_nodes(const struct ri_reading *reading, enum ri_fact_id id)
+{
+	const struct ri_fact *claim = reading->claims[id];
+
+	while (claim != NULL && !(is_outer(reading, claim) && claim->number > 1))
+		claim = claim->next;
+	return claim != NULL;
+}
+
+/* Neither the nodes around nor their master are of a job that one node holds. */
+static void leave_outer(struct ri_reading *reading)
+{
+	static const enum ri_fact_id left[] = {
+		RI_FACT_NNODES, RI_FACT_HOSTS, RI_FACT_MASTER_ADDR,
+	};
+
+	if (!has_outer_nodes(reading, RI_FACT_NNODES) && !has_outer_nodes(reading, RI_FACT_HOSTS))
+		return;
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+		struct ri_fact *claim = reading->claims[left[i]];
+
+		for (; claim != NULL; claim = claim->next) {
+			if (!is_outer(reading, claim))
+				continue;
+			claim->state = RI_STATE_OPEN;
+			claim->text = NULL;
+			claim->reason = "all ranks are on this node, and it is of several";
+		}
+	}
+}
+
+void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
+{
+	const struct ri_source *held = reading->identity, *node = NULL;
+	bool is_void = held == NULL || is_default(reading);
+
+	if (is_void)
 		node = find_node(reading);
-	if (node != NULL && reading->identity != NULL)
+	if (node != NULL && held != NULL)
 		report_default(reading, node);
 	if (node != NULL) {
 		out->identity = node->name;
 		out->scope = RI_SCOPE_NODE;
-	} else if (reading->identity != NULL) {
-		out->identity = reading->identity->name;
+	} else if (held != NULL && !(is_void && has_launcher(reading))) {
+		out->identity = held->name;
 		out->scope = RI_SCOPE_PROCESS;
+		if (ri_identity_is_on_one_node(reading))
+			leave_outer(reading);
 	}
 }

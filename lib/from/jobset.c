@@ -41,22 +41,12 @@ static bool is_one_job(const struct ri_reading *reading)
 
 static void read_jobset(struct ri_reading *reading)
 {
-	struct ri_fact *claim;
-
-	if (ri_source_sees_text(reading->context->env, "JOBSET_NAME")) {
-		claim = ri_claim(reading, RI_FACT_JOB_ID, "JOBSET_NAME");
-		if (claim != NULL)
-			claim->text = claim->origin.raw;
-	}
-	if (is_one_job(reading)) {
+	ri_claim_label(reading, RI_FACT_JOB_ID, "JOBSET_NAME");
+	if (is_one_job(reading))
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
-		return;
-	}
-	claim = ri_claim(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
-	if (claim == NULL)
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = "the index starts anew in each Job of the set";
+	else
+		ri_claim_open(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX",
+			"the index starts anew in each Job of the set");
 }
 
 const struct ri_source ri_source_jobset = {

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "from/hostfile.h"
+#include "from/identity.h"
 #include "from/reading.h"
 
 #define OPERATOR "mpi-operator pkg/controller/mpi_job_controller.go"
@@ -64,16 +65,12 @@ static void claim_role(struct ri_reading *reading)
 		claim->text = RI_ROLE_LAUNCHER;
 }
 
-/* Does anybody know who the master is, or are all ranks here? */
+/* Does nobody know who the master is, and are there ranks elsewhere? */
 static bool needs_master(const struct ri_reading *reading)
 {
-	const char *source = reading->identity->name;
-	const struct ri_fact *size = ri_claim_of(reading, RI_FACT_WORLD_SIZE, source);
-	const struct ri_fact *local = ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source);
-
-	return reading->claims[RI_FACT_MASTER_ADDR] == NULL &&
-		!ri_source_sees_text(reading->context->env, "MASTER_ADDR") && size != NULL &&
-		local != NULL && size->number != local->number;
+	return !ri_reading_has_master(reading) &&
+		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, reading->identity->name) != NULL &&
+		!ri_identity_is_on_one_node(reading);
 }
 
 /* The text of the host file, or NULL where it is not to be had. */

@@ -6,12 +6,11 @@
  *
  * A PyTorchJob sets RANK and WORLD_SIZE as well, but RANK is the pod's index
  * and WORLD_SIZE counts processes where their number is known. So neither is
- * anybody's rank, and MASTER_ADDR and MASTER_PORT are left to source "env". A
- * TrainJob sets none of them.
+ * anybody's rank, and MASTER_ADDR and MASTER_PORT are left to source "env":
+ * older operators told the first pod "localhost". A TrainJob sets none of them.
  */
 #include <string.h>
 
-#include "base/text.h"
 #include "from/quartet.h"
 
 #define OPERATOR "Kubeflow training-operator v1.9 pkg/controller.v1/pytorch"
@@ -28,10 +27,10 @@ static const struct ri_variable reads[] = {
 	  .cite = OPERATOR "/master.go; " TRAINER },
 	{ .name = "PET_MASTER_PORT", .meaning = "the port that rank 0 listens on",
 	  .cite = OPERATOR "/master.go; " TRAINER },
-	{ .name = "RANK", .meaning = "the pod's index, where there is no LOCAL_RANK",
+	{ .name = "RANK", .meaning = "the pod's index, where LOCAL_RANK is absent or an image's",
 	  .cite = OPERATOR "/envvar.go" },
-	{ .name = "MASTER_ADDR", .meaning = "only whether it is the pod itself, as older operators "
-	  "have it on the first one", .cite = OPERATOR "/master.go" },
+	{ .name = "WORLD_SIZE", .meaning = "only whether it counts processes of all pods",
+	  .cite = OPERATOR "/envvar.go" },
 	{ .name = NULL },
 };
 
@@ -43,16 +42,9 @@ static bool detect(const struct ri_env *env)
 /* An elastic job's nodes come and go, and torchrun gives out their ranks. */
 static bool is_elastic(struct ri_reading *reading)
 {
-	const char *nodes = ri_reading_get(reading, "PET_NNODES");
-	struct ri_fact *claim;
-
-	if (strchr(nodes, ':') == NULL)
+	if (strchr(ri_reading_get(reading, "PET_NNODES"), ':') == NULL)
 		return false;
-	claim = ri_claim(reading, RI_FACT_NNODES, "PET_NNODES");
-	if (claim != NULL) {
-		claim->state = RI_STATE_OPEN;
-		claim->reason = "the job is elastic";
-	}
+	ri_claim_open(reading, RI_FACT_NNODES, "PET_NNODES", "the job is elastic");
 	return true;
 }
 
@@ -68,53 +60,45 @@ static void claim_processes(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE");
 }
 
+/*
+ * Is LOCAL_RANK an image's? The others are still the operator's then: RANK is
+ * the pod's, and WORLD_SIZE counts processes that nobody has started yet.
+ */
+static bool is_of_image(const struct ri_reading *reading)
+{
+	uint64_t rank, size, local_rank, node, nodes, processes;
+
+	return !ri_source_sees_text(reading->context->env, "LOCAL_WORLD_SIZE") &&
+		ri_reading_number(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK", &local_rank) &&
+		ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK", &node) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "PET_NNODES", &nodes) &&
+		ri_reading_number(reading, RI_FACT_NPROC, "PET_NPROC_PER_NODE", &processes) &&
+		local_rank == 0 && rank == node && processes > 1 && size == nodes * processes;
+}
+
 /* Does the pod's own process read this, and not a rank that was started in it? */
 static bool is_outermost(const struct ri_reading *reading)
 {
-	return reading->identity == NULL && !ri_quartet_sees(reading->context->env);
-}
-
-/*
- * MASTER_ADDR stands above this claim, unless it is this pod's own name for
- * itself: all the others would wait for it in vain.
- */
-static void judge_master(struct ri_reading *reading, struct ri_fact *master)
-{
-	const char *stated = ri_reading_get(reading, "MASTER_ADDR");
-	struct ri_endpoint endpoint;
-	char old[RI_QUOTE_SIZE];
-	uint64_t nodes;
-
-	if (stated == NULL || !is_outermost(reading) ||
-		!ri_claim_get(reading, RI_FACT_NNODES, &nodes) || nodes < 2 ||
-		!ri_endpoint_read((struct ri_slice){ stated, strlen(stated) }, &endpoint) ||
-		!ri_is_loopback(endpoint.host) ||
-		ri_is_loopback((struct ri_slice){ master->text, strlen(master->text) }))
-		return;
-	master->strength = RI_STRENGTH_STATED;
-	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		"MASTER_ADDR", "%s becomes \"%s\", as in PET_MASTER_ADDR: it is this pod on each "
-		"of the %d nodes", ri_quote(old, sizeof(old), stated), master->text, (int)nodes);
+	return reading->identity == NULL &&
+		(!ri_quartet_sees(reading->context->env) || is_of_image(reading));
 }
 
 static void claim_node(struct ri_reading *reading)
 {
 	ri_claim_filled(reading, RI_FACT_NNODES, "PET_NNODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "PET_NODE_RANK");
-	if (!ri_quartet_sees(reading->context->env))
+	if (is_outermost(reading))
 		ri_claim_filled(reading, RI_FACT_NODE_RANK, "RANK");
 }
 
 static void read_kubeflow_pytorch(struct ri_reading *reading)
 {
-	struct ri_fact *master;
-
 	if (!is_elastic(reading))
 		claim_node(reading);
 	claim_processes(reading);
-	master = ri_claim_host(reading, RI_FACT_MASTER_ADDR, "PET_MASTER_ADDR");
-	if (master != NULL && master->state == RI_STATE_KNOWN)
-		judge_master(reading, master);
+	ri_claim_host(reading, RI_FACT_MASTER_ADDR, "PET_MASTER_ADDR");
 	ri_claim_filled(reading, RI_FACT_MASTER_PORT, "PET_MASTER_PORT");
 }
 

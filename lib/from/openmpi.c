@@ -76,7 +76,6 @@ static const char *find_pmix_uri(struct ri_reading *reading, const char **variab
 static struct daemon find_daemon(struct ri_reading *reading)
 {
 	struct daemon daemon = { .variable = "OMPI_MCA_orte_local_daemon_uri" };
-	struct ri_fact *claim;
 
 	daemon.uri = ri_reading_get(reading, daemon.variable);
 	if (daemon.uri == NULL)
@@ -84,11 +83,8 @@ static struct daemon find_daemon(struct ri_reading *reading)
 	if (daemon.uri == NULL)
 		return (struct daemon){ .variable = NULL };
 	if (!ri_ompi_uri_index(daemon.uri, &daemon.index)) {
-		claim = ri_claim(reading, RI_FACT_NODE_RANK, daemon.variable);
-		if (claim != NULL) {
-			claim->state = RI_STATE_BROKEN;
-			claim->reason = "JOB.INDEX;ADDRESSES";
-		}
+		ri_claim_broken(reading, RI_FACT_NODE_RANK, daemon.variable,
+			"JOB.INDEX;ADDRESSES");
 		daemon.variable = NULL;
 	}
 	return daemon;
@@ -96,11 +92,11 @@ static struct daemon find_daemon(struct ri_reading *reading)
 
 static bool read_place(struct ri_reading *reading, uint64_t daemon, struct ri_ompi_place *place)
 {
-	const char *daemons = ri_reading_get(reading, "OMPI_MCA_ess_base_num_procs");
+	const char *daemons = "OMPI_MCA_ess_base_num_procs";
 
 	*place = (struct ri_ompi_place){ .daemon = daemon };
-	if (daemons != NULL && ri_number_read(daemons, ri_fact_range(RI_FACT_NNODES),
-		&place->daemons, NULL) != RI_NUMBER_OK)
+	if (ri_reading_get(reading, daemons) != NULL &&
+		!ri_reading_number(reading, RI_FACT_NNODES, daemons, &place->daemons))
 		return false;
 	ri_claim_get(reading, RI_FACT_NNODES, &place->nodes);
 	return ri_claim_get(reading, RI_FACT_RANK, &place->rank) &&

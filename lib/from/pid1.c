@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "from/identity.h"
 #include "from/reading.h"
 
 #define ENVIRON "/proc/1/environ"
@@ -50,16 +51,6 @@ static bool has_master(const struct ri_reading *reading)
 		if (claim->state == RI_STATE_KNOWN && claim->strength > RI_STRENGTH_DEFAULT)
 			return true;
 	return false;
-}
-
-/* Are all ranks of the job here? Then there is no master to look for. */
-static bool is_alone(const struct ri_reading *reading)
-{
-	const char *source = reading->identity->name;
-	const struct ri_fact *size = ri_claim_of(reading, RI_FACT_WORLD_SIZE, source);
-	const struct ri_fact *local = ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source);
-
-	return size != NULL && local != NULL && size->number == local->number;
 }
 
 /* Cut what the file holds into strings, which end in '\0' each. */
@@ -115,7 +106,8 @@ static void read_pid1(struct ri_reading *reading)
 	char **strings;
 
 	if (context.host == NULL || !context.proc_is_ours || reading->identity == NULL ||
-		!reading->identity->over_ssh || is_alone(reading) || has_master(reading))
+		!reading->identity->over_ssh || ri_identity_is_on_one_node(reading) ||
+		has_master(reading))
 		return;
 	strings = read_strings(reading);
 	if (strings == NULL || ri_env_init(&env, strings, context.arena, reading->err) < 0)

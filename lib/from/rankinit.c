@@ -21,19 +21,13 @@ static bool detect(const struct ri_env *env)
 
 static void read_rankinit(struct ri_reading *reading)
 {
-	struct ri_fact *claim;
-
 	/* Workers of a launcher that rankinit launched carry the mark too. */
 	if (reading->identity != NULL)
 		return;
 	ri_quartet_claim(reading);
-	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL) {
-		claim = ri_claim(reading, RI_FACT_NODE_RANK, NULL);
-		if (claim != NULL) {
-			claim->state = RI_STATE_OPEN;
-			claim->reason = "the outer rankinit could not tell";
-		}
-	}
+	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL)
+		ri_claim_open(reading, RI_FACT_NODE_RANK, NULL,
+			"the outer rankinit could not tell");
 	ri_quartet_claim_rendezvous(reading);
 }
 

@@ -16,6 +16,14 @@ const char *ri_reading_get(const struct ri_reading *reading, const char *variabl
 	return value != NULL && ri_is_service_link(value) ? NULL : value;
 }
 
+bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, uint64_t *out)
+{
+	const char *raw = ri_reading_get(reading, variable);
+
+	return raw != NULL && ri_number_read(raw, ri_fact_range(id), out, NULL) == RI_NUMBER_OK;
+}
+
 bool ri_source_sees(const struct ri_env *env, const char *variable)
 {
 	const char *value = ri_env_get(env, variable);
@@ -130,16 +138,26 @@ struct ri_fact *ri_claim_label(
 	return claim;
 }
 
-struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, const char *reason)
+static struct ri_fact *claim_unusable(struct ri_fact *claim, enum ri_fact_state state,
+	const char *reason)
 {
-	struct ri_fact *claim = ri_claim(reading, id, variable);
-
 	if (claim != NULL) {
-		claim->state = RI_STATE_BROKEN;
+		claim->state = state;
 		claim->reason = reason;
 	}
 	return claim;
+}
+
+struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason)
+{
+	return claim_unusable(ri_claim(reading, id, variable), RI_STATE_BROKEN, reason);
+}
+
+struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason)
+{
+	return claim_unusable(ri_claim(reading, id, variable), RI_STATE_OPEN, reason);
 }
 
 struct ri_fact *ri_claim_host(
@@ -153,12 +171,9 @@ struct ri_fact *ri_claim_host(
 		return NULL;
 	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint))
 		return ri_claim_text(reading, id, variable, endpoint.host);
-	claim = ri_claim(reading, id, variable);
-	if (claim != NULL) {
-		claim->state = RI_STATE_BROKEN;
-		claim->reason = "one host name or address";
+	claim = ri_claim_broken(reading, id, variable, "one host name or address");
+	if (claim != NULL)
 		claim->fault_at = ri_host_fault(raw, strlen(raw));
-	}
 	return claim;
 }
 
@@ -237,16 +252,6 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 		: ri_claim_list(reading, variable, raw, separator);
 }
 
-struct ri_fact *ri_claim_whole(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
-{
-	const char *raw = ri_reading_get(reading, variable);
-
-	if (raw == NULL || is_blank(raw))
-		return NULL;
-	return ri_claim_text(reading, id, variable, (struct ri_slice){ raw, strlen(raw) });
-}
-
 struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
@@ -299,6 +304,12 @@ void ri_claim_default_port(struct ri_reading *reading, unsigned port)
 		return;
 	claim->number = port;
 	claim->strength = RI_STRENGTH_DEFAULT;
+}
+
+bool ri_reading_has_master(const struct ri_reading *reading)
+{
+	return reading->claims[RI_FACT_MASTER_ADDR] != NULL ||
+		ri_source_sees_text(reading->context->env, "MASTER_ADDR");
 }
 
 struct ri_fact *ri_claim_of(

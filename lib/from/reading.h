@@ -29,7 +29,14 @@ struct ri_reading {
  */
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable);
 
-/* The same for a detect function, which has the snapshot alone. */
+/*
+ * Does the variable hold a number that the fact may have? Then *out is it;
+ * nothing is claimed.
+ */
+bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, uint64_t *out);
+
+/* Is the variable there, in that sense? For detect functions, which have the snapshot alone. */
 bool ri_source_sees(const struct ri_env *env, const char *variable);
 
 /* Does it see more than blanks? For names that an image may set to nothing. */
@@ -70,8 +77,12 @@ struct ri_fact *ri_claim_filled(
 struct ri_fact *ri_claim_label(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
-/* Claim that the variable is broken: what was expected, and where it goes wrong. */
+/* Claim that the variable is broken: what was expected instead. */
 struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *reason);
+
+/* Claim that the variable leaves the fact open, and why. It may be NULL. */
+struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *reason);
 
 /*
@@ -88,10 +99,6 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 struct ri_fact *ri_claim_list(
 	struct ri_reading *reading, const char *variable, const char *text, char separator);
 
-/* Claim a text that is the whole value of a variable; a blank one claims nothing. */
-struct ri_fact *ri_claim_whole(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
-
 /* Claim as many processes for each node as it has GPUs; a blank or 0 claims nothing. */
 struct ri_fact *ri_claim_gpus(struct ri_reading *reading, const char *variable);
 
@@ -106,6 +113,9 @@ void ri_claim_first_host(struct ri_reading *reading);
 
 /* Claim the port that this system's jobs use where nothing says another one. */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);
+
+/* Has a source said where rank 0 runs, or does the user, who is read later? */
+bool ri_reading_has_master(const struct ri_reading *reading);
 
 /* The first claim that the source of that name made, or NULL. */
 struct ri_fact *ri_claim_of(

@@ -256,7 +256,7 @@ static void read_config(struct ri_reading *reading)
 static void read_sagemaker(struct ri_reading *reading)
 {
 	ri_claim_default_port(reading, DEFAULT_PORT);
-	ri_claim_whole(reading, RI_FACT_JOB_ID, "TRAINING_JOB_NAME");
+	ri_claim_label(reading, RI_FACT_JOB_ID, "TRAINING_JOB_NAME");
 	ri_claim_gpus(reading, "SM_NUM_GPUS");
 	if (has_toolkit(reading->context->env))
 		read_toolkit(reading);

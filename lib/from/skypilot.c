@@ -29,7 +29,7 @@ static void read_skypilot(struct ri_reading *reading)
 	ri_claim_hosts(reading, "SKYPILOT_NODE_IPS", '\n');
 	ri_claim_first_host(reading);
 	ri_claim_gpus(reading, "SKYPILOT_NUM_GPUS_PER_NODE");
-	ri_claim_whole(reading, RI_FACT_JOB_ID, "SKYPILOT_TASK_ID");
+	ri_claim_label(reading, RI_FACT_JOB_ID, "SKYPILOT_TASK_ID");
 }
 
 const struct ri_source ri_source_skypilot = {

@@ -165,12 +165,11 @@ static void claim_allocation(struct ri_reading *reading)
 /* Below a launcher the step, where there is one, is that of its daemons. */
 static void claim_around(struct ri_reading *reading)
 {
-	const char *nodes = ri_reading_get(reading, "SLURM_JOB_NUM_NODES");
 	struct ri_fact *hosts;
 	uint64_t count;
 
-	if (nodes == NULL || ri_number_read(nodes, ri_fact_range(RI_FACT_NNODES), &count, NULL) !=
-			RI_NUMBER_OK || !ri_allocation_is_filled(reading, count))
+	if (!ri_reading_number(reading, RI_FACT_NNODES, "SLURM_JOB_NUM_NODES", &count) ||
+		!ri_allocation_is_filled(reading, count))
 		return;
 	hosts = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
 	if (hosts == NULL || hosts->state != RI_STATE_KNOWN)

@@ -104,17 +104,6 @@ static void claim_task(struct ri_reading *reading, const char *hosts_name)
 	claim->strength = RI_STRENGTH_DEFAULT;
 }
 
-static void claim_open(struct ri_reading *reading)
-{
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_NODE_RANK,
-		find_index(reading->context->env));
-
-	if (claim == NULL)
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = "the index starts anew in each task";
-}
-
 static void claim_node(struct ri_reading *reading)
 {
 	const char *task;
@@ -128,7 +117,8 @@ static void claim_node(struct ri_reading *reading)
 	if (task != NULL)
 		claim_task(reading, task);
 	else
-		claim_open(reading);
+		ri_claim_open(reading, RI_FACT_NODE_RANK, find_index(reading->context->env),
+			"the index starts anew in each task");
 }
 
 static void read_volcano(struct ri_reading *reading)

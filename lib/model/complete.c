@@ -159,13 +159,26 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
 }
 
+/*
+ * Is it that of nodes which the user has left out, by an option that says one?
+ * The hosts have given way to it by then.
+ */
+static bool is_of_other_nodes(const struct ri_topology *topology, const struct ri_fact *master)
+{
+	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
+
+	return nodes->strength == RI_STRENGTH_MANUAL && nodes->number == 1 &&
+		topology->facts[RI_FACT_HOSTS].state == RI_STATE_BROKEN &&
+		master->strength < RI_STRENGTH_STATED;
+}
+
 static void derive_master(struct ri_topology *topology, struct ri_findings *findings)
 {
 	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
 	struct ri_finding *finding;
 	uint64_t nodes;
 
-	if (fact->state == RI_STATE_KNOWN)
+	if (fact->state == RI_STATE_KNOWN && !is_of_other_nodes(topology, fact))
 		return;
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1) {
 		if (fact->state == RI_STATE_OPEN && fact->text != NULL) {

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "model/wishes.h"
 #include "to/command.h"
 
@@ -26,6 +27,27 @@ bool ri_nodes_alone(const struct ri_context *context)
 		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
 }
 
+bool ri_nodes_meet_elsewhere(const struct ri_context *context)
+{
+	/* of torchrun, composer and deepspeed; accelerate; fabric */
+	static const char *const words[] = {
+		"--master-addr", "--rdzv-endpoint", "--rdzv-conf", "--main-process-ip",
+		"--main-address",
+	};
+	static const char *const variables[] = { "PET_RDZV_ENDPOINT", "PET_RDZV_CONF" };
+	const struct ri_command *command = context->command;
+
+	if (command == NULL || command->launcher == NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (ri_command_mentions(command, words[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (command->launcher->reads_pet && ri_env_get(context->env, variables[i]) != NULL)
+			return true;
+	return false;
+}
+
 bool ri_master_is_loopback(const char *host)
 {
 	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
@@ -43,6 +65,23 @@ bool ri_master_is_loopback(const char *host)
 		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
 	return inet_pton(AF_INET6, host, &wide) == 1 &&
 		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
+}
+
+int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error *err)
+{
+	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	uint64_t node;
+
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
+		master->strength == RI_STRENGTH_MANUAL || master->origin.variable == NULL ||
+		!ri_master_is_loopback(master->text))
+		return 0;
+	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
+		master->text, (int)node);
+	return ri_fail_hint(err, "set MASTER_ADDR to the host of rank 0, the same on all ranks; "
+				 "where all nodes are this machine state --master-addr=%s",
+		master->text);
 }
 
 static const char *launcher_name(const struct ri_command *command)
@@ -99,6 +138,26 @@ static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fac
 		derive(topology, id, number, 1u << from);
 }
 
+/*
+ * Does torchrun say itself that each process is a node, by as many nodes as
+ * there are processes?
+ */
+static bool takes_each_for_a_node(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_launcher *launcher = context->command->launcher;
+	const struct ri_range counts = { 2, RI_MAX_RANKS };
+	const char *nodes = NULL;
+	uint64_t number;
+
+	if (launcher == NULL || !launcher->reads_pet)
+		return false;
+	if (!ri_command_has(context->command, "--nnodes", &nodes))
+		nodes = ri_env_get(context->env, "PET_NNODES");
+	return nodes != NULL && ri_number_read(nodes, counts, &number, NULL) == RI_NUMBER_OK &&
+		number == topology->facts[RI_FACT_WORLD_SIZE].number;
+}
+
 /* A launcher that is told nothing starts a job of its own on each node. */
 static void warn_of_lone_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
@@ -109,14 +168,17 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 	enum ri_fact_id id = ri_topology_knows(topology, RI_FACT_NNODES) ? RI_FACT_NNODES
 									: RI_FACT_HOSTS;
 
-	if (!ri_topology_get(topology, id, &nodes) || nodes < 2)
+	/* Of what is stated and not used it was said already. */
+	if (!ri_topology_get(topology, id, &nodes) || nodes < 2 ||
+		ri_wishes_subject(context->wishes) != NULL)
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
-	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
-				 "--rank, --world-size, --local-rank=0 and --local-world-size=1");
+	ri_finding_hint(finding, "start it once on each node (srun: -n NODES "
+				 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or state "
+				 "--node-rank and --master-addr");
 }
 
 /* Does the job start its command on this node alone? Then the launcher may wait in vain. */
@@ -143,7 +205,11 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 {
 	const struct ri_command *command = context->command;
 
-	if (command == NULL || command->mode != RI_MODE_NODE || ri_nodes_alone(context))
+	if (command == NULL || command->mode != RI_MODE_NODE)
+		return 0;
+	if (ri_nodes_alone(context) || ri_nodes_meet_elsewhere(context))
+		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
+	if (ri_nodes_alone(context))
 		return 0;
 	if (topology->identity == NULL) {
 		warn_of_lone_nodes(topology, context);
@@ -154,9 +220,11 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		warn_of_other_nodes(topology, context);
 		return 0;
 	}
-	if (check_one_each(topology, launcher_name(command), err) < 0)
-		return ri_fail_hint(err, "start one process on each node (mpirun: --map-by "
-					 "ppr:1:node), or say --launch=process");
+	if (!takes_each_for_a_node(topology, context) &&
+		check_one_each(topology, launcher_name(command), err) < 0)
+		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
+					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
+					 "say --launch=process");
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
 	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
@@ -195,8 +263,9 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 	stated = &context->wishes->nproc;
 	if (topology->scope == RI_SCOPE_PROCESS) {
 		if (check_one_each(topology, stated->subject, err) < 0)
-			return ri_fail_hint(err, "start one process on each node (mpirun: "
-						 "--map-by ppr:1:node), or leave %s out",
+			return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
+						 "--ntasks-per-node=1, mpirun: --map-by "
+						 "ppr:1:node), or leave %s out",
 				stated->subject);
 		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);

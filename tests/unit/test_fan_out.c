@@ -234,6 +234,78 @@ static void test_a_launcher_is_told(void **state)
 	command = (struct ri_command){ .mode = RI_MODE_PROCESS };
 }
 
+static void test_a_launcher_of_the_job_has_no_ranks(void **state)
+{
+	(void)state;
+	assert_int_equal(fan_out(4, LIST("K_MPI_JOB_ROLE=launcher")), RI_CODE_NONE);
+	assert_null(topology.identity);
+	assert_int_equal(findings.count, 0);
+}
+
+static void test_another_role_has_ranks(void **state)
+{
+	(void)state;
+	assert_int_equal(fan_out(4, LIST("TF_CONFIG={\"cluster\": {\"worker\": [\"a:1\", \"a:2\"]}, "
+		"\"task\": {\"type\": \"worker\", \"index\": 0}}")), RI_CODE_NONE);
+	assert_place(0, 4, 0, 0);
+}
+
+static void test_what_is_stated_and_what_is_started_are_one_source(void **state)
+{
+	(void)state;
+	wishes.facts[RI_FACT_MASTER_ADDR] = (struct ri_stated){ "--master-addr", "a" };
+	assert_int_equal(fan_out(4, LIST("MASTER_PORT=5")), RI_CODE_NONE);
+	assert_int_equal(topology.source_count, 2);
+	assert_string_equal(topology.sources[0], "manual");
+	assert_string_equal(topology.sources[1], "env");
+	start_again(state);
+	assert_int_equal(fan_out(4, LIST("MASTER_PORT=5")), RI_CODE_NONE);
+	assert_int_equal(topology.source_count, 2);
+	assert_string_equal(topology.sources[0], "manual");
+	assert_string_equal(topology.sources[1], "env");
+}
+
+static void test_no_rank_is_stated(void **state)
+{
+	static const enum ri_fact_id tuple[] = {
+		RI_FACT_RANK, RI_FACT_WORLD_SIZE, RI_FACT_LOCAL_RANK, RI_FACT_LOCAL_WORLD_SIZE,
+	};
+
+	for (size_t i = 0; i < sizeof(tuple) / sizeof(tuple[0]); i++) {
+		wishes.facts[tuple[i]] = (struct ri_stated){ "--one-of-them", "1" };
+		fan_out(4, LIST("A=B"));
+		assert_refused_for(RI_CODE_OPTION_CONFLICT, "--one-of-them");
+		start_again(state);
+	}
+}
+
+static void test_the_first_node_may_be_the_only_one(void **state)
+{
+	(void)state;
+	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "0" };
+	assert_int_equal(fan_out(4, LIST("A=B")), RI_CODE_NONE);
+	assert_place(0, 4, 0, 0);
+	assert_string_equal(topology.facts[RI_FACT_NODE_RANK].origin.variable, "--node-rank");
+	start_again(state);
+	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "1" };
+	fan_out(4, LIST("A=B"));
+	assert_refused_for(RI_CODE_LAUNCH_INCOMPLETE, "--node-rank");
+}
+
+/* RANK and WORLD_SIZE together may be those of nodes; one alone is nobody's. */
+static void test_a_lone_rank_is_whose(void **state)
+{
+	(void)state;
+	fan_out(4, LIST("RANK=0", "WORLD_SIZE=2"));
+	assert_refused_for(RI_CODE_LAUNCH_INCOMPLETE, "RANK");
+	start_again(state);
+	assert_int_equal(fan_out(4, LIST("WORLD_SIZE=2")), RI_CODE_NONE);
+	start_again(state);
+	assert_int_equal(fan_out(4, LIST("RANK=0")), RI_CODE_NONE);
+	start_again(state);
+	assert_int_equal(fan_out(4, LIST("RANK=0", "WORLD_SIZE=1")), RI_CODE_NONE);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, start_again)
 
 int main(void)
@@ -250,6 +322,12 @@ int main(void)
 		TEST(test_too_many_ranks),
 		TEST(test_slurm_names_go_only_here),
 		TEST(test_a_launcher_is_told),
+		TEST(test_a_launcher_of_the_job_has_no_ranks),
+		TEST(test_another_role_has_ranks),
+		TEST(test_what_is_stated_and_what_is_started_are_one_source),
+		TEST(test_no_rank_is_stated),
+		TEST(test_the_first_node_may_be_the_only_one),
+		TEST(test_a_lone_rank_is_whose),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

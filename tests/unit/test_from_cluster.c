@@ -63,6 +63,13 @@ static void test_where_it_is_no_json(void **state)
 	assert_int_equal(cluster.fault_at, 0);
 }
 
+static void test_a_claim_says_where(void **state)
+{
+	(void)state;
+	take(LIST("TF_CONFIG={\"cluster\": x}"));
+	assert_in_range(topology.facts[RI_FACT_NODE_RANK].next->fault_at, 12, 13);
+}
+
 static void test_json_that_means_something_else(void **state)
 {
 	(void)state;
@@ -189,6 +196,7 @@ int main(void)
 		TEST(test_a_worker_stands_behind_the_chief),
 		TEST(test_another_task_has_a_role_and_an_index),
 		TEST(test_where_it_is_no_json),
+		TEST(test_a_claim_says_where),
 		TEST(test_json_that_means_something_else),
 		TEST(test_an_empty_cluster_gives_nobody_a_role),
 		TEST(test_the_parser_runs_out_of_memory),

@@ -90,6 +90,29 @@ static void test_subject_is_the_variable_behind_a_fact(void **state)
 	assert_string_equal(ri_topology_subject(&topology, RI_FACT_NODE_RANK), "node_rank");
 }
 
+static bool is_wide(enum ri_fact_id id, uint64_t number, enum ri_fact_id other, uint64_t and)
+{
+	give_back(NULL);
+	know(id, number);
+	know(other, and);
+	return ri_topology_is_wide(&topology);
+}
+
+static void test_a_job_is_wide_where_it_is_known_to_be(void **state)
+{
+	(void)state;
+	assert_false(ri_topology_is_wide(&topology));
+	assert_true(is_wide(RI_FACT_NNODES, 2, RI_FACT_NODE_RANK, 0));
+	assert_false(is_wide(RI_FACT_NNODES, 1, RI_FACT_NODE_RANK, 0));
+	/* without a count: the second node, or ranks that are not here */
+	assert_true(is_wide(RI_FACT_NODE_RANK, 1, RI_FACT_RANK, 0));
+	assert_false(is_wide(RI_FACT_NODE_RANK, 0, RI_FACT_RANK, 0));
+	assert_true(is_wide(RI_FACT_WORLD_SIZE, 4, RI_FACT_LOCAL_WORLD_SIZE, 2));
+	assert_false(is_wide(RI_FACT_WORLD_SIZE, 4, RI_FACT_LOCAL_WORLD_SIZE, 4));
+	assert_false(is_wide(RI_FACT_WORLD_SIZE, 4, RI_FACT_RANK, 0));
+	assert_false(is_wide(RI_FACT_LOCAL_WORLD_SIZE, 4, RI_FACT_RANK, 0));
+}
+
 static void test_rank_is_below_world_size(void **state)
 {
 	(void)state;
@@ -424,6 +447,7 @@ int main(void)
 		TEST(test_facts_have_names_and_ranges),
 		TEST(test_unknown_facts_are_not_got),
 		TEST(test_subject_is_the_variable_behind_a_fact),
+		TEST(test_a_job_is_wide_where_it_is_known_to_be),
 		TEST(test_rank_is_below_world_size),
 		TEST(test_local_rank_is_below_local_size),
 		TEST(test_local_size_is_at_most_world_size),
