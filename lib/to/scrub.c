@@ -53,9 +53,8 @@ void ri_scrub(struct ri_writing *writing)
 	size_t wanted = writing->wanted.count;
 
 	/* most variables begin like no pattern, and this is done for each rank */
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		begins[(unsigned char)patterns[i].pattern[0]] = true;
-
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		begins[(unsigned char)rows[i].pattern[0]] = true;
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
 		struct ri_env_edit edit = { .value = NULL };

@@ -305,7 +305,8 @@ const struct ri_framework ri_framework_tensorflow = {
 	.name = "tensorflow",
 	.summary = "TensorFlow's TF_CONFIG",
 	.when = "A rank gets it with one task for each rank, a launcher or a node without ranks "
-		"with one task for each node; a job of one task has none.",
+		"with one task for each node; a job of one task has none. What the platform gave "
+		"stays, and where it gave none, none is made unless it is asked for.",
 	.writes = writes,
 	.sources = sources,
 	.asked = find_option,
