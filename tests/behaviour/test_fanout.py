@@ -229,7 +229,8 @@ def test_closed_standard_input(box):
 
 def test_descriptors_are_passed_on_and_ours_are_not(box):
     read_end, write_end = os.pipe()
-    script = 'echo "$RANK/ $(ls /proc/$$/fd | tr "\\n" " ")"'
+    # of ls, since a shell may still hold the pipe that it reads from
+    script = 'echo "$RANK/ $(ls /proc/self/fd | tr "\\n" " ")"'
     try:
         result = box.run("--nproc-per-node=2", "--", "sh", "-c", script, pass_fds=(write_end,))
         many = [set(line.split()[1:]) for line in lines(result)]
