@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Breaks what reads the environment, one place at a time, and requires that a
-test notices: a golden case, or a unit test of from or model.
+Breaks what reads the environment and what writes it, one place at a time, and
+requires that a test notices: a golden case, or a unit test of from, model or to.
 
 usage: mutants.py [--all] [--seed=N] [--count=N] [--jobs=N] [PART-OF-A-FILE-NAME]...
 
-A mutant is a line left out of sources.def, or one condition of lib/from/*.c
-and lib/model/*.c: an `if` turned round, && for ||, a comparison shifted by one. --count of them
-(150) are drawn by --seed; --all takes every one. Those that cannot be
+A mutant is a line left out of a table of lib/from or lib/to, or one condition of
+lib/from/*.c, lib/model/*.c and lib/to/*.c: an `if` turned round, && for ||, a comparison shifted
+by one. --count of them (150) are drawn by --seed; --all takes every one. Those that cannot be
 noticed, because they change nothing, stand in mutants.txt with the reason.
 """
 import argparse
@@ -26,7 +26,12 @@ OUT = TOP / "build" / "mutants"
 LIBRARY = OUT / "librankinit.a"
 TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "test_from_pid1",
          "test_manual", "test_own_address", "test_model", "test_explain", "test_hostlist",
-         "test_worlds", "test_from_cloud", "test_from_kube", "test_allocation", "test_fan_out")
+         "test_worlds", "test_from_cloud", "test_from_kube", "test_allocation", "test_nodes",
+         "test_scrub", "test_to", "test_command", "test_expand", "test_tensorflow",
+         "test_fan_out")
+# Each table, and what has to be compiled with it.
+TABLES = {"lib/from/sources.def": "lib/from/from.c", "lib/to/frameworks.def": "lib/to/to.c",
+          "lib/to/launchers.def": "lib/to/command.c", "lib/to/scrub.def": "lib/to/scrub.c"}
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]
@@ -83,17 +88,17 @@ def mutants_of_source(path):
 
 def mutants_of_table(path):
     text = (TOP / path).read_text(encoding="utf-8")
-    for found in re.finditer(r"^RI_SOURCE\(\w+\)$", text, re.M):
-        yield Mutant(path, text, found.start(), found.end(), "")
+    code = blank(text)
+    for found in re.finditer(r"^RI_(?:SOURCE|FRAMEWORK|STARTS|WRAPPER|SCRUB)(?=\()", code, re.M):
+        yield Mutant(path, text, found.start(), closing(code, found.end()), "")
 
 
 def all_mutants(parts):
-    table = "lib/from/sources.def"
-    paths = [table] + [str(source.relative_to(TOP)) for folder in ("from", "model")
-                       for source in sorted(TOP.glob(f"lib/{folder}/*.c"))]
+    paths = [*TABLES] + [str(source.relative_to(TOP)) for folder in ("from", "model", "to")
+                         for source in sorted(TOP.glob(f"lib/{folder}/*.c"))]
     for path in paths:
         if not parts or any(part in path for part in parts):
-            yield from (mutants_of_table if path == table else mutants_of_source)(path)
+            yield from (mutants_of_table if path in TABLES else mutants_of_source)(path)
 
 
 def read_equivalent():
@@ -145,13 +150,13 @@ def build_tests(jobs):
 
 def judge(mutant, room):
     """'noticed', 'survived', or 'no program' where it does not compile."""
-    is_table = mutant.path.endswith(".def")
-    source = room / "lib" / "from" / "sources.def" if is_table else room / "mutant.c"
+    is_table = mutant.path in TABLES
+    source = room / mutant.path if is_table else room / "mutant.c"
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(mutant.text, encoding="utf-8")
     built = run(COMPILE + (["-I", str(room / "lib")] if is_table else [])
                 + ["-Ilib", "-c", "-o", str(room / "mutant.o"),
-                   "lib/from/from.c" if is_table else str(source)])
+                   TABLES[mutant.path] if is_table else str(source)])
     if is_table:
         source.unlink()
     if not built:

@@ -172,6 +172,10 @@ def test_a_launcher_is_started_once_and_told(box, tmp_path):
     script.chmod(0o755)
     assert box.run("--nproc-per-node=4", "--", script).out == b"4 none\n"
     assert box.run("--nproc-per-node=4", "--launch=none", "--", script).out == b"none\n"
+    composer = tmp_path / "composer"
+    composer.write_text("#!/bin/sh\necho $WORLD_SIZE $LOCAL_WORLD_SIZE ${RANK-none}\n")
+    composer.chmod(0o755)
+    assert box.run("--nproc-per-node=4", "--", composer).out == b"4 4 none\n"
     fabric = tmp_path / "fabric"
     script.rename(fabric)
     warned(box.run("--nproc-per-node=4", "--", fabric, "run"), "nproc.unused",

@@ -18,8 +18,10 @@ static struct ri_env_edit items[] = {
 	{ "MASTER_ADDR", "10.0.0.4" },
 	{ "LOCAL_RANK", NULL },
 	{ "_A1", "$RANK" },
+	{ "0", "no name" },
+	{ "9", "no name" },
 };
-static const struct ri_env_edits variables = { .items = items, .count = 4 };
+static const struct ri_env_edits variables = { .items = items, .count = 6 };
 
 static int give_back(void **state)
 {
@@ -69,6 +71,8 @@ static const struct {
 	{ "${RANK:-0}", "${RANK:-0}", NULL },
 	{ "$(RANK)", "$(RANK)", NULL },
 	{ "$1RANK", "$1RANK", NULL },
+	{ "$0", "$0", NULL },
+	{ "${9}", "${9}", NULL },
 	{ "$ RANK", "$ RANK", NULL },
 	{ "", "", NULL },
 	{ "=", "=", NULL },

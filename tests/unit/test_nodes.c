@@ -502,6 +502,24 @@ static void test_a_value_and_its_absence_conflict(void **state)
 	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
 }
 
+static void test_scrub_knows_what_the_frameworks_want(void **state)
+{
+	struct ri_writing writing = { .context = &launched, .err = &err };
+
+	take(LIST("PMIX_RANK=1", "PMI_RANK=2"));
+	ri_want_gone(&writing, "PMIX_RANK");
+	ri_scrub(&writing);
+	assert_int_equal(writing.wanted.count, 2);
+	assert_int_equal(err.code, RI_CODE_NONE);
+	give_back(state);
+	take(LIST("PMIX_RANK=1"));
+	writing = (struct ri_writing){ .context = &launched, .err = &err };
+	ri_want(&writing, "PMIX_RANK", "1");
+	ri_scrub(&writing);
+	assert_int_equal(err.code, RI_CODE_ENV_CONFLICT);
+	assert_string_equal(err.subject, "PMIX_RANK");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, give_back)
 
 int main(void)
@@ -531,6 +549,7 @@ int main(void)
 		TEST(test_loopback_on_several_nodes),
 		TEST(test_scrub_removes_all_of_a_name),
 		TEST(test_a_value_and_its_absence_conflict),
+		TEST(test_scrub_knows_what_the_frameworks_want),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

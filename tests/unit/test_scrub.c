@@ -25,6 +25,12 @@ static void test_scrub_takes_what_one_launch_says(void **state)
 		"OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_shmem_RUNTIME_QUERY_hint", "PMIX_RANK",
 		"PMIX_SERVER_URI41", "PMIX_MCA", "PMI_RANK", "PMI_SIZE", "PMI_FD",
 		"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PRTE_LAUNCHED", "HOROVOD_RANK", "GROUP_RANK",
+		"OMPI_WORLD_SIZE", "OMPI_MCA_num_procs", "PMI_PORT", "PMI_ID", "PMI_JOBID",
+		"PMI_SPAWNED", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE", "PMI_UNIVERSE_SIZE",
+		"MV2_COMM_WORLD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE",
+		"HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "GROUP_WORLD_SIZE", "ROLE_RANK",
+		"ROLE_WORLD_SIZE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE",
+		"TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
 		"HOROVOD_HOSTNAME", "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT",
 		"MPISPAWN_LOCAL_NPROCS", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_SIZE",
 		"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "PALS_APID", "PALS_APINFO", "PALS_RANKID",
@@ -60,6 +66,20 @@ static void test_scrub_leaves_what_tunes(void **state)
 	assert_false(ri_scrub_removes("PMI_RANK=3", 7, false));
 }
 
+static void test_slurm_s_goes_from_our_own_ranks(void **state)
+{
+	static const char *const names[] = {
+		"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_NPROCS",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_true(ri_scrub_removes(names[i], strlen(names[i]), true));
+		assert_false(removes(names[i]));
+	}
+	assert_false(ri_scrub_removes("SLURM_JOB_ID", strlen("SLURM_JOB_ID"), true));
+}
+
 /* Every line can decide: none stands behind one that takes all of its names. */
 static void test_every_line_of_the_scrub_can_be_reached(void **state)
 {
@@ -85,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scrub_takes_what_one_launch_says),
 		cmocka_unit_test(test_scrub_leaves_what_tunes),
+		cmocka_unit_test(test_slurm_s_goes_from_our_own_ranks),
 		cmocka_unit_test(test_every_line_of_the_scrub_can_be_reached),
 	};
 
