@@ -85,7 +85,7 @@ $(O)/librankinit.a: $(LIB_OBJ)
 # What the loop runs stands first, with what it needs of the C library: the
 # kernel maps code by sixteen pages around the one that is used, and all of
 # them count as memory.
-LOOP_OBJ := $(patsubst %,$(O)/shim/%.o,children leftovers log mask supervise verdict)
+LOOP_OBJ := $(patsubst %,$(O)/shim/%.o,children leftovers log mask output supervise verdict)
 
 $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 	$(call say,LD)
@@ -126,7 +126,7 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 		-lcmocka $(LDLIBS)
 
 # The reader of the command line is pure enough to be tested like the library.
-PURE_SHIM := shim/option_table.c shim/options.c shim/usage.c
+PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

@@ -19,11 +19,20 @@
 /* The machine. */
 #include "base/host.h"		/* files below a root directory */
 #include "base/account.h"	/* users and groups of the image */
-#include "base/cgroup.h"	/* out-of-memory kills */
+#include "base/cgroup.h"	/* our cgroups, out-of-memory kills */
+#include "base/mounts.h"	/* what is mounted where */
 #include "base/procstat.h"	/* one process in /proc */
 
 /* 1. The environment as it was found. */
 #include "base/env.h"
+
+/* What this node has for ranks. */
+#include "node/node.h"		/* how many CPUs and GPUs there are to use */
+#include "node/cpus.h"		/* sets of CPUs */
+#include "node/budget.h"	/* the CPUs that are ours, and the quota */
+#include "node/gpus.h"		/* the GPUs that a program sees */
+#include "node/cores.h"		/* cores and NUMA nodes */
+#include "node/place.h"		/* where each rank runs */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"
@@ -32,6 +41,7 @@
 #include "model/topology.h"
 #include "model/wishes.h"	/* what the user states by hand */
 #include "model/explain.h"	/* all of it for people and for programs */
+#include "model/json.h"		/* what our JSON documents share */
 
 /* 4. What the command is: launchers.def. */
 #include "to/command.h"
@@ -40,5 +50,20 @@
 /* 5. Variables for the frameworks: frameworks.def. */
 #include "to/to.h"
 #include "to/expand.h"
+
+/* 6. What the command says: whole lines, names of logs, the end of stderr. */
+#include "output/pattern.h"
+#include "output/lines.h"
+#include "output/tail.h"
+
+/* 7. What became of it, told with the cause first. */
+#include "report/outcome.h"
+#include "report/span.h"
+#include "report/traceback.h"	/* Python's, in what a rank wrote to stderr */
+#include "report/redact.h"	/* secrets out of text */
+#include "report/torch_error.h"	/* what torch itself wrote about it */
+#include "report/verdict.h"	/* for people */
+#include "report/report.h"	/* for programs */
+#include "report/job.h"		/* the state file */
 
 #endif

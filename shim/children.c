@@ -30,6 +30,12 @@ void ri_children_add(struct ri_children *children, pid_t pid)
 	children->slots[at] = (uint16_t)children->started;
 }
 
+void ri_children_refuse(struct ri_children *children, int exit_status)
+{
+	children->refused = exit_status;
+	clock_gettime(CLOCK_REALTIME, &children->refused_at);
+}
+
 struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
 {
 	size_t at = (size_t)pid & children->mask;
@@ -53,6 +59,7 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	child->ended_ms = ri_now_ms();
 	clock_gettime(CLOCK_REALTIME, &child->ended);
 	children->living--;
+	child->order = (unsigned)(children->started - children->living);
 }
 
 int64_t ri_now_ms(void)

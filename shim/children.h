@@ -21,6 +21,8 @@ struct ri_child {
 	pid_t pid;
 	bool lives;
 	bool told;		/* to stop, before it ended */
+	bool killed;		/* by us, if it did not end meanwhile */
+	unsigned order;		/* 1: it was reaped first */
 	int wait_status;	/* as wait4(2) gives it */
 	long peak_kib;		/* ru_maxrss: the largest of it and its reaped children */
 	int64_t ended_ms;	/* CLOCK_MONOTONIC */
@@ -33,8 +35,8 @@ struct ri_children {
 	size_t started;		/* how many of them there are, or were */
 	size_t living;
 	int refused;		/* exit status for which no more were started, or 0 */
-	bool are_ranks;		/* of ours: their names say so */
-	uint64_t first_rank;	/* of items[0] */
+	struct timespec refused_at;	/* CLOCK_REALTIME */
+	uint64_t first_rank;	/* of items[0], where there are several */
 	uint16_t *slots;	/* pid -> 1 + its place in items */
 	size_t mask;
 };
@@ -45,6 +47,9 @@ int ri_children_init(struct ri_children *children, size_t count, struct ri_arena
 
 /* The next one was started. */
 void ri_children_add(struct ri_children *children, pid_t pid);
+
+/* The next one cannot be started, and nobody after it will be. */
+void ri_children_refuse(struct ri_children *children, int exit_status);
 
 /* The one of that pid that lives, or NULL. */
 struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid);

@@ -27,6 +27,8 @@ enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
 enum step {
 	STEP_GROUP,
 	STEP_INPUT,
+	STEP_AFFINITY,
+	STEP_OUTPUT,
 	STEP_PRIVILEGES,
 	STEP_PARENT_GONE,
 	STEP_EXEC,
@@ -174,6 +176,17 @@ static void become_command(struct child *child)
 	/* needs the group; any error means that there is no such terminal */
 	if (launch->terminal >= 0)
 		ioctl(launch->terminal, TIOCSPGRP, &own);
+	child->failed = STEP_AFFINITY;
+	if (launch->cpus != NULL && syscall(SYS_sched_setaffinity, 0, sizeof(*launch->cpus),
+					    launch->cpus->words) < 0)
+		goto out;
+	/* after it: the terminal may be what is replaced */
+	child->failed = STEP_OUTPUT;
+	for (int i = 0; i < 2; i++)
+		if (launch->outputs[i] >= 0 && dup2(launch->outputs[i], STDOUT_FILENO + i) < 0)
+			goto out;
+	if (launch->files_before != NULL)
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, launch->files_before, NULL);
 	child->failed = STEP_PRIVILEGES;
 	if (ri_privileges_apply(launch->privileges, &child->privilege) < 0)
 		goto out;
@@ -301,6 +314,11 @@ static int report_failure(const struct child *child, struct ri_error *err)
 			ri_privilege_step_name(child->privilege), strerror(child->sys_errno));
 		return ri_fail_hint(err, "run the container as root, or without --user and "
 					 "--cap-*");
+	case STEP_AFFINITY:
+		ri_fail(err, RI_CODE_PLACEMENT_REFUSED, command, "cannot be bound to its CPUs: %s",
+			strerror(child->sys_errno));
+		return ri_fail_hint(err, "allow sched_setaffinity in the seccomp profile, or leave "
+					 "--bind-to out");
 	case STEP_PARENT_GONE:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "rankinit is gone");
 	case STEP_GROUP:
@@ -309,6 +327,9 @@ static int report_failure(const struct child *child, struct ri_error *err)
 	case STEP_INPUT:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
 			"cannot be given /dev/null to read: %s", strerror(child->sys_errno));
+	case STEP_OUTPUT:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot be given its stdout and stderr: %s", strerror(child->sys_errno));
 	case STEP_EXEC:
 		break;
 	}
@@ -335,6 +356,7 @@ pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err)
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
 			"the kernel refused a new process: %s", strerror(errno));
+		ri_fail_errno(err, errno);
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
@@ -342,7 +364,8 @@ pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err)
 	if (child.sys_errno == 0)
 		return pid;
 	waitpid(pid, NULL, 0);
-	return report_failure(&child, err);
+	report_failure(&child, err);
+	return ri_fail_errno(err, child.sys_errno);
 }
 
 int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)

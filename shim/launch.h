@@ -11,10 +11,12 @@
 #define RI_SHIM_LAUNCH_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "node/cpus.h"
 #include "privileges.h"
 
 struct ri_launch {
@@ -26,6 +28,9 @@ struct ri_launch {
 	bool new_group;		/* the child leads a process group of its own */
 	bool told_by_step;	/* what a Slurm step sends us reaches the child as well */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
+	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */
+	int outputs[2];		/* its stdout and stderr; -1: as ours */
+	const struct rlimit *files_before;	/* its limit of open files; NULL: as ours */
 	const struct ri_privileges *privileges;
 	/* made by ri_launch_prepare */
 	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
@@ -38,9 +43,9 @@ int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct r
 /*
  * Start the command as a child. Returns its pid, or -1 with the reason and
  * its exit status in *err: EXEC_NOT_FOUND, EXEC_DENIED, EXEC_TOO_BIG,
- * SPAWN_REFUSED, PRIVILEGE_REFUSED. A child that failed is reaped already.
- * When this returns the child has copies of argv and envp: both may be changed
- * for the next one.
+ * SPAWN_REFUSED, PLACEMENT_REFUSED, PRIVILEGE_REFUSED. A child that failed is
+ * reaped already. When this returns the child has copies of argv and envp: both
+ * may be changed for the next one.
  */
 pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err);
 

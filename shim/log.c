@@ -2,28 +2,27 @@
 #include "log.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/text.h"
-
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 0x00000008
-#endif
+#include "sink.h"
 
 static enum ri_level threshold = RI_LEVEL_WARNING;
 static enum ri_log_color coloring = RI_LOG_PLAIN;
+static bool (*take_line)(const char *line, size_t length);
 
 void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)
 {
 	threshold = verbose ? RI_LEVEL_NOTE : quiet ? RI_LEVEL_ALWAYS : RI_LEVEL_WARNING;
 	coloring = color;
+}
+
+void ri_log_through(bool (*take)(const char *line, size_t length))
+{
+	take_line = take;
 }
 
 bool ri_log_shows(enum ri_level level)
@@ -32,22 +31,21 @@ bool ri_log_shows(enum ri_level level)
 }
 
 /*
- * stderr may be a pipe that nobody empties, and O_NONBLOCK would be seen by
- * everybody who shares it. RWF_NOWAIT asks for one call only (pipes know it
- * since Linux 6.4); where it is refused, poll says whether a line of less
- * than PIPE_BUF will go through.
+ * stderr may be a pipe or a terminal that nobody empties, and O_NONBLOCK would
+ * be seen by everybody who shares it: sink.h has what can be done. A refusal
+ * may come from somebody else who writes at the same moment: once more.
  */
-static void write_line(const char *line, size_t length)
+static void write_line(char *line, size_t length)
 {
-	struct iovec part = { .iov_base = (void *)(uintptr_t)line, .iov_len = length };
-	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+	static enum ri_sink_kind kind;
+	struct ri_sink sink = { .fd = STDERR_FILENO, .bytes = line, .end = length };
 
-	if (syscall(SYS_pwritev2, STDERR_FILENO, &part, 1, -1L, -1L, RWF_NOWAIT) >= 0 ||
-		errno == EPIPE || errno == EBADF)
-		return;
-	if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0 &&
-		write(STDERR_FILENO, line, length) < 0)
-		return;
+	if (kind == RI_SINK_NONE)
+		kind = isatty(STDERR_FILENO) ? RI_SINK_TERMINAL : RI_SINK_PIPE;
+	sink.kind = kind;
+	ri_sink_flush(&sink);
+	if (sink.blocked)
+		ri_sink_flush(&sink);
 }
 
 /* C0, DEL, and the C1 controls (U+0080 to U+009F) as UTF-8 has them. */
@@ -85,7 +83,8 @@ static void emit(enum ri_level level, const char *text)
 	else
 		ri_text_addf(&out, "rankinit: %s%s", looks[level].word, text);
 	line[out.length] = '\n';
-	write_line(line, out.length + 1);
+	if (take_line == NULL || !take_line(line, out.length + 1))
+		write_line(line, out.length + 1);
 }
 
 void ri_log(enum ri_level level, const char *format, ...)

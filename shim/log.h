@@ -11,6 +11,7 @@
 #define RI_SHIM_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "base/finding.h"
@@ -33,6 +34,12 @@ bool ri_log_shows(enum ri_level level);
 
 void ri_log(enum ri_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Where we print for the ranks as well, a line of our own must not come
+ * between the halves of theirs: the function may take it, to be written later.
+ */
+void ri_log_through(bool (*take)(const char *line, size_t length));
 
 /* "rankinit: error: SUBJECT: TEXT; HINT [code]" */
 void ri_log_error(const struct ri_error *err);

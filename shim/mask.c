@@ -46,7 +46,11 @@ ri_sigset ri_mask_pending(void)
 
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
 {
-	const ri_sigset all = RI_MASK_ALL;
+	return ri_mask_wait_for(RI_MASK_ALL, info, timeout_ms);
+}
+
+int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms)
+{
 	struct timespec limit = {
 		.tv_sec = (time_t)(timeout_ms / 1000),
 		.tv_nsec = (long)(timeout_ms % 1000) * 1000000,
@@ -54,8 +58,8 @@ int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
 	long number;
 
 	do {
-		number = syscall(SYS_rt_sigtimedwait, &all, info, timeout_ms < 0 ? NULL : &limit,
-			sizeof(all));
+		number = syscall(SYS_rt_sigtimedwait, &set, info, timeout_ms < 0 ? NULL : &limit,
+			sizeof(set));
 	} while (number < 0 && errno == EINTR);	/* stopped and continued, or traced */
 	/* denied by a seccomp profile: go on reaping, but do not spin */
 	if (number < 0 && errno != EAGAIN)

@@ -41,6 +41,9 @@ ri_sigset ri_mask_pending(void);
  */
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms);
 
+/* The same for some signals; the others stay in the queue. */
+int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms);
+
 /* Give SIGCHLD its default action: one that is ignored is never reported. */
 void ri_mask_default_chld(void);
 

@@ -3,19 +3,17 @@
 #ifndef RI_SHIM_NPROC_H
 #define RI_SHIM_NPROC_H
 
-#include "base/env.h"
 #include "base/error.h"
-#include "base/host.h"
+#include "node/node.h"
 #include "options.h"
 
 /* Does counting take files of the machine? */
 bool ri_nproc_wants_files(const struct ri_options *options);
 
 /*
- * Fill in wishes.nproc_count. RI_CODE_NPROC_NONE where there is no GPU to
- * count, or nobody knows how many CPUs there are.
+ * Fill in wishes.nproc_count. RI_CODE_NPROC_NONE where there is no GPU, and
+ * what counting GPUs and CPUs gives (node/node.h).
  */
-int ri_nproc_count(struct ri_options *options, const struct ri_env *env, struct ri_host *host,
-	struct ri_error *err);
+int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err);
 
 #endif

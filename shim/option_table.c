@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "option_table.h"
+#include "option_value.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,70 +28,6 @@ const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTI
 	return out;
 }
 
-int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
-{
-	char quoted[RI_QUOTE_SIZE];
-
-	return ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s: expected %s",
-		ri_quote(quoted, sizeof(quoted), given.value), expected);
-}
-
-static int read_flag(bool *out, struct ri_given given, struct ri_error *err)
-{
-	*out = true;
-	if (given.value == NULL || ri_bool_read(given.value, out))
-		return 0;
-	return ri_option_bad_value(given, "yes or no", err);
-}
-
-/* One of three words, in the order of enum ri_switch. */
-static int read_switch(enum ri_switch *out, const char *const words[3], struct ri_given given,
-	struct ri_error *err)
-{
-	char expected[64];
-
-	for (int i = 0; i < 3; i++) {
-		if (strcmp(given.value, words[i]) == 0) {
-			*out = (enum ri_switch)i;
-			return 0;
-		}
-	}
-	snprintf(expected, sizeof(expected), "%s, %s or %s", words[0], words[1], words[2]);
-	return ri_option_bad_value(given, expected, err);
-}
-
-/* The name in given is a buffer of the caller's: keep one that lasts. */
-static int keep_word(struct ri_word *word, struct ri_given given, int option)
-{
-	static char names[RI_OPTION_COUNT][RI_OPTION_NAME];
-
-	if (given.subject[0] == '-')
-		ri_option_long_name(&ri_option_table[option], names[option]);
-	else
-		ri_option_twin_name(&ri_option_table[option], names[option]);
-	*word = (struct ri_word){ .text = given.value, .subject = names[option] };
-	return 0;
-}
-
-/* One of the words, NULL at their end, as its place among them. */
-static int read_choice(unsigned *out, const char *const words[], struct ri_given given,
-	struct ri_error *err)
-{
-	char bytes[64];
-	struct ri_text expected;
-
-	ri_text_init(&expected, bytes, sizeof(bytes));
-	for (unsigned i = 0; words[i] != NULL; i++) {
-		if (strcmp(given.value, words[i]) == 0) {
-			*out = i;
-			return 0;
-		}
-		ri_text_addf(&expected, "%s%s", i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ",
-			words[i]);
-	}
-	return ri_option_bad_value(given, bytes, err);
-}
-
 static int set_action(struct ri_options *options, enum ri_action action, const char *value)
 {
 	/* The first action wins: `--help --version` is help. */
@@ -103,25 +38,25 @@ static int set_action(struct ri_options *options, enum ri_action action, const c
 	return 0;
 }
 
-static int read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_HELP, given.value);
 }
 
-static int read_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_VERSION, given.value);
 }
 
-static int read_list(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_list(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_LIST, given.value);
 }
 
-static int read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
 		strcmp(given.value, "json") != 0)
@@ -129,32 +64,31 @@ static int read_explain(struct ri_options *options, struct ri_given given, struc
 	return set_action(options, RI_ACTION_EXPLAIN, given.value);
 }
 
-static int read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	return read_explain(options, given, err);
+	return ri_read_explain(options, given, err);
 }
 
-static int read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_PRINT_ENV, given.value);
 }
 
-/* A copy of the option's name that lasts: given.subject does not. */
-static struct ri_stated state(struct ri_given given, const char *option, const char *twin)
+int ri_read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	return (struct ri_stated){
-		.subject = given.subject[0] == '-' ? option : twin,
-		.value = given.value,
-	};
+	if (given.value != NULL && given.value[0] == '\0')
+		return ri_option_bad_value(given, "the name of a file, or no =", err);
+	return set_action(options, RI_ACTION_STATUS, given.value);
 }
 
 #define READ_FACT(symbol, FACT, option) \
-	static int read_##symbol( \
+	int ri_read_##symbol( \
 		struct ri_options *options, struct ri_given given, struct ri_error *err) \
 	{ \
 		(void)err; \
-		options->wishes.facts[RI_FACT_##FACT] = state(given, option, "RANKINIT_" #FACT); \
+		options->wishes.facts[RI_FACT_##FACT] = \
+			ri_value_stated(given, option, "RANKINIT_" #FACT); \
 		return 0; \
 	}
 
@@ -168,10 +102,10 @@ READ_FACT(master_addr, MASTER_ADDR, "--master-addr")
 READ_FACT(master_port, MASTER_PORT, "--master-port")
 READ_FACT(hosts, HOSTS, "--hosts")
 
-static int read_hostfile(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_hostfile(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
-	options->wishes.hostfile = state(given, "--hostfile", "RANKINIT_HOSTFILE");
+	options->wishes.hostfile = ri_value_stated(given, "--hostfile", "RANKINIT_HOSTFILE");
 	return 0;
 }
 
@@ -201,7 +135,7 @@ static bool is_in(const char *word, const char *const names[])
 	return false;
 }
 
-static int read_source(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_source(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const char *names[MAX_NAMES] = { "none" };
 	const struct ri_source *source;
@@ -210,11 +144,11 @@ static int read_source(struct ri_options *options, struct ri_given given, struct
 		names[i + 1] = source->name;
 	if (!is_in(given.value, names))
 		return unknown_name(given, given.value, names, "sources", err);
-	options->wishes.source = state(given, "--source", "RANKINIT_SOURCE");
+	options->wishes.source = ri_value_stated(given, "--source", "RANKINIT_SOURCE");
 	return 0;
 }
 
-static int read_frameworks(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_frameworks(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const char *names[MAX_NAMES] = { NULL };
 	const struct ri_framework *framework;
@@ -239,214 +173,50 @@ static int read_frameworks(struct ri_options *options, struct ri_given given, st
 	}
 }
 
-/* A number for TF_CONFIG, and that it was stated. */
-static int read_number(uint64_t *out, struct ri_range range, struct ri_given given,
-	struct ri_error *err)
-{
-	char expected[64];
-
-	if (ri_number_read(given.value, range, out, NULL) == RI_NUMBER_OK)
-		return 0;
-	snprintf(expected, sizeof(expected), "a whole number from %" PRIu64 " to %" PRIu64,
-		range.min, range.max);
-	return ri_option_bad_value(given, expected, err);
-}
-
-static int read_tf_ps(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_tf_ps(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 0, RI_MAX_RANKS };
 
-	options->wishes.tf_ps = state(given, "--tf-ps", "RANKINIT_TF_PS");
-	return read_number(&options->wishes.tf_ps_count, range, given, err);
+	options->wishes.tf_ps = ri_value_stated(given, "--tf-ps", "RANKINIT_TF_PS");
+	return ri_value_number(&options->wishes.tf_ps_count, range, given, err);
 }
 
-static int read_tf_chief(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_tf_chief(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	bool yes;
 
-	if (read_flag(&yes, given, err) < 0)
+	if (ri_value_flag(&yes, given, err) < 0)
 		return -1;
-	options->wishes.tf_chief = state(given, "--tf-chief", "RANKINIT_TF_CHIEF");
+	options->wishes.tf_chief = ri_value_stated(given, "--tf-chief", "RANKINIT_TF_CHIEF");
 	options->wishes.tf_chief.value = yes ? "yes" : NULL;
 	return 0;
 }
 
-static int read_tf_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_tf_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 1, 65535 };
 
-	options->wishes.tf_port = state(given, "--tf-port", "RANKINIT_TF_PORT");
-	return read_number(&options->wishes.tf_port_number, range, given, err);
+	options->wishes.tf_port = ri_value_stated(given, "--tf-port", "RANKINIT_TF_PORT");
+	return ri_value_number(&options->wishes.tf_port_number, range, given, err);
 }
 
-static int read_override_env(
+int ri_read_override_env(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	return read_flag(&options->wishes.override_env, given, err);
+	return ri_value_flag(&options->wishes.override_env, given, err);
 }
 
-static int read_azure_batch_port(
+int ri_read_azure_batch_port(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	return read_flag(&options->wishes.azure_batch_port, given, err);
-}
-
-static int read_root(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	(void)err;
-	options->root = state(given, "--root", "RANKINIT_ROOT");
-	return 0;
-}
-
-static int read_launch(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	static const char *const words[] = {
-		[RI_MODE_AUTO] = "auto", [RI_MODE_PROCESS] = "process", [RI_MODE_NODE] = "node",
-		[RI_MODE_NONE] = "none", NULL,
-	};
-	unsigned mode;
-
-	if (read_choice(&mode, words, given, err) < 0)
-		return -1;
-	options->launch = (enum ri_mode)mode;
-	return 0;
-}
-
-static int read_nproc_per_node(
-	struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	static const char *const words[] = {
-		[RI_NPROC_GPU] = "gpu", [RI_NPROC_CPU] = "cpu", [RI_NPROC_AUTO] = "auto",
-	};
-	const struct ri_range range = { 1, RI_MAX_LOCAL };
-	struct ri_wishes *wishes = &options->wishes;
-	char expected[64];
-
-	wishes->nproc = state(given, "--nproc-per-node", "RANKINIT_NPROC_PER_NODE");
-	wishes->nproc_count = 0;
-	for (options->nproc = RI_NPROC_GPU; options->nproc <= RI_NPROC_AUTO; options->nproc++)
-		if (strcmp(words[options->nproc], given.value) == 0)
-			return 0;
-	options->nproc = RI_NPROC_STATED;
-	if (ri_number_read(given.value, range, &wishes->nproc_count, NULL) == RI_NUMBER_OK)
-		return 0;
-	snprintf(expected, sizeof(expected), "a number from 1 to %d, gpu, cpu or auto",
-		RI_MAX_LOCAL);
-	return ri_option_bad_value(given, expected, err);
-}
-
-static int read_expand(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	static const char *const words[] = {
-		[RI_EXPAND_AUTO] = "auto", [RI_EXPAND_ALL] = "all", [RI_EXPAND_OFF] = "off", NULL,
-	};
-	unsigned how;
-
-	if (read_choice(&how, words, given, err) < 0)
-		return -1;
-	options->expand = (enum ri_expand)how;
-	return 0;
-}
-
-static int read_supervise(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	static const char *const words[] = { "auto", "always", "never" };
-
-	return read_switch(&options->supervise, words, given, err);
-}
-
-static int read_subreaper(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	bool yes = true;
-
-	if (given.value != NULL && strcmp(given.value, "auto") == 0) {
-		options->subreaper = RI_AUTO;
-		return 0;
-	}
-	if (given.value != NULL && !ri_bool_read(given.value, &yes))
-		return ri_option_bad_value(given, "auto, yes or no", err);
-	options->subreaper = yes ? RI_YES : RI_NO;
-	return 0;
-}
-
-static int read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	const struct ri_range range = { 0, RI_MAX_GRACE_S };
-	char expected[64];
-
-	if (ri_seconds_read(given.value, range, &options->grace_ms, NULL) == RI_NUMBER_OK)
-		return 0;
-	snprintf(expected, sizeof(expected), "seconds from 0 to %d, like 25 or 2.5",
-		RI_MAX_GRACE_S);
-	return ri_option_bad_value(given, expected, err);
-}
-
-static int read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	options->maps_signals = true;
-	ri_signal_map_init(&options->signal_map);
-	return ri_signal_map_read(&options->signal_map, given.value, given.subject, err);
-}
-
-static int read_signal_group(struct ri_options *options, struct ri_given given,
-	struct ri_error *err)
-{
-	return read_flag(&options->signal_group, given, err);
-}
-
-static int read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	options->maps_exits = true;
-	ri_exit_map_init(&options->exit_map);
-	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
-}
-
-static int read_user(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	(void)err;
-	return keep_word(&options->user, given, RI_OPTION_user);
-}
-
-static int read_cap_drop(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	(void)err;
-	return keep_word(&options->cap_drop, given, RI_OPTION_cap_drop);
-}
-
-static int read_cap_keep(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	(void)err;
-	return keep_word(&options->cap_keep, given, RI_OPTION_cap_keep);
-}
-
-static int read_no_new_privs(struct ri_options *options, struct ri_given given,
-	struct ri_error *err)
-{
-	return read_flag(&options->no_new_privs, given, err);
-}
-
-static int read_quiet(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return read_flag(&options->quiet, given, err);
-}
-
-static int read_verbose(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return read_flag(&options->verbose, given, err);
-}
-
-static int read_color(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	static const char *const words[] = { "auto", "always", "never" };
-
-	return read_switch(&options->color, words, given, err);
+	return ri_value_flag(&options->wishes.azure_batch_port, given, err);
 }
 
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 #define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, help_) \
 	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, \
 		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, \
-		.read = read_##symbol_ },
+		.read = ri_read_##symbol_ },
 #include "options.def"
 #undef RI_OPTION
 };

@@ -14,6 +14,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "model/wishes.h"
+#include "node/place.h"
 #include "to/command.h"
 #include "to/expand.h"
 
@@ -24,6 +25,7 @@ enum ri_action {
 	RI_ACTION_LIST,
 	RI_ACTION_PRINT_ENV,
 	RI_ACTION_EXPLAIN,
+	RI_ACTION_STATUS,
 };
 
 /* auto, or a choice made by hand */
@@ -40,7 +42,7 @@ struct ri_word {
 
 struct ri_options {
 	enum ri_action action;
-	const char *action_value;	/* of --list, --print-env, --explain; NULL: none given */
+	const char *action_value;	/* of --list, --explain and the like; NULL: none given */
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 	uint64_t given;			/* bit n: option n stands on the command line */
@@ -50,6 +52,7 @@ struct ri_options {
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	enum ri_expand expand;
+	struct ri_place_wish place;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;
@@ -63,6 +66,13 @@ struct ri_options {
 	struct ri_word cap_drop;
 	struct ri_word cap_keep;
 	bool no_new_privs;
+	bool log_prefix;
+	struct ri_word log_dir;		/* patterns (output/pattern.h) that can be read */
+	struct ri_word log_file;
+	struct ri_word log_mode;	/* "tee" or "redirect" */
+	struct ri_word report;
+	struct ri_word state;
+	uint64_t wait_master_ms;	/* 0: not at all */
 	bool quiet;
 	bool verbose;
 };

@@ -35,7 +35,7 @@ static int write_all(const char *bytes, size_t length, struct ri_error *err)
 	return 0;
 }
 
-static int write_text(const struct ri_text *text, struct ri_error *err)
+int ri_print_text(const struct ri_text *text, struct ri_error *err)
 {
 	return write_all(text->bytes, text->length, err);
 }
@@ -46,7 +46,7 @@ int ri_print_help(struct ri_error *err)
 
 	ri_text_init(&out, page, sizeof(page));
 	ri_options_help(&out);
-	return write_text(&out, err);
+	return ri_print_text(&out, err);
 }
 
 #if defined(__GLIBC__)
@@ -62,7 +62,7 @@ int ri_print_version(struct ri_error *err)
 	ri_text_init(&out, page, sizeof(page));
 	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s)\n", RI_VERSION,
 		__VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION);
-	return write_text(&out, err);
+	return ri_print_text(&out, err);
 }
 
 static void list_codes(struct ri_text *out)
@@ -133,7 +133,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 			continue;
 		ri_text_init(&out, page, sizeof(page));
 		tables[i].list(&out);
-		return write_text(&out, err);
+		return ri_print_text(&out, err);
 	}
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
 		"%s: expected sources, frameworks, codes or options",
@@ -291,5 +291,5 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 		return write_explain_json(explain, err);
 	ri_text_init(&out, page, sizeof(page));
 	ri_explain_text(explain, &out);
-	return write_text(&out, err);
+	return ri_print_text(&out, err);
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The actions that answer on stdout and run nothing: --help, --version,
- * --list, --print-env, --explain.
+ * --list, --print-env, --explain, --status.
  */
 #ifndef RI_SHIM_PRINT_H
 #define RI_SHIM_PRINT_H
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "log.h"
 #include "model/explain.h"
 
 int ri_print_help(struct ri_error *err);
 int ri_print_version(struct ri_error *err);
+
+/* What somebody else has put together. */
+int ri_print_text(const struct ri_text *text, struct ri_error *err);
 
 /* One table, tab-separated, a line for each entry. */
 int ri_print_list(const char *table, struct ri_error *err);

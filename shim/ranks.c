@@ -56,6 +56,15 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 	return tell_launchers(source, err);
 }
 
+static int write_placement(struct ri_env_edits *edits, const struct ri_rank_source *source,
+	size_t index, struct ri_error *err)
+{
+	const struct ri_placing *placing = source->placing;
+
+	return ri_placement_write(&placing->placement, placing->own + index, edits,
+		source->context.arena, err);
+}
+
 /* What the command shall find, in its environment and in its words. */
 static int write_topology(struct ri_rank_view *view, const struct ri_topology *topology,
 	const struct ri_rank_source *source, struct ri_error *err)
@@ -64,7 +73,9 @@ static int write_topology(struct ri_rank_view *view, const struct ri_topology *t
 	struct ri_env_edits variables = { .count = 0 };
 
 	if (ri_variables_render(&variables, topology, context, err) < 0 ||
-		ri_variables_reduce(&view->edits, &variables, context, err) < 0)
+		ri_variables_reduce(&view->edits, &variables, context, err) < 0 ||
+		write_placement(&view->edits, source, view->index, err) < 0 ||
+		write_placement(&variables, source, view->index, err) < 0)
 		return -1;
 	if (topology->identity == NULL || view->argv == NULL)
 		return 0;
@@ -83,7 +94,7 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 	struct ri_findings *findings = context->findings;
 	size_t said = findings->count, dropped = findings->dropped;
 
-	*out = (struct ri_rank_view){ .argv = source->options->command };
+	*out = (struct ri_rank_view){ .index = index, .argv = source->options->command };
 	if (source->options->disabled)
 		return 0;
 	if (index > 0)
@@ -102,6 +113,20 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 			    err) < 0)
 			return -1;
 	return 0;
+}
+
+int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
+	struct ri_error *err)
+{
+	struct ri_arena *arena = source->context.arena;
+	struct ri_env_edit edit = { .name = RI_TORCH_FILE };
+
+	if (source->torch_files == NULL || source->torch_files->folder == NULL)
+		return 0;
+	edit.value = ri_torch_files_path(source->torch_files, view->index, arena);
+	if (edit.value == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
+	return ri_env_edits_add(&view->edits, edit, arena, err);
 }
 
 /* Where a list differs from the first rank's; into out, unless that is NULL. */
@@ -165,7 +190,8 @@ static int describe(struct ri_rank *out, const struct ri_rank_source *source, si
 	int status = -1;
 
 	own.context.arena = &scratch;
-	if (ri_rank_view(&view, &own, index, err) == 0) {
+	if (ri_rank_view(&view, &own, index, err) == 0 &&
+		ri_rank_name_torch_file(&view, &own, err) == 0) {
 		launch.argv = view.argv;
 		launch.envp = ri_env_apply(own.context.env, &view.edits, &scratch, err);
 		if (launch.envp != NULL && (length_of(launch.envp) != length_of(first->envp) ||
@@ -187,9 +213,11 @@ int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
 
 	if (ranks == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its ranks");
-	for (size_t i = 1; i < count; i++)
-		if (describe(&ranks[i], source, i, launch, err) < 0)
+	for (size_t i = 0; i < count; i++) {
+		ranks[i].cpus = ri_placing_cpus(source->placing, i);
+		if (i > 0 && describe(&ranks[i], source, i, launch, err) < 0)
 			return -1;
+	}
 	*out = ranks;
 	return 0;
 }
@@ -220,25 +248,35 @@ static void put_on(const struct ri_rank *rank, bool own)
 		*rank->patches[i].place = own ? rank->patches[i].text : rank->patches[i].first;
 }
 
-int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
-	struct ri_children *children, struct ri_error *err)
+static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_error *err)
 {
-	bool several = children->count > 1;
-	int others_read = launch->input;
+	const struct ri_rank *rank = start->ranks == NULL ? NULL : &start->ranks[index];
+	pid_t pid;
+
+	ri_output_give(start->output, index, start->launch);
+	if (rank == NULL)
+		return ri_launch_spawn(start->launch, err);
+	start->launch->cpus = rank->cpus;
+	put_on(rank, true);
+	pid = ri_launch_spawn(start->launch, err);
+	put_on(rank, false);
+	return pid;
+}
+
+int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err)
+{
+	int others_read = start->launch->input;
 	pid_t pid = 0;
 
 	/* the first one may have ours, the others would fight over it */
-	if (several && !isatty(STDIN_FILENO))
-		launch->input = -1;
-	for (size_t i = 0; i < children->count && pid >= 0; i++) {
-		if (several)
-			put_on(&ranks[i], true);
-		pid = ri_launch_spawn(launch, err);
-		if (several)
-			put_on(&ranks[i], false);
-		launch->input = others_read;
+	if (start->children->count > 1 && !isatty(STDIN_FILENO))
+		start->launch->input = -1;
+	for (size_t i = 0; i < start->children->count && pid >= 0; i++) {
+		pid = spawn(start, i, err);
+		start->launch->input = others_read;
 		if (pid > 0)
-			ri_children_add(children, pid);
+			ri_children_add(start->children, pid);
 	}
+	ri_output_given(start->output);
 	return pid < 0 ? -1 : 0;
 }

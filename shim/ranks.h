@@ -14,9 +14,13 @@
 #include "model/context.h"
 #include "model/topology.h"
 #include "options.h"
+#include "output.h"
+#include "placement.h"
+#include "torch_file.h"
 
 /* What one rank finds. */
 struct ri_rank_view {
+	size_t index;		/* among those that are started here */
 	struct ri_env_edits edits;
 	char *const *argv;	/* of the command, expanded; NULL: none was given */
 };
@@ -24,6 +28,8 @@ struct ri_rank_view {
 /* What the view of every rank is made from. */
 struct ri_rank_source {
 	const struct ri_topology *topology;	/* of the first of them */
+	const struct ri_placing *placing;
+	const struct ri_torch_files *torch_files;	/* NULL: there are none */
 	const struct ri_options *options;
 	struct ri_context context;
 	struct ri_env_edits common;	/* that do not depend on who one is */
@@ -34,6 +40,13 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 
 /* The view of the rank with this index among those that are started here. */
 int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
+	struct ri_error *err);
+
+/*
+ * Tell the rank where torch may say why it fails: the first one, ri_ranks_prepare
+ * does so for the others.
+ */
+int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
 	struct ri_error *err);
 
 /* One string of a list that is another one than the first rank's. */
@@ -47,6 +60,7 @@ struct ri_rank_patch {
 struct ri_rank {
 	struct ri_rank_patch *patches;
 	size_t count;
+	const struct ri_cpus *cpus;	/* as in struct ri_launch; of the first too */
 };
 
 /*
@@ -59,12 +73,17 @@ int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
 /* What ranks beside the first one read from: /dev/null, closed by an exec. */
 int ri_ranks_open_input(struct ri_error *err);
 
+struct ri_ranks_start {
+	const struct ri_rank *ranks;	/* NULL for a single one */
+	struct ri_launch *launch;
+	struct ri_children *children;
+	struct ri_output *output;
+};
+
 /*
- * Start all that there shall be in children. ranks is not looked at for a
- * single one. After a failure, which is in *err, those that run are the
- * caller's to end.
+ * Start all that there shall be in children. After a failure, which is in
+ * *err, those that run are the caller's to end.
  */
-int ri_ranks_spawn(const struct ri_rank *ranks, struct ri_launch *launch,
-	struct ri_children *children, struct ri_error *err);
+int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err);
 
 #endif

@@ -16,6 +16,8 @@
 #include "leftovers.h"
 #include "log.h"
 #include "mask.h"
+#include "report.h"
+#include "state.h"
 #include "step.h"
 #include "verdict.h"
 
@@ -153,7 +155,7 @@ static void begin_end(struct supervisor *sv, int64_t usual)
 
 static void stop_others(struct supervisor *sv)
 {
-	sv->end.others = sv->children->living;
+	ri_state_stop();
 	begin_end(sv, GRACE_AFTER_FAILURE_MS);
 	tell_children(sv);
 }
@@ -201,8 +203,10 @@ static void kill_again(struct supervisor *sv)
 {
 	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
 	for (size_t i = 0; i < sv->children->started; i++)
-		if (sv->children->items[i].lives)
+		if (sv->children->items[i].lives) {
+			sv->children->items[i].killed = true;
 			kill(sv->children->items[i].pid, SIGKILL);
+		}
 	ri_leftovers_kill();
 }
 
@@ -285,8 +289,6 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 		return;
 	sv->status = ri_verdict_status(status);
 	sv->end.child = child;
-	if (sv->children->are_ranks)
-		sv->end.rank = (int64_t)sv->children->first_rank + (child - sv->children->items);
 }
 
 static void note_orphan(pid_t pid, int status)
@@ -359,6 +361,7 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 	if (first) {
 		sv->end.stop = (struct ri_stop){ true, info->si_pid, info->si_uid, now };
 		sv->stopped_by_step = was_told_by_step(sv, info);
+		ri_state_stop();
 	}
 	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
 		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
@@ -429,21 +432,41 @@ static int64_t time_left(const struct supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
+static void close_files(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
+}
+
+/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
+static int next_fd(const struct ri_output *output, int from)
+{
+	int own = ri_output_next_fd(output, from), report = ri_report_fd();
+
+	return report >= from && (own < 0 || report < own) ? report : own;
+}
+
 /*
  * Hold nothing that is not ours: files that were passed in keep pipes and
  * mounts busy, a working directory keeps its file system mounted.
  */
-static void let_go(void)
+static void let_go(const struct ri_output *output)
 {
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t last;
+	int first = 3, own;
 
-	if (syscall(SYS_close_range, 3u, ~0u, 0) < 0) {
-		getrlimit(RLIMIT_NOFILE, &limit);
-		last = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
-		for (rlim_t fd = 3; fd < last; fd++)
-			close((int)fd);
+	while ((own = next_fd(output, first)) >= 0) {
+		if (own > first)
+			close_files((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
 	}
+	close_files((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }
@@ -474,22 +497,41 @@ int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *er
 	return 0;
 }
 
-int ri_supervise_run(struct ri_children *children, const struct ri_launch *launch,
-	const struct ri_options *options, const struct ri_terminal *terminal)
+/* Of several ranks, or with a report, more will be said than how one of them ended. */
+static void conclude(struct supervisor *sv, struct ri_supervised *out)
 {
+	const struct ri_children *children = sv->children;
+	bool killed = false;
+
+	for (size_t i = 0; i < children->started; i++)
+		killed = killed || (!children->items[i].killed &&
+			WIFSIGNALED(children->items[i].wait_status) &&
+			WTERMSIG(children->items[i].wait_status) == SIGKILL);
+	out->oom = killed && ri_verdict_is_oom(&sv->oom);
+	if (sv->end.stop.asked) {
+		out->stop_signal = SIGTERM;
+		out->stop_sender = sv->end.stop.sender;
+	}
+	if (children->count == 1 && sv->end.child != NULL)
+		ri_verdict_obituary(&sv->end, &sv->oom);
+}
+
+int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting)
+{
+	const struct ri_launch *launch = setting->launch;
 	struct supervisor sv = {
-		.options = options,
-		.terminal = terminal,
+		.options = setting->options,
+		.terminal = setting->terminal,
 		.children = children,
 		.status = children->refused,
-		.end = { .command = launch->argv[0], .rank = -1 },
+		.end = { .command = launch->argv[0] },
 		.groups = launch->new_group,
 		.told_by_step = launch->told_by_step,
 		.self = launch->self,
 	};
 	siginfo_t info;
 
-	let_go();
+	let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
 	if (children->refused != 0)
@@ -497,15 +539,15 @@ int ri_supervise_run(struct ri_children *children, const struct ri_launch *launc
 	forget_the_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
-		if (ri_mask_wait(&info, time_left(&sv)) != 0)
+		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
 			take_signal(&sv, &info);
 		reap(&sv);
 		take_time(&sv);
 	}
+	ri_output_finish(setting->output, sv.end.stop.asked);
 	if (sv.self != 1)
-		ri_terminal_take(terminal, front_group(&sv));
-	if (sv.end.child != NULL)
-		ri_verdict_obituary(&sv.end, &sv.oom);
+		ri_terminal_take(setting->terminal, front_group(&sv));
+	conclude(&sv, setting->result);
 	/* we may have given up on some, having sent that */
 	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
 }

@@ -11,6 +11,7 @@
 #include "children.h"
 #include "launch.h"
 #include "options.h"
+#include "output.h"
 #include "terminal.h"
 
 /*
@@ -19,6 +20,21 @@
  */
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
 
+/* What became of all of them together. */
+struct ri_supervised {
+	int stop_signal;	/* that came from outside; 0: none did */
+	pid_t stop_sender;
+	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
+};
+
+struct ri_supervise {
+	const struct ri_launch *launch;
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	struct ri_output *output;	/* the loop looks after it as well, where it is active */
+	struct ri_supervised *result;
+};
+
 /*
  * Watch over the children that were just started, until they and all that they
  * left behind are gone. Returns the exit status of the first of them that
@@ -26,7 +42,6 @@ int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *er
  * are stopped, and so they are if children->refused says that some are missing:
  * then that is the status.
  */
-int ri_supervise_run(struct ri_children *children, const struct ri_launch *launch,
-	const struct ri_options *options, const struct ri_terminal *terminal);
+int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting);
 
 #endif

@@ -16,6 +16,14 @@ void ri_verdict_watch(struct ri_oom *oom)
 	oom->known = ri_cgroup_oom_find(&oom->host, &oom->file, &oom->kills) == 0;
 }
 
+bool ri_verdict_is_oom(struct ri_oom *oom)
+{
+	uint64_t kills;
+
+	return oom->known && ri_cgroup_oom_read(&oom->host, &oom->file, &kills) == 0 &&
+		kills > oom->kills;
+}
+
 int ri_verdict_status(int wait_status)
 {
 	if (WIFSIGNALED(wait_status))
@@ -58,17 +66,13 @@ static void add_stop(struct ri_text *out, const struct ri_end *end)
 			(unsigned)end->stop.sender_uid);
 }
 
-/* "python3 (pid 12)", "rank 3 (python3, pid 12)" */
+/* "python3 (pid 12)" */
 static void add_name(struct ri_text *out, const struct ri_end *end)
 {
 	const char *slash = strrchr(end->command, '/');
 	const char *name = slash == NULL ? end->command : slash + 1;
 
-	if (end->rank < 0)
-		ri_text_addf(out, "%.64s (pid %d)", name, (int)end->child->pid);
-	else
-		ri_text_addf(out, "rank %lld (%.64s, pid %d)", (long long)end->rank, name,
-			(int)end->child->pid);
+	ri_text_addf(out, "%.64s (pid %d)", name, (int)end->child->pid);
 }
 
 static void add_end(struct ri_text *out, const struct ri_end *end, struct ri_oom *oom)
@@ -76,10 +80,6 @@ static void add_end(struct ri_text *out, const struct ri_end *end, struct ri_oom
 	int status = end->child->wait_status, number = WTERMSIG(status);
 	char name[RI_SIGNAL_NAME];
 
-	if (!WIFSIGNALED(status)) {
-		ri_text_addf(out, " ended with exit status %d", WEXITSTATUS(status));
-		return;
-	}
 	ri_text_addf(out, " was killed by %s (%d)", ri_signal_name(number, name), number);
 	if (WCOREDUMP(status))
 		ri_text_add(out, ", core dumped");
@@ -90,21 +90,15 @@ static void add_end(struct ri_text *out, const struct ri_end *end, struct ri_oom
 
 void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
 {
-	bool stopped = end->stop.asked && end->stop.at_ms <= end->child->ended_ms;
 	char buffer[RI_MAX_LINE];
 	struct ri_text out;
 
-	if (!WIFSIGNALED(end->child->wait_status) && (end->rank < 0 || stopped))
+	if (!WIFSIGNALED(end->child->wait_status))
 		return;
 	ri_text_init(&out, buffer, sizeof(buffer));
 	add_name(&out, end);
 	add_end(&out, end, oom);
-	if (stopped)
+	if (end->stop.asked && end->stop.at_ms <= end->child->ended_ms)
 		add_stop(&out, end);
-	else if (end->others == 1)
-		ri_text_add(&out, "; it failed first, and the other rank was stopped");
-	else if (end->others > 1)
-		ri_text_addf(&out, "; it failed first, and %zu other ranks were stopped",
-			end->others);
 	ri_log(RI_LEVEL_ALWAYS, "%s", buffer);
 }

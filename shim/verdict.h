@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happened: one line on stderr when the command was killed by a signal,
- * so that nobody has to guess what 137 means, and about the rank that failed
- * first, whichever way.
+ * How a command alone ended: one line on stderr when it was killed by a
+ * signal, so that nobody has to guess what 137 means.
  */
 #ifndef RI_SHIM_VERDICT_H
 #define RI_SHIM_VERDICT_H
@@ -27,8 +26,6 @@ struct ri_stop {
 struct ri_end {
 	const char *command;	/* argv[0] */
 	const struct ri_child *child;
-	int64_t rank;		/* of those that we started; -1: there are no ranks */
-	size_t others;		/* ranks that ran at that time and were stopped for it */
 	struct ri_stop stop;
 };
 
@@ -43,10 +40,13 @@ struct ri_oom {
 /* Read the counter. The working directory must be "/" from now on. */
 void ri_verdict_watch(struct ri_oom *oom);
 
+/* Did the counter move since then? */
+bool ri_verdict_is_oom(struct ri_oom *oom);
+
 /* The exit status that shells give: the code, or 128 + signal. */
 int ri_verdict_status(int wait_status);
 
-/* Print the line, if the end was by a signal or a rank's failure. */
+/* Print the line, if the end was by a signal. */
 void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom);
 
 #endif

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cgroup.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
 
-/* Thirteen hierarchies of version 1, each with the path of a nested container. */
-enum { FILE_SIZE = 16384 };
-
-/* One line of /proc/self/cgroup: "ID:CONTROLLERS:PATH" (cgroups(7)). */
-struct membership {
-	const char *controllers;
-	size_t controllers_length;
-	const char *path;
-	size_t path_length;
-};
-
-static bool read_membership(const char *line, size_t length, struct membership *out)
+static bool read_member(const char *line, size_t length, struct ri_cgroup_member *out)
 {
 	const char *first = memchr(line, ':', length);
 	const char *second =
@@ -33,8 +21,20 @@ static bool read_membership(const char *line, size_t length, struct membership *
 	return true;
 }
 
-/* Is name one of the words of a list separated by commas? */
-static bool has_word(const char *list, size_t length, const char *name)
+bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out)
+{
+	bool found = false;
+
+	while (!found && **text != '\0') {
+		size_t length = strcspn(*text, "\n");
+
+		found = read_member(*text, length, out);
+		*text += length + ((*text)[length] == '\n');
+	}
+	return found;
+}
+
+bool ri_cgroup_has_word(const char *list, size_t length, const char *name)
 {
 	size_t wanted = strlen(name);
 
@@ -50,6 +50,11 @@ static bool has_word(const char *list, size_t length, const char *name)
 		length -= word + 1;
 	}
 	return false;
+}
+
+bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *controller)
+{
+	return ri_cgroup_has_word(member->controllers, member->controllers_length, controller);
 }
 
 /* The number after "oom_kill " at the start of a line. */
@@ -76,7 +81,7 @@ static int read_count(const char *text, uint64_t *kills)
 
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills)
 {
-	char text[FILE_SIZE];
+	char text[RI_CGROUP_FILE];
 
 	if (oom->path[0] == '\0' || ri_host_read(host, oom->path, text, sizeof(text)) < 0)
 		return -1;
@@ -88,8 +93,9 @@ int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, ui
  * container without a cgroup namespace has only its own part of it mounted:
  * the same file is then found at the mount itself.
  */
-static int find_below(struct ri_host *host, const char *mount, const struct membership *member,
-	const char *file, struct ri_cgroup_oom *oom, uint64_t *kills)
+static int find_below(struct ri_host *host, const char *mount,
+	const struct ri_cgroup_member *member, const char *file, struct ri_cgroup_oom *oom,
+	uint64_t *kills)
 {
 	int length = snprintf(oom->path, sizeof(oom->path), "%s%.*s/%s", mount,
 		member->path_length > 1 ? (int)member->path_length : 0, member->path, file);
@@ -103,26 +109,22 @@ static int find_below(struct ri_host *host, const char *mount, const struct memb
 
 int ri_cgroup_oom_find(struct ri_host *host, struct ri_cgroup_oom *oom, uint64_t *kills)
 {
-	char text[FILE_SIZE];
-	struct membership member;
+	char text[RI_CGROUP_FILE];
+	const char *rest = text;
+	struct ri_cgroup_member member;
 
 	oom->path[0] = '\0';
 	if (ri_host_read(host, "proc/self/cgroup", text, sizeof(text)) < 0)
 		return -1;
-	for (const char *line = text; *line != '\0';) {
-		size_t length = strcspn(line, "\n");
-
-		if (read_membership(line, length, &member)) {
-			if (has_word(member.controllers, member.controllers_length, "memory") &&
-				find_below(host, "sys/fs/cgroup/memory", &member,
-					"memory.oom_control", oom, kills) == 0)
-				return 0;
-			if (member.controllers_length == 0 &&
-				find_below(host, "sys/fs/cgroup", &member, "memory.events", oom,
-					kills) == 0)
-				return 0;
-		}
-		line += length + (line[length] == '\n');
+	while (ri_cgroup_next(&rest, &member)) {
+		if (ri_cgroup_controls(&member, "memory") &&
+			find_below(host, "sys/fs/cgroup/memory", &member, "memory.oom_control",
+				oom, kills) == 0)
+			return 0;
+		if (member.controllers_length == 0 &&
+			find_below(host, "sys/fs/cgroup", &member, "memory.events", oom,
+				kills) == 0)
+			return 0;
 	}
 	oom->path[0] = '\0';
 	return -1;

@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory cgroup of this process: where its out-of-memory kills are
- * counted. Version 2 counts them in memory.events, version 1 in
- * memory.oom_control (kernel documentation, admin-guide/cgroup-v2.rst and
- * cgroup-v1/memory.rst; the oom_kill line is there since Linux 4.13).
+ * The cgroups of this process, as /proc/self/cgroup names them, and of the
+ * memory cgroup, where its out-of-memory kills are counted. Version 2 counts
+ * them in memory.events, version 1 in memory.oom_control (kernel documentation,
+ * admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst; the oom_kill line is
+ * there since Linux 4.13).
  */
 #ifndef RI_BASE_CGROUP_H
 #define RI_BASE_CGROUP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/host.h"
 
-enum { RI_CGROUP_PATH = 512 };
+enum {
+	RI_CGROUP_PATH = 512,
+	/* thirteen hierarchies of version 1, each with the path of a nested container */
+	RI_CGROUP_FILE = 16384,
+};
+
+/* One line of /proc/self/cgroup, "ID:CONTROLLERS:PATH" (cgroups(7)), borrowed. */
+struct ri_cgroup_member {
+	const char *controllers;	/* empty: version 2 */
+	size_t controllers_length;
+	const char *path;
+	size_t path_length;
+};
+
+/*
+ * Take the next line of that kind off *text, and go past lines that are none.
+ * False when there is no more.
+ */
+bool ri_cgroup_next(const char **text, struct ri_cgroup_member *out);
+
+/* Is it a hierarchy of version 1 with this controller? */
+bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *controller);
+
+/* Is name one of the words of a list separated by commas? */
+bool ri_cgroup_has_word(const char *list, size_t length, const char *name);
 
 /* The file that counts. Empty path: none was found. */
 struct ri_cgroup_oom {

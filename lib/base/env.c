@@ -186,9 +186,10 @@ char **ri_env_apply(const struct ri_env *env, const struct ri_env_edits *edits,
 		const struct ri_env_edit *edit = &edits->items[i];
 		char *text = NULL;
 
-		if (ri_env_edits_find(edits, edit->name) != edit)
-			continue;
 		if (edit->value != NULL) {
+			/* a later one wins; of a removal it undoes the trace by itself */
+			if (ri_env_edits_find(edits, edit->name) != edit)
+				continue;
 			text = render(edit, arena);
 			if (text == NULL) {
 				out_of_memory(err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/host.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -218,4 +219,60 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 		return -1;
 	buffer[length] = '\0';
 	return (long)length;
+}
+
+/* What getdents64(2) gave, copied after used[] of the caller's; -1: no room. */
+static long copy_names(const char *entries, long length, char *names, size_t room)
+{
+	size_t used = 0;
+
+	for (long at = 0; at < length;) {
+		const void *here = entries + at;
+		const struct dirent64 *entry = here;
+		size_t size = strlen(entry->d_name) + 1;
+
+		at += entry->d_reclen;
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (size > room - used)
+			return -1;
+		memcpy(names + used, entry->d_name, size);
+		used += size;
+	}
+	return (long)used;
+}
+
+long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
+{
+	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	_Alignas(struct dirent64) char entries[4096];
+	size_t used = 0;
+	long length, added = 0, count = 0;
+	int saved;
+
+	if (fd < 0)
+		return -1;
+	while ((length = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+		added = copy_names(entries, length, names + used, size - used);
+		if (added < 0)
+			break;
+		used += (size_t)added;
+	}
+	saved = errno;
+	close(fd);
+	errno = added < 0 ? EFBIG : saved;
+	if (length != 0)
+		return -1;
+	for (size_t i = 0; i < used; i++)
+		count += names[i] == '\0';
+	return count;
+}
+
+bool ri_host_has(struct ri_host *host, const char *path)
+{
+	int fd = ri_host_open(host, path, O_PATH);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }

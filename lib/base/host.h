@@ -30,4 +30,14 @@ int ri_host_open(struct ri_host *host, const char *path, int flags);
  */
 long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size);
 
+/*
+ * The names in a folder, without "." and "..", each ended by '\0' and in the
+ * order in which the kernel gives them. Returns how many there are, or -1 and
+ * errno: EFBIG when they do not fit.
+ */
+long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size);
+
+/* Is there something at this path? A symbolic link counts as what it leads to. */
+bool ri_host_has(struct ri_host *host, const char *path);
+
 #endif

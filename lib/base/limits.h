@@ -17,6 +17,10 @@ enum {
 	RI_MAX_HOSTFILE = 33554432,	/* bytes of a host file: a line for each of RI_MAX_RANKS */
 	RI_MAX_LINE = 1024,		/* one line of our own on stderr */
 	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
+	RI_MAX_CPUS = 4096,		/* the largest number of a CPU, and one */
+	RI_MAX_GPUS = 256,		/* of one node, MIG instances counted */
+	RI_OUTPUT_LINE = 65536,		/* bytes of a rank's line; a longer one is cut */
+	RI_OUTPUT_TAIL = 65536,		/* last bytes of a rank's stderr that are kept */
 	/* MAX_ARG_STRLEN (Linux include/uapi/linux/binfmts.h): 32 pages, '\0' counted */
 	RI_MAX_VARIABLE = 131072,
 	RI_MAX_LINKS = 40,		/* symbolic links followed, as the kernel does */

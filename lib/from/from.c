@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "from/identity.h"
+#include "from/master.h"
 #include "from/reading.h"
 #include "model/wishes.h"
 
@@ -119,6 +120,28 @@ static int read_sources(struct ri_topology *out, struct ri_reading *reading)
 	return 0;
 }
 
+/* Of a list of hosts alone it is worth saying why it does not help. */
+static void report_unused(const struct ri_topology *made, const struct ri_context *context)
+{
+	const struct ri_fact *hosts = &made->facts[RI_FACT_HOSTS];
+	struct ri_finding *finding;
+
+	if (hosts->state == RI_STATE_KNOWN && is_manual(hosts)) {
+		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
+			"nothing says which of its %" PRIu64 " hosts this is, so it is not used: "
+			"the name and the addresses of this machine pick none of them, or more "
+			"than one", hosts->number);
+		ri_finding_hint(finding, "state --node-rank");
+		return;
+	}
+	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(context->wishes),
+		"nothing says which rank or node this is, so what is stated is not used");
+	ri_finding_hint(finding, "state --rank, --world-size, --local-rank and "
+				 "--local-world-size, or --node-rank and --nnodes");
+}
+
 /* What the user asked for needs an identity. */
 static int check_identity(const struct ri_topology *made, const struct ri_context *context,
 	struct ri_error *err)
@@ -135,11 +158,7 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 		return ri_fail_hint(err, "rankinit --list=sources shows what it reads");
 	}
 	if (ri_wishes_subject(wishes) != NULL && context->fan_out == 0)
-		ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(wishes),
-			"nothing says which rank or node this is, so what is stated is not used"),
-			"state --rank, --world-size, --local-rank and --local-world-size, or "
-			"--node-rank and --nnodes");
+		report_unused(made, context);
 	return 0;
 }
 
@@ -458,6 +477,7 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 		ri_identity_settle(out, &reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		settle(out, reading.claims[id], id);
+	ri_master_settle(out, context->findings);
 	if (status < 0 || check_identity(out, context, err) < 0)
 		return -1;
 	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&

@@ -159,13 +159,26 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
 }
 
+/*
+ * Is it that of nodes which the user has left out, by an option that says one?
+ * The hosts have given way to it by then.
+ */
+static bool is_of_other_nodes(const struct ri_topology *topology, const struct ri_fact *master)
+{
+	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
+
+	return nodes->strength == RI_STRENGTH_MANUAL && nodes->number == 1 &&
+		topology->facts[RI_FACT_HOSTS].state == RI_STATE_BROKEN &&
+		master->strength < RI_STRENGTH_STATED;
+}
+
 static void derive_master(struct ri_topology *topology, struct ri_findings *findings)
 {
 	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
 	struct ri_finding *finding;
 	uint64_t nodes;
 
-	if (fact->state == RI_STATE_KNOWN)
+	if (fact->state == RI_STATE_KNOWN && !is_of_other_nodes(topology, fact))
 		return;
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1) {
 		if (fact->state == RI_STATE_OPEN && fact->text != NULL) {
@@ -210,20 +223,46 @@ static int refuse_stated_ranks(const struct ri_wishes *wishes, struct ri_error *
 	return 0;
 }
 
-/* RANK without LOCAL_RANK may well be the node's, of many nodes. */
-static int refuse_lone_rank(const struct ri_context *context, struct ri_error *err)
+/* Does the variable hold a number of at least min? */
+static bool holds(const struct ri_context *context, const char *variable, uint64_t min)
 {
-	const struct ri_range several = { 2, RI_MAX_RANKS };
-	const char *size = ri_env_get(context->env, "WORLD_SIZE");
+	const struct ri_range range = { min, RI_MAX_RANKS };
+	const char *value = ri_env_get(context->env, variable);
 	uint64_t number;
 
-	if (ri_env_get(context->env, "RANK") == NULL || size == NULL ||
-		ri_number_read(size, several, &number, NULL) != RI_NUMBER_OK)
-		return 0;
-	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, "RANK",
-		"it may be that of a node or of a process: WORLD_SIZE is %" PRIu64
-		", and there is no LOCAL_RANK", number);
-	return ri_fail_hint(err, "state --node-rank and --nnodes; of one node, --nnodes=1");
+	return value != NULL && ri_number_read(value, range, &number, NULL) == RI_NUMBER_OK;
+}
+
+static int refuse_variable(const char *variable, const char *text, struct ri_error *err)
+{
+	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, variable, "%s", text);
+	return ri_fail_hint(err, "state --node-rank and --nnodes; of one node alone, --nnodes=1");
+}
+
+/*
+ * What speaks of other nodes, though no source makes a place among them out of
+ * it: each node would start a job of its own. RANK without LOCAL_RANK may well
+ * be a node's.
+ */
+static int refuse_signs_of_nodes(const struct ri_topology *topology,
+	const struct ri_context *context, struct ri_error *err)
+{
+	const struct ri_fact *said = topology->facts[RI_FACT_NODE_RANK].next;
+
+	if (holds(context, "WORLD_SIZE", 2) && holds(context, "RANK", 0))
+		return refuse_variable("RANK", "it may be that of a node or of a process, as "
+			"there is no LOCAL_RANK, and WORLD_SIZE is more than 1", err);
+	if (holds(context, "NODE_RANK", 1))
+		return refuse_variable("NODE_RANK", "nothing says of how many nodes", err);
+	if (holds(context, "NNODES", 2))
+		return refuse_variable("NNODES", "nothing says which of them this is", err);
+	for (; said != NULL; said = said->next)
+		if (said->state == RI_STATE_KNOWN && said->number > 0)
+			return refuse_variable(said->origin.variable == NULL
+					? ri_fact_name(RI_FACT_NODE_RANK)
+					: said->origin.variable,
+				"this is not the first node, but nothing says of how many", err);
+	return 0;
 }
 
 /* Nothing usable says how many nodes there are: one, unless something speaks against it. */
@@ -261,7 +300,9 @@ static int find_node(struct ri_topology *topology, const struct ri_context *cont
 		ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
 		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
-		return refuse_lone_rank(context, err) < 0 ? -1 : assume_one_node(topology, err);
+		return refuse_signs_of_nodes(topology, context, err) < 0
+			? -1
+			: assume_one_node(topology, err);
 	if (nodes == 1 || ri_topology_knows(topology, RI_FACT_NODE_RANK))
 		return 0;
 	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),

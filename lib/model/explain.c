@@ -145,6 +145,7 @@ void ri_explain_text(const struct ri_explain *explain, struct ri_text *out)
 	ri_explain_summary(&page, explain);
 	ri_explain_facts(&page, explain->topology);
 	ri_explain_environment(&page, explain);
+	ri_explain_placement(&page, explain);
 	ri_explain_command(&page, explain);
 	ri_explain_findings(&page, explain);
 }

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/finding.h"
@@ -23,11 +22,12 @@ struct ri_explained_rank {
 	int64_t local_rank;
 	const struct ri_env_edits *edits;
 	char *const *argv;	/* NULL: no command was given */
+	const char *cpus;	/* list of those it is bound to; NULL: to none */
+	const char *gpu;	/* the only one it is shown; NULL: as it is */
 };
 
 /* All of it is borrowed. */
 struct ri_explain {
-	struct ri_arena *arena;		/* for what has to be escaped in JSON */
 	const char *version;
 	const struct ri_topology *topology;
 	const struct ri_env *env;	/* what the edits start from */
@@ -49,8 +49,8 @@ void ri_explain_text(const struct ri_explain *explain, struct ri_text *out);
 
 /*
  * A JSON document, "rankinit-explain-1", from malloc; NULL when out of memory.
- * In a string that is not UTF-8 the bytes at fault are written as \xNN and
- * backslashes doubled; a finding RI_CODE_OUTPUT_ESCAPED names the first.
+ * Strings that are not UTF-8 are as model/json.h says; a finding
+ * RI_CODE_OUTPUT_ESCAPED names the first.
  * jansson's hash must have been seeded (json_object_seed).
  */
 char *ri_explain_json(const struct ri_explain *explain);

@@ -128,6 +128,48 @@ void ri_explain_environment(struct ri_page *page, const struct ri_explain *expla
 		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
 }
 
+/* "rank 3, GPU 3, CPUs 8-15" */
+static void say_place(struct ri_page *page, const struct ri_explained_rank *rank)
+{
+	char bytes[64];
+	struct ri_text text;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_add(&text, "rank");
+	if (rank->rank >= 0)
+		ri_text_addf(&text, " %" PRId64, rank->rank);
+	ri_page_go(page, RI_EXPLAIN_LABEL);
+	ri_page_show(page, bytes);
+	if (rank->gpu != NULL) {
+		ri_page_show(page, ", GPU ");
+		ri_page_show_as(page, RI_LOOK_BOLD, rank->gpu);
+	}
+	if (rank->cpus != NULL) {
+		ri_page_show(page, ", CPUs ");
+		ri_page_show_as(page, RI_LOOK_BOLD, rank->cpus);
+	}
+	ri_page_end_line(page);
+}
+
+/* Nothing, where no rank has a place of its own. */
+void ri_explain_placement(struct ri_page *page, const struct ri_explain *explain)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < explain->rank_count && i < RANKS_MAX; i++) {
+		const struct ri_explained_rank *rank = &explain->ranks[i];
+
+		if (rank->cpus == NULL && rank->gpu == NULL)
+			continue;
+		if (!any)
+			ri_page_title(page, "Placement");
+		any = true;
+		say_place(page, rank);
+	}
+	if (any && explain->rank_count > RANKS_MAX)
+		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
+}
+
 static bool is_plain(const char *word)
 {
 	return *word != '\0' &&

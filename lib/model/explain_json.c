@@ -6,67 +6,27 @@
 
 #include <jansson.h>
 
+#include "model/json.h"
+
 struct document {
 	const struct ri_explain *explain;
-	const char *escaped;	/* the subject of the first string that is not UTF-8 */
-	size_t escapes;		/* how many such strings there are */
-	bool incomplete;	/* memory ran out somewhere */
+	struct ri_json json;
 };
 
-/* jansson's references: a NULL value is memory that ran out. */
 static void put(struct document *document, json_t *object, const char *key, json_t *value)
 {
-	document->incomplete |= json_object_set_new(object, key, value) < 0;
+	ri_json_put(&document->json, object, key, value);
 }
 
 static void append(struct document *document, json_t *array, json_t *value)
 {
-	document->incomplete |= json_array_append_new(array, value) < 0;
-}
-
-/* Bytes that are not UTF-8 as \xNN, backslashes doubled; NULL when out of memory. */
-static const char *escape(const char *value, struct ri_arena *arena)
-{
-	size_t room = 4 * strlen(value) + 1, length;
-	char *bytes = ri_arena_alloc(arena, room);
-	struct ri_text text;
-
-	if (bytes == NULL)
-		return NULL;
-	ri_text_init(&text, bytes, room);
-	for (; *value != '\0'; value += length == 0 ? 1 : length) {
-		length = ri_utf8_length(value);
-		if (length == 0)
-			ri_text_addf(&text, "\\x%02x", (unsigned char)*value);
-		else if (*value == '\\')
-			ri_text_add(&text, "\\\\");
-		else
-			ri_text_add_bytes(&text, value, length);
-	}
-	return bytes;
-}
-
-static bool is_utf8(const char *value)
-{
-	for (size_t length; *value != '\0'; value += length) {
-		length = ri_utf8_length(value);
-		if (length == 0)
-			return false;
-	}
-	return true;
+	ri_json_append(&document->json, array, value);
 }
 
 /* subject names the string where it has to be escaped. */
 static json_t *string(struct document *document, const char *value, const char *subject)
 {
-	const char *escaped;
-
-	if (is_utf8(value))
-		return json_string(value);
-	if (document->escapes++ == 0)
-		document->escaped = subject;
-	escaped = escape(value, document->explain->arena);
-	return escaped == NULL ? NULL : json_string(escaped);
+	return ri_json_string(&document->json, value, subject);
 }
 
 /* The same where the foreign text is the key. */
@@ -81,60 +41,14 @@ static void put_name(struct document *document, json_t *object, const char *name
 	json_decref(key);
 }
 
-static json_t *value_of(struct document *document, enum ri_fact_id id)
-{
-	const struct ri_fact *fact = &document->explain->topology->facts[id];
-	json_t *list;
-
-	if (fact->text != NULL)
-		return string(document, fact->text, ri_fact_name(id));
-	if (fact->list == NULL)
-		return json_integer((json_int_t)fact->number);
-	list = json_array();
-	for (uint64_t i = 0; i < fact->number; i++)
-		append(document, list, string(document, fact->list[i], ri_fact_name(id)));
-	return list;
-}
-
-static json_t *names_of(struct document *document, unsigned from)
-{
-	json_t *list = json_array();
-
-	for (int id = 0; id < RI_FACT_COUNT; id++)
-		if ((from & 1u << id) != 0)
-			append(document, list, json_string(ri_fact_name((enum ri_fact_id)id)));
-	return list;
-}
-
-static json_t *describe_fact(struct document *document, enum ri_fact_id id)
-{
-	const struct ri_origin *origin = &document->explain->topology->facts[id].origin;
-	json_t *object = json_object();
-
-	put(document, object, "value", value_of(document, id));
-	put(document, object, "source", json_string(origin->source));
-	if (origin->variable != NULL)
-		put(document, object, "variable", json_string(origin->variable));
-	if (origin->raw != NULL)
-		put(document, object, "raw", string(document, origin->raw, origin->variable));
-	if (origin->from != 0)
-		put(document, object, "from", names_of(document, origin->from));
-	return object;
-}
-
-static json_t *describe_topology(struct document *document)
-{
-	json_t *object = json_object();
-
-	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if (ri_topology_knows(document->explain->topology, id))
-			put(document, object, ri_fact_name(id), describe_fact(document, id));
-	return object;
-}
-
 static json_t *number_or_null(int64_t number)
 {
 	return number < 0 ? json_null() : json_integer(number);
+}
+
+static json_t *string_or_null(struct document *document, const char *value, const char *subject)
+{
+	return value == NULL ? json_null() : string(document, value, subject);
 }
 
 static json_t *list_argv(struct document *document, char *const *argv)
@@ -166,6 +80,8 @@ static json_t *describe_rank(struct document *document, const struct ri_explaine
 	put(document, object, "set", set);
 	put(document, object, "unset", unset);
 	put(document, object, "argv", list_argv(document, rank->argv));
+	put(document, object, "cpus", string_or_null(document, rank->cpus, "cpus"));
+	put(document, object, "gpu", string_or_null(document, rank->gpu, "gpu"));
 	return object;
 }
 
@@ -209,10 +125,10 @@ static json_t *describe_escapes(struct document *document)
 		.code = RI_CODE_OUTPUT_ESCAPED,
 	};
 
-	ri_text_copy(finding.subject, sizeof(finding.subject), document->escaped);
+	ri_text_copy(finding.subject, sizeof(finding.subject), document->json.escaped);
 	snprintf(finding.text, sizeof(finding.text),
 		"is not UTF-8: \\xNN stands for a byte, and backslashes are doubled; "
-		"%zu strings in all", document->escapes);
+		"%zu strings in all", document->json.escapes);
 	return describe_finding(document, &finding);
 }
 
@@ -225,7 +141,7 @@ static json_t *list_findings(struct document *document)
 		append(document, list, describe_error(document, explain->err));
 	for (size_t i = 0; i < explain->findings->count; i++)
 		append(document, list, describe_finding(document, &explain->findings->items[i]));
-	if (document->escapes > 0)
+	if (document->json.escapes > 0)
 		append(document, list, describe_escapes(document));
 	return list;
 }
@@ -260,10 +176,10 @@ char *ri_explain_json(const struct ri_explain *explain)
 	put(&document, object, "scope", scope_of(explain->topology));
 	put(&document, object, "sources", list_sources(&document));
 	put(&document, object, "launch", json_string(explain->launch));
-	put(&document, object, "topology", describe_topology(&document));
+	put(&document, object, "topology", ri_json_topology(&document.json, explain->topology));
 	put(&document, object, "ranks", list_ranks(&document));
 	put(&document, object, "findings", list_findings(&document));
-	if (!document.incomplete)
+	if (!document.json.incomplete)
 		text = json_dumps(object, JSON_INDENT(2));
 	json_decref(object);
 	return text;

@@ -15,6 +15,7 @@ enum {
 void ri_explain_summary(struct ri_page *page, const struct ri_explain *explain);
 void ri_explain_facts(struct ri_page *page, const struct ri_topology *topology);
 void ri_explain_environment(struct ri_page *page, const struct ri_explain *explain);
+void ri_explain_placement(struct ri_page *page, const struct ri_explain *explain);
 void ri_explain_command(struct ri_page *page, const struct ri_explain *explain);
 void ri_explain_findings(struct ri_page *page, const struct ri_explain *explain);
 

@@ -61,11 +61,10 @@ static bool is_broken(const struct ri_topology *topology, const struct rule *rul
 		!rule->holds(topology, value, other);
 }
 
-/* Options that contradict what is found, or each other, never lose silently. */
+/* What an option states never gives way silently; what is found gives way to it. */
 static bool is_stated(const struct ri_topology *topology, const struct rule *rule)
 {
-	return topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL ||
-		topology->facts[rule->other].strength == RI_STRENGTH_MANUAL;
+	return topology->facts[rule->fact].strength == RI_STRENGTH_MANUAL;
 }
 
 /* Without what the identity is made of there is none. */

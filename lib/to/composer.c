@@ -70,7 +70,8 @@ static void check_world(struct ri_writing *writing, uint64_t nodes)
 		return;
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "WORLD_SIZE",
 		"nothing tells composer how many ranks the %d nodes have in all", (int)nodes);
-	ri_fail_hint(writing->err, "add --world_size and -n to its own words");
+	ri_fail_hint(writing->err, "state --nproc-per-node, or add --world_size and -n to its "
+				   "own words");
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)

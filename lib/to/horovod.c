@@ -27,6 +27,8 @@ static const struct ri_variable looks[] = {
 	  .cite = "Horovod horovod/runner/js_run.py" },
 	{ .name = "MV2_COMM_WORLD_RANK", .meaning = "mpirun_rsh of MVAPICH2 started it",
 	  .cite = "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
+	{ .name = "PALS_RANKID", .meaning = "Cray's launcher, or srun for its MPI, started it",
+	  .cite = "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c" },
 	{ .name = "HOROVOD_GLOO_RENDEZVOUS_ADDR", .meaning = "horovodrun started it over Gloo",
 	  .cite = RUN },
 	{ .name = NULL },
@@ -39,7 +41,9 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	if (!ri_writing_is_asked(writing) || ri_writing_is_of_nodes(writing, topology) ||
 		!ri_topology_get(topology, RI_FACT_WORLD_SIZE, &size) || size == 1)
 		return;
-	for (const struct ri_variable *v = looks; v->name != NULL; v++)
+	/* Of the ranks that are started here none of these is one. */
+	for (const struct ri_variable *v = looks;
+		v->name != NULL && writing->context->fan_out == 0; v++)
 		if (ri_env_get(writing->context->env, v->name) != NULL)
 			return;
 	ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, "HOROVOD_RANK",

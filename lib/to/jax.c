@@ -161,6 +161,9 @@ static bool takes_one(const struct ri_writing *writing)
 	};
 	const struct ri_env *env = writing->context->env;
 
+	/* What started us does not reach the ranks that we start (to/scrub.h). */
+	if (writing->context->fan_out != 0)
+		return false;
 	if (ri_writing_mode(writing) != RI_MODE_NODE &&
 		ri_env_get(env, "OMPI_MCA_orte_hnp_uri") != NULL)
 		return true;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/limits.h"
+#include "base/number.h"
 #include "model/wishes.h"
 #include "to/command.h"
 
@@ -26,6 +27,27 @@ bool ri_nodes_alone(const struct ri_context *context)
 		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
 }
 
+bool ri_nodes_meet_elsewhere(const struct ri_context *context)
+{
+	/* of torchrun, composer and deepspeed; accelerate; fabric */
+	static const char *const words[] = {
+		"--master-addr", "--rdzv-endpoint", "--rdzv-conf", "--main-process-ip",
+		"--main-address",
+	};
+	static const char *const variables[] = { "PET_RDZV_ENDPOINT", "PET_RDZV_CONF" };
+	const struct ri_command *command = context->command;
+
+	if (command == NULL || command->launcher == NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (ri_command_mentions(command, words[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (command->launcher->reads_pet && ri_env_get(context->env, variables[i]) != NULL)
+			return true;
+	return false;
+}
+
 bool ri_master_is_loopback(const char *host)
 {
 	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
@@ -43,6 +65,23 @@ bool ri_master_is_loopback(const char *host)
 		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
 	return inet_pton(AF_INET6, host, &wide) == 1 &&
 		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
+}
+
+int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error *err)
+{
+	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	uint64_t node;
+
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
+		master->strength == RI_STRENGTH_MANUAL || master->origin.variable == NULL ||
+		!ri_master_is_loopback(master->text))
+		return 0;
+	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
+		master->text, (int)node);
+	return ri_fail_hint(err, "set MASTER_ADDR to the host of rank 0, the same on all ranks; "
+				 "where all nodes are this machine state --master-addr=%s",
+		master->text);
 }
 
 static const char *launcher_name(const struct ri_command *command)
@@ -99,6 +138,26 @@ static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fac
 		derive(topology, id, number, 1u << from);
 }
 
+/*
+ * Does torchrun say itself that each process is a node, by as many nodes as
+ * there are processes?
+ */
+static bool takes_each_for_a_node(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct ri_launcher *launcher = context->command->launcher;
+	const struct ri_range counts = { 2, RI_MAX_RANKS };
+	const char *nodes = NULL;
+	uint64_t number;
+
+	if (launcher == NULL || !launcher->reads_pet)
+		return false;
+	if (!ri_command_has(context->command, "--nnodes", &nodes))
+		nodes = ri_env_get(context->env, "PET_NNODES");
+	return nodes != NULL && ri_number_read(nodes, counts, &number, NULL) == RI_NUMBER_OK &&
+		number == topology->facts[RI_FACT_WORLD_SIZE].number;
+}
+
 /* A launcher that is told nothing starts a job of its own on each node. */
 static void warn_of_lone_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
@@ -117,7 +176,8 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
 		"there are %llu nodes, but nothing says which of them this is: the launcher is "
 		"told nothing", (unsigned long long)nodes);
-	ri_finding_hint(finding, "give the launcher its node rank and master by hand, or state "
+	ri_finding_hint(finding, "start it once on each node (srun: -n NODES "
+				 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or state "
 				 "--node-rank and --master-addr");
 }
 
@@ -145,7 +205,11 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 {
 	const struct ri_command *command = context->command;
 
-	if (command == NULL || command->mode != RI_MODE_NODE || ri_nodes_alone(context))
+	if (command == NULL || command->mode != RI_MODE_NODE)
+		return 0;
+	if (ri_nodes_alone(context) || ri_nodes_meet_elsewhere(context))
+		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
+	if (ri_nodes_alone(context))
 		return 0;
 	if (topology->identity == NULL) {
 		warn_of_lone_nodes(topology, context);
@@ -156,9 +220,11 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		warn_of_other_nodes(topology, context);
 		return 0;
 	}
-	if (check_one_each(topology, launcher_name(command), err) < 0)
-		return ri_fail_hint(err, "start one process on each node (mpirun: --map-by "
-					 "ppr:1:node), or say --launch=process");
+	if (!takes_each_for_a_node(topology, context) &&
+		check_one_each(topology, launcher_name(command), err) < 0)
+		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
+					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
+					 "say --launch=process");
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
 	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
@@ -166,15 +232,19 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 	return 0;
 }
 
-/* What the process was is what its node is from now on, with the same origin. */
+/*
+ * What the process was is what its node is from now on, with the same origin,
+ * unless the user says of the node itself what it is.
+ */
 static void take_over(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
 {
 	const unsigned tuple = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |
 		RI_FROM(LOCAL_WORLD_SIZE);
 	struct ri_fact *fact = &topology->facts[id], *old = &topology->facts[from];
 
-	if (fact->state == RI_STATE_KNOWN && fact->number == old->number &&
-		(fact->origin.from & tuple) == 0)
+	if (fact->state == RI_STATE_KNOWN &&
+		(fact->strength == RI_STRENGTH_MANUAL ||
+			(fact->number == old->number && (fact->origin.from & tuple) == 0)))
 		return;
 	fact->state = RI_STATE_KNOWN;
 	fact->strength = old->strength;
@@ -193,8 +263,9 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 	stated = &context->wishes->nproc;
 	if (topology->scope == RI_SCOPE_PROCESS) {
 		if (check_one_each(topology, stated->subject, err) < 0)
-			return ri_fail_hint(err, "start one process on each node (mpirun: "
-						 "--map-by ppr:1:node), or leave %s out",
+			return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
+						 "--ntasks-per-node=1, mpirun: --map-by "
+						 "ppr:1:node), or leave %s out",
 				stated->subject);
 		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);

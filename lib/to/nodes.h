@@ -18,14 +18,23 @@
  * Several processes on this node, a process that is not the first of its
  * node, and more processes than nodes are RI_CODE_LAUNCH_RANKS: each would
  * start the ranks of the whole node. A launcher that stays on its own
- * (torchrun --standalone) may run as often as one likes. Nothing happens in
- * other modes and without an identity.
+ * (torchrun --standalone) may run as often as one likes, and so may one that
+ * says itself that each process is a node (torchrun --nnodes=16 of 16). Nothing
+ * happens in other modes and without an identity.
  */
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
 
 /* Is this host, as a master, each machine itself? */
 bool ri_master_is_loopback(const char *host);
+
+/*
+ * RI_CODE_MASTER_LOOPBACK where rank 0 is on another node and the master, which
+ * must be known, is each machine itself. Not where an option states it: somebody
+ * has nodes that share a machine, or a tunnel. Nor where nobody said it: then
+ * all processes were on one machine before a launcher took them for nodes.
+ */
+int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error *err);
 
 /*
  * Make the topology that of the first of the ranks that are started here
@@ -46,5 +55,11 @@ void ri_nodes_go_to(struct ri_topology *topology, uint64_t local_rank);
  * --nnodes=1, or PET_STANDALONE=1?
  */
 bool ri_nodes_alone(const struct ri_context *context);
+
+/*
+ * Was the launcher told where to meet by its words, or torchrun by PET_RDZV_*?
+ * Then nobody else has to know.
+ */
+bool ri_nodes_meet_elsewhere(const struct ri_context *context);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/scrub.h"
 
+#include <limits.h>
+#include <string.h>
+
 enum { KEEP, REMOVE, REMOVE_HERE };
 
 static const struct {
@@ -31,22 +34,41 @@ bool ri_scrub_removes(const char *name, size_t length, bool here)
 	return false;
 }
 
+/* Is the variable among the first edits, those of the frameworks? */
+static bool is_wanted(const struct ri_env_edits *edits, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(edits->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 void ri_scrub(struct ri_writing *writing)
 {
 	const struct ri_env *env = writing->context->env;
-	bool here = writing->context->fan_out != 0;
+	bool here = writing->context->fan_out != 0, begins[UCHAR_MAX + 1] = { false };
+	size_t wanted = writing->wanted.count;
+
+	/* most variables begin like no pattern, and this is done for each rank */
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		begins[(unsigned char)patterns[i].pattern[0]] = true;
 
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
-		const char *name;
+		struct ri_env_edit edit = { .value = NULL };
 
-		if (!ri_scrub_removes(entry->text, entry->name_length, here))
+		if (!begins[(unsigned char)entry->text[0]] ||
+			!ri_scrub_removes(entry->text, entry->name_length, here))
 			continue;
-		name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
-		if (name == NULL)
+		edit.name = ri_arena_copy(writing->context->arena, entry->text, entry->name_length);
+		if (edit.name == NULL)
 			ri_fail(writing->err, RI_CODE_MEMORY, "environment",
 				"no memory left to remove a variable");
-		else
-			ri_want_gone(writing, name);
+		else if (is_wanted(&writing->wanted, wanted, edit.name))
+			ri_want_gone(writing, edit.name);
+		else if (ri_env_find(env, edit.name) == entry)
+			/* the names are all different: nobody has to look for them */
+			ri_env_edits_add(&writing->wanted, edit, writing->context->arena,
+				writing->err);
 	}
 }

@@ -193,8 +193,11 @@ static bool is_of_another_job(const struct ri_writing *writing,
 {
 	uint64_t count = count_tasks(writing, topology);
 
-	/* What the platform gave is right, unless we put more processes in its task's place. */
-	if (ri_writing_has_source(topology, platforms) && writing->context->fan_out < 2)
+	/* It names one task, in whose place we put more, whatever it counts. */
+	if (writing->context->fan_out > 1)
+		return given->tasks > 0;
+	/* What the platform gave is right. */
+	if (ri_writing_has_source(topology, platforms))
 		return false;
 	return topology->scope == RI_SCOPE_PROCESS && count > 0 && given->tasks > 0 &&
 		given->tasks != count;
@@ -204,9 +207,15 @@ static bool is_of_another_job(const struct ri_writing *writing,
 static void report_other(const struct ri_writing *writing, const struct ri_topology *topology,
 	const struct ri_tf_config *given, const char *fate)
 {
-	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, name,
-		"it is for a job of %zu, and by %s this one has %" PRIu64 ": it is %s",
-		given->tasks, topology->identity, count_tasks(writing, topology), fate);
+	if (writing->context->fan_out > 1)
+		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, name, "it is that of one task, and %" PRIu64
+			" ranks are started here: it is %s", writing->context->fan_out, fate);
+	else
+		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, name, "it is for a job of %zu, and by %s this one has %" PRIu64
+			": it is %s", given->tasks, topology->identity,
+			count_tasks(writing, topology), fate);
 }
 
 static void remove_given(struct ri_writing *writing)

@@ -181,9 +181,9 @@ static const char *make_config(const struct ri_tf_job *job, struct ri_arena *are
 static const char *refuse_length(const struct ri_tf_job *job, uint64_t bytes, struct ri_error *err)
 {
 	ri_fail(err, RI_CODE_EXEC_TOO_BIG, variable,
-		"with %" PRIu64 " hosts and %" PRIu64 " tasks on each it has at least %" PRIu64
+		"with %" PRIu64 " hosts and %" PRIu64 " task%s on each it has at least %" PRIu64
 		" bytes, and the kernel lets one variable have %d", job->count, job->local,
-		bytes, RI_MAX_VARIABLE);
+		job->local == 1 ? "" : "s", bytes, RI_MAX_VARIABLE);
 	ri_fail_hint(err, job->local > 1
 		? "start one process on each host, which uses all of its GPUs"
 		: "use shorter names for the hosts");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/wishes.h"
+#include "to/nodes.h"
 #include "to/scrub.h"
 #include "to/writing.h"
 
@@ -132,17 +133,31 @@ static bool is_told(const struct ri_topology *topology, enum ri_fact_id id)
 		(id != RI_FACT_MASTER_PORT || ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
 }
 
+/* What must be told, since nobody says it to the launcher in another way. */
+static unsigned find_needs(const struct ri_writing *writing, const struct ri_share *share)
+{
+	const struct ri_context *context = writing->context;
+
+	if (!ri_writing_is_asked(writing))
+		return 0;
+	if (ri_writing_mode(writing) == RI_MODE_NODE && (ri_nodes_alone(context) ||
+			ri_nodes_meet_elsewhere(context) ||
+			ri_env_get(context->env, "PET_MASTER_ADDR") != NULL))
+		return share->needs & ~RI_RENDEZVOUS;
+	return share->needs;
+}
+
 static void write_share(struct ri_writing *writing, const struct ri_topology *topology,
 	const struct ri_share *share)
 {
-	bool asked = ri_writing_is_asked(writing);
+	unsigned needs = find_needs(writing, share);
 
 	for (size_t i = 0; i < USUAL_COUNT; i++) {
 		bool told = is_told(topology, usual[i].id);
 
 		if ((share->gets & 1u << usual[i].id) != 0 && told)
 			ri_want_fact(writing, usual[i].variable, topology, usual[i].id);
-		if ((share->needs & 1u << usual[i].id) == 0 || told || !asked)
+		if ((needs & 1u << usual[i].id) == 0 || told)
 			continue;
 		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, usual[i].variable,
 			"%s needs it, and nothing tells it", writing->framework->name);

@@ -110,27 +110,19 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
  */
 static void judge_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
-	const char *subject = ri_topology_subject(topology, RI_FACT_MASTER_ADDR);
-	static const char hint[] = "set MASTER_ADDR to the host of rank 0, the same on all ranks";
+	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
 	struct ri_finding *finding;
-	uint64_t node;
 
-	if (!ri_topology_is_wide(topology) || !ri_master_is_loopback(host) ||
-		ri_nodes_alone(writing->context))
+	if (!ri_topology_is_wide(topology) || !ri_master_is_loopback(master->text) ||
+		master->origin.variable == NULL || ri_nodes_alone(writing->context))
 		return;
 	if (!ri_writing_is_of_nodes(writing, topology) &&
-		ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node > 0) {
-		ri_fail(writing->err, RI_CODE_MASTER_LOOPBACK, subject,
-			"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
-			host, (int)node);
-		ri_fail_hint(writing->err, "%s", hint);
+		ri_nodes_refuse_loopback(topology, writing->err) < 0)
 		return;
-	}
 	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_MASTER_LOOPBACK, subject,
-		"\"%s\" is this machine on each of the nodes", host);
-	ri_finding_hint(finding, "%s", hint);
+		RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"\"%s\" is this machine on each of the nodes", master->text);
+	ri_finding_hint(finding, "set MASTER_ADDR to the host of rank 0, the same on all ranks");
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)

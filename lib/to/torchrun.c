@@ -26,26 +26,6 @@ static const struct ri_variable writes[] = {
 	{ .name = NULL },
 };
 
-static bool meets_by_words(const struct ri_context *context)
-{
-	return ri_command_has(context->command, "--master-addr", NULL) ||
-		ri_command_has(context->command, "--rdzv-endpoint", NULL) ||
-		ri_command_has(context->command, "--rdzv-conf", NULL);
-}
-
-static bool meets_freely(const struct ri_context *context)
-{
-	return ri_env_get(context->env, "PET_RDZV_ENDPOINT") != NULL ||
-		ri_env_get(context->env, "PET_RDZV_CONF") != NULL;
-}
-
-/* Where nodes meet, if not at the master: then the master need not be known. */
-static bool meets_elsewhere(const struct ri_context *context)
-{
-	return meets_by_words(context) || meets_freely(context) ||
-		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL;
-}
-
 static const struct ri_launcher *find_launcher(const struct ri_context *context)
 {
 	return context->command == NULL ? NULL : context->command->launcher;
@@ -61,7 +41,8 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
 		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
 		return;
-	if (meets_elsewhere(context)) {
+	if (ri_nodes_meet_elsewhere(context) ||
+		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL) {
 		/* It said itself where: nobody has to be told. */
 		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
 		return;
@@ -72,40 +53,75 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
 }
 
+/* Is it an address as torchrun takes it, or a port? */
+static bool is_usable(const char *value, enum ri_fact_id id)
+{
+	const struct ri_range ports = { 1, 65535 };
+	const char *colon = strchr(value, ':');
+	uint64_t port;
+
+	if (id == RI_FACT_MASTER_PORT)
+		return ri_number_read(value, ports, &port, NULL) == RI_NUMBER_OK;
+	return value[0] != '\0' && strpbrk(value, " \t\r\n/") == NULL &&
+		(colon == NULL || strchr(colon + 1, ':') != NULL);
+}
+
+/*
+ * Did the user tell torchrun where to meet, and MASTER_ADDR says no better
+ * than what the platform makes of it?
+ */
+static bool is_told(const struct ri_writing *writing, const char *variable,
+	const struct ri_topology *topology, enum ri_fact_id id)
+{
+	const struct ri_wishes *wishes = writing->context->wishes;
+	const struct ri_fact *fact = &topology->facts[id];
+	const char *value = ri_env_get(writing->context->env, variable);
+	bool is_host = id == RI_FACT_MASTER_ADDR && ri_topology_is_wide(topology);
+
+	if (value == NULL || !is_usable(value, id) || (wishes != NULL && wishes->override_env) ||
+		(is_host && ri_master_is_loopback(value)))
+		return false;
+	return fact->strength < RI_STRENGTH_STATED ||
+		(is_host && fact->strength == RI_STRENGTH_STATED &&
+			ri_master_is_loopback(fact->text));
+}
+
 /* Not the first node, and told to meet on itself. */
 static void check_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const struct ri_context *context = writing->context;
-	const char *host = topology->facts[RI_FACT_MASTER_ADDR].text;
-	uint64_t node;
+	const struct ri_launcher *launcher = find_launcher(writing->context);
 
-	if (context->command->launcher == NULL ||
-		strcmp(context->command->launcher->name, "torchrun") != 0 ||
-		!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
-		!ri_master_is_loopback(host) || meets_by_words(context) || meets_freely(context))
+	if (launcher == NULL || strcmp(launcher->name, "torchrun") != 0 ||
+		ri_nodes_meet_elsewhere(writing->context) ||
+		is_told(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR))
 		return;
-	ri_fail(writing->err, RI_CODE_MASTER_LOOPBACK,
-		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"\"%s\" is this machine, and rank 0 is on another one: this is node %d", host,
-		(int)node);
-	ri_fail_hint(writing->err, "set MASTER_ADDR to the host of rank 0, the same on all nodes");
+	ri_nodes_refuse_loopback(topology, writing->err);
 }
 
 static void follow(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id)
 {
 	const char *before = ri_env_get(writing->context->env, variable);
+	const char *master = variable + strlen("PET_");
+	bool stays = is_told(writing, variable, topology, id);
 	const struct ri_env_edit *edit;
 	char old[RI_QUOTE_SIZE], new[RI_QUOTE_SIZE];
 
-	ri_want_fact(writing, variable, topology, id);
-	edit = ri_env_edits_find(&writing->wanted, variable);
+	if (!stays)
+		ri_want_fact(writing, variable, topology, id);
+	edit = ri_env_edits_find(&writing->wanted, stays ? master : variable);
 	if (before == NULL || edit == NULL || ri_is_service_link(before) ||
 		strcmp(before, edit->value) == 0)
 		return;
-	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		variable, "%s becomes %s, as in %s", ri_quote(old, sizeof(old), before),
-		ri_quote(new, sizeof(new), edit->value), variable + strlen("PET_"));
+	ri_quote(old, sizeof(old), before);
+	ri_quote(new, sizeof(new), edit->value);
+	if (stays)
+		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, variable, "%s stays, though %s is %s", old, master,
+			new);
+	else
+		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, variable, "%s becomes %s, as in %s", old, new, master);
 }
 
 /*

@@ -103,6 +103,19 @@ def test_master_is_this_machine_and_rank_0_is_not(box, master):
             "MASTER_ADDR")
 
 
+@pytest.mark.parametrize("command", [["sh", "-c", "echo ran"], ["torchrun", "t.py"]])
+def test_who_says_so_by_hand_may_have_all_nodes_on_one_machine(box, command):
+    """Containers that share a network, or a tunnel."""
+    options = ["--rank=1", "--world-size=2", "--local-rank=0", "--local-world-size=1",
+               "--node-rank=1"]
+    action = ["--print-env"] if command[0] == "torchrun" else []
+    result = box.run(*action, *options, "--master-addr=localhost", "--", *command)
+    warned(result, "master.loopback", "--master-addr")
+    assert result.status == 0
+    refused(box.run(*action, *options, "--", *command, env={"MASTER_ADDR": "localhost"}), 125,
+            "master.loopback", "MASTER_ADDR")
+
+
 def test_master_may_call_itself_that(box):
     env = {**THERE, "RANK": "0", "NODE_RANK": "0", "MASTER_ADDR": "localhost"}
     result = box.run("--", *SHOW, env=env)

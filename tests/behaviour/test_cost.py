@@ -109,6 +109,28 @@ def test_a_node_asks_for_its_addresses_and_its_name(traced):
     assert "uname" in names(made)
 
 
+def test_system_calls_of_several_ranks(traced):
+    """Nothing between the starts; afterwards no memory, and a wait for each end."""
+    count = 32
+    own, _ = traced("init", f"--nproc-per-node={count}", "--master-port=1",
+                    "--omp-threads=keep")
+    made = names(calls(own))
+    first = made.index("clone")
+    assert made[first:first + count] == ["clone"] * count
+    rest = made[first + count:]
+    assert not {"mmap", "brk", "munmap", "mremap"} & set(rest)
+    assert rest.count("wait4") <= 2 * count + 1
+    # /dev/null, out of the way of the closed descriptor 1, and is there a terminal to read?
+    # A pipe for the stderr of each, out of the way too, and how these are waited for
+    assert first <= BEFORE_SPAWN["init"] + 6 + 9 + 7 * count, made[:first]
+
+
+def test_ends_at_the_usual_count(traced):
+    """The control: one rank costs what a command without a rank does."""
+    plain, one = traced("below")[0], traced("below", "--nproc-per-node=1", "--master-port=1")[0]
+    assert len(before_spawn(plain)) == len(before_spawn(one))
+
+
 @pytest.mark.parametrize("place", ["init", "below"])
 def test_no_file_is_opened_before_the_spawn(traced, place):
     own, _ = traced(place)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every option: on the command line, as a twin, and the one against the other."""
 
+import atexit
+import os
 from dataclasses import dataclass, field
 
 import pytest
 
+import cpus
 from box import refused, warned
 
 GROUP = ('trap "kill -USR2 \\$!" USR1; '
@@ -54,6 +57,11 @@ ROWS = {
     "cap_keep": Row(BOUNDING, "cap_kill", "0000000000000020", "chown", "0000000000000001",
                     more=["--cap-drop=all"]),
     "no_new_privs": Row("sed -n 's/^NoNewPrivs:.//p' /proc/self/status", "yes", "1", "no", "0"),
+    "log_prefix": Row("echo a", "yes", "[0] a", "no", "a"),
+    "log_dir": Row("ls null 2>&-", "/dev", "", ".", "null", more=["--log-file=null"]),
+    "log_file": Row("echo a", "/proc/self/fd/2", True, "/dev/null", False,
+                    see=lambda result: result.err == "a\n"),
+    "log_mode": Row("echo a", "redirect", "", "tee", "a", more=["--log-file=/dev/null"]),
     "quiet": Row(":", "yes", False, "no", True, env={"RANKINIT_ODD": "x"},
                  see=lambda result: "[option.twin]" in result.err),
     "verbose": Row("(true &)", "yes", True, "no", False,
@@ -89,9 +97,30 @@ ROWS |= {
                             env={name: value for name, value in AZURE.items()
                                  if name != "MASTER_PORT"}),
 }
-# What no value of its own changes in a command: test_explain.py has these.
-ELSEWHERE = {"nnodes", "hostfile", "root"}
-ACTIONS = {"help", "version", "list", "print_env", "explain", "dry_run"}
+SHARE = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+         "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+ROWS |= {
+    "omp_threads": Row("echo $OMP_NUM_THREADS", "3", "3", "auto", ""),
+    "bind_to": Row("grep ^Cpus_allowed_list: /proc/self/status", "core", cpus.share(1, 2),
+                   "none", cpus.ours(), env=SHARE,
+                   see=lambda result: cpus.listed(result.out.decode().split()[1])),
+}
+STATE = f"/dev/shm/rankinit-state-{os.getpid()}"
+ROWS |= {
+    "report": Row(":", "fd:1", True, "/dev/null", False,
+                  see=lambda result: b'"rankinit-report-1"' in result.out),
+    "state": Row(f"grep -qE ' (starting|running) ' {STATE} 2>/dev/null && echo kept",
+                 STATE, "kept", "/dev/null", ""),
+    "wait_master": Row(":", "0.2", 124, "0", 0, see=lambda result: result.status,
+                       env={**MPI, "MASTER_ADDR": "master.invalid"}),
+}
+atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
+# What no value of its own changes in a command: test_explain.py and test_affinity.py have these.
+ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind"}
+if len(cpus.cores()) < 2:
+    ELSEWHERE |= {"bind_to"}
+    del ROWS["bind_to"]
+ACTIONS = {"help", "version", "list", "print_env", "explain", "dry_run", "status"}
 
 
 def long(symbol):
@@ -209,12 +238,18 @@ def test_unknown_option(box, word, hint):
                    "TERM:CHLD", "0:TERM", "65:1", "1:65", "TERM:-1", "SIGSIGTERM:INT",
                    "RTMIN+31:1", "RTMAX-31:1", "RTMIN-1:1", "FOO:INT", "TERM=INT"],
     "supervise": ["yes", "Always", "auto,never", "x" * 100000],
+    "log_dir": ["%", "a%", "%x", "%%%", "%5r", "x" * 70000 + "%"],
+    "log_file": ["%", "/a%/", "%R", "% r", "%r%"],
+    "log_mode": ["Tee", "both", "tee,redirect", "1"],
     "color": ["blue", "yes", "1", "auto "],
     "subreaper": ["", "never", "maybe"],
     "user": [":", ":0", "root:", "a:b:c", "ro\not", "x" * 300],
     "cap_drop": ["chown,", ",chown", "cap_", "all,chown", "nosuch", "CAP_CAP_CHOWN", "64",
                  "chown;kill", "c" * 9000],
     "cap_keep": ["nosuch", "all", "chown,,kill"],
+    "wait_master": ["-1", "soon", "1e3", "86401"],
+    "report": ["fd:", "fd:0", "fd:x", "fd:-1", "fd:1 2", "/tmp/%q", "/tmp/%"],
+    "state": ["/tmp/%q", "100%"],
 }.items())
 def test_hostile_values(box, at_once, symbol, values):
     def attempt(value):

@@ -7,6 +7,7 @@ reason why something ends.
 import fcntl
 import itertools
 import os
+import select
 import signal
 
 import pytest
@@ -96,6 +97,26 @@ def test_a_full_stderr_does_not_block(box, full_pipe):
     # the control: there is room now, and the lines appear
     assert box.run("--nonsense", stderr=write_end).status == 125
     assert b"[option.unknown]" in os.read(read_end, 65536)
+
+
+def fill_terminal(slave, most):
+    """Byte by byte, at most so many, while poll says that there is room."""
+    poll, count = select.poll(), 0
+    poll.register(slave, select.POLLOUT)
+    while count < most and poll.poll(0):
+        count += os.write(slave, b"x")
+    return count
+
+
+@pytest.mark.parametrize("missing", [0, 1, 20, 100, 200, 300])
+def test_a_full_terminal_does_not_block(box, missing):
+    """Nor does one that has room for the beginning of a line."""
+    terminals = os.openpty(), os.openpty()
+    count = fill_terminal(terminals[0][1], 1000000)
+    assert fill_terminal(terminals[1][1], count - missing) == count - missing
+    assert box.run(*NOISY, env=NOISE, stderr=terminals[1][1]).status == 137
+    for end in sum(terminals, ()):
+        os.close(end)
 
 
 def test_a_command_may_block_on_it(box, full_pipe):

@@ -19,6 +19,8 @@ import sys
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
 import counts
+import death
+import output
 import tables
 from counts import CannotRun
 
@@ -26,13 +28,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 TESTS = os.path.join(TOP, "build", "tests")
 PROGRAMS = ("payload", "floor", "startbench", "deaf", "latency", "pidns",
-            "spawnloop")
+            "spawnloop", "talk")
 ENVIRONMENTS = {
     "plain": os.path.join(HERE, "plain.env"),
     "azureml": os.path.join(HERE, "azureml-mpi.env"),
 }
-RANKS = 8
-TOPICS = ("start", "ranks", "deaf", "latency", "idle", "system_calls")
+RANKS = (8, 64)
+FEW = 8     # as many as slow launchers are asked to start
+TOPICS = ("start", "ranks", "death", "output", "deaf", "latency", "idle", "system_calls")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -170,45 +173,94 @@ class Bench:
         listed = subprocess.run(words, capture_output=True, text=True)
         return "--nproc-per-node" in listed.stdout
 
-    def rank_words(self):
-        """row -> command that starts RANKS payloads"""
-        payload = os.path.join(TESTS, "payload")
-        rows = {"spawnloop": [os.path.join(TESTS, "spawnloop"), str(RANKS),
-                              payload]}
+    def torchrun(self):
+        """The words of a torchrun that works here, or None."""
+        tried = subprocess.run([sys.executable, "-c", "import torch.distributed.run"],
+                               capture_output=True)
+        return [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                "--no_python"] if tried.returncode == 0 else None
+
+    def rank_launchers(self, count):
+        """row -> the words before a command that count ranks shall run, row -> why not"""
+        rows = {"spawnloop": [os.path.join(TESTS, "spawnloop"), str(count)]}
+        skipped = {}
         if self.can_fan_out():
             rows["rankinit"] = (self.found["rankinit-always"][:-1]
-                                + [f"--nproc-per-node={RANKS}", "--",
-                                   payload])
-        mpirun = shutil.which("mpirun")
+                                + [f"--nproc-per-node={count}", "--"])
+        elif "rankinit" in self.found:
+            skipped["rankinit"] = "skipped: no --nproc-per-node"
+        mpirun, torchrun = shutil.which("mpirun"), self.torchrun()
+        if count > FEW:
+            # Open MPI 4.1.4 with 40 short ranks never ends in a new PID namespace
+            skipped.update({name: f"skipped: only for {FEW} ranks"
+                            for name in ("mpirun", "torchrun")})
+            return rows, skipped
         if mpirun:
             rows["mpirun"] = [mpirun, "--allow-run-as-root",
-                              "--oversubscribe", "-np", str(RANKS), payload]
-        return rows
+                              "--oversubscribe", "-np", str(count)]
+        else:
+            skipped["mpirun"] = "skipped: mpirun is not there"
+        if torchrun:
+            rows["torchrun"] = torchrun + [f"--nproc_per_node={count}"]
+        else:
+            skipped["torchrun"] = "skipped: torch cannot be imported"
+        return rows, skipped
+
+    def measure_ranks(self, rows, command):
+        """Those that take a hundred times longer run fewer rounds."""
+        spec = {name: "\t".join([f"{name}@plain", ENVIRONMENTS["plain"], *words, *command])
+                + "\n" for name, words in rows.items()}
+        slow = [spec.pop(name) for name in ("mpirun", "torchrun") if name in spec]
+        raw = measure("startbench", [self.options.rounds // 3, 5, 1], "".join(spec.values()))
+        for line in slow:
+            rounds = 3 if self.options.quick else 5
+            raw.update(measure("startbench", [rounds, 1, 1], line, 300))
+        return raw
 
     def ranks(self):
-        """mpirun takes a thousand times longer: it runs fewer rounds."""
-        rows = {f"{name}@plain": "\t".join(
-            [f"{name}@plain", ENVIRONMENTS["plain"]] + words) + "\n"
-            for name, words in self.rank_words().items()}
-        slow = rows.pop("mpirun@plain", None)
-        raw = measure("startbench", [self.options.rounds // 3, 5, 1],
-                      "".join(rows.values()))
-        if slow:
-            rounds = 3 if self.options.quick else 5
-            raw.update(measure("startbench", [rounds, 1, 1], slow))
-        for key, numbers in raw.items():
-            if numbers[1]:
-                self.fail("ranks", key, describe(numbers[1]))
-        self.keep("ranks", ("rounds", "failed", "total", "total_q1",
-                            "total_q3"), raw)
-        topic = self.topic("ranks", "plain")
-        topic.problems = {k: v for k, v in topic.problems.items()
-                          if k in ("rankinit", "spawnloop", "mpirun")}
-        if not slow:
-            topic.problems["mpirun"] = "skipped: mpirun is not there"
-        if "rankinit" in self.found and not self.can_fan_out():
-            topic.problems["rankinit"] = "skipped: no --nproc-per-node yet"
-        tables.ranks(topic, RANKS)
+        for count in RANKS:
+            topic_name = f"ranks_{count}"
+            rows, skipped = self.rank_launchers(count)
+            raw = self.measure_ranks(rows, [os.path.join(TESTS, "payload")])
+            for key, numbers in raw.items():
+                if numbers[1]:
+                    self.fail(topic_name, key, describe(numbers[1]))
+            self.keep(topic_name, ("rounds", "failed", "total", "total_q1", "total_q3"), raw)
+            topic = self.topic(topic_name, "plain")
+            topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
+            topic.problems.update(skipped)
+            tables.ranks(topic, count)
+
+    def death(self):
+        """One of 8 ranks fails when all run; how long until the job has ended?"""
+        rows, skipped = self.rank_launchers(RANKS[0])
+        rows.pop("spawnloop")
+        results, problems = death.measure(
+            rows, RANKS[0], 3 if self.options.quick else 10)
+        for name, reason in problems.items():
+            self.fail("death", f"{name}@plain", reason)
+        self.results["death"] = {f"{name}@plain": numbers for name, numbers in results.items()}
+        topic = self.topic("death", "plain")
+        topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
+        topic.problems.update(skipped)
+        tables.death(topic, RANKS[0])
+
+    def output(self):
+        if "rankinit" not in self.found:
+            raise CannotRun("rankinit is not there")
+        talk = os.path.join(TESTS, "talk")
+        rows = output.ways(self.found["rankinit"][0], self.can_fan_out(), talk,
+                           self.options.quick)
+        raw, failed = output.throughput(rows, talk, 5 if self.options.quick else 11)
+        for name, reason in failed.items():
+            self.fail("output", name + "@plain", reason)
+        self.keep("output", ("rate", "q1", "q3"),
+                  {name + "@plain": numbers for name, numbers in raw.items()})
+        topic = self.topic("output", "plain")
+        topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
+        if "torchrun-tee" not in rows:
+            topic.problems["torchrun-tee"] = "skipped: torch is not there"
+        tables.output(topic, rows["rankinit-prefix"].ranks)
 
     def deaf(self):
         variants = self.variants(["azureml"])

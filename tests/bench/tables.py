@@ -138,6 +138,52 @@ def ranks(topic, count):
                 topic.lines(columns, target))
 
 
+def death(topic, count):
+    header = ["variant", "/mpirun", "/torchrun", "median ms", "quartiles", "rounds"]
+
+    def ms(nanoseconds):
+        return None if nanoseconds is None else f"{nanoseconds / 1e6:.2f}"
+
+    def fine(value):
+        return None if value is None else f"{value:.4f}"
+
+    def columns(name):
+        get = topic.get
+        return [fine(topic.of(name, "mpirun", "median")),
+                fine(topic.of(name, "torchrun", "median")),
+                ms(get(name, "median")), f"{ms(get(name, 'q1'))}-{ms(get(name, 'q3'))}",
+                get(name, "rounds")]
+
+    print_table(f"From the death of one of {count} ranks to the end of the job", header + [""],
+                topic.lines(columns, lambda name: ""))
+def judge_rate(value, limit, what):
+    """As judge, where more is better."""
+    if value is None:
+        return f">= {limit} {what}: not measured"
+    verdict = "met" if value >= limit else "missed"
+    return f">= {limit} {what}: {verdict}"
+
+
+def output(topic, count):
+    header = ["variant", "rate/cat", "/torchrun-tee", "MB/s", "quartiles", "target"]
+
+    def columns(name):
+        get = topic.get
+        return [topic.of(name, "cat", "rate"), topic.of(name, "torchrun-tee", "rate"),
+                show(get(name, "rate"), 0),
+                f"{show(get(name, 'q1'), 0)}-{show(get(name, 'q3'), 0)}"]
+
+    def target(name):
+        if name != "rankinit-prefix":
+            return ""
+        return "; ".join([
+            judge_rate(topic.of(name, "cat", "rate"), 0.5, "of cat"),
+            judge_rate(topic.of(name, "torchrun-tee", "rate"), 10, "of torchrun's tee")])
+
+    print_table(f"Lines of 100 bytes from {count} rank{'s' if count > 1 else ''}", header,
+                topic.lines(columns, target))
+
+
 def compared(topic, title, field, extra, target):
     """A table of one value with its four ratios, and further columns."""
     header = (["variant", "/tini-static", "/catatonit", "/bare", "/floor"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start an init in a namespace of its own, talk to it, and clean up after it."""
 
+import fcntl
 import os
 import re
 import select
@@ -81,7 +82,10 @@ class Run:
         os.mkfifo(self.log_path)
         # Both ways, so that it neither blocks nor ever comes to an end.
         self.log = Lines(os.open(self.log_path, os.O_RDWR | os.O_CLOEXEC))
-        self.report_read, self.report_write = os.pipe()
+        self.report_read, write = os.pipe()
+        # not one of those that a case passes in
+        self.report_write = fcntl.fcntl(write, fcntl.F_DUPFD_CLOEXEC, 100)
+        os.close(write)
         self.report = Lines(self.report_read)
         self.go_read, self.go_write = os.pipe() if options.get("hold") else (None, None)
         self.files = {}

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RANKINIT = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build", "rankinit")))
 ACTORS = os.path.join(ROOT, "build", "tests")
+# For what a scenario writes; gone in the end, whatever failed.
+FOLDER = f"/dev/shm/rankinit-fault-{os.getpid()}"
 DEADLINE = 3.0      # seconds for one run; an ordinary one takes 0.02
 # On Alpine gcc itself is musl's.
 COMPILE = ["gcc" if os.path.exists("/etc/alpine-release") else "musl-gcc",
@@ -100,6 +102,9 @@ class Call:
                              self.arguments)
             what = os.path.basename(path.group(1)) or "/" if path else "pipe"
             what = "oom" if what in ("memory.oom_control", "memory.events") else what
+            what = "quota" if what.startswith(("cpu.max", "cpu.cfs_")) else what
+            what = "torch" if re.match(r"rankinit-\w{6}$", what) else what
+            what = "folder" if what == os.path.basename(FOLDER) else what
             what = "directory" if "O_PATH" in self.arguments else what
         return " ".join(filter(None, (self.who, name, what)))
 

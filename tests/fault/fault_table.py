@@ -14,7 +14,7 @@ by the child, "openat2 oom" opens the file that counts out-of-memory kills.
 import os
 from dataclasses import dataclass
 
-from fault_runner import ACTORS, Scenario
+from fault_runner import ACTORS, FOLDER, Scenario
 
 ERRNOS = ["EAGAIN", "EPERM", "ENOSYS", "EMFILE", "EINTR"]
 
@@ -36,6 +36,8 @@ KILLED_LATER = Expected((137,), "SIGKILL for", "the command is killed when --gra
 LEFT_KILLED = Expected((), "SIGKILL for", "what is left is killed when --grace is over", True)
 EITHER_KILLED = Expected((7, 137), "SIGKILL for", "whoever was not told is killed", True)
 LATE = Expected((), "", "who was not found is killed when --grace is over", True)
+LOST = Expected((), "output was lost: ", "what was not written is counted, and it goes on")
+LOG_OR_NOT = Expected((7, 125), "", "a smaller pipe will do, one that waits will not")
 OOM_UNKNOWN = Expected((137,), "does not tell whether memory ran out", "the obituary says so")
 OOM_EITHER = Expected((137,), "not for memory|does not tell", "the next file is tried")
 
@@ -47,13 +49,21 @@ def refused(code, status=125):
 NO_SPAWN = refused(r"spawn\.refused")
 NO_EXEC = refused(r"exec\.denied", 126)
 NO_PRIVILEGE = refused(r"privilege\.refused")
+NO_PLACE = refused(r"placement\.refused")
 NO_FILE = refused(r"file\.unreadable")
 NO_MEMORY = refused("memory")
 NO_OUTPUT = refused("output")
+NO_LOG = refused(r"log\.refused")
+NO_REPORT = refused(r"report\.refused")
+UNWRITTEN = Expected(says="the report cannot be written", text="a warning, and nothing else")
+UNSTATED = Expected((7, 125), r"the state cannot be written|report\.refused",
+                    text="refused at the start, later a warning")
 
 PROBE = os.path.join(ACTORS, "probe")
 EXIT = [PROBE, "/dev/null", "exit=7"]
 STAY = ["--supervise=always"]
+SAYS = ["/bin/sh", "-c", "echo out; echo error >&2; exit 7"]
+LOG = ["--log-prefix"]
 # What Linux before 5.1 or an old seccomp profile does not have.
 OLD = [f"{call}=ENOSYS" for call in
        ("close_range", "openat2", "pidfd_open", "pidfd_send_signal", "pwritev2")]
@@ -79,8 +89,22 @@ SCENARIOS = {
     "service": Scenario(EXIT, STAY, env={"TRAINING_JOB_ARN": "arn:aws:sagemaker:"}),
     "user": Scenario(EXIT, [*STAY, "--user=nobody", "--cap-drop=net_raw",
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
+    "bind": Scenario(EXIT, [*STAY, "--bind-to=core"]),
+    # of a launcher, which may have bound it, and perhaps with a GPU
+    "bound": Scenario(EXIT, [*STAY, "--bind-to=numa"],
+                      env={f"OMPI_COMM_WORLD_{name}": value for name, value in (
+                          ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"),
+                          ("LOCAL_SIZE", "2"))}),
+    "places": Scenario([PROBE, "/dev/null", "exit=0"],
+                       ["--nproc-per-node=1", "--bind-to=core"], status=0),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
+    "log1": Scenario(SAYS, [*LOG, "--log-dir=/dev", "--log-file=null"], pid1=True),
+    "log": Scenario(SAYS, [*STAY, *LOG]),
+    "logold": Scenario(SAYS, [*STAY, *LOG], deny=OLD),
+    "logtty": Scenario(SAYS, [*STAY, *LOG], tty=True),
+    "logheld": Scenario(["/bin/sh", "-c", "sleep 60 & echo out; exit 7"],
+                        [*STAY, *LOG, "--subreaper=no"]),
     "stop1": Scenario(stop(1), ["-v", "--grace=1"], pid1=True),
     "stop": Scenario(stop(2), ["-v", "--grace=1", *STAY]),
     "stubborn1": Scenario(stop(1, "linger=60000"), ["--grace=1"], pid1=True, waits=1),
@@ -88,6 +112,16 @@ SCENARIOS = {
     "old": Scenario(stop(2), ["-v", "--grace=1", *STAY], deny=OLD),
     "ranks": Scenario([PROBE, "/dev/null", "exit=0"], ["--nproc-per-node=3"], status=0),
     "killed": Scenario([PROBE, "/dev/null", "raise=9"], STAY, status=137),
+    "report": Scenario(EXIT, [f"--report={FOLDER}/report"], pid1=True, env={"TMPDIR": FOLDER}),
+    "torch": Scenario(["/bin/sh", "-c", "echo x >$TORCHELASTIC_ERROR_FILE; exit 7"],
+                      [f"--report={FOLDER}/report"], pid1=True, env={"TMPDIR": FOLDER}),
+    "piped": Scenario(EXIT, ["--report=fd:2"], pid1=True, env={"TMPDIR": FOLDER}),
+    "state": Scenario(EXIT, [f"--state={FOLDER}/state"], pid1=True),
+    "status": Scenario([f"--status={FOLDER}/none"], status=1),
+    "waits": Scenario(EXIT, ["--wait-master=20", "--source=openmpi"], pid1=True,
+                      env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
+                           "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1",
+                           "MASTER_ADDR": "localhost"}),
 }
 
 TABLE = [
@@ -124,11 +158,51 @@ TABLE = [
     ("user", "read group", NO_FILE, {"EINTR": SAME, "EIO": NO_FILE}),
     ("user", "prctl PR_CAPBSET_READ", SAME),
     ("user", "capget", ENDS),
+    # what there is for ranks: less is known, and no more is done
+    ("bind", "sched_getaffinity", refused(r"cpu\.unknown"), {"EINVAL": refused(r"cpu\.unknown")}),
+    ("bind", "openat2 mountinfo", SAME, {"EACCES": SAME}),
+    ("bind", "read mountinfo", SAME, {"EIO": SAME}),
+    ("bind", "openat2 quota", SAME, {"EACCES": SAME}),
+    ("bind", "openat2 online", SAME, {"ENOENT": SAME}),
+    ("bind", "read online", SAME, {"EIO": SAME}),
+    ("bind", "openat2 cpulist", SAME, {"ENOENT": SAME}),
+    ("bind", "read cpulist", SAME, {"EIO": SAME}),
+    ("bind", "openat2 core_cpus_list", SAME, {"ENOENT": SAME}),
+    ("bind", "read core_cpus_list", SAME, {"EIO": SAME}),
+    ("bound", "getppid", SAME),
+    ("bound", "openat2 directory", SAME, {"ENOENT": SAME}),
+    ("bound", "openat2 status", SAME, {"EACCES": SAME}),
+    ("bound", "read status", SAME, {"EIO": SAME}),
+    ("bound", "openat2 gpus", SAME, {"ENOENT": SAME}),
+    ("bound", "openat2 dev", SAME, {"EACCES": SAME}),
+    ("bound", "getdents64 dev", SAME, {"EIO": SAME}),
+    # the output
+    ("log1", "mkdir", NO_LOG, {"EROFS": NO_LOG, "ENOSPC": NO_LOG}),
+    ("log1", "open null", NO_LOG, {"ENOSPC": NO_LOG, "EACCES": NO_LOG}),
+    ("log1", "pipe2", NO_LOG, {"ENFILE": NO_LOG, "ENOSYS": SAME}),
+    ("log1", "fcntl", LOG_OR_NOT),
+    ("log1", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
+    ("log1", "madvise", SAME, {"EINVAL": SAME}),
+    ("log1", "epoll_create1", NO_LOG),
+    ("log1", "epoll_ctl", NO_LOG, {"ENOSPC": NO_LOG}),
+    ("log1", "fstat", SAME, {"EBADF": SAME}),
+    ("log1", "open 1", SAME, {"EACCES": SAME, "ENOENT": SAME}),
+    ("log", "open 2", SAME, {"EACCES": SAME}),
+    ("log1", "signalfd4", NO_LOG),
+    ("log", "child dup2", NO_SPAWN),
+    ("log1", "poll", SAME),
+    ("log1", "epoll_pwait", SAME),
+    ("log1", "read pipe", SAME, {"EIO": SAME}),
+    ("log", "write", LOST, {"EAGAIN": SAME, "EINTR": SAME, "ENOSPC": LOST, "EPIPE": LOST,
+                            "EIO": LOST, "EDQUOT": LOST}),
+    ("logheld", "ioctl FIONREAD", SAME, {"ENOTTY": SAME}),
     # the spawn
     ("exit1", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN, "ENOSPC": NO_SPAWN}),
     ("exit", "clone", NO_SPAWN),
     ("exit1", "child setpgid", NO_SPAWN, {"EACCES": NO_SPAWN}),
     ("exit", "child getppid", NO_SPAWN),
+    ("bind", "child sched_setaffinity", NO_PLACE, {"EINVAL": NO_PLACE, "ESRCH": NO_PLACE}),
+    ("places", "child sched_setaffinity", NO_PLACE, {"EINVAL": NO_PLACE}),
     ("user", "child setgroups", NO_PRIVILEGE, {"ENOMEM": NO_PRIVILEGE}),
     ("user", "child setresgid", NO_PRIVILEGE),
     ("user", "child setresuid", NO_PRIVILEGE),
@@ -146,6 +220,11 @@ TABLE = [
       "E2BIG": refused(r"exec\.too_big")}),
     ("become", "execve", NO_EXEC, {"EACCES": NO_EXEC, "E2BIG": refused(r"exec\.too_big")}),
     # several of them: what is asked before, and one that is refused among others
+    ("ranks", "open directory", SAME, {"EACCES": SAME}),
+    ("ranks", "sched_getaffinity", SAME, {"EINVAL": SAME}),
+    ("ranks", "openat2 mountinfo", SAME, {"EACCES": SAME}),
+    ("ranks", "read mountinfo", SAME, {"EIO": SAME}),
+    ("ranks", "openat2 quota", SAME, {"EACCES": SAME}),
     ("ranks", "socket", SAME, {"EAFNOSUPPORT": SAME}),
     ("ranks", "setsockopt", SAME),
     ("ranks", "bind", SAME, {"EADDRINUSE": SAME, "EACCES": SAME}),
@@ -156,6 +235,7 @@ TABLE = [
     # after it nothing may end rankinit
     ("user", "prctl PR_SET_DUMPABLE", SAME),
     ("exit1", "close_range", SAME),
+    ("exit1", "madvise", SAME),
     ("exit1", "chdir", SAME, {"EACCES": SAME}),
     ("exit1", "madvise", SAME, {"ENOMEM": SAME}),
     ("exit1", "openat2 cgroup", SAME, {"ENOENT": SAME}),
@@ -170,6 +250,39 @@ TABLE = [
     ("tty", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
     ("tty", "ioctl TIOCSPGRP", SAME, {"ENOTTY": SAME}),
     ("tty1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
+    ("exit1", "madvise", SAME),
+    ("exit1", "uname", SAME),
+    ("exit1", "open termination-log", SAME, {"EACCES": SAME, "EROFS": SAME}),
+    # the report: its place is looked at first, what fails later is said
+    ("report", "access", NO_REPORT, {"EACCES": NO_REPORT, "EROFS": NO_REPORT}),
+    ("report", "stat", SAME, {"EACCES": SAME}),
+    ("report", "readlink dev", SAME),
+    ("report", "readlink shm", SAME),
+    ("report", "readlink folder", SAME),
+    ("report", "readlink report", SAME),
+    ("report", "mmap", ENDS, {"ENOMEM": ENDS}),
+    ("report", "mkdir", SAME, {"EROFS": SAME, "ENOSPC": SAME}),
+    ("report", "open torch", SAME),
+    ("report", "openat 0.json", SAME),
+    ("torch", "read 0.json", SAME, {"EIO": SAME}),
+    ("torch", "unlinkat", SAME),
+    ("report", "rmdir", SAME),
+    ("report", "munmap", SAME),
+    ("report", "open report.1.new", UNWRITTEN,
+     {"EACCES": UNWRITTEN, "ENOSPC": UNWRITTEN, "ENOENT": UNWRITTEN}),
+    ("report", "write", UNWRITTEN, {"EINTR": SAME, "ENOSPC": UNWRITTEN, "EIO": UNWRITTEN}),
+    ("report", "rename", UNWRITTEN, {"EACCES": UNWRITTEN}),
+    ("piped", "fcntl", Expected((7, 125), "", "refused where the descriptor is asked for")),
+    ("piped", "poll", SAME),
+    ("piped", "pwritev2", SAME, {"EPIPE": UNWRITTEN, "ENOSPC": UNWRITTEN, "EOPNOTSUPP": SAME}),
+    ("state", "open state.1.new", UNSTATED, {"ENOSPC": UNSTATED}),
+    ("state", "write", UNSTATED, {"EINTR": SAME, "ENOSPC": UNSTATED, "EIO": UNSTATED}),
+    ("state", "rename", UNSTATED),
+    ("state", "readlink state", SAME),
+    ("status", "open none", SAME, {"EACCES": SAME}),
+    ("waits", "fork", NO_SPAWN, {"ENOMEM": NO_SPAWN}),
+    ("waits", "rt_sigtimedwait", SAME),
+    ("waits", "wait4", ENDS, {"EINTR": SAME}),
     # the stop
     ("stop1", "ioctl TIOCGWINSZ", SAME),
     ("stop1", "pwritev2", SAME, {"EOPNOTSUPP": SAME, "EPIPE": SAME, "ENOSPC": SAME}),
@@ -205,6 +318,7 @@ TABLE = [
 # Calls without a row, and why.
 EXEMPT = {
     "arch_prctl": "musl's own start ends the process where there is no thread pointer",
+    "read quota": "there may be none; whoever cannot read it is told of no quota",
     "child rt_sigprocmask": "told from rankinit's own by its arguments only: test_deny.py",
     "child prctl PR_SET_PDEATHSIG": "likewise",
     "child ioctl TIOCSPGRP": "likewise",

@@ -131,7 +131,8 @@ def test_ranks_that_cannot_be_killed(pid1):
     assert 2.5 < result.seconds, result.story()
     line = re.search(r"error: .*cannot be killed stay: (.*)", result.stderr).group(1)
     assert len(re.findall(r"sh \(\d+\)", line)) == 2, result.story()
-    assert re.search(r"rank 1 \(sh, pid \d+\) ended with exit status 5", result.stderr)
+    assert re.search(r"rank 1 \(.*\) failed first: exit status 5", result.stderr)
+    assert "ranks 0, 2: told to stop, cannot be killed\n" in result.stderr
     # the control: they can be killed
     result = run_denied(scenario)
     assert result.status == 5 and "cannot be killed" not in result.stderr, result.story()

@@ -2,16 +2,25 @@
 """Every system call of rankinit fails in turn; fault_table.py says what happens then."""
 
 import functools
+import os
 import re
+import shutil
 
 import pytest
 
-from fault_runner import cannot_run, run
+from fault_runner import FOLDER, cannot_run, run
 from fault_table import ENDS, ERRNOS, EXEMPT, SCENARIOS, TABLE
 
 REASON = cannot_run()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 OCCURRENCES = 3     # at most: the first, the last, and one between
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder():
+    os.makedirs(FOLDER, exist_ok=True)
+    yield
+    shutil.rmtree(FOLDER)
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """jax.distributed.initialize() with what rankinit writes: two processes meet."""
 
+import shutil
 import socket
 
 import pytest
+
+from conftest import PROGRAM
 
 # Each adds 1 at its own place, so the sum shows that both took part.
 REST = """
@@ -63,3 +66,26 @@ def test_detected_under_slurm(python_with, run_ranks, free_port):
     shell = 'SLURM_PROCID=$RANK SLURM_LOCALID=$LOCAL_RANK exec "$0" -c "$1"'
     rows = [[*options(rank, free_port), "--frameworks=jax,torch"] for rank in range(2)]
     check(run_ranks(rows, ["sh", "-c", shell, python, BY_ITSELF], **CPU, **slurm))
+
+
+def said_by_both(output):
+    """Gloo has a word to say as well."""
+    return sorted(line for line in output.splitlines() if line.endswith(" 21.0"))
+
+
+def test_detected_under_mpirun(python_with, run_ranks, free_port):
+    """JAX finds rank and size in Open MPI's variables, which stay."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("NOT TESTED: there is no mpirun here")
+    command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-np", "2", PROGRAM,
+               f"--master-port={free_port}", "--frameworks=jax", python_with("jax"), "-c",
+               BY_ITSELF]
+    (output,) = run_ranks([["--launch=none"]], command, **CPU)
+    check(said_by_both(output))
+
+
+def test_ranks_that_are_started_here(python_with, run_ranks, free_port):
+    (output,) = run_ranks([["--nproc-per-node=2", "--frameworks=jax",
+                            f"--master-port={free_port}"]],
+                          [python_with("jax"), "-c", PASSED_ON], **CPU)
+    check(said_by_both(output))

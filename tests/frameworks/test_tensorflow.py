@@ -110,3 +110,50 @@ def test_what_is_refused_is_what_tensorflow_refuses(python_with, prefix, refused
     wrong = [(name, answer) for name, answer in zip(names, answers)
              if ("error" in answer) != refused]
     assert not wrong
+
+
+# The chief lets the worker add on a variable of the parameter server; the others serve until then.
+TRAIN = """
+import json, os, sys, time
+config = json.loads(os.environ["TF_CONFIG"])
+jobs, port = config["cluster"], int(sys.argv[2])
+for job in "chief", "worker", "ps":
+    (address,) = jobs[job]
+    jobs[job] = ["127.0.0.1:%d" % (port + int(address.partition(":")[0][-1]))]
+os.environ["TF_CONFIG"] = json.dumps(config)
+import tensorflow as tf
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+done = sys.argv[1]
+if resolver.task_type != "chief":
+    tf.distribute.Server(resolver.cluster_spec(), job_name=resolver.task_type,
+                         task_index=resolver.task_id, protocol="grpc", start=True)
+    while not os.path.exists(done):
+        time.sleep(0.2)
+    print(resolver.task_type, flush=True)
+    os._exit(0)
+strategy = tf.distribute.ParameterServerStrategy(resolver)
+with strategy.scope():
+    total = tf.Variable(1.0)
+coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+
+@tf.function
+def step():
+    return total.assign_add(41.0)
+
+coordinator.schedule(step)
+coordinator.join()
+print("chief", total.device, total.numpy(), flush=True)
+open(done, "w").close()
+os._exit(0)
+"""
+
+
+def test_parameter_server_strategy(python_with, run_ranks, free_port, tmp_path):
+    """Three hosts, which become three ports of this machine."""
+    rows = [[f"--node-rank={node}", "--hosts=host0,host1,host2", "--tf-chief", "--tf-ps=1"]
+            for node in range(3)]
+    command = [python_with("tensorflow"), "-c", TRAIN, str(tmp_path / "done"), str(free_port)]
+    outputs = run_ranks(rows, command, TF_CPP_MIN_LOG_LEVEL="3", GRPC_FAIL_FAST="use_caller")
+    chief, worker, server = (output.split() for output in outputs)
+    assert chief == ["chief", "/job:ps/replica:0/task:0/device:CPU:0", "42.0"]
+    assert (worker, server) == (["worker"], ["ps"])

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's env:// with what rankinit writes: two ranks meet and add."""
 
+import json
+import subprocess
+
 import pytest
+
+from conftest import PROGRAM, SECONDS, clean_env
 
 # Every rank adds another power of ten, so the sum shows who took part.
 ADD = """
@@ -39,3 +44,46 @@ def test_all_reduce_under_torchrun_in_node_mode(python_with, run_ranks, free_por
                           GLOO_SOCKET_IFNAME="lo")
     said = sorted(line.split() for line in output.splitlines() if line.endswith(" 11"))
     assert said == [["0", "2", "0", "11"], ["1", "2", "1", "11"]]
+
+
+def test_all_reduce_of_ranks_started_here(python_with, run_ranks, free_port):
+    """rankinit in torchrun's place."""
+    python = python_with("torch")
+    (output,) = run_ranks([["--nproc-per-node=4", f"--master-port={free_port}"]],
+                          [python, "-c", ADD], GLOO_SOCKET_IFNAME="lo")
+    assert sorted(line.split() for line in output.splitlines()) == [
+        [str(rank), "4", str(rank), "1111"] for rank in range(4)]
+
+
+FAIL = """
+import os, torch.distributed as dist
+from torch.distributed.elastic.multiprocessing.errors import record
+def step():
+    if dist.get_rank() == 2:
+        raise ValueError("bad batch 17")
+    dist.barrier()
+@record
+def main():
+    dist.init_process_group("gloo", init_method="env://")
+    step()
+main()
+"""
+
+
+def test_the_rank_that_failed_first(python_with, free_port, tmp_path):
+    """Those that waited for it in a collective fail, too, with tracebacks of their own."""
+    python = python_with("torch")
+    done = subprocess.run(
+        [PROGRAM, "--nproc-per-node=4", f"--master-port={free_port}", "--grace=60",
+         f"--report={tmp_path}/report.json", "--", python, "-c", FAIL],
+        env=clean_env(GLOO_SOCKET_IFNAME="lo"), stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 1, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    first = report["first_failure"]
+    assert first["rank"] == 2, done.stderr
+    # @record wrote this, in the form of the torch that is installed
+    assert first["torch_error"]["message"]["message"] == "ValueError: bad batch 17"
+    said = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ")]
+    assert said[0].startswith("rankinit: rank 2 (local rank 2, pid ")
+    assert "ValueError: bad batch 17" in "\n".join(said[:5]) and len(said) <= 25

@@ -228,7 +228,7 @@ static void assert_explained(const struct ri_topology *topology, const struct ri
 		.rank = -1, .local_rank = -1, .edits = edits, .argv = argv,
 	};
 	const struct ri_explain explain = {
-		.version = "0", .arena = &arena, .topology = topology,
+		.version = "0", .topology = topology,
 		.env = env, .findings = &findings,
 		.err = err, .ranks = &rank, .rank_count = 1, .launch = "process",
 		.looked_for = "all of them",

@@ -44,7 +44,7 @@ static void explain(const struct ri_context *context, const struct ri_topology *
 		{ .rank = 1, .local_rank = 1, .edits = &none, .argv = argv },
 	};
 	const struct ri_explain explained = {
-		.arena = &arena, .version = "0", .topology = topology, .env = context->env,
+		.version = "0", .topology = topology, .env = context->env,
 		.findings = &findings, .err = err, .ranks = ranks, .rank_count = 2,
 		.launch = "process", .looked_for = "all of them", .color = true,
 	};

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which layer may include which: base <- model <- from, to <- shim.
+# Which layer may include which: base <- model <- from, to, report <- shim.
 # shellcheck source=tests/lint/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -16,15 +16,18 @@ look() {
 }
 
 look lib/base 'base'
+look lib/node 'base|node'
 look lib/model 'base|model'
 look lib/from 'base|model|from'
 look lib/to 'base|model|to'
+look lib/output 'base|output'
+look lib/report 'base|model|report'
 for file in lib/*.h; do
     grep -nE '#include "(\.\.|shim)' "$file" | complain_about "$file: not of the library"
 done
 for folder in lib/*/; do
     case $folder in
-    lib/base/ | lib/model/ | lib/from/ | lib/to/) ;;
+    lib/base/ | lib/node/ | lib/model/ | lib/from/ | lib/to/ | lib/output/ | lib/report/) ;;
     *) complain "$folder: no rule in layers.sh" ;;
     esac
 done

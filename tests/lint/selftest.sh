@@ -44,14 +44,14 @@ cd "$copy" || exit 2
 
 cat >big.c <<'EOF'
 char big[500000] = { 1 };
-const char *const file = "/etc/resolv.conf";
+const char *const file = "/etc/nsswitch.conf";
 int main(void) { return file[0] + big[0]; }
 EOF
 gcc -z execstack -o build/rankinit big.c
 mkdir -p build/release
 echo 'int getaddrinfo(void); int f(void); int f(void) { return getaddrinfo(); }' |
     gcc -x c -fno-builtin -w -c -o build/release/f.o -
-expect static.sh PT_INTERP PT_DYNAMIC 'stack is executable' 'bytes, the limit' resolv.conf \
+expect static.sh PT_INTERP PT_DYNAMIC 'stack is executable' 'bytes, the limit' nsswitch.conf \
     'f.o: uses getaddrinfo'
 gcc -nostdlib -static -w -Wl,-N,-e,main -o build/rankinit big.c 2>/dev/null
 expect static.sh 'writable and executable'

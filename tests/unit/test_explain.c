@@ -35,7 +35,7 @@ static void prepare(char *const *strings, char *const *argv)
 		.rank = -1, .local_rank = -1, .edits = &edits, .argv = argv,
 	};
 	explain = (struct ri_explain){
-		.version = "1.2.3", .arena = &arena, .topology = &topology,
+		.version = "1.2.3", .topology = &topology,
 		.env = &env, .findings = &findings,
 		.err = &err, .ranks = ranks, .rank_count = 1, .launch = "process",
 		.looked_for = "manual, openmpi",
@@ -194,7 +194,7 @@ static void test_ranks(void **state)
 	parse();
 	assert_int_equal(json_array_size(json_object_get(document, "ranks")), 2);
 	assert_keys(rank_at(0), (const char *const[]){ "rank", "local_rank", "set", "unset", "argv",
-		NULL });
+		"cpus", "gpu", NULL });
 	assert_int_equal(json_integer_value(json_object_get(rank_at(0), "rank")), 13);
 	assert_int_equal(json_integer_value(json_object_get(rank_at(0), "local_rank")), 5);
 	assert_keys(json_object_get(rank_at(0), "set"), (const char *const[]){ "RANK", "WORLD_SIZE",
@@ -220,6 +220,28 @@ static void test_ranks(void **state)
 	assert_non_null(strstr(render(), "\n  train\n  train 15\n"));
 	ranks[1].argv = LIST("train");
 	assert_null(strstr(render(), "\n  train\n  train"));
+}
+
+static void test_placement(void **state)
+{
+	(void)state;
+	prepare(LIST(RANK_13, "OLD=1"), LIST("train"));
+	assert_null(strstr(render(), "Placement"));
+	parse();
+	assert_true(json_is_null(json_object_get(rank_at(0), "cpus")));
+	assert_true(json_is_null(json_object_get(rank_at(0), "gpu")));
+	ranks[0].rank = 13;
+	ranks[0].cpus = "0-7,16-23";
+	ranks[1] = (struct ri_explained_rank){ .rank = 14, .edits = &edits };
+	ranks[2] = (struct ri_explained_rank){ .rank = 15, .edits = &edits, .gpu = "GPU-\033[2J" };
+	explain.rank_count = 3;
+	assert_non_null(strstr(render(), "\nPlacement\n"
+					 "  rank 13, CPUs 0-7,16-23\n"
+					 "  rank 15, GPU GPU-\\x1b[2J\n"));
+	parse();
+	assert_text(rank_at(0), "cpus", "0-7,16-23");
+	assert_true(json_is_null(json_object_get(rank_at(1), "cpus")));
+	assert_text(rank_at(2), "gpu", "GPU-\033[2J");
 }
 
 static json_t *finding_at(size_t index)
@@ -543,6 +565,7 @@ int main(void)
 		TEST(test_default_facts_say_so),
 		TEST(test_unknown_facts_do_not_appear),
 		TEST(test_ranks),
+		TEST(test_placement),
 		TEST(test_refusal_is_the_first_finding),
 		TEST(test_bytes_that_are_not_utf8),
 		TEST(test_a_raw_value_that_is_not_utf8),

@@ -140,6 +140,11 @@ static void test_a_stated_node_rank_stays(void **state)
 		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1")), RI_CODE_NONE);
 	assert_place(2, 4, 0, 1);
 	assert_string_equal(topology.facts[RI_FACT_NODE_RANK].origin.variable, "--node-rank");
+	start_again(state);
+	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "1" };
+	assert_int_equal(fan_out(2, LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1")), RI_CODE_NONE);
+	assert_place(2, 4, 0, 1);
 }
 
 static void test_a_forced_source_must_be_there(void **state)

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "from/from.h"
 #include "model/wishes.h"
+#include "node/place.h"
 #include "to/command.h"
 #include "to/nodes.h"
 #include "to/to.h"
@@ -129,6 +130,42 @@ static uint64_t choose_rank(struct ri_wishes *wishes)
 	return strtoull(chosen, NULL, 10);
 }
 
+/* --bind-to leaves no trace in the environment, the others do. */
+static void read_place(const char *line, struct ri_place_wish *wish)
+{
+	if (strcmp(line, "--gpu-bind=single") == 0)
+		wish->gpu_bind = RI_GPU_BIND_SINGLE;
+	else if (strcmp(line, "--bind-to=numa") == 0)
+		wish->bind = RI_BIND_NUMA;
+	else if (strcmp(line, "--bind-to=core") == 0)
+		wish->bind = RI_BIND_CORE;
+	else if (strncmp(line, "--omp-threads=", 14) == 0)
+		wish->omp = RI_OMP_STATED;
+	if (wish->omp == RI_OMP_STATED && wish->threads == 0)
+		ri_number_read(line + strlen("--omp-threads="),
+			(struct ri_range){ 1, RI_MAX_CPUS }, &wish->threads, NULL);
+}
+
+/* The ranks that are started here are placed, or the one that we are. */
+static int place(struct answer *answer, const struct ri_place_wish *wish,
+	const struct ri_context *context)
+{
+	struct ri_place_ranks ranks = { .count = 1, .ours = context->fan_out > 0 };
+	struct ri_host nowhere = { .root = -1 };
+	const struct ri_node node = {
+		.host = context->host == NULL ? &nowhere : context->host, .env = context->env,
+		.arena = context->arena, .findings = context->findings,
+	};
+	struct ri_placement placement;
+	uint64_t own = 0;
+
+	if (ri_topology_get(&answer->topology, RI_FACT_LOCAL_RANK, &own))
+		ri_topology_get(&answer->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks.count);
+	if (ri_placement_find(&placement, wish, &ranks, &node, &answer->err) < 0)
+		return -1;
+	return ri_placement_write(&placement, own, &answer->edits, &arena, &answer->err);
+}
+
 /* The twin of --launch is the shim's to read; here it stands for it. */
 static enum ri_mode asked_mode(const struct ri_env *env)
 {
@@ -145,6 +182,7 @@ static int ask(struct answer *answer, int root)
 {
 	struct ri_wishes wishes = { .override_env = false };
 	static char name[256];
+	struct ri_place_wish wish = { .bind_subject = "--bind-to", .gpu_subject = "--gpu-bind" };
 	struct ri_host host = { .root = root };
 	struct ri_command command;
 	uint64_t chosen;
@@ -160,8 +198,10 @@ static int ask(struct answer *answer, int root)
 		context.host_name = name;
 	}
 	memset(answer, 0, sizeof(*answer));
-	for (size_t i = 0; i < option_lines.count; i++)
+	for (size_t i = 0; i < option_lines.count; i++) {
+		read_place(option_lines.items[i], &wish);
 		read_option(option_lines.items[i], &wishes);
+	}
 	if (ri_env_init(&env, env_lines.items, &arena, &answer->err) < 0)
 		return -1;
 	ri_command_read(&command, command_lines.items, asked_mode(&env));
@@ -175,7 +215,9 @@ static int ask(struct answer *answer, int root)
 		return -1;
 	if (context.fan_out > 0)
 		ri_nodes_go_to(&answer->topology, chosen);
-	return ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err);
+	if (ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err) < 0)
+		return -1;
+	return place(answer, &wish, &context);
 }
 
 static bool is_wanted(const char *line, const struct ri_env_edits *edits)

@@ -371,9 +371,40 @@ static void test_magic_links(void **state)
 	close(live.root);
 }
 
+static void test_list(void **state)
+{
+	char names[200000], path[32];
+	size_t length = 0;
+
+	(void)state;
+	tree_folder(&outer, "root/many");
+	assert_int_equal(ri_host_list(&host, "many", names, sizeof(names)), 0);
+	/* more than one call of the kernel's */
+	for (int i = 0; i < 600; i++) {
+		snprintf(path, sizeof(path), "root/many/file-%d", i);
+		tree_file(&outer, path, "");
+		length += strlen(path + strlen("root/many/")) + 1;
+	}
+	memset(names, 'x', sizeof(names));
+	assert_int_equal(ri_host_list(&host, "many", names, length), 600);
+	assert_int_equal(names[length], 'x');
+	assert_int_equal(names[length - 1], '\0');
+	assert_non_null(memmem(names, length, "file-599", sizeof("file-599")));
+	assert_int_equal(ri_host_list(&host, "many", names, length - 1), -1);
+	assert_int_equal(errno, EFBIG);
+	assert_int_equal(ri_host_list(&host, "many/file-0", names, sizeof(names)), -1);
+	assert_int_equal(errno, ENOTDIR);
+	assert_int_equal(ri_host_list(&host, "nowhere", names, sizeof(names)), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_true(ri_host_has(&host, "many/file-0"));
+	assert_true(ri_host_has(&host, "/many"));
+	assert_false(ri_host_has(&host, "many/file-600"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_walk_and_openat2_agree),
 		cmocka_unit_test(test_nothing_leads_out),
 		cmocka_unit_test(test_read),

@@ -74,6 +74,25 @@ static void test_own_name_that_does_not_decide(void **state)
 	assert_found(RI_CODE_NODE_RANK_ASSUMED, "NODE_RANK");
 }
 
+/* Nobody says who this is, and the list does not help: it says why. */
+static void test_hosts_of_others_alone(void **state)
+{
+	const struct ri_wishes wishes = { .facts[RI_FACT_HOSTS] = { "--hosts", "a,b" } };
+	const struct ri_context asked = {
+		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+		.host_name = "c",
+	};
+
+	(void)state;
+	assert_int_equal(ri_env_init(&env, LIST("HOME=/"), &arena, &err), 0);
+	assert_int_equal(ri_topology_read(&topology, &asked, &err), 0);
+	assert_null(topology.identity);
+	assert_int_equal(findings.count, 1);
+	assert_found(RI_CODE_SOURCE_INCOMPLETE, "--hosts");
+	assert_non_null(strstr(findings.items[0].text, "which of its 2 hosts this is"));
+	assert_string_equal(findings.items[0].hint, "state --node-rank");
+}
+
 static void test_single_facts_beat_those_of_the_list(void **state)
 {
 	const struct ri_wishes wishes = {
@@ -294,6 +313,7 @@ int main(void)
 		TEST(test_hosts_give_place_and_master),
 		TEST(test_own_name_may_be_short_or_long),
 		TEST(test_own_name_that_does_not_decide),
+		TEST(test_hosts_of_others_alone),
 		TEST(test_single_facts_beat_those_of_the_list),
 		TEST(test_a_twin_is_the_one_to_blame),
 		TEST(test_a_larger_world_is_not_the_identity),

@@ -15,6 +15,10 @@
 #define RANK_1_OF_2 \
 	"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=0", \
 		"OMPI_COMM_WORLD_LOCAL_SIZE=1"
+/* Both of one node. */
+#define SECOND_OF_2 \
+	"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=1", \
+		"OMPI_COMM_WORLD_LOCAL_SIZE=2"
 #define AZURE "AZ_BATCH_MASTER_NODE=10.0.0.4:6000"
 
 static struct ri_command command;
@@ -283,6 +287,77 @@ static void test_pet_follows_the_master(void **state)
 	assert_found(RI_CODE_ENV_DIFFERS, "PET_MASTER_ADDR");
 }
 
+/* What the platform makes of it is less than what somebody told torchrun. */
+static void test_pet_of_the_user_stays(void **state)
+{
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE, "PET_MASTER_ADDR=b", "PET_MASTER_PORT=7"));
+	assert_untouched("PET_MASTER_ADDR");
+	assert_untouched("PET_MASTER_PORT");
+	assert_set("MASTER_ADDR", "10.0.0.4");
+	assert_int_equal(findings.count, 2);
+	assert_string_equal(findings.items[0].subject, "PET_MASTER_ADDR");
+	assert_string_equal(findings.items[1].subject, "PET_MASTER_PORT");
+	give_back(state);
+	/* MASTER_ADDR is the image's, and says nothing */
+	render(LIST(RANK_1_OF_2, "MASTER_ADDR=localhost", "PET_MASTER_ADDR=fd00::7"));
+	assert_untouched("PET_MASTER_ADDR");
+	assert_set("PET_MASTER_PORT", "29500");
+}
+
+static void test_pet_that_is_no_use_follows(void **state)
+{
+	static const char *const hosts[] = {
+		"PET_MASTER_ADDR=", "PET_MASTER_ADDR=b c", "PET_MASTER_ADDR=b:7",
+		"PET_MASTER_ADDR=localhost",
+	};
+	static const char *const ports[] = {
+		"PET_MASTER_PORT=0", "PET_MASTER_PORT=x", "PET_MASTER_PORT=65536",
+	};
+
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		render(LIST(RANK_1_OF_2, AZURE, hosts[i]));
+		assert_set("PET_MASTER_ADDR", "10.0.0.4");
+		give_back(state);
+	}
+	for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+		render(LIST(RANK_1_OF_2, AZURE, ports[i]));
+		assert_set("PET_MASTER_PORT", "6105");
+		give_back(state);
+	}
+	/* on one node there is nothing wrong with it */
+	render(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1",
+		"PET_MASTER_ADDR=localhost"));
+	assert_untouched("PET_MASTER_ADDR");
+}
+
+/* srun -n 2 torchrun --nnodes=2: each process is a node of one machine. */
+static void test_each_process_may_be_a_node(void **state)
+{
+	judge(LIST("torchrun", "--nnodes=2", "t.py"), RI_MODE_AUTO);
+	render(LIST(SECOND_OF_2));
+	assert_set("PET_NODE_RANK", "1");
+	assert_set("PET_NNODES", "2");
+	assert_set("PET_MASTER_ADDR", "127.0.0.1");
+	assert_gone("OMPI_COMM_WORLD_RANK");
+	assert_int_equal(findings.count, 0);
+	give_back(state);
+	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
+	render(LIST(SECOND_OF_2, "PET_NNODES=2"));
+	assert_set("PET_NODE_RANK", "1");
+	give_back(state);
+	/* of another number it says nothing about these */
+	judge(LIST("torchrun", "--nnodes=4", "t.py"), RI_MODE_AUTO);
+	refused(LIST(SECOND_OF_2, "PET_NNODES=2"), RI_CODE_LAUNCH_RANKS,
+		"OMPI_COMM_WORLD_LOCAL_SIZE");
+	give_back(state);
+	judge(LIST("composer", "t.py"), RI_MODE_AUTO);
+	refused(LIST(SECOND_OF_2, "PET_NNODES=2"), RI_CODE_LAUNCH_RANKS,
+		"OMPI_COMM_WORLD_LOCAL_SIZE");
+}
+
 static void test_launcher_per_rank_is_refused(void **state)
 {
 	(void)state;
@@ -413,6 +488,11 @@ static void test_scrub_takes_what_one_launch_says(void **state)
 		"OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_shmem_RUNTIME_QUERY_hint", "PMIX_RANK",
 		"PMIX_SERVER_URI41", "PMIX_MCA", "PMI_RANK", "PMI_SIZE", "PMI_FD",
 		"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PRTE_LAUNCHED", "HOROVOD_RANK", "GROUP_RANK",
+		"HOROVOD_HOSTNAME", "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT",
+		"MPISPAWN_LOCAL_NPROCS", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_SIZE",
+		"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "PALS_APID", "PALS_APINFO", "PALS_RANKID",
+		"PALS_NODEID", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", "PMI_CONTROL_PORT",
+		"PMI_SHARED_SECRET",
 	};
 
 	(void)state;
@@ -428,7 +508,7 @@ static void test_scrub_leaves_what_tunes(void **state)
 		"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_pml", "OMPI_MCA_coll_hcoll_enable",
 		"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_ess_x", "OMPI_MCA_pmix_x", "UCX_TLS",
 		"UCX_NET_DEVICES", "NCCL_DEBUG", "PMIX_MCA_gds", "PMIX_MCA_", "PMIX", "PMI_RANKS",
-		"HOROVOD_TIMELINE", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR", "OMPI_COMM_WORLD",
+		"HOROVOD_TIMELINE", "HOROVOD_CONTROLLER", "FLUX_JOB_ID", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR", "OMPI_COMM_WORLD",
 		"XOMPI_COMM_WORLD_RANK", "ompi_comm_world_rank", "", "O", "SLURM_PROCID",
 	};
 
@@ -490,6 +570,9 @@ int main(void)
 		TEST(test_standalone_gets_no_defaults),
 		TEST(test_elastic_range_stays),
 		TEST(test_pet_follows_the_master),
+		TEST(test_pet_of_the_user_stays),
+		TEST(test_pet_that_is_no_use_follows),
+		TEST(test_each_process_may_be_a_node),
 		TEST(test_launcher_per_rank_is_refused),
 		TEST(test_torchrun_needs_a_master_on_several_nodes),
 		TEST(test_single_node),

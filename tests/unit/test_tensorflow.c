@@ -235,7 +235,7 @@ static int render_in_little_memory(void)
 {
 	int result = 1;
 
-	for (size_t bytes = 0; bytes < 4096 && result == 1; bytes += 16) {
+	for (size_t bytes = 0; bytes < 4096 && result == 1; bytes += 64) {
 		reset(NULL);
 		if (ri_env_init(&env, LIST("A=b"), &arena, &err) < 0)
 			return 96;

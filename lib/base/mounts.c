@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mounts.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Fields before the optional ones, whose end is a lone "-". */
+enum { AT_ROOT = 3, AT_POINT = 4, FIXED = 6 };
+
+/* Cut a field off at the blank behind it; NULL where the line is at its end. */
+static char *next_field(char **rest)
+{
+	char *field = *rest + strspn(*rest, " ");
+	char *end = field + strcspn(field, " ");
+
+	*rest = *end == '\0' ? end : end + 1;
+	*end = '\0';
+	return *field == '\0' ? NULL : field;
+}
+
+static bool is_octal(const char *p)
+{
+	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' &&
+		p[2] <= '7';
+}
+
+/* Blank, tab, newline and backslash are written as \040, \011, \012, \134. */
+static char *decode(char *field)
+{
+	char *to = field;
+
+	for (const char *p = field; *p != '\0'; to++) {
+		if (*p == '\\' && is_octal(p + 1)) {
+			*to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 4;
+		} else {
+			*to = *p++;
+		}
+	}
+	*to = '\0';
+	return field;
+}
+
+static bool read_mount(char *line, struct ri_mount *out)
+{
+	char *field = line, *options;
+
+	for (int i = 0; i < FIXED; i++) {
+		field = next_field(&line);
+		if (field == NULL)
+			return false;
+		if (i == AT_ROOT)
+			out->root = decode(field);
+		else if (i == AT_POINT)
+			out->point = decode(field);
+	}
+	do {
+		field = next_field(&line);
+	} while (field != NULL && strcmp(field, "-") != 0);
+	out->type = field == NULL ? NULL : next_field(&line);
+	if (out->type == NULL || next_field(&line) == NULL)
+		return false;
+	options = next_field(&line);
+	out->options = options == NULL ? "" : decode(options);
+	return true;
+}
+
+bool ri_mount_next(char **text, struct ri_mount *out)
+{
+	bool found = false;
+
+	while (!found && **text != '\0') {
+		char *line = *text, *end = line + strcspn(line, "\n");
+
+		*text = *end == '\0' ? end : end + 1;
+		*end = '\0';
+		found = read_mount(line, out);
+	}
+	return found;
+}

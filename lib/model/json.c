@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/json.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *value)
+{
+	json->incomplete |= json_object_set_new(object, key, value) < 0;
+}
+
+void ri_json_append(struct ri_json *json, json_t *array, json_t *value)
+{
+	json->incomplete |= json_array_append_new(array, value) < 0;
+}
+
+static bool is_utf8(const char *value)
+{
+	for (size_t length; *value != '\0'; value += length) {
+		length = ri_utf8_length(value);
+		if (length == 0)
+			return false;
+	}
+	return true;
+}
+
+/* NULL when out of memory. */
+static json_t *escape(const char *value)
+{
+	size_t room = 4 * strlen(value) + 1, length;
+	json_malloc_t take;
+	json_free_t give_back;
+	struct ri_text text;
+	json_t *string;
+	char *bytes;
+
+	json_get_alloc_funcs(&take, &give_back);
+	bytes = take(room);
+	if (bytes == NULL)
+		return NULL;
+	ri_text_init(&text, bytes, room);
+	for (; *value != '\0'; value += length == 0 ? 1 : length) {
+		length = ri_utf8_length(value);
+		if (length == 0)
+			ri_text_addf(&text, "\\x%02x", (unsigned char)*value);
+		else if (*value == '\\')
+			ri_text_add(&text, "\\\\");
+		else
+			ri_text_add_bytes(&text, value, length);
+	}
+	string = json_string(bytes);
+	give_back(bytes);
+	return string;
+}
+
+json_t *ri_json_string(struct ri_json *json, const char *value, const char *subject)
+{
+	if (is_utf8(value))
+		return json_string(value);
+	if (json->escapes++ == 0)
+		json->escaped = subject;
+	return escape(value);
+}
+
+static json_t *value_of(struct ri_json *json, const struct ri_topology *topology,
+	enum ri_fact_id id)
+{
+	const struct ri_fact *fact = &topology->facts[id];
+	json_t *list;
+
+	if (fact->text != NULL)
+		return ri_json_string(json, fact->text, ri_fact_name(id));
+	if (fact->list == NULL)
+		return json_integer((json_int_t)fact->number);
+	list = json_array();
+	for (uint64_t i = 0; i < fact->number; i++)
+		ri_json_append(json, list, ri_json_string(json, fact->list[i], ri_fact_name(id)));
+	return list;
+}
+
+static json_t *names_of(struct ri_json *json, unsigned from)
+{
+	json_t *list = json_array();
+
+	for (int id = 0; id < RI_FACT_COUNT; id++)
+		if ((from & 1u << id) != 0)
+			ri_json_append(json, list, json_string(ri_fact_name((enum ri_fact_id)id)));
+	return list;
+}
+
+static json_t *describe_fact(struct ri_json *json, const struct ri_topology *topology,
+	enum ri_fact_id id)
+{
+	const struct ri_origin *origin = &topology->facts[id].origin;
+	json_t *object = json_object();
+
+	ri_json_put(json, object, "value", value_of(json, topology, id));
+	ri_json_put(json, object, "source", json_string(origin->source));
+	if (origin->variable != NULL)
+		ri_json_put(json, object, "variable", json_string(origin->variable));
+	if (origin->raw != NULL)
+		ri_json_put(json, object, "raw",
+			ri_json_string(json, origin->raw, origin->variable));
+	if (origin->from != 0)
+		ri_json_put(json, object, "from", names_of(json, origin->from));
+	return object;
+}
+
+json_t *ri_json_topology(struct ri_json *json, const struct ri_topology *topology)
+{
+	json_t *object = json_object();
+
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		if (ri_topology_knows(topology, id))
+			ri_json_put(json, object, ri_fact_name(id),
+				describe_fact(json, topology, id));
+	return object;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What our JSON documents have in common: values that may be missing when
+ * memory runs out, foreign strings that may not be UTF-8, and the topology.
+ * All memory is jansson's own, whatever that was told to use.
+ */
+#ifndef RI_MODEL_JSON_H
+#define RI_MODEL_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "model/topology.h"
+
+struct ri_json {
+	const char *escaped;	/* the subject of the first string that is not UTF-8 */
+	size_t escapes;		/* how many such strings there are */
+	bool incomplete;	/* memory ran out somewhere */
+};
+
+/* Both take over the value, as jansson's _new functions; NULL: out of memory. */
+void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *value);
+void ri_json_append(struct ri_json *json, json_t *array, json_t *value);
+
+/*
+ * A string; in one that is not UTF-8 the bytes at fault are written as \xNN
+ * and backslashes doubled. subject names it where that is so.
+ */
+json_t *ri_json_string(struct ri_json *json, const char *value, const char *subject);
+
+/* The facts that are known, each with its origin: name -> {"value", "source", ...}. */
+json_t *ri_json_topology(struct ri_json *json, const struct ri_topology *topology);
+
+#endif

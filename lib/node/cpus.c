@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/cpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* Every other CPU of RI_MAX_CPUS, which is the longest list, takes 10 KiB. */
+enum { LIST_SIZE = 16384, WORDS = RI_MAX_CPUS / 64 };
+
+void ri_cpus_set(struct ri_cpus *cpus, unsigned cpu)
+{
+	if (cpu < RI_MAX_CPUS)
+		cpus->words[cpu / 64] |= 1ull << cpu % 64;
+}
+
+void ri_cpus_clear(struct ri_cpus *cpus, unsigned cpu)
+{
+	if (cpu < RI_MAX_CPUS)
+		cpus->words[cpu / 64] &= ~(1ull << cpu % 64);
+}
+
+bool ri_cpus_has(const struct ri_cpus *cpus, unsigned cpu)
+{
+	return cpu < RI_MAX_CPUS && (cpus->words[cpu / 64] >> cpu % 64 & 1) != 0;
+}
+
+int ri_cpus_next(const struct ri_cpus *cpus, unsigned from)
+{
+	for (unsigned cpu = from; cpu < RI_MAX_CPUS; cpu++) {
+		if (cpu % 64 == 0 && cpus->words[cpu / 64] == 0)
+			cpu += 63;
+		else if (ri_cpus_has(cpus, cpu))
+			return (int)cpu;
+	}
+	return -1;
+}
+
+size_t ri_cpus_size(const struct ri_cpus *cpus)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < WORDS; i++)
+		count += (size_t)__builtin_popcountll(cpus->words[i]);
+	return count;
+}
+
+bool ri_cpus_equal(const struct ri_cpus *a, const struct ri_cpus *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+size_t ri_cpus_and(struct ri_cpus *into, const struct ri_cpus *other)
+{
+	for (int i = 0; i < WORDS; i++)
+		into->words[i] &= other->words[i];
+	return ri_cpus_size(into);
+}
+
+static bool read_cpu(const char *text, size_t length, uint64_t *out)
+{
+	const struct ri_range range = { 0, RI_MAX_CPUS - 1 };
+	char digits[24];
+
+	if (length >= sizeof(digits))
+		return false;
+	snprintf(digits, sizeof(digits), "%.*s", (int)length, text);
+	return ri_number_read(digits, range, out, NULL) == RI_NUMBER_OK;
+}
+
+/* "3" or "0-3" */
+static bool read_range(const char *text, size_t length, struct ri_cpus *out)
+{
+	const char *dash = memchr(text, '-', length);
+	size_t first = dash == NULL ? length : (size_t)(dash - text);
+	uint64_t from, to;
+
+	if (!read_cpu(text, first, &from))
+		return false;
+	to = from;
+	if (dash != NULL && !read_cpu(dash + 1, length - first - 1, &to))
+		return false;
+	for (uint64_t cpu = from; cpu <= to; cpu++)
+		ri_cpus_set(out, (unsigned)cpu);
+	return from <= to;
+}
+
+bool ri_cpus_read(const char *text, struct ri_cpus *out)
+{
+	struct ri_cpus cpus = { { 0 } };
+	size_t length;
+
+	if (text[strspn(text, " \t\n")] == '\0') {
+		*out = cpus;
+		return true;
+	}
+	for (const char *item = text;; item += length + 1) {
+		length = strcspn(item, ",");
+		if (!read_range(item, length, &cpus))
+			return false;
+		if (item[length] == '\0')
+			break;
+	}
+	*out = cpus;
+	return true;
+}
+
+bool ri_cpus_read_file(struct ri_host *host, const char *path, struct ri_cpus *out)
+{
+	char text[LIST_SIZE];
+
+	return ri_host_read(host, path, text, sizeof(text)) >= 0 && ri_cpus_read(text, out);
+}
+
+void ri_cpus_add(struct ri_text *text, const struct ri_cpus *cpus)
+{
+	const char *comma = "";
+	int last;
+
+	for (int cpu = ri_cpus_next(cpus, 0); cpu >= 0;
+		cpu = ri_cpus_next(cpus, (unsigned)last + 1)) {
+		for (last = cpu; ri_cpus_has(cpus, (unsigned)last + 1);)
+			last++;
+		ri_text_addf(text, last == cpu ? "%s%d" : "%s%d-%d", comma, cpu, last);
+		comma = ",";
+	}
+}

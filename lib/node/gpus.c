@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/gpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "node/devices.h"
+
+/*
+ * CUDA Programming Guide, "CUDA Environment Variables": indices or UUIDs, also
+ * their beginnings; unset is all, empty is none, and what cannot be there ends
+ * the list. A GPU named twice makes it empty (PyTorch, torch/cuda/__init__.py).
+ */
+#define VISIBLE "CUDA_VISIBLE_DEVICES"
+/*
+ * NVIDIA container toolkit, internal/config/image: "none" is the driver without
+ * GPUs. "void", empty and lists say nothing about the devices that are there.
+ */
+#define INJECTED "NVIDIA_VISIBLE_DEVICES"
+
+/* What one word of VISIBLE makes of the list. */
+enum word { TAKEN, ENDS, FAILS };
+
+struct search {
+	const struct ri_node *node;
+	struct ri_devices devices;
+	struct ri_gpus *out;
+	struct ri_error *err;
+};
+
+static enum word fail(const struct search *search, const char *word, const char *why)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_fail(search->err, RI_CODE_ENV_VALUE, VISIBLE, "%s %s",
+		ri_quote(quoted, sizeof(quoted), word), why);
+	ri_fail_hint(search->err, "expected indices like 0,1 or identifiers like GPU-8932f937");
+	return FAILS;
+}
+
+static enum word end(const struct search *search, const char *word, const char *why)
+{
+	char quoted[RI_QUOTE_SIZE];
+	struct ri_finding *finding = ri_findings_add(search->node->findings,
+		RI_SEVERITY_WARNING, RI_CODE_GPU_VISIBLE, VISIBLE,
+		"%s %s: CUDA ends the list there, so %zu of %zu GPUs are used",
+		ri_quote(quoted, sizeof(quoted), word), why, search->out->count,
+		search->devices.count);
+
+	ri_finding_hint(finding, "list GPUs that this container has, or unset it");
+	return ENDS;
+}
+
+static enum word take(struct search *search, const char *name, const struct ri_device *device)
+{
+	struct ri_gpus *out = search->out;
+	const char *address = device == NULL || device->address[0] == '\0' ? NULL : device->address;
+
+	for (size_t i = 0; i < out->count; i++)
+		if (strcmp(out->list[i].name, name) == 0 ||
+			(!out->instances && address != NULL && out->list[i].address == address))
+			return fail(search, name,
+				"is there twice, and CUDA shows no GPU at all then");
+	if (out->count == RI_MAX_GPUS)
+		return end(search, name, "is one too many");
+	out->list[out->count++] = (struct ri_gpu){ .name = name, .address = address };
+	return TAKEN;
+}
+
+static enum word take_index(struct search *search, const char *word)
+{
+	const struct ri_range range = { 0, UINT64_MAX };
+	uint64_t index;
+
+	if (ri_number_read(word, range, &index, NULL) != RI_NUMBER_OK)
+		return fail(search, word, "is neither the index nor the identifier of a GPU");
+	if (index >= search->devices.count)
+		return end(search, word, "is the index of no GPU here");
+	return take(search, word, &search->devices.list[index]);
+}
+
+static enum word take_uuid(struct search *search, const char *word)
+{
+	const struct ri_device *found = NULL;
+	bool unknown = false;
+
+	for (size_t i = 0; i < search->devices.count; i++) {
+		const struct ri_device *device = &search->devices.list[i];
+
+		unknown |= device->uuid[0] == '\0';
+		if (strncmp(device->uuid, word, strlen(word)) != 0)
+			continue;
+		if (found != NULL)
+			return fail(search, word, "is the beginning of several identifiers");
+		found = device;
+	}
+	if (found == NULL && !unknown)
+		return end(search, word, "is the identifier of no GPU here");
+	return take(search, word, found);
+}
+
+/* "MIG-UUID", or "MIG-GPU-UUID/3/0" of drivers before 470: the GPU, its instances. */
+static enum word take_instance(struct search *search, const char *word)
+{
+	const char *parent = word + strlen("MIG-");
+	const struct ri_device *found = NULL;
+
+	if (search->devices.count == 1)
+		found = search->devices.list;
+	for (size_t i = 0; i < search->devices.count && found == NULL; i++) {
+		const char *uuid = search->devices.list[i].uuid;
+
+		if (uuid[0] != '\0' && strncmp(parent, uuid, strlen(uuid)) == 0)
+			found = &search->devices.list[i];
+	}
+	search->out->instances = true;
+	return take(search, word, found);
+}
+
+static enum word take_word(struct search *search, const char *word, bool last)
+{
+	if (word[0] == '-' || (word[0] == '\0' && last))
+		return ENDS;
+	if (word[0] == '\0')
+		return end(search, word, "is no GPU");
+	if (search->devices.count == 0)
+		return end(search, word, "is not here");
+	if (strncmp(word, "GPU-", 4) == 0)
+		return take_uuid(search, word);
+	if (strncmp(word, "MIG-", 4) == 0)
+		return take_instance(search, word);
+	return take_index(search, word);
+}
+
+/* The words of VISIBLE, in a copy that is cut. */
+static int take_visible(struct search *search, const char *value)
+{
+	char *rest = ri_arena_copy(search->node->arena, value, strlen(value));
+	enum word done = TAKEN;
+
+	if (rest == NULL)
+		return ri_fail(search->err, RI_CODE_MEMORY, VISIBLE, "no memory left to read it");
+	while (done == TAKEN && rest != NULL) {
+		char *word = rest + strspn(rest, " \t"), *stop = word + strcspn(word, ",");
+
+		rest = *stop == ',' ? stop + 1 : NULL;
+		while (stop > word && (stop[-1] == ' ' || stop[-1] == '\t'))
+			stop--;
+		*stop = '\0';
+		done = take_word(search, word, rest == NULL);
+	}
+	return done == FAILS ? -1 : 0;
+}
+
+static int take_all(struct search *search)
+{
+	for (size_t i = 0; i < search->devices.count; i++) {
+		const char *name = ri_arena_format(search->node->arena, "%zu", i);
+
+		if (name == NULL)
+			return ri_fail(search->err, RI_CODE_MEMORY, "GPUs",
+				"no memory left for their names");
+		take(search, name, &search->devices.list[i]);
+	}
+	return 0;
+}
+
+/*
+ * MIG User Guide, "CUDA visible devices": a process sees one instance, the
+ * first, unless it is told another one.
+ */
+static void judge_instances(const struct search *search)
+{
+	struct ri_finding *finding;
+	size_t parts = 0;
+
+	for (size_t i = 0; i < search->devices.count; i++)
+		parts += search->devices.list[i].instances;
+	if (parts == 0 || search->out->instances || search->out->count == 0)
+		return;
+	search->out->count = 1;
+	finding = ri_findings_add(search->node->findings, RI_SEVERITY_WARNING,
+		RI_CODE_GPU_VISIBLE, VISIBLE,
+		"a GPU is divided into MIG instances, %zu in all: a process sees one of them",
+		parts);
+	ri_finding_hint(finding, "list them as nvidia-smi -L names them (MIG-...), and give each "
+				 "rank its own with --gpu-bind=single");
+}
+
+/* AMD's, those of WSL and of Tegra. */
+static const char *find_others(struct ri_host *host)
+{
+	static const char *const nodes[] = { "/dev/kfd", "/dev/dxg", "/dev/nvgpu" };
+
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (ri_host_has(host, nodes[i]))
+			return nodes[i];
+	return NULL;
+}
+
+int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_error *err)
+{
+	struct search search = { .node = node, .out = out, .err = err };
+	const char *visible = ri_env_get(node->env, VISIBLE);
+	const char *injected = ri_env_get(node->env, INJECTED);
+
+	*out = (struct ri_gpus){ .count = 0 };
+	if (injected != NULL && strcmp(injected, "none") == 0)
+		return 0;
+	out->list = ri_arena_array(node->arena, RI_MAX_GPUS, sizeof(*out->list));
+	if (out->list == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "GPUs", "no memory left for a list of them");
+	if (ri_devices_find(&search.devices, node, err) < 0 ||
+		(visible == NULL ? take_all(&search) : take_visible(&search, visible)) < 0)
+		return -1;
+	judge_instances(&search);
+	if (search.devices.count == 0)
+		out->others = find_others(node->host);
+	return 0;
+}
+
+int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *err)
+{
+	struct ri_gpus gpus;
+
+	if (ri_gpus_find(&gpus, node, err) < 0)
+		return -1;
+	if (gpus.others != NULL) {
+		ri_fail(err, RI_CODE_GPU_UNKNOWN, gpus.others,
+			"there are GPUs, and only those at /dev/nvidia0 and so on are counted");
+		return ri_fail_hint(err, "give their number: --nproc-per-node=8");
+	}
+	*count = gpus.count;
+	return 0;
+}
+
+/*
+ * Kernel documentation, ABI/testing/sysfs-bus-pci: without a node (-1) the
+ * list holds every CPU and tells nothing.
+ */
+bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus *out, int *numa)
+{
+	const struct ri_range range = { 0, RI_MAX_CPUS };
+	char path[96], text[32];
+	uint64_t number;
+
+	*numa = -1;
+	if (gpu->address == NULL)
+		return false;
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.20s/numa_node", gpu->address);
+	if (ri_host_read(host, path, text, sizeof(text)) >= 0) {
+		if (ri_number_read(text, range, &number, NULL) != RI_NUMBER_OK)
+			return false;
+		*numa = (int)number;
+	}
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.20s/local_cpulist", gpu->address);
+	return ri_cpus_read_file(host, path, out) && ri_cpus_size(out) > 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The NVIDIA GPUs that a CUDA program started here would see, in its order,
+ * found without the driver's libraries and without opening a device, which
+ * could wake it. A device whose use the cgroup forbids is thus counted too.
+ */
+#ifndef RI_NODE_GPUS_H
+#define RI_NODE_GPUS_H
+
+#include <stdbool.h>
+
+#include "node/node.h"
+
+struct ri_gpu {
+	const char *name;	/* as CUDA_VISIBLE_DEVICES names it: "3", "GPU-...", "MIG-..." */
+	const char *address;	/* on the PCI bus: "0000:07:00.0"; NULL: unknown */
+};
+
+struct ri_gpus {
+	struct ri_gpu *list;
+	size_t count;
+	bool instances;		/* parts of GPUs, by CUDA_VISIBLE_DEVICES; else whole ones */
+	const char *others;	/* where count is 0: the node of devices that are not counted */
+};
+
+/*
+ * Returns 0, perhaps with none, or -1 with RI_CODE_ENV_VALUE. What cuts
+ * CUDA_VISIBLE_DEVICES short, and GPUs of which a process sees only a part,
+ * are findings RI_CODE_GPU_VISIBLE.
+ */
+int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_error *err);
+
+/*
+ * The CPUs next to a GPU and the number of their NUMA node (-1: unknown). False
+ * where the machine does not say: virtual machines hide it.
+ */
+bool ri_gpu_cpus(struct ri_host *host, const struct ri_gpu *gpu, struct ri_cpus *out, int *numa);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/place.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "node/cores.h"
+#include "node/gpus.h"
+
+/* OpenMP specification, "OMP_NUM_THREADS"; MKL, BLAS and PyTorch obey it too. */
+#define THREADS "OMP_NUM_THREADS"
+
+struct search {
+	const struct ri_place_wish *wish;
+	const struct ri_place_ranks *ranks;
+	const struct ri_node *node;
+	struct ri_placement *out;
+	struct ri_budget budget;
+	struct ri_gpus gpus;
+	struct ri_error *err;
+};
+
+static bool wants_places(const struct ri_place_wish *wish)
+{
+	return wish->bind != RI_BIND_NONE || wish->gpu_bind != RI_GPU_BIND_NONE;
+}
+
+static bool wants_threads(const struct ri_place_wish *wish, const struct ri_place_ranks *ranks)
+{
+	return wish->omp == RI_OMP_AUTO && ranks->ours && ranks->count > 1;
+}
+
+bool ri_placement_asks(const struct ri_place_wish *wish, const struct ri_place_ranks *ranks)
+{
+	return wants_places(wish) || wants_threads(wish, ranks);
+}
+
+/*
+ * The GPU of a rank: the one of its local rank. A launcher may have given each
+ * rank its own: then there is one.
+ */
+static const struct ri_gpu *gpu_of(const struct search *search, size_t rank)
+{
+	const struct ri_gpus *gpus = &search->gpus;
+
+	if (gpus->count == 1 && !search->ranks->ours)
+		return gpus->list;
+	return rank < gpus->count ? &gpus->list[rank] : NULL;
+}
+
+static int give_gpus(struct search *search)
+{
+	const char *subject = search->wish->gpu_subject;
+	const struct ri_gpu *gpu;
+
+	if (search->gpus.others != NULL) {
+		ri_fail(search->err, RI_CODE_GPU_UNKNOWN, search->gpus.others,
+			"there are GPUs, and only those at /dev/nvidia0 and so on are given");
+		return ri_fail_hint(search->err, "leave %s out", subject);
+	}
+	for (size_t i = 0; i < search->out->count; i++) {
+		gpu = gpu_of(search, i);
+		if (gpu == NULL) {
+			ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, subject,
+				"each rank needs a GPU of its own, and %zu of %zu would have one",
+				search->gpus.count, search->out->count);
+			return ri_fail_hint(search->err,
+				"start as many ranks as there are GPUs, or leave it out");
+		}
+		search->out->list[i].gpu = gpu->name;
+	}
+	return 0;
+}
+
+static int bind_to_cores(struct search *search)
+{
+	size_t ranks = search->out->count;
+	struct ri_cores cores;
+
+	if (ri_cores_find(&cores, search->node, &search->budget.cpus, search->err) < 0)
+		return -1;
+	if (cores.count < ranks) {
+		ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, search->wish->bind_subject,
+			"each rank needs a core of its own, and %zu of %zu would have one",
+			cores.count, ranks);
+		return ri_fail_hint(search->err, "start fewer ranks, or leave it out");
+	}
+	for (size_t i = 0; i < ranks; i++) {
+		struct ri_place *place = &search->out->list[i];
+
+		ri_cores_take(&cores, i * cores.count / ranks, (i + 1) * cores.count / ranks,
+			&place->cpus);
+		place->bound = true;
+	}
+	return 0;
+}
+
+static void keep(const struct search *search, enum ri_severity severity, const char *why)
+{
+	ri_findings_add(search->node->findings, severity, RI_CODE_PLACEMENT_KEPT,
+		search->wish->bind_subject, "%s", why);
+}
+
+/* Ranks that could not be bound, for one reason. */
+struct tally {
+	size_t count;
+	size_t first;
+};
+
+static void count(struct tally *tally, size_t rank)
+{
+	if (tally->count++ == 0)
+		tally->first = rank;
+}
+
+static void complain(const struct search *search, const struct tally *tally, const char *why)
+{
+	char text[192];
+
+	if (tally->count == 0)
+		return;
+	snprintf(text, sizeof(text), "%zu of %zu ranks stay where they are, the first is local "
+				     "rank %zu: %s", tally->count, search->out->count,
+		tally->first, why);
+	keep(search, RI_SEVERITY_WARNING, text);
+}
+
+/* A GPU may be far from all CPUs that are ours, even where these are of one node. */
+static int bind_to_numa(struct search *search)
+{
+	struct tally alone = { 0, 0 }, hidden = { 0, 0 }, outside = { 0, 0 };
+	const struct ri_cpus *ours = &search->budget.cpus;
+	struct ri_numa numa;
+	int number;
+
+	if (ri_numa_find(&numa, search->node, ours, search->err) < 0)
+		return -1;
+	for (size_t i = 0; i < search->out->count; i++) {
+		struct ri_place *place = &search->out->list[i];
+		const struct ri_gpu *gpu = gpu_of(search, i);
+		bool known = gpu != NULL &&
+			ri_gpu_cpus(search->node->host, gpu, &place->cpus, &number);
+
+		if (known && ri_cpus_and(&place->cpus, ours) == 0)
+			count(&outside, i);
+		else if (known)
+			place->bound = !ri_cpus_equal(&place->cpus, ours);
+		else if (numa.count != 1 && (gpu != NULL || numa.count == 0))
+			count(gpu != NULL ? &hidden : &alone, i);
+		else if (numa.count > 1)
+			*place = (struct ri_place){ numa.list[i % numa.count], true, place->gpu };
+	}
+	if (numa.count == 1)
+		keep(search, RI_SEVERITY_NOTE, "all CPUs here are of one NUMA node");
+	complain(search, &outside, "the CPUs next to its GPU are not ours");
+	complain(search, &hidden, "nothing says which CPUs are next to its GPU");
+	complain(search, &alone, "the machine does not say what its NUMA nodes are");
+	return 0;
+}
+
+/* CPUs for each rank, where some share theirs. */
+static size_t smallest_share(const struct ri_placement *placement, size_t share)
+{
+	for (size_t i = 0; placement->list != NULL && i < placement->count; i++) {
+		const struct ri_place *place = &placement->list[i];
+		size_t sharers = 0, own;
+
+		if (!place->bound)
+			continue;
+		for (size_t j = 0; j < placement->count; j++)
+			sharers += placement->list[j].bound &&
+				ri_cpus_equal(&placement->list[j].cpus, &place->cpus);
+		own = ri_cpus_size(&place->cpus) / sharers;
+		share = own < share ? own : share;
+	}
+	return share == 0 ? 1 : share;
+}
+
+static int set_threads(struct search *search)
+{
+	const struct ri_budget *budget = &search->budget;
+	const char *there = ri_env_get(search->node->env, THREADS);
+	bool granted = budget->usable < budget->count;
+	size_t threads;
+
+	if (!wants_threads(search->wish, search->ranks) || (there != NULL && there[0] != '\0'))
+		return 0;
+	threads = smallest_share(search->out, budget->usable / search->out->count);
+	search->out->threads = ri_arena_format(search->node->arena, "%zu", threads);
+	if (search->out->threads == NULL)
+		return ri_fail(search->err, RI_CODE_MEMORY, THREADS, "no memory left to set it");
+	ri_findings_add(search->node->findings, RI_SEVERITY_NOTE, RI_CODE_OMP_THREADS, THREADS,
+		"is set to %zu: %" PRIu64 " CPUs%s%s for %zu ranks", threads, budget->usable,
+		granted ? " of time, as granted by " : "", granted ? budget->quota.path : "",
+		search->out->count);
+	return 0;
+}
+
+/* Without CPUs to count there is nothing to bind to; threads alone refuse nothing. */
+static int find_budget(struct search *search)
+{
+	struct ri_error unknown = RI_ERROR_INIT;
+	bool must = search->wish->bind != RI_BIND_NONE;
+
+	if (ri_budget_find(&search->budget, search->node, must ? search->err : &unknown) == 0)
+		return 0;
+	if (must)
+		return -1;
+	search->budget.usable = 0;
+	return 0;
+}
+
+static int place(struct search *search)
+{
+	const struct ri_place_wish *wish = search->wish;
+
+	if ((wish->gpu_bind != RI_GPU_BIND_NONE || wish->bind == RI_BIND_NUMA) &&
+		ri_gpus_find(&search->gpus, search->node, search->err) < 0)
+		return -1;
+	if (wish->gpu_bind != RI_GPU_BIND_NONE && give_gpus(search) < 0)
+		return -1;
+	if (find_budget(search) < 0 ||
+		(wish->bind == RI_BIND_NUMA && bind_to_numa(search) < 0) ||
+		(wish->bind == RI_BIND_CORE && bind_to_cores(search) < 0))
+		return -1;
+	return search->budget.usable == 0 ? 0 : set_threads(search);
+}
+
+int ri_placement_find(struct ri_placement *out, const struct ri_place_wish *wish,
+	const struct ri_place_ranks *ranks, const struct ri_node *node, struct ri_error *err)
+{
+	struct search search = {
+		.wish = wish, .ranks = ranks, .node = node, .out = out, .err = err,
+	};
+
+	*out = (struct ri_placement){ .count = ranks->count };
+	if (wish->omp == RI_OMP_STATED) {
+		out->threads = ri_arena_format(node->arena, "%" PRIu64, wish->threads);
+		if (out->threads == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, THREADS, "no memory left to set it");
+	}
+	if (!ri_placement_asks(wish, ranks))
+		return 0;
+	if (out->count > RI_MAX_CPUS)
+		return ri_fail(err, RI_CODE_PLACEMENT_REFUSED, "CPUs",
+			"%zu ranks are too many to place, the limit is %d", out->count,
+			RI_MAX_CPUS);
+	if (wants_places(wish))
+		out->list = ri_arena_array(node->arena, out->count, sizeof(*out->list));
+	if (wants_places(wish) && out->list == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "CPUs", "no memory left to place the ranks");
+	return place(&search);
+}
+
+const struct ri_place *ri_placement_of(const struct ri_placement *placement, uint64_t local_rank)
+{
+	return placement->list == NULL || local_rank >= placement->count
+		? NULL : &placement->list[local_rank];
+}
+
+int ri_placement_write(const struct ri_placement *placement, uint64_t local_rank,
+	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
+{
+	const struct ri_place *own = ri_placement_of(placement, local_rank);
+	const struct ri_env_edit threads = { .name = THREADS, .value = placement->threads };
+	const struct ri_env_edit gpu = {
+		.name = "CUDA_VISIBLE_DEVICES", .value = own == NULL ? NULL : own->gpu,
+	};
+
+	if (threads.value != NULL && ri_env_edits_add(edits, threads, arena, err) < 0)
+		return -1;
+	return gpu.value == NULL ? 0 : ri_env_edits_add(edits, gpu, arena, err);
+}

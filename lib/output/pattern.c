@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/pattern.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { LONGEST = 24 };		/* what a number or %% becomes, at most */
+
+bool ri_pattern_read(const char *pattern, struct ri_pattern_use *use)
+{
+	*use = (struct ri_pattern_use){ .rank = false };
+	while ((pattern = strchr(pattern, '%')) != NULL) {
+		switch (pattern[1]) {
+		case 'r':
+		case 'l':
+			use->rank = true;
+			break;
+		case 'n':
+			use->node = true;
+			break;
+		case 'h':
+			use->host = true;
+			break;
+		case '%':
+			break;
+		default:
+			return false;
+		}
+		pattern += 2;
+	}
+	return true;
+}
+
+static void add_host(struct ri_text *out, const char *host)
+{
+	size_t begin = out->length;
+
+	ri_text_add(out, host);
+	for (char *p = out->bytes + begin; *p != '\0'; p++)
+		if (*p == '/')
+			*p = '_';
+}
+
+static void add_value(struct ri_text *out, char letter, const struct ri_pattern_values *values)
+{
+	if (letter == 'r')
+		ri_text_addf(out, "%" PRIu64, values->rank);
+	else if (letter == 'l')
+		ri_text_addf(out, "%" PRIu64, values->local_rank);
+	else if (letter == 'n')
+		ri_text_addf(out, "%" PRIu64, values->node);
+	else if (letter == 'h')
+		add_host(out, values->host);
+	else
+		ri_text_add(out, "%");
+}
+
+const char *ri_pattern_expand(const char *pattern, const struct ri_pattern_values *values,
+	struct ri_arena *arena)
+{
+	size_t size = strlen(pattern) + 1, host = values->host == NULL ? 0 : strlen(values->host);
+	struct ri_text out;
+	char *bytes;
+
+	for (const char *p = pattern; *p != '\0'; p++)
+		size += *p == '%' ? LONGEST + host : 0;
+	bytes = ri_arena_alloc(arena, size);
+	if (bytes == NULL)
+		return NULL;
+	ri_text_init(&out, bytes, size);
+	while (*pattern != '\0') {
+		size_t length = strcspn(pattern, "%");
+
+		ri_text_add_bytes(&out, pattern, length);
+		pattern += length;
+		if (*pattern == '%') {
+			add_value(&out, pattern[1], values);
+			pattern += 2;
+		}
+	}
+	return bytes;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report.h"
+
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/signals.h"
+#include "model/json.h"
+#include "report/torch_error.h"
+
+enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */
+
+static const char *const states[] = {
+	[RI_END_NOT_STARTED] = "not-started",
+	[RI_END_RUNNING] = "running",
+	[RI_END_EXITED] = "exited",
+	[RI_END_SIGNALED] = "signaled",
+	[RI_END_EXEC_FAILED] = "exec-failed",
+};
+
+/* A rank means nothing where nobody said that there are ranks. */
+static json_t *number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id id,
+	uint64_t number)
+{
+	if (outcome->count == 1 && !ri_topology_knows(outcome->topology, id))
+		return json_null();
+	return json_integer((json_int_t)number);
+}
+
+static json_t *time_or_null(struct timespec at)
+{
+	char buffer[64];
+	struct ri_text text;
+
+	if (at.tv_sec == 0)
+		return json_null();
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_time_add(&text, at);
+	return json_string(buffer);
+}
+
+static json_t *exit_code(const struct ri_rank_outcome *rank)
+{
+	return rank->end == RI_END_EXITED ? json_integer(rank->exit_code) : json_null();
+}
+
+static json_t *signal_name(const struct ri_rank_outcome *rank)
+{
+	char name[RI_SIGNAL_NAME];
+
+	if (rank->end != RI_END_SIGNALED)
+		return json_null();
+	return json_string(ri_signal_name(rank->signal, name));
+}
+
+static json_t *string_or_null(struct ri_json *json, const char *value, const char *subject)
+{
+	return value == NULL ? json_null() : ri_json_string(json, value, subject);
+}
+
+static void put_numbers(struct ri_json *json, json_t *object, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank)
+{
+	ri_json_put(json, object, "rank", number_of_rank(outcome, RI_FACT_RANK, rank->rank));
+	ri_json_put(json, object, "local_rank",
+		number_of_rank(outcome, RI_FACT_LOCAL_RANK, rank->local_rank));
+}
+
+static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank)
+{
+	json_t *object = json_object();
+
+	put_numbers(json, object, outcome, rank);
+	ri_json_put(json, object, "pid", rank->pid == 0 ? json_null() : json_integer(rank->pid));
+	ri_json_put(json, object, "state", json_string(states[rank->end]));
+	ri_json_put(json, object, "exit_code", exit_code(rank));
+	ri_json_put(json, object, "signal", signal_name(rank));
+	ri_json_put(json, object, "told", json_boolean(rank->told));
+	ri_json_put(json, object, "started", time_or_null(rank->started));
+	ri_json_put(json, object, "ended", time_or_null(rank->ended));
+	ri_json_put(json, object, "log", string_or_null(json, rank->log, "log"));
+	return object;
+}
+
+static json_t *list_ranks(struct ri_json *json, const struct ri_outcome *outcome)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < outcome->count; i++)
+		ri_json_append(json, list, describe_rank(json, outcome, &outcome->ranks[i]));
+	return list;
+}
+
+static const char *kind_of(const struct ri_rank_outcome *rank)
+{
+	if (rank->end == RI_END_EXEC_FAILED)
+		return "exec";
+	if (rank->end == RI_END_SIGNALED)
+		return rank->oom ? "oom" : "signal";
+	return "exit";
+}
+
+/* It may be half of one. */
+static void drop_last_character(struct ri_text *text)
+{
+	size_t length = text->length;
+
+	while (length > 0 && ((unsigned char)text->bytes[length - 1] & 0xc0) == 0x80)
+		length--;
+	text->length = length > 0 ? length - 1 : 0;
+	text->bytes[text->length] = '\0';
+}
+
+/* A line as a string of its own, cut where nobody would read on. */
+static json_t *describe_line(struct ri_json *json, struct ri_span line)
+{
+	char copy[MAX_LINE];
+	struct ri_text text;
+
+	ri_text_init(&text, copy, sizeof(copy));
+	ri_text_add_bytes(&text, line.at, line.length);
+	if (text.cut)
+		drop_last_character(&text);
+	return ri_json_string(json, copy, "last_lines");
+}
+
+/* The traceback as it was written, but for what torch puts before each line. */
+static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *reason)
+{
+	static char copy[2 * RI_MAX_TAIL];
+	struct ri_span rest = reason->traceback.whole, line;
+	struct ri_text text;
+
+	if (!reason->has_traceback)
+		return json_null();
+	ri_text_init(&text, copy, sizeof(copy));
+	while (ri_span_line(&rest, &line)) {
+		line = ri_traceback_line(&reason->traceback, line);
+		ri_text_add(&text, text.length == 0 ? "" : "\n");
+		ri_text_add_bytes(&text, line.at, line.length);
+	}
+	return ri_json_string(json, copy, "traceback");
+}
+
+static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < reason->line_count; i++)
+		ri_json_append(json, list, describe_line(json, reason->lines[i]));
+	return list;
+}
+
+static json_t *describe_first(struct ri_json *json, const struct ri_report *report)
+{
+	const struct ri_outcome *outcome = report->outcome;
+	const struct ri_rank_outcome *rank;
+	struct ri_span file;
+	json_t *object;
+
+	if (outcome->first < 0)
+		return json_null();
+	rank = &outcome->ranks[outcome->first];
+	file = (struct ri_span){ rank->torch_error, rank->torch_error_length };
+	object = json_object();
+	put_numbers(json, object, outcome, rank);
+	ri_json_put(json, object, "kind", json_string(kind_of(rank)));
+	ri_json_put(json, object, "exit_code", exit_code(rank));
+	ri_json_put(json, object, "signal", signal_name(rank));
+	ri_json_put(json, object, "at", time_or_null(rank->ended));
+	ri_json_put(json, object, "traceback", describe_traceback(json, report->reason));
+	ri_json_put(json, object, "last_lines", list_lines(json, report->reason));
+	ri_json_put(json, object, "torch_error",
+		file.at == NULL ? json_null() : ri_torch_error_json(json, file));
+	return object;
+}
+
+static int append(const char *bytes, size_t length, void *context)
+{
+	struct ri_text *out = context;
+
+	ri_text_add_bytes(out, bytes, length);
+	return out->cut ? -1 : 0;
+}
+
+int ri_report_render(const struct ri_report *report, struct ri_text *out)
+{
+	const struct ri_outcome *outcome = report->outcome;
+	struct ri_json json = { .escapes = 0 };
+	json_t *object = json_object();
+	int status = -1;
+
+	ri_json_put(&json, object, "schema", json_string("rankinit-report-1"));
+	ri_json_put(&json, object, "version", json_string(report->version));
+	ri_json_put(&json, object, "exit_status", json_integer(outcome->exit_status));
+	ri_json_put(&json, object, "launch", json_string(outcome->launch));
+	ri_json_put(&json, object, "host", string_or_null(&json, outcome->host, "host"));
+	ri_json_put(&json, object, "started", time_or_null(outcome->started));
+	ri_json_put(&json, object, "ended", time_or_null(outcome->ended));
+	ri_json_put(&json, object, "topology", ri_json_topology(&json, outcome->topology));
+	ri_json_put(&json, object, "ranks", list_ranks(&json, outcome));
+	ri_json_put(&json, object, "first_failure", describe_first(&json, report));
+	ri_json_put(&json, object, "check", json_null());
+	if (!json.incomplete)
+		status = json_dump_callback(object, append, out, JSON_INDENT(2));
+	json_decref(object);
+	ri_text_add(out, "\n");
+	return status < 0 || out->cut ? -1 : 0;
+}

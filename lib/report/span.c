@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/span.h"
+
+#include <string.h>
+
+bool ri_span_line(struct ri_span *rest, struct ri_span *line)
+{
+	const char *end;
+
+	if (rest->length == 0)
+		return false;
+	end = memchr(rest->at, '\n', rest->length);
+	line->at = rest->at;
+	line->length = end == NULL ? rest->length : (size_t)(end - rest->at);
+	*rest = ri_span_skip(*rest, line->length + 1);
+	if (line->length > 0 && line->at[line->length - 1] == '\r')
+		line->length--;
+	return true;
+}
+
+bool ri_span_starts(struct ri_span span, const char *start)
+{
+	size_t length = strlen(start);
+
+	return span.length >= length && memcmp(span.at, start, length) == 0;
+}
+
+bool ri_span_ends(struct ri_span span, const char *end)
+{
+	size_t length = strlen(end);
+
+	return span.length >= length && memcmp(span.at + span.length - length, end, length) == 0;
+}
+
+struct ri_span ri_span_skip(struct ri_span span, size_t count)
+{
+	if (count > span.length)
+		count = span.length;
+	return (struct ri_span){ span.at + count, span.length - count };
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+struct ri_span ri_span_trim_start(struct ri_span span)
+{
+	while (span.length > 0 && is_blank(span.at[0]))
+		span = ri_span_skip(span, 1);
+	return span;
+}
+
+struct ri_span ri_span_trim_end(struct ri_span span)
+{
+	while (span.length > 0 && is_blank(span.at[span.length - 1]))
+		span.length--;
+	return span;
+}

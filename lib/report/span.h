@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A piece of somebody else's text, which need not end in '\0'. */
+#ifndef RI_REPORT_SPAN_H
+#define RI_REPORT_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ri_span {
+	const char *at;
+	size_t length;
+};
+
+/*
+ * Take the next line off *rest, without its '\n' and the '\r' before that. A
+ * last line without an end counts. Returns false when nothing is left.
+ */
+bool ri_span_line(struct ri_span *rest, struct ri_span *line);
+
+bool ri_span_starts(struct ri_span span, const char *start);
+bool ri_span_ends(struct ri_span span, const char *end);
+
+/* Without its first count bytes, of which it may have fewer. */
+struct ri_span ri_span_skip(struct ri_span span, size_t count);
+
+/* Without blanks at its start; at its end. */
+struct ri_span ri_span_trim_start(struct ri_span span);
+struct ri_span ri_span_trim_end(struct ri_span span);
+
+#endif

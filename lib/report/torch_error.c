@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/torch_error.h"
+
+#include <string.h>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "report/redact.h"
+
+enum {
+	MAX_DEPTH = 16,		/* real ones have three */
+	/* thousands of seconds, up to the year 5138: past it, it is milliseconds */
+	MAX_KILOSECONDS = 99999999,
+};
+
+/* What torch means by an exception, or the file's own top. */
+static const json_t *find_inner(const json_t *root)
+{
+	const json_t *message = json_object_get(root, "message");
+
+	return json_is_object(message) ? message : root;
+}
+
+static bool read_time(const json_t *value, uint64_t *seconds)
+{
+	const struct ri_range range = { 1, (uint64_t)MAX_KILOSECONDS * 1000 };
+
+	if (json_is_string(value))
+		return ri_number_read(json_string_value(value), range, seconds, NULL) ==
+			RI_NUMBER_OK;
+	if (!json_is_number(value) || json_number_value(value) < 1 ||
+		json_number_value(value) > (double)range.max)
+		return false;
+	*seconds = (uint64_t)json_number_value(value);
+	return true;
+}
+
+static bool find_time(const json_t *root, uint64_t *seconds)
+{
+	const json_t *extra = json_object_get(find_inner(root), "extraInfo");
+
+	return read_time(json_object_get(extra, "timestamp"), seconds) ||
+		read_time(json_object_get(root, "timestamp"), seconds);
+}
+
+static void clean_message(struct ri_torch_error *out, const char *message)
+{
+	const struct ri_span text = { message, strlen(message) };
+	struct ri_text clean;
+
+	ri_text_init(&clean, out->message, sizeof(out->message));
+	ri_redact(&clean, text);
+}
+
+/* Whole lines from the end, as many as fit even where secrets become longer. */
+static void clean_callstack(struct ri_torch_error *out, const char *callstack)
+{
+	const size_t room = sizeof(out->callstack) / 2;
+	struct ri_span text = { callstack, strlen(callstack) }, line;
+	struct ri_text clean;
+
+	if (text.length > room) {
+		text = ri_span_skip(text, text.length - room);
+		ri_span_line(&text, &line);
+	}
+	ri_text_init(&clean, out->callstack, sizeof(out->callstack));
+	ri_redact(&clean, text);
+}
+
+bool ri_torch_error_read(struct ri_span text, struct ri_torch_error *out)
+{
+	json_t *root = json_loadb(text.at, text.length, 0, NULL);
+	const json_t *inner = find_inner(root), *message = json_object_get(inner, "message");
+	const json_t *stack = json_object_get(json_object_get(inner, "extraInfo"), "py_callstack");
+	bool known = json_is_string(message);
+
+	if (known) {
+		*out = (struct ri_torch_error){ .seconds = 0 };
+		out->dated = find_time(root, &out->seconds);
+		clean_message(out, json_string_value(message));
+		if (json_is_string(stack))
+			clean_callstack(out, json_string_value(stack));
+	}
+	json_decref(root);
+	return known;
+}
+
+bool ri_torch_error_time(struct ri_span text, uint64_t *seconds)
+{
+	json_t *root = json_loadb(text.at, text.length, 0, NULL);
+	bool known = find_time(root, seconds);
+
+	json_decref(root);
+	return known;
+}
+
+static json_t *clean_string(struct ri_json *json, const json_t *value)
+{
+	struct ri_span text = { json_string_value(value), json_string_length(value) };
+	size_t room = sizeof(RI_REDACTED) * (text.length + 1);
+	json_malloc_t take;
+	json_free_t give_back;
+	struct ri_text out;
+	json_t *string;
+	char *bytes;
+
+	json_get_alloc_funcs(&take, &give_back);
+	bytes = take(room);
+	if (bytes == NULL)
+		return NULL;
+	ri_text_init(&out, bytes, room);
+	ri_redact(&out, text);
+	string = ri_json_string(json, bytes, "torch_error");
+	give_back(bytes);
+	return string;
+}
+
+static json_t *clean(struct ri_json *json, json_t *value, unsigned depth)
+{
+	json_t *made, *member;
+	const char *key;
+	size_t index;
+
+	if (json_is_string(value))
+		return clean_string(json, value);
+	if (depth >= MAX_DEPTH)
+		return json_null();
+	if (json_is_array(value)) {
+		made = json_array();
+		json_array_foreach(value, index, member)
+			ri_json_append(json, made, clean(json, member, depth + 1));
+		return made;
+	}
+	if (!json_is_object(value))
+		return json_incref(value);
+	made = json_object();
+	json_object_foreach(value, key, member) {
+		bool secret = ri_redact_is_secret((struct ri_span){ key, strlen(key) });
+
+		ri_json_put(json, made, key,
+			secret ? json_string(RI_REDACTED) : clean(json, member, depth + 1));
+	}
+	return made;
+}
+
+json_t *ri_torch_error_json(struct ri_json *json, struct ri_span text)
+{
+	json_t *root = json_loadb(text.at, text.length, 0, NULL), *made;
+
+	if (root == NULL)
+		return json_null();
+	made = clean(json, root, 0);
+	json_decref(root);
+	return made;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/verdict.h"
+
+#include <string.h>
+
+#include "base/signals.h"
+#include "report/redact.h"
+#include "report/torch_error.h"
+
+enum {
+	MAX_FRAME_LINES = 8,
+	MAX_MESSAGE_LINES = 3,	/* after the first */
+	MAX_LAST_LINES = 8,
+	MAX_GROUPS = 6,		/* of ranks that ended alike */
+	MAX_RANGES = 12,
+	SHOWN = RI_VERDICT_COLUMNS - 8,
+};
+
+/*
+ * The lines of the tail without secrets. Of a first one that may have lost its
+ * beginning nothing is kept: that may have been the name of a secret.
+ */
+static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_reason *out)
+{
+	struct ri_span text = { rank->tail, rank->tail_length }, line;
+	struct ri_text clean;
+
+	ri_text_init(&clean, out->text, sizeof(out->text));
+	if (rank->tail == NULL)
+		return (struct ri_span){ out->text, 0 };
+	if (text.length > RI_MAX_TAIL)
+		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
+	if (rank->tail_cut || text.length < rank->tail_length)
+		ri_span_line(&text, &line);
+	ri_redact(&clean, text);
+	/* a NUL would end the text */
+	for (size_t i = 0; i < clean.length; i++)
+		if (out->text[i] == '\0')
+			out->text[i] = '?';
+	return (struct ri_span){ out->text, clean.length };
+}
+
+void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
+{
+	struct ri_span text = clean_lines(rank, out), line;
+
+	out->has_traceback = ri_traceback_find(text, &out->traceback) &&
+		ri_rank_ended_of(rank, &out->traceback);
+	out->line_count = 0;
+	while (ri_span_line(&text, &line)) {
+		if (ri_span_trim_start(line).length == 0)
+			continue;
+		if (out->line_count == RI_LAST_LINES)
+			memmove(out->lines, out->lines + 1,
+				(RI_LAST_LINES - 1) * sizeof(out->lines[0]));
+		else
+			out->line_count++;
+		out->lines[out->line_count - 1] = line;
+	}
+}
+
+/* One line that somebody else wrote, and the end of ours. */
+static void add_line(struct ri_text *out, const char *before, struct ri_span line)
+{
+	char copy[4 * RI_VERDICT_COLUMNS];
+	struct ri_text text;
+
+	ri_text_init(&text, copy, sizeof(copy));
+	ri_text_add_bytes(&text, line.at, line.length);
+	ri_text_add(out, before);
+	ri_text_add_shown(out, copy, SHOWN);
+	ri_text_add(out, "\n");
+}
+
+static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
+{
+	char name[RI_SIGNAL_NAME];
+
+	switch (rank->end) {
+	case RI_END_NOT_STARTED:
+		ri_text_add(out, "not started");
+		break;
+	case RI_END_RUNNING:
+		ri_text_add(out, "cannot be killed");
+		break;
+	case RI_END_EXITED:
+		ri_text_addf(out, "exit status %d", rank->exit_code);
+		break;
+	case RI_END_EXEC_FAILED:
+		ri_text_addf(out, "could not be started: %.40s: %s",
+			rank->exec_step == NULL ? "exec" : rank->exec_step,
+			strerror(rank->exec_errno));
+		break;
+	case RI_END_SIGNALED:
+		ri_text_addf(out, "killed by %s (%d)%s%s", ri_signal_name(rank->signal, name),
+			rank->signal, rank->core ? ", core dumped" : "",
+			rank->oom ? ": out of memory (the cgroup's oom_kill moved)" : "");
+		break;
+	}
+}
+
+static double seconds_between(struct timespec from, struct timespec to)
+{
+	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+/* "rank 2 (local rank 2, pid 17 on node-a)", or the command of a plain init. */
+static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank)
+{
+	const char *command = outcome->command == NULL ? "the command" : outcome->command;
+	const char *slash = strrchr(command, '/');
+
+	if (outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK))
+		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
+			(unsigned long long)rank->local_rank);
+	else {
+		ri_text_add_shown(out, slash == NULL ? command : slash + 1, 40);
+		ri_text_add(out, " (");
+	}
+	if (rank->pid > 0)
+		ri_text_addf(out, "pid %d", (int)rank->pid);
+	else
+		ri_text_add(out, "no process");
+	if (outcome->host != NULL && outcome->host[0] != '\0') {
+		ri_text_add(out, " on ");
+		ri_text_add_shown(out, outcome->host, 64);
+	}
+	ri_text_add(out, ")");
+}
+
+static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank)
+{
+	add_who(out, outcome, rank);
+	ri_text_add(out, outcome->count > 1 ? " failed first: " : " failed: ");
+	add_how(out, rank);
+	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
+		ri_text_addf(out, ", after %.3f s, at ",
+			seconds_between(rank->started, rank->ended));
+		ri_time_add(out, rank->ended);
+	}
+	ri_text_add(out, "\n");
+}
+
+/* "    ^^^^^" and "    ~~~^~~" say nothing once they are out of place. */
+static bool is_marker(struct ri_span line)
+{
+	for (size_t i = 0; i < line.length; i++)
+		if (line.at[i] != ' ' && line.at[i] != '^' && line.at[i] != '~')
+			return false;
+	return true;
+}
+
+static void add_frames(struct ri_text *out, const struct ri_traceback *traceback)
+{
+	struct ri_span rest = traceback->whole, line, kept[MAX_FRAME_LINES];
+	size_t count = 0;
+
+	if (traceback->last.length > 0)
+		rest.length = (size_t)(traceback->last.at - rest.at);
+	while (rest.length > 0 && rest.at[rest.length - 1] != '\n')
+		rest.length--;
+	while (ri_span_line(&rest, &line)) {
+		line = ri_traceback_line(traceback, line);
+		if (!is_marker(line))
+			kept[count++ % MAX_FRAME_LINES] = line;
+	}
+	for (size_t i = count > MAX_FRAME_LINES ? count - MAX_FRAME_LINES : 0; i < count; i++)
+		add_line(out, "    ", kept[i % MAX_FRAME_LINES]);
+}
+
+static void add_traceback(struct ri_text *out, const struct ri_traceback *traceback)
+{
+	struct ri_span more = traceback->more, line;
+
+	if (traceback->last.length > 0)
+		add_line(out, "  ", traceback->last);
+	if (traceback->member.length > 0)
+		add_line(out, "  its first: ", traceback->member);
+	for (int i = 0; i < MAX_MESSAGE_LINES && ri_span_line(&more, &line); i++)
+		add_line(out, "  ", ri_traceback_line(traceback, line));
+	add_frames(out, traceback);
+}
+
+static void add_last_lines(struct ri_text *out, const struct ri_reason *reason)
+{
+	size_t from = reason->line_count > MAX_LAST_LINES ? reason->line_count - MAX_LAST_LINES : 0;
+
+	if (reason->line_count > 0)
+		ri_text_add(out, "  its last lines on stderr:\n");
+	for (size_t i = from; i < reason->line_count; i++)
+		add_line(out, "    ", reason->lines[i]);
+}
+
+/* What torch wrote counts where stderr has no traceback. */
+static bool add_torch_error(struct ri_text *out, const struct ri_rank_outcome *rank)
+{
+	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
+	struct ri_torch_error error;
+	struct ri_traceback traceback;
+	struct ri_span stack;
+
+	if (file.at == NULL || !ri_torch_error_read(file, &error))
+		return false;
+	stack = (struct ri_span){ error.callstack, strlen(error.callstack) };
+	if (ri_traceback_find(stack, &traceback))
+		add_traceback(out, &traceback);
+	else
+		add_line(out, "  ", (struct ri_span){ error.message, strlen(error.message) });
+	return true;
+}
+
+static void add_reason(struct ri_text *out, const struct ri_rank_outcome *rank,
+	const struct ri_reason *reason)
+{
+	if (reason->has_traceback)
+		add_traceback(out, &reason->traceback);
+	else if (!add_torch_error(out, rank))
+		add_last_lines(out, reason);
+	if (rank->log != NULL)
+		add_line(out, "  log: ", (struct ri_span){ rank->log, strlen(rank->log) });
+}
+
+/* Did they end alike? */
+static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
+{
+	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
+		a->signal == b->signal && a->oom == b->oom;
+}
+
+/* Is rank i the first one of its kind, the first failure aside? */
+static bool leads_group(const struct ri_outcome *outcome, size_t i)
+{
+	if ((ssize_t)i == outcome->first)
+		return false;
+	for (size_t j = 0; j < i; j++)
+		if ((ssize_t)j != outcome->first && is_same(&outcome->ranks[i], &outcome->ranks[j]))
+			return false;
+	return true;
+}
+
+static bool is_member(const struct ri_outcome *outcome, size_t leader, size_t i)
+{
+	return i < outcome->count && (ssize_t)i != outcome->first &&
+		is_same(&outcome->ranks[leader], &outcome->ranks[i]);
+}
+
+static void add_range(struct ri_text *out, uint64_t from, uint64_t to)
+{
+	if (from == to)
+		ri_text_addf(out, " %llu", (unsigned long long)from);
+	else
+		ri_text_addf(out, " %llu-%llu", (unsigned long long)from, (unsigned long long)to);
+}
+
+/* " 0-1, 3, 5-511": neighbours in the list whose ranks follow each other. */
+static void add_members(struct ri_text *out, const struct ri_outcome *outcome, size_t leader)
+{
+	const struct ri_rank_outcome *ranks = outcome->ranks;
+	size_t ranges = 0, end;
+
+	for (size_t i = leader; i < outcome->count; i = end + 1) {
+		end = i;
+		if (!is_member(outcome, leader, i))
+			continue;
+		while (is_member(outcome, leader, end + 1) &&
+			ranks[end + 1].rank == ranks[end].rank + 1)
+			end++;
+		if (ranges++ == MAX_RANGES) {
+			ri_text_add(out, ", ...");
+			return;
+		}
+		ri_text_add(out, ranges > 1 ? "," : "");
+		add_range(out, ranks[i].rank, ranks[end].rank);
+	}
+}
+
+static void add_group(struct ri_text *out, const struct ri_outcome *outcome, size_t leader)
+{
+	const struct ri_rank_outcome *rank = &outcome->ranks[leader];
+	size_t count = 0;
+
+	for (size_t i = leader; i < outcome->count; i++)
+		count += is_member(outcome, leader, i);
+	ri_text_addf(out, "  %s", count == 1 ? "rank" : "ranks");
+	add_members(out, outcome, leader);
+	ri_text_add(out, rank->told ? ": told to stop, " : ": ");
+	add_how(out, rank);
+	if (rank->end == RI_END_RUNNING && count == 1)
+		ri_text_addf(out, " (pid %d)", (int)rank->pid);
+	ri_text_add(out, "\n");
+}
+
+static void add_others(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	size_t groups = 0, left = 0;
+
+	for (size_t i = 0; i < outcome->count; i++) {
+		if (!leads_group(outcome, i))
+			continue;
+		if (groups++ < MAX_GROUPS)
+			add_group(out, outcome, i);
+		else
+			left++;
+	}
+	if (left > 0)
+		ri_text_addf(out, "  and %zu other ways to end\n", left);
+}
+
+static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	char name[RI_SIGNAL_NAME];
+
+	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop_signal, name));
+	if (outcome->stop_sender == 0)
+		ri_text_add(out, "outside this container");
+	else
+		ri_text_addf(out, "pid %d", (int)outcome->stop_sender);
+	ri_text_addf(out, "; exit status %d\n", outcome->exit_status);
+}
+
+void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
+	struct ri_text *out)
+{
+	if (outcome->first >= 0) {
+		add_headline(out, outcome, &outcome->ranks[outcome->first]);
+		add_reason(out, &outcome->ranks[outcome->first], reason);
+	} else if (outcome->stop_signal != 0 && outcome->exit_status != 0) {
+		add_stop(out, outcome);
+	} else {
+		return;
+	}
+	add_others(out, outcome);
+	if (outcome->first >= 0 && outcome->count > 1)
+		ri_text_addf(out, "  the job's exit status is %d\n", outcome->exit_status);
+}

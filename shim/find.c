@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "from/from.h"
+#include "hosts.h"
+#include "nproc.h"
+#include "own_proc.h"
+#include "port.h"
+#include "to/nodes.h"
+
+/*
+ * Does /proc show our own container, and is there something to ask it? A
+ * recorded one counts as recorded. What process 1 was given it knows itself.
+ */
+static bool may_ask_proc(struct ri_run *run, unsigned wants)
+{
+	pid_t self;
+
+	if (run->options.root.value != NULL)
+		return true;
+	self = getpid();
+	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
+}
+
+/* Opens nothing where no file will be read. wants: bits of enum ri_want. */
+static int open_root(struct ri_run *run, unsigned wants)
+{
+	const char *root = run->options.root.value;
+	bool must = root != NULL || run->options.user.text != NULL ||
+		run->options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run->options) ||
+		ri_placing_wants_files(&run->options, 0);
+	bool may = (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) != 0 ||
+		ri_placing_wants_files(&run->options, run->command.mode == RI_MODE_PROCESS
+				? run->options.wishes.nproc_count : 0);
+
+	run->host = (struct ri_host){ .root = -1, .live = root == NULL };
+	if (!must && !may)
+		return 0;
+	run->host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run->host.root >= 0 || !must)
+		return 0;
+	ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
+		"cannot be opened: %s", strerror(errno));
+	return ri_fail_errno(&run->err, errno);
+}
+
+/* Options that go together only where no ranks are started here. */
+static int check_fan_out(struct ri_run *run, const char *subject)
+{
+	if (ri_wishes_refuse_all(&run->options.wishes)) {
+		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject,
+			"with %s=none no rank would be told which one it is",
+			run->options.wishes.source.subject);
+		return ri_fail_hint(&run->err, "leave one of them out");
+	}
+	if (run->options.supervise == RI_NO && run->source.context.fan_out > 1) {
+		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject,
+			"several ranks need a parent, so rankinit cannot become one of them");
+		return ri_fail_hint(&run->err, "leave --supervise=never out");
+	}
+	return 0;
+}
+
+/* The machine, for whoever counts what it has. */
+static struct ri_node this_node(struct ri_run *run)
+{
+	return (struct ri_node){
+		.host = &run->host, .env = &run->env, .arena = &run->arena,
+		.findings = &run->findings,
+	};
+}
+
+/* Does the command run in ranks that are started here? */
+static int count_ranks(struct ri_run *run)
+{
+	struct ri_wishes *wishes = &run->options.wishes;
+	struct ri_node node = this_node(run);
+
+	if (run->command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
+		return 0;
+	if (ri_nproc_count(&run->options, &node, &run->err) < 0)
+		return -1;
+	if (run->command.mode != RI_MODE_PROCESS)
+		return 0;
+	run->source.context.fan_out = wishes->nproc_count;
+	return check_fan_out(run, wishes->nproc.subject);
+}
+
+/* In a launcher's container even a script starts the whole job. */
+static void settle_role(struct ri_run *run)
+{
+	const struct ri_fact *role = &run->topology.facts[RI_FACT_ROLE];
+
+	if (run->topology.identity != NULL || role->state != RI_STATE_KNOWN ||
+		strcmp(role->text, RI_ROLE_LAUNCHER) != 0 || run->options.launch != RI_MODE_AUTO)
+		return;
+	run->command.mode = RI_MODE_NONE;
+	run->source.context.fan_out = 0;
+}
+
+/* Who are we? wants: bits of enum ri_want. */
+static int read_topology(struct ri_run *run, unsigned wants)
+{
+	struct ri_topology *topology = &run->topology;
+	struct ri_context *context = &run->source.context;
+
+	/* Who starts the whole job is no part of it: not even a contradiction matters. */
+	if (run->command.mode == RI_MODE_NONE)
+		return 0;
+	if (ri_hosts_prepare(&run->options.wishes, context, wants, &run->err) < 0 ||
+		ri_topology_read(topology, context, &run->err) < 0)
+		return -1;
+	settle_role(run);
+	if (ri_nodes_settle(topology, context, &run->err) < 0 ||
+		ri_nodes_fan_out(topology, context, &run->err) < 0)
+		return -1;
+	if (context->fan_out > 0 && run->options.root.value == NULL)
+		ri_port_settle(topology, &run->findings);
+	return 0;
+}
+
+/* Where do the ranks run that are started here, or the one that we are? */
+static int place(struct ri_run *run)
+{
+	const struct ri_placing_job job = {
+		.options = &run->options, .topology = &run->topology, .mode = run->command.mode,
+		.started = run->source.context.fan_out, .node = this_node(run),
+	};
+
+	return ri_placing_prepare(&run->placing, &job, &run->err);
+}
+
+/* What the sources could use of this machine, and can have: bits of enum ri_want. */
+static unsigned find_wants(struct ri_run *run)
+{
+	struct ri_context *context = &run->source.context;
+	unsigned wants;
+
+	ri_command_read(&run->command, run->options.command, run->options.launch);
+	wants = ri_sources_want(&run->env, &run->options.wishes);
+	if ((wants & RI_WANTS_PROC) != 0)
+		context->proc_is_ours = may_ask_proc(run, wants);
+	return context->proc_is_ours ? wants : wants & ~(unsigned)RI_WANTS_PROC;
+}
+
+int ri_run_find(struct ri_run *run)
+{
+	unsigned wants = 0;
+
+	if (ri_output_check(&run->options, &run->err) < 0 ||
+		ri_telling_check(&run->options, &run->err) < 0)
+		return -1;
+	run->source = (struct ri_rank_source){
+		.topology = &run->topology,
+		.placing = &run->placing,
+		.options = &run->options,
+		.context = {
+			.env = &run->env, .wishes = &run->options.wishes, .arena = &run->arena,
+			.findings = &run->findings, .command = &run->command,
+		},
+	};
+	if (!run->options.disabled)
+		wants = find_wants(run);
+	if (open_root(run, wants) < 0)
+		return -1;
+	if (!run->options.disabled) {
+		if (run->host.root >= 0)
+			run->source.context.host = &run->host;
+		if (count_ranks(run) < 0 || read_topology(run, wants) < 0 || place(run) < 0)
+			return -1;
+	}
+	if (ri_rank_source_complete(&run->source, &run->err) < 0)
+		return -1;
+	return ri_rank_view(&run->first, &run->source, 0, &run->err);
+}

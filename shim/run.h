@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipeline of main.c in parts, and what they hand on to each other. */
+#ifndef RI_SHIM_RUN_H
+#define RI_SHIM_RUN_H
+
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "children.h"
+#include "log.h"
+#include "options.h"
+#include "output.h"
+#include "placement.h"
+#include "privileges.h"
+#include "ranks.h"
+#include "supervise.h"
+#include "to/command.h"
+#include "torch_file.h"
+
+/*
+ * All state of a run. Nothing of it is ever freed, and all of it starts as
+ * zeroes: an initialiser would make the binary 80 KiB larger.
+ */
+struct ri_run {
+	struct ri_arena arena;
+	struct ri_findings findings;
+	struct ri_options options;
+	struct ri_privileges privileges;
+	struct ri_env env;
+	struct ri_command command;
+	struct ri_topology topology;	/* of the first rank that is started here */
+	struct ri_rank_source source;
+	struct ri_placing placing;
+	struct ri_torch_files torch_files;
+	struct ri_rank_view first;
+	struct ri_rank *ranks;
+	struct ri_children children;
+	struct ri_host host;
+	struct ri_output output;
+	struct ri_supervised supervised;
+	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
+	struct timespec started;
+	struct ri_error err;
+};
+
+/* find.c: who are we, and what does that make of the environment? */
+int ri_run_find(struct ri_run *run);
+
+/* show.c: --print-env; --explain, which shows what refuses a launch as well as what it does. */
+int ri_run_print_env(struct ri_run *run);
+int ri_run_explain(struct ri_run *run);
+
+/* main.c */
+enum ri_log_color ri_run_color(const struct ri_run *run);
+
+/* Say the error. Returns its exit status, rewritten if --exit-map says so. */
+int ri_run_fail(struct ri_run *run);
+
+/* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
+int ri_run_start(struct ri_run *run);
+
+/* tell.c: options that need somebody who stays to write something. */
+int ri_telling_check(const struct ri_options *options, struct ri_error *err);
+bool ri_telling_is_wanted(const struct ri_options *options);
+
+/* What goes out besides the exit status: its places are looked at now. */
+int ri_run_prepare_telling(struct ri_run *run);
+
+/* The memory for it: when nothing else will take any. */
+int ri_run_reserve_telling(struct ri_run *run);
+
+/* A stop came before there was a command. Returns the exit status. */
+int ri_run_leave(struct ri_run *run, int status);
+
+/*
+ * All is over, or could not begin: then run->err is why. status is that of the
+ * first end that was no success; returned is that of the rank that failed
+ * first, rewritten if --exit-map says so.
+ */
+int ri_run_tell(struct ri_run *run, int status);
+
+#endif

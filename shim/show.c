@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+#include "print.h"
+#include "to/nodes.h"
+
+/*
+ * --local-rank names the rank whose variables are printed, where several are
+ * started here; it does not state a fact then. As part of a whole tuple it does.
+ */
+static int choose_rank(struct ri_run *run, uint64_t *chosen)
+{
+	struct ri_stated *stated = &run->options.wishes.facts[RI_FACT_LOCAL_RANK];
+	const char *subject = stated->subject;
+	struct ri_range range = { 0, RI_MAX_LOCAL - 1 };
+
+	*chosen = 0;
+	if (run->options.wishes.nproc.value == NULL || stated->value == NULL ||
+		run->options.wishes.facts[RI_FACT_RANK].value != NULL)
+		return ri_run_find(run);
+	if (ri_number_read(stated->value, range, chosen, NULL) != RI_NUMBER_OK)
+		*chosen = RI_MAX_LOCAL;
+	stated->value = NULL;
+	if (ri_run_find(run) < 0)
+		return -1;
+	if (*chosen >= run->source.context.fan_out && run->source.context.fan_out > 0)
+		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, subject,
+			"expected one of the ranks that are started here, 0 to %d",
+			(int)run->source.context.fan_out - 1);
+	return 0;
+}
+
+int ri_run_print_env(struct ri_run *run)
+{
+	struct ri_rank_view view;
+	uint64_t index;
+
+	if (choose_rank(run, &index) < 0)
+		return -1;
+	ri_log_findings(&run->findings);
+	if (ri_rank_view(&view, &run->source, run->source.context.fan_out > 0 ? index : 0,
+		&run->err) < 0)
+		return -1;
+	return ri_print_env(run->options.action_value, &view.edits, &run->err);
+}
+
+static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
+	struct ri_topology *topology, const struct ri_rank_view *view)
+{
+	uint64_t value;
+
+	*out = (struct ri_explained_rank){ .rank = -1, .local_rank = -1, .edits = &view->edits };
+	if (ri_topology_get(topology, RI_FACT_RANK, &value))
+		out->rank = (int64_t)value;
+	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value))
+		out->local_rank = (int64_t)value;
+	out->argv = view->argv;
+	ri_placing_explain(&run->placing, view->index, out, &run->arena);
+}
+
+/* The ranks beside the first one. */
+static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, size_t count)
+{
+	struct ri_topology topology = run->topology;
+	struct ri_rank_view *views = ri_arena_array(&run->arena, count, sizeof(*views));
+
+	if (views == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "--explain", "no memory left for ranks");
+	for (size_t i = 1; i < count; i++) {
+		if (ri_rank_view(&views[i], &run->source, i, &run->err) < 0)
+			return -1;
+		ri_nodes_go_to(&topology, i);
+		describe_rank(run, &ranks[i], &topology, &views[i]);
+	}
+	return 0;
+}
+
+static const char *find_off(struct ri_run *run)
+{
+	if (run->options.disabled)
+		return "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
+	if (ri_wishes_refuse_all(&run->options.wishes))
+		return "--source=none: a plain init, nothing is read or set";
+	/* in a launcher's container what was read says so */
+	if (run->command.mode == RI_MODE_NONE && run->topology.source_count == 0)
+		return "the command starts the whole job: nothing is read or set";
+	return NULL;
+}
+
+int ri_run_explain(struct ri_run *run)
+{
+	static struct ri_explained_rank ranks[RI_MAX_LOCAL];
+	struct ri_explain explained = {
+		.topology = &run->topology,
+		.env = &run->env, .findings = &run->findings,
+		.err = &run->err, .ranks = ranks, .rank_count = 1, .launch = "process",
+	};
+	size_t count;
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (run->err.code != RI_CODE_NONE)
+		explained.off = "the options are wrong, so nothing was read";
+	else if (ri_run_find(run) == 0)
+		ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
+			&run->err);
+	if (run->first.argv == NULL)
+		run->first.argv = run->options.command;
+	describe_rank(run, &ranks[0], &run->topology, &run->first);
+	count = run->source.context.fan_out;
+	if (run->err.code == RI_CODE_NONE && count > 1 && describe_others(run, ranks, count) == 0)
+		explained.rank_count = count;
+	if (run->command.mode != RI_MODE_AUTO)
+		explained.launch = ri_mode_name(run->command.mode);
+	if (explained.off == NULL)
+		explained.off = find_off(run);
+	if (ri_print_explain(run->options.action_value, &explained, ri_run_color(run),
+		&err) < 0) {
+		run->err = err;
+		return ri_run_fail(run);
+	}
+	return run->options.exit_map.to[ri_code_status(run->err.code)];
+}

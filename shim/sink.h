@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our own stdout or stderr as a place to put bytes without ever waiting.
+ *
+ * What we were started with is shared: O_NONBLOCK there would break the others
+ * that have it. And poll(2) alone is no promise, since somebody else may fill
+ * a pipe between it and the write. So:
+ *
+ * pipes, terminals  are opened again below /proc/self/fd: the same pipe, but
+ *                   with flags of our own (proc_pid_fd(5)), so O_NONBLOCK
+ * sockets           MSG_DONTWAIT, for each call
+ * files             no such thing as waiting for a reader; a disk or a network
+ *                   file system that hangs does hold the write, as it holds
+ *                   everybody's
+ * where /proc is not there, or not ours, or the user may not open it:
+ *                   RWF_NOWAIT, which pipes know since Linux 6.4; before that
+ *                   poll and then no more than is sure to be taken, which in a
+ *                   terminal is little. There another writer can still come in
+ *                   between.
+ */
+#ifndef RI_SHIM_SINK_H
+#define RI_SHIM_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum ri_sink_kind {
+	RI_SINK_NONE,		/* closed, or its reader has gone: all is lost */
+	RI_SINK_OWN,		/* opened again, O_NONBLOCK */
+	RI_SINK_SOCKET,
+	RI_SINK_FILE,
+	RI_SINK_PIPE,		/* shared */
+	RI_SINK_TERMINAL,	/* shared */
+};
+
+struct ri_sink {
+	enum ri_sink_kind kind;
+	int fd;
+	bool blocked;		/* something is pending: wait for POLLOUT */
+	char *bytes;		/* pending: [begin, end) */
+	size_t begin, end;
+	uint64_t lost;		/* bytes that nobody will see */
+	int why;		/* errno of the last loss */
+};
+
+/* Find out how to write to it. buffer: for what is to be written, of the caller's. */
+void ri_sink_open(struct ri_sink *sink, int fd, char *buffer);
+
+/* Write what is pending, as much as goes through now. */
+void ri_sink_flush(struct ri_sink *sink);
+
+/*
+ * So much may be pending before nothing more is taken from the ranks: a reader
+ * that comes back finds a pipe's worth of bytes at once.
+ */
+enum { RI_SINK_PENDING = 65536 };
+
+static inline bool ri_sink_is_full(const struct ri_sink *sink)
+{
+	return sink->blocked && sink->end - sink->begin > RI_SINK_PENDING;
+}
+
+/* Where bytes for a sink that is not full are put: what is pending moves to the front. */
+char *ri_sink_room(struct ri_sink *sink);
+
+/* Nothing more goes there; what is pending, and what still comes, is lost. */
+void ri_sink_end(struct ri_sink *sink, int why);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <unistd.h>
+
+#include "from/from.h"
+#include "launch.h"
+#include "mask.h"
+#include "state.h"
+#include "step.h"
+#include "terminal.h"
+
+/*
+ * Become the command only where a process manager owns this one rank, and
+ * nothing asks for a parent.
+ */
+static bool becomes_command(struct ri_run *run, pid_t self)
+{
+	const struct ri_options *options = &run->options;
+
+	if (options->supervise != RI_AUTO)
+		return options->supervise == RI_NO;
+	return ri_source_manages(run->topology.identity) && self != 1 && options->grace_ms == 0 &&
+		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
+		!options->maps_exits && !options->maps_signals && !options->signal_group &&
+		options->subreaper != RI_YES && run->source.context.fan_out == 0;
+}
+
+/* Of each child that starts here, whether they are ranks or not. */
+static int prepare_output(struct ri_run *run)
+{
+	size_t count = run->children.count;
+	struct ri_output_rank *ranks = ri_arena_array(&run->arena, count, sizeof(*ranks));
+	struct ri_output_wishes wishes = {
+		.options = &run->options, .ranks = ranks, .count = count, .node = -1,
+		.keeps_stderr = count > 1 || run->options.report.text != NULL,
+	};
+	uint64_t rank = 0, local_rank = 0, node;
+
+	if (ranks == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
+			"no memory left for its output");
+	ri_topology_get(&run->topology, RI_FACT_RANK, &rank);
+	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (ri_topology_get(&run->topology, RI_FACT_NODE_RANK, &node))
+		wishes.node = (int64_t)node;
+	for (size_t i = 0; i < count; i++)
+		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i };
+	return ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
+}
+
+/* All that takes memory, and what ranks beside the first one read. */
+static int prepare(struct ri_run *run, struct ri_launch *launch)
+{
+	size_t count = run->source.context.fan_out > 0 ? run->source.context.fan_out : 1;
+
+	if (ri_children_init(&run->children, count, &run->arena, &run->err) < 0 ||
+		ri_launch_prepare(launch, &run->arena, &run->err) < 0)
+		return -1;
+	if (count == 1)
+		return 0;
+	ri_topology_get(&run->topology, RI_FACT_RANK, &run->children.first_rank);
+	launch->input = ri_ranks_open_input(&run->err);
+	return launch->input < 0 ||
+			ri_ranks_prepare(&run->ranks, &run->source, launch, &run->err) < 0
+		? -1
+		: 0;
+}
+
+/* Some of them run, or none: the others will never do so. */
+static void note_refusal(struct ri_run *run)
+{
+	struct ri_children *children = &run->children;
+
+	ri_log_error(&run->err);
+	if (children->started > 0)
+		ri_log(RI_LEVEL_ALWAYS, "rank %llu was not started; the %zu before it are stopped",
+			(unsigned long long)(children->first_rank + children->started),
+			children->started);
+	ri_children_refuse(children, ri_code_status(run->err.code));
+}
+
+/* Returns the exit status of the job. */
+static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
+{
+	struct ri_terminal terminal;
+	const struct ri_supervise setting = {
+		.launch = launch, .options = &run->options, .terminal = &terminal,
+		.output = &run->output, .result = &run->supervised,
+	};
+	const struct ri_ranks_start ranks = {
+		.ranks = run->ranks, .launch = launch, .children = &run->children,
+		.output = &run->output,
+	};
+
+	ri_terminal_find(&terminal, launch->self);
+	if (run->children.count > 1)
+		ri_terminal_share(&terminal);
+	launch->terminal = terminal.is_front ? terminal.fd : -1;
+	launch->told_by_step = ri_step_tells_all(&run->env);
+	launch->new_group = !terminal.shared && !launch->told_by_step;
+	launch->die_with_us = launch->self != 1;
+	clock_gettime(CLOCK_REALTIME, &run->started);
+	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
+		ri_terminal_restore(&terminal);
+		note_refusal(run);
+		if (run->children.started == 0)
+			return ri_run_tell(run, run->children.refused);
+	}
+	ri_state_run(run->children.started);
+	return ri_run_tell(run, ri_supervise_run(&run->children, &setting));
+}
+
+int ri_run_start(struct ri_run *run)
+{
+	struct ri_launch launch = {
+		.self = getpid(),
+		.argv = run->first.argv,
+		.terminal = -1,
+		.input = -1,
+		.outputs = { -1, -1 },
+		.cpus = ri_placing_cpus(&run->placing, 0),
+		.privileges = &run->privileges,
+	};
+
+	launch.envp = ri_env_apply(&run->env, &run->first.edits, &run->arena, &run->err);
+	if (launch.envp == NULL || prepare(run, &launch) < 0)
+		return ri_run_fail(run);
+	ri_mask_default_chld();
+	if (becomes_command(run, launch.self)) {
+		ri_launch_replace(&launch, &run->err);
+		return ri_run_fail(run);
+	}
+	if (ri_supervise_adopt(launch.self, run->options.subreaper, &run->err) < 0 ||
+		prepare_output(run) < 0)
+		return ri_run_fail(run);
+	if (ri_run_reserve_telling(run) < 0)
+		return ri_run_fail(run);
+	return start_and_watch(run, &launch);
+}

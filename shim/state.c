@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/procstat.h"
+#include "base/text.h"
+#include "log.h"
+#include "output/pattern.h"
+#include "own_proc.h"
+#include "print.h"
+#include "whole_file.h"
+
+enum { STAT_SIZE = 1024 };
+
+static struct {
+	struct ri_whole_file file;	/* no path: there is none */
+	struct ri_job job;
+	bool warned;
+} own;
+
+/* At most STAT_SIZE - 1 bytes, ended by '\0'; -1 and errno. */
+static ssize_t read_small(const char *path, char text[STAT_SIZE])
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), saved;
+	ssize_t length = fd < 0 ? -1 : read(fd, text, STAT_SIZE - 1);
+
+	saved = errno;
+	if (fd >= 0)
+		close(fd);
+	if (length >= 0)
+		text[length] = '\0';
+	errno = saved;
+	return length;
+}
+
+/* Of a process in our PID namespace; false: /proc does not tell. */
+static bool read_birth(pid_t pid, uint64_t *born)
+{
+	char path[32], text[STAT_SIZE];
+	struct ri_procstat found;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!ri_proc_is_ours(getpid()) || read_small(path, text) < 0 ||
+		!ri_procstat_read(text, &found))
+		return false;
+	*born = found.started;
+	return true;
+}
+
+static int write_state(void)
+{
+	char line[RI_JOB_SIZE];
+	struct ri_text text;
+
+	clock_gettime(CLOCK_REALTIME, &own.job.since);
+	ri_text_init(&text, line, sizeof(line));
+	ri_job_render(&own.job, &text);
+	return ri_whole_file_write(&own.file, line, text.length);
+}
+
+static void change(enum ri_job_word word)
+{
+	if (own.file.path == NULL)
+		return;
+	own.job.word = word;
+	if (write_state() == 0 || own.warned)
+		return;
+	own.warned = true;
+	ri_log(RI_LEVEL_WARNING, "%s: the state cannot be written: %s", own.file.path,
+		strerror(errno));
+}
+
+int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	const struct ri_word *option = &options->state;
+	struct ri_whole_file file;
+
+	if (option->text == NULL)
+		return 0;
+	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = getpid() };
+	read_birth(own.job.pid, &own.job.born);
+	if (ri_whole_file_prepare(&file, option, topology, arena, err) < 0 ||
+		ri_whole_file_check(&file, option, err) < 0)
+		return -1;
+	own.file = file;
+	if (write_state() == 0)
+		return 0;
+	ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject, "%s cannot be written: %s",
+		file.path, strerror(errno));
+	own.file.path = NULL;
+	return ri_fail_errno(err, errno);
+}
+
+void ri_state_run(size_t ranks)
+{
+	own.job.ranks = ranks;
+	change(RI_JOB_RUNNING);
+}
+
+void ri_state_stop(void)
+{
+	if (own.job.word == RI_JOB_RUNNING)
+		change(RI_JOB_STOPPING);
+}
+
+void ri_state_end(int exit_status)
+{
+	own.job.exit_status = exit_status;
+	change(exit_status == 0 ? RI_JOB_DONE : RI_JOB_FAILED);
+}
+
+/* Is the process that wrote the file still there? In doubt it is. */
+static bool is_alive(const struct ri_job *job)
+{
+	uint64_t born;
+
+	if (kill(job->pid, 0) < 0 && errno == ESRCH)
+		return false;
+	return job->born == 0 || !read_birth(job->pid, &born) || born == job->born;
+}
+
+static bool is_over(const struct ri_job *job)
+{
+	return job->word == RI_JOB_FAILED || job->word == RI_JOB_DONE;
+}
+
+/* Its state, or why there is none. Returns the exit status. */
+static int judge(const char *path, struct ri_text *out)
+{
+	char text[STAT_SIZE], quoted[RI_QUOTE_SIZE];
+	struct ri_job job;
+
+	ri_quote(quoted, sizeof(quoted), path);
+	if (read_small(path, text) < 0) {
+		ri_text_addf(out, "not running: %s: %s", quoted, strerror(errno));
+		return 1;
+	}
+	if (!ri_job_read(text, &job)) {
+		ri_text_addf(out, "not running: %s is no state file of rankinit", quoted);
+		return 1;
+	}
+	if (!is_over(&job) && !is_alive(&job)) {
+		ri_text_addf(out, "not running: pid %d, which was %s, is gone", (int)job.pid,
+			ri_job_name(job.word));
+		return 1;
+	}
+	ri_job_describe(&job, out);
+	return job.word != RI_JOB_STARTING && job.word != RI_JOB_RUNNING;
+}
+
+/* The file that --state would write, where its name does not depend on a rank. */
+static const char *find_file(const struct ri_options *options, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	static const struct ri_topology nobody;
+	const struct ri_word *option = &options->state;
+	struct ri_whole_file file;
+	struct ri_pattern_use use;
+
+	if (options->action_value != NULL)
+		return options->action_value;
+	if (option->text == NULL)
+		return RI_STATE_FILE;
+	if (ri_pattern_read(option->text, &use) && (use.rank || use.node)) {
+		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
+			"%%r, %%l and %%n are known to the job only");
+		ri_fail_hint(err, "name the file: --status=FILE");
+		return NULL;
+	}
+	return ri_whole_file_prepare(&file, option, &nobody, arena, err) < 0 ? NULL : file.path;
+}
+
+int ri_state_print(const struct ri_options *options, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	const char *path = find_file(options, arena, err);
+	char line[RI_JOB_SIZE + RI_QUOTE_SIZE];
+	struct ri_text text;
+	int status;
+
+	if (path == NULL)
+		return -1;
+	ri_text_init(&text, line, sizeof(line));
+	status = judge(path, &text);
+	ri_text_add(&text, "\n");
+	return options->quiet || ri_print_text(&text, err) == 0 ? status : -1;
+}

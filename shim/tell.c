@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <signal.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include "report.h"
+#include "state.h"
+#include "verdict.h"
+
+bool ri_telling_is_wanted(const struct ri_options *options)
+{
+	return options->report.text != NULL || options->state.text != NULL ||
+		options->wait_master_ms > 0;
+}
+
+int ri_telling_check(const struct ri_options *options, struct ri_error *err)
+{
+	const struct ri_word *word = options->report.text != NULL ? &options->report
+								  : &options->state;
+
+	if (word->text == NULL || options->supervise != RI_NO)
+		return 0;
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, word->subject,
+		"with --supervise=never nobody is left to write it");
+	return ri_fail_hint(err, "leave one of them out");
+}
+
+/* Where torch says why a rank failed. */
+static int name_torch_files(struct ri_run *run, size_t count)
+{
+	ri_torch_files_make(&run->torch_files, &run->env, count, &run->arena);
+	if (run->privileges.change_user)
+		ri_torch_files_give(&run->torch_files, run->privileges.account.uid,
+			run->privileges.account.gid);
+	run->source.torch_files = &run->torch_files;
+	return ri_rank_name_torch_file(&run->first, &run->source, &run->err);
+}
+
+static struct ri_report_plan plan_report(const struct ri_run *run)
+{
+	size_t fan_out = run->source.context.fan_out;
+
+	return (struct ri_report_plan){
+		.options = &run->options, .topology = &run->topology,
+		.ranks = fan_out > 0 ? fan_out : 1,
+	};
+}
+
+int ri_run_reserve_telling(struct ri_run *run)
+{
+	const struct ri_report_plan plan = plan_report(run);
+
+	run->outcomes = ri_arena_array(&run->arena, plan.ranks, sizeof(*run->outcomes));
+	if (run->outcomes == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
+			"no memory left for what becomes of it");
+	return ri_report_reserve(&plan, &run->err);
+}
+
+int ri_run_prepare_telling(struct ri_run *run)
+{
+	const struct ri_report_plan plan = plan_report(run);
+
+	if (ri_report_prepare(&plan, &run->arena, &run->err) < 0 ||
+		ri_state_begin(&run->options, &run->topology, &run->arena, &run->err) < 0)
+		return -1;
+	if (run->options.disabled || (plan.ranks == 1 && run->options.report.text == NULL))
+		return 0;
+	return name_torch_files(run, plan.ranks);
+}
+
+int ri_run_leave(struct ri_run *run, int status)
+{
+	status = run->options.exit_map.to[status];
+	ri_torch_files_remove(&run->torch_files);
+	ri_state_end(status);
+	return status;
+}
+
+static void add_end(const struct ri_run *run, const struct ri_child *child,
+	struct ri_rank_outcome *rank)
+{
+	rank->pid = child->pid;
+	rank->told = child->told;
+	rank->order = child->order;
+	rank->started = child->started;
+	rank->ended = child->ended;
+	if (child->lives) {
+		rank->end = RI_END_RUNNING;
+	} else if (WIFSIGNALED(child->wait_status)) {
+		rank->end = RI_END_SIGNALED;
+		rank->signal = WTERMSIG(child->wait_status);
+		rank->core = WCOREDUMP(child->wait_status);
+		rank->oom = run->supervised.oom && rank->signal == SIGKILL && !child->killed;
+	} else {
+		rank->end = RI_END_EXITED;
+		rank->exit_code = WEXITSTATUS(child->wait_status);
+	}
+}
+
+/* The one that should have been next. */
+static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
+{
+	rank->end = RI_END_EXEC_FAILED;
+	rank->exec_step = run->err.code == RI_CODE_SPAWN_REFUSED ? "fork" : "exec";
+	rank->exec_errno = run->err.sys_errno;
+	rank->started = rank->ended = run->children.refused_at;
+}
+
+/* What is left of its output, and what torch wrote where it failed. */
+static void add_words(struct ri_run *run, size_t index)
+{
+	struct ri_rank_outcome *rank = &run->outcomes[index];
+	struct ri_span file;
+
+	rank->tail = ri_output_tail(&run->output, index, &rank->tail_length);
+	rank->tail_cut = rank->tail_length == RI_OUTPUT_TAIL;
+	rank->traceback_at = ri_output_traceback(&run->output, index);
+	rank->log = ri_output_path(&run->output, index);
+	if (ri_rank_failed(rank) && ri_torch_files_read(&run->torch_files, index, &file)) {
+		rank->torch_error = file.at;
+		rank->torch_error_length = file.length;
+	}
+}
+
+static void fill_outcomes(struct ri_run *run)
+{
+	const struct ri_children *children = &run->children;
+	uint64_t rank = 0, local_rank = 0;
+
+	ri_topology_get(&run->topology, RI_FACT_RANK, &rank);
+	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
+	for (size_t i = 0; i < children->count; i++) {
+		run->outcomes[i].rank = rank + i;
+		run->outcomes[i].local_rank = local_rank + i;
+		if (i < children->started)
+			add_end(run, &children->items[i], &run->outcomes[i]);
+		else if (i == children->started && children->refused != 0)
+			add_refusal(run, &run->outcomes[i]);
+		add_words(run, i);
+	}
+}
+
+/* The status of the rank that failed first, whichever was reaped first. */
+static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int status)
+{
+	const struct ri_children *children = &run->children;
+
+	if (children->refused != 0) {
+		outcome->first = (ssize_t)children->started;
+		return status;
+	}
+	outcome->first = ri_outcome_find_first(outcome);
+	return outcome->first < 0 ? status
+		: ri_verdict_status(children->items[outcome->first].wait_status);
+}
+
+int ri_run_tell(struct ri_run *run, int status)
+{
+	struct ri_outcome outcome = {
+		.topology = &run->topology, .command = run->first.argv[0],
+		.ranks = run->outcomes, .count = run->children.count,
+		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
+									 : run->command.mode),
+		.stop_signal = run->supervised.stop_signal,
+		.stop_sender = run->supervised.stop_sender, .started = run->started,
+	};
+	struct utsname names;
+
+	fill_outcomes(run);
+	status = run->options.exit_map.to[find_first(run, &outcome, status)];
+	outcome.exit_status = status;
+	if ((outcome.first >= 0 || status != 0 || run->options.report.text != NULL) &&
+		uname(&names) == 0)
+		outcome.host = names.nodename;
+	clock_gettime(CLOCK_REALTIME, &outcome.ended);
+	ri_report_tell(&outcome);
+	ri_torch_files_remove(&run->torch_files);
+	ri_state_end(status);
+	return status;
+}

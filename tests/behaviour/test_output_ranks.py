@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The output of several ranks that one rankinit starts."""
+
+import os
+import subprocess
+
+import pytest
+
+SH = ["--", "sh", "-c"]
+RANKS = 4
+COUNT = 30000
+# Lines of several lengths, written in blocks that end somewhere inside of one.
+FLOOD = f"yes \"$RANK $(printf %0$((RANK * 40 + 1))d 0)\" | head -n {COUNT} | cat -n"
+
+
+@pytest.fixture
+def ranks(box):
+    """Run a script in each of four ranks."""
+    text = subprocess.run([box.rankinit, "--help"], capture_output=True, text=True, check=True)
+    if "--nproc-per-node" not in text.stdout:
+        pytest.skip("this rankinit starts one command")
+
+    def start(script, *options, **more):
+        return box.start("-q", f"--nproc-per-node={RANKS}", *options, *SH, script, **more)
+    return start
+
+
+def check_lines(text, prefix=True):
+    """Every line of every rank, whole and in its order."""
+    seen = [0] * RANKS
+    for line in text.splitlines():
+        head, _, said = line.partition(b"] ") if prefix else (b"", b"", line)
+        number, rank, filler = said.split()
+        assert not prefix or head == b"[" + rank
+        assert len(filler) == int(rank) * 40 + 1
+        seen[int(rank)] += 1
+        assert int(number) == seen[int(rank)]
+    assert seen == [COUNT] * RANKS
+
+
+def test_lines_of_ranks_are_never_mixed(ranks, tmp_path):
+    result = ranks(FLOOD, "--log-prefix").wait()
+    assert (result.status, result.err) == (0, "")
+    check_lines(result.out)
+    with open(tmp_path / "both", "wb") as both:
+        job = ranks(f"if [ $((RANK % 2)) = 0 ]; then {FLOOD}; else {FLOOD} >&2; fi",
+                    "--log-prefix", stdout=both, stderr=both)
+        assert job.wait().status == 0
+    check_lines((tmp_path / "both").read_bytes())
+
+
+def test_a_slow_reader_gets_whole_lines(ranks):
+    read_end, write_end = os.pipe()
+    job = ranks(FLOOD, "--log-prefix", stdout=write_end)
+    os.close(write_end)
+    text = b""
+    while text.count(b"\n") < RANKS * COUNT:
+        text += os.read(read_end, 1000 if len(text) < 100000 else 100000)
+    os.close(read_end)
+    assert job.wait().status == 0
+    check_lines(text)
+
+
+@pytest.mark.parametrize("mode", ["tee", "redirect"])
+@pytest.mark.parametrize("prefix", ["yes", "no"])
+def test_one_file_for_all_ranks(ranks, mode, prefix):
+    job = ranks(FLOOD, "--log-file=@FOLDER/log", f"--log-mode={mode}", f"--log-prefix={prefix}")
+    result = job.wait()
+    assert result.status == 0 and result.err == ""
+    check_lines(job.read("log"), prefix == "yes")
+    assert (len(result.out) > 0) == (mode == "tee")
+
+
+@pytest.mark.parametrize("mode", ["tee", "redirect"])
+def test_a_file_for_each_rank(ranks, mode):
+    job = ranks("echo out $RANK; echo err $RANK >&2", "--log-dir=@FOLDER/logs",
+                f"--log-mode={mode}")
+    result = job.wait()
+    assert len(result.out.splitlines()) == (RANKS if mode == "tee" else 0)
+    assert len(result.err.splitlines()) == (RANKS if mode == "tee" else 0)
+    for rank in range(RANKS):
+        lines = job.read(f"logs/rank_{rank}.log").decode().splitlines()
+        assert sorted(lines) == [f"err {rank}", f"out {rank}"]
+
+
+def test_stderr_is_passed_on_unchanged(ranks):
+    """It goes through us for the verdict's sake, and nobody sees that."""
+    result = ranks("printf 'no end %s\\r\\0\\n' $RANK >&2; echo $RANK").wait()
+    assert sorted(result.out.split()) == [b"0", b"1", b"2", b"3"]
+    for rank in range(RANKS):
+        assert f"no end {rank}\r\0\n" in result.err

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--report: what happened, as JSON; and the last words for Kubernetes."""
+
+import json
+import os
+import re
+
+import pytest
+
+from box import refused
+from peek import wait_until
+
+SH = ["sh", "-c"]
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+MPI = {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8",
+       "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4",
+       "MASTER_ADDR": "m", "MASTER_PORT": "1"}
+
+
+@pytest.fixture
+def report(box):
+    """Run a command with a report: its result, and the document."""
+    def run(*command, options=(), name="report.json", **more):
+        job = box.start(f"--report={name}", *options, "--", *command, **more)
+        result = job.wait()
+        document = json.loads(job.read("report.json"))
+        assert not [file for file in os.listdir(job.folder) if file.endswith(".new")]
+        job.close()
+        box.jobs.remove(job)
+        assert document["schema"] == "rankinit-report-1"
+        assert document["exit_status"] == result.status
+        assert re.fullmatch(TIME, document["started"]) and re.fullmatch(TIME, document["ended"])
+        assert document["started"] <= document["ended"]
+        return result, document
+    return run
+
+
+@pytest.mark.parametrize("command, kind, code, name, status", [
+    ([*SH, "exit 7"], "exit", 7, None, 7),
+    ([*SH, "kill -SEGV $$"], "signal", None, "SIGSEGV", 139),
+    ([*SH, "kill -KILL $$"], "signal", None, "SIGKILL", 137),
+    (["nosuch-command"], "exec", None, None, 127),
+    (["/etc/passwd"], "exec", None, None, 126),
+])
+def test_each_way_to_fail(report, command, kind, code, name, status):
+    result, document = report(*command)
+    first, rank = document["first_failure"], document["ranks"][0]
+    assert result.status == status
+    assert (first["kind"], first["exit_code"], first["signal"]) == (kind, code, name)
+    assert first["traceback"] is None and first["torch_error"] is None
+    assert rank["state"] == {"exit": "exited", "signal": "signaled", "exec": "exec-failed"}[kind]
+    assert rank["rank"] is None and rank["local_rank"] is None
+    assert (rank["pid"] is None) == (kind == "exec")
+
+
+def test_success_has_no_failure(report):
+    result, document = report("true")
+    assert result.status == 0 and result.err == ""
+    assert document["first_failure"] is None and document["check"] is None
+    assert document["ranks"][0]["exit_code"] == 0 and document["topology"] == {}
+
+
+def test_out_of_memory(box, cgroup):
+    group = cgroup("memory", limit_in_bytes=32 << 20)
+    shell = f"echo $$ >{group}/cgroup.procs"
+    greedy = "x = bytearray(64 << 20); x[::4096] = b'x' * len(x[::4096])"
+    job = box.start("--report=report.json", "--", "python3", "-c", greedy, shell=shell)
+    job.wait()
+    assert json.loads(job.read("report.json"))["first_failure"]["kind"] == "oom"
+
+
+def test_the_topology_is_that_of_the_explanation(box, report):
+    _, document = report("true", env=MPI)
+    explained = json.loads(box.run("--explain=json", "--", "true", env=MPI).out)
+    assert document["topology"] == explained["topology"] != {}
+    assert document["launch"] == explained["launch"] == "process"
+    assert (document["ranks"][0]["rank"], document["ranks"][0]["local_rank"]) == (5, 1)
+
+
+def test_names_of_files(box):
+    job = box.start("--report=@FOLDER/%n-%r-%l-%%.json", "--node-rank=1", "--", "true", env=MPI)
+    assert job.wait().status == 0
+    assert json.loads(job.read("1-5-1-%.json"))["exit_status"] == 0
+    job = box.start("--report=@FOLDER/%h", "--", "true")
+    assert job.wait().status == 0
+    assert json.loads(job.read(os.uname().nodename))["exit_status"] == 0
+    result = box.run("--report=@FOLDER/%n", "--", "true")
+    assert "--node-rank" in refused(result, 125, "report.refused", "--report")
+
+
+def test_the_exit_map_counts(report):
+    result, document = report(*SH, "exit 3", options=["--exit-map=3:9"])
+    assert result.status == 9 and document["ranks"][0]["exit_code"] == 3
+
+
+def test_a_stop_from_outside_is_no_failure(box):
+    job = box.start("--report=report.json", "--", "sleep", "60")
+    job.main()
+    assert job.stop().status == 143
+    document = json.loads(job.read("report.json"))
+    assert document["first_failure"] is None
+    assert document["ranks"][0]["signal"] == "SIGTERM" and document["ranks"][0]["told"] is True
+
+
+def test_an_older_file_is_replaced_at_once(box):
+    job = box.start("--report=report.json", "--", *SH, "cat report.json; ls",
+                    shell="echo old >@FOLDER/report.json")
+    assert b"old\n" in job.wait().out
+    assert json.loads(job.read("report.json"))["exit_status"] == 0
+
+
+def test_a_link_stays_one(box):
+    job = box.start("--report=link", "--", "true",
+                    shell="cd @FOLDER && echo old >target && ln -s target link")
+    job.wait()
+    assert os.path.islink(os.path.join(job.folder, "link"))
+    assert json.loads(job.read("target"))["exit_status"] == 0
+
+
+def test_descriptors(box):
+    read_end, write_end = os.pipe()
+    job = box.start(f"--report=fd:{write_end}", "--", *SH, "ls /proc/self/fd | tr '\\n' ' '",
+                    pass_fds=(write_end,))
+    os.close(write_end)
+    result = job.wait()
+    with os.fdopen(read_end, "rb") as file:
+        assert json.load(file)["exit_status"] == 0
+    assert str(write_end) not in result.out.decode().split(), "the command does not have it"
+    result = box.run("--report=fd:2", "--", "true")
+    assert json.loads(result.err)["exit_status"] == 0
+
+
+def test_descriptors_that_cannot_be_used(box):
+    refused(box.run("--report=fd:77", "--", "true"), 125, "option.value", "--report")
+    with open("/dev/null", "rb") as file:
+        result = box.run(f"--report=fd:{file.fileno()}", "--", "true", pass_fds=(file.fileno(),))
+    refused(result, 125, "option.value", "--report")
+
+
+@pytest.mark.parametrize("name", ["/nonexistent/report", "/etc", "/proc/report"])
+def test_places_that_cannot_be_written(box, name):
+    job = box.start(f"--report={name}", "--", "touch", "@FOLDER/ran")
+    refused(job.wait(), 125, "report.refused", "--report")
+    assert not os.path.exists(os.path.join(job.folder, "ran"))
+
+
+@pytest.mark.parametrize("shell, name, why", [
+    ("mkdir @FOLDER/d", "@FOLDER/d/r", "rm -r d"),
+    ("mount -t tmpfs -o size=4096 none /mnt; dd if=/dev/zero of=/mnt/full bs=4096 count=1 2>&-",
+     "/mnt/r", ":"),
+])
+def test_a_report_that_cannot_be_written_changes_nothing(box, shell, name, why):
+    result = box.run(f"--report={name}", "--", *SH, f"{why}; exit 7", shell=shell)
+    assert result.status == 7
+    assert any("the report cannot be written" in line for line in result.lines()), result.err
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_reader_that_does_not_read(box, full):
+    """A pipe that is full, and one whose reader has gone."""
+    read_end, write_end = os.pipe()
+    if full:
+        os.set_blocking(write_end, False)
+        while True:
+            try:
+                os.write(write_end, b"x" * 65536)
+            except BlockingIOError:
+                break
+        os.set_blocking(write_end, True)
+    else:
+        os.close(read_end)
+    result = box.run(f"--report=fd:{write_end}", "--", *SH, "exit 7", pass_fds=(write_end,))
+    assert result.status == 7
+    assert any("the report cannot be written" in line for line in result.lines()), result.err
+    os.close(write_end)
+    if full:
+        os.close(read_end)
+
+
+def test_one_that_becomes_its_command_writes_none(box):
+    result = box.run("--supervise=never", "--report=report.json", "--", "true")
+    refused(result, 125, "option.conflict", "--report")
+    result = box.run("--supervise=never", "--state=@FOLDER/state", "--", "true")
+    refused(result, 125, "option.conflict", "--state")
+
+
+# torch's error file.
+
+TORCH = ('echo "{\\"message\\": {\\"message\\": \\"OSError: PASS=hunter2\\", \\"extraInfo\\": '
+         '{\\"timestamp\\": \\"$(date +%s)\\"}}}" >$TORCHELASTIC_ERROR_FILE; exit 1')
+
+
+def test_what_torch_says(report):
+    result, document = report(*SH, TORCH)
+    assert document["first_failure"]["torch_error"]["message"]["message"] == "OSError: PASS=***"
+    assert "rankinit:   OSError: PASS=***" in result.lines()
+
+
+def test_the_file_is_private_and_goes_away(report):
+    result, _ = report(*SH, 'ls -ld "${TORCHELASTIC_ERROR_FILE%/*}"; echo $TORCHELASTIC_ERROR_FILE')
+    mode, path = result.out.decode().split(None, 1)[0], result.out.decode().split()[-1]
+    assert mode == "drwx------" and path.startswith("/dev/shm/rankinit-")
+    assert not os.path.exists(os.path.dirname(path))
+    # where that is not there
+    result, _ = report(*SH, "echo $TORCHELASTIC_ERROR_FILE", shell="mount -t tmpfs none /dev; "
+                       "mknod -m 666 /dev/null c 1 3")
+    assert result.out.startswith(b"/tmp/rankinit-")
+
+
+def test_the_file_of_another_user(report):
+    result, document = report(*SH, TORCH.replace("hunter2", "x"), options=["--user=daemon"],
+                              shell="chmod 755 @FOLDER")
+    assert result.status == 1 and document["first_failure"]["torch_error"] is not None
+
+
+def test_the_user_s_own_file_stays(box):
+    env = {"TORCHELASTIC_ERROR_FILE": "/own"}
+    for options in (["--report=/dev/null"], []):
+        result = box.run(*options, "--", *SH, "echo $TORCHELASTIC_ERROR_FILE", env=env)
+        assert result.out == b"/own\n"
+    # the control: without a report nothing is set
+    assert box.run("--", *SH, "echo ${TORCHELASTIC_ERROR_FILE-unset}").out == b"unset\n"
+
+
+def test_nowhere_to_put_the_file(report):
+    result, document = report(*SH, "echo ${TORCHELASTIC_ERROR_FILE-unset}; exit 3",
+                              env={"TMPDIR": "/nonexistent"})
+    assert result.out == b"unset\n" and result.status == 3
+    assert document["first_failure"]["torch_error"] is None
+
+
+# The last words.
+
+WORDS = ("mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; : >@FOLDER/words; "
+         ": >/dev/termination-log; mount --bind @FOLDER/words /dev/termination-log")
+
+
+def last_words(box, command):
+    job = box.start("--", *SH, command, shell=WORDS)
+    result = job.wait()
+    return result, job.read("words").decode()
+
+
+def test_last_words_for_kubernetes(box):
+    result, words = last_words(box, "exit 7")
+    assert re.match(r"sh \(pid \d+ on \S+\) failed: exit status 7, after \d", words), words
+    assert result.err == ""
+    _, words = last_words(box, "kill -9 $$")
+    assert "killed by SIGKILL (9)" in words
+
+
+def test_last_words_are_not_written_over_and_not_without_need(box):
+    assert last_words(box, "exit 0")[1] == ""
+    assert last_words(box, "echo own >/dev/termination-log; exit 7")[1] == "own\n"
+
+
+def test_a_termination_log_that_is_no_file(box):
+    shell = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mkfifo /dev/termination-log"
+    job = box.start("--", *SH, "exit 7", shell=shell)
+    wait_until(job.ended, "it does not wait for a reader")
+    assert job.wait().status == 7
+
+
+# With a report its stderr is kept, and passes through unchanged.
+
+RAISES = ('import sys\ndef step(token):\n    raise ValueError("bad batch")\n'
+          'print("epoch 1", "MY_KEY=hunter2", file=sys.stderr)\nstep(token="hunter2")\n')
+
+
+def test_a_traceback(report):
+    result, document = report("python3", "-c", RAISES)
+    first, lines = document["first_failure"], result.lines()
+    assert result.status == 1 and "hunter2" in result.err
+    assert first["traceback"].startswith("Traceback (most recent call last):\n")
+    assert first["traceback"].endswith("\nValueError: bad batch")
+    assert first["last_lines"][0] == "epoch 1 MY_KEY=***"
+    assert "hunter2" not in json.dumps(document) + "".join(lines)
+    assert lines.index("rankinit:   ValueError: bad batch") < 5 and len(lines) <= 25
+
+
+def test_last_lines(report):
+    result, document = report(*SH, "for n in $(seq 100); do echo line $n >&2; done; exit 3")
+    assert document["first_failure"]["last_lines"] == [f"line {n}" for n in range(81, 101)]
+    assert document["first_failure"]["traceback"] is None
+    assert "rankinit:     line 100" in result.lines()
+
+
+def test_the_log_is_named(report):
+    _, document = report("true", options=["--log-dir=logs"])
+    assert document["ranks"][0]["log"].endswith("logs/rank_0.log")

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--state and --status: what probes see."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from box import BASE, refused
+from peek import wait_until
+
+SH = ["sh", "-c"]
+
+
+def status(box, path=None, *options, env=None, cwd="/"):
+    """--status from outside the box: the exit status, and the line."""
+    word = "--status" if path is None else f"--status={path}"
+    done = subprocess.run([box.rankinit, *options, word], env={**BASE, **(env or {})}, cwd=cwd,
+                          capture_output=True, check=False)
+    assert done.stderr == b""
+    return done.returncode, done.stdout.decode()
+
+
+def inside(job, rankinit, path):
+    """The same in the PID namespace of the box, as a probe runs."""
+    member = min(job.members())
+    done = subprocess.run(["nsenter", "-t", str(member), "-p", "-m", rankinit,
+                           f"--status={path}"], env=BASE, capture_output=True, check=False)
+    assert done.stderr == b""
+    return done.returncode, done.stdout.decode()
+
+
+def word(job):
+    try:
+        return job.read("state").decode().split()[1]
+    except FileNotFoundError:
+        return None
+
+
+def test_the_life_of_a_job(box, tool):
+    tool("nsenter")
+    job = box.start("--state=state", "--", *SH,
+                    'trap "echo told >>@FOLDER/log; sleep 0.2; exit 0" TERM; '
+                    'echo ready >>@FOLDER/log; while :; do sleep 0.05; done')
+    job.until("ready")
+    path = os.path.join(job.folder, "state")
+    wait_until(lambda: word(job) == "running", "running")
+    code, line = inside(job, box.rankinit, path)
+    assert code == 0 and line.startswith("running, since ") and line.endswith("(pid 1)\n"), line
+    job.signal(signal.SIGTERM)
+    job.until("told")
+    assert word(job) == "stopping"
+    code, line = inside(job, box.rankinit, path)
+    assert (code, line[:9]) == (1, "stopping,")
+    assert job.wait().status == 0
+    assert word(job) == "done"
+    code, line = status(box, path)
+    assert code == 1 and line.startswith("done: exit status 0, since ")
+    assert sorted(os.listdir(job.folder)) == ["err", "log", "out", "state"]
+
+
+@pytest.mark.parametrize("command, expected", [
+    ([*SH, "exit 7"], "failed: exit status 7,"),
+    (["nosuch"], "failed: exit status 127,"),
+    ([*SH, "kill -9 $$"], "failed: exit status 137,"),
+    (["true"], "done: exit status 0,"),
+])
+def test_how_it_ended(box, command, expected):
+    job = box.start("--state=state", "--", *command)
+    job.wait()
+    code, line = status(box, os.path.join(job.folder, "state"))
+    assert code == 1 and line.startswith(expected)
+
+
+def test_the_exit_map_decides_what_failed(box):
+    job = box.start("--state=state", "--exit-map=3:0", "--", *SH, "exit 3")
+    job.wait()
+    assert word(job) == "done"
+
+
+def test_a_state_that_nobody_is_left_to_change(box, tool):
+    tool("nsenter")
+    job = box.start("--state=state", "--", "sleep", "60", place="below")
+    wait_until(lambda: word(job) == "running", "running")
+    job.signal(signal.SIGKILL)
+    job.wait()
+    assert word(job) == "running"
+    path = os.path.join(job.folder, "state")
+    code, line = inside(job, box.rankinit, path)
+    assert code == 1 and line.startswith("not running: pid "), line
+
+
+def test_a_pid_that_somebody_else_has_now(box, tmp_path):
+    born = open(f"/proc/{os.getpid()}/stat", encoding="ascii").read().rpartition(")")[2].split()[19]
+    path = tmp_path / "state"
+    line = "rankinit-state-1 running pid={} born={} ranks=1 status=0 since=1700000000 at=x\n"
+    path.write_text(line.format(os.getpid(), born))
+    assert status(box, path)[0] == 0
+    path.write_text(line.format(os.getpid(), int(born) + 1))
+    assert status(box, path)[0] == 1 and "is gone" in status(box, path)[1]
+    # where the writer could not tell when it was born
+    path.write_text(line.format(os.getpid(), 0))
+    assert status(box, path)[0] == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"running\n", b"\0" * 4096, b"x" * 100000,
+                                     b"rankinit-state-1 running pid=x\n"])
+def test_files_that_are_no_state(box, tmp_path, content):
+    path = tmp_path / "state"
+    path.write_bytes(content)
+    code, line = status(box, path)
+    assert code == 1 and line.startswith("not running: ") and line.count("\n") == 1
+
+
+def test_which_file(box, tmp_path):
+    path = tmp_path / "state"
+    path.write_text(f"rankinit-state-1 running pid={os.getpid()} born=0 ranks=2 status=0 since=9\n")
+    assert status(box, path)[0] == 0
+    assert status(box, env={"RANKINIT_STATE": str(path)})[0] == 0
+    assert status(box, None, f"--state={path}")[0] == 0
+    assert status(box, None, "--state=state", cwd=tmp_path)[0] == 0
+    code, line = status(box)
+    assert code == 1 and "/run/rankinit.state" in line
+    # the file named wins, and a host's name can be part of it
+    assert status(box, path, env={"RANKINIT_STATE": "/nonexistent"})[0] == 0
+    (tmp_path / os.uname().nodename).write_text(path.read_text())
+    assert status(box, None, f"--state={tmp_path}/%h")[0] == 0
+    error = refused(box.run("--state=/run/%r", "--status"), 125, "option.value", "--state")
+    assert "--status=FILE" in error
+
+
+def test_quiet_prints_nothing(box, tmp_path):
+    assert status(box, tmp_path / "none", "-q") == (1, "")
+    path = tmp_path / "state"
+    path.write_text(
+        f"rankinit-state-1 starting pid={os.getpid()} born=0 ranks=0 status=0 since=9\n")
+    assert status(box, path, "-q") == (0, "")
+    assert status(box, path)[1].startswith("starting, since ")
+
+
+def test_a_refusal_after_the_start(box):
+    job = box.start("--state=state", "--wait-master=0.1", "--master-addr=none.invalid", "--",
+                    "true", env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
+                                 "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+                                 "OMPI_COMM_WORLD_LOCAL_SIZE": "1"})
+    assert job.wait().status == 124
+    assert word(job) == "failed"
+
+
+@pytest.mark.parametrize("name", ["/nonexistent/state", "/etc"])
+def test_places_that_cannot_be_written(box, name):
+    refused(box.run(f"--state={name}", "--", "true"), 125, "report.refused", "--state")
+
+
+def test_a_state_that_cannot_be_written_any_more(box):
+    result = box.run("--state=@FOLDER/d/state", "--", *SH, "rm -r d; exit 7",
+                     shell="mkdir @FOLDER/d")
+    assert result.status == 7
+    assert len([line for line in result.lines() if "the state cannot be written" in line]) == 1
+
+
+def test_without_the_option_there_is_no_file(box):
+    job = box.start("--", "true")
+    job.wait()
+    assert sorted(os.listdir(job.folder)) == ["err", "out"]

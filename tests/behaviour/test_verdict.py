@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of several ranks in the end: who failed first, of what, and what the others did."""
+
+import json
+import os
+import re
+
+import pytest
+
+from peek import wait_until
+
+RANKS = 4
+PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
+WAIT = "import os, signal, time\nif os.environ['RANK'] != '2': time.sleep(60)\n"
+NESTED = WAIT + """
+def read(batch):
+    raise ValueError(f'bad batch {batch}')
+def step():
+    read(17)
+step()
+"""
+
+
+class Told:
+    """The verdict and the report of a job of four ranks."""
+
+    def __init__(self, job):
+        self.result = job.wait()
+        lines = self.result.err.splitlines()
+        first = [at for at, line in enumerate(lines) if re.match(r"rankinit: rank \d+ \(", line)]
+        assert len(first) == 1, self.result.err
+        self.verdict = lines[first[0]:]
+        self.before = lines[:first[0]]
+        assert len(self.verdict) <= 25
+        assert all(line.startswith("rankinit: ") for line in self.verdict), self.result.err
+        self.report = json.loads(job.read("report.json"))
+        self.first = self.report["first_failure"]
+        assert self.report["exit_status"] == self.result.status
+
+
+@pytest.fixture
+def told(box):
+    def run(*command, options=(), count=RANKS, **more):
+        job = box.start(f"--nproc-per-node={count}", "--grace=10", "--report=report.json",
+                        *options, "--", *command, **more)
+        return Told(job)
+    return run
+
+
+def others(report, rank):
+    return [entry for entry in report["ranks"] if entry["rank"] != rank]
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_an_exception_in_a_nested_call(box, told, place):
+    found = told(*PYTHON, NESTED, place=place)
+    assert found.result.status == 1
+    assert (found.first["rank"], found.first["local_rank"]) == (2, 2)
+    assert (found.first["kind"], found.first["exit_code"]) == ("exit", 1)
+    assert "ValueError: bad batch 17" in "\n".join(found.verdict[:5])
+    assert re.match(r"rankinit: rank 2 \(local rank 2, pid \d+ on .*\) failed first: "
+                    r"exit status 1, after \d+\.\d+ s, at 20", found.verdict[0])
+    assert 'raise ValueError' not in found.verdict[1]
+    assert found.first["traceback"].rstrip().endswith("ValueError: bad batch 17")
+    assert "in step" in found.first["traceback"] and "in read" in found.first["traceback"]
+    assert "rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)" in found.verdict
+    assert [(entry["signal"], entry["told"]) for entry in others(found.report, 2)] == \
+        [("SIGTERM", True)] * 3
+    # what the rank wrote itself went on unchanged
+    assert found.before[0] == "Traceback (most recent call last):"
+
+
+@pytest.mark.parametrize("end, kind, code, name, status, words", [
+    ("os._exit(7)", "exit", 7, None, 7, "exit status 7"),
+    ("os.kill(os.getpid(), signal.SIGSEGV)", "signal", None, "SIGSEGV", 139,
+     "killed by SIGSEGV (11)"),
+    ("import ctypes; ctypes.string_at(0)", "signal", None, "SIGSEGV", 139,
+     "killed by SIGSEGV (11)"),
+    ("os.abort()", "signal", None, "SIGABRT", 134, "killed by SIGABRT (6)"),
+    ("os.kill(os.getpid(), signal.SIGKILL)", "signal", None, "SIGKILL", 137,
+     "killed by SIGKILL (9), after"),
+], ids=["exit", "segv", "null", "abort", "kill"])
+def test_ends_without_a_word(told, end, kind, code, name, status, words):
+    found = told(*PYTHON[:3], "-c", WAIT + end)
+    assert found.result.status == status
+    assert (found.first["rank"], found.first["kind"]) == (2, kind)
+    assert (found.first["exit_code"], found.first["signal"]) == (code, name)
+    assert f"failed first: {words}" in found.verdict[0]
+    assert found.first["traceback"] is None
+    assert found.verdict[-2:] == ["rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)",
+                                  f"rankinit:   the job's exit status is {status}"]
+
+
+def test_out_of_memory(told, cgroup):
+    group = cgroup("memory", limit_in_bytes=96 << 20)
+    greedy = WAIT + "x = bytearray(128 << 20); x[::4096] = b'x' * len(x[::4096])"
+    found = told(*PYTHON, greedy, shell=f"echo $$ >{group}/cgroup.procs")
+    assert (found.result.status, found.first["rank"], found.first["kind"]) == (137, 2, "oom")
+    assert "killed by SIGKILL (9): out of memory" in found.verdict[0]
+    # the others were not taken for victims
+    assert [entry["signal"] for entry in others(found.report, 2)] == ["SIGTERM"] * 3
+
+
+def test_a_missing_command(told):
+    found = told("nosuch-command")
+    assert (found.result.status, found.first["rank"], found.first["kind"]) == (127, 0, "exec")
+    assert "could not be started: exec: No such file or directory" in found.verdict[0]
+    assert "[exec.not_found]" in found.before[0]
+    assert found.report["ranks"][0]["state"] == "exec-failed"
+    assert found.report["ranks"][0]["pid"] is None
+
+
+def test_all_is_well(box):
+    """The control."""
+    job = box.start("--nproc-per-node=4", "--report=report.json", "--", *PYTHON, "pass")
+    result = job.wait()
+    assert (result.status, result.err) == (0, "")
+    report = json.loads(job.read("report.json"))
+    assert report["first_failure"] is None
+    assert [entry["exit_code"] for entry in report["ranks"]] == [0] * 4
+
+
+def test_the_rank_that_others_failed_after(told):
+    """Its traceback came first, though another one was reaped before it."""
+    script = """
+import os, sys, time
+if os.environ['RANK'] == '1':
+    print('Traceback (most recent call last):\\n  File "a.py", line 1, in <module>\\n'
+          'RuntimeError: the cause', file=sys.stderr, flush=True)
+    open('@FOLDER/said', 'w').close()
+    time.sleep(0.5)
+    os._exit(5)
+while not os.path.exists('@FOLDER/said'): time.sleep(0.01)
+time.sleep(0.2)
+if os.environ['RANK'] == '3': os._exit(6)
+time.sleep(60)
+"""
+    found = told(*PYTHON, script.replace("'@FOLDER/said'", "os.environ['SAID']"),
+                 env={"SAID": f"/dev/shm/rankinit-said-{os.getpid()}"}, shell="rm -f $SAID")
+    os.unlink(f"/dev/shm/rankinit-said-{os.getpid()}")
+    assert found.first["rank"] == 1
+    assert "RuntimeError: the cause" in found.verdict[1]
+    # reaped by its SIGTERM or by itself
+    assert found.result.status in (5, 143)
+
+
+def test_a_traceback_that_was_no_end(told):
+    """One that was printed and survived, by a rank that was stopped for another one."""
+    script = """
+import os, sys, time, traceback
+if os.environ['RANK'] == '0':
+    try: 1 / 0
+    except ZeroDivisionError: traceback.print_exc()
+    for step in range(5): print('step', step, file=sys.stderr, flush=True)
+    open(os.environ['SAID'], 'w').close()
+while not os.path.exists(os.environ['SAID']): time.sleep(0.01)
+if os.environ['RANK'] == '1': os._exit(9)
+time.sleep(60)
+"""
+    said = f"/dev/shm/rankinit-survived-{os.getpid()}"
+    found = told(*PYTHON, script, env={"SAID": said})
+    os.unlink(said)
+    assert (found.first["rank"], found.result.status) == (1, 9)
+
+
+def test_what_torch_wrote(told):
+    """In the form of torch.distributed.elastic.multiprocessing.errors."""
+    script = """
+import json, os, sys, time
+rank = int(os.environ['RANK'])
+path = os.environ['TORCHELASTIC_ERROR_FILE']
+assert path.endswith(f'/{rank}.json')
+if rank != 1: time.sleep(60)
+json.dump({'message': {'message': 'ValueError: of torch', 'extraInfo': {
+    'py_callstack': 'Traceback (most recent call last):\\n  File "t.py", line 3, in main\\n'
+                    'ValueError: of torch\\n', 'timestamp': str(int(time.time()))}}},
+    open(path, 'w'))
+os._exit(1)
+"""
+    found = told(*PYTHON, script)
+    assert found.first["rank"] == 1 and found.result.status == 1
+    assert "ValueError: of torch" in found.verdict[1]
+    assert found.first["torch_error"]["message"]["message"] == "ValueError: of torch"
+
+
+def test_torch_files_are_taken_away(box, tmp_path):
+    for script in 'ls -d "$TMPDIR"/*/; exit 0', 'echo x >$TORCHELASTIC_ERROR_FILE; exit 1':
+        result = box.run("--nproc-per-node=2", "--", "sh", "-c", script,
+                         env={"TMPDIR": str(tmp_path)})
+        assert os.listdir(tmp_path) == [], result.err
+    result = box.run("--nproc-per-node=2", "--", "sh", "-c", "echo $TORCHELASTIC_ERROR_FILE",
+                     env={"TORCHELASTIC_ERROR_FILE": "/mine"})
+    assert result.out == b"/mine\n/mine\n"
+    # the control: one rank without a report has none
+    result = box.run("--nproc-per-node=1", "--", "sh", "-c", "echo ${TORCHELASTIC_ERROR_FILE-no}")
+    assert result.out == b"no\n"
+
+
+SECRETS = ["hunter2-a", "hunter2-b", "hunter2-c", "hunter2-d"]
+
+
+def test_no_secret_is_shown(box):
+    script = """
+import os, sys
+sys.stderr = open(2, 'w')
+if os.environ['RANK'] == '1':
+    raise RuntimeError('login failed: AWS_SECRET_ACCESS_KEY=hunter2-a '
+                       'https://user:hunter2-b@host/?sig=hunter2-c '
+                       'Authorization: Bearer hunter2-d')
+import time; time.sleep(60)
+"""
+    job = box.start("--nproc-per-node=2", "--grace=5", "--report=report.json", "--", *PYTHON,
+                    script)
+    result = job.wait()
+    ours = "\n".join(line for line in result.err.splitlines() if line.startswith("rankinit: "))
+    report = job.read("report.json").decode()
+    for secret in SECRETS:
+        assert secret not in ours and secret not in report
+        assert secret in result.err, "the rank's own words go on as they are"
+    assert "RuntimeError: login failed" in ours and "***" in ours
+
+
+@pytest.mark.parametrize("body", [
+    "def f(n): return f(n + 1)\nf(0)",
+    "raise ValueError('x\\n' * 500)",
+    "raise ValueError('\\x1b[2J' + 'y' * 100000)",
+    "for i in range(5000): print('line', i, 'z' * 300, file=sys.stderr)\nsys.exit(3)",
+    "try:\n  try:\n    1/0\n  except Exception as e:\n    raise KeyError('one') from e\n"
+    "except Exception as e:\n  raise OSError('the last one') from e",
+    "raise ExceptionGroup('several', [ValueError(n) for n in range(50)])",
+], ids=["deep", "lines", "escapes", "flood", "chained", "group"])
+def test_never_more_than_25_lines(told, body):
+    found = told(*PYTHON, WAIT + "import sys\n" + body)
+    assert found.first["rank"] == 2 and len(found.verdict) <= 25
+    assert all(len(line) <= 260 and "\x1b" not in line for line in found.verdict)
+    if "the last one" in body:
+        assert "OSError: the last one" in found.verdict[1]
+
+
+def test_as_many_ways_to_end_as_ranks(told):
+    """512 ranks, and yet a page."""
+    found = told("sh", "-c", "trap 'exit $((RANK % 100 + 1))' TERM; [ $RANK = 9 ] && exit 3; "
+                 "while :; do sleep 0.1; done", count=64, options=["--quiet"])
+    assert found.first["rank"] == 9 and found.result.status == 3
+    assert any("other ways to end" in line for line in found.verdict)
+
+
+def test_the_copy_for_kubernetes(box):
+    shell = "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && : >/dev/termination-log"
+    show = '"$@" 2>/dev/null; cat /dev/termination-log'
+    words = ["-c", show, "sh", box.rankinit, "--nproc-per-node=2", "--", "sh", "-c",
+             "[ $RANK = 1 ] && exit 3; exec sleep 60"]
+    result = box.run(*words, program="/bin/sh", place="below", shell=shell)
+    assert result.out.startswith(b"rank 1 (local rank 1, pid ")
+    assert b"failed first: exit status 3" in result.out
+    assert result.out.endswith(b"  the job's exit status is 3\n")
+
+
+def test_the_state_of_ranks(box):
+    words = ["--nproc-per-node=3", "--state=state", "--", "sh", "-c",
+             "[ $RANK = 1 ] && { until [ -e @FOLDER/go ]; do sleep 0.02; done; exit 3; }; "
+             "trap 'sleep 0.5; exit 0' TERM; while :; do sleep 0.02; done"]
+    job = box.start(*words)
+    path = os.path.join(job.folder, "state")
+    wait_until(lambda: os.path.exists(path) and b" running " in job.read("state"), "running")
+    assert b"ranks=3" in job.read("state")
+    with open(os.path.join(job.folder, "go"), "w", encoding="ascii"):
+        pass
+    wait_until(lambda: b" stopping " in job.read("state"), "stopping")
+    assert job.wait().status == 3
+    assert b" failed " in job.read("state") and b" status=3 " in job.read("state")
+
+
+def test_words_with_blanks(told):
+    """Where there is no traceback, the last lines are shown."""
+    found = told("sh", "-c", "[ $RANK = 2 ] || exec sleep 60; echo '  no space left' >&2; exit 28")
+    assert found.verdict[1:3] == ["rankinit:   its last lines on stderr:",
+                                  "rankinit:       no space left"]
+    assert found.first["last_lines"] == ["  no space left"]

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libFuzzer: the first byte says how long the reads are, the second how often
+ * each byte after them stands there, so that long lines are short inputs.
+ * However the bytes arrive, the same lines come out, and they can be put
+ * together again. The same bytes are a pattern too.
+ */
+#include "fuzz.h"
+
+#include "output/lines.h"
+#include "output/pattern.h"
+#include "output/tail.h"
+
+enum { PREFIX = 4, MOST = 4 * RI_OUTPUT_LINE };
+
+/* Append what comes out for these bytes; the buffer has exactly the room it needs. */
+static size_t feed(struct ri_lines *lines, const char *bytes, size_t size, char *out)
+{
+	char *in = fuzz_string(bytes, size), *room = malloc(RI_LINES_ROOM(size));
+	size_t added;
+
+	CHECK(room != NULL);
+	added = size == 0 ? ri_lines_finish(lines, room) : ri_lines_cut(lines, in, size, room);
+	CHECK(added <= RI_LINES_ROOM(size));
+	CHECK(lines->held_length <= RI_OUTPUT_LINE);
+	memcpy(out, room, added);
+	free(room);
+	free(in);
+	return added;
+}
+
+static char *cut(const char *bytes, size_t size, size_t step, size_t *length)
+{
+	char *held = malloc(RI_OUTPUT_LINE + 1), *out = malloc(RI_LINES_ROOM(size));
+	struct ri_lines lines = { .held = held, .prefix = "[7] ", .prefix_length = PREFIX };
+
+	CHECK(held != NULL && out != NULL);
+	*length = 0;
+	for (size_t at = 0; at < size; at += step) {
+		size_t part = size - at < step ? size - at : step;
+
+		*length += feed(&lines, bytes + at, part, out + *length);
+	}
+	*length += feed(&lines, "", 0, out + *length);
+	CHECK(*length <= RI_LINES_ROOM(size));
+	free(held);
+	return out;
+}
+
+/* Take away what was put in: prefixes, and the ends of pieces. */
+static size_t rejoin(char *out, size_t length)
+{
+	size_t kept = 0, at = 0;
+
+	while (at < length) {
+		char *end = memchr(out + at, '\n', length - at);
+
+		CHECK(end != NULL && length - at > PREFIX);
+		CHECK(memcmp(out + at, "[7]", 3) == 0);
+		CHECK(out[at + 3] == ' ' || (out[at + 3] == '+' && kept > 0));
+		if (out[at + 3] == '+')
+			kept--;
+		at += PREFIX;
+		CHECK((size_t)(end - out) - at <= RI_OUTPUT_LINE);
+		memmove(out + kept, out + at, (size_t)(end + 1 - out) - at);
+		kept += (size_t)(end + 1 - out) - at;
+		at = (size_t)(end + 1 - out);
+	}
+	return kept;
+}
+
+static void check_lines(const char *bytes, size_t size, size_t step)
+{
+	size_t length, other;
+	char *out = cut(bytes, size, step, &length), *whole = cut(bytes, size, MOST, &other);
+	bool ended = size == 0 || bytes[size - 1] == '\n';
+
+	CHECK(length == other && memcmp(out, whole, length) == 0);
+	length = rejoin(out, length);
+	CHECK(length == size + !ended && memcmp(out, bytes, size) == 0);
+	free(out);
+	free(whole);
+}
+
+static void check_memory(const char *bytes, size_t size, size_t step)
+{
+	static char ring[RI_OUTPUT_TAIL];
+	struct ri_tail tail = { .bytes = ring };
+	struct ri_watch watch = { .length = 0 }, single = { .length = 0 };
+	bool found = false, once = ri_watch_add(&single, bytes, size);
+	size_t length;
+
+	for (size_t at = 0; at < size; at += step) {
+		size_t part = size - at < step ? size - at : step;
+
+		ri_tail_add(&tail, bytes + at, part);
+		found = ri_watch_add(&watch, bytes + at, part) || found;
+	}
+	CHECK(found == once);
+	CHECK(memcmp(ri_tail_read(&tail, &length), bytes + size - tail.length, tail.length) == 0);
+	CHECK(length == (size < RI_OUTPUT_TAIL ? size : RI_OUTPUT_TAIL));
+}
+
+static void check_pattern(const char *pattern)
+{
+	static struct ri_arena arena;
+	struct ri_pattern_values values = { .rank = UINT64_MAX, .host = "a/b" };
+	struct ri_pattern_use use;
+	const char *name;
+
+	if (!ri_pattern_read(pattern, &use))
+		return;
+	name = ri_pattern_expand(pattern, &values, &arena);
+	CHECK(name != NULL && (strchr(pattern, '%') != NULL || strcmp(name, pattern) == 0));
+	CHECK(!use.host || strstr(name, "a_b") != NULL);
+	CHECK(!use.rank || strlen(name) >= strlen(pattern) - 1);
+	ri_arena_release(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char bytes[MOST];
+	size_t step, times, count = 0;
+	char *pattern;
+
+	if (size < 2)
+		return 0;
+	pattern = fuzz_string(data, size);
+	check_pattern(pattern);
+	free(pattern);
+	step = data[0] < 128 ? (size_t)data[0] + 1 : (size_t)(data[0] - 127) * 1031;
+	times = data[1] < 128 ? 1 : (size_t)(data[1] - 127) * 515;
+	for (size_t i = 2; i < size; i++)
+		for (size_t n = 0; n < (data[i] == '\n' ? 1 : times) && count < MOST; n++)
+			bytes[count++] = (char)data[i];
+	/* a few hundred reads are enough */
+	if (step < count / 256)
+		step = count / 256;
+	check_lines(bytes, count, step);
+	check_memory(bytes, count, step);
+	return 0;
+}

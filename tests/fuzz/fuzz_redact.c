@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A secret that is planted among any text does not come out. Input: text, a
+ * line "%%", text; the secret is put between them, once in each form. Quotes
+ * and brackets before it are taken out: one that is not closed may end at the
+ * secret's own.
+ */
+#include "fuzz.h"
+#include "report/redact.h"
+
+static const char secret[] = "uZ8wV3qT";
+
+static const char *const forms[] = {
+	"MY_KEY=%s", "x_token=%s y", "export PASSWORD=a %s", "f(api_key=\"%s\")", "pass = '%s'",
+	"{\"secret\": \"%s\"}", "{'sas': %s}", "{\"token\": [1, \"%s\"]}", "password: a %s",
+	"X-Api-Key: %s", "--token %s", "--token=%s", "'--pass', '%s'", "https://me:%s@host/",
+	"https://%s@host", "https://host/?a=b&sig=%s&c", "Bearer %s", "Authorization: Basic %s",
+	"-----BEGIN PRIVATE KEY-----\n%s\n-----END PRIVATE KEY-----",
+	"\\\"token\\\": \\\"%s\\\"",
+};
+
+static void check_form(const char *form, const char *before, const char *after)
+{
+	size_t size = strlen(before) + strlen(after) + 256;
+	char *text = malloc(size), *room = malloc(4 * size), planted[128];
+	struct ri_text out;
+
+	CHECK(text != NULL && room != NULL);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(planted, sizeof(planted), form, secret);
+#pragma GCC diagnostic pop
+	snprintf(text, size, "%s\n%s\n%s", before, planted, after);
+	ri_text_init(&out, room, 4 * size);
+	ri_redact(&out, (struct ri_span){ text, strlen(text) });
+	CHECK(!out.cut && strstr(room, secret) == NULL);
+	free(text);
+	free(room);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_string(data, size), *after = fuzz_cut_part(text), *room;
+	struct ri_text out;
+
+	room = malloc(4 * size + 16);
+	CHECK(room != NULL);
+	ri_text_init(&out, room, 4 * size + 16);
+	ri_redact(&out, (struct ri_span){ (const char *)data, size });
+	CHECK(!out.cut);
+	free(room);
+	for (char *p = text; *p != '\0'; p++)
+		if (strchr("\"'`([{", *p) != NULL)
+			*p = '_';
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (strstr(text, secret) == NULL && strstr(after, secret) == NULL)
+			check_form(forms[i], text, after);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/redact.h"
+
+struct pair {
+	const char *text;
+	const char *expected;	/* NULL: as it is */
+};
+
+static void check(const struct pair *pairs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *text = pairs[i].text, *expected = pairs[i].expected;
+		char buffer[1024];
+		struct ri_text out;
+
+		ri_text_init(&out, buffer, sizeof(buffer));
+		ri_redact(&out, (struct ri_span){ text, strlen(text) });
+		assert_false(out.cut);
+		assert_string_equal(buffer, expected == NULL ? text : expected);
+	}
+}
+
+#define CHECK(pairs) check(pairs, sizeof(pairs) / sizeof(pairs[0]))
+
+static void assignments(void **state)
+{
+	static const struct pair pairs[] = {
+		{ "API_KEY=abc", "API_KEY=***" },
+		{ "HF_TOKEN=abc next", "HF_TOKEN=***" },
+		{ "x HF_TOKEN=abc next", "x HF_TOKEN=*** next" },
+		{ "export DB_PASSWORD=a b c\nnext=1", "export DB_PASSWORD=***\nnext=1" },
+		{ "MY_SECRET=a\nUSER=me", "MY_SECRET=***\nUSER=me" },
+		{ "sasToken=abc x", "sasToken=*** x" },
+		{ "password = my long one\nx", "password = ***\nx" },
+		{ "f(api_key=\"a b\", n=1)", "f(api_key=\"***\", n=1)" },
+		{ "f(key='it\\'s', n=1)", "f(key='***', n=1)" },
+		{ "key=b'a b' x", "key=b'***' x" },
+		{ "key=\"\"\"a b\"\"\" x", "key=\"\"\"***\"\"\" x" },
+		{ "tokens=[1, [2], 3] x", "tokens=*** x" },
+		{ "PASS=", NULL },
+		{ "PASS=\nx", NULL },
+		{ "AccountKey=a==;Suffix=b x", "AccountKey=*** x" },
+		{ "os.environ[\"KEY\"] = \"v w\"", "os.environ[\"KEY\"] = \"***\"" },
+		{ "KEY=\"no end\nnext", "KEY=\"***\nnext" },
+		{ "KEY=\"two\nlines\" x", "KEY=\"***\" x" },
+	};
+
+	(void)state;
+	CHECK(pairs);
+}
+
+static void members_of_objects(void **state)
+{
+	static const struct pair pairs[] = {
+		{ "{\"api_key\": \"a b\", \"n\": 1}", "{\"api_key\": \"***\", \"n\": 1}" },
+		{ "{'Password': 'a', 'n': 1}", "{'Password': '***', 'n': 1}" },
+		{ "{\"token\":12345,\"n\":1}", "{\"token\":***,\"n\":1}" },
+		{ "{\"secrets\": {\"a\": [\"b\"]}, \"n\": 1}", "{\"secrets\": ***, \"n\": 1}" },
+		{ "\"{\\\"token\\\": \\\"a \\\\\\\" b\\\"}\" x",
+			"\"{\\\"token\\\": \\\"***\\\"}\" x" },
+		{ "{'key': Secret('x y')}", "{'key': ***)}" },
+		{ "{\"Authorization\": \"Bearer a\"}", "{\"Authorization\": \"***\"}" },
+	};
+
+	(void)state;
+	CHECK(pairs);
+}
+
+static void labels(void **state)
+{
+	static const struct pair pairs[] = {
+		{ "password: correct horse\nx", "password: ***\nx" },
+		{ "X-Api-Key: abc def", "X-Api-Key: ***" },
+		{ "Authorization: Basic abc", "Authorization: ***" },
+		{ "got Bearer abc.def-ghi from it", "got Bearer *** from it" },
+		{ "key: 0123456789abcdefghij", "key: ***" },
+		/* what a verdict needs */
+		{ "KeyError: 'learning_rate'", NULL },
+		{ "missing key: lr", NULL },
+		{ "size mismatch for attn.key.weight: copying a param", NULL },
+		{ "size mismatch for attn.key: copying a param", NULL },
+		{ "KeyboardInterrupt", NULL },
+		{ "TokenizerError: not found", NULL },
+		{ "tokenizer: gpt2", NULL },
+		{ "ValueError: the key is not there: x", NULL },
+		{ "  File \"/app/tokens.py\", line 3, in get_token", NULL },
+	};
+
+	(void)state;
+	CHECK(pairs);
+}
+
+static void options(void **state)
+{
+	static const struct pair pairs[] = {
+		{ "run --api-key abc --n 1", "run --api-key *** --n 1" },
+		{ "run --token=abc --n 1", "run --token=*** --n 1" },
+		{ "run --token 'a b' --n 1", "run --token '***' --n 1" },
+		{ "run -password abc", "run -password ***" },
+		{ "['run', '--token', 'abc', '-n']", "['run', '--token', '***', '-n']" },
+		{ "[\"--token\",\"abc\"]", "[\"--token\",\"***\"]" },
+		{ "run --use-token --n 1", NULL },
+		{ "run --use-token\nnext", NULL },
+		{ "[\"--use-token\", \"--n\"]", NULL },
+		{ "-- token ring", NULL },
+	};
+
+	(void)state;
+	CHECK(pairs);
+}
+
+static void addresses(void **state)
+{
+	static const struct pair pairs[] = {
+		{ "at https://me:pw@host:80/a?b=c x", "at https://***@host:80/a?b=c x" },
+		{ "git+https://ghp_abc@host/a", "git+https://***@host/a" },
+		{ "mongodb://a:p@ss@h/x", "mongodb://***@h/x" },
+		{ "tcp://10.0.0.1:80 me@host", NULL },
+		{ "https://host/a@b", NULL },
+		{ "https://b/c?sv=1&sig=a%3D&se=2 x", "https://b/c?sv=1&sig=***&se=2 x" },
+		{ "https://b/c?sig=a%3D", "https://b/c?sig=***" },
+		{ "sig=abc&se=1", "sig=***&se=1" },
+		{ "u?X-Amz-Signature=ab&X-Amz-Credential=cd&x=1",
+			"u?X-Amz-Signature=***&X-Amz-Credential=***&x=1" },
+		{ "signature=(a, b)", NULL },
+	};
+
+	(void)state;
+	CHECK(pairs);
+}
+
+static void private_keys(void **state)
+{
+	static const struct pair pairs[] = {
+		{ "a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nb",
+			"a\n***\nb" },
+		{ "-----BEGIN PRIVATE KEY-----\nMII\nMII", "***" },
+		{ "-----BEGIN CERTIFICATE-----\nMII", NULL },
+	};
+
+	(void)state;
+	CHECK(pairs);
+}
+
+static void what_does_not_fit_is_cut(void **state)
+{
+	char buffer[12];
+	struct ri_text out;
+
+	(void)state;
+	ri_text_init(&out, buffer, sizeof(buffer));
+	ri_redact(&out, (struct ri_span){ "a KEY=abc and more", 18 });
+	assert_true(out.cut);
+	assert_string_equal(buffer, "a KEY=*** a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(assignments),
+		cmocka_unit_test(members_of_objects),
+		cmocka_unit_test(labels),
+		cmocka_unit_test(options),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(private_keys),
+		cmocka_unit_test(what_does_not_fit_is_cut),
+	};
+
+	return cmocka_run_group_tests_name("redact", tests, NULL, NULL);
+}
