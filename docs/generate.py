@@ -63,6 +63,11 @@ def man_page():
     return text.replace("@OPTIONS@", "\n".join(options)).replace("@CODES@", "\n".join(codes))
 
 
+def sentence(text):
+    """A name with a dot in it is spelt as it is."""
+    return (text if "." in text.split()[0] else text[0].upper() + text[1:]) + "."
+
+
 def cell(text):
     return text.replace("|", "\\|")
 
@@ -70,7 +75,7 @@ def cell(text):
 def page(name, title, intro, more=lambda *fields: []):
     lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", f"# {title}", "", intro, ""]
     for (entry, summary, *rest), variables in table(name):
-        lines += [f"## {entry}", "", summary[0].upper() + summary[1:] + ".", "", *more(*rest),
+        lines += [f"## {entry}", "", sentence(summary), "", *more(*rest),
                   "| variable | meaning | where that was read |", "| --- | --- | --- |"]
         lines += [f"| `{v}` | {cell(meaning)} | {cell(cite)} |" for v, meaning, cite in variables]
         lines.append("")
@@ -85,17 +90,30 @@ def sources():
 
 def frameworks():
     return page("frameworks", "Frameworks",
-                "What rankinit writes for the command, one section for each framework. Without an "
-                "identity nothing is written, and nothing for a command that starts the whole "
-                "job. `--frameworks` names those that are written for.", framework_rows)
+                "What rankinit writes for the command, one section for each framework. Nothing "
+                "is written for a command that starts the whole job, and without an identity no "
+                "more than how many ranks a launcher shall start. `--frameworks` names those "
+                "that are written for.", framework_rows) + inherited()
+
+
+def inherited():
+    lines = ["", "## What ranks must not inherit", "",
+             "What tells one process who it is, and so is kept from several that it starts: from "
+             "those of a launcher, and from the ranks of `--nproc-per-node`. The first line that "
+             "fits a variable decides; what fits none stays.", "",
+             "| variable | fate | where that was read |", "| --- | --- | --- |"]
+    lines += [f"| `{pattern}` | {fate} | {cell(cite)} |"
+              for (pattern, fate, cite), _ in table("inherited")]
+    return "\n".join(lines) + "\n"
 
 
 def framework_rows(when, sources):
     lines = textwrap.wrap(when, 98) + [""]
     if sources != "always":
-        names = ", ".join(f"`{name}`" for name in sources.split(","))
-        lines += textwrap.wrap(f"Left to itself rankinit writes it only where one of {names} "
-                               "speaks, or where one of its options asks for it.", 98) + [""]
+        names = " or ".join(f"`{name}`" for name in sources.split(","))
+        lines += textwrap.wrap(f"Left to itself rankinit writes it only where {names} speaks; "
+                               "elsewhere it has to be asked for, by `--frameworks` or an option "
+                               "that is for it alone.", 98) + [""]
     return lines
 
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "from/from.h"
 #include "options.h"
+#include "to/scrub.h"
 #include "to/to.h"
 
 enum { PAGE = 262144 };
@@ -114,6 +115,19 @@ static void list_frameworks(struct ri_text *out)
 	}
 }
 
+static void list_inherited(struct ri_text *out)
+{
+	static const char *const verdicts[] = {
+		[RI_SCRUB_KEEP] = "kept", [RI_SCRUB_REMOVE] = "removed",
+		[RI_SCRUB_REMOVE_HERE] = "removed from the ranks that rankinit starts",
+	};
+	const struct ri_scrub_row *row;
+
+	for (size_t i = 0; (row = ri_scrub_at(i)) != NULL; i++)
+		ri_text_addf(out, "%s\t%s\t%s\n", row->pattern, verdicts[row->verdict],
+			row->cite);
+}
+
 int ri_print_list(const char *table, struct ri_error *err)
 {
 	static const struct {
@@ -122,6 +136,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 	} tables[] = {
 		{ "sources", list_sources },
 		{ "frameworks", list_frameworks },
+		{ "inherited", list_inherited },
 		{ "codes", list_codes },
 		{ "options", ri_options_list },
 	};
@@ -136,7 +151,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 		return ri_print_text(&out, err);
 	}
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
-		"%s: expected sources, frameworks, codes or options",
+		"%s: expected sources, frameworks, inherited, codes or options",
 		ri_quote(quoted, sizeof(quoted), table));
 }
 

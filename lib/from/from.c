@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "from/identity.h"
-#include "from/master.h"
 #include "from/reading.h"
 #include "model/wishes.h"
 
@@ -321,6 +320,46 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	}
 }
 
+/* The best candidate that lost and is not each node itself. */
+static struct ri_fact *find_reachable(const struct ri_topology *topology)
+{
+	struct ri_fact *best = NULL;
+
+	for (struct ri_fact *lost = topology->facts[RI_FACT_MASTER_ADDR].next; lost != NULL;
+		lost = lost->next)
+		if (lost->state == RI_STATE_KNOWN && !is_loopback(lost) &&
+			is_better(topology, RI_FACT_MASTER_ADDR, lost, best))
+			best = lost;
+	return best;
+}
+
+/*
+ * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
+ * them would wait for each other. Who knows the master's node is right then.
+ */
+static void replace_loopback(struct ri_topology *topology, struct ri_findings *findings)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR], stated = *fact, *best;
+	char old[RI_QUOTE_SIZE];
+
+	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED ||
+		fact->origin.source == topology->identity || !is_loopback(fact) ||
+		!ri_topology_is_wide(topology))
+		return;
+	best = find_reachable(topology);
+	if (best == NULL)
+		return;
+	/* They change places. */
+	*fact = *best;
+	fact->next = stated.next;
+	stated.next = best->next;
+	*best = stated;
+	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		stated.origin.variable, "%s becomes \"%s\", by %s: it is this machine on each of "
+		"the nodes", ri_quote(old, sizeof(old), stated.origin.raw), fact->text,
+		fact->origin.variable);
+}
+
 static const struct ri_fact *find_lost(
 	const struct ri_topology *topology, enum ri_fact_id id, const char *source)
 {
@@ -387,6 +426,7 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 		report_lost_ranks(made, context->findings);
 	else
 		report_other_tuples(made, context->findings);
+	replace_loopback(made, context->findings);
 	report_stated(made, RI_FACT_MASTER_ADDR, context->findings);
 	report_stated(made, RI_FACT_MASTER_PORT, context->findings);
 	return ri_topology_complete(made, context, err);
@@ -436,7 +476,6 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 		ri_identity_settle(out, &reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		settle(out, reading.claims[id], id);
-	ri_master_settle(out, context->findings);
 	if (status < 0 || check_identity(out, context, err) < 0)
 		return -1;
 	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&

@@ -6,7 +6,7 @@
 
 #include "model/wishes.h"
 
-extern const struct ri_source ri_source_manual;
+extern const struct ri_source ri_source_manual, ri_source_rankinit;
 
 /*
  * What the source whose turn it is leaves out of its tuple; NULL where it
@@ -151,15 +151,16 @@ static bool has_launcher(const struct ri_reading *reading)
 }
 
 /*
- * Is the tuple that we hold the default of an image? It has no signature, nor
- * does a launcher stand behind it, and it has fewer ranks than the job has
- * nodes, or one rank where the ranks are about to be started.
+ * Is the tuple that we hold the default of an image? It has no signature, and
+ * fewer ranks than the job has nodes; or it is one of one where the ranks are
+ * about to be started.
  */
 static bool is_default(const struct ri_reading *reading)
 {
 	uint64_t size;
 
-	return reading->identity->unsigned_tuple && reading->launcher == NULL &&
+	/* of an outer rankinit's mark no image knows */
+	return reading->identity->unsigned_tuple && reading->identity != &ri_source_rankinit &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
 		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }

@@ -75,9 +75,9 @@ bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceb
 /*
  * Which of the ranks failed first, or -1. Compared are the second in its torch
  * error file, then the time when the traceback that it ended of appeared,
- * or else its end, then the order of reaping. A rank that failed after we had told it to stop counts
- * only with a file or a traceback, and not at all where the stop came from
- * outside. outcome->first is not read.
+ * or else its end, then the order of reaping. A rank that failed after we had
+ * told it to stop counts only with a file or a traceback, and not at all where
+ * the stop came from outside. outcome->first is not read.
  */
 ssize_t ri_outcome_find_first(const struct ri_outcome *outcome);
 

@@ -67,6 +67,17 @@ bool ri_master_is_loopback(const char *host)
 		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
 }
 
+/*
+ * Ranks started by hand, each as the first of its node, may well share one
+ * machine: then only NODE_RANK would say that they do not.
+ */
+static bool is_guessed(const struct ri_topology *topology)
+{
+	return strcmp(topology->identity, "env") == 0 &&
+		topology->facts[RI_FACT_NODE_RANK].origin.from ==
+			(RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
+}
+
 int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error *err)
 {
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
@@ -74,7 +85,7 @@ int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error
 
 	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
 		master->strength == RI_STRENGTH_MANUAL || master->origin.variable == NULL ||
-		!ri_master_is_loopback(master->text))
+		is_guessed(topology) || !ri_master_is_loopback(master->text))
 		return 0;
 	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 		"\"%s\" is this machine, and rank 0 is on another one: this is node %d",

@@ -4,16 +4,19 @@
 #include <limits.h>
 #include <string.h>
 
-enum { KEEP, REMOVE, REMOVE_HERE };
-
-static const struct {
-	const char *pattern;
-	int verdict;
-} patterns[] = {
-#define RI_SCRUB(pattern_, verdict_, cite) { .pattern = pattern_, .verdict = verdict_ },
+static const struct ri_scrub_row rows[] = {
+#define RI_SCRUB(pattern_, verdict_, cite_) \
+	{ .pattern = pattern_, .verdict = RI_SCRUB_##verdict_, .cite = cite_ },
 #include "to/scrub.def"
 #undef RI_SCRUB
 };
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+const struct ri_scrub_row *ri_scrub_at(size_t index)
+{
+	return index < ROW_COUNT ? &rows[index] : NULL;
+}
 
 static bool fits(const char *pattern, const char *name, size_t length)
 {
@@ -27,10 +30,10 @@ static bool fits(const char *pattern, const char *name, size_t length)
 
 bool ri_scrub_removes(const char *name, size_t length, bool here)
 {
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		if (fits(patterns[i].pattern, name, length))
-			return patterns[i].verdict == REMOVE ||
-				(here && patterns[i].verdict == REMOVE_HERE);
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		if (fits(rows[i].pattern, name, length))
+			return rows[i].verdict == RI_SCRUB_REMOVE ||
+				(here && rows[i].verdict == RI_SCRUB_REMOVE_HERE);
 	return false;
 }
 
@@ -50,9 +53,8 @@ void ri_scrub(struct ri_writing *writing)
 	size_t wanted = writing->wanted.count;
 
 	/* most variables begin like no pattern, and this is done for each rank */
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		begins[(unsigned char)patterns[i].pattern[0]] = true;
-
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		begins[(unsigned char)rows[i].pattern[0]] = true;
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
 		struct ri_env_edit edit = { .value = NULL };

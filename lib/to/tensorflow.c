@@ -207,15 +207,17 @@ static bool is_of_another_job(const struct ri_writing *writing,
 static void report_other(const struct ri_writing *writing, const struct ri_topology *topology,
 	const struct ri_tf_config *given, const char *fate)
 {
-	if (writing->context->fan_out > 1)
-		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, name, "it is that of one task, and %" PRIu64
-			" ranks are started here: it is %s", writing->context->fan_out, fate);
+	struct ri_findings *findings = writing->context->findings;
+	uint64_t here = writing->context->fan_out;
+
+	if (here > 1)
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, name,
+			"it is that of one task, and %" PRIu64 " ranks are started here: it is %s",
+			here, fate);
 	else
-		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, name, "it is for a job of %zu, and by %s this one has %" PRIu64
-			": it is %s", given->tasks, topology->identity,
-			count_tasks(writing, topology), fate);
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, name,
+			"it is for a job of %zu, and by %s this one has %" PRIu64 ": it is %s",
+			given->tasks, topology->identity, count_tasks(writing, topology), fate);
 }
 
 static void remove_given(struct ri_writing *writing)
@@ -303,7 +305,8 @@ const struct ri_framework ri_framework_tensorflow = {
 	.name = "tensorflow",
 	.summary = "TensorFlow's TF_CONFIG",
 	.when = "A rank gets it with one task for each rank, a launcher or a node without ranks "
-		"with one task for each node; a job of one task has none.",
+		"with one task for each node; a job of one task has none. What the platform gave "
+		"stays, and where it gave none, none is made unless it is asked for.",
 	.writes = writes,
 	.sources = sources,
 	.asked = find_option,

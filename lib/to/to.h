@@ -38,7 +38,8 @@ struct ri_framework {
 	/*
 	 * What each process gets: a rank, or the one of a node that starts ranks.
 	 * What it needs must be told where the framework is asked for: else
-	 * RI_CODE_FRAMEWORK_INCOMPLETE.
+	 * RI_CODE_FRAMEWORK_INCOMPLETE. Where to meet a launcher may know itself
+	 * (to/nodes.h).
 	 */
 	struct ri_share rank;
 	struct ri_share node;

@@ -21,8 +21,10 @@ static const struct ri_variable writes[] = {
 	{ .name = "PET_NPROC_PER_NODE",
 	  .meaning = "follows --nproc-per-node; where the source says it, one that is there stays",
 	  .cite = ARGPARSE },
-	{ .name = "PET_MASTER_ADDR", .meaning = "follows MASTER_ADDR", .cite = ARGPARSE },
-	{ .name = "PET_MASTER_PORT", .meaning = "follows MASTER_PORT", .cite = ARGPARSE },
+	{ .name = "PET_MASTER_ADDR",
+	  .meaning = "follows MASTER_ADDR; one that is there stays where nobody set that",
+	  .cite = ARGPARSE },
+	{ .name = "PET_MASTER_PORT", .meaning = "likewise, of MASTER_PORT", .cite = ARGPARSE },
 	{ .name = NULL },
 };
 

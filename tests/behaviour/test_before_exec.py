@@ -103,6 +103,15 @@ def test_master_is_this_machine_and_rank_0_is_not(box, master):
             "MASTER_ADDR")
 
 
+def test_ranks_by_hand_may_share_this_machine(box):
+    """CUDA_VISIBLE_DEVICES=1 LOCAL_RANK=0 RANK=1: what each sees is a node of its own."""
+    env = {**THERE, "MASTER_ADDR": "localhost"}
+    del env["NODE_RANK"]
+    result = box.run("--", *SHOW, env=env)
+    warned(result, "master.loopback", "MASTER_ADDR")
+    assert result.status == 0
+
+
 @pytest.mark.parametrize("command", [["sh", "-c", "echo ran"], ["torchrun", "t.py"]])
 def test_who_says_so_by_hand_may_have_all_nodes_on_one_machine(box, command):
     """Containers that share a network, or a tunnel."""

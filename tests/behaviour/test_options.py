@@ -266,7 +266,7 @@ def test_seconds_that_are_good(box, value):
 
 
 @pytest.mark.parametrize("action, value, expected", [
-    ("--list", "nothing", "sources, frameworks, codes or options"),
+    ("--list", "nothing", "sources, frameworks, inherited, codes or options"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--help", "now", "no value"),
     ("--version", "", "no value"),

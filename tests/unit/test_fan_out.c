@@ -245,8 +245,8 @@ static void test_a_launcher_of_the_job_has_no_ranks(void **state)
 static void test_another_role_has_ranks(void **state)
 {
 	(void)state;
-	assert_int_equal(fan_out(4, LIST("TF_CONFIG={\"cluster\": {"
-		"\"worker\": [\"a:1\", \"a:2\"]}, "
+	assert_int_equal(fan_out(4, LIST("TF_CONFIG={\"cluster\": "
+		"{\"worker\": [\"a:1\", \"a:2\"]}, "
 		"\"task\": {\"type\": \"worker\", \"index\": 0}}")), RI_CODE_NONE);
 	assert_place(0, 4, 0, 0);
 }
