@@ -82,7 +82,6 @@ static void claim_init_method(struct ri_reading *reading)
 	const char *raw = ri_env_get(reading->context->env, INIT_METHOD);
 	struct ri_endpoint endpoint;
 	struct ri_fact *claim;
-	char *host;
 
 	if (raw == NULL || strncmp(raw, "tcp://", 6) != 0)
 		return;
@@ -95,11 +94,9 @@ static void claim_init_method(struct ri_reading *reading)
 		claim->reason = "tcp://HOST:PORT";
 		return;
 	}
-	host = ri_reading_allocate(reading, endpoint.host.length + 1, 1);
-	if (host == NULL)
+	claim->text = ri_reading_copy(reading, endpoint.host.text, endpoint.host.length);
+	if (claim->text == NULL)
 		return;
-	memcpy(host, endpoint.host.text, endpoint.host.length);
-	claim->text = host;
 	judge_master(reading, claim);
 	claim = claim_init(reading, RI_FACT_MASTER_PORT, raw);
 	if (claim != NULL)
@@ -119,8 +116,12 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 	text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
 	if (text == NULL || ri_host_read(reading->context->host, path, text, RI_MAX_HOSTFILE) < 0)
 		return NULL;
+	if (ri_hostfile_read(&file, text, reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, HOST_FILE, "no memory left to read it");
+		return NULL;
+	}
 	claim = ri_claim(reading, RI_FACT_HOSTS, HOST_FILE);
-	if (claim == NULL || ri_hostfile_read(&file, text, reading->context->arena) < 0)
+	if (claim == NULL)
 		return NULL;
 	claim->list = file.hosts;
 	claim->number = file.count;

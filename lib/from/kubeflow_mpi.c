@@ -133,8 +133,13 @@ static void claim_hosts(struct ri_reading *reading)
 	uint64_t place;
 
 	text = read_text(reading, ri_reading_get(reading, variable));
-	if (text == NULL || ri_hostfile_read(&file, text, reading->context->arena) < 0 ||
-		!find_self(&file, reading->context->host_name, &place) ||
+	if (text == NULL)
+		return;
+	if (ri_hostfile_read(&file, text, reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return;
+	}
+	if (!find_self(&file, reading->context->host_name, &place) ||
 		!agrees(reading, &file, place))
 		return;
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);

@@ -11,6 +11,8 @@ static const struct ri_variable reads[] = {
 	  .cite = "rankinit(8)" },
 	RI_QUARTET_READS,
 	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = "rankinit(8)" },
+	{ .name = "NNODES", .meaning = "nodes; more than ranks: these are not of its making",
+	  .cite = "rankinit(8)" },
 	{ .name = NULL },
 };
 
@@ -19,10 +21,20 @@ static bool detect(const struct ri_env *env)
 	return ri_quartet_is_marked(env) && ri_quartet_sees(env);
 }
 
+/* A node's identity leaves an image's RANK in place, and says of how many nodes. */
+static bool is_of_image(const struct ri_reading *reading)
+{
+	uint64_t nodes, size;
+
+	return ri_reading_number(reading, RI_FACT_NNODES, "NNODES", &nodes) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		size < nodes;
+}
+
 static void read_rankinit(struct ri_reading *reading)
 {
 	/* Workers of a launcher that rankinit launched carry the mark too. */
-	if (reading->identity != NULL)
+	if (reading->identity != NULL || is_of_image(reading))
 		return;
 	ri_quartet_claim(reading);
 	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL)

@@ -63,6 +63,15 @@ void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
 	return result;
 }
 
+char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t length)
+{
+	char *copy = ri_reading_allocate(reading, length + 1, 1);
+
+	if (copy != NULL)
+		memcpy(copy, text, length);
+	return copy;
+}
+
 struct ri_fact *ri_claim(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
@@ -89,19 +98,13 @@ struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, struct ri_slice text)
 {
 	struct ri_fact *claim = ri_claim(reading, id, variable);
-	char *copy;
 
-	if (claim == NULL || strlen(claim->origin.raw) == text.length) {
-		if (claim != NULL)
-			claim->text = claim->origin.raw;
-		return claim;
-	}
-	copy = ri_reading_allocate(reading, text.length + 1, 1);
-	if (copy == NULL)
+	if (claim == NULL)
 		return NULL;
-	memcpy(copy, text.text, text.length);
-	claim->text = copy;
-	return claim;
+	claim->text = strlen(claim->origin.raw) == text.length
+		? claim->origin.raw
+		: ri_reading_copy(reading, text.text, text.length);
+	return claim->text == NULL ? NULL : claim;
 }
 
 struct ri_fact *ri_claim_number(

@@ -51,6 +51,9 @@ bool ri_source_sees_mpi_rank(const struct ri_env *env);
 /* Zeroed memory that lives as long as the topology, or NULL. */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
 
+/* A copy of so many bytes that lives as long, ended by '\0', or NULL. */
+char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t length);
+
 /*
  * Claim a fact that this variable says: known, and without a value yet. NULL
  * when out of memory. variable may be NULL: then it is the source's default.

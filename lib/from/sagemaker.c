@@ -106,7 +106,7 @@ static const char **copy_hosts(struct ri_reading *reading, const json_t *hosts)
 
 		if (host == NULL || !ri_is_host((struct ri_slice){ host, strlen(host) }))
 			return NULL;
-		list[i] = ri_arena_copy(reading->context->arena, host, strlen(host));
+		list[i] = ri_reading_copy(reading, host, strlen(host));
 		if (list[i] == NULL)
 			return NULL;
 	}
@@ -206,7 +206,7 @@ static void claim_config(struct ri_reading *reading, const char *path, const jso
 			"it is no object with a \"current_host\" and a list of \"hosts\"");
 		return;
 	}
-	cluster.current = ri_arena_copy(reading->context->arena, current, strlen(current));
+	cluster.current = ri_reading_copy(reading, current, strlen(current));
 	if (cluster.current == NULL)
 		return;
 	raw = ri_reading_allocate(reading, size + 1, 1);

@@ -69,12 +69,9 @@ static const char *find_task(struct ri_reading *reading)
 
 		if (strncmp(entry->text, "VC_", 3) != 0)
 			continue;
-		name = ri_arena_copy(reading->context->arena, entry->text, entry->name_length);
-		if (name == NULL) {
-			ri_fail(reading->err, RI_CODE_MEMORY, reading->source->name,
-				"no memory left to read this source");
+		name = ri_reading_copy(reading, entry->text, entry->name_length);
+		if (name == NULL)
 			return NULL;
-		}
 		if (!is_task(env, entry, name))
 			continue;
 		if (found != NULL)

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
+
 #include "base/limits.h"
 #include "model/wishes.h"
 #include "out_of_memory.h"
@@ -257,6 +259,29 @@ static void test_out_of_memory(void **state)
 	assert_int_equal(memory_limited(read_without_memory), 0);
 }
 
+static int read_hosts_without_memory(void)
+{
+	if (read_there(true, LIST("AZ_BATCHAI_MPI_HOST_FILE=/hosts")) == 0)
+		return 96;
+	return err.code == RI_CODE_MEMORY && topology.facts[RI_FACT_HOSTS].next == NULL ? 0 : 95;
+}
+
+/* The text fits, and the table of its lines does not. */
+static void test_host_file_without_memory(void **state)
+{
+	const size_t lines = 8 << 20;
+	char *text = malloc(2 * lines + 1);
+
+	(void)state;
+	assert_non_null(text);
+	for (size_t i = 0; i < lines; i++)
+		memcpy(text + 2 * i, "a\n", 2);
+	text[2 * lines] = '\0';
+	tree_file(&root, "hosts", text);
+	free(text);
+	assert_int_equal(memory_limited(read_hosts_without_memory), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_machine, end)
 
 int main(void)
@@ -275,6 +300,7 @@ int main(void)
 		TEST(test_aws_batch_job),
 		TEST(test_host_file_of_batch_ai),
 		TEST(test_out_of_memory),
+		TEST(test_host_file_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

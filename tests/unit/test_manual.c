@@ -124,6 +124,25 @@ static void test_a_twin_is_the_one_to_blame(void **state)
 	assert_int_equal(topology.facts[RI_FACT_RANK].next->fault_at, 1);
 }
 
+static void test_a_larger_world_is_not_the_identity(void **state)
+{
+	const struct ri_wishes wishes = {
+		.facts[RI_FACT_RANK] = { "--rank", "1" },
+		.facts[RI_FACT_WORLD_SIZE] = { "--world-size", "2" },
+		.facts[RI_FACT_LOCAL_RANK] = { "--local-rank", "1" },
+		.facts[RI_FACT_LOCAL_WORLD_SIZE] = { "--local-world-size", "2" },
+	};
+	const struct ri_context asked = {
+		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
+	};
+
+	(void)state;
+	assert_int_equal(ri_env_init(&env, LIST("RANK=5", "WORLD_SIZE=16", "LOCAL_RANK=5",
+		"LOCAL_WORLD_SIZE=8"), &arena, &err), 0);
+	assert_int_equal(ri_topology_read(&topology, &asked, &err), 0);
+	assert_string_equal(topology.identity, "manual");
+}
+
 static void assert_master_refused(const char *value, const char *expected, size_t at)
 {
 	const struct ri_wishes wishes = {
@@ -297,6 +316,7 @@ int main(void)
 		TEST(test_hosts_of_others_alone),
 		TEST(test_single_facts_beat_those_of_the_list),
 		TEST(test_a_twin_is_the_one_to_blame),
+		TEST(test_a_larger_world_is_not_the_identity),
 		TEST(test_what_is_wrong_with_a_master),
 		TEST(test_hostfile_gives_hosts),
 		TEST(test_hostfile_that_is_none),
