@@ -33,6 +33,9 @@
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
+#include "node/demand.h"	/* what is asked of the node: --require and the like */
+#include "node/limits.h"	/* limits of a process */
+#include "node/status.h"	/* its capabilities */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"
