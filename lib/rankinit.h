@@ -34,6 +34,7 @@
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
+#include "node/azure_size.h"	/* what a VM size of Azure should have */
 #include "node/limits.h"	/* limits of a process */
 #include "node/status.h"	/* its capabilities */
 
