@@ -130,7 +130,8 @@ static void check_free(struct ri_checking *checking)
 		ri_check_pass(checking, point, "%s of %s are free", left, size);
 		return;
 	}
-	ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free", left, size);
+	ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free", left,
+		size);
 	ri_check_hint(checking, "%s", free_hint);
 }
 

@@ -189,6 +189,35 @@ def test_a_broken_environment_is_an_error(box):
     refused(box.run("--check", "--root=/nonexistent"), 125, "file.unreadable", "/nonexistent")
 
 
+def test_an_explanation_says_what_a_launch_would_do(box):
+    result = box.run("--explain=json", UNMET, "--", "true", env=ONE)
+    document = json.loads(result.out)
+    found = [(one["severity"], one["code"], one["subject"]) for one in document["findings"]]
+    assert result.status == 123
+    assert ("error", "shm.size.small", "/dev/shm") in found
+    assert ("error", "check.unfit", "--require") in found
+    mild = box.run("--explain=json", f"--expect={HUGE}", "--", "true", env=ONE)
+    found = [(one["severity"], one["code"]) for one in json.loads(mild.out)["findings"]]
+    assert mild.status == 0 and ("warning", "shm.size.small") in found
+    none = box.run("--explain", UNMET, "--", "true")
+    assert none.status == 0 and b"shm.size" not in none.out, "no identity, no check"
+
+
+def test_the_report_holds_what_was_found(box):
+    def report(*options, env=ONE):
+        job = box.start(*options, "--report=@FOLDER/report", "--", "true", env=env)
+        assert job.wait().status == 0
+        return json.loads(job.read("report"))["check"]
+
+    check = report(f"--expect={HUGE}", "--checks=shm.*")
+    assert (check["schema"], check["fit"]) == ("rankinit-check-1", True)
+    assert [one["status"] for one in check["checks"] if one["id"] == "shm.size"] == ["warn"]
+    fit = report("--expect=shm=1k", "--checks=shm.*")
+    assert [one["status"] for one in fit["checks"] if one["id"] == "shm.size"] == ["pass"]
+    assert report("--checks=none") is None
+    assert report(f"--expect={HUGE}", env={}) is None
+
+
 # The live machine: what a container may be given, and not.
 
 def live(box, tool, script, *options, env=None):
