@@ -58,7 +58,7 @@ O := $(B)/$(KIND)
 EXE := $(if $(filter release,$(KIND)),$(B)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
-SHIM_SRC := $(wildcard shim/*.c)
+SHIM_SRC := $(wildcard shim/*.c shim/*/*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 
@@ -126,7 +126,8 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 		-lcmocka $(LDLIBS)
 
 # The reader of the command line is pure enough to be tested like the library.
-PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c)
+PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c \
+	option_checks.c check/ids.c check/wishes.c)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

@@ -30,9 +30,14 @@
 #include "node/node.h"		/* how many CPUs and GPUs there are to use */
 #include "node/cpus.h"		/* sets of CPUs */
 #include "node/budget.h"	/* the CPUs that are ours, and the quota */
+#include "node/hierarchy.h"	/* our cgroups of a controller, and their limits */
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
+#include "node/demand.h"	/* what is asked of the node: --require and the like */
+#include "node/azure_size.h"	/* what a VM size of Azure should have */
+#include "node/limits.h"	/* limits of a process */
+#include "node/status.h"	/* its capabilities */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"

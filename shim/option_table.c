@@ -69,6 +69,14 @@ int ri_read_dry_run(struct ri_options *options, struct ri_given given, struct ri
 	return ri_read_explain(options, given, err);
 }
 
+int ri_read_check(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
+		strcmp(given.value, "json") != 0)
+		return ri_option_bad_value(given, "text or json", err);
+	return set_action(options, RI_ACTION_CHECK, given.value);
+}
+
 int ri_read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
