@@ -34,6 +34,8 @@
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
+#include "node/elf.h"		/* what a library says of itself */
+#include "node/ldcache.h"	/* the table of the loader */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"
