@@ -36,6 +36,8 @@
 #include "node/place.h"		/* where each rank runs */
 #include "node/elf.h"		/* what a library says of itself */
 #include "node/ldcache.h"	/* the table of the loader */
+#include "node/program.h"	/* programs on PATH */
+#include "node/library.h"	/* libraries as the loader finds them */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
 #include "node/limits.h"	/* limits of a process */
 #include "node/status.h"	/* its capabilities */
