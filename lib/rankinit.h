@@ -38,6 +38,7 @@
 #include "node/ldcache.h"	/* the table of the loader */
 #include "node/program.h"	/* programs on PATH */
 #include "node/library.h"	/* libraries as the loader finds them */
+#include "node/mca.h"		/* what Open MPI is told to use */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
 #include "node/limits.h"	/* limits of a process */
 #include "node/status.h"	/* its capabilities */
