@@ -39,6 +39,7 @@
 #include "node/program.h"	/* programs on PATH */
 #include "node/library.h"	/* libraries as the loader finds them */
 #include "node/mca.h"		/* what Open MPI is told to use */
+#include "node/mpi.h"		/* libraries and launchers of MPI */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
 #include "node/limits.h"	/* limits of a process */
 #include "node/status.h"	/* its capabilities */
