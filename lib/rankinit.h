@@ -33,6 +33,15 @@
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
+#include "node/sysfile.h"	/* files of /proc and /sys with one value */
+#include "node/nvidia.h"	/* NVIDIA's driver, peer memory */
+#include "node/infiniband.h"	/* RDMA devices and their ports */
+#include "node/verbs.h"		/* the nodes of these devices */
+#include "node/ofed.h"		/* whose driver the kernel runs for them */
+#include "node/interfaces.h"	/* network interfaces */
+#include "node/choice.h"	/* lists that choose among interfaces or HCAs */
+#include "node/hostname.h"	/* what this node is called */
+#include "node/storage.h"	/* what kind of storage a path is on */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"
