@@ -58,7 +58,7 @@ O := $(B)/$(KIND)
 EXE := $(if $(filter release,$(KIND)),$(B)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
-SHIM_SRC := $(wildcard shim/*.c)
+SHIM_SRC := $(wildcard shim/*.c shim/*/*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 

@@ -42,6 +42,9 @@
 #include "node/choice.h"	/* lists that choose among interfaces or HCAs */
 #include "node/hostname.h"	/* what this node is called */
 #include "node/storage.h"	/* what kind of storage a path is on */
+#include "node/demand.h"	/* what is asked of the node: --require and the like */
+#include "node/limits.h"	/* limits of a process */
+#include "node/status.h"	/* its capabilities */
 
 /* 2. Who speaks in it: sources.def. */
 #include "from/from.h"

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a check is, and how it says what it found.
+ *
+ * A check looks at one thing of this node: it opens files through the host
+ * alone, changes nothing, does not wait on purpose, takes no more memory than
+ * is said in limits.h, and is unknown about what it cannot see. It runs in a
+ * child with a deadline, so that it may hang or crash; see runner.h.
+ *
+ * Adding one: a `const struct ri_check ri_check_<family>_<name>` in a file of
+ * shim/check/, RI_CHECK(<family>_<name>) in checks.def, its codes in
+ * lib/base/codes.def, a pair of machines in tests/hosts, make docs.
+ */
+#ifndef RI_SHIM_CHECK_CHECK_H
+#define RI_SHIM_CHECK_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/host.h"
+#include "model/topology.h"
+#include "node/demand.h"
+
+struct ri_checking;
+
+/* When a check is worth its time before a launch: where it might say a warning. */
+enum ri_check_when {
+	RI_CHECK_ASKED = 0,	/* only where one of its topics, or itself, is asked for */
+	RI_CHECK_ALWAYS = 1,	/* it may warn though nobody asks: a launch would fail */
+	RI_CHECK_SEVERAL = 2,	/* the same, where the node has several ranks */
+	RI_CHECK_EXTRA = 4,	/* not among the default ones: by its id, or with "all" */
+};
+
+struct ri_check {
+	const char *id;		/* "shm.size": interface, never changes */
+	const char *summary;	/* one line for --list */
+	const char *reads;	/* what it looks at, and where the meaning of that was read */
+	const char *fails;	/* when it says that something is wrong */
+	const char *advice;	/* what to do then */
+	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
+	unsigned when;		/* bits of enum ri_check_when */
+	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
+	void (*run)(struct ri_checking *checking);
+};
+
+/* The order is that of the pages and of JSON; a check's number is its place. */
+const struct ri_check *ri_check_at(size_t index);
+size_t ri_check_count(void);
+
+/* All ids, in that order, NULL at their end. */
+const char *const *ri_check_ids(void);
+
+/* The number of the check with this id, or -1. */
+int ri_check_find(const char *id);
+
+enum ri_check_status {
+	RI_CHECK_PASS,
+	RI_CHECK_NOTE,
+	RI_CHECK_WARN,
+	RI_CHECK_FAIL,		/* only by a demand, or by --check-level */
+	RI_CHECK_UNKNOWN,
+	RI_CHECK_SKIP,		/* there is nothing here to check */
+	RI_CHECK_STATUS_COUNT,
+};
+
+/* "pass", "note", "warn", "fail", "unknown", "skip" */
+const char *ri_check_status_name(enum ri_check_status status);
+
+struct ri_check_result {
+	uint16_t check;		/* its number */
+	uint8_t status;		/* enum ri_check_status */
+	bool problem;		/* something is wrong, however little that matters here */
+	bool unfit;		/* required, and not so, or unknown */
+	uint16_t code;		/* enum ri_code */
+	uint32_t us;		/* time that the check had taken by then */
+	char subject[96];	/* "/dev/shm", "mlx5_ib0" */
+	char text[256];		/* what was found */
+	char expected[128];	/* what was asked for, and by whom; may be empty */
+	char hint[512];		/* what to do; may be empty */
+};
+
+enum { RI_CHECK_RESULTS = 16 };	/* of one check; what comes past them is not stored */
+
+/* What a check is given. It writes by the functions below alone. */
+struct ri_checking {
+	struct ri_host *host;			/* live, or recorded */
+	const struct ri_env *env;		/* as it was found */
+	const struct ri_topology *topology;	/* may know nothing; never NULL */
+	const struct ri_demands *demands;
+	struct ri_arena *arena;
+	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
+	bool verbose;		/* notes are shown: what only serves them is worth its time */
+
+	/* of the functions below */
+	size_t number;		/* of the check that runs */
+	struct ri_check_result *results;	/* RI_CHECK_RESULTS of them */
+	size_t count;
+};
+
+/*
+ * Results. Each names what it is about, in whose words it can be found on the
+ * machine. A check says at least one; several where it looks at several
+ * things. Without any it is a skip.
+ */
+
+/* All is well. */
+void ri_check_pass(struct ri_checking *checking, const char *subject, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Good to know, whoever asks for what. */
+void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Something is not there or not so, which is a note unless somebody asks for it. */
+void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Something makes a launch fail or crawl: a warning, whoever asks for what. */
+void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* It cannot be seen. */
+void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* There is nothing of the kind here. */
+void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * The last result is against this demand, NULL allowed: a lack becomes a
+ * warning; where the demand is --require's, a lack or a warning a failure,
+ * and an unknown unfit. A demand of the check by its id counts by itself.
+ */
+void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand);
+
+/* What was expected in the last result: "at least 16 GiB (--require)". */
+void ri_check_expected(struct ri_checking *checking, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * What to do about the last result. Say whether inside the image or outside,
+ * with the flag of docker, the field of Kubernetes and of Azure ML where they
+ * differ, "node admin:" before what only one can do.
+ */
+void ri_check_hint(struct ri_checking *checking, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

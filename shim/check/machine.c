@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mounts.h"
+#include "base/text.h"
+#include "node/demand.h"
+
+enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
+
+static uint64_t limit_number(rlim_t value)
+{
+	return value == RLIM_INFINITY ? RI_UNLIMITED : (uint64_t)value;
+}
+
+bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out)
+{
+	static const int resources[RI_LIMIT_COUNT] = {
+		[RI_LIMIT_CORE] = RLIMIT_CORE, [RI_LIMIT_MEMLOCK] = RLIMIT_MEMLOCK,
+		[RI_LIMIT_NOFILE] = RLIMIT_NOFILE, [RI_LIMIT_NPROC] = RLIMIT_NPROC,
+		[RI_LIMIT_STACK] = RLIMIT_STACK,
+	};
+	struct rlimit limit;
+
+	if (!host->live)
+		return ri_limit_read_file(host, name, out);
+	if (getrlimit(resources[name], &limit) < 0)
+		return false;
+	*out = (struct ri_limit){ limit_number(limit.rlim_cur), limit_number(limit.rlim_max) };
+	return true;
+}
+
+/* "size=65536k" of tmpfs (tmpfs(5)). */
+static uint64_t find_size(const char *options)
+{
+	static const char key[] = "size=";
+	uint64_t size = 0;
+	size_t length;
+
+	for (const char *word = options;; word += length + 1) {
+		length = strcspn(word, ",");
+		if (strncmp(word, key, sizeof(key) - 1) == 0)
+			ri_size_read(word + sizeof(key) - 1, length - (sizeof(key) - 1), &size);
+		if (word[length] == '\0')
+			return size;
+	}
+}
+
+static bool has_option(const char *options, const char *name)
+{
+	size_t wanted = strlen(name), length;
+
+	for (const char *word = options;; word += length + 1) {
+		length = strcspn(word, ",");
+		if (length == wanted && memcmp(word, name, length) == 0)
+			return true;
+		if (word[length] == '\0')
+			return false;
+	}
+}
+
+/* The last mount at a path hides those before it. */
+static int find_mount(struct ri_host *host, const char *path, struct ri_space *out)
+{
+	static char text[MOUNTS_FILE];
+	char *rest = text;
+	struct ri_mount mount;
+	int found = 0;
+
+	if (ri_host_read(host, "proc/self/mountinfo", text, sizeof(text)) < 0)
+		return -1;
+	while (ri_mount_next(&rest, &mount)) {
+		if (strcmp(mount.point, path) != 0)
+			continue;
+		found = 1;
+		*out = (struct ri_space){
+			.size = find_size(mount.options),
+			.read_only = has_option(mount.options, "ro"),
+		};
+		ri_text_copy(out->type, sizeof(out->type), mount.type);
+	}
+	return found;
+}
+
+static void measure(struct ri_host *host, const char *path, struct ri_space *out)
+{
+	int fd = ri_host_open(host, path, O_PATH | O_DIRECTORY);
+	struct statvfs info;
+
+	if (fd >= 0 && fstatvfs(fd, &info) == 0) {
+		out->size = (uint64_t)info.f_blocks * info.f_frsize;
+		out->free = (uint64_t)info.f_bavail * info.f_frsize;
+		out->read_only |= (info.f_flag & ST_RDONLY) != 0;
+		out->knows_free = true;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out)
+{
+	int found = find_mount(host, path, out);
+
+	if (found > 0 && host->live)
+		measure(host, path, out);
+	return found;
+}
+
+bool ri_machine_status(struct ri_host *host, struct ri_status *out)
+{
+	char text[STATUS_FILE];
+
+	return ri_host_read(host, "proc/self/status", text, sizeof(text)) >= 0 &&
+		ri_status_read(text, out);
+}
+
+static int open_recorded(struct ri_host *host, const char *path)
+{
+	int fd = ri_host_open(host, path, O_PATH);
+	struct stat info;
+	int error = 0;
+
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &info) < 0)
+		error = errno;
+	else if ((info.st_mode & 0666) == 0)
+		error = EACCES;
+	else if ((info.st_mode & 0222) == 0)
+		error = EPERM;
+	close(fd);
+	return error;
+}
+
+int ri_machine_open(struct ri_host *host, const char *path)
+{
+	int fd;
+
+	if (!host->live)
+		return open_recorded(host, path);
+	fd = ri_host_open(host, path, O_RDWR | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits, sizes and capabilities for checks: of the live machine by system
+ * call, of a recorded one from its files. Each returns false where it cannot
+ * be known.
+ */
+#ifndef RI_SHIM_CHECK_MACHINE_H
+#define RI_SHIM_CHECK_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/host.h"
+#include "node/limits.h"
+#include "node/status.h"
+
+/* setrlimit(2); of a recorded machine from proc/self/limits. */
+bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);
+
+struct ri_space {
+	char type[32];		/* of the file system: "tmpfs" */
+	uint64_t size;		/* bytes in all; 0: unknown */
+	uint64_t free;		/* bytes for us; not of a recorded machine */
+	bool knows_free;
+	bool read_only;
+};
+
+/*
+ * The file system mounted at this very path. Recorded: its size= in
+ * proc/self/mountinfo. Returns 1, 0 where nothing is mounted there, -1 where
+ * that cannot be known.
+ */
+int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
+
+/* proc/self/status: capabilities, seccomp, user ids. */
+bool ri_machine_status(struct ri_host *host, struct ri_status *out);
+
+/*
+ * Can it be opened for reading and writing? 0, or the errno: ENOENT, EPERM (a
+ * device cgroup forbids it), EACCES (its mode does), ENXIO. Opens and closes
+ * it, so never anything that starts or wakes by that. A recorded machine has a
+ * file in its place: its mode 000 stands for EACCES, 0444 for EPERM.
+ */
+int ri_machine_open(struct ri_host *host, const char *path);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "check/check.h"
+
+/* The one that is written now. Past the last it is written and not kept. */
+static struct ri_check_result *last(struct ri_checking *checking)
+{
+	static struct ri_check_result spare;
+
+	if (checking->count == 0 || checking->count > RI_CHECK_RESULTS)
+		return &spare;
+	return &checking->results[checking->count - 1];
+}
+
+static struct ri_check_result *add(struct ri_checking *checking, enum ri_check_status status,
+	enum ri_code code, const char *subject)
+{
+	struct ri_check_result *result;
+
+	if (checking->count <= RI_CHECK_RESULTS)
+		checking->count++;
+	result = last(checking);
+	*result = (struct ri_check_result){
+		.check = (uint16_t)checking->number, .status = (uint8_t)status,
+		.code = (uint16_t)code,
+	};
+	ri_text_copy(result->subject, sizeof(result->subject), subject);
+	return result;
+}
+
+#define FILL(result, field, format) \
+	do { \
+		va_list args; \
+		va_start(args, format); \
+		vsnprintf((result)->field, sizeof((result)->field), format, args); \
+		va_end(args); \
+	} while (0)
+
+void ri_check_pass(struct ri_checking *checking, const char *subject, const char *format, ...)
+{
+	struct ri_check_result *result = add(checking, RI_CHECK_PASS, RI_CODE_NONE, subject);
+
+	FILL(result, text, format);
+}
+
+void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...)
+{
+	struct ri_check_result *result = add(checking, RI_CHECK_NOTE, code, subject);
+
+	FILL(result, text, format);
+}
+
+/* A demand of the check by its id. */
+static void ask_by_id(struct ri_checking *checking)
+{
+	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number));
+}
+
+void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...)
+{
+	struct ri_check_result *result = add(checking, RI_CHECK_NOTE, code, subject);
+
+	FILL(result, text, format);
+	result->problem = true;
+	ask_by_id(checking);
+}
+
+void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...)
+{
+	struct ri_check_result *result = add(checking, RI_CHECK_WARN, code, subject);
+
+	FILL(result, text, format);
+	result->problem = true;
+	ask_by_id(checking);
+}
+
+void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *format, ...)
+{
+	struct ri_check_result *result = add(checking, RI_CHECK_UNKNOWN, code, subject);
+
+	FILL(result, text, format);
+	ask_by_id(checking);
+}
+
+void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
+{
+	struct ri_check_result *result = add(checking, RI_CHECK_SKIP, RI_CODE_NONE, subject);
+
+	FILL(result, text, format);
+}
+
+void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand)
+{
+	struct ri_check_result *result = last(checking);
+	bool required;
+
+	if (demand == NULL)
+		return;
+	required = demand->asker == RI_ASKER_REQUIRE;
+	if (result->status == RI_CHECK_UNKNOWN) {
+		result->unfit |= required;
+	} else if (result->problem) {
+		if (required)
+			result->status = RI_CHECK_FAIL;
+		else if (result->status == RI_CHECK_NOTE)
+			result->status = RI_CHECK_WARN;
+		result->unfit |= required;
+	}
+}
+
+void ri_check_expected(struct ri_checking *checking, const char *format, ...)
+{
+	FILL(last(checking), expected, format);
+}
+
+void ri_check_hint(struct ri_checking *checking, const char *format, ...)
+{
+	FILL(last(checking), hint, format);
+}
