@@ -137,8 +137,17 @@ $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
 
 -include $(UNIT_TESTS:%=$(O)/tests/%.d)
 
-.PHONY: unit-programs fuzz-programs
-unit-programs: $(UNIT_TESTS:%=$(O)/tests/%)
+# Recorded machines that are written as one file become folders.
+HOSTS := $(B)/hosts/done
+$(HOSTS): tests/hosts/grow.py $(wildcard tests/hosts/*.tree)
+	$(call say,HOSTS)
+	$(Q)rm -rf $(@D)
+	$(Q)$(PYTHON) tests/hosts/grow.py $(@D)
+	@touch $@
+
+.PHONY: unit-programs fuzz-programs hosts
+hosts: $(HOSTS)
+unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
 fuzz-programs: $(FUZZERS:%=$(O)/tests/%)
 
 .PHONY: check

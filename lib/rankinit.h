@@ -40,6 +40,15 @@
 #include "node/library.h"	/* libraries as the loader finds them */
 #include "node/mca.h"		/* what Open MPI is told to use */
 #include "node/mpi.h"		/* libraries and launchers of MPI */
+#include "node/sysfile.h"	/* files of /proc and /sys with one value */
+#include "node/nvidia.h"	/* NVIDIA's driver, peer memory */
+#include "node/infiniband.h"	/* RDMA devices and their ports */
+#include "node/verbs.h"		/* the nodes of these devices */
+#include "node/ofed.h"		/* whose driver the kernel runs for them */
+#include "node/interfaces.h"	/* network interfaces */
+#include "node/choice.h"	/* lists that choose among interfaces or HCAs */
+#include "node/hostname.h"	/* what this node is called */
+#include "node/storage.h"	/* what kind of storage a path is on */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
 #include "node/limits.h"	/* limits of a process */
 #include "node/status.h"	/* its capabilities */
