@@ -126,7 +126,8 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 		-lcmocka $(LDLIBS)
 
 # The reader of the command line is pure enough to be tested like the library.
-PURE_SHIM := shim/option_table.c shim/options.c shim/usage.c
+PURE_SHIM := shim/option_table.c shim/option_checks.c shim/options.c shim/usage.c \
+	shim/check/ids.c shim/check/wishes.c
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

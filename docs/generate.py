@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Makes the documents that are printed from the program's own tables:
-docs/rankinit.8, docs/sources.md, docs/frameworks.md, docs/codes.md and the
-shell completion.
+docs/rankinit.8, docs/sources.md, docs/frameworks.md, docs/checks.md,
+docs/codes.md and the shell completion.
 
 usage: generate.py [--check]     --check: say which are stale, write nothing
 """
@@ -108,6 +108,50 @@ def codes():
     return "\n".join(lines) + "\n"
 
 
+CHECKS = """\
+Whether this node is fit for the job: `rankinit --check` runs all of these, and
+before a launch that knows who it is those of them run that might have
+something to say. They run in a child with a deadline of half a second each and
+of two seconds in all; one that hangs or crashes is `unknown`, and the others go
+on. Of several ranks on a node the first one checks and speaks.
+
+What is found is held against what is asked for: by the kind of job, by
+`--azure-size`, by `--expect` (a warning), by `--require` (the node is not fit:
+exit status 123). Where nobody asks, only what makes a launch fail or crawl is a
+warning; the rest are notes, seen with `--check` and `-v`. Required and unknown
+is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all."""
+
+WHEN = {"always": "it may warn though nobody asks for anything",
+        "several ranks": "it may warn where several ranks are on the node",
+        "several nodes": "it may warn where the job has several nodes",
+        "asked": "only where something that it is about is asked for"}
+
+
+def check_section(fields):
+    name, summary, default, when, topics, reads, fails, advice, unverified = fields
+    lines = [f"## {name}", "", summary[0].upper() + summary[1:] + ".", ""]
+    asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
+                        + [f"`{name}`"])
+    for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice),
+                        ("Before a launch", WHEN[when] + f"; asked for by {asked}"),
+                        ("Not verified on real hardware", unverified)):
+        if text != "-":
+            lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",
+                                   break_on_hyphens=False, break_long_words=False)
+    if default == "extra":
+        lines.append("- Runs only by its id in `--checks`, or with `--checks=all`.")
+    return [*lines, ""]
+
+
+def checks():
+    lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", "# Checks", "", CHECKS, ""]
+    for fields, _ in table("checks"):
+        lines += check_section(fields)
+    with open(os.path.join(HERE, "checks.planned.md"), encoding="utf-8") as planned:
+        lines += planned.read().splitlines()[1:]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def completion():
     words = []
     for (name, _, form, meta, *_), _ in table("options"):
@@ -139,6 +183,7 @@ DOCUMENTS = {
     "rankinit.8": man_page,
     "sources.md": sources,
     "frameworks.md": frameworks,
+    "checks.md": checks,
     "codes.md": codes,
     "completions/rankinit.bash": completion,
 }

@@ -43,6 +43,7 @@
 #include "node/hostname.h"	/* what this node is called */
 #include "node/storage.h"	/* what kind of storage a path is on */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
+#include "node/azure_size.h"	/* what a VM size of Azure should have */
 #include "node/limits.h"	/* limits of a process */
 #include "node/status.h"	/* its capabilities */
 

@@ -66,7 +66,7 @@ static int launch_command(struct ri_run *run)
 	if (run->options.root.value != NULL) {
 		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.root.subject,
 			"a command cannot be launched on a recorded machine");
-		ri_fail_hint(&run->err, "--root goes with --explain and --print-env");
+		ri_fail_hint(&run->err, "--root goes with --explain, --print-env and --check");
 		return ri_run_fail(run);
 	}
 	if (ri_run_find(run) < 0)
@@ -75,10 +75,13 @@ static int launch_command(struct ri_run *run)
 	if (ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
 		    &run->err) < 0)
 		return ri_run_fail(run);
-	if (run->host.root >= 0)
-		close(run->host.root);
 	if (ri_run_prepare_telling(run) < 0)
 		return ri_run_fail(run);
+	status = ri_run_preflight(run);
+	if (status != 0)
+		return status < 0 ? ri_run_fail(run) : ri_run_leave(run, status);
+	if (run->host.root >= 0)
+		close(run->host.root);
 	status = ri_master_wait(&run->options, &run->topology, &run->err);
 	if (status < 0)
 		return ri_run_fail(run);
@@ -101,6 +104,7 @@ static int answer(struct ri_run *run)
 		return ri_state_print(&run->options, &run->arena, &run->err);
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
+	case RI_ACTION_CHECK:
 		break;
 	}
 	return 0;
@@ -121,6 +125,8 @@ int main(int argc, char **argv)
 		return ri_run_fail(&run);
 	if (run.options.action == RI_ACTION_LAUNCH)
 		return launch_command(&run);
+	if (run.options.action == RI_ACTION_CHECK)
+		return ri_run_check(&run);
 	status = answer(&run);
 	return status < 0 ? ri_run_fail(&run) : status;
 }

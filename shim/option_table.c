@@ -104,25 +104,25 @@ static int set_action(struct ri_options *options, enum ri_action action, const c
 	return 0;
 }
 
-static int read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_HELP, given.value);
 }
 
-static int read_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_VERSION, given.value);
 }
 
-static int read_list(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_list(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_LIST, given.value);
 }
 
-static int read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
 		strcmp(given.value, "json") != 0)
@@ -130,18 +130,26 @@ static int read_explain(struct ri_options *options, struct ri_given given, struc
 	return set_action(options, RI_ACTION_EXPLAIN, given.value);
 }
 
-static int read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	return read_explain(options, given, err);
+	return ri_read_explain(options, given, err);
 }
 
-static int read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_check(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
+		strcmp(given.value, "json") != 0)
+		return ri_option_bad_value(given, "text or json", err);
+	return set_action(options, RI_ACTION_CHECK, given.value);
+}
+
+int ri_read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return set_action(options, RI_ACTION_PRINT_ENV, given.value);
 }
 
-static int read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	if (given.value != NULL && given.value[0] == '\0')
 		return ri_option_bad_value(given, "the name of a file, or no =", err);
@@ -158,7 +166,7 @@ static struct ri_stated state(struct ri_given given, const char *option, const c
 }
 
 #define READ_FACT(symbol, FACT, option) \
-	static int read_##symbol( \
+	int ri_read_##symbol( \
 		struct ri_options *options, struct ri_given given, struct ri_error *err) \
 	{ \
 		(void)err; \
@@ -176,7 +184,7 @@ READ_FACT(master_addr, MASTER_ADDR, "--master-addr")
 READ_FACT(master_port, MASTER_PORT, "--master-port")
 READ_FACT(hosts, HOSTS, "--hosts")
 
-static int read_hostfile(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_hostfile(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	options->wishes.hostfile = state(given, "--hostfile", "RANKINIT_HOSTFILE");
@@ -209,7 +217,7 @@ static bool is_in(const char *word, const char *const names[])
 	return false;
 }
 
-static int read_source(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_source(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const char *names[MAX_NAMES] = { "none" };
 	const struct ri_source *source;
@@ -222,7 +230,7 @@ static int read_source(struct ri_options *options, struct ri_given given, struct
 	return 0;
 }
 
-static int read_frameworks(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_frameworks(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const char *names[MAX_NAMES] = { NULL };
 	const struct ri_framework *framework;
@@ -260,7 +268,7 @@ static int read_number(uint64_t *out, struct ri_range range, struct ri_given giv
 	return ri_option_bad_value(given, expected, err);
 }
 
-static int read_tf_ps(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_tf_ps(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 0, RI_MAX_RANKS };
 
@@ -268,7 +276,7 @@ static int read_tf_ps(struct ri_options *options, struct ri_given given, struct 
 	return read_number(&options->wishes.tf_ps_count, range, given, err);
 }
 
-static int read_tf_chief(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_tf_chief(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	bool yes;
 
@@ -279,7 +287,7 @@ static int read_tf_chief(struct ri_options *options, struct ri_given given, stru
 	return 0;
 }
 
-static int read_tf_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_tf_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 1, 65535 };
 
@@ -287,26 +295,26 @@ static int read_tf_port(struct ri_options *options, struct ri_given given, struc
 	return read_number(&options->wishes.tf_port_number, range, given, err);
 }
 
-static int read_override_env(
+int ri_read_override_env(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_flag(&options->wishes.override_env, given, err);
 }
 
-static int read_azure_batch_port(
+int ri_read_azure_batch_port(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_flag(&options->wishes.azure_batch_port, given, err);
 }
 
-static int read_root(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_root(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	options->root = state(given, "--root", "RANKINIT_ROOT");
 	return 0;
 }
 
-static int read_launch(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_launch(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = {
 		[RI_MODE_AUTO] = "auto", [RI_MODE_PROCESS] = "process", [RI_MODE_NODE] = "node",
@@ -320,7 +328,7 @@ static int read_launch(struct ri_options *options, struct ri_given given, struct
 	return 0;
 }
 
-static int read_nproc_per_node(
+int ri_read_nproc_per_node(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = {
@@ -343,7 +351,7 @@ static int read_nproc_per_node(
 	return ri_option_bad_value(given, expected, err);
 }
 
-static int read_expand(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_expand(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = {
 		[RI_EXPAND_AUTO] = "auto", [RI_EXPAND_ALL] = "all", [RI_EXPAND_OFF] = "off", NULL,
@@ -356,14 +364,14 @@ static int read_expand(struct ri_options *options, struct ri_given given, struct
 	return 0;
 }
 
-static int read_supervise(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_supervise(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = { "auto", "always", "never" };
 
 	return read_switch(&options->supervise, words, given, err);
 }
 
-static int read_subreaper(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_subreaper(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	bool yes = true;
 
@@ -377,7 +385,7 @@ static int read_subreaper(struct ri_options *options, struct ri_given given, str
 	return 0;
 }
 
-static int read_bind_to(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_bind_to(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = {
 		[RI_BIND_NONE] = "none", [RI_BIND_NUMA] = "numa", [RI_BIND_CORE] = "core", NULL,
@@ -391,7 +399,7 @@ static int read_bind_to(struct ri_options *options, struct ri_given given, struc
 	return 0;
 }
 
-static int read_omp_threads(struct ri_options *options, struct ri_given given,
+int ri_read_omp_threads(struct ri_options *options, struct ri_given given,
 	struct ri_error *err)
 {
 	const struct ri_range range = { 1, RI_MAX_CPUS };
@@ -412,7 +420,7 @@ static int read_omp_threads(struct ri_options *options, struct ri_given given,
 	return 0;
 }
 
-static int read_gpu_bind(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_gpu_bind(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = {
 		[RI_GPU_BIND_NONE] = "none", [RI_GPU_BIND_SINGLE] = "single", NULL,
@@ -438,56 +446,56 @@ static int read_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error
 	return ri_option_bad_value(given, expected, err);
 }
 
-static int read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_grace(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_seconds(&options->grace_ms, given, err);
 }
 
-static int read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_signal_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	options->maps_signals = true;
 	ri_signal_map_init(&options->signal_map);
 	return ri_signal_map_read(&options->signal_map, given.value, given.subject, err);
 }
 
-static int read_signal_group(struct ri_options *options, struct ri_given given,
+int ri_read_signal_group(struct ri_options *options, struct ri_given given,
 	struct ri_error *err)
 {
 	return read_flag(&options->signal_group, given, err);
 }
 
-static int read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_exit_map(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	options->maps_exits = true;
 	ri_exit_map_init(&options->exit_map);
 	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
 }
 
-static int read_user(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_user(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return keep_word(&options->user, given, RI_OPTION_user);
 }
 
-static int read_cap_drop(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_cap_drop(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return keep_word(&options->cap_drop, given, RI_OPTION_cap_drop);
 }
 
-static int read_cap_keep(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_cap_keep(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return keep_word(&options->cap_keep, given, RI_OPTION_cap_keep);
 }
 
-static int read_no_new_privs(struct ri_options *options, struct ri_given given,
+int ri_read_no_new_privs(struct ri_options *options, struct ri_given given,
 	struct ri_error *err)
 {
 	return read_flag(&options->no_new_privs, given, err);
 }
 
-static int read_log_prefix(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_log_prefix(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_flag(&options->log_prefix, given, err);
 }
@@ -502,17 +510,17 @@ static int keep_pattern(struct ri_word *word, struct ri_given given, int option,
 	return keep_word(word, given, option);
 }
 
-static int read_log_dir(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_log_dir(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return keep_pattern(&options->log_dir, given, RI_OPTION_log_dir, err);
 }
 
-static int read_log_file(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_log_file(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return keep_pattern(&options->log_file, given, RI_OPTION_log_file, err);
 }
 
-static int read_log_mode(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_log_mode(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = { "tee", "redirect", NULL };
 	unsigned mode;
@@ -522,35 +530,35 @@ static int read_log_mode(struct ri_options *options, struct ri_given given, stru
 	return keep_word(&options->log_mode, given, RI_OPTION_log_mode);
 }
 
-static int read_report(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_report(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return keep_word(&options->report, given, RI_OPTION_report);
 }
 
-static int read_state(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_state(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	(void)err;
 	return keep_word(&options->state, given, RI_OPTION_state);
 }
 
-static int read_wait_master(
+int ri_read_wait_master(
 	struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_seconds(&options->wait_master_ms, given, err);
 }
 
-static int read_quiet(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_quiet(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_flag(&options->quiet, given, err);
 }
 
-static int read_verbose(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_verbose(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return read_flag(&options->verbose, given, err);
 }
 
-static int read_color(struct ri_options *options, struct ri_given given, struct ri_error *err)
+int ri_read_color(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	static const char *const words[] = { "auto", "always", "never" };
 
@@ -561,7 +569,7 @@ const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 #define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, help_) \
 	[RI_OPTION_##symbol_] = { .symbol = #symbol_, .letter = letter_, .kind = kind_, \
 		.form = form_, .meta = meta_, .fallback = fallback_, .help = help_, \
-		.read = read_##symbol_ },
+		.read = ri_read_##symbol_ },
 #include "options.def"
 #undef RI_OPTION
 };

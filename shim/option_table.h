@@ -37,6 +37,13 @@ struct ri_option {
 	char letter;
 };
 
+/* What reads each of them. */
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, help) \
+	int ri_read_##symbol( \
+		struct ri_options *options, struct ri_given given, struct ri_error *err);
+#include "options.def"
+#undef RI_OPTION
+
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
 /* "signal_map" as "--signal-map". Returns out. */

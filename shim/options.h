@@ -13,6 +13,7 @@
 #include "base/finding.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "check/wishes.h"
 #include "model/wishes.h"
 #include "node/place.h"
 #include "to/command.h"
@@ -26,6 +27,7 @@ enum ri_action {
 	RI_ACTION_PRINT_ENV,
 	RI_ACTION_EXPLAIN,
 	RI_ACTION_STATUS,
+	RI_ACTION_CHECK,
 };
 
 /* auto, or a choice made by hand */
@@ -53,6 +55,7 @@ struct ri_options {
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	enum ri_expand expand;
 	struct ri_place_wish place;
+	struct ri_check_wishes checks;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
 	enum ri_switch color;

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/text.h"
+#include "check/print.h"
 #include "from/from.h"
 #include "options.h"
 #include "to/to.h"
@@ -122,6 +123,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 	} tables[] = {
 		{ "sources", list_sources },
 		{ "frameworks", list_frameworks },
+		{ "checks", ri_check_list },
 		{ "codes", list_codes },
 		{ "options", ri_options_list },
 	};
@@ -136,7 +138,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 		return ri_print_text(&out, err);
 	}
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
-		"%s: expected sources, frameworks, codes or options",
+		"%s: expected sources, frameworks, checks, codes or options",
 		ri_quote(quoted, sizeof(quoted), table));
 }
 
@@ -291,5 +293,33 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 		return write_explain_json(explain, err);
 	ri_text_init(&out, page, sizeof(page));
 	ri_explain_text(explain, &out);
+	return ri_print_text(&out, err);
+}
+
+static int write_check_json(const struct ri_check_report *report, struct ri_error *err)
+{
+	struct ri_json json = { .escapes = 0 };
+	json_t *object = ri_check_json(&json, report);
+	char *text = json.incomplete ? NULL : json_dumps(object, JSON_INDENT(2));
+	int status;
+
+	json_decref(object);
+	if (text == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--check", "no memory left to write it");
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
+}
+
+int ri_print_check(const char *format, const struct ri_check_report *report,
+	enum ri_log_color color, struct ri_error *err)
+{
+	struct ri_text out;
+
+	if (format != NULL && strcmp(format, "json") == 0)
+		return write_check_json(report, err);
+	ri_text_init(&out, page, sizeof(page));
+	ri_check_print_text(report, &out, color == RI_LOG_COLOR ||
+		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO)));
 	return ri_print_text(&out, err);
 }

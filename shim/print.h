@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The actions that answer on stdout and run nothing: --help, --version,
- * --list, --print-env, --explain, --status.
+ * --list, --print-env, --explain, --check, --status.
  */
 #ifndef RI_SHIM_PRINT_H
 #define RI_SHIM_PRINT_H
 
 #include "base/env.h"
 #include "base/error.h"
+#include "check/runner.h"
 #include "base/text.h"
 #include "log.h"
 #include "model/explain.h"
@@ -35,5 +36,9 @@ int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri
  */
 int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
 	struct ri_error *err);
+
+/* What checks found, as text or json. A NULL format is text. */
+int ri_print_check(const char *format, const struct ri_check_report *report,
+	enum ri_log_color color, struct ri_error *err);
 
 #endif

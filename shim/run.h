@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
+#include "check/runner.h"
 #include "children.h"
 #include "log.h"
 #include "options.h"
@@ -37,6 +38,8 @@ struct ri_run {
 	struct ri_rank *ranks;
 	struct ri_children children;
 	struct ri_host host;
+	struct ri_check_report checked;	/* where was_checked */
+	bool was_checked;
 	struct ri_output output;
 	struct ri_supervised supervised;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
@@ -50,6 +53,15 @@ int ri_run_find(struct ri_run *run);
 /* show.c: --print-env; --explain, which shows what refuses a launch as well as what it does. */
 int ri_run_print_env(struct ri_run *run);
 int ri_run_explain(struct ri_run *run);
+
+/*
+ * preflight.c: look at the node before a launch. Returns 0 to go on, -1 with
+ * RI_CODE_CHECK_UNFIT and the like, or the exit status of a stop that came.
+ */
+int ri_run_preflight(struct ri_run *run);
+
+/* --check. Returns the exit status. */
+int ri_run_check(struct ri_run *run);
 
 /* main.c */
 enum ri_log_color ri_run_color(const struct ri_run *run);

@@ -55,7 +55,8 @@ void ri_options_help(struct ri_text *out)
 		"an action has a twin in the environment: RANKINIT_GRACE=25 is --grace=25.\n"
 		"RANKINIT_DISABLE=1 makes rankinit a plain init.\n\n"
 		"Exit status: that of COMMAND, 128 + N if signal N killed it; 127 there is no\n"
-		"such command, 126 it cannot be executed, 125 rankinit refused.\n";
+		"such command, 126 it cannot be executed, 125 rankinit refused,\n"
+		"124 a deadline passed, 123 this node is not fit.\n";
 
 	ri_text_add(out, intro);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {

@@ -26,14 +26,28 @@ const struct ri_source *ri_source_at(size_t index)
 	return index < SOURCE_COUNT ? sources[index] : NULL;
 }
 
-bool ri_source_manages(const char *identity)
+static const struct ri_source *find_source(const char *name)
 {
 	const struct ri_source *source;
 
-	for (size_t i = 0; identity != NULL && (source = ri_source_at(i)) != NULL; i++)
-		if (strcmp(source->name, identity) == 0)
-			return source->manages;
-	return false;
+	for (size_t i = 0; name != NULL && (source = ri_source_at(i)) != NULL; i++)
+		if (strcmp(source->name, name) == 0)
+			return source;
+	return NULL;
+}
+
+bool ri_source_manages(const char *identity)
+{
+	const struct ri_source *source = find_source(identity);
+
+	return source != NULL && source->manages;
+}
+
+bool ri_source_is_mpi(const char *identity)
+{
+	const struct ri_source *source = find_source(identity);
+
+	return source != NULL && source->mpi;
 }
 
 static bool is_manual(const struct ri_fact *claim)

@@ -40,6 +40,7 @@ struct ri_source {
 	 */
 	bool unsigned_tuple;
 	bool manages;		/* it started each rank itself and watches over it */
+	bool mpi;		/* its ranks are processes of an MPI job */
 	bool over_ssh;		/* its ranks may lack what their container was given */
 	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
 	bool hidden;
@@ -59,6 +60,9 @@ const struct ri_source *ri_source_at(size_t index);
 
 /* Does the source of this identity watch over its ranks? Not so for NULL. */
 bool ri_source_manages(const char *identity);
+
+/* Is a process with this identity one of an MPI job? Not so for NULL. */
+bool ri_source_is_mpi(const char *identity);
 
 /*
  * Bits of enum ri_want: what the sources that are there could use. Only of

@@ -77,6 +77,7 @@ const struct ri_source ri_source_hydra = {
 	.summary = "a rank under mpiexec of MPICH or Intel MPI",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.mpi = true,
 	.over_ssh = true,
 	.reads = reads,
 	.detect = detect,

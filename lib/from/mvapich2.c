@@ -35,6 +35,7 @@ const struct ri_source ri_source_mvapich2 = {
 	.summary = "a rank under mpirun_rsh of MVAPICH2",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.mpi = true,
 	.over_ssh = true,
 	.reads = reads,
 	.detect = detect,

@@ -215,6 +215,7 @@ const struct ri_source ri_source_openmpi = {
 	.summary = "a rank under mpirun of Open MPI 3, 4 or 5",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.mpi = true,
 	.over_ssh = true,
 	.reads = reads,
 	.detect = detect,

@@ -62,6 +62,7 @@ const char *ri_size_show(char out[RI_SIZE_TEXT], uint64_t bytes)
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	unsigned unit = 0;
+	uint64_t one;
 
 	if (bytes == UINT64_MAX) {
 		ri_text_copy(out, RI_SIZE_TEXT, "unlimited");
@@ -69,8 +70,9 @@ const char *ri_size_show(char out[RI_SIZE_TEXT], uint64_t bytes)
 	}
 	while (unit < 6 && bytes >> (10 * (unit + 1)) != 0)
 		unit++;
-	snprintf(out, RI_SIZE_TEXT, bytes % ((uint64_t)1 << (10 * unit)) == 0 ? "%.0f %s" : "%.1f %s",
-		(double)bytes / (double)((uint64_t)1 << (10 * unit)), units[unit]);
+	one = (uint64_t)1 << (10 * unit);
+	snprintf(out, RI_SIZE_TEXT, bytes % one == 0 ? "%.0f %s" : "%.1f %s",
+		(double)bytes / (double)one, units[unit]);
 	return out;
 }
 

@@ -8,8 +8,9 @@
  * child with a deadline, so that it may hang or crash; see runner.h.
  *
  * Adding one: a `const struct ri_check ri_check_<family>_<name>` in a file of
- * shim/check/, RI_CHECK(<family>_<name>) in checks.def, its codes in
- * lib/base/codes.def, a pair of machines in tests/hosts, make docs.
+ * shim/check/, RI_CHECK(<family>, <name>) in checks.def, its codes in
+ * lib/base/codes.def ("<family>.<name>.<word>"), a pair of machines in
+ * tests/hosts, make docs.
  */
 #ifndef RI_SHIM_CHECK_CHECK_H
 #define RI_SHIM_CHECK_CHECK_H
@@ -22,7 +23,9 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/host.h"
+#include "check/ids.h"
 #include "model/topology.h"
+#include "node/azure_size.h"
 #include "node/demand.h"
 
 struct ri_checking;
@@ -32,7 +35,8 @@ enum ri_check_when {
 	RI_CHECK_ASKED = 0,	/* only where one of its topics, or itself, is asked for */
 	RI_CHECK_ALWAYS = 1,	/* it may warn though nobody asks: a launch would fail */
 	RI_CHECK_SEVERAL = 2,	/* the same, where the node has several ranks */
-	RI_CHECK_EXTRA = 4,	/* not among the default ones: by its id, or with "all" */
+	RI_CHECK_WIDE = 4,	/* the same, where the job has several nodes */
+	RI_CHECK_EXTRA = 8,	/* not among the default ones: by its id, or with "all" */
 };
 
 struct ri_check {
@@ -43,19 +47,15 @@ struct ri_check {
 	const char *advice;	/* what to do then */
 	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
 	unsigned when;		/* bits of enum ri_check_when */
+	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
 	void (*run)(struct ri_checking *checking);
 };
 
-/* The order is that of the pages and of JSON; a check's number is its place. */
+/* The table in its order, which is that of running and of JSON; NULL past its end. */
 const struct ri_check *ri_check_at(size_t index);
-size_t ri_check_count(void);
 
-/* All ids, in that order, NULL at their end. */
-const char *const *ri_check_ids(void);
-
-/* The number of the check with this id, or -1. */
-int ri_check_find(const char *id);
+enum { RI_CHECK_MS = 500 };	/* which no check of files alone comes near */
 
 enum ri_check_status {
 	RI_CHECK_PASS,
@@ -76,7 +76,7 @@ struct ri_check_result {
 	bool problem;		/* something is wrong, however little that matters here */
 	bool unfit;		/* required, and not so, or unknown */
 	uint16_t code;		/* enum ri_code */
-	uint32_t us;		/* time that the check had taken by then */
+	uint32_t us;		/* time that the check took */
 	char subject[96];	/* "/dev/shm", "mlx5_ib0" */
 	char text[256];		/* what was found */
 	char expected[128];	/* what was asked for, and by whom; may be empty */
@@ -91,6 +91,7 @@ struct ri_checking {
 	const struct ri_env *env;		/* as it was found */
 	const struct ri_topology *topology;	/* may know nothing; never NULL */
 	const struct ri_demands *demands;
+	const struct ri_azure_size *azure_size;	/* NULL: not stated, or not known */
 	struct ri_arena *arena;
 	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
 	bool verbose;		/* notes are shown: what only serves them is worth its time */

@@ -37,9 +37,9 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 
 	ri_size_show(soft, limit->soft);
 	if (checking->ranks > 1 && has_adapter(checking->host))
-		ri_check_warn(checking, RI_CODE_MEMLOCK_SMALL, "memlock", about, soft);
+		ri_check_warn(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
 	else
-		ri_check_lack(checking, RI_CODE_MEMLOCK_SMALL, "memlock", about, soft);
+		ri_check_lack(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
 	ri_check_asked(checking, rdma_demand(checking->demands));
 	ri_check_expected(checking, "unlimited");
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
@@ -59,7 +59,8 @@ static void check_memlock(struct ri_checking *checking)
 	if (demand == NULL && !has_adapter(checking->host)) {
 		ri_check_skip(checking, "memlock", "no adapter for RDMA is here to need it");
 	} else if (!ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit)) {
-		ri_check_unknown(checking, RI_CODE_LIMIT_UNKNOWN, "memlock", "cannot be read");
+		ri_check_unknown(checking, RI_CODE_LIM_MEMLOCK_UNKNOWN, "memlock",
+			"cannot be read");
 		ri_check_asked(checking, demand);
 	} else if (limit.soft >= ENOUGH_MEMLOCK) {
 		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));

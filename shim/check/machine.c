@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/machine.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -21,6 +19,21 @@ static uint64_t limit_number(rlim_t value)
 	return value == RLIM_INFINITY ? RI_UNLIMITED : (uint64_t)value;
 }
 
+/* Ours is another one where checks run. */
+static struct rlimit inherited_core;
+static bool has_no_core;
+
+void ri_machine_no_core(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &inherited_core) < 0)
+		return;
+	limit = inherited_core;
+	limit.rlim_cur = 0;
+	has_no_core = setrlimit(RLIMIT_CORE, &limit) == 0;
+}
+
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out)
 {
 	static const int resources[RI_LIMIT_COUNT] = {
@@ -34,6 +47,8 @@ bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_l
 		return ri_limit_read_file(host, name, out);
 	if (getrlimit(resources[name], &limit) < 0)
 		return false;
+	if (name == RI_LIMIT_CORE && has_no_core)
+		limit = inherited_core;
 	*out = (struct ri_limit){ limit_number(limit.rlim_cur), limit_number(limit.rlim_max) };
 	return true;
 }
@@ -120,35 +135,4 @@ bool ri_machine_status(struct ri_host *host, struct ri_status *out)
 
 	return ri_host_read(host, "proc/self/status", text, sizeof(text)) >= 0 &&
 		ri_status_read(text, out);
-}
-
-static int open_recorded(struct ri_host *host, const char *path)
-{
-	int fd = ri_host_open(host, path, O_PATH);
-	struct stat info;
-	int error = 0;
-
-	if (fd < 0)
-		return errno;
-	if (fstat(fd, &info) < 0)
-		error = errno;
-	else if ((info.st_mode & 0666) == 0)
-		error = EACCES;
-	else if ((info.st_mode & 0222) == 0)
-		error = EPERM;
-	close(fd);
-	return error;
-}
-
-int ri_machine_open(struct ri_host *host, const char *path)
-{
-	int fd;
-
-	if (!host->live)
-		return open_recorded(host, path);
-	fd = ri_host_open(host, path, O_RDWR | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
 }

@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/host.h"
 #include "node/limits.h"
@@ -17,6 +16,9 @@
 
 /* setrlimit(2); of a recorded machine from proc/self/limits. */
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);
+
+/* From now on this process leaves no core; the limit of it stays known. */
+void ri_machine_no_core(void);
 
 struct ri_space {
 	char type[32];		/* of the file system: "tmpfs" */
@@ -35,13 +37,5 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 
 /* proc/self/status: capabilities, seccomp, user ids. */
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);
-
-/*
- * Can it be opened for reading and writing? 0, or the errno: ENOENT, EPERM (a
- * device cgroup forbids it), EACCES (its mode does), ENXIO. Opens and closes
- * it, so never anything that starts or wakes by that. A recorded machine has a
- * file in its place: its mode 000 stands for EACCES, 0444 for EPERM.
- */
-int ri_machine_open(struct ri_host *host, const char *path);
 
 #endif

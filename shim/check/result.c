@@ -106,6 +106,9 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 	required = demand->asker == RI_ASKER_REQUIRE;
 	if (result->status == RI_CHECK_UNKNOWN) {
 		result->unfit |= required;
+		if (required && result->expected[0] == '\0')
+			ri_text_copy(result->expected, sizeof(result->expected),
+				"to know, since it is required");
 	} else if (result->problem) {
 		if (required)
 			result->status = RI_CHECK_FAIL;

@@ -64,7 +64,7 @@ static void judge_size(struct ri_checking *checking, const struct ri_space *spac
 	snprintf(what, sizeof(what), "has %s%s; when it is full data loaders end by SIGBUS, and "
 		"NCCL does not start", found,
 		space->size == DOCKER_BYTES ? ", what Docker gives where nobody says else" : "");
-	say_bad(checking, RI_CODE_SHM_SMALL, what, demand);
+	say_bad(checking, RI_CODE_SHM_SIZE_SMALL, what, demand);
 	if (demand != NULL)
 		ri_check_expected(checking, "at least %s (%s)", ri_size_show(wanted, demand->size),
 			demand->subject);
@@ -81,12 +81,13 @@ static void check_size(struct ri_checking *checking)
 	int found = ri_machine_space(checking->host, point, &space);
 
 	if (found < 0 || (found > 0 && space.size == 0)) {
-		ri_check_unknown(checking, RI_CODE_SHM_UNKNOWN, point, "its size cannot be read");
+		ri_check_unknown(checking, RI_CODE_SHM_SIZE_UNKNOWN, point,
+			"its size cannot be read");
 		ri_check_asked(checking, demand);
 	} else if (found == 0) {
-		say_bad(checking, RI_CODE_SHM_ABSENT, "nothing is mounted there", demand);
+		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "nothing is mounted there", demand);
 	} else if (strcmp(space.type, "tmpfs") != 0) {
-		say_bad(checking, RI_CODE_SHM_ABSENT, "is no file system in memory", demand);
+		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "is no file system in memory", demand);
 	} else {
 		judge_size(checking, &space);
 	}

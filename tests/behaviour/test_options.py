@@ -23,6 +23,13 @@ def printed(result):
     return result.out.decode().strip()
 
 
+def warns_of_shm(result):
+    return "rankinit: warning: /dev/shm: " in result.err
+
+
+HUGE = "shm=1000000G"
+
+
 @dataclass
 class Row:
     """Two values of an option, and what the command shows under each."""
@@ -62,6 +69,14 @@ ROWS = {
     "log_file": Row("echo a", "/proc/self/fd/2", True, "/dev/null", False,
                     see=lambda result: result.err == "a\n"),
     "log_mode": Row("echo a", "redirect", "", "tee", "a", more=["--log-file=/dev/null"]),
+    "require": Row(":", HUGE, 123, "shm=1k", 0, env=RANK, see=lambda result: result.status),
+    "expect": Row(":", HUGE, True, "shm=1k", False, env=RANK, see=warns_of_shm),
+    "checks": Row(":", "none", False, "shm.*", True, env=RANK, more=[f"--expect={HUGE}"],
+                  see=warns_of_shm),
+    "check_level": Row(":", "shm.size=note", 0, "lim.memlock=off", 123, env=RANK,
+                       more=[f"--require={HUGE}"], see=lambda result: result.status),
+    "azure_size": Row(":", "nd1_v99", True, "Standard_HB120-16rs_v3", False, env=RANK,
+                      see=lambda result: "[azure_size.unknown]" in result.err),
     "quiet": Row(":", "yes", False, "no", True, env={"RANKINIT_ODD": "x"},
                  see=lambda result: "[option.twin]" in result.err),
     "verbose": Row("(true &)", "yes", True, "no", False,
@@ -120,7 +135,7 @@ ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
-ACTIONS = {"help", "version", "list", "print_env", "explain", "dry_run", "status"}
+ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "dry_run", "status"}
 
 
 def long(symbol):
@@ -248,6 +263,13 @@ def test_unknown_option(box, word, hint):
                  "chown;kill", "c" * 9000],
     "cap_keep": ["nosuch", "all", "chown,,kill"],
     "wait_master": ["-1", "soon", "1e3", "86401"],
+    "require": ["x", ",", "mpi,", "mpi=1", "gpu=0", "gpu=-1", "gpu=1e3", "ib=8@", "ib=@400",
+                "ib=8@0", "shm", "shm=", "shm=16X", "shm=0", "shm=99999999999T", "mpi,mpi",
+                "shm.size=1", "shm.*", "gpu=" + "9" * 100],
+    "expect": ["shm=1.5G", " mpi", "MPI", "ofed=1"],
+    "checks": ["x", "all,x", "shm", "shm.", "*", "default,none"],
+    "check_level": ["x", "shm.size", "shm.size=", "shm.size=loud", "shm.size=off,", "x=off",
+                    "=off", "*=off"],
     "report": ["fd:", "fd:0", "fd:x", "fd:-1", "fd:1 2", "/tmp/%q", "/tmp/%"],
     "state": ["/tmp/%q", "100%"],
 }.items())
@@ -266,7 +288,8 @@ def test_seconds_that_are_good(box, value):
 
 
 @pytest.mark.parametrize("action, value, expected", [
-    ("--list", "nothing", "sources, frameworks, codes or options"),
+    ("--list", "nothing", "sources, frameworks, checks, codes or options"),
+    ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--help", "now", "no value"),
     ("--version", "", "no value"),

@@ -43,7 +43,7 @@ fresh
 cd "$copy" || exit 2
 
 cat >big.c <<'EOF'
-char big[500000] = { 1 };
+char big[700000] = { 1 };
 const char *const file = "/etc/nsswitch.conf";
 int main(void) { return file[0] + big[0]; }
 EOF

@@ -78,6 +78,33 @@ class Kind:
 
 # what a framework is written may also show in the cases of the sources
 FRAMEWORK = Kind("framework", "lib/to", "frameworks.def", "docs/frameworks.md", False)
+
+
+def check_checks():
+    """Every check is defined once, by its id, and documented in the table's order."""
+    listed = [f"{family}.{name}" for family, name in
+              re.findall(r"^RI_CHECK\((\w+), (\w+)\)", read(CHECKS), re.M)]
+    defined = []
+    for path in sorted(glob.glob("shim/check/*.c")):
+        pattern = r'^const struct ri_check ri_check_(\w+) = {\n\t\.id = "([a-z0-9_.]+)",'
+        for symbol, name in re.findall(pattern, read(path), re.M):
+            defined.append(name)
+            if symbol != name.replace(".", "_", 1):
+                yield f"{path}: ri_check_{symbol} has the id {name}"
+            if name not in listed:
+                yield f"{path}: {name} is not in {CHECKS}"
+    for name in listed:
+        if defined.count(name) != 1:
+            yield f"{CHECKS}: {name} is defined {defined.count(name)} times"
+    sections = re.findall(r"^## (\w+\.\w+)$", read("docs/checks.md"), re.M)
+    if sections != listed:
+        yield "docs/checks.md: other checks, or another order, than in " + CHECKS
+    codes = re.findall(r'^RI_CODE\(\w+,\s*"(\w+\.\w+)\.\w+"', read("lib/base/codes.def"), re.M)
+    for name in sorted(set(codes) - set(listed)):
+        yield f"lib/base/codes.def: codes of {name}, which is not in {CHECKS}"
+
+
+CHECKS = "shim/check/checks.def"
 KINDS = [Kind("source", "lib/from", "sources.def", "docs/sources.md", True), FRAMEWORK]
 
 
@@ -89,6 +116,7 @@ def main():
         return 77
     errors = [line for kind in KINDS for check in
               (kind.check_folder, kind.check_document, kind.check_golden) for line in check()]
+    errors += check_checks()
     for line in errors:
         print(line)
     return 1 if errors else 0

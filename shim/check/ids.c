@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/ids.h"
+
+#include <string.h>
+
+static const char *const ids[] = {
+#define RI_CHECK(family, name) #family "." #name,
+#include "check/checks.def"
+#undef RI_CHECK
+	NULL,
+};
+
+enum { COUNT = sizeof(ids) / sizeof(ids[0]) - 1 };
+
+_Static_assert((int)COUNT <= (int)RI_MAX_CHECKS, "a bit for each");
+
+size_t ri_check_count(void)
+{
+	return COUNT;
+}
+
+const char *const *ri_check_ids(void)
+{
+	return ids;
+}
+
+void ri_check_set_add(struct ri_check_set *set, size_t number)
+{
+	set->words[number / 64] |= (uint64_t)1 << number % 64;
+}
+
+bool ri_check_set_has(const struct ri_check_set *set, size_t number)
+{
+	return (set->words[number / 64] >> number % 64 & 1) != 0;
+}
+
+static bool is_named(const char *id, const char *word, size_t length)
+{
+	/* "shm." of "shm.*" */
+	if (length > 2 && word[length - 1] == '*' && word[length - 2] == '.')
+		return strncmp(id, word, length - 1) == 0;
+	return strlen(id) == length && memcmp(id, word, length) == 0;
+}
+
+size_t ri_check_match(const char *word, size_t length, struct ri_check_set *set)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		if (!is_named(ids[i], word, length))
+			continue;
+		ri_check_set_add(set, i);
+		count++;
+	}
+	return count;
+}

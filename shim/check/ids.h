@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of the checks, for whoever reads options and knows nothing of checks. */
+#ifndef RI_SHIM_CHECK_IDS_H
+#define RI_SHIM_CHECK_IDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node/demand.h"
+
+/* One bit for each check, by its number, which is its place in checks.def. */
+struct ri_check_set {
+	uint64_t words[RI_MAX_CHECKS / 64];
+};
+
+size_t ri_check_count(void);
+
+/* All ids, in the order of the table, NULL at their end. */
+const char *const *ri_check_ids(void);
+
+void ri_check_set_add(struct ri_check_set *set, size_t number);
+bool ri_check_set_has(const struct ri_check_set *set, size_t number);
+
+/*
+ * Add the checks that a word names: an id, or "shm.*" for all of a family.
+ * Returns how many there are.
+ */
+size_t ri_check_match(const char *word, size_t length, struct ri_check_set *set);
+
+#endif

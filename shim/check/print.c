@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "model/page.h"
+
+enum { ID_COLUMN = 9, TEXT_COLUMN = 25, WHOLE = 768 };
+
+static const enum ri_look looks[] = {
+	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
+	[RI_CHECK_WARN] = RI_LOOK_YELLOW, [RI_CHECK_FAIL] = RI_LOOK_RED,
+	[RI_CHECK_UNKNOWN] = RI_LOOK_YELLOW, [RI_CHECK_SKIP] = RI_LOOK_DIM,
+};
+
+static const char *status_of(const struct ri_check_result *result)
+{
+	return ri_check_status_name((enum ri_check_status)result->status);
+}
+
+static const char *id_of(const struct ri_check_result *result)
+{
+	return ri_check_ids()[result->check];
+}
+
+/* "has 64 MiB; expected at least 1 GiB" */
+static void join_text(const struct ri_check_result *result, char out[WHOLE])
+{
+	snprintf(out, WHOLE, "%s%s%s", result->text, result->expected[0] == '\0' ? ""
+		: "; expected ", result->expected);
+}
+
+/* One column of words, which begins in the line as it stands. */
+static void fold(struct ri_page *page, const char *before, const char *text)
+{
+	char words[WHOLE];
+
+	snprintf(words, sizeof(words), "%s%s", before, text);
+	for (char *p = words; *p != '\0'; p++)
+		if (*p == '\n')
+			*p = ' ';
+	ri_page_go(page, TEXT_COLUMN);
+	ri_page_fold(page, words, TEXT_COLUMN);
+}
+
+static void print_result(struct ri_page *page, const struct ri_check_result *result)
+{
+	char subject[sizeof(result->subject) + 2];
+
+	ri_page_show_as(page, looks[result->status], status_of(result));
+	ri_page_go(page, ID_COLUMN);
+	ri_page_show(page, id_of(result));
+	snprintf(subject, sizeof(subject), "%s: ", result->subject);
+	fold(page, subject, result->text);
+	if (result->expected[0] != '\0')
+		fold(page, "expected ", result->expected);
+	if (result->hint[0] != '\0')
+		fold(page, "", result->hint);
+}
+
+static void print_sum(struct ri_page *page, const struct ri_check_report *report)
+{
+	unsigned counts[RI_CHECK_STATUS_COUNT] = { 0 };
+	uint64_t us = 0;
+	const char *comma = "";
+
+	for (size_t i = 0; i < report->count; i++) {
+		counts[report->items[i].status]++;
+		if (i == 0 || report->items[i].check != report->items[i - 1].check)
+			us += report->items[i].us;
+	}
+	ri_page_end_line(page);
+	for (unsigned i = 0; i < RI_CHECK_STATUS_COUNT; i++) {
+		if (counts[i] == 0)
+			continue;
+		ri_text_addf(page->out, "%s%u %s", comma, counts[i],
+			ri_check_status_name((enum ri_check_status)i));
+		comma = ", ";
+	}
+	if (report->dropped > 0)
+		ri_text_addf(page->out, "%s%zu not shown", comma, report->dropped);
+	ri_text_addf(page->out, " in %.1f ms: ", (double)us / 1000);
+	ri_page_show_as(page, report->unfit ? RI_LOOK_RED : RI_LOOK_GREEN,
+		report->unfit ? "not fit" : "fit");
+	ri_page_end_line(page);
+}
+
+void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
+{
+	struct ri_page page = { .out = out, .color = color };
+
+	for (size_t i = 0; i < report->count; i++)
+		print_result(&page, &report->items[i]);
+	print_sum(&page, report);
+}
+
+static json_t *describe(struct ri_json *json, const struct ri_check_result *result)
+{
+	json_t *object = json_object();
+	char text[WHOLE];
+
+	join_text(result, text);
+	ri_json_put(json, object, "id", json_string(id_of(result)));
+	ri_json_put(json, object, "status", json_string(status_of(result)));
+	ri_json_put(json, object, "code", result->code == RI_CODE_NONE ? json_null()
+		: json_string(ri_code_name((enum ri_code)result->code)));
+	ri_json_put(json, object, "subject", ri_json_string(json, result->subject, "subject"));
+	ri_json_put(json, object, "text", ri_json_string(json, text, "text"));
+	ri_json_put(json, object, "hint", result->hint[0] == '\0' ? json_null()
+		: ri_json_string(json, result->hint, "hint"));
+	ri_json_put(json, object, "ms", json_real((double)result->us / 1000));
+	return object;
+}
+
+json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report)
+{
+	json_t *object = json_object(), *list = json_array();
+
+	for (size_t i = 0; i < report->count; i++)
+		ri_json_append(json, list, describe(json, &report->items[i]));
+	ri_json_put(json, object, "schema", json_string("rankinit-check-1"));
+	ri_json_put(json, object, "fit", json_boolean(!report->unfit));
+	ri_json_put(json, object, "checks", list);
+	return object;
+}
+
+static enum ri_level level_of(const struct ri_check_result *result)
+{
+	if (result->unfit)
+		return RI_LEVEL_ERROR;
+	return result->status == RI_CHECK_WARN || result->status == RI_CHECK_FAIL ||
+			(result->status == RI_CHECK_UNKNOWN && result->problem)
+		? RI_LEVEL_WARNING
+		: RI_LEVEL_NOTE;
+}
+
+void ri_check_log(const struct ri_check_report *report)
+{
+	char text[WHOLE];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (result->status == RI_CHECK_PASS || result->status == RI_CHECK_SKIP)
+			continue;
+		join_text(result, text);
+		ri_log(level_of(result), "%s: %s%s%s [%s]", result->subject, text,
+			result->hint[0] == '\0' ? "" : "; ", result->hint,
+			ri_code_name((enum ri_code)result->code));
+	}
+	if (report->dropped > 0)
+		ri_log(RI_LEVEL_WARNING, "%zu more results of checks are not shown [%s]",
+			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
+}
+
+/* "by itself" where it may warn though nobody asks; see docs/checks.md. */
+static const char *when_of(const struct ri_check *check)
+{
+	if ((check->when & RI_CHECK_ALWAYS) != 0)
+		return "always";
+	if ((check->when & RI_CHECK_SEVERAL) != 0)
+		return "several ranks";
+	if ((check->when & RI_CHECK_WIDE) != 0)
+		return "several nodes";
+	return "asked";
+}
+
+void ri_check_list(struct ri_text *out)
+{
+	static const char *const topics[] = { "mpi", "ofed", "gpu", "ib", "shm" };
+	const struct ri_check *check;
+
+	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
+		const char *comma = "";
+
+		ri_text_addf(out, "%s\t%s\t%s\t%s\t", check->id, check->summary,
+			(check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default", when_of(check));
+		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
+			if ((check->topics & 1u << topic) == 0)
+				continue;
+			ri_text_addf(out, "%s%s", comma, topics[topic]);
+			comma = ",";
+		}
+		ri_text_addf(out, "%s\t%s\t%s\t%s\t%s\n", check->topics == 0 ? "-" : "",
+			check->reads, check->fails, check->advice,
+			check->unverified == NULL ? "-" : check->unverified);
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What checks found: as a table, as JSON, and as lines of our own. */
+#ifndef RI_SHIM_CHECK_PRINT_H
+#define RI_SHIM_CHECK_PRINT_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "check/runner.h"
+#include "model/json.h"
+
+/* For people: a line or more for each result, and the sum. */
+void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color);
+
+/* {"schema": "rankinit-check-1", "fit": ..., "checks": [...]}; NULL: out of memory. */
+json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report);
+
+/* On stderr before a launch: what is wrong, and with -v what there is to note. */
+void ri_check_log(const struct ri_check_report *report);
+
+/* The table of checks for --list. */
+void ri_check_list(struct ri_text *out);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Results come back through memory that is shared with the child: a check that
+ * finds nothing costs no system call that way, and a child that is killed
+ * leaves behind what it had found. Nothing in there is believed: see take().
+ */
+#include "check/runner.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "base/text.h"
+#include "check/machine.h"
+#include "mask.h"
+
+enum {
+	REAP_MS = 200,		/* how long the end of a killed child is waited for */
+	MEMORY = 512 << 20,	/* what a check may take */
+};
+
+/* What means a stop; whatever else comes waits for the command. */
+static const ri_sigset stops = RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT) |
+	RI_MASK_OF(SIGHUP);
+
+/* What parent and child share; the child writes. */
+struct shared {
+	volatile uint32_t running;	/* number of the check that runs */
+	volatile uint32_t count;	/* results that are whole */
+	volatile uint32_t dropped;
+	volatile int64_t since_us;	/* when it began */
+	struct ri_check_result results[RI_CHECKS_RESULTS];
+};
+
+struct run {
+	const struct ri_check_plan *plan;
+	struct shared *shared;
+	struct ri_check_result *kept;
+	size_t count;
+	size_t dropped;
+	int64_t end_us;		/* of all */
+	int stop;
+};
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool is_worth_keeping(const struct run *run, const struct ri_check_result *result)
+{
+	return run->plan->keeps_all || result->problem || result->unfit ||
+		(run->plan->checking.verbose && result->status == RI_CHECK_NOTE);
+}
+
+static void publish(struct run *run, const struct ri_check_result *result)
+{
+	struct shared *shared = run->shared;
+
+	if (!is_worth_keeping(run, result))
+		return;
+	if (shared->count == RI_CHECKS_RESULTS) {
+		shared->dropped++;
+		return;
+	}
+	shared->results[shared->count] = *result;
+	/* whole before it counts: we may be killed at any time */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	shared->count++;
+}
+
+/* What --check-level makes of it. */
+static void apply_level(struct ri_check_result *result, enum ri_check_level level)
+{
+	static const uint8_t statuses[] = {
+		[RI_CHECK_LEVEL_NOTE] = RI_CHECK_NOTE, [RI_CHECK_LEVEL_WARN] = RI_CHECK_WARN,
+		[RI_CHECK_LEVEL_FAIL] = RI_CHECK_FAIL,
+	};
+
+	if (level <= RI_CHECK_LEVEL_OFF)
+		return;
+	if (result->problem && result->status != RI_CHECK_UNKNOWN)
+		result->status = statuses[level];
+	if (result->problem || result->unfit)
+		result->unfit = level == RI_CHECK_LEVEL_FAIL;
+}
+
+static void run_check(struct run *run, size_t number)
+{
+	static struct ri_check_result results[RI_CHECK_RESULTS];
+	struct ri_checking checking = run->plan->checking;
+	int64_t begun = now_us();
+	size_t kept;
+	uint32_t took;
+
+	run->shared->since_us = begun;
+	run->shared->running = (uint32_t)number;
+	checking.number = number;
+	checking.results = results;
+	checking.count = 0;
+	ri_check_at(number)->run(&checking);
+	if (checking.count == 0)
+		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to look at");
+	took = (uint32_t)(now_us() - begun);
+	kept = checking.count;
+	if (kept > RI_CHECK_RESULTS) {
+		kept = RI_CHECK_RESULTS;
+		run->shared->dropped++;
+	}
+	for (size_t i = 0; i < kept; i++) {
+		results[i].us = took;
+		apply_level(&results[i], (enum ri_check_level)run->plan->wishes->levels[number]);
+		publish(run, &results[i]);
+	}
+}
+
+/* A check of a broken machine must not take the container's memory, nor leave a core. */
+static void bound_child(void)
+{
+	struct rlimit memory;
+
+	ri_machine_no_core();
+	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > MEMORY) {
+		memory.rlim_cur = MEMORY;
+		setrlimit(RLIMIT_AS, &memory);
+	}
+}
+
+__attribute__((noreturn)) static void child_main(struct run *run, size_t first, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(1);
+	bound_child();
+	for (size_t i = first; i < ri_check_count(); i++)
+		if (ri_check_set_has(&run->plan->chosen, i))
+			run_check(run, i);
+	_exit(0);
+}
+
+/* Copied once and put right: what wrote it may have run wild. */
+static void take(struct run *run)
+{
+	uint32_t count = run->shared->count;
+
+	if (count > RI_CHECKS_RESULTS)
+		count = RI_CHECKS_RESULTS;
+	for (uint32_t i = 0; i < count && run->count < RI_CHECKS_RESULTS; i++) {
+		struct ri_check_result *result = &run->kept[run->count++];
+
+		*result = run->shared->results[i];
+		result->subject[sizeof(result->subject) - 1] = '\0';
+		result->text[sizeof(result->text) - 1] = '\0';
+		result->expected[sizeof(result->expected) - 1] = '\0';
+		result->hint[sizeof(result->hint) - 1] = '\0';
+		if (result->check >= ri_check_count() || result->code >= RI_CODE_COUNT ||
+			result->status >= RI_CHECK_STATUS_COUNT)
+			run->count--;
+	}
+	run->dropped += run->shared->dropped;
+	run->shared->count = run->shared->dropped = 0;
+}
+
+/* The check that was running has not ended as one does. */
+static void add_unknown(struct run *run, size_t number, enum ri_code code, const char *text)
+{
+	static const char hint[] =
+		"a mount that does not answer makes a check hang; --check-level=%s=off leaves it "
+		"out";
+	struct ri_checking checking = run->plan->checking;
+	const char *id = ri_check_at(number)->id;
+
+	if (run->count == RI_CHECKS_RESULTS) {
+		run->dropped++;
+		return;
+	}
+	checking.number = number;
+	checking.results = &run->kept[run->count];
+	checking.count = 0;
+	ri_check_unknown(&checking, code, id, "%s", text);
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if ((ri_check_at(number)->topics & 1u << topic) != 0)
+			ri_check_asked(&checking, ri_demands_find(checking.demands,
+				(enum ri_topic)topic));
+	ri_check_hint(&checking, hint, id);
+	run->kept[run->count].problem = true;
+	apply_level(&run->kept[run->count],
+		(enum ri_check_level)run->plan->wishes->levels[number]);
+	run->count++;
+}
+
+static int64_t limit_of(size_t number)
+{
+	unsigned limit_ms = ri_check_at(number)->limit_ms;
+
+	return (int64_t)(limit_ms == 0 ? RI_CHECK_MS : limit_ms) * 1000;
+}
+
+/* When the check that runs now is over its time, or all are. */
+static int64_t deadline(const struct run *run)
+{
+	uint32_t number = run->shared->running;
+	int64_t end;
+
+	if (number >= ri_check_count())
+		return run->end_us;
+	end = run->shared->since_us + limit_of(number);
+	return end < run->end_us ? end : run->end_us;
+}
+
+/* Returns true when the child has ended, within the time until then. */
+static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
+{
+	siginfo_t info;
+	int64_t left = until_us - now_us();
+	int number = ri_mask_wait_for(stops | RI_MASK_OF(SIGCHLD), &info,
+		left <= 0 ? 0 : left / 1000 + 1);
+
+	if (number != 0 && number != SIGCHLD)
+		run->stop = number;
+	/* an orphan's end is none of this one's */
+	return waitpid(pid, status, WNOHANG) == pid;
+}
+
+static void end_child(struct run *run, pid_t pid)
+{
+	int64_t until = now_us() + REAP_MS * 1000;
+	int status;
+
+	kill(pid, SIGKILL);
+	while (!wait_for(run, pid, until, &status) && now_us() < until)
+		;
+}
+
+/* Wait for the child's end or for its time. Returns true where it must not be followed. */
+static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
+{
+	for (;;) {
+		bool ended = wait_for(run, pid, deadline(run), status);
+
+		if (run->stop != 0) {
+			if (!ended)
+				end_child(run, pid);
+			return true;
+		}
+		if (ended)
+			return false;
+		if (now_us() < deadline(run))
+			continue;
+		*hung = true;
+		end_child(run, pid);
+		return now_us() >= run->end_us;
+	}
+}
+
+/* The check that ran, by what the child says; never one that is over. */
+static size_t find_running(const struct run *run, size_t first)
+{
+	size_t number = run->shared->running;
+
+	if (number >= first && number < ri_check_count())
+		return number;
+	while (first + 1 < ri_check_count() && !ri_check_set_has(&run->plan->chosen, first))
+		first++;
+	return first;
+}
+
+/* Say what became of it. */
+static void blame(struct run *run, size_t number, bool hung, int status)
+{
+	char text[160], name[RI_SIGNAL_NAME];
+
+	if (hung) {
+		snprintf(text, sizeof(text), "did not end within %lld ms and was stopped",
+			(long long)(limit_of(number) / 1000));
+		add_unknown(run, number, RI_CODE_CHECK_HUNG, text);
+	} else {
+		snprintf(text, sizeof(text), "was ended by %s", WIFSIGNALED(status)
+			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
+		add_unknown(run, number, RI_CODE_CHECK_CRASHED, text);
+	}
+}
+
+/* Those that nobody got to. */
+static void skip_rest(struct run *run, size_t first, enum ri_code code, const char *text)
+{
+	for (size_t i = first; i < ri_check_count(); i++)
+		if (ri_check_set_has(&run->plan->chosen, i))
+			add_unknown(run, i, code, text);
+}
+
+/* One child after the other, until all checks were run. */
+static void run_all(struct run *run)
+{
+	size_t first = 0;
+
+	while (first < ri_check_count()) {
+		bool hung = false, last;
+		int status = 0;
+		pid_t parent = getpid(), pid;
+
+		run->shared->running = UINT32_MAX;
+		pid = fork();
+		if (pid < 0) {
+			skip_rest(run, first, RI_CODE_CHECK_REFUSED,
+				"the kernel gave no process to check in");
+			return;
+		}
+		if (pid == 0)
+			child_main(run, first, parent);
+		last = watch(run, pid, &hung, &status);
+		take(run);
+		if (run->stop != 0 || (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0))
+			return;
+		first = find_running(run, first);
+		blame(run, first++, hung, status);
+		if (last) {
+			skip_rest(run, first, RI_CODE_CHECK_HUNG, "was not reached in time");
+			return;
+		}
+	}
+}
+
+static void sum_up(const struct run *run, struct ri_check_report *out)
+{
+	*out = (struct ri_check_report){
+		.items = run->kept, .count = run->count, .dropped = run->dropped,
+		.stop = run->stop,
+	};
+	for (size_t i = 0; i < run->count; i++)
+		out->unfit |= run->kept[i].unfit;
+}
+
+int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
+	struct ri_error *err)
+{
+	/* pages that nothing is written to are no memory */
+	static struct ri_check_result kept[RI_CHECKS_RESULTS];
+	struct run run = {
+		.plan = plan, .kept = kept, .end_us = now_us() + (int64_t)RI_CHECKS_MS * 1000,
+	};
+
+	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (run.shared == MAP_FAILED)
+		return ri_fail(err, RI_CODE_MEMORY, "--checks", "no memory left for checks: %s",
+			strerror(errno));
+	run_all(&run);
+	munmap(run.shared, sizeof(*run.shared));
+	sum_up(&run, out);
+	return 0;
+}

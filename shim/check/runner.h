@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running checks in a child, which may hang, crash or be killed without harm:
+ * what it did until then counts, the check that it was at becomes unknown, and
+ * another child goes on with the next one.
+ */
+#ifndef RI_SHIM_CHECK_RUNNER_H
+#define RI_SHIM_CHECK_RUNNER_H
+
+#include "base/error.h"
+#include "check/check.h"
+#include "check/wishes.h"
+
+enum {
+	RI_CHECKS_MS = 2000,	/* for all of them */
+	/* what the checks of a machine with sixteen adapters come to, and more */
+	RI_CHECKS_RESULTS = 1024,
+};
+
+/* What to run, and what with; number, results and count of the checking are not read. */
+struct ri_check_plan {
+	struct ri_checking checking;
+	struct ri_check_set chosen;
+	const struct ri_check_wishes *wishes;	/* for the levels; not NULL */
+	bool keeps_all;		/* passes and skips too: for --check and the report */
+};
+
+struct ri_check_report {
+	const struct ri_check_result *items;	/* in the order of the table */
+	size_t count;
+	size_t dropped;		/* what there was no room for */
+	bool unfit;		/* some result is unfit */
+	int stop;		/* the signal that ended it all, or 0 */
+};
+
+/*
+ * Run them, one after the other. Returns 0, or -1 with RI_CODE_MEMORY. What
+ * was found is static: it lasts, but for one run only. SIGCHLD must be at its
+ * default. When it returns, no child of it is left that can be ended.
+ */
+int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
+	struct ri_error *err);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/wishes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { WORD = 64 };
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+	return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+/* No check is called so. */
+static int unknown_check(struct ri_check_option option, const char *text, size_t length,
+	struct ri_error *err)
+{
+	char word[WORD], quoted[RI_QUOTE_SIZE];
+	const char *nearest;
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, text);
+	ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
+		"%s: expected the id of a check, as shm.size",
+		ri_quote(quoted, sizeof(quoted), word));
+	nearest = ri_text_nearest(word, ri_check_ids(), ri_check_count());
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean %s?", nearest);
+	return ri_fail_hint(err, "see rankinit --list=checks");
+}
+
+int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option option,
+	struct ri_error *err)
+{
+	static const char *const words[] = {
+		[RI_CHECK_PICK_DEFAULT] = "default", [RI_CHECK_PICK_ALL] = "all",
+		[RI_CHECK_PICK_NONE] = "none",
+	};
+	size_t length;
+
+	wishes->picked = (struct ri_check_set){ .words = { 0 } };
+	for (unsigned i = 0; i <= RI_CHECK_PICK_NONE; i++) {
+		wishes->pick = (enum ri_check_pick)i;
+		if (strcmp(option.value, words[i]) == 0)
+			return 0;
+	}
+	wishes->pick = RI_CHECK_PICK_LIST;
+	for (const char *text = option.value;; text += length + 1) {
+		length = strcspn(text, ",");
+		if (ri_check_match(text, length, &wishes->picked) == 0)
+			return unknown_check(option, text, length, err);
+		if (text[length] == '\0')
+			return 0;
+	}
+}
+
+static int bad_level(struct ri_check_option option, const char *text, size_t length,
+	struct ri_error *err)
+{
+	char word[WORD], quoted[RI_QUOTE_SIZE];
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, text);
+	return ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
+		"%s: expected ID=LEVEL, with a LEVEL of off, note, warn or fail",
+		ri_quote(quoted, sizeof(quoted), word));
+}
+
+static bool read_level(const char *text, size_t length, enum ri_check_level *out)
+{
+	static const char *const words[] = {
+		[RI_CHECK_LEVEL_OFF] = "off", [RI_CHECK_LEVEL_NOTE] = "note",
+		[RI_CHECK_LEVEL_WARN] = "warn", [RI_CHECK_LEVEL_FAIL] = "fail",
+	};
+
+	for (unsigned i = RI_CHECK_LEVEL_OFF; i <= RI_CHECK_LEVEL_FAIL; i++) {
+		if (!is_word(text, length, words[i]))
+			continue;
+		*out = (enum ri_check_level)i;
+		return true;
+	}
+	return false;
+}
+
+int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option option,
+	struct ri_error *err)
+{
+	size_t length, name;
+
+	wishes->leveled = true;
+	memset(wishes->levels, RI_CHECK_LEVEL_OWN, sizeof(wishes->levels));
+	for (const char *text = option.value;; text += length + 1) {
+		struct ri_check_set set = { .words = { 0 } };
+		enum ri_check_level level;
+
+		length = strcspn(text, ",");
+		name = strcspn(text, "=,");
+		if (name == length || !read_level(text + name + 1, length - name - 1, &level))
+			return bad_level(option, text, length, err);
+		if (ri_check_match(text, name, &set) == 0)
+			return unknown_check(option, text, name, err);
+		for (size_t i = 0; i < ri_check_count(); i++)
+			if (ri_check_set_has(&set, i))
+				wishes->levels[i] = (uint8_t)level;
+		if (text[length] == '\0')
+			return 0;
+	}
+}
+
+int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
+	struct ri_check_option option, struct ri_error *err)
+{
+	const struct ri_demand_list list = {
+		.text = option.value, .subject = option.subject, .asker = asker,
+		.ids = ri_check_ids(),
+	};
+
+	memset(wishes->demands.topics[asker], 0, sizeof(wishes->demands.topics[asker]));
+	memset(wishes->demands.by_id[asker], 0, sizeof(wishes->demands.by_id[asker]));
+	return ri_demands_read(&wishes->demands, &list, err);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the options say about checks: which of them, how much each matters, what is asked for. */
+#ifndef RI_SHIM_CHECK_WISHES_H
+#define RI_SHIM_CHECK_WISHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "check/ids.h"
+#include "node/demand.h"
+
+enum ri_check_pick {
+	RI_CHECK_PICK_DEFAULT,
+	RI_CHECK_PICK_ALL,
+	RI_CHECK_PICK_NONE,
+	RI_CHECK_PICK_LIST,
+};
+
+/* --check-level: what a problem that the check finds amounts to. */
+enum ri_check_level {
+	RI_CHECK_LEVEL_OWN,	/* as it comes */
+	RI_CHECK_LEVEL_OFF,	/* it does not run */
+	RI_CHECK_LEVEL_NOTE,
+	RI_CHECK_LEVEL_WARN,
+	RI_CHECK_LEVEL_FAIL,	/* as if it were required */
+};
+
+/* All zero: the defaults. */
+struct ri_check_wishes {
+	enum ri_check_pick pick;
+	struct ri_check_set picked;	/* of a list */
+	bool leveled;			/* some level is not its own */
+	uint8_t levels[RI_MAX_CHECKS];	/* enum ri_check_level, by number */
+	struct ri_demands demands;	/* of --require and --expect */
+	const char *azure_size;		/* NULL: not stated */
+	const char *azure_subject;	/* "--azure-size" or its twin */
+};
+
+/* The value of an option, and its name, which must last: "--require" or its twin. */
+struct ri_check_option {
+	const char *value;
+	const char *subject;
+};
+
+/* Read one option each. Return 0, or -1 with RI_CODE_OPTION_VALUE. */
+int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option option,
+	struct ri_error *err);
+int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option option,
+	struct ri_error *err);
+int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
+	struct ri_check_option option, struct ri_error *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options about checks. */
+#include "option_table.h"
+
+/* Names that last: given.subject does not. */
+static struct ri_check_option name(struct ri_given given, const char *option, const char *twin)
+{
+	return (struct ri_check_option){
+		.value = given.value,
+		.subject = given.subject[0] == '-' ? option : twin,
+	};
+}
+
+#define READ_CHECKS(symbol, TWIN, option, call) \
+	int ri_read_##symbol( \
+		struct ri_options *options, struct ri_given given, struct ri_error *err) \
+	{ \
+		const struct ri_check_option named = name(given, option, "RANKINIT_" TWIN); \
+		struct ri_check_wishes *wishes = &options->checks; \
+		return call; \
+	}
+
+READ_CHECKS(require, "REQUIRE", "--require",
+	ri_check_read_demands(wishes, RI_ASKER_REQUIRE, named, err))
+READ_CHECKS(expect, "EXPECT", "--expect",
+	ri_check_read_demands(wishes, RI_ASKER_EXPECT, named, err))
+READ_CHECKS(checks, "CHECKS", "--checks", ri_check_read_pick(wishes, named, err))
+READ_CHECKS(check_level, "CHECK_LEVEL", "--check-level",
+	ri_check_read_level(wishes, named, err))
+
+int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_check_option named = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
+
+	(void)err;
+	options->checks.azure_size = named.value;
+	options->checks.azure_subject = named.subject;
+	return 0;
+}

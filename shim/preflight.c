@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is this node fit? Which checks are worth their time, and what follows from them. */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/print.h"
+#include "check/runner.h"
+#include "from/from.h"
+#include "mask.h"
+#include "print.h"
+
+/* Those of this node, by whoever starts them. */
+static uint64_t count_ranks(const struct ri_run *run)
+{
+	uint64_t ranks = 0;
+
+	if (run->source.context.fan_out > 0)
+		return run->source.context.fan_out;
+	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
+		return ranks;
+	return run->options.wishes.nproc_count > 0 ? run->options.wishes.nproc_count : 1;
+}
+
+/* Several ranks of a node would all find the same: the first one speaks. */
+static bool is_speaker(const struct ri_run *run)
+{
+	uint64_t local_rank;
+
+	return !ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank) ||
+		local_rank == 0;
+}
+
+static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
+	struct ri_checking *checking)
+{
+	const char *name = run->options.checks.azure_size;
+	const struct ri_azure_size *size = name == NULL ? NULL : ri_azure_size_find(name);
+	struct ri_demand demand = { .subject = name, .asker = RI_ASKER_SIZE };
+	char quoted[RI_QUOTE_SIZE];
+
+	checking->azure_size = size;
+	if (size == NULL) {
+		if (name != NULL)
+			ri_log(RI_LEVEL_WARNING, "%s: %s is not in the table of sizes, so nothing "
+				"is expected of it [%s]", run->options.checks.azure_subject,
+				ri_quote(quoted, sizeof(quoted), name),
+				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
+		return;
+	}
+	if (size->gpus > 0) {
+		demand.count = size->gpus;
+		ri_demands_add(demands, RI_TOPIC_GPU, demand);
+	}
+	if (size->network == RI_AZURE_INFINIBAND) {
+		demand.count = size->ports;
+		demand.rate = size->rate;
+		ri_demands_add(demands, RI_TOPIC_IB, demand);
+	}
+}
+
+/* What is asked for, and by whom. */
+static void find_demands(struct ri_run *run, struct ri_demands *demands,
+	struct ri_checking *checking)
+{
+	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
+
+	*demands = run->options.checks.demands;
+	if (ri_source_is_mpi(run->topology.identity))
+		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
+	ask_by_size(run, demands, checking);
+}
+
+static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
+{
+	const struct ri_check *check = ri_check_at(number);
+
+	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
+		return false;
+	if (ri_demands_check(&wishes->demands, number) != NULL)
+		return true;
+	if (wishes->pick == RI_CHECK_PICK_LIST)
+		return ri_check_set_has(&wishes->picked, number);
+	return wishes->pick == RI_CHECK_PICK_ALL || (check->when & RI_CHECK_EXTRA) == 0;
+}
+
+/* Could it say more than a note, as things are? */
+static bool may_speak(const struct ri_check_plan *plan, size_t number)
+{
+	const struct ri_checking *checking = &plan->checking;
+	const struct ri_check *check = ri_check_at(number);
+	unsigned when = RI_CHECK_ALWAYS;
+
+	if (checking->verbose || ri_demands_check(checking->demands, number) != NULL ||
+		plan->wishes->levels[number] >= RI_CHECK_LEVEL_WARN)
+		return true;
+	if (checking->ranks > 1)
+		when |= RI_CHECK_SEVERAL;
+	if (ri_topology_is_wide(checking->topology))
+		when |= RI_CHECK_WIDE;
+	if ((check->when & when) != 0)
+		return true;
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if ((check->topics & 1u << topic) != 0 &&
+			ri_demands_find(checking->demands, (enum ri_topic)topic) != NULL)
+			return true;
+	return false;
+}
+
+/* Returns whether any check is chosen. */
+static bool choose(struct ri_check_plan *plan)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < ri_check_count(); i++) {
+		if (!is_picked(plan->wishes, i) || (!plan->keeps_all && !may_speak(plan, i)))
+			continue;
+		ri_check_set_add(&plan->chosen, i);
+		some = true;
+	}
+	return some;
+}
+
+static int open_host(struct ri_run *run, struct ri_host *host)
+{
+	const char *root = run->options.root.value;
+
+	*host = run->host;
+	if (host->root >= 0)
+		return 0;
+	*host = (struct ri_host){ .live = root == NULL };
+	host->root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (host->root >= 0)
+		return 0;
+	return ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
+		"cannot be opened: %s", strerror(errno));
+}
+
+/* Run what is worth it. Returns 0, 1 where nothing is, or -1. */
+static int run_checks(struct ri_run *run, bool all)
+{
+	static struct ri_demands demands;
+	struct ri_host host;
+	struct ri_check_plan plan = {
+		.checking = {
+			.env = &run->env, .topology = &run->topology, .demands = &demands,
+			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
+			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
+		},
+		.wishes = &run->options.checks,
+		.keeps_all = all,
+	};
+	int status;
+
+	find_demands(run, &demands, &plan.checking);
+	if (!choose(&plan) && !all)
+		return 1;
+	if (open_host(run, &host) < 0)
+		return -1;
+	ri_mask_default_chld();
+	plan.keeps_all |= run->options.report.text != NULL;
+	status = ri_checks_run(&plan, &run->checked, &run->err);
+	if (host.root != run->host.root)
+		close(host.root);
+	return status;
+}
+
+int ri_run_preflight(struct ri_run *run)
+{
+	int status;
+
+	if (run->options.checks.pick == RI_CHECK_PICK_NONE || run->options.disabled ||
+		run->topology.identity == NULL || !is_speaker(run))
+		return 0;
+	status = run_checks(run, false);
+	if (status != 0)
+		return status < 0 ? -1 : 0;
+	run->was_checked = true;
+	if (run->checked.stop != 0)
+		return 128 + run->checked.stop;
+	ri_check_log(&run->checked);
+	if (!run->checked.unfit)
+		return 0;
+	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, "--require",
+		"this node is not fit for the job, for what is said above");
+	return ri_fail_hint(&run->err, "start it on another node, or give this one what it needs");
+}
+
+int ri_run_check(struct ri_run *run)
+{
+	if (ri_run_find(run) < 0)
+		return ri_run_fail(run);
+	if (!is_speaker(run))
+		return 0;
+	if (run_checks(run, true) < 0)
+		return ri_run_fail(run);
+	if (run->checked.stop != 0)
+		return ri_run_leave(run, 128 + run->checked.stop);
+	if (ri_print_check(run->options.action_value, &run->checked, ri_run_color(run),
+		    &run->err) < 0)
+		return ri_run_fail(run);
+	return run->options.exit_map.to[run->checked.unfit ? ri_code_status(RI_CODE_CHECK_UNFIT)
+							    : 0];
+}
