@@ -181,7 +181,10 @@ int ri_run_preflight(struct ri_run *run)
 	run->was_checked = true;
 	if (run->checked.stop != 0)
 		return 128 + run->checked.stop;
-	ri_check_log(&run->checked);
+	if (run->options.action == RI_ACTION_EXPLAIN)
+		ri_check_explain(&run->checked, &run->findings);
+	else
+		ri_check_log(&run->checked);
 	if (!run->checked.unfit)
 		return 0;
 	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, "--require",
