@@ -30,6 +30,7 @@
 #include "node/node.h"		/* how many CPUs and GPUs there are to use */
 #include "node/cpus.h"		/* sets of CPUs */
 #include "node/budget.h"	/* the CPUs that are ours, and the quota */
+#include "node/hierarchy.h"	/* our cgroups of a controller, and their limits */
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */

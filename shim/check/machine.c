@@ -88,11 +88,13 @@ static int find_mount(struct ri_host *host, const char *path, struct ri_space *o
 	static char text[MOUNTS_FILE];
 	char *rest = text;
 	struct ri_mount mount;
-	int found = 0;
+	int found = -1;
 
 	if (ri_host_read(host, "proc/self/mountinfo", text, sizeof(text)) < 0)
 		return -1;
 	while (ri_mount_next(&rest, &mount)) {
+		if (found < 0)
+			found = 0;
 		if (strcmp(mount.point, path) != 0)
 			continue;
 		found = 1;

@@ -23,6 +23,7 @@
 #include "mask.h"
 
 enum {
+	LOOK_MS = 100,		/* how often a child that goes on is asked where it is */
 	REAP_MS = 200,		/* how long the end of a killed child is waited for */
 	MEMORY = 512 << 20,	/* what a check may take */
 };
@@ -247,7 +248,8 @@ static void end_child(struct run *run, pid_t pid)
 static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 {
 	for (;;) {
-		bool ended = wait_for(run, pid, deadline(run), status);
+		int64_t look = now_us() + LOOK_MS * 1000, end = deadline(run);
+		bool ended = wait_for(run, pid, end < look ? end : look, status);
 
 		if (run->stop != 0) {
 			if (!ended)

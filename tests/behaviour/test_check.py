@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the node: when they run, who speaks, what a check that goes wrong does."""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+
+import pytest
+
+import peek
+from box import BASE, refused, warned
+from peek import PATIENCE, wait_until
+from test_check_hosts import HOSTS, PAIRS, change
+
+HUGE = "shm=1000000G"
+UNMET = f"--require={HUGE}"
+
+
+def rank(local_rank=0, size=2):
+    return {"OMPI_COMM_WORLD_RANK": str(local_rank), "OMPI_COMM_WORLD_SIZE": str(size),
+            "OMPI_COMM_WORLD_LOCAL_RANK": str(local_rank),
+            "OMPI_COMM_WORLD_LOCAL_SIZE": str(size)}
+
+
+ONE = rank(size=1)
+
+
+def unfit(result, code, subject):
+    """Refused for what is required: the line that says it, and the one that ends it."""
+    errors = [line for line in result.lines() if line.startswith("rankinit: error: ")]
+    assert result.status == 123, (result.status, result.err)
+    assert result.out == b""
+    assert errors[-1].startswith("rankinit: error: --require: ")
+    assert errors[-1].endswith(" [check.unfit]")
+    named = [line for line in errors if line.endswith(f" [{code}]")
+             and line.startswith(f"rankinit: error: {subject}: ")]
+    assert len(named) == 1, result.err
+    return named[0]
+
+
+# What is asked for, and by whom.
+
+def test_only_what_is_required_refuses_a_launch(box):
+    words = ["--", "sh", "-c", "echo ran"]
+    line = unfit(box.run(UNMET, *words, env=ONE), "shm.size.small", "/dev/shm")
+    assert "; expected at least 976.6 TiB (--require); " in line
+    assert "docker run --shm-size" in line and "Kubernetes" in line and "Azure ML" in line
+    expected = box.run(f"--expect={HUGE}", *words, env=ONE)
+    assert (expected.status, expected.out) == (0, b"ran\n")
+    assert "(--expect)" in warned(expected, "shm.size.small", "/dev/shm")
+    met = box.run("--require=shm=4k", *words, env=ONE)
+    assert (met.status, met.out, met.err) == (0, b"ran\n", "")
+
+
+def test_a_twin_is_named(box):
+    result = box.run("--", "true", env={**ONE, "RANKINIT_REQUIRE": HUGE})
+    assert "(RANKINIT_REQUIRE)" in unfit(result, "shm.size.small", "/dev/shm")
+
+
+def test_a_launch_without_an_identity_is_not_refused(box):
+    """An image with RANKINIT_REQUIRE is still good for `docker run -it IMAGE bash`."""
+    result = box.run(UNMET, "--", "sh", "-c", "exit 7")
+    assert (result.status, result.err) == (7, "")
+    assert box.run(UNMET, "--", "sh", "-c", "exit 7", env=ONE).status == 123, "the control"
+
+
+def test_a_plain_init_and_a_launcher_of_the_job_do_not_check(box):
+    for env, options in (({**ONE, "RANKINIT_DISABLE": "1", "RANKINIT_REQUIRE": HUGE}, []),
+                         (ONE, [UNMET, "--source=none"]), (ONE, [UNMET, "--launch=none"]),
+                         (ONE, [UNMET, "--checks=none"])):
+        result = box.run(*options, "--", "true", env=env)
+        assert (result.status, result.err) == (0, ""), (options, result.err)
+
+
+def test_a_firm_demand_and_a_mild_one(box):
+    """What is required is there; that more is expected refuses nothing."""
+    result = box.run("--require=shm=4k", f"--expect={HUGE}", "--", "true", env=ONE)
+    assert result.status == 0
+    assert "(--expect)" in warned(result, "shm.size.small", "/dev/shm")
+
+
+def test_levels(box):
+    levels = {"shm.size=note": (0, ""), "shm.*=off": (0, ""), "shm.size=fail": (123, "error"),
+              "shm.size=warn": (0, "warning")}
+    for level, (status, word) in levels.items():
+        result = box.run(f"--check-level={level}", f"--expect={HUGE}", "--", "true", env=ONE)
+        assert result.status == status, (level, result.err)
+        assert (f"rankinit: {word}: /dev/shm" in result.err) == (word != ""), result.err
+        assert word or result.err == ""
+
+
+def test_the_size_of_the_vm(box):
+    result = box.run("--azure-size=nd96_unknown", "--", "true", env=ONE)
+    assert "nd96_unknown" in warned(result, "azure_size.unknown", "--azure-size")
+    for name in ("Standard_ND96isr_H100_v5", "hb120-16RS_v3", "standard_nc24r"):
+        result = box.run(f"--azure-size={name}", "--", "true", env=ONE)
+        assert "azure_size.unknown" not in result.err
+
+
+# Several ranks of a node.
+
+def test_the_first_rank_of_a_node_speaks_for_all(box):
+    results = [box.run(UNMET, "--", "true", env=rank(number, 4)) for number in range(4)]
+    assert [result.status for result in results] == [123, 0, 0, 0]
+    assert [result.err for result in results[1:]] == ["", "", ""]
+    shown = [box.run("--check", UNMET, env=rank(number)) for number in range(2)]
+    assert [result.status for result in shown] == [123, 0]
+    assert b"shm.size" in shown[0].out and shown[1].out == b""
+
+
+def test_ranks_that_start_here_are_checked_for_once(box):
+    result = box.run("--nproc-per-node=3", f"--expect={HUGE}", "--", "sh", "-c", "echo ran")
+    assert result.out == b"ran\n" * 3
+    warned(result, "shm.size.small", "/dev/shm")
+    refused_ = box.run("--nproc-per-node=3", UNMET, "--", "sh", "-c", "echo ran")
+    unfit(refused_, "shm.size.small", "/dev/shm")
+
+
+def test_the_exit_map_and_the_state_know(box):
+    assert box.run(UNMET, "--exit-map=123:9", "--", "true", env=ONE).status == 9
+    assert box.run("--check", UNMET, "--exit-map=123:9").status == 9
+    result = box.run(UNMET, "--state=/tmp/check-state", "--", "true", env=ONE)
+    assert result.status == 123
+    assert box.run("--status=/tmp/check-state").status == 1
+    os.remove("/tmp/check-state")
+
+
+# What is printed.
+
+def machine(tmp_path, pair=None, name="limits-fit"):
+    root = str(tmp_path / "root")
+    shutil.copytree(os.path.join(HOSTS, name), root, symlinks=True)
+    for path, new in (pair.files.items() if pair else ()):
+        change(root, path, new)
+    return root
+
+
+def test_the_table_for_people(box, tmp_path):
+    root = machine(tmp_path, PAIRS["shm_docker"])
+    result = box.run("--check", f"--root={root}", "--require=shm=16G,lim.memlock")
+    lines = result.out.decode().splitlines()
+    assert (result.status, result.err) == (123, "")
+    assert all(len(line) < 80 for line in lines)
+    at = next(number for number, line in enumerate(lines) if " shm.size " in line)
+    assert lines[at].startswith("fail     shm.size        /dev/shm: has 64 MiB")
+    text = " ".join(line.strip() for line in lines[at:])
+    assert "expected at least 16 GiB (--require)" in text
+    assert "outside the image: docker run --shm-size=16g" in text
+    assert re.fullmatch(r"(\d+ (pass|note|warn|fail|unknown|skip),? )+in [0-9.]+ ms: not fit",
+                        lines[-1])
+    colored = box.run("--check", "--color=always", f"--root={root}")
+    assert b"\033[" in colored.out and colored.status == 0
+
+
+def test_json(box, tmp_path):
+    root = machine(tmp_path, PAIRS["shm_docker"])
+    result = box.run("--check=json", f"--root={root}", "--require=shm=16G")
+    document = json.loads(result.out)
+    assert list(document) == ["schema", "fit", "checks"]
+    assert (document["schema"], document["fit"]) == ("rankinit-check-1", False)
+    assert all(list(one) == ["id", "status", "code", "subject", "text", "hint", "ms"]
+               for one in document["checks"])
+    shm = next(one for one in document["checks"] if one["id"] == "shm.size")
+    assert (shm["status"], shm["code"]) == ("fail", "shm.size.small")
+    assert shm["text"].endswith("; expected at least 16 GiB (--require)")
+    assert 0 <= shm["ms"] < 10000
+    passed = [one for one in document["checks"] if one["status"] == "pass"]
+    assert passed and all(one["code"] is None and one["hint"] is None for one in passed)
+
+
+def test_the_list(box):
+    lines = box.run("--list=checks").out.decode().splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert all(len(row) == 9 and all(row) for row in rows)
+    ids = [row[0] for row in rows]
+    assert {"shm.size", "lim.memlock"} <= set(ids) and len(set(ids)) == len(ids)
+    shown = json.loads(box.run("--check=json", "--checks=all").out)["checks"]
+    assert list(dict.fromkeys(one["id"] for one in shown)) == ids, "the order is the table's"
+
+
+def test_a_broken_environment_is_an_error(box):
+    refused(box.run("--check", env={**ONE, "OMPI_COMM_WORLD_RANK": "x"}), 125, "env.value",
+            "OMPI_COMM_WORLD_RANK")
+    refused(box.run("--check", "--root=/nonexistent"), 125, "file.unreadable", "/nonexistent")
+
+
+# A check that does not end, or not as it should.
+
+@pytest.fixture
+def dead(tmp_path):
+    """A machine some files of which lie on a FUSE mount that nobody answers for."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    root = machine(tmp_path)
+    point = os.path.join(root, "dead")
+    os.mkdir(point)
+    try:
+        device = os.open("/dev/fuse", os.O_RDWR)
+    except OSError as error:
+        pytest.skip(f"no FUSE here: {error}")
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0"
+    if libc.mount(b"dead", point.encode(), b"fuse", 0, options.encode()) != 0:
+        os.close(device)
+        pytest.skip(f"no FUSE here: {os.strerror(ctypes.get_errno())}")
+
+    def hide(*paths):
+        for path in paths:
+            os.remove(os.path.join(root, path))
+            os.symlink("/dead/file", os.path.join(root, path))
+        return root
+    yield hide
+    os.close(device)
+    libc.umount2(point.encode(), 2)
+
+
+def results(out, name=None):
+    return [one for one in json.loads(out)["checks"] if name in (None, one["id"])]
+
+
+def test_a_check_that_hangs_is_named_and_the_others_go_on(box, dead):
+    root = dead("proc/self/mountinfo")
+    result = box.run("--check=json", "--checks=shm.size,lim.memlock", f"--root={root}")
+    assert result.status == 0
+    hung, = results(result.out, "shm.size")
+    assert (hung["status"], hung["code"], hung["subject"]) == ("unknown", "check.hung", "shm.size")
+    assert "500 ms" in hung["text"] and "--check-level=shm.size=off" in hung["hint"]
+    assert results(result.out, "lim.memlock")[0]["status"] == "pass"
+
+
+@pytest.mark.parametrize("asked, status", [("shm.size", 123), ("shm=1k", 123), ("ofed", 123),
+                                           ("lim.memlock", 0)])
+def test_required_and_unknown_is_not_fit(box, dead, asked, status):
+    root = dead("proc/self/mountinfo")
+    result = box.run("--check=json", "--checks=shm.size,lim.memlock", f"--require={asked}",
+                     f"--root={root}")
+    assert result.status == status
+    assert json.loads(result.out)["fit"] == (status == 0)
+
+
+def test_all_hang_and_it_ends(box, dead):
+    root = dead("proc/self/mountinfo", "proc/self/limits", "proc/self/status")
+    result = box.run("--check=json", "--checks=shm.*,lim.*", f"--root={root}")
+    found = results(result.out)
+    assert {one["code"] for one in found} == {"check.hung"}
+    assert result.status == 0
+
+
+def child_of(pid):
+    return wait_until(lambda: peek.children(pid), "the child that checks", 5)[0]
+
+
+def test_a_check_that_is_killed_is_named(box, dead):
+    root = dead("proc/self/mountinfo")
+    job = box.start("--check=json", "--checks=shm.size,lim.memlock", f"--root={root}")
+    job.signal(signal.SIGKILL, child_of(job.pid))
+    result = job.wait()
+    killed, = results(result.out, "shm.size")
+    assert (killed["status"], killed["code"]) == ("unknown", "check.crashed")
+    assert "was ended by SIGKILL" in killed["text"]
+    assert results(result.out, "lim.memlock")[0]["status"] == "pass"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_a_stop_ends_it_at_once(box, dead, number, place):
+    root = dead("proc/self/mountinfo")
+    job = box.start("--check", "--checks=shm.size", f"--root={root}", place=place)
+    child_of(job.pid)
+    job.signal(number)
+    result = job.wait()
+    assert (result.status, result.out) == (128 + number, b"")
+    assert job.others() == {}, "no child stays"
+
+
+def test_a_hang_under_load_of_other_signals(box, dead):
+    """Signals that are no stop, and orphans, do not disturb the waiting."""
+    root = dead("proc/self/mountinfo")
+    job = box.start("--check=json", "--checks=shm.size", f"--root={root}")
+    child_of(job.pid)
+    for number in (signal.SIGUSR1, signal.SIGCHLD, signal.SIGWINCH, signal.SIGCONT):
+        job.signal(number)
+    assert results(job.wait().out)[0]["code"] == "check.hung"
+
+
+def test_sigchld_ignored_by_whoever_started_us(box):
+    result = box.run("--check", shell="trap '' CHLD")
+    assert result.status == 0 and b"shm.size" in result.out
+
+
+# Before a launch.
+
+def test_the_command_finds_nothing_of_it(box):
+    """No child, no descriptor, no signal is left for the command; in place and supervised."""
+    shell = ("ls /proc/self/fd | wc -l; grep -E 'Sig(Pnd|Blk|Ign)|ShdPnd' /proc/self/status; "
+             "cat /proc/self/task/*/children; ulimit -c; ulimit -v")
+    for place in ("init", "below"):
+        for option in ("--supervise=always", "--supervise=never"):
+            plain = box.run("--checks=none", option, "--", "sh", "-c", shell, env=ONE, place=place)
+            checked = box.run(f"--expect={HUGE}", option, "--", "sh", "-c", shell, env=ONE,
+                              place=place)
+            assert "[shm.size.small]" in checked.err, "the control: it was checked"
+            assert checked.out == plain.out
+
+
+def test_a_child_s_end_is_not_taken_for_the_command_s(box):
+    result = box.run(f"--expect={HUGE}", "--", "sh", "-c", "sleep 0.2; exit 7", env=ONE)
+    assert result.status == 7
+
+
+def test_stderr_that_nobody_reads(box):
+    """A full pipe drops lines, and the launch goes on."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while True:
+            os.write(write, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    job = box.start(f"--expect={HUGE}", "--", "sh", "-c", "exit 7", env=ONE, stderr=write)
+    os.close(write)
+    assert job.wait().status == 7
+    os.close(read)
+
+
+# What it costs.
+
+def test_nothing_is_checked_where_nothing_could_be_said(box, tool, tmp_path):
+    """No process is made but the command's own."""
+    def processes(*options, env):
+        trace = tmp_path / "trace"
+        subprocess.run([tool("strace"), "-f", "-e", "trace=clone,fork,vfork,clone3", "-o",
+                        str(trace), box.rankinit, *options, "--", "/bin/true"],
+                       env={**BASE, **env}, timeout=PATIENCE, check=True, capture_output=True)
+        return len(re.findall(r"(?:clone|fork|vfork|clone3)\(", trace.read_text()))
+
+    assert processes("--supervise=always", "--checks=none", env=ONE) == 1
+    assert processes("--supervise=always", "--checks=none", UNMET, env=ONE) == 1
+    assert processes("--supervise=always", "--checks=shm.*", env=rank(1)) == 1
+    assert processes("--supervise=always", "--checks=shm.*", env=ONE) == 1
+    assert processes("--supervise=always", "--checks=shm.*", "--expect=shm=1k", env=ONE) == 2
+
+
+def test_many_at_once(box, tmp_path):
+    """Checks of several containers on a machine do not know of each other."""
+    root = machine(tmp_path)
+    statuses = []
+
+    def one():
+        done = subprocess.run([box.rankinit, "--check", f"--root={root}"], env=BASE,
+                              capture_output=True, timeout=PATIENCE, check=False)
+        statuses.append(done.returncode)
+    threads = [threading.Thread(target=one) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 16
