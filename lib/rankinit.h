@@ -18,6 +18,7 @@
 
 /* The machine. */
 #include "base/host.h"		/* files below a root directory */
+#include "base/path.h"		/* where a path really leads */
 #include "base/account.h"	/* users and groups of the image */
 #include "base/cgroup.h"	/* our cgroups, out-of-memory kills */
 #include "base/mounts.h"	/* what is mounted where */
