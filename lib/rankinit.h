@@ -35,6 +35,13 @@
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
+#include "node/elf.h"		/* what a library says of itself */
+#include "node/ldcache.h"	/* the table of the loader */
+#include "node/program.h"	/* programs on PATH */
+#include "node/library.h"	/* libraries as the loader finds them */
+#include "node/mca.h"		/* what Open MPI is told to use */
+#include "node/mpi.h"		/* libraries and launchers of MPI */
+#include "node/rdma_core.h"	/* libibverbs and its providers */
 #include "node/sysfile.h"	/* files of /proc and /sys with one value */
 #include "node/nvidia.h"	/* NVIDIA's driver, peer memory */
 #include "node/infiniband.h"	/* RDMA devices and their ports */
