@@ -167,7 +167,10 @@ static void check_launcher(struct ri_checking *checking)
 	const struct ri_mpi_launcher *launcher = mpi->launchers;
 	char what[64];
 
-	if (mpi->launcher_count == 0) {
+	if (mpi->launcher_count + mpi->library_count == 0 &&
+		ri_demands_check(checking->demands, checking->number) == NULL) {
+		ri_check_skip(checking, "mpirun", "there is no MPI");
+	} else if (mpi->launcher_count == 0) {
 		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_MISSING, "mpirun",
 			"neither mpirun nor mpiexec is on PATH");
 		ri_check_hint(checking, "inside the image: only needed where ranks are started "
