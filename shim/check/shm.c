@@ -111,8 +111,8 @@ const struct ri_check ri_check_shm_size = {
 
 static const char free_hint[] =
 	"what ended without cleaning up leaves its segments there (nccl-*, torch_*, psm_*, "
-	"vader_segment*); with --ipc=host they are everybody's on the machine. Inside: remove those "
-	"that nobody has open";
+	"vader_segment*); with --ipc=host they are everybody's on the machine. Inside: remove "
+	"those that nobody has open";
 
 static void check_free(struct ri_checking *checking)
 {
