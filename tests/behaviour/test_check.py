@@ -372,36 +372,38 @@ def test_sigchld_ignored_by_whoever_started_us(box):
 def hung_launch(box):
     """Start rankinit where /dev/shm is a FUSE mount that nobody answers for."""
     libc = ctypes.CDLL(None, use_errno=True)
-    started = []
-    try:
-        device = os.open("/dev/fuse", os.O_RDWR)
-    except OSError as error:
-        pytest.skip(f"no FUSE here: {error}")
+    devices, started = [], []
 
     def enter():
-        options = f"fd={device},rootmode=40000,user_id=0,group_id=0"
+        options = f"fd={devices[-1]},rootmode=40000,user_id=0,group_id=0"
         if (libc.unshare(0x20000) != 0      # CLONE_NEWNS; MS_REC | MS_PRIVATE
                 or libc.mount(None, b"/", None, 0x44000, None) != 0
                 or libc.mount(b"dead", b"/dev/shm", b"fuse", 0, options.encode()) != 0):
             os._exit(99)
 
-    def start(*options):
-        words = [box.rankinit, "--checks=shm.size", *options, "--", "sh", "-c",
-                 "echo ran; exit 7"]
+    def run(words):
+        try:
+            devices.append(os.open("/dev/fuse", os.O_RDWR))
+        except OSError as error:
+            pytest.skip(f"no FUSE here: {error}")
         process = subprocess.Popen(words, env={**BASE, **ONE}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   preexec_fn=enter, pass_fds=(device,))
+                                   preexec_fn=enter, pass_fds=(devices[-1],))
         started.append(process)
         return process
-    if subprocess.run(["/bin/true"], preexec_fn=enter, check=False).returncode == 99:
-        os.close(device)
+
+    def start(*options):
+        return run([box.rankinit, "--checks=shm.size", *options, "--", "sh", "-c",
+                    "echo ran; exit 7"])
+    if run(["/bin/true"]).wait(PATIENCE) == 99:
         pytest.skip("no FUSE mount can be made here")
     yield start
-    os.close(device)
     for process in started:
         if process.poll() is None:
             process.kill()
-        process.wait()
+        process.communicate()
+    for device in devices:
+        os.close(device)
 
 
 @pytest.mark.parametrize("supervise", ["always", "never"])
