@@ -18,6 +18,7 @@
 
 /* The machine. */
 #include "base/host.h"		/* files below a root directory */
+#include "base/path.h"		/* where a path really leads */
 #include "base/account.h"	/* users and groups of the image */
 #include "base/cgroup.h"	/* our cgroups, out-of-memory kills */
 #include "base/mounts.h"	/* what is mounted where */
@@ -34,6 +35,22 @@
 #include "node/gpus.h"		/* the GPUs that a program sees */
 #include "node/cores.h"		/* cores and NUMA nodes */
 #include "node/place.h"		/* where each rank runs */
+#include "node/elf.h"		/* what a library says of itself */
+#include "node/ldcache.h"	/* the table of the loader */
+#include "node/program.h"	/* programs on PATH */
+#include "node/library.h"	/* libraries as the loader finds them */
+#include "node/mca.h"		/* what Open MPI is told to use */
+#include "node/mpi.h"		/* libraries and launchers of MPI */
+#include "node/rdma_core.h"	/* libibverbs and its providers */
+#include "node/sysfile.h"	/* files of /proc and /sys with one value */
+#include "node/nvidia.h"	/* NVIDIA's driver, peer memory */
+#include "node/infiniband.h"	/* RDMA devices and their ports */
+#include "node/verbs.h"		/* the nodes of these devices */
+#include "node/ofed.h"		/* whose driver the kernel runs for them */
+#include "node/interfaces.h"	/* network interfaces */
+#include "node/choice.h"	/* lists that choose among interfaces or HCAs */
+#include "node/hostname.h"	/* what this node is called */
+#include "node/storage.h"	/* what kind of storage a path is on */
 #include "node/demand.h"	/* what is asked of the node: --require and the like */
 #include "node/azure_size.h"	/* what a VM size of Azure should have */
 #include "node/limits.h"	/* limits of a process */

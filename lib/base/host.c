@@ -268,6 +268,68 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 	return count;
 }
 
+long ri_host_link(struct ri_host *host, const char *path, char *target, size_t size)
+{
+	int fd = ri_host_open(host, path, O_PATH | O_NOFOLLOW);
+	ssize_t length;
+	int saved;
+
+	if (fd < 0)
+		return -1;
+	length = readlinkat(fd, "", target, size);
+	/* ENOENT: how readlinkat(2) says of an empty path that it is no link */
+	saved = length >= 0 ? EFBIG : errno == ENOENT ? EINVAL : errno;
+	close(fd);
+	errno = saved;
+	if (length < 0 || (size_t)length >= size)
+		return -1;
+	target[length] = '\0';
+	return (long)length;
+}
+
+static int node_of_mode(mode_t mode)
+{
+	if ((mode & 0600) == 0600)
+		return 0;
+	return mode & 0400 ? EPERM : EACCES;
+}
+
+/* What is at the path, which O_PATH asks no device about. */
+static int node_look(struct ri_host *host, const char *path, struct stat *info)
+{
+	int fd = ri_host_open(host, path, O_PATH), saved = errno;
+
+	if (fd < 0)
+		return saved;
+	saved = fstat(fd, info) < 0 ? errno : 0;
+	close(fd);
+	return saved;
+}
+
+int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
+{
+	bool walk = host->walk;
+	struct stat info;
+	int fd, saved = node_look(host, path, &info);
+
+	if (saved != 0)
+		return saved;
+	if (number != NULL)
+		*number = S_ISCHR(info.st_mode) ? info.st_rdev : 0;
+	if (!host->live && S_ISREG(info.st_mode))
+		return node_of_mode(info.st_mode);
+	if (!S_ISCHR(info.st_mode))
+		return ENODEV;
+	fd = ri_host_open(host, path, O_RDWR | O_NONBLOCK | O_NOCTTY);
+	saved = errno;
+	/* an EPERM of the device is none of openat2 */
+	host->walk = walk;
+	if (fd < 0)
+		return saved;
+	close(fd);
+	return 0;
+}
+
 bool ri_host_has(struct ri_host *host, const char *path)
 {
 	int fd = ri_host_open(host, path, O_PATH);

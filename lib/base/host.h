@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct ri_host {
 	int root;	/* directory fd, owned by whoever opened it */
@@ -36,6 +37,22 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
  * errno: EFBIG when they do not fit.
  */
 long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size);
+
+/*
+ * Where a symbolic link leads, as it is written, ended by '\0'. Returns the
+ * number of bytes, or -1 and errno: EINVAL when it is none, EFBIG when it does
+ * not fit.
+ */
+long ri_host_link(struct ri_host *host, const char *path, char *target, size_t size);
+
+/*
+ * Open a device node for reading and writing, and close it: 0, or the errno
+ * of it, ENODEV when something else stands there. *number, where not NULL,
+ * gets its number, 0 for an unknown one. In a recorded machine a file stands
+ * for the node, and its owner's mode for the answer: 6 is 0, 4 EPERM (what a
+ * device cgroup that grants reading says), 0 EACCES.
+ */
+int ri_host_node(struct ri_host *host, const char *path, dev_t *number);
 
 /* Is there something at this path? A symbolic link counts as what it leads to. */
 bool ri_host_has(struct ri_host *host, const char *path);

@@ -43,7 +43,7 @@ static char *decode(char *field)
 
 static bool read_mount(char *line, struct ri_mount *out)
 {
-	char *field = line, *options;
+	char *field = line, *source, *options;
 
 	for (int i = 0; i < FIXED; i++) {
 		field = next_field(&line);
@@ -58,8 +58,10 @@ static bool read_mount(char *line, struct ri_mount *out)
 		field = next_field(&line);
 	} while (field != NULL && strcmp(field, "-") != 0);
 	out->type = field == NULL ? NULL : next_field(&line);
-	if (out->type == NULL || next_field(&line) == NULL)
+	source = out->type == NULL ? NULL : next_field(&line);
+	if (source == NULL)
 		return false;
+	out->source = decode(source);
 	options = next_field(&line);
 	out->options = options == NULL ? "" : decode(options);
 	return true;

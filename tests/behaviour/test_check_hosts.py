@@ -2,10 +2,10 @@
 """
 What the checks say of recorded machines.
 
-tests/hosts/MACHINE.checks holds blocks: a line "$ WORD..." with variables and
-options, and below it, for each result of `--check=json --checks=all` on that
-machine, "STATUS ID CODE SUBJECT". CHECKS_WRITE=1 writes the blocks anew: read
-what it wrote.
+tests/hosts/MACHINE.checks, MACHINE being a folder or a tree of grow.py, holds
+blocks: a line "$ WORD..." with variables and options, and below it, for each
+result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT".
+CHECKS_WRITE=1 writes the blocks anew: read what it wrote.
 
 PAIRS: a machine, what of it is changed, and what of all that is said changes
 by that: results of one check alone.
@@ -15,8 +15,8 @@ import glob
 import json
 import os
 import shlex
-import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import pytest
@@ -24,6 +24,9 @@ import pytest
 from box import BASE
 
 HOSTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hosts")
+sys.path.insert(0, HOSTS)
+from grow import grow  # noqa: E402  pylint: disable=wrong-import-position
+
 MACHINES = sorted(os.path.basename(path)[:-len(".checks")]
                   for path in glob.glob(os.path.join(HOSTS, "*.checks")))
 
@@ -47,7 +50,9 @@ def lines_of(document):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_machine(rankinit, machine):
+def test_machine(rankinit, tmp_path, machine):
+    root = str(tmp_path / "root")
+    grow(machine, root)
     path = os.path.join(HOSTS, machine + ".checks")
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -55,7 +60,7 @@ def test_machine(rankinit, machine):
     for line in text.splitlines():
         if line.startswith("$"):
             words = shlex.split(line[1:])
-            made += [line, *lines_of(look(rankinit, os.path.join(HOSTS, machine), words))]
+            made += [line, *lines_of(look(rankinit, root, words))]
         elif line.startswith("#") or not line:
             made.append(line)
     if os.environ.get("CHECKS_WRITE"):
@@ -176,7 +181,7 @@ def change(root, path, new):
 def test_pair(rankinit, tmp_path, name):
     pair = PAIRS[name]
     root = str(tmp_path / "root")
-    shutil.copytree(os.path.join(HOSTS, pair.machine), root, symlinks=True)
+    grow(pair.machine, root)
     before = lines_of(look(rankinit, root, pair.words))
     for path, new in pair.files.items():
         change(root, path, new)

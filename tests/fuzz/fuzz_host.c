@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openat2(2) and the walk of our own answer alike. Input: a path on the first
+ * openat2(2) and the walk of our own answer alike, and so does the real path
+ * of what they open. Input: a path on the first
  * line, then symbolic links, "NAME TARGET" each; a NAME starting with '/' is
  * made in the folder d.
  */
 #include <errno.h>
 
-#include "base/host.h"
+#include "base/path.h"
 #include "fuzz.h"
 
 enum { LINKS = 8 };
@@ -45,6 +46,23 @@ static long outcome(const char *path, bool walk, int flags)
 	return (long)info.st_ino;
 }
 
+/* It leads where the path leads, without a link, and is its own real path. */
+static void check_real(const char *path)
+{
+	struct ri_host host = { .root = root };
+	char real[RI_PATH_SIZE], again[RI_PATH_SIZE];
+	long found = outcome(path, false, O_PATH);
+
+	if (ri_path_real(&host, path, real) < 0) {
+		CHECK(found < 0 || errno == ENAMETOOLONG);
+		return;
+	}
+	CHECK(real[0] == '/' && strlen(real) < sizeof(real));
+	/* where it ends in '/', a path to a file is none for the kernel */
+	CHECK(found < 0 || found == outcome(real, false, O_PATH | O_NOFOLLOW));
+	CHECK(ri_path_real(&host, real, again) == 0 && strcmp(real, again) == 0);
+}
+
 static void check(const char *path)
 {
 	static const int flags[] = { O_RDONLY, O_PATH | O_NOFOLLOW, O_RDONLY | O_DIRECTORY };
@@ -76,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			made[count++] = name;
 	}
 	check(path);
+	check_real(path);
 	while (count-- > 0) {
 		bool inner = *made[count] == '/';
 

@@ -12,11 +12,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < length; i++)
 		lines += text[i] == '\n';
 	while (ri_mount_next(&rest, &mount)) {
-		const char *const fields[] = { mount.root, mount.point, mount.type, mount.options };
+		const char *const fields[] = { mount.root, mount.point, mount.type, mount.source,
+			mount.options };
 
 		CHECK(++mounts <= lines);
-		for (int i = 0; i < 4; i++)
-			CHECK((i == 3 && fields[i][0] == '\0') || (fields[i] >= text &&
+		for (int i = 0; i < 5; i++)
+			CHECK((i == 4 && fields[i][0] == '\0') || (fields[i] >= text &&
 				fields[i] + strlen(fields[i]) <= text + length));
 		CHECK(mount.type[0] != '\0');
 	}

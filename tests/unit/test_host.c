@@ -401,6 +401,65 @@ static void test_list(void **state)
 	assert_false(ri_host_has(&host, "many/file-600"));
 }
 
+static void test_link(void **state)
+{
+	char target[64];
+
+	(void)state;
+	for (int walk = 0; walk < 2; walk++) {
+		struct ri_host one = { .root = host.root, .walk = walk };
+
+		assert_int_equal(ri_host_link(&one, "a/rel", target, sizeof(target)), 8);
+		assert_string_equal(target, "b/c/file");
+		assert_int_equal(ri_host_link(&one, "dir-abs/../abs", target, 14), 13);
+		assert_string_equal(target, "/etc/hostname");
+		assert_int_equal(ri_host_link(&one, "a/abs", target, 13), -1);
+		assert_int_equal(errno, EFBIG);
+		assert_int_equal(ri_host_link(&one, "etc", target, sizeof(target)), -1);
+		assert_int_equal(errno, EINVAL);
+		assert_int_equal(ri_host_link(&one, "nothing", target, sizeof(target)), -1);
+		assert_int_equal(errno, ENOENT);
+	}
+}
+
+static void test_recorded_node(void **state)
+{
+	static const struct {
+		mode_t mode;
+		int error;
+	} cases[] = { { 0666, 0 }, { 0600, 0 }, { 0466, EPERM }, { 0, EACCES }, { 0066, EACCES } };
+	dev_t number = 7;
+
+	(void)state;
+	tree_file(&outer, "root/node", "");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(fchmodat(host.root, "node", cases[i].mode, 0), 0);
+		assert_int_equal(ri_host_node(&host, "node", &number), cases[i].error);
+		assert_int_equal(number, 0);
+	}
+	assert_int_equal(ri_host_node(&host, "no-node", NULL), ENOENT);
+	assert_int_equal(ri_host_node(&host, "etc", NULL), ENODEV);
+	assert_int_equal(ri_host_node(&host, "fifo", NULL), ENODEV);
+}
+
+static void test_live_node(void **state)
+{
+	struct ri_host live = { .root = open("/", O_RDONLY | O_DIRECTORY), .live = true };
+	struct stat info;
+	dev_t number = 0;
+
+	(void)state;
+	assert_true(live.root >= 0);
+	assert_int_equal(stat("/dev/null", &info), 0);
+	assert_int_equal(ri_host_node(&live, "/dev/null", &number), 0);
+	assert_int_equal(number, info.st_rdev);
+	assert_int_equal(ri_host_node(&live, "/dev/null", NULL), 0);
+	/* a file stands for nothing here */
+	assert_int_equal(ri_host_node(&live, "/proc/self/stat", NULL), ENODEV);
+	assert_int_equal(ri_host_node(&live, "/dev/no-such-node", NULL), ENOENT);
+	close(live.root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +474,9 @@ int main(void)
 		cmocka_unit_test(test_no_descriptor_leaks),
 		cmocka_unit_test(test_renames_elsewhere),
 		cmocka_unit_test(test_magic_links),
+		cmocka_unit_test(test_link),
+		cmocka_unit_test(test_recorded_node),
+		cmocka_unit_test(test_live_node),
 	};
 
 	return cmocka_run_group_tests(tests, make_outer, remove_outer);

@@ -130,6 +130,21 @@ static void test_mounts(void **state)
 	assert_false(ri_mount_next(&text, &mount));
 }
 
+static void test_mount_source(void **state)
+{
+	char lines[] = "1 2 0:3 / /a rw - nfs4 10.0.0.4:/my\\040data rw,vers=4.1\n"
+		"1 2 0:3 / /b rw - tmpfs none\n";
+	char *text = lines;
+	struct ri_mount mount;
+
+	(void)state;
+	assert_true(ri_mount_next(&text, &mount));
+	assert_string_equal(mount.source, "10.0.0.4:/my data");
+	assert_string_equal(mount.options, "rw,vers=4.1");
+	assert_true(ri_mount_next(&text, &mount));
+	assert_string_equal(mount.source, "none");
+}
+
 static void recorded(const char *name, const char *cpus, uint64_t milli, uint64_t usable)
 {
 	struct ri_host host = tree_recorded(name);
@@ -350,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_list),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_mount_source),
 		cmocka_unit_test(test_recorded_machines),
 		cmocka_unit_test(test_the_file_of_the_quota),
 		cmocka_unit_test(test_affinity_of_this_machine),

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/interfaces.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "node/sysfile.h"
+
+#define CLASS "sys/class/net"
+
+enum {
+	NAMES_SIZE = 16384,
+	NAME_SIZE = 16,		/* IFNAMSIZ, linux/if.h */
+	PATH_SIZE = 64,
+	/* ARPHRD_INFINIBAND and ARPHRD_LOOPBACK, linux/if_arp.h */
+	TYPE_INFINIBAND = 32,
+	TYPE_LOOPBACK = 772,
+};
+
+/* False where it is no interface: the folder of bonding holds a plain file too. */
+static bool read_interface(struct ri_host *host, const char *name, struct ri_interface *out)
+{
+	char path[PATH_SIZE], line[32];
+	uint64_t type = 0;
+
+	snprintf(path, sizeof(path), CLASS "/%.*s/type", NAME_SIZE, name);
+	if (!ri_sysfile_number(host, path, &type))
+		return false;
+	out->infiniband = type == TYPE_INFINIBAND;
+	out->loopback = type == TYPE_LOOPBACK;
+	snprintf(path, sizeof(path), CLASS "/%.*s/mtu", NAME_SIZE, name);
+	ri_sysfile_number(host, path, &out->mtu);
+	/* RFC 2863 states; "unknown" is what drivers that do not tell have, and lo */
+	snprintf(path, sizeof(path), CLASS "/%.*s/operstate", NAME_SIZE, name);
+	ri_sysfile_line(host, path, line, sizeof(line));
+	out->down = strcmp(line, "down") == 0 || strcmp(line, "lowerlayerdown") == 0 ||
+		strcmp(line, "notpresent") == 0;
+	return true;
+}
+
+static void insert(struct ri_interfaces *all, const struct ri_interface *interface)
+{
+	size_t at = all->count++;
+
+	for (; at > 0 && strcmp(interface->name, all->list[at - 1].name) < 0; at--)
+		all->list[at] = all->list[at - 1];
+	all->list[at] = *interface;
+}
+
+int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	char names[NAMES_SIZE];
+	const char *name = names;
+	long left = ri_host_list(host, CLASS, names, sizeof(names));
+
+	*out = (struct ri_interfaces){ .known = left >= 0 };
+	out->list = ri_arena_array(arena, RI_MAX_INTERFACES, sizeof(*out->list));
+	if (out->list == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "interfaces", "no memory left for a list");
+	for (; left > 0 && out->count < RI_MAX_INTERFACES; left--, name += strlen(name) + 1) {
+		struct ri_interface interface = { .mtu = 0 };
+
+		if (strlen(name) >= NAME_SIZE || !read_interface(host, name, &interface))
+			continue;
+		interface.name = ri_arena_copy(arena, name, strlen(name));
+		if (interface.name == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, "interfaces",
+				"no memory left for a list");
+		insert(out, &interface);
+	}
+	return 0;
+}

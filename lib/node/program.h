@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs as a shell would find them: by PATH, below the root. */
+#ifndef RI_NODE_PROGRAM_H
+#define RI_NODE_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/host.h"
+
+/* Who is asked: a machine or an image of one, in an environment. */
+struct ri_image {
+	struct ri_host *host;
+	const struct ri_env *env;
+	struct ri_arena *arena;
+};
+
+struct ri_program {
+	const char *path;	/* as it is found */
+	const char *real;	/* without links */
+};
+
+/*
+ * The next program of that name on PATH, from *at on, which is moved behind
+ * it; 0 is the first. Relative folders are passed over: where we stand is no
+ * matter of the image. False when there is no more.
+ */
+bool ri_program_next(const struct ri_image *image, const char *name, size_t *at,
+	struct ri_program *out);
+
+/* The first one. */
+bool ri_program_find(const struct ri_image *image, const char *name, struct ri_program *out);
+
+/* The same of one path: a regular file that somebody may execute. */
+bool ri_program_at(const struct ri_image *image, const char *path, struct ri_program *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/storage.h"
+
+#include <string.h>
+
+static bool starts(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_one_of(const char *type, const char *const *types)
+{
+	for (; *types != NULL; types++)
+		if (strcmp(type, *types) == 0)
+			return true;
+	return false;
+}
+
+enum ri_storage ri_storage_of(const struct ri_mount *mount)
+{
+	/* Samba's and the kernel's names of mount.cifs(8) and mount.smb3(8) */
+	static const char *const cifs[] = { "cifs", "smb3", "smbfs", NULL };
+	static const char *const nfs[] = { "nfs", "nfs4", NULL };
+	static const char *const parallel[] = { "lustre", "gpfs", "beegfs", "wekafs", "ceph",
+		"fuse.ceph", "fuse.ceph-fuse", "pvfs2", NULL };
+	/* what rootless runtimes put an image together with */
+	static const char *const image[] = { "fuse.fuse-overlayfs", "fuse.squashfuse",
+		"fuse.squashfuse_ll", "fuse.lxcfs", NULL };
+	bool fuse = (strcmp(mount->type, "fuse") == 0 || starts(mount->type, "fuse.")) &&
+		!is_one_of(mount->type, image);
+
+	if (is_one_of(mount->type, cifs))
+		return RI_STORAGE_CIFS;
+	if (is_one_of(mount->type, nfs))
+		return RI_STORAGE_NFS;
+	if (is_one_of(mount->type, parallel))
+		return RI_STORAGE_PARALLEL;
+	if (!fuse)
+		return RI_STORAGE_LOCAL;
+	/* Azure/azure-storage-fuse: "blobfuse" and "blobfuse2"; Azure ML mounts by rslex */
+	if (starts(mount->source, "blobfuse") || strstr(mount->type, ".blobfuse") != NULL ||
+		starts(mount->source, "rslex"))
+		return RI_STORAGE_BLOBFUSE;
+	return RI_STORAGE_FUSE;
+}
+
+const char *ri_storage_name(enum ri_storage storage)
+{
+	static const char *const names[] = {
+		[RI_STORAGE_LOCAL] = "local storage",
+		[RI_STORAGE_BLOBFUSE] = "a mount of Azure Blob Storage",
+		[RI_STORAGE_CIFS] = "an SMB share, as of Azure Files",
+		[RI_STORAGE_NFS] = "an NFS share",
+		[RI_STORAGE_FUSE] = "a FUSE file system",
+		[RI_STORAGE_PARALLEL] = "a parallel file system",
+	};
+
+	return names[storage];
+}
+
+static bool holds(const char *point, const char *path)
+{
+	size_t length = strlen(point);
+
+	while (length > 0 && point[length - 1] == '/')
+		length--;
+	return strncmp(point, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool ri_mount_of(char *text, const char *path, struct ri_mount *out)
+{
+	struct ri_mount mount;
+	bool found = false;
+
+	while (ri_mount_next(&text, &mount)) {
+		if (mount.point[0] != '/' || !holds(mount.point, path))
+			continue;
+		if (found && strlen(mount.point) < strlen(out->point))
+			continue;
+		*out = mount;
+		found = true;
+	}
+	return found;
+}

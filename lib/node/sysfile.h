@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of /proc and /sys that hold one value (kernel documentation,
+ * filesystems/sysfs.rst). They may be absent, and reading one may fail with
+ * EINVAL or EIO: then there is no value.
+ */
+#ifndef RI_NODE_SYSFILE_H
+#define RI_NODE_SYSFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/host.h"
+
+/* The first line without the blanks around it; false, and "", where there is none. */
+bool ri_sysfile_line(struct ri_host *host, const char *path, char *line, size_t size);
+
+/* The number with which the file begins: 4 of "4: ACTIVE". */
+bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out);
+
+/* The same of a file that holds "0x800b", at most 16 bits of it. */
+bool ri_sysfile_hex(struct ri_host *host, const char *path, uint16_t *out);
+
+/* The last part of where a link leads: "mlx5_core". */
+bool ri_sysfile_link(struct ri_host *host, const char *path, char *name, size_t size);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many GPUs a program started here would see. */
+#include <string.h>
+
+#include "check/check.h"
+#include "node/gpus.h"
+
+/* NVIDIA CUDA Programming Guide; which GPUs a program sees, and in which order. */
+static const char visible[] = "CUDA_VISIBLE_DEVICES";
+
+static const char count_hint[] =
+	"outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
+	"resources.limits; for a node that has lost a GPU: node admin: nvidia-smi on the host";
+
+/* What counting gives. */
+struct counted {
+	struct ri_gpus gpus;
+	struct ri_findings findings;	/* of CUDA_VISIBLE_DEVICES */
+	struct ri_error err;
+	bool known;
+};
+
+static const struct counted *count_gpus(struct ri_checking *checking)
+{
+	static struct counted counted;
+	const struct ri_node node = {
+		.host = checking->host, .env = checking->env, .arena = checking->arena,
+		.findings = &counted.findings,
+	};
+
+	counted.findings.count = 0;
+	counted.err = (struct ri_error)RI_ERROR_INIT;
+	counted.known = ri_gpus_find(&counted.gpus, &node, &counted.err) == 0;
+	return &counted;
+}
+
+/* The firmest demand for more GPUs than there are, those of ranks here among them. */
+static void check_count(struct ri_checking *checking)
+{
+	const struct counted *counted = count_gpus(checking);
+	const struct ri_demand *demand;
+	size_t count = counted->gpus.count;
+
+	if (!counted->known || counted->gpus.others != NULL) {
+		ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s",
+			counted->known ? "those here are of a kind that is not counted"
+				       : "the list of visible ones cannot be used");
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+		return;
+	}
+	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, count);
+	if (demand != NULL) {
+		ri_check_lack(checking, RI_CODE_GPU_COUNT_FEW, "GPUs", "a program sees %zu", count);
+		ri_check_asked(checking, demand);
+		ri_check_expected(checking, "%llu (%s)",
+			demand->count == 0 ? 1ull : (unsigned long long)demand->count,
+			demand->subject);
+		ri_check_hint(checking, "%s", count_hint);
+	} else if (count > 0 && count < checking->ranks) {
+		ri_check_lack(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs",
+			"a program sees %zu, and %llu ranks are on this node", count,
+			(unsigned long long)checking->ranks);
+		ri_check_hint(checking, "%s", count_hint);
+	} else {
+		ri_check_pass(checking, "GPUs", "a program sees %zu", count);
+	}
+}
+
+const struct ri_check ri_check_gpu_count = {
+	.id = "gpu.count",
+	.summary = "there are as many GPUs as asked for",
+	.reads = "/proc/driver/nvidia/gpus, /dev/nvidiaN, CUDA_VISIBLE_DEVICES (CUDA Programming "
+		"Guide, \"CUDA Environment Variables\")",
+	.fails = "a program would see fewer than \"gpu=N\", or than there are ranks here",
+	.advice = count_hint,
+	.topics = RI_ABOUT(GPU),
+	.run = check_count,
+};
+
+static const char visible_hint[] =
+	"in the job's environment: list GPUs that this container has, or unset it";
+
+static void say_hidden(struct ri_checking *checking, const char *value)
+{
+	ri_check_lack(checking, RI_CODE_GPU_VISIBLE_NONE, visible,
+		"is %s, which hides all GPUs", value[0] == '\0' ? "empty" : "-1");
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	ri_check_hint(checking, "%s", visible_hint);
+}
+
+static void check_visible(struct ri_checking *checking)
+{
+	const char *value = ri_env_get(checking->env, visible);
+	const struct counted *counted = count_gpus(checking);
+	const struct ri_findings *found = &counted->findings;
+
+	if (value == NULL) {
+		ri_check_skip(checking, visible, "is not set: all GPUs are seen");
+	} else if (!counted->known || found->count > 0) {
+		ri_check_lack(checking, RI_CODE_GPU_VISIBLE_LIST, visible, "%s",
+			counted->known ? found->items[0].text : counted->err.text);
+		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_GPU,
+			RI_DEMAND_COUNT, counted->known ? counted->gpus.count : 0));
+		ri_check_hint(checking, "%s", visible_hint);
+	} else if (counted->gpus.count == 0 && (value[0] == '\0' || strcmp(value, "-1") == 0)) {
+		say_hidden(checking, value);
+	} else {
+		ri_check_pass(checking, visible, "%zu of the GPUs here", counted->gpus.count);
+	}
+}
+
+const struct ri_check ri_check_gpu_visible = {
+	.id = "gpu.visible",
+	.summary = "CUDA_VISIBLE_DEVICES names GPUs that are here",
+	.reads = "CUDA_VISIBLE_DEVICES (CUDA Programming Guide, \"CUDA Environment Variables\"), "
+		"/proc/driver/nvidia/gpus, /dev/nvidiaN",
+	.fails = "it cannot be read, names a GPU twice or one that is not here, or hides all",
+	.advice = visible_hint,
+	.topics = RI_ABOUT(GPU),
+	.run = check_visible,
+};
+
+/* NVIDIA container toolkit documentation: what of the driver is put into the container. */
+static const char capabilities[] = "NVIDIA_DRIVER_CAPABILITIES";
+
+static const char drvcaps_hint[] =
+	"inside the image or outside: NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+
+static bool lists_word(const char *list, const char *word)
+{
+	size_t length;
+
+	for (;; list += length + 1) {
+		length = strcspn(list, ",");
+		if (length == strlen(word) && strncmp(list, word, length) == 0)
+			return true;
+		if (list[length] == '\0')
+			return false;
+	}
+}
+
+static void check_drvcaps(struct ri_checking *checking)
+{
+	const char *value = ri_env_get(checking->env, capabilities);
+
+	if (value == NULL || value[0] == '\0' || !ri_host_has(checking->host, "dev/nvidiactl")) {
+		ri_check_skip(checking, capabilities, "is not set, or no GPU is here");
+	} else if (lists_word(value, "compute") || lists_word(value, "all")) {
+		ri_check_pass(checking, capabilities, "has compute");
+	} else {
+		ri_check_lack(checking, RI_CODE_GPU_DRVCAPS_COMPUTE, capabilities,
+			"lacks compute: CUDA's library is not put into the container");
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+		ri_check_hint(checking, "%s", drvcaps_hint);
+	}
+}
+
+const struct ri_check ri_check_gpu_drvcaps = {
+	.id = "gpu.drvcaps",
+	.summary = "CUDA's library was asked for with the GPUs",
+	.reads = "NVIDIA_DRIVER_CAPABILITIES (NVIDIA container toolkit documentation)",
+	.fails = "it is set and has neither compute nor all",
+	.advice = drvcaps_hint,
+	.topics = RI_ABOUT(GPU),
+	.run = check_drvcaps,
+};
+
+static const char mig_hint[] =
+	"as many ranks as MIG instances, each with its own CUDA_VISIBLE_DEVICES=MIG-...: a process "
+	"uses only one; or node admin: GPUs without MIG";
+
+/* Has a GPU of this node instances of MIG? */
+static bool has_mig(struct ri_host *host)
+{
+	char names[4096];
+
+	return ri_host_list(host, "dev/nvidia-caps", names, sizeof(names)) > 2;
+}
+
+static void check_mig(struct ri_checking *checking)
+{
+	const struct counted *counted;
+
+	/* two nodes are of MIG as such: nvidia-cap1 and nvidia-cap2 */
+	if (!has_mig(checking->host)) {
+		ri_check_skip(checking, "MIG", "no instance is shown here");
+		return;
+	}
+	counted = count_gpus(checking);
+	if (!counted->known) {
+		ri_check_unknown(checking, RI_CODE_GPU_MIG_UNKNOWN, "MIG",
+			"the list of visible GPUs cannot be used");
+	} else if (checking->ranks <= 1 || counted->gpus.count >= checking->ranks) {
+		ri_check_pass(checking, "MIG", "a process sees %zu, and %llu rank%s here",
+			counted->gpus.count, (unsigned long long)checking->ranks,
+			checking->ranks == 1 ? " is" : "s are");
+	} else {
+		ri_check_lack(checking, RI_CODE_GPU_MIG_FEW, "MIG",
+			"a process sees %zu, and %llu ranks are here", counted->gpus.count,
+			(unsigned long long)checking->ranks);
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+		ri_check_hint(checking, "%s", mig_hint);
+	}
+}
+
+const struct ri_check ri_check_gpu_mig = {
+	.id = "gpu.mig",
+	.summary = "each rank has a MIG instance of its own",
+	.reads = "/dev/nvidia-caps, CUDA_VISIBLE_DEVICES (NVIDIA MIG User Guide)",
+	.fails = "there are instances, and a process sees fewer than there are ranks here",
+	.advice = mig_hint,
+	.unverified = "all of it",
+	.topics = RI_ABOUT(GPU),
+	.run = check_mig,
+};

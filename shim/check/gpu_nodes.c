@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA's driver and its device nodes. */
+#include <errno.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "node/nvidia.h"
+
+static const char control[] = "/dev/nvidiactl";
+
+static const char absent_hint[] =
+	"outside the image: docker run --gpus all (with NVIDIA's container toolkit on the host); "
+	"Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute with GPUs";
+
+/* Kinds of accelerators, by the node that each of them has. */
+static const char *find_kind(struct ri_host *host)
+{
+	static const struct {
+		const char *node, *kind;
+	} kinds[] = {
+		{ "dev/nvidiactl", "NVIDIA" }, { "dev/kfd", "AMD" }, { "dev/dxg", "WSL" },
+		{ "dev/nvgpu", "Tegra" }, { "dev/nvhost-ctrl", "Tegra" },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (ri_host_has(host, kinds[i].node))
+			return kinds[i].kind;
+	return NULL;
+}
+
+static void check_vendor(struct ri_checking *checking)
+{
+	const char *kind = find_kind(checking->host);
+
+	if (kind != NULL) {
+		ri_check_pass(checking, "/dev", "GPUs of the kind %s", kind);
+		return;
+	}
+	if (ri_demands_find(checking->demands, RI_TOPIC_GPU) == NULL &&
+		ri_demands_check(checking->demands, checking->number) == NULL) {
+		ri_check_skip(checking, "/dev", "no GPU's device node is here, nor asked for");
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU's device node is here");
+	ri_check_asked(checking,
+		ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0));
+	ri_check_hint(checking, "%s", absent_hint);
+}
+
+const struct ri_check ri_check_gpu_vendor = {
+	.id = "gpu.vendor",
+	.summary = "GPUs of some kind are here",
+	.reads = "which of nvidiactl, kfd, dxg, nvgpu and nvhost-ctrl is in /dev",
+	.fails = "none is",
+	.advice = absent_hint,
+	.unverified = "AMD, WSL and Tegra, of which the presence alone is looked at",
+	.topics = RI_ABOUT(GPU),
+	.run = check_vendor,
+};
+
+static const char dev_hint[] =
+	"outside the image: the container was started without NVIDIA's hook: docker run --gpus "
+	"all, or --device nvidia.com/gpu=all where CDI is set up; Kubernetes: nvidia.com/gpu in "
+	"resources.limits";
+
+static void say_missing(struct ri_checking *checking, enum ri_code code, const char *node,
+	const char *text)
+{
+	ri_check_lack(checking, code, node, "%s", text);
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	ri_check_hint(checking, "%s", dev_hint);
+}
+
+static void check_dev(struct ri_checking *checking)
+{
+	struct ri_nvidia nvidia;
+
+	ri_nvidia_read(&nvidia, checking->host);
+	if (nvidia.control == ENOENT && !nvidia.driver)
+		ri_check_skip(checking, control, "no driver of NVIDIA's is here");
+	else if (nvidia.control == ENOENT)
+		say_missing(checking, RI_CODE_GPU_DEV_ABSENT, control,
+			"the driver is loaded, and its nodes are not in this container");
+	else if (!nvidia.memory)
+		say_missing(checking, RI_CODE_GPU_DEV_UVM, "/dev/nvidia-uvm",
+			"is missing, so CUDA ends with an unknown error (999)");
+	else
+		ri_check_pass(checking, control, "is here, and /dev/nvidia-uvm");
+}
+
+const struct ri_check ri_check_gpu_dev = {
+	.id = "gpu.dev",
+	.summary = "the nodes of NVIDIA's driver are in the container",
+	.reads = "/proc/driver/nvidia, /dev/nvidiactl, /dev/nvidia-uvm (NVIDIA container toolkit)",
+	.fails = "the driver is loaded and a node is missing",
+	.advice = dev_hint,
+	.topics = RI_ABOUT(GPU),
+	.run = check_dev,
+};
+
+static const char open_hint[] =
+	"outside the image: start the container again; \"systemctl daemon-reload\" on the host "
+	"takes GPUs from containers that runc made without --device or CDI (node admin: CDI, or "
+	"cgroupfs as the cgroup driver)";
+
+static void check_open(struct ri_checking *checking)
+{
+	struct ri_nvidia nvidia;
+
+	ri_nvidia_read(&nvidia, checking->host);
+	if (nvidia.control == ENOENT) {
+		ri_check_skip(checking, control, "is not here");
+		return;
+	}
+	if (nvidia.control == 0) {
+		ri_check_pass(checking, control, "can be opened");
+		return;
+	}
+	ri_check_warn(checking, RI_CODE_GPU_OPEN_REFUSED, control,
+		"%s: no program here can use a GPU",
+		nvidia.control == EPERM ? "the device cgroup forbids opening it"
+		: nvidia.control == EACCES ? "its mode forbids this user to open it"
+					   : strerror(nvidia.control));
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	ri_check_hint(checking, "%s", nvidia.control == EACCES
+		? "outside the image: run as root, or node admin: mode 0666 for /dev/nvidia*"
+		: open_hint);
+}
+
+const struct ri_check ri_check_gpu_open = {
+	.id = "gpu.open",
+	.summary = "NVIDIA's driver lets itself be opened",
+	.reads = "/dev/nvidiactl, which is opened and closed; it wakes no GPU (NVIDIA container "
+		"toolkit, troubleshooting: \"Failed to initialize NVML: Unknown Error\")",
+	.fails = "it cannot be opened",
+	.advice = open_hint,
+	.when = RI_CHECK_ALWAYS,
+	.topics = RI_ABOUT(GPU),
+	.run = check_open,
+};
+
+static void check_driver(struct ri_checking *checking)
+{
+	static const char path[] = "/proc/driver/nvidia/version";
+	struct ri_nvidia nvidia;
+
+	ri_nvidia_read(&nvidia, checking->host);
+	if (nvidia.version[0] != '\0')
+		ri_check_pass(checking, path, "%s, %s kernel modules", nvidia.version,
+			nvidia.open ? "open" : "closed");
+	else if (nvidia.driver || nvidia.control != ENOENT)
+		ri_check_unknown(checking, RI_CODE_GPU_DRIVER_UNKNOWN, path,
+			"does not tell the driver's version");
+	else
+		ri_check_skip(checking, path, "no driver of NVIDIA's is here");
+}
+
+const struct ri_check ri_check_gpu_driver = {
+	.id = "gpu.driver",
+	.summary = "which driver of NVIDIA's the kernel runs",
+	.reads = "/proc/driver/nvidia/version (NVIDIA's open kernel modules, "
+		"kernel-open/nvidia/nv-procfs.c)",
+	.fails = "never; unknown where the version cannot be read",
+	.advice = "node admin: the driver of the host",
+	.run = check_driver,
+};
+
+static const char fabric_hint[] =
+	"node admin: systemctl status nvidia-fabricmanager on the host; without it CUDA ends with "
+	"error 802";
+
+static void check_fabricmanager(struct ri_checking *checking)
+{
+	static const char socket[] = "/run/nvidia-fabricmanager/socket";
+	struct ri_nvidia nvidia;
+
+	ri_nvidia_read(&nvidia, checking->host);
+	if (!nvidia.switches) {
+		ri_check_skip(checking, socket, "no NVSwitch is shown here");
+	} else if (nvidia.fabric) {
+		ri_check_pass(checking, socket, "is here");
+	} else {
+		ri_check_note(checking, RI_CODE_GPU_FABRICMANAGER_UNSEEN, socket,
+			"is not shown here, so nothing tells whether the fabric manager runs");
+		ri_check_hint(checking, "%s", fabric_hint);
+	}
+}
+
+const struct ri_check ri_check_gpu_fabricmanager = {
+	.id = "gpu.fabricmanager",
+	.summary = "the fabric manager of NVSwitches runs",
+	.reads = "/dev/nvidia-nvswitchctl, /proc/driver/nvidia-nvswitch, "
+		"/run/nvidia-fabricmanager/socket (NVIDIA Fabric Manager User Guide)",
+	.fails = "never: a note where its socket is not shown, since most containers lack that",
+	.advice = fabric_hint,
+	.unverified = "all of it",
+	.run = check_fabricmanager,
+};

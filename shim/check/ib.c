@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/ib.h"
+
+/* What was read, and of which machine. */
+static struct {
+	int root;
+	bool looked, opened;
+	struct ri_hcas hcas;
+	struct ri_verbs_all verbs;
+} seen;
+
+const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
+{
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (seen.looked && seen.root == checking->host->root)
+		return &seen.hcas;
+	seen.looked = ri_hcas_find(&seen.hcas, checking->host, checking->arena, &err) == 0;
+	seen.opened = false;
+	seen.root = checking->host->root;
+	return seen.looked ? &seen.hcas : NULL;
+}
+
+const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking)
+{
+	const struct ri_node node = { .host = checking->host, .arena = checking->arena };
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (hcas != NULL && !seen.opened)
+		seen.opened = ri_verbs_find(&seen.verbs, hcas, &node, &err) == 0;
+	return hcas != NULL && seen.opened ? &seen.verbs : NULL;
+}
+
+size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < hcas->count; i++)
+		count += ri_hca_has(&hcas->list[i], link);
+	return count;
+}
+
+size_t ri_ib_active(const struct ri_hcas *hcas)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < hcas->count; i++)
+		for (size_t j = 0; j < hcas->list[i].count; j++)
+			count += hcas->list[i].ports[j].link == RI_LINK_INFINIBAND &&
+				hcas->list[i].ports[j].state == RI_PORT_ACTIVE;
+	return count;
+}
+
+void ri_ib_asked(struct ri_checking *checking, size_t usable)
+{
+	ri_check_asked(checking,
+		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, usable));
+	if (usable == 0)
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
+}
+
+void ri_ib_wished(struct ri_checking *checking, const struct ri_demand *demand)
+{
+	struct ri_demand wish;
+
+	if (demand == NULL)
+		return;
+	wish = *demand;
+	if (wish.asker == RI_ASKER_REQUIRE)
+		wish.asker = RI_ASKER_EXPECT;
+	ri_check_asked(checking, &wish);
+}
+
+const struct ri_demand *ri_ib_demand(const struct ri_checking *checking)
+{
+	const struct ri_demand *ib = ri_demands_find(checking->demands, RI_TOPIC_IB);
+	const struct ri_demand *ofed = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+
+	return ib == NULL || (ofed != NULL && ofed->asker > ib->asker) ? ofed : ib;
+}
+
+bool ri_ib_wanted(const struct ri_checking *checking)
+{
+	return ri_ib_demand(checking) != NULL ||
+		ri_demands_check(checking->demands, checking->number) != NULL;
+}

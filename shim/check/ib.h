@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the checks of InfiniBand share. */
+#ifndef RI_SHIM_CHECK_IB_H
+#define RI_SHIM_CHECK_IB_H
+
+#include "check/check.h"
+#include "node/infiniband.h"
+#include "node/verbs.h"
+
+/*
+ * The devices of the machine, read once in a process: asking for the state of
+ * a port is a command to the adapter. NULL where there is no memory.
+ */
+const struct ri_hcas *ri_ib_look(struct ri_checking *checking);
+
+/* Their nodes, opened once in a process. NULL where there is no memory. */
+const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking);
+
+/* Devices with a port of this kind. */
+size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link);
+
+/* InfiniBand ports that are active. */
+size_t ri_ib_active(const struct ri_hcas *hcas);
+
+/*
+ * So many of what is asked for as "ib=N" can be used: hold the last result
+ * against that, and against "ofed" where there are none.
+ */
+void ri_ib_asked(struct ri_checking *checking, size_t usable);
+
+/* As ri_check_asked, but what is required becomes a warning too. */
+void ri_ib_wished(struct ri_checking *checking, const struct ri_demand *demand);
+
+/* The firmest demand for RDMA of either kind, or NULL. */
+const struct ri_demand *ri_ib_demand(const struct ri_checking *checking);
+
+/* Does anybody ask for RDMA, or for this check? */
+bool ri_ib_wanted(const struct ri_checking *checking);
+
+/* Where to get InfiniBand from, where the machine has none. */
+extern const char ri_ib_absent_hint[];
+
+/* RDMA without SR-IOV, and what to do about it; NULL where the VM size is none of these. */
+const char *ri_ib_direct_hint(const struct ri_checking *checking);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Input: parts that a line "%%" divides: what the files of an RDMA device, of
+ * its node and of its driver say, all of them the same; then the kernel's
+ * release.
+ */
+#include "fuzz.h"
+#include "node/ofed.h"
+#include "node/verbs.h"
+
+#define HCA "sys/class/infiniband/mlx5_0/"
+#define VERBS "sys/class/infiniband_verbs/uverbs0/"
+
+static struct ri_host host;
+static int first[10], release_fd;
+
+static void start(void)
+{
+	static const char *const folders[] = { "sys", "sys/class", "sys/class/infiniband",
+		"sys/class/infiniband/mlx5_0", HCA "ports", HCA "ports/1", HCA "ports/1/pkeys",
+		"sys/class/infiniband_verbs", "sys/class/infiniband_verbs/uverbs0", "sys/module",
+		"sys/module/mlx5_core", "proc", "proc/sys", "proc/sys/kernel", "sys/module/ib_core",
+		"sys/module/ib_core/parameters" };
+	static const char *const files[] = { HCA "node_type", HCA "ports/1/link_layer",
+		HCA "ports/1/state", HCA "ports/1/phys_state", HCA "ports/1/rate",
+		HCA "ports/1/sm_lid", HCA "ports/1/pkeys/0", VERBS "dev",
+		"sys/module/mlx5_core/version", "sys/module/ib_core/parameters/netns_mode" };
+	int folder = fuzz_folder_make();
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		CHECK(mkdirat(folder, folders[i], 0755) == 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		first[i] = fuzz_file_make(folder, files[i]);
+	fuzz_fill(fuzz_file_make(folder, VERBS "ibdev"), "mlx5_0\n", "");
+	release_fd = fuzz_file_make(folder, "proc/sys/kernel/osrelease");
+	host.root = folder;
+}
+
+static void check_ofed(void)
+{
+	struct ri_ofed ofed;
+
+	ri_ofed_read(&ofed, &host);
+	CHECK(ofed.kind == RI_OFED_INBOX || ofed.kind == RI_OFED_MELLANOX);
+	CHECK(strlen(ofed.version) < sizeof(ofed.version));
+	CHECK(strchr(ofed.version, '\n') == NULL && ri_ofed_name(&ofed) != NULL);
+	CHECK(ofed.kind == RI_OFED_MELLANOX || (ofed.series[0] == 0 && ofed.series[1] == 0));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ri_arena arena;
+	char *text = fuzz_string(data, size), *release = fuzz_cut_part(text);
+	const struct ri_node node = { .host = &host, .arena = &arena };
+	struct ri_error err = RI_ERROR_INIT;
+	uint16_t keys[RI_MAX_PKEYS];
+	struct ri_verbs_all verbs;
+	struct ri_hcas hcas;
+	size_t count;
+
+	if (release_fd == 0)
+		start();
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		fuzz_fill(first[i], text, "");
+	fuzz_fill(release_fd, release, "");
+	CHECK(ri_hcas_find(&hcas, &host, &arena, &err) == 0);
+	CHECK(hcas.count == 1 && hcas.list[0].count == 1);
+	CHECK(hcas.list[0].ports[0].rate <= 1000000900);
+	count = ri_port_pkeys(&host, &hcas.list[0], &hcas.list[0].ports[0], keys);
+	CHECK(count <= 1 && (count == 0 || keys[0] != 0));
+	CHECK(ri_verbs_find(&verbs, &hcas, &node, &err) == 0 && verbs.count == 1);
+	check_ofed();
+	ri_arena_release(&arena);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/ldcache.h"
+
+#if defined(__aarch64__)
+enum { OURS = 0x0a03, OTHER = 0x0303 };
+#else
+enum { OURS = 0x0303, OTHER = 0x0a03 };
+#endif
+
+struct line {
+	const char *name, *path;
+	uint32_t flags;
+	uint64_t hardware;
+};
+
+static const struct line lines[] = {
+	{ "libmpi.so.40", "/opt/v3/libmpi.so.40", OURS, 1ull << 62 },
+	{ "libmpi.so.40", "/opt/arm/libmpi.so.40", OTHER, 0 },
+	{ "libmpi.so.40", "/usr/lib/libmpi.so.40", OURS, 0 },
+	{ "libmpi.so.40", "/late/libmpi.so.40", OURS, 0 },
+	{ "libibverbs.so.1", "/usr/lib/libibverbs.so.1", OURS, 0 },
+};
+enum { LINES = sizeof(lines) / sizeof(lines[0]) };
+
+static char bytes[8192];
+
+static void put(size_t *at, const void *data, size_t count)
+{
+	assert_true(*at + count <= sizeof(bytes));
+	memcpy(bytes + *at, data, count);
+	*at += count;
+}
+
+static void put_word(size_t *at, uint32_t word)
+{
+	put(at, &word, sizeof(word));
+}
+
+/* The strings of all lines behind each other; offsets count from base. */
+static size_t put_strings(size_t at, size_t base, uint32_t names[], uint32_t paths[])
+{
+	for (size_t i = 0; i < LINES; i++) {
+		names[i] = (uint32_t)(at - base);
+		put(&at, lines[i].name, strlen(lines[i].name) + 1);
+		paths[i] = (uint32_t)(at - base);
+		put(&at, lines[i].path, strlen(lines[i].path) + 1);
+	}
+	return at;
+}
+
+static size_t make_new(size_t start)
+{
+	uint32_t names[LINES], paths[LINES];
+	size_t at = start, entries = start + 48;
+	size_t end = put_strings(entries + LINES * 24, start, names, paths);
+
+	put(&at, "glibc-ld.so.cache1.1", 20);
+	put_word(&at, LINES);
+	put_word(&at, (uint32_t)(end - entries - LINES * 24));
+	put_word(&at, 2);
+	memset(bytes + at, 0, 16);
+	at = entries;
+	for (size_t i = 0; i < LINES; i++) {
+		put_word(&at, lines[i].flags);
+		put_word(&at, names[i]);
+		put_word(&at, paths[i]);
+		put_word(&at, 0);
+		put(&at, &lines[i].hardware, 8);
+	}
+	return end;
+}
+
+static size_t make_old(void)
+{
+	uint32_t names[LINES], paths[LINES];
+	size_t at = 0, base = 16 + LINES * 12;
+	size_t end = put_strings(base, base, names, paths);
+
+	put(&at, "ld.so-1.7.0", 12);
+	put_word(&at, LINES);
+	for (size_t i = 0; i < LINES; i++) {
+		put_word(&at, lines[i].flags);
+		put_word(&at, names[i]);
+		put_word(&at, paths[i]);
+	}
+	return end;
+}
+
+static const char *path_of(const struct ri_ldcache *cache, const char *name)
+{
+	struct ri_ldcache_entry entry;
+
+	return ri_ldcache_find(cache, name, &entry) ? entry.path : "none";
+}
+
+static void check(const struct ri_ldcache *cache, size_t count, const char *mpi)
+{
+	struct ri_ldcache_entry entry;
+	size_t at = 0;
+
+	assert_int_equal(cache->count, count);
+	assert_string_equal(path_of(cache, "libmpi.so.40"), mpi);
+	assert_string_equal(path_of(cache, "libibverbs.so.1"), "/usr/lib/libibverbs.so.1");
+	assert_string_equal(path_of(cache, "libmpi.so"), "none");
+	for (size_t i = 0; i < count; i++) {
+		assert_true(ri_ldcache_next(cache, &at, &entry));
+		assert_string_equal(entry.name, lines[i].name);
+		assert_string_equal(entry.path, lines[i].path);
+		assert_int_equal(entry.flags, lines[i].flags);
+	}
+	assert_false(ri_ldcache_next(cache, &at, &entry));
+}
+
+static void test_new(void **state)
+{
+	struct ri_ldcache cache;
+
+	(void)state;
+	assert_true(ri_ldcache_read(&cache, bytes, make_new(0)));
+	check(&cache, LINES, "/usr/lib/libmpi.so.40");
+	/* an ldconfig that did not say the byte order, and one that says the other */
+	bytes[28] = 0;
+	assert_true(ri_ldcache_read(&cache, bytes, make_new(0)));
+	bytes[28] = 3;
+	assert_false(ri_ldcache_read(&cache, bytes, sizeof(bytes)));
+}
+
+static void test_old(void **state)
+{
+	struct ri_ldcache cache;
+
+	(void)state;
+	assert_true(ri_ldcache_read(&cache, bytes, make_old()));
+	/* there is no word about hardware in it */
+	check(&cache, LINES, "/opt/v3/libmpi.so.40");
+}
+
+/* Both tables: the second counts. */
+static void test_both(void **state)
+{
+	struct ri_ldcache cache;
+	size_t at = 12, start = (16 + 7) / 8 * 8, end = make_new(start);
+
+	(void)state;
+	memcpy(bytes, "ld.so-1.7.0", 12);
+	put_word(&at, 0);
+	assert_true(ri_ldcache_read(&cache, bytes, end));
+	check(&cache, LINES, "/usr/lib/libmpi.so.40");
+	at = 12;
+	put_word(&at, 1000000);
+	assert_false(ri_ldcache_read(&cache, bytes, end));
+}
+
+/* Cut at every byte: refused, or without the entries that are gone. */
+static void cut_all(size_t size, size_t least)
+{
+	struct ri_ldcache cache, untouched = { .bytes = "untouched" };
+	struct ri_ldcache_entry entry;
+
+	for (size_t length = 0; length < size; length++) {
+		char *copy = malloc(length + 1);
+		size_t at = 0, count = 0;
+
+		assert_non_null(copy);
+		memcpy(copy, bytes, length);
+		cache = untouched;
+		if (ri_ldcache_read(&cache, copy, length)) {
+			assert_true(length >= least);
+			while (ri_ldcache_next(&cache, &at, &entry))
+				count++;
+			assert_true(count < LINES);
+		} else {
+			assert_string_equal(cache.bytes, "untouched");
+			assert_true(length < least);
+		}
+		free(copy);
+	}
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	cut_all(make_new(0), 48 + LINES * 24);
+	cut_all(make_old(), 16 + LINES * 12);
+}
+
+static void test_empty(void **state)
+{
+	const struct ri_ldcache none = { .bytes = NULL };
+	struct ri_ldcache cache;
+
+	(void)state;
+	assert_string_equal(path_of(&none, "libmpi.so.40"), "none");
+	memset(bytes, 0, sizeof(bytes));
+	assert_false(ri_ldcache_read(&cache, bytes, sizeof(bytes)));
+	assert_false(ri_ldcache_read(&cache, "", 0));
+}
+
+/* What ldconfig says of this machine's own file. */
+static void test_this_machine(void **state)
+{
+	static char own[1 << 20], text[1 << 20];
+	FILE *file = fopen("/etc/ld.so.cache", "rb");
+	size_t size = file == NULL ? 0 : fread(own, 1, sizeof(own), file), at = 0, count = 0;
+	struct ri_ldcache cache;
+	struct ri_ldcache_entry entry;
+	char line[1024];
+
+	(void)state;
+	if (file != NULL)
+		fclose(file);
+	if (size == 0 || size == sizeof(own))
+		skip();
+	assert_true(ri_ldcache_read(&cache, own, size));
+	file = popen("PATH=$PATH:/sbin:/usr/sbin ldconfig -p", "r");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	pclose(file);
+	if (text[0] == '\0')
+		skip();
+	while (ri_ldcache_next(&cache, &at, &entry)) {
+		snprintf(line, sizeof(line), " => %s\n", entry.path);
+		assert_non_null(strstr(text, line));
+		count++;
+	}
+	assert_int_equal(count, strtoul(text, NULL, 10));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_new),
+		cmocka_unit_test(test_old),
+		cmocka_unit_test(test_both),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_this_machine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
