@@ -14,6 +14,7 @@ by that: results of one check alone.
 import glob
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -33,9 +34,11 @@ MACHINES = sorted(os.path.basename(path)[:-len(".checks")]
 
 def look(rankinit, root, words):
     """Exit status and document of --check with these variables and options."""
-    env = dict(word.split("=", 1) for word in words if not word.startswith("-"))
-    options = [word for word in words if word.startswith("-")]
-    done = subprocess.run([rankinit, "--check=json", "--checks=all", f"--root={root}", *options],
+    env = dict(word.split("=", 1) for word in words if re.match(r"[A-Za-z_]+=", word))
+    command = words[words.index("--"):] if "--" in words else []
+    options = [word for word in words[:len(words) - len(command)] if word.startswith("-")]
+    done = subprocess.run([rankinit, "--check=json", "--checks=all", f"--root={root}", *options,
+                           *command],
                           env={**BASE, **env}, capture_output=True, timeout=60, check=False)
     assert done.returncode in (0, 123), done.stderr.decode()
     document = json.loads(done.stdout)
