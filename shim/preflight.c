@@ -169,6 +169,25 @@ static int run_checks(struct ri_run *run, bool all)
 	return status;
 }
 
+static bool is_required(const struct ri_demands *demands)
+{
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if (demands->topics[RI_ASKER_REQUIRE][topic].subject != NULL)
+			return true;
+	return demands->checks[RI_ASKER_REQUIRE].subject != NULL;
+}
+
+/* A node that cannot be looked at is a reason to refuse where something is required. */
+static int go_on_unchecked(struct ri_run *run)
+{
+	if (is_required(&run->options.checks.demands))
+		return -1;
+	ri_log(RI_LEVEL_WARNING, "this node is not checked: %s: %s [%s]", run->err.subject,
+		run->err.text, ri_code_name(run->err.code));
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	return 0;
+}
+
 int ri_run_preflight(struct ri_run *run)
 {
 	int status;
@@ -178,11 +197,14 @@ int ri_run_preflight(struct ri_run *run)
 		return 0;
 	status = run_checks(run, false);
 	if (status != 0)
-		return status < 0 ? -1 : 0;
+		return status < 0 ? go_on_unchecked(run) : 0;
 	run->was_checked = true;
 	if (run->checked.stop != 0)
 		return 128 + run->checked.stop;
-	ri_check_log(&run->checked);
+	if (run->options.action == RI_ACTION_EXPLAIN)
+		ri_check_explain(&run->checked, &run->findings);
+	else
+		ri_check_log(&run->checked);
 	if (!run->checked.unfit)
 		return 0;
 	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, "--require",

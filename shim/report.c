@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "check/print.h"
 #include "json_memory.h"
 #include "log.h"
 #include "report/report.h"
@@ -24,6 +25,7 @@ enum {
 	 */
 	DOCUMENT_SIZE = 6 << 20,
 	DOCUMENT_RANK = 8192,
+	DOCUMENT_CHECKS = RI_CHECKS_RESULTS * 6 * sizeof(struct ri_check_result),
 	/* jansson's own, for a file of torch's that is nothing but brackets */
 	MEMORY_SIZE = 48 << 20,
 	MEMORY_RANK = 16384,
@@ -67,7 +69,7 @@ static int reserve(const struct ri_report_plan *plan, struct ri_error *err)
 	size_t hosts = 0, text = measure(plan->topology, &hosts);
 	size_t memory = MEMORY_SIZE + plan->ranks * MEMORY_RANK + hosts * MEMORY_HOST + 2 * text;
 
-	own.size = DOCUMENT_SIZE + plan->ranks * DOCUMENT_RANK + 6 * text;
+	own.size = DOCUMENT_SIZE + DOCUMENT_CHECKS + plan->ranks * DOCUMENT_RANK + 6 * text;
 	own.document = mmap(NULL, own.size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own.document == MAP_FAILED || ri_json_memory_reserve(memory) < 0)
@@ -169,10 +171,17 @@ static void leave_last_words(const char *verdict)
 	close(fd);
 }
 
-static void write_report(const struct ri_outcome *outcome, const struct ri_reason *reason)
+static json_t *describe_checks(struct ri_json *json, const void *checked)
+{
+	return ri_check_json(json, checked);
+}
+
+static void write_report(const struct ri_outcome *outcome, const struct ri_reason *reason,
+	const struct ri_check_report *checked)
 {
 	const struct ri_report report = {
 		.version = RI_VERSION, .outcome = outcome, .reason = reason,
+		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
 	};
 	struct ri_text out;
 	int status;
@@ -203,7 +212,7 @@ static bool says_more(const struct ri_outcome *outcome)
 	return outcome->count > 1 || rank->tail_length > 0 || rank->torch_error != NULL;
 }
 
-void ri_report_tell(const struct ri_outcome *outcome)
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)
 {
 	static struct ri_reason reason;
 	static char verdict[RI_VERDICT_SIZE];
@@ -217,5 +226,5 @@ void ri_report_tell(const struct ri_outcome *outcome)
 		print(verdict);
 	leave_last_words(verdict);
 	if (own.option != NULL)
-		write_report(outcome, &reason);
+		write_report(outcome, &reason, checked);
 }

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "check/runner.h"
 #include "options.h"
 #include "report/outcome.h"
 
@@ -39,8 +40,8 @@ int ri_report_fd(void);
 /*
  * When all is over. The verdict is printed where it says more than the line
  * about the end of one command does; where there is /dev/termination-log, it
- * gets a copy.
+ * gets a copy. checked is what the checks found, or NULL.
  */
-void ri_report_tell(const struct ri_outcome *outcome);
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked);
 
 #endif

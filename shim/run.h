@@ -55,8 +55,9 @@ int ri_run_print_env(struct ri_run *run);
 int ri_run_explain(struct ri_run *run);
 
 /*
- * preflight.c: look at the node before a launch. Returns 0 to go on, -1 with
- * RI_CODE_CHECK_UNFIT and the like, or the exit status of a stop that came.
+ * preflight.c: look at the node before a launch, or an explanation of it.
+ * Returns 0 to go on, -1 with RI_CODE_CHECK_UNFIT and the like, or the exit
+ * status of a stop that came.
  */
 int ri_run_preflight(struct ri_run *run);
 

@@ -100,13 +100,17 @@ int ri_run_explain(struct ri_run *run)
 		.err = &run->err, .ranks = ranks, .rank_count = 1, .launch = "process",
 	};
 	size_t count;
+	int stop = 0;
 	struct ri_error err = RI_ERROR_INIT;
 
 	if (run->err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so nothing was read";
-	else if (ri_run_find(run) == 0)
+	else if (ri_run_find(run) == 0 &&
 		ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
-			&run->err);
+			&run->err) == 0)
+		stop = ri_run_preflight(run);
+	if (stop > 0)
+		return ri_run_leave(run, stop);
 	if (run->first.argv == NULL)
 		run->first.argv = run->options.command;
 	describe_rank(run, &ranks[0], &run->topology, &run->first);

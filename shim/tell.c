@@ -176,7 +176,7 @@ int ri_run_tell(struct ri_run *run, int status)
 		uname(&names) == 0)
 		outcome.host = names.nodename;
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
-	ri_report_tell(&outcome);
+	ri_report_tell(&outcome, run->was_checked ? &run->checked : NULL);
 	ri_torch_files_remove(&run->torch_files);
 	ri_state_end(status);
 	return status;

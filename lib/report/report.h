@@ -7,6 +7,7 @@
 #define RI_REPORT_REPORT_H
 
 #include "base/text.h"
+#include "model/json.h"
 #include "report/outcome.h"
 #include "report/verdict.h"
 
@@ -15,6 +16,9 @@ struct ri_report {
 	const char *version;
 	const struct ri_outcome *outcome;
 	const struct ri_reason *reason;	/* of the first failure; not read without one */
+	/* Makes what checks of the node found before the launch; NULL: nothing was checked. */
+	json_t *(*check)(struct ri_json *json, const void *checked);
+	const void *checked;
 };
 
 /*

@@ -155,7 +155,24 @@ void ri_check_log(const struct ri_check_report *report)
 			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
 }
 
-/* "by itself" where it may warn though nobody asks; see docs/checks.md. */
+void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings)
+{
+	char text[WHOLE];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+		enum ri_level level = level_of(result);
+
+		if (level == RI_LEVEL_NOTE)
+			continue;
+		join_text(result, text);
+		ri_finding_hint(ri_findings_add(findings, level == RI_LEVEL_ERROR
+			? RI_SEVERITY_ERROR : RI_SEVERITY_WARNING, (enum ri_code)result->code,
+			result->subject, "%s", text), "%s", result->hint);
+	}
+}
+
+/* In a word when it may warn; see docs/checks.md. */
 static const char *when_of(const struct ri_check *check)
 {
 	if ((check->when & RI_CHECK_ALWAYS) != 0)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/finding.h"
 #include "base/text.h"
 #include "check/runner.h"
 #include "model/json.h"
@@ -17,6 +18,9 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 
 /* On stderr before a launch: what is wrong, and with -v what there is to note. */
 void ri_check_log(const struct ri_check_report *report);
+
+/* What ri_check_log would say, notes left out, among the findings of --explain. */
+void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings);
 
 /* The table of checks for --list. */
 void ri_check_list(struct ri_text *out);

@@ -6,8 +6,11 @@
  * made that long: a page past its end is a SIGBUS, and so a data loader dies
  * of "Bus error", NCCL of "No space left on device".
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check/check.h"
 #include "check/machine.h"
@@ -104,4 +107,88 @@ const struct ri_check ri_check_shm_size = {
 	.when = RI_CHECK_SEVERAL,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
 	.run = check_size,
+};
+
+static const char free_hint[] =
+	"what ended without cleaning up leaves its segments there (nccl-*, torch_*, psm_*, "
+	"vader_segment*); with --ipc=host they are everybody's on the machine. Inside: remove "
+	"those that nobody has open";
+
+static void check_free(struct ri_checking *checking)
+{
+	struct ri_space space;
+	char left[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
+
+	if (ri_machine_space(checking->host, point, &space) <= 0 || !space.knows_free) {
+		ri_check_unknown(checking, RI_CODE_SHM_FREE_UNKNOWN, point,
+			"nothing says how much of it is free");
+		return;
+	}
+	ri_size_show(left, space.free);
+	ri_size_show(size, space.size);
+	if (space.free >= space.size / 2) {
+		ri_check_pass(checking, point, "%s of %s are free", left, size);
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free", left,
+		size);
+	ri_check_hint(checking, "%s", free_hint);
+}
+
+const struct ri_check ri_check_shm_free = {
+	.id = "shm.free",
+	.summary = "/dev/shm is not full of what others left there",
+	.reads = "the size of the file system at /dev/shm, and what of it is free (statvfs(3))",
+	.fails = "less than half of it is free",
+	.advice = free_hint,
+	.run = check_free,
+};
+
+static const char write_hint[] =
+	"outside the image: docker run --read-only needs --tmpfs /dev/shm beside it; the mode of "
+	"/dev/shm has to be 1777 where the ranks are not root";
+
+/* A file without a name: it is gone when it is closed. */
+static int try_to_write(struct ri_host *host)
+{
+	int fd = ri_host_open(host, point, O_TMPFILE | O_RDWR);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static void check_write(struct ri_checking *checking)
+{
+	int error = 0;
+
+	if (!checking->host->live) {
+		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
+			"a recorded machine cannot be written to");
+		return;
+	}
+	error = try_to_write(checking->host);
+	if (error == 0) {
+		ri_check_pass(checking, point, "files can be made there");
+	} else if (error == EACCES || error == EROFS || error == ENOSPC || error == EPERM) {
+		ri_check_warn(checking, RI_CODE_SHM_WRITE_DENIED, point,
+			"no file can be made there: %s", strerror(error));
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_SHM));
+		ri_check_hint(checking, "%s", error == ENOSPC ? free_hint : write_hint);
+	} else {
+		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
+			"whether files can be made there: %s", strerror(error));
+	}
+}
+
+const struct ri_check ri_check_shm_write = {
+	.id = "shm.write",
+	.summary = "files can be made in /dev/shm",
+	.reads = "/dev/shm, by a file without a name (open(2): O_TMPFILE)",
+	.fails = "the kernel refuses one",
+	.advice = write_hint,
+	.when = RI_CHECK_SEVERAL,
+	.topics = RI_ABOUT(SHM),
+	.run = check_write,
 };

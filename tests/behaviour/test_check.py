@@ -189,6 +189,79 @@ def test_a_broken_environment_is_an_error(box):
     refused(box.run("--check", "--root=/nonexistent"), 125, "file.unreadable", "/nonexistent")
 
 
+def test_an_explanation_says_what_a_launch_would_do(box):
+    result = box.run("--explain=json", UNMET, "--", "true", env=ONE)
+    document = json.loads(result.out)
+    found = [(one["severity"], one["code"], one["subject"]) for one in document["findings"]]
+    assert result.status == 123
+    assert ("error", "shm.size.small", "/dev/shm") in found
+    assert ("error", "check.unfit", "--require") in found
+    mild = box.run("--explain=json", f"--expect={HUGE}", "--", "true", env=ONE)
+    found = [(one["severity"], one["code"]) for one in json.loads(mild.out)["findings"]]
+    assert mild.status == 0 and ("warning", "shm.size.small") in found
+    none = box.run("--explain", UNMET, "--", "true")
+    assert none.status == 0 and b"shm.size" not in none.out, "no identity, no check"
+
+
+def test_the_report_holds_what_was_found(box):
+    def report(*options, env=ONE):
+        job = box.start(*options, "--report=@FOLDER/report", "--", "true", env=env)
+        assert job.wait().status == 0
+        return json.loads(job.read("report"))["check"]
+
+    check = report(f"--expect={HUGE}", "--checks=shm.*")
+    assert (check["schema"], check["fit"]) == ("rankinit-check-1", True)
+    assert [one["status"] for one in check["checks"] if one["id"] == "shm.size"] == ["warn"]
+    fit = report("--expect=shm=1k", "--checks=shm.*")
+    assert [one["status"] for one in fit["checks"] if one["id"] == "shm.size"] == ["pass"]
+    assert report("--checks=none") is None
+    assert report(f"--expect={HUGE}", env={}) is None
+
+
+# The live machine: what a container may be given, and not.
+
+def live(box, tool, script, *options, env=None):
+    """The checks of a process in a mount namespace of its own, as {id: result}."""
+    words = [tool("unshare"), "--mount", "--propagation", "private", "sh", "-c",
+             script + '; exec "$@"', "sh", box.rankinit, "--check=json", "--checks=all", *options]
+    done = subprocess.run(words, env={**BASE, **(env or {})}, capture_output=True,
+                          timeout=PATIENCE, check=False)
+    assert done.returncode in (0, 123), done.stderr.decode()
+    return {one["id"]: one for one in json.loads(done.stdout)["checks"]}
+
+
+def shm(options):
+    return f"mount -t tmpfs -o {options} none /dev/shm"
+
+
+@pytest.mark.parametrize("script, name, status, code", [
+    (shm("size=64m"), "shm.size", "note", "shm.size.small"),
+    (shm("size=2g"), "shm.size", "pass", None),
+    (shm("size=64m") + "; dd if=/dev/zero of=/dev/shm/x bs=1M count=40 2>/dev/null", "shm.free",
+     "note", "shm.free.small"),
+    (shm("size=64m"), "shm.free", "pass", None),
+    (shm("size=64m,ro"), "shm.write", "warn", "shm.write.denied"),
+    (shm("size=64m"), "shm.write", "pass", None),
+    ("ulimit -n 1024", "lim.nofile", "note", "lim.nofile.small"),
+    ("ulimit -n 5000", "lim.nofile", "pass", None),
+    ("ulimit -c 0", "lim.core", "pass", None),
+])
+def test_live(box, tool, script, name, status, code):
+    result = live(box, tool, script)[name]
+    assert (result["status"], result["code"]) == (status, code), result
+
+
+def test_live_64_mib(box, tool):
+    result = live(box, tool, shm("size=64m"), "--require=shm=16G")["shm.size"]
+    assert (result["status"], result["text"].split(",")[0]) == ("fail", "has 64 MiB")
+
+
+def test_live_cores(box, tool):
+    """The child that checks leaves none itself, which is not what is shown."""
+    result = live(box, tool, "ulimit -S -c 4096 || exit 99")["lim.core"]
+    assert (result["status"], result["code"]) == ("note", "lim.core.large")
+
+
 # A check that does not end, or not as it should.
 
 @pytest.fixture
@@ -243,9 +316,11 @@ def test_required_and_unknown_is_not_fit(box, dead, asked, status):
 
 def test_all_hang_and_it_ends(box, dead):
     root = dead("proc/self/mountinfo", "proc/self/limits", "proc/self/status")
-    result = box.run("--check=json", "--checks=shm.*,lim.*", f"--root={root}")
+    result = box.run("--check=json", "--checks=shm.*,lim.*",
+                     "--check-level=shm.write=off", f"--root={root}")
     found = results(result.out)
     assert {one["code"] for one in found} == {"check.hung"}
+    assert found[-1]["text"] == "was not reached in time", "there is a deadline for all"
     assert result.status == 0
 
 

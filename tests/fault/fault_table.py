@@ -38,6 +38,8 @@ EITHER_KILLED = Expected((7, 137), "SIGKILL for", "whoever was not told is kille
 LATE = Expected((), "", "who was not found is killed when --grace is over", True)
 LOST = Expected((), "output was lost: ", "what was not written is counted, and it goes on")
 LOG_OR_NOT = Expected((7, 125), "", "a smaller pipe will do, one that waits will not")
+UNCHECKED = Expected(says=r"warning: .*\[(check\.refused|memory|file\.unreadable)\]",
+                     text="a warning, and it goes on")
 OOM_UNKNOWN = Expected((137,), "does not tell whether memory ran out", "the obituary says so")
 OOM_EITHER = Expected((137,), "not for memory|does not tell", "the next file is tried")
 
@@ -75,6 +77,10 @@ def stop(pid, *steps):
             "exit=7"]
 
 
+# The only rank of a job.
+ALONE = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
+         "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
+
 SCENARIOS = {
     "version": Scenario(["--version"], status=0),
     "become": Scenario(EXIT, ["--supervise=never"]),
@@ -91,12 +97,17 @@ SCENARIOS = {
                             "--cap-keep=net_bind_service", "--no-new-privs"]),
     "bind": Scenario(EXIT, [*STAY, "--bind-to=core"]),
     # of a launcher, which may have bound it, and perhaps with a GPU
-    "bound": Scenario(EXIT, [*STAY, "--bind-to=numa"],
+    "bound": Scenario(EXIT, [*STAY, "--bind-to=numa", "--checks=none"],
                       env={f"OMPI_COMM_WORLD_{name}": value for name, value in (
                           ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"),
                           ("LOCAL_SIZE", "2"))}),
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
                        ["--nproc-per-node=1", "--bind-to=core"], status=0),
+    # what nothing is wrong with
+    "checked": Scenario(EXIT, ["--checks=lim.stack", "--expect=lim.stack"], pid1=True,
+                        env=ALONE),
+    "required": Scenario(EXIT, ["--checks=lim.stack", "--require=lim.stack"], pid1=True,
+                         env=ALONE),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
     "log1": Scenario(SAYS, [*LOG, "--log-dir=/dev", "--log-file=null"], pid1=True),
@@ -174,6 +185,16 @@ TABLE = [
     ("bound", "openat2 gpus", SAME, {"ENOENT": SAME}),
     ("bound", "openat2 dev", SAME, {"EACCES": SAME}),
     ("bound", "getdents64 dev", SAME, {"EIO": SAME}),
+    # checks that nobody requires: a launch goes on without them
+    ("checked", "open directory", UNCHECKED, {"EACCES": UNCHECKED}),
+    ("checked", "mmap", UNCHECKED, {"ENOMEM": UNCHECKED}),
+    ("checked", "fork", UNCHECKED, {"ENOMEM": UNCHECKED}),
+    ("required", "open directory", NO_FILE, {"EACCES": NO_FILE}),
+    ("required", "mmap", NO_MEMORY, {"ENOMEM": NO_MEMORY}),
+    ("required", "fork", refused(r"check\.refused|check\.unfit", 123)),
+    ("checked", "rt_sigtimedwait", SAME),
+    ("checked", "wait4", ENDS, {"EINTR": SAME}),
+    ("checked", "munmap", SAME),
     # the output
     ("log1", "mkdir", NO_LOG, {"EROFS": NO_LOG, "ENOSPC": NO_LOG}),
     ("log1", "open null", NO_LOG, {"ENOSPC": NO_LOG, "EACCES": NO_LOG}),

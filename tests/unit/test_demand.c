@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of a node: the grammar, who asks the firmest, sizes, VM sizes, limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/azure_size.h"
+#include "node/demand.h"
+#include "node/hierarchy.h"
+#include "node/limits.h"
+#include "node/status.h"
+#include "tree.h"
+
+static const char *const ids[] = { "shm.size", "ib.libs", "ib.rate", NULL };
+static struct ri_demands demands;
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&demands, 0, sizeof(demands));
+	return 0;
+}
+
+static void ask(enum ri_asker asker, const char *text)
+{
+	const struct ri_demand_list list = {
+		.text = text, .subject = asker == RI_ASKER_REQUIRE ? "--require" : "--expect",
+		.asker = asker, .ids = ids,
+	};
+	struct ri_error err = RI_ERROR_INIT;
+
+	assert_int_equal(ri_demands_read(&demands, &list, &err), 0);
+	assert_int_equal(err.code, RI_CODE_NONE);
+}
+
+static void refuse(const char *text, const char *says, const char *hint)
+{
+	const struct ri_demand_list list = {
+		.text = text, .subject = "--require", .asker = RI_ASKER_REQUIRE, .ids = ids,
+	};
+	struct ri_error err = RI_ERROR_INIT;
+
+	begin(NULL);
+	assert_int_equal(ri_demands_read(&demands, &list, &err), -1);
+	assert_int_equal(err.code, RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.subject, "--require");
+	assert_non_null(strstr(err.text, says));
+	assert_non_null(strstr(err.hint, hint));
+}
+
+static void test_list(void **state)
+{
+	const struct ri_demand *demand;
+
+	(void)state;
+	ask(RI_ASKER_REQUIRE, "mpi,ofed,gpu=8,ib=8@400,shm=16G,ib.libs");
+	demand = ri_demands_find(&demands, RI_TOPIC_GPU);
+	assert_int_equal(demand->count, 8);
+	assert_string_equal(demand->subject, "--require");
+	demand = ri_demands_find(&demands, RI_TOPIC_IB);
+	assert_int_equal(demand->count, 8);
+	assert_int_equal(demand->rate, 400);
+	assert_int_equal(ri_demands_find(&demands, RI_TOPIC_SHM)->size, (uint64_t)16 << 30);
+	assert_non_null(ri_demands_find(&demands, RI_TOPIC_MPI));
+	assert_non_null(ri_demands_find(&demands, RI_TOPIC_OFED));
+	assert_null(ri_demands_check(&demands, 0));
+	assert_int_equal(ri_demands_check(&demands, 1)->asker, RI_ASKER_REQUIRE);
+	assert_null(ri_demands_check(&demands, 2));
+}
+
+static void test_without_numbers(void **state)
+{
+	(void)state;
+	ask(RI_ASKER_EXPECT, "gpu,ib");
+	assert_int_equal(ri_demands_find(&demands, RI_TOPIC_GPU)->count, 0);
+	assert_non_null(ri_demands_unmet(&demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0));
+	assert_null(ri_demands_unmet(&demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 1));
+	assert_null(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_RATE, 0));
+	assert_null(ri_demands_find(&demands, RI_TOPIC_SHM));
+	assert_null(ri_demands_unmet(&demands, RI_TOPIC_SHM, RI_DEMAND_SIZE, 0));
+}
+
+static void test_who_asks_the_firmest(void **state)
+{
+	(void)state;
+	ask(RI_ASKER_REQUIRE, "ib=1,shm=1G,shm.size");
+	ask(RI_ASKER_EXPECT, "ib=8@400,shm=2G");
+	assert_int_equal(ri_demands_find(&demands, RI_TOPIC_IB)->asker, RI_ASKER_REQUIRE);
+	/* four are enough for the one, not for the other */
+	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 4)->asker,
+		RI_ASKER_EXPECT);
+	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0)->asker,
+		RI_ASKER_REQUIRE);
+	assert_null(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 8));
+	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_RATE, 200)->asker,
+		RI_ASKER_EXPECT);
+	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_SHM, RI_DEMAND_SIZE,
+		(uint64_t)1 << 30)->asker, RI_ASKER_EXPECT);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	refuse("", "expected mpi, ofed, gpu, ib, shm or the id of a check", "--list=checks");
+	refuse("mpi,", "\"\": expected", "--list=checks");
+	refuse("mpii", "\"mpii\": expected mpi,", "did you mean mpi?");
+	refuse("ib.lib", "the id of a check", "did you mean ib.libs?");
+	refuse("ib.libs=1", "\"ib.libs=1\": expected", "did you mean ib.libs?");
+	refuse("mpi=openmpi", "\"mpi=openmpi\": expected mpi", "");
+	refuse("gpu=0", "\"gpu=0\": expected gpu or gpu=N", "");
+	refuse("gpu=", "expected gpu or gpu=N", "");
+	refuse("gpu=-1", "expected gpu or gpu=N", "");
+	refuse("gpu=1025", "expected gpu or gpu=N", "");
+	refuse("ib=8@", "\"ib=8@\": expected ib, ib=N", "");
+	refuse("ib=@400", "expected ib, ib=N", "");
+	refuse("ib=8@0", "\"ib=8@0\": expected ib, ib=N", "");
+	refuse("shm", "\"shm\": expected shm=SIZE", "");
+	refuse("shm=0", "expected shm=SIZE", "");
+	refuse("shm=16X", "expected shm=SIZE", "");
+	refuse("gpu,mpi,gpu=8", "\"gpu=8\": expected each of them once", "");
+}
+
+static void size_is(const char *text, uint64_t expected)
+{
+	uint64_t bytes = 1;
+
+	assert_true(ri_size_read(text, strlen(text), &bytes));
+	assert_int_equal(bytes, expected);
+}
+
+static void test_sizes(void **state)
+{
+	static const char *const bad[] = {
+		"", "G", "-1", "1.5G", "16GG", "16Gix", "0x10", " 1", "1 ", "1P",
+		"99999999999T", "99999999999999999999", "16777216T",
+	};
+	char text[RI_SIZE_TEXT];
+	uint64_t bytes = 7;
+
+	(void)state;
+	size_is("0", 0);
+	size_is("65536", 65536);
+	size_is("64k", 65536);
+	size_is("64KiB", 65536);
+	size_is("2Gi", (uint64_t)2 << 30);
+	size_is("16g", (uint64_t)16 << 30);
+	size_is("16GB", (uint64_t)16 << 30);
+	size_is("16777215T", (uint64_t)16777215 << 40);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(ri_size_read(bad[i], strlen(bad[i]), &bytes));
+	assert_int_equal(bytes, 7);
+	assert_string_equal(ri_size_show(text, 0), "0 bytes");
+	assert_string_equal(ri_size_show(text, 65536), "64 KiB");
+	assert_string_equal(ri_size_show(text, (uint64_t)3 << 29), "1.5 GiB");
+	assert_string_equal(ri_size_show(text, UINT64_MAX), "unlimited");
+	assert_string_equal(ri_size_show(text, UINT64_MAX - 1), "16.0 EiB");
+}
+
+static void test_azure_sizes(void **state)
+{
+	const struct ri_azure_size *size;
+
+	(void)state;
+	size = ri_azure_size_find("Standard_ND96isr_H100_v5");
+	assert_int_equal(size->gpus, 8);
+	assert_int_equal(size->ports, 8);
+	assert_int_equal(size->rate, 400);
+	assert_int_equal(size->network, RI_AZURE_INFINIBAND);
+	assert_ptr_equal(ri_azure_size_find("nd96isr_h100_v5"), size);
+	assert_string_equal(ri_azure_size_find("HB120-16rs_v3")->name, "hb120rs_v3");
+	assert_int_equal(ri_azure_size_find("STANDARD_NC24r")->network, RI_AZURE_NETWORK_DIRECT);
+	assert_int_equal(ri_azure_size_find("nd96is_h200_v5")->ports, 0);
+	assert_null(ri_azure_size_find(""));
+	assert_null(ri_azure_size_find("standard_"));
+	assert_null(ri_azure_size_find("hb120-rs_v3"));
+	assert_null(ri_azure_size_find("a name that is longer than any size of a VM will ever be, "
+		"as far as anybody knows"));
+	for (size_t i = 0; (size = ri_azure_size_at(i)) != NULL; i++) {
+		assert_ptr_equal(ri_azure_size_find(size->name), size);
+		assert_int_equal(size->ports > 0, size->network == RI_AZURE_INFINIBAND);
+		assert_int_equal(size->ports > 0, size->rate > 0);
+	}
+}
+
+static void test_limits(void **state)
+{
+	static const char text[] =
+		"Limit                     Soft Limit           Hard Limit           Units\n"
+		"Max stack size            8388608              unlimited            bytes\n"
+		"Max locked memory         65536                65536                bytes\n"
+		"Max open files            1024                 many                 files\n"
+		"Max processes             99999999999999999999 1                    x\n"
+		"Max core file size        0";
+	struct ri_limit limit = { 1, 2 };
+
+	(void)state;
+	assert_false(ri_limit_read(text, RI_LIMIT_NOFILE, &limit));
+	assert_false(ri_limit_read(text, RI_LIMIT_NPROC, &limit));
+	assert_false(ri_limit_read(text, RI_LIMIT_CORE, &limit));
+	assert_false(ri_limit_read("", RI_LIMIT_CORE, &limit));
+	assert_int_equal(limit.soft, 1);
+	assert_true(ri_limit_read(text, RI_LIMIT_STACK, &limit));
+	assert_int_equal(limit.soft, 8388608);
+	assert_true(limit.hard == RI_UNLIMITED);
+	assert_true(ri_limit_read(text, RI_LIMIT_MEMLOCK, &limit));
+	assert_int_equal(limit.soft, 65536);
+}
+
+static void test_status(void **state)
+{
+	static const char text[] =
+		"Name:\tx\nUid:\t0\t1000\t0\t0\nCapEff:\t00000000a80465fb\n"
+		"CapBnd:\t000001ffffffffff\nSeccomp:\t2\n";
+	struct ri_status status = { .uid = 7 };
+
+	(void)state;
+	assert_false(ri_status_read("", &status));
+	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t0\nCapBnd:\tx\n", &status));
+	assert_false(ri_status_read("Uid:\t0\nCapEff:\t0\nCapBnd:\t0\n", &status));
+	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t00000000000000000\nCapBnd:\t0\n",
+		&status));
+	assert_int_equal(status.uid, 7);
+	assert_true(ri_status_read(text, &status));
+	assert_int_equal(status.uid, 1000);
+	assert_int_equal(status.seccomp, 2);
+	assert_true(ri_status_has(&status, RI_CAP_IPC_LOCK));
+	assert_false(ri_status_has(&status, RI_CAP_SYS_PTRACE));
+	assert_true(status.bounding == 0x1ffffffffff);
+	assert_true(ri_status_read("Uid:\t0\t0\nCapEff:\t0\nCapBnd:\t0\n", &status));
+	assert_int_equal(status.seccomp, -1);
+}
+
+static void test_groups(void **state)
+{
+	static struct ri_arena arena;
+	struct ri_host host = tree_recorded("limits-fit");
+	struct ri_group_limit limit;
+
+	(void)state;
+	assert_true(ri_memory_limit_find(&limit, &host, &arena));
+	assert_true(limit.number == 1932735283200);
+	assert_string_equal(limit.path, "/sys/fs/cgroup/memory.max");
+	assert_true(ri_pids_limit_find(&limit, &host, &arena));
+	assert_true(limit.number == UINT64_MAX);
+	close(host.root);
+	host = tree_recorded("cgroup-none");
+	assert_false(ri_memory_limit_find(&limit, &host, &arena));
+	assert_false(ri_pids_limit_find(&limit, &host, &arena));
+	close(host.root);
+	ri_arena_release(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_list, begin),
+		cmocka_unit_test_setup(test_without_numbers, begin),
+		cmocka_unit_test_setup(test_who_asks_the_firmest, begin),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_azure_sizes),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_groups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
