@@ -140,7 +140,7 @@ $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
 
 # Recorded machines that are written as one file become folders.
 HOSTS := $(B)/hosts/done
-$(HOSTS): tests/hosts/grow.py $(wildcard tests/hosts/*.tree)
+$(HOSTS): tests/hosts/grow.py tests/hosts/elf.py $(wildcard tests/hosts/*.tree)
 	$(call say,HOSTS)
 	$(Q)rm -rf $(@D)
 	$(Q)$(PYTHON) tests/hosts/grow.py $(@D)

@@ -15,7 +15,7 @@ enum {
 	RI_MAX_GROUPS = 1024,		/* supplementary groups of --user */
 	RI_MAX_FILE = 1048576,		/* bytes read of one small system file */
 	RI_MAX_HOSTFILE = 33554432,	/* bytes of a host file: a line for each of RI_MAX_RANKS */
-	RI_MAX_LDCACHE = 4194304,	/* bytes of the table of the loader; large images have 200 kB */
+	RI_MAX_LDCACHE = 4194304,	/* bytes of the loader's table; large images have 200 kB */
 	RI_MAX_LINE = 1024,		/* one line of our own on stderr */
 	RI_MAX_QUOTE = 64,		/* bytes of a foreign value shown in a message */
 	RI_MAX_CPUS = 4096,		/* the largest number of a CPU, and one */

@@ -12,13 +12,13 @@
 
 #define VARIABLE "LD_LIBRARY_PATH"
 static const char table_path[] = "/etc/ld.so.cache";
+/* The distribution of images whose C library is musl. */
+static const char alpine[] = "/etc/alpine-release";
 
 #if defined(__aarch64__)
 #define TRIPLET "aarch64-linux-gnu"
-#define MUSL "/lib/ld-musl-aarch64.so.1"
 #else
 #define TRIPLET "x86_64-linux-gnu"
-#define MUSL "/lib/ld-musl-x86_64.so.1"
 #endif
 
 /* Debian's and Fedora's glibc; in an image there are those of one of them. */
@@ -64,7 +64,7 @@ void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
 		loader->table = read_table(loader, fd) ? RI_TABLE_READ : RI_TABLE_BROKEN;
 		close(fd);
 	}
-	loader->musl = loader->table == RI_TABLE_NONE && ri_host_has(image->host, MUSL);
+	loader->musl = loader->table == RI_TABLE_NONE && ri_host_has(image->host, alpine);
 }
 
 static const char *keep(const struct ri_image *image, const char *text)

@@ -71,7 +71,7 @@ static void find_beside(struct ri_mpi *out, const struct ri_loader *loader, cons
 	}
 }
 
-void ri_mpi_find(struct ri_mpi *out, const struct ri_loader *loader)
+void ri_mpi_find_loaded(struct ri_mpi *out, const struct ri_loader *loader)
 {
 	struct ri_library file;
 
@@ -79,6 +79,12 @@ void ri_mpi_find(struct ri_mpi *out, const struct ri_loader *loader)
 	for (size_t n = 0; names[n] != NULL; n++)
 		if (ri_loader_find(loader, names[n], &file))
 			add_library(out, loader, &file);
+}
+
+void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader)
+{
+	struct ri_library file;
+
 	find_launchers(out, loader);
 	for (size_t i = 0; i < out->launcher_count; i++)
 		find_beside(out, loader, out->launchers[i].prefix);

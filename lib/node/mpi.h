@@ -44,8 +44,13 @@ struct ri_mpi {
 	size_t launcher_count;
 };
 
-/* Look for all of it. Never fails: what is not found, or too much, is not there. */
-void ri_mpi_find(struct ri_mpi *out, const struct ri_loader *loader);
+/*
+ * The libraries that the loader finds; and, added to them, the others and the
+ * launchers, which takes several times as long. Neither fails: what is not
+ * found, or too much, is not there.
+ */
+void ri_mpi_find_loaded(struct ri_mpi *out, const struct ri_loader *loader);
+void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader);
 
 /* "Open MPI", "MPICH", "Intel MPI", "MVAPICH2", "an unknown MPI" */
 const char *ri_mpi_family_name(enum ri_mpi_family family);
@@ -57,7 +62,7 @@ const char *ri_mpi_family_name(enum ri_mpi_family family);
  */
 bool ri_mpi_fits(enum ri_mpi_family launcher, enum ri_mpi_family library);
 
-/* The steps, for ri_mpi_find. */
+/* The steps of both. */
 void ri_mpi_judge_library(const struct ri_loader *loader, struct ri_mpi_library *library);
 void ri_mpi_judge_launcher(const struct ri_loader *loader, struct ri_mpi_launcher *launcher);
 

@@ -7,8 +7,7 @@
 #include "base/path.h"
 #include "node/mpi.h"
 
-/* How much of a script is read, and of a folder of components. */
-enum { SCRIPT_SIZE = 32768, LIST_SIZE = 32768 };
+enum { SCRIPT_SIZE = 32768 };
 
 static const char *keep(const struct ri_loader *loader, const char *text)
 {
@@ -146,15 +145,19 @@ static void version_by_path(const char *path, char version[RI_MPI_VERSION])
 	}
 }
 
-/* Is there such a component in a folder "openmpi...", Debian's and Fedora's names included? */
+/*
+ * Is there such a component in the folder of components? make install has
+ * openmpi, Fedora openmpi, Debian openmpi/lib/openmpi3 and openmpi40; the
+ * folders around them may hold thousands of names and are not listed.
+ */
 static bool has_component(const struct ri_loader *loader, const char *folder, const char *file)
 {
-	char names[LIST_SIZE], inner[RI_PATH_SIZE];
-	long count = ri_host_list(loader->image->host, folder, names, sizeof(names));
+	static const char *const inner[] = { "openmpi", "openmpi40", "openmpi/lib/openmpi3",
+		"openmpi/lib/openmpi40", "openmpi/lib/openmpi" };
+	char path[RI_PATH_SIZE];
 
-	for (const char *name = names; count > 0; count--, name += strlen(name) + 1)
-		if (strncmp(name, "openmpi", 7) == 0 && ri_path_join(inner, folder, name) &&
-			has_below(loader, inner, file))
+	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
+		if (ri_path_join(path, folder, inner[i]) && has_below(loader, path, file))
 			return true;
 	return false;
 }
@@ -163,22 +166,20 @@ static bool has_component(const struct ri_loader *loader, const char *folder, co
 static bool can_use(const struct ri_loader *loader, const struct ri_mpi_library *library,
 	const struct ri_elf *elf, const char *const words[2])
 {
-	char folder[RI_PATH_SIZE], inner[RI_PATH_SIZE], name[RI_ELF_NAME];
+	char folder[RI_PATH_SIZE], name[RI_ELF_NAME];
 
 	for (size_t i = 0; i < elf->needed_count; i++)
 		if (ri_elf_needed(elf, i, name) && strncmp(name, words[0], strlen(words[0])) == 0)
 			return true;
 	ri_path_folder(library->file.real, folder);
-	return has_below(loader, folder, words[1]) || has_component(loader, folder, words[1] + 8) ||
-		(ri_path_join(inner, folder, "openmpi/lib") &&
-			has_component(loader, inner, words[1] + 8));
+	return has_component(loader, folder, words[1]);
 }
 
 static void judge_openmpi(const struct ri_loader *loader, const struct ri_elf *elf,
 	struct ri_mpi_library *library)
 {
-	static const char *const ucx[] = { "libucp.so", "openmpi/mca_pml_ucx.so" };
-	static const char *const ofi[] = { "libfabric.so", "openmpi/mca_mtl_ofi.so" };
+	static const char *const ucx[] = { "libucp.so", "mca_pml_ucx.so" };
+	static const char *const ofi[] = { "libfabric.so", "mca_mtl_ofi.so" };
 	char text[64];
 
 	library->family = RI_MPI_OPENMPI;

@@ -12,6 +12,7 @@ files of a byte each) is no trouble for the second kind. Lines of a tree:
     PATH = TEXT             a file of one line; with nothing behind "=" an empty one
     PATH = TEXT mode 0444   the same with a mode, by which it stands for a device node
     PATH <<                 a file of the lines that follow, up to a line "."
+    PATH elf SONAME WORD... a library; a word: the version of its symbols, NAME=TEXT
     PATH -> TARGET          a symbolic link
     PATH/                   an empty folder
 
@@ -23,6 +24,8 @@ import os
 import re
 import shutil
 import sys
+
+import elf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -46,8 +49,8 @@ def put(root, path, text, mode=0o644):
     full = os.path.join(root, path)
     os.makedirs(os.path.dirname(full), exist_ok=True)
     drop(root, path)
-    with open(full, "w", encoding="utf-8") as file:
-        file.write(text)
+    with open(full, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
     os.chmod(full, mode)
 
 
@@ -67,6 +70,10 @@ def obey(root, line, rest):
         if not os.path.lexists(os.path.join(root, words[1])):
             raise Bad(f"nothing to drop: {line}")
         drop(root, words[1])
+    elif len(words) > 2 and words[1] == "elf":
+        symbols = dict(word.split("=", 1) for word in words[3:] if "=" in word)
+        versions = [word for word in words[3:] if "=" not in word]
+        put(root, words[0], elf.make(words[2], (versions or [None])[0], symbols))
     elif " -> " in line:
         path, target = line.split(" -> ")
         os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)

@@ -22,8 +22,8 @@ static int make(void **state)
 	(void)state;
 	tree_make(&tree);
 	host = (struct ri_host){ .root = tree.fd };
-	for (const char *const *folder = (const char *const[]){ "etc", "etc/openmpi", "root",
-		     "root/.openmpi", "usr", "usr/local", "usr/local/etc", "opt", "opt/etc",
+	for (const char *const *folder = (const char *const[]){ "etc", "etc/openmpi", "user",
+		     "user/.openmpi", "usr", "usr/local", "usr/local/etc", "opt", "opt/etc",
 		     NULL }; *folder != NULL; folder++)
 		tree_folder(&tree, *folder);
 	return 0;
@@ -103,7 +103,7 @@ static const char *get(const char *prefix, char *first, char *second)
 
 static void test_files(void **state)
 {
-	char none[] = "A=B", home[] = "HOME=/root", pml[] = "OMPI_MCA_pml=cm";
+	char none[] = "A=B", home[] = "HOME=/user", pml[] = "OMPI_MCA_pml=cm";
 	char moved[] = "OPAL_PREFIX=/opt";
 
 	(void)state;
@@ -119,11 +119,11 @@ static void test_files(void **state)
 	tree_file(&tree, "opt/etc/openmpi-mca-params.conf", "pml=moved");
 	assert_string_equal(get("/usr/local", moved, NULL),
 		"moved from /opt/etc/openmpi-mca-params.conf:1");
-	tree_file(&tree, "root/.openmpi/mca-params.conf", "btl=self\npml=home\n");
+	tree_file(&tree, "user/.openmpi/mca-params.conf", "btl=self\npml=home\n");
 	assert_string_equal(get("/usr/local", none, NULL),
 		"ucx from /usr/local/etc/openmpi-mca-params.conf:1");
 	assert_string_equal(get("/usr/local", home, NULL),
-		"home from /root/.openmpi/mca-params.conf:2");
+		"home from /user/.openmpi/mca-params.conf:2");
 	assert_string_equal(get("/usr/local", home, pml), "cm from OMPI_MCA_pml:0");
 	tree_file(&tree, "usr/local/etc/openmpi-mca-params-override.conf", "pml=must\n");
 	assert_string_equal(get("/usr/local", home, pml),
@@ -134,8 +134,8 @@ static void test_files(void **state)
 static void test_stated_files(void **state)
 {
 	char list[] = "OMPI_MCA_mca_base_param_files="
-		"/nowhere,/opt/etc/openmpi-mca-params.conf:/root/.openmpi/mca-params.conf";
-	char off[] = "OMPI_MCA_mca_base_param_files=none", home[] = "HOME=/root";
+		"/nowhere,/opt/etc/openmpi-mca-params.conf:/user/.openmpi/mca-params.conf";
+	char off[] = "OMPI_MCA_mca_base_param_files=none", home[] = "HOME=/user";
 
 	(void)state;
 	assert_string_equal(get("/usr/local", list, home),

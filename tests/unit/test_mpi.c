@@ -18,7 +18,8 @@ static const struct ri_image image = { .host = &host, .env = &env, .arena = &are
 static struct ri_loader loader;
 static struct ri_mpi mpi;
 
-static const char openmpi[] = "const char ompi_version_string[] = \"%s\"; int ompi_mpi_comm_world;\n";
+static const char openmpi[] = "const char ompi_version_string[] = \"%s\";\n"
+	"int ompi_mpi_comm_world;\n";
 
 static int make(void **state)
 {
@@ -47,7 +48,8 @@ static void find(char *first, char *second)
 	strings[1] = second;
 	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
 	ri_loader_init(&loader, &image);
-	ri_mpi_find(&mpi, &loader);
+	ri_mpi_find_loaded(&mpi, &loader);
+	ri_mpi_find_rest(&mpi, &loader);
 }
 
 static void folders(const char *path)
@@ -274,14 +276,15 @@ static void test_this_machine(void **state)
 	} known[] = {
 		{ "libmpi.so.40", "ompi_info --version 2>/dev/null | sed -n 's/^Open MPI v//p'",
 			RI_MPI_OPENMPI },
-		{ "libmpich.so.12", "mpichversion 2>/dev/null | sed -n 's/^MPICH Version:[ \t]*//p'",
+		{ "libmpich.so.12",
+			"mpichversion 2>/dev/null | sed -n 's/^MPICH Version:[ \t]*//p'",
 			RI_MPI_MPICH },
 	};
 	char path[] = "PATH=/usr/bin:/bin", line[64];
 	size_t compared = 0;
 
 	(void)state;
-	host = (struct ri_host){ .root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), .live = true };
+	host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(host.root >= 0);
 	find(path, NULL);
 	close(host.root);

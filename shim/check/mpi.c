@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The MPI of the image: is there one, which, and do the launcher and the
+ * library that programs load belong together? A rank whose launcher speaks
+ * another language takes itself for rank 0 of 1, and nobody says a word.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "check/software.h"
+
+static const char install_hint[] =
+	"inside the image: a base image with MPI, or apt-get install openmpi-bin libopenmpi-dev "
+	"(or mpich)";
+
+/* Has the loader a way to it? Broken ones count: that is where it ends. */
+static bool is_found(const struct ri_mpi_library *library)
+{
+	return library->file.place != RI_LIBRARY_APART;
+}
+
+static const char *describe(char *out, size_t size, enum ri_mpi_family family, const char *version)
+{
+	snprintf(out, size, "%s%s%s", ri_mpi_family_name(family), version[0] == '\0' ? "" : " ",
+		version);
+	return out;
+}
+
+static void ask_mpi(struct ri_checking *checking)
+{
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_MPI));
+}
+
+/* mpi.present */
+
+static void say_broken(struct ri_checking *checking, const struct ri_library *file)
+{
+	ri_check_lack(checking, RI_CODE_MPI_PRESENT_BROKEN, file->path,
+		"%s, and it is what the loader takes, by %s", ri_check_library_fault(file),
+		ri_library_place_name(file->place));
+	ask_mpi(checking);
+	ri_check_hint(checking, "inside the image: install it again, or take its folder out of "
+		"LD_LIBRARY_PATH");
+}
+
+static void say_apart(struct ri_checking *checking, const struct ri_mpi_library *library)
+{
+	ri_check_lack(checking, RI_CODE_MPI_PRESENT_APART, library->file.path,
+		"is there, but no loader looks into its folder");
+	ask_mpi(checking);
+	ri_check_hint(checking, "inside the image: ENV LD_LIBRARY_PATH=%.*s, or its folder in "
+		"/etc/ld.so.conf.d and ldconfig; a program that was linked with -rpath finds it "
+		"without", (int)(strrchr(library->file.path, '/') - library->file.path),
+		library->file.path);
+}
+
+/* A library for another machine, or a table that names what is gone, is the likely cause. */
+static void say_missing(struct ri_checking *checking)
+{
+	struct ri_library file;
+
+	ri_loader_find(ri_check_loader(checking), "libmpi.so.40", &file);
+	if (file.foreign != NULL)
+		ri_check_lack(checking, RI_CODE_MPI_PRESENT_FOREIGN, file.foreign,
+			"is for %s, and there is no other", ri_elf_machine_name(file.machine));
+	else if (file.gone != NULL)
+		ri_check_lack(checking, RI_CODE_MPI_PRESENT_MISSING, file.gone,
+			"is in /etc/ld.so.cache, but not there");
+	else
+		ri_check_lack(checking, RI_CODE_MPI_PRESENT_MISSING, "libmpi",
+			"there is no MPI library in this image");
+	ask_mpi(checking);
+	ri_check_hint(checking, "%s", install_hint);
+}
+
+/* The first whole one that lies apart, where the loader finds none. */
+static const struct ri_mpi_library *find_apart(const struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+
+	for (size_t i = 0; i < mpi->library_count; i++)
+		if (!is_found(&mpi->libraries[i]) && mpi->libraries[i].file.fault == RI_ELF_OK)
+			return &mpi->libraries[i];
+	return NULL;
+}
+
+static void check_present(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi_loaded(checking);
+	const struct ri_mpi_library *broken = NULL, *apart;
+	char what[64];
+
+	for (size_t i = 0; i < mpi->library_count; i++) {
+		const struct ri_mpi_library *library = &mpi->libraries[i];
+
+		if (!is_found(library))
+			continue;
+		if (library->file.fault == RI_ELF_OK) {
+			ri_check_pass(checking, library->file.path, "%s",
+				describe(what, sizeof(what), library->family, library->version));
+			return;
+		}
+		broken = broken == NULL ? library : broken;
+	}
+	if (broken != NULL)
+		say_broken(checking, &broken->file);
+	else if ((apart = find_apart(checking)) != NULL)
+		say_apart(checking, apart);
+	else
+		say_missing(checking);
+}
+
+const struct ri_check ri_check_mpi_present = {
+	.id = "mpi.present",
+	.summary = "programs find an MPI library",
+	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for the "
+		"names of Open MPI, MPICH, Intel MPI and MVAPICH2",
+	.fails = "there is none, it is damaged or for another machine, or it lies where no loader "
+		"looks; a warning in an MPI job",
+	.advice = install_hint,
+	.unverified = "Intel MPI and MVAPICH2: made images only",
+	.topics = RI_ABOUT(MPI),
+	.run = check_present,
+};
+
+/* mpi.impl */
+
+static void check_impl(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+	char what[64];
+
+	for (size_t i = 0; i < mpi->library_count; i++) {
+		const struct ri_mpi_library *library = &mpi->libraries[i];
+
+		if (library->file.fault != RI_ELF_OK)
+			continue;
+		if (library->family == RI_MPI_UNKNOWN)
+			ri_check_unknown(checking, RI_CODE_MPI_IMPL_UNKNOWN, library->file.path,
+				"has the name of several implementations and the marks of none");
+		else
+			ri_check_pass(checking, library->file.real, "%s, by %s",
+				describe(what, sizeof(what), library->family, library->version),
+				ri_library_place_name(library->file.place));
+	}
+	if (checking->count == 0)
+		ri_check_skip(checking, "libmpi", "there is no MPI library that could be read");
+}
+
+const struct ri_check ri_check_mpi_impl = {
+	.id = "mpi.impl",
+	.summary = "which MPI the image has",
+	.reads = "symbols, name and surroundings of each library: ompi_version_string, "
+		"MPII_Version_string (src/mpi/init), I_MPI_ROOT, pkgconfig/mpich.pc",
+	.fails = "nothing tells which implementation a library is",
+	.advice = "nothing has to be done where programs run",
+	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: made images only",
+	.run = check_impl,
+};
+
+/* mpi.launcher */
+
+static void check_launcher(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+	const struct ri_mpi_launcher *launcher = mpi->launchers;
+	char what[64];
+
+	if (mpi->launcher_count + mpi->library_count == 0 &&
+		ri_demands_check(checking->demands, checking->number) == NULL) {
+		ri_check_skip(checking, "mpirun", "there is no MPI");
+	} else if (mpi->launcher_count == 0) {
+		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_MISSING, "mpirun",
+			"neither mpirun nor mpiexec is on PATH");
+		ri_check_hint(checking, "inside the image: only needed where ranks are started "
+			"from in here; apt-get install openmpi-bin, or its folder on PATH");
+	} else if (launcher->lacks_prterun) {
+		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_PRTERUN, launcher->program.path,
+			"is Open MPI 5's, which executes prterun, and there is none");
+		ri_check_hint(checking, "inside the image: copy all of the installation, or "
+			"install PRRTE");
+	} else {
+		ri_check_pass(checking, launcher->program.path, "%s",
+			describe(what, sizeof(what), launcher->family, launcher->version));
+	}
+}
+
+const struct ri_check ri_check_mpi_launcher = {
+	.id = "mpi.launcher",
+	.summary = "mpirun is on PATH, and all that it runs",
+	.reads = "PATH for mpirun, mpiexec and kin, prterun for Open MPI 5 (its "
+		"ompi/tools/mpirun)",
+	.fails = "there is none, or Open MPI 5's has no prterun",
+	.advice = "inside the image: install the launcher, or put its folder on PATH; not needed "
+		"where an orchestrator starts the ranks",
+	.run = check_launcher,
+};
+
+/* mpi.match */
+
+/*
+ * Who has started this rank, or would start ranks from here: *launcher, which
+ * is NULL for the first.
+ */
+static enum ri_mpi_family find_starter(const struct ri_checking *checking,
+	const struct ri_mpi_launcher **launcher)
+{
+	const char *identity = checking->topology->identity;
+	const struct ri_mpi *mpi;
+
+	*launcher = NULL;
+	if (identity != NULL && strcmp(identity, "openmpi") == 0)
+		return RI_MPI_OPENMPI;
+	if (identity != NULL && strcmp(identity, "hydra") == 0)
+		return RI_MPI_MPICH;
+	if (identity != NULL && strcmp(identity, "mvapich2") == 0)
+		return RI_MPI_MVAPICH2;
+	mpi = ri_check_mpi(checking);
+	if (mpi->launcher_count == 0)
+		return RI_MPI_UNKNOWN;
+	*launcher = mpi->launchers;
+	return mpi->launchers[0].family;
+}
+
+/* The library a program would load that the starter speaks to, else the first one. */
+static const struct ri_mpi_library *find_partner(const struct ri_mpi *mpi,
+	enum ri_mpi_family starter)
+{
+	const struct ri_mpi_library *first = NULL;
+
+	for (size_t i = 0; i < mpi->library_count; i++) {
+		const struct ri_mpi_library *library = &mpi->libraries[i];
+
+		if (!is_found(library) || library->file.fault != RI_ELF_OK)
+			continue;
+		if (ri_mpi_fits(starter, library->family))
+			return library;
+		first = first == NULL ? library : first;
+	}
+	return first;
+}
+
+static void say_mismatch(struct ri_checking *checking, const char *subject,
+	enum ri_mpi_family starter, const struct ri_mpi_library *library)
+{
+	char what[64];
+
+	ri_check_lack(checking, RI_CODE_MPI_MATCH_MIXED, subject,
+		"%s starts the ranks, and the library that they load is %s (%s): each would be "
+		"rank 0 of 1", ri_mpi_family_name(starter),
+		describe(what, sizeof(what), library->family, library->version),
+		library->file.path);
+	ask_mpi(checking);
+	ri_check_hint(checking, "inside the image: the folder of one MPI first on PATH and on "
+		"LD_LIBRARY_PATH alike; with conda, take its MPI out or use it for both");
+}
+
+/* Versions of one implementation mostly understand each other, those of a series surely. */
+static bool is_other_series(const char *a, const char *b)
+{
+	size_t length = strcspn(a, ".");
+
+	return a[0] != '\0' && b[0] != '\0' &&
+		(length != strcspn(b, ".") || strncmp(a, b, length) != 0);
+}
+
+static void check_match(struct ri_checking *checking)
+{
+	const struct ri_mpi_launcher *launcher;
+	enum ri_mpi_family starter = find_starter(checking, &launcher);
+	const struct ri_mpi_library *library = find_partner(ri_check_mpi_loaded(checking), starter);
+	const char *subject = launcher == NULL ? checking->topology->identity
+					       : launcher->program.path;
+
+	if (launcher == NULL && starter == RI_MPI_UNKNOWN) {
+		ri_check_skip(checking, "mpirun", "there is no launcher to compare");
+	} else if (library == NULL) {
+		ri_check_skip(checking, subject, "there is no library that programs find");
+	} else if (!ri_mpi_fits(starter, library->family)) {
+		say_mismatch(checking, subject, starter, library);
+	} else if (launcher != NULL && starter == library->family &&
+		is_other_series(launcher->version, library->version)) {
+		ri_check_lack(checking, RI_CODE_MPI_MATCH_SERIES, subject,
+			"is of version %s, the library that programs load of %s (%s)",
+			launcher->version, library->version, library->file.path);
+		ri_check_hint(checking, "inside the image: keep one of them");
+	} else {
+		ri_check_pass(checking, subject, "fits %s", library->file.path);
+	}
+}
+
+const struct ri_check ri_check_mpi_match = {
+	.id = "mpi.match",
+	.summary = "the launcher and the library belong together",
+	.reads = "what mpi.impl and mpi.launcher read; in an MPI job, whose variables are there",
+	.fails = "no library that programs find speaks to the launcher: PMIx with Open MPI, PMI "
+		"with MPICH and its kin; or they are of different series. A warning in an MPI job",
+	.advice = "inside the image: one MPI first on PATH and on LD_LIBRARY_PATH alike",
+	.unverified = "a rank under a foreign launcher was seen with Open MPI and MPICH only",
+	.topics = RI_ABOUT(MPI),
+	.run = check_match,
+};
+
+/* mpi.multiple */
+
+static bool is_conda(const struct ri_checking *checking, const char *prefix)
+{
+	char path[1100];
+
+	snprintf(path, sizeof(path), "%s/conda-meta", prefix);
+	return ri_host_has(checking->host, path);
+}
+
+static void check_multiple(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+	const struct ri_mpi_library *first = mpi->libraries, *other = NULL;
+	char what[64], second[64];
+
+	for (size_t i = 1; i < mpi->library_count && other == NULL; i++)
+		if (mpi->libraries[i].family != first->family ||
+			strcmp(mpi->libraries[i].version, first->version) != 0)
+			other = &mpi->libraries[i];
+	if (mpi->library_count == 0) {
+		ri_check_skip(checking, "libmpi", "there is no MPI");
+		return;
+	}
+	describe(what, sizeof(what), first->family, first->version);
+	if (other == NULL) {
+		ri_check_pass(checking, first->file.path, "%s alone", what);
+		return;
+	}
+	describe(second, sizeof(second), other->family, other->version);
+	if (mpi->launcher_count > 0 && is_conda(checking, mpi->launchers[0].prefix)) {
+		ri_check_lack(checking, RI_CODE_MPI_MULTIPLE_CONDA,
+			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; "
+			"there are %s and %s", what, second);
+		ri_check_hint(checking, "inside the image: the system's folder before conda's on "
+			"PATH, or conda's MPI for everything");
+	} else {
+		ri_check_note(checking, RI_CODE_MPI_MULTIPLE_SEVERAL, first->file.path,
+			"%s, and also %s (%s)", what, second, other->file.path);
+	}
+}
+
+const struct ri_check ri_check_mpi_multiple = {
+	.id = "mpi.multiple",
+	.summary = "how many MPIs the image has, and which comes first",
+	.reads = "what mpi.impl reads, PATH, and conda-meta beside the launcher (conda's mark of "
+		"an environment)",
+	.fails = "there are several and conda's launcher is first; several alone are a note",
+	.advice = "inside the image: keep one, or keep the order of PATH and LD_LIBRARY_PATH alike",
+	.run = check_multiple,
+};

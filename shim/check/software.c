@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/software.h"
+
+#include <stddef.h>
+
+const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
+{
+	static struct ri_image image;
+	static struct ri_loader loader;
+
+	if (image.host == checking->host)
+		return &loader;
+	image = (struct ri_image){ .host = checking->host, .env = checking->env,
+		.arena = checking->arena };
+	ri_loader_init(&loader, &image);
+	return &loader;
+}
+
+static struct ri_mpi mpi;
+
+const struct ri_mpi *ri_check_mpi_loaded(const struct ri_checking *checking)
+{
+	static bool found;
+
+	if (!found)
+		ri_mpi_find_loaded(&mpi, ri_check_loader(checking));
+	found = true;
+	return &mpi;
+}
+
+const struct ri_mpi *ri_check_mpi(const struct ri_checking *checking)
+{
+	static bool found;
+
+	ri_check_mpi_loaded(checking);
+	if (!found)
+		ri_mpi_find_rest(&mpi, ri_check_loader(checking));
+	found = true;
+	return &mpi;
+}
+
+const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking)
+{
+	static struct ri_rdma_core core;
+	static bool found;
+
+	if (!found)
+		ri_rdma_core_find(&core, ri_check_loader(checking));
+	found = true;
+	return &core;
+}
+
+const struct ri_hcas *ri_check_hcas(const struct ri_checking *checking)
+{
+	static struct ri_hcas hcas;
+	static bool found;
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (!found && ri_hcas_find(&hcas, checking->host, checking->arena, &err) < 0)
+		hcas = (struct ri_hcas){ .count = 0 };
+	found = true;
+	return &hcas;
+}
+
+bool ri_check_has_infiniband(const struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_check_hcas(checking);
+
+	for (size_t i = 0; i < hcas->count; i++)
+		if (ri_hca_has(&hcas->list[i], RI_LINK_INFINIBAND))
+			return true;
+	return false;
+}
+
+const char *ri_check_library_fault(const struct ri_library *library)
+{
+	switch (library->fault) {
+	case RI_ELF_OK:
+		return NULL;
+	case RI_ELF_OTHER:
+		return "is no library";
+	case RI_ELF_FOREIGN:
+		return "is for another machine";
+	case RI_ELF_MISSING:
+		return "cannot be opened";
+	default:
+		return "ends early or is damaged";
+	}
+}
