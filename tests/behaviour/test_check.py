@@ -368,6 +368,69 @@ def test_sigchld_ignored_by_whoever_started_us(box):
 
 # Before a launch.
 
+@pytest.fixture
+def hung_launch(box):
+    """Start rankinit where /dev/shm is a FUSE mount that nobody answers for."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    devices, started = [], []
+
+    def enter():
+        options = f"fd={devices[-1]},rootmode=40000,user_id=0,group_id=0"
+        if (libc.unshare(0x20000) != 0      # CLONE_NEWNS; MS_REC | MS_PRIVATE
+                or libc.mount(None, b"/", None, 0x44000, None) != 0
+                or libc.mount(b"dead", b"/dev/shm", b"fuse", 0, options.encode()) != 0):
+            os._exit(99)
+
+    def run(words):
+        try:
+            devices.append(os.open("/dev/fuse", os.O_RDWR))
+        except OSError as error:
+            pytest.skip(f"no FUSE here: {error}")
+        process = subprocess.Popen(words, env={**BASE, **ONE}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=enter, pass_fds=(devices[-1],))
+        started.append(process)
+        return process
+
+    def start(*options):
+        return run([box.rankinit, "--checks=shm.size", *options, "--", "sh", "-c",
+                    "echo ran; exit 7"])
+    if run(["/bin/true"]).wait(PATIENCE) == 99:
+        pytest.skip("no FUSE mount can be made here")
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+    for device in devices:
+        os.close(device)
+
+
+@pytest.mark.parametrize("supervise", ["always", "never"])
+def test_a_launch_goes_on_after_a_hang(hung_launch, supervise):
+    process = hung_launch("--expect=shm=1k", f"--supervise={supervise}")
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (7, b"ran\n")
+    assert err.startswith(b"rankinit: warning: shm.size: did not end within 500 ms")
+    assert err.endswith(b" [check.hung]\n")
+
+
+def test_a_hang_of_what_is_required(hung_launch):
+    process = hung_launch("--require=shm=1k")
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (123, b"")
+    assert b"[check.hung]" in err and err.endswith(b"[check.unfit]\n")
+
+
+@pytest.mark.parametrize("supervise", ["always", "never"])
+def test_a_stop_before_the_command_is_there(hung_launch, supervise):
+    process = hung_launch("--expect=shm=1k", f"--supervise={supervise}")
+    checker = child_of(process.pid)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err) == (143, b"", b"")
+    wait_until(lambda: not os.path.exists(f"/proc/{checker}"), "no child stays")
+
 def test_the_command_finds_nothing_of_it(box):
     """No child, no descriptor, no signal is left for the command; in place and supervised."""
     shell = ("ls /proc/self/fd | wc -l; grep -E 'Sig(Pnd|Blk|Ign)|ShdPnd' /proc/self/status; "

@@ -101,6 +101,21 @@ def test_a_rank_does_not_ask_for_its_node(traced):
     assert [text for text in both if text.startswith("open")] == []
 
 
+# What the first rank of a node adds: the root, memory and a process to check in, waiting for it.
+CHECKING = 16
+FIRST = {**RANK, "OMPI_COMM_WORLD_RANK": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+
+
+def test_checks_of_the_first_rank(traced):
+    other = before_spawn(traced("init", env=RANK)[0])
+    none = before_spawn(traced("init", "--checks=none", env=FIRST)[0])
+    first = before_spawn(traced("init", env=FIRST)[0])
+    assert names(none) == names(other), "without checks it is a rank as any"
+    assert "fork" in names(first), "the control: something is checked"
+    assert len(first) - len(none) <= CHECKING, first
+    assert [text for text in first if text.startswith("openat2")] == []
+
+
 def test_a_node_asks_for_its_addresses_and_its_name(traced):
     """The control: without a rank the list is looked through."""
     made = before_spawn(traced("init", env=NODES)[0])
