@@ -58,7 +58,7 @@ O := $(B)/$(KIND)
 EXE := $(if $(filter release,$(KIND)),$(B)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
-SHIM_SRC := $(wildcard shim/*.c shim/*/*.c)
+SHIM_SRC := $(filter-out shim/probe.c,$(wildcard shim/*.c shim/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 
@@ -95,6 +95,15 @@ $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 	@mv $@.tmp $@
 
 -include $(LIB_OBJ:.o=.d) $(SHIM_OBJ:.o=.d)
+
+# Loads the libraries of the image that it runs in, so it is linked to the C
+# library of glibc, and dynamic; build it on the oldest distribution in use.
+.PHONY: probe
+probe: $(B)/rankinit-probe ## build build/rankinit-probe (needs the headers of libibverbs)
+
+$(B)/rankinit-probe: shim/probe.c
+	$(call say,CC)
+	$(Q)gcc -D_GNU_SOURCE $(BASE_CFLAGS) -O2 -o $@ $< -ldl
 
 # --- tests -------------------------------------------------------------------
 #

@@ -2,8 +2,10 @@
 #include "supervise.h"
 
 #include <errno.h>
+#include <link.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -472,15 +474,26 @@ static void let_go(const struct ri_output *output)
 }
 
 /*
- * The code that the start ran through is not needed again: let its pages go.
- * They are those of a file, so what the loop runs through comes back.
+ * The code that the start ran through, and its texts, are not needed again:
+ * let their pages go. They are those of a file, so what the loop runs through
+ * comes back. Up to the first segment that can be written to, nothing else is.
  */
 static void forget_the_start(void)
 {
-	extern char __executable_start[], etext[];	/* end(3); ld's own script */
-	size_t length = (size_t)(etext - __executable_start) & ~(size_t)4095;
+	extern char __executable_start[];	/* ld's own script */
+	const ElfW(Phdr) *segment = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	const ElfW(Phdr) *end = segment + getauxval(AT_PHNUM);
+	ElfW(Addr) first = 0, last = 0;
 
-	madvise(__executable_start, length, MADV_DONTNEED);
+	for (; segment < end; segment++) {
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if ((segment->p_flags & PF_W) != 0)
+			break;
+		first = last == 0 ? segment->p_vaddr : first;
+		last = segment->p_vaddr + segment->p_memsz;
+	}
+	madvise(__executable_start, last - first, MADV_DONTNEED);
 }
 
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
