@@ -52,7 +52,8 @@ def isolated(box, tool):
         script = "ip link set lo up; "
         if answer_from is not None:
             script += f"{sys.executable} -I -S -c '{SERVER}' \"$0\" {answer_from} || exit 99; "
-        return box.start("-n", "sh", "-c", script + f'{first}; exec "$@"', "@FOLDER", box.rankinit, *words,
+        script += first + '; exec "$@"'
+        return box.start("-n", "sh", "-c", script, "@FOLDER", box.rankinit, *words,
                          program=unshare, env={**RANK, **options.pop("env", {})},
                          shell=OWN_FILES, **options)
     return start
