@@ -44,6 +44,8 @@ static void write_line(char *line, size_t length)
 		kind = isatty(STDERR_FILENO) ? RI_SINK_TERMINAL : RI_SINK_PIPE;
 	sink.kind = kind;
 	ri_sink_flush(&sink);
+	if (sink.blocked && ri_sink_is_file(STDERR_FILENO))
+		sink.kind = kind = RI_SINK_FILE;
 	if (sink.blocked)
 		ri_sink_flush(&sink);
 }

@@ -77,18 +77,21 @@ static void remember(struct ri_memory *memory, const char *bytes, size_t length)
 		clock_gettime(CLOCK_REALTIME, &memory->traceback);
 }
 
-/* Lines that were made go to the sink, where they are already, and to the file. */
+/*
+ * Lines that were made go to the sink, where they are already, and to the file.
+ * They count as the sink's first: what is said of the file goes behind them.
+ */
 static void put_lines(struct ri_output *output, struct ri_stream *stream, char *lines,
 	size_t length)
 {
 	struct ri_sink *sink = &stream->group->sink;
 
+	if (stream->printed == RI_FORM_LINES)
+		sink->end += length;
 	if (stream->logged == RI_FORM_LINES)
 		write_log(output, stream->file, lines, length);
-	if (stream->printed != RI_FORM_LINES)
-		return;
-	sink->end += length;
-	ri_sink_flush(sink);
+	if (stream->printed == RI_FORM_LINES)
+		ri_sink_flush(sink);
 }
 
 /* Where lines are made: its sink is not full whenever a stream is read. */

@@ -78,6 +78,13 @@ static int reserve(const struct ri_report_plan *plan, struct ri_error *err)
 	return 0;
 }
 
+static bool read_fd(const char *text, uint64_t lowest, uint64_t *number)
+{
+	const struct ri_range range = { lowest, MAX_FD };
+
+	return ri_number_read(text, range, number, NULL) == RI_NUMBER_OK;
+}
+
 static int bad_fd(const struct ri_word *option, const char *why, struct ri_error *err)
 {
 	char quoted[RI_QUOTE_SIZE];
@@ -87,15 +94,10 @@ static int bad_fd(const struct ri_word *option, const char *why, struct ri_error
 }
 
 /* The ranks do not get it: its reader waits for our own end alone. */
-static int take_fd(const struct ri_word *option, struct ri_error *err)
+static int take_fd(const struct ri_word *option, uint64_t number, struct ri_error *err)
 {
-	const struct ri_range range = { 1, MAX_FD };
-	uint64_t number;
-	int flags;
+	int flags = fcntl((int)number, F_GETFL);
 
-	if (ri_number_read(option->text + strlen("fd:"), range, &number, NULL) != RI_NUMBER_OK)
-		return bad_fd(option, "expected fd: and the number of a descriptor", err);
-	flags = fcntl((int)number, F_GETFL);
 	if (flags < 0)
 		return bad_fd(option, "rankinit was started without that descriptor", err);
 	if ((flags & O_ACCMODE) == O_RDONLY)
@@ -110,10 +112,17 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
 	const struct ri_word *option = &plan->options->report;
+	uint64_t number;
 
 	own.option = option;
 	if (strncmp(option->text, "fd:", 3) == 0)
-		return take_fd(option, err);
+		return read_fd(option->text + 3, 1, &number)
+			? take_fd(option, number, err)
+			: bad_fd(option, "expected fd: and the number of a descriptor", err);
+	/* what a shell makes of >(COMMAND): by its name it would be gone by then */
+	if (strncmp(option->text, "/dev/fd/", 8) == 0 &&
+		read_fd(option->text + 8, STDERR_FILENO + 1, &number))
+		return take_fd(option, number, err);
 	if (ri_whole_file_prepare(&own.file, option, plan->topology, arena, err) < 0)
 		return -1;
 	return ri_whole_file_check(&own.file, option, err);

@@ -49,6 +49,13 @@ static int open_again(int fd, const struct stat *info)
 	return -1;
 }
 
+bool ri_sink_is_file(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 void ri_sink_open(struct ri_sink *sink, int fd, char *buffer)
 {
 	bool terminal, pipe;

@@ -65,6 +65,13 @@ static inline bool ri_sink_is_full(const struct ri_sink *sink)
 /* Where bytes for a sink that is not full are put: what is pending moves to the front. */
 char *ri_sink_room(struct ri_sink *sink);
 
+/*
+ * Is it a regular file? RWF_NOWAIT may be refused there with EAGAIN again and
+ * again, where the write would change more than the bytes (XFS and btrfs, Linux
+ * fs/inode.c, file_modified_flags): a plain write is what there is.
+ */
+bool ri_sink_is_file(int fd);
+
 /* Nothing more goes there; what is pending, and what still comes, is lost. */
 void ri_sink_end(struct ri_sink *sink, int why);
 

@@ -172,6 +172,7 @@ static void sweep(struct supervisor *sv)
 
 static void sweep_after_end(struct supervisor *sv)
 {
+	ri_state_stop();
 	begin_end(sv, GRACE_AFTER_END_MS);
 	sweep(sv);
 }

@@ -28,16 +28,29 @@ enum {
 	TIMED_OUT = 255,	/* exit status of a child that was ended */
 };
 
-/* What means a stop; whatever else comes waits for the command. */
-static const ri_sigset stops = RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT) |
-	RI_MASK_OF(SIGHUP);
-
 struct waiting {
 	const char *name;
 	int64_t begun, end, say;	/* CLOCK_MONOTONIC ms */
 	int error;			/* of the last attempt: EAI_..., positive */
+	ri_sigset stops;		/* whatever else comes waits for the command */
 	int stop;			/* the signal that ended it, or 0 */
 };
+
+/*
+ * What means a stop. A signal that we were started to ignore, as by nohup(1)
+ * or in the background of a script, is queued all the same, since it is blocked.
+ */
+static ri_sigset find_stops(void)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT };
+	ri_sigset stops = RI_MASK_OF(SIGTERM);
+	struct sigaction action;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], NULL, &action) < 0 || action.sa_handler != SIG_IGN)
+			stops |= RI_MASK_OF(numbers[i]);
+	return stops;
+}
 
 static int64_t now_ms(void)
 {
@@ -137,7 +150,7 @@ static bool attempt(struct waiting *waiting)
 		resolve(waiting->name, parent);
 	/* an orphan's end is none of this one's */
 	do {
-		number = sleep_until(waiting, waiting->end, stops | RI_MASK_OF(SIGCHLD));
+		number = sleep_until(waiting, waiting->end, waiting->stops | RI_MASK_OF(SIGCHLD));
 	} while (number == SIGCHLD && waitpid(pid, &status, WNOHANG) == 0);
 	if (number != SIGCHLD) {
 		kill(pid, SIGKILL);
@@ -162,7 +175,7 @@ static int wait_for_name(struct waiting *waiting, struct ri_error *err)
 		until = now_ms() + pause;
 		if (until >= waiting->end)
 			break;
-		sleep_until(waiting, until, stops);
+		sleep_until(waiting, until, waiting->stops);
 		if (waiting->stop != 0)
 			return 128 + waiting->stop;
 		pause = 2 * pause > LONGEST_PAUSE_MS ? LONGEST_PAUSE_MS : 2 * pause;
@@ -189,6 +202,7 @@ int ri_master_wait(const struct ri_options *options, const struct ri_topology *t
 	if (is_address(master->text))
 		return 0;
 	ri_mask_default_chld();
+	waiting.stops = find_stops();
 	waiting.name = master->text;
 	waiting.begun = now_ms();
 	waiting.end = waiting.begun + (int64_t)options->wait_master_ms;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "output/pattern.h"
+#include "sink.h"
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
@@ -165,7 +166,9 @@ static ssize_t write_some(int fd, const char *bytes, size_t length)
 	if (length > PIPE_BUF)
 		part.iov_len = PIPE_BUF;
 	count = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
-	if (count >= 0 || errno == EAGAIN || errno == EPIPE || errno == ENOSPC)
+	if (count >= 0 || errno == EPIPE || errno == ENOSPC)
+		return count;
+	if (errno == EAGAIN && !ri_sink_is_file(fd))
 		return count;
 	return writev(fd, &part, 1);
 }

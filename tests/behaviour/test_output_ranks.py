@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The output of several ranks that one rankinit starts."""
 
+import fcntl
 import os
 import subprocess
 
 import pytest
+
+from peek import wait_until
 
 SH = ["--", "sh", "-c"]
 RANKS = 4
@@ -69,6 +72,32 @@ def test_one_file_for_all_ranks(ranks, mode, prefix):
     assert result.status == 0 and result.err == ""
     check_lines(job.read("log"), prefix == "yes")
     assert (len(result.out) > 0) == (mode == "tee")
+
+
+def test_a_warning_stands_behind_lines_that_wait(box, tool):
+    """The file is full while nobody reads: our own line replaces none of a rank's."""
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    script = ('[ "$RANK" = 0 ] || exit 0; seq 1000; '
+              "while [ ! -e @FOLDER/go ]; do sleep 0.02; done; seq 1001 2000")
+    words = f"ulimit -f 8; exec {box.rankinit} --nproc-per-node=2 --log-prefix " \
+            f"--log-file=@FOLDER/log -- sh -c '{script}'"
+    job = box.start("-c", words, program=tool("bash"), stdout=write_end, stderr=write_end)
+    os.close(write_end)
+    # what the pipe does not take is pending from now on
+    log = os.path.join(job.folder, "log")
+    wait_until(lambda: os.path.exists(log) and b"[0] 1000\n" in job.read("log"),
+               "the first half is there")
+    with open(os.path.join(job.folder, "go"), "wb"):
+        pass
+    wait_until(lambda: os.path.getsize(log) == 8192, "the file is full")
+    with os.fdopen(read_end, "rb") as file:
+        lines = file.read().splitlines()
+    assert job.wait().status == 0
+    own = [line for line in lines if not line.startswith(b"[0] ")]
+    assert [b"does not take" in line for line in own] == [True, False], own
+    assert [line for line in lines if line not in own] == \
+        [b"[0] %d" % number for number in range(1, 2001)]
 
 
 @pytest.mark.parametrize("mode", ["tee", "redirect"])

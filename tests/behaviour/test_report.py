@@ -130,6 +130,16 @@ def test_descriptors(box):
     assert json.loads(result.err)["exit_status"] == 0
 
 
+def test_what_a_shell_names(box, tool):
+    """bash's >(COMMAND) is /dev/fd/63: it must be there at the end, and for us alone."""
+    words = f"{box.rankinit} --report=>(cat >@FOLDER/copy) -- ls /proc/self/fd; wait $!"
+    job = box.start("-c", words, program=tool("bash"))
+    result = job.wait()
+    assert (result.status, result.err) == (0, "") and b"63" not in result.out.split()
+    wait_until(lambda: job.read("copy").endswith(b"}\n"), "cat has it")
+    assert json.loads(job.read("copy"))["exit_status"] == 0
+
+
 def test_descriptors_that_cannot_be_used(box):
     refused(box.run("--report=fd:77", "--", "true"), 125, "option.value", "--report")
     with open("/dev/null", "rb") as file:

@@ -164,3 +164,17 @@ def test_without_the_option_there_is_no_file(box):
     job = box.start("--", "true")
     job.wait()
     assert sorted(os.listdir(job.folder)) == ["err", "out"]
+
+
+def test_what_a_command_leaves_is_stopped(box):
+    """No rank is up any more: a probe is told so while the rest is waited for."""
+    job = box.start("--state=state", "--grace=20", "--", *SH,
+                    '(trap "" TERM; echo ready >>@FOLDER/log; '
+                    "while [ ! -e @FOLDER/go ]; do sleep 0.05; done) & "
+                    "while [ ! -e @FOLDER/log ]; do sleep 0.02; done")
+    job.until("ready")
+    wait_until(lambda: word(job) == "stopping", "it is stopping")
+    assert not job.ended()
+    with open(os.path.join(job.folder, "go"), "wb"):
+        pass
+    assert job.wait().status == 0 and word(job) == "done"

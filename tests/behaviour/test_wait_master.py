@@ -44,14 +44,16 @@ while True:
 
 @pytest.fixture
 def isolated(box, tool):
-    """Start rankinit in a network of its own; answer_from: ask a server there."""
+    """Start rankinit in a network of its own; answer_from: ask a server there; first: a
+    line for the shell that executes it."""
     unshare, _ = tool("unshare"), tool("ip")
 
-    def start(*words, answer_from=None, **options):
+    def start(*words, answer_from=None, first=":", **options):
         script = "ip link set lo up; "
         if answer_from is not None:
             script += f"{sys.executable} -I -S -c '{SERVER}' \"$0\" {answer_from} || exit 99; "
-        return box.start("-n", "sh", "-c", script + 'exec "$@"', "@FOLDER", box.rankinit, *words,
+        script += first + '; exec "$@"'
+        return box.start("-n", "sh", "-c", script, "@FOLDER", box.rankinit, *words,
                          program=unshare, env={**RANK, **options.pop("env", {})},
                          shell=OWN_FILES, **options)
     return start
@@ -97,6 +99,17 @@ def test_a_stop_ends_the_wait(isolated, name, status):
     job.until("asked")
     job.signal(getattr(signal, "SIG" + name))
     assert job.wait().status == status
+
+
+def test_what_is_ignored_is_no_stop(isolated):
+    """As nohup(1) has it, and a shell for what is in the background of a script."""
+    job = isolated("--wait-master=60", NAME, "--", "sh", "-c", "exit 7",
+                   first="trap '' HUP INT QUIT")
+    wait_until(lambda: "waiting for the master's name" in job.error_text(), "it waits")
+    for name in "HUP", "INT", "QUIT":
+        job.signal(getattr(signal, "SIG" + name))
+    add_name(job)
+    assert job.wait().status == 7
 
 
 def test_the_exit_map_counts(isolated):

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
 import counts
 import death
+import hosts
 import output
 import tables
 from counts import CannotRun
@@ -35,7 +36,7 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "ranks", "death", "output", "deaf", "latency", "idle", "system_calls")
+TOPICS = ("start", "ranks", "death", "output", "hosts", "deaf", "latency", "idle", "system_calls")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -244,6 +245,14 @@ class Bench:
         topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
         topic.problems.update(skipped)
         tables.death(topic, RANKS[0])
+
+    def hosts(self):
+        """What a long list of hosts adds to a start."""
+        took = hosts.measure(os.path.join(TOP, "build", "rankinit"),
+                             3 if self.options.quick else 15)
+        self.results["hosts"] = {f"{kind}-{count}@plain": {"median": value}
+                                 for (kind, count), value in took.items()}
+        tables.hosts(took)
 
     def output(self):
         if "rankinit" not in self.found:

@@ -156,6 +156,19 @@ def death(topic, count):
 
     print_table(f"From the death of one of {count} ranks to the end of the job", header + [""],
                 topic.lines(columns, lambda name: ""))
+def hosts(took):
+    """took: {(kind, count): ns}"""
+    rows = []
+    for kind, count in sorted(took):
+        ms = took[kind, count] / 1e6
+        tenth = took.get((kind, count // 10))
+        rows.append([f"{kind}, {count} hosts", f"{ms:.1f}",
+                     ratio(took[kind, count], tenth) if tenth else None,
+                     judge(ms, 20, "ms") if count == 100_000 else ""])
+    print_table("Added to a start by a list of hosts", ["variant", "ms", "/a tenth", "target"],
+                rows)
+
+
 def judge_rate(value, limit, what):
     """As judge, where more is better."""
     if value is None:

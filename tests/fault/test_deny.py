@@ -99,6 +99,21 @@ def test_inherited_file_is_closed(rules):
     assert result.status == 7, result.story()
 
 
+WRITES = """trap 'rm -rf "$folder"' EXIT
+folder=$(mktemp -d)
+@RANKINIT --report=fd:3 -- sh -c 'kill -SEGV $$' 3>"$folder/report" 2>"$folder/said"
+grep -q 'killed by SIGSEGV' "$folder/said" && grep -q '"exit_status": *139' "$folder/report" &&
+exit 7"""
+
+
+@pytest.mark.parametrize("rules", [(), ("pwritev2=EAGAIN",), ("pwritev2=ENOSYS",)])
+def test_a_file_that_would_have_to_wait(rules):
+    """XFS and btrfs refuse a write that does not wait whenever a file's time changes."""
+    scenario = Scenario(["sh", "-c", WRITES.replace("@RANKINIT", RANKINIT)])
+    result = run_denied(scenario, *rules)
+    assert result.status == 7, result.story()
+
+
 @pytest.mark.parametrize("errno", ["ENOSYS", "EPERM"])
 def test_everything_new_is_denied(errno):
     """Linux before 5.1, or an old profile: the whole stop works all the same."""
