@@ -139,6 +139,25 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_e
 	return 0;
 }
 
+static const char prefix[] = "RANKINIT_";
+
+enum { PREFIX_LENGTH = sizeof(prefix) - 1 };
+
+static bool may_be_twin(const struct ri_env_entry *entry)
+{
+	return entry->name_length > PREFIX_LENGTH &&
+		memcmp(entry->text, prefix, PREFIX_LENGTH) == 0;
+}
+
+/* Mostly there is none, and then no option has to be looked for. */
+static bool has_twins(const struct ri_env *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		if (may_be_twin(&env->entries[i]))
+			return true;
+	return false;
+}
+
 static int read_twins(struct ri_options *options, const struct ri_env *env, struct ri_error *err)
 {
 	char name[RI_OPTION_NAME];
@@ -198,20 +217,18 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 
 static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
 {
-	static const char prefix[] = "RANKINIT_";
-	const size_t length = sizeof(prefix) - 1;
 	char name[128];
 
 	for (size_t i = 0; i < env->count; i++) {
 		const struct ri_env_entry *entry = &env->entries[i];
 
-		if (entry->name_length <= length || memcmp(entry->text, prefix, length) != 0)
+		if (!may_be_twin(entry))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
 		/* RANKINIT_VERSION: what Dockerfiles call the release they fetch */
 		if (strcmp(name, "RANKINIT_DISABLE") == 0 ||
 			strcmp(name, "RANKINIT_VERSION") == 0 ||
-			is_service_variable(name + length))
+			is_service_variable(name + PREFIX_LENGTH))
 			continue;
 		judge_unknown_twin(name, findings);
 	}
@@ -243,6 +260,8 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
 		return status;
 	/* after a broken word too: they may say how the error is shown and mapped */
+	if (!has_twins(env))
+		return status;
 	if (read_twins(options, env, err) < 0)
 		status = -1;
 	judge_twins(env, findings);
@@ -254,7 +273,9 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 {
 	char name[RI_OPTION_NAME];
 
-	for (size_t i = 0; i < RI_OPTION_COUNT && !options->disabled; i++) {
+	if (options->disabled || !has_twins(env))
+		return 0;
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		struct ri_env_edit edit = { .value = NULL };
 
 		if (ri_option_table[i].kind == ACTION ||
