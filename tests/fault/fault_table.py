@@ -102,7 +102,7 @@ SCENARIOS = {
                           ("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"),
                           ("LOCAL_SIZE", "2"))}),
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
-                       ["--nproc-per-node=1", "--bind-to=core"], status=0),
+                       ["--nproc-per-node=1", "--bind-to=core", "--checks=none"], status=0),
     # what nothing is wrong with
     "checked": Scenario(EXIT, ["--checks=lim.stack", "--expect=lim.stack"], pid1=True,
                         env=ALONE),
@@ -127,7 +127,7 @@ SCENARIOS = {
     "piped": Scenario(EXIT, ["--report=fd:2"], pid1=True, env={"TMPDIR": FOLDER}),
     "state": Scenario(EXIT, [f"--state={FOLDER}/state"], pid1=True),
     "status": Scenario([f"--status={FOLDER}/none"], status=1),
-    "waits": Scenario(EXIT, ["--wait-master=20", "--source=openmpi"], pid1=True,
+    "waits": Scenario(EXIT, ["--wait-master=20", "--checks=none", "--source=openmpi"], pid1=True,
                       env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
                            "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1",
                            "MASTER_ADDR": "localhost"}),
