@@ -55,6 +55,25 @@ static bool is_address(const char *name)
 	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
 }
 
+bool ri_name_resolve(const char *name, char *address, size_t size)
+{
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL;
+	const void *bytes;
+
+	if (getaddrinfo(name, NULL, &hints, &found) != 0)
+		return false;
+	/* either kind of address, without a cast that loses what it points to */
+	bytes = found->ai_addr;
+	if (found->ai_family == AF_INET)
+		bytes = &((const struct sockaddr_in *)bytes)->sin_addr;
+	else
+		bytes = &((const struct sockaddr_in6 *)bytes)->sin6_addr;
+	bytes = inet_ntop(found->ai_family, bytes, address, (socklen_t)size);
+	freeaddrinfo(found);
+	return bytes != NULL;
+}
+
 /* In the child. The errors of getaddrinfo(3) are small numbers below 0. */
 __attribute__((noreturn)) static void resolve(const char *name, pid_t parent)
 {

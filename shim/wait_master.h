@@ -7,6 +7,9 @@
 #ifndef RI_SHIM_WAIT_MASTER_H
 #define RI_SHIM_WAIT_MASTER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/error.h"
 #include "model/topology.h"
 #include "options.h"
@@ -18,5 +21,11 @@
  */
 int ri_master_wait(const struct ri_options *options, const struct ri_topology *topology,
 	struct ri_error *err);
+
+/*
+ * The first address of a name, by name service. It may take as long as the
+ * resolver waits: for children of ours that have a deadline.
+ */
+bool ri_name_resolve(const char *name, char *address, size_t size);
 
 #endif

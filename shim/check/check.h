@@ -94,6 +94,7 @@ struct ri_checking {
 	const struct ri_azure_size *azure_size;	/* NULL: not stated, or not known */
 	struct ri_arena *arena;
 	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
+	char *const *command;	/* its words, ended by NULL; or NULL */
 	bool verbose;		/* notes are shown: what only serves them is worth its time */
 
 	/* of the functions below */

@@ -14,6 +14,7 @@ by that: results of one check alone.
 import glob
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -33,9 +34,11 @@ MACHINES = sorted(os.path.basename(path)[:-len(".checks")]
 
 def look(rankinit, root, words):
     """Exit status and document of --check with these variables and options."""
-    env = dict(word.split("=", 1) for word in words if not word.startswith("-"))
-    options = [word for word in words if word.startswith("-")]
-    done = subprocess.run([rankinit, "--check=json", "--checks=all", f"--root={root}", *options],
+    env = dict(word.split("=", 1) for word in words if re.match(r"[A-Za-z_]+=", word))
+    command = words[words.index("--"):] if "--" in words else []
+    options = [word for word in words[:len(words) - len(command)] if word.startswith("-")]
+    done = subprocess.run([rankinit, "--check=json", "--checks=all", f"--root={root}", *options,
+                           *command],
                           env={**BASE, **env}, capture_output=True, timeout=60, check=False)
     assert done.returncode in (0, 123), done.stderr.decode()
     document = json.loads(done.stdout)
@@ -73,10 +76,11 @@ def test_machine(rankinit, tmp_path, machine):
 class Pair:
     machine: str
     check: str              # whose results change, and no other's
-    files: dict             # path -> content, (old, new) in it, or None: it is taken away
+    files: dict             # path -> content, (old, new) in it, a mode; None: it is taken away
     before: list            # its lines as they are, without the id
     after: list
     words: list = field(default_factory=list)   # variables and options for both
+    also: list = field(default_factory=list)    # checks that look at the very same thing
 
 
 TWO = [f"OMPI_COMM_WORLD_{name}={value}" for name, value in
@@ -162,10 +166,159 @@ PAIRS |= {
 }
 
 
+FULL = "az-nd96isr-h100"
+WIDE = [f"OMPI_COMM_WORLD_{name}={value}" for name, value in
+        (("RANK", "0"), ("SIZE", "16"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "8"))]
+NODES = "dev/infiniband/"
+PORT = "sys/class/infiniband/mlx5_ib4/ports/1/"
+CLASS = "/sys/class/infiniband"
+CONTROL = "/dev/nvidiactl"
+VERSION = "/proc/driver/nvidia/version"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+MODULE = "sys/module/mlx5_core/version"
+
+PAIRS.update({
+    "gpu_vendor": Pair(FULL, "gpu.vendor", {"dev/nvidiactl": None},
+                       ["pass - /dev"], ["fail gpu.vendor.none /dev"], ["--require=gpu"],
+                       also=["gpu.dev", "gpu.open"]),
+    "gpu_dev": Pair(FULL, "gpu.dev", {"dev/nvidia-uvm": None},
+                    [f"pass - {CONTROL}"], ["fail gpu.dev.uvm /dev/nvidia-uvm"],
+                    ["--require=gpu"]),
+    "gpu_dev_no_hook": Pair(FULL, "gpu.dev", {"dev/nvidiactl": None},
+                            [f"pass - {CONTROL}"], [f"warn gpu.dev.absent {CONTROL}"],
+                            ["--expect=gpu"], also=["gpu.open", "gpu.vendor"]),
+    "gpu_open": Pair(FULL, "gpu.open", {"dev/nvidiactl": 0o444},
+                     [f"pass - {CONTROL}"], [f"warn gpu.open.refused {CONTROL}"]),
+    "gpu_open_mode": Pair(FULL, "gpu.open", {"dev/nvidiactl": 0o000},
+                          [f"pass - {CONTROL}"], [f"fail gpu.open.refused {CONTROL}"],
+                          ["--require=gpu.open"]),
+    "gpu_driver": Pair(FULL, "gpu.driver", {"proc/driver/nvidia/version": "?\n"},
+                       [f"pass - {VERSION}"], [f"unknown gpu.driver.unknown {VERSION}"]),
+    "gpu_count": Pair(FULL, "gpu.count", {"dev/nvidia7": None},
+                      ["pass - GPUs"], ["fail gpu.count.few GPUs"], ["--require=gpu=8"]),
+    "gpu_count_ranks": Pair(FULL, "gpu.count", {"dev/nvidia7": None},
+                            ["pass - GPUs"], ["note gpu.count.shared GPUs"], WIDE),
+    "gpu_visible": Pair(FULL, "gpu.visible", {"dev/nvidia7": None},
+                        [f"pass - {VISIBLE}"], [f"note gpu.visible.list {VISIBLE}"],
+                        [f"{VISIBLE}=6,7"], also=["gpu.count"]),
+    "gpu_mig": Pair("mig-2", "gpu.mig", {f"dev/nvidia-caps/nvidia-cap{n}": None for n in (11, 12)},
+                    ["warn gpu.mig.few MIG"], ["skip - MIG"],
+                    [*TWO, "--expect=gpu", f"{VISIBLE}=MIG-GPU-7c1d0000/1/0"]),
+    "gpu_drvcaps": Pair("mig-2", "gpu.drvcaps", {"dev/nvidiactl": None},
+                        ["fail gpu.drvcaps.compute NVIDIA_DRIVER_CAPABILITIES"],
+                        ["skip - NVIDIA_DRIVER_CAPABILITIES"],
+                        ["NVIDIA_DRIVER_CAPABILITIES=utility", "--require=gpu"],
+                        also=["gpu.dev", "gpu.open", "gpu.vendor"]),
+    "gpu_fabricmanager": Pair(FULL, "gpu.fabricmanager", {"run/nvidia-fabricmanager/socket": None},
+                              ["pass - /run/nvidia-fabricmanager/socket"],
+                              ["note gpu.fabricmanager.unseen /run/nvidia-fabricmanager/socket"]),
+    "ib_dev": Pair("limits-fit", "ib.dev", {"sys/class/infiniband/mlx5_ib0/ports/1/state": ""},
+                   [f"warn ib.dev.absent {CLASS}"], [f"pass - {CLASS}"], ["--expect=ib"],
+                   also=["ib.linklayer", "ib.uverbs", "ib.rdma_cm", "ib.ofed", "ib.count"]),
+    "ib_nonsriov": Pair("az-nc24r", "ib.nonsriov",
+                        {"sys/class/infiniband/mlx4_0/ports/1/state": ""},
+                        ["warn ib.nonsriov.size nc24r"], ["pass - nc24r"],
+                        ["--azure-size=NC24r"], also=["ib.dev", "ib.linklayer", "ib.uverbs",
+                                                      "ib.rdma_cm", "ib.ofed", "lim.memlock",
+                                                      "ib.libs", "ib.provider", "mpi.mca",
+                                                      "mpi.ucx"]),
+    "ib_linklayer": Pair("az-nd96is-h200", "ib.linklayer",
+                         {"sys/class/infiniband/mlx5_an0/ports/1/link_layer": "InfiniBand\n"},
+                         ["fail ib.linklayer.ethernet mlx5_an0"], [f"pass - {CLASS}"],
+                         ["--require=ib.linklayer"], also=["ib.port", "ib.count", "ib.rate",
+                                                           "ib.peermem", "ib.pkey", "ib.dev",
+                                                           "mpi.mca", "mpi.ucx"]),
+    "ib_port": Pair(FULL, "ib.port", {PORT + "phys_state": "2: Polling\n"},
+                    [f"pass - {CLASS}"], ["note ib.port.down mlx5_ib4:1"]),
+    "ib_port_down": Pair(FULL, "ib.port", {PORT + "state": "1: DOWN\n"},
+                         [f"pass - {CLASS}"], ["fail ib.port.down mlx5_ib4:1"],
+                         ["--require=ib=8"], also=["ib.count"]),
+    "ib_port_unknown": Pair(FULL, "ib.port", {PORT + "state": None},
+                            [f"pass - {CLASS}"], ["unknown ib.port.unknown mlx5_ib4:1"]),
+    "ib_rate": Pair(FULL, "ib.rate", {PORT + "rate": "100 Gb/sec (1X NDR)\n"},
+                    [f"pass - {CLASS}"], ["fail ib.rate.low mlx5_ib4:1"], ["--require=ib=8@400"]),
+    "ib_rate_unequal": Pair(FULL, "ib.rate", {PORT + "rate": "100 Gb/sec (1X NDR)\n"},
+                            [f"pass - {CLASS}"], ["note ib.rate.low mlx5_ib4:1"]),
+    "ib_rate_by_size": Pair(FULL, "ib.rate", {PORT + "rate": "100 Gb/sec (1X NDR)\n"},
+                            [f"pass - {CLASS}"], ["warn ib.rate.low mlx5_ib4:1"],
+                            ["--azure-size=ND96isr_H100_v5"]),
+    "ib_count": Pair(FULL, "ib.count", {PORT + "state": "2: INIT\n"},
+                     [f"pass - {CLASS}"], [f"warn ib.count.few {CLASS}"], ["--expect=ib=8"],
+                     also=["ib.port"]),
+    "ib_uverbs_absent": Pair(FULL, "ib.uverbs", {NODES + "uverbs4": None},
+                             ["pass - /dev/infiniband"], ["fail ib.uverbs.absent mlx5_ib4"],
+                             ["--require=ib=8"]),
+    "ib_uverbs_denied": Pair(FULL, "ib.uverbs", {NODES + "uverbs4": 0o444},
+                             ["pass - /dev/infiniband"], ["warn ib.uverbs.denied mlx5_ib4"],
+                             ["--expect=ib=8"]),
+    "ib_uverbs_mode": Pair(FULL, "ib.uverbs", {NODES + "uverbs4": 0o000},
+                           ["pass - /dev/infiniband"], ["fail ib.uverbs.mode mlx5_ib4"],
+                           ["--require=ib.uverbs"]),
+    # a pod may be given one of eight
+    "ib_uverbs_one_is_enough": Pair(FULL, "ib.uverbs", {NODES + "uverbs4": None},
+                                    ["pass - /dev/infiniband"], ["note ib.uverbs.absent mlx5_ib4"],
+                                    WIDE),
+    "ib_uverbs_several_nodes": Pair("az-nc24rs-v3", "ib.uverbs", {NODES + "uverbs0": None},
+                                    ["pass - /dev/infiniband"], ["warn ib.uverbs.absent mlx4_0"],
+                                    WIDE),
+    "ib_rdma_cm": Pair(FULL, "ib.rdma_cm", {NODES + "rdma_cm": None},
+                       ["pass - /dev/infiniband/rdma_cm"],
+                       ["note ib.rdma_cm.absent /dev/infiniband/rdma_cm"]),
+    "ib_ofed": Pair("ofed-23.10", "ib.ofed", {MODULE: "5.0-0\n"}, ["pass - mlx5_core"],
+                    ["fail ib.ofed.inbox mlx5_core"], OFED),
+    "ib_ofed_not_asked": Pair("ofed-23.10", "ib.ofed", {MODULE: None}, ["pass - mlx5_core"],
+                              ["pass - mlx5_core"]),
+    "ib_peermem": Pair("no-peermem", "ib.peermem", {"sys/module/nvidia_peermem/version": "535\n"},
+                       ["warn ib.peermem.absent nvidia_peermem"],
+                       ["pass - /sys/module/nvidia_peermem/version"], ["--require=ib=8"]),
+    "ib_pkey": Pair(FULL, "ib.pkey", {"sys/class/infiniband/mlx5_ib0/ports/1/pkeys/0": "0x7fff\n",
+                                      "sys/class/infiniband/mlx5_ib0/ports/1/pkeys/1": "0x800b\n"},
+                    ["pass - mlx5_ib0:1"], ["note ib.pkey.second mlx5_ib0:1"]),
+    "ib_pkey_limited": Pair(FULL, "ib.pkey",
+                            {"sys/class/infiniband/mlx5_ib0/ports/1/pkeys/0": "0x000b\n"},
+                            ["pass - mlx5_ib0:1"], ["note ib.pkey.limited mlx5_ib0:1"]),
+    "net_hostname": Pair(FULL, "net.hostname", {"etc/hosts": "127.0.0.1 localhost\n"},
+                         ["pass - node-0"], ["unknown net.hostname.unknown node-0"],
+                         also=["net.loopback"]),
+    "net_loopback": Pair(FULL, "net.loopback", {"etc/hosts": ("10.0.0.4", "127.0.1.1")},
+                         ["pass - node-0"], ["note net.loopback.name node-0"], WIDE),
+    "net_iface": Pair(FULL, "net.iface", {"sys/class/net/eth0/operstate": "down\n"},
+                      ["pass - GLOO_SOCKET_IFNAME"],
+                      ["warn net.iface.none GLOO_SOCKET_IFNAME"],
+                      [*WIDE, "GLOO_SOCKET_IFNAME=eth0"]),
+    "fs_data": Pair(FULL, "fs.data", {MOUNTS: ("ext4 /dev/nvme0n1p1", "fuse blobfuse2")},
+                    ["pass - AZ_BATCHAI_INPUT_DATA"], ["warn fs.data.slow AZ_BATCHAI_INPUT_DATA"],
+                    [*WIDE, "AZ_BATCHAI_INPUT_DATA=/mnt/data/train"]),
+    "fs_data_nfs": Pair(FULL, "fs.data", {MOUNTS: ("ext4 /dev/nvme0n1p1", "nfs4 10.0.0.9:/")},
+                        ["pass - SM_CHANNEL_TRAIN"], ["note fs.data.shared SM_CHANNEL_TRAIN"],
+                        [*WIDE, "SM_CHANNEL_TRAIN=/mnt/data/train"]),
+    "env_userns": Pair(FULL, "env.userns", {"proc/self/uid_map": "0 1000 1\n"},
+                       ["pass - /proc/self/uid_map"],
+                       ["note env.userns.mapped /proc/self/uid_map"]),
+    "env_seccomp": Pair(FULL, "env.seccomp", {"proc/self/status": ("Seccomp:\t0\n", "")},
+                        ["pass - /proc/self/status"],
+                        ["unknown env.seccomp.unknown /proc/self/status"], also=["mpi.cma"]),
+    "env_nv_entrypoint": Pair("containers", "env.nv_entrypoint",
+                              {"usr/local/cuda/compat/libcuda.so.580.95.05": None,
+                               "usr/local/cuda/compat": None},
+                              ["note env.nv_entrypoint.bypassed /opt/nvidia/nvidia_entrypoint.sh"],
+                              ["pass - /opt/nvidia/nvidia_entrypoint.sh"]),
+    "env_image": Pair("containers", "env.image",
+                      {"IMAGE_INFORMATION": None, "etc/os-release": "PRETTY_NAME=\"X 1\"\n"},
+                      ["pass - /IMAGE_INFORMATION"], ["pass - /etc/os-release"]),
+})
+
+
 def change(root, path, new):
     path = os.path.join(root, path)
+    if new is None and os.path.isdir(path):
+        os.rmdir(path)
+        return
     if new is None:
         os.remove(path)
+        return
+    if isinstance(new, int):
+        os.chmod(path, new)
         return
     if isinstance(new, tuple):
         with open(path, encoding="utf-8") as file:
@@ -190,8 +343,41 @@ def test_pair(rankinit, tmp_path, name):
     def split(lines):
         own = [f"{status} {rest}" for status, name, rest in (line.split(" ", 2) for line in lines)
                if name == pair.check]
-        return own, [line for line in lines if line.split(" ", 2)[1] != pair.check]
+        return own, [line for line in lines
+                     if line.split(" ", 2)[1] not in (pair.check, *pair.also)]
 
     assert split(before)[0] == pair.before
     assert split(after)[0] == pair.after
     assert split(before)[1] == split(after)[1], "another check changes as well"
+
+
+# What a job of several nodes with several ranks here may ask of them is all there.
+HEALTHY = ["az-nd96isr-h100", "az-nd96is-h200", "az-nc24rs-v3", "inbox-6.8", "inbox-5.4",
+           "inbox-distro", "mofed-5.4", "ofed-23.10", "doca-25.10", "cdi-void", "enroot"]
+
+
+@pytest.mark.parametrize("machine", HEALTHY)
+def test_healthy(rankinit, tmp_path, machine):
+    root = str(tmp_path / "root")
+    grow(machine, root)
+    lines = lines_of(look(rankinit, root, WIDE))
+    assert [line for line in lines if line.startswith(("warn", "fail"))] == []
+
+
+# Not of recorded machines: who is PID 1, whether a port is free, what /dev/shm has left.
+LIVE = {"env.pid1", "net.masterport", "shm.free", "shm.write"}
+
+
+def read(*parts):
+    with open(os.path.join(HOSTS, "..", *parts), encoding="utf-8") as file:
+        return file.read()
+
+
+def test_every_check_has_a_pair():
+    table = read("..", "shim", "check", "checks.def")
+    listed = {f"{family}.{name}"
+              for family, name in re.findall(r"^RI_CHECK\((\w+), (\w+)\)", table, re.M)}
+    # those of libraries and launchers have theirs where images are made
+    software = {name for name in listed
+                if f'"{name}"' in read("behaviour", "test_check_software.py")}
+    assert listed - software - {pair.check for pair in PAIRS.values()} <= LIVE

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interfaces that variables name, and the name of this node. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "node/choice.h"
+#include "node/hostname.h"
+#include "node/interfaces.h"
+#include "wait_master.h"
+
+enum { HOSTS_SIZE = 65536, NAME_SIZE = 256 };
+
+static const char hosts[] = "/etc/hosts";	/* hosts(5) */
+
+static const char name_hint[] =
+	"outside the image: docker run --add-host NAME:ADDRESS or --hostname; Kubernetes: a "
+	"headless service and subdomain; or GLOO_SOCKET_IFNAME in the job's environment, so that "
+	"no name is needed";
+
+enum answer { FOUND, NOT_FOUND, CANNOT_KNOW };
+
+/* The address of this node's own name. */
+static enum answer find_address(struct ri_checking *checking, const char *name, char *address)
+{
+	static char text[HOSTS_SIZE];
+
+	if (ri_host_read(checking->host, hosts, text, sizeof(text)) >= 0 &&
+		ri_hosts_find(text, name, address, NAME_SIZE))
+		return FOUND;
+	if (!checking->host->live)
+		return CANNOT_KNOW;
+	return ri_name_resolve(name, address, NAME_SIZE) ? FOUND : NOT_FOUND;
+}
+
+static void check_hostname(struct ri_checking *checking)
+{
+	char name[NAME_SIZE], address[NAME_SIZE];
+
+	if (!ri_hostname_read(checking->host, name, sizeof(name))) {
+		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, "hostname",
+			"nothing tells what this node is called");
+		return;
+	}
+	switch (find_address(checking, name, address)) {
+	case FOUND:
+		ri_check_pass(checking, name, "is %s", address);
+		break;
+	case CANNOT_KNOW:
+		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, name,
+			"is not in /etc/hosts, and a recorded machine has no name service");
+		break;
+	default:
+		ri_check_lack(checking, RI_CODE_NET_HOSTNAME_UNRESOLVED, name,
+			"this node's own name has no address: Gloo and MPI look it up");
+		ri_check_hint(checking, "%s", name_hint);
+	}
+}
+
+const struct ri_check ri_check_net_hostname = {
+	.id = "net.hostname",
+	.summary = "this node's own name has an address",
+	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service",
+	.fails = "neither knows the name",
+	.advice = name_hint,
+	.run = check_hostname,
+};
+
+static void check_loopback(struct ri_checking *checking)
+{
+	char name[NAME_SIZE], address[NAME_SIZE];
+
+	if (!ri_hostname_read(checking->host, name, sizeof(name)) ||
+		find_address(checking, name, address) != FOUND) {
+		ri_check_skip(checking, "hostname", "no address of it is known");
+	} else if (!ri_address_is_loopback(address)) {
+		ri_check_pass(checking, name, "is %s", address);
+	} else if (!ri_topology_is_wide(checking->topology)) {
+		ri_check_pass(checking, name, "is %s, which is enough for one node", address);
+	} else {
+		ri_check_lack(checking, RI_CODE_NET_LOOPBACK_NAME, name,
+			"is %s: Gloo tells that address to other nodes, which do not reach it",
+			address);
+		ri_check_hint(checking, "%s", name_hint);
+	}
+}
+
+const struct ri_check ri_check_net_loopback = {
+	.id = "net.loopback",
+	.summary = "this node's own name is not a loopback address",
+	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service; "
+		"PyTorch's ProcessGroupGloo looks the name up",
+	.fails = "it is one, and the job has several nodes",
+	.advice = name_hint,
+	.run = check_loopback,
+};
+
+static const char iface_hint[] =
+	"in the job's environment: name an interface that this container has, or unset it; docker "
+	"run --network=host shows those of the machine";
+
+/* Variables that choose interfaces. */
+static const struct {
+	const char *name;
+	enum ri_choice_kind kind;
+} variables[] = {
+	/* NCCL documentation, "Environment Variables" */
+	{ "NCCL_SOCKET_IFNAME", RI_CHOICE_NCCL },
+	/* PyTorch documentation, "Distributed communication package", common variables */
+	{ "GLOO_SOCKET_IFNAME", RI_CHOICE_NAMES },
+	{ "TP_SOCKET_IFNAME", RI_CHOICE_NAMES },
+};
+
+static const struct ri_interface *find_match(const struct ri_interfaces *all,
+	const struct ri_choice *choice, const char *word)
+{
+	const struct ri_interface *found = NULL;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (ri_choice_matches(choice, word, all->list[i].name) &&
+			(found == NULL || found->down))
+			found = &all->list[i];
+	return found;
+}
+
+/* Is one of the list's words an interface that is up? Else why not. */
+static const char *judge_list(const struct ri_interfaces *all, struct ri_choice *choice)
+{
+	const char *fault = NULL;
+	char word[NAME_SIZE];
+
+	if (choice->excludes)
+		return NULL;
+	while (ri_choice_next(choice, word, sizeof(word))) {
+		const struct ri_interface *found = find_match(all, choice, word);
+
+		if (found != NULL && !found->down)
+			return NULL;
+		fault = found == NULL ? "names no interface that is here"
+				      : "names an interface that is down";
+	}
+	return fault;
+}
+
+static void say_fault(struct ri_checking *checking, const char *variable, const char *value,
+	const char *fault)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_quote(quoted, sizeof(quoted), value);
+	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+		ri_check_warn(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s: ranks do not "
+			"find each other", quoted, fault);
+	else
+		ri_check_lack(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s", quoted, fault);
+	ri_check_hint(checking, "%s", iface_hint);
+}
+
+static void check_iface(struct ri_checking *checking)
+{
+	struct ri_interfaces all = { .known = false };
+	struct ri_error err = RI_ERROR_INIT;
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = ri_env_get(checking->env, variables[i].name);
+		struct ri_choice choice;
+		const char *fault;
+
+		if (value == NULL || value[0] == '\0')
+			continue;
+		if (!all.known && ri_interfaces_find(&all, checking->host, checking->arena,
+			&err) < 0)
+			return;
+		if (!all.known) {
+			ri_check_unknown(checking, RI_CODE_NET_IFACE_UNKNOWN, variables[i].name,
+				"no interfaces are shown here");
+			continue;
+		}
+		ri_choice_init(&choice, value, variables[i].kind);
+		fault = judge_list(&all, &choice);
+		if (fault != NULL)
+			say_fault(checking, variables[i].name, value, fault);
+		else
+			ri_check_pass(checking, variables[i].name, "names an interface that is up");
+	}
+}
+
+const struct ri_check ri_check_net_iface = {
+	.id = "net.iface",
+	.summary = "variables name interfaces that are here and up",
+	.reads = "NCCL_SOCKET_IFNAME (NCCL documentation), GLOO_SOCKET_IFNAME and "
+		"TP_SOCKET_IFNAME (PyTorch documentation), /sys/class/net (Linux "
+		"ABI/testing/sysfs-class-net)",
+	.fails = "none of the interfaces that one of them names is here and up; a warning where "
+		"there are several ranks",
+	.advice = iface_hint,
+	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.run = check_iface,
+};
+
+static const char port_hint[] =
+	"MASTER_PORT in the job's environment, or --master-port: a port that nothing on this "
+	"machine listens on";
+
+/* Bind as torch's store does; 0, or the errno. */
+static int try_port(uint16_t port)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0, yes = 1;
+
+	if (fd < 0)
+		return errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 || listen(fd, 1) < 0)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+/*
+ * Does rank 0 open the port here, later on? Under torchrun its agent has done
+ * so already (PyTorch torch/distributed/elastic, TORCHELASTIC_USE_AGENT_STORE).
+ */
+static bool opens_port(const struct ri_checking *checking, uint64_t *port)
+{
+	const char *agent = ri_env_get(checking->env, "TORCHELASTIC_USE_AGENT_STORE");
+	uint64_t place = 0;
+
+	if (!checking->host->live || (agent != NULL && strcmp(agent, "True") == 0) ||
+		!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
+		return false;
+	if (ri_topology_get(checking->topology, RI_FACT_RANK, &place) ||
+		ri_topology_get(checking->topology, RI_FACT_NODE_RANK, &place))
+		return place == 0;
+	return false;
+}
+
+static void check_masterport(struct ri_checking *checking)
+{
+	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_PORT);
+	uint64_t port = 0;
+	int error;
+
+	if (!opens_port(checking, &port)) {
+		ri_check_skip(checking, "MASTER_PORT",
+			"is opened by another process, or not known");
+		return;
+	}
+	error = try_port((uint16_t)port);
+	if (error == 0) {
+		ri_check_pass(checking, subject, "%llu is free", (unsigned long long)port);
+	} else if (error == EADDRINUSE) {
+		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_TAKEN, subject,
+			"%llu is in use on this machine, so rank 0 cannot open it",
+			(unsigned long long)port);
+		ri_check_hint(checking, "%s", port_hint);
+	} else {
+		ri_check_unknown(checking, RI_CODE_NET_MASTERPORT_UNKNOWN, subject, "%s",
+			strerror(error));
+	}
+}
+
+const struct ri_check ri_check_net_masterport = {
+	.id = "net.masterport",
+	.summary = "rank 0 can open the port of the rendezvous",
+	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and lets go",
+	.fails = "something on this machine listens on it",
+	.advice = port_hint,
+	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.run = check_masterport,
+};
