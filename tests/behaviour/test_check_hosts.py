@@ -381,3 +381,9 @@ def test_every_check_has_a_pair():
     software = {name for name in listed
                 if f'"{name}"' in read("behaviour", "test_check_software.py")}
     assert listed - software - {pair.check for pair in PAIRS.values()} <= LIVE
+
+
+def test_every_machine_has_its_results():
+    machines = {name.removesuffix(".tree") for name in os.listdir(HOSTS)
+                if name.endswith(".tree") or os.path.isdir(os.path.join(HOSTS, name))}
+    assert machines - {"__pycache__"} == set(MACHINES)
