@@ -80,8 +80,7 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 	if (ri_sysfile_line(host, path, line, sizeof(line)))
 		port->rate = ri_rate_read(line);
 	ri_text_copy(path + at, room, "sm_lid");
-	if (ri_sysfile_line(host, path, line, sizeof(line)) && strncmp(line, "0x", 2) == 0)
-		port->manager = strspn(line + 2, "0") < strlen(line + 2);
+	ri_sysfile_hex(host, path, &port->manager);
 }
 
 static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena *arena)
@@ -227,14 +226,15 @@ size_t ri_port_pkeys(struct ri_host *host, const struct ri_hca *hca, const struc
 {
 	char path[PATH_SIZE];
 	size_t count = 0;
-	uint16_t key;
+	uint64_t key;
 
 	/* a switch's table has 128 rows, all but the first few 0 */
 	for (unsigned i = 0; i < RI_MAX_PKEYS; i++) {
 		snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u/pkeys/%u", NAME_SIZE,
 			hca->name, port->number, i);
-		if (ri_sysfile_hex(host, path, &key) && key != 0)
-			keys[count++] = key;
+		if (ri_sysfile_hex(host, path, &key) && key != 0 &&
+			key <= UINT16_MAX)
+			keys[count++] = (uint16_t)key;
 	}
 	return count;
 }

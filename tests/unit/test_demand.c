@@ -222,7 +222,7 @@ static void test_status(void **state)
 	assert_false(ri_status_read("", &status));
 	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t0\nCapBnd:\tx\n", &status));
 	assert_false(ri_status_read("Uid:\t0\nCapEff:\t0\nCapBnd:\t0\n", &status));
-	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t00000000000000000\nCapBnd:\t0\n",
+	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t10000000000000000\nCapBnd:\t0\n",
 		&status));
 	assert_int_equal(status.uid, 7);
 	assert_true(ri_status_read(text, &status));
