@@ -188,6 +188,24 @@ static void test_storage(void **state)
 	assert_false(ri_mount_of(other, "/data", &mount));
 }
 
+/* As the kernel writes what was mounted without a name, and no more. */
+static void test_no_source(void **state)
+{
+	char text[] = "1 2 0:1 / /dev/shm rw - tmpfs  rw,size=64k\n"
+		"1 2 0:1 / /mnt rw - tmpfs none rw\n1 2 0:1 / /cut rw - tmpfs \n";
+	char *rest = text;
+	struct ri_mount mount;
+
+	(void)state;
+	assert_true(ri_mount_next(&rest, &mount));
+	assert_string_equal(mount.source, "");
+	assert_string_equal(mount.options, "rw,size=64k");
+	assert_true(ri_mount_next(&rest, &mount));
+	assert_string_equal(mount.source, "none");
+	assert_string_equal(mount.options, "rw");
+	assert_false(ri_mount_next(&rest, &mount));
+}
+
 static void test_kinds(void **state)
 {
 	static const struct {
@@ -225,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_hostname),
 		cmocka_unit_test(test_storage),
+		cmocka_unit_test(test_no_source),
 		cmocka_unit_test(test_kinds),
 	};
 
