@@ -75,19 +75,39 @@ static void trim_end(char *value)
 		value[--length] = '\0';
 }
 
-static bool read_line(char *line, struct ri_mca_line *out)
+/* The value of "-mca": a word, or what stands between quotes. */
+static char *cut_value(char *line, char **value)
+{
+	const char quote = *line == '"' || *line == '\'' ? *line : '\0';
+	char *end = quote == '\0' ? NULL : strchr(line + 1, quote);
+
+	*value = line + (end != NULL);
+	if (end == NULL)
+		end = line + strcspn(line, " \t");
+	line = *end == '\0' ? end : end + 1;
+	*end = '\0';
+	return line;
+}
+
+/* "-mca NAME VALUE", which several may stand in one line. */
+static bool read_option(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
+{
+	char after, *rest = cut_word(line, &after), *value;
+
+	if (after == '\0' || line[0] == '\0' || rest == line + strlen(line))
+		return false;
+	text->line = cut_value(rest, &value);
+	out->name = line;
+	out->value = value;
+	return true;
+}
+
+static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
 {
 	char after, *rest = cut_word(line, &after);
 
-	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0) {
-		if (!is_word(after))
-			return false;
-		out->name = rest;
-		rest = cut_word(rest, &after);
-		out->value = rest;
-		trim_end(rest);
-		return after != '\0';
-	}
+	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0)
+		return read_option(text, rest, out);
 	if (line[0] == '\0' || after != '=')
 		return false;
 	out->name = line;
@@ -96,17 +116,29 @@ static bool read_line(char *line, struct ri_mca_line *out)
 	return true;
 }
 
+/* The rest of a line, or the next one, without comments. */
+static char *next_line(struct ri_mca_text *text)
+{
+	char *line = text->line, *end;
+
+	text->line = NULL;
+	if (line == NULL) {
+		line = text->rest;
+		end = line + strcspn(line, "\n");
+		text->rest = *end == '\0' ? end : end + 1;
+		*end = '\0';
+		text->number++;
+	}
+	return skip_comments(text, line);
+}
+
 bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out)
 {
 	bool found = false;
 
-	while (!found && *text->rest != '\0') {
-		char *line = text->rest, *end = line + strcspn(line, "\n");
-
-		text->rest = *end == '\0' ? end : end + 1;
-		*end = '\0';
-		out->number = ++text->number;
-		found = read_line(skip_comments(text, line), out);
+	while (!found && (text->line != NULL || *text->rest != '\0')) {
+		found = read_line(text, next_line(text), out);
+		out->number = text->number;
 	}
 	return found;
 }
@@ -233,7 +265,7 @@ bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value 
 
 bool ri_mca_takes(const char *list, const char *component)
 {
-	bool without = list[0] == '^', named = false;
+	bool without = list[0] == '^', named = list[0] == '\0';
 	const size_t length = strlen(component);
 
 	list += without;

@@ -22,14 +22,15 @@ struct ri_mca_line {
 /* How far a text is read; comments may go over several lines. */
 struct ri_mca_text {
 	char *rest;
+	char *line;		/* what is left of one with several; NULL: nothing */
 	size_t number;		/* of the line last taken */
 	bool comment;
 };
 
 /*
- * Take the next line "NAME = VALUE" or "-mca NAME VALUE" off the text, which
- * is cut into strings. Comments, and lines that are neither, are passed over.
- * False when there is no more.
+ * Take the next line "NAME = VALUE", or "-mca NAME VALUE" of which a line may
+ * have several, off the text, which is cut into strings. Comments, and lines
+ * that are neither, are passed over. False when there is no more.
  */
 bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out);
 
@@ -68,7 +69,7 @@ struct ri_mca_value {
 /* What a parameter is set to. False where nobody sets it. */
 bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out);
 
-/* Would a list "ucx,ob1" or "^ucx" have this component taken? */
+/* Would a list "ucx,ob1" or "^ucx" have this component taken? An empty one takes all. */
 bool ri_mca_takes(const char *list, const char *component);
 
 #endif

@@ -66,6 +66,12 @@ static void test_lines(void **state)
 	assert_string_equal(read_all("/* a */ /* b\nc = d"), "");
 	assert_string_equal(read_all("-mca pml ucx\n--mca btl ^openib \n-mca pml\n-mca\n"),
 		"1:pml=ucx;2:btl=^openib;");
+	assert_string_equal(read_all("-mca pml ob1 --mca\tbtl 'self, tcp' -x A=B\na = b\n"),
+		"1:pml=ob1;1:btl=self, tcp;2:a=b;");
+	assert_string_equal(read_all("-mca pml \"ucx\"\n-mca pml 'ucx\n-mca a ''"),
+		"1:pml=ucx;2:pml='ucx;3:a=;");
+	assert_string_equal(read_all("-mca a=b\n-mca=a b\n-mca a \n-mca a b /* c\n*/ d = e"),
+		"4:a=b;5:d=e;");
 	assert_string_equal(read_all("alone\n= x\n\"a\" = b\n"), "");
 	assert_string_equal(read_all(""), "");
 }
@@ -80,7 +86,7 @@ static void test_takes(void **state)
 	assert_false(ri_mca_takes("^ofi,ucx", "ucx"));
 	assert_true(ri_mca_takes("^uct,ucxx", "ucx"));
 	assert_true(ri_mca_takes("^", "ucx"));
-	assert_false(ri_mca_takes("", "ucx"));
+	assert_true(ri_mca_takes("", "ucx"));
 }
 
 /* "value from origin:line", with up to two variables. */
