@@ -10,27 +10,15 @@
 /* Debian's has 3 kB. */
 enum { FILE_SIZE = 65536 };
 
+/* The installation's own file, and the one that stands above the environment. */
+static const char plain[] = "openmpi-mca-params.conf";
+static const char above[] = "openmpi-mca-params-override.conf";
+
 #if defined(__aarch64__)
 #define ARCHITECTURE "aarch64"
 #else
 #define ARCHITECTURE "x86_64"
 #endif
-
-struct names {
-	const char *variable;	/* what the name of a parameter is put behind */
-	const char *home;	/* below HOME */
-	const char *file;	/* below etc */
-	const char *override;
-};
-
-static const struct names projects[] = {
-	[RI_MCA_OMPI] = { "OMPI_MCA_", ".openmpi/mca-params.conf", "openmpi-mca-params.conf",
-		"openmpi-mca-params-override.conf" },
-	[RI_MCA_PRTE] = { "PRTE_MCA_", ".prte/mca-params.conf", "prte-mca-params.conf",
-		"prte-mca-params-override.conf" },
-	[RI_MCA_PMIX] = { "PMIX_MCA_", ".pmix/mca-params.conf", "pmix-mca-params.conf",
-		"pmix-mca-params-override.conf" },
-};
 
 /* What is left of a line after comments that end within it. */
 static char *skip_comments(struct ri_mca_text *text, char *line)
@@ -188,23 +176,22 @@ static void read_override(struct ri_mca *mca, const char *folder)
 	char path[RI_PATH_SIZE];
 
 	if (mca->override.path == NULL &&
-		ri_path_join(path, folder, projects[mca->project].override) &&
+		ri_path_join(path, folder, above) &&
 		!read_file(mca, path, &mca->override))
 		mca->override.path = NULL;
 }
 
-void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, enum ri_mca_project project,
-	const char *prefix)
+void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix)
 {
 	static const char *const distribution[] = { "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE,
-		"/etc/prte", "/etc/pmix", "/etc" };
+		"/etc" };
 	const char *moved = ri_env_get(image->env, "OPAL_PREFIX");
 	const char *home = ri_env_get(image->env, "HOME");
 	struct ri_mca_value stated;
 	char own[RI_PATH_SIZE];
 	bool packaged;
 
-	*mca = (struct ri_mca){ .image = image, .project = project };
+	*mca = (struct ri_mca){ .image = image };
 	if (moved != NULL && moved[0] == '/')
 		prefix = moved;
 	packaged = ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local");
@@ -218,11 +205,11 @@ void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, enum ri_mca_p
 		return;
 	}
 	if (home != NULL && home[0] == '/')
-		add_file(mca, home, projects[project].home);
-	if (add_file(mca, own, projects[project].file) || !packaged)
+		add_file(mca, home, ".openmpi/mca-params.conf");
+	if (add_file(mca, own, plain) || !packaged)
 		return;
 	for (size_t i = 0; i < sizeof(distribution) / sizeof(distribution[0]); i++)
-		if (add_file(mca, distribution[i], projects[project].file))
+		if (add_file(mca, distribution[i], plain))
 			return;
 }
 
@@ -247,8 +234,7 @@ static bool get_from_file(const struct ri_mca *mca, const struct ri_mca_file *fi
 
 bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out)
 {
-	const char *variable = ri_arena_format(mca->image->arena, "%s%s",
-		projects[mca->project].variable, name);
+	const char *variable = ri_arena_format(mca->image->arena, "OMPI_MCA_%s", name);
 	const char *value = variable == NULL ? NULL : ri_env_get(mca->image->env, variable);
 
 	if (mca->override.path != NULL && get_from_file(mca, &mca->override, name, out))

@@ -79,7 +79,7 @@ static void check_mca(struct ri_checking *checking)
 
 	if (library == NULL)
 		return;
-	ri_mca_init(&mca, ri_check_loader(checking)->image, RI_MCA_OMPI, library->prefix);
+	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
 	if (!ri_mca_get(&mca, "pml", &pml))
 		ri_check_pass(checking, library->file.path, "nothing chooses among its transports");
 	else if (ri_mca_takes(pml.value, "ucx"))
