@@ -69,10 +69,12 @@ static void test_choices(void **state)
 		{ "=mlx5_0:1", RI_CHOICE_NCCL, "mlx5_01", false },
 		{ "", RI_CHOICE_NCCL, "eth0", true },
 		{ ",,", RI_CHOICE_NCCL, "eth0", true },
-		{ "^", RI_CHOICE_NCCL, "eth0", true },
+		{ "^", RI_CHOICE_NCCL, "eth0", false },
+		{ "^=,", RI_CHOICE_NCCL, "eth0", false },
 		{ "eth", RI_CHOICE_NAMES, "eth0", false },
 		{ "eth0,eth1", RI_CHOICE_NAMES, "eth1", true },
-		{ "^eth0", RI_CHOICE_NAMES, "eth1", true },
+		{ "^eth0", RI_CHOICE_NAMES, "eth1", false },
+		{ "^eth0", RI_CHOICE_NAMES, "^eth0", true },
 		{ "=eth0", RI_CHOICE_NAMES, "eth0", false },
 	};
 
