@@ -122,6 +122,9 @@ static void test_refused(void **state)
 	refuse("shm", "\"shm\": expected shm=SIZE", "");
 	refuse("shm=0", "expected shm=SIZE", "");
 	refuse("shm=16X", "expected shm=SIZE", "");
+	/* 18 is cut off behind its 1 */
+	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
+		"the id of a check", "");
 	refuse("gpu,mpi,gpu=8", "\"gpu=8\": expected each of them once", "");
 }
 
