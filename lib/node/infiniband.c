@@ -202,15 +202,16 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	const char *sorted[RI_MAX_HCAS];
 	char names[NAMES_SIZE], shared[16];
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
+	size_t found;
 
 	*out = (struct ri_hcas){ .error = left < 0 ? errno : 0 };
 	ri_sysfile_line(host, SHARED, shared, sizeof(shared));
 	out->exclusive = strcmp(shared, "N") == 0 || strcmp(shared, "0") == 0;
-	out->list = ri_arena_array(arena, RI_MAX_HCAS, sizeof(*out->list));
+	found = sort_names(names, left, sorted);
+	out->list = ri_arena_array(arena, found, sizeof(*out->list));
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for a list of them");
-	left = (long)sort_names(names, left, sorted);
-	for (size_t i = 0; i < (size_t)left; i++) {
+	for (size_t i = 0; i < found; i++) {
 		if (!is_device(host, sorted[i]))
 			continue;
 		if (read_hca(&out->list[out->count], host, sorted[i], arena) < 0)

@@ -46,6 +46,34 @@ static void test_interfaces(void **state)
 	ri_arena_release(&arena);
 }
 
+/* On a host's network, one for each pod. */
+static void test_many_interfaces(void **state)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces all;
+	struct ri_host host;
+	struct tree tree;
+	char path[64];
+
+	(void)state;
+	tree_make(&tree);
+	tree_folder(&tree, "sys");
+	tree_folder(&tree, "sys/class");
+	tree_folder(&tree, "sys/class/net");
+	for (int i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "sys/class/net/veth%03d", i);
+		tree_folder(&tree, path);
+		snprintf(path, sizeof(path), "sys/class/net/veth%03d/type", i);
+		tree_file(&tree, path, "1\n");
+	}
+	host = (struct ri_host){ .root = tree.fd };
+	assert_int_equal(ri_interfaces_find(&all, &host, &arena, &err), 0);
+	assert_int_equal(all.count, 300);
+	assert_string_equal(all.list[299].name, "veth299");
+	ri_arena_release(&arena);
+	tree_remove(&tree);
+}
+
 static void test_choices(void **state)
 {
 	static const struct {
@@ -243,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interfaces),
+		cmocka_unit_test(test_many_interfaces),
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_hosts),
