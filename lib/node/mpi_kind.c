@@ -45,8 +45,11 @@ static const char *prefix_of_library(const struct ri_loader *loader, const char 
 static bool is_intel(const struct ri_loader *loader, const char *prefix)
 {
 	const char *root = ri_env_get(loader->image->env, "I_MPI_ROOT");
+	char real[RI_PATH_SIZE];
 
-	return (root != NULL && root[0] == '/' && ri_path_below(prefix, root)) ||
+	return (root != NULL && root[0] == '/' &&
+		       ri_path_real(loader->image->host, root, real) == 0 &&
+		       ri_path_below(prefix, real)) ||
 		strstr(prefix, "/intel/") != NULL || strstr(prefix, "/impi/") != NULL ||
 		has_below(loader, prefix, "lib/libmpi_ilp64.so.4");
 }
