@@ -138,7 +138,7 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c \
 	option_checks.c check/ids.c check/wishes.c)
 
-$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -158,7 +158,7 @@ $(HOSTS): tests/hosts/grow.py tests/hosts/elf.py $(wildcard tests/hosts/*.tree)
 .PHONY: unit-programs fuzz-programs hosts
 hosts: $(HOSTS)
 unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
-fuzz-programs: $(FUZZERS:%=$(O)/tests/%)
+fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
 .PHONY: check
 check: deps-check all actors ## install what is missing, build, run every test that can run here
