@@ -19,7 +19,17 @@ struct fuzz_tree {
 	size_t count;
 	char *strings[FUZZ_STRINGS + 1];	/* of the environment */
 	char *text;				/* that holds them */
+	int free;				/* the lowest descriptor that nobody has open */
 };
+
+static inline int fuzz_free_descriptor(const struct fuzz_tree *tree)
+{
+	int fd = dup(tree->root);
+
+	CHECK(fd >= 0);
+	close(fd);
+	return fd;
+}
 
 /* The start of the next line "%%", or end. */
 static inline const char *fuzz_next_file(const char *at, const char *end)
@@ -110,11 +120,13 @@ static inline void fuzz_grow(struct fuzz_tree *tree, const uint8_t *data, size_t
 		fuzz_grow_one(tree, file + 3, next);
 		file = next;
 	}
+	tree->free = fuzz_free_descriptor(tree);
 }
 
-/* Nothing of it stays. */
+/* Nothing of it stays, nor is any file left open. */
 static inline void fuzz_fell(struct fuzz_tree *tree)
 {
+	CHECK(fuzz_free_descriptor(tree) == tree->free);
 	while (tree->count > 0) {
 		const char *path = tree->made[--tree->count];
 
