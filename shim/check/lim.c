@@ -85,6 +85,7 @@ const struct ri_check ri_check_lim_memlock = {
 		"locked without CAP_IPC_LOCK; a warning where several ranks are here",
 	.advice = memlock_hint,
 	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memlock,
 };
