@@ -114,6 +114,10 @@ TOGGLES = {
         "lim.core": (["pass - core"], ["note lim.core.large core"])}, both="ulimit -S -c 0"),
     # who we are
     "no_capabilities": Toggle("BOUNDS=-all,+sys_chroot,+ipc_lock", {}),
+    "user_namespace": Toggle(IN_A_USER_NAMESPACE, {
+        "env.userns": (["pass - /proc/self/uid_map"],
+                       ["note env.userns.mapped /proc/self/uid_map"]),
+        "lim.memlock": (["pass - memlock"], ["note lim.memlock.small memlock"])}),
     "below": Toggle("EXEC=", {
         "env.pid1": (["pass - PID 1: is rankinit"],
                      ["pass - PID 1: is another program: rankinit adopts what the command "
