@@ -153,6 +153,10 @@ TOGGLES = {
     # the network
     "loopback": Toggle("sed -i s/10.0.0.4/127.0.1.1/ etc/hosts", {
         "net.loopback": (["pass - node-0"], ["note net.loopback.name node-0"])}, WIDE),
+    "alone": Toggle("sed -i /node-0/d etc/hosts", {
+        "net.hostname": (["pass - node-0"], ["note net.hostname.unresolved node-0"]),
+        "net.loopback": (["pass - node-0"], ["skip - hostname"])},
+        both="mount -t sysfs sysfs sys"),
     "interface": Toggle("ip link set lo up", {
         "net.iface": (["warn net.iface.none NCCL_SOCKET_IFNAME"],
                       ["pass - NCCL_SOCKET_IFNAME"])}, [*TWO, "NCCL_SOCKET_IFNAME=lo"],
