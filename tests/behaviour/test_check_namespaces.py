@@ -95,6 +95,16 @@ TOGGLES = {
         "shm.size": (SHM, ["warn shm.size.small /dev/shm"])}, WIDE),
     "shm_read_only": Toggle("mount -o remount,ro dev/shm", {
         "shm.write": (SHM, ["warn shm.write.denied /dev/shm"])}),
+    "shm_absent": Toggle("umount dev/shm; rmdir dev/shm", {
+        "shm.size": (SHM, ["note shm.size.absent /dev/shm"]),
+        "shm.free": (SHM, ["skip - /dev/shm"]),
+        "shm.write": (SHM, ["skip - /dev/shm"])}),
+    "shm_not_mounted": Toggle("umount dev/shm", {
+        "shm.size": (SHM, ["note shm.size.absent /dev/shm"]),
+        "shm.free": (SHM, ["skip - /dev/shm"])}),
+    "shm_on_a_disk": Toggle('umount dev/shm; mount --bind "$IMAGE/dev" dev/shm', {
+        "shm.size": (SHM, ["note shm.size.absent /dev/shm"]),
+        "shm.free": (SHM, ["skip - /dev/shm"])}),
     "shm_full": Toggle("fallocate -l 64m dev/shm/nccl-left", {
         "shm.free": (SHM, ["note shm.free.small /dev/shm"])},
         both="mount -o remount,size=64m dev/shm"),
