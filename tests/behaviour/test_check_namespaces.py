@@ -184,6 +184,33 @@ def test_toggle(look, name):
                                                toggle.words)) == toggle.said
 
 
+# Nodes of another number, which a device cgroup can take away.
+FORBIDDEN = Toggle("c 1:5 rw", {
+    "gpu.open": ([f"pass - {CONTROL}"], [f"warn gpu.open.refused {CONTROL}"]),
+    "ib.uverbs": (VERBS, ["fail ib.uverbs.denied mlx5_ib4"])}, ["--require=ib=8"], both="""
+rm dev/infiniband/uverbs4 dev/nvidiactl
+mknod -m 666 dev/infiniband/uverbs4 c 1 5
+mknod -m 666 dev/nvidiactl c 1 5
+echo 1:5 >sys/class/infiniband_verbs/uverbs4/dev""")
+PROCESSES = Toggle("50", {
+    "lim.nproc": (["pass - pids.max"], ["note lim.nproc.small pids.max"])})
+
+
+@pytest.mark.parametrize("controller, file, toggle", [("devices", "devices.deny", FORBIDDEN),
+                                                      ("pids", "pids.max", PROCESSES)])
+def test_cgroup(look, cgroup, controller, file, toggle):
+    """What systemd does to containers of runc when it is loaded anew; --pids-limit."""
+    group = cgroup(controller)
+
+    def in_group(change):
+        if change:
+            with open(f"{group}/{file}", "w", encoding="ascii") as opened:
+                opened.write(change)
+        return look(toggle.both, toggle.words, group)
+
+    assert changed(toggle, in_group) == toggle.said
+
+
 # What a recorded machine cannot show, and what here is not as it was recorded.
 LIVE_ALONE = {"env.pid1", "shm.free", "shm.write", "mpi.membind", "net.masterport", "lim.nproc",
               "cg.mem", "cg.oom", "cg.cpu"}
