@@ -178,23 +178,29 @@ VERSION = "/proc/driver/nvidia/version"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 MODULE = "sys/module/mlx5_core/version"
 
+USER_SIDE = ["gpu.libcuda", "gpu.libver", "gpu.compat", "gpu.require"]
+LIBCUDA = "usr/lib/libcuda.so.1"
+DRIVER = "proc/driver/nvidia/version"
+ASKED = "NVIDIA_REQUIRE_CUDA"
+
 PAIRS.update({
     "gpu_vendor": Pair(FULL, "gpu.vendor", {"dev/nvidiactl": None},
                        ["pass - /dev"], ["fail gpu.vendor.none /dev"], ["--require=gpu"],
-                       also=["gpu.dev", "gpu.open"]),
+                       also=["gpu.dev", "gpu.open", *USER_SIDE]),
     "gpu_dev": Pair(FULL, "gpu.dev", {"dev/nvidia-uvm": None},
                     [f"pass - {CONTROL}"], ["fail gpu.dev.uvm /dev/nvidia-uvm"],
                     ["--require=gpu"]),
     "gpu_dev_no_hook": Pair(FULL, "gpu.dev", {"dev/nvidiactl": None},
                             [f"pass - {CONTROL}"], [f"warn gpu.dev.absent {CONTROL}"],
-                            ["--expect=gpu"], also=["gpu.open", "gpu.vendor"]),
+                            ["--expect=gpu"], also=["gpu.open", "gpu.vendor", *USER_SIDE]),
     "gpu_open": Pair(FULL, "gpu.open", {"dev/nvidiactl": 0o444},
                      [f"pass - {CONTROL}"], [f"warn gpu.open.refused {CONTROL}"]),
     "gpu_open_mode": Pair(FULL, "gpu.open", {"dev/nvidiactl": 0o000},
                           [f"pass - {CONTROL}"], [f"fail gpu.open.refused {CONTROL}"],
                           ["--require=gpu.open"]),
     "gpu_driver": Pair(FULL, "gpu.driver", {"proc/driver/nvidia/version": "?\n"},
-                       [f"pass - {VERSION}"], [f"unknown gpu.driver.unknown {VERSION}"]),
+                       [f"pass - {VERSION}"], [f"unknown gpu.driver.unknown {VERSION}"],
+                       also=USER_SIDE),
     "gpu_count": Pair(FULL, "gpu.count", {"dev/nvidia7": None},
                       ["pass - GPUs"], ["fail gpu.count.few GPUs"], ["--require=gpu=8"]),
     "gpu_count_ranks": Pair(FULL, "gpu.count", {"dev/nvidia7": None},
@@ -209,7 +215,41 @@ PAIRS.update({
                         ["fail gpu.drvcaps.compute NVIDIA_DRIVER_CAPABILITIES"],
                         ["skip - NVIDIA_DRIVER_CAPABILITIES"],
                         ["NVIDIA_DRIVER_CAPABILITIES=utility", "--require=gpu"],
-                        also=["gpu.dev", "gpu.open", "gpu.vendor"]),
+                        also=["gpu.dev", "gpu.open", "gpu.vendor", *USER_SIDE]),
+    "gpu_libcuda": Pair(FULL, "gpu.libcuda", {LIBCUDA: None},
+                        [f"pass - /{LIBCUDA}"], ["warn gpu.libcuda.missing libcuda.so.1"]),
+    "gpu_libcuda_required": Pair(FULL, "gpu.libcuda", {LIBCUDA: None},
+                                 [f"pass - /{LIBCUDA}"], ["fail gpu.libcuda.missing libcuda.so.1"],
+                                 ["--require=gpu=8"]),
+    "gpu_libcuda_cut": Pair(FULL, "gpu.libcuda", {"usr/lib/libcuda.so.580.95.05": "\x7fELF"},
+                            [f"pass - /{LIBCUDA}"], [f"warn gpu.libcuda.broken /{LIBCUDA}"]),
+    "gpu_libver": Pair(FULL, "gpu.libver", {DRIVER: ("580.95.05", "580.82.07")},
+                       ["pass - libcuda.so.1"],
+                       ["warn gpu.libver.mismatch /usr/lib/libcuda.so.580.95.05",
+                        "warn gpu.libver.mismatch /usr/lib/libnvidia-ml.so.580.95.05"]),
+    "gpu_compat": Pair("no-peermem", "gpu.compat", {DRIVER: ("535.161.08", "470.82.01")},
+                       [f"pass - {VERSION}"], [f"fail gpu.compat.old {VERSION}"],
+                       ["CUDA_VERSION=12.8.1", "--require=gpu"], also=["gpu.libver"]),
+    "gpu_compat_of_the_image": Pair(FULL, "gpu.compat", {
+        "usr/local/cuda/version.json": '{"cuda": {"version": "14.0"}}'},
+        ["skip - CUDA_VERSION"], ["skip - /usr/local/cuda/version.json"]),
+    "gpu_compat_unused": Pair("cuda-compat", "gpu.compat", {
+        "usr/local/cuda/version.json": ("13.1.0", "12.2.0")},
+        [f"warn gpu.compat.unused {VERSION}"], [f"pass - {VERSION}"]),
+    "gpu_compat_wrong": Pair("cuda-compat", "gpu.compat", {DRIVER: ("535.161.08", "525.60.13")},
+                             ["pass - /usr/local/cuda/compat/libcuda.so.1"],
+                             ["warn gpu.compat.wrong /usr/local/cuda/compat/libcuda.so.1"],
+                             ["LD_LIBRARY_PATH=/usr/local/cuda/compat"], also=["gpu.libver"]),
+    "gpu_compat_unknown": Pair(FULL, "gpu.compat", {DRIVER: None},
+                               ["skip - CUDA_VERSION"], [f"unknown gpu.compat.unknown {VERSION}"],
+                               also=["gpu.driver", "gpu.libver"]),
+    "gpu_require": Pair("no-peermem", "gpu.require", {DRIVER: ("535.161.08", "525.60.13")},
+                        [f"pass - {ASKED}"], [f"fail gpu.require.unmet {ASKED}"],
+                        [f"{ASKED}=cuda>=12.2", "--require=gpu"], also=["gpu.libver"]),
+    "gpu_numa": Pair("two-sockets-8-gpus", "gpu.numa", {
+        f"sys/bus/pci/devices/0000:{bus}:00.0/local_cpulist": "32-63\n"
+        for bus in ("07", "0f", "47", "4e", "87", "90", "b7", "bd")},
+        ["pass - GPUs"], ["note gpu.numa.far GPUs"]),
     "gpu_fabricmanager": Pair(FULL, "gpu.fabricmanager", {"run/nvidia-fabricmanager/socket": None},
                               ["pass - /run/nvidia-fabricmanager/socket"],
                               ["note gpu.fabricmanager.unseen /run/nvidia-fabricmanager/socket"]),
