@@ -25,6 +25,10 @@ bool ri_elf_read(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t 
 
 	if (offset > elf->size || size > elf->size - offset)
 		return false;
+	if (offset + size <= elf->head_size) {
+		memcpy(bytes, elf->head + offset, size);
+		return true;
+	}
 	while (done < size) {
 		count = pread(elf->fd, (char *)bytes + done, size - done, (off_t)(offset + done));
 		if (count < 0 && errno == EINTR)
@@ -201,6 +205,15 @@ static enum ri_elf_fault read_file(struct ri_elf *elf)
 	return RI_ELF_OK;
 }
 
+/* At once what is read in twenty pieces; where it fails each piece does so by itself. */
+static void read_head(struct ri_elf *elf)
+{
+	size_t size = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
+
+	if (ri_elf_read(elf, 0, elf->head, size))
+		elf->head_size = size;
+}
+
 enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const char *path)
 {
 	struct stat info;
@@ -216,6 +229,7 @@ enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const ch
 		return RI_ELF_OTHER;
 	}
 	elf->size = (uint64_t)info.st_size;
+	read_head(elf);
 	fault = read_file(elf);
 	if (fault != RI_ELF_OK)
 		ri_elf_close(elf);

@@ -25,6 +25,7 @@ enum {
 	RI_ELF_SEGMENTS = 16,	/* PT_LOAD and PT_NOTE of one file; real ones have 4 and 3 */
 	RI_ELF_NEEDED = 64,	/* libraries that one file needs; real ones need 20 */
 	RI_ELF_NAME = 256,	/* bytes of a name in it, '\0' included */
+	RI_ELF_HEAD = 1024,	/* bytes at its beginning; real headers end within them */
 };
 
 /* A part of the file and where it lies in memory. */
@@ -36,6 +37,8 @@ struct ri_elf_segment {
 
 struct ri_elf {
 	int fd;			/* -1: nothing is open */
+	unsigned char head[RI_ELF_HEAD];	/* the beginning, for all that is asked of it */
+	size_t head_size;
 	uint64_t size;
 	unsigned machine;	/* EM_X86_64 and so on; 0 where that could not be read */
 	struct ri_elf_segment loads[RI_ELF_SEGMENTS];
