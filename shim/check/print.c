@@ -7,7 +7,7 @@
 #include "log.h"
 #include "model/page.h"
 
-enum { ID_COLUMN = 9, TEXT_COLUMN = 25, WHOLE = 768, SUMMED = 8 };
+enum { ID_COLUMN = 9, TEXT_COLUMN = 25, WHOLE = 768, SUMMED = 8, WORDS = 4096 };
 
 static const enum ri_look looks[] = {
 	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
@@ -60,6 +60,34 @@ static void print_result(struct ri_page *page, const struct ri_check_result *res
 		fold(page, "", result->hint);
 }
 
+/* Is all that a check says that it found nothing of its kind? Then its id says enough. */
+static bool is_folded(const struct ri_check_result *result)
+{
+	return result->status == RI_CHECK_SKIP && !ri_log_shows(RI_LEVEL_NOTE);
+}
+
+static void print_folded(struct ri_page *page, const struct ri_check_report *report)
+{
+	char words[WORDS];
+	struct ri_text list;
+	const char *comma = "";
+
+	ri_text_init(&list, words, sizeof(words));
+	for (size_t i = 0; i < report->count; i++) {
+		if (!is_folded(&report->items[i]))
+			continue;
+		ri_text_addf(&list, "%s%s", comma, id_of(&report->items[i]));
+		comma = ", ";
+	}
+	if (list.length == 0)
+		return;
+	ri_text_add(&list, ": nothing to look at here (-v says why)");
+	ri_page_show_as(page, RI_LOOK_DIM, status_of(&(struct ri_check_result){
+		.status = RI_CHECK_SKIP }));
+	ri_page_go(page, ID_COLUMN);
+	ri_page_fold(page, words, ID_COLUMN);
+}
+
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)
 {
 	unsigned counts[RI_CHECK_STATUS_COUNT] = { 0 };
@@ -92,7 +120,9 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	struct ri_page page = { .out = out, .color = color };
 
 	for (size_t i = 0; i < report->count; i++)
-		print_result(&page, &report->items[i]);
+		if (!is_folded(&report->items[i]))
+			print_result(&page, &report->items[i]);
+	print_folded(&page, report);
 	print_sum(&page, report);
 }
 

@@ -153,8 +153,24 @@ def test_the_table_for_people(box, tmp_path):
     assert "outside the image: docker run --shm-size=16g" in text
     assert re.fullmatch(r"(\d+ (pass|note|warn|fail|unknown|skip),? )+in [0-9.]+ ms: not fit",
                         lines[-1])
+    skips = [line for line in lines if line.startswith("skip ")]
+    assert len(skips) == 1 and "gpu.visible, " in skips[0] and "-v" in " ".join(lines)
+    each = box.run("--check", "-v", f"--root={root}").out.decode().splitlines()
+    assert any(re.fullmatch(r"skip     gpu\.visible +CUDA_VISIBLE_DEVICES: .*", line) for line in each)
     colored = box.run("--check", "--color=always", f"--root={root}")
     assert b"\033[" in colored.out and colored.status == 0
+
+
+def test_notes_of_a_launch_concern_its_job(box, tool):
+    """-v tells of MPI in an MPI job, and of mpirun nowhere where ranks start."""
+    own = ["--rank=0", "--world-size=1", "--local-rank=0", "--local-world-size=1"]
+    plain = box.run("-v", *own, "--", "true")
+    assert plain.status == 0 and "[mpi." not in plain.err and "unknown]" not in plain.err
+    tool("mpirun")      # then --check has something to say of it, as root
+    asked = box.run("-v", *own, "--checks=mpi.*", "--", "true")
+    shown = box.run("-v", "--checks=default", "--", "true", env=ONE)
+    assert "[mpi.root.guard]" in asked.err, "the control"
+    assert "[mpi.root.guard]" not in shown.err
 
 
 def test_json(box, tmp_path):
