@@ -262,6 +262,8 @@ static void check_membind(struct ri_checking *checking)
 
 	if (!checking->host->live)
 		ri_check_skip(checking, subject, "a recorded machine cannot be asked");
+	else if (ri_check_mpi_loaded(checking)->library_count == 0)
+		ri_check_skip(checking, subject, "there is no MPI to need it");
 	/* the default in place of the default */
 	else if (syscall(SYS_set_mempolicy, 0, NULL, 0) == 0)
 		ri_check_pass(checking, subject, "may be used");
