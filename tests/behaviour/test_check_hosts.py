@@ -352,6 +352,18 @@ def test_pair(rankinit, tmp_path, name):
     assert split(before)[1] == split(after)[1], "another check changes as well"
 
 
+def test_a_path_is_not_cut(rankinit, tmp_path):
+    """It is to be copied; whatever else is longer than a line is folded."""
+    mpi = "/opt/intel/compilers_and_libraries_2018.3.222/linux/mpi"
+    grow("aml-intelmpi2018", str(tmp_path / "root"))
+    done = subprocess.run([rankinit, "--check", f"--root={tmp_path}/root"],
+                          env={**BASE, "PATH": mpi + "/bin64"}, capture_output=True, timeout=60,
+                          check=True)
+    lines = done.stdout.decode().splitlines()
+    assert f"{' ' * 25}LD_LIBRARY_PATH={mpi}/lib64," in lines
+    assert [line for line in lines if len(line) > 79 and mpi not in line] == []
+
+
 # What a job of several nodes with several ranks here may ask of them is all there.
 HEALTHY = ["az-nd96isr-h100", "az-nd96is-h200", "az-nc24rs-v3", "inbox-6.8", "inbox-5.4",
            "inbox-distro", "mofed-5.4", "ofed-23.10", "doca-25.10", "cdi-void", "enroot"]
