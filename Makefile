@@ -159,6 +159,19 @@ $(HOSTS): tests/hosts/grow.py tests/hosts/elf.py $(wildcard tests/hosts/*.tree)
 	$(Q)$(PYTHON) tests/hosts/grow.py $(@D)
 	@touch $@
 
+# Debian as it is, with two MPIs and rdma-core, for tests of what is said of real
+# packages: some hundred megabytes from its mirror, as root.
+ROOTS := $(patsubst %,$(B)/roots/%/done,bookworm trixie)
+.PHONY: roots
+roots: $(ROOTS) ## real Debian roots that tests look into (needs mmdebstrap)
+
+$(B)/roots/%/done:
+	$(call say,ROOT)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)mmdebstrap --quiet --variant=essential --aptopt='APT::Install-Recommends "false"' \
+		--include=openmpi-bin,mpich,ibverbs-providers,rdma-core $* $(@D)/root
+	@touch $@
+
 .PHONY: unit-programs fuzz-programs hosts
 hosts: $(HOSTS)
 unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)

@@ -117,7 +117,7 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
-	struct ri_page page = { .out = out, .color = color };
+	struct ri_page page = { .out = out, .color = color, .whole = true };
 
 	for (size_t i = 0; i < report->count; i++)
 		if (!is_folded(&report->items[i]))
