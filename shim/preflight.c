@@ -76,7 +76,7 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 
 static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 {
-	const struct ri_check *check = ri_check_at(number);
+	const unsigned unpicked = RI_CHECK_EXTRA | (wishes->deep ? 0 : RI_CHECK_DEEP);
 
 	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;
@@ -84,7 +84,7 @@ static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 		return true;
 	if (wishes->pick == RI_CHECK_PICK_LIST)
 		return ri_check_set_has(&wishes->picked, number);
-	return wishes->pick == RI_CHECK_PICK_ALL || (check->when & RI_CHECK_EXTRA) == 0;
+	return wishes->pick == RI_CHECK_PICK_ALL || (ri_check_at(number)->when & unpicked) == 0;
 }
 
 /* Could it say more than a note, as things are? */
@@ -148,7 +148,7 @@ static int run_checks(struct ri_run *run, bool all)
 		.checking = {
 			.env = &run->env, .topology = &run->topology, .demands = &demands,
 			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
-			.command = run->options.command,
+			.command = run->options.command, .deep = run->options.checks.deep,
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->options.checks,

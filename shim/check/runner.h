@@ -12,7 +12,8 @@
 #include "check/wishes.h"
 
 enum {
-	RI_CHECKS_MS = 2000,	/* for all of them */
+	RI_CHECKS_MS = 2000,	/* for all of them, but those of --deep */
+	RI_CHECK_MEMORY = 512 << 20,	/* what a check may take */
 	/* what the checks of a machine with sixteen adapters come to, and more */
 	RI_CHECKS_RESULTS = 1024,
 };
