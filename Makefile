@@ -96,14 +96,22 @@ $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 
 -include $(LIB_OBJ:.o=.d) $(SHIM_OBJ:.o=.d)
 
-# Loads the libraries of the image that it runs in, so it is linked to the C
-# library of glibc, and dynamic; build it on the oldest distribution in use.
+# Loads the libraries of the image that it runs in, so it is dynamic, linked to
+# the distribution's own C library. Of glibc it takes the oldest symbols: see
+# shim/probe.c. mpi.h is used where it is found.
 .PHONY: probe
-probe: $(B)/rankinit-probe ## build build/rankinit-probe (needs the headers of libibverbs)
+probe: deps-probe ## build build/rankinit-probe, which --deep runs
+	+@$(MAKE) --no-print-directory $(B)/rankinit-probe
 
-$(B)/rankinit-probe: shim/probe.c
+PROBE_CPPFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I ompi-c 2>/dev/null))
+ifeq ($(wildcard /etc/alpine-release),)
+PROBE_LDFLAGS := -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
+endif
+
+$(B)/rankinit-probe: shim/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
 	$(call say,CC)
-	$(Q)gcc -D_GNU_SOURCE $(BASE_CFLAGS) -O2 -o $@ $< -ldl
+	$(Q)gcc $(BASE_CPPFLAGS) $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 -fstack-protector-strong \
+		-ffile-prefix-map=$(CURDIR)=. -o $@ $< $(PROBE_LDFLAGS)
 
 # --- tests -------------------------------------------------------------------
 #
@@ -178,7 +186,7 @@ unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
 fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
 .PHONY: check
-check: deps-check all actors ## install what is missing, build, run every test that can run here
+check: deps-check all probe actors ## install what is missing, build, run every test that can run here
 	+@$(MAKE) --no-print-directory SAN=1 all unit-programs fuzz-programs
 	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
 	$(PYTHON) tests/check.py $(SUITES)
@@ -218,9 +226,9 @@ mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTA
 
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-demo deps-check deps-bench
+.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-demo deps-check deps-bench: deps-%:
+deps-probe deps-demo deps-check deps-bench: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs
@@ -228,8 +236,9 @@ docs: all ## make the generated documents again
 	$(PYTHON) docs/generate.py
 
 .PHONY: install
-install: all ## install below DESTDIR and PREFIX (/usr/local)
+install: all probe ## install below DESTDIR and PREFIX (/usr/local)
 	install -D -m 755 $(B)/rankinit $(DESTDIR)$(PREFIX)/bin/rankinit
+	install -D -m 755 $(B)/rankinit-probe $(DESTDIR)$(PREFIX)/bin/rankinit-probe
 	install -D -m 644 docs/rankinit.8 $(DESTDIR)$(PREFIX)/share/man/man8/rankinit.8
 	install -D -m 644 docs/completions/rankinit.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/rankinit

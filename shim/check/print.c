@@ -275,6 +275,14 @@ static const char *when_of(const struct ri_check *check)
 	return "asked";
 }
 
+/* Whether it runs where nobody names it. */
+static const char *default_of(const struct ri_check *check)
+{
+	if ((check->when & RI_CHECK_DEEP) != 0)
+		return "deep";
+	return (check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default";
+}
+
 void ri_check_list(struct ri_text *out)
 {
 	static const char *const topics[] = { "mpi", "ofed", "gpu", "ib", "shm" };
@@ -284,7 +292,7 @@ void ri_check_list(struct ri_text *out)
 		const char *comma = "";
 
 		ri_text_addf(out, "%s\t%s\t%s\t%s\t", check->id, check->summary,
-			(check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default", when_of(check));
+			default_of(check), when_of(check));
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 			if ((check->topics & 1u << topic) == 0)
 				continue;
