@@ -210,7 +210,7 @@ static void read_head(struct ri_elf *elf)
 {
 	size_t size = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
 
-	if (read_at(elf, 0, elf->head, size))
+	if (ri_elf_read(elf, 0, elf->head, size))
 		elf->head_size = size;
 }
 
