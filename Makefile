@@ -131,8 +131,12 @@ actors: $(TEST_PROGRAMS)
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(O)/librankinit.a \
-		-lcmocka $(LDLIBS)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
+		$(O)/librankinit.a -lcmocka $(LDLIBS)
+
+# Running checks, with a table of checks that go wrong.
+$(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
+	check/ids check/machine check/result check/runner mask)
 
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c \

@@ -37,7 +37,7 @@ enum ri_check_when {
 	RI_CHECK_SEVERAL = 2,	/* the same, where the node has several ranks */
 	RI_CHECK_WIDE = 4,	/* the same, where the job has several nodes */
 	RI_CHECK_EXTRA = 8,	/* not among the default ones: by its id, or with "all" */
-	RI_CHECK_APART = 16,	/* it is about starting ranks: no note for those that start */
+	RI_CHECK_APART = 32,	/* it is about starting ranks: no note for those that start */
 };
 
 /* Things without which some checks have nothing to warn about; their names cannot hang. */
