@@ -2,7 +2,7 @@
 /* Limits of processes, which ranks inherit from whoever started the container. */
 #include <stdio.h>
 
-#include "check/check.h"
+#include "check/ib.h"
 #include "check/machine.h"
 #include "node/hierarchy.h"
 
@@ -22,15 +22,6 @@ static bool has_adapter(struct ri_host *host)
 	return ri_host_list(host, "sys/class/infiniband", names, sizeof(names)) > 0;
 }
 
-/* The firmest demand for what needs locked memory. */
-static const struct ri_demand *rdma_demand(const struct ri_demands *demands)
-{
-	const struct ri_demand *ofed = ri_demands_find(demands, RI_TOPIC_OFED);
-	const struct ri_demand *ib = ri_demands_find(demands, RI_TOPIC_IB);
-
-	return ofed == NULL || (ib != NULL && ib->asker > ofed->asker) ? ib : ofed;
-}
-
 static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
 {
 	static const char about[] =
@@ -39,12 +30,12 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 	char soft[RI_SIZE_TEXT];
 
 	ri_size_show(soft, limit->soft);
-	if (checking->ranks > 1 && has_adapter(checking->host))
+	if (checking->ranks > 1 && ri_ib_is_usable(checking))
 		ri_check_warn(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
 	else
 		ri_check_lack(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
-	ri_check_asked(checking, rdma_demand(checking->demands));
-	ri_check_expected(checking, "unlimited");
+	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_expected(checking, "at least 1 GiB, or unlimited");
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
 		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
 			"starts the ranks");
@@ -52,11 +43,20 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 		ri_check_hint(checking, "%s", memlock_hint);
 }
 
+/* The kernel asks for it outside of user namespaces (Linux mm/mlock.c, can_do_mlock). */
+static bool may_lock_all(struct ri_host *host)
+{
+	struct ri_user_map map = { .mapped = false };
+	struct ri_status status;
+
+	return ri_machine_status(host, &status) && ri_status_has(&status, RI_CAP_IPC_LOCK) &&
+		!(ri_machine_users(host, &map) && map.mapped);
+}
+
 static void check_memlock(struct ri_checking *checking)
 {
-	const struct ri_demand *demand = rdma_demand(checking->demands);
+	const struct ri_demand *demand = ri_ib_demand(checking);
 	struct ri_limit limit;
-	struct ri_status status;
 	char soft[RI_SIZE_TEXT];
 
 	if (demand == NULL && !has_adapter(checking->host)) {
@@ -67,8 +67,7 @@ static void check_memlock(struct ri_checking *checking)
 		ri_check_asked(checking, demand);
 	} else if (limit.soft >= ENOUGH_MEMLOCK) {
 		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));
-	} else if (ri_machine_status(checking->host, &status) &&
-		ri_status_has(&status, RI_CAP_IPC_LOCK)) {
+	} else if (may_lock_all(checking->host)) {
 		ri_check_pass(checking, "memlock", "%s, which CAP_IPC_LOCK overrides",
 			ri_size_show(soft, limit.soft));
 	} else {
@@ -80,9 +79,11 @@ const struct ri_check ri_check_lim_memlock = {
 	.id = "lim.memlock",
 	.summary = "enough memory can be locked for adapters that work on it",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
-		"CAP_IPC_LOCK), /sys/class/infiniband (Linux ABI/stable/sysfs-class-infiniband)",
+		"CAP_IPC_LOCK), /proc/self/uid_map, /sys/class/infiniband (Linux "
+		"ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
 	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
-		"locked without CAP_IPC_LOCK; a warning where several ranks are here",
+		"locked without CAP_IPC_LOCK; a warning where several ranks are here, for "
+		"InfiniBand or an adapter with a node, unless NCCL_IB_DISABLE is 1",
 	.advice = memlock_hint,
 	.when = RI_CHECK_SEVERAL,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),

@@ -9,8 +9,10 @@
 
 #include "base/limits.h"
 #include "base/mounts.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "node/demand.h"
+#include "node/sysfile.h"
 
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
 
@@ -129,6 +131,30 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 	if (found > 0 && host->live)
 		measure(host, path, out);
 	return found;
+}
+
+bool ri_machine_users(struct ri_host *host, struct ri_user_map *out)
+{
+	uint64_t numbers[3];	/* first inside, first outside, how many */
+	char line[64];
+	const char *at = line;
+
+	if (!ri_sysfile_line(host, "proc/self/uid_map", line, sizeof(line)))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		size_t digits;
+
+		at += strspn(at, " \t");
+		digits = ri_digits_read(at, &numbers[i]);
+		if (digits == 0)
+			return false;
+		at += digits;
+	}
+	*out = (struct ri_user_map){
+		.inside = numbers[0], .outside = numbers[1],
+		.mapped = numbers[0] != 0 || numbers[1] != 0 || numbers[2] != UINT32_MAX,
+	};
+	return true;
 }
 
 bool ri_machine_status(struct ri_host *host, struct ri_status *out)

@@ -145,8 +145,9 @@ const struct ri_check ri_check_shm_free = {
 };
 
 static const char write_hint[] =
-	"outside the image: docker run --read-only needs --tmpfs /dev/shm beside it; the mode of "
-	"/dev/shm has to be 1777 where the ranks are not root";
+	"outside the image: what is mounted at /dev/shm must be writable (docker run -v without "
+	":ro; Kubernetes: volumeMounts without readOnly), with mode 1777 where the ranks are not "
+	"root";
 
 /* A file without a name: it is gone when it is closed. */
 static int try_to_write(struct ri_host *host)
