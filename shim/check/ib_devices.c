@@ -216,8 +216,8 @@ const struct ri_check ri_check_ib_linklayer = {
 	.reads = "link_layer of each port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband), NCCL_IB_HCA (NCCL documentation, "
 		"\"Environment Variables\")",
-	.fails = "none is over InfiniBand; a note where both kinds are here and NCCL_IB_HCA chooses "
-		"an Ethernet one",
+	.fails = "none is over InfiniBand; a note where both kinds are here and NCCL_IB_HCA "
+		"chooses an Ethernet one",
 	.advice = mixed_hint,
 	.topics = RI_ABOUT(IB),
 	.run = check_linklayer,
