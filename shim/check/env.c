@@ -67,9 +67,9 @@ static void check_userns(struct ri_checking *checking)
 	static const char path[] = "/proc/self/uid_map";
 	struct ri_user_map map;
 
-	if (!ri_machine_users(checking->host, &map))
+	if (!ri_machine_user_map(checking->host, &map))
 		ri_check_unknown(checking, RI_CODE_ENV_USERNS_UNKNOWN, path, "cannot be read");
-	else if (!map.mapped)
+	else if (ri_user_map_is_whole(&map))
 		ri_check_pass(checking, path, "no user namespace: root is root");
 	else
 		ri_check_note(checking, RI_CODE_ENV_USERNS_MAPPED, path,

@@ -13,6 +13,10 @@ static const char memlock_hint[] =
 	"outside the image: docker run --ulimit memlock=-1:-1 or --cap-add IPC_LOCK; Kubernetes: "
 	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
 	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
+static const char mapped_hint[] =
+	"outside the image: docker run --ulimit memlock=-1:-1 or --userns=host, since IPC_LOCK "
+	"does not count in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
+	"limit for whoever starts the container";
 
 /* Is there anything that memory is registered with (Linux ABI/stable/sysfs-class-infiniband)? */
 static bool has_adapter(struct ri_host *host)
@@ -20,6 +24,22 @@ static bool has_adapter(struct ri_host *host)
 	char names[4096];
 
 	return ri_host_list(host, "sys/class/infiniband", names, sizeof(names)) > 0;
+}
+
+/* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
+static bool is_in_user_namespace(struct ri_host *host)
+{
+	struct ri_user_map map;
+
+	return ri_machine_user_map(host, &map) && !ri_user_map_is_whole(&map);
+}
+
+static bool may_lock_all(struct ri_host *host)
+{
+	struct ri_status status;
+
+	return !is_in_user_namespace(host) && ri_machine_status(host, &status) &&
+		ri_status_has(&status, RI_CAP_IPC_LOCK);
 }
 
 static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
@@ -39,18 +59,10 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
 		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
 			"starts the ranks");
+	else if (is_in_user_namespace(checking->host))
+		ri_check_hint(checking, "%s", mapped_hint);
 	else
 		ri_check_hint(checking, "%s", memlock_hint);
-}
-
-/* The kernel asks for it outside of user namespaces (Linux mm/mlock.c, can_do_mlock). */
-static bool may_lock_all(struct ri_host *host)
-{
-	struct ri_user_map map = { .mapped = false };
-	struct ri_status status;
-
-	return ri_machine_status(host, &status) && ri_status_has(&status, RI_CAP_IPC_LOCK) &&
-		!(ri_machine_users(host, &map) && map.mapped);
 }
 
 static void check_memlock(struct ri_checking *checking)
@@ -79,13 +91,15 @@ const struct ri_check ri_check_lim_memlock = {
 	.id = "lim.memlock",
 	.summary = "enough memory can be locked for adapters that work on it",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
-		"CAP_IPC_LOCK), /proc/self/uid_map, /sys/class/infiniband (Linux "
-		"ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
+		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
+		"(Linux ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
 	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
-		"locked without CAP_IPC_LOCK; a warning where several ranks are here, for "
-		"InfiniBand or an adapter with a node, unless NCCL_IB_DISABLE is 1",
+		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
+		"where several ranks are here, for InfiniBand or an adapter with a node, unless "
+		"NCCL_IB_DISABLE is 1",
 	.advice = memlock_hint,
 	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memlock,
 };

@@ -133,10 +133,18 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 	return found;
 }
 
-bool ri_machine_users(struct ri_host *host, struct ri_user_map *out)
+bool ri_machine_status(struct ri_host *host, struct ri_status *out)
 {
-	uint64_t numbers[3];	/* first inside, first outside, how many */
+	char text[STATUS_FILE];
+
+	return ri_host_read(host, "proc/self/status", text, sizeof(text)) >= 0 &&
+		ri_status_read(text, out);
+}
+
+bool ri_machine_user_map(struct ri_host *host, struct ri_user_map *out)
+{
 	char line[64];
+	uint64_t numbers[3];
 	const char *at = line;
 
 	if (!ri_sysfile_line(host, "proc/self/uid_map", line, sizeof(line)))
@@ -150,17 +158,11 @@ bool ri_machine_users(struct ri_host *host, struct ri_user_map *out)
 			return false;
 		at += digits;
 	}
-	*out = (struct ri_user_map){
-		.inside = numbers[0], .outside = numbers[1],
-		.mapped = numbers[0] != 0 || numbers[1] != 0 || numbers[2] != UINT32_MAX,
-	};
+	*out = (struct ri_user_map){ numbers[0], numbers[1], numbers[2] };
 	return true;
 }
 
-bool ri_machine_status(struct ri_host *host, struct ri_status *out)
+bool ri_user_map_is_whole(const struct ri_user_map *map)
 {
-	char text[STATUS_FILE];
-
-	return ri_host_read(host, "proc/self/status", text, sizeof(text)) >= 0 &&
-		ri_status_read(text, out);
+	return map->inside == 0 && map->outside == 0 && map->count == UINT32_MAX;
 }

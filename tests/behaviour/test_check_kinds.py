@@ -63,7 +63,7 @@ PAIRS = {
                             ["fail ib.rate.low mlx5_ib4:1, mlx5_st0:1, mlx5_st1:1"],
                             ["--require=ib=8@400"]),
     "count_of_none": Pair("limits-fit", "gpu.count", {"dev/nvidia0": ""},
-                          ["skip - GPUs"], ["pass - GPUs"]),
+                          ["skip - GPUs"], ["pass - GPUs"], also=["gpu.numa"]),
     "mig_by_configuration": Pair("mig-given", "gpu.mig", {
         "dev/nvidia-caps/nvidia-cap21": None, "dev/nvidia-caps/nvidia-cap22": None,
         "dev/nvidia-caps/nvidia-cap1": "", "dev/nvidia-caps/nvidia-cap2": ""},

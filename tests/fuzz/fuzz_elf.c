@@ -18,8 +18,6 @@ static void check_names(const struct ri_elf *elf)
 	bool found = ri_elf_soname(elf, name);
 
 	check_name(found, name);
-	found = ri_elf_runpath(elf, name);
-	check_name(found, name);
 	found = ri_elf_version(elf, "IBVERBS_PRIVATE_", name);
 	check_name(found, name);
 	CHECK(elf->needed_count <= RI_ELF_NEEDED);

@@ -206,6 +206,24 @@ static void test_empty(void **state)
 	assert_false(ri_ldcache_read(&cache, "", 0));
 }
 
+/* A path that goes on and on is none, whoever points to it. */
+static void test_endless(void **state)
+{
+	static char large[65536] = "glibc-ld.so.cache1.1\1\0\0\0\0\0\0\0\2";
+	const size_t path = 48 + 24 + sizeof("libx.so");
+	uint32_t entry[3] = { OURS, 48 + 24, (uint32_t)path };
+	struct ri_ldcache cache;
+
+	(void)state;
+	memcpy(large + 48, entry, sizeof(entry));
+	memcpy(large + 48 + 24, "libx.so", sizeof("libx.so"));
+	memset(large + path, 'x', 4095);
+	assert_true(ri_ldcache_read(&cache, large, sizeof(large)));
+	assert_int_equal(strlen(path_of(&cache, "libx.so")), 4095);
+	large[path + 4095] = 'x';
+	assert_string_equal(path_of(&cache, "libx.so"), "none");
+}
+
 /* What ldconfig says of this machine's own file. */
 static void test_this_machine(void **state)
 {
@@ -244,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_both),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_this_machine),
 	};
 
