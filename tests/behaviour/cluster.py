@@ -34,9 +34,13 @@ class Cluster:
         self.process.stdin.close()
         self.process.wait(timeout=20)
 
+    def inside(self, *words):
+        """The words that run a command where the cluster is."""
+        return ["nsenter", "-t", self.first, "-p", "-m", "-n", "--", *words]
+
     def start(self, *words, **env):
         return subprocess.Popen(
-            ["nsenter", "-t", self.first, "-p", "-m", "-n", "--", *words],
+            self.inside(*words),
             env={"PATH": PATH, "HOME": "/root", "SLURM_CONF": f"{self.folder}/slurm.conf", **env},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             cwd=self.folder)

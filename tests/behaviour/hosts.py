@@ -5,6 +5,7 @@ know each other's names. agent.sh runs a command on one of them, and stands in
 for ssh where a launcher starts its daemons.
 """
 
+import copy
 import os
 import shutil
 import subprocess
@@ -66,3 +67,9 @@ class Hosts:
     def inside(self, host, *words):
         """The words that run a command in the host's network."""
         return ["ip", "netns", "exec", self.prefix + host, *words]
+
+    def first(self, count):
+        """The same network, of which somebody is to know so many hosts."""
+        some = copy.copy(self)
+        some.names = self.names[:count]
+        return some
