@@ -60,6 +60,7 @@ IMAGES = {
     "cuda": Image("stand-in", RANKINIT, "images/base"),
     "pytorch": Image("base"),
     "tensorflow": Image("base"),
+    "horovod": Image("pytorch"),
     # in the place of NVIDIA's image, which only a registry has
     "stand-in": Image("root", context="images/cuda/stand-in",
                       folder="cuda/stand-in"),
