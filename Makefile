@@ -166,6 +166,11 @@ check: deps-check all actors ## install what is missing, build, run every test t
 	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
 	$(PYTHON) tests/check.py $(SUITES)
 
+.PHONY: frameworks
+frameworks: deps-frameworks all hosts ## install real frameworks in build/frameworks, start every recipe
+	$(PYTHON) tests/frameworks/environments.py
+	$(PYTHON) tests/check.py frameworks
+
 .PHONY: bench
 bench: deps-bench all actors ## compare with the peers in one run, print ratios
 	$(PYTHON) tests/bench/bench.py $(BENCH_ARGS)
@@ -201,9 +206,9 @@ mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTA
 
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-demo deps-check deps-bench
+.PHONY: deps deps-build deps-demo deps-check deps-bench deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-demo deps-check deps-bench: deps-%:
+deps-demo deps-check deps-bench deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs
@@ -219,7 +224,7 @@ install: all ## install below DESTDIR and PREFIX (/usr/local)
 
 .PHONY: clean
 clean: ## remove what was built, but not the dependencies
-	find $(B) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+	find $(B) -mindepth 1 -maxdepth 1 ! -name deps ! -name frameworks -exec rm -rf {} +
 
 .PHONY: help
 help: ## print this list
