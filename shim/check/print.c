@@ -7,7 +7,7 @@
 #include "log.h"
 #include "model/page.h"
 
-enum { ID_COLUMN = 9, TEXT_COLUMN = 25, WHOLE = 768 };
+enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768 };
 
 static const enum ri_look looks[] = {
 	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
@@ -60,6 +60,30 @@ static void print_result(struct ri_page *page, const struct ri_check_result *res
 		fold(page, "", result->hint);
 }
 
+/* Those that had nothing to look at, in one place: they would hide the others. */
+static void print_skips(struct ri_page *page, const struct ri_check_report *report)
+{
+	char words[1024];
+	struct ri_text text;
+
+	ri_text_init(&text, words, sizeof(words));
+	for (size_t i = 0; i < report->count; i++)
+		if (report->items[i].status == RI_CHECK_SKIP)
+			ri_text_addf(&text, "%s, ", id_of(&report->items[i]));
+	ri_text_add(&text, "for which nothing is here (-v says more)");
+	ri_page_show_as(page, looks[RI_CHECK_SKIP], ri_check_status_name(RI_CHECK_SKIP));
+	ri_page_fold(page, words, ID_COLUMN);
+}
+
+static size_t count_skips(const struct ri_check_report *report)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->count; i++)
+		count += report->items[i].status == RI_CHECK_SKIP;
+	return count;
+}
+
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)
 {
 	unsigned counts[RI_CHECK_STATUS_COUNT] = { 0 };
@@ -90,9 +114,18 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
 	struct ri_page page = { .out = out, .color = color };
+	size_t skips = count_skips(report);
+	bool whole = skips < 2 || skips == report->count || ri_log_shows(RI_LEVEL_NOTE);
 
+	if (report->count == 0) {
+		ri_text_add(out, "no check was run\n");
+		return;
+	}
 	for (size_t i = 0; i < report->count; i++)
-		print_result(&page, &report->items[i]);
+		if (whole || report->items[i].status != RI_CHECK_SKIP)
+			print_result(&page, &report->items[i]);
+	if (!whole)
+		print_skips(&page, report);
 	print_sum(&page, report);
 }
 

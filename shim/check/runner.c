@@ -93,7 +93,7 @@ static void apply_level(struct ri_check_result *result, enum ri_check_level leve
 		return;
 	if (result->problem && result->status != RI_CHECK_UNKNOWN)
 		result->status = statuses[level];
-	if (result->problem || result->unfit)
+	if (result->problem || result->unfit || result->status == RI_CHECK_UNKNOWN)
 		result->unfit = level == RI_CHECK_LEVEL_FAIL;
 }
 
@@ -177,8 +177,8 @@ static void take(struct run *run)
 static void add_unknown(struct run *run, size_t number, enum ri_code code, const char *text)
 {
 	static const char hint[] =
-		"a mount that does not answer makes a check hang; --check-level=%s=off leaves it "
-		"out";
+		"a mount or a name server that does not answer makes a check hang; "
+		"--check-level=%s=off leaves it out";
 	struct ri_checking checking = run->plan->checking;
 	const char *id = ri_check_at(number)->id;
 
