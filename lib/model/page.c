@@ -54,31 +54,6 @@ void ri_page_show_as(struct ri_page *page, enum ri_look look, const char *text)
 	ri_page_paint(page, RI_LOOK_PLAIN);
 }
 
-/* Of characters that take a column each. */
-static bool is_plain(const char *word)
-{
-	for (; *word != '\0'; word++)
-		if (*word <= ' ' || *word >= 0x7f)
-			return false;
-	return true;
-}
-
-/* A word longer than a line goes on in the next: a path must be whole to be of use. */
-static void show_word(struct ri_page *page, char *word, size_t indent)
-{
-	while (is_plain(word) && strlen(word) > ri_page_room(page) && ri_page_room(page) > 0) {
-		char *rest = word + ri_page_room(page), kept = *rest;
-
-		*rest = '\0';
-		ri_page_show(page, word);
-		ri_page_end_line(page);
-		ri_page_go(page, indent);
-		*rest = kept;
-		word = rest;
-	}
-	ri_page_show(page, word);
-}
-
 void ri_page_fold(struct ri_page *page, const char *words, size_t indent)
 {
 	char word[4 * RI_PAGE_WIDTH];
@@ -98,7 +73,10 @@ void ri_page_fold(struct ri_page *page, const char *words, size_t indent)
 		} else if (page->column > indent) {
 			ri_page_go(page, 0);
 		}
-		show_word(page, word, indent);
+		if (page->whole)
+			page->column += ri_text_add_shown(page->out, word, sizeof(word));
+		else
+			ri_page_show(page, word);
 	}
 	ri_page_end_line(page);
 }

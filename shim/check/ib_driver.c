@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose driver the kernel runs for the adapters, and whether they reach GPUs' memory. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,4 +148,42 @@ const struct ri_check ri_check_ib_peermem = {
 	.unverified = "whether dma-buf works where it could",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_peermem,
+};
+
+static const char gdrcopy[] = "/dev/gdrdrv";
+
+static const char gdrcopy_hint[] =
+	"outside the image: docker run --device=/dev/gdrdrv, or -e NVIDIA_GDRCOPY=enabled with the "
+	"NVIDIA runtime; node admin: install gdrcopy (gdrdrv) on the host";
+
+/* It speeds up small messages; everything works without it. */
+static void check_gdrcopy(struct ri_checking *checking)
+{
+	bool loaded = ri_host_has(checking->host, "sys/module/gdrdrv");
+	int error = ri_host_node(checking->host, gdrcopy, NULL);
+
+	if (error == 0) {
+		ri_check_pass(checking, gdrcopy, "can be opened");
+	} else if (error != ENOENT) {
+		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_DENIED, gdrcopy, "%s", strerror(error));
+		ri_check_hint(checking, "%s", gdrcopy_hint);
+	} else if (loaded || ri_demands_check(checking->demands, checking->number) != NULL) {
+		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_ABSENT, gdrcopy, loaded
+			? "is not in this container, and the host has the driver for it"
+			: "is not here, nor its driver");
+		ri_check_hint(checking, "%s", gdrcopy_hint);
+	} else {
+		ri_check_skip(checking, gdrcopy, "the host has no driver for it");
+	}
+}
+
+const struct ri_check ri_check_ib_gdrcopy = {
+	.id = "ib.gdrcopy",
+	.summary = "GDRCopy's node can be opened",
+	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
+		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
+	.fails = "the host has the driver and the node is missing, or it cannot be opened",
+	.advice = gdrcopy_hint,
+	.unverified = "all of it",
+	.run = check_gdrcopy,
 };

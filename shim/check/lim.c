@@ -2,6 +2,7 @@
 /* Limits of processes, which ranks inherit from whoever started the container. */
 #include <stdio.h>
 
+#include "check/check.h"
 #include "check/ib.h"
 #include "check/machine.h"
 #include "node/hierarchy.h"
@@ -9,7 +10,7 @@
 /* Less than this and a program that registers its buffers will run into it. */
 #define ENOUGH_MEMLOCK ((uint64_t)1 << 30)
 
-static const char memlock_hint[] =
+const char ri_memlock_hint[] =
 	"outside the image: docker run --ulimit memlock=-1:-1 or --cap-add IPC_LOCK; Kubernetes: "
 	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
 	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
@@ -62,7 +63,7 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 	else if (is_in_user_namespace(checking->host))
 		ri_check_hint(checking, "%s", mapped_hint);
 	else
-		ri_check_hint(checking, "%s", memlock_hint);
+		ri_check_hint(checking, "%s", ri_memlock_hint);
 }
 
 static void check_memlock(struct ri_checking *checking)
@@ -97,7 +98,7 @@ const struct ri_check ri_check_lim_memlock = {
 		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
 		"where several ranks are here, for InfiniBand or an adapter with a node, unless "
 		"NCCL_IB_DISABLE is 1",
-	.advice = memlock_hint,
+	.advice = ri_memlock_hint,
 	.when = RI_CHECK_SEVERAL,
 	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),

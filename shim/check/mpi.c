@@ -320,12 +320,25 @@ const struct ri_check ri_check_mpi_match = {
 
 /* mpi.multiple */
 
-static bool is_conda(const struct ri_checking *checking, const char *prefix)
+static bool has_conda_meta(const struct ri_checking *checking, const char *path, size_t length)
 {
-	char path[1100];
+	char meta[1100];
 
-	snprintf(path, sizeof(path), "%s/conda-meta", prefix);
-	return ri_host_has(checking->host, path);
+	snprintf(meta, sizeof(meta), "%.*s/conda-meta", (int)length, path);
+	return ri_host_has(checking->host, meta);
+}
+
+/* By where PATH leads to it, BIN/mpirun, and by where that link leads. */
+static bool is_conda(const struct ri_checking *checking, const struct ri_mpi_launcher *launcher)
+{
+	const char *path = launcher->program.path;
+	size_t length = strlen(path);
+
+	for (int parts = 0; parts < 2; parts++)
+		while (length > 0 && path[--length] != '/')
+			continue;
+	return has_conda_meta(checking, path, length) ||
+		has_conda_meta(checking, launcher->prefix, strlen(launcher->prefix));
 }
 
 static void check_multiple(struct ri_checking *checking)
@@ -348,7 +361,7 @@ static void check_multiple(struct ri_checking *checking)
 		return;
 	}
 	describe(second, sizeof(second), other->family, other->version);
-	if (mpi->launcher_count > 0 && is_conda(checking, mpi->launchers[0].prefix)) {
+	if (mpi->launcher_count > 0 && is_conda(checking, &mpi->launchers[0])) {
 		ri_check_lack(checking, RI_CODE_MPI_MULTIPLE_CONDA,
 			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; "
 			"there are %s and %s", what, second);
