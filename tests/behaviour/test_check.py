@@ -147,7 +147,7 @@ def test_the_table_for_people(box, tmp_path):
     assert (result.status, result.err) == (123, "")
     assert all(len(line) < 80 for line in lines)
     at = next(number for number, line in enumerate(lines) if " shm.size " in line)
-    assert lines[at].startswith("fail     shm.size        /dev/shm: has 64 MiB")
+    assert lines[at].startswith("fail     shm.size           /dev/shm: has 64 MiB")
     text = " ".join(line.strip() for line in lines[at:])
     assert "expected at least 16 GiB (--require)" in text
     assert "outside the image: docker run --shm-size=16g" in text
