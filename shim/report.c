@@ -233,6 +233,8 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 	ri_verdict_render(outcome, &reason, &out);
 	if (says_more(outcome))
 		print(verdict);
+	else if (outcome->cause != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "%s", outcome->cause);
 	leave_last_words(verdict);
 	if (own.option != NULL)
 		write_report(outcome, &reason, checked);

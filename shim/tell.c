@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include "cause.h"
 #include "report.h"
 #include "state.h"
 #include "verdict.h"
@@ -211,6 +212,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	if ((outcome.first >= 0 || status != 0 || run->options.report.text != NULL) &&
 		uname(&names) == 0)
 		outcome.host = names.nodename;
+	outcome.cause = ri_cause_find(&outcome,
+		run->supervised.knows_shm ? &run->supervised.shm : NULL);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	ri_report_tell(&outcome, run->was_checked ? &run->checked : NULL);
 	ri_torch_files_remove(&run->torch_files);
