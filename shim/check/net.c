@@ -23,6 +23,23 @@ static const char name_hint[] =
 
 enum answer { FOUND, NOT_FOUND, CANNOT_KNOW };
 
+/*
+ * Nobody can be asked, which musl's resolver would do until its time is over,
+ * whatever the kernel says to it.
+ */
+static bool is_alone(struct ri_checking *checking)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces all;
+
+	if (ri_interfaces_find(&all, checking->host, checking->arena, &err) < 0 || !all.known)
+		return false;
+	for (size_t i = 0; i < all.count; i++)
+		if (!all.list[i].down && !all.list[i].loopback)
+			return false;
+	return true;
+}
+
 /* The address of this node's own name. */
 static enum answer find_address(struct ri_checking *checking, const char *name, char *address)
 {
@@ -33,6 +50,8 @@ static enum answer find_address(struct ri_checking *checking, const char *name, 
 		return FOUND;
 	if (!checking->host->live)
 		return CANNOT_KNOW;
+	if (is_alone(checking))
+		return NOT_FOUND;
 	return ri_name_resolve(name, address, NAME_SIZE) ? FOUND : NOT_FOUND;
 }
 

@@ -117,7 +117,7 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
-	struct ri_page page = { .out = out, .color = color };
+	struct ri_page page = { .out = out, .color = color, .whole = true };
 
 	for (size_t i = 0; i < report->count; i++)
 		if (!is_folded(&report->items[i]))
@@ -310,6 +310,14 @@ static const char *when_of(const struct ri_check *check)
 	return "asked";
 }
 
+/* Whether it runs where nobody names it. */
+static const char *default_of(const struct ri_check *check)
+{
+	if ((check->when & RI_CHECK_DEEP) != 0)
+		return "deep";
+	return (check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default";
+}
+
 void ri_check_list(struct ri_text *out)
 {
 	static const char *const topics[] = { "mpi", "ofed", "gpu", "ib", "shm" };
@@ -319,7 +327,7 @@ void ri_check_list(struct ri_text *out)
 		const char *comma = "";
 
 		ri_text_addf(out, "%s\t%s\t%s\t%s\t", check->id, check->summary,
-			(check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default", when_of(check));
+			default_of(check), when_of(check));
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 			if ((check->topics & 1u << topic) == 0)
 				continue;
