@@ -139,14 +139,18 @@ actors: $(TEST_PROGRAMS)
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(O)/librankinit.a \
-		-lcmocka $(LDLIBS)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
+		$(O)/librankinit.a -lcmocka $(LDLIBS)
+
+# Running checks, with a table of checks that go wrong.
+$(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
+	check/ids check/machine check/result check/runner mask)
 
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c \
 	option_checks.c check/ids.c check/wishes.c)
 
-$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -163,10 +167,23 @@ $(HOSTS): tests/hosts/grow.py tests/hosts/elf.py $(wildcard tests/hosts/*.tree)
 	$(Q)$(PYTHON) tests/hosts/grow.py $(@D)
 	@touch $@
 
+# Debian as it is, with two MPIs and rdma-core, for tests of what is said of real
+# packages: some hundred megabytes from its mirror, as root.
+ROOTS := $(patsubst %,$(B)/roots/%/done,bookworm trixie)
+.PHONY: roots
+roots: $(ROOTS) ## real Debian roots that tests look into (needs mmdebstrap)
+
+$(B)/roots/%/done:
+	$(call say,ROOT)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)mmdebstrap --quiet --variant=essential --aptopt='APT::Install-Recommends "false"' \
+		--include=openmpi-bin,mpich,ibverbs-providers,rdma-core $* $(@D)/root
+	@touch $@
+
 .PHONY: unit-programs fuzz-programs hosts
 hosts: $(HOSTS)
 unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
-fuzz-programs: $(FUZZERS:%=$(O)/tests/%)
+fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
 .PHONY: check
 check: deps-check all probe actors ## install what is missing, build, run every test that can run here

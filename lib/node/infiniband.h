@@ -16,7 +16,11 @@
 #include "base/error.h"
 #include "base/host.h"
 
-enum { RI_MAX_HCAS = 64, RI_MAX_HCA_PORTS = 8, RI_MAX_PKEYS = 8 };
+enum {
+	RI_MAX_HCAS = 256,	/* with SR-IOV a container may see 16 for each real one */
+	RI_MAX_HCA_PORTS = 8,
+	RI_MAX_PKEYS = 8,
+};
 
 enum ri_link {
 	RI_LINK_UNKNOWN,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "node/budget.h"
 #include "node/gpus.h"
 
 /* NVIDIA CUDA Programming Guide; which GPUs a program sees, and in which order. */
@@ -212,4 +213,63 @@ const struct ri_check ri_check_gpu_mig = {
 	.unverified = "all of it",
 	.topics = RI_ABOUT(GPU),
 	.run = check_mig,
+};
+
+static const char numa_hint[] =
+	"outside the image: docker run without --cpuset-cpus, or with CPUs of the GPUs' NUMA "
+	"node; Kubernetes: node admin: topology-manager-policy of the kubelet; Slurm: "
+	"--gpu-bind=closest";
+
+enum nearness { NEAR, FAR, NOT_TOLD };
+
+/* Of the GPUs that are seen: is one of them next to CPUs of ours? */
+static enum nearness judge_nearness(struct ri_checking *checking, const struct ri_gpus *gpus)
+{
+	enum nearness found = NOT_TOLD;
+	struct ri_cpus ours, near;
+	int numa;
+
+	if (!ri_cpus_read_allowed(checking->host, "proc/self/status", &ours))
+		return NOT_TOLD;
+	for (size_t i = 0; i < gpus->count; i++) {
+		if (!ri_gpu_cpus(checking->host, &gpus->list[i], &near, &numa) || numa < 0)
+			continue;
+		if (ri_cpus_and(&near, &ours) > 0)
+			return NEAR;
+		found = FAR;
+	}
+	return found;
+}
+
+static void check_numa(struct ri_checking *checking)
+{
+	const struct counted *counted = count_gpus(checking);
+
+	if (!counted->known || counted->gpus.count == 0) {
+		ri_check_skip(checking, "GPUs", "none is seen here");
+		return;
+	}
+	switch (judge_nearness(checking, &counted->gpus)) {
+	case NEAR:
+		ri_check_pass(checking, "GPUs", "there are CPUs of ours next to them");
+		break;
+	case NOT_TOLD:
+		ri_check_pass(checking, "GPUs", "the machine does not tell which CPUs are next to "
+			"them, as most virtual ones do not");
+		break;
+	default:
+		ri_check_lack(checking, RI_CODE_GPU_NUMA_FAR, "GPUs", "all of them are on other "
+			"NUMA nodes than the CPUs that we may run on");
+		ri_check_hint(checking, "%s", numa_hint);
+	}
+}
+
+const struct ri_check ri_check_gpu_numa = {
+	.id = "gpu.numa",
+	.summary = "our CPUs are next to the GPUs",
+	.reads = "numa_node and local_cpulist in /sys/bus/pci/devices (Linux "
+		"ABI/testing/sysfs-bus-pci), Cpus_allowed_list in /proc/self/status (proc(5))",
+	.fails = "none of the GPUs that are seen is next to a CPU on which this process may run",
+	.advice = numa_hint,
+	.run = check_numa,
 };

@@ -125,6 +125,7 @@ const struct ri_check ri_check_ib_nonsriov = {
 	.unverified = "all of it: the sizes are retired",
 	.when = RI_CHECK_WIDE,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.concerns = is_direct,
 	.run = check_nonsriov,
 };
 

@@ -137,6 +137,7 @@ const struct ri_check ri_check_ib_uverbs = {
 	.advice = absent_hint,
 	.unverified = "a node that is left over from before a reset",
 	.when = RI_CHECK_WIDE,
+	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_uverbs,
 };

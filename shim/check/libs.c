@@ -103,6 +103,7 @@ const struct ri_check ri_check_ib_libs = {
 		"another machine or out of the loader's way; a warning over several nodes",
 	.advice = INSTALL,
 	.when = RI_CHECK_WIDE,
+	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_libs,
 };
@@ -196,6 +197,7 @@ const struct ri_check ri_check_ib_provider = {
 	.advice = "inside the image: apt-get install ibverbs-providers of libibverbs1's release",
 	.unverified = "names of providers other than mlx5, mlx4, efa and mana",
 	.when = RI_CHECK_WIDE,
+	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_provider,
 };

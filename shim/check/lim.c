@@ -14,6 +14,10 @@ const char ri_memlock_hint[] =
 	"outside the image: docker run --ulimit memlock=-1:-1 or --cap-add IPC_LOCK; Kubernetes: "
 	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
 	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
+static const char mapped_hint[] =
+	"outside the image: docker run --ulimit memlock=-1:-1 or --userns=host, since IPC_LOCK "
+	"does not count in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
+	"limit for whoever starts the container";
 
 /* Is there anything that memory is registered with (Linux ABI/stable/sysfs-class-infiniband)? */
 static bool has_adapter(struct ri_host *host)
@@ -30,6 +34,22 @@ static const struct ri_demand *rdma_demand(const struct ri_demands *demands)
 	const struct ri_demand *ib = ri_demands_find(demands, RI_TOPIC_IB);
 
 	return ofed == NULL || (ib != NULL && ib->asker > ofed->asker) ? ib : ofed;
+}
+
+/* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
+static bool is_in_user_namespace(struct ri_host *host)
+{
+	struct ri_user_map map;
+
+	return ri_machine_user_map(host, &map) && !ri_user_map_is_whole(&map);
+}
+
+static bool may_lock_all(struct ri_host *host)
+{
+	struct ri_status status;
+
+	return !is_in_user_namespace(host) && ri_machine_status(host, &status) &&
+		ri_status_has(&status, RI_CAP_IPC_LOCK);
 }
 
 static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
@@ -49,6 +69,8 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
 		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
 			"starts the ranks");
+	else if (is_in_user_namespace(checking->host))
+		ri_check_hint(checking, "%s", mapped_hint);
 	else
 		ri_check_hint(checking, "%s", ri_memlock_hint);
 }
@@ -57,7 +79,6 @@ static void check_memlock(struct ri_checking *checking)
 {
 	const struct ri_demand *demand = rdma_demand(checking->demands);
 	struct ri_limit limit;
-	struct ri_status status;
 	char soft[RI_SIZE_TEXT];
 
 	if (demand == NULL && !has_adapter(checking->host)) {
@@ -68,8 +89,7 @@ static void check_memlock(struct ri_checking *checking)
 		ri_check_asked(checking, demand);
 	} else if (limit.soft >= ENOUGH_MEMLOCK) {
 		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));
-	} else if (ri_machine_status(checking->host, &status) &&
-		ri_status_has(&status, RI_CAP_IPC_LOCK)) {
+	} else if (may_lock_all(checking->host)) {
 		ri_check_pass(checking, "memlock", "%s, which CAP_IPC_LOCK overrides",
 			ri_size_show(soft, limit.soft));
 	} else {
@@ -81,11 +101,14 @@ const struct ri_check ri_check_lim_memlock = {
 	.id = "lim.memlock",
 	.summary = "enough memory can be locked for adapters that work on it",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
-		"CAP_IPC_LOCK), /sys/class/infiniband (Linux ABI/stable/sysfs-class-infiniband)",
+		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
+		"(Linux ABI/stable/sysfs-class-infiniband)",
 	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
-		"locked without CAP_IPC_LOCK; a warning where several ranks are here",
+		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
+		"where several ranks are here",
 	.advice = ri_memlock_hint,
 	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memlock,
 };

@@ -38,4 +38,14 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 /* proc/self/status: capabilities, seccomp, user ids. */
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);
 
+/* The first line of proc/self/uid_map (user_namespaces(7)). */
+struct ri_user_map {
+	uint64_t inside, outside, count;
+};
+
+bool ri_machine_user_map(struct ri_host *host, struct ri_user_map *out);
+
+/* All users, as themselves: there is no user namespace. */
+bool ri_user_map_is_whole(const struct ri_user_map *map);
+
 #endif

@@ -79,7 +79,7 @@ static void check_mca(struct ri_checking *checking)
 
 	if (library == NULL)
 		return;
-	ri_mca_init(&mca, ri_check_loader(checking)->image, RI_MCA_OMPI, library->prefix);
+	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
 	if (!ri_mca_get(&mca, "pml", &pml))
 		ri_check_pass(checking, library->file.path, "nothing chooses among its transports");
 	else if (ri_mca_takes(pml.value, "ucx"))
@@ -98,6 +98,7 @@ const struct ri_check ri_check_mpi_mca = {
 	.advice = "in the job or the image: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx",
 	.unverified = "that traffic moves to InfiniBand then",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.concerns = ri_check_is_mpi_job,
 	.run = check_mca,
 };
 
@@ -132,6 +133,7 @@ const struct ri_check ri_check_mpi_ucx = {
 	.advice = "inside the image: an Open MPI that was built --with-ucx",
 	.unverified = "Open MPI 3 by openib alone",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.concerns = ri_check_is_mpi_job,
 	.run = check_ucx,
 };
 
@@ -177,6 +179,7 @@ const struct ri_check ri_check_mpi_root = {
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM (Open MPI, mpirun(1))",
 	.fails = "it is Open MPI's, we are root, and the two variables are not both 1",
 	.advice = "in the image or the job: set both to 1",
+	.when = RI_CHECK_APART,
 	.run = check_root,
 };
 
@@ -247,6 +250,7 @@ const struct ri_check ri_check_mpi_cma = {
 		"here",
 	.advice = "outside the image: docker run --cap-add SYS_PTRACE, or a newer runtime",
 	.topics = RI_ABOUT(MPI),
+	.concerns = ri_check_is_mpi_job,
 	.run = check_cma,
 };
 
@@ -258,6 +262,8 @@ static void check_membind(struct ri_checking *checking)
 
 	if (!checking->host->live)
 		ri_check_skip(checking, subject, "a recorded machine cannot be asked");
+	else if (ri_check_mpi_loaded(checking)->library_count == 0)
+		ri_check_skip(checking, subject, "there is no MPI to need it");
 	/* the default in place of the default */
 	else if (syscall(SYS_set_mempolicy, 0, NULL, 0) == 0)
 		ri_check_pass(checking, subject, "may be used");
@@ -276,6 +282,7 @@ const struct ri_check ri_check_mpi_membind = {
 	.reads = "set_mempolicy(2) of the default, which changes nothing",
 	.fails = "never: a note where it is forbidden",
 	.advice = "outside the image: docker run --cap-add SYS_NICE",
+	.concerns = ri_check_is_mpi_job,
 	.run = check_membind,
 };
 
@@ -307,5 +314,6 @@ const struct ri_check ri_check_mpi_ssh = {
 	.reads = "PATH for ssh (Open MPI, plm_rsh_agent)",
 	.fails = "there is a launcher, the job has several nodes, and no ssh",
 	.advice = "inside the image: apt-get install openssh-client",
+	.when = RI_CHECK_APART,
 	.run = check_ssh,
 };

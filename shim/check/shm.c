@@ -105,6 +105,7 @@ const struct ri_check ri_check_shm_size = {
 		"rank here; a warning where several ranks with GPUs are here",
 	.advice = size_hint,
 	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_NVIDIA | RI_CHECK_AMD | RI_CHECK_WSL,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
 	.run = check_size,
 };
@@ -118,8 +119,13 @@ static void check_free(struct ri_checking *checking)
 {
 	struct ri_space space;
 	char left[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
+	int found = ri_machine_space(checking->host, point, &space);
 
-	if (ri_machine_space(checking->host, point, &space) <= 0 || !space.knows_free) {
+	if (found == 0 || (found > 0 && strcmp(space.type, "tmpfs") != 0)) {
+		ri_check_skip(checking, point, "is no file system in memory");
+		return;
+	}
+	if (found < 0 || !space.knows_free) {
 		ri_check_unknown(checking, RI_CODE_SHM_FREE_UNKNOWN, point,
 			"nothing says how much of it is free");
 		return;
@@ -145,8 +151,9 @@ const struct ri_check ri_check_shm_free = {
 };
 
 static const char write_hint[] =
-	"outside the image: docker run --read-only needs --tmpfs /dev/shm beside it; the mode of "
-	"/dev/shm has to be 1777 where the ranks are not root";
+	"outside the image: whatever is mounted at /dev/shm must be so for writing (docker run -v "
+	"without :ro; Kubernetes: volumeMounts without readOnly), and with mode 1777 where the "
+	"ranks are not root";
 
 /* A file without a name: it is gone when it is closed. */
 static int try_to_write(struct ri_host *host)
@@ -171,6 +178,8 @@ static void check_write(struct ri_checking *checking)
 	error = try_to_write(checking->host);
 	if (error == 0) {
 		ri_check_pass(checking, point, "files can be made there");
+	} else if (error == ENOENT) {
+		ri_check_skip(checking, point, "is not there");
 	} else if (error == EACCES || error == EROFS || error == ENOSPC || error == EPERM) {
 		ri_check_warn(checking, RI_CODE_SHM_WRITE_DENIED, point,
 			"no file can be made there: %s", strerror(error));

@@ -3,6 +3,13 @@
 
 #include <stddef.h>
 
+#include "from/from.h"
+
+bool ri_check_is_mpi_job(const struct ri_checking *checking)
+{
+	return ri_source_is_mpi(checking->topology->identity);
+}
+
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
 {
 	static struct ri_image image;
@@ -48,6 +55,28 @@ const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking
 		ri_rdma_core_find(&core, ri_check_loader(checking));
 	found = true;
 	return &core;
+}
+
+const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking)
+{
+	static struct ri_nvidia nvidia;
+	static bool found;
+
+	if (!found)
+		ri_nvidia_read(&nvidia, checking->host);
+	found = true;
+	return &nvidia;
+}
+
+const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking)
+{
+	static struct ri_cuda cuda;
+	static bool found;
+
+	if (!found)
+		ri_cuda_find(&cuda, ri_check_loader(checking), ri_check_nvidia(checking)->version);
+	found = true;
+	return &cuda;
 }
 
 const struct ri_hcas *ri_check_hcas(const struct ri_checking *checking)
