@@ -224,11 +224,22 @@ fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTANTS_ARGS=--all)
 	$(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
 
+# --- images ------------------------------------------------------------------
+#
+# On roots of Debian packages, without a registry. An engine that answers is
+# used; as root one is started where none does, and ended.
+
+IMAGES       ?= builder base
+IMAGE_PREFIX ?= rankinit-
+.PHONY: images
+images: deps-images all ## build the images and run their tests (IMAGES="base pytorch" for some)
+	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh $(PYTHON) images/build.py --test $(IMAGES)
+
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench
+.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-probe deps-demo deps-check deps-bench: deps-%:
+deps-probe deps-demo deps-check deps-bench deps-images: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs

@@ -110,6 +110,12 @@ def conformance_commands():
     yield [PYTHON, f"{here}/selftest.py", "build"]
 
 
+def images_commands():
+    """IMAGES names those that were built: make images."""
+    names = os.environ.get("IMAGES", "").split()
+    yield PYTEST + [f"images/{name}" for name in names]
+
+
 SUITES = {
     "lint": lambda: [["tests/lint/run.sh"]],
     "unit": lambda: unit_commands("san", []),
@@ -122,6 +128,9 @@ SUITES = {
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
 }
+
+# With targets of their own, as they need what not every machine has.
+APART = {"images": images_commands}
 
 # What they test may not be installed; each test that is skipped says so.
 MAY_BE_ABSENT = {"frameworks"}
@@ -149,7 +158,7 @@ def count(output):
 def run_suite(name):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     text, wrong = [], []
-    for command in SUITES[name]():
+    for command in {**SUITES, **APART}[name]():
         done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output = done.stdout.decode(errors="replace")

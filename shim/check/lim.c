@@ -27,15 +27,6 @@ static bool has_adapter(struct ri_host *host)
 	return ri_host_list(host, "sys/class/infiniband", names, sizeof(names)) > 0;
 }
 
-/* The firmest demand for what needs locked memory. */
-static const struct ri_demand *rdma_demand(const struct ri_demands *demands)
-{
-	const struct ri_demand *ofed = ri_demands_find(demands, RI_TOPIC_OFED);
-	const struct ri_demand *ib = ri_demands_find(demands, RI_TOPIC_IB);
-
-	return ofed == NULL || (ib != NULL && ib->asker > ofed->asker) ? ib : ofed;
-}
-
 /* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
 static bool is_in_user_namespace(struct ri_host *host)
 {
@@ -60,12 +51,12 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 	char soft[RI_SIZE_TEXT];
 
 	ri_size_show(soft, limit->soft);
-	if (checking->ranks > 1 && has_adapter(checking->host))
+	if (checking->ranks > 1 && ri_ib_is_usable(checking))
 		ri_check_warn(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
 	else
 		ri_check_lack(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
-	ri_check_asked(checking, rdma_demand(checking->demands));
-	ri_check_expected(checking, "unlimited");
+	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_expected(checking, "at least 1 GiB, or unlimited");
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
 		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
 			"starts the ranks");
@@ -77,7 +68,7 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 
 static void check_memlock(struct ri_checking *checking)
 {
-	const struct ri_demand *demand = rdma_demand(checking->demands);
+	const struct ri_demand *demand = ri_ib_demand(checking);
 	struct ri_limit limit;
 	char soft[RI_SIZE_TEXT];
 
@@ -102,10 +93,11 @@ const struct ri_check ri_check_lim_memlock = {
 	.summary = "enough memory can be locked for adapters that work on it",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
 		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
-		"(Linux ABI/stable/sysfs-class-infiniband)",
+		"(Linux ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
 	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
 		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
-		"where several ranks are here",
+		"where several ranks are here, for InfiniBand or an adapter with a node, unless "
+		"NCCL_IB_DISABLE is 1",
 	.advice = ri_memlock_hint,
 	.when = RI_CHECK_SEVERAL,
 	.things = RI_CHECK_RDMA,

@@ -113,9 +113,10 @@ PAIRS = {
     "memlock_tiny": Pair("limits-fit", "lim.memlock",
                          {LIMITS: (LOCKED, LOCKED.replace("unlimited", "65536"))},
                          ["pass - memlock"], ["note lim.memlock.small memlock"]),
-    "memlock_several": Pair("limits-fit", "lim.memlock",
-                            {LIMITS: (LOCKED, LOCKED.replace("unlimited", "8388608"))},
-                            ["pass - memlock"], ["warn lim.memlock.small memlock"], TWO),
+    "memlock_several": Pair("docker-default", "lim.memlock",
+                            {LIMITS: ("Max locked memory         65536                65536",
+                                      LOCKED)},
+                            ["warn lim.memlock.small memlock"], ["pass - memlock"], TWO),
     "memlock_required": Pair("limits-fit", "lim.memlock",
                              {LIMITS: (LOCKED, LOCKED.replace("unlimited", "8388608"))},
                              ["pass - memlock"], ["fail lim.memlock.small memlock"], OFED),
@@ -183,7 +184,7 @@ VERSION = "/proc/driver/nvidia/version"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 MODULE = "sys/module/mlx5_core/version"
 
-USER_SIDE = ["gpu.libcuda", "gpu.libver", "gpu.compat", "gpu.require"]
+USER_SIDE = ["gpu.libcuda", "gpu.libver", "gpu.compat", "gpu.require", "nccl.env"]
 LIBCUDA = "usr/lib/libcuda.so.1"
 DRIVER = "proc/driver/nvidia/version"
 ASKED = "NVIDIA_REQUIRE_CUDA"
@@ -323,6 +324,48 @@ PAIRS.update({
     "ib_pkey_limited": Pair(FULL, "ib.pkey",
                             {"sys/class/infiniband/mlx5_ib0/ports/1/pkeys/0": "0x000b\n"},
                             ["pass - mlx5_ib0:1"], ["note ib.pkey.limited mlx5_ib0:1"]),
+    "ib_gdrcopy": Pair(FULL, "ib.gdrcopy", {"sys/module/gdrdrv/version": "2.5\n"},
+                       ["skip - /dev/gdrdrv"], ["note ib.gdrcopy.absent /dev/gdrdrv"]),
+    "ib_gdrcopy_denied": Pair("gdrcopy", "ib.gdrcopy", {"dev/gdrdrv": 0o444},
+                              ["pass - /dev/gdrdrv"], ["fail ib.gdrcopy.denied /dev/gdrdrv"],
+                              ["--require=ib.gdrcopy"]),
+    "nccl_disabled": Pair("az-nc24rs-v3", "nccl.env",
+                          {"sys/class/infiniband/mlx4_0/ports/1/state": "1: DOWN\n"},
+                          ["warn nccl.env.disabled NCCL_IB_DISABLE",
+                           "pass - NCCL_TOPO_FILE"],
+                          ["pass - NCCL_IB_DISABLE", "pass - NCCL_TOPO_FILE"],
+                          [*WIDE, "NCCL_IB_DISABLE=1"],
+                          also=["ib.port", "ib.count", "ib.rate", "ib.pkey"]),
+    "nccl_hca": Pair("az-nc24rs-v3", "nccl.env", {
+        "etc/nccl.conf": "NCCL_IB_HCA=mlx5_ib\n"},
+        ["pass - NCCL_TOPO_FILE"], ["warn nccl.env.hca NCCL_IB_HCA"], WIDE),
+    "nccl_hca_variable": Pair("az-nc24rs-v3", "nccl.env", {
+        "etc/nccl.conf": "NCCL_IB_HCA=mlx5_ib\n"},
+        ["pass - NCCL_IB_HCA", "pass - NCCL_TOPO_FILE"], ["pass - NCCL_IB_HCA"],
+        [*WIDE, "NCCL_IB_HCA=^mlx5_an"]),
+    "nccl_net": Pair("cdi-void", "nccl.env", {"etc/nccl.conf": "NCCL_NET=IB\n"},
+                     ["pass - NCCL_TOPO_FILE"], ["warn nccl.env.net NCCL_NET"], TWO),
+    "nccl_plugin": Pair(FULL, "nccl.env", {"etc/nccl.conf": "NCCL_NET_PLUGIN=ofi\n"},
+                        ["pass - NCCL_TOPO_FILE"], ["note nccl.env.plugin NCCL_NET_PLUGIN"]),
+    "nccl_plugin_by_path": Pair(FULL, "nccl.env", {"opt/net.so": ""},
+                                ["fail nccl.env.plugin NCCL_NET_PLUGIN", "pass - NCCL_TOPO_FILE"],
+                                ["pass - NCCL_NET_PLUGIN", "pass - NCCL_TOPO_FILE"],
+                                ["NCCL_NET_PLUGIN=/opt/net.so", "--require=nccl.env"]),
+    "nccl_topo_file": Pair(FULL, "nccl.env", {"opt/microsoft/ndv5/topo.xml": None},
+                           ["pass - NCCL_TOPO_FILE"], ["warn nccl.env.topo NCCL_TOPO_FILE"], WIDE),
+    "nccl_topo": Pair(FULL, "nccl.topo", {"etc/nccl.conf": None},
+                      ["pass - NCCL_TOPO_FILE"], ["warn nccl.topo.missing NCCL_TOPO_FILE"],
+                      [*WIDE, "--azure-size=ND96isr_H100_v5"], also=["nccl.env"]),
+    "nccl_topo_one_node": Pair(FULL, "nccl.topo", {"etc/nccl.conf": None},
+                               ["pass - NCCL_TOPO_FILE"],
+                               ["note nccl.topo.missing NCCL_TOPO_FILE"],
+                               ["--azure-size=ND96isr_H100_v5"], also=["nccl.env"]),
+    "nccl_topo_virtual": Pair("az-nd96asr-v4-1down", "nccl.topo", {
+        "etc/nccl.conf": None, "var/run/nvidia-topologyd/virtualTopology.xml": "<system/>\n"},
+        ["pass - NCCL_TOPO_FILE"], ["pass - /var/run/nvidia-topologyd/virtualTopology.xml"],
+        ["--azure-size=ND96asr_v4"], also=["nccl.env"]),
+    "nccl_lib": Pair(FULL, "nccl.lib", {"usr/lib/libnccl.so.2": "\x7fELF"},
+                     ["skip - libnccl.so.2"], ["note nccl.lib.broken /usr/lib/libnccl.so.2"]),
     "net_hostname": Pair(FULL, "net.hostname", {"etc/hosts": "127.0.0.1 localhost\n"},
                          ["pass - node-0"], ["unknown net.hostname.unknown node-0"],
                          also=["net.loopback"]),

@@ -202,8 +202,8 @@ def test_closed_descriptors(rankinit, probe, fake, tmp_path):
     told = tmp_path / "told"
     env = {**BASE, "LD_LIBRARY_PATH": fake("mpi", IN_VERSION=f'tell("{told}")')}
     for closed in ("<&-", "<&- 2>&-", "2>&-"):
-        done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", rankinit, "--check",
-                               "--deep", "--checks=mpi.version"], env=env, capture_output=True,
+        done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", rankinit,
+                               "--check=json", "--deep", "--checks=mpi.version"], env=env, capture_output=True,
                               timeout=PATIENCE, check=True)
         assert b"Open MPI 4.1.4" in done.stdout
         lines = told.read_text().splitlines()
