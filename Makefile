@@ -234,7 +234,7 @@ mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTA
 # On roots of Debian packages, without a registry. An engine that answers is
 # used; as root one is started where none does, and ended.
 
-IMAGES       ?= builder base cuda pytorch tensorflow horovod
+IMAGES       ?= builder base cuda pytorch tensorflow horovod deepspeed
 IMAGE_PREFIX ?= rankinit-
 .PHONY: images
 images: deps-images all ## build the images and run their tests (IMAGES="base pytorch" for some)

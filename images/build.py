@@ -61,6 +61,7 @@ IMAGES = {
     "pytorch": Image("base"),
     "tensorflow": Image("base"),
     "horovod": Image("pytorch"),
+    "deepspeed": Image("pytorch"),
     # in the place of NVIDIA's image, which only a registry has
     "stand-in": Image("root", context="images/cuda/stand-in",
                       folder="cuda/stand-in"),
