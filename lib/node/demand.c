@@ -184,6 +184,10 @@ int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *lis
 	for (const char *text = list->text;; text += length + 1) {
 		length = strcspn(text, ",");
 		snprintf(item.name, sizeof(item.name), "%.*s", (int)length, text);
+		/* what was cut off may be what counts */
+		item.value = NULL;
+		if (length >= sizeof(item.name))
+			return unknown_item(list, &item, err);
 		item.value = strchr(item.name, '=');
 		if (item.value != NULL)
 			*item.value++ = '\0';

@@ -178,6 +178,17 @@ static void say_fault(struct ri_checking *checking, const char *variable, const 
 	ri_check_hint(checking, "%s", iface_hint);
 }
 
+static bool names_interfaces(const struct ri_checking *checking)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = ri_env_get(checking->env, variables[i].name);
+
+		if (value != NULL && value[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
 static void check_iface(struct ri_checking *checking)
 {
 	struct ri_interfaces all = { .known = false };
@@ -217,6 +228,7 @@ const struct ri_check ri_check_net_iface = {
 		"there are several ranks",
 	.advice = iface_hint,
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = names_interfaces,
 	.run = check_iface,
 };
 
@@ -257,6 +269,13 @@ static bool opens_port(const struct ri_checking *checking, uint64_t *port)
 	return false;
 }
 
+static bool opens_master_port(const struct ri_checking *checking)
+{
+	uint64_t port;
+
+	return opens_port(checking, &port);
+}
+
 static void check_masterport(struct ri_checking *checking)
 {
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_PORT);
@@ -289,5 +308,6 @@ const struct ri_check ri_check_net_masterport = {
 	.fails = "something on this machine listens on it",
 	.advice = port_hint,
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = opens_master_port,
 	.run = check_masterport,
 };

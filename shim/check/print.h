@@ -10,7 +10,7 @@
 #include "check/runner.h"
 #include "model/json.h"
 
-/* For people: a line or more for each result, and the sum. */
+/* For people: a line or more for each result, skips together unless -v asks, and the sum. */
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color);
 
 /* {"schema": "rankinit-check-1", "fit": ..., "checks": [...]}; NULL: out of memory. */

@@ -105,6 +105,7 @@ const struct ri_check ri_check_shm_size = {
 		"rank here; a warning where several ranks with GPUs are here",
 	.advice = size_hint,
 	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_NVIDIA | RI_CHECK_AMD | RI_CHECK_WSL,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
 	.run = check_size,
 };

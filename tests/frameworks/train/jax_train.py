@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX: a sum over all processes."""
+
+import os
+
+import jax
+import jax.numpy as np
+from jax.experimental import multihost_utils
+
+jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
+                           process_id=int(os.environ["JAX_PROCESS_ID"]))
+shares = multihost_utils.process_allgather(np.array([10 ** jax.process_index()]))
+print(f"rank {jax.process_index()} of {jax.process_count()}, local {os.environ['LOCAL_RANK']}, "
+      f"sum {int(shares.sum())}", flush=True)
