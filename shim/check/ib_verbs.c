@@ -51,7 +51,7 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 static void say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *what)
 {
-	if (ri_topology_is_wide(checking->topology) && ri_check_has_infiniband(checking))
+	if (ri_topology_is_wide(checking->topology) && ri_ib_has_infiniband(checking))
 		ri_check_warn(checking, code, subject, "%s", what);
 	else
 		ri_check_lack(checking, code, subject, "%s", what);
@@ -142,7 +142,7 @@ static void judge_devices(struct ri_checking *checking, const struct ri_probe *s
 static void judge_none(struct ri_checking *checking, const struct ri_probe *said)
 {
 	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
-	size_t count = ri_check_hcas(checking)->count;
+	size_t count = ri_ib_devices(checking);
 	char release[40] = "", what[200];
 
 	if (core->release != 0)
@@ -168,7 +168,7 @@ static void say_missing(struct ri_checking *checking)
 	char what[200];
 
 	if (ri_prober_says_lost(what, sizeof(what), &ri_check_rdma_core(checking)->verbs) ||
-		ri_check_hcas(checking)->count > 0)
+		ri_ib_devices(checking) > 0)
 		ri_check_lack(checking, RI_CODE_IB_VERBS_MISSING, "libibverbs.so.1", "%s", what);
 	else
 		ri_prober_skip(checking, "libibverbs.so.1", what);
