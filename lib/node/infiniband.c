@@ -61,7 +61,7 @@ static enum ri_link read_link(struct ri_host *host, const char *path)
 		return RI_LINK_INFINIBAND;
 	if (strcmp(line, "Ethernet") == 0)
 		return RI_LINK_ETHERNET;
-	return line[0] == '\0' ? RI_LINK_UNKNOWN : RI_LINK_OTHER;
+	return strcmp(line, "Unknown") == 0 ? RI_LINK_OTHER : RI_LINK_UNKNOWN;
 }
 
 /* What a port's folder says; name: of the device. */

@@ -7,7 +7,7 @@
 #include "log.h"
 #include "model/page.h"
 
-enum { ID_COLUMN = 9, TEXT_COLUMN = 25, WHOLE = 768, SUMMED = 8, WORDS = 4096 };
+enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768, SUMMED = 8, WORDS = 4096 };
 
 static const enum ri_look looks[] = {
 	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
@@ -66,6 +66,15 @@ static bool is_folded(const struct ri_check_result *result)
 	return result->status == RI_CHECK_SKIP && !ri_log_shows(RI_LEVEL_NOTE);
 }
 
+/* Those that nobody would see anything beside are shown. */
+static bool is_any_shown(const struct ri_check_report *report)
+{
+	for (size_t i = 0; i < report->count; i++)
+		if (!is_folded(&report->items[i]))
+			return true;
+	return false;
+}
+
 static void print_folded(struct ri_page *page, const struct ri_check_report *report)
 {
 	char words[WORDS];
@@ -118,11 +127,17 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
 	struct ri_page page = { .out = out, .color = color, .whole = true };
+	bool folds = is_any_shown(report);
 
+	if (report->count == 0) {
+		ri_text_add(out, "no check was run\n");
+		return;
+	}
 	for (size_t i = 0; i < report->count; i++)
-		if (!is_folded(&report->items[i]))
+		if (!folds || !is_folded(&report->items[i]))
 			print_result(&page, &report->items[i]);
-	print_folded(&page, report);
+	if (folds)
+		print_folded(&page, report);
 	print_sum(&page, report);
 }
 
