@@ -42,6 +42,7 @@
 #include "node/mca.h"		/* what Open MPI is told to use */
 #include "node/mpi.h"		/* libraries and launchers of MPI */
 #include "node/rdma_core.h"	/* libibverbs and its providers */
+#include "node/probe.h"		/* what rankinit-probe says of them */
 #include "node/sysfile.h"	/* files of /proc and /sys with one value */
 #include "node/nvidia.h"	/* NVIDIA's driver, peer memory */
 #include "node/infiniband.h"	/* RDMA devices and their ports */

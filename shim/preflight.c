@@ -9,6 +9,7 @@
 
 #include "check/print.h"
 #include "check/runner.h"
+#include "check/worth.h"
 #include "from/from.h"
 #include "mask.h"
 #include "print.h"
@@ -67,71 +68,24 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 	struct ri_checking *checking)
 {
 	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
+	uint64_t ranks = 0;
 
 	*demands = run->options.checks.demands;
-	if (ri_source_is_mpi(run->topology.identity))
+	ri_topology_get(&run->topology, RI_FACT_WORLD_SIZE, &ranks);
+	if (ranks > 1 && ri_source_is_mpi(run->topology.identity))
 		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
 	ask_by_size(run, demands, checking);
 }
 
-static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
-{
-	const struct ri_check *check = ri_check_at(number);
-
-	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
-		return false;
-	if (ri_demands_check(&wishes->demands, number) != NULL)
-		return true;
-	if (wishes->pick == RI_CHECK_PICK_LIST)
-		return ri_check_set_has(&wishes->picked, number);
-	return wishes->pick == RI_CHECK_PICK_ALL || (check->when & RI_CHECK_EXTRA) == 0;
-}
-
-/* Could it say more than a note, as things are? */
-static bool may_speak(const struct ri_check_plan *plan, size_t number)
-{
-	const struct ri_checking *checking = &plan->checking;
-	const struct ri_check *check = ri_check_at(number);
-	unsigned when = RI_CHECK_ALWAYS;
-
-	if (checking->verbose || ri_demands_check(checking->demands, number) != NULL ||
-		plan->wishes->levels[number] >= RI_CHECK_LEVEL_WARN)
-		return true;
-	if (checking->ranks > 1)
-		when |= RI_CHECK_SEVERAL;
-	if (ri_topology_is_wide(checking->topology))
-		when |= RI_CHECK_WIDE;
-	if ((check->when & when) != 0)
-		return true;
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if ((check->topics & 1u << topic) != 0 &&
-			ri_demands_find(checking->demands, (enum ri_topic)topic) != NULL)
-			return true;
-	return false;
-}
-
-/* Returns whether any check is chosen. */
-static bool choose(struct ri_check_plan *plan)
-{
-	bool some = false;
-
-	for (size_t i = 0; i < ri_check_count(); i++) {
-		if (!is_picked(plan->wishes, i) || (!plan->keeps_all && !may_speak(plan, i)))
-			continue;
-		ri_check_set_add(&plan->chosen, i);
-		some = true;
-	}
-	return some;
-}
-
+/* host->live stands already. */
 static int open_host(struct ri_run *run, struct ri_host *host)
 {
 	const char *root = run->options.root.value;
 
-	*host = run->host;
+	if (run->host.root >= 0)
+		*host = run->host;
 	if (host->root >= 0)
 		return 0;
-	*host = (struct ri_host){ .live = root == NULL };
 	host->root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (host->root >= 0)
 		return 0;
@@ -143,12 +97,12 @@ static int open_host(struct ri_run *run, struct ri_host *host)
 static int run_checks(struct ri_run *run, bool all)
 {
 	static struct ri_demands demands;
-	struct ri_host host;
+	struct ri_host host = { .root = -1, .live = run->options.root.value == NULL };
 	struct ri_check_plan plan = {
 		.checking = {
 			.env = &run->env, .topology = &run->topology, .demands = &demands,
 			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
-			.command = run->options.command,
+			.command = run->options.command, .deep = run->options.checks.deep,
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->options.checks,
@@ -157,7 +111,7 @@ static int run_checks(struct ri_run *run, bool all)
 	int status;
 
 	find_demands(run, &demands, &plan.checking);
-	if (!choose(&plan) && !all)
+	if (!ri_checks_choose(&plan, !all) && !all)
 		return 1;
 	if (open_host(run, &host) < 0)
 		return -1;

@@ -18,6 +18,18 @@ static char *next_field(char **rest)
 	return *field == '\0' ? NULL : field;
 }
 
+/* What is mounted may be an empty string: then two blanks stand in a row. */
+static char *next_source(char **rest)
+{
+	char *field = *rest;
+
+	if (*field != ' ')
+		return next_field(rest);
+	*field = '\0';
+	(*rest)++;
+	return field;
+}
+
 static bool is_octal(const char *p)
 {
 	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' &&
@@ -58,7 +70,7 @@ static bool read_mount(char *line, struct ri_mount *out)
 		field = next_field(&line);
 	} while (field != NULL && strcmp(field, "-") != 0);
 	out->type = field == NULL ? NULL : next_field(&line);
-	source = out->type == NULL ? NULL : next_field(&line);
+	source = out->type == NULL ? NULL : next_source(&line);
 	if (source == NULL)
 		return false;
 	out->source = decode(source);

@@ -46,6 +46,30 @@ size_t ri_digits_read(const char *text, uint64_t *out)
 	return (size_t)(end - text);
 }
 
+static unsigned hex_of(char c)
+{
+	if (is_digit(c))
+		return (unsigned)(c - '0');
+	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+		: c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
+}
+
+size_t ri_hex_read(const char *text, uint64_t *out)
+{
+	uint64_t value = 0;
+	bool fits = true;
+	const char *p = text;
+
+	for (; hex_of(*p) < 16; p++) {
+		fits = fits && value >> 60 == 0;
+		value = value << 4 | hex_of(*p);
+	}
+	if (p == text || !fits)
+		return 0;
+	*out = value;
+	return (size_t)(p - text);
+}
+
 static enum ri_number_fault fault(const char *text, const char *at, size_t *fault_at,
 	enum ri_number_fault which)
 {

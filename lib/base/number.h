@@ -40,6 +40,9 @@ enum ri_number_fault ri_number_read(
  */
 size_t ri_digits_read(const char *text, uint64_t *out);
 
+/* The same of hexadecimal digits in either case, without a "0x" before them. */
+size_t ri_hex_read(const char *text, uint64_t *out);
+
 /*
  * Read seconds, "10" or "0.25", as milliseconds; range is in seconds. Digits
  * past the third are refused, not rounded.

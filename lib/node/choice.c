@@ -6,12 +6,14 @@
 void ri_choice_init(struct ri_choice *choice, const char *list, enum ri_choice_kind kind)
 {
 	*choice = (struct ri_choice){ .rest = list, .exact = kind == RI_CHOICE_NAMES };
-	/* NCCL src/misc/socket.cc: '^' first, then '='. Open MPI knows '^' too. */
+	if (kind != RI_CHOICE_NCCL)
+		return;
+	/* NCCL src/misc/socket.cc: '^' first, then '=' */
 	if (*choice->rest == '^') {
 		choice->excludes = true;
 		choice->rest++;
 	}
-	if (kind == RI_CHOICE_NCCL && *choice->rest == '=') {
+	if (*choice->rest == '=') {
 		choice->exact = true;
 		choice->rest++;
 	}
@@ -46,5 +48,5 @@ bool ri_choice_takes(const char *list, enum ri_choice_kind kind, const char *nam
 		any = true;
 		found |= ri_choice_matches(&choice, word, name);
 	}
-	return !any || found != choice.excludes;
+	return any ? found != choice.excludes : !choice.excludes;
 }

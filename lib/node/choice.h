@@ -8,7 +8,7 @@
 
 enum ri_choice_kind {
 	RI_CHOICE_NCCL,		/* beginnings of names; names where the list begins with "=" */
-	RI_CHOICE_NAMES,
+	RI_CHOICE_NAMES,	/* names alone: neither "^" nor "=" means anything */
 };
 
 struct ri_choice {
@@ -27,7 +27,7 @@ bool ri_choice_next(struct ri_choice *choice, char *word, size_t size);
 
 bool ri_choice_matches(const struct ri_choice *choice, const char *word, const char *name);
 
-/* Is the name chosen by the list? An empty list chooses all. */
+/* Is the name chosen by the list? An empty list chooses all, a lone "^" none (NCCL). */
 bool ri_choice_takes(const char *list, enum ri_choice_kind kind, const char *name);
 
 #endif

@@ -4,26 +4,31 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "node/elf_parts.h"
 
 enum {
 	MAX_HEADERS = 128,	/* program headers; real files have a dozen */
 	MAX_DYNAMIC = 1024,	/* entries of the dynamic section; real ones have thirty */
 	BATCH = 64,		/* of them read at once */
-	MAX_VERSIONS = 256,	/* that one file defines */
-	MAX_CHAIN = 4096,	/* symbols in one bucket of the hash table */
 	MAX_NOTES = 64,
 };
 
-static bool read_at(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t size)
+bool ri_elf_read(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t size)
 {
 	size_t done = 0;
 	ssize_t count;
 
 	if (offset > elf->size || size > elf->size - offset)
 		return false;
+	if (offset + size <= elf->head_size) {
+		memcpy(bytes, elf->head + offset, size);
+		return true;
+	}
 	while (done < size) {
 		count = pread(elf->fd, (char *)bytes + done, size - done, (off_t)(offset + done));
 		if (count < 0 && errno == EINTR)
@@ -35,8 +40,7 @@ static bool read_at(const struct ri_elf *elf, uint64_t offset, void *bytes, size
 	return true;
 }
 
-/* The file's offset of so many bytes at an address; 0 where it has none. */
-static uint64_t offset_of(const struct ri_elf *elf, uint64_t address, uint64_t size)
+uint64_t ri_elf_offset(const struct ri_elf *elf, uint64_t address, uint64_t size)
 {
 	for (size_t i = 0; i < elf->load_count; i++) {
 		const struct ri_elf_segment *load = &elf->loads[i];
@@ -58,21 +62,22 @@ static unsigned read_machine(const unsigned char *head)
 
 static enum ri_elf_fault read_header(struct ri_elf *elf, Elf64_Ehdr *header)
 {
-	unsigned char head[20];
+	unsigned char head[sizeof(*header)];
+	size_t length = elf->size < sizeof(head) ? (size_t)elf->size : sizeof(head);
 
-	if (!read_at(elf, 0, head, SELFMAG) || memcmp(head, ELFMAG, SELFMAG) != 0)
-		return elf->size < SELFMAG ? RI_ELF_BROKEN : RI_ELF_OTHER;
-	if (!read_at(elf, 0, head, sizeof(head)))
+	if (!ri_elf_read(elf, 0, head, length) || length < SELFMAG)
+		return RI_ELF_BROKEN;
+	if (memcmp(head, ELFMAG, SELFMAG) != 0)
+		return RI_ELF_OTHER;
+	if (length < offsetof(Elf64_Ehdr, e_version))
 		return RI_ELF_BROKEN;
 	elf->machine = read_machine(head);
 	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
 		elf->machine != ri_elf_machine_here())
 		return RI_ELF_FOREIGN;
-	if (!read_at(elf, 0, header, sizeof(*header)) ||
-		header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > MAX_HEADERS)
-		return RI_ELF_BROKEN;
-	elf->library = header->e_type == ET_DYN;
-	return RI_ELF_OK;
+	memcpy(header, head, sizeof(head));
+	return length == sizeof(head) && header->e_phentsize == sizeof(Elf64_Phdr) &&
+		header->e_phnum <= MAX_HEADERS ? RI_ELF_OK : RI_ELF_BROKEN;
 }
 
 static void keep_segment(struct ri_elf_segment *list, size_t *count, const Elf64_Phdr *header)
@@ -83,24 +88,30 @@ static void keep_segment(struct ri_elf_segment *list, size_t *count, const Elf64
 }
 
 /* What is to be loaded must be there: the loader would map past the end. */
+static bool is_inside(const struct ri_elf *elf, const Elf64_Phdr *segment)
+{
+	return segment->p_offset <= elf->size && segment->p_filesz <= elf->size - segment->p_offset;
+}
+
 static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Phdr *dynamic)
 {
-	Elf64_Phdr segment;
+	Elf64_Phdr segments[MAX_HEADERS], *segment = segments;
 
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		if (!read_at(elf, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
-			return false;
-		if (segment.p_type != PT_LOAD && segment.p_type != PT_NOTE &&
-			segment.p_type != PT_DYNAMIC)
+	if (!ri_elf_read(elf, header->e_phoff, segments, header->e_phnum * sizeof(segments[0])))
+		return false;
+	for (; segment < segments + header->e_phnum; segment++) {
+		/* one without bytes of its own may begin anywhere */
+		if (segment->p_filesz == 0 || (segment->p_type != PT_LOAD &&
+			segment->p_type != PT_NOTE && segment->p_type != PT_DYNAMIC))
 			continue;
-		if (segment.p_offset > elf->size || segment.p_filesz > elf->size - segment.p_offset)
+		if (!is_inside(elf, segment))
 			return false;
-		if (segment.p_type == PT_LOAD)
-			keep_segment(elf->loads, &elf->load_count, &segment);
-		else if (segment.p_type == PT_NOTE)
-			keep_segment(elf->notes, &elf->note_count, &segment);
+		if (segment->p_type == PT_LOAD)
+			keep_segment(elf->loads, &elf->load_count, segment);
+		else if (segment->p_type == PT_NOTE)
+			keep_segment(elf->notes, &elf->note_count, segment);
 		else
-			*dynamic = segment;
+			*dynamic = *segment;
 	}
 	return true;
 }
@@ -118,12 +129,6 @@ static void keep_dynamic(struct ri_elf *elf, const Elf64_Dyn *entry)
 	case DT_SONAME:
 		elf->soname = value;
 		break;
-	case DT_RPATH:
-		elf->runpath = elf->runpath == 0 ? value : elf->runpath;
-		break;
-	case DT_RUNPATH:
-		elf->runpath = value;
-		break;
 	case DT_STRTAB:
 		elf->strings = value;
 		break;
@@ -132,6 +137,9 @@ static void keep_dynamic(struct ri_elf *elf, const Elf64_Dyn *entry)
 		break;
 	case DT_SYMTAB:
 		elf->symbols = value;
+		break;
+	case DT_HASH:
+		elf->old_hash = value;
 		break;
 	case DT_GNU_HASH:
 		elf->gnu_hash = value;
@@ -157,7 +165,7 @@ static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
 	while (left > 0) {
 		size_t count = left < BATCH ? (size_t)left : BATCH;
 
-		if (!read_at(elf, at, entries, count * sizeof(entries[0])))
+		if (!ri_elf_read(elf, at, entries, count * sizeof(entries[0])))
 			return false;
 		for (size_t i = 0; i < count; i++) {
 			if (entries[i].d_tag == DT_NULL)
@@ -175,10 +183,11 @@ static bool place_tables(struct ri_elf *elf)
 {
 	if (elf->strings_size == 0)
 		return true;
-	elf->strings = offset_of(elf, elf->strings, elf->strings_size);
-	elf->symbols = offset_of(elf, elf->symbols, sizeof(Elf64_Sym));
-	elf->gnu_hash = offset_of(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
-	elf->versions = offset_of(elf, elf->versions, sizeof(Elf64_Verdef));
+	elf->strings = ri_elf_offset(elf, elf->strings, elf->strings_size);
+	elf->symbols = ri_elf_offset(elf, elf->symbols, sizeof(Elf64_Sym));
+	elf->old_hash = ri_elf_offset(elf, elf->old_hash, 2 * sizeof(uint32_t));
+	elf->gnu_hash = ri_elf_offset(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
+	elf->versions = ri_elf_offset(elf, elf->versions, sizeof(Elf64_Verdef));
 	return elf->strings != 0;
 }
 
@@ -196,6 +205,15 @@ static enum ri_elf_fault read_file(struct ri_elf *elf)
 	return RI_ELF_OK;
 }
 
+/* At once what is read in twenty pieces; where it fails each piece does so by itself. */
+static void read_head(struct ri_elf *elf)
+{
+	size_t size = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
+
+	if (ri_elf_read(elf, 0, elf->head, size))
+		elf->head_size = size;
+}
+
 enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const char *path)
 {
 	struct stat info;
@@ -211,6 +229,7 @@ enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const ch
 		return RI_ELF_OTHER;
 	}
 	elf->size = (uint64_t)info.st_size;
+	read_head(elf);
 	fault = read_file(elf);
 	if (fault != RI_ELF_OK)
 		ri_elf_close(elf);
@@ -224,8 +243,7 @@ void ri_elf_close(struct ri_elf *elf)
 	elf->fd = -1;
 }
 
-/* A string of the table, which must end within it. */
-static bool read_name(const struct ri_elf *elf, uint64_t at, char *name)
+bool ri_elf_name(const struct ri_elf *elf, uint64_t at, char *name)
 {
 	uint64_t room;
 
@@ -235,7 +253,7 @@ static bool read_name(const struct ri_elf *elf, uint64_t at, char *name)
 	room = elf->strings_size - at;
 	if (room > RI_ELF_NAME)
 		room = RI_ELF_NAME;
-	if (read_at(elf, elf->strings + at, name, (size_t)room) &&
+	if (ri_elf_read(elf, elf->strings + at, name, (size_t)room) &&
 		memchr(name, '\0', (size_t)room) != NULL && name[0] != '\0')
 		return true;
 	name[0] = '\0';
@@ -244,112 +262,12 @@ static bool read_name(const struct ri_elf *elf, uint64_t at, char *name)
 
 bool ri_elf_soname(const struct ri_elf *elf, char *name)
 {
-	return read_name(elf, elf->soname, name);
-}
-
-bool ri_elf_runpath(const struct ri_elf *elf, char *name)
-{
-	return read_name(elf, elf->runpath, name);
+	return ri_elf_name(elf, elf->soname, name);
 }
 
 bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name)
 {
-	return read_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
-}
-
-/* Linux Standard Base, "Symbol Versioning": a chain of definitions, the name in the first aux. */
-bool ri_elf_version(const struct ri_elf *elf, const char *beginning, char *name)
-{
-	uint64_t at = elf->versions;
-	Elf64_Verdef definition;
-	Elf64_Verdaux aux;
-
-	name[0] = '\0';
-	for (size_t i = 0; at != 0 && i < elf->version_count && i < MAX_VERSIONS; i++) {
-		if (!read_at(elf, at, &definition, sizeof(definition)) ||
-			!read_at(elf, at + definition.vd_aux, &aux, sizeof(aux)))
-			break;
-		if (read_name(elf, aux.vda_name, name) &&
-			strncmp(name, beginning, strlen(beginning)) == 0)
-			return true;
-		at = definition.vd_next == 0 ? 0 : at + definition.vd_next;
-	}
-	name[0] = '\0';
-	return false;
-}
-
-/* The hash of DT_GNU_HASH: Bernstein's, h * 33 + c from 5381 on. */
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++)
-		hash = hash * 33 + *p;
-	return hash;
-}
-
-static bool is_symbol(const struct ri_elf *elf, uint32_t index, const char *name,
-	struct ri_elf_symbol *out)
-{
-	char found[RI_ELF_NAME];
-	Elf64_Sym symbol;
-
-	if (!read_at(elf, elf->symbols + (uint64_t)index * sizeof(symbol), &symbol,
-		    sizeof(symbol)) ||
-		symbol.st_shndx == SHN_UNDEF || !read_name(elf, symbol.st_name, found) ||
-		strcmp(found, name) != 0)
-		return false;
-	*out = (struct ri_elf_symbol){ .size = symbol.st_size,
-		.offset = offset_of(elf, symbol.st_value, symbol.st_size) };
-	return true;
-}
-
-/*
- * The table: how many buckets, the first symbol in it, words of the filter, a
- * shift; the filter; the buckets; a hash for each symbol, odd at a chain's end.
- */
-bool ri_elf_symbol(const struct ri_elf *elf, const char *name, struct ri_elf_symbol *out)
-{
-	uint32_t head[4], index, hash = hash_of(name), found;
-	uint64_t buckets, chains;
-
-	if (elf->fd < 0 || elf->symbols == 0 || elf->gnu_hash == 0 ||
-		!read_at(elf, elf->gnu_hash, head, sizeof(head)) || head[0] == 0)
-		return false;
-	buckets = elf->gnu_hash + sizeof(head) + (uint64_t)head[2] * sizeof(uint64_t);
-	chains = buckets + (uint64_t)head[0] * sizeof(uint32_t);
-	if (!read_at(elf, buckets + hash % head[0] * sizeof(index), &index, sizeof(index)))
-		return false;
-	for (size_t i = 0; index >= head[1] && i < MAX_CHAIN; i++, index++) {
-		if (!read_at(elf, chains + (uint64_t)(index - head[1]) * sizeof(found), &found,
-			    sizeof(found)))
-			return false;
-		if ((found | 1) == (hash | 1) && is_symbol(elf, index, name, out))
-			return true;
-		if ((found & 1) != 0)
-			return false;
-	}
-	return false;
-}
-
-bool ri_elf_text(const struct ri_elf *elf, const char *symbol, char *text, size_t size)
-{
-	struct ri_elf_symbol where;
-	size_t length;
-
-	text[0] = '\0';
-	if (!ri_elf_symbol(elf, symbol, &where) || where.offset == 0)
-		return false;
-	length = where.size < size - 1 ? (size_t)where.size : size - 1;
-	if (!read_at(elf, where.offset, text, length)) {
-		text[0] = '\0';
-		return false;
-	}
-	text[length] = '\0';
-	for (char *p = text; *p != '\0'; p++)
-		if (*p < ' ' || *p > '~')
-			*p = '\0';
-	return text[0] != '\0';
+	return ri_elf_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
 }
 
 /* A note is its name and its payload, each filled up to four bytes. */
@@ -364,13 +282,13 @@ static bool find_note(const struct ri_elf *elf, const struct ri_elf_segment *not
 	for (size_t i = 0; i < MAX_NOTES && end - at >= sizeof(note); i++) {
 		uint64_t payload;
 
-		if (!read_at(elf, at, &note, sizeof(note)))
+		if (!ri_elf_read(elf, at, &note, sizeof(note)))
 			return false;
 		payload = at + sizeof(note) + ((uint64_t)note.n_namesz + 3) / 4 * 4;
 		at = payload + ((uint64_t)note.n_descsz + 3) / 4 * 4;
 		*out = (struct ri_elf_symbol){ .offset = payload, .size = note.n_descsz };
 		if (note.n_namesz == length && length <= sizeof(name) &&
-			read_at(elf, payload - (length + 3) / 4 * 4, name, length) &&
+			ri_elf_read(elf, payload - (length + 3) / 4 * 4, name, length) &&
 			memcmp(name, owner, length) == 0)
 			return true;
 		if (at > end)
@@ -386,7 +304,7 @@ bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t
 	text[0] = '\0';
 	for (size_t i = 0; i < elf->note_count; i++) {
 		if (!find_note(elf, &elf->notes[i], owner, &where) || where.size >= size ||
-			!read_at(elf, where.offset, text, (size_t)where.size))
+			!ri_elf_read(elf, where.offset, text, (size_t)where.size))
 			continue;
 		text[where.size] = '\0';
 		return true;
@@ -409,7 +327,7 @@ const char *ri_elf_machine_name(unsigned machine)
 	case EM_ARM:
 		return "arm";
 	default:
-		return "another";
+		return "another machine";
 	}
 }
 

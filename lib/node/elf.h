@@ -25,6 +25,7 @@ enum {
 	RI_ELF_SEGMENTS = 16,	/* PT_LOAD and PT_NOTE of one file; real ones have 4 and 3 */
 	RI_ELF_NEEDED = 64,	/* libraries that one file needs; real ones need 20 */
 	RI_ELF_NAME = 256,	/* bytes of a name in it, '\0' included */
+	RI_ELF_HEAD = 1024,	/* bytes at its beginning; real headers end within them */
 };
 
 /* A part of the file and where it lies in memory. */
@@ -36,20 +37,21 @@ struct ri_elf_segment {
 
 struct ri_elf {
 	int fd;			/* -1: nothing is open */
+	unsigned char head[RI_ELF_HEAD];	/* the beginning, for all that is asked of it */
+	size_t head_size;
 	uint64_t size;
 	unsigned machine;	/* EM_X86_64 and so on; 0 where that could not be read */
-	bool library;		/* ET_DYN: a library, or a program that may lie anywhere */
 	struct ri_elf_segment loads[RI_ELF_SEGMENTS];
 	struct ri_elf_segment notes[RI_ELF_SEGMENTS];
 	size_t load_count, note_count;
 	/* of the dynamic section: offsets in the file, 0 where there is none */
-	uint64_t strings, strings_size, symbols, gnu_hash, versions, version_count;
+	uint64_t strings, strings_size, symbols, gnu_hash, old_hash, versions, version_count;
 	/* offsets among the strings; 0 where there is none */
-	uint64_t soname, runpath, needed[RI_ELF_NEEDED];
+	uint64_t soname, needed[RI_ELF_NEEDED];
 	size_t needed_count;
 };
 
-/* Is there a library without a dynamic section? Then it has neither name nor needs. */
+/* A file without a dynamic section is fine: it has neither a name nor needs. */
 enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const char *path);
 
 /* May be called whatever open returned. */
@@ -60,7 +62,6 @@ void ri_elf_close(struct ri_elf *elf);
  * string, where there is none.
  */
 bool ri_elf_soname(const struct ri_elf *elf, char *name);
-bool ri_elf_runpath(const struct ri_elf *elf, char *name);
 bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name);
 
 /* The first version of symbols that the file defines and that begins so: "IBVERBS_PRIVATE_34". */
@@ -72,7 +73,7 @@ struct ri_elf_symbol {
 	uint64_t size;
 };
 
-/* By the hash table that the loader uses (DT_GNU_HASH); without one nothing is found. */
+/* By the hash table that the loader uses; without one nothing is found. */
 bool ri_elf_symbol(const struct ri_elf *elf, const char *name, struct ri_elf_symbol *out);
 
 /* The text that a symbol of the file holds, printable bytes alone. */
@@ -81,7 +82,7 @@ bool ri_elf_text(const struct ri_elf *elf, const char *symbol, char *text, size_
 /* The payload of the first note of this owner, ended by '\0'. */
 bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t size);
 
-/* The architecture by its name, "x86-64"; "another" where it has none here. Never NULL. */
+/* The architecture by its name, "x86-64"; "another machine" where it has none here. Never NULL. */
 const char *ri_elf_machine_name(unsigned machine);
 
 /* e_machine of programs that run here. */

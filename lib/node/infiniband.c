@@ -59,7 +59,9 @@ static enum ri_link read_link(struct ri_host *host, const char *path)
 	ri_sysfile_line(host, path, line, sizeof(line));
 	if (strcmp(line, "InfiniBand") == 0)
 		return RI_LINK_INFINIBAND;
-	return strcmp(line, "Ethernet") == 0 ? RI_LINK_ETHERNET : RI_LINK_UNKNOWN;
+	if (strcmp(line, "Ethernet") == 0)
+		return RI_LINK_ETHERNET;
+	return strcmp(line, "Unknown") == 0 ? RI_LINK_OTHER : RI_LINK_UNKNOWN;
 }
 
 /* What a port's folder says; name: of the device. */
@@ -80,8 +82,7 @@ static void read_port(struct ri_host *host, const char *name, struct ri_port *po
 	if (ri_sysfile_line(host, path, line, sizeof(line)))
 		port->rate = ri_rate_read(line);
 	ri_text_copy(path + at, room, "sm_lid");
-	if (ri_sysfile_line(host, path, line, sizeof(line)) && strncmp(line, "0x", 2) == 0)
-		port->manager = strspn(line + 2, "0") < strlen(line + 2);
+	ri_sysfile_hex(host, path, &port->manager);
 }
 
 static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena *arena)
@@ -203,15 +204,16 @@ int ri_hcas_find(struct ri_hcas *out, struct ri_host *host, struct ri_arena *are
 	const char *sorted[RI_MAX_HCAS];
 	char names[NAMES_SIZE], shared[16];
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
+	size_t found;
 
 	*out = (struct ri_hcas){ .error = left < 0 ? errno : 0 };
 	ri_sysfile_line(host, SHARED, shared, sizeof(shared));
 	out->exclusive = strcmp(shared, "N") == 0 || strcmp(shared, "0") == 0;
-	out->list = ri_arena_array(arena, RI_MAX_HCAS, sizeof(*out->list));
+	found = sort_names(names, left, sorted);
+	out->list = ri_arena_array(arena, found, sizeof(*out->list));
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for a list of them");
-	left = (long)sort_names(names, left, sorted);
-	for (size_t i = 0; i < (size_t)left; i++) {
+	for (size_t i = 0; i < found; i++) {
 		if (!is_device(host, sorted[i]))
 			continue;
 		if (read_hca(&out->list[out->count], host, sorted[i], arena) < 0)
@@ -227,14 +229,15 @@ size_t ri_port_pkeys(struct ri_host *host, const struct ri_hca *hca, const struc
 {
 	char path[PATH_SIZE];
 	size_t count = 0;
-	uint16_t key;
+	uint64_t key;
 
 	/* a switch's table has 128 rows, all but the first few 0 */
 	for (unsigned i = 0; i < RI_MAX_PKEYS; i++) {
 		snprintf(path, sizeof(path), CLASS "/%.*s/ports/%u/pkeys/%u", NAME_SIZE,
 			hca->name, port->number, i);
-		if (ri_sysfile_hex(host, path, &key) && key != 0)
-			keys[count++] = key;
+		if (ri_sysfile_hex(host, path, &key) && key != 0 &&
+			key <= UINT16_MAX)
+			keys[count++] = (uint16_t)key;
 	}
 	return count;
 }

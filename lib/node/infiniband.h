@@ -16,12 +16,17 @@
 #include "base/error.h"
 #include "base/host.h"
 
-enum { RI_MAX_HCAS = 64, RI_MAX_HCA_PORTS = 8, RI_MAX_PKEYS = 8 };
+enum {
+	RI_MAX_HCAS = 256,	/* with SR-IOV a container may see 16 for each real one */
+	RI_MAX_HCA_PORTS = 8,
+	RI_MAX_PKEYS = 8,
+};
 
 enum ri_link {
 	RI_LINK_UNKNOWN,
 	RI_LINK_INFINIBAND,
 	RI_LINK_ETHERNET,	/* RoCE; on Azure the accelerated network */
+	RI_LINK_OTHER,		/* what sysfs calls "Unknown": EFA of AWS */
 };
 
 /* States of a port, as the kernel counts them (include/rdma/ib_verbs.h). */

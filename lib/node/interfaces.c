@@ -56,10 +56,11 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 	long left = ri_host_list(host, CLASS, names, sizeof(names));
 
 	*out = (struct ri_interfaces){ .known = left >= 0 };
-	out->list = ri_arena_array(arena, RI_MAX_INTERFACES, sizeof(*out->list));
+	left = left > RI_MAX_INTERFACES ? RI_MAX_INTERFACES : left < 0 ? 0 : left;
+	out->list = ri_arena_array(arena, (size_t)left, sizeof(*out->list));
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "interfaces", "no memory left for a list");
-	for (; left > 0 && out->count < RI_MAX_INTERFACES; left--, name += strlen(name) + 1) {
+	for (; left > 0; left--, name += strlen(name) + 1) {
 		struct ri_interface interface = { .mtu = 0 };
 
 		if (strlen(name) >= NAME_SIZE || !read_interface(host, name, &interface))

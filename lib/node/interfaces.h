@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/host.h"
 
-enum { RI_MAX_INTERFACES = 256 };
+enum { RI_MAX_INTERFACES = 1024 };	/* a host shows one for each of its pods */
 
 struct ri_interface {
 	const char *name;

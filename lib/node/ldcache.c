@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/ldcache.h"
 
+#include <limits.h>
 #include <string.h>
 
 /*
@@ -89,30 +90,43 @@ bool ri_ldcache_read(struct ri_ldcache *out, const char *bytes, size_t size)
 	return found;
 }
 
-/* A string that ends within the table. */
+/*
+ * A string that ends within the table, and soon: thousands of entries may
+ * point to one that has no end.
+ */
 static const char *string_at(const struct ri_ldcache *cache, uint32_t offset)
 {
-	size_t at = cache->names + offset;
+	size_t at = cache->names + offset, room;
 
-	if (at >= cache->size || memchr(cache->bytes + at, '\0', cache->size - at) == NULL)
+	if (at >= cache->size)
 		return NULL;
-	return cache->bytes + at;
+	room = cache->size - at < PATH_MAX ? cache->size - at : PATH_MAX;
+	return memchr(cache->bytes + at, '\0', room) == NULL ? NULL : cache->bytes + at;
+}
+
+/* False where a name lies outside of the table. */
+static bool read_entry(const struct ri_ldcache *cache, size_t index, struct ri_ldcache_entry *out)
+{
+	size_t entry = cache->entries + index * cache->entry_size;
+
+	out->name = string_at(cache, word_at(cache, entry + 4));
+	out->path = string_at(cache, word_at(cache, entry + 8));
+	out->flags = word_at(cache, entry);
+	out->hardware = 0;
+	if (cache->entry_size == NEW_ENTRY)
+		memcpy(&out->hardware, cache->bytes + entry + 16, sizeof(out->hardware));
+	return out->name != NULL && out->path != NULL;
 }
 
 bool ri_ldcache_next(const struct ri_ldcache *cache, size_t *at, struct ri_ldcache_entry *out)
 {
-	while (cache->bytes != NULL && *at < cache->count) {
-		size_t entry = cache->entries + (*at)++ * cache->entry_size;
-		const char *name = string_at(cache, word_at(cache, entry + 4));
-		const char *path = string_at(cache, word_at(cache, entry + 8));
+	struct ri_ldcache_entry entry;
 
-		if (name == NULL || path == NULL)
-			continue;
-		*out = (struct ri_ldcache_entry){ .name = name, .path = path,
-			.flags = word_at(cache, entry) };
-		if (cache->entry_size == NEW_ENTRY)
-			memcpy(&out->hardware, cache->bytes + entry + 16, sizeof(out->hardware));
-		return true;
+	while (cache->bytes != NULL && *at < cache->count) {
+		if (read_entry(cache, (*at)++, &entry)) {
+			*out = entry;
+			return true;
+		}
 	}
 	return false;
 }
@@ -122,17 +136,30 @@ bool ri_ldcache_is_ours(const struct ri_ldcache_entry *entry)
 	return entry->flags == FLAGS;
 }
 
+/* Asked of every entry of the table: nothing is read that need not be. */
+static bool is_named(const struct ri_ldcache *cache, size_t index, const char *name, size_t size)
+{
+	size_t at = cache->names + word_at(cache, cache->entries + index * cache->entry_size + 4);
+
+	return at <= cache->size && size <= cache->size - at &&
+		memcmp(cache->bytes + at, name, size) == 0;
+}
+
 bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
 	struct ri_ldcache_entry *out)
 {
+	const size_t size = strlen(name) + 1;
 	struct ri_ldcache_entry entry;
+	bool found = false;
 
-	for (size_t at = 0; ri_ldcache_next(cache, &at, &entry);) {
-		if (!ri_ldcache_is_ours(&entry) || entry.hardware != 0 ||
-			strcmp(entry.name, name) != 0)
+	for (size_t i = 0; i < cache->count; i++) {
+		if (!is_named(cache, i, name, size) || !read_entry(cache, i, &entry) ||
+			!ri_ldcache_is_ours(&entry) || (found && entry.hardware != 0))
 			continue;
 		*out = entry;
-		return true;
+		found = true;
+		if (entry.hardware == 0)
+			break;
 	}
-	return false;
+	return found;
 }

@@ -11,21 +11,25 @@
 #include "base/path.h"
 
 #define VARIABLE "LD_LIBRARY_PATH"
+enum { FOLDERS_SIZE = 8192 };	/* of a text of folders; a real one has a few */
 static const char table_path[] = "/etc/ld.so.cache";
 /* The distribution of images whose C library is musl. */
 static const char alpine[] = "/etc/alpine-release";
 
 #if defined(__aarch64__)
-#define TRIPLET "aarch64-linux-gnu"
+#define MACHINE "aarch64"
 #else
-#define TRIPLET "x86_64-linux-gnu"
+#define MACHINE "x86_64"
 #endif
+#define TRIPLET MACHINE "-linux-gnu"
+
+/* musl ldso/dynlink.c: what stands in it takes the place of the usual folders. */
+static const char musl_file[] = "/etc/ld-musl-" MACHINE ".path";
 
 /* Debian's and Fedora's glibc; in an image there are those of one of them. */
 static const char *const glibc_folders[] = {
 	"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64", "/usr/lib64", "/lib", "/usr/lib", NULL,
 };
-static const char *const musl_folders[] = { "/lib", "/usr/local/lib", "/usr/lib", NULL };
 static const char *const apart_folders[] = {
 	"/usr/local/lib", "/usr/local/lib64", "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64",
 	"/usr/local/mpi/lib", "/opt/openmpi/lib", "/opt/hpcx/ompi/lib", "/opt/amazon/openmpi/lib",
@@ -55,6 +59,17 @@ static bool read_table(struct ri_loader *loader, int fd)
 	return bytes != NULL && ri_ldcache_read(&loader->cache, bytes, done);
 }
 
+/* A file that cannot be read leaves musl's loader without folders. */
+static const char *read_folders(const struct ri_image *image)
+{
+	char text[FOLDERS_SIZE];
+	long length = ri_host_read(image->host, musl_file, text, sizeof(text));
+
+	if (length < 0 && errno == ENOENT)
+		return "/lib:/usr/local/lib:/usr/lib";
+	return length < 0 ? "" : ri_arena_copy(image->arena, text, (size_t)length);
+}
+
 void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
 {
 	int fd = ri_host_open(image->host, table_path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
@@ -64,7 +79,8 @@ void ri_loader_init(struct ri_loader *loader, const struct ri_image *image)
 		loader->table = read_table(loader, fd) ? RI_TABLE_READ : RI_TABLE_BROKEN;
 		close(fd);
 	}
-	loader->musl = loader->table == RI_TABLE_NONE && ri_host_has(image->host, alpine);
+	if (loader->table == RI_TABLE_NONE && ri_host_has(image->host, alpine))
+		loader->folders = read_folders(image);
 }
 
 static const char *keep(const struct ri_image *image, const char *text)
@@ -104,14 +120,14 @@ static bool try_folder(const struct ri_loader *loader, const char *folder, const
 }
 
 /* Empty and relative folders count from where the program will stand: not known here. */
-static bool try_variable(const struct ri_loader *loader, const char *name, struct ri_library *out)
+static bool try_text(const struct ri_loader *loader, const char *list, const char *name,
+	struct ri_library *out)
 {
-	const char *list = ri_env_get(loader->image->env, VARIABLE);
+	const char *ends = loader->folders == NULL ? ":;" : ":\n";
 	char folder[RI_PATH_SIZE];
 
-	out->place = RI_LIBRARY_BY_VARIABLE;
 	while (list != NULL && *list != '\0') {
-		size_t length = strcspn(list, ":;");
+		size_t length = strcspn(list, ends);
 
 		if (list[0] == '/' && length < sizeof(folder)) {
 			memcpy(folder, list, length);
@@ -122,6 +138,12 @@ static bool try_variable(const struct ri_loader *loader, const char *name, struc
 		list += length + (list[length] != '\0');
 	}
 	return false;
+}
+
+static bool try_variable(const struct ri_loader *loader, const char *name, struct ri_library *out)
+{
+	out->place = RI_LIBRARY_BY_VARIABLE;
+	return try_text(loader, ri_env_get(loader->image->env, VARIABLE), name, out);
 }
 
 static bool try_table(const struct ri_loader *loader, const char *name, struct ri_library *out)
@@ -153,7 +175,9 @@ bool ri_loader_find(const struct ri_loader *loader, const char *name, struct ri_
 	if (try_variable(loader, name, out) || try_table(loader, name, out))
 		return true;
 	out->place = RI_LIBRARY_BY_FOLDER;
-	return try_list(loader, loader->musl ? musl_folders : glibc_folders, name, out);
+	if (loader->folders != NULL)
+		return try_text(loader, loader->folders, name, out);
+	return try_list(loader, glibc_folders, name, out);
 }
 
 bool ri_loader_find_apart(const struct ri_loader *loader, const char *name, struct ri_library *out)

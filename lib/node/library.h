@@ -17,7 +17,7 @@ struct ri_loader {
 	const struct ri_image *image;
 	struct ri_ldcache cache;
 	enum ri_table table;	/* /etc/ld.so.cache */
-	bool musl;
+	const char *folders;	/* of musl's loader, as a list; NULL: it is glibc's */
 };
 
 enum ri_library_place {

@@ -10,27 +10,15 @@
 /* Debian's has 3 kB. */
 enum { FILE_SIZE = 65536 };
 
+/* The installation's own file, and the one that stands above the environment. */
+static const char plain[] = "openmpi-mca-params.conf";
+static const char above[] = "openmpi-mca-params-override.conf";
+
 #if defined(__aarch64__)
 #define ARCHITECTURE "aarch64"
 #else
 #define ARCHITECTURE "x86_64"
 #endif
-
-struct names {
-	const char *variable;	/* what the name of a parameter is put behind */
-	const char *home;	/* below HOME */
-	const char *file;	/* below etc */
-	const char *override;
-};
-
-static const struct names projects[] = {
-	[RI_MCA_OMPI] = { "OMPI_MCA_", ".openmpi/mca-params.conf", "openmpi-mca-params.conf",
-		"openmpi-mca-params-override.conf" },
-	[RI_MCA_PRTE] = { "PRTE_MCA_", ".prte/mca-params.conf", "prte-mca-params.conf",
-		"prte-mca-params-override.conf" },
-	[RI_MCA_PMIX] = { "PMIX_MCA_", ".pmix/mca-params.conf", "pmix-mca-params.conf",
-		"pmix-mca-params-override.conf" },
-};
 
 /* What is left of a line after comments that end within it. */
 static char *skip_comments(struct ri_mca_text *text, char *line)
@@ -75,19 +63,39 @@ static void trim_end(char *value)
 		value[--length] = '\0';
 }
 
-static bool read_line(char *line, struct ri_mca_line *out)
+/* The value of "-mca": a word, or what stands between quotes. */
+static char *cut_value(char *line, char **value)
+{
+	const char quote = *line == '"' || *line == '\'' ? *line : '\0';
+	char *end = quote == '\0' ? NULL : strchr(line + 1, quote);
+
+	*value = line + (end != NULL);
+	if (end == NULL)
+		end = line + strcspn(line, " \t");
+	line = *end == '\0' ? end : end + 1;
+	*end = '\0';
+	return line;
+}
+
+/* "-mca NAME VALUE", which several may stand in one line. */
+static bool read_option(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
+{
+	char after, *rest = cut_word(line, &after), *value;
+
+	if (after == '\0' || line[0] == '\0' || rest == line + strlen(line))
+		return false;
+	text->line = cut_value(rest, &value);
+	out->name = line;
+	out->value = value;
+	return true;
+}
+
+static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
 {
 	char after, *rest = cut_word(line, &after);
 
-	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0) {
-		if (!is_word(after))
-			return false;
-		out->name = rest;
-		rest = cut_word(rest, &after);
-		out->value = rest;
-		trim_end(rest);
-		return after != '\0';
-	}
+	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0)
+		return read_option(text, rest, out);
 	if (line[0] == '\0' || after != '=')
 		return false;
 	out->name = line;
@@ -96,17 +104,29 @@ static bool read_line(char *line, struct ri_mca_line *out)
 	return true;
 }
 
+/* The rest of a line, or the next one, without comments. */
+static char *next_line(struct ri_mca_text *text)
+{
+	char *line = text->line, *end;
+
+	text->line = NULL;
+	if (line == NULL) {
+		line = text->rest;
+		end = line + strcspn(line, "\n");
+		text->rest = *end == '\0' ? end : end + 1;
+		*end = '\0';
+		text->number++;
+	}
+	return skip_comments(text, line);
+}
+
 bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out)
 {
 	bool found = false;
 
-	while (!found && *text->rest != '\0') {
-		char *line = text->rest, *end = line + strcspn(line, "\n");
-
-		text->rest = *end == '\0' ? end : end + 1;
-		*end = '\0';
-		out->number = ++text->number;
-		found = read_line(skip_comments(text, line), out);
+	while (!found && (text->line != NULL || *text->rest != '\0')) {
+		found = read_line(text, next_line(text), out);
+		out->number = text->number;
 	}
 	return found;
 }
@@ -156,23 +176,22 @@ static void read_override(struct ri_mca *mca, const char *folder)
 	char path[RI_PATH_SIZE];
 
 	if (mca->override.path == NULL &&
-		ri_path_join(path, folder, projects[mca->project].override) &&
+		ri_path_join(path, folder, above) &&
 		!read_file(mca, path, &mca->override))
 		mca->override.path = NULL;
 }
 
-void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, enum ri_mca_project project,
-	const char *prefix)
+void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix)
 {
 	static const char *const distribution[] = { "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE,
-		"/etc/prte", "/etc/pmix", "/etc" };
+		"/etc" };
 	const char *moved = ri_env_get(image->env, "OPAL_PREFIX");
 	const char *home = ri_env_get(image->env, "HOME");
 	struct ri_mca_value stated;
 	char own[RI_PATH_SIZE];
 	bool packaged;
 
-	*mca = (struct ri_mca){ .image = image, .project = project };
+	*mca = (struct ri_mca){ .image = image };
 	if (moved != NULL && moved[0] == '/')
 		prefix = moved;
 	packaged = ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local");
@@ -186,11 +205,11 @@ void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, enum ri_mca_p
 		return;
 	}
 	if (home != NULL && home[0] == '/')
-		add_file(mca, home, projects[project].home);
-	if (add_file(mca, own, projects[project].file) || !packaged)
+		add_file(mca, home, ".openmpi/mca-params.conf");
+	if (add_file(mca, own, plain) || !packaged)
 		return;
 	for (size_t i = 0; i < sizeof(distribution) / sizeof(distribution[0]); i++)
-		if (add_file(mca, distribution[i], projects[project].file))
+		if (add_file(mca, distribution[i], plain))
 			return;
 }
 
@@ -215,8 +234,7 @@ static bool get_from_file(const struct ri_mca *mca, const struct ri_mca_file *fi
 
 bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out)
 {
-	const char *variable = ri_arena_format(mca->image->arena, "%s%s",
-		projects[mca->project].variable, name);
+	const char *variable = ri_arena_format(mca->image->arena, "OMPI_MCA_%s", name);
 	const char *value = variable == NULL ? NULL : ri_env_get(mca->image->env, variable);
 
 	if (mca->override.path != NULL && get_from_file(mca, &mca->override, name, out))
@@ -233,7 +251,7 @@ bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value 
 
 bool ri_mca_takes(const char *list, const char *component)
 {
-	bool without = list[0] == '^', named = false;
+	bool without = list[0] == '^', named = list[0] == '\0';
 	const size_t length = strlen(component);
 
 	list += without;

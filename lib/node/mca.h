@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MCA parameters, by which Open MPI, and in version 5 its launcher PRRTE and
- * PMIx, are told what to use (Open MPI opal/mca/base/mca_base_var.c,
- * opal/util/keyval/keyval_lex.l).
+ * MCA parameters, by which Open MPI is told what to use (Open MPI
+ * opal/mca/base/mca_base_var.c, opal/util/keyval/keyval_lex.l).
  */
 #ifndef RI_NODE_MCA_H
 #define RI_NODE_MCA_H
@@ -22,18 +21,17 @@ struct ri_mca_line {
 /* How far a text is read; comments may go over several lines. */
 struct ri_mca_text {
 	char *rest;
+	char *line;		/* what is left of one with several; NULL: nothing */
 	size_t number;		/* of the line last taken */
 	bool comment;
 };
 
 /*
- * Take the next line "NAME = VALUE" or "-mca NAME VALUE" off the text, which
- * is cut into strings. Comments, and lines that are neither, are passed over.
- * False when there is no more.
+ * Take the next line "NAME = VALUE", or "-mca NAME VALUE" of which a line may
+ * have several, off the text, which is cut into strings. Comments, and lines
+ * that are neither, are passed over. False when there is no more.
  */
 bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out);
-
-enum ri_mca_project { RI_MCA_OMPI, RI_MCA_PRTE, RI_MCA_PMIX };
 
 enum { RI_MCA_FILES = 8 };
 
@@ -44,7 +42,6 @@ struct ri_mca_file {
 
 struct ri_mca {
 	const struct ri_image *image;
-	enum ri_mca_project project;
 	struct ri_mca_file override;	/* stands above the environment; path NULL: none */
 	struct ri_mca_file files[RI_MCA_FILES];	/* the first that sets a name wins */
 	size_t count;
@@ -52,12 +49,11 @@ struct ri_mca {
 
 /*
  * Read the files of an installation below prefix ("/usr/local"): those that
- * PROJECT_MCA_mca_base_param_files names, else the one below HOME and the
+ * OMPI_MCA_mca_base_param_files names, else the one below HOME and the
  * installation's own. OPAL_PREFIX stands for prefix where it is set. What is
  * below /usr but not /usr/local is a distribution's, whose files are in /etc.
  */
-void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, enum ri_mca_project project,
-	const char *prefix);
+void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix);
 
 struct ri_mca_value {
 	const char *value;
@@ -68,7 +64,7 @@ struct ri_mca_value {
 /* What a parameter is set to. False where nobody sets it. */
 bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out);
 
-/* Would a list "ucx,ob1" or "^ucx" have this component taken? */
+/* Would a list "ucx,ob1" or "^ucx" have this component taken? An empty one takes all. */
 bool ri_mca_takes(const char *list, const char *component);
 
 #endif

@@ -17,19 +17,21 @@ static const char *const launchers[] = { "mpirun", "mpiexec", "mpiexec.hydra", "
 static const char *const folders[] = { "lib", "lib64", "lib/release", "lib/release_mt",
 	"lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", NULL };
 
-static void add_library(struct ri_mpi *out, const struct ri_loader *loader,
-	const struct ri_library *file)
+/* The library of this file, perhaps one that is known by another path; NULL: one too many. */
+static const struct ri_mpi_library *add_library(struct ri_mpi *out,
+	const struct ri_loader *loader, const struct ri_library *file)
 {
 	struct ri_mpi_library *library = &out->libraries[out->library_count];
 
 	for (size_t i = 0; i < out->library_count; i++)
 		if (strcmp(out->libraries[i].file.real, file->real) == 0)
-			return;
+			return &out->libraries[i];
 	if (out->library_count == RI_MPI_MOST)
-		return;
+		return NULL;
 	*library = (struct ri_mpi_library){ .file = *file };
 	ri_mpi_judge_library(loader, library);
 	out->library_count++;
+	return library;
 }
 
 static void add_launcher(struct ri_mpi *out, const struct ri_loader *loader,
@@ -56,18 +58,27 @@ static void find_launchers(struct ri_mpi *out, const struct ri_loader *loader)
 			add_launcher(out, loader, &program);
 }
 
-static void find_beside(struct ri_mpi *out, const struct ri_loader *loader, const char *prefix)
+/* What was installed together has one version. */
+static void take_version(struct ri_mpi_launcher *launcher, const struct ri_mpi_library *library)
+{
+	if (library != NULL && library->family == launcher->family &&
+		launcher->family != RI_MPI_UNKNOWN && launcher->version[0] == '\0')
+		memcpy(launcher->version, library->version, sizeof(launcher->version));
+}
+
+static void find_beside(struct ri_mpi *out, const struct ri_loader *loader,
+	struct ri_mpi_launcher *launcher)
 {
 	char folder[RI_PATH_SIZE];
 	struct ri_library file;
 
 	for (size_t i = 0; folders[i] != NULL; i++) {
-		if (!ri_path_join(folder, prefix, folders[i]) ||
+		if (!ri_path_join(folder, launcher->prefix, folders[i]) ||
 			!ri_host_has(loader->image->host, folder))
 			continue;
 		for (size_t n = 0; names[n] != NULL; n++)
 			if (ri_loader_look(loader, folder, names[n], &file))
-				add_library(out, loader, &file);
+				take_version(launcher, add_library(out, loader, &file));
 	}
 }
 
@@ -87,7 +98,7 @@ void ri_mpi_find_rest(struct ri_mpi *out, const struct ri_loader *loader)
 
 	find_launchers(out, loader);
 	for (size_t i = 0; i < out->launcher_count; i++)
-		find_beside(out, loader, out->launchers[i].prefix);
+		find_beside(out, loader, &out->launchers[i]);
 	for (size_t n = 0; names[n] != NULL; n++)
 		if (ri_loader_find_apart(loader, names[n], &file))
 			add_library(out, loader, &file);

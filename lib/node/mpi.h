@@ -62,6 +62,12 @@ const char *ri_mpi_family_name(enum ri_mpi_family family);
  */
 bool ri_mpi_fits(enum ri_mpi_family launcher, enum ri_mpi_family library);
 
+/*
+ * Of which implementation and version a library is by its answer to
+ * MPI_Get_library_version; RI_MPI_UNKNOWN and "" where that does not tell.
+ */
+enum ri_mpi_family ri_mpi_read_answer(const char *text, char version[RI_MPI_VERSION]);
+
 /* The steps of both. */
 void ri_mpi_judge_library(const struct ri_loader *loader, struct ri_mpi_library *library);
 void ri_mpi_judge_launcher(const struct ri_loader *loader, struct ri_mpi_launcher *launcher);

@@ -45,8 +45,11 @@ static const char *prefix_of_library(const struct ri_loader *loader, const char 
 static bool is_intel(const struct ri_loader *loader, const char *prefix)
 {
 	const char *root = ri_env_get(loader->image->env, "I_MPI_ROOT");
+	char real[RI_PATH_SIZE];
 
-	return (root != NULL && root[0] == '/' && ri_path_below(prefix, root)) ||
+	return (root != NULL && root[0] == '/' &&
+		       ri_path_real(loader->image->host, root, real) == 0 &&
+		       ri_path_below(prefix, real)) ||
 		strstr(prefix, "/intel/") != NULL || strstr(prefix, "/impi/") != NULL ||
 		has_below(loader, prefix, "lib/libmpi_ilp64.so.4");
 }
@@ -239,18 +242,23 @@ void ri_mpi_judge_library(const struct ri_loader *loader, struct ri_mpi_library 
 	ri_elf_close(&elf);
 }
 
-/* Linked to Open MPI's own layers: 4's orterun to libopen-rte, 5's mpirun to libopen-pal. */
+/*
+ * Linked to Open MPI's own layers: 4's orterun to libopen-rte, 5's mpirun to
+ * libopen-pal, and where that was linked in, as in Debian 13, to PMIx alone.
+ * Whatever other launcher may be linked to that is called mpiexec.SOMETHING.
+ */
 static bool is_linked_to_openmpi(const struct ri_loader *loader, const char *path)
 {
+	bool found = false, dotted = strncmp(ri_path_name(path), "mpiexec.", 8) == 0;
 	char name[RI_ELF_NAME];
-	bool found = false;
 	struct ri_elf elf;
 
 	if (ri_elf_open(&elf, loader->image->host, path) == RI_ELF_OK)
 		for (size_t i = 0; i < elf.needed_count && !found; i++)
 			found = ri_elf_needed(&elf, i, name) &&
 				(strncmp(name, "libopen-", 8) == 0 ||
-					strncmp(name, "libprrte.", 9) == 0);
+					strncmp(name, "libprrte.", 9) == 0 ||
+					(strncmp(name, "libpmix.", 8) == 0 && !dotted));
 	ri_elf_close(&elf);
 	return found;
 }
@@ -285,25 +293,6 @@ static enum ri_mpi_family family_of(const struct ri_loader *loader, const char *
 	return is_mvapich(loader, prefix) ? RI_MPI_MVAPICH2 : RI_MPI_MPICH;
 }
 
-/* The version of the library that was installed with it. */
-static void version_beside(const struct ri_loader *loader, struct ri_mpi_launcher *launcher)
-{
-	static const char *const names[] = { "libmpi.so.40", "libmpi.so.12", "libmpich.so.12" };
-	static const char *const folders[] = { "lib", "lib64", "lib/x86_64-linux-gnu",
-		"lib/aarch64-linux-gnu", "lib/release", "lib/release_mt" };
-	struct ri_mpi_library library = { .family = RI_MPI_UNKNOWN };
-	char folder[RI_PATH_SIZE];
-
-	for (size_t i = 0; i < 6 * 3 && library.family != launcher->family; i++) {
-		library = (struct ri_mpi_library){ .family = RI_MPI_UNKNOWN };
-		if (ri_path_join(folder, launcher->prefix, folders[i / 3]) &&
-			ri_loader_look(loader, folder, names[i % 3], &library.file))
-			ri_mpi_judge_library(loader, &library);
-	}
-	if (library.family == launcher->family)
-		memcpy(launcher->version, library.version, sizeof(library.version));
-}
-
 /* Open MPI 5.0: mpirun is a small program that executes prterun, the launcher of PRRTE. */
 static bool lacks_prterun(const struct ri_loader *loader, const struct ri_mpi_launcher *launcher)
 {
@@ -326,9 +315,6 @@ void ri_mpi_judge_launcher(const struct ri_loader *loader, struct ri_mpi_launche
 	ri_path_folder(folder, folder);
 	launcher->prefix = keep(loader, folder);
 	launcher->family = family_of(loader, launcher->prefix, launcher->program.real);
-	if (launcher->family == RI_MPI_UNKNOWN)
-		return;
-	version_beside(loader, launcher);
 	launcher->lacks_prterun = launcher->family == RI_MPI_OPENMPI &&
 		lacks_prterun(loader, launcher);
 }

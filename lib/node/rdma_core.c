@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/rdma_core.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +69,7 @@ bool ri_driver_next(char **text, const char **name)
 			continue;
 		line += sizeof(word) - 1;
 		line += strspn(line, " \t");
-		line[strcspn(line, " \t\r")] = '\0';
+		line[strcspn(line, " \t")] = '\0';
 		*name = line;
 		if (line[0] != '\0')
 			return true;
@@ -98,36 +99,32 @@ static void configure(struct ri_rdma_core *core, const char *name, size_t length
 	core->configured_count++;
 }
 
-/* rdma-core libibverbs/init.c: colons or semicolons between them. */
+/* The second one counts where the first is not there; colons or semicolons between names. */
 static void configure_by_variable(struct ri_rdma_core *core, const struct ri_env *env)
 {
-	static const char *const variables[] = { "RDMAV_DRIVERS", "IBV_DRIVERS" };
+	const char *list = ri_env_get(env, "RDMAV_DRIVERS");
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *list = ri_env_get(env, variables[i]);
+	if (list == NULL)
+		list = ri_env_get(env, "IBV_DRIVERS");
+	while (list != NULL && *list != '\0') {
+		size_t length = strcspn(list, ":;");
 
-		while (list != NULL && *list != '\0') {
-			size_t length = strcspn(list, ":;");
-
-			configure(core, list, length);
-			list += length + (list[length] != '\0');
-		}
+		configure(core, list, length);
+		list += length + (list[length] != '\0');
 	}
 }
 
+/* Every file of the folder counts, whatever its name. */
 static void configure_by_files(struct ri_rdma_core *core, struct ri_host *host)
 {
 	char names[LIST_SIZE], path[RI_PATH_SIZE], text[FILE_SIZE];
 	long count = ri_host_list(host, core->config, names, sizeof(names));
 
 	for (const char *file = names; count > 0; count--, file += strlen(file) + 1) {
-		size_t length = strlen(file);
 		const char *name;
 		char *rest = text;
 
-		/* what a package manager leaves behind begins with a dot */
-		if (file[0] == '.' || length < 7 || strcmp(file + length - 7, ".driver") != 0 ||
-			!ri_path_join(path, core->config, file) ||
+		if (!ri_path_join(path, core->config, file) ||
 			ri_host_read(host, path, text, sizeof(text)) < 0)
 			continue;
 		while (ri_driver_next(&rest, &name))
@@ -168,6 +165,26 @@ static void find_providers(struct ri_rdma_core *core, const struct ri_loader *lo
 			core->provider_count++;
 }
 
+/*
+ * What the folder lacks is looked for as any library is. Libibverbs before
+ * rdma-core, as in MLNX_OFED 4, knew no other way; its interface was number 2.
+ */
+static void find_by_loader(struct ri_rdma_core *core, const struct ri_loader *loader)
+{
+	const uint64_t abi = core->abi == 0 ? 2 : core->abi;
+	struct ri_library library;
+	char file[64];
+
+	for (size_t i = 0; i < core->configured_count; i++) {
+		snprintf(file, sizeof(file), "lib%s-rdmav%" PRIu64 ".so", core->configured[i], abi);
+		if (ri_rdma_core_provider(core, core->configured[i]) == NULL &&
+			core->provider_count < RI_MAX_PROVIDERS &&
+			ri_loader_find(loader, file, &library) &&
+			ri_provider_read(file, &core->providers[core->provider_count]))
+			core->provider_count++;
+	}
+}
+
 /* rdma-core names its files by its own release: libibverbs.so.1.14.44.0 */
 static uint64_t release_of(const char *real)
 {
@@ -204,6 +221,7 @@ void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader)
 	find_config(out, loader);
 	configure_by_files(out, loader->image->host);
 	configure_by_variable(out, loader->image->env);
+	find_by_loader(out, loader);
 }
 
 const struct ri_provider *ri_rdma_core_provider(const struct ri_rdma_core *core, const char *name)

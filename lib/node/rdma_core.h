@@ -12,7 +12,7 @@
 
 enum { RI_MAX_PROVIDERS = 64, RI_MAX_CONFIGURED = 64, RI_PROVIDER_NAME = 24 };
 
-/* A file libNAME-rdmavNUMBER.so beside libibverbs. */
+/* A file libNAME-rdmavNUMBER.so in a folder beside libibverbs, or where the loader looks. */
 struct ri_provider {
 	char name[RI_PROVIDER_NAME];
 	uint64_t abi;
@@ -26,10 +26,10 @@ struct ri_rdma_core {
 	const char *folder;		/* of the providers */
 	struct ri_provider providers[RI_MAX_PROVIDERS];
 	size_t provider_count;
-	/* what is to be loaded, by files *.driver and by IBV_DRIVERS */
+	/* what is to be loaded, by the files of a folder and by IBV_DRIVERS */
 	char configured[RI_MAX_CONFIGURED][RI_PROVIDER_NAME];
 	size_t configured_count;
-	const char *config;		/* folder of the files */
+	const char *config;		/* that folder */
 };
 
 /* Look for all of it. Never fails: what is not found is not there. */
@@ -48,8 +48,8 @@ bool ri_rdma_core_mixed(const struct ri_rdma_core *core);
 const char *ri_provider_for(const char *driver);
 
 /*
- * Take the next word behind "driver" off the text of a file *.driver, which
- * is cut into strings. False when there is no more.
+ * Take the next word behind "driver" off the text of such a file, which is
+ * cut into strings. False when there is no more.
  */
 bool ri_driver_next(char **text, const char **name);
 

@@ -22,17 +22,9 @@ static const char *find_field(const char *text, const char *name)
 
 static bool read_set(const char *text, const char *name, uint64_t *out)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *at = find_field(text, name), *digit;
-	uint64_t set = 0;
-	size_t count = 0;
+	const char *at = find_field(text, name);
 
-	for (; at != NULL && *at != '\0' && (digit = strchr(digits, *at)) != NULL; at++, count++)
-		set = set << 4 | (uint64_t)(digit - digits);
-	if (count == 0 || count > 16)
-		return false;
-	*out = set;
-	return true;
+	return at != NULL && ri_hex_read(at, out) > 0;
 }
 
 bool ri_status_read(const char *text, struct ri_status *out)

@@ -3,17 +3,18 @@
 
 #include <string.h>
 
-static bool starts(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 static bool is_one_of(const char *type, const char *const *types)
 {
 	for (; *types != NULL; types++)
 		if (strcmp(type, *types) == 0)
 			return true;
 	return false;
+}
+
+/* Azure/azure-storage-fuse: "blobfuse" and "blobfuse2"; Azure ML mounts by rslex. */
+static bool is_blob(const char *name)
+{
+	return strstr(name, "blobfuse") != NULL || strstr(name, "rslex") != NULL;
 }
 
 enum ri_storage ri_storage_of(const struct ri_mount *mount)
@@ -26,7 +27,7 @@ enum ri_storage ri_storage_of(const struct ri_mount *mount)
 	/* what rootless runtimes put an image together with */
 	static const char *const image[] = { "fuse.fuse-overlayfs", "fuse.squashfuse",
 		"fuse.squashfuse_ll", "fuse.lxcfs", NULL };
-	bool fuse = (strcmp(mount->type, "fuse") == 0 || starts(mount->type, "fuse.")) &&
+	bool fuse = (strcmp(mount->type, "fuse") == 0 || strncmp(mount->type, "fuse.", 5) == 0) &&
 		!is_one_of(mount->type, image);
 
 	if (is_one_of(mount->type, cifs))
@@ -37,11 +38,8 @@ enum ri_storage ri_storage_of(const struct ri_mount *mount)
 		return RI_STORAGE_PARALLEL;
 	if (!fuse)
 		return RI_STORAGE_LOCAL;
-	/* Azure/azure-storage-fuse: "blobfuse" and "blobfuse2"; Azure ML mounts by rslex */
-	if (starts(mount->source, "blobfuse") || strstr(mount->type, ".blobfuse") != NULL ||
-		starts(mount->source, "rslex"))
-		return RI_STORAGE_BLOBFUSE;
-	return RI_STORAGE_FUSE;
+	return is_blob(mount->type) || is_blob(mount->source) ? RI_STORAGE_BLOBFUSE
+							      : RI_STORAGE_FUSE;
 }
 
 const char *ri_storage_name(enum ri_storage storage)

@@ -37,27 +37,17 @@ bool ri_sysfile_number(struct ri_host *host, const char *path, uint64_t *out)
 	return ri_sysfile_line(host, path, line, sizeof(line)) && ri_digits_read(line, out) > 0;
 }
 
-static int digit_of(char c)
+bool ri_sysfile_hex(struct ri_host *host, const char *path, uint64_t *out)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *found = c == '\0' ? NULL : strchr(digits, c | ('a' - 'A'));
+	char line[32];
+	uint64_t value;
+	size_t digits;
 
-	return found == NULL ? -1 : (int)(found - digits);
-}
-
-bool ri_sysfile_hex(struct ri_host *host, const char *path, uint16_t *out)
-{
-	char line[16];
-	uint16_t value = 0;
-
-	if (!ri_sysfile_line(host, path, line, sizeof(line)) || strncmp(line, "0x", 2) != 0 ||
-		strlen(line) < 3 || strlen(line) > 6)
+	if (!ri_sysfile_line(host, path, line, sizeof(line)) || strncmp(line, "0x", 2) != 0)
 		return false;
-	for (const char *p = line + 2; *p != '\0'; p++) {
-		if (digit_of(*p) < 0)
-			return false;
-		value = (uint16_t)(value << 4 | digit_of(*p));
-	}
+	digits = ri_hex_read(line + 2, &value);
+	if (digits == 0 || line[2 + digits] != '\0')
+		return false;
 	*out = value;
 	return true;
 }

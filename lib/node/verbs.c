@@ -67,7 +67,7 @@ int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
 	long left = ri_host_list(node->host, CLASS, names, sizeof(names));
 
 	*out = (struct ri_verbs_all){ .folder = ri_host_has(node->host, NODES) };
-	out->list = ri_arena_array(node->arena, RI_MAX_HCAS, sizeof(*out->list));
+	out->list = ri_arena_array(node->arena, hcas->count, sizeof(*out->list));
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for their nodes");
 	for (; out->count < hcas->count; out->count++)

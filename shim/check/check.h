@@ -37,6 +37,16 @@ enum ri_check_when {
 	RI_CHECK_SEVERAL = 2,	/* the same, where the node has several ranks */
 	RI_CHECK_WIDE = 4,	/* the same, where the job has several nodes */
 	RI_CHECK_EXTRA = 8,	/* not among the default ones: by its id, or with "all" */
+	RI_CHECK_DEEP = 16,	/* the same without --deep: it runs a program */
+	RI_CHECK_APART = 32,	/* it is about starting ranks: no note for those that start */
+};
+
+/* Things without which some checks have nothing to warn about; their names cannot hang. */
+enum ri_check_thing {
+	RI_CHECK_NVIDIA = 1,	/* /dev/nvidiactl */
+	RI_CHECK_AMD = 2,	/* /dev/kfd */
+	RI_CHECK_WSL = 4,	/* /dev/dxg */
+	RI_CHECK_RDMA = 8,	/* /sys/class/infiniband */
 };
 
 struct ri_check {
@@ -47,8 +57,15 @@ struct ri_check {
 	const char *advice;	/* what to do then */
 	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
 	unsigned when;		/* bits of enum ri_check_when */
+	unsigned things;	/* bits of enum ri_check_thing: it warns where one is; 0: always */
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
+	/*
+	 * Has the job to do with it, by its environment and topology alone? Else
+	 * it is left out before a launch, unless it is asked for. Called in PID 1:
+	 * no system call. NULL: it has.
+	 */
+	bool (*concerns)(const struct ri_checking *checking);
 	void (*run)(struct ri_checking *checking);
 };
 
@@ -95,6 +112,7 @@ struct ri_checking {
 	struct ri_arena *arena;
 	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
 	char *const *command;	/* its words, ended by NULL; or NULL */
+	bool deep;		/* --deep: a program may be run */
 	bool verbose;		/* notes are shown: what only serves them is worth its time */
 
 	/* of the functions below */

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "check/check.h"
 #include "check/machine.h"
 #include "node/sysfile.h"
@@ -63,39 +62,20 @@ const struct ri_check ri_check_env_nv_entrypoint = {
 	.run = check_nv_entrypoint,
 };
 
-/* The first line, three numbers (user_namespaces(7)). */
-static bool read_map(struct ri_host *host, const char *path, uint64_t numbers[3])
-{
-	char line[64];
-	const char *at = line;
-
-	if (!ri_sysfile_line(host, path, line, sizeof(line)))
-		return false;
-	for (int i = 0; i < 3; i++) {
-		size_t digits;
-
-		at += strspn(at, " \t");
-		digits = ri_digits_read(at, &numbers[i]);
-		if (digits == 0)
-			return false;
-		at += digits;
-	}
-	return true;
-}
-
 static void check_userns(struct ri_checking *checking)
 {
 	static const char path[] = "/proc/self/uid_map";
-	uint64_t numbers[3] = { 0 };	/* first inside, first outside, how many */
+	struct ri_user_map map;
 
-	if (!read_map(checking->host, path, numbers))
+	if (!ri_machine_user_map(checking->host, &map))
 		ri_check_unknown(checking, RI_CODE_ENV_USERNS_UNKNOWN, path, "cannot be read");
-	else if (numbers[0] == 0 && numbers[1] == 0 && numbers[2] == UINT32_MAX)
+	else if (ri_user_map_is_whole(&map))
 		ri_check_pass(checking, path, "no user namespace: root is root");
 	else
 		ri_check_note(checking, RI_CODE_ENV_USERNS_MAPPED, path,
-			"a user namespace: root here is user %llu outside, and what it may do "
-			"ends there", (unsigned long long)numbers[1]);
+			"a user namespace: %s %llu here is user %llu outside, and what it may do "
+			"ends there", map.inside == 0 ? "root, user" : "user",
+			(unsigned long long)map.inside, (unsigned long long)map.outside);
 }
 
 const struct ri_check ri_check_env_userns = {

@@ -138,29 +138,45 @@ static size_t data_option(const char *word)
 	return 0;
 }
 
-static void look_at_command(struct ri_checking *checking)
+/* A word of the command, and the next one. */
+static bool read_word(struct data *out, char *const *word)
 {
-	for (char *const *word = checking->command; word != NULL && *word != NULL; word++) {
-		struct data data = { .subject = *word, .length = data_option(*word) };
+	*out = (struct data){ .subject = *word, .length = data_option(*word) };
+	if (out->length == 0)
+		return false;
+	out->path = (*word)[out->length] == '=' ? *word + out->length + 1 : word[1];
+	return out->path != NULL && out->path[0] == '/';
+}
 
-		if (data.length == 0)
-			continue;
-		data.path = (*word)[data.length] == '=' ? *word + data.length + 1 : word[1];
-		if (data.path != NULL && data.path[0] == '/')
-			judge(checking, &data);
-	}
+static bool read_variable(struct data *out, const struct ri_env_entry *entry)
+{
+	*out = (struct data){ entry->text, entry->name_length, ri_env_entry_value(entry) };
+	return out->path != NULL && out->path[0] == '/' && is_input(entry);
+}
+
+static bool names_data(const struct ri_checking *checking)
+{
+	struct data data;
+
+	for (size_t i = 0; i < checking->env->count; i++)
+		if (read_variable(&data, &checking->env->entries[i]))
+			return true;
+	for (char *const *word = checking->command; word != NULL && *word != NULL; word++)
+		if (read_word(&data, word))
+			return true;
+	return false;
 }
 
 static void check_data(struct ri_checking *checking)
 {
-	for (size_t i = 0; i < checking->env->count; i++) {
-		const struct ri_env_entry *entry = &checking->env->entries[i];
-		struct data data = { entry->text, entry->name_length, ri_env_entry_value(entry) };
+	struct data data;
 
-		if (data.path != NULL && data.path[0] == '/' && is_input(entry))
+	for (size_t i = 0; i < checking->env->count; i++)
+		if (read_variable(&data, &checking->env->entries[i]))
 			judge(checking, &data);
-	}
-	look_at_command(checking);
+	for (char *const *word = checking->command; word != NULL && *word != NULL; word++)
+		if (read_word(&data, word))
+			judge(checking, &data);
 	if (checking->count == 0)
 		ri_check_skip(checking, "data",
 			"neither the environment nor the command names any");
@@ -178,5 +194,6 @@ const struct ri_check ri_check_fs_data = {
 	.advice = data_hint,
 	.unverified = "by which names the mounts of Azure ML's own data runtime appear",
 	.when = RI_CHECK_WIDE,
+	.concerns = names_data,
 	.run = check_data,
 };

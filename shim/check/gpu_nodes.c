@@ -135,6 +135,7 @@ const struct ri_check ri_check_gpu_open = {
 	.fails = "it cannot be opened",
 	.advice = open_hint,
 	.when = RI_CHECK_ALWAYS,
+	.things = RI_CHECK_NVIDIA,
 	.topics = RI_ABOUT(GPU),
 	.run = check_open,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose driver the kernel runs for the adapters, and whether they reach GPUs' memory. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 static const char ofed_hint[] =
 	"node admin: install DOCA-OFED (MLNX_OFED before 2025) on the host, an image cannot bring "
 	"a driver (Azure: an HPC image, AmlCompute has it); where the kernel's own driver will do, "
-	"ask for ib instead of ofed";
+	"ask for ib instead of ofed (ib.uverbs and ib.libs over Ethernet)";
 
 /* Is there a device that a driver of Mellanox's is for? */
 static bool has_mellanox(const struct ri_hcas *hcas)
@@ -39,12 +40,30 @@ static void judge_inbox(struct ri_checking *checking, const struct ri_ofed *ofed
 	ri_check_hint(checking, "%s", ofed_hint);
 }
 
+/* OFED is for the adapters of one maker alone. */
+static void say_foreign(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+	const char *driver = hcas->list[0].driver;
+
+	if (demand == NULL) {
+		ri_check_skip(checking, hcas->list[0].name, "is not Mellanox's");
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
+		"is not Mellanox's%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
+	ri_check_asked(checking, demand);
+	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
+	ri_check_hint(checking, "outside the image: a machine with adapters of Mellanox's; where "
+		"these will do, ask for ib.uverbs and ib.libs instead of ofed");
+}
+
 static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
 	static const char modules[] = "/sys/module";
 
 	if (hcas->count > 0 && !has_mellanox(hcas)) {
-		ri_check_skip(checking, modules, "the RDMA devices here are not Mellanox's");
+		say_foreign(checking, hcas);
 		return;
 	}
 	if (hcas->count == 0 && ri_demands_find(checking->demands, RI_TOPIC_OFED) == NULL) {
@@ -80,8 +99,8 @@ const struct ri_check ri_check_ib_ofed = {
 	.reads = "/sys/module/mlx5_core/version or mlx4_core's, /sys/module/mlx_compat, "
 		"/proc/sys/kernel/osrelease (MLNX_OFED release notes, Linux "
 		"drivers/net/ethernet/mellanox)",
-	.fails = "OFED is asked for and the driver is the kernel's own; unknown where none is "
-		"shown",
+	.fails = "OFED is asked for and the driver is the kernel's own, or the adapters are not "
+		"Mellanox's; unknown where none is shown",
 	.advice = ofed_hint,
 	.topics = RI_ABOUT(OFED),
 	.run = check_ofed,
@@ -129,4 +148,42 @@ const struct ri_check ri_check_ib_peermem = {
 	.unverified = "whether dma-buf works where it could",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_peermem,
+};
+
+static const char gdrcopy[] = "/dev/gdrdrv";
+
+static const char gdrcopy_hint[] =
+	"outside the image: docker run --device=/dev/gdrdrv, or -e NVIDIA_GDRCOPY=enabled with the "
+	"NVIDIA runtime; node admin: install gdrcopy (gdrdrv) on the host";
+
+/* It speeds up small messages; everything works without it. */
+static void check_gdrcopy(struct ri_checking *checking)
+{
+	bool loaded = ri_host_has(checking->host, "sys/module/gdrdrv");
+	int error = ri_host_node(checking->host, gdrcopy, NULL);
+
+	if (error == 0) {
+		ri_check_pass(checking, gdrcopy, "can be opened");
+	} else if (error != ENOENT) {
+		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_DENIED, gdrcopy, "%s", strerror(error));
+		ri_check_hint(checking, "%s", gdrcopy_hint);
+	} else if (loaded || ri_demands_check(checking->demands, checking->number) != NULL) {
+		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_ABSENT, gdrcopy, loaded
+			? "is not in this container, and the host has the driver for it"
+			: "is not here, nor its driver");
+		ri_check_hint(checking, "%s", gdrcopy_hint);
+	} else {
+		ri_check_skip(checking, gdrcopy, "the host has no driver for it");
+	}
+}
+
+const struct ri_check ri_check_ib_gdrcopy = {
+	.id = "ib.gdrcopy",
+	.summary = "GDRCopy's node can be opened",
+	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
+		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
+	.fails = "the host has the driver and the node is missing, or it cannot be opened",
+	.advice = gdrcopy_hint,
+	.unverified = "all of it",
+	.run = check_gdrcopy,
 };

@@ -9,8 +9,10 @@
 
 #include "base/limits.h"
 #include "base/mounts.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "node/demand.h"
+#include "node/sysfile.h"
 
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
 
@@ -131,10 +133,44 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 	return found;
 }
 
+bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)
+{
+	if (find_mount(host, path, out) <= 0 || strcmp(out->type, "tmpfs") != 0)
+		return false;
+	measure(host, path, out);
+	return out->knows_free;
+}
+
 bool ri_machine_status(struct ri_host *host, struct ri_status *out)
 {
 	char text[STATUS_FILE];
 
 	return ri_host_read(host, "proc/self/status", text, sizeof(text)) >= 0 &&
 		ri_status_read(text, out);
+}
+
+bool ri_machine_user_map(struct ri_host *host, struct ri_user_map *out)
+{
+	char line[64];
+	uint64_t numbers[3];
+	const char *at = line;
+
+	if (!ri_sysfile_line(host, "proc/self/uid_map", line, sizeof(line)))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		size_t digits;
+
+		at += strspn(at, " \t");
+		digits = ri_digits_read(at, &numbers[i]);
+		if (digits == 0)
+			return false;
+		at += digits;
+	}
+	*out = (struct ri_user_map){ numbers[0], numbers[1], numbers[2] };
+	return true;
+}
+
+bool ri_user_map_is_whole(const struct ri_user_map *map)
+{
+	return map->inside == 0 && map->outside == 0 && map->count == UINT32_MAX;
 }

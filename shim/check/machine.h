@@ -35,7 +35,23 @@ struct ri_space {
  */
 int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
 
+/*
+ * The same of this machine where it is a file system in memory, which cannot
+ * hang; false: it is none, or nothing tells.
+ */
+bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out);
+
 /* proc/self/status: capabilities, seccomp, user ids. */
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);
+
+/* The first line of proc/self/uid_map (user_namespaces(7)). */
+struct ri_user_map {
+	uint64_t inside, outside, count;
+};
+
+bool ri_machine_user_map(struct ri_host *host, struct ri_user_map *out);
+
+/* All users, as themselves: there is no user namespace. */
+bool ri_user_map_is_whole(const struct ri_user_map *map);
 
 #endif

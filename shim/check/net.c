@@ -23,6 +23,23 @@ static const char name_hint[] =
 
 enum answer { FOUND, NOT_FOUND, CANNOT_KNOW };
 
+/*
+ * Nobody can be asked, which musl's resolver would do until its time is over,
+ * whatever the kernel says to it.
+ */
+static bool is_alone(struct ri_checking *checking)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces all;
+
+	if (ri_interfaces_find(&all, checking->host, checking->arena, &err) < 0 || !all.known)
+		return false;
+	for (size_t i = 0; i < all.count; i++)
+		if (!all.list[i].down && !all.list[i].loopback)
+			return false;
+	return true;
+}
+
 /* The address of this node's own name. */
 static enum answer find_address(struct ri_checking *checking, const char *name, char *address)
 {
@@ -33,6 +50,8 @@ static enum answer find_address(struct ri_checking *checking, const char *name, 
 		return FOUND;
 	if (!checking->host->live)
 		return CANNOT_KNOW;
+	if (is_alone(checking))
+		return NOT_FOUND;
 	return ri_name_resolve(name, address, NAME_SIZE) ? FOUND : NOT_FOUND;
 }
 
@@ -159,6 +178,17 @@ static void say_fault(struct ri_checking *checking, const char *variable, const 
 	ri_check_hint(checking, "%s", iface_hint);
 }
 
+static bool names_interfaces(const struct ri_checking *checking)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = ri_env_get(checking->env, variables[i].name);
+
+		if (value != NULL && value[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
 static void check_iface(struct ri_checking *checking)
 {
 	struct ri_interfaces all = { .known = false };
@@ -198,6 +228,7 @@ const struct ri_check ri_check_net_iface = {
 		"there are several ranks",
 	.advice = iface_hint,
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = names_interfaces,
 	.run = check_iface,
 };
 
@@ -238,6 +269,13 @@ static bool opens_port(const struct ri_checking *checking, uint64_t *port)
 	return false;
 }
 
+static bool opens_master_port(const struct ri_checking *checking)
+{
+	uint64_t port;
+
+	return opens_port(checking, &port);
+}
+
 static void check_masterport(struct ri_checking *checking)
 {
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_PORT);
@@ -270,5 +308,6 @@ const struct ri_check ri_check_net_masterport = {
 	.fails = "something on this machine listens on it",
 	.advice = port_hint,
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = opens_master_port,
 	.run = check_masterport,
 };

@@ -23,9 +23,9 @@
 #include "mask.h"
 
 enum {
-	LOOK_MS = 100,		/* how often a child that goes on is asked where it is */
+	LOOKS = 20,		/* how often a child that goes on is asked where it is */
+	LEAST_MS = 30,		/* no check is begun with less than that for all */
 	REAP_MS = 200,		/* how long the end of a killed child is waited for */
-	MEMORY = 512 << 20,	/* what a check may take */
 };
 
 /* What means a stop; whatever else comes waits for the command. */
@@ -47,8 +47,16 @@ struct run {
 	struct ri_check_result *kept;
 	size_t count;
 	size_t dropped;
-	int64_t end_us;		/* of all */
+	int64_t begun_us, end_us;	/* of all */
+	int64_t granted_us;	/* to the check that hung */
 	int stop;
+};
+
+/* Why a check has no result of its own. */
+struct fault {
+	enum ri_code code;
+	const char *text;
+	const char *hint;	/* "" where there is none to give */
 };
 
 static int64_t now_us(void)
@@ -93,7 +101,7 @@ static void apply_level(struct ri_check_result *result, enum ri_check_level leve
 		return;
 	if (result->problem && result->status != RI_CHECK_UNKNOWN)
 		result->status = statuses[level];
-	if (result->problem || result->unfit)
+	if (result->problem || result->unfit || result->status == RI_CHECK_UNKNOWN)
 		result->unfit = level == RI_CHECK_LEVEL_FAIL;
 }
 
@@ -132,8 +140,8 @@ static void bound_child(void)
 	struct rlimit memory;
 
 	ri_machine_no_core();
-	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > MEMORY) {
-		memory.rlim_cur = MEMORY;
+	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > RI_CHECK_MEMORY) {
+		memory.rlim_cur = RI_CHECK_MEMORY;
 		setrlimit(RLIMIT_AS, &memory);
 	}
 }
@@ -173,12 +181,9 @@ static void take(struct run *run)
 	run->shared->count = run->shared->dropped = 0;
 }
 
-/* The check that was running has not ended as one does. */
-static void add_unknown(struct run *run, size_t number, enum ri_code code, const char *text)
+/* The check has not ended as one does, or not begun. */
+static void add_unknown(struct run *run, size_t number, const struct fault *fault)
 {
-	static const char hint[] =
-		"a mount that does not answer makes a check hang; --check-level=%s=off leaves it "
-		"out";
 	struct ri_checking checking = run->plan->checking;
 	const char *id = ri_check_at(number)->id;
 
@@ -189,12 +194,12 @@ static void add_unknown(struct run *run, size_t number, enum ri_code code, const
 	checking.number = number;
 	checking.results = &run->kept[run->count];
 	checking.count = 0;
-	ri_check_unknown(&checking, code, id, "%s", text);
+	ri_check_unknown(&checking, fault->code, id, "%s", fault->text);
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
 		if ((ri_check_at(number)->topics & 1u << topic) != 0)
 			ri_check_asked(&checking, ri_demands_find(checking.demands,
 				(enum ri_topic)topic));
-	ri_check_hint(&checking, hint, id);
+	ri_check_hint(&checking, "%s", fault->hint);
 	run->kept[run->count].problem = true;
 	apply_level(&run->kept[run->count],
 		(enum ri_check_level)run->plan->wishes->levels[number]);
@@ -208,16 +213,22 @@ static int64_t limit_of(size_t number)
 	return (int64_t)(limit_ms == 0 ? RI_CHECK_MS : limit_ms) * 1000;
 }
 
-/* When the check that runs now is over its time, or all are. */
-static int64_t deadline(const struct run *run)
+/* When the check that runs now is over its time, or all are. No word of the child's is believed. */
+static int64_t deadline(struct run *run)
 {
 	uint32_t number = run->shared->running;
-	int64_t end;
+	int64_t since = run->shared->since_us, share;
 
 	if (number >= ri_check_count())
 		return run->end_us;
-	end = run->shared->since_us + limit_of(number);
-	return end < run->end_us ? end : run->end_us;
+	if (since < run->begun_us || since > run->end_us)
+		since = run->begun_us;
+	share = (run->end_us - since) / RI_CHECKS_SHARE;
+	run->granted_us = limit_of(number);
+	if (ri_check_at(number)->limit_ms == 0 && run->granted_us > share)
+		run->granted_us = share;
+	since += run->granted_us;
+	return since < run->end_us ? since : run->end_us;
 }
 
 /* Returns true when the child has ended, within the time until then. */
@@ -244,11 +255,17 @@ static void end_child(struct run *run, pid_t pid)
 		;
 }
 
+static bool is_late(const struct run *run)
+{
+	return now_us() > run->end_us - LEAST_MS * 1000;
+}
+
 /* Wait for the child's end or for its time. Returns true where it must not be followed. */
 static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 {
 	for (;;) {
-		int64_t look = now_us() + LOOK_MS * 1000, end = deadline(run);
+		int64_t now = now_us(), end = deadline(run);
+		int64_t look = now + (run->end_us - now) / LOOKS;
 		bool ended = wait_for(run, pid, end < look ? end : look, status);
 
 		if (run->stop != 0) {
@@ -262,18 +279,14 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 			continue;
 		*hung = true;
 		end_child(run, pid);
-		return now_us() >= run->end_us;
+		return is_late(run);
 	}
 }
 
-/* The check that ran, by what the child says; never one that is over. */
-static size_t find_running(const struct run *run, size_t first)
+/* From this one on; their number where there is none. */
+static size_t find_chosen(const struct run *run, size_t first)
 {
-	size_t number = run->shared->running;
-
-	if (number >= first && number < ri_check_count())
-		return number;
-	while (first + 1 < ri_check_count() && !ri_check_set_has(&run->plan->chosen, first))
+	while (first < ri_check_count() && !ri_check_set_has(&run->plan->chosen, first))
 		first++;
 	return first;
 }
@@ -281,25 +294,56 @@ static size_t find_running(const struct run *run, size_t first)
 /* Say what became of it. */
 static void blame(struct run *run, size_t number, bool hung, int status)
 {
-	char text[160], name[RI_SIGNAL_NAME];
+	char text[160], hint[160], name[RI_SIGNAL_NAME];
+	struct fault fault = { RI_CODE_CHECK_CRASHED, text, hint };
 
 	if (hung) {
+		fault.code = RI_CODE_CHECK_HUNG;
 		snprintf(text, sizeof(text), "did not end within %lld ms and was stopped",
-			(long long)(limit_of(number) / 1000));
-		add_unknown(run, number, RI_CODE_CHECK_HUNG, text);
+			(long long)(run->granted_us / 1000));
 	} else {
 		snprintf(text, sizeof(text), "was ended by %s", WIFSIGNALED(status)
 			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
-		add_unknown(run, number, RI_CODE_CHECK_CRASHED, text);
+	}
+	snprintf(hint, sizeof(hint), "%s--check-level=%s=off leaves it out", hung
+		? "a mount or a name server that does not answer makes a check hang; " : "",
+		ri_check_at(number)->id);
+	add_unknown(run, number, &fault);
+}
+
+/* Those that nobody got to. The first one says what to do for all of them. */
+static void skip_rest(struct run *run, size_t first, struct fault fault)
+{
+	for (size_t i = first; i < ri_check_count(); i++) {
+		if (!ri_check_set_has(&run->plan->chosen, i))
+			continue;
+		add_unknown(run, i, &fault);
+		fault.hint = "";
 	}
 }
 
-/* Those that nobody got to. */
-static void skip_rest(struct run *run, size_t first, enum ri_code code, const char *text)
+static void skip_for_time(struct run *run, size_t first)
 {
-	for (size_t i = first; i < ri_check_count(); i++)
-		if (ri_check_set_has(&run->plan->chosen, i))
-			add_unknown(run, i, code, text);
+	static const struct fault late = {
+		RI_CODE_CHECK_UNREACHED, "not reached in time",
+		"others before it took the time of all, for what is said of them",
+	};
+
+	skip_rest(run, first, late);
+}
+
+/* error is that of fork(2). */
+static void skip_for_process(struct run *run, size_t first, int error)
+{
+	static const char pids[] =
+		"outside the image: docker run --pids-limit=-1 --ulimit nproc=-1; Kubernetes: node "
+		"admin: podPidsLimit of the kubelet";
+	char text[160];
+
+	snprintf(text, sizeof(text), "not run: the kernel gave no process to check in: %s",
+		strerror(error));
+	skip_rest(run, first, (struct fault){ RI_CODE_CHECK_REFUSED, text,
+		error == EAGAIN ? pids : "" });
 }
 
 /* One child after the other, until all checks were run. */
@@ -307,16 +351,16 @@ static void run_all(struct run *run)
 {
 	size_t first = 0;
 
-	while (first < ri_check_count()) {
+	while ((first = find_chosen(run, first)) < ri_check_count()) {
 		bool hung = false, last;
 		int status = 0;
 		pid_t parent = getpid(), pid;
 
-		run->shared->running = UINT32_MAX;
+		run->shared->running = (uint32_t)first;
+		run->shared->since_us = now_us();
 		pid = fork();
 		if (pid < 0) {
-			skip_rest(run, first, RI_CODE_CHECK_REFUSED,
-				"the kernel gave no process to check in");
+			skip_for_process(run, first, errno);
 			return;
 		}
 		if (pid == 0)
@@ -325,13 +369,20 @@ static void run_all(struct run *run)
 		take(run);
 		if (run->stop != 0 || (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0))
 			return;
-		first = find_running(run, first);
+		/* never one that is over, whatever the child says */
+		if (run->shared->running > first && run->shared->running < ri_check_count())
+			first = run->shared->running;
 		blame(run, first++, hung, status);
 		if (last) {
-			skip_rest(run, first, RI_CODE_CHECK_HUNG, "was not reached in time");
+			skip_for_time(run, first);
 			return;
 		}
 	}
+}
+
+bool ri_check_was_begun(const struct ri_check_result *result)
+{
+	return result->code != RI_CODE_CHECK_UNREACHED && result->code != RI_CODE_CHECK_REFUSED;
 }
 
 static void sum_up(const struct run *run, struct ri_check_report *out)
@@ -344,15 +395,26 @@ static void sum_up(const struct run *run, struct ri_check_report *out)
 		out->unfit |= run->kept[i].unfit;
 }
 
+/* For all of them; those that run a program have time of their own. */
+static int64_t limit_of_all(const struct ri_check_plan *plan)
+{
+	int64_t limit = (int64_t)RI_CHECKS_MS * 1000;
+
+	for (size_t i = 0; i < ri_check_count(); i++)
+		if (ri_check_set_has(&plan->chosen, i) &&
+			(ri_check_at(i)->when & RI_CHECK_DEEP) != 0)
+			limit += limit_of(i);
+	return limit;
+}
+
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err)
 {
 	/* pages that nothing is written to are no memory */
 	static struct ri_check_result kept[RI_CHECKS_RESULTS];
-	struct run run = {
-		.plan = plan, .kept = kept, .end_us = now_us() + (int64_t)RI_CHECKS_MS * 1000,
-	};
+	struct run run = { .plan = plan, .kept = kept, .begun_us = now_us() };
 
+	run.end_us = run.begun_us + limit_of_all(plan);
 	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (run.shared == MAP_FAILED)

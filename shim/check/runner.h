@@ -12,7 +12,14 @@
 #include "check/wishes.h"
 
 enum {
-	RI_CHECKS_MS = 2000,	/* for all of them */
+	/*
+	 * For all of them, but those of --deep. One of them may take a third of
+	 * what is left, and no more than its own limit: those that hang leave time
+	 * for the others.
+	 */
+	RI_CHECKS_MS = 2000,
+	RI_CHECKS_SHARE = 3,
+	RI_CHECK_MEMORY = 512 << 20,	/* what a check may take */
 	/* what the checks of a machine with sixteen adapters come to, and more */
 	RI_CHECKS_RESULTS = 1024,
 };
@@ -40,5 +47,8 @@ struct ri_check_report {
  */
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err);
+
+/* A result of a check that was not begun: nobody's fault, and the same for all of them. */
+bool ri_check_was_begun(const struct ri_check_result *result);
 
 #endif

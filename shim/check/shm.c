@@ -14,6 +14,7 @@
 
 #include "check/check.h"
 #include "check/machine.h"
+#include "check/shm.h"
 
 static const char point[] = "/dev/shm";
 
@@ -21,6 +22,11 @@ static const char point[] = "/dev/shm";
 #define RANK_BYTES ((uint64_t)256 << 20)
 #define LEAST_BYTES ((uint64_t)1 << 30)
 #define DOCKER_BYTES ((uint64_t)64 << 20)
+
+uint64_t ri_check_shm_least(uint64_t ranks)
+{
+	return ranks * RANK_BYTES < LEAST_BYTES ? LEAST_BYTES : ranks * RANK_BYTES;
+}
 
 static const char size_hint[] =
 	"outside the image: docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with "
@@ -54,12 +60,10 @@ static void judge_size(struct ri_checking *checking, const struct ri_space *spac
 {
 	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM,
 		RI_DEMAND_SIZE, space->size);
-	uint64_t least = checking->ranks * RANK_BYTES;
+	uint64_t least = ri_check_shm_least(checking->ranks);
 	char found[RI_SIZE_TEXT], wanted[RI_SIZE_TEXT], what[200];
 
 	ri_size_show(found, space->size);
-	if (least < LEAST_BYTES)
-		least = LEAST_BYTES;
 	if (demand == NULL && space->size >= least) {
 		ri_check_pass(checking, point, "%s", found);
 		return;
@@ -105,6 +109,7 @@ const struct ri_check ri_check_shm_size = {
 		"rank here; a warning where several ranks with GPUs are here",
 	.advice = size_hint,
 	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_NVIDIA | RI_CHECK_AMD | RI_CHECK_WSL,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
 	.run = check_size,
 };
@@ -118,8 +123,13 @@ static void check_free(struct ri_checking *checking)
 {
 	struct ri_space space;
 	char left[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
+	int found = ri_machine_space(checking->host, point, &space);
 
-	if (ri_machine_space(checking->host, point, &space) <= 0 || !space.knows_free) {
+	if (found == 0 || (found > 0 && strcmp(space.type, "tmpfs") != 0)) {
+		ri_check_skip(checking, point, "is no file system in memory");
+		return;
+	}
+	if (found < 0 || !space.knows_free) {
 		ri_check_unknown(checking, RI_CODE_SHM_FREE_UNKNOWN, point,
 			"nothing says how much of it is free");
 		return;
@@ -145,8 +155,9 @@ const struct ri_check ri_check_shm_free = {
 };
 
 static const char write_hint[] =
-	"outside the image: docker run --read-only needs --tmpfs /dev/shm beside it; the mode of "
-	"/dev/shm has to be 1777 where the ranks are not root";
+	"outside the image: whatever is mounted at /dev/shm must be so for writing (docker run -v "
+	"without :ro; Kubernetes: volumeMounts without readOnly), and with mode 1777 where the "
+	"ranks are not root";
 
 /* A file without a name: it is gone when it is closed. */
 static int try_to_write(struct ri_host *host)
@@ -171,6 +182,8 @@ static void check_write(struct ri_checking *checking)
 	error = try_to_write(checking->host);
 	if (error == 0) {
 		ri_check_pass(checking, point, "files can be made there");
+	} else if (error == ENOENT) {
+		ri_check_skip(checking, point, "is not there");
 	} else if (error == EACCES || error == EROFS || error == ENOSPC || error == EPERM) {
 		ri_check_warn(checking, RI_CODE_SHM_WRITE_DENIED, point,
 			"no file can be made there: %s", strerror(error));

@@ -3,6 +3,13 @@
 
 #include <stddef.h>
 
+#include "from/from.h"
+
+bool ri_check_is_mpi_job(const struct ri_checking *checking)
+{
+	return ri_source_is_mpi(checking->topology->identity);
+}
+
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
 {
 	static struct ri_image image;
@@ -50,26 +57,26 @@ const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking
 	return &core;
 }
 
-const struct ri_hcas *ri_check_hcas(const struct ri_checking *checking)
+const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking)
 {
-	static struct ri_hcas hcas;
+	static struct ri_nvidia nvidia;
 	static bool found;
-	struct ri_error err = RI_ERROR_INIT;
 
-	if (!found && ri_hcas_find(&hcas, checking->host, checking->arena, &err) < 0)
-		hcas = (struct ri_hcas){ .count = 0 };
+	if (!found)
+		ri_nvidia_read(&nvidia, checking->host);
 	found = true;
-	return &hcas;
+	return &nvidia;
 }
 
-bool ri_check_has_infiniband(const struct ri_checking *checking)
+const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas = ri_check_hcas(checking);
+	static struct ri_cuda cuda;
+	static bool found;
 
-	for (size_t i = 0; i < hcas->count; i++)
-		if (ri_hca_has(&hcas->list[i], RI_LINK_INFINIBAND))
-			return true;
-	return false;
+	if (!found)
+		ri_cuda_find(&cuda, ri_check_loader(checking), ri_check_nvidia(checking)->version);
+	found = true;
+	return &cuda;
 }
 
 const char *ri_check_library_fault(const struct ri_library *library)

@@ -19,6 +19,7 @@ from box import Boxes, HERE
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = {
     "nsrun": os.path.join(ROOT, "tests/conformance/nsrun.c"),
+    "deny": os.path.join(ROOT, "tests/fault/deny.c"),
     "probe": os.path.join(ROOT, "tests/conformance/probe.c"),
     "rawenv": os.path.join(HERE, "rawenv.c"),
 }

@@ -130,6 +130,31 @@ def test_the_exit_map_and_the_state_know(box):
     os.remove("/tmp/check-state")
 
 
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_a_refusal_is_reported(box, place):
+    """The report and the container's last words say what is not fit, and that nothing ran."""
+    job = box.start(UNMET, "--report=@FOLDER/report", "--nproc-per-node=2", "--", "sh", "-c",
+                    "echo ran", place=place,
+                    shell="touch @FOLDER/words; mount -t tmpfs none /dev && "
+                          "touch /dev/termination-log && mount --bind @FOLDER/words "
+                          "/dev/termination-log || exit 99")
+    result = job.wait()
+    if result.status == 99:
+        pytest.skip("nothing can be mounted here")
+    assert (result.status, result.out) == (123, b"")
+    report = json.loads(job.read("report"))
+    assert (report["exit_status"], report["first_failure"]) == (123, None)
+    assert [one["state"] for one in report["ranks"]] == ["not-started"] * 2
+    assert report["check"]["fit"] is False
+    failed, = [one for one in report["check"]["checks"] if one["status"] == "fail"]
+    assert failed["id"] == "shm.size"
+    words = job.read("words").decode().splitlines()
+    assert len(words) == 2 and words[0].startswith("/dev/shm: ") and "(--require)" in words[0]
+    assert words[1].startswith("--require: this node is not fit") and "[check.unfit]" in words[1]
+    # as on stderr, and no second time
+    assert [line.removeprefix("rankinit: error: ") for line in result.lines()] == words
+
+
 # What is printed.
 
 def machine(tmp_path, pair=None, name="limits-fit"):
@@ -147,14 +172,31 @@ def test_the_table_for_people(box, tmp_path):
     assert (result.status, result.err) == (123, "")
     assert all(len(line) < 80 for line in lines)
     at = next(number for number, line in enumerate(lines) if " shm.size " in line)
-    assert lines[at].startswith("fail     shm.size        /dev/shm: has 64 MiB")
+    assert lines[at].startswith("fail     shm.size           /dev/shm: has 64 MiB")
     text = " ".join(line.strip() for line in lines[at:])
     assert "expected at least 16 GiB (--require)" in text
     assert "outside the image: docker run --shm-size=16g" in text
     assert re.fullmatch(r"(\d+ (pass|note|warn|fail|unknown|skip),? )+in [0-9.]+ ms: not fit",
                         lines[-1])
+    skips = [line for line in lines if line.startswith("skip ")]
+    assert len(skips) == 1 and "gpu.visible, " in skips[0] and "-v" in " ".join(lines)
+    each = box.run("--check", "-v", f"--root={root}").out.decode().splitlines()
+    assert any(re.fullmatch(r"skip     gpu\.visible +CUDA_VISIBLE_DEVICES: .*", line)
+               for line in each)
     colored = box.run("--check", "--color=always", f"--root={root}")
     assert b"\033[" in colored.out and colored.status == 0
+
+
+def test_notes_of_a_launch_concern_its_job(box, tool):
+    """-v tells of MPI in an MPI job, and of mpirun nowhere where ranks start."""
+    own = ["--rank=0", "--world-size=1", "--local-rank=0", "--local-world-size=1"]
+    plain = box.run("-v", *own, "--", "true")
+    assert plain.status == 0 and "[mpi." not in plain.err and "unknown]" not in plain.err
+    tool("mpirun")      # then --check has something to say of it, as root
+    asked = box.run("-v", *own, "--checks=mpi.*", "--", "true")
+    shown = box.run("-v", "--checks=default", "--", "true", env=ONE)
+    assert "[mpi.root.guard]" in asked.err, "the control"
+    assert "[mpi.root.guard]" not in shown.err
 
 
 def test_json(box, tmp_path):
@@ -314,14 +356,68 @@ def test_required_and_unknown_is_not_fit(box, dead, asked, status):
     assert json.loads(result.out)["fit"] == (status == 0)
 
 
-def test_all_hang_and_it_ends(box, dead):
-    root = dead("proc/self/mountinfo", "proc/self/limits", "proc/self/status")
-    result = box.run("--check=json", "--checks=shm.*,lim.*",
-                     "--check-level=shm.write=off", f"--root={root}")
-    found = results(result.out)
-    assert {one["code"] for one in found} == {"check.hung"}
-    assert found[-1]["text"] == "was not reached in time", "there is a deadline for all"
+def test_many_hang_and_the_others_run(box, dead):
+    """Each takes a third of the time that is left at most, so that some always is."""
+    root = dead("proc/self/mountinfo", "proc/self/limits")
+    result = box.run("--check=json", f"--root={root}")
+    codes = {one["id"]: one["code"] for one in results(result.out)}
+    hung = {name for name, code in codes.items() if code == "check.hung"}
+    assert {"shm.size", "shm.free", "lim.memlock", "lim.nofile", "lim.stack"} <= hung
+    assert "check.unreached" not in codes.values()
+    assert codes["env.image"] is None and codes["gpu.vendor"] is None
+    times = [int(re.search(r"within (\d+) ms", one["text"]).group(1))
+             for one in results(result.out) if one["id"] in hung]
+    assert times[0] == 500 and times == sorted(times, reverse=True) and times[-1] < 300
     assert result.status == 0
+
+
+def test_all_hang_and_it_ends(box, dead):
+    """There is a deadline for all; those that are not reached are one line of a launch."""
+    root = dead()
+    for name in ("proc", "sys", "dev", "etc"):
+        shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+        os.symlink("/dead/file", os.path.join(root, name))
+    result = box.run("--check=json", "--checks=all", f"--root={root}")
+    codes = [one["code"] for one in results(result.out)]
+    first = codes.index("check.unreached")
+    assert set(codes[first:]) == {"check.unreached"} and codes[:first].count("check.hung") >= 8
+    assert [one["text"] for one in results(result.out)][first] == "not reached in time"
+    shown = box.run("--explain=json", "--checks=all", "--expect=gpu,ib,mpi,shm=1G,ofed",
+                    "--require=cg.cpu", f"--root={root}", "--", "true", env=rank(0))
+    late = [(one["severity"], one["subject"]) for one in json.loads(shown.out)["findings"]
+            if one["code"] == "check.unreached"]
+    assert (shown.status, late) == (123, [("error", "--require"), ("warning", "--checks")])
+
+
+# The kernel gives no process to check in.
+
+@pytest.fixture
+def no_process(box, actor):
+    """Run rankinit where fork(2) fails, and clone(2), which makes the command, does not."""
+    def run(*words):
+        return box.run("fork=EAGAIN", "--", box.rankinit, *words, program=actor("deny"),
+                       env=rank(0))
+    if box.run("fork=EAGAIN", "--", "true", program=actor("deny")).status != 0:
+        pytest.skip("there is no fork(2) here, or no seccomp")
+    return run
+
+
+def test_without_a_process_a_launch_goes_on(no_process):
+    result = no_process("--expect=gpu,ib=8", "--", "sh", "-c", "echo ran; exit 7")
+    assert (result.status, result.out) == (7, b"ran\n")
+    line = warned(result, "check.refused", "--checks")
+    assert "gpu.vendor" in line and " more: not run: " in line and "--pids-limit" in line
+    assert len(result.lines()) == 1 and "mount" not in line
+
+
+def test_without_a_process_what_is_required_is_unknown(no_process):
+    result = no_process("--require=gpu", "--checks=shm.write,gpu.*", "--", "sh", "-c", "echo ran")
+    line = unfit(result, "check.refused", "--require")
+    assert "gpu.open" in line and "shm.write" not in line and "--pids-limit" in line
+    assert "shm.write" in warned(result, "check.refused", "--checks")
+    shown = json.loads(no_process("--check=json", "--require=gpu").out)
+    assert {one["code"] for one in shown["checks"]} == {"check.refused"}
+    assert not shown["fit"]
 
 
 def child_of(pid):

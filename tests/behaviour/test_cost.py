@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rankinit costs: system calls at the start, wake-ups, memory."""
 
+import os
 import re
 import subprocess
 import time
@@ -101,9 +102,14 @@ def test_a_rank_does_not_ask_for_its_node(traced):
     assert [text for text in both if text.startswith("open")] == []
 
 
-# What the first rank of a node adds: the root, memory and a process to check in, waiting for it.
-CHECKING = 16
+# What a process to check in adds: names of four things, the root, memory, the process, the waiting.
+CHECKING = 20
 FIRST = {**RANK, "OMPI_COMM_WORLD_RANK": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+ALONE = {**FIRST, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1",
+         "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
+# The second of two nodes with a rank each.
+WIDE = ["--rank=1", "--world-size=2", "--local-rank=0", "--local-world-size=1", "--node-rank=1",
+        "--nnodes=2", "--master-addr=10.0.0.4", "--master-port=1"]
 
 
 def test_checks_of_the_first_rank(traced):
@@ -114,6 +120,23 @@ def test_checks_of_the_first_rank(traced):
     assert "fork" in names(first), "the control: something is checked"
     assert len(first) - len(none) <= CHECKING, first
     assert [text for text in first if text.startswith("openat2")] == []
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl") or os.path.exists("/sys/class/infiniband"),
+                    reason="there are GPUs or adapters")
+def test_checks_that_have_nothing_to_say(traced):
+    """A name or two are asked for, and no process is made."""
+    def added(*options, env=None):
+        none = names(before_spawn(traced("init", "--checks=none", *options, env=env)[0]))
+        default = names(before_spawn(traced("init", *options, env=env)[0]))
+        at = default.index("lstat")
+        assert default[:at] + default[at + default.count("lstat"):] == none
+        return default.count("lstat")
+
+    assert added(env=ALONE) == 1
+    assert added(*WIDE) == 2
+    asked = names(before_spawn(traced("init", "--expect=gpu", env=ALONE)[0]))
+    assert "fork" in asked, "the control"
 
 
 def test_a_node_asks_for_its_addresses_and_its_name(traced):

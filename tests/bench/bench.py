@@ -18,6 +18,8 @@ import sys
 
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
+import checks
+import container
 import counts
 import death
 import hosts
@@ -36,7 +38,9 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "ranks", "death", "output", "hosts", "deaf", "latency", "idle", "system_calls")
+TOPICS = ("start", "checks", "ranks", "death", "output", "hosts", "deaf", "latency", "idle",
+          "system_calls",
+          "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -46,9 +50,12 @@ INITS = (
     ("tini-static", "tini-static", "tini-static", ["--"]),
     ("dumb-init", "dumb-init", "dumb-init", ["--"]),
     ("catatonit", "catatonit", "catatonit", ["--"]),
-    ("rankinit", "rankinit", "build/rankinit", ["--"]),
+    ("rankinit", "rankinit", "build/rankinit", ["--checks=none", "--"]),
     ("rankinit-always", "rankinit", "build/rankinit",
-     ["--supervise=always", "--"]),
+     ["--supervise=always", "--checks=none", "--"]),
+    # a rank of several, by azureml-mpi.env, which checks its node first
+    ("rankinit-checks", "rankinit", "build/rankinit",
+     ["--supervise=always", "--checks=default", "--"]),
 )
 
 
@@ -186,7 +193,7 @@ class Bench:
         rows = {"spawnloop": [os.path.join(TESTS, "spawnloop"), str(count)]}
         skipped = {}
         if self.can_fan_out():
-            rows["rankinit"] = (self.found["rankinit-always"][:-1]
+            rows["rankinit"] = (self.found["rankinit-checks"][:-1]
                                 + [f"--nproc-per-node={count}", "--"])
         elif "rankinit" in self.found:
             skipped["rankinit"] = "skipped: no --nproc-per-node"
@@ -253,6 +260,23 @@ class Bench:
         self.results["hosts"] = {f"{kind}-{count}@plain": {"median": value}
                                  for (kind, count), value in took.items()}
         tables.hosts(took)
+
+    def checks(self):
+        """All default checks on a machine with everything that they look at."""
+        took = checks.measure(os.path.join(TOP, "build", "rankinit"),
+                              10 if self.options.quick else 50)
+        self.results["checks"] = {f"{kind}@plain": {"median": value}
+                                  for kind, value in took.items()}
+        tables.checks(took)
+
+    def container(self):
+        """A layer of an image, and a start by an engine."""
+        rows, layer = container.measure(
+            os.path.join(TOP, "build", "rankinit"), os.path.join(TESTS, "payload"),
+            7 if self.options.quick else 25)
+        self.results["container"] = {f"{name}@plain": row for name, row in rows.items()}
+        self.results["layer"] = {"rankinit@plain": layer}
+        tables.container(rows, layer)
 
     def output(self):
         if "rankinit" not in self.found:

@@ -87,6 +87,8 @@ def add_extra(rows):
 def start_target(topic, name, env):
     if env != "azureml":
         return ""
+    if name == "rankinit-checks":
+        return judge(topic.of(name, "tini-static", "added"), 1.0, "of tini-static")
     if name == "rankinit-always":
         return "; ".join(
             judge(topic.of(name, peer, "added"), 0.3, f"of {peer}")
@@ -167,6 +169,15 @@ def hosts(took):
                      judge(ms, 20, "ms") if count == 100_000 else ""])
     print_table("Added to a start by a list of hosts", ["variant", "ms", "/a tenth", "target"],
                 rows)
+
+
+def checks(took):
+    """took: {"own": ns, "wall": ns}"""
+    names = {"own": "as they say themselves", "wall": "the whole run, less --version"}
+    print_table("All default checks on a recorded machine with eight GPUs and adapters",
+                ["variant", "ms", "target"],
+                [[name, f"{took[kind] / 1e6:.1f}", judge(took[kind] / 1e6, 10, "ms")]
+                 for kind, name in names.items()])
 
 
 def judge_rate(value, limit, what):
@@ -259,3 +270,12 @@ def system_calls(topic, env):
              [(name, (name, plain)) for name in
               ("start", "child", "after", "others", "total")],
              lambda name: "")
+
+
+def container(rows, layer):
+    lines = [[name, ratio(row["total"], rows["bare"]["total"]), us(row["added"]),
+              us(row["total"]), f"{us(row['q1'])}-{us(row['q3'])}", ""]
+             for name, row in rows.items()]
+    print_table("docker run --rm of a program that ends at once", [
+        "variant", "total/bare", "added us", "total us", "quartiles", "target"], lines)
+    print(f"\n  The layer with rankinit: {layer['bytes']} bytes, compressed {layer['compressed']}")

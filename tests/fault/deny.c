@@ -41,6 +41,9 @@ struct name {
 #define CALL(name) { #name, SYS_ ## name }
 static const struct name calls[] = {
 	CALL(capget), CALL(capset), CALL(chdir), CALL(clone), CALL(close), CALL(close_range),
+#ifdef SYS_fork
+	CALL(fork),
+#endif
 	CALL(execve), CALL(getdents64), CALL(getpid), CALL(getppid), CALL(ioctl), CALL(kill),
 	CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(poll), CALL(prctl),
 	CALL(prlimit64), CALL(pwritev2), CALL(readlink), CALL(rt_sigaction),

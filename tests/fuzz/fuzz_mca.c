@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input: a file of MCA parameters. Each line is read once, names are words. */
+/* Input: a file of MCA parameters. Each is read once, names are words. */
 #include "fuzz.h"
 #include "node/mca.h"
 
@@ -14,10 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *bytes = fuzz_string(data, size);
 	struct ri_mca_text text = { .rest = bytes };
 	struct ri_mca_line line;
-	size_t last = 0;
+	size_t last = 0, count = 0;
 
 	while (ri_mca_next(&text, &line)) {
-		CHECK(line.number > last);
+		CHECK(line.number >= last && ++count <= size);
 		last = line.number;
 		CHECK(is_name(line.name) && line.name >= bytes && line.name <= bytes + size);
 		CHECK(line.value >= line.name && line.value + strlen(line.value) <= bytes + size);

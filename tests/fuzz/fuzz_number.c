@@ -74,6 +74,23 @@ static void check_seconds(const char *text, struct ri_range range)
 	CHECK(ri_seconds_read(shown, range, &again, NULL) == RI_NUMBER_OK && again == ms);
 }
 
+static void check_hex(const char *text)
+{
+	uint64_t value = UNTOUCHED, expected;
+	size_t length = ri_hex_read(text, &value);
+	char *end;
+
+	CHECK(strspn(text, "0123456789abcdefABCDEF") >= length);
+	if (length == 0) {
+		CHECK(value == UNTOUCHED);
+		return;
+	}
+	errno = 0;
+	expected = strtoull(text, &end, 16);
+	/* which takes a "0x" before them */
+	CHECK(end > text + length || (errno == 0 && value == expected));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size);
@@ -83,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_number(text, ranges[i]);
 		check_seconds(text, ranges[i]);
 	}
+	check_hex(text);
 	if (ri_bool_read(text, &truth))
 		CHECK(strlen(text) <= 5);
 	free(text);

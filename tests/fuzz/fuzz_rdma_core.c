@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input: a file *.driver; its first line is also the name of a provider. */
+/* Input: a file of libibverbs.d; its first line is also the name of a provider. */
 #include "fuzz.h"
 #include "node/rdma_core.h"
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (ri_driver_next(&rest, &name)) {
 		CHECK(name >= last && name < text + size && name[0] != '\0');
-		CHECK(name[strcspn(name, " \t\r\n")] == '\0');
+		CHECK(name[strcspn(name, " \t\n")] == '\0');
 		last = name;
 	}
 	CHECK(rest[0] == '\0');

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The smallest ELF library that says of itself what checks read: its name, a
-version of its symbols, symbols that hold text. There is no code in it, and it
-is for the machine that this runs on.
+version of its symbols, symbols that hold text, NVIDIA's note of cuda-compat.
+There is no code in it, and it is for the machine that this runs on.
 """
 
+import json
 import os
 import struct
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
-LOAD, DYNAMIC = 1, 2
+LOAD, DYNAMIC, NOTE = 1, 2, 4
 STRTAB, SYMTAB, STRSZ, SONAME, GNU_HASH, VERDEF, VERDEFNUM = (
     5, 6, 10, 14, 0x6ffffef5, 0x6ffffffc, 0x6ffffffd)
 
@@ -34,7 +35,15 @@ class Strings:
         return at
 
 
-def make(soname, version=None, symbols=None):
+def compat_note(cuda, drivers):
+    """The note by which libcuda of cuda-compat says for which drivers it is."""
+    owner = b"NVIDIA Corporation\0"
+    text = json.dumps({"Format": 1, "CUDA Version": cuda, "Driver": drivers}).encode()
+    return (struct.pack("<III", len(owner), len(text), 1) + owner.ljust(20, b"\0") +
+            text.ljust((len(text) + 3) // 4 * 4, b"\0"))
+
+
+def make(soname, version=None, symbols=None, note=b""):
     """Bytes of the library; symbols: name -> text."""
     symbols = symbols or {}
     strings, data, table = Strings(), b"", struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)
@@ -43,7 +52,7 @@ def make(soname, version=None, symbols=None):
              for name, text in symbols.items()]
     version_at = strings.add(version or "")
     parts = {}
-    at = 64 + 2 * 56
+    at = 64 + 3 * 56
 
     def place(key, content):
         nonlocal at
@@ -73,11 +82,14 @@ def make(soname, version=None, symbols=None):
         tags += [(VERDEF, parts["version"][0]), (VERDEFNUM, 1)]
     dynamic = b"".join(struct.pack("<QQ", *tag) for tag in [*tags, (0, 0)])
     place("dynamic", dynamic)
+    place("note", note)
     header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, MACHINES[os.uname().machine],
-                         1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+                         1, 0, 64, 0, 0, 64, 56, 3, 64, 0, 0)
     header += struct.pack("<IIQQQQQQ", LOAD, 6, 0, 0, 0, at, at, 4096)
     header += struct.pack("<IIQQQQQQ", DYNAMIC, 6, parts["dynamic"][0], parts["dynamic"][0],
                           parts["dynamic"][0], len(dynamic), len(dynamic), 8)
+    header += struct.pack("<IIQQQQQQ", NOTE, 4, parts["note"][0], parts["note"][0],
+                          parts["note"][0], len(note), len(note), 4)
     out = bytearray(header.ljust(at, b"\0"))
     for start, content in parts.values():
         out[start:start + len(content)] = content

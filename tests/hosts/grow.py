@@ -12,9 +12,11 @@ files of a byte each) is no trouble for the second kind. Lines of a tree:
     PATH = TEXT             a file of one line; with nothing behind "=" an empty one
     PATH = TEXT mode 0444   the same with a mode, by which it stands for a device node
     PATH <<                 a file of the lines that follow, up to a line "."
-    PATH elf SONAME WORD... a library; a word: the version of its symbols, NAME=TEXT
+    PATH elf SONAME WORD... a library; a word: the version of its symbols, NAME=TEXT,
+                            or compat:13.1:535,580, NVIDIA's note of CUDA and drivers
     PATH -> TARGET          a symbolic link
     PATH/                   an empty folder
+    PATH/ mode 01777        the same with a mode
 
 {0-7} in a path writes the line eight times; {} stands for the number, in the
 path and behind it.
@@ -72,8 +74,11 @@ def obey(root, line, rest):
         drop(root, words[1])
     elif len(words) > 2 and words[1] == "elf":
         symbols = dict(word.split("=", 1) for word in words[3:] if "=" in word)
-        versions = [word for word in words[3:] if "=" not in word]
-        put(root, words[0], elf.make(words[2], (versions or [None])[0], symbols))
+        notes = [word.split(":") for word in words[3:] if word.startswith("compat:")]
+        versions = [word for word in words[3:] if "=" not in word and ":" not in word]
+        note = b"".join(elf.compat_note(cuda, [int(n) for n in drivers.split(",")])
+                        for _, cuda, drivers in notes)
+        put(root, words[0], elf.make(words[2], (versions or [None])[0], symbols, note))
     elif " -> " in line:
         path, target = line.split(" -> ")
         os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -82,8 +87,9 @@ def obey(root, line, rest):
     elif match := re.fullmatch(r"(\S+) =(?: (.*?))??(?: mode 0([0-7]{3}))?", line):
         text = match[2] + "\n" if match[2] else ""
         put(root, match[1], text, int(match[3] or "644", 8))
-    elif len(words) == 1 and line.endswith("/"):
-        os.makedirs(os.path.join(root, line), exist_ok=True)
+    elif match := re.fullmatch(r"(\S+/)(?: mode 0([0-7]+))?", line):
+        os.makedirs(os.path.join(root, match[1]), exist_ok=True)
+        os.chmod(os.path.join(root, match[1]), int(match[2] or "755", 8))
     elif len(words) == 2 and words[1] == "<<":
         put(root, words[0], "".join(text + "\n" for text in rest))
     else:

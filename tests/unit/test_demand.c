@@ -117,12 +117,17 @@ static void test_refused(void **state)
 	refuse("gpu=-1", "expected gpu or gpu=N", "");
 	refuse("gpu=1025", "expected gpu or gpu=N", "");
 	refuse("ib=8@", "\"ib=8@\": expected ib, ib=N", "");
-	refuse("ib=@400", "expected ib, ib=N", "");
+	refuse("ib=@400", "\"ib=@400\": expected ib, ib=N", "");
+	refuse("ib=8@4@4", "\"ib=8@4@4\": expected ib, ib=N", "");
 	refuse("ib=8@0", "\"ib=8@0\": expected ib, ib=N", "");
 	refuse("shm", "\"shm\": expected shm=SIZE", "");
 	refuse("shm=0", "expected shm=SIZE", "");
 	refuse("shm=16X", "expected shm=SIZE", "");
+	/* 18 is cut off behind its 1 */
+	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
+		"the id of a check", "");
 	refuse("gpu,mpi,gpu=8", "\"gpu=8\": expected each of them once", "");
+	refuse("ib.libs,mpi,ib.libs", "\"ib.libs\": expected each of them once", "");
 }
 
 static void size_is(const char *text, uint64_t expected)
@@ -222,7 +227,7 @@ static void test_status(void **state)
 	assert_false(ri_status_read("", &status));
 	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t0\nCapBnd:\tx\n", &status));
 	assert_false(ri_status_read("Uid:\t0\nCapEff:\t0\nCapBnd:\t0\n", &status));
-	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t00000000000000000\nCapBnd:\t0\n",
+	assert_false(ri_status_read("Uid:\t0\t0\nCapEff:\t10000000000000000\nCapBnd:\t0\n",
 		&status));
 	assert_int_equal(status.uid, 7);
 	assert_true(ri_status_read(text, &status));

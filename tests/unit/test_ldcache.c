@@ -29,6 +29,8 @@ static const struct line lines[] = {
 	{ "libmpi.so.40", "/usr/lib/libmpi.so.40", OURS, 0 },
 	{ "libmpi.so.40", "/late/libmpi.so.40", OURS, 0 },
 	{ "libibverbs.so.1", "/usr/lib/libibverbs.so.1", OURS, 0 },
+	{ "libfast.so.1", "/usr/lib/glibc-hwcaps/x86-64-v4/libfast.so.1", OURS, 1ull << 62 | 1 },
+	{ "libfast.so.1", "/usr/lib/glibc-hwcaps/x86-64-v3/libfast.so.1", OURS, 1ull << 62 },
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 
@@ -111,6 +113,8 @@ static void check(const struct ri_ldcache *cache, size_t count, const char *mpi)
 	assert_int_equal(cache->count, count);
 	assert_string_equal(path_of(cache, "libmpi.so.40"), mpi);
 	assert_string_equal(path_of(cache, "libibverbs.so.1"), "/usr/lib/libibverbs.so.1");
+	assert_string_equal(path_of(cache, "libfast.so.1"),
+		"/usr/lib/glibc-hwcaps/x86-64-v4/libfast.so.1");
 	assert_string_equal(path_of(cache, "libmpi.so"), "none");
 	for (size_t i = 0; i < count; i++) {
 		assert_true(ri_ldcache_next(cache, &at, &entry));
@@ -206,6 +210,24 @@ static void test_empty(void **state)
 	assert_false(ri_ldcache_read(&cache, "", 0));
 }
 
+/* A path that goes on and on is none, whoever points to it. */
+static void test_endless(void **state)
+{
+	static char large[65536] = "glibc-ld.so.cache1.1\1\0\0\0\0\0\0\0\2";
+	const size_t path = 48 + 24 + sizeof("libx.so");
+	uint32_t entry[3] = { OURS, 48 + 24, (uint32_t)path };
+	struct ri_ldcache cache;
+
+	(void)state;
+	memcpy(large + 48, entry, sizeof(entry));
+	memcpy(large + 48 + 24, "libx.so", sizeof("libx.so"));
+	memset(large + path, 'x', 4095);
+	assert_true(ri_ldcache_read(&cache, large, sizeof(large)));
+	assert_int_equal(strlen(path_of(&cache, "libx.so")), 4095);
+	large[path + 4095] = 'x';
+	assert_string_equal(path_of(&cache, "libx.so"), "none");
+}
+
 /* What ldconfig says of this machine's own file. */
 static void test_this_machine(void **state)
 {
@@ -244,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_both),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_this_machine),
 	};
 

@@ -153,6 +153,31 @@ static void test_apart(void **state)
 	assert_string_equal(find(none, "libz.so"), "/usr/local/lib/libz.so");
 }
 
+/* musl's loader takes its folders from a file, and knows no semicolon. */
+static void test_musl(void **state)
+{
+	char none[] = "A=B", list[] = "LD_LIBRARY_PATH=/opt/arm;/usr/local/lib";
+	static const char file[] = "etc/ld-musl-"
+#if defined(__aarch64__)
+		"aarch64.path";
+#else
+		"x86_64.path";
+#endif
+
+	(void)state;
+	put_library("opt/mpi/libm.so", true);
+	assert_string_equal(find(none, "libm.so"), "none");
+	assert_string_equal(find(list, "libz.so"), "/usr/local/lib/libz.so");
+	assert_int_equal(found.place, RI_LIBRARY_BY_FOLDER);
+	tree_file(&tree, file, "/nowhere\n/opt/mpi\n");
+	assert_string_equal(find(none, "libm.so"), "/opt/mpi/libm.so");
+	assert_string_equal(find(none, "libz.so"), "none");
+	tree_file(&tree, file, "");
+	assert_string_equal(find(none, "libm.so"), "none");
+	assert_int_equal(unlinkat(tree.fd, file, 0), 0);
+	assert_string_equal(find(none, "libz.so"), "/usr/local/lib/libz.so");
+}
+
 static void put_program(const char *path, mode_t mode)
 {
 	tree_file(&tree, path, "#!/bin/sh\n");
@@ -190,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_musl),
 		cmocka_unit_test(test_program),
 	};
 

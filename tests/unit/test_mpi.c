@@ -238,6 +238,16 @@ static void test_intel(void **state)
 	find(root, (char[]){ "LD_LIBRARY_PATH=/apps/impi/2021.10.0/lib/release" });
 	library(0, "/apps/impi/2021.10.0/lib/release/libmpi.so.12", RI_MPI_INTEL, "2021.10.0");
 	assert_string_equal(mpi.libraries[0].prefix, "/apps/impi/2021.10.0");
+	/* elsewhere its name alone says nothing, and mpivars.sh may have put a link there */
+	folders("data/2021.11/lib/release");
+	tree_link(&tree, "data/latest", "2021.11");
+	tree_library(&tree, "data/2021.11/lib/release/libmpi.so.12", "-Wl,-soname,libmpi.so.12",
+		"");
+	find((char[]){ "A=B" }, (char[]){ "LD_LIBRARY_PATH=/data/latest/lib/release" });
+	library(0, "/data/latest/lib/release/libmpi.so.12", RI_MPI_UNKNOWN, "");
+	find((char[]){ "I_MPI_ROOT=/data/latest/" },
+		(char[]){ "LD_LIBRARY_PATH=/data/latest/lib/release" });
+	library(0, "/data/latest/lib/release/libmpi.so.12", RI_MPI_INTEL, "2021.11");
 }
 
 static void test_others(void **state)

@@ -46,6 +46,34 @@ static void test_interfaces(void **state)
 	ri_arena_release(&arena);
 }
 
+/* On a host's network, one for each pod. */
+static void test_many_interfaces(void **state)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces all;
+	struct ri_host host;
+	struct tree tree;
+	char path[64];
+
+	(void)state;
+	tree_make(&tree);
+	tree_folder(&tree, "sys");
+	tree_folder(&tree, "sys/class");
+	tree_folder(&tree, "sys/class/net");
+	for (int i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "sys/class/net/veth%03d", i);
+		tree_folder(&tree, path);
+		snprintf(path, sizeof(path), "sys/class/net/veth%03d/type", i);
+		tree_file(&tree, path, "1\n");
+	}
+	host = (struct ri_host){ .root = tree.fd };
+	assert_int_equal(ri_interfaces_find(&all, &host, &arena, &err), 0);
+	assert_int_equal(all.count, 300);
+	assert_string_equal(all.list[299].name, "veth299");
+	ri_arena_release(&arena);
+	tree_remove(&tree);
+}
+
 static void test_choices(void **state)
 {
 	static const struct {
@@ -69,10 +97,12 @@ static void test_choices(void **state)
 		{ "=mlx5_0:1", RI_CHOICE_NCCL, "mlx5_01", false },
 		{ "", RI_CHOICE_NCCL, "eth0", true },
 		{ ",,", RI_CHOICE_NCCL, "eth0", true },
-		{ "^", RI_CHOICE_NCCL, "eth0", true },
+		{ "^", RI_CHOICE_NCCL, "eth0", false },
+		{ "^=,", RI_CHOICE_NCCL, "eth0", false },
 		{ "eth", RI_CHOICE_NAMES, "eth0", false },
 		{ "eth0,eth1", RI_CHOICE_NAMES, "eth1", true },
-		{ "^eth0", RI_CHOICE_NAMES, "eth1", true },
+		{ "^eth0", RI_CHOICE_NAMES, "eth1", false },
+		{ "^eth0", RI_CHOICE_NAMES, "^eth0", true },
 		{ "=eth0", RI_CHOICE_NAMES, "eth0", false },
 	};
 
@@ -188,6 +218,24 @@ static void test_storage(void **state)
 	assert_false(ri_mount_of(other, "/data", &mount));
 }
 
+/* As the kernel writes what was mounted without a name, and no more. */
+static void test_no_source(void **state)
+{
+	char text[] = "1 2 0:1 / /dev/shm rw - tmpfs  rw,size=64k\n"
+		"1 2 0:1 / /mnt rw - tmpfs none rw\n1 2 0:1 / /cut rw - tmpfs \n";
+	char *rest = text;
+	struct ri_mount mount;
+
+	(void)state;
+	assert_true(ri_mount_next(&rest, &mount));
+	assert_string_equal(mount.source, "");
+	assert_string_equal(mount.options, "rw,size=64k");
+	assert_true(ri_mount_next(&rest, &mount));
+	assert_string_equal(mount.source, "none");
+	assert_string_equal(mount.options, "rw");
+	assert_false(ri_mount_next(&rest, &mount));
+}
+
 static void test_kinds(void **state)
 {
 	static const struct {
@@ -198,6 +246,9 @@ static void test_kinds(void **state)
 		{ "fuse.gcsfuse", "bucket", RI_STORAGE_FUSE },
 		{ "fuse.blobfuse2", "x", RI_STORAGE_BLOBFUSE },
 		{ "fuse", "blobfuse", RI_STORAGE_BLOBFUSE },
+		{ "fuse", "/usr/bin/blobfuse2", RI_STORAGE_BLOBFUSE },
+		{ "fuse.rslex-mount", "x", RI_STORAGE_BLOBFUSE },
+		{ "cifs", "//blobfuse/a", RI_STORAGE_CIFS },
 		{ "fuse.fuse-overlayfs", "fuse-overlayfs", RI_STORAGE_LOCAL },
 		{ "fuseblk", "/dev/sdb1", RI_STORAGE_LOCAL },
 		{ "smb3", "//a/b", RI_STORAGE_CIFS },
@@ -220,11 +271,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interfaces),
+		cmocka_unit_test(test_many_interfaces),
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_hostname),
 		cmocka_unit_test(test_storage),
+		cmocka_unit_test(test_no_source),
 		cmocka_unit_test(test_kinds),
 	};
 

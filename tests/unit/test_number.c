@@ -138,6 +138,26 @@ static void test_digits_alone(void **state)
 	assert_true(value == UINT64_MAX);
 }
 
+static void test_hex(void **state)
+{
+	uint64_t value = 77;
+
+	(void)state;
+	assert_int_equal(ri_hex_read("", &value), 0);
+	assert_int_equal(ri_hex_read("x1", &value), 0);
+	assert_int_equal(ri_hex_read("-1", &value), 0);
+	/* a byte that differs from '0' in one bit alone */
+	assert_int_equal(ri_hex_read("\x10", &value), 0);
+	assert_int_equal(ri_hex_read("10000000000000000", &value), 0);
+	assert_int_equal(value, 77);
+	assert_int_equal(ri_hex_read("800b\n", &value), 4);
+	assert_int_equal(value, 0x800b);
+	assert_int_equal(ri_hex_read("00000000a80425FBg", &value), 16);
+	assert_true(value == 0xa80425fb);
+	assert_int_equal(ri_hex_read("ffffffffffffffff", &value), 16);
+	assert_true(value == UINT64_MAX);
+}
+
 static void test_seconds(void **state)
 {
 	const struct ri_range day = { 0, 86400 };
@@ -230,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_digits_too_many),
 		cmocka_unit_test(test_digits_alone),
+		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_seconds_refused),
 		cmocka_unit_test(test_bool),

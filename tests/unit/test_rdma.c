@@ -162,6 +162,42 @@ static void test_corrupt(void **state)
 	assert_int_equal(verbs.list[3].error, ENODEV);
 }
 
+/* A number, and nothing else, in files that have one in hexadecimal. */
+static void test_hexadecimal(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t count;
+	} cases[] = {
+		{ "0x800b\n", 1 }, { "0x7FFF\n", 1 }, { "0x0000\n", 0 }, { "0x\n", 0 },
+		{ "800b\n", 0 }, { "0x800b!\n", 0 }, { "0x18000\n", 0 }, { "0x\x11\n", 0 },
+	};
+	struct ri_hca hca = { .name = "mlx5_0" };
+	struct ri_port port = { .number = 1 };
+	uint16_t keys[RI_MAX_PKEYS];
+	struct tree tree;
+
+	(void)state;
+	tree_make(&tree);
+	for (const char *const *folder = (const char *const[]){ "sys", "sys/class",
+		     "sys/class/infiniband", "sys/class/infiniband/mlx5_0",
+		     "sys/class/infiniband/mlx5_0/ports", "sys/class/infiniband/mlx5_0/ports/1",
+		     "sys/class/infiniband/mlx5_0/ports/1/pkeys", NULL }; *folder != NULL; folder++)
+		tree_folder(&tree, *folder);
+	host = (struct ri_host){ .root = tree.fd };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/pkeys/0", cases[i].text);
+		if (ri_port_pkeys(&host, &hca, &port, keys) != cases[i].count)
+			fail_msg("%s", cases[i].text);
+	}
+	/* that of an extended fabric is longer than 16 bits */
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x12345\n");
+	assert_int_equal(ri_hcas_find(&hcas, &host, &arena, &err), 0);
+	assert_int_equal(hcas.list[0].ports[0].manager, 0x12345);
+	host.root = 0;
+	tree_remove(&tree);
+}
+
 static void test_exclusive(void **state)
 {
 	struct tree tree;
@@ -192,7 +228,7 @@ static void test_many(void **state)
 	tree_folder(&tree, "sys");
 	tree_folder(&tree, "sys/class");
 	tree_folder(&tree, "sys/class/infiniband");
-	for (int i = 0; i < 80; i++) {
+	for (int i = 0; i < 300; i++) {
 		snprintf(path, sizeof(path), "sys/class/infiniband/mlx5_%d", i);
 		tree_folder(&tree, path);
 		snprintf(path, sizeof(path), "sys/class/infiniband/mlx5_%d/ports", i);
@@ -205,6 +241,7 @@ static void test_many(void **state)
 	host = (struct ri_host){ .root = tree.fd };
 	assert_int_equal(ri_hcas_find(&hcas, &host, &arena, &err), 0);
 	assert_int_equal(hcas.count, RI_MAX_HCAS);
+	assert_true(hcas.count >= 9 * 16);
 	for (size_t i = 1; i < hcas.count; i++)
 		assert_true(atoi(hcas.list[i - 1].name + 5) < atoi(hcas.list[i].name + 5));
 	assert_string_equal(hcas.list[0].name, "mlx5_0");
@@ -304,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_other_machines),
 		cmocka_unit_test(test_corrupt),
+		cmocka_unit_test(test_hexadecimal),
 		cmocka_unit_test(test_exclusive),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_rates),

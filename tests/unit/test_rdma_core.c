@@ -39,13 +39,15 @@ static int drop(void **state)
 	return 0;
 }
 
-static void find(char *variable)
+/* What is found with these two variables; NULL: none. */
+static void find(char *first, char *second)
 {
-	static char *strings[2];
+	static char *strings[3];
 	struct ri_error err = RI_ERROR_INIT;
 
 	ri_arena_release(&arena);
-	strings[0] = variable;
+	strings[0] = first;
+	strings[1] = second;
 	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
 	ri_loader_init(&loader, &image);
 	ri_rdma_core_find(&core, &loader);
@@ -54,7 +56,7 @@ static void find(char *variable)
 static void test_none(void **state)
 {
 	(void)state;
-	find(NULL);
+	find(NULL, NULL);
 	assert_null(core.verbs.path);
 	assert_null(core.manager.path);
 	assert_null(ri_rdma_core_provider(&core, "mlx5"));
@@ -84,8 +86,10 @@ static void test_whole(void **state)
 	tree_file(&tree, "usr/lib/libibverbs/libmlx4-rdmav34.so", "");
 	tree_file(&tree, "usr/lib/libibverbs/README", "");
 	tree_file(&tree, "etc/libibverbs.d/mlx5.driver", "driver mlx5\n");
-	tree_file(&tree, "etc/libibverbs.d/.efa.driver", "driver efa\n");
-	find(NULL);
+	/* as libibverbs sees it, any file will do, but a name ends at a blank */
+	tree_file(&tree, "etc/libibverbs.d/.efa.dpkg-new", "# driver bad\n\tdriver  efa x\n");
+	tree_file(&tree, "etc/libibverbs.d/dos.driver", "driver mlx4\r\n");
+	find(NULL, NULL);
 	assert_string_equal(core.verbs.path, "/usr/lib/libibverbs.so.1");
 	assert_int_equal(core.release, 44);
 	assert_int_equal(core.abi, 34);
@@ -95,11 +99,53 @@ static void test_whole(void **state)
 	assert_null(ri_rdma_core_provider(&core, "efa"));
 	assert_true(ri_rdma_core_configured(&core, "mlx5"));
 	assert_false(ri_rdma_core_configured(&core, "mlx4"));
-	assert_false(ri_rdma_core_configured(&core, "efa"));
-	assert_false(ri_rdma_core_mixed(&core));
-	find((char[]){ "IBV_DRIVERS=/usr/lib/libibverbs/libmlx4:efa" });
-	assert_true(ri_rdma_core_configured(&core, "mlx4"));
 	assert_true(ri_rdma_core_configured(&core, "efa"));
+	assert_false(ri_rdma_core_configured(&core, "bad"));
+	assert_false(ri_rdma_core_mixed(&core));
+}
+
+static void test_variables(void **state)
+{
+	(void)state;
+	need_compiler();
+	find((char[]){ "IBV_DRIVERS=/usr/lib/libibverbs/libmlx4:mana" }, NULL);
+	assert_true(ri_rdma_core_configured(&core, "mlx4"));
+	assert_true(ri_rdma_core_configured(&core, "mana"));
+	assert_true(ri_rdma_core_configured(&core, "mlx5"));
+	find((char[]){ "IBV_DRIVERS=mana" }, (char[]){ "RDMAV_DRIVERS=irdma" });
+	assert_true(ri_rdma_core_configured(&core, "irdma"));
+	assert_false(ri_rdma_core_configured(&core, "mana"));
+}
+
+static void test_by_loader(void **state)
+{
+	(void)state;
+	need_compiler();
+	tree_library(&tree, "usr/lib/libmana-rdmav34.so", "", "");
+	tree_library(&tree, "usr/lib/libirdma-rdmav22.so", "", "");
+	find((char[]){ "IBV_DRIVERS=mana:irdma:mlx5" }, NULL);
+	assert_int_equal(core.provider_count, 3);
+	assert_int_equal(ri_rdma_core_provider(&core, "mana")->abi, 34);
+	assert_null(ri_rdma_core_provider(&core, "irdma"));
+	/* nobody asks for it */
+	find(NULL, NULL);
+	assert_int_equal(core.provider_count, 2);
+}
+
+/* Before rdma-core there was neither a folder nor a number in libibverbs. */
+static void test_before(void **state)
+{
+	char front[] = "LD_LIBRARY_PATH=/opt/old";
+
+	(void)state;
+	need_compiler();
+	tree_folder(&tree, "opt/old");
+	tree_library(&tree, "opt/old/libibverbs.so.1", "-Wl,-soname,libibverbs.so.1", "");
+	tree_library(&tree, "opt/old/libmlx5-rdmav2.so", "", "");
+	find(front, NULL);
+	assert_int_equal(core.abi, 0);
+	assert_int_equal(core.provider_count, 1);
+	assert_int_equal(ri_rdma_core_provider(&core, "mlx5")->abi, 2);
 }
 
 static void test_mixed(void **state)
@@ -107,12 +153,12 @@ static void test_mixed(void **state)
 	(void)state;
 	need_compiler();
 	tree_file(&tree, "usr/lib/libibverbs/libmlx5-rdmav25.so", "");
-	find(NULL);
+	find(NULL, NULL);
 	assert_true(ri_rdma_core_mixed(&core));
 	/* the one that can be loaded */
 	assert_int_equal(ri_rdma_core_provider(&core, "mlx5")->abi, 34);
 	assert_int_equal(unlinkat(tree.fd, "usr/lib/libibverbs/libmlx5-rdmav34.so", 0), 0);
-	find(NULL);
+	find(NULL, NULL);
 	assert_int_equal(ri_rdma_core_provider(&core, "mlx5")->abi, 25);
 }
 
@@ -126,14 +172,14 @@ static void test_in_front(void **state)
 	put_verbs("opt/conda/lib", 59);
 	tree_file(&tree, "opt/conda/lib/libibverbs/libmlx5-rdmav59.so", "");
 	tree_file(&tree, "opt/conda/etc/libibverbs.d/mana.driver", "driver mana\n");
-	find(front);
+	find(front, NULL);
 	assert_string_equal(core.verbs.path, "/opt/conda/lib/libibverbs.so.1");
 	assert_int_equal(core.abi, 59);
 	assert_string_equal(core.config, "/opt/conda/etc/libibverbs.d");
 	assert_true(ri_rdma_core_configured(&core, "mana"));
 	assert_false(ri_rdma_core_configured(&core, "mlx5"));
 	tree_file(&tree, "opt/conda/lib/libibverbs.so.1.14.44.0", "");
-	find(front);
+	find(front, NULL);
 	assert_int_equal(core.verbs.fault, RI_ELF_BROKEN);
 	assert_int_equal(core.abi, 0);
 }
@@ -167,7 +213,7 @@ static void test_this_machine(void **state)
 		skip();
 	host.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(host.root >= 0);
-	find(NULL);
+	find(NULL, NULL);
 	close(host.root);
 	host = (struct ri_host){ .root = tree.fd };
 	assert_non_null(core.verbs.path);
@@ -183,6 +229,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_by_loader),
+		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_in_front),
 		cmocka_unit_test(test_names),

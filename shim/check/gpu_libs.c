@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The libraries of NVIDIA's driver, which are put into the container with the
+ * GPUs: without libcuda programs find no GPU, and one of another version than
+ * the kernel's is refused.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "check/software.h"
+
+static const char libcuda[] = "libcuda.so.1";
+
+static const char missing_hint[] =
+	"outside the image: docker run --gpus all, or CDI's --device nvidia.com/gpu=all, and not "
+	"the nodes alone; -e NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: "
+	"nvidia.com/gpu in resources.limits. An image cannot bring libcuda, it belongs to the "
+	"host's driver";
+static const char stub_hint[] =
+	"outside the image: docker run --gpus all puts the driver's own into the container; "
+	"inside: no stubs folder on LD_LIBRARY_PATH, it is there to link against alone";
+static const char path_hint[] =
+	"inside the image: its folder in /etc/ld.so.conf.d and ldconfig, or on LD_LIBRARY_PATH";
+
+/* No program here can use a GPU. */
+static void say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *what)
+{
+	ri_check_warn(checking, code, subject, "%s: no program here finds a GPU", what);
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+}
+
+static void say_none(struct ri_checking *checking, const struct ri_cuda *cuda)
+{
+	const struct ri_library *file = &cuda->driver.file;
+	struct ri_library apart;
+	char what[128];
+
+	if (ri_loader_find_apart(ri_check_loader(checking), libcuda, &apart)) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_APART, apart.path,
+			"is in a folder where no loader looks");
+		ri_check_hint(checking, "%s", path_hint);
+		return;
+	}
+	if (file->foreign != NULL) {
+		snprintf(what, sizeof(what), "is for %s, and there is no other libcuda",
+			ri_elf_machine_name(file->machine));
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_FOREIGN, file->foreign, what);
+	} else if (file->gone != NULL) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, file->gone,
+			"is in /etc/ld.so.cache, but not there");
+	} else {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, libcuda,
+			"is not in this container");
+	}
+	ri_check_hint(checking, "%s", missing_hint);
+}
+
+/* Without any the tree shows a machine, and nothing of an image. */
+static bool has_folders(struct ri_host *host)
+{
+	return ri_host_has(host, "lib") || ri_host_has(host, "usr/lib") ||
+		ri_host_has(host, "lib64");
+}
+
+static void check_libcuda(struct ri_checking *checking)
+{
+	const struct ri_cuda *cuda;
+
+	if (ri_check_nvidia(checking)->control == ENOENT) {
+		ri_check_skip(checking, libcuda, "/dev/nvidiactl is not here");
+		return;
+	}
+	cuda = ri_check_cuda(checking);
+	if (cuda->stub != NULL) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_STUB, cuda->stub,
+			"is the stub of CUDA's toolkit, and not the driver's libcuda");
+		ri_check_hint(checking, "%s", stub_hint);
+	} else if (cuda->driver.file.path == NULL && !has_folders(checking->host)) {
+		ri_check_unknown(checking, RI_CODE_GPU_LIBCUDA_UNKNOWN, libcuda,
+			"there is no folder of libraries to find it in");
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	} else if (cuda->driver.file.path == NULL) {
+		say_none(checking, cuda);
+	} else if (cuda->driver.file.fault != RI_ELF_OK) {
+		say_bad(checking, RI_CODE_GPU_LIBCUDA_BROKEN, cuda->driver.file.path,
+			ri_check_library_fault(&cuda->driver.file));
+		ri_check_hint(checking, "%s", missing_hint);
+	} else {
+		ri_check_pass(checking, cuda->driver.file.path, "found by %s",
+			ri_library_place_name(cuda->driver.file.place));
+	}
+}
+
+const struct ri_check ri_check_gpu_libcuda = {
+	.id = "gpu.libcuda",
+	.summary = "programs find the driver's libcuda",
+	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
+		"libcuda.so.1; /usr/local/cuda/lib64/stubs (CUDA toolkit)",
+	.fails = "/dev/nvidiactl is here, and libcuda is not, is the toolkit's stub, damaged, for "
+		"another machine or out of the loader's way",
+	.advice = missing_hint,
+	.unverified = "all of it but the names",
+	.when = RI_CHECK_ALWAYS,
+	.topics = RI_ABOUT(GPU),
+	.run = check_libcuda,
+};
+
+static const char version_hint[] =
+	"outside the image: start the container again, so that it gets the libraries of the "
+	"driver that runs; node admin: where that does not help, the host's driver was updated "
+	"and waits for a reboot; inside: remove libnvidia-* and libcuda packages from the image";
+
+/* Is this one of another version than the kernel's driver? Then it is said. */
+static bool judge_version(struct ri_checking *checking, const struct ri_cuda_library *library)
+{
+	const char *kernel = ri_check_nvidia(checking)->version;
+
+	if (library->version[0] == '\0' || strcmp(library->version, kernel) == 0)
+		return true;
+	ri_check_warn(checking, RI_CODE_GPU_LIBVER_MISMATCH, library->file.real,
+		"is of version %s, and the kernel's driver of %s: no program here can use a GPU "
+		"(\"Driver/library version mismatch\")", library->version, kernel);
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	ri_check_expected(checking, "%s (/proc/driver/nvidia/version)", kernel);
+	ri_check_hint(checking, "%s", version_hint);
+	return false;
+}
+
+static void check_libver(struct ri_checking *checking)
+{
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
+	const struct ri_cuda *cuda;
+	bool same;
+
+	if (nvidia->control == ENOENT || nvidia->version[0] == '\0') {
+		ri_check_skip(checking, libcuda, "the kernel's driver is not known here");
+		return;
+	}
+	cuda = ri_check_cuda(checking);
+	if (cuda->stub != NULL ||
+		(cuda->driver.version[0] == '\0' && cuda->management.version[0] == '\0')) {
+		ri_check_skip(checking, libcuda, "no library of the driver tells its version");
+		return;
+	}
+	/* that of cuda-compat is meant to be another one: see gpu.compat */
+	same = cuda->compat_used || judge_version(checking, &cuda->driver);
+	if (judge_version(checking, &cuda->management) && same)
+		ri_check_pass(checking, libcuda, cuda->compat_used
+			? "is that of cuda-compat, the others are of version %s"
+			: "is of version %s, as the kernel's driver", nvidia->version);
+}
+
+const struct ri_check ri_check_gpu_libver = {
+	.id = "gpu.libver",
+	.summary = "the driver's libraries are of the version that the kernel runs",
+	.reads = "the names of the files of libcuda.so.1 and libnvidia-ml.so.1, "
+		"/proc/driver/nvidia/version (NVIDIA container toolkit, troubleshooting: "
+		"\"Driver/library version mismatch\")",
+	.fails = "one of them is of another version; libcuda of cuda-compat may be",
+	.advice = version_hint,
+	.unverified = "all of it",
+	.when = RI_CHECK_ALWAYS,
+	.topics = RI_ABOUT(GPU),
+	.run = check_libver,
+};

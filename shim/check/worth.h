@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which checks are worth their time: for --check all that were picked, before
+ * a launch those of them that might say something. What that takes is found
+ * out in PID 1, so nothing is done here that could hang.
+ */
+#ifndef RI_SHIM_CHECK_WORTH_H
+#define RI_SHIM_CHECK_WORTH_H
+
+#include <stdbool.h>
+
+#include "check/runner.h"
+
+/*
+ * Put them into plan->chosen; before_launch: only those that might. Of the
+ * machine nothing is read but whether a few names are there, and of a recorded
+ * one nothing at all. Returns whether there is any.
+ */
+bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch);
+
+#endif

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One thing of a machine that runs is switched, and some checks say something
+else then: these, and no others.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+
+from test_check_hosts import grow
+
+# Of these nothing but the text ever changes.
+BY_TEXT = {"env.pid1", "env.seccomp"}
+
+
+@dataclass
+class Toggle:
+    change: str             # shell commands, or options of docker run: the one thing
+    said: dict              # check -> (its lines before, those after), without the id
+    words: list = field(default_factory=list)   # variables and options of rankinit
+    both: str = ""          # the same as change, for the control as well
+
+
+def said_of(document):
+    """check -> ["STATUS CODE SUBJECT"]"""
+    said = {}
+    for one in document["checks"]:
+        text = f": {one['text']}" if one["id"] in BY_TEXT else ""
+        said.setdefault(one["id"], []).append(
+            f"{one['status']} {one['code'] or '-'} {one['subject']}{text}")
+    return said
+
+
+def parse(done):
+    """What --check=json has said, in which no check went wrong itself."""
+    assert done.returncode in (0, 123), done.stderr.decode()
+    document = json.loads(done.stdout)
+    assert document["fit"] == (done.returncode == 0)
+    wrong = [one for one in document["checks"] if (one["code"] or "").startswith("check.")]
+    assert wrong == []
+    return document
+
+
+def changed(toggle, look):
+    """look(change) -> a document; check -> what it says without the change and with it."""
+    before, after = (said_of(look(change)) for change in ("", toggle.change))
+    assert list(before) == list(after), "the same checks in the same order"
+    return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+
+
+def make_image(machine, rankinit, root, device):
+    """
+    A recorded machine as an image that can run: what the kernel shows and the
+    nodes are left to whoever runs it, but for sysfs. There the adapters have
+    the numbers of a device that is really there. root/nodes lists the nodes,
+    root/driver is proc/driver, where nobody can make files.
+    """
+    grow(machine, root)
+    nodes = [os.path.relpath(os.path.join(folder, name), root + "/dev")
+             for folder, _, names in os.walk(root + "/dev") for name in names]
+    with open(root + "/nodes", "w", encoding="ascii") as file:
+        file.writelines(name + "\n" for name in sorted(nodes))
+    verbs = root + "/sys/class/infiniband_verbs"
+    for name in os.listdir(verbs):
+        if name.startswith("uverbs"):
+            with open(f"{verbs}/{name}/dev", "w", encoding="ascii") as file:
+                file.write(device + "\n")
+    os.rename(root + "/proc/driver", root + "/driver")
+    for folder in ("proc", "dev", "sys/fs/cgroup"):
+        shutil.rmtree(f"{root}/{folder}")
+        os.mkdir(f"{root}/{folder}")
+    shutil.copy(rankinit, root + "/rankinit")
+    return root

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Input: the note of cuda-compat, the toolkit's version.json, or a version. */
+#include "fuzz.h"
+#include "node/cuda.h"
+#include "node/version.h"
+
+static void check_version(const char *version)
+{
+	CHECK(strlen(version) < RI_CUDA_VERSION);
+	CHECK(strspn(version, "0123456789.") == strlen(version));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_string(data, size), version[RI_CUDA_VERSION] = "";
+	struct ri_cuda_note note;
+	bool newer;
+
+	if (ri_cuda_note_read(text, &note)) {
+		check_version(note.cuda);
+		CHECK(note.count <= RI_CUDA_DRIVERS);
+		for (size_t i = 0; i < note.count; i++)
+			CHECK(note.drivers[i] > 0);
+	}
+	if (ri_cuda_toolkit_read(text, version))
+		CHECK(version[0] != '\0');
+	check_version(version);
+	CHECK(ri_version_compare(text, text) == 0);
+	CHECK(ri_version_compare(text, "535.161.08") == -ri_version_compare("535.161.08", text));
+	CHECK(ri_cuda_of_driver(text, &newer) == NULL || ri_version_major(text) >= 410);
+	ri_cuda_least_driver(text);
+	free(text);
+	return 0;
+}

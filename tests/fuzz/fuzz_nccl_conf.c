@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Input: a file of NCCL's settings. What is found stands in it, behind its name. */
+#include "fuzz.h"
+#include "node/nccl_conf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = { "NCCL_IB_HCA", "NCCL_NET", "NCCL_TOPO_FILE", "A" };
+	char *text = fuzz_string(data, size), *value = malloc(RI_NCCL_VALUE);
+	char line[RI_NCCL_VALUE + 64];
+
+	CHECK(value != NULL);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!ri_nccl_conf_find(text, names[i], value)) {
+			CHECK(value[0] == '\0');
+			continue;
+		}
+		CHECK(strchr(value, '\n') == NULL);
+		snprintf(line, sizeof(line), "%s=%s", names[i], value);
+		CHECK(strstr(text, line) != NULL);
+	}
+	free(value);
+	free(text);
+	return 0;
+}

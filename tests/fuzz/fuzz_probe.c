@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Input: what a process said in place of rankinit-probe. All that is kept is text and bounded. */
+#include "fuzz.h"
+#include "base/arena.h"
+#include "node/mpi.h"
+#include "node/probe.h"
+
+static struct ri_probe probe;
+
+static void check_text(const char *text, size_t size)
+{
+	CHECK(strnlen(text, size) < size && fuzz_is_printable(text));
+}
+
+static void check_answer(const struct ri_probe_answer *answer)
+{
+	CHECK(answer->tried || !answer->given);
+	CHECK(answer->given || !answer->ok);
+	CHECK(answer->error <= UINT16_MAX && !(answer->ok && answer->error != 0));
+}
+
+static void check_device(const struct ri_probe_device *device)
+{
+	check_text(device->name, sizeof(device->name));
+	check_text(device->firmware, sizeof(device->firmware));
+	check_answer(&device->answer);
+	CHECK(device->port_count <= RI_MAX_HCA_PORTS);
+	for (size_t i = 0; i < device->port_count; i++) {
+		check_answer(&device->ports[i].answer);
+		CHECK(device->ports[i].port.rate <= 12 * 100000);
+		CHECK(device->ports[i].port.link <= RI_LINK_ETHERNET);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_string(data, size), version[RI_MPI_VERSION];
+	size_t line = ri_probe_read(&probe, text, size), lines = 0;
+
+	for (size_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	CHECK(line <= lines);
+	CHECK(!probe.ended || probe.began);
+	CHECK(probe.exec_error == 0 || !probe.began);
+	CHECK(probe.at <= RI_PROBE_VERSION);
+	check_text(probe.subject, sizeof(probe.subject));
+	check_text(probe.text, sizeof(probe.text));
+	check_text(probe.registered.device, RI_PROBE_NAME);
+	check_text(probe.refused.device, RI_PROBE_NAME);
+	check_answer(&probe.answer);
+	check_answer(&probe.load);
+	check_answer(&probe.list);
+	check_answer(&probe.version);
+	CHECK(probe.device_count <= RI_MAX_HCAS);
+	for (size_t i = 0; i < probe.device_count; i++)
+		check_device(&probe.devices[i]);
+	ri_mpi_read_answer(text, version);
+	check_text(version, sizeof(version));
+	free(text);
+	return 0;
+}
