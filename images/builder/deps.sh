@@ -168,6 +168,9 @@ for set in "${@:-build}"; do
         if [ -f /etc/alpine-release ]; then build_alpine; else build_debian; fi
         drop_constructor
     fi
-    # newer than this script, so that make is content
-    if [ "$set" = build ]; then touch "$deps/done"; fi
+    # newer than this script, so that make is content; and older than what was built after it
+    if [ "$set" = build ]; then
+        { [ -f "$deps/done" ] && [ -z "$(find images/builder/deps.sh -newer "$deps/done")" ]; } ||
+            touch "$deps/done"
+    fi
 done
