@@ -229,7 +229,7 @@ mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTA
 # On roots of Debian packages, without a registry. An engine that answers is
 # used; as root one is started where none does, and ended.
 
-IMAGES       ?= builder base
+IMAGES       ?= builder base cuda pytorch tensorflow horovod
 IMAGE_PREFIX ?= rankinit-
 .PHONY: images
 images: deps-images all ## build the images and run their tests (IMAGES="base pytorch" for some)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Builds images with no registry, each after those that it stands on, from a
-root file system of Debian packages (root.sh) and from wheels (wheels.sh).
+root file system of Debian packages (root.sh) and from wheels (wheels.py).
 
 usage: build.py [--builder buildkit|legacy] [--test] IMAGE...
 
@@ -19,6 +19,8 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+
+import wheels
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
@@ -40,19 +42,28 @@ def tag(image):
 class Image:
     """
     How one image is built: what stands below it, other images whose files it
-    takes (build argument -> image), and the folder that the build sees.
+    takes (build argument -> image), and the folder that the build sees. None
+    is the folder of its Dockerfile, with wheels.
     """
 
-    def __init__(self, base, takes=None, context=None):
+    def __init__(self, base, takes=None, context=None, folder=None):
         self.base = base
         self.takes = takes or {}
         self.context = context
+        self.folder = folder    # of the Dockerfile, if it is not the image's name
 
 
 RANKINIT = {"RANKINIT_IMAGE": "builder"}
 IMAGES = {
     "builder": Image("root", context="."),
     "base": Image("root", RANKINIT, "images/base"),
+    "cuda": Image("stand-in", RANKINIT, "images/base"),
+    "pytorch": Image("base"),
+    "tensorflow": Image("base"),
+    "horovod": Image("pytorch"),
+    # in the place of NVIDIA's image, which only a registry has
+    "stand-in": Image("root", context="images/cuda/stand-in",
+                      folder="cuda/stand-in"),
 }
 
 
@@ -92,17 +103,23 @@ def revision():
     return done.stdout.strip() or "unknown"
 
 
-def command(image, builder, name=None):
+def command(image, builder, name=None, arguments=()):
     """The words that build an image, and their environment."""
     it = IMAGES[image]
     given = {"BASE_IMAGE": tag(it.base), "VERSION": version(), "REVISION": revision()}
     given.update({arg: tag(other) for arg, other in it.takes.items()})
-    words = [builders()[builder], "build", "-q", "-t", name or tag(image),
-             "-f", os.path.join(HERE, image, "Dockerfile")]
+    given.update(arguments)
+    if it.context is None:
+        given["PIP_NO_INDEX"] = "1"
+        context = wheels.context(image)
+    else:
+        context = os.path.join(TOP, it.context)
+    file = os.path.join(HERE, it.folder or image, "Dockerfile")
+    words = [builders()[builder], "build", "-q", "-t", name or tag(image), "-f", file]
     for arg, value in given.items():
         words += ["--build-arg", f"{arg}={value}"]
     env = {**os.environ, "DOCKER_BUILDKIT": "1" if builder == "buildkit" else "0"}
-    return words + [os.path.join(TOP, it.context)], env
+    return words + [context], env
 
 
 def build(image, builder, name=None):

@@ -18,9 +18,9 @@ import build
 LIMIT = 120  # seconds for a container's whole life
 
 
-def docker(*words, check=True, limit=LIMIT, **more):
+def docker(*words, check=True, limit=LIMIT, client="docker", **more):
     """Runs docker; its result, with the output as text."""
-    done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=limit,
+    done = subprocess.run([client, *words], capture_output=True, text=True, timeout=limit,
                           stdin=subprocess.DEVNULL, **more)
     assert done.returncode == 0 or not check, done.stdout + done.stderr
     return done
@@ -54,6 +54,10 @@ class Engine:
 
     def execute(self, name, *words, **more):
         return docker("exec", name, *words, **more)
+
+    def build_command(self, image, arguments, builder="legacy"):
+        """What builds an image with other arguments, under a name of its own."""
+        return build.command(image, builder, self.name("image"), arguments)
 
     def wait(self, name):
         """Until the container ends: its exit status."""

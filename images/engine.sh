@@ -23,8 +23,8 @@ answers() { docker version >/dev/null 2>&1; }
 
 start() {
     [ "$(id -u)" = 0 ] || skip "none answers, and only root can start one"
-    if ! command -v dockerd >/dev/null; then
-        "$top/images/builder/deps.sh" images || skip "docker.io could not be installed"
+    if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
+        "$top/images/builder/deps.sh" engine || skip "docker.io could not be installed"
     fi
     mkdir -p "$data"
     # in /run, since a socket's path may have 107 bytes and ours could be longer

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What the build, the demo, the tests and the benchmark need, installed once.
-# usage: deps.sh [build|probe|demo|check|bench|images]...
+# usage: deps.sh [build|probe|demo|check|bench|images|engine]...
 #
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
-# demo, check, bench, images   the packages that these targets use besides
+# demo, check, bench, images, engine   the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
 # are built for glibc and do not link with musl. The deb-src entry that their
@@ -25,14 +25,15 @@ debian_packages() {
     build) echo gcc libc6-dev linux-libc-dev make musl-tools cmake dpkg-dev patch xz-utils \
         ca-certificates ;;
     probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
-    images) echo docker.io mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
+    images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
+    engine) echo docker.io ;;
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin mpich iproute2 python3 python3-pytest python3-mpi4py tini \
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
         libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
         slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils ;;
-    *) die "unknown set of packages: $1 (build, probe, demo, bench, check or images)" ;;
+    *) die "unknown set of packages: $1 (build, probe, demo, bench, check, images or engine)" ;;
     esac
 }
 
@@ -40,12 +41,13 @@ alpine_packages() {
     case $1 in
     build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static ;;
     probe) echo build-base linux-headers rdma-core-dev openmpi-dev pkgconf ;;
-    images) echo docker python3 py3-pytest py3-pip ;;
+    images) echo python3 py3-pytest py3-pip ;;
+    engine) echo docker ;;
     demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
     bench) echo python3 tini-static dumb-init catatonit strace ;;
     check) echo openmpi iproute2 python3 py3-pytest tini-static dumb-init catatonit strace \
         valgrind cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
-    *) die "unknown set of packages: $1 (build, probe, demo, bench, check or images)" ;;
+    *) die "unknown set of packages: $1 (build, probe, demo, bench, check, images or engine)" ;;
     esac
 }
 
