@@ -23,7 +23,10 @@ static uint64_t count_ranks(const struct ri_run *run)
 		return run->source.context.fan_out;
 	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;
-	return run->options.wishes.nproc_count > 0 ? run->options.wishes.nproc_count : 1;
+	/* those that a launcher is told to start */
+	if (run->options.wishes.nproc_count > 0)
+		return run->options.wishes.nproc_count;
+	return ri_topology_get(&run->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
 }
 
 /* Several ranks of a node would all find the same: the first one speaks. */

@@ -157,7 +157,8 @@ def test_the_table_for_people(box, tmp_path):
     skips = [line for line in lines if line.startswith("skip ")]
     assert len(skips) == 1 and "gpu.visible, " in skips[0] and "-v" in " ".join(lines)
     each = box.run("--check", "-v", f"--root={root}").out.decode().splitlines()
-    assert any(re.fullmatch(r"skip     gpu\.visible +CUDA_VISIBLE_DEVICES: .*", line) for line in each)
+    assert any(re.fullmatch(r"skip     gpu\.visible +CUDA_VISIBLE_DEVICES: .*", line)
+               for line in each)
     colored = box.run("--check", "--color=always", f"--root={root}")
     assert b"\033[" in colored.out and colored.status == 0
 
