@@ -210,15 +210,31 @@ static const struct ri_check_result *sum_unbegun(const struct ri_check_report *r
 	return first;
 }
 
+/* "SUBJECT: TEXT; HINT [code]" */
+static void add_line(struct ri_text *out, const struct ri_check_result *result,
+	const char *subject, const char *text)
+{
+	ri_text_addf(out, "%s: %s%s%s [%s]", subject, text, result->hint[0] == '\0' ? "" : "; ",
+		result->hint, ri_code_name((enum ri_code)result->code));
+}
+
+static void log_line(const struct ri_check_result *result, const char *subject, const char *text)
+{
+	char line[2 * WHOLE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	add_line(&out, result, subject, text);
+	ri_log(level_of(result), "%s", line);
+}
+
 static void log_unbegun(const struct ri_check_report *report, bool unfit)
 {
 	char text[WHOLE];
 	const struct ri_check_result *first = sum_unbegun(report, unfit, text);
 
 	if (first != NULL)
-		ri_log(level_of(first), "%s: %s%s%s [%s]", unfit ? "--require" : "--checks", text,
-			first->hint[0] == '\0' ? "" : "; ", first->hint,
-			ri_code_name((enum ri_code)first->code));
+		log_line(first, unfit ? "--require" : "--checks", text);
 }
 
 /* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
@@ -239,15 +255,34 @@ void ri_check_log(const struct ri_check_report *report)
 		if (!is_said(result))
 			continue;
 		join_text(result, text);
-		ri_log(level_of(result), "%s: %s%s%s [%s]", result->subject, text,
-			result->hint[0] == '\0' ? "" : "; ", result->hint,
-			ri_code_name((enum ri_code)result->code));
+		log_line(result, result->subject, text);
 	}
 	log_unbegun(report, true);
 	log_unbegun(report, false);
 	if (report->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more results of checks are not shown [%s]",
 			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
+}
+
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
+{
+	const struct ri_check_result *first;
+	char text[WHOLE];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (!result->unfit || !ri_check_was_begun(result))
+			continue;
+		join_text(result, text);
+		add_line(out, result, result->subject, text);
+		ri_text_add(out, "\n");
+	}
+	first = sum_unbegun(report, true, text);
+	if (first != NULL) {
+		add_line(out, first, "--require", text);
+		ri_text_add(out, "\n");
+	}
 }
 
 static void explain(struct ri_findings *findings, const struct ri_check_result *result,

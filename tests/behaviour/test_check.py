@@ -131,6 +131,31 @@ def test_the_exit_map_and_the_state_know(box):
     os.remove("/tmp/check-state")
 
 
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_a_refusal_is_reported(box, place):
+    """The report and the container's last words say what is not fit, and that nothing ran."""
+    job = box.start(UNMET, "--report=@FOLDER/report", "--nproc-per-node=2", "--", "sh", "-c",
+                    "echo ran", place=place,
+                    shell="touch @FOLDER/words; mount -t tmpfs none /dev && "
+                          "touch /dev/termination-log && mount --bind @FOLDER/words "
+                          "/dev/termination-log || exit 99")
+    result = job.wait()
+    if result.status == 99:
+        pytest.skip("nothing can be mounted here")
+    assert (result.status, result.out) == (123, b"")
+    report = json.loads(job.read("report"))
+    assert (report["exit_status"], report["first_failure"]) == (123, None)
+    assert [one["state"] for one in report["ranks"]] == ["not-started"] * 2
+    assert report["check"]["fit"] is False
+    failed, = [one for one in report["check"]["checks"] if one["status"] == "fail"]
+    assert failed["id"] == "shm.size"
+    words = job.read("words").decode().splitlines()
+    assert len(words) == 2 and words[0].startswith("/dev/shm: ") and "(--require)" in words[0]
+    assert words[1].startswith("--require: this node is not fit") and "[check.unfit]" in words[1]
+    # as on stderr, and no second time
+    assert [line.removeprefix("rankinit: error: ") for line in result.lines()] == words
+
+
 # What is printed.
 
 def machine(tmp_path, pair=None, name="limits-fit"):
