@@ -191,6 +191,11 @@ check: deps-check all probe actors ## install what is missing, build, run every 
 	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
 	$(PYTHON) tests/check.py $(SUITES)
 
+.PHONY: frameworks
+frameworks: deps-frameworks all hosts ## install real frameworks in build/frameworks, start every recipe
+	$(PYTHON) tests/frameworks/environments.py
+	$(PYTHON) tests/check.py frameworks
+
 .PHONY: bench
 bench: deps-bench all actors ## compare with the peers in one run, print ratios
 	$(PYTHON) tests/bench/bench.py $(BENCH_ARGS)
@@ -237,9 +242,9 @@ images: deps-images all ## build the images and run their tests (IMAGES="base py
 
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images
+.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-probe deps-demo deps-check deps-bench deps-images: deps-%:
+deps-probe deps-demo deps-check deps-bench deps-images deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs
@@ -256,7 +261,7 @@ install: all probe ## install below DESTDIR and PREFIX (/usr/local)
 
 .PHONY: clean
 clean: ## remove what was built, but not the dependencies
-	find $(B) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+	find $(B) -mindepth 1 -maxdepth 1 ! -name deps ! -name frameworks -exec rm -rf {} +
 
 .PHONY: help
 help: ## print this list

@@ -3,7 +3,8 @@
 """
 Makes the documents that are printed from the program's own tables:
 docs/rankinit.8, docs/sources.md, docs/frameworks.md, docs/checks.md,
-docs/codes.md and the shell completion.
+docs/codes.md and the shell completion; and docs/works-with.md and the table
+of README.md, from that of tests/frameworks.
 
 usage: generate.py [--check]     --check: say which are stale, write nothing
 """
@@ -14,6 +15,10 @@ import sys
 import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(os.path.dirname(HERE), "tests", "frameworks"))
+sys.dont_write_bytecode = True
+import works_with  # noqa: E402 (found by the line above)
+
 RANKINIT = os.path.join(os.path.dirname(HERE), "build", "rankinit")
 MADE = "made by `make docs` from the program's own table"
 
@@ -209,6 +214,8 @@ DOCUMENTS = {
     "checks.md": checks,
     "codes.md": codes,
     "completions/rankinit.bash": completion,
+    "works-with.md": works_with.full,
+    "../README.md": works_with.readme,
 }
 
 

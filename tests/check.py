@@ -3,7 +3,7 @@
 """
 Runs the suites, one after the other, and adds up what they say.
 
-usage: check.py [SUITE...]
+usage: check.py [SUITE...]    all but those of targets of their own, unless they are named
 
 Each suite's output goes to build/check/SUITE.log; the end of what a command
 that fails has said is printed. The last line counts tests: N passed, N failed, N skipped.
@@ -124,13 +124,15 @@ SUITES = {
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
-    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
 }
 
-# With targets of their own, as they need what not every machine has.
-APART = {"images": images_commands}
+# With targets of their own, which install what they need first and take long.
+APART = {
+    "images": images_commands,
+    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
+}
 
 # What they test may not be installed; each test that is skipped says so.
 MAY_BE_ABSENT = {"frameworks"}

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What the build, the demo, the tests and the benchmark need, installed once.
-# usage: deps.sh [build|probe|demo|check|bench|images|engine]...
+# usage: deps.sh [build|probe|demo|check|bench|images|engine|frameworks]...
 #
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
-# demo, check, bench, images, engine   the packages that these targets use besides
+# demo, check, bench, images, engine, frameworks   the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
 # are built for glibc and do not link with musl. The deb-src entry that their
@@ -33,7 +33,9 @@ debian_packages() {
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
         libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
         slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils ;;
-    *) die "unknown set of packages: $1 (build, probe, demo, bench, check, images or engine)" ;;
+    frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
+        python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge ;;
+    *) die "unknown set of packages: $1; see the usage in $0" ;;
     esac
 }
 
@@ -47,7 +49,8 @@ alpine_packages() {
     bench) echo python3 tini-static dumb-init catatonit strace ;;
     check) echo openmpi iproute2 python3 py3-pytest tini-static dumb-init catatonit strace \
         valgrind cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
-    *) die "unknown set of packages: $1 (build, probe, demo, bench, check, images or engine)" ;;
+    frameworks) echo python3 py3-pytest ;; # none of the frameworks has a wheel for musl
+    *) die "unknown set of packages: $1; see the usage in $0" ;;
     esac
 }
 

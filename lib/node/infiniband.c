@@ -61,7 +61,7 @@ static enum ri_link read_link(struct ri_host *host, const char *path)
 		return RI_LINK_INFINIBAND;
 	if (strcmp(line, "Ethernet") == 0)
 		return RI_LINK_ETHERNET;
-	return line[0] == '\0' ? RI_LINK_UNKNOWN : RI_LINK_OTHER;
+	return strcmp(line, "Unknown") == 0 ? RI_LINK_OTHER : RI_LINK_UNKNOWN;
 }
 
 /* What a port's folder says; name: of the device. */
@@ -99,7 +99,8 @@ static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena 
 	for (left = ri_host_list(host, path, names, sizeof(names)); left > 0; left--) {
 		struct ri_port port = { .number = 0 };
 		size_t at = hca->count;
-		bool taken = ri_digits_read(name, &number) == strlen(name) && number > 0 &&
+		/* not "01": the folder of that name would be 1's */
+		bool taken = name[0] != '0' && ri_digits_read(name, &number) == strlen(name) &&
 			number < 256 && at < RI_MAX_HCA_PORTS;
 
 		name += strlen(name) + 1;

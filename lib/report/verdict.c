@@ -134,6 +134,8 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
 {
 	add_who(out, outcome, rank);
 	ri_text_add(out, outcome->count > 1 ? " failed first: " : " failed: ");
+	/* what others ended of was faster than its own way out */
+	ri_text_add(out, rank->told ? "told to stop on its way out, " : "");
 	add_how(out, rank);
 	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
 		ri_text_addf(out, ", after %.3f s, at ",
@@ -326,6 +328,8 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	if (outcome->first >= 0) {
 		add_headline(out, outcome, &outcome->ranks[outcome->first]);
 		add_reason(out, &outcome->ranks[outcome->first], reason);
+		if (outcome->cause != NULL)
+			ri_text_addf(out, "  %s\n", outcome->cause);
 	} else if (outcome->stop_signal != 0 && outcome->exit_status != 0) {
 		add_stop(out, outcome);
 	} else {

@@ -77,6 +77,16 @@ bool ri_ib_matters(struct ri_checking *checking)
 		ri_ib_has_infiniband(checking);
 }
 
+void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *what)
+{
+	if (ri_ib_matters(checking))
+		ri_check_warn(checking, code, subject, "%s", what);
+	else
+		ri_check_lack(checking, code, subject, "%s", what);
+	ri_check_asked(checking, ri_ib_demand(checking));
+}
+
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)
 {
 	size_t count = 0;

@@ -28,6 +28,13 @@ bool ri_ib_is_usable(struct ri_checking *checking);
 /* Does a job of several nodes crawl without it? */
 bool ri_ib_matters(struct ri_checking *checking);
 
+/*
+ * What is wrong with it: a warning where a job of several nodes crawls for
+ * that, held against whoever asks for RDMA.
+ */
+void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *what);
+
 /* Devices with a port of this kind. */
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link);
 

@@ -47,22 +47,14 @@ static const struct ri_prober *probe(const struct ri_checking *checking)
 	return &prober;
 }
 
-/* Over several nodes the InfiniBand that lies idle is most of the job's time. */
-static void say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *what)
-{
-	if (ri_topology_is_wide(checking->topology) && ri_ib_has_infiniband(checking))
-		ri_check_warn(checking, code, subject, "%s", what);
-	else
-		ri_check_lack(checking, code, subject, "%s", what);
-	ri_check_asked(checking, ri_ib_demand(checking));
-}
-
 /* ib.verbs */
 
 static void say_ports(struct ri_text *out, const struct ri_probe_device *device, size_t *active)
 {
-	static const char *const links[] = { "", ", InfiniBand", ", Ethernet" };
+	static const char *const links[] = {
+		[RI_LINK_UNKNOWN] = "", [RI_LINK_INFINIBAND] = ", InfiniBand",
+		[RI_LINK_ETHERNET] = ", Ethernet", [RI_LINK_OTHER] = ", another link",
+	};
 
 	for (size_t i = 0; i < device->port_count; i++) {
 		const struct ri_probe_port *port = &device->ports[i];
@@ -116,7 +108,7 @@ static void say_closed(struct ri_checking *checking, const struct ri_probe *said
 		return;
 	snprintf(what, sizeof(what), "seen by libibverbs, and cannot be opened: %s",
 		strerror((int)error));
-	say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row), what);
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row), what);
 	ri_check_hint(checking, "%s", open_hint);
 }
 
@@ -158,7 +150,7 @@ static void judge_none(struct ri_checking *checking, const struct ri_probe *said
 	else
 		snprintf(what, sizeof(what), "cannot list adapters: %s",
 			strerror((int)said->list.error));
-	say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path, what);
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path, what);
 	ri_check_hint(checking, "see ib.uverbs (their nodes) and ib.provider (what libibverbs "
 		"loads for them)");
 }
@@ -179,7 +171,7 @@ static void say_unloaded(struct ri_checking *checking, const char *path, const c
 	char what[240];
 
 	snprintf(what, sizeof(what), "cannot be loaded: %.200s", text);
-	say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, path, what);
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, path, what);
 	ri_check_hint(checking, "inside the image: install it again, with all that it needs; "
 		"\"ldd\" of it names what is missing");
 }
@@ -218,6 +210,7 @@ const struct ri_check ri_check_ib_verbs = {
 	.advice = open_hint,
 	.unverified = "an adapter that opens: made libraries only",
 	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
+	.things = RI_CHECK_RDMA,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_verbs,
@@ -275,6 +268,7 @@ const struct ri_check ri_check_ib_memory = {
 	.advice = ri_memlock_hint,
 	.unverified = "memory of a real adapter: made libraries only",
 	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
+	.things = RI_CHECK_RDMA,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memory,

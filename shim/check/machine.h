@@ -35,6 +35,12 @@ struct ri_space {
  */
 int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
 
+/*
+ * The same of this machine where it is a file system in memory, which cannot
+ * hang; false: it is none, or nothing tells.
+ */
+bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out);
+
 /* proc/self/status: capabilities, seccomp, user ids. */
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);
 

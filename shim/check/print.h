@@ -19,6 +19,9 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 /* On stderr before a launch: what is wrong, and with -v what there is to note. */
 void ri_check_log(const struct ri_check_report *report);
 
+/* The lines of it that make the node unfit, as they are but for what begins them. */
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out);
+
 /* What ri_check_log would say, notes left out, among the findings of --explain. */
 void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings);
 

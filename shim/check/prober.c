@@ -131,6 +131,9 @@ static bool set_descriptors(int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high, pipe;
 
+	if (null < 0)
+		return false;
+	/* ours may be closed, and these two have their numbers */
 	high = fcntl(null, F_DUPFD_CLOEXEC, 3);
 	pipe = fcntl(out, F_DUPFD_CLOEXEC, 3);
 	if (high < 0 || pipe < 0 || dup2(high, STDIN_FILENO) < 0 ||

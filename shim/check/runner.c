@@ -101,7 +101,7 @@ static void apply_level(struct ri_check_result *result, enum ri_check_level leve
 		return;
 	if (result->problem && result->status != RI_CHECK_UNKNOWN)
 		result->status = statuses[level];
-	if (result->problem || result->unfit)
+	if (result->problem || result->unfit || result->status == RI_CHECK_UNKNOWN)
 		result->unfit = level == RI_CHECK_LEVEL_FAIL;
 }
 
@@ -306,7 +306,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
 	}
 	snprintf(hint, sizeof(hint), "%s--check-level=%s=off leaves it out", hung
-		? "a mount that does not answer makes a check hang; " : "",
+		? "a mount or a name server that does not answer makes a check hang; " : "",
 		ri_check_at(number)->id);
 	add_unknown(run, number, &fault);
 }

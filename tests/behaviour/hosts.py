@@ -28,7 +28,8 @@ class Hosts:
         self.names = [f"node{number}" for number in range(count)]
         self.address = {host: f"10.77.0.{number}" for number, host in enumerate(self.names, 1)}
         self.prefix = f"rk{os.getpid()}-"  # of the namespaces' names
-        self.env = {"AGENT_NETNS": self.prefix}
+        self.env = {"AGENT_NETNS": self.prefix,
+                    "AGENT_HOSTS": f"/etc/netns/{self.prefix}node0/hosts"}
         if os.geteuid() != 0 or shutil.which("ip") is None:
             pytest.skip("hosts in network namespaces need root and iproute2")
         failed = [done.stderr for done in self.make() if done.returncode != 0]

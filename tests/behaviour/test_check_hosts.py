@@ -393,9 +393,31 @@ PAIRS.update({
                       ["pass - /IMAGE_INFORMATION"], ["pass - /etc/os-release"]),
 })
 
+CUDA = "usr/lib/libcuda.so.580.95.05"
+FOLDER = "usr/local/nvidia/lib64"
+
+
+def to_s390(path):
+    """e_machine of its ELF header (elf(5))."""
+    with open(path, "r+b") as file:
+        file.seek(18)
+        file.write(bytes([22, 0]))
+
+
+def to_the_side(path):
+    """Where a container without ldconfig's table has it, and only LD_LIBRARY_PATH leads."""
+    folder = path.removesuffix(CUDA) + FOLDER
+    os.makedirs(folder)
+    os.rename(path, folder + "/libcuda.so.1")
+
+
 ONE_PORT = "sys/class/infiniband/mlx4_0/ports/1/"
 MPICH = ["usr/lib/libmpich.so.12.2.2", "usr/lib/libmpich.so.12", "usr/lib/libmpi.so.12"]
 PAIRS.update({
+    "gpu_libcuda_foreign": Pair(FULL, "gpu.libcuda", {CUDA: to_s390}, [f"pass - /{LIBCUDA}"],
+                                [f"warn gpu.libcuda.foreign /{LIBCUDA}"]),
+    "gpu_libcuda_apart": Pair(FULL, "gpu.libcuda", {CUDA: to_the_side}, [f"pass - /{LIBCUDA}"],
+                              [f"warn gpu.libcuda.apart /{FOLDER}/libcuda.so.1"]),
     "ib_linklayer_unknown": Pair("az-nc24rs-v3", "ib.linklayer", {ONE_PORT + "link_layer": None},
                                  [f"pass - {CLASS}"], [f"unknown ib.linklayer.unknown {CLASS}"],
                                  also=["ib.port", "ib.count", "ib.rate", "ib.peermem",
@@ -439,6 +461,9 @@ def change(root, path, new):
     if isinstance(new, int):
         os.chmod(path, new)
         return
+    if callable(new):
+        new(path)
+        return
     if isinstance(new, tuple):
         with open(path, encoding="utf-8") as file:
             old = file.read()
@@ -478,7 +503,7 @@ def test_a_path_is_not_cut(rankinit, tmp_path):
                           env={**BASE, "PATH": mpi + "/bin64"}, capture_output=True, timeout=60,
                           check=True)
     lines = done.stdout.decode().splitlines()
-    assert f"{' ' * 25}LD_LIBRARY_PATH={mpi}/lib64," in lines
+    assert f"{' ' * 28}LD_LIBRARY_PATH={mpi}/lib64," in lines
     assert [line for line in lines if len(line) > 79 and mpi not in line] == []
 
 
@@ -490,16 +515,21 @@ HEALTHY = {
     "inbox-5.4": EIGHT_FAST, "inbox-distro": EIGHT_FAST, "mofed-5.4": EIGHT_FAST + ",ofed",
     "ofed-23.10": EIGHT_FAST + ",ofed", "doca-25.10": EIGHT_FAST + ",ofed",
     "cdi-void": "--require=gpu=8,mpi", "enroot": "--require=ib=2@400,ofed,gpu=8,mpi",
-    "both-mpi": EIGHT_FAST + ",ofed",
+    "both-mpi": EIGHT_FAST + ",ofed", "gdrcopy": EIGHT_FAST + ",ofed",
+    "storage-ports": EIGHT_FAST + ",ofed",
+    "aws-efa": "--require=gpu=8,ib.uverbs,ib.libs,ib.provider,mpi",
+    "roce": "--require=gpu=8,ib.uverbs,ib.libs,ib.provider,mpi",
+    "az-accelerated": "--require=gpu=8,shm=16G,mpi", "mig-given": "--require=gpu=1,mpi",
 }
 # Something is wrong with those, or they are of no node with GPUs, but for placement alone.
 OTHERS = """
     accounts alpine-musl amd-gpus aml-cuda118 aml-intelmpi2018 az-nc24r az-nd96asr-v4-1down
     cgroup-hybrid cgroup-none cgroup-v1-docker cgroup-v1-linux-4.4 cgroup-v1-nested
     cgroup-v2-below cgroup-v2-docker cgroup-v2-dotdot cgroup-v2-own-part conda-shadow containers
-    corrupt cpu-no-quota-v1 cpu-quota-v1 cpu-quota-v2 data-mounts debian-ompi docker-default
-    gpu-denied gpu-nodes-alone ib-denied ib-init limits-fit mig-2 mig-gpu net-names no-mpi
-    no-peermem offline-cpus pabi-mix pod-2-of-8-gpus two-sockets-8-gpus vm-hidden-bus
+    corrupt cpu-no-quota-v1 cpu-quota-v1 cpu-quota-v2 cuda-compat data-mounts debian-ompi
+    docker-default gdrcopy gpu-denied gpu-nodes-alone ib-denied ib-init libver-mismatch limits-fit
+    mig-2 mig-gpu net-names no-mpi no-peermem offline-cpus pabi-mix pod-2-of-8-gpus stubs-only
+    two-sockets-8-gpus vm-hidden-bus
 """.split()
 
 

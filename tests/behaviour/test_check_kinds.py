@@ -1,32 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What checks must not say: nothing of a healthy machine is a warning, whatever
-kind of machine it is, and whoever does as a hint says is not told it again.
+What checks say of machines of other kinds, of lists that are wrong, and how the
+table looks.
 """
+
+import re
 
 import pytest
 
-from test_check_hosts import (FULL, HEALTHY, LIMITS, LOCKED, PORT, Pair, TWO, WIDE, change, grow,
+from box import refused
+from test_check_hosts import (FULL, LIMITS, LOCKED, PORT, Pair, TWO, WIDE, change, grow,
                               lines_of, look)
 
 FOUR = [f"OMPI_COMM_WORLD_{name}={value}" for name, value in
         (("RANK", "0"), ("SIZE", "4"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "4"))]
-ALONE = ["OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"]
-KINDS = [*HEALTHY, "aws-efa", "roce", "storage-ports", "az-accelerated", "mig-given", "mig-2"]
-# several nodes, several ranks of one, one rank, none
-JOBS = {"wide": WIDE, "node": FOUR, "alone": ALONE, "none": []}
-
-
-@pytest.mark.parametrize("machine", KINDS)
-def test_healthy(rankinit, tmp_path, machine):
-    root = str(tmp_path / "root")
-    grow(machine, root)
-    for job, words in JOBS.items():
-        lines = lines_of(look(rankinit, root, words))
-        bad = [line for line in lines if line.startswith(("warn", "fail"))]
-        assert bad == [], job
-
-
 LITTLE = {LIMITS: (LOCKED, LOCKED.replace("unlimited", "65536"))}
 CLASS = "/sys/class/infiniband"
 SEVERAL = "mlx5_an0, mlx5_ib0, mlx5_ib1, mlx5_ib2, mlx5_ib3, mlx5_ib4, mlx5_ib5 and 2 more"
@@ -117,3 +104,44 @@ def test_a_user_namespace_says_who_is_who(rankinit, tmp_path):
                        ("1000 1000 1", "user 1000 here is user 1000 outside")):
         change(root, "proc/self/uid_map", line + "\n")
         assert said in text_of(look(rankinit, root, []), "env.userns")[0]
+
+
+@pytest.mark.parametrize("option, value, expected", [
+    ("--checks", "shm", "all of the family are shm.*"),
+    ("--checks", "shm.size,all", '"all": expected alone'),
+    ("--checks", "shm.sizes", "did you mean shm.size?"),
+    ("--check-level", "net=off", "all of the family are net.*"),
+    ("--check-level", "net.iface", "expected ID=LEVEL"),
+    ("--require", "ib=@400", '"ib=@400": expected ib, ib=N or ib=N@RATE'),
+    ("--expect", "shm.size,shm.size", '"shm.size": expected each of them once'),
+])
+def test_lists_that_are_wrong(box, option, value, expected):
+    assert expected in refused(box.run("--check", f"{option}={value}"), 125, "option.value",
+                               option)
+
+
+def test_what_must_be_known(box, tmp_path):
+    grow("cgroup-none", str(tmp_path / "root"))
+    words = ["--check", f"--root={tmp_path}/root", "--checks=lim.nproc"]
+    assert box.run(*words).status == 0
+    assert box.run(*words, "--check-level=lim.nproc=fail").status == 123
+    assert box.run(*words, "--check-level=lim.nproc=warn").status == 0
+    required = box.run(*words, "--require=lim.nproc")
+    assert required.status == 123
+    assert "expected an answer (--require)" in " ".join(required.out.decode().split())
+
+
+def test_the_table_says_first_what_is_here(box, tmp_path):
+    grow("aws-efa", str(tmp_path / "root"))
+    words = ["--check", f"--root={tmp_path}/root"]
+    lines = box.run(*words).out.decode().splitlines()
+    heads = [line.split()[0] for line in lines if re.match("[a-z]", line)]
+    assert heads.count("skip") == 1 and heads[-1] == "skip"
+    assert all(len(line) < 80 for line in lines)
+    assert len({line.index(line.split(None, 2)[2]) for line in lines
+                if re.match("(pass|note|warn|unknown) ", line)}) == 1, "one column"
+    whole = box.run(*words, "-v").out.decode().splitlines()
+    assert len([line for line in whole if line.startswith("skip ")]) > 10
+    # alone it says why, and none are none
+    assert "net.iface  " in box.run(*words, "--checks=net.iface").out.decode()
+    assert box.run(*words, "--checks=none").out == b"no check was run\n"

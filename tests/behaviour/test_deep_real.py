@@ -55,7 +55,7 @@ def enter(root):
 
 def seen(image, name, *options):
     """What is said of libmpi, or of libibverbs."""
-    check = {"mpi": "mpi.version", "verbs": "ib.verbs"}[name]
+    check = IMAGE[name][0]
     status, checks = look("/bin/rankinit", f"--checks={check}", *options, env={"PATH": "/bin"},
                           **enter(image[0]))
     found, = of(checks, check)
@@ -94,8 +94,15 @@ def test_this_machine_s_adapters(rankinit, probe, tool):
         assert len(found) == int(count[1])
 
 
-@pytest.mark.parametrize("name", ["mpi", "verbs"])
+IMAGE = {
+    "mpi": ["mpi.version", "mpi.version.unloaded", "mpi.version.crashed", "mpi.version.missing"],
+    "verbs": ["ib.verbs", "ib.verbs.unloaded", "ib.verbs.crashed", "ib.verbs.missing"],
+}
+
+
+@pytest.mark.parametrize("name", IMAGE)
 def test_image(image, name):
+    check, unloaded, crashed, missing = IMAGE[name]
     root, libraries = image
     path = root + libraries[name]
     with open(path, "rb") as file:
@@ -106,22 +113,21 @@ def test_image(image, name):
             file.write(data)
     try:
         assert seen(image, name)[1]["status"] == "pass", "the control"
-        check = {"mpi": "mpi.version", "verbs": "ib.verbs"}[name]
         # the loader looks at its beginning alone, and then what is mapped is not there
-        for size, code, text in ((40, "unloaded", ": file too short"),
-                                 (len(whole) // 2, "crashed", "by SIGBUS, while it was loaded; "
+        for size, code, text in ((40, unloaded, ": file too short"),
+                                 (len(whole) // 2, crashed, "by SIGBUS, while it was loaded; "
                                   "the file ends early or is damaged")):
             write(whole[:size])
             status, found = seen(image, name, f"--require={check}")
-            assert (status, found["code"]) == (123, f"{check}.{code}")
+            assert (status, found["code"]) == (123, code)
             assert found["subject"] == libraries[name] and text in found["text"]
         write(whole[:MACHINE] + b"\xf3" + whole[MACHINE + 1:])    # RISC-V
         status, found = seen(image, name, f"--require={check}")
-        assert (status, found["code"]) == (123, f"{check}.missing")
+        assert (status, found["code"]) == (123, missing)
         assert "is for another machine" in found["text"]
         os.remove(path)
         status, found = seen(image, name, f"--require={check}")
-        assert (status, found["code"]) == (123, f"{check}.missing")
+        assert (status, found["code"]) == (123, missing)
         assert "is in /etc/ld.so.cache, but not there" in found["text"]
         assert seen(image, name)[0] == 0, "a note, where nobody asks"
     finally:

@@ -96,13 +96,15 @@ def mpi_job(world, words, numbers):
 
 def mpi_env(world, nodes, slots):
     """What an image for mpirun sets, and the platform's list of hosts."""
-    path = os.path.join(world.folder, "hostfile")
-    with open(path, "w", encoding="ascii") as file:
-        file.writelines(f"{host} slots={slots}\n" for host in world.hosts.names[:nodes])
+    for name, form in (("hostfile", "{} slots={}\n"), ("hydra.hosts", "{}:{}\n")):
+        with open(os.path.join(world.folder, name), "w", encoding="ascii") as file:
+            file.writelines(form.format(host, slots) for host in world.hosts.names[:nodes])
     return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "OMPI_MCA_plm_rsh_agent": AGENT, "OMPI_MCA_orte_default_hostfile": path,
+            "OMPI_MCA_plm_rsh_agent": AGENT,
+            "OMPI_MCA_orte_default_hostfile": os.path.join(world.folder, "hostfile"),
             "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-            "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": AGENT, "HYDRA_HOST_FILE": path}
+            "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": AGENT,
+            "HYDRA_HOST_FILE": os.path.join(world.folder, "hydra.hosts")}
 
 
 def pytorch_job(world, words, numbers):
@@ -146,12 +148,20 @@ def alone(world, words, _nodes):
 
 
 def azure_batch(world, words, nodes):
-    """A multi-instance task: each node has the list of all."""
+    """The application command of a multi-instance task: a shell, on the primary node."""
     hosts = world.hosts.names[:nodes]
-    return [world.on(host, words, {
-        "AZ_BATCH_MASTER_NODE": f"{MASTER}:6000",
-        "AZ_BATCH_HOST_LIST": ",".join(world.hosts.address[name] for name in hosts),
-        "AZ_BATCH_IS_CURRENT_NODE_MASTER": str(host == "node0").lower()}) for host in hosts]
+    env = {**mpi_env(world, nodes, 2), "AZ_BATCH_MASTER_NODE": f"{MASTER}:6000",
+           "AZ_BATCH_HOST_LIST": ",".join(world.hosts.address[name] for name in hosts),
+           "AZ_BATCH_IS_CURRENT_NODE_MASTER": "true"}
+    del env["OMPI_MCA_orte_default_hostfile"]
+    return [world.on("node0", ["sh", "-c", " ".join(words)], env)]
+
+
+def containers(world, words, nodes):
+    """One on each host, all with the same environment."""
+    mpi_env(world, nodes, 2)
+    hosts = world.hosts.names[:nodes]
+    return [world.on(host, words, {"RANKINIT_HOSTS": ",".join(hosts)}) for host in hosts]
 
 
 def kubeflow(world, words, nodes):

@@ -63,7 +63,9 @@ class Shape:
 
 MPI, MPI_NODE = "Azure ML MPI job, 2 nodes x 2 ranks", "Azure ML MPI job, 1 process per node"
 JOB, JOB_NODE = "Azure ML PyTorch job, 4 processes", "Azure ML PyTorch job, 1 process per node"
+ONE_EACH = "1 container on each of 2 hosts"
 CPU = {"ACCELERATE_USE_CPU": "true"}
+MPICH = {"MPI4PY_MPIABI": "mpich"}
 DS = {"DS_ACCELERATOR": "cpu"}
 JAX = {"JAX_PLATFORMS": "cpu", "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo"}
 
@@ -81,7 +83,7 @@ SHAPES = [
           computes(FOUR, "the same"), platform="by_hand", extra=("mpi4py",)),
     Shape("mpi4py-hydra", "mpi4py", "mpi4py", "mpi4py_train", "mpiexec.hydra, 2 nodes x 2 ranks",
           computes(FOUR, "the same"), platform="by_hand", extra=("mpi4py",),
-          env={"MPI4PY_MPIABI": "mpich"}),
+          env=MPICH),
     Shape("mpi4py-torchrun", "mpi4py", "mpi4py", "torch_with_mpi", "mpirun, 1 process per node",
           hangs("hangs, or MPI_Init fails"), platform="by_hand", extra=("mpi4py",)),
     Shape("horovod", "Horovod", "horovod", "horovod_train", MPI, computes(FOUR, "the same"),
@@ -89,8 +91,7 @@ SHAPES = [
     Shape("deepspeed", "DeepSpeed", "deepspeed", "deepspeed_train", MPI,
           fails("NCCL_SOCKET_IFNAME", "fails: KeyError NCCL_SOCKET_IFNAME"), env=DS),
     Shape("deepspeed-launcher", "DeepSpeed", "deepspeed", "deepspeed_train",
-          "Azure Batch, 1 container per node", fails("invalid int value", NO_SHELL.text),
-          platform="azure_batch", env=DS),
+          ONE_EACH, fails("invalid int value", NO_SHELL.text), platform="containers", env=DS),
     Shape("pytorch-per-process", "PyTorch, per process", "torch", "torch_ddp", JOB, NO_SHELL),
     Shape("pytorch-ranks-of-rankinit", "PyTorch, per process", "torch", "torch_ddp", JOB_NODE,
           computes(NODES, "2 ranks only, sum 11")),
@@ -101,12 +102,16 @@ SHAPES = [
           [(rank, 4, rank, 1111) for rank in range(4)]),
     Shape("one-machine", "single node", "torch", "torch_ddp", "one node, 4 ranks", NO_RANK,
           [(rank, 4, rank, 1111) for rank in range(4)], platform="alone"),
-    Shape("azure-batch", "Azure Batch", "torch", "torch_ddp", "1 container per node", NO_RANK,
-          platform="azure_batch"),
+    Shape("azure-batch", "Azure Batch", "torch", "torch_ddp", "mpirun in a multi-instance task",
+          NO_RANK, platform="azure_batch"),
+    Shape("containers", "containers", "torch", "torch_ddp", ONE_EACH, NO_RANK,
+          platform="containers"),
+    Shape("containers-torchrun", "containers", "torch", "torch_ddp", ONE_EACH, TWO_JOBS,
+          platform="containers"),
     Shape("kubeflow-torchrun", "Kubeflow PyTorchJob", "torch", "torch_ddp", "1 pod per node",
           computes(FOUR, "the same"), platform="kubeflow"),
     Shape("kubeflow-per-process", "Kubeflow PyTorchJob", "torch", "torch_ddp", "1 pod per node",
-          fails("LOCAL_RANK", "fails: LOCAL_RANK is not set"), platform="kubeflow"),
+          hangs("waits for ranks that nobody starts"), platform="kubeflow"),
     Shape("slurm-per-process", "Slurm", "torch", "torch_ddp", "srun, 2 nodes x 2 ranks", NO_RANK,
           platform="slurm"),
     Shape("slurm-per-node", "Slurm", "torch", "torch_ddp", "srun, 1 process per node", TWO_JOBS,
@@ -114,7 +119,7 @@ SHAPES = [
     Shape("lightning-per-node", "Lightning", "lightning", "lightning_fit", JOB_NODE,
           hangs("waits for ranks that nobody starts: LOCAL_RANK is there")),
     Shape("lightning-mpi-per-node", "Lightning", "lightning", "lightning_fit", MPI_NODE,
-          hangs("waits for ranks that nobody starts"), extra=("mpi4py",)),
+          computes(NODES, "2 ranks only, sum 11"), extra=("mpi4py",)),
     Shape("lightning-per-process", "Lightning", "lightning", "lightning_fit", MPI,
           hangs("each rank starts ranks of its own, and waits")),
     Shape("transformers-launch", "Transformers", "transformers", "transformers_trainer", JOB_NODE,
@@ -129,21 +134,48 @@ SHAPES = [
           "Azure ML TensorFlow job, 2 workers", computes(NODES, "the same"), NODES,
           python="tensorflow"),
     Shape("tensorflow-workers", "TensorFlow workers", "tensorflow_cpu", "tensorflow_mwms",
-          "Azure Batch, 2 workers", computes([(0, 1, 0, 1)] * 2, "two jobs of 1, sum 1"), NODES,
-          platform="azure_batch", python="tensorflow"),
+          ONE_EACH, computes([(0, 1, 0, 1)] * 2, "two jobs of 1, sum 1"), NODES,
+          platform="containers", python="tensorflow"),
     Shape("tensorflow-parameter-server", "TensorFlow parameter server", "tensorflow_cpu",
-          "tensorflow_ps", "Azure Batch: chief, 2 workers, parameter server",
+          "tensorflow_ps", "containers: chief, 2 workers, parameter server",
           fails("TF_CONFIG names no cluster", "fails: TF_CONFIG names no cluster"),
-          [(0, 2, 0, 11)], platform="azure_batch", nodes=4, python="tensorflow"),
+          [(0, 2, 0, 11)], platform="containers", nodes=4, python="tensorflow"),
     Shape("jax-mpi", "JAX", "jax", "jax_train", "mpirun, 2 nodes x 2 ranks",
           fails("JAX_NUM_PROCESSES", "fails: JAX_NUM_PROCESSES is not set"),
           platform="by_hand", python="jax", env=JAX),
-    Shape("jax-azure-batch", "JAX", "jax", "jax_train", "Azure Batch, 1 container per node",
+    Shape("jax-containers", "JAX", "jax", "jax_train", ONE_EACH,
           fails("JAX_NUM_PROCESSES", "fails: JAX_NUM_PROCESSES is not set"),
-          platform="azure_batch", python="jax", env=JAX),
+          platform="containers", python="jax", env=JAX),
     Shape("jax-slurm", "JAX", "jax", "jax_train", "srun, 2 nodes x 2 ranks",
           fails("JAX_NUM_PROCESSES", "fails: JAX_NUM_PROCESSES is not set"),
           platform="slurm", python="jax", env=JAX),
+]
+
+
+@dataclass
+class Look:
+    """A recipe that looks at a node: exit status and a line, there and on a worse one."""
+
+    recipe: str
+    system: str
+    host: str     # of tests/hosts
+    status: int
+    line: str
+    worse: str
+    worse_status: int
+    worse_line: str
+    env: dict = field(default_factory=dict)
+    worse_env: dict = field(default_factory=dict)
+
+
+IMAGES = "AZUREML_DATAREFERENCE_images"
+LOOKS = [
+    Look("ofed", "InfiniBand, OFED", "az-nd96isr-h100", 0, "pass ib.ofed",
+         "inbox-6.8", 123, "fail ib.ofed"),
+    Look("nc24r", "NC24r, no SR-IOV", "az-nc24rs-v3", 0, "pass ib.ofed",
+         "az-nc24r", 123, "fail ib.nonsriov"),
+    Look("storage", "Blob and File storage", "data-mounts", 0, "pass fs.data",
+         "data-mounts", 0, "note fs.data", {IMAGES: "/mnt/data"}, {IMAGES: "/mnt/blob"}),
 ]
 
 

@@ -3,8 +3,10 @@
  * Input: an image as fuzz_tree.h has it. Which libraries, launchers and parameters
  * are found in it, and that each of them is there.
  */
+#include "node/cuda.h"
 #include "node/mca.h"
 #include "node/mpi.h"
+#include "node/nccl_conf.h"
 #include "node/rdma_core.h"
 #include "fuzz_tree.h"
 
@@ -80,6 +82,34 @@ static void check_rdma_core(const struct ri_loader *loader)
 	CHECK(!ri_rdma_core_mixed(&core) || core.provider_count > 1);
 }
 
+static void check_cuda(const struct ri_loader *loader)
+{
+	struct ri_cuda cuda;
+
+	ri_cuda_find(&cuda, loader, "580.95.05");
+	check_library(&cuda.driver.file);
+	check_library(&cuda.management.file);
+	check_library(&cuda.compat.file);
+	CHECK(cuda.stub == NULL || ri_host_has(&host, cuda.stub));
+	CHECK(!cuda.compat_used || cuda.driver.file.path != NULL);
+	CHECK((cuda.toolkit[0] == '\0') == (cuda.toolkit_origin == NULL));
+	CHECK(strspn(cuda.toolkit, "0123456789.") == strlen(cuda.toolkit));
+	if (cuda.compat.file.path != NULL)
+		ri_cuda_compat_fits(cuda.compat.version, &cuda.note, "535.161.08");
+}
+
+static void check_settings(const struct ri_image *image)
+{
+	char value[RI_NCCL_VALUE];
+	struct ri_nccl_conf conf;
+	const char *origin;
+
+	ri_nccl_conf_read(&conf, image);
+	origin = ri_nccl_conf_get(&conf, "NCCL_IB_HCA", value);
+	CHECK(strnlen(value, sizeof(value)) < sizeof(value));
+	CHECK(origin != NULL || value[0] == '\0');
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ri_error err = RI_ERROR_INIT;
@@ -94,6 +124,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ri_loader_init(&loader, &image);
 	check_mpi(&loader);
 	check_rdma_core(&loader);
+	check_cuda(&loader);
+	check_settings(&image);
 	check_parameters(&image, "/usr");
 	ri_arena_release(&arena);
 	fuzz_fell(&tree);

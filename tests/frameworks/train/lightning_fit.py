@@ -2,7 +2,6 @@
 """Lightning's Trainer on two nodes of two processes."""
 
 import sys
-from datetime import timedelta
 
 import lightning
 import torch
@@ -30,6 +29,6 @@ class Model(lightning.LightningModule):
 nodes = int(sys.argv[sys.argv.index("--num_nodes") + 1])
 trainer = lightning.Trainer(
     accelerator="cpu", devices=2, num_nodes=nodes, max_steps=1, logger=False,
-    strategy=DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=20)),
+    strategy=DDPStrategy(process_group_backend="gloo"),
     enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
 trainer.fit(Model(), torch.utils.data.DataLoader(torch.zeros(8, 1), batch_size=1))
