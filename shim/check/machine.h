@@ -35,6 +35,12 @@ struct ri_space {
  */
 int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
 
+/*
+ * Would the kernel let this user write to the path? 0, or the errno of it. Of
+ * a recorded machine: by the flags of its mount, and by its owner's mode.
+ */
+int ri_machine_writable(struct ri_host *host, const char *path);
+
 /* proc/self/status: capabilities, seccomp, user ids. */
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);
 

@@ -373,8 +373,37 @@ PAIRS.update({
                     ["pass - AZ_BATCHAI_INPUT_DATA"], ["warn fs.data.slow AZ_BATCHAI_INPUT_DATA"],
                     [*WIDE, "AZ_BATCHAI_INPUT_DATA=/mnt/data/train"]),
     "fs_data_nfs": Pair(FULL, "fs.data", {MOUNTS: ("ext4 /dev/nvme0n1p1", "nfs4 10.0.0.9:/")},
-                        ["pass - SM_CHANNEL_TRAIN"], ["note fs.data.shared SM_CHANNEL_TRAIN"],
+                        ["pass - SM_CHANNEL_TRAIN"], ["warn fs.data.shared SM_CHANNEL_TRAIN"],
                         [*WIDE, "SM_CHANNEL_TRAIN=/mnt/data/train"]),
+    "fs_data_nfs_one_node": Pair(FULL, "fs.data", {
+        MOUNTS: ("ext4 /dev/nvme0n1p1", "nfs4 10.0.0.9:/")},
+        ["pass - SM_CHANNEL_TRAIN"], ["note fs.data.shared SM_CHANNEL_TRAIN"],
+        [*TWO, "SM_CHANNEL_TRAIN=/mnt/data/train"]),
+    "fs_out": Pair("data-mounts", "fs.out", {MOUNTS: ("/out ro,", "/out rw,")},
+                   ["warn fs.out.denied --output-dir"], ["pass - --output-dir"],
+                   ["--", "python", "train.py", "--output-dir=/out/a"]),
+    "fs_out_of_the_file_system": Pair("data-mounts", "fs.out", {
+        MOUNTS: ("rw,relatime - squashfs /dev/loop0 ro", "rw,relatime - ext4 /dev/loop0 rw")},
+        ["fail fs.out.denied SM_MODEL_DIR"], ["pass - SM_MODEL_DIR"],
+        ["SM_MODEL_DIR=/opt/ml/model", "--require=fs.out"]),
+    "fs_out_mode": Pair("data-mounts", "fs.out", {"mnt/blob/imagenet": 0o555},
+                        ["pass - AZURE_ML_OUTPUT_x"], ["warn fs.out.denied AZURE_ML_OUTPUT_x"],
+                        ["AZURE_ML_OUTPUT_x=/mnt/blob/imagenet/new/folder"]),
+    "fs_tmp": Pair("temporary", "fs.tmp", {"tmp": 0o777},
+                   ["pass - /tmp"], ["note fs.tmp.sticky /tmp"]),
+    "fs_tmp_denied": Pair("temporary", "fs.tmp", {"tmp": 0o555},
+                          ["pass - /tmp"], ["warn fs.tmp.denied /tmp"]),
+    "fs_tmp_read_only": Pair("temporary", "fs.tmp", {MOUNTS: ("/ / rw", "/ / ro")},
+                             ["pass - TMPDIR"], ["fail fs.tmp.denied TMPDIR"],
+                             ["TMPDIR=/var/tmp", "--require=fs.tmp"]),
+    "fs_tmp_unknown": Pair("temporary", "fs.tmp", {"tmp": None},
+                           ["pass - /tmp"], ["unknown fs.tmp.unknown /tmp"]),
+    "net_master": Pair(FULL, "net.master", {"etc/hosts": ("node-0", "node-0 head.job")},
+                       ["unknown net.master.unknown MASTER_ADDR"], ["pass - MASTER_ADDR"],
+                       ["MASTER_ADDR=head.job"]),
+    "net_mtu": Pair(FULL, "net.mtu", {f"sys/class/net/{name}/operstate": "down\n" for name in
+                                      ("eth0", *(f"ib{n}" for n in range(8)))},
+                    ["pass - MTU"], ["skip - MTU"], also=["net.hostname"]),
     "env_userns": Pair(FULL, "env.userns", {"proc/self/uid_map": "0 1000 1\n"},
                        ["pass - /proc/self/uid_map"],
                        ["note env.userns.mapped /proc/self/uid_map"]),
@@ -448,7 +477,7 @@ def test_healthy(rankinit, tmp_path, machine):
 
 
 # Not of recorded machines: who is PID 1, whether a port is free, what /dev/shm has left.
-LIVE = {"env.pid1", "net.masterport", "shm.free", "shm.write"}
+LIVE = {"env.pid1", "net.masterport", "shm.free", "shm.write", "time.sync", "fs.space", "fs.hang"}
 
 
 def read(*parts):
