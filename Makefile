@@ -96,14 +96,22 @@ $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 
 -include $(LIB_OBJ:.o=.d) $(SHIM_OBJ:.o=.d)
 
-# Loads the libraries of the image that it runs in, so it is linked to the C
-# library of glibc, and dynamic; build it on the oldest distribution in use.
+# Loads the libraries of the image that it runs in, so it is dynamic, linked to
+# the distribution's own C library. Of glibc it takes the oldest symbols: see
+# shim/probe.c. mpi.h is used where it is found.
 .PHONY: probe
-probe: $(B)/rankinit-probe ## build build/rankinit-probe (needs the headers of libibverbs)
+probe: deps-probe ## build build/rankinit-probe, which --deep runs
+	+@$(MAKE) --no-print-directory $(B)/rankinit-probe
 
-$(B)/rankinit-probe: shim/probe.c
+PROBE_CPPFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I ompi-c 2>/dev/null))
+ifeq ($(wildcard /etc/alpine-release),)
+PROBE_LDFLAGS := -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
+endif
+
+$(B)/rankinit-probe: shim/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
 	$(call say,CC)
-	$(Q)gcc -D_GNU_SOURCE $(BASE_CFLAGS) -O2 -o $@ $< -ldl
+	$(Q)gcc $(BASE_CPPFLAGS) $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 -fstack-protector-strong \
+		-ffile-prefix-map=$(CURDIR)=. -o $@ $< $(PROBE_LDFLAGS)
 
 # --- tests -------------------------------------------------------------------
 #
@@ -142,7 +150,7 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 PURE_SHIM := $(addprefix shim/,option_launch.c option_table.c option_value.c options.c usage.c \
 	option_checks.c check/ids.c check/wishes.c)
 
-$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+$(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -159,16 +167,34 @@ $(HOSTS): tests/hosts/grow.py tests/hosts/elf.py $(wildcard tests/hosts/*.tree)
 	$(Q)$(PYTHON) tests/hosts/grow.py $(@D)
 	@touch $@
 
+# Debian as it is, with two MPIs and rdma-core, for tests of what is said of real
+# packages: some hundred megabytes from its mirror, as root.
+ROOTS := $(patsubst %,$(B)/roots/%/done,bookworm trixie)
+.PHONY: roots
+roots: $(ROOTS) ## real Debian roots that tests look into (needs mmdebstrap)
+
+$(B)/roots/%/done:
+	$(call say,ROOT)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)mmdebstrap --quiet --variant=essential --aptopt='APT::Install-Recommends "false"' \
+		--include=openmpi-bin,mpich,ibverbs-providers,rdma-core $* $(@D)/root
+	@touch $@
+
 .PHONY: unit-programs fuzz-programs hosts
 hosts: $(HOSTS)
 unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
-fuzz-programs: $(FUZZERS:%=$(O)/tests/%)
+fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
 .PHONY: check
-check: deps-check all actors ## install what is missing, build, run every test that can run here
+check: deps-check all probe actors ## install what is missing, build, run every test that can run here
 	+@$(MAKE) --no-print-directory SAN=1 all unit-programs fuzz-programs
 	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
 	$(PYTHON) tests/check.py $(SUITES)
+
+.PHONY: frameworks
+frameworks: deps-frameworks all hosts ## install real frameworks in build/frameworks, start every recipe
+	$(PYTHON) tests/frameworks/environments.py
+	$(PYTHON) tests/check.py frameworks
 
 .PHONY: bench
 bench: deps-bench all actors ## compare with the peers in one run, print ratios
@@ -203,11 +229,22 @@ fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTANTS_ARGS=--all)
 	$(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
 
+# --- images ------------------------------------------------------------------
+#
+# On roots of Debian packages, without a registry. An engine that answers is
+# used; as root one is started where none does, and ended.
+
+IMAGES       ?= builder base cuda pytorch tensorflow horovod
+IMAGE_PREFIX ?= rankinit-
+.PHONY: images
+images: deps-images all ## build the images and run their tests (IMAGES="base pytorch" for some)
+	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh $(PYTHON) images/build.py --test $(IMAGES)
+
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-demo deps-check deps-bench
+.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-demo deps-check deps-bench: deps-%:
+deps-probe deps-demo deps-check deps-bench deps-images deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs
@@ -215,15 +252,16 @@ docs: all ## make the generated documents again
 	$(PYTHON) docs/generate.py
 
 .PHONY: install
-install: all ## install below DESTDIR and PREFIX (/usr/local)
+install: all probe ## install below DESTDIR and PREFIX (/usr/local)
 	install -D -m 755 $(B)/rankinit $(DESTDIR)$(PREFIX)/bin/rankinit
+	install -D -m 755 $(B)/rankinit-probe $(DESTDIR)$(PREFIX)/bin/rankinit-probe
 	install -D -m 644 docs/rankinit.8 $(DESTDIR)$(PREFIX)/share/man/man8/rankinit.8
 	install -D -m 644 docs/completions/rankinit.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/rankinit
 
 .PHONY: clean
 clean: ## remove what was built, but not the dependencies
-	find $(B) -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+	find $(B) -mindepth 1 -maxdepth 1 ! -name deps ! -name frameworks -exec rm -rf {} +
 
 .PHONY: help
 help: ## print this list

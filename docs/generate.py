@@ -3,7 +3,8 @@
 """
 Makes the documents that are printed from the program's own tables:
 docs/rankinit.8, docs/sources.md, docs/frameworks.md, docs/checks.md,
-docs/codes.md and the shell completion.
+docs/codes.md and the shell completion; and docs/works-with.md and the table
+of README.md, from that of tests/frameworks.
 
 usage: generate.py [--check]     --check: say which are stale, write nothing
 """
@@ -14,6 +15,10 @@ import sys
 import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(os.path.dirname(HERE), "tests", "frameworks"))
+sys.dont_write_bytecode = True
+import works_with  # noqa: E402 (found by the line above)
+
 RANKINIT = os.path.join(os.path.dirname(HERE), "build", "rankinit")
 MADE = "made by `make docs` from the program's own table"
 
@@ -131,7 +136,9 @@ Whether this node is fit for the job: `rankinit --check` runs all of these, and
 before a launch that knows who it is those of them run that might have
 something to say. They run in a child with a deadline of half a second each and
 of two seconds in all; one that hangs or crashes is `unknown`, and the others go
-on. Of several ranks on a node the first one checks and speaks.
+on. Of several ranks on a node the first one checks and speaks. Those of `--deep`
+run `rankinit-probe`, which lies beside rankinit or on PATH, and have two and a
+half seconds each besides.
 
 What is found is held against what is asked for: by the kind of job, by
 `--azure-size`, by `--expect` (a warning), by `--require` (the node is not fit:
@@ -158,6 +165,9 @@ def check_section(fields):
                                    break_on_hyphens=False, break_long_words=False)
     if default == "extra":
         lines.append("- Runs only by its id in `--checks`, or with `--checks=all`.")
+    if default == "deep":
+        lines.append("- Runs only with `--deep`, since it has rankinit-probe load the image's own "
+                     "libraries.")
     return [*lines, ""]
 
 
@@ -204,6 +214,8 @@ DOCUMENTS = {
     "checks.md": checks,
     "codes.md": codes,
     "completions/rankinit.bash": completion,
+    "works-with.md": works_with.full,
+    "../README.md": works_with.readme,
 }
 
 

@@ -17,10 +17,7 @@
 
 #include "base/text.h"
 #include "mask.h"
-
-/* Where there is no PATH: what Debian's and Alpine's login(1) start from. */
-static const char default_path[] =
-	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+#include "node/program.h"
 
 enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
 
@@ -68,7 +65,7 @@ static char *list_candidates(const struct ri_launch *launch, struct ri_arena *ar
 	if (strchr(command, '/') != NULL || command[0] == '\0')
 		path = NULL;
 	else if (path == NULL)
-		path = default_path;
+		path = ri_default_path;
 	for (const char *p = path; p != NULL && *p != '\0'; p++)
 		elements += *p == ':';
 	list = ri_arena_alloc(arena, (path == NULL ? 0 : strlen(path)) +
@@ -288,7 +285,7 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 		if (strchr(command, '/') != NULL)
 			return ri_fail_hint(err, "check the path, and that the image contains it");
 		return ri_fail_hint(err, "searched in PATH=%s",
-			ri_quote(quoted, sizeof(quoted), path == NULL ? default_path : path));
+			ri_quote(quoted, sizeof(quoted), path == NULL ? ri_default_path : path));
 	}
 	if (child->sys_errno == EACCES && find_directory(child->launch) != NULL)
 		return ri_fail(err, RI_CODE_EXEC_DENIED, command, "%s is a directory",

@@ -26,6 +26,11 @@ READ_CHECKS(checks, "CHECKS", "--checks", ri_check_read_pick(wishes, named, err)
 READ_CHECKS(check_level, "CHECK_LEVEL", "--check-level",
 	ri_check_read_level(wishes, named, err))
 
+int ri_read_deep(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_value_flag(&options->checks.deep, given, err);
+}
+
 int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_check_option named = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");

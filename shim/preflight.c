@@ -102,7 +102,7 @@ static int run_checks(struct ri_run *run, bool all)
 		.checking = {
 			.env = &run->env, .topology = &run->topology, .demands = &demands,
 			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
-			.command = run->options.command,
+			.command = run->options.command, .deep = run->options.checks.deep,
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->options.checks,

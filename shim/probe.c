@@ -1,34 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rankinit-probe: loads the image's own libibverbs and libmpi, as NCCL and the
- * trainer will, and tries them. It is a program of its own, linked to the C
+ * rankinit-probe: loads the image's own libibverbs or libmpi, as NCCL and the
+ * trainer will, and tries it. It is a program of its own, linked to the C
  * library of the image, since rankinit itself loads nothing.
  *
- * It says one line for each thing that it tried, "WHAT SUBJECT RESULT", RESULT
- * being "ok" or a reason, before it goes on to the next: one that hangs or
- * crashes is the one behind the last line. Arguments choose "verbs", "mpi"
- * or, when there are none, both. It always ends with 0.
+ * usage: rankinit-probe verbs|mpi [LIBRARY [BYTES]]
+ *
+ * What it says is in lib/node/probe.h. What the library itself prints goes to
+ * stderr. BYTES are registered with one of the devices, after a page with
+ * each of them; without BYTES the pages alone.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Memory that a device is asked to register: more than the 64 KiB of a bad limit. */
-enum { REGISTERED = 1 << 20, LINE = 512 };
+/* Only for its promises, so it may be missing: every MPI has this function alike. */
+#if __has_include(<mpi.h>)
+#include <mpi.h>
+#endif
 
-/* Whole lines, in which nothing foreign can break into a second one. */
+#include "node/probe.h"
+
+/*
+ * The oldest symbols of glibc, so that what was built on a new distribution
+ * runs in the image of an old one. Since 2.34 libc itself has dlopen and its
+ * kin, and starts a program without its help; both under new versions, which
+ * older ones lack. The Makefile has the linker wrap the start.
+ */
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
+#ifdef __x86_64__
+#define OLDEST "GLIBC_2.2.5"
+#else
+#define OLDEST "GLIBC_2.17"
+#endif
+
+#define START(name) \
+	int name(int (*main)(int, char **, char **), int argc, char **argv, \
+		void (*before)(void), void (*after)(void), void (*loader)(void), void *stack)
+
+__asm__(".symver dlopen, dlopen@" OLDEST);
+__asm__(".symver dlsym, dlsym@" OLDEST);
+__asm__(".symver dlerror, dlerror@" OLDEST);
+__asm__(".symver start_main, __libc_start_main@" OLDEST);
+
+START(start_main);
+START(__wrap___libc_start_main);
+
+START(__wrap___libc_start_main)
+{
+	return start_main(main, argc, argv, before, after, loader, stack);
+}
+#endif
+
+enum {
+	OUTPUT = 9,		/* the descriptor of our lines, out of a library's way */
+	PAGE = 4096,
+	VERSION_SIZE = 32768,	/* what a library may write there; MPICH's promise is 8192 */
+};
+
+#ifdef MPI_MAX_LIBRARY_VERSION_STRING
+_Static_assert(VERSION_SIZE > MPI_MAX_LIBRARY_VERSION_STRING, "room for the answer");
+_Static_assert(__builtin_types_compatible_p(__typeof__(MPI_Get_library_version),
+	int(char *, int *)), "the function as it is called here");
+#endif
+
+/* The functions that are tried. */
+struct verbs {
+	struct ibv_device **(*list)(int *count);
+	void (*free_list)(struct ibv_device **list);
+	const char *(*name)(struct ibv_device *device);
+	struct ibv_context *(*open)(struct ibv_device *device);
+	int (*close)(struct ibv_context *context);
+	int (*query)(struct ibv_context *context, struct ibv_device_attr *out);
+	/* that of the library fills the beginning of the struct alone */
+	int (*query_port)(struct ibv_context *context, uint8_t number, struct ibv_port_attr *out);
+	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
+	int (*dealloc_pd)(struct ibv_pd *pd);
+	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *address, size_t length, int access);
+	int (*dereg_mr)(struct ibv_mr *region);
+	size_t bytes;		/* still to be registered once; 0: no more */
+};
+
+/* One whole line of printable ASCII, whatever a library gave for it. */
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void say(const char *format, ...)
 {
-	char line[LINE];
+	char line[RI_PROBE_LINE];
 	va_list args;
 	int length;
 
@@ -36,33 +101,38 @@ static void say(const char *format, ...)
 	length = vsnprintf(line, sizeof(line) - 1, format, args);
 	va_end(args);
 	if (length < 0)
-		return;
+		length = 0;
 	if (length > (int)sizeof(line) - 2)
 		length = (int)sizeof(line) - 2;
 	for (int i = 0; i < length; i++)
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = ' ';
+		if (line[i] < ' ' || line[i] > '~')
+			line[i] = line[i] == '\t' || line[i] == '\n' ? ' ' : '?';
+	while (length > 0 && line[length - 1] == ' ')
+		length--;
 	line[length] = '\n';
-	if (write(STDOUT_FILENO, line, (size_t)length + 1) < 0)
-		_exit(0);
+	if (write(OUTPUT, line, (size_t)length + 1) < 0)
+		_exit(1);
 }
 
-static const char *reason(void)
+static void say_error(int error)
 {
-	return errno == 0 ? "failed" : strerror(errno);
+	say("error %d %s", error > 0 ? error : EIO, strerror(error > 0 ? error : EIO));
 }
 
-/* The functions of libibverbs that are tried; all or none of them are there. */
-struct verbs {
-	struct ibv_device **(*list)(int *count);
-	const char *(*name)(struct ibv_device *device);
-	struct ibv_context *(*open)(struct ibv_device *device);
-	int (*close)(struct ibv_context *context);
-	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
-	int (*dealloc_pd)(struct ibv_pd *pd);
-	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *address, size_t length, int access);
-	int (*dereg_mr)(struct ibv_mr *region);
-};
+static const char *text_of(const char *text)
+{
+	return text == NULL ? "" : text + strspn(text, " \t\n");
+}
+
+/* A name that is one word. */
+static const char *word_of(char out[RI_PROBE_NAME], const char *text)
+{
+	snprintf(out, RI_PROBE_NAME, "%s", text_of(text));
+	for (char *at = out; *at != '\0'; at++)
+		if (*at <= ' ' || *at > '~')
+			*at = '?';
+	return out[0] == '\0' ? "-" : out;
+}
 
 /* A function pointer out of an object pointer, as POSIX has it (dlsym(3p)). */
 static bool find(void *library, const char *name, void *function)
@@ -71,116 +141,227 @@ static bool find(void *library, const char *name, void *function)
 
 	memcpy(function, &found, sizeof(found));
 	if (found == NULL)
-		say("symbol %s is not in the library", name);
+		say("error 0 %s is not in it", name);
 	return found != NULL;
 }
 
-static bool load(void *library, struct verbs *verbs)
+static void *load(const char *path)
 {
-	return find(library, "ibv_get_device_list", &verbs->list) &&
-		find(library, "ibv_get_device_name", &verbs->name) &&
-		find(library, "ibv_open_device", &verbs->open) &&
-		find(library, "ibv_close_device", &verbs->close) &&
-		find(library, "ibv_alloc_pd", &verbs->alloc_pd) &&
-		find(library, "ibv_dealloc_pd", &verbs->dealloc_pd) &&
-		find(library, "ibv_reg_mr", &verbs->reg_mr) &&
-		find(library, "ibv_dereg_mr", &verbs->dereg_mr);
+	void *library;
+
+	say("try load %s", path);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL)
+		say("error 0 %s", text_of(dlerror()));
+	return library;
 }
 
-/* Locked memory is what fails here, with ENOMEM, where the limit is small. */
-static void try_memory(const struct verbs *verbs, struct ibv_pd *pd, const char *name)
+static bool load_verbs(struct verbs *verbs, const char *path)
 {
-	void *memory = mmap(NULL, REGISTERED, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct ibv_mr *region;
+	void *library = load(path);
+	const struct {
+		const char *name;
+		void *function;
+	} functions[] = {
+		{ "ibv_get_device_list", &verbs->list },
+		{ "ibv_free_device_list", &verbs->free_list },
+		{ "ibv_get_device_name", &verbs->name },
+		{ "ibv_open_device", &verbs->open },
+		{ "ibv_close_device", &verbs->close },
+		{ "ibv_query_device", &verbs->query },
+		{ "ibv_query_port", &verbs->query_port },
+		{ "ibv_alloc_pd", &verbs->alloc_pd },
+		{ "ibv_dealloc_pd", &verbs->dealloc_pd },
+		{ "ibv_reg_mr", &verbs->reg_mr },
+		{ "ibv_dereg_mr", &verbs->dereg_mr },
+	};
 
-	if (memory == MAP_FAILED) {
-		say("register %s %s", name, reason());
-		return;
-	}
-	errno = 0;
-	region = verbs->reg_mr(pd, memory, REGISTERED, IBV_ACCESS_LOCAL_WRITE);
-	say("register %s %s", name, region == NULL ? reason() : "ok");
+	if (library == NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!find(library, functions[i].name, functions[i].function))
+			return false;
+	say("ok");
+	return true;
+}
+
+/* Locked memory is what may fail here, with ENOMEM (ibv_reg_mr(3), getrlimit(2)). */
+static int register_memory(const struct verbs *verbs, struct ibv_context *context, size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *region = NULL;
+	struct ibv_pd *pd;
+	int error;
+
+	if (memory == MAP_FAILED)
+		return errno;
+	errno = EIO;
+	pd = verbs->alloc_pd(context);
+	if (pd != NULL)
+		region = verbs->reg_mr(pd, memory, size, IBV_ACCESS_LOCAL_WRITE);
+	error = region == NULL ? errno : 0;
 	if (region != NULL)
 		verbs->dereg_mr(region);
-	munmap(memory, REGISTERED);
-}
-
-static void try_device(const struct verbs *verbs, struct ibv_device *device)
-{
-	const char *name = verbs->name(device);
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-
-	errno = 0;
-	context = verbs->open(device);
-	say("open %s %s", name, context == NULL ? reason() : "ok");
-	if (context == NULL)
-		return;
-	errno = 0;
-	pd = verbs->alloc_pd(context);
-	if (pd == NULL) {
-		say("register %s %s", name, reason());
-	} else {
-		try_memory(verbs, pd, name);
+	if (pd != NULL)
 		verbs->dealloc_pd(pd);
-	}
-	verbs->close(context);
+	munmap(memory, size);
+	return error;
 }
 
-static void try_verbs(void)
+static bool try_memory(const struct verbs *verbs, struct ibv_context *context, const char *name,
+	size_t size)
 {
-	void *library = dlopen("libibverbs.so.1", RTLD_NOW);
+	int error;
+
+	say("try memory %s %zu", name, size);
+	error = register_memory(verbs, context, size);
+	if (error == 0)
+		say("ok");
+	else
+		say_error(error);
+	return error == 0;
+}
+
+static void try_port(const struct verbs *verbs, struct ibv_context *context, const char *name,
+	uint8_t number)
+{
+	/* a library of another release may know a longer one */
+	union {
+		struct ibv_port_attr port;
+		char bytes[256];
+	} found;
+	int error;
+
+	memset(&found, 0, sizeof(found));
+	say("try port %s %u", name, number);
+	error = verbs->query_port(context, number, &found.port);
+	if (error == 0)
+		say("ok %u %u %u %u %u %u %u", (uint8_t)found.port.state, found.port.phys_state,
+			found.port.link_layer, found.port.active_width, found.port.active_speed,
+			found.port.lid, found.port.sm_lid);
+	else
+		say_error(error);
+}
+
+/* Returns the number of its ports; 0 where it is not open. */
+static unsigned open_device(const struct verbs *verbs, struct ibv_device *device, const char *name,
+	struct ibv_context **context)
+{
+	char firmware[RI_PROBE_NAME];
+	union {
+		struct ibv_device_attr device;
+		char bytes[1024];
+	} found;
+	int error;
+
+	memset(&found, 0, sizeof(found));
+	say("try open %s", name);
+	errno = EIO;
+	*context = verbs->open(device);
+	error = *context == NULL ? errno : verbs->query(*context, &found.device);
+	if (error != 0) {
+		if (*context != NULL)
+			verbs->close(*context);
+		say_error(error);
+		return 0;
+	}
+	found.device.fw_ver[sizeof(found.device.fw_ver) - 1] = '\0';
+	say("ok %u %s", found.device.phys_port_cnt, word_of(firmware, found.device.fw_ver));
+	return found.device.phys_port_cnt == 0 ? 1 : found.device.phys_port_cnt;
+}
+
+static void try_device(struct verbs *verbs, struct ibv_device *device)
+{
+	char word[RI_PROBE_NAME];
+	const char *name = word_of(word, verbs->name(device));
+	struct ibv_context *context;
+	unsigned ports = open_device(verbs, device, name, &context);
+
+	if (ports == 0)
+		return;
+	for (unsigned i = 1; i <= ports && i <= RI_MAX_HCA_PORTS; i++)
+		try_port(verbs, context, name, (uint8_t)i);
+	if (try_memory(verbs, context, name, PAGE) && verbs->bytes > 0) {
+		try_memory(verbs, context, name, verbs->bytes);
+		verbs->bytes = 0;
+	}
+	say("try close %s", name);
+	errno = 0;
+	if (verbs->close(context) == 0)
+		say("ok");
+	else
+		say_error(errno);
+}
+
+static void try_verbs(const char *path, size_t bytes)
+{
+	struct verbs verbs = { .bytes = bytes };
 	struct ibv_device **list;
-	struct verbs verbs;
 	int count = 0;
 
-	say("verbs libibverbs.so.1 %s", library == NULL ? dlerror() : "ok");
-	if (library == NULL || !load(library, &verbs))
+	if (!load_verbs(&verbs, path))
 		return;
-	errno = 0;
+	say("try list");
+	errno = EIO;
 	list = verbs.list(&count);
-	if (list == NULL)
-		say("devices 0 %s", reason());
-	else
-		say("devices %d ok", count);
-	for (int i = 0; list != NULL && i < count; i++)
+	if (list == NULL || count < 0) {
+		say_error(errno);
+		return;
+	}
+	say("ok %d", count);
+	for (int i = 0; i < count && i < RI_MAX_HCAS; i++)
 		try_device(&verbs, list[i]);
 }
 
-/* May be called before MPI_Init (MPI 3.1, 8.1.1), and all have it alike. */
-static void try_mpi(const char *name)
+/* May be called before MPI_Init (MPI 3.1, 8.1.1). */
+static void try_mpi(const char *path)
 {
-	/* twice as much as MPI_MAX_LIBRARY_VERSION_STRING of any of them */
-	static char version[16384];
-	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	static char version[VERSION_SIZE + 1];
 	int (*ask)(char *text, int *length);
-	int length = 0;
+	void *library = load(path);
+	int length = 0, error;
 
-	if (library == NULL) {
-		say("mpi %s %s", name, dlerror());
+	if (library == NULL || !find(library, "MPI_Get_library_version", &ask))
 		return;
-	}
-	say("mpi %s ok", name);
-	if (!find(library, "MPI_Get_library_version", &ask))
-		return;
-	ask(version, &length);
-	say("version %s %.200s", name, version);
+	say("ok");
+	say("try version");
+	error = ask(version, &length);
+	version[VERSION_SIZE] = '\0';
+	if (error == 0)
+		say("ok %.*s", RI_PROBE_TEXT - 1, text_of(version));
+	else
+		say("error %u", (unsigned)error % UINT16_MAX);
+}
+
+static size_t read_bytes(const char *text)
+{
+	size_t number = 0;
+
+	for (; *text >= '0' && *text <= '9' && number < SIZE_MAX / 100; text++)
+		number = number * 10 + (size_t)(*text - '0');
+	return number;
 }
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "libmpi.so.40", "libmpi.so.12", "libmpich.so.12" };
-	bool verbs = argc < 2, mpi = argc < 2;
+	bool verbs = argc > 1 && strcmp(argv[1], "verbs") == 0;
+	const char *path = verbs ? "libibverbs.so.1" : "libmpi.so.40";
 
-	for (int i = 1; i < argc; i++) {
-		verbs |= strcmp(argv[i], "verbs") == 0;
-		mpi |= strcmp(argv[i], "mpi") == 0;
+	if (argc < 2 || argc > 4 || (!verbs && strcmp(argv[1], "mpi") != 0)) {
+		dprintf(STDERR_FILENO, "usage: rankinit-probe verbs|mpi [LIBRARY [BYTES]]\n");
+		return 2;
 	}
+	if (dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0)
+		return 1;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (argc > 2)
+		path = argv[2];
+	say("rankinit-probe %d", RI_PROBE_RULES);
 	if (verbs)
-		try_verbs();
-	for (size_t i = 0; mpi && i < sizeof(names) / sizeof(names[0]); i++)
-		try_mpi(names[i]);
+		try_verbs(path, argc > 3 ? read_bytes(argv[3]) : 0);
+	else
+		try_mpi(path);
+	say("end");
 	/* without the destructors of what was loaded */
 	_exit(0);
 }

@@ -233,7 +233,24 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 	ri_verdict_render(outcome, &reason, &out);
 	if (says_more(outcome))
 		print(verdict);
+	else if (outcome->cause != NULL)
+		ri_log(RI_LEVEL_ALWAYS, "%s", outcome->cause);
 	leave_last_words(verdict);
 	if (own.option != NULL)
 		write_report(outcome, &reason, checked);
+}
+
+void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *err)
+{
+	static char words[RI_VERDICT_SIZE];
+	struct ri_text out;
+
+	ri_text_init(&out, words, sizeof(words));
+	ri_check_words(checked, &out);
+	ri_text_addf(&out, "%s: %s; %s [%s]\n", err->subject, err->text, err->hint,
+		ri_code_name(err->code));
+	leave_last_words(words);
+	if (own.option != NULL)
+		write_report(outcome, NULL, checked);
 }

@@ -44,4 +44,8 @@ int ri_report_fd(void);
  */
 void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked);
 
+/* The same where nothing was started, for what checks found: why was printed already. */
+void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *err);
+
 #endif

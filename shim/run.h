@@ -83,6 +83,9 @@ int ri_run_prepare_telling(struct ri_run *run);
 /* The memory for it: when nothing else will take any. */
 int ri_run_reserve_telling(struct ri_run *run);
 
+/* This node is not fit: say why, and write it where the end of a job is written. */
+int ri_run_refuse(struct ri_run *run);
+
 /* A stop came before there was a command. Returns the exit status. */
 int ri_run_leave(struct ri_run *run, int status);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "cause.h"
 #include "leftovers.h"
 #include "log.h"
 #include "mask.h"
@@ -60,6 +61,7 @@ struct supervisor {
 	int status;		/* of the first end that was no success */
 	struct ri_end end;	/* that one */
 	struct ri_oom oom;
+	struct ri_supervised *result;
 	bool groups;		/* each child leads one of its own */
 	bool told_by_step;	/* a Slurm step's signals reach the children too */
 	bool stopped_by_step;	/* and its SIGTERM has done so */
@@ -292,6 +294,8 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 		return;
 	sv->status = ri_verdict_status(status);
 	sv->end.child = child;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
 }
 
 static void note_orphan(pid_t pid, int status)
@@ -537,6 +541,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		.options = setting->options,
 		.terminal = setting->terminal,
 		.children = children,
+		.result = setting->result,
 		.status = children->refused,
 		.end = { .command = launch->argv[0] },
 		.groups = launch->new_group,

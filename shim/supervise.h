@@ -8,6 +8,7 @@
 #ifndef RI_SHIM_SUPERVISE_H
 #define RI_SHIM_SUPERVISE_H
 
+#include "check/machine.h"
 #include "children.h"
 #include "launch.h"
 #include "options.h"
@@ -25,6 +26,8 @@ struct ri_supervised {
 	int stop_signal;	/* that came from outside; 0: none did */
 	pid_t stop_sender;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
+	bool knows_shm;
+	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
 };
 
 struct ri_supervise {

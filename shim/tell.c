@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include "cause.h"
 #include "report.h"
 #include "state.h"
 #include "verdict.h"
@@ -125,16 +126,24 @@ static void add_words(struct ri_run *run, size_t index)
 	}
 }
 
-static void fill_outcomes(struct ri_run *run)
+static void number_ranks(struct ri_run *run, size_t count)
 {
-	const struct ri_children *children = &run->children;
 	uint64_t rank = 0, local_rank = 0;
 
 	ri_topology_get(&run->topology, RI_FACT_RANK, &rank);
 	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
-	for (size_t i = 0; i < children->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		run->outcomes[i].rank = rank + i;
 		run->outcomes[i].local_rank = local_rank + i;
+	}
+}
+
+static void fill_outcomes(struct ri_run *run)
+{
+	const struct ri_children *children = &run->children;
+
+	number_ranks(run, children->count);
+	for (size_t i = 0; i < children->count; i++) {
 		if (i < children->started)
 			add_end(run, &children->items[i], &run->outcomes[i]);
 		else if (i == children->started && children->refused != 0)
@@ -157,16 +166,44 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 		: ri_verdict_status(children->items[outcome->first].wait_status);
 }
 
-int ri_run_tell(struct ri_run *run, int status)
+static struct ri_outcome begin_outcome(const struct ri_run *run)
 {
-	struct ri_outcome outcome = {
+	return (struct ri_outcome){
 		.topology = &run->topology, .command = run->first.argv[0],
-		.ranks = run->outcomes, .count = run->children.count,
+		.ranks = run->outcomes, .count = plan_report(run).ranks,
 		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->command.mode),
-		.stop_signal = run->supervised.stop_signal,
+		.first = -1, .stop_signal = run->supervised.stop_signal,
 		.stop_sender = run->supervised.stop_sender, .started = run->started,
 	};
+}
+
+int ri_run_refuse(struct ri_run *run)
+{
+	int status = run->options.exit_map.to[ri_code_status(run->err.code)];
+	struct ri_error why = run->err;
+	struct ri_outcome outcome;
+	struct utsname names;
+
+	if (!run->was_checked || ri_run_reserve_telling(run) < 0) {
+		run->err = why;
+		return ri_run_fail(run);
+	}
+	ri_log_error(&why);
+	clock_gettime(CLOCK_REALTIME, &run->started);
+	outcome = begin_outcome(run);
+	outcome.ended = run->started;
+	outcome.exit_status = status;
+	if (run->options.report.text != NULL && uname(&names) == 0)
+		outcome.host = names.nodename;
+	number_ranks(run, outcome.count);
+	ri_report_refuse(&outcome, &run->checked, &why);
+	return ri_run_leave(run, ri_code_status(why.code));
+}
+
+int ri_run_tell(struct ri_run *run, int status)
+{
+	struct ri_outcome outcome = begin_outcome(run);
 	struct utsname names;
 
 	fill_outcomes(run);
@@ -175,6 +212,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	if ((outcome.first >= 0 || status != 0 || run->options.report.text != NULL) &&
 		uname(&names) == 0)
 		outcome.host = names.nodename;
+	outcome.cause = ri_cause_find(&outcome,
+		run->supervised.knows_shm ? &run->supervised.shm : NULL);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	ri_report_tell(&outcome, run->was_checked ? &run->checked : NULL);
 	ri_torch_files_remove(&run->torch_files);

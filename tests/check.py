@@ -3,7 +3,7 @@
 """
 Runs the suites, one after the other, and adds up what they say.
 
-usage: check.py [SUITE...]
+usage: check.py [SUITE...]    all but those of targets of their own, unless they are named
 
 Each suite's output goes to build/check/SUITE.log; the end of what a command
 that fails has said is printed. The last line counts tests: N passed, N failed, N skipped.
@@ -56,17 +56,41 @@ def golden_corpus(name):
     return folder
 
 
+def machine_corpus():
+    """The recorded machines as one more corpus, each as one file."""
+    made = os.path.join("build", "check", "golden-machine")
+    shutil.rmtree(made, ignore_errors=True)
+    os.makedirs(made)
+    for top in glob.glob("tests/hosts/*/") + glob.glob("build/hosts/*/"):
+        with open(os.path.join(made, os.path.basename(top[:-1])), "wb") as out:
+            for folder, folders, files in os.walk(top):
+                for name in sorted(folders + files):
+                    path = os.path.join(folder, name)
+                    inner = os.path.relpath(path, top)
+                    if os.path.islink(path):
+                        out.write(f"%%\n{inner} -> {os.readlink(path)}\n".encode())
+                    elif name in files:
+                        with open(path, "rb") as file:
+                            out.write(f"%%\n{inner}\n".encode() + file.read())
+    return made
+
+
+# Targets with one more corpus, made of what other tests have.
+CORPORA = {"env": lambda: golden_corpus("env"), "job": lambda: golden_corpus("job"),
+           "machine": machine_corpus}
+
+
 def fuzz_commands():
     for program in programs("san/tests/fuzz_*"):
         if not program.endswith(".d"):
             name = os.path.basename(program).removeprefix("fuzz_")
-            more = [golden_corpus(name)] if name in ("env", "job") else []
+            more = [CORPORA[name]()] if name in CORPORA else []
             yield [program, os.path.join("tests", "fuzz", "corpus", name), *more]
 
 
 def coverage_commands():
-    for name in ("env", "job"):
-        golden_corpus(name)
+    for make in CORPORA.values():
+        make()
     yield ["tests/fuzz/coverage.sh", "95"]
 
 
@@ -86,6 +110,12 @@ def conformance_commands():
     yield [PYTHON, f"{here}/selftest.py", "build"]
 
 
+def images_commands():
+    """IMAGES names those that were built: make images."""
+    names = os.environ.get("IMAGES", "").split()
+    yield PYTEST + [f"images/{name}" for name in names]
+
+
 SUITES = {
     "lint": lambda: [["tests/lint/run.sh"]],
     "unit": lambda: unit_commands("san", []),
@@ -94,9 +124,14 @@ SUITES = {
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
-    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
+}
+
+# With targets of their own, which install what they need first and take long.
+APART = {
+    "images": images_commands,
+    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
 }
 
 # What they test may not be installed; each test that is skipped says so.
@@ -125,7 +160,7 @@ def count(output):
 def run_suite(name):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     text, wrong = [], []
-    for command in SUITES[name]():
+    for command in {**SUITES, **APART}[name]():
         done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output = done.stdout.decode(errors="replace")

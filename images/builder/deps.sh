@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What the build, the demo, the tests and the benchmark need, installed once.
-# usage: deps.sh [build|demo|check|bench]...
+# usage: deps.sh [build|probe|demo|check|bench|images|engine|frameworks]...
 #
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
-# demo, check, bench   the packages that these targets use besides
+# probe   headers of rdma-core and of Open MPI, for rankinit-probe
+# demo, check, bench, images, engine, frameworks   the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
 # are built for glibc and do not link with musl. The deb-src entry that their
@@ -23,24 +24,33 @@ debian_packages() {
     case $1 in
     build) echo gcc libc6-dev linux-libc-dev make musl-tools cmake dpkg-dev patch xz-utils \
         ca-certificates ;;
+    probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
+    images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
+    engine) echo docker.io ;;
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin mpich iproute2 python3 python3-pytest python3-mpi4py tini \
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
         libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
-        slurmctld slurmd slurm-client munge ;;
-    *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
+        slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils ;;
+    frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
+        python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge ;;
+    *) die "unknown set of packages: $1; see the usage in $0" ;;
     esac
 }
 
 alpine_packages() {
     case $1 in
     build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static ;;
+    probe) echo build-base linux-headers rdma-core-dev openmpi-dev pkgconf ;;
+    images) echo python3 py3-pytest py3-pip ;;
+    engine) echo docker ;;
     demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
     bench) echo python3 tini-static dumb-init catatonit strace ;;
     check) echo openmpi iproute2 python3 py3-pytest tini-static dumb-init catatonit strace \
         valgrind cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
-    *) die "unknown set of packages: $1 (build, demo, bench or check)" ;;
+    frameworks) echo python3 py3-pytest ;; # none of the frameworks has a wheel for musl
+    *) die "unknown set of packages: $1; see the usage in $0" ;;
     esac
 }
 

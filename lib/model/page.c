@@ -73,7 +73,10 @@ void ri_page_fold(struct ri_page *page, const char *words, size_t indent)
 		} else if (page->column > indent) {
 			ri_page_go(page, 0);
 		}
-		ri_page_show(page, word);
+		if (page->whole)
+			page->column += ri_text_add_shown(page->out, word, sizeof(word));
+		else
+			ri_page_show(page, word);
 	}
 	ri_page_end_line(page);
 }

@@ -25,6 +25,7 @@ enum ri_look {
 struct ri_page {
 	struct ri_text *out;
 	bool color;	/* escape sequences of ECMA-48, or none at all */
+	bool whole;	/* ri_page_fold cuts no word: it may be a path to be copied */
 	size_t column;	/* of the line so far */
 };
 

@@ -128,6 +128,7 @@ static void find_toolkit(struct ri_cuda *out, const struct ri_image *image)
 	char *text = ri_arena_alloc(image->arena, JSON_SIZE);
 
 	out->toolkit[0] = '\0';
+	out->toolkit_origin = NULL;
 	if (keep_version(ri_env_get(image->env, variable), out->toolkit))
 		out->toolkit_origin = variable;
 	else if (text != NULL && ri_host_read(image->host, path, text, JSON_SIZE) > 0 &&

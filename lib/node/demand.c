@@ -100,23 +100,29 @@ static bool read_count(const char *text, uint64_t max, uint64_t *out)
 	return ri_number_read(text, range, out, NULL) == RI_NUMBER_OK;
 }
 
+/* "8" or "8@400" */
+static bool read_ports(char *value, struct ri_demand *out)
+{
+	char *at = strchr(value, '@');
+	bool good;
+
+	if (at != NULL)
+		*at = '\0';
+	good = read_count(value, MAX_COUNT, &out->count) &&
+		(at == NULL || read_count(at + 1, MAX_RATE, &out->rate));
+	/* as it was, for the error that names it */
+	if (at != NULL)
+		*at = '@';
+	return good;
+}
+
 static bool read_value(enum ri_topic topic, char *value, struct ri_demand *out)
 {
-	char *at;
-
 	switch (topic) {
 	case RI_TOPIC_GPU:
 		return value == NULL || read_count(value, MAX_COUNT, &out->count);
 	case RI_TOPIC_IB:
-		at = value == NULL ? NULL : strchr(value, '@');
-		if (at != NULL) {
-			*at = '\0';
-			if (!read_count(at + 1, MAX_RATE, &out->rate)) {
-				*at = '@';
-				return false;
-			}
-		}
-		return value == NULL || read_count(value, MAX_COUNT, &out->count);
+		return value == NULL || read_ports(value, out);
 	case RI_TOPIC_SHM:
 		return value != NULL && ri_size_read(value, strlen(value), &out->size) &&
 			out->size > 0;
@@ -148,6 +154,8 @@ static int add_check(struct ri_demands *demands, const struct ri_demand_list *li
 	for (size_t i = 0; i < RI_MAX_CHECKS && list->ids[i] != NULL; i++) {
 		if (item->value != NULL || strcmp(item->name, list->ids[i]) != 0)
 			continue;
+		if ((demands->by_id[list->asker][i / 64] >> i % 64 & 1) != 0)
+			return bad_item(list, item, "each of them once", err);
 		demands->checks[list->asker] = (struct ri_demand){
 			.subject = list->subject, .asker = list->asker,
 		};

@@ -82,7 +82,7 @@ bool ri_elf_text(const struct ri_elf *elf, const char *symbol, char *text, size_
 /* The payload of the first note of this owner, ended by '\0'. */
 bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t size);
 
-/* The architecture by its name, "x86-64"; "another" where it has none here. Never NULL. */
+/* The architecture by its name, "x86-64"; "another machine" where it has none here. Never NULL. */
 const char *ri_elf_machine_name(unsigned machine);
 
 /* e_machine of programs that run here. */

@@ -59,7 +59,9 @@ static enum ri_link read_link(struct ri_host *host, const char *path)
 	ri_sysfile_line(host, path, line, sizeof(line));
 	if (strcmp(line, "InfiniBand") == 0)
 		return RI_LINK_INFINIBAND;
-	return strcmp(line, "Ethernet") == 0 ? RI_LINK_ETHERNET : RI_LINK_UNKNOWN;
+	if (strcmp(line, "Ethernet") == 0)
+		return RI_LINK_ETHERNET;
+	return strcmp(line, "Unknown") == 0 ? RI_LINK_OTHER : RI_LINK_UNKNOWN;
 }
 
 /* What a port's folder says; name: of the device. */

@@ -26,6 +26,7 @@ enum ri_link {
 	RI_LINK_UNKNOWN,
 	RI_LINK_INFINIBAND,
 	RI_LINK_ETHERNET,	/* RoCE; on Azure the accelerated network */
+	RI_LINK_OTHER,		/* what sysfs calls "Unknown": EFA of AWS */
 };
 
 /* States of a port, as the kernel counts them (include/rdma/ib_verbs.h). */

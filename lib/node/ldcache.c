@@ -150,13 +150,16 @@ bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
 {
 	const size_t size = strlen(name) + 1;
 	struct ri_ldcache_entry entry;
+	bool found = false;
 
 	for (size_t i = 0; i < cache->count; i++) {
 		if (!is_named(cache, i, name, size) || !read_entry(cache, i, &entry) ||
-			!ri_ldcache_is_ours(&entry) || entry.hardware != 0)
+			!ri_ldcache_is_ours(&entry) || (found && entry.hardware != 0))
 			continue;
 		*out = entry;
-		return true;
+		found = true;
+		if (entry.hardware == 0)
+			break;
 	}
-	return false;
+	return found;
 }

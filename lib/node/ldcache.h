@@ -38,7 +38,7 @@ bool ri_ldcache_next(const struct ri_ldcache *cache, size_t *at, struct ri_ldcac
 
 /*
  * The entry that the loader takes on a CPU of no special kind: the first of
- * that name for this machine.
+ * that name for this machine. Where all are for some CPUs, the first of them.
  */
 bool ri_ldcache_find(const struct ri_ldcache *cache, const char *name,
 	struct ri_ldcache_entry *out);

@@ -242,18 +242,23 @@ void ri_mpi_judge_library(const struct ri_loader *loader, struct ri_mpi_library 
 	ri_elf_close(&elf);
 }
 
-/* Linked to Open MPI's own layers: 4's orterun to libopen-rte, 5's mpirun to libopen-pal. */
+/*
+ * Linked to Open MPI's own layers: 4's orterun to libopen-rte, 5's mpirun to
+ * libopen-pal, and where that was linked in, as in Debian 13, to PMIx alone.
+ * Whatever other launcher may be linked to that is called mpiexec.SOMETHING.
+ */
 static bool is_linked_to_openmpi(const struct ri_loader *loader, const char *path)
 {
+	bool found = false, dotted = strncmp(ri_path_name(path), "mpiexec.", 8) == 0;
 	char name[RI_ELF_NAME];
-	bool found = false;
 	struct ri_elf elf;
 
 	if (ri_elf_open(&elf, loader->image->host, path) == RI_ELF_OK)
 		for (size_t i = 0; i < elf.needed_count && !found; i++)
 			found = ri_elf_needed(&elf, i, name) &&
 				(strncmp(name, "libopen-", 8) == 0 ||
-					strncmp(name, "libprrte.", 9) == 0);
+					strncmp(name, "libprrte.", 9) == 0 ||
+					(strncmp(name, "libpmix.", 8) == 0 && !dotted));
 	ri_elf_close(&elf);
 	return found;
 }

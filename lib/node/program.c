@@ -8,8 +8,7 @@
 
 #include "base/path.h"
 
-/* As for the command itself where there is no PATH. */
-static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const char ri_default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 bool ri_program_at(const struct ri_image *image, const char *path, struct ri_program *out)
 {
@@ -36,7 +35,7 @@ bool ri_program_next(const struct ri_image *image, const char *name, size_t *at,
 	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
 
 	if (list == NULL)
-		list = default_path;
+		list = ri_default_path;
 	while (list[*at] != '\0') {
 		const char *start = list + *at;
 		size_t length = strcspn(start, ":");

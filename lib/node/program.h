@@ -17,6 +17,9 @@ struct ri_image {
 	struct ri_arena *arena;
 };
 
+/* Where there is no PATH: what Debian's and Alpine's login(1) start from. */
+extern const char ri_default_path[];
+
 struct ri_program {
 	const char *path;	/* as it is found */
 	const char *real;	/* without links */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/rdma_core.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,6 +165,26 @@ static void find_providers(struct ri_rdma_core *core, const struct ri_loader *lo
 			core->provider_count++;
 }
 
+/*
+ * What the folder lacks is looked for as any library is. Libibverbs before
+ * rdma-core, as in MLNX_OFED 4, knew no other way; its interface was number 2.
+ */
+static void find_by_loader(struct ri_rdma_core *core, const struct ri_loader *loader)
+{
+	const uint64_t abi = core->abi == 0 ? 2 : core->abi;
+	struct ri_library library;
+	char file[64];
+
+	for (size_t i = 0; i < core->configured_count; i++) {
+		snprintf(file, sizeof(file), "lib%s-rdmav%" PRIu64 ".so", core->configured[i], abi);
+		if (ri_rdma_core_provider(core, core->configured[i]) == NULL &&
+			core->provider_count < RI_MAX_PROVIDERS &&
+			ri_loader_find(loader, file, &library) &&
+			ri_provider_read(file, &core->providers[core->provider_count]))
+			core->provider_count++;
+	}
+}
+
 /* rdma-core names its files by its own release: libibverbs.so.1.14.44.0 */
 static uint64_t release_of(const char *real)
 {
@@ -200,6 +221,7 @@ void ri_rdma_core_find(struct ri_rdma_core *out, const struct ri_loader *loader)
 	find_config(out, loader);
 	configure_by_files(out, loader->image->host);
 	configure_by_variable(out, loader->image->env);
+	find_by_loader(out, loader);
 }
 
 const struct ri_provider *ri_rdma_core_provider(const struct ri_rdma_core *core, const char *name)

@@ -12,7 +12,7 @@
 
 enum { RI_MAX_PROVIDERS = 64, RI_MAX_CONFIGURED = 64, RI_PROVIDER_NAME = 24 };
 
-/* A file libNAME-rdmavNUMBER.so beside libibverbs. */
+/* A file libNAME-rdmavNUMBER.so in a folder beside libibverbs, or where the loader looks. */
 struct ri_provider {
 	char name[RI_PROVIDER_NAME];
 	uint64_t abi;

@@ -56,6 +56,7 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	ssize_t first;		/* index of the first failure, -1: none */
+	const char *cause;	/* what explains it, a line without its end; or NULL */
 	int exit_status;
 	int stop_signal;	/* that came from outside; 0: none did */
 	pid_t stop_sender;	/* 0: outside of our PID namespace */

@@ -326,6 +326,8 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	if (outcome->first >= 0) {
 		add_headline(out, outcome, &outcome->ranks[outcome->first]);
 		add_reason(out, &outcome->ranks[outcome->first], reason);
+		if (outcome->cause != NULL)
+			ri_text_addf(out, "  %s\n", outcome->cause);
 	} else if (outcome->stop_signal != 0 && outcome->exit_status != 0) {
 		add_stop(out, outcome);
 	} else {

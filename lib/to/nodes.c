@@ -192,10 +192,12 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 				 "--node-rank and --master-addr");
 }
 
-/* Does the job start its command on this node alone? Then the launcher may wait in vain. */
+/* Does the job start its command on this node alone? Then its ranks may wait in vain. */
 static void warn_of_other_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
 {
+	const char *hint = "start it on each node, or with mpirun";
+	const char *who = "what is started here";
 	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
 	uint64_t nodes;
 
@@ -203,12 +205,15 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 		strcmp(role->text, RI_ROLE_PRIMARY) != 0 ||
 		!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes < 2)
 		return;
+	if (context->fan_out == 0) {
+		hint = "start it on each node, or with mpirun, or on this node alone: torchrun "
+		       "--standalone";
+		who = launcher_name(context->command);
+	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
 		"%s waits for %d nodes, but %s starts the job's command on this one alone",
-		launcher_name(context->command), (int)nodes, topology->identity),
-		"start it on each node, or with mpirun, or on this node alone: torchrun "
-		"--standalone");
+		who, (int)nodes, topology->identity), "%s", hint);
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
@@ -280,6 +285,8 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 				stated->subject);
 		take_over(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 		take_over(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	} else {
+		warn_of_other_nodes(topology, context);
 	}
 	topology->scope = RI_SCOPE_PROCESS;
 	nodes = topology->facts[RI_FACT_NNODES].number;

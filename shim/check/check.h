@@ -37,6 +37,7 @@ enum ri_check_when {
 	RI_CHECK_SEVERAL = 2,	/* the same, where the node has several ranks */
 	RI_CHECK_WIDE = 4,	/* the same, where the job has several nodes */
 	RI_CHECK_EXTRA = 8,	/* not among the default ones: by its id, or with "all" */
+	RI_CHECK_DEEP = 16,	/* the same without --deep: it runs a program */
 	RI_CHECK_APART = 32,	/* it is about starting ranks: no note for those that start */
 };
 
@@ -114,6 +115,7 @@ struct ri_checking {
 	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
 	char *const *command;	/* its words, ended by NULL; or NULL */
 	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
+	bool deep;		/* --deep: a program may be run */
 	bool verbose;		/* notes are shown: what only serves them is worth its time */
 
 	/* of the functions below */

@@ -73,8 +73,9 @@ static void check_userns(struct ri_checking *checking)
 		ri_check_pass(checking, path, "no user namespace: root is root");
 	else
 		ri_check_note(checking, RI_CODE_ENV_USERNS_MAPPED, path,
-			"a user namespace: root here is user %llu outside, and what it may do "
-			"ends there", (unsigned long long)map.outside);
+			"a user namespace: %s %llu here is user %llu outside, and what it may do "
+			"ends there", map.inside == 0 ? "root, user" : "user",
+			(unsigned long long)map.inside, (unsigned long long)map.outside);
 }
 
 const struct ri_check ri_check_env_userns = {

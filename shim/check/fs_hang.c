@@ -47,13 +47,13 @@ static void check_hang(struct ri_checking *checking)
 	char *rest = text;
 	size_t asked = 0;
 
-	if (!checking->host->live) {
-		ri_check_skip(checking, "mounts", "a recorded machine does not answer");
-		return;
-	}
 	if (ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0) {
 		ri_check_unknown(checking, RI_CODE_FS_HANG_UNKNOWN, "mounts",
 			"/proc/self/mountinfo cannot be read");
+		return;
+	}
+	if (!checking->host->live) {
+		ri_check_skip(checking, "mounts", "a recorded machine does not answer");
 		return;
 	}
 	while (asked < MOST && ri_mount_next(&rest, &mount)) {

@@ -46,6 +46,15 @@ static void find_there(struct ri_checking *checking, const char *path, char out[
 		snprintf(out, RI_PATH_SIZE, "/");
 }
 
+static bool is_folder(struct ri_host *host, const char *path)
+{
+	int fd = ri_host_open(host, path, O_PATH | O_DIRECTORY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static void judge_output(struct ri_checking *checking, const struct ri_named_path *named)
 {
 	char name[64], quoted[RI_QUOTE_SIZE], there[RI_PATH_SIZE];
@@ -54,19 +63,15 @@ static void judge_output(struct ri_checking *checking, const struct ri_named_pat
 
 	find_there(checking, named->path, there);
 	ri_quote(quoted, sizeof(quoted), named->path);
-	error = ri_machine_writable(checking->host, there);
+	/* a file that is there is written anew; in one nothing can be made */
+	error = strcmp(there, named->path) == 0 || is_folder(checking->host, there)
+		? ri_machine_writable(checking->host, there) : ENOTDIR;
 	if (error == 0) {
 		ri_check_pass(checking, subject, "%s can be written to", quoted);
 		return;
 	}
-	if (error != EROFS && error != EACCES && error != EPERM) {
-		ri_check_unknown(checking, RI_CODE_FS_OUT_UNKNOWN, subject, "%s: %s", quoted,
-			strerror(error));
-		return;
-	}
-	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s %s: results are lost", quoted,
-		error == EROFS ? "is on a mount that is read-only"
-			       : "cannot be written to by this user");
+	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s: no result can be written "
+		"there: %s", quoted, strerror(error));
 	ri_check_hint(checking, "%s", out_hint);
 }
 

@@ -2,12 +2,16 @@
 /* How many GPUs a program started here would see. */
 #include <string.h>
 
+#include "base/text.h"
 #include "check/check.h"
 #include "node/budget.h"
 #include "node/gpus.h"
 
 /* NVIDIA CUDA Programming Guide; which GPUs a program sees, and in which order. */
 static const char visible[] = "CUDA_VISIBLE_DEVICES";
+
+static const char visible_hint[] =
+	"in the job's environment: list GPUs that this container has, or unset it";
 
 static const char count_hint[] =
 	"outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
@@ -35,6 +39,19 @@ static const struct counted *count_gpus(struct ri_checking *checking)
 	return &counted;
 }
 
+static void say_uncounted(struct ri_checking *checking, const struct counted *counted)
+{
+	ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s",
+		counted->known ? "those here are of a kind that is not counted"
+			       : "the list of visible ones cannot be used");
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	if (counted->known)
+		ri_check_hint(checking, "only NVIDIA's are counted: --check-level=gpu.count=off "
+			"goes without, and gpu.vendor still tells that there are some");
+	else
+		ri_check_hint(checking, "%s", visible_hint);
+}
+
 /* The firmest demand for more GPUs than there are, those of ranks here among them. */
 static void check_count(struct ri_checking *checking)
 {
@@ -43,10 +60,7 @@ static void check_count(struct ri_checking *checking)
 	size_t count = counted->gpus.count;
 
 	if (!counted->known || counted->gpus.others != NULL) {
-		ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s",
-			counted->known ? "those here are of a kind that is not counted"
-				       : "the list of visible ones cannot be used");
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+		say_uncounted(checking, counted);
 		return;
 	}
 	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, count);
@@ -62,6 +76,8 @@ static void check_count(struct ri_checking *checking)
 			"a program sees %zu, and %llu ranks are on this node", count,
 			(unsigned long long)checking->ranks);
 		ri_check_hint(checking, "%s", count_hint);
+	} else if (count == 0) {
+		ri_check_skip(checking, "GPUs", "a program sees none, nor are any asked for");
 	} else {
 		ri_check_pass(checking, "GPUs", "a program sees %zu", count);
 	}
@@ -78,13 +94,13 @@ const struct ri_check ri_check_gpu_count = {
 	.run = check_count,
 };
 
-static const char visible_hint[] =
-	"in the job's environment: list GPUs that this container has, or unset it";
-
 static void say_hidden(struct ri_checking *checking, const char *value)
 {
+	char quoted[RI_QUOTE_SIZE];
+
 	ri_check_lack(checking, RI_CODE_GPU_VISIBLE_NONE, visible,
-		"is %s, which hides all GPUs", value[0] == '\0' ? "empty" : "-1");
+		"is %s, which hides all GPUs", value[0] == '\0' ? "empty"
+		: ri_quote(quoted, sizeof(quoted), value));
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_hint(checking, "%s", visible_hint);
 }
@@ -103,7 +119,7 @@ static void check_visible(struct ri_checking *checking)
 		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_GPU,
 			RI_DEMAND_COUNT, counted->known ? counted->gpus.count : 0));
 		ri_check_hint(checking, "%s", visible_hint);
-	} else if (counted->gpus.count == 0 && (value[0] == '\0' || strcmp(value, "-1") == 0)) {
+	} else if (counted->gpus.count == 0) {
 		say_hidden(checking, value);
 	} else {
 		ri_check_pass(checking, visible, "%zu of the GPUs here", counted->gpus.count);
@@ -170,19 +186,27 @@ static const char mig_hint[] =
 	"as many ranks as MIG instances, each with its own CUDA_VISIBLE_DEVICES=MIG-...: a process "
 	"uses only one; or node admin: GPUs without MIG";
 
-/* Has a GPU of this node instances of MIG? */
+/*
+ * Has a GPU of this node instances of MIG? Two of the nodes are of MIG as such,
+ * its configuration and its monitor (NVIDIA MIG User Guide, "Device Nodes and
+ * Capabilities").
+ */
 static bool has_mig(struct ri_host *host)
 {
 	char names[4096];
+	const char *name = names;
 
-	return ri_host_list(host, "dev/nvidia-caps", names, sizeof(names)) > 2;
+	for (long left = ri_host_list(host, "dev/nvidia-caps", names, sizeof(names)); left > 0;
+		left--, name += strlen(name) + 1)
+		if (strcmp(name, "nvidia-cap1") != 0 && strcmp(name, "nvidia-cap2") != 0)
+			return true;
+	return false;
 }
 
 static void check_mig(struct ri_checking *checking)
 {
 	const struct counted *counted;
 
-	/* two nodes are of MIG as such: nvidia-cap1 and nvidia-cap2 */
 	if (!has_mig(checking->host)) {
 		ri_check_skip(checking, "MIG", "no instance is shown here");
 		return;

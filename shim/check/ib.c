@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/ib.h"
 
+#include <string.h>
+
 /* What was read, and of which machine. */
 static struct {
 	int root;
@@ -30,6 +32,59 @@ const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking)
 	if (hcas != NULL && !seen.opened)
 		seen.opened = ri_verbs_find(&seen.verbs, hcas, &node, &err) == 0;
 	return hcas != NULL && seen.opened ? &seen.verbs : NULL;
+}
+
+size_t ri_ib_devices(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+
+	return hcas == NULL ? 0 : hcas->count;
+}
+
+bool ri_ib_has_infiniband(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+
+	return hcas != NULL && ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0;
+}
+
+/* NCCL documentation, "Environment Variables": 1 makes it use sockets, whatever is here. */
+static bool is_declined(const struct ri_checking *checking)
+{
+	const char *value = ri_env_get(checking->env, "NCCL_IB_DISABLE");
+
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
+bool ri_ib_is_usable(struct ri_checking *checking)
+{
+	const struct ri_verbs_all *verbs;
+
+	if (is_declined(checking))
+		return false;
+	if (ri_ib_has_infiniband(checking))
+		return true;
+	verbs = ri_ib_open(checking);
+	for (size_t i = 0; verbs != NULL && i < verbs->count; i++)
+		if (verbs->list[i].error == 0)
+			return true;
+	return false;
+}
+
+bool ri_ib_matters(struct ri_checking *checking)
+{
+	return ri_topology_is_wide(checking->topology) && !is_declined(checking) &&
+		ri_ib_has_infiniband(checking);
+}
+
+void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *what)
+{
+	if (ri_ib_matters(checking))
+		ri_check_warn(checking, code, subject, "%s", what);
+	else
+		ri_check_lack(checking, code, subject, "%s", what);
+	ri_check_asked(checking, ri_ib_demand(checking));
 }
 
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)

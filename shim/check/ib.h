@@ -16,6 +16,25 @@ const struct ri_hcas *ri_ib_look(struct ri_checking *checking);
 /* Their nodes, opened once in a process. NULL where there is no memory. */
 const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking);
 
+/* How many they are; none where there is no memory. */
+size_t ri_ib_devices(struct ri_checking *checking);
+
+/* Has one of them an InfiniBand port? */
+bool ri_ib_has_infiniband(struct ri_checking *checking);
+
+/* Would ranks use one: InfiniBand, or another one whose node is here? */
+bool ri_ib_is_usable(struct ri_checking *checking);
+
+/* Does a job of several nodes crawl without it? */
+bool ri_ib_matters(struct ri_checking *checking);
+
+/*
+ * What is wrong with it: a warning where a job of several nodes crawls for
+ * that, held against whoever asks for RDMA.
+ */
+void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *what);
+
 /* Devices with a port of this kind. */
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link);
 
@@ -39,6 +58,9 @@ bool ri_ib_wanted(const struct ri_checking *checking);
 
 /* Where to get InfiniBand from, where the machine has none. */
 extern const char ri_ib_absent_hint[];
+
+/* lim.c: how to have more memory locked. */
+extern const char ri_memlock_hint[];
 
 /* RDMA without SR-IOV, and what to do about it; NULL where the VM size is none of these. */
 const char *ri_ib_direct_hint(const struct ri_checking *checking);

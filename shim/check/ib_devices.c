@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which RDMA devices there are, and over what they send. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "check/ib.h"
@@ -21,9 +23,11 @@ static bool is_direct(const struct ri_checking *checking)
 
 static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
-	if (hcas->error != 0 && !ri_host_has(checking->host, "sys/class")) {
-		ri_check_unknown(checking, RI_CODE_IB_DEV_UNKNOWN, folder,
-			"there is no sysfs here that would show devices");
+	if (hcas->error != 0 &&
+		(hcas->error != ENOENT || !ri_host_has(checking->host, "sys/class"))) {
+		ri_check_unknown(checking, RI_CODE_IB_DEV_UNKNOWN, folder, "%s",
+			hcas->error != ENOENT ? strerror(hcas->error)
+			: "there is no sysfs here that would show devices");
 		ri_ib_asked(checking, 0);
 		return;
 	}
@@ -42,9 +46,21 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 		ri_check_hint(checking, "%s", ri_ib_absent_hint);
 }
 
+/* Those of neither kind, such as EFA of AWS; text is as large as a number and some words. */
+static const char *say_others(const struct ri_hcas *hcas, char text[48])
+{
+	size_t others = ri_ib_count(hcas, RI_LINK_OTHER);
+
+	text[0] = '\0';
+	if (others > 0)
+		snprintf(text, 48, ", %zu of another kind", others);
+	return text;
+}
+
 static void check_dev(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
+	char others[48];
 	struct ri_row row = { .count = 0 };
 
 	if (hcas == NULL)
@@ -64,9 +80,9 @@ static void check_dev(struct ri_checking *checking)
 	}
 	for (size_t i = 0; i < hcas->count; i++)
 		ri_row_add(&row, hcas->list[i].name);
-	ri_check_pass(checking, folder, "%s: %zu over InfiniBand, %zu over Ethernet",
+	ri_check_pass(checking, folder, "%s: %zu over InfiniBand, %zu over Ethernet%s",
 		ri_row_end(&row), ri_ib_count(hcas, RI_LINK_INFINIBAND),
-		ri_ib_count(hcas, RI_LINK_ETHERNET));
+		ri_ib_count(hcas, RI_LINK_ETHERNET), say_others(hcas, others));
 }
 
 const struct ri_check ri_check_ib_dev = {
@@ -156,30 +172,42 @@ static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
 	ri_check_hint(checking, "%s", mixed_hint);
 }
 
+/* No device is over InfiniBand, which is as it should be where nobody asks for that. */
+static void say_none(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	struct ri_row row = { .count = 0 };
+
+	for (size_t i = 0; i < hcas->count; i++)
+		ri_row_add(&row, hcas->list[i].name);
+	if (ri_ib_count(hcas, RI_LINK_ETHERNET) == 0)
+		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_OTHER, ri_row_end(&row),
+			"neither over InfiniBand nor over Ethernet, as sysfs says it of EFA");
+	else
+		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_ETHERNET, ri_row_end(&row),
+			"over Ethernet (RoCE; mlx5_anN is what Azure calls its accelerated "
+			"network), not over InfiniBand");
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
+	if (ri_ib_wanted(checking))
+		ri_check_hint(checking, "%s", ri_ib_absent_hint);
+}
+
 static void check_linklayer(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
-	struct ri_row row = { .count = 0 };
 
 	if (hcas == NULL || hcas->count == 0) {
 		ri_check_skip(checking, folder, "no RDMA device is here");
-	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0 &&
+	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0 &&
 		ri_ib_count(hcas, RI_LINK_ETHERNET) == 0) {
+		ri_check_pass(checking, folder, "all over InfiniBand");
+	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0) {
+		say_mixed(checking, hcas);
+	} else if (ri_ib_count(hcas, RI_LINK_ETHERNET) + ri_ib_count(hcas, RI_LINK_OTHER) > 0) {
+		say_none(checking, hcas);
+	} else {
 		ri_check_unknown(checking, RI_CODE_IB_LINKLAYER_UNKNOWN, folder,
 			"no port says over what it sends");
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
-	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
-		for (size_t i = 0; i < hcas->count; i++)
-			ri_row_add(&row, hcas->list[i].name);
-		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_ETHERNET, ri_row_end(&row),
-			"no device is over InfiniBand; mlx5_anN is what Azure calls its "
-			"accelerated network, which is Ethernet");
-		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
-		ri_check_hint(checking, "%s", ri_ib_absent_hint);
-	} else if (ri_ib_count(hcas, RI_LINK_ETHERNET) > 0) {
-		say_mixed(checking, hcas);
-	} else {
-		ri_check_pass(checking, folder, "all over InfiniBand");
 	}
 }
 
@@ -189,8 +217,8 @@ const struct ri_check ri_check_ib_linklayer = {
 	.reads = "link_layer of each port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband), NCCL_IB_HCA (NCCL documentation, "
 		"\"Environment Variables\")",
-	.fails = "all are over Ethernet; a note where both kinds are here and NCCL_IB_HCA chooses "
-		"an Ethernet one",
+	.fails = "none is over InfiniBand; a note where both kinds are here and NCCL_IB_HCA "
+		"chooses an Ethernet one",
 	.advice = mixed_hint,
 	.topics = RI_ABOUT(IB),
 	.run = check_linklayer,

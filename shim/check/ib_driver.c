@@ -11,7 +11,7 @@
 static const char ofed_hint[] =
 	"node admin: install DOCA-OFED (MLNX_OFED before 2025) on the host, an image cannot bring "
 	"a driver (Azure: an HPC image, AmlCompute has it); where the kernel's own driver will do, "
-	"ask for ib instead of ofed";
+	"ask for ib instead of ofed (ib.uverbs and ib.libs over Ethernet)";
 
 /* Is there a device that a driver of Mellanox's is for? */
 static bool has_mellanox(const struct ri_hcas *hcas)
@@ -40,12 +40,30 @@ static void judge_inbox(struct ri_checking *checking, const struct ri_ofed *ofed
 	ri_check_hint(checking, "%s", ofed_hint);
 }
 
+/* OFED is for the adapters of one maker alone. */
+static void say_foreign(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+	const char *driver = hcas->list[0].driver;
+
+	if (demand == NULL) {
+		ri_check_skip(checking, hcas->list[0].name, "is not Mellanox's");
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
+		"is not Mellanox's%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
+	ri_check_asked(checking, demand);
+	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
+	ri_check_hint(checking, "outside the image: a machine with adapters of Mellanox's; where "
+		"these will do, ask for ib.uverbs and ib.libs instead of ofed");
+}
+
 static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
 	static const char modules[] = "/sys/module";
 
 	if (hcas->count > 0 && !has_mellanox(hcas)) {
-		ri_check_skip(checking, modules, "the RDMA devices here are not Mellanox's");
+		say_foreign(checking, hcas);
 		return;
 	}
 	if (hcas->count == 0 && ri_demands_find(checking->demands, RI_TOPIC_OFED) == NULL) {
@@ -81,8 +99,8 @@ const struct ri_check ri_check_ib_ofed = {
 	.reads = "/sys/module/mlx5_core/version or mlx4_core's, /sys/module/mlx_compat, "
 		"/proc/sys/kernel/osrelease (MLNX_OFED release notes, Linux "
 		"drivers/net/ethernet/mellanox)",
-	.fails = "OFED is asked for and the driver is the kernel's own; unknown where none is "
-		"shown",
+	.fails = "OFED is asked for and the driver is the kernel's own, or the adapters are not "
+		"Mellanox's; unknown where none is shown",
 	.advice = ofed_hint,
 	.topics = RI_ABOUT(OFED),
 	.run = check_ofed,

@@ -75,7 +75,7 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 		if (verbs->list[i].error == error)
 			ri_row_add(&row, verbs->list[i].hca);
 	/* several nodes talk over sockets then; a pod may have been given some of many */
-	if (usable == 0 && infiniband && ri_topology_is_wide(checking->topology))
+	if (usable == 0 && ri_ib_matters(checking))
 		ri_check_warn(checking, kind.code, ri_row_end(&row),
 			"%s; NCCL and MPI go over TCP instead", kind.text);
 	else

@@ -152,17 +152,43 @@ static bool find_rates(const struct ri_hcas *hcas, uint64_t *least, uint64_t *mo
 	return *most > 0;
 }
 
+/*
+ * The firmest demand for more ports of a rate than there are: those of storage
+ * may be slower than those of the ranks.
+ */
+static const struct ri_demand *find_unmet_rate(const struct ri_checking *checking,
+	const struct ri_hcas *hcas, uint64_t least)
+{
+	size_t active = ri_ib_active(hcas);
+
+	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;) {
+		const struct ri_demand *demand = &checking->demands->topics[asker][RI_TOPIC_IB];
+		uint64_t count = demand->count == 0 ? 1 : demand->count;
+		struct ri_row row = { .count = 0 };
+
+		if (demand->subject != NULL && least < demand->rate * 1000 &&
+			active - find_slow(hcas, demand->rate * 1000, &row) < count)
+			return demand;
+	}
+	return NULL;
+}
+
 static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas, uint64_t least,
 	uint64_t most)
 {
-	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_IB,
-		RI_DEMAND_RATE, least / 1000);
+	const struct ri_demand *demand = find_unmet_rate(checking, hcas, least);
 	uint64_t wanted = demand == NULL ? most : demand->rate * 1000;
 	struct ri_row row = { .count = 0 };
 
 	if (find_slow(hcas, wanted, &row) == 0) {
 		ri_check_pass(checking, folder, "%llu Gb/s on each active InfiniBand port",
 			(unsigned long long)least / 1000);
+		return;
+	}
+	if (demand == NULL &&
+		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_RATE, 0) != NULL) {
+		ri_check_pass(checking, folder, "as many ports as asked for are fast enough; %s: "
+			"slower than the others", ri_row_end(&row));
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_IB_RATE_LOW, ri_row_end(&row),
@@ -198,7 +224,8 @@ const struct ri_check ri_check_ib_rate = {
 	.summary = "InfiniBand ports are as fast as asked for",
 	.reads = "rate of each active InfiniBand port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband)",
-	.fails = "a port is slower than \"ib=N@RATE\" asks for, or than the others",
+	.fails = "fewer ports than \"ib=N@RATE\" asks for are so fast; where no rate is asked for, "
+		"a port is slower than the others",
 	.advice = rate_hint,
 	.topics = RI_ABOUT(IB),
 	.run = check_rate,

@@ -8,32 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/check.h"
+#include "check/ib.h"
 #include "check/software.h"
 
 #define INSTALL \
 	"inside the image: apt-get install libibverbs1 ibverbs-providers librdmacm1 (Fedora, " \
 	"RHEL: libibverbs librdmacm)"
-
-/* The firmest demand for what these libraries are for. */
-static const struct ri_demand *find_demand(const struct ri_checking *checking)
-{
-	const struct ri_demand *ofed = ri_demands_find(checking->demands, RI_TOPIC_OFED);
-	const struct ri_demand *ib = ri_demands_find(checking->demands, RI_TOPIC_IB);
-
-	return ib == NULL || (ofed != NULL && ofed->asker > ib->asker) ? ofed : ib;
-}
-
-/* Over several nodes the InfiniBand that lies idle is most of the job's time. */
-static void say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
-	const char *what)
-{
-	if (ri_topology_is_wide(checking->topology) && ri_check_has_infiniband(checking))
-		ri_check_warn(checking, code, subject, "%s", what);
-	else
-		ri_check_lack(checking, code, subject, "%s", what);
-	ri_check_asked(checking, find_demand(checking));
-}
 
 /* ib.libs */
 
@@ -44,12 +24,12 @@ static void say_missing(struct ri_checking *checking, const struct ri_library *v
 	if (verbs->foreign != NULL) {
 		snprintf(what, sizeof(what), "is for %s, and there is no other libibverbs",
 			ri_elf_machine_name(verbs->machine));
-		say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
 	} else if (verbs->gone != NULL) {
-		say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
 			"is in /etc/ld.so.cache, but not there");
 	} else {
-		say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
 			"is not in this image: NCCL and MPI go by TCP then");
 	}
 	ri_check_hint(checking, "%s", INSTALL);
@@ -62,14 +42,14 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 
 	if (verbs->path == NULL &&
 		ri_loader_find_apart(ri_check_loader(checking), "libibverbs.so.1", &apart)) {
-		say_bad(checking, RI_CODE_IB_LIBS_APART, apart.path,
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_APART, apart.path,
 			"is there, but no loader looks into its folder");
 		ri_check_hint(checking, "inside the image: its folder in /etc/ld.so.conf.d and "
 			"ldconfig, or on LD_LIBRARY_PATH");
 	} else if (verbs->path == NULL) {
 		say_missing(checking, verbs);
 	} else if (verbs->fault != RI_ELF_OK) {
-		say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path,
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path,
 			ri_check_library_fault(verbs));
 		ri_check_hint(checking, "%s", INSTALL);
 	} else {
@@ -82,7 +62,7 @@ static void check_libs(struct ri_checking *checking)
 {
 	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
 
-	if (ri_check_hcas(checking)->count == 0 && find_demand(checking) == NULL) {
+	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
 		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
 		return;
 	}
@@ -120,16 +100,16 @@ static void judge_provider(struct ri_checking *checking, const char *driver)
 	if (provider == NULL) {
 		snprintf(what, sizeof(what), "there is no lib%.20s-rdmav%" PRIu64 ".so in %.100s "
 			"for adapters of the driver %.30s", name, core->abi, core->folder, driver);
-		say_bad(checking, RI_CODE_IB_PROVIDER_MISSING, name, what);
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_MISSING, name, what);
 	} else if (core->abi != 0 && provider->abi != core->abi) {
 		snprintf(what, sizeof(what), "is of private interface %" PRIu64 " (rdmav%" PRIu64
 			"), libibverbs of %" PRIu64 ": it is never loaded", provider->abi,
 			provider->abi, core->abi);
-		say_bad(checking, RI_CODE_IB_PROVIDER_ABI, name, what);
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_ABI, name, what);
 	} else if (!ri_rdma_core_configured(core, name)) {
 		snprintf(what, sizeof(what), "no file in %.100s names it: libibverbs never tries "
 			"it", core->config);
-		say_bad(checking, RI_CODE_IB_PROVIDER_UNNAMED, name, what);
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_UNNAMED, name, what);
 	} else {
 		ri_check_pass(checking, name, "fits libibverbs and the driver %s", driver);
 		return;
@@ -149,7 +129,7 @@ static bool was_before(const struct ri_hcas *hcas, size_t index)
 
 static void judge_drivers(struct ri_checking *checking)
 {
-	const struct ri_hcas *hcas = ri_check_hcas(checking);
+	const struct ri_hcas *hcas = ri_ib_look(checking);
 
 	for (size_t i = 0; i < hcas->count; i++) {
 		if (was_before(hcas, i))
@@ -160,7 +140,7 @@ static void judge_drivers(struct ri_checking *checking)
 		}
 		ri_check_unknown(checking, RI_CODE_IB_PROVIDER_UNKNOWN, hcas->list[i].name,
 			"sysfs does not tell its driver");
-		ri_check_asked(checking, find_demand(checking));
+		ri_check_asked(checking, ri_ib_demand(checking));
 	}
 }
 
@@ -172,7 +152,7 @@ static void check_provider(struct ri_checking *checking)
 		ri_check_skip(checking, "libibverbs.so.1", "there is none to load a provider");
 		return;
 	}
-	if (ri_check_hcas(checking)->count == 0) {
+	if (ri_ib_devices(checking) == 0) {
 		ri_check_skip(checking, core->verbs.path, "there is no adapter for RDMA");
 		return;
 	}
@@ -181,7 +161,7 @@ static void check_provider(struct ri_checking *checking)
 		return;
 	ri_check_lack(checking, RI_CODE_IB_PROVIDER_MIXED, core->folder,
 		"holds providers of several private interfaces, so of two releases");
-	ri_check_asked(checking, find_demand(checking));
+	ri_check_asked(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "inside the image: keep the packages of one release, of the "
 		"distribution or of MLNX_OFED");
 }

@@ -3,13 +3,14 @@
 #include <stdio.h>
 
 #include "check/check.h"
+#include "check/ib.h"
 #include "check/machine.h"
 #include "node/hierarchy.h"
 
 /* Less than this and a program that registers its buffers will run into it. */
 #define ENOUGH_MEMLOCK ((uint64_t)1 << 30)
 
-static const char memlock_hint[] =
+const char ri_memlock_hint[] =
 	"outside the image: docker run --ulimit memlock=-1:-1 or --cap-add IPC_LOCK; Kubernetes: "
 	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
 	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
@@ -24,15 +25,6 @@ static bool has_adapter(struct ri_host *host)
 	char names[4096];
 
 	return ri_host_list(host, "sys/class/infiniband", names, sizeof(names)) > 0;
-}
-
-/* The firmest demand for what needs locked memory. */
-static const struct ri_demand *rdma_demand(const struct ri_demands *demands)
-{
-	const struct ri_demand *ofed = ri_demands_find(demands, RI_TOPIC_OFED);
-	const struct ri_demand *ib = ri_demands_find(demands, RI_TOPIC_IB);
-
-	return ofed == NULL || (ib != NULL && ib->asker > ofed->asker) ? ib : ofed;
 }
 
 /* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
@@ -59,24 +51,24 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 	char soft[RI_SIZE_TEXT];
 
 	ri_size_show(soft, limit->soft);
-	if (checking->ranks > 1 && has_adapter(checking->host))
+	if (checking->ranks > 1 && ri_ib_is_usable(checking))
 		ri_check_warn(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
 	else
 		ri_check_lack(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
-	ri_check_asked(checking, rdma_demand(checking->demands));
-	ri_check_expected(checking, "unlimited");
+	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_expected(checking, "at least 1 GiB, or unlimited");
 	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
 		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
 			"starts the ranks");
 	else if (is_in_user_namespace(checking->host))
 		ri_check_hint(checking, "%s", mapped_hint);
 	else
-		ri_check_hint(checking, "%s", memlock_hint);
+		ri_check_hint(checking, "%s", ri_memlock_hint);
 }
 
 static void check_memlock(struct ri_checking *checking)
 {
-	const struct ri_demand *demand = rdma_demand(checking->demands);
+	const struct ri_demand *demand = ri_ib_demand(checking);
 	struct ri_limit limit;
 	char soft[RI_SIZE_TEXT];
 
@@ -101,11 +93,12 @@ const struct ri_check ri_check_lim_memlock = {
 	.summary = "enough memory can be locked for adapters that work on it",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
 		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
-		"(Linux ABI/stable/sysfs-class-infiniband)",
+		"(Linux ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
 	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
 		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
-		"where several ranks are here",
-	.advice = memlock_hint,
+		"where several ranks are here, for InfiniBand or an adapter with a node, unless "
+		"NCCL_IB_DISABLE is 1",
+	.advice = ri_memlock_hint,
 	.when = RI_CHECK_SEVERAL,
 	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),

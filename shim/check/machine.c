@@ -163,6 +163,14 @@ int ri_machine_writable(struct ri_host *host, const char *path)
 	return error != 0 ? error : is_read_only(host, path) ? EROFS : 0;
 }
 
+bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)
+{
+	if (find_mount(host, path, out) <= 0 || strcmp(out->type, "tmpfs") != 0)
+		return false;
+	measure(host, path, out);
+	return out->knows_free;
+}
+
 bool ri_machine_status(struct ri_host *host, struct ri_status *out)
 {
 	char text[STATUS_FILE];

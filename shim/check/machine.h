@@ -41,6 +41,12 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
  */
 int ri_machine_writable(struct ri_host *host, const char *path);
 
+/*
+ * The same of this machine where it is a file system in memory, which cannot
+ * hang; false: it is none, or nothing tells.
+ */
+bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out);
+
 /* proc/self/status: capabilities, seccomp, user ids. */
 bool ri_machine_status(struct ri_host *host, struct ri_status *out);
 

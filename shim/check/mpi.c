@@ -44,11 +44,23 @@ static void say_broken(struct ri_checking *checking, const struct ri_library *fi
 		"LD_LIBRARY_PATH");
 }
 
+/* Its launcher and its compiler wrappers, which are first on PATH, tell programs where it is. */
+static bool is_launched(const struct ri_checking *checking, const struct ri_mpi_library *library)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+
+	return mpi->launcher_count > 0 && strcmp(mpi->launchers[0].prefix, library->prefix) == 0;
+}
+
 static void say_apart(struct ri_checking *checking, const struct ri_mpi_library *library)
 {
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_MPI);
+
 	ri_check_lack(checking, RI_CODE_MPI_PRESENT_APART, library->file.path,
 		"is there, but no loader looks into its folder");
-	ask_mpi(checking);
+	if (demand != NULL &&
+		(demand->asker != RI_ASKER_SOURCE || !is_launched(checking, library)))
+		ri_check_asked(checking, demand);
 	ri_check_hint(checking, "inside the image: ENV LD_LIBRARY_PATH=%.*s, or its folder in "
 		"/etc/ld.so.conf.d and ldconfig; a program that was linked with -rpath finds it "
 		"without", (int)(strrchr(library->file.path, '/') - library->file.path),
@@ -117,7 +129,7 @@ const struct ri_check ri_check_mpi_present = {
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for the "
 		"names of Open MPI, MPICH, Intel MPI and MVAPICH2",
 	.fails = "there is none, it is damaged or for another machine, or it lies where no loader "
-		"looks; a warning in an MPI job",
+		"looks; a warning in an MPI job, but for one whose own mpirun is first on PATH",
 	.advice = install_hint,
 	.unverified = "Intel MPI and MVAPICH2: made images only",
 	.topics = RI_ABOUT(MPI),
@@ -308,12 +320,25 @@ const struct ri_check ri_check_mpi_match = {
 
 /* mpi.multiple */
 
-static bool is_conda(const struct ri_checking *checking, const char *prefix)
+static bool has_conda_meta(const struct ri_checking *checking, const char *path, size_t length)
 {
-	char path[1100];
+	char meta[1100];
 
-	snprintf(path, sizeof(path), "%s/conda-meta", prefix);
-	return ri_host_has(checking->host, path);
+	snprintf(meta, sizeof(meta), "%.*s/conda-meta", (int)length, path);
+	return ri_host_has(checking->host, meta);
+}
+
+/* By where PATH leads to it, BIN/mpirun, and by where that link leads. */
+static bool is_conda(const struct ri_checking *checking, const struct ri_mpi_launcher *launcher)
+{
+	const char *path = launcher->program.path;
+	size_t length = strlen(path);
+
+	for (int parts = 0; parts < 2; parts++)
+		while (length > 0 && path[--length] != '/')
+			continue;
+	return has_conda_meta(checking, path, length) ||
+		has_conda_meta(checking, launcher->prefix, strlen(launcher->prefix));
 }
 
 static void check_multiple(struct ri_checking *checking)
@@ -336,7 +361,7 @@ static void check_multiple(struct ri_checking *checking)
 		return;
 	}
 	describe(second, sizeof(second), other->family, other->version);
-	if (mpi->launcher_count > 0 && is_conda(checking, mpi->launchers[0].prefix)) {
+	if (mpi->launcher_count > 0 && is_conda(checking, &mpi->launchers[0])) {
 		ri_check_lack(checking, RI_CODE_MPI_MULTIPLE_CONDA,
 			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; "
 			"there are %s and %s", what, second);

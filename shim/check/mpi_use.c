@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "check/check.h"
+#include "check/ib.h"
 #include "check/machine.h"
 #include "check/software.h"
 #include "base/text.h"
@@ -29,15 +29,6 @@ static const struct ri_mpi_library *find_openmpi(const struct ri_checking *check
 	return NULL;
 }
 
-/* The firmest demand for InfiniBand. */
-static const struct ri_demand *find_demand(const struct ri_checking *checking)
-{
-	const struct ri_demand *ofed = ri_demands_find(checking->demands, RI_TOPIC_OFED);
-	const struct ri_demand *ib = ri_demands_find(checking->demands, RI_TOPIC_IB);
-
-	return ib == NULL || (ofed != NULL && ofed->asker > ib->asker) ? ofed : ib;
-}
-
 /* Is there anything to judge? Says why not. */
 static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 {
@@ -45,7 +36,7 @@ static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 
 	if (library == NULL)
 		ri_check_skip(checking, "libmpi", "there is no Open MPI");
-	else if (find_demand(checking) == NULL && !ri_check_has_infiniband(checking))
+	else if (ri_ib_demand(checking) == NULL && !ri_ib_has_infiniband(checking))
 		ri_check_skip(checking, library->file.path, "there is no InfiniBand to use");
 	else
 		return library;
@@ -66,7 +57,7 @@ static void say_off(struct ri_checking *checking, const struct ri_mca_value *pml
 		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
 			"line %zu, pml = %s, keeps Open MPI off InfiniBand, which it reaches by "
 			"UCX", pml->line, quoted);
-	ri_check_asked(checking, find_demand(checking));
+	ri_ib_wished(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; "
 		"NCCL does not go this way");
 }
@@ -118,7 +109,7 @@ static void check_ucx(struct ri_checking *checking)
 	}
 	ri_check_lack(checking, RI_CODE_MPI_UCX_MISSING, library->file.path,
 		"was built without UCX and libfabric, so it goes by TCP");
-	ri_check_asked(checking, find_demand(checking));
+	ri_ib_wished(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "inside the image: build it with --with-ucx, or take one that was, "
 		"as HPC-X; NCCL does not need it");
 }
@@ -205,8 +196,32 @@ static int read_scope(struct ri_host *host)
 	return text[0] - '0';
 }
 
+/*
+ * Has Open MPI been told to do without? Version 4 by the mechanism of its btl
+ * vader, 5 by the components of smsc (opal/mca/btl/vader, opal/mca/smsc).
+ */
+static bool is_told(const struct ri_checking *checking, struct ri_mca_value *out)
+{
+	const struct ri_mpi_library *library = find_openmpi(checking);
+	struct ri_mca mca;
+
+	if (library == NULL)
+		return false;
+	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
+	if (ri_mca_get(&mca, "btl_vader_single_copy_mechanism", out) &&
+		strcmp(out->value, "cma") != 0)
+		return true;
+	return ri_mca_get(&mca, "smsc", out) && !ri_mca_takes(out->value, "cma");
+}
+
 static void say_cma(struct ri_checking *checking, const char *why)
 {
+	struct ri_mca_value told;
+
+	if (is_told(checking, &told)) {
+		ri_check_pass(checking, told.origin, "tells Open MPI to do without it");
+		return;
+	}
 	ri_check_lack(checking, RI_CODE_MPI_CMA_DENIED, "process_vm_readv",
 		"%s: ranks of a node copy twice, or flood the log", why);
 	if (checking->ranks > 1)
@@ -245,9 +260,10 @@ const struct ri_check ri_check_mpi_cma = {
 	.summary = "ranks of a node may read each other's memory",
 	.reads = "process_vm_readv(2) of our own memory, capabilities, "
 		"/proc/sys/kernel/yama/ptrace_scope (kernel documentation, "
-		"admin-guide/LSM/Yama.rst)",
-	.fails = "a seccomp filter or Yama forbids it; a warning in an MPI job with several ranks "
-		"here",
+		"admin-guide/LSM/Yama.rst), OMPI_MCA_btl_vader_single_copy_mechanism and "
+		"OMPI_MCA_smsc (Open MPI opal/mca/btl/vader, opal/mca/smsc)",
+	.fails = "a seccomp filter or Yama forbids it, and Open MPI is not told to do without; a "
+		"warning in an MPI job with several ranks here",
 	.advice = "outside the image: docker run --cap-add SYS_PTRACE, or a newer runtime",
 	.topics = RI_ABOUT(MPI),
 	.concerns = ri_check_is_mpi_job,
@@ -262,6 +278,8 @@ static void check_membind(struct ri_checking *checking)
 
 	if (!checking->host->live)
 		ri_check_skip(checking, subject, "a recorded machine cannot be asked");
+	else if (ri_check_mpi_loaded(checking)->library_count == 0)
+		ri_check_skip(checking, subject, "there is no MPI to need it");
 	/* the default in place of the default */
 	else if (syscall(SYS_set_mempolicy, 0, NULL, 0) == 0)
 		ri_check_pass(checking, subject, "may be used");

@@ -7,7 +7,7 @@
 #include "log.h"
 #include "model/page.h"
 
-enum { ID_COLUMN = 9, TEXT_COLUMN = 25, WHOLE = 768, SUMMED = 8 };
+enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768, SUMMED = 8, WORDS = 4096 };
 
 static const enum ri_look looks[] = {
 	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
@@ -60,6 +60,43 @@ static void print_result(struct ri_page *page, const struct ri_check_result *res
 		fold(page, "", result->hint);
 }
 
+/* Is all that a check says that it found nothing of its kind? Then its id says enough. */
+static bool is_folded(const struct ri_check_result *result)
+{
+	return result->status == RI_CHECK_SKIP && !ri_log_shows(RI_LEVEL_NOTE);
+}
+
+/* Those that nobody would see anything beside are shown. */
+static bool is_any_shown(const struct ri_check_report *report)
+{
+	for (size_t i = 0; i < report->count; i++)
+		if (!is_folded(&report->items[i]))
+			return true;
+	return false;
+}
+
+static void print_folded(struct ri_page *page, const struct ri_check_report *report)
+{
+	char words[WORDS];
+	struct ri_text list;
+	const char *comma = "";
+
+	ri_text_init(&list, words, sizeof(words));
+	for (size_t i = 0; i < report->count; i++) {
+		if (!is_folded(&report->items[i]))
+			continue;
+		ri_text_addf(&list, "%s%s", comma, id_of(&report->items[i]));
+		comma = ", ";
+	}
+	if (list.length == 0)
+		return;
+	ri_text_add(&list, ": nothing to look at here (-v says why)");
+	ri_page_show_as(page, RI_LOOK_DIM, status_of(&(struct ri_check_result){
+		.status = RI_CHECK_SKIP }));
+	ri_page_go(page, ID_COLUMN);
+	ri_page_fold(page, words, ID_COLUMN);
+}
+
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)
 {
 	unsigned counts[RI_CHECK_STATUS_COUNT] = { 0 };
@@ -89,10 +126,18 @@ static void print_sum(struct ri_page *page, const struct ri_check_report *report
 
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color)
 {
-	struct ri_page page = { .out = out, .color = color };
+	struct ri_page page = { .out = out, .color = color, .whole = true };
+	bool folds = is_any_shown(report);
 
+	if (report->count == 0) {
+		ri_text_add(out, "no check was run\n");
+		return;
+	}
 	for (size_t i = 0; i < report->count; i++)
-		print_result(&page, &report->items[i]);
+		if (!folds || !is_folded(&report->items[i]))
+			print_result(&page, &report->items[i]);
+	if (folds)
+		print_folded(&page, report);
 	print_sum(&page, report);
 }
 
@@ -165,15 +210,31 @@ static const struct ri_check_result *sum_unbegun(const struct ri_check_report *r
 	return first;
 }
 
+/* "SUBJECT: TEXT; HINT [code]" */
+static void add_line(struct ri_text *out, const struct ri_check_result *result,
+	const char *subject, const char *text)
+{
+	ri_text_addf(out, "%s: %s%s%s [%s]", subject, text, result->hint[0] == '\0' ? "" : "; ",
+		result->hint, ri_code_name((enum ri_code)result->code));
+}
+
+static void log_line(const struct ri_check_result *result, const char *subject, const char *text)
+{
+	char line[2 * WHOLE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	add_line(&out, result, subject, text);
+	ri_log(level_of(result), "%s", line);
+}
+
 static void log_unbegun(const struct ri_check_report *report, bool unfit)
 {
 	char text[WHOLE];
 	const struct ri_check_result *first = sum_unbegun(report, unfit, text);
 
 	if (first != NULL)
-		ri_log(level_of(first), "%s: %s%s%s [%s]", unfit ? "--require" : "--checks", text,
-			first->hint[0] == '\0' ? "" : "; ", first->hint,
-			ri_code_name((enum ri_code)first->code));
+		log_line(first, unfit ? "--require" : "--checks", text);
 }
 
 /* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
@@ -194,15 +255,34 @@ void ri_check_log(const struct ri_check_report *report)
 		if (!is_said(result))
 			continue;
 		join_text(result, text);
-		ri_log(level_of(result), "%s: %s%s%s [%s]", result->subject, text,
-			result->hint[0] == '\0' ? "" : "; ", result->hint,
-			ri_code_name((enum ri_code)result->code));
+		log_line(result, result->subject, text);
 	}
 	log_unbegun(report, true);
 	log_unbegun(report, false);
 	if (report->dropped > 0)
 		ri_log(RI_LEVEL_WARNING, "%zu more results of checks are not shown [%s]",
 			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
+}
+
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
+{
+	const struct ri_check_result *first;
+	char text[WHOLE];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (!result->unfit || !ri_check_was_begun(result))
+			continue;
+		join_text(result, text);
+		add_line(out, result, result->subject, text);
+		ri_text_add(out, "\n");
+	}
+	first = sum_unbegun(report, true, text);
+	if (first != NULL) {
+		add_line(out, first, "--require", text);
+		ri_text_add(out, "\n");
+	}
 }
 
 static void explain(struct ri_findings *findings, const struct ri_check_result *result,
@@ -245,6 +325,14 @@ static const char *when_of(const struct ri_check *check)
 	return "asked";
 }
 
+/* Whether it runs where nobody names it. */
+static const char *default_of(const struct ri_check *check)
+{
+	if ((check->when & RI_CHECK_DEEP) != 0)
+		return "deep";
+	return (check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default";
+}
+
 void ri_check_list(struct ri_text *out)
 {
 	static const char *const topics[] = { "mpi", "ofed", "gpu", "ib", "shm" };
@@ -254,7 +342,7 @@ void ri_check_list(struct ri_text *out)
 		const char *comma = "";
 
 		ri_text_addf(out, "%s\t%s\t%s\t%s\t", check->id, check->summary,
-			(check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default", when_of(check));
+			default_of(check), when_of(check));
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 			if ((check->topics & 1u << topic) == 0)
 				continue;

@@ -10,7 +10,7 @@
 #include "check/runner.h"
 #include "model/json.h"
 
-/* For people: a line or more for each result, and the sum. */
+/* For people: a line or more for each result, skips together unless -v asks, and the sum. */
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color);
 
 /* {"schema": "rankinit-check-1", "fit": ..., "checks": [...]}; NULL: out of memory. */
@@ -18,6 +18,9 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 
 /* On stderr before a launch: what is wrong, and with -v what there is to note. */
 void ri_check_log(const struct ri_check_report *report);
+
+/* The lines of it that make the node unfit, as they are but for what begins them. */
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out);
 
 /* What ri_check_log would say, notes left out, among the findings of --explain. */
 void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings);

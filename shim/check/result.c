@@ -113,8 +113,8 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 	if (result->status == RI_CHECK_UNKNOWN) {
 		result->unfit |= required;
 		if (required && result->expected[0] == '\0')
-			ri_text_copy(result->expected, sizeof(result->expected),
-				"to know, since it is required");
+			snprintf(result->expected, sizeof(result->expected), "an answer (%s)",
+				demand->subject);
 	} else if (result->problem) {
 		if (required)
 			result->status = RI_CHECK_FAIL;

@@ -26,7 +26,6 @@ enum {
 	LOOKS = 20,		/* how often a child that goes on is asked where it is */
 	LEAST_MS = 30,		/* no check is begun with less than that for all */
 	REAP_MS = 200,		/* how long the end of a killed child is waited for */
-	MEMORY = 512 << 20,	/* what a check may take */
 };
 
 /* What means a stop; whatever else comes waits for the command. */
@@ -104,7 +103,7 @@ static void apply_level(struct ri_check_result *result, enum ri_check_level leve
 		return;
 	if (result->problem && result->status != RI_CHECK_UNKNOWN)
 		result->status = statuses[level];
-	if (result->problem || result->unfit)
+	if (result->problem || result->unfit || result->status == RI_CHECK_UNKNOWN)
 		result->unfit = level == RI_CHECK_LEVEL_FAIL;
 }
 
@@ -145,8 +144,8 @@ static void bound_child(void)
 	struct rlimit memory;
 
 	ri_machine_no_core();
-	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > MEMORY) {
-		memory.rlim_cur = MEMORY;
+	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > RI_CHECK_MEMORY) {
+		memory.rlim_cur = RI_CHECK_MEMORY;
 		setrlimit(RLIMIT_AS, &memory);
 	}
 }
@@ -320,7 +319,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
 	}
 	snprintf(hint, sizeof(hint), "%s--check-level=%s=off leaves it out", hung
-		? "a mount that does not answer makes a check hang; " : "",
+		? "a mount or a name server that does not answer makes a check hang; " : "",
 		ri_check_at(number)->id);
 	add_unknown(run, number, &fault);
 }
@@ -409,6 +408,18 @@ static void sum_up(const struct run *run, struct ri_check_report *out)
 		out->unfit |= run->kept[i].unfit;
 }
 
+/* For all of them; those that run a program have time of their own. */
+static int64_t limit_of_all(const struct ri_check_plan *plan)
+{
+	int64_t limit = (int64_t)RI_CHECKS_MS * 1000;
+
+	for (size_t i = 0; i < ri_check_count(); i++)
+		if (ri_check_set_has(&plan->chosen, i) &&
+			(ri_check_at(i)->when & RI_CHECK_DEEP) != 0)
+			limit += limit_of(i);
+	return limit;
+}
+
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err)
 {
@@ -416,7 +427,7 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	static struct ri_check_result kept[RI_CHECKS_RESULTS];
 	struct run run = { .plan = plan, .kept = kept, .begun_us = now_us() };
 
-	run.end_us = run.begun_us + (int64_t)RI_CHECKS_MS * 1000;
+	run.end_us = run.begun_us + limit_of_all(plan);
 	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (run.shared == MAP_FAILED)

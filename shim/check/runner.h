@@ -13,11 +13,13 @@
 
 enum {
 	/*
-	 * For all of them. One of them may take a third of what is left, and no
-	 * more than its own limit: those that hang leave time for the others.
+	 * For all of them, but those of --deep. One of them may take a third of
+	 * what is left, and no more than its own limit: those that hang leave time
+	 * for the others.
 	 */
 	RI_CHECKS_MS = 2000,
 	RI_CHECKS_SHARE = 3,
+	RI_CHECK_MEMORY = 512 << 20,	/* what a check may take */
 	/* what the checks of a machine with sixteen adapters come to, and more */
 	RI_CHECKS_RESULTS = 1024,
 };

@@ -14,6 +14,7 @@
 
 #include "check/check.h"
 #include "check/machine.h"
+#include "check/shm.h"
 
 static const char point[] = "/dev/shm";
 
@@ -21,6 +22,11 @@ static const char point[] = "/dev/shm";
 #define RANK_BYTES ((uint64_t)256 << 20)
 #define LEAST_BYTES ((uint64_t)1 << 30)
 #define DOCKER_BYTES ((uint64_t)64 << 20)
+
+uint64_t ri_check_shm_least(uint64_t ranks)
+{
+	return ranks * RANK_BYTES < LEAST_BYTES ? LEAST_BYTES : ranks * RANK_BYTES;
+}
 
 static const char size_hint[] =
 	"outside the image: docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with "
@@ -54,12 +60,10 @@ static void judge_size(struct ri_checking *checking, const struct ri_space *spac
 {
 	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM,
 		RI_DEMAND_SIZE, space->size);
-	uint64_t least = checking->ranks * RANK_BYTES;
+	uint64_t least = ri_check_shm_least(checking->ranks);
 	char found[RI_SIZE_TEXT], wanted[RI_SIZE_TEXT], what[200];
 
 	ri_size_show(found, space->size);
-	if (least < LEAST_BYTES)
-		least = LEAST_BYTES;
 	if (demand == NULL && space->size >= least) {
 		ri_check_pass(checking, point, "%s", found);
 		return;

@@ -79,28 +79,6 @@ const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking)
 	return &cuda;
 }
 
-const struct ri_hcas *ri_check_hcas(const struct ri_checking *checking)
-{
-	static struct ri_hcas hcas;
-	static bool found;
-	struct ri_error err = RI_ERROR_INIT;
-
-	if (!found && ri_hcas_find(&hcas, checking->host, checking->arena, &err) < 0)
-		hcas = (struct ri_hcas){ .count = 0 };
-	found = true;
-	return &hcas;
-}
-
-bool ri_check_has_infiniband(const struct ri_checking *checking)
-{
-	const struct ri_hcas *hcas = ri_check_hcas(checking);
-
-	for (size_t i = 0; i < hcas->count; i++)
-		if (ri_hca_has(&hcas->list[i], RI_LINK_INFINIBAND))
-			return true;
-	return false;
-}
-
 const char *ri_check_library_fault(const struct ri_library *library)
 {
 	switch (library->fault) {

@@ -8,7 +8,6 @@
 
 #include "check/check.h"
 #include "node/cuda.h"
-#include "node/infiniband.h"
 #include "node/mpi.h"
 #include "node/nvidia.h"
 #include "node/rdma_core.h"
@@ -24,12 +23,6 @@ const struct ri_rdma_core *ri_check_rdma_core(const struct ri_checking *checking
 /* The driver that the kernel runs, and what programs get of it. */
 const struct ri_nvidia *ri_check_nvidia(const struct ri_checking *checking);
 const struct ri_cuda *ri_check_cuda(const struct ri_checking *checking);
-
-/* Without any where there is no memory left for a list of them. */
-const struct ri_hcas *ri_check_hcas(const struct ri_checking *checking);
-
-/* Has one of them a port with an InfiniBand link? */
-bool ri_check_has_infiniband(const struct ri_checking *checking);
 
 /*
  * Why the loader would not load it, as the end of a sentence: "ends early or

@@ -13,6 +13,16 @@ static bool is_word(const char *text, size_t length, const char *word)
 	return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
+/* "shm" */
+static bool is_family(const char *word)
+{
+	char all[WORD + 2];
+	struct ri_check_set set = { .words = { 0 } };
+	int length = snprintf(all, sizeof(all), "%s.*", word);
+
+	return ri_check_match(all, (size_t)length, &set) > 0;
+}
+
 /* No check is called so. */
 static int unknown_check(struct ri_check_option option, const char *text, size_t length,
 	struct ri_error *err)
@@ -24,30 +34,44 @@ static int unknown_check(struct ri_check_option option, const char *text, size_t
 	ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
 		"%s: expected the id of a check, as shm.size",
 		ri_quote(quoted, sizeof(quoted), word));
+	if (is_family(word))
+		return ri_fail_hint(err, "all of the family are %s.*", word);
 	nearest = ri_text_nearest(word, ri_check_ids(), ri_check_count());
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);
 	return ri_fail_hint(err, "see rankinit --list=checks");
 }
 
+static const char *const picks[] = {
+	[RI_CHECK_PICK_DEFAULT] = "default", [RI_CHECK_PICK_ALL] = "all",
+	[RI_CHECK_PICK_NONE] = "none",
+};
+
+static bool stands_alone(const char *text, size_t length)
+{
+	for (unsigned i = 0; i <= RI_CHECK_PICK_NONE; i++)
+		if (is_word(text, length, picks[i]))
+			return true;
+	return false;
+}
+
 int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option option,
 	struct ri_error *err)
 {
-	static const char *const words[] = {
-		[RI_CHECK_PICK_DEFAULT] = "default", [RI_CHECK_PICK_ALL] = "all",
-		[RI_CHECK_PICK_NONE] = "none",
-	};
 	size_t length;
 
 	wishes->picked = (struct ri_check_set){ .words = { 0 } };
 	for (unsigned i = 0; i <= RI_CHECK_PICK_NONE; i++) {
 		wishes->pick = (enum ri_check_pick)i;
-		if (strcmp(option.value, words[i]) == 0)
+		if (strcmp(option.value, picks[i]) == 0)
 			return 0;
 	}
 	wishes->pick = RI_CHECK_PICK_LIST;
 	for (const char *text = option.value;; text += length + 1) {
 		length = strcspn(text, ",");
+		if (stands_alone(text, length))
+			return ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
+				"\"%.*s\": expected alone, not in a list", (int)length, text);
 		if (ri_check_match(text, length, &wishes->picked) == 0)
 			return unknown_check(option, text, length, err);
 		if (text[length] == '\0')

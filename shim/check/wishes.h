@@ -33,6 +33,7 @@ struct ri_check_wishes {
 	bool leveled;			/* some level is not its own */
 	uint8_t levels[RI_MAX_CHECKS];	/* enum ri_check_level, by number */
 	struct ri_demands demands;	/* of --require and --expect */
+	bool deep;			/* those that run a program may do so */
 	const char *azure_size;		/* NULL: not stated */
 	const char *azure_subject;	/* "--azure-size" or its twin */
 };

@@ -6,7 +6,7 @@
 
 static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 {
-	const struct ri_check *check = ri_check_at(number);
+	const unsigned unpicked = RI_CHECK_EXTRA | (wishes->deep ? 0 : RI_CHECK_DEEP);
 
 	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;
@@ -14,7 +14,7 @@ static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 		return true;
 	if (wishes->pick == RI_CHECK_PICK_LIST)
 		return ri_check_set_has(&wishes->picked, number);
-	return wishes->pick == RI_CHECK_PICK_ALL || (check->when & RI_CHECK_EXTRA) == 0;
+	return wishes->pick == RI_CHECK_PICK_ALL || (ri_check_at(number)->when & unpicked) == 0;
 }
 
 /* Is something asked for that the check looks after? */

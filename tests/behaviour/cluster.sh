@@ -14,11 +14,15 @@ last=$((nodes - 1))
 
 fail() { echo "no Slurm: $*"; exit 1; }
 
-# Its daemons resolve names only where some address is not a loopback one.
+# Its daemons resolve names only where some address is not a loopback one, and
+# what runs on its nodes looks for them by name.
 connect() {
     ip link set lo up
     ip link add eth0 up type veth peer name eth1
     ip addr add 10.78.0.1/24 dev eth0
+    echo "127.0.0.1 localhost" >"$folder/hosts"
+    echo "10.78.0.1 $(hostname) $(seq -s ' ' -f 'n%g' 0 "$last")" >>"$folder/hosts"
+    mount --bind "$folder/hosts" /etc/hosts
 }
 
 configure() {
@@ -80,7 +84,7 @@ wait_for_nodes() {
 }
 
 export SLURM_CONF="$folder/slurm.conf"
-connect || fail "no network interface can be made"
+connect || fail "no network interface can be made, or no name"
 configure
 start_munge || fail "munged does not start"
 start_slurm || fail "its daemons do not start"

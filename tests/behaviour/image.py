@@ -28,6 +28,7 @@ LIBRARIES = {
     "verbs-59": ("libibverbs.so.1", "int ibv_open_device;", 59),
     "plain": ("libplain.so.1", "int plain;", None),
     "open-pal": ("libopen-pal.so.80", "int opal;", None),
+    "pmix": ("libpmix.so.2", "int pmix;", None),
 }
 
 
@@ -53,7 +54,7 @@ class Link:
 
 
 def make_kit(folder):
-    """All of LIBRARIES, and mpirun-5, which is linked to open-pal."""
+    """All of LIBRARIES, and mpirun-5, which is linked to open-pal; Debian's is to pmix alone."""
     def compile_one(name, options, source):
         with open(os.path.join(folder, "source.c"), "w", encoding="utf-8") as file:
             file.write(source + "\n")
@@ -69,7 +70,8 @@ def make_kit(folder):
                 file.write(MAP.format(private))
             options.append(f"-Wl,--version-script={path}")
         compile_one(name, options, source)
-    compile_one("mpirun-5", ["-Wl,--no-as-needed", os.path.join(folder, "open-pal")], "")
+    for name, needed in (("mpirun-5", "open-pal"), ("mpirun-5-debian", "pmix")):
+        compile_one(name, ["-Wl,--no-as-needed", os.path.join(folder, needed)], "")
     return folder
 
 

@@ -130,6 +130,31 @@ def test_the_exit_map_and_the_state_know(box):
     os.remove("/tmp/check-state")
 
 
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_a_refusal_is_reported(box, place):
+    """The report and the container's last words say what is not fit, and that nothing ran."""
+    job = box.start(UNMET, "--report=@FOLDER/report", "--nproc-per-node=2", "--", "sh", "-c",
+                    "echo ran", place=place,
+                    shell="touch @FOLDER/words; mount -t tmpfs none /dev && "
+                          "touch /dev/termination-log && mount --bind @FOLDER/words "
+                          "/dev/termination-log || exit 99")
+    result = job.wait()
+    if result.status == 99:
+        pytest.skip("nothing can be mounted here")
+    assert (result.status, result.out) == (123, b"")
+    report = json.loads(job.read("report"))
+    assert (report["exit_status"], report["first_failure"]) == (123, None)
+    assert [one["state"] for one in report["ranks"]] == ["not-started"] * 2
+    assert report["check"]["fit"] is False
+    failed, = [one for one in report["check"]["checks"] if one["status"] == "fail"]
+    assert failed["id"] == "shm.size"
+    words = job.read("words").decode().splitlines()
+    assert len(words) == 2 and words[0].startswith("/dev/shm: ") and "(--require)" in words[0]
+    assert words[1].startswith("--require: this node is not fit") and "[check.unfit]" in words[1]
+    # as on stderr, and no second time
+    assert [line.removeprefix("rankinit: error: ") for line in result.lines()] == words
+
+
 # What is printed.
 
 def machine(tmp_path, pair=None, name="limits-fit"):
@@ -147,14 +172,31 @@ def test_the_table_for_people(box, tmp_path):
     assert (result.status, result.err) == (123, "")
     assert all(len(line) < 80 for line in lines)
     at = next(number for number, line in enumerate(lines) if " shm.size " in line)
-    assert lines[at].startswith("fail     shm.size        /dev/shm: has 64 MiB")
+    assert lines[at].startswith("fail     shm.size           /dev/shm: has 64 MiB")
     text = " ".join(line.strip() for line in lines[at:])
     assert "expected at least 16 GiB (--require)" in text
     assert "outside the image: docker run --shm-size=16g" in text
     assert re.fullmatch(r"(\d+ (pass|note|warn|fail|unknown|skip),? )+in [0-9.]+ ms: not fit",
                         lines[-1])
+    skips = [line for line in lines if line.startswith("skip ")]
+    assert len(skips) == 1 and "gpu.visible, " in skips[0] and "-v" in " ".join(lines)
+    each = box.run("--check", "-v", f"--root={root}").out.decode().splitlines()
+    assert any(re.fullmatch(r"skip     gpu\.visible +CUDA_VISIBLE_DEVICES: .*", line)
+               for line in each)
     colored = box.run("--check", "--color=always", f"--root={root}")
     assert b"\033[" in colored.out and colored.status == 0
+
+
+def test_notes_of_a_launch_concern_its_job(box, tool):
+    """-v tells of MPI in an MPI job, and of mpirun nowhere where ranks start."""
+    own = ["--rank=0", "--world-size=1", "--local-rank=0", "--local-world-size=1"]
+    plain = box.run("-v", *own, "--", "true")
+    assert plain.status == 0 and "[mpi." not in plain.err and "unknown]" not in plain.err
+    tool("mpirun")      # then --check has something to say of it, as root
+    asked = box.run("-v", *own, "--checks=mpi.*", "--", "true")
+    shown = box.run("-v", "--checks=default", "--", "true", env=ONE)
+    assert "[mpi.root.guard]" in asked.err, "the control"
+    assert "[mpi.root.guard]" not in shown.err
 
 
 def test_json(box, tmp_path):

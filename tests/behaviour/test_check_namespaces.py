@@ -78,6 +78,7 @@ MANY = "mlx5_an0, mlx5_ib0, mlx5_ib1, mlx5_ib2, mlx5_ib3, mlx5_ib4, mlx5_ib5 and
 A_USER = "AS='chroot --userspec=1000:1000'"
 IN_A_USER_NAMESPACE = "AS='unshare --user --map-root-user chroot'"
 NO_IPC_LOCK = "BOUNDS=-sys_resource,-ipc_lock"
+LEAST_PORT = "proc/sys/net/ipv4/ip_unprivileged_port_start"
 LISTEN = """python3 -c '
 import os, socket, time
 listening = socket.create_server(("", 29400))
@@ -174,6 +175,10 @@ TOGGLES = {
     "port": Toggle(LISTEN, {
         "net.masterport": (["pass - MASTER_PORT"], ["warn net.masterport.taken MASTER_PORT"])},
         [*TWO, "MASTER_ADDR=node-0", "MASTER_PORT=29400"]),
+    "port_of_root": Toggle(f"echo 1024 >{LEAST_PORT}", {
+        "net.masterport": (["pass - MASTER_PORT"],
+                           ["unknown net.masterport.unknown MASTER_PORT"])},
+        [*TWO, "MASTER_ADDR=node-0", "MASTER_PORT=400"], both=f"{A_USER}; echo 0 >{LEAST_PORT}"),
 }
 
 

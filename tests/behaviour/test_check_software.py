@@ -111,6 +111,11 @@ PAIRS = {
                                 ["--require=mpi.launcher"]),
     "prterun": Pair("mpi.launcher", {"usr/bin/mpirun": Elf("mpirun-5"), "usr/bin/prterun": ""},
                     ["pass - /usr/bin/mpirun"]),
+    "no_prterun_debian": Pair("mpi.launcher", {"usr/bin/mpirun": Elf("mpirun-5-debian")},
+                              ["note mpi.launcher.prterun /usr/bin/mpirun"]),
+    "hydra_with_pmix": Pair("mpi.match", {"usr/bin/mpiexec.hydra": Elf("mpirun-5-debian"),
+                                          "usr/bin/mpirun": Link("mpiexec.hydra")},
+                            ["note mpi.match.mixed /usr/bin/mpirun"]),
     "other_launcher": Pair("mpi.match", {"usr/bin/mpiexec.hydra": "",
                                          "usr/bin/mpirun": Link("mpiexec.hydra")},
                            ["note mpi.match.mixed /usr/bin/mpirun"]),
@@ -126,6 +131,12 @@ PAIRS = {
                           [f"note mpi.mca.ucx_off /{PARAMS}"]),
     "debian_params_asked": Pair("mpi.mca", {PARAMS: "pml = ^ucx\n"},
                                 [f"warn mpi.mca.ucx_off /{PARAMS}"], ["--expect=ib"]),
+    # NCCL does not go that way: no reason to refuse the node
+    "debian_params_required": Pair("mpi.mca", {PARAMS: "pml = ^ucx\n"},
+                                   [f"warn mpi.mca.ucx_off /{PARAMS}"], ["--require=mpi,ofed"]),
+    "debian_params_required_by_id": Pair("mpi.mca", {PARAMS: "pml = ^ucx\n"},
+                                         [f"fail mpi.mca.ucx_off /{PARAMS}"],
+                                         ["--require=ofed,mpi.mca"]),
     "debian_params_mended": Pair("mpi.mca", {PARAMS: "pml = ^ucx\n"}, ["pass - OMPI_MCA_pml"],
                                  ["OMPI_MCA_pml=ucx", "--expect=ib"]),
     "no_ucx": Pair("mpi.ucx", {f"{TRIPLET}/openmpi": None}, [f"note mpi.ucx.missing /{MPI}"]),
@@ -140,6 +151,17 @@ PAIRS = {
                   ["note mpi.cma.denied process_vm_readv"]),
     "scope_in_a_job": Pair("mpi.cma", {"proc/sys/kernel/yama/ptrace_scope": "2\n"},
                            ["warn mpi.cma.denied process_vm_readv"], RANK),
+    # as the hint says
+    "scope_told_4": Pair("mpi.cma", {"proc/sys/kernel/yama/ptrace_scope": "2\n"},
+                         ["pass - OMPI_MCA_btl_vader_single_copy_mechanism"],
+                         [*RANK, "OMPI_MCA_btl_vader_single_copy_mechanism=none"]),
+    "scope_told_5": Pair("mpi.cma", {"proc/sys/kernel/yama/ptrace_scope": "2\n",
+                                     PARAMS: "smsc = ^cma\n"},
+                         [f"pass - /{PARAMS}"], RANK),
+    "scope_told_to_use_it": Pair("mpi.cma", {"proc/sys/kernel/yama/ptrace_scope": "2\n"},
+                                 ["warn mpi.cma.denied process_vm_readv"],
+                                 [*RANK, "OMPI_MCA_btl_vader_single_copy_mechanism=cma",
+                                  "OMPI_MCA_smsc=cma"]),
     "filter": Pair("mpi.cma", {"proc/self/status": STATUS.replace("Seccomp:\t0", "Seccomp:\t2")},
                    ["unknown mpi.cma.unknown process_vm_readv"]),
     "no_ssh": Pair("mpi.ssh", {"usr/bin/ssh": None}, ["note mpi.ssh.missing ssh"], WIDE),
@@ -230,7 +252,7 @@ IMAGES = {
         "usr/local/lib/libmpi.so.40": Link("libmpi.so.40.30.0"),
     }, [*WIDE, "LD_LIBRARY_PATH=/usr/local/lib", "--require=ib"], {
         "mpi.present": ["pass - /usr/local/lib/libmpi.so.40"],
-        "mpi.ucx": ["fail mpi.ucx.missing /usr/local/lib/libmpi.so.40"],
+        "mpi.ucx": ["warn mpi.ucx.missing /usr/local/lib/libmpi.so.40"],
         "mpi.ssh": ["note mpi.ssh.missing ssh"],
         "ib.provider": ["pass - mlx5"]}),
     # Intel MPI with nothing but PATH: programs do not find its library
@@ -251,6 +273,16 @@ IMAGES = {
         "mpi.present": ["pass - /usr/local/lib/libmpi.so.12"],
         "ib.libs": ["pass - /usr/lib/libibverbs.so.1", "note ib.libs.missing librdmacm.so.1"],
         "ib.provider": ["pass - mlx5"]}),
+    # a rank of its own mpirun, whose programs know where it is
+    "conda-alone": ({**NODE, "opt/conda/bin/mpirun": "", "opt/conda/conda-meta/history": "",
+                     "opt/conda/lib/libmpi.so.40": Elf("ompi-5.0.7")},
+                    [CONDA_PATH, *RANK], {
+        "mpi.present": ["note mpi.present.apart /opt/conda/lib/libmpi.so.40"],
+        "mpi.match": ["skip - openmpi"]}),
+    "conda-asked": ({**NODE, "opt/conda/bin/mpirun": "",
+                     "opt/conda/lib/libmpi.so.40": Elf("ompi-5.0.7")},
+                    [CONDA_PATH, *RANK, "--expect=mpi"], {
+        "mpi.present": ["warn mpi.present.apart /opt/conda/lib/libmpi.so.40"]}),
     "no-mpi": (NODE, ["--require=mpi"], {
         "mpi.present": ["fail mpi.present.missing libmpi"],
         "mpi.match": ["skip - mpirun"]}),

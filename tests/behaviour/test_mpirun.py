@@ -107,3 +107,34 @@ def test_the_ranks_end_by_themselves(mpirun):
     result = job.wait()
     assert result.status == 0 and not result.lines()
     assert job.count("rank0 SIGTERM") == 0
+
+
+# The checks of a node whose ranks mpirun starts.
+
+@pytest.fixture
+def ranks_checked(box, tool):
+    """mpirun starts four times rankinit, each with these options."""
+    def run(*options, command=("sh", "-c", "echo ran; exec sleep 20")):
+        return box.run("-np", "4", "--oversubscribe", "--allow-run-as-root", box.rankinit,
+                       *options, "--", *command, program=tool("mpirun"),
+                       env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()})
+    return run
+
+
+def own_lines(result):
+    return [line for line in result.err.splitlines() if line.startswith("rankinit: ")]
+
+
+def test_one_rank_of_a_node_speaks(ranks_checked):
+    result = ranks_checked("--expect=shm=1000000G", "--checks=shm.size",
+                           command=("sh", "-c", "echo ran"))
+    line, = own_lines(result)
+    assert result.status == 0 and line.endswith(" [shm.size.small]")
+    assert result.out == b"ran\n" * 4
+
+
+def test_an_unfit_node_ends_the_job(ranks_checked):
+    """Local rank 0 alone refuses; mpirun ends the others, who would have gone on."""
+    result = ranks_checked("--require=shm=1000000G", "--checks=shm.size")
+    codes = [line.rpartition(" ")[2] for line in own_lines(result) if " error: " in line]
+    assert (result.status, codes) == (123, ["[shm.size.small]", "[check.unfit]"])

@@ -167,3 +167,59 @@ def test_hostile_names(box, tmp_path):
     long.write_text("#!/bin/sh\nkill -9 $$\n")
     long.chmod(0o755)
     assert f"rankinit: {'n' * 64} (pid 2) was killed" in box.run("--", long).err
+
+
+# Shared memory.
+
+FILLS = """
+import mmap, os, signal, sys
+size = int(sys.argv[1])
+file = os.open("/dev/shm/pages", os.O_RDWR | os.O_CREAT, 0o600)
+os.ftruncate(file, size)
+pages = mmap.mmap(file, size)
+if len(sys.argv) > 2:
+    os.unlink("/dev/shm/pages")
+for at in range(0, size, 4096):
+    pages[at] = 1
+os._exit(7)
+"""
+
+
+def shm(size):
+    """A namespace is a box's own, so nothing of it is seen outside."""
+    return f"mount -t tmpfs -o size={size} none /dev/shm || exit 99"
+
+
+def about_shm(result):
+    return [line for line in result.lines() if line.startswith("rankinit: /dev/shm ")]
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_a_sigbus_of_a_full_dev_shm(box, place):
+    words = ["--", "/usr/bin/python3", "-I", "-S", "-c", FILLS]
+    result = box.run(*words, str(4 << 20), shell=shm("1m"), place=place)
+    if result.status == 99:
+        pytest.skip("nothing can be mounted here")
+    line, = about_shm(result)
+    assert result.status == 135 and "was killed by SIGBUS (7)" in obituary(result)
+    assert line.startswith("rankinit: /dev/shm was full (1 MiB)") and "--shm-size" in line
+    assert line.endswith(" [shm.free.small]")
+    # what it made goes with it, as torch's files do: it is small all the same
+    line, = about_shm(box.run(*words, str(4 << 20), "unlinked", shell=shm("1m"), place=place))
+    assert line.startswith("rankinit: /dev/shm is small (1 MiB)")
+    assert line.endswith(" [shm.size.small]")
+    # the control: the same with room enough
+    assert box.run(*words, str(4 << 20), shell=shm("8m"), place=place).status == 7
+
+
+def test_a_sigbus_of_something_else(box):
+    """/dev/shm is no reason where there is plenty of it, nor for another signal."""
+    plenty = box.run(*SH, "kill -BUS $$", shell=shm("2g"))
+    if plenty.status == 99:
+        pytest.skip("nothing can be mounted here")
+    assert (plenty.status, about_shm(plenty)) == (135, [])
+    assert about_shm(box.run(*SH, "kill -SEGV $$", shell=shm("1m"))) == []
+    assert about_shm(box.run(*SH, "exit 7", shell=shm("1m"))) == []
+    # what is no file system in memory is not asked
+    other = box.run(*SH, "kill -BUS $$", shell="mount --bind /tmp /dev/shm || exit 99")
+    assert (other.status, about_shm(other)) == (135, [])

@@ -75,6 +75,8 @@ ROWS = {
                   see=warns_of_shm),
     "check_level": Row(":", "shm.size=note", 0, "lim.memlock=off", 123, env=RANK,
                        more=[f"--require={HUGE}"], see=lambda result: result.status),
+    "deep": Row(":", "yes", False, "no", True, env=RANK, more=["--require=mpi.version"],
+                see=lambda result: "is tried with --deep alone" in result.err),
     "azure_size": Row(":", "nd1_v99", True, "Standard_HB120-16rs_v3", False, env=RANK,
                       see=lambda result: "[azure_size.unknown]" in result.err),
     "quiet": Row(":", "yes", False, "no", True, env={"RANKINIT_ODD": "x"},

@@ -12,61 +12,26 @@ import tempfile
 
 import pytest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from hosts import AGENT, PATH, TOP, Hosts
+
 RANKINIT = os.environ.get("RANKINIT", os.path.join(TOP, "build", "rankinit"))
-AGENT = os.path.join(TOP, "tests", "demo", "agent.sh")
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NAMES = ("RANK", "LOCAL_RANK", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 SHOW = "echo $(uname -n) " + " ".join(f"${{{name}:--}}" for name in NAMES)
 
-HOSTS = ["node0", "node1", "node2"]
-ADDRESS = {host: f"10.77.0.{number}" for number, host in enumerate(HOSTS, 1)}
-NETNS = f"rk{os.getpid()}-"
 
-
-def ip(*words):
-    return subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def network():
-    """A network namespace for each host, on one bridge, that know each other's names."""
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("hosts in network namespaces need root and iproute2")
-    bridge = NETNS + "bridge"
-    spaces = [bridge, *(NETNS + host for host in HOSTS)]
-    done = [ip("netns", "add", space) for space in spaces]
-    done.append(ip("-n", bridge, "link", "add", "br0", "up", "type", "bridge"))
-    names = "127.0.0.1 localhost\n" + "".join(
-        f"{address} {host}\n" for host, address in ADDRESS.items())
-    for host in HOSTS:
-        space = NETNS + host
-        done.append(ip("link", "add", f"to{host}", "netns", bridge, "type", "veth",
-                       "peer", "name", "eth0", "netns", space))
-        done.append(ip("-n", bridge, "link", "set", f"to{host}", "up", "master", "br0"))
-        done.append(ip("-n", space, "addr", "add", f"{ADDRESS[host]}/24", "dev", "eth0"))
-        done += [ip("-n", space, "link", "set", device, "up") for device in ("lo", "eth0")]
-        os.makedirs(f"/etc/netns/{space}", exist_ok=True)
-        with open(f"/etc/netns/{space}/hosts", "w", encoding="ascii") as file:
-            file.write(names)
-    failed = [result.stderr for result in done if result.returncode != 0]
-    if not failed:
-        yield
-    for space in spaces:
-        ip("netns", "del", space)
-        shutil.rmtree(f"/etc/netns/{space}", ignore_errors=True)
-    if os.path.isdir("/etc/netns") and not os.listdir("/etc/netns"):
-        os.rmdir("/etc/netns")
-    if failed:
-        pytest.skip(f"no network namespaces here: {failed[0].strip()}")
+    made = Hosts(3)
+    yield made
+    made.close()
 
 
-def launch(*words, **env):
+def launch(network, *words, **env):
     """Run a launcher on host node0; a row of values for each rank, by rank."""
     command = shlex.join([*words, RANKINIT, "--", "sh", "-c", SHOW])
     done = subprocess.run([AGENT, "node0", command], stdin=subprocess.DEVNULL,
                           env={"PATH": PATH, "HOME": "/root", "TMPDIR": tempfile.gettempdir(),
-                               "AGENT_NETNS": NETNS, **env},
+                               **network.env, **env},
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
@@ -74,19 +39,19 @@ def launch(*words, **env):
                   key=lambda row: int(row["RANK"]))
 
 
-def mpirun(np, hosts, *options, **env):
+def mpirun(network, np, hosts, *options, **env):
     program = shutil.which("mpirun.openmpi", path=PATH)
     if program is None:
         pytest.skip("Open MPI's mpirun is not installed")
-    return launch(program, "--allow-run-as-root", "--oversubscribe", "-np", str(np),
+    return launch(network, program, "--allow-run-as-root", "--oversubscribe", "-np", str(np),
                   "--host", hosts, "--mca", "plm_rsh_agent", AGENT, *options, **env)
 
 
-def hydra(np, hosts, *options, **env):
+def hydra(network, np, hosts, *options, **env):
     program = shutil.which("mpiexec.hydra", path=PATH)
     if program is None:
         pytest.skip("MPICH's mpiexec.hydra is not installed")
-    return launch(program, "-n", str(np), "-hosts", hosts, "-launcher", "ssh",
+    return launch(network, program, "-n", str(np), "-hosts", hosts, "-launcher", "ssh",
                   "-launcher-exec", AGENT, *options, **env)
 
 
@@ -95,10 +60,10 @@ def nodes(rows):
     return sorted({row["host"] for row in rows})
 
 
-def can_bind(host, address):
+def can_bind(network, host, address):
     """Can a process on that host listen at that address?"""
     script = f"import socket; socket.socket().bind(({address!r}, 0))"
-    words = ["ip", "netns", "exec", NETNS + host, "/usr/bin/python3", "-c", script]
+    words = network.inside(host, "/usr/bin/python3", "-c", script)
     return subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -113,35 +78,35 @@ def can_bind(host, address):
     (4, "node1:2,node2:2", []),
     (1, "node0:1", []),
 ], ids=lambda value: "_".join(value) if isinstance(value, list) else str(value))
-def test_open_mpi(np, hosts, options):
-    rows = mpirun(np, hosts, *options)
+def test_open_mpi(network, np, hosts, options):
+    rows = mpirun(network, np, hosts, *options)
     order = nodes(rows)
     assert len(rows) == np
     assert [int(row["NODE_RANK"]) for row in rows] == [order.index(row["host"]) for row in rows]
     # all ranks agree on the master, and rank 0 can listen there
-    masters = {(ADDRESS.get(row["MASTER_ADDR"], row["MASTER_ADDR"]), row["MASTER_PORT"])
+    masters = {(network.address.get(row["MASTER_ADDR"], row["MASTER_ADDR"]), row["MASTER_PORT"])
                for row in rows}
     assert len(masters) == 1, rows
-    assert can_bind(rows[0]["host"], rows[0]["MASTER_ADDR"])
-    assert "node2" in hosts or not can_bind("node2", rows[0]["MASTER_ADDR"]), "the control"
+    assert can_bind(network, rows[0]["host"], rows[0]["MASTER_ADDR"])
+    assert "node2" in hosts or not can_bind(network, "node2", rows[0]["MASTER_ADDR"]), "the control"
 
 
-def test_dividing_the_rank_would_be_wrong():
+def test_dividing_the_rank_would_be_wrong(network):
     """The control: uneven nodes are real, and the simple formula misses them."""
-    rows = mpirun(4, "node0:3,node1:1")
+    rows = mpirun(network, 4, "node0:3,node1:1")
     local = {"node0": 3, "node1": 1}
     divided = [int(row["RANK"]) // local[row["host"]] for row in rows]
     assert divided != [int(row["NODE_RANK"]) for row in rows]
 
 
 @pytest.mark.parametrize("np, hosts", [(4, "node0:2,node1:2"), (2, "node0:1,node1:1")])
-def test_hydra_by_slot(np, hosts):
-    rows = hydra(np, hosts)
+def test_hydra_by_slot(network, np, hosts):
+    rows = hydra(network, np, hosts)
     order = nodes(rows)
     assert [int(row["NODE_RANK"]) for row in rows] == [order.index(row["host"]) for row in rows]
 
 
-def test_azure_batch_gives_the_master():
-    rows = mpirun(4, "node0:2,node1:2", "-x", "AZ_BATCH_MASTER_NODE",
+def test_azure_batch_gives_the_master(network):
+    rows = mpirun(network, 4, "node0:2,node1:2", "-x", "AZ_BATCH_MASTER_NODE",
                   AZ_BATCH_MASTER_NODE="10.0.0.4:6000")
     assert {(row["MASTER_ADDR"], row["MASTER_PORT"]) for row in rows} == {("10.0.0.4", "6105")}

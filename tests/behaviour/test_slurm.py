@@ -8,62 +8,18 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+from cluster import HERE, make_cluster
+from hosts import PATH, TOP
+
 RANKINIT = os.environ.get("RANKINIT", os.path.join(TOP, "build", "rankinit"))
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-NEEDED = ("slurmctld", "slurmd", "srun", "munged", "nsenter", "unshare", "ip")
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR",
          "MASTER_PORT")
 SHOW = "echo $SLURMD_NODENAME " + " ".join(f"${{{name}:--}}" for name in NAMES)
-
-
-class Cluster:
-    """cluster.sh, and commands inside of it."""
-
-    def __init__(self, folder, nodes, tracker):
-        self.folder = str(folder)
-        self.process = subprocess.Popen(
-            ["unshare", "--fork", "--pid", "--mount", "--mount-proc", "--net", "--kill-child",
-             os.path.join(HERE, "cluster.sh"), self.folder, str(nodes), tracker],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={"PATH": PATH})
-        said = self.process.stdout.readline().strip()
-        if said != "ready":
-            self.close()
-            pytest.skip(said or "no Slurm can be started here")
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children",
-                  encoding="ascii") as file:
-            self.first = file.read().split()[0]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=20)
-
-    def start(self, *words, **env):
-        return subprocess.Popen(
-            ["nsenter", "-t", self.first, "-p", "-m", "-n", "--", *words],
-            env={"PATH": PATH, "HOME": "/root", "SLURM_CONF": f"{self.folder}/slurm.conf", **env},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            cwd=self.folder)
-
-    def run(self, *words, **env):
-        process = self.start(*words, **env)
-        out, err = process.communicate(timeout=60)
-        assert process.returncode == 0, err
-        return out
-
-
-def make_cluster(folder, nodes, tracker):
-    missing = [name for name in NEEDED if shutil.which(name, path=PATH) is None]
-    if missing or os.geteuid() != 0:
-        pytest.skip(f"a Slurm of our own needs root and {', '.join(missing) or 'namespaces'}")
-    return Cluster(folder, nodes, tracker)
 
 
 @pytest.fixture(scope="module")

@@ -101,6 +101,24 @@ def test_out_of_memory(told, cgroup):
     assert [entry["signal"] for entry in others(found.report, 2)] == ["SIGTERM"] * 3
 
 
+LOADER = WAIT + """
+raise RuntimeError('DataLoader worker (pid 17) is killed by signal: Bus error.')
+"""
+
+
+def test_a_bus_error(told):
+    """Of a rank, and of a data loader of it, whose end the rank tells in these words."""
+    shell = "mount -t tmpfs -o size=1m none /dev/shm || exit 99"
+    cause = re.compile(r"rankinit:   /dev/shm is small \(1 MiB\).* \[shm\.size\.small\]")
+    killed = told(*PYTHON, WAIT + "os.kill(os.getpid(), signal.SIGBUS)", shell=shell)
+    assert (killed.result.status, killed.first["signal"]) == (135, "SIGBUS")
+    assert cause.fullmatch(killed.verdict[1])
+    loader = told(*PYTHON, LOADER, shell=shell)
+    assert loader.result.status == 1 and any(map(cause.fullmatch, loader.verdict))
+    other = told(*PYTHON, LOADER.replace("Bus error", "Killed"), shell=shell)
+    assert other.result.status == 1 and not any(map(cause.fullmatch, other.verdict))
+
+
 def test_a_missing_command(told):
     found = told("nosuch-command")
     assert (found.result.status, found.first["rank"], found.first["kind"]) == (127, 0, "exec")

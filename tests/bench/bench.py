@@ -19,6 +19,7 @@ import sys
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
 import checks
+import container
 import counts
 import death
 import hosts
@@ -38,7 +39,8 @@ ENVIRONMENTS = {
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
 TOPICS = ("start", "checks", "ranks", "death", "output", "hosts", "deaf", "latency", "idle",
-          "system_calls")
+          "system_calls",
+          "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -266,6 +268,15 @@ class Bench:
         self.results["checks"] = {f"{kind}@plain": {"median": value}
                                   for kind, value in took.items()}
         tables.checks(took)
+
+    def container(self):
+        """A layer of an image, and a start by an engine."""
+        rows, layer = container.measure(
+            os.path.join(TOP, "build", "rankinit"), os.path.join(TESTS, "payload"),
+            7 if self.options.quick else 25)
+        self.results["container"] = {f"{name}@plain": row for name, row in rows.items()}
+        self.results["layer"] = {"rankinit@plain": layer}
+        tables.container(rows, layer)
 
     def output(self):
         if "rankinit" not in self.found:

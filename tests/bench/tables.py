@@ -270,3 +270,12 @@ def system_calls(topic, env):
              [(name, (name, plain)) for name in
               ("start", "child", "after", "others", "total")],
              lambda name: "")
+
+
+def container(rows, layer):
+    lines = [[name, ratio(row["total"], rows["bare"]["total"]), us(row["added"]),
+              us(row["total"]), f"{us(row['q1'])}-{us(row['q3'])}", ""]
+             for name, row in rows.items()]
+    print_table("docker run --rm of a program that ends at once", [
+        "variant", "total/bare", "added us", "total us", "quartiles", "target"], lines)
+    print(f"\n  The layer with rankinit: {layer['bytes']} bytes, compressed {layer['compressed']}")

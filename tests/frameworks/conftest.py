@@ -7,12 +7,17 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("RANKINIT_UNDER_TEST", os.path.join(TOP, "build", "rankinit"))
 SECONDS = 240
+
+sys.path.append(os.path.join(TOP, "tests", "behaviour"))
+from cluster import make_cluster  # noqa: E402 (found by the line above)
+from hosts import Hosts  # noqa: E402
 
 
 @functools.lru_cache
@@ -78,3 +83,36 @@ def run_ranks():
         if job.poll() is None:
             job.kill()
             job.wait()
+
+
+@pytest.fixture(scope="session")
+def all_hosts():
+    made = Hosts(4)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hosts(all_hosts):
+    """The first so many of the nodes that this machine pretends to be."""
+    return all_hosts.first
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    made = make_cluster(tmp_path_factory.mktemp("slurm"), 2, "linuxproc")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def installed():
+    """Skip, and say why, unless build/frameworks/NAME is complete."""
+    def look(name):
+        folder = os.path.join(TOP, "build", "frameworks", name)
+        if os.path.exists(os.path.join(folder, "failed")):
+            with open(os.path.join(folder, "failed"), encoding="utf-8") as file:
+                pytest.skip(f"NOT TESTED: {name} cannot be installed: {file.readline().strip()}")
+        if not os.path.exists(os.path.join(folder, "installed")):
+            pytest.skip(f"NOT TESTED: {name} is not installed: run make frameworks")
+    return look

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# How much of lib/from and lib/model the replay of the fuzzers' corpora reaches.
+# How much of lib/from, lib/model and lib/node the replay of the fuzzers' corpora reaches.
 # Fails below the share of lines that is given. usage: coverage.sh PERCENT
 set -eu
 least=$1
@@ -27,8 +27,8 @@ for source in tests/fuzz/fuzz_*.c; do
     "$build/$name" "${corpora[@]}" >/dev/null
 done
 cd "$build"
-gcov -n lib_from_*.gcno lib_model_*.gcno 2>/dev/null | awk -v least="$least" '
-    /^File .*lib\/(from|model)\/.*\.c/ { file = $2 }
+gcov -n lib_from_*.gcno lib_model_*.gcno lib_node_*.gcno 2>/dev/null | awk -v least="$least" '
+    /^File .*lib\/(from|model|node)\/.*\.c/ { file = $2 }
     /^Lines executed/ && file != "" {
         split($2, share, /[:%]/)
         lines += $4
@@ -38,7 +38,7 @@ gcov -n lib_from_*.gcno lib_model_*.gcno 2>/dev/null | awk -v least="$least" '
     }
     END {
         percent = lines == 0 ? 0 : 100 * reached / lines
-        printf "%.1f%% of %d lines of lib/from and lib/model\n", percent, lines
+        printf "%.1f%% of %d lines of lib/from, lib/model and lib/node\n", percent, lines
         enough = (percent >= least)
         printf "%d passed, %d failed, 0 skipped\n", enough, !enough
         exit !enough

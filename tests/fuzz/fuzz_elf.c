@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fault = ri_elf_open(&elf, &host, "lib");
 	CHECK(fault != RI_ELF_MISSING);
 	CHECK((fault == RI_ELF_OK) == (elf.fd >= 0));
+	CHECK(ri_elf_machine_name(elf.machine) != NULL);
 	check_names(&elf);
 	check_symbols(&elf);
 	ri_elf_close(&elf);

@@ -7,7 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "${1:-$here/../..}" && pwd)
 passed=0 failed=0 skipped=0
 for lint in static.sh headers.sh sizes.py banned.sh layers.sh codes.sh options.py tables.py \
-    generated.sh text.sh shell.sh selftest.sh; do
+    generated.sh text.sh shell.sh dockerfiles.py \
+    selftest.sh; do
     # the proof that lints can fail is about this folder, not about another one
     if [ "$lint" = selftest.sh ] && [ $# -gt 0 ]; then
         continue

@@ -168,5 +168,30 @@ printf '#!/bin/sh\necho $1 `date`\n' >tests/bad.sh
 printf 'def broken(:\n' >tests/bad.py
 expect shell.sh 'bad.sh:2.*SC2086' 'bad.sh: not executable' 'bad.py: invalid syntax'
 
+mkdir -p images/bad
+cat >images/bad/Dockerfile <<'EOF'
+# syntax=docker/dockerfile:1
+ARG OTHER_IMAGE=registry.example.org/other:latest
+FROM debian:12
+COPY --from=other:1 --chmod=755 /x /x
+ADD https://example.org/x /x
+RUN --mount=type=cache,target=/x true
+RUN apt-get install gcc && cd /x
+RUN pip install torch | tee log
+RUN apt update
+RUN echo $HOME
+HEALTHCHECK CMD true
+WORKDIR here
+ENTRYPOINT rankinit
+USER root
+EOF
+sed -i '/ucx-utils/d' images/cuda/Dockerfile
+sed -i 's/^ARG RANKINIT_IMAGE=.*/ARG RANKINIT_IMAGE=rankinit-builder:0.0.1/' images/base/Dockerfile
+expect dockerfiles.py 'bad/Dockerfile:1: a syntax' 'no ARG BASE_IMAGE' 'DL3007' \
+    'name of a registry' 'FROM debian:12' 'DL3022' 'no such COPY' 'DL3020' 'with options' \
+    'without apt-get update' 'DL3015' 'DL3014' 'DL3009' 'DL3003' 'DL3042' 'DL4006' 'DL3027' \
+    'SC2086' 'HEALTHCHECK' 'DL3000' 'DL3025' 'DL3002' 'no label' 'images/bad: no README' \
+    'images/bad: no test_bad.py' 'cuda/Dockerfile: lacks .*apt-get' 'base.*not this version'
+
 cd "$top" || exit 2
 finish

@@ -22,7 +22,7 @@ size=$(wc -c <"$binary")
 [ "$size" -le "$limit" ] || complain "$binary: $size bytes, the limit is $limit"
 # What a name service switch and a dynamic loader cannot do without. musl's
 # resolver, which reads files only, is there for --wait-master.
-for string in /etc/nsswitch.conf ld-musl ld-linux libnss_; do
+for string in /etc/nsswitch.conf lib/ld-musl ld-linux libnss_; do
     strings "$binary" | grep -qF "$string" && complain "$binary: contains $string"
 done
 

@@ -117,7 +117,8 @@ static void test_refused(void **state)
 	refuse("gpu=-1", "expected gpu or gpu=N", "");
 	refuse("gpu=1025", "expected gpu or gpu=N", "");
 	refuse("ib=8@", "\"ib=8@\": expected ib, ib=N", "");
-	refuse("ib=@400", "expected ib, ib=N", "");
+	refuse("ib=@400", "\"ib=@400\": expected ib, ib=N", "");
+	refuse("ib=8@4@4", "\"ib=8@4@4\": expected ib, ib=N", "");
 	refuse("ib=8@0", "\"ib=8@0\": expected ib, ib=N", "");
 	refuse("shm", "\"shm\": expected shm=SIZE", "");
 	refuse("shm=0", "expected shm=SIZE", "");
@@ -126,6 +127,7 @@ static void test_refused(void **state)
 	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
 		"the id of a check", "");
 	refuse("gpu,mpi,gpu=8", "\"gpu=8\": expected each of them once", "");
+	refuse("ib.libs,mpi,ib.libs", "\"ib.libs\": expected each of them once", "");
 }
 
 static void size_is(const char *text, uint64_t expected)

@@ -29,6 +29,8 @@ static const struct line lines[] = {
 	{ "libmpi.so.40", "/usr/lib/libmpi.so.40", OURS, 0 },
 	{ "libmpi.so.40", "/late/libmpi.so.40", OURS, 0 },
 	{ "libibverbs.so.1", "/usr/lib/libibverbs.so.1", OURS, 0 },
+	{ "libfast.so.1", "/usr/lib/glibc-hwcaps/x86-64-v4/libfast.so.1", OURS, 1ull << 62 | 1 },
+	{ "libfast.so.1", "/usr/lib/glibc-hwcaps/x86-64-v3/libfast.so.1", OURS, 1ull << 62 },
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 
@@ -111,6 +113,8 @@ static void check(const struct ri_ldcache *cache, size_t count, const char *mpi)
 	assert_int_equal(cache->count, count);
 	assert_string_equal(path_of(cache, "libmpi.so.40"), mpi);
 	assert_string_equal(path_of(cache, "libibverbs.so.1"), "/usr/lib/libibverbs.so.1");
+	assert_string_equal(path_of(cache, "libfast.so.1"),
+		"/usr/lib/glibc-hwcaps/x86-64-v4/libfast.so.1");
 	assert_string_equal(path_of(cache, "libmpi.so"), "none");
 	for (size_t i = 0; i < count; i++) {
 		assert_true(ri_ldcache_next(cache, &at, &entry));

@@ -117,6 +117,37 @@ static void test_variables(void **state)
 	assert_false(ri_rdma_core_configured(&core, "mana"));
 }
 
+static void test_by_loader(void **state)
+{
+	(void)state;
+	need_compiler();
+	tree_library(&tree, "usr/lib/libmana-rdmav34.so", "", "");
+	tree_library(&tree, "usr/lib/libirdma-rdmav22.so", "", "");
+	find((char[]){ "IBV_DRIVERS=mana:irdma:mlx5" }, NULL);
+	assert_int_equal(core.provider_count, 3);
+	assert_int_equal(ri_rdma_core_provider(&core, "mana")->abi, 34);
+	assert_null(ri_rdma_core_provider(&core, "irdma"));
+	/* nobody asks for it */
+	find(NULL, NULL);
+	assert_int_equal(core.provider_count, 2);
+}
+
+/* Before rdma-core there was neither a folder nor a number in libibverbs. */
+static void test_before(void **state)
+{
+	char front[] = "LD_LIBRARY_PATH=/opt/old";
+
+	(void)state;
+	need_compiler();
+	tree_folder(&tree, "opt/old");
+	tree_library(&tree, "opt/old/libibverbs.so.1", "-Wl,-soname,libibverbs.so.1", "");
+	tree_library(&tree, "opt/old/libmlx5-rdmav2.so", "", "");
+	find(front, NULL);
+	assert_int_equal(core.abi, 0);
+	assert_int_equal(core.provider_count, 1);
+	assert_int_equal(ri_rdma_core_provider(&core, "mlx5")->abi, 2);
+}
+
 static void test_mixed(void **state)
 {
 	(void)state;
@@ -199,6 +230,8 @@ int main(void)
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_by_loader),
+		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_in_front),
 		cmocka_unit_test(test_names),

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base image: who is PID 1, what is in it, and a job over ssh."""
+
+import json
+
+HOSTS = ("node-a", "node-b")
+SHOW = 'echo "$(hostname) $RANK $LOCAL_RANK $WORLD_SIZE $NODE_RANK $MASTER_ADDR $GREETING"'
+
+
+def inspect(engine, field):
+    text = engine.docker("inspect", "-f", "{{json %s}}" % field, engine.tag("base")).stdout
+    return json.loads(text)
+
+
+def test_rankinit_is_process_1_of_a_user_who_is_not_root(engine):
+    done = engine.run("base", "sh", "-c", "cat /proc/1/comm; id -u; id -un")
+    assert done.stdout.split() == ["rankinit", "1000", "trainer"]
+
+
+def test_options_reach_rankinit(engine):
+    assert engine.run("base", "--version").stdout.startswith("rankinit ")
+    assert "sh -c" in engine.run("base", "--explain", "--", "sh", "-c", "true").stdout
+
+
+def test_the_stop_reaches_the_program(engine):
+    name = engine.start("base", "sh", "-c", "trap 'exit 7' TERM; echo up; sleep 60 & wait")
+    engine.until(lambda: "up" in engine.docker("logs", name).stdout)
+    engine.docker("stop", "-t", "30", name)
+    assert engine.wait(name) == 7
+
+
+def test_what_it_says_of_itself(engine):
+    labels = inspect(engine, ".Config.Labels")
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert labels["org.opencontainers.image.base.name"] == engine.tag("root")
+    assert engine.tag("base").endswith(":" + labels["org.opencontainers.image.version"])
+    assert inspect(engine, ".Config.StopSignal") == "SIGTERM"
+    assert inspect(engine, ".Config.Healthcheck") is None
+    assert inspect(engine, ".Config.User") == "1000:1000"
+
+
+def test_no_key_is_baked_in(engine):
+    # of all files, not only where they usually are
+    find = "grep -rlIs -e '-----BEGIN.*PRIVATE KEY' /etc /home /root /usr/local /var || true"
+    done = engine.run("base", "sh", "-c", find, options=["--user", "0"])
+    assert done.stdout == ""
+
+
+def test_libraries_of_the_fabric(engine):
+    words = "mpirun --version | head -1; ucx_info -v | head -1; ibv_devinfo --help | head -1"
+    done = engine.run("base", "sh", "-c", words)
+    assert "Open MPI) 4" in done.stdout and "Version 1." in done.stdout
+    assert "ibv_devinfo" in done.stdout
+
+
+def test_status_can_be_a_health_check(engine):
+    name = engine.start("base", "sleep", "60", options=[
+        "--env", "RANKINIT_STATE=/tmp/state", "--health-interval", "1s",
+        "--health-cmd", "rankinit --status=/tmp/state"])
+    field = "{{.State.Health.Status}}"
+    engine.until(lambda: engine.docker("inspect", "-f", field, name).stdout == "healthy\n")
+
+
+def nodes(engine):
+    """Two nodes of one job, with keys in a volume: their containers by host name."""
+    network, keys = engine.name("network"), engine.name("volume")
+    engine.docker("network", "create", network)
+    mounted = ["--volume", f"{keys}:/etc/rankinit/ssh"]
+    engine.run("base", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+               "/etc/rankinit/ssh/id_ed25519", options=mounted)
+    made = {}
+    for host in HOSTS:
+        made[host] = engine.start("base", "--launch=none", "ssh-node", options=[
+            "--network", network, "--hostname", host, "--network-alias", host,
+            "--env", 'GREETING=hello "you" \\ $HOME', *mounted])
+        engine.until(lambda: "Server listening on" in engine.docker("logs", made[host]).stderr)
+    return made
+
+
+def test_mpirun_over_ssh(engine):
+    """Every rank knows its place, and the environment of its own container."""
+    made = nodes(engine)
+    done = engine.execute(
+        made["node-a"], "mpirun", "-np", "4", "--host", "node-a:2,node-b:2",
+        "rankinit", "--master-addr=node-a", "--", "sh", "-c", SHOW)
+    greeting = 'node-a hello "you" \\ $HOME'
+    assert sorted(done.stdout.splitlines()) == [
+        f"node-a 0 0 4 0 {greeting}", f"node-a 1 1 4 0 {greeting}",
+        f"node-b 2 0 4 1 {greeting}", f"node-b 3 1 4 1 {greeting}"]
+    for name in made.values():
+        engine.docker("stop", "-t", "30", name)
+        assert engine.wait(name) == 0
+
+
+def test_no_login_without_the_key(engine):
+    made = nodes(engine)
+    words = ["ssh", "-p", "2222", "-o", "IdentityFile=none", "-o", "IdentitiesOnly=yes",
+             "-F", "none", "-o", "StrictHostKeyChecking=no", "node-b", "true"]
+    done = engine.execute(made["node-a"], *words, check=False)
+    assert done.returncode == 255 and "Permission denied (publickey)" in done.stderr

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each check has a test in which it changes, and each of its codes is seen somewhere."""
+
+import glob
+import os
+import re
+
+import test_check_docker as docker
+import test_check_hosts as hosts
+import test_check_namespaces as namespaces
+import test_check_software as software
+
+TOP = os.path.dirname(os.path.dirname(hosts.HOSTS))
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def listed():
+    return [".".join(pair) for pair in
+            re.findall(r"^RI_CHECK\((\w+), (\w+)\)", read("shim/check/checks.def"), re.M)]
+
+
+def deep():
+    return read("tests/behaviour/test_deep.py") + read("tests/behaviour/test_deep_real.py")
+
+
+def storage():
+    """Of this machine alone, where mounts are made for it."""
+    return read("tests/behaviour/test_check_storage.py")
+
+
+def toggles():
+    return [*namespaces.TOGGLES.values(), namespaces.FORBIDDEN, namespaces.PROCESSES,
+            *docker.TOGGLES.values()]
+
+
+def test_every_check_has_a_pair():
+    """Two machines that differ in one thing, where it says one thing and another."""
+    paired = {pair.check for pair in hosts.PAIRS.values() if pair.before != pair.after}
+    paired |= {pair.check for pair in software.PAIRS.values()}
+    for toggle in toggles():
+        paired |= set(toggle.said)
+    # libraries, whole and with one thing wrong
+    paired |= {name for name in hosts.DEEP if f'"{name}' in deep()}
+    paired |= set(re.findall(r'"(\w+\.\w+)"', storage()))
+    assert [name for name in listed() if name not in paired] == []
+
+
+def test_every_code_is_seen():
+    """In a pair, or in what is said of a recorded machine."""
+    lines = [line for path in glob.glob(hosts.HOSTS + "/*.checks")
+             for line in read(path).splitlines()]
+    for pair in [*hosts.PAIRS.values(), *software.PAIRS.values()]:
+        lines += [*getattr(pair, "before", []), *pair.after]
+    for toggle in toggles():
+        lines += [line for both in toggle.said.values() for side in both for line in side]
+    seen = set(re.findall(r'"(\w+\.\w+\.\w+)"', deep() + storage()))
+    seen |= {word for line in lines for word in line.split()[1:3]}
+    codes = re.findall(r'^RI_CODE\(\w+, "(\w+\.\w+)(\.\w+)"', read("lib/base/codes.def"), re.M)
+    assert [name + end for name, end in codes if name in listed() and name + end not in seen] == []

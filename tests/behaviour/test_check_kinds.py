@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What checks say of machines of other kinds, of lists that are wrong, and how the
+table looks.
+"""
+
+import re
+
+import pytest
+
+from box import refused
+from test_check_hosts import (FULL, LIMITS, LOCKED, PORT, Pair, TWO, WIDE, change, grow,
+                              lines_of, look)
+
+FOUR = [f"OMPI_COMM_WORLD_{name}={value}" for name, value in
+        (("RANK", "0"), ("SIZE", "4"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "4"))]
+LITTLE = {LIMITS: (LOCKED, LOCKED.replace("unlimited", "65536"))}
+CLASS = "/sys/class/infiniband"
+SEVERAL = "mlx5_an0, mlx5_ib0, mlx5_ib1, mlx5_ib2, mlx5_ib3, mlx5_ib4, mlx5_ib5 and 2 more"
+
+# Here the two are the machine with and without a change, or what words do.
+PAIRS = {
+    # an adapter without a node is no reason to lock memory, one with a node is
+    "memlock_without_node": Pair("az-accelerated", "lim.memlock",
+                                 {"dev/infiniband/uverbs8": ""},
+                                 ["note lim.memlock.small memlock"],
+                                 ["warn lim.memlock.small memlock"], FOUR,
+                                 also=["ib.uverbs", "ib.rdma_cm"]),
+    "memlock_of_root_elsewhere": Pair("limits-fit", "lim.memlock", {
+        **LITTLE, "proc/self/status": ("CapEff:\t00000000a80425fb", "CapEff:\t00000000a80465fb")},
+        ["pass - memlock"], ["pass - memlock"], TWO),
+    # capabilities of a user namespace are none of the machine
+    "memlock_of_mapped_root": Pair(FULL, "lim.memlock", {
+        **LITTLE, "proc/self/uid_map": "0 1000 65536\n"},
+        ["pass - memlock"], ["warn lim.memlock.small memlock"], TWO, also=["env.userns"]),
+    "memlock_declined": Pair("docker-default", "lim.memlock",
+                             {LIMITS: ("Max locked memory         65536                65536",
+                                       LOCKED)},
+                             ["note lim.memlock.small memlock"], ["pass - memlock"],
+                             [*TWO, "NCCL_IB_DISABLE=1"]),
+    "uverbs_declined": Pair("az-nc24rs-v3", "ib.uverbs", {"dev/infiniband/uverbs0": None},
+                            ["pass - /dev/infiniband"], ["note ib.uverbs.absent mlx4_0"],
+                            [*WIDE, "NCCL_IB_DISABLE=1"]),
+    "uverbs_not_declined": Pair("az-nc24rs-v3", "ib.uverbs", {"dev/infiniband/uverbs0": None},
+                                ["pass - /dev/infiniband"], ["warn ib.uverbs.absent mlx4_0"],
+                                [*WIDE, "NCCL_IB_DISABLE=0"]),
+    # one slow port among those of the ranks is one too few
+    "rate_of_storage": Pair("storage-ports", "ib.rate", {PORT + "rate": "200 Gb/sec (4X HDR)\n"},
+                            [f"pass - {CLASS}"],
+                            ["fail ib.rate.low mlx5_ib4:1, mlx5_st0:1, mlx5_st1:1"],
+                            ["--require=ib=8@400"]),
+    "count_of_none": Pair("limits-fit", "gpu.count", {"dev/nvidia0": ""},
+                          ["skip - GPUs"], ["pass - GPUs"], also=["gpu.numa"]),
+    "mig_by_configuration": Pair("mig-given", "gpu.mig", {
+        "dev/nvidia-caps/nvidia-cap21": None, "dev/nvidia-caps/nvidia-cap22": None,
+        "dev/nvidia-caps/nvidia-cap1": "", "dev/nvidia-caps/nvidia-cap2": ""},
+        ["pass - MIG"], ["skip - MIG"]),
+    "visible_hidden": Pair(FULL, "gpu.visible", {"dev/nvidia7": None},
+                           ["note gpu.visible.none CUDA_VISIBLE_DEVICES"],
+                           ["note gpu.visible.none CUDA_VISIBLE_DEVICES"],
+                           ["CUDA_VISIBLE_DEVICES=-1,0"]),
+    "linklayer_unreadable": Pair("aws-efa", "ib.linklayer", {
+        f"sys/class/infiniband/rdmap{n}s0/ports/1/link_layer": None for n in range(4)},
+        ["warn ib.linklayer.other rdmap0s0, rdmap1s0, rdmap2s0, rdmap3s0"],
+        [f"unknown ib.linklayer.unknown {CLASS}"], ["--expect=ib"]),
+    "ofed_of_another_maker": Pair("aws-efa", "ib.ofed", {
+        "sys/module/mlx5_core/version": "25.10-1.2.8\n"},
+        ["fail ib.ofed.other rdmap0s0"], ["pass - mlx5_core"], ["--require=ofed"]),
+    "userns_of_one": Pair(FULL, "env.userns", {"proc/self/uid_map": "1000 1000 1\n"},
+                          ["pass - /proc/self/uid_map"],
+                          ["note env.userns.mapped /proc/self/uid_map"]),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pair(rankinit, tmp_path, name):
+    pair = PAIRS[name]
+    root = str(tmp_path / "root")
+    grow(pair.machine, root)
+    before = look(rankinit, root, pair.words)
+    for path, new in pair.files.items():
+        change(root, path, new)
+    after = look(rankinit, root, pair.words)
+
+    def split(document):
+        own = [line.replace(f" {pair.check} ", " ") for line in lines_of(document)
+               if line.split(" ")[1] == pair.check]
+        return own, [line for line in lines_of(document)
+                     if line.split(" ")[1] not in (pair.check, *pair.also)]
+
+    assert split(before)[0] == pair.before
+    assert split(after)[0] == pair.after
+    assert split(before)[1] == split(after)[1], "another check changes as well"
+
+
+def text_of(document, check):
+    return [result["text"] for result in document["checks"] if result["id"] == check]
+
+
+def test_a_user_namespace_says_who_is_who(rankinit, tmp_path):
+    root = str(tmp_path / "root")
+    grow(FULL, root)
+    for line, said in (("0 1000 65536", "root, user 0 here is user 1000 outside"),
+                       ("1000 1000 1", "user 1000 here is user 1000 outside")):
+        change(root, "proc/self/uid_map", line + "\n")
+        assert said in text_of(look(rankinit, root, []), "env.userns")[0]
+
+
+@pytest.mark.parametrize("option, value, expected", [
+    ("--checks", "shm", "all of the family are shm.*"),
+    ("--checks", "shm.size,all", '"all": expected alone'),
+    ("--checks", "shm.sizes", "did you mean shm.size?"),
+    ("--check-level", "net=off", "all of the family are net.*"),
+    ("--check-level", "net.iface", "expected ID=LEVEL"),
+    ("--require", "ib=@400", '"ib=@400": expected ib, ib=N or ib=N@RATE'),
+    ("--expect", "shm.size,shm.size", '"shm.size": expected each of them once'),
+])
+def test_lists_that_are_wrong(box, option, value, expected):
+    assert expected in refused(box.run("--check", f"{option}={value}"), 125, "option.value",
+                               option)
+
+
+def test_what_must_be_known(box, tmp_path):
+    grow("cgroup-none", str(tmp_path / "root"))
+    words = ["--check", f"--root={tmp_path}/root", "--checks=lim.nproc"]
+    assert box.run(*words).status == 0
+    assert box.run(*words, "--check-level=lim.nproc=fail").status == 123
+    assert box.run(*words, "--check-level=lim.nproc=warn").status == 0
+    required = box.run(*words, "--require=lim.nproc")
+    assert required.status == 123
+    assert "expected an answer (--require)" in " ".join(required.out.decode().split())
+
+
+def test_the_table_says_first_what_is_here(box, tmp_path):
+    grow("aws-efa", str(tmp_path / "root"))
+    words = ["--check", f"--root={tmp_path}/root"]
+    lines = box.run(*words).out.decode().splitlines()
+    heads = [line.split()[0] for line in lines if re.match("[a-z]", line)]
+    assert heads.count("skip") == 1 and heads[-1] == "skip"
+    assert all(len(line) < 80 for line in lines)
+    assert len({line.index(line.split(None, 2)[2]) for line in lines
+                if re.match("(pass|note|warn|unknown) ", line)}) == 1, "one column"
+    whole = box.run(*words, "-v").out.decode().splitlines()
+    assert len([line for line in whole if line.startswith("skip ")]) > 10
+    # alone it says why, and none are none
+    assert "net.iface  " in box.run(*words, "--checks=net.iface").out.decode()
+    assert box.run(*words, "--checks=none").out == b"no check was run\n"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+docs/recipes.md as the tests run it. A fenced block below a line
+`<!-- run: NAME -->` is the recipe NAME:
+
+    sh           words for a shell
+    python       a ScriptRunConfig of Azure ML: its command, and what kind of job it is
+    dockerfile   ENV, ENTRYPOINT and CMD of an image
+"""
+
+import ast
+import json
+import os
+import re
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BLOCK = re.compile(r"^<!-- run: (\S+) -->\n```(\w+)\n(.*?)^```$", re.M | re.S)
+JOBS = ("MpiConfiguration", "PyTorchConfiguration", "TensorflowConfiguration")
+
+
+class Recipe:
+    """words: the command; job: (class, numbers) of Azure ML; env: what the image sets."""
+
+    def __init__(self, name, kind, text):
+        self.name, self.text = name, text
+        self.job, self.env = ("", {}), {}
+        getattr(self, "read_" + kind)(text)
+
+    def read_sh(self, text):
+        self.words = text.replace("\\\n", " ").split()
+
+    def read_python(self, text):
+        """The command is `"...".split()`, as in the documentation of Azure ML."""
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Call):
+                continue
+            if getattr(node.func, "attr", "") == "split":
+                self.words = node.func.value.value.split()
+            if getattr(node.func, "id", "") in JOBS:
+                numbers = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
+                self.job = node.func.id, numbers
+
+    def read_dockerfile(self, text):
+        lines = dict(line.split(None, 1) for line in text.splitlines()
+                     if re.match(r"(ENTRYPOINT|CMD)\s", line))
+        self.words = json.loads(lines["ENTRYPOINT"]) + json.loads(lines["CMD"])
+        self.env = dict(line.split(None, 1)[1].split("=", 1) for line in text.splitlines()
+                        if line.startswith("ENV "))
+
+    def command(self):
+        """On one line, for a table."""
+        return " ".join(word if re.fullmatch(r"[\w@%+=:,./$-]+", word) else f"'{word}'"
+                        for word in self.words)
+
+    def without_rankinit(self):
+        """The same words, had nobody heard of rankinit."""
+        words = list(self.words)
+        if "rankinit" in words:
+            start = words.index("rankinit")
+            end = words.index("--", start)
+            del words[start:end + 1]
+        return words
+
+
+def read():
+    with open(os.path.join(TOP, "docs", "recipes.md"), encoding="utf-8") as file:
+        text = file.read()
+    recipes = [Recipe(*found) for found in BLOCK.findall(text)]
+    return {recipe.name: recipe for recipe in recipes}
+
+
+def blocks_without_a_name(text):
+    """Every block is somebody's recipe, so that none is there that nobody has run."""
+    return len(re.findall(r"^```\w+$", text, re.M)) - len(BLOCK.findall(text))

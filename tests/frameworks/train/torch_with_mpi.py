@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of torchrun that imports mpi4py, as DeepSpeed and Lightning do."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from mpi4py import MPI
+
+assert MPI.COMM_WORLD.size == 1
+dist.init_process_group("gloo")
+total = torch.tensor([10 ** dist.get_rank()])
+dist.all_reduce(total)
+print(f"rank {dist.get_rank()} of {dist.get_world_size()}, local {os.environ['LOCAL_RANK']}, "
+      f"sum {total.item()}", flush=True)
+dist.destroy_process_group()

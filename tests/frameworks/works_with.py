@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of what was tried, for docs/works-with.md and README.md: made of shapes.py."""
+
+import os
+import textwrap
+
+import recipes
+import shapes
+
+BEGIN, END = "<!-- works-with: made by `make docs` -->", "<!-- works-with: end -->"
+
+
+def line(cells):
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def table(head, rows):
+    return [line(head), "|" + " --- |" * len(head), *(line(row) for row in rows)]
+
+
+def met(shape):
+    """The result, which the test has asserted."""
+    total = shape.rows[0][3]
+    return f"{shape.rows[0][1]} ranks, sum {total}"
+
+
+def seen(said, status):
+    return f"`{said}`, exit status {status}"
+
+
+def full():
+    """docs/works-with.md"""
+    known, versions = recipes.read(), shapes.versions()
+    rows = [(shape.framework, versions[shape.framework], shape.where,
+             f"`{known[shape.recipe].command()}`", met(shape), shape.without.text)
+            for shape in shapes.SHAPES]
+    looks = [(look.system, f"`{known[look.recipe].command()}`", look.host,
+              seen(look.line, look.status), look.worse, seen(look.worse_line, look.worse_status))
+             for look in shapes.LOOKS]
+    intro = """
+        What `make frameworks` runs: each command of [recipes.md](recipes.md) on two nodes with two
+        ranks each, or as the row says, with the real framework on CPUs. The nodes are network and
+        UTS namespaces of one machine; mpirun, mpiexec.hydra and srun are Debian's, the jobs of
+        Azure ML, Azure Batch and Kubeflow are started as their documentation describes. Rank R
+        adds 10 to the power of R, so that a sum of 1111 shows that all four took part. The last
+        column is what the same command does without rankinit, which is tried as well.
+        """
+    return "\n".join([
+        "<!-- SPDX-License-Identifier: Apache-2.0; made by `make docs` from the tests' own table -->",
+        "# Works with", "", textwrap.fill(textwrap.dedent(intro).strip(), 100), "",
+        *table(("framework", "version", "started as", "command", "result", "without rankinit"),
+               rows), "",
+        "Checks of the node, on recorded machines:", "",
+        *table(("of", "command", "machine", "result", "a worse one", "result"), looks)]) + "\n"
+
+
+def short():
+    """The part of README.md: a row for each system, with the first of its commands."""
+    known, versions, systems = recipes.read(), shapes.versions(), {}
+    for shape in shapes.SHAPES:
+        systems.setdefault(shape.system, []).append(shape)
+    rows = [(system, f"{first.framework} {versions[first.framework]}", first.where,
+             f"`{known[first.recipe].command()}`", met(first), str(1 + len(more)))
+            for system, (first, *more) in systems.items()]
+    rows += [(look.system, "recorded machine", look.host, f"`{known[look.recipe].command()}`",
+              seen(look.line, look.status), "1") for look in shapes.LOOKS]
+    head = ("system", "version", "started as", "command", "result", "recipes")
+    return "\n".join([BEGIN, *table(head, rows), END])
+
+
+def readme():
+    """README.md with this table in place of the one that is there."""
+    with open(os.path.join(recipes.TOP, "README.md"), encoding="utf-8") as file:
+        before, _, rest = file.read().partition(BEGIN)
+    return before + short() + rest.partition(END)[2]
