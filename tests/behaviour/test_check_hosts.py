@@ -4,8 +4,7 @@ What the checks say of recorded machines.
 
 tests/hosts/MACHINE.checks, MACHINE being a folder or a tree of grow.py, holds
 blocks: a line "$ WORD..." with variables and options, and below it, for each
-result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT";
-but those of --deep.
+result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT".
 CHECKS_WRITE=1 writes the blocks anew: read what it wrote.
 
 PAIRS: a machine, what of it is changed, and what of all that is said changes
@@ -28,11 +27,7 @@ from box import BASE
 
 HOSTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hosts")
 sys.path.insert(0, HOSTS)
-import elf  # noqa: E402  pylint: disable=wrong-import-position
-from grow import grow, put  # noqa: E402  pylint: disable=wrong-import-position
-
-# What --deep runs is never run of a recorded machine; test_deep.py has tests of it.
-DEEP = {"ib.verbs", "ib.memory", "mpi.version"}
+from grow import grow  # noqa: E402  pylint: disable=wrong-import-position
 
 MACHINES = sorted(os.path.basename(path)[:-len(".checks")]
                   for path in glob.glob(os.path.join(HOSTS, "*.checks")))
@@ -55,7 +50,7 @@ def look(rankinit, root, words):
 
 def lines_of(document):
     return [f"{result['status']} {result['id']} {result['code'] or '-'} {result['subject']}"
-            for result in document["checks"] if result["id"] not in DEEP]
+            for result in document["checks"]]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -188,7 +183,6 @@ MODULE = "sys/module/mlx5_core/version"
 USER_SIDE = ["gpu.libcuda", "gpu.libver", "gpu.compat", "gpu.require", "nccl.env"]
 LIBCUDA = "usr/lib/libcuda.so.1"
 DRIVER = "proc/driver/nvidia/version"
-FOREIGN = elf.make("libcuda.so.1").replace(b"\3\0" + elf.MACHINE, b"\3\0\x28\0", 1)
 ASKED = "NVIDIA_REQUIRE_CUDA"
 
 PAIRS.update({
@@ -231,13 +225,6 @@ PAIRS.update({
                                  ["--require=gpu=8"]),
     "gpu_libcuda_cut": Pair(FULL, "gpu.libcuda", {"usr/lib/libcuda.so.580.95.05": "\x7fELF"},
                             [f"pass - /{LIBCUDA}"], [f"warn gpu.libcuda.broken /{LIBCUDA}"]),
-    "gpu_libcuda_foreign": Pair(FULL, "gpu.libcuda", {"usr/lib/libcuda.so.580.95.05": FOREIGN},
-                                [f"pass - /{LIBCUDA}"], [f"warn gpu.libcuda.foreign /{LIBCUDA}"],
-                                also=["gpu.libver"]),
-    "gpu_libcuda_apart": Pair(FULL, "gpu.libcuda", {
-        LIBCUDA: None, "usr/local/nvidia/lib64/libcuda.so.1": elf.make("libcuda.so.1")},
-        [f"pass - /{LIBCUDA}"],
-        ["warn gpu.libcuda.apart /usr/local/nvidia/lib64/libcuda.so.1"]),
     "gpu_libver": Pair(FULL, "gpu.libver", {DRIVER: ("580.95.05", "580.82.07")},
                        ["pass - libcuda.so.1"],
                        ["warn gpu.libver.mismatch /usr/lib/libcuda.so.580.95.05",
@@ -441,9 +428,31 @@ PAIRS.update({
                       ["pass - /IMAGE_INFORMATION"], ["pass - /etc/os-release"]),
 })
 
+CUDA = "usr/lib/libcuda.so.580.95.05"
+FOLDER = "usr/local/nvidia/lib64"
+
+
+def to_s390(path):
+    """e_machine of its ELF header (elf(5))."""
+    with open(path, "r+b") as file:
+        file.seek(18)
+        file.write(bytes([22, 0]))
+
+
+def to_the_side(path):
+    """Where a container without ldconfig's table has it, and only LD_LIBRARY_PATH leads."""
+    folder = path.removesuffix(CUDA) + FOLDER
+    os.makedirs(folder)
+    os.rename(path, folder + "/libcuda.so.1")
+
+
 ONE_PORT = "sys/class/infiniband/mlx4_0/ports/1/"
 MPICH = ["usr/lib/libmpich.so.12.2.2", "usr/lib/libmpich.so.12", "usr/lib/libmpi.so.12"]
 PAIRS.update({
+    "gpu_libcuda_foreign": Pair(FULL, "gpu.libcuda", {CUDA: to_s390}, [f"pass - /{LIBCUDA}"],
+                                [f"warn gpu.libcuda.foreign /{LIBCUDA}"]),
+    "gpu_libcuda_apart": Pair(FULL, "gpu.libcuda", {CUDA: to_the_side}, [f"pass - /{LIBCUDA}"],
+                              [f"warn gpu.libcuda.apart /{FOLDER}/libcuda.so.1"]),
     "ib_linklayer_unknown": Pair("az-nc24rs-v3", "ib.linklayer", {ONE_PORT + "link_layer": None},
                                  [f"pass - {CLASS}"], [f"unknown ib.linklayer.unknown {CLASS}"],
                                  also=["ib.port", "ib.count", "ib.rate", "ib.peermem",
@@ -487,8 +496,8 @@ def change(root, path, new):
     if isinstance(new, int):
         os.chmod(path, new)
         return
-    if isinstance(new, bytes):
-        put(root, os.path.relpath(path, root), new)
+    if callable(new):
+        new(path)
         return
     if isinstance(new, tuple):
         with open(path, encoding="utf-8") as file:

@@ -203,8 +203,8 @@ def test_closed_descriptors(rankinit, probe, fake, tmp_path):
     env = {**BASE, "LD_LIBRARY_PATH": fake("mpi", IN_VERSION=f'tell("{told}")')}
     for closed in ("<&-", "<&- 2>&-", "2>&-"):
         done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", rankinit,
-                               "--check=json", "--deep", "--checks=mpi.version"], env=env, capture_output=True,
-                              timeout=PATIENCE, check=True)
+                               "--check=json", "--deep", "--checks=mpi.version"], env=env,
+                              capture_output=True, timeout=PATIENCE, check=True)
         assert b"Open MPI 4.1.4" in done.stdout
         lines = told.read_text().splitlines()
         assert [f"fd {fd} /dev/null" in lines for fd in range(3)] == [True] * 3

@@ -46,7 +46,8 @@ def full():
         column is what the same command does without rankinit, which is tried as well.
         """
     return "\n".join([
-        "<!-- SPDX-License-Identifier: Apache-2.0; made by `make docs` from the tests' own table -->",
+        "<!-- SPDX-License-Identifier: Apache-2.0; "
+        "made by `make docs` from the tests' own table -->",
         "# Works with", "", textwrap.fill(textwrap.dedent(intro).strip(), 100), "",
         *table(("framework", "version", "started as", "command", "result", "without rankinit"),
                rows), "",

@@ -10,7 +10,6 @@ import os
 import struct
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
-MACHINE = struct.pack("<H", MACHINES[os.uname().machine])
 LOAD, DYNAMIC, NOTE = 1, 2, 4
 STRTAB, SYMTAB, STRSZ, SONAME, GNU_HASH, VERDEF, VERDEFNUM = (
     5, 6, 10, 14, 0x6ffffef5, 0x6ffffffc, 0x6ffffffd)
