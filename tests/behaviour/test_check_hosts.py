@@ -527,8 +527,8 @@ OTHERS = """
     cgroup-hybrid cgroup-none cgroup-v1-docker cgroup-v1-linux-4.4 cgroup-v1-nested
     cgroup-v2-below cgroup-v2-docker cgroup-v2-dotdot cgroup-v2-own-part conda-shadow containers
     corrupt cpu-no-quota-v1 cpu-quota-v1 cpu-quota-v2 cuda-compat data-mounts debian-ompi
-    docker-default gdrcopy gpu-denied gpu-nodes-alone ib-denied ib-init libver-mismatch limits-fit
-    mig-2 mig-gpu net-names no-mpi no-peermem offline-cpus pabi-mix pod-2-of-8-gpus stubs-only
+    docker-default gpu-denied gpu-nodes-alone ib-denied ib-init libver-mismatch limits-fit mig-2
+    mig-gpu net-names no-mpi no-peermem offline-cpus pabi-mix pod-2-of-8-gpus stubs-only
     two-sockets-8-gpus vm-hidden-bus
 """.split()
 
