@@ -100,9 +100,8 @@ def mpi_env(world, nodes, slots):
         with open(os.path.join(world.folder, name), "w", encoding="ascii") as file:
             file.writelines(form.format(host, slots) for host in world.hosts.names[:nodes])
     return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "OMPI_MCA_plm_rsh_agent": AGENT,
+            "OMPI_MCA_plm_rsh_agent": AGENT, "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
             "OMPI_MCA_orte_default_hostfile": os.path.join(world.folder, "hostfile"),
-            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
             "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": AGENT,
             "HYDRA_HOST_FILE": os.path.join(world.folder, "hydra.hosts")}
 

@@ -43,11 +43,11 @@ def full():
         UTS namespaces of one machine; mpirun, mpiexec.hydra and srun are Debian's, the jobs of
         Azure ML, Azure Batch and Kubeflow are started as their documentation describes. Rank R
         adds 10 to the power of R, so that a sum of 1111 shows that all four took part. The last
-        column is what the same command does without rankinit, which is tried as well.
+        column is what the same command does without rankinit, which is tried as well, with no shell
+        in front of it.
         """
     return "\n".join([
-        "<!-- SPDX-License-Identifier: Apache-2.0; "
-        "made by `make docs` from the tests' own table -->",
+        "<!-- SPDX-License-Identifier: Apache-2.0; made by `make docs` from that of the tests -->",
         "# Works with", "", textwrap.fill(textwrap.dedent(intro).strip(), 100), "",
         *table(("framework", "version", "started as", "command", "result", "without rankinit"),
                rows), "",
@@ -63,8 +63,10 @@ def short():
     rows = [(system, f"{first.framework} {versions[first.framework]}", first.where,
              f"`{known[first.recipe].command()}`", met(first), str(1 + len(more)))
             for system, (first, *more) in systems.items()]
-    rows += [(look.system, "recorded machine", look.host, f"`{known[look.recipe].command()}`",
-              seen(look.line, look.status), "1") for look in shapes.LOOKS]
+    rows += [(look.system, "recorded machines", f"{look.host}, {look.worse}",
+              f"`{known[look.recipe].command()}`",
+              f"`{look.line}`; `{look.worse_line}`, {look.worse_status}", "1")
+             for look in shapes.LOOKS]
     head = ("system", "version", "started as", "command", "result", "recipes")
     return "\n".join([BEGIN, *table(head, rows), END])
 
