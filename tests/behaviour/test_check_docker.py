@@ -187,7 +187,8 @@ TOGGLES = {
                       "leaves behind"])}),
     "no_network": Toggle("--network=none", {
         "net.hostname": (["pass - node-0"], ["note net.hostname.unresolved node-0"]),
-        "net.loopback": (["pass - node-0"], ["skip - hostname"])}, WIDE),
+        "net.loopback": (["pass - node-0"], ["skip - hostname"]),
+        "net.mtu": (["pass - MTU"], ["skip - MTU"])}, WIDE),
     "add_host": Toggle("--add-host=node-0:127.0.1.1", {
         "net.hostname": (["note net.hostname.unresolved node-0"], ["pass - node-0"]),
         "net.loopback": (["skip - hostname"], ["note net.loopback.name node-0"])}, WIDE,

@@ -35,7 +35,7 @@ MACHINES = sorted(os.path.basename(path)[:-len(".checks")]
 
 def look(rankinit, root, words):
     """Exit status and document of --check with these variables and options."""
-    env = dict(word.split("=", 1) for word in words if re.match(r"[A-Za-z_]+=", word))
+    env = dict(word.split("=", 1) for word in words if re.match(r"[A-Za-z_]\w*=", word))
     command = words[words.index("--"):] if "--" in words else []
     options = [word for word in words[:len(words) - len(command)] if word.startswith("-")]
     done = subprocess.run([rankinit, "--check=json", "--checks=all", f"--root={root}", *options,

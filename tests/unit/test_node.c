@@ -109,6 +109,19 @@ static void next_mount(char **text, const char *root, const char *point, const c
 	assert_string_equal(mount.options, options);
 }
 
+/* Those of the mount, which may be more than those of its file system. */
+static void test_mount_flags(void **state)
+{
+	char line[] = "1 2 0:3 / /data ro,nosuid shared:1 - ext4 /dev/sda1 rw,data=ordered\n";
+	char *text = line;
+	struct ri_mount mount;
+
+	(void)state;
+	assert_true(ri_mount_next(&text, &mount));
+	assert_string_equal(mount.flags, "ro,nosuid");
+	assert_string_equal(mount.options, "rw,data=ordered");
+}
+
 static void test_mounts(void **state)
 {
 	char lines[] = "31 23 0:28 / /sys/fs/cgroup rw shared:1 master:2 - tmpfs t rw,mode=755\n"
@@ -364,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_what_is_no_list),
 		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_mount_flags),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_mount_source),
 		cmocka_unit_test(test_recorded_machines),

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kind of job asks of a node by itself: MPI, shared memory, adapters."""
+
+import os
+import shutil
+
+import pytest
+
+from test_check_hosts import TWO, WIDE, grow, lines_of, look
+
+
+def said(rankinit, root, check, words):
+    return [line.split()[0] for line in lines_of(look(rankinit, root, words))
+            if line.split()[1] == check]
+
+
+def env(prefix, **numbers):
+    return [f"{prefix}{name}={number}" for name, number in numbers.items()]
+
+
+# Who starts the ranks of an MPI job, and nothing else.
+MPI_JOBS = {
+    "openmpi": env("OMPI_COMM_WORLD_", RANK=0, SIZE=2, LOCAL_RANK=0, LOCAL_SIZE=2),
+    "hydra": ["PMI_RANK=0", "PMI_SIZE=2", "PMI_FD=9", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2"],
+    "mvapich2": env("MV2_COMM_WORLD_", RANK=0, SIZE=2, LOCAL_RANK=0, LOCAL_SIZE=2),
+}
+# Who starts whatever it is told to; that it offers PMI or PMIx is no word on the program.
+STARTERS = {
+    "slurm": [*env("SLURM_", PROCID=0, NTASKS=2, LOCALID=0, STEP_ID=0, JOB_ID=7, NNODES=1),
+              "SLURM_STEP_TASKS_PER_NODE=2", "SLURM_STEP_NODELIST=n0", "SLURM_STEP_NUM_TASKS=2",
+              "PMI_RANK=0", "PMI_SIZE=2", "PMIX_RANK=0"],
+    "jsm": [*env("JSM_NAMESPACE_", RANK=0, SIZE=2, LOCAL_RANK=0, LOCAL_SIZE=2), "PMIX_RANK=0"],
+    "pals": [*env("PALS_", RANKID=0, NODEID=0, LOCAL_RANKID=0, LOCAL_SIZE=2),
+             "PMI_RANK=0", "PMI_SIZE=2"],
+    "flux": [*env("FLUX_", TASK_RANK=0, JOB_SIZE=2, TASK_LOCAL_ID=0, JOB_NNODES=1),
+             "FLUX_JOB_ID=f1", "PMI_RANK=0", "PMI_SIZE=2"],
+    "torchrun": ["RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2",
+                 "GROUP_RANK=0", "TORCHELASTIC_RUN_ID=1"],
+}
+
+
+@pytest.mark.parametrize("source", [*MPI_JOBS, *STARTERS])
+def test_mpi(rankinit, tmp_path, source):
+    """A job of MPI in an image without it is warned of; others may do without."""
+    root = str(tmp_path / "root")
+    grow("no-mpi", root)
+    words = MPI_JOBS.get(source) or STARTERS[source]
+    expected = ["warn"] if source in MPI_JOBS else ["note"]
+    assert said(rankinit, root, "mpi.present", words) == expected
+
+
+ONE = env("OMPI_COMM_WORLD_", RANK=0, SIZE=1, LOCAL_RANK=0, LOCAL_SIZE=1)
+
+
+@pytest.mark.parametrize("gpus, words, expected", [
+    (True, TWO, "warn"), (True, ONE, "note"), (False, TWO, "note")])
+def test_shared_memory(rankinit, tmp_path, gpus, words, expected):
+    """Several ranks with GPUs hand data through /dev/shm, of which Docker gives 64 MiB."""
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    if not gpus:
+        os.remove(f"{root}/dev/nvidiactl")
+    assert said(rankinit, root, "shm.size", words) == [expected]
+
+
+@pytest.mark.parametrize("adapter, words, expected", [
+    (True, WIDE, "warn"), (True, TWO, "note"), (False, WIDE, "skip")])
+def test_adapters(rankinit, tmp_path, adapter, words, expected):
+    """Several nodes with InfiniBand want it opened; without adapters nobody asks."""
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    if not adapter:
+        shutil.rmtree(f"{root}/sys/class/infiniband")
+    # the accelerated network's device lacks its node too, which nobody needs
+    assert said(rankinit, root, "ib.uverbs", words)[0] == expected
