@@ -234,17 +234,22 @@ mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTA
 # On roots of Debian packages, without a registry. An engine that answers is
 # used; as root one is started where none does, and ended.
 
-IMAGES       ?= builder base cuda pytorch tensorflow horovod
+IMAGES       ?= builder base cuda pytorch tensorflow horovod deepspeed
 IMAGE_PREFIX ?= rankinit-
 .PHONY: images
 images: deps-images all ## build the images and run their tests (IMAGES="base pytorch" for some)
 	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh $(PYTHON) images/build.py --test $(IMAGES)
 
+.PHONY: compose
+compose: deps-images deps-compose all ## run jobs of several containers, and break some (docker-compose)
+	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh sh -c \
+		'$(PYTHON) images/build.py base pytorch tensorflow && $(PYTHON) tests/check.py compose'
+
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images deps-frameworks
+.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images deps-compose deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-probe deps-demo deps-check deps-bench deps-images deps-frameworks: deps-%:
+deps-probe deps-demo deps-check deps-bench deps-images deps-compose deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs

@@ -46,21 +46,26 @@ class Image:
     is the folder of its Dockerfile, with wheels.
     """
 
-    def __init__(self, base, takes=None, context=None, folder=None):
+    def __init__(self, base, takes=None, context=None, folder=None, target=None):
         self.base = base
         self.takes = takes or {}
         self.context = context
         self.folder = folder    # of the Dockerfile, if it is not the image's name
+        self.target = target    # a stage of it, if it is not the last one
 
 
 RANKINIT = {"RANKINIT_IMAGE": "builder"}
+SYSTEM = {"BUILD_IMAGE": "system"}
 IMAGES = {
     "builder": Image("root", context="."),
     "base": Image("root", RANKINIT, "images/base"),
     "cuda": Image("stand-in", RANKINIT, "images/base"),
-    "pytorch": Image("base"),
-    "tensorflow": Image("base"),
-    "horovod": Image("pytorch"),
+    # base without rankinit, so that what is built on it is not built again
+    "system": Image("root", RANKINIT, "images/base", folder="base", target="system"),
+    "pytorch": Image("base", SYSTEM),
+    "tensorflow": Image("base", SYSTEM),
+    "horovod": Image("pytorch", SYSTEM),
+    "deepspeed": Image("pytorch", SYSTEM),
     # in the place of NVIDIA's image, which only a registry has
     "stand-in": Image("root", context="images/cuda/stand-in",
                       folder="cuda/stand-in"),
@@ -116,6 +121,7 @@ def command(image, builder, name=None, arguments=()):
         context = os.path.join(TOP, it.context)
     file = os.path.join(HERE, it.folder or image, "Dockerfile")
     words = [builders()[builder], "build", "-q", "-t", name or tag(image), "-f", file]
+    words += ["--target", it.target] if it.target else []
     for arg, value in given.items():
         words += ["--build-arg", f"{arg}={value}"]
     env = {**os.environ, "DOCKER_BUILDKIT": "1" if builder == "buildkit" else "0"}

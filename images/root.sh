@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A root file system of Debian packages, as the image rankinit-root:SUITE, for
 # machines that reach a Debian mirror and no registry.
-# usage: root.sh [SUITE]   (default bookworm; MIRROR=URL for another mirror)
+# usage: root.sh [SUITE]        (default bookworm; MIRROR=URL for another mirror)
+#        root.sh SUITE FILE.tar  only the tar
 #
 # The tar is kept in build/images. With the same SOURCE_DATE_EPOCH and the same
 # state of the mirror it is the same byte by byte, and so is the image's layer;
@@ -10,6 +11,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+self=images/root.sh
 suite=${1:-bookworm}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1704067200}
 export SOURCE_DATE_EPOCH
@@ -24,13 +26,17 @@ make_tar() {
         --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' \
         --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-        "$suite" "$tar.part.tar" ${MIRROR:+"$MIRROR"}
-    mv "$tar.part.tar" "$tar"
+        "$suite" "$1" ${MIRROR:+"$MIRROR"}
 }
 
+if [ $# -eq 2 ]; then
+    make_tar "$2"
+    exit
+fi
 mkdir -p "$out"
-if [ ! -f "$tar" ] || [ -n "$(find "$0" -newer "$tar")" ]; then
-    make_tar
+if [ ! -f "$tar" ] || [ -n "$(find "$self" -newer "$tar")" ]; then
+    make_tar "$tar.part.tar"
+    mv "$tar.part.tar" "$tar"
 fi
 sum=$(sha256sum "$tar" | cut -c 1-64)
 known=$(docker inspect -f '{{index .Config.Labels "root.sha256"}}' "$image" 2>/dev/null || true)

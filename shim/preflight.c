@@ -23,7 +23,10 @@ static uint64_t count_ranks(const struct ri_run *run)
 		return run->source.context.fan_out;
 	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;
-	return run->options.wishes.nproc_count > 0 ? run->options.wishes.nproc_count : 1;
+	/* those that a launcher is told to start */
+	if (run->options.wishes.nproc_count > 0)
+		return run->options.wishes.nproc_count;
+	return ri_topology_get(&run->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
 }
 
 /* Several ranks of a node would all find the same: the first one speaks. */
@@ -123,18 +126,19 @@ static int run_checks(struct ri_run *run, bool all)
 	return status;
 }
 
-static bool is_required(const struct ri_demands *demands)
+/* "--require" or its twin, where it is stated; else NULL. */
+static const char *find_required(const struct ri_demands *demands)
 {
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
 		if (demands->topics[RI_ASKER_REQUIRE][topic].subject != NULL)
-			return true;
-	return demands->checks[RI_ASKER_REQUIRE].subject != NULL;
+			return demands->topics[RI_ASKER_REQUIRE][topic].subject;
+	return demands->checks[RI_ASKER_REQUIRE].subject;
 }
 
 /* A node that cannot be looked at is a reason to refuse where something is required. */
 static int go_on_unchecked(struct ri_run *run)
 {
-	if (is_required(&run->options.checks.demands))
+	if (find_required(&run->options.checks.demands) != NULL)
 		return -1;
 	ri_log(RI_LEVEL_WARNING, "this node is not checked: %s: %s [%s]", run->err.subject,
 		run->err.text, ri_code_name(run->err.code));
@@ -144,6 +148,7 @@ static int go_on_unchecked(struct ri_run *run)
 
 int ri_run_preflight(struct ri_run *run)
 {
+	const char *required;
 	int status;
 
 	if (run->options.checks.pick == RI_CHECK_PICK_NONE || run->options.disabled ||
@@ -161,7 +166,8 @@ int ri_run_preflight(struct ri_run *run)
 		ri_check_log(&run->checked);
 	if (!run->checked.unfit)
 		return 0;
-	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, "--require",
+	required = find_required(&run->options.checks.demands);
+	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, required == NULL ? "--check-level" : required,
 		"this node is not fit for the job, for what is said above");
 	return ri_fail_hint(&run->err, "start it on another node, or give this one what it needs");
 }

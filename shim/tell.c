@@ -152,7 +152,11 @@ static void fill_outcomes(struct ri_run *run)
 	}
 }
 
-/* The status of the rank that failed first, whichever was reaped first. */
+/*
+ * The status of the rank that failed first, whichever was reaped first. Where
+ * our own stop ended it on its way out, its status is lost, and that of the
+ * one that we stopped all for is left.
+ */
 static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int status)
 {
 	const struct ri_children *children = &run->children;
@@ -162,8 +166,10 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 		return status;
 	}
 	outcome->first = ri_outcome_find_first(outcome);
-	return outcome->first < 0 ? status
-		: ri_verdict_status(children->items[outcome->first].wait_status);
+	if (outcome->first < 0 || (outcome->ranks[outcome->first].told &&
+		outcome->ranks[outcome->first].end == RI_END_SIGNALED))
+		return status;
+	return ri_verdict_status(children->items[outcome->first].wait_status);
 }
 
 static struct ri_outcome begin_outcome(const struct ri_run *run)

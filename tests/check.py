@@ -131,6 +131,7 @@ SUITES = {
 # With targets of their own, which install what they need first and take long.
 APART = {
     "images": images_commands,
+    "compose": lambda: [PYTEST + ["images/compose"]],
     "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
 }
 

@@ -61,7 +61,7 @@ def test_status_can_be_a_health_check(engine):
     engine.until(lambda: engine.docker("inspect", "-f", field, name).stdout == "healthy\n")
 
 
-def nodes(engine):
+def nodes(engine, options=()):
     """Two nodes of one job, with keys in a volume: their containers by host name."""
     network, keys = engine.name("network"), engine.name("volume")
     engine.docker("network", "create", network)
@@ -72,7 +72,7 @@ def nodes(engine):
     for host in HOSTS:
         made[host] = engine.start("base", "--launch=none", "ssh-node", options=[
             "--network", network, "--hostname", host, "--network-alias", host,
-            "--env", 'GREETING=hello "you" \\ $HOME', *mounted])
+            "--env", 'GREETING=hello "you" \\ $HOME', *mounted, *options])
         engine.until(lambda: "Server listening on" in engine.docker("logs", made[host]).stderr)
     return made
 
@@ -90,6 +90,40 @@ def test_mpirun_over_ssh(engine):
     for name in made.values():
         engine.docker("stop", "-t", "30", name)
         assert engine.wait(name) == 0
+
+
+def test_a_login_has_the_environment_of_its_container(engine):
+    """All but what belongs to one process, and this container's options."""
+    made = nodes(engine, ["--env", "RANKINIT_GRACE=5", "--env", "LINES=a\nb", "--env", "a.b=c d"])
+    words = ["ssh", "-p", "2222", "node-b", "env; cat /proc/1/environ | tr '\\0' '\\n' >&2"]
+    done = engine.execute(made["node-a"], *words)
+    seen, first = (set(text.splitlines()) for text in (done.stdout, done.stderr))
+    assert {"HOSTNAME=node-b", "a.b=c d", "OMPI_MCA_plm_rsh_args=-p 2222"} <= seen
+    assert "RANKINIT_GRACE=5" in first and not any(it.startswith("RANKINIT") for it in seen)
+    assert "LINES=a" in first and not any(it.startswith("LINES") for it in seen)
+    assert [it for it in seen if it.startswith("PATH=")] == [
+        it for it in first if it.startswith("PATH=")]
+
+
+NO_RIGHTS = ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+
+
+def test_it_needs_no_capability_and_writes_nothing(engine):
+    done = engine.run("base", "sh", "-c", "cat /proc/1/comm", options=NO_RIGHTS)
+    assert done.stdout == "rankinit\n"
+
+
+def test_a_node_needs_one_folder_to_write(engine):
+    done = engine.run("base", "ssh-node", options=NO_RIGHTS, check=False)
+    assert done.returncode == 1 and "mount a tmpfs at /tmp" in done.stderr
+    name = engine.start("base", "ssh-node", options=[*NO_RIGHTS, "--tmpfs", "/tmp:mode=1777"])
+    engine.until(lambda: "Server listening on" in engine.docker("logs", name).stderr)
+    assert "nobody can log in yet" in engine.docker("logs", name).stderr
+
+
+def test_a_node_takes_no_argument(engine):
+    done = engine.run("base", "ssh-node", "-p", "22", check=False)
+    assert done.returncode == 2 and "ssh-node: no argument expected, not '-p'" in done.stderr
 
 
 def test_no_login_without_the_key(engine):

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What the build, the demo, the tests and the benchmark need, installed once.
-# usage: deps.sh [build|probe|demo|check|bench|images|engine|frameworks]...
+# usage: deps.sh [build|probe|demo|check|bench|images|compose|engine|frameworks]...
 #
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
-# demo, check, bench, images, engine, frameworks   the packages that these targets use besides
+# demo, check, bench, images, compose, engine, frameworks   the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
 # are built for glibc and do not link with musl. The deb-src entry that their
@@ -26,6 +26,7 @@ debian_packages() {
         ca-certificates ;;
     probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
     images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
+    compose) echo docker-compose ;;
     engine) echo docker.io ;;
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
@@ -44,6 +45,7 @@ alpine_packages() {
     build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static ;;
     probe) echo build-base linux-headers rdma-core-dev openmpi-dev pkgconf ;;
     images) echo python3 py3-pytest py3-pip ;;
+    compose) echo docker-cli-compose ;;
     engine) echo docker ;;
     demo) echo openmpi python3 tini-static dumb-init procps util-linux ;;
     bench) echo python3 tini-static dumb-init catatonit strace ;;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Fields before the optional ones, whose end is a lone "-". */
-enum { AT_ROOT = 3, AT_POINT = 4, FIXED = 6 };
+enum { AT_ROOT = 3, AT_POINT = 4, AT_FLAGS = 5, FIXED = 6 };
 
 /* Cut a field off at the blank behind it; NULL where the line is at its end. */
 static char *next_field(char **rest)
@@ -65,6 +65,8 @@ static bool read_mount(char *line, struct ri_mount *out)
 			out->root = decode(field);
 		else if (i == AT_POINT)
 			out->point = decode(field);
+		else if (i == AT_FLAGS)
+			out->flags = field;
 	}
 	do {
 		field = next_field(&line);

@@ -12,6 +12,7 @@
 struct ri_mount {
 	const char *root;	/* what of the file system is mounted: "/" is all of it */
 	const char *point;	/* where */
+	const char *flags;	/* of this mount: "ro,nosuid,relatime" */
 	const char *type;	/* "tmpfs", "cgroup2" */
 	const char *source;	/* of what: a device, "server:/export", a program, "none", "" */
 	const char *options;	/* of the file system: "rw,size=65536k" */

@@ -99,7 +99,8 @@ static int read_ports(struct ri_hca *hca, struct ri_host *host, struct ri_arena 
 	for (left = ri_host_list(host, path, names, sizeof(names)); left > 0; left--) {
 		struct ri_port port = { .number = 0 };
 		size_t at = hca->count;
-		bool taken = ri_digits_read(name, &number) == strlen(name) && number > 0 &&
+		/* not "01": the folder of that name would be 1's */
+		bool taken = name[0] != '0' && ri_digits_read(name, &number) == strlen(name) &&
 			number < 256 && at < RI_MAX_HCA_PORTS;
 
 		name += strlen(name) + 1;

@@ -86,7 +86,10 @@ static void check_cpu(struct ri_checking *checking)
 	struct ri_quota quota;
 
 	ri_quota_find(&quota, &node);
-	if (quota.milli == 0) {
+	if (quota.milli == 0 && !ri_host_has(checking->host, "proc/self/cgroup")) {
+		ri_check_unknown(checking, RI_CODE_CG_CPU_UNKNOWN, "cpu",
+			"no cgroup says how much time there may be");
+	} else if (quota.milli == 0) {
 		ri_check_pass(checking, "cpu", "no quota");
 	} else if (quota.milli >= checking->ranks * 1000) {
 		ri_check_pass(checking, "cpu", "time of %.1f CPUs", (double)quota.milli / 1000);

@@ -87,6 +87,8 @@ enum ri_check_status {
 /* "pass", "note", "warn", "fail", "unknown", "skip" */
 const char *ri_check_status_name(enum ri_check_status status);
 
+enum { RI_CHECK_SUBJECT = 96 };	/* bytes of a subject */
+
 struct ri_check_result {
 	uint16_t check;		/* its number */
 	uint8_t status;		/* enum ri_check_status */
@@ -94,7 +96,7 @@ struct ri_check_result {
 	bool unfit;		/* required, and not so, or unknown */
 	uint16_t code;		/* enum ri_code */
 	uint32_t us;		/* time that the check took */
-	char subject[96];	/* "/dev/shm", "mlx5_ib0" */
+	char subject[RI_CHECK_SUBJECT];	/* "/dev/shm", "mlx5_ib0" */
 	char text[256];		/* what was found */
 	char expected[128];	/* what was asked for, and by whom; may be empty */
 	char hint[512];		/* what to do; may be empty */
@@ -112,6 +114,7 @@ struct ri_checking {
 	struct ri_arena *arena;
 	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
 	char *const *command;	/* its words, ended by NULL; or NULL */
+	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
 	bool deep;		/* --deep: a program may be run */
 	bool verbose;		/* notes are shown: what only serves them is worth its time */
 
@@ -146,6 +149,12 @@ void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *
 /* It cannot be seen. */
 void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * Before what may not answer: a check that hangs there is said to hang at
+ * this. NULL: it has answered.
+ */
+void ri_check_doing(struct ri_checking *checking, const char *subject);
 
 /* There is nothing of the kind here. */
 void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)

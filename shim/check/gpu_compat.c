@@ -112,6 +112,7 @@ const struct ri_check ri_check_gpu_compat = {
 	.advice = old_hint,
 	.unverified = "the note of cuda-compat, and GPUs of work stations, which it does not serve",
 	.when = RI_CHECK_ALWAYS,
+	.things = RI_CHECK_NVIDIA,
 	.topics = RI_ABOUT(GPU),
 	.run = check_compat,
 };

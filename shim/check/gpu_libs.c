@@ -104,6 +104,7 @@ const struct ri_check ri_check_gpu_libcuda = {
 	.advice = missing_hint,
 	.unverified = "all of it but the names",
 	.when = RI_CHECK_ALWAYS,
+	.things = RI_CHECK_NVIDIA,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libcuda,
 };
@@ -163,6 +164,7 @@ const struct ri_check ri_check_gpu_libver = {
 	.advice = version_hint,
 	.unverified = "all of it",
 	.when = RI_CHECK_ALWAYS,
+	.things = RI_CHECK_NVIDIA,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libver,
 };

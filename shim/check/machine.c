@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/machine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "node/demand.h"
+#include "node/storage.h"
 #include "node/sysfile.h"
 
 enum { STATUS_FILE = 8192, MOUNTS_FILE = 262144 };
@@ -131,6 +134,33 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 	if (found > 0 && host->live)
 		measure(host, path, out);
 	return found;
+}
+
+static bool is_read_only(struct ri_host *host, const char *path)
+{
+	static char text[MOUNTS_FILE];
+	struct ri_mount mount;
+
+	return ri_host_read(host, "proc/self/mountinfo", text, sizeof(text)) >= 0 &&
+		ri_mount_of(text, path, &mount) &&
+		(has_option(mount.flags, "ro") || has_option(mount.options, "ro"));
+}
+
+int ri_machine_writable(struct ri_host *host, const char *path)
+{
+	struct stat info;
+	int fd, error = 0;
+
+	if (host->live)
+		return access(path, W_OK) == 0 ? 0 : errno;
+	fd = ri_host_open(host, path, O_PATH);
+	if (fd < 0 || fstat(fd, &info) < 0)
+		error = errno;
+	else if ((info.st_mode & S_IWUSR) == 0)
+		error = EACCES;
+	if (fd >= 0)
+		close(fd);
+	return error != 0 ? error : is_read_only(host, path) ? EROFS : 0;
 }
 
 bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)

@@ -36,6 +36,12 @@ struct ri_space {
 int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *out);
 
 /*
+ * Would the kernel let this user write to the path? 0, or the errno of it. Of
+ * a recorded machine: by the flags of its mount, and by its owner's mode.
+ */
+int ri_machine_writable(struct ri_host *host, const char *path);
+
+/*
  * The same of this machine where it is a file system in memory, which cannot
  * hang; false: it is none, or nothing tells.
  */

@@ -199,6 +199,7 @@ const struct ri_check ri_check_nccl_env = {
 	.advice = env_hint,
 	.unverified = "all of it",
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.things = RI_CHECK_NVIDIA,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_env,
 };

@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "check/net.h"
 #include "node/choice.h"
 #include "node/hostname.h"
 #include "node/interfaces.h"
 #include "wait_master.h"
 
-enum { HOSTS_SIZE = 65536, NAME_SIZE = 256 };
+enum { HOSTS_SIZE = 65536, NAME_SIZE = RI_NET_NAME };
 
 static const char hosts[] = "/etc/hosts";	/* hosts(5) */
 
@@ -20,8 +21,6 @@ static const char name_hint[] =
 	"outside the image: docker run --add-host NAME:ADDRESS or --hostname; Kubernetes: a "
 	"headless service and subdomain; or GLOO_SOCKET_IFNAME in the job's environment, so that "
 	"no name is needed";
-
-enum answer { FOUND, NOT_FOUND, CANNOT_KNOW };
 
 /*
  * Nobody can be asked, which musl's resolver would do until its time is over,
@@ -40,19 +39,18 @@ static bool is_alone(struct ri_checking *checking)
 	return true;
 }
 
-/* The address of this node's own name. */
-static enum answer find_address(struct ri_checking *checking, const char *name, char *address)
+enum ri_net_answer ri_net_resolve(struct ri_checking *checking, const char *name, char *address)
 {
 	static char text[HOSTS_SIZE];
 
 	if (ri_host_read(checking->host, hosts, text, sizeof(text)) >= 0 &&
 		ri_hosts_find(text, name, address, NAME_SIZE))
-		return FOUND;
+		return RI_NET_FOUND;
 	if (!checking->host->live)
-		return CANNOT_KNOW;
+		return RI_NET_CANNOT_KNOW;
 	if (is_alone(checking))
-		return NOT_FOUND;
-	return ri_name_resolve(name, address, NAME_SIZE) ? FOUND : NOT_FOUND;
+		return RI_NET_NOT_FOUND;
+	return ri_name_resolve(name, address, NAME_SIZE) ? RI_NET_FOUND : RI_NET_NOT_FOUND;
 }
 
 static void check_hostname(struct ri_checking *checking)
@@ -64,11 +62,11 @@ static void check_hostname(struct ri_checking *checking)
 			"nothing tells what this node is called");
 		return;
 	}
-	switch (find_address(checking, name, address)) {
-	case FOUND:
+	switch (ri_net_resolve(checking, name, address)) {
+	case RI_NET_FOUND:
 		ri_check_pass(checking, name, "is %s", address);
 		break;
-	case CANNOT_KNOW:
+	case RI_NET_CANNOT_KNOW:
 		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, name,
 			"is not in /etc/hosts, and a recorded machine has no name service");
 		break;
@@ -93,7 +91,7 @@ static void check_loopback(struct ri_checking *checking)
 	char name[NAME_SIZE], address[NAME_SIZE];
 
 	if (!ri_hostname_read(checking->host, name, sizeof(name)) ||
-		find_address(checking, name, address) != FOUND) {
+		ri_net_resolve(checking, name, address) != RI_NET_FOUND) {
 		ri_check_skip(checking, "hostname", "no address of it is known");
 	} else if (!ri_address_is_loopback(address)) {
 		ri_check_pass(checking, name, "is %s", address);

@@ -96,6 +96,12 @@ void ri_check_skip(struct ri_checking *checking, const char *subject, const char
 	FILL(result, text, format);
 }
 
+void ri_check_doing(struct ri_checking *checking, const char *subject)
+{
+	if (checking->doing != NULL)
+		ri_text_copy(checking->doing, RI_CHECK_SUBJECT, subject == NULL ? "" : subject);
+}
+
 void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand)
 {
 	struct ri_check_result *result = last(checking);

@@ -38,6 +38,7 @@ struct shared {
 	volatile uint32_t count;	/* results that are whole */
 	volatile uint32_t dropped;
 	volatile int64_t since_us;	/* when it began */
+	char doing[RI_CHECK_SUBJECT];	/* what it waits for */
 	struct ri_check_result results[RI_CHECKS_RESULTS];
 };
 
@@ -57,6 +58,7 @@ struct fault {
 	enum ri_code code;
 	const char *text;
 	const char *hint;	/* "" where there is none to give */
+	const char *subject;	/* NULL: the check itself */
 };
 
 static int64_t now_us(void)
@@ -116,6 +118,8 @@ static void run_check(struct run *run, size_t number)
 	run->shared->since_us = begun;
 	run->shared->running = (uint32_t)number;
 	checking.number = number;
+	checking.doing = run->shared->doing;
+	ri_check_doing(&checking, NULL);
 	checking.results = results;
 	checking.count = 0;
 	ri_check_at(number)->run(&checking);
@@ -194,7 +198,8 @@ static void add_unknown(struct run *run, size_t number, const struct fault *faul
 	checking.number = number;
 	checking.results = &run->kept[run->count];
 	checking.count = 0;
-	ri_check_unknown(&checking, fault->code, id, "%s", fault->text);
+	ri_check_unknown(&checking, fault->code, fault->subject == NULL ? id : fault->subject,
+		"%s", fault->text);
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
 		if ((ri_check_at(number)->topics & 1u << topic) != 0)
 			ri_check_asked(&checking, ri_demands_find(checking.demands,
@@ -294,12 +299,20 @@ static size_t find_chosen(const struct run *run, size_t first)
 /* Say what became of it. */
 static void blame(struct run *run, size_t number, bool hung, int status)
 {
-	char text[160], hint[160], name[RI_SIGNAL_NAME];
-	struct fault fault = { RI_CODE_CHECK_CRASHED, text, hint };
+	char text[160], hint[160], name[RI_SIGNAL_NAME], doing[RI_CHECK_SUBJECT];
+	struct fault fault = { RI_CODE_CHECK_CRASHED, text, hint, NULL };
+
+	/* whoever wrote it may have run wild */
+	memcpy(doing, run->shared->doing, sizeof(doing));
+	doing[sizeof(doing) - 1] = '\0';
+	if (hung && doing[0] != '\0')
+		fault.subject = doing;
 
 	if (hung) {
 		fault.code = RI_CODE_CHECK_HUNG;
-		snprintf(text, sizeof(text), "did not end within %lld ms and was stopped",
+		snprintf(text, sizeof(text), fault.subject == NULL
+			? "did not end within %lld ms and was stopped"
+			: "does not answer: waited for %lld ms",
 			(long long)(run->granted_us / 1000));
 	} else {
 		snprintf(text, sizeof(text), "was ended by %s", WIFSIGNALED(status)
@@ -326,7 +339,7 @@ static void skip_for_time(struct run *run, size_t first)
 {
 	static const struct fault late = {
 		RI_CODE_CHECK_UNREACHED, "not reached in time",
-		"others before it took the time of all, for what is said of them",
+		"others before it took the time of all, for what is said of them", NULL,
 	};
 
 	skip_rest(run, first, late);
@@ -343,7 +356,7 @@ static void skip_for_process(struct run *run, size_t first, int error)
 	snprintf(text, sizeof(text), "not run: the kernel gave no process to check in: %s",
 		strerror(error));
 	skip_rest(run, first, (struct fault){ RI_CODE_CHECK_REFUSED, text,
-		error == EAGAIN ? pids : "" });
+		error == EAGAIN ? pids : "", NULL });
 }
 
 /* One child after the other, until all checks were run. */

@@ -30,12 +30,12 @@ def rank(local_rank=0, size=2):
 ONE = rank(size=1)
 
 
-def unfit(result, code, subject):
+def unfit(result, code, subject, asker="--require"):
     """Refused for what is required: the line that says it, and the one that ends it."""
     errors = [line for line in result.lines() if line.startswith("rankinit: error: ")]
     assert result.status == 123, (result.status, result.err)
     assert result.out == b""
-    assert errors[-1].startswith("rankinit: error: --require: ")
+    assert errors[-1].startswith(f"rankinit: error: {asker}: ")
     assert errors[-1].endswith(" [check.unfit]")
     named = [line for line in errors if line.endswith(f" [{code}]")
              and line.startswith(f"rankinit: error: {subject}: ")]
@@ -59,7 +59,8 @@ def test_only_what_is_required_refuses_a_launch(box):
 
 def test_a_twin_is_named(box):
     result = box.run("--", "true", env={**ONE, "RANKINIT_REQUIRE": HUGE})
-    assert "(RANKINIT_REQUIRE)" in unfit(result, "shm.size.small", "/dev/shm")
+    assert "(RANKINIT_REQUIRE)" in unfit(result, "shm.size.small", "/dev/shm",
+                                         "RANKINIT_REQUIRE")
 
 
 def test_a_launch_without_an_identity_is_not_refused(box):

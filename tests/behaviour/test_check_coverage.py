@@ -27,6 +27,11 @@ def deep():
     return read("tests/behaviour/test_deep.py") + read("tests/behaviour/test_deep_real.py")
 
 
+def storage():
+    """Of this machine alone, where mounts are made for it."""
+    return read("tests/behaviour/test_check_storage.py")
+
+
 def toggles():
     return [*namespaces.TOGGLES.values(), namespaces.FORBIDDEN, namespaces.PROCESSES,
             *docker.TOGGLES.values()]
@@ -39,7 +44,8 @@ def test_every_check_has_a_pair():
     for toggle in toggles():
         paired |= set(toggle.said)
     # libraries, whole and with one thing wrong
-    paired |= {name for name in hosts.DEEP if f'"{name}' in deep()}
+    paired |= {name for name in listed() if f'"{name}"' in deep()}
+    paired |= set(re.findall(r'"(\w+\.\w+)"', storage()))
     assert [name for name in listed() if name not in paired] == []
 
 
@@ -51,7 +57,7 @@ def test_every_code_is_seen():
         lines += [*getattr(pair, "before", []), *pair.after]
     for toggle in toggles():
         lines += [line for both in toggle.said.values() for side in both for line in side]
-    seen = set(re.findall(r'"(\w+\.\w+\.\w+)"', deep()))
+    seen = set(re.findall(r'"(\w+\.\w+\.\w+)"', deep() + storage()))
     seen |= {word for line in lines for word in line.split()[1:3]}
     codes = re.findall(r'^RI_CODE\(\w+, "(\w+\.\w+)(\.\w+)"', read("lib/base/codes.def"), re.M)
     assert [name + end for name, end in codes if name in listed() and name + end not in seen] == []

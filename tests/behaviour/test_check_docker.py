@@ -130,6 +130,9 @@ GPU = {
     "gpu.vendor": (["skip - /dev"], ["pass - /dev"]),
     "gpu.dev": ([f"skip - {CONTROL}"], ["note gpu.dev.uvm /dev/nvidia-uvm"]),
     "gpu.driver": ([f"skip - {DRIVER}"], [f"unknown gpu.driver.unknown {DRIVER}"]),
+    "gpu.compat": ([f"skip - {DRIVER}"], [f"unknown gpu.compat.unknown {DRIVER}"]),
+    "gpu.libcuda": (["skip - libcuda.so.1"], ["pass - /usr/lib/libcuda.so.1"]),
+    "nccl.env": (["skip - NCCL"], ["pass - NCCL_TOPO_FILE"]),
 }
 MEMORY = ["note lim.memlock.small memlock"]
 FILTERED = ["pass - /proc/self/status: system calls are filtered (seccomp)"]

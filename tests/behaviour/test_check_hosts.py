@@ -4,8 +4,7 @@ What the checks say of recorded machines.
 
 tests/hosts/MACHINE.checks, MACHINE being a folder or a tree of grow.py, holds
 blocks: a line "$ WORD..." with variables and options, and below it, for each
-result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT";
-but those of --deep.
+result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT".
 CHECKS_WRITE=1 writes the blocks anew: read what it wrote.
 
 PAIRS: a machine, what of it is changed, and what of all that is said changes
@@ -30,9 +29,6 @@ HOSTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, HOSTS)
 from grow import grow  # noqa: E402  pylint: disable=wrong-import-position
 
-# What --deep runs is never run of a recorded machine; test_deep.py has tests of it.
-DEEP = {"ib.verbs", "ib.memory", "mpi.version"}
-
 MACHINES = sorted(os.path.basename(path)[:-len(".checks")]
                   for path in glob.glob(os.path.join(HOSTS, "*.checks")))
 
@@ -54,7 +50,7 @@ def look(rankinit, root, words):
 
 def lines_of(document):
     return [f"{result['status']} {result['id']} {result['code'] or '-'} {result['subject']}"
-            for result in document["checks"] if result["id"] not in DEEP]
+            for result in document["checks"]]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -379,8 +375,43 @@ PAIRS.update({
                     ["pass - AZ_BATCHAI_INPUT_DATA"], ["warn fs.data.slow AZ_BATCHAI_INPUT_DATA"],
                     [*WIDE, "AZ_BATCHAI_INPUT_DATA=/mnt/data/train"]),
     "fs_data_nfs": Pair(FULL, "fs.data", {MOUNTS: ("ext4 /dev/nvme0n1p1", "nfs4 10.0.0.9:/")},
-                        ["pass - SM_CHANNEL_TRAIN"], ["note fs.data.shared SM_CHANNEL_TRAIN"],
+                        ["pass - SM_CHANNEL_TRAIN"], ["warn fs.data.shared SM_CHANNEL_TRAIN"],
                         [*WIDE, "SM_CHANNEL_TRAIN=/mnt/data/train"]),
+    "fs_data_nfs_one_node": Pair(FULL, "fs.data", {
+        MOUNTS: ("ext4 /dev/nvme0n1p1", "nfs4 10.0.0.9:/")},
+        ["pass - SM_CHANNEL_TRAIN"], ["note fs.data.shared SM_CHANNEL_TRAIN"],
+        [*TWO, "SM_CHANNEL_TRAIN=/mnt/data/train"]),
+    "fs_out": Pair("data-mounts", "fs.out", {MOUNTS: ("/out ro,", "/out rw,")},
+                   ["warn fs.out.denied --output-dir"], ["pass - --output-dir"],
+                   ["--", "python", "train.py", "--output-dir=/out/a"]),
+    "fs_out_of_the_file_system": Pair("data-mounts", "fs.out", {
+        MOUNTS: ("rw,relatime - squashfs /dev/loop0 ro", "rw,relatime - ext4 /dev/loop0 rw")},
+        ["fail fs.out.denied SM_MODEL_DIR"], ["pass - SM_MODEL_DIR"],
+        ["SM_MODEL_DIR=/opt/ml/model", "--require=fs.out"]),
+    "fs_out_mode": Pair("data-mounts", "fs.out", {"mnt/blob/imagenet": 0o555},
+                        ["pass - AZURE_ML_OUTPUT_x"], ["warn fs.out.denied AZURE_ML_OUTPUT_x"],
+                        ["AZURE_ML_OUTPUT_x=/mnt/blob/imagenet/new/folder"]),
+    "fs_out_no_folder": Pair("data-mounts", "fs.out", {"mnt/blob/x": "a file\n"},
+                             ["pass - SM_MODEL_DIR"], ["warn fs.out.denied SM_MODEL_DIR"],
+                             ["SM_MODEL_DIR=/mnt/blob/x/model"]),
+    "fs_hang": Pair("limits-fit", "fs.hang", {MOUNTS: None},
+                    ["skip - mounts"], ["unknown fs.hang.unknown mounts"],
+                    also=["shm.size", "shm.free"]),
+    "fs_tmp": Pair("temporary", "fs.tmp", {"tmp": 0o777},
+                   ["pass - /tmp"], ["note fs.tmp.sticky /tmp"]),
+    "fs_tmp_denied": Pair("temporary", "fs.tmp", {"tmp": 0o555},
+                          ["pass - /tmp"], ["warn fs.tmp.denied /tmp"]),
+    "fs_tmp_read_only": Pair("temporary", "fs.tmp", {MOUNTS: ("/ / rw", "/ / ro")},
+                             ["pass - TMPDIR"], ["fail fs.tmp.denied TMPDIR"],
+                             ["TMPDIR=/var/tmp", "--require=fs.tmp"]),
+    "fs_tmp_unknown": Pair("temporary", "fs.tmp", {"tmp": None},
+                           ["pass - /tmp"], ["unknown fs.tmp.unknown /tmp"]),
+    "net_master": Pair(FULL, "net.master", {"etc/hosts": ("node-0", "node-0 head.job")},
+                       ["unknown net.master.unknown MASTER_ADDR"], ["pass - MASTER_ADDR"],
+                       ["MASTER_ADDR=head.job"]),
+    "net_mtu": Pair(FULL, "net.mtu", {f"sys/class/net/{name}/operstate": "down\n" for name in
+                                      ("eth0", *(f"ib{n}" for n in range(8)))},
+                    ["pass - MTU"], ["skip - MTU"], also=["net.hostname"]),
     "env_userns": Pair(FULL, "env.userns", {"proc/self/uid_map": "0 1000 1\n"},
                        ["pass - /proc/self/uid_map"],
                        ["note env.userns.mapped /proc/self/uid_map"]),
@@ -397,9 +428,31 @@ PAIRS.update({
                       ["pass - /IMAGE_INFORMATION"], ["pass - /etc/os-release"]),
 })
 
+CUDA = "usr/lib/libcuda.so.580.95.05"
+FOLDER = "usr/local/nvidia/lib64"
+
+
+def to_s390(path):
+    """e_machine of its ELF header (elf(5))."""
+    with open(path, "r+b") as file:
+        file.seek(18)
+        file.write(bytes([22, 0]))
+
+
+def to_the_side(path):
+    """Where a container without ldconfig's table has it, and only LD_LIBRARY_PATH leads."""
+    folder = path.removesuffix(CUDA) + FOLDER
+    os.makedirs(folder)
+    os.rename(path, folder + "/libcuda.so.1")
+
+
 ONE_PORT = "sys/class/infiniband/mlx4_0/ports/1/"
 MPICH = ["usr/lib/libmpich.so.12.2.2", "usr/lib/libmpich.so.12", "usr/lib/libmpi.so.12"]
 PAIRS.update({
+    "gpu_libcuda_foreign": Pair(FULL, "gpu.libcuda", {CUDA: to_s390}, [f"pass - /{LIBCUDA}"],
+                                [f"warn gpu.libcuda.foreign /{LIBCUDA}"]),
+    "gpu_libcuda_apart": Pair(FULL, "gpu.libcuda", {CUDA: to_the_side}, [f"pass - /{LIBCUDA}"],
+                              [f"warn gpu.libcuda.apart /{FOLDER}/libcuda.so.1"]),
     "ib_linklayer_unknown": Pair("az-nc24rs-v3", "ib.linklayer", {ONE_PORT + "link_layer": None},
                                  [f"pass - {CLASS}"], [f"unknown ib.linklayer.unknown {CLASS}"],
                                  also=["ib.port", "ib.count", "ib.rate", "ib.peermem",
@@ -424,11 +477,11 @@ PAIRS.update({
     "net_iface_unknown": Pair(FULL, "net.iface", {"sys/class/net": None},
                               ["pass - GLOO_SOCKET_IFNAME"],
                               ["unknown net.iface.unknown GLOO_SOCKET_IFNAME"],
-                              ["GLOO_SOCKET_IFNAME=eth0"]),
+                              ["GLOO_SOCKET_IFNAME=eth0"], also=["net.mtu"]),
     "fs_data_unknown": Pair(FULL, "fs.data", {MOUNTS: None},
                             ["pass - AZ_BATCHAI_INPUT_DATA"],
                             ["unknown fs.data.unknown AZ_BATCHAI_INPUT_DATA"],
-                            ["AZ_BATCHAI_INPUT_DATA=/mnt/data/train"], also=["shm.size"]),
+                            ["AZ_BATCHAI_INPUT_DATA=/mnt/data/train"], also=["shm.size", "fs.hang"]),
 })
 
 
@@ -442,6 +495,9 @@ def change(root, path, new):
         return
     if isinstance(new, int):
         os.chmod(path, new)
+        return
+    if callable(new):
+        new(path)
         return
     if isinstance(new, tuple):
         with open(path, encoding="utf-8") as file:
@@ -493,7 +549,8 @@ HEALTHY = {
     "az-nc24rs-v3": "--require=ib=1@56,gpu=4,ofed,mpi", "inbox-6.8": EIGHT_FAST,
     "inbox-5.4": EIGHT_FAST, "inbox-distro": EIGHT_FAST, "mofed-5.4": EIGHT_FAST + ",ofed",
     "ofed-23.10": EIGHT_FAST + ",ofed", "doca-25.10": EIGHT_FAST + ",ofed",
-    "cdi-void": "--require=gpu=8,mpi", "enroot": "--require=ib=2@400,ofed,gpu=8,mpi",
+    "gdrcopy": EIGHT_FAST + ",ofed,ib.gdrcopy", "cdi-void": "--require=gpu=8,mpi",
+    "enroot": "--require=ib=2@400,ofed,gpu=8,mpi",
     "both-mpi": EIGHT_FAST + ",ofed", "storage-ports": EIGHT_FAST + ",ofed",
     "aws-efa": "--require=gpu=8,ib.uverbs,ib.libs,ib.provider,mpi",
     "roce": "--require=gpu=8,ib.uverbs,ib.libs,ib.provider,mpi",
@@ -507,7 +564,7 @@ OTHERS = """
     corrupt cpu-no-quota-v1 cpu-quota-v1 cpu-quota-v2 cuda-compat data-mounts debian-ompi
     docker-default gpu-denied gpu-nodes-alone ib-denied ib-init libver-mismatch limits-fit mig-2
     mig-gpu net-names no-mpi no-peermem offline-cpus pabi-mix pod-2-of-8-gpus stubs-only
-    two-sockets-8-gpus vm-hidden-bus
+    temporary two-sockets-8-gpus vm-hidden-bus
 """.split()
 
 

@@ -106,6 +106,18 @@ def test_a_user_namespace_says_who_is_who(rankinit, tmp_path):
         assert said in text_of(look(rankinit, root, []), "env.userns")[0]
 
 
+def test_ranks_that_a_launcher_will_start(rankinit, tmp_path):
+    """A pod of a PyTorchJob: torchrun starts eight ranks, which share /dev/shm."""
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    pod = ["PET_NNODES=2", "PET_NODE_RANK=1", "PET_MASTER_ADDR=m", "PET_MASTER_PORT=23456",
+           "MASTER_ADDR=m", "MASTER_PORT=23456", "WORLD_SIZE=16", "RANK=1"]
+    for each, status in (("1", "note"), ("8", "warn")):
+        lines = lines_of(look(rankinit, root, [*pod, f"PET_NPROC_PER_NODE={each}", "--",
+                                               "torchrun", "train.py"]))
+        assert f"{status} shm.size shm.size.small /dev/shm" in lines
+
+
 @pytest.mark.parametrize("option, value, expected", [
     ("--checks", "shm", "all of the family are shm.*"),
     ("--checks", "shm.size,all", '"all": expected alone'),

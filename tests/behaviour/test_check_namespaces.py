@@ -218,7 +218,7 @@ def test_cgroup(look, cgroup, controller, file, toggle):
 
 # What a recorded machine cannot show, and what here is not as it was recorded.
 LIVE_ALONE = {"env.pid1", "shm.free", "shm.write", "mpi.membind", "net.masterport", "lim.nproc",
-              "cg.mem", "cg.oom", "cg.cpu"}
+              "cg.mem", "cg.oom", "cg.cpu", "time.sync", "fs.space", "fs.hang"}
 
 
 @pytest.mark.parametrize("words", [[], WIDE, ["--require=ib=8@400,gpu=8,ofed,shm=2G,mpi"]])

@@ -158,8 +158,29 @@ time.sleep(60)
     os.unlink(f"/dev/shm/rankinit-said-{os.getpid()}")
     assert found.first["rank"] == 1
     assert "RuntimeError: the cause" in found.verdict[1]
-    # reaped by its SIGTERM or by itself
-    assert found.result.status in (5, 143)
+    # of its own, or where it was stopped on its way out, that of the one we stopped for
+    assert found.result.status in (5, 6)
+
+
+def test_the_first_that_was_slow_to_end(told):
+    """Our own stop is faster than its way out; no status of ours is the job's."""
+    script = ("import atexit, os, sys, time\n"
+              "said = os.environ['SAID']\n"
+              "if os.environ['RANK'] == '2':\n"
+              "    atexit.register(lambda: (open(said, 'w'), time.sleep(60)))\n"
+              "    raise RuntimeError('Timed out')\n"
+              "if os.environ['RANK'] != '0': time.sleep(60)\n"
+              "while not os.path.exists(said): time.sleep(0.01)\n"
+              "time.sleep(0.1)\n"
+              "sys.exit(7)\n")
+    said = f"/dev/shm/rankinit-slow-{os.getpid()}"
+    found = told(*PYTHON, script, env={"SAID": said})
+    os.unlink(said)
+    assert found.result.status == 7 and found.first["rank"] == 2
+    assert re.match(r"rankinit: rank 2 \(.*\) failed first: told to stop on its way out, killed by "
+                    r"SIGTERM \(15\), after", found.verdict[0])
+    assert "rankinit:   RuntimeError: Timed out" in found.verdict
+    assert "rankinit:   rank 0: exit status 7" in found.verdict
 
 
 def test_a_traceback_that_was_no_end(told):

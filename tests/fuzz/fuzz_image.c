@@ -6,6 +6,7 @@
 #include "node/cuda.h"
 #include "node/mca.h"
 #include "node/mpi.h"
+#include "node/nccl_conf.h"
 #include "node/rdma_core.h"
 #include "fuzz_tree.h"
 
@@ -97,6 +98,18 @@ static void check_cuda(const struct ri_loader *loader)
 		ri_cuda_compat_fits(cuda.compat.version, &cuda.note, "535.161.08");
 }
 
+static void check_settings(const struct ri_image *image)
+{
+	char value[RI_NCCL_VALUE];
+	struct ri_nccl_conf conf;
+	const char *origin;
+
+	ri_nccl_conf_read(&conf, image);
+	origin = ri_nccl_conf_get(&conf, "NCCL_IB_HCA", value);
+	CHECK(strnlen(value, sizeof(value)) < sizeof(value));
+	CHECK(origin != NULL || value[0] == '\0');
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ri_error err = RI_ERROR_INIT;
@@ -112,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_mpi(&loader);
 	check_rdma_core(&loader);
 	check_cuda(&loader);
+	check_settings(&image);
 	check_parameters(&image, "/usr");
 	ri_arena_release(&arena);
 	fuzz_fell(&tree);

@@ -56,6 +56,8 @@ def check_head(path, text, before):
         yield 1, "no ARG BASE_IMAGE before the first FROM"
     for name, value in arguments.items():
         repository, _, tag = value.rpartition(":")
+        if value == "${BASE_IMAGE}":
+            continue
         if not repository or tag == "latest":
             yield 1, f"{name}={value}: no tag, or latest (DL3006, DL3007)"
         if "/" in value and re.search(r"[.:]|^localhost$", value.split("/")[0]):

@@ -238,9 +238,13 @@ static void test_many(void **state)
 		snprintf(path, sizeof(path), "sys/class/infiniband/mlx5_0/ports/%d", 12 - i);
 		tree_folder(&tree, path);
 	}
+	tree_folder(&tree, "sys/class/infiniband/mlx5_1/ports/1");
+	tree_folder(&tree, "sys/class/infiniband/mlx5_1/ports/01");
+	tree_folder(&tree, "sys/class/infiniband/mlx5_1/ports/0");
 	host = (struct ri_host){ .root = tree.fd };
 	assert_int_equal(ri_hcas_find(&hcas, &host, &arena, &err), 0);
 	assert_int_equal(hcas.count, RI_MAX_HCAS);
+	assert_int_equal(hcas.list[1].count, 1);
 	assert_true(hcas.count >= 9 * 16);
 	for (size_t i = 1; i < hcas.count; i++)
 		assert_true(atoi(hcas.list[i - 1].name + 5) < atoi(hcas.list[i].name + 5));
