@@ -6,7 +6,8 @@
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
-# demo, check, bench, images, compose, engine, frameworks   the packages that these targets use besides
+# demo, check, bench, images, compose, engine, frameworks
+#         the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
 # are built for glibc and do not link with musl. The deb-src entry that their

@@ -481,7 +481,8 @@ PAIRS.update({
     "fs_data_unknown": Pair(FULL, "fs.data", {MOUNTS: None},
                             ["pass - AZ_BATCHAI_INPUT_DATA"],
                             ["unknown fs.data.unknown AZ_BATCHAI_INPUT_DATA"],
-                            ["AZ_BATCHAI_INPUT_DATA=/mnt/data/train"], also=["shm.size", "fs.hang"]),
+                            ["AZ_BATCHAI_INPUT_DATA=/mnt/data/train"],
+                            also=["shm.size", "fs.hang"]),
 })
 
 
