@@ -146,13 +146,40 @@ static int go_on_unchecked(struct ri_run *run)
 	return 0;
 }
 
+/* An image's RANKINIT_REQUIRE is not for a shell in it; whoever writes --require means it. */
+static void say_unasked(const struct ri_run *run, const char *required)
+{
+	const struct ri_options *options = &run->options;
+
+	if (required == NULL || required[0] != '-' || options->disabled ||
+		run->command.mode == RI_MODE_NONE || options->wishes.source.value != NULL)
+		return;
+	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as nothing here says that "
+		"this is a rank or a node of a job; --check looks, and --nproc-per-node=1 starts a "
+		"job of one rank [%s]", required, ri_code_name(RI_CODE_CHECK_UNASKED));
+}
+
+/* All ranks refuse, so that none has begun when the job ends; the first one says why. */
+static int refuse(struct ri_run *run, const char *required)
+{
+	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, required == NULL ? "--check-level" : required,
+		is_speaker(run) ? "this node is not fit for the job, for what is said above"
+				: "this node is not fit for the job, as its local rank 0 says");
+	return ri_fail_hint(&run->err, "start it on another node, or give this one what it needs");
+}
+
 int ri_run_preflight(struct ri_run *run)
 {
-	const char *required;
+	const char *required = find_required(&run->options.checks.demands);
 	int status;
 
-	if (run->options.checks.pick == RI_CHECK_PICK_NONE || run->options.disabled ||
-		run->topology.identity == NULL || !is_speaker(run))
+	if (run->options.checks.pick == RI_CHECK_PICK_NONE || run->options.disabled)
+		return 0;
+	if (run->topology.identity == NULL) {
+		say_unasked(run, required);
+		return 0;
+	}
+	if (!is_speaker(run) && required == NULL)
 		return 0;
 	status = run_checks(run, false);
 	if (status != 0)
@@ -162,14 +189,9 @@ int ri_run_preflight(struct ri_run *run)
 		return 128 + run->checked.stop;
 	if (run->options.action == RI_ACTION_EXPLAIN)
 		ri_check_explain(&run->checked, &run->findings);
-	else
+	else if (is_speaker(run))
 		ri_check_log(&run->checked);
-	if (!run->checked.unfit)
-		return 0;
-	required = find_required(&run->options.checks.demands);
-	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, required == NULL ? "--check-level" : required,
-		"this node is not fit for the job, for what is said above");
-	return ri_fail_hint(&run->err, "start it on another node, or give this one what it needs");
+	return run->checked.unfit ? refuse(run, required) : 0;
 }
 
 int ri_run_check(struct ri_run *run)

@@ -107,6 +107,28 @@ static void apply_level(struct ri_check_result *result, enum ri_check_level leve
 		result->unfit = level == RI_CHECK_LEVEL_FAIL;
 }
 
+/* Where it is required by its id, to have nothing to look at is no pass. */
+static void hold_skips(struct ri_checking *checking)
+{
+	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number);
+	size_t count = checking->count < RI_CHECK_RESULTS ? checking->count : RI_CHECK_RESULTS;
+
+	if (demand == NULL || demand->asker != RI_ASKER_REQUIRE)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (checking->results[i].status != RI_CHECK_SKIP)
+			return;
+	for (size_t i = 0; i < count; i++) {
+		struct ri_check_result *result = &checking->results[i];
+
+		result->status = RI_CHECK_UNKNOWN;
+		result->code = RI_CODE_CHECK_SKIPPED;
+		result->problem = result->unfit = true;
+		snprintf(result->expected, sizeof(result->expected), "a pass (%s)",
+			demand->subject);
+	}
+}
+
 static void run_check(struct run *run, size_t number)
 {
 	static struct ri_check_result results[RI_CHECK_RESULTS];
@@ -125,6 +147,7 @@ static void run_check(struct run *run, size_t number)
 	ri_check_at(number)->run(&checking);
 	if (checking.count == 0)
 		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to look at");
+	hold_skips(&checking);
 	took = (uint32_t)(now_us() - begun);
 	kept = checking.count;
 	if (kept > RI_CHECK_RESULTS) {

@@ -4,6 +4,18 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+/* A list of checks takes nothing from what is required. */
+static bool is_required(const struct ri_check_wishes *wishes, size_t number)
+{
+	const struct ri_demand *demands = wishes->demands.topics[RI_ASKER_REQUIRE];
+
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if ((ri_check_at(number)->topics & 1u << topic) != 0 &&
+			demands[topic].subject != NULL)
+			return (ri_check_at(number)->when & RI_CHECK_DEEP) == 0 || wishes->deep;
+	return false;
+}
+
 static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 {
 	const unsigned unpicked = RI_CHECK_EXTRA | (wishes->deep ? 0 : RI_CHECK_DEEP);
@@ -13,7 +25,7 @@ static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 	if (ri_demands_check(&wishes->demands, number) != NULL)
 		return true;
 	if (wishes->pick == RI_CHECK_PICK_LIST)
-		return ri_check_set_has(&wishes->picked, number);
+		return ri_check_set_has(&wishes->picked, number) || is_required(wishes, number);
 	return wishes->pick == RI_CHECK_PICK_ALL || (ri_check_at(number)->when & unpicked) == 0;
 }
 

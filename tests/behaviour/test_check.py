@@ -65,8 +65,11 @@ def test_a_twin_is_named(box):
 
 def test_a_launch_without_an_identity_is_not_refused(box):
     """An image with RANKINIT_REQUIRE is still good for `docker run -it IMAGE bash`."""
-    result = box.run(UNMET, "--", "sh", "-c", "exit 7")
+    result = box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_REQUIRE": HUGE})
     assert (result.status, result.err) == (7, "")
+    stated = box.run(UNMET, "--", "sh", "-c", "exit 7")
+    assert stated.status == 7 and "--nproc-per-node=1" in warned(stated, "check.unasked",
+                                                                 "--require")
     assert box.run(UNMET, "--", "sh", "-c", "exit 7", env=ONE).status == 123, "the control"
 
 
@@ -83,6 +86,23 @@ def test_a_firm_demand_and_a_mild_one(box):
     result = box.run("--require=shm=4k", f"--expect={HUGE}", "--", "true", env=ONE)
     assert result.status == 0
     assert "(--expect)" in warned(result, "shm.size.small", "/dev/shm")
+
+
+def test_a_list_takes_nothing_from_what_is_required(box):
+    for options in (["--checks=lim.nofile"], ["--checks=lim.nofile", "--check"]):
+        assert box.run(UNMET, *options, "--", "true", env=ONE).status == 123, options
+        assert box.run(*options, "--", "true", env=ONE).status == 0, "the control"
+
+
+def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
+    """By its id; --expect and a check that nobody asks for may be skipped."""
+    (tmp_path / "root").mkdir()
+    where = ["--check=json", f"--root={tmp_path}/root"]
+    unmet = box.run("--require=gpu.libcuda", *where)
+    found, = [each for each in json.loads(unmet.out)["checks"] if each["id"] == "gpu.libcuda"]
+    assert unmet.status == 123
+    assert (found["status"], found["code"]) == ("unknown", "check.skipped")
+    assert box.run("--expect=gpu.libcuda", *where).status == 0
 
 
 def test_levels(box):
@@ -107,8 +127,13 @@ def test_the_size_of_the_vm(box):
 
 def test_the_first_rank_of_a_node_speaks_for_all(box):
     results = [box.run(UNMET, "--", "true", env=rank(number, 4)) for number in range(4)]
-    assert [result.status for result in results] == [123, 0, 0, 0]
-    assert [result.err for result in results[1:]] == ["", "", ""]
+    assert [result.status for result in results] == [123] * 4
+    for result in results[1:]:
+        line, = result.lines()
+        assert line.startswith("rankinit: error: --require: this node is not fit for the job, as "
+                               "its local rank 0 says") and line.endswith(" [check.unfit]")
+    mild = [box.run(f"--expect={HUGE}", "--", "true", env=rank(number, 4)) for number in range(2)]
+    assert "shm.size.small" in mild[0].err and mild[1].err == ""
     shown = [box.run("--check", UNMET, env=rank(number)) for number in range(2)]
     assert [result.status for result in shown] == [123, 0]
     assert b"shm.size" in shown[0].out and shown[1].out == b""

@@ -57,8 +57,10 @@ def test_healthy(rankinit, kit, tmp_path):
     grow(root, FIT, kit)
     for words in ([], RANK, WIDE, ["--require=mpi,ofed"]):
         said = look(rankinit, root, words)
-        assert list(said) == OURS[11:] + OURS[:11]
+        assert [name for name in said if name in OURS] == OURS[11:] + OURS[:11]
         for name, lines in said.items():
+            if name not in OURS:
+                continue
             for line in lines:
                 assert line.split()[0] in ("pass", "skip"), (words, name, line)
     skipped = [name for name, lines in look(rankinit, root, []).items()

@@ -134,7 +134,9 @@ def test_one_rank_of_a_node_speaks(ranks_checked):
 
 
 def test_an_unfit_node_ends_the_job(ranks_checked):
-    """Local rank 0 alone refuses; mpirun ends the others, who would have gone on."""
-    result = ranks_checked("--require=shm=1000000G", "--checks=shm.size")
+    """Each rank refuses, so that none has begun; local rank 0 says why."""
+    result = ranks_checked("--require=shm=1000000G")
     codes = [line.rpartition(" ")[2] for line in own_lines(result) if " error: " in line]
-    assert (result.status, codes) == (123, ["[shm.size.small]", "[check.unfit]"])
+    assert result.status == 123 and result.out == b""
+    assert codes.count("[shm.size.small]") <= 1 and 1 <= codes.count("[check.unfit]") <= 4
+    assert set(codes) <= {"[shm.size.small]", "[check.unfit]"}

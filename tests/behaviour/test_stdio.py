@@ -111,11 +111,17 @@ def fill_terminal(slave, most):
 @pytest.mark.parametrize("missing", [0, 1, 20, 100, 200, 300])
 def test_a_full_terminal_does_not_block(box, missing):
     """Nor does one that has room for the beginning of a line."""
-    terminals = os.openpty(), os.openpty()
-    count = fill_terminal(terminals[0][1], 1000000)
-    assert fill_terminal(terminals[1][1], count - missing) == count - missing
-    assert box.run(*NOISY, env=NOISE, stderr=terminals[1][1]).status == 137
-    for end in sum(terminals, ()):
+    made = [os.openpty()]
+    count = fill_terminal(made[0][1], 1000000)
+    # the kernel moves what is written in its own time, so they do not all take the same
+    for _ in range(50):
+        made.append(os.openpty())
+        if fill_terminal(made[-1][1], count - missing) == count - missing:
+            break
+    else:
+        pytest.skip("no two terminals take the same here")
+    assert box.run(*NOISY, env=NOISE, stderr=made[-1][1]).status == 137
+    for end in sum(made, ()):
         os.close(end)
 
 
