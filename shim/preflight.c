@@ -154,9 +154,9 @@ static void say_unasked(const struct ri_run *run, const char *required)
 	if (required == NULL || required[0] != '-' || options->disabled ||
 		run->command.mode == RI_MODE_NONE || options->wishes.source.value != NULL)
 		return;
-	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as nothing here says that "
-		"this is a rank or a node of a job; --check looks, and --nproc-per-node=1 starts a "
-		"job of one rank [%s]", required, ri_code_name(RI_CODE_CHECK_UNASKED));
+	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as nothing here says "
+		"that this is a rank or a node of a job; --check looks, and --nproc-per-node=1 "
+		"starts a job of one rank [%s]", required, ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 /* All ranks refuse, so that none has begun when the job ends; the first one says why. */

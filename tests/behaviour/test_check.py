@@ -88,23 +88,6 @@ def test_a_firm_demand_and_a_mild_one(box):
     assert "(--expect)" in warned(result, "shm.size.small", "/dev/shm")
 
 
-def test_a_list_takes_nothing_from_what_is_required(box):
-    for options in (["--checks=lim.nofile"], ["--checks=lim.nofile", "--check"]):
-        assert box.run(UNMET, *options, "--", "true", env=ONE).status == 123, options
-        assert box.run(*options, "--", "true", env=ONE).status == 0, "the control"
-
-
-def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
-    """By its id; --expect and a check that nobody asks for may be skipped."""
-    (tmp_path / "root").mkdir()
-    where = ["--check=json", f"--root={tmp_path}/root"]
-    unmet = box.run("--require=gpu.libcuda", *where)
-    found, = [each for each in json.loads(unmet.out)["checks"] if each["id"] == "gpu.libcuda"]
-    assert unmet.status == 123
-    assert (found["status"], found["code"]) == ("unknown", "check.skipped")
-    assert box.run("--expect=gpu.libcuda", *where).status == 0
-
-
 def test_levels(box):
     levels = {"shm.size=note": (0, ""), "shm.*=off": (0, ""), "shm.size=fail": (123, "error"),
               "shm.size=warn": (0, "warning")}

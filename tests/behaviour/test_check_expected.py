@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kind of job asks of a node by itself: MPI, shared memory, adapters."""
+"""
+What the kind of job asks of a node by itself: MPI, shared memory, adapters;
+and what is required, whatever else is said.
+"""
 
+import json
 import os
 import shutil
 
 import pytest
 
+from test_check import ONE, UNMET
 from test_check_hosts import TWO, WIDE, grow, lines_of, look
 
 
@@ -73,3 +78,20 @@ def test_adapters(rankinit, tmp_path, adapter, words, expected):
         shutil.rmtree(f"{root}/sys/class/infiniband")
     # the accelerated network's device lacks its node too, which nobody needs
     assert said(rankinit, root, "ib.uverbs", words)[0] == expected
+
+
+def test_a_list_takes_nothing_from_what_is_required(box):
+    for options in (["--checks=lim.nofile"], ["--checks=lim.nofile", "--check"]):
+        assert box.run(UNMET, *options, "--", "true", env=ONE).status == 123, options
+        assert box.run(*options, "--", "true", env=ONE).status == 0, "the control"
+
+
+def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
+    """By its id; --expect and a check that nobody asks for may be skipped."""
+    (tmp_path / "root").mkdir()
+    where = ["--check=json", f"--root={tmp_path}/root"]
+    unmet = box.run("--require=gpu.libcuda", *where)
+    found, = [each for each in json.loads(unmet.out)["checks"] if each["id"] == "gpu.libcuda"]
+    assert unmet.status == 123
+    assert (found["status"], found["code"]) == ("unknown", "check.skipped")
+    assert box.run("--expect=gpu.libcuda", *where).status == 0
