@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from test_check import ONE, UNMET
+import test_check
 from test_check_hosts import TWO, WIDE, grow, lines_of, look
 
 
@@ -82,8 +82,10 @@ def test_adapters(rankinit, tmp_path, adapter, words, expected):
 
 def test_a_list_takes_nothing_from_what_is_required(box):
     for options in (["--checks=lim.nofile"], ["--checks=lim.nofile", "--check"]):
-        assert box.run(UNMET, *options, "--", "true", env=ONE).status == 123, options
-        assert box.run(*options, "--", "true", env=ONE).status == 0, "the control"
+        words = [*options, "--", "true"]
+        unfit = box.run(test_check.UNMET, *words, env=test_check.ONE)
+        assert unfit.status == 123, options
+        assert box.run(*words, env=test_check.ONE).status == 0, "the control"
 
 
 def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
