@@ -32,3 +32,6 @@ while True:
 if os.environ["LOCAL_RANK"] == "0":
     time.sleep(5)
     print(f"rank {dist.get_rank()} wrote its checkpoint", flush=True)
+# nobody hangs up on those who are still there
+dist.barrier()
+dist.destroy_process_group()
