@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -90,6 +91,14 @@ def all_hosts():
     made = Hosts(4)
     yield made
     made.close()
+
+
+@pytest.fixture
+def temporary():
+    """A TMPDIR whose name leaves room for that of a socket; tmp_path does not always."""
+    with tempfile.TemporaryDirectory(prefix="rankinit-", dir="/tmp",
+                                     ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -72,12 +72,12 @@ def test_a_look_at_the_node(look):
 
 
 @pytest.fixture
-def world(hosts, tmp_path):
+def world(hosts, tmp_path, temporary):
     os.mkdir(tmp_path / "bin")
     os.symlink(PROGRAM, tmp_path / "bin" / "rankinit")
     return platforms.World(hosts(2), str(tmp_path), {
         "PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "HOME": str(tmp_path),
-        "TMPDIR": str(tmp_path)})
+        "TMPDIR": temporary})
 
 
 def test_variables_of_open_mpi(world):

@@ -24,7 +24,7 @@ RECIPES = recipes.read()
 
 
 @pytest.fixture
-def world(shape, hosts, installed, tmp_path):
+def world(shape, hosts, installed, tmp_path, temporary):
     """train.py on nodes whose PATH has the framework's Python and rankinit."""
     for name in (shape.python, *shape.extra):
         installed(name)
@@ -36,7 +36,7 @@ def world(shape, hosts, installed, tmp_path):
     extra = [f"{BUILD}/{name}/lib/{os.path.basename(folder)}/site-packages"
              for name in shape.extra for folder in python_folders(name)]
     env = {"PATH": f"{BUILD}/{shape.python}/bin:{tmp_path}/bin:{PATH}", "HOME": str(tmp_path),
-           "TMPDIR": str(tmp_path), "PYTHONPATH": ":".join(extra), "HF_HUB_OFFLINE": "1",
+           "TMPDIR": temporary, "PYTHONPATH": ":".join(extra), "HF_HUB_OFFLINE": "1",
            "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1",
            "TORCH_EXTENSIONS_DIR": f"{BUILD}/{shape.python}/extensions",
            "LD_LIBRARY_PATH": str(tmp_path / "lib"), **shape.env}
