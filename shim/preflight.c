@@ -164,7 +164,7 @@ static int refuse(struct ri_run *run, const char *required)
 {
 	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, required == NULL ? "--check-level" : required,
 		is_speaker(run) ? "this node is not fit for the job, for what is said above"
-				: "this node is not fit for the job, as its local rank 0 says");
+				: "this node is not fit for the job; local rank 0 says why");
 	return ri_fail_hint(&run->err, "start it on another node, or give this one what it needs");
 }
 
