@@ -67,6 +67,18 @@ char *ri_arena_copy(struct ri_arena *arena, const char *text, size_t length)
 	return copy;
 }
 
+char *ri_arena_number(struct ri_arena *arena, uint64_t number)
+{
+	char digits[20];	/* of UINT64_MAX */
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	return ri_arena_copy(arena, digits + at, sizeof(digits) - at);
+}
+
 char *ri_arena_format(struct ri_arena *arena, const char *format, ...)
 {
 	va_list args;

@@ -8,6 +8,7 @@
 #define RI_BASE_ARENA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { RI_ARENA_FIRST = 32768 };
 
@@ -28,6 +29,9 @@ void *ri_arena_array(struct ri_arena *arena, size_t count, size_t size);
 
 /* A copy of length bytes of text, and a '\0' after them. */
 char *ri_arena_copy(struct ri_arena *arena, const char *text, size_t length);
+
+/* A number in decimal: a start writes dozens, and printf() is slow. NULL when out of memory. */
+char *ri_arena_number(struct ri_arena *arena, uint64_t number);
 
 /* A string made by a format. NULL only when out of memory. */
 char *ri_arena_format(struct ri_arena *arena, const char *format, ...)

@@ -5,7 +5,6 @@
  * launcher reads from the same names how many ranks to start: WORLD_SIZE in
  * the job, LOCAL_WORLD_SIZE on this node. What the platform says there stays.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -55,7 +54,7 @@ static bool is_stated(const struct ri_writing *writing, uint64_t *each)
 
 static void want_count(struct ri_writing *writing, const char *variable, uint64_t count)
 {
-	char *value = ri_arena_format(writing->context->arena, "%" PRIu64, count);
+	char *value = ri_arena_number(writing->context->arena, count);
 
 	if (value == NULL)
 		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");

@@ -217,8 +217,7 @@ static void want_devices(struct ri_writing *writing, const struct ri_topology *t
 	if (local == 1)
 		value = make_node_devices(writing, devices);
 	else
-		value = ri_arena_format(writing->context->arena, "%" PRIu64,
-			devices == 1 ? 0 : rank);
+		value = ri_arena_number(writing->context->arena, devices == 1 ? 0 : rank);
 	if (value != NULL)
 		ri_want(writing, devices_name, value);
 }

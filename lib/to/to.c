@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/to.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "model/wishes.h"
@@ -77,7 +76,7 @@ void ri_want_fact(struct ri_writing *writing, const char *variable,
 	if (fact->state != RI_STATE_KNOWN)
 		return;
 	if (value == NULL)
-		value = ri_arena_format(writing->context->arena, "%" PRIu64, fact->number);
+		value = ri_arena_number(writing->context->arena, fact->number);
 	if (value == NULL)
 		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
 	else

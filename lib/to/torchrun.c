@@ -4,7 +4,6 @@
  * from PET_* alone. With MASTER_ADDR and not PET_MASTER_ADDR every node runs
  * a job of its own, without a word.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -149,7 +148,7 @@ static void want_count(struct ri_writing *writing)
 		ri_finding_hint(finding, "say it among its own options");
 		return;
 	}
-	value = ri_arena_format(writing->context->arena, "%" PRIu64, wishes->nproc_count);
+	value = ri_arena_number(writing->context->arena, wishes->nproc_count);
 	if (value == NULL)
 		ri_fail(writing->err, RI_CODE_MEMORY, "PET_NPROC_PER_NODE",
 			"no memory left for its value");

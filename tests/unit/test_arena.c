@@ -136,6 +136,14 @@ static void test_copy(void **state)
 	assert_string_equal(ri_arena_copy(&arena, "hello", 0), "");
 }
 
+static void test_number(void **state)
+{
+	(void)state;
+	assert_string_equal(ri_arena_number(&arena, 0), "0");
+	assert_string_equal(ri_arena_number(&arena, 10), "10");
+	assert_string_equal(ri_arena_number(&arena, UINT64_MAX), "18446744073709551615");
+}
+
 static void test_format(void **state)
 {
 	char *text;
@@ -199,6 +207,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_array, give_back),
 		cmocka_unit_test_teardown(test_sizes_past_every_memory, give_back),
 		cmocka_unit_test_teardown(test_copy, give_back),
+		cmocka_unit_test_teardown(test_number, give_back),
 		cmocka_unit_test_teardown(test_format, give_back),
 		cmocka_unit_test_teardown(test_release_to_reuse, give_back),
 		cmocka_unit_test_teardown(test_null_only_when_out_of_memory, give_back),
