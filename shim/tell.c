@@ -207,11 +207,22 @@ int ri_run_refuse(struct ri_run *run)
 	return ri_run_leave(run, ri_code_status(why.code));
 }
 
+/* One command that ended well, and nobody wants to read so. */
+static bool has_nothing_to_tell(const struct ri_run *run, int status)
+{
+	return run->children.count == 1 && run->children.refused == 0 && status == 0 &&
+		run->children.items[0].wait_status == 0 && !run->children.items[0].lives &&
+		run->supervised.stop_signal == 0 && run->options.report.text == NULL;
+}
+
 int ri_run_tell(struct ri_run *run, int status)
 {
-	struct ri_outcome outcome = begin_outcome(run);
+	struct ri_outcome outcome;
 	struct utsname names;
 
+	if (has_nothing_to_tell(run, status))
+		return ri_run_leave(run, status);
+	outcome = begin_outcome(run);
 	fill_outcomes(run);
 	status = run->options.exit_map.to[find_first(run, &outcome, status)];
 	outcome.exit_status = status;
