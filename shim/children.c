@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "children.h"
 
+#include "clock.h"
+
 /* Twice as many slots as children, so that a search ends soon. */
 int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,
 	struct ri_error *err)
@@ -23,7 +25,11 @@ void ri_children_add(struct ri_children *children, pid_t pid)
 	size_t at = (size_t)pid & children->mask;
 
 	*child = (struct ri_child){ .pid = pid, .lives = true };
-	clock_gettime(CLOCK_REALTIME, &child->started);
+	/* nothing stands between the starts of several */
+	if (children->count > 1)
+		clock_gettime(CLOCK_REALTIME, &child->started);
+	else
+		ri_clock_read(CLOCK_REALTIME, &child->started);
 	children->living++;
 	while (children->slots[at] != 0)
 		at = (at + 1) & children->mask;
@@ -33,7 +39,7 @@ void ri_children_add(struct ri_children *children, pid_t pid)
 void ri_children_refuse(struct ri_children *children, int exit_status)
 {
 	children->refused = exit_status;
-	clock_gettime(CLOCK_REALTIME, &children->refused_at);
+	ri_clock_read(CLOCK_REALTIME, &children->refused_at);
 }
 
 struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
@@ -57,7 +63,7 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	child->wait_status = wait_status;
 	child->peak_kib = usage->ru_maxrss;
 	child->ended_ms = ri_now_ms();
-	clock_gettime(CLOCK_REALTIME, &child->ended);
+	ri_clock_read(CLOCK_REALTIME, &child->ended);
 	children->living--;
 	child->order = (unsigned)(children->started - children->living);
 }
@@ -66,6 +72,6 @@ int64_t ri_now_ms(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	ri_clock_read(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

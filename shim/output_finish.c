@@ -142,11 +142,11 @@ void ri_output_finish(struct ri_output *output, bool stopped)
 	struct finish finish = {
 		.output = output,
 		.stopped = stopped,
-		.deadline = ri_output_now() + (stopped ? STOP_MS : FINISH_MS),
 	};
 
 	if (!output->active)
 		return;
+	finish.deadline = ri_output_now() + (stopped ? STOP_MS : FINISH_MS);
 	for (size_t i = 0; i < 2 * output->count; i++)
 		if (output->streams[i].fd >= 0 &&
 			ioctl(output->streams[i].fd, FIONREAD, &output->streams[i].left) < 0)

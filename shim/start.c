@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "clock.h"
 #include "from/from.h"
 #include "launch.h"
 #include "mask.h"
@@ -100,7 +101,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	launch->told_by_step = ri_step_tells_all(&run->env);
 	launch->new_group = !terminal.shared && !launch->told_by_step;
 	launch->die_with_us = launch->self != 1;
-	clock_gettime(CLOCK_REALTIME, &run->started);
+	ri_clock_read(CLOCK_REALTIME, &run->started);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		note_refusal(run);

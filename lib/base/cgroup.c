@@ -81,7 +81,7 @@ static int read_count(const char *text, uint64_t *kills)
 
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills)
 {
-	char text[RI_CGROUP_FILE];
+	char text[RI_CGROUP_COUNTS];
 
 	if (oom->path[0] == '\0' || ri_host_read(host, oom->path, text, sizeof(text)) < 0)
 		return -1;

@@ -19,6 +19,7 @@ enum {
 	RI_CGROUP_PATH = 512,
 	/* thirteen hierarchies of version 1, each with the path of a nested container */
 	RI_CGROUP_FILE = 16384,
+	RI_CGROUP_COUNTS = 1024,	/* ten lines or less, of a word and a number */
 };
 
 /* One line of /proc/self/cgroup, "ID:CONTROLLERS:PATH" (cgroups(7)), borrowed. */
