@@ -31,7 +31,7 @@ static bool fits(const char *pattern, const char *name, size_t length)
 bool ri_scrub_removes(const char *name, size_t length, bool here)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
-		if (fits(rows[i].pattern, name, length))
+		if (rows[i].pattern[0] == name[0] && fits(rows[i].pattern, name, length))
 			return rows[i].verdict == RI_SCRUB_REMOVE ||
 				(here && rows[i].verdict == RI_SCRUB_REMOVE_HERE);
 	return false;
