@@ -13,7 +13,9 @@
 
 static inline void ri_clock_read(clockid_t clock, struct timespec *out)
 {
-	syscall(SYS_clock_gettime, clock, out);
+	/* a seccomp profile may deny it: that code asks nobody */
+	if (syscall(SYS_clock_gettime, clock, out) < 0)
+		clock_gettime(clock, out);
 }
 
 #endif
