@@ -177,8 +177,8 @@ def test_the_first_that_was_slow_to_end(told):
     found = told(*PYTHON, script, env={"SAID": said})
     os.unlink(said)
     assert found.result.status == 7 and found.first["rank"] == 2
-    assert re.match(r"rankinit: rank 2 \(.*\) failed first: told to stop on its way out, killed by "
-                    r"SIGTERM \(15\), after", found.verdict[0])
+    assert re.match(r"rankinit: rank 2 \(.*\) failed first: with the error below, then told to "
+                    r"stop on its way out: killed by SIGTERM \(15\), after", found.verdict[0])
     assert "rankinit:   RuntimeError: Timed out" in found.verdict
     assert "rankinit:   rank 0: exit status 7" in found.verdict
 
