@@ -152,7 +152,7 @@ def test_torch_per_node(job):
     assert it.results("node-0", "node-1") == ranks(4)
     status, text = it.alone("node-1", "--nproc-per-node=2", "/train/torch_ddp.py",
                             options=["--entrypoint", "torchrun"])
-    assert status == 0 and len(re.findall(r"rank [01] of 2, local [01], sum 11\b", text)) == 2
+    assert status == 0 and len(re.findall(r"rank [01] of 2, local [01], sum 11(?!\d)", text)) == 2
 
 
 def test_mpi(job):
@@ -258,8 +258,9 @@ def test_the_network_is_cut(job):
     network = f"{it.project}_default"
     run(["docker", "network", "disconnect", network, it.container("node-1")], check=True)
     assert it.wait("node-0") == 1 and it.wait("node-1") == 1
-    assert re.search(r"failed first: exit status 1.*\nrankinit: +RuntimeError: .*Timed out",
-                     it.output("node-0"))
+    # each has two ranks that time out: the second may be gone before the first
+    assert re.search(r"failed first: (exit status 1|with the error below, then told to stop).*\n"
+                     r"rankinit: +RuntimeError: .*Timed out", it.output("node-0"))
 
 
 def test_out_of_memory(job):
