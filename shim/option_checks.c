@@ -6,7 +6,9 @@ static struct ri_check_option name(struct ri_given given, const char *option, co
 {
 	const struct ri_stated stated = ri_value_stated(given, option, twin);
 
-	return (struct ri_check_option){ .value = stated.value, .subject = stated.subject };
+	return (struct ri_check_option){
+		.value = stated.value, .subject = stated.subject, .twin = given.twin,
+	};
 }
 
 #define READ_CHECKS(symbol, TWIN, option, call) \
@@ -33,10 +35,7 @@ int ri_read_deep(struct ri_options *options, struct ri_given given, struct ri_er
 
 int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	const struct ri_check_option named = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
-
 	(void)err;
-	options->checks.azure_size = named.value;
-	options->checks.azure_subject = named.subject;
+	options->checks.azure_size = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
 	return 0;
 }

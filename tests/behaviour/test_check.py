@@ -110,7 +110,8 @@ def test_the_first_rank_of_a_node_speaks_for_all(box):
     results = [box.run(UNMET, "--", "true", env=rank(number, 4)) for number in range(4)]
     unfit(results[0], "shm.size.small", "/dev/shm")
     for result in results[1:]:
-        assert "; local rank 0 says why" in refused(result, 123, "check.unfit", "--require")
+        line = refused(result, 123, "check.unfit", "--require")
+        assert ": shm.size (/dev/shm: has " in line and "; local rank 0 says what to do" in line
     mild = [box.run(f"--expect={HUGE}", "--", "true", env=rank(number, 4)) for number in range(2)]
     assert "shm.size.small" in mild[0].err and mild[1].err == ""
     shown = [box.run("--check", UNMET, env=rank(number)) for number in range(2)]

@@ -97,3 +97,31 @@ def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
     assert unmet.status == 123
     assert (found["status"], found["code"]) == ("unknown", "check.skipped")
     assert box.run("--expect=gpu.libcuda", *where).status == 0
+
+
+# Who refuses, of several ranks, and who says why.
+
+def test_a_level_of_fail_makes_each_rank_look(box):
+    """None of them may begin, whichever option it is that finds the node unfit."""
+    words = [f"--expect={test_check.HUGE}", "--", "sh", "-c", "echo ran"]
+    for number in (0, 1, 3):
+        rank = test_check.rank(number, 4)
+        result = box.run("--check-level=shm.size=fail", *words, env=rank)
+        assert (result.status, result.out) == (123, b""), number
+        assert result.lines()[-1].startswith("rankinit: error: --check-level: this node is not fit")
+        twin = box.run(*words, env={**rank, "RANKINIT_CHECK_LEVEL": "shm.*=fail"})
+        assert (twin.status, "error: RANKINIT_CHECK_LEVEL: " in twin.err) == (123, True)
+        mild = box.run("--check-level=shm.size=warn", *words, env=rank)
+        assert (mild.status, mild.out) == (0, b"ran\n"), "the control"
+
+
+def test_a_rank_says_what_local_rank_0_cannot_see(box):
+    """The limit of one rank is lower: in a line, with what local rank 0 has no reason to say."""
+    words = ["--require=lim.nofile,lim.core", "--", "sh", "-c", "echo ran"]
+    first = box.run(*words, env=test_check.rank(0), shell="ulimit -n 5000; ulimit -c 0")
+    assert (first.status, first.out, first.err) == (0, b"ran\n", "")
+    other = box.run(*words, env=test_check.rank(1), shell="ulimit -n 1000; ulimit -c 0")
+    assert (other.status, other.out, len(other.lines())) == (123, b"", 1)
+    line, = other.lines()
+    assert line.startswith("rankinit: error: --require: this node is not fit for the job: "
+                           "lim.nofile (nofile: a process may have 1000 open files; expected ")
