@@ -149,6 +149,16 @@ static void say_unasked(const struct ri_run *run, const struct ri_check_option *
 		ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
+/* Whoever turns checks off means it, and is not to forget what that leaves out. */
+static void say_left_out(const struct ri_run *run, const struct ri_check_option *refuser)
+{
+	if (refuser == NULL || !is_speaker(run) || run->command.mode == RI_MODE_NONE)
+		return;
+	ri_log(RI_LEVEL_WARNING, "%s: what it asks for is not looked at, as %s=none leaves out "
+		"all checks; without that this node might be unfit [%s]", refuser->subject,
+		run->options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
+}
+
 /*
  * All ranks refuse, so that none has begun when the job ends. The first one
  * says why and what to do; the others may see what that one does not, as a
@@ -172,10 +182,14 @@ int ri_run_preflight(struct ri_run *run)
 	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
 	int status;
 
-	if (run->options.checks.pick == RI_CHECK_PICK_NONE || run->options.disabled)
+	if (run->options.disabled)
 		return 0;
 	if (run->topology.identity == NULL) {
 		say_unasked(run, refuser);
+		return 0;
+	}
+	if (run->options.checks.pick == RI_CHECK_PICK_NONE) {
+		say_left_out(run, refuser);
 		return 0;
 	}
 	if (!is_speaker(run) && refuser == NULL)
@@ -199,6 +213,8 @@ int ri_run_check(struct ri_run *run)
 		return ri_run_fail(run);
 	if (!is_speaker(run))
 		return 0;
+	if (run->options.checks.pick == RI_CHECK_PICK_NONE)
+		say_left_out(run, ri_check_refuser(&run->options.checks));
 	if (run_checks(run, true) < 0)
 		return ri_run_fail(run);
 	if (run->checked.stop != 0)

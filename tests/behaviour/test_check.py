@@ -73,8 +73,7 @@ def test_a_launch_without_an_identity_is_not_refused(box):
 
 def test_a_plain_init_and_a_launcher_of_the_job_do_not_check(box):
     for env, options in (({**ONE, "RANKINIT_DISABLE": "1", "RANKINIT_REQUIRE": HUGE}, []),
-                         (ONE, [UNMET, "--source=none"]), (ONE, [UNMET, "--launch=none"]),
-                         (ONE, [UNMET, "--checks=none"])):
+                         (ONE, [UNMET, "--source=none"]), (ONE, [UNMET, "--launch=none"])):
         result = box.run(*options, "--", "true", env=env)
         assert (result.status, result.err) == (0, ""), (options, result.err)
 

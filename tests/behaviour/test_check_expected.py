@@ -11,6 +11,7 @@ import shutil
 import pytest
 
 import test_check
+from box import warned
 from test_check_hosts import TWO, WIDE, grow, lines_of, look
 
 
@@ -125,3 +126,27 @@ def test_a_rank_says_what_local_rank_0_cannot_see(box):
     line, = other.lines()
     assert line.startswith("rankinit: error: --require: this node is not fit for the job: "
                            "lim.nofile (nofile: a process may have 1000 open files; expected ")
+
+
+# What is required and left out.
+
+def test_no_checks_leave_out_what_is_required_and_say_so(box):
+    """Once on a node; it is how a launch gets past what an image requires, and not in silence."""
+    words = [test_check.UNMET, "--", "sh", "-c", "echo ran"]
+    for options, env, subject, other in (
+            (["--checks=none"], {}, "--require", "--checks=none"),
+            ([], {"RANKINIT_CHECKS": "none"}, "--require", "RANKINIT_CHECKS=none")):
+        result = box.run(*options, *words, env={**test_check.ONE, **env})
+        assert (result.status, result.out) == (0, b"ran\n")
+        assert f" as {other} leaves out" in warned(result, "check.unasked", subject)
+        rest = box.run(*options, *words, env={**test_check.rank(1), **env})
+        assert (rest.status, rest.out, rest.err) == (0, b"ran\n", "")
+    image = {**test_check.ONE, "RANKINIT_REQUIRE": test_check.HUGE}
+    warned(box.run("--checks=none", "--", "true", env=image), "check.unasked", "RANKINIT_REQUIRE")
+    asked = box.run("--check", "--checks=none", test_check.UNMET)
+    assert (asked.status, asked.out) == (0, b"no check was run\n")
+    warned(asked, "check.unasked", "--require")
+    level = box.run("--checks=none", "--check-level=shm.size=fail", "--", "true",
+                    env=test_check.ONE)
+    warned(level, "check.unasked", "--check-level")
+    assert box.run("--checks=none", "--", "true", env=test_check.ONE).err == "", "the control"
