@@ -10,6 +10,7 @@ usage: generate.py [--check]     --check: say which are stale, write nothing
 """
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -141,10 +142,34 @@ run `rankinit-probe`, which lies beside rankinit or on PATH, and have two and a
 half seconds each besides.
 
 What is found is held against what is asked for: by the kind of job, by
-`--azure-size`, by `--expect` (a warning), by `--require` (the node is not fit:
+`--azure-size` and by `--expect` (a warning), by `--require` (the node is not fit:
 exit status 123). Where nobody asks, only what makes a launch fail or crawl is a
 warning; the rest are notes, seen with `--check` and `-v`. Required and unknown
-is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all."""
+is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all; a level of
+fail counts as required.
+
+A VM size of Azure is an expectation, and a node that has less is warned of.
+Either of these refuses such a node:
+
+```sh
+rankinit --azure-size=Standard_ND96isr_H100_v5 \\
+    --check-level=gpu.count=fail,ib.count=fail,ib.rate=fail -- python3 train.py
+rankinit --require=gpu=8,ib=8@400 -- python3 train.py
+```
+
+The [sizes](#vm-sizes-of-azure) are at the end of this page. A name that is not among them is an
+error on the command line, and a warning in RANKINIT_AZURE_SIZE."""
+
+SIZES = """\
+## VM sizes of Azure
+
+What `--azure-size` expects; `Standard_` and capitals may be left out, and a size with fewer cores
+(`HB120-16rs_v3`) is the one with all of them. Where the network is NetworkDirect, its RDMA is none
+that verbs can use.
+
+| size | GPUs | network |
+| --- | --- | --- |
+"""
 
 WHEN = {"always": "it may warn though nobody asks for anything",
         "several ranks": "it may warn where several ranks are on the node",
@@ -171,12 +196,27 @@ def check_section(fields):
     return [*lines, ""]
 
 
+def azure_sizes():
+    """No --list has them: they are read in the table itself."""
+    path = os.path.join(HERE, os.pardir, "lib", "node", "azure_sizes.def")
+    networks = {"INFINIBAND": "InfiniBand: {ports} of {rate} Gb/s", "ETHERNET": "Ethernet",
+                "NETWORK_DIRECT": "NetworkDirect"}
+    with open(path, encoding="utf-8") as table_file:
+        rows = re.findall(r'^RI_AZURE_SIZE\("(\w+)", (\d+), (\d+), (\d+), (\w+)\)',
+                          table_file.read(), re.M)
+    lines = SIZES.splitlines()
+    for name, gpus, ports, rate, network in rows:
+        lines.append(f"| `{name}` | {gpus} | {networks[network].format(ports=ports, rate=rate)} |")
+    return lines
+
+
 def checks():
     lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", "# Checks", "", CHECKS, ""]
     for fields, _ in table("checks"):
         lines += check_section(fields)
     with open(os.path.join(HERE, "checks.planned.md"), encoding="utf-8") as planned:
         lines += planned.read().splitlines()[1:]
+    lines += ["", *azure_sizes()]
     return "\n".join(lines).rstrip() + "\n"
 
 

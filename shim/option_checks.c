@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options about checks. */
+#include "node/azure_size.h"
 #include "option_value.h"
 
 static struct ri_check_option name(struct ri_given given, const char *option, const char *twin)
@@ -35,7 +36,17 @@ int ri_read_deep(struct ri_options *options, struct ri_given given, struct ri_er
 
 int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	(void)err;
-	options->checks.azure_size = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
-	return 0;
+	const struct ri_check_option named = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
+	const char *nearest;
+
+	options->checks.azure_size = named;
+	/* in an environment that was made for all sizes it is a warning, later on */
+	if (named.twin || ri_azure_size_find(named.value) != NULL)
+		return 0;
+	ri_option_bad_value(given, "a VM size of Azure that is in the table of rankinit", err);
+	nearest = ri_azure_size_nearest(named.value);
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean Standard_%s?", nearest);
+	return ri_fail_hint(err, "docs/checks.md has the table; of another size say what it must "
+		"have, as --expect=gpu=8,ib=8@400");
 }

@@ -95,14 +95,6 @@ def test_levels(box):
         assert word or result.err == ""
 
 
-def test_the_size_of_the_vm(box):
-    result = box.run("--azure-size=nd96_unknown", "--", "true", env=ONE)
-    assert "nd96_unknown" in warned(result, "azure_size.unknown", "--azure-size")
-    for name in ("Standard_ND96isr_H100_v5", "hb120-16RS_v3", "standard_nc24r"):
-        result = box.run(f"--azure-size={name}", "--", "true", env=ONE)
-        assert "azure_size.unknown" not in result.err
-
-
 # Several ranks of a node.
 
 def test_the_first_rank_of_a_node_speaks_for_all(box):

@@ -6,13 +6,16 @@ and what is required, whatever else is said.
 
 import json
 import os
+import shlex
 import shutil
 
 import pytest
 
 import test_check
-from box import warned
-from test_check_hosts import TWO, WIDE, grow, lines_of, look
+from box import refused, warned
+from test_check_hosts import HOSTS, TWO, WIDE, grow, lines_of, look
+
+TOP = os.path.dirname(os.path.dirname(HOSTS))
 
 
 def said(rankinit, root, check, words):
@@ -150,3 +153,47 @@ def test_no_checks_leave_out_what_is_required_and_say_so(box):
                     env=test_check.ONE)
     warned(level, "check.unasked", "--check-level")
     assert box.run("--checks=none", "--", "true", env=test_check.ONE).err == "", "the control"
+
+
+# The size of the VM.
+
+def test_the_size_of_the_vm(box):
+    """A mistyped name promises nothing: refused where somebody wrote it for this launch."""
+    words = ["--", "sh", "-c", "echo ran"]
+    typo = box.run("--azure-size=Standard_ND96irs_H100_v5", *words, env=test_check.ONE)
+    line = refused(typo, 125, "option.value", "--azure-size")
+    assert "did you mean Standard_nd96isr_h100_v5?" in line
+    other = box.run("--check", "--azure-size=Standard_D4s_v5")
+    assert "--expect=gpu=" in refused(other, 125, "option.value", "--azure-size")
+    image = box.run(*words, env={**test_check.ONE, "RANKINIT_AZURE_SIZE": "nd96_unknown"})
+    assert (image.status, image.out) == (0, b"ran\n")
+    assert "nd96_unknown" in warned(image, "azure_size.unknown", "RANKINIT_AZURE_SIZE")
+    for name in ("Standard_ND96isr_H100_v5", "hb120-16RS_v3", "standard_nc24r"):
+        result = box.run(f"--azure-size={name}", *words, env=test_check.ONE)
+        assert (result.status, result.out) == (0, b"ran\n")
+        assert "azure_size.unknown" not in result.err
+
+
+def commands(path):
+    """The lines of shell in a document that state a size, or what one comes to."""
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
+        lines = [shlex.split(line) for line in file.read().replace("\\\n", "").splitlines()
+                 if line.startswith("rankinit --")]
+    return [words[1:words.index("--")] for words in lines if "--" in words]
+
+
+@pytest.mark.parametrize("machine, fit", [("az-nd96isr-h100", True), ("az-nd96is-h200", False),
+                                          ("az-nd96asr-v4-1down", False)])
+def test_how_a_size_is_required(box, tmp_path, machine, fit):
+    """The documented ways to refuse a node that has less than its size."""
+    root = str(tmp_path / "root")
+    grow(machine, root)
+    ways = commands("docs/checks.md")
+    assert len(ways) == 2
+    for words in ways:
+        result = box.run(*words, "--check", f"--root={root}")
+        assert result.status == (0 if fit else 123), (words, result.out.decode())
+    mild = box.run(ways[0][0], "--check=json", f"--root={root}")
+    states = {one["status"] for one in json.loads(mild.out)["checks"]
+              if one["id"] in ("ib.count", "ib.rate")}
+    assert (mild.status, "warn" in states) == (0, not fit), "the control: a size is expected"
