@@ -315,7 +315,7 @@ static int write_check_json(const struct ri_check_report *report, struct ri_erro
 {
 	struct ri_json json = { .escapes = 0 };
 	json_t *object = ri_check_json(&json, report);
-	char *text = json.incomplete ? NULL : json_dumps(object, JSON_INDENT(2));
+	char *text = json.incomplete ? NULL : json_dumps(object, RI_JSON_LOOK);
 	int status;
 
 	json_decref(object);

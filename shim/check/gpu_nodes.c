@@ -31,6 +31,7 @@ static const char *find_kind(struct ri_host *host)
 static void check_vendor(struct ri_checking *checking)
 {
 	const char *kind = find_kind(checking->host);
+	const struct ri_demand *demand;
 
 	if (kind != NULL) {
 		ri_check_pass(checking, "/dev", "GPUs of the kind %s", kind);
@@ -41,9 +42,10 @@ static void check_vendor(struct ri_checking *checking)
 		ri_check_skip(checking, "/dev", "no GPU's device node is here, nor asked for");
 		return;
 	}
-	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU's device node is here");
-	ri_check_asked(checking,
-		ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0));
+	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0);
+	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU's device file is here");
+	ri_check_asked(checking, demand);
+	ri_check_expected_count(checking, demand);
 	ri_check_hint(checking, "%s", absent_hint);
 }
 
@@ -55,6 +57,7 @@ const struct ri_check ri_check_gpu_vendor = {
 	.advice = absent_hint,
 	.unverified = "AMD, WSL and Tegra, of which the presence alone is looked at",
 	.topics = RI_ABOUT(GPU),
+	.because = "gpu.dev",
 	.run = check_vendor,
 };
 

@@ -34,6 +34,8 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 	ri_check_lack(checking, RI_CODE_IB_DEV_ABSENT, folder, "no RDMA device is here%s",
 		hcas->exclusive ? "; each is shown in one network namespace only" : "");
 	ri_ib_asked(checking, 0);
+	ri_check_expected_count(checking,
+		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0));
 	if (hcas->exclusive)
 		ri_check_hint(checking, "node admin: \"rdma system set netns shared\", or a "
 			"network plug-in that moves a device into the container's namespace");

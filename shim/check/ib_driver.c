@@ -103,6 +103,7 @@ const struct ri_check ri_check_ib_ofed = {
 		"Mellanox's; unknown where none is shown",
 	.advice = ofed_hint,
 	.topics = RI_ABOUT(OFED),
+	.because = "ib.dev",
 	.run = check_ofed,
 };
 

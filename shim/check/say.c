@@ -29,6 +29,31 @@ static enum ri_level level_of(const struct ri_check_result *result)
 		: RI_LEVEL_NOTE;
 }
 
+/* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
+static bool is_said(const struct ri_check_result *result)
+{
+	return ri_check_was_begun(result) && result->status != RI_CHECK_PASS &&
+		result->status != RI_CHECK_SKIP &&
+		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
+}
+
+const char *ri_check_cause(const struct ri_check_report *report,
+	const struct ri_check_result *result)
+{
+	const char *because = ri_check_at(result->check)->because;
+
+	if (because == NULL || !is_said(result))
+		return NULL;
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *cause = &report->items[i];
+
+		if (strcmp(id_of(cause), because) == 0 && is_said(cause) &&
+			level_of(cause) >= level_of(result))
+			return because;
+	}
+	return NULL;
+}
+
 /*
  * The checks that were not begun, required ones or the others, in one
  * sentence with the reason of the first. Returns that one, NULL: there is none.
@@ -85,14 +110,6 @@ static void log_unbegun(const struct ri_check_report *report, bool unfit)
 		log_line(first, unfit ? "--require" : "--checks", text);
 }
 
-/* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
-static bool is_said(const struct ri_check_result *result)
-{
-	return ri_check_was_begun(result) && result->status != RI_CHECK_PASS &&
-		result->status != RI_CHECK_SKIP &&
-		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
-}
-
 void ri_check_log(const struct ri_check_report *report)
 {
 	char text[RI_CHECK_TEXT];
@@ -100,7 +117,7 @@ void ri_check_log(const struct ri_check_report *report)
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
 
-		if (!is_said(result))
+		if (!is_said(result) || ri_check_cause(report, result) != NULL)
 			continue;
 		ri_check_text(result, text);
 		log_line(result, result->subject, text);
@@ -120,7 +137,8 @@ void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
 
-		if (!result->unfit || !ri_check_was_begun(result))
+		if (!result->unfit || !ri_check_was_begun(result) ||
+			ri_check_cause(report, result) != NULL)
 			continue;
 		ri_check_text(result, text);
 		add_line(out, result, result->subject, text);
@@ -149,7 +167,8 @@ void ri_check_explain(const struct ri_check_report *report, struct ri_findings *
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
 
-		if (!is_said(result) || level_of(result) == RI_LEVEL_NOTE)
+		if (!is_said(result) || level_of(result) == RI_LEVEL_NOTE ||
+			ri_check_cause(report, result) != NULL)
 			continue;
 		ri_check_text(result, text);
 		explain(findings, result, result->subject, text);
@@ -180,7 +199,8 @@ const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_C
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *result = &report->items[i];
 
-		if (!result->unfit || (last != NULL && last->check == result->check))
+		if (!result->unfit || (last != NULL && last->check == result->check) ||
+			ri_check_cause(report, result) != NULL)
 			continue;
 		last = result;
 		if (count++ == 0)

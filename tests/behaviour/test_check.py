@@ -202,14 +202,16 @@ def test_json(box, tmp_path):
     document = json.loads(result.out)
     assert list(document) == ["schema", "fit", "checks"]
     assert (document["schema"], document["fit"]) == ("rankinit-check-1", False)
-    assert all(list(one) == ["id", "status", "code", "subject", "text", "hint", "ms"]
-               for one in document["checks"])
+    assert all(list(one) == ["id", "status", "code", "subject", "text", "expected", "hint",
+                             "because_of", "ms"] for one in document["checks"])
+    assert not re.search(rb'"ms": \d+\.\d{4}', result.out)
     shm = next(one for one in document["checks"] if one["id"] == "shm.size")
     assert (shm["status"], shm["code"]) == ("fail", "shm.size.small")
     assert shm["text"].endswith("; expected at least 16 GiB (--require)")
+    assert (shm["expected"], shm["because_of"]) == ("at least 16 GiB (--require)", None)
     assert 0 <= shm["ms"] < 10000
     passed = [one for one in document["checks"] if one["status"] == "pass"]
-    assert passed and all(one["code"] is None and one["hint"] is None for one in passed)
+    assert passed and all(one[key] is None for one in passed for key in ("code", "hint"))
 
 
 def test_the_list(box):

@@ -6,6 +6,7 @@ and what is required, whatever else is said.
 
 import json
 import os
+import re
 import shlex
 import shutil
 
@@ -197,3 +198,43 @@ def test_how_a_size_is_required(box, tmp_path, machine, fit):
     states = {one["status"] for one in json.loads(mild.out)["checks"]
               if one["id"] in ("ib.count", "ib.rate")}
     assert (mild.status, "warn" in states) == (0, not fit), "the control: a size is expected"
+
+
+# What follows from another.
+
+def lines_before_a_launch(box, *words):
+    """The codes of the lines of a launch; --explain has the same as findings."""
+    result = box.run(*words, "--", "true", env=test_check.ONE)
+    return [re.search(r"\[([\w.]+)\]$", line).group(1) for line in result.lines()], result
+
+
+@pytest.mark.parametrize("asked, cause, folded", [
+    ("gpu=1000", "gpu.vendor.none", ["gpu.count"]),
+    ("ib=1000,ofed", "ib.dev.absent", ["ib.count", "ib.ofed"]),
+])
+def test_one_cause_is_one_line(box, asked, cause, folded):
+    """A machine without: what that makes of other checks is in JSON and in the table alone."""
+    words = [f"--require={asked}", "--check-level=mpi.*=off"]
+    shown = json.loads(box.run("--check=json", *words).out)["checks"]
+    found = {one["code"]: one for one in shown if one["status"] in ("fail", "unknown")}
+    if cause not in found:
+        pytest.skip("this machine has such a device")
+    assert {one["id"] for one in found.values() if one["because_of"]} == set(folded)
+    assert {one["because_of"] for one in found.values()} == {None, cause.rpartition(".")[0]}
+    codes, result = lines_before_a_launch(box, *words)
+    assert codes == [cause, "check.unfit"]
+    assert "; expected 1000 (--require); " in result.lines()[0]
+    explained = json.loads(box.run("--explain=json", *words, "--", "true", env=test_check.ONE).out)
+    assert [one["code"] for one in explained["findings"] if one["code"] in found] == [cause]
+    # the control: without the cause, its consequence is a line
+    words[1] += f",{cause.rpartition('.')[0]}=off"
+    codes, _ = lines_before_a_launch(box, *words)
+    assert {code.rpartition(".")[0] for code in codes} == {*folded, "check"}
+
+
+def test_a_cause_that_is_milder_folds_nothing(box):
+    """What refuses is always said."""
+    codes, result = lines_before_a_launch(box, "--expect=gpu=1000", "--check-level=gpu.count=fail")
+    if "gpu.vendor.none" not in codes:
+        pytest.skip("this machine has a GPU")
+    assert (result.status, codes) == (123, ["gpu.vendor.none", "gpu.count.few", "check.unfit"])
