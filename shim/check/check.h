@@ -60,7 +60,7 @@ struct ri_check {
 	unsigned things;	/* bits of enum ri_check_thing: it warns where one is; 0: always */
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
-	const char *because;	/* id of the check whose problem makes for its own; or NULL */
+	const char *because;	/* id of the check whose problem makes for its own, or NULL */
 	/*
 	 * Has the job to do with it, by its environment and topology alone? Else
 	 * it is left out before a launch, unless it is asked for. Called in PID 1:

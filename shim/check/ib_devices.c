@@ -189,6 +189,7 @@ static void say_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 			"over Ethernet (RoCE; mlx5_anN is what Azure calls its accelerated "
 			"network), not over InfiniBand");
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
+	ri_check_expected_count(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
 	if (ri_ib_wanted(checking))
 		ri_check_hint(checking, "%s", ri_ib_absent_hint);
 }
@@ -223,5 +224,6 @@ const struct ri_check ri_check_ib_linklayer = {
 		"chooses an Ethernet one",
 	.advice = mixed_hint,
 	.topics = RI_ABOUT(IB),
+	.because = "ib.dev",
 	.run = check_linklayer,
 };

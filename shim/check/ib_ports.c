@@ -276,7 +276,7 @@ const struct ri_check ri_check_ib_count = {
 	.fails = "fewer than \"ib=N\" are active",
 	.advice = count_hint,
 	.topics = RI_ABOUT(IB),
-	.because = "ib.dev",
+	.because = "ib.linklayer",
 	.run = check_count,
 };
 

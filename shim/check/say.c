@@ -37,20 +37,40 @@ static bool is_said(const struct ri_check_result *result)
 		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
 }
 
-const char *ri_check_cause(const struct ri_check_report *report,
+static const char *because_of(const char *id)
+{
+	const struct ri_check *check;
+
+	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++)
+		if (strcmp(check->id, id) == 0)
+			return check->because;
+	return NULL;
+}
+
+/* Does it say something that matters no less than this? */
+static bool says_as_much(const struct ri_check_report *report, const char *id,
 	const struct ri_check_result *result)
 {
-	const char *because = ri_check_at(result->check)->because;
-
-	if (because == NULL || !is_said(result))
-		return NULL;
 	for (size_t i = 0; i < report->count; i++) {
 		const struct ri_check_result *cause = &report->items[i];
 
-		if (strcmp(id_of(cause), because) == 0 && is_said(cause) &&
+		if (strcmp(id_of(cause), id) == 0 && is_said(cause) &&
 			level_of(cause) >= level_of(result))
-			return because;
+			return true;
 	}
+	return false;
+}
+
+const char *ri_check_cause(const struct ri_check_report *report,
+	const struct ri_check_result *result)
+{
+	const char *id = ri_check_at(result->check)->because;
+
+	if (!is_said(result))
+		return NULL;
+	for (; id != NULL; id = because_of(id))
+		if (says_as_much(report, id, result))
+			return id;
 	return NULL;
 }
 

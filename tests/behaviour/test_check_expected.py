@@ -238,3 +238,18 @@ def test_a_cause_that_is_milder_folds_nothing(box):
     if "gpu.vendor.none" not in codes:
         pytest.skip("this machine has a GPU")
     assert (result.status, codes) == (123, ["gpu.vendor.none", "gpu.count.few", "check.unfit"])
+
+
+def test_causes_have_causes(rankinit, tmp_path):
+    """Adapters over Ethernet are no InfiniBand ports; without adapters there is neither."""
+    root = str(tmp_path / "root")
+    grow("roce", root)
+    asked = ["--require=ib=8"]
+    for expected in ("ib.linklayer", "ib.dev"):
+        found = {one["id"]: one for one in look(rankinit, root, asked)["checks"]}
+        assert found["ib.count"]["status"] == "fail"
+        assert found["ib.count"]["because_of"] == expected
+        assert found[expected]["because_of"] is None
+        assert found[expected]["expected"] == "8 (--require)"
+        shutil.rmtree(f"{root}/sys/class/infiniband")
+        os.mkdir(f"{root}/sys/class/infiniband")
