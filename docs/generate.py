@@ -133,9 +133,9 @@ def codes():
 
 
 CHECKS = """\
-Whether this node is fit for the job: `rankinit --check` runs all of these, and
-before a launch that knows who it is those of them run that might have
-something to say. They run in a child with a deadline of half a second each and
+Whether this node is fit for the job: `rankinit --check` runs these, but for
+those that say otherwise, and before a launch that knows who it is those of them
+run that might have something to say. They run in a child with a deadline of half a second each and
 of two seconds in all; one that hangs or crashes is `unknown`, and the others go
 on. Of several ranks on a node the first one checks and speaks. Those of `--deep`
 run `rankinit-probe`, which lies beside rankinit or on PATH, and have two and a
@@ -190,10 +190,10 @@ def check_section(fields):
             lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",
                                    break_on_hyphens=False, break_long_words=False)
     if default == "extra":
-        lines.append("- Runs only by its id in `--checks`, or with `--checks=all`.")
+        lines.append("- Runs only by its id, or with `--checks=all`.")
     if default == "deep":
         lines.append("- Runs only with `--deep`, since it has rankinit-probe load the image's own "
-                     "libraries.")
+                     "libraries;\n  asked for by its id without that is an error (125).")
     return [*lines, ""]
 
 

@@ -192,6 +192,8 @@ int ri_run_preflight(struct ri_run *run)
 		say_left_out(run, refuser);
 		return 0;
 	}
+	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0)
+		return -1;
 	if (!is_speaker(run) && refuser == NULL)
 		return 0;
 	status = run_checks(run, false);
@@ -215,7 +217,7 @@ int ri_run_check(struct ri_run *run)
 		return 0;
 	if (run->options.checks.pick == RI_CHECK_PICK_NONE)
 		say_left_out(run, ri_check_refuser(&run->options.checks));
-	if (run_checks(run, true) < 0)
+	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0 || run_checks(run, true) < 0)
 		return ri_run_fail(run);
 	if (run->checked.stop != 0)
 		return ri_run_leave(run, 128 + run->checked.stop);

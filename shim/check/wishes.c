@@ -113,6 +113,7 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 	size_t length, name;
 
 	wishes->fails = (struct ri_check_option){ .value = NULL };
+	wishes->failing = (struct ri_check_set){ .words = { 0 } };
 	memset(wishes->levels, RI_CHECK_LEVEL_OWN, sizeof(wishes->levels));
 	for (const char *text = option.value;; text += length + 1) {
 		struct ri_check_set set = { .words = { 0 } };
@@ -126,6 +127,8 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 			return unknown_check(option, text, name, err);
 		if (level == RI_CHECK_LEVEL_FAIL)
 			wishes->fails = option;
+		if (level == RI_CHECK_LEVEL_FAIL && memchr(text, '*', name) == NULL)
+			ri_check_match(text, name, &wishes->failing);
 		for (size_t i = 0; i < ri_check_count(); i++)
 			if (ri_check_set_has(&set, i))
 				wishes->levels[i] = (uint8_t)level;

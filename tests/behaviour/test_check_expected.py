@@ -253,3 +253,18 @@ def test_causes_have_causes(rankinit, tmp_path):
         assert found[expected]["expected"] == "8 (--require)"
         shutil.rmtree(f"{root}/sys/class/infiniband")
         os.mkdir(f"{root}/sys/class/infiniband")
+
+
+def test_a_level_of_fail_makes_its_check_run(box):
+    """By its id also one that no list has, and one that the given list has not."""
+    words = ["--check=json", "--master-addr=nowhere.invalid"]
+
+    def ids(*options):
+        done = box.run(*words, *options)
+        return done.status, {one["id"] for one in json.loads(done.out)["checks"]}
+    status, found = ids("--check-level=net.master=fail")
+    assert (status, "net.master" in found) == (123, True)
+    assert "net.master" not in ids("--check-level=net.*=fail")[1], "the control"
+    assert ids("--checks=lim.nofile", "--check-level=lim.core=fail")[1] == {"lim.nofile",
+                                                                            "lim.core"}
+    assert ids("--checks=lim.nofile", "--check-level=lim.core=warn")[1] == {"lim.nofile"}
