@@ -121,6 +121,7 @@ struct ri_checking {
 
 	/* of the functions below */
 	size_t number;		/* of the check that runs */
+	bool lowered;		/* --check-level has its problems be notes */
 	struct ri_check_result *results;	/* RI_CHECK_RESULTS of them */
 	size_t count;
 };
