@@ -172,7 +172,7 @@ def test_the_table_for_people(box, tmp_path):
     assert lines[at].startswith("fail     shm.size           /dev/shm: has 64 MiB")
     text = " ".join(line.strip() for line in lines[at:])
     assert "expected at least 16 GiB (--require)" in text
-    assert "outside the image: docker run --shm-size=16g" in text
+    assert "outside the image: docker run --shm-size=16g " in text
     assert re.fullmatch(r"(\d+ (pass|note|warn|fail|unknown|skip),? )+in [0-9.]+ ms: not fit",
                         lines[-1])
     skips = [line for line in lines if line.startswith("skip ")]

@@ -268,3 +268,13 @@ def test_a_level_of_fail_makes_its_check_run(box):
     assert ids("--checks=lim.nofile", "--check-level=lim.core=fail")[1] == {"lim.nofile",
                                                                             "lim.core"}
     assert ids("--checks=lim.nofile", "--check-level=lim.core=warn")[1] == {"lim.nofile"}
+
+
+@pytest.mark.parametrize("options, size", [
+    ([], "16g"), (["--require=shm=32G"], "32g"), (["--expect=shm=1536m"], "1536m"),
+    (["--require=shm=67108865"], "67108865b"), (["--nproc-per-node=128"], "32g")])
+def test_the_hint_has_the_size_that_is_asked_for(rankinit, tmp_path, options, size):
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    found, = [one for one in look(rankinit, root, options)["checks"] if one["id"] == "shm.size"]
+    assert f"--shm-size={size} " in found["hint"] and f"shm_size: {size} " in found["hint"]
