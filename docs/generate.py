@@ -172,6 +172,8 @@ that verbs can use.
 | --- | --- | --- |
 """
 
+PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
+
 WHEN = {"always": "it may warn though nobody asks for anything",
         "several ranks": "it may warn where several ranks are on the node",
         "several nodes": "it may warn where the job has several nodes",
@@ -180,7 +182,8 @@ WHEN = {"always": "it may warn though nobody asks for anything",
 
 def check_section(fields):
     name, summary, default, when, topics, reads, fails, advice, unverified = fields
-    lines = [f"## {name}", "", summary[0].upper() + summary[1:] + ".", ""]
+    first = summary if summary.startswith(PROGRAMS) else summary[0].upper() + summary[1:]
+    lines = [f"## {name}", "", first + ".", ""]
     asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
                         + [f"`{name}`"])
     for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice),

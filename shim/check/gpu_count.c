@@ -111,7 +111,9 @@ static void check_visible(struct ri_checking *checking)
 	const struct ri_findings *found = &counted->findings;
 
 	if (value == NULL) {
-		ri_check_skip(checking, visible, "is not set: all GPUs are seen");
+		ri_check_skip(checking, visible, counted->known && counted->gpus.count == 0 &&
+			counted->gpus.others == NULL ? "is not set, and no GPU is here"
+						     : "is not set: all GPUs are seen");
 	} else if (!counted->known || found->count > 0) {
 		ri_check_lack(checking, RI_CODE_GPU_VISIBLE_LIST, visible, "%s",
 			counted->known ? found->items[0].text : counted->err.text);

@@ -28,8 +28,9 @@ def deep():
 
 
 def storage():
-    """Of this machine alone, where mounts are made for it."""
-    return read("tests/behaviour/test_check_storage.py")
+    """Of this machine alone, where mounts are made for it, or the kernel refuses something."""
+    return (read("tests/behaviour/test_check_storage.py")
+            + read("tests/behaviour/test_check_live.py"))
 
 
 def toggles():
