@@ -24,6 +24,7 @@ enum {
 struct ri_given {
 	const char *value;	/* NULL: an OPTIONAL or FLAG without one */
 	const char *subject;
+	bool twin;		/* the environment says it, not the command line */
 };
 
 struct ri_option {

@@ -165,7 +165,7 @@ static int read_twins(struct ri_options *options, const struct ri_env *env, stru
 
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
-		struct ri_given given = { .subject = name };
+		struct ri_given given = { .subject = name, .twin = true };
 
 		if (option->kind == ACTION || (options->given >> i & 1) != 0)
 			continue;

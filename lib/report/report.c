@@ -205,7 +205,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
 		: report->check(&json, report->checked));
 	if (!json.incomplete)
-		status = json_dump_callback(object, append, out, JSON_INDENT(2));
+		status = json_dump_callback(object, append, out, RI_JSON_LOOK);
 	json_decref(object);
 	ri_text_add(out, "\n");
 	return status < 0 || out->cut ? -1 : 0;

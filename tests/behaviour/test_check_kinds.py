@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What checks say of machines of other kinds, of lists that are wrong, and how the
-table looks.
+What checks say of machines of other kinds, of lists that are wrong, and how
+tables look.
 """
 
+import os
 import re
+import subprocess
 
 import pytest
 
 from box import refused
+from peek import PATIENCE
 from test_check_hosts import (FULL, LIMITS, LOCKED, PORT, Pair, TWO, WIDE, change, grow,
                               lines_of, look)
 
@@ -157,3 +160,36 @@ def test_the_table_says_first_what_is_here(box, tmp_path):
     # alone it says why, and none are none
     assert "net.iface  " in box.run(*words, "--checks=net.iface").out.decode()
     assert box.run(*words, "--checks=none").out == b"no check was run\n"
+
+
+def read_or_end(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:     # EIO: nobody has the other side open
+        return b""
+
+
+def on_a_terminal(*words):
+    ours, theirs = os.openpty()
+    with subprocess.Popen(words, stdout=theirs) as process:
+        os.close(theirs)
+        out = b"".join(iter(lambda: read_or_end(ours), b""))
+        assert process.wait(PATIENCE) == 0
+    os.close(ours)
+    return out.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("name", ["sources", "frameworks", "inherited", "checks", "codes",
+                                  "options"])
+def test_a_list_on_a_terminal(rankinit, name):
+    """In columns, with all that it has, or the summaries; with tabs for programs."""
+    rows = subprocess.run([rankinit, f"--list={name}"], capture_output=True, check=True,
+                          text=True).stdout
+    shown = on_a_terminal(rankinit, f"--list={name}")
+    assert "\t" in rows and "\t" not in shown
+    fields = [row.split("\t")[:2 if name == "checks" else None] for row in rows.splitlines()]
+    whole = re.sub(r"\s+", "", shown)
+    assert [field for row in fields for field in row
+            if field != "-" and re.sub(r"\s+", "", field) not in whole] == []
+    assert [line for line in shown.splitlines() if len(line) > 79 and len(line.split()) > 2] == []
+    assert ("| cat" in shown) == (name == "checks")
