@@ -99,7 +99,8 @@ def frameworks():
                 "is written for a command that starts the whole job, and without an identity no "
                 "more than how many ranks a launcher shall start. `--frameworks` names those "
                 "that are written for; of ranks that `--nproc-per-node` starts each is told "
-                "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, whatever is named.", framework_rows) + inherited()
+                "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, whatever is named.",
+                framework_rows) + inherited()
 
 
 def inherited():
