@@ -113,6 +113,7 @@ def test_a_bus_error(told):
     killed = told(*PYTHON, WAIT + "os.kill(os.getpid(), signal.SIGBUS)", shell=shell)
     assert (killed.result.status, killed.first["signal"]) == (135, "SIGBUS")
     assert cause.fullmatch(killed.verdict[1])
+    assert killed.first["cause"]["code"] == "shm.size.small"
     loader = told(*PYTHON, LOADER, shell=shell)
     assert loader.result.status == 1 and any(map(cause.fullmatch, loader.verdict))
     other = told(*PYTHON, LOADER.replace("Bus error", "Killed"), shell=shell)
