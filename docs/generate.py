@@ -99,7 +99,9 @@ def frameworks():
                 "What rankinit writes for the command, one section for each framework. Nothing "
                 "is written for a command that starts the whole job, and without an identity no "
                 "more than how many ranks a launcher shall start. `--frameworks` names those "
-                "that are written for.", framework_rows) + inherited()
+                "that are written for; of ranks that `--nproc-per-node` starts each is told "
+                "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, whatever is named.",
+                framework_rows) + inherited()
 
 
 def inherited():

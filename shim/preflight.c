@@ -14,6 +14,27 @@
 #include "mask.h"
 #include "print.h"
 
+/* Those that a known launcher is told to start: its own words count first. */
+static bool count_launched(const struct ri_run *run, uint64_t *out)
+{
+	const struct ri_range range = { 1, RI_MAX_LOCAL };
+	const struct ri_launcher *launcher = run->command.launcher;
+	const char *variable;
+	uint64_t nodes = 0;
+
+	if (launcher == NULL)
+		return false;
+	ri_topology_get(&run->topology, RI_FACT_NNODES, &nodes);
+	if (ri_command_ranks(&run->command, nodes, out))
+		return true;
+	*out = run->options.wishes.nproc_count;
+	if (*out > 0 || !launcher->reads_pet)
+		return *out > 0;
+	/* PyTorch torch/distributed/argparse_util.py, env */
+	variable = ri_env_get(&run->env, "PET_NPROC_PER_NODE");
+	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
+}
+
 /* Those of this node, by whoever starts them. */
 static uint64_t count_ranks(const struct ri_run *run)
 {
@@ -21,9 +42,10 @@ static uint64_t count_ranks(const struct ri_run *run)
 
 	if (run->source.context.fan_out > 0)
 		return run->source.context.fan_out;
+	if (count_launched(run, &ranks))
+		return ranks;
 	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;
-	/* those that a launcher is told to start */
 	if (run->options.wishes.nproc_count > 0)
 		return run->options.wishes.nproc_count;
 	return ri_topology_get(&run->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;

@@ -121,6 +121,40 @@ def test_ranks_that_a_launcher_will_start(rankinit, tmp_path):
         assert f"{status} shm.size shm.size.small /dev/shm" in lines
 
 
+SLURM = ["SLURM_JOB_ID=1", "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_LOCALID=0",
+         "SLURM_NNODES=1", "SLURM_NODEID=0", "SLURM_STEP_ID=0", "SLURM_TASKS_PER_NODE=1"]
+
+
+@pytest.mark.parametrize("given, words, status", [
+    ([], ["torchrun", "t.py"], "note"),
+    ([], ["torchrun", "--nproc-per-node=8", "t.py"], "warn"),
+    ([], ["torchrun", "--nproc_per_node", "8", "t.py"], "warn"),
+    ([], ["torchrun", "--nproc-per-node=gpu", "t.py"], "note"),
+    ([], ["torchrun", "t.py", "--nproc-per-node=8"], "note"),
+    ([], ["python", "-m", "torch.distributed.run", "--nproc-per-node", "8", "t.py"], "warn"),
+    ([], ["accelerate", "launch", "--num_processes", "8", "t.py"], "warn"),
+    ([], ["accelerate", "launch", "--num_machines=8", "--num_processes", "8", "t.py"], "note"),
+    ([], ["deepspeed", "--num_gpus=8", "t.py"], "warn"),
+    ([], ["composer", "-n", "8", "t.py"], "warn"),
+    # the one task of a node, of which torchrun makes more
+    (SLURM, ["torchrun", "t.py"], "note"),
+    (SLURM, ["torchrun", "--nproc-per-node=8", "t.py"], "warn"),
+    # its words stand above what it is told else
+    (["PET_NPROC_PER_NODE=8"], ["torchrun", "t.py"], "warn"),
+    (["PET_NPROC_PER_NODE=8"], ["torchrun", "--nproc-per-node=1", "t.py"], "note"),
+    (["PET_NPROC_PER_NODE=gpu"], ["torchrun", "t.py"], "note"),
+    (["PET_NPROC_PER_NODE=8"], ["composer", "t.py"], "note"),
+    (["RANKINIT_NPROC_PER_NODE=8"], ["torchrun", "t.py"], "warn"),
+    (["RANKINIT_NPROC_PER_NODE=8"], ["torchrun", "--nproc-per-node=1", "t.py"], "note"),
+])
+def test_ranks_that_its_words_ask_for(rankinit, tmp_path, given, words, status):
+    """Several ranks of a node share /dev/shm."""
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    lines = lines_of(look(rankinit, root, [*given, "--", *words]))
+    assert f"{status} shm.size shm.size.small /dev/shm" in lines
+
+
 @pytest.mark.parametrize("option, value, expected", [
     ("--checks", "shm", "all of the family are shm.*"),
     ("--checks", "shm.size,all", '"all": expected alone'),
