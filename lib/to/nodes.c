@@ -169,6 +169,18 @@ static bool takes_each_for_a_node(const struct ri_topology *topology,
 		number == topology->facts[RI_FACT_WORLD_SIZE].number;
 }
 
+/* A launcher of ranks beside the job's own: it makes a job of this node alone. */
+static void warn_of_role(const struct ri_topology *topology, const struct ri_context *context)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one process without a "
+		"rank: the launcher is told nothing", launcher_name(context->command), role->text,
+		role->number), "state --node-rank and --nnodes if it shall be a node all the same");
+}
+
 /* A launcher that is told nothing starts a job of its own on each node. */
 static void warn_of_lone_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
@@ -228,7 +240,10 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 	if (ri_nodes_alone(context))
 		return 0;
 	if (topology->identity == NULL) {
-		warn_of_lone_nodes(topology, context);
+		if (ri_topology_is_beside(topology))
+			warn_of_role(topology, context);
+		else
+			warn_of_lone_nodes(topology, context);
 		return 0;
 	}
 	/* An identity of the node is what a launcher wants. */
