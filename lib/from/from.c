@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/loopback.h"
 #include "base/text.h"
 #include "from/identity.h"
 #include "from/reading.h"
@@ -286,7 +287,7 @@ static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 
 static bool is_loopback(const struct ri_fact *master)
 {
-	return ri_is_loopback((struct ri_slice){ master->text, strlen(master->text) });
+	return ri_loopback_is(master->text, strlen(master->text));
 }
 
 static bool differs(const struct ri_fact *a, const struct ri_fact *b)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/nodes.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
 #include "base/number.h"
 #include "model/wishes.h"
 #include "to/command.h"
@@ -48,25 +47,6 @@ bool ri_nodes_meet_elsewhere(const struct ri_context *context)
 	return false;
 }
 
-bool ri_master_is_loopback(const char *host)
-{
-	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
-	static const char *const names[] = {
-		"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
-	};
-	struct in6_addr wide;
-	struct in_addr address;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcasecmp(host, names[i]) == 0)
-			return true;
-	/* To connect to the unspecified address is to connect to oneself. */
-	if (inet_pton(AF_INET, host, &address) == 1)
-		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
-	return inet_pton(AF_INET6, host, &wide) == 1 &&
-		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
-}
-
 /*
  * Ranks started by hand, each as the first of its node, may well share one
  * machine: then only NODE_RANK would say that they do not.
@@ -85,7 +65,7 @@ int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error
 
 	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
 		master->strength == RI_STRENGTH_MANUAL || master->origin.variable == NULL ||
-		is_guessed(topology) || !ri_master_is_loopback(master->text))
+		is_guessed(topology) || !ri_loopback_is(master->text, strlen(master->text)))
 		return 0;
 	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 		"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
