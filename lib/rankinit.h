@@ -14,6 +14,7 @@
 #include "base/arena.h"		/* memory until the command starts */
 #include "base/text.h"		/* bounded text, quoting, nearest names */
 #include "base/number.h"	/* the only place where text becomes a number */
+#include "base/loopback.h"	/* a machine's names for itself */
 #include "base/signals.h"	/* signal names, signal and exit maps */
 
 /* The machine. */

@@ -91,14 +91,21 @@ static int count_ranks(struct ri_run *run)
 	return check_fan_out(run, wishes->nproc.subject);
 }
 
-/* In a launcher's container even a script starts the whole job. */
+/*
+ * In a launcher's container even a script starts the whole job; the one process
+ * that is asked for beside the ranks is the task itself.
+ */
 static void settle_role(struct ri_run *run)
 {
-	if (run->topology.identity != NULL || !ri_topology_is_launcher(&run->topology) ||
-		run->options.launch != RI_MODE_AUTO)
+	if (run->topology.identity != NULL)
 		return;
-	run->command.mode = RI_MODE_NONE;
-	run->source.context.fan_out = 0;
+	if (ri_topology_is_beside(&run->topology)) {
+		run->source.context.fan_out = 0;
+	} else if (ri_topology_is_launcher(&run->topology) &&
+		run->options.launch == RI_MODE_AUTO) {
+		run->command.mode = RI_MODE_NONE;
+		run->source.context.fan_out = 0;
+	}
 }
 
 /* Who are we? wants: bits of enum ri_want. */

@@ -2,14 +2,10 @@
 #include "supervise.h"
 
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,9 +13,9 @@
 #include "base/signals.h"
 #include "cause.h"
 #include "leftovers.h"
+#include "let_go.h"
 #include "log.h"
 #include "mask.h"
-#include "report.h"
 #include "state.h"
 #include "step.h"
 #include "verdict.h"
@@ -439,68 +435,6 @@ static int64_t time_left(const struct supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
-static void close_files(unsigned first, unsigned last)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t end;
-
-	if (syscall(SYS_close_range, first, last, 0) == 0)
-		return;
-	getrlimit(RLIMIT_NOFILE, &limit);
-	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
-	for (rlim_t fd = first; fd < end && fd <= last; fd++)
-		close((int)fd);
-}
-
-/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
-static int next_fd(const struct ri_output *output, int from)
-{
-	int own = ri_output_next_fd(output, from), report = ri_report_fd();
-
-	return report >= from && (own < 0 || report < own) ? report : own;
-}
-
-/*
- * Hold nothing that is not ours: files that were passed in keep pipes and
- * mounts busy, a working directory keeps its file system mounted.
- */
-static void let_go(const struct ri_output *output)
-{
-	int first = 3, own;
-
-	while ((own = next_fd(output, first)) >= 0) {
-		if (own > first)
-			close_files((unsigned)first, (unsigned)own - 1);
-		first = own + 1;
-	}
-	close_files((unsigned)first, ~0u);
-	if (chdir("/") < 0)
-		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
-}
-
-/*
- * The code that the start ran through, and its texts, are not needed again:
- * let their pages go. They are those of a file, so what the loop runs through
- * comes back. Up to the first segment that can be written to, nothing else is.
- */
-static void forget_the_start(void)
-{
-	extern char __executable_start[];	/* ld's own script */
-	const ElfW(Phdr) *segment = (const ElfW(Phdr) *)getauxval(AT_PHDR);
-	const ElfW(Phdr) *end = segment + getauxval(AT_PHNUM);
-	ElfW(Addr) first = 0, last = 0;
-
-	for (; segment < end; segment++) {
-		if (segment->p_type != PT_LOAD)
-			continue;
-		if ((segment->p_flags & PF_W) != 0)
-			break;
-		first = last == 0 ? segment->p_vaddr : first;
-		last = segment->p_vaddr + segment->p_memsz;
-	}
-	madvise(__executable_start, last - first, MADV_DONTNEED);
-}
-
 int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
 {
 	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -550,12 +484,12 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	};
 	siginfo_t info;
 
-	let_go(setting->output);
+	ri_let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
 	if (children->refused != 0)
 		happen(&sv, RANK_FAILED);
-	forget_the_start();
+	ri_forget_the_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
 		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)

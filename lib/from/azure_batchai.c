@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
 #include "from/hostfile.h"
 #include "from/own_address.h"
 #include "from/reading.h"
@@ -55,7 +56,7 @@ static bool detect(const struct ri_env *env)
 static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
 {
 	if (claim == NULL || claim->state != RI_STATE_KNOWN ||
-		!ri_is_loopback((struct ri_slice){ claim->text, strlen(claim->text) }))
+		!ri_loopback_is(claim->text, strlen(claim->text)))
 		return;
 	claim->state = RI_STATE_OPEN;
 	claim->reason = ri_arena_format(reading->context->arena, "%s names each node itself",

@@ -32,6 +32,15 @@ static const char *find_type(const char *const *types, const char *type)
 	return *types;
 }
 
+/* The role of a type without ranks, or NULL. */
+static const char *find_role(const struct ri_cluster_types *types, const char *type)
+{
+	for (size_t i = 0; types->others[i] != NULL; i++)
+		if (strcmp(types->others[i], type) == 0)
+			return (types->roles == NULL ? types->others : types->roles)[i];
+	return NULL;
+}
+
 static json_t *get_member(json_t *pool, size_t index)
 {
 	char key[24];
@@ -186,7 +195,7 @@ static const char *read_task(struct input *input, struct ri_cluster *out)
 
 	if (type == NULL)
 		return NULL;
-	out->role = find_type(input->types->others, type);
+	out->role = find_role(input->types, type);
 	if (out->role != NULL)
 		return read_index(input->task, &out->index) ? NULL : no_index;
 	out->role = find_type(input->types->ranked, type);
@@ -301,7 +310,7 @@ void ri_cluster_claim_tf(struct ri_reading *reading)
 {
 	static const char *const ranked[] = { "chief", "master", "worker", NULL };
 	static const char *const others[] = { RI_ROLE_PS, RI_ROLE_EVALUATOR, NULL };
-	static const struct ri_cluster_types types = { ranked, others };
+	static const struct ri_cluster_types types = { .ranked = ranked, .others = others };
 
 	if (!has_ranks(reading))
 		ri_cluster_claim(reading, "TF_CONFIG", &types);

@@ -15,14 +15,15 @@
 
 #include "from/reading.h"
 
-/* The types of tasks. Both lists end with NULL. */
+/* The types of tasks. The first two lists end with NULL. */
 struct ri_cluster_types {
 	const char *const *ranked;	/* in the order of their ranks */
 	const char *const *others;	/* that have a role, and no rank */
+	const char *const *roles;	/* of the others, in that order; NULL: called as they are */
 };
 
 struct ri_cluster {
-	const char *role;		/* the task's type, one of those asked for; or NULL */
+	const char *role;		/* the task's type or role, as asked for; or NULL */
 	uint64_t index;			/* of the task among its type */
 	bool has_place;			/* does the task have a rank? */
 	uint64_t place;			/* ... which is this one */

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/limits.h"
 #include "base/number.h"
@@ -83,18 +82,6 @@ bool ri_is_host(struct ri_slice text)
 	if (memchr(text.text, ':', text.length) != NULL)
 		return is_ipv6(text);
 	return is_numeric(text) ? is_ipv4(text) : is_name(text);
-}
-
-static bool is_text(struct ri_slice text, const char *expected)
-{
-	return text.length == strlen(expected) &&
-		strncasecmp(text.text, expected, text.length) == 0;
-}
-
-bool ri_is_loopback(struct ri_slice host)
-{
-	return is_text(host, "localhost") || is_text(host, "::1") ||
-		(host.length > 4 && memcmp(host.text, "127.", 4) == 0);
 }
 
 /* A port that is the rest of the text: digits alone, no blanks. */

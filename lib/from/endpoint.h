@@ -40,7 +40,4 @@ size_t ri_host_fault(const char *text, size_t length);
  */
 bool ri_is_host(struct ri_slice text);
 
-/* Is this host, which ri_is_host takes, the own machine wherever it is read? */
-bool ri_is_loopback(struct ri_slice host);
-
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -118,7 +119,7 @@ bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *ou
 	struct ri_slice address;
 
 	while (next_address(&walk, &address)) {
-		if (!ri_is_host(address) || ri_is_loopback(address) ||
+		if (!ri_is_host(address) || ri_loopback_is(address.text, address.length) ||
 			(other != NULL && stands_in(&address, other)))
 			continue;
 		*out = address;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
 
 static const unsigned char ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -176,7 +177,7 @@ enum ri_is_own ri_own_is(const struct ri_own *own, const char *host)
 {
 	struct ri_address address;
 
-	if (ri_is_loopback((struct ri_slice){ host, strlen(host) }))
+	if (ri_loopback_is(host, strlen(host)))
 		return RI_OWN_UNKNOWN;
 	if (!read_address(host, &address))
 		return own->name != NULL && ri_is_same_host(host, own->name) ? RI_OWN_YES
@@ -214,7 +215,7 @@ static const char *find_name(const struct ri_own *own)
 {
 	struct ri_slice name = { own->name, own->name == NULL ? 0 : strlen(own->name) };
 
-	return ri_is_host(name) && !ri_is_loopback(name) ? own->name : NULL;
+	return ri_is_host(name) && !ri_loopback_is(name.text, name.length) ? own->name : NULL;
 }
 
 const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)

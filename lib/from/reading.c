@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/loopback.h"
 #include "base/number.h"
 #include "model/wishes.h"
 
@@ -293,7 +294,7 @@ void ri_claim_first_host(struct ri_reading *reading)
 	claim->origin.raw = hosts->origin.raw;
 	claim->text = hosts->list[0];
 	claim->strength = RI_STRENGTH_DEFAULT;
-	if (!ri_is_loopback((struct ri_slice){ claim->text, strlen(claim->text) }))
+	if (!ri_loopback_is(claim->text, strlen(claim->text)))
 		return;
 	claim->state = RI_STATE_OPEN;
 	claim->reason = "the first host of the list names each node itself";

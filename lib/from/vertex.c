@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source "vertex": a replica of a Vertex AI custom job. The pools follow each
- * other, and the one of workerpool0 is the primary.
+ * Source "vertex": a replica of a Vertex AI custom job. The place of a pool
+ * says what it is for: the primary, the workers, then parameter or reduction
+ * servers, and evaluators. Ranks are in the first two alone.
  */
 #include <string.h>
 
@@ -10,7 +11,8 @@
 static const struct ri_variable reads[] = {
 	{ .name = "CLUSTER_SPEC",
 	  .meaning = "JSON: the pools, and which replica of which one this is",
-	  .cite = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC" },
+	  .cite = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC; "
+		  "Configure a distributed training job" },
 	{ .name = NULL },
 };
 
@@ -24,17 +26,17 @@ static bool detect(const struct ri_env *env)
 
 static void read_vertex(struct ri_reading *reading)
 {
-	static const char *const pools[] = {
-		"workerpool0", "workerpool1", "workerpool2", "workerpool3", NULL,
-	};
-	static const struct ri_cluster_types types = { pools, pools + 4 };
+	static const char *const ranked[] = { "workerpool0", "workerpool1", NULL };
+	static const char *const others[] = { "workerpool2", "workerpool3", NULL };
+	static const char *const roles[] = { RI_ROLE_PS, RI_ROLE_EVALUATOR };
+	static const struct ri_cluster_types types = { ranked, others, roles };
 
 	ri_cluster_claim(reading, "CLUSTER_SPEC", &types);
 }
 
 const struct ri_source ri_source_vertex = {
 	.name = "vertex",
-	.summary = "replica of a Vertex AI custom job: a node of its pools",
+	.summary = "replica of a Vertex AI custom job: a node, in the first two pools",
 	.identity = RI_SCOPE_NODE,
 	.reads = reads,
 	.detect = detect,

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/text.h"
-
 void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *value)
 {
 	json->incomplete |= json_object_set_new(object, key, value) < 0;
@@ -25,21 +23,38 @@ static bool is_utf8(const char *value)
 	return true;
 }
 
-/* NULL when out of memory. */
-static json_t *escape(const char *value)
+bool ri_json_buffer_take(struct ri_text *out, size_t room)
 {
-	size_t room = 4 * strlen(value) + 1, length;
 	json_malloc_t take;
 	json_free_t give_back;
-	struct ri_text text;
-	json_t *string;
 	char *bytes;
 
 	json_get_alloc_funcs(&take, &give_back);
 	bytes = take(room);
 	if (bytes == NULL)
+		return false;
+	ri_text_init(out, bytes, room);
+	return true;
+}
+
+void ri_json_buffer_release(struct ri_text *text)
+{
+	json_malloc_t take;
+	json_free_t give_back;
+
+	json_get_alloc_funcs(&take, &give_back);
+	give_back(text->bytes);
+}
+
+/* NULL when out of memory. */
+static json_t *escape(const char *value)
+{
+	struct ri_text text;
+	json_t *string;
+	size_t length;
+
+	if (!ri_json_buffer_take(&text, 4 * strlen(value) + 1))
 		return NULL;
-	ri_text_init(&text, bytes, room);
 	for (; *value != '\0'; value += length == 0 ? 1 : length) {
 		length = ri_utf8_length(value);
 		if (length == 0)
@@ -49,8 +64,8 @@ static json_t *escape(const char *value)
 		else
 			ri_text_add_bytes(&text, value, length);
 	}
-	string = json_string(bytes);
-	give_back(bytes);
+	string = json_string(text.bytes);
+	ri_json_buffer_release(&text);
 	return string;
 }
 

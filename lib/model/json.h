@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "base/text.h"
 #include "model/topology.h"
 
 /* How documents are written: a number of decimals as few digits as it has. */
@@ -22,6 +23,10 @@ struct ri_json {
 	size_t escapes;		/* how many such strings there are */
 	bool incomplete;	/* memory ran out somewhere */
 };
+
+/* An empty text with so much room; false where there is no memory. Release it again. */
+bool ri_json_buffer_take(struct ri_text *out, size_t room);
+void ri_json_buffer_release(struct ri_text *text);
 
 /* Both take over the value, as jansson's _new functions; NULL: out of memory. */
 void ri_json_put(struct ri_json *json, json_t *object, const char *key, json_t *value);

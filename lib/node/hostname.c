@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/hostname.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -55,16 +54,4 @@ bool ri_hosts_find(const char *text, const char *name, char *address, size_t siz
 		text += *text == '\n';
 	}
 	return false;
-}
-
-bool ri_address_is_loopback(const char *address)
-{
-	static const struct in6_addr loopback = IN6ADDR_LOOPBACK_INIT;
-	struct in6_addr six;
-	struct in_addr four;
-
-	if (inet_pton(AF_INET, address, &four) == 1)
-		return ntohl(four.s_addr) >> 24 == 127;
-	return inet_pton(AF_INET6, address, &six) == 1 &&
-		memcmp(&six, &loopback, sizeof(six)) == 0;
 }

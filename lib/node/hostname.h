@@ -17,7 +17,4 @@ bool ri_hostname_read(struct ri_host *host, char *name, size_t size);
  */
 bool ri_hosts_find(const char *text, const char *name, char *address, size_t size);
 
-/* 127.0.0.0/8 or ::1, by which no other node reaches this one. */
-bool ri_address_is_loopback(const char *address);
-
 #endif

@@ -97,21 +97,14 @@ bool ri_torch_error_time(struct ri_span text, uint64_t *seconds)
 static json_t *clean_string(struct ri_json *json, const json_t *value)
 {
 	struct ri_span text = { json_string_value(value), json_string_length(value) };
-	size_t room = sizeof(RI_REDACTED) * (text.length + 1);
-	json_malloc_t take;
-	json_free_t give_back;
 	struct ri_text out;
 	json_t *string;
-	char *bytes;
 
-	json_get_alloc_funcs(&take, &give_back);
-	bytes = take(room);
-	if (bytes == NULL)
+	if (!ri_json_buffer_take(&out, sizeof(RI_REDACTED) * (text.length + 1)))
 		return NULL;
-	ri_text_init(&out, bytes, room);
 	ri_redact(&out, text);
-	string = ri_json_string(json, bytes, "torch_error");
-	give_back(bytes);
+	string = ri_json_string(json, out.bytes, "torch_error");
+	ri_json_buffer_release(&out);
 	return string;
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "to/nodes.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
 #include "base/number.h"
 #include "model/wishes.h"
 #include "to/command.h"
@@ -48,25 +47,6 @@ bool ri_nodes_meet_elsewhere(const struct ri_context *context)
 	return false;
 }
 
-bool ri_master_is_loopback(const char *host)
-{
-	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
-	static const char *const names[] = {
-		"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
-	};
-	struct in6_addr wide;
-	struct in_addr address;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcasecmp(host, names[i]) == 0)
-			return true;
-	/* To connect to the unspecified address is to connect to oneself. */
-	if (inet_pton(AF_INET, host, &address) == 1)
-		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
-	return inet_pton(AF_INET6, host, &wide) == 1 &&
-		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
-}
-
 /*
  * Ranks started by hand, each as the first of its node, may well share one
  * machine: then only NODE_RANK would say that they do not.
@@ -85,7 +65,7 @@ int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error
 
 	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &node) || node == 0 ||
 		master->strength == RI_STRENGTH_MANUAL || master->origin.variable == NULL ||
-		is_guessed(topology) || !ri_master_is_loopback(master->text))
+		is_guessed(topology) || !ri_loopback_is(master->text, strlen(master->text)))
 		return 0;
 	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 		"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
@@ -169,6 +149,18 @@ static bool takes_each_for_a_node(const struct ri_topology *topology,
 		number == topology->facts[RI_FACT_WORLD_SIZE].number;
 }
 
+/* A launcher of ranks beside the job's own: it makes a job of this node alone. */
+static void warn_of_role(const struct ri_topology *topology, const struct ri_context *context)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one process without a "
+		"rank: the launcher is told nothing", launcher_name(context->command), role->text,
+		role->number), "state --node-rank and --nnodes if it shall be a node all the same");
+}
+
 /* A launcher that is told nothing starts a job of its own on each node. */
 static void warn_of_lone_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
@@ -228,7 +220,10 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 	if (ri_nodes_alone(context))
 		return 0;
 	if (topology->identity == NULL) {
-		warn_of_lone_nodes(topology, context);
+		if (ri_topology_is_beside(topology))
+			warn_of_role(topology, context);
+		else
+			warn_of_lone_nodes(topology, context);
 		return 0;
 	}
 	/* An identity of the node is what a launcher wants. */

@@ -25,9 +25,6 @@
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
 
-/* Is this host, as a master, each machine itself? */
-bool ri_master_is_loopback(const char *host);
-
 /*
  * RI_CODE_MASTER_LOOPBACK where rank 0 is on another node and the master, which
  * must be known, is each machine itself. Not where an option states it: somebody

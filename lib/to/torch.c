@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/loopback.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "to/nodes.h"
@@ -135,7 +136,7 @@ static void judge_master(struct ri_writing *writing, const struct ri_topology *t
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
 	struct ri_finding *finding;
 
-	if (!ri_topology_is_wide(topology) || !ri_master_is_loopback(master->text) ||
+	if (!ri_topology_is_wide(topology) || !ri_loopback_is(master->text, strlen(master->text)) ||
 		master->origin.variable == NULL || ri_nodes_alone(writing->context))
 		return;
 	if (!ri_writing_is_of_nodes(writing, topology) &&

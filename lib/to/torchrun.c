@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/loopback.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "model/wishes.h"
@@ -80,11 +81,11 @@ static bool is_told(const struct ri_writing *writing, const char *variable,
 	bool is_host = id == RI_FACT_MASTER_ADDR && ri_topology_is_wide(topology);
 
 	if (value == NULL || !is_usable(value, id) || (wishes != NULL && wishes->override_env) ||
-		(is_host && ri_master_is_loopback(value)))
+		(is_host && ri_loopback_is(value, strlen(value))))
 		return false;
 	return fact->strength < RI_STRENGTH_STATED ||
 		(is_host && fact->strength == RI_STRENGTH_STATED &&
-			ri_master_is_loopback(fact->text));
+			ri_loopback_is(fact->text, strlen(fact->text)));
 }
 
 /* Not the first node, and told to meet on itself. */

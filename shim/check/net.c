@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/loopback.h"
 #include "check/check.h"
 #include "check/net.h"
 #include "node/choice.h"
@@ -97,7 +98,7 @@ static void check_loopback(struct ri_checking *checking)
 	if (!ri_hostname_read(checking->host, name, sizeof(name)) ||
 		ri_net_resolve(checking, name, address) != RI_NET_FOUND) {
 		ri_check_skip(checking, "hostname", "no address of it is known");
-	} else if (!ri_address_is_loopback(address)) {
+	} else if (!ri_loopback_is(address, strlen(address))) {
 		ri_check_pass(checking, name, "is %s", address);
 	} else if (!ri_topology_is_wide(checking->topology)) {
 		ri_check_pass(checking, name, "is %s, which is enough for one node", address);

@@ -21,7 +21,7 @@ static void check(const struct ri_cluster *cluster, const struct ri_cluster_type
 	size_t length)
 {
 	CHECK(cluster->role == NULL || is_listed(types->ranked, cluster->role) ||
-		is_listed(types->others, cluster->role));
+		is_listed(types->roles == NULL ? types->others : types->roles, cluster->role));
 	CHECK(cluster->fault == NULL || !cluster->has_place);
 	CHECK(cluster->fault_at <= length && (cluster->fault_at == 0 || cluster->fault != NULL));
 	CHECK(!cluster->has_place || is_listed(types->ranked, cluster->role));
@@ -37,7 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const tf[] = { "chief", "master", "worker", NULL };
 	static const char *const others[] = { "ps", "evaluator", NULL };
 	static const char *const pools[] = { "workerpool0", "workerpool1", NULL };
-	static const struct ri_cluster_types types[] = { { tf, others }, { pools, pools + 2 } };
+	static const char *const servers[] = { "workerpool2", NULL };
+	static const char *const roles[] = { "ps", NULL };
+	static const struct ri_cluster_types types[] = {
+		{ tf, others, NULL }, { pools, servers, roles },
+	};
 	char *text = fuzz_string(data, size);
 	struct ri_cluster cluster;
 

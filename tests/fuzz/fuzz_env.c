@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/loopback.h"
 #include "base/number.h"
 #include "from/endpoint.h"
 #include "from/from.h"
@@ -116,7 +117,7 @@ static void assert_origins(const struct ri_topology *topology)
 	assert(topology->identity == NULL || said);
 	if (topology->identity != NULL && master->state == RI_STATE_KNOWN &&
 		strcmp(master->origin.source, "azure_batchai") == 0 &&
-		ri_is_loopback((struct ri_slice){ master->text, strlen(master->text) }))
+		ri_loopback_is(master->text, strlen(master->text)))
 		assert(ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1);
 }
 

@@ -97,8 +97,13 @@ static void run_job(struct ri_options *options, struct ri_env *env)
 		check_reason(&err);
 	else
 		check_edits(&edits);
-	if (err.code == RI_CODE_NONE && context.fan_out > 0)
-		check_ranks(topology, context.fan_out);
+	if (err.code == RI_CODE_NONE && context.fan_out > 0) {
+		if (topology.identity != NULL)
+			check_ranks(topology, context.fan_out);
+		else
+			CHECK(ri_topology_is_launcher(&topology) ||
+				(context.fan_out == 1 && ri_topology_is_beside(&topology)));
+	}
 	CHECK(!ri_source_manages(NULL) && !ri_source_manages("none"));
 	ri_sources_want(env, &options->wishes);
 	explain(&context, &topology, &edits, options->command, &err);

@@ -3,6 +3,7 @@
  * Input: a line that is a name, a path or a list, then /etc/hosts or a table
  * of mounts; and the same once more behind a line "%%".
  */
+#include "base/loopback.h"
 #include "fuzz.h"
 #include "node/choice.h"
 #include "node/hostname.h"
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(strpbrk(address, " \t\n#") == NULL && strstr(body, address) != NULL);
 	else
 		CHECK(strcmp(address, "untouched") == 0);
-	ri_address_is_loopback(text);
+	ri_loopback_is(text, strlen(text));
 	if (text[0] == '/' && ri_mount_of(mounts, text, &mount))
 		CHECK(mount.point[0] == '/' && ri_storage_name(ri_storage_of(&mount)) != NULL);
 	free(text);

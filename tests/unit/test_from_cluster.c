@@ -17,7 +17,7 @@
 
 static const char *const ranked[] = { "chief", "worker", NULL };
 static const char *const others[] = { "ps", NULL };
-static const struct ri_cluster_types types = { ranked, others };
+static const struct ri_cluster_types types = { .ranked = ranked, .others = others };
 static struct ri_cluster cluster;
 
 static void read_text(const char *text)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/loopback.h"
 #include "node/choice.h"
 #include "node/hostname.h"
 #include "node/interfaces.h"
@@ -157,13 +158,27 @@ static void test_hosts(void **state)
 	assert_false(ri_hosts_find(text, "10.0.0.5", address, sizeof(address)));
 	assert_false(ri_hosts_find("", "node-0", address, sizeof(address)));
 	assert_string_equal(address, "fe80::1%eth0");
-	assert_true(ri_address_is_loopback("127.0.1.1"));
-	assert_true(ri_address_is_loopback("::1"));
-	assert_false(ri_address_is_loopback("10.0.0.4"));
-	assert_false(ri_address_is_loopback("128.0.0.1"));
-	assert_false(ri_address_is_loopback("::2"));
-	assert_false(ri_address_is_loopback("127"));
-	assert_false(ri_address_is_loopback(""));
+}
+
+static void test_loopback(void **state)
+{
+	static const char *const own[] = {
+		"localhost", "LocalHost", "localhost.localdomain", "ip6-localhost",
+		"ip6-loopback", "127.0.0.1", "127.0.1.1", "::1", "0:0:0:0:0:0:0:1", "0.0.0.0", "::",
+	};
+	static const char *const others[] = {
+		"", "localhosts", "localhost.example", "local", "127", "127.host", "128.0.0.1",
+		"10.0.0.4", "1.0.0.127", "::2", "::ffff:10.0.0.4", "fe80::1", "node-0",
+		"1111111111111111111111111111111111111111111111111111111111111",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_true(ri_loopback_is(own[i], strlen(own[i])));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(ri_loopback_is(others[i], strlen(others[i])));
+	assert_true(ri_loopback_is("localhosts", strlen("localhost")));
+	assert_true(ri_loopback_is("127.0.0.1:80", strlen("127.0.0.1")));
 }
 
 static void test_hostname(void **state)
@@ -275,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_hostname),
 		cmocka_unit_test(test_storage),
 		cmocka_unit_test(test_no_source),

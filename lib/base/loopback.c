@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/loopback.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_name(const char *host, size_t length)
+{
+	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
+	static const char *const names[] = {
+		"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == length && strncasecmp(host, names[i], length) == 0)
+			return true;
+	return false;
+}
+
+bool ri_loopback_is(const char *host, size_t length)
+{
+	char copy[INET6_ADDRSTRLEN];
+	struct in6_addr wide;
+	struct in_addr address;
+
+	/* of 100,000 hosts few begin like an address of it */
+	if (length == 0 || strchr("01:", host[0]) == NULL)
+		return is_name(host, length);
+	if (length >= sizeof(copy))
+		return false;
+	memcpy(copy, host, length);
+	copy[length] = '\0';
+	if (inet_pton(AF_INET, copy, &address) == 1)
+		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
+	return inet_pton(AF_INET6, copy, &wide) == 1 &&
+		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
+}

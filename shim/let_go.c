@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "let_go.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "report.h"
+
+static void close_files(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
+}
+
+/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
+static int next_fd(const struct ri_output *output, int from)
+{
+	int own = ri_output_next_fd(output, from), report = ri_report_fd();
+
+	return report >= from && (own < 0 || report < own) ? report : own;
+}
+
+void ri_let_go(const struct ri_output *output)
+{
+	int first = 3, own;
+
+	while ((own = next_fd(output, first)) >= 0) {
+		if (own > first)
+			close_files((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
+	}
+	close_files((unsigned)first, ~0u);
+	if (chdir("/") < 0)
+		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
+}
+
+void ri_forget_the_start(void)
+{
+	extern char __executable_start[];	/* ld's own script */
+	const ElfW(Phdr) *segment = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	const ElfW(Phdr) *end = segment + getauxval(AT_PHNUM);
+	ElfW(Addr) first = 0, last = 0;
+
+	/* up to the first segment that can be written to, nothing else is */
+	for (; segment < end; segment++) {
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if ((segment->p_flags & PF_W) != 0)
+			break;
+		first = last == 0 ? segment->p_vaddr : first;
+		last = segment->p_vaddr + segment->p_memsz;
+	}
+	madvise(__executable_start, last - first, MADV_DONTNEED);
+}
