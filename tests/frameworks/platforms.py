@@ -173,7 +173,7 @@ def kubeflow(world, words, nodes):
 
 
 def slurm(world, words, cluster):
-    """A step of a Slurm of our own; its nodes share one network."""
+    """A step of a Slurm of our own (cluster.sh)."""
     command = f"cd {shlex.quote(world.folder)} && exec {shlex.join(words)}"
     return [subprocess.Popen(
         cluster.inside("sh", "-c", command), stdin=subprocess.DEVNULL,
