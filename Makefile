@@ -189,6 +189,7 @@ fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 check: deps-check all probe actors ## install what is missing, build, run every test that can run here
 	+@$(MAKE) --no-print-directory SAN=1 all unit-programs fuzz-programs
 	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
+	$(if $(filter containers,$(or $(SUITES),containers)),-+@$(MAKE) --no-print-directory roots)
 	$(PYTHON) tests/check.py $(SUITES)
 
 .PHONY: frameworks

@@ -10,6 +10,7 @@ usage: generate.py [--check]     --check: say which are stale, write nothing
 """
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -98,7 +99,9 @@ def frameworks():
                 "What rankinit writes for the command, one section for each framework. Nothing "
                 "is written for a command that starts the whole job, and without an identity no "
                 "more than how many ranks a launcher shall start. `--frameworks` names those "
-                "that are written for.", framework_rows) + inherited()
+                "that are written for; of ranks that `--nproc-per-node` starts each is told "
+                "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, whatever is named.",
+                framework_rows) + inherited()
 
 
 def inherited():
@@ -132,19 +135,46 @@ def codes():
 
 
 CHECKS = """\
-Whether this node is fit for the job: `rankinit --check` runs all of these, and
-before a launch that knows who it is those of them run that might have
-something to say. They run in a child with a deadline of half a second each and
+Whether this node is fit for the job: `rankinit --check` runs these, but for
+those that say otherwise, and before a launch that knows who it is those of them
+run that might have something to say. They run in a child with a deadline of half a second each and
 of two seconds in all; one that hangs or crashes is `unknown`, and the others go
 on. Of several ranks on a node the first one checks and speaks. Those of `--deep`
 run `rankinit-probe`, which lies beside rankinit or on PATH, and have two and a
 half seconds each besides.
 
 What is found is held against what is asked for: by the kind of job, by
-`--azure-size`, by `--expect` (a warning), by `--require` (the node is not fit:
+`--azure-size` and by `--expect` (a warning), by `--require` (the node is not fit:
 exit status 123). Where nobody asks, only what makes a launch fail or crawl is a
 warning; the rest are notes, seen with `--check` and `-v`. Required and unknown
-is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all."""
+is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all; a level of
+fail counts as required. What follows from another check's problem is in `--check`
+alone: before a launch that one's line stands for both.
+
+A VM size of Azure is an expectation, and a node that has less is warned of.
+Either of these refuses such a node:
+
+```sh
+rankinit --azure-size=Standard_ND96isr_H100_v5 \\
+    --check-level=gpu.count=fail,ib.count=fail,ib.rate=fail -- python3 train.py
+rankinit --require=gpu=8,ib=8@400 -- python3 train.py
+```
+
+The [sizes](#vm-sizes-of-azure) are at the end of this page. A name that is not among them is an
+error on the command line, and a warning in RANKINIT_AZURE_SIZE."""
+
+SIZES = """\
+## VM sizes of Azure
+
+What `--azure-size` expects; `Standard_` and capitals may be left out, and a size with fewer cores
+(`HB120-16rs_v3`) is the one with all of them. Where the network is NetworkDirect, its RDMA is none
+that verbs can use.
+
+| size | GPUs | network |
+| --- | --- | --- |
+"""
+
+PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
 
 WHEN = {"always": "it may warn though nobody asks for anything",
         "several ranks": "it may warn where several ranks are on the node",
@@ -154,7 +184,8 @@ WHEN = {"always": "it may warn though nobody asks for anything",
 
 def check_section(fields):
     name, summary, default, when, topics, reads, fails, advice, unverified = fields
-    lines = [f"## {name}", "", summary[0].upper() + summary[1:] + ".", ""]
+    first = summary if summary.startswith(PROGRAMS) else summary[0].upper() + summary[1:]
+    lines = [f"## {name}", "", first + ".", ""]
     asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
                         + [f"`{name}`"])
     for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice),
@@ -164,11 +195,25 @@ def check_section(fields):
             lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",
                                    break_on_hyphens=False, break_long_words=False)
     if default == "extra":
-        lines.append("- Runs only by its id in `--checks`, or with `--checks=all`.")
+        lines.append("- Runs only by its id, or with `--checks=all`.")
     if default == "deep":
         lines.append("- Runs only with `--deep`, since it has rankinit-probe load the image's own "
-                     "libraries.")
+                     "libraries;\n  asked for by its id without that is an error (125).")
     return [*lines, ""]
+
+
+def azure_sizes():
+    """No --list has them: they are read in the table itself."""
+    path = os.path.join(HERE, os.pardir, "lib", "node", "azure_sizes.def")
+    networks = {"INFINIBAND": "InfiniBand: {ports} of {rate} Gb/s", "ETHERNET": "Ethernet",
+                "NETWORK_DIRECT": "NetworkDirect"}
+    with open(path, encoding="utf-8") as table_file:
+        rows = re.findall(r'^RI_AZURE_SIZE\("(\w+)", (\d+), (\d+), (\d+), (\w+)\)',
+                          table_file.read(), re.M)
+    lines = SIZES.splitlines()
+    for name, gpus, ports, rate, network in rows:
+        lines.append(f"| `{name}` | {gpus} | {networks[network].format(ports=ports, rate=rate)} |")
+    return lines
 
 
 def checks():
@@ -177,6 +222,7 @@ def checks():
         lines += check_section(fields)
     with open(os.path.join(HERE, "checks.planned.md"), encoding="utf-8") as planned:
         lines += planned.read().splitlines()[1:]
+    lines += ["", *azure_sizes()]
     return "\n".join(lines).rstrip() + "\n"
 
 

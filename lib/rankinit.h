@@ -67,6 +67,7 @@
 #include "model/json.h"		/* what our JSON documents share */
 
 /* 4. What the command is: launchers.def. */
+#include "to/words.h"		/* options among its words */
 #include "to/command.h"
 #include "to/nodes.h"
 

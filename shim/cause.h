@@ -14,9 +14,9 @@
 bool ri_cause_look(struct ri_space *shm);
 
 /*
- * A line without its end, or NULL. shm: as it was at that end; NULL: it was
+ * It, in static storage, or NULL. shm: as it was at that end; NULL: it was
  * not looked at, and is where the rank's last words are of it.
  */
-const char *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm);
+const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm);
 
 #endif

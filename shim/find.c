@@ -94,10 +94,8 @@ static int count_ranks(struct ri_run *run)
 /* In a launcher's container even a script starts the whole job. */
 static void settle_role(struct ri_run *run)
 {
-	const struct ri_fact *role = &run->topology.facts[RI_FACT_ROLE];
-
-	if (run->topology.identity != NULL || role->state != RI_STATE_KNOWN ||
-		strcmp(role->text, RI_ROLE_LAUNCHER) != 0 || run->options.launch != RI_MODE_AUTO)
+	if (run->topology.identity != NULL || !ri_topology_is_launcher(&run->topology) ||
+		run->options.launch != RI_MODE_AUTO)
 		return;
 	run->command.mode = RI_MODE_NONE;
 	run->source.context.fan_out = 0;

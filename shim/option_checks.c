@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options about checks. */
+#include "node/azure_size.h"
 #include "option_value.h"
 
 static struct ri_check_option name(struct ri_given given, const char *option, const char *twin)
 {
 	const struct ri_stated stated = ri_value_stated(given, option, twin);
 
-	return (struct ri_check_option){ .value = stated.value, .subject = stated.subject };
+	return (struct ri_check_option){
+		.value = stated.value, .subject = stated.subject, .twin = given.twin,
+	};
 }
 
 #define READ_CHECKS(symbol, TWIN, option, call) \
@@ -34,9 +37,16 @@ int ri_read_deep(struct ri_options *options, struct ri_given given, struct ri_er
 int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_check_option named = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
+	const char *nearest;
 
-	(void)err;
-	options->checks.azure_size = named.value;
-	options->checks.azure_subject = named.subject;
-	return 0;
+	options->checks.azure_size = named;
+	/* in an environment that was made for all sizes it is a warning, later on */
+	if (named.twin || ri_azure_size_find(named.value) != NULL)
+		return 0;
+	ri_option_bad_value(given, "a VM size of Azure that is in the table of rankinit", err);
+	nearest = ri_azure_size_nearest(named.value);
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean Standard_%s?", nearest);
+	return ri_fail_hint(err, "docs/checks.md has the table; of another size say what it must "
+		"have, as --expect=gpu=8,ib=8@400");
 }

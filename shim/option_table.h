@@ -24,6 +24,7 @@ enum {
 struct ri_given {
 	const char *value;	/* NULL: an OPTIONAL or FLAG without one */
 	const char *subject;
+	bool twin;		/* the environment says it, not the command line */
 };
 
 struct ri_option {
@@ -51,6 +52,14 @@ const char *ri_option_long_name(const struct ri_option *option, char out[RI_OPTI
 
 /* "signal_map" as "RANKINIT_SIGNAL_MAP". Returns out. */
 const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTION_NAME]);
+
+/*
+ * The option on the command line, all of which was read, that sets aside the
+ * twin of option number twin with this value: both together would contradict
+ * each other. NULL: there is none.
+ */
+const struct ri_option *ri_option_rival(const struct ri_options *options, size_t twin,
+	const char *value);
 
 /* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);

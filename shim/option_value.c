@@ -40,10 +40,10 @@ int ri_value_word(struct ri_word *word, struct ri_given given, int option)
 {
 	static char names[RI_OPTION_COUNT][RI_OPTION_NAME];
 
-	if (given.subject[0] == '-')
-		ri_option_long_name(&ri_option_table[option], names[option]);
-	else
+	if (given.twin)
 		ri_option_twin_name(&ri_option_table[option], names[option]);
+	else
+		ri_option_long_name(&ri_option_table[option], names[option]);
 	*word = (struct ri_word){ .text = given.value, .subject = names[option] };
 	return 0;
 }
@@ -69,7 +69,7 @@ int ri_value_choice(unsigned *out, const char *const words[], struct ri_given gi
 struct ri_stated ri_value_stated(struct ri_given given, const char *option, const char *twin)
 {
 	return (struct ri_stated){
-		.subject = given.subject[0] == '-' ? option : twin,
+		.subject = given.twin ? twin : option,
 		.value = given.value,
 	};
 }

@@ -158,20 +158,38 @@ static bool has_twins(const struct ri_env *env)
 	return false;
 }
 
-static int read_twins(struct ri_options *options, const struct ri_env *env, struct ri_error *err)
+/* Who writes an option wins over who set its rival long before, in an image. */
+static bool gives_way(const struct ri_options *options, size_t twin, struct ri_given given,
+	struct ri_findings *findings)
+{
+	const struct ri_option *rival = ri_option_rival(options, twin, given.value);
+	char name[RI_OPTION_NAME];
+
+	if (rival == NULL)
+		return false;
+	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
+		"is not used: it gives way to %s on the command line",
+		ri_option_long_name(rival, name));
+	return true;
+}
+
+static int read_twins(struct ri_options *options, const struct ri_env *env,
+	struct ri_findings *findings, struct ri_error *err)
 {
 	char name[RI_OPTION_NAME];
 	int status = 0;
 
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
-		struct ri_given given = { .subject = name };
+		struct ri_given given = { .subject = name, .twin = true };
 
 		if (option->kind == ACTION || (options->given >> i & 1) != 0)
 			continue;
 		given.value = ri_env_get(env, ri_option_twin_name(option, name));
 		/* an empty twin is unset: how compose files switch one off */
 		if (given.value == NULL || given.value[0] == '\0')
+			continue;
+		if (gives_way(options, i, given, findings))
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
 		if (option->read(options, given, err) < 0)
@@ -262,7 +280,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	/* after a broken word too: they may say how the error is shown and mapped */
 	if (!has_twins(env))
 		return status;
-	if (read_twins(options, env, err) < 0)
+	if (read_twins(options, env, findings, err) < 0)
 		status = -1;
 	judge_twins(env, findings);
 	return status;

@@ -84,7 +84,8 @@ struct ri_options {
  * Read the command line, and then the twins of what does not stand there; none
  * for --help, --version and --list. Everything after the first word that is no
  * option, or after "--", is the command, byte for byte.
- * Unknown RANKINIT_ variables become findings. With RANKINIT_DISABLE set, no
+ * A twin that contradicts another option on the command line is left out, and
+ * a finding says so. Unknown RANKINIT_ variables become findings. With RANKINIT_DISABLE set, no
  * other twin counts and the command line alone is read.
  *
  * Fails with a usage code; what was read so far (verbosity, colour, the exit

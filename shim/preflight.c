@@ -14,6 +14,27 @@
 #include "mask.h"
 #include "print.h"
 
+/* Those that a known launcher is told to start: its own words count first. */
+static bool count_launched(const struct ri_run *run, uint64_t *out)
+{
+	const struct ri_range range = { 1, RI_MAX_LOCAL };
+	const struct ri_launcher *launcher = run->command.launcher;
+	const char *variable;
+	uint64_t nodes = 0;
+
+	if (launcher == NULL)
+		return false;
+	ri_topology_get(&run->topology, RI_FACT_NNODES, &nodes);
+	if (ri_command_ranks(&run->command, nodes, out))
+		return true;
+	*out = run->options.wishes.nproc_count;
+	if (*out > 0 || !launcher->reads_pet)
+		return *out > 0;
+	/* PyTorch torch/distributed/argparse_util.py, env */
+	variable = ri_env_get(&run->env, "PET_NPROC_PER_NODE");
+	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
+}
+
 /* Those of this node, by whoever starts them. */
 static uint64_t count_ranks(const struct ri_run *run)
 {
@@ -21,9 +42,10 @@ static uint64_t count_ranks(const struct ri_run *run)
 
 	if (run->source.context.fan_out > 0)
 		return run->source.context.fan_out;
+	if (count_launched(run, &ranks))
+		return ranks;
 	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;
-	/* those that a launcher is told to start */
 	if (run->options.wishes.nproc_count > 0)
 		return run->options.wishes.nproc_count;
 	return ri_topology_get(&run->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
@@ -41,7 +63,7 @@ static bool is_speaker(const struct ri_run *run)
 static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 	struct ri_checking *checking)
 {
-	const char *name = run->options.checks.azure_size;
+	const char *name = run->options.checks.azure_size.value;
 	const struct ri_azure_size *size = name == NULL ? NULL : ri_azure_size_find(name);
 	struct ri_demand demand = { .subject = name, .asker = RI_ASKER_SIZE };
 	char quoted[RI_QUOTE_SIZE];
@@ -50,7 +72,7 @@ static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 	if (size == NULL) {
 		if (name != NULL)
 			ri_log(RI_LEVEL_WARNING, "%s: %s is not in the table of sizes, so nothing "
-				"is expected of it [%s]", run->options.checks.azure_subject,
+				"is expected of it [%s]", run->options.checks.azure_size.subject,
 				ri_quote(quoted, sizeof(quoted), name),
 				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 		return;
@@ -126,19 +148,10 @@ static int run_checks(struct ri_run *run, bool all)
 	return status;
 }
 
-/* "--require" or its twin, where it is stated; else NULL. */
-static const char *find_required(const struct ri_demands *demands)
-{
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if (demands->topics[RI_ASKER_REQUIRE][topic].subject != NULL)
-			return demands->topics[RI_ASKER_REQUIRE][topic].subject;
-	return demands->checks[RI_ASKER_REQUIRE].subject;
-}
-
 /* A node that cannot be looked at is a reason to refuse where something is required. */
 static int go_on_unchecked(struct ri_run *run)
 {
-	if (find_required(&run->options.checks.demands) != NULL)
+	if (ri_check_refuser(&run->options.checks) != NULL)
 		return -1;
 	ri_log(RI_LEVEL_WARNING, "this node is not checked: %s: %s [%s]", run->err.subject,
 		run->err.text, ri_code_name(run->err.code));
@@ -147,39 +160,63 @@ static int go_on_unchecked(struct ri_run *run)
 }
 
 /* An image's RANKINIT_REQUIRE is not for a shell in it; whoever writes --require means it. */
-static void say_unasked(const struct ri_run *run, const char *required)
+static void say_unasked(const struct ri_run *run, const struct ri_check_option *refuser)
 {
-	const struct ri_options *options = &run->options;
-
-	if (required == NULL || required[0] != '-' || options->disabled ||
-		run->command.mode == RI_MODE_NONE || options->wishes.source.value != NULL)
+	if (refuser == NULL || refuser->twin || run->command.mode == RI_MODE_NONE ||
+		run->options.wishes.source.value != NULL)
 		return;
 	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as nothing here says "
 		"that this is a rank or a node of a job; --check looks, and --nproc-per-node=1 "
-		"starts a job of one rank [%s]", required, ri_code_name(RI_CODE_CHECK_UNASKED));
+		"starts a job of one rank [%s]", refuser->subject,
+		ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
-/* All ranks refuse, so that none has begun when the job ends; the first one says why. */
-static int refuse(struct ri_run *run, const char *required)
+/* Whoever turns checks off means it, and is not to forget what that leaves out. */
+static void say_left_out(const struct ri_run *run, const struct ri_check_option *refuser)
 {
-	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, required == NULL ? "--check-level" : required,
-		is_speaker(run) ? "this node is not fit for the job, for what is said above"
-				: "this node is not fit for the job; local rank 0 says why");
-	return ri_fail_hint(&run->err, "start it on another node, or give this one what it needs");
+	if (refuser == NULL || !is_speaker(run) || run->command.mode == RI_MODE_NONE)
+		return;
+	ri_log(RI_LEVEL_WARNING, "%s: what it asks for is not looked at, as %s=none leaves out "
+		"all checks; without that this node might be unfit [%s]", refuser->subject,
+		run->options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
+}
+
+/*
+ * All ranks refuse, so that none has begun when the job ends. The first one
+ * says why and what to do; the others may see what that one does not, as a
+ * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see.
+ */
+static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
+{
+	char reasons[RI_CHECK_REASONS];
+
+	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node is not fit for the "
+		"job%s", is_speaker(run) || run->options.action == RI_ACTION_EXPLAIN
+			? ", for what is said above"
+			: ri_check_reasons(&run->checked, reasons));
+	return ri_fail_hint(&run->err, is_speaker(run)
+		? "start it on another node, or give this one what it needs"
+		: "local rank 0 says what to do");
 }
 
 int ri_run_preflight(struct ri_run *run)
 {
-	const char *required = find_required(&run->options.checks.demands);
+	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
 	int status;
 
-	if (run->options.checks.pick == RI_CHECK_PICK_NONE || run->options.disabled)
+	if (run->options.disabled)
 		return 0;
 	if (run->topology.identity == NULL) {
-		say_unasked(run, required);
+		say_unasked(run, refuser);
 		return 0;
 	}
-	if (!is_speaker(run) && required == NULL)
+	if (run->options.checks.pick == RI_CHECK_PICK_NONE) {
+		say_left_out(run, refuser);
+		return 0;
+	}
+	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0)
+		return -1;
+	if (!is_speaker(run) && refuser == NULL)
 		return 0;
 	status = run_checks(run, false);
 	if (status != 0)
@@ -191,7 +228,7 @@ int ri_run_preflight(struct ri_run *run)
 		ri_check_explain(&run->checked, &run->findings);
 	else if (is_speaker(run))
 		ri_check_log(&run->checked);
-	return run->checked.unfit ? refuse(run, required) : 0;
+	return run->checked.unfit ? refuse(run, refuser) : 0;
 }
 
 int ri_run_check(struct ri_run *run)
@@ -200,7 +237,9 @@ int ri_run_check(struct ri_run *run)
 		return ri_run_fail(run);
 	if (!is_speaker(run))
 		return 0;
-	if (run_checks(run, true) < 0)
+	if (run->options.checks.pick == RI_CHECK_PICK_NONE)
+		say_left_out(run, ri_check_refuser(&run->options.checks));
+	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0 || run_checks(run, true) < 0)
 		return ri_run_fail(run);
 	if (run->checked.stop != 0)
 		return ri_run_leave(run, 128 + run->checked.stop);

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "check/print.h"
+#include "columns.h"
 #include "from/from.h"
 #include "options.h"
 #include "to/scrub.h"
@@ -134,14 +135,16 @@ int ri_print_list(const char *table, struct ri_error *err)
 	static const struct {
 		const char *name;
 		void (*list)(struct ri_text *out);
+		size_t most;	/* fields on a terminal; 0: all */
 	} tables[] = {
-		{ "sources", list_sources },
-		{ "frameworks", list_frameworks },
-		{ "inherited", list_inherited },
-		{ "checks", ri_check_list },
-		{ "codes", list_codes },
-		{ "options", ri_options_list },
+		{ "sources", list_sources, 0 },
+		{ "frameworks", list_frameworks, 0 },
+		{ "inherited", list_inherited, 0 },
+		{ "checks", ri_check_list, 2 },
+		{ "codes", list_codes, 0 },
+		{ "options", ri_options_list, 0 },
 	};
+	static char shown[PAGE];
 	char quoted[RI_QUOTE_SIZE];
 	struct ri_text out;
 
@@ -150,6 +153,12 @@ int ri_print_list(const char *table, struct ri_error *err)
 			continue;
 		ri_text_init(&out, page, sizeof(page));
 		tables[i].list(&out);
+		if (!isatty(STDOUT_FILENO))
+			return ri_print_text(&out, err);
+		ri_text_init(&out, shown, sizeof(shown));
+		ri_columns_show(page, tables[i].most, &out);
+		if (tables[i].most > 0)
+			ri_text_addf(&out, "\nIn full, with tabs: rankinit --list=%s | cat\n", table);
 		return ri_print_text(&out, err);
 	}
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
@@ -315,7 +324,7 @@ static int write_check_json(const struct ri_check_report *report, struct ri_erro
 {
 	struct ri_json json = { .escapes = 0 };
 	json_t *object = ri_check_json(&json, report);
-	char *text = json.incomplete ? NULL : json_dumps(object, JSON_INDENT(2));
+	char *text = json.incomplete ? NULL : json_dumps(object, RI_JSON_LOOK);
 	int status;
 
 	json_decref(object);

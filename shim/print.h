@@ -19,7 +19,7 @@ int ri_print_version(struct ri_error *err);
 /* What somebody else has put together. */
 int ri_print_text(const struct ri_text *text, struct ri_error *err);
 
-/* One table, tab-separated, a line for each entry. */
+/* One table, tab-separated, a line for each entry; in columns on a terminal. */
 int ri_print_list(const char *table, struct ri_error *err);
 
 /*

@@ -158,6 +158,17 @@ static void print(const char *verdict)
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)line.length, line.at);
 }
 
+static void print_cause(const struct ri_cause *cause)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_cause_add(&out, cause);
+	if (out.length > 0)
+		ri_log(RI_LEVEL_ALWAYS, "%s", line);
+}
+
 /* A message that the command left there is its own. */
 static void leave_last_words(const char *verdict)
 {
@@ -233,8 +244,8 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 	ri_verdict_render(outcome, &reason, &out);
 	if (says_more(outcome))
 		print(verdict);
-	else if (outcome->cause != NULL)
-		ri_log(RI_LEVEL_ALWAYS, "%s", outcome->cause);
+	else
+		print_cause(outcome->cause);
 	leave_last_words(verdict);
 	if (own.option != NULL)
 		write_report(outcome, &reason, checked);

@@ -110,6 +110,16 @@ def conformance_commands():
     yield [PYTHON, f"{here}/selftest.py", "build"]
 
 
+# What containers and real Debian roots are asked; an engine is started for the first.
+CONTAINERS = [f"tests/behaviour/test_check_{name}.py" for name in ("docker", "debian")]
+
+
+def containers_commands():
+    docker, debian = CONTAINERS
+    yield ["images/engine.sh", *PYTEST, docker]
+    yield PYTEST + [debian]
+
+
 def images_commands():
     """IMAGES names those that were built: make images."""
     names = os.environ.get("IMAGES", "").split()
@@ -123,7 +133,9 @@ SUITES = {
     "fuzz": fuzz_commands,
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
-    "behaviour": lambda: [PYTEST + ["tests/behaviour"]],
+    "behaviour": lambda: [PYTEST + ["tests/behaviour"] +
+                          [f"--ignore={path}" for path in CONTAINERS]],
+    "containers": containers_commands,
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
 }

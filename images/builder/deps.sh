@@ -27,14 +27,14 @@ debian_packages() {
         ca-certificates ;;
     probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
     images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
-    compose) echo docker-compose ;;
+    compose) echo docker-compose mmdebstrap ;;
     engine) echo docker.io ;;
     demo) echo openmpi-bin python3 tini dumb-init procps util-linux ;;
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin mpich iproute2 python3 python3-pytest python3-mpi4py tini \
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
         libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
-        slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils ;;
+        slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils mmdebstrap ;;
     frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
         python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge ;;
     *) die "unknown set of packages: $1; see the usage in $0" ;;
@@ -150,6 +150,19 @@ build_alpine() {
     cp /usr/include/jansson*.h "$deps/include/"
 }
 
+# Debian 12 has compose 1; the plugin that is compose 2 comes from Debian 13.
+fetch_compose_plugin() {
+    plugin=$PWD/build/images/docker-compose
+    if [ -x "$plugin" ] || docker compose version >/dev/null 2>&1; then return 0; fi
+    work=$(mktemp -d)
+    mkdir -p "${plugin%/*}"
+    if mmdebstrap --quiet --variant=extract --include=docker-compose trixie "$work" &&
+        cp "$work/usr/libexec/docker/cli-plugins/docker-compose" "$plugin"; then :; else
+        say "docker-compose of Debian 13 could not be had; tests of version 2 are skipped"
+    fi
+    rm -rf "$work"
+}
+
 if [ "${1-}" = --from-sources ]; then
     build_from_sources "$2"
     exit
@@ -164,6 +177,7 @@ for set in "${@:-build}"; do
     else
         die "neither apt nor apk here: install by hand: $(debian_packages "$set")"
     fi
+    if [ "$set" = compose ] && command -v mmdebstrap >/dev/null; then fetch_compose_plugin; fi
     if [ "$set" = build ] && [ ! -f "$deps/done" ]; then
         mkdir -p "$deps/lib" "$deps/include"
         if [ -f /etc/alpine-release ]; then build_alpine; else build_debian; fi

@@ -18,7 +18,10 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = sorted(os.path.basename(path) for path in glob.glob(HERE + "/*.yml"))
 LIMIT = 240  # seconds for one command
-VERSIONS = {"1": ["docker-compose"], "2": ["docker", "compose"]}
+# docker's plugin, which is a program too
+PLUGIN = os.path.join(build.OUT, "docker-compose")
+VERSIONS = {"1": ["docker-compose"],
+            "2": [PLUGIN] if os.path.exists(PLUGIN) else ["docker", "compose"]}
 ENV = {**os.environ, "IMAGE_PREFIX": build.PREFIX, "VERSION": build.version()}
 
 
@@ -77,18 +80,18 @@ class Job:
         return sorted(re.findall(r"rank \d+ of \d+, local \d+, sum \d+", text))
 
 
-# Both read the files; the jobs take long, so one of them runs those.
+# Both read the files and run one; the jobs take long, so one of them runs the others.
 RUNNER = os.environ.get("COMPOSE_VERSION") or ("1" if answers("1") else "2")
 
 
 @pytest.fixture
 def job(engine):
-    if not answers(RUNNER):
-        pytest.skip(f"version {RUNNER} of compose is not installed")
     made = []
 
-    def make(file):
-        made.append(Job(file, RUNNER))
+    def make(file, version=RUNNER):
+        if not answers(version):
+            pytest.skip(f"version {version} of compose is not installed")
+        made.append(Job(file, version))
         return made[-1]
 
     yield make
@@ -126,7 +129,7 @@ def test_nodes_are_all_alike(file):
 
 def test_each_file_is_tested_and_listed():
     with open(os.path.abspath(__file__), encoding="utf-8") as text:
-        tested = set(re.findall(r'job\("([^"]+)"\)', text.read()))
+        tested = set(re.findall(r'job\("([^"]+)"[,)]', text.read()))
     with open(os.path.join(HERE, "README.md"), encoding="utf-8") as text:
         listed = set(re.findall(r"\[([a-z-]+\.yml)\]", text.read()))
     assert tested == listed == set(FILES)
@@ -135,8 +138,9 @@ def test_each_file_is_tested_and_listed():
 # --- jobs that end well ------------------------------------------------------------
 
 
-def test_torch_per_process(job):
-    it = job("torch-per-process.yml")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_torch_per_process(job, version):
+    it = job("torch-per-process.yml", version)
     it.do("up", "-d")
     assert [it.wait(node) for node in ("node-0", "node-1")] == [0, 0]
     assert it.results("node-0", "node-1") == ranks(4)
@@ -152,7 +156,7 @@ def test_torch_per_node(job):
     assert it.results("node-0", "node-1") == ranks(4)
     status, text = it.alone("node-1", "--nproc-per-node=2", "/train/torch_ddp.py",
                             options=["--entrypoint", "torchrun"])
-    assert status == 0 and len(re.findall(r"rank [01] of 2, local [01], sum 11\b", text)) == 2
+    assert status == 0 and len(re.findall(r"rank [01] of 2, local [01], sum 11(?!\d)", text)) == 2
 
 
 def test_mpi(job):
@@ -258,8 +262,9 @@ def test_the_network_is_cut(job):
     network = f"{it.project}_default"
     run(["docker", "network", "disconnect", network, it.container("node-1")], check=True)
     assert it.wait("node-0") == 1 and it.wait("node-1") == 1
-    assert re.search(r"failed first: exit status 1.*\nrankinit: +RuntimeError: .*Timed out",
-                     it.output("node-0"))
+    # each has two ranks that time out: the second may be gone before the first
+    assert re.search(r"failed first: (exit status 1|with the error below, then told to stop).*\n"
+                     r"rankinit: +RuntimeError: .*Timed out", it.output("node-0"))
 
 
 def test_out_of_memory(job):

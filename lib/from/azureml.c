@@ -55,6 +55,16 @@ static void claim_process(struct ri_reading *reading)
 	ri_quartet_claim_rendezvous(reading);
 }
 
+/* The service counts at least one for each node: fewer are an image's own. */
+static bool is_of_image(const struct ri_reading *reading)
+{
+	uint64_t size, nodes;
+
+	return ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT", &nodes) &&
+		size < nodes;
+}
+
 /* After everything else, the list of Azure Batch among it. */
 static void claim_master_ip(struct ri_reading *reading)
 {
@@ -67,7 +77,8 @@ static void claim_master_ip(struct ri_reading *reading)
 static void read_azureml(struct ri_reading *reading)
 {
 	ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT");
-	if (reading->identity == NULL && ri_quartet_sees(reading->context->env))
+	if (reading->identity == NULL && ri_quartet_sees(reading->context->env) &&
+		!is_of_image(reading))
 		claim_process(reading);
 	else if (reading->identity == NULL)
 		claim_node(reading);

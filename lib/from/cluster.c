@@ -300,7 +300,7 @@ static bool has_ranks(const struct ri_reading *reading)
 void ri_cluster_claim_tf(struct ri_reading *reading)
 {
 	static const char *const ranked[] = { "chief", "master", "worker", NULL };
-	static const char *const others[] = { "ps", "evaluator", NULL };
+	static const char *const others[] = { RI_ROLE_PS, RI_ROLE_EVALUATOR, NULL };
 	static const struct ri_cluster_types types = { ranked, others };
 
 	if (!has_ranks(reading))

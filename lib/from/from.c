@@ -446,11 +446,12 @@ static int complete(struct ri_topology *made, const struct ri_context *context,
 	return ri_topology_complete(made, context, err);
 }
 
-static bool is_launcher(const struct ri_topology *topology)
+/* Is this a node for whoever starts ranks here? One process beside the ranks is the task itself. */
+static bool may_adopt(const struct ri_topology *topology, const struct ri_context *context)
 {
-	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
-
-	return role->state == RI_STATE_KNOWN && strcmp(role->text, RI_ROLE_LAUNCHER) == 0;
+	return context->fan_out != 0 && !ri_topology_is_launcher(topology) &&
+		(context->fan_out > 1 || !ri_topology_is_beside(topology) ||
+			ri_topology_knows(topology, RI_FACT_NNODES));
 }
 
 /* Who starts ranks here says by that who they are: it is one of the sources. */
@@ -492,8 +493,7 @@ int ri_topology_read(struct ri_topology *out, const struct ri_context *context,
 		settle(out, reading.claims[id], id);
 	if (status < 0 || check_identity(out, context, err) < 0)
 		return -1;
-	if (out->identity == NULL && context->fan_out != 0 && !is_launcher(out) &&
-		adopt_node(out, context, err) < 0)
+	if (out->identity == NULL && may_adopt(out, context) && adopt_node(out, context, err) < 0)
 		return -1;
 	if (out->identity != NULL && complete(out, context, err) < 0)
 		return -1;

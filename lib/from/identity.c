@@ -165,16 +165,57 @@ static bool is_default(const struct ri_reading *reading)
 		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }
 
+static void report_size(const struct ri_reading *reading, const char *variable, uint64_t size,
+	const char *node)
+{
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_DIFFERS, variable,
+		"%" PRIu64 " is not used: by %s the job has %" PRIu64 " nodes", size, node,
+		count_nodes(reading)), "an image should set neither RANK nor WORLD_SIZE");
+}
+
 static void report_default(const struct ri_reading *reading, const struct ri_source *node)
 {
 	const struct ri_fact *size =
 		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
 
-	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-		RI_CODE_ENV_DIFFERS, size->origin.variable,
-		"%" PRIu64 " is not used: by %s the job has %" PRIu64 " nodes", size->number,
-		node->name, count_nodes(reading)),
-		"an image should set neither RANK nor WORLD_SIZE");
+	report_size(reading, size->origin.variable, size->number, node->name);
+}
+
+/* RANK and WORLD_SIZE by themselves, of which no source made anything. */
+struct bare {
+	uint64_t rank, size;
+};
+
+static bool find_bare(const struct ri_reading *reading, struct bare *out)
+{
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
+		for (const struct ri_fact *claim = reading->claims[id]; claim != NULL;
+			claim = claim->next)
+			if (claim->origin.variable != NULL &&
+				strcmp(claim->origin.variable, "RANK") == 0)
+				return false;
+	return ri_reading_number(reading, RI_FACT_RANK, "RANK", &out->rank) &&
+		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &out->size);
+}
+
+/* Of more than one they may well be those of nodes. */
+static void report_bare(const struct ri_reading *reading, const struct ri_topology *made)
+{
+	uint64_t rank, size, nodes = count_nodes(reading);
+	struct bare bare;
+
+	if (made->identity == NULL || !find_bare(reading, &bare))
+		return;
+	if (made->scope == RI_SCOPE_NODE) {
+		if (bare.size < nodes)
+			report_size(reading, "WORLD_SIZE", bare.size, made->identity);
+	} else if (bare.size == 1 && get_claim(reading, RI_FACT_RANK, reading->identity, &rank) &&
+		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) && size > 1) {
+		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
+			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: by %s this is rank %"
+			PRIu64 " of %" PRIu64, bare.rank, bare.size, made->identity, rank, size);
+	}
 }
 
 bool ri_identity_is_on_one_node(const struct ri_reading *reading)
@@ -243,4 +284,5 @@ void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
 		if (ri_identity_is_on_one_node(reading))
 			leave_outer(reading);
 	}
+	report_bare(reading, out);
 }

@@ -239,6 +239,22 @@ static int refuse_variable(const char *variable, const char *text, struct ri_err
 	return ri_fail_hint(err, "state --node-rank and --nnodes; of one node alone, --nnodes=1");
 }
 
+/* Each of the ranks would take itself for that one process, or for a job of its own. */
+static int refuse_beside(const struct ri_topology *topology, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
+
+	if (!ri_topology_is_beside(topology))
+		return 0;
+	ri_fail(err, RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
+		"%s asks for %" PRIu64 " ranks, but this is the task \"%s\" %" PRIu64
+		", one process without a rank", context->wishes->nproc.subject,
+		context->fan_out, role->text, role->number);
+	return ri_fail_hint(err, "leave %s out here; for a job of this node alone, --nnodes=1",
+		context->wishes->nproc.subject);
+}
+
 /*
  * What speaks of other nodes, though no source makes a place among them out of
  * it: each node would start a job of its own. RANK without LOCAL_RANK may well
@@ -300,7 +316,8 @@ static int find_node(struct ri_topology *topology, const struct ri_context *cont
 		ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
 		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
-		return refuse_signs_of_nodes(topology, context, err) < 0
+		return refuse_beside(topology, context, err) < 0 ||
+				refuse_signs_of_nodes(topology, context, err) < 0
 			? -1
 			: assume_one_node(topology, err);
 	if (nodes == 1 || ri_topology_knows(topology, RI_FACT_NODE_RANK))

@@ -14,6 +14,9 @@
 
 #include "model/topology.h"
 
+/* How documents are written: a number of decimals as few digits as it has. */
+#define RI_JSON_LOOK (JSON_INDENT(2) | JSON_REAL_PRECISION(15))
+
 struct ri_json {
 	const char *escaped;	/* the subject of the first string that is not UTF-8 */
 	size_t escapes;		/* how many such strings there are */

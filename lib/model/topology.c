@@ -69,6 +69,23 @@ bool ri_topology_is_wide(const struct ri_topology *topology)
 		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here < count;
 }
 
+static bool has_role(const struct ri_topology *topology, const char *role)
+{
+	const struct ri_fact *fact = &topology->facts[RI_FACT_ROLE];
+
+	return fact->state == RI_STATE_KNOWN && strcmp(fact->text, role) == 0;
+}
+
+bool ri_topology_is_launcher(const struct ri_topology *topology)
+{
+	return has_role(topology, RI_ROLE_LAUNCHER);
+}
+
+bool ri_topology_is_beside(const struct ri_topology *topology)
+{
+	return has_role(topology, RI_ROLE_PS) || has_role(topology, RI_ROLE_EVALUATOR);
+}
+
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id)
 {
 	const struct ri_origin *origin = &topology->facts[id].origin;

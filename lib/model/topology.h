@@ -48,6 +48,10 @@ enum ri_scope {
 /* The role of the one node on which alone the job's command is started. */
 #define RI_ROLE_PRIMARY "primary"
 
+/* Roles of processes that serve or watch the ranks, and are none of them. */
+#define RI_ROLE_PS "ps"
+#define RI_ROLE_EVALUATOR "evaluator"
+
 enum ri_fact_state {
 	RI_STATE_ABSENT,	/* nobody said anything */
 	RI_STATE_KNOWN,
@@ -115,6 +119,12 @@ bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
 /* Does the job have ranks on another node, by whatever is known of it? */
 bool ri_topology_is_wide(const struct ri_topology *topology);
 
+/* Is this the job's launcher, that is, who starts the ranks? */
+bool ri_topology_is_launcher(const struct ri_topology *topology);
+
+/* Has this process a role beside the ranks, as a parameter server has? */
+bool ri_topology_is_beside(const struct ri_topology *topology);
+
 /*
  * What a message about the fact is about: the variable it was read from, for
  * a fact derived from one other that one's, else the name of the fact.
@@ -125,8 +135,9 @@ const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact
  * Without an identity, where ranks are started here: take this node for a
  * job's one process on it, as it stands among the nodes. Nobody says anything
  * about nodes: it is the only one. RI_CODE_LAUNCH_INCOMPLETE where it is one
- * of several and nothing says which, RI_CODE_OPTION_CONFLICT where a rank is
- * stated that follows from the node's.
+ * of several and nothing says which, RI_CODE_LAUNCH_ROLE where it stands
+ * beside the ranks, RI_CODE_OPTION_CONFLICT where a rank is stated that follows
+ * from the node's.
  */
 int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 enum { NAME = 64 };
 
 static const struct ri_azure_size sizes[] = {
@@ -55,6 +57,18 @@ const struct ri_azure_size *ri_azure_size_find(const char *name)
 		if (strcmp(sizes[i].name, plain) == 0)
 			return &sizes[i];
 	return NULL;
+}
+
+const char *ri_azure_size_nearest(const char *name)
+{
+	const char *names[COUNT];
+	char plain[NAME];
+
+	if (!make_plain(name, plain))
+		return NULL;
+	for (size_t i = 0; i < COUNT; i++)
+		names[i] = sizes[i].name;
+	return ri_text_nearest(plain, names, COUNT);
 }
 
 const struct ri_azure_size *ri_azure_size_at(size_t index)

@@ -35,6 +35,9 @@ struct ri_azure_size {
  */
 const struct ri_azure_size *ri_azure_size_find(const char *name);
 
+/* The name in the table that is nearest to what was meant, or NULL. */
+const char *ri_azure_size_nearest(const char *name);
+
 /* The table in its order; NULL past its end. */
 const struct ri_azure_size *ri_azure_size_at(size_t index);
 

@@ -105,6 +105,13 @@ ssize_t ri_outcome_find_first(const struct ri_outcome *outcome)
 	return found;
 }
 
+void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)
+{
+	if (cause != NULL && !cause->shown)
+		ri_text_addf(out, "%s %s: %s [%s]", cause->subject, cause->text, cause->hint,
+			ri_code_name(cause->code));
+}
+
 void ri_time_add(struct ri_text *out, struct timespec at)
 {
 	struct tm parts;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "model/topology.h"
 #include "report/traceback.h"
@@ -48,6 +49,15 @@ struct ri_rank_outcome {
 	size_t torch_error_length;
 };
 
+/* What explains an end, as a check of the node says it. All of it is set. */
+struct ri_cause {
+	enum ri_code code;
+	const char *subject;	/* "/dev/shm" */
+	const char *text;
+	const char *hint;
+	bool shown;		/* the line about the end says it already */
+};
+
 struct ri_outcome {
 	const struct ri_topology *topology;
 	const char *launch;	/* "process", "node", "none" */
@@ -56,7 +66,7 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	ssize_t first;		/* index of the first failure, -1: none */
-	const char *cause;	/* what explains it, a line without its end; or NULL */
+	const struct ri_cause *cause;	/* what explains it, or NULL */
 	int exit_status;
 	int stop_signal;	/* that came from outside; 0: none did */
 	pid_t stop_sender;	/* 0: outside of our PID namespace */
@@ -81,6 +91,9 @@ bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceb
  * the stop came from outside. outcome->first is not read.
  */
 ssize_t ri_outcome_find_first(const struct ri_outcome *outcome);
+
+/* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
+void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);
 
 /* Append a time as ISO 8601 has it: 2026-01-31T12:00:00.123Z */
 void ri_time_add(struct ri_text *out, struct timespec at);

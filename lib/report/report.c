@@ -153,6 +153,20 @@ static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
 	return list;
 }
 
+static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause)
+{
+	json_t *object;
+
+	if (cause == NULL)
+		return json_null();
+	object = json_object();
+	ri_json_put(json, object, "code", json_string(ri_code_name(cause->code)));
+	ri_json_put(json, object, "subject", json_string(cause->subject));
+	ri_json_put(json, object, "text", json_string(cause->text));
+	ri_json_put(json, object, "hint", json_string(cause->hint));
+	return object;
+}
+
 static json_t *describe_first(struct ri_json *json, const struct ri_report *report)
 {
 	const struct ri_outcome *outcome = report->outcome;
@@ -170,6 +184,7 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	ri_json_put(json, object, "exit_code", exit_code(rank));
 	ri_json_put(json, object, "signal", signal_name(rank));
 	ri_json_put(json, object, "at", time_or_null(rank->ended));
+	ri_json_put(json, object, "cause", describe_cause(json, outcome->cause));
 	ri_json_put(json, object, "traceback", describe_traceback(json, report->reason));
 	ri_json_put(json, object, "last_lines", list_lines(json, report->reason));
 	ri_json_put(json, object, "torch_error",
@@ -205,7 +220,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
 		: report->check(&json, report->checked));
 	if (!json.incomplete)
-		status = json_dump_callback(object, append, out, JSON_INDENT(2));
+		status = json_dump_callback(object, append, out, RI_JSON_LOOK);
 	json_decref(object);
 	ri_text_add(out, "\n");
 	return status < 0 || out->cut ? -1 : 0;

@@ -134,8 +134,9 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
 {
 	add_who(out, outcome, rank);
 	ri_text_add(out, outcome->count > 1 ? " failed first: " : " failed: ");
-	/* what others ended of was faster than its own way out */
-	ri_text_add(out, rank->told ? "told to stop on its way out, " : "");
+	/* the stop for one that ended sooner was faster than its own way out */
+	ri_text_add(out, rank->told ? "with the error below, then told to stop on its way out: "
+				    : "");
 	add_how(out, rank);
 	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
 		ri_text_addf(out, ", after %.3f s, at ",
@@ -322,14 +323,22 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 	ri_text_addf(out, "; exit status %d\n", outcome->exit_status);
 }
 
+static void add_cause(struct ri_text *out, const struct ri_cause *cause)
+{
+	if (cause == NULL || cause->shown)
+		return;
+	ri_text_add(out, "  ");
+	ri_cause_add(out, cause);
+	ri_text_add(out, "\n");
+}
+
 void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
 	struct ri_text *out)
 {
 	if (outcome->first >= 0) {
 		add_headline(out, outcome, &outcome->ranks[outcome->first]);
 		add_reason(out, &outcome->ranks[outcome->first], reason);
-		if (outcome->cause != NULL)
-			ri_text_addf(out, "  %s\n", outcome->cause);
+		add_cause(out, outcome->cause);
 	} else if (outcome->stop_signal != 0 && outcome->exit_status != 0) {
 		add_stop(out, outcome);
 	} else {

@@ -4,19 +4,17 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/limits.h"
+#include "base/number.h"
 #include "model/topology.h"
+#include "to/words.h"
 
 #define RI_LAUNCHER(symbol, name_, mode_, reads_pet_, keeps_, counts_, letters_, longs_) \
 	static const struct ri_launcher launcher_##symbol = { \
 		.name = name_, .mode = RI_MODE_##mode_, .reads_pet = reads_pet_, \
 		.keeps = keeps_, .counts = counts_, .letters = letters_, .longs = longs_, \
 	};
-#define RI_STARTS(launcher, where, name, sub, option, cite)
-#define RI_WRAPPER(program, sub, words, letters, longs, cite)
 #include "to/launchers.def"
-#undef RI_LAUNCHER
-#undef RI_STARTS
-#undef RI_WRAPPER
 
 struct start {
 	const struct ri_launcher *launcher;
@@ -25,15 +23,23 @@ struct start {
 };
 
 static const struct start starts[] = {
-#define RI_LAUNCHER(symbol, name, mode, reads_pet, keeps, counts, letters, longs)
 #define RI_STARTS(by_, where_, name_, sub_, option_, cite_) \
 	{ .launcher = &launcher_##by_, .where = where_, .name = name_, .sub = sub_, \
 	  .option = option_ },
-#define RI_WRAPPER(program, sub, words, letters, longs, cite)
 #include "to/launchers.def"
-#undef RI_LAUNCHER
-#undef RI_STARTS
-#undef RI_WRAPPER
+};
+
+struct count {
+	const struct ri_launcher *launcher;
+	const char *option;
+	char letter;
+	enum { NODE, JOB } of;
+};
+
+static const struct count counts[] = {
+#define RI_COUNT(by_, option_, letter_, of_, cite_) \
+	{ .launcher = &launcher_##by_, .option = option_, .letter = letter_, .of = of_ },
+#include "to/launchers.def"
 };
 
 enum { ASSIGNS = -1, PYTHON = -2 };
@@ -45,77 +51,17 @@ struct wrapper {
 };
 
 static const struct wrapper wrappers[] = {
-#define RI_LAUNCHER(symbol, name, mode, reads_pet, keeps, counts, letters, longs)
-#define RI_STARTS(launcher, where, name, sub, option, cite)
 #define RI_WRAPPER(program_, sub_, words_, letters_, longs_, cite_) \
 	{ .program = program_, .sub = sub_, .words = words_, .letters = letters_, \
 	  .longs = longs_ },
 #include "to/launchers.def"
-#undef RI_LAUNCHER
-#undef RI_STARTS
-#undef RI_WRAPPER
 };
 
 enum {
 	START_COUNT = sizeof(starts) / sizeof(starts[0]),
+	COUNT_COUNT = sizeof(counts) / sizeof(counts[0]),
 	WRAPPER_COUNT = sizeof(wrappers) / sizeof(wrappers[0]),
 };
-
-static bool is_option(const char *word)
-{
-	return word[0] == '-' && word[1] != '\0';
-}
-
-/* Are the first length bytes of word this name, with '_' for '-' or not? */
-static bool is_name(const char *word, const char *name, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (name[i] != word[i] && !(name[i] == '-' && word[i] == '_'))
-			return false;
-	return name[length] == '\0' || name[length] == ' ';
-}
-
-/* Does the option of that long name, without "--", take its value from the next word? */
-static bool long_takes_word(const char *longs, const char *name)
-{
-	bool listed = false, others = longs[0] == '!';
-	const char *at = longs + others;
-
-	if (strchr(name, '=') != NULL)
-		return false;
-	while (*at != '\0' && !listed) {
-		at += strspn(at, " ");
-		listed = *at != '\0' && is_name(name, at, strlen(name));
-		at += strcspn(at, " ");
-	}
-	return listed != others;
-}
-
-/* The first letter of "-abc", without '-', that takes a value, or NULL. */
-static const char *find_valued(const char *letters, const char *cluster)
-{
-	bool others = letters[0] == '!';
-
-	for (; *cluster != '\0'; cluster++)
-		if ((strchr(letters + others, *cluster) != NULL) != others)
-			return cluster;
-	return NULL;
-}
-
-/* What follows the option at words, and its value. */
-static char *const *skip_option(const char *letters, const char *longs, char *const *words)
-{
-	const char *word = *words++, *valued;
-	bool takes_word;
-
-	if (word[1] == '-') {
-		takes_word = long_takes_word(longs, word + 2);
-	} else {
-		valued = find_valued(letters, word + 1);
-		takes_word = valued != NULL && valued[1] == '\0';
-	}
-	return takes_word && *words != NULL ? words + 1 : words;
-}
 
 /*
  * Python's own -m and -c, and uv's --module. Returns true where the option at
@@ -131,7 +77,7 @@ static bool take_module(const char *letters, char *const **words, const char **m
 		if (strcmp(word, "--module") != 0)
 			return false;
 	} else {
-		valued = find_valued(letters, word + 1);
+		valued = ri_word_find_valued(letters, word + 1);
 		if (valued == NULL || (*valued != 'm' && *valued != 'c'))
 			return false;
 		if (*valued == 'c')
@@ -155,7 +101,7 @@ static struct place skip_options(const struct wrapper *row, char *const *words)
 {
 	struct place place = { .words = words };
 
-	while (*place.words != NULL && is_option(*place.words)) {
+	while (*place.words != NULL && ri_word_is_option(*place.words)) {
 		if (strcmp(*place.words, "--") == 0) {
 			place.words++;
 			break;
@@ -166,7 +112,7 @@ static struct place skip_options(const struct wrapper *row, char *const *words)
 				place.words = NULL;
 			break;
 		}
-		place.words = skip_option(row->letters, row->longs, place.words);
+		place.words = ri_word_skip_option(row->letters, row->longs, place.words);
 	}
 	return place;
 }
@@ -299,25 +245,90 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
 }
 
-bool ri_command_has(const struct ri_command *command, const char *option, const char **value)
+/* The value that the option at words has by its letter, or in NULL none; false: another one. */
+static bool has_letter(const char *letters, char letter, char *const *words, const char **value)
+{
+	const char *valued = words[0][1] == '-' ? NULL : ri_word_find_valued(letters, words[0] + 1);
+
+	if (valued == NULL || *valued != letter)
+		return false;
+	*value = valued[1] != '\0' ? valued + 1 : words[1];
+	return true;
+}
+
+/* Its value by that long name, NULL for none; false: another one. next: what follows it. */
+static bool has_long(const char *option, char *const *words, char *const *next,
+	const char **value)
+{
+	size_t length = strcspn(words[0], "=");
+
+	if (!ri_word_is_name(words[0], option, length))
+		return false;
+	if (words[0][length] == '=')
+		*value = words[0] + length + 1;
+	else
+		*value = next - words == 2 ? words[1] : NULL;
+	return true;
+}
+
+static bool find_option(const struct ri_command *command, const struct count *wanted,
+	const char **value)
 {
 	const struct ri_launcher *launcher = command->launcher;
 	char *const *word = command->words;
 
 	if (launcher == NULL || word == NULL)
 		return false;
-	while (*word != NULL && is_option(*word) && strcmp(*word, "--") != 0) {
-		char *const *next = skip_option(launcher->letters, launcher->longs, word);
-		size_t length = strcspn(*word, "=");
+	while (*word != NULL && ri_word_is_option(*word) && strcmp(*word, "--") != 0) {
+		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs, word);
 
-		if (is_name(*word, option, length)) {
-			if (value != NULL && (*word)[length] == '=')
-				*value = *word + length + 1;
-			else if (value != NULL)
-				*value = next - word == 2 ? word[1] : NULL;
+		if (has_long(wanted->option, word, next, value) ||
+			(wanted->letter != 0 &&
+				has_letter(launcher->letters, wanted->letter, word, value)))
 			return true;
-		}
 		word = next;
+	}
+	return false;
+}
+
+bool ri_command_has(const struct ri_command *command, const char *option, const char **value)
+{
+	const struct count wanted = { .option = option };
+	const char *found;
+
+	if (!find_option(command, &wanted, &found))
+		return false;
+	if (value != NULL)
+		*value = found;
+	return true;
+}
+
+/* Does the launcher say this number of them, and not "gpu" or "$N"? */
+static bool read_count(const struct ri_command *command, const struct count *row, uint64_t *out)
+{
+	const struct ri_range range = { 1, row->of == JOB ? RI_MAX_RANKS : RI_MAX_LOCAL };
+	const char *value;
+
+	return find_option(command, row, &value) && value != NULL &&
+		ri_number_read(value, range, out, NULL) == RI_NUMBER_OK;
+}
+
+bool ri_command_ranks(const struct ri_command *command, uint64_t nodes, uint64_t *out)
+{
+	static const struct count machines = { .option = "--num-machines", .of = JOB };
+	uint64_t count;
+
+	for (size_t i = 0; i < COUNT_COUNT; i++) {
+		if (counts[i].launcher != command->launcher ||
+			!read_count(command, &counts[i], &count))
+			continue;
+		/* accelerate's own words count the nodes, too */
+		if (counts[i].of == JOB && !read_count(command, &machines, &nodes) && nodes == 0)
+			nodes = 1;
+		if (counts[i].of == JOB)
+			count /= nodes;
+		*out = count;
+		return count > 0;
 	}
 	return false;
 }
@@ -334,7 +345,7 @@ bool ri_command_mentions(const struct ri_command *command, const char *option)
 			continue;
 		memcpy(cut, option, length);
 		cut[length] = '\0';
-		if (is_name(*word, cut, length))
+		if (ri_word_is_name(*word, cut, length))
 			return true;
 	}
 	return false;

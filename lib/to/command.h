@@ -9,6 +9,7 @@
 #define RI_TO_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum ri_mode {
 	RI_MODE_AUTO,		/* by the command: what is asked for, never an answer */
@@ -47,6 +48,13 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
  * it is given, or NULL. False without a known launcher.
  */
 bool ri_command_has(const struct ri_command *command, const char *option, const char **value);
+
+/*
+ * How many ranks of this node the launcher is told to start by its own words:
+ * true where they say a plain number. nodes: of the job, for those that are
+ * told how many there are in all; 0: not known.
+ */
+bool ri_command_ranks(const struct ri_command *command, uint64_t nodes, uint64_t *out);
 
 /*
  * Does the option stand anywhere among the words behind a known launcher, its

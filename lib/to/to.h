@@ -55,13 +55,15 @@ const struct ri_framework *ri_framework_at(size_t index);
 
 /*
  * The variables that the command shall have and, as edits without a value,
- * those that it must not have. Without an identity none but how many ranks a
- * launcher shall start, and none where the command starts the whole job
- * (context->command). No value is empty. Two frameworks that want one variable
- * to differ are RI_CODE_ENV_CONFLICT. A framework whose option is given and
- * whose name is not in --frameworks is RI_CODE_OPTION_CONFLICT; what one lacks
- * that is asked for is RI_CODE_FRAMEWORK_INCOMPLETE. jansson's hash must have
- * been seeded (json_object_seed).
+ * those that it must not have. Ranks that are started here have RANK,
+ * WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE among them in any case. Without
+ * an identity none but how many ranks a launcher shall start, and none where
+ * the command starts the whole job (context->command). No value is empty. Two
+ * frameworks that want one variable to differ are RI_CODE_ENV_CONFLICT. A
+ * framework whose option is given and whose name is not in --frameworks is
+ * RI_CODE_OPTION_CONFLICT; what one lacks that is asked for is
+ * RI_CODE_FRAMEWORK_INCOMPLETE. jansson's hash must have been seeded
+ * (json_object_seed).
  */
 int ri_variables_render(struct ri_env_edits *out, const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err);

@@ -87,6 +87,28 @@ static void remove_stale(struct ri_writing *writing, const struct ri_topology *t
 }
 
 /*
+ * An image's RANK=0 and WORLD_SIZE=1 would make each of several nodes a job of
+ * its own. What a platform says of its nodes there is at least their number.
+ */
+static void remove_image_s(struct ri_writing *writing, const struct ri_topology *topology)
+{
+	static const char *const names[] = {
+		"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+	};
+	const char *value = ri_env_get(writing->context->env, "WORLD_SIZE");
+	const struct ri_range sizes = { 1, RI_MAX_RANKS };
+	uint64_t nodes, size;
+
+	if (value == NULL || !ri_topology_get(topology, RI_FACT_NNODES, &nodes) ||
+		ri_number_read(value, sizes, &size, NULL) != RI_NUMBER_OK || size >= nodes)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_env_get(writing->context->env, names[i]) != NULL &&
+			ri_env_edits_find(&writing->wanted, names[i]) == NULL)
+			ri_want_gone(writing, names[i]);
+}
+
+/*
  * With "True" every rank looks for a store that torchrun's agent keeps, rank 0
  * too (PyTorch torch/distributed/rendezvous.py, _create_c10d_store).
  */
@@ -130,7 +152,9 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	if (ri_writing_mode(writing) == RI_MODE_NODE)
 		remove_identity(writing, topology);
 	/* A node's script may start ranks itself: what the platform gave it stays. */
-	if (!ri_writing_is_of_nodes(writing, topology)) {
+	if (ri_writing_is_of_nodes(writing, topology)) {
+		remove_image_s(writing, topology);
+	} else {
 		remove_stale(writing, topology, "LOCAL_WORLD_SIZE", RI_FACT_LOCAL_WORLD_SIZE);
 		remove_stale(writing, topology, "NODE_RANK", RI_FACT_NODE_RANK);
 		remove_stale(writing, topology, "GROUP_RANK", RI_FACT_NODE_RANK);
@@ -144,7 +168,9 @@ const struct ri_framework ri_framework_torch = {
 	.name = "torch",
 	.summary = "torch.distributed env:// and all that use its names",
 	.when = "A rank gets all of them; a launcher, and a node without ranks, NODE_RANK, NNODES "
-		"and MASTER_*. Of a rank's own a launcher keeps only what it reads itself.",
+		"and MASTER_*. Of a rank's own a launcher keeps only what it reads itself, and a "
+		"node loses a WORLD_SIZE of fewer ranks than there are nodes, with what belongs "
+		"to it: that is an image's.",
 	.writes = writes,
 	.rank = {
 		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |

@@ -60,6 +60,7 @@ struct ri_check {
 	unsigned things;	/* bits of enum ri_check_thing: it warns where one is; 0: always */
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
+	const char *because;	/* id of the check whose problem makes for its own, or NULL */
 	/*
 	 * Has the job to do with it, by its environment and topology alone? Else
 	 * it is left out before a launch, unless it is asked for. Called in PID 1:
@@ -120,6 +121,7 @@ struct ri_checking {
 
 	/* of the functions below */
 	size_t number;		/* of the check that runs */
+	bool lowered;		/* --check-level has its problems be notes */
 	struct ri_check_result *results;	/* RI_CHECK_RESULTS of them */
 	size_t count;
 };
@@ -170,6 +172,9 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 /* What was expected in the last result: "at least 16 GiB (--require)". */
 void ri_check_expected(struct ri_checking *checking, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same, where a demand counts: "8 (--require)"; NULL allowed. */
+void ri_check_expected_count(struct ri_checking *checking, const struct ri_demand *demand);
 
 /*
  * What to do about the last result. Say whether inside the image or outside,

@@ -16,8 +16,11 @@
 static const char data_hint[] =
 	"copy the data to a local disk when the job starts (Azure ML: mode: download for the "
 	"input), or serve it from a parallel file system; mounts of Blob Storage and Azure Files "
-	"are for scripts, logs and results. Where a server is made for that many readers: "
-	"--check-level=fs.data=note";
+	"are for scripts, logs and results";
+
+/* For a warning, which may be wrong. */
+static const char meant_hint[] =
+	". Where a server is made for that many readers: --check-level=fs.data=note";
 
 /* What it means for the ranks of several nodes; "" where it keeps up. */
 static const char *fault_of(enum ri_storage storage)
@@ -41,15 +44,18 @@ static enum ri_code code_of(enum ri_storage storage)
 								       : RI_CODE_FS_DATA_SLOW;
 }
 
-/* A path that nobody calls data is, where it is a folder on storage that is none for data. */
+/*
+ * A path that nobody calls data is, where it is a folder on storage that is
+ * none for data. What is relative may be the name of a data set.
+ */
 static bool is_worth_a_word(struct ri_checking *checking, const struct ri_named_path *data,
 	enum ri_storage storage)
 {
 	int fd;
 
-	if (!data->guessed)
+	if (!data->guessed && !data->relative)
 		return true;
-	if (fault_of(storage)[0] == '\0')
+	if (data->guessed && fault_of(storage)[0] == '\0')
 		return false;
 	fd = ri_host_open(checking->host, data->path, O_PATH | O_DIRECTORY);
 	if (fd >= 0)
@@ -67,7 +73,7 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 
 	ri_quote(quoted, sizeof(quoted), data->path);
 	if (!ri_path_mount(checking, data->path, &mount)) {
-		if (!data->guessed)
+		if (!data->guessed && !data->relative)
 			ri_check_unknown(checking, RI_CODE_FS_DATA_UNKNOWN, subject,
 				"nothing tells what %s is on", quoted);
 		return;
@@ -86,7 +92,8 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 	else
 		ri_check_lack(checking, code_of(storage), subject, "%s is on %s; a local disk is "
 			"faster", quoted, ri_storage_name(storage));
-	ri_check_hint(checking, "%s", data_hint);
+	ri_check_hint(checking, "%s%s", data_hint, checking->lowered ||
+		!ri_topology_is_wide(checking->topology) ? "" : meant_hint);
 }
 
 static bool names_data(const struct ri_checking *checking)
@@ -101,7 +108,7 @@ static void check_data(struct ri_checking *checking)
 {
 	struct ri_named_path data;
 
-	for (size_t at = 0; ri_path_next(checking, RI_PATH_DATA, &at, &data);)
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_DATA, &at, &data);)
 		judge(checking, &data);
 	if (checking->count == 0)
 		ri_check_skip(checking, "data",

@@ -87,7 +87,7 @@ static void check_out(struct ri_checking *checking)
 {
 	struct ri_named_path named;
 
-	for (size_t at = 0; ri_path_next(checking, RI_PATH_OUTPUT, &at, &named);)
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_OUTPUT, &at, &named);)
 		judge_output(checking, &named);
 	if (checking->count == 0)
 		ri_check_skip(checking, "output",
@@ -153,7 +153,7 @@ static void check_space(struct ri_checking *checking)
 		return;
 	}
 	judge_space(checking, subject, folder);
-	for (size_t at = 0; ri_path_next(checking, RI_PATH_OUTPUT, &at, &named);) {
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_OUTPUT, &at, &named);) {
 		find_there(checking, named.path, there);
 		judge_space(checking, ri_path_subject(&named, name), there);
 	}

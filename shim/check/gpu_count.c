@@ -67,9 +67,7 @@ static void check_count(struct ri_checking *checking)
 	if (demand != NULL) {
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_FEW, "GPUs", "a program sees %zu", count);
 		ri_check_asked(checking, demand);
-		ri_check_expected(checking, "%llu (%s)",
-			demand->count == 0 ? 1ull : (unsigned long long)demand->count,
-			demand->subject);
+		ri_check_expected_count(checking, demand);
 		ri_check_hint(checking, "%s", count_hint);
 	} else if (count > 0 && count < checking->ranks) {
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs",
@@ -91,6 +89,7 @@ const struct ri_check ri_check_gpu_count = {
 	.fails = "a program would see fewer than \"gpu=N\", or than there are ranks here",
 	.advice = count_hint,
 	.topics = RI_ABOUT(GPU),
+	.because = "gpu.vendor",
 	.run = check_count,
 };
 
@@ -112,7 +111,9 @@ static void check_visible(struct ri_checking *checking)
 	const struct ri_findings *found = &counted->findings;
 
 	if (value == NULL) {
-		ri_check_skip(checking, visible, "is not set: all GPUs are seen");
+		ri_check_skip(checking, visible, counted->known && counted->gpus.count == 0 &&
+			counted->gpus.others == NULL ? "is not set, and no GPU is here"
+						     : "is not set: all GPUs are seen");
 	} else if (!counted->known || found->count > 0) {
 		ri_check_lack(checking, RI_CODE_GPU_VISIBLE_LIST, visible, "%s",
 			counted->known ? found->items[0].text : counted->err.text);

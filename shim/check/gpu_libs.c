@@ -15,7 +15,7 @@ static const char libcuda[] = "libcuda.so.1";
 
 static const char missing_hint[] =
 	"outside the image: docker run --gpus all, or CDI's --device nvidia.com/gpu=all, and not "
-	"the nodes alone; -e NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: "
+	"the device files alone; -e NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: "
 	"nvidia.com/gpu in resources.limits. An image cannot bring libcuda, it belongs to the "
 	"host's driver";
 static const char stub_hint[] =

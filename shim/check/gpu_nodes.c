@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA's driver and its device nodes. */
+/* NVIDIA's driver and its device files. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,14 +12,15 @@ static const char absent_hint[] =
 	"outside the image: docker run --gpus all (with NVIDIA's container toolkit on the host); "
 	"Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute with GPUs";
 
-/* Kinds of accelerators, by the node that each of them has. */
+/* Kinds of accelerators, by the device file that each of them has. */
 static const char *find_kind(struct ri_host *host)
 {
 	static const struct {
 		const char *node, *kind;
 	} kinds[] = {
-		{ "dev/nvidiactl", "NVIDIA" }, { "dev/kfd", "AMD" }, { "dev/dxg", "WSL" },
-		{ "dev/nvgpu", "Tegra" }, { "dev/nvhost-ctrl", "Tegra" },
+		{ "dev/nvidiactl", "NVIDIA GPUs" }, { "dev/kfd", "AMD GPUs" },
+		{ "dev/dxg", "GPUs under WSL" }, { "dev/nvgpu", "a Tegra GPU" },
+		{ "dev/nvhost-ctrl", "a Tegra GPU" },
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -31,19 +32,21 @@ static const char *find_kind(struct ri_host *host)
 static void check_vendor(struct ri_checking *checking)
 {
 	const char *kind = find_kind(checking->host);
+	const struct ri_demand *demand;
 
 	if (kind != NULL) {
-		ri_check_pass(checking, "/dev", "GPUs of the kind %s", kind);
+		ri_check_pass(checking, "/dev", "%s", kind);
 		return;
 	}
 	if (ri_demands_find(checking->demands, RI_TOPIC_GPU) == NULL &&
 		ri_demands_check(checking->demands, checking->number) == NULL) {
-		ri_check_skip(checking, "/dev", "no GPU's device node is here, nor asked for");
+		ri_check_skip(checking, "/dev", "no GPU's device file is here, nor asked for");
 		return;
 	}
-	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU's device node is here");
-	ri_check_asked(checking,
-		ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0));
+	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0);
+	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU's device file is here");
+	ri_check_asked(checking, demand);
+	ri_check_expected_count(checking, demand);
 	ri_check_hint(checking, "%s", absent_hint);
 }
 
@@ -55,6 +58,7 @@ const struct ri_check ri_check_gpu_vendor = {
 	.advice = absent_hint,
 	.unverified = "AMD, WSL and Tegra, of which the presence alone is looked at",
 	.topics = RI_ABOUT(GPU),
+	.because = "gpu.dev",
 	.run = check_vendor,
 };
 
@@ -77,10 +81,10 @@ static void check_dev(struct ri_checking *checking)
 
 	ri_nvidia_read(&nvidia, checking->host);
 	if (nvidia.control == ENOENT && !nvidia.driver)
-		ri_check_skip(checking, control, "no driver of NVIDIA's is here");
+		ri_check_skip(checking, control, "no NVIDIA driver is here");
 	else if (nvidia.control == ENOENT)
 		say_missing(checking, RI_CODE_GPU_DEV_ABSENT, control,
-			"the driver is loaded, and its nodes are not in this container");
+			"the driver is loaded, and its device files are not in this container");
 	else if (!nvidia.memory)
 		say_missing(checking, RI_CODE_GPU_DEV_UVM, "/dev/nvidia-uvm",
 			"is missing, so CUDA ends with an unknown error (999)");
@@ -90,9 +94,9 @@ static void check_dev(struct ri_checking *checking)
 
 const struct ri_check ri_check_gpu_dev = {
 	.id = "gpu.dev",
-	.summary = "the nodes of NVIDIA's driver are in the container",
+	.summary = "the device files of the NVIDIA driver are in the container",
 	.reads = "/proc/driver/nvidia, /dev/nvidiactl, /dev/nvidia-uvm (NVIDIA container toolkit)",
-	.fails = "the driver is loaded and a node is missing",
+	.fails = "the driver is loaded and a device file is missing",
 	.advice = dev_hint,
 	.topics = RI_ABOUT(GPU),
 	.run = check_dev,
@@ -129,7 +133,7 @@ static void check_open(struct ri_checking *checking)
 
 const struct ri_check ri_check_gpu_open = {
 	.id = "gpu.open",
-	.summary = "NVIDIA's driver lets itself be opened",
+	.summary = "the NVIDIA driver lets itself be opened",
 	.reads = "/dev/nvidiactl, which is opened and closed; it wakes no GPU (NVIDIA container "
 		"toolkit, troubleshooting: \"Failed to initialize NVML: Unknown Error\")",
 	.fails = "it cannot be opened",
@@ -148,17 +152,17 @@ static void check_driver(struct ri_checking *checking)
 	ri_nvidia_read(&nvidia, checking->host);
 	if (nvidia.version[0] != '\0')
 		ri_check_pass(checking, path, "%s, %s kernel modules", nvidia.version,
-			nvidia.open ? "open" : "closed");
+			nvidia.open ? "open" : "proprietary");
 	else if (nvidia.driver || nvidia.control != ENOENT)
 		ri_check_unknown(checking, RI_CODE_GPU_DRIVER_UNKNOWN, path,
 			"does not tell the driver's version");
 	else
-		ri_check_skip(checking, path, "no driver of NVIDIA's is here");
+		ri_check_skip(checking, path, "no NVIDIA driver is here");
 }
 
 const struct ri_check ri_check_gpu_driver = {
 	.id = "gpu.driver",
-	.summary = "which driver of NVIDIA's the kernel runs",
+	.summary = "which NVIDIA driver the kernel runs",
 	.reads = "/proc/driver/nvidia/version (NVIDIA's open kernel modules, "
 		"kernel-open/nvidia/nv-procfs.c)",
 	.fails = "never; unknown where the version cannot be read",

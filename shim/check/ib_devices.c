@@ -34,6 +34,8 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 	ri_check_lack(checking, RI_CODE_IB_DEV_ABSENT, folder, "no RDMA device is here%s",
 		hcas->exclusive ? "; each is shown in one network namespace only" : "");
 	ri_ib_asked(checking, 0);
+	ri_check_expected_count(checking,
+		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0));
 	if (hcas->exclusive)
 		ri_check_hint(checking, "node admin: \"rdma system set netns shared\", or a "
 			"network plug-in that moves a device into the container's namespace");
@@ -187,6 +189,7 @@ static void say_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 			"over Ethernet (RoCE; mlx5_anN is what Azure calls its accelerated "
 			"network), not over InfiniBand");
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
+	ri_check_expected_count(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
 	if (ri_ib_wanted(checking))
 		ri_check_hint(checking, "%s", ri_ib_absent_hint);
 }
@@ -221,5 +224,6 @@ const struct ri_check ri_check_ib_linklayer = {
 		"chooses an Ethernet one",
 	.advice = mixed_hint,
 	.topics = RI_ABOUT(IB),
+	.because = "ib.dev",
 	.run = check_linklayer,
 };

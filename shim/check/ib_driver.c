@@ -103,6 +103,7 @@ const struct ri_check ri_check_ib_ofed = {
 		"Mellanox's; unknown where none is shown",
 	.advice = ofed_hint,
 	.topics = RI_ABOUT(OFED),
+	.because = "ib.dev",
 	.run = check_ofed,
 };
 
@@ -179,10 +180,10 @@ static void check_gdrcopy(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_gdrcopy = {
 	.id = "ib.gdrcopy",
-	.summary = "GDRCopy's node can be opened",
+	.summary = "GDRCopy's device file can be opened",
 	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
 		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
-	.fails = "the host has the driver and the node is missing, or it cannot be opened",
+	.fails = "the host has the driver and the file is missing, or it cannot be opened",
 	.advice = gdrcopy_hint,
 	.unverified = "all of it",
 	.run = check_gdrcopy,

@@ -17,7 +17,7 @@ static const char absent_hint[] =
 	"-e NVIDIA_MOFED=enabled); Kubernetes: the resource of an RDMA device plug-in, such as "
 	"rdma/hca; Azure ML: docker_args: \"--device=/dev/infiniband\"";
 static const char denied_hint[] =
-	"outside the image: the device cgroup forbids it though the node is there: docker run "
+	"outside the image: the device cgroup forbids it though the file is there: docker run "
 	"--device=/dev/infiniband, not -v; Kubernetes: the RDMA device plug-in, not a hostPath";
 static const char mode_hint[] =
 	"outside the image: run as root, or node admin: mode 0666 for /dev/infiniband/uverbs* "
@@ -37,16 +37,16 @@ static struct kind kind_of(int error)
 	switch (error) {
 	case ENOENT:
 		return (struct kind){ RI_CODE_IB_UVERBS_ABSENT,
-			"in sysfs, but without a node in /dev/infiniband", absent_hint };
+			"in sysfs, but without a device file in /dev/infiniband", absent_hint };
 	case EPERM:
 		return (struct kind){ RI_CODE_IB_UVERBS_DENIED,
-			"with a node that the device cgroup forbids to open", denied_hint };
+			"with a device file that the device cgroup forbids to open", denied_hint };
 	case EACCES:
 		return (struct kind){ RI_CODE_IB_UVERBS_MODE,
-			"with a node whose mode forbids this user to open it", mode_hint };
+			"with a device file whose mode forbids this user to open it", mode_hint };
 	default:
 		return (struct kind){ RI_CODE_IB_UVERBS_FAILED,
-			"with a node that cannot be used", failed_hint };
+			"with a device file that cannot be used", failed_hint };
 	}
 }
 
@@ -99,7 +99,7 @@ static bool is_repeated(const struct ri_verbs_all *verbs, size_t at)
 static void say_stale(struct ri_checking *checking, const struct ri_verbs *verbs)
 {
 	ri_check_lack(checking, RI_CODE_IB_UVERBS_STALE, verbs->hca,
-		"%s is the node of another device: the device was reset since the container "
+		"%s is the file of another device: the device was reset since the container "
 		"was started", verbs->node);
 	ri_check_hint(checking, "outside the image: start the container again");
 }
@@ -122,20 +122,20 @@ static void check_uverbs(struct ri_checking *checking)
 	if (verbs->count == 0)
 		ri_check_skip(checking, folder, "no RDMA device is here");
 	else if (bad == 0)
-		ri_check_pass(checking, folder, "the node%s of %zu device%s can be opened",
+		ri_check_pass(checking, folder, "the device file%s of %zu adapter%s can be opened",
 			verbs->count == 1 ? "" : "s", verbs->count, verbs->count == 1 ? "" : "s");
 }
 
 const struct ri_check ri_check_ib_uverbs = {
 	.id = "ib.uverbs",
-	.summary = "the nodes of RDMA devices can be opened",
+	.summary = "the device files of RDMA adapters can be opened",
 	.reads = "/sys/class/infiniband_verbs, and /dev/infiniband/uverbsN, which is opened and "
 		"closed (rdma-core libibverbs/init.c)",
-	.fails = "a device's node is missing, forbidden by the device cgroup or by its mode, or "
+	.fails = "an adapter's device file is missing, forbidden by the device cgroup or its mode, or "
 		"cannot be used; a warning where none over InfiniBand can and the job has several "
 		"nodes",
 	.advice = absent_hint,
-	.unverified = "a node that is left over from before a reset",
+	.unverified = "a device file that is left over from before a reset",
 	.when = RI_CHECK_WIDE,
 	.things = RI_CHECK_RDMA,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
@@ -165,7 +165,7 @@ static void check_rdma_cm(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_rdma_cm = {
 	.id = "ib.rdma_cm",
-	.summary = "the connection manager's node can be opened",
+	.summary = "the device file of the RDMA connection manager can be opened",
 	.reads = "/dev/infiniband/rdma_cm, which is opened and closed (rdma-core librdmacm/cma.c)",
 	.fails = "it cannot: a note, since few programs need it",
 	.advice = absent_hint,

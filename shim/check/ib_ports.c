@@ -263,9 +263,7 @@ static void check_count(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_IB_COUNT_FEW, folder,
 			"%zu active InfiniBand port%s", active, active == 1 ? "" : "s");
 		ri_check_asked(checking, demand);
-		ri_check_expected(checking, "%llu (%s)",
-			demand->count == 0 ? 1ull : (unsigned long long)demand->count,
-			demand->subject);
+		ri_check_expected_count(checking, demand);
 		ri_check_hint(checking, "%s", hint_for(checking, hcas));
 	}
 }
@@ -278,6 +276,7 @@ const struct ri_check ri_check_ib_count = {
 	.fails = "fewer than \"ib=N\" are active",
 	.advice = count_hint,
 	.topics = RI_ABOUT(IB),
+	.because = "ib.linklayer",
 	.run = check_count,
 };
 

@@ -13,7 +13,11 @@
 #include "node/interfaces.h"
 #include "wait_master.h"
 
-enum { HOSTS_SIZE = 65536, NAME_SIZE = RI_NET_NAME };
+enum {
+	HOSTS_SIZE = 65536,
+	NAME_SIZE = RI_NET_NAME,
+	LEAST_FREE_PORT = 1024,		/* which everybody may open (ip(7)) */
+};
 
 static const char hosts[] = "/etc/hosts";	/* hosts(5) */
 
@@ -214,6 +218,9 @@ static void check_iface(struct ri_checking *checking)
 		else
 			ri_check_pass(checking, variables[i].name, "names an interface that is up");
 	}
+	if (checking->count == 0)
+		ri_check_skip(checking, "interfaces", "none is named: NCCL_SOCKET_IFNAME, "
+			"GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME are not set");
 }
 
 const struct ri_check ri_check_net_iface = {
@@ -249,40 +256,49 @@ static int try_port(uint16_t port)
 	return error;
 }
 
+static const char low_hint[] =
+	"MASTER_PORT in the job's environment, or --master-port: one from 1024 on; or outside the "
+	"image: docker run --sysctl net.ipv4.ip_unprivileged_port_start=0, or "
+	"--cap-add=NET_BIND_SERVICE";
+
 /*
- * Does rank 0 open the port here, later on? Under torchrun its agent has done
- * so already (PyTorch torch/distributed/elastic, TORCHELASTIC_USE_AGENT_STORE).
+ * Why rank 0 does not open the port here, later on; NULL: it does. Under
+ * torchrun its agent has done so already (PyTorch torch/distributed/elastic,
+ * TORCHELASTIC_USE_AGENT_STORE).
  */
-static bool opens_port(const struct ri_checking *checking, uint64_t *port)
+static const char *find_why_not(const struct ri_checking *checking, uint64_t *port)
 {
 	const char *agent = ri_env_get(checking->env, "TORCHELASTIC_USE_AGENT_STORE");
 	uint64_t place = 0;
 
-	if (!checking->host->live || (agent != NULL && strcmp(agent, "True") == 0) ||
-		!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
-		return false;
-	if (ri_topology_get(checking->topology, RI_FACT_RANK, &place) ||
-		ri_topology_get(checking->topology, RI_FACT_NODE_RANK, &place))
-		return place == 0;
-	return false;
+	if (!checking->host->live)
+		return "a recorded machine has no ports to try";
+	if (!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
+		return "nobody names a port";
+	if (agent != NULL && strcmp(agent, "True") == 0)
+		return "the agent of torchrun has opened it already";
+	if (!ri_topology_get(checking->topology, RI_FACT_RANK, &place) &&
+		!ri_topology_get(checking->topology, RI_FACT_NODE_RANK, &place))
+		return "nothing tells whether rank 0, which opens it, is here";
+	return place == 0 ? NULL : "rank 0 opens it, which is not here";
 }
 
 static bool opens_master_port(const struct ri_checking *checking)
 {
 	uint64_t port;
 
-	return opens_port(checking, &port);
+	return find_why_not(checking, &port) == NULL;
 }
 
 static void check_masterport(struct ri_checking *checking)
 {
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_PORT);
 	uint64_t port = 0;
+	const char *why_not = find_why_not(checking, &port);
 	int error;
 
-	if (!opens_port(checking, &port)) {
-		ri_check_skip(checking, "MASTER_PORT",
-			"is opened by another process, or not known");
+	if (why_not != NULL) {
+		ri_check_skip(checking, "MASTER_PORT", "%s", why_not);
 		return;
 	}
 	error = try_port((uint16_t)port);
@@ -293,6 +309,11 @@ static void check_masterport(struct ri_checking *checking)
 			"%llu is in use on this machine, so rank 0 cannot open it",
 			(unsigned long long)port);
 		ri_check_hint(checking, "%s", port_hint);
+	} else if (error == EACCES && port < LEAST_FREE_PORT) {
+		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_DENIED, subject,
+			"%llu takes CAP_NET_BIND_SERVICE, as ports below %d do: rank 0 cannot open "
+			"it", (unsigned long long)port, LEAST_FREE_PORT);
+		ri_check_hint(checking, "%s", low_hint);
 	} else {
 		ri_check_unknown(checking, RI_CODE_NET_MASTERPORT_UNKNOWN, subject, "%s",
 			strerror(error));
@@ -303,7 +324,9 @@ const struct ri_check ri_check_net_masterport = {
 	.id = "net.masterport",
 	.summary = "rank 0 can open the port of the rendezvous",
 	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and lets go",
-	.fails = "something on this machine listens on it",
+	.fails = "something on this machine listens on it, or it takes a capability that is not here "
+		"(capabilities(7): CAP_NET_BIND_SERVICE)",
+	.unverified = "a user of --user, who may be denied what rankinit is not",
 	.advice = port_hint,
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
 	.concerns = opens_master_port,

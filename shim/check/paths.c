@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/path.h"
+#include "base/text.h"
 #include "node/storage.h"
 
 enum { MOUNTS_SIZE = 262144 };
@@ -57,14 +59,23 @@ static bool is_one_of(const struct ri_env_entry *entry, const char *const *names
 	return false;
 }
 
+/* No URL, and not the next option. */
+static bool may_be_path(struct ri_named_path *named)
+{
+	if (named->path == NULL || named->path[0] == '\0' || named->path[0] == '-')
+		return false;
+	named->relative = named->path[0] != '/';
+	return !named->relative || strstr(named->path, "://") == NULL;
+}
+
 static bool read_variable(struct ri_named_path *out, const struct ri_env_entry *entry,
 	enum ri_path_use use)
 {
 	size_t start;
 
-	*out = (struct ri_named_path){ entry->text, entry->name_length,
-		ri_env_entry_value(entry), false };
-	if (out->path == NULL || out->path[0] != '/')
+	*out = (struct ri_named_path){ .subject = entry->text, .length = entry->name_length,
+		.path = ri_env_entry_value(entry) };
+	if (!may_be_path(out) || (out->relative && strchr(out->path, '/') == NULL))
 		return false;
 	if (use == RI_PATH_OUTPUT)
 		return find_start(entry, outputs) > 0 || is_one_of(entry, folders);
@@ -93,7 +104,7 @@ static size_t find_option(const char *word, const char *const *names)
 /* "train.py /mnt/imagenet": a path without an option before it, and not like a file's. */
 static bool may_be_data(char *const *words, size_t at)
 {
-	return at > 0 && words[at][0] == '/' && words[at - 1][0] != '-' &&
+	return at > 0 && strchr(words[at], '/') != NULL && words[at - 1][0] != '-' &&
 		strchr(ri_path_name(words[at]), '.') == NULL;
 }
 
@@ -104,12 +115,13 @@ static bool read_word(struct ri_named_path *out, char *const *words, size_t at,
 		use == RI_PATH_OUTPUT ? output_options : input_options);
 
 	if (length > 0) {
-		*out = (struct ri_named_path){ words[at], length,
-			words[at][length] == '=' ? words[at] + length + 1 : words[at + 1], false };
-		return out->path != NULL && out->path[0] == '/';
+		*out = (struct ri_named_path){ .subject = words[at], .length = length,
+			.path = words[at][length] == '=' ? words[at] + length + 1 : words[at + 1] };
+		return may_be_path(out);
 	}
-	*out = (struct ri_named_path){ words[at], strlen(words[at]), words[at], true };
-	return use == RI_PATH_DATA && may_be_data(words, at);
+	*out = (struct ri_named_path){ .subject = words[at], .length = strlen(words[at]),
+		.path = words[at], .guessed = true };
+	return use == RI_PATH_DATA && may_be_data(words, at) && may_be_path(out);
 }
 
 bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
@@ -123,6 +135,41 @@ bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size
 	while (checking->command != NULL && checking->command[*at - variables] != NULL)
 		if (read_word(out, checking->command, (*at)++ - variables, use))
 			return true;
+	return false;
+}
+
+/* With the working directory before it, and without links and ".." where it is there. */
+static bool make_absolute(const struct ri_checking *checking, const char *path,
+	char out[RI_PATH_SIZE])
+{
+	char here[RI_PATH_SIZE], joined[RI_PATH_SIZE];
+	int length;
+
+	if (!checking->host->live || getcwd(here, sizeof(here)) == NULL || here[0] != '/')
+		return false;
+	while (path[0] == '.' && path[1] == '/')
+		path += 2;
+	length = snprintf(joined, sizeof(joined), "%s/%s", here[1] == '\0' ? "" : here, path);
+	if (length >= (int)sizeof(joined))
+		return false;
+	if (ri_path_real(checking->host, joined, out) < 0)
+		ri_text_copy(out, RI_PATH_SIZE, joined);
+	return true;
+}
+
+bool ri_path_find(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
+	struct ri_named_path *out)
+{
+	static char path[RI_PATH_SIZE];
+
+	while (ri_path_next(checking, use, at, out)) {
+		if (!out->relative)
+			return true;
+		if (make_absolute(checking, out->path, path)) {
+			out->path = path;
+			return true;
+		}
+	}
 	return false;
 }
 

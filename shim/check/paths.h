@@ -18,12 +18,21 @@ enum ri_path_use {
 struct ri_named_path {
 	const char *subject;	/* the variable or the option, of length bytes */
 	size_t length;
-	const char *path;	/* absolute */
+	const char *path;	/* as it is named, absolute or not */
 	bool guessed;		/* a word of the command that may be data: nobody says so */
+	bool relative;		/* it was named so, and may be no path but a name */
 };
 
 /* The next one from *at on, which is 0 at first. No system call. False when there is none left. */
 bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
+	struct ri_named_path *out);
+
+/*
+ * The same, with a path that is absolute: the working directory's goes before
+ * it, and is that of the command. Those for which nothing tells it, as on a
+ * recorded machine, are passed over. The path lasts until the next call.
+ */
+bool ri_path_find(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
 	struct ri_named_path *out);
 
 /* The subject as a result shows it. */

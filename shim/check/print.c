@@ -7,7 +7,7 @@
 #include "log.h"
 #include "model/page.h"
 
-enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768, SUMMED = 8, WORDS = 4096 };
+enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768, WORDS = 4096 };
 
 static const enum ri_look looks[] = {
 	[RI_CHECK_PASS] = RI_LOOK_GREEN, [RI_CHECK_NOTE] = RI_LOOK_PLAIN,
@@ -23,13 +23,6 @@ static const char *status_of(const struct ri_check_result *result)
 static const char *id_of(const struct ri_check_result *result)
 {
 	return ri_check_ids()[result->check];
-}
-
-/* "has 64 MiB; expected at least 1 GiB" */
-static void join_text(const struct ri_check_result *result, char out[WHOLE])
-{
-	snprintf(out, WHOLE, "%s%s%s", result->text, result->expected[0] == '\0' ? ""
-		: "; expected ", result->expected);
 }
 
 /* One column of words, which begins in the line as it stands. */
@@ -141,20 +134,25 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	print_sum(&page, report);
 }
 
-static json_t *describe(struct ri_json *json, const struct ri_check_result *result)
+static json_t *describe(struct ri_json *json, const struct ri_check_report *report,
+	const struct ri_check_result *result)
 {
+	const char *cause = ri_check_cause(report, result);
 	json_t *object = json_object();
-	char text[WHOLE];
+	char text[RI_CHECK_TEXT];
 
-	join_text(result, text);
+	ri_check_text(result, text);
 	ri_json_put(json, object, "id", json_string(id_of(result)));
 	ri_json_put(json, object, "status", json_string(status_of(result)));
 	ri_json_put(json, object, "code", result->code == RI_CODE_NONE ? json_null()
 		: json_string(ri_code_name((enum ri_code)result->code)));
 	ri_json_put(json, object, "subject", ri_json_string(json, result->subject, "subject"));
 	ri_json_put(json, object, "text", ri_json_string(json, text, "text"));
+	ri_json_put(json, object, "expected", result->expected[0] == '\0' ? json_null()
+		: ri_json_string(json, result->expected, "expected"));
 	ri_json_put(json, object, "hint", result->hint[0] == '\0' ? json_null()
 		: ri_json_string(json, result->hint, "hint"));
+	ri_json_put(json, object, "because_of", cause == NULL ? json_null() : json_string(cause));
 	ri_json_put(json, object, "ms", json_real((double)result->us / 1000));
 	return object;
 }
@@ -164,153 +162,11 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 	json_t *object = json_object(), *list = json_array();
 
 	for (size_t i = 0; i < report->count; i++)
-		ri_json_append(json, list, describe(json, &report->items[i]));
+		ri_json_append(json, list, describe(json, report, &report->items[i]));
 	ri_json_put(json, object, "schema", json_string("rankinit-check-1"));
 	ri_json_put(json, object, "fit", json_boolean(!report->unfit));
 	ri_json_put(json, object, "checks", list);
 	return object;
-}
-
-static enum ri_level level_of(const struct ri_check_result *result)
-{
-	if (result->unfit)
-		return RI_LEVEL_ERROR;
-	return result->status == RI_CHECK_WARN || result->status == RI_CHECK_FAIL ||
-			(result->status == RI_CHECK_UNKNOWN && result->problem)
-		? RI_LEVEL_WARNING
-		: RI_LEVEL_NOTE;
-}
-
-/*
- * The checks that were not begun, required ones or the others, in one
- * sentence with the reason of the first. Returns that one, NULL: there is none.
- */
-static const struct ri_check_result *sum_unbegun(const struct ri_check_report *report, bool unfit,
-	char text[WHOLE])
-{
-	const struct ri_check_result *first = NULL;
-	struct ri_text list;
-	size_t count = 0;
-
-	ri_text_init(&list, text, WHOLE);
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (ri_check_was_begun(result) || result->unfit != unfit)
-			continue;
-		if (count++ == 0)
-			first = result;
-		if (count <= SUMMED)
-			ri_text_addf(&list, "%s%s", count == 1 ? "" : ", ", id_of(result));
-	}
-	if (count > SUMMED)
-		ri_text_addf(&list, " and %zu more", count - SUMMED);
-	if (first != NULL)
-		ri_text_addf(&list, ": %s", first->text);
-	return first;
-}
-
-/* "SUBJECT: TEXT; HINT [code]" */
-static void add_line(struct ri_text *out, const struct ri_check_result *result,
-	const char *subject, const char *text)
-{
-	ri_text_addf(out, "%s: %s%s%s [%s]", subject, text, result->hint[0] == '\0' ? "" : "; ",
-		result->hint, ri_code_name((enum ri_code)result->code));
-}
-
-static void log_line(const struct ri_check_result *result, const char *subject, const char *text)
-{
-	char line[2 * WHOLE];
-	struct ri_text out;
-
-	ri_text_init(&out, line, sizeof(line));
-	add_line(&out, result, subject, text);
-	ri_log(level_of(result), "%s", line);
-}
-
-static void log_unbegun(const struct ri_check_report *report, bool unfit)
-{
-	char text[WHOLE];
-	const struct ri_check_result *first = sum_unbegun(report, unfit, text);
-
-	if (first != NULL)
-		log_line(first, unfit ? "--require" : "--checks", text);
-}
-
-/* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
-static bool is_said(const struct ri_check_result *result)
-{
-	return ri_check_was_begun(result) && result->status != RI_CHECK_PASS &&
-		result->status != RI_CHECK_SKIP &&
-		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
-}
-
-void ri_check_log(const struct ri_check_report *report)
-{
-	char text[WHOLE];
-
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (!is_said(result))
-			continue;
-		join_text(result, text);
-		log_line(result, result->subject, text);
-	}
-	log_unbegun(report, true);
-	log_unbegun(report, false);
-	if (report->dropped > 0)
-		ri_log(RI_LEVEL_WARNING, "%zu more results of checks are not shown [%s]",
-			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
-}
-
-void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
-{
-	const struct ri_check_result *first;
-	char text[WHOLE];
-
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (!result->unfit || !ri_check_was_begun(result))
-			continue;
-		join_text(result, text);
-		add_line(out, result, result->subject, text);
-		ri_text_add(out, "\n");
-	}
-	first = sum_unbegun(report, true, text);
-	if (first != NULL) {
-		add_line(out, first, "--require", text);
-		ri_text_add(out, "\n");
-	}
-}
-
-static void explain(struct ri_findings *findings, const struct ri_check_result *result,
-	const char *subject, const char *text)
-{
-	ri_finding_hint(ri_findings_add(findings, result->unfit ? RI_SEVERITY_ERROR
-		: RI_SEVERITY_WARNING, (enum ri_code)result->code, subject, "%s", text),
-		"%s", result->hint);
-}
-
-void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings)
-{
-	const struct ri_check_result *first;
-	char text[WHOLE];
-
-	for (size_t i = 0; i < report->count; i++) {
-		const struct ri_check_result *result = &report->items[i];
-
-		if (!is_said(result) || level_of(result) == RI_LEVEL_NOTE)
-			continue;
-		join_text(result, text);
-		explain(findings, result, result->subject, text);
-	}
-	for (int unfit = 1; unfit >= 0; unfit--) {
-		first = sum_unbegun(report, unfit != 0, text);
-		if (first != NULL)
-			explain(findings, first, unfit != 0 ? "--require" : "--checks", text);
-	}
 }
 
 /* In a word when it may warn; see docs/checks.md. */

@@ -140,6 +140,7 @@ static void run_check(struct run *run, size_t number)
 	run->shared->since_us = begun;
 	run->shared->running = (uint32_t)number;
 	checking.number = number;
+	checking.lowered = run->plan->wishes->levels[number] == RI_CHECK_LEVEL_NOTE;
 	checking.doing = run->shared->doing;
 	ri_check_doing(&checking, NULL);
 	checking.results = results;

@@ -24,7 +24,7 @@ enum {
 	RI_CHECKS_RESULTS = 1024,
 };
 
-/* What to run, and what with; number, results and count of the checking are not read. */
+/* What to run, and what with; of the checking what it has for its own functions is not read. */
 struct ri_check_plan {
 	struct ri_checking checking;
 	struct ri_check_set chosen;

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,9 +29,13 @@ uint64_t ri_check_shm_least(uint64_t ranks)
 	return ranks * RANK_BYTES < LEAST_BYTES ? LEAST_BYTES : ranks * RANK_BYTES;
 }
 
-static const char size_hint[] =
-	"outside the image: docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with "
-	"medium: Memory mounted at /dev/shm; Azure ML: shm_size: 16g in the job's resources";
+/* A size as docker run takes it. */
+#define SIZE_HINT(size) \
+	"outside the image: docker run --shm-size=" size " or --ipc=host; Kubernetes: an emptyDir " \
+	"with medium: Memory mounted at /dev/shm; Azure ML: shm_size: " size " in the job's resources"
+
+/* Enough for most, where nobody asks for more. */
+#define USUAL_BYTES ((uint64_t)16 << 30)
 
 /* Device nodes of GPUs, of whatever kind; only their names are looked at. */
 static bool has_gpus(struct ri_host *host)
@@ -43,17 +48,37 @@ static bool has_gpus(struct ri_host *host)
 	return false;
 }
 
+/* "16g": the largest unit of which it is so many. */
+static void show_flag(char out[RI_SIZE_TEXT], uint64_t bytes)
+{
+	static const char units[] = "bkmg";
+	unsigned unit = 0;
+
+	while (units[unit + 1] != '\0' && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(out, RI_SIZE_TEXT, "%" PRIu64 "%c", bytes, units[unit]);
+}
+
 /* It is absent, or smaller than this demand or a job of several ranks wants. */
 static void say_bad(struct ri_checking *checking, enum ri_code code, const char *what,
 	const struct ri_demand *demand)
 {
+	uint64_t least = ri_check_shm_least(checking->ranks);
+	char size[RI_SIZE_TEXT];
+
 	if (checking->ranks > 1 && has_gpus(checking->host))
 		ri_check_warn(checking, code, point, "%s", what);
 	else
 		ri_check_lack(checking, code, point, "%s", what);
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
 	ri_check_asked(checking, demand);
-	ri_check_hint(checking, "%s", size_hint);
+	if (demand != NULL)
+		show_flag(size, demand->size);
+	else
+		show_flag(size, least > USUAL_BYTES ? least : USUAL_BYTES);
+	ri_check_hint(checking, SIZE_HINT("%s"), size, size);
 }
 
 static void judge_size(struct ri_checking *checking, const struct ri_space *space)
@@ -107,7 +132,7 @@ const struct ri_check ri_check_shm_size = {
 		"tmpfs(5))",
 	.fails = "it is no tmpfs, or smaller than asked for, or than 1 GiB or 256 MiB for each "
 		"rank here; a warning where several ranks with GPUs are here",
-	.advice = size_hint,
+	.advice = SIZE_HINT("16g"),
 	.when = RI_CHECK_SEVERAL,
 	.things = RI_CHECK_NVIDIA | RI_CHECK_AMD | RI_CHECK_WSL,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),

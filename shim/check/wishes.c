@@ -60,6 +60,7 @@ int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option op
 {
 	size_t length;
 
+	wishes->checks = option;
 	wishes->picked = (struct ri_check_set){ .words = { 0 } };
 	for (unsigned i = 0; i <= RI_CHECK_PICK_NONE; i++) {
 		wishes->pick = (enum ri_check_pick)i;
@@ -111,7 +112,8 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 {
 	size_t length, name;
 
-	wishes->leveled = true;
+	wishes->fails = (struct ri_check_option){ .value = NULL };
+	wishes->failing = (struct ri_check_set){ .words = { 0 } };
 	memset(wishes->levels, RI_CHECK_LEVEL_OWN, sizeof(wishes->levels));
 	for (const char *text = option.value;; text += length + 1) {
 		struct ri_check_set set = { .words = { 0 } };
@@ -123,6 +125,10 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 			return bad_level(option, text, length, err);
 		if (ri_check_match(text, name, &set) == 0)
 			return unknown_check(option, text, name, err);
+		if (level == RI_CHECK_LEVEL_FAIL)
+			wishes->fails = option;
+		if (level == RI_CHECK_LEVEL_FAIL && memchr(text, '*', name) == NULL)
+			ri_check_match(text, name, &wishes->failing);
 		for (size_t i = 0; i < ri_check_count(); i++)
 			if (ri_check_set_has(&set, i))
 				wishes->levels[i] = (uint8_t)level;
@@ -139,7 +145,16 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 		.ids = ri_check_ids(),
 	};
 
+	if (asker == RI_ASKER_REQUIRE)
+		wishes->require = option;
 	memset(wishes->demands.topics[asker], 0, sizeof(wishes->demands.topics[asker]));
 	memset(wishes->demands.by_id[asker], 0, sizeof(wishes->demands.by_id[asker]));
 	return ri_demands_read(&wishes->demands, &list, err);
+}
+
+const struct ri_check_option *ri_check_refuser(const struct ri_check_wishes *wishes)
+{
+	if (wishes->require.value != NULL)
+		return &wishes->require;
+	return wishes->fails.value == NULL ? NULL : &wishes->fails;
 }

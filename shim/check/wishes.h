@@ -26,22 +26,25 @@ enum ri_check_level {
 	RI_CHECK_LEVEL_FAIL,	/* as if it were required */
 };
 
+/* The value of an option, and its name, which must last: "--require" or its twin. */
+struct ri_check_option {
+	const char *value;	/* NULL: not stated */
+	const char *subject;
+	bool twin;		/* the environment says it */
+};
+
 /* All zero: the defaults. */
 struct ri_check_wishes {
 	enum ri_check_pick pick;
 	struct ri_check_set picked;	/* of a list */
-	bool leveled;			/* some level is not its own */
 	uint8_t levels[RI_MAX_CHECKS];	/* enum ri_check_level, by number */
+	struct ri_check_set failing;	/* that a level of fail names by their ids */
 	struct ri_demands demands;	/* of --require and --expect */
 	bool deep;			/* those that run a program may do so */
-	const char *azure_size;		/* NULL: not stated */
-	const char *azure_subject;	/* "--azure-size" or its twin */
-};
-
-/* The value of an option, and its name, which must last: "--require" or its twin. */
-struct ri_check_option {
-	const char *value;
-	const char *subject;
+	struct ri_check_option checks;	/* --checks, as stated */
+	struct ri_check_option require;	/* --require */
+	struct ri_check_option fails;	/* --check-level, where one of its levels is fail */
+	struct ri_check_option azure_size;
 };
 
 /* Read one option each. Return 0, or -1 with RI_CODE_OPTION_VALUE. */
@@ -51,5 +54,8 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 	struct ri_error *err);
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	struct ri_check_option option, struct ri_error *err);
+
+/* What may find a node unfit: --require, else --check-level; NULL: nothing does. */
+const struct ri_check_option *ri_check_refuser(const struct ri_check_wishes *wishes);
 
 #endif

@@ -4,29 +4,60 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+/* By its id: --require, --expect, or a level of fail. */
+static bool is_asked_by_id(const struct ri_check_wishes *wishes, size_t number)
+{
+	return ri_demands_check(&wishes->demands, number) != NULL ||
+		(ri_check_set_has(&wishes->failing, number) &&
+			wishes->levels[number] == RI_CHECK_LEVEL_FAIL);
+}
+
+int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err)
+{
+	const struct ri_demand *demand;
+	const struct ri_check *check;
+
+	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
+		if (wishes->deep || (check->when & RI_CHECK_DEEP) == 0 ||
+			!is_asked_by_id(wishes, i))
+			continue;
+		demand = ri_demands_check(&wishes->demands, i);
+		ri_fail(err, RI_CODE_OPTION_VALUE,
+			demand == NULL ? wishes->fails.subject : demand->subject,
+			"\"%s\": this check needs --deep", check->id);
+		return ri_fail_hint(err, "add --deep, with which rankinit-probe loads the image's "
+			"own libraries, or leave it out");
+	}
+	return 0;
+}
+
 /* A list of checks takes nothing from what is required. */
 static bool is_required(const struct ri_check_wishes *wishes, size_t number)
 {
 	const struct ri_demand *demands = wishes->demands.topics[RI_ASKER_REQUIRE];
 
+	if (wishes->levels[number] == RI_CHECK_LEVEL_FAIL)
+		return true;
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
 		if ((ri_check_at(number)->topics & 1u << topic) != 0 &&
 			demands[topic].subject != NULL)
-			return (ri_check_at(number)->when & RI_CHECK_DEEP) == 0 || wishes->deep;
+			return true;
 	return false;
 }
 
 static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 {
 	const unsigned unpicked = RI_CHECK_EXTRA | (wishes->deep ? 0 : RI_CHECK_DEEP);
+	const bool common = (ri_check_at(number)->when & unpicked) == 0;
 
 	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;
-	if (ri_demands_check(&wishes->demands, number) != NULL)
+	if (is_asked_by_id(wishes, number))
 		return true;
 	if (wishes->pick == RI_CHECK_PICK_LIST)
-		return ri_check_set_has(&wishes->picked, number) || is_required(wishes, number);
-	return wishes->pick == RI_CHECK_PICK_ALL || (ri_check_at(number)->when & unpicked) == 0;
+		return ri_check_set_has(&wishes->picked, number) ||
+			(common && is_required(wishes, number));
+	return wishes->pick == RI_CHECK_PICK_ALL || common;
 }
 
 /* Is something asked for that the check looks after? */

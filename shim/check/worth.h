@@ -12,6 +12,12 @@
 #include "check/runner.h"
 
 /*
+ * Is a check that only --deep runs asked for by its id, and --deep is not
+ * stated? Then -1, with RI_CODE_OPTION_VALUE: it would say nothing.
+ */
+int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err);
+
+/*
  * Put them into plan->chosen; before_launch: only those that might. Of the
  * machine nothing is read but whether a few names are there, and of a recorded
  * one nothing at all. Returns whether there is any.

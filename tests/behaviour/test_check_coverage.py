@@ -28,8 +28,9 @@ def deep():
 
 
 def storage():
-    """Of this machine alone, where mounts are made for it."""
-    return read("tests/behaviour/test_check_storage.py")
+    """Of this machine alone, where mounts are made for it, or the kernel refuses something."""
+    return (read("tests/behaviour/test_check_storage.py")
+            + read("tests/behaviour/test_check_live.py"))
 
 
 def toggles():
@@ -61,3 +62,21 @@ def test_every_code_is_seen():
     seen |= {word for line in lines for word in line.split()[1:3]}
     codes = re.findall(r'^RI_CODE\(\w+, "(\w+\.\w+)(\.\w+)"', read("lib/base/codes.def"), re.M)
     assert [name + end for name, end in codes if name in listed() and name + end not in seen] == []
+
+
+def test_every_cause_is_a_check():
+    """And no chain of them comes back to where it began."""
+    names = listed()
+    pairs = []
+    for path in glob.glob(TOP + "/shim/check/*.c"):
+        for words in re.findall(r"^const struct ri_check .*?^};", read(path), re.M | re.S):
+            fields = dict(re.findall(r'\.(id|because) = "([\w.]+)"', words))
+            if "because" in fields:
+                pairs.append((fields["because"], fields["id"]))
+    assert pairs and all(cause in names for cause, _ in pairs)
+    follows = dict((name, cause) for cause, name in pairs)
+    for name in follows:
+        seen = [name]
+        while seen[-1] in follows:
+            seen.append(follows[seen[-1]])
+            assert len(set(seen)) == len(seen)

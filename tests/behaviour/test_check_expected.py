@@ -6,12 +6,17 @@ and what is required, whatever else is said.
 
 import json
 import os
+import re
+import shlex
 import shutil
 
 import pytest
 
 import test_check
-from test_check_hosts import TWO, WIDE, grow, lines_of, look
+from box import refused, warned
+from test_check_hosts import HOSTS, TWO, WIDE, grow, lines_of, look
+
+TOP = os.path.dirname(os.path.dirname(HOSTS))
 
 
 def said(rankinit, root, check, words):
@@ -97,3 +102,179 @@ def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
     assert unmet.status == 123
     assert (found["status"], found["code"]) == ("unknown", "check.skipped")
     assert box.run("--expect=gpu.libcuda", *where).status == 0
+
+
+# Who refuses, of several ranks, and who says why.
+
+def test_a_level_of_fail_makes_each_rank_look(box):
+    """None of them may begin, whichever option it is that finds the node unfit."""
+    words = [f"--expect={test_check.HUGE}", "--", "sh", "-c", "echo ran"]
+    for number in (0, 1, 3):
+        rank = test_check.rank(number, 4)
+        result = box.run("--check-level=shm.size=fail", *words, env=rank)
+        assert (result.status, result.out) == (123, b""), number
+        assert result.lines()[-1].startswith("rankinit: error: --check-level: this node is not fit")
+        twin = box.run(*words, env={**rank, "RANKINIT_CHECK_LEVEL": "shm.*=fail"})
+        assert (twin.status, "error: RANKINIT_CHECK_LEVEL: " in twin.err) == (123, True)
+        mild = box.run("--check-level=shm.size=warn", *words, env=rank)
+        assert (mild.status, mild.out) == (0, b"ran\n"), "the control"
+
+
+def test_a_rank_says_what_local_rank_0_cannot_see(box):
+    """The limit of one rank is lower: in a line, with what local rank 0 has no reason to say."""
+    words = ["--require=lim.nofile,lim.core", "--", "sh", "-c", "echo ran"]
+    first = box.run(*words, env=test_check.rank(0), shell="ulimit -n 5000; ulimit -c 0")
+    assert (first.status, first.out, first.err) == (0, b"ran\n", "")
+    other = box.run(*words, env=test_check.rank(1), shell="ulimit -n 1000; ulimit -c 0")
+    assert (other.status, other.out, len(other.lines())) == (123, b"", 1)
+    line, = other.lines()
+    assert line.startswith("rankinit: error: --require: this node is not fit for the job: "
+                           "lim.nofile (nofile: a process may have 1000 open files; expected ")
+
+
+# What is required and left out.
+
+def test_no_checks_leave_out_what_is_required_and_say_so(box):
+    """Once on a node; it is how a launch gets past what an image requires, and not in silence."""
+    words = [test_check.UNMET, "--", "sh", "-c", "echo ran"]
+    for options, env, subject, other in (
+            (["--checks=none"], {}, "--require", "--checks=none"),
+            ([], {"RANKINIT_CHECKS": "none"}, "--require", "RANKINIT_CHECKS=none")):
+        result = box.run(*options, *words, env={**test_check.ONE, **env})
+        assert (result.status, result.out) == (0, b"ran\n")
+        assert f" as {other} leaves out" in warned(result, "check.unasked", subject)
+        rest = box.run(*options, *words, env={**test_check.rank(1), **env})
+        assert (rest.status, rest.out, rest.err) == (0, b"ran\n", "")
+    image = {**test_check.ONE, "RANKINIT_REQUIRE": test_check.HUGE}
+    warned(box.run("--checks=none", "--", "true", env=image), "check.unasked", "RANKINIT_REQUIRE")
+    asked = box.run("--check", "--checks=none", test_check.UNMET)
+    assert (asked.status, asked.out) == (0, b"no check was run\n")
+    warned(asked, "check.unasked", "--require")
+    level = box.run("--checks=none", "--check-level=shm.size=fail", "--", "true",
+                    env=test_check.ONE)
+    warned(level, "check.unasked", "--check-level")
+    assert box.run("--checks=none", "--", "true", env=test_check.ONE).err == "", "the control"
+
+
+# The size of the VM.
+
+def test_the_size_of_the_vm(box):
+    """A mistyped name promises nothing: refused where somebody wrote it for this launch."""
+    words = ["--", "sh", "-c", "echo ran"]
+    typo = box.run("--azure-size=Standard_ND96irs_H100_v5", *words, env=test_check.ONE)
+    line = refused(typo, 125, "option.value", "--azure-size")
+    assert "did you mean Standard_nd96isr_h100_v5?" in line
+    other = box.run("--check", "--azure-size=Standard_D4s_v5")
+    assert "--expect=gpu=" in refused(other, 125, "option.value", "--azure-size")
+    image = box.run(*words, env={**test_check.ONE, "RANKINIT_AZURE_SIZE": "nd96_unknown"})
+    assert (image.status, image.out) == (0, b"ran\n")
+    assert "nd96_unknown" in warned(image, "azure_size.unknown", "RANKINIT_AZURE_SIZE")
+    for name in ("Standard_ND96isr_H100_v5", "hb120-16RS_v3", "standard_nc24r"):
+        result = box.run(f"--azure-size={name}", *words, env=test_check.ONE)
+        assert (result.status, result.out) == (0, b"ran\n")
+        assert "azure_size.unknown" not in result.err
+
+
+def commands(path):
+    """The lines of shell in a document that state a size, or what one comes to."""
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
+        lines = [shlex.split(line) for line in file.read().replace("\\\n", "").splitlines()
+                 if line.startswith("rankinit --")]
+    return [words[1:words.index("--")] for words in lines if "--" in words]
+
+
+@pytest.mark.parametrize("machine, fit", [("az-nd96isr-h100", True), ("az-nd96is-h200", False),
+                                          ("az-nd96asr-v4-1down", False)])
+def test_how_a_size_is_required(box, tmp_path, machine, fit):
+    """The documented ways to refuse a node that has less than its size."""
+    root = str(tmp_path / "root")
+    grow(machine, root)
+    ways = commands("docs/checks.md")
+    assert len(ways) == 2
+    for words in ways:
+        result = box.run(*words, "--check", f"--root={root}")
+        assert result.status == (0 if fit else 123), (words, result.out.decode())
+    mild = box.run(ways[0][0], "--check=json", f"--root={root}")
+    states = {one["status"] for one in json.loads(mild.out)["checks"]
+              if one["id"] in ("ib.count", "ib.rate")}
+    assert (mild.status, "warn" in states) == (0, not fit), "the control: a size is expected"
+
+
+# What follows from another.
+
+def lines_before_a_launch(box, *words):
+    """The codes of the lines of a launch; --explain has the same as findings."""
+    result = box.run(*words, "--", "true", env=test_check.ONE)
+    return [re.search(r"\[([\w.]+)\]$", line).group(1) for line in result.lines()], result
+
+
+@pytest.mark.parametrize("asked, cause, folded", [
+    ("gpu=1000", "gpu.vendor.none", ["gpu.count"]),
+    ("ib=1000,ofed", "ib.dev.absent", ["ib.count", "ib.ofed"]),
+])
+def test_one_cause_is_one_line(box, asked, cause, folded):
+    """A machine without: what that makes of other checks is in JSON and in the table alone."""
+    words = [f"--require={asked}", "--check-level=mpi.*=off"]
+    shown = json.loads(box.run("--check=json", *words).out)["checks"]
+    found = {one["code"]: one for one in shown if one["status"] in ("fail", "unknown")}
+    if cause not in found:
+        pytest.skip("this machine has such a device")
+    assert {one["id"] for one in found.values() if one["because_of"]} == set(folded)
+    assert {one["because_of"] for one in found.values()} == {None, cause.rpartition(".")[0]}
+    codes, result = lines_before_a_launch(box, *words)
+    assert codes == [cause, "check.unfit"]
+    assert "; expected 1000 (--require); " in result.lines()[0]
+    explained = json.loads(box.run("--explain=json", *words, "--", "true", env=test_check.ONE).out)
+    assert [one["code"] for one in explained["findings"] if one["code"] in found] == [cause]
+    # the control: without the cause, its consequence is a line
+    words[1] += f",{cause.rpartition('.')[0]}=off"
+    codes, _ = lines_before_a_launch(box, *words)
+    assert {code.rpartition(".")[0] for code in codes} == {*folded, "check"}
+
+
+def test_a_cause_that_is_milder_folds_nothing(box):
+    """What refuses is always said."""
+    codes, result = lines_before_a_launch(box, "--expect=gpu=1000", "--check-level=gpu.count=fail")
+    if "gpu.vendor.none" not in codes:
+        pytest.skip("this machine has a GPU")
+    assert (result.status, codes) == (123, ["gpu.vendor.none", "gpu.count.few", "check.unfit"])
+
+
+def test_causes_have_causes(rankinit, tmp_path):
+    """Adapters over Ethernet are no InfiniBand ports; without adapters there is neither."""
+    root = str(tmp_path / "root")
+    grow("roce", root)
+    asked = ["--require=ib=8"]
+    for expected in ("ib.linklayer", "ib.dev"):
+        found = {one["id"]: one for one in look(rankinit, root, asked)["checks"]}
+        assert found["ib.count"]["status"] == "fail"
+        assert found["ib.count"]["because_of"] == expected
+        assert found[expected]["because_of"] is None
+        assert found[expected]["expected"] == "8 (--require)"
+        shutil.rmtree(f"{root}/sys/class/infiniband")
+        os.mkdir(f"{root}/sys/class/infiniband")
+
+
+def test_a_level_of_fail_makes_its_check_run(box):
+    """By its id also one that no list has, and one that the given list has not."""
+    words = ["--check=json", "--master-addr=nowhere.invalid"]
+
+    def ids(*options):
+        done = box.run(*words, *options)
+        return done.status, {one["id"] for one in json.loads(done.out)["checks"]}
+    status, found = ids("--check-level=net.master=fail")
+    assert (status, "net.master" in found) == (123, True)
+    assert "net.master" not in ids("--check-level=net.*=fail")[1], "the control"
+    assert ids("--checks=lim.nofile", "--check-level=lim.core=fail")[1] == {"lim.nofile",
+                                                                            "lim.core"}
+    assert ids("--checks=lim.nofile", "--check-level=lim.core=warn")[1] == {"lim.nofile"}
+
+
+@pytest.mark.parametrize("options, size", [
+    ([], "16g"), (["--require=shm=32G"], "32g"), (["--expect=shm=1536m"], "1536m"),
+    (["--require=shm=67108865"], "67108865b"), (["--nproc-per-node=128"], "32g")])
+def test_the_hint_has_the_size_that_is_asked_for(rankinit, tmp_path, options, size):
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    found, = [one for one in look(rankinit, root, options)["checks"] if one["id"] == "shm.size"]
+    assert f"--shm-size={size} " in found["hint"] and f"shm_size: {size} " in found["hint"]

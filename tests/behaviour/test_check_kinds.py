@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What checks say of machines of other kinds, of lists that are wrong, and how the
-table looks.
+What checks say of machines of other kinds, of lists that are wrong, and how
+tables look.
 """
 
+import os
 import re
+import subprocess
 
 import pytest
 
 from box import refused
+from peek import PATIENCE
 from test_check_hosts import (FULL, LIMITS, LOCKED, PORT, Pair, TWO, WIDE, change, grow,
                               lines_of, look)
 
@@ -118,6 +121,40 @@ def test_ranks_that_a_launcher_will_start(rankinit, tmp_path):
         assert f"{status} shm.size shm.size.small /dev/shm" in lines
 
 
+SLURM = ["SLURM_JOB_ID=1", "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_LOCALID=0",
+         "SLURM_NNODES=1", "SLURM_NODEID=0", "SLURM_STEP_ID=0", "SLURM_TASKS_PER_NODE=1"]
+
+
+@pytest.mark.parametrize("given, words, status", [
+    ([], ["torchrun", "t.py"], "note"),
+    ([], ["torchrun", "--nproc-per-node=8", "t.py"], "warn"),
+    ([], ["torchrun", "--nproc_per_node", "8", "t.py"], "warn"),
+    ([], ["torchrun", "--nproc-per-node=gpu", "t.py"], "note"),
+    ([], ["torchrun", "t.py", "--nproc-per-node=8"], "note"),
+    ([], ["python", "-m", "torch.distributed.run", "--nproc-per-node", "8", "t.py"], "warn"),
+    ([], ["accelerate", "launch", "--num_processes", "8", "t.py"], "warn"),
+    ([], ["accelerate", "launch", "--num_machines=8", "--num_processes", "8", "t.py"], "note"),
+    ([], ["deepspeed", "--num_gpus=8", "t.py"], "warn"),
+    ([], ["composer", "-n", "8", "t.py"], "warn"),
+    # the one task of a node, of which torchrun makes more
+    (SLURM, ["torchrun", "t.py"], "note"),
+    (SLURM, ["torchrun", "--nproc-per-node=8", "t.py"], "warn"),
+    # its words stand above what it is told else
+    (["PET_NPROC_PER_NODE=8"], ["torchrun", "t.py"], "warn"),
+    (["PET_NPROC_PER_NODE=8"], ["torchrun", "--nproc-per-node=1", "t.py"], "note"),
+    (["PET_NPROC_PER_NODE=gpu"], ["torchrun", "t.py"], "note"),
+    (["PET_NPROC_PER_NODE=8"], ["composer", "t.py"], "note"),
+    (["RANKINIT_NPROC_PER_NODE=8"], ["torchrun", "t.py"], "warn"),
+    (["RANKINIT_NPROC_PER_NODE=8"], ["torchrun", "--nproc-per-node=1", "t.py"], "note"),
+])
+def test_ranks_that_its_words_ask_for(rankinit, tmp_path, given, words, status):
+    """Several ranks of a node share /dev/shm."""
+    root = str(tmp_path / "root")
+    grow("docker-default", root)
+    lines = lines_of(look(rankinit, root, [*given, "--", *words]))
+    assert f"{status} shm.size shm.size.small /dev/shm" in lines
+
+
 @pytest.mark.parametrize("option, value, expected", [
     ("--checks", "shm", "all of the family are shm.*"),
     ("--checks", "shm.size,all", '"all": expected alone'),
@@ -157,3 +194,36 @@ def test_the_table_says_first_what_is_here(box, tmp_path):
     # alone it says why, and none are none
     assert "net.iface  " in box.run(*words, "--checks=net.iface").out.decode()
     assert box.run(*words, "--checks=none").out == b"no check was run\n"
+
+
+def read_or_end(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:     # EIO: nobody has the other side open
+        return b""
+
+
+def on_a_terminal(*words):
+    ours, theirs = os.openpty()
+    with subprocess.Popen(words, stdout=theirs) as process:
+        os.close(theirs)
+        out = b"".join(iter(lambda: read_or_end(ours), b""))
+        assert process.wait(PATIENCE) == 0
+    os.close(ours)
+    return out.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("name", ["sources", "frameworks", "inherited", "checks", "codes",
+                                  "options"])
+def test_a_list_on_a_terminal(rankinit, name):
+    """In columns, with all that it has, or the summaries; with tabs for programs."""
+    rows = subprocess.run([rankinit, f"--list={name}"], capture_output=True, check=True,
+                          text=True).stdout
+    shown = on_a_terminal(rankinit, f"--list={name}")
+    assert "\t" in rows and "\t" not in shown
+    fields = [row.split("\t")[:2 if name == "checks" else None] for row in rows.splitlines()]
+    whole = re.sub(r"\s+", "", shown)
+    assert [field for row in fields for field in row
+            if field != "-" and re.sub(r"\s+", "", field) not in whole] == []
+    assert [line for line in shown.splitlines() if len(line) > 79 and len(line.split()) > 2] == []
+    assert ("| cat" in shown) == (name == "checks")

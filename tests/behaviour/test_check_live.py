@@ -118,9 +118,9 @@ def test_mode(rankinit, adapter):
     assert status == 123
 
 
-def check_port(rankinit, port):
+def check_port(rankinit, port, *before):
     done = subprocess.run(
-        [rankinit, "--check=json", "--checks=net.masterport", "--rank=0", "--world-size=2",
+        [*before, rankinit, "--check=json", "--checks=net.masterport", "--rank=0", "--world-size=2",
          "--local-rank=0", "--local-world-size=2", "--master-addr=127.0.0.1",
          f"--master-port={port}"], env=BASE, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -134,3 +134,12 @@ def test_master_port(rankinit):
         taken.listen()
         assert check_port(rankinit, port) == [("warn", "net.masterport.taken")]
     assert check_port(rankinit, port) == [("pass", None)]
+
+
+def test_master_port_that_cannot_be_tried(rankinit, actor):
+    """Only for a low port is it said to be the port's fault that this user may not open it."""
+    for error, port, expected in (("EACCES", 400, ("warn", "net.masterport.denied")),
+                                  ("EACCES", 29400, ("unknown", "net.masterport.unknown")),
+                                  ("EPERM", 400, ("unknown", "net.masterport.unknown"))):
+        before = [actor("deny"), f"bind={error}", "--"]
+        assert check_port(rankinit, port, *before) == [expected], (error, port)

@@ -117,6 +117,47 @@ def test_read_only(rankinit, tmp_path):
                              ("warn", "fs.tmp.denied", "TMPDIR")]
 
 
+CD = 'cd "$0" && exec "$@"'
+
+
+@pytest.mark.parametrize("words", [["--data-dir", "stuck"], ["--data-dir=./stuck"], ["./stuck"]])
+def test_relative_data(rankinit, tmp_path, words):
+    """From the working directory on; --check-level=fs.data=note is not told to who said it."""
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        pytest.skip("a FUSE file system needs root and /dev/fuse")
+    (tmp_path / "stuck").mkdir()
+    before = [sys.executable, "-c", STUCK, "stuck", str(tmp_path / "stuck"), "sh", "-c", CD,
+              str(tmp_path)]
+    found = {}
+    for level in ("warn", "note"):
+        found[level], = check(rankinit, "fs.data", "--nnodes=2", "--node-rank=0",
+                              f"--check-level=fs.data={level}", "--", "python3", "train.py",
+                              *words, before=before)
+        assert (found[level]["status"], found[level]["code"]) == (level, "fs.data.shared")
+        assert f'"{tmp_path}/stuck" is on ' in found[level]["text"]
+    assert "--check-level" in found["warn"]["hint"] and "--check-level" not in found["note"]["hint"]
+    # the controls: the same word where nothing is called so, and what is no path
+    for place, other, status in (("/", words, "skip"),
+                                 (tmp_path, ["--data-dir", "s3://stuck/"], "skip"),
+                                 (tmp_path, ["--dataset", "imagenet"], "skip"),
+                                 (tmp_path, ["--dataset", "stuck"], "pass")):
+        result, = check(rankinit, "fs.data", "--", "python3", "train.py", *other,
+                        before=["sh", "-c", CD, str(place)])
+        assert result["status"] == status, result
+
+
+def test_relative_output(rankinit, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("a mount namespace needs root")
+    command = ["--", "python3", "train.py", "--output-dir", "out/new"]
+    for script, expected in ((READ_ONLY.replace('exec "$@"', CD), ("warn", "fs.out.denied")),
+                             (CD, ("pass", None))):
+        before = ["unshare", "-m", "sh", "-c", script, str(tmp_path)]
+        result, = check(rankinit, "fs.out", *command, before=before, DIR=str(tmp_path))
+        assert (result["status"], result["code"]) == expected
+        assert f'"{tmp_path}/out/new"' in result["text"]
+
+
 def test_clock(rankinit):
     """As adjtimex(2) says, which takes a struct whose sixth word is the status."""
     words = (ctypes.c_long * 64)()

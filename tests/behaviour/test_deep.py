@@ -16,7 +16,7 @@ import tempfile
 import pytest
 
 import peek
-from box import BASE, warned
+from box import BASE, refused, warned
 from deep import DEEP, brief, fake_fixture, look, mpi, of, probe_fixture, verbs
 from peek import PATIENCE, wait_until
 
@@ -58,13 +58,25 @@ def test_nor_of_a_recorded_machine(rankinit, probe, tool, tmp_path):
     assert (status, brief(checks, "mpi.version")) == (123, [("unknown", "probe.off")])
 
 
-def test_asked_for_without_it(rankinit):
-    """It is never taken for fit: it was not tried."""
-    done = subprocess.run([rankinit, "--check=json", "--require=mpi.version"], env=BASE,
-                          capture_output=True, timeout=PATIENCE, check=False)
-    found, = of(json.loads(done.stdout)["checks"], "mpi.version")
-    assert (done.returncode, found["status"], found["code"]) == (123, "unknown", "probe.off")
-    assert "--deep" in found["text"]
+def test_asked_for_without_it(box):
+    """By its id: no fault of the node's, so no 123; every rank of a job refuses alike."""
+    words = ["--", "sh", "-c", "echo ran"]
+    for option, subject in (("--require=mpi.version", "--require"),
+                            ("--expect=ofed,ib.verbs", "--expect"),
+                            ("--check-level=ib.memory=fail", "--check-level")):
+        for env in (RANK, {**RANK, "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+                           "OMPI_COMM_WORLD_RANK": "1"}):
+            result = box.run(option, *words, env=env)
+            assert "needs --deep; add --deep" in refused(result, 125, "option.value", subject)
+        assert "needs --deep" in refused(box.run("--check", option), 125, "option.value", subject)
+        assert "needs --deep" in box.run("--explain", option, *words, env=RANK).out.decode()
+    image = {"RANKINIT_REQUIRE": "mpi.version"}
+    shell = box.run(*words, env=image)
+    assert (shell.status, shell.out, shell.err) == (0, b"ran\n", ""), "a shell in such an image"
+    refused(box.run(*words, env={**RANK, **image}), 125, "option.value", "RANKINIT_REQUIRE")
+    # what names it among others asks for those that run
+    family = box.run("--check-level=mpi.*=fail,ib.*=off", "--require=shm=4k", *words, env=RANK)
+    assert "needs --deep" not in family.err
 
 
 def test_a_launch(box, probe, fake):
@@ -77,8 +89,8 @@ def test_a_launch(box, probe, fake):
     assert "SIGABRT" in box.run(*words, env={**env, "RANKINIT_DEEP": "1"}).err
     # the control
     assert box.run(*words, env=env).err == ""
-    refused = box.run("--deep", "--require=mpi", *words, env=env)
-    assert (refused.status, refused.out) == (123, b"")
+    unfit = box.run("--deep", "--require=mpi", *words, env=env)
+    assert (unfit.status, unfit.out) == (123, b"")
     fit = box.run("--deep", *words, env={**RANK, "LD_LIBRARY_PATH": fake("mpi")})
     assert (fit.status, fit.err) == (0, "")
 

@@ -2,6 +2,7 @@
 """Every option: on the command line, as a twin, and the one against the other."""
 
 import atexit
+import json
 import os
 from dataclasses import dataclass, field
 
@@ -77,8 +78,8 @@ ROWS = {
                        more=[f"--require={HUGE}"], see=lambda result: result.status),
     "deep": Row(":", "yes", False, "no", True, env=RANK, more=["--require=mpi.version"],
                 see=lambda result: "is tried with --deep alone" in result.err),
-    "azure_size": Row(":", "nd1_v99", True, "Standard_HB120-16rs_v3", False, env=RANK,
-                      see=lambda result: "[azure_size.unknown]" in result.err),
+    "azure_size": Row(":", "Standard_ND96asr_MI200_v4", True, "Standard_HB120-16rs_v3", False,
+                      env=RANK, see=lambda result: "; expected 16 (" in result.err),
     "quiet": Row(":", "yes", False, "no", True, env={"RANKINIT_ODD": "x"},
                  see=lambda result: "[option.twin]" in result.err),
     "verbose": Row("(true &)", "yes", True, "no", False,
@@ -210,6 +211,94 @@ def test_the_last_of_two_counts(box):
     row = ROWS["exit_map"]
     assert seen(box, row, "--exit-map=3:9", "--exit-map=3:8") == 8
     assert seen(box, row, "--exit-map=3:9", "--exit-map=4:8") == 3, "it replaces the first"
+
+
+# an option, the twin that gives way to it, and whether both on the command line are refused
+RIVALS = [
+    ("--hostfile=/hosts", "RANKINIT_HOSTS=a,b", True),
+    ("--hosts=a", "RANKINIT_HOSTFILE=/hosts", True),
+    ("--source=none", "RANKINIT_NPROC_PER_NODE=2", True),
+    ("--nproc-per-node=2", "RANKINIT_SOURCE=none", True),
+    ("--supervise=never", "RANKINIT_LOG_PREFIX=yes", True),
+    ("--supervise=never", "RANKINIT_LOG_DIR=/x", True),
+    ("--supervise=never", "RANKINIT_LOG_FILE=x", True),
+    ("--supervise=never", "RANKINIT_LOG_MODE=redirect", True),
+    ("--supervise=never", "RANKINIT_REPORT=/x", True),
+    ("--supervise=never", "RANKINIT_STATE=/x", True),
+    ("--nproc-per-node=2", "RANKINIT_SUPERVISE=never", True),
+    ("--log-prefix", "RANKINIT_SUPERVISE=never", True),
+    ("--log-dir=/x", "RANKINIT_SUPERVISE=never", True),
+    ("--log-file=x", "RANKINIT_SUPERVISE=never", True),
+    ("--report=/x", "RANKINIT_SUPERVISE=never", True),
+    ("--state=/x", "RANKINIT_SUPERVISE=never", True),
+    ("--log-file=/x", "RANKINIT_LOG_DIR=/y", True),
+    ("--log-dir=/y", "RANKINIT_LOG_FILE=/x", True),
+    ("--frameworks=torch", "RANKINIT_TF_PS=1", True),
+    ("--frameworks=torch", "RANKINIT_TF_CHIEF=yes", True),
+    ("--frameworks=none", "RANKINIT_TF_PORT=1", True),
+    ("--tf-ps=0", "RANKINIT_FRAMEWORKS=torch", True),
+    ("--tf-chief", "RANKINIT_FRAMEWORKS=none", True),
+    ("--tf-port=1", "RANKINIT_FRAMEWORKS=torch,jax", True),
+    ("--quiet", "RANKINIT_VERBOSE=yes", False),
+    ("--verbose", "RANKINIT_QUIET=yes", False),
+]
+
+
+def yields(result):
+    found = json.loads(result.out)["findings"]
+    return [(one["severity"], one["subject"]) for one in found if one["code"] == "option.yields"]
+
+
+@pytest.mark.parametrize("option, twin_, refused_", RIVALS)
+def test_a_twin_gives_way_to_a_rival(box, option, twin_, refused_, tmp_path):
+    (tmp_path / "hosts").write_text("a\n")
+    name, _, value = twin_.partition("=")
+    words = ["--explain=json", f"--root={tmp_path}", "--nnodes=1", "--node-rank=0"]
+    result = box.run(*words, option, "--", "true", env={name: value})
+    assert result.status == 0, result
+    assert yields(result) == [("note", name)]
+    stays = box.run(*words, "--", "true", env={name: value})
+    assert yields(stays) == [], "the control: nothing on the command line is against it"
+    both = box.run(*words, option, f"{long(name[9:].lower())}={value}", "--", "true")
+    assert both.status == (125 if refused_ else 0) and yields(both) == []
+    if refused_:
+        codes = [one["code"] for one in json.loads(both.out)["findings"]]
+        assert "option.conflict" in codes
+
+
+@pytest.mark.parametrize("option, twin_", [
+    ("--supervise=auto", "RANKINIT_REPORT=/x"),
+    ("--supervise=never", "RANKINIT_NPROC_PER_NODE=2"),
+    ("--log-prefix=no", "RANKINIT_SUPERVISE=never"),
+    ("--tf-chief=no", "RANKINIT_FRAMEWORKS=torch"),
+    ("--source=env", "RANKINIT_NPROC_PER_NODE=2"),
+    ("--nproc-per-node=2", "RANKINIT_SOURCE=manual"),
+    ("--log-file=x", "RANKINIT_LOG_DIR=/y"),
+    ("--log-dir=/y", "RANKINIT_LOG_FILE=x"),
+    ("--frameworks=tensorflow,torch", "RANKINIT_TF_PS=0"),
+    ("--tf-ps=0", "RANKINIT_FRAMEWORKS=tensorflow"),
+    ("--require=shm=1K", "RANKINIT_CHECKS=none"),
+    ("--quiet=no", "RANKINIT_VERBOSE=yes"),
+    ("--nproc-per-node=2", "RANKINIT_RANK=0"),
+])
+def test_a_twin_that_is_no_rival_stays(box, option, twin_, tmp_path):
+    name, _, value = twin_.partition("=")
+    words = ["--explain=json", f"--root={tmp_path}"]
+    assert yields(box.run(*words, option, "--", "true", env={name: value})) == []
+
+
+def test_what_a_rival_makes_of_a_launch(box):
+    """A plain start, a report all the same, silence."""
+    plain = box.run("--source=none", "--", "sh", "-c", "echo ${RANK-none}",
+                    env={"RANKINIT_NPROC_PER_NODE": "2"})
+    assert plain.out == b"none\n"
+    job = box.start("--report=@FOLDER/report", "--", "true",
+                    env={"RANKINIT_SUPERVISE": "never"})
+    assert job.wait().status == 0 and b"rankinit-report-1" in job.read("report")
+    loud = box.run("-q", "--", "sh", "-c", "exit 0", env={"RANKINIT_VERBOSE": "yes"})
+    assert loud.err == ""
+    broken = box.run("--log-file=%", "--", "true", env={"RANKINIT_LOG_DIR": "/x"})
+    refused(broken, 125, "option.value", "--log-file")
 
 
 def test_letters(box):

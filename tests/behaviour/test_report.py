@@ -48,6 +48,7 @@ def test_each_way_to_fail(report, command, kind, code, name, status):
     assert result.status == status
     assert (first["kind"], first["exit_code"], first["signal"]) == (kind, code, name)
     assert first["traceback"] is None and first["torch_error"] is None
+    assert first["cause"] is None, "there is room and memory"
     assert rank["state"] == {"exit": "exited", "signal": "signaled", "exec": "exec-failed"}[kind]
     assert rank["rank"] is None and rank["local_rank"] is None
     assert (rank["pid"] is None) == (kind == "exec")
@@ -66,7 +67,24 @@ def test_out_of_memory(box, cgroup):
     greedy = "x = bytearray(64 << 20); x[::4096] = b'x' * len(x[::4096])"
     job = box.start("--report=report.json", "--", "python3", "-c", greedy, shell=shell)
     job.wait()
-    assert json.loads(job.read("report.json"))["first_failure"]["kind"] == "oom"
+    first = json.loads(job.read("report.json"))["first_failure"]
+    assert first["kind"] == "oom"
+    assert (first["cause"]["code"], first["cause"]["subject"]) == ("cg.oom.kills", "oom_kill")
+    assert "docker run --memory" in first["cause"]["hint"]
+
+
+def test_what_explains_a_bus_error(box):
+    shm = "mount -t tmpfs -o size=1m none /dev/shm || exit 99"
+    causes = []
+    for how in ("kill -BUS $$", "kill -SEGV $$"):
+        job = box.start("--report=report.json", "--", *SH, how, shell=shm)
+        said = job.wait().err
+        causes.append(json.loads(job.read("report.json"))["first_failure"]["cause"])
+        assert ("[shm.size.small]" in said) == (causes[-1] is not None)
+    cause, none = causes
+    assert none is None
+    assert (cause["code"], cause["subject"]) == ("shm.size.small", "/dev/shm")
+    assert cause["text"].startswith("is small (1 MiB), ") and "--shm-size" in cause["hint"]
 
 
 def test_the_topology_is_that_of_the_explanation(box, report):

@@ -113,6 +113,7 @@ def test_a_bus_error(told):
     killed = told(*PYTHON, WAIT + "os.kill(os.getpid(), signal.SIGBUS)", shell=shell)
     assert (killed.result.status, killed.first["signal"]) == (135, "SIGBUS")
     assert cause.fullmatch(killed.verdict[1])
+    assert killed.first["cause"]["code"] == "shm.size.small"
     loader = told(*PYTHON, LOADER, shell=shell)
     assert loader.result.status == 1 and any(map(cause.fullmatch, loader.verdict))
     other = told(*PYTHON, LOADER.replace("Bus error", "Killed"), shell=shell)
@@ -177,8 +178,8 @@ def test_the_first_that_was_slow_to_end(told):
     found = told(*PYTHON, script, env={"SAID": said})
     os.unlink(said)
     assert found.result.status == 7 and found.first["rank"] == 2
-    assert re.match(r"rankinit: rank 2 \(.*\) failed first: told to stop on its way out, killed by "
-                    r"SIGTERM \(15\), after", found.verdict[0])
+    assert re.match(r"rankinit: rank 2 \(.*\) failed first: with the error below, then told to "
+                    r"stop on its way out: killed by SIGTERM \(15\), after", found.verdict[0])
     assert "rankinit:   RuntimeError: Timed out" in found.verdict
     assert "rankinit:   rank 0: exit status 7" in found.verdict
 

@@ -40,7 +40,8 @@ struct name {
 
 #define CALL(name) { #name, SYS_ ## name }
 static const struct name calls[] = {
-	CALL(capget), CALL(capset), CALL(chdir), CALL(clone), CALL(close), CALL(close_range),
+	CALL(bind), CALL(capget), CALL(capset), CALL(chdir), CALL(clone), CALL(close),
+	CALL(close_range),
 #ifdef SYS_fork
 	CALL(fork),
 #endif

@@ -268,6 +268,71 @@ static void test_options_of_the_script_are_not_the_launchers(void **state)
 	assert_string_equal(value, "untouched");
 }
 
+static const struct {
+	const char *line;
+	uint64_t nodes;
+	uint64_t ranks;	/* 0: it does not say */
+} counts[] = {
+	{ "torchrun --nproc-per-node=8 t.py", 0, 8 },
+	{ "torchrun --nnodes 2 --nproc_per_node 8 t.py", 2, 8 },
+	{ "python -u -m torch.distributed.run --nproc-per-node 4 t.py", 0, 4 },
+	{ "python -m torch.distributed.launch --use_env --nproc_per_node=4 t.py", 0, 4 },
+	{ "accelerate launch --num_processes 8 t.py", 0, 8 },
+	{ "accelerate launch --multi_gpu --mixed_precision bf16 --num-processes=8 t.py", 1, 8 },
+	{ "accelerate launch --num_processes 16 t.py", 2, 8 },
+	{ "accelerate launch --num_processes 16 --num_machines 4 t.py", 2, 4 },
+	{ "accelerate launch -t 3 -q --num_processes 2 -m t", 0, 2 },
+	{ "composer -n 8 t.py", 0, 8 },
+	{ "composer -n8 t.py", 0, 8 },
+	{ "composer -vn 8 t.py", 0, 8 },
+	{ "composer --world_size 16 --nproc 8 t.py", 2, 8 },
+	{ "deepspeed --no_ssh --num_gpus 8 t.py", 0, 8 },
+	{ "deepspeed -H hosts --num_gpus=8 t.py", 0, 8 },
+	{ "deepspeed --num_accelerators=4 t.py", 0, 4 },
+	{ "fabric run --accelerator cuda --devices 8 t.py", 0, 8 },
+	/* no plain number of ranks */
+	{ "torchrun t.py", 0, 0 },
+	{ "torchrun --nproc-per-node gpu t.py", 0, 0 },
+	{ "torchrun --nproc-per-node=auto t.py", 0, 0 },
+	{ "torchrun --nproc-per-node=$N t.py", 0, 0 },
+	{ "torchrun --nproc-per-node=0 t.py", 0, 0 },
+	{ "torchrun --nproc-per-node=513 t.py", 0, 0 },
+	{ "torchrun --nproc-per-node= t.py", 0, 0 },
+	{ "torchrun --nproc-per-node", 0, 0 },
+	{ "accelerate launch --num_processes 2 t.py", 4, 0 },
+	{ "composer -n", 0, 0 },
+	{ "deepspeed --num_gpus -1 t.py", 0, 0 },
+	{ "fabric run --devices 0,1 t.py", 0, 0 },
+	{ "fabric run --devices=auto t.py", 0, 0 },
+	/* of somebody else */
+	{ "torchrun t.py --nproc-per-node=8", 0, 0 },
+	{ "torchrun --rdzv_id --nproc-per-node=8 t.py", 0, 0 },
+	{ "accelerate launch t.py --num_processes 8", 0, 0 },
+	{ "composer -v t.py -n 8", 0, 0 },
+	{ "torchrun --num_gpus=8 t.py", 0, 0 },
+	{ "mpirun -np 8 t", 0, 0 },
+	{ "python t.py --nproc-per-node=8", 0, 0 },
+};
+
+static void test_ranks_that_its_words_ask_for(void **state)
+{
+	struct ri_command command;
+	unsigned faults = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		uint64_t ranks = 0;
+
+		ri_command_read(&command, cut(counts[i].line), RI_MODE_AUTO);
+		if (ri_command_ranks(&command, counts[i].nodes, &ranks) ==
+				(counts[i].ranks > 0) && ranks == counts[i].ranks)
+			continue;
+		print_error("%s: %d\n", counts[i].line, (int)ranks);
+		faults++;
+	}
+	assert_int_equal(faults, 0);
+}
+
 static void test_names_of_modes(void **state)
 {
 	(void)state;
@@ -284,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_asked_for_wins),
 		cmocka_unit_test(test_options_of_the_launcher),
 		cmocka_unit_test(test_options_of_the_script_are_not_the_launchers),
+		cmocka_unit_test(test_ranks_that_its_words_ask_for),
 		cmocka_unit_test(test_names_of_modes),
 	};
 

@@ -185,6 +185,9 @@ static void test_azure_sizes(void **state)
 	assert_null(ri_azure_size_find("hb120-rs_v3"));
 	assert_null(ri_azure_size_find("a name that is longer than any size of a VM will ever be, "
 		"as far as anybody knows"));
+	assert_string_equal(ri_azure_size_nearest("Standard_ND96irs_H100_v5"), "nd96isr_h100_v5");
+	assert_null(ri_azure_size_nearest("Standard_D4s_v5"));
+	assert_null(ri_azure_size_nearest(""));
 	for (size_t i = 0; (size = ri_azure_size_at(i)) != NULL; i++) {
 		assert_ptr_equal(ri_azure_size_find(size->name), size);
 		assert_int_equal(size->ports > 0, size->network == RI_AZURE_INFINIBAND);

@@ -316,6 +316,35 @@ static void the_document(void **state)
 	give_back(state);
 }
 
+static void what_explains_the_end(void **state)
+{
+	struct ri_cause cause = {
+		.code = RI_CODE_SHM_FREE_SMALL, .subject = "/dev/shm", .text = "was full",
+		.hint = "make it larger",
+	};
+	static const char line[] = "\n  /dev/shm was full: make it larger [shm.free.small]\n";
+	json_t *object, *member;
+
+	(void)state;
+	fail_rank(1, "x\n");
+	object = report();
+	member = json_object_get(json_object_get(object, "first_failure"), "cause");
+	assert_true(json_is_null(member));
+	json_decref(object);
+	outcome.cause = &cause;
+	assert_non_null(strstr(verdict(), line));
+	cause.shown = true;
+	assert_null(strstr(verdict(), "/dev/shm"));
+	object = report();
+	member = json_object_get(json_object_get(object, "first_failure"), "cause");
+	assert_int_equal(json_object_size(member), 4);
+	assert_string_equal(json_string_value(json_object_get(member, "code")), "shm.free.small");
+	assert_string_equal(json_string_value(json_object_get(member, "subject")), "/dev/shm");
+	assert_string_equal(json_string_value(json_object_get(member, "text")), "was full");
+	assert_string_equal(json_string_value(json_object_get(member, "hint")), "make it larger");
+	json_decref(object);
+}
+
 static void secrets_in_torch_s_file(void **state)
 {
 	static const char file[] = "{\"message\": \"x --token hunter2\", \"my_key\": \"hunter2\", "
@@ -402,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup(the_longest_verdict_is_bounded, begin),
 		cmocka_unit_test_setup(the_last_line_is_among_the_first_five, begin),
 		cmocka_unit_test_setup(the_document, begin),
+		cmocka_unit_test_setup(what_explains_the_end, begin),
 		cmocka_unit_test_setup(secrets_in_torch_s_file, begin),
 		cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),
 		cmocka_unit_test_setup(memory_that_runs_out_is_said, begin),

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options among the words of a command that is not ours. Which of them take a
+ * value in a word of their own is said by lists as in launchers.def.
+ */
+#ifndef RI_TO_WORDS_H
+#define RI_TO_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* "-" alone is none. */
+bool ri_word_is_option(const char *word);
+
+/*
+ * Are the first length bytes of the word this name, which '\0' or a blank
+ * ends, with '_' for '-' or not?
+ */
+bool ri_word_is_name(const char *word, const char *name, size_t length);
+
+/* The first letter of "abc" (of the word "-abc") that takes a value, or NULL. */
+const char *ri_word_find_valued(const char *letters, const char *cluster);
+
+/* What follows the option at words, and its value. */
+char *const *ri_word_skip_option(const char *letters, const char *longs, char *const *words);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of our own about what checks found, beside a launch. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/print.h"
+#include "log.h"
+
+enum { SUMMED = 8, FIRST = 110 };
+
+static const char *id_of(const struct ri_check_result *result)
+{
+	return ri_check_ids()[result->check];
+}
+
+void ri_check_text(const struct ri_check_result *result, char out[RI_CHECK_TEXT])
+{
+	snprintf(out, RI_CHECK_TEXT, "%s%s%s", result->text, result->expected[0] == '\0' ? ""
+		: "; expected ", result->expected);
+}
+
+static enum ri_level level_of(const struct ri_check_result *result)
+{
+	if (result->unfit)
+		return RI_LEVEL_ERROR;
+	return result->status == RI_CHECK_WARN || result->status == RI_CHECK_FAIL ||
+			(result->status == RI_CHECK_UNKNOWN && result->problem)
+		? RI_LEVEL_WARNING
+		: RI_LEVEL_NOTE;
+}
+
+/* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
+static bool is_said(const struct ri_check_result *result)
+{
+	return ri_check_was_begun(result) && result->status != RI_CHECK_PASS &&
+		result->status != RI_CHECK_SKIP &&
+		(result->status != RI_CHECK_UNKNOWN || result->problem || result->unfit);
+}
+
+static const char *because_of(const char *id)
+{
+	const struct ri_check *check;
+
+	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++)
+		if (strcmp(check->id, id) == 0)
+			return check->because;
+	return NULL;
+}
+
+/* Does it say something that matters no less than this? */
+static bool says_as_much(const struct ri_check_report *report, const char *id,
+	const struct ri_check_result *result)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *cause = &report->items[i];
+
+		if (strcmp(id_of(cause), id) == 0 && is_said(cause) &&
+			level_of(cause) >= level_of(result))
+			return true;
+	}
+	return false;
+}
+
+const char *ri_check_cause(const struct ri_check_report *report,
+	const struct ri_check_result *result)
+{
+	const char *id = ri_check_at(result->check)->because;
+
+	if (!is_said(result))
+		return NULL;
+	for (; id != NULL; id = because_of(id))
+		if (says_as_much(report, id, result))
+			return id;
+	return NULL;
+}
+
+/*
+ * The checks that were not begun, required ones or the others, in one
+ * sentence with the reason of the first. Returns that one, NULL: there is none.
+ */
+static const struct ri_check_result *sum_unbegun(const struct ri_check_report *report, bool unfit,
+	char text[RI_CHECK_TEXT])
+{
+	const struct ri_check_result *first = NULL;
+	struct ri_text list;
+	size_t count = 0;
+
+	ri_text_init(&list, text, RI_CHECK_TEXT);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (ri_check_was_begun(result) || result->unfit != unfit)
+			continue;
+		if (count++ == 0)
+			first = result;
+		if (count <= SUMMED)
+			ri_text_addf(&list, "%s%s", count == 1 ? "" : ", ", id_of(result));
+	}
+	if (count > SUMMED)
+		ri_text_addf(&list, " and %zu more", count - SUMMED);
+	if (first != NULL)
+		ri_text_addf(&list, ": %s", first->text);
+	return first;
+}
+
+/* "SUBJECT: TEXT; HINT [code]" */
+static void add_line(struct ri_text *out, const struct ri_check_result *result,
+	const char *subject, const char *text)
+{
+	ri_text_addf(out, "%s: %s%s%s [%s]", subject, text, result->hint[0] == '\0' ? "" : "; ",
+		result->hint, ri_code_name((enum ri_code)result->code));
+}
+
+static void log_line(const struct ri_check_result *result, const char *subject, const char *text)
+{
+	char line[2 * RI_CHECK_TEXT];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	add_line(&out, result, subject, text);
+	ri_log(level_of(result), "%s", line);
+}
+
+static void log_unbegun(const struct ri_check_report *report, bool unfit)
+{
+	char text[RI_CHECK_TEXT];
+	const struct ri_check_result *first = sum_unbegun(report, unfit, text);
+
+	if (first != NULL)
+		log_line(first, unfit ? "--require" : "--checks", text);
+}
+
+void ri_check_log(const struct ri_check_report *report)
+{
+	char text[RI_CHECK_TEXT];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (!is_said(result) || ri_check_cause(report, result) != NULL)
+			continue;
+		ri_check_text(result, text);
+		log_line(result, result->subject, text);
+	}
+	log_unbegun(report, true);
+	log_unbegun(report, false);
+	if (report->dropped > 0)
+		ri_log(RI_LEVEL_WARNING, "%zu more results of checks are not shown [%s]",
+			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
+}
+
+void ri_check_words(const struct ri_check_report *report, struct ri_text *out)
+{
+	const struct ri_check_result *first;
+	char text[RI_CHECK_TEXT];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (!result->unfit || !ri_check_was_begun(result) ||
+			ri_check_cause(report, result) != NULL)
+			continue;
+		ri_check_text(result, text);
+		add_line(out, result, result->subject, text);
+		ri_text_add(out, "\n");
+	}
+	first = sum_unbegun(report, true, text);
+	if (first != NULL) {
+		add_line(out, first, "--require", text);
+		ri_text_add(out, "\n");
+	}
+}
+
+static void explain(struct ri_findings *findings, const struct ri_check_result *result,
+	const char *subject, const char *text)
+{
+	ri_finding_hint(ri_findings_add(findings, result->unfit ? RI_SEVERITY_ERROR
+		: RI_SEVERITY_WARNING, (enum ri_code)result->code, subject, "%s", text),
+		"%s", result->hint);
+}
+
+void ri_check_explain(const struct ri_check_report *report, struct ri_findings *findings)
+{
+	const struct ri_check_result *first;
+	char text[RI_CHECK_TEXT];
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (!is_said(result) || level_of(result) == RI_LEVEL_NOTE ||
+			ri_check_cause(report, result) != NULL)
+			continue;
+		ri_check_text(result, text);
+		explain(findings, result, result->subject, text);
+	}
+	for (int unfit = 1; unfit >= 0; unfit--) {
+		first = sum_unbegun(report, unfit != 0, text);
+		if (first != NULL)
+			explain(findings, first, unfit != 0 ? "--require" : "--checks", text);
+	}
+}
+
+/* What stands before it goes on about consequences, and not too much of that. */
+static int first_words(const char *text)
+{
+	size_t length = strcspn(text, ";");
+
+	return length > FIRST ? FIRST : (int)length;
+}
+
+/* The first of them in words, and the ids of the others. */
+const char *ri_check_reasons(const struct ri_check_report *report, char out[RI_CHECK_REASONS])
+{
+	const struct ri_check_result *last = NULL;
+	struct ri_text text;
+	size_t count = 0;
+
+	ri_text_init(&text, out, RI_CHECK_REASONS);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct ri_check_result *result = &report->items[i];
+
+		if (!result->unfit || (last != NULL && last->check == result->check) ||
+			ri_check_cause(report, result) != NULL)
+			continue;
+		last = result;
+		if (count++ == 0)
+			ri_text_addf(&text, ": %s (%s: %.*s%s%.40s)", id_of(result),
+				result->subject, first_words(result->text), result->text,
+				result->expected[0] == '\0' ? "" : "; expected ",
+				result->expected);
+		else if (count <= SUMMED)
+			ri_text_addf(&text, ", %s", id_of(result));
+	}
+	if (count > SUMMED)
+		ri_text_addf(&text, " and %zu more", count - SUMMED);
+	return out;
+}
