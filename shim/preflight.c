@@ -181,6 +181,18 @@ static void say_left_out(const struct ri_run *run, const struct ri_check_option 
 		run->options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
+/* The same of one check, that is required by its id. */
+static void say_turned_off(const struct ri_run *run)
+{
+	const struct ri_check_wishes *wishes = &run->options.checks;
+	const char *id = ri_checks_turned_off(wishes);
+
+	if (id != NULL && is_speaker(run))
+		ri_log(RI_LEVEL_WARNING, "%s: %s is not looked at, as %s has it off [%s]",
+			wishes->require.subject, id, wishes->level.subject,
+			ri_code_name(RI_CODE_CHECK_UNASKED));
+}
+
 /*
  * All ranks refuse, so that none has begun when the job ends. The first one
  * says why and what to do; the others may see what that one does not, as a
@@ -216,6 +228,7 @@ int ri_run_preflight(struct ri_run *run)
 	}
 	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0)
 		return -1;
+	say_turned_off(run);
 	if (!is_speaker(run) && refuser == NULL)
 		return 0;
 	status = run_checks(run, false);
@@ -239,6 +252,8 @@ int ri_run_check(struct ri_run *run)
 		return 0;
 	if (run->options.checks.pick == RI_CHECK_PICK_NONE)
 		say_left_out(run, ri_check_refuser(&run->options.checks));
+	else
+		say_turned_off(run);
 	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0 || run_checks(run, true) < 0)
 		return ri_run_fail(run);
 	if (run->checked.stop != 0)

@@ -158,8 +158,8 @@ int ri_print_list(const char *table, struct ri_error *err)
 		ri_text_init(&out, shown, sizeof(shown));
 		ri_columns_show(page, tables[i].most, &out);
 		if (tables[i].most > 0)
-			ri_text_addf(&out, "\n" "In full, with tabs: rankinit --list=%s | cat\n",
-				table);
+			ri_text_addf(&out, "%cAll of it, with tabs: rankinit --list=%s | cat\n",
+				'\n', table);
 		return ri_print_text(&out, err);
 	}
 	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",

@@ -131,9 +131,9 @@ const struct ri_check ri_check_ib_uverbs = {
 	.summary = "the device files of RDMA adapters can be opened",
 	.reads = "/sys/class/infiniband_verbs, and /dev/infiniband/uverbsN, which is opened and "
 		"closed (rdma-core libibverbs/init.c)",
-	.fails = "an adapter's device file is missing, forbidden by the device cgroup or its mode, or "
-		"cannot be used; a warning where none over InfiniBand can and the job has several "
-		"nodes",
+	.fails = "an adapter's device file is missing, forbidden by the device cgroup or its "
+		"mode, or cannot be used; a warning where none over InfiniBand can and the job has "
+		"several nodes",
 	.advice = absent_hint,
 	.unverified = "a device file that is left over from before a reset",
 	.when = RI_CHECK_WIDE,

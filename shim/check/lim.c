@@ -96,8 +96,8 @@ const struct ri_check ri_check_lim_memlock = {
 		"(Linux ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
 	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
 		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
-		"where several ranks are here, for InfiniBand or an adapter with a device file, unless "
-		"NCCL_IB_DISABLE is 1",
+		"where several ranks are here, for InfiniBand or an adapter with a device file, "
+		"unless NCCL_IB_DISABLE is 1",
 	.advice = ri_memlock_hint,
 	.when = RI_CHECK_SEVERAL,
 	.things = RI_CHECK_RDMA,

@@ -324,8 +324,8 @@ const struct ri_check ri_check_net_masterport = {
 	.id = "net.masterport",
 	.summary = "rank 0 can open the port of the rendezvous",
 	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and lets go",
-	.fails = "something on this machine listens on it, or it takes a capability that is not here "
-		"(capabilities(7): CAP_NET_BIND_SERVICE)",
+	.fails = "something on this machine listens on it, or it takes a capability that is not "
+		"here (capabilities(7): CAP_NET_BIND_SERVICE)",
 	.unverified = "a user of --user, who may be denied what rankinit is not",
 	.advice = port_hint,
 	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,

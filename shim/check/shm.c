@@ -31,8 +31,9 @@ uint64_t ri_check_shm_least(uint64_t ranks)
 
 /* A size as docker run takes it. */
 #define SIZE_HINT(size) \
-	"outside the image: docker run --shm-size=" size " or --ipc=host; Kubernetes: an emptyDir " \
-	"with medium: Memory mounted at /dev/shm; Azure ML: shm_size: " size " in the job's resources"
+	"outside the image: docker run --shm-size=" size " or --ipc=host; Kubernetes: an " \
+	"emptyDir with medium: Memory mounted at /dev/shm; Azure ML: shm_size: " size " in the " \
+	"job's resources"
 
 /* Enough for most, where nobody asks for more. */
 #define USUAL_BYTES ((uint64_t)16 << 30)

@@ -112,7 +112,8 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 {
 	size_t length, name;
 
-	wishes->fails = (struct ri_check_option){ .value = NULL };
+	wishes->level = option;
+	wishes->fails = false;
 	wishes->failing = (struct ri_check_set){ .words = { 0 } };
 	memset(wishes->levels, RI_CHECK_LEVEL_OWN, sizeof(wishes->levels));
 	for (const char *text = option.value;; text += length + 1) {
@@ -126,7 +127,7 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 		if (ri_check_match(text, name, &set) == 0)
 			return unknown_check(option, text, name, err);
 		if (level == RI_CHECK_LEVEL_FAIL)
-			wishes->fails = option;
+			wishes->fails = true;
 		if (level == RI_CHECK_LEVEL_FAIL && memchr(text, '*', name) == NULL)
 			ri_check_match(text, name, &wishes->failing);
 		for (size_t i = 0; i < ri_check_count(); i++)
@@ -156,5 +157,5 @@ const struct ri_check_option *ri_check_refuser(const struct ri_check_wishes *wis
 {
 	if (wishes->require.value != NULL)
 		return &wishes->require;
-	return wishes->fails.value == NULL ? NULL : &wishes->fails;
+	return wishes->fails ? &wishes->level : NULL;
 }

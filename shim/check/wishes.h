@@ -43,7 +43,8 @@ struct ri_check_wishes {
 	bool deep;			/* those that run a program may do so */
 	struct ri_check_option checks;	/* --checks, as stated */
 	struct ri_check_option require;	/* --require */
-	struct ri_check_option fails;	/* --check-level, where one of its levels is fail */
+	struct ri_check_option level;	/* --check-level */
+	bool fails;			/* one of its levels is fail */
 	struct ri_check_option azure_size;
 };
 

@@ -12,6 +12,19 @@ static bool is_asked_by_id(const struct ri_check_wishes *wishes, size_t number)
 			wishes->levels[number] == RI_CHECK_LEVEL_FAIL);
 }
 
+const char *ri_checks_turned_off(const struct ri_check_wishes *wishes)
+{
+	const struct ri_demand *demand;
+
+	for (size_t i = 0; i < ri_check_count(); i++) {
+		demand = ri_demands_check(&wishes->demands, i);
+		if (demand != NULL && demand->asker == RI_ASKER_REQUIRE &&
+			wishes->levels[i] == RI_CHECK_LEVEL_OFF)
+			return ri_check_at(i)->id;
+	}
+	return NULL;
+}
+
 int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err)
 {
 	const struct ri_demand *demand;
@@ -23,7 +36,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 			continue;
 		demand = ri_demands_check(&wishes->demands, i);
 		ri_fail(err, RI_CODE_OPTION_VALUE,
-			demand == NULL ? wishes->fails.subject : demand->subject,
+			demand == NULL ? wishes->level.subject : demand->subject,
 			"\"%s\": this check needs --deep", check->id);
 		return ri_fail_hint(err, "add --deep, with which rankinit-probe loads the image's "
 			"own libraries, or leave it out");

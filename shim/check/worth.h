@@ -17,6 +17,9 @@
  */
 int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err);
 
+/* The id of a check that --require names and a level of off leaves out, or NULL. */
+const char *ri_checks_turned_off(const struct ri_check_wishes *wishes);
+
 /*
  * Put them into plan->chosen; before_launch: only those that might. Of the
  * machine nothing is read but whether a few names are there, and of a recorded

@@ -278,3 +278,15 @@ def test_the_hint_has_the_size_that_is_asked_for(rankinit, tmp_path, options, si
     grow("docker-default", root)
     found, = [one for one in look(rankinit, root, options)["checks"] if one["id"] == "shm.size"]
     assert f"--shm-size={size} " in found["hint"] and f"shm_size: {size} " in found["hint"]
+
+
+def test_a_level_of_off_leaves_out_what_is_required_and_says_so(box):
+    words = ["--require=lim.core,shm=4k", "--", "sh", "-c", "echo ran"]
+    result = box.run("--check-level=lim.*=off", *words, env=test_check.ONE)
+    assert (result.status, result.out) == (0, b"ran\n")
+    line = warned(result, "check.unasked", "--require")
+    assert "lim.core is not looked at, as --check-level has it off" in line
+    warned(box.run("--check", "--check-level=lim.*=off", words[0]), "check.unasked", "--require")
+    # of what a word stands for, a part may be left out without a word
+    assert box.run("--check-level=shm.*=off", *words[:1], "--", "true",
+                   env=test_check.ONE, shell="ulimit -c 0").err == "", "the control"

@@ -77,7 +77,7 @@ ROWS = {
     "check_level": Row(":", "shm.size=note", 0, "lim.memlock=off", 123, env=RANK,
                        more=[f"--require={HUGE}"], see=lambda result: result.status),
     "deep": Row(":", "yes", False, "no", True, env=RANK, more=["--require=mpi.version"],
-                see=lambda result: "is tried with --deep alone" in result.err),
+                see=lambda result: "this check needs --deep" in result.err),
     "azure_size": Row(":", "Standard_ND96asr_MI200_v4", True, "Standard_HB120-16rs_v3", False,
                       env=RANK, see=lambda result: "; expected 16 (" in result.err),
     "quiet": Row(":", "yes", False, "no", True, env={"RANKINIT_ODD": "x"},

@@ -4,7 +4,7 @@
 # service inside.
 # shellcheck source=tests/lint/common.sh
 . "$(dirname "$0")/common.sh"
-limit=600000
+limit=620000
 binary=build/rankinit
 [ -f "$binary" ] || skip "$binary is not built"
 
