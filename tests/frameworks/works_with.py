@@ -54,11 +54,11 @@ def full():
         column is the same command without rankinit and without a shell around it.
         """
     nodes = """
-        A simulated node is a folder of files (/proc, /sys, /dev, libraries) from `tests/hosts`, which
-        `--root` reads. It was put together from the documentation of Linux, NVIDIA, Mellanox and
-        Azure ([how](hacking.md#recorded-machines)), not copied from such a machine: no GPU and no
-        InfiniBand adapter has been used. [checks.md](checks.md) says of each check what has not been
-        verified on hardware.
+        A simulated node is a folder of files (/proc, /sys, /dev, libraries) from `tests/hosts`,
+        which `--root` reads. It was put together from the documentation of Linux, NVIDIA,
+        Mellanox and Azure ([how](hacking.md#recorded-machines)), not copied from such a
+        machine: no GPU and no InfiniBand adapter has been used. [checks.md](checks.md) says of
+        each check what has not been verified on hardware.
         """
     return "\n".join([
         "<!-- SPDX-License-Identifier: Apache-2.0; made by `make docs` from that of the tests -->",
