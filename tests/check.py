@@ -160,6 +160,8 @@ PATTERNS = {
                 r"^.*?(\d+) skipped.* in [\d.]+", r"^\[  SKIPPED \] (\d+) test"),
 }
 
+TELLING = re.compile(r"error|abort|terminate|fail|refused|timed? ?out", re.I)
+
 
 def count(output):
     """What the output of one command says: passed, failed, skipped."""
@@ -176,6 +178,16 @@ def run_command(command):
     return done, done.stdout.decode(errors="replace")
 
 
+def why(output, test):
+    """What pytest says of a test that failed, and its programs' last words that sound like it."""
+    name = re.escape(test.rpartition("::")[2])
+    section = re.search(rf"^_+ {name} _+\n(.*?)(?=^_+ \S+ _+$|^=+ \S.* =+$)", output, re.M | re.S)
+    lines = section[1].splitlines() if section else []
+    asserted = [line[1:].strip() for line in lines if line.startswith("E ")]
+    said = [line.strip() for line in lines if TELLING.search(line) and line[0] not in "E> "]
+    return "; ".join(line[:200] for line in asserted[:1] + said[-1:]) or "it does not say why"
+
+
 def run_again(output, said):
     """
     Frameworks fail of their own now and then (PyTorch's gloo aborts as a process
@@ -184,7 +196,8 @@ def run_again(output, said):
     failed = re.findall(r"^FAILED (\S+::.*?)(?: - .*)?$", output, re.M)
     if not failed or len(failed) != said["failed"] or len(failed) > 4:
         return None
-    print(f"once more: {' '.join(failed)}", flush=True)
+    for test in failed:
+        print(f"once more: {test}: {why(output, test)}", flush=True)
     done, again = run_command(PYTEST + ["-rfs", *failed])
     now = count(again)
     return done, output + again, {"passed": said["passed"] + now["passed"],

@@ -53,6 +53,12 @@ def test_libraries_of_the_fabric(engine):
     assert "ibv_devinfo" in done.stdout
 
 
+def test_nothing_keeps_open_mpi_from_ucx(engine):
+    done = engine.run("base", "grep", "-E", "^(pml|osc) =", "/etc/openmpi/openmpi-mca-params.conf",
+                      check=False)
+    assert "ucx" not in done.stdout
+
+
 def test_status_can_be_a_health_check(engine):
     name = engine.start("base", "sleep", "60", options=[
         "--env", "RANKINIT_STATE=/tmp/state", "--health-interval", "1s",

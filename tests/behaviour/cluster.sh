@@ -10,27 +10,36 @@
 set -eu
 
 folder=$1 nodes=$2 tracker=$3
-last=$((nodes - 1))
+last=$((nodes - 1)) prefix=10.78.0
 
 fail() { echo "no Slurm: $*"; exit 1; }
 
-# Its daemons resolve names only where some address is not a loopback one, and
-# what runs on its nodes looks for them by name.
+# Each node has a network and a name of its own; the controller is another host
+# of theirs. What runs on one looks for the others by name.
 connect() {
     ip link set lo up
-    ip link add eth0 up type veth peer name eth1
-    ip addr add 10.78.0.1/24 dev eth0
+    ip link add br0 up type bridge
+    ip addr add "$prefix.254/24" dev br0
+    mkdir -p /run/netns
+    mount -t tmpfs none /run/netns
     echo "127.0.0.1 localhost" >"$folder/hosts"
-    echo "10.78.0.1 $(hostname) $(seq -s ' ' -f 'n%g' 0 "$last")" >>"$folder/hosts"
+    echo "$prefix.254 $(hostname)" >>"$folder/hosts"
+    for n in $(seq 0 "$last"); do
+        ip netns add "n$n"
+        ip link add "ton$n" up master br0 type veth peer name eth0 netns "n$n"
+        ip -n "n$n" addr add "$prefix.$((n + 1))/24" dev eth0
+        ip -n "n$n" link set lo up
+        ip -n "n$n" link set eth0 up
+        echo "$prefix.$((n + 1)) n$n" >>"$folder/hosts"
+    done
     mount --bind "$folder/hosts" /etc/hosts
 }
 
 configure() {
     host=$(hostname)
-    where="NodeHostname=$host NodeAddr=127.0.0.1"
     cat >"$folder/slurm.conf" <<END
 ClusterName=test
-SlurmctldHost=$host(127.0.0.1)
+SlurmctldHost=$host($prefix.254)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -50,7 +59,7 @@ SlurmdParameters=config_overrides
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 KillWait=10
-NodeName=n[0-$last] $where Port=[17000-$((17000 + last))] CPUs=4 RealMemory=1000
+NodeName=n[0-$last] CPUs=4 RealMemory=1000
 PartitionName=all Nodes=n[0-$last] Default=YES MaxTime=5 State=UP
 END
     printf 'CgroupAutomount=yes\nCgroupPlugin=cgroup/v1\n' >"$folder/cgroup.conf"
@@ -70,7 +79,8 @@ start_slurm() {
     slurmctld -f "$folder/slurm.conf"
     for n in $(seq 0 "$last"); do
         mkdir -p "$folder/spool-n$n"
-        slurmd -f "$folder/slurm.conf" -N "n$n"
+        nsenter --net="/run/netns/n$n" unshare --uts \
+            sh -c "hostname n$n && exec slurmd -f '$folder/slurm.conf'"
     done
 }
 

@@ -6,6 +6,7 @@ Nodes are network and UTS namespaces with a PID namespace for each command.
 """
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -27,7 +28,9 @@ class Outcome:
         self.codes, self.out, self.err = codes, out, err
 
     def __str__(self):
-        return f"exit statuses {self.codes}\n{self.out}{self.err[-6000:]}"
+        """PyTorch's stacks of C++ would leave no room for what else was said."""
+        err = re.sub(r"^.*\bframe #\d+: .*\n", "", self.err, flags=re.M)
+        return f"exit statuses {self.codes}\n{self.out}{err[-20000:]}"
 
 
 class World:
@@ -173,7 +176,7 @@ def kubeflow(world, words, nodes):
 
 
 def slurm(world, words, cluster):
-    """A step of a Slurm of our own; its nodes share one network."""
+    """A step of a Slurm of our own (cluster.sh)."""
     command = f"cd {shlex.quote(world.folder)} && exec {shlex.join(words)}"
     return [subprocess.Popen(
         cluster.inside("sh", "-c", command), stdin=subprocess.DEVNULL,

@@ -43,7 +43,8 @@ class Recipe:
     def read_dockerfile(self, text):
         lines = dict(line.split(None, 1) for line in text.splitlines()
                      if re.match(r"(ENTRYPOINT|CMD)\s", line))
-        self.words = json.loads(lines["ENTRYPOINT"]) + json.loads(lines["CMD"])
+        self.entrypoint = json.loads(lines["ENTRYPOINT"])
+        self.words = self.entrypoint + json.loads(lines["CMD"])
         self.env = dict(line.split(None, 1)[1].split("=", 1) for line in text.splitlines()
                         if line.startswith("ENV "))
 
@@ -57,8 +58,10 @@ class Recipe:
         words = list(self.words)
         if "rankinit" in words:
             start = words.index("rankinit")
-            end = words.index("--", start)
-            del words[start:end + 1]
+            end = start + 1
+            while words[end].startswith("-"):
+                end += 1
+            del words[start:end]
         return words
 
 

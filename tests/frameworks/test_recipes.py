@@ -101,3 +101,13 @@ def test_the_image(world):
     world.env.update(recipe.env)
     outcome = world.finish(platforms.alone(world, recipe.words, 1), 60)
     assert (outcome.out, outcome.codes) == ("1 1 False\n", [0]), outcome.err
+
+
+@pytest.mark.parametrize("end, status, said", [
+    ([], 0, "fit"), (["--"], 127, "options of rankinit stand before --")], ids=["open", "closed"])
+def test_options_behind_the_name_of_the_image(end, status, said):
+    """docker run IMAGE --check, where the ENTRYPOINT ends in "--" and where it does not."""
+    words = [*RECIPES["image"].entrypoint[1:], *end, "--check"]
+    done = subprocess.run([PROGRAM, *words], env=clean_env(), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status and said in done.stdout + done.stderr

@@ -24,6 +24,12 @@ def met(shape):
     return f"{shape.rows[0][1]} ranks, sum {total}"
 
 
+def command_of(look, env):
+    """With the variables that the platform sets."""
+    words = [f"{name}={value}" for name, value in env.items()]
+    return f"`{' '.join([*words, recipes.read()[look.recipe].command()])}`"
+
+
 def seen(said, status):
     return f"`{said}`, exit status {status}"
 
@@ -34,25 +40,34 @@ def full():
     rows = [(shape.framework, versions[shape.framework], shape.where,
              f"`{known[shape.recipe].command()}`", met(shape), shape.without.text)
             for shape in shapes.SHAPES]
-    looks = [(look.system, f"`{known[look.recipe].command()}`", look.host,
-              seen(look.line, look.status), look.worse, seen(look.worse_line, look.worse_status))
-             for look in shapes.LOOKS]
+    looks = [row for look in shapes.LOOKS for row in (
+        (look.system, command_of(look, look.env), look.host, seen(look.line, look.status)),
+        (look.system, command_of(look, look.worse_env), look.worse,
+         seen(look.worse_line, look.worse_status)))]
     intro = """
-        What `make frameworks` runs: each command of [recipes.md](recipes.md) on two nodes with two
-        ranks each, or as the row says, with the real framework on CPUs. The nodes are network and
-        UTS namespaces of one machine; mpirun, mpiexec.hydra and srun are Debian's, the jobs of
-        Azure ML, Azure Batch and Kubeflow are started as their documentation describes. Rank R
-        adds 10 to the power of R, so that a sum of 1111 shows that all four took part. The last
-        column is what the same command does without rankinit, which is tried as well, with no shell
-        in front of it.
+        `make frameworks` runs each command of [recipes.md](recipes.md) with the real framework, on
+        CPUs, once with rankinit and once without. Unless the row says otherwise there are two nodes
+        with two ranks each. The nodes are network and UTS namespaces of one machine; mpirun (Open
+        MPI), mpiexec.hydra (MPICH) and srun are those of Debian 12, and jobs of Azure ML, Azure
+        Batch and Kubeflow are started as their documentation describes, not in those services. Rank
+        R contributes 10 to the power of R: a sum of 1111 shows that all four took part. The last
+        column is the same command without rankinit and without a shell around it.
+        """
+    nodes = """
+        A simulated node is a folder of files (/proc, /sys, /dev, libraries) from `tests/hosts`,
+        which `--root` reads. It was put together from the documentation of Linux, NVIDIA,
+        Mellanox and Azure ([how](hacking.md#recorded-machines)), not copied from such a
+        machine: no GPU and no InfiniBand adapter has been used. [checks.md](checks.md) says of
+        each check what has not been verified on hardware.
         """
     return "\n".join([
         "<!-- SPDX-License-Identifier: Apache-2.0; made by `make docs` from that of the tests -->",
         "# Works with", "", textwrap.fill(textwrap.dedent(intro).strip(), 100), "",
         *table(("framework", "version", "started as", "command", "result", "without rankinit"),
                rows), "",
-        "Checks of the node, on recorded machines:", "",
-        *table(("of", "command", "machine", "result", "a worse one", "result"), looks)]) + "\n"
+        "Checks of the node:", "",
+        *table(("of", "command", "simulated node", "result"), looks), "",
+        textwrap.fill(textwrap.dedent(nodes).strip(), 100)]) + "\n"
 
 
 def short():
@@ -63,8 +78,8 @@ def short():
     rows = [(system, f"{first.framework} {versions[first.framework]}", first.where,
              f"`{known[first.recipe].command()}`", met(first), str(1 + len(more)))
             for system, (first, *more) in systems.items()]
-    rows += [(look.system, "recorded machines", f"{look.host}, {look.worse}",
-              f"`{known[look.recipe].command()}`",
+    rows += [(look.system, "simulated nodes", ", ".join(dict.fromkeys((look.host, look.worse))),
+              command_of(look, look.env),
               f"`{look.line}`; `{look.worse_line}`, {look.worse_status}", "1")
              for look in shapes.LOOKS]
     head = ("system", "version", "started as", "command", "result", "recipes")

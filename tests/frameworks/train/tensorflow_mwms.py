@@ -6,6 +6,9 @@ import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 resolver = strategy.cluster_resolver
 rank, size = resolver.task_id or 0, strategy.num_replicas_in_sync
+workers = resolver.cluster_spec().as_dict().get("worker", [""])
+hosts = [address.rpartition(":")[0] for address in workers]
+local = hosts[:rank].count(hosts[rank])
 
 
 @tf.function
@@ -17,4 +20,4 @@ def step():
 
 
 total = strategy.experimental_local_results(step())[0].numpy()
-print(f"rank {rank} of {size}, local 0, sum {total}", flush=True)
+print(f"rank {rank} of {size}, local {local}, sum {total}", flush=True)

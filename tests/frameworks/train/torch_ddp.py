@@ -19,4 +19,6 @@ model(torch.tensor([float(10 ** dist.get_rank())])).backward()
 # the mean of all ranks' gradients, which are their inputs
 total = round(model.module.weight.grad.item() * dist.get_world_size())
 print(f"rank {dist.get_rank()} of {dist.get_world_size()}, local {local}, sum {total}", flush=True)
+# nobody hangs up on those who are still there
+dist.barrier()
 dist.destroy_process_group()

@@ -13,4 +13,6 @@ total = torch.tensor([10 ** dist.get_rank()])
 dist.all_reduce(total)
 print(f"rank {dist.get_rank()} of {dist.get_world_size()}, local {os.environ['LOCAL_RANK']}, "
       f"sum {total.item()}", flush=True)
+# nobody hangs up on those who are still there
+dist.barrier()
 dist.destroy_process_group()
