@@ -75,6 +75,20 @@ static struct ri_node this_node(struct ri_run *run)
 	};
 }
 
+/* No GPU to count by: whoever looks at the node says more about that than a count does. */
+static int leave_count(struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+
+	if (run->err.code != RI_CODE_NPROC_NONE || options->action == RI_ACTION_PRINT_ENV ||
+		(options->action != RI_ACTION_CHECK && ri_check_refuser(&options->checks) == NULL))
+		return -1;
+	run->nproc_err = run->err;
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	run->options.wishes.nproc_count = 1;
+	return 0;
+}
+
 /* Does the command run in ranks that are started here? */
 static int count_ranks(struct ri_run *run)
 {
@@ -83,7 +97,7 @@ static int count_ranks(struct ri_run *run)
 
 	if (run->command.mode == RI_MODE_NONE || wishes->nproc.value == NULL)
 		return 0;
-	if (ri_nproc_count(&run->options, &node, &run->err) < 0)
+	if (ri_nproc_count(&run->options, &node, &run->err) < 0 && leave_count(run) < 0)
 		return -1;
 	if (run->command.mode != RI_MODE_PROCESS)
 		return 0;

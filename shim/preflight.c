@@ -93,9 +93,14 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 	struct ri_checking *checking)
 {
 	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
+	const struct ri_demand gpus = {
+		.subject = run->options.wishes.nproc.subject, .asker = RI_ASKER_SOURCE, .count = 1,
+	};
 	uint64_t ranks = 0;
 
 	*demands = run->options.checks.demands;
+	if (run->options.nproc == RI_NPROC_GPU)
+		ri_demands_add(demands, RI_TOPIC_GPU, gpus);
 	ri_topology_get(&run->topology, RI_FACT_WORLD_SIZE, &ranks);
 	if (ranks > 1 && ri_source_is_mpi(run->topology.identity))
 		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
@@ -211,7 +216,7 @@ static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 		: "local rank 0 says what to do");
 }
 
-int ri_run_preflight(struct ri_run *run)
+static int look(struct ri_run *run)
 {
 	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
 	int status;
@@ -242,6 +247,16 @@ int ri_run_preflight(struct ri_run *run)
 	else if (is_speaker(run))
 		ri_check_log(&run->checked);
 	return run->checked.unfit ? refuse(run, refuser) : 0;
+}
+
+int ri_run_preflight(struct ri_run *run)
+{
+	int status = look(run);
+
+	if (status != 0 || run->nproc_err.code == RI_CODE_NONE)
+		return status;
+	run->err = run->nproc_err;
+	return -1;
 }
 
 int ri_run_check(struct ri_run *run)

@@ -40,6 +40,7 @@ struct ri_run {
 	struct ri_host host;
 	struct ri_check_report checked;	/* where was_checked */
 	bool was_checked;
+	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
 	struct ri_output output;
 	struct ri_supervised supervised;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import socket
 
 import pytest
@@ -153,6 +154,38 @@ def test_no_gpu_at_all(box, machine):
             "nproc.none", "--nproc-per-node")
     # where the command starts the whole job nobody asks
     assert box.run(root, "--nproc-per-node=gpu", "--print-env", "--", "mpirun").status == 0
+
+
+NO_GPUS = {"CUDA_VISIBLE_DEVICES": ""}
+ALL = ["--nproc-per-node=gpu", "--", "echo", "begun"]
+
+
+@pytest.mark.parametrize("asked", ["--require=gpu=8", "--check-level=gpu.count=fail"])
+def test_no_gpu_and_the_node_is_to_blame(box, asked):
+    result = box.run(asked, *ALL, env=NO_GPUS)
+    said = result.lines()[-1]
+    assert (result.status, result.out) == (123, b"")
+    assert said.startswith(f"rankinit: error: {asked.split('=')[0]}: this node is not fit")
+    assert re.search(r"\[gpu\.(vendor\.none|count\.few)\]", result.err)
+    assert box.run(asked, "--explain", *ALL, env=NO_GPUS).status == 123
+
+
+@pytest.mark.parametrize("asked", [[], ["--expect=gpu=8"], ["--require=fs.tmp"]])
+def test_no_gpu_though_the_node_is_fit(box, asked):
+    refused(box.run(*asked, *ALL, env=NO_GPUS), 125, "nproc.none", "--nproc-per-node")
+
+
+def test_check_of_a_node_without_gpus(box, machine):
+    """What to count ranks by is missing: the other checks are worth reading all the same."""
+    result = box.run(machine("null"), "--nproc-per-node=gpu", "--check=json")
+    found = {check["id"]: check for check in json.loads(result.out)["checks"]}
+    assert result.status == 0 and found["gpu.vendor"]["code"] == "gpu.vendor.none"
+    assert found["gpu.count"]["expected"] == "1 (--nproc-per-node)"
+    unfit = box.run(machine("null"), "--nproc-per-node=gpu", "--require=gpu=2", "--check")
+    assert unfit.status == 123
+    alone = box.run(machine("null"), "--nproc-per-node=2", "--check=json")
+    assert "gpu.vendor" not in [check["id"] for check in json.loads(alone.out)["checks"]
+                                if check["status"] == "warn"]
 
 
 def test_a_rank_for_each_cpu(box, tool):
