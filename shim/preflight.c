@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "check/print.h"
@@ -201,15 +202,22 @@ static void say_turned_off(const struct ri_run *run)
 /*
  * All ranks refuse, so that none has begun when the job ends. The first one
  * says why and what to do; the others may see what that one does not, as a
- * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see.
+ * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see. mpirun
+ * mixes the lines of all nodes, so each names its own.
  */
 static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 {
+	const bool explains = run->options.action == RI_ACTION_EXPLAIN;
 	char reasons[RI_CHECK_REASONS];
+	struct utsname names;
+	bool named;
 
-	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node is not fit for the "
-		"job%s", is_speaker(run) || run->options.action == RI_ACTION_EXPLAIN
-			? ", for what is said above"
+	/* --explain may be about another machine's --root */
+	named = !explains && uname(&names) == 0 && names.nodename[0] != '\0';
+	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node%s%s%s is not fit for "
+		"the job%s", named ? " (" : "", named ? names.nodename : "", named ? ")" : "",
+		explains ? ", for what the other findings say"
+			: is_speaker(run) ? ", for what is said above"
 			: ri_check_reasons(&run->checked, reasons));
 	return ri_fail_hint(&run->err, is_speaker(run)
 		? "start it on another node, or give this one what it needs"

@@ -35,7 +35,7 @@ void ri_check_log(const struct ri_check_report *report);
 /* The lines of it that make the node unfit, as they are but for what begins them. */
 void ri_check_words(const struct ri_check_report *report, struct ri_text *out);
 
-enum { RI_CHECK_REASONS = 320 };
+enum { RI_CHECK_REASONS = 272 };
 
 /*
  * What makes the node unfit in a few words, to go on with after a sentence:

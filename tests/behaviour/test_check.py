@@ -147,7 +147,8 @@ def test_a_refusal_is_reported(box, place):
     assert failed["id"] == "shm.size"
     words = job.read("words").decode().splitlines()
     assert len(words) == 2 and words[0].startswith("/dev/shm: ") and "(--require)" in words[0]
-    assert words[1].startswith("--require: this node is not fit") and "[check.unfit]" in words[1]
+    assert words[1].startswith(f"--require: this node ({os.uname().nodename}) is not fit")
+    assert "[check.unfit]" in words[1]
     # as on stderr, and no second time
     assert [line.removeprefix("rankinit: error: ") for line in result.lines()] == words
 

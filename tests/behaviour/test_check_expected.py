@@ -113,7 +113,8 @@ def test_a_level_of_fail_makes_each_rank_look(box):
         rank = test_check.rank(number, 4)
         result = box.run("--check-level=shm.size=fail", *words, env=rank)
         assert (result.status, result.out) == (123, b""), number
-        assert result.lines()[-1].startswith("rankinit: error: --check-level: this node is not fit")
+        assert result.lines()[-1].startswith("rankinit: error: --check-level: this node "
+                                             f"({os.uname().nodename}) is not fit")
         twin = box.run(*words, env={**rank, "RANKINIT_CHECK_LEVEL": "shm.*=fail"})
         assert (twin.status, "error: RANKINIT_CHECK_LEVEL: " in twin.err) == (123, True)
         mild = box.run("--check-level=shm.size=warn", *words, env=rank)
@@ -128,7 +129,8 @@ def test_a_rank_says_what_local_rank_0_cannot_see(box):
     other = box.run(*words, env=test_check.rank(1), shell="ulimit -n 1000; ulimit -c 0")
     assert (other.status, other.out, len(other.lines())) == (123, b"", 1)
     line, = other.lines()
-    assert line.startswith("rankinit: error: --require: this node is not fit for the job: "
+    assert line.startswith("rankinit: error: --require: this node "
+                           f"({os.uname().nodename}) is not fit for the job: "
                            "lim.nofile (nofile: a process may have 1000 open files; expected ")
 
 
