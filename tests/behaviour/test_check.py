@@ -68,6 +68,12 @@ def test_a_launch_without_an_identity_is_not_refused(box):
     result = box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_REQUIRE": HUGE})
     assert (result.status, result.err) == (7, "")
     assert warned(box.run(UNMET, "--", "true"), "check.unasked", "--require")
+    level = box.run("--check-level=shm.size=fail", "--", "true", env={"RANKINIT_REQUIRE": HUGE})
+    assert warned(level, "check.unasked", "--check-level"), "it is written for this launch"
+    task = '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}}'
+    beside = box.run(UNMET, "--nproc-per-node=1", "--", "true", env={"TF_CONFIG": task})
+    line = warned(beside, "check.unasked", "--require")
+    assert "none of the job's ranks" in line and "--nproc-per-node" not in line
     assert box.run(UNMET, "--", "sh", "-c", "exit 7", env=ONE).status == 123, "the control"
 
 
