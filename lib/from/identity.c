@@ -182,6 +182,25 @@ static void report_default(const struct ri_reading *reading, const struct ri_sou
 	report_size(reading, size->origin.variable, size->number, node->name);
 }
 
+/* A default that stays, as nobody knows the node's place: each node is a job of its own. */
+static void report_kept(const struct ri_reading *reading)
+{
+	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+	uint64_t size;
+
+	if (nodes == NULL)
+		nodes = find_known(reading, RI_FACT_HOSTS);
+	if (nodes == NULL || !get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size))
+		return;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_NODES_COUNT, nodes->origin.variable == NULL ? nodes->origin.source
+								   : nodes->origin.variable,
+		"says %" PRIu64 " nodes, and %s a job of %" PRIu64 ": nothing says which node "
+		"this is, so each may well be a job of its own", nodes->number,
+		reading->identity->name, size), "state --node-rank; an image should set neither "
+		"RANK nor WORLD_SIZE");
+}
+
 /* RANK and WORLD_SIZE by themselves, of which no source made anything. */
 struct bare {
 	uint64_t rank, size;
@@ -297,6 +316,8 @@ void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
 	} else if (held != NULL && !(is_void && has_launcher(reading))) {
 		out->identity = held->name;
 		out->scope = RI_SCOPE_PROCESS;
+		if (is_void)
+			report_kept(reading);
 		if (ri_identity_is_on_one_node(reading))
 			leave_outer(reading);
 	}
