@@ -54,7 +54,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
 		if (wishes->deep || (check->when & RI_CHECK_DEEP) == 0 ||
-			!is_asked_by_id(wishes, i))
+			wishes->levels[i] == RI_CHECK_LEVEL_OFF || !is_asked_by_id(wishes, i))
 			continue;
 		demand = ri_demands_check(&wishes->demands, i);
 		ri_fail(err, RI_CODE_OPTION_VALUE,
