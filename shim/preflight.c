@@ -212,15 +212,19 @@ static void say_turned_off(const struct ri_run *run)
  */
 static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 {
+	const char *hint = "start it on another node, or give this one what it needs";
 	char reasons[RI_CHECK_REASONS];
+	const char *why = ", for what is said above";
 
-	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node is not fit for the "
-		"job%s", is_speaker(run) || run->options.action == RI_ACTION_EXPLAIN
-			? ", for what is said above"
-			: ri_check_reasons(&run->checked, reasons));
-	return ri_fail_hint(&run->err, is_speaker(run)
-		? "start it on another node, or give this one what it needs"
-		: "local rank 0 says what to do, where it sees the same");
+	if (run->options.action == RI_ACTION_EXPLAIN) {
+		why = ", for what is said below";
+	} else if (!is_speaker(run)) {
+		why = ri_check_reasons(&run->checked, reasons);
+		hint = "local rank 0 says what to do, where it sees the same";
+	}
+	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject,
+		"this node is not fit for the job%s", why);
+	return ri_fail_hint(&run->err, "%s", hint);
 }
 
 int ri_run_preflight(struct ri_run *run)

@@ -241,8 +241,8 @@ def test_an_explanation_says_what_a_launch_would_do(box):
     document = json.loads(result.out)
     found = [(one["severity"], one["code"], one["subject"]) for one in document["findings"]]
     assert result.status == 123
+    assert found[0] == ("error", "check.unfit", "--require") and b" said below" in result.out
     assert ("error", "shm.size.small", "/dev/shm") in found
-    assert ("error", "check.unfit", "--require") in found
     mild = box.run("--explain=json", f"--expect={HUGE}", "--", "true", env=ONE)
     found = [(one["severity"], one["code"]) for one in json.loads(mild.out)["findings"]]
     assert mild.status == 0 and ("warning", "shm.size.small") in found
