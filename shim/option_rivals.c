@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "option_table.h"
+#include "to/command.h"
 
 struct rival {
 	int stated;			/* what stands on the command line */
@@ -16,9 +17,25 @@ static bool means_never(const struct ri_options *options)
 	return options->supervise == RI_NO;
 }
 
+/* A launcher starts its ranks itself: then how many is no more than told to it. */
+static bool means_ranks(const struct ri_options *options)
+{
+	struct ri_command command;
+
+	ri_command_read(&command, options->command, options->launch);
+	return command.mode == RI_MODE_PROCESS;
+}
+
+/* "gpu" and the like may be several; we may become a single one. */
+static bool means_several(const struct ri_options *options)
+{
+	return (options->nproc != RI_NPROC_STATED || options->wishes.nproc_count > 1) &&
+		means_ranks(options);
+}
+
 static bool means_no_source(const struct ri_options *options)
 {
-	return ri_wishes_refuse_all(&options->wishes);
+	return ri_wishes_refuse_all(&options->wishes) && means_ranks(options);
 }
 
 static bool means_no_tensorflow(const struct ri_options *options)
@@ -83,7 +100,7 @@ static const struct rival rivals[] = {
 	ROW(hostfile, NULL, hosts, NULL),
 	/* nobody starts ranks that are told nothing */
 	ROW(source, means_no_source, nproc_per_node, NULL),
-	ROW(nproc_per_node, NULL, source, says_none),
+	ROW(nproc_per_node, means_ranks, source, says_none),
 	/* nobody is left to do these; how many ranks there shall be is no such thing */
 	ROW(supervise, means_never, log_prefix, NULL),
 	ROW(supervise, means_never, log_dir, NULL),
@@ -91,7 +108,7 @@ static const struct rival rivals[] = {
 	ROW(supervise, means_never, log_mode, NULL),
 	ROW(supervise, means_never, report, NULL),
 	ROW(supervise, means_never, state, NULL),
-	ROW(nproc_per_node, NULL, supervise, says_never),
+	ROW(nproc_per_node, means_several, supervise, says_never),
 	ROW(log_prefix, means_prefix, supervise, says_never),
 	ROW(log_dir, NULL, supervise, says_never),
 	ROW(log_file, NULL, supervise, says_never),

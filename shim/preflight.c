@@ -165,15 +165,27 @@ static int go_on_unchecked(struct ri_run *run)
 	return 0;
 }
 
-/* An image's RANKINIT_REQUIRE is not for a shell in it; whoever writes --require means it. */
-static void say_unasked(const struct ri_run *run, const struct ri_check_option *refuser)
+/* The one of those that may refuse which somebody wrote for this launch; or NULL. */
+static const struct ri_check_option *find_meant(const struct ri_check_wishes *wishes)
 {
-	if (refuser == NULL || refuser->twin || run->command.mode == RI_MODE_NONE ||
+	if (wishes->require.value != NULL && !wishes->require.twin)
+		return &wishes->require;
+	return wishes->fails && !wishes->level.twin ? &wishes->level : NULL;
+}
+
+/* An image's RANKINIT_REQUIRE is not for a shell in it; whoever writes --require means it. */
+static void say_unasked(const struct ri_run *run)
+{
+	const struct ri_check_option *meant = find_meant(&run->options.checks);
+
+	if (meant == NULL || run->command.mode == RI_MODE_NONE ||
 		run->options.wishes.source.value != NULL)
 		return;
-	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as nothing here says "
-		"that this is a rank or a node of a job; --check looks, and --nproc-per-node=1 "
-		"starts a job of one rank [%s]", refuser->subject,
+	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as %s [%s]",
+		meant->subject, ri_topology_is_beside(&run->topology)
+			? "this process is none of the job's ranks; --check looks"
+			: "nothing here says that this is a rank or a node of a job; --check "
+			  "looks, and --nproc-per-node=1 starts a job of one rank",
 		ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
@@ -207,21 +219,25 @@ static void say_turned_off(const struct ri_run *run)
  */
 static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 {
-	const bool explains = run->options.action == RI_ACTION_EXPLAIN;
+	const char *hint = "start it on another node, or give this one what it needs";
 	char reasons[RI_CHECK_REASONS];
-	struct utsname names;
-	bool named;
+	const char *why = ", for what is said above";
+	struct utsname names = { .nodename = "" };
 
-	/* --explain may be about another machine's --root */
-	named = !explains && uname(&names) == 0 && names.nodename[0] != '\0';
+	if (run->options.action == RI_ACTION_EXPLAIN) {
+		/* it may be about another machine's --root */
+		why = ", for what the other findings say";
+	} else {
+		uname(&names);
+		if (!is_speaker(run)) {
+			why = ri_check_reasons(&run->checked, reasons);
+			hint = "local rank 0 says what to do, where it sees the same";
+		}
+	}
 	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node%s%s%s is not fit for "
-		"the job%s", named ? " (" : "", named ? names.nodename : "", named ? ")" : "",
-		explains ? ", for what the other findings say"
-			: is_speaker(run) ? ", for what is said above"
-			: ri_check_reasons(&run->checked, reasons));
-	return ri_fail_hint(&run->err, is_speaker(run)
-		? "start it on another node, or give this one what it needs"
-		: "local rank 0 says what to do");
+		"the job%s", names.nodename[0] == '\0' ? "" : " (", names.nodename,
+		names.nodename[0] == '\0' ? "" : ")", why);
+	return ri_fail_hint(&run->err, "%s", hint);
 }
 
 static int look(struct ri_run *run)
@@ -232,7 +248,7 @@ static int look(struct ri_run *run)
 	if (run->options.disabled)
 		return 0;
 	if (run->topology.identity == NULL) {
-		say_unasked(run, refuser);
+		say_unasked(run);
 		return 0;
 	}
 	if (run->options.checks.pick == RI_CHECK_PICK_NONE) {

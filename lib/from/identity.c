@@ -182,6 +182,25 @@ static void report_default(const struct ri_reading *reading, const struct ri_sou
 	report_size(reading, size->origin.variable, size->number, node->name);
 }
 
+/* A default that stays, as nobody knows the node's place: each node is a job of its own. */
+static void report_kept(const struct ri_reading *reading)
+{
+	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
+	uint64_t size;
+
+	if (nodes == NULL)
+		nodes = find_known(reading, RI_FACT_HOSTS);
+	if (nodes == NULL || !get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size))
+		return;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_NODES_COUNT, nodes->origin.variable == NULL ? nodes->origin.source
+								   : nodes->origin.variable,
+		"says %" PRIu64 " nodes, and %s a job of %" PRIu64 ": nothing says which node "
+		"this is, so each may well be a job of its own", nodes->number,
+		reading->identity->name, size), "state --node-rank; an image should set neither "
+		"RANK nor WORLD_SIZE");
+}
+
 /* RANK and WORLD_SIZE by themselves, of which no source made anything. */
 struct bare {
 	uint64_t rank, size;
@@ -199,18 +218,34 @@ static bool find_bare(const struct ri_reading *reading, struct bare *out)
 		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &out->size);
 }
 
+/* Of a node it is taken out, whoever set it: see remove_image_s of torch. */
+static void report_few(const struct ri_reading *reading, const char *node)
+{
+	const struct ri_fact *said = reading->identity == NULL ? NULL
+		: ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->identity->name);
+	uint64_t size;
+
+	/* report_default said so */
+	if (said != NULL && said->origin.variable != NULL &&
+		strcmp(said->origin.variable, "WORLD_SIZE") == 0)
+		return;
+	if (ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
+		size < count_nodes(reading))
+		report_size(reading, "WORLD_SIZE", size, node);
+}
+
 /* Of more than one they may well be those of nodes. */
 static void report_bare(const struct ri_reading *reading, const struct ri_topology *made)
 {
-	uint64_t rank, size, nodes = count_nodes(reading);
+	uint64_t rank, size;
 	struct bare bare;
 
-	if (made->identity == NULL || !find_bare(reading, &bare))
+	if (made->identity == NULL)
 		return;
 	if (made->scope == RI_SCOPE_NODE) {
-		if (bare.size < nodes)
-			report_size(reading, "WORLD_SIZE", bare.size, made->identity);
-	} else if (bare.size == 1 && get_claim(reading, RI_FACT_RANK, reading->identity, &rank) &&
+		report_few(reading, made->identity);
+	} else if (find_bare(reading, &bare) && bare.size == 1 &&
+		get_claim(reading, RI_FACT_RANK, reading->identity, &rank) &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) && size > 1) {
 		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
 			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: by %s this is rank %"
@@ -281,6 +316,8 @@ void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
 	} else if (held != NULL && !(is_void && has_launcher(reading))) {
 		out->identity = held->name;
 		out->scope = RI_SCOPE_PROCESS;
+		if (is_void)
+			report_kept(reading);
 		if (ri_identity_is_on_one_node(reading))
 			leave_outer(reading);
 	}

@@ -211,6 +211,11 @@ void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_d
 	demands->topics[demand.asker][topic] = demand;
 }
 
+const char *ri_topic_name(enum ri_topic topic)
+{
+	return topics[topic];
+}
+
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic)
 {
 	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;)

@@ -69,6 +69,9 @@ int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *lis
 /* Ask for one topic; what the demand does not state is 0. */
 void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_demand demand);
 
+/* "mpi", as lists have it. */
+const char *ri_topic_name(enum ri_topic topic);
+
 /* The firmest demand of the topic, or NULL. */
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic);
 

@@ -245,14 +245,14 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
 }
 
-/* The value that the option at words has by its letter, or in NULL none; false: another one. */
+/* Its value by that letter, NULL for none; false: another one. "-n=8" is "-n8" to argparse. */
 static bool has_letter(const char *letters, char letter, char *const *words, const char **value)
 {
 	const char *valued = words[0][1] == '-' ? NULL : ri_word_find_valued(letters, words[0] + 1);
 
 	if (valued == NULL || *valued != letter)
 		return false;
-	*value = valued[1] != '\0' ? valued + 1 : words[1];
+	*value = valued[1] != '\0' ? valued + 1 + (valued[1] == '=') : words[1];
 	return true;
 }
 
@@ -271,11 +271,13 @@ static bool has_long(const char *option, char *const *words, char *const *next,
 	return true;
 }
 
+/* Of several the last one counts, as argparse and click have it. */
 static bool find_option(const struct ri_command *command, const struct count *wanted,
 	const char **value)
 {
 	const struct ri_launcher *launcher = command->launcher;
 	char *const *word = command->words;
+	bool found = false;
 
 	if (launcher == NULL || word == NULL)
 		return false;
@@ -285,10 +287,10 @@ static bool find_option(const struct ri_command *command, const struct count *wa
 		if (has_long(wanted->option, word, next, value) ||
 			(wanted->letter != 0 &&
 				has_letter(launcher->letters, wanted->letter, word, value)))
-			return true;
+			found = true;
 		word = next;
 	}
-	return false;
+	return found;
 }
 
 bool ri_command_has(const struct ri_command *command, const char *option, const char **value)

@@ -157,8 +157,9 @@ static void warn_of_role(const struct ri_topology *topology, const struct ri_con
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
 		"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one process without a "
-		"rank: the launcher is told nothing", launcher_name(context->command), role->text,
-		role->number), "state --node-rank and --nnodes if it shall be a node all the same");
+		"rank: the launcher is told nothing of the job", launcher_name(context->command),
+		role->text, role->number),
+		"state --node-rank and --nnodes if it shall be a node all the same");
 }
 
 /* A launcher that is told nothing starts a job of its own on each node. */

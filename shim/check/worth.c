@@ -12,6 +12,24 @@ static bool is_asked_by_id(const struct ri_check_wishes *wishes, size_t number)
 			wishes->levels[number] == RI_CHECK_LEVEL_FAIL);
 }
 
+/* Not one of those that only their name brings in, or --deep. */
+static bool is_common(const struct ri_check_wishes *wishes, size_t number)
+{
+	const unsigned unpicked = RI_CHECK_EXTRA | (wishes->deep ? 0 : RI_CHECK_DEEP);
+
+	return (ri_check_at(number)->when & unpicked) == 0;
+}
+
+/* Are all checks off that look after the topic? */
+static bool is_topic_off(const struct ri_check_wishes *wishes, unsigned topic)
+{
+	for (size_t i = 0; i < ri_check_count(); i++)
+		if ((ri_check_at(i)->topics & 1u << topic) != 0 && is_common(wishes, i) &&
+			wishes->levels[i] != RI_CHECK_LEVEL_OFF)
+			return false;
+	return true;
+}
+
 const char *ri_checks_turned_off(const struct ri_check_wishes *wishes)
 {
 	const struct ri_demand *demand;
@@ -22,6 +40,10 @@ const char *ri_checks_turned_off(const struct ri_check_wishes *wishes)
 			wishes->levels[i] == RI_CHECK_LEVEL_OFF)
 			return ri_check_at(i)->id;
 	}
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if (wishes->demands.topics[RI_ASKER_REQUIRE][topic].subject != NULL &&
+			is_topic_off(wishes, topic))
+			return ri_topic_name((enum ri_topic)topic);
 	return NULL;
 }
 
@@ -32,7 +54,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
 		if (wishes->deep || (check->when & RI_CHECK_DEEP) == 0 ||
-			!is_asked_by_id(wishes, i))
+			wishes->levels[i] == RI_CHECK_LEVEL_OFF || !is_asked_by_id(wishes, i))
 			continue;
 		demand = ri_demands_check(&wishes->demands, i);
 		ri_fail(err, RI_CODE_OPTION_VALUE,
@@ -60,8 +82,7 @@ static bool is_required(const struct ri_check_wishes *wishes, size_t number)
 
 static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 {
-	const unsigned unpicked = RI_CHECK_EXTRA | (wishes->deep ? 0 : RI_CHECK_DEEP);
-	const bool common = (ri_check_at(number)->when & unpicked) == 0;
+	const bool common = is_common(wishes, number);
 
 	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;

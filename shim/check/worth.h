@@ -17,7 +17,10 @@
  */
 int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err);
 
-/* The id of a check that --require names and a level of off leaves out, or NULL. */
+/*
+ * What --require names and a level of off leaves out, or NULL: the id of a
+ * check, or a word such as "gpu" of which no check is left.
+ */
 const char *ri_checks_turned_off(const struct ri_check_wishes *wishes);
 
 /*

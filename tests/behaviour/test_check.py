@@ -68,6 +68,12 @@ def test_a_launch_without_an_identity_is_not_refused(box):
     result = box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_REQUIRE": HUGE})
     assert (result.status, result.err) == (7, "")
     assert warned(box.run(UNMET, "--", "true"), "check.unasked", "--require")
+    level = box.run("--check-level=shm.size=fail", "--", "true", env={"RANKINIT_REQUIRE": HUGE})
+    assert warned(level, "check.unasked", "--check-level"), "it is written for this launch"
+    task = '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}}'
+    beside = box.run(UNMET, "--nproc-per-node=1", "--", "true", env={"TF_CONFIG": task})
+    line = warned(beside, "check.unasked", "--require")
+    assert "none of the job's ranks" in line and "--nproc-per-node" not in line
     assert box.run(UNMET, "--", "sh", "-c", "exit 7", env=ONE).status == 123, "the control"
 
 
@@ -236,8 +242,8 @@ def test_an_explanation_says_what_a_launch_would_do(box):
     document = json.loads(result.out)
     found = [(one["severity"], one["code"], one["subject"]) for one in document["findings"]]
     assert result.status == 123
+    assert found[0] == ("error", "check.unfit", "--require") and b" said below" in result.out
     assert ("error", "shm.size.small", "/dev/shm") in found
-    assert ("error", "check.unfit", "--require") in found
     mild = box.run("--explain=json", f"--expect={HUGE}", "--", "true", env=ONE)
     found = [(one["severity"], one["code"]) for one in json.loads(mild.out)["findings"]]
     assert mild.status == 0 and ("warning", "shm.size.small") in found

@@ -289,6 +289,11 @@ def test_a_level_of_off_leaves_out_what_is_required_and_says_so(box):
     line = warned(result, "check.unasked", "--require")
     assert "lim.core is not looked at, as --check-level has it off" in line
     warned(box.run("--check", "--check-level=lim.*=off", words[0]), "check.unasked", "--require")
-    # of what a word stands for, a part may be left out without a word
-    assert box.run("--check-level=shm.*=off", *words[:1], "--", "true",
+    # of what a word stands for, a part may be left out without a word, but not all
+    assert box.run("--check-level=shm.free=off", *words[:1], "--", "true",
                    env=test_check.ONE, shell="ulimit -c 0").err == "", "the control"
+    result = box.run("--check-level=gpu.*=off", "--require=gpu=8", "--", "true",
+                     env=test_check.ONE)
+    assert result.status == 0
+    line = warned(result, "check.unasked", "--require")
+    assert "gpu is not looked at, as --check-level has it off" in line

@@ -77,6 +77,9 @@ def test_asked_for_without_it(box):
     # what names it among others asks for those that run
     family = box.run("--check-level=mpi.*=fail,ib.*=off", "--require=shm=4k", *words, env=RANK)
     assert "needs --deep" not in family.err
+    off = box.run("--require=ib.verbs", "--check-level=ib.verbs=off", *words, env=RANK)
+    assert (off.status, off.out) == (0, b"ran\n"), "nothing is to run"
+    assert "ib.verbs is not looked at" in warned(off, "check.unasked", "--require")
 
 
 def test_a_launch(box, probe, fake):

@@ -287,6 +287,21 @@ def test_a_twin_that_is_no_rival_stays(box, option, twin_, tmp_path):
     assert yields(box.run(*words, option, "--", "true", env={name: value})) == []
 
 
+@pytest.mark.parametrize("option, twin_, command", [
+    ("--nproc-per-node=1", "RANKINIT_SUPERVISE=never", "true"),
+    ("--nproc-per-node=2", "RANKINIT_SUPERVISE=never", "torchrun"),
+    ("--nproc-per-node=2", "RANKINIT_SOURCE=none", "torchrun"),
+    ("--source=none", "RANKINIT_NPROC_PER_NODE=2", "torchrun"),
+])
+def test_a_twin_stays_where_no_several_ranks_start_here(box, option, twin_, command):
+    """One rank needs no parent, and a launcher is only told how many."""
+    name, _, value = twin_.partition("=")
+    words = ["--explain=json", option]
+    both = box.run(*words, f"{long(name[9:].lower())}={value}", "--", command)
+    assert both.status == 0, "together they are no contradiction"
+    assert yields(box.run(*words, "--", command, env={name: value})) == []
+
+
 def test_what_a_rival_makes_of_a_launch(box):
     """A plain start, a report all the same, silence."""
     plain = box.run("--source=none", "--", "sh", "-c", "echo ${RANK-none}",

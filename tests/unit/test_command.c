@@ -290,6 +290,11 @@ static const struct {
 	{ "deepspeed -H hosts --num_gpus=8 t.py", 0, 8 },
 	{ "deepspeed --num_accelerators=4 t.py", 0, 4 },
 	{ "fabric run --accelerator cuda --devices 8 t.py", 0, 8 },
+	/* the last one counts */
+	{ "torchrun --nproc-per-node=2 --nproc_per_node 8 t.py", 0, 8 },
+	{ "torchrun --nproc-per-node=8 --nproc-per-node=gpu t.py", 0, 0 },
+	{ "composer -n 2 --nproc=8 t.py", 0, 8 },
+	{ "composer -n=8 t.py", 0, 8 },
 	/* no plain number of ranks */
 	{ "torchrun t.py", 0, 0 },
 	{ "torchrun --nproc-per-node gpu t.py", 0, 0 },

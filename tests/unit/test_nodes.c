@@ -258,6 +258,11 @@ static void test_standalone_gets_no_defaults(void **state)
 	render(LIST(RANK_1_OF_2, AZURE));
 	assert_set("PET_NNODES", "2");
 	give_back(state);
+	/* the last one counts */
+	judge(LIST("torchrun", "--nnodes=1", "--nnodes=2", "t.py"), RI_MODE_AUTO);
+	render(LIST(RANK_1_OF_2, AZURE));
+	assert_set("PET_NODE_RANK", "1");
+	give_back(state);
 	render(LIST(RANK_1_OF_2, AZURE, "PET_STANDALONE=1"));
 	assert_untouched("PET_NODE_RANK");
 }
