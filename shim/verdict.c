@@ -59,7 +59,9 @@ static void add_stop(struct ri_text *out, const struct ri_end *end)
 {
 	ri_text_addf(out, "; %lld ms after a stop from ",
 		(long long)(end->child->ended_ms - end->stop.at_ms));
-	if (end->stop.sender == 0)
+	if (end->stop.by_terminal)
+		ri_text_add(out, "the terminal");
+	else if (end->stop.sender == 0)
 		ri_text_add(out, "outside this container");
 	else
 		ri_text_addf(out, "pid %d of uid %u", (int)end->stop.sender,

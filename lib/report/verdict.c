@@ -316,7 +316,9 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 	char name[RI_SIGNAL_NAME];
 
 	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop_signal, name));
-	if (outcome->stop_sender == 0)
+	if (outcome->stopped_by_terminal)
+		ri_text_add(out, "the terminal");
+	else if (outcome->stop_sender == 0)
 		ri_text_add(out, "outside this container");
 	else
 		ri_text_addf(out, "pid %d", (int)outcome->stop_sender);

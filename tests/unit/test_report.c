@@ -215,6 +215,9 @@ static void a_stop_from_outside(void **state)
 		"status 143\n  ranks 0-3: told to stop, killed by SIGTERM (15)\n");
 	outcome.stop_sender = 17;
 	assert_non_null(strstr(verdict(), "from pid 17;"));
+	outcome.stop_signal = SIGINT;
+	outcome.stopped_by_terminal = true;
+	assert_non_null(strstr(verdict(), "stopped by SIGINT from the terminal;"));
 }
 
 static void a_plain_init(void **state)
