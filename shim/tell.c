@@ -105,8 +105,6 @@ static void add_end(const struct ri_run *run, const struct ri_child *child,
 static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
 {
 	rank->end = RI_END_EXEC_FAILED;
-	rank->exec_step = run->err.code == RI_CODE_SPAWN_REFUSED ? "fork" : "exec";
-	rank->exec_errno = run->err.sys_errno;
 	rank->started = rank->ended = run->children.refused_at;
 }
 
@@ -189,6 +187,22 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 	return ri_verdict_status(children->items[outcome->first].wait_status);
 }
 
+/* Why a start failed was an error, and its line is there already. */
+static const struct ri_cause *find_cause(const struct ri_run *run,
+	const struct ri_outcome *outcome)
+{
+	static struct ri_cause refusal = { .shown = true };
+
+	if (run->children.refused == 0)
+		return ri_cause_find(outcome,
+			run->supervised.knows_shm ? &run->supervised.shm : NULL);
+	refusal.code = run->err.code;
+	refusal.subject = run->err.subject;
+	refusal.text = run->err.text;
+	refusal.hint = run->err.hint;
+	return &refusal;
+}
+
 static struct ri_outcome begin_outcome(const struct ri_run *run)
 {
 	const struct ri_stop *stop = &run->supervised.stop;
@@ -249,8 +263,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	if ((outcome.first >= 0 || status != 0 || run->options.report.text != NULL) &&
 		uname(&names) == 0)
 		outcome.host = names.nodename;
-	outcome.cause = ri_cause_find(&outcome,
-		run->supervised.knows_shm ? &run->supervised.shm : NULL);
+	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	ri_report_tell(&outcome, run->was_checked ? &run->checked : NULL);
 	ri_torch_files_remove(&run->torch_files);

@@ -36,8 +36,6 @@ struct ri_rank_outcome {
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
-	const char *exec_step;	/* what failed of its start: "exec", "setpgid" */
-	int exec_errno;
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
 	struct timespec ended;
 	struct timespec traceback_at;	/* when one appeared on its stderr; 0: none did */
@@ -49,12 +47,12 @@ struct ri_rank_outcome {
 	size_t torch_error_length;
 };
 
-/* What explains an end, as a check of the node says it. All of it is set. */
+/* What explains an end, as a check of the node or an error says it. */
 struct ri_cause {
 	enum ri_code code;
 	const char *subject;	/* "/dev/shm" */
 	const char *text;
-	const char *hint;
+	const char *hint;	/* may be empty where the end is a failed exec */
 	bool shown;		/* the line about the end says it already */
 };
 

@@ -244,6 +244,7 @@ def test_a_command_that_cannot_be_executed(box, tmp_path, make, status, code):
         refused(result, status, code, str(command))
         line, others = verdict(result)
         assert line.startswith("rankinit: rank 0 (local rank 0, no process on ")
+        assert re.fullmatch(r"rankinit:   .* \[exec\.\w+\]", others.pop(0))
         assert others == ["rankinit:   ranks 1-2: not started",
                           f"rankinit:   the job's exit status is {status}"]
 
@@ -264,7 +265,7 @@ def test_a_command_that_is_spoilt_between_ranks(box, tmp_path, place, spoil, sta
     result = job.wait()
     assert result.status == status and f"[{code}]" in result.err
     line, others = verdict(result)
-    assert "no process on " in line and " could not be started: exec: " in line
+    assert "no process on " in line and line.endswith(" could not be started")
     assert re.fullmatch(r"rankinit:   ranks \d+-511: not started", others[-2])
     found = re.search(r"rank (\d+) was not started; the (\d+) before it are stopped", result.err)
     assert found.group(1) == found.group(2) != "0"
