@@ -52,7 +52,7 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 		ri_text_addf(out, ": out of memory (the cgroup's oom_kill went from %llu to %llu)",
 			(unsigned long long)oom->kills, (unsigned long long)kills);
 	else
-		ri_text_add(out, ", not for memory (the cgroup's oom_kill did not move)");
+		ri_text_add(out, ", not for lack of memory, by the cgroup's count");
 }
 
 static void add_stop(struct ri_text *out, const struct ri_end *end)
