@@ -72,6 +72,21 @@ def test_why_a_start_failed(report, command, code, text, hint):
         assert result.err.count(text) == 1 + len(options)
 
 
+def test_a_script_from_windows(report, tmp_path):
+    script = tmp_path / "script"
+    for end, status in ("\r\n", 126), ("\n", 0):
+        script.write_text(f"#!/bin/true{end}", newline="")
+        script.chmod(0o755)
+        result, document = report(script, options=["--nproc-per-node=2"])
+        assert result.status == status
+        if status:
+            cause = document["first_failure"]["cause"]
+            assert "names /bin/true with a carriage return behind it" in cause["text"]
+            assert result.err.count("carriage return") == 2 and "No such file" not in result.err
+    # the control is the second of them
+    assert document["first_failure"] is None
+
+
 def test_success_has_no_failure(report):
     result, document = report("true")
     assert result.status == 0 and result.err == ""
