@@ -383,7 +383,8 @@ def test_a_failure_after_an_interrupt_that_was_ignored(box, terminal):  # noqa: 
     result, first = ended(job, terminal)
     assert (result.status, first["rank"]) == (1, 1)
     line, others = verdict(result)
-    assert line.startswith("rankinit: rank 1 (") and others[0] == "rankinit:   ValueError: bad batch"
+    assert line.startswith("rankinit: rank 1 (")
+    assert others[0] == "rankinit:   ValueError: bad batch"
 
 
 def test_a_failure_before_the_interrupt(box, terminal):  # noqa: F811
