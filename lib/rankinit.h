@@ -39,6 +39,7 @@
 #include "node/elf.h"		/* what a library says of itself */
 #include "node/ldcache.h"	/* the table of the loader */
 #include "node/program.h"	/* programs on PATH */
+#include "node/script.h"		/* who runs a script */
 #include "node/library.h"	/* libraries as the loader finds them */
 #include "node/mca.h"		/* what Open MPI is told to use */
 #include "node/mpi.h"		/* libraries and launchers of MPI */

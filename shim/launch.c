@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "mask.h"
 #include "node/program.h"
+#include "node/script.h"
 
 enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
 
@@ -259,6 +260,44 @@ static int too_big(const struct ri_launch *launch, struct ri_error *err)
 	return ri_fail_hint(err, "one string may have 131071 bytes: shorten or unset it");
 }
 
+static bool read_script(const char *path, struct ri_script *script)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char head[RI_SCRIPT_HEAD];
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	length = read(fd, head, sizeof(head));
+	close(fd);
+	return length > 0 && ri_script_read(script, head, (size_t)length);
+}
+
+/* It is there, and what would run it is not: the kernel tells no difference. */
+static int cannot_be_run(const char *path, const char *command, struct ri_error *err)
+{
+	struct ri_script script;
+
+	if (!read_script(path, &script)) {
+		ri_fail(err, RI_CODE_EXEC_DENIED, command,
+			"%s is there, but what would run it is not", path);
+		return ri_fail_hint(err, "check the dynamic loader that it was linked for "
+					 "(readelf -l)");
+	}
+	if (script.has_return) {
+		ri_fail(err, RI_CODE_EXEC_DENIED, command,
+			"the #! line of %s names %s with a carriage return behind it: the file has "
+			"the line ends of Windows",
+			path, script.interpreter);
+		return ri_fail_hint(err, "take them away by dos2unix, or sed -i 's/\\r$//' %s",
+			path);
+	}
+	ri_fail(err, RI_CODE_EXEC_DENIED, command,
+		"%s is there, but %s, which its #! line names, cannot be run", path,
+		script.interpreter);
+	return ri_fail_hint(err, "check that line, and that the image contains what it names");
+}
+
 static int exec_failed(const struct child *child, struct ri_error *err)
 {
 	const char *command = child->launch->argv[0], *present;
@@ -269,12 +308,8 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 		return too_big(child->launch, err);
 	if (child->sys_errno == ENOENT || child->sys_errno == ENOTDIR) {
 		present = find_present(child->launch);
-		if (present != NULL) {
-			ri_fail(err, RI_CODE_EXEC_DENIED, command,
-				"%s is there, but what would run it is not", present);
-			return ri_fail_hint(err, "check its #! line, or the dynamic loader that it "
-						 "was linked for");
-		}
+		if (present != NULL)
+			return cannot_be_run(present, command, err);
 		if (command[0] == '\0') {
 			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
 			return ri_fail_hint(err, "is it a variable that is not set?");

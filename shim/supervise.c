@@ -12,6 +12,7 @@
 
 #include "base/signals.h"
 #include "cause.h"
+#include "clock.h"
 #include "leftovers.h"
 #include "let_go.h"
 #include "log.h"
@@ -29,6 +30,9 @@ enum {
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
 };
+
+/* What a key or the end of a terminal's line makes, and programs end of. */
+#define INTERRUPTS (RI_MASK_OF(SIGHUP) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT))
 
 enum phase {
 	RUNNING,	/* nobody asked for anything */
@@ -281,10 +285,101 @@ static void follow_into_stop(struct supervisor *sv, int number)
 		kill(-front_group(sv), SIGCONT);
 }
 
+/* A Slurm step told the command as well. */
+static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
+{
+	return sv->told_by_step && ri_step_sent(info);
+}
+
+/* Keys, and a line that was hung up: the kernel itself sends them. */
+static bool is_by_terminal(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL;
+}
+
+/* SIGTERM, and SIGINT once a stop is under way. */
+static void take_stop(struct supervisor *sv, const siginfo_t *info)
+{
+	static int64_t last;
+	int64_t now = ri_now_ms();
+	bool first = !sv->end.stop.asked;
+
+	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
+		return;
+	last = now;
+	if (first) {
+		sv->end.stop = (struct ri_stop){
+			.asked = true, .number = info->si_signo, .sender = info->si_pid,
+			.sender_uid = info->si_uid, .at_ms = now,
+			.by_terminal = is_by_terminal(info),
+		};
+		sv->stopped_by_step = was_told_by_step(sv, info);
+		ri_state_stop();
+	}
+	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
+		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
+		(unsigned)info->si_uid);
+	/* after a normal end the first one changes nothing: all were told */
+	if (!first || sv->phase <= ASKED)
+		happen(sv, STOP);
+}
+
+/* The terminal told the whole process group, and the command is in it. */
+static bool was_told_by_terminal(const struct supervisor *sv, const siginfo_t *info)
+{
+	return sv->terminal->shared && is_by_terminal(info);
+}
+
+/* After the first failure they say no more about it. */
+static void note_interrupt(struct supervisor *sv, const siginfo_t *info, int passed_on)
+{
+	struct ri_interrupt *interrupt = &sv->result->interrupt;
+
+	if (sv->status != 0 || passed_on == 0 ||
+		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
+		return;
+	*interrupt = (struct ri_interrupt){
+		.signal = info->si_signo, .passed_on = passed_on, .sender = info->si_pid,
+		.by_terminal = is_by_terminal(info),
+	};
+	ri_clock_read(CLOCK_REALTIME, &interrupt->at);
+}
+
+static void forward(struct supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo, mapped = sv->options->signal_map.to[number];
+
+	if (was_told_by_terminal(sv, info)) {
+		note_interrupt(sv, info, number);
+		if (number == SIGTSTP)
+			ri_terminal_suspend_self();
+		return;
+	}
+	if (number == SIGCONT)
+		ri_terminal_lend(sv->terminal, front_group(sv));
+	note_interrupt(sv, info, mapped);
+	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
+		signal_children(sv, mapped);
+}
+
+/*
+ * A rank may end of a Ctrl-C before ours is off the queue; later it would be
+ * taken for a second one.
+ */
+static void take_interrupts(struct supervisor *sv)
+{
+	siginfo_t info;
+
+	while (ri_mask_wait_for(INTERRUPTS, &info, 0) != 0)
+		forward(sv, &info);
+}
+
 /* The first end that is no success counts, whatever the others do after it. */
 static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 	const struct rusage *usage)
 {
+	if (status != 0 && sv->status == 0 && sv->phase == RUNNING)
+		take_interrupts(sv);
 	ri_children_end(sv->children, child, status, usage);
 	if (status == 0 || sv->status != 0)
 		return;
@@ -343,56 +438,6 @@ static void reap(struct supervisor *sv)
 	if (pid < 0 && errno != ECHILD)
 		/* refused: its SIGCHLD will not come again */
 		sv->tick = ri_now_ms() + RETRY_MS;
-}
-
-/* A Slurm step told the command as well. */
-static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
-{
-	return sv->told_by_step && ri_step_sent(info);
-}
-
-/* SIGTERM, and SIGINT once a stop is under way. */
-static void take_stop(struct supervisor *sv, const siginfo_t *info)
-{
-	static int64_t last;
-	int64_t now = ri_now_ms();
-	bool first = !sv->end.stop.asked;
-
-	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
-		return;
-	last = now;
-	if (first) {
-		sv->end.stop = (struct ri_stop){ true, info->si_pid, info->si_uid, now };
-		sv->stopped_by_step = was_told_by_step(sv, info);
-		ri_state_stop();
-	}
-	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
-		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
-		(unsigned)info->si_uid);
-	/* after a normal end the first one changes nothing: all were told */
-	if (!first || sv->phase <= ASKED)
-		happen(sv, STOP);
-}
-
-/* The terminal told the whole process group, and the command is in it. */
-static bool was_told_by_terminal(const struct supervisor *sv, const siginfo_t *info)
-{
-	return sv->terminal->shared && info->si_code == SI_KERNEL;
-}
-
-static void forward(struct supervisor *sv, const siginfo_t *info)
-{
-	int number = info->si_signo, mapped = sv->options->signal_map.to[number];
-
-	if (was_told_by_terminal(sv, info)) {
-		if (number == SIGTSTP)
-			ri_terminal_suspend_self();
-		return;
-	}
-	if (number == SIGCONT)
-		ri_terminal_lend(sv->terminal, front_group(sv));
-	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
-		signal_children(sv, mapped);
 }
 
 static void take_signal(struct supervisor *sv, const siginfo_t *info)
@@ -460,10 +505,7 @@ static void conclude(struct supervisor *sv, struct ri_supervised *out)
 			WIFSIGNALED(children->items[i].wait_status) &&
 			WTERMSIG(children->items[i].wait_status) == SIGKILL);
 	out->oom = killed && ri_verdict_is_oom(&sv->oom);
-	if (sv->end.stop.asked) {
-		out->stop_signal = SIGTERM;
-		out->stop_sender = sv->end.stop.sender;
-	}
+	out->stop = sv->end.stop;
 	if (children->count == 1 && sv->end.child != NULL)
 		ri_verdict_obituary(&sv->end, &sv->oom);
 }

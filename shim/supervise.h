@@ -13,7 +13,9 @@
 #include "launch.h"
 #include "options.h"
 #include "output.h"
+#include "report/outcome.h"
 #include "terminal.h"
+#include "verdict.h"
 
 /*
  * Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), which is an
@@ -23,8 +25,8 @@ int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *er
 
 /* What became of all of them together. */
 struct ri_supervised {
-	int stop_signal;	/* that came from outside; 0: none did */
-	pid_t stop_sender;
+	struct ri_stop stop;	/* that came from outside */
+	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool knows_shm;
 	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */

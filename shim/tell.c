@@ -105,8 +105,6 @@ static void add_end(const struct ri_run *run, const struct ri_child *child,
 static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
 {
 	rank->end = RI_END_EXEC_FAILED;
-	rank->exec_step = run->err.code == RI_CODE_SPAWN_REFUSED ? "fork" : "exec";
-	rank->exec_errno = run->err.sys_errno;
 	rank->started = rank->ended = run->children.refused_at;
 }
 
@@ -153,6 +151,22 @@ static void fill_outcomes(struct ri_run *run)
 }
 
 /*
+ * Where a rank ended of a Ctrl-C the stop came from outside, and nobody failed.
+ */
+static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
+{
+	const struct ri_interrupt *interrupt = &run->supervised.interrupt;
+
+	outcome->interrupt = *interrupt;
+	if (!ri_outcome_is_interrupted(outcome))
+		return;
+	outcome->first = -1;
+	outcome->stop_signal = interrupt->signal;
+	outcome->stop_sender = interrupt->sender;
+	outcome->stopped_by_terminal = interrupt->by_terminal;
+}
+
+/*
  * The status of the rank that failed first, whichever was reaped first. Where
  * our own stop ended it on its way out, its status is lost, and that of the
  * one that we stopped all for is left.
@@ -166,21 +180,41 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 		return status;
 	}
 	outcome->first = ri_outcome_find_first(outcome);
+	find_interrupt(run, outcome);
 	if (outcome->first < 0 || (outcome->ranks[outcome->first].told &&
 		outcome->ranks[outcome->first].end == RI_END_SIGNALED))
 		return status;
 	return ri_verdict_status(children->items[outcome->first].wait_status);
 }
 
+/* Why a start failed was an error, and its line is there already. */
+static const struct ri_cause *find_cause(const struct ri_run *run,
+	const struct ri_outcome *outcome)
+{
+	static struct ri_cause refusal = { .shown = true };
+
+	if (run->children.refused == 0)
+		return ri_cause_find(outcome,
+			run->supervised.knows_shm ? &run->supervised.shm : NULL);
+	refusal.code = run->err.code;
+	refusal.subject = run->err.subject;
+	refusal.text = run->err.text;
+	refusal.hint = run->err.hint;
+	return &refusal;
+}
+
 static struct ri_outcome begin_outcome(const struct ri_run *run)
 {
+	const struct ri_stop *stop = &run->supervised.stop;
+
 	return (struct ri_outcome){
 		.topology = &run->topology, .command = run->first.argv[0],
 		.ranks = run->outcomes, .count = plan_report(run).ranks,
 		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->command.mode),
-		.first = -1, .stop_signal = run->supervised.stop_signal,
-		.stop_sender = run->supervised.stop_sender, .started = run->started,
+		.first = -1, .started = run->started,
+		.stop_signal = stop->asked ? stop->number : 0, .stop_sender = stop->sender,
+		.stopped_by_terminal = stop->by_terminal,
 	};
 }
 
@@ -212,7 +246,7 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
 	return run->children.count == 1 && run->children.refused == 0 && status == 0 &&
 		run->children.items[0].wait_status == 0 && !run->children.items[0].lives &&
-		run->supervised.stop_signal == 0 && run->options.report.text == NULL;
+		!run->supervised.stop.asked && run->options.report.text == NULL;
 }
 
 int ri_run_tell(struct ri_run *run, int status)
@@ -229,8 +263,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	if ((outcome.first >= 0 || status != 0 || run->options.report.text != NULL) &&
 		uname(&names) == 0)
 		outcome.host = names.nodename;
-	outcome.cause = ri_cause_find(&outcome,
-		run->supervised.knows_shm ? &run->supervised.shm : NULL);
+	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	ri_report_tell(&outcome, run->was_checked ? &run->checked : NULL);
 	ri_torch_files_remove(&run->torch_files);

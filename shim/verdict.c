@@ -52,14 +52,16 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 		ri_text_addf(out, ": out of memory (the cgroup's oom_kill went from %llu to %llu)",
 			(unsigned long long)oom->kills, (unsigned long long)kills);
 	else
-		ri_text_add(out, ", not for memory (the cgroup's oom_kill did not move)");
+		ri_text_add(out, ", not for lack of memory, by the cgroup's count");
 }
 
 static void add_stop(struct ri_text *out, const struct ri_end *end)
 {
 	ri_text_addf(out, "; %lld ms after a stop from ",
 		(long long)(end->child->ended_ms - end->stop.at_ms));
-	if (end->stop.sender == 0)
+	if (end->stop.by_terminal)
+		ri_text_add(out, "the terminal");
+	else if (end->stop.sender == 0)
 		ri_text_add(out, "outside this container");
 	else
 		ri_text_addf(out, "pid %d of uid %u", (int)end->stop.sender,

@@ -17,8 +17,10 @@
 /* Who asked for the stop, as siginfo_t told. */
 struct ri_stop {
 	bool asked;
+	int number;		/* SIGTERM, or a further SIGINT */
 	pid_t sender;		/* 0: from outside our PID namespace, or the kernel */
 	uid_t sender_uid;
+	bool by_terminal;
 	int64_t at_ms;		/* CLOCK_MONOTONIC */
 };
 

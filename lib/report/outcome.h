@@ -36,8 +36,6 @@ struct ri_rank_outcome {
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
-	const char *exec_step;	/* what failed of its start: "exec", "setpgid" */
-	int exec_errno;
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
 	struct timespec ended;
 	struct timespec traceback_at;	/* when one appeared on its stderr; 0: none did */
@@ -49,13 +47,26 @@ struct ri_rank_outcome {
 	size_t torch_error_length;
 };
 
-/* What explains an end, as a check of the node says it. All of it is set. */
+/* What explains an end, as a check of the node or an error says it. */
 struct ri_cause {
 	enum ri_code code;
 	const char *subject;	/* "/dev/shm" */
 	const char *text;
-	const char *hint;
+	const char *hint;	/* may be empty where the end is a failed exec */
 	bool shown;		/* the line about the end says it already */
+};
+
+/*
+ * SIGINT, SIGQUIT or SIGHUP: whoever presses Ctrl-C wants the job to end. A
+ * rank may also take such a signal and go on, so it is a stop only where a rank
+ * ended of it.
+ */
+struct ri_interrupt {
+	int signal;		/* 0: none came */
+	int passed_on;		/* what the ranks got for it */
+	bool by_terminal;
+	pid_t sender;		/* 0: the terminal, or outside of our PID namespace */
+	struct timespec at;
 };
 
 struct ri_outcome {
@@ -70,6 +81,8 @@ struct ri_outcome {
 	int exit_status;
 	int stop_signal;	/* that came from outside; 0: none did */
 	pid_t stop_sender;	/* 0: outside of our PID namespace */
+	bool stopped_by_terminal;
+	struct ri_interrupt interrupt;	/* the last before anyone failed */
 	struct timespec started;
 	struct timespec ended;
 };
@@ -91,6 +104,15 @@ bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceb
  * the stop came from outside. outcome->first is not read.
  */
 ssize_t ri_outcome_find_first(const struct ri_outcome *outcome);
+
+/*
+ * Did outcome->first end of the interrupt? It did where that signal killed it
+ * or Python says so, and where it exited soon after it without an exception of
+ * its own: handlers do that. For one that we had told to stop, what it said
+ * after the interrupt or not to its end does not count, and an end of another
+ * by the interrupt does. False without an interrupt or without a first.
+ */
+bool ri_outcome_is_interrupted(const struct ri_outcome *outcome);
 
 /* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);

@@ -161,9 +161,9 @@ static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause
 		return json_null();
 	object = json_object();
 	ri_json_put(json, object, "code", json_string(ri_code_name(cause->code)));
-	ri_json_put(json, object, "subject", json_string(cause->subject));
-	ri_json_put(json, object, "text", json_string(cause->text));
-	ri_json_put(json, object, "hint", json_string(cause->hint));
+	ri_json_put(json, object, "subject", ri_json_string(json, cause->subject, "cause"));
+	ri_json_put(json, object, "text", ri_json_string(json, cause->text, "cause"));
+	ri_json_put(json, object, "hint", ri_json_string(json, cause->hint, "cause"));
 	return object;
 }
 

@@ -87,9 +87,7 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 		ri_text_addf(out, "exit status %d", rank->exit_code);
 		break;
 	case RI_END_EXEC_FAILED:
-		ri_text_addf(out, "could not be started: %.40s: %s",
-			rank->exec_step == NULL ? "exec" : rank->exec_step,
-			strerror(rank->exec_errno));
+		ri_text_add(out, "could not be started");
 		break;
 	case RI_END_SIGNALED:
 		ri_text_addf(out, "killed by %s (%d)%s%s", ri_signal_name(rank->signal, name),
@@ -214,6 +212,20 @@ static bool add_torch_error(struct ri_text *out, const struct ri_rank_outcome *r
 	return true;
 }
 
+/* As the error said it, which may be far above by now. */
+static void add_refusal(struct ri_text *out, const struct ri_cause *cause)
+{
+	char words[4 * RI_VERDICT_COLUMNS];
+	struct ri_text text;
+
+	if (cause == NULL)
+		return;
+	ri_text_init(&text, words, sizeof(words));
+	ri_text_addf(&text, "%s: %s%s%s [%s]", cause->subject, cause->text,
+		cause->hint[0] == '\0' ? "" : "; ", cause->hint, ri_code_name(cause->code));
+	add_line(out, "  ", (struct ri_span){ words, text.length });
+}
+
 static void add_reason(struct ri_text *out, const struct ri_rank_outcome *rank,
 	const struct ri_reason *reason)
 {
@@ -316,7 +328,9 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 	char name[RI_SIGNAL_NAME];
 
 	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop_signal, name));
-	if (outcome->stop_sender == 0)
+	if (outcome->stopped_by_terminal)
+		ri_text_add(out, "the terminal");
+	else if (outcome->stop_sender == 0)
 		ri_text_add(out, "outside this container");
 	else
 		ri_text_addf(out, "pid %d", (int)outcome->stop_sender);
@@ -338,7 +352,10 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	if (outcome->first >= 0) {
 		add_headline(out, outcome, &outcome->ranks[outcome->first]);
 		add_reason(out, &outcome->ranks[outcome->first], reason);
-		add_cause(out, outcome->cause);
+		if (outcome->ranks[outcome->first].end == RI_END_EXEC_FAILED)
+			add_refusal(out, outcome->cause);
+		else
+			add_cause(out, outcome->cause);
 	} else if (outcome->stop_signal != 0 && outcome->exit_status != 0) {
 		add_stop(out, outcome);
 	} else {

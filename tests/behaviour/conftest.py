@@ -10,6 +10,7 @@ namespace, from an environment that holds only what a test puts there.
 import os
 import shutil
 import subprocess
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -39,16 +40,18 @@ def actor(tmp_path_factory):
     """The path of a C program; built where it is missing or out of date."""
     folder = os.environ.get("ACTORS", os.path.join(ROOT, "build/tests"))
     made = {}
+    one_at_a_time = threading.Lock()
 
     def find(name):
         source = SOURCES[name]
         path = os.path.join(folder, name)
         if os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(source):
             return path
-        if name not in made:
-            made[name] = str(tmp_path_factory.mktemp("actors") / name)
-            compiler = shutil.which("musl-gcc") or "cc"
-            subprocess.run([compiler, *BUILD, "-o", made[name], source], check=True)
+        with one_at_a_time:
+            if name not in made:
+                made[name] = str(tmp_path_factory.mktemp("actors") / name)
+                compiler = shutil.which("musl-gcc") or "cc"
+                subprocess.run([compiler, *BUILD, "-o", made[name], source], check=True)
         return made[name]
 
     return find

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a job of several ranks ends: stops, failures, kills, and what is said about it."""
 
+import json
 import os
 import re
 import signal
@@ -243,6 +244,7 @@ def test_a_command_that_cannot_be_executed(box, tmp_path, make, status, code):
         refused(result, status, code, str(command))
         line, others = verdict(result)
         assert line.startswith("rankinit: rank 0 (local rank 0, no process on ")
+        assert re.fullmatch(r"rankinit:   .* \[exec\.\w+\]", others.pop(0))
         assert others == ["rankinit:   ranks 1-2: not started",
                           f"rankinit:   the job's exit status is {status}"]
 
@@ -263,7 +265,7 @@ def test_a_command_that_is_spoilt_between_ranks(box, tmp_path, place, spoil, sta
     result = job.wait()
     assert result.status == status and f"[{code}]" in result.err
     line, others = verdict(result)
-    assert "no process on " in line and " could not be started: exec: " in line
+    assert "no process on " in line and line.endswith(" could not be started")
     assert re.fullmatch(r"rankinit:   ranks \d+-511: not started", others[-2])
     found = re.search(r"rank (\d+) was not started; the (\d+) before it are stopped", result.err)
     assert found.group(1) == found.group(2) != "0"
@@ -295,6 +297,130 @@ def test_ctrl_c_reaches_every_rank_once(box, terminal, place):  # noqa: F811
     terminal.type(CTRL_C)
     assert job.wait().status == 0
     assert [job.count(f"rank{k} SIGINT") for k in range(3)] == [1] * 3
+
+
+PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
+READY = "import os, signal, sys, time\nrank = os.environ['RANK']\n" \
+        "def ready(): open(f'ready{rank}', 'w').close()\n"
+SLEEP = READY + "ready()\ntime.sleep(60)\n"
+
+
+def scripts(box, code, *options, **more):
+    """Three ranks that run this, once each has called ready()."""
+    job = box.start("--nproc-per-node=3", "--report=report.json", *options, "--", *PYTHON, code,
+                    **more)
+    wait_until(lambda: all(os.path.exists(f"{job.folder}/ready{k}") for k in range(3)), "ranks")
+    return job
+
+
+def ended(job, screen=None):
+    """Its result, with what was said on the screen, and who failed first by its report."""
+    result = job.wait()
+    if screen:
+        screen.look(0.1)
+        result.err = re.sub(r"\x1b\[\d*m|\r", "", screen.text)
+    return result, json.loads(job.read("report.json"))["first_failure"]
+
+
+# Python that is killed by it, that exits in its own way, and a handler with no word at all
+INTERRUPTED = [
+    (SLEEP, 130),
+    (SLEEP.replace("time.sleep(60)", "try: time.sleep(60)\n"
+                   "except KeyboardInterrupt: print('enough'); sys.exit(7)"), 7),
+    (READY + "sys.excepthook = lambda *w: (sys.__excepthook__(*w), os._exit(1))\n"
+     "ready()\ntime.sleep(60)\n", 1),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("code, status", INTERRUPTED, ids=["killed", "exits", "hooked"])
+def test_ctrl_c_is_a_stop_from_outside(box, terminal, place, code, status):  # noqa: F811
+    job = scripts(box, code, tty=terminal.path, place=place)
+    terminal.type(CTRL_C)
+    result, first = ended(job, terminal)
+    assert (result.status, first) == (status, None)
+    assert "failed first" not in result.err
+    assert f"rankinit: stopped by SIGINT from the terminal; exit status {status}" in result.lines()
+
+
+def test_an_interrupt_that_is_passed_on(box):
+    """By pid, as an engine without a terminal does for its Ctrl-C."""
+    for number, name in (INT, "SIGINT"), (signal.SIGHUP, "SIGHUP"), (signal.SIGQUIT, "SIGQUIT"):
+        job = scripts(box, SLEEP)
+        job.signal(number)
+        result, first = ended(job)
+        assert (result.status, first) == (128 + number, None)
+        assert f"rankinit: stopped by {name} from outside this container; exit status " \
+               f"{128 + number}" in result.lines()
+        job.close()
+        box.jobs.remove(job)
+    job = scripts(box, SLEEP, "--signal-map=2:12")
+    job.signal(INT)
+    result, first = ended(job)
+    assert (result.status, first) == (140, None)
+
+
+def test_a_rank_that_alone_is_interrupted_fails(box):
+    """The control: nobody asked the job to end."""
+    job = scripts(box, SLEEP)
+    rank = peek.children(job.pid)[1]
+    job.signal(INT, rank)
+    result, first = ended(job)
+    assert (result.status, first["signal"]) == (130, "SIGINT")
+    assert " failed first: killed by SIGINT (2), after " in verdict(result)[0]
+
+
+GOES_ON = READY + "signal.signal(2, lambda *w: open(f'took{rank}', 'w').close())\n"
+
+
+def test_a_failure_after_an_interrupt_that_was_ignored(box, terminal):  # noqa: F811
+    job = scripts(box, GOES_ON + "ready()\nwhile True:\n time.sleep(0.02)\n"
+                  " if rank == '1' and os.path.exists('go'): raise ValueError('bad batch')\n",
+                  tty=terminal.path)
+    terminal.type(CTRL_C)
+    wait_until(lambda: all(os.path.exists(f"{job.folder}/took{k}") for k in range(3)), "them")
+    open(f"{job.folder}/go", "w", encoding="utf-8").close()
+    result, first = ended(job, terminal)
+    assert (result.status, first["rank"]) == (1, 1)
+    line, others = verdict(result)
+    assert line.startswith("rankinit: rank 1 (")
+    assert others[0] == "rankinit:   ValueError: bad batch"
+
+
+def test_a_failure_before_the_interrupt(box, terminal):  # noqa: F811
+    """Ctrl-C while the others take their time to end."""
+    job = scripts(box, READY + "signal.signal(15, lambda *w: open(f'took{rank}', 'w').close())\n"
+                  "ready()\nwhile rank == '1' and not os.path.exists('go'): time.sleep(0.02)\n"
+                  "if rank == '1': raise ValueError('bad batch')\n"
+                  "while True: time.sleep(0.02)\n", tty=terminal.path)
+    open(f"{job.folder}/go", "w", encoding="utf-8").close()
+    wait_until(lambda: all(os.path.exists(f"{job.folder}/took{k}") for k in (0, 2)), "the stop")
+    terminal.type(CTRL_C)
+    result, first = ended(job, terminal)
+    assert (result.status, first["rank"]) == (1, 1)
+    assert verdict(result)[0].startswith("rankinit: rank 1 (")
+    assert "stopped by" not in result.err
+
+
+def test_a_rank_ends_before_our_interrupt_is_read(box, tool):
+    """Between a SIGCHLD and the reaping: one Ctrl-C, and no second one after it."""
+    words = ["-D", "-o", "/dev/null", "-e", "trace=wait4", "-e",
+             "inject=wait4:delay_enter=1500000", box.rankinit]
+    job = box.start(*words, "--nproc-per-node=2", "--report=report.json", "--", "sh", "-c",
+                    'trap "exit 0" TERM; : >ready$RANK; while :; do sleep 0.02; done',
+                    program=tool("strace"), place="below")
+    wait_until(lambda: all(os.path.exists(f"{job.folder}/ready{k}") for k in range(2)), "ranks")
+    ranks = [pid for pid in peek.children(job.pid) if peek.stat(pid)[0] == "sh"]
+    job.signal(INT, ranks[0])
+    wait_until(lambda: peek.state(ranks[0]) == "Z", "its end")
+    wait_until(lambda: int(peek.field(job.pid, "SigPnd"), 16) |
+               int(peek.field(job.pid, "ShdPnd"), 16) == 0, "its SIGCHLD was taken")
+    assert peek.state(ranks[0]) == "Z", "and it was not reaped"
+    job.signal(INT)
+    result, first = ended(job)
+    assert (result.status, first) == (130, None)
+    assert "rankinit: stopped by SIGINT from pid " in result.err or \
+           "rankinit: stopped by SIGINT from outside this container" in result.err
 
 
 def test_ctrl_z_stops_all_and_fg_goes_on(box, terminal):  # noqa: F811

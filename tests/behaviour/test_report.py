@@ -48,10 +48,43 @@ def test_each_way_to_fail(report, command, kind, code, name, status):
     assert result.status == status
     assert (first["kind"], first["exit_code"], first["signal"]) == (kind, code, name)
     assert first["traceback"] is None and first["torch_error"] is None
-    assert first["cause"] is None, "there is room and memory"
+    assert (first["cause"] is None) == (kind != "exec"), "there is room and memory"
     assert rank["state"] == {"exit": "exited", "signal": "signaled", "exec": "exec-failed"}[kind]
     assert rank["rank"] is None and rank["local_rank"] is None
     assert (rank["pid"] is None) == (kind == "exec")
+
+
+@pytest.mark.parametrize("command, code, text, hint", [
+    ("nosuch-command", "exec.not_found", "there is no such command", "searched in PATH="),
+    ("/etc/passwd", "exec.denied", "cannot be executed: Permission denied",
+     "it needs the execute permission"),
+    ("/etc", "exec.denied", "/etc is a directory", ""),
+])
+def test_why_a_start_failed(report, command, code, text, hint):
+    """As the error line says it, which stands there once."""
+    for options in ([], ["--nproc-per-node=2"]):
+        result, document = report(command, options=options)
+        cause = document["first_failure"]["cause"]
+        assert (cause["code"], cause["subject"], cause["text"]) == (code, command, text)
+        assert cause["hint"].startswith(hint) and bool(cause["hint"]) == bool(hint)
+        error = [line for line in result.lines() if line.startswith("rankinit: error: ")]
+        assert len(error) == 1 and text in error[0] and cause["hint"] in error[0]
+        assert result.err.count(text) == 1 + len(options)
+
+
+def test_a_script_from_windows(report, tmp_path):
+    script = tmp_path / "script"
+    for end, status in ("\r\n", 126), ("\n", 0):
+        script.write_text(f"#!/bin/true{end}", newline="")
+        script.chmod(0o755)
+        result, document = report(script, options=["--nproc-per-node=2"])
+        assert result.status == status
+        if status:
+            cause = document["first_failure"]["cause"]
+            assert "names /bin/true with a carriage return behind it" in cause["text"]
+            assert result.err.count("carriage return") == 2 and "No such file" not in result.err
+    # the control is the second of them
+    assert document["first_failure"] is None
 
 
 def test_success_has_no_failure(report):

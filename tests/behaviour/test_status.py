@@ -88,7 +88,12 @@ def test_not_executable(box, files, tmp_path, supervise):
         files("garbage", b"\x7fELF" + bytes(200)): "for this processor",
         files("empty", b""): "for this processor",
         files("text", b"echo hello\n"): "#!/bin/sh",
-        files("orphan", b"#!/no/such/interpreter\n"): "check its #! line",
+        files("orphan", b"#!/no/such/interpreter\n"):
+            "orphan is there, but /no/such/interpreter, which its #! line names, cannot be run",
+        files("windows", b"#!/bin/sh\r\necho hello\r\n"):
+            "the line ends of Windows; take them away by dos2unix, or sed -i 's/\\r$//' ",
+        files("loaderless", open("/bin/true", "rb").read().replace(b"/ld-linux", b"/no-linux")):
+            "check the dynamic loader",
         tmp_path / "loop": "Symbolic link loop",
     }
     for path, hint in cases.items():

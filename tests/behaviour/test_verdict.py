@@ -123,8 +123,9 @@ def test_a_bus_error(told):
 def test_a_missing_command(told):
     found = told("nosuch-command")
     assert (found.result.status, found.first["rank"], found.first["kind"]) == (127, 0, "exec")
-    assert "could not be started: exec: No such file or directory" in found.verdict[0]
+    assert found.verdict[0].endswith(" failed first: could not be started")
     assert "[exec.not_found]" in found.before[0]
+    assert found.verdict[1] == found.before[0].replace("rankinit: error: ", "rankinit:   ")
     assert found.report["ranks"][0]["state"] == "exec-failed"
     assert found.report["ranks"][0]["pid"] is None
 

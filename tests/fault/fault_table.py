@@ -41,7 +41,7 @@ LOG_OR_NOT = Expected((7, 125), "", "a smaller pipe will do, one that waits will
 UNCHECKED = Expected(says=r"warning: .*\[(check\.refused|memory|file\.unreadable)\]",
                      text="a warning, and it goes on")
 OOM_UNKNOWN = Expected((137,), "does not tell whether memory ran out", "the obituary says so")
-OOM_EITHER = Expected((137,), "not for memory|does not tell", "the next file is tried")
+OOM_EITHER = Expected((137,), "not for lack of memory|does not tell", "the next file is tried")
 
 
 def refused(code, status=125):

@@ -181,6 +181,113 @@ static void who_was_told_counts_with_a_witness_only(void **state)
 	expect(2);
 }
 
+#define INTERRUPTED "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n" \
+	"KeyboardInterrupt\n"
+#define CLEANUP "\nDuring handling of the above exception, another exception occurred:\n\n"
+
+static void says(int index, const char *tail)
+{
+	ranks[index].tail = tail;
+	ranks[index].tail_length = strlen(tail);
+}
+
+static void expect_interrupted(bool is)
+{
+	outcome.first = 0;
+	assert_true(ri_outcome_is_interrupted(&outcome) == is);
+}
+
+static void interrupts(time_t second)
+{
+	outcome.interrupt = (struct ri_interrupt){ .signal = SIGINT, .passed_on = SIGINT,
+		.at = { .tv_sec = second } };
+}
+
+static void of_a_signal(void **state)
+{
+	(void)state;
+	ranks[0] = (struct ri_rank_outcome){ .order = 1, KILLED(SIGINT) };
+	expect_interrupted(false);
+	interrupts(199);
+	assert_false(ri_outcome_is_interrupted(&(struct ri_outcome){ .first = -1 }));
+	expect_interrupted(true);
+	ranks[0].signal = SIGSEGV;
+	expect_interrupted(false);
+	/* as --signal-map has it */
+	outcome.interrupt.passed_on = SIGSEGV;
+	expect_interrupted(true);
+	ranks[0] = (struct ri_rank_outcome){ .order = 1, EXITED(130) };
+	expect_interrupted(true);
+	ranks[0] = (struct ri_rank_outcome){ .order = 1, .end = RI_END_RUNNING };
+	expect_interrupted(false);
+}
+
+static void of_what_python_says(void **state)
+{
+	(void)state;
+	interrupts(199);
+	fails(0, 1);
+	says(0, INTERRUPTED);
+	expect_interrupted(true);
+	/* our own stop was faster */
+	ranks[0].end = RI_END_SIGNALED;
+	ranks[0].signal = SIGTERM;
+	expect_interrupted(true);
+	says(0, INTERRUPTED CLEANUP TRACEBACK);
+	expect_interrupted(true);
+	says(0, TRACEBACK);
+	expect_interrupted(false);
+	says(0, INTERRUPTED);
+	outcome.interrupt.signal = outcome.interrupt.passed_on = SIGHUP;
+	expect_interrupted(false);
+}
+
+/* SIGTERM came while it printed: what another one ended of counts. */
+static void of_an_end_of_another(void **state)
+{
+	(void)state;
+	interrupts(199);
+	ranks[0] = (struct ri_rank_outcome){ .order = 2, KILLED(SIGTERM), .told = true,
+		.ended = { .tv_sec = 200 }, .traceback_at = { .tv_sec = 198 } };
+	says(0, "Traceback (most recent call last):\n");
+	expect_interrupted(false);
+	ranks[1] = (struct ri_rank_outcome){ .order = 1, KILLED(SIGINT) };
+	expect_interrupted(true);
+	/* said to its end before the interrupt, and after it */
+	says(0, TRACEBACK);
+	expect_interrupted(false);
+	ranks[0].traceback_at.tv_sec = 199;
+	expect_interrupted(true);
+	ranks[0].told = false;
+	expect_interrupted(false);
+	ranks[0].told = ranks[1].told = true;
+	expect_interrupted(false);
+}
+
+static void of_a_handler(void **state)
+{
+	(void)state;
+	interrupts(199);
+	fails(0, 3);
+	expect_interrupted(true);
+	says(0, "saved\n");
+	expect_interrupted(true);
+	/* an exception of its own */
+	says(0, TRACEBACK);
+	expect_interrupted(false);
+	says(0, "saved\n");
+	ranks[0].torch_error = "{}";
+	expect_interrupted(false);
+	ranks[0].torch_error = NULL;
+	/* before it, and long after it */
+	interrupts(201);
+	expect_interrupted(false);
+	interrupts(170);
+	expect_interrupted(true);
+	interrupts(169);
+	expect_interrupted(false);
+}
+
 static void a_file_of_torch(void **state)
 {
 	static const char text[] = "{\"message\": {\"message\": \"ValueError: bad token=abc\", "
@@ -279,6 +386,10 @@ int main(void)
 		cmocka_unit_test_setup(torch_cuts_its_time_to_seconds, begin),
 		cmocka_unit_test_setup(a_file_of_another_time_says_nothing, begin),
 		cmocka_unit_test_setup(who_was_told_counts_with_a_witness_only, begin),
+		cmocka_unit_test_setup(of_a_signal, begin),
+		cmocka_unit_test_setup(of_what_python_says, begin),
+		cmocka_unit_test_setup(of_an_end_of_another, begin),
+		cmocka_unit_test_setup(of_a_handler, begin),
 		cmocka_unit_test(a_file_of_torch),
 		cmocka_unit_test(a_plain_file),
 		cmocka_unit_test(a_long_callstack_keeps_its_end),

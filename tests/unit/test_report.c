@@ -147,8 +147,7 @@ static void each_way_to_end(void **state)
 			"killed by SIGSEGV (11), core dumped", "signal" },
 		{ { .end = RI_END_SIGNALED, .signal = SIGKILL, .oom = true },
 			"killed by SIGKILL (9): out of memory", "oom" },
-		{ { .end = RI_END_EXEC_FAILED, .exec_step = "exec", .exec_errno = 2 },
-			"could not be started: exec: No such file or directory", "exec" },
+		{ { .end = RI_END_EXEC_FAILED }, "could not be started\n", "exec" },
 	};
 	json_t *object;
 
@@ -215,6 +214,9 @@ static void a_stop_from_outside(void **state)
 		"status 143\n  ranks 0-3: told to stop, killed by SIGTERM (15)\n");
 	outcome.stop_sender = 17;
 	assert_non_null(strstr(verdict(), "from pid 17;"));
+	outcome.stop_signal = SIGINT;
+	outcome.stopped_by_terminal = true;
+	assert_non_null(strstr(verdict(), "stopped by SIGINT from the terminal;"));
 }
 
 static void a_plain_init(void **state)
@@ -345,6 +347,32 @@ static void what_explains_the_end(void **state)
 	json_decref(object);
 }
 
+static void why_a_start_failed(void **state)
+{
+	static char text[600];
+	struct ri_cause cause = {
+		.code = RI_CODE_EXEC_NOT_FOUND, .subject = "\xff", .text = "it is not there",
+		.hint = "", .shown = true,
+	};
+	const char *line;
+	json_t *object;
+
+	(void)state;
+	fail_rank(1, "");
+	ranks[1].end = RI_END_EXEC_FAILED;
+	outcome.cause = &cause;
+	assert_non_null(strstr(verdict(), "could not be started\n"));
+	assert_non_null(strstr(bytes, ": it is not there [exec.not_found]\n"));
+	cause.hint = "look for it";
+	assert_non_null(strstr(verdict(), ": it is not there; look for it [exec.not_found]\n"));
+	object = report();
+	json_decref(object);
+	memset(text, 'x', sizeof(text) - 1);
+	cause.text = text;
+	line = strstr(verdict(), "\n  ") + 1;
+	assert_true(strcspn(line, "\n") <= RI_VERDICT_COLUMNS);
+}
+
 static void secrets_in_torch_s_file(void **state)
 {
 	static const char file[] = "{\"message\": \"x --token hunter2\", \"my_key\": \"hunter2\", "
@@ -432,6 +460,7 @@ int main(void)
 		cmocka_unit_test_setup(the_last_line_is_among_the_first_five, begin),
 		cmocka_unit_test_setup(the_document, begin),
 		cmocka_unit_test_setup(what_explains_the_end, begin),
+		cmocka_unit_test_setup(why_a_start_failed, begin),
 		cmocka_unit_test_setup(secrets_in_torch_s_file, begin),
 		cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),
 		cmocka_unit_test_setup(memory_that_runs_out_is_said, begin),
