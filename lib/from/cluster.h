@@ -30,7 +30,7 @@ struct ri_cluster {
 	const char *const *hosts;	/* of all tasks with a rank, in order */
 	size_t count;			/* of hosts; 0 where they are not all known */
 	const char *fault;		/* what was expected; NULL where nothing is wrong */
-	size_t fault_at;		/* where in the text, if it is no JSON; else 0 */
+	size_t fault_at;		/* where in the text, if not as a whole; else 0 */
 };
 
 /*
