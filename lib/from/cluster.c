@@ -368,6 +368,33 @@ static bool has_ranks(const struct ri_reading *reading)
 			size > 1);
 }
 
+/*
+ * RANK, WORLD_SIZE and LOCAL_RANK count more than TF_CONFIG, which an image may
+ * have. Of as many tasks as ranks it is of this job, and TensorFlow goes by it.
+ */
+static void report_beaten(struct ri_reading *reading, const struct ri_cluster_types *types)
+{
+	const char *variable = "TF_CONFIG";
+	struct ri_cluster cluster;
+	uint64_t rank, size;
+
+	if (ri_cluster_read(&cluster, ri_reading_get(reading, variable), types,
+		reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return;
+	}
+	if (!cluster.has_place ||
+		!ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) ||
+		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
+		size != cluster.count || rank == cluster.place)
+		return;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_DIFFERS, variable,
+		"by it this is rank %" PRIu64 " of %" PRIu64 ", and RANK is %" PRIu64
+		": RANK counts, but TensorFlow goes by %s", cluster.place, size, rank, variable),
+		"an image should set neither RANK nor WORLD_SIZE, and no TF_CONFIG");
+}
+
 void ri_cluster_claim_tf(struct ri_reading *reading)
 {
 	static const char *const ranked[] = { "chief", "master", "worker", NULL };
@@ -376,4 +403,6 @@ void ri_cluster_claim_tf(struct ri_reading *reading)
 
 	if (!has_ranks(reading))
 		ri_cluster_claim(reading, "TF_CONFIG", &types);
+	else if (reading->identity == NULL)
+		report_beaten(reading, &types);
 }

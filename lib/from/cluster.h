@@ -50,7 +50,8 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 
 /*
  * Claim what TF_CONFIG says, unless a launcher made ranks inside of the task:
- * an image may have left it behind.
+ * an image may have left it behind. Where the quartet and TF_CONFIG say
+ * different ranks of one job that is a finding.
  */
 void ri_cluster_claim_tf(struct ri_reading *reading);
 
