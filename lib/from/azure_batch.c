@@ -192,14 +192,54 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 		claim_role(reading, claim);
 }
 
+/* An IPv4 address, which is written in one way alone? */
+static bool is_plain_address(const char *host)
+{
+	return host[strspn(host, "0123456789.")] == '\0';
+}
+
+/*
+ * Is the master none of the hosts, for certain? A name may be that of an
+ * address, and an IPv6 address one more of a node's.
+ */
+static bool is_outside(const char *master, const struct ri_fact *hosts)
+{
+	if (!is_plain_address(master))
+		return false;
+	for (size_t i = 0; i < hosts->number; i++)
+		if (!is_plain_address(hosts->list[i]) || strcmp(hosts->list[i], master) == 0)
+			return false;
+	return true;
+}
+
+/* All ranks would wait for it; not where the user says which host it is. */
+static void report_outside(struct ri_reading *reading, const struct ri_fact *hosts)
+{
+	const struct ri_fact *master = reading->claims[RI_FACT_MASTER_ADDR];
+	char said[RI_QUOTE_SIZE], list[RI_QUOTE_SIZE];
+
+	if (master->origin.source != reading->source->name ||
+		master->state != RI_STATE_KNOWN || !is_outside(master->text, hosts) ||
+		ri_source_sees_text(reading->context->env, "MASTER_ADDR"))
+		return;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_DIFFERS, master->origin.variable,
+		"%s is none of the nodes in %s, %s: where no rank 0 runs all others wait",
+		ri_quote(said, sizeof(said), master->origin.raw), hosts->origin.variable,
+		ri_quote(list, sizeof(list), hosts->origin.raw)),
+		"state --master-addr, the same on all nodes");
+}
+
 /* A rank has its place from its launcher; the list is good for the master alone. */
 static void claim_node(struct ri_reading *reading)
 {
 	struct ri_fact *hosts = ri_claimed_hosts(reading);
 	bool is_primary;
 
-	if (hosts != NULL)
+	if (hosts != NULL) {
 		put_master_first(reading, hosts);
+		report_outside(reading, hosts);
+	}
 	if (hosts != NULL && reading->identity == NULL)
 		claim_place(reading, hosts);
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "from/cluster.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct input {
 	struct ri_arena *arena;
 	json_t *cluster;
 	json_t *task;
+	bool at_index;		/* is it the task's index that is wrong? */
 	bool no_memory;
 };
 
@@ -154,6 +156,60 @@ static bool read_index(const json_t *task, uint64_t *out)
 	return true;
 }
 
+/* Behind the string that starts at text. */
+static const char *skip_string(const char *text)
+{
+	for (text++; *text != '"' && *text != '\0'; text++)
+		if (*text == '\\' && text[1] != '\0')
+			text++;
+	return *text == '"' ? text + 1 : text;
+}
+
+static bool is_key(const char *string, const char *end, const char *key)
+{
+	return (size_t)(end - string) == strlen(key) + 2 &&
+		strncmp(string + 1, key, strlen(key)) == 0;
+}
+
+/*
+ * Where in a text that is JSON the task's index stands, which jansson does not
+ * say; 0 where there is none, or its key is written with escapes.
+ */
+static size_t find_index(const char *text)
+{
+	const char *at = text, *end;
+	bool in_task = false;
+	unsigned depth = 0;
+	size_t found = 0;
+
+	for (; *at != '\0'; at = end) {
+		end = *at == '"' ? skip_string(at) : at + 1;
+		depth += *at == '{' || *at == '[';
+		depth -= *at == '}' || *at == ']';
+		if (*at != '"' || depth > 2 || end[strspn(end, " \t\r\n")] != ':')
+			continue;
+		if (depth == 1)
+			in_task = is_key(at, end, "task");
+		else if (in_task && is_key(at, end, "index"))
+			found = (size_t)(end + strspn(end, " \t\r\n:") - text);
+	}
+	return found;
+}
+
+/* "an index below 2, the number of "worker" tasks, but it is 5" */
+static const char *refuse_index(struct input *input, const struct ri_cluster *out,
+	const struct pool *pool)
+{
+	const char *text = pool->sparse
+		? ri_arena_format(input->arena, "the index of a \"%s\" that is listed, but it "
+			"is %" PRIu64, out->role, out->index)
+		: ri_arena_format(input->arena, "an index below %zu, the number of \"%s\" "
+			"tasks, but it is %" PRIu64, pool->count, out->role, out->index);
+
+	input->no_memory |= text == NULL;
+	return text == NULL ? no_index : text;
+}
+
 /* How many ranks come before those of this type? False where that is open. */
 static bool count_before(struct input *input, const char *role, uint64_t *out)
 {
@@ -179,10 +235,12 @@ static const char *find_place(struct input *input, struct ri_cluster *out)
 		out->count = 0;
 		return NULL;
 	}
+	input->at_index = true;
 	if (!read_index(input->task, &out->index))
 		return no_index;
 	if (get_member(pool.tasks, out->index) == NULL)
-		return "an index below the number of its tasks";
+		return refuse_index(input, out, &pool);
+	input->at_index = false;
 	out->has_place = count_before(input, out->role, &before);
 	out->place = before + out->index;
 	return NULL;
@@ -196,8 +254,10 @@ static const char *read_task(struct input *input, struct ri_cluster *out)
 	if (type == NULL)
 		return NULL;
 	out->role = find_role(input->types, type);
-	if (out->role != NULL)
-		return read_index(input->task, &out->index) ? NULL : no_index;
+	if (out->role != NULL) {
+		input->at_index = !read_index(input->task, &out->index);
+		return input->at_index ? no_index : NULL;
+	}
 	out->role = find_type(input->types->ranked, type);
 	if (out->role == NULL)
 		return NULL;
@@ -229,6 +289,8 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	if (root == NULL && error.text[0] == '\0')
 		return -1;
 	out->fault = read_root(&input, root, out);
+	if (input.at_index)
+		out->fault_at = find_index(text);
 	if (share_a_host(&input, out)) {
 		out->has_place = false;
 		out->count = 0;
@@ -306,6 +368,33 @@ static bool has_ranks(const struct ri_reading *reading)
 			size > 1);
 }
 
+/*
+ * RANK, WORLD_SIZE and LOCAL_RANK count more than TF_CONFIG, which an image may
+ * have. Of as many tasks as ranks it is of this job, and TensorFlow goes by it.
+ */
+static void report_beaten(struct ri_reading *reading, const struct ri_cluster_types *types)
+{
+	const char *variable = "TF_CONFIG";
+	struct ri_cluster cluster;
+	uint64_t rank, size;
+
+	if (ri_cluster_read(&cluster, ri_reading_get(reading, variable), types,
+		reading->context->arena) < 0) {
+		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+		return;
+	}
+	if (!cluster.has_place ||
+		!ri_reading_number(reading, RI_FACT_RANK, "RANK", &rank) ||
+		!ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) ||
+		size != cluster.count || rank == cluster.place)
+		return;
+	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_DIFFERS, variable,
+		"by it this is rank %" PRIu64 " of %" PRIu64 ", and RANK is %" PRIu64
+		": RANK counts, but TensorFlow goes by %s", cluster.place, size, rank, variable),
+		"an image should set neither RANK nor WORLD_SIZE, and no TF_CONFIG");
+}
+
 void ri_cluster_claim_tf(struct ri_reading *reading)
 {
 	static const char *const ranked[] = { "chief", "master", "worker", NULL };
@@ -314,4 +403,6 @@ void ri_cluster_claim_tf(struct ri_reading *reading)
 
 	if (!has_ranks(reading))
 		ri_cluster_claim(reading, "TF_CONFIG", &types);
+	else if (reading->identity == NULL)
+		report_beaten(reading, &types);
 }

@@ -30,7 +30,7 @@ struct ri_cluster {
 	const char *const *hosts;	/* of all tasks with a rank, in order */
 	size_t count;			/* of hosts; 0 where they are not all known */
 	const char *fault;		/* what was expected; NULL where nothing is wrong */
-	size_t fault_at;		/* where in the text, if it is no JSON; else 0 */
+	size_t fault_at;		/* where in the text, if not as a whole; else 0 */
 };
 
 /*
@@ -50,7 +50,8 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 
 /*
  * Claim what TF_CONFIG says, unless a launcher made ranks inside of the task:
- * an image may have left it behind.
+ * an image may have left it behind. Where the quartet and TF_CONFIG say
+ * different ranks of one job that is a finding.
  */
 void ri_cluster_claim_tf(struct ri_reading *reading);
 

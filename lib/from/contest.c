@@ -58,11 +58,33 @@ void ri_contest_settle(struct ri_topology *out, struct ri_fact *claims, enum ri_
 	out->facts[id].next = claims;
 }
 
+/* Of a long value the part around its fault, since what is quoted is cut at its end. */
+static void quote_fault(const struct ri_fact *claim, struct ri_text *out)
+{
+	const char *raw = claim->origin.raw;
+	char bytes[2 * RI_MAX_QUOTE];
+	struct ri_text part;
+	size_t from = claim->fault_at, length = strlen(raw);
+
+	if (length <= RI_MAX_QUOTE || from < RI_MAX_QUOTE / 2 || from > length) {
+		ri_text_add_quoted(out, raw);
+		return;
+	}
+	from -= RI_MAX_QUOTE / 2;
+	/* no half of a character */
+	while (from > 0 && ((unsigned char)raw[from] & 0xc0) == 0x80)
+		from--;
+	ri_text_init(&part, bytes, sizeof(bytes));
+	ri_text_add(&part, "...");
+	ri_text_add(&part, raw + from);
+	ri_text_add_quoted(out, bytes);
+}
+
 /* "the value is "3x", expected a whole number from 1 to 65535" */
 static void explain_broken(const struct ri_fact *claim, enum ri_fact_id id, struct ri_text *out)
 {
 	ri_text_add(out, "the value is ");
-	ri_text_add_quoted(out, claim->origin.raw);
+	quote_fault(claim, out);
 	ri_text_add(out, ", expected ");
 	ri_fact_expect(claim, id, out);
 }

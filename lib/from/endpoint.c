@@ -175,3 +175,18 @@ size_t ri_host_fault(const char *text, size_t length)
 	colon = host.length == 0 ? NULL : find_port(host);
 	return (size_t)((colon == NULL ? host.text : colon + 1) - text);
 }
+
+const char *ri_endpoint_expect(const char *text, size_t length)
+{
+	struct ri_slice host = trim((struct ri_slice){ text, length });
+	const char *colon = host.length == 0 ? NULL : find_port(host);
+	size_t after = colon == NULL ? 0 : (size_t)(host.text + host.length - colon - 1);
+
+	/* after the colon of a URL stands no port at all */
+	if (colon != NULL && memchr(colon, '/', after + 1) == NULL) {
+		host.length = (size_t)(colon - host.text);
+		if (host.length > 0 && strip_brackets(&host) && ri_is_host(host))
+			return "a port from 1 to 65535 after the colon";
+	}
+	return "one host name or address";
+}

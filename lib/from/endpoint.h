@@ -34,6 +34,12 @@ bool ri_endpoint_read(struct ri_slice text, struct ri_endpoint *out);
 size_t ri_host_fault(const char *text, size_t length);
 
 /*
+ * Of a text that is no endpoint: what was expected instead. Where the host
+ * before the colon is one it is the port alone.
+ */
+const char *ri_endpoint_expect(const char *text, size_t length);
+
+/*
  * Is this an IPv4 or IPv6 address (a zone after '%' allowed), or something
  * that may be a name: letters, digits, '.', '-', '_', the first of them a
  * letter, a digit or '_'? Digits and dots alone must be an address.

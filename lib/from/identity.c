@@ -301,6 +301,51 @@ static void leave_outer(struct ri_reading *reading)
 	}
 }
 
+/* A node's place that somebody says who could say who we are, if he knew the others. */
+static const struct ri_fact *find_lone_place(const struct ri_reading *reading)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+		const struct ri_fact *place =
+			ri_claim_of(reading, RI_FACT_NODE_RANK, source->name);
+
+		if ((source->identity & RI_SCOPE_NODE) != 0 && source != &ri_source_manual &&
+			place != NULL && place->state == RI_STATE_KNOWN &&
+			place->origin.variable != NULL)
+			return place;
+	}
+	return NULL;
+}
+
+/*
+ * Nobody knows who this is, but half of it is there. Plenty of jobs are none of
+ * ours, so it is no warning. Who starts ranks here refuses, and says why; where
+ * roles or the number of nodes are known there is another reason.
+ */
+static void report_lone(const struct ri_reading *reading)
+{
+	const struct ri_fact *place = find_lone_place(reading);
+	struct ri_findings *findings = reading->context->findings;
+	struct bare bare;
+
+	if (reading->context->fan_out != 0 || reading->claims[RI_FACT_ROLE] != NULL ||
+		reading->claims[RI_FACT_NNODES] != NULL || reading->claims[RI_FACT_HOSTS] != NULL)
+		return;
+	if (find_bare(reading, &bare) && bare.rank < bare.size && bare.size > 1)
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
+			RI_CODE_SOURCE_INCOMPLETE, "RANK", "%" PRIu64 " of %" PRIu64
+			" may be that of a process or of a node, as there is no LOCAL_RANK: "
+			"nothing is made of it", bare.rank, bare.size),
+			"set LOCAL_RANK as well; for a node state --node-rank and --nnodes");
+	else if (place != NULL)
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
+			RI_CODE_SOURCE_INCOMPLETE, place->origin.variable,
+			"this is node %" PRIu64 ", but nothing says of how many: nothing is made "
+			"of it", place->number),
+			"where they train together, state --nnodes, the same on all of them");
+}
+
 void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
 {
 	const struct ri_source *held = reading->identity, *node = NULL;
@@ -322,4 +367,6 @@ void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
 			leave_outer(reading);
 	}
 	report_bare(reading, out);
+	if (out->identity == NULL)
+		report_lone(reading);
 }

@@ -175,7 +175,7 @@ struct ri_fact *ri_claim_host(
 		return NULL;
 	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint))
 		return ri_claim_text(reading, id, variable, endpoint.host);
-	claim = ri_claim_broken(reading, id, variable, "one host name or address");
+	claim = ri_claim_broken(reading, id, variable, ri_endpoint_expect(raw, strlen(raw)));
 	if (claim != NULL)
 		claim->fault_at = ri_host_fault(raw, strlen(raw));
 	return claim;

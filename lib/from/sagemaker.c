@@ -217,12 +217,24 @@ static void claim_config(struct ri_reading *reading, const char *path, const jso
 	claim_cluster(reading, &cluster);
 }
 
+/* One of the toolkit's two variables without the other is as good as none. */
+static void hint_at_half(const struct ri_env *env, struct ri_finding *finding)
+{
+	bool hosts = ri_source_sees_text(env, "SM_HOSTS");
+
+	if (hosts != ri_source_sees_text(env, "SM_CURRENT_HOST"))
+		ri_finding_hint(finding, "%s is there, but without %s it is not used",
+			hosts ? "SM_HOSTS" : "SM_CURRENT_HOST",
+			hosts ? "SM_CURRENT_HOST" : "SM_HOSTS");
+}
+
 static void report_unreadable(struct ri_reading *reading, const char *path, int error)
 {
 	if (reading->identity == NULL)
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_SOURCE_INCOMPLETE, path,
-			"cannot be read, so nothing says which host this is: %s", strerror(error));
+		hint_at_half(reading->context->env, ri_findings_add(reading->context->findings,
+			RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE, path,
+			"cannot be read, so nothing says which host this is: %s",
+			strerror(error)));
 }
 
 static void read_config(struct ri_reading *reading)

@@ -23,6 +23,8 @@ enum {
 	PORTS = 20000,
 };
 
+static const char per_node[] = "SLURM_STEP_TASKS_PER_NODE";
+
 static const struct ri_variable reads[] = {
 	{ .name = "SLURM_STEP_ID", .meaning = "the step; above 4294967280 it is none of tasks",
 	  .cite = "Slurm slurm/slurm.h" },
@@ -33,7 +35,7 @@ static const struct ri_variable reads[] = {
 	{ .name = "SLURM_NTASKS", .meaning = "the same, where the step does not say it",
 	  .cite = ENV },
 	{ .name = "SLURM_STEP_NUM_NODES", .meaning = "nodes of the step", .cite = ENV },
-	{ .name = "SLURM_STEP_TASKS_PER_NODE", .meaning = "ranks of each node, 2(x3),1",
+	{ .name = per_node, .meaning = "ranks of each node, 2(x3),1",
 	  .cite = ENV },
 	{ .name = "SLURM_STEP_NODELIST", .meaning = "nodes of the step, the master first",
 	  .cite = ENV },
@@ -97,30 +99,45 @@ static const char *find_components(const struct ri_reading *reading)
 	return NULL;
 }
 
+/* The step's list of tasks says something else than the numbers of the step. */
+static void leave_tasks(struct ri_reading *reading, uint64_t size, uint64_t nodes)
+{
+	const struct ri_fact *tasks =
+		ri_claim_of(reading, RI_FACT_WORLD_SIZE, reading->source->name);
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+		per_node, "the value is %s, expected %" PRIu64 " tasks (%s) on %" PRIu64
+		" nodes (SLURM_STEP_NUM_NODES); it is not used",
+		ri_quote(quoted, sizeof(quoted), ri_reading_get(reading, per_node)), size,
+		tasks->origin.variable, nodes);
+	ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
+		"SLURM_STEP_TASKS_PER_NODE contradicts the step's tasks and nodes");
+}
+
 /* How many ranks this node has, if the list agrees with what else is known. */
 static void claim_local_size(struct ri_reading *reading)
 {
-	const char *variable = "SLURM_STEP_TASKS_PER_NODE";
-	const char *raw = ri_reading_get(reading, variable);
 	uint64_t size, nodes, node = 0;
 	struct ri_tasks tasks;
 	struct ri_fact *claim;
-	char quoted[RI_QUOTE_SIZE];
 
-	if (!ri_source_sees_text(reading->context->env, variable) ||
+	if (!ri_source_sees_text(reading->context->env, per_node) ||
 		!ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) ||
 		!ri_claim_get(reading, RI_FACT_NNODES, &nodes) ||
 		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node))
 		return;
-	if (!ri_tasks_read(raw, node, &tasks) || tasks.nodes != nodes || tasks.tasks != size) {
-		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_IGNORED, variable,
-			"the value is %s, expected %" PRIu64 " tasks on %" PRIu64
-			" nodes; it is not used",
-			ri_quote(quoted, sizeof(quoted), raw), size, nodes);
+	if (!ri_tasks_read(ri_reading_get(reading, per_node), node, &tasks) ||
+		tasks.nodes != nodes || tasks.tasks != size) {
+		leave_tasks(reading, size, nodes);
 		return;
 	}
-	claim = tasks.here == 0 ? NULL : ri_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, variable);
+	if (tasks.here == 0) {
+		ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
+			"SLURM_STEP_TASKS_PER_NODE has no tasks on the node of SLURM_NODEID");
+		return;
+	}
+	claim = ri_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node);
 	if (claim != NULL)
 		claim->number = tasks.here;
 }

@@ -71,12 +71,31 @@ static uint64_t share(const struct ri_topology *topology, unsigned *from)
 }
 
 /*
+ * Why the fact is not what somebody said: "slurm does not say " and what, or
+ * what became of what was said.
+ */
+static void explain_lack(const struct ri_topology *topology, enum ri_fact_id id,
+	const char *what, struct ri_text *out)
+{
+	const struct ri_fact *fact = &topology->facts[id];
+
+	if (fact->state == RI_STATE_OPEN)
+		ri_text_add(out, fact->reason);
+	else if (fact->state == RI_STATE_BROKEN)
+		ri_text_addf(out, "%s is not used", ri_topology_subject(topology, id));
+	else
+		ri_text_addf(out, "%s does not say %s", topology->identity, what);
+}
+
+/*
  * Some launchers do not say how many ranks this node has. The nodes are taken
  * for equally filled, in order, where that is what the other facts are like.
  */
 static void derive_local_size(struct ri_topology *topology, struct ri_findings *findings)
 {
 	uint64_t rank = of(topology, RI_FACT_RANK), size = of(topology, RI_FACT_WORLD_SIZE);
+	char bytes[160];
+	struct ri_text lack;
 	uint64_t local, node;
 	unsigned from;
 
@@ -91,10 +110,12 @@ static void derive_local_size(struct ri_topology *topology, struct ri_findings *
 	if (local == 0 || rank % local != of(topology, RI_FACT_LOCAL_RANK) ||
 		(ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && rank / local != node))
 		return;
+	ri_text_init(&lack, bytes, sizeof(bytes));
+	explain_lack(topology, RI_FACT_LOCAL_WORLD_SIZE, "how many ranks this node has", &lack);
 	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
 	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_LOCAL_SIZE_ASSUMED,
-		"LOCAL_WORLD_SIZE", "%s does not say how many ranks this node has: %" PRIu64
-		" rests on every node having as many", topology->identity, local);
+		"LOCAL_WORLD_SIZE", "%s: %" PRIu64 " rests on every node having as many", bytes,
+		local);
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
 		derive(topology, RI_FACT_NNODES, size / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
@@ -124,17 +145,19 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 {
 	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE);
 	struct ri_finding *finding;
+	char bytes[160];
+	struct ri_text lack;
 
+	ri_text_init(&lack, bytes, sizeof(bytes));
+	explain_lack(topology, RI_FACT_NODE_RANK, "which node this is", &lack);
 	derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
 		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
 		derive(topology, RI_FACT_NNODES, of(topology, RI_FACT_WORLD_SIZE) / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 	finding = ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
-		"NODE_RANK",
-		"%s does not say which node this is: %" PRIu64
-		" rests on every node having %" PRIu64 " ranks, in order",
-		topology->identity, of(topology, RI_FACT_NODE_RANK), local);
+		"NODE_RANK", "%s: %" PRIu64 " rests on every node having %" PRIu64
+		" ranks, in order", bytes, of(topology, RI_FACT_NODE_RANK), local);
 	ri_finding_hint(finding, "this is wrong for uneven or round-robin placement");
 }
 

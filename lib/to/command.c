@@ -233,14 +233,33 @@ static bool look_through(struct place *place)
 	return false;
 }
 
+/* Does Python run what stands there, by its name or that of the script? */
+static bool is_python(const struct place *place)
+{
+	const char *base;
+	size_t length;
+
+	if (place->module != NULL)
+		return false;
+	base = base_name(*place->words);
+	length = strlen(base);
+	if (length > 3 && strcmp(base + length - 3, ".py") == 0)
+		return true;
+	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
+}
+
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked)
 {
 	struct place place = { .words = argv };
 
 	*out = (struct ri_command){ .mode = asked };
-	while (place.words != NULL && (*place.words != NULL || place.module != NULL))
-		if (find_launcher(out, &place) || !look_through(&place))
+	while (place.words != NULL && (*place.words != NULL || place.module != NULL)) {
+		if (find_launcher(out, &place))
 			break;
+		out->is_python |= is_python(&place);
+		if (!look_through(&place))
+			break;
+	}
 	if (out->mode == RI_MODE_AUTO)
 		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
 }

@@ -2,6 +2,7 @@
 #include "to/nodes.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -209,13 +210,72 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 		who, (int)nodes, topology->identity), "%s", hint);
 }
 
+/* What a pod of Kubeflow's asks for, and what its one process makes of it. */
+struct demand {
+	uint64_t nodes;
+	uint64_t here;		/* ranks of each node; 0: not said */
+	uint64_t world;		/* WORLD_SIZE, which the process is left with; 0: none */
+};
+
+static struct demand find_demand(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const char *world = ri_env_get(context->env, "WORLD_SIZE");
+	struct demand demand = { .nodes = 0 };
+
+	ri_topology_get(topology, RI_FACT_NNODES, &demand.nodes);
+	ri_topology_get(topology, RI_FACT_NPROC, &demand.here);
+	if (world != NULL)
+		ri_number_read(world, ri_fact_range(RI_FACT_WORLD_SIZE), &demand.world, NULL);
+	return demand;
+}
+
+/*
+ * A PyTorchJob's WORLD_SIZE counts the ranks that torchrun shall start. A
+ * program of Python's without it is one rank on each node, and waits for the
+ * others. Of a shell nobody knows; a TrainJob's pod has no WORLD_SIZE to wait by.
+ */
+static void warn_of_missing_ranks(const struct ri_topology *topology,
+	const struct ri_context *context)
+{
+	const struct demand demand = find_demand(topology, context);
+	bool waits = demand.nodes > 0 && demand.world > demand.nodes &&
+		demand.world % demand.nodes == 0;
+	const char *subject = "WORLD_SIZE";
+	uint64_t here = waits ? demand.world / demand.nodes : 0;
+	char others[64] = "";
+
+	if (!context->command->is_python || context->fan_out != 0 ||
+		topology->identity == NULL || strcmp(topology->identity, "kubeflow_pytorch") != 0)
+		return;
+	if (demand.here > 1) {
+		subject = topology->facts[RI_FACT_NPROC].origin.variable;
+		here = demand.here;
+	}
+	if (here < 2)
+		return;
+	if (waits)
+		snprintf(others, sizeof(others), ", which waits for all %" PRIu64 " of WORLD_SIZE",
+			demand.world);
+	ri_finding_hint(ri_findings_add(context->findings,
+		demand.world > 0 ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_NPROC_UNUSED,
+		subject, "%" PRIu64 " ranks are asked for on each node, and the command is one "
+		"process%s", here, others),
+		"start it by torchrun, or state --nproc-per-node=%" PRIu64 "; --launch=node where "
+		"it starts ranks itself", here);
+}
+
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
 	const struct ri_command *command = context->command;
 
-	if (command == NULL || command->mode != RI_MODE_NODE)
+	if (command == NULL || command->mode == RI_MODE_NONE)
 		return 0;
+	if (command->mode == RI_MODE_PROCESS) {
+		warn_of_missing_ranks(topology, context);
+		return 0;
+	}
 	if (ri_nodes_alone(context) || ri_nodes_meet_elsewhere(context))
 		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
 	if (ri_nodes_alone(context))

@@ -19,8 +19,9 @@
  * node, and more processes than nodes are RI_CODE_LAUNCH_RANKS: each would
  * start the ranks of the whole node. A launcher that stays on its own
  * (torchrun --standalone) may run as often as one likes, and so may one that
- * says itself that each process is a node (torchrun --nnodes=16 of 16). Nothing
- * happens in other modes and without an identity.
+ * says itself that each process is a node (torchrun --nnodes=16 of 16).
+ * A process that Kubeflow asks to be several is RI_CODE_NPROC_UNUSED, a
+ * finding. Nothing else happens in other modes and without an identity.
  */
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);

@@ -107,6 +107,39 @@ static void test_slurm_step(void **state)
 	assert_string_equal(topology.facts[RI_FACT_MASTER_PORT].origin.variable, "SLURM_JOB_ID");
 }
 
+#define RANK_2_OF_4(node) \
+	"SLURM_JOB_ID=42", "SLURM_STEP_ID=0", "SLURM_PROCID=2", "SLURM_LOCALID=0", \
+		"SLURM_NODEID=" node, "SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_NUM_NODES=2", \
+		"SLURM_STEP_NODELIST=n[09-10]"
+
+static void assert_note(enum ri_code code, const char *text)
+{
+	assert_non_null(find_finding(code));
+	assert_string_equal(find_finding(code)->text, text);
+}
+
+/* What is said and cannot be used is not "not said". */
+static void test_slurm_step_that_contradicts_itself(void **state)
+{
+	(void)state;
+	take(LIST(RANK_2_OF_4("2"), "SLURM_STEP_TASKS_PER_NODE=2(x2)"));
+	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "SLURM_STEP_TASKS_PER_NODE has no tasks on the "
+		"node of SLURM_NODEID: 2 rests on every node having as many");
+	assert_note(RI_CODE_NODE_RANK_ASSUMED, "SLURM_NODEID is not used: 1 rests on every node "
+		"having 2 ranks, in order");
+	give_back(NULL);
+	take(LIST(RANK_2_OF_4("1"), "SLURM_STEP_TASKS_PER_NODE=3(x2)"));
+	assert_note(RI_CODE_ENV_IGNORED, "the value is \"3(x2)\", expected 4 tasks "
+		"(SLURM_STEP_NUM_TASKS) on 2 nodes (SLURM_STEP_NUM_NODES); it is not used");
+	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "SLURM_STEP_TASKS_PER_NODE contradicts the "
+		"step's tasks and nodes: 2 rests on every node having as many");
+	give_back(NULL);
+	/* nothing is said */
+	take(LIST(RANK_2_OF_4("1")));
+	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "slurm does not say how many ranks this node "
+		"has: 2 rests on every node having as many");
+}
+
 static void test_slurm_batch_script(void **state)
 {
 	(void)state;
@@ -174,6 +207,7 @@ int main(void)
 		TEST(test_pbs_processes_that_differ),
 		TEST(test_lsf_leaves_the_script_host_out),
 		TEST(test_slurm_step),
+		TEST(test_slurm_step_that_contradicts_itself),
 		TEST(test_slurm_batch_script),
 		TEST(test_job_of_flux),
 		TEST(test_files_are_wanted_for_their_readers_alone),

@@ -222,6 +222,35 @@ static void test_what_is_asked_for_wins(void **state)
 	assert_int_equal(command.mode, RI_MODE_PROCESS);
 }
 
+static bool is_python(const char *line)
+{
+	struct ri_command command;
+
+	ri_command_read(&command, cut(line), RI_MODE_AUTO);
+	return command.is_python;
+}
+
+static void test_a_program_of_python(void **state)
+{
+	static const char *const yes[] = {
+		"python train.py", "/usr/bin/python3.11 -u train.py", "nice -n 5 python3 -m train",
+		"python -c pass", "./train.py", "uv run train.py",
+	};
+	static const char *const no[] = {
+		"", "sh train.sh", "bash -c python", "pythonw train.py", "python3-config", ".py",
+		"torchrun train.py", "python -m torch.distributed.run train.py", "cat train.pyc",
+		"echo python",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (!is_python(yes[i]))
+			fail_msg("%s", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (is_python(no[i]))
+			fail_msg("%s", no[i]);
+}
+
 static bool has(const char *line, const char *option, const char **value)
 {
 	struct ri_command command;
@@ -352,6 +381,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_what_is_asked_for_wins),
+		cmocka_unit_test(test_a_program_of_python),
 		cmocka_unit_test(test_options_of_the_launcher),
 		cmocka_unit_test(test_options_of_the_script_are_not_the_launchers),
 		cmocka_unit_test(test_ranks_that_its_words_ask_for),

@@ -71,6 +71,24 @@ static void test_addresses(void **state)
 			fail_msg("\"%s\" is a host", wrong[i]);
 }
 
+static void test_what_was_expected_of_an_endpoint(void **state)
+{
+	static const char *const ports[] = {
+		"10.0.0.4:99999", "node0:0", " node0:x ", "node0:", "[fd00::2]:70000",
+	};
+	static const char *const hosts[] = {
+		"", "a b", ":29500", "-x:99999", "http://node0", "a:1/b", "[node0]:99999", "1.2.3",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
+		assert_string_equal(ri_endpoint_expect(ports[i], strlen(ports[i])),
+			"a port from 1 to 65535 after the colon");
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		assert_string_equal(ri_endpoint_expect(hosts[i], strlen(hosts[i])),
+			"one host name or address");
+}
+
 static void test_endpoint_refuses_all_else(void **state)
 {
 	static const char *const wrong[] = {
@@ -482,6 +500,7 @@ int main(void)
 		TEST(test_endpoint_forms),
 		TEST(test_addresses),
 		TEST(test_endpoint_refuses_all_else),
+		TEST(test_what_was_expected_of_an_endpoint),
 		TEST(test_host_name_has_a_longest),
 		TEST(test_uri_index),
 		TEST(test_uri_address_is_the_first_of_its_own),

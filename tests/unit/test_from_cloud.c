@@ -168,6 +168,27 @@ static void test_sagemaker_file_that_cannot_be_read(void **state)
 	assert_int_equal(findings.count, 0);
 }
 
+static void assert_unread(const char *hint, char *const *strings)
+{
+	const struct ri_finding *finding;
+
+	give_back(NULL);
+	assert_int_equal(read_there(true, strings), 0);
+	finding = find_finding(RI_CODE_SOURCE_INCOMPLETE);
+	assert_non_null(finding);
+	assert_string_equal(finding->hint, hint);
+}
+
+static void test_half_of_the_toolkit_is_named(void **state)
+{
+	(void)state;
+	assert_unread("SM_HOSTS is there, but without SM_CURRENT_HOST it is not used",
+		LIST(ARN, "SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST= "));
+	assert_unread("SM_CURRENT_HOST is there, but without SM_HOSTS it is not used",
+		LIST(ARN, "SM_CURRENT_HOST=algo-1"));
+	assert_unread("", LIST(ARN));
+}
+
 static void test_sagemaker_error_names_the_line(void **state)
 {
 	(void)state;
@@ -230,7 +251,8 @@ static void test_host_file_of_batch_ai(void **state)
 	(void)state;
 	/* nobody may read files */
 	take(strings);
-	assert_int_equal(findings.count, 0);
+	assert_null(find_finding(RI_CODE_ENV_IGNORED));
+	assert_found(RI_CODE_SOURCE_INCOMPLETE, "AZ_BATCHAI_TASK_INDEX");
 	give_back(NULL);
 	tree_file(&root, "hosts", "a\nb slots=one\n");
 	assert_int_equal(read_there(true, strings), 0);
@@ -294,6 +316,7 @@ int main(void)
 		TEST(test_a_rank_does_not_look_for_its_node),
 		TEST(test_sagemaker_says_where_it_was_read),
 		TEST(test_sagemaker_file_that_cannot_be_read),
+		TEST(test_half_of_the_toolkit_is_named),
 		TEST(test_sagemaker_error_names_the_line),
 		TEST(test_skypilot_hosts),
 		TEST(test_half_of_it_is_not_there),

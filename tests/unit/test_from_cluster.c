@@ -70,6 +70,83 @@ static void test_a_claim_says_where(void **state)
 	assert_in_range(topology.facts[RI_FACT_NODE_RANK].next->fault_at, 12, 13);
 }
 
+/* Is the index wrong, and is it there? */
+static void assert_index(const char *expected, const char *text, const char *at)
+{
+	read_text(text);
+	assert_non_null(cluster.fault);
+	assert_string_equal(cluster.fault, expected);
+	assert_string_equal(text + cluster.fault_at, at);
+}
+
+#define PAIR "\"cluster\": {\"worker\": [\"a:1\", \"b:1\"]}"
+
+static void test_an_index_that_is_too_large(void **state)
+{
+	static const char expected[] =
+		"an index below 2, the number of \"worker\" tasks, but it is 5";
+
+	(void)state;
+	assert_index(expected, "{" PAIR ", \"task\": {\"type\": \"worker\", \"index\" : 5}}",
+		"5}}");
+	assert_index(expected, "{\"task\": {\"index\": \"5\", \"type\": \"worker\"}, " PAIR "}",
+		"\"5\", \"type\": \"worker\"}, " PAIR "}");
+	/* what is called so elsewhere, and the last of two, as jansson has it */
+	assert_index(expected, "{\"index\": 1, \"a\\\"\": {\"index\": 1}, " PAIR ", \"task\": "
+		"{\"type\": \"worker\", \"x\": {\"index\": 1}, \"index\": 0, \"index\": 5}, "
+		"\"b\": {\"index\": 1}, \"c\": \"index\"}",
+		"5}, \"b\": {\"index\": 1}, \"c\": \"index\"}");
+	assert_index("the index of a \"worker\" that is listed, but it is 5",
+		"{\"cluster\": {\"worker\": {\"1\": \"a:1\"}}, \"task\": {\"type\": \"worker\", "
+		"\"index\": 5}}", "5}}");
+}
+
+static void test_an_index_that_is_none(void **state)
+{
+	static const char other[] = "{\"cluster\": {\"worker\": [\"a:1\"]}, "
+				    "\"task\": {\"type\": \"ps\", \"index\": \"x\"}}";
+
+	(void)state;
+	assert_index("a task with an index",
+		"{" PAIR ", \"task\": {\"type\": \"worker\", \"index\": -1}}", "-1}}");
+	assert_index("a task with an index", other, "\"x\"}}");
+	read_text("{" PAIR ", \"task\": {\"type\": \"worker\"}}");
+	assert_non_null(cluster.fault);
+	assert_int_equal(cluster.fault_at, 0);
+	/* of no index's fault */
+	read_text("{\"cluster\": {\"worker\": [\"\"]}, \"task\": {\"type\": \"worker\", "
+		  "\"index\": 0}}");
+	assert_non_null(cluster.fault);
+	assert_int_equal(cluster.fault_at, 0);
+}
+
+static void assert_told(const char *text, char *const *strings)
+{
+	give_back(NULL);
+	assert_refused(strings, RI_CODE_ENV_VALUE, "TF_CONFIG");
+	assert_non_null(strstr(err.text, text));
+	assert_null(strstr(err.text, "\\x"));
+}
+
+#define TASK(more) "\"task\": {\"type\": \"worker\", " more "\"index\": 5}"
+
+static void test_a_long_value_is_shown_where_it_is_wrong(void **state)
+{
+	(void)state;
+	assert_told("\\\"index\\\": 5}}\", expected an index below 2",
+		LIST("TF_CONFIG={" PAIR ", " TASK("\"a\": \"an environment\", ") "}"));
+	/* from a whole character on */
+	assert_told("the value is \"...\303\274\303\274",
+		LIST("TF_CONFIG={" PAIR ", " TASK("\"a\": \"\303\274\303\274\303\274\303\274"
+			"\303\274\303\274\303\274\303\274\303\274\303\274\", ") "}"));
+	assert_told("the value is \"...\303\274\303\274",
+		LIST("TF_CONFIG={" PAIR ", " TASK("\"a\": \"\303\274\303\274\303\274\303\274"
+			"\303\274\303\274\303\274\303\274\303\274\303\274.\", ") "}"));
+	/* its start where that is wrong */
+	assert_told("the value is \"{\\\"task", LIST("TF_CONFIG={\"task\":{\"index\":5,"
+		"\"type\":\"worker\"}," PAIR "}"));
+}
+
 static void test_json_that_means_something_else(void **state)
 {
 	(void)state;
@@ -197,6 +274,9 @@ int main(void)
 		TEST(test_another_task_has_a_role_and_an_index),
 		TEST(test_where_it_is_no_json),
 		TEST(test_a_claim_says_where),
+		TEST(test_an_index_that_is_too_large),
+		TEST(test_an_index_that_is_none),
+		TEST(test_a_long_value_is_shown_where_it_is_wrong),
 		TEST(test_json_that_means_something_else),
 		TEST(test_an_empty_cluster_gives_nobody_a_role),
 		TEST(test_the_parser_runs_out_of_memory),
