@@ -14,6 +14,9 @@
 #include "mask.h"
 #include "print.h"
 
+/* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
+enum { FIRST_WORD_MS = 2000 };
+
 /* Those that a known launcher is told to start: its own words count first. */
 static bool count_launched(const struct ri_run *run, uint64_t *out)
 {
@@ -199,14 +202,33 @@ static void say_turned_off(const struct ri_run *run)
 }
 
 /*
+ * Most launchers end a job at the first failure: whoever left at once could
+ * have local rank 0 ended before it has said what to do. Returns the exit
+ * status of a stop that came, or 0.
+ */
+static int let_first_speak(void)
+{
+	siginfo_t info;
+	int number = ri_mask_wait_for(ri_mask_stops(), &info, FIRST_WORD_MS);
+
+	return number == 0 ? 0 : 128 + number;
+}
+
+/*
  * All ranks refuse, so that none has begun when the job ends. The first one
  * says why and what to do; the others may see what that one does not, as a
- * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see.
+ * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see, where
+ * nobody ends them before.
  */
 static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 {
 	char reasons[RI_CHECK_REASONS];
+	int stop = 0;
 
+	if (!is_speaker(run) && run->options.action == RI_ACTION_LAUNCH)
+		stop = let_first_speak();
+	if (stop != 0)
+		return stop;
 	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node is not fit for the "
 		"job%s", is_speaker(run) || run->options.action == RI_ACTION_EXPLAIN
 			? ", for what is said above"

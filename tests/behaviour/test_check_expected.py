@@ -6,12 +6,15 @@ and what is required, whatever else is said.
 
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
+import signal
 
 import pytest
 
+import peek
 import test_check
 from box import refused, warned
 from test_check_hosts import HOSTS, TWO, WIDE, grow, lines_of, look
@@ -130,6 +133,26 @@ def test_a_rank_says_what_local_rank_0_cannot_see(box):
     line, = other.lines()
     assert line.startswith("rankinit: error: --require: this node is not fit for the job: "
                            "lim.nofile (nofile: a process may have 1000 open files; expected ")
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_the_others_wait_until_the_first_has_spoken(box, place):
+    """A launcher that ends the job for local rank 0 finds them silent; other signals matter not."""
+    job = box.start(test_check.UNMET, "--", "true", env=test_check.rank(1), place=place)
+
+    def waits():
+        """For a signal, with nothing under way in a child; two looks agree."""
+        call = peek.read(job.pid, "syscall")
+        return (call.startswith(b"128 ") and not peek.children(job.pid)
+                and call == peek.read(job.pid, "syscall") and call)
+    if platform.machine() != "x86_64":
+        pytest.skip("the number of rt_sigtimedwait")
+    call = peek.wait_until(waits, "local rank 0 is let speak")
+    job.signal(signal.SIGUSR1)
+    assert peek.read(job.pid, "syscall") == call
+    job.signal(signal.SIGTERM)
+    result = job.wait()
+    assert (result.status, result.out, result.err) == (143, b"", "")
 
 
 # What is required and left out.
