@@ -150,9 +150,12 @@ What is found is held against what is asked for: by the kind of job, by
 `--azure-size` and by `--expect` (a warning), by `--require` (the node is not
 fit: exit status 123). Where nobody asks, only what makes a launch fail or crawl
 is a warning; the rest are notes, seen with `--check` and `-v`. Required and
-unknown is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all; a
-level of fail counts as required. What follows from another check's problem is
-in `--check` alone: before a launch that one's line stands for both.
+unknown is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all. A
+check that a level of fail names by its id is asked for as by `--require`: with
+nothing to look at it has not passed. Of a family, as `gpu.*=fail`, that is no
+failure; what its checks do find, or cannot see, is. What follows from another
+check's problem is in `--check` alone: before a launch that one's line stands
+for both.
 
 A VM size of Azure is an expectation, and a node that has less is warned of.
 Either of these refuses such a node:

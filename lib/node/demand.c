@@ -156,10 +156,9 @@ static int add_check(struct ri_demands *demands, const struct ri_demand_list *li
 			continue;
 		if ((demands->by_id[list->asker][i / 64] >> i % 64 & 1) != 0)
 			return bad_item(list, item, "each of them once", err);
-		demands->checks[list->asker] = (struct ri_demand){
+		ri_demands_add_check(demands, i, (struct ri_demand){
 			.subject = list->subject, .asker = list->asker,
-		};
-		demands->by_id[list->asker][i / 64] |= (uint64_t)1 << i % 64;
+		});
 		return 0;
 	}
 	return unknown_item(list, item, err);
@@ -209,6 +208,17 @@ int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *lis
 void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_demand demand)
 {
 	demands->topics[demand.asker][topic] = demand;
+}
+
+void ri_demands_add_check(struct ri_demands *demands, size_t n, struct ri_demand demand)
+{
+	demands->checks[demand.asker] = demand;
+	demands->by_id[demand.asker][n / 64] |= (uint64_t)1 << n % 64;
+}
+
+bool ri_demand_is_firm(const struct ri_demand *demand)
+{
+	return demand != NULL && demand->asker >= RI_ASKER_LEVEL;
 }
 
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic)

@@ -107,6 +107,26 @@ def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
     assert box.run("--expect=gpu.libcuda", *where).status == 0
 
 
+@pytest.mark.parametrize("name, status", [("gpu.vendor", "fail"), ("gpu.count", "unknown")])
+def test_a_level_of_fail_asks_for_a_check_by_its_id(box, tmp_path, name, status):
+    """As --require does; a pattern, and what is taken back, asks for none."""
+    (tmp_path / "root").mkdir()
+    where = ["--check=json", f"--checks={name}", f"--root={tmp_path}/root"]
+
+    def found(*options, env=None):
+        result = box.run(*options, *where, env=env or {})
+        one, = [each for each in json.loads(result.out)["checks"] if each["id"] == name]
+        return result.status, one["status"], one["code"]
+    level = found(f"--check-level={name}=fail")
+    assert level == found(f"--require={name}") and level[:2] == (123, status)
+    assert found(env={"RANKINIT_CHECK_LEVEL": f"{name}=fail"}) == level
+    assert found(f"--check-level=gpu.*=off,{name}=fail") == level
+    for other in ("gpu.*=fail", f"{name}=warn", f"{name}=fail,gpu.*=note"):
+        assert found(f"--check-level={other}")[:2] == (0, "skip"), other
+    both = box.run(f"--check-level={name}=fail", f"--expect={name}", *where)
+    assert both.status == 123, "the firmer one counts"
+
+
 # Who refuses, of several ranks, and who says why.
 
 def test_a_level_of_fail_makes_each_rank_look(box):

@@ -103,6 +103,24 @@ static void test_who_asks_the_firmest(void **state)
 		(uint64_t)1 << 30)->asker, RI_ASKER_EXPECT);
 }
 
+/* What is lacked is unfit by --require and by a level of fail; the former is named. */
+static void test_who_is_firm(void **state)
+{
+	struct ri_demand level = { .subject = "--check-level", .asker = RI_ASKER_LEVEL };
+
+	(void)state;
+	ask(RI_ASKER_REQUIRE, "shm.size");
+	ask(RI_ASKER_EXPECT, "ib.rate,ib.libs");
+	ri_demands_add_check(&demands, 0, level);
+	ri_demands_add_check(&demands, 1, level);
+	assert_string_equal(ri_demands_check(&demands, 0)->subject, "--require");
+	assert_string_equal(ri_demands_check(&demands, 1)->subject, "--check-level");
+	assert_true(ri_demand_is_firm(ri_demands_check(&demands, 0)));
+	assert_true(ri_demand_is_firm(ri_demands_check(&demands, 1)));
+	assert_false(ri_demand_is_firm(ri_demands_check(&demands, 2)));
+	assert_false(ri_demand_is_firm(NULL));
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -269,6 +287,7 @@ int main(void)
 		cmocka_unit_test_setup(test_list, begin),
 		cmocka_unit_test_setup(test_without_numbers, begin),
 		cmocka_unit_test_setup(test_who_asks_the_firmest, begin),
+		cmocka_unit_test_setup(test_who_is_firm, begin),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_azure_sizes),
