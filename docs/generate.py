@@ -136,8 +136,9 @@ def codes():
 
 CHECKS = """\
 Whether this node is fit for the job: `rankinit --check` runs these, but for
-those that say otherwise, and before a launch that knows who it is those of them
-run that might have something to say. They run in a child with a deadline of
+those that say otherwise, and before a launch that knows who it is, or that a
+service's own variable says to be a job's (AZUREML_RUN_ID, AWS_BATCH_JOB_ID and
+AZ_BATCH_JOB_ID), those of them run that might have something to say. They run in a child with a deadline of
 half a second each and of two seconds in all; one that hangs or crashes is
 `unknown`, and the others go on. Of several ranks on a node the first one checks
 and speaks; where something may refuse the launch each of them looks, and

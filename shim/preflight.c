@@ -238,6 +238,13 @@ static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 		: "local rank 0 says what to do");
 }
 
+/* By a rank or a place, or as its service says; who starts a whole job is none of it. */
+static bool is_of_job(const struct ri_run *run)
+{
+	return run->topology.identity != NULL || (run->command.mode != RI_MODE_NONE &&
+		ri_sources_say_job(&run->env, &run->options.wishes));
+}
+
 static int look(struct ri_run *run)
 {
 	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
@@ -245,7 +252,7 @@ static int look(struct ri_run *run)
 
 	if (run->options.disabled)
 		return 0;
-	if (run->topology.identity == NULL) {
+	if (!is_of_job(run)) {
 		say_unasked(run, refuser);
 		return 0;
 	}

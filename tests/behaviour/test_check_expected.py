@@ -127,6 +127,37 @@ def test_a_level_of_fail_asks_for_a_check_by_its_id(box, tmp_path, name, status)
     assert both.status == 123, "the firmer one counts"
 
 
+JOBS = [{"AZUREML_RUN_ID": "brave_owl_1", "AZUREML_NODE_COUNT": "1"}, {"AZUREML_RUN_ID": "r"},
+        {"AWS_BATCH_JOB_ID": "1b2c"}, {"AZ_BATCH_JOB_ID": "train"}]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_of_one_process_is_looked_at(box, job):
+    """Its service says that it is none, by a rank; and that it is no shell in an image."""
+    words = ["--", "sh", "-c", "echo ${RANK-none}; exit 7"]
+    for options, env in (([test_check.UNMET], {}), ([], {"RANKINIT_REQUIRE": test_check.HUGE})):
+        result = box.run(*options, *words, env={**job, **env})
+        subject = "--require" if options else "RANKINIT_REQUIRE"
+        test_check.unfit(result, "shm.size.small", "/dev/shm", subject)
+        empty = box.run(*options, *words, env={**dict.fromkeys(job, ""), **env})
+        assert (empty.status, empty.out) == (7, b"none\n"), "the control: nobody's job"
+    met = box.run("--require=shm=4k", *words, env=job)
+    assert (met.status, met.out, met.err) == (7, b"none\n", "")
+    warned(box.run(f"--expect={test_check.HUGE}", *words, env=job), "shm.size.small", "/dev/shm")
+    for option in ("--launch=none", "--source=none", "--source=pid1"):
+        twin = box.run(option, *words, env={**job, "RANKINIT_REQUIRE": test_check.HUGE})
+        assert twin.status in (7, 125) and "check.unfit" not in twin.err, option
+
+
+@pytest.mark.parametrize("allocation", [
+    {"SLURM_JOB_ID": "7"}, {"PBS_JOBID": "7"}, {"LSB_JOBID": "7"},
+    {"AZUREML_EXPERIMENT_ID": "e"}, {"AZUREML_NODE_COUNT": "1"}])
+def test_a_shell_in_an_allocation_is_no_job(box, allocation):
+    result = box.run("--", "sh", "-c", "exit 7",
+                     env={**allocation, "RANKINIT_REQUIRE": test_check.HUGE})
+    assert (result.status, result.err) == (7, "")
+
+
 # Who refuses, of several ranks, and who says why.
 
 def test_a_level_of_fail_makes_each_rank_look(box):
