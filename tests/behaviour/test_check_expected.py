@@ -346,7 +346,7 @@ def test_a_level_of_fail_makes_its_check_run(box):
 
 @pytest.mark.parametrize("options, size", [
     ([], "16g"), (["--require=shm=32G"], "32g"), (["--expect=shm=1536m"], "1536m"),
-    (["--require=shm=67108865"], "67108865b"), (["--nproc-per-node=128"], "32g")])
+    (["--require=shm=65537k"], "65537k"), (["--nproc-per-node=128"], "32g")])
 def test_the_hint_has_the_size_that_is_asked_for(rankinit, tmp_path, options, size):
     root = str(tmp_path / "root")
     grow("docker-default", root)

@@ -355,7 +355,7 @@ def test_unknown_option(box, word, hint):
     "cap_keep": ["nosuch", "all", "chown,,kill"],
     "wait_master": ["-1", "soon", "1e3", "86401"],
     "require": ["x", ",", "mpi,", "mpi=1", "gpu=0", "gpu=-1", "gpu=1e3", "ib=8@", "ib=@400",
-                "ib=8@0", "shm", "shm=", "shm=16X", "shm=0", "shm=99999999999T", "mpi,mpi",
+                "ib=8@0", "shm", "shm=", "shm=16X", "shm=0", "shm=16", "shm=99999999999T", "mpi,mpi",
                 "shm.size=1", "shm.*", "gpu=" + "9" * 100],
     "expect": ["shm=1.5G", " mpi", "MPI", "ofed=1"],
     "checks": ["x", "all,x", "shm", "shm.", "*", "default,none"],

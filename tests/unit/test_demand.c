@@ -138,9 +138,11 @@ static void test_refused(void **state)
 	refuse("ib=@400", "\"ib=@400\": expected ib, ib=N", "");
 	refuse("ib=8@4@4", "\"ib=8@4@4\": expected ib, ib=N", "");
 	refuse("ib=8@0", "\"ib=8@0\": expected ib, ib=N", "");
-	refuse("shm", "\"shm\": expected shm=SIZE", "");
-	refuse("shm=0", "expected shm=SIZE", "");
-	refuse("shm=16X", "expected shm=SIZE", "");
+	refuse("shm", "\"shm\": expected a size with a unit, as shm=16G", "");
+	refuse("shm=16", "\"shm=16\": expected a size with a unit, as shm=16G", "");
+	refuse("shm=0", "\"shm=0\": expected a size with a unit", "");
+	refuse("shm=0G", "expected a size with a unit", "");
+	refuse("shm=16X", "expected a size with a unit", "");
 	/* 18 is cut off behind its 1 */
 	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
 		"the id of a check", "");
