@@ -127,6 +127,10 @@ static void test_refused(void **state)
 	refuse("", "expected mpi, ofed, gpu, ib, shm or the id of a check", "--list=checks");
 	refuse("mpi,", "\"\": expected", "--list=checks");
 	refuse("mpii", "\"mpii\": expected mpi,", "did you mean mpi?");
+	refuse("MPI", "\"MPI\": expected mpi,", "did you mean mpi?");
+	refuse("gpu,OFED", "\"OFED\": expected mpi,", "did you mean ofed?");
+	refuse("GPU=8", "\"GPU=8\": expected mpi,", "did you mean gpu?");
+	refuse("IB.libs", "the id of a check", "did you mean ib.libs?");
 	refuse("ib.lib", "the id of a check", "did you mean ib.libs?");
 	refuse("ib.libs=1", "\"ib.libs=1\": expected", "did you mean ib.libs?");
 	refuse("mpi=openmpi", "\"mpi=openmpi\": expected mpi", "");
