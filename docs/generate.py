@@ -136,21 +136,27 @@ def codes():
 
 CHECKS = """\
 Whether this node is fit for the job: `rankinit --check` runs these, but for
-those that say otherwise, and before a launch that knows who it is those of them
-run that might have something to say. They run in a child with a deadline of
-half a second each and of two seconds in all; one that hangs or crashes is
-`unknown`, and the others go on. Of several ranks on a node the first one checks
-and speaks; where something may refuse the launch each of them looks, and
-refuses in a line of its own. Those of `--deep` run `rankinit-probe`, which lies
-beside rankinit or on PATH, and have two and a half seconds each besides.
+those that say otherwise, and before a launch that knows who it is, or that a
+service's own variable says to be a job's (AZUREML_RUN_ID, AWS_BATCH_JOB_ID or
+AZ_BATCH_JOB_ID), those of them run that might have something to say. They run
+in a child with a deadline of half a second each and of two seconds in all; one
+that hangs or crashes is `unknown`, and the others go on. Of several ranks on a
+node the first one checks and speaks; where something may refuse the launch each
+of them looks, and refuses in a line of its own: two seconds later, so that a
+launcher that ends a job at its first failure does not end the one that says
+what to do. Those of `--deep` run `rankinit-probe`, which lies beside rankinit
+or on PATH, and have two and a half seconds each besides.
 
 What is found is held against what is asked for: by the kind of job, by
 `--azure-size` and by `--expect` (a warning), by `--require` (the node is not
 fit: exit status 123). Where nobody asks, only what makes a launch fail or crawl
 is a warning; the rest are notes, seen with `--check` and `-v`. Required and
-unknown is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all; a
-level of fail counts as required. What follows from another check's problem is
-in `--check` alone: before a launch that one's line stands for both.
+unknown is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all. A
+check that a level of fail names by its id is asked for as by `--require`: with
+nothing to look at it has not passed. Of a family, as `gpu.*=fail`, that is no
+failure; what its checks do find, or cannot see, is. What follows from another
+check's problem is in `--check` alone: before a launch that one's line stands
+for both.
 
 A VM size of Azure is an expectation, and a node that has less is warned of.
 Either of these refuses such a node:

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,6 +43,18 @@ ri_sigset ri_mask_pending(void)
 
 	syscall(SYS_rt_sigpending, &set, sizeof(set));
 	return set;
+}
+
+ri_sigset ri_mask_stops(void)
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT };
+	ri_sigset stops = RI_MASK_OF(SIGTERM);
+	struct sigaction action;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], NULL, &action) < 0 || action.sa_handler != SIG_IGN)
+			stops |= RI_MASK_OF(numbers[i]);
+	return stops;
 }
 
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)

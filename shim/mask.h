@@ -44,6 +44,13 @@ int ri_mask_wait(siginfo_t *info, int64_t timeout_ms);
 /* The same for some signals; the others stay in the queue. */
 int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms);
 
+/*
+ * What means a stop before there is a command; whatever else comes waits for
+ * it. A signal that we were started to ignore, as by nohup(1) or in the
+ * background of a script, is none: it is queued all the same, being blocked.
+ */
+ri_sigset ri_mask_stops(void);
+
 /* Give SIGCHLD its default action: one that is ignored is never reported. */
 void ri_mask_default_chld(void);
 

@@ -28,32 +28,66 @@ const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTI
 	return out;
 }
 
-static int set_action(struct ri_options *options, enum ri_action action, const char *value)
+static bool is_of_program(enum ri_action action)
 {
-	/* The first action wins: `--help --version` is help. */
-	if (options->action == RI_ACTION_LAUNCH) {
-		options->action = action;
-		options->action_value = value;
-	}
+	return action == RI_ACTION_HELP || action == RI_ACTION_VERSION;
+}
+
+/* The same once more is no other one: `--explain --dry-run`. */
+static bool is_same_action(
+	const struct ri_options *options, enum ri_action action, const char *value)
+{
+	const char *before = options->action_value;
+
+	return options->action == action && (before == NULL || value == NULL
+		? before == value : strcmp(before, value) == 0);
+}
+
+/* Two answers cannot both be given, and neither is left out in silence. */
+static int refuse_action(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	char name[RI_OPTION_NAME], other[RI_OPTION_NAME] = "";
+
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+		if (ri_option_table[i].kind == ACTION && (options->given >> i & 1) != 0 &&
+			strcmp(ri_option_long_name(&ri_option_table[i], name), given.subject) != 0)
+			memcpy(other, name, sizeof(other));
+	/* nothing is answered: the error is said as that of a launch */
+	options->action = RI_ACTION_LAUNCH;
+	if (other[0] == '\0')
+		return ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject,
+			"is there twice, with different values");
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject, "does not go with %s before it: "
+		"each prints something of its own and runs nothing", other);
+	return ri_fail_hint(err, "leave one of them out");
+}
+
+/* Of --help and --version the first one wins, and over all others. */
+static int set_action(struct ri_options *options, enum ri_action action, struct ri_given given,
+	struct ri_error *err)
+{
+	if (is_of_program(options->action) || is_same_action(options, action, given.value))
+		return 0;
+	if (options->action != RI_ACTION_LAUNCH && !is_of_program(action))
+		return refuse_action(options, given, err);
+	options->action = action;
+	options->action_value = given.value;
 	return 0;
 }
 
 int ri_read_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	(void)err;
-	return set_action(options, RI_ACTION_HELP, given.value);
+	return set_action(options, RI_ACTION_HELP, given, err);
 }
 
 int ri_read_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	(void)err;
-	return set_action(options, RI_ACTION_VERSION, given.value);
+	return set_action(options, RI_ACTION_VERSION, given, err);
 }
 
 int ri_read_list(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	(void)err;
-	return set_action(options, RI_ACTION_LIST, given.value);
+	return set_action(options, RI_ACTION_LIST, given, err);
 }
 
 int ri_read_explain(struct ri_options *options, struct ri_given given, struct ri_error *err)
@@ -61,7 +95,7 @@ int ri_read_explain(struct ri_options *options, struct ri_given given, struct ri
 	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
 		strcmp(given.value, "json") != 0)
 		return ri_option_bad_value(given, "text or json", err);
-	return set_action(options, RI_ACTION_EXPLAIN, given.value);
+	return set_action(options, RI_ACTION_EXPLAIN, given, err);
 }
 
 int ri_read_dry_run(struct ri_options *options, struct ri_given given, struct ri_error *err)
@@ -74,20 +108,19 @@ int ri_read_check(struct ri_options *options, struct ri_given given, struct ri_e
 	if (given.value != NULL && strcmp(given.value, "text") != 0 &&
 		strcmp(given.value, "json") != 0)
 		return ri_option_bad_value(given, "text or json", err);
-	return set_action(options, RI_ACTION_CHECK, given.value);
+	return set_action(options, RI_ACTION_CHECK, given, err);
 }
 
 int ri_read_print_env(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	(void)err;
-	return set_action(options, RI_ACTION_PRINT_ENV, given.value);
+	return set_action(options, RI_ACTION_PRINT_ENV, given, err);
 }
 
 int ri_read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	if (given.value != NULL && given.value[0] == '\0')
 		return ri_option_bad_value(given, "the name of a file, or no =", err);
-	return set_action(options, RI_ACTION_STATUS, given.value);
+	return set_action(options, RI_ACTION_STATUS, given, err);
 }
 
 #define READ_FACT(symbol, FACT, option) \

@@ -15,6 +15,9 @@
 #include "mask.h"
 #include "print.h"
 
+/* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
+enum { FIRST_WORD_MS = 2000 };
+
 /* Those that a known launcher is told to start: its own words count first. */
 static bool count_launched(const struct ri_run *run, uint64_t *out)
 {
@@ -212,10 +215,24 @@ static void say_turned_off(const struct ri_run *run)
 }
 
 /*
+ * Most launchers end a job at the first failure: whoever left at once could
+ * have local rank 0 ended before it has said what to do. Returns the exit
+ * status of a stop that came, or 0.
+ */
+static int let_first_speak(void)
+{
+	siginfo_t info;
+	int number = ri_mask_wait_for(ri_mask_stops(), &info, FIRST_WORD_MS);
+
+	return number == 0 ? 0 : 128 + number;
+}
+
+/*
  * All ranks refuse, so that none has begun when the job ends. The first one
  * says why and what to do; the others may see what that one does not, as a
- * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see. mpirun
- * mixes the lines of all nodes, so each names its own.
+ * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see, where
+ * nobody ends them before. mpirun mixes the lines of all nodes, so each names
+ * its own.
  */
 static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 {
@@ -223,7 +240,12 @@ static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 	char reasons[RI_CHECK_REASONS];
 	const char *why = ", for what is said above";
 	struct utsname names = { .nodename = "" };
+	int stop = 0;
 
+	if (!is_speaker(run) && run->options.action == RI_ACTION_LAUNCH)
+		stop = let_first_speak();
+	if (stop != 0)
+		return stop;
 	if (run->options.action == RI_ACTION_EXPLAIN) {
 		/* it may be about another machine's --root */
 		why = ", for what the other findings say";
@@ -240,6 +262,13 @@ static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 	return ri_fail_hint(&run->err, "%s", hint);
 }
 
+/* By a rank or a place, or as its service says; who starts a whole job is none of it. */
+static bool is_of_job(const struct ri_run *run)
+{
+	return run->topology.identity != NULL || (run->command.mode != RI_MODE_NONE &&
+		ri_sources_say_job(&run->env, &run->options.wishes));
+}
+
 static int look(struct ri_run *run)
 {
 	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
@@ -247,7 +276,7 @@ static int look(struct ri_run *run)
 
 	if (run->options.disabled)
 		return 0;
-	if (run->topology.identity == NULL) {
+	if (!is_of_job(run)) {
 		say_unasked(run);
 		return 0;
 	}

@@ -36,22 +36,6 @@ struct waiting {
 	int stop;			/* the signal that ended it, or 0 */
 };
 
-/*
- * What means a stop. A signal that we were started to ignore, as by nohup(1)
- * or in the background of a script, is queued all the same, since it is blocked.
- */
-static ri_sigset find_stops(void)
-{
-	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT };
-	ri_sigset stops = RI_MASK_OF(SIGTERM);
-	struct sigaction action;
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (sigaction(numbers[i], NULL, &action) < 0 || action.sa_handler != SIG_IGN)
-			stops |= RI_MASK_OF(numbers[i]);
-	return stops;
-}
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -202,7 +186,7 @@ int ri_master_wait(const struct ri_options *options, const struct ri_topology *t
 	if (is_address(master->text))
 		return 0;
 	ri_mask_default_chld();
-	waiting.stops = find_stops();
+	waiting.stops = ri_mask_stops();
 	waiting.name = master->text;
 	waiting.begun = now_ms();
 	waiting.end = waiting.begun + (int64_t)options->wait_master_ms;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/limits.h"
 
@@ -240,12 +241,13 @@ const char *ri_text_nearest(const char *word, const char *const names[], size_t 
 	unsigned limit = length / 3 > 3 ? 3 : (unsigned)(length / 3);
 	const char *nearest = NULL;
 
+	for (size_t i = 0; i < count; i++)
+		if (strcasecmp(word, names[i]) == 0)
+			return names[i];
 	for (size_t i = 0; i < count; i++) {
 		unsigned distance = ri_text_distance(word, names[i]);
 
 		if (distance <= limit) {
-			if (distance == 0)
-				return names[i];
 			limit = distance - 1;
 			nearest = names[i];
 		}

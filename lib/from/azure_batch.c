@@ -43,7 +43,9 @@ static const struct ri_variable reads[] = {
 	{ .name = PRIMARY,
 	  .meaning = "true on the primary node, if mpirun did not carry it elsewhere",
 	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_JOB_ID", .meaning = "name of the job", .cite = BATCH_REFERENCE },
+	{ .name = "AZ_BATCH_JOB_ID",
+	  .meaning = "name of the job; makes a job of who has no rank",
+	  .cite = BATCH_REFERENCE },
 	RI_OWN_READS,
 	{ .name = NULL },
 };
@@ -321,6 +323,7 @@ const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
 	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master, hosts, this node",
 	.identity = RI_SCOPE_NODE,
+	.job = "AZ_BATCH_JOB_ID",
 	.wants = RI_WANTS_PLACE,
 	.reads = reads,
 	.detect = detect,

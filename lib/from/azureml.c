@@ -20,7 +20,8 @@ enum {
 };
 
 static const struct ri_variable reads[] = {
-	{ .name = "AZUREML_RUN_ID", .meaning = "the run; only that it is there counts",
+	{ .name = "AZUREML_RUN_ID",
+	  .meaning = "the run; that it is there counts, and makes a job of who has no rank",
 	  .cite = HI_ML },
 	{ .name = "AZUREML_EXPERIMENT_ID", .meaning = "the same", .cite = DEEPSPEED },
 	{ .name = "AZUREML_NODE_COUNT", .meaning = "nodes of the job",
@@ -91,6 +92,7 @@ const struct ri_source ri_source_azureml = {
 	.name = "azureml",
 	.summary = "Azure Machine Learning job: nodes, and a PyTorch job's processes",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
+	.job = "AZUREML_RUN_ID",
 	.reads = reads,
 	.detect = detect,
 	.read = read_azureml,

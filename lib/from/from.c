@@ -75,6 +75,15 @@ static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
 	return false;
 }
 
+bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes)
+{
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources[i]->job != NULL && ri_source_sees_text(env, sources[i]->job) &&
+			ri_wishes_allow_source(wishes, sources[i]->name))
+			return true;
+	return false;
+}
+
 unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
 {
 	const unsigned place =

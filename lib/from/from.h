@@ -44,6 +44,13 @@ struct ri_source {
 	bool over_ssh;		/* its ranks may lack what their container was given */
 	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
 	bool hidden;
+	/*
+	 * A variable, one of reads, that the service sets in the processes of its
+	 * jobs and nobody else anywhere: with it even who has no rank is no shell
+	 * that looks into an image. NULL: there is none, as of an allocation,
+	 * where people log in.
+	 */
+	const char *job;
 	unsigned wants;		/* beyond the environment: bits of enum ri_want */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*
@@ -63,6 +70,9 @@ bool ri_source_manages(const char *identity);
 
 /* Is a process with this identity one of an MPI job? Not so for NULL. */
 bool ri_source_is_mpi(const char *identity);
+
+/* Does a source that may be read say that this process is a job's, with a rank or without? */
+bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes);
 
 /*
  * Bits of enum ri_want: what the sources that are there could use. Only of

@@ -24,7 +24,7 @@ static const char *const forms[] = {
 	[RI_TOPIC_MPI] = "mpi", [RI_TOPIC_OFED] = "ofed",
 	[RI_TOPIC_GPU] = "gpu or gpu=N, as gpu=8",
 	[RI_TOPIC_IB] = "ib, ib=N or ib=N@RATE, as ib=8@400 for eight ports of 400 Gb/s",
-	[RI_TOPIC_SHM] = "shm=SIZE, as shm=16G",
+	[RI_TOPIC_SHM] = "a size with a unit, as shm=16G",
 };
 
 bool ri_size_read(const char *text, size_t length, uint64_t *out)
@@ -116,6 +116,15 @@ static bool read_ports(char *value, struct ri_demand *out)
 	return good;
 }
 
+/* "16G"; a bare "16" is never meant as bytes. */
+static bool read_size(const char *value, uint64_t *out)
+{
+	size_t length = strlen(value);
+
+	return strspn(value, "0123456789") < length && ri_size_read(value, length, out) &&
+		*out > 0;
+}
+
 static bool read_value(enum ri_topic topic, char *value, struct ri_demand *out)
 {
 	switch (topic) {
@@ -124,8 +133,7 @@ static bool read_value(enum ri_topic topic, char *value, struct ri_demand *out)
 	case RI_TOPIC_IB:
 		return value == NULL || read_ports(value, out);
 	case RI_TOPIC_SHM:
-		return value != NULL && ri_size_read(value, strlen(value), &out->size) &&
-			out->size > 0;
+		return value != NULL && read_size(value, &out->size);
 	default:
 		return value == NULL;
 	}
@@ -156,10 +164,9 @@ static int add_check(struct ri_demands *demands, const struct ri_demand_list *li
 			continue;
 		if ((demands->by_id[list->asker][i / 64] >> i % 64 & 1) != 0)
 			return bad_item(list, item, "each of them once", err);
-		demands->checks[list->asker] = (struct ri_demand){
+		ri_demands_add_check(demands, i, (struct ri_demand){
 			.subject = list->subject, .asker = list->asker,
-		};
-		demands->by_id[list->asker][i / 64] |= (uint64_t)1 << i % 64;
+		});
 		return 0;
 	}
 	return unknown_item(list, item, err);
@@ -214,6 +221,17 @@ void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_d
 const char *ri_topic_name(enum ri_topic topic)
 {
 	return topics[topic];
+}
+
+void ri_demands_add_check(struct ri_demands *demands, size_t n, struct ri_demand demand)
+{
+	demands->checks[demand.asker] = demand;
+	demands->by_id[demand.asker][n / 64] |= (uint64_t)1 << n % 64;
+}
+
+bool ri_demand_is_firm(const struct ri_demand *demand)
+{
+	return demand != NULL && demand->asker >= RI_ASKER_LEVEL;
 }
 
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic)

@@ -30,6 +30,7 @@ enum ri_asker {
 	RI_ASKER_SOURCE,	/* such a job cannot do without */
 	RI_ASKER_SIZE,		/* --azure-size: this VM should have it */
 	RI_ASKER_EXPECT,	/* --expect */
+	RI_ASKER_LEVEL,		/* --check-level, of a check by its id: unfit without */
 	RI_ASKER_REQUIRE,	/* --require: unfit without */
 	RI_ASKER_COUNT,
 };
@@ -71,6 +72,12 @@ void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_d
 
 /* "mpi", as lists have it. */
 const char *ri_topic_name(enum ri_topic topic);
+
+/* Ask for check n by its id; only subject and asker of the demand count. */
+void ri_demands_add_check(struct ri_demands *demands, size_t n, struct ri_demand demand);
+
+/* Is what lacks it unfit? Not so where nobody asks, for NULL. */
+bool ri_demand_is_firm(const struct ri_demand *demand);
 
 /* The firmest demand of the topic, or NULL. */
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic);

@@ -109,7 +109,7 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 
 	if (demand == NULL)
 		return;
-	required = demand->asker == RI_ASKER_REQUIRE;
+	required = ri_demand_is_firm(demand);
 	if (result->status == RI_CHECK_UNKNOWN) {
 		result->unfit |= required;
 		if (required && result->expected[0] == '\0')

@@ -113,7 +113,7 @@ static void hold_skips(struct ri_checking *checking)
 	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number);
 	size_t count = checking->count < RI_CHECK_RESULTS ? checking->count : RI_CHECK_RESULTS;
 
-	if (demand == NULL || demand->asker != RI_ASKER_REQUIRE)
+	if (!ri_demand_is_firm(demand))
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (checking->results[i].status != RI_CHECK_SKIP)

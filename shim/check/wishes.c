@@ -107,14 +107,28 @@ static bool read_level(const char *text, size_t length, enum ri_check_level *out
 	return false;
 }
 
+/* Who names a check by its id wants it passed; a later level of a pattern may take that back. */
+static void ask_for_failing(struct ri_check_wishes *wishes, const struct ri_check_set *named)
+{
+	const struct ri_demand demand = {
+		.subject = wishes->level.subject, .asker = RI_ASKER_LEVEL,
+	};
+
+	for (size_t i = 0; i < ri_check_count(); i++)
+		if (ri_check_set_has(named, i) && wishes->levels[i] == RI_CHECK_LEVEL_FAIL)
+			ri_demands_add_check(&wishes->demands, i, demand);
+}
+
 int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option option,
 	struct ri_error *err)
 {
+	struct ri_check_set named = { .words = { 0 } };
 	size_t length, name;
 
 	wishes->level = option;
 	wishes->fails = false;
-	wishes->failing = (struct ri_check_set){ .words = { 0 } };
+	memset(wishes->demands.by_id[RI_ASKER_LEVEL], 0,
+		sizeof(wishes->demands.by_id[RI_ASKER_LEVEL]));
 	memset(wishes->levels, RI_CHECK_LEVEL_OWN, sizeof(wishes->levels));
 	for (const char *text = option.value;; text += length + 1) {
 		struct ri_check_set set = { .words = { 0 } };
@@ -128,14 +142,16 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 			return unknown_check(option, text, name, err);
 		if (level == RI_CHECK_LEVEL_FAIL)
 			wishes->fails = true;
-		if (level == RI_CHECK_LEVEL_FAIL && memchr(text, '*', name) == NULL)
-			ri_check_match(text, name, &wishes->failing);
+		if (memchr(text, '*', name) == NULL)
+			ri_check_match(text, name, &named);
 		for (size_t i = 0; i < ri_check_count(); i++)
 			if (ri_check_set_has(&set, i))
 				wishes->levels[i] = (uint8_t)level;
 		if (text[length] == '\0')
-			return 0;
+			break;
 	}
+	ask_for_failing(wishes, &named);
+	return 0;
 }
 
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,

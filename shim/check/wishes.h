@@ -38,8 +38,7 @@ struct ri_check_wishes {
 	enum ri_check_pick pick;
 	struct ri_check_set picked;	/* of a list */
 	uint8_t levels[RI_MAX_CHECKS];	/* enum ri_check_level, by number */
-	struct ri_check_set failing;	/* that a level of fail names by their ids */
-	struct ri_demands demands;	/* of --require and --expect */
+	struct ri_demands demands;	/* of --require, --expect and levels of fail */
 	bool deep;			/* those that run a program may do so */
 	struct ri_check_option checks;	/* --checks, as stated */
 	struct ri_check_option require;	/* --require */

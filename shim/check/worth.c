@@ -4,14 +4,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* By its id: --require, --expect, or a level of fail. */
-static bool is_asked_by_id(const struct ri_check_wishes *wishes, size_t number)
-{
-	return ri_demands_check(&wishes->demands, number) != NULL ||
-		(ri_check_set_has(&wishes->failing, number) &&
-			wishes->levels[number] == RI_CHECK_LEVEL_FAIL);
-}
-
 /* Not one of those that only their name brings in, or --deep. */
 static bool is_common(const struct ri_check_wishes *wishes, size_t number)
 {
@@ -53,12 +45,11 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 	const struct ri_check *check;
 
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
-		if (wishes->deep || (check->when & RI_CHECK_DEEP) == 0 ||
-			wishes->levels[i] == RI_CHECK_LEVEL_OFF || !is_asked_by_id(wishes, i))
-			continue;
 		demand = ri_demands_check(&wishes->demands, i);
-		ri_fail(err, RI_CODE_OPTION_VALUE,
-			demand == NULL ? wishes->level.subject : demand->subject,
+		if (wishes->deep || (check->when & RI_CHECK_DEEP) == 0 || demand == NULL ||
+			wishes->levels[i] == RI_CHECK_LEVEL_OFF)
+			continue;
+		ri_fail(err, RI_CODE_OPTION_VALUE, demand->subject,
 			"\"%s\": this check needs --deep", check->id);
 		return ri_fail_hint(err, "add --deep, with which rankinit-probe loads the image's "
 			"own libraries, or leave it out");
@@ -86,7 +77,7 @@ static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
 
 	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
 		return false;
-	if (is_asked_by_id(wishes, number))
+	if (ri_demands_check(&wishes->demands, number) != NULL)
 		return true;
 	if (wishes->pick == RI_CHECK_PICK_LIST)
 		return ri_check_set_has(&wishes->picked, number) ||

@@ -6,12 +6,15 @@ and what is required, whatever else is said.
 
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
+import signal
 
 import pytest
 
+import peek
 import test_check
 from box import refused, warned
 from test_check_hosts import HOSTS, TWO, WIDE, grow, lines_of, look
@@ -104,6 +107,57 @@ def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
     assert box.run("--expect=gpu.libcuda", *where).status == 0
 
 
+@pytest.mark.parametrize("name, status", [("gpu.vendor", "fail"), ("gpu.count", "unknown")])
+def test_a_level_of_fail_asks_for_a_check_by_its_id(box, tmp_path, name, status):
+    """As --require does; a pattern, and what is taken back, asks for none."""
+    (tmp_path / "root").mkdir()
+    where = ["--check=json", f"--checks={name}", f"--root={tmp_path}/root"]
+
+    def found(*options, env=None):
+        result = box.run(*options, *where, env=env or {})
+        one, = [each for each in json.loads(result.out)["checks"] if each["id"] == name]
+        return result.status, one["status"], one["code"]
+    level = found(f"--check-level={name}=fail")
+    assert level == found(f"--require={name}") and level[:2] == (123, status)
+    assert found(env={"RANKINIT_CHECK_LEVEL": f"{name}=fail"}) == level
+    assert found(f"--check-level=gpu.*=off,{name}=fail") == level
+    for other in ("gpu.*=fail", f"{name}=warn", f"{name}=fail,gpu.*=note"):
+        assert found(f"--check-level={other}")[:2] == (0, "skip"), other
+    both = box.run(f"--check-level={name}=fail", f"--expect={name}", *where)
+    assert both.status == 123, "the firmer one counts"
+
+
+JOBS = [{"AZUREML_RUN_ID": "brave_owl_1", "AZUREML_NODE_COUNT": "1"}, {"AZUREML_RUN_ID": "r"},
+        {"AWS_BATCH_JOB_ID": "1b2c"}, {"AZ_BATCH_JOB_ID": "train"}]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_of_one_process_is_looked_at(box, job):
+    """Its service says that it is none, by a rank; and that it is no shell in an image."""
+    words = ["--", "sh", "-c", "echo ${RANK-none}; exit 7"]
+    for options, env in (([test_check.UNMET], {}), ([], {"RANKINIT_REQUIRE": test_check.HUGE})):
+        result = box.run(*options, *words, env={**job, **env})
+        subject = "--require" if options else "RANKINIT_REQUIRE"
+        test_check.unfit(result, "shm.size.small", "/dev/shm", subject)
+        empty = box.run(*options, *words, env={**dict.fromkeys(job, ""), **env})
+        assert (empty.status, empty.out) == (7, b"none\n"), "the control: nobody's job"
+    met = box.run("--require=shm=4k", *words, env=job)
+    assert (met.status, met.out, met.err) == (7, b"none\n", "")
+    warned(box.run(f"--expect={test_check.HUGE}", *words, env=job), "shm.size.small", "/dev/shm")
+    for option in ("--launch=none", "--source=none", "--source=pid1"):
+        twin = box.run(option, *words, env={**job, "RANKINIT_REQUIRE": test_check.HUGE})
+        assert twin.status in (7, 125) and "check.unfit" not in twin.err, option
+
+
+@pytest.mark.parametrize("allocation", [
+    {"SLURM_JOB_ID": "7"}, {"PBS_JOBID": "7"}, {"LSB_JOBID": "7"},
+    {"AZUREML_EXPERIMENT_ID": "e"}, {"AZUREML_NODE_COUNT": "1"}])
+def test_a_shell_in_an_allocation_is_no_job(box, allocation):
+    result = box.run("--", "sh", "-c", "exit 7",
+                     env={**allocation, "RANKINIT_REQUIRE": test_check.HUGE})
+    assert (result.status, result.err) == (7, "")
+
+
 # Who refuses, of several ranks, and who says why.
 
 def test_a_level_of_fail_makes_each_rank_look(box):
@@ -132,6 +186,26 @@ def test_a_rank_says_what_local_rank_0_cannot_see(box):
     assert line.startswith("rankinit: error: --require: this node "
                            f"({os.uname().nodename}) is not fit for the job: "
                            "lim.nofile (nofile: a process may have 1000 open files; expected ")
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_the_others_wait_until_the_first_has_spoken(box, place):
+    """A launcher that ends the job for local rank 0 finds them silent; other signals matter not."""
+    job = box.start(test_check.UNMET, "--", "true", env=test_check.rank(1), place=place)
+
+    def waits():
+        """For a signal, with nothing under way in a child; two looks agree."""
+        call = peek.read(job.pid, "syscall")
+        return (call.startswith(b"128 ") and not peek.children(job.pid)
+                and call == peek.read(job.pid, "syscall") and call)
+    if platform.machine() != "x86_64":
+        pytest.skip("the number of rt_sigtimedwait")
+    call = peek.wait_until(waits, "local rank 0 is let speak")
+    job.signal(signal.SIGUSR1)
+    assert peek.read(job.pid, "syscall") == call
+    job.signal(signal.SIGTERM)
+    result = job.wait()
+    assert (result.status, result.out, result.err) == (143, b"", "")
 
 
 # What is required and left out.
@@ -274,7 +348,7 @@ def test_a_level_of_fail_makes_its_check_run(box):
 
 @pytest.mark.parametrize("options, size", [
     ([], "16g"), (["--require=shm=32G"], "32g"), (["--expect=shm=1536m"], "1536m"),
-    (["--require=shm=67108865"], "67108865b"), (["--nproc-per-node=128"], "32g")])
+    (["--require=shm=65537k"], "65537k"), (["--nproc-per-node=128"], "32g")])
 def test_the_hint_has_the_size_that_is_asked_for(rankinit, tmp_path, options, size):
     root = str(tmp_path / "root")
     grow("docker-default", root)

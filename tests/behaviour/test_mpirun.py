@@ -134,9 +134,10 @@ def test_one_rank_of_a_node_speaks(ranks_checked):
 
 
 def test_an_unfit_node_ends_the_job(ranks_checked):
-    """Each rank refuses, so that none has begun; local rank 0 says why."""
+    """Each rank refuses, so that none has begun; local rank 0 says why, before mpirun ends it."""
     result = ranks_checked("--require=shm=1000000G")
     codes = [line.rpartition(" ")[2] for line in own_lines(result) if " error: " in line]
     assert result.status == 123 and result.out == b""
-    assert codes.count("[shm.size.small]") <= 1 and 1 <= codes.count("[check.unfit]") <= 4
+    assert codes.count("[shm.size.small]") == 1 and 1 <= codes.count("[check.unfit]") <= 4
+    assert "; start it on another node, or give this one what it needs [check.unfit]" in result.err
     assert set(codes) <= {"[shm.size.small]", "[check.unfit]"}

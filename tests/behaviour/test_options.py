@@ -370,8 +370,8 @@ def test_unknown_option(box, word, hint):
     "cap_keep": ["nosuch", "all", "chown,,kill"],
     "wait_master": ["-1", "soon", "1e3", "86401"],
     "require": ["x", ",", "mpi,", "mpi=1", "gpu=0", "gpu=-1", "gpu=1e3", "ib=8@", "ib=@400",
-                "ib=8@0", "shm", "shm=", "shm=16X", "shm=0", "shm=99999999999T", "mpi,mpi",
-                "shm.size=1", "shm.*", "gpu=" + "9" * 100],
+                "ib=8@0", "shm", "shm=", "shm=16X", "shm=0", "shm=16", "shm=99999999999T",
+                "mpi,mpi", "shm.size=1", "shm.*", "gpu=" + "9" * 100],
     "expect": ["shm=1.5G", " mpi", "MPI", "ofed=1"],
     "checks": ["x", "all,x", "shm", "shm.", "*", "default,none"],
     "check_level": ["x", "shm.size", "shm.size=", "shm.size=loud", "shm.size=off,", "x=off",
@@ -403,6 +403,29 @@ def test_seconds_that_are_good(box, value):
 def test_values_of_actions(box, action, value, expected):
     error = refused(box.run(f"{action}={value}"), 125, "option.value", action)
     assert expected in error
+
+
+@pytest.mark.parametrize("first, second", [
+    ("--check", "--explain"), ("--print-env", "--explain"), ("--explain=json", "--check=json"),
+    ("--status", "--check"), ("--list=codes", "--print-env"), ("--dry-run", "--list=codes"),
+    ("--list=codes", "--list=checks"), ("--explain", "--dry-run=json")])
+def test_two_actions_are_refused(box, first, second):
+    error = refused(box.run(first, second, "--", "true"), 125, "option.conflict",
+                    second.partition("=")[0])
+    before = first.partition("=")[0]
+    assert (f" with {before} before it" in error) != ("twice, with different values" in error)
+    assert (": is there twice" in error) == (before == second.partition("=")[0])
+
+
+def test_an_action_twice_is_one_and_help_wins(box):
+    for words, says in ((("--explain", "--dry-run"), b"no orchestrator"),
+                        (("--check", "--check"), b"fit"), (("--check", "--help"), b"usage"),
+                        (("--version", "--check"), b"rankinit "),
+                        (("--print-env", "--version"), b"rankinit "),
+                        (("--help", "--explain", "--check"), b"usage")):
+        result = box.run(*words, "--", "sh", "-c", "echo ran")
+        assert (result.status, result.err) == (0, ""), words
+        assert says in result.out.lower() and b"ran\n" not in result.out, words
 
 
 def test_actions_run_nothing_and_the_first_one_wins(box):

@@ -113,6 +113,11 @@ SCENARIOS = {
     "unfit": Scenario(EXIT, ["--checks=shm.size", "--require=shm=1000000G",
                              f"--report={FOLDER}/report"], pid1=True,
                       env={**ALONE, "TMPDIR": FOLDER}, status=123),
+    # of two, the one that lets the other speak first
+    "second": Scenario(EXIT, ["--checks=shm.size", "--require=shm=1000000G"], pid1=True,
+                       env={f"OMPI_COMM_WORLD_{name}": value for name, value in (
+                           ("RANK", "1"), ("SIZE", "2"), ("LOCAL_RANK", "1"),
+                           ("LOCAL_SIZE", "2"))}, status=123, waits=2),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
     "log1": Scenario(SAYS, [*LOG, "--log-dir=/dev", "--log-file=null"], pid1=True),
@@ -204,6 +209,8 @@ TABLE = [
     ("unfit", "uname", SAME),
     ("unfit", "rename", UNWRITTEN),
     ("unfit", "open termination-log", SAME, {"EROFS": SAME}),
+    ("second", "rt_sigaction", SAME),
+    ("second", "rt_sigtimedwait", SAME),
     ("checked", "rt_sigtimedwait", SAME),
     ("checked", "wait4", ENDS, {"EINTR": SAME}),
     ("checked", "munmap", SAME),

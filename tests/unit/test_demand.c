@@ -103,12 +103,34 @@ static void test_who_asks_the_firmest(void **state)
 		(uint64_t)1 << 30)->asker, RI_ASKER_EXPECT);
 }
 
+/* What is lacked is unfit by --require and by a level of fail; the former is named. */
+static void test_who_is_firm(void **state)
+{
+	struct ri_demand level = { .subject = "--check-level", .asker = RI_ASKER_LEVEL };
+
+	(void)state;
+	ask(RI_ASKER_REQUIRE, "shm.size");
+	ask(RI_ASKER_EXPECT, "ib.rate,ib.libs");
+	ri_demands_add_check(&demands, 0, level);
+	ri_demands_add_check(&demands, 1, level);
+	assert_string_equal(ri_demands_check(&demands, 0)->subject, "--require");
+	assert_string_equal(ri_demands_check(&demands, 1)->subject, "--check-level");
+	assert_true(ri_demand_is_firm(ri_demands_check(&demands, 0)));
+	assert_true(ri_demand_is_firm(ri_demands_check(&demands, 1)));
+	assert_false(ri_demand_is_firm(ri_demands_check(&demands, 2)));
+	assert_false(ri_demand_is_firm(NULL));
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
 	refuse("", "expected mpi, ofed, gpu, ib, shm or the id of a check", "--list=checks");
 	refuse("mpi,", "\"\": expected", "--list=checks");
 	refuse("mpii", "\"mpii\": expected mpi,", "did you mean mpi?");
+	refuse("MPI", "\"MPI\": expected mpi,", "did you mean mpi?");
+	refuse("gpu,OFED", "\"OFED\": expected mpi,", "did you mean ofed?");
+	refuse("GPU=8", "\"GPU=8\": expected mpi,", "did you mean gpu?");
+	refuse("IB.libs", "the id of a check", "did you mean ib.libs?");
 	refuse("ib.lib", "the id of a check", "did you mean ib.libs?");
 	refuse("ib.libs=1", "\"ib.libs=1\": expected", "did you mean ib.libs?");
 	refuse("mpi=openmpi", "\"mpi=openmpi\": expected mpi", "");
@@ -120,9 +142,11 @@ static void test_refused(void **state)
 	refuse("ib=@400", "\"ib=@400\": expected ib, ib=N", "");
 	refuse("ib=8@4@4", "\"ib=8@4@4\": expected ib, ib=N", "");
 	refuse("ib=8@0", "\"ib=8@0\": expected ib, ib=N", "");
-	refuse("shm", "\"shm\": expected shm=SIZE", "");
-	refuse("shm=0", "expected shm=SIZE", "");
-	refuse("shm=16X", "expected shm=SIZE", "");
+	refuse("shm", "\"shm\": expected a size with a unit, as shm=16G", "");
+	refuse("shm=16", "\"shm=16\": expected a size with a unit, as shm=16G", "");
+	refuse("shm=0", "\"shm=0\": expected a size with a unit", "");
+	refuse("shm=0G", "expected a size with a unit", "");
+	refuse("shm=16X", "expected a size with a unit", "");
 	/* 18 is cut off behind its 1 */
 	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
 		"the id of a check", "");
@@ -269,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup(test_list, begin),
 		cmocka_unit_test_setup(test_without_numbers, begin),
 		cmocka_unit_test_setup(test_who_asks_the_firmest, begin),
+		cmocka_unit_test_setup(test_who_is_firm, begin),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_azure_sizes),

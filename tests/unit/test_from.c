@@ -234,6 +234,14 @@ static void test_regex_that_does_not_say(void **state)
 	assert_false(ri_ompi_regex_host("host@0", 0, name, sizeof(name)));
 }
 
+static bool names(const struct ri_variable *reads, const char *variable)
+{
+	for (; reads->name != NULL; reads++)
+		if (strcmp(reads->name, variable) == 0)
+			return true;
+	return false;
+}
+
 /* Every field that the tables promise is there, and no name stands twice. */
 static void test_sources_are_complete(void **state)
 {
@@ -247,6 +255,7 @@ static void test_sources_are_complete(void **state)
 		assert_true(source->detect != NULL || strcmp(source->name, "manual") == 0);
 		assert_non_null(source->read);
 		assert_non_null(source->reads[0].name);
+		assert_true(source->job == NULL || names(source->reads, source->job));
 		for (const struct ri_variable *v = source->reads; v->name != NULL; v++) {
 			assert_true(*v->name != '\0');
 			assert_true(v->meaning != NULL && *v->meaning != '\0');

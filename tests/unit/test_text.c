@@ -238,6 +238,10 @@ static void test_nearest(void **state)
 	/* of two as near the first; an exact one however late */
 	assert_ptr_equal(ri_text_nearest("grave", names, COUNT), names[3]);
 	assert_ptr_equal(ri_text_nearest("graze", names, COUNT), names[4]);
+	/* capitals are no changes */
+	assert_ptr_equal(ri_text_nearest("GRAZE", names, COUNT), names[4]);
+	assert_ptr_equal(ri_text_nearest("Local-Rank", names, COUNT), names[1]);
+	assert_null(ri_text_nearest("GRAZED", names, COUNT));
 	/* a third of the word's length, at most 3 */
 	assert_null(ri_text_nearest("ra", names, COUNT));
 	assert_null(ri_text_nearest("rakkn", names, COUNT));
