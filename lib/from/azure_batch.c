@@ -220,7 +220,7 @@ static void report_outside(struct ri_reading *reading, const struct ri_fact *hos
 	const struct ri_fact *master = reading->claims[RI_FACT_MASTER_ADDR];
 	char said[RI_QUOTE_SIZE], list[RI_QUOTE_SIZE];
 
-	if (master->origin.source != reading->source->name ||
+	if (master == NULL || master->origin.source != reading->source->name ||
 		master->state != RI_STATE_KNOWN || !is_outside(master->text, hosts) ||
 		ri_source_sees_text(reading->context->env, "MASTER_ADDR"))
 		return;
