@@ -8,8 +8,10 @@ namespace, from an environment that holds only what a test puts there.
 """
 
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,6 +28,13 @@ SOURCES = {
 }
 BUILD = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-idirafter", "/usr/include",
          "-idirafter", "/usr/include/x86_64-linux-gnu"]
+
+
+@pytest.fixture
+def tmp_path():
+    """A short one: of a long path not everything is shown, and a socket has no room for it."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield pathlib.Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ temporary files that is not there.
 import ctypes
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
@@ -41,13 +40,6 @@ def check(rankinit, checks, *words, before=(), **env):
         pytest.skip(done.stderr.decode())
     assert done.returncode in (0, 123), done.stderr.decode()
     return json.loads(done.stdout)["checks"]
-
-
-@pytest.fixture(name="tmp_path")
-def short_path():
-    """Of a long path not everything is shown, and a socket has no room for one."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        yield pathlib.Path(folder)
 
 
 def short(checks):
