@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "from/from.h"
 #include "hosts.h"
 #include "nproc.h"
@@ -27,6 +29,20 @@ static bool may_ask_proc(struct ri_run *run, unsigned wants)
 	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
 }
 
+static int open_named(void *argument)
+{
+	return open(argument, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* That of a recorded machine is where the user says. */
+static int open_folder(const char *root)
+{
+	char slash[] = "/";
+
+	return root == NULL ? open_named(slash)
+			    : ri_apart_file(open_named, (void *)(uintptr_t)root, root);
+}
+
 /* Opens nothing where no file will be read. wants: bits of enum ri_want. */
 static int open_root(struct ri_run *run, unsigned wants)
 {
@@ -38,10 +54,10 @@ static int open_root(struct ri_run *run, unsigned wants)
 		ri_placing_wants_files(&run->options, run->command.mode == RI_MODE_PROCESS
 				? run->options.wishes.nproc_count : 0);
 
-	run->host = (struct ri_host){ .root = -1, .live = root == NULL };
+	run->host = (struct ri_host){ .root = -1, .live = root == NULL, .apart = ri_apart_file };
 	if (!must && !may)
 		return 0;
-	run->host.root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	run->host.root = open_folder(root);
 	if (run->host.root >= 0 || !must)
 		return 0;
 	ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
@@ -193,7 +209,8 @@ int ri_run_find(struct ri_run *run)
 		if (count_ranks(run) < 0 || read_topology(run, wants) < 0 || place(run) < 0)
 			return -1;
 	}
-	if (ri_rank_source_complete(&run->source, &run->err) < 0)
+	/* what was given up for a stop may be a file that need not be there */
+	if (ri_apart_stop() != 0 || ri_rank_source_complete(&run->source, &run->err) < 0)
 		return -1;
 	return ri_rank_view(&run->first, &run->source, 0, &run->err);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "base/text.h"
 #include "mask.h"
 #include "node/program.h"
 #include "node/script.h"
+#include "raw_call.h"
 
-enum { STACK_SIZE = 16384, PID_DIGITS = 11 };
+enum {
+	STACK_SIZE = 16384,
+	PID_DIGITS = 11,
+	LOOK_MS = 100,		/* how long a stop may wait for a command that is not there yet */
+	SAY_AFTER_MS = 5000,
+};
 
 enum step {
 	STEP_GROUP,
@@ -40,6 +48,7 @@ struct child {
 	const struct ri_launch *launch;
 	enum step failed;	/* where sys_errno is not 0 */
 	enum ri_privilege_step privilege;
+	const char *volatile trying;	/* the candidate that it executes */
 	int sys_errno;
 };
 
@@ -138,23 +147,25 @@ static bool is_absent(int error)
 
 /*
  * Try the candidates in turn. Like the shells, go on past what is not there,
- * and remember that something was there but not for us.
+ * and remember that something was there but not for us. This may take long,
+ * and errno is not ours alone.
  */
 static void execute(struct child *child)
 {
 	const struct ri_launch *launch = child->launch;
-	int denied = 0;
+	int error = ENOENT, denied = 0;
 
-	errno = ENOENT;
 	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1) {
-		execve(path, launch->argv, launch->envp);
-		if (errno == EACCES)
+		child->trying = path;
+		error = (int)-ri_raw_call(SYS_execve, ri_raw(path), ri_raw(launch->argv),
+			ri_raw(launch->envp), 0, 0);
+		if (error == EACCES)
 			denied = EACCES;
-		else if (!is_absent(errno))
+		else if (!is_absent(error))
 			break;
 	}
 	child->failed = STEP_EXEC;
-	child->sys_errno = is_absent(errno) && denied ? denied : errno;
+	child->sys_errno = is_absent(error) && denied ? denied : error;
 }
 
 /* The order is a contract of its own: each line says why it stands there. */
@@ -209,7 +220,7 @@ __attribute__((noreturn)) static void child_main(struct child *child)
 {
 	become_command(child);
 	for (;;)
-		syscall(SYS_exit_group, 127);
+		ri_raw_call(SYS_exit_group, 127, 0, 0, 0, 0);
 }
 
 static int child_entry(void *argument)
@@ -336,6 +347,11 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 	return -1;
 }
 
+struct failure {
+	const struct child *child;
+	struct ri_error *err;
+};
+
 static int report_failure(const struct child *child, struct ri_error *err)
 {
 	const char *command = child->launch->argv[0];
@@ -378,26 +394,126 @@ static void restore_dumpable(const struct ri_launch *launch)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
-pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err)
+/*
+ * A pipe whose writing end the child's exec closes, or its end; it is out of the
+ * way of what becomes the child's own stdin, stdout and stderr. False: there is
+ * none.
+ */
+static bool open_sign(int sign[2])
+{
+	int low;
+
+	if (pipe2(sign, O_CLOEXEC) < 0)
+		return false;
+	low = sign[1];
+	if (low > STDERR_FILENO)
+		return true;
+	sign[1] = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(low);
+	if (sign[1] < 0)
+		close(sign[0]);
+	return sign[1] >= 0;
+}
+
+/*
+ * A signal that makes a core dump ends nobody who waits for a file; a process
+ * that is no command yet has nothing to dump.
+ */
+static void make_stop_count(pid_t pid, ri_sigset stops)
+{
+	if ((stops & RI_MASK_OF(SIGQUIT)) != 0)
+		kill(pid, SIGTERM);
+}
+
+/*
+ * Until the child has executed the command or is gone: the pipe ends. Returns
+ * false where a stop came first, which the child can be told.
+ */
+static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
+{
+	const struct timespec most = { .tv_nsec = LOOK_MS * 1000000L };
+	struct pollfd end = { .fd = sign };
+	ri_sigset stops;
+	char none;
+	long ready;
+
+	for (int looks = 1;; looks++) {
+		struct timespec left = most;
+
+		ready = ri_raw_call(SYS_ppoll, ri_raw(&end), 1, ri_raw(&left), 0, 0);
+		if (ready > 0)
+			return true;
+		stops = ready == 0 ? ri_mask_pending() & ri_mask_stops() : 0;
+		if (stops != 0) {
+			make_stop_count(pid, stops);
+			return false;
+		}
+		if (ready == 0 && looks == SAY_AFTER_MS / LOOK_MS && child->trying != NULL)
+			ri_apart_say(child->launch->argv[0], child->trying, SAY_AFTER_MS / 1000);
+		/* a seccomp profile may deny it: then without looking up */
+		if (ready < 0 && ready != -EINTR)
+			break;
+	}
+	while (ri_raw_call(SYS_read, sign, ri_raw(&none), 1, 0, 0) == -EINTR)
+		;
+	return true;
+}
+
+/* What there is to be found out about why may be on a mount that does not answer. */
+static int explain_failure(void *argument)
+{
+	struct failure *failure = argument;
+
+	return report_failure(failure->child, failure->err);
+}
+
+static int fail(const struct child *child, struct ri_error *err)
+{
+	struct failure failure = { .child = child, .err = err };
+	const struct ri_apart explaining = {
+		.work = explain_failure, .argument = &failure,
+		.subject = child->launch->argv[0], .path = child->launch->candidates,
+		.most_ms = SAY_AFTER_MS,
+	};
+
+	if (ri_apart(&explaining) < 0 && err->code == RI_CODE_NONE)
+		ri_fail(err, RI_CODE_EXEC_DENIED, child->launch->argv[0],
+			"cannot be executed: %s", strerror(child->sys_errno));
+	return ri_fail_errno(err, child->sys_errno);
+}
+
+pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 {
 	static _Alignas(64) unsigned char stack[STACK_SIZE];
-	struct child child = { .launch = launch };
+	static struct child child;
+	int sign[2];
+	bool signs = open_sign(sign);
 	pid_t pid;
+	int error;
 
-	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+	child = (struct child){ .launch = launch };
+	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | SIGCHLD | (signs ? 0 : CLONE_VFORK),
+		&child);
+	error = errno;
+	if (signs) {
+		/* while we have it open it does not end: one way or the other */
+		if (syscall(SYS_close, sign[1]) < 0)
+			dup3(sign[0], sign[1], O_CLOEXEC);
+		launch->hangs = pid >= 0 && !wait_for_exec(&child, pid, sign[0]);
+		close(sign[0]);
+	}
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
-			"the kernel refused a new process: %s", strerror(errno));
-		ri_fail_errno(err, errno);
+			"the kernel refused a new process: %s", strerror(error));
+		ri_fail_errno(err, error);
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
 	restore_dumpable(launch);
-	if (child.sys_errno == 0)
+	if (launch->hangs || child.sys_errno == 0)
 		return pid;
 	waitpid(pid, NULL, 0);
-	report_failure(&child, err);
-	return ri_fail_errno(err, child.sys_errno);
+	return fail(&child, err);
 }
 
 int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)
@@ -407,5 +523,5 @@ int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)
 	become_command(&child);
 	/* a message to a pipe that nobody reads must not end us now */
 	ri_mask_set(RI_MASK_ALL);
-	return report_failure(&child, err);
+	return fail(&child, err);
 }

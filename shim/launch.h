@@ -3,9 +3,11 @@
  * From us to the command: spawn it as a child, once or for each rank, or
  * become it.
  *
- * The child is made by clone(CLONE_VM | CLONE_VFORK): we stand still until it
- * has executed the command or failed, so no signal can fall between fork and
- * setpgid, and a failure comes back as a step and an errno in shared memory.
+ * The child runs in our memory until it has executed the command or failed, and
+ * we wait for that: no signal can fall between fork and setpgid, and a failure
+ * comes back as a step and an errno in shared memory. It is no vfork(2), which
+ * would hold us in the kernel for as long as the command's file system does not
+ * answer: a stop ends the waiting.
  */
 #ifndef RI_SHIM_LAUNCH_H
 #define RI_SHIM_LAUNCH_H
@@ -35,6 +37,8 @@ struct ri_launch {
 	/* made by ri_launch_prepare */
 	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
 	char *listen_pid;	/* room for its digits, or NULL */
+	/* made by ri_launch_spawn: a stop came before the command was executed */
+	bool hangs;
 };
 
 /* All that takes memory. argv[0], and PATH in envp, must be final. */
@@ -45,9 +49,11 @@ int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct r
  * its exit status in *err: EXEC_NOT_FOUND, EXEC_DENIED, EXEC_TOO_BIG,
  * SPAWN_REFUSED, PLACEMENT_REFUSED, PRIVILEGE_REFUSED. A child that failed is
  * reaped already. When this returns the child has copies of argv and envp: both
- * may be changed for the next one.
+ * may be changed for the next one. Where launch->hangs it has not, and shares
+ * our memory still; the stop that came waits in the queue, it can be told by
+ * signals as any child, and none may be started after it.
  */
-pid_t ri_launch_spawn(const struct ri_launch *launch, struct ri_error *err);
+pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err);
 
 /* Become the command: same process, same group. Returns only if that failed. */
 int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "mask.h"
 #include "print.h"
 #include "run.h"
@@ -19,6 +20,8 @@ extern char **environ;
 
 int ri_run_fail(struct ri_run *run)
 {
+	if (ri_apart_stop() != 0)
+		return ri_run_leave(run, 128 + ri_apart_stop());
 	ri_log_error(&run->err);
 	return ri_run_leave(run, ri_code_status(run->err.code));
 }
@@ -88,6 +91,13 @@ static int launch_command(struct ri_run *run)
 	return status > 0 ? ri_run_leave(run, status) : ri_run_start(run);
 }
 
+static int print_state(void *argument)
+{
+	struct ri_run *run = argument;
+
+	return ri_state_print(&run->options, &run->arena, &run->err);
+}
+
 /* Actions that run nothing. */
 static int answer(struct ri_run *run)
 {
@@ -101,7 +111,10 @@ static int answer(struct ri_run *run)
 	case RI_ACTION_PRINT_ENV:
 		return ri_run_print_env(run);
 	case RI_ACTION_STATUS:
-		return ri_state_print(&run->options, &run->arena, &run->err);
+		return ri_apart(&(struct ri_apart){
+			.work = print_state, .argument = run,
+			.subject = "--status", .path = "the state file",
+		});
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "mask.h"
 #include "output/pattern.h"
 #include "output_parts.h"
@@ -197,8 +198,9 @@ static int open_file(const struct plan *plan, size_t index, struct ri_log_file *
 	return plan->redirects ? make_blocking(plan, file) : 0;
 }
 
-static int open_files(const struct plan *plan)
+static int open_files(void *argument)
 {
+	const struct plan *plan = argument;
 	struct ri_output *output = plan->output;
 	size_t count = plan->pattern == NULL ? 0 : plan->shares ? 1 : plan->wishes->count;
 
@@ -212,6 +214,20 @@ static int open_files(const struct plan *plan)
 			return -1;
 	}
 	return 0;
+}
+
+/* Where they lie may not answer: a stop ends the waiting. */
+static int open_files_apart(struct plan *plan)
+{
+	const struct ri_options *options = plan->wishes->options;
+	const struct ri_word *place = options->log_dir.text != NULL ? &options->log_dir
+								    : &options->log_file;
+	const struct ri_apart opening = {
+		.work = open_files, .argument = plan, .subject = place->subject,
+		.path = place->text,
+	};
+
+	return plan->pattern == NULL ? 0 : ri_apart(&opening);
 }
 
 /* What becomes of a stream; which group it belongs to comes later. */
@@ -410,7 +426,7 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 	if (!ri_output_is_wanted(wishes->options) && !wishes->keeps_stderr)
 		return 0;
 	raise_limit(&plan);
-	if (read_pattern(&plan) < 0 || open_files(&plan) < 0 || make_streams(&plan) < 0)
+	if (read_pattern(&plan) < 0 || open_files_apart(&plan) < 0 || make_streams(&plan) < 0)
 		return -1;
 	for (size_t i = 0; i < 2 * output->count; i++)
 		output->active = output->active || output->streams[i].fd >= 0;

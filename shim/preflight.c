@@ -118,6 +118,8 @@ static int open_host(struct ri_run *run, struct ri_host *host)
 
 	if (run->host.root >= 0)
 		*host = run->host;
+	/* what looks runs in a process of its own that is not waited for */
+	host->apart = NULL;
 	if (host->root >= 0)
 		return 0;
 	host->root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -259,7 +259,8 @@ static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_e
 	start->launch->cpus = rank->cpus;
 	put_on(rank, true);
 	pid = ri_launch_spawn(start->launch, err);
-	put_on(rank, false);
+	if (!start->launch->hangs)
+		put_on(rank, false);
 	return pid;
 }
 
@@ -271,7 +272,7 @@ int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err)
 	/* the first one may have ours, the others would fight over it */
 	if (start->children->count > 1 && !isatty(STDIN_FILENO))
 		start->launch->input = -1;
-	for (size_t i = 0; i < start->children->count && pid >= 0; i++) {
+	for (size_t i = 0; i < start->children->count && pid >= 0 && !start->launch->hangs; i++) {
 		pid = spawn(start, i, err);
 		start->launch->input = others_read;
 		if (pid > 0)

@@ -45,6 +45,7 @@ struct ri_run {
 	struct ri_supervised supervised;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
 	struct timespec started;
+	pid_t self;		/* where --state is given */
 	struct ri_error err;
 };
 

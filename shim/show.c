@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "apart.h"
 #include "base/limits.h"
 #include "base/number.h"
 #include "print.h"
@@ -109,6 +110,8 @@ int ri_run_explain(struct ri_run *run)
 		ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
 			&run->err) == 0)
 		stop = ri_run_preflight(run);
+	if (ri_apart_stop() != 0)
+		stop = 128 + ri_apart_stop();
 	if (stop > 0)
 		return ri_run_leave(run, stop);
 	if (run->first.argv == NULL)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "base/procstat.h"
 #include "base/text.h"
 #include "log.h"
@@ -16,12 +17,16 @@
 #include "print.h"
 #include "whole_file.h"
 
-enum { STAT_SIZE = 1024 };
+enum {
+	STAT_SIZE = 1024,
+	WRITE_MS = 1000,	/* how long a change of the state may hold up the job */
+};
 
 static struct {
 	struct ri_whole_file file;	/* no path: there is none */
 	struct ri_job job;
 	bool warned;
+	bool late;		/* it did not answer once, and is not asked again */
 } own;
 
 /* At most STAT_SIZE - 1 bytes, ended by '\0'; -1 and errno. */
@@ -64,27 +69,41 @@ static int write_state(void)
 	return ri_whole_file_write(&own.file, line, text.length);
 }
 
+static int write_apart(void *unused)
+{
+	(void)unused;
+	return write_state();
+}
+
+/* The job goes on meanwhile, and may be told to stop: its mount may not have died before. */
 static void change(enum ri_job_word word)
 {
-	if (own.file.path == NULL)
+	const struct ri_apart writing = {
+		.work = write_apart, .subject = "--state", .path = own.file.path,
+		.most_ms = WRITE_MS, .deaf_ms = WRITE_MS,
+	};
+
+	if (own.file.path == NULL || own.late)
 		return;
 	own.job.word = word;
-	if (write_state() == 0 || own.warned)
+	if (ri_apart(&writing) == 0)
 		return;
+	own.late = errno == ETIMEDOUT;
+	if (!own.warned)
+		ri_log(RI_LEVEL_WARNING, "%s: the state cannot be written: %s", own.file.path,
+			own.late ? "its file system does not answer" : strerror(errno));
 	own.warned = true;
-	ri_log(RI_LEVEL_WARNING, "%s: the state cannot be written: %s", own.file.path,
-		strerror(errno));
 }
 
 int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
-	struct ri_arena *arena, struct ri_error *err)
+	pid_t self, struct ri_arena *arena, struct ri_error *err)
 {
 	const struct ri_word *option = &options->state;
 	struct ri_whole_file file;
 
 	if (option->text == NULL)
 		return 0;
-	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = getpid() };
+	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = self };
 	read_birth(own.job.pid, &own.job.born);
 	if (ri_whole_file_prepare(&file, option, topology, arena, err) < 0 ||
 		ri_whole_file_check(&file, option, err) < 0)

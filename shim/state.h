@@ -6,6 +6,8 @@
 #ifndef RI_SHIM_STATE_H
 #define RI_SHIM_STATE_H
 
+#include <sys/types.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "model/topology.h"
@@ -16,11 +18,12 @@
 #define RI_STATE_FILE "/run/rankinit.state"
 
 /*
- * Write "starting". It fails with RI_CODE_REPORT_REFUSED and the like; after
- * it nothing here does more than to warn.
+ * Write "starting". self is our pid: a helper may do this. It fails with
+ * RI_CODE_REPORT_REFUSED and the like; after it nothing here does more than to
+ * warn.
  */
 int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
-	struct ri_arena *arena, struct ri_error *err);
+	pid_t self, struct ri_arena *arena, struct ri_error *err);
 
 /* So many ranks were started. */
 void ri_state_run(size_t ranks);

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "apart.h"
 #include "cause.h"
 #include "report.h"
 #include "state.h"
 #include "verdict.h"
+
+/* How long what the job left has to wait for a file system that may never answer. */
+enum {
+	TMPDIR_MS = 5500,	/* a little longer than until that is said */
+	REPORT_MS = 30000,
+	REPORT_STOP_MS = 2000,	/* of these a stop that comes, or came twice, leaves */
+};
 
 bool ri_telling_is_wanted(const struct ri_options *options)
 {
@@ -28,17 +38,6 @@ int ri_telling_check(const struct ri_options *options, struct ri_error *err)
 	return ri_fail_hint(err, "leave one of them out");
 }
 
-/* Where torch says why a rank failed. */
-static int name_torch_files(struct ri_run *run, size_t count)
-{
-	ri_torch_files_make(&run->torch_files, &run->env, count, &run->arena);
-	if (run->privileges.change_user)
-		ri_torch_files_give(&run->torch_files, run->privileges.account.uid,
-			run->privileges.account.gid);
-	run->source.torch_files = &run->torch_files;
-	return ri_rank_name_torch_file(&run->first, &run->source, &run->err);
-}
-
 static struct ri_report_plan plan_report(const struct ri_run *run)
 {
 	size_t fan_out = run->source.context.fan_out;
@@ -47,6 +46,66 @@ static struct ri_report_plan plan_report(const struct ri_run *run)
 		.options = &run->options, .topology = &run->topology,
 		.ranks = fan_out > 0 ? fan_out : 1,
 	};
+}
+
+/* In TMPDIR, which may be on a mount that does not answer. Each of these returns as a work does. */
+static int ask_for_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument)
+{
+	const char *folder = ri_env_get(&run->env, "TMPDIR");
+	const struct ri_apart asking = {
+		.work = work, .argument = argument, .subject = "TMPDIR", .path = folder,
+		.most_ms = TMPDIR_MS,
+		.deaf_ms = run->supervised.stop.asked ? TMPDIR_MS : 0,
+	};
+	int status = folder == NULL ? work(argument) : ri_apart(&asking);
+
+	if (status < 0 && errno == ETIMEDOUT) {
+		ri_log(RI_LEVEL_WARNING, "TMPDIR: torch's error files, which lie there, are done "
+			"without [%s]", ri_code_name(RI_CODE_FILE_SLOW));
+		run->torch_files.folder = NULL;
+	}
+	return status;
+}
+
+static int make_torch_files(void *argument)
+{
+	struct ri_run *run = argument;
+
+	ri_torch_files_make(&run->torch_files, &run->env, plan_report(run).ranks, &run->arena);
+	if (run->privileges.change_user)
+		ri_torch_files_give(&run->torch_files, run->privileges.account.uid,
+			run->privileges.account.gid);
+	return 0;
+}
+
+static int remove_torch_files(void *argument)
+{
+	struct ri_run *run = argument;
+
+	ri_torch_files_remove(&run->torch_files);
+	return 0;
+}
+
+struct torch_file {
+	struct ri_torch_files *files;
+	size_t index;
+	struct ri_span bytes;
+};
+
+static int read_torch_file(void *argument)
+{
+	struct torch_file *file = argument;
+
+	return ri_torch_files_read(file->files, file->index, &file->bytes) ? 0 : -1;
+}
+
+/* Where torch says why a rank failed. */
+static int name_torch_files(struct ri_run *run)
+{
+	if (ask_for_torch_files(run, make_torch_files, run) < 0 && ri_apart_stop() != 0)
+		return -1;
+	run->source.torch_files = &run->torch_files;
+	return ri_rank_name_torch_file(&run->first, &run->source, &run->err);
 }
 
 int ri_run_reserve_telling(struct ri_run *run)
@@ -60,22 +119,50 @@ int ri_run_reserve_telling(struct ri_run *run)
 	return ri_report_reserve(&plan, &run->err);
 }
 
-int ri_run_prepare_telling(struct ri_run *run)
+static int prepare_report(void *argument)
 {
+	struct ri_run *run = argument;
 	const struct ri_report_plan plan = plan_report(run);
 
-	if (ri_report_prepare(&plan, &run->arena, &run->err) < 0 ||
-		ri_state_begin(&run->options, &run->topology, &run->arena, &run->err) < 0)
+	return ri_report_prepare(&plan, &run->arena, &run->err);
+}
+
+static int begin_state(void *argument)
+{
+	struct ri_run *run = argument;
+
+	return ri_state_begin(&run->options, &run->topology, run->self, &run->arena, &run->err);
+}
+
+/* What an option names is looked at without waiting for it longer than until a stop. */
+static int look_at(struct ri_run *run, const struct ri_word *option, int (*work)(void *argument))
+{
+	const struct ri_apart looking = {
+		.work = work, .argument = run, .subject = option->subject, .path = option->text,
+	};
+
+	return option->text == NULL ? 0 : ri_apart(&looking);
+}
+
+int ri_run_prepare_telling(struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+
+	if (options->state.text != NULL)
+		run->self = getpid();
+	if (look_at(run, &options->report, prepare_report) < 0 ||
+		look_at(run, &options->state, begin_state) < 0)
 		return -1;
-	if (run->options.disabled || (plan.ranks == 1 && run->options.report.text == NULL))
+	if (options->disabled || (plan_report(run).ranks == 1 && options->report.text == NULL))
 		return 0;
-	return name_torch_files(run, plan.ranks);
+	return name_torch_files(run);
 }
 
 int ri_run_leave(struct ri_run *run, int status)
 {
 	status = run->options.exit_map.to[status];
-	ri_torch_files_remove(&run->torch_files);
+	if (run->torch_files.folder != NULL)
+		ask_for_torch_files(run, remove_torch_files, run);
 	ri_state_end(status);
 	return status;
 }
@@ -112,15 +199,16 @@ static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
 static void add_words(struct ri_run *run, size_t index)
 {
 	struct ri_rank_outcome *rank = &run->outcomes[index];
-	struct ri_span file;
+	struct torch_file file = { .files = &run->torch_files, .index = index };
 
 	rank->tail = ri_output_tail(&run->output, index, &rank->tail_length);
 	rank->tail_cut = rank->tail_length == RI_OUTPUT_TAIL;
 	rank->traceback_at = ri_output_traceback(&run->output, index);
 	rank->log = ri_output_path(&run->output, index);
-	if (ri_rank_failed(rank) && ri_torch_files_read(&run->torch_files, index, &file)) {
-		rank->torch_error = file.at;
-		rank->torch_error_length = file.length;
+	if (run->torch_files.folder != NULL && ri_rank_failed(rank) &&
+		ask_for_torch_files(run, read_torch_file, &file) == 0) {
+		rank->torch_error = file.bytes.at;
+		rank->torch_error_length = file.bytes.length;
 	}
 }
 
@@ -218,6 +306,40 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 	};
 }
 
+struct telling {
+	const struct ri_outcome *outcome;
+	const struct ri_check_report *checked;	/* NULL: nothing was */
+	const struct ri_error *why;	/* nothing was started; or NULL */
+};
+
+static int tell_all(void *argument)
+{
+	const struct telling *telling = argument;
+
+	if (telling->why == NULL)
+		ri_report_tell(telling->outcome, telling->checked);
+	else
+		ri_report_refuse(telling->outcome, telling->checked, telling->why);
+	return 0;
+}
+
+/* The end does not wait for ever for the mount of the report. */
+static void tell(struct ri_run *run, const struct ri_outcome *outcome, const struct ri_error *why)
+{
+	const struct ri_word *report = &run->options.report;
+	struct telling telling = { outcome, run->was_checked ? &run->checked : NULL, why };
+	const struct ri_apart writing = {
+		.work = tell_all, .argument = &telling, .subject = report->subject,
+		.path = report->text, .most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
+	};
+
+	if (report->text == NULL)
+		tell_all(&telling);
+	else if (ri_apart(&writing) < 0)
+		ri_log(RI_LEVEL_WARNING, "%s: the report cannot be written: its file system does "
+			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
+}
+
 int ri_run_refuse(struct ri_run *run)
 {
 	int status = run->options.exit_map.to[ri_code_status(run->err.code)];
@@ -237,7 +359,7 @@ int ri_run_refuse(struct ri_run *run)
 	if (run->options.report.text != NULL && uname(&names) == 0)
 		outcome.host = names.nodename;
 	number_ranks(run, outcome.count);
-	ri_report_refuse(&outcome, &run->checked, &why);
+	tell(run, &outcome, &why);
 	return ri_run_leave(run, ri_code_status(why.code));
 }
 
@@ -265,8 +387,9 @@ int ri_run_tell(struct ri_run *run, int status)
 		outcome.host = names.nodename;
 	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
-	ri_report_tell(&outcome, run->was_checked ? &run->checked : NULL);
-	ri_torch_files_remove(&run->torch_files);
+	tell(run, &outcome, NULL);
+	if (run->torch_files.folder != NULL)
+		ask_for_torch_files(run, remove_torch_files, run);
 	ri_state_end(status);
 	return status;
 }

@@ -171,7 +171,7 @@ static int open_by_walking(int root, const char *path, int flags)
 	return fd;
 }
 
-int ri_host_open(struct ri_host *host, const char *path, int flags)
+static int open_here(struct ri_host *host, const char *path, int flags)
 {
 	int fd;
 
@@ -194,10 +194,49 @@ int ri_host_open(struct ri_host *host, const char *path, int flags)
 	return open_by_walking(host->root, path, flags);
 }
 
-long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size)
+/* Is the file on a mount of its own, whose server may be gone? */
+static bool may_hang(const struct ri_host *host, const char *path)
+{
+	static const char *const kernel[] = { "proc", "sys", "dev" };
+	size_t length;
+
+	path += strspn(path, "/");
+	length = strcspn(path, "/");
+	for (size_t i = 0; i < 3 && host->live; i++)
+		if (strlen(kernel[i]) == length && strncmp(path, kernel[i], length) == 0)
+			return false;
+	return host->apart != NULL;
+}
+
+/* What a helper is told to do. */
+struct request {
+	struct ri_host *host;
+	const char *path;
+	int flags;
+	char *buffer;
+	size_t size;
+	long length;	/* what ri_host_read returns */
+};
+
+static int open_requested(void *argument)
+{
+	const struct request *request = argument;
+
+	return open_here(request->host, request->path, request->flags);
+}
+
+int ri_host_open(struct ri_host *host, const char *path, int flags)
+{
+	struct request request = { .host = host, .path = path, .flags = flags };
+
+	return may_hang(host, path) ? host->apart(open_requested, &request, path)
+				    : open_here(host, path, flags);
+}
+
+static long read_here(struct ri_host *host, const char *path, char *buffer, size_t size)
 {
 	/* O_NONBLOCK: a pipe that stands where a file should must not hang us. */
-	int fd = ri_host_open(host, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	int fd = open_here(host, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
 	size_t length = 0;
 	ssize_t count = 0;
 	int saved;
@@ -219,6 +258,25 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 		return -1;
 	buffer[length] = '\0';
 	return (long)length;
+}
+
+static int read_requested(void *argument)
+{
+	struct request *request = argument;
+
+	request->length = read_here(request->host, request->path, request->buffer, request->size);
+	return request->length < 0 ? -1 : 0;
+}
+
+long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t size)
+{
+	struct request request = {
+		.host = host, .path = path, .buffer = buffer, .size = size,
+	};
+
+	if (!may_hang(host, path))
+		return read_here(host, path, buffer, size);
+	return host->apart(read_requested, &request, path) < 0 ? -1 : request.length;
 }
 
 /* What getdents64(2) gave, copied after used[] of the caller's; -1: no room. */

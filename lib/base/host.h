@@ -16,6 +16,13 @@ struct ri_host {
 	int root;	/* directory fd, owned by whoever opened it */
 	bool live;	/* this machine; else a recorded one */
 	bool walk;	/* openat2 was refused once: do not ask again */
+	/*
+	 * How to do what may never come back, as where the mount of a file is
+	 * dead: returns what work returns, with its errno, or -1 and errno when
+	 * it is waited for no longer. NULL: at once. What the kernel itself has
+	 * in /proc, /sys and /dev of the live machine is read at once.
+	 */
+	int (*apart)(int (*work)(void *argument), void *argument, const char *path);
 };
 
 /*

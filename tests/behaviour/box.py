@@ -197,8 +197,12 @@ class Job:
                 if self.place != "below" or self.inner(pid) not in ("1", None)}
 
     def main(self):
-        """The first child of the program."""
-        return wait_until(lambda: peek.children(self.pid), "a child")[0]
+        """The first child of the program that runs a program of its own: not its helper."""
+        def look():
+            words = peek.read(self.pid, "cmdline")
+            return [pid for pid in peek.children(self.pid)
+                    if peek.read(pid, "cmdline") not in (words, b"")]
+        return wait_until(look, "a child")[0]
 
     def named(self, name):
         """The process that wrote "NAME pid N" into the log, by its pid out here."""

@@ -45,8 +45,10 @@ static const struct name calls[] = {
 #ifdef SYS_fork
 	CALL(fork),
 #endif
-	CALL(execve), CALL(getdents64), CALL(getpid), CALL(getppid), CALL(ioctl), CALL(kill),
-	CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(poll), CALL(prctl),
+	CALL(execve), CALL(futex), CALL(getdents64), CALL(getpid), CALL(getppid), CALL(ioctl),
+	CALL(kill),
+	CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pipe2), CALL(poll),
+	CALL(ppoll), CALL(prctl),
 	CALL(prlimit64), CALL(pwritev2), CALL(readlink), CALL(rt_sigaction),
 	CALL(rt_sigprocmask), CALL(rt_sigtimedwait), CALL(setgroups), CALL(setpgid),
 	CALL(setresgid), CALL(setresuid), CALL(wait4),

@@ -95,6 +95,8 @@ class Call:
         name, what = self.name, ""
         if name in ("prctl", "ioctl"):
             what = words[name == "ioctl"]
+        elif name == "clone":
+            what = "helper" if "CLONE_FILES" in self.arguments else ""
         elif name in ("kill", "pidfd_send_signal"):
             what = ("all " if words[0] == "-1" else "") + words[1]
         elif name in ("open", "openat", "openat2", "read", "readlink", "getdents64"):

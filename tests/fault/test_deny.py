@@ -77,6 +77,12 @@ def test_orphans_elsewhere(errno):
     ("capget=EPERM", NO_PRIVILEGE, "user"),
     ("setgroups=EPERM", NO_PRIVILEGE, "user"),
     ("clone=ENOSYS", refused(r"spawn\.refused"), "exit1"),
+    ("futex=ENOSYS", SAME, "user"),
+    ("futex=EPERM", SAME, "user"),
+    ("ppoll=ENOSYS", SAME, "exit1"),
+    ("ppoll=EPERM", SAME, "ranks"),
+    ("close=EPERM", SAME, "exit1"),
+    ("pipe2=EPERM", SAME, "exit1"),
     ("ioctl=EPERM", SAME, "tty"),
     ("chdir=EPERM", SAME, "exit1"),
 ])

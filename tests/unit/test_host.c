@@ -460,9 +460,65 @@ static void test_live_node(void **state)
 	close(live.root);
 }
 
+/* What is done apart, and whether the waiting is given up. */
+static struct {
+	char path[64];
+	int count;
+	bool given_up;
+} apart;
+
+static int do_apart(int (*work)(void *argument), void *argument, const char *path)
+{
+	apart.count++;
+	snprintf(apart.path, sizeof(apart.path), "%s", path);
+	if (!apart.given_up)
+		return work(argument);
+	errno = EINTR;
+	return -1;
+}
+
+/* Every file but what the kernel has of the live machine, and in one go. */
+static void test_apart(void **state)
+{
+	struct ri_host live = {
+		.root = open("/", O_RDONLY | O_DIRECTORY), .live = true, .apart = do_apart,
+	};
+	char text[65536];
+	int fd;
+
+	(void)state;
+	host.apart = do_apart;
+	apart.given_up = false;
+	apart.count = 0;
+	assert_true(ri_host_read(&live, "/proc/self/stat", text, sizeof(text)) > 0);
+	assert_true(ri_host_read(&live, "sys/kernel/mm/none", text, sizeof(text)) < 0);
+	assert_true(ri_host_has(&live, "dev"));
+	assert_int_equal(apart.count, 0);
+	assert_true(ri_host_read(&live, "/etc/passwd", text, sizeof(text)) > 0);
+	assert_string_equal(apart.path, "/etc/passwd");
+	assert_int_equal(apart.count, 1);
+	assert_false(ri_host_has(&live, "/devices/none"));
+	assert_int_equal(apart.count, 2);
+	/* a recorded machine lies anywhere */
+	assert_true(ri_host_read(&host, "etc/hostname", text, sizeof(text)) > 0);
+	assert_false(ri_host_has(&host, "proc/none"));
+	assert_int_equal(apart.count, 4);
+	fd = ri_host_open(&host, "etc/hostname", O_RDONLY);
+	assert_true(fd >= 0);
+	close(fd);
+	apart.given_up = true;
+	assert_int_equal(ri_host_open(&live, "/etc/passwd", O_RDONLY), -1);
+	assert_int_equal(errno, EINTR);
+	assert_int_equal(ri_host_read(&live, "/etc/passwd", text, sizeof(text)), -1);
+	assert_int_equal(errno, EINTR);
+	host.apart = NULL;
+	close(live.root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_walk_and_openat2_agree),
 		cmocka_unit_test(test_nothing_leads_out),

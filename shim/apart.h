@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What may never come back. A file on a mount whose server is gone holds a
+ * process in the kernel, where only a signal that ends it can reach it; process
+ * 1 is ended by none. So such a file is asked for by a helper, which shares our
+ * memory, descriptors and working directory, while we wait for the helper, for
+ * a stop and for the time.
+ *
+ * The helper is no child that wait4(-1) knows. Where it is given up it gets
+ * SIGKILL, after which it touches our memory no more, and is left behind.
+ */
+#ifndef RI_SHIM_APART_H
+#define RI_SHIM_APART_H
+
+#include <stdint.h>
+
+struct ri_apart {
+	int (*work)(void *argument);	/* what it returns and its errno are the caller's */
+	void *argument;
+	const char *subject;	/* the option or the variable that names the file */
+	const char *path;	/* of it, for the message */
+	int64_t most_ms;	/* how long it may take; 0: until a stop comes */
+	int64_t deaf_ms;	/* for so long a stop changes nothing */
+};
+
+/*
+ * Do the work. Returns what it returned, or -1 with errno EINTR where a stop
+ * came first, ETIMEDOUT where the time was over. The stop stays in the queue.
+ * After five seconds a warning names the path. Where no helper can be made the
+ * work is done here.
+ */
+int ri_apart(const struct ri_apart *call);
+
+/* The work of an open or a read of that path: struct ri_host's apart. */
+int ri_apart_file(int (*work)(void *argument), void *argument, const char *path);
+
+/* Say that the path, which subject names, has not answered for so many seconds. */
+void ri_apart_say(const char *subject, const char *path, int seconds);
+
+/* The signal for which something was given up, or 0. */
+int ri_apart_stop(void);
+
+#endif

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A mount whose server is gone holds whoever asks it for a file in the kernel,
+and process 1 cannot be interrupted there. So rankinit never asks itself: a stop
+ends it, before the command runs as well as while it is started and after it.
+"""
+
+import json
+import signal
+
+import pytest
+
+from box import PATH
+from deadmount import DeadMount
+from peek import wait_until
+
+
+@pytest.fixture
+def dead(tmp_path):
+    """The path of the mount; gone, with whoever waits there, at the end."""
+    folder = tmp_path / "dead"
+    folder.mkdir()
+    try:
+        mount = DeadMount(folder)
+    except OSError as error:
+        pytest.skip(f"no FUSE file system can be mounted here: {error}")
+    yield folder
+    mount.let_go()
+
+
+def is_held(pid):
+    """In the kernel, where fs/fuse/dev.c waits for an answer."""
+    try:
+        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+            return file.read() == "request_wait_answer"
+    except OSError:
+        return False
+
+
+def waits(job):
+    """Somebody in there waits for the dead mount."""
+    wait_until(lambda: any(map(is_held, job.members())), "somebody waits in the kernel")
+
+
+# Where a dead folder is named: (options, environment, command); @ is the folder.
+PLACES = {
+    "the command": ([], {}, ["@/train"]),
+    "an element of PATH": ([], {"PATH": "@:" + PATH}, ["python3"]),
+    "the command of ranks": (["--nproc-per-node=2"], {}, ["@/train"]),
+    "the command behind pipes": (["--log-prefix"], {}, ["@/train"]),
+    "--hostfile": (["--hostfile=@/hosts"], {}, ["true"]),
+    "a node file of PBS": ([], {"PBS_JOBID": "1.a", "PBS_NODEFILE": "@/nodes", "PBS_TASKNUM": "1",
+                                "PBS_NODENUM": "0"}, ["true"]),
+    "--state": (["--state=@/state"], {}, ["true"]),
+    "--report": (["--report=@/report"], {}, ["true"]),
+    "--log-dir": (["--log-dir=@/logs"], {}, ["true"]),
+    "--log-file": (["--log-file=@/log"], {}, ["true"]),
+    "TMPDIR": (["--nproc-per-node=2", "--master-port=1"], {"TMPDIR": "@"}, ["true"]),
+}
+
+
+def filled(place, folder):
+    options, env, command = PLACES[place]
+    put = [[word.replace("@", str(folder)) for word in words] for words in (options, command)]
+    return put[0], {name: text.replace("@", str(folder)) for name, text in env.items()}, put[1]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stop_ends_the_start(box, dead, place):
+    options, env, command = filled(place, dead)
+    job = box.start(*options, "--", *command, env=env)
+    waits(job)
+    result = job.stop()
+    assert result.status == 128 + signal.SIGTERM, result.err
+    assert "error" not in result.err, result.err
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_control_where_the_mount_is_alive(box, tmp_path, place):
+    """The same on a folder that answers: nothing is waited for, and the job ends by itself."""
+    alive = tmp_path / "alive"
+    alive.mkdir()
+    (alive / "train").symlink_to("/bin/true")
+    for name in ("hosts", "nodes"):
+        (alive / name).write_text("a\nb\n")
+    options, env, command = filled(place, alive)
+    result = box.run(*options, "--", *command, env=env)
+    assert result.status == 0, result.err
+
+
+# A command that is not there yet is not ended by what makes a core dump: that becomes a SIGTERM.
+@pytest.mark.parametrize("number, told", [(signal.SIGINT, signal.SIGINT),
+                                          (signal.SIGHUP, signal.SIGHUP),
+                                          (signal.SIGQUIT, signal.SIGTERM)])
+def test_every_stop_ends_it(box, dead, number, told):
+    for arguments, expected in ((["--", dead / "train"], told),
+                                (["--state", dead / "state", "--", "true"], number)):
+        job = box.start(*arguments)
+        waits(job)
+        job.signal(number)
+        assert job.wait().status == 128 + expected
+
+
+def test_what_hangs_is_named(box, dead):
+    for arguments, subject, named in (
+            (["--", f"{dead}/train"], f"{dead}/train", "it"),
+            ([f"--hostfile={dead}/hosts", "--", "true"], f"{dead}/hosts", "it"),
+            ([f"--state={dead}/state", "--", "true"], "--state", f'"{dead}/state"')):
+        job = box.start(*arguments)
+        wait_until(lambda: "file.slow" in job.error_text(), "a line that says what is waited for")
+        assert job.stop().lines()[0] == (
+            f"rankinit: warning: {subject}: {named} has not answered for 5 s; is its file system "
+            "still there? See df -h and dmesg [file.slow]")
+
+
+def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):
+    """The first rank puts the command on a dead mount while the others are started."""
+    link, script = tmp_path / "command", tmp_path / "script"
+    link.symlink_to(script)
+    script.write_text(
+        f"#!/bin/sh\n[ $RANK != 0 ] || {{ ln -s {dead}/train {link}.new; mv {link}.new {link}; }}\n"
+        "trap 'echo stopped; exit 0' TERM\necho runs\nsleep 60 & wait\n")
+    script.chmod(0o755)
+    job = box.start("--nproc-per-node=200", "--master-port=1", "--", link)
+    waits(job)
+    started = sum(name.startswith("script") or name == "command"
+                  for name in job.others().values()) - 1
+    assert 1 <= started < 199, job.others()
+    wait_until(lambda: job.read("out").count(b"runs") == started, "all of them run")
+    result = job.stop()
+    assert result.out.count(b"stopped") == started, result.err
+    assert result.status == 128 + signal.SIGTERM, result.err
+
+
+def test_a_tmpdir_that_does_not_answer_is_done_without(box, dead):
+    """It is for torch's error files alone."""
+    result = box.run("--nproc-per-node=2", "--master-port=1", "--", "sh", "-c",
+                     "echo ${TORCHELASTIC_ERROR_FILE-none}", env={"TMPDIR": str(dead)})
+    assert result.status == 0, result.err
+    assert result.out == b"none\nnone\n"
+    assert [line for line in result.lines() if line.endswith("[file.slow]")], result.err
+
+
+@pytest.fixture
+def die(tmp_path):
+    """The folder of a job that runs dies: die(job, folder)."""
+    mounts = []
+
+    def die(job, folder):
+        try:
+            mounts.append(DeadMount(folder, job.pid))
+        except OSError as error:
+            pytest.skip(f"no FUSE file system can be mounted here: {error}")
+
+    yield die
+    for mount in mounts:
+        mount.let_go()
+
+
+def test_a_stop_reaches_the_command_though_the_state_cannot_be_written(box, die, tmp_path):
+    state = tmp_path / "folder" / "state"
+    state.parent.mkdir()
+    job = box.start(f"--state={state}", "--", *box.payload("run", "status=3"))
+    job.until("run ready")
+    wait_until(lambda: " running " in state.read_text(), "the state")
+    die(job, state.parent)
+    result = job.stop()
+    assert result.status == 3, result.err
+    assert job.count("run SIGTERM") == 1
+    assert "the state cannot be written: its file system does not answer" in result.err
+    assert result.err.count("cannot be written") == 1
+
+
+def test_the_job_ends_though_the_report_cannot_be_written(box, die, tmp_path):
+    report = tmp_path / "folder" / "report"
+    report.parent.mkdir()
+    job = box.start(f"--report={report}", "--", *box.payload("run", "status=7"))
+    job.until("run ready")
+    die(job, report.parent)
+    job.signal(signal.SIGTERM)
+    waits(job)
+    job.signal(signal.SIGTERM)
+    result = job.wait()
+    assert result.status == 7, result.err
+    assert "the report cannot be written: its file system does not answer" in result.err
+
+
+def test_control_the_folder_stays_alive(box, tmp_path):
+    state, report = tmp_path / "state", tmp_path / "report"
+    job = box.start(f"--state={state}", f"--report={report}", "--",
+                    *box.payload("run", "status=7"))
+    job.until("run ready")
+    result = job.stop()
+    assert result.status == 7, result.err
+    assert " failed " in state.read_text()
+    assert json.loads(report.read_text())["exit_status"] == 7
+    assert "cannot be written" not in result.err
