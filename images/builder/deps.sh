@@ -127,7 +127,8 @@ build_from_sources() {
 -fno-asynchronous-unwind-tables"
     link_kernel_headers
     apt_source update
-    apt_source source --download-only jansson libcap2
+    # by the name of a package it is the version that is installed, which the mirror may not have
+    apt_source source --only-source --download-only jansson libcap2
     for dsc in *.dsc; do
         dpkg-source --no-check -x "$dsc" "${dsc%%_*}"
     done
