@@ -68,9 +68,16 @@ apt_install() {
     say "installing$missing"
     export DEBIAN_FRONTEND=noninteractive
     # shellcheck disable=SC2086 # a list of words
-    apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
-        { apt-get update -qq &&
-            apt-get install -y -qq --no-install-recommends $missing >/dev/null; }
+    apt_get install -y --no-install-recommends $missing >/dev/null 2>&1 || {
+        # the lists may be older than the mirror; what else is in them need not be there
+        apt_get update || say "apt-get update failed, going on with what it has"
+        apt_get install -y --no-install-recommends $missing >/dev/null
+    }
+}
+
+# A machine that was just started may be updating itself.
+apt_get() {
+    apt-get -qq -o DPkg::Lock::Timeout=300 "$@"
 }
 
 # The system's own Debian sources, as deb-src, in lists of their own.
@@ -126,7 +133,7 @@ build_from_sources() {
     CFLAGS="-O2 -ffunction-sections -fdata-sections -fno-pie -ffile-prefix-map=$1=. \
 -fno-asynchronous-unwind-tables"
     link_kernel_headers
-    apt_source update
+    apt_source update || say "apt-get update failed, going on with what it has"
     # by the name of a package it is the version that is installed, which the mirror may not have
     apt_source source --only-source --download-only jansson libcap2
     for dsc in *.dsc; do
@@ -171,7 +178,8 @@ fi
 for set in "${@:-build}"; do
     if [ -f /etc/alpine-release ]; then
         # shellcheck disable=SC2046 # a list of words
-        apk add --quiet $(alpine_packages "$set")
+        apk add --quiet $(alpine_packages "$set") 2>/dev/null ||
+            apk add --quiet --update-cache $(alpine_packages "$set")
     elif command -v apt-get >/dev/null; then
         # shellcheck disable=SC2046 # a list of words
         apt_install $(debian_packages "$set")
