@@ -17,13 +17,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+import everybody
 import peek
 from peek import PATIENCE, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE = {"PATH": PATH, "LC_ALL": "C"}
-PAYLOAD = [sys.executable, "-I", "-S", os.path.join(HERE, "payload.py")]
+PAYLOAD = [sys.executable, "-I", "-S", everybody.copy(os.path.join(HERE, "payload.py"))]
 
 
 @dataclass

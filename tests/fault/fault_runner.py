@@ -6,19 +6,27 @@ is attached, so that nothing but rankinit (and, where asked for, the child
 that it makes) is traced. Killing nsrun ends everything that was started.
 """
 
+import functools
 import os
 import re
 import resource
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RANKINIT = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build", "rankinit")))
-ACTORS = os.path.join(ROOT, "build", "tests")
+sys.path.append(os.path.join(ROOT, "tests", "behaviour"))
+import everybody  # noqa: E402 (found by the line above)
+
+# Copies, since --user changes to somebody who may not come here.
+RANKINIT = everybody.copy(
+    os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build", "rankinit"))))
+ACTORS = everybody.FOLDER
+BUILT = os.path.join(ROOT, "build", "tests")
 # For what a scenario writes; gone in the end, whatever failed.
 FOLDER = f"/dev/shm/rankinit-fault-{os.getpid()}"
 DEADLINE = 3.0      # seconds for one run; an ordinary one takes 0.02
@@ -35,8 +43,6 @@ def cannot_run():
     """Why nothing of this can be done here, or None."""
     if shutil.which("strace") is None:
         return "there is no strace"
-    if not os.path.exists(RANKINIT):
-        return None     # that is no reason to skip but a failure
     for name in SOURCES:
         try:
             actor(name)
@@ -47,15 +53,16 @@ def cannot_run():
     return None if "status 0" in tried.stderr else f"no namespace or no ptrace: {tried.stderr}"
 
 
+@functools.lru_cache
 def actor(name):
-    """The path of a test program, built if it is missing or old."""
-    path, source = os.path.join(ACTORS, name), os.path.join(ROOT, SOURCES[name])
+    """The path of a test program's copy, built if it is missing or old."""
+    path, source = os.path.join(BUILT, name), os.path.join(ROOT, SOURCES[name])
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
-        os.makedirs(ACTORS, exist_ok=True)
+        os.makedirs(BUILT, exist_ok=True)
         made = f"{path}.{os.getpid()}"
         subprocess.run([*COMPILE, "-o", made, source], check=True)
         os.rename(made, path)
-    return path
+    return everybody.copy(path)
 
 
 @dataclass
