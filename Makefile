@@ -207,6 +207,12 @@ check: deps-check all probe actors ## install what is missing, build, run every 
 	$(if $(filter containers,$(or $(SUITES),containers)),-+@$(MAKE) --no-print-directory roots)
 	$(PYTHON) tests/check.py $(SUITES)
 
+# In a root without anything: what was installed or built here does not help.
+FRESH_SUITES ?= lint golden behaviour fault
+.PHONY: fresh
+fresh: deps-fresh ## make demo and make check in a Debian 12 made anew, from a clone below its /root
+	@$(PYTHON) tests/fresh/fresh.py $(FRESH_SUITES)
+
 .PHONY: frameworks
 frameworks: deps-frameworks all hosts ## install real frameworks in build/frameworks, start every recipe
 	$(PYTHON) tests/frameworks/environments.py
@@ -217,7 +223,7 @@ bench: deps-bench all actors ## compare with the peers in one run, print ratios
 	$(PYTHON) tests/bench/bench.py $(BENCH_ARGS)
 
 .PHONY: demo
-demo: deps-demo all ## the main job on real processes, in under ten seconds
+demo: deps-demo all ## the main job on real processes: seconds, when it is installed and built
 	@$(PYTHON) tests/demo/demo.py
 
 .PHONY: lint
@@ -263,9 +269,11 @@ compose: deps-images deps-compose all ## run jobs of several containers, and bre
 
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-probe deps-demo deps-check deps-bench deps-images deps-compose deps-frameworks
+.PHONY: deps deps-build deps-probe deps-demo deps-check deps-fresh deps-bench deps-images \
+	deps-compose deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-probe deps-demo deps-check deps-bench deps-images deps-compose deps-frameworks: deps-%:
+deps-probe deps-demo deps-check deps-fresh deps-bench deps-images deps-compose \
+		deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs

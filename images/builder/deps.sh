@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What the build, the demo, the tests and the benchmark need, installed once.
-# usage: deps.sh [build|probe|demo|check|bench|images|compose|engine|frameworks]...
+# usage: deps.sh [build|probe|demo|check|fresh|bench|images|compose|engine|frameworks]...
 #
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
-# demo, check, bench, images, compose, engine, frameworks
+# demo, check, fresh, bench, images, compose, engine, frameworks
 #         the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
@@ -35,6 +35,7 @@ debian_packages() {
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
         libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
         slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils mmdebstrap ;;
+    fresh) echo mmdebstrap git python3 util-linux ;;
     frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
         python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge ;;
     *) die "unknown set of packages: $1; see the usage in $0" ;;
@@ -52,6 +53,7 @@ alpine_packages() {
     bench) echo python3 tini-static dumb-init catatonit strace ;;
     check) echo openmpi iproute2 python3 py3-pytest tini-static dumb-init catatonit strace \
         valgrind cmocka-dev mandoc shellcheck codespell ctags procps util-linux bash git ;;
+    fresh) echo git python3 util-linux ;; # without mmdebstrap it is skipped
     frameworks) echo python3 py3-pytest ;; # none of the frameworks has a wheel for musl
     *) die "unknown set of packages: $1; see the usage in $0" ;;
     esac
@@ -75,8 +77,13 @@ apt_install() {
     }
 }
 
-# A machine that was just started may be updating itself.
+# A machine that was just started may be updating itself. Where `make fresh` keeps
+# packages, those that are fetched here are kept for it.
 apt_get() {
+    kept=$PWD/build/fresh/archives
+    if [ -d "$kept/partial" ]; then
+        set -- -o "Dir::Cache::Archives=$kept" -o APT::Keep-Downloaded-Packages=true "$@"
+    fi
     apt-get -qq -o DPkg::Lock::Timeout=300 "$@"
 }
 
