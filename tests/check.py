@@ -233,11 +233,21 @@ def skips(text):
             if re.match(r"^(SKIPPED|skip\b|skipped\b)", line)]
 
 
+def is_open(path):
+    """Whether everybody may enter it."""
+    path = os.path.realpath(path)
+    return os.stat(path).st_mode & 1 and (path == "/" or is_open(os.path.dirname(path)))
+
+
 def main(names):
-    """Temporary files go where they are gone in the end, even those of a killed mpirun."""
+    """
+    Temporary files go where they are gone in the end, even those of a killed mpirun, and
+    where the other users of --user's tests can go too, which TMPDIR may be too private for.
+    """
     os.chdir(TOP)
-    with tempfile.TemporaryDirectory(prefix="rankinit-check-", ignore_cleanup_errors=True) as tmp:
-        os.chmod(tmp, 0o1777)  # other users of --user's tests come here too
+    with tempfile.TemporaryDirectory(prefix="rankinit-check-", ignore_cleanup_errors=True,
+                                     dir=None if is_open(tempfile.gettempdir()) else "/tmp") as tmp:
+        os.chmod(tmp, 0o1777)
         os.environ["TMPDIR"] = tmp
         return run(names)
 
