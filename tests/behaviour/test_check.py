@@ -134,7 +134,7 @@ def test_a_refusal_is_reported(box, place):
     """The report and the container's last words say what is not fit, and that nothing ran."""
     job = box.start(UNMET, "--report=@FOLDER/report", "--nproc-per-node=2", "--", "sh", "-c",
                     "echo ran", place=place,
-                    shell="touch @FOLDER/words; mount -t tmpfs none /dev && "
+                    shell="touch @FOLDER/words; mount -t tmpfs none /dev && mkdir /dev/shm && "
                           "touch /dev/termination-log && mount --bind @FOLDER/words "
                           "/dev/termination-log || exit 99")
     result = job.wait()
