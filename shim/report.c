@@ -56,7 +56,7 @@ static size_t measure(const struct ri_topology *topology, size_t *hosts)
 
 		if (fact->state != RI_STATE_KNOWN)
 			continue;
-		size += fact->origin.raw == NULL ? 0 : strlen(fact->origin.raw);
+		size += strlen(fact->origin.raw);
 		for (uint64_t i = 0; fact->list != NULL && i < fact->number; i++)
 			size += strlen(fact->list[i]) + 16;
 		*hosts += fact->list == NULL ? 0 : fact->number;

@@ -39,20 +39,41 @@ def lines_of(path):
         return [line for line in file if not line.startswith(b"#")]
 
 
+# Of golden cases without one, which may read no file: addresses, and no name.
+MACHINE = "tests/golden/aws_batch/main/root"
+
+
+def files_below(top):
+    """What is in a folder, as tests/fuzz/fuzz_tree.h has it."""
+    for folder, folders, files in os.walk(top):
+        for name in sorted(folders + files):
+            path = os.path.join(folder, name)
+            inner = os.path.relpath(path, top)
+            if os.path.islink(path):
+                yield f"%%\n{inner} -> {os.readlink(path)}\n".encode()
+            elif name in files:
+                with open(path, "rb") as file:
+                    text = file.read()
+                yield f"%%\n{inner}\n".encode() + text + b"\n" * (not text.endswith(b"\n"))
+
+
 def golden_corpus(name):
-    """The golden cases as one more corpus: environments, or whole jobs."""
+    """The golden cases as one more corpus: environments, whole jobs, and jobs on machines."""
     folder = os.path.join("build", "check", f"golden-{name}")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     for path in glob.glob("tests/golden/*/*/env"):
         case = os.path.dirname(path)
         parts = [path]
-        if name == "job":
+        if name != "env":
             parts = [os.path.join(case, part) for part in ("options", "command")]
             parts = [part for part in parts if os.path.exists(part)] + [None, path]
         with open(os.path.join(folder, "-".join(case.split(os.sep)[2:])), "wb") as made:
             for part in parts:
                 made.writelines(lines_of(part) if part else [b"%%\n"])
+            if name == "mixed":
+                root = os.path.join(case, "root")
+                made.writelines(files_below(root if os.path.isdir(root) else MACHINE))
     return folder
 
 
@@ -63,21 +84,13 @@ def machine_corpus():
     os.makedirs(made)
     for top in glob.glob("tests/hosts/*/") + glob.glob("build/hosts/*/"):
         with open(os.path.join(made, os.path.basename(top[:-1])), "wb") as out:
-            for folder, folders, files in os.walk(top):
-                for name in sorted(folders + files):
-                    path = os.path.join(folder, name)
-                    inner = os.path.relpath(path, top)
-                    if os.path.islink(path):
-                        out.write(f"%%\n{inner} -> {os.readlink(path)}\n".encode())
-                    elif name in files:
-                        with open(path, "rb") as file:
-                            out.write(f"%%\n{inner}\n".encode() + file.read())
+            out.writelines(files_below(top))
     return made
 
 
 # Targets with one more corpus, made of what other tests have.
 CORPORA = {"env": lambda: golden_corpus("env"), "job": lambda: golden_corpus("job"),
-           "machine": machine_corpus}
+           "mixed": lambda: golden_corpus("mixed"), "machine": machine_corpus}
 
 
 def fuzz_commands():

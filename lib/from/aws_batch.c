@@ -62,7 +62,8 @@ static void claim_own_address(struct ri_reading *reading)
 
 	if (reading->identity != NULL || !ri_own_read(&own, reading))
 		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, MAIN_INDEX);
+	claim = ri_claim(reading, RI_FACT_MASTER_ADDR,
+		ri_reading_get(reading, MAIN_INDEX) != NULL ? MAIN_INDEX : INDEX);
 	if (claim == NULL)
 		return;
 	claim->text = ri_own_host(&own, reading->context->arena);

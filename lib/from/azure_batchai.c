@@ -68,15 +68,6 @@ static void claim_master(struct ri_reading *reading, const char *variable)
 	judge_master(reading, ri_claim_host(reading, RI_FACT_MASTER_ADDR, variable));
 }
 
-static struct ri_fact *claim_init(struct ri_reading *reading, enum ri_fact_id id, const char *raw)
-{
-	struct ri_fact *claim = ri_claim(reading, id, INIT_METHOD);
-
-	if (claim != NULL)
-		claim->origin.raw = raw;
-	return claim;
-}
-
 /* "tcp://10.0.0.4:23456", as torch.distributed.init_process_group takes it. */
 static void claim_init_method(struct ri_reading *reading)
 {
@@ -86,7 +77,7 @@ static void claim_init_method(struct ri_reading *reading)
 
 	if (raw == NULL || strncmp(raw, "tcp://", 6) != 0)
 		return;
-	claim = claim_init(reading, RI_FACT_MASTER_ADDR, raw);
+	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, INIT_METHOD, raw);
 	if (claim == NULL)
 		return;
 	if (!ri_endpoint_read((struct ri_slice){ raw + 6, strcspn(raw + 6, "/?") }, &endpoint) ||
@@ -99,7 +90,7 @@ static void claim_init_method(struct ri_reading *reading)
 	if (claim->text == NULL)
 		return;
 	judge_master(reading, claim);
-	claim = claim_init(reading, RI_FACT_MASTER_PORT, raw);
+	claim = ri_claim_read(reading, RI_FACT_MASTER_PORT, INIT_METHOD, raw);
 	if (claim != NULL)
 		claim->number = endpoint.port;
 }

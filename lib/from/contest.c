@@ -252,6 +252,9 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 {
 	const struct ri_fact *rank = &topology->facts[RI_FACT_RANK];
 	const struct ri_fact *size = &topology->facts[RI_FACT_WORLD_SIZE];
+	/* where ranks are started here, theirs follow from the node's place */
+	const char *by = rank->origin.variable == NULL ? topology->identity
+						       : rank->origin.variable;
 
 	for (const struct ri_fact *lost = rank->next; lost != NULL; lost = lost->next) {
 		const struct ri_fact *other =
@@ -268,8 +271,7 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 			RI_CODE_ENV_DIFFERS, lost->origin.variable,
 			"%" PRIu64 " of %" PRIu64 " is not used: by %s this is rank %" PRIu64
 			" of %" PRIu64,
-			lost->number, other->number, rank->origin.variable, rank->number,
-			size->number);
+			lost->number, other->number, by, rank->number, size->number);
 	}
 }
 

@@ -38,7 +38,7 @@ static void read_rankinit(struct ri_reading *reading)
 		return;
 	ri_quartet_claim(reading);
 	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL)
-		ri_claim_open(reading, RI_FACT_NODE_RANK, NULL,
+		ri_claim_open(reading, RI_FACT_NODE_RANK, "RANKINIT",
 			"the outer rankinit could not tell");
 	ri_quartet_claim_rendezvous(reading);
 }

@@ -73,8 +73,9 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 	return copy;
 }
 
-struct ri_fact *ri_claim(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+/* The only place where claims are made. */
+static struct ri_fact *add_claim(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *raw)
 {
 	struct ri_fact *claim = ri_reading_allocate(reading, 1, sizeof(*claim));
 	struct ri_fact **end = &reading->claims[id];
@@ -86,13 +87,27 @@ struct ri_fact *ri_claim(
 	*claim = (struct ri_fact){
 		.state = RI_STATE_KNOWN,
 		.strength = RI_STRENGTH_SAID,
-		.origin = { .source = reading->source->name, .variable = variable },
+		.origin = {
+			.source = reading->source->name, .variable = variable, .raw = raw,
+		},
 	};
-	if (variable != NULL)
-		claim->origin.raw = ri_reading_get(reading, variable);
 	*end = claim;
 	reading->claim_count++;
 	return claim;
+}
+
+struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *raw)
+{
+	return add_claim(reading, id, variable, raw);
+}
+
+struct ri_fact *ri_claim(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+
+	return raw == NULL ? NULL : add_claim(reading, id, variable, raw);
 }
 
 struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
@@ -112,7 +127,7 @@ struct ri_fact *ri_claim_number(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
-	struct ri_fact *claim = raw == NULL ? NULL : ri_claim(reading, id, variable);
+	struct ri_fact *claim = ri_claim(reading, id, variable);
 
 	if (claim != NULL &&
 		ri_number_read(raw, ri_fact_range(id), &claim->number, &claim->fault_at) !=
@@ -288,10 +303,10 @@ void ri_claim_first_host(struct ri_reading *reading)
 			return;
 	if (hosts == NULL)
 		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable);
+	claim = ri_claim_read(reading, RI_FACT_MASTER_ADDR, hosts->origin.variable,
+		hosts->origin.raw);
 	if (claim == NULL)
 		return;
-	claim->origin.raw = hosts->origin.raw;
 	claim->text = hosts->list[0];
 	claim->strength = RI_STRENGTH_DEFAULT;
 	if (!ri_loopback_is(claim->text, strlen(claim->text)))
@@ -302,7 +317,7 @@ void ri_claim_first_host(struct ri_reading *reading)
 
 void ri_claim_default_port(struct ri_reading *reading, unsigned port)
 {
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_MASTER_PORT, NULL);
+	struct ri_fact *claim = add_claim(reading, RI_FACT_MASTER_PORT, NULL, "");
 
 	if (claim == NULL)
 		return;

@@ -56,12 +56,17 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 
 /*
  * Claim a fact that this variable says: known, and without a value yet. NULL
- * when out of memory. variable may be NULL: then it is the source's default.
+ * when out of memory, and where the variable is not there: nothing is claimed
+ * in the name of what nobody said, so a claim always has raw text.
  */
 struct ri_fact *ri_claim(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
-/* The same with a text, which is copied unless it is the variable's value. */
+/* The same for what was read in another place, a file or a part of a variable. */
+struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *raw) __attribute__((nonnull));
+
+/* ri_claim with a text, which is copied unless it is the variable's value. */
 struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, struct ri_slice text);
 
@@ -84,7 +89,7 @@ struct ri_fact *ri_claim_label(
 struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *reason);
 
-/* Claim that the variable leaves the fact open, and why. It may be NULL. */
+/* Claim that the variable leaves the fact open, and why. */
 struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *reason);
 
@@ -114,7 +119,10 @@ struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
  */
 void ri_claim_first_host(struct ri_reading *reading);
 
-/* Claim the port that this system's jobs use where nothing says another one. */
+/*
+ * Claim the port that this system's jobs use where nothing says another one: the
+ * only claim in the name of no variable.
+ */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);
 
 /* Has a source said where rank 0 runs, or does the user, who is read later? */

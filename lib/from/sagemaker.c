@@ -70,20 +70,10 @@ struct cluster {
 	const char *current_from;
 };
 
-static struct ri_fact *claim(struct ri_reading *reading, enum ri_fact_id id,
-	const char *from, const char *raw)
-{
-	struct ri_fact *made = ri_claim(reading, id, from);
-
-	if (made != NULL)
-		made->origin.raw = raw;
-	return made;
-}
-
 static void claim_broken(struct ri_reading *reading, enum ri_fact_id id,
 	const struct cluster *cluster)
 {
-	struct ri_fact *made = claim(reading, id, cluster->hosts_from, cluster->hosts_raw);
+	struct ri_fact *made = ri_claim_read(reading, id, cluster->hosts_from, cluster->hosts_raw);
 
 	if (made == NULL)
 		return;
@@ -118,7 +108,7 @@ static void claim_place(struct ri_reading *reading, const struct cluster *cluste
 	const struct ri_fact *hosts)
 {
 	struct ri_fact *made =
-		claim(reading, RI_FACT_NODE_RANK, cluster->current_from, cluster->current);
+		ri_claim_read(reading, RI_FACT_NODE_RANK, cluster->current_from, cluster->current);
 	size_t found = 0;
 
 	if (made == NULL)
@@ -145,13 +135,14 @@ static void claim_cluster(struct ri_reading *reading, const struct cluster *clus
 		claim_broken(reading, RI_FACT_NNODES, cluster);
 		return;
 	}
-	hosts = claim(reading, RI_FACT_HOSTS, cluster->hosts_from, cluster->hosts_raw);
+	hosts = ri_claim_read(reading, RI_FACT_HOSTS, cluster->hosts_from, cluster->hosts_raw);
 	if (hosts == NULL)
 		return;
 	hosts->list = list;
 	hosts->number = json_array_size(cluster->hosts);
 	claim_place(reading, cluster, hosts);
-	master = claim(reading, RI_FACT_MASTER_ADDR, cluster->hosts_from, cluster->hosts_raw);
+	master = ri_claim_read(reading, RI_FACT_MASTER_ADDR, cluster->hosts_from,
+		cluster->hosts_raw);
 	if (master != NULL)
 		master->text = list[0];
 }

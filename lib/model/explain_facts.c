@@ -19,7 +19,8 @@ static void name_value(const struct ri_fact *fact, enum ri_fact_id id, struct ri
 		ri_text_add(out, fact->text);
 	else if (id == RI_FACT_HOSTS && fact->number > 0)
 		ri_text_addf(out, "%" PRIu64 " host%s", fact->number, fact->number == 1 ? "" : "s");
-	else if (fact->state == RI_STATE_BROKEN && fact->number == 0 && fact->origin.raw != NULL)
+	else if (fact->state == RI_STATE_BROKEN && fact->number == 0 &&
+		fact->origin.variable != NULL)
 		ri_text_add_quoted(out, fact->origin.raw);
 	else
 		ri_text_addf(out, "%" PRIu64, fact->number);
@@ -94,7 +95,7 @@ static void show_raw(struct ri_page *page, const struct ri_fact *fact, enum ri_f
 
 	ri_text_init(&value, bytes, sizeof(bytes));
 	name_value(fact, id, &value);
-	if (fact->origin.raw != NULL && strcmp(bytes, fact->origin.raw) != 0)
+	if (fact->origin.variable != NULL && strcmp(bytes, fact->origin.raw) != 0)
 		show_below(page, "read in", ri_quote(raw, sizeof(raw), fact->origin.raw));
 }
 

@@ -17,7 +17,7 @@ static const struct ri_fact *find_broken(const struct ri_topology *topology, con
 
 		for (; fact != NULL; fact = fact->next)
 			if (fact->state == RI_STATE_BROKEN && fact->number == 0 &&
-				fact->origin.raw != NULL &&
+				fact->origin.variable != NULL &&
 				strcmp(fact->origin.variable, variable) == 0)
 				return fact;
 	}

@@ -112,11 +112,11 @@ static json_t *describe_fact(struct ri_json *json, const struct ri_topology *top
 
 	ri_json_put(json, object, "value", value_of(json, topology, id));
 	ri_json_put(json, object, "source", json_string(origin->source));
-	if (origin->variable != NULL)
+	if (origin->variable != NULL) {
 		ri_json_put(json, object, "variable", json_string(origin->variable));
-	if (origin->raw != NULL)
 		ri_json_put(json, object, "raw",
 			ri_json_string(json, origin->raw, origin->variable));
+	}
 	if (origin->from != 0)
 		ri_json_put(json, object, "from", names_of(json, origin->from));
 	return object;

@@ -73,7 +73,7 @@ enum ri_strength {
 struct ri_origin {
 	const char *source;	/* a source's name, "derived" or "default" */
 	const char *variable;	/* NULL where it was not read from one */
-	const char *raw;	/* the whole value of that variable, borrowed */
+	const char *raw;	/* its whole value, borrowed; "" where variable is NULL */
 	unsigned from;		/* derived: RI_FROM(...) | ... */
 };
 

@@ -118,7 +118,7 @@ static void derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t nu
 	fact->state = RI_STATE_KNOWN;
 	fact->strength = RI_STRENGTH_DEFAULT;
 	fact->number = number;
-	fact->origin = (struct ri_origin){ .source = "derived", .from = from };
+	fact->origin = (struct ri_origin){ .source = "derived", .raw = "", .from = from };
 }
 
 static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)

@@ -11,7 +11,7 @@
 
 #include "fuzz.h"
 
-enum { FUZZ_PATHS = 512, FUZZ_PATH = 128, FUZZ_STRINGS = 32 };
+enum { FUZZ_PATHS = 512, FUZZ_PATH = 128, FUZZ_STRINGS = 128 };
 
 struct fuzz_tree {
 	int root;

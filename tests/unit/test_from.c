@@ -494,6 +494,31 @@ static int read_in_little_memory(void)
 	return left > 7 * sizeof(struct ri_fact) ? result : 96;
 }
 
+/* Nothing is claimed in the name of what nobody said; an empty value was said. */
+static void test_a_claim_has_raw_text(void **state)
+{
+	static const struct ri_source source = { .name = "test" };
+	struct ri_reading reading = { .context = &context, .source = &source, .err = &err };
+	const struct ri_fact *claim;
+
+	(void)state;
+	assert_int_equal(ri_env_init(&env, LIST("THERE=", "LINK=tcp://10.0.0.1:80"), &arena, &err),
+		0);
+	assert_null(ri_claim(&reading, RI_FACT_RANK, "ABSENT"));
+	assert_null(ri_claim(&reading, RI_FACT_RANK, "LINK"));
+	assert_null(ri_claim(&reading, RI_FACT_RANK, "--rank"));
+	assert_null(ri_claim_open(&reading, RI_FACT_RANK, "ABSENT", "why"));
+	assert_null(ri_claim_broken(&reading, RI_FACT_RANK, "ABSENT", "what"));
+	assert_int_equal(reading.claim_count, 0);
+	assert_int_equal(err.code, RI_CODE_NONE);
+	claim = ri_claim(&reading, RI_FACT_RANK, "THERE");
+	assert_string_equal(claim->origin.raw, "");
+	ri_claim_default_port(&reading, 6105);
+	assert_null(reading.claims[RI_FACT_MASTER_PORT]->origin.variable);
+	assert_string_equal(reading.claims[RI_FACT_MASTER_PORT]->origin.raw, "");
+	assert_int_equal(reading.claim_count, 2);
+}
+
 /* Wherever memory ends, that is the error, and nothing is half done. */
 static void test_out_of_memory(void **state)
 {
@@ -531,6 +556,7 @@ int main(void)
 		TEST(test_openmpi_5_daemon),
 		TEST(test_many_hosts),
 		TEST(test_most_hosts),
+		TEST(test_a_claim_has_raw_text),
 		TEST(test_out_of_memory),
 	};
 
