@@ -183,6 +183,12 @@ static unsigned find_wants(struct ri_run *run)
 	return context->proc_is_ours ? wants : wants & ~(unsigned)RI_WANTS_PROC;
 }
 
+bool ri_run_is_of_job(const struct ri_run *run)
+{
+	return run->topology.identity != NULL || (run->command.mode != RI_MODE_NONE &&
+		ri_sources_say_job(&run->env, &run->options.wishes));
+}
+
 int ri_run_find(struct ri_run *run)
 {
 	unsigned wants = 0;
@@ -209,6 +215,7 @@ int ri_run_find(struct ri_run *run)
 		if (count_ranks(run) < 0 || read_topology(run, wants) < 0 || place(run) < 0)
 			return -1;
 	}
+	run->source.looks = ri_run_is_of_job(run);
 	/* what was given up for a stop may be a file that need not be there */
 	if (ri_apart_stop() != 0 || ri_rank_source_complete(&run->source, &run->err) < 0)
 		return -1;

@@ -8,7 +8,7 @@
 
 #include "options.h"
 
-enum ri_option_kind { ACTION, SETTING };
+enum ri_option_kind { ACTION, SETTING, POLICY };
 enum ri_option_form { NONE, FLAG, OPTIONAL, REQUIRED };
 
 enum { RI_OPTION_NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */

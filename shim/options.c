@@ -94,6 +94,7 @@ static int apply_word(struct ri_options *options, const struct ri_option *option
 	if (option->form == NONE && equals != NULL)
 		return ri_option_bad_value(given, "no value", err);
 	options->given |= (uint64_t)1 << (option - ri_option_table);
+	options->values[option - ri_option_table] = given.value;
 	return option->read(options, given, err);
 }
 
@@ -269,7 +270,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 {
 	int status;
 
-	_Static_assert(RI_OPTION_COUNT <= 64, "a bit of given for each");
+	_Static_assert(RI_OPTION_COUNT <= 64, "a bit of given and a value for each");
 	*options = (struct ri_options){ .disabled = is_disabled(env) };
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
@@ -286,22 +287,38 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	return status;
 }
 
-int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
+/* What becomes of the twin of that option below us? False: nothing. */
+static bool edit_twin(const struct ri_options *options, size_t index, const struct ri_env *env,
+	bool applied, struct ri_env_edit *edit)
+{
+	const struct ri_option *option = &ri_option_table[index];
+
+	edit->value = NULL;
+	if (option->kind == ACTION)
+		return false;
+	if (option->kind == SETTING || applied)
+		return ri_env_find(env, edit->name) != NULL;
+	edit->value = options->values[index] == NULL ? "yes" : options->values[index];
+	return (options->given >> index & 1) != 0;
+}
+
+int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
 	char name[RI_OPTION_NAME];
 
-	if (options->disabled || !has_twins(env))
+	if (options->disabled || (!has_twins(env) && (applied || options->given == 0)))
 		return 0;
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
-		struct ri_env_edit edit = { .value = NULL };
+		struct ri_env_edit edit = {
+			.name = ri_option_twin_name(&ri_option_table[i], name),
+		};
 
-		if (ri_option_table[i].kind == ACTION ||
-			ri_env_find(env, ri_option_twin_name(&ri_option_table[i], name)) == NULL)
+		if (!edit_twin(options, i, env, applied, &edit))
 			continue;
 		edit.name = ri_arena_copy(arena, name, strlen(name));
 		if (edit.name == NULL)
-			return ri_fail(err, RI_CODE_MEMORY, name, "no memory left to remove it");
+			return ri_fail(err, RI_CODE_MEMORY, name, "no memory left for it");
 		if (ri_env_edits_add(edits, edit, arena, err) < 0)
 			return -1;
 	}

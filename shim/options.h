@@ -48,6 +48,7 @@ struct ri_options {
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 	uint64_t given;			/* bit n: option n stands on the command line */
+	const char *values[64];		/* ... and what it is given there; NULL: nothing */
 
 	struct ri_stated root;		/* of a recorded machine; no value: this one */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
@@ -94,8 +95,13 @@ struct ri_options {
 int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err);
 
-/* Take the twins out of the child's environment. Nothing to do when disabled. */
-int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
+/*
+ * Take the twins out of the child's environment. Nothing to do when disabled.
+ * applied: this node is looked at as the options say. Where it is not, those about
+ * checks stay, as the command line has them if it does: the command may be a
+ * rankinit that looks, or start one.
+ */
+int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err);
 
 /* The text of --help, and the table as --list=options prints it. */

@@ -178,20 +178,61 @@ static const struct ri_check_option *find_meant(const struct ri_check_wishes *wi
 	return wishes->fails && !wishes->level.twin ? &wishes->level : NULL;
 }
 
-/* An image's RANKINIT_REQUIRE is not for a shell in it; whoever writes --require means it. */
+/* A rankinit among the words, the text of sh -c too: it gets what was not looked at. */
+static bool names_rankinit(char *const *words)
+{
+	for (; words != NULL && *words != NULL; words++)
+		if (strstr(*words, "rankinit") != NULL)
+			return true;
+	return false;
+}
+
+/* A shell that is given nothing to run, as in docker run -it IMAGE bash. */
+static bool is_plain_shell(char *const *words)
+{
+	static const char *const shells[] = {
+		"ash", "bash", "dash", "fish", "ksh", "sh", "zsh",
+	};
+	const char *name;
+	bool found = false;
+
+	if (words == NULL)
+		return false;
+	name = strrchr(*words, '/') == NULL ? *words : strrchr(*words, '/') + 1;
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		found |= strcmp(name, shells[i]) == 0;
+	for (words++; *words != NULL; words++)
+		found &= (*words)[0] == '-';
+	return found;
+}
+
+/* Why nothing is looked at, and what to do about it. */
+static const char *explain_unasked(const struct ri_run *run)
+{
+	if (ri_topology_is_beside(&run->topology))
+		return "this process is none of the job's ranks; --check looks";
+	if (run->command.mode == RI_MODE_NONE)
+		return "this process starts the ranks of the whole job and is none of them; put "
+		       "rankinit in front of the program that it starts";
+	return "nothing here says that this is a rank or a node of a job; --check looks, and "
+	       "--nproc-per-node=1 starts a job of one rank";
+}
+
+/*
+ * An image's RANKINIT_REQUIRE is not for a shell in it, and goes on to a rankinit
+ * that the command is or starts; whoever writes --require means it.
+ */
 static void say_unasked(const struct ri_run *run)
 {
 	const struct ri_check_option *meant = find_meant(&run->options.checks);
 
-	if (meant == NULL || run->command.mode == RI_MODE_NONE ||
-		run->options.wishes.source.value != NULL)
+	if (meant == NULL && !is_plain_shell(run->options.command))
+		meant = ri_check_refuser(&run->options.checks);
+	if (meant == NULL || run->options.wishes.source.value != NULL ||
+		names_rankinit(run->options.command))
 		return;
 	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as %s [%s]",
-		meant->subject, ri_topology_is_beside(&run->topology)
-			? "this process is none of the job's ranks; --check looks"
-			: "nothing here says that this is a rank or a node of a job; --check "
-			  "looks, and --nproc-per-node=1 starts a job of one rank",
-		ri_code_name(RI_CODE_CHECK_UNASKED));
+		meant->subject, explain_unasked(run), ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 /* Whoever turns checks off means it, and is not to forget what that leaves out. */
@@ -264,13 +305,6 @@ static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 	return ri_fail_hint(&run->err, "%s", hint);
 }
 
-/* By a rank or a place, or as its service says; who starts a whole job is none of it. */
-static bool is_of_job(const struct ri_run *run)
-{
-	return run->topology.identity != NULL || (run->command.mode != RI_MODE_NONE &&
-		ri_sources_say_job(&run->env, &run->options.wishes));
-}
-
 static int look(struct ri_run *run)
 {
 	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
@@ -278,7 +312,7 @@ static int look(struct ri_run *run)
 
 	if (run->options.disabled)
 		return 0;
-	if (!is_of_job(run)) {
+	if (!ri_run_is_of_job(run)) {
 		say_unasked(run);
 		return 0;
 	}

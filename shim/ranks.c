@@ -50,8 +50,8 @@ int ri_rank_source_complete(struct ri_rank_source *source, struct ri_error *err)
 		if (set_variable(source, mark, err) < 0)
 			return -1;
 	}
-	if (ri_options_scrub(source->options, context->env, &source->common, context->arena,
-		    err) < 0)
+	if (ri_options_scrub(source->options, context->env, source->looks, &source->common,
+		    context->arena, err) < 0)
 		return -1;
 	return tell_launchers(source, err);
 }

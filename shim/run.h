@@ -52,6 +52,12 @@ struct ri_run {
 /* find.c: who are we, and what does that make of the environment? */
 int ri_run_find(struct ri_run *run);
 
+/*
+ * By a rank or a place, or as its service says, once we were found; who starts a
+ * whole job is none of it. Only for who is of a job this node is looked at.
+ */
+bool ri_run_is_of_job(const struct ri_run *run);
+
 /* show.c: --print-env; --explain, which shows what refuses a launch as well as what it does. */
 int ri_run_print_env(struct ri_run *run);
 int ri_run_explain(struct ri_run *run);

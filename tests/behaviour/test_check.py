@@ -61,8 +61,16 @@ def test_a_twin_is_named(box):
 
 def test_a_launch_without_an_identity_is_not_refused(box):
     """An image with RANKINIT_REQUIRE is still good for `docker run -it IMAGE bash`."""
-    result = box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_REQUIRE": HUGE})
-    assert (result.status, result.err) == (7, "")
+    for shell in (["sh"], ["/bin/sh", "-e"]):
+        result = box.run("--", *shell, env={"RANKINIT_REQUIRE": HUGE})
+        assert (result.status, result.err) == (0, "")
+    # what else it runs may be the training, for which that was written
+    for words in (["sh", "-c", "exit 7"], ["env", "sh", "-c", "exit 7"]):
+        result = box.run("--", *words, env={"RANKINIT_REQUIRE": HUGE})
+        assert result.status == 7
+        assert len(result.lines()) == 1
+        assert "--nproc-per-node=1" in warned(result, "check.unasked", "RANKINIT_REQUIRE")
+    assert box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_EXPECT": HUGE}).err == ""
     assert warned(box.run(UNMET, "--", "true"), "check.unasked", "--require")
     level = box.run("--check-level=shm.size=fail", "--", "true", env={"RANKINIT_REQUIRE": HUGE})
     assert warned(level, "check.unasked", "--check-level"), "it is written for this launch"
@@ -75,9 +83,70 @@ def test_a_launch_without_an_identity_is_not_refused(box):
 
 def test_a_plain_init_and_a_launcher_of_the_job_do_not_check(box):
     for env, options in (({**ONE, "RANKINIT_DISABLE": "1", "RANKINIT_REQUIRE": HUGE}, []),
-                         (ONE, [UNMET, "--source=none"]), (ONE, [UNMET, "--launch=none"])):
+                         (ONE, [UNMET, "--source=none"])):
         result = box.run(*options, "--", "true", env=env)
         assert (result.status, result.err) == (0, ""), (options, result.err)
+    for env, options in ((ONE, [UNMET]), ({**ONE, "RANKINIT_REQUIRE": HUGE}, [])):
+        result = box.run(*options, "--launch=none", "--", "true", env=env)
+        assert result.status == 0 and len(result.lines()) == 1
+        assert "put rankinit in front of the program" in result.err
+        assert result.err.rstrip().endswith(" [check.unasked]")
+
+
+# A policy that was not applied goes on.
+
+POLICY = {"RANKINIT_REQUIRE": "shm=4k", "RANKINIT_EXPECT": "shm=4k", "RANKINIT_CHECKS": "shm.*",
+          "RANKINIT_CHECK_LEVEL": "shm.size=note", "RANKINIT_DEEP": "no",
+          "RANKINIT_AZURE_SIZE": "Standard_ND96isr_H100_v5"}
+
+
+def seen(box, *options, env=None):
+    """What the command finds of rankinit's own variables."""
+    result = box.run(*options, "--", "sh", "-c", "env; : rankinit", env=env)
+    assert result.status == 0, result.err
+    pairs = (line.split("=", 1) for line in result.out.decode().splitlines())
+    return {name: value for name, value in pairs if name.startswith("RANKINIT_")}
+
+
+def test_what_was_not_applied_goes_on(box):
+    """Nothing else does: a grace period, or a colour, is one rankinit's own."""
+    own = {"RANKINIT_GRACE": "5", "RANKINIT_COLOR": "never", "RANKINIT_NPROC_PER_NODE": "1"}
+    assert seen(box, env=POLICY) == POLICY
+    assert seen(box, "--launch=none", env={**POLICY, **own}) == POLICY
+    assert seen(box, "--source=none", env=POLICY) == POLICY
+    # whoever looked has them removed: nobody below looks again
+    assert seen(box, env={**POLICY, **own}) == {}
+    assert seen(box, env={**POLICY, **ONE}) == {}
+    assert seen(box, "--node-rank=0", "--nnodes=1", "--launch=node", env=POLICY) == {}
+    assert seen(box, "--checks=none", env={**POLICY, **ONE}) == {}, "none is an answer as well"
+    assert seen(box, env={**POLICY, "AZUREML_RUN_ID": "a"}) == {}, "a job without a rank"
+
+
+def test_the_command_line_goes_on_as_its_twin(box):
+    assert seen(box, "--require=shm=8k", "--deep", env=POLICY) == \
+        {**POLICY, "RANKINIT_REQUIRE": "shm=8k", "RANKINIT_DEEP": "yes"}
+    assert seen(box, "--require=shm=8k", "--grace=5") == {"RANKINIT_REQUIRE": "shm=8k"}
+    assert seen(box, "--require=shm=8k", env=ONE) == {}, "the control: it was looked at"
+
+
+def test_a_rankinit_below_refuses(box):
+    """docker run -e RANKINIT_REQUIRE=... IMAGE rankinit ..., where the ENTRYPOINT is rankinit."""
+    inner = [box.rankinit, "--nproc-per-node=2", "--", "echo", "ran"]
+    env = {"RANKINIT_REQUIRE": HUGE}
+    for words in (inner, ["sh", "-c", " ".join(inner)], [box.rankinit, *inner]):
+        unfit(box.run("--", *words, env=env), "shm.size.small", "/dev/shm", "RANKINIT_REQUIRE")
+    unfit(box.run(UNMET, "--launch=none", "--", *inner), "shm.size.small", "/dev/shm",
+          "RANKINIT_REQUIRE")
+    met = box.run("--", *inner, env={"RANKINIT_REQUIRE": "shm=4k"})
+    assert (met.status, met.out, met.err) == (0, b"ran\n" * 2, ""), "the control"
+
+
+def test_ranks_that_start_rankinit_again_do_not_look_again(box):
+    result = box.run("--nproc-per-node=2", f"--expect={HUGE}", "--", box.rankinit, "--", "echo",
+                     "ran", env={"RANKINIT_EXPECT": HUGE})
+    assert result.out == b"ran\n" * 2
+    warned(result, "shm.size.small", "/dev/shm")
+    assert len(result.lines()) == 1
 
 
 def test_a_firm_demand_and_a_mild_one(box):

@@ -258,10 +258,14 @@ def test_unfit_launch(engine):
         assert found[name][0].startswith(f"rankinit: error: {SUBJECTS[name]}: ")
         assert [flag for flag in flags if flag not in found[name][0]] == []
     assert lines[-1].endswith("[check.unfit]")
-    # `docker run -it IMAGE bash` has no identity, and is let through
+    # a command without an identity is let through; it is a rankinit, and may look itself
     alone = engine.run(MACHINE, DEFAULT, launch)
     assert alone.returncode == 0 and alone.stdout.startswith(b"rankinit ")
-    assert b"[check.unasked]" in alone.stderr
+    assert alone.stderr == b""
+    inner = ["--require=ofed", "--", "/rankinit", "--nproc-per-node=1", "/rankinit", "--version"]
+    below = engine.run(MACHINE, [*DEFAULT, *CMA], inner)
+    assert (below.returncode, below.stdout) == (123, b"")
+    assert below.stderr.decode().splitlines()[-1].endswith("[check.unfit]")
     baked = engine.run(MACHINE, [*DEFAULT, "--env=RANKINIT_REQUIRE=ofed"], launch[1:])
     assert (baked.returncode, baked.stderr) == (0, b"")
 

@@ -141,3 +141,36 @@ def test_an_unfit_node_ends_the_job(ranks_checked):
     assert codes.count("[shm.size.small]") == 1 and 1 <= codes.count("[check.unfit]") <= 4
     assert "; start it on another node, or give this one what it needs [check.unfit]" in result.err
     assert set(codes) <= {"[shm.size.small]", "[check.unfit]"}
+
+
+# A rankinit in front of mpirun, which has no rank and so does not look.
+
+@pytest.fixture
+def launched(box, tool):
+    def run(*options, env=None, inner=True):
+        words = [tool("mpirun"), "-np", "2", "--oversubscribe", "--allow-run-as-root"]
+        if inner:
+            words += [box.rankinit, "--checks=shm.size", "--"]
+        return box.run(*options, "--", *words, "sh", "-c", "echo ran; exec sleep 1",
+                       env={"HOME": "/root", "TMPDIR": tempfile.gettempdir(), **(env or {})})
+    return run
+
+
+@pytest.mark.parametrize("option", [False, True])
+def test_what_is_required_reaches_the_ranks(launched, option):
+    huge = "shm=1000000G"
+    result = launched("--require=" + huge) if option else launched(env={"RANKINIT_REQUIRE": huge})
+    codes = [line.rpartition(" ")[2] for line in own_lines(result)]
+    assert result.status == 123 and result.out == b""
+    assert codes.count("[shm.size.small]") == 1 and 1 <= codes.count("[check.unfit]") <= 2
+    assert set(codes) == {"[shm.size.small]", "[check.unfit]"}, "and no check.unasked"
+    fit = launched(env={"RANKINIT_REQUIRE": "shm=4k"})
+    assert (fit.status, fit.out, own_lines(fit)) == (0, b"ran\n" * 2, []), "the control"
+
+
+def test_ranks_without_rankinit_are_not_looked_at(launched):
+    result = launched(env={"RANKINIT_REQUIRE": "shm=1000000G"}, inner=False)
+    line, = own_lines(result)
+    assert (result.status, result.out) == (0, b"ran\n" * 2)
+    assert line.startswith("rankinit: warning: RANKINIT_REQUIRE: ")
+    assert "put rankinit in front of the program" in line and line.endswith(" [check.unasked]")

@@ -19,18 +19,19 @@ static void check_command(char *const *words, const struct ri_options *options)
 	CHECK(options->grace_ms <= (uint64_t)RI_MAX_GRACE_S * 1000);
 }
 
-static void check_scrub(const struct ri_options *options, const struct ri_env *env,
+static void check_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_arena *arena)
 {
 	struct ri_env_edits edits = { .count = 0 };
 	struct ri_error err = RI_ERROR_INIT;
 
-	CHECK(ri_options_scrub(options, env, &edits, arena, &err) == 0);
+	CHECK(ri_options_scrub(options, env, applied, &edits, arena, &err) == 0);
 	CHECK(!options->disabled || edits.count == 0);
 	for (size_t i = 0; i < edits.count; i++) {
-		CHECK(edits.items[i].value == NULL);
+		CHECK(edits.items[i].value == NULL || (!applied && options->given != 0));
 		CHECK(strncmp(edits.items[i].name, "RANKINIT_", 9) == 0);
-		CHECK(ri_env_find(env, edits.items[i].name) != NULL);
+		CHECK(edits.items[i].value != NULL ||
+			ri_env_find(env, edits.items[i].name) != NULL);
 	}
 }
 
@@ -51,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ri_options_read(&options, words, &env, &findings, &err) == 0) {
 		CHECK(err.code == RI_CODE_NONE);
 		check_command(words, &options);
-		check_scrub(&options, &env, &arena);
+		check_scrub(&options, &env, true, &arena);
+		check_scrub(&options, &env, false, &arena);
 	} else {
 		CHECK(ri_code_status(err.code) == 125);
 		CHECK(err.subject[0] != '\0' && err.text[0] != '\0');
