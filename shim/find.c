@@ -10,6 +10,7 @@
 #include "apart.h"
 #include "from/from.h"
 #include "hosts.h"
+#include "local_master.h"
 #include "nproc.h"
 #include "own_proc.h"
 #include "port.h"
@@ -154,8 +155,10 @@ static int read_topology(struct ri_run *run, unsigned wants)
 	if (ri_nodes_settle(topology, context, &run->err) < 0 ||
 		ri_nodes_fan_out(topology, context, &run->err) < 0)
 		return -1;
-	if (context->fan_out > 0 && run->options.root.value == NULL)
+	if (context->fan_out > 0 && run->options.root.value == NULL) {
+		ri_local_master_settle(topology, &run->findings);
 		ri_port_settle(topology, &run->findings);
+	}
 	return 0;
 }
 

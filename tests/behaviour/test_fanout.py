@@ -49,6 +49,53 @@ def test_ranks_of_a_second_node(box, env, more):
     assert lines(result) == [f"{3 + k}/6 {k}/3 1 node0:{env['MASTER_PORT']} " for k in range(3)]
 
 
+LEFT = ["no-such-host", "no-such-host:29500", "192.0.2.77", "2001:db8::77"]
+NAME = socket.gethostname()
+OWN = [NAME, NAME.partition(".")[0] + ".example", NAME.upper(), "localhost", "127.0.0.1", "::1"]
+
+
+@pytest.mark.parametrize("master", LEFT)
+@pytest.mark.parametrize("more", [[], ["--nnodes=1"]])
+def test_a_master_that_was_left_behind(box, master, more):
+    """All ranks are here, and would wait for a machine that has none of them."""
+    result = box.run("--nproc-per-node=2", *more, "--master-port=2000", "--", *SAY,
+                     env={"MASTER_ADDR": master})
+    assert lines(result) == [f"{k}/2 {k}/2 0 127.0.0.1:2000 " for k in range(2)]
+    line = warned(result, "env.differs", "MASTER_ADDR")
+    assert 'becomes "127.0.0.1": all ranks of this job are started here' in line
+
+
+@pytest.mark.parametrize("master", OWN)
+def test_a_master_that_is_this_machine(box, master):
+    result = box.run("--nproc-per-node=2", "--master-port=2000", "--", *SAY,
+                     env={"MASTER_ADDR": master})
+    assert lines(result) == [f"{k}/2 {k}/2 0 {master}:2000 " for k in range(2)]
+    assert result.err == ""
+
+
+def test_an_address_of_this_machine_is_kept(box):
+    with open("/proc/net/fib_trie") as file:
+        found = re.findall(r"\|-- (\S+)\n\s+/32 host LOCAL", file.read())
+    for master in found:
+        result = box.run("--nproc-per-node=1", "--master-port=2000", "--", *SAY,
+                         env={"MASTER_ADDR": master})
+        assert lines(result) == [f"0/1 0/1 0 {master}:2000 "] and result.err == ""
+    if all(address.startswith("127.") for address in found):
+        pytest.skip("this machine has no address but that of every machine")
+
+
+@pytest.mark.parametrize("env, options", [
+    ({}, ["--master-addr=no-such-host"]),
+    ({"RANKINIT_MASTER_ADDR": "no-such-host"}, []),
+    # the operator counts one node, and says by which name it is reached
+    ({"PET_NNODES": "1", "PET_NODE_RANK": "0", "MASTER_ADDR": "no-such-host"}, []),
+    ({"MASTER_ADDR": "no-such-host"}, ["--nnodes=2", "--node-rank=0"])])
+def test_a_master_that_is_said_stays(box, env, options):
+    result = box.run("--nproc-per-node=1", *options, "--", "sh", "-c", "echo $MASTER_ADDR",
+                     env=env)
+    assert (result.status, result.out, result.err) == (0, b"no-such-host\n", "")
+
+
 def test_what_one_launch_left_is_gone(box):
     script = "env | grep -cE '^(OMPI_COMM|PMIX_|SLURM_)'; env | grep -c ^OMPI_MCA_btl"
     env = {**MPI, "PMIX_RANK": "1", "SLURM_PROCID": "1", "SLURM_LOCALID": "0",
