@@ -4,8 +4,13 @@
  * from its MPI; a PyTorch job's processes are started by the service itself,
  * with the variables of torch.distributed. Without a process count there is
  * one process for each node, and LOCAL_RANK is 0.
+ *
+ * The common runtime (Singularity's clusters) starts the command once on each
+ * node, and may set none of the names that say which run it is.
  */
 #include "from/quartet.h"
+
+#define CR_NODE_RANK "AZUREML_CR_NODE_RANK"
 
 #define GUIDE \
 	"learn.microsoft.com/azure/machine-learning/how-to-train-distributed-gpu, PyTorch"
@@ -26,9 +31,12 @@ static const struct ri_variable reads[] = {
 	{ .name = "AZUREML_EXPERIMENT_ID", .meaning = "the same", .cite = DEEPSPEED },
 	{ .name = "AZUREML_NODE_COUNT", .meaning = "nodes of the job",
 	  .cite = SCRIPTS },
+	{ .name = "NODE_COUNT",
+	  .meaning = "the same beside AZUREML_CR_NODE_RANK, where nothing else counts the nodes",
+	  .cite = SCRIPTS },
 	RI_QUARTET_READS,
 	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = GUIDE },
-	{ .name = "AZUREML_CR_NODE_RANK", .meaning = "the same, by the common runtime",
+	{ .name = CR_NODE_RANK, .meaning = "the same, by the common runtime",
 	  .cite = SCRIPTS },
 	{ .name = "MASTER_IP", .meaning = "the host of rank 0 on Kubernetes compute",
 	  .cite = HI_ML },
@@ -38,14 +46,29 @@ static const struct ri_variable reads[] = {
 static bool detect(const struct ri_env *env)
 {
 	return ri_source_sees(env, "AZUREML_RUN_ID") ||
-		ri_source_sees(env, "AZUREML_EXPERIMENT_ID");
+		ri_source_sees(env, "AZUREML_EXPERIMENT_ID") ||
+		ri_source_sees_text(env, CR_NODE_RANK);
+}
+
+/* Anybody may have a NODE_COUNT: it is read for want of better, and is no reason to refuse. */
+static void claim_nodes(struct ri_reading *reading)
+{
+	const struct ri_env *env = reading->context->env;
+	uint64_t count, place;
+
+	if (ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT") == NULL &&
+		!ri_source_sees_text(env, "AZ_BATCH_HOST_LIST") &&
+		!ri_source_sees_text(env, "AZ_BATCH_NODE_LIST") &&
+		ri_reading_number(reading, RI_FACT_NODE_RANK, CR_NODE_RANK, &place) &&
+		ri_reading_number(reading, RI_FACT_NNODES, "NODE_COUNT", &count) && place < count)
+		ri_claim_number(reading, RI_FACT_NNODES, "NODE_COUNT");
 }
 
 /* Which node this is; of one where nothing was launched, all that is known. */
 static void claim_node(struct ri_reading *reading)
 {
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
-	ri_claim_filled(reading, RI_FACT_NODE_RANK, "AZUREML_CR_NODE_RANK");
+	ri_claim_filled(reading, RI_FACT_NODE_RANK, CR_NODE_RANK);
 }
 
 /* The service's own processes: nothing inside them was launched yet. */
@@ -62,8 +85,7 @@ static bool is_of_image(const struct ri_reading *reading)
 	uint64_t size, nodes;
 
 	return ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &size) &&
-		ri_reading_number(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT", &nodes) &&
-		size < nodes;
+		ri_claim_get(reading, RI_FACT_NNODES, &nodes) && size < nodes;
 }
 
 /* After everything else, the list of Azure Batch among it. */
@@ -77,7 +99,7 @@ static void claim_master_ip(struct ri_reading *reading)
 
 static void read_azureml(struct ri_reading *reading)
 {
-	ri_claim_filled(reading, RI_FACT_NNODES, "AZUREML_NODE_COUNT");
+	claim_nodes(reading);
 	if (reading->identity == NULL && ri_quartet_sees(reading->context->env) &&
 		!is_of_image(reading))
 		claim_process(reading);
