@@ -265,6 +265,28 @@ static void warn_of_missing_ranks(const struct ri_topology *topology,
 		"it starts ranks itself", here);
 }
 
+/*
+ * Who states the nodes by hand wants one job on them. A program of Python's that
+ * gets no rank trains alone on each, where it starts no ranks itself; who names
+ * other frameworks than torch has one that does, or needs none.
+ */
+static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_context *context)
+{
+	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
+
+	if (!context->command->is_python || context->fan_out != 0 ||
+		topology->scope != RI_SCOPE_NODE || strcmp(topology->identity, "manual") != 0 ||
+		!ri_topology_is_wide(topology) || ri_env_get(context->env, "RANK") != NULL ||
+		!ri_wishes_allow_framework(context->wishes, "torch"))
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_LAUNCH_RANKLESS, ri_topology_subject(topology, RI_FACT_NNODES),
+		"the command is one process on each of %" PRIu64 " nodes and gets no RANK, so it "
+		"may run alone on each", nodes->number),
+		"state --nproc-per-node=gpu or a number, or start it by torchrun; --launch=node "
+		"where it starts ranks itself");
+}
+
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
@@ -274,6 +296,7 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		return 0;
 	if (command->mode == RI_MODE_PROCESS) {
 		warn_of_missing_ranks(topology, context);
+		warn_of_no_rank(topology, context);
 		return 0;
 	}
 	if (ri_nodes_alone(context) || ri_nodes_meet_elsewhere(context))

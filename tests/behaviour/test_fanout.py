@@ -96,6 +96,23 @@ def test_a_master_that_is_said_stays(box, env, options):
     assert (result.status, result.out, result.err) == (0, b"no-such-host\n", "")
 
 
+def test_stated_nodes_whose_command_gets_no_rank(box):
+    """The hosts alone make nodes, and a program of Python's would train alone on each."""
+    hosts = {"RANKINIT_HOSTS": f"{NAME},other.invalid"}
+    words = ["--", "/usr/bin/python3", "-c", "import os; print(os.environ.get('RANK'))"]
+    result = box.run(*words, env=hosts)
+    assert (result.status, result.out) == (0, b"None\n")
+    line = warned(result, "launch.rankless", "RANKINIT_HOSTS")
+    assert "one process on each of 2 nodes" in line and "--nproc-per-node=gpu" in line
+    told = box.run("--nproc-per-node=1", *words, env=hosts)
+    assert (told.status, told.out) == (0, b"0\n") and "launch.rankless" not in told.err
+    for options in (["--launch=node"], ["--frameworks=lightning"]):
+        quiet = box.run(*options, *words, env=hosts)
+        assert quiet.status == 0 and "launch.rankless" not in quiet.err, options
+    shell = box.run("--", "sh", "-c", "true", env=hosts)
+    assert shell.status == 0 and "launch.rankless" not in shell.err
+
+
 def test_what_one_launch_left_is_gone(box):
     script = "env | grep -cE '^(OMPI_COMM|PMIX_|SLURM_)'; env | grep -c ^OMPI_MCA_btl"
     env = {**MPI, "PMIX_RANK": "1", "SLURM_PROCID": "1", "SLURM_LOCALID": "0",
