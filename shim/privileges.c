@@ -2,6 +2,7 @@
 #include "privileges.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -114,6 +115,9 @@ static int make_sets(struct ri_privileges *out, struct ri_error *err)
 			continue;
 		cap_set_flag(out->armed, CAP_PERMITTED, 1, &value, CAP_SET);
 		cap_set_flag(out->armed, CAP_EFFECTIVE, 1, &value, CAP_SET);
+		/* what is not inheritable for a moment is not ambient any more */
+		if (has(have, value, CAP_INHERITABLE))
+			cap_set_flag(out->armed, CAP_INHERITABLE, 1, &value, CAP_SET);
 		if (!stays)
 			continue;
 		cap_set_flag(out->final, CAP_PERMITTED, 1, &value, CAP_SET);
@@ -192,6 +196,20 @@ static int change_caps(const struct ri_privileges *privileges, enum ri_privilege
 	return 0;
 }
 
+/*
+ * The kernel takes them from who was root alone (capabilities(7), "Effect of
+ * user ID changes on capabilities"), leaves what is inheritable in any case,
+ * and with SECBIT_NO_SETUID_FIXUP all. No set is ambient that is not permitted.
+ */
+static int lose_caps(enum ri_privilege_step *step)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	*step = RI_PRIVILEGE_CAPS;
+	return syscall(SYS_capset, &header, none) < 0 ? -1 : 0;
+}
+
 int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privilege_step *step)
 {
 	*step = RI_PRIVILEGE_UID;
@@ -201,6 +219,10 @@ int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privileg
 	if (privileges->change_user && change_user(&privileges->account, step) < 0)
 		return -1;
 	if (privileges->change_caps && change_caps(privileges, step) < 0)
+		return -1;
+	/* where sets were made these have no more than is kept */
+	if (privileges->change_user && !privileges->change_caps &&
+		privileges->account.uid != 0 && lose_caps(step) < 0)
 		return -1;
 	*step = RI_PRIVILEGE_NO_NEW;
 	return privileges->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;

@@ -149,6 +149,60 @@ def test_capabilities_of_another_user(caps):
     assert caps("--user=0:0") == (0, ours, ours, ours, 0)
 
 
+SETUID, SETGID = 1 << 7, 1 << 6
+AMBIENT = "+setuid,+setgid,+setpcap,+kill"
+
+
+@pytest.fixture
+def caps_of(box):
+    """The sets of a command below a rankinit that setpriv starts with these options."""
+    def run(before, *options):
+        result = box.run(*before, box.rankinit, *options, "--", "cat", "/proc/self/status",
+                         program="/usr/bin/setpriv")
+        assert (result.status, result.err) == (0, ""), result.err
+        lines = dict(line.split(":\t", 1) for line in result.out.decode().splitlines())
+        return lines["Uid"].split()[0], *(int(lines[name], 16) for name in CAPS)
+    return run
+
+
+NOBODY = ["--reuid=1234", "--regid=1234", "--clear-groups", f"--inh-caps={AMBIENT}",
+          f"--ambient-caps={AMBIENT}"]
+
+
+def test_another_user_loses_ambient_capabilities(caps_of):
+    """Who was no root before keeps them through setuid(2)."""
+    uid, inherited, permitted, effective, bounding, ambient = caps_of(NOBODY)
+    assert uid == "1234" and inherited == permitted == effective == ambient, "the control"
+    assert ambient & SETUID and ambient & KILL
+    assert caps_of(NOBODY, "--user=65534:65534") == ("65534", 0, 0, 0, bounding, 0)
+    assert caps_of(NOBODY, "--user=1234:1234") == ("1234", 0, 0, 0, bounding, 0)
+    assert caps_of(NOBODY, "--user=65534:65534", "--cap-drop=chown") == \
+        ("65534", 0, 0, 0, bounding & ~CHOWN, 0)
+    # what is to be kept is
+    assert caps_of(NOBODY, "--user=65534:65534", "--cap-keep=kill") == \
+        ("65534", KILL, KILL, KILL, bounding, KILL)
+
+
+def test_ambient_capabilities_without_another_user(caps_of):
+    """They were given to be handed on, and only what is named goes."""
+    had = caps_of(NOBODY)[1]
+    assert caps_of(NOBODY, "--no-new-privs")[1] == had
+    uid, inherited, permitted, effective, _, ambient = caps_of(NOBODY, "--cap-drop=kill")
+    assert uid == "1234" and inherited == permitted == effective == ambient == had & ~KILL
+    assert caps_of(NOBODY, "--cap-drop=all") == ("1234", 0, 0, 0, 0, 0)
+
+
+def test_another_user_loses_what_setuid_leaves_of_root(caps_of):
+    """What is inheritable stays through setuid(2), and all does with these securebits."""
+    inheritable = ["--inh-caps=+kill"]
+    assert caps_of(inheritable, "--no-new-privs")[1] == KILL, "the control"
+    assert caps_of(inheritable, "--user=65534:65534")[1:4] == (0, 0, 0)
+    fixed = ["--inh-caps=+kill", "--ambient-caps=+kill", "--securebits=+no_setuid_fixup"]
+    assert caps_of(fixed)[5] == KILL, "the control"
+    sets = caps_of(fixed, "--user=65534:65534")
+    assert (sets[0], *sets[1:4], sets[5]) == ("65534", 0, 0, 0, 0)
+
+
 def test_a_kept_capability_works(box):
     shell = "touch @FOLDER/file; chmod 755 @FOLDER"
     words = ["--", "chown", "5:5", "@FOLDER/file"]
