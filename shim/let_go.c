@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "report.h"
+
+enum { SPARED = 8 };
+
+static int spared[SPARED];	/* 0: no more of them */
 
 static void close_files(unsigned first, unsigned last)
 {
@@ -26,12 +29,25 @@ static void close_files(unsigned first, unsigned last)
 		close((int)fd);
 }
 
+void ri_let_go_spares(int fd)
+{
+	for (size_t i = 0; fd >= 3 && i < SPARED; i++) {
+		if (spared[i] != 0)
+			continue;
+		spared[i] = fd;
+		return;
+	}
+}
+
 /* The lowest descriptor that is still needed, from this one on; -1: there is none. */
 static int next_fd(const struct ri_output *output, int from)
 {
-	int own = ri_output_next_fd(output, from), report = ri_report_fd();
+	int next = ri_output_next_fd(output, from);
 
-	return report >= from && (own < 0 || report < own) ? report : own;
+	for (size_t i = 0; i < SPARED; i++)
+		if (spared[i] >= from && (next < 0 || spared[i] < next))
+			next = spared[i];
+	return next;
 }
 
 void ri_let_go(const struct ri_output *output)

@@ -6,6 +6,11 @@
 #include "output.h"
 
 /*
+ * Spare one of ours, 3 or more, which is not of the output: there is room for eight. -1 is none.
+ */
+void ri_let_go_spares(int fd);
+
+/*
  * Hold nothing that is not ours: files that were passed in keep pipes and
  * mounts busy, a working directory keeps its file system mounted.
  */

@@ -15,9 +15,9 @@
 #include "mask.h"
 #include "output/pattern.h"
 #include "output_parts.h"
+#include "spot.h"
 
 enum {
-	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
 	FEW_FILES = 64,		/* what is open besides, and what checks and reports need */
 	LARGE_PIPES = 16,	/* ranks that get larger ones */
 	PAGE = 4096,
@@ -35,6 +35,9 @@ struct plan {
 	bool redirects;
 	bool shares;		/* several ranks, one file */
 	struct utsname names;
+	const char *made;	/* the last folder of --log-dir */
+	const char *folder;	/* of the last file, up to its '/' */
+	struct ri_spot spot;	/* something in it */
 };
 
 static bool has_files(const struct ri_options *options)
@@ -91,18 +94,6 @@ static int no_memory(const struct plan *plan)
 		"no memory left for the output of %zu ranks", plan->wishes->count);
 }
 
-/* Descriptors below 3 are free where we were started with closed ones. */
-static int move_up(int fd)
-{
-	int high;
-
-	if (fd < 0 || fd >= FIRST_FD)
-		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-	close(fd);
-	return high;
-}
-
 static int read_pattern(struct plan *plan)
 {
 	const struct ri_options *options = plan->wishes->options;
@@ -144,17 +135,36 @@ static const char *expand(const struct plan *plan, const char *pattern, size_t i
 	return ri_pattern_expand(pattern, &values, plan->arena);
 }
 
-static int make_directory(const struct plan *plan, size_t index)
+static bool is_same_path(const char *a, const char *b, size_t length)
+{
+	return a != NULL && strncmp(a, b, length) == 0 && a[length] == '\0';
+}
+
+/* Links on the way are followed as spot.h has it, and what is last is never one. */
+static int make_directory(struct plan *plan, size_t index)
 {
 	const struct ri_word *dir = &plan->wishes->options->log_dir;
-	const char *path;
+	const char *path = dir->text == NULL ? NULL : expand(plan, dir->text, index);
+	size_t length = path == NULL ? 0 : strlen(path);
+	struct ri_spot spot;
+	int made;
 
 	if (dir->text == NULL)
 		return 0;
-	path = expand(plan, dir->text, index);
 	if (path == NULL)
 		return no_memory(plan);
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	if (is_same_path(plan->made, path, length) || is_same_path("/", path, length))
+		return 0;
+	plan->made = ri_arena_copy(plan->arena, path, length);
+	if (plan->made == NULL)
+		return no_memory(plan);
+	if (ri_spot_find(&spot, plan->made, plan->arena) < 0)
+		return refuse(plan, path, "the folder cannot be made");
+	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
+	ri_spot_close(&spot);
+	if (made < 0 && errno != EEXIST)
 		return refuse(plan, path, "the folder cannot be made");
 	return 0;
 }
@@ -179,28 +189,103 @@ static int make_blocking(const struct plan *plan, const struct ri_log_file *file
 	return 0;
 }
 
+/* Many files are in one folder, which is looked for once. */
+static int find_folder(struct plan *plan, const char *path, size_t length)
+{
+	const char *folder;
+
+	if (is_same_path(plan->folder, path, length))
+		return 0;
+	ri_spot_close(&plan->spot);
+	plan->folder = ri_arena_copy(plan->arena, path, length);
+	folder = ri_arena_format(plan->arena, "%.*s.", (int)length, path);
+	if (plan->folder == NULL || folder == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return ri_spot_find(&plan->spot, folder, plan->arena);
+}
+
+/*
+ * Where we are root, another name of a file of root's may have been put into a
+ * folder that is somebody else's.
+ */
+static bool may_be_planted(const struct ri_spot *spot, int fd)
+{
+	struct stat file, folder;
+
+	return geteuid() == 0 && spot->folder >= 0 && fstat(fd, &file) == 0 &&
+		S_ISREG(file.st_mode) && file.st_nlink > 1 && fstat(spot->folder, &folder) == 0 &&
+		folder.st_uid != 0;
+}
+
 /*
  * O_APPEND: whoever rotates may truncate the file, and others may append too.
  * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
  */
-static int open_file(const struct plan *plan, size_t index, struct ri_log_file *file)
+static int open_at(const struct ri_spot *spot)
 {
-	int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = ri_spot_open(spot, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK);
 
+	if (fd < 0 || !may_be_planted(spot, fd))
+		return fd;
+	close(fd);
+	errno = EMLINK;
+	return -1;
+}
+
+static int open_path(struct plan *plan, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	struct ri_spot spot;
+	int fd;
+
+	if (find_folder(plan, path, length) < 0)
+		return -1;
+	spot = (struct ri_spot){ plan->spot.folder, path + length };
+	if (spot.folder < 0)
+		spot.name = path;
+	fd = open_at(&spot);
+	if (fd >= 0 || errno != ELOOP || spot.folder < 0)
+		return fd;
+	/* a link, which may be followed or not */
+	if (ri_spot_find(&spot, path, plan->arena) < 0)
+		return -1;
+	fd = open_at(&spot);
+	ri_spot_close(&spot);
+	return fd;
+}
+
+static int refuse_file(const struct plan *plan, const char *path)
+{
+	int error = errno;
+
+	if (error != ELOOP && error != EMLINK)
+		return refuse(plan, path, "the log file cannot be opened");
+	ri_fail(plan->err, RI_CODE_LOG_REFUSED, path, error == ELOOP
+			? "a symbolic link on the way is another user's"
+			: "the file has another name besides, in a folder that is another user's");
+	ri_fail_hint(plan->err, "remove it, or name the file itself");
+	return ri_fail_errno(plan->err, error);
+}
+
+static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
+{
 	if (make_directory(plan, index) < 0)
 		return -1;
 	file->path = expand(plan, plan->pattern, index);
 	if (file->path == NULL)
 		return no_memory(plan);
-	file->fd = move_up(open(file->path, flags, 0644));
+	file->fd = open_path(plan, file->path);
 	if (file->fd < 0)
-		return refuse(plan, file->path, "the log file cannot be opened");
+		return refuse_file(plan, file->path);
 	return plan->redirects ? make_blocking(plan, file) : 0;
 }
 
 static int open_files(void *argument)
 {
-	const struct plan *plan = argument;
+	struct plan *plan = argument;
 	struct ri_output *output = plan->output;
 	size_t count = plan->pattern == NULL ? 0 : plan->shares ? 1 : plan->wishes->count;
 
@@ -250,8 +335,8 @@ static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return refuse(plan, "pipe", "there is none for a rank");
-	stream->fd = move_up(ends[0]);
-	stream->given = move_up(ends[1]);
+	stream->fd = ri_fd_move_up(ends[0]);
+	stream->given = ri_fd_move_up(ends[1]);
 	/* few enough that the kernel's bound for a user (pipe(7)) is no matter */
 	if (plan->wishes->count <= LARGE_PIPES && ri_output_is_wanted(plan->wishes->options))
 		fcntl(stream->fd, F_SETPIPE_SZ, RI_OUTPUT_PIPE);
@@ -362,7 +447,7 @@ static int watch_stream(const struct plan *plan, struct ri_stream *stream)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = stream };
 
 	if (stream->group->open++ == 0) {
-		stream->group->epoll = move_up(epoll_create1(EPOLL_CLOEXEC));
+		stream->group->epoll = ri_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
 		if (stream->group->epoll < 0)
 			return refuse(plan, "epoll", "the pipes cannot be watched");
 	}
@@ -391,7 +476,7 @@ static int watch_streams(const struct plan *plan)
 			ri_sink_open(&output->groups[i].sink, STDOUT_FILENO + i,
 				output->groups[i].sink.bytes);
 	/* not by the C library, which takes its own signals out */
-	output->signals = move_up((int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
+	output->signals = ri_fd_move_up((int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
 		SFD_CLOEXEC | SFD_NONBLOCK));
 	if (output->signals < 0)
 		return refuse(plan, "signalfd", "signals cannot be waited for beside output");
@@ -416,7 +501,10 @@ static void raise_limit(const struct plan *plan)
 int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *wishes,
 	struct ri_arena *arena, struct ri_error *err)
 {
-	struct plan plan = { .output = output, .wishes = wishes, .arena = arena, .err = err };
+	struct plan plan = {
+		.output = output, .wishes = wishes, .arena = arena, .err = err, .spot.folder = -1,
+	};
+	bool failed;
 
 	*output = (struct ri_output){ .signals = -1 };
 	for (int i = 0; i < RI_GROUPS; i++) {
@@ -426,7 +514,9 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 	if (!ri_output_is_wanted(wishes->options) && !wishes->keeps_stderr)
 		return 0;
 	raise_limit(&plan);
-	if (read_pattern(&plan) < 0 || open_files_apart(&plan) < 0 || make_streams(&plan) < 0)
+	failed = read_pattern(&plan) < 0 || open_files_apart(&plan) < 0;
+	ri_spot_close(&plan.spot);
+	if (failed || make_streams(&plan) < 0)
 		return -1;
 	for (size_t i = 0; i < 2 * output->count; i++)
 		output->active = output->active || output->streams[i].fd >= 0;

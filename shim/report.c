@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "check/print.h"
 #include "json_memory.h"
+#include "let_go.h"
 #include "log.h"
 #include "report/report.h"
 #include "whole_file.h"
@@ -105,6 +106,7 @@ static int take_fd(const struct ri_word *option, uint64_t number, struct ri_erro
 	own.fd = (int)number;
 	if (own.fd > STDERR_FILENO)
 		fcntl(own.fd, F_SETFD, FD_CLOEXEC);
+	ri_let_go_spares(own.fd);
 	return 0;
 }
 
@@ -112,6 +114,7 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
 	const struct ri_word *option = &plan->options->report;
+	const char *path;
 	uint64_t number;
 
 	own.option = option;
@@ -123,9 +126,9 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	if (strncmp(option->text, "/dev/fd/", 8) == 0 &&
 		read_fd(option->text + 8, STDERR_FILENO + 1, &number))
 		return take_fd(option, number, err);
-	if (ri_whole_file_prepare(&own.file, option, plan->topology, arena, err) < 0)
-		return -1;
-	return ri_whole_file_check(&own.file, option, err);
+	path = ri_whole_file_name(option, plan->topology, arena, err);
+	return path == NULL ? -1
+			    : ri_whole_file_find(&own.file, path, option->subject, arena, err);
 }
 
 int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
@@ -142,11 +145,6 @@ int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 	if (plan->ranks > 1)
 		ri_json_memory_reserve(MEMORY_SIZE);
 	return 0;
-}
-
-int ri_report_fd(void)
-{
-	return own.fd > STDERR_FILENO ? own.fd : -1;
 }
 
 /* Each line as one of our own. */
@@ -178,7 +176,7 @@ static void leave_last_words(const char *verdict)
 
 	if (length == 0)
 		return;
-	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (length > TERMINATION_SIZE)

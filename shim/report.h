@@ -34,9 +34,6 @@ int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
  */
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err);
 
-/* The descriptor to keep open until then, 3 or more; -1: there is none. */
-int ri_report_fd(void);
-
 /*
  * When all is over. The verdict is printed where it says more than the line
  * about the end of one command does; where there is /dev/termination-log, it

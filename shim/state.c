@@ -100,13 +100,14 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 {
 	const struct ri_word *option = &options->state;
 	struct ri_whole_file file;
+	const char *path;
 
 	if (option->text == NULL)
 		return 0;
 	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = self };
 	read_birth(own.job.pid, &own.job.born);
-	if (ri_whole_file_prepare(&file, option, topology, arena, err) < 0 ||
-		ri_whole_file_check(&file, option, err) < 0)
+	path = ri_whole_file_name(option, topology, arena, err);
+	if (path == NULL || ri_whole_file_find(&file, path, option->subject, arena, err) < 0)
 		return -1;
 	own.file = file;
 	if (write_state() == 0)
@@ -180,7 +181,6 @@ static const char *find_file(const struct ri_options *options, struct ri_arena *
 {
 	static const struct ri_topology nobody;
 	const struct ri_word *option = &options->state;
-	struct ri_whole_file file;
 	struct ri_pattern_use use;
 
 	if (options->action_value != NULL)
@@ -193,7 +193,7 @@ static const char *find_file(const struct ri_options *options, struct ri_arena *
 		ri_fail_hint(err, "name the file: --status=FILE");
 		return NULL;
 	}
-	return ri_whole_file_prepare(&file, option, &nobody, arena, err) < 0 ? NULL : file.path;
+	return ri_whole_file_name(option, &nobody, arena, err);
 }
 
 int ri_state_print(const struct ri_options *options, struct ri_arena *arena,

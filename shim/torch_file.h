@@ -16,11 +16,14 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "report/span.h"
+#include "spot.h"
 
 #define RI_TORCH_FILE "TORCHELASTIC_ERROR_FILE"
 
 struct ri_torch_files {
-	char *folder;		/* NULL: there are none */
+	const char *folder;	/* NULL: there are none */
+	struct ri_spot spot;	/* the folder's, held open as it is itself: spot.h */
+	int fd;
 	size_t count;		/* of ranks */
 	char *bytes;		/* what was read, RI_TORCH_FILE_SIZE for each rank */
 };
@@ -35,7 +38,7 @@ enum { RI_TORCH_FILE_SIZE = 262144 };	/* a larger file is not read */
 void ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env, size_t count,
 	struct ri_arena *arena);
 
-/* Let another user write there. */
+/* Let another user write there: what is in it then is the command's. */
 void ri_torch_files_give(const struct ri_torch_files *files, uid_t uid, gid_t gid);
 
 /* The path for a local rank; NULL: there are no files, or no memory. */
@@ -44,7 +47,8 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 
 /*
  * When the ranks are gone: what a local rank wrote. Returns false where that
- * is nothing, too large or no regular file. Good until the files are removed.
+ * is nothing, too large, no regular file or one with other names. Good until
+ * the files are removed.
  */
 bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct ri_span *out);
 

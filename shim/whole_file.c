@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "let_go.h"
 #include "output/pattern.h"
 #include "sink.h"
 
@@ -54,27 +55,7 @@ static int read_values(struct ri_pattern_values *values, struct utsname *names,
 	return 0;
 }
 
-static bool starts_with(const char *path, const char *start)
-{
-	return strncmp(path, start, strlen(start)) == 0;
-}
-
-/*
- * Names of what somebody else opened, which may well be a regular file. What
- * may be created in /dev is shared memory alone.
- */
-static bool is_device(const char *path)
-{
-	struct stat info;
-
-	if (starts_with(path, "/proc/") ||
-		(starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/")))
-		return true;
-	return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-}
-
-/* The pattern filled in, from the root; NULL: the error says why. */
-static const char *make_path(const struct ri_word *option, const struct ri_topology *topology,
+const char *ri_whole_file_name(const struct ri_word *option, const struct ri_topology *topology,
 	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_pattern_values values;
@@ -98,52 +79,65 @@ static const char *make_path(const struct ri_word *option, const struct ri_topol
 	return path;
 }
 
-int ri_whole_file_prepare(struct ri_whole_file *file, const struct ri_word *option,
-	const struct ri_topology *topology, struct ri_arena *arena, struct ri_error *err)
-{
-	const char *path = make_path(option, topology, arena, err);
-	char real[PATH_MAX];
-
-	if (path == NULL)
-		return -1;
-	file->in_place = is_device(path);
-	/* a link stays one: what it leads to is replaced */
-	if (!file->in_place && realpath(path, real) != NULL)
-		path = ri_arena_copy(arena, real, strlen(real));
-	file->path = path;
-	/* several of us may write the same file */
-	file->new_path = path == NULL ? NULL
-				      : ri_arena_format(arena, "%s.%d.new", path, (int)getpid());
-	return file->new_path == NULL ? no_memory(option, err) : 0;
-}
-
-static int refuse(const struct ri_word *option, const char *path, int error, struct ri_error *err)
+static int refuse(const char *subject, const char *path, int error, struct ri_error *err)
 {
 	char quoted[RI_QUOTE_SIZE];
 
-	ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject, "%s cannot be written: %s",
-		ri_quote(quoted, sizeof(quoted), path), strerror(error));
-	return ri_fail_errno(err, error);
+	ri_quote(quoted, sizeof(quoted), path);
+	ri_fail_errno(err, error);
+	if (error == EISDIR)
+		return ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
+			quoted, strerror(error));
+	if (error != ELOOP) {
+		ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s", quoted,
+			strerror(error));
+		return ri_fail_hint(err, "its folder must be there and be writable");
+	}
+	ri_fail(err, RI_CODE_REPORT_REFUSED, subject,
+		"%s cannot be written: a symbolic link on the way is another user's", quoted);
+	return ri_fail_hint(err, "name the folder that it leads to");
 }
 
-int ri_whole_file_check(const struct ri_whole_file *file, const struct ri_word *option,
-	struct ri_error *err)
+/* Could it be written now, and is it one to replace? -1 and errno. */
+static int look(struct ri_whole_file *file)
 {
-	char folder[PATH_MAX];
+	const struct ri_spot *spot = &file->spot;
+	bool named = spot->folder < 0;
 	struct stat info;
+	int status = named ? stat(spot->name, &info)
+			   : fstatat(spot->folder, spot->name, &info, AT_SYMLINK_NOFOLLOW);
 
-	if (stat(file->path, &info) == 0 && S_ISDIR(info.st_mode))
-		return refuse(option, file->path, EISDIR, err);
-	if (file->in_place)
-		return access(file->path, W_OK) == 0 ? 0
-						     : refuse(option, file->path, errno, err);
-	if (snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(file->path, '/') - file->path),
-		    file->path) >= (int)sizeof(folder))
-		return refuse(option, file->path, ENAMETOOLONG, err);
-	if (access(folder[0] == '\0' ? "/" : folder, W_OK) == 0)
-		return 0;
-	refuse(option, file->path, errno, err);
-	return ri_fail_hint(err, "its folder must be there and be writable");
+	if (status == 0 && S_ISDIR(info.st_mode)) {
+		errno = EISDIR;
+		return -1;
+	}
+	/* a link that was not followed is replaced */
+	file->in_place = named ||
+		(status == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode));
+	if (!file->in_place)
+		return faccessat(spot->folder, ".", W_OK, 0);
+	if (status < 0)
+		return -1;
+	file->device = info.st_dev;
+	file->inode = info.st_ino;
+	return named ? access(spot->name, W_OK)
+		     : faccessat(spot->folder, spot->name, W_OK, 0);
+}
+
+int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char *subject,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	struct ri_whole_file found = { .path = path };
+
+	if (ri_spot_find(&found.spot, path, arena) < 0)
+		return refuse(subject, path, errno, err);
+	if (look(&found) < 0) {
+		ri_spot_close(&found.spot);
+		return refuse(subject, path, errno, err);
+	}
+	ri_let_go_spares(found.spot.folder);
+	*file = found;
+	return 0;
 }
 
 static int64_t now_ms(void)
@@ -208,24 +202,50 @@ static int write_whole(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-static int write_in_place(const char *path, const char *bytes, size_t length)
+/* What stands in its place since may be a way to write somewhere else. */
+static bool is_the_same(const struct ri_whole_file *file, int fd)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), status, saved;
+	struct stat info;
+
+	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode)
+		return true;
+	errno = ESTALE;
+	return false;
+}
+
+static int write_in_place(const struct ri_whole_file *file, const char *bytes, size_t length)
+{
+	int fd = ri_spot_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
+	int status, saved;
 
 	if (fd < 0)
 		return -1;
-	status = ri_write_patiently(fd, bytes, length);
+	status = is_the_same(file, fd) ? ri_write_patiently(fd, bytes, length) : -1;
 	saved = errno;
 	close(fd);
 	errno = saved;
 	return status;
 }
 
+static int make_new(const struct ri_spot *spot, char name[RI_SPOT_NEW])
+{
+	const struct ri_spot new = { spot->folder, name };
+	int fd = -1;
+
+	for (int i = 0; i < RI_SPOT_ATTEMPTS && fd < 0; i++) {
+		ri_spot_name_new(name, ".rankinit", ".new");
+		fd = ri_spot_open(&new, O_WRONLY | O_CREAT | O_EXCL);
+		if (fd < 0 && errno != EEXIST)
+			return -1;
+	}
+	return fd;
+}
+
 static int replace(const struct ri_whole_file *file, const char *bytes, size_t length)
 {
-	int fd = open(file->new_path,
-		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-	int saved;
+	const struct ri_spot *spot = &file->spot;
+	char name[RI_SPOT_NEW];
+	int fd = make_new(spot, name), saved;
 
 	if (fd < 0)
 		return -1;
@@ -234,12 +254,12 @@ static int replace(const struct ri_whole_file *file, const char *bytes, size_t l
 		close(fd);
 	} else if (close(fd) < 0 && errno != EINTR) {
 		saved = errno;
-	} else if (rename(file->new_path, file->path) < 0) {
+	} else if (renameat(spot->folder, name, spot->folder, spot->name) < 0) {
 		saved = errno;
 	} else {
 		return 0;
 	}
-	unlink(file->new_path);
+	unlinkat(spot->folder, name, 0);
 	errno = saved;
 	return -1;
 }
@@ -247,6 +267,6 @@ static int replace(const struct ri_whole_file *file, const char *bytes, size_t l
 int ri_whole_file_write(const struct ri_whole_file *file, const char *bytes, size_t length)
 {
 	if (file->in_place)
-		return write_in_place(file->path, bytes, length);
+		return write_in_place(file, bytes, length);
 	return replace(file, bytes, length);
 }

@@ -10,33 +10,44 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/error.h"
 #include "model/topology.h"
 #include "options.h"
+#include "spot.h"
 
 enum { RI_PATIENCE_MS = 1000 };
 
 struct ri_whole_file {
-	const char *path;	/* absolute, no symbolic link */
-	const char *new_path;	/* beside it; what is written before it is renamed */
+	const char *path;	/* absolute, for messages */
+	struct ri_spot spot;
 	bool in_place;		/* a device, a pipe, /dev/stderr: never replaced */
+	dev_t device;		/* of these, so that nothing else is written to */
+	ino_t inode;
 };
 
 /*
- * The file that an option names: %r, %l, %n and %h stand for what is known
+ * The path that an option names: %r, %l, %n and %h stand for what is known
  * of this process (output/pattern.h), and a relative name counts from where
- * rankinit was started. RI_CODE_OPTION_VALUE, REPORT_REFUSED or MEMORY.
+ * rankinit was started. NULL with RI_CODE_OPTION_VALUE, REPORT_REFUSED or
+ * MEMORY.
  */
-int ri_whole_file_prepare(struct ri_whole_file *file, const struct ri_word *option,
-	const struct ri_topology *topology, struct ri_arena *arena, struct ri_error *err);
+const char *ri_whole_file_name(const struct ri_word *option, const struct ri_topology *topology,
+	struct ri_arena *arena, struct ri_error *err);
 
-/* Could it be written now? RI_CODE_REPORT_REFUSED if not. */
-int ri_whole_file_check(const struct ri_whole_file *file, const struct ri_word *option,
-	struct ri_error *err);
+/*
+ * Find it, and see whether it could be written now. Its folder is held open
+ * from here on (spot.h, let_go.h). RI_CODE_REPORT_REFUSED.
+ */
+int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char *subject,
+	struct ri_arena *arena, struct ri_error *err);
 
-/* Write it: replace a regular file, add to what is none. */
+/*
+ * Write it: replace a regular file, add to what is none. It is written where
+ * it was found, whatever became of the names on the way there.
+ */
 int ri_whole_file_write(const struct ri_whole_file *file, const char *bytes, size_t length);
 
 /* Write to a descriptor that is already open, which may be a pipe or a socket. */

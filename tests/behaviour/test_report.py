@@ -168,6 +168,18 @@ def test_a_link_stays_one(box):
     assert json.loads(job.read("target"))["exit_status"] == 0
 
 
+@pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "@FOLDER/link", "link"])
+def test_names_of_what_is_open(box, name):
+    """Written as they are, whether a file or a pipe stands behind them."""
+    link = "ln -s /dev/stdout @FOLDER/link"
+    plain = box.run(f"--report={name}", "--", *SH, "echo said; exit 3", shell=link)
+    piped = box.run(*SH, '"$@" | cat', "sh", box.rankinit, f"--report={name}", "--", *SH,
+                    "echo said; exit 3", program="/usr/bin/env", shell=link)
+    for result in (plain, piped):
+        said, _, document = result.out.partition(b"\n")
+        assert said == b"said" and json.loads(document)["exit_status"] == 3
+
+
 def test_descriptors(box):
     read_end, write_end = os.pipe()
     job = box.start(f"--report=fd:{write_end}", "--", *SH, "ls /proc/self/fd | tr '\\n' ' '",

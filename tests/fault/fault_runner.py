@@ -112,7 +112,8 @@ class Call:
             what = os.path.basename(path.group(1)) or "/" if path else "pipe"
             what = "oom" if what in ("memory.oom_control", "memory.events") else what
             what = "quota" if what.startswith(("cpu.max", "cpu.cfs_")) else what
-            what = "torch" if re.match(r"rankinit-\w{6}$", what) else what
+            what = "torch" if re.match(r"rankinit-\w{8}$", what) else what
+            what = "new" if re.match(r"\.rankinit-\w{8}\.new$", what) else what
             what = "folder" if what == os.path.basename(FOLDER) else what
             what = "directory" if "O_PATH" in self.arguments else what
         return " ".join(filter(None, (self.who, name, what)))

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a file of ours is: its folder, held open from the start, and its name
+ * in there. We may be root while the command is not, and what it does to the
+ * names on the way there is nothing to us: links that are there at the start
+ * are followed then, once, and no link is followed later.
+ *
+ * Nor is one that may have been left for us, by a container that ended before
+ * or by its neighbour: where we are root a link must belong to root; else one
+ * in a folder like /tmp to root, to us or to the folder's owner, as the kernel
+ * has it (fs.protected_symlinks, proc_sys_fs(5)).
+ */
+#ifndef RI_SHIM_SPOT_H
+#define RI_SHIM_SPOT_H
+
+#include "base/arena.h"
+
+struct ri_spot {
+	int folder;		/* O_PATH, 3 or more; -1: the name says it all */
+	const char *name;	/* in the folder; of what is in /dev or /proc the path */
+};
+
+/*
+ * Find the spot of a path. The file need not be there; what is there
+ * may be a link that must not be followed. Names in /dev and /proc are
+ * the kernel's or the container's own, and stay as they are; but what may be
+ * made in /dev is in /dev/shm. Returns 0, or -1 and errno: ELOOP where a link
+ * on the way must not be followed, or where there are too many.
+ */
+int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena);
+
+/*
+ * openat(2) with O_CLOEXEC, and with O_NOFOLLOW where there is a folder. The
+ * descriptor is 3 or more.
+ */
+int ri_spot_open(const struct ri_spot *spot, int flags);
+
+void ri_spot_close(struct ri_spot *spot);
+
+/*
+ * A name that nobody has yet, START-xxxxxxxxEND: others of us may write to the
+ * same folder, also as PID 1 each, and one that was killed may have left
+ * something there. Another one each time; make it with O_EXCL or mkdirat(2).
+ */
+enum { RI_SPOT_NEW = 32, RI_SPOT_ATTEMPTS = 8 };
+
+void ri_spot_name_new(char name[RI_SPOT_NEW], const char *start, const char *end);
+
+/* The same descriptor or a copy that is 3 or more, with O_CLOEXEC; -1 stays. */
+int ri_fd_move_up(int fd);
+
+#endif
