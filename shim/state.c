@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apart.h"
@@ -19,20 +20,22 @@
 
 enum {
 	STAT_SIZE = 1024,
+	SPARE_SIZE = 64,
 	WRITE_MS = 1000,	/* how long a change of the state may hold up the job */
 };
 
 static struct {
 	struct ri_whole_file file;	/* no path: there is none */
 	struct ri_job job;
+	bool spare;			/* not where it should be: name_spare */
 	bool warned;
 	bool late;		/* it did not answer once, and is not asked again */
 } own;
 
 /* At most STAT_SIZE - 1 bytes, ended by '\0'; -1 and errno. */
-static ssize_t read_small(const char *path, char text[STAT_SIZE])
+static ssize_t read_small(const char *path, char text[STAT_SIZE], int flags)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), saved;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags), saved;
 	ssize_t length = fd < 0 ? -1 : read(fd, text, STAT_SIZE - 1);
 
 	saved = errno;
@@ -51,7 +54,7 @@ static bool read_birth(pid_t pid, uint64_t *born)
 	struct ri_procstat found;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (!ri_proc_is_ours(getpid()) || read_small(path, text) < 0 ||
+	if (!ri_proc_is_ours(getpid()) || read_small(path, text, 0) < 0 ||
 		!ri_procstat_read(text, &found))
 		return false;
 	*born = found.started;
@@ -95,11 +98,39 @@ static void change(enum ri_job_word word)
 	own.warned = true;
 }
 
+/*
+ * Where a container has a folder that its user may write to though its root is
+ * read-only. Others may share it (docker run --ipc=host, the containers of a
+ * pod), so the name has the PID namespace, which a probe is in too.
+ */
+static void name_spare(char name[SPARE_SIZE])
+{
+	struct stat info;
+
+	if (!ri_proc_is_ours(getpid()) || stat("/proc/self/ns/pid", &info) < 0)
+		info.st_ino = 0;
+	snprintf(name, SPARE_SIZE, "/dev/shm/rankinit-%llu.state", (unsigned long long)info.st_ino);
+}
+
+static int begin_in(const char *path, const char *subject, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	if (ri_whole_file_find(&own.file, path, subject, arena, err) < 0)
+		return -1;
+	if (write_state() == 0)
+		return 0;
+	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s", path,
+		strerror(errno));
+	own.file.path = NULL;
+	return -1;
+}
+
 int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
 	pid_t self, struct ri_arena *arena, struct ri_error *err)
 {
 	const struct ri_word *option = &options->state;
-	struct ri_whole_file file;
+	struct ri_error why = RI_ERROR_INIT, other = RI_ERROR_INIT;
+	static char spare[SPARE_SIZE];
 	const char *path;
 
 	if (option->text == NULL)
@@ -107,15 +138,16 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = self };
 	read_birth(own.job.pid, &own.job.born);
 	path = ri_whole_file_name(option, topology, arena, err);
-	if (path == NULL || ri_whole_file_find(&file, path, option->subject, arena, err) < 0)
+	if (path == NULL)
 		return -1;
-	own.file = file;
-	if (write_state() == 0)
+	if (begin_in(path, option->subject, arena, &why) == 0)
 		return 0;
-	ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject, "%s cannot be written: %s",
-		file.path, strerror(errno));
-	own.file.path = NULL;
-	return ri_fail_errno(err, errno);
+	name_spare(spare);
+	own.spare = begin_in(spare, option->subject, arena, &other) == 0;
+	ri_log(RI_LEVEL_WARNING, own.spare ? "%s: %s; --status finds the state in %s meanwhile [%s]"
+					   : "%s: %s; --status finds no state, nor in %s [%s]",
+		why.subject, why.text, spare, ri_code_name(why.code));
+	return 0;
 }
 
 void ri_state_run(size_t ranks)
@@ -133,7 +165,11 @@ void ri_state_stop(void)
 void ri_state_end(int exit_status)
 {
 	own.job.exit_status = exit_status;
-	change(exit_status == 0 ? RI_JOB_DONE : RI_JOB_FAILED);
+	/* nobody else would take it away from what others share */
+	if (own.spare)
+		unlinkat(own.file.spot.folder, own.file.spot.name, 0);
+	else
+		change(exit_status == 0 ? RI_JOB_DONE : RI_JOB_FAILED);
 }
 
 /* Is the process that wrote the file still there? In doubt it is. */
@@ -151,6 +187,25 @@ static bool is_over(const struct ri_job *job)
 	return job->word == RI_JOB_FAILED || job->word == RI_JOB_DONE;
 }
 
+/* Where FILE is not there: -1 with its own errno where there is no other. */
+static ssize_t read_state(const char *path, char text[STAT_SIZE])
+{
+	ssize_t length = read_small(path, text, 0);
+	char spare[SPARE_SIZE];
+	struct stat info;
+	int saved = errno;
+
+	if (length >= 0)
+		return length;
+	name_spare(spare);
+	/* everybody may put something there */
+	if (lstat(spare, &info) == 0 && S_ISREG(info.st_mode) &&
+		(info.st_uid == geteuid() || info.st_uid == 0 || geteuid() == 0))
+		length = read_small(spare, text, O_NOFOLLOW);
+	errno = saved;
+	return length;
+}
+
 /* Its state, or why there is none. Returns the exit status. */
 static int judge(const char *path, struct ri_text *out)
 {
@@ -158,7 +213,7 @@ static int judge(const char *path, struct ri_text *out)
 	struct ri_job job;
 
 	ri_quote(quoted, sizeof(quoted), path);
-	if (read_small(path, text) < 0) {
+	if (read_state(path, text) < 0) {
 		ri_text_addf(out, "not running: %s: %s", quoted, strerror(errno));
 		return 1;
 	}

@@ -18,9 +18,10 @@
 #define RI_STATE_FILE "/run/rankinit.state"
 
 /*
- * Write "starting". self is our pid: a helper may do this. It fails with
- * RI_CODE_REPORT_REFUSED and the like; after it nothing here does more than to
- * warn.
+ * Write "starting". self is our pid: a helper may do this. A name that cannot be
+ * made fails, as with ri_whole_file_name; a place that cannot be written is a
+ * warning, since a probe is no reason to start nothing: the state is in /dev/shm
+ * then, and --status looks there too.
  */
 int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
 	pid_t self, struct ri_arena *arena, struct ri_error *err);

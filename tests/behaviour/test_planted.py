@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from box import refused
+from box import refused, warned
 
 SH = ["sh", "-c"]
 USER = "--user=1234:1234"
@@ -92,6 +92,14 @@ def test_a_folder_that_was_a_link(attack):
     error = refused(job.result, 125, "report.refused", "--report")
     assert "a symbolic link on the way is another user's" in error and untouched(job)
     assert not os.path.exists(os.path.join(job.folder, "own/ran"))
+
+
+def test_a_folder_of_the_state_that_was_a_link(attack):
+    """That is not refused, as no other place for the state is."""
+    plant = "rm -r own/d && ln -s ../root own/d && chown -h 1234 own/d"
+    job = attack("--state=own/d/state", "exit 7", shell=plant)
+    assert job.result.status == 7 and untouched(job)
+    warned(job.result, "report.refused", "--state")
 
 
 def test_a_link_where_everybody_may_write(box):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from box import BASE, refused
+from box import BASE, refused, warned
 from peek import wait_until
 
 SH = ["sh", "-c"]
@@ -148,9 +148,74 @@ def test_a_refusal_after_the_start(box):
     assert word(job) == "failed"
 
 
-@pytest.mark.parametrize("name", ["/nonexistent/state", "/etc"])
+# Docker's own: a root that is read-only, a user, and /dev/shm, which all may write to.
+READ_ONLY = ("mount -t tmpfs -o ro none /run && mount -t tmpfs -o mode=1777 none /dev/shm || "
+             "exit 99; chmod 777 @FOLDER")
+USER = ["--reuid=1000", "--regid=1000", "--clear-groups"]
+# As the man page has it for HEALTHCHECK.
+IMAGE = {"RANKINIT_STATE": "/run/rankinit.state"}
+
+
+def healthcheck(job, rankinit, uid=1000):
+    """The man page's HEALTHCHECK, run as a container engine does."""
+    member = next(pid for pid in job.members() if job.inner(pid) == "1")
+    done = subprocess.run(["nsenter", "-t", str(member), "-p", "-m", "setpriv", f"--reuid={uid}",
+                           "--clear-groups", rankinit, "--status"], env={**BASE, **IMAGE},
+                          capture_output=True, check=False)
+    assert done.stderr == b""
+    return done.returncode, done.stdout.decode()
+
+
+def test_a_root_that_is_read_only(box, tool):
+    """The man page's example works there, and leaves nothing where others might see it."""
+    tool("nsenter")
+    words = [*USER, box.rankinit, "--", *SH, 'trap "exit 3" TERM; echo ready >>@FOLDER/log; '
+             "while :; do sleep 0.05; done"]
+    job = box.start(*words, program="/usr/bin/setpriv", shell=READ_ONLY, env=IMAGE)
+    job.until("ready")
+    for uid in 1000, 0:
+        code, line = healthcheck(job, box.rankinit, uid)
+        assert code == 0 and line.startswith("running, since "), line
+    # of somebody else it is believed only where that is root
+    assert healthcheck(job, box.rankinit, 1001)[0] == 1
+    memory = f"/proc/{job.pid}/root/dev/shm"
+    assert len([name for name in os.listdir(memory) if name.endswith(".state")]) == 1
+    handle = os.open(memory, os.O_RDONLY)
+    try:
+        result = job.stop()
+        assert result.status == 3 and os.listdir(handle) == []
+    finally:
+        os.close(handle)
+    warning = warned(result, "report.refused", "RANKINIT_STATE")
+    assert "/run/rankinit.state" in warning and "/dev/shm/rankinit-" in warning
+    # the control: where /run can be written to there is nothing to say
+    job = box.start(*words, program="/usr/bin/setpriv", env=IMAGE, shell=READ_ONLY.replace(
+        "-o ro none /run", "-o mode=777 none /run"))
+    job.until("ready")
+    assert healthcheck(job, box.rankinit)[0] == 0
+    assert not [name for name in os.listdir(f"/proc/{job.pid}/root/dev/shm")
+                if name.endswith(".state")]
+    assert job.stop().err == ""
+
+
+def test_nowhere_to_write_the_state(box):
+    shell = "mount -t tmpfs -o ro none /run && mount -t tmpfs -o ro none /dev/shm || exit 99"
+    result = box.run("--", *SH, "exit 7", shell=shell, env=IMAGE)
+    assert result.status == 7
+    assert "--status finds no state" in warned(result, "report.refused", "RANKINIT_STATE")
+
+
+@pytest.mark.parametrize("name", ["/nonexistent/state", "/etc", "/dev/nonexistent"])
 def test_places_that_cannot_be_written(box, name):
-    refused(box.run(f"--state={name}", "--", "true"), 125, "report.refused", "--state")
+    """A probe is no reason to start nothing."""
+    result = box.run(f"--state={name}", "--", *SH, "exit 7")
+    assert result.status == 7 and name in warned(result, "report.refused", "--state")
+    assert box.run(f"--state={name}", "-q", "--", "true").err == ""
+
+
+@pytest.mark.parametrize("name, code", [("/tmp/%x", "option.value"), ("/tmp/%n", "report.refused")])
+def test_names_that_cannot_be_made(box, name, code):
+    refused(box.run(f"--state={name}", "--", "touch", "@FOLDER/ran"), 125, code, "--state")
 
 
 def test_a_state_that_cannot_be_written_any_more(box):
