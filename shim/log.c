@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "sink.h"
 
+enum { FRAME = 64 };	/* room for who we are, a level, a colour */
+
 static enum ri_level threshold = RI_LEVEL_WARNING;
 static enum ri_log_color coloring = RI_LOG_PLAIN;
 static bool (*take_line)(const char *line, size_t length);
@@ -50,17 +52,6 @@ static void write_line(char *line, size_t length)
 		ri_sink_flush(&sink);
 }
 
-/* C0, DEL, and the C1 controls (U+0080 to U+009F) as UTF-8 has them. */
-static void replace_controls(char *text)
-{
-	for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
-		if (*p < ' ' || *p == 0x7f)
-			*p = '?';
-		else if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-			p[0] = p[1] = '?';
-	}
-}
-
 static void emit(enum ri_level level, const char *text)
 {
 	static const struct {
@@ -91,7 +82,8 @@ static void emit(enum ri_level level, const char *text)
 
 void ri_log(enum ri_level level, const char *format, ...)
 {
-	char text[RI_MAX_LINE];
+	/* what is cut here may be half a character, and nothing is cut later */
+	char text[RI_MAX_LINE - FRAME];
 	int saved = errno;
 	va_list args;
 
@@ -100,7 +92,7 @@ void ri_log(enum ri_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	replace_controls(text);
+	ri_text_replace_controls(text);
 	emit(level, text);
 	errno = saved;
 }

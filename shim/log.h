@@ -4,8 +4,9 @@
  *
  * A line never blocks (it is dropped where the reader does not read), never
  * kills (SIGPIPE is blocked, and the loop takes it off the queue), and leaves
- * errno as it was. Control characters are replaced, so that nothing from an
- * environment or a process name reaches a terminal as a command.
+ * errno as it was. Control characters and what is not UTF-8 are replaced, so
+ * that nothing from an environment or a process name reaches a terminal as a
+ * command.
  */
 #ifndef RI_SHIM_LOG_H
 #define RI_SHIM_LOG_H

@@ -253,7 +253,7 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 			edit->value == NULL ? json_null() : json_string(edit->value)) == 0;
 	}
 	if (whole)
-		text = json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
+		text = ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
 	json_decref(object);
 	if (text == NULL)
 		return ri_fail(err, RI_CODE_OUTPUT, "--print-env",
@@ -325,7 +325,7 @@ static int write_check_json(const struct ri_check_report *report, struct ri_erro
 {
 	struct ri_json json = { .escapes = 0 };
 	json_t *object = ri_check_json(&json, report);
-	char *text = json.incomplete ? NULL : json_dumps(object, RI_JSON_LOOK);
+	char *text = json.incomplete ? NULL : ri_json_dumps(object, RI_JSON_LOOK);
 	int status;
 
 	json_decref(object);

@@ -167,8 +167,21 @@ static void print_cause(const struct ri_cause *cause)
 		ri_log(RI_LEVEL_ALWAYS, "%s", line);
 }
 
+/* Line for line as it is printed, which log.h has. */
+static void make_plain(char *words)
+{
+	for (char *end; *words != '\0'; words = end) {
+		end = words + strcspn(words, "\n");
+		if (*end == '\n')
+			*end++ = '\0';
+		ri_text_replace_controls(words);
+		if (end > words && end[-1] == '\0')
+			end[-1] = '\n';
+	}
+}
+
 /* A message that the command left there is its own. */
-static void leave_last_words(const char *verdict)
+static void leave_last_words(char *verdict)
 {
 	size_t length = strlen(verdict);
 	struct stat info;
@@ -176,6 +189,7 @@ static void leave_last_words(const char *verdict)
 
 	if (length == 0)
 		return;
+	make_plain(verdict);
 	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;

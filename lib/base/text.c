@@ -145,6 +145,18 @@ static size_t measure(const unsigned char *p, size_t *columns, bool *escape)
 	return 1;
 }
 
+void ri_text_replace_controls(char *text)
+{
+	size_t columns, length;
+	bool escape;
+
+	for (; *text != '\0'; text += length) {
+		length = measure((const unsigned char *)text, &columns, &escape);
+		if (escape)
+			*text = '?';
+	}
+}
+
 /* How many bytes of the value fit; *used gets their columns. */
 static size_t fit(const char *value, size_t columns, size_t *used)
 {

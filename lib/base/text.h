@@ -47,6 +47,12 @@ const char *ri_quote(char *buffer, size_t size, const char *value);
  */
 size_t ri_text_add_shown(struct ri_text *text, const char *value, size_t columns);
 
+/*
+ * The same in place, for a message that is whole already: '?' for each byte of
+ * a control character (C0, DEL, C1), and for each that is not UTF-8.
+ */
+void ri_text_replace_controls(char *text);
+
 /* Bytes of the well-formed UTF-8 sequence at p, ASCII included; 0: it is none. */
 size_t ri_utf8_length(const char *p);
 

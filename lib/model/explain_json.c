@@ -180,7 +180,7 @@ char *ri_explain_json(const struct ri_explain *explain)
 	put(&document, object, "ranks", list_ranks(&document));
 	put(&document, object, "findings", list_findings(&document));
 	if (!document.json.incomplete)
-		text = json_dumps(object, JSON_INDENT(2));
+		text = ri_json_dumps(object, JSON_INDENT(2));
 	json_decref(object);
 	return text;
 }

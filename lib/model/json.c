@@ -78,6 +78,50 @@ json_t *ri_json_string(struct ri_json *json, const char *value, const char *subj
 	return escape(value);
 }
 
+/* C1 (U+0080 to U+009F) is two bytes in UTF-8, and strings alone have it. */
+static int append(const char *bytes, size_t length, void *context)
+{
+	struct ri_text *out = context;
+	size_t from = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = (unsigned char)bytes[i];
+		bool c1 = byte == 0xc2 && i + 1 < length && (unsigned char)bytes[i + 1] < 0xa0;
+
+		if (byte != 0x7f && !c1)
+			continue;
+		ri_text_add_bytes(out, bytes + from, i - from);
+		i += c1;
+		ri_text_addf(out, "\\u%04x", (unsigned char)bytes[i]);
+		from = i + 1;
+	}
+	ri_text_add_bytes(out, bytes + from, length - from);
+	return out->cut ? -1 : 0;
+}
+
+int ri_json_dump(const json_t *document, size_t flags, struct ri_text *out)
+{
+	return json_dump_callback(document, append, out, flags);
+}
+
+char *ri_json_dumps(const json_t *document, size_t flags)
+{
+	enum { WIDEST = 6 };	/* what becomes of one byte */
+	struct ri_text text;
+	char *dumped = json_dumps(document, flags), *made = NULL;
+	size_t length = dumped == NULL ? 0 : strlen(dumped);
+	struct ri_text old = { .bytes = dumped };
+
+	if (dumped == NULL)
+		return NULL;
+	if (ri_json_buffer_take(&text, WIDEST * length + 1)) {
+		append(dumped, length, &text);
+		made = text.bytes;
+	}
+	ri_json_buffer_release(&old);
+	return made;
+}
+
 static json_t *value_of(struct ri_json *json, const struct ri_topology *topology,
 	enum ri_fact_id id)
 {

@@ -192,14 +192,6 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	return object;
 }
 
-static int append(const char *bytes, size_t length, void *context)
-{
-	struct ri_text *out = context;
-
-	ri_text_add_bytes(out, bytes, length);
-	return out->cut ? -1 : 0;
-}
-
 int ri_report_render(const struct ri_report *report, struct ri_text *out)
 {
 	const struct ri_outcome *outcome = report->outcome;
@@ -220,7 +212,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
 		: report->check(&json, report->checked));
 	if (!json.incomplete)
-		status = json_dump_callback(object, append, out, RI_JSON_LOOK);
+		status = ri_json_dump(object, RI_JSON_LOOK, out);
 	json_decref(object);
 	ri_text_add(out, "\n");
 	return status < 0 || out->cut ? -1 : 0;

@@ -51,6 +51,16 @@ static size_t unquote(const char *quoted, char *out)
 	return length;
 }
 
+static bool is_utf8(const char *text)
+{
+	for (size_t length; *text != '\0'; text += length) {
+		length = ri_utf8_length(text);
+		if (length == 0)
+			return false;
+	}
+	return true;
+}
+
 static void check_quote(const char *value)
 {
 	char quoted[RI_QUOTE_SIZE], back[RI_QUOTE_SIZE], small[16];
@@ -58,7 +68,7 @@ static void check_quote(const char *value)
 	struct ri_text text;
 
 	CHECK(ri_quote(quoted, sizeof(quoted), value) == quoted);
-	CHECK(fuzz_is_printable(quoted));
+	CHECK(fuzz_is_printable(quoted) && is_utf8(quoted));
 	length = unquote(quoted, back);
 	if (length != total || memcmp(back, value, total) != 0) {
 		CHECK(length >= 3 && memcmp(back + length - 3, "...", 3) == 0);
@@ -74,6 +84,19 @@ static void check_quote(const char *value)
 		CHECK(strlen(small) < room);
 		CHECK(strncmp(small, quoted, strlen(small)) == 0);
 	}
+}
+
+/* As long as before, and what was printable stays. */
+static void check_replace(const char *value)
+{
+	char *copy = strdup(value);
+	bool printable = fuzz_is_printable(value) && is_utf8(value);
+
+	CHECK(copy != NULL);
+	ri_text_replace_controls(copy);
+	CHECK(fuzz_is_printable(copy) && is_utf8(copy) && strlen(copy) == strlen(value));
+	CHECK(!printable || strcmp(copy, value) == 0);
+	free(copy);
 }
 
 static unsigned least(unsigned a, unsigned b)
@@ -131,6 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t count = 0;
 
 	check_quote(text);
+	check_replace(text);
 	while (rest != NULL && count < WORDS)
 		words[count++] = strsep(&rest, "\n");
 	for (size_t i = 0; i < count; i++)

@@ -124,6 +124,27 @@ static void test_quote_controls(void **state)
 	quoted("\x9b" "31m", "\"\\x9b31m\"");
 }
 
+static void replaced(const char *value, const char *expected)
+{
+	char text[64];
+
+	ri_text_copy(text, sizeof(text), value);
+	ri_text_replace_controls(text);
+	assert_string_equal(text, expected);
+}
+
+static void test_replace_controls(void **state)
+{
+	(void)state;
+	replaced("", "");
+	replaced("a gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x9a\x80\xc2\xa0",
+		"a gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x9a\x80\xc2\xa0");
+	replaced("\x1b[31m\n\t\x7f", "?[31m?" "?" "?");
+	replaced("\xc2\x9b" "31m\xc2\x80", "?" "?31m?" "?");
+	replaced("\x9b" "31m\x80\x9f", "?31m?" "?");
+	replaced("\xff\xc3 (\xe2\x82", "?" "? (?" "?");
+}
+
 static void test_quote_broken_utf8(void **state)
 {
 	(void)state;
@@ -318,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_quote_plain),
 		cmocka_unit_test(test_quote_controls),
+		cmocka_unit_test(test_replace_controls),
 		cmocka_unit_test(test_quote_broken_utf8),
 		cmocka_unit_test(test_quote_cut),
 		cmocka_unit_test(test_quote_cut_between_characters),
