@@ -22,6 +22,7 @@
 #include "node/program.h"
 #include "node/script.h"
 #include "raw_call.h"
+#include "report/redact_words.h"
 
 enum {
 	STACK_SIZE = 16384,
@@ -479,6 +480,8 @@ static int fail(const struct child *child, struct ri_error *err)
 	if (ri_apart(&explaining) < 0 && err->code == RI_CODE_NONE)
 		ri_fail(err, RI_CODE_EXEC_DENIED, child->launch->argv[0],
 			"cannot be executed: %s", strerror(child->sys_errno));
+	/* HF_TOKEN=x before the command, where no shell is there to take it */
+	ri_redact_word_in_place(err->subject, sizeof(err->subject));
 	return ri_fail_errno(err, child->sys_errno);
 }
 

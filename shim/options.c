@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "option_table.h"
+#include "report/redact_words.h"
 
 /* Does a word "--signal-map=..." or "--signal_map" name this option? */
 static bool is_named(const struct ri_option *option, const char *word)
@@ -56,13 +57,16 @@ static int unknown_option(const char *word, struct ri_error *err)
 {
 	char names[RI_OPTION_COUNT][RI_OPTION_NAME], name[RI_OPTION_NAME];
 	const char *list[RI_OPTION_COUNT], *nearest;
-	char quoted[RI_QUOTE_SIZE];
+	char quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
 		list[i] = ri_option_long_name(&ri_option_table[i], names[i]);
 	nearest = ri_text_nearest(name, list, RI_OPTION_COUNT);
-	ri_quote(quoted, sizeof(quoted), word);
+	/* it may be the command's, as --hf-token=x */
+	ri_text_copy(shown, sizeof(shown), word);
+	ri_redact_word_in_place(shown, sizeof(shown));
+	ri_quote(quoted, sizeof(quoted), shown);
 	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of rankinit", quoted);
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
 		if (strcmp(name, habits[i].word) == 0)

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "print.h"
+#include "report/redact_words.h"
 #include "to/nodes.h"
 
 /*
@@ -49,6 +50,16 @@ int ri_run_print_env(struct ri_run *run)
 	return ri_print_env(run->options.action_value, &view.edits, &run->err);
 }
 
+/* What people paste into a bug report has no secret of the command's. */
+static char *const *show_words(struct ri_run *run, char *const *argv)
+{
+	static char dots[] = "...";
+	static char *const no_memory[] = { dots, NULL };
+	char **words = argv == NULL ? NULL : ri_redact_words(argv, &run->arena);
+
+	return argv != NULL && words == NULL ? no_memory : words;
+}
+
 static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
 	struct ri_topology *topology, const struct ri_rank_view *view)
 {
@@ -59,7 +70,7 @@ static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
 		out->rank = (int64_t)value;
 	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value))
 		out->local_rank = (int64_t)value;
-	out->argv = view->argv;
+	out->argv = show_words(run, view->argv);
 	ri_placing_explain(&run->placing, view->index, out, &run->arena);
 }
 

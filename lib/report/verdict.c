@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/verdict.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/signals.h"
 #include "report/redact.h"
+#include "report/redact_words.h"
 #include "report/torch_error.h"
 
 enum {
@@ -106,9 +108,13 @@ static double seconds_between(struct timespec from, struct timespec to)
 static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
-	const char *command = outcome->command == NULL ? "the command" : outcome->command;
-	const char *slash = strrchr(command, '/');
+	char command[PATH_MAX];
+	const char *slash;
 
+	ri_text_copy(command, sizeof(command),
+		outcome->command == NULL ? "the command" : outcome->command);
+	ri_redact_word_in_place(command, sizeof(command));
+	slash = strrchr(command, '/');
 	if (outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK))
 		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
 			(unsigned long long)rank->local_rank);

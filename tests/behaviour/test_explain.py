@@ -280,3 +280,44 @@ def test_root_has_no_launch(tmp_path):
             "RANKINIT_ROOT")
     missing = str(tmp_path / "missing")
     assert document(f"--root={missing}", "x", status=125)["findings"][0]["subject"] == missing
+
+
+# Secrets of the command.
+
+SECRET = "hf_abcSECRET123"
+COMMANDS = [
+    ["python", f"--hf-token={SECRET}", "--lr=0.1"],
+    ["python", "--hf-token", SECRET, "--lr=0.1"],
+    ["env", f"HF_TOKEN={SECRET} x{SECRET}", "python", "--lr=0.1"],
+    ["mpirun", "-x", f"MY_SAS={SECRET}", "python", "--lr=0.1"],
+    ["sh", "-c", f"export DB_PASSWORD={SECRET}; python --lr=0.1"],
+    ["curl", "-H", f"Authorization: Bearer {SECRET}", f"https://me:{SECRET}@host/", "--lr=0.1"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("options", [[], ["--nproc-per-node=2"]])
+def test_secrets_of_the_command(box, command, options):
+    """What is pasted into a bug report; the command itself gets its words as they are."""
+    for how in ("--explain", "--explain=json"):
+        result = box.run(how, *options, "--", *command)
+        assert SECRET not in result.out.decode() + result.err
+        assert b"***" in result.out
+        assert b"--lr=0.1" in result.out or command[0] == "sh", "the control"
+    words = ["python3", "-c", "import sys; print(sys.argv[1:])", *command]
+    result = box.run(*options, "--", *words)
+    assert str(command) in result.out.decode()
+
+
+def test_secrets_where_a_command_cannot_be_started(box):
+    """No shell is there that would take the assignment."""
+    for word in (f"HF_TOKEN={SECRET}", f"HF_TOKEN=a/{SECRET}"):
+        for options in ([], ["--supervise=never"], ["--report=/dev/stdout"],
+                        ["--nproc-per-node=2", "--report=/dev/stdout"]):
+            result = box.run(*options, "--", word, "python")
+            assert result.status == 127 and SECRET not in result.out.decode() + result.err
+            assert "error: HF_TOKEN=***: there is no such command" in result.err
+    result = box.run(f"--hf-token={SECRET}", "--", "true")
+    assert result.status == 125 and SECRET not in result.err and "--hf-token=***" in result.err
+    # the control
+    assert "HF_HOME=a: there is no" in box.run("--", "HF_HOME=a").err

@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 #include "report/redact.h"
+#include "report/redact_words.h"
 
 static const char secret[] = "uZ8wV3qT";
 
@@ -38,6 +39,30 @@ static void check_form(const char *form, const char *before, const char *after)
 	free(room);
 }
 
+/* The same as words: the secret in one of its own, behind any two. */
+static void check_words(char *before, char *after)
+{
+	static const char *const named[] = {
+		"MY_KEY=uZ8wV3qT x", "--token=uZ8wV3qT", "--env=A_TOKEN=uZ8wV3qT", "--token",
+	};
+	static struct ri_arena arena;
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		char value[] = "uZ8wV3qT", plain[] = "--";
+		char *words[] = { before, after, plain, (char *)(uintptr_t)named[i], NULL, NULL };
+		char **shown;
+
+		if (strchr(named[i], '=') == NULL)
+			words[4] = value;
+		shown = ri_redact_words(words, &arena);
+		CHECK(shown != NULL);
+		for (size_t at = 0; words[at] != NULL; at++)
+			CHECK(shown[at] != NULL && strstr(shown[at], secret) == NULL);
+		CHECK(strcmp(shown[2], plain) == 0);
+		ri_arena_release(&arena);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size), *after = fuzz_cut_part(text), *room;
@@ -52,6 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (char *p = text; *p != '\0'; p++)
 		if (strchr("\"'`([{", *p) != NULL)
 			*p = '_';
+	if (strstr(text, secret) == NULL && strstr(after, secret) == NULL)
+		check_words(text, after);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (strstr(text, secret) == NULL && strstr(after, secret) == NULL)
 			check_form(forms[i], text, after);

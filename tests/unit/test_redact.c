@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "report/redact.h"
+#include "report/redact_words.h"
 
 struct pair {
 	const char *text;
@@ -163,6 +164,39 @@ static void what_does_not_fit_is_cut(void **state)
 	assert_string_equal(buffer, "a KEY=*** a");
 }
 
+static void words_of_a_command(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "python", "python" }, { "--hf-token=abc d", "--hf-token=***" },
+		{ "--lr=0.1", "--lr=0.1" }, { "--hf-token", "--hf-token" }, { "abc", "***" },
+		{ "abc", "abc" }, { "--wandb_api_key", "--wandb_api_key" }, { "--lr", "--lr" },
+		{ "HF_TOKEN=a b", "HF_TOKEN=***" }, { "--env=HF_TOKEN=a b", "--env=HF_TOKEN=***" },
+		{ "+model.api_key=x", "+model.api_key=***" }, { "A=1", "A=1" },
+		{ "HF_TOKEN=", "HF_TOKEN=" }, { "HF_TOKEN", "HF_TOKEN" }, { "t.py", "t.py" },
+		{ "export HF_TOKEN=x; python", "export HF_TOKEN=***" },
+		{ "-token", "-token" }, { "-abc", "***" }, { "--pass", "--pass" }, { "", "" },
+		{ "abc", "abc" }, { "https://me:pw@host/", "https://***@host/" },
+		{ "Authorization: Bearer x", "Authorization: ***" },
+	};
+	enum { COUNT = sizeof(pairs) / sizeof(pairs[0]) };
+	static struct ri_arena arena;
+	char *words[COUNT + 1] = { NULL }, **shown, small[8] = "KEY=abc";
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		words[i] = (char *)(uintptr_t)pairs[i][0];
+	shown = ri_redact_words(words, &arena);
+	assert_non_null(shown);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_string_equal(shown[i], pairs[i][1]);
+	assert_null(shown[COUNT]);
+	ri_redact_word_in_place(small, sizeof(small));
+	assert_string_equal(small, "KEY=***");
+	shown = ri_redact_words(words + COUNT, &arena);
+	assert_null(shown[0]);
+	ri_arena_release(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +207,7 @@ int main(void)
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(private_keys),
 		cmocka_unit_test(what_does_not_fit_is_cut),
+		cmocka_unit_test(words_of_a_command),
 	};
 
 	return cmocka_run_group_tests_name("redact", tests, NULL, NULL);

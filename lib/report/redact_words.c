@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/redact_words.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "report/redact.h"
+
+/*
+ * Where the value of a secret name begins that goes on to the end of the word:
+ * "HF_TOKEN=a b", "--env=HF_TOKEN=a b", "+model.api_key=x". 0: nowhere. After a
+ * blank or a quote it is some text, and not the word's own.
+ */
+static size_t find_value(const char *word)
+{
+	size_t start = 0;
+
+	for (size_t i = 0; word[i] != '\0' && strchr(" \t\n\"'`", word[i]) == NULL; i++) {
+		if (word[i] != '=')
+			continue;
+		if (ri_redact_is_secret((struct ri_span){ word + start, i - start }))
+			return i + 1;
+		start = i + 1;
+	}
+	return 0;
+}
+
+void ri_redact_word(struct ri_text *out, const char *word)
+{
+	size_t value = find_value(word);
+
+	if (value == 0) {
+		ri_redact(out, (struct ri_span){ word, strlen(word) });
+		return;
+	}
+	ri_text_add_bytes(out, word, value);
+	ri_text_add(out, word[value] == '\0' ? "" : RI_REDACTED);
+}
+
+void ri_redact_word_in_place(char *word, size_t size)
+{
+	char copy[PATH_MAX];
+	struct ri_text text;
+
+	ri_text_init(&text, copy, size < sizeof(copy) ? size : sizeof(copy));
+	ri_redact_word(&text, word);
+	memcpy(word, copy, text.length + 1);
+}
+
+/* Is the word after it its value? An option says so, and "--name=" does not. */
+static bool names_secret(const char *word)
+{
+	return word[0] == '-' && word[strcspn(word, "= \t\n\"'`")] == '\0' &&
+		ri_redact_is_secret((struct ri_span){ word, strlen(word) });
+}
+
+static char *redact(const char *word, struct ri_arena *arena)
+{
+	/* a secret of one byte becomes three */
+	size_t size = strlen(word) * strlen(RI_REDACTED) + 1;
+	char *bytes = ri_arena_alloc(arena, size);
+	struct ri_text text;
+
+	if (bytes == NULL)
+		return NULL;
+	ri_text_init(&text, bytes, size);
+	ri_redact_word(&text, word);
+	return bytes;
+}
+
+char **ri_redact_words(char *const *words, struct ri_arena *arena)
+{
+	size_t count = 0;
+	char **out;
+	bool hides = false;
+
+	while (words[count] != NULL)
+		count++;
+	out = ri_arena_array(arena, count + 1, sizeof(*out));
+	for (size_t i = 0; out != NULL && i < count; i++) {
+		hides = hides && words[i][0] != '\0' && strncmp(words[i], "--", 2) != 0;
+		out[i] = hides ? ri_arena_copy(arena, RI_REDACTED, strlen(RI_REDACTED))
+			       : redact(words[i], arena);
+		if (out[i] == NULL)
+			return NULL;
+		hides = !hides && names_secret(words[i]);
+	}
+	return out;
+}
