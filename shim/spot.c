@@ -78,6 +78,15 @@ static bool is_trusted(const struct stat *link, int folder)
 	return (info.st_mode & open_to_all) != open_to_all || link->st_uid == info.st_uid;
 }
 
+/* Could nobody but root and us have put it there, or put something into it? */
+static bool is_ours(const struct stat *folder)
+{
+	bool open = (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+
+	return (folder->st_uid == 0 || folder->st_uid == (uid_t)getauxval(AT_EUID)) &&
+		(!open || (folder->st_mode & S_ISVTX) != 0);
+}
+
 /* Put what a link says in the place of its name, which is at start. */
 static int replace_link(char *path, size_t start, size_t length, int link)
 {
@@ -102,7 +111,7 @@ static int replace_link(char *path, size_t start, size_t length, int link)
  * One name further: *folder becomes what is there if more is to come, else
  * stays the folder of the last name.
  */
-static enum found take_name(char *path, size_t start, size_t length, int *folder)
+static enum found take_name(char *path, size_t start, size_t length, int *folder, bool ours)
 {
 	char name[NAME_MAX + 1];
 	bool last = path[start + length] == '\0';
@@ -126,6 +135,8 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 		found = FOUND;
 	} else if (!S_ISDIR(info.st_mode)) {
 		errno = S_ISLNK(info.st_mode) ? ELOOP : ENOTDIR;
+	} else if (ours && !is_ours(&info)) {
+		errno = EPERM;
 	} else {
 		close(*folder);
 		*folder = fd;
@@ -136,7 +147,7 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 }
 
 /* The last name is a link only where it can be read as one. */
-static enum found take_last(char *path, size_t start, int *folder)
+static enum found take_last(char *path, size_t start, int *folder, bool ours)
 {
 	char byte;
 
@@ -147,7 +158,7 @@ static enum found take_last(char *path, size_t start, int *folder)
 	if (readlinkat(*folder, path + start, &byte, sizeof(byte)) < 0 &&
 		(errno == EINVAL || errno == ENOENT))
 		return FOUND;
-	return take_name(path, start, strlen(path + start), folder);
+	return take_name(path, start, strlen(path + start), folder, ours);
 }
 
 /* The folder of the name at last, where no link is on the way to it; else -1. */
@@ -166,14 +177,14 @@ static int open_at_once(char *path, size_t last)
 }
 
 /* From where the path begins to the last name, whose offset *last gets, or to a link. */
-static enum found walk(char *path, int *folder, size_t *last)
+static enum found walk(char *path, int *folder, size_t *last, bool ours)
 {
 	const char *slash = strrchr(path, '/');
 	enum found found = FOUND;
 	size_t start = 0;
 
 	*last = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-	*folder = open_at_once(path, *last);
+	*folder = ours ? -1 : open_at_once(path, *last);
 	if (*folder < 0) {
 		*folder = openat(AT_FDCWD, path[0] == '/' ? "/" : ".",
 			O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -184,11 +195,11 @@ static enum found walk(char *path, int *folder, size_t *last)
 			if (length == 0)
 				length = 1;
 			else
-				found = take_name(path, start, length, folder);
+				found = take_name(path, start, length, folder, ours);
 		}
 	}
 	if (found == FOUND)
-		found = take_last(path, *last, folder);
+		found = take_last(path, *last, folder, ours);
 	if (found != FOUND) {
 		close_quietly(*folder);
 		*folder = -1;
@@ -206,24 +217,33 @@ static int keep_name(struct ri_spot *spot, const char *name, struct ri_arena *ar
 	return -1;
 }
 
-int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena)
+/* As far as links lead: FOUND, or LINK to what is_kept. */
+static enum found resolve(char real[PATH_MAX], const char *path, int *folder, size_t *last,
+	bool ours)
 {
-	struct ri_spot found = { .folder = -1 };
 	enum found what = LINK;
-	char real[PATH_MAX];
-	size_t last = 0;
 
-	if (snprintf(real, sizeof(real), "%s", path) >= (int)sizeof(real)) {
+	if (snprintf(real, PATH_MAX, "%s", path) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
-		return -1;
+		return FAILED;
 	}
 	for (int links = 0; what == LINK && !is_kept(real); links++) {
 		if (links > MAX_LINKS) {
 			errno = ELOOP;
-			return -1;
+			return FAILED;
 		}
-		what = walk(real, &found.folder, &last);
+		what = walk(real, folder, last, ours);
 	}
+	return what;
+}
+
+int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena)
+{
+	struct ri_spot found = { .folder = -1 };
+	char real[PATH_MAX];
+	size_t last = 0;
+	enum found what = resolve(real, path, &found.folder, &last, false);
+
 	if (what == FAILED)
 		return -1;
 	if (keep_name(&found, what == LINK ? real : real + last, arena) < 0)
@@ -231,6 +251,24 @@ int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena)
 	found.folder = ri_fd_move_up(found.folder);
 	*spot = found;
 	return what == LINK || found.folder >= 0 ? 0 : -1;
+}
+
+int ri_spot_renew(struct ri_spot *spot, const char *path)
+{
+	char real[PATH_MAX];
+	size_t last = 0;
+	int folder = -1;
+
+	if (resolve(real, path, &folder, &last, true) != FOUND)
+		return -1;
+	if (strcmp(real + last, spot->name) != 0) {
+		close(folder);
+		errno = ENOENT;
+		return -1;
+	}
+	ri_spot_close(spot);
+	spot->folder = ri_fd_move_up(folder);
+	return spot->folder < 0 ? -1 : 0;
 }
 
 int ri_spot_open(const struct ri_spot *spot, int flags)

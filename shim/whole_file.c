@@ -241,12 +241,15 @@ static int make_new(const struct ri_spot *spot, char name[RI_SPOT_NEW])
 	return fd;
 }
 
-static int replace(const struct ri_whole_file *file, const char *bytes, size_t length)
+static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 {
 	const struct ri_spot *spot = &file->spot;
 	char name[RI_SPOT_NEW];
 	int fd = make_new(spot, name), saved;
 
+	/* programs empty their output folder by removing it */
+	if (fd < 0 && errno == ENOENT && ri_spot_renew(&file->spot, file->path) == 0)
+		fd = make_new(spot, name);
 	if (fd < 0)
 		return -1;
 	if (write_whole(fd, bytes, length) < 0) {
@@ -264,7 +267,7 @@ static int replace(const struct ri_whole_file *file, const char *bytes, size_t l
 	return -1;
 }
 
-int ri_whole_file_write(const struct ri_whole_file *file, const char *bytes, size_t length)
+int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length)
 {
 	if (file->in_place)
 		return write_in_place(file, bytes, length);

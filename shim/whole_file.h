@@ -46,9 +46,10 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 
 /*
  * Write it: replace a regular file, add to what is none. It is written where
- * it was found, whatever became of the names on the way there.
+ * it was found, whatever became of the names on the way there; a folder that
+ * was removed since is looked for again, as ri_spot_renew has it.
  */
-int ri_whole_file_write(const struct ri_whole_file *file, const char *bytes, size_t length);
+int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length);
 
 /* Write to a descriptor that is already open, which may be a pipe or a socket. */
 int ri_write_patiently(int fd, const char *bytes, size_t length);

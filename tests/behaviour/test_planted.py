@@ -132,6 +132,28 @@ def test_what_is_written_before_it_is_renamed(attack):
     assert names == ["report"] and json.loads(job.read("own/d/report"))["exit_status"] == 7
 
 
+def test_a_folder_that_is_made_again(attack, box):
+    """As programs do with the folder of their output; but only where nobody else can."""
+    anew = "rm -r {0}; mkdir {0}; exit 7"
+    for us in [], ["--reuid=1234", "--regid=1234", "--clear-groups"]:
+        job = box.start(*us, box.rankinit, "--report=@FOLDER/d/report", "--state=@FOLDER/d/state",
+                        "--", *SH, anew.format("@FOLDER/d"), program="/usr/bin/setpriv",
+                        shell="mkdir @FOLDER/d" + ("; chown -R 1234 @FOLDER" if us else ""))
+        assert job.wait().err == ""
+        assert sorted(os.listdir(os.path.join(job.folder, "d"))) == ["report", "state"]
+        assert json.loads(job.read("d/report"))["exit_status"] == 7
+    job = attack("--report=own/d/report", anew.format("own/d"))
+    assert job.result.status == 7 and untouched(job)
+    assert os.listdir(os.path.join(job.folder, "own/d")) == []
+    assert "the report cannot be written" in job.result.err
+    job = attack("--report=own/d/report", "rm -r own/d; ln -s ../root own/d; exit 7")
+    assert job.result.status == 7 and untouched(job)
+    # a folder of root's, which has the place of the one that was there
+    job = attack("--report=own/d/report", "rm -r own/d; mv own/conf own/d; exit 7",
+                 shell="mkdir own/conf; echo keep >own/conf/report")
+    assert job.result.status == 7 and job.read("own/d/report") == b"keep\n"
+
+
 RACE = """cd own; (while :; do mv d e; ln -s ../root d; rm d; mv e d; done) 2>/dev/null & p=$!
     for i in $(seq 300); do for n in 1 2; do ln -sf ../../root/file e/state.$n.new; done; done \
         2>/dev/null; kill $p; wait $p; exit 7"""
