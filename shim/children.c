@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "children.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "clock.h"
 
 /* Twice as many slots as children, so that a search ends soon. */
@@ -66,6 +72,48 @@ void ri_children_end(struct ri_children *children, struct ri_child *child, int w
 	ri_clock_read(CLOCK_REALTIME, &child->ended);
 	children->living--;
 	child->order = (unsigned)(children->started - children->living);
+}
+
+/* As wait4(2) puts it (wait(2), "Notes"). */
+static int status_of(const siginfo_t *info)
+{
+	if (info->si_code == CLD_EXITED)
+		return (info->si_status & 0xff) << 8;
+	if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
+		return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+	return info->si_status << 8 | 0x7f;
+}
+
+pid_t ri_children_reap(pid_t pid, int *status, int flags, struct rusage *usage)
+{
+	siginfo_t info = { .si_pid = 0 };
+	pid_t found;
+	int type = pid < 0 ? P_ALL : P_PID;
+
+	do
+		found = wait4(pid, status, flags, usage);
+	while (found < 0 && errno == EINTR);
+	if (found >= 0 || errno == ECHILD)
+		return found;
+	/* by system call: that of the C library gives no usage */
+	if (syscall(SYS_waitid, type, pid, &info, flags | WEXITED, usage) < 0)
+		return -1;
+	if (info.si_pid != 0)
+		*status = status_of(&info);
+	return info.si_pid;
+}
+
+void ri_children_signal(pid_t pid, int number)
+{
+	int fd;
+
+	if (kill(pid, number) == 0 || errno == ESRCH)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return;
+	syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+	close(fd);
 }
 
 int64_t ri_now_ms(void)

@@ -58,6 +58,18 @@ struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
 void ri_children_end(struct ri_children *children, struct ri_child *child, int wait_status,
 	const struct rusage *usage);
 
+/*
+ * wait4(2), without its EINTR, and by waitid(2) where a seccomp profile denies
+ * it. pid is one of a child, or -1 for all; flags WNOHANG or WUNTRACED.
+ */
+pid_t ri_children_reap(pid_t pid, int *status, int flags, struct rusage *usage);
+
+/*
+ * A signal for a child that is not reaped, so that its number is its own; by
+ * pidfd where a seccomp profile denies kill(2).
+ */
+void ri_children_signal(pid_t pid, int number);
+
 /* CLOCK_MONOTONIC in milliseconds. */
 int64_t ri_now_ms(void);
 

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +64,73 @@ int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
 	return ri_mask_wait_for(RI_MASK_ALL, info, timeout_ms);
 }
 
+void ri_mask_pause(long ms)
+{
+	const struct timespec limit = { .tv_nsec = ms * 1000000 };
+
+	/* poll(2) may be denied as well, and then nothing would keep us from spinning */
+	if (poll(NULL, 0, (int)ms) < 0 && errno != EINTR)
+		syscall(SYS_nanosleep, &limit, NULL);
+}
+
+/* struct sigaction of the kernel: the handler, flags, restorer, mask; here SIG_DFL, and none. */
+struct kernel_action {
+	unsigned long words[8];
+};
+
+/*
+ * To ignore a signal for a moment takes it off the queue (sigaction(2)), but
+ * nobody says who sent it. SIGCHLD stays: while it is ignored an end would be
+ * lost, and reaping does not need it.
+ */
+static int discard_signal(ri_sigset set, siginfo_t *info)
+{
+	const struct kernel_action ignore = { { (unsigned long)SIG_IGN } };
+	struct kernel_action before;
+	int number;
+
+	set &= ri_mask_pending() & ~RI_MASK_OF(SIGCHLD);
+	if (set == 0)
+		return 0;
+	number = __builtin_ctzll(set) + 1;
+	if (syscall(SYS_rt_sigaction, number, &ignore, &before, sizeof(set)) < 0)
+		return 0;
+	syscall(SYS_rt_sigaction, number, &before, NULL, sizeof(set));
+	memset(info, 0, sizeof(*info));
+	info->si_signo = number;
+	return number;
+}
+
+/*
+ * Without rt_sigtimedwait(2), which a seccomp profile denies: by signalfd(2),
+ * and if that is denied too, without its sender. May return before the time is
+ * over, since whoever waits has to look for ended children then.
+ */
+static int wait_otherwise(ri_sigset set, siginfo_t *info, int64_t timeout_ms)
+{
+	struct pollfd fd = { .events = POLLIN };
+	struct signalfd_siginfo found;
+	bool taken;
+
+	fd.fd = (int)syscall(SYS_signalfd4, -1, &set, sizeof(set), SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd.fd < 0) {
+		ri_mask_pause(timeout_ms == 0 ? 0 : DENIED_MS);
+		return discard_signal(set, info);
+	}
+	if (poll(&fd, 1, timeout_ms < 0 || timeout_ms > INT32_MAX ? -1 : (int)timeout_ms) < 0)
+		ri_mask_pause(DENIED_MS);
+	taken = read(fd.fd, &found, sizeof(found)) == (ssize_t)sizeof(found);
+	close(fd.fd);
+	if (!taken)
+		return 0;
+	memset(info, 0, sizeof(*info));
+	info->si_signo = (int)found.ssi_signo;
+	info->si_code = found.ssi_code;
+	info->si_pid = (pid_t)found.ssi_pid;
+	info->si_uid = (uid_t)found.ssi_uid;
+	return info->si_signo;
+}
+
 int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms)
 {
 	struct timespec limit = {
@@ -74,16 +143,14 @@ int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms)
 		number = syscall(SYS_rt_sigtimedwait, &set, info, timeout_ms < 0 ? NULL : &limit,
 			sizeof(set));
 	} while (number < 0 && errno == EINTR);	/* stopped and continued, or traced */
-	/* denied by a seccomp profile: go on reaping, but do not spin */
 	if (number < 0 && errno != EAGAIN)
-		poll(NULL, 0, DENIED_MS);
+		return wait_otherwise(set, info, timeout_ms);
 	return number < 0 ? 0 : (int)number;
 }
 
 void ri_mask_default_chld(void)
 {
-	/* struct sigaction of the kernel: SIG_DFL, no flags, no restorer, no mask */
-	const unsigned long action[8] = { 0 };
+	const struct kernel_action action = { { 0 } };
 
-	syscall(SYS_rt_sigaction, SIGCHLD, action, NULL, sizeof(ri_sigset));
+	syscall(SYS_rt_sigaction, SIGCHLD, &action, NULL, sizeof(ri_sigset));
 }

@@ -37,12 +37,16 @@ ri_sigset ri_mask_pending(void);
 /*
  * Wait for one signal of the mask for at most timeout_ms (-1: for ever) and
  * take it off the queue. Returns its number and *info, or 0 when the time is
- * over.
+ * over, or earlier where the kernel refuses rt_sigtimedwait(2). Of *info only
+ * the number, the code and the sender count.
  */
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms);
 
 /* The same for some signals; the others stay in the queue. */
 int ri_mask_wait_for(ri_sigset set, siginfo_t *info, int64_t timeout_ms);
+
+/* Wait so long, below a second, for nothing. */
+void ri_mask_pause(long ms);
 
 /*
  * What means a stop before there is a command; whatever else comes waits for

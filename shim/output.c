@@ -146,6 +146,14 @@ size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t
 	return count > 0 ? (size_t)count : 0;
 }
 
+/* A profile denies epoll_pwait(2): nobody tells which of them has something. */
+static void move_all(struct ri_output *output, const struct ri_stream_group *group)
+{
+	for (size_t i = 0; i < 2 * output->count && !ri_sink_is_full(&group->sink); i++)
+		if (output->streams[i].fd >= 0 && output->streams[i].group == group)
+			ri_output_move(output, &output->streams[i], RI_OUTPUT_READ);
+}
+
 static void move_group(struct ri_output *output, struct ri_stream_group *group)
 {
 	struct epoll_event events[BATCH];
@@ -153,6 +161,8 @@ static void move_group(struct ri_output *output, struct ri_stream_group *group)
 
 	for (int i = 0; i < count && !ri_sink_is_full(&group->sink); i++)
 		ri_output_move(output, events[i].data.ptr, RI_OUTPUT_READ);
+	if (count < 0)
+		move_all(output, group);
 }
 
 void ri_output_flush(struct ri_stream_group *group, bool has_room)
@@ -226,23 +236,20 @@ bool ri_output_wait_once(struct ri_output *output, int64_t timeout_ms, bool move
 			move_group(output, waiting.groups[i]);
 	}
 	if (refused)
-		poll(NULL, 0, DENIED_MS);
+		ri_mask_pause(DENIED_MS);
 	return refused || waiting.fds[0].revents != 0;
 }
 
 int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms)
 {
 	int64_t end = timeout_ms < 0 ? -1 : ri_output_now() + timeout_ms, left = timeout_ms;
-	int number;
 
 	if (!output->active)
 		return ri_mask_wait(info, timeout_ms);
 	for (;;) {
-		if (ri_output_wait_once(output, left, true)) {
-			number = ri_mask_wait(info, 0);
-			if (number != 0)
-				return number;
-		}
+		/* one that cannot be taken may stand for a child that ended: never wait on */
+		if (ri_output_wait_once(output, left, true))
+			return ri_mask_wait(info, 0);
 		if (end < 0)
 			continue;
 		left = end - ri_output_now();

@@ -102,7 +102,10 @@ void ri_output_given(struct ri_output *output);
 /* The lowest descriptor of ours that is at least this one, or -1. */
 int ri_output_next_fd(const struct ri_output *output, int from);
 
-/* As ri_mask_wait, and meanwhile everything that can be moved is moved. */
+/*
+ * As ri_mask_wait, and meanwhile everything that can be moved is moved. It may
+ * return 0 before the time is over.
+ */
 int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms);
 
 /*

@@ -26,7 +26,6 @@ enum {
 	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
-	RETRY_MS = 100,			/* after a wait4 that a profile refused */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
 };
@@ -92,7 +91,7 @@ static void signal_children(const struct supervisor *sv, int number)
 		if (whole_groups)
 			kill(-child->pid, number);
 		else if (child->lives)
-			kill(child->pid, number);
+			ri_children_signal(child->pid, number);
 	}
 }
 
@@ -210,7 +209,7 @@ static void kill_again(struct supervisor *sv)
 	for (size_t i = 0; i < sv->children->started; i++)
 		if (sv->children->items[i].lives) {
 			sv->children->items[i].killed = true;
-			kill(sv->children->items[i].pid, SIGKILL);
+			ri_children_signal(sv->children->items[i].pid, SIGKILL);
 		}
 	ri_leftovers_kill();
 }
@@ -401,6 +400,19 @@ static void note_orphan(pid_t pid, int status)
 			WEXITSTATUS(status));
 }
 
+/* wait4(2) and waitid(2) are denied: who has ended, and how, would never be known. */
+static void end_blind(struct supervisor *sv)
+{
+	if (sv->phase == OVER)
+		return;
+	ri_log(RI_LEVEL_ERROR, "wait4: the kernel refuses to tell what becomes of the command: "
+		"%s; allow this call in the seccomp profile [%s]", strerror(errno),
+		ri_code_name(RI_CODE_WAIT_REFUSED));
+	kill_again(sv);
+	sv->status = ri_code_status(RI_CODE_WAIT_REFUSED);
+	sv->phase = OVER;
+}
+
 /* SIGCHLD may stand for many children: take all that are there. */
 static void reap(struct supervisor *sv)
 {
@@ -411,33 +423,30 @@ static void reap(struct supervisor *sv)
 	struct ri_child *child;
 	struct rusage usage;
 	int status;
-	long pid;
+	pid_t pid;
 
-	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno == EINTR)) {
-		if (pid < 0)
-			continue;
-		child = ri_children_find(sv->children, (pid_t)pid);
+	while ((pid = ri_children_reap(-1, &status, flags, &usage)) > 0) {
+		child = ri_children_find(sv->children, pid);
 		if (WIFSTOPPED(status)) {
 			if (child != NULL)
 				follow_into_stop(sv, WSTOPSIG(status));
 		} else if (child != NULL) {
 			note_end(sv, child, status, &usage);
 		} else {
-			note_orphan((pid_t)pid, status);
+			note_orphan(pid, status);
 		}
 		gone = gone || !WIFSTOPPED(status);
 	}
 	if (pid < 0 && errno == ECHILD)
 		happen(sv, ALL_GONE);
+	else if (pid < 0)
+		end_blind(sv);
 	else if (lived > 0 && sv->children->living == 0)
 		happen(sv, COMMAND_GONE);
 	else if (gone && sv->phase == SWEEPING)
 		ri_leftovers_stop_orphans();
 	else if (sv->children->living < lived && sv->status != 0)
 		happen(sv, RANK_FAILED);
-	if (pid < 0 && errno != ECHILD)
-		/* refused: its SIGCHLD will not come again */
-		sv->tick = ri_now_ms() + RETRY_MS;
 }
 
 static void take_signal(struct supervisor *sv, const siginfo_t *info)

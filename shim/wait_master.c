@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "log.h"
 #include "mask.h"
 
@@ -126,6 +127,7 @@ static int sleep_until(struct waiting *waiting, int64_t until, ri_sigset set)
 static bool attempt(struct waiting *waiting)
 {
 	pid_t parent = getpid(), pid = fork();
+	struct rusage usage;
 	int status = TIMED_OUT << 8, number;
 
 	if (pid < 0)
@@ -135,11 +137,10 @@ static bool attempt(struct waiting *waiting)
 	/* an orphan's end is none of this one's */
 	do {
 		number = sleep_until(waiting, waiting->end, waiting->stops | RI_MASK_OF(SIGCHLD));
-	} while (number == SIGCHLD && waitpid(pid, &status, WNOHANG) == 0);
+	} while (number == SIGCHLD && ri_children_reap(pid, &status, WNOHANG, &usage) == 0);
 	if (number != SIGCHLD) {
 		kill(pid, SIGKILL);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
+		ri_children_reap(pid, &status, 0, &usage);
 	}
 	waiting->error = WIFEXITED(status) ? WEXITSTATUS(status) : TIMED_OUT;
 	return true;

@@ -40,18 +40,19 @@ struct name {
 
 #define CALL(name) { #name, SYS_ ## name }
 static const struct name calls[] = {
-	CALL(bind), CALL(capget), CALL(capset), CALL(chdir), CALL(clone), CALL(close),
-	CALL(close_range),
+	CALL(bind), CALL(capget), CALL(capset), CALL(chdir), CALL(clock_gettime), CALL(clone),
+	CALL(close), CALL(close_range), CALL(dup3), CALL(epoll_create1), CALL(epoll_ctl),
+	CALL(epoll_pwait), CALL(execve), CALL(fcntl), CALL(futex),
 #ifdef SYS_fork
-	CALL(fork),
+	CALL(fork), CALL(poll),
 #endif
-	CALL(execve), CALL(futex), CALL(getdents64), CALL(getpid), CALL(getppid), CALL(ioctl),
-	CALL(kill),
-	CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pipe2), CALL(poll),
-	CALL(ppoll), CALL(prctl),
-	CALL(prlimit64), CALL(pwritev2), CALL(readlink), CALL(rt_sigaction),
-	CALL(rt_sigprocmask), CALL(rt_sigtimedwait), CALL(setgroups), CALL(setpgid),
-	CALL(setresgid), CALL(setresuid), CALL(wait4),
+	CALL(getdents64), CALL(getpid), CALL(getppid), CALL(getrandom), CALL(ioctl), CALL(kill),
+	CALL(madvise), CALL(mprotect), CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal),
+	CALL(pipe2), CALL(ppoll), CALL(prctl), CALL(prlimit64), CALL(pwritev2), CALL(readlink),
+	CALL(rt_sigaction), CALL(rt_sigpending), CALL(rt_sigprocmask), CALL(rt_sigtimedwait),
+	CALL(sched_getaffinity), CALL(setgroups), CALL(setpgid), CALL(setresgid),
+	CALL(setresuid), CALL(signalfd4), CALL(socket), CALL(uname), CALL(wait4),
+	CALL(waitid),
 	{ NULL, 0 },
 };
 

@@ -168,11 +168,122 @@ def test_bounding_set_is_cut_or_refused(errno):
     assert result.status in (7, 125), result.story()
 
 
-def test_children_are_reaped_without_wait():
-    """A kernel without rt_sigtimedwait: children are still reaped."""
-    scenario = Scenario(["sleep", "0.05"], pid1=True, status=0)
-    result = run_denied(scenario, "rt_sigtimedwait=ENOSYS")
-    assert result.status == 0, result.story()
+# Every call that a start and a stop make, but those that the command needs to run at all.
+EVERY = """bind capget chdir clock_gettime close_range dup3 epoll_create1 epoll_ctl epoll_pwait
+fcntl getdents64 getpid getppid getrandom ioctl madvise openat2 pidfd_open pidfd_send_signal
+pipe2 poll ppoll prctl prlimit64 pwritev2 readlink rt_sigpending rt_sigprocmask rt_sigtimedwait
+sched_getaffinity setpgid signalfd4 socket uname wait4 waitid""".split()
+KINDS = {"one": STAY, "two": ["--nproc-per-node=2", "--checks=none"], "log": ["--log-prefix"]}
+# What cannot work is refused, of these kinds.
+OUTPUT = ("two", "log")
+IMPOSSIBLE = {
+    "epoll_create1": (OUTPUT, "log.refused"), "epoll_ctl": (OUTPUT, "log.refused"),
+    "fcntl": (OUTPUT, "log.refused"), ("pipe2", "EPERM"): (OUTPUT, "log.refused"),
+    "signalfd4": (OUTPUT, "log.refused"), "dup3": (("two",), "spawn.refused"),
+    "getpid": (tuple(KINDS), "spawn.refused"), "setpgid": (tuple(KINDS), "spawn.refused"),
+    "rt_sigprocmask": (tuple(KINDS), "signals.refused"),
+}
+# All ranks are ready, then the first one stops the job: each of them has its own part of it.
+STOPPED = """trap 'exit 7' TERM; mkdir @FOLDER/${RANK:-0}; i=0
+until [ -e @FOLDER/0 ] && [ -e @FOLDER/@LAST ]; do sleep 0.01; done
+[ "${RANK:-0}" != 0 ] || kill -TERM 1
+while [ $i -lt 200 ]; do sleep 0.01; i=$((i + 1)); done; exit 8"""
+
+
+def stopped(kind, folder):
+    script = STOPPED.replace("@FOLDER", str(folder)).replace("@LAST", "1" if kind == "two" else "0")
+    return Scenario(["/bin/sh", "-c", script], KINDS[kind], pid1=True, waits=2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", EVERY)
+def test_a_job_is_stopped(call, kind, tmp_path):
+    """Whichever call is denied: a job ends by its SIGTERM, or is refused in one sentence."""
+    for errno in ("ENOSYS", "EPERM"):
+        kinds, code = IMPOSSIBLE.get(call, IMPOSSIBLE.get((call, errno), ((), None)))
+        folder = tmp_path / errno
+        folder.mkdir()
+        result = run_denied(stopped(kind, folder), f"{call}={errno}")
+        if kind not in kinds:
+            assert result.status == 7, (errno, result.story())
+            assert "error: " not in result.stderr, (errno, result.story())
+            continue
+        assert result.status == 125, (errno, result.story())
+        errors = [line for line in result.stderr.splitlines()
+                  if line.startswith("rankinit: error: ")]
+        assert len(errors) == 1 and errors[0].endswith(f"[{code}]"), (errno, result.story())
+
+
+def test_no_denial_changes_nothing(tmp_path):
+    """The control of the matrix, without a filter."""
+    for kind in KINDS:
+        folder = tmp_path / kind
+        folder.mkdir()
+        assert run_denied(stopped(kind, folder)).status == 7, kind
+
+
+@pytest.mark.parametrize("errno", ["ENOSYS", "EPERM"])
+def test_signals_are_taken_without_their_sender(errno, tmp_path):
+    """Neither rt_sigtimedwait nor signalfd: what is pending is seen, and who sent it is not."""
+    rules = [f"{call}={errno}" for call in ("rt_sigtimedwait", "signalfd4", "poll", "ppoll")]
+    scenario = stopped("one", tmp_path)
+    scenario.options = [*STAY, "-v"]
+    result = run_denied(scenario, *rules)
+    assert result.status == 7, result.story()
+    assert "SIGTERM from pid 0 " in result.stderr, result.story()
+
+
+def test_the_sender_is_known_by_signalfd(tmp_path):
+    scenario = stopped("one", tmp_path)
+    scenario.options = [*STAY, "-v"]
+    for rules in (), ("rt_sigtimedwait=EPERM",):
+        result = run_denied(scenario, *rules)
+        assert result.status == 7, result.story()
+        assert "SIGTERM from pid 2 " in result.stderr, (rules, result.story())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("errno", ["ENOSYS", "EPERM"])
+def test_nobody_tells_what_ended(errno, kind):
+    """Without wait4 and waitid no end is ever known: said, and not waited for for ever."""
+    for command in EXIT, ["sleep", "60"]:
+        scenario = Scenario(command, KINDS[kind], pid1=True)
+        if command != EXIT:
+            scenario.command = ["/bin/sh", "-c", "kill -TERM 1; exec sleep 60"]
+        result = run_denied(scenario, f"wait4={errno}", f"waitid={errno}")
+        assert result.status == 125, result.story()
+        assert re.search(r"error: wait4: .*\[wait\.refused\]$", result.stderr, re.M), result.story()
+
+
+@pytest.mark.parametrize("status", ["exit 7", "kill -KILL $$", "kill -SEGV $$"])
+def test_an_end_as_waitid_tells_it(status):
+    """The same status, and the same words about it, as with wait4."""
+    scenario = Scenario(["/bin/sh", "-c", f"ulimit -c 0; {status}"], STAY)
+    without, result = run_denied(scenario), run_denied(scenario, "wait4=EPERM")
+    assert result.status == without.status != 0, result.story()
+    assert [re.sub(r"\d+", "N", line) for line in result.complaints()] == \
+        [re.sub(r"\d+", "N", line) for line in without.complaints()]
+
+
+def test_much_output_without_epoll_pwait():
+    """Nobody tells which pipe has something: more than a pipe holds comes through all the same."""
+    counted = f"[ $({RANKINIT} --log-dir=/dev --log-file=null -- head -c 3000000 /dev/zero " \
+              "| wc -c) = 3000000 ] && exit 7"
+    scenario = Scenario(["/bin/sh", "-c", counted])
+    for rules in (), ("epoll_pwait=EPERM",), ("epoll_pwait=ENOSYS",):
+        assert run_denied(scenario, *rules).status == 7, rules
+
+
+@pytest.mark.parametrize("errno", ["ENOSYS", "EPERM"])
+def test_a_signal_that_kill_may_not_send(errno):
+    """Denied for us alone, as it were: passed on by pidfd."""
+    script = "trap 'exit 7' USR1; kill -TERM 1; i=0; " \
+             "while [ $i -lt 100 ]; do sleep 0.01; i=$((i + 1)); done; exit 8"
+    scenario = Scenario(["/bin/sh", "-c", script], ["--signal-map=TERM:USR1"], pid1=True)
+    assert run_denied(scenario, f"kill:1=10={errno}").status == 7
+    # the control: nor may a pidfd
+    rules = f"kill:1=10={errno}", f"pidfd_send_signal:1=10={errno}"
+    assert run_denied(scenario, *rules).status == 8
 
 
 def test_deny_denies():
