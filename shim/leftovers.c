@@ -14,24 +14,16 @@
 #include "base/procstat.h"
 #include "log.h"
 #include "own_proc.h"
+#include "told.h"
 
 enum {
-	TOLD_MAX = 4096,	/* processes remembered as told */
 	DEPTH_MAX = 512,	/* generations between a descendant and us */
 	PASSES = 16,		/* over /proc, until a pass finds nothing new */
 	NAMED_MAX = 8,
 };
 
-/* A process that had its SIGTERM. Memory of ours, since nothing is allocated now. */
-struct told {
-	pid_t pid;
-	pid_t group;
-	uint64_t started;
-};
-
-static struct told told[TOLD_MAX];
-static size_t told_count;
 static bool told_some;	/* beside the command */
+static bool too_many;	/* somebody was not told, since nobody could remember it */
 static bool left_to_relay;	/* somebody was not told, since a launcher does it */
 static pid_t self;
 
@@ -63,21 +55,6 @@ static bool read_process(pid_t pid, struct ri_procstat *out)
 	return ri_procstat_read(text, out);
 }
 
-static bool was_told(const struct ri_procstat *process)
-{
-	for (size_t i = 0; i < told_count; i++)
-		if (told[i].pid == process->pid && told[i].started == process->started)
-			return true;
-	return false;
-}
-
-static void remember(const struct ri_procstat *process)
-{
-	if (told_count < TOLD_MAX)
-		told[told_count++] =
-			(struct told){ process->pid, process->group, process->started };
-}
-
 void ri_leftovers_wake(pid_t pid)
 {
 	struct ri_procstat process;
@@ -87,17 +64,31 @@ void ri_leftovers_wake(pid_t pid)
 		kill(pid, SIGCONT);
 }
 
-void ri_leftovers_recheck(void)
+static bool left_its_group(const struct ri_procstat *then)
 {
 	struct ri_procstat now;
 
-	for (size_t i = 0; i < told_count;) {
-		if (read_process(told[i].pid, &now) && now.started == told[i].started &&
-			now.group != told[i].group)
-			told[i] = told[--told_count];
-		else
-			i++;
-	}
+	return read_process(then->pid, &now) && now.started == then->started &&
+		now.group != then->group;
+}
+
+void ri_leftovers_recheck(void)
+{
+	ri_told_forget(left_its_group);
+}
+
+/*
+ * Its parent. One that began after its child is somebody else, who has the
+ * number of a parent that has gone meanwhile.
+ */
+static bool read_parent(const struct ri_procstat *process, struct ri_procstat *out)
+{
+	struct ri_procstat parent;
+
+	if (!read_process(process->parent, &parent) || parent.started > process->started)
+		return false;
+	*out = parent;
+	return true;
 }
 
 /* In our own PID namespace everything is ours, else what descends from us. */
@@ -112,7 +103,7 @@ static bool is_ours(const struct ri_procstat *process)
 	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1; depth++) {
 		if (at.parent == self)
 			return true;
-		if (!read_process(at.parent, &at))
+		if (!read_parent(&at, &at))
 			return false;
 	}
 	return at.parent == self;
@@ -156,37 +147,12 @@ static bool each_process(bool (*visit)(const struct ri_procstat *process, void *
 	return dir >= 0 && length >= 0;
 }
 
-struct sparing {
-	bool (*leads)(pid_t group, const void *context);
-	const void *context;
-};
-
-static bool spare_group(const struct ri_procstat *process, void *context)
-{
-	const struct sparing *sparing = context;
-
-	if (process->state != 'Z' && sparing->leads(process->group, sparing->context)) {
-		remember(process);
-		told_some = true;
-	}
-	return true;
-}
-
-void ri_leftovers_spare_groups(bool (*leads)(pid_t group, const void *context),
-	const void *context)
-{
-	struct sparing sparing = { leads, context };
-
-	if (proc_is_ours())
-		each_process(spare_group, &sparing);
-}
-
 void ri_leftovers_spare(pid_t pid)
 {
 	struct ri_procstat process;
 
 	if (proc_is_ours() && read_process(pid, &process))
-		remember(&process);
+		ri_told_add(&process);
 }
 
 /*
@@ -212,9 +178,71 @@ static void signal_process(const struct ri_procstat *process, int number)
 		close(fd);
 }
 
-/* One pass of telling: who was told before it began, and whom it found. */
+static const struct ri_child *find_leader(const struct ri_children *children, pid_t group)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].pid == group)
+			return &children->items[i];
+	return NULL;
+}
+
+/*
+ * Is it in the group of a child? The number of a child that was reaped stays
+ * taken by its group for as long as that has members, and who leads a group is
+ * in our session. So where somebody has that number, or the session is another
+ * one, the group is a stranger's.
+ */
+static bool is_member(const struct ri_procstat *process, const struct ri_child *leader)
+{
+	struct ri_procstat stranger;
+
+	if (leader == NULL || process->state == 'Z')
+		return false;
+	return leader->lives ||
+		(process->session == getsid(0) && !read_process(leader->pid, &stranger));
+}
+
+static bool spare_member(const struct ri_procstat *process, void *children)
+{
+	if (is_member(process, find_leader(children, process->group))) {
+		ri_told_add(process);
+		told_some = true;
+	}
+	return true;
+}
+
+void ri_leftovers_spare_groups(struct ri_children *children)
+{
+	if (proc_is_ours())
+		each_process(spare_member, children);
+}
+
+struct signalling {
+	const struct ri_children *children;
+	int number;
+};
+
+static bool signal_member(const struct ri_procstat *process, void *context)
+{
+	const struct signalling *signalling = context;
+	const struct ri_child *leader = find_leader(signalling->children, process->group);
+
+	if (is_member(process, leader) && !leader->lives)
+		signal_process(process, signalling->number);
+	return true;
+}
+
+void ri_leftovers_signal_groups(const struct ri_children *children, int number)
+{
+	struct signalling signalling = { children, number };
+
+	if (proc_is_ours())
+		each_process(signal_member, &signalling);
+}
+
+/* One pass of telling. */
 struct telling {
-	size_t told_before;
+	bool children_too;	/* also those of a process that was told before */
 	bool found;
 };
 
@@ -244,7 +272,7 @@ static bool has_relay(const struct ri_procstat *process)
 	struct ri_procstat at = *process;
 
 	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1 && at.parent != self; depth++) {
-		if (!read_process(at.parent, &at))
+		if (!read_parent(&at, &at))
 			return false;
 		if (is_relay(&at))
 			return true;
@@ -266,26 +294,21 @@ static bool there_is_a_relay(void)
 	return found;
 }
 
-static bool parent_was_told(const struct ri_procstat *process, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (told[i].pid == process->parent)
-			return true;
-	return false;
-}
-
 static bool tell(const struct ri_procstat *process, void *context)
 {
 	struct telling *telling = context;
 
-	if (process->state == 'Z' || was_told(process) ||
-		parent_was_told(process, telling->told_before))
+	if (process->state == 'Z' || ri_told_has(process) ||
+		(!telling->children_too && ri_told_had(process->parent)))
 		return true;
 	if (has_relay(process)) {
 		left_to_relay = true;
 		return true;
 	}
-	remember(process);
+	if (!ri_told_add(process)) {
+		too_many = true;
+		return false;
+	}
 	telling->found = true;
 	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
 	signal_process(process, SIGTERM);
@@ -297,38 +320,43 @@ static bool tell(const struct ri_procstat *process, void *context)
 static bool wake(const struct ri_procstat *process, void *context)
 {
 	(void)context;
-	remember(process);
+	ri_told_add(process);
 	if (process->state == 'T')
 		signal_process(process, SIGCONT);
 	return true;
 }
 
-static void tell_all_at_once(void)
+/* Returns false where a seccomp profile denies that. */
+static bool tell_all_at_once(void)
 {
+	if (kill(-1, SIGTERM) < 0 && errno != ESRCH)
+		return false;
 	told_some = true;
-	kill(-1, SIGTERM);
 	if (proc_is_ours())
 		each_process(wake, NULL);
 	else
 		kill(-1, SIGCONT);
+	return true;
 }
 
 /* children_of_told: in the first pass; later ones look for whom it missed. */
 static void tell_one_by_one(bool children_of_told)
 {
 	struct telling telling = { .found = true };
-	size_t told_by_now = told_count;
+	bool said = too_many;
 
 	told_some = true;
 	left_to_relay = false;
 	for (int pass = 0; pass < PASSES && telling.found; pass++) {
-		telling.told_before = pass == 0 && children_of_told ? 0 : told_by_now;
-		telling.found = false;
+		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
+		ri_told_begin_pass();
 		if (!each_process(tell, &telling))
 			ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: "
 						 "/proc cannot be listed: %s", strerror(errno));
-		told_by_now = told_count;
 	}
+	if (too_many && !said)
+		ri_log(RI_LEVEL_WARNING, "more processes were left than can be told to stop one by "
+					 "one; the others are not told");
 }
 
 void ri_leftovers_stop(bool command_lives)
@@ -336,9 +364,9 @@ void ri_leftovers_stop(bool command_lives)
 	bool ours = proc_is_ours();
 	bool at_once = !command_lives && !told_some && !(ours && there_is_a_relay());
 
-	if (self == 1 && (at_once || !ours))
-		tell_all_at_once();
-	else if (ours)
+	if (self == 1 && (at_once || !ours) && tell_all_at_once())
+		return;
+	if (ours)
 		tell_one_by_one(true);
 	else
 		ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: /proc is "
@@ -361,9 +389,9 @@ static bool end(const struct ri_procstat *process, void *context)
 
 void ri_leftovers_kill(void)
 {
-	if (self == 1)
-		kill(-1, SIGKILL);
-	else if (proc_is_ours())
+	if (self == 1 && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
+		return;
+	if (proc_is_ours())
 		each_process(end, NULL);
 }
 

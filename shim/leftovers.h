@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/text.h"
+#include "children.h"
 
 /* To be called before the others, with our own pid. */
 void ri_leftovers_init(pid_t own_pid);
@@ -28,9 +29,17 @@ void ri_leftovers_init(pid_t own_pid);
  */
 void ri_leftovers_spare(pid_t pid);
 
-/* The same for all members of the groups that leads says yes to. */
-void ri_leftovers_spare_groups(bool (*leads)(pid_t group, const void *context),
-	const void *context);
+/*
+ * The same for the members of the groups that these lead, or left behind: with
+ * a leader that was reaped a group is theirs while nobody else has its number.
+ */
+void ri_leftovers_spare_groups(struct ri_children *children);
+
+/*
+ * A signal for each process of ours in a group whose leader was reaped; none
+ * where /proc does not tell who that is.
+ */
+void ri_leftovers_signal_groups(const struct ri_children *children, int number);
 
 /* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
 void ri_leftovers_wake(pid_t pid);

@@ -80,35 +80,37 @@ static pid_t front_group(const struct supervisor *sv)
 	return sv->groups ? sv->children->items[0].pid : 0;
 }
 
-static void signal_children(const struct supervisor *sv, int number)
+/* Until its leader is reaped nobody else can have a group's number. */
+static void signal_groups(const struct supervisor *sv, int number)
 {
-	bool whole_groups = sv->options->signal_group && sv->groups;
+	bool left = false;
 
 	for (size_t i = 0; i < sv->children->started; i++) {
 		const struct ri_child *child = &sv->children->items[i];
 
-		/* a leader that is gone leaves its group behind */
-		if (whole_groups)
-			kill(-child->pid, number);
-		else if (child->lives)
+		left = left || !child->lives;
+		if (child->lives && kill(-child->pid, number) < 0)
 			ri_children_signal(child->pid, number);
 	}
+	if (left)
+		ri_leftovers_signal_groups(sv->children, number);
 }
 
-static bool leads(pid_t group, const void *context)
+static void signal_children(const struct supervisor *sv, int number)
 {
-	const struct ri_children *children = context;
-
-	for (size_t i = 0; i < children->started; i++)
-		if (children->items[i].pid == group)
-			return true;
-	return false;
+	if (sv->options->signal_group && sv->groups) {
+		signal_groups(sv, number);
+		return;
+	}
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives)
+			ri_children_signal(sv->children->items[i].pid, number);
 }
 
 static void spare_children(const struct supervisor *sv)
 {
 	if (sv->options->signal_group && sv->groups) {
-		ri_leftovers_spare_groups(leads, sv->children);
+		ri_leftovers_spare_groups(sv->children);
 		return;
 	}
 	for (size_t i = 0; i < sv->children->started; i++)
@@ -354,7 +356,7 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 			ri_terminal_suspend_self();
 		return;
 	}
-	if (number == SIGCONT)
+	if (number == SIGCONT && sv->children->items[0].lives)
 		ri_terminal_lend(sv->terminal, front_group(sv));
 	note_interrupt(sv, info, mapped);
 	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))

@@ -30,11 +30,11 @@ static const char *skip_fields(const char *field, int count)
 	return field;
 }
 
-/* "PID (NAME) STATE PPID PGRP ...": a name may hold blanks and parentheses. */
+/* "PID (NAME) STATE PPID PGRP SESSION ...": a name may hold blanks and parentheses. */
 bool ri_procstat_read(const char *text, struct ri_procstat *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *state, *started;
-	uint64_t pid, parent, group, ticks;
+	uint64_t pid, parent, group, session, ticks;
 	size_t length;
 
 	if (open == NULL || close == NULL || close < open || close[1] != ' ')
@@ -45,13 +45,15 @@ bool ri_procstat_read(const char *text, struct ri_procstat *out)
 		!read_number(text, INT32_MAX, &pid) ||
 		!read_number(state + 2, INT32_MAX, &parent) ||
 		!read_number(skip_fields(state, 2), INT32_MAX, &group) ||
+		!read_number(skip_fields(state, 3), INT32_MAX, &session) ||
 		!read_number(started, UINT64_MAX, &ticks))
 		return false;
 	length = (size_t)(close - open - 1);
 	if (length >= sizeof(out->name))
 		length = sizeof(out->name) - 1;
 	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)parent,
-		.group = (pid_t)group, .state = *state, .started = ticks };
+		.group = (pid_t)group, .session = (pid_t)session, .state = *state,
+		.started = ticks };
 	memcpy(out->name, open + 1, length);
 	return true;
 }

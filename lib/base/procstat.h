@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as /proc/PID/stat tells it (proc(5), fields 1 to 5 and 22).
+ * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6 and 22).
  */
 #ifndef RI_BASE_PROCSTAT_H
 #define RI_BASE_PROCSTAT_H
@@ -13,6 +13,7 @@ struct ri_procstat {
 	pid_t pid;
 	pid_t parent;
 	pid_t group;
+	pid_t session;		/* 0: its leader is not of our PID namespace */
 	char state;		/* 'R', 'S', 'D', 'T', 'Z', ... */
 	char name[16];		/* cut by the kernel; may hold any byte */
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */

@@ -26,6 +26,7 @@ SOURCES = {
     "deny": os.path.join(ROOT, "tests/fault/deny.c"),
     "probe": os.path.join(ROOT, "tests/conformance/probe.c"),
     "rawenv": os.path.join(HERE, "rawenv.c"),
+    "crowd": os.path.join(HERE, "crowd.c"),
 }
 BUILD = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-idirafter", "/usr/include",
          "-idirafter", "/usr/include/x86_64-linux-gnu"]

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_string(data, size);
 
 	if (ri_procstat_read(text, &found)) {
-		CHECK(found.pid >= 0 && found.parent >= 0 && found.group >= 0);
+		CHECK(found.pid >= 0 && found.parent >= 0 && found.group >= 0 &&
+			found.session >= 0);
 		CHECK(found.state != '\0');
 		CHECK(memchr(found.name, '\0', sizeof(found.name)) != NULL);
 	} else {

@@ -23,6 +23,7 @@ static void reads_an_ordinary_line(void **state)
 	assert_int_equal(found.pid, 12);
 	assert_int_equal(found.parent, 1);
 	assert_int_equal(found.group, 12);
+	assert_int_equal(found.session, 9);
 	assert_int_equal(found.state, 'S');
 	assert_string_equal(found.name, "python3");
 	assert_int_equal(found.started, 7718);
