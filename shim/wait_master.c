@@ -24,6 +24,7 @@
 enum {
 	FIRST_PAUSE_MS = 100,
 	LONGEST_PAUSE_MS = 2000,
+	LAST_MS = 200,		/* for an attempt that begins at the deadline */
 	SAY_FIRST_MS = 1000,
 	SAY_EVERY_MS = 5000,
 	TIMED_OUT = 255,	/* exit status of a child that was ended */
@@ -123,8 +124,8 @@ static int sleep_until(struct waiting *waiting, int64_t until, ri_sigset set)
 	}
 }
 
-/* One attempt. Returns false where no process could be made for it. */
-static bool attempt(struct waiting *waiting)
+/* One attempt, for at most so long. Returns false where no process could be made for it. */
+static bool attempt(struct waiting *waiting, int64_t until)
 {
 	pid_t parent = getpid(), pid = fork();
 	struct rusage usage;
@@ -136,30 +137,35 @@ static bool attempt(struct waiting *waiting)
 		resolve(waiting->name, parent);
 	/* an orphan's end is none of this one's */
 	do {
-		number = sleep_until(waiting, waiting->end, waiting->stops | RI_MASK_OF(SIGCHLD));
+		number = sleep_until(waiting, until, waiting->stops | RI_MASK_OF(SIGCHLD));
 	} while (number == SIGCHLD && ri_children_reap(pid, &status, WNOHANG, &usage) == 0);
 	if (number != SIGCHLD) {
 		kill(pid, SIGKILL);
 		ri_children_reap(pid, &status, 0, &usage);
 	}
-	waiting->error = WIFEXITED(status) ? WEXITSTATUS(status) : TIMED_OUT;
+	/* one that was cut short says less than the one before it */
+	if (WIFEXITED(status))
+		waiting->error = WEXITSTATUS(status);
 	return true;
 }
 
 static int wait_for_name(struct waiting *waiting, struct ri_error *err)
 {
-	int64_t pause = FIRST_PAUSE_MS, until;
+	int64_t pause = FIRST_PAUSE_MS, until = waiting->end;
 
-	for (;;) {
-		if (!attempt(waiting))
+	/* the last one begins at the deadline, unless one took until then */
+	for (bool is_last = false;; is_last = until == waiting->end) {
+		if (!attempt(waiting, is_last ? waiting->end + LAST_MS : waiting->end))
 			return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--wait-master",
 				"the kernel refused a process that resolves names: %s",
 				strerror(errno));
 		if (waiting->error == 0 || waiting->stop != 0)
 			return waiting->stop == 0 ? 0 : 128 + waiting->stop;
-		until = now_ms() + pause;
-		if (until >= waiting->end)
+		if (is_last || now_ms() >= waiting->end)
 			break;
+		until = now_ms() + pause;
+		if (until > waiting->end)
+			until = waiting->end;
 		sleep_until(waiting, until, waiting->stops);
 		if (waiting->stop != 0)
 			return 128 + waiting->stop;

@@ -4,6 +4,7 @@
 import os
 import signal
 import sys
+import time
 
 import pytest
 
@@ -19,7 +20,7 @@ OWN_FILES = ("echo 127.0.0.1 localhost >@FOLDER/hosts; "
              "echo options timeout:1 attempts:1 >>@FOLDER/resolv.conf; "
              "mount --bind @FOLDER/hosts /etc/hosts; "
              "touch /etc/resolv.conf; mount --bind @FOLDER/resolv.conf /etc/resolv.conf")
-# Takes each question, says so, and answers none, or all from the Nth on.
+# Takes each question, says so, and answers none, or all from the Nth on; 0: there is no such name.
 SERVER = """
 import os, socket, sys
 sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -33,6 +34,9 @@ while True:
     with open(sys.argv[1] + "/log", "a") as log:
         print("asked", file=log)
     if asked < answer_from:
+        continue
+    if answer_from == 0:
+        sock.sendto(question[:2] + b"\\x81\\x83\\0\\1" + b"\\0" * 6 + question[12:], who)
         continue
     kind = question[-4:-2]
     answer = b"\\xc0\\x0c" + kind + b"\\0\\1\\0\\0\\0\\1\\0\\4\\x7f\\0\\0\\1"
@@ -84,6 +88,25 @@ def test_a_name_that_never_comes(isolated):
     error = refused(result, 124, "master.unresolved", "node-0.rankinit-test")
     assert "within 0.5 s: " in error
     assert not os.path.exists(os.path.join(job.folder, "ran"))
+
+
+def test_a_name_that_comes_in_the_last_pause(isolated):
+    """The wait is as long as it says, and ends with a look."""
+    job = isolated("--wait-master=3", NAME, "--", "sh", "-c", "exit 7", answer_from=0)
+    # the attempts of the first 1.5 seconds, the next pause would go beyond the end
+    time.sleep(2)
+    assert not job.ended(), job.error_text()
+    add_name(job)
+    assert job.wait().status == 7
+
+
+def test_it_waits_as_long_as_it_says(isolated):
+    begun = time.monotonic()
+    job = isolated("--wait-master=1", NAME, "--", "true", answer_from=0)
+    result = job.wait()
+    assert time.monotonic() - begun >= 1
+    error = refused(result, 124, "master.unresolved", "node-0.rankinit-test")
+    assert "no answer" not in error, "it had one"
 
 
 def test_a_server_that_answers_after_a_while(isolated):
