@@ -64,6 +64,7 @@ struct supervisor {
 	bool groups;		/* each child leads one of its own */
 	bool told_by_step;	/* a Slurm step's signals reach the children too */
 	bool stopped_by_step;	/* and its SIGTERM has done so */
+	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */
@@ -270,20 +271,28 @@ static void happen(struct supervisor *sv, enum event event)
 
 /*
  * Ctrl-Z: hand the terminal back to our parent by stopping as well. Where
- * nobody could continue us, nobody could continue the command either: then the
- * key does nothing, and other stops are somebody's own business.
+ * nobody could continue us, as never process 1, nobody could continue the
+ * command either: then the key does nothing. Other stops are somebody's own
+ * business, and so is a SIGTSTP that was sent to us. Who wants a terminal that
+ * nobody has any more gets it from process 1, since there is no shell to do so.
  */
 static void follow_into_stop(struct supervisor *sv, int number)
 {
-	bool stopped;
+	pid_t group = front_group(sv);
+	bool goes_on = number == SIGTSTP && !sv->asked_to_stop;
 
-	if (sv->self == 1 || sv->terminal->fd < 0)
+	if (sv->terminal->fd < 0)
 		return;
-	ri_terminal_take(sv->terminal, front_group(sv));
-	stopped = ri_terminal_suspend_self();
-	ri_terminal_lend(sv->terminal, front_group(sv));
-	if (stopped || number == SIGTSTP)
-		kill(-front_group(sv), SIGCONT);
+	if (sv->self == 1) {
+		if (number == SIGTTIN || number == SIGTTOU)
+			goes_on = ri_terminal_inherit(sv->terminal, group);
+	} else {
+		ri_terminal_take(sv->terminal, group);
+		goes_on = ri_terminal_suspend_self() || goes_on;
+		ri_terminal_lend(sv->terminal, group);
+	}
+	if (goes_on)
+		kill(-group, SIGCONT);
 }
 
 /* A Slurm step told the command as well. */
@@ -358,6 +367,8 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 	}
 	if (number == SIGCONT && sv->children->items[0].lives)
 		ri_terminal_lend(sv->terminal, front_group(sv));
+	if (mapped == SIGTSTP || number == SIGCONT)
+		sv->asked_to_stop = number != SIGCONT;
 	note_interrupt(sv, info, mapped);
 	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
 		signal_children(sv, mapped);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "terminal.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -51,6 +52,16 @@ void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group)
 void ri_terminal_take(const struct ri_terminal *terminal, pid_t group)
 {
 	pass_on(terminal, group, terminal->own_group);
+}
+
+bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group)
+{
+	pid_t now;
+
+	if (terminal->fd < 0 || ioctl(terminal->fd, TIOCGPGRP, &now) < 0 || now <= 0 ||
+		(now != terminal->own_group && (kill(-now, 0) == 0 || errno != ESRCH)))
+		return false;
+	return ioctl(terminal->fd, TIOCSPGRP, &group) == 0;
 }
 
 void ri_terminal_restore(const struct ri_terminal *terminal)

@@ -35,6 +35,12 @@ void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
 /* Take it back from that group, unless somebody else gave it on meanwhile. */
 void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
 
+/*
+ * Give it to a group that wants it, where we have it ourselves or nobody is
+ * left in the group that does. Returns whether that was so.
+ */
+bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group);
+
 /* Take it back from a child that was given it and came to nothing. */
 void ri_terminal_restore(const struct ri_terminal *terminal);
 

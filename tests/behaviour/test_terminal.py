@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import struct
+import sys
 import termios
 import time
 
@@ -106,13 +107,73 @@ def test_ctrl_z_does_not_wedge_an_orphaned_group(box, terminal):
 
 
 def test_ctrl_z_of_process_1(box, terminal):
-    """Process 1 cannot stop: the command is stopped until somebody continues it."""
+    """Nobody could continue what it stops, as below docker run -it: the key does nothing."""
+    job = start(box, terminal, "--", *box.payload("main", "status=4", "same:near"))
+    for count in (1, 2):
+        terminal.type(CTRL_Z)
+        wait_until(lambda: job.count("main SIGCONT") >= count, "it goes on")
+        wait_until(lambda: job.count("near SIGCONT") >= count, "and its group")
+    wait_until(lambda: peek.state(job.main()) == "S", "it goes on")
+    assert terminal.foreground() == job.main()
+    assert job.stop().status == 4
+    assert job.count("main SIGTERM") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP])
+def test_a_stop_that_is_no_key(box, terminal, number):
+    """docker kill -s TSTP, or a SIGSTOP for the command: somebody's own business."""
     job = start(box, terminal, "--", *box.payload("main"))
-    terminal.type(CTRL_Z)
+    job.signal(number, None if number == signal.SIGTSTP else job.main())
     wait_until(lambda: peek.state(job.main()) == "T", "stopped")
+    time.sleep(0.3)
+    assert peek.state(job.main()) == "T" and job.count("main SIGCONT") == 0
     job.signal(signal.SIGCONT)
     job.until("main SIGCONT")
+    # and the key is one again
+    terminal.type(CTRL_Z)
+    wait_until(lambda: job.count("main SIGCONT") == 2, "it goes on")
     assert job.stop().status == 0
+
+
+# The terminal goes to a group of its own, which ends, or not, before this one reads.
+GIVES_IT_AWAY = """
+import os, signal, sys, time
+pid = os.fork()
+if pid == 0:
+    os.setpgid(0, 0)
+    time.sleep(60)
+while os.getpgid(pid) != pid:
+    time.sleep(0.01)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+os.tcsetpgrp(0, pid)
+if sys.argv[1] == "ends":
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+os.write(1, b"re" + b"ady ")
+word = os.read(0, 100)
+os.write(1, b"got-" + word.strip() + b"-")
+os._exit(5)
+"""
+
+
+def test_a_terminal_that_nobody_has(box, terminal):
+    """Below process 1 there is no shell that would take it back."""
+    def begin(what):
+        terminal.text = ""
+        job = start(box, terminal, "--", sys.executable, "-ISc", GIVES_IT_AWAY, what,
+                    ready=False)
+        terminal.until("ready")
+        return job
+
+    job = begin("ends")
+    terminal.type("word\n")
+    terminal.until("got-word-")
+    assert job.wait().status == 5
+    # the control: somebody has it
+    job = begin("stays")
+    wait_until(lambda: peek.state(job.main()) == "T", "stopped")
+    time.sleep(0.3)
+    assert peek.state(job.main()) == "T"
 
 
 def test_under_a_shell_with_job_control(box, terminal, tool):
