@@ -379,6 +379,37 @@ void ri_leftovers_stop_orphans(void)
 		tell_one_by_one(false);
 }
 
+struct family {
+	pid_t parent;
+	bool found;
+};
+
+static bool find_child(const struct ri_procstat *process, void *context)
+{
+	struct family *family = context;
+
+	family->found = process->parent == family->parent && process->state != 'Z';
+	return !family->found;
+}
+
+const char *ri_leftovers_waiting_shell(pid_t pid)
+{
+	static const char *const shells[] = { "bash", "dash", "sh", "ash", "busybox", "ksh",
+		"ksh93", "mksh", "zsh" };
+	struct family family = { .parent = pid };
+	struct ri_procstat process;
+
+	if (!proc_is_ours() || !read_process(pid, &process))
+		return NULL;
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(process.name, shells[i]) != 0)
+			continue;
+		each_process(find_child, &family);
+		return family.found ? shells[i] : NULL;
+	}
+	return NULL;
+}
+
 static bool end(const struct ri_procstat *process, void *context)
 {
 	(void)context;

@@ -60,6 +60,12 @@ void ri_leftovers_stop(bool command_lives);
 /* An orphan was reaped: a launcher that was to tell others may be gone. */
 void ri_leftovers_stop_orphans(void);
 
+/*
+ * The name of this child, if it is a shell that has a child of its own to wait
+ * for, or NULL.
+ */
+const char *ri_leftovers_waiting_shell(pid_t pid);
+
 /* SIGKILL for all that is there. */
 void ri_leftovers_kill(void);
 

@@ -27,6 +27,7 @@ enum {
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
+	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
 	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
 };
 
@@ -147,7 +148,27 @@ static void ask_command(struct supervisor *sv)
 {
 	sv->begun = sv->end.stop.at_ms;
 	sv->limit = (int64_t)sv->options->grace_ms;
+	if (sv->limit == 0)
+		sv->tick = ri_now_ms() + SAY_ASKED_MS;
 	tell_children(sv);
+}
+
+/*
+ * A shell with a trap for SIGTERM runs it when what it runs has ended, and
+ * without --grace nobody tells that (bash(1), "Signals").
+ */
+static void say_whom_we_wait_for(struct supervisor *sv)
+{
+	for (size_t i = 0; i < sv->children->started; i++) {
+		const struct ri_child *child = &sv->children->items[i];
+		const char *name = child->lives ? ri_leftovers_waiting_shell(child->pid) : NULL;
+
+		if (name == NULL)
+			continue;
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which waits for what it runs; "
+			"with --grace=25 rankinit tells that itself", name, (int)child->pid);
+		return;
+	}
 }
 
 /* The end comes from inside: nobody else has a deadline for it. */
@@ -248,6 +269,7 @@ static const reaction grid[PHASES][EVENTS] = {
 		[COMMAND_GONE] = sweep,
 		[ALL_GONE] = finish,
 		[DEADLINE] = sweep,
+		[TICK] = say_whom_we_wait_for,
 	},
 	[SWEEPING] = {
 		[STOP] = kill_all,

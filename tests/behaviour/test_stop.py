@@ -92,6 +92,34 @@ def test_a_shell_with_a_trap_without_a_grace(box):
     told_once(job, "main")
 
 
+def told_whom(job):
+    return re.findall(r"warning: waiting for (\S+ \(pid \d+\)), which waits for what it runs; "
+                      r"with --grace=25 ", job.error_text())
+
+
+def test_a_stop_that_waits_for_a_shell_is_said(box):
+    """After some seconds, once, with the option that helps."""
+    inner = [*TRAP, *box.payload("main", "deaf")]
+    jobs = {"shell": box.start(*inner), "grace": box.start("--grace=60", *inner),
+            "ranks": box.start("--nproc-per-node=2", "--checks=none", *inner),
+            "idle": box.start(*inner),
+            "python": box.start("--", *box.payload("main", "deaf", "same:near"))}
+    for job in jobs.values():
+        job.until("main ready")
+    for name, job in jobs.items():
+        if name != "idle":
+            job.signal(TERM)
+    for name in "shell", "ranks":
+        wait_until(lambda: told_whom(jobs[name]), "it is said")    # pylint: disable=W0640
+    pause(1)
+    assert told_whom(jobs["shell"]) == ["bash (pid 2)"]
+    assert told_whom(jobs["ranks"]) in (["bash (pid 2)"], ["bash (pid 3)"])
+    # the controls: it waits for half of the grace, for no shell, for nothing at all
+    for name in "grace", "python", "idle":
+        assert not jobs[name].ended() and "waiting for" not in jobs[name].error_text(), name
+    jobs["python"].until("main SIGTERM")
+
+
 # Data loaders.
 
 def test_loaders_live_until_the_checkpoint_is_written(box):
