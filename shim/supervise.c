@@ -28,6 +28,7 @@ enum {
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
+	ORPHANS_AT_ONCE = 256,		/* before signals and deadlines are looked at again */
 	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
 };
 
@@ -67,6 +68,7 @@ struct supervisor {
 	bool stopped_by_step;	/* and its SIGTERM has done so */
 	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
 	pid_t self;		/* 1: we are the init of a PID namespace */
+	bool has_more;		/* children may be left to reap */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */
 	int64_t tick;
@@ -448,7 +450,10 @@ static void end_blind(struct supervisor *sv)
 	sv->phase = OVER;
 }
 
-/* SIGCHLD may stand for many children: take all that are there. */
+/*
+ * SIGCHLD may stand for many children: take all that are there, but for orphans
+ * that come faster than they go, which would keep a stop waiting.
+ */
 static void reap(struct supervisor *sv)
 {
 	/* job control is the business of our terminal, if there is one */
@@ -457,7 +462,7 @@ static void reap(struct supervisor *sv)
 	bool gone = false;
 	struct ri_child *child;
 	struct rusage usage;
-	int status;
+	int status, orphans = 0;
 	pid_t pid;
 
 	while ((pid = ri_children_reap(-1, &status, flags, &usage)) > 0) {
@@ -469,9 +474,13 @@ static void reap(struct supervisor *sv)
 			note_end(sv, child, status, &usage);
 		} else {
 			note_orphan(pid, status);
+			orphans++;
 		}
 		gone = gone || !WIFSTOPPED(status);
+		if (orphans == ORPHANS_AT_ONCE)
+			break;
 	}
+	sv->has_more = pid > 0;
 	if (pid < 0 && errno == ECHILD)
 		happen(sv, ALL_GONE);
 	else if (pid < 0)
@@ -516,6 +525,8 @@ static int64_t time_left(const struct supervisor *sv)
 {
 	int64_t next = sv->deadline, left;
 
+	if (sv->has_more)
+		return 0;
 	if (next == 0 || (sv->tick != 0 && sv->tick < next))
 		next = sv->tick == 0 ? next : sv->tick;
 	if (next == 0)

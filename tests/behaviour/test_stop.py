@@ -311,6 +311,19 @@ def test_a_grace_bounds_the_wait_after_a_normal_end(box):
     assert result.status == 6 and "python3 (" in killing(result)
 
 
+def test_a_stop_comes_between_orphans(box, tool, actor):
+    """However many there are to reap: a signal is not kept waiting until the last one."""
+    trace = ["-D", "-o", "/dev/null", "-e", "trace=wait4", "-e", "inject=wait4:delay_enter=4000"]
+    job = box.start(*trace, box.rankinit, "-v", "--supervise=always", "--", actor("probe"),
+                    "/dev/null", "held=600", "exit=7", program=tool("strace"), place="below")
+    wait_until(lambda: "reaped pid" in job.error_text(), "the first one")
+    result = job.stop()
+    before, said, after = result.err.partition("SIGTERM from pid ")
+    assert said, "in the end they were all gone, and nobody had looked"
+    assert result.status == 7 and "reaped pid" in after
+    assert before.count("reaped pid") + after.count("reaped pid") == 600
+
+
 # --signal-map and --signal-group.
 
 def test_signal_map(box):
