@@ -44,7 +44,8 @@ static bool read_process(pid_t pid, struct ri_procstat *out)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* whoever may mount over /proc may put a FIFO there */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	length = read(fd, text, sizeof(text) - 1);

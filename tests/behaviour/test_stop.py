@@ -407,6 +407,16 @@ def test_process_1_needs_no_proc(box, shell):
         assert job.count(f"{name} SIGTERM") == 1 and job.count(f"{name} done") == 1, job.log()
 
 
+def test_a_proc_that_never_answers(box):
+    """Who may mount over /proc can put FIFOs there: nobody waits for a writer."""
+    shell = "mount -t tmpfs none /proc; ln -s 1 /proc/self; mkdir $(seq -f /proc/%g 99); " \
+            "mkfifo $(seq -f /proc/%g/stat 99)"
+    job = box.start("--grace=0.6", "--", *box.payload("main", "deaf", "session:bad!"),
+                    shell=shell)
+    job.until("main ready", "bad ready")
+    assert job.stop().status == 137
+
+
 def test_process_1_kills_without_proc(box):
     job = box.start("--grace=0.6", "--", *box.payload("main", "deaf", "session:bad!"),
                     shell="umount /proc")
