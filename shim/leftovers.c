@@ -65,19 +65,6 @@ void ri_leftovers_wake(pid_t pid)
 		kill(pid, SIGCONT);
 }
 
-static bool left_its_group(const struct ri_procstat *then)
-{
-	struct ri_procstat now;
-
-	return read_process(then->pid, &now) && now.started == then->started &&
-		now.group != then->group;
-}
-
-void ri_leftovers_recheck(void)
-{
-	ri_told_forget(left_its_group);
-}
-
 /*
  * Its parent. One that began after its child is somebody else, who has the
  * number of a parent that has gone meanwhile.
@@ -177,6 +164,22 @@ static void signal_process(const struct ri_procstat *process, int number)
 		kill(process->pid, number);
 	if (fd >= 0)
 		close(fd);
+}
+
+static bool left_its_group(const struct ri_procstat *then)
+{
+	struct ri_procstat now;
+
+	if (!read_process(then->pid, &now) || now.started != then->started)
+		return false;
+	if (now.group == then->group && now.state == 'T')
+		signal_process(&now, SIGCONT);
+	return now.group != then->group;
+}
+
+void ri_leftovers_recheck(void)
+{
+	ri_told_forget(left_its_group);
 }
 
 static const struct ri_child *find_leader(const struct ri_children *children, pid_t group)

@@ -44,7 +44,10 @@ void ri_leftovers_signal_groups(const struct ri_children *children, int number);
 /* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
 void ri_leftovers_wake(pid_t pid);
 
-/* Once the groups were signalled: who left one meanwhile may have missed that. */
+/*
+ * Once the groups were signalled: who left one meanwhile may have missed that,
+ * and a member that is stopped gets a SIGCONT, to see it.
+ */
 void ri_leftovers_recheck(void);
 
 /*

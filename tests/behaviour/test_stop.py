@@ -201,6 +201,16 @@ def test_a_stopped_one_is_woken(box, tool):
     assert job.count("sleeper SIGTERM") == 0
 
 
+def test_a_stopped_member_of_the_group_is_woken(box):
+    """With --signal-group it has its SIGTERM together with the command, and must see it."""
+    job = box.start("--signal-group", "--", *box.payload("main", "stopped:sleeper", "same:near"))
+    job.until("main ready", "sleeper stops", "near ready")
+    assert job.stop().status == 0
+    told_once(job, "main", "near")
+    assert job.count("sleeper SIGTERM") == job.count("sleeper SIGCONT") == 1, job.log()
+    assert job.count("sleeper done") == 1
+
+
 # More than one TERM.
 
 def twice_within(job, seconds):
