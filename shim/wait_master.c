@@ -140,7 +140,7 @@ static bool attempt(struct waiting *waiting, int64_t until)
 		number = sleep_until(waiting, until, waiting->stops | RI_MASK_OF(SIGCHLD));
 	} while (number == SIGCHLD && ri_children_reap(pid, &status, WNOHANG, &usage) == 0);
 	if (number != SIGCHLD) {
-		kill(pid, SIGKILL);
+		ri_children_signal(pid, SIGKILL);
 		ri_children_reap(pid, &status, 0, &usage);
 	}
 	/* one that was cut short says less than the one before it */
