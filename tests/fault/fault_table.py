@@ -328,7 +328,7 @@ TABLE = [
     ("torch", "unlinkat", SAME),
     ("report", "munmap", SAME),
     ("report", "openat new", UNWRITTEN,
-     {"EACCES": UNWRITTEN, "ENOSPC": UNWRITTEN, "ENOENT": UNWRITTEN, "EEXIST": SAME}),
+     {"EACCES": UNWRITTEN, "ENOSPC": UNWRITTEN, "ENOENT": SAME, "EEXIST": SAME}),
     ("report", "write", UNWRITTEN, {"EINTR": SAME, "ENOSPC": UNWRITTEN, "EIO": UNWRITTEN}),
     ("report", "renameat", UNWRITTEN, {"EACCES": UNWRITTEN}),
     ("piped", "fcntl", Expected((7, 125), "", "refused where the descriptor is asked for")),
