@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/signals.h"
 #include "cause.h"
 #include "clock.h"
 #include "leftovers.h"
@@ -425,18 +424,6 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
 }
 
-static void note_orphan(pid_t pid, int status)
-{
-	char name[RI_SIGNAL_NAME];
-
-	if (WIFSIGNALED(status))
-		ri_log(RI_LEVEL_NOTE, "reaped pid %d, killed by %s", (int)pid,
-			ri_signal_name(WTERMSIG(status), name));
-	else
-		ri_log(RI_LEVEL_NOTE, "reaped pid %d, exit status %d", (int)pid,
-			WEXITSTATUS(status));
-}
-
 /* wait4(2) and waitid(2) are denied: who has ended, and how, would never be known. */
 static void end_blind(struct supervisor *sv)
 {
@@ -473,7 +460,7 @@ static void reap(struct supervisor *sv)
 		} else if (child != NULL) {
 			note_end(sv, child, status, &usage);
 		} else {
-			note_orphan(pid, status);
+			ri_verdict_orphan(pid, status);
 			orphans++;
 		}
 		gone = gone || !WIFSTOPPED(status);

@@ -192,7 +192,7 @@ while [ $i -lt 200 ]; do sleep 0.01; i=$((i + 1)); done; exit 8"""
 
 def stopped(kind, folder):
     script = STOPPED.replace("@FOLDER", str(folder)).replace("@LAST", "1" if kind == "two" else "0")
-    return Scenario(["/bin/sh", "-c", script], KINDS[kind], pid1=True, waits=2)
+    return Scenario(["/bin/sh", "-c", script], KINDS[kind], pid1=True, waits=7)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -269,7 +269,7 @@ def test_much_output_without_epoll_pwait():
     """Nobody tells which pipe has something: more than a pipe holds comes through all the same."""
     counted = f"[ $({RANKINIT} --log-dir=/dev --log-file=null -- head -c 3000000 /dev/zero " \
               "| wc -c) = 3000000 ] && exit 7"
-    scenario = Scenario(["/bin/sh", "-c", counted])
+    scenario = Scenario(["/bin/sh", "-c", counted], waits=5)
     for rules in (), ("epoll_pwait=EPERM",), ("epoll_pwait=ENOSYS",):
         assert run_denied(scenario, *rules).status == 7, rules
 
@@ -279,7 +279,8 @@ def test_a_signal_that_kill_may_not_send(errno):
     """Denied for us alone, as it were: passed on by pidfd."""
     script = "trap 'exit 7' USR1; kill -TERM 1; i=0; " \
              "while [ $i -lt 100 ]; do sleep 0.01; i=$((i + 1)); done; exit 8"
-    scenario = Scenario(["/bin/sh", "-c", script], ["--signal-map=TERM:USR1"], pid1=True)
+    scenario = Scenario(["/bin/sh", "-c", script], ["--signal-map=TERM:USR1"], pid1=True,
+                        waits=7)
     assert run_denied(scenario, f"kill:1=10={errno}").status == 7
     # the control: nor may a pidfd
     rules = f"kill:1=10={errno}", f"pidfd_send_signal:1=10={errno}"
