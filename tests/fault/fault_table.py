@@ -32,7 +32,6 @@ SAME = Expected(text="nothing is to be seen from outside")
 ENDS = Expected(says="", text="it ends by itself, whichever way")
 NO_ORPHANS = Expected(says="warning: .*cannot be adopted", text="a warning, and it goes on")
 NO_CONFIG = Expected(says=r"warning: .*\[source\.incomplete\]", text="a warning, and it goes on")
-KILLED_LATER = Expected((137,), "SIGKILL for", "the command is killed when --grace is over", True)
 LEFT_KILLED = Expected((), "SIGKILL for", "what is left is killed when --grace is over", True)
 EITHER_KILLED = Expected((7, 137), "SIGKILL for", "whoever was not told is killed", True)
 LATE = Expected((), "", "who was not found is killed when --grace is over", True)
@@ -350,8 +349,8 @@ TABLE = [
     ("stop1", "read stat", SAME),
     ("stop1", "open proc", SAME),
     ("stop1", "getdents64 proc", SAME),
-    ("stop1", "kill SIGTERM", KILLED_LATER),
-    ("stop1", "kill all SIGTERM", LEFT_KILLED),
+    ("stop1", "kill SIGTERM", SAME),
+    ("stop1", "kill all SIGTERM", SAME),
     ("stop", "pidfd_open", SAME),
     ("stop", "pidfd_send_signal SIGTERM", SAME),
     ("stubborn1", "kill all SIGKILL", LEFT_KILLED),
