@@ -55,6 +55,18 @@ static uint64_t count_ranks(const struct ri_run *run)
 	return ri_topology_get(&run->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
 }
 
+/*
+ * A rank that somebody else started may have been given a GPU of its own, as
+ * srun --gpus-per-task does; who counts ranks by CPUs wants no GPUs.
+ */
+static bool may_lack_gpus(const struct ri_run *run)
+{
+	if (run->options.nproc == RI_NPROC_CPU)
+		return true;
+	return run->source.context.fan_out == 0 && run->command.mode != RI_MODE_NODE &&
+		ri_env_get(&run->env, "CUDA_VISIBLE_DEVICES") != NULL;
+}
+
 /* Several ranks of a node would all find the same: the first one speaks. */
 static bool is_speaker(const struct ri_run *run)
 {
@@ -139,6 +151,7 @@ static int run_checks(struct ri_run *run, bool all)
 			.env = &run->env, .topology = &run->topology, .demands = &demands,
 			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
 			.command = run->options.command, .deep = run->options.checks.deep,
+			.may_lack_gpus = may_lack_gpus(run),
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->options.checks,

@@ -117,6 +117,7 @@ struct ri_checking {
 	char *const *command;	/* its words, ended by NULL; or NULL */
 	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
 	bool deep;		/* --deep: a program may be run */
+	bool may_lack_gpus;	/* ranks that are more than the GPUs seen may be so by design */
 	bool verbose;		/* notes are shown: what only serves them is worth its time */
 
 	/* of the functions below */

@@ -17,6 +17,12 @@ static const char count_hint[] =
 	"outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
 	"resources.limits; for a node that has lost a GPU: node admin: nvidia-smi on the host";
 
+/* NCCL src/init.cc, "Duplicate GPU detected". */
+static const char shared_hint[] =
+	"NCCL takes no two ranks on one GPU: as many ranks as GPUs, --nproc-per-node=gpu, or more "
+	"GPUs: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in resources.limits; where "
+	"ranks need none: CUDA_VISIBLE_DEVICES= (empty) in the job's environment";
+
 /* What counting gives. */
 struct counted {
 	struct ri_gpus gpus;
@@ -52,6 +58,19 @@ static void say_uncounted(struct ri_checking *checking, const struct counted *co
 		ri_check_hint(checking, "%s", visible_hint);
 }
 
+/* Of ranks that share GPUs by design it is no more than good to know. */
+static void say_shared(struct ri_checking *checking, size_t count)
+{
+	static const char text[] = "a program sees %zu, and %llu ranks are on this node";
+	unsigned long long ranks = checking->ranks;
+
+	if (checking->may_lack_gpus)
+		ri_check_lack(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", text, count, ranks);
+	else
+		ri_check_warn(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs", text, count, ranks);
+	ri_check_hint(checking, "%s", shared_hint);
+}
+
 /* The firmest demand for more GPUs than there are, those of ranks here among them. */
 static void check_count(struct ri_checking *checking)
 {
@@ -70,10 +89,7 @@ static void check_count(struct ri_checking *checking)
 		ri_check_expected_count(checking, demand);
 		ri_check_hint(checking, "%s", count_hint);
 	} else if (count > 0 && count < checking->ranks) {
-		ri_check_lack(checking, RI_CODE_GPU_COUNT_SHARED, "GPUs",
-			"a program sees %zu, and %llu ranks are on this node", count,
-			(unsigned long long)checking->ranks);
-		ri_check_hint(checking, "%s", count_hint);
+		say_shared(checking, count);
 	} else if (count == 0) {
 		ri_check_skip(checking, "GPUs", "a program sees none, nor are any asked for");
 	} else {
@@ -86,8 +102,11 @@ const struct ri_check ri_check_gpu_count = {
 	.summary = "there are as many GPUs as asked for",
 	.reads = "/proc/driver/nvidia/gpus, /dev/nvidiaN, CUDA_VISIBLE_DEVICES (CUDA Programming "
 		"Guide, \"CUDA Environment Variables\")",
-	.fails = "a program would see fewer than \"gpu=N\", or than there are ranks here",
+	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than there are "
+		"ranks here",
 	.advice = count_hint,
+	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_NVIDIA,
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.vendor",
 	.run = check_count,

@@ -76,6 +76,48 @@ def test_shared_memory(rankinit, tmp_path, gpus, words, expected):
     assert said(rankinit, root, "shm.size", words) == [expected]
 
 
+FIRST_GPU = "CUDA_VISIBLE_DEVICES=0"
+
+
+@pytest.mark.parametrize("words, expected", [
+    (TWO, "warn"),
+    (["--nproc-per-node=2", "--", "true"], "warn"),
+    (["--", "torchrun", "--nproc-per-node=2", "t.py"], "warn"),
+    ([FIRST_GPU, "--nproc-per-node=2", "--", "true"], "warn"),
+    ([FIRST_GPU, "--", "torchrun", "--nproc-per-node=2", "t.py"], "warn"),
+    # what srun gave one rank says nothing of the others
+    ([FIRST_GPU, *TWO], "note"),
+    (["--nproc-per-node=cpu", "--", "true"], "note"),
+    # the controls
+    (ONE, "pass"),
+    (["--nproc-per-node=1", "--", "true"], "pass"),
+    (["--nproc-per-node=gpu", "--", "true"], "pass"),
+    (["CUDA_VISIBLE_DEVICES=", "--nproc-per-node=2", "--", "true"], "skip"),
+])
+def test_ranks_that_share_a_gpu(rankinit, tmp_path, words, expected):
+    root = str(tmp_path / "root")
+    grow("cpu-quota-v2", root)
+    os.makedirs(f"{root}/dev", exist_ok=True)
+    for name in ("nvidiactl", "nvidia0"):
+        with open(f"{root}/dev/{name}", "w", encoding="ascii"):
+            pass
+    assert said(rankinit, root, "gpu.count", words) == [expected]
+
+
+@pytest.mark.parametrize("nodes, count", [
+    ("nvidiactl nvidia0", 1), ("nvidiactl nvidia0 nvidia1", 0), ("", 0)])
+@pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here")
+def test_a_launch_says_that_ranks_share_a_gpu(box, nodes, count):
+    """In a mount namespace of its own, with device nodes that nobody opens."""
+    shell = f"mount -t tmpfs none /dev && mknod /dev/null c 1 3 && cd /dev && touch null {nodes}"
+    result = box.run("--nproc-per-node=2", "--", "true", shell=shell)
+    assert result.status == 0 and result.out == b""
+    assert result.err.count("[gpu.count.shared]") == count, result.err
+    if count:
+        line = warned(result, "gpu.count.shared", "GPUs")
+        assert "sees 1, and 2 ranks" in line and "--nproc-per-node=gpu" in line
+
+
 @pytest.mark.parametrize("adapter, words, expected", [
     (True, WIDE, "warn"), (True, TWO, "note"), (False, WIDE, "skip")])
 def test_adapters(rankinit, tmp_path, adapter, words, expected):
