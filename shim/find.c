@@ -217,6 +217,7 @@ int ri_run_find(struct ri_run *run)
 			run->source.context.host = &run->host;
 		if (count_ranks(run) < 0 || read_topology(run, wants) < 0 || place(run) < 0)
 			return -1;
+		ri_telling_judge(run);
 	}
 	run->source.looks = ri_run_is_of_job(run);
 	/* what was given up for a stop may be a file that need not be there */

@@ -85,6 +85,9 @@ int ri_run_start(struct ri_run *run);
 int ri_telling_check(const struct ri_options *options, struct ri_error *err);
 bool ri_telling_is_wanted(const struct ri_options *options);
 
+/* A finding, RI_CODE_REPORT_SHARED, where ranks would overwrite each other's files. */
+void ri_telling_judge(struct ri_run *run);
+
 /* What goes out besides the exit status: its places are looked at now. */
 int ri_run_prepare_telling(struct ri_run *run);
 

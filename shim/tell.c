@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "apart.h"
 #include "cause.h"
+#include "output/pattern.h"
 #include "report.h"
 #include "state.h"
 #include "verdict.h"
@@ -36,6 +38,39 @@ int ri_telling_check(const struct ri_options *options, struct ri_error *err)
 	ri_fail(err, RI_CODE_OPTION_CONFLICT, word->subject,
 		"with --supervise=never nobody is left to write it");
 	return ri_fail_hint(err, "leave one of them out");
+}
+
+/* Does the file have a name that all ranks of this node give it? */
+static bool is_of_all(const struct ri_word *word)
+{
+	struct ri_pattern_use use;
+
+	return word->text != NULL && strncmp(word->text, "fd:", 3) != 0 &&
+		strncmp(word->text, "/dev/", 5) != 0 && strncmp(word->text, "/proc/", 6) != 0 &&
+		ri_pattern_read(word->text, &use) && !use.rank;
+}
+
+/*
+ * Under mpirun each rank has a rankinit of its own, and all of them replace one
+ * file. Of files on other nodes nobody here knows whether they are the same.
+ */
+void ri_telling_judge(struct ri_run *run)
+{
+	const struct ri_word *words[] = { &run->options.report, &run->options.state };
+	uint64_t here = 0, local_rank = 0;
+
+	ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
+	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (run->source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
+		run->options.action == RI_ACTION_CHECK)
+		return;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (is_of_all(words[i]))
+			ri_finding_hint(ri_findings_add(&run->findings, RI_SEVERITY_WARNING,
+				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
+				"of this node replaces this file, and the last one stays",
+				(unsigned long long)here), "put %%r into its name, which is the "
+				"rank: as in /tmp/job-%%r.json");
 }
 
 static struct ri_report_plan plan_report(const struct ri_run *run)

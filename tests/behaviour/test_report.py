@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from box import refused
+from box import refused, warned
 from peek import wait_until
 
 SH = ["sh", "-c"]
@@ -361,3 +361,33 @@ def test_last_lines(report):
 def test_the_log_is_named(report):
     _, document = report("true", options=["--log-dir=logs"])
     assert document["ranks"][0]["log"].endswith("logs/rank_0.log")
+
+
+FIRST = {**MPI, "OMPI_COMM_WORLD_RANK": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+
+
+@pytest.mark.parametrize("option, twin", [("--report", "RANKINIT_REPORT"),
+                                          ("--state", "RANKINIT_STATE")])
+def test_ranks_that_overwrite_each_other(box, option, twin):
+    """Each has a rankinit of its own. The first of a node says so, for all of them."""
+    for name in ("one.json", "node-%n.json", "%h.json", "100%%.json"):
+        line = warned(box.run(f"{option}={name}", "--", "true", env=FIRST), "report.shared", option)
+        assert "each of the 4 ranks" in line and "put %r into its name" in line
+    warned(box.run("true", env={**FIRST, twin: "one.json"}), "report.shared", twin)
+    explained = json.loads(box.run("--explain=json", f"{option}=one.json", "--", "true",
+                                   env=FIRST).out)
+    assert [one["code"] for one in explained["findings"]].count("report.shared") == 1
+
+
+@pytest.mark.parametrize("option", ["--report", "--state"])
+def test_ranks_with_a_file_each(box, option):
+    """The control: nobody overwrites anything, or what it does is meant to be seen by all."""
+    silent = [([f"{option}={name}"], FIRST) for name in ("%r.json", "%l.json", "/dev/null")]
+    silent += [([f"{option}=one.json"], MPI), ([f"{option}=one.json"], {}),
+               ([f"{option}=one.json", "--nproc-per-node=2"], {}),
+               ([f"{option}=one.json"], {**FIRST, "OMPI_COMM_WORLD_LOCAL_SIZE": "1"})]
+    if option == "--report":
+        silent.append(([f"{option}=fd:2"], FIRST))
+    for options, env in silent:
+        result = box.run(*options, "--", "true", env=env)
+        assert result.status == 0 and "[report.shared]" not in result.err, (options, result.err)
