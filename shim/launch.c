@@ -19,6 +19,7 @@
 #include "apart.h"
 #include "base/text.h"
 #include "mask.h"
+#include "meant.h"
 #include "node/program.h"
 #include "node/script.h"
 #include "raw_call.h"
@@ -326,6 +327,8 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
 			return ri_fail_hint(err, "is it a variable that is not set?");
 		}
+		if (ri_meant_words(command, err) || ri_meant_file(command, err))
+			return -1;
 		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
 		if (command[0] == '-')
 			return ri_fail_hint(err, "options of rankinit stand before --");
@@ -339,6 +342,10 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 			find_directory(child->launch));
 	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s",
 		strerror(child->sys_errno));
+	present = find_present(child->launch);
+	if ((child->sys_errno == ENOEXEC || child->sys_errno == EACCES) && present != NULL &&
+		ri_meant_script(present, err))
+		return -1;
 	if (child->sys_errno == ENOEXEC)
 		return ri_fail_hint(err, "a script needs a first line like #!/bin/sh, a program "
 					 "must be for this processor");

@@ -103,6 +103,62 @@ def test_not_executable(box, files, tmp_path, supervise):
     assert box.run(option, "--", files("good")).out == b"ran\n"
 
 
+@pytest.mark.parametrize("line, hint", [
+    ("python3 train.py", "each word apart, without quotes around them: rankinit -- python3 train."),
+    ("python3\ttrain.py", "rankinit -- python3\\ttrain.py"),
+    ("cd / && python3 train.py", "rankinit -- sh -c 'cd / && python3 train.py'"),
+    ("python3 train.py\n", "rankinit -- sh -c 'python3 train.py\\n'"),
+    ("./no such/file", "rankinit -- ./no such/file"),
+])
+def test_a_line_in_one_word(box, line, hint):
+    for options in ([], ["--supervise=never"], ["--nproc-per-node=2"]):
+        subject = line.replace("\n", "?").replace("\t", "?")
+        result = box.run(*options, "--", line)
+        error = [each for each in result.lines() if "rankinit: error: " in each]
+        assert result.status == 127 and len(error) == 1 and result.out == b""
+        assert error[0].startswith(f"rankinit: error: {subject}: it is one word with a space in ")
+        assert hint in error[0] and error[0].endswith(" [exec.not_found]")
+
+
+def test_a_space_in_a_name(box, files, tmp_path):
+    """The controls: what is there runs, whatever it is called, and a word is not a line."""
+    files("a good name")
+    assert box.run("--", f"{tmp_path}/a good name").out == b"ran\n"
+    assert box.run("--", "a good name", env={"PATH": str(tmp_path)}).out == b"ran\n"
+    assert "one word" not in refused(box.run("--", "train.py"), 127, "exec.not_found", "train.py")
+
+
+@pytest.mark.parametrize("name, mode, meant", [
+    ("train.py", 0o644, "python3 train.py?"), ("train.py", 0o755, "python3 train.py?"),
+    ("run.sh", 0o644, "sh run.sh?"), ("tool", 0o755, "./tool?"),
+])
+def test_a_file_that_is_here_and_not_in_path(box, files, tmp_path, name, mode, meant):
+    files(name, mode=mode)
+    result = box.run("--", name, cwd=str(tmp_path))
+    error = refused(result, 127, "exec.not_found", name)
+    assert f"did you mean {meant}" in error.replace("bash ", "sh "), error
+    # the controls: elsewhere there is none, and a folder and data are no programs
+    away = refused(box.run("--", name), 127, "exec.not_found", name)
+    assert "did you mean" not in away and "searched in PATH=" in away
+    (tmp_path / "data.py").mkdir()
+    files("data", mode=0o644)
+    for other in ("data", "data.py"):
+        none = refused(box.run("--", other, cwd=str(tmp_path)), 127, "exec.not_found", other)
+        assert "did you mean" not in none
+
+
+def test_a_script_that_is_no_command(box, files):
+    for name, text, mode, meant in (
+            ("train.py", b"print(1)\n", 0o644, "python3"),
+            ("bare.py", b"print(1)\n", 0o755, "python3"),
+            ("run.sh", b"#!/bin/sh\n", 0o644, "sh")):
+        path = files(name, text, mode)
+        error = refused(box.run("--", path), 126, "exec.denied", str(path))
+        assert f"did you mean {meant} {path}? " in error.replace("bash ", "sh "), error
+    # the control
+    assert box.run("--", files("good.sh")).out == b"ran\n"
+
+
 def test_busy_and_noexec(box, files):
     good = files("good", open("/bin/true", "rb").read())
     with open(good, "r+b"):

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was perhaps meant by a command that cannot be started. */
+#ifndef RI_SHIM_MEANT_H
+#define RI_SHIM_MEANT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/*
+ * The three that follow return false, and leave *err, where they know nothing
+ * better than that it is not there or cannot be executed.
+ */
+
+/* Not found: a whole line that came as one word, since somebody quoted it. */
+bool ri_meant_words(const char *command, struct ri_error *err);
+
+/* Not found in PATH, and in this folder there is a file of that name. */
+bool ri_meant_file(const char *command, struct ri_error *err);
+
+/*
+ * The file at path is there and is no program, by its mode or by what is in it:
+ * a script that another program runs. Adds a hint to the error that says so.
+ */
+bool ri_meant_script(const char *path, struct ri_error *err);
+
+#endif
