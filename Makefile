@@ -163,7 +163,7 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(addprefix shim/,option_launch.c option_rivals.c option_table.c option_value.c \
-	options.c usage.c option_checks.c check/ids.c check/wishes.c)
+	option_words.c options.c usage.c option_checks.c check/ids.c check/wishes.c)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

@@ -180,6 +180,7 @@ static unsigned find_wants(struct ri_run *run)
 	unsigned wants;
 
 	ri_command_read(&run->command, run->options.command, run->options.launch);
+	ri_options_judge_command(&run->options, &run->command, &run->findings);
 	wants = ri_sources_want(&run->env, &run->options.wishes);
 	if ((wants & RI_WANTS_PROC) != 0)
 		context->proc_is_ours = may_ask_proc(run, wants);

@@ -111,6 +111,7 @@ static int answer(struct ri_run *run)
 	case RI_ACTION_PRINT_ENV:
 		return ri_run_print_env(run);
 	case RI_ACTION_STATUS:
+		ri_log_findings(&run->findings);
 		return ri_apart(&(struct ri_apart){
 			.work = print_state, .argument = run,
 			.subject = "--status", .path = "the state file",

@@ -61,6 +61,14 @@ const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTI
 const struct ri_option *ri_option_rival(const struct ri_options *options, size_t twin,
 	const char *value);
 
+/*
+ * A finding, RI_CODE_OPTION_APART, where the word behind this option, which was
+ * given no value, is the command and looks like one: "--check json". NULL
+ * allowed: there is no such word.
+ */
+void ri_option_judge_next(const struct ri_option *option, const char *word,
+	struct ri_findings *findings);
+
 /* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
 

@@ -116,7 +116,8 @@ static int apply_letters(struct ri_options *options, char *const *word, struct r
 	return 0;
 }
 
-static int read_words(struct ri_options *options, char *const *argv, struct ri_error *err)
+static int read_words(struct ri_options *options, char *const *argv, struct ri_findings *findings,
+	struct ri_error *err)
 {
 	char *const *word = argv[0] == NULL ? argv : argv + 1;
 	int used = 1;
@@ -139,6 +140,8 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_e
 			return unknown_option(*word, err);
 		if (apply_word(options, option, word, &used, err) < 0)
 			return -1;
+		if (option->form != REQUIRED && strchr(*word, '=') == NULL)
+			ri_option_judge_next(option, word[1], findings);
 	}
 	options->command = *word == NULL ? NULL : word;
 	return 0;
@@ -278,7 +281,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	*options = (struct ri_options){ .disabled = is_disabled(env) };
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
-	status = read_words(options, argv, err);
+	status = read_words(options, argv, findings, err);
 	if (options->disabled || options->action == RI_ACTION_HELP ||
 		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
 		return status;

@@ -96,6 +96,13 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	struct ri_findings *findings, struct ri_error *err);
 
 /*
+ * A note, RI_CODE_OPTION_BEHIND, where an option that only rankinit has stands
+ * among the words of the command, and no launcher there knows it.
+ */
+void ri_options_judge_command(const struct ri_options *options, const struct ri_command *command,
+	struct ri_findings *findings);
+
+/*
  * Take the twins out of the child's environment. Nothing to do when disabled.
  * applied: this node is looked at as the options say. Where it is not, those about
  * checks stay, as the command line has them if it does: the command may be a

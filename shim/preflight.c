@@ -367,6 +367,7 @@ int ri_run_check(struct ri_run *run)
 		return ri_run_fail(run);
 	if (!is_speaker(run))
 		return 0;
+	ri_log_findings(&run->findings);
 	if (run->options.checks.pick == RI_CHECK_PICK_NONE)
 		say_left_out(run, ri_check_refuser(&run->options.checks));
 	else

@@ -13,12 +13,11 @@ static bool is_word(const char *text, size_t length, const char *word)
 	return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* "shm" */
-static bool is_family(const char *word)
+bool ri_check_is_family(const char *word)
 {
 	char all[WORD + 2];
 	struct ri_check_set set = { .words = { 0 } };
-	int length = snprintf(all, sizeof(all), "%s.*", word);
+	int length = snprintf(all, sizeof(all), "%.*s.*", WORD - 1, word);
 
 	return ri_check_match(all, (size_t)length, &set) > 0;
 }
@@ -34,7 +33,7 @@ static int unknown_check(struct ri_check_option option, const char *text, size_t
 	ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
 		"%s: expected the id of a check, as shm.size",
 		ri_quote(quoted, sizeof(quoted), word));
-	if (is_family(word))
+	if (ri_check_is_family(word))
 		return ri_fail_hint(err, "all of the family are %s.*", word);
 	nearest = ri_text_nearest(word, ri_check_ids(), ri_check_count());
 	if (nearest != NULL)

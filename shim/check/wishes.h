@@ -55,6 +55,9 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	struct ri_check_option option, struct ri_error *err);
 
+/* Are there checks called so, and a dot behind it: "shm"? */
+bool ri_check_is_family(const char *word);
+
 /* What may find a node unfit: --require, else --check-level; NULL: nothing does. */
 const struct ri_check_option *ri_check_refuser(const struct ri_check_wishes *wishes);
 
