@@ -53,6 +53,8 @@ static const struct {
 	{ "-c", "put the shell in the command: rankinit -- sh -c '...'" },
 };
 
+enum { DASHES = sizeof("--") - 1 };
+
 static int unknown_option(const char *word, struct ri_error *err)
 {
 	char names[RI_OPTION_COUNT][RI_OPTION_NAME], name[RI_OPTION_NAME];
@@ -61,8 +63,8 @@ static int unknown_option(const char *word, struct ri_error *err)
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
-		list[i] = ri_option_long_name(&ri_option_table[i], names[i]);
-	nearest = ri_text_nearest(name, list, RI_OPTION_COUNT);
+		list[i] = ri_option_long_name(&ri_option_table[i], names[i]) + DASHES;
+	nearest = ri_text_nearest(name + (name[1] == '-' ? DASHES : 1), list, RI_OPTION_COUNT);
 	/* it may be the command's, as --hf-token=x */
 	ri_text_copy(shown, sizeof(shown), word);
 	ri_redact_word_in_place(shown, sizeof(shown));
@@ -72,7 +74,7 @@ static int unknown_option(const char *word, struct ri_error *err)
 		if (strcmp(name, habits[i].word) == 0)
 			return ri_fail_hint(err, "%s", habits[i].hint);
 	if (nearest != NULL)
-		return ri_fail_hint(err, "did you mean %s?", nearest);
+		return ri_fail_hint(err, "did you mean --%s?", nearest);
 	return ri_fail_hint(err, "see rankinit --help; put -- before a command that starts with -");
 }
 
@@ -228,15 +230,16 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 		if (ri_option_table[i].kind == ACTION)
 			continue;
 		list[count] = ri_option_twin_name(&ri_option_table[i], names[count]);
-		if (strcmp(list[count++], name) == 0)
+		if (strcmp(list[count], name) == 0)
 			return;
+		list[count++] += PREFIX_LENGTH;
 	}
-	list[count++] = "RANKINIT_DISABLE";
-	nearest = ri_text_nearest(name, list, count);
+	list[count++] = "DISABLE";
+	nearest = ri_text_nearest(name + PREFIX_LENGTH, list, count);
 	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_TWIN, name,
 		"is not a variable that rankinit knows");
 	if (nearest != NULL)
-		ri_finding_hint(finding, "did you mean %s?", nearest);
+		ri_finding_hint(finding, "did you mean %s%s?", prefix, nearest);
 	else
 		ri_finding_hint(finding, "see rankinit --help for the options, each has a twin");
 }

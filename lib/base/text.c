@@ -8,7 +8,7 @@
 
 #include "base/limits.h"
 
-enum { DISTANCE_MAX = 32 };
+enum { DISTANCE_MAX = 32, PREFIX_MIN = 3 };
 
 void ri_text_init(struct ri_text *text, char *buffer, size_t size)
 {
@@ -247,15 +247,36 @@ unsigned ri_text_distance(const char *a, const char *b)
 	return last[b_length];
 }
 
+/* The one name that begins like this; NULL: none does, or several. */
+static const char *find_begun(const char *word, size_t length, const char *const names[],
+	size_t count)
+{
+	const char *found = NULL;
+
+	if (length < PREFIX_MIN)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (strncasecmp(word, names[i], length) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = names[i];
+	}
+	return found;
+}
+
 const char *ri_text_nearest(const char *word, const char *const names[], size_t count)
 {
 	size_t length = strlen(word);
 	unsigned limit = length / 3 > 3 ? 3 : (unsigned)(length / 3);
-	const char *nearest = NULL;
+	const char *nearest;
 
 	for (size_t i = 0; i < count; i++)
 		if (strcasecmp(word, names[i]) == 0)
 			return names[i];
+	nearest = find_begun(word, length, names, count);
+	if (nearest != NULL)
+		return nearest;
 	for (size_t i = 0; i < count; i++) {
 		unsigned distance = ri_text_distance(word, names[i]);
 

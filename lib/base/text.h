@@ -67,8 +67,10 @@ unsigned ri_text_distance(const char *a, const char *b);
 
 /*
  * The entry of names[0..count) nearest to word, if it is near enough to be
- * what was meant: the same but for capitals, or few changes away (a third of
- * the word's length, at most 3); else NULL.
+ * what was meant: the same but for capitals, or the only one that begins with
+ * it (with at least three bytes), or few changes away (a third of the word's
+ * length, at most 3); else NULL. What all names begin with, as "--", says
+ * nothing: leave it out of them and of the word.
  */
 const char *ri_text_nearest(const char *word, const char *const names[], size_t count);
 

@@ -127,6 +127,24 @@ static unsigned plain_distance(const char *a, const char *b)
 	return d[m][n];
 }
 
+/* The only one that begins so, or is the same; several that are: the first. */
+static const char *plain_begun(const char *word, const char *const names[], size_t count)
+{
+	size_t length = strlen(word), begun = 0;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (strcasecmp(names[i], word) == 0)
+			return names[i];
+	for (size_t i = 0; i < count; i++) {
+		if (length < 3 || strncasecmp(names[i], word, length) != 0)
+			continue;
+		begun++;
+		found = names[i];
+	}
+	return begun == 1 ? found : NULL;
+}
+
 static void check_words(const char *const words[], size_t count)
 {
 	const char *word = words[0];
@@ -134,6 +152,10 @@ static void check_words(const char *const words[], size_t count)
 	const char *nearest = ri_text_nearest(word, words + 1, count - 1), *expected = NULL;
 
 	limit = least(limit, 3);
+	if (plain_begun(word, words + 1, count - 1) != NULL) {
+		CHECK(nearest == plain_begun(word, words + 1, count - 1));
+		return;
+	}
 	for (size_t i = 1; i < count; i++) {
 		unsigned distance = ri_text_distance(word, words[i]);
 

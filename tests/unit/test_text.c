@@ -265,6 +265,7 @@ static void test_nearest(void **state)
 	assert_null(ri_text_nearest("GRAZED", names, COUNT));
 	/* a third of the word's length, at most 3 */
 	assert_null(ri_text_nearest("ra", names, COUNT));
+	assert_null(ri_text_nearest("rax", names, 0));
 	assert_null(ri_text_nearest("rakkn", names, COUNT));
 	assert_ptr_equal(ri_text_nearest("ran", names, COUNT), names[0]);
 	assert_null(ri_text_nearest("xxxxd-size", names, COUNT));
@@ -272,6 +273,63 @@ static void test_nearest(void **state)
 	assert_null(ri_text_nearest("", names, COUNT));
 	assert_null(ri_text_nearest("rank", names, 0));
 	assert_null(ri_text_nearest("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", names, COUNT));
+}
+
+static void test_nearest_by_its_beginning(void **state)
+{
+	static const char *const names[] = { "log-dir", "log-file", "loh", "Master" };
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
+
+	(void)state;
+	assert_ptr_equal(ri_text_nearest("log-d", names, COUNT), names[0]);
+	assert_ptr_equal(ri_text_nearest("mas", names, COUNT), names[3]);
+	/* two are too short, and of several none: then changes count, perhaps */
+	assert_null(ri_text_nearest("ma", names, COUNT));
+	assert_null(ri_text_nearest("log-", names, 2));
+	assert_ptr_equal(ri_text_nearest("log", names, COUNT), names[2]);
+	/* a beginning counts more than one change */
+	assert_ptr_equal(ri_text_nearest("log-di", names, COUNT), names[0]);
+}
+
+/* The real names of the options, and what people write. */
+static void test_nearest_option(void **state)
+{
+	static const char *const names[] = {
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, help) #symbol,
+#include "options.def"
+#undef RI_OPTION
+	};
+	static const struct {
+		const char *word, *wanted;
+	} rows[] = {
+		{ "nproc", "nproc_per_node" }, { "nproc_per", "nproc_per_node" },
+		{ "nprocpernode", "nproc_per_node" }, { "NPROC", "nproc_per_node" },
+		{ "gpu", "gpu_bind" }, { "omp", "omp_threads" }, { "world", "world_size" },
+		{ "worldsize", "world_size" }, { "wrold_size", "world_size" },
+		{ "local_word_size", "local_world_size" }, { "num_nodes", "nnodes" },
+		{ "nodes", "nnodes" }, { "rnak", "rank" }, { "ranks", "rank" },
+		{ "master_address", "master_addr" }, { "masterport", "master_port" },
+		{ "hostsfile", "hostfile" }, { "host", "hosts" }, { "print", "print_env" },
+		{ "printenv", "print_env" }, { "dryrun", "dry_run" }, { "expl", "explain" },
+		{ "chekcs", "checks" }, { "verbos", "verbose" }, { "quite", "quiet" },
+		{ "stat", "state" }, { "graze", "grace" }, { "wait", "wait_master" },
+		{ "prefix", NULL }, { "log", NULL }, { "signal", NULL }, { "master", NULL },
+		{ "rewrite", NULL }, { "help_me", NULL }, { "hlep", "help" }, { "heap", "help" },
+		{ "timeout", NULL }, { "retry", NULL }, { "restart", NULL }, { "epochs", NULL },
+		{ "np", NULL }, { "n", NULL }, { "", NULL }, { "devices", NULL }, { "env", NULL },
+		{ "workers", NULL }, { "init", NULL }, { "config", NULL }, { "debug", NULL },
+		{ "name", NULL }, { "port", NULL }, { "backend", NULL }, { "ssh", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *found = ri_text_nearest(rows[i].word, names,
+			sizeof(names) / sizeof(names[0]));
+
+		if ((found == NULL) != (rows[i].wanted == NULL) ||
+			(found != NULL && strcmp(found, rows[i].wanted) != 0))
+			fail_msg("%s: %s", rows[i].word, found == NULL ? "none" : found);
+	}
 }
 
 static void assert_shown(const char *value, size_t columns, const char *expected, size_t used)
@@ -351,6 +409,8 @@ int main(void)
 		cmocka_unit_test(test_utf8_length),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_nearest_by_its_beginning),
+		cmocka_unit_test(test_nearest_option),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
