@@ -260,6 +260,8 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 		if (!look_through(&place))
 			break;
 	}
+	out->argv = argv;
+	out->stated = asked != RI_MODE_AUTO;
 	if (out->mode == RI_MODE_AUTO)
 		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
 }

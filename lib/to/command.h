@@ -33,6 +33,8 @@ struct ri_command {
 	enum ri_mode mode;
 	const struct ri_launcher *launcher;	/* NULL: not a known one */
 	char *const *words;	/* what follows the launcher's name; NULL without one */
+	char *const *argv;	/* all of its words, or NULL */
+	bool stated;		/* the mode was asked for */
 	bool is_python;		/* no known launcher, and a program of Python's for certain */
 };
 

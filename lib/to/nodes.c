@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "model/wishes.h"
 #include "to/command.h"
+#include "to/inner.h"
 
 bool ri_nodes_alone(const struct ri_context *context)
 {
@@ -297,6 +298,7 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 	if (command->mode == RI_MODE_PROCESS) {
 		warn_of_missing_ranks(topology, context);
 		warn_of_no_rank(topology, context);
+		ri_inner_judge(topology, context);
 		return 0;
 	}
 	if (ri_nodes_alone(context) || ri_nodes_meet_elsewhere(context))
