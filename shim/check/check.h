@@ -38,7 +38,7 @@ enum ri_check_when {
 	RI_CHECK_WIDE = 4,	/* the same, where the job has several nodes */
 	RI_CHECK_EXTRA = 8,	/* not among the default ones: by its id, or with "all" */
 	RI_CHECK_DEEP = 16,	/* the same without --deep: it runs a program */
-	RI_CHECK_APART = 32,	/* it is about starting ranks: no note for those that start */
+	RI_CHECK_APART = 32,	/* no note for ranks that start: it is of no use to them */
 };
 
 /* Things without which some checks have nothing to warn about; their names cannot hang. */

@@ -168,6 +168,17 @@ def test_clock(rankinit):
     assert short(check(rankinit, "time.sync"))[0][:2] == expected
 
 
+def test_the_clock_is_no_matter_of_a_launch(rankinit):
+    """-v shows notes of checks before a launch; nobody could act on this one then."""
+    command = [rankinit, "-v", "--nproc-per-node=1", "--checks=default", "--", "true"]
+    done = subprocess.run(command, env=BASE, capture_output=True, timeout=60, check=True)
+    assert b"[time.sync." not in done.stderr, done.stderr
+    said = short(check(rankinit, "time.sync"))[0]
+    command[3] = "--checks=time.sync"
+    done = subprocess.run(command, env=BASE, capture_output=True, timeout=60, check=True)
+    assert (b"[time.sync.loose]" in done.stderr) == (said[0] == "note"), "the control: by its name"
+
+
 def test_master(rankinit):
     """By name; asked for alone, since a name may come later."""
     for name, expected in (("localhost", ("pass", None)), ("10.0.0.1", ("pass", None)),
