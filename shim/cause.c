@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "check/check.h"
@@ -63,6 +64,42 @@ static const struct ri_cause *blame_memory(void)
 	return &cause;
 }
 
+/*
+ * What breakpoint() and input() end of where stdin does (CPython Lib/pdb.py,
+ * do_EOF; Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl).
+ */
+static bool asked_for_line(const struct ri_rank_outcome *rank)
+{
+	static const char *const ends[] = { "bdb.BdbQuit", "EOFError: EOF when reading a line" };
+	const struct ri_span tail = { rank->tail, rank->tail_length };
+	struct ri_traceback traceback;
+
+	if (rank->tail == NULL || !ri_traceback_find(tail, &traceback) ||
+		!ri_rank_ended_of(rank, &traceback))
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (traceback.last.length >= strlen(ends[i]) &&
+			memcmp(traceback.last.at, ends[i], strlen(ends[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Who has a terminal may have left the debugger by hand. */
+static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
+{
+	static struct ri_cause cause = {
+		.code = RI_CODE_INPUT_NONE, .subject = "stdin",
+		.hint = "debug one rank, on a terminal: docker run -it, with --nproc-per-node=1",
+	};
+
+	if (outcome->first == 0 && isatty(STDIN_FILENO))
+		return NULL;
+	cause.text = outcome->first > 0
+		? "is /dev/null for all ranks but the first: breakpoint() and input() fail there"
+		: "is no terminal, and it ended: breakpoint() and input() fail then";
+	return &cause;
+}
+
 const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm)
 {
 	static struct ri_space now;
@@ -73,6 +110,8 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 	rank = &outcome->ranks[outcome->first];
 	if (rank->oom)
 		return blame_memory();
+	if (asked_for_line(rank))
+		return blame_input(outcome);
 	if (shm == NULL && tells_of_it(rank) && ri_cause_look(&now))
 		shm = &now;
 	if (shm == NULL || (rank->signal != SIGBUS && !tells_of_it(rank)))

@@ -318,3 +318,29 @@ def test_words_with_blanks(told):
     assert found.verdict[1:3] == ["rankinit:   its last lines on stderr:",
                                   "rankinit:       no space left"]
     assert found.first["last_lines"] == ["  no space left"]
+
+
+ASKING = "import os, time\nif os.environ['RANK'] != '{}': time.sleep(60)\n{}\n"
+
+
+@pytest.mark.parametrize("rank, stdin", [(2, "is /dev/null for all ranks but the first"),
+                                         (0, "is no terminal, and it ended")])
+@pytest.mark.parametrize("call, last", [("breakpoint(); x = 1", "BdbQuit"),
+                                        ("input()", "EOFError: EOF when reading a line")])
+def test_a_rank_without_a_terminal(told, rank, stdin, call, last):
+    found = told(*PYTHON, ASKING.format(rank, call))
+    assert found.first["rank"] == rank and found.result.status == 1
+    assert any(last in line for line in found.verdict), found.result.err
+    line, = [line for line in found.verdict if line.endswith("[input.none]")]
+    assert stdin in line and "docker run -it, with --nproc-per-node=1" in line
+    assert found.first["cause"]["code"] == "input.none"
+    assert found.first["cause"]["subject"] == "stdin"
+
+
+def test_other_ends_have_no_such_cause(told):
+    """The control: another exception, and one of these that a rank lived through."""
+    for call in ("raise EOFError('no more data')", "raise ValueError('BdbQuit')",
+                 "try: input()\nexcept EOFError: raise SystemExit(3)"):
+        found = told(*PYTHON, ASKING.format(2, call))
+        assert found.first["rank"] == 2 and found.first["cause"] is None
+        assert "input.none" not in found.result.err
