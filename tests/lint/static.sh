@@ -4,7 +4,7 @@
 # service inside.
 # shellcheck source=tests/lint/common.sh
 . "$(dirname "$0")/common.sh"
-limit=620000
+limit=640000
 binary=build/rankinit
 [ -f "$binary" ] || skip "$binary is not built"
 
