@@ -519,8 +519,11 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
+	/* while it has our memory nobody of its user may get at that (ptrace(2), dumpable) */
+	if (launch->hangs)
+		return pid;
 	restore_dumpable(launch);
-	if (launch->hangs || child.sys_errno == 0)
+	if (child.sys_errno == 0)
 		return pid;
 	waitpid(pid, NULL, 0);
 	return fail(&child, err);

@@ -6,6 +6,7 @@ ends it, before the command runs as well as while it is started and after it.
 """
 
 import json
+import os
 import signal
 
 import pytest
@@ -29,13 +30,18 @@ def dead(tmp_path):
     mount.let_go()
 
 
-def is_held(pid):
-    """In the kernel, where fs/fuse/dev.c waits for an answer."""
+def wchan(pid):
+    """The function of the kernel that a process waits in."""
     try:
         with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-            return file.read() == "request_wait_answer"
+            return file.read()
     except OSError:
-        return False
+        return ""
+
+
+def is_held(pid):
+    """Where fs/fuse/dev.c waits for an answer."""
+    return wchan(pid) == "request_wait_answer"
 
 
 def waits(job):
@@ -114,25 +120,36 @@ def test_what_hangs_is_named(box, dead):
             "still there? See df -h and dmesg [file.slow]")
 
 
-def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):
-    """The first rank puts the command on a dead mount while the others are started."""
-    link, script = tmp_path / "command", tmp_path / "script"
-    link.symlink_to(script)
-    script.write_text(
-        f"#!/bin/sh\n[ $RANK != 0 ] || {{ ln -s {dead}/train {link}.new; mv {link}.new {link}; }}\n"
-        "trap 'echo stopped; exit 0' TERM\necho runs\nsleep 60 & wait\n")
-    script.chmod(0o755)
-    job = box.start("--nproc-per-node=200", "--master-port=1", "--", link)
+def test_nobody_gets_at_our_memory_by_a_command_that_hangs(box, dead):
+    """It is another user's already, and shares it: what is not dumpable belongs to root in /proc."""
+    dead.parent.chmod(0o755)
+    job = box.start("--user=65534:65534", "--", dead / "train", shell="trap '' TERM")
     waits(job)
+    child = next(pid for pid in job.members() if is_held(pid))
+    assert peek.field(child, "Uid").split()[0] == "65534"
+    job.signal(signal.SIGTERM)
+    wait_until(lambda: "sigtimedwait" in wchan(job.pid), "rankinit has taken the stop")
+    assert is_held(child)
+    assert os.stat(f"/proc/{child}/environ").st_uid == 0
 
-    def started():
-        return sum(peek.stat(pid)[0] == "command" for pid in peek.children(job.pid))
-    assert 1 <= started() < 199, job.others()
-    wait_until(lambda: job.read("out").count(b"runs") == started(), "all of them run")
-    count = started()
+
+def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):
+    """The command is put on a dead mount while the ranks are started."""
+    link, report = tmp_path / "command", tmp_path / "report"
+    link.symlink_to("/bin/sleep")
+    (tmp_path / "new").symlink_to(dead / "train")
+    job = box.start("--nproc-per-node=512", "--master-port=1", f"--report={report}", "--", link,
+                    "60")
+    wait_until(lambda: len(peek.children(job.pid)) > 2, "the first ranks")
+    (tmp_path / "new").rename(link)
+    waits(job)
+    assert 1 < len(peek.children(job.pid)) < 512
+    started = len(peek.children(job.pid))
     result = job.stop()
-    assert result.out.count(b"stopped") == count, result.err
     assert result.status == 128 + signal.SIGTERM, result.err
+    ends = [rank["state"] for rank in json.loads(report.read_text())["ranks"]]
+    assert ends.count("signaled") == started, ends
+    assert ends[started:] == ["not-started"] * (512 - started), ends
 
 
 def test_a_tmpdir_that_does_not_answer_is_done_without(box, dead):
