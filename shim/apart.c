@@ -123,7 +123,8 @@ static struct helper *start(const struct ri_apart *call, pid_t *pid)
 		return NULL;
 	top = stack + STACK_SIZE - TOP_SIZE;
 	helper = top;
-	*helper = (struct helper){ .call = *call, .runs = 1 };
+	/* what is there where somebody kills it */
+	*helper = (struct helper){ .call = *call, .runs = 1, .result = -1, .error = EINTR };
 	*pid = clone(help_entry, top, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID,
 		helper, NULL, NULL, &helper->runs);
 	if (*pid >= 0)

@@ -25,7 +25,8 @@ struct ri_apart {
 
 /*
  * Do the work. Returns what it returned, or -1 with errno EINTR where a stop
- * came first, ETIMEDOUT where the time was over. The stop stays in the queue.
+ * came first or somebody killed the helper, ETIMEDOUT where the time was over.
+ * The stop stays in the queue.
  * After five seconds a warning names the path. Where no helper can be made the
  * work is done here.
  */

@@ -40,6 +40,11 @@ def state(pid):
     return found[1] if found else None
 
 
+def wchan(pid):
+    """The function of the kernel that a process waits in."""
+    return read(pid, "wchan").decode()
+
+
 def field(pid, name):
     """A line of /proc/PID/status, without its name."""
     for line in read(pid, "status").decode("utf-8", "replace").splitlines():

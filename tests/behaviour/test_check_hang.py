@@ -14,6 +14,7 @@ import pytest
 
 import peek
 from box import BASE, warned
+from deadmount import DeadMount, is_held
 from peek import PATIENCE, wait_until
 from test_check import HUGE, ONE, UNMET, machine, rank, unfit
 
@@ -21,18 +22,13 @@ from test_check import HUGE, ONE, UNMET, machine, rank, unfit
 @pytest.fixture
 def dead(tmp_path):
     """A machine some files of which lie on a FUSE mount that nobody answers for."""
-    libc = ctypes.CDLL(None, use_errno=True)
     root = machine(tmp_path)
     point = os.path.join(root, "dead")
     os.mkdir(point)
     try:
-        device = os.open("/dev/fuse", os.O_RDWR)
+        mount = DeadMount(point)
     except OSError as error:
-        pytest.skip(f"no FUSE here: {error}")
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0"
-    if libc.mount(b"dead", point.encode(), b"fuse", 0, options.encode()) != 0:
-        os.close(device)
-        pytest.skip(f"no FUSE here: {os.strerror(ctypes.get_errno())}")
+        pytest.skip(f"no FUSE file system can be mounted here: {error}")
 
     def hide(*paths):
         for path in paths:
@@ -40,8 +36,7 @@ def dead(tmp_path):
             os.symlink("/dead/file", os.path.join(root, path))
         return root
     yield hide
-    os.close(device)
-    libc.umount2(point.encode(), 2)
+    mount.let_go()
 
 
 def results(out, name=None):
@@ -133,7 +128,9 @@ def test_without_a_process_what_is_required_is_unknown(no_process):
 
 
 def child_of(pid):
-    return wait_until(lambda: peek.children(pid), "the child that checks", 5)[0]
+    def look():
+        return list(filter(is_held, peek.children(pid)))
+    return wait_until(look, "the child that checks", 5)[0]
 
 
 def test_a_check_that_is_killed_is_named(box, dead):

@@ -12,8 +12,8 @@ import signal
 import pytest
 
 import peek
-from box import PATH
-from deadmount import DeadMount
+from box import PATH, refused
+from deadmount import DeadMount, DyingMount, is_held
 from peek import wait_until
 
 
@@ -28,20 +28,6 @@ def dead(tmp_path):
         pytest.skip(f"no FUSE file system can be mounted here: {error}")
     yield folder
     mount.let_go()
-
-
-def wchan(pid):
-    """The function of the kernel that a process waits in."""
-    try:
-        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-def is_held(pid):
-    """Where fs/fuse/dev.c waits for an answer."""
-    return wchan(pid) == "request_wait_answer"
 
 
 def waits(job):
@@ -128,9 +114,21 @@ def test_nobody_gets_at_our_memory_by_a_command_that_hangs(box, dead):
     child = next(pid for pid in job.members() if is_held(pid))
     assert peek.field(child, "Uid").split()[0] == "65534"
     job.signal(signal.SIGTERM)
-    wait_until(lambda: "sigtimedwait" in wchan(job.pid), "rankinit has taken the stop")
+    wait_until(lambda: "sigtimedwait" in peek.wchan(job.pid), "rankinit has taken the stop")
     assert is_held(child)
     assert os.stat(f"/proc/{child}/environ").st_uid == 0
+
+
+@pytest.mark.parametrize("options, subject", [(["--hostfile=@/hosts"], "@/hosts"),
+                                              (["--report=@/report"], "helper"),
+                                              (["--log-dir=@/logs"], "helper")])
+def test_a_helper_that_is_killed(box, dead, options, subject):
+    """By whoever sees a process that hangs: what it was asked for is not there."""
+    put = [word.replace("@", str(dead)) for word in options]
+    job = box.start(*put, "--", "true")
+    waits(job)
+    job.signal(signal.SIGKILL, next(filter(is_held, job.members())))
+    refused(job.wait(), 125, "file.unreadable", subject.replace("@", str(dead)))
 
 
 def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):
@@ -162,28 +160,24 @@ def test_a_tmpdir_that_does_not_answer_is_done_without(box, dead):
 
 
 @pytest.fixture
-def die(tmp_path):
-    """The folder of a job that runs dies: die(job, folder)."""
-    mounts = []
-
-    def die(job, folder):
-        try:
-            mounts.append(DeadMount(folder, job.pid))
-        except OSError as error:
-            pytest.skip(f"no FUSE file system can be mounted here: {error}")
-
-    yield die
-    for mount in mounts:
-        mount.let_go()
+def dying(tmp_path):
+    """A mount that is alive until it is told to die."""
+    folder = tmp_path / "dying"
+    folder.mkdir()
+    try:
+        mount = DyingMount(folder)
+    except OSError as error:
+        pytest.skip(f"no FUSE file system can be mounted here: {error}")
+    yield mount
+    mount.let_go()
 
 
-def test_a_stop_reaches_the_command_though_the_state_cannot_be_written(box, die, tmp_path):
-    state = tmp_path / "folder" / "state"
-    state.parent.mkdir()
-    job = box.start(f"--state={state}", "--", *box.payload("run", "status=3"))
+def test_a_stop_reaches_the_command_though_the_state_cannot_be_written(box, dying):
+    job = box.start(f"--state={dying.folder}/state", "--", *box.payload("run", "status=3"))
     job.until("run ready")
-    wait_until(lambda: " running " in state.read_text(), "the state")
-    die(job, state.parent)
+    with open(f"{dying.folder}/state", encoding="ascii") as file:
+        assert " running " in file.read()
+    dying.die()
     result = job.stop()
     assert result.status == 3, result.err
     assert job.count("run SIGTERM") == 1
@@ -191,12 +185,10 @@ def test_a_stop_reaches_the_command_though_the_state_cannot_be_written(box, die,
     assert result.err.count("cannot be written") == 1
 
 
-def test_the_job_ends_though_the_report_cannot_be_written(box, die, tmp_path):
-    report = tmp_path / "folder" / "report"
-    report.parent.mkdir()
-    job = box.start(f"--report={report}", "--", *box.payload("run", "status=7"))
+def test_the_job_ends_though_the_report_cannot_be_written(box, dying):
+    job = box.start(f"--report={dying.folder}/report", "--", *box.payload("run", "status=7"))
     job.until("run ready")
-    die(job, report.parent)
+    dying.die()
     job.signal(signal.SIGTERM)
     waits(job)
     job.signal(signal.SIGTERM)
@@ -205,13 +197,15 @@ def test_the_job_ends_though_the_report_cannot_be_written(box, die, tmp_path):
     assert "the report cannot be written: its file system does not answer" in result.err
 
 
-def test_control_the_folder_stays_alive(box, tmp_path):
-    state, report = tmp_path / "state", tmp_path / "report"
+def test_control_the_mount_stays_alive(box, dying):
+    state, report = f"{dying.folder}/state", f"{dying.folder}/report"
     job = box.start(f"--state={state}", f"--report={report}", "--",
                     *box.payload("run", "status=7"))
     job.until("run ready")
     result = job.stop()
     assert result.status == 7, result.err
-    assert " failed " in state.read_text()
-    assert json.loads(report.read_text())["exit_status"] == 7
+    with open(state, encoding="ascii") as file:
+        assert " failed " in file.read()
+    with open(report, encoding="utf-8") as file:
+        assert json.load(file)["exit_status"] == 7
     assert "cannot be written" not in result.err
