@@ -393,12 +393,24 @@ static int report_failure(const struct child *child, struct ri_error *err)
 }
 
 /*
- * A change of user in a child that shares our memory marks that memory as not
- * dumpable, ours too; /proc/self would then belong to root.
+ * While the child shares our memory, who may look into the child may change us:
+ * a process of the user that it becomes, or one with as few capabilities. The
+ * kernel marks memory at a change of user, not where capabilities go (prctl(2),
+ * PR_SET_DUMPABLE). True: it is to be shown again.
  */
-static void restore_dumpable(const struct ri_launch *launch)
+static bool hide_memory(const struct ri_launch *launch)
 {
-	if (launch->privileges->change_user)
+	const struct ri_privileges *privileges = launch->privileges;
+
+	return (privileges->change_user || privileges->change_caps) &&
+		prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 &&
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+}
+
+/* Or /proc/self would belong to root. Not while the child is still in our memory. */
+static void show_memory(const struct ri_launch *launch, bool hidden)
+{
+	if (hidden && !launch->hangs)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
@@ -497,7 +509,7 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 	static _Alignas(64) unsigned char stack[STACK_SIZE];
 	static struct child child;
 	int sign[2];
-	bool signs = open_sign(sign);
+	bool signs = open_sign(sign), hidden = hide_memory(launch);
 	pid_t pid;
 	int error;
 
@@ -512,6 +524,7 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 		launch->hangs = pid >= 0 && !wait_for_exec(&child, pid, sign[0]);
 		close(sign[0]);
 	}
+	show_memory(launch, hidden);
 	if (pid < 0) {
 		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
 			"the kernel refused a new process: %s", strerror(error));
@@ -519,11 +532,7 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
-	/* while it has our memory nobody of its user may get at that (ptrace(2), dumpable) */
-	if (launch->hangs)
-		return pid;
-	restore_dumpable(launch);
-	if (child.sys_errno == 0)
+	if (launch->hangs || child.sys_errno == 0)
 		return pid;
 	waitpid(pid, NULL, 0);
 	return fail(&child, err);

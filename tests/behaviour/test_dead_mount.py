@@ -5,9 +5,11 @@ and process 1 cannot be interrupted there. So rankinit never asks itself: a stop
 ends it, before the command runs as well as while it is started and after it.
 """
 
+import ctypes
 import json
 import os
 import signal
+import struct
 
 import pytest
 
@@ -209,3 +211,58 @@ def test_control_the_mount_stays_alive(box, dying):
     with open(report, encoding="utf-8") as file:
         assert json.load(file)["exit_status"] == 7
     assert "cannot be written" not in result.err
+
+
+# As the command is: another user, or root without capabilities (linux/capability.h, version 3).
+LIBC = ctypes.CDLL(None, use_errno=True)
+NO_CAPS = struct.pack("Ii", 0x20080522, 0), bytes(24)
+LESSER = {
+    "--user=1234:1234": lambda: (os.setgroups([]), os.setresgid(1234, 1234, 1234),
+                                 os.setresuid(1234, 1234, 1234)),
+    "--cap-drop=all": lambda: LIBC.capset(*NO_CAPS),
+}
+
+
+def may_write_memory(pid, become):
+    """May a process that became so write into the memory of that one?"""
+    prober = os.fork()
+    if prober == 0:
+        answer = 0
+        try:
+            become()
+            os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
+        except OSError:
+            answer = 1
+        finally:
+            os._exit(answer)
+    return os.waitpid(prober, 0)[1] == 0
+
+
+@pytest.fixture
+def everybody_may_enter(tmp_path):
+    for folder in (tmp_path, tmp_path.parent):
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("option", LESSER)
+def test_our_memory_is_not_the_command_s(box, dead, option, everybody_may_enter):
+    """One that is held shares it, and goes on to do so after a stop that it does not mind."""
+    job = box.start(option, "--", dead / "train", shell="trap '' TERM")
+    waits(job)
+    held = next(filter(is_held, job.members()))
+    assert not may_write_memory(held, LESSER[option])
+    job.signal(signal.SIGTERM)
+    wait_until(lambda: os.readlink(f"/proc/{job.pid}/cwd") == "/", "what is after the start")
+    assert not may_write_memory(held, LESSER[option])
+    job.signal(signal.SIGKILL)
+    job.wait()
+
+
+@pytest.mark.parametrize("option", LESSER)
+def test_control_the_command_s_own_memory_is(box, option):
+    job = box.start(option, "--", "sh", "-c", "echo runs; exec sleep 60")
+    wait_until(lambda: job.read("out") == b"runs\n", "the command")
+    command, = peek.children(job.pid)
+    assert may_write_memory(command, LESSER[option])
+    assert not may_write_memory(job.pid, LESSER[option])
+    job.stop()
