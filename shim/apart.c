@@ -46,9 +46,12 @@ int ri_apart_stop(void)
 
 __attribute__((noreturn)) static void help(struct helper *helper)
 {
+	int result;
+
 	ri_raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	helper->result = helper->call.work(helper->call.argument);
+	result = helper->call.work(helper->call.argument);
 	helper->error = errno;
+	helper->result = result;
 	for (;;)
 		ri_raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
 }
@@ -123,8 +126,8 @@ static struct helper *start(const struct ri_apart *call, pid_t *pid)
 		return NULL;
 	top = stack + STACK_SIZE - TOP_SIZE;
 	helper = top;
-	/* what is there where somebody kills it */
-	*helper = (struct helper){ .call = *call, .runs = 1, .result = -1, .error = EINTR };
+	/* as it stays where somebody else ends the helper before it is done */
+	*helper = (struct helper){ .call = *call, .runs = 1, .result = -1, .error = ECANCELED };
 	*pid = clone(help_entry, top, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID,
 		helper, NULL, NULL, &helper->runs);
 	if (*pid >= 0)
@@ -160,6 +163,18 @@ int ri_apart(const struct ri_apart *call)
 	leave_behind(helper, pid);
 	errno = end;
 	return -1;
+}
+
+int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_error *err)
+{
+	int status = ri_apart(call), error = errno;
+	char quoted[RI_QUOTE_SIZE];
+
+	if (status >= 0 || ri_apart_stop() != 0 || err->code != RI_CODE_NONE)
+		return status;
+	ri_fail(err, code, call->subject, "%s cannot be looked at: %s",
+		ri_quote(quoted, sizeof(quoted), call->path), strerror(error));
+	return ri_fail_errno(err, error);
 }
 
 int ri_apart_file(int (*work)(void *argument), void *argument, const char *path)

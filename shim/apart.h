@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
+
 struct ri_apart {
 	int (*work)(void *argument);	/* what it returns and its errno are the caller's */
 	void *argument;
@@ -25,12 +27,15 @@ struct ri_apart {
 
 /*
  * Do the work. Returns what it returned, or -1 with errno EINTR where a stop
- * came first or somebody killed the helper, ETIMEDOUT where the time was over.
- * The stop stays in the queue.
+ * came first, ETIMEDOUT where the time was over, ECANCELED where somebody else
+ * ended the helper. The stop stays in the queue.
  * After five seconds a warning names the path. Where no helper can be made the
  * work is done here.
  */
 int ri_apart(const struct ri_apart *call);
+
+/* The same of a work that gives its reasons in *err: where it gave none, that code and why. */
+int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_error *err);
 
 /* The work of an open or a read of that path: struct ri_host's apart. */
 int ri_apart_file(int (*work)(void *argument), void *argument, const char *path);

@@ -22,12 +22,6 @@ int ri_run_fail(struct ri_run *run)
 {
 	if (ri_apart_stop() != 0)
 		return ri_run_leave(run, 128 + ri_apart_stop());
-	/* whoever finds out why something failed was killed before it could say so */
-	if (run->err.code == RI_CODE_NONE) {
-		ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, "helper",
-			"the process that asked for a file was killed before it had an answer");
-		ri_fail_hint(&run->err, "look for a mount that does not answer: df -h, dmesg");
-	}
 	ri_log_error(&run->err);
 	return ri_run_leave(run, ri_code_status(run->err.code));
 }
@@ -118,10 +112,10 @@ static int answer(struct ri_run *run)
 		return ri_run_print_env(run);
 	case RI_ACTION_STATUS:
 		ri_log_findings(&run->findings);
-		return ri_apart(&(struct ri_apart){
+		return ri_apart_or_fail(&(struct ri_apart){
 			.work = print_state, .argument = run,
 			.subject = "--status", .path = "the state file",
-		});
+		}, RI_CODE_FILE_UNREADABLE, &run->err);
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:

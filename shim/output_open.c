@@ -313,7 +313,9 @@ static int open_files_apart(struct plan *plan)
 		.path = place->text,
 	};
 
-	return plan->pattern == NULL ? 0 : ri_apart(&opening);
+	if (plan->pattern == NULL)
+		return 0;
+	return ri_apart_or_fail(&opening, RI_CODE_LOG_REFUSED, plan->err);
 }
 
 /* What becomes of a stream; which group it belongs to comes later. */

@@ -176,7 +176,9 @@ static int look_at(struct ri_run *run, const struct ri_word *option, int (*work)
 		.work = work, .argument = run, .subject = option->subject, .path = option->text,
 	};
 
-	return option->text == NULL ? 0 : ri_apart(&looking);
+	if (option->text == NULL)
+		return 0;
+	return ri_apart_or_fail(&looking, RI_CODE_REPORT_REFUSED, &run->err);
 }
 
 int ri_run_prepare_telling(struct ri_run *run)

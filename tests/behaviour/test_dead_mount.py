@@ -108,31 +108,6 @@ def test_what_hangs_is_named(box, dead):
             "still there? See df -h and dmesg [file.slow]")
 
 
-def test_nobody_gets_at_our_memory_by_a_command_that_hangs(box, dead):
-    """It is another user's already, and shares it: what is not dumpable belongs to root in /proc."""
-    dead.parent.chmod(0o755)
-    job = box.start("--user=65534:65534", "--", dead / "train", shell="trap '' TERM")
-    waits(job)
-    child = next(pid for pid in job.members() if is_held(pid))
-    assert peek.field(child, "Uid").split()[0] == "65534"
-    job.signal(signal.SIGTERM)
-    wait_until(lambda: "sigtimedwait" in peek.wchan(job.pid), "rankinit has taken the stop")
-    assert is_held(child)
-    assert os.stat(f"/proc/{child}/environ").st_uid == 0
-
-
-@pytest.mark.parametrize("options, subject", [(["--hostfile=@/hosts"], "@/hosts"),
-                                              (["--report=@/report"], "helper"),
-                                              (["--log-dir=@/logs"], "helper")])
-def test_a_helper_that_is_killed(box, dead, options, subject):
-    """By whoever sees a process that hangs: what it was asked for is not there."""
-    put = [word.replace("@", str(dead)) for word in options]
-    job = box.start(*put, "--", "true")
-    waits(job)
-    job.signal(signal.SIGKILL, next(filter(is_held, job.members())))
-    refused(job.wait(), 125, "file.unreadable", subject.replace("@", str(dead)))
-
-
 def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):
     """The command is put on a dead mount while the ranks are started."""
     link, report = tmp_path / "command", tmp_path / "report"
@@ -211,6 +186,20 @@ def test_control_the_mount_stays_alive(box, dying):
     with open(report, encoding="utf-8") as file:
         assert json.load(file)["exit_status"] == 7
     assert "cannot be written" not in result.err
+
+
+@pytest.mark.parametrize("option, code, subject", [
+    ("--hostfile=@/hosts", "file.unreadable", "@/hosts"),
+    ("--report=@/report", "report.refused", "--report"),
+    ("--state=@/state", "report.refused", "--state"),
+    ("--log-dir=@/logs", "log.refused", "--log-dir"),
+])
+def test_a_helper_that_somebody_kills_found_nothing(box, dead, option, code, subject):
+    """The memory of a host, say: what it had not looked at is not taken for an empty file."""
+    job = box.start(option.replace("@", str(dead)), "--", "true")
+    waits(job)
+    job.signal(signal.SIGKILL, next(filter(is_held, job.members())))
+    refused(job.wait(), 125, code, subject.replace("@", str(dead)))
 
 
 # As the command is: another user, or root without capabilities (linux/capability.h, version 3).
