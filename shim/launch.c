@@ -436,12 +436,18 @@ static bool open_sign(int sign[2])
 }
 
 /*
- * A signal that makes a core dump ends nobody who waits for a file; a process
- * that is no command yet has nothing to dump.
+ * A signal that makes a core dump ends nobody who waits for a file, and no more
+ * does what --signal-map makes of a stop for the command's own handler. A process
+ * that is no command yet has nothing to dump, and no handler.
  */
-static void make_stop_count(pid_t pid, ri_sigset stops)
+static void make_stop_count(const struct ri_signal_map *map, pid_t pid, ri_sigset stops)
 {
-	if ((stops & RI_MASK_OF(SIGQUIT)) != 0)
+	bool counts = (stops & RI_MASK_OF(SIGQUIT)) == 0;
+
+	for (int number = 1; number <= RI_SIGNAL_MAX; number++)
+		if ((stops & RI_MASK_OF(number)) != 0 && map->to[number] != number)
+			counts = false;
+	if (!counts)
 		kill(pid, SIGTERM);
 }
 
@@ -465,7 +471,7 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 			return true;
 		stops = ready == 0 ? ri_mask_pending() & ri_mask_stops() : 0;
 		if (stops != 0) {
-			make_stop_count(pid, stops);
+			make_stop_count(child->launch->signal_map, pid, stops);
 			return false;
 		}
 		if (ready == 0 && looks == SAY_AFTER_MS / LOOK_MS && child->trying != NULL)

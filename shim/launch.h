@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/signals.h"
 #include "node/cpus.h"
 #include "privileges.h"
 
@@ -34,6 +35,7 @@ struct ri_launch {
 	int outputs[2];		/* its stdout and stderr; -1: as ours */
 	const struct rlimit *files_before;	/* its limit of open files; NULL: as ours */
 	const struct ri_privileges *privileges;
+	const struct ri_signal_map *signal_map;
 	/* made by ri_launch_prepare */
 	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
 	char *listen_pid;	/* room for its digits, or NULL */

@@ -122,6 +122,7 @@ int ri_run_start(struct ri_run *run)
 		.outputs = { -1, -1 },
 		.cpus = ri_placing_cpus(&run->placing, 0),
 		.privileges = &run->privileges,
+		.signal_map = &run->options.signal_map,
 	};
 
 	launch.envp = ri_env_apply(&run->env, &run->first.edits, &run->arena, &run->err);

@@ -96,6 +96,14 @@ def test_every_stop_ends_it(box, dead, number, told):
         assert job.wait().status == 128 + expected
 
 
+@pytest.mark.parametrize("to", ["QUIT", "WINCH", "0"])
+def test_a_stop_ends_it_whatever_the_command_would_get(box, dead, to):
+    """nginx and Apache stop of these; what is not executed yet has no handler for them."""
+    job = box.start(f"--signal-map=TERM:{to}", "--", dead / "train")
+    waits(job)
+    assert job.stop().status == 128 + signal.SIGTERM
+
+
 def test_what_hangs_is_named(box, dead):
     for arguments, subject, named in (
             (["--", f"{dead}/train"], f"{dead}/train", "it"),
