@@ -399,20 +399,26 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 
 /*
  * A rank may end of a Ctrl-C before ours is off the queue; later it would be
- * taken for a second one.
+ * taken for a second one. Each once: whoever sends them without end is no reason
+ * not to look at anything else.
  */
 static void take_interrupts(struct supervisor *sv)
 {
+	ri_sigset set = INTERRUPTS;
 	siginfo_t info;
 
-	while (ri_mask_wait_for(INTERRUPTS, &info, 0) != 0)
+	while (set != 0 && ri_mask_wait_for(set, &info, 0) != 0) {
+		set &= ~RI_MASK_OF(info.si_signo);
 		forward(sv, &info);
+	}
 }
 
 /* The first end that is no success counts, whatever the others do after it. */
 static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 	const struct rusage *usage)
 {
+	/* its number is free by now */
+	child->lives = false;
 	if (status != 0 && sv->status == 0 && sv->phase == RUNNING)
 		take_interrupts(sv);
 	ri_children_end(sv->children, child, status, usage);

@@ -77,6 +77,21 @@ def start_beside(box, words, script):
     return box.start("-c", f"{line} & {script}; wait; wait", program="/bin/sh", place="below")
 
 
+@pytest.mark.parametrize("options", [(), ("--signal-group",)])
+def test_a_number_that_is_free_again(box, tool, options):
+    """A SIGINT comes when the command was reaped and its end is not written down yet."""
+    words = ["-o", "@FOLDER/trace", "-e", "trace=wait4,kill,rt_sigtimedwait", "-e", "signal=none",
+             "-e", "inject=wait4:delay_enter=300000", box.rankinit, *options]
+    late = ["sh", "-c", "(sleep 0.1; kill -INT $PPID) & exit 1"]
+    job = box.start(*words, "--", *late, program=tool("strace"), place="below")
+    result, lines = job.wait(), job.read("trace").decode().splitlines()
+    if not any("DELAYED" in line for line in lines):
+        pytest.skip("strace cannot delay calls here")
+    assert result.status == 1, result.err
+    assert [line for line in lines if line.endswith("= 2 (SIGINT)")], lines
+    assert not [line for line in lines if line.startswith("kill(") and "SIGINT" in line], lines
+
+
 @pytest.mark.parametrize("kind", LEADS)
 def test_a_group_that_is_a_strangers_by_now(box, kind):
     """Rank 0 ended, and its number leads a group of somebody else's."""
