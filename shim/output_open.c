@@ -207,17 +207,12 @@ static int find_folder(struct plan *plan, const char *path, size_t length)
 	return ri_spot_find(&plan->spot, folder, plan->arena);
 }
 
-/*
- * Where we are root, another name of a file of root's may have been put into a
- * folder that is somebody else's.
- */
 static bool may_be_planted(const struct ri_spot *spot, int fd)
 {
-	struct stat file, folder;
+	struct stat file;
 
-	return getauxval(AT_EUID) == 0 && spot->folder >= 0 && fstat(fd, &file) == 0 &&
-		S_ISREG(file.st_mode) && file.st_nlink > 1 && fstat(spot->folder, &folder) == 0 &&
-		folder.st_uid != 0;
+	return spot->folder >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+		ri_spot_is_anothers_name(&file, spot->folder);
 }
 
 /*
@@ -266,7 +261,7 @@ static int refuse_file(const struct plan *plan, const char *path)
 		return refuse(plan, path, "the log file cannot be opened");
 	ri_fail(plan->err, RI_CODE_LOG_REFUSED, path, error == ELOOP
 			? "a symbolic link on the way is another user's"
-			: "the file has another name besides, in a folder that is another user's");
+			: "the file has another name besides, in a folder where others may write");
 	ri_fail_hint(plan->err, "remove it, or name the file itself");
 	return ri_fail_errno(plan->err, error);
 }

@@ -65,6 +65,15 @@ static void close_quietly(int fd)
 	errno = saved;
 }
 
+bool ri_spot_is_anothers_name(const struct stat *file, int folder)
+{
+	struct stat info;
+
+	if (getauxval(AT_EUID) != 0 || file->st_nlink < 2 || fstat(folder, &info) < 0)
+		return false;
+	return info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
 static bool is_trusted(const struct stat *link, int folder)
 {
 	const mode_t open_to_all = S_ISVTX | S_IWOTH;
@@ -72,7 +81,7 @@ static bool is_trusted(const struct stat *link, int folder)
 	struct stat info;
 
 	if (link->st_uid == 0 || link->st_uid == us)
-		return true;
+		return !ri_spot_is_anothers_name(link, folder);
 	if (us == 0 || fstat(folder, &info) < 0)
 		return false;
 	return (info.st_mode & open_to_all) != open_to_all || link->st_uid == info.st_uid;

@@ -6,12 +6,16 @@
  * are followed then, once, and no link is followed later.
  *
  * Nor is one that may have been left for us, by a container that ended before
- * or by its neighbour: where we are root a link must belong to root; else one
- * in a folder like /tmp to root, to us or to the folder's owner, as the kernel
+ * or by its neighbour: where we are root a link must belong to root, and
+ * its name be no other one that somebody else may have given it; else one in a
+ * folder like /tmp to root, to us or to the folder's owner, as the kernel
  * has it (fs.protected_symlinks, proc_sys_fs(5)).
  */
 #ifndef RI_SHIM_SPOT_H
 #define RI_SHIM_SPOT_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 
@@ -41,6 +45,13 @@ int ri_spot_renew(struct ri_spot *spot, const char *path);
  * descriptor is 3 or more.
  */
 int ri_spot_open(const struct ri_spot *spot, int flags);
+
+/*
+ * Where we are root: has the file, or the link, another name besides, and could
+ * somebody else have made this one in the folder? link(2) takes what belongs to
+ * root, where the kernel lets it (fs.protected_hardlinks, proc_sys_fs(5)).
+ */
+bool ri_spot_is_anothers_name(const struct stat *file, int folder);
 
 void ri_spot_close(struct ri_spot *spot);
 

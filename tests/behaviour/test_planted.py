@@ -208,14 +208,31 @@ def test_a_log_that_was_a_link(attack, options):
 
 def test_a_log_with_another_name(attack):
     """A hard link, where the kernel lets users make these."""
-    job = attack("--log-dir=own/d", "echo said", shell="ln root/file own/d/rank_0.log")
-    refused(job.result, 125, "log.refused", "own/d/rank_0.log")
-    assert untouched(job)
+    opened = "chown 0 own/d && chmod {} own/d &&"
+    # the command's own folder, and an emptyDir of Kubernetes', /tmp, one of a group's
+    for before in ("", *(opened.format(mode) for mode in ("777", "1777", "775"))):
+        job = attack("--log-dir=own/d", "echo said",
+                     shell=f"{before} ln root/file own/d/rank_0.log")
+        refused(job.result, 125, "log.refused", "own/d/rank_0.log")
+        assert untouched(job)
     # the controls: a folder of root's, and a file with one name
     job = attack("--log-dir=root", "echo said", shell="ln root/file root/rank_0.log")
     assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
     job = attack("--log-dir=own/d", "echo said", shell="echo old >own/d/rank_0.log")
     assert job.result.status == 0 and job.read("own/d/rank_0.log") == b"old\nsaid\n"
+
+
+@pytest.mark.parametrize("kind", ["hard", "symbolic"])
+def test_a_link_of_root_s_with_another_name(attack, kind):
+    """ln makes a hard link of a link, too: it is root's still, but not where it stands."""
+    plant = "ln -P root/link" if kind == "hard" else "cp -P root/link"
+    job = attack("--log-dir=own/d", "echo said",
+                 shell=f"ln -s $PWD/root/file root/link && {plant} own/d/rank_0.log")
+    if kind == "hard":
+        refused(job.result, 125, "log.refused", "own/d/rank_0.log")
+        assert untouched(job, "link")
+    else:       # the control: one that root made for it
+        assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
 
 
 def test_a_folder_for_logs_that_was_a_link(attack):
