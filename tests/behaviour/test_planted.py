@@ -135,9 +135,11 @@ def test_what_is_written_before_it_is_renamed(attack):
 def test_a_folder_that_is_made_again(attack, box):
     """As programs do with the folder of their output; but only where nobody else can."""
     anew = "rm -r {0}; mkdir {0}; exit 7"
+    # a state that is to be written in between finds no folder
+    runs = "until grep -q ' running ' @FOLDER/d/state; do sleep 0.02; done; "
     for us in [], ["--reuid=1234", "--regid=1234", "--clear-groups"]:
         job = box.start(*us, box.rankinit, "--report=@FOLDER/d/report", "--state=@FOLDER/d/state",
-                        "--", *SH, anew.format("@FOLDER/d"), program="/usr/bin/setpriv",
+                        "--", *SH, runs + anew.format("@FOLDER/d"), program="/usr/bin/setpriv",
                         shell="mkdir @FOLDER/d" + ("; chown -R 1234 @FOLDER" if us else ""))
         assert job.wait().err == ""
         assert sorted(os.listdir(os.path.join(job.folder, "d"))) == ["report", "state"]
