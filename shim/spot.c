@@ -38,8 +38,13 @@ static bool starts_with(const char *path, const char *start)
 	return strncmp(path, start, strlen(start)) == 0;
 }
 
+/* What is written in another way, as /dev//shm, is walked through like any other path. */
 static bool is_kept(const char *path)
 {
+	const char *rest = path[0] == '/' ? strchr(path + 1, '/') : NULL;
+
+	if (rest == NULL || rest[1] == '/' || rest[1] == '.' || strstr(rest, "/../") != NULL)
+		return false;
 	return starts_with(path, "/proc/") ||
 		(starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/"));
 }

@@ -208,6 +208,19 @@ def test_a_log_that_was_a_link(attack, options):
     assert job.result.status == 0 and job.read("root/log") == b"said\n"
 
 
+@pytest.mark.parametrize("shm", ["/dev/shm", "/dev//shm", "/dev/./shm", "/dev/pts/../shm"])
+def test_a_log_in_shm_that_was_a_link(attack, shm):
+    """What is in /dev is the container's own, but for what everybody may make there."""
+    mount = "mount -t tmpfs -o mode=1777 shm /dev/shm && mkdir -m 777 /dev/shm/d &&"
+    plant = "ln -s $PWD/root/file /dev/shm/d/rank_0.log && chown -h {} /dev/shm/d/rank_0.log"
+    job = attack(f"--log-dir={shm}/d", "echo said", shell=f"{mount} {plant.format(1234)}")
+    refused(job.result, 125, "log.refused", f"{shm}/d/rank_0.log")
+    assert untouched(job)
+    # the control
+    job = attack(f"--log-dir={shm}/d", "echo said", shell=f"{mount} {plant.format(0)}")
+    assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
+
+
 def test_a_log_with_another_name(attack):
     """A hard link, where the kernel lets users make these."""
     opened = "chown 0 own/d && chmod {} own/d &&"
