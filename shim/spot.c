@@ -39,7 +39,7 @@ static bool starts_with(const char *path, const char *start)
 }
 
 /* What is written in another way, as /dev//shm, is walked through like any other path. */
-static bool is_kept(const char *path)
+bool ri_spot_is_kept(const char *path)
 {
 	const char *rest = path[0] == '/' ? strchr(path + 1, '/') : NULL;
 
@@ -49,25 +49,23 @@ static bool is_kept(const char *path)
 		(starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/"));
 }
 
-int ri_fd_move_up(int fd)
-{
-	int high, saved;
-
-	if (fd < 0 || fd >= FIRST_FD)
-		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-	saved = errno;
-	close(fd);
-	errno = saved;
-	return high;
-}
-
 static void close_quietly(int fd)
 {
 	int saved = errno;
 
 	close(fd);
 	errno = saved;
+}
+
+int ri_fd_move_up(int fd)
+{
+	int high;
+
+	if (fd < 0 || fd >= FIRST_FD)
+		return fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+	close_quietly(fd);
+	return high;
 }
 
 bool ri_spot_is_anothers_name(const struct stat *file, int folder)
@@ -231,7 +229,7 @@ static int keep_name(struct ri_spot *spot, const char *name, struct ri_arena *ar
 	return -1;
 }
 
-/* As far as links lead: FOUND, or LINK to what is_kept. */
+/* As far as links lead: FOUND, or LINK to what is kept. */
 static enum found resolve(char real[PATH_MAX], const char *path, int *folder, size_t *last,
 	bool ours)
 {
@@ -241,7 +239,7 @@ static enum found resolve(char real[PATH_MAX], const char *path, int *folder, si
 		errno = ENAMETOOLONG;
 		return FAILED;
 	}
-	for (int links = 0; what == LINK && !is_kept(real); links++) {
+	for (int links = 0; what == LINK && !ri_spot_is_kept(real); links++) {
 		if (links > MAX_LINKS) {
 			errno = ELOOP;
 			return FAILED;

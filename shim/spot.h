@@ -25,11 +25,15 @@ struct ri_spot {
 };
 
 /*
+ * Names in /dev and /proc are the kernel's or the container's own, and stay as
+ * they are; but what may be made in /dev is in /dev/shm.
+ */
+bool ri_spot_is_kept(const char *path);
+
+/*
  * Find the spot of a path. The file need not be there; what is there
- * may be a link that must not be followed. Names in /dev and /proc are
- * the kernel's or the container's own, and stay as they are; but what may be
- * made in /dev is in /dev/shm. Returns 0, or -1 and errno: ELOOP where a link
- * on the way must not be followed, or where there are too many.
+ * may be a link that must not be followed. Returns 0, or -1 and errno: ELOOP
+ * where a link on the way must not be followed, or where there are too many.
  */
 int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena);
 

@@ -12,6 +12,7 @@
 #include "cause.h"
 #include "output/pattern.h"
 #include "report.h"
+#include "spot.h"
 #include "state.h"
 #include "verdict.h"
 
@@ -46,8 +47,7 @@ static bool is_of_all(const struct ri_word *word)
 	struct ri_pattern_use use;
 
 	return word->text != NULL && strncmp(word->text, "fd:", 3) != 0 &&
-		strncmp(word->text, "/dev/", 5) != 0 && strncmp(word->text, "/proc/", 6) != 0 &&
-		ri_pattern_read(word->text, &use) && !use.rank;
+		!ri_spot_is_kept(word->text) && ri_pattern_read(word->text, &use) && !use.rank;
 }
 
 /*
@@ -68,7 +68,7 @@ void ri_telling_judge(struct ri_run *run)
 		if (is_of_all(words[i]))
 			ri_finding_hint(ri_findings_add(&run->findings, RI_SEVERITY_WARNING,
 				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
-				"of this node replaces this file, and the last one stays",
+				"of this node replaces this file, so only the last one's stays",
 				(unsigned long long)here), "put %%r into its name, which is the "
 				"rank: as in /tmp/job-%%r.json");
 }
