@@ -14,6 +14,7 @@
 #include "base/procstat.h"
 #include "log.h"
 #include "own_proc.h"
+#include "to/words.h"
 #include "told.h"
 
 enum {
@@ -398,20 +399,16 @@ static bool find_child(const struct ri_procstat *process, void *context)
 
 const char *ri_leftovers_waiting_shell(pid_t pid)
 {
-	static const char *const shells[] = { "bash", "dash", "sh", "ash", "busybox", "ksh",
-		"ksh93", "mksh", "zsh" };
 	struct family family = { .parent = pid };
 	struct ri_procstat process;
+	const char *shell;
 
 	if (!proc_is_ours() || !read_process(pid, &process))
 		return NULL;
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-		if (strcmp(process.name, shells[i]) != 0)
-			continue;
+	shell = ri_word_shell(process.name);
+	if (shell != NULL)
 		each_process(find_child, &family);
-		return family.found ? shells[i] : NULL;
-	}
-	return NULL;
+	return family.found ? shell : NULL;
 }
 
 static bool end(const struct ri_procstat *process, void *context)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "option_table.h"
 #include "to/words.h"
 
@@ -70,9 +71,7 @@ static const struct ri_option *find_own(const char *word, char name[RI_OPTION_NA
 /* Another rankinit, which reads what stands behind it. */
 static bool is_rankinit(const char *word)
 {
-	const char *slash = strrchr(word, '/');
-
-	return strcmp(slash == NULL ? word : slash + 1, "rankinit") == 0;
+	return strcmp(ri_path_name(word), "rankinit") == 0;
 }
 
 void ri_options_judge_command(const struct ri_options *options, const struct ri_command *command,

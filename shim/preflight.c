@@ -14,6 +14,7 @@
 #include "from/from.h"
 #include "mask.h"
 #include "print.h"
+#include "to/words.h"
 
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };
@@ -203,20 +204,12 @@ static bool names_rankinit(char *const *words)
 /* A shell that is given nothing to run, as in docker run -it IMAGE bash. */
 static bool is_plain_shell(char *const *words)
 {
-	static const char *const shells[] = {
-		"ash", "bash", "dash", "fish", "ksh", "sh", "zsh",
-	};
-	const char *name;
-	bool found = false;
-
-	if (words == NULL)
+	if (words == NULL || ri_word_shell(*words) == NULL)
 		return false;
-	name = strrchr(*words, '/') == NULL ? *words : strrchr(*words, '/') + 1;
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
-		found |= strcmp(name, shells[i]) == 0;
 	for (words++; *words != NULL; words++)
-		found &= (*words)[0] == '-';
-	return found;
+		if ((*words)[0] != '-')
+			return false;
+	return true;
 }
 
 /* Why nothing is looked at, and what to do about it. */

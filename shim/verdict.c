@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/limits.h"
+#include "base/path.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "log.h"
@@ -71,10 +72,7 @@ static void add_stop(struct ri_text *out, const struct ri_end *end)
 /* "python3 (pid 12)" */
 static void add_name(struct ri_text *out, const struct ri_end *end)
 {
-	const char *slash = strrchr(end->command, '/');
-	const char *name = slash == NULL ? end->command : slash + 1;
-
-	ri_text_addf(out, "%.64s (pid %d)", name, (int)end->child->pid);
+	ri_text_addf(out, "%.64s (pid %d)", ri_path_name(end->command), (int)end->child->pid);
 }
 
 static void add_end(struct ri_text *out, const struct ri_end *end, struct ri_oom *oom)

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/signals.h"
 #include "report/redact.h"
 #include "report/redact_words.h"
@@ -109,17 +110,15 @@ static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
 	char command[PATH_MAX];
-	const char *slash;
 
 	ri_text_copy(command, sizeof(command),
 		outcome->command == NULL ? "the command" : outcome->command);
 	ri_redact_word_in_place(command, sizeof(command));
-	slash = strrchr(command, '/');
 	if (outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK))
 		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
 			(unsigned long long)rank->local_rank);
 	else {
-		ri_text_add_shown(out, slash == NULL ? command : slash + 1, 40);
+		ri_text_add_shown(out, ri_path_name(command), 40);
 		ri_text_add(out, " (");
 	}
 	if (rank->pid > 0)

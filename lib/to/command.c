@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "model/topology.h"
 #include "to/words.h"
 
@@ -144,17 +145,10 @@ static struct place unwrap(const struct wrapper *row, char *const *words)
 	return place;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? path : slash + 1;
-}
-
 /* "python3.11" is python. */
 static bool is_program(const struct wrapper *row, const char *path)
 {
-	const char *base = base_name(path);
+	const char *base = ri_path_name(path);
 	size_t length = strlen(row->program);
 
 	if (strncmp(base, row->program, length) != 0)
@@ -188,7 +182,7 @@ static bool is_start(const struct start *start, const struct place *place, char 
 
 	*rest = place->words + (place->module == NULL);
 	if (start->where == PROGRAM)
-		return place->module == NULL && strcmp(base_name(word), start->name) == 0;
+		return place->module == NULL && strcmp(ri_path_name(word), start->name) == 0;
 	if (place->module != NULL)
 		return strcmp(place->module, start->name) == 0;
 	return is_file_of(word, start->name);
@@ -241,7 +235,7 @@ static bool is_python(const struct place *place)
 
 	if (place->module != NULL)
 		return false;
-	base = base_name(*place->words);
+	base = ri_path_name(*place->words);
 	length = strlen(base);
 	if (length > 3 && strcmp(base + length - 3, ".py") == 0)
 		return true;

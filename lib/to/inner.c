@@ -148,17 +148,6 @@ static void judge_line(const struct inner *inner, const char *line)
 	}
 }
 
-static bool is_shell(const char *word)
-{
-	static const char *const shells[] = { "sh", "bash", "dash", "ash", "ksh", "zsh" };
-	const char *slash = strrchr(word, '/');
-
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
-		if (strcmp(slash == NULL ? word : slash + 1, shells[i]) == 0)
-			return true;
-	return false;
-}
-
 static bool is_script(const char *word)
 {
 	size_t length = strlen(word);
@@ -178,11 +167,12 @@ static void note_script(const struct inner *inner, const char *script)
 			"each node");
 }
 
-/* The words behind a shell's name: -c LINE, or a script. */
+/* The words behind a shell's name: -c LINE, or a script; "busybox" has one more. */
 static void judge_shell(const struct inner *inner, char *const *words)
 {
 	bool line = false;
 
+	words += *words != NULL && ri_word_shell(*words) != NULL;
 	for (; *words != NULL && (*words)[0] == '-'; words++)
 		line |= (*words)[1] != '-' && strchr(*words, 'c') != NULL;
 	if (*words != NULL && line)
@@ -215,7 +205,7 @@ void ri_inner_judge(const struct ri_topology *topology, const struct ri_context 
 		return;
 	}
 	for (char *const *word = command->argv; *word != NULL; word++) {
-		if (is_shell(*word)) {
+		if (ri_word_shell(*word) != NULL) {
 			judge_shell(&inner, word + 1);
 			return;
 		}

@@ -3,6 +3,20 @@
 
 #include <string.h>
 
+#include "base/path.h"
+
+const char *ri_word_shell(const char *word)
+{
+	static const char *const shells[] = {
+		"ash", "bash", "busybox", "dash", "fish", "ksh", "ksh93", "mksh", "sh", "zsh",
+	};
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		if (strcmp(ri_path_name(word), shells[i]) == 0)
+			return shells[i];
+	return NULL;
+}
+
 bool ri_word_is_option(const char *word)
 {
 	return word[0] == '-' && word[1] != '\0';

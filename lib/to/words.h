@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options among the words of a command that is not ours. Which of them take a
- * value in a word of their own is said by lists as in launchers.def.
+ * Words of a command that is not ours: the names of shells, and options. Which
+ * of these take a value in a word of their own is said by lists as in
+ * launchers.def.
  */
 #ifndef RI_TO_WORDS_H
 #define RI_TO_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The name of the shell that this is a path or the name of: "bash"; NULL: of none. */
+const char *ri_word_shell(const char *word);
 
 /* "-" alone is none. */
 bool ri_word_is_option(const char *word);

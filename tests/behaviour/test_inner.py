@@ -43,7 +43,8 @@ SHELL = [
 
 @pytest.mark.parametrize("line", SHELL)
 @pytest.mark.parametrize("shell", [["bash", "-c"], ["/bin/sh", "-ec"],
-                                   ["env", "A=1", "bash", "-lc"], ["bash", "-e", "-c"]])
+                                   ["env", "A=1", "bash", "-lc"], ["bash", "-e", "-c"],
+                                   ["busybox", "sh", "-c"], ["/usr/bin/fish", "-c"]])
 def test_a_launcher_in_a_shell_s_line(found, shell, line):
     for env in (rank(), rank(here=2), AZUREML, SLURM):
         assert found(env, *shell, line) == ["warning launch.hidden torchrun"], env
