@@ -13,23 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/open_how.h"
+
 enum {
 	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
 	MAX_LINKS = 40,		/* as the kernel (path_resolution(7)) */
 	MODE = 0644,
 };
-
-/* linux/openat2.h, spelled here since musl 1.2.3 has no name for it. */
-struct open_how_1 {
-	uint64_t flags;
-	uint64_t mode;
-	uint64_t resolve;
-};
-enum { NO_SYMLINKS = 0x04 };
-
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
 
 enum found { FAILED = -1, FOUND, LINK };
 
@@ -176,8 +166,8 @@ static enum found take_last(char *path, size_t start, int *folder, bool ours)
 /* The folder of the name at last, where no link is on the way to it; else -1. */
 static int open_at_once(char *path, size_t last)
 {
-	const struct open_how_1 how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = NO_SYMLINKS,
+	const struct ri_open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RI_RESOLVE_NO_SYMLINKS,
 	};
 	char first = path[last];
 	int folder;

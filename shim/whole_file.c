@@ -83,19 +83,14 @@ static int refuse(const char *subject, const char *path, int error, struct ri_er
 {
 	char quoted[RI_QUOTE_SIZE];
 
-	ri_quote(quoted, sizeof(quoted), path);
+	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
+		ri_quote(quoted, sizeof(quoted), path),
+		error == ELOOP ? "a symbolic link on the way is another user's" : strerror(error));
 	ri_fail_errno(err, error);
 	if (error == EISDIR)
-		return ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
-			quoted, strerror(error));
-	if (error != ELOOP) {
-		ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s", quoted,
-			strerror(error));
-		return ri_fail_hint(err, "its folder must be there and be writable");
-	}
-	ri_fail(err, RI_CODE_REPORT_REFUSED, subject,
-		"%s cannot be written: a symbolic link on the way is another user's", quoted);
-	return ri_fail_hint(err, "name the folder that it leads to");
+		return ri_fail_hint(err, "name a file");
+	return ri_fail_hint(err, error == ELOOP ? "name the folder that it leads to"
+						: "its folder must be there and be writable");
 }
 
 /* Could it be written now, and is it one to replace? -1 and errno. */

@@ -12,21 +12,11 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-
-/* linux/openat2.h, spelled here since musl 1.2.3 has no name for it. */
-struct open_how_1 {
-	uint64_t flags;
-	uint64_t mode;
-	uint64_t resolve;
-};
-enum { HOW_RESOLVE_IN_ROOT = 0x10 };
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
+#include "base/open_how.h"
 
 static int open_in_root(int root, const char *path, int flags)
 {
-	struct open_how_1 how = { .flags = (uint64_t)flags, .resolve = HOW_RESOLVE_IN_ROOT };
+	struct ri_open_how how = { .flags = (uint64_t)flags, .resolve = RI_RESOLVE_IN_ROOT };
 
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
