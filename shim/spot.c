@@ -259,18 +259,16 @@ int ri_spot_renew(struct ri_spot *spot, const char *path)
 {
 	char real[PATH_MAX];
 	size_t last = 0;
-	int folder = -1;
+	int folder = -1, status = -1;
 
 	if (resolve(real, path, &folder, &last, true) != FOUND)
 		return -1;
-	if (strcmp(real + last, spot->name) != 0) {
-		close(folder);
+	if (strcmp(real + last, spot->name) != 0)
 		errno = ENOENT;
-		return -1;
-	}
-	ri_spot_close(spot);
-	spot->folder = ri_fd_move_up(folder);
-	return spot->folder < 0 ? -1 : 0;
+	else if (dup3(folder, spot->folder, O_CLOEXEC) >= 0)
+		status = 0;
+	close_quietly(folder);
+	return status;
 }
 
 int ri_spot_open(const struct ri_spot *spot, int flags)

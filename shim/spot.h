@@ -40,7 +40,8 @@ int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena)
 /*
  * Find the folder of that path again, where it was removed and made anew since,
  * and only if every folder on the way is root's or ours, and nobody else's to
- * write to, /tmp and its like aside: then it is no trick. -1 and errno.
+ * write to, /tmp and its like aside: then it is no trick. It gets the same
+ * descriptor, which let_go.h may have been told to spare. -1 and errno.
  */
 int ri_spot_renew(struct ri_spot *spot, const char *path);
 

@@ -156,6 +156,18 @@ def test_a_folder_that_is_made_again(attack, box):
     assert job.result.status == 7 and job.read("own/d/report") == b"keep\n"
 
 
+def test_a_folder_that_is_made_again_at_once(box, tool):
+    """Before rankinit lets go of what is not its own: the new folder is."""
+    trace = ["-D", "-o", "/dev/null", "-e", "trace=ppoll", "-e", "inject=ppoll:delay_exit=1000000"]
+    job = box.start(*trace, box.rankinit, "--state=@FOLDER/d/state", "--report=@FOLDER/d/report",
+                    "--", *SH, "rm -r @FOLDER/d; mkdir @FOLDER/d; exit 7", program=tool("strace"),
+                    shell="mkdir @FOLDER/d", place="below")
+    result = job.wait()
+    assert (result.status, result.err) == (7, "")
+    assert job.read("d/state").split()[1] == b"failed"
+    assert json.loads(job.read("d/report"))["exit_status"] == 7
+
+
 RACE = """cd own; (while :; do mv d e; ln -s ../root d; rm d; mv e d; done) 2>/dev/null & p=$!
     for i in $(seq 300); do for n in 1 2; do ln -sf ../../root/file e/state.$n.new; done; done \
         2>/dev/null; kill $p; wait $p; exit 7"""
