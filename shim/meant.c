@@ -52,11 +52,12 @@ bool ri_meant_words(const char *command, struct ri_error *err)
 		"it is one word with a space in it, and there is no command of that name");
 	show(shown, command);
 	if (strpbrk(command, "&|;<>$`\n") != NULL)
-		ri_fail_hint(err, "what a shell shall read is given to one: rankinit -- sh -c '%s'",
+		ri_fail_hint(err, "give a line for a shell to a shell: rankinit -- sh -c '%s'",
 			shown);
 	else
 		ri_fail_hint(err, "write each word apart, without quotes around them: rankinit -- "
-			"%s; in a list, as CMD or command: have, each is a string of its own",
+			"%s; in a list (CMD of a Dockerfile, command: of Kubernetes) each is a "
+			"string of its own",
 			shown);
 	return true;
 }

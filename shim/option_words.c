@@ -26,7 +26,7 @@ static bool looks_like_value(const struct ri_option *option, const char *word)
 void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings)
 {
-	static const char text[] = "%s behind it is the command, not its value";
+	static const char text[] = "%s after it is taken for the command, not for its value";
 	char name[RI_OPTION_NAME], quoted[RI_QUOTE_SIZE];
 	struct ri_finding *finding;
 	bool is_value;
@@ -90,8 +90,9 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
 		if (option == NULL || ri_command_has(command, name, NULL))
 			continue;
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND,
-			name, "it stands behind the command, so it is an option of the command's"),
-			"that of rankinit stands before it: rankinit %s%s%s -- %.80s", name,
+			name, "it stands after the command, so the command gets it, and rankinit "
+			"does not"),
+			"put it in front of the command: rankinit %s%s%s -- %.80s", name,
 			option->form == REQUIRED ? "=" : "",
 			option->form == REQUIRED ? option->meta : "", options->command[0]);
 		return;

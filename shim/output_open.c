@@ -261,7 +261,7 @@ static int refuse_file(const struct plan *plan, const char *path)
 		return refuse(plan, path, "the log file cannot be opened");
 	ri_fail(plan->err, RI_CODE_LOG_REFUSED, path, error == ELOOP
 			? "a symbolic link on the way is another user's"
-			: "the file has another name besides, in a folder where others may write");
+			: "it has a second name (a hard link), and others may write to its folder");
 	ri_fail_hint(plan->err, "remove it, or name the file itself");
 	return ri_fail_errno(plan->err, error);
 }

@@ -216,12 +216,12 @@ static bool is_plain_shell(char *const *words)
 static const char *explain_unasked(const struct ri_run *run)
 {
 	if (ri_topology_is_beside(&run->topology))
-		return "this process is none of the job's ranks; --check looks";
+		return "this process is none of the job's ranks; check it by rankinit --check";
 	if (run->command.mode == RI_MODE_NONE)
 		return "this process starts the ranks of the whole job and is none of them; put "
 		       "rankinit in front of the program that it starts";
-	return "nothing here says that this is a rank or a node of a job; --check looks, and "
-	       "--nproc-per-node=1 starts a job of one rank";
+	return "the environment names no rank, node or job; check it by rankinit --check, or by "
+	       "--nproc-per-node=1, which makes a job of one rank";
 }
 
 /*
@@ -237,7 +237,7 @@ static void say_unasked(const struct ri_run *run)
 	if (meant == NULL || run->options.wishes.source.value != NULL ||
 		names_rankinit(run->options.command))
 		return;
-	ri_log(RI_LEVEL_WARNING, "%s: what it asks for was not looked at, as %s [%s]",
+	ri_log(RI_LEVEL_WARNING, "%s: rankinit has not checked this node for it: %s [%s]",
 		meant->subject, explain_unasked(run), ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 

@@ -121,6 +121,7 @@ static int begin_in(const char *path, const char *subject, struct ri_arena *aren
 		return 0;
 	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s", path,
 		strerror(errno));
+	ri_spot_close(&own.file.spot);
 	own.file.path = NULL;
 	return -1;
 }
@@ -144,8 +145,8 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 		return 0;
 	name_spare(spare);
 	own.spare = begin_in(spare, option->subject, arena, &other) == 0;
-	ri_log(RI_LEVEL_WARNING, own.spare ? "%s: %s; --status finds the state in %s meanwhile [%s]"
-					   : "%s: %s; --status finds no state, nor in %s [%s]",
+	ri_log(RI_LEVEL_WARNING, own.spare ? "%s: %s; --status finds the state in %s instead [%s]"
+					   : "%s: %s, nor can %s; --status finds no state [%s]",
 		why.subject, why.text, spare, ri_code_name(why.code));
 	return 0;
 }

@@ -166,8 +166,9 @@ static void say_whom_we_wait_for(struct supervisor *sv)
 
 		if (name == NULL)
 			continue;
-		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which waits for what it runs; "
-			"with --grace=25 rankinit tells that itself", name, (int)child->pid);
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only when "
+			"what it runs has ended; with --grace=25 rankinit stops that too", name,
+			(int)child->pid);
 		return;
 	}
 }

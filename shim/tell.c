@@ -95,8 +95,9 @@ static int ask_for_torch_files(struct ri_run *run, int (*work)(void *argument), 
 	int status = folder == NULL ? work(argument) : ri_apart(&asking);
 
 	if (status < 0 && errno == ETIMEDOUT) {
-		ri_log(RI_LEVEL_WARNING, "TMPDIR: torch's error files, which lie there, are done "
-			"without [%s]", ri_code_name(RI_CODE_FILE_SLOW));
+		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
+			"goes on without torch's error files [%s]",
+			ri_code_name(RI_CODE_FILE_SLOW));
 		run->torch_files.folder = NULL;
 	}
 	return status;

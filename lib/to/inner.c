@@ -72,12 +72,11 @@ static void judge_devices(const struct inner *inner, char *const *words)
 		if (count <= inner->here || count < 2)
 			continue;
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_RANKS_WAITED, name, "the command asks for %" PRIu64 " devices, and "
-			"%" PRIu64 " of its ranks %s on this node: Lightning starts none where "
-			"LOCAL_RANK is set, and waits for all", count, inner->here,
-			inner->here == 1 ? "is" : "are"),
-			"--launch=node, and one process on each node, where the command starts its "
-			"ranks itself; else start as many: --nproc-per-node=%" PRIu64, count);
+			RI_CODE_RANKS_WAITED, name, "the command asks for %" PRIu64 " devices, but "
+			"this node has %" PRIu64 " of its ranks: Lightning starts no others where "
+			"LOCAL_RANK is set, and waits for them", count, inner->here),
+			"if the command is to start its ranks, say --launch=node and start it once "
+			"on each node; if rankinit is, say --nproc-per-node=%" PRIu64, count);
 		return;
 	}
 }
@@ -108,10 +107,10 @@ static bool judge_command(const struct inner *inner, char *const *words)
 	if (command.mode == RI_MODE_NODE && inner->world > 1 && !knows_nodes(&command))
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_LAUNCH_HIDDEN, command.launcher->name, "a shell starts it in each "
-			"of %" PRIu64 " ranks, where it is told nothing of the job: each makes a "
-			"job of its own", inner->world),
-			"write it without the shell, as rankinit -- %s ..., or say --launch=node; "
-			"one process on each node", command.launcher->name);
+			"of %" PRIu64 " ranks, and rankinit cannot tell it of the job there: each "
+			"starts a job of its own", inner->world),
+			"start one process on each node, by rankinit -- %s ... without the shell, "
+			"or with --launch=node", command.launcher->name);
 	return inner->context->findings->count != before;
 }
 
@@ -161,9 +160,9 @@ static void note_script(const struct inner *inner, const char *script)
 	if (inner->world > 1)
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_NOTE,
 			RI_CODE_LAUNCH_HIDDEN, script, "a script runs in each of %" PRIu64
-			" ranks, and a torchrun in it would be told nothing of the job",
+			" ranks, and rankinit could not tell a torchrun in it of the job",
 			inner->world),
-			"where it starts torchrun or the like say --launch=node; one process on "
+			"if it starts torchrun or the like, say --launch=node and start it once on "
 			"each node");
 }
 

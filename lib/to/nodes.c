@@ -282,10 +282,10 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 		return;
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_LAUNCH_RANKLESS, ri_topology_subject(topology, RI_FACT_NNODES),
-		"the command is one process on each of %" PRIu64 " nodes and gets no RANK, so it "
-		"may run alone on each", nodes->number),
-		"state --nproc-per-node=gpu or a number, or start it by torchrun; --launch=node "
-		"where it starts ranks itself");
+		"rankinit starts one process on each of %" PRIu64 " nodes and gives it no RANK, so "
+		"each may train alone", nodes->number),
+		"have rankinit start the ranks by --nproc-per-node=gpu, or start it by torchrun; "
+		"say --launch=node where it starts ranks itself");
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,

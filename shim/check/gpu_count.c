@@ -19,9 +19,10 @@ static const char count_hint[] =
 
 /* NCCL src/init.cc, "Duplicate GPU detected". */
 static const char shared_hint[] =
-	"NCCL takes no two ranks on one GPU: as many ranks as GPUs, --nproc-per-node=gpu, or more "
-	"GPUs: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in resources.limits; where "
-	"ranks need none: CUDA_VISIBLE_DEVICES= (empty) in the job's environment";
+	"NCCL refuses two ranks on one GPU: start as many as there are (--nproc-per-node=gpu), or "
+	"give the container more (docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
+	"resources.limits); if no rank needs one: CUDA_VISIBLE_DEVICES= (empty) in the job's "
+	"environment";
 
 /* What counting gives. */
 struct counted {

@@ -28,7 +28,7 @@ def test_the_value_of_an_action_stands_apart(box, words, hint):
     assert result.status in (0, 1)
     if words[0] not in ("--explain", "--dry-run"):
         line = warned(result, "option.apart", words[0])
-        assert f'"{words[1]}" behind it is the command' in line and hint in line
+        assert f'"{words[1]}" after it is taken for the command' in line and hint in line
     else:
         assert f"warning  {words[0]} [option.apart]" in result.out.decode()
         assert hint in result.out.decode()
