@@ -100,12 +100,10 @@ def test_a_name_that_comes_in_the_last_pause(isolated):
     assert job.wait().status == 7
 
 
-def test_it_waits_as_long_as_it_says(isolated):
-    begun = time.monotonic()
+def test_a_server_that_knows_no_such_name(isolated):
+    """Why is what the last whole answer said, though the wait ended between two."""
     job = isolated("--wait-master=1", NAME, "--", "true", answer_from=0)
-    result = job.wait()
-    assert time.monotonic() - begun >= 1
-    error = refused(result, 124, "master.unresolved", "node-0.rankinit-test")
+    error = refused(job.wait(), 124, "master.unresolved", "node-0.rankinit-test")
     assert "no answer" not in error, "it had one"
 
 
