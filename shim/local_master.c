@@ -91,9 +91,6 @@ void ri_local_master_settle(struct ri_topology *topology, struct ri_findings *fi
 		"neither the name nor an address of this machine",
 		ri_quote(quoted, sizeof(quoted), fact->text)),
 		"unset it, or state --master-addr if it is right");
+	ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 	fact->text = "127.0.0.1";
-	fact->strength = RI_STRENGTH_DEFAULT;
-	fact->origin = (struct ri_origin){
-		.source = "derived", .raw = "", .from = RI_FROM(NNODES),
-	};
 }

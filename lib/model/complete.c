@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the facts that were read: the only place that derives. */
+/* What follows from the facts that were read. */
 #include <inttypes.h>
 
 #include "model/rules.h"
@@ -13,16 +13,6 @@ enum {
 	 */
 	DEFAULT_PORT = 29500,
 };
-
-static void derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number, unsigned from)
-{
-	struct ri_fact *fact = &topology->facts[id];
-
-	fact->state = RI_STATE_KNOWN;
-	fact->strength = RI_STRENGTH_DEFAULT;
-	fact->number = number;
-	fact->origin = (struct ri_origin){ .source = "derived", .raw = "", .from = from };
-}
 
 /* The identity's tuple: known by the time that anything is derived. */
 static uint64_t of(const struct ri_topology *topology, enum ri_fact_id id)
@@ -49,10 +39,10 @@ static void derive_nnodes(struct ri_topology *topology)
 	if (topology->scope == RI_SCOPE_PROCESS &&
 		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) &&
 		local == of(topology, RI_FACT_WORLD_SIZE))
-		derive(topology, RI_FACT_NNODES, 1,
+		ri_topology_derive(topology, RI_FACT_NNODES, 1,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 	else if (ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
-		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
+		ri_topology_derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
 }
 
 /* How many ranks each node has if all have the same; 0 where that is open. */
@@ -103,7 +93,7 @@ static void derive_local_size(struct ri_topology *topology, struct ri_findings *
 		rank < of(topology, RI_FACT_LOCAL_RANK))
 		return;
 	if (size == 1) {
-		derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(WORLD_SIZE));
+		ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(WORLD_SIZE));
 		return;
 	}
 	local = share(topology, &from);
@@ -112,12 +102,12 @@ static void derive_local_size(struct ri_topology *topology, struct ri_findings *
 		return;
 	ri_text_init(&lack, bytes, sizeof(bytes));
 	explain_lack(topology, RI_FACT_LOCAL_WORLD_SIZE, "how many ranks this node has", &lack);
-	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
+	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
 	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_LOCAL_SIZE_ASSUMED,
 		"LOCAL_WORLD_SIZE", "%s: %" PRIu64 " rests on every node having as many", bytes,
 		local);
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
-		derive(topology, RI_FACT_NNODES, size / local,
+		ri_topology_derive(topology, RI_FACT_NNODES, size / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 }
 
@@ -150,10 +140,11 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 
 	ri_text_init(&lack, bytes, sizeof(bytes));
 	explain_lack(topology, RI_FACT_NODE_RANK, "which node this is", &lack);
-	derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
+	ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
 		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
-		derive(topology, RI_FACT_NNODES, of(topology, RI_FACT_WORLD_SIZE) / local,
+		ri_topology_derive(topology, RI_FACT_NNODES,
+			of(topology, RI_FACT_WORLD_SIZE) / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 	finding = ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
 		"NODE_RANK", "%s: %" PRIu64 " rests on every node having %" PRIu64
@@ -169,12 +160,13 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 	if (fact->state == RI_STATE_KNOWN)
 		return;
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1)
-		derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
+		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
 	else if (may_be_even(topology))
 		assume_even(topology, findings);
 	else if (of(topology, RI_FACT_RANK) == of(topology, RI_FACT_LOCAL_RANK))
 		/* All ranks below this one are here, rank 0 among them. */
-		derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(RANK) | RI_FROM(LOCAL_RANK));
+		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0,
+			RI_FROM(RANK) | RI_FROM(LOCAL_RANK));
 	else
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_NODE_RANK_ABSENT,
 			"NODE_RANK", "nothing tells for certain which node this is%s%s",
@@ -209,7 +201,7 @@ static void derive_master(struct ri_topology *topology, struct ri_findings *find
 			fact->state = RI_STATE_KNOWN;
 			return;
 		}
-		derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
+		ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 		fact->text = "127.0.0.1";
 	} else if (find_broken(fact) == NULL) {
 		/* A broken one is worse than none: whoever read it refuses. */
@@ -227,7 +219,7 @@ static void derive_port(struct ri_topology *topology)
 
 	if (fact->state == RI_STATE_KNOWN)
 		return;
-	derive(topology, RI_FACT_MASTER_PORT, DEFAULT_PORT, 0);
+	ri_topology_derive(topology, RI_FACT_MASTER_PORT, DEFAULT_PORT, 0);
 	fact->origin.source = "default";
 }
 
@@ -325,7 +317,7 @@ static int assume_one_node(struct ri_topology *topology, struct ri_error *err)
 			"this is node %" PRIu64 ", but nothing says of how many", node);
 		return ri_fail_hint(err, "state --nnodes");
 	}
-	derive(topology, RI_FACT_NNODES, 1, 0);
+	ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
 	topology->facts[RI_FACT_NNODES].origin.source = "default";
 	return 0;
 }
@@ -337,7 +329,7 @@ static int find_node(struct ri_topology *topology, const struct ri_context *cont
 
 	if (!ri_topology_knows(topology, RI_FACT_NNODES) &&
 		ri_topology_get(topology, RI_FACT_HOSTS, &hosts))
-		derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
+		ri_topology_derive(topology, RI_FACT_NNODES, hosts, RI_FROM(HOSTS));
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes))
 		return refuse_beside(topology, context, err) < 0 ||
 				refuse_signs_of_nodes(topology, context, err) < 0
@@ -357,11 +349,13 @@ int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context
 		find_node(topology, context, err) < 0)
 		return -1;
 	if (!ri_topology_knows(topology, RI_FACT_NODE_RANK))
-		derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
-	derive(topology, RI_FACT_RANK, of(topology, RI_FACT_NODE_RANK), RI_FROM(NODE_RANK));
-	derive(topology, RI_FACT_WORLD_SIZE, of(topology, RI_FACT_NNODES), RI_FROM(NNODES));
-	derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(NODE_RANK));
-	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(NNODES));
+		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
+	ri_topology_derive(topology, RI_FACT_RANK, of(topology, RI_FACT_NODE_RANK),
+		RI_FROM(NODE_RANK));
+	ri_topology_derive(topology, RI_FACT_WORLD_SIZE, of(topology, RI_FACT_NNODES),
+		RI_FROM(NNODES));
+	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(NODE_RANK));
+	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, 1, RI_FROM(NNODES));
 	return 0;
 }
 

@@ -57,6 +57,17 @@ bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id)
 	return topology->facts[id].state == RI_STATE_KNOWN;
 }
 
+void ri_topology_derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number,
+	unsigned from)
+{
+	struct ri_fact *fact = &topology->facts[id];
+
+	fact->state = RI_STATE_KNOWN;
+	fact->strength = RI_STRENGTH_DEFAULT;
+	fact->number = number;
+	fact->origin = (struct ri_origin){ .source = "derived", .raw = "", .from = from };
+}
+
 bool ri_topology_is_wide(const struct ri_topology *topology)
 {
 	uint64_t count, here;

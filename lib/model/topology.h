@@ -116,6 +116,10 @@ bool ri_topology_get(const struct ri_topology *topology, enum ri_fact_id id, uin
 
 bool ri_topology_knows(const struct ri_topology *topology, enum ri_fact_id id);
 
+/* It is this number from now on, since it follows from others: RI_FROM(...) | ... */
+void ri_topology_derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number,
+	unsigned from);
+
 /* Does the job have ranks on another node, by whatever is known of it? */
 bool ri_topology_is_wide(const struct ri_topology *topology);
 

@@ -111,24 +111,13 @@ static int check_one_each(const struct ri_topology *topology, const char *starte
 	return 0;
 }
 
-static void derive(struct ri_topology *topology, enum ri_fact_id id, uint64_t number,
-	unsigned from)
-{
-	struct ri_fact *fact = &topology->facts[id];
-
-	fact->state = RI_STATE_KNOWN;
-	fact->strength = RI_STRENGTH_DEFAULT;
-	fact->number = number;
-	fact->origin = (struct ri_origin){ .source = "derived", .raw = "", .from = from };
-}
-
 static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
 {
 	const struct ri_fact *fact = &topology->facts[id];
 	uint64_t number = topology->facts[from].number;
 
 	if (fact->state != RI_STATE_KNOWN || fact->number != number)
-		derive(topology, id, number, 1u << from);
+		ri_topology_derive(topology, id, number, 1u << from);
 }
 
 /*
@@ -375,15 +364,16 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 		return ri_fail(err, RI_CODE_OPTION_VALUE, stated->subject,
 			"%" PRIu64 " ranks on each of %" PRIu64 " nodes are more than the %d that "
 			"a job may have", count, nodes, RI_MAX_RANKS);
-	derive(topology, RI_FACT_WORLD_SIZE, nodes * count,
+	ri_topology_derive(topology, RI_FACT_WORLD_SIZE, nodes * count,
 		RI_FROM(NNODES) | RI_FROM(LOCAL_WORLD_SIZE));
-	derive(topology, RI_FACT_LOCAL_WORLD_SIZE, count, 0);
+	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, count, 0);
 	topology->facts[RI_FACT_LOCAL_WORLD_SIZE].strength = RI_STRENGTH_MANUAL;
 	topology->facts[RI_FACT_LOCAL_WORLD_SIZE].origin = (struct ri_origin){
 		.source = "manual", .variable = stated->subject, .raw = stated->value,
 	};
-	derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(LOCAL_WORLD_SIZE));
-	derive(topology, RI_FACT_RANK, topology->facts[RI_FACT_NODE_RANK].number * count,
+	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, RI_FROM(LOCAL_WORLD_SIZE));
+	ri_topology_derive(topology, RI_FACT_RANK,
+		topology->facts[RI_FACT_NODE_RANK].number * count,
 		RI_FROM(NODE_RANK) | RI_FROM(LOCAL_RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	ri_findings_drop(context->findings, RI_CODE_LOCAL_SIZE_ASSUMED);
 	ri_findings_drop(context->findings, RI_CODE_NODE_RANK_ASSUMED);
