@@ -507,6 +507,8 @@ static int fail(const struct child *child, struct ri_error *err)
 			"cannot be executed: %s", strerror(child->sys_errno));
 	/* HF_TOKEN=x before the command, where no shell is there to take it */
 	ri_redact_word_in_place(err->subject, sizeof(err->subject));
+	ri_redact_word_in_place(err->text, sizeof(err->text));
+	ri_redact_word_in_place(err->hint, sizeof(err->hint));
 	return ri_fail_errno(err, child->sys_errno);
 }
 

@@ -5,7 +5,18 @@
 
 #include "base/path.h"
 #include "option_table.h"
+#include "report/redact_words.h"
 #include "to/words.h"
+
+enum { SHOWN = 160 };
+
+/* The beginning of a word, which may be HF_TOKEN=x before a command. */
+static const char *show(char out[SHOWN + 1], const char *word)
+{
+	ri_text_copy(out, SHOWN + 1, word);
+	ri_redact_word_in_place(out, SHOWN + 1);
+	return out;
+}
 
 /* Is it one of "text|json", or anything where a FILE could stand? */
 static bool looks_like_value(const struct ri_option *option, const char *word)
@@ -27,7 +38,7 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings)
 {
 	static const char text[] = "%s after it is taken for the command, not for its value";
-	char name[RI_OPTION_NAME], quoted[RI_QUOTE_SIZE];
+	char name[RI_OPTION_NAME], shown[SHOWN + 1], quoted[RI_QUOTE_SIZE];
 	struct ri_finding *finding;
 	bool is_value;
 
@@ -37,11 +48,11 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 	if (!is_value && (option != &ri_option_table[RI_OPTION_check] || !ri_check_is_family(word)))
 		return;
 	ri_option_long_name(option, name);
-	ri_quote(quoted, sizeof(quoted), word);
+	ri_quote(quoted, sizeof(quoted), show(shown, word));
 	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_APART, name, text,
 		quoted);
 	if (is_value)
-		ri_finding_hint(finding, "write %s=%.160s", name, word);
+		ri_finding_hint(finding, "write %s=%s", name, shown);
 	else
 		ri_finding_hint(finding, "those checks alone: --checks=%s.* --check", word);
 }
@@ -79,7 +90,7 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
 {
 	char *const *word = options->command;
 	const struct ri_option *option;
-	char name[RI_OPTION_NAME];
+	char name[RI_OPTION_NAME], shown[SHOWN + 1];
 
 	if (word == NULL || command->mode == RI_MODE_NONE)
 		return;
@@ -94,7 +105,7 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
 			"does not"),
 			"put it in front of the command: rankinit %s%s%s -- %.80s", name,
 			option->form == REQUIRED ? "=" : "",
-			option->form == REQUIRED ? option->meta : "", options->command[0]);
+			option->form == REQUIRED ? option->meta : "", show(shown, options->command[0]));
 		return;
 	}
 }

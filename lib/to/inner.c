@@ -157,7 +157,8 @@ static bool is_script(const char *word)
 /* What is in it nobody here reads. */
 static void note_script(const struct inner *inner, const char *script)
 {
-	if (inner->world > 1)
+	/* HF_TOKEN=x is none */
+	if (inner->world > 1 && strchr(script, '=') == NULL)
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_NOTE,
 			RI_CODE_LAUNCH_HIDDEN, script, "a script runs in each of %" PRIu64
 			" ranks, and rankinit could not tell a torchrun in it of the job",

@@ -309,6 +309,20 @@ def test_secrets_of_the_command(box, command, options):
     assert str(command) in result.out.decode()
 
 
+def test_secrets_in_what_is_said_about_words(box):
+    word, ranks = f"HF_TOKEN={SECRET}", {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
+    for words, env in ((["--status", word, "python"], {}),
+                       (["--explain", "--", word, "python", "--nproc-per-node=2"], {}),
+                       (["-v", "--", "sh", word], ranks)):
+        result = box.run(*words, env=env)
+        said = result.out.decode() + "".join(result.lines())
+        assert said and SECRET not in said, said
+    # the controls
+    assert "write --status=HF_HOME=a" in box.run("--status", "HF_HOME=a").err
+    result = box.run("--explain", "--", "a", "python", "--nproc-per-node=2")
+    assert b"N|gpu|cpu|auto -- a" in result.out, result.out
+
+
 def test_secrets_where_a_command_cannot_be_started(box):
     """No shell is there that would take the assignment."""
     for word in (f"HF_TOKEN={SECRET}", f"HF_TOKEN=a/{SECRET}"):
@@ -319,5 +333,11 @@ def test_secrets_where_a_command_cannot_be_started(box):
             assert "error: HF_TOKEN=***: there is no such command" in result.err
     result = box.run(f"--hf-token={SECRET}", "--", "true")
     assert result.status == 125 and SECRET not in result.err and "--hf-token=***" in result.err
+    for word in (f"HF_TOKEN={SECRET} python", f"--hf-token={SECRET} x", f"a --hf-token {SECRET}",
+                 f"HF_TOKEN={SECRET}; python"):
+        result = box.run("--", word)
+        assert result.status == 127 and SECRET not in result.err, result.err
+        assert "-- " + word.replace(SECRET, "***") in result.err or "sh -c" in result.err
     # the control
+    assert "-- HF_HOME=a python; in a list" in box.run("--", "HF_HOME=a python").err
     assert "HF_HOME=a: there is no" in box.run("--", "HF_HOME=a").err
