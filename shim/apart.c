@@ -23,7 +23,6 @@ enum {
 	STACK_SIZE = 256 * 1024,
 	TOP_SIZE = 256,		/* of it, for struct helper */
 	LOOK_MS = 50,		/* how long a stop may wait */
-	SAY_AFTER_MS = 5000,
 	REAP_MS = 200,		/* a killed helper that stays longer is left behind */
 };
 
@@ -80,15 +79,15 @@ static bool wait_a_little(struct helper *helper, pid_t pid)
 	return true;
 }
 
-void ri_apart_say(const char *subject, const char *path, int seconds)
+void ri_apart_say(const char *subject, const char *path)
 {
 	char quoted[RI_QUOTE_SIZE] = "it";
 
 	if (strcmp(subject, path) != 0)
 		ri_quote(quoted, sizeof(quoted), path);
-	ri_log(RI_LEVEL_WARNING, "%s: %s has not answered for %d s; is its file system still "
-		"there? See df -h and dmesg [%s]", subject, quoted, seconds,
-		ri_code_name(RI_CODE_FILE_SLOW));
+	ri_log(RI_LEVEL_WARNING, "%s: %s has not answered for %d s; find its mount in "
+		"/proc/mounts, and what the kernel says of it in dmesg [%s]", subject, quoted,
+		RI_APART_SAY_MS / 1000, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
 /* Why to wait no longer: EINTR, ETIMEDOUT, or 0. */
@@ -100,9 +99,9 @@ static int find_end(const struct ri_apart *call, int64_t waited, bool *said)
 		given_up_for = __builtin_ctzll(stops) + 1;
 		return EINTR;
 	}
-	if (waited >= SAY_AFTER_MS && !*said) {
+	if (waited >= RI_APART_SAY_MS && !*said) {
 		*said = true;
-		ri_apart_say(call->subject, call->path, SAY_AFTER_MS / 1000);
+		ri_apart_say(call->subject, call->path);
 	}
 	return call->most_ms > 0 && waited >= call->most_ms ? ETIMEDOUT : 0;
 }

@@ -40,8 +40,10 @@ int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_e
 /* The work of an open or a read of that path: struct ri_host's apart. */
 int ri_apart_file(int (*work)(void *argument), void *argument, const char *path);
 
-/* Say that the path, which subject names, has not answered for so many seconds. */
-void ri_apart_say(const char *subject, const char *path, int seconds);
+/* Say that the path, which subject names, has not answered for that long. */
+enum { RI_APART_SAY_MS = 5000 };
+
+void ri_apart_say(const char *subject, const char *path);
 
 /* The signal for which something was given up, or 0. */
 int ri_apart_stop(void);

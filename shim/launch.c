@@ -18,6 +18,7 @@
 
 #include "apart.h"
 #include "base/text.h"
+#include "children.h"
 #include "mask.h"
 #include "meant.h"
 #include "node/program.h"
@@ -29,7 +30,6 @@ enum {
 	STACK_SIZE = 16384,
 	PID_DIGITS = 11,
 	LOOK_MS = 100,		/* how long a stop may wait for a command that is not there yet */
-	SAY_AFTER_MS = 5000,
 };
 
 enum step {
@@ -474,8 +474,8 @@ static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
 			make_stop_count(child->launch->signal_map, pid, stops);
 			return false;
 		}
-		if (ready == 0 && looks == SAY_AFTER_MS / LOOK_MS && child->trying != NULL)
-			ri_apart_say(child->launch->argv[0], child->trying, SAY_AFTER_MS / 1000);
+		if (ready == 0 && looks == RI_APART_SAY_MS / LOOK_MS && child->trying != NULL)
+			ri_apart_say(child->launch->argv[0], child->trying);
 		/* a seccomp profile may deny it: then without looking up */
 		if (ready < 0 && ready != -EINTR)
 			break;
@@ -499,7 +499,7 @@ static int fail(const struct child *child, struct ri_error *err)
 	const struct ri_apart explaining = {
 		.work = explain_failure, .argument = &failure,
 		.subject = child->launch->argv[0], .path = child->launch->candidates,
-		.most_ms = SAY_AFTER_MS,
+		.most_ms = RI_APART_SAY_MS,
 	};
 
 	if (ri_apart(&explaining) < 0 && err->code == RI_CODE_NONE)
@@ -519,7 +519,7 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 	int sign[2];
 	bool signs = open_sign(sign), hidden = hide_memory(launch);
 	pid_t pid;
-	int error;
+	int error, status;
 
 	child = (struct child){ .launch = launch };
 	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | SIGCHLD | (signs ? 0 : CLONE_VFORK),
@@ -542,7 +542,7 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 	}
 	if (launch->hangs || child.sys_errno == 0)
 		return pid;
-	waitpid(pid, NULL, 0);
+	ri_children_reap(pid, &status, 0, NULL);
 	return fail(&child, err);
 }
 

@@ -114,7 +114,7 @@ static int answer(struct ri_run *run)
 		ri_log_findings(&run->findings);
 		return ri_apart_or_fail(&(struct ri_apart){
 			.work = print_state, .argument = run,
-			.subject = "--status", .path = "the state file",
+			.subject = "--status", .path = "--status",
 		}, RI_CODE_FILE_UNREADABLE, &run->err);
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:

@@ -192,11 +192,27 @@ static const struct ri_check_option *find_meant(const struct ri_check_wishes *wi
 	return wishes->fails && !wishes->level.twin ? &wishes->level : NULL;
 }
 
+/* As a command: what stands around it is a blank, a sign of the shell's, or '/' before it. */
+static bool has_rankinit(const char *word)
+{
+	static const char name[] = "rankinit", signs[] = " \t\n;&|(){}'\"`$";
+	const char *at = word;
+
+	for (; (at = strstr(at, name)) != NULL; at++) {
+		char after = at[strlen(name)];
+
+		if ((at == word || at[-1] == '/' || strchr(signs, at[-1]) != NULL) &&
+			strchr(signs, after) != NULL)	/* the end, too */
+			return true;
+	}
+	return false;
+}
+
 /* A rankinit among the words, the text of sh -c too: it gets what was not looked at. */
 static bool names_rankinit(char *const *words)
 {
 	for (; words != NULL && *words != NULL; words++)
-		if (strstr(*words, "rankinit") != NULL)
+		if (has_rankinit(*words))
 			return true;
 	return false;
 }

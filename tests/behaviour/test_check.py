@@ -65,11 +65,14 @@ def test_a_launch_without_an_identity_is_not_refused(box):
         result = box.run("--", *shell, env={"RANKINIT_REQUIRE": HUGE})
         assert (result.status, result.err) == (0, "")
     # what else it runs may be the training, for which that was written
-    for words in (["sh", "-c", "exit 7"], ["env", "sh", "-c", "exit 7"]):
+    for words in (["sh", "-c", "exit 7"], ["env", "sh", "-c", "exit 7"],
+                  ["sh", "-c", "exit 7", "train", "--out=/data/rankinit-logs"]):
         result = box.run("--", *words, env={"RANKINIT_REQUIRE": HUGE})
         assert result.status == 7
         assert len(result.lines()) == 1
         assert "--nproc-per-node=1" in warned(result, "check.unasked", "RANKINIT_REQUIRE")
+    for words in ("exit 7; rankinit x", "exit 7;/bin/rankinit", "exit 7\nrankinit"):
+        assert box.run("--", "sh", "-c", words, env={"RANKINIT_REQUIRE": HUGE}).err == ""
     assert box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_EXPECT": HUGE}).err == ""
     assert warned(box.run(UNMET, "--", "true"), "check.unasked", "--require")
     level = box.run("--check-level=shm.size=fail", "--", "true", env={"RANKINIT_REQUIRE": HUGE})

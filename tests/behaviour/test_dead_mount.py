@@ -110,10 +110,10 @@ def test_what_hangs_is_named(box, dead):
             ([f"--hostfile={dead}/hosts", "--", "true"], f"{dead}/hosts", "it"),
             ([f"--state={dead}/state", "--", "true"], "--state", f'"{dead}/state"')):
         job = box.start(*arguments)
-        wait_until(lambda: "file.slow" in job.error_text(), "a line that says what is waited for")
+        wait_until(lambda: "file.slow" in job.error_text(), "a line that says what is missing")
         assert job.stop().lines()[0] == (
-            f"rankinit: warning: {subject}: {named} has not answered for 5 s; is its file system "
-            "still there? See df -h and dmesg [file.slow]")
+            f"rankinit: warning: {subject}: {named} has not answered for 5 s; find its mount in "
+            "/proc/mounts, and what the kernel says of it in dmesg [file.slow]")
 
 
 def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):
