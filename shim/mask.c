@@ -11,7 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DENIED_MS = 10 };
+enum {
+	DENIED_MS = 10,
+	MANY = 64,	/* signals in a row, before SIGTERM is looked for first */
+};
 
 ri_sigset ri_mask_inherited;
 static int failed;
@@ -59,9 +62,24 @@ ri_sigset ri_mask_stops(void)
 	return stops;
 }
 
+/*
+ * The kernel gives the lowest number first (signal(7), "Real-time signals"), so
+ * that who sends some without end would keep a SIGTERM waiting.
+ */
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
 {
-	return ri_mask_wait_for(RI_MASK_ALL, info, timeout_ms);
+	static unsigned in_a_row;
+	int number;
+
+	if (in_a_row >= MANY) {
+		in_a_row = 0;
+		number = ri_mask_wait_for(RI_MASK_OF(SIGTERM), info, 0);
+		if (number != 0)
+			return number;
+	}
+	number = ri_mask_wait_for(RI_MASK_ALL, info, timeout_ms);
+	in_a_row = number > 0 && number < SIGTERM ? in_a_row + 1 : 0;
+	return number;
 }
 
 void ri_mask_pause(long ms)

@@ -38,7 +38,8 @@ ri_sigset ri_mask_pending(void);
  * Wait for one signal of the mask for at most timeout_ms (-1: for ever) and
  * take it off the queue. Returns its number and *info, or 0 when the time is
  * over, or earlier where the kernel refuses rt_sigtimedwait(2). Of *info only
- * the number, the code and the sender count.
+ * the number, the code and the sender count. The lowest number comes first, but a
+ * SIGTERM before long, whatever else comes.
  */
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms);
 

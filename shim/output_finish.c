@@ -12,6 +12,7 @@
 enum {
 	FINISH_MS = 10000,	/* for a reader that takes nothing at all, at the end */
 	STOP_MS = 2000,		/* for everything, once a stop was asked for */
+	SIGNALS_AT_ONCE = 64,
 };
 
 struct finish {
@@ -81,7 +82,8 @@ static void take_stop(struct finish *finish)
 	siginfo_t info;
 	int number;
 
-	while ((number = ri_mask_wait(&info, 0)) != 0) {
+	/* those that are there, and not all that somebody may send without end */
+	for (int i = 0; i < SIGNALS_AT_ONCE && (number = ri_mask_wait(&info, 0)) != 0; i++) {
 		if (number != SIGTERM && number != SIGINT)
 			continue;
 		finish->deadline = ri_output_now() + (finish->stopped ? 0 : STOP_MS);

@@ -321,6 +321,21 @@ def test_a_grace_bounds_the_wait_after_a_normal_end(box):
     assert result.status == 6 and "python3 (" in killing(result)
 
 
+def test_a_stop_comes_between_signals(box, tool):
+    """The kernel hands out the lowest number that is pending, and here one always is."""
+    words = ["-o", "@FOLDER/trace", "-e", "trace=rt_sigtimedwait", "-e", "signal=none",
+             "-e", "inject=rt_sigtimedwait:signal=SIGUSR1:when=1..5000", box.rankinit,
+             "--signal-map=USR1:0"]
+    job = box.start(*words, "--", "sh", "-c", "kill $PPID; exec sleep 60",
+                    program=tool("strace"), place="below")
+    result, lines = job.wait(), job.read("trace").decode().splitlines()
+    if not any("INJECTED" in line or "si_signo=SIGUSR1" in line for line in lines):
+        pytest.skip("strace cannot inject signals here")
+    assert result.status == 128 + TERM, result.err
+    first = next(at for at, line in enumerate(lines) if "si_signo=SIGTERM" in line)
+    assert first < 5000, lines[first]
+
+
 def test_a_stop_comes_between_orphans(box, tool, actor):
     """However many there are to reap: a signal is not kept waiting until the last one."""
     trace = ["-D", "-o", "/dev/null", "-e", "trace=wait4", "-e", "inject=wait4:delay_enter=4000"]
