@@ -105,7 +105,8 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
 			"does not"),
 			"put it in front of the command: rankinit %s%s%s -- %.80s", name,
 			option->form == REQUIRED ? "=" : "",
-			option->form == REQUIRED ? option->meta : "", show(shown, options->command[0]));
+			option->form == REQUIRED ? option->meta : "",
+			show(shown, options->command[0]));
 		return;
 	}
 }
