@@ -104,7 +104,7 @@ $(EXE): $(SHIM_OBJ) $(O)/librankinit.a shim/order.ld
 
 # After changes of the start: it goes on working without, a little slower.
 .PHONY: order
-order: all ## see again what a start uses, and put it together (needs valgrind)
+order: all actors ## see again what a start uses, and put it together (needs valgrind)
 	$(Q)$(call link,$(O)/unstripped)
 	$(PYTHON) tests/bench/order.py $(O)/unstripped >$(O)/order.ld
 	@mv $(O)/order.ld shim/order.ld
