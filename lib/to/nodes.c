@@ -255,6 +255,13 @@ static void warn_of_missing_ranks(const struct ri_topology *topology,
 		"it starts ranks itself", here);
 }
 
+/* One process on a node is the way of TensorFlow and JAX. */
+static bool is_for_torch(const struct ri_wishes *wishes)
+{
+	return wishes->tf_ps.value == NULL && wishes->tf_chief.value == NULL &&
+		wishes->tf_port.value == NULL && ri_wishes_allow_framework(wishes, "torch");
+}
+
 /*
  * Who states the nodes by hand wants one job on them. A program of Python's that
  * gets no rank trains alone on each, where it starts no ranks itself; who names
@@ -267,14 +274,14 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 	if (!context->command->is_python || context->fan_out != 0 ||
 		topology->scope != RI_SCOPE_NODE || strcmp(topology->identity, "manual") != 0 ||
 		!ri_topology_is_wide(topology) || ri_env_get(context->env, "RANK") != NULL ||
-		!ri_wishes_allow_framework(context->wishes, "torch"))
+		!is_for_torch(context->wishes))
 		return;
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_LAUNCH_RANKLESS, ri_topology_subject(topology, RI_FACT_NNODES),
 		"rankinit starts one process on each of %" PRIu64 " nodes and gives it no RANK, so "
 		"each may train alone", nodes->number),
 		"have rankinit start the ranks by --nproc-per-node=gpu, or start it by torchrun; "
-		"say --launch=node where it starts ranks itself");
+		"say --launch=node where it starts ranks itself, or --frameworks=tensorflow or jax");
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
