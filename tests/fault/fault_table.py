@@ -230,7 +230,7 @@ TABLE = [
     ("checked", "munmap", SAME),
     # the output
     ("log1", "mkdirat", NO_LOG, {"EROFS": NO_LOG, "ENOSPC": NO_LOG}),
-    ("log1", "open null", NO_LOG, {"ENOSPC": NO_LOG, "EACCES": NO_LOG}),
+    ("log1", "openat null", NO_LOG, {"ENOSPC": NO_LOG, "EACCES": NO_LOG}),
     ("log1", "pipe2", LOG_OR_NOT, {"ENFILE": LOG_OR_NOT, "ENOSYS": SAME}),
     ("log1", "fcntl", LOG_OR_NOT),
     ("log1", "mmap", LOG_OR_NOT, {"ENOMEM": LOG_OR_NOT}),
@@ -288,6 +288,7 @@ TABLE = [
     ("ranks", "clone", NO_SPAWN, {"ENOMEM": NO_SPAWN}),
     ("ranks", "child dup3", NO_SPAWN, {"EBADF": NO_SPAWN}),
     # after it nothing may end rankinit
+    ("user", "prctl PR_GET_DUMPABLE", SAME),
     ("user", "prctl PR_SET_DUMPABLE", SAME),
     ("exit1", "close_range", SAME),
     ("exit1", "madvise", SAME),
