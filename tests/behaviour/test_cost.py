@@ -28,6 +28,8 @@ IN_THE_CHILD = {
 }
 # The pipe's other end, its end, and it is closed
 EXECUTED = ["close", "ppoll", "close"]
+# What it asks besides where an exec takes longer: is there a stop, and is it ignored?
+LOOKS = ("rt_sigpending", "rt_sigaction")
 # these, close_range and chdir; /proc/self/cgroup, and at most two files of a counter
 AFTER_SPAWN = 17
 
@@ -160,7 +162,11 @@ def test_system_calls_of_several_ranks(traced):
     count = 32
     own, _ = traced("init", f"--nproc-per-node={count}", "--master-port=1",
                     "--omp-threads=keep")
-    made = names(calls(own))
+    # a busy machine makes it look for a stop while it waits for an exec, and wait on
+    made = []
+    for name in names(calls(own)):
+        if name not in LOOKS and [name] != made[-1:] * (name == "ppoll"):
+            made.append(name)
     first = made.index("clone")
     each = ["clone", *EXECUTED, "pipe2"]
     assert made[first:first + len(each) * count - 1] == (each * count)[:-1]

@@ -157,7 +157,7 @@ CROWD = 5000
 def test_thousands_are_told_once(box, actor, place):
     """However many are left behind, each gets one SIGTERM."""
     job = box.start("--grace=60", "--", actor("crowd"), "@FOLDER/counts", CROWD, place=place)
-    result = job.wait(60)
+    result = job.wait(180)
     assert result.status == 7 and "SIGKILL" not in result.err, result.err
     assert job.read("counts")[:CROWD] == b"\1" * CROWD
 
@@ -167,6 +167,6 @@ def test_thousands_beside_a_launcher(box, actor):
     relay = quoted(box.payload("main", "title=mpirun", "after=0.5", "save=0.1"))
     job = box.start("--grace=60", "--", "sh", "-c",
                     f"setsid {relay} & exec \"$@\"", "sh", actor("crowd"), "@FOLDER/counts", CROWD)
-    result = job.wait(60)
+    result = job.wait(180)
     assert result.status == 7 and "SIGKILL" not in result.err, result.err
     assert job.read("counts")[:CROWD] == b"\1" * CROWD
