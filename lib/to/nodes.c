@@ -281,7 +281,8 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 		"rankinit starts one process on each of %" PRIu64 " nodes and gives it no RANK, so "
 		"each may train alone", nodes->number),
 		"have rankinit start the ranks by --nproc-per-node=gpu, or start it by torchrun; "
-		"say --launch=node where it starts ranks itself, or --frameworks=tensorflow or jax");
+		"say --launch=node where it starts ranks itself, or --frameworks=tensorflow "
+		"or jax");
 }
 
 int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *context,
