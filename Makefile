@@ -49,8 +49,7 @@ CC       := $(MUSL_CC)
 CFLAGS   ?= -O2
 CFLAGS   += -fno-pie -ffunction-sections -fdata-sections -fstack-protector-strong \
 	-fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
-LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none \
-	-Wl,-T,shim/order.ld
+LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none
 BASE_CPPFLAGS += -I$(B)/deps/include
 LDLIBS   := $(B)/deps/lib/libjansson.a $(B)/deps/lib/libcap.a
 endif
@@ -88,26 +87,11 @@ $(O)/librankinit.a: $(LIB_OBJ)
 	$(Q)rm -f $@
 	$(Q)ar rcs $@ $^
 
-# What the loop runs stands first, with what it needs of the C library: the
-# kernel maps code by sixteen pages around the one that is used, and all of
-# them count as memory.
-LOOP_OBJ := $(patsubst %,$(O)/shim/%.o,children leftovers log mask output supervise verdict)
-
-link = $(CC) $(CFLAGS) $(LDFLAGS) -o $(1) $(LOOP_OBJ) -lc \
-	$(filter-out $(LOOP_OBJ),$(SHIM_OBJ)) $(O)/librankinit.a $(LDLIBS)
-
-$(EXE): $(SHIM_OBJ) $(O)/librankinit.a shim/order.ld
+$(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 	$(call say,LD)
-	$(Q)$(call link,$@.tmp)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $^ $(LDLIBS)
 	$(if $(filter release,$(KIND)),$(Q)strip $@.tmp)
 	@mv $@.tmp $@
-
-# After changes of the start: it goes on working without, a little slower.
-.PHONY: order
-order: all actors ## see again what a start uses, and put it together (needs valgrind)
-	$(Q)$(call link,$(O)/unstripped)
-	$(PYTHON) tests/bench/order.py $(O)/unstripped >$(O)/order.ld
-	@mv $(O)/order.ld shim/order.ld
 
 -include $(LIB_OBJ:.o=.d) $(SHIM_OBJ:.o=.d)
 

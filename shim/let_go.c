@@ -2,10 +2,7 @@
 #include "let_go.h"
 
 #include <errno.h>
-#include <link.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,23 +59,4 @@ void ri_let_go(const struct ri_output *output)
 	close_files((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
-}
-
-void ri_forget_the_start(void)
-{
-	extern char __executable_start[];	/* ld's own script */
-	const ElfW(Phdr) *segment = (const ElfW(Phdr) *)getauxval(AT_PHDR);
-	const ElfW(Phdr) *end = segment + getauxval(AT_PHNUM);
-	ElfW(Addr) first = 0, last = 0;
-
-	/* up to the first segment that can be written to, nothing else is */
-	for (; segment < end; segment++) {
-		if (segment->p_type != PT_LOAD)
-			continue;
-		if ((segment->p_flags & PF_W) != 0)
-			break;
-		first = last == 0 ? segment->p_vaddr : first;
-		last = segment->p_vaddr + segment->p_memsz;
-	}
-	madvise(__executable_start, last - first, MADV_DONTNEED);
 }

@@ -16,10 +16,4 @@ void ri_let_go_spares(int fd);
  */
 void ri_let_go(const struct ri_output *output);
 
-/*
- * The code that the start ran through, and its texts, are not needed again:
- * let their pages go. They are those of a file, so what runs on comes back.
- */
-void ri_forget_the_start(void);
-
 #endif

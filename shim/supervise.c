@@ -580,7 +580,6 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	ri_leftovers_init(launch->self);
 	if (children->refused != 0)
 		happen(&sv, RANK_FAILED);
-	ri_forget_the_start();
 	while (sv.phase != OVER) {
 		/* a child that ended before we looked has its SIGCHLD waiting */
 		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)

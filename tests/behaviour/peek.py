@@ -53,6 +53,17 @@ def field(pid, name):
     return None
 
 
+def private_memory(pid):
+    """
+    Anonymous pages, in kB; 0: there is no such process. Private_Dirty is the same, but
+    also counts a binary's own pages while the disk has not got them yet.
+    """
+    for line in read(pid, "smaps_rollup").decode("ascii").splitlines():
+        if line.startswith("Anonymous:"):
+            return int(line.split()[1])
+    return 0
+
+
 def namespace(pid):
     try:
         return os.readlink(f"/proc/{pid}/ns/pid")

@@ -439,18 +439,14 @@ def test_ctrl_z_stops_all_and_fg_goes_on(box, terminal):  # noqa: F811
 
 # Many.
 
-def rss(job):
-    return int(peek.field(job.pid, "VmRSS").split()[0])
-
-
 @pytest.mark.parametrize("place", PLACES)
 def test_512_ranks(box, actor, place):
     env = {f"VARIABLE_{number}": "x" * 50 for number in range(300)}
     job = box.start("--nproc-per-node=512", "--", actor("probe"), "/dev/null", "serve=15",
                     "exit=0", env=env, place=place)
-    wait_until(lambda: len(peek.children(job.pid)) == 512 and rss(job) > 0 and
+    wait_until(lambda: len(peek.children(job.pid)) == 512 and peek.private_memory(job.pid) > 0 and
                peek.state(job.pid) == "S", "all of them")
-    assert rss(job) < 4096, f"{rss(job)} kB"
+    assert peek.private_memory(job.pid) < 4096, f"{peek.private_memory(job.pid)} kB"
     # a pipe from each, what these are waited for with, and the folder of torch's files, which is
     # held open as what it is in is: each fd is one of ours
     kinds = [os.readlink(f"/proc/{job.pid}/fd/{fd}").partition(":")[0] for fd in

@@ -277,7 +277,7 @@ def test_ranks_feel_it(box, pipe):
                     stdout=pipe[1])
     wait_until(lambda: is_stuck(job, "dd"), "it is full")
     assert job.read("dd") == b"" and not job.ended()
-    assert int(peek.field(job.pid, "VmRSS").split()[0]) < 2048
+    assert peek.private_memory(job.pid) < 2048
     # the control: somebody reads, and all of it comes
     count = 0
     while count < 64 * 65536:
@@ -388,7 +388,7 @@ def test_no_wake_up_while_nothing_is_said(box):
     before = sum(peek.switches(job.pid))
     time.sleep(1.5)
     assert sum(peek.switches(job.pid)) == before
-    assert int(peek.field(job.pid, "VmRSS").split()[0]) <= 512
+    assert peek.private_memory(job.pid) <= 128
     # signalfd, two times epoll and pipe, the file
     fds = os.listdir(f"/proc/{job.pid}/fd")
     assert len(fds) <= 3 + 8, fds

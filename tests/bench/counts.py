@@ -47,14 +47,12 @@ def context_switches(pid):
 
 
 def memory(pid):
-    """In kB. Rss is exact; VmRSS comes from per-CPU counters and may lag."""
+    """
+    In kB. Private is what no other container shares: anonymous pages. The rest of Rss is
+    the binary's own, in the page cache.
+    """
     rollup = read_fields(f"/proc/{pid}/smaps_rollup")
-    status = read_fields(f"/proc/{pid}/status")
-    return {
-        "rss_kb": rollup["Rss"],
-        "private_dirty_kb": rollup["Private_Dirty"],
-        "vm_rss_kb": status["VmRSS"],
-    }
+    return {"private_kb": rollup["Anonymous"], "rss_kb": rollup["Rss"]}
 
 
 def sample(pids, seconds):

@@ -255,13 +255,12 @@ def idle(topic, env, seconds):
             return ""
         return "; ".join([
             judge(topic.get(name, "wakeups"), 0, "wake-ups"),
-            judge(topic.get(name, "rss_kb"), 256, "kB")])
+            judge(topic.get(name, "private_kb"), 64, "kB")])
 
-    compared(topic, f"Idle for {seconds} s, environment {env}; ratios of Rss",
-             "rss_kb",
-             [("wake-ups", ("wakeups", plain)), ("Rss kB", ("rss_kb", plain)),
-              ("VmRSS", ("vm_rss_kb", plain)),
-              ("private dirty", ("private_dirty_kb", plain))], target)
+    compared(topic, f"Idle for {seconds} s, environment {env}; ratios of private memory",
+             "private_kb",
+             [("wake-ups", ("wakeups", plain)), ("private kB", ("private_kb", plain)),
+              ("Rss kB", ("rss_kb", plain))], target)
 
 
 def system_calls(topic, env):

@@ -291,9 +291,7 @@ TABLE = [
     ("user", "prctl PR_GET_DUMPABLE", SAME),
     ("user", "prctl PR_SET_DUMPABLE", SAME),
     ("exit1", "close_range", SAME),
-    ("exit1", "madvise", SAME),
     ("exit1", "chdir", SAME, {"EACCES": SAME}),
-    ("exit1", "madvise", SAME, {"ENOMEM": SAME}),
     ("exit1", "openat2 cgroup", SAME, {"ENOENT": SAME}),
     ("exit1", "read cgroup", SAME, {"EIO": SAME}),
     ("exit1", "openat2 oom", SAME, {"EACCES": SAME}),
@@ -311,7 +309,6 @@ TABLE = [
     ("tty", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
     ("tty", "ioctl TIOCSPGRP", SAME, {"ENOTTY": SAME}),
     ("tty1", "ioctl TIOCGPGRP", SAME, {"ENOTTY": SAME}),
-    ("exit1", "madvise", SAME),
     ("exit1", "uname", SAME),
     ("exit1", "open termination-log", SAME, {"EACCES": SAME, "EROFS": SAME}),
     # the report: its place is looked at first, what fails later is said
