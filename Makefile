@@ -58,7 +58,7 @@ O := $(B)/$(KIND)
 EXE := $(if $(filter release,$(KIND)),$(B)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
-SHIM_SRC := $(filter-out shim/probe.c,$(wildcard shim/*.c shim/*/*.c))
+SHIM_SRC := $(filter-out shim/probe/probe.c,$(wildcard shim/*.c shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 
@@ -69,7 +69,7 @@ all: $(EXE) ## build build/rankinit (DEBUG=1, SAN=1: build/debug, build/san)
 $(B)/deps/done: images/builder/deps.sh
 	images/builder/deps.sh build
 
-$(O)/shim/print.o: CPPFLAGS += -DRI_LIBC_VERSION='"$(LIBC_VERSION)"' \
+$(O)/shim/say/print.o: CPPFLAGS += -DRI_LIBC_VERSION='"$(LIBC_VERSION)"' \
 	-DRI_LIBCAP_VERSION='"$(LIBCAP_VERSION)"'
 
 $(O)/%.o: %.c $(DEPS) Makefile
@@ -97,7 +97,7 @@ $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 
 # Loads the libraries of the image that it runs in, so it is dynamic, linked to
 # the distribution's own C library. Of glibc it takes the oldest symbols: see
-# shim/probe.c. mpi.h is used where it is found.
+# shim/probe/probe.c. mpi.h is used where it is found.
 .PHONY: probe
 probe: deps-probe ## build build/rankinit-probe, which --deep runs
 	+@$(MAKE) --no-print-directory $(B)/rankinit-probe
@@ -107,7 +107,7 @@ ifeq ($(wildcard /etc/alpine-release),)
 PROBE_LDFLAGS := -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
 endif
 
-$(B)/rankinit-probe: shim/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
+$(B)/rankinit-probe: shim/probe/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
 	$(call say,CC)
 	$(Q)gcc $(BASE_CPPFLAGS) $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 -fstack-protector-strong \
 		-ffile-prefix-map=$(CURDIR)=. -o $@ $< $(PROBE_LDFLAGS)
@@ -143,11 +143,10 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 
 # Running checks, with a table of checks that go wrong.
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
-	check/ids check/machine check/result check/runner mask)
+	check/ids check/machine check/result check/runner system/mask)
 
 # The reader of the command line is pure enough to be tested like the library.
-PURE_SHIM := $(addprefix shim/,option_launch.c option_rivals.c option_table.c option_value.c \
-	option_words.c options.c usage.c option_checks.c check/ids.c check/wishes.c)
+PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

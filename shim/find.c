@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apart.h"
 #include "from/from.h"
-#include "hosts.h"
-#include "local_master.h"
-#include "nproc.h"
-#include "own_proc.h"
-#include "port.h"
+#include "launch/hosts.h"
+#include "launch/local_master.h"
+#include "launch/nproc.h"
+#include "launch/port.h"
+#include "system/apart.h"
+#include "system/own_proc.h"
 #include "to/nodes.h"
 
 /*

@@ -8,33 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apart.h"
-#include "mask.h"
-#include "print.h"
+#include "launch/wait_master.h"
+#include "say/print.h"
+#include "say/seed.h"
+#include "say/state.h"
+#include "system/apart.h"
+#include "system/mask.h"
 #include "run.h"
-#include "seed.h"
-#include "state.h"
-#include "wait_master.h"
 
 extern char **environ;
-
-int ri_run_fail(struct ri_run *run)
-{
-	if (ri_apart_stop() != 0)
-		return ri_run_leave(run, 128 + ri_apart_stop());
-	ri_log_error(&run->err);
-	return ri_run_leave(run, ri_code_status(run->err.code));
-}
-
-enum ri_log_color ri_run_color(const struct ri_run *run)
-{
-	const struct ri_options *options = &run->options;
-	const char *no_color = ri_env_get(&run->env, "NO_COLOR");	/* no-color.org */
-
-	if (options->color != RI_AUTO)
-		return options->color == RI_YES ? RI_LOG_COLOR : RI_LOG_PLAIN;
-	return no_color == NULL || no_color[0] == '\0' ? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_PLAIN;
-}
 
 static int read_options(struct ri_run *run, char **argv)
 {

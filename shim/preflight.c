@@ -11,10 +11,10 @@
 #include "check/print.h"
 #include "check/runner.h"
 #include "check/worth.h"
+#include "command/words.h"
 #include "from/from.h"
-#include "mask.h"
-#include "print.h"
-#include "to/words.h"
+#include "say/print.h"
+#include "system/mask.h"
 
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };

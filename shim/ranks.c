@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "to/expand.h"
+#include "command/expand.h"
+#include "system/log.h"
 #include "to/nodes.h"
 #include "to/to.h"
 

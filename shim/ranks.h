@@ -9,14 +9,14 @@
 #define RI_SHIM_RANKS_H
 
 #include "base/env.h"
-#include "children.h"
-#include "launch.h"
+#include "launch/children.h"
+#include "launch/launch.h"
+#include "launch/placement.h"
 #include "model/context.h"
 #include "model/topology.h"
-#include "options.h"
-#include "output.h"
-#include "placement.h"
-#include "torch_file.h"
+#include "options/options.h"
+#include "pump/output.h"
+#include "say/torch_file.h"
 
 /* What one rank finds. */
 struct ri_rank_view {

@@ -8,19 +8,19 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "check/runner.h"
-#include "children.h"
-#include "log.h"
-#include "options.h"
-#include "output.h"
-#include "placement.h"
-#include "privileges.h"
+#include "command/command.h"
+#include "launch/children.h"
+#include "launch/placement.h"
+#include "launch/privileges.h"
+#include "options/options.h"
+#include "pump/output.h"
+#include "say/torch_file.h"
+#include "system/log.h"
+#include "watch/supervise.h"
 #include "ranks.h"
-#include "supervise.h"
-#include "to/command.h"
-#include "torch_file.h"
 
 /*
- * All state of a run. Nothing of it is ever freed, and all of it starts as
+ * What the parts hand on to each other. Nothing of it is ever freed, and all of it starts as
  * zeroes: an initialiser would make the binary 80 KiB larger.
  */
 struct ri_run {
@@ -72,11 +72,23 @@ int ri_run_preflight(struct ri_run *run);
 /* --check. Returns the exit status. */
 int ri_run_check(struct ri_run *run);
 
-/* main.c */
+/* run.c: --color, and NO_COLOR. */
 enum ri_log_color ri_run_color(const struct ri_run *run);
 
 /* Say the error. Returns its exit status, rewritten if --exit-map says so. */
 int ri_run_fail(struct ri_run *run);
+
+/* It ends before there is a command. Returns the exit status, rewritten if --exit-map says so. */
+int ri_run_leave(struct ri_run *run, int status);
+
+/* It ends with this status: torch's error files go, --state has it. Returns it. */
+int ri_run_end(struct ri_run *run, int status);
+
+/*
+ * Do some work in TMPDIR, where torch's error files are, and which may be on a
+ * mount that does not answer: then there are none. Returns as ri_apart() does.
+ */
+int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument);
 
 /* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
 int ri_run_start(struct ri_run *run);
@@ -96,9 +108,6 @@ int ri_run_reserve_telling(struct ri_run *run);
 
 /* This node is not fit: say why, and write it where the end of a job is written. */
 int ri_run_refuse(struct ri_run *run);
-
-/* A stop came before there was a command. Returns the exit status. */
-int ri_run_leave(struct ri_run *run, int status);
 
 /*
  * All is over, or could not begin: then run->err is why. status is that of the

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "apart.h"
 #include "base/limits.h"
 #include "base/number.h"
-#include "print.h"
 #include "report/redact_words.h"
+#include "say/print.h"
+#include "system/apart.h"
 #include "to/nodes.h"
 
 /*

@@ -3,13 +3,13 @@
 
 #include <unistd.h>
 
-#include "clock.h"
 #include "from/from.h"
-#include "launch.h"
-#include "mask.h"
-#include "state.h"
-#include "step.h"
-#include "terminal.h"
+#include "launch/launch.h"
+#include "launch/terminal.h"
+#include "say/state.h"
+#include "system/clock.h"
+#include "system/mask.h"
+#include "watch/step.h"
 
 /*
  * Become the command only where a process manager owns this one rank, and

@@ -8,17 +8,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "apart.h"
-#include "cause.h"
 #include "output/pattern.h"
-#include "report.h"
-#include "spot.h"
-#include "state.h"
-#include "verdict.h"
+#include "say/cause.h"
+#include "say/report.h"
+#include "say/state.h"
+#include "system/apart.h"
+#include "system/spot.h"
+#include "watch/obituary.h"
 
 /* How long what the job left has to wait for a file system that may never answer. */
 enum {
-	TMPDIR_MS = 5500,	/* a little longer than until that is said */
 	REPORT_MS = 30000,
 	REPORT_STOP_MS = 2000,	/* of these a stop that comes, or came twice, leaves */
 };
@@ -83,26 +82,6 @@ static struct ri_report_plan plan_report(const struct ri_run *run)
 	};
 }
 
-/* In TMPDIR, which may be on a mount that does not answer. Each of these returns as a work does. */
-static int ask_for_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument)
-{
-	const char *folder = ri_env_get(&run->env, "TMPDIR");
-	const struct ri_apart asking = {
-		.work = work, .argument = argument, .subject = "TMPDIR", .path = folder,
-		.most_ms = TMPDIR_MS,
-		.deaf_ms = run->supervised.stop.asked ? TMPDIR_MS : 0,
-	};
-	int status = folder == NULL ? work(argument) : ri_apart(&asking);
-
-	if (status < 0 && errno == ETIMEDOUT) {
-		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
-			"goes on without torch's error files [%s]",
-			ri_code_name(RI_CODE_FILE_SLOW));
-		run->torch_files.folder = NULL;
-	}
-	return status;
-}
-
 static int make_torch_files(void *argument)
 {
 	struct ri_run *run = argument;
@@ -111,14 +90,6 @@ static int make_torch_files(void *argument)
 	if (run->privileges.change_user)
 		ri_torch_files_give(&run->torch_files, run->privileges.account.uid,
 			run->privileges.account.gid);
-	return 0;
-}
-
-static int remove_torch_files(void *argument)
-{
-	struct ri_run *run = argument;
-
-	ri_torch_files_remove(&run->torch_files);
 	return 0;
 }
 
@@ -138,7 +109,7 @@ static int read_torch_file(void *argument)
 /* Where torch says why a rank failed. */
 static int name_torch_files(struct ri_run *run)
 {
-	if (ask_for_torch_files(run, make_torch_files, run) < 0 && ri_apart_stop() != 0)
+	if (ri_run_ask_torch_files(run, make_torch_files, run) < 0 && ri_apart_stop() != 0)
 		return -1;
 	run->source.torch_files = &run->torch_files;
 	return ri_rank_name_torch_file(&run->first, &run->source, &run->err);
@@ -196,15 +167,6 @@ int ri_run_prepare_telling(struct ri_run *run)
 	return name_torch_files(run);
 }
 
-int ri_run_leave(struct ri_run *run, int status)
-{
-	status = run->options.exit_map.to[status];
-	if (run->torch_files.folder != NULL)
-		ask_for_torch_files(run, remove_torch_files, run);
-	ri_state_end(status);
-	return status;
-}
-
 static void add_end(const struct ri_run *run, const struct ri_child *child,
 	struct ri_rank_outcome *rank)
 {
@@ -244,7 +206,7 @@ static void add_words(struct ri_run *run, size_t index)
 	rank->traceback_at = ri_output_traceback(&run->output, index);
 	rank->log = ri_output_path(&run->output, index);
 	if (run->torch_files.folder != NULL && ri_rank_failed(rank) &&
-		ask_for_torch_files(run, read_torch_file, &file) == 0) {
+		ri_run_ask_torch_files(run, read_torch_file, &file) == 0) {
 		rank->torch_error = file.bytes.at;
 		rank->torch_error_length = file.bytes.length;
 	}
@@ -426,8 +388,5 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	tell(run, &outcome, NULL);
-	if (run->torch_files.folder != NULL)
-		ask_for_torch_files(run, remove_torch_files, run);
-	ri_state_end(status);
-	return status;
+	return ri_run_end(run, status);
 }

@@ -31,7 +31,7 @@ TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "te
          "test_fan_out")
 # Each table, and what has to be compiled with it.
 TABLES = {"lib/from/sources.def": "lib/from/from.c", "lib/to/frameworks.def": "lib/to/to.c",
-          "lib/to/launchers.def": "lib/to/command.c", "lib/to/scrub.def": "lib/to/scrub.c"}
+          "lib/command/launchers.def": "lib/command/command.c", "lib/to/scrub.def": "lib/to/scrub.c"}
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]

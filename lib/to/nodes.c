@@ -8,9 +8,9 @@
 #include "base/limits.h"
 #include "base/loopback.h"
 #include "base/number.h"
+#include "command/command.h"
+#include "command/inner.h"
 #include "model/wishes.h"
-#include "to/command.h"
-#include "to/inner.h"
 
 bool ri_nodes_alone(const struct ri_context *context)
 {

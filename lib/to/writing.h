@@ -6,8 +6,8 @@
 #ifndef RI_TO_WRITING_H
 #define RI_TO_WRITING_H
 
+#include "command/command.h"
 #include "model/wishes.h"
-#include "to/command.h"
 #include "to/to.h"
 
 struct ri_writing {

@@ -24,9 +24,9 @@
 #include "base/error.h"
 #include "base/host.h"
 #include "check/ids.h"
+#include "demand/azure_size.h"
+#include "demand/demand.h"
 #include "model/topology.h"
-#include "node/azure_size.h"
-#include "node/demand.h"
 
 struct ri_checking;
 

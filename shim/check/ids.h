@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "node/demand.h"
+#include "demand/demand.h"
 
 /* One bit for each check, by its number, which is its place in checks.def. */
 struct ri_check_set {

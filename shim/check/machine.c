@@ -13,7 +13,7 @@
 #include "base/mounts.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "node/demand.h"
+#include "demand/demand.h"
 #include "node/storage.h"
 #include "node/sysfile.h"
 

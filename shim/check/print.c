@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
 #include "model/page.h"
+#include "system/log.h"
 
 enum { ID_COLUMN = 9, TEXT_COLUMN = 28, WHOLE = 768, WORDS = 4096 };
 

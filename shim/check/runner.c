@@ -20,7 +20,8 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/machine.h"
-#include "mask.h"
+#include "system/clock.h"
+#include "system/mask.h"
 
 enum {
 	LOOKS = 20,		/* how often a child that goes on is asked where it is */
@@ -60,14 +61,6 @@ struct fault {
 	const char *hint;	/* "" where there is none to give */
 	const char *subject;	/* NULL: the check itself */
 };
-
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static bool is_worth_keeping(const struct run *run, const struct ri_check_result *result)
 {
@@ -133,7 +126,7 @@ static void run_check(struct run *run, size_t number)
 {
 	static struct ri_check_result results[RI_CHECK_RESULTS];
 	struct ri_checking checking = run->plan->checking;
-	int64_t begun = now_us();
+	int64_t begun = ri_now_us();
 	size_t kept;
 	uint32_t took;
 
@@ -149,7 +142,7 @@ static void run_check(struct run *run, size_t number)
 	if (checking.count == 0)
 		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to look at");
 	hold_skips(&checking);
-	took = (uint32_t)(now_us() - begun);
+	took = (uint32_t)(ri_now_us() - begun);
 	kept = checking.count;
 	if (kept > RI_CHECK_RESULTS) {
 		kept = RI_CHECK_RESULTS;
@@ -264,7 +257,7 @@ static int64_t deadline(struct run *run)
 static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 {
 	siginfo_t info;
-	int64_t left = until_us - now_us();
+	int64_t left = until_us - ri_now_us();
 	int number = ri_mask_wait_for(stops | RI_MASK_OF(SIGCHLD), &info,
 		left <= 0 ? 0 : left / 1000 + 1);
 
@@ -276,24 +269,24 @@ static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 
 static void end_child(struct run *run, pid_t pid)
 {
-	int64_t until = now_us() + REAP_MS * 1000;
+	int64_t until = ri_now_us() + REAP_MS * 1000;
 	int status;
 
 	kill(pid, SIGKILL);
-	while (!wait_for(run, pid, until, &status) && now_us() < until)
+	while (!wait_for(run, pid, until, &status) && ri_now_us() < until)
 		;
 }
 
 static bool is_late(const struct run *run)
 {
-	return now_us() > run->end_us - LEAST_MS * 1000;
+	return ri_now_us() > run->end_us - LEAST_MS * 1000;
 }
 
 /* Wait for the child's end or for its time. Returns true where it must not be followed. */
 static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 {
 	for (;;) {
-		int64_t now = now_us(), end = deadline(run);
+		int64_t now = ri_now_us(), end = deadline(run);
 		int64_t look = now + (run->end_us - now) / LOOKS;
 		bool ended = wait_for(run, pid, end < look ? end : look, status);
 
@@ -304,7 +297,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 		}
 		if (ended)
 			return false;
-		if (now_us() < deadline(run))
+		if (ri_now_us() < deadline(run))
 			continue;
 		*hung = true;
 		end_child(run, pid);
@@ -394,7 +387,7 @@ static void run_all(struct run *run)
 		pid_t parent = getpid(), pid;
 
 		run->shared->running = (uint32_t)first;
-		run->shared->since_us = now_us();
+		run->shared->since_us = ri_now_us();
 		pid = fork();
 		if (pid < 0) {
 			skip_for_process(run, first, errno);
@@ -449,7 +442,7 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 {
 	/* pages that nothing is written to are no memory */
 	static struct ri_check_result kept[RI_CHECKS_RESULTS];
-	struct run run = { .plan = plan, .kept = kept, .begun_us = now_us() };
+	struct run run = { .plan = plan, .kept = kept, .begun_us = ri_now_us() };
 
 	run.end_us = run.begun_us + limit_of_all(plan);
 	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check/print.h"
-#include "log.h"
+#include "system/log.h"
 
 enum { SUMMED = 8, FIRST = 110 };
 

@@ -7,10 +7,10 @@
 #define RI_SHIM_CHECK_SOFTWARE_H
 
 #include "check/check.h"
-#include "node/cuda.h"
-#include "node/mpi.h"
+#include "image/cuda.h"
+#include "image/mpi.h"
+#include "image/rdma_core.h"
 #include "node/nvidia.h"
-#include "node/rdma_core.h"
 
 /* By its identity; no system call. */
 bool ri_check_is_mpi_job(const struct ri_checking *checking);

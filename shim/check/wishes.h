@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "check/ids.h"
-#include "node/demand.h"
+#include "demand/demand.h"
 
 enum ri_check_pick {
 	RI_CHECK_PICK_DEFAULT,

@@ -68,7 +68,7 @@ def test_every_cause_is_a_check():
     """And no chain of them comes back to where it began."""
     names = listed()
     pairs = []
-    for path in glob.glob(TOP + "/shim/check/*.c"):
+    for path in glob.glob(TOP + "/shim/check/**/*.c", recursive=True):
         for words in re.findall(r"^const struct ri_check .*?^};", read(path), re.M | re.S):
             fields = dict(re.findall(r'\.(id|because) = "([\w.]+)"', words))
             if "because" in fields:

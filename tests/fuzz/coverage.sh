@@ -10,7 +10,7 @@ rm -rf "$build"
 mkdir -p "$build"
 compile() { gcc -O0 -g --coverage -D_GNU_SOURCE '-DRI_VERSION="0"' -std=gnu11 -Ilib -Ishim "$@"; }
 
-for source in lib/*/*.c shim/option*.c shim/usage.c \
+for source in lib/*/*.c shim/option*.c shim/options/usage.c \
         shim/check/ids.c shim/check/wishes.c; do
     compile -c "$source" -o "$build/${source//\//_}.o" &
     if [ "$(jobs -r | wc -l)" -ge "$(nproc)" ]; then wait -n; fi

@@ -6,8 +6,8 @@
  */
 #include "from/from.h"
 #include "fuzz.h"
-#include "to/command.h"
-#include "to/expand.h"
+#include "command/command.h"
+#include "command/expand.h"
 #include "to/nodes.h"
 #include "to/scrub.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: the note of cuda-compat, the toolkit's version.json, or a version. */
 #include "fuzz.h"
-#include "node/cuda.h"
-#include "node/version.h"
+#include "image/cuda.h"
+#include "image/version.h"
 
 static void check_version(const char *version)
 {

@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "node/azure_size.h"
-#include "node/demand.h"
+#include "demand/azure_size.h"
+#include "demand/demand.h"
 #include "node/limits.h"
 #include "node/status.h"
 

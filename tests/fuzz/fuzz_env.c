@@ -16,7 +16,7 @@
 #include "fuzz.h"
 #include "model/explain.h"
 #include "model/page.h"
-#include "to/command.h"
+#include "command/command.h"
 #include "to/to.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };

@@ -3,11 +3,11 @@
  * Input: an image as fuzz_tree.h has it. Which libraries, launchers and parameters
  * are found in it, and that each of them is there.
  */
-#include "node/cuda.h"
-#include "node/mca.h"
-#include "node/mpi.h"
-#include "node/nccl_conf.h"
-#include "node/rdma_core.h"
+#include "image/cuda.h"
+#include "image/mca.h"
+#include "image/mpi.h"
+#include "image/nccl_conf.h"
+#include "image/rdma_core.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

@@ -12,7 +12,7 @@
 #include "node/nvidia.h"
 #include "node/ofed.h"
 #include "node/place.h"
-#include "node/rdma_core.h"
+#include "image/rdma_core.h"
 #include "node/verbs.h"
 #include "fuzz_tree.h"
 

@@ -4,7 +4,7 @@
  * after a line "%%" the strings of the environment.
  */
 #include "fuzz.h"
-#include "options.h"
+#include "options/options.h"
 
 enum { WORDS = 64 };
 

@@ -2,7 +2,7 @@
 /* Input: what a process said in place of rankinit-probe. All that is kept is text and bounded. */
 #include "fuzz.h"
 #include "base/arena.h"
-#include "node/mpi.h"
+#include "image/mpi.h"
 #include "node/probe.h"
 
 static struct ri_probe probe;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input: what an image asks of the driver. The better is known, the less is unknown. */
 #include "fuzz.h"
-#include "node/require.h"
+#include "demand/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -10,8 +10,8 @@
 #include "fuzz.h"
 #include "model/explain.h"
 #include "model/wishes.h"
-#include "options.h"
-#include "to/command.h"
+#include "options/options.h"
+#include "command/command.h"
 #include "to/nodes.h"
 #include "to/to.h"
 

@@ -30,15 +30,15 @@ look() {
 for file in $(sources lib shim); do
     case $file in
     # a program of its own, which loads what it is to try
-    shim/probe.c) ;;
-    # in a child of its own, since it blocks
-    shim/wait_master.c) look "$file" "$(echo "$anywhere" | sed 's/|getaddrinfo|/|/')" "banned" ;;
+    shim/probe/probe.c) ;;
+    # for children of ours, since it blocks
+    shim/system/name_service.c) look "$file" "$(echo "$anywhere" | sed 's/|getaddrinfo|/|/')" "banned" ;;
     # one, into a buffer that was measured for it
-    shim/launch.c) look "$file" "$(echo "$anywhere" | sed 's/|sprintf|/|/')" "banned" ;;
+    shim/launch/launch.c) look "$file" "$(echo "$anywhere" | sed 's/|sprintf|/|/')" "banned" ;;
     *) look "$file" "$anywhere" "banned" ;;
     esac
     case $file in
-    shim/print.c) ;;    # what jansson returns is to be freed
+    shim/say/print.c) ;;    # what jansson returns is to be freed
     *) look "$file" "$memory" "memory comes from the arena" ;;
     esac
     case $file in
@@ -55,6 +55,6 @@ for file in $(sources lib shim); do
         ;;
     esac
 done
-count=$(code shim/launch.c | grep -cE '(^|[^a-z])sprintf *\(')
-[ "$count" -le 1 ] || complain "shim/launch.c: $count times sprintf, the exception is for one"
+count=$(code shim/launch/launch.c | grep -cE '(^|[^a-z])sprintf *\(')
+[ "$count" -le 1 ] || complain "shim/launch/launch.c: $count times sprintf, the exception is for one"
 finish

@@ -1,42 +1,81 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which layer may include which: base <- model <- from, to, report <- shim.
+# Which room may include which. A row may name only rooms above it: there is no
+# circle between rooms. docs/design.md draws the same house.
 # shellcheck source=tests/lint/common.sh
 . "$(dirname "$0")/common.sh"
 
-# look FOLDER ALLOWED: the folders whose headers its files may include
+rooms=' '
+# look FOLDER [ROOM...]: its files may include these rooms' headers, and their own
 look() {
-    for file in $(sources "$1"); do
-        sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*/\1/p' "$file" |
-            grep -vE "^($2)/[a-z0-9_]+\\.(h|def)\$" |
-            while IFS= read -r name; do
-                complain "$file: includes \"$name\"; allowed: $2"
-            done
-    done
-}
-
-look lib/base 'base'
-look lib/node 'base|node'
-look lib/model 'base|model'
-look lib/from 'base|model|from'
-look lib/to 'base|model|to'
-look lib/output 'base|output'
-look lib/report 'base|model|report'
-for file in lib/*.h; do
-    grep -nE '#include "(\.\.|shim)' "$file" | complain_about "$file: not of the library"
-done
-for folder in lib/*/; do
-    case $folder in
-    lib/base/ | lib/node/ | lib/model/ | lib/from/ | lib/to/ | lib/output/ | lib/report/) ;;
-    *) complain "$folder: no rule in layers.sh" ;;
-    esac
-done
-# A header that is found only from its own folder would hide its layer.
-for file in $(sources shim); do
-    sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*/\1/p' "$file" |
-        while IFS= read -r name; do
+    folder=$1
+    shift
+    own=${folder#*/}
+    rooms="$rooms$folder "
+    grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$folder"/*.[ch] /dev/null |
+        sed -E 's/:[^"]*"([^"]*)".*/ \1/' |
+        while read -r file name; do
+            room=${name%/*}
+            [ "$folder/$name" != "shim/$room" ] || room=$own
+            case " $own $* " in
+            *" $room "*) ;;
+            *) complain "$file: includes \"$name\"; allowed: $own $*" ;;
+            esac
             [ -f "lib/$name" ] || [ -f "shim/$name" ] ||
                 complain "$file: includes \"$name\", which is neither below lib/ nor shim/"
         done
+    for room in "$@"; do
+        case "$rooms" in
+        *"/$room "* | *" $room "*) ;;
+        *) complain "$folder: its row stands above that of $room" ;;
+        esac
+    done
+}
+
+look lib/base
+look lib/node base
+look lib/image base node
+look lib/demand base image
+look lib/output base
+look lib/model base
+look lib/command base model
+look lib/from base model
+look lib/to base model command
+look lib/report base model
+
+library='base node image demand output model command from to report'
+look shim/system base model
+look shim/check base node image demand model from system
+look shim/probe base node image check system
+look shim/check/fs base node check
+look shim/check/gpu base node image demand check
+look shim/check/ib base node image check probe system
+look shim/check/net base node check system
+look shim/check/mpi base image from check check/ib probe system
+look shim/check/host base node check check/ib
+# shellcheck disable=SC2086 # words
+look shim/options $library check
+# shellcheck disable=SC2086
+look shim/launch $library system options
+# shellcheck disable=SC2086
+look shim/pump $library system options launch
+# shellcheck disable=SC2086
+look shim/say $library system check check/fs options
+# shellcheck disable=SC2086
+look shim/watch $library system check options launch pump say
+# shellcheck disable=SC2086
+look shim $library system check options launch pump say watch
+
+for folder in $(find lib shim -mindepth 1 -type d | sort); do
+    case $rooms in
+    *" $folder "*) ;;
+    *) complain "$folder: no row in layers.sh" ;;
+    esac
+done
+# The picture in docs/design.md has each of them, in this order.
+drawn=$(sed -nE 's@^    ((lib|shim)[a-z/]*) .*@\1@p' docs/design.md | tr '\n' ' ')
+[ " $drawn" = "$rooms" ] || complain "docs/design.md: draws $drawn, the rows here are$rooms"
+for file in lib/*.[ch]; do
+    [ ! -e "$file" ] || complain "$file: not in a room"
 done
 finish

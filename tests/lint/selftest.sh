@@ -82,7 +82,7 @@ rm lib/base/sizes.c lib/base/long.h
 
 mkdir -p kept && mv lib shim kept
 mkdir -p lib/base shim
-cp kept/shim/launch.c shim
+mkdir shim/launch && cp kept/shim/launch/launch.c shim/launch
 cat >lib/base/bad.c <<'EOF'
 /* strcpy(a, b) in a comment, and "atoi(3)" in a string, are nothing */
 int f(void)
@@ -105,10 +105,10 @@ rm -r lib shim && mv kept/* . && rmdir kept
 
 echo '#include "model/topology.h"' >>lib/base/error.c
 echo '#include "to/to.h"' >>lib/from/env.c
-echo '#include "log.h"' >>lib/model/rules.c
+echo '#include "system/log.h"' >>lib/model/rules.c
 mkdir lib/new
 expect layers.sh 'base/error.c: includes "model' 'from/env.c: includes "to' \
-    'rules.c: includes "log.h"' 'lib/new/: no rule'
+    'rules.c: includes "system/log.h"' 'lib/new: no row'
 rmdir lib/new
 
 echo 'RI_CODE(NEVER_USED, "never.used", 125, "nobody says it")' >>lib/base/codes.def

@@ -30,8 +30,10 @@ forbidden='dlopen|dlsym|getaddrinfo|getnameinfo|gethostby[a-z_]*|getpw[a-z_]*'
 forbidden="$forbidden|getgr(nam|gid|ent|ouplist)[a-z_]*|initgroups|system|popen|pthread_create"
 [ -d build/release ] || complain "build/release: no objects to look into"
 find build/release -name '*.o' 2>/dev/null | sort | while IFS= read -r object; do
+    source=${object#build/release/}
+    [ -f "${source%.o}.c" ] || continue     # of a file that has gone
     here=$forbidden
-    [ "$object" = build/release/shim/wait_master.o ] &&
+    [ "$object" = build/release/shim/system/name_service.o ] &&
         here="dlopen|dlsym|${forbidden#*getaddrinfo|}"
     nm -u "$object" | sed -nE "s@^ *U ($here)\$@$object: uses \\1@p"
 done >>"$complaints"

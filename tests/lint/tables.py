@@ -85,7 +85,7 @@ def check_checks():
     listed = [f"{family}.{name}" for family, name in
               re.findall(r"^RI_CHECK\((\w+), (\w+)\)", read(CHECKS), re.M)]
     defined = []
-    for path in sorted(glob.glob("shim/check/*.c")):
+    for path in sorted(glob.glob("shim/check/**/*.c", recursive=True)):
         pattern = r'^const struct ri_check ri_check_(\w+) = {\n\t\.id = "([a-z0-9_.]+)",'
         for symbol, name in re.findall(pattern, read(path), re.M):
             defined.append(name)

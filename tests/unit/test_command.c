@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "to/command.h"
+#include "command/command.h"
 
 #define LIST(...) ((char *const *)(uintptr_t)(const char *const[]){ __VA_ARGS__, NULL })
 

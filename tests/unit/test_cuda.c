@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "node/cuda.h"
-#include "node/require.h"
-#include "node/version.h"
+#include "image/cuda.h"
+#include "demand/require.h"
+#include "image/version.h"
 
 static void test_versions(void **state)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "node/azure_size.h"
-#include "node/demand.h"
+#include "demand/azure_size.h"
+#include "demand/demand.h"
 #include "node/hierarchy.h"
 #include "node/limits.h"
 #include "node/status.h"

@@ -8,7 +8,7 @@
 
 #include <elf.h>
 
-#include "node/elf.h"
+#include "image/elf.h"
 #include "tree.h"
 #include "library_of.h"
 

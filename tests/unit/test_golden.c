@@ -17,7 +17,7 @@
 #include "from/from.h"
 #include "model/wishes.h"
 #include "node/place.h"
-#include "to/command.h"
+#include "command/command.h"
 #include "to/nodes.h"
 #include "to/to.h"
 #include "edits_of.h"

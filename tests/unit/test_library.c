@@ -8,7 +8,7 @@
 
 #include <elf.h>
 
-#include "node/library.h"
+#include "image/library.h"
 #include "tree.h"
 
 static struct tree tree;

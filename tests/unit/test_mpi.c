@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "node/mpi.h"
+#include "image/mpi.h"
 #include "tree.h"
 #include "library_of.h"
 

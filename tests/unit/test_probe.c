@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "node/mpi.h"
+#include "image/mpi.h"
 #include "node/probe.h"
 
 #define BEGIN "rankinit-probe 1\n"

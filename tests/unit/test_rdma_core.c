@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "node/rdma_core.h"
+#include "image/rdma_core.h"
 #include "tree.h"
 #include "library_of.h"
 

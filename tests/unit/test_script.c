@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "node/script.h"
+#include "image/script.h"
 
 static struct ri_script script;
 

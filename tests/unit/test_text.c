@@ -296,7 +296,7 @@ static void test_nearest_option(void **state)
 {
 	static const char *const names[] = {
 #define RI_OPTION(symbol, letter, kind, form, meta, fallback, help) #symbol,
-#include "options.def"
+#include "options/options.def"
 #undef RI_OPTION
 	};
 	static const struct {

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/command.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+#include "base/path.h"
+#include "command/words.h"
+#include "model/topology.h"
+
+#define RI_LAUNCHER(symbol, name_, mode_, reads_pet_, keeps_, counts_, letters_, longs_) \
+	static const struct ri_launcher launcher_##symbol = { \
+		.name = name_, .mode = RI_MODE_##mode_, .reads_pet = reads_pet_, \
+		.keeps = keeps_, .counts = counts_, .letters = letters_, .longs = longs_, \
+	};
+#include "command/launchers.def"
+
+struct start {
+	const struct ri_launcher *launcher;
+	enum { PROGRAM, MODULE } where;
+	const char *name, *sub, *option;
+};
+
+static const struct start starts[] = {
+#define RI_STARTS(by_, where_, name_, sub_, option_, cite_) \
+	{ .launcher = &launcher_##by_, .where = where_, .name = name_, .sub = sub_, \
+	  .option = option_ },
+#include "command/launchers.def"
+};
+
+struct count {
+	const struct ri_launcher *launcher;
+	const char *option;
+	char letter;
+	enum { NODE, JOB } of;
+};
+
+static const struct count counts[] = {
+#define RI_COUNT(by_, option_, letter_, of_, cite_) \
+	{ .launcher = &launcher_##by_, .option = option_, .letter = letter_, .of = of_ },
+#include "command/launchers.def"
+};
+
+enum { ASSIGNS = -1, PYTHON = -2 };
+
+struct wrapper {
+	const char *program, *sub;
+	int words;	/* to skip, or one of the above */
+	const char *letters, *longs;
+};
+
+static const struct wrapper wrappers[] = {
+#define RI_WRAPPER(program_, sub_, words_, letters_, longs_, cite_) \
+	{ .program = program_, .sub = sub_, .words = words_, .letters = letters_, \
+	  .longs = longs_ },
+#include "command/launchers.def"
+};
+
+enum {
+	START_COUNT = sizeof(starts) / sizeof(starts[0]),
+	COUNT_COUNT = sizeof(counts) / sizeof(counts[0]),
+	WRAPPER_COUNT = sizeof(wrappers) / sizeof(wrappers[0]),
+};
+
+/*
+ * Python's own -m and -c, and uv's --module. Returns true where the option at
+ * *words is one: *module is the module's name then, NULL after -c, and *words
+ * what follows.
+ */
+static bool take_module(const char *letters, char *const **words, const char **module)
+{
+	const char *word = **words, *valued = NULL;
+
+	*module = NULL;
+	if (word[1] == '-') {
+		if (strcmp(word, "--module") != 0)
+			return false;
+	} else {
+		valued = ri_word_find_valued(letters, word + 1);
+		if (valued == NULL || (*valued != 'm' && *valued != 'c'))
+			return false;
+		if (*valued == 'c')
+			return true;
+	}
+	++*words;
+	if (valued != NULL && valued[1] != '\0')
+		*module = valued + 1;
+	else if (**words != NULL)
+		*module = *(*words)++;
+	return true;
+}
+
+/* Where a search stands. */
+struct place {
+	char *const *words;	/* the command, or what follows the module; NULL: no command */
+	const char *module;	/* NULL: words[0] is a program or a script */
+};
+
+static struct place skip_options(const struct wrapper *row, char *const *words)
+{
+	struct place place = { .words = words };
+
+	while (*place.words != NULL && ri_word_is_option(*place.words)) {
+		if (strcmp(*place.words, "--") == 0) {
+			place.words++;
+			break;
+		}
+		if (row->words == PYTHON &&
+			take_module(row->letters, &place.words, &place.module)) {
+			if (place.module == NULL)
+				place.words = NULL;
+			break;
+		}
+		place.words = ri_word_skip_option(row->letters, row->longs, place.words);
+	}
+	return place;
+}
+
+/* "-" is env's -i. */
+static bool is_assignment(const char *word)
+{
+	return strcmp(word, "-") == 0 || (word[0] != '=' && strchr(word, '=') != NULL);
+}
+
+/* The command behind the wrapper at words. */
+static struct place unwrap(const struct wrapper *row, char *const *words)
+{
+	static const struct place nowhere = { .words = NULL };
+	struct place place = skip_options(row, words + 1);
+
+	if (row->sub[0] != '\0') {
+		if (place.words == NULL || *place.words == NULL ||
+			strcmp(*place.words, row->sub) != 0)
+			return nowhere;
+		place = skip_options(row, place.words + 1);
+	}
+	if (place.words == NULL || place.module != NULL)
+		return place;
+	for (int i = 0; i < row->words && *place.words != NULL; i++)
+		place.words++;
+	while (row->words == ASSIGNS && *place.words != NULL && is_assignment(*place.words))
+		place.words++;
+	return place;
+}
+
+/* "python3.11" is python. */
+static bool is_program(const struct wrapper *row, const char *path)
+{
+	const char *base = ri_path_name(path);
+	size_t length = strlen(row->program);
+
+	if (strncmp(base, row->program, length) != 0)
+		return false;
+	if (strcmp(row->program, "python") == 0)
+		return base[length + strspn(base + length, "0123456789.")] == '\0';
+	return base[length] == '\0';
+}
+
+/* Is "/opt/torch/distributed/run.py" the file of "torch.distributed.run"? */
+static bool is_file_of(const char *path, const char *module)
+{
+	size_t length = strlen(path), wanted = strlen(module);
+	const char *at;
+
+	if (length < wanted + 3 || strcmp(path + length - 3, ".py") != 0)
+		return false;
+	at = path + length - 3 - wanted;
+	if (at != path && at[-1] != '/')
+		return false;
+	for (size_t i = 0; i < wanted; i++)
+		if (at[i] != (module[i] == '.' ? '/' : module[i]))
+			return false;
+	return true;
+}
+
+/* Is it this launcher that stands at place? Then *rest is what follows its name. */
+static bool is_start(const struct start *start, const struct place *place, char *const **rest)
+{
+	const char *word = *place->words;
+
+	*rest = place->words + (place->module == NULL);
+	if (start->where == PROGRAM)
+		return place->module == NULL && strcmp(ri_path_name(word), start->name) == 0;
+	if (place->module != NULL)
+		return strcmp(place->module, start->name) == 0;
+	return is_file_of(word, start->name);
+}
+
+static bool find_launcher(struct ri_command *out, const struct place *place)
+{
+	for (size_t i = 0; i < START_COUNT; i++) {
+		struct ri_command found = { .mode = out->mode, .launcher = starts[i].launcher };
+
+		if (!is_start(&starts[i], place, &found.words))
+			continue;
+		if (starts[i].sub[0] != '\0') {
+			if (*found.words == NULL || strcmp(*found.words, starts[i].sub) != 0)
+				continue;
+			found.words++;
+		}
+		if (starts[i].option[0] != '\0' && !ri_command_has(&found, starts[i].option, NULL))
+			continue;
+		*out = found;
+		return true;
+	}
+	return false;
+}
+
+/* Go on behind the wrapper at place. Rows of one program differ by sub-command. */
+static bool look_through(struct place *place)
+{
+	struct place behind;
+
+	if (place->module != NULL)
+		return false;
+	for (size_t i = 0; i < WRAPPER_COUNT; i++) {
+		if (!is_program(&wrappers[i], *place->words))
+			continue;
+		behind = unwrap(&wrappers[i], place->words);
+		if (behind.words == NULL)
+			continue;
+		*place = behind;
+		return true;
+	}
+	return false;
+}
+
+/* Does Python run what stands there, by its name or that of the script? */
+static bool is_python(const struct place *place)
+{
+	const char *base;
+	size_t length;
+
+	if (place->module != NULL)
+		return false;
+	base = ri_path_name(*place->words);
+	length = strlen(base);
+	if (length > 3 && strcmp(base + length - 3, ".py") == 0)
+		return true;
+	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
+}
+
+void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked)
+{
+	struct place place = { .words = argv };
+
+	*out = (struct ri_command){ .mode = asked };
+	while (place.words != NULL && (*place.words != NULL || place.module != NULL)) {
+		if (find_launcher(out, &place))
+			break;
+		out->is_python |= is_python(&place);
+		if (!look_through(&place))
+			break;
+	}
+	out->argv = argv;
+	out->stated = asked != RI_MODE_AUTO;
+	if (out->mode == RI_MODE_AUTO)
+		out->mode = out->launcher == NULL ? RI_MODE_PROCESS : out->launcher->mode;
+}
+
+/* Its value by that letter, NULL for none; false: another one. "-n=8" is "-n8" to argparse. */
+static bool has_letter(const char *letters, char letter, char *const *words, const char **value)
+{
+	const char *valued = words[0][1] == '-' ? NULL : ri_word_find_valued(letters, words[0] + 1);
+
+	if (valued == NULL || *valued != letter)
+		return false;
+	*value = valued[1] != '\0' ? valued + 1 + (valued[1] == '=') : words[1];
+	return true;
+}
+
+/* Its value by that long name, NULL for none; false: another one. next: what follows it. */
+static bool has_long(const char *option, char *const *words, char *const *next,
+	const char **value)
+{
+	size_t length = strcspn(words[0], "=");
+
+	if (!ri_word_is_name(words[0], option, length))
+		return false;
+	if (words[0][length] == '=')
+		*value = words[0] + length + 1;
+	else
+		*value = next - words == 2 ? words[1] : NULL;
+	return true;
+}
+
+/* Of several the last one counts, as argparse and click have it. */
+static bool find_option(const struct ri_command *command, const struct count *wanted,
+	const char **value)
+{
+	const struct ri_launcher *launcher = command->launcher;
+	char *const *word = command->words;
+	bool found = false;
+
+	if (launcher == NULL || word == NULL)
+		return false;
+	while (*word != NULL && ri_word_is_option(*word) && strcmp(*word, "--") != 0) {
+		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs, word);
+
+		if (has_long(wanted->option, word, next, value) ||
+			(wanted->letter != 0 &&
+				has_letter(launcher->letters, wanted->letter, word, value)))
+			found = true;
+		word = next;
+	}
+	return found;
+}
+
+bool ri_command_has(const struct ri_command *command, const char *option, const char **value)
+{
+	const struct count wanted = { .option = option };
+	const char *found;
+
+	if (!find_option(command, &wanted, &found))
+		return false;
+	if (value != NULL)
+		*value = found;
+	return true;
+}
+
+/* Does the launcher say this number of them, and not "gpu" or "$N"? */
+static bool read_count(const struct ri_command *command, const struct count *row, uint64_t *out)
+{
+	const struct ri_range range = { 1, row->of == JOB ? RI_MAX_RANKS : RI_MAX_LOCAL };
+	const char *value;
+
+	return find_option(command, row, &value) && value != NULL &&
+		ri_number_read(value, range, out, NULL) == RI_NUMBER_OK;
+}
+
+bool ri_command_ranks(const struct ri_command *command, uint64_t nodes, uint64_t *out)
+{
+	static const struct count machines = { .option = "--num-machines", .of = JOB };
+	uint64_t count;
+
+	for (size_t i = 0; i < COUNT_COUNT; i++) {
+		if (counts[i].launcher != command->launcher ||
+			!read_count(command, &counts[i], &count))
+			continue;
+		/* accelerate's own words count the nodes, too */
+		if (counts[i].of == JOB && !read_count(command, &machines, &nodes) && nodes == 0)
+			nodes = 1;
+		if (counts[i].of == JOB)
+			count /= nodes;
+		*out = count;
+		return count > 0;
+	}
+	return false;
+}
+
+bool ri_command_mentions(const struct ri_command *command, const char *option)
+{
+	enum { SHORTEST = sizeof("--ma") - 1 };
+
+	for (char *const *word = command->words; word != NULL && *word != NULL; word++) {
+		size_t length = strcspn(*word, "=");
+		char cut[64];
+
+		if (length < SHORTEST || length > strlen(option) || length >= sizeof(cut))
+			continue;
+		memcpy(cut, option, length);
+		cut[length] = '\0';
+		if (ri_word_is_name(*word, cut, length))
+			return true;
+	}
+	return false;
+}
+
+const char *ri_mode_name(enum ri_mode mode)
+{
+	static const char *const names[] = {
+		[RI_MODE_AUTO] = "auto",
+		[RI_MODE_PROCESS] = "process",
+		[RI_MODE_NODE] = "node",
+		[RI_MODE_NONE] = "none",
+	};
+
+	return names[mode];
+}

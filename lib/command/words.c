@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/words.h"
+
+#include <string.h>
+
+#include "base/path.h"
+
+const char *ri_word_shell(const char *word)
+{
+	static const char *const shells[] = {
+		"ash", "bash", "busybox", "dash", "fish", "ksh", "ksh93", "mksh", "sh", "zsh",
+	};
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		if (strcmp(ri_path_name(word), shells[i]) == 0)
+			return shells[i];
+	return NULL;
+}
+
+bool ri_word_is_option(const char *word)
+{
+	return word[0] == '-' && word[1] != '\0';
+}
+
+bool ri_word_is_name(const char *word, const char *name, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (name[i] != word[i] && !(name[i] == '-' && word[i] == '_'))
+			return false;
+	return name[length] == '\0' || name[length] == ' ';
+}
+
+/* Does the option of that long name, without "--", take its value from the next word? */
+static bool long_takes_word(const char *longs, const char *name)
+{
+	bool listed = false, others = longs[0] == '!';
+	const char *at = longs + others;
+
+	if (strchr(name, '=') != NULL)
+		return false;
+	while (*at != '\0' && !listed) {
+		at += strspn(at, " ");
+		listed = *at != '\0' && ri_word_is_name(name, at, strlen(name));
+		at += strcspn(at, " ");
+	}
+	return listed != others;
+}
+
+const char *ri_word_find_valued(const char *letters, const char *cluster)
+{
+	bool others = letters[0] == '!';
+
+	for (; *cluster != '\0'; cluster++)
+		if ((strchr(letters + others, *cluster) != NULL) != others)
+			return cluster;
+	return NULL;
+}
+
+char *const *ri_word_skip_option(const char *letters, const char *longs, char *const *words)
+{
+	const char *word = *words++, *valued;
+	bool takes_word;
+
+	if (word[1] == '-') {
+		takes_word = long_takes_word(longs, word + 2);
+	} else {
+		valued = ri_word_find_valued(letters, word + 1);
+		takes_word = valued != NULL && valued[1] == '\0';
+	}
+	return takes_word && *words != NULL ? words + 1 : words;
+}

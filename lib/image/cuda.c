@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/cuda.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/text.h"
+#include "image/version.h"
+
+enum { NOTE_SIZE = 2048, JSON_SIZE = 65536 };
+
+/* Drivers are counted from here on; a smaller number behind ".so." is an interface's. */
+enum { LEAST_MAJOR = 100 };
+
+static const char driver_name[] = "libcuda.so.1";
+static const char management_name[] = "libnvidia-ml.so.1";
+
+/*
+ * CUDA Toolkit Release Notes, "CUDA Toolkit and Corresponding Driver
+ * Versions": which CUDA came with which branch of the driver. 12.7 had a
+ * driver and no toolkit.
+ */
+static const struct {
+	uint64_t major;
+	const char *cuda;
+} branches[] = {
+	{ 590, "13.1" }, { 580, "13.0" }, { 575, "12.9" }, { 570, "12.8" }, { 565, "12.7" },
+	{ 560, "12.6" }, { 555, "12.5" }, { 550, "12.4" }, { 545, "12.3" }, { 535, "12.2" },
+	{ 530, "12.1" }, { 525, "12.0" }, { 520, "11.8" }, { 515, "11.7" }, { 510, "11.6" },
+	{ 495, "11.5" }, { 470, "11.4" }, { 465, "11.3" }, { 460, "11.2" }, { 455, "11.1" },
+	{ 450, "11.0" }, { 440, "10.2" }, { 418, "10.1" }, { 410, "10.0" },
+};
+
+/* The same, "Minimum Required Driver Version for CUDA Minor Version Compatibility". */
+static const struct {
+	const char *cuda, *driver;	/* from this CUDA on */
+} least[] = {
+	{ "13.0", "580" }, { "12.0", "525.60.13" }, { "11.0", "450.80.02" }, { "10.2", "440.33" },
+	{ "10.1", "418.39" }, { "10.0", "410.48" },
+};
+
+const char *ri_cuda_of_driver(const char *driver, bool *newer)
+{
+	uint64_t major = ri_version_major(driver);
+
+	*newer = major > branches[0].major;
+	for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++)
+		if (major >= branches[i].major)
+			return branches[i].cuda;
+	return NULL;
+}
+
+const char *ri_cuda_least_driver(const char *cuda)
+{
+	if (ri_version_major(cuda) > ri_version_major(least[0].cuda))
+		return NULL;
+	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++)
+		if (ri_version_compare(cuda, least[i].cuda) >= 0)
+			return least[i].driver;
+	return NULL;
+}
+
+/* NVIDIA container toolkit, cmd/nvidia-cdi-hook/cudacompat: what its hook goes by. */
+bool ri_cuda_compat_fits(const char *compat, const struct ri_cuda_note *note, const char *driver)
+{
+	uint64_t major = ri_version_major(driver);
+
+	for (size_t i = 0; i < note->count; i++)
+		if (note->drivers[i] == major)
+			return true;
+	return note->count == 0 && ri_version_major(compat) >= major;
+}
+
+/* Digits and dots from end to end. */
+static bool is_version(const char *text)
+{
+	return text[0] != '\0' && text[strspn(text, "0123456789.")] == '\0';
+}
+
+static bool keep_version(const char *text, char out[RI_CUDA_VERSION])
+{
+	if (text == NULL || !is_version(text) || strlen(text) >= RI_CUDA_VERSION)
+		return false;
+	ri_text_copy(out, RI_CUDA_VERSION, text);
+	return true;
+}
+
+/* The same place: the note of libcuda in cuda-compat. */
+bool ri_cuda_note_read(const char *text, struct ri_cuda_note *out)
+{
+	json_t *root = json_loads(text, 0, NULL), *entry;
+	size_t index;
+
+	*out = (struct ri_cuda_note){ .count = 0 };
+	if (!json_is_object(root)) {
+		json_decref(root);
+		return false;
+	}
+	keep_version(json_string_value(json_object_get(root, "CUDA Version")), out->cuda);
+	json_array_foreach(json_object_get(root, "Driver"), index, entry) {
+		json_int_t number = json_integer_value(entry);
+
+		if (number > 0 && out->count < RI_CUDA_DRIVERS)
+			out->drivers[out->count++] = (uint64_t)number;
+	}
+	json_decref(root);
+	return true;
+}
+
+/* NVIDIA CUDA Installation Guide for Linux: version.json of an installed toolkit. */
+bool ri_cuda_toolkit_read(const char *text, char out[RI_CUDA_VERSION])
+{
+	json_t *root = json_loads(text, 0, NULL);
+	const char *version = json_string_value(json_object_get(json_object_get(root, "cuda"),
+		"version"));
+	bool found = keep_version(version, out);
+
+	json_decref(root);
+	return found;
+}
+
+static void find_toolkit(struct ri_cuda *out, const struct ri_image *image)
+{
+	/* what NVIDIA's CUDA images set */
+	static const char variable[] = "CUDA_VERSION";
+	static const char path[] = "/usr/local/cuda/version.json";
+	char *text = ri_arena_alloc(image->arena, JSON_SIZE);
+
+	out->toolkit[0] = '\0';
+	out->toolkit_origin = NULL;
+	if (keep_version(ri_env_get(image->env, variable), out->toolkit))
+		out->toolkit_origin = variable;
+	else if (text != NULL && ri_host_read(image->host, path, text, JSON_SIZE) > 0 &&
+		ri_cuda_toolkit_read(text, out->toolkit))
+		out->toolkit_origin = path;
+}
+
+/* "580.95.05" of libcuda.so.580.95.05. */
+static void version_by_name(struct ri_cuda_library *library)
+{
+	const char *at = strstr(ri_path_name(library->file.real), ".so.");
+
+	if (at != NULL && ri_version_major(at + 4) >= LEAST_MAJOR)
+		keep_version(at + 4, library->version);
+}
+
+static bool find_one(struct ri_cuda_library *out, const struct ri_loader *loader, const char *name)
+{
+	*out = (struct ri_cuda_library){ .version = "" };
+	if (!ri_loader_find(loader, name, &out->file))
+		return false;
+	version_by_name(out);
+	return true;
+}
+
+/* Where cuda-compat-* and NVIDIA's framework images have it (CUDA Compatibility). */
+static void find_compat(struct ri_cuda *out, const struct ri_loader *loader)
+{
+	static const char *const folders[] = { "/usr/local/cuda/compat",
+		"/usr/local/cuda/compat/lib", "/usr/local/cuda/compat/lib.real" };
+
+	out->compat = (struct ri_cuda_library){ .version = "" };
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		if (!ri_loader_look(loader, folders[i], driver_name, &out->compat.file))
+			continue;
+		version_by_name(&out->compat);
+		return;
+	}
+}
+
+static void read_note(struct ri_cuda *out, const struct ri_loader *loader)
+{
+	char text[NOTE_SIZE];
+	struct ri_elf elf;
+
+	out->note = (struct ri_cuda_note){ .count = 0 };
+	if (out->compat.file.path == NULL)
+		return;
+	if (ri_elf_open(&elf, loader->image->host, out->compat.file.path) == RI_ELF_OK &&
+		ri_elf_note(&elf, "NVIDIA Corporation", text, sizeof(text)))
+		ri_cuda_note_read(text, &out->note);
+	ri_elf_close(&elf);
+}
+
+/*
+ * Is the one that programs find that of cuda-compat? libnvidia-container
+ * mounts it beside the driver's own, under its own name.
+ */
+static bool uses_compat(const struct ri_cuda *cuda, const char *kernel)
+{
+	const char *real = cuda->driver.file.real;
+
+	if (cuda->driver.file.path == NULL)
+		return false;
+	if (strstr(cuda->driver.file.path, "/compat/") != NULL || strstr(real, "/compat/") != NULL)
+		return true;
+	return cuda->compat.file.path != NULL && strcmp(cuda->driver.version, kernel) != 0 &&
+		strcmp(ri_path_name(real), ri_path_name(cuda->compat.file.real)) == 0;
+}
+
+/* CUDA Toolkit: lib64/stubs, which is for linking on machines without a driver. */
+static void find_stub(struct ri_cuda *out, const struct ri_loader *loader)
+{
+	static const char *const paths[] = { "/usr/local/cuda/lib64/stubs/libcuda.so.1",
+		"/usr/local/cuda/lib64/stubs/libcuda.so" };
+
+	out->stub = NULL;
+	if (out->driver.file.path != NULL) {
+		if (strstr(out->driver.file.path, "/stubs/") != NULL)
+			out->stub = out->driver.file.path;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && out->stub == NULL; i++)
+		if (ri_host_has(loader->image->host, paths[i]))
+			out->stub = paths[i];
+}
+
+void ri_cuda_find(struct ri_cuda *out, const struct ri_loader *loader, const char *kernel)
+{
+	find_one(&out->driver, loader, driver_name);
+	find_one(&out->management, loader, management_name);
+	find_stub(out, loader);
+	find_compat(out, loader);
+	out->compat_used = uses_compat(out, kernel);
+	if (out->compat_used)
+		out->compat = out->driver;
+	read_note(out, loader);
+	find_toolkit(out, loader->image);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/elf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/elf_parts.h"
+
+enum {
+	MAX_HEADERS = 128,	/* program headers; real files have a dozen */
+	MAX_DYNAMIC = 1024,	/* entries of the dynamic section; real ones have thirty */
+	BATCH = 64,		/* of them read at once */
+	MAX_NOTES = 64,
+};
+
+bool ri_elf_read(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t size)
+{
+	size_t done = 0;
+	ssize_t count;
+
+	if (offset > elf->size || size > elf->size - offset)
+		return false;
+	if (offset + size <= elf->head_size) {
+		memcpy(bytes, elf->head + offset, size);
+		return true;
+	}
+	while (done < size) {
+		count = pread(elf->fd, (char *)bytes + done, size - done, (off_t)(offset + done));
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return false;
+		done += (size_t)count;
+	}
+	return true;
+}
+
+uint64_t ri_elf_offset(const struct ri_elf *elf, uint64_t address, uint64_t size)
+{
+	for (size_t i = 0; i < elf->load_count; i++) {
+		const struct ri_elf_segment *load = &elf->loads[i];
+
+		if (address >= load->address && size <= load->size &&
+			address - load->address <= load->size - size)
+			return load->offset + (address - load->address);
+	}
+	return 0;
+}
+
+/* ELF of 32 bits and of the other byte order stands in the same place. */
+static unsigned read_machine(const unsigned char *head)
+{
+	if (head[EI_DATA] == ELFDATA2MSB)
+		return (unsigned)head[18] << 8 | head[19];
+	return (unsigned)head[19] << 8 | head[18];
+}
+
+static enum ri_elf_fault read_header(struct ri_elf *elf, Elf64_Ehdr *header)
+{
+	unsigned char head[sizeof(*header)];
+	size_t length = elf->size < sizeof(head) ? (size_t)elf->size : sizeof(head);
+
+	if (!ri_elf_read(elf, 0, head, length) || length < SELFMAG)
+		return RI_ELF_BROKEN;
+	if (memcmp(head, ELFMAG, SELFMAG) != 0)
+		return RI_ELF_OTHER;
+	if (length < offsetof(Elf64_Ehdr, e_version))
+		return RI_ELF_BROKEN;
+	elf->machine = read_machine(head);
+	if (head[EI_CLASS] != ELFCLASS64 || head[EI_DATA] != ELFDATA2LSB ||
+		elf->machine != ri_elf_machine_here())
+		return RI_ELF_FOREIGN;
+	memcpy(header, head, sizeof(head));
+	return length == sizeof(head) && header->e_phentsize == sizeof(Elf64_Phdr) &&
+		header->e_phnum <= MAX_HEADERS ? RI_ELF_OK : RI_ELF_BROKEN;
+}
+
+static void keep_segment(struct ri_elf_segment *list, size_t *count, const Elf64_Phdr *header)
+{
+	if (*count < RI_ELF_SEGMENTS)
+		list[(*count)++] = (struct ri_elf_segment){ .offset = header->p_offset,
+			.address = header->p_vaddr, .size = header->p_filesz };
+}
+
+/* What is to be loaded must be there: the loader would map past the end. */
+static bool is_inside(const struct ri_elf *elf, const Elf64_Phdr *segment)
+{
+	return segment->p_offset <= elf->size && segment->p_filesz <= elf->size - segment->p_offset;
+}
+
+static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Phdr *dynamic)
+{
+	Elf64_Phdr segments[MAX_HEADERS], *segment = segments;
+
+	if (!ri_elf_read(elf, header->e_phoff, segments, header->e_phnum * sizeof(segments[0])))
+		return false;
+	for (; segment < segments + header->e_phnum; segment++) {
+		/* one without bytes of its own may begin anywhere */
+		if (segment->p_filesz == 0 || (segment->p_type != PT_LOAD &&
+			segment->p_type != PT_NOTE && segment->p_type != PT_DYNAMIC))
+			continue;
+		if (!is_inside(elf, segment))
+			return false;
+		if (segment->p_type == PT_LOAD)
+			keep_segment(elf->loads, &elf->load_count, segment);
+		else if (segment->p_type == PT_NOTE)
+			keep_segment(elf->notes, &elf->note_count, segment);
+		else
+			*dynamic = *segment;
+	}
+	return true;
+}
+
+/* Addresses are kept as they are found: what they mean is known at the end. */
+static void keep_dynamic(struct ri_elf *elf, const Elf64_Dyn *entry)
+{
+	const uint64_t value = entry->d_un.d_val;
+
+	switch (entry->d_tag) {
+	case DT_NEEDED:
+		if (elf->needed_count < RI_ELF_NEEDED)
+			elf->needed[elf->needed_count++] = value;
+		break;
+	case DT_SONAME:
+		elf->soname = value;
+		break;
+	case DT_STRTAB:
+		elf->strings = value;
+		break;
+	case DT_STRSZ:
+		elf->strings_size = value;
+		break;
+	case DT_SYMTAB:
+		elf->symbols = value;
+		break;
+	case DT_HASH:
+		elf->old_hash = value;
+		break;
+	case DT_GNU_HASH:
+		elf->gnu_hash = value;
+		break;
+	case DT_VERDEF:
+		elf->versions = value;
+		break;
+	case DT_VERDEFNUM:
+		elf->version_count = value;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
+{
+	uint64_t left = dynamic->p_filesz / sizeof(Elf64_Dyn), at = dynamic->p_offset;
+	Elf64_Dyn entries[BATCH];
+
+	if (left > MAX_DYNAMIC)
+		left = MAX_DYNAMIC;
+	while (left > 0) {
+		size_t count = left < BATCH ? (size_t)left : BATCH;
+
+		if (!ri_elf_read(elf, at, entries, count * sizeof(entries[0])))
+			return false;
+		for (size_t i = 0; i < count; i++) {
+			if (entries[i].d_tag == DT_NULL)
+				return true;
+			keep_dynamic(elf, &entries[i]);
+		}
+		left -= count;
+		at += count * sizeof(entries[0]);
+	}
+	return true;
+}
+
+/* From addresses to offsets. Without its strings nothing has a name. */
+static bool place_tables(struct ri_elf *elf)
+{
+	if (elf->strings_size == 0)
+		return true;
+	elf->strings = ri_elf_offset(elf, elf->strings, elf->strings_size);
+	elf->symbols = ri_elf_offset(elf, elf->symbols, sizeof(Elf64_Sym));
+	elf->old_hash = ri_elf_offset(elf, elf->old_hash, 2 * sizeof(uint32_t));
+	elf->gnu_hash = ri_elf_offset(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
+	elf->versions = ri_elf_offset(elf, elf->versions, sizeof(Elf64_Verdef));
+	return elf->strings != 0;
+}
+
+static enum ri_elf_fault read_file(struct ri_elf *elf)
+{
+	Elf64_Phdr dynamic = { .p_filesz = 0 };
+	Elf64_Ehdr header;
+	enum ri_elf_fault fault = read_header(elf, &header);
+
+	if (fault != RI_ELF_OK)
+		return fault;
+	if (!read_segments(elf, &header, &dynamic) || !read_dynamic(elf, &dynamic) ||
+		!place_tables(elf))
+		return RI_ELF_BROKEN;
+	return RI_ELF_OK;
+}
+
+/* At once what is read in twenty pieces; where it fails each piece does so by itself. */
+static void read_head(struct ri_elf *elf)
+{
+	size_t size = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
+
+	if (ri_elf_read(elf, 0, elf->head, size))
+		elf->head_size = size;
+}
+
+enum ri_elf_fault ri_elf_open(struct ri_elf *elf, struct ri_host *host, const char *path)
+{
+	struct stat info;
+	enum ri_elf_fault fault;
+
+	*elf = (struct ri_elf){ .fd = -1 };
+	/* O_NONBLOCK: a pipe that stands where a library should must not hang us. */
+	elf->fd = ri_host_open(host, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	if (elf->fd < 0)
+		return RI_ELF_MISSING;
+	if (fstat(elf->fd, &info) < 0 || !S_ISREG(info.st_mode)) {
+		ri_elf_close(elf);
+		return RI_ELF_OTHER;
+	}
+	elf->size = (uint64_t)info.st_size;
+	read_head(elf);
+	fault = read_file(elf);
+	if (fault != RI_ELF_OK)
+		ri_elf_close(elf);
+	return fault;
+}
+
+void ri_elf_close(struct ri_elf *elf)
+{
+	if (elf->fd >= 0)
+		close(elf->fd);
+	elf->fd = -1;
+}
+
+bool ri_elf_name(const struct ri_elf *elf, uint64_t at, char *name)
+{
+	uint64_t room;
+
+	name[0] = '\0';
+	if (elf->fd < 0 || elf->strings == 0 || at == 0 || at >= elf->strings_size)
+		return false;
+	room = elf->strings_size - at;
+	if (room > RI_ELF_NAME)
+		room = RI_ELF_NAME;
+	if (ri_elf_read(elf, elf->strings + at, name, (size_t)room) &&
+		memchr(name, '\0', (size_t)room) != NULL && name[0] != '\0')
+		return true;
+	name[0] = '\0';
+	return false;
+}
+
+bool ri_elf_soname(const struct ri_elf *elf, char *name)
+{
+	return ri_elf_name(elf, elf->soname, name);
+}
+
+bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name)
+{
+	return ri_elf_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
+}
+
+/* A note is its name and its payload, each filled up to four bytes. */
+static bool find_note(const struct ri_elf *elf, const struct ri_elf_segment *notes,
+	const char *owner, struct ri_elf_symbol *out)
+{
+	uint64_t at = notes->offset, end = notes->offset + notes->size;
+	const size_t length = strlen(owner) + 1;
+	char name[RI_ELF_NAME];
+	Elf64_Nhdr note;
+
+	for (size_t i = 0; i < MAX_NOTES && end - at >= sizeof(note); i++) {
+		uint64_t payload;
+
+		if (!ri_elf_read(elf, at, &note, sizeof(note)))
+			return false;
+		payload = at + sizeof(note) + ((uint64_t)note.n_namesz + 3) / 4 * 4;
+		at = payload + ((uint64_t)note.n_descsz + 3) / 4 * 4;
+		*out = (struct ri_elf_symbol){ .offset = payload, .size = note.n_descsz };
+		if (note.n_namesz == length && length <= sizeof(name) &&
+			ri_elf_read(elf, payload - (length + 3) / 4 * 4, name, length) &&
+			memcmp(name, owner, length) == 0)
+			return true;
+		if (at > end)
+			return false;
+	}
+	return false;
+}
+
+bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t size)
+{
+	struct ri_elf_symbol where;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < elf->note_count; i++) {
+		if (!find_note(elf, &elf->notes[i], owner, &where) || where.size >= size ||
+			!ri_elf_read(elf, where.offset, text, (size_t)where.size))
+			continue;
+		text[where.size] = '\0';
+		return true;
+	}
+	text[0] = '\0';
+	return false;
+}
+
+const char *ri_elf_machine_name(unsigned machine)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return "x86-64";
+	case EM_AARCH64:
+		return "aarch64";
+	case EM_386:
+		return "i386";
+	case EM_PPC64:
+		return "ppc64";
+	case EM_ARM:
+		return "arm";
+	default:
+		return "another machine";
+	}
+}
+
+unsigned ri_elf_machine_here(void)
+{
+#if defined(__aarch64__)
+	return EM_AARCH64;
+#else
+	return EM_X86_64;
+#endif
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/mca.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+
+/* Debian's has 3 kB. */
+enum { FILE_SIZE = 65536 };
+
+/* The installation's own file, and the one that stands above the environment. */
+static const char plain[] = "openmpi-mca-params.conf";
+static const char above[] = "openmpi-mca-params-override.conf";
+
+#if defined(__aarch64__)
+#define ARCHITECTURE "aarch64"
+#else
+#define ARCHITECTURE "x86_64"
+#endif
+
+/* What is left of a line after comments that end within it. */
+static char *skip_comments(struct ri_mca_text *text, char *line)
+{
+	char *end;
+
+	for (;;) {
+		line += text->comment ? 0 : strspn(line, " \t\f\v");
+		if (!text->comment && strncmp(line, "/*", 2) != 0)
+			return line;
+		end = strstr(text->comment ? line : line + 2, "*/");
+		text->comment = end == NULL;
+		if (end == NULL)
+			return line + strlen(line);
+		line = end + 2;
+	}
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+/* Cut the word that line starts with; the rest begins behind the blanks after it. */
+static char *cut_word(char *line, char *after)
+{
+	size_t length = 0, blanks;
+
+	while (is_word(line[length]))
+		length++;
+	blanks = strspn(line + length, " \t\f\v");
+	*after = line[length + blanks];
+	line[length] = '\0';
+	return line + length + blanks;
+}
+
+static void trim_end(char *value)
+{
+	size_t length = strlen(value);
+
+	while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t'))
+		value[--length] = '\0';
+}
+
+/* The value of "-mca": a word, or what stands between quotes. */
+static char *cut_value(char *line, char **value)
+{
+	const char quote = *line == '"' || *line == '\'' ? *line : '\0';
+	char *end = quote == '\0' ? NULL : strchr(line + 1, quote);
+
+	*value = line + (end != NULL);
+	if (end == NULL)
+		end = line + strcspn(line, " \t");
+	line = *end == '\0' ? end : end + 1;
+	*end = '\0';
+	return line;
+}
+
+/* "-mca NAME VALUE", which several may stand in one line. */
+static bool read_option(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
+{
+	char after, *rest = cut_word(line, &after), *value;
+
+	if (after == '\0' || line[0] == '\0' || rest == line + strlen(line))
+		return false;
+	text->line = cut_value(rest, &value);
+	out->name = line;
+	out->value = value;
+	return true;
+}
+
+static bool read_line(struct ri_mca_text *text, char *line, struct ri_mca_line *out)
+{
+	char after, *rest = cut_word(line, &after);
+
+	if (strcmp(line, "-mca") == 0 || strcmp(line, "--mca") == 0)
+		return read_option(text, rest, out);
+	if (line[0] == '\0' || after != '=')
+		return false;
+	out->name = line;
+	out->value = rest + 1 + strspn(rest + 1, " \t\f\v");
+	trim_end(rest + 1);
+	return true;
+}
+
+/* The rest of a line, or the next one, without comments. */
+static char *next_line(struct ri_mca_text *text)
+{
+	char *line = text->line, *end;
+
+	text->line = NULL;
+	if (line == NULL) {
+		line = text->rest;
+		end = line + strcspn(line, "\n");
+		text->rest = *end == '\0' ? end : end + 1;
+		*end = '\0';
+		text->number++;
+	}
+	return skip_comments(text, line);
+}
+
+bool ri_mca_next(struct ri_mca_text *text, struct ri_mca_line *out)
+{
+	bool found = false;
+
+	while (!found && (text->line != NULL || *text->rest != '\0')) {
+		found = read_line(text, next_line(text), out);
+		out->number = text->number;
+	}
+	return found;
+}
+
+static bool read_file(struct ri_mca *mca, const char *path, struct ri_mca_file *out)
+{
+	char text[FILE_SIZE];
+	long length = ri_host_read(mca->image->host, path, text, sizeof(text));
+
+	if (length < 0)
+		return false;
+	out->path = ri_arena_copy(mca->image->arena, path, strlen(path));
+	out->text = ri_arena_copy(mca->image->arena, text, (size_t)length);
+	return out->path != NULL && out->text != NULL;
+}
+
+static bool add_file(struct ri_mca *mca, const char *folder, const char *name)
+{
+	char path[RI_PATH_SIZE];
+
+	if (mca->count == RI_MCA_FILES || !ri_path_join(path, folder, name) ||
+		!read_file(mca, path, &mca->files[mca->count]))
+		return false;
+	mca->count++;
+	return true;
+}
+
+/* Commas between them in version 4, colons before; "none" is none. */
+static void add_stated(struct ri_mca *mca, const char *list)
+{
+	char path[RI_PATH_SIZE];
+
+	while (*list != '\0') {
+		size_t length = strcspn(list, ",:");
+
+		if (list[0] == '/' && length < sizeof(path) && mca->count < RI_MCA_FILES) {
+			memcpy(path, list, length);
+			path[length] = '\0';
+			mca->count += read_file(mca, path, &mca->files[mca->count]);
+		}
+		list += length + (list[length] != '\0');
+	}
+}
+
+static void read_override(struct ri_mca *mca, const char *folder)
+{
+	char path[RI_PATH_SIZE];
+
+	if (mca->override.path == NULL &&
+		ri_path_join(path, folder, above) &&
+		!read_file(mca, path, &mca->override))
+		mca->override.path = NULL;
+}
+
+void ri_mca_init(struct ri_mca *mca, const struct ri_image *image, const char *prefix)
+{
+	static const char *const distribution[] = { "/etc/openmpi", "/etc/openmpi-" ARCHITECTURE,
+		"/etc" };
+	const char *moved = ri_env_get(image->env, "OPAL_PREFIX");
+	const char *home = ri_env_get(image->env, "HOME");
+	struct ri_mca_value stated;
+	char own[RI_PATH_SIZE];
+	bool packaged;
+
+	*mca = (struct ri_mca){ .image = image };
+	if (moved != NULL && moved[0] == '/')
+		prefix = moved;
+	packaged = ri_path_below(prefix, "/usr") && !ri_path_below(prefix, "/usr/local");
+	if (!ri_path_join(own, prefix, "etc"))
+		return;
+	read_override(mca, own);
+	for (size_t i = 0; packaged && i < sizeof(distribution) / sizeof(distribution[0]); i++)
+		read_override(mca, distribution[i]);
+	if (ri_mca_get(mca, "mca_base_param_files", &stated)) {
+		add_stated(mca, stated.value);
+		return;
+	}
+	if (home != NULL && home[0] == '/')
+		add_file(mca, home, ".openmpi/mca-params.conf");
+	if (add_file(mca, own, plain) || !packaged)
+		return;
+	for (size_t i = 0; i < sizeof(distribution) / sizeof(distribution[0]); i++)
+		if (add_file(mca, distribution[i], plain))
+			return;
+}
+
+/* The last line of a file that sets the name counts. */
+static bool get_from_file(const struct ri_mca *mca, const struct ri_mca_file *file,
+	const char *name, struct ri_mca_value *out)
+{
+	struct ri_mca_text text = { .rest = ri_arena_copy(mca->image->arena, file->text,
+		strlen(file->text)) };
+	struct ri_mca_line line;
+	bool found = false;
+
+	while (text.rest != NULL && ri_mca_next(&text, &line)) {
+		if (strcmp(line.name, name) != 0)
+			continue;
+		*out = (struct ri_mca_value){ .value = line.value, .origin = file->path,
+			.line = line.number };
+		found = true;
+	}
+	return found;
+}
+
+bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out)
+{
+	const char *variable = ri_arena_format(mca->image->arena, "OMPI_MCA_%s", name);
+	const char *value = variable == NULL ? NULL : ri_env_get(mca->image->env, variable);
+
+	if (mca->override.path != NULL && get_from_file(mca, &mca->override, name, out))
+		return true;
+	if (value != NULL) {
+		*out = (struct ri_mca_value){ .value = value, .origin = variable };
+		return true;
+	}
+	for (size_t i = 0; i < mca->count; i++)
+		if (get_from_file(mca, &mca->files[i], name, out))
+			return true;
+	return false;
+}
+
+bool ri_mca_takes(const char *list, const char *component)
+{
+	bool without = list[0] == '^', named = list[0] == '\0';
+	const size_t length = strlen(component);
+
+	list += without;
+	while (*list != '\0') {
+		size_t word = strcspn(list, ",");
+
+		named |= word == length && strncmp(list, component, length) == 0;
+		list += word + (list[word] != '\0');
+	}
+	return named != without;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the training data is. Mounts of Blob Storage and Azure Files are too
+ * slow for ranks on several nodes that all read at once (Azure architecture
+ * center, "Distributed training of deep learning models", storage
+ * considerations), and so is most other storage behind one server.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "check/fs/paths.h"
+#include "node/storage.h"
+
+static const char data_hint[] =
+	"copy the data to a local disk when the job starts (Azure ML: mode: download for the "
+	"input), or serve it from a parallel file system; mounts of Blob Storage and Azure Files "
+	"are for scripts, logs and results";
+
+/* For a warning, which may be wrong. */
+static const char meant_hint[] =
+	". Where a server is made for that many readers: --check-level=fs.data=note";
+
+/* What it means for the ranks of several nodes; "" where it keeps up. */
+static const char *fault_of(enum ri_storage storage)
+{
+	switch (storage) {
+	case RI_STORAGE_LOCAL:
+	case RI_STORAGE_PARALLEL:
+		return "";
+	case RI_STORAGE_NFS:
+		return ", one server for the ranks of all nodes";
+	case RI_STORAGE_FUSE:
+		return ", which goes through one process on each node";
+	default:
+		return ", too slow for the ranks of several nodes";
+	}
+}
+
+static enum ri_code code_of(enum ri_storage storage)
+{
+	return storage == RI_STORAGE_NFS || storage == RI_STORAGE_FUSE ? RI_CODE_FS_DATA_SHARED
+								       : RI_CODE_FS_DATA_SLOW;
+}
+
+/*
+ * A path that nobody calls data is, where it is a folder on storage that is
+ * none for data. What is relative may be the name of a data set.
+ */
+static bool is_worth_a_word(struct ri_checking *checking, const struct ri_named_path *data,
+	enum ri_storage storage)
+{
+	int fd;
+
+	if (!data->guessed && !data->relative)
+		return true;
+	if (data->guessed && fault_of(storage)[0] == '\0')
+		return false;
+	fd = ri_host_open(checking->host, data->path, O_PATH | O_DIRECTORY);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void judge(struct ri_checking *checking, const struct ri_named_path *data)
+{
+	char name[64], quoted[RI_QUOTE_SIZE];
+	const char *subject = data->guessed ? "COMMAND" : ri_path_subject(data, name);
+	enum ri_storage storage;
+	struct ri_mount mount;
+	const char *fault;
+
+	ri_quote(quoted, sizeof(quoted), data->path);
+	if (!ri_path_mount(checking, data->path, &mount)) {
+		if (!data->guessed && !data->relative)
+			ri_check_unknown(checking, RI_CODE_FS_DATA_UNKNOWN, subject,
+				"nothing tells what %s is on", quoted);
+		return;
+	}
+	storage = ri_storage_of(&mount);
+	if (!is_worth_a_word(checking, data, storage))
+		return;
+	fault = fault_of(storage);
+	if (fault[0] == '\0') {
+		ri_check_pass(checking, subject, "%s is on %s", quoted, ri_storage_name(storage));
+		return;
+	}
+	if (ri_topology_is_wide(checking->topology))
+		ri_check_warn(checking, code_of(storage), subject, "%s is on %s%s", quoted,
+			ri_storage_name(storage), fault);
+	else
+		ri_check_lack(checking, code_of(storage), subject, "%s is on %s; a local disk is "
+			"faster", quoted, ri_storage_name(storage));
+	ri_check_hint(checking, "%s%s", data_hint, checking->lowered ||
+		!ri_topology_is_wide(checking->topology) ? "" : meant_hint);
+}
+
+static bool names_data(const struct ri_checking *checking)
+{
+	struct ri_named_path data;
+	size_t at = 0;
+
+	return ri_path_next(checking, RI_PATH_DATA, &at, &data);
+}
+
+static void check_data(struct ri_checking *checking)
+{
+	struct ri_named_path data;
+
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_DATA, &at, &data);)
+		judge(checking, &data);
+	if (checking->count == 0)
+		ri_check_skip(checking, "data",
+			"neither the environment nor the command names any");
+}
+
+const struct ri_check ri_check_fs_data = {
+	.id = "fs.data",
+	.summary = "training data is on storage that keeps up",
+	.reads = "AZ_BATCHAI_INPUT_*, AZUREML_DATAREFERENCE_*, AZURE_ML_INPUT_*, SM_CHANNEL_*, "
+		"options like --data-dir, folders that the command names without an option, and "
+		"what /proc/self/mountinfo says of these paths (Azure architecture center, "
+		"\"Distributed training of deep learning models\")",
+	.fails = "data is on a mount of Blob Storage (blobfuse), an SMB share (Azure Files), NFS "
+		"or another FUSE file system; a warning where the job has several nodes",
+	.advice = data_hint,
+	.unverified = "by which names the mounts of Azure ML's own data runtime appear",
+	.when = RI_CHECK_WIDE,
+	.concerns = names_data,
+	.run = check_data,
+};

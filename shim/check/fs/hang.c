@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mounts that do not answer. A server of NFS that is gone leaves whoever asks
+ * for it waiting for ever, and so does a FUSE file system whose process is
+ * stuck; ranks hang at their first file and nothing says why.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "check/check.h"
+#include "check/fs/paths.h"
+#include "node/storage.h"
+
+enum { MOUNTS_SIZE = 262144, MOST = 64 };
+
+static const char hang_hint[] =
+	"outside the image: start the container again, so that it is mounted anew; node admin: "
+	"umount -l PATH on the host, and look at the server or at the process behind it";
+
+/* What an answer is, though none that helps. */
+static bool is_dead(int error)
+{
+	return error == ENOTCONN || error == ESTALE || error == EIO || error == ETIMEDOUT ||
+		error == EHOSTDOWN || error == EHOSTUNREACH || error == ECONNABORTED;
+}
+
+static void ask(struct ri_checking *checking, const struct ri_mount *mount)
+{
+	struct statvfs info;
+	int error;
+
+	ri_check_doing(checking, mount->point);
+	error = statvfs(mount->point, &info) < 0 ? errno : 0;
+	ri_check_doing(checking, NULL);
+	if (!is_dead(error))
+		return;
+	ri_check_warn(checking, RI_CODE_FS_HANG_DEAD, mount->point, "%s does not answer: %s",
+		ri_storage_name(ri_storage_of(mount)), strerror(error));
+	ri_check_hint(checking, "%s", hang_hint);
+}
+
+static void check_hang(struct ri_checking *checking)
+{
+	static char text[MOUNTS_SIZE];
+	struct ri_mount mount;
+	char *rest = text;
+	size_t asked = 0;
+
+	if (ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0) {
+		ri_check_unknown(checking, RI_CODE_FS_HANG_UNKNOWN, "mounts",
+			"/proc/self/mountinfo cannot be read");
+		return;
+	}
+	if (!checking->host->live) {
+		ri_check_skip(checking, "mounts", "a recorded machine does not answer");
+		return;
+	}
+	while (asked < MOST && ri_mount_next(&rest, &mount)) {
+		if (ri_storage_of(&mount) == RI_STORAGE_LOCAL)
+			continue;
+		ask(checking, &mount);
+		asked++;
+	}
+	if (asked == 0)
+		ri_check_skip(checking, "mounts", "there are none of other machines, nor by FUSE");
+	else if (checking->count == 0)
+		ri_check_pass(checking, "mounts", "%zu of other machines or by FUSE: all answer",
+			asked);
+}
+
+/* Only those of a job that names paths may keep it waiting: else none is asked before a launch. */
+static bool names_paths(const struct ri_checking *checking)
+{
+	struct ri_named_path named;
+	size_t data = 0, output = 0;
+
+	return ri_path_next(checking, RI_PATH_DATA, &data, &named) ||
+		ri_path_next(checking, RI_PATH_OUTPUT, &output, &named);
+}
+
+const struct ri_check ri_check_fs_hang = {
+	.id = "fs.hang",
+	.summary = "mounts of other machines answer",
+	.reads = "/proc/self/mountinfo, and what each mount of NFS, SMB, FUSE and the like says of "
+		"itself (statvfs(3)), in a process that may be left waiting",
+	.fails = "one does not answer in time, which is named then, or says that its server is "
+		"gone",
+	.advice = hang_hint,
+	.unverified = "servers other than those of FUSE",
+	.when = RI_CHECK_WIDE,
+	.concerns = names_paths,
+	.run = check_hang,
+};

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/fs/paths.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/text.h"
+#include "node/storage.h"
+
+enum { MOUNTS_SIZE = 262144 };
+
+/*
+ * Batch AI REST reference, "Jobs - Create", inputDirectories; Azure ML SDK v1,
+ * azureml.data.data_reference; Azure ML's runtime for inputs of jobs;
+ * sagemaker-training-toolkit, ENVIRONMENT_VARIABLES.md.
+ */
+static const char *const inputs[] = { "AZ_BATCHAI_INPUT_", "AZUREML_DATAREFERENCE_",
+	"AZURE_ML_INPUT_", "SM_CHANNEL_", NULL };
+
+/* The same places: outputDirectories, outputs of jobs, and SageMaker's folders by name. */
+static const char *const outputs[] = { "AZ_BATCHAI_OUTPUT_", "AZURE_ML_OUTPUT_", NULL };
+static const char *const folders[] = { "AZ_BATCHAI_STDOUTERR_DIR", "SM_MODEL_DIR",
+	"SM_OUTPUT_DATA_DIR", "SM_OUTPUT_DIR", "SM_OUTPUT_INTERMEDIATE_DIR", NULL };
+
+/* Options as trainers call them, without dashes in front and '-' for '_'. */
+static const char *const input_options[] = { "data", "data-dir", "data-path", "data-root",
+	"datadir", "dataset", "dataset-dir", "dataset-path", "train-data", "train-dir", NULL };
+static const char *const output_options[] = { "output-dir", "output-path", "out-dir", "save-dir",
+	"save-path", "checkpoint-dir", "ckpt-dir", "logdir", "log-dir", "logging-dir", NULL };
+
+/* Inputs that hold no data are named so by those who follow the guides. */
+static bool is_code(const char *name, size_t length)
+{
+	static const char *const words[] = { "SCRIPT", "CODE", "CONFIG" };
+
+	for (size_t i = 0; i + 4 <= length; i++)
+		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++)
+			if (strncasecmp(name + i, words[j], strlen(words[j])) == 0)
+				return true;
+	return false;
+}
+
+static size_t find_start(const struct ri_env_entry *entry, const char *const *starts)
+{
+	for (; *starts != NULL; starts++)
+		if (strncmp(entry->text, *starts, strlen(*starts)) == 0)
+			return strlen(*starts);
+	return 0;
+}
+
+static bool is_one_of(const struct ri_env_entry *entry, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (ri_env_entry_is(entry, *names, strlen(*names)))
+			return true;
+	return false;
+}
+
+/* No URL, and not the next option. */
+static bool may_be_path(struct ri_named_path *named)
+{
+	if (named->path == NULL || named->path[0] == '\0' || named->path[0] == '-')
+		return false;
+	named->relative = named->path[0] != '/';
+	return !named->relative || strstr(named->path, "://") == NULL;
+}
+
+static bool read_variable(struct ri_named_path *out, const struct ri_env_entry *entry,
+	enum ri_path_use use)
+{
+	size_t start;
+
+	*out = (struct ri_named_path){ .subject = entry->text, .length = entry->name_length,
+		.path = ri_env_entry_value(entry) };
+	if (!may_be_path(out) || (out->relative && strchr(out->path, '/') == NULL))
+		return false;
+	if (use == RI_PATH_OUTPUT)
+		return find_start(entry, outputs) > 0 || is_one_of(entry, folders);
+	start = find_start(entry, inputs);
+	return start > 0 && !is_code(entry->text + start, entry->name_length - start);
+}
+
+/* "--data-dir", "--data_dir=/mnt/x": the length of the name of such an option, or 0. */
+static size_t find_option(const char *word, const char *const *names)
+{
+	const char *name = word + strspn(word, "-");
+	size_t length = strcspn(name, "="), at;
+
+	for (; name != word && *names != NULL; names++) {
+		if (strlen(*names) != length)
+			continue;
+		for (at = 0; at < length; at++)
+			if (name[at] != (*names)[at] && !(name[at] == '_' && (*names)[at] == '-'))
+				break;
+		if (at == length)
+			return length + (size_t)(name - word);
+	}
+	return 0;
+}
+
+/* "train.py /mnt/imagenet": a path without an option before it, and not like a file's. */
+static bool may_be_data(char *const *words, size_t at)
+{
+	return at > 0 && strchr(words[at], '/') != NULL && words[at - 1][0] != '-' &&
+		strchr(ri_path_name(words[at]), '.') == NULL;
+}
+
+static bool read_word(struct ri_named_path *out, char *const *words, size_t at,
+	enum ri_path_use use)
+{
+	size_t length = find_option(words[at],
+		use == RI_PATH_OUTPUT ? output_options : input_options);
+
+	if (length > 0) {
+		*out = (struct ri_named_path){ .subject = words[at], .length = length,
+			.path = words[at][length] == '=' ? words[at] + length + 1 : words[at + 1] };
+		return may_be_path(out);
+	}
+	*out = (struct ri_named_path){ .subject = words[at], .length = strlen(words[at]),
+		.path = words[at], .guessed = true };
+	return use == RI_PATH_DATA && may_be_data(words, at) && may_be_path(out);
+}
+
+bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
+	struct ri_named_path *out)
+{
+	const size_t variables = checking->env->count;
+
+	while (*at < variables)
+		if (read_variable(out, &checking->env->entries[(*at)++], use))
+			return true;
+	while (checking->command != NULL && checking->command[*at - variables] != NULL)
+		if (read_word(out, checking->command, (*at)++ - variables, use))
+			return true;
+	return false;
+}
+
+/* With the working directory before it, and without links and ".." where it is there. */
+static bool make_absolute(const struct ri_checking *checking, const char *path,
+	char out[RI_PATH_SIZE])
+{
+	char here[RI_PATH_SIZE], joined[RI_PATH_SIZE];
+	int length;
+
+	if (!checking->host->live || getcwd(here, sizeof(here)) == NULL || here[0] != '/')
+		return false;
+	while (path[0] == '.' && path[1] == '/')
+		path += 2;
+	length = snprintf(joined, sizeof(joined), "%s/%s", here[1] == '\0' ? "" : here, path);
+	if (length >= (int)sizeof(joined))
+		return false;
+	if (ri_path_real(checking->host, joined, out) < 0)
+		ri_text_copy(out, RI_PATH_SIZE, joined);
+	return true;
+}
+
+bool ri_path_find(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
+	struct ri_named_path *out)
+{
+	static char path[RI_PATH_SIZE];
+
+	while (ri_path_next(checking, use, at, out)) {
+		if (!out->relative)
+			return true;
+		if (make_absolute(checking, out->path, path)) {
+			out->path = path;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *ri_path_subject(const struct ri_named_path *named, char out[64])
+{
+	snprintf(out, 64, "%.*s", (int)named->length, named->subject);
+	return out;
+}
+
+static char *read_mounts(const struct ri_checking *checking)
+{
+	static char text[MOUNTS_SIZE];
+
+	return ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0
+		? NULL : text;
+}
+
+bool ri_path_mount(const struct ri_checking *checking, const char *path, struct ri_mount *out)
+{
+	char real[RI_PATH_SIZE], *text = read_mounts(checking);
+
+	if (text == NULL || !ri_mount_of(text, path, out))
+		return false;
+	/* by its words first: to follow a path into a mount is to touch it */
+	if (ri_storage_of(out) != RI_STORAGE_LOCAL ||
+		ri_path_real(checking->host, path, real) < 0 || strcmp(real, path) == 0)
+		return true;
+	text = read_mounts(checking);
+	return text != NULL && ri_mount_of(text, real, out);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /dev/shm: what ranks of one node hand data through. It is a file system in
+ * memory with a size of its own, 64 MiB in Docker and Kubernetes where nobody
+ * says else. tmpfs gives out pages when they are touched, not when a file is
+ * made that long: a page past its end is a SIGBUS, and so a data loader dies
+ * of "Bus error", NCCL of "No space left on device".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "check/fs/shm.h"
+#include "check/machine.h"
+
+static const char point[] = "/dev/shm";
+
+/* What each rank may take of it, and what all of them need at least. */
+#define RANK_BYTES ((uint64_t)256 << 20)
+#define LEAST_BYTES ((uint64_t)1 << 30)
+#define DOCKER_BYTES ((uint64_t)64 << 20)
+
+uint64_t ri_check_shm_least(uint64_t ranks)
+{
+	return ranks * RANK_BYTES < LEAST_BYTES ? LEAST_BYTES : ranks * RANK_BYTES;
+}
+
+/* A size as docker run takes it. */
+#define SIZE_HINT(size) \
+	"outside the image: docker run --shm-size=" size " or --ipc=host; Kubernetes: an " \
+	"emptyDir with medium: Memory mounted at /dev/shm; Azure ML: shm_size: " size " in the " \
+	"job's resources"
+
+/* Enough for most, where nobody asks for more. */
+#define USUAL_BYTES ((uint64_t)16 << 30)
+
+/* Device nodes of GPUs, of whatever kind; only their names are looked at. */
+static bool has_gpus(struct ri_host *host)
+{
+	static const char *const nodes[] = { "dev/nvidiactl", "dev/kfd", "dev/dxg" };
+
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (ri_host_has(host, nodes[i]))
+			return true;
+	return false;
+}
+
+/* "16g": the largest unit of which it is so many. */
+static void show_flag(char out[RI_SIZE_TEXT], uint64_t bytes)
+{
+	static const char units[] = "bkmg";
+	unsigned unit = 0;
+
+	while (units[unit + 1] != '\0' && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(out, RI_SIZE_TEXT, "%" PRIu64 "%c", bytes, units[unit]);
+}
+
+/* It is absent, or smaller than this demand or a job of several ranks wants. */
+static void say_bad(struct ri_checking *checking, enum ri_code code, const char *what,
+	const struct ri_demand *demand)
+{
+	uint64_t least = ri_check_shm_least(checking->ranks);
+	char size[RI_SIZE_TEXT];
+
+	if (checking->ranks > 1 && has_gpus(checking->host))
+		ri_check_warn(checking, code, point, "%s", what);
+	else
+		ri_check_lack(checking, code, point, "%s", what);
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
+	ri_check_asked(checking, demand);
+	if (demand != NULL)
+		show_flag(size, demand->size);
+	else
+		show_flag(size, least > USUAL_BYTES ? least : USUAL_BYTES);
+	ri_check_hint(checking, SIZE_HINT("%s"), size, size);
+}
+
+static void judge_size(struct ri_checking *checking, const struct ri_space *space)
+{
+	const struct ri_demand *demand = ri_demands_unmet(checking->demands, RI_TOPIC_SHM,
+		RI_DEMAND_SIZE, space->size);
+	uint64_t least = ri_check_shm_least(checking->ranks);
+	char found[RI_SIZE_TEXT], wanted[RI_SIZE_TEXT], what[200];
+
+	ri_size_show(found, space->size);
+	if (demand == NULL && space->size >= least) {
+		ri_check_pass(checking, point, "%s", found);
+		return;
+	}
+	snprintf(what, sizeof(what), "has %s%s; when it is full data loaders end by SIGBUS, and "
+		"NCCL does not start", found,
+		space->size == DOCKER_BYTES ? ", what Docker gives where nobody says else" : "");
+	say_bad(checking, RI_CODE_SHM_SIZE_SMALL, what, demand);
+	if (demand != NULL)
+		ri_check_expected(checking, "at least %s (%s)", ri_size_show(wanted, demand->size),
+			demand->subject);
+	else
+		ri_check_expected(checking, "at least %s for %llu rank%s",
+			ri_size_show(wanted, least), (unsigned long long)checking->ranks,
+			checking->ranks == 1 ? "" : "s");
+}
+
+static void check_size(struct ri_checking *checking)
+{
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_SHM);
+	struct ri_space space;
+	int found = ri_machine_space(checking->host, point, &space);
+
+	if (found < 0 || (found > 0 && space.size == 0)) {
+		ri_check_unknown(checking, RI_CODE_SHM_SIZE_UNKNOWN, point,
+			"its size cannot be read");
+		ri_check_asked(checking, demand);
+	} else if (found == 0) {
+		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "nothing is mounted there", demand);
+	} else if (strcmp(space.type, "tmpfs") != 0) {
+		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "is no file system in memory", demand);
+	} else {
+		judge_size(checking, &space);
+	}
+}
+
+const struct ri_check ri_check_shm_size = {
+	.id = "shm.size",
+	.summary = "/dev/shm holds what the ranks of a node share",
+	.reads = "/proc/self/mountinfo, and the size of the file system at /dev/shm (proc(5), "
+		"tmpfs(5))",
+	.fails = "it is no tmpfs, or smaller than asked for, or than 1 GiB or 256 MiB for each "
+		"rank here; a warning where several ranks with GPUs are here",
+	.advice = SIZE_HINT("16g"),
+	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_NVIDIA | RI_CHECK_AMD | RI_CHECK_WSL,
+	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
+	.run = check_size,
+};
+
+static const char free_hint[] =
+	"what ended without cleaning up leaves its segments there (nccl-*, torch_*, psm_*, "
+	"vader_segment*); with --ipc=host they are everybody's on the machine. Inside: remove "
+	"those that nobody has open";
+
+static void check_free(struct ri_checking *checking)
+{
+	struct ri_space space;
+	char left[RI_SIZE_TEXT], size[RI_SIZE_TEXT];
+	int found = ri_machine_space(checking->host, point, &space);
+
+	if (found == 0 || (found > 0 && strcmp(space.type, "tmpfs") != 0)) {
+		ri_check_skip(checking, point, "is no file system in memory");
+		return;
+	}
+	if (found < 0 || !space.knows_free) {
+		ri_check_unknown(checking, RI_CODE_SHM_FREE_UNKNOWN, point,
+			"nothing says how much of it is free");
+		return;
+	}
+	ri_size_show(left, space.free);
+	ri_size_show(size, space.size);
+	if (space.free >= space.size / 2) {
+		ri_check_pass(checking, point, "%s of %s are free", left, size);
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free", left,
+		size);
+	ri_check_hint(checking, "%s", free_hint);
+}
+
+const struct ri_check ri_check_shm_free = {
+	.id = "shm.free",
+	.summary = "/dev/shm is not full of what others left there",
+	.reads = "the size of the file system at /dev/shm, and what of it is free (statvfs(3))",
+	.fails = "less than half of it is free",
+	.advice = free_hint,
+	.run = check_free,
+};
+
+static const char write_hint[] =
+	"outside the image: whatever is mounted at /dev/shm must be so for writing (docker run -v "
+	"without :ro; Kubernetes: volumeMounts without readOnly), and with mode 1777 where the "
+	"ranks are not root";
+
+/* A file without a name: it is gone when it is closed. */
+static int try_to_write(struct ri_host *host)
+{
+	int fd = ri_host_open(host, point, O_TMPFILE | O_RDWR);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static void check_write(struct ri_checking *checking)
+{
+	int error = 0;
+
+	if (!checking->host->live) {
+		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
+			"a recorded machine cannot be written to");
+		return;
+	}
+	error = try_to_write(checking->host);
+	if (error == 0) {
+		ri_check_pass(checking, point, "files can be made there");
+	} else if (error == ENOENT) {
+		ri_check_skip(checking, point, "is not there");
+	} else if (error == EACCES || error == EROFS || error == ENOSPC || error == EPERM) {
+		ri_check_warn(checking, RI_CODE_SHM_WRITE_DENIED, point,
+			"no file can be made there: %s", strerror(error));
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_SHM));
+		ri_check_hint(checking, "%s", error == ENOSPC ? free_hint : write_hint);
+	} else {
+		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
+			"whether files can be made there: %s", strerror(error));
+	}
+}
+
+const struct ri_check ri_check_shm_write = {
+	.id = "shm.write",
+	.summary = "files can be made in /dev/shm",
+	.reads = "/dev/shm, by a file without a name (open(2): O_TMPFILE)",
+	.fails = "the kernel refuses one",
+	.advice = write_hint,
+	.when = RI_CHECK_SEVERAL,
+	.topics = RI_ABOUT(SHM),
+	.run = check_write,
+};

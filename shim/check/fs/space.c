@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where results and temporary files go: it is there, can be written to, and has room. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "check/check.h"
+#include "check/fs/paths.h"
+#include "check/machine.h"
+
+static const char temporary[] = "TMPDIR";	/* POSIX, "Environment Variables" */
+static const char usual[] = "/tmp";
+
+/* What a socket's name leaves of sun_path (unix(7)) for what programs put behind TMPDIR. */
+enum { LONGEST = 80 };
+
+#define LEAST_BYTES ((uint64_t)1 << 30)
+enum { LEAST_FILES = 10000 };
+
+/* TMPDIR, or /tmp; *subject is which of them. */
+static const char *temporary_folder(const struct ri_checking *checking, const char **subject)
+{
+	const char *value = ri_env_get(checking->env, temporary);
+
+	*subject = value == NULL || value[0] != '/' ? usual : temporary;
+	return *subject == usual ? usual : value;
+}
+
+static const char out_hint[] =
+	"outside the image: mount it without :ro (docker run -v SOURCE:PATH; Kubernetes: readOnly: "
+	"false; Azure ML: mode: rw_mount for the output), owned by the user of the job; or name "
+	"another folder";
+
+/* The path itself, or the folder that it would be made in. */
+static void find_there(struct ri_checking *checking, const char *path, char out[RI_PATH_SIZE])
+{
+	snprintf(out, RI_PATH_SIZE, "%s", path);
+	while (out[0] != '\0' && !ri_host_has(checking->host, out))
+		ri_path_folder(out, out);
+	if (out[0] == '\0')
+		snprintf(out, RI_PATH_SIZE, "/");
+}
+
+static bool is_folder(struct ri_host *host, const char *path)
+{
+	int fd = ri_host_open(host, path, O_PATH | O_DIRECTORY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void judge_output(struct ri_checking *checking, const struct ri_named_path *named)
+{
+	char name[64], quoted[RI_QUOTE_SIZE], there[RI_PATH_SIZE];
+	const char *subject = ri_path_subject(named, name);
+	int error;
+
+	find_there(checking, named->path, there);
+	ri_quote(quoted, sizeof(quoted), named->path);
+	/* a file that is there is written anew; in one nothing can be made */
+	error = strcmp(there, named->path) == 0 || is_folder(checking->host, there)
+		? ri_machine_writable(checking->host, there) : ENOTDIR;
+	if (error == 0) {
+		ri_check_pass(checking, subject, "%s can be written to", quoted);
+		return;
+	}
+	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s: no result can be written "
+		"there: %s", quoted, strerror(error));
+	ri_check_hint(checking, "%s", out_hint);
+}
+
+static bool names_output(const struct ri_checking *checking)
+{
+	struct ri_named_path named;
+	size_t at = 0;
+
+	return ri_path_next(checking, RI_PATH_OUTPUT, &at, &named);
+}
+
+static void check_out(struct ri_checking *checking)
+{
+	struct ri_named_path named;
+
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_OUTPUT, &at, &named);)
+		judge_output(checking, &named);
+	if (checking->count == 0)
+		ri_check_skip(checking, "output",
+			"neither the environment nor the command names any");
+}
+
+const struct ri_check ri_check_fs_out = {
+	.id = "fs.out",
+	.summary = "the job's results can be written",
+	.reads = "AZ_BATCHAI_OUTPUT_*, AZ_BATCHAI_STDOUTERR_DIR, AZURE_ML_OUTPUT_*, SM_MODEL_DIR, "
+		"SM_OUTPUT_* and options like --output-dir, and whether the kernel would let this "
+		"user write there (access(2)); nothing is written",
+	.fails = "it would not",
+	.advice = out_hint,
+	.unverified = "what a server of NFS or a FUSE file system refuses later on; a user of "
+		"--user",
+	.when = RI_CHECK_ALWAYS,
+	.concerns = names_output,
+	.run = check_out,
+};
+
+static const char space_hint[] =
+	"outside the image: more disk for the container, or a volume (docker run -v, Kubernetes: "
+	"an emptyDir or resources.limits with ephemeral-storage); TMPDIR in the job's environment "
+	"may name another folder";
+
+/* Says nothing where there is enough. */
+static void judge_space(struct ri_checking *checking, const char *subject, const char *path)
+{
+	int fd = ri_host_open(checking->host, path, O_PATH | O_DIRECTORY);
+	char quoted[RI_QUOTE_SIZE], left[RI_SIZE_TEXT];
+	struct statvfs info;
+	uint64_t bytes;
+
+	if (fd < 0)
+		return;
+	ri_quote(quoted, sizeof(quoted), path);
+	if (fstatvfs(fd, &info) == 0 && info.f_blocks > 0) {
+		bytes = (uint64_t)info.f_bavail * info.f_frsize;
+		ri_size_show(left, bytes);
+		if (bytes < LEAST_BYTES)
+			ri_check_lack(checking, RI_CODE_FS_SPACE_SMALL, subject,
+				"%s has only %s left", quoted, left);
+		else if (info.f_files > 0 && info.f_favail < LEAST_FILES)
+			ri_check_lack(checking, RI_CODE_FS_SPACE_FILES, subject,
+				"%s has room for only %llu more files", quoted,
+				(unsigned long long)info.f_favail);
+		else
+			ri_check_pass(checking, subject, "%s has %s left", quoted, left);
+	}
+	close(fd);
+}
+
+static void check_space(struct ri_checking *checking)
+{
+	char name[64], there[RI_PATH_SIZE];
+	struct ri_named_path named;
+	const char *subject, *folder = temporary_folder(checking, &subject);
+
+	if (!checking->host->live) {
+		ri_check_unknown(checking, RI_CODE_FS_SPACE_UNKNOWN, subject,
+			"a recorded machine does not tell what is left");
+		return;
+	}
+	judge_space(checking, subject, folder);
+	for (size_t at = 0; ri_path_find(checking, RI_PATH_OUTPUT, &at, &named);) {
+		find_there(checking, named.path, there);
+		judge_space(checking, ri_path_subject(&named, name), there);
+	}
+	for (size_t i = 0; i < checking->count && i < RI_CHECK_RESULTS; i++)
+		if (checking->results[i].problem)
+			snprintf(checking->results[i].hint, sizeof(checking->results[i].hint),
+				"%s", space_hint);
+}
+
+const struct ri_check ri_check_fs_space = {
+	.id = "fs.space",
+	.summary = "there is room for temporary files and results",
+	.reads = "what the file systems of TMPDIR or /tmp and of the folders of fs.out say of "
+		"themselves (statvfs(3))",
+	.fails = "one of them has less than 1 GiB left, or room for fewer than 10000 files",
+	.advice = space_hint,
+	.run = check_space,
+};
+
+static const char tmp_hint[] =
+	"outside the image: docker run --read-only needs --tmpfs /tmp beside it, Kubernetes: "
+	"readOnlyRootFilesystem an emptyDir at /tmp; or TMPDIR in the job's environment: a short "
+	"path of a folder that is there and can be written to";
+
+/* What is wrong with it: a code, or RI_CODE_NONE. */
+static enum ri_code judge_folder(struct ri_checking *checking, const char *folder,
+	struct stat *info, int *error)
+{
+	int fd = ri_host_open(checking->host, folder, O_PATH | O_DIRECTORY);
+
+	*error = errno;
+	if (fd < 0)
+		return checking->host->live ? RI_CODE_FS_TMP_ABSENT : RI_CODE_FS_TMP_UNKNOWN;
+	if (fstat(fd, info) < 0)
+		info->st_mode = 0;
+	close(fd);
+	*error = ri_machine_writable(checking->host, folder);
+	return *error != 0 ? RI_CODE_FS_TMP_DENIED : RI_CODE_NONE;
+}
+
+static void judge_length(struct ri_checking *checking, const char *folder)
+{
+	static const char text[] = "has %zu characters: with what programs put behind it a name "
+		"is too long for a socket";
+
+	if (strlen(folder) <= LONGEST)
+		return;
+	if (checking->ranks > 1)
+		ri_check_warn(checking, RI_CODE_FS_TMP_LONG, temporary, text, strlen(folder));
+	else
+		ri_check_lack(checking, RI_CODE_FS_TMP_LONG, temporary, text, strlen(folder));
+	ri_check_expected(checking, "at most %d", LONGEST);
+	ri_check_hint(checking, "%s", tmp_hint);
+}
+
+static void check_tmp(struct ri_checking *checking)
+{
+	const char *subject, *folder = temporary_folder(checking, &subject);
+	struct stat info = { .st_mode = 0 };
+	char quoted[RI_QUOTE_SIZE];
+	enum ri_code code;
+	int error;
+
+	ri_quote(quoted, sizeof(quoted), folder);
+	code = judge_folder(checking, folder, &info, &error);
+	if (code == RI_CODE_FS_TMP_UNKNOWN) {
+		ri_check_unknown(checking, code, subject, "%s is not in the recorded machine",
+			quoted);
+	} else if (code != RI_CODE_NONE) {
+		ri_check_warn(checking, code, subject, "%s: %s: mpirun and Python's "
+			"multiprocessing need it", quoted, strerror(error));
+		ri_check_hint(checking, "%s", tmp_hint);
+	} else if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) {
+		ri_check_note(checking, RI_CODE_FS_TMP_STICKY, subject, "%s is everybody's and "
+			"has no sticky bit: users can remove each other's files", quoted);
+		ri_check_hint(checking, "inside the image: chmod 1777 %s", folder);
+	} else {
+		ri_check_pass(checking, subject, "%s can be written to", quoted);
+	}
+	judge_length(checking, subject == usual ? "" : folder);
+}
+
+/* The usual folder is looked at where nobody waits for it. */
+static bool names_temporary(const struct ri_checking *checking)
+{
+	return ri_env_get(checking->env, temporary) != NULL;
+}
+
+const struct ri_check ri_check_fs_tmp = {
+	.id = "fs.tmp",
+	.summary = "temporary files can be made, and sockets among them",
+	.reads = "TMPDIR (POSIX), else /tmp: its mode, and whether the kernel would let this user "
+		"write there (access(2)); the longest name of a socket (unix(7))",
+	.fails = "it is not there, cannot be written to, or its path is so long that sockets "
+		"below it cannot be named: a warning where several ranks are on the node",
+	.advice = tmp_hint,
+	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = names_temporary,
+	.run = check_tmp,
+};

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Does the host's driver do for the CUDA of the image? A newer CUDA runs on
+ * an older driver of the same major release, or with the libraries of
+ * cuda-compat, which NVIDIA's hook and entrypoint put before the driver's own
+ * (CUDA Compatibility, docs.nvidia.com/deploy/cuda-compatibility).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "check/check.h"
+#include "check/software.h"
+#include "demand/require.h"
+#include "image/version.h"
+
+static const char version_file[] = "/proc/driver/nvidia/version";
+
+static const char old_hint[] =
+	"node admin: a newer driver on the host; or another image: one for an older CUDA, or one "
+	"with cuda-compat (apt-get install cuda-compat-12-8 for CUDA 12.8), which GPUs of data "
+	"centres can use";
+static const char unused_hint[] =
+	"in the job's environment: /usr/local/cuda/compat first on LD_LIBRARY_PATH; or outside the "
+	"image: NVIDIA container toolkit from 1.17 on does it; or let "
+	"/opt/nvidia/nvidia_entrypoint.sh run where the image has it";
+static const char wrong_hint[] =
+	"in the job's environment: take the compat folder off LD_LIBRARY_PATH; inside the image: "
+	"remove cuda-compat-*, or install that of a newer CUDA";
+
+static void judge_used(struct ri_checking *checking, const struct ri_cuda *cuda,
+	const char *kernel)
+{
+	const struct ri_cuda_library *compat = &cuda->compat;
+
+	if (compat->version[0] == '\0' ||
+		ri_cuda_compat_fits(compat->version, &cuda->note, kernel)) {
+		ri_check_pass(checking, compat->file.path, "is cuda-compat, for the driver %s",
+			kernel);
+		return;
+	}
+	ri_check_warn(checking, RI_CODE_GPU_COMPAT_WRONG, compat->file.path,
+		"is cuda-compat of %s, and not for the driver %s: CUDA ends with error 803",
+		compat->version, kernel);
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	ri_check_hint(checking, "%s", wrong_hint);
+}
+
+static void say_old(struct ri_checking *checking, const struct ri_cuda *cuda, const char *kernel,
+	const char *least)
+{
+	bool fits = cuda->compat.file.path != NULL &&
+		ri_cuda_compat_fits(cuda->compat.version, &cuda->note, kernel);
+
+	ri_check_warn(checking, fits ? RI_CODE_GPU_COMPAT_UNUSED : RI_CODE_GPU_COMPAT_OLD,
+		version_file, "the driver %s is too old for CUDA %s (%s)%s", kernel, cuda->toolkit,
+		cuda->toolkit_origin, fits ? ", and cuda-compat, which would do, is not used" : "");
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
+	ri_check_expected(checking, "%s or newer", least);
+	ri_check_hint(checking, "%s", fits ? unused_hint : old_hint);
+}
+
+static void judge_toolkit(struct ri_checking *checking, const struct ri_cuda *cuda,
+	const char *kernel)
+{
+	const char *least = cuda->toolkit[0] == '\0' ? NULL : ri_cuda_least_driver(cuda->toolkit);
+
+	if (cuda->toolkit[0] == '\0')
+		ri_check_skip(checking, "CUDA_VERSION",
+			"nothing tells for which CUDA the image is");
+	else if (least == NULL)
+		ri_check_skip(checking, cuda->toolkit_origin, "which driver CUDA %s needs is not "
+			"known here", cuda->toolkit);
+	else if (ri_version_compare(kernel, least) < 0)
+		say_old(checking, cuda, kernel, least);
+	else
+		ri_check_pass(checking, version_file, "the driver %s does for CUDA %s (%s)", kernel,
+			cuda->toolkit, cuda->toolkit_origin);
+}
+
+static void check_compat(struct ri_checking *checking)
+{
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
+	const struct ri_cuda *cuda;
+
+	if (nvidia->control == ENOENT) {
+		ri_check_skip(checking, version_file, "/dev/nvidiactl is not here");
+		return;
+	}
+	if (nvidia->version[0] == '\0') {
+		ri_check_unknown(checking, RI_CODE_GPU_COMPAT_UNKNOWN, version_file,
+			"does not tell the driver's version");
+		return;
+	}
+	cuda = ri_check_cuda(checking);
+	if (cuda->compat_used)
+		judge_used(checking, cuda, nvidia->version);
+	else
+		judge_toolkit(checking, cuda, nvidia->version);
+}
+
+const struct ri_check ri_check_gpu_compat = {
+	.id = "gpu.compat",
+	.summary = "the host's driver does for the image's CUDA",
+	.reads = "CUDA_VERSION (NVIDIA CUDA images), /usr/local/cuda/version.json, "
+		"/usr/local/cuda/compat and the note in its libcuda (NVIDIA container toolkit, "
+		"cmd/nvidia-cdi-hook/cudacompat), /proc/driver/nvidia/version; CUDA Toolkit "
+		"Release Notes, minimum required driver versions",
+	.fails = "the driver is older than any for that CUDA and cuda-compat is not used, or "
+		"cuda-compat is used and not made for this driver",
+	.advice = old_hint,
+	.unverified = "the note of cuda-compat, and GPUs of work stations, which it does not serve",
+	.when = RI_CHECK_ALWAYS,
+	.things = RI_CHECK_NVIDIA,
+	.topics = RI_ABOUT(GPU),
+	.run = check_compat,
+};
+
+static const char require_hint[] =
+	"node admin: a newer driver on the host; or another image. Where the program runs with "
+	"this driver all the same: NVIDIA_DISABLE_REQUIRE=1 in the job's environment";
+
+static void judge_requirement(struct ri_checking *checking, const char *name, const char *text)
+{
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
+	struct ri_require_facts facts = { .newer = false };
+	const struct ri_demand *gpu = ri_demands_find(checking->demands, RI_TOPIC_GPU);
+	char quoted[RI_QUOTE_SIZE];
+
+	if (nvidia->version[0] != '\0') {
+		facts.driver = nvidia->version;
+		facts.cuda = ri_cuda_of_driver(nvidia->version, &facts.newer);
+	}
+	ri_quote(quoted, sizeof(quoted), text);
+	switch (ri_require_judge(text, &facts)) {
+	case RI_REQUIRE_MET:
+		ri_check_pass(checking, name, "the driver %s is what the image asks for",
+			nvidia->version);
+		return;
+	case RI_REQUIRE_UNKNOWN:
+		ri_check_unknown(checking, RI_CODE_GPU_REQUIRE_UNKNOWN, name,
+			"whether the driver is what the image asks for cannot be told without "
+			"NVIDIA's libraries: %s", quoted);
+		return;
+	case RI_REQUIRE_BROKEN:
+		ri_check_lack(checking, RI_CODE_GPU_REQUIRE_BROKEN, name, "%s cannot be read",
+			quoted);
+		return;
+	default:
+		ri_check_lack(checking, RI_CODE_GPU_REQUIRE_UNMET, name,
+			"the image asks for %s, and the driver is %s, for CUDA %s", quoted,
+			nvidia->version, facts.cuda == NULL ? "before 10.0" : facts.cuda);
+		ri_check_asked(checking, gpu);
+		ri_check_hint(checking, "%s", require_hint);
+	}
+}
+
+/* NVIDIA container toolkit, internal/config/image: GetRequirements. */
+static void check_require(struct ri_checking *checking)
+{
+	static const char start[] = "NVIDIA_REQUIRE_", jetpack[] = "NVIDIA_REQUIRE_JETPACK";
+	const char *off = ri_env_get(checking->env, "NVIDIA_DISABLE_REQUIRE");
+	bool disabled = false;
+
+	if (off != NULL && ri_bool_read(off, &disabled) && disabled) {
+		ri_check_skip(checking, "NVIDIA_DISABLE_REQUIRE", "switches it off");
+		return;
+	}
+	if (ri_check_nvidia(checking)->control == ENOENT) {
+		ri_check_skip(checking, "NVIDIA_REQUIRE_CUDA", "/dev/nvidiactl is not here");
+		return;
+	}
+	for (size_t i = 0; i < checking->env->count; i++) {
+		const struct ri_env_entry *entry = &checking->env->entries[i];
+		const char *value = ri_env_entry_value(entry);
+		char name[64];
+
+		if (value == NULL || strncmp(entry->text, start, sizeof(start) - 1) != 0 ||
+			strncmp(entry->text, jetpack, sizeof(jetpack) - 1) == 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
+		judge_requirement(checking, name, value);
+	}
+	if (checking->count == 0)
+		ri_check_skip(checking, "NVIDIA_REQUIRE_CUDA", "is not set: the image asks for "
+			"nothing");
+}
+
+const struct ri_check ri_check_gpu_require = {
+	.id = "gpu.require",
+	.summary = "the host's driver is what the image asks for",
+	.reads = "NVIDIA_REQUIRE_*, NVIDIA_DISABLE_REQUIRE (NVIDIA container toolkit, "
+		"internal/requirements), /proc/driver/nvidia/version; CUDA Toolkit Release Notes, "
+		"\"CUDA Toolkit and Corresponding Driver Versions\"",
+	.fails = "none of its alternatives can hold; unknown where it depends on the brand or the "
+		"architecture of the GPUs",
+	.advice = require_hint,
+	.topics = RI_ABOUT(GPU),
+	.run = check_require,
+};

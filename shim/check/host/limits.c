@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of processes, which ranks inherit from whoever started the container. */
+#include <stdio.h>
+
+#include "check/check.h"
+#include "check/ib/ib.h"
+#include "check/machine.h"
+#include "node/hierarchy.h"
+
+/* Less than this and a program that registers its buffers will run into it. */
+#define ENOUGH_MEMLOCK ((uint64_t)1 << 30)
+
+const char ri_memlock_hint[] =
+	"outside the image: docker run --ulimit memlock=-1:-1 or --cap-add IPC_LOCK; Kubernetes: "
+	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
+	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
+static const char mapped_hint[] =
+	"outside the image: docker run --ulimit memlock=-1:-1 or --userns=host, since IPC_LOCK "
+	"does not count in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
+	"limit for whoever starts the container";
+
+/* Is there anything that memory is registered with (Linux ABI/stable/sysfs-class-infiniband)? */
+static bool has_adapter(struct ri_host *host)
+{
+	char names[4096];
+
+	return ri_host_list(host, "sys/class/infiniband", names, sizeof(names)) > 0;
+}
+
+/* The kernel asks for the capability in the first user namespace (Linux mm/mlock.c). */
+static bool is_in_user_namespace(struct ri_host *host)
+{
+	struct ri_user_map map;
+
+	return ri_machine_user_map(host, &map) && !ri_user_map_is_whole(&map);
+}
+
+static bool may_lock_all(struct ri_host *host)
+{
+	struct ri_status status;
+
+	return !is_in_user_namespace(host) && ri_machine_status(host, &status) &&
+		ri_status_has(&status, RI_CAP_IPC_LOCK);
+}
+
+static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
+{
+	static const char about[] =
+		"may lock %s; adapters for RDMA work on locked memory, and registering "
+		"it fails with \"Cannot allocate memory\"";
+	char soft[RI_SIZE_TEXT];
+
+	ri_size_show(soft, limit->soft);
+	if (checking->ranks > 1 && ri_ib_is_usable(checking))
+		ri_check_warn(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
+	else
+		ri_check_lack(checking, RI_CODE_LIM_MEMLOCK_SMALL, "memlock", about, soft);
+	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_expected(checking, "at least 1 GiB, or unlimited");
+	if (limit->hard > limit->soft && limit->hard >= ENOUGH_MEMLOCK)
+		ri_check_hint(checking, "inside: \"ulimit -l $(ulimit -H -l)\" in the shell that "
+			"starts the ranks");
+	else if (is_in_user_namespace(checking->host))
+		ri_check_hint(checking, "%s", mapped_hint);
+	else
+		ri_check_hint(checking, "%s", ri_memlock_hint);
+}
+
+static void check_memlock(struct ri_checking *checking)
+{
+	const struct ri_demand *demand = ri_ib_demand(checking);
+	struct ri_limit limit;
+	char soft[RI_SIZE_TEXT];
+
+	if (demand == NULL && !has_adapter(checking->host)) {
+		ri_check_skip(checking, "memlock", "no adapter for RDMA is here to need it");
+	} else if (!ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit)) {
+		ri_check_unknown(checking, RI_CODE_LIM_MEMLOCK_UNKNOWN, "memlock",
+			"cannot be read");
+		ri_check_asked(checking, demand);
+	} else if (limit.soft >= ENOUGH_MEMLOCK) {
+		ri_check_pass(checking, "memlock", "%s", ri_size_show(soft, limit.soft));
+	} else if (may_lock_all(checking->host)) {
+		ri_check_pass(checking, "memlock", "%s, which CAP_IPC_LOCK overrides",
+			ri_size_show(soft, limit.soft));
+	} else {
+		say_memlock(checking, &limit);
+	}
+}
+
+const struct ri_check ri_check_lim_memlock = {
+	.id = "lim.memlock",
+	.summary = "enough memory can be locked for adapters that work on it",
+	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
+		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
+		"(Linux ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
+	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
+		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
+		"where several ranks are here, for InfiniBand or an adapter with a device file, "
+		"unless NCCL_IB_DISABLE is 1",
+	.advice = ri_memlock_hint,
+	.when = RI_CHECK_SEVERAL,
+	.things = RI_CHECK_RDMA,
+	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.run = check_memlock,
+};
+
+/* Sockets to all other ranks, data loaders, checkpoints: more than 1024 are soon used. */
+enum { ENOUGH_FILES = 4096, RANK_PROCESSES = 64, ENOUGH_PROCESSES = 1024 };
+
+static const char nofile_hint[] =
+	"outside the image: docker run --ulimit nofile=1048576:1048576; Azure ML: docker_args: "
+	"\"--ulimit nofile=1048576:1048576\"; Kubernetes: node admin: LimitNOFILE of containerd";
+
+static void check_nofile(struct ri_checking *checking)
+{
+	struct ri_limit limit;
+
+	if (!ri_machine_limit(checking->host, RI_LIMIT_NOFILE, &limit)) {
+		ri_check_unknown(checking, RI_CODE_LIM_NOFILE_UNKNOWN, "nofile", "cannot be read");
+	} else if (limit.soft >= ENOUGH_FILES) {
+		ri_check_pass(checking, "nofile", "%llu open files",
+			(unsigned long long)limit.soft);
+	} else {
+		ri_check_lack(checking, RI_CODE_LIM_NOFILE_SMALL, "nofile",
+			"a process may have %llu open files; with many ranks and data loaders "
+			"that ends in \"Too many open files\"", (unsigned long long)limit.soft);
+		ri_check_expected(checking, "at least %d", ENOUGH_FILES);
+		if (limit.hard >= ENOUGH_FILES)
+			ri_check_hint(checking, "inside: \"ulimit -n %d\" in the shell that starts "
+				"the ranks", ENOUGH_FILES);
+		else
+			ri_check_hint(checking, "%s", nofile_hint);
+	}
+}
+
+const struct ri_check ri_check_lim_nofile = {
+	.id = "lim.nofile",
+	.summary = "a process may have enough open files",
+	.reads = "RLIMIT_NOFILE (setrlimit(2))",
+	.fails = "a process may have fewer than 4096 open files",
+	.advice = nofile_hint,
+	.run = check_nofile,
+};
+
+static const char nproc_hint[] =
+	"outside the image: docker run --pids-limit=-1 --ulimit nproc=-1; Azure ML: the same in "
+	"docker_args; Kubernetes: node admin: podPidsLimit of the kubelet";
+
+static void judge_nproc(struct ri_checking *checking, uint64_t most, const char *subject)
+{
+	uint64_t least = checking->ranks * RANK_PROCESSES;
+
+	if (least < ENOUGH_PROCESSES)
+		least = ENOUGH_PROCESSES;
+	if (most == UINT64_MAX) {
+		ri_check_pass(checking, subject, "unlimited");
+	} else if (most >= least) {
+		ri_check_pass(checking, subject, "%llu processes and threads",
+			(unsigned long long)most);
+	} else {
+		ri_check_lack(checking, RI_CODE_LIM_NPROC_SMALL, subject,
+			"allows %llu processes and threads; one more ends in \"Resource "
+			"temporarily unavailable\"", (unsigned long long)most);
+		ri_check_expected(checking, "at least %llu for %llu rank%s",
+			(unsigned long long)least, (unsigned long long)checking->ranks,
+			checking->ranks == 1 ? "" : "s");
+		ri_check_hint(checking, "%s", nproc_hint);
+	}
+}
+
+/* The limit of a user is none of root's; that of the cgroup is everybody's. */
+static void check_nproc(struct ri_checking *checking)
+{
+	struct ri_group_limit group;
+	struct ri_status status;
+	struct ri_limit limit;
+
+	if (ri_pids_limit_find(&group, checking->host, checking->arena))
+		judge_nproc(checking, group.number, "pids.max");
+	if (ri_machine_status(checking->host, &status) && status.uid != 0 &&
+		ri_machine_limit(checking->host, RI_LIMIT_NPROC, &limit))
+		judge_nproc(checking, limit.soft, "nproc");
+	if (checking->count == 0)
+		ri_check_unknown(checking, RI_CODE_LIM_NPROC_UNKNOWN, "pids.max",
+			"no cgroup says how many processes there may be");
+}
+
+const struct ri_check ri_check_lim_nproc = {
+	.id = "lim.nproc",
+	.summary = "there may be enough processes and threads",
+	.reads = "pids.max of our cgroup and of those around it (Linux admin-guide/cgroup-v2.rst, "
+		"cgroup-v1/pids.rst), and RLIMIT_NPROC (setrlimit(2)) where we are not root",
+	.fails = "they allow fewer than 1024 processes and threads, or than 64 for each rank here",
+	.advice = nproc_hint,
+	.run = check_nproc,
+};
+
+static void check_stack(struct ri_checking *checking)
+{
+	struct ri_limit limit;
+	char soft[RI_SIZE_TEXT];
+
+	if (!ri_machine_limit(checking->host, RI_LIMIT_STACK, &limit))
+		ri_check_unknown(checking, RI_CODE_LIM_STACK_UNKNOWN, "stack", "cannot be read");
+	else
+		ri_check_pass(checking, "stack", "%s", ri_size_show(soft, limit.soft));
+}
+
+const struct ri_check ri_check_lim_stack = {
+	.id = "lim.stack",
+	.summary = "how large the stack of a process may become",
+	.reads = "RLIMIT_STACK (setrlimit(2))",
+	.fails = "never: NVIDIA's images recommend 64 MiB, which few programs need",
+	.advice = "where a program ends by SIGSEGV in deep recursion: docker run --ulimit "
+		"stack=67108864",
+	.run = check_stack,
+};
+
+static void check_core(struct ri_checking *checking)
+{
+	struct ri_limit limit;
+	char soft[RI_SIZE_TEXT];
+
+	if (!ri_machine_limit(checking->host, RI_LIMIT_CORE, &limit))
+		ri_check_unknown(checking, RI_CODE_LIM_CORE_UNKNOWN, "core", "cannot be read");
+	else if (limit.soft == 0)
+		ri_check_pass(checking, "core", "a rank that crashes leaves none");
+	else
+		ri_check_note(checking, RI_CODE_LIM_CORE_LARGE, "core",
+			"a rank that crashes may leave one of up to %s, which takes long with "
+			"what a GPU program has mapped", ri_size_show(soft, limit.soft));
+}
+
+const struct ri_check ri_check_lim_core = {
+	.id = "lim.core",
+	.summary = "whether a rank that crashes leaves a core file",
+	.reads = "RLIMIT_CORE (setrlimit(2))",
+	.fails = "never: a note where cores are written",
+	.advice = "where they are not wanted: docker run --ulimit core=0",
+	.run = check_core,
+};

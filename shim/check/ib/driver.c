@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose driver the kernel runs for the adapters, and whether they reach GPUs' memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/ib/ib.h"
+#include "node/nvidia.h"
+#include "node/ofed.h"
+
+static const char ofed_hint[] =
+	"node admin: install DOCA-OFED (MLNX_OFED before 2025) on the host, an image cannot bring "
+	"a driver (Azure: an HPC image, AmlCompute has it); where the kernel's own driver will do, "
+	"ask for ib instead of ofed (ib.uverbs and ib.libs over Ethernet)";
+
+/* Is there a device that a driver of Mellanox's is for? */
+static bool has_mellanox(const struct ri_hcas *hcas)
+{
+	for (size_t i = 0; i < hcas->count; i++)
+		if (strncmp(hcas->list[i].driver, "mlx", 3) == 0 ||
+			strncmp(hcas->list[i].name, "mlx", 3) == 0)
+			return true;
+	return false;
+}
+
+static void judge_inbox(struct ri_checking *checking, const struct ri_ofed *ofed)
+{
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+	char what[128];
+
+	snprintf(what, sizeof(what), "the kernel's own driver%s%s",
+		ofed->version[0] == '\0' ? "" : ", version ", ofed->version);
+	if (demand == NULL) {
+		ri_check_pass(checking, ofed->module, "%s", what);
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_IB_OFED_INBOX, ofed->module, "%s, not that of OFED", what);
+	ri_check_asked(checking, demand);
+	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
+	ri_check_hint(checking, "%s", ofed_hint);
+}
+
+/* OFED is for the adapters of one maker alone. */
+static void say_foreign(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+	const char *driver = hcas->list[0].driver;
+
+	if (demand == NULL) {
+		ri_check_skip(checking, hcas->list[0].name, "is not Mellanox's");
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
+		"is not Mellanox's%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
+	ri_check_asked(checking, demand);
+	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
+	ri_check_hint(checking, "outside the image: a machine with adapters of Mellanox's; where "
+		"these will do, ask for ib.uverbs and ib.libs instead of ofed");
+}
+
+static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	static const char modules[] = "/sys/module";
+
+	if (hcas->count > 0 && !has_mellanox(hcas)) {
+		say_foreign(checking, hcas);
+		return;
+	}
+	if (hcas->count == 0 && ri_demands_find(checking->demands, RI_TOPIC_OFED) == NULL) {
+		ri_check_skip(checking, modules, "no RDMA device is here");
+		return;
+	}
+	ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, modules,
+		"neither mlx5_core nor mlx4_core is shown");
+	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
+	ri_check_hint(checking, "%s", ofed_hint);
+}
+
+static void check_ofed(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	struct ri_ofed ofed;
+
+	if (hcas == NULL)
+		return;
+	ri_ofed_read(&ofed, checking->host);
+	if (ofed.kind == RI_OFED_NONE)
+		judge_none(checking, hcas);
+	else if (ofed.kind == RI_OFED_INBOX)
+		judge_inbox(checking, &ofed);
+	else
+		ri_check_pass(checking, ofed.module, "the driver of %s %s", ri_ofed_name(&ofed),
+			ofed.version);
+}
+
+const struct ri_check ri_check_ib_ofed = {
+	.id = "ib.ofed",
+	.summary = "the kernel runs the driver of Mellanox OFED",
+	.reads = "/sys/module/mlx5_core/version or mlx4_core's, /sys/module/mlx_compat, "
+		"/proc/sys/kernel/osrelease (MLNX_OFED release notes, Linux "
+		"drivers/net/ethernet/mellanox)",
+	.fails = "OFED is asked for and the driver is the kernel's own, or the adapters are not "
+		"Mellanox's; unknown where none is shown",
+	.advice = ofed_hint,
+	.topics = RI_ABOUT(OFED),
+	.because = "ib.dev",
+	.run = check_ofed,
+};
+
+static const char peer_hint[] =
+	"node admin: modprobe nvidia-peermem on the host, or the open kernel modules on a kernel "
+	"from 5.12 on, which can do without";
+
+static void check_peermem(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	struct ri_peer_memory peers;
+	struct ri_nvidia nvidia;
+
+	if (hcas == NULL)
+		return;
+	ri_nvidia_read(&nvidia, checking->host);
+	ri_peer_memory_read(&peers, &nvidia, checking->host);
+	if (!nvidia.driver || hcas->count == 0 || ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
+		ri_check_skip(checking, "nvidia_peermem",
+			"GPUs of NVIDIA and InfiniBand are not both here");
+	} else if (peers.path != NULL) {
+		ri_check_pass(checking, peers.path, "adapters reach the memory of GPUs");
+	} else if (peers.dmabuf) {
+		ri_check_pass(checking, "dma-buf",
+			"the open kernel modules and this kernel can do without nvidia_peermem");
+	} else {
+		ri_check_lack(checking, RI_CODE_IB_PEERMEM_ABSENT, "nvidia_peermem",
+			"is not loaded: data between GPUs of two nodes is copied through the "
+			"memory of both, which is several times slower");
+		ri_ib_wished(checking, ri_ib_demand(checking));
+		ri_check_hint(checking, "%s", peer_hint);
+	}
+}
+
+const struct ri_check ri_check_ib_peermem = {
+	.id = "ib.peermem",
+	.summary = "adapters reach the memory of GPUs",
+	.reads = "/sys/module/nvidia_peermem, /sys/kernel/mm/memory_peers (where NCCL and UCX "
+		"look), /proc/driver/nvidia/version and the kernel's release",
+	.fails = "no module for peer memory is loaded and dma-buf cannot do without; never more "
+		"than a warning where \"ib\" or \"ofed\" is asked for",
+	.advice = peer_hint,
+	.unverified = "whether dma-buf works where it could",
+	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.run = check_peermem,
+};
+
+static const char gdrcopy[] = "/dev/gdrdrv";
+
+static const char gdrcopy_hint[] =
+	"outside the image: docker run --device=/dev/gdrdrv, or -e NVIDIA_GDRCOPY=enabled with the "
+	"NVIDIA runtime; node admin: install gdrcopy (gdrdrv) on the host";
+
+/* It speeds up small messages; everything works without it. */
+static void check_gdrcopy(struct ri_checking *checking)
+{
+	bool loaded = ri_host_has(checking->host, "sys/module/gdrdrv");
+	int error = ri_host_node(checking->host, gdrcopy, NULL);
+
+	if (error == 0) {
+		ri_check_pass(checking, gdrcopy, "can be opened");
+	} else if (error != ENOENT) {
+		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_DENIED, gdrcopy, "%s", strerror(error));
+		ri_check_hint(checking, "%s", gdrcopy_hint);
+	} else if (loaded || ri_demands_check(checking->demands, checking->number) != NULL) {
+		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_ABSENT, gdrcopy, loaded
+			? "is not in this container, and the host has the driver for it"
+			: "is not here, nor its driver");
+		ri_check_hint(checking, "%s", gdrcopy_hint);
+	} else {
+		ri_check_skip(checking, gdrcopy, "the host has no driver for it");
+	}
+}
+
+const struct ri_check ri_check_ib_gdrcopy = {
+	.id = "ib.gdrcopy",
+	.summary = "GDRCopy's device file can be opened",
+	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
+		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
+	.fails = "the host has the driver and the file is missing, or it cannot be opened",
+	.advice = gdrcopy_hint,
+	.unverified = "all of it",
+	.run = check_gdrcopy,
+};

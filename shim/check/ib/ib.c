@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/ib/ib.h"
+
+#include <string.h>
+
+/* What was read, and of which machine. */
+static struct {
+	int root;
+	bool looked, opened;
+	struct ri_hcas hcas;
+	struct ri_verbs_all verbs;
+} seen;
+
+const struct ri_hcas *ri_ib_look(struct ri_checking *checking)
+{
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (seen.looked && seen.root == checking->host->root)
+		return &seen.hcas;
+	seen.looked = ri_hcas_find(&seen.hcas, checking->host, checking->arena, &err) == 0;
+	seen.opened = false;
+	seen.root = checking->host->root;
+	return seen.looked ? &seen.hcas : NULL;
+}
+
+const struct ri_verbs_all *ri_ib_open(struct ri_checking *checking)
+{
+	const struct ri_node node = { .host = checking->host, .arena = checking->arena };
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	struct ri_error err = RI_ERROR_INIT;
+
+	if (hcas != NULL && !seen.opened)
+		seen.opened = ri_verbs_find(&seen.verbs, hcas, &node, &err) == 0;
+	return hcas != NULL && seen.opened ? &seen.verbs : NULL;
+}
+
+size_t ri_ib_devices(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+
+	return hcas == NULL ? 0 : hcas->count;
+}
+
+bool ri_ib_has_infiniband(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+
+	return hcas != NULL && ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0;
+}
+
+/* NCCL documentation, "Environment Variables": 1 makes it use sockets, whatever is here. */
+static bool is_declined(const struct ri_checking *checking)
+{
+	const char *value = ri_env_get(checking->env, "NCCL_IB_DISABLE");
+
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
+bool ri_ib_is_usable(struct ri_checking *checking)
+{
+	const struct ri_verbs_all *verbs;
+
+	if (is_declined(checking))
+		return false;
+	if (ri_ib_has_infiniband(checking))
+		return true;
+	verbs = ri_ib_open(checking);
+	for (size_t i = 0; verbs != NULL && i < verbs->count; i++)
+		if (verbs->list[i].error == 0)
+			return true;
+	return false;
+}
+
+bool ri_ib_matters(struct ri_checking *checking)
+{
+	return ri_topology_is_wide(checking->topology) && !is_declined(checking) &&
+		ri_ib_has_infiniband(checking);
+}
+
+void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
+	const char *what)
+{
+	if (ri_ib_matters(checking))
+		ri_check_warn(checking, code, subject, "%s", what);
+	else
+		ri_check_lack(checking, code, subject, "%s", what);
+	ri_check_asked(checking, ri_ib_demand(checking));
+}
+
+size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < hcas->count; i++)
+		count += ri_hca_has(&hcas->list[i], link);
+	return count;
+}
+
+size_t ri_ib_active(const struct ri_hcas *hcas)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < hcas->count; i++)
+		for (size_t j = 0; j < hcas->list[i].count; j++)
+			count += hcas->list[i].ports[j].link == RI_LINK_INFINIBAND &&
+				hcas->list[i].ports[j].state == RI_PORT_ACTIVE;
+	return count;
+}
+
+void ri_ib_asked(struct ri_checking *checking, size_t usable)
+{
+	ri_check_asked(checking,
+		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, usable));
+	if (usable == 0)
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
+}
+
+void ri_ib_wished(struct ri_checking *checking, const struct ri_demand *demand)
+{
+	struct ri_demand wish;
+
+	if (demand == NULL)
+		return;
+	wish = *demand;
+	if (wish.asker == RI_ASKER_REQUIRE)
+		wish.asker = RI_ASKER_EXPECT;
+	ri_check_asked(checking, &wish);
+}
+
+const struct ri_demand *ri_ib_demand(const struct ri_checking *checking)
+{
+	const struct ri_demand *ib = ri_demands_find(checking->demands, RI_TOPIC_IB);
+	const struct ri_demand *ofed = ri_demands_find(checking->demands, RI_TOPIC_OFED);
+
+	return ib == NULL || (ofed != NULL && ofed->asker > ib->asker) ? ofed : ib;
+}
+
+bool ri_ib_wanted(const struct ri_checking *checking)
+{
+	return ri_ib_demand(checking) != NULL ||
+		ri_demands_check(checking->demands, checking->number) != NULL;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The user's side of RDMA. NCCL loads libibverbs by name, libibverbs loads a
+ * provider by name, and where one of them is missing or does not fit, programs
+ * find no device and go by sockets without a word.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/ib/ib.h"
+#include "check/software.h"
+
+#define INSTALL \
+	"inside the image: apt-get install libibverbs1 ibverbs-providers librdmacm1 (Fedora, " \
+	"RHEL: libibverbs librdmacm)"
+
+/* ib.libs */
+
+static void say_missing(struct ri_checking *checking, const struct ri_library *verbs)
+{
+	char what[200];
+
+	if (verbs->foreign != NULL) {
+		snprintf(what, sizeof(what), "is for %s, and there is no other libibverbs",
+			ri_elf_machine_name(verbs->machine));
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
+	} else if (verbs->gone != NULL) {
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
+			"is in /etc/ld.so.cache, but not there");
+	} else {
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
+			"is not in this image: NCCL and MPI go by TCP then");
+	}
+	ri_check_hint(checking, "%s", INSTALL);
+}
+
+static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core *core)
+{
+	const struct ri_library *verbs = &core->verbs;
+	struct ri_library apart;
+
+	if (verbs->path == NULL &&
+		ri_loader_find_apart(ri_check_loader(checking), "libibverbs.so.1", &apart)) {
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_APART, apart.path,
+			"is there, but no loader looks into its folder");
+		ri_check_hint(checking, "inside the image: its folder in /etc/ld.so.conf.d and "
+			"ldconfig, or on LD_LIBRARY_PATH");
+	} else if (verbs->path == NULL) {
+		say_missing(checking, verbs);
+	} else if (verbs->fault != RI_ELF_OK) {
+		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path,
+			ri_check_library_fault(verbs));
+		ri_check_hint(checking, "%s", INSTALL);
+	} else {
+		ri_check_pass(checking, verbs->path, "found by %s",
+			ri_library_place_name(verbs->place));
+	}
+}
+
+static void check_libs(struct ri_checking *checking)
+{
+	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+
+	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
+		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
+		return;
+	}
+	judge_verbs(checking, core);
+	if (core->verbs.path != NULL && core->manager.path == NULL) {
+		ri_check_note(checking, RI_CODE_IB_LIBS_MISSING, "librdmacm.so.1",
+			"is not in this image; UCX and MPI may want it, NCCL does not");
+		ri_check_hint(checking, "%s", INSTALL);
+	}
+}
+
+const struct ri_check ri_check_ib_libs = {
+	.id = "ib.libs",
+	.summary = "programs find libibverbs",
+	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
+		"libibverbs.so.1 and librdmacm.so.1",
+	.fails = "there is an adapter for RDMA and no libibverbs, or one that is damaged, for "
+		"another machine or out of the loader's way; a warning over several nodes",
+	.advice = INSTALL,
+	.when = RI_CHECK_WIDE,
+	.things = RI_CHECK_RDMA,
+	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.run = check_libs,
+};
+
+/* ib.provider */
+
+static void judge_provider(struct ri_checking *checking, const char *driver)
+{
+	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+	const char *name = ri_provider_for(driver);
+	const struct ri_provider *provider = ri_rdma_core_provider(core, name);
+	char what[240];
+
+	if (provider == NULL) {
+		snprintf(what, sizeof(what), "there is no lib%.20s-rdmav%" PRIu64 ".so in %.100s "
+			"for adapters of the driver %.30s", name, core->abi, core->folder, driver);
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_MISSING, name, what);
+	} else if (core->abi != 0 && provider->abi != core->abi) {
+		snprintf(what, sizeof(what), "is of private interface %" PRIu64 " (rdmav%" PRIu64
+			"), libibverbs of %" PRIu64 ": it is never loaded", provider->abi,
+			provider->abi, core->abi);
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_ABI, name, what);
+	} else if (!ri_rdma_core_configured(core, name)) {
+		snprintf(what, sizeof(what), "no file in %.100s names it: libibverbs never tries "
+			"it", core->config);
+		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_UNNAMED, name, what);
+	} else {
+		ri_check_pass(checking, name, "fits libibverbs and the driver %s", driver);
+		return;
+	}
+	ri_check_hint(checking, "inside the image: apt-get install ibverbs-providers of the same "
+		"release as libibverbs1, and no other copy over it");
+}
+
+/* Adapters of one driver have one provider. */
+static bool was_before(const struct ri_hcas *hcas, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (strcmp(hcas->list[i].driver, hcas->list[index].driver) == 0)
+			return true;
+	return false;
+}
+
+static void judge_drivers(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+
+	for (size_t i = 0; i < hcas->count; i++) {
+		if (was_before(hcas, i))
+			continue;
+		if (hcas->list[i].driver[0] != '\0') {
+			judge_provider(checking, hcas->list[i].driver);
+			continue;
+		}
+		ri_check_unknown(checking, RI_CODE_IB_PROVIDER_UNKNOWN, hcas->list[i].name,
+			"sysfs does not tell its driver");
+		ri_check_asked(checking, ri_ib_demand(checking));
+	}
+}
+
+static void check_provider(struct ri_checking *checking)
+{
+	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+
+	if (core->verbs.path == NULL || core->verbs.fault != RI_ELF_OK) {
+		ri_check_skip(checking, "libibverbs.so.1", "there is none to load a provider");
+		return;
+	}
+	if (ri_ib_devices(checking) == 0) {
+		ri_check_skip(checking, core->verbs.path, "there is no adapter for RDMA");
+		return;
+	}
+	judge_drivers(checking);
+	if (!ri_rdma_core_mixed(core))
+		return;
+	ri_check_lack(checking, RI_CODE_IB_PROVIDER_MIXED, core->folder,
+		"holds providers of several private interfaces, so of two releases");
+	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "inside the image: keep the packages of one release, of the "
+		"distribution or of MLNX_OFED");
+}
+
+const struct ri_check ri_check_ib_provider = {
+	.id = "ib.provider",
+	.summary = "libibverbs has a provider for the adapters",
+	.reads = "the driver of each device in /sys/class/infiniband; lib*-rdmav*.so beside "
+		"libibverbs and the version IBVERBS_PRIVATE of its symbols; "
+		"/etc/libibverbs.d/*.driver (rdma-core libibverbs/dynamic_driver.c)",
+	.fails = "the provider for a driver is missing, of another private interface, or not named "
+		"in a file; a warning over several nodes",
+	.advice = "inside the image: apt-get install ibverbs-providers of libibverbs1's release",
+	.unverified = "names of providers other than mlx5, mlx4, efa and mana",
+	.when = RI_CHECK_WIDE,
+	.things = RI_CHECK_RDMA,
+	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.run = check_provider,
+};
+
+/* ib.ofed_user */
+
+static void check_ofed_user(struct ri_checking *checking)
+{
+	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+	struct ri_program info;
+
+	if (core->verbs.path == NULL) {
+		ri_check_skip(checking, "libibverbs.so.1", "there is none");
+		return;
+	}
+	if (core->release != 0)
+		ri_check_pass(checking, core->verbs.real, "rdma-core %" PRIu64
+			", private interface %" PRIu64, core->release, core->abi);
+	else
+		ri_check_pass(checking, core->verbs.real, "private interface %" PRIu64, core->abi);
+	if (ri_program_find(ri_check_loader(checking)->image, "ofed_info", &info))
+		ri_check_pass(checking, info.path, "the image has user space of MLNX_OFED or "
+			"DOCA-OFED");
+}
+
+const struct ri_check ri_check_ib_ofed_user = {
+	.id = "ib.ofed_user",
+	.summary = "whose RDMA libraries the image has",
+	.reads = "the name of libibverbs' file, the version IBVERBS_PRIVATE of its symbols, PATH "
+		"for ofed_info",
+	.fails = "never: rdma-core works with the drivers of the kernel and of OFED alike",
+	.advice = "nothing has to be done",
+	.unverified = "names of MLNX_OFED's own files",
+	.run = check_ofed_user,
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL's settings against what is here. What does not fit is seldom an error
+ * for NCCL: it goes by sockets, or by a topology that is not the machine's,
+ * and the job takes several times as long.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "check/ib/ib.h"
+#include "check/software.h"
+#include "image/nccl_conf.h"
+#include "node/choice.h"
+
+/* NCCL documentation, "Environment Variables" */
+static const char ib_disable[] = "NCCL_IB_DISABLE";
+static const char ib_hca[] = "NCCL_IB_HCA";
+static const char net[] = "NCCL_NET";
+static const char plugin[] = "NCCL_NET_PLUGIN";
+static const char topo_file[] = "NCCL_TOPO_FILE";
+
+static const char env_hint[] =
+	"in the job's environment (or the image's /etc/nccl.conf): unset it, or name what is here";
+
+static const struct ri_nccl_conf *read_conf(const struct ri_checking *checking)
+{
+	static struct ri_nccl_conf conf;
+	static bool done;
+
+	if (!done)
+		ri_nccl_conf_read(&conf, ri_check_loader(checking)->image);
+	done = true;
+	return &conf;
+}
+
+/* A setting: its name, its value, and where it stands if that is not a variable. */
+struct setting {
+	const char *name;
+	char value[RI_NCCL_VALUE];
+	char quoted[RI_QUOTE_SIZE];
+	char where[80];
+};
+
+static bool get(const struct ri_checking *checking, const char *name, struct setting *out)
+{
+	const char *origin = ri_nccl_conf_get(read_conf(checking), name, out->value);
+
+	out->name = name;
+	out->where[0] = '\0';
+	if (origin == NULL || out->value[0] == '\0')
+		return false;
+	if (strcmp(origin, name) != 0)
+		snprintf(out->where, sizeof(out->where), " (%s)", origin);
+	ri_quote(out->quoted, sizeof(out->quoted), out->value);
+	return true;
+}
+
+/* Over several nodes it costs most of the job's time. */
+static void say_bad(struct ri_checking *checking, enum ri_code code, const struct setting *setting,
+	const char *what)
+{
+	if (ri_topology_is_wide(checking->topology))
+		ri_check_warn(checking, code, setting->name, "%s%s %s", setting->quoted,
+			setting->where, what);
+	else
+		ri_check_lack(checking, code, setting->name, "%s%s %s", setting->quoted,
+			setting->where, what);
+	ri_ib_wished(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "%s", env_hint);
+}
+
+static void judge_disable(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	struct setting setting;
+
+	if (!get(checking, ib_disable, &setting))
+		return;
+	if (strcmp(setting.value, "1") == 0 && ri_ib_active(hcas) > 0)
+		say_bad(checking, RI_CODE_NCCL_ENV_DISABLED, &setting, "leaves the InfiniBand "
+			"that is here unused: NCCL goes over TCP between nodes");
+	else
+		ri_check_pass(checking, ib_disable, "is %s", setting.quoted);
+}
+
+static bool is_chosen(const struct ri_hcas *hcas, const char *list)
+{
+	for (size_t i = 0; i < hcas->count; i++)
+		if (ri_choice_takes(list, RI_CHOICE_NCCL, hcas->list[i].name))
+			return true;
+	return false;
+}
+
+static void judge_hca(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	struct setting setting;
+
+	if (!get(checking, ib_hca, &setting) || hcas->count == 0)
+		return;
+	if (is_chosen(hcas, setting.value))
+		ri_check_pass(checking, ib_hca, "chooses an adapter that is here");
+	else
+		say_bad(checking, RI_CODE_NCCL_ENV_HCA, &setting,
+			"chooses none of the adapters here: NCCL goes over TCP between nodes");
+}
+
+/* NCCL src/plugin/net.cc: a network of that name has to be there, or it ends. */
+static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	struct setting setting;
+
+	if (!get(checking, net, &setting))
+		return;
+	if (strcmp(setting.value, "IB") != 0 || hcas->count > 0) {
+		ri_check_pass(checking, net, "is %s", setting.quoted);
+		return;
+	}
+	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+		ri_check_warn(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, and there is no RDMA "
+			"device: NCCL does not start", setting.quoted, setting.where);
+	else
+		ri_check_lack(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, and there is no RDMA "
+			"device", setting.quoted, setting.where);
+	ri_ib_wished(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "%s", env_hint);
+}
+
+/* The same place: NAME stands for libnccl-net-NAME.so, or is a library itself. */
+static bool has_plugin(const struct ri_checking *checking, const char *name)
+{
+	const struct ri_loader *loader = ri_check_loader(checking);
+	struct ri_library library;
+	char file[RI_NCCL_VALUE + 32];
+
+	if (name[0] == '/')
+		return ri_host_has(checking->host, name);
+	snprintf(file, sizeof(file), "libnccl-net-%s.so", name);
+	return ri_loader_find(loader, name, &library) || ri_loader_find(loader, file, &library);
+}
+
+static void judge_plugin(struct ri_checking *checking)
+{
+	struct setting setting;
+
+	if (!get(checking, plugin, &setting) || strcmp(setting.value, "none") == 0)
+		return;
+	if (has_plugin(checking, setting.value)) {
+		ri_check_pass(checking, plugin, "%s is here", setting.quoted);
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_NCCL_ENV_PLUGIN, plugin, "%s%s is no library that the "
+		"loader finds: NCCL goes on without it", setting.quoted, setting.where);
+	ri_ib_wished(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "%s", env_hint);
+}
+
+static void judge_topo_file(struct ri_checking *checking)
+{
+	struct setting setting;
+
+	if (!get(checking, topo_file, &setting))
+		return;
+	if (setting.value[0] != '/' || ri_host_has(checking->host, setting.value))
+		ri_check_pass(checking, topo_file, "%s is here", setting.quoted);
+	else
+		say_bad(checking, RI_CODE_NCCL_ENV_TOPO, &setting, "is not there: NCCL goes by "
+			"what it detects, which on virtual machines is not their topology");
+}
+
+static void check_env(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas;
+
+	if (!ri_host_has(checking->host, "dev/nvidiactl")) {
+		ri_check_skip(checking, "NCCL", "no GPU of NVIDIA's is here");
+		return;
+	}
+	hcas = ri_ib_look(checking);
+	if (hcas == NULL)
+		return;
+	judge_disable(checking, hcas);
+	judge_hca(checking, hcas);
+	judge_net(checking, hcas);
+	judge_plugin(checking);
+	judge_topo_file(checking);
+	if (checking->count == 0)
+		ri_check_skip(checking, "NCCL", "nothing is set that could be wrong here");
+}
+
+const struct ri_check ri_check_nccl_env = {
+	.id = "nccl.env",
+	.summary = "NCCL is told to use what is here",
+	.reads = "NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_NET, NCCL_NET_PLUGIN and NCCL_TOPO_FILE, as "
+		"variables, in the file of NCCL_CONF_FILE or ~/.nccl.conf, and in /etc/nccl.conf "
+		"(NCCL documentation, \"Environment Variables\")",
+	.fails = "InfiniBand is here and switched off, NCCL_IB_HCA chooses none of the adapters, "
+		"NCCL_NET=IB without any, or a named file or plug-in is missing; a warning where "
+		"the job has several nodes, for NCCL_NET=IB also where it has several ranks here",
+	.advice = env_hint,
+	.unverified = "all of it",
+	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.things = RI_CHECK_NVIDIA,
+	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.run = check_env,
+};
+
+static const char topo_hint[] =
+	"inside the image: the XML file for this VM size from Azure/azhpc-images (topology/), and "
+	"NCCL_TOPO_FILE=/path/of/it in the job's environment or /etc/nccl.conf; or outside: mount "
+	"/opt/microsoft and /etc/nccl.conf of an Azure HPC host";
+
+/* Where NCCL looks by itself (NCCL documentation, NCCL_TOPO_FILE). */
+static const char virtual_topology[] = "/var/run/nvidia-topologyd/virtualTopology.xml";
+
+/* Eight GPUs and eight adapters whose places the hypervisor hides. */
+static bool needs_topology(const struct ri_checking *checking)
+{
+	const struct ri_azure_size *size = checking->azure_size;
+
+	return size != NULL && size->network == RI_AZURE_INFINIBAND && size->gpus == 8 &&
+		size->ports == 8 && ri_host_has(checking->host, "dev/nvidiactl");
+}
+
+static void check_topo(struct ri_checking *checking)
+{
+	struct setting setting;
+
+	if (!needs_topology(checking)) {
+		ri_check_skip(checking, topo_file,
+			"no VM size is stated whose topology NCCL has to be told");
+	} else if (get(checking, topo_file, &setting)) {
+		ri_check_pass(checking, topo_file, "%s%s", setting.quoted, setting.where);
+	} else if (ri_host_has(checking->host, virtual_topology)) {
+		ri_check_pass(checking, virtual_topology, "is here");
+	} else {
+		ri_check_lack(checking, RI_CODE_NCCL_TOPO_MISSING, topo_file, "is not set, and %s "
+			"hides which GPU and which adapter are next to each other: NCCL pairs "
+			"them badly", checking->azure_size->name);
+		if (ri_topology_is_wide(checking->topology))
+			ri_ib_wished(checking, ri_ib_demand(checking));
+		ri_check_hint(checking, "%s", topo_hint);
+	}
+}
+
+const struct ri_check ri_check_nccl_topo = {
+	.id = "nccl.topo",
+	.summary = "NCCL is told the topology of the VM size",
+	.reads = "--azure-size, NCCL_TOPO_FILE as a variable and in NCCL's files, "
+		"/var/run/nvidia-topologyd/virtualTopology.xml (NCCL documentation); "
+		"Azure/azhpc-images, customizations",
+	.fails = "the size has eight GPUs and eight adapters of InfiniBand, and nothing names a "
+		"file; a warning where the job has several nodes",
+	.advice = topo_hint,
+	.unverified = "what it costs on each of the sizes",
+	.topics = RI_ABOUT(IB),
+	.run = check_topo,
+};
+
+/* "2.21.5" of libnccl.so.2.21.5. */
+static const char *version_of(const struct ri_library *library)
+{
+	const char *at = strstr(library->real, ".so.");
+
+	return at == NULL ? "unknown" : at + 4;
+}
+
+static void check_lib(struct ri_checking *checking)
+{
+	static const char *const names[] = { "libnccl.so.2", "libnccl-net.so" };
+	const struct ri_loader *loader = ri_check_loader(checking);
+	struct ri_library library;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!ri_loader_find(loader, names[i], &library))
+			continue;
+		if (library.fault != RI_ELF_OK) {
+			ri_check_lack(checking, RI_CODE_NCCL_LIB_BROKEN, library.path, "%s",
+				ri_check_library_fault(&library));
+			ri_check_hint(checking, "inside the image: install it anew");
+		} else if (i == 0) {
+			ri_check_pass(checking, library.path, "version %s", version_of(&library));
+		} else {
+			ri_check_pass(checking, library.path, "a plug-in for networks");
+		}
+	}
+	if (checking->count == 0)
+		ri_check_skip(checking, names[0], "the loader finds none; torch's wheels bring "
+			"their own");
+}
+
+const struct ri_check ri_check_nccl_lib = {
+	.id = "nccl.lib",
+	.summary = "which NCCL the loader finds",
+	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
+		"libnccl.so.2 and the plug-in libnccl-net.so",
+	.fails = "one that it finds is damaged",
+	.advice = "inside the image: install it anew",
+	.run = check_lib,
+};

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The InfiniBand ports: are they up, how many, how fast. */
+#include <stdio.h>
+
+#include "check/ib/ib.h"
+#include "check/ib/row.h"
+
+static const char none[] = "no InfiniBand port is here";
+static const char folder[] = "/sys/class/infiniband";
+
+/* Call with each InfiniBand port in turn: zeroes first; false past the last. */
+struct walk {
+	const struct ri_hca *hca;
+	const struct ri_port *port;
+	size_t device, next;
+};
+
+static bool walk_ports(const struct ri_hcas *hcas, struct walk *walk)
+{
+	for (; walk->device < hcas->count; walk->device++, walk->next = 0) {
+		walk->hca = &hcas->list[walk->device];
+		while (walk->next < walk->hca->count) {
+			walk->port = &walk->hca->ports[walk->next++];
+			if (walk->port->link == RI_LINK_INFINIBAND)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* "mlx5_ib0:1", as NCCL_IB_HCA has it. */
+static const char *name_port(char name[80], const struct walk *walk)
+{
+	snprintf(name, 80, "%.60s:%u", walk->hca->name, walk->port->number);
+	return name;
+}
+
+static bool is_up(const struct ri_port *port)
+{
+	return port->state == RI_PORT_ACTIVE && (port->phys == RI_PHYS_UP || port->phys == 0);
+}
+
+static const char port_hint[] =
+	"node admin: the cable, the switch port and the subnet manager; for the job: another node "
+	"(Azure: redeploy the VM)";
+
+static const char *explain(const struct ri_port *port)
+{
+	if (port->state == RI_PORT_INIT || port->state == RI_PORT_ARMED)
+		return port->manager == 0 ? ": no subnet manager has configured it"
+					  : ": the subnet manager has not finished with it";
+	return port->phys == RI_PHYS_DISABLED ? ": it is disabled"
+		: port->phys == RI_PHYS_POLLING ? ": nothing answers at the other end" : "";
+}
+
+/* All that are in the same state as the first of them. */
+static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
+	const struct ri_port *first)
+{
+	struct walk walk = { .device = 0 };
+	struct ri_row row = { .count = 0 };
+	char name[80];
+
+	while (walk_ports(hcas, &walk))
+		if (walk.port->state == first->state && walk.port->phys == first->phys)
+			ri_row_add(&row, name_port(name, &walk));
+	if (first->state == 0)
+		ri_check_unknown(checking, RI_CODE_IB_PORT_UNKNOWN, ri_row_end(&row),
+			"its state cannot be read");
+	else
+		ri_check_lack(checking, RI_CODE_IB_PORT_DOWN, ri_row_end(&row), "state %s%s",
+			ri_port_state_name(first->state), explain(first));
+	ri_ib_asked(checking, ri_ib_active(hcas));
+	ri_check_hint(checking, "%s", port_hint);
+}
+
+/* Was a port in the same state before this one? */
+static bool is_repeated(const struct ri_hcas *hcas, const struct ri_port *port)
+{
+	struct walk walk = { .device = 0 };
+
+	while (walk_ports(hcas, &walk) && walk.port != port)
+		if (walk.port->state == port->state && walk.port->phys == port->phys)
+			return true;
+	return false;
+}
+
+static void check_port(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	struct walk walk = { .device = 0 };
+	size_t up = 0, all = 0;
+
+	if (hcas == NULL)
+		return;
+	while (walk_ports(hcas, &walk)) {
+		all++;
+		up += is_up(walk.port);
+		if (!is_up(walk.port) && !is_repeated(hcas, walk.port))
+			say_bad(checking, hcas, walk.port);
+	}
+	if (all == 0)
+		ri_check_skip(checking, folder, "%s", none);
+	else if (up == all)
+		ri_check_pass(checking, folder, "%zu InfiniBand port%s active", all,
+			all == 1 ? " is" : "s are");
+}
+
+const struct ri_check ri_check_ib_port = {
+	.id = "ib.port",
+	.summary = "InfiniBand ports are active",
+	.reads = "state, phys_state and sm_lid of each InfiniBand port in /sys/class/infiniband "
+		"(Linux ABI/stable/sysfs-class-infiniband)",
+	.fails = "a port is not ACTIVE and LinkUp; asked for where fewer than \"ib=N\" are",
+	.advice = port_hint,
+	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.run = check_port,
+};
+
+static const char rate_hint[] =
+	"node admin: the link has come up slower than it can, look at the cable and the switch "
+	"port; for the job: another node";
+
+/* Ports slower than this; their rates are in Mb/s. */
+static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row *row)
+{
+	struct walk walk = { .device = 0 };
+	char name[80];
+
+	while (walk_ports(hcas, &walk))
+		if (walk.port->state == RI_PORT_ACTIVE && walk.port->rate != 0 &&
+			walk.port->rate < rate)
+			ri_row_add(row, name_port(name, &walk));
+	return row->count;
+}
+
+/* The slowest and the fastest of the active ports; false where none says. */
+static bool find_rates(const struct ri_hcas *hcas, uint64_t *least, uint64_t *most)
+{
+	struct walk walk = { .device = 0 };
+
+	*most = 0;
+	*least = UINT64_MAX;
+	while (walk_ports(hcas, &walk)) {
+		if (walk.port->state != RI_PORT_ACTIVE || walk.port->rate == 0)
+			continue;
+		if (walk.port->rate < *least)
+			*least = walk.port->rate;
+		if (walk.port->rate > *most)
+			*most = walk.port->rate;
+	}
+	return *most > 0;
+}
+
+/*
+ * The firmest demand for more ports of a rate than there are: those of storage
+ * may be slower than those of the ranks.
+ */
+static const struct ri_demand *find_unmet_rate(const struct ri_checking *checking,
+	const struct ri_hcas *hcas, uint64_t least)
+{
+	size_t active = ri_ib_active(hcas);
+
+	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;) {
+		const struct ri_demand *demand = &checking->demands->topics[asker][RI_TOPIC_IB];
+		uint64_t count = demand->count == 0 ? 1 : demand->count;
+		struct ri_row row = { .count = 0 };
+
+		if (demand->subject != NULL && least < demand->rate * 1000 &&
+			active - find_slow(hcas, demand->rate * 1000, &row) < count)
+			return demand;
+	}
+	return NULL;
+}
+
+static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas, uint64_t least,
+	uint64_t most)
+{
+	const struct ri_demand *demand = find_unmet_rate(checking, hcas, least);
+	uint64_t wanted = demand == NULL ? most : demand->rate * 1000;
+	struct ri_row row = { .count = 0 };
+
+	if (find_slow(hcas, wanted, &row) == 0) {
+		ri_check_pass(checking, folder, "%llu Gb/s on each active InfiniBand port",
+			(unsigned long long)least / 1000);
+		return;
+	}
+	if (demand == NULL &&
+		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_RATE, 0) != NULL) {
+		ri_check_pass(checking, folder, "as many ports as asked for are fast enough; %s: "
+			"slower than the others", ri_row_end(&row));
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_IB_RATE_LOW, ri_row_end(&row),
+		"%llu.%llu Gb/s, the slowest of the active ports", (unsigned long long)least / 1000,
+		(unsigned long long)least % 1000 / 100);
+	ri_check_asked(checking, demand);
+	ri_check_expected(checking, "%llu Gb/s (%s)", (unsigned long long)wanted / 1000,
+		demand == NULL ? "as the others have" : demand->subject);
+	ri_check_hint(checking, "%s", rate_hint);
+}
+
+static void check_rate(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	uint64_t least, most;
+
+	if (hcas == NULL)
+		return;
+	if (ri_ib_active(hcas) == 0) {
+		ri_check_skip(checking, folder, "no InfiniBand port is active");
+	} else if (!find_rates(hcas, &least, &most)) {
+		ri_check_unknown(checking, RI_CODE_IB_RATE_UNKNOWN, folder,
+			"no port says how fast it is");
+		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_IB,
+			RI_DEMAND_RATE, 0));
+	} else {
+		judge_rate(checking, hcas, least, most);
+	}
+}
+
+const struct ri_check ri_check_ib_rate = {
+	.id = "ib.rate",
+	.summary = "InfiniBand ports are as fast as asked for",
+	.reads = "rate of each active InfiniBand port in /sys/class/infiniband (Linux "
+		"ABI/stable/sysfs-class-infiniband)",
+	.fails = "fewer ports than \"ib=N@RATE\" asks for are so fast; where no rate is asked for, "
+		"a port is slower than the others",
+	.advice = rate_hint,
+	.topics = RI_ABOUT(IB),
+	.run = check_rate,
+};
+
+static const char count_hint[] =
+	"outside the image: give all devices to the container (docker run "
+	"--device=/dev/infiniband; Kubernetes: as many of the RDMA device plug-in's resource); "
+	"where a port is down see ib.port, and take another node";
+
+/* What to do depends on what there is. */
+static const char *hint_for(const struct ri_checking *checking, const struct ri_hcas *hcas)
+{
+	if (hcas->count == 0 && ri_ib_direct_hint(checking) != NULL)
+		return ri_ib_direct_hint(checking);
+	return ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0 ? ri_ib_absent_hint : count_hint;
+}
+
+static void check_count(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	const struct ri_demand *demand;
+	size_t active;
+
+	if (hcas == NULL)
+		return;
+	active = ri_ib_active(hcas);
+	demand = ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, active);
+	if (demand == NULL && active == 0) {
+		ri_check_skip(checking, folder, "no InfiniBand port is active, nor asked for");
+	} else if (demand == NULL) {
+		ri_check_pass(checking, folder, "%zu active InfiniBand port%s", active,
+			active == 1 ? "" : "s");
+	} else {
+		ri_check_lack(checking, RI_CODE_IB_COUNT_FEW, folder,
+			"%zu active InfiniBand port%s", active, active == 1 ? "" : "s");
+		ri_check_asked(checking, demand);
+		ri_check_expected_count(checking, demand);
+		ri_check_hint(checking, "%s", hint_for(checking, hcas));
+	}
+}
+
+const struct ri_check ri_check_ib_count = {
+	.id = "ib.count",
+	.summary = "there are as many active InfiniBand ports as asked for",
+	.reads = "link_layer and state of each port in /sys/class/infiniband (Linux "
+		"ABI/stable/sysfs-class-infiniband)",
+	.fails = "fewer than \"ib=N\" are active",
+	.advice = count_hint,
+	.topics = RI_ABOUT(IB),
+	.because = "ib.linklayer",
+	.run = check_count,
+};
+
+/* Linux include/rdma/ib_pma.h and the InfiniBand specification: the bit of a full member. */
+enum { FULL_MEMBER = 0x8000, DEFAULT_KEY = 0x7fff };
+
+/* UCX documentation, "UCX environment parameters": the key's lower 15 bits. */
+static const char ucx_key[] = "UCX_IB_PKEY";
+
+static const char key_hint[] =
+	"UCX_IB_PKEY in the job's environment, the key without its highest bit; NCCL uses the key "
+	"at index NCCL_IB_PKEY";
+
+static void judge_keys(struct ri_checking *checking, const uint16_t *keys, size_t count,
+	const char *name)
+{
+	uint16_t own = 0;
+
+	for (size_t i = count; i-- > 0;)
+		if ((keys[i] & FULL_MEMBER) != 0)
+			own = keys[i];
+	if (own == 0) {
+		ri_check_lack(checking, RI_CODE_IB_PKEY_LIMITED, name,
+			"is full member of no partition: limited members do not reach each other");
+		ri_check_hint(checking, "node admin: the partition keys that the subnet manager "
+			"gives this port");
+	} else if (keys[0] != own && ri_env_get(checking->env, ucx_key) == NULL) {
+		ri_check_note(checking, RI_CODE_IB_PKEY_SECOND, name,
+			"is full member with key 0x%04x, which is not its first", own);
+		ri_check_hint(checking, "UCX_IB_PKEY=0x%04x in the job's environment",
+			own & DEFAULT_KEY);
+	} else {
+		ri_check_pass(checking, name, "full member with key 0x%04x", own);
+	}
+}
+
+static void check_pkey(struct ri_checking *checking)
+{
+	const struct ri_hcas *hcas = ri_ib_look(checking);
+	struct walk walk = { .device = 0 };
+	uint16_t keys[RI_MAX_PKEYS];
+	char name[80];
+	size_t count;
+
+	if (hcas == NULL)
+		return;
+	while (walk_ports(hcas, &walk)) {
+		if (walk.port->state != RI_PORT_ACTIVE)
+			continue;
+		name_port(name, &walk);
+		count = ri_port_pkeys(checking->host, walk.hca, walk.port, keys);
+		if (count > 0)
+			judge_keys(checking, keys, count, name);
+		else
+			ri_check_unknown(checking, RI_CODE_IB_PKEY_UNKNOWN, name,
+				"its partition keys cannot be read");
+		return;
+	}
+	ri_check_skip(checking, folder, "no InfiniBand port is active");
+}
+
+const struct ri_check ri_check_ib_pkey = {
+	.id = "ib.pkey",
+	.summary = "the partition key that programs take is a full member's",
+	.reads = "pkeys of the first active InfiniBand port in /sys/class/infiniband (Linux "
+		"ABI/stable/sysfs-class-infiniband), UCX_IB_PKEY (UCX documentation)",
+	.fails = "no key is a full member's; a note where one is, and another stands before it",
+	.advice = key_hint,
+	.run = check_pkey,
+};

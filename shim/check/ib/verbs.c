@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The image's libibverbs at work: are there devices for it, can they be
+ * opened, can memory be registered? One run of rankinit-probe for all of it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/ib/ib.h"
+#include "check/ib/row.h"
+#include "check/machine.h"
+#include "check/software.h"
+#include "node/hierarchy.h"
+#include "probe/prober.h"
+#include "system/clock.h"
+
+enum {
+	MEMORY = 64 << 20,	/* what NCCL takes for some channels */
+	MEMORY_PART = 8,	/* of the memory that the cgroup grants, at most: 1 / 8 */
+	SHOWN = 12,		/* devices with a result of their own */
+};
+
+static const char open_hint[] =
+	"outside the image: /dev/infiniband/uverbs* must be there for this user: docker run "
+	"--device=/dev/infiniband; node admin: mode 0666 (rdma-core's udev rules), or the "
+	"driver's messages for this device";
+
+/* What it said. NULL where there is no libibverbs. */
+static const struct ri_prober *probe(const struct ri_checking *checking)
+{
+	static struct ri_prober prober;
+	static bool ran;
+	const struct ri_library *library = &ri_check_rdma_core(checking)->verbs;
+	struct ri_group_limit group;
+	struct ri_prober_order order = { .what = "verbs", .library = library->path,
+		.bytes = MEMORY };
+
+	if (library->path == NULL || ran)
+		return library->path == NULL ? NULL : &prober;
+	if (ri_memory_limit_find(&group, checking->host, checking->arena) &&
+		group.number / MEMORY_PART < MEMORY)
+		order.bytes = group.number / MEMORY_PART;
+	order.until_us = ri_now_us() + RI_PROBER_MS * 1000;
+	ri_prober_run(&prober, checking, &order);
+	ran = true;
+	return &prober;
+}
+
+/* ib.verbs */
+
+static void say_ports(struct ri_text *out, const struct ri_probe_device *device, size_t *active)
+{
+	static const char *const links[] = {
+		[RI_LINK_UNKNOWN] = "", [RI_LINK_INFINIBAND] = ", InfiniBand",
+		[RI_LINK_ETHERNET] = ", Ethernet", [RI_LINK_OTHER] = ", another link",
+	};
+
+	for (size_t i = 0; i < device->port_count; i++) {
+		const struct ri_probe_port *port = &device->ports[i];
+
+		if (!port->answer.ok) {
+			ri_text_addf(out, "; port %u: %s", port->port.number,
+				strerror((int)port->answer.error));
+			continue;
+		}
+		ri_text_addf(out, "; port %u %s%s", port->port.number,
+			ri_port_state_name(port->port.state), links[port->port.link]);
+		if (port->port.state == RI_PORT_ACTIVE && port->port.rate > 0)
+			ri_text_addf(out, ", %g Gb/s", (double)port->port.rate / 1000);
+		if (port->lid != 0)
+			ri_text_addf(out, ", LID %" PRIu64, port->lid);
+		*active += port->port.state == RI_PORT_ACTIVE;
+	}
+}
+
+static void say_device(struct ri_checking *checking, const struct ri_probe_device *device)
+{
+	char bytes[200];
+	struct ri_text text;
+	size_t active = 0;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_addf(&text, "can be opened");
+	if (device->firmware[0] != '\0')
+		ri_text_addf(&text, ", firmware %s", device->firmware);
+	say_ports(&text, device, &active);
+	if (active > 0)
+		ri_check_pass(checking, device->name, "%s", bytes);
+	else
+		ri_check_lack(checking, RI_CODE_IB_VERBS_PORT, device->name, "%s", bytes);
+}
+
+/* Those that cannot be opened, in a row; the first error stands for all. */
+static void say_closed(struct ri_checking *checking, const struct ri_probe *said)
+{
+	struct ri_row row = { .count = 0 };
+	uint64_t error = 0;
+	char what[160];
+
+	for (size_t i = 0; i < said->device_count; i++) {
+		if (said->devices[i].answer.ok)
+			continue;
+		error = row.count == 0 ? said->devices[i].answer.error : error;
+		ri_row_add(&row, said->devices[i].name);
+	}
+	if (row.count == 0)
+		return;
+	snprintf(what, sizeof(what), "seen by libibverbs, and cannot be opened: %s",
+		strerror((int)error));
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row), what);
+	ri_check_hint(checking, "%s", open_hint);
+}
+
+static void judge_devices(struct ri_checking *checking, const struct ri_probe *said)
+{
+	struct ri_row more = { .count = 0 };
+	size_t shown = 0;
+
+	say_closed(checking, said);
+	for (size_t i = 0; i < said->device_count; i++) {
+		if (!said->devices[i].answer.ok)
+			continue;
+		if (shown++ < SHOWN)
+			say_device(checking, &said->devices[i]);
+		else
+			ri_row_add(&more, said->devices[i].name);
+	}
+	if (more.count > 0)
+		ri_check_pass(checking, ri_row_end(&more), "can be opened");
+}
+
+/* Nothing that it could open: fine where the kernel has none either. */
+static void judge_none(struct ri_checking *checking, const struct ri_probe *said)
+{
+	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+	size_t count = ri_ib_devices(checking);
+	char release[40] = "", what[200];
+
+	if (core->release != 0)
+		snprintf(release, sizeof(release), " (rdma-core %" PRIu64 ")", core->release);
+	if (count == 0) {
+		ri_check_pass(checking, core->verbs.path,
+			"can be loaded%s; there is no adapter to open", release);
+		return;
+	}
+	if (said->list.ok)
+		snprintf(what, sizeof(what), "finds none of the %zu adapters that sysfs shows%s",
+			count, release);
+	else
+		snprintf(what, sizeof(what), "cannot list adapters: %s",
+			strerror((int)said->list.error));
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path, what);
+	ri_check_hint(checking, "see ib.uverbs (their nodes) and ib.provider (what libibverbs "
+		"loads for them)");
+}
+
+static void say_missing(struct ri_checking *checking)
+{
+	char what[200];
+
+	if (ri_prober_says_lost(what, sizeof(what), &ri_check_rdma_core(checking)->verbs) ||
+		ri_ib_devices(checking) > 0)
+		ri_check_lack(checking, RI_CODE_IB_VERBS_MISSING, "libibverbs.so.1", "%s", what);
+	else
+		ri_prober_skip(checking, "libibverbs.so.1", what);
+}
+
+static void say_unloaded(struct ri_checking *checking, const char *path, const char *text)
+{
+	char what[240];
+
+	snprintf(what, sizeof(what), "cannot be loaded: %.200s", text);
+	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, path, what);
+	ri_check_hint(checking, "inside the image: install it again, with all that it needs; "
+		"\"ldd\" of it names what is missing");
+}
+
+static void check_verbs(struct ri_checking *checking)
+{
+	static const struct ri_prober_codes codes = { RI_CODE_IB_VERBS_CRASHED,
+		RI_CODE_IB_VERBS_HUNG };
+	const struct ri_prober *prober;
+	const struct ri_library *library;
+
+	if (!ri_prober_may_run(checking, "libibverbs.so.1"))
+		return;
+	library = &ri_check_rdma_core(checking)->verbs;
+	prober = probe(checking);
+	if (prober == NULL)
+		say_missing(checking);
+	else if (!ri_prober_judge(checking, prober, library, codes))
+		ri_check_asked(checking, ri_ib_demand(checking));
+	else if (!prober->said.load.ok)
+		say_unloaded(checking, library->path, prober->said.text);
+	else if (prober->said.listed == 0)
+		judge_none(checking, &prober->said);
+	else
+		judge_devices(checking, &prober->said);
+}
+
+const struct ri_check ri_check_ib_verbs = {
+	.id = "ib.verbs",
+	.summary = "the image's libibverbs can be loaded, and opens the adapters",
+	.reads = "what the image's libibverbs finds and opens (ibv_open_device(3), "
+		"ibv_query_port(3)), in a process of its own, which is given two seconds",
+	.fails = "the library cannot be loaded, ends that process or does not come back, finds no "
+		"adapter though sysfs shows some, or cannot open one; without rankinit-probe it is "
+		"unknown. A warning over several nodes",
+	.advice = open_hint,
+	.unverified = "an adapter that opens: made libraries only",
+	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
+	.things = RI_CHECK_RDMA,
+	.limit_ms = RI_PROBER_CHECK_MS,
+	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.run = check_verbs,
+};
+
+/* ib.memory */
+
+static void say_refused(struct ri_checking *checking, const struct ri_probe_memory *memory)
+{
+	char size[RI_SIZE_TEXT], soft[RI_SIZE_TEXT], locked[64] = "", what[240];
+	struct ri_limit limit;
+	bool full = memory->answer.error == ENOMEM;
+
+	if (full && ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit))
+		snprintf(locked, sizeof(locked), "; a process may lock %s",
+			ri_size_show(soft, limit.soft));
+	/* as glibc, and so every program, calls it */
+	snprintf(what, sizeof(what), "registering %s fails: %s (errno %" PRIu64 ")%s",
+		ri_size_show(size, memory->size), full ? "Cannot allocate memory"
+		: strerror((int)memory->answer.error), memory->answer.error, locked);
+	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+		ri_check_warn(checking, full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED,
+			memory->device, "%s", what);
+	else
+		ri_check_lack(checking, full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED,
+			memory->device, "%s", what);
+	ri_check_asked(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "%s", full ? ri_memlock_hint : open_hint);
+}
+
+static void check_memory(struct ri_checking *checking)
+{
+	const struct ri_prober *prober;
+	char size[RI_SIZE_TEXT];
+
+	if (!ri_prober_may_run(checking, "memory"))
+		return;
+	prober = probe(checking);
+	if (prober != NULL && prober->said.refused.answer.given)
+		say_refused(checking, &prober->said.refused);
+	else if (prober != NULL && prober->said.registered.answer.ok)
+		ri_check_pass(checking, prober->said.registered.device, "%s can be registered",
+			ri_size_show(size, prober->said.registered.size));
+	else
+		ri_prober_skip(checking, "memory", "no adapter was opened to register it with");
+}
+
+const struct ri_check ri_check_ib_memory = {
+	.id = "ib.memory",
+	.summary = "memory can be registered with the adapters",
+	.reads = "ibv_reg_mr(3) of a page with each adapter, and of 64 MiB (less where the cgroup "
+		"grants little memory) with one, and RLIMIT_MEMLOCK (setrlimit(2))",
+	.fails = "it is refused, which is what too little locked memory looks like for real. A "
+		"warning where there are several ranks here, or several nodes",
+	.advice = ri_memlock_hint,
+	.unverified = "memory of a real adapter: made libraries only",
+	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
+	.things = RI_CHECK_RDMA,
+	.limit_ms = RI_PROBER_CHECK_MS,
+	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
+	.run = check_memory,
+};

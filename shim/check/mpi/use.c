@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What keeps an MPI that is there from working, or from working fast: its
+ * transports over InfiniBand and between processes of a node, the guard
+ * against root, the way to other nodes.
+ */
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "check/ib/ib.h"
+#include "check/machine.h"
+#include "check/software.h"
+#include "from/from.h"
+#include "image/mca.h"
+
+/* The Open MPI that programs load, else one that lies apart; NULL: none. */
+static const struct ri_mpi_library *find_openmpi(const struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+
+	for (size_t i = 0; i < mpi->library_count; i++)
+		if (mpi->libraries[i].family == RI_MPI_OPENMPI)
+			return &mpi->libraries[i];
+	return NULL;
+}
+
+/* Is there anything to judge? Says why not. */
+static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
+{
+	const struct ri_mpi_library *library = find_openmpi(checking);
+
+	if (library == NULL)
+		ri_check_skip(checking, "libmpi", "there is no Open MPI");
+	else if (ri_ib_demand(checking) == NULL && !ri_ib_has_infiniband(checking))
+		ri_check_skip(checking, library->file.path, "there is no InfiniBand to use");
+	else
+		return library;
+	return NULL;
+}
+
+/* mpi.mca */
+
+static void say_off(struct ri_checking *checking, const struct ri_mca_value *pml)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_quote(quoted, sizeof(quoted), pml->value);
+	if (pml->line == 0)
+		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
+			"%s keeps Open MPI off InfiniBand, which it reaches by UCX", quoted);
+	else
+		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
+			"line %zu, pml = %s, keeps Open MPI off InfiniBand, which it reaches by "
+			"UCX", pml->line, quoted);
+	ri_ib_wished(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; "
+		"NCCL does not go this way");
+}
+
+static void check_mca(struct ri_checking *checking)
+{
+	const struct ri_mpi_library *library = find_judged(checking);
+	struct ri_mca_value pml;
+	struct ri_mca mca;
+
+	if (library == NULL)
+		return;
+	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
+	if (!ri_mca_get(&mca, "pml", &pml))
+		ri_check_pass(checking, library->file.path, "nothing chooses among its transports");
+	else if (ri_mca_takes(pml.value, "ucx"))
+		ri_check_pass(checking, pml.origin, "lets it use UCX");
+	else
+		say_off(checking, &pml);
+}
+
+const struct ri_check ri_check_mpi_mca = {
+	.id = "mpi.mca",
+	.summary = "no setting keeps Open MPI off InfiniBand",
+	.reads = "OMPI_MCA_pml, HOME/.openmpi/mca-params.conf, PREFIX/etc/openmpi-mca-params.conf "
+		"and /etc/openmpi (opal/mca/base/mca_base_var.c)",
+	.fails = "UCX is left out while there is an InfiniBand adapter, as in the file that Debian "
+		"and Ubuntu ship; a warning where ib or ofed is asked for",
+	.advice = "in the job or the image: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx",
+	.unverified = "that traffic moves to InfiniBand then",
+	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.concerns = ri_check_is_mpi_job,
+	.run = check_mca,
+};
+
+/* mpi.ucx */
+
+static void check_ucx(struct ri_checking *checking)
+{
+	const struct ri_mpi_library *library = find_judged(checking);
+
+	if (library == NULL)
+		return;
+	if (library->ucx || library->ofi) {
+		ri_check_pass(checking, library->file.path, "can use %s%s%s",
+			library->ucx ? "UCX" : "", library->ucx && library->ofi ? " and " : "",
+			library->ofi ? "libfabric" : "");
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_MPI_UCX_MISSING, library->file.path,
+		"was built without UCX and libfabric, so it goes by TCP");
+	ri_ib_wished(checking, ri_ib_demand(checking));
+	ri_check_hint(checking, "inside the image: build it with --with-ucx, or take one that was, "
+		"as HPC-X; NCCL does not need it");
+}
+
+const struct ri_check ri_check_mpi_ucx = {
+	.id = "mpi.ucx",
+	.summary = "Open MPI can use InfiniBand",
+	.reads = "mca_pml_ucx.so and mca_mtl_ofi.so in the folder of its components, libucp and "
+		"libfabric among what its library needs",
+	.fails = "there is an InfiniBand adapter and Open MPI has neither; a warning where ib or "
+		"ofed is asked for",
+	.advice = "inside the image: an Open MPI that was built --with-ucx",
+	.unverified = "Open MPI 3 by openib alone",
+	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
+	.concerns = ri_check_is_mpi_job,
+	.run = check_ucx,
+};
+
+/* mpi.root */
+
+static bool is_one(const struct ri_env *env, const char *name)
+{
+	const char *value = ri_env_get(env, name);
+
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
+static void check_root(struct ri_checking *checking)
+{
+	const struct ri_mpi *mpi = ri_check_mpi(checking);
+	const char *path = mpi->launcher_count == 0 ? "mpirun" : mpi->launchers[0].program.path;
+	struct ri_status status;
+
+	if (mpi->launcher_count == 0 || mpi->launchers[0].family != RI_MPI_OPENMPI) {
+		ri_check_skip(checking, path, "is not Open MPI's");
+	} else if (ri_source_is_mpi(checking->topology->identity)) {
+		ri_check_skip(checking, path, "the ranks have been started");
+	} else if (!ri_machine_status(checking->host, &status)) {
+		ri_check_unknown(checking, RI_CODE_MPI_ROOT_UNKNOWN, path,
+			"nothing tells which user this is");
+	} else if (status.uid != 0) {
+		ri_check_pass(checking, path, "would not be started by root");
+	} else if (is_one(checking->env, "OMPI_ALLOW_RUN_AS_ROOT") &&
+		is_one(checking->env, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")) {
+		ri_check_pass(checking, path, "may be started by root");
+	} else {
+		ri_check_lack(checking, RI_CODE_MPI_ROOT_GUARD, path,
+			"refuses to be started by root, which is who we are");
+		ri_check_hint(checking, "in the image or the job: OMPI_ALLOW_RUN_AS_ROOT=1 and "
+			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or mpirun --allow-run-as-root");
+	}
+}
+
+const struct ri_check ri_check_mpi_root = {
+	.id = "mpi.root",
+	.summary = "mpirun of Open MPI may be started by who we are",
+	.reads = "the user of /proc/self/status, OMPI_ALLOW_RUN_AS_ROOT and "
+		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM (Open MPI, mpirun(1))",
+	.fails = "it is Open MPI's, we are root, and the two variables are not both 1",
+	.advice = "in the image or the job: set both to 1",
+	.when = RI_CHECK_APART,
+	.run = check_root,
+};
+
+/* mpi.cma */
+
+/* Filters of system calls see no difference between our own memory and another's. */
+static bool is_forbidden(void)
+{
+	char from = 'x', to;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+	return syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0) < 0 &&
+		(errno == EPERM || errno == ENOSYS);
+}
+
+/* Open MPI and UCX name themselves as ones who may be read, which counts up to 1. */
+static int read_scope(struct ri_host *host)
+{
+	char text[16];
+
+	if (ri_host_read(host, "proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) < 1)
+		return 0;
+	return text[0] - '0';
+}
+
+/*
+ * Has Open MPI been told to do without? Version 4 by the mechanism of its btl
+ * vader, 5 by the components of smsc (opal/mca/btl/vader, opal/mca/smsc).
+ */
+static bool is_told(const struct ri_checking *checking, struct ri_mca_value *out)
+{
+	const struct ri_mpi_library *library = find_openmpi(checking);
+	struct ri_mca mca;
+
+	if (library == NULL)
+		return false;
+	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
+	if (ri_mca_get(&mca, "btl_vader_single_copy_mechanism", out) &&
+		strcmp(out->value, "cma") != 0)
+		return true;
+	return ri_mca_get(&mca, "smsc", out) && !ri_mca_takes(out->value, "cma");
+}
+
+static void say_cma(struct ri_checking *checking, const char *why)
+{
+	struct ri_mca_value told;
+
+	if (is_told(checking, &told)) {
+		ri_check_pass(checking, told.origin, "tells Open MPI to do without it");
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_MPI_CMA_DENIED, "process_vm_readv",
+		"%s: ranks of a node copy twice, or flood the log", why);
+	if (checking->ranks > 1)
+		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_MPI));
+	ri_check_hint(checking, "outside the image: docker run --cap-add SYS_PTRACE; Kubernetes: "
+		"securityContext.capabilities.add SYS_PTRACE; or in the job: "
+		"OMPI_MCA_btl_vader_single_copy_mechanism=none (Open MPI 4), OMPI_MCA_smsc=^cma "
+		"(5)");
+}
+
+static void check_cma(struct ri_checking *checking)
+{
+	const char *subject = "process_vm_readv";
+	struct ri_status status;
+	bool known = ri_machine_status(checking->host, &status);
+
+	if (ri_check_mpi_loaded(checking)->library_count == 0)
+		ri_check_skip(checking, subject, "there is no MPI to need it");
+	else if (known && ri_status_has(&status, CAP_SYS_PTRACE) &&
+		(checking->host->live ? !is_forbidden() : status.seccomp == 0))
+		ri_check_pass(checking, subject, "may be used");
+	else if (checking->host->live && is_forbidden())
+		say_cma(checking, "a filter of system calls forbids it");
+	else if (read_scope(checking->host) > 1)
+		say_cma(checking, "/proc/sys/kernel/yama/ptrace_scope forbids it");
+	else if (!checking->host->live && (!known || status.seccomp != 0))
+		ri_check_unknown(checking, RI_CODE_MPI_CMA_UNKNOWN, subject,
+			"a recorded machine does not tell what its filter of system calls lets "
+			"through");
+	else
+		ri_check_pass(checking, subject, "may be used");
+}
+
+const struct ri_check ri_check_mpi_cma = {
+	.id = "mpi.cma",
+	.summary = "ranks of a node may read each other's memory",
+	.reads = "process_vm_readv(2) of our own memory, capabilities, "
+		"/proc/sys/kernel/yama/ptrace_scope (kernel documentation, "
+		"admin-guide/LSM/Yama.rst), OMPI_MCA_btl_vader_single_copy_mechanism and "
+		"OMPI_MCA_smsc (Open MPI opal/mca/btl/vader, opal/mca/smsc)",
+	.fails = "a seccomp filter or Yama forbids it, and Open MPI is not told to do without; a "
+		"warning in an MPI job with several ranks here",
+	.advice = "outside the image: docker run --cap-add SYS_PTRACE, or a newer runtime",
+	.topics = RI_ABOUT(MPI),
+	.concerns = ri_check_is_mpi_job,
+	.run = check_cma,
+};
+
+/* mpi.membind */
+
+static void check_membind(struct ri_checking *checking)
+{
+	const char *subject = "set_mempolicy";
+
+	if (!checking->host->live)
+		ri_check_skip(checking, subject, "a recorded machine cannot be asked");
+	else if (ri_check_mpi_loaded(checking)->library_count == 0)
+		ri_check_skip(checking, subject, "there is no MPI to need it");
+	/* the default in place of the default */
+	else if (syscall(SYS_set_mempolicy, 0, NULL, 0) == 0)
+		ri_check_pass(checking, subject, "may be used");
+	else
+		ri_check_note(checking, RI_CODE_MPI_MEMBIND_DENIED, subject,
+			"is forbidden (%s), so Open MPI says that memory is not bound",
+			errno == EPERM ? "EPERM" : "by the kernel");
+	if (checking->count == 1 && checking->results[0].status == RI_CHECK_NOTE)
+		ri_check_hint(checking, "outside the image: docker run --cap-add SYS_NICE; "
+			"harmless where one rank uses one NUMA node");
+}
+
+const struct ri_check ri_check_mpi_membind = {
+	.id = "mpi.membind",
+	.summary = "memory may be bound to NUMA nodes",
+	.reads = "set_mempolicy(2) of the default, which changes nothing",
+	.fails = "never: a note where it is forbidden",
+	.advice = "outside the image: docker run --cap-add SYS_NICE",
+	.concerns = ri_check_is_mpi_job,
+	.run = check_membind,
+};
+
+/* mpi.ssh */
+
+static void check_ssh(struct ri_checking *checking)
+{
+	struct ri_program ssh;
+
+	if (ri_check_mpi(checking)->launcher_count == 0)
+		ri_check_skip(checking, "ssh", "there is no launcher to need it");
+	else if (ri_program_find(ri_check_loader(checking)->image, "ssh", &ssh))
+		ri_check_pass(checking, ssh.path, "is there");
+	else if (!ri_topology_is_wide(checking->topology) ||
+		ri_source_is_mpi(checking->topology->identity))
+		ri_check_note(checking, RI_CODE_MPI_SSH_MISSING, "ssh",
+			"is not on PATH; mpirun needs it to start ranks on other nodes");
+	else
+		ri_check_lack(checking, RI_CODE_MPI_SSH_MISSING, "ssh",
+			"is not on PATH; mpirun needs it to start ranks on the other nodes");
+	if (checking->results[0].code == RI_CODE_MPI_SSH_MISSING)
+		ri_check_hint(checking, "inside the image: apt-get install openssh-client; not "
+			"needed where an orchestrator or srun starts the ranks");
+}
+
+const struct ri_check ri_check_mpi_ssh = {
+	.id = "mpi.ssh",
+	.summary = "mpirun can reach other nodes",
+	.reads = "PATH for ssh (Open MPI, plm_rsh_agent)",
+	.fails = "there is a launcher, the job has several nodes, and no ssh",
+	.advice = "inside the image: apt-get install openssh-client",
+	.when = RI_CHECK_APART,
+	.run = check_ssh,
+};

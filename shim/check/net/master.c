@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way to the other nodes, as far as it can be seen without going it. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "check/net/net.h"
+#include "node/interfaces.h"
+
+static const char master_hint[] =
+	"--wait-master=120 waits until it has one; Kubernetes: a headless service with "
+	"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an address "
+	"of the node of rank 0";
+
+static bool is_address(const char *name)
+{
+	unsigned char bytes[16];
+
+	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
+}
+
+static void judge_master(struct ri_checking *checking, const char *subject, const char *name)
+{
+	char address[RI_NET_NAME];
+
+	ri_check_doing(checking, name);
+	switch (ri_net_resolve(checking, name, address)) {
+	case RI_NET_FOUND:
+		ri_check_pass(checking, subject, "%s is %s", name, address);
+		break;
+	case RI_NET_CANNOT_KNOW:
+		ri_check_unknown(checking, RI_CODE_NET_MASTER_UNKNOWN, subject, "%s is not in "
+			"/etc/hosts, and a recorded machine has no name service", name);
+		break;
+	default:
+		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
+			"%s has no address, or none yet", name);
+		ri_check_hint(checking, "%s", master_hint);
+	}
+}
+
+static void check_master(struct ri_checking *checking)
+{
+	const struct ri_fact *master = &checking->topology->facts[RI_FACT_MASTER_ADDR];
+	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_ADDR);
+
+	if (master->state != RI_STATE_KNOWN)
+		ri_check_skip(checking, "MASTER_ADDR", "nobody names a master");
+	else if (is_address(master->text))
+		ri_check_pass(checking, subject, "%s is an address", master->text);
+	else
+		judge_master(checking, subject, master->text);
+}
+
+/*
+ * Not before a launch: where pods get their names when they start, it may be
+ * too early, and frameworks and --wait-master ask again.
+ */
+const struct ri_check ri_check_net_master = {
+	.id = "net.master",
+	.summary = "the master's name has an address",
+	.reads = "MASTER_ADDR as it was found, /etc/hosts (hosts(5)), and then the name service",
+	.fails = "neither knows the name now; it may later on",
+	.advice = master_hint,
+	.when = RI_CHECK_EXTRA,
+	.run = check_master,
+};
+
+/* "eth0 9000, ib0 2044" */
+static void check_mtu(struct ri_checking *checking)
+{
+	char text[200] = "";
+	struct ri_interfaces all;
+	struct ri_error err = RI_ERROR_INIT;
+	size_t used = 0;
+
+	if (ri_interfaces_find(&all, checking->host, checking->arena, &err) < 0)
+		return;
+	for (size_t i = 0; i < all.count && used + 40 < sizeof(text); i++)
+		if (!all.list[i].loopback && !all.list[i].down && all.list[i].mtu > 0)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.20s %llu",
+				used == 0 ? "" : ", ", all.list[i].name,
+				(unsigned long long)all.list[i].mtu);
+	if (used == 0)
+		ri_check_skip(checking, "MTU", "no interface is shown here that is up");
+	else
+		ri_check_pass(checking, "MTU", "%s", text);
+}
+
+const struct ri_check ri_check_net_mtu = {
+	.id = "net.mtu",
+	.summary = "how long the packets of each interface may be",
+	.reads = "mtu in /sys/class/net (Linux ABI/testing/sysfs-class-net)",
+	.fails = "never: it is for comparing nodes, which have to be alike",
+	.advice = "node admin: the same on all nodes and on what is between them",
+	.run = check_mtu,
+};

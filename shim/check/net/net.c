@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interfaces that variables name, and the name of this node. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/loopback.h"
+#include "check/check.h"
+#include "check/net/net.h"
+#include "node/choice.h"
+#include "node/hostname.h"
+#include "node/interfaces.h"
+#include "system/name_service.h"
+
+enum {
+	HOSTS_SIZE = 65536,
+	NAME_SIZE = RI_NET_NAME,
+	LEAST_FREE_PORT = 1024,		/* which everybody may open (ip(7)) */
+};
+
+static const char hosts[] = "/etc/hosts";	/* hosts(5) */
+
+static const char name_hint[] =
+	"outside the image: docker run --add-host NAME:ADDRESS or --hostname; Kubernetes: a "
+	"headless service and subdomain; or GLOO_SOCKET_IFNAME in the job's environment, so that "
+	"no name is needed";
+
+/*
+ * Nobody can be asked, which musl's resolver would do until its time is over,
+ * whatever the kernel says to it.
+ */
+static bool is_alone(struct ri_checking *checking)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces all;
+
+	if (ri_interfaces_find(&all, checking->host, checking->arena, &err) < 0 || !all.known)
+		return false;
+	for (size_t i = 0; i < all.count; i++)
+		if (!all.list[i].down && !all.list[i].loopback)
+			return false;
+	return true;
+}
+
+enum ri_net_answer ri_net_resolve(struct ri_checking *checking, const char *name, char *address)
+{
+	static char text[HOSTS_SIZE];
+
+	if (ri_host_read(checking->host, hosts, text, sizeof(text)) >= 0 &&
+		ri_hosts_find(text, name, address, NAME_SIZE))
+		return RI_NET_FOUND;
+	if (!checking->host->live)
+		return RI_NET_CANNOT_KNOW;
+	if (is_alone(checking))
+		return RI_NET_NOT_FOUND;
+	return ri_name_resolve(name, address, NAME_SIZE) == 0 ? RI_NET_FOUND : RI_NET_NOT_FOUND;
+}
+
+static void check_hostname(struct ri_checking *checking)
+{
+	char name[NAME_SIZE], address[NAME_SIZE];
+
+	if (!ri_hostname_read(checking->host, name, sizeof(name))) {
+		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, "hostname",
+			"nothing tells what this node is called");
+		return;
+	}
+	switch (ri_net_resolve(checking, name, address)) {
+	case RI_NET_FOUND:
+		ri_check_pass(checking, name, "is %s", address);
+		break;
+	case RI_NET_CANNOT_KNOW:
+		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, name,
+			"is not in /etc/hosts, and a recorded machine has no name service");
+		break;
+	default:
+		ri_check_lack(checking, RI_CODE_NET_HOSTNAME_UNRESOLVED, name,
+			"this node's own name has no address: Gloo and MPI look it up");
+		ri_check_hint(checking, "%s", name_hint);
+	}
+}
+
+const struct ri_check ri_check_net_hostname = {
+	.id = "net.hostname",
+	.summary = "this node's own name has an address",
+	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service",
+	.fails = "neither knows the name",
+	.advice = name_hint,
+	.run = check_hostname,
+};
+
+static void check_loopback(struct ri_checking *checking)
+{
+	char name[NAME_SIZE], address[NAME_SIZE];
+
+	if (!ri_hostname_read(checking->host, name, sizeof(name)) ||
+		ri_net_resolve(checking, name, address) != RI_NET_FOUND) {
+		ri_check_skip(checking, "hostname", "no address of it is known");
+	} else if (!ri_loopback_is(address, strlen(address))) {
+		ri_check_pass(checking, name, "is %s", address);
+	} else if (!ri_topology_is_wide(checking->topology)) {
+		ri_check_pass(checking, name, "is %s, which is enough for one node", address);
+	} else {
+		ri_check_lack(checking, RI_CODE_NET_LOOPBACK_NAME, name,
+			"is %s: Gloo tells that address to other nodes, which do not reach it",
+			address);
+		ri_check_hint(checking, "%s", name_hint);
+	}
+}
+
+const struct ri_check ri_check_net_loopback = {
+	.id = "net.loopback",
+	.summary = "this node's own name is not a loopback address",
+	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service; "
+		"PyTorch's ProcessGroupGloo looks the name up",
+	.fails = "it is one, and the job has several nodes",
+	.advice = name_hint,
+	.run = check_loopback,
+};
+
+static const char iface_hint[] =
+	"in the job's environment: name an interface that this container has, or unset it; docker "
+	"run --network=host shows those of the machine";
+
+/* Variables that choose interfaces. */
+static const struct {
+	const char *name;
+	enum ri_choice_kind kind;
+} variables[] = {
+	/* NCCL documentation, "Environment Variables" */
+	{ "NCCL_SOCKET_IFNAME", RI_CHOICE_NCCL },
+	/* PyTorch documentation, "Distributed communication package", common variables */
+	{ "GLOO_SOCKET_IFNAME", RI_CHOICE_NAMES },
+	{ "TP_SOCKET_IFNAME", RI_CHOICE_NAMES },
+};
+
+static const struct ri_interface *find_match(const struct ri_interfaces *all,
+	const struct ri_choice *choice, const char *word)
+{
+	const struct ri_interface *found = NULL;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (ri_choice_matches(choice, word, all->list[i].name) &&
+			(found == NULL || found->down))
+			found = &all->list[i];
+	return found;
+}
+
+/* Is one of the list's words an interface that is up? Else why not. */
+static const char *judge_list(const struct ri_interfaces *all, struct ri_choice *choice)
+{
+	const char *fault = NULL;
+	char word[NAME_SIZE];
+
+	if (choice->excludes)
+		return NULL;
+	while (ri_choice_next(choice, word, sizeof(word))) {
+		const struct ri_interface *found = find_match(all, choice, word);
+
+		if (found != NULL && !found->down)
+			return NULL;
+		fault = found == NULL ? "names no interface that is here"
+				      : "names an interface that is down";
+	}
+	return fault;
+}
+
+static void say_fault(struct ri_checking *checking, const char *variable, const char *value,
+	const char *fault)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_quote(quoted, sizeof(quoted), value);
+	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+		ri_check_warn(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s: ranks do not "
+			"find each other", quoted, fault);
+	else
+		ri_check_lack(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s", quoted, fault);
+	ri_check_hint(checking, "%s", iface_hint);
+}
+
+static bool names_interfaces(const struct ri_checking *checking)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = ri_env_get(checking->env, variables[i].name);
+
+		if (value != NULL && value[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+static void check_iface(struct ri_checking *checking)
+{
+	struct ri_interfaces all = { .known = false };
+	struct ri_error err = RI_ERROR_INIT;
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = ri_env_get(checking->env, variables[i].name);
+		struct ri_choice choice;
+		const char *fault;
+
+		if (value == NULL || value[0] == '\0')
+			continue;
+		if (!all.known && ri_interfaces_find(&all, checking->host, checking->arena,
+			&err) < 0)
+			return;
+		if (!all.known) {
+			ri_check_unknown(checking, RI_CODE_NET_IFACE_UNKNOWN, variables[i].name,
+				"no interfaces are shown here");
+			continue;
+		}
+		ri_choice_init(&choice, value, variables[i].kind);
+		fault = judge_list(&all, &choice);
+		if (fault != NULL)
+			say_fault(checking, variables[i].name, value, fault);
+		else
+			ri_check_pass(checking, variables[i].name, "names an interface that is up");
+	}
+	if (checking->count == 0)
+		ri_check_skip(checking, "interfaces", "none is named: NCCL_SOCKET_IFNAME, "
+			"GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME are not set");
+}
+
+const struct ri_check ri_check_net_iface = {
+	.id = "net.iface",
+	.summary = "variables name interfaces that are here and up",
+	.reads = "NCCL_SOCKET_IFNAME (NCCL documentation), GLOO_SOCKET_IFNAME and "
+		"TP_SOCKET_IFNAME (PyTorch documentation), /sys/class/net (Linux "
+		"ABI/testing/sysfs-class-net)",
+	.fails = "none of the interfaces that one of them names is here and up; a warning where "
+		"there are several ranks",
+	.advice = iface_hint,
+	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = names_interfaces,
+	.run = check_iface,
+};
+
+static const char port_hint[] =
+	"MASTER_PORT in the job's environment, or --master-port: a port that nothing on this "
+	"machine listens on";
+
+/* Bind as torch's store does; 0, or the errno. */
+static int try_port(uint16_t port)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0, yes = 1;
+
+	if (fd < 0)
+		return errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 || listen(fd, 1) < 0)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+static const char low_hint[] =
+	"MASTER_PORT in the job's environment, or --master-port: one from 1024 on; or outside the "
+	"image: docker run --sysctl net.ipv4.ip_unprivileged_port_start=0, or "
+	"--cap-add=NET_BIND_SERVICE";
+
+/*
+ * Why rank 0 does not open the port here, later on; NULL: it does. Under
+ * torchrun its agent has done so already (PyTorch torch/distributed/elastic,
+ * TORCHELASTIC_USE_AGENT_STORE).
+ */
+static const char *find_why_not(const struct ri_checking *checking, uint64_t *port)
+{
+	const char *agent = ri_env_get(checking->env, "TORCHELASTIC_USE_AGENT_STORE");
+	uint64_t place = 0;
+
+	if (!checking->host->live)
+		return "a recorded machine has no ports to try";
+	if (!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
+		return "nobody names a port";
+	if (agent != NULL && strcmp(agent, "True") == 0)
+		return "the agent of torchrun has opened it already";
+	if (!ri_topology_get(checking->topology, RI_FACT_RANK, &place) &&
+		!ri_topology_get(checking->topology, RI_FACT_NODE_RANK, &place))
+		return "nothing tells whether rank 0, which opens it, is here";
+	return place == 0 ? NULL : "rank 0 opens it, which is not here";
+}
+
+static bool opens_master_port(const struct ri_checking *checking)
+{
+	uint64_t port;
+
+	return find_why_not(checking, &port) == NULL;
+}
+
+static void check_masterport(struct ri_checking *checking)
+{
+	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_PORT);
+	uint64_t port = 0;
+	const char *why_not = find_why_not(checking, &port);
+	int error;
+
+	if (why_not != NULL) {
+		ri_check_skip(checking, "MASTER_PORT", "%s", why_not);
+		return;
+	}
+	error = try_port((uint16_t)port);
+	if (error == 0) {
+		ri_check_pass(checking, subject, "%llu is free", (unsigned long long)port);
+	} else if (error == EADDRINUSE) {
+		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_TAKEN, subject,
+			"%llu is in use on this machine, so rank 0 cannot open it",
+			(unsigned long long)port);
+		ri_check_hint(checking, "%s", port_hint);
+	} else if (error == EACCES && port < LEAST_FREE_PORT) {
+		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_DENIED, subject,
+			"%llu takes CAP_NET_BIND_SERVICE, as ports below %d do: rank 0 cannot open "
+			"it", (unsigned long long)port, LEAST_FREE_PORT);
+		ri_check_hint(checking, "%s", low_hint);
+	} else {
+		ri_check_unknown(checking, RI_CODE_NET_MASTERPORT_UNKNOWN, subject, "%s",
+			strerror(error));
+	}
+}
+
+const struct ri_check ri_check_net_masterport = {
+	.id = "net.masterport",
+	.summary = "rank 0 can open the port of the rendezvous",
+	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and lets go",
+	.fails = "something on this machine listens on it, or it takes a capability that is not "
+		"here (capabilities(7): CAP_NET_BIND_SERVICE)",
+	.unverified = "a user of --user, who may be denied what rankinit is not",
+	.advice = port_hint,
+	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
+	.concerns = opens_master_port,
+	.run = check_masterport,
+};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/children.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "system/clock.h"
+
+/* Twice as many slots as children, so that a search ends soon. */
+int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	size_t slots = 2;
+
+	while (slots < 2 * count)
+		slots *= 2;
+	*children = (struct ri_children){ .count = count, .mask = slots - 1 };
+	children->items = ri_arena_array(arena, count, sizeof(*children->items));
+	children->slots = ri_arena_array(arena, slots, sizeof(*children->slots));
+	if (children->items == NULL || children->slots == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left to watch over it");
+	return 0;
+}
+
+void ri_children_add(struct ri_children *children, pid_t pid)
+{
+	struct ri_child *child = &children->items[children->started++];
+	size_t at = (size_t)pid & children->mask;
+
+	*child = (struct ri_child){ .pid = pid, .lives = true };
+	/* nothing stands between the starts of several */
+	if (children->count > 1)
+		clock_gettime(CLOCK_REALTIME, &child->started);
+	else
+		ri_clock_read(CLOCK_REALTIME, &child->started);
+	children->living++;
+	while (children->slots[at] != 0)
+		at = (at + 1) & children->mask;
+	children->slots[at] = (uint16_t)children->started;
+}
+
+void ri_children_refuse(struct ri_children *children, int exit_status)
+{
+	children->refused = exit_status;
+	ri_clock_read(CLOCK_REALTIME, &children->refused_at);
+}
+
+struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
+{
+	size_t at = (size_t)pid & children->mask;
+
+	for (; children->slots[at] != 0; at = (at + 1) & children->mask) {
+		struct ri_child *child = &children->items[children->slots[at] - 1];
+
+		/* the pid of one that has gone may be an orphan's by now */
+		if (child->pid == pid && child->lives)
+			return child;
+	}
+	return NULL;
+}
+
+void ri_children_end(struct ri_children *children, struct ri_child *child, int wait_status,
+	const struct rusage *usage)
+{
+	child->lives = false;
+	child->wait_status = wait_status;
+	child->peak_kib = usage->ru_maxrss;
+	child->ended_ms = ri_now_ms();
+	ri_clock_read(CLOCK_REALTIME, &child->ended);
+	children->living--;
+	child->order = (unsigned)(children->started - children->living);
+}
+
+/* As wait4(2) puts it (wait(2), "Notes"). */
+static int status_of(const siginfo_t *info)
+{
+	if (info->si_code == CLD_EXITED)
+		return (info->si_status & 0xff) << 8;
+	if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
+		return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+	return info->si_status << 8 | 0x7f;
+}
+
+pid_t ri_children_reap(pid_t pid, int *status, int flags, struct rusage *usage)
+{
+	siginfo_t info = { .si_pid = 0 };
+	pid_t found;
+	int type = pid < 0 ? P_ALL : P_PID;
+
+	do
+		found = wait4(pid, status, flags, usage);
+	while (found < 0 && errno == EINTR);
+	if (found >= 0 || errno == ECHILD)
+		return found;
+	/* by system call: that of the C library gives no usage */
+	if (syscall(SYS_waitid, type, pid, &info, flags | WEXITED, usage) < 0)
+		return -1;
+	if (info.si_pid != 0)
+		*status = status_of(&info);
+	return info.si_pid;
+}
+
+void ri_children_signal(pid_t pid, int number)
+{
+	int fd;
+
+	if (kill(pid, number) == 0 || errno == ESRCH)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return;
+	syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+	close(fd);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes that we start ourselves: one command, or the ranks of this
+ * node. The table is made before the first of them runs; what becomes of each
+ * is kept in it until the end.
+ */
+#ifndef RI_SHIM_CHILDREN_H
+#define RI_SHIM_CHILDREN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct ri_child {
+	pid_t pid;
+	bool lives;
+	bool told;		/* to stop, before it ended */
+	bool killed;		/* by us, if it did not end meanwhile */
+	unsigned order;		/* 1: it was reaped first */
+	int wait_status;	/* as wait4(2) gives it */
+	long peak_kib;		/* ru_maxrss: the largest of it and its reaped children */
+	int64_t ended_ms;	/* CLOCK_MONOTONIC */
+	struct timespec started, ended;	/* CLOCK_REALTIME */
+};
+
+struct ri_children {
+	struct ri_child *items;	/* by local rank */
+	size_t count;		/* how many there shall be */
+	size_t started;		/* how many of them there are, or were */
+	size_t living;
+	int refused;		/* exit status for which no more were started, or 0 */
+	struct timespec refused_at;	/* CLOCK_REALTIME */
+	uint64_t first_rank;	/* of items[0], where there are several */
+	uint16_t *slots;	/* pid -> 1 + its place in items */
+	size_t mask;
+};
+
+/* Room for count of them, 1 to RI_MAX_LOCAL. */
+int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,
+	struct ri_error *err);
+
+/* The next one was started. */
+void ri_children_add(struct ri_children *children, pid_t pid);
+
+/* The next one cannot be started, and nobody after it will be. */
+void ri_children_refuse(struct ri_children *children, int exit_status);
+
+/* The one of that pid that lives, or NULL. */
+struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid);
+
+/* It was reaped, just now. */
+void ri_children_end(struct ri_children *children, struct ri_child *child, int wait_status,
+	const struct rusage *usage);
+
+/*
+ * wait4(2), without its EINTR, and by waitid(2) where a seccomp profile denies
+ * it. pid is one of a child, or -1 for all; flags WNOHANG or WUNTRACED.
+ */
+pid_t ri_children_reap(pid_t pid, int *status, int flags, struct rusage *usage);
+
+/*
+ * A signal for a child that is not reaped, so that its number is its own; by
+ * pidfd where a seccomp profile denies kill(2).
+ */
+void ri_children_signal(pid_t pid, int number);
+
+#endif

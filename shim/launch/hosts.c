@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/hosts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "from/from.h"
+
+/* A path is relative to where the user stands; of a recorded machine, to its root. */
+static const char *find_path(const char *path, const struct ri_host *host, struct ri_arena *arena)
+{
+	char here[PATH_MAX];
+
+	if (!host->live || path[0] == '/' || getcwd(here, sizeof(here)) == NULL)
+		return path;
+	return ri_arena_format(arena, "%s/%s", here, path);
+}
+
+static int read_file(struct ri_wishes *wishes, const struct ri_context *context,
+	struct ri_error *err)
+{
+	struct ri_arena *arena = context->arena;
+	struct ri_host *host = context->host;
+	const char *path = find_path(wishes->hostfile.value, host, arena);
+	char *text = ri_arena_alloc(arena, RI_MAX_HOSTFILE);
+
+	if (path == NULL || text == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, wishes->hostfile.value,
+			"no memory left to read it");
+	if (ri_host_read(host, path, text, RI_MAX_HOSTFILE) < 0) {
+		int saved = errno;
+
+		ri_fail(err, RI_CODE_FILE_UNREADABLE, wishes->hostfile.value, "cannot be read: %s",
+			strerror(saved));
+		return ri_fail_errno(err, saved);
+	}
+	wishes->hostfile_text = text;
+	return 0;
+}
+
+static const char *find_name(struct ri_host *host, struct ri_arena *arena)
+{
+	char name[RI_MAX_NAME + 2];
+
+	if (host == NULL || host->live) {
+		if (gethostname(name, sizeof(name)) < 0)
+			return NULL;
+		name[sizeof(name) - 1] = '\0';
+	} else if (ri_host_read(host, "/etc/hostname", name, sizeof(name)) < 0) {
+		return NULL;
+	}
+	return ri_arena_copy(arena, name, strcspn(name, " \t\r\n"));
+}
+
+int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_context *context, unsigned wants,
+	struct ri_error *err)
+{
+	const struct ri_stated *hosts = &wishes->facts[RI_FACT_HOSTS];
+
+	if ((wants & RI_WANTS_NAME) != 0)
+		context->host_name = find_name(context->host, context->arena);
+	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
+			"%s names the hosts as well", hosts->subject);
+		return ri_fail_hint(err, "give one of them");
+	}
+	return wishes->hostfile.value == NULL ? 0 : read_file(wishes, context, err);
+}

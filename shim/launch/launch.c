@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "image/program.h"
+#include "image/script.h"
+#include "launch/children.h"
+#include "launch/meant.h"
+#include "report/redact_words.h"
+#include "system/apart.h"
+#include "system/mask.h"
+#include "system/raw_call.h"
+
+enum {
+	STACK_SIZE = 16384,
+	PID_DIGITS = 11,
+	LOOK_MS = 100,		/* how long a stop may wait for a command that is not there yet */
+};
+
+enum step {
+	STEP_GROUP,
+	STEP_INPUT,
+	STEP_AFFINITY,
+	STEP_OUTPUT,
+	STEP_PRIVILEGES,
+	STEP_PARENT_GONE,
+	STEP_EXEC,
+};
+
+/*
+ * All that the child needs, made before the clone. The child runs in our
+ * memory: it calls system calls only and writes here and nowhere else.
+ */
+struct child {
+	const struct ri_launch *launch;
+	enum step failed;	/* where sys_errno is not 0 */
+	enum ri_privilege_step privilege;
+	const char *volatile trying;	/* the candidate that it executes */
+	int sys_errno;
+};
+
+static const char *value_of(char *const *envp, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; *envp != NULL; envp++)
+		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+			return *envp + length + 1;
+	return NULL;
+}
+
+/*
+ * The paths that execvp(3) would try. A command with a slash is its own only
+ * candidate; an empty element of PATH is the current directory (POSIX).
+ */
+static char *list_candidates(const struct ri_launch *launch, struct ri_arena *arena)
+{
+	const char *command = launch->argv[0], *path = value_of(launch->envp, "PATH");
+	size_t command_length = strlen(command), elements = 1;
+	char *list, *end;
+
+	if (strchr(command, '/') != NULL || command[0] == '\0')
+		path = NULL;
+	else if (path == NULL)
+		path = ri_default_path;
+	for (const char *p = path; p != NULL && *p != '\0'; p++)
+		elements += *p == ':';
+	list = ri_arena_alloc(arena, (path == NULL ? 0 : strlen(path)) +
+			elements * (command_length + 2) + 1);
+	if (list == NULL)
+		return NULL;
+	end = list;
+	while (path != NULL) {
+		size_t length = strcspn(path, ":");
+
+		end += sprintf(end, "%.*s%s%s", (int)length, path, length == 0 ? "" : "/", command);
+		end++;
+		path = path[length] == ':' ? path + length + 1 : NULL;
+	}
+	if (end == list && command[0] != '\0')
+		memcpy(end, command, command_length);
+	return list;
+}
+
+/* A LISTEN_PID that means us (sd_listen_fds(3)) must mean the command. */
+static char *find_listen_pid(const struct ri_launch *launch, struct ri_arena *arena)
+{
+	const char *value = value_of(launch->envp, "LISTEN_PID");
+	char own[PID_DIGITS + 1], **envp = launch->envp, *text;
+
+	if (value == NULL)
+		return NULL;
+	snprintf(own, sizeof(own), "%d", (int)launch->self);
+	if (strcmp(value, own) != 0)
+		return NULL;
+	text = ri_arena_format(arena, "LISTEN_PID=%0*d", PID_DIGITS, 0);
+	for (; text != NULL && *envp != NULL; envp++) {
+		if (*envp + strlen("LISTEN_PID=") == value) {
+			*envp = text;
+			return text + strlen("LISTEN_PID=");
+		}
+	}
+	return NULL;
+}
+
+int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
+{
+	launch->listen_pid = find_listen_pid(launch, arena);
+	launch->candidates = list_candidates(launch, arena);
+	if (launch->candidates == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, launch->argv[0],
+			"no memory left to search for it");
+	return 0;
+}
+
+static void write_pid(char *out, pid_t pid)
+{
+	char digits[PID_DIGITS];
+	int count = 0;
+
+	for (; pid > 0; pid /= 10)
+		digits[count++] = (char)('0' + pid % 10);
+	while (count > 0)
+		*out++ = digits[--count];
+	*out = '\0';
+}
+
+/* Not there: glibc's execvp(3) too goes on past stale and dead mounts. */
+static bool is_absent(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV ||
+		error == ETIMEDOUT;
+}
+
+/*
+ * Try the candidates in turn. Like the shells, go on past what is not there,
+ * and remember that something was there but not for us. This may take long,
+ * and errno is not ours alone.
+ */
+static void execute(struct child *child)
+{
+	const struct ri_launch *launch = child->launch;
+	int error = ENOENT, denied = 0;
+
+	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1) {
+		child->trying = path;
+		error = (int)-ri_raw_call(SYS_execve, ri_raw(path), ri_raw(launch->argv),
+			ri_raw(launch->envp), 0, 0);
+		if (error == EACCES)
+			denied = EACCES;
+		else if (!is_absent(error))
+			break;
+	}
+	child->failed = STEP_EXEC;
+	child->sys_errno = is_absent(error) && denied ? denied : error;
+}
+
+/* The order is a contract of its own: each line says why it stands there. */
+static void become_command(struct child *child)
+{
+	const struct ri_launch *launch = child->launch;
+	pid_t own = 0;
+
+	if (launch->terminal >= 0 || launch->listen_pid != NULL)
+		own = (pid_t)syscall(SYS_getpid);
+	child->failed = STEP_GROUP;
+	if (launch->new_group && setpgid(0, 0) < 0)
+		goto out;
+	child->failed = STEP_INPUT;
+	if (launch->input >= 0 && syscall(SYS_dup3, launch->input, STDIN_FILENO, 0) < 0)
+		goto out;
+	/* needs the group; any error means that there is no such terminal */
+	if (launch->terminal >= 0)
+		ioctl(launch->terminal, TIOCSPGRP, &own);
+	child->failed = STEP_AFFINITY;
+	if (launch->cpus != NULL && syscall(SYS_sched_setaffinity, 0, sizeof(*launch->cpus),
+					    launch->cpus->words) < 0)
+		goto out;
+	/* after it: the terminal may be what is replaced */
+	child->failed = STEP_OUTPUT;
+	for (int i = 0; i < 2; i++)
+		if (launch->outputs[i] >= 0 && dup2(launch->outputs[i], STDOUT_FILENO + i) < 0)
+			goto out;
+	if (launch->files_before != NULL)
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, launch->files_before, NULL);
+	child->failed = STEP_PRIVILEGES;
+	if (ri_privileges_apply(launch->privileges, &child->privilege) < 0)
+		goto out;
+	/* a change of user clears it, so only now; we may be gone since */
+	child->failed = STEP_PARENT_GONE;
+	if (launch->die_with_us && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
+		syscall(SYS_getppid) != launch->self) {
+		errno = ESRCH;
+		goto out;
+	}
+	if (launch->listen_pid != NULL)
+		write_pid(launch->listen_pid, own);
+	/* last: from here on a signal reaches the command, not our code */
+	ri_mask_set(ri_mask_inherited);
+	execute(child);
+	return;
+out:
+	child->sys_errno = errno;
+}
+
+__attribute__((noreturn)) static void child_main(struct child *child)
+{
+	become_command(child);
+	for (;;)
+		ri_raw_call(SYS_exit_group, 127, 0, 0, 0, 0);
+}
+
+static int child_entry(void *argument)
+{
+	child_main(argument);
+}
+
+/* Is one of the candidates there, though execve said "no such file"? */
+static const char *find_present(const struct ri_launch *launch)
+{
+	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1)
+		if (faccessat(AT_FDCWD, path, F_OK, 0) == 0)
+			return path;
+	return NULL;
+}
+
+static const char *find_directory(const struct ri_launch *launch)
+{
+	struct stat info;
+
+	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1)
+		if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+			return path;
+	return NULL;
+}
+
+static int too_big(const struct ri_launch *launch, struct ri_error *err)
+{
+	const char *largest = "";
+	size_t length = 0, total = 0, at;
+	char name[64];
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (char *const *p = pass == 0 ? launch->argv : launch->envp; *p != NULL; p++) {
+			at = strlen(*p) + 1;
+			total += at + sizeof(char *);
+			if (at > length) {
+				length = at;
+				largest = *p;
+			}
+		}
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(largest, "="), largest);
+	ri_fail(err, RI_CODE_EXEC_TOO_BIG, launch->argv[0],
+		"the arguments and the environment (%zu bytes) are more than the kernel takes; the "
+		"largest string has %zu bytes: %s",
+		total, length, name);
+	return ri_fail_hint(err, "one string may have 131071 bytes: shorten or unset it");
+}
+
+static bool read_script(const char *path, struct ri_script *script)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char head[RI_SCRIPT_HEAD];
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	length = read(fd, head, sizeof(head));
+	close(fd);
+	return length > 0 && ri_script_read(script, head, (size_t)length);
+}
+
+/* It is there, and what would run it is not: the kernel tells no difference. */
+static int cannot_be_run(const char *path, const char *command, struct ri_error *err)
+{
+	struct ri_script script;
+
+	if (!read_script(path, &script)) {
+		ri_fail(err, RI_CODE_EXEC_DENIED, command,
+			"%s is there, but what would run it is not", path);
+		return ri_fail_hint(err, "check the dynamic loader that it was linked for "
+					 "(readelf -l)");
+	}
+	if (script.has_return) {
+		ri_fail(err, RI_CODE_EXEC_DENIED, command,
+			"the #! line of %s names %s with a carriage return behind it: the file has "
+			"the line ends of Windows",
+			path, script.interpreter);
+		return ri_fail_hint(err, "take them away by dos2unix, or sed -i 's/\\r$//' %s",
+			path);
+	}
+	ri_fail(err, RI_CODE_EXEC_DENIED, command,
+		"%s is there, but %s, which its #! line names, cannot be run", path,
+		script.interpreter);
+	return ri_fail_hint(err, "check that line, and that the image contains what it names");
+}
+
+static int exec_failed(const struct child *child, struct ri_error *err)
+{
+	const char *command = child->launch->argv[0], *present;
+	const char *path = value_of(child->launch->envp, "PATH");
+	char quoted[RI_QUOTE_SIZE];
+
+	if (child->sys_errno == E2BIG)
+		return too_big(child->launch, err);
+	if (child->sys_errno == ENOENT || child->sys_errno == ENOTDIR) {
+		present = find_present(child->launch);
+		if (present != NULL)
+			return cannot_be_run(present, command, err);
+		if (command[0] == '\0') {
+			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
+			return ri_fail_hint(err, "is it a variable that is not set?");
+		}
+		if (ri_meant_words(command, err) || ri_meant_file(command, err))
+			return -1;
+		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
+		if (command[0] == '-')
+			return ri_fail_hint(err, "options of rankinit stand before --");
+		if (strchr(command, '/') != NULL)
+			return ri_fail_hint(err, "check the path, and that the image contains it");
+		return ri_fail_hint(err, "searched in PATH=%s",
+			ri_quote(quoted, sizeof(quoted), path == NULL ? ri_default_path : path));
+	}
+	if (child->sys_errno == EACCES && find_directory(child->launch) != NULL)
+		return ri_fail(err, RI_CODE_EXEC_DENIED, command, "%s is a directory",
+			find_directory(child->launch));
+	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s",
+		strerror(child->sys_errno));
+	present = find_present(child->launch);
+	if ((child->sys_errno == ENOEXEC || child->sys_errno == EACCES) && present != NULL &&
+		ri_meant_script(present, err))
+		return -1;
+	if (child->sys_errno == ENOEXEC)
+		return ri_fail_hint(err, "a script needs a first line like #!/bin/sh, a program "
+					 "must be for this processor");
+	if (child->sys_errno == EACCES)
+		return ri_fail_hint(err, "it needs the execute permission (chmod +x), on a file, "
+					 "on a file system not mounted noexec");
+	return -1;
+}
+
+struct failure {
+	const struct child *child;
+	struct ri_error *err;
+};
+
+static int report_failure(const struct child *child, struct ri_error *err)
+{
+	const char *command = child->launch->argv[0];
+
+	switch (child->failed) {
+	case STEP_PRIVILEGES:
+		ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, command, "cannot %s: %s",
+			ri_privilege_step_name(child->privilege), strerror(child->sys_errno));
+		return ri_fail_hint(err, "run the container as root, or without --user and "
+					 "--cap-*");
+	case STEP_AFFINITY:
+		ri_fail(err, RI_CODE_PLACEMENT_REFUSED, command, "cannot be bound to its CPUs: %s",
+			strerror(child->sys_errno));
+		return ri_fail_hint(err, "allow sched_setaffinity in the seccomp profile, or leave "
+					 "--bind-to out");
+	case STEP_PARENT_GONE:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "rankinit is gone");
+	case STEP_GROUP:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot lead a process group: %s", strerror(child->sys_errno));
+	case STEP_INPUT:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot be given /dev/null to read: %s", strerror(child->sys_errno));
+	case STEP_OUTPUT:
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
+			"cannot be given its stdout and stderr: %s", strerror(child->sys_errno));
+	case STEP_EXEC:
+		break;
+	}
+	return exec_failed(child, err);
+}
+
+/*
+ * While the child shares our memory, who may look into the child may change us:
+ * a process of the user that it becomes, or one with as few capabilities. The
+ * kernel marks memory at a change of user, not where capabilities go (prctl(2),
+ * PR_SET_DUMPABLE). True: it is to be shown again.
+ */
+static bool hide_memory(const struct ri_launch *launch)
+{
+	const struct ri_privileges *privileges = launch->privileges;
+
+	return (privileges->change_user || privileges->change_caps) &&
+		prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 &&
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+}
+
+/* Or /proc/self would belong to root. Not while the child is still in our memory. */
+static void show_memory(const struct ri_launch *launch, bool hidden)
+{
+	if (hidden && !launch->hangs)
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+/*
+ * A pipe whose writing end the child's exec closes, or its end; it is out of the
+ * way of what becomes the child's own stdin, stdout and stderr. False: there is
+ * none.
+ */
+static bool open_sign(int sign[2])
+{
+	int low;
+
+	if (pipe2(sign, O_CLOEXEC) < 0)
+		return false;
+	low = sign[1];
+	if (low > STDERR_FILENO)
+		return true;
+	sign[1] = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(low);
+	if (sign[1] < 0)
+		close(sign[0]);
+	return sign[1] >= 0;
+}
+
+/*
+ * A signal that makes a core dump ends nobody who waits for a file, and no more
+ * does what --signal-map makes of a stop for the command's own handler. A process
+ * that is no command yet has nothing to dump, and no handler.
+ */
+static void make_stop_count(const struct ri_signal_map *map, pid_t pid, ri_sigset stops)
+{
+	bool counts = (stops & RI_MASK_OF(SIGQUIT)) == 0;
+
+	for (int number = 1; number <= RI_SIGNAL_MAX; number++)
+		if ((stops & RI_MASK_OF(number)) != 0 && map->to[number] != number)
+			counts = false;
+	if (!counts)
+		kill(pid, SIGTERM);
+}
+
+/*
+ * Until the child has executed the command or is gone: the pipe ends. Returns
+ * false where a stop came first, which the child can be told.
+ */
+static bool wait_for_exec(const struct child *child, pid_t pid, int sign)
+{
+	const struct timespec most = { .tv_nsec = LOOK_MS * 1000000L };
+	struct pollfd end = { .fd = sign };
+	ri_sigset stops;
+	char none;
+	long ready;
+
+	for (int looks = 1;; looks++) {
+		struct timespec left = most;
+
+		ready = ri_raw_call(SYS_ppoll, ri_raw(&end), 1, ri_raw(&left), 0, 0);
+		if (ready > 0)
+			return true;
+		stops = ready == 0 ? ri_mask_pending() & ri_mask_stops() : 0;
+		if (stops != 0) {
+			make_stop_count(child->launch->signal_map, pid, stops);
+			return false;
+		}
+		if (ready == 0 && looks == RI_APART_SAY_MS / LOOK_MS && child->trying != NULL)
+			ri_apart_say(child->launch->argv[0], child->trying);
+		/* a seccomp profile may deny it: then without looking up */
+		if (ready < 0 && ready != -EINTR)
+			break;
+	}
+	while (ri_raw_call(SYS_read, sign, ri_raw(&none), 1, 0, 0) == -EINTR)
+		;
+	return true;
+}
+
+/* What there is to be found out about why may be on a mount that does not answer. */
+static int explain_failure(void *argument)
+{
+	struct failure *failure = argument;
+
+	return report_failure(failure->child, failure->err);
+}
+
+static int fail(const struct child *child, struct ri_error *err)
+{
+	struct failure failure = { .child = child, .err = err };
+	const struct ri_apart explaining = {
+		.work = explain_failure, .argument = &failure,
+		.subject = child->launch->argv[0], .path = child->launch->candidates,
+		.most_ms = RI_APART_SAY_MS,
+	};
+
+	if (ri_apart(&explaining) < 0 && err->code == RI_CODE_NONE)
+		ri_fail(err, RI_CODE_EXEC_DENIED, child->launch->argv[0],
+			"cannot be executed: %s", strerror(child->sys_errno));
+	/* HF_TOKEN=x before the command, where no shell is there to take it */
+	ri_redact_word_in_place(err->subject, sizeof(err->subject));
+	ri_redact_word_in_place(err->text, sizeof(err->text));
+	ri_redact_word_in_place(err->hint, sizeof(err->hint));
+	return ri_fail_errno(err, child->sys_errno);
+}
+
+pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
+{
+	static _Alignas(64) unsigned char stack[STACK_SIZE];
+	static struct child child;
+	int sign[2];
+	bool signs = open_sign(sign), hidden = hide_memory(launch);
+	pid_t pid;
+	int error, status;
+
+	child = (struct child){ .launch = launch };
+	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | SIGCHLD | (signs ? 0 : CLONE_VFORK),
+		&child);
+	error = errno;
+	if (signs) {
+		/* while we have it open it does not end: one way or the other */
+		if (syscall(SYS_close, sign[1]) < 0)
+			dup3(sign[0], sign[1], O_CLOEXEC);
+		launch->hangs = pid >= 0 && !wait_for_exec(&child, pid, sign[0]);
+		close(sign[0]);
+	}
+	show_memory(launch, hidden);
+	if (pid < 0) {
+		ri_fail(err, RI_CODE_SPAWN_REFUSED, launch->argv[0],
+			"the kernel refused a new process: %s", strerror(error));
+		ri_fail_errno(err, error);
+		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
+					 "ulimit -u) or of memory");
+	}
+	if (launch->hangs || child.sys_errno == 0)
+		return pid;
+	ri_children_reap(pid, &status, 0, NULL);
+	return fail(&child, err);
+}
+
+int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)
+{
+	struct child child = { .launch = launch };
+
+	become_command(&child);
+	/* a message to a pipe that nobody reads must not end us now */
+	ri_mask_set(RI_MASK_ALL);
+	return fail(&child, err);
+}

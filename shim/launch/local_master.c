@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/local_master.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/loopback.h"
+#include "from/own_address.h"
+
+/* Any address as bind(2) takes it. */
+union any {
+	struct sockaddr head;
+	struct sockaddr_in ipv4;
+	struct sockaddr_in6 ipv6;
+};
+
+/* False where it is a name; not for inet_aton(3)'s short forms, which are names here. */
+static bool read_address(const char *host, union any *out, socklen_t *length)
+{
+	*out = (union any){ .ipv4 = { .sin_family = AF_INET } };
+	*length = sizeof(out->ipv4);
+	if (inet_pton(AF_INET, host, &out->ipv4.sin_addr) == 1)
+		return true;
+	*out = (union any){ .ipv6 = { .sin6_family = AF_INET6 } };
+	*length = sizeof(out->ipv6);
+	return inet_pton(AF_INET6, host, &out->ipv6.sin6_addr) == 1;
+}
+
+/* By the kernel: nobody binds an address that is another machine's. */
+static bool is_own_address(const union any *address, socklen_t length)
+{
+	int fd = socket(address->head.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool is_other;
+
+	if (fd < 0)
+		return true;	/* nobody can tell: it stays as it is */
+	is_other = bind(fd, &address->head, length) < 0 && errno == EADDRNOTAVAIL;
+	close(fd);
+	return !is_other;
+}
+
+/* A name is looked up nowhere: another one of this machine's does not have to be kept. */
+static bool is_own_name(const char *host)
+{
+	char name[RI_MAX_NAME + 2];
+
+	if (gethostname(name, sizeof(name)) < 0)
+		return true;
+	name[sizeof(name) - 1] = '\0';
+	return ri_is_same_host(host, name);
+}
+
+static bool is_here(const char *host)
+{
+	union any address;
+	socklen_t length;
+
+	/* with "%eth0" it is an address of this link, whoever has it */
+	if (ri_loopback_is(host, strlen(host)) || strchr(host, '%') != NULL)
+		return true;
+	return read_address(host, &address, &length)
+		? is_own_address(&address, length)
+		: is_own_name(host);
+}
+
+/* Is it one node because nobody speaks of others, or because the user says so? */
+static bool is_alone(const struct ri_topology *topology)
+{
+	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
+
+	return nodes->state == RI_STATE_KNOWN && nodes->number == 1 &&
+		nodes->strength != RI_STRENGTH_SAID;
+}
+
+void ri_local_master_settle(struct ri_topology *topology, struct ri_findings *findings)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	char quoted[RI_QUOTE_SIZE];
+
+	if (!is_alone(topology) || fact->state != RI_STATE_KNOWN ||
+		fact->strength == RI_STRENGTH_MANUAL || is_here(fact->text))
+		return;
+	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"%s becomes \"127.0.0.1\": all ranks of this job are started here, and it is "
+		"neither the name nor an address of this machine",
+		ri_quote(quoted, sizeof(quoted), fact->text)),
+		"unset it, or state --master-addr if it is right");
+	ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
+	fact->text = "127.0.0.1";
+}

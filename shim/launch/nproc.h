@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --nproc-per-node in words: how many ranks gpu, cpu and auto come to here. */
+#ifndef RI_SHIM_NPROC_H
+#define RI_SHIM_NPROC_H
+
+#include "base/error.h"
+#include "node/node.h"
+#include "options/options.h"
+
+/* Does counting take files of the machine? */
+bool ri_nproc_wants_files(const struct ri_options *options);
+
+/*
+ * Fill in wishes.nproc_count. RI_CODE_NPROC_NONE where there is no GPU, and
+ * what counting GPUs and CPUs gives (node/node.h).
+ */
+int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err);
+
+#endif

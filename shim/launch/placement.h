@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --bind-to, --gpu-bind and --omp-threads: what each rank gets is worked out
+ * before the first of them is started.
+ */
+#ifndef RI_SHIM_PLACEMENT_H
+#define RI_SHIM_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/explain.h"
+#include "model/topology.h"
+#include "node/place.h"
+#include "options/options.h"
+
+/* What the ranks of this node get, and which of them is the first that we start. */
+struct ri_placing {
+	struct ri_placement placement;
+	uint64_t own;	/* its local rank */
+};
+
+/*
+ * Does it take files of the machine? started is how many ranks are started
+ * here, 0 where the command is one of somebody else's, or none.
+ */
+bool ri_placing_wants_files(const struct ri_options *options, uint64_t started);
+
+/*
+ * Ask the kernel which CPUs are ours, into mask, for whoever counts CPUs of
+ * this machine. Nothing of a recorded one.
+ */
+void ri_placing_look(struct ri_node *node, struct ri_cpus *mask);
+
+/* Where they are placed, and what as. */
+struct ri_placing_job {
+	const struct ri_options *options;
+	const struct ri_topology *topology;
+	enum ri_mode mode;
+	uint64_t started;	/* as above */
+	struct ri_node node;	/* affinity is filled in here */
+};
+
+/*
+ * Place the ranks started here, or the one that the topology speaks of. Does
+ * nothing where the command is a launcher: all of its ranks would share what
+ * one gets; a wish for it is then a warning.
+ */
+int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
+	struct ri_error *err);
+
+/* The CPUs that the rank with this index among those started here is bound to, or NULL. */
+const struct ri_cpus *ri_placing_cpus(const struct ri_placing *placing, uint64_t index);
+
+/* What --explain shows of it. */
+void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
+	struct ri_explained_rank *rank, struct ri_arena *arena);
+
+#endif

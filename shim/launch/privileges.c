@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/privileges.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * libcap's constructor, which our own build of libcap does not run by itself
+ * (images/builder/deps.sh says why). Absent where libcap is a shared library.
+ */
+void _libcap_initialize(void) __attribute__((weak));
+
+static int bad_capability(const struct ri_word *word, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
+		"%s: expected names of capabilities separated by commas, or only the word all "
+		"where they are dropped", ri_quote(quoted, sizeof(quoted), word->text));
+	return ri_fail_hint(err, "capabilities(7) lists them: net_admin and CAP_NET_ADMIN are one");
+}
+
+/* "net_admin,CAP_CHOWN" as a set */
+static int read_set(const struct ri_word *word, uint64_t *out, struct ri_error *err)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	const char *list = word->text;
+	uint64_t set = 0;
+
+	for (;; list++) {
+		size_t length = strcspn(list, ",");
+		char name[32];
+		cap_value_t value;
+
+		snprintf(name, sizeof(name), "%s%.*s",
+			strncasecmp(list, "cap_", 4) == 0 ? "" : "cap_",
+			length < 28 ? (int)length : 0, list);
+		/* libcap stops at a blank or '=' and takes what stands before it */
+		if (length == 0 || strspn(list, letters) != length ||
+			cap_from_name(name, &value) != 0 || value >= 64)
+			return bad_capability(word, err);
+		set |= (uint64_t)1 << value;
+		list += length;
+		if (*list == '\0')
+			break;
+	}
+	*out = set;
+	return 0;
+}
+
+static uint64_t all_capabilities(void)
+{
+	int count = cap_max_bits();
+
+	return count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+}
+
+static int read_sets(struct ri_privileges *out, const struct ri_options *options,
+	struct ri_error *err)
+{
+	const struct ri_word *drop = &options->cap_drop, *keep = &options->cap_keep;
+
+	if (keep->text != NULL && read_set(keep, &out->keep, err) < 0)
+		return -1;
+	if (keep->text != NULL && drop->text == NULL && options->user.text == NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject, "keeps nothing by itself");
+		return ri_fail_hint(err, "give --cap-drop=all or --user with it");
+	}
+	if (drop->text == NULL)
+		return 0;
+	if (strcasecmp(drop->text, "all") == 0)
+		out->drop = all_capabilities() & ~out->keep;
+	else if (read_set(drop, &out->drop, err) < 0)
+		return -1;
+	if ((out->drop & out->keep) == 0)
+		return 0;
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject,
+		"names a capability that --cap-drop takes away");
+	return ri_fail_hint(err, "name it in one of the two, or use --cap-drop=all");
+}
+
+static bool has(cap_t caps, cap_value_t value, cap_flag_t flag)
+{
+	cap_flag_value_t set = CAP_CLEAR;
+
+	return cap_get_flag(caps, value, flag, &set) == 0 && set == CAP_SET;
+}
+
+/*
+ * The two sets for the child. armed: all that we have, effective again after
+ * the change of user, so that the bounding set can be cut. final: what stays.
+ * Another user than root has only what it keeps.
+ */
+static int make_sets(struct ri_privileges *out, struct ri_error *err)
+{
+	bool loses_all = out->change_user && out->account.uid != 0;
+	cap_t have = cap_get_proc();
+
+	out->armed = cap_init();
+	out->final = cap_init();
+	if (have == NULL || out->armed == NULL || out->final == NULL)
+		return ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, "--cap-drop",
+			"the kernel does not tell our capabilities: %s", strerror(errno));
+	for (cap_value_t value = 0; value < cap_max_bits(); value++) {
+		uint64_t bit = (uint64_t)1 << value;
+		bool stays = (out->drop & bit) == 0 && (!loses_all || (out->keep & bit) != 0);
+
+		if (!has(have, value, CAP_PERMITTED))
+			continue;
+		cap_set_flag(out->armed, CAP_PERMITTED, 1, &value, CAP_SET);
+		cap_set_flag(out->armed, CAP_EFFECTIVE, 1, &value, CAP_SET);
+		/* what is not inheritable for a moment is not ambient any more */
+		if (has(have, value, CAP_INHERITABLE))
+			cap_set_flag(out->armed, CAP_INHERITABLE, 1, &value, CAP_SET);
+		if (!stays)
+			continue;
+		cap_set_flag(out->final, CAP_PERMITTED, 1, &value, CAP_SET);
+		cap_set_flag(out->final, CAP_EFFECTIVE, 1, &value, CAP_SET);
+		/* what is to be ambient must be inheritable */
+		if ((out->keep & bit) != 0 || has(have, value, CAP_INHERITABLE))
+			cap_set_flag(out->final, CAP_INHERITABLE, 1, &value, CAP_SET);
+	}
+	cap_free(have);
+	return 0;
+}
+
+int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *options,
+	struct ri_host *host, struct ri_arena *arena, struct ri_error *err)
+{
+	*out = (struct ri_privileges){ .no_new_privs = options->no_new_privs };
+	if (options->user.text != NULL) {
+		if (ri_account_find(host, options->user.text, options->user.subject,
+			    &out->account, arena, err) < 0)
+			return -1;
+		out->change_user = true;
+	}
+	if (options->cap_drop.text == NULL && options->cap_keep.text == NULL)
+		return 0;
+	if (_libcap_initialize != NULL)
+		_libcap_initialize();
+	if (read_sets(out, options, err) < 0)
+		return -1;
+	out->change_caps = true;
+	return make_sets(out, err);
+}
+
+/* By system call: a C library's setuid(2) is about threads, which we have not. */
+static int change_user(const struct ri_account *account, enum ri_privilege_step *step)
+{
+	*step = RI_PRIVILEGE_GROUPS;
+	if (syscall(SYS_setgroups, account->group_count, account->groups) < 0)
+		return -1;
+	*step = RI_PRIVILEGE_GID;
+	if (syscall(SYS_setresgid, account->gid, account->gid, account->gid) < 0)
+		return -1;
+	*step = RI_PRIVILEGE_UID;
+	return syscall(SYS_setresuid, account->uid, account->uid, account->uid) < 0 ? -1 : 0;
+}
+
+static int cut_bounding_set(uint64_t drop)
+{
+	for (unsigned long value = 0; value < 64; value++) {
+		int there = (drop >> value & 1) == 0 ? 0 : prctl(PR_CAPBSET_READ, value, 0, 0, 0);
+
+		/* EINVAL: the kernel has no such capability; else find out by dropping it */
+		if (there == 0 || (there < 0 && errno == EINVAL))
+			continue;
+		if (prctl(PR_CAPBSET_DROP, value, 0, 0, 0) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int change_caps(const struct ri_privileges *privileges, enum ri_privilege_step *step)
+{
+	*step = RI_PRIVILEGE_CAPS;
+	if (cap_set_proc(privileges->armed) < 0)
+		return -1;
+	*step = RI_PRIVILEGE_BOUNDING;
+	if (cut_bounding_set(privileges->drop) < 0)
+		return -1;
+	*step = RI_PRIVILEGE_CAPS;
+	if (cap_set_proc(privileges->final) < 0)
+		return -1;
+	*step = RI_PRIVILEGE_AMBIENT;
+	for (unsigned long value = 0; value < 64; value++)
+		if ((privileges->keep >> value & 1) != 0 && privileges->change_user &&
+			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, value, 0, 0) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * The kernel takes them from who was root alone (capabilities(7), "Effect of
+ * user ID changes on capabilities"), leaves what is inheritable in any case,
+ * and with SECBIT_NO_SETUID_FIXUP all. No set is ambient that is not permitted.
+ */
+static int lose_caps(enum ri_privilege_step *step)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	*step = RI_PRIVILEGE_CAPS;
+	return syscall(SYS_capset, &header, none) < 0 ? -1 : 0;
+}
+
+int ri_privileges_apply(const struct ri_privileges *privileges, enum ri_privilege_step *step)
+{
+	*step = RI_PRIVILEGE_UID;
+	if (privileges->change_user && privileges->change_caps &&
+		prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return -1;
+	if (privileges->change_user && change_user(&privileges->account, step) < 0)
+		return -1;
+	if (privileges->change_caps && change_caps(privileges, step) < 0)
+		return -1;
+	/* where sets were made these have no more than is kept */
+	if (privileges->change_user && !privileges->change_caps &&
+		privileges->account.uid != 0 && lose_caps(step) < 0)
+		return -1;
+	*step = RI_PRIVILEGE_NO_NEW;
+	return privileges->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
+}
+
+const char *ri_privilege_step_name(enum ri_privilege_step step)
+{
+	static const char *const names[] = {
+		[RI_PRIVILEGE_GROUPS] = "set the supplementary groups",
+		[RI_PRIVILEGE_GID] = "set the group id",
+		[RI_PRIVILEGE_UID] = "set the user id",
+		[RI_PRIVILEGE_BOUNDING] = "take capabilities out of the bounding set",
+		[RI_PRIVILEGE_CAPS] = "set the capabilities",
+		[RI_PRIVILEGE_AMBIENT] = "keep capabilities for another user",
+		[RI_PRIVILEGE_NO_NEW] = "set no_new_privs",
+	};
+
+	return names[step];
+}

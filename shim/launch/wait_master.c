@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The name is resolved in a child, since musl's resolver blocks: for as long
+ * as resolv.conf(5) says, which is much longer than a stop may take.
+ */
+#include "launch/wait_master.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launch/children.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "system/name_service.h"
+
+enum {
+	FIRST_PAUSE_MS = 100,
+	LONGEST_PAUSE_MS = 2000,
+	LAST_MS = 200,		/* for an attempt that begins at the deadline */
+	SAY_FIRST_MS = 1000,
+	SAY_EVERY_MS = 5000,
+	TIMED_OUT = 255,	/* exit status of a child that was ended */
+};
+
+struct waiting {
+	const char *name;
+	int64_t begun, end, say;	/* CLOCK_MONOTONIC ms */
+	int error;			/* of the last attempt: EAI_..., positive */
+	ri_sigset stops;		/* whatever else comes waits for the command */
+	int stop;			/* the signal that ended it, or 0 */
+};
+
+static bool is_address(const char *name)
+{
+	unsigned char bytes[16];
+
+	/* no name has a colon, but "fe80::1%eth0" has one */
+	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
+}
+
+/* In the child. The errors of getaddrinfo(3) are small numbers below 0. */
+__attribute__((noreturn)) static void resolve(const char *name, pid_t parent)
+{
+	char address[INET6_ADDRSTRLEN];
+	int error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(TIMED_OUT);
+	error = ri_name_resolve(name, address, sizeof(address));
+	_exit(error < 0 ? -error : error);
+}
+
+static const char *explain(int error)
+{
+	return error == TIMED_OUT ? "no answer from the resolver" : gai_strerror(-error);
+}
+
+static void say(struct waiting *waiting)
+{
+	int64_t now = ri_now_ms();
+
+	if (now < waiting->say)
+		return;
+	waiting->say = now + SAY_EVERY_MS;
+	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s of %g s: "
+		"%s: %s", (double)(now - waiting->begun) / 1000,
+		(double)(waiting->end - waiting->begun) / 1000, waiting->name,
+		explain(waiting->error));
+}
+
+/* Sleep until then, or a signal of the set. Returns its number, or 0. */
+static int sleep_until(struct waiting *waiting, int64_t until, ri_sigset set)
+{
+	siginfo_t info;
+	int64_t left, next;
+	int number;
+
+	for (;;) {
+		say(waiting);
+		next = until < waiting->say ? until : waiting->say;
+		left = next - ri_now_ms();
+		number = ri_mask_wait_for(set, &info, left < 0 ? 0 : left);
+		if (number != 0 && number != SIGCHLD)
+			waiting->stop = number;
+		if (number != 0 || ri_now_ms() >= until)
+			return number;
+	}
+}
+
+/* One attempt, for at most so long. Returns false where no process could be made for it. */
+static bool attempt(struct waiting *waiting, int64_t until)
+{
+	pid_t parent = getpid(), pid = fork();
+	struct rusage usage;
+	int status = TIMED_OUT << 8, number;
+
+	if (pid < 0)
+		return false;
+	if (pid == 0)
+		resolve(waiting->name, parent);
+	/* an orphan's end is none of this one's */
+	do {
+		number = sleep_until(waiting, until, waiting->stops | RI_MASK_OF(SIGCHLD));
+	} while (number == SIGCHLD && ri_children_reap(pid, &status, WNOHANG, &usage) == 0);
+	if (number != SIGCHLD) {
+		ri_children_signal(pid, SIGKILL);
+		ri_children_reap(pid, &status, 0, &usage);
+	}
+	/* one that was cut short says less than the one before it */
+	if (WIFEXITED(status))
+		waiting->error = WEXITSTATUS(status);
+	return true;
+}
+
+static int wait_for_name(struct waiting *waiting, struct ri_error *err)
+{
+	int64_t pause = FIRST_PAUSE_MS, until = waiting->end;
+
+	/* the last one begins at the deadline, unless one took until then */
+	for (bool is_last = false;; is_last = until == waiting->end) {
+		if (!attempt(waiting, is_last ? waiting->end + LAST_MS : waiting->end))
+			return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--wait-master",
+				"the kernel refused a process that resolves names: %s",
+				strerror(errno));
+		if (waiting->error == 0 || waiting->stop != 0)
+			return waiting->stop == 0 ? 0 : 128 + waiting->stop;
+		if (is_last || ri_now_ms() >= waiting->end)
+			break;
+		until = ri_now_ms() + pause;
+		if (until > waiting->end)
+			until = waiting->end;
+		sleep_until(waiting, until, waiting->stops);
+		if (waiting->stop != 0)
+			return 128 + waiting->stop;
+		pause = 2 * pause > LONGEST_PAUSE_MS ? LONGEST_PAUSE_MS : 2 * pause;
+	}
+	ri_fail(err, RI_CODE_MASTER_UNRESOLVED, waiting->name,
+		"the master's name did not resolve within %g s: %s",
+		(double)(waiting->end - waiting->begun) / 1000, explain(waiting->error));
+	return ri_fail_hint(err, "is rank 0 started, and do both share a network or a service?");
+}
+
+int ri_master_wait(const struct ri_options *options, const struct ri_topology *topology,
+	struct ri_error *err)
+{
+	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	struct waiting waiting = { .error = TIMED_OUT };
+
+	if (options->wait_master_ms == 0)
+		return 0;
+	if (master->state != RI_STATE_KNOWN) {
+		ri_log(RI_LEVEL_WARNING, "--wait-master: nothing tells who the master is, so there "
+			"is nothing to wait for [%s]", ri_code_name(RI_CODE_MASTER_ABSENT));
+		return 0;
+	}
+	if (is_address(master->text))
+		return 0;
+	ri_mask_default_chld();
+	waiting.stops = ri_mask_stops();
+	waiting.name = master->text;
+	waiting.begun = ri_now_ms();
+	waiting.end = waiting.begun + (int64_t)options->wait_master_ms;
+	waiting.say = waiting.begun + SAY_FIRST_MS;
+	return wait_for_name(&waiting, err);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader of our own, not getopt_long(3): that one accepts abbreviations (a
+ * new option would break a baked ENTRYPOINT), prints its own messages, and
+ * permutes or not depending on the C library.
+ */
+#include "options/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "options/table.h"
+#include "report/redact_words.h"
+
+/* Does a word "--signal-map=..." or "--signal_map" name this option? */
+static bool is_named(const struct ri_option *option, const char *word)
+{
+	const char *symbol = option->symbol;
+
+	for (word += 2; *symbol != '\0'; symbol++, word++)
+		if (*word != *symbol && !(*symbol == '_' && *word == '-'))
+			return false;
+	return *word == '\0' || *word == '=';
+}
+
+static const struct ri_option *find_long(const char *word)
+{
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+		if (is_named(&ri_option_table[i], word))
+			return &ri_option_table[i];
+	return NULL;
+}
+
+static const struct ri_option *find_letter(char letter)
+{
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+		if (ri_option_table[i].letter == letter)
+			return &ri_option_table[i];
+	return NULL;
+}
+
+/* Options of mpirun and torchrun that people put here by habit. */
+static const struct {
+	const char *word;
+	const char *hint;
+} habits[] = {
+	{ "-np", "rankinit does not start ranks by -np: put mpirun in the command" },
+	{ "-n", "rankinit does not start ranks by -n: put mpirun or srun in the command" },
+	{ "-x", "variables are inherited as they are: -x belongs to mpirun" },
+	{ "-g", "the process group gets signals with --signal-group" },
+	{ "-s", "rankinit becomes a subreaper by itself" },
+	{ "-c", "put the shell in the command: rankinit -- sh -c '...'" },
+};
+
+enum { DASHES = sizeof("--") - 1 };
+
+static int unknown_option(const char *word, struct ri_error *err)
+{
+	char names[RI_OPTION_COUNT][RI_OPTION_NAME], name[RI_OPTION_NAME];
+	const char *list[RI_OPTION_COUNT], *nearest;
+	char quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
+		list[i] = ri_option_long_name(&ri_option_table[i], names[i]) + DASHES;
+	nearest = ri_text_nearest(name + (name[1] == '-' ? DASHES : 1), list, RI_OPTION_COUNT);
+	/* it may be the command's, as --hf-token=x */
+	ri_text_copy(shown, sizeof(shown), word);
+	ri_redact_word_in_place(shown, sizeof(shown));
+	ri_quote(quoted, sizeof(quoted), shown);
+	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of rankinit", quoted);
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (strcmp(name, habits[i].word) == 0)
+			return ri_fail_hint(err, "%s", habits[i].hint);
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean --%s?", nearest);
+	return ri_fail_hint(err, "see rankinit --help; put -- before a command that starts with -");
+}
+
+/* Apply one option of the command line; *used counts the words it took. */
+static int apply_word(struct ri_options *options, const struct ri_option *option, char *const *word,
+	int *used, struct ri_error *err)
+{
+	char name[RI_OPTION_NAME];
+	struct ri_given given = { .value = NULL, .subject = ri_option_long_name(option, name) };
+	const char *equals = word[0][1] == '-' ? strchr(word[0], '=') : NULL;
+
+	*used = 1;
+	if (equals != NULL) {
+		given.value = equals + 1;
+	} else if (option->form == REQUIRED) {
+		given.value = word[1];
+		*used = 2;
+	}
+	if (option->form == REQUIRED && (given.value == NULL || given.value[0] == '\0')) {
+		ri_fail(err, RI_CODE_OPTION_MISSING, name, "needs a value");
+		return ri_fail_hint(err, "write %s=%s", name, option->meta);
+	}
+	if (option->form == NONE && equals != NULL)
+		return ri_option_bad_value(given, "no value", err);
+	options->given |= (uint64_t)1 << (option - ri_option_table);
+	options->values[option - ri_option_table] = given.value;
+	return option->read(options, given, err);
+}
+
+/* Letters may stand together, as -vq; none of them takes a value. */
+static int apply_letters(struct ri_options *options, char *const *word, struct ri_error *err)
+{
+	int used;
+
+	for (const char *p = word[0] + 1; *p != '\0'; p++)
+		if (find_letter(*p) == NULL)
+			return unknown_option(word[0], err);
+	for (const char *p = word[0] + 1; *p != '\0'; p++)
+		if (apply_word(options, find_letter(*p), word, &used, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int read_words(struct ri_options *options, char *const *argv, struct ri_findings *findings,
+	struct ri_error *err)
+{
+	char *const *word = argv[0] == NULL ? argv : argv + 1;
+	int used = 1;
+
+	for (; *word != NULL && (*word)[0] == '-' && (*word)[1] != '\0'; word += used) {
+		const struct ri_option *option;
+
+		used = 1;
+		if (strcmp(*word, "--") == 0) {
+			word++;
+			break;
+		}
+		if ((*word)[1] != '-') {
+			if (apply_letters(options, word, err) < 0)
+				return -1;
+			continue;
+		}
+		option = find_long(*word);
+		if (option == NULL)
+			return unknown_option(*word, err);
+		if (apply_word(options, option, word, &used, err) < 0)
+			return -1;
+		if (option->form != REQUIRED && strchr(*word, '=') == NULL)
+			ri_option_judge_next(option, word[1], findings);
+	}
+	options->command = *word == NULL ? NULL : word;
+	return 0;
+}
+
+static const char prefix[] = "RANKINIT_";
+
+enum { PREFIX_LENGTH = sizeof(prefix) - 1 };
+
+static bool may_be_twin(const struct ri_env_entry *entry)
+{
+	return entry->name_length > PREFIX_LENGTH &&
+		memcmp(entry->text, prefix, PREFIX_LENGTH) == 0;
+}
+
+/* Mostly there is none, and then no option has to be looked for. */
+static bool has_twins(const struct ri_env *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		if (may_be_twin(&env->entries[i]))
+			return true;
+	return false;
+}
+
+/* Who writes an option wins over who set its rival long before, in an image. */
+static bool gives_way(const struct ri_options *options, size_t twin, struct ri_given given,
+	struct ri_findings *findings)
+{
+	const struct ri_option *rival = ri_option_rival(options, twin, given.value);
+	char name[RI_OPTION_NAME];
+
+	if (rival == NULL)
+		return false;
+	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
+		"is not used: it gives way to %s on the command line",
+		ri_option_long_name(rival, name));
+	return true;
+}
+
+static int read_twins(struct ri_options *options, const struct ri_env *env,
+	struct ri_findings *findings, struct ri_error *err)
+{
+	char name[RI_OPTION_NAME];
+	int status = 0;
+
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+		struct ri_given given = { .subject = name, .twin = true };
+
+		if (option->kind == ACTION || (options->given >> i & 1) != 0)
+			continue;
+		given.value = ri_env_get(env, ri_option_twin_name(option, name));
+		/* an empty twin is unset: how compose files switch one off */
+		if (given.value == NULL || given.value[0] == '\0')
+			continue;
+		if (gives_way(options, i, given, findings))
+			continue;
+		/* go on: the others may say how the error is shown and mapped */
+		if (option->read(options, given, err) < 0)
+			status = -1;
+	}
+	return status;
+}
+
+/*
+ * What Kubernetes sets in every pod for a service called "rankinit"
+ * (kubernetes.io, "Accessing the Service", environment variables).
+ */
+static bool is_service_variable(const char *rest)
+{
+	return strncmp(rest, "SERVICE_HOST", 12) == 0 || strncmp(rest, "SERVICE_PORT", 12) == 0 ||
+		strcmp(rest, "PORT") == 0 || (strncmp(rest, "PORT_", 5) == 0 && rest[5] >= '0' &&
+						     rest[5] <= '9');
+}
+
+static void judge_unknown_twin(const char *name, struct ri_findings *findings)
+{
+	char names[RI_OPTION_COUNT][RI_OPTION_NAME];
+	const char *list[RI_OPTION_COUNT + 1], *nearest;
+	struct ri_finding *finding;
+	size_t count = 0;
+
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		if (ri_option_table[i].kind == ACTION)
+			continue;
+		list[count] = ri_option_twin_name(&ri_option_table[i], names[count]);
+		if (strcmp(list[count], name) == 0)
+			return;
+		list[count++] += PREFIX_LENGTH;
+	}
+	list[count++] = "DISABLE";
+	nearest = ri_text_nearest(name + PREFIX_LENGTH, list, count);
+	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_TWIN, name,
+		"is not a variable that rankinit knows");
+	if (nearest != NULL)
+		ri_finding_hint(finding, "did you mean %s%s?", prefix, nearest);
+	else
+		ri_finding_hint(finding, "see rankinit --help for the options, each has a twin");
+}
+
+static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
+{
+	char name[128];
+
+	for (size_t i = 0; i < env->count; i++) {
+		const struct ri_env_entry *entry = &env->entries[i];
+
+		if (!may_be_twin(entry))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
+		/* RANKINIT_VERSION: what Dockerfiles call the release they fetch */
+		if (strcmp(name, "RANKINIT_DISABLE") == 0 ||
+			strcmp(name, "RANKINIT_VERSION") == 0 ||
+			is_service_variable(name + PREFIX_LENGTH))
+			continue;
+		judge_unknown_twin(name, findings);
+	}
+}
+
+/* Never an error, whatever it says: this is the way out. */
+static bool is_disabled(const struct ri_env *env)
+{
+	const char *value = ri_env_get(env, "RANKINIT_DISABLE");
+	bool yes = true;
+
+	if (value == NULL || value[0] == '\0')
+		return false;
+	ri_bool_read(value, &yes);
+	return yes;
+}
+
+int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+	struct ri_findings *findings, struct ri_error *err)
+{
+	int status;
+
+	_Static_assert(RI_OPTION_COUNT <= 64, "a bit of given and a value for each");
+	*options = (struct ri_options){ .disabled = is_disabled(env) };
+	ri_signal_map_init(&options->signal_map);
+	ri_exit_map_init(&options->exit_map);
+	status = read_words(options, argv, findings, err);
+	if (options->disabled || options->action == RI_ACTION_HELP ||
+		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
+		return status;
+	/* after a broken word too: they may say how the error is shown and mapped */
+	if (!has_twins(env))
+		return status;
+	if (read_twins(options, env, findings, err) < 0)
+		status = -1;
+	judge_twins(env, findings);
+	return status;
+}
+
+/* What becomes of the twin of that option below us? False: nothing. */
+static bool edit_twin(const struct ri_options *options, size_t index, const struct ri_env *env,
+	bool applied, struct ri_env_edit *edit)
+{
+	const struct ri_option *option = &ri_option_table[index];
+
+	edit->value = NULL;
+	if (option->kind == ACTION)
+		return false;
+	if (option->kind == SETTING || applied)
+		return ri_env_find(env, edit->name) != NULL;
+	edit->value = options->values[index] == NULL ? "yes" : options->values[index];
+	return (options->given >> index & 1) != 0;
+}
+
+int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
+	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
+{
+	char name[RI_OPTION_NAME];
+
+	if (options->disabled || (!has_twins(env) && (applied || options->given == 0)))
+		return 0;
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		struct ri_env_edit edit = {
+			.name = ri_option_twin_name(&ri_option_table[i], name),
+		};
+
+		if (!edit_twin(options, i, env, applied, &edit))
+			continue;
+		edit.name = ri_arena_copy(arena, name, strlen(name));
+		if (edit.name == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, name, "no memory left for it");
+		if (ri_env_edits_add(edits, edit, arena, err) < 0)
+			return -1;
+	}
+	return 0;
+}

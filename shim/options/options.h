@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line and its RANKINIT_ twins, read into one struct.
+ */
+#ifndef RI_SHIM_OPTIONS_H
+#define RI_SHIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/finding.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "check/wishes.h"
+#include "command/command.h"
+#include "command/expand.h"
+#include "model/wishes.h"
+#include "node/place.h"
+
+enum ri_action {
+	RI_ACTION_LAUNCH,
+	RI_ACTION_HELP,
+	RI_ACTION_VERSION,
+	RI_ACTION_LIST,
+	RI_ACTION_PRINT_ENV,
+	RI_ACTION_EXPLAIN,
+	RI_ACTION_STATUS,
+	RI_ACTION_CHECK,
+};
+
+/* auto, or a choice made by hand */
+enum ri_switch { RI_AUTO, RI_YES, RI_NO };
+
+/* How many ranks are started here: stated, or by what is here. */
+enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
+
+/* A value that is read later, and the name to blame for it. */
+struct ri_word {
+	const char *text;		/* NULL: not given */
+	const char *subject;		/* "--user" or "RANKINIT_USER" */
+};
+
+struct ri_options {
+	enum ri_action action;
+	const char *action_value;	/* of --list, --explain and the like; NULL: none given */
+	char *const *command;		/* NULL-terminated and not empty, or NULL */
+	bool disabled;			/* RANKINIT_DISABLE: a plain init */
+	uint64_t given;			/* bit n: option n stands on the command line */
+	const char *values[64];		/* ... and what it is given there; NULL: nothing */
+
+	struct ri_stated root;		/* of a recorded machine; no value: this one */
+	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
+	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
+	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
+	enum ri_expand expand;
+	struct ri_place_wish place;
+	struct ri_check_wishes checks;
+	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
+	enum ri_switch subreaper;
+	enum ri_switch color;
+	uint64_t grace_ms;		/* 0: no deadline */
+	struct ri_signal_map signal_map;
+	struct ri_exit_map exit_map;
+	bool maps_signals;		/* --signal-map was given */
+	bool maps_exits;		/* --exit-map was given */
+	bool signal_group;
+	struct ri_word user;
+	struct ri_word cap_drop;
+	struct ri_word cap_keep;
+	bool no_new_privs;
+	bool log_prefix;
+	struct ri_word log_dir;		/* patterns (output/pattern.h) that can be read */
+	struct ri_word log_file;
+	struct ri_word log_mode;	/* "tee" or "redirect" */
+	struct ri_word report;
+	struct ri_word state;
+	uint64_t wait_master_ms;	/* 0: not at all */
+	bool quiet;
+	bool verbose;
+};
+
+/*
+ * Read the command line, and then the twins of what does not stand there; none
+ * for --help, --version and --list. Everything after the first word that is no
+ * option, or after "--", is the command, byte for byte.
+ * A twin that contradicts another option on the command line is left out, and
+ * a finding says so. Unknown RANKINIT_ variables become findings. With RANKINIT_DISABLE set, no
+ * other twin counts and the command line alone is read.
+ *
+ * Fails with a usage code; what was read so far (verbosity, colour, the exit
+ * map) is in *options then, so that the error can be shown accordingly.
+ */
+int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+	struct ri_findings *findings, struct ri_error *err);
+
+/*
+ * A note, RI_CODE_OPTION_BEHIND, where an option that only rankinit has stands
+ * among the words of the command, and no launcher there knows it.
+ */
+void ri_options_judge_command(const struct ri_options *options, const struct ri_command *command,
+	struct ri_findings *findings);
+
+/*
+ * Take the twins out of the child's environment. Nothing to do when disabled.
+ * applied: this node is looked at as the options say. Where it is not, those about
+ * checks stay, as the command line has them if it does: the command may be a
+ * rankinit that looks, or start one.
+ */
+int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
+	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err);
+
+/* The text of --help, and the table as --list=options prints it. */
+void ri_options_help(struct ri_text *out);
+void ri_options_list(struct ri_text *out);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options as text for people, and for scripts. */
+#include <string.h>
+
+#include "options/table.h"
+
+/* "-q, --quiet[=yes|no]" */
+static void add_synopsis(struct ri_text *out, const struct ri_option *option)
+{
+	bool optional = option->form == FLAG || option->form == OPTIONAL;
+	char name[RI_OPTION_NAME];
+
+	if (option->letter == 0)
+		ri_text_add(out, "      ");
+	else
+		ri_text_addf(out, "  -%c, ", option->letter);
+	ri_text_add(out, ri_option_long_name(option, name));
+	if (option->form != NONE)
+		ri_text_addf(out, "%s=%s%s", optional ? "[" : "", option->meta,
+			optional ? "]" : "");
+}
+
+/* Words of the help text, folded into lines that fit 80 columns. */
+static void add_folded(struct ri_text *out, const char *words)
+{
+	enum { INDENT = 10, WIDTH = 79 };
+	size_t column = 0;
+
+	while (*words != '\0') {
+		size_t length = strcspn(words, " ");
+
+		if (column == 0 || column + 1 + length > WIDTH) {
+			ri_text_addf(out, "%s%*s", column == 0 ? "" : "\n", INDENT, "");
+			column = INDENT;
+		} else {
+			ri_text_add(out, " ");
+			column++;
+		}
+		ri_text_add_bytes(out, words, length);
+		column += length;
+		words += length + strspn(words + length, " ");
+	}
+	ri_text_add(out, "\n");
+}
+
+void ri_options_help(struct ri_text *out)
+{
+	static const char intro[] =
+		"usage: rankinit [OPTION]... [--] COMMAND [ARG]...\n\n"
+		"Run COMMAND as the init of a GPU training container, with the variables\n"
+		"that training frameworks expect, made from what the orchestrator left in\n"
+		"the environment.\n\n";
+	static const char outro[] =
+		"\nOptions end at the first word that is none, or at --. Each one that is not\n"
+		"an action has a twin in the environment: RANKINIT_GRACE=25 is --grace=25.\n"
+		"RANKINIT_DISABLE=1 makes rankinit a plain init.\n\n"
+		"Exit status: that of COMMAND, 128 + N if signal N killed it; 127 there is no\n"
+		"such command, 126 it cannot be executed, 125 rankinit refused,\n"
+		"124 a deadline passed, 123 this node is not fit.\n";
+
+	ri_text_add(out, intro);
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		add_synopsis(out, &ri_option_table[i]);
+		ri_text_add(out, "\n");
+		add_folded(out, ri_option_table[i].help);
+	}
+	ri_text_add(out, outro);
+}
+
+void ri_options_list(struct ri_text *out)
+{
+	static const char *const forms[] = {
+		[NONE] = "none", [FLAG] = "flag", [OPTIONAL] = "optional", [REQUIRED] = "required",
+	};
+	char name[RI_OPTION_NAME], twin[RI_OPTION_NAME];
+
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+
+		ri_text_addf(out, "%s\t%c\t%s\t%s\t%s\t%s\t%s\n", ri_option_long_name(option, name),
+			option->letter == 0 ? '-' : option->letter, forms[option->form],
+			option->form == NONE ? "-" : option->meta,
+			option->fallback[0] == '\0' ? "-" : option->fallback,
+			option->kind == ACTION ? "-" : ri_option_twin_name(option, twin),
+			option->help);
+	}
+}

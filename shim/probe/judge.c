@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said where rankinit-probe could not run, or did not come to its end. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/signals.h"
+#include "check/software.h"
+#include "probe/prober.h"
+
+#define INSTALL \
+	"inside the image: install rankinit-probe beside rankinit (make install), built for the " \
+	"image's C library"
+
+void ri_prober_skip(struct ri_checking *checking, const char *subject, const char *text)
+{
+	if (ri_demands_check(checking->demands, checking->number) != NULL)
+		ri_check_unknown(checking, RI_CODE_PROBE_OFF, subject, "%s", text);
+	else
+		ri_check_skip(checking, subject, "%s", text);
+}
+
+bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *library)
+{
+	if (library->foreign != NULL)
+		snprintf(out, size, "%.120s is for %s, and there is no other", library->foreign,
+			ri_elf_machine_name(library->machine));
+	else if (library->gone != NULL)
+		snprintf(out, size, "%.120s is in /etc/ld.so.cache, but not there", library->gone);
+	else
+		snprintf(out, size, "there is none that programs find");
+	return library->foreign != NULL || library->gone != NULL;
+}
+
+bool ri_prober_may_run(struct ri_checking *checking, const char *subject)
+{
+	if (!checking->deep)
+		ri_prober_skip(checking, subject, "is tried with --deep alone");
+	else if (!checking->host->live)
+		ri_prober_skip(checking, subject,
+			"is not tried: nothing of a recorded machine or an image is run");
+	else
+		return true;
+	return false;
+}
+
+/* "while mlx5_ib0 was opened" */
+static void describe_step(char *out, size_t size, const struct ri_probe *said)
+{
+	static const char *const steps[] = {
+		[RI_PROBE_NOTHING] = "before it tried anything",
+		[RI_PROBE_LOAD] = "while it was loaded",
+		[RI_PROBE_LIST] = "while its devices were listed",
+		[RI_PROBE_OPEN] = "while %s was opened",
+		[RI_PROBE_PORT] = "while a port of %s was asked for",
+		[RI_PROBE_MEMORY] = "while memory was registered with %s",
+		[RI_PROBE_CLOSE] = "while %s was closed",
+		[RI_PROBE_VERSION] = "while it was asked for its version",
+	};
+	const char *text = steps[said->at], *hole = strstr(text, "%s");
+
+	if (said->at != RI_PROBE_NOTHING && said->answer.given)
+		snprintf(out, size, "after all that it was asked");
+	else if (hole == NULL || said->at == RI_PROBE_LOAD)
+		snprintf(out, size, "%s", text);
+	else
+		snprintf(out, size, "%.*s%.*s%s", (int)(hole - text), text,
+			(int)strcspn(said->subject, " "), said->subject, hole + 2);
+}
+
+static void say_crashed(struct ri_checking *checking, const struct ri_prober *prober,
+	const struct ri_library *library, enum ri_code code)
+{
+	const char *fault = ri_check_library_fault(library);
+	char step[160], how[64], name[RI_SIGNAL_NAME];
+
+	describe_step(step, sizeof(step), &prober->said);
+	if (WIFSIGNALED(prober->status))
+		snprintf(how, sizeof(how), "by %s",
+			ri_signal_name(WTERMSIG(prober->status), name));
+	else
+		snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(prober->status));
+	if (prober->said.at == RI_PROBE_NOTHING) {
+		ri_check_unknown(checking, RI_CODE_PROBE_REFUSED, prober->path,
+			"ended %s %s", how, step);
+		ri_check_hint(checking, "%s", INSTALL);
+		return;
+	}
+	ri_check_warn(checking, code, library->path,
+		"ends the process that it is loaded into, %s, %s%s%s", how, step,
+		fault == NULL ? "" : "; the file ", fault == NULL ? "" : fault);
+	ri_check_hint(checking, "inside the image: install it again, of one release with what it "
+		"loads; \"rankinit-probe %s %s\" tries the same by hand",
+		prober->what, library->path);
+}
+
+static void say_hung(struct ri_checking *checking, const struct ri_prober *prober,
+	const struct ri_library *library, enum ri_code code)
+{
+	char step[160];
+
+	describe_step(step, sizeof(step), &prober->said);
+	ri_check_warn(checking, code, library->path, "did not come back within %d ms, %s",
+		(int)RI_PROBER_MS, step);
+	ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount that the "
+		"library reads from; --check-level=%s=off leaves this out",
+		ri_check_at(checking->number)->id);
+}
+
+bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *prober,
+	const struct ri_library *library, struct ri_prober_codes codes)
+{
+	switch (prober->end) {
+	case RI_PROBER_DONE:
+		return true;
+	case RI_PROBER_MISSING:
+		ri_check_unknown(checking, RI_CODE_PROBE_MISSING, "rankinit-probe",
+			"is neither beside rankinit nor on PATH, so %s is not tried",
+			library->path);
+		ri_check_hint(checking, "%s; or leave --deep out", INSTALL);
+		break;
+	case RI_PROBER_REFUSED:
+		ri_check_unknown(checking, RI_CODE_PROBE_REFUSED, prober->path,
+			"cannot be run: %s", strerror(prober->error));
+		ri_check_hint(checking, "%s", INSTALL);
+		break;
+	case RI_PROBER_GARBLED:
+		ri_check_unknown(checking, RI_CODE_PROBE_GARBLED, prober->path,
+			"says in line %zu what it never says: it is of another release, or %s "
+			"writes into its output", prober->line, library->path);
+		break;
+	case RI_PROBER_FLOODED:
+		ri_check_unknown(checking, RI_CODE_PROBE_GARBLED, prober->path,
+			"says more than %d bytes: %s writes into its output", RI_PROBE_OUTPUT,
+			library->path);
+		break;
+	case RI_PROBER_CRASHED:
+		say_crashed(checking, prober, library, codes.crashed);
+		break;
+	case RI_PROBER_HUNG:
+		say_hung(checking, prober, library, codes.hung);
+		break;
+	}
+	return false;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "probe/prober.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "check/runner.h"
+#include "check/software.h"
+#include "system/clock.h"
+#include "system/mask.h"
+#include "system/own_proc.h"
+
+static const char program_name[] = "rankinit-probe";
+
+enum {
+	LOOK_MS = 50,		/* somebody else may hold the pipe when it has ended */
+	REAP_MS = 200,		/* how long the end of a killed one is waited for */
+	MANY_FILES = 1024,
+	ADDRESSES_GIB = 4,	/* what it may map: libraries of GPUs are large */
+};
+
+/*
+ * What it is given of the environment. Nothing that says who the rank is: a
+ * library that reads OMPI_* or PMI_* may look for its launcher. Nothing that
+ * names a file to write (VERBS_LOG_FILE), runs other code (LD_PRELOAD) or
+ * makes a flood (LD_DEBUG), and no secrets.
+ */
+static const struct {
+	const char *name;
+	const char *cite;
+} passed[] = {
+	{ "PATH", "environ(7)" },
+	{ "HOME", "environ(7)" },
+	{ "LD_LIBRARY_PATH", "ld.so(8)" },
+	/* rtld.optional_static_tls decides whether some libraries can be loaded */
+	{ "GLIBC_TUNABLES", "glibc manual, Dynamic Linking Tunables" },
+	{ "IBV_DRIVERS", "rdma-core libibverbs/dynamic_driver.c" },
+	{ "RDMAV_DRIVERS", "rdma-core libibverbs/dynamic_driver.c" },
+	{ "IBV_FORK_SAFE", "rdma-core libibverbs/init.c" },
+	{ "RDMAV_FORK_SAFE", "rdma-core libibverbs/init.c" },
+	{ "RDMAV_HUGEPAGES_SAFE", "rdma-core libibverbs/memory.c" },
+	{ "SYSFS_PATH", "rdma-core libibverbs/sysfs.c" },
+	{ "OPAL_PREFIX", "Open MPI opal/mca/installdirs/env" },
+	{ "I_MPI_ROOT", "Intel MPI Developer Guide, \"File Structure\"" },
+};
+
+enum { PASSED = sizeof(passed) / sizeof(passed[0]) };
+
+/* One run. */
+struct probing {
+	const struct ri_prober_order *order;
+	const char *path;
+	pid_t pid;
+	int pipe;		/* its end that is read */
+	size_t used;		/* of output */
+	bool over;		/* nobody writes any more */
+	bool ended, flooded, hung;
+	int status;
+};
+
+static char output[RI_PROBE_OUTPUT];
+
+/* Beside rankinit, where both were installed, or on PATH. */
+static const char *find_program(const struct ri_checking *checking)
+{
+	char own[RI_PATH_SIZE], folder[RI_PATH_SIZE], path[RI_PATH_SIZE];
+	struct ri_program program;
+	ssize_t length = -1;
+
+	if (ri_proc_is_ours(getpid()))
+		length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	if (length > 0) {
+		own[length] = '\0';
+		ri_path_folder(own, folder);
+		if (ri_path_join(path, folder, program_name) && access(path, F_OK) == 0)
+			return ri_arena_copy(checking->arena, path, strlen(path));
+	}
+	return ri_program_find(ri_check_loader(checking)->image, program_name, &program)
+		? program.path : NULL;
+}
+
+static void list_environment(const struct ri_env *env, char *list[PASSED + 2])
+{
+	static char plain[] = "LC_ALL=C";
+	size_t count = 0;
+
+	for (size_t i = 0; i < PASSED; i++) {
+		const struct ri_env_entry *entry = ri_env_find(env, passed[i].name);
+
+		if (entry != NULL)
+			list[count++] = (char *)(uintptr_t)entry->text;
+	}
+	list[count++] = plain;
+	list[count] = NULL;
+}
+
+/* --- in the child --------------------------------------------------------- */
+
+/* Checks have a narrow limit; a library that a job would load must fit. */
+static void widen_memory(void)
+{
+	const rlim_t wide = (rlim_t)ADDRESSES_GIB << 30;
+	struct rlimit memory;
+
+	if (getrlimit(RLIMIT_AS, &memory) < 0 || memory.rlim_cur != RI_CHECK_MEMORY)
+		return;
+	memory.rlim_cur = memory.rlim_max < wide ? memory.rlim_max : wide;
+	setrlimit(RLIMIT_AS, &memory);
+}
+
+/* stdin and stderr are nobody's, stdout is the pipe, and there is nothing else. */
+static bool set_descriptors(int out)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high, pipe;
+
+	if (null < 0)
+		return false;
+	/* ours may be closed, and these two have their numbers */
+	high = fcntl(null, F_DUPFD_CLOEXEC, 3);
+	pipe = fcntl(out, F_DUPFD_CLOEXEC, 3);
+	if (high < 0 || pipe < 0 || dup2(high, STDIN_FILENO) < 0 ||
+		dup2(pipe, STDOUT_FILENO) < 0 || dup2(high, STDERR_FILENO) < 0)
+		return false;
+	if (syscall(SYS_close_range, 3, ~0U, 0) < 0)
+		for (int fd = 3; fd < MANY_FILES; fd++)
+			close(fd);
+	return true;
+}
+
+__attribute__((noreturn)) static void child_main(const struct probing *probing,
+	char *const *envp, int out, pid_t parent)
+{
+	char bytes[24], text[32];
+	char *const argv[] = { (char *)(uintptr_t)program_name,
+		(char *)(uintptr_t)probing->order->what,
+		(char *)(uintptr_t)probing->order->library, bytes, NULL };
+	int length;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(1);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)probing->order->bytes);
+	if (set_descriptors(out)) {
+		widen_memory();
+		ri_mask_set(ri_mask_inherited);
+		execve(probing->path, argv, envp);
+		out = STDOUT_FILENO;
+	}
+	length = snprintf(text, sizeof(text), "exec %d\n", errno);
+	if (write(out, text, (size_t)length) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+/* --- in ours -------------------------------------------------------------- */
+
+/* Returns 0, or errno. */
+static int begin(struct probing *probing, const struct ri_env *env)
+{
+	char *list[PASSED + 2];
+	pid_t parent = getpid();
+	int ends[2], error;
+
+	list_environment(env, list);
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return errno;
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	probing->pid = fork();
+	error = errno;
+	if (probing->pid == 0)
+		child_main(probing, list, ends[1], parent);
+	close(ends[1]);
+	if (probing->pid < 0) {
+		close(ends[0]);
+		return error;
+	}
+	/* whoever of both comes first */
+	setpgid(probing->pid, probing->pid);
+	probing->pipe = ends[0];
+	return 0;
+}
+
+static void drain(struct probing *probing)
+{
+	while (!probing->over && !probing->flooded) {
+		ssize_t count = read(probing->pipe, output + probing->used,
+			sizeof(output) - probing->used);
+
+		if (count < 0)
+			return;
+		probing->over = count == 0;
+		probing->used += (size_t)count;
+		probing->flooded = probing->used == sizeof(output);
+	}
+}
+
+/* Its end stays to be reaped: until then its number, and that of its group, are its own. */
+static bool has_ended(const struct probing *probing)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)probing->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		info.si_pid == probing->pid;
+}
+
+static void wait_for_more(const struct probing *probing, int64_t left_ms)
+{
+	struct pollfd pipe = { .fd = probing->pipe, .events = POLLIN };
+	siginfo_t info;
+
+	if (probing->over)
+		ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, left_ms);
+	else
+		poll(&pipe, 1, (int)(left_ms < LOOK_MS ? left_ms : LOOK_MS));
+}
+
+/* Until its end, its time, or too much. */
+static void collect(struct probing *probing)
+{
+	for (;;) {
+		int64_t left = probing->order->until_us - ri_now_us();
+
+		/* first this: what it wrote is all there then */
+		probing->ended = has_ended(probing);
+		drain(probing);
+		if (probing->ended || probing->flooded)
+			return;
+		if (left <= 0) {
+			probing->hung = true;
+			return;
+		}
+		wait_for_more(probing, left / 1000 + 1);
+	}
+}
+
+/* It, and whatever it has started. One that sleeps in a driver is left behind. */
+static void finish(struct probing *probing)
+{
+	int64_t until = ri_now_us() + REAP_MS * 1000, left;
+	siginfo_t info;
+
+	kill(-probing->pid, SIGKILL);
+	kill(probing->pid, SIGKILL);
+	while (!has_ended(probing) && (left = until - ri_now_us()) > 0)
+		ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, left / 1000 + 1);
+	waitpid(probing->pid, &probing->status, WNOHANG);
+	close(probing->pipe);
+}
+
+static void conclude(struct ri_prober *out, const struct probing *probing)
+{
+	out->line = ri_probe_read(&out->said, output, probing->used);
+	out->status = probing->status;
+	out->error = (int)out->said.exec_error;
+	if (out->error != 0)
+		out->end = RI_PROBER_REFUSED;
+	else if (probing->flooded)
+		out->end = RI_PROBER_FLOODED;
+	else if (out->line != 0)
+		out->end = RI_PROBER_GARBLED;
+	else if (out->said.ended)
+		out->end = RI_PROBER_DONE;
+	else
+		out->end = probing->hung ? RI_PROBER_HUNG : RI_PROBER_CRASHED;
+}
+
+void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
+	const struct ri_prober_order *order)
+{
+	struct probing probing = { .order = order, .path = find_program(checking) };
+
+	memset(out, 0, sizeof(*out));
+	out->what = order->what;
+	out->path = probing.path;
+	if (probing.path == NULL) {
+		out->end = RI_PROBER_MISSING;
+		return;
+	}
+	out->error = begin(&probing, checking->env);
+	if (out->error != 0) {
+		out->end = RI_PROBER_REFUSED;
+		return;
+	}
+	collect(&probing);
+	finish(&probing);
+	conclude(out, &probing);
+}

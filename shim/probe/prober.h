@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running rankinit-probe, for the checks of --deep: in a process group of its
+ * own, which is killed when its time is over, with /dev/null for stdin and
+ * stderr, no descriptor of ours, a pipe that takes so much and no more, and
+ * of the environment what the loader and the libraries read. See
+ * lib/node/probe.h for what it says.
+ */
+#ifndef RI_SHIM_CHECK_PROBER_H
+#define RI_SHIM_CHECK_PROBER_H
+
+#include "check/check.h"
+#include "image/library.h"
+#include "node/probe.h"
+
+enum {
+	RI_PROBER_MS = 2000,	/* for all runs of a check: devices take milliseconds each */
+	RI_PROBER_CHECK_MS = RI_PROBER_MS + 500,	/* so the check itself is never late */
+};
+
+enum ri_prober_end {
+	RI_PROBER_DONE,		/* it said all that there is to say */
+	RI_PROBER_MISSING,	/* there is no rankinit-probe */
+	RI_PROBER_REFUSED,	/* no process, or not this program: error */
+	RI_PROBER_GARBLED,	/* a line is none of its own */
+	RI_PROBER_FLOODED,	/* there was no end of it */
+	RI_PROBER_CRASHED,	/* a signal, or an exit that it does not make */
+	RI_PROBER_HUNG,
+};
+
+struct ri_prober {
+	enum ri_prober_end end;
+	const char *what;	/* as it was ordered */
+	const char *path;	/* of the program; NULL where it is missing */
+	int error;		/* errno */
+	int status;		/* as wait(2) gives it */
+	size_t line;		/* the one that is garbled */
+	struct ri_probe said;
+};
+
+/* What is tried, and until when. */
+struct ri_prober_order {
+	const char *what;	/* "verbs" or "mpi" */
+	const char *library;	/* its path */
+	uint64_t bytes;		/* to be registered */
+	int64_t until_us;	/* of ri_now_us() */
+};
+
+/* Never fails: *out tells. It is large. */
+void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
+	const struct ri_prober_order *order);
+
+/*
+ * May a program be run: with --deep, on the live machine? Where not, says so:
+ * a skip, or unknown where the check is asked for by its id.
+ */
+bool ri_prober_may_run(struct ri_checking *checking, const char *subject);
+
+/* A skip with this text, or unknown where the check is asked for by its id. */
+void ri_prober_skip(struct ri_checking *checking, const char *subject, const char *text);
+
+/* What became of a library that the loader does not find. True where there is a trace of it. */
+bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *library);
+
+/* The codes of a check for a library that ends the process, or does not come back. */
+struct ri_prober_codes {
+	enum ri_code crashed, hung;
+};
+
+/* True where it is done. Else says what became of it: a result about the library. */
+bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *prober,
+	const struct ri_library *library, struct ri_prober_codes codes);
+
+#endif

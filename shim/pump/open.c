@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "output/pattern.h"
+#include "pump/parts.h"
+#include "system/apart.h"
+#include "system/mask.h"
+#include "system/spot.h"
+
+enum {
+	FEW_FILES = 64,		/* what is open besides, and what checks and reports need */
+	LARGE_PIPES = 16,	/* ranks that get larger ones */
+	PAGE = 4096,
+	HELD = RI_OUTPUT_LINE + PAGE,
+};
+
+/* What prepare works from. */
+struct plan {
+	struct ri_output *output;
+	const struct ri_output_wishes *wishes;
+	struct ri_arena *arena;
+	struct ri_error *err;
+	const char *pattern;	/* NULL: no files */
+	const char *subject;	/* the option that asks for them */
+	bool redirects;
+	bool shares;		/* several ranks, one file */
+	struct utsname names;
+	const char *made;	/* the last folder of --log-dir */
+	const char *folder;	/* of the last file, up to its '/' */
+	struct ri_spot spot;	/* something in it */
+};
+
+static bool has_files(const struct ri_options *options)
+{
+	return options->log_dir.text != NULL || options->log_file.text != NULL;
+}
+
+static bool redirects(const struct ri_options *options)
+{
+	return options->log_mode.text != NULL && strcmp(options->log_mode.text, "redirect") == 0;
+}
+
+bool ri_output_is_wanted(const struct ri_options *options)
+{
+	return options->log_prefix || has_files(options);
+}
+
+int ri_output_check(const struct ri_options *options, struct ri_error *err)
+{
+	const struct ri_word *file = &options->log_file;
+
+	if (redirects(options) && !has_files(options)) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, options->log_mode.subject,
+			"there is no file to redirect to");
+		return ri_fail_hint(err, "add --log-dir=DIR or --log-file=PATTERN");
+	}
+	if (options->log_dir.text != NULL && file->text != NULL && file->text[0] == '/') {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, file->subject,
+			"is an absolute path, and cannot be in %s", options->log_dir.text);
+		return ri_fail_hint(err, "leave %s out", options->log_dir.subject);
+	}
+	if (ri_output_is_wanted(options) && options->supervise == RI_NO) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, "--supervise",
+			"never leaves nobody to look after the output");
+		return ri_fail_hint(err, "leave it out, or the --log options");
+	}
+	return 0;
+}
+
+static int refuse(const struct plan *plan, const char *subject, const char *what)
+{
+	int error = errno;
+
+	ri_fail(plan->err, RI_CODE_LOG_REFUSED, subject, "%s: %s", what, strerror(error));
+	if (error == EMFILE)
+		ri_fail_hint(plan->err, "raise the limit of open files (ulimit -n, docker run "
+					"--ulimit nofile=N)");
+	return ri_fail_errno(plan->err, error);
+}
+
+static int no_memory(const struct plan *plan)
+{
+	return ri_fail(plan->err, RI_CODE_MEMORY, "--log-prefix",
+		"no memory left for the output of %zu ranks", plan->wishes->count);
+}
+
+static int read_pattern(struct plan *plan)
+{
+	const struct ri_options *options = plan->wishes->options;
+	const struct ri_word *dir = &options->log_dir, *file = &options->log_file;
+	struct ri_pattern_use use;
+
+	plan->redirects = redirects(options);
+	if (!has_files(options))
+		return 0;
+	plan->subject = file->text != NULL ? file->subject : dir->subject;
+	plan->pattern = file->text;
+	if (dir->text != NULL)
+		plan->pattern = ri_arena_format(plan->arena, "%s/%s", dir->text,
+			file->text == NULL ? "rank_%r.log" : file->text);
+	if (plan->pattern == NULL)
+		return no_memory(plan);
+	ri_pattern_read(plan->pattern, &use);
+	plan->shares = !use.rank && plan->wishes->count > 1;
+	if (use.node && plan->wishes->node < 0) {
+		ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject,
+			"%%n is the rank of this node, and nothing tells it");
+		return ri_fail_hint(plan->err, "use %%h, or state --node-rank");
+	}
+	if (use.host && uname(&plan->names) < 0)
+		return refuse(plan, plan->subject, "the name of this host is unknown");
+	return 0;
+}
+
+static const char *expand(const struct plan *plan, const char *pattern, size_t index)
+{
+	const struct ri_output_rank *rank = &plan->wishes->ranks[index];
+	struct ri_pattern_values values = {
+		.rank = rank->rank,
+		.local_rank = rank->local_rank,
+		.node = (uint64_t)plan->wishes->node,
+		.host = plan->names.nodename,
+	};
+
+	return ri_pattern_expand(pattern, &values, plan->arena);
+}
+
+static bool is_same_path(const char *a, const char *b, size_t length)
+{
+	return a != NULL && strncmp(a, b, length) == 0 && a[length] == '\0';
+}
+
+/* Links on the way are followed as spot.h has it, and what is last is never one. */
+static int make_directory(struct plan *plan, size_t index)
+{
+	const struct ri_word *dir = &plan->wishes->options->log_dir;
+	const char *path = dir->text == NULL ? NULL : expand(plan, dir->text, index);
+	size_t length = path == NULL ? 0 : strlen(path);
+	struct ri_spot spot;
+	int made;
+
+	if (dir->text == NULL)
+		return 0;
+	if (path == NULL)
+		return no_memory(plan);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	if (is_same_path(plan->made, path, length) || is_same_path("/", path, length))
+		return 0;
+	plan->made = ri_arena_copy(plan->arena, path, length);
+	if (plan->made == NULL)
+		return no_memory(plan);
+	if (ri_spot_find(&spot, plan->made, plan->arena) < 0)
+		return refuse(plan, path, "the folder cannot be made");
+	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
+	ri_spot_close(&spot);
+	if (made < 0 && errno != EEXIST)
+		return refuse(plan, path, "the folder cannot be made");
+	return 0;
+}
+
+/*
+ * A rank that is given its file does not expect O_NONBLOCK there, and without
+ * it we could be held by whatever has a reader.
+ */
+static int make_blocking(const struct plan *plan, const struct ri_log_file *file)
+{
+	struct stat info;
+
+	if (fstat(file->fd, &info) < 0)
+		return refuse(plan, file->path, "the log file cannot be used");
+	if (!S_ISREG(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(file->fd))) {
+		ri_fail(plan->err, RI_CODE_LOG_REFUSED, file->path,
+			"is no file, and nothing can be redirected to it");
+		return ri_fail_hint(plan->err, "use --log-mode=tee, which can do without a reader");
+	}
+	if (fcntl(file->fd, F_SETFL, O_APPEND) < 0)
+		return refuse(plan, file->path, "the log file cannot be used");
+	return 0;
+}
+
+/* Many files are in one folder, which is looked for once. */
+static int find_folder(struct plan *plan, const char *path, size_t length)
+{
+	const char *folder;
+
+	if (is_same_path(plan->folder, path, length))
+		return 0;
+	ri_spot_close(&plan->spot);
+	plan->folder = ri_arena_copy(plan->arena, path, length);
+	folder = ri_arena_format(plan->arena, "%.*s.", (int)length, path);
+	if (plan->folder == NULL || folder == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return ri_spot_find(&plan->spot, folder, plan->arena);
+}
+
+static bool may_be_planted(const struct ri_spot *spot, int fd)
+{
+	struct stat file;
+
+	return spot->folder >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+		ri_spot_is_anothers_name(&file, spot->folder);
+}
+
+/*
+ * O_APPEND: whoever rotates may truncate the file, and others may append too.
+ * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
+ */
+static int open_at(const struct ri_spot *spot)
+{
+	int fd = ri_spot_open(spot, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0 || !may_be_planted(spot, fd))
+		return fd;
+	close(fd);
+	errno = EMLINK;
+	return -1;
+}
+
+static int open_path(struct plan *plan, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	struct ri_spot spot;
+	int fd;
+
+	if (find_folder(plan, path, length) < 0)
+		return -1;
+	spot = (struct ri_spot){ plan->spot.folder, path + length };
+	if (spot.folder < 0)
+		spot.name = path;
+	fd = open_at(&spot);
+	if (fd >= 0 || errno != ELOOP || spot.folder < 0)
+		return fd;
+	/* a link, which may be followed or not */
+	if (ri_spot_find(&spot, path, plan->arena) < 0)
+		return -1;
+	fd = open_at(&spot);
+	ri_spot_close(&spot);
+	return fd;
+}
+
+static int refuse_file(const struct plan *plan, const char *path)
+{
+	int error = errno;
+
+	if (error != ELOOP && error != EMLINK)
+		return refuse(plan, path, "the log file cannot be opened");
+	ri_fail(plan->err, RI_CODE_LOG_REFUSED, path, error == ELOOP
+			? "a symbolic link on the way is another user's"
+			: "it has a second name (a hard link), and others may write to its folder");
+	ri_fail_hint(plan->err, "remove it, or name the file itself");
+	return ri_fail_errno(plan->err, error);
+}
+
+static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
+{
+	if (make_directory(plan, index) < 0)
+		return -1;
+	file->path = expand(plan, plan->pattern, index);
+	if (file->path == NULL)
+		return no_memory(plan);
+	file->fd = open_path(plan, file->path);
+	if (file->fd < 0)
+		return refuse_file(plan, file->path);
+	return plan->redirects ? make_blocking(plan, file) : 0;
+}
+
+static int open_files(void *argument)
+{
+	struct plan *plan = argument;
+	struct ri_output *output = plan->output;
+	size_t count = plan->pattern == NULL ? 0 : plan->shares ? 1 : plan->wishes->count;
+
+	output->files = ri_arena_array(plan->arena, count, sizeof(*output->files));
+	if (output->files == NULL)
+		return no_memory(plan);
+	for (size_t i = 0; i < count; i++) {
+		output->files[i].fd = -1;
+		output->file_count = i + 1;
+		if (open_file(plan, i, &output->files[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Where they lie may not answer: a stop ends the waiting. */
+static int open_files_apart(struct plan *plan)
+{
+	const struct ri_options *options = plan->wishes->options;
+	const struct ri_word *place = options->log_dir.text != NULL ? &options->log_dir
+								    : &options->log_file;
+	const struct ri_apart opening = {
+		.work = open_files, .argument = plan, .subject = place->subject,
+		.path = place->text,
+	};
+
+	if (plan->pattern == NULL)
+		return 0;
+	return ri_apart_or_fail(&opening, RI_CODE_LOG_REFUSED, plan->err);
+}
+
+/* What becomes of a stream; which group it belongs to comes later. */
+static void choose_forms(const struct plan *plan, struct ri_stream *stream)
+{
+	bool prefix = plan->wishes->options->log_prefix;
+
+	if (!plan->redirects)
+		stream->printed = prefix ? RI_FORM_LINES : RI_FORM_BYTES;
+	if (stream->file == NULL)
+		return;
+	stream->logged = RI_FORM_BYTES;
+	if (plan->shares || (plan->redirects && prefix))
+		stream->logged = RI_FORM_LINES;
+}
+
+static int make_pipe(const struct plan *plan, struct ri_stream *stream)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return refuse(plan, "pipe", "there is none for a rank");
+	stream->fd = ri_fd_move_up(ends[0]);
+	stream->given = ri_fd_move_up(ends[1]);
+	/* few enough that the kernel's bound for a user (pipe(7)) is no matter */
+	if (plan->wishes->count <= LARGE_PIPES && ri_output_is_wanted(plan->wishes->options))
+		fcntl(stream->fd, F_SETPIPE_SZ, RI_OUTPUT_PIPE);
+	/* our end only: the rank's own is a description of its own */
+	if (stream->fd < 0 || stream->given < 0 || fcntl(stream->fd, F_SETFL, O_NONBLOCK) < 0)
+		return refuse(plan, "pipe", "it cannot be used");
+	return 0;
+}
+
+static void set_prefix(struct ri_lines *lines, uint64_t rank)
+{
+	int length = snprintf(lines->prefix, sizeof(lines->prefix), "[%u] ", (unsigned)rank);
+
+	lines->prefix_length = (size_t)length;
+}
+
+/* stdout (which is 0) or stderr of one rank. */
+static int make_stream(const struct plan *plan, size_t index, unsigned which)
+{
+	struct ri_output *output = plan->output;
+	struct ri_stream *stream = &output->streams[2 * index + which];
+	bool kept = which == 1 && plan->wishes->keeps_stderr;
+
+	if (plan->pattern != NULL)
+		stream->file = &output->files[plan->shares ? 0 : index];
+	if (plan->wishes->options->log_prefix)
+		set_prefix(&stream->lines, plan->wishes->ranks[index].rank);
+	choose_forms(plan, stream);
+	if (kept)
+		stream->memory = &output->memories[index];
+	if (plan->redirects && stream->logged == RI_FORM_BYTES && !kept) {
+		stream->logged = RI_FORM_NOTHING;
+		stream->given = stream->file->fd;
+		return 0;
+	}
+	if (!ri_output_is_wanted(plan->wishes->options) && !kept)
+		return 0;
+	return make_pipe(plan, stream);
+}
+
+static int make_streams(const struct plan *plan)
+{
+	struct ri_output *output = plan->output;
+	size_t count = plan->wishes->count;
+
+	output->streams = ri_arena_array(plan->arena, 2 * count, sizeof(*output->streams));
+	output->memories = ri_arena_array(plan->arena, count, sizeof(*output->memories));
+	if (output->streams == NULL || output->memories == NULL)
+		return no_memory(plan);
+	output->count = count;
+	for (size_t i = 0; i < 2 * count; i++)
+		output->streams[i].fd = output->streams[i].given = -1;
+	for (size_t i = 0; i < 2 * count; i++)
+		if (make_stream(plan, i / 2, i % 2) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * One mapping for all buffers. A page of it counts when it is written to, so
+ * it must not become a huge one.
+ */
+static int reserve(const struct plan *plan)
+{
+	struct ri_output *output = plan->output;
+	size_t count = output->count, size = 3 * RI_OUTPUT_BUFFER + RI_OUTPUT_READ + PAGE +
+					     count * (2 * HELD + RI_OUTPUT_TAIL);
+	char *next = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (next == MAP_FAILED)
+		return no_memory(plan);
+	madvise(next, size, MADV_NOHUGEPAGE);
+	output->in = next;
+	output->rendered = next + RI_OUTPUT_READ;
+	for (size_t i = 0; i < 2; i++)
+		output->groups[i].sink.bytes = output->rendered + (i + 1) * RI_OUTPUT_BUFFER;
+	next += RI_OUTPUT_READ + 3 * RI_OUTPUT_BUFFER;
+	for (size_t i = 0; i < 2 * count; i++, next += HELD)
+		output->streams[i].lines.held = next;
+	for (size_t i = 0; i < count; i++, next += RI_OUTPUT_TAIL)
+		output->memories[i].tail.bytes = next;
+	return 0;
+}
+
+/* stdout and stderr that are one and the same get their lines from one hand. */
+static bool is_same(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+		one.st_ino == other.st_ino;
+}
+
+static struct ri_stream_group *choose_group(struct ri_output *output, size_t index)
+{
+	const struct ri_stream *stream = &output->streams[index];
+
+	if (stream->printed == RI_FORM_NOTHING)
+		return &output->groups[RI_GROUP_FILES];
+	if (index % 2 == 0 || output->one_sink)
+		return &output->groups[RI_GROUP_STDOUT];
+	return &output->groups[RI_GROUP_STDERR];
+}
+
+static int watch_stream(const struct plan *plan, struct ri_stream *stream)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = stream };
+
+	if (stream->group->open++ == 0) {
+		stream->group->epoll = ri_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
+		if (stream->group->epoll < 0)
+			return refuse(plan, "epoll", "the pipes cannot be watched");
+	}
+	if (epoll_ctl(stream->group->epoll, EPOLL_CTL_ADD, stream->fd, &event) < 0)
+		return refuse(plan, "epoll", "the pipes cannot be watched");
+	return 0;
+}
+
+static int watch_streams(const struct plan *plan)
+{
+	struct ri_output *output = plan->output;
+	const ri_sigset all = RI_MASK_ALL;
+
+	/* only where stdout is printed by us at all */
+	output->one_sink = output->streams[0].printed != RI_FORM_NOTHING &&
+		output->streams[0].fd >= 0 && is_same(STDOUT_FILENO, STDERR_FILENO);
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		struct ri_stream *stream = &output->streams[i];
+
+		stream->group = choose_group(output, i);
+		if (stream->fd >= 0 && watch_stream(plan, stream) < 0)
+			return -1;
+	}
+	for (int i = 0; i < 2; i++)
+		if (output->groups[i].open > 0)
+			ri_sink_open(&output->groups[i].sink, STDOUT_FILENO + i,
+				output->groups[i].sink.bytes);
+	/* not by the C library, which takes its own signals out */
+	output->signals = ri_fd_move_up((int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
+		SFD_CLOEXEC | SFD_NONBLOCK));
+	if (output->signals < 0)
+		return refuse(plan, "signalfd", "signals cannot be waited for beside output");
+	ri_output_guard_log(output);
+	return 0;
+}
+
+/* Many ranks need more files than the usual soft limit of 1024. */
+static void raise_limit(const struct plan *plan)
+{
+	struct ri_output *output = plan->output;
+	rlim_t wanted = FEW_FILES + 5 * plan->wishes->count;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+		return;
+	output->files_before = limit;
+	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+	output->raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *wishes,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	struct plan plan = {
+		.output = output, .wishes = wishes, .arena = arena, .err = err, .spot.folder = -1,
+	};
+	bool failed;
+
+	*output = (struct ri_output){ .signals = -1 };
+	for (int i = 0; i < RI_GROUPS; i++) {
+		output->groups[i].epoll = -1;
+		output->groups[i].sink.fd = -1;
+	}
+	if (!ri_output_is_wanted(wishes->options) && !wishes->keeps_stderr)
+		return 0;
+	raise_limit(&plan);
+	failed = read_pattern(&plan) < 0 || open_files_apart(&plan) < 0;
+	ri_spot_close(&plan.spot);
+	if (failed || make_streams(&plan) < 0)
+		return -1;
+	for (size_t i = 0; i < 2 * output->count; i++)
+		output->active = output->active || output->streams[i].fd >= 0;
+	/* ranks that write to their files themselves need nothing of us */
+	if (!output->active)
+		return 0;
+	return reserve(&plan) < 0 ? -1 : watch_streams(&plan);
+}

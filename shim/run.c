@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <errno.h>
+
+#include "say/state.h"
+#include "system/apart.h"
+
+enum { TMPDIR_MS = 5500 };	/* a little longer than until that is said */
+
+int ri_run_fail(struct ri_run *run)
+{
+	if (ri_apart_stop() != 0)
+		return ri_run_leave(run, 128 + ri_apart_stop());
+	ri_log_error(&run->err);
+	return ri_run_leave(run, ri_code_status(run->err.code));
+}
+
+enum ri_log_color ri_run_color(const struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+	const char *no_color = ri_env_get(&run->env, "NO_COLOR");	/* no-color.org */
+
+	if (options->color != RI_AUTO)
+		return options->color == RI_YES ? RI_LOG_COLOR : RI_LOG_PLAIN;
+	return no_color == NULL || no_color[0] == '\0' ? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_PLAIN;
+}
+
+int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument)
+{
+	const char *folder = ri_env_get(&run->env, "TMPDIR");
+	const struct ri_apart asking = {
+		.work = work, .argument = argument, .subject = "TMPDIR", .path = folder,
+		.most_ms = TMPDIR_MS,
+		.deaf_ms = run->supervised.stop.asked ? TMPDIR_MS : 0,
+	};
+	int status = folder == NULL ? work(argument) : ri_apart(&asking);
+
+	if (status < 0 && errno == ETIMEDOUT) {
+		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
+			"goes on without torch's error files [%s]",
+			ri_code_name(RI_CODE_FILE_SLOW));
+		run->torch_files.folder = NULL;
+	}
+	return status;
+}
+
+static int remove_torch_files(void *argument)
+{
+	struct ri_run *run = argument;
+
+	ri_torch_files_remove(&run->torch_files);
+	return 0;
+}
+
+int ri_run_end(struct ri_run *run, int status)
+{
+	if (run->torch_files.folder != NULL)
+		ri_run_ask_torch_files(run, remove_torch_files, run);
+	ri_state_end(status);
+	return status;
+}
+
+int ri_run_leave(struct ri_run *run, int status)
+{
+	return ri_run_end(run, run->options.exit_map.to[status]);
+}

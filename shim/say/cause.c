@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say/cause.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "check/check.h"
+#include "check/fs/shm.h"
+#include "demand/demand.h"
+
+extern const struct ri_check ri_check_cg_oom;
+
+static const char point[] = "/dev/shm";
+
+bool ri_cause_look(struct ri_space *shm)
+{
+	struct ri_host host = { .root = AT_FDCWD, .live = true };
+
+	return ri_machine_tmpfs(&host, point, shm) && shm->size > 0;
+}
+
+/* PyTorch's own words for a data loader that ended so: "... killed by signal: Bus error." */
+static bool tells_of_it(const struct ri_rank_outcome *rank)
+{
+	static const char words[] = "Bus error";
+
+	return rank->tail != NULL &&
+		memmem(rank->tail, rank->tail_length, words, sizeof(words) - 1) != NULL;
+}
+
+static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
+	const struct ri_space *shm)
+{
+	static struct ri_cause cause = {
+		.subject = point,
+		.hint = "docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with "
+			"medium: Memory",
+	};
+	static char text[120];
+	char size[RI_SIZE_TEXT];
+	bool full = shm->free < shm->size / 64;
+
+	if (!full && shm->size >= ri_check_shm_least(outcome->count))
+		return NULL;
+	snprintf(text, sizeof(text), "%s (%s), and a page that finds no room there is a SIGBUS",
+		full ? "was full" : "is small", ri_size_show(size, shm->size));
+	cause.text = text;
+	cause.code = full ? RI_CODE_SHM_FREE_SMALL : RI_CODE_SHM_SIZE_SMALL;
+	return &cause;
+}
+
+static const struct ri_cause *blame_memory(void)
+{
+	static struct ri_cause cause = {
+		.code = RI_CODE_CG_OOM_KILLS, .subject = "oom_kill", .shown = true,
+		.text = "the cgroup counted a process that was killed when memory ran out",
+	};
+
+	cause.hint = ri_check_cg_oom.advice;
+	return &cause;
+}
+
+/*
+ * What breakpoint() and input() end of where stdin does (CPython Lib/pdb.py,
+ * do_EOF; Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl).
+ */
+static bool asked_for_line(const struct ri_rank_outcome *rank)
+{
+	static const char *const ends[] = { "bdb.BdbQuit", "EOFError: EOF when reading a line" };
+	const struct ri_span tail = { rank->tail, rank->tail_length };
+	struct ri_traceback traceback;
+
+	if (rank->tail == NULL || !ri_traceback_find(tail, &traceback) ||
+		!ri_rank_ended_of(rank, &traceback))
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (traceback.last.length >= strlen(ends[i]) &&
+			memcmp(traceback.last.at, ends[i], strlen(ends[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Who has a terminal may have left the debugger by hand. */
+static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
+{
+	static struct ri_cause cause = {
+		.code = RI_CODE_INPUT_NONE, .subject = "stdin",
+		.hint = "debug one rank, on a terminal: docker run -it, with --nproc-per-node=1",
+	};
+
+	if (outcome->first == 0 && isatty(STDIN_FILENO))
+		return NULL;
+	cause.text = outcome->first > 0
+		? "is /dev/null for all ranks but the first: breakpoint() and input() fail there"
+		: "is no terminal, and it ended: breakpoint() and input() fail then";
+	return &cause;
+}
+
+const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm)
+{
+	static struct ri_space now;
+	const struct ri_rank_outcome *rank;
+
+	if (outcome->first < 0)
+		return NULL;
+	rank = &outcome->ranks[outcome->first];
+	if (rank->oom)
+		return blame_memory();
+	if (asked_for_line(rank))
+		return blame_input(outcome);
+	if (shm == NULL && tells_of_it(rank) && ri_cause_look(&now))
+		shm = &now;
+	if (shm == NULL || (rank->signal != SIGBUS && !tells_of_it(rank)))
+		return NULL;
+	return blame_shm(outcome, shm);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say/print.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "check/print.h"
+#include "from/from.h"
+#include "options/options.h"
+#include "system/columns.h"
+#include "to/scrub.h"
+#include "to/to.h"
+
+enum { PAGE = 262144 };
+
+/* An answer, built whole and written whole. */
+static char page[PAGE];
+
+static int write_all(const char *bytes, size_t length, struct ri_error *err)
+{
+	while (length > 0) {
+		ssize_t count = write(STDOUT_FILENO, bytes, length);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return ri_fail(err, RI_CODE_OUTPUT, "stdout", "cannot be written: %s",
+				strerror(errno));
+		bytes += count;
+		length -= (size_t)count;
+	}
+	return 0;
+}
+
+int ri_print_text(const struct ri_text *text, struct ri_error *err)
+{
+	return write_all(text->bytes, text->length, err);
+}
+
+int ri_print_help(struct ri_error *err)
+{
+	struct ri_text out;
+
+	ri_text_init(&out, page, sizeof(page));
+	ri_options_help(&out);
+	return ri_print_text(&out, err);
+}
+
+#if defined(__GLIBC__)
+#define LIBC "glibc"
+#else
+#define LIBC "musl"
+#endif
+
+int ri_print_version(struct ri_error *err)
+{
+	struct ri_text out;
+
+	ri_text_init(&out, page, sizeof(page));
+	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s)\n", RI_VERSION,
+		__VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION);
+	return ri_print_text(&out, err);
+}
+
+static void list_codes(struct ri_text *out)
+{
+	for (unsigned code = 0; code < RI_CODE_COUNT; code++)
+		ri_text_addf(out, "%s\t%d\t%s\n", ri_code_name(code), ri_code_status(code),
+			ri_code_meaning(code));
+}
+
+/* before: what is said ahead of each meaning */
+static void list_variables(struct ri_text *out, const struct ri_variable *variable,
+	const char *before)
+{
+	for (; variable != NULL && variable->name != NULL; variable++)
+		ri_text_addf(out, "\t%s\t%s%s\t%s\n", variable->name, before, variable->meaning,
+			variable->cite);
+}
+
+static void list_sources(struct ri_text *out)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+		ri_text_addf(out, "%s\t%s\n", source->name, source->summary);
+		list_variables(out, source->reads, "");
+	}
+}
+
+/* Of none at all: "always". */
+static void list_words(struct ri_text *out, const char *const *words)
+{
+	if (words == NULL)
+		ri_text_add(out, "always");
+	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+		ri_text_addf(out, "%s%s", i == 0 ? "" : ",", words[i]);
+	ri_text_add(out, "\n");
+}
+
+static void list_frameworks(struct ri_text *out)
+{
+	const struct ri_framework *framework;
+
+	for (size_t i = 0; (framework = ri_framework_at(i)) != NULL; i++) {
+		ri_text_addf(out, "%s\t%s\t%s\t", framework->name, framework->summary,
+			framework->when);
+		list_words(out, framework->sources);
+		list_variables(out, framework->writes, "");
+		list_variables(out, framework->looks, "only looked at: ");
+	}
+}
+
+static void list_inherited(struct ri_text *out)
+{
+	static const char *const verdicts[] = {
+		[RI_SCRUB_KEEP] = "kept", [RI_SCRUB_REMOVE] = "removed",
+		[RI_SCRUB_REMOVE_HERE] = "removed from the ranks that rankinit starts",
+	};
+	const struct ri_scrub_row *row;
+
+	for (size_t i = 0; (row = ri_scrub_at(i)) != NULL; i++)
+		ri_text_addf(out, "%s\t%s\t%s\n", row->pattern, verdicts[row->verdict],
+			row->cite);
+}
+
+int ri_print_list(const char *table, struct ri_error *err)
+{
+	static const struct {
+		const char *name;
+		void (*list)(struct ri_text *out);
+		size_t most;	/* fields on a terminal; 0: all */
+	} tables[] = {
+		{ "sources", list_sources, 0 },
+		{ "frameworks", list_frameworks, 0 },
+		{ "inherited", list_inherited, 0 },
+		{ "checks", ri_check_list, 2 },
+		{ "codes", list_codes, 0 },
+		{ "options", ri_options_list, 0 },
+	};
+	static char shown[PAGE];
+	char quoted[RI_QUOTE_SIZE];
+	struct ri_text out;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (strcmp(table, tables[i].name) != 0)
+			continue;
+		ri_text_init(&out, page, sizeof(page));
+		tables[i].list(&out);
+		if (!isatty(STDOUT_FILENO))
+			return ri_print_text(&out, err);
+		ri_text_init(&out, shown, sizeof(shown));
+		ri_columns_show(page, tables[i].most, &out);
+		if (tables[i].most > 0)
+			ri_text_addf(&out, "%cAll of it, with tabs: rankinit --list=%s | cat\n",
+				'\n', table);
+		return ri_print_text(&out, err);
+	}
+	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
+		"%s: expected sources, frameworks, inherited, checks, codes or options",
+		ri_quote(quoted, sizeof(quoted), table));
+}
+
+/* The shells know names of letters, digits and '_' only (POSIX, "Name"). */
+static bool is_shell_name(const char *name)
+{
+	static const char characters[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+	return name[0] > '9' && name[strspn(name, characters)] == '\0';
+}
+
+/* In single quotes, where nothing but the quote itself is special. */
+static int write_shell(const struct ri_env_edit *edit, struct ri_error *err)
+{
+	const char *rest = edit->value;
+
+	if (!is_shell_name(edit->name))
+		return 0;
+	if (rest == NULL)
+		return write_all("unset ", 6, err) < 0 ||
+				write_all(edit->name, strlen(edit->name), err) < 0
+			? -1
+			: write_all("\n", 1, err);
+	if (write_all("export ", 7, err) < 0 ||
+		write_all(edit->name, strlen(edit->name), err) < 0 || write_all("='", 2, err) < 0)
+		return -1;
+	while (*rest != '\0') {
+		size_t length = strcspn(rest, "'");
+
+		if (write_all(rest, length, err) < 0)
+			return -1;
+		rest += length;
+		if (*rest == '\'') {
+			if (write_all("'\\''", 4, err) < 0)
+				return -1;
+			rest++;
+		}
+	}
+	return write_all("'\n", 2, err);
+}
+
+static int write_pair(const struct ri_env_edit *edit, char end, struct ri_error *err)
+{
+	if (edit->value == NULL)
+		return 0;
+	if (write_all(edit->name, strlen(edit->name), err) < 0 || write_all("=", 1, err) < 0 ||
+		write_all(edit->value, strlen(edit->value), err) < 0)
+		return -1;
+	return write_all(&end, 1, err);
+}
+
+static int write_dotenv(const struct ri_env_edit *edit, struct ri_error *err)
+{
+	return write_pair(edit, '\n', err);
+}
+
+static int write_null(const struct ri_env_edit *edit, struct ri_error *err)
+{
+	return write_pair(edit, '\0', err);
+}
+
+static int write_lines(const struct ri_env_edits *edits,
+	int (*write_one)(const struct ri_env_edit *edit, struct ri_error *err),
+	struct ri_error *err)
+{
+	for (size_t i = 0; i < edits->count; i++)
+		if (ri_env_edits_find(edits, edits->items[i].name) == &edits->items[i] &&
+			write_one(&edits->items[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
+{
+	json_t *object;
+	char *text = NULL;
+	bool whole;
+	int status;
+
+	object = json_object();
+	whole = object != NULL;
+	for (size_t i = 0; whole && i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
+
+		whole = json_object_set_new(object, edit->name,
+			edit->value == NULL ? json_null() : json_string(edit->value)) == 0;
+	}
+	if (whole)
+		text = ri_json_dumps(object, JSON_INDENT(2) | JSON_SORT_KEYS);
+	json_decref(object);
+	if (text == NULL)
+		return ri_fail(err, RI_CODE_OUTPUT, "--print-env",
+			"a value cannot be written as JSON: it is not UTF-8, or there is no "
+			"memory");
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
+}
+
+int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	if (format == NULL || strcmp(format, "shell") == 0)
+		return write_lines(edits, write_shell, err);
+	if (strcmp(format, "dotenv") == 0)
+		return write_lines(edits, write_dotenv, err);
+	if (strcmp(format, "null") == 0)
+		return write_lines(edits, write_null, err);
+	if (strcmp(format, "json") == 0)
+		return write_json(edits, err);
+	return ri_fail(err, RI_CODE_OPTION_VALUE, "--print-env",
+		"%s: expected shell, dotenv, json or null",
+		ri_quote(quoted, sizeof(quoted), format));
+}
+
+static void list_source_names(struct ri_text *out)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		ri_text_addf(out, "%s%s", i == 0 ? "" : ", ", source->name);
+}
+
+static int write_explain_json(const struct ri_explain *explain, struct ri_error *err)
+{
+	char *text;
+	int status;
+
+	text = ri_explain_json(explain);
+	if (text == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--explain", "no memory left to write it");
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
+}
+
+int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
+	struct ri_error *err)
+{
+	char names[1024];
+	struct ri_text out;
+
+	ri_text_init(&out, names, sizeof(names));
+	list_source_names(&out);
+	explain->version = RI_VERSION;
+	explain->looked_for = names;
+	explain->color = color == RI_LOG_COLOR ||
+		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO));
+	if (format != NULL && strcmp(format, "json") == 0)
+		return write_explain_json(explain, err);
+	ri_text_init(&out, page, sizeof(page));
+	ri_explain_text(explain, &out);
+	return ri_print_text(&out, err);
+}
+
+static int write_check_json(const struct ri_check_report *report, struct ri_error *err)
+{
+	struct ri_json json = { .escapes = 0 };
+	json_t *object = ri_check_json(&json, report);
+	char *text = json.incomplete ? NULL : ri_json_dumps(object, RI_JSON_LOOK);
+	int status;
+
+	json_decref(object);
+	if (text == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--check", "no memory left to write it");
+	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
+	free(text);
+	return status;
+}
+
+int ri_print_check(const char *format, const struct ri_check_report *report,
+	enum ri_log_color color, struct ri_error *err)
+{
+	struct ri_text out;
+
+	if (format != NULL && strcmp(format, "json") == 0)
+		return write_check_json(report, err);
+	ri_text_init(&out, page, sizeof(page));
+	ri_check_print_text(report, &out, color == RI_LOG_COLOR ||
+		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO)));
+	return ri_print_text(&out, err);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The actions that answer on stdout and run nothing: --help, --version,
+ * --list, --print-env, --explain, --check, --status.
+ */
+#ifndef RI_SHIM_PRINT_H
+#define RI_SHIM_PRINT_H
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "check/runner.h"
+#include "model/explain.h"
+#include "system/log.h"
+
+int ri_print_help(struct ri_error *err);
+int ri_print_version(struct ri_error *err);
+
+/* What somebody else has put together. */
+int ri_print_text(const struct ri_text *text, struct ri_error *err);
+
+/* One table, tab-separated, a line for each entry; in columns on a terminal. */
+int ri_print_list(const char *table, struct ri_error *err);
+
+/*
+ * The edits in force, as shell (export and unset lines), dotenv, json (one
+ * object, null where a variable is removed) or null (NAME=value, each ended
+ * by a NUL byte; removed ones are left out, as in dotenv). A NULL format is
+ * shell.
+ */
+int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err);
+
+/*
+ * The explanation, of which version, looked_for and color are filled in here,
+ * as text or json. A NULL format is text. Never touches explain->err.
+ */
+int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log_color color,
+	struct ri_error *err);
+
+/* What checks found, as text or json. A NULL format is text. */
+int ri_print_check(const char *format, const struct ri_check_report *report,
+	enum ri_log_color color, struct ri_error *err);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file for each rank in which torch may say why it failed: the path that
+ * TORCHELASTIC_ERROR_FILE names (torch/distributed/elastic/multiprocessing/
+ * errors/error_handler.py), in a folder of our own below TMPDIR, or
+ * /dev/shm or /tmp. Without a place to write there are none, and nothing is
+ * said about it.
+ */
+#ifndef RI_SHIM_TORCH_FILE_H
+#define RI_SHIM_TORCH_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "report/span.h"
+#include "system/spot.h"
+
+#define RI_TORCH_FILE "TORCHELASTIC_ERROR_FILE"
+
+struct ri_torch_files {
+	const char *folder;	/* NULL: there are none */
+	struct ri_spot spot;	/* the folder's, held open as it is itself: spot.h */
+	int fd;
+	size_t count;		/* of ranks */
+	char *bytes;		/* what was read, RI_TORCH_FILE_SIZE for each rank */
+};
+
+enum { RI_TORCH_FILE_SIZE = 262144 };	/* a larger file is not read */
+
+/*
+ * Make the folder, for so many ranks.
+ * None is made where the variable is set already: then the file is the
+ * user's.
+ */
+void ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env, size_t count,
+	struct ri_arena *arena);
+
+/* Let another user write there: what is in it then is the command's. */
+void ri_torch_files_give(const struct ri_torch_files *files, uid_t uid, gid_t gid);
+
+/* The path for a local rank; NULL: there are no files, or no memory. */
+const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local_rank,
+	struct ri_arena *arena);
+
+/*
+ * When the ranks are gone: what a local rank wrote. Returns false where that
+ * is nothing, too large, no regular file or one with other names. Good until
+ * the files are removed.
+ */
+bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct ri_span *out);
+
+/* Take the files and their folder away; somebody else's in it stay. */
+void ri_torch_files_remove(struct ri_torch_files *files);
+
+#endif

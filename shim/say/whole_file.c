@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say/whole_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output/pattern.h"
+#include "system/clock.h"
+#include "system/sink.h"
+#include "system/spares.h"
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x00000008
+#endif
+
+static int no_memory(const struct ri_word *option, struct ri_error *err)
+{
+	return ri_fail(err, RI_CODE_MEMORY, option->subject, "no memory left for the name");
+}
+
+static int read_values(struct ri_pattern_values *values, struct utsname *names,
+	const struct ri_word *option, const struct ri_topology *topology, struct ri_error *err)
+{
+	struct ri_pattern_use use;
+	char quoted[RI_QUOTE_SIZE];
+
+	if (!ri_pattern_read(option->text, &use))
+		return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
+			"%s: expected a file name in which %% stands before r, l, n, h or %% only",
+			ri_quote(quoted, sizeof(quoted), option->text));
+	*values = (struct ri_pattern_values){ .rank = 0 };
+	ri_topology_get(topology, RI_FACT_RANK, &values->rank);
+	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &values->local_rank);
+	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &values->node) && use.node) {
+		ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
+			"%%n is the rank of this node, and nothing tells it");
+		return ri_fail_hint(err, "use %%h, or state --node-rank");
+	}
+	if (use.host && uname(names) < 0)
+		return ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
+			"the name of this host is unknown: %s", strerror(errno));
+	values->host = use.host ? names->nodename : "";
+	return 0;
+}
+
+const char *ri_whole_file_name(const struct ri_word *option, const struct ri_topology *topology,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	struct ri_pattern_values values;
+	struct utsname names;
+	char folder[PATH_MAX];
+	const char *path;
+
+	if (read_values(&values, &names, option, topology, err) < 0)
+		return NULL;
+	path = ri_pattern_expand(option->text, &values, arena);
+	if (path != NULL && path[0] != '/') {
+		if (getcwd(folder, sizeof(folder)) == NULL) {
+			ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
+				"the present folder has no name: %s", strerror(errno));
+			return NULL;
+		}
+		path = ri_arena_format(arena, "%s/%s", folder, path);
+	}
+	if (path == NULL)
+		no_memory(option, err);
+	return path;
+}
+
+static int refuse(const char *subject, const char *path, int error, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
+		ri_quote(quoted, sizeof(quoted), path),
+		error == ELOOP ? "a symbolic link on the way is another user's" : strerror(error));
+	ri_fail_errno(err, error);
+	if (error == EISDIR)
+		return ri_fail_hint(err, "name a file");
+	return ri_fail_hint(err, error == ELOOP ? "name the folder that it leads to"
+						: "its folder must be there and be writable");
+}
+
+/* Could it be written now, and is it one to replace? -1 and errno. */
+static int look(struct ri_whole_file *file)
+{
+	const struct ri_spot *spot = &file->spot;
+	bool named = spot->folder < 0;
+	struct stat info;
+	int status = named ? stat(spot->name, &info)
+			   : fstatat(spot->folder, spot->name, &info, AT_SYMLINK_NOFOLLOW);
+
+	if (status == 0 && S_ISDIR(info.st_mode)) {
+		errno = EISDIR;
+		return -1;
+	}
+	/* a link that was not followed is replaced */
+	file->in_place = named ||
+		(status == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode));
+	if (!file->in_place)
+		return faccessat(spot->folder, ".", W_OK, 0);
+	if (status < 0)
+		return -1;
+	file->device = info.st_dev;
+	file->inode = info.st_ino;
+	return named ? access(spot->name, W_OK)
+		     : faccessat(spot->folder, spot->name, W_OK, 0);
+}
+
+int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char *subject,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	struct ri_whole_file found = { .path = path };
+
+	if (ri_spot_find(&found.spot, path, arena) < 0)
+		return refuse(subject, path, errno, err);
+	if (look(&found) < 0) {
+		ri_spot_close(&found.spot);
+		return refuse(subject, path, errno, err);
+	}
+	ri_spares_add(found.spot.folder);
+	*file = found;
+	return 0;
+}
+
+/*
+ * One write that does not block. What poll calls writable takes PIPE_BUF bytes
+ * at once; RWF_NOWAIT makes sure of it where it is known.
+ */
+static ssize_t write_some(int fd, const char *bytes, size_t length)
+{
+	struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = length };
+	ssize_t count;
+
+	if (length > PIPE_BUF)
+		part.iov_len = PIPE_BUF;
+	count = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
+	if (count >= 0 || errno == EPIPE || errno == ENOSPC)
+		return count;
+	if (errno == EAGAIN && !ri_sink_is_file(fd))
+		return count;
+	return writev(fd, &part, 1);
+}
+
+int ri_write_patiently(int fd, const char *bytes, size_t length)
+{
+	int64_t end = ri_now_ms() + RI_PATIENCE_MS, left;
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	ssize_t count;
+
+	while (length > 0) {
+		left = end - ri_now_ms();
+		if (left <= 0 || poll(&ready, 1, (int)left) == 0) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		count = write_some(fd, bytes, length);
+		if (count < 0 && errno != EINTR && errno != EAGAIN)
+			return -1;
+		bytes += count < 0 ? 0 : count;
+		length -= count < 0 ? 0 : (size_t)count;
+	}
+	return 0;
+}
+
+static int write_whole(int fd, const char *bytes, size_t length)
+{
+	ssize_t count;
+
+	for (; length > 0; bytes += count, length -= (size_t)count) {
+		count = write(fd, bytes, length);
+		if (count < 0 && errno != EINTR)
+			return -1;
+		if (count < 0)
+			count = 0;
+	}
+	return 0;
+}
+
+/* What stands in its place since may be a way to write somewhere else. */
+static bool is_the_same(const struct ri_whole_file *file, int fd)
+{
+	struct stat info;
+
+	if (fstat(fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode)
+		return true;
+	errno = ESTALE;
+	return false;
+}
+
+static int write_in_place(const struct ri_whole_file *file, const char *bytes, size_t length)
+{
+	int fd = ri_spot_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
+	int status, saved;
+
+	if (fd < 0)
+		return -1;
+	status = is_the_same(file, fd) ? ri_write_patiently(fd, bytes, length) : -1;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return status;
+}
+
+static int make_new(const struct ri_spot *spot, char name[RI_SPOT_NEW])
+{
+	const struct ri_spot new = { spot->folder, name };
+	int fd = -1;
+
+	for (int i = 0; i < RI_SPOT_ATTEMPTS && fd < 0; i++) {
+		ri_spot_name_new(name, ".rankinit", ".new");
+		fd = ri_spot_open(&new, O_WRONLY | O_CREAT | O_EXCL);
+		if (fd < 0 && errno != EEXIST)
+			return -1;
+	}
+	return fd;
+}
+
+static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
+{
+	const struct ri_spot *spot = &file->spot;
+	char name[RI_SPOT_NEW];
+	int fd = make_new(spot, name), saved;
+
+	/* programs empty their output folder by removing it */
+	if (fd < 0 && errno == ENOENT && ri_spot_renew(&file->spot, file->path) == 0)
+		fd = make_new(spot, name);
+	if (fd < 0)
+		return -1;
+	if (write_whole(fd, bytes, length) < 0) {
+		saved = errno;
+		close(fd);
+	} else if (close(fd) < 0 && errno != EINTR) {
+		saved = errno;
+	} else if (renameat(spot->folder, name, spot->folder, spot->name) < 0) {
+		saved = errno;
+	} else {
+		return 0;
+	}
+	unlinkat(spot->folder, name, 0);
+	errno = saved;
+	return -1;
+}
+
+int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length)
+{
+	if (file->in_place)
+		return write_in_place(file, bytes, length);
+	return replace(file, bytes, length);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of ours that others read: the report, the state. A regular file is
+ * replaced in one step, so that no reader finds half of one. Nothing here
+ * waits for a reader longer than RI_PATIENCE_MS, and no failure does more than
+ * to return -1 with errno.
+ */
+#ifndef RI_SHIM_WHOLE_FILE_H
+#define RI_SHIM_WHOLE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "model/topology.h"
+#include "options/options.h"
+#include "system/spot.h"
+
+enum { RI_PATIENCE_MS = 1000 };
+
+struct ri_whole_file {
+	const char *path;	/* absolute, for messages */
+	struct ri_spot spot;
+	bool in_place;		/* a device, a pipe, /dev/stderr: never replaced */
+	dev_t device;		/* of these, so that nothing else is written to */
+	ino_t inode;
+};
+
+/*
+ * The path that an option names: %r, %l, %n and %h stand for what is known
+ * of this process (output/pattern.h), and a relative name counts from where
+ * rankinit was started. NULL with RI_CODE_OPTION_VALUE, REPORT_REFUSED or
+ * MEMORY.
+ */
+const char *ri_whole_file_name(const struct ri_word *option, const struct ri_topology *topology,
+	struct ri_arena *arena, struct ri_error *err);
+
+/*
+ * Find it, and see whether it could be written now. Its folder is held open
+ * from here on (spot.h, let_go.h). RI_CODE_REPORT_REFUSED.
+ */
+int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char *subject,
+	struct ri_arena *arena, struct ri_error *err);
+
+/*
+ * Write it: replace a regular file, add to what is none. It is written where
+ * it was found, whatever became of the names on the way there; a folder that
+ * was removed since is looked for again, as ri_spot_renew has it.
+ */
+int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length);
+
+/* Write to a descriptor that is already open, which may be a pipe or a socket. */
+int ri_write_patiently(int fd, const char *bytes, size_t length);
+
+#endif

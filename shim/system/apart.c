@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/apart.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "system/raw_call.h"
+
+enum {
+	STACK_SIZE = 256 * 1024,
+	TOP_SIZE = 256,		/* of it, for struct helper */
+	LOOK_MS = 50,		/* how long a stop may wait */
+	REAP_MS = 200,		/* a killed helper that stays longer is left behind */
+};
+
+/* What both see, above the helper's stack: it stays where the helper is left behind. */
+struct helper {
+	struct ri_apart call;
+	volatile int runs;	/* the kernel sets it to 0 at the end, and wakes who waits */
+	int result;
+	int error;		/* errno of it */
+};
+
+_Static_assert(sizeof(struct helper) <= TOP_SIZE, "room above the stack");
+
+static int given_up_for;
+
+int ri_apart_stop(void)
+{
+	return given_up_for;
+}
+
+__attribute__((noreturn)) static void help(struct helper *helper)
+{
+	int result;
+
+	ri_raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	result = helper->call.work(helper->call.argument);
+	helper->error = errno;
+	helper->result = result;
+	for (;;)
+		ri_raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+}
+
+static int help_entry(void *argument)
+{
+	help(argument);
+}
+
+/* False: it still runs, LOOK_MS later. errno is the helper's until it has ended. */
+static bool wait_a_little(struct helper *helper, pid_t pid)
+{
+	const struct timespec most = { .tv_nsec = LOOK_MS * 1000000L };
+	int runs = helper->runs;
+	long error = 0;
+
+	if (runs != 0)
+		error = ri_raw_call(SYS_futex, ri_raw(&helper->runs), FUTEX_WAIT, runs,
+			ri_raw(&most), 0);
+	/* a seccomp profile may deny it: then without looking up */
+	if (helper->runs != 0 && (error == 0 || error == -EAGAIN || error == -EINTR ||
+					 error == -ETIMEDOUT))
+		return false;
+	while (ri_raw_call(SYS_wait4, pid, 0, __WALL, 0, 0) == -EINTR)
+		;
+	return true;
+}
+
+void ri_apart_say(const char *subject, const char *path)
+{
+	char quoted[RI_QUOTE_SIZE] = "it";
+
+	if (strcmp(subject, path) != 0)
+		ri_quote(quoted, sizeof(quoted), path);
+	ri_log(RI_LEVEL_WARNING, "%s: %s has not answered for %d s; find its mount in "
+		"/proc/mounts, and what the kernel says of it in dmesg [%s]", subject, quoted,
+		RI_APART_SAY_MS / 1000, ri_code_name(RI_CODE_FILE_SLOW));
+}
+
+/* Why to wait no longer: EINTR, ETIMEDOUT, or 0. */
+static int find_end(const struct ri_apart *call, int64_t waited, bool *said)
+{
+	ri_sigset stops = waited < call->deaf_ms ? 0 : ri_mask_pending() & ri_mask_stops();
+
+	if (stops != 0) {
+		given_up_for = __builtin_ctzll(stops) + 1;
+		return EINTR;
+	}
+	if (waited >= RI_APART_SAY_MS && !*said) {
+		*said = true;
+		ri_apart_say(call->subject, call->path);
+	}
+	return call->most_ms > 0 && waited >= call->most_ms ? ETIMEDOUT : 0;
+}
+
+static void leave_behind(struct helper *helper, pid_t pid)
+{
+	ri_raw_call(SYS_kill, pid, SIGKILL, 0, 0, 0);
+	for (int waited = 0; waited < REAP_MS && !wait_a_little(helper, pid); waited += LOOK_MS)
+		;
+}
+
+/* The helper, which runs; NULL: none can be made. */
+static struct helper *start(const struct ri_apart *call, pid_t *pid)
+{
+	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	struct helper *helper;
+	void *top;
+
+	if (stack == MAP_FAILED)
+		return NULL;
+	top = stack + STACK_SIZE - TOP_SIZE;
+	helper = top;
+	/* as it stays where somebody else ends the helper before it is done */
+	*helper = (struct helper){ .call = *call, .runs = 1, .result = -1, .error = ECANCELED };
+	*pid = clone(help_entry, top, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID,
+		helper, NULL, NULL, &helper->runs);
+	if (*pid >= 0)
+		return helper;
+	munmap(stack, STACK_SIZE);
+	return NULL;
+}
+
+static int finish(struct helper *helper)
+{
+	int result = helper->result, error = helper->error;
+
+	munmap((char *)helper + TOP_SIZE - STACK_SIZE, STACK_SIZE);
+	errno = error;
+	return result;
+}
+
+int ri_apart(const struct ri_apart *call)
+{
+	pid_t pid;
+	struct helper *helper = start(call, &pid);
+	int64_t begun = ri_now_ms();
+	bool said = false;
+	int end = 0;
+
+	if (helper == NULL)
+		return call->work(call->argument);
+	while (end == 0) {
+		if (wait_a_little(helper, pid))
+			return finish(helper);
+		end = find_end(call, ri_now_ms() - begun, &said);
+	}
+	leave_behind(helper, pid);
+	errno = end;
+	return -1;
+}
+
+int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_error *err)
+{
+	int status = ri_apart(call), error = errno;
+	char quoted[RI_QUOTE_SIZE];
+
+	if (status >= 0 || ri_apart_stop() != 0 || err->code != RI_CODE_NONE)
+		return status;
+	ri_fail(err, code, call->subject, "%s cannot be looked at: %s",
+		ri_quote(quoted, sizeof(quoted), call->path), strerror(error));
+	return ri_fail_errno(err, error);
+}
+
+int ri_apart_file(int (*work)(void *argument), void *argument, const char *path)
+{
+	const struct ri_apart call = {
+		.work = work, .argument = argument, .subject = path, .path = path,
+	};
+
+	return ri_apart(&call);
+}

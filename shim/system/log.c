@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "system/sink.h"
+
+enum { FRAME = 64 };	/* room for who we are, a level, a colour */
+
+static enum ri_level threshold = RI_LEVEL_WARNING;
+static enum ri_log_color coloring = RI_LOG_PLAIN;
+static bool (*take_line)(const char *line, size_t length);
+
+void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)
+{
+	threshold = verbose ? RI_LEVEL_NOTE : quiet ? RI_LEVEL_ALWAYS : RI_LEVEL_WARNING;
+	coloring = color;
+}
+
+void ri_log_through(bool (*take)(const char *line, size_t length))
+{
+	take_line = take;
+}
+
+bool ri_log_shows(enum ri_level level)
+{
+	return level >= threshold;
+}
+
+/*
+ * stderr may be a pipe or a terminal that nobody empties, and O_NONBLOCK would
+ * be seen by everybody who shares it: sink.h has what can be done. A refusal
+ * may come from somebody else who writes at the same moment: once more.
+ */
+static void write_line(char *line, size_t length)
+{
+	static enum ri_sink_kind kind;
+	struct ri_sink sink = { .fd = STDERR_FILENO, .bytes = line, .end = length };
+
+	if (kind == RI_SINK_NONE)
+		kind = isatty(STDERR_FILENO) ? RI_SINK_TERMINAL : RI_SINK_PIPE;
+	sink.kind = kind;
+	ri_sink_flush(&sink);
+	if (sink.blocked && ri_sink_is_file(STDERR_FILENO))
+		sink.kind = kind = RI_SINK_FILE;
+	if (sink.blocked)
+		ri_sink_flush(&sink);
+}
+
+static void emit(enum ri_level level, const char *text)
+{
+	static const struct {
+		const char *word;
+		const char *color;
+	} looks[] = {
+		[RI_LEVEL_NOTE] = { "", "2" },
+		[RI_LEVEL_WARNING] = { "warning: ", "33" },
+		[RI_LEVEL_ALWAYS] = { "", "1" },
+		[RI_LEVEL_ERROR] = { "error: ", "31" },
+	};
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	/* the last byte is kept for the end of the line */
+	ri_text_init(&out, line, sizeof(line) - 1);
+	if (coloring == RI_LOG_COLOR_ON_TERMINAL)
+		coloring = isatty(STDERR_FILENO) ? RI_LOG_COLOR : RI_LOG_PLAIN;
+	if (coloring == RI_LOG_COLOR)
+		ri_text_addf(&out, "\033[%smrankinit: %s\033[0m%s", looks[level].color,
+			looks[level].word, text);
+	else
+		ri_text_addf(&out, "rankinit: %s%s", looks[level].word, text);
+	line[out.length] = '\n';
+	if (take_line == NULL || !take_line(line, out.length + 1))
+		write_line(line, out.length + 1);
+}
+
+void ri_log(enum ri_level level, const char *format, ...)
+{
+	/* what is cut here may be half a character, and nothing is cut later */
+	char text[RI_MAX_LINE - FRAME];
+	int saved = errno;
+	va_list args;
+
+	if (!ri_log_shows(level))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	ri_text_replace_controls(text);
+	emit(level, text);
+	errno = saved;
+}
+
+/* What errors and findings have in common. */
+static void log_statement(enum ri_level level, const char *subject, const char *text,
+	const char *hint, enum ri_code code)
+{
+	ri_log(level, "%s: %s%s%s [%s]", subject, text, hint[0] == '\0' ? "" : "; ", hint,
+		ri_code_name(code));
+}
+
+void ri_log_error(const struct ri_error *err)
+{
+	log_statement(RI_LEVEL_ERROR, err->subject, err->text, err->hint, err->code);
+}
+
+void ri_log_findings(const struct ri_findings *findings)
+{
+	static const enum ri_level levels[] = {
+		[RI_SEVERITY_NOTE] = RI_LEVEL_NOTE,
+		[RI_SEVERITY_WARNING] = RI_LEVEL_WARNING,
+		[RI_SEVERITY_ERROR] = RI_LEVEL_ERROR,
+	};
+
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct ri_finding *finding = &findings->items[i];
+
+		log_statement(levels[finding->severity], finding->subject, finding->text,
+			finding->hint, finding->code);
+	}
+	if (findings->dropped > 0)
+		ri_log(RI_LEVEL_WARNING, "%zu more findings are not shown", findings->dropped);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/name_service.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+int ri_name_resolve(const char *name, char *address, size_t size)
+{
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL;
+	const void *bytes;
+	int error = getaddrinfo(name, NULL, &hints, &found);
+
+	if (error != 0)
+		return error;
+	/* either kind of address, without a cast that loses what it points to */
+	bytes = found->ai_addr;
+	if (found->ai_family == AF_INET)
+		bytes = &((const struct sockaddr_in *)bytes)->sin_addr;
+	else
+		bytes = &((const struct sockaddr_in6 *)bytes)->sin6_addr;
+	if (inet_ntop(found->ai_family, bytes, address, (socklen_t)size) == NULL)
+		error = EAI_OVERFLOW;
+	freeaddrinfo(found);
+	return error;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "system/own_proc.h"
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x00000008
+#endif
+
+enum {
+	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
+	TERMINAL_ROOM = 128,	/* half of a pty's buffer */
+};
+
+/* The same pipe or terminal with flags of its own, or -1. */
+static int open_again(int fd, const struct stat *info)
+{
+	char path[32];
+	struct stat other;
+	int opened, high;
+
+	if (!ri_proc_is_ours(getpid()))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	opened = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (opened < 0)
+		return -1;
+	high = opened < FIRST_FD ? fcntl(opened, F_DUPFD_CLOEXEC, FIRST_FD) : opened;
+	if (high != opened)
+		close(opened);
+	if (high >= 0 && fstat(high, &other) == 0 && other.st_dev == info->st_dev &&
+		other.st_ino == info->st_ino)
+		return high;
+	if (high >= 0)
+		close(high);
+	return -1;
+}
+
+bool ri_sink_is_file(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+void ri_sink_open(struct ri_sink *sink, int fd, char *buffer)
+{
+	bool terminal, pipe;
+	struct stat info;
+	int own;
+
+	*sink = (struct ri_sink){ .kind = RI_SINK_FILE, .fd = fd, .bytes = buffer };
+	if (fstat(fd, &info) < 0) {
+		/* it is closed, or could be anything */
+		sink->kind = errno == EBADF ? RI_SINK_NONE : RI_SINK_PIPE;
+		return;
+	}
+	pipe = S_ISFIFO(info.st_mode);
+	terminal = S_ISCHR(info.st_mode) && isatty(fd);
+	if (S_ISSOCK(info.st_mode))
+		sink->kind = RI_SINK_SOCKET;
+	if (!pipe && !terminal)
+		return;
+	own = open_again(fd, &info);
+	if (own >= 0)
+		sink->fd = own;
+	sink->kind = own >= 0 ? RI_SINK_OWN : pipe ? RI_SINK_PIPE : RI_SINK_TERMINAL;
+}
+
+/*
+ * Bytes of which poll's promise holds. In a pipe PIPE_BUF (pipe(7)). A pty says
+ * that it has room while it can allocate one more buffer of 256 bytes, and has
+ * none when that is begun (drivers/tty/tty_buffer.c); what the line discipline
+ * hands on in one go is a run without the bytes that it treats on their own
+ * (n_tty.c, process_output_block), and a single one of those.
+ */
+static size_t find_safe(const struct ri_sink *sink)
+{
+	size_t length = sink->end - sink->begin, most = PIPE_BUF, run = 0;
+	const char *bytes = sink->bytes + sink->begin;
+
+	if (sink->kind == RI_SINK_TERMINAL) {
+		while (run < TERMINAL_ROOM && run < length &&
+			strchr("\n\r\t\b", bytes[run]) == NULL)
+			run++;
+		most = run == 0 ? 1 : run;
+	}
+	return length < most ? length : most;
+}
+
+static ssize_t write_shared(const struct ri_sink *sink)
+{
+	struct iovec part = {
+		.iov_base = sink->bytes + sink->begin,
+		.iov_len = sink->end - sink->begin,
+	};
+	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
+	ssize_t count = syscall(SYS_pwritev2, sink->fd, &part, 1, -1L, -1L, RWF_NOWAIT);
+
+	if (count >= 0 || errno == EAGAIN || errno == EPIPE)
+		return count;
+	errno = EAGAIN;
+	if (poll(&ready, 1, 0) != 1)
+		return -1;
+	return write(sink->fd, part.iov_base, find_safe(sink));
+}
+
+static ssize_t write_some(const struct ri_sink *sink)
+{
+	const char *bytes = sink->bytes + sink->begin;
+	size_t length = sink->end - sink->begin;
+
+	switch (sink->kind) {
+	case RI_SINK_SOCKET:
+		return send(sink->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	case RI_SINK_PIPE:
+	case RI_SINK_TERMINAL:
+		return write_shared(sink);
+	default:
+		return write(sink->fd, bytes, length);
+	}
+}
+
+/* Will it ever take bytes again? A full disk may, a reader does not come back. */
+static bool is_final(int error)
+{
+	return error == EPIPE || error == EBADF || error == EIO || error == ENXIO ||
+		error == ECONNRESET || error == ENOTCONN || error == ECONNREFUSED;
+}
+
+static void drop(struct ri_sink *sink)
+{
+	/* what was closed from the start is missed by nobody */
+	if (sink->kind != RI_SINK_NONE || sink->why != 0)
+		sink->lost += sink->end - sink->begin;
+	sink->begin = sink->end = 0;
+	sink->blocked = false;
+}
+
+void ri_sink_end(struct ri_sink *sink, int why)
+{
+	sink->why = why;
+	sink->kind = RI_SINK_NONE;
+	drop(sink);
+}
+
+char *ri_sink_room(struct ri_sink *sink)
+{
+	if (sink->begin > 0) {
+		memmove(sink->bytes, sink->bytes + sink->begin, sink->end - sink->begin);
+		sink->end -= sink->begin;
+		sink->begin = 0;
+	}
+	return sink->bytes + sink->end;
+}
+
+void ri_sink_flush(struct ri_sink *sink)
+{
+	sink->blocked = false;
+	while (sink->begin < sink->end && sink->kind != RI_SINK_NONE) {
+		ssize_t count = write_some(sink);
+
+		if (count > 0) {
+			sink->begin += (size_t)count;
+		} else if (count < 0 && errno == EAGAIN) {
+			sink->blocked = true;
+			return;
+		} else if (count == 0 || errno != EINTR) {
+			sink->why = count == 0 ? EIO : errno;
+			if (is_final(sink->why))
+				ri_sink_end(sink, sink->why);
+			break;
+		}
+	}
+	drop(sink);
+}

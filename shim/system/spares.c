@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/spares.h"
+
+#include <stddef.h>
+
+enum { SPARES = 8 };
+
+static int spares[SPARES];	/* 0: no more of them */
+
+void ri_spares_add(int fd)
+{
+	for (size_t i = 0; fd >= 3 && i < SPARES; i++) {
+		if (spares[i] != 0)
+			continue;
+		spares[i] = fd;
+		return;
+	}
+}
+
+int ri_spares_next(int from)
+{
+	int next = -1;
+
+	for (size_t i = 0; i < SPARES; i++)
+		if (spares[i] != 0 && spares[i] >= from && (next < 0 || spares[i] < next))
+			next = spares[i];
+	return next;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors of our own that stay open when everything else is closed after the start. */
+#ifndef RI_SHIM_SPARES_H
+#define RI_SHIM_SPARES_H
+
+/* Keep this one, of 3 or more; -1 is none. There is room for eight: a ninth is closed. */
+void ri_spares_add(int fd);
+
+/* The lowest of them from this one on; -1: there is none. */
+int ri_spares_next(int from);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch/leftovers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/procstat.h"
+#include "command/words.h"
+#include "system/log.h"
+#include "system/own_proc.h"
+#include "watch/told.h"
+
+enum {
+	DEPTH_MAX = 512,	/* generations between a descendant and us */
+	PASSES = 16,		/* over /proc, until a pass finds nothing new */
+	NAMED_MAX = 8,
+};
+
+static bool told_some;	/* beside the command */
+static bool too_many;	/* somebody was not told, since nobody could remember it */
+static bool left_to_relay;	/* somebody was not told, since a launcher does it */
+static pid_t self;
+
+void ri_leftovers_init(pid_t own_pid)
+{
+	self = own_pid;
+}
+
+static bool proc_is_ours(void)
+{
+	return ri_proc_is_ours(self);
+}
+
+static bool read_process(pid_t pid, struct ri_procstat *out)
+{
+	char path[32], text[1024];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	/* whoever may mount over /proc may put a FIFO there */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	return ri_procstat_read(text, out);
+}
+
+void ri_leftovers_wake(pid_t pid)
+{
+	struct ri_procstat process;
+
+	/* where nobody tells, one that runs has to bear it */
+	if (!proc_is_ours() || (read_process(pid, &process) && process.state == 'T'))
+		kill(pid, SIGCONT);
+}
+
+/*
+ * Its parent. One that began after its child is somebody else, who has the
+ * number of a parent that has gone meanwhile.
+ */
+static bool read_parent(const struct ri_procstat *process, struct ri_procstat *out)
+{
+	struct ri_procstat parent;
+
+	if (!read_process(process->parent, &parent) || parent.started > process->started)
+		return false;
+	*out = parent;
+	return true;
+}
+
+/* In our own PID namespace everything is ours, else what descends from us. */
+static bool is_ours(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	if (process->pid == self)
+		return false;
+	if (self == 1)
+		return true;
+	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1; depth++) {
+		if (at.parent == self)
+			return true;
+		if (!read_parent(&at, &at))
+			return false;
+	}
+	return at.parent == self;
+}
+
+/*
+ * Calls visit for every process of ours, zombies included, until it says stop.
+ * Returns false where /proc cannot be listed.
+ */
+static bool each_process(bool (*visit)(const struct ri_procstat *process, void *context),
+	void *context)
+{
+	struct entry {
+		uint64_t inode;
+		int64_t offset;
+		uint16_t length;
+		uint8_t type;
+		char name[];
+	};
+	const struct ri_range pids = { 1, INT32_MAX };
+	_Alignas(8) char buffer[4096];
+	int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool more = dir >= 0;
+	long length = 0;
+
+	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
+		const struct entry *entry;
+
+		for (char *p = buffer; more && p < buffer + length; p += entry->length) {
+			struct ri_procstat process;
+			uint64_t pid;
+
+			entry = (const struct entry *)p;
+			if (ri_number_read(entry->name, pids, &pid, NULL) == RI_NUMBER_OK &&
+				read_process((pid_t)pid, &process) && is_ours(&process))
+				more = visit(&process, context);
+		}
+	}
+	if (dir >= 0)
+		close(dir);
+	return dir >= 0 && length >= 0;
+}
+
+void ri_leftovers_spare(pid_t pid)
+{
+	struct ri_procstat process;
+
+	if (proc_is_ours() && read_process(pid, &process))
+		ri_told_add(&process);
+}
+
+/*
+ * By pidfd, so that a pid reused since we read about it is not hit: the start
+ * time is checked again once the pidfd holds the process. Kernels before 5.3
+ * and some seccomp profiles have none.
+ */
+static void signal_process(const struct ri_procstat *process, int number)
+{
+	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	struct ri_procstat now;
+
+	if (fd < 0 && errno == ESRCH)
+		return;
+	if (!read_process(process->pid, &now) || now.started != process->started) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (fd < 0 || (syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) < 0 && errno != ESRCH))
+		kill(process->pid, number);
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool left_its_group(const struct ri_procstat *then)
+{
+	struct ri_procstat now;
+
+	if (!read_process(then->pid, &now) || now.started != then->started)
+		return false;
+	if (now.group == then->group && now.state == 'T')
+		signal_process(&now, SIGCONT);
+	return now.group != then->group;
+}
+
+void ri_leftovers_recheck(void)
+{
+	ri_told_forget(left_its_group);
+}
+
+static const struct ri_child *find_leader(const struct ri_children *children, pid_t group)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].pid == group)
+			return &children->items[i];
+	return NULL;
+}
+
+/*
+ * Is it in the group of a child? The number of a child that was reaped stays
+ * taken by its group for as long as that has members, and who leads a group is
+ * in our session. So where somebody has that number, or the session is another
+ * one, the group is a stranger's.
+ */
+static bool is_member(const struct ri_procstat *process, const struct ri_child *leader)
+{
+	struct ri_procstat stranger;
+
+	if (leader == NULL || process->state == 'Z')
+		return false;
+	return leader->lives ||
+		(process->session == getsid(0) && !read_process(leader->pid, &stranger));
+}
+
+static bool spare_member(const struct ri_procstat *process, void *children)
+{
+	if (is_member(process, find_leader(children, process->group))) {
+		ri_told_add(process);
+		told_some = true;
+	}
+	return true;
+}
+
+void ri_leftovers_spare_groups(struct ri_children *children)
+{
+	if (proc_is_ours())
+		each_process(spare_member, children);
+}
+
+struct signalling {
+	const struct ri_children *children;
+	int number;
+};
+
+static bool signal_member(const struct ri_procstat *process, void *context)
+{
+	const struct signalling *signalling = context;
+	const struct ri_child *leader = find_leader(signalling->children, process->group);
+
+	if (is_member(process, leader) && !leader->lives)
+		signal_process(process, signalling->number);
+	return true;
+}
+
+void ri_leftovers_signal_groups(const struct ri_children *children, int number)
+{
+	struct signalling signalling = { children, number };
+
+	if (proc_is_ours())
+		each_process(signal_member, &signalling);
+}
+
+/* One pass of telling. */
+struct telling {
+	bool children_too;	/* also those of a process that was told before */
+	bool found;
+};
+
+/*
+ * Launchers that pass a SIGTERM on to what they started, each in its own time:
+ * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
+ * MPICH's Hydra, torchrun.
+ */
+static bool is_relay(const struct ri_procstat *process)
+{
+	/* as the kernel has them, cut after 15 bytes */
+	static const char *const names[] = {
+		"mpirun", "mpirun.openmpi", "mpirun.mpich", "mpiexec", "mpiexec.openmpi",
+		"mpiexec.mpich", "mpiexec.hydra", "orterun", "orted", "prterun", "prted",
+		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(process->name, names[i]) == 0)
+			return process->state != 'Z';
+	return false;
+}
+
+/* Its launcher lives: that one tells it, and a second SIGTERM would be ours. */
+static bool has_relay(const struct ri_procstat *process)
+{
+	struct ri_procstat at = *process;
+
+	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1 && at.parent != self; depth++) {
+		if (!read_parent(&at, &at))
+			return false;
+		if (is_relay(&at))
+			return true;
+	}
+	return false;
+}
+
+static bool find_relay(const struct ri_procstat *process, void *found)
+{
+	*(bool *)found = is_relay(process);
+	return !*(bool *)found;
+}
+
+static bool there_is_a_relay(void)
+{
+	bool found = false;
+
+	each_process(find_relay, &found);
+	return found;
+}
+
+static bool tell(const struct ri_procstat *process, void *context)
+{
+	struct telling *telling = context;
+
+	if (process->state == 'Z' || ri_told_has(process) ||
+		(!telling->children_too && ri_told_had(process->parent)))
+		return true;
+	if (has_relay(process)) {
+		left_to_relay = true;
+		return true;
+	}
+	if (!ri_told_add(process)) {
+		too_many = true;
+		return false;
+	}
+	telling->found = true;
+	ri_log(RI_LEVEL_NOTE, "SIGTERM to %s (pid %d)", process->name, (int)process->pid);
+	signal_process(process, SIGTERM);
+	if (process->state == 'T')
+		signal_process(process, SIGCONT);
+	return true;
+}
+
+static bool wake(const struct ri_procstat *process, void *context)
+{
+	(void)context;
+	ri_told_add(process);
+	if (process->state == 'T')
+		signal_process(process, SIGCONT);
+	return true;
+}
+
+/* Returns false where a seccomp profile denies that. */
+static bool tell_all_at_once(void)
+{
+	if (kill(-1, SIGTERM) < 0 && errno != ESRCH)
+		return false;
+	told_some = true;
+	if (proc_is_ours())
+		each_process(wake, NULL);
+	else
+		kill(-1, SIGCONT);
+	return true;
+}
+
+/* children_of_told: in the first pass; later ones look for whom it missed. */
+static void tell_one_by_one(bool children_of_told)
+{
+	struct telling telling = { .found = true };
+	bool said = too_many;
+
+	told_some = true;
+	left_to_relay = false;
+	for (int pass = 0; pass < PASSES && telling.found; pass++) {
+		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
+		ri_told_begin_pass();
+		if (!each_process(tell, &telling))
+			ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: "
+						 "/proc cannot be listed: %s", strerror(errno));
+	}
+	if (too_many && !said)
+		ri_log(RI_LEVEL_WARNING, "more processes were left than can be told to stop one by "
+					 "one; the others are not told");
+}
+
+void ri_leftovers_stop(bool command_lives)
+{
+	bool ours = proc_is_ours();
+	bool at_once = !command_lives && !told_some && !(ours && there_is_a_relay());
+
+	if (self == 1 && (at_once || !ours) && tell_all_at_once())
+		return;
+	if (ours)
+		tell_one_by_one(true);
+	else
+		ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: /proc is "
+					 "not that of this PID namespace; mount it there");
+}
+
+void ri_leftovers_stop_orphans(void)
+{
+	if (left_to_relay && proc_is_ours())
+		tell_one_by_one(false);
+}
+
+struct family {
+	pid_t parent;
+	bool found;
+};
+
+static bool find_child(const struct ri_procstat *process, void *context)
+{
+	struct family *family = context;
+
+	family->found = process->parent == family->parent && process->state != 'Z';
+	return !family->found;
+}
+
+const char *ri_leftovers_waiting_shell(pid_t pid)
+{
+	struct family family = { .parent = pid };
+	struct ri_procstat process;
+	const char *shell;
+
+	if (!proc_is_ours() || !read_process(pid, &process))
+		return NULL;
+	shell = ri_word_shell(process.name);
+	if (shell != NULL)
+		each_process(find_child, &family);
+	return family.found ? shell : NULL;
+}
+
+static bool end(const struct ri_procstat *process, void *context)
+{
+	(void)context;
+	if (process->state != 'Z')
+		signal_process(process, SIGKILL);
+	return true;
+}
+
+void ri_leftovers_kill(void)
+{
+	if (self == 1 && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
+		return;
+	if (proc_is_ours())
+		each_process(end, NULL);
+}
+
+struct naming {
+	struct ri_text *out;
+	int count;
+};
+
+static bool name(const struct ri_procstat *process, void *context)
+{
+	struct naming *naming = context;
+
+	/* our own zombies are about to be reaped */
+	if (process->state == 'Z' && process->parent == self)
+		return true;
+	if (naming->count++ >= NAMED_MAX)
+		return true;
+	ri_text_addf(naming->out, "%s%s (%d", naming->count > 1 ? ", " : "", process->name,
+		(int)process->pid);
+	if (process->state == 'Z')
+		ri_text_addf(naming->out, ", zombie of %d", (int)process->parent);
+	else if (process->state == 'D')
+		ri_text_add(naming->out, ", uninterruptible");
+	ri_text_add(naming->out, ")");
+	return true;
+}
+
+int ri_leftovers_name(struct ri_text *out)
+{
+	struct naming naming = { .out = out };
+
+	if (!proc_is_ours())
+		return -1;
+	each_process(name, &naming);
+	if (naming.count > NAMED_MAX)
+		ri_text_addf(out, " and %d more", naming.count - NAMED_MAX);
+	return naming.count;
+}

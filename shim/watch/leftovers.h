@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the command left behind: torchrun's workers in sessions of their own,
+ * the python below a shell, mpirun's ranks. Found, told to stop exactly once,
+ * and in the end killed.
+ *
+ * PID 1 of a namespace signals all of it at once with kill(-1), which no fork
+ * escapes, unless somebody must be left out: the command at half of the grace,
+ * the ranks of an mpirun. Then, and when we are not PID 1, processes are looked
+ * for in /proc. Not PID 1 never uses kill(-1), which would hit every process
+ * of the user.
+ */
+#ifndef RI_SHIM_LEFTOVERS_H
+#define RI_SHIM_LEFTOVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "launch/children.h"
+
+/* To be called before the others, with our own pid. */
+void ri_leftovers_init(pid_t own_pid);
+
+/*
+ * This process gets its own SIGTERM, and no second one here. To be called
+ * before it is sent.
+ */
+void ri_leftovers_spare(pid_t pid);
+
+/*
+ * The same for the members of the groups that these lead, or left behind: with
+ * a leader that was reaped a group is theirs while nobody else has its number.
+ */
+void ri_leftovers_spare_groups(struct ri_children *children);
+
+/*
+ * A signal for each process of ours in a group whose leader was reaped; none
+ * where /proc does not tell who that is.
+ */
+void ri_leftovers_signal_groups(const struct ri_children *children, int number);
+
+/* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
+void ri_leftovers_wake(pid_t pid);
+
+/*
+ * Once the groups were signalled: who left one meanwhile may have missed that,
+ * and a member that is stopped gets a SIGCONT, to see it.
+ */
+void ri_leftovers_recheck(void);
+
+/*
+ * SIGTERM for every process that has not had one, and SIGCONT for those that
+ * are stopped, since a stopped process would never see it. Children of a
+ * process that was told are its own business: a shell's trap may be saving.
+ * What runs below a launcher that passes a SIGTERM on is that launcher's.
+ * command_lives: a command that was spared is not hit by kill(-1), but where
+ * /proc is not ours, and there is no other way to reach the rest.
+ */
+void ri_leftovers_stop(bool command_lives);
+
+/* An orphan was reaped: a launcher that was to tell others may be gone. */
+void ri_leftovers_stop_orphans(void);
+
+/*
+ * The name of this child, if it is a shell that has a child of its own to wait
+ * for, or NULL.
+ */
+const char *ri_leftovers_waiting_shell(pid_t pid);
+
+/* SIGKILL for all that is there. */
+void ri_leftovers_kill(void);
+
+/*
+ * Name what is there, as "python3 (12), sh (13, zombie of 12)", at most a
+ * few. Returns how many there are, or -1 where nobody can tell.
+ */
+int ri_leftovers_name(struct ri_text *out);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch/let_go.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "system/log.h"
+#include "system/spares.h"
+
+static void close_files(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
+}
+
+/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
+static int next_fd(const struct ri_output *output, int from)
+{
+	int next = ri_output_next_fd(output, from), spare = ri_spares_next(from);
+
+	return next < 0 || (spare >= 0 && spare < next) ? spare : next;
+}
+
+void ri_let_go(const struct ri_output *output)
+{
+	int first = 3, own;
+
+	while ((own = next_fd(output, first)) >= 0) {
+		if (own > first)
+			close_files((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
+	}
+	close_files((unsigned)first, ~0u);
+	if (chdir("/") < 0)
+		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
+}

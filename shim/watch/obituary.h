@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a command alone ended: one line on stderr when it was killed by a
+ * signal, so that nobody has to guess what 137 means.
+ */
+#ifndef RI_SHIM_VERDICT_H
+#define RI_SHIM_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cgroup.h"
+#include "base/host.h"
+#include "launch/children.h"
+
+/* Who asked for the stop, as siginfo_t told. */
+struct ri_stop {
+	bool asked;
+	int number;		/* SIGTERM, or a further SIGINT */
+	pid_t sender;		/* 0: from outside our PID namespace, or the kernel */
+	uid_t sender_uid;
+	bool by_terminal;
+	int64_t at_ms;		/* CLOCK_MONOTONIC */
+};
+
+/* The end that decides the exit status. */
+struct ri_end {
+	const char *command;	/* argv[0] */
+	const struct ri_child *child;
+	struct ri_stop stop;
+};
+
+/* The out-of-memory kills counted in our cgroup before the command could cause one. */
+struct ri_oom {
+	struct ri_host host;
+	struct ri_cgroup_oom file;
+	uint64_t kills;
+	bool known;
+};
+
+/* Read the counter. The working directory must be "/" from now on. */
+void ri_verdict_watch(struct ri_oom *oom);
+
+/* Did the counter move since then? */
+bool ri_verdict_is_oom(struct ri_oom *oom);
+
+/* The exit status that shells give: the code, or 128 + signal. */
+int ri_verdict_status(int wait_status);
+
+/* Print the line, if the end was by a signal. */
+void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom);
+
+/* A note of how a process ended that was none of ours, but left to us. */
+void ri_verdict_orphan(pid_t pid, int wait_status);
+
+#endif

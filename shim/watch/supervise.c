@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch/supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "say/cause.h"
+#include "say/state.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "watch/leftovers.h"
+#include "watch/let_go.h"
+#include "watch/obituary.h"
+#include "watch/step.h"
+
+enum {
+	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
+	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
+	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
+	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
+	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
+	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
+	ORPHANS_AT_ONCE = 256,		/* before signals and deadlines are looked at again */
+	SAME_STOP_MS = 50,		/* relays duplicate a SIGTERM: one is meant */
+};
+
+/* What a key or the end of a terminal's line makes, and programs end of. */
+#define INTERRUPTS (RI_MASK_OF(SIGHUP) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT))
+
+enum phase {
+	RUNNING,	/* nobody asked for anything */
+	ASKED,		/* the command has its SIGTERM, or every rank; what else runs has not */
+	SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
+	KILLING,	/* everything has its SIGKILL */
+	OVER,
+	PHASES,
+};
+
+enum event {
+	STOP,		/* SIGTERM; later on SIGINT too */
+	RANK_FAILED,	/* and others run */
+	COMMAND_GONE,	/* with all its ranks; children are left */
+	ALL_GONE,	/* there is no child any more */
+	DEADLINE,
+	TICK,		/* something to do before the deadline */
+	EVENTS,
+};
+
+struct supervisor {
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	struct ri_children *children;
+	enum phase phase;
+	int status;		/* of the first end that was no success */
+	struct ri_end end;	/* that one */
+	struct ri_oom oom;
+	struct ri_supervised *result;
+	bool groups;		/* each child leads one of its own */
+	bool told_by_step;	/* a Slurm step's signals reach the children too */
+	bool stopped_by_step;	/* and its SIGTERM has done so */
+	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
+	pid_t self;		/* 1: we are the init of a PID namespace */
+	bool has_more;		/* children may be left to reap */
+	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
+	int64_t deadline;	/* 0: none */
+	int64_t tick;
+	int64_t limit;		/* how many ms the end may take, 0: as long as it likes */
+};
+
+/* What happens in which phase at which event; NULL: nothing. */
+typedef void (*reaction)(struct supervisor *sv);
+
+/* The group of a command that may have the terminal; ranks never do. */
+static pid_t front_group(const struct supervisor *sv)
+{
+	return sv->groups ? sv->children->items[0].pid : 0;
+}
+
+/* Until its leader is reaped nobody else can have a group's number. */
+static void signal_groups(const struct supervisor *sv, int number)
+{
+	bool left = false;
+
+	for (size_t i = 0; i < sv->children->started; i++) {
+		const struct ri_child *child = &sv->children->items[i];
+
+		left = left || !child->lives;
+		if (child->lives && kill(-child->pid, number) < 0)
+			ri_children_signal(child->pid, number);
+	}
+	if (left)
+		ri_leftovers_signal_groups(sv->children, number);
+}
+
+static void signal_children(const struct supervisor *sv, int number)
+{
+	if (sv->options->signal_group && sv->groups) {
+		signal_groups(sv, number);
+		return;
+	}
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives)
+			ri_children_signal(sv->children->items[i].pid, number);
+}
+
+static void spare_children(const struct supervisor *sv)
+{
+	if (sv->options->signal_group && sv->groups) {
+		ri_leftovers_spare_groups(sv->children);
+		return;
+	}
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives)
+			ri_leftovers_spare(sv->children->items[i].pid);
+}
+
+/* Every child gets its SIGTERM, as --signal-map has it. */
+static void tell_children(struct supervisor *sv)
+{
+	int number = sv->options->signal_map.to[SIGTERM];
+
+	if (sv->stopped_by_step && number == SIGTERM)
+		number = 0;
+	sv->phase = ASKED;
+	if (sv->limit > 0)
+		sv->deadline = sv->begun + sv->limit / 2;
+	spare_children(sv);
+	if (number != 0)
+		signal_children(sv, number);
+	for (size_t i = 0; i < sv->children->started; i++) {
+		struct ri_child *child = &sv->children->items[i];
+
+		child->told = child->lives;
+		if (child->lives)
+			ri_leftovers_wake(child->pid);
+	}
+	if (sv->options->signal_group)
+		ri_leftovers_recheck();
+}
+
+static void ask_command(struct supervisor *sv)
+{
+	sv->begun = sv->end.stop.at_ms;
+	sv->limit = (int64_t)sv->options->grace_ms;
+	if (sv->limit == 0)
+		sv->tick = ri_now_ms() + SAY_ASKED_MS;
+	tell_children(sv);
+}
+
+/*
+ * A shell with a trap for SIGTERM runs it when what it runs has ended, and
+ * without --grace nobody tells that (bash(1), "Signals").
+ */
+static void say_whom_we_wait_for(struct supervisor *sv)
+{
+	for (size_t i = 0; i < sv->children->started; i++) {
+		const struct ri_child *child = &sv->children->items[i];
+		const char *name = child->lives ? ri_leftovers_waiting_shell(child->pid) : NULL;
+
+		if (name == NULL)
+			continue;
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only when "
+			"what it runs has ended; with --grace=25 rankinit stops that too", name,
+			(int)child->pid);
+		return;
+	}
+}
+
+/* The end comes from inside: nobody else has a deadline for it. */
+static void begin_end(struct supervisor *sv, int64_t usual)
+{
+	int64_t grace = (int64_t)sv->options->grace_ms;
+
+	sv->begun = ri_now_ms();
+	sv->limit = grace > 0 ? grace : usual;
+}
+
+static void stop_others(struct supervisor *sv)
+{
+	ri_state_stop();
+	begin_end(sv, GRACE_AFTER_FAILURE_MS);
+	tell_children(sv);
+}
+
+static void sweep(struct supervisor *sv)
+{
+	sv->phase = SWEEPING;
+	sv->tick = ri_now_ms() + SAY_AFTER_MS;
+	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+	ri_leftovers_stop(sv->children->living > 0);
+}
+
+static void sweep_after_end(struct supervisor *sv)
+{
+	ri_state_stop();
+	begin_end(sv, GRACE_AFTER_END_MS);
+	sweep(sv);
+}
+
+/* The command is gone while we sweep: tell what it left, keep the deadline. */
+static void sweep_rest(struct supervisor *sv)
+{
+	ri_leftovers_stop(sv->children->living > 0);
+}
+
+/* "WHAT: python3 (12), sh (13)", unless there is nothing to name. */
+static void name_leftovers(enum ri_level level, const char *what)
+{
+	char buffer[512];
+	struct ri_text names;
+	int count;
+
+	ri_text_init(&names, buffer, sizeof(buffer));
+	count = ri_leftovers_name(&names);
+	if (count != 0)
+		ri_log(level, "%s: %s", what, count < 0 ? "/proc does not tell which" : buffer);
+}
+
+static void say_who_stays(struct supervisor *sv)
+{
+	sv->tick = 0;
+	name_leftovers(RI_LEVEL_WARNING, "waiting for processes that still run");
+}
+
+static void kill_again(struct supervisor *sv)
+{
+	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives) {
+			sv->children->items[i].killed = true;
+			ri_children_signal(sv->children->items[i].pid, SIGKILL);
+		}
+	ri_leftovers_kill();
+}
+
+static void kill_all(struct supervisor *sv)
+{
+	name_leftovers(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
+	sv->phase = KILLING;
+	sv->deadline = ri_now_ms() + GIVE_UP_MS;
+	kill_again(sv);
+}
+
+static void give_up(struct supervisor *sv)
+{
+	name_leftovers(RI_LEVEL_ERROR, "processes that cannot be killed stay");
+	sv->phase = OVER;
+}
+
+static void finish(struct supervisor *sv)
+{
+	sv->phase = OVER;
+}
+
+static const reaction grid[PHASES][EVENTS] = {
+	[RUNNING] = {
+		[STOP] = ask_command,
+		[RANK_FAILED] = stop_others,
+		[COMMAND_GONE] = sweep_after_end,
+		[ALL_GONE] = finish,
+	},
+	[ASKED] = {
+		[STOP] = sweep,
+		[COMMAND_GONE] = sweep,
+		[ALL_GONE] = finish,
+		[DEADLINE] = sweep,
+		[TICK] = say_whom_we_wait_for,
+	},
+	[SWEEPING] = {
+		[STOP] = kill_all,
+		[COMMAND_GONE] = sweep_rest,
+		[ALL_GONE] = finish,
+		[DEADLINE] = kill_all,
+		[TICK] = say_who_stays,
+	},
+	[KILLING] = {
+		[ALL_GONE] = finish,
+		[DEADLINE] = give_up,
+		[TICK] = kill_again,
+	},
+};
+
+static void happen(struct supervisor *sv, enum event event)
+{
+	if (grid[sv->phase][event] != NULL)
+		grid[sv->phase][event](sv);
+}
+
+/*
+ * Ctrl-Z: hand the terminal back to our parent by stopping as well. Where
+ * nobody could continue us, as never process 1, nobody could continue the
+ * command either: then the key does nothing. Other stops are somebody's own
+ * business, and so is a SIGTSTP that was sent to us. Who wants a terminal that
+ * nobody has any more gets it from process 1, since there is no shell to do so.
+ */
+static void follow_into_stop(struct supervisor *sv, int number)
+{
+	pid_t group = front_group(sv);
+	bool goes_on = number == SIGTSTP && !sv->asked_to_stop;
+
+	if (sv->terminal->fd < 0)
+		return;
+	if (sv->self == 1) {
+		if (number == SIGTTIN || number == SIGTTOU)
+			goes_on = ri_terminal_inherit(sv->terminal, group);
+	} else {
+		ri_terminal_take(sv->terminal, group);
+		goes_on = ri_terminal_suspend_self() || goes_on;
+		ri_terminal_lend(sv->terminal, group);
+	}
+	if (goes_on)
+		kill(-group, SIGCONT);
+}
+
+/* A Slurm step told the command as well. */
+static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
+{
+	return sv->told_by_step && ri_step_sent(info);
+}
+
+/* Keys, and a line that was hung up: the kernel itself sends them. */
+static bool is_by_terminal(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL;
+}
+
+/* SIGTERM, and SIGINT once a stop is under way. */
+static void take_stop(struct supervisor *sv, const siginfo_t *info)
+{
+	static int64_t last;
+	int64_t now = ri_now_ms();
+	bool first = !sv->end.stop.asked;
+
+	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
+		return;
+	last = now;
+	if (first) {
+		sv->end.stop = (struct ri_stop){
+			.asked = true, .number = info->si_signo, .sender = info->si_pid,
+			.sender_uid = info->si_uid, .at_ms = now,
+			.by_terminal = is_by_terminal(info),
+		};
+		sv->stopped_by_step = was_told_by_step(sv, info);
+		ri_state_stop();
+	}
+	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
+		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
+		(unsigned)info->si_uid);
+	/* after a normal end the first one changes nothing: all were told */
+	if (!first || sv->phase <= ASKED)
+		happen(sv, STOP);
+}
+
+/* The terminal told the whole process group, and the command is in it. */
+static bool was_told_by_terminal(const struct supervisor *sv, const siginfo_t *info)
+{
+	return sv->terminal->shared && is_by_terminal(info);
+}
+
+/* After the first failure they say no more about it. */
+static void note_interrupt(struct supervisor *sv, const siginfo_t *info, int passed_on)
+{
+	struct ri_interrupt *interrupt = &sv->result->interrupt;
+
+	if (sv->status != 0 || passed_on == 0 ||
+		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
+		return;
+	*interrupt = (struct ri_interrupt){
+		.signal = info->si_signo, .passed_on = passed_on, .sender = info->si_pid,
+		.by_terminal = is_by_terminal(info),
+	};
+	ri_clock_read(CLOCK_REALTIME, &interrupt->at);
+}
+
+static void forward(struct supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo, mapped = sv->options->signal_map.to[number];
+
+	if (was_told_by_terminal(sv, info)) {
+		note_interrupt(sv, info, number);
+		if (number == SIGTSTP)
+			ri_terminal_suspend_self();
+		return;
+	}
+	if (number == SIGCONT && sv->children->items[0].lives)
+		ri_terminal_lend(sv->terminal, front_group(sv));
+	if (mapped == SIGTSTP || number == SIGCONT)
+		sv->asked_to_stop = number != SIGCONT;
+	note_interrupt(sv, info, mapped);
+	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
+		signal_children(sv, mapped);
+}
+
+/*
+ * A rank may end of a Ctrl-C before ours is off the queue; later it would be
+ * taken for a second one. Each once: whoever sends them without end is no reason
+ * not to look at anything else.
+ */
+static void take_interrupts(struct supervisor *sv)
+{
+	ri_sigset set = INTERRUPTS;
+	siginfo_t info;
+
+	while (set != 0 && ri_mask_wait_for(set, &info, 0) != 0) {
+		set &= ~RI_MASK_OF(info.si_signo);
+		forward(sv, &info);
+	}
+}
+
+/* The first end that is no success counts, whatever the others do after it. */
+static void note_end(struct supervisor *sv, struct ri_child *child, int status,
+	const struct rusage *usage)
+{
+	/* its number is free by now */
+	child->lives = false;
+	if (status != 0 && sv->status == 0 && sv->phase == RUNNING)
+		take_interrupts(sv);
+	ri_children_end(sv->children, child, status, usage);
+	if (status == 0 || sv->status != 0)
+		return;
+	sv->status = ri_verdict_status(status);
+	sv->end.child = child;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
+}
+
+/* wait4(2) and waitid(2) are denied: who has ended, and how, would never be known. */
+static void end_blind(struct supervisor *sv)
+{
+	if (sv->phase == OVER)
+		return;
+	ri_log(RI_LEVEL_ERROR, "wait4: the kernel refuses to tell what becomes of the command: "
+		"%s; allow this call in the seccomp profile [%s]", strerror(errno),
+		ri_code_name(RI_CODE_WAIT_REFUSED));
+	kill_again(sv);
+	sv->status = ri_code_status(RI_CODE_WAIT_REFUSED);
+	sv->phase = OVER;
+}
+
+/*
+ * SIGCHLD may stand for many children: take all that are there, but for orphans
+ * that come faster than they go, which would keep a stop waiting.
+ */
+static void reap(struct supervisor *sv)
+{
+	/* job control is the business of our terminal, if there is one */
+	int flags = WNOHANG | (sv->terminal->fd >= 0 ? WUNTRACED : 0);
+	size_t lived = sv->children->living;
+	bool gone = false;
+	struct ri_child *child;
+	struct rusage usage;
+	int status, orphans = 0;
+	pid_t pid;
+
+	while ((pid = ri_children_reap(-1, &status, flags, &usage)) > 0) {
+		child = ri_children_find(sv->children, pid);
+		if (WIFSTOPPED(status)) {
+			if (child != NULL)
+				follow_into_stop(sv, WSTOPSIG(status));
+		} else if (child != NULL) {
+			note_end(sv, child, status, &usage);
+		} else {
+			ri_verdict_orphan(pid, status);
+			orphans++;
+		}
+		gone = gone || !WIFSTOPPED(status);
+		if (orphans == ORPHANS_AT_ONCE)
+			break;
+	}
+	sv->has_more = pid > 0;
+	if (pid < 0 && errno == ECHILD)
+		happen(sv, ALL_GONE);
+	else if (pid < 0)
+		end_blind(sv);
+	else if (lived > 0 && sv->children->living == 0)
+		happen(sv, COMMAND_GONE);
+	else if (gone && sv->phase == SWEEPING)
+		ri_leftovers_stop_orphans();
+	else if (sv->children->living < lived && sv->status != 0)
+		happen(sv, RANK_FAILED);
+}
+
+static void take_signal(struct supervisor *sv, const siginfo_t *info)
+{
+	int number = info->si_signo;
+
+	if (number == SIGCHLD)
+		return;		/* reap() follows every wake-up */
+	/* our own write, to a pipe that nobody reads or a file at its limit */
+	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
+		return;
+	if (number == SIGTERM || (number == SIGINT && sv->phase != RUNNING))
+		take_stop(sv, info);
+	else
+		forward(sv, info);
+}
+
+static void take_time(struct supervisor *sv)
+{
+	int64_t now = ri_now_ms();
+
+	if (sv->deadline != 0 && now >= sv->deadline) {
+		sv->deadline = 0;
+		happen(sv, DEADLINE);
+	} else if (sv->tick != 0 && now >= sv->tick) {
+		sv->tick = 0;
+		happen(sv, TICK);
+	}
+}
+
+static int64_t time_left(const struct supervisor *sv)
+{
+	int64_t next = sv->deadline, left;
+
+	if (sv->has_more)
+		return 0;
+	if (next == 0 || (sv->tick != 0 && sv->tick < next))
+		next = sv->tick == 0 ? next : sv->tick;
+	if (next == 0)
+		return -1;
+	left = next - ri_now_ms();
+	return left < 0 ? 0 : left;
+}
+
+int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
+{
+	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+		return 0;
+	if (subreaper == RI_YES) {
+		ri_fail(err, RI_CODE_SUBREAPER_REFUSED, "--subreaper",
+			"the kernel refused to make rankinit a subreaper: %s", strerror(errno));
+		return ri_fail_hint(err, "leave --subreaper out to run without");
+	}
+	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s",
+		strerror(errno));
+	return 0;
+}
+
+/* Of several ranks, or with a report, more will be said than how one of them ended. */
+static void conclude(struct supervisor *sv, struct ri_supervised *out)
+{
+	const struct ri_children *children = sv->children;
+	bool killed = false;
+
+	for (size_t i = 0; i < children->started; i++)
+		killed = killed || (!children->items[i].killed &&
+			WIFSIGNALED(children->items[i].wait_status) &&
+			WTERMSIG(children->items[i].wait_status) == SIGKILL);
+	out->oom = killed && ri_verdict_is_oom(&sv->oom);
+	out->stop = sv->end.stop;
+	if (children->count == 1 && sv->end.child != NULL)
+		ri_verdict_obituary(&sv->end, &sv->oom);
+}
+
+int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting)
+{
+	const struct ri_launch *launch = setting->launch;
+	struct supervisor sv = {
+		.options = setting->options,
+		.terminal = setting->terminal,
+		.children = children,
+		.result = setting->result,
+		.status = children->refused,
+		.end = { .command = launch->argv[0] },
+		.groups = launch->new_group,
+		.told_by_step = launch->told_by_step,
+		.self = launch->self,
+	};
+	siginfo_t info;
+
+	ri_let_go(setting->output);
+	ri_verdict_watch(&sv.oom);
+	ri_leftovers_init(launch->self);
+	if (children->refused != 0)
+		happen(&sv, RANK_FAILED);
+	while (sv.phase != OVER) {
+		/* a child that ended before we looked has its SIGCHLD waiting */
+		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
+			take_signal(&sv, &info);
+		reap(&sv);
+		take_time(&sv);
+	}
+	ri_output_finish(setting->output, sv.end.stop.asked);
+	if (sv.self != 1)
+		ri_terminal_take(setting->terminal, front_group(&sv));
+	conclude(&sv, setting->result);
+	/* we may have given up on some, having sent that */
+	return sv.status == 0 && children->living > 0 ? 128 + SIGKILL : sv.status;
+}

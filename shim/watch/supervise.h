@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop of PID 1: take signals off the queue, reap, forward, and bring a
+ * stop to its end. It sleeps in one system call and wakes for a signal or a
+ * deadline, never to poll. It allocates nothing, and nothing ends it but the
+ * end of the job.
+ */
+#ifndef RI_SHIM_SUPERVISE_H
+#define RI_SHIM_SUPERVISE_H
+
+#include "check/machine.h"
+#include "launch/children.h"
+#include "launch/launch.h"
+#include "launch/terminal.h"
+#include "options/options.h"
+#include "pump/output.h"
+#include "report/outcome.h"
+#include "watch/obituary.h"
+
+/*
+ * Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), which is an
+ * error only with --subreaper=yes.
+ */
+int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
+
+/* What became of all of them together. */
+struct ri_supervised {
+	struct ri_stop stop;	/* that came from outside */
+	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
+	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
+	bool knows_shm;
+	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
+};
+
+struct ri_supervise {
+	const struct ri_launch *launch;
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	struct ri_output *output;	/* the loop looks after it as well, where it is active */
+	struct ri_supervised *result;
+};
+
+/*
+ * Watch over the children that were just started, until they and all that they
+ * left behind are gone. Returns the exit status of the first of them that
+ * ended with another one than 0, or 0. Where one fails on its own the others
+ * are stopped, and so they are if children->refused says that some are missing:
+ * then that is the status.
+ */
+int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting);
+
+#endif
