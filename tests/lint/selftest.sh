@@ -50,12 +50,12 @@ EOF
 gcc -z execstack -o build/rankinit big.c
 mkdir -p build/release
 echo 'int getaddrinfo(void); int f(void); int f(void) { return getaddrinfo(); }' |
-    gcc -x c -fno-builtin -w -c -o build/release/f.o -
+    tee f.c | gcc -x c -fno-builtin -w -c -o build/release/f.o -
 expect static.sh PT_INTERP PT_DYNAMIC 'stack is executable' 'bytes, the limit' nsswitch.conf \
     'f.o: uses getaddrinfo'
 gcc -nostdlib -static -w -Wl,-N,-e,main -o build/rankinit big.c 2>/dev/null
 expect static.sh 'writable and executable'
-rm big.c
+rm big.c f.c
 
 printf 'struct alone { size_t unknown; };\n' >lib/base/alone.h
 sed 's/RI_BASE_[A-Z]*_H/RI_BASE_ERROR_H/' lib/base/text.h >lib/base/twin.h
