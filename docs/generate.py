@@ -211,7 +211,7 @@ def check_section(fields):
 
 def azure_sizes():
     """No --list has them: they are read in the table itself."""
-    path = os.path.join(HERE, os.pardir, "lib", "node", "azure_sizes.def")
+    path = os.path.join(HERE, os.pardir, "lib", "demand", "azure_sizes.def")
     networks = {"INFINIBAND": "InfiniBand: {ports} of {rate} Gb/s", "ETHERNET": "Ethernet",
                 "NETWORK_DIRECT": "NetworkDirect"}
     with open(path, encoding="utf-8") as table_file:

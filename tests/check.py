@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Runs the suites, one after the other, and adds up what they say.
+Runs the suites and adds up what they say.
 
 usage: check.py [SUITE...]    all but those of targets of their own, unless they are named
 
-Each suite's output goes to build/check/SUITE.log; the end of what a command
-that fails has said is printed. The last line counts tests: N passed, N failed, N skipped.
+Those that compute and those that wait for processes run side by side, the former at
+nice 19; in each of these two lanes one comes after the other. Each suite's output goes
+to build/check/SUITE.log; the end of what a command that fails has said is printed. The
+last line counts tests: N passed, N failed, N skipped.
 """
 
+import concurrent.futures
 import glob
 import os
 import re
@@ -16,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -160,6 +164,9 @@ APART = {
     "frameworks": lambda: [PYTEST + ["-rfs", "tests/frameworks"]],
 }
 
+# They compute from their first line to the last, and nothing in them waits for anybody.
+COMPUTING = {"lint", "unit", "valgrind", "fuzz", "coverage", "golden"}
+
 # What they test may not be installed; each test that is skipped says so.
 MAY_BE_ABSENT = {"frameworks"}
 
@@ -185,9 +192,10 @@ def count(output):
     return totals
 
 
-def run_command(command):
-    done = subprocess.run(command, cwd=TOP, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def run_command(command, niceness=0):
+    done = subprocess.run(["nice", "-n", str(niceness), *command], cwd=TOP,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
     return done, done.stdout.decode(errors="replace")
 
 
@@ -221,7 +229,7 @@ def run_suite(name):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     text, wrong = [], []
     for command in {**SUITES, **APART}[name]():
-        done, output = run_command(command)
+        done, output = run_command(command, 19 if name in COMPUTING else 0)
         said = count(output)
         if name in APART and said["failed"]:
             done, output, said = run_again(output, said) or (done, output, said)
@@ -265,22 +273,34 @@ def main(names):
         return run(names)
 
 
-def run(names):
-    os.makedirs(LOGS, exist_ok=True)
-    sums = {"passed": 0, "failed": 0, "skipped": 0}
-    for name in names or SUITES:
+def run_lane(names, sums, turn):
+    """One suite after the other; what each says is printed in one piece."""
+    for name in names:
         begin = time.monotonic()
         totals, text, wrong = run_suite(name)
         with open(os.path.join(LOGS, name + ".log"), "w") as log:
             log.write(text)
-        if wrong:
-            print("\n".join(wrong))
-        print("{:<12} {passed:>5} passed {failed:>3} failed {skipped:>3} skipped {:6.0f} s".format(
-            name, time.monotonic() - begin, **totals), flush=True)
-        for line in skips(text):
-            print("    " + line)
-        for word in sums:
-            sums[word] += totals[word]
+        with turn:
+            if wrong:
+                print("\n".join(wrong))
+            print("{:<12} {passed:>5} passed {failed:>3} failed {skipped:>3} skipped {:6.0f} s"
+                  .format(name, time.monotonic() - begin, **totals), flush=True)
+            for line in skips(text):
+                print("    " + line)
+            for word in sums:
+                sums[word] += totals[word]
+
+
+def run(names):
+    os.makedirs(LOGS, exist_ok=True)
+    sums = {"passed": 0, "failed": 0, "skipped": 0}
+    turn = threading.Lock()
+    names = names or list(SUITES)
+    lanes = [[name for name in names if name in COMPUTING],
+             [name for name in names if name not in COMPUTING]]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for lane in [pool.submit(run_lane, lane, sums, turn) for lane in lanes]:
+            lane.result()
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**sums))
     return 1 if sums["failed"] else 0
 

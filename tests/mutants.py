@@ -7,7 +7,7 @@ requires that a test notices: a golden case, or a unit test of from, model or to
 usage: mutants.py [--all] [--seed=N] [--count=N] [--jobs=N] [PART-OF-A-FILE-NAME]...
 
 A mutant is a line left out of a table of lib/from or lib/to, or one condition of
-lib/from/*.c, lib/model/*.c and lib/to/*.c: an `if` turned round, && for ||, a comparison shifted
+lib/{from,model,command,to}/*.c: an `if` turned round, && for ||, a comparison shifted
 by one. --count of them (150) are drawn by --seed; --all takes every one. Those that cannot be
 noticed, because they change nothing, stand in mutants.txt with the reason.
 """
@@ -31,7 +31,8 @@ TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "te
          "test_fan_out")
 # Each table, and what has to be compiled with it.
 TABLES = {"lib/from/sources.def": "lib/from/from.c", "lib/to/frameworks.def": "lib/to/to.c",
-          "lib/command/launchers.def": "lib/command/command.c", "lib/to/scrub.def": "lib/to/scrub.c"}
+          "lib/command/launchers.def": "lib/command/command.c",
+          "lib/to/scrub.def": "lib/to/scrub.c"}
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]
@@ -94,8 +95,9 @@ def mutants_of_table(path):
 
 
 def all_mutants(parts):
-    paths = [*TABLES] + [str(source.relative_to(TOP)) for folder in ("from", "model", "to")
-                         for source in sorted(TOP.glob(f"lib/{folder}/*.c"))]
+    rooms = ("from", "model", "command", "to")
+    paths = [*TABLES] + [str(source.relative_to(TOP)) for room in rooms
+                         for source in sorted(TOP.glob(f"lib/{room}/*.c"))]
     for path in paths:
         if not parts or any(part in path for part in parts):
             yield from (mutants_of_table if path in TABLES else mutants_of_source)(path)

@@ -70,8 +70,8 @@ LOG = ["--log-prefix"]
 # What Linux before 5.1 or an old seccomp profile does not have.
 OLD = [f"{call}=ENOSYS" for call in
        ("close_range", "openat2", "pidfd_open", "pidfd_send_signal", "pwritev2")]
-# By these flags a helper is made (shim/system/apart.c). Without one what it would do is done by rankinit
-# itself, which strace watches.
+# By these flags a helper is made (shim/system/apart.c). Without one what it would do is done
+# by rankinit itself, which strace watches.
 ITSELF = ["clone:0=0x200700=EPERM"]
 
 
