@@ -148,6 +148,9 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
 
+# Golden cases have options.
+$(O)/tests/test_golden: $(PURE_SHIM:%.c=$(O)/%.o)
+
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a
 	@mkdir -p $(@D)
@@ -157,12 +160,19 @@ $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz
 
 -include $(UNIT_TESTS:%=$(O)/tests/%.d)
 
-# Recorded machines that are written as one file become folders.
-HOSTS := $(B)/hosts/done
-$(HOSTS): tests/hosts/grow.py tests/hosts/elf.py $(wildcard tests/hosts/*.tree)
+# Recorded machines that are written as one file become folders, and those of golden cases.
+HOSTS := $(B)/hosts/done $(B)/golden/done
+GROW  := tests/hosts/grow.py tests/hosts/elf.py
+$(B)/hosts/done: $(GROW) $(wildcard tests/hosts/*.tree)
 	$(call say,HOSTS)
 	$(Q)rm -rf $(@D)
 	$(Q)$(PYTHON) tests/hosts/grow.py $(@D)
+	@touch $@
+
+$(B)/golden/done: $(GROW) $(wildcard tests/golden/*.py tests/golden/*.cases \
+		tests/golden/machines/*)
+	$(call say,HOSTS)
+	$(Q)$(PYTHON) tests/golden/cases.py $(@D)
 	@touch $@
 
 # Debian as it is, with two MPIs and rdma-core, for tests of what is said of real
@@ -231,8 +241,8 @@ fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 
 .PHONY: mutants
-mutants: ## break conditions of lib/from and lib/model: a test must notice (MUTANTS_ARGS=--all)
-	$(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
+mutants: hosts ## break conditions of lib/from and lib/model: a test must notice (MUTANTS_ARGS=--all)
+	PURE_SHIM="$(PURE_SHIM)" $(PYTHON) tests/mutants.py $(MUTANTS_ARGS)
 
 # --- images ------------------------------------------------------------------
 #

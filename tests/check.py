@@ -25,6 +25,9 @@ import time
 sys.dont_write_bytecode = True
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tests", "golden"))
+import cases  # noqa: E402  pylint: disable=wrong-import-position
+
 LOGS = os.path.join(TOP, "build", "check")
 PYTHON = "/usr/bin/python3"
 LINES = 120  # of a failing command's output
@@ -37,14 +40,8 @@ def programs(pattern):
     return sorted(glob.glob(os.path.join("build", pattern)))
 
 
-def lines_of(path):
-    """Without the comments, which golden cases may have."""
-    with open(path, "rb") as file:
-        return [line for line in file if not line.startswith(b"#")]
-
-
-# Of golden cases without one, which may read no file: addresses, and no name.
-MACHINE = "tests/golden/aws_batch/main/root"
+# What golden cases without a machine of their own get in a fuzzer: an address and a name.
+MACHINE = "aws_batch/main"
 
 
 def files_below(top):
@@ -61,23 +58,27 @@ def files_below(top):
                 yield f"%%\n{inner}\n".encode() + text + b"\n" * (not text.endswith(b"\n"))
 
 
+def files_of(case):
+    """What is on the machine of a golden case, likewise."""
+    with tempfile.TemporaryDirectory() as root:
+        case.put_machine(root)
+        return list(files_below(root))
+
+
 def golden_corpus(name):
     """The golden cases as one more corpus: environments, whole jobs, and jobs on machines."""
     folder = os.path.join("build", "check", f"golden-{name}")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    for path in glob.glob("tests/golden/*/*/env"):
-        case = os.path.dirname(path)
-        parts = [path]
-        if name != "env":
-            parts = [os.path.join(case, part) for part in ("options", "command")]
-            parts = [part for part in parts if os.path.exists(part)] + [None, path]
-        with open(os.path.join(folder, "-".join(case.split(os.sep)[2:])), "wb") as made:
-            for part in parts:
-                made.writelines(lines_of(part) if part else [b"%%\n"])
+    found = cases.load()
+    (shared,) = [files_of(case) for case in found if case.name == MACHINE]
+    for case in found:
+        words = [] if name == "env" else [*(case.options or []), *(case.command or []), "%%"]
+        with open(os.path.join(folder, case.name.replace("/", "-")), "wb") as made:
+            made.writelines(line.encode(errors="surrogateescape") + b"\n"
+                            for line in words + case.env)
             if name == "mixed":
-                root = os.path.join(case, "root")
-                made.writelines(files_below(root if os.path.isdir(root) else MACHINE))
+                made.writelines(shared if case.machine is None else files_of(case))
     return folder
 
 

@@ -9,10 +9,12 @@ usage: mutants.py [--all] [--seed=N] [--count=N] [--jobs=N] [PART-OF-A-FILE-NAME
 A mutant is a line left out of a table of lib/from or lib/to, or one condition of
 lib/{from,model,command,to}/*.c: an `if` turned round, && for ||, a comparison shifted
 by one. --count of them (150) are drawn by --seed; --all takes every one. Those that cannot be
-noticed, because they change nothing, stand in mutants.txt with the reason.
+noticed, because they change nothing, stand in mutants.txt with the reason. `make mutants`
+starts this: it names the reader of options in PURE_SHIM and makes the machines of the cases.
 """
 import argparse
 import concurrent.futures
+import os
 import pathlib
 import queue
 import random
@@ -33,6 +35,8 @@ TESTS = ("test_golden", "test_from", "test_from_cluster", "test_from_place", "te
 TABLES = {"lib/from/sources.def": "lib/from/from.c", "lib/to/frameworks.def": "lib/to/to.c",
           "lib/command/launchers.def": "lib/command/command.c",
           "lib/to/scrub.def": "lib/to/scrub.c"}
+# The reader of options, which golden cases have: what the Makefile calls so.
+PURE_SHIM = os.environ.get("PURE_SHIM", "").split()
 # What is undefined ends the program, without a runtime library.
 COMPILE = ["gcc", "-std=gnu11", "-O0", "-D_GNU_SOURCE", '-DRI_VERSION="mutant"',
            "-fsanitize=undefined,bounds-strict", "-fsanitize-undefined-trap-on-error"]
@@ -132,7 +136,8 @@ def object_of(source):
 
 def compile_one(source):
     name = object_of(source)
-    subprocess.run(COMPILE + ["-Ilib", "-c", "-o", str(name), str(source)], cwd=TOP, check=True)
+    subprocess.run(COMPILE + ["-Ilib", "-Ishim", "-c", "-o", str(name), str(source)], cwd=TOP,
+                   check=True)
     return name
 
 
@@ -144,7 +149,8 @@ def build_tests(jobs):
     """The library and the tests as they are, to be linked with each mutant."""
     OUT.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        objects = list(pool.map(compile_one, sorted(TOP.glob("lib/*/*.c"))))
+        sources = sorted(TOP.glob("lib/*/*.c")) + [TOP / name for name in PURE_SHIM]
+        objects = list(pool.map(compile_one, sources))
         list(pool.map(compile_one, map(source_of, TESTS)))
     LIBRARY.unlink(missing_ok=True)
     subprocess.run(["ar", "rcs", str(LIBRARY), *map(str, objects)], check=True)

@@ -4,12 +4,14 @@
 import json
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 from conftest import PROGRAM, SECONDS, clean_env
 
-GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "tensorflow"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
+import cases  # noqa: E402  pylint: disable=wrong-import-position
 
 # One process for all of them, since it takes seconds to import TensorFlow.
 READER = """
@@ -96,10 +98,10 @@ def test_one_task_on_each_node(python_with):
 
 
 def golden_configs(prefix):
-    for path in sorted(GOLDEN.glob(f"{prefix}-*/env")):
-        for line in path.read_text().splitlines():
-            if line.startswith("TF_CONFIG="):
-                yield path.parent.name, line.partition("=")[2]
+    for case in cases.load("tensorflow"):
+        for line in case.env:
+            if case.name.startswith(f"tensorflow/{prefix}-") and line.startswith("TF_CONFIG="):
+                yield case.name, line.partition("=")[2]
 
 
 @pytest.mark.parametrize("prefix, refused", [("hostile", True), ("given", False)])

@@ -13,22 +13,16 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-DEFAULT_PROGRAM = HERE.parent.parent / "build" / "rankinit"
+import cases
 
-
-def lines(path):
-    """The lines of a file that are not comments; none if there is no file."""
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    return [line for line in text.split("\n") if line and not line.startswith("#")]
+DEFAULT_PROGRAM = cases.HERE.parent.parent / "build" / "rankinit"
 
 
 def read_want(case):
     want = {}
-    for line in lines(case / "want.env"):
+    for line in case.want:
         if line.startswith("-"):
             want[line[1:]] = None
         else:
@@ -44,28 +38,23 @@ def reads_below_a_root(program):
     return "--root" in done.stdout
 
 
-def root_of(case):
-    """The machine of the case: without one, a machine without any files."""
-    return case / "root" if (case / "root").is_dir() else case
-
-
 def can_run(program, case):
-    return reads_below_a_root(program) or not (case / "root").is_dir()
+    return reads_below_a_root(program) or case.machine is None
 
 
-def run(program, case):
-    env = dict(line.split("=", 1) for line in lines(case / "env"))
-    root = [f"--root={root_of(case)}"] if reads_below_a_root(program) else []
-    command = lines(case / "command") or ["true"]
+def run(program, case, root):
+    """root: a folder for its machine; without one, a machine without any files."""
+    case.put_machine(root)
+    below = [f"--root={root}"] if reads_below_a_root(program) else []
     return subprocess.run(
-        [str(program), *root, "--print-env=json", *lines(case / "options"), "--", *command],
-        env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        errors="surrogateescape", timeout=20, check=False)
+        [str(program), *below, "--print-env=json", *(case.options or []),
+         "--", *(case.command or ["true"])],
+        env=dict(line.split("=", 1) for line in case.env), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, errors="surrogateescape", timeout=20, check=False)
 
 
 def faults_of_error(case, result):
-    (wanted,) = lines(case / "want.error")
-    code, subject = wanted.split(" ", 1)
+    code, subject = case.error[0].split(" ", 1)
     if result.returncode != 125:
         yield f"exit status {result.returncode}, not 125"
     if f"[{code}]" not in result.stderr:
@@ -85,7 +74,7 @@ def faults_of_env(case, result):
     for name in sorted(set(got) | set(want)):
         if got.get(name, "(nothing)") != want.get(name, "(nothing)"):
             yield f"{name}: {got.get(name, '(nothing)')!r}, not {want.get(name, '(nothing)')!r}"
-    for line in lines(case / "want.findings"):
+    for line in case.findings or []:
         severity, code, subject = line.split(" ", 2)
         if severity == "warning" and not (f"[{code}]" in result.stderr
                                           and subject in result.stderr):
@@ -93,24 +82,16 @@ def faults_of_env(case, result):
 
 
 def faults(program, case):
-    result = run(program, case)
-    if (case / "want.error").exists():
+    with tempfile.TemporaryDirectory() as root:
+        result = run(program, case, root)
+    if case.error is not None:
         return list(faults_of_error(case, result))
     return list(faults_of_env(case, result))
 
 
-def cases(parts=()):
-    found = sorted(path.parent for path in HERE.glob("*/*/env"))
-    return [case for case in found
-            if not parts or any(part in str(case.relative_to(HERE)) for part in parts)]
-
-
-def test_golden():
-    """All cases, for pytest."""
-    program = os.environ.get("RANKINIT_UNDER_TEST", DEFAULT_PROGRAM)
-    wrong = {str(case): found for case in cases()
-             if can_run(program, case) and (found := faults(program, case))}
-    assert not wrong, wrong
+def chosen_cases(parts):
+    return [case for case in cases.load()
+            if not parts or any(part in case.name for part in parts)]
 
 
 def main(arguments):
@@ -118,7 +99,10 @@ def main(arguments):
     if not os.access(program, os.X_OK):
         print(f"golden: {program} is not there: build it first", file=sys.stderr)
         return 2
-    chosen = cases(arguments[1:])
+    misread = list(cases.faults_of_reader())
+    for fault in misread:
+        print(f"golden: {fault}")
+    chosen = chosen_cases(arguments[1:])
     failed = skipped = 0
     for case in chosen:
         if not can_run(program, case):
@@ -127,10 +111,13 @@ def main(arguments):
         found = faults(program, case)
         failed += bool(found)
         for fault in found:
-            print(f"golden: {case.relative_to(HERE)}: {fault}")
+            print(f"{case.path}:{case.line}: {case.name}: {fault}")
     print(f"{len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or not chosen else 0
+    return 1 if failed or misread or not chosen else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except cases.Malformed as malformed:
+        sys.exit(f"golden: {malformed}")

@@ -11,6 +11,8 @@ files of a byte each) is no trouble for the second kind. Lines of a tree:
     drop PATH               remove what the base has there
     PATH = TEXT             a file of one line; with nothing behind "=" an empty one
     PATH = TEXT mode 0444   the same with a mode, by which it stands for a device node
+    PATH raw TEXT           a file of just these bytes: \\n is a newline, \\0 a NUL, and \\\\
+                            a backslash
     PATH <<                 a file of the lines that follow, up to a line "."
     PATH elf SONAME WORD... a library; a word: the version of its symbols, NAME=TEXT,
                             or compat:13.1:535,580, NVIDIA's note of CUDA and drivers
@@ -19,7 +21,8 @@ files of a byte each) is no trouble for the second kind. Lines of a tree:
     PATH/ mode 01777        the same with a mode
 
 {0-7} in a path writes the line eight times; {} stands for the number, in the
-path and behind it.
+path and behind it. tests/golden writes the machines of its cases like this too, and
+a base may be one of tests/golden/machines.
 """
 
 import os
@@ -30,6 +33,8 @@ import sys
 import elf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDERS = [HERE, os.path.join(os.path.dirname(HERE), "golden", "machines")]
+ESCAPES = {"n": "\n", "0": "\0", "\\": "\\"}
 
 
 class Bad(Exception):
@@ -56,6 +61,13 @@ def put(root, path, text, mode=0o644):
     os.chmod(full, mode)
 
 
+def unescape(found):
+    """The byte that a backslash and what follows it stand for."""
+    if found[1] not in ESCAPES:
+        raise Bad(f"no such escape: {found[0]}")
+    return ESCAPES[found[1]]
+
+
 def drop(root, path):
     """Remove what a base brought."""
     full = os.path.join(root, path)
@@ -79,6 +91,8 @@ def obey(root, line, rest):
         note = b"".join(elf.compat_note(cuda, [int(n) for n in drivers.split(",")])
                         for _, cuda, drivers in notes)
         put(root, words[0], elf.make(words[2], (versions or [None])[0], symbols, note))
+    elif len(words) > 2 and words[1] == "raw":
+        put(root, words[0], re.sub(r"\\(.?)", unescape, line.partition(" raw ")[2]))
     elif " -> " in line:
         path, target = line.split(" -> ")
         os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -110,28 +124,34 @@ def obey_file(root, lines):
             obey(root, first, more)
 
 
-def lines_of(name):
-    """The lines of a tree; None where the machine is a folder."""
-    path = os.path.join(HERE, name + ".tree")
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as file:
-        return file.read().splitlines()
+def find(name):
+    """Where a machine is: a tree or a folder."""
+    for folder in FOLDERS:
+        for path in (os.path.join(folder, name + ".tree"), os.path.join(folder, name)):
+            if os.path.exists(path):
+                return path
+    raise Bad(f"no such machine: {name}")
+
+
+def grow_lines(where, lines, root):
+    """Make what these lines say in root, over what is there; where: for a fault in them."""
+    os.makedirs(root, exist_ok=True)
+    try:
+        for base in [line for line in lines if line.startswith("base ")]:
+            grow(base.split(None, 1)[1], root)
+        obey_file(root, [line for line in lines if not line.startswith("base ")])
+    except (Bad, OSError, ValueError) as error:
+        raise SystemExit(f"{where}: {error}") from error
 
 
 def grow(name, root):
     """Make the machine in root, over what is there."""
-    lines = lines_of(name)
-    if lines is None:
-        shutil.copytree(os.path.join(HERE, name), root, symlinks=True, dirs_exist_ok=True)
+    path = find(name)
+    if os.path.isdir(path):
+        shutil.copytree(path, root, symlinks=True, dirs_exist_ok=True)
         return
-    os.makedirs(root, exist_ok=True)
-    for base in [line for line in lines if line.startswith("base ")]:
-        grow(base.split()[1], root)
-    try:
-        obey_file(root, [line for line in lines if not line.startswith("base ")])
-    except (Bad, OSError, ValueError) as error:
-        raise SystemExit(f"{name}.tree: {error}") from error
+    with open(path, encoding="utf-8") as file:
+        grow_lines(os.path.basename(path), file.read().splitlines(), root)
 
 
 def names():

@@ -15,15 +15,9 @@ trap 'rm -rf "$complaints" "$copy"' EXIT
 
 fresh() {
     rm -rf "${copy:?}"/* "$copy"/.[!.]*
-    files | grep -vE '^tests/(golden/.*/.*/|hosts/|fuzz/corpus/)' | tar -cf - -T - |
-        tar -xf - -C "$copy"
+    files | grep -vE '^tests/(hosts|fuzz/corpus)/' | tar -cf - -T - | tar -xf - -C "$copy"
     mkdir -p "$copy/build"
     cp build/rankinit "$copy/build"
-    cases=$(sed -n 's/^RI_SOURCE(\(.*\))/\1/p' lib/from/sources.def)
-    for name in $cases; do
-        mkdir -p "$copy/tests/golden/$name/case"
-        : >"$copy/tests/golden/$name/case/env"
-    done
 }
 
 # expect LINT PATTERN...: it fails on the copy, with a line for each pattern
@@ -139,10 +133,11 @@ mv build/real build/rankinit
 sed -i '/^RI_SOURCE(env)/d' lib/from/sources.def
 echo 'RI_SOURCE(ghost)' >>lib/from/sources.def
 echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
-mkdir tests/golden/stray
+: >tests/golden/stray.cases
 expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
     'sources.md: no section for ghost' 'sources.md: a section for env' \
-    'golden/ghost: no case' 'golden/stray/: not the name' 'frameworks.def: ghost is defined'
+    'golden/ghost.cases: no such' 'golden/stray.cases: not the name' \
+    'frameworks.def: ghost is defined'
 
 if [ -f docs/generate.py ]; then
     echo 'a line by hand' >>docs/codes.md

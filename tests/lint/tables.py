@@ -19,7 +19,7 @@ class Kind:
     def __init__(self, word, folder, table, document, golden):
         self.word, self.folder, self.document = word, folder, document
         self.table = os.path.join(folder, table)
-        self.golden = golden    # whether each entry has a folder of cases
+        self.golden = golden    # whether each entry has a file of cases
 
     def listed(self):
         return re.findall(rf"^RI_{self.word.upper()}\((\w+)\)", read(self.table), re.M)
@@ -68,11 +68,13 @@ class Kind:
             print("no tests/golden: not compared")
             return
         listed = self.listed()
+        found = sorted(glob.glob("tests/golden/*.cases"))
+        names = [os.path.basename(path).removesuffix(".cases") for path in found]
         for name in listed:
-            if not glob.glob(f"tests/golden/{name}/*/env"):
-                yield f"tests/golden/{name}: no case"
-        for path in sorted(glob.glob("tests/golden/*/")):
-            if os.path.basename(path[:-1]) not in [*listed, *FRAMEWORK.listed(), "__pycache__"]:
+            if name not in names:
+                yield f"tests/golden/{name}.cases: no such file"
+        for name, path in zip(names, found):
+            if name not in [*listed, *FRAMEWORK.listed()]:
                 yield f"{path}: not the name of a source or framework"
 
 

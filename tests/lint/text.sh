@@ -8,7 +8,7 @@
 all=$(mktemp) own=$(mktemp)
 trap 'rm -f "$complaints" "$all" "$own"' EXIT
 # Recorded environments, machines and inputs are as they were found.
-files | grep -vE '^(LICENSE|tests/(golden/.*/.*/|hosts/|fuzz/corpus/).*)$' >"$all"
+files | grep -vE '^(LICENSE|(tests/(hosts|golden/machines|fuzz/corpus)/.*)|.*\.cases)$' >"$all"
 [ -s "$all" ] || complain "no files"
 
 # matches PATTERN TEXT [FILES]: complain about lines that match
