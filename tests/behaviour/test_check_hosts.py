@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the checks say of recorded machines.
-
-tests/hosts/MACHINE.checks, MACHINE being a folder or a tree of grow.py, holds
-blocks: a line "$ WORD..." with variables and options, and below it, for each
-result of `--check=json --checks=all` on that machine, "STATUS ID CODE SUBJECT".
-CHECKS_WRITE=1 writes the blocks anew: read what it wrote.
+What changes in what the checks say of recorded machines, and which of those are healthy;
+all that they say of each is in test_check_tables.py.
 
 PAIRS: a machine, what of it is changed, and what of all that is said changes
 by that: results of one check alone.
@@ -15,7 +11,6 @@ import glob
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -51,26 +46,6 @@ def look(rankinit, root, words):
 def lines_of(document):
     return [f"{result['status']} {result['id']} {result['code'] or '-'} {result['subject']}"
             for result in document["checks"]]
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_machine(rankinit, tmp_path, machine):
-    root = str(tmp_path / "root")
-    grow(machine, root)
-    path = os.path.join(HOSTS, machine + ".checks")
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    made = []
-    for line in text.splitlines():
-        if line.startswith("$"):
-            words = shlex.split(line[1:])
-            made += [line, *lines_of(look(rankinit, root, words))]
-        elif line.startswith("#") or not line:
-            made.append(line)
-    if os.environ.get("CHECKS_WRITE"):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("\n".join(made) + "\n")
-    assert made == text.splitlines()
 
 
 @dataclass
