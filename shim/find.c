@@ -48,7 +48,7 @@ static int open_folder(const char *root)
 static int open_root(struct ri_run *run, unsigned wants)
 {
 	const char *root = run->options.root.value;
-	bool must = root != NULL || run->options.user.text != NULL ||
+	bool must = root != NULL || run->options.user.value != NULL ||
 		run->options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run->options) ||
 		ri_placing_wants_files(&run->options, 0);
 	bool may = (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) != 0 ||

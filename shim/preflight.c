@@ -166,7 +166,7 @@ static int run_checks(struct ri_run *run, bool all)
 	if (open_host(run, &host) < 0)
 		return -1;
 	ri_mask_default_chld();
-	plan.keeps_all |= run->options.report.text != NULL;
+	plan.keeps_all |= run->options.report.value != NULL;
 	status = ri_checks_run(&plan, &run->checked, &run->err);
 	if (host.root != run->host.root)
 		close(host.root);
@@ -185,7 +185,7 @@ static int go_on_unchecked(struct ri_run *run)
 }
 
 /* The one of those that may refuse which somebody wrote for this launch; or NULL. */
-static const struct ri_check_option *find_meant(const struct ri_check_wishes *wishes)
+static const struct ri_given *find_meant(const struct ri_check_wishes *wishes)
 {
 	if (wishes->require.value != NULL && !wishes->require.twin)
 		return &wishes->require;
@@ -246,7 +246,7 @@ static const char *explain_unasked(const struct ri_run *run)
  */
 static void say_unasked(const struct ri_run *run)
 {
-	const struct ri_check_option *meant = find_meant(&run->options.checks);
+	const struct ri_given *meant = find_meant(&run->options.checks);
 
 	if (meant == NULL && !is_plain_shell(run->options.command))
 		meant = ri_check_refuser(&run->options.checks);
@@ -258,7 +258,7 @@ static void say_unasked(const struct ri_run *run)
 }
 
 /* Whoever turns checks off means it, and is not to forget what that leaves out. */
-static void say_left_out(const struct ri_run *run, const struct ri_check_option *refuser)
+static void say_left_out(const struct ri_run *run, const struct ri_given *refuser)
 {
 	if (refuser == NULL || !is_speaker(run) || run->command.mode == RI_MODE_NONE)
 		return;
@@ -299,7 +299,7 @@ static int let_first_speak(void)
  * nobody ends them before. mpirun mixes the lines of all nodes, so each names
  * its own.
  */
-static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
+static int refuse(struct ri_run *run, const struct ri_given *refuser)
 {
 	const char *hint = "start it on another node, or give this one what it needs";
 	char reasons[RI_CHECK_REASONS];
@@ -329,7 +329,7 @@ static int refuse(struct ri_run *run, const struct ri_check_option *refuser)
 
 static int look(struct ri_run *run)
 {
-	const struct ri_check_option *refuser = ri_check_refuser(&run->options.checks);
+	const struct ri_given *refuser = ri_check_refuser(&run->options.checks);
 	int status;
 
 	if (run->options.disabled)

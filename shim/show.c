@@ -16,7 +16,7 @@
  */
 static int choose_rank(struct ri_run *run, uint64_t *chosen)
 {
-	struct ri_stated *stated = &run->options.wishes.facts[RI_FACT_LOCAL_RANK];
+	struct ri_given *stated = &run->options.wishes.facts[RI_FACT_LOCAL_RANK];
 	const char *subject = stated->subject;
 	struct ri_range range = { 0, RI_MAX_LOCAL - 1 };
 

@@ -34,7 +34,7 @@ static int prepare_output(struct ri_run *run)
 	struct ri_output_rank *ranks = ri_arena_array(&run->arena, count, sizeof(*ranks));
 	struct ri_output_wishes wishes = {
 		.options = &run->options, .ranks = ranks, .count = count, .node = -1,
-		.keeps_stderr = count > 1 || run->options.report.text != NULL,
+		.keeps_stderr = count > 1 || run->options.report.value != NULL,
 	};
 	uint64_t rank = 0, local_rank = 0, node;
 

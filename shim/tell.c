@@ -24,16 +24,16 @@ enum {
 
 bool ri_telling_is_wanted(const struct ri_options *options)
 {
-	return options->report.text != NULL || options->state.text != NULL ||
+	return options->report.value != NULL || options->state.value != NULL ||
 		options->wait_master_ms > 0;
 }
 
 int ri_telling_check(const struct ri_options *options, struct ri_error *err)
 {
-	const struct ri_word *word = options->report.text != NULL ? &options->report
+	const struct ri_given *word = options->report.value != NULL ? &options->report
 								  : &options->state;
 
-	if (word->text == NULL || options->supervise != RI_NO)
+	if (word->value == NULL || options->supervise != RI_NO)
 		return 0;
 	ri_fail(err, RI_CODE_OPTION_CONFLICT, word->subject,
 		"with --supervise=never nobody is left to write it");
@@ -41,12 +41,12 @@ int ri_telling_check(const struct ri_options *options, struct ri_error *err)
 }
 
 /* Does the file have a name that all ranks of this node give it? */
-static bool is_of_all(const struct ri_word *word)
+static bool is_of_all(const struct ri_given *word)
 {
 	struct ri_pattern_use use;
 
-	return word->text != NULL && strncmp(word->text, "fd:", 3) != 0 &&
-		!ri_spot_is_kept(word->text) && ri_pattern_read(word->text, &use) && !use.rank;
+	return word->value != NULL && strncmp(word->value, "fd:", 3) != 0 &&
+		!ri_spot_is_kept(word->value) && ri_pattern_read(word->value, &use) && !use.rank;
 }
 
 /*
@@ -55,7 +55,7 @@ static bool is_of_all(const struct ri_word *word)
  */
 void ri_telling_judge(struct ri_run *run)
 {
-	const struct ri_word *words[] = { &run->options.report, &run->options.state };
+	const struct ri_given *words[] = { &run->options.report, &run->options.state };
 	uint64_t here = 0, local_rank = 0;
 
 	ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
@@ -142,13 +142,13 @@ static int begin_state(void *argument)
 }
 
 /* What an option names is looked at without waiting for it longer than until a stop. */
-static int look_at(struct ri_run *run, const struct ri_word *option, int (*work)(void *argument))
+static int look_at(struct ri_run *run, const struct ri_given *option, int (*work)(void *argument))
 {
 	const struct ri_apart looking = {
-		.work = work, .argument = run, .subject = option->subject, .path = option->text,
+		.work = work, .argument = run, .subject = option->subject, .path = option->value,
 	};
 
-	if (option->text == NULL)
+	if (option->value == NULL)
 		return 0;
 	return ri_apart_or_fail(&looking, RI_CODE_REPORT_REFUSED, &run->err);
 }
@@ -157,12 +157,12 @@ int ri_run_prepare_telling(struct ri_run *run)
 {
 	const struct ri_options *options = &run->options;
 
-	if (options->state.text != NULL)
+	if (options->state.value != NULL)
 		run->self = getpid();
 	if (look_at(run, &options->report, prepare_report) < 0 ||
 		look_at(run, &options->state, begin_state) < 0)
 		return -1;
-	if (options->disabled || (plan_report(run).ranks == 1 && options->report.text == NULL))
+	if (options->disabled || (plan_report(run).ranks == 1 && options->report.value == NULL))
 		return 0;
 	return name_torch_files(run);
 }
@@ -326,14 +326,14 @@ static int tell_all(void *argument)
 /* The end does not wait for ever for the mount of the report. */
 static void tell(struct ri_run *run, const struct ri_outcome *outcome, const struct ri_error *why)
 {
-	const struct ri_word *report = &run->options.report;
+	const struct ri_given *report = &run->options.report;
 	struct telling telling = { outcome, run->was_checked ? &run->checked : NULL, why };
 	const struct ri_apart writing = {
 		.work = tell_all, .argument = &telling, .subject = report->subject,
-		.path = report->text, .most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
+		.path = report->value, .most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
 	};
 
-	if (report->text == NULL)
+	if (report->value == NULL)
 		tell_all(&telling);
 	else if (ri_apart(&writing) < 0)
 		ri_log(RI_LEVEL_WARNING, "%s: the report cannot be written: its file system does "
@@ -356,7 +356,7 @@ int ri_run_refuse(struct ri_run *run)
 	outcome = begin_outcome(run);
 	outcome.ended = run->started;
 	outcome.exit_status = status;
-	if (run->options.report.text != NULL && uname(&names) == 0)
+	if (run->options.report.value != NULL && uname(&names) == 0)
 		outcome.host = names.nodename;
 	number_ranks(run, outcome.count);
 	tell(run, &outcome, &why);
@@ -368,7 +368,7 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
 	return run->children.count == 1 && run->children.refused == 0 && status == 0 &&
 		run->children.items[0].wait_status == 0 && !run->children.items[0].lives &&
-		!run->supervised.stop.asked && run->options.report.text == NULL;
+		!run->supervised.stop.asked && run->options.report.value == NULL;
 }
 
 int ri_run_tell(struct ri_run *run, int status)
@@ -382,7 +382,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	fill_outcomes(run);
 	status = run->options.exit_map.to[find_first(run, &outcome, status)];
 	outcome.exit_status = status;
-	if ((outcome.first >= 0 || status != 0 || run->options.report.text != NULL) &&
+	if ((outcome.first >= 0 || status != 0 || run->options.report.value != NULL) &&
 		uname(&names) == 0)
 		outcome.host = names.nodename;
 	outcome.cause = find_cause(run, &outcome);

@@ -40,7 +40,7 @@ static void spoil(struct ri_fact *claim, const char *reason, size_t at)
 }
 
 /* One host; a port in it would be lost, so it is no host. */
-static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_stated *stated)
+static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_given *stated)
 {
 	const char *raw = stated->value;
 	struct ri_endpoint endpoint = { .port = 0 };
@@ -58,7 +58,7 @@ static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_
 	return claim;
 }
 
-static struct ri_fact *claim_hosts(struct ri_reading *reading, const struct ri_stated *stated)
+static struct ri_fact *claim_hosts(struct ri_reading *reading, const struct ri_given *stated)
 {
 	struct ri_fact *claim = ri_claim_hosts(reading, stated->subject, ',');
 
@@ -71,7 +71,7 @@ static struct ri_fact *claim_hosts(struct ri_reading *reading, const struct ri_s
 
 static void claim_stated(struct ri_reading *reading, enum ri_fact_id id)
 {
-	const struct ri_stated *stated = &reading->context->wishes->facts[id];
+	const struct ri_given *stated = &reading->context->wishes->facts[id];
 	struct ri_fact *claim;
 
 	if (ri_reading_get(reading, stated->subject) == NULL)

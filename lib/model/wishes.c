@@ -19,7 +19,7 @@ bool ri_wishes_state_hosts(const struct ri_wishes *wishes)
 		wishes->hostfile.value != NULL);
 }
 
-static bool is_said_by(const struct ri_stated *stated, const char *subject)
+static bool is_said_by(const struct ri_given *stated, const char *subject)
 {
 	return stated->value != NULL && strcmp(stated->subject, subject) == 0;
 }

@@ -9,25 +9,20 @@
 
 #include <stdbool.h>
 
+#include "base/given.h"
 #include "model/topology.h"
 
-/* A value, and the option or twin that says it: "--rank", "RANKINIT_RANK". */
-struct ri_stated {
-	const char *subject;
-	const char *value;	/* NULL: not stated */
-};
-
 struct ri_wishes {
-	struct ri_stated facts[RI_FACT_COUNT];	/* of hosts: a list with commas between */
-	struct ri_stated hostfile;	/* the path; its content is in hostfile_text */
+	struct ri_given facts[RI_FACT_COUNT];	/* of hosts: a list with commas between */
+	struct ri_given hostfile;	/* the path; its content is in hostfile_text */
 	const char *hostfile_text;	/* NULL where no file was read */
-	struct ri_stated nproc;	/* --nproc-per-node, in words */
+	struct ri_given nproc;	/* --nproc-per-node, in words */
 	uint64_t nproc_count;	/* what they come to; 0: not stated */
-	struct ri_stated source;	/* that must say who we are; "none": nothing is read */
+	struct ri_given source;	/* that must say who we are; "none": nothing is read */
 	const char *frameworks;	/* names with commas between, or "none"; NULL: auto */
-	struct ri_stated tf_ps;		/* TF_CONFIG: hosts, from the end, for parameter servers */
-	struct ri_stated tf_chief;	/* ... shall rank 0 be the chief? */
-	struct ri_stated tf_port;	/* ... of the first task on each host */
+	struct ri_given tf_ps;		/* TF_CONFIG: hosts, from the end, for parameter servers */
+	struct ri_given tf_chief;	/* ... shall rank 0 be the chief? */
+	struct ri_given tf_port;	/* ... of the first task on each host */
 	uint64_t tf_ps_count;		/* what these two come to */
 	uint64_t tf_port_number;
 	bool override_env;	/* what stands in MASTER_ADDR and the like counts last */

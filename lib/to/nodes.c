@@ -349,7 +349,7 @@ static void take_over(struct ri_topology *topology, enum ri_fact_id id, enum ri_
 int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
-	const struct ri_stated *stated;
+	const struct ri_given *stated;
 	uint64_t count = context->fan_out, nodes;
 
 	if (count == 0 || topology->identity == NULL)

@@ -39,7 +39,7 @@ static const char *const platforms[] = { "kubeflow_tf", "vertex", NULL };
 
 static const char *find_option(const struct ri_wishes *wishes)
 {
-	const struct ri_stated *stated[] = {
+	const struct ri_given *stated[] = {
 		&wishes->tf_ps, &wishes->tf_chief, &wishes->tf_port,
 	};
 

@@ -23,7 +23,7 @@ bool ri_check_is_family(const char *word)
 }
 
 /* No check is called so. */
-static int unknown_check(struct ri_check_option option, const char *text, size_t length,
+static int unknown_check(struct ri_given option, const char *text, size_t length,
 	struct ri_error *err)
 {
 	char word[WORD], quoted[RI_QUOTE_SIZE];
@@ -54,7 +54,7 @@ static bool stands_alone(const char *text, size_t length)
 	return false;
 }
 
-int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option option,
+int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err)
 {
 	size_t length;
@@ -79,7 +79,7 @@ int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option op
 	}
 }
 
-static int bad_level(struct ri_check_option option, const char *text, size_t length,
+static int bad_level(struct ri_given option, const char *text, size_t length,
 	struct ri_error *err)
 {
 	char word[WORD], quoted[RI_QUOTE_SIZE];
@@ -118,7 +118,7 @@ static void ask_for_failing(struct ri_check_wishes *wishes, const struct ri_chec
 			ri_demands_add_check(&wishes->demands, i, demand);
 }
 
-int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option option,
+int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err)
 {
 	struct ri_check_set named = { .words = { 0 } };
@@ -154,7 +154,7 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option o
 }
 
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
-	struct ri_check_option option, struct ri_error *err)
+	struct ri_given option, struct ri_error *err)
 {
 	const struct ri_demand_list list = {
 		.text = option.value, .subject = option.subject, .asker = asker,
@@ -168,7 +168,7 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	return ri_demands_read(&wishes->demands, &list, err);
 }
 
-const struct ri_check_option *ri_check_refuser(const struct ri_check_wishes *wishes)
+const struct ri_given *ri_check_refuser(const struct ri_check_wishes *wishes)
 {
 	if (wishes->require.value != NULL)
 		return &wishes->require;

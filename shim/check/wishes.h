@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "check/ids.h"
 #include "demand/demand.h"
 
@@ -26,13 +27,6 @@ enum ri_check_level {
 	RI_CHECK_LEVEL_FAIL,	/* as if it were required */
 };
 
-/* The value of an option, and its name, which must last: "--require" or its twin. */
-struct ri_check_option {
-	const char *value;	/* NULL: not stated */
-	const char *subject;
-	bool twin;		/* the environment says it */
-};
-
 /* All zero: the defaults. */
 struct ri_check_wishes {
 	enum ri_check_pick pick;
@@ -40,25 +34,25 @@ struct ri_check_wishes {
 	uint8_t levels[RI_MAX_CHECKS];	/* enum ri_check_level, by number */
 	struct ri_demands demands;	/* of --require, --expect and levels of fail */
 	bool deep;			/* those that run a program may do so */
-	struct ri_check_option checks;	/* --checks, as stated */
-	struct ri_check_option require;	/* --require */
-	struct ri_check_option level;	/* --check-level */
+	struct ri_given checks;	/* --checks, as stated */
+	struct ri_given require;	/* --require */
+	struct ri_given level;	/* --check-level */
 	bool fails;			/* one of its levels is fail */
-	struct ri_check_option azure_size;
+	struct ri_given azure_size;
 };
 
 /* Read one option each. Return 0, or -1 with RI_CODE_OPTION_VALUE. */
-int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_check_option option,
+int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err);
-int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_check_option option,
+int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err);
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
-	struct ri_check_option option, struct ri_error *err);
+	struct ri_given option, struct ri_error *err);
 
 /* Are there checks called so, and a dot behind it: "shm"? */
 bool ri_check_is_family(const char *word);
 
 /* What may find a node unfit: --require, else --check-level; NULL: nothing does. */
-const struct ri_check_option *ri_check_refuser(const struct ri_check_wishes *wishes);
+const struct ri_given *ri_check_refuser(const struct ri_check_wishes *wishes);
 
 #endif

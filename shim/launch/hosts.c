@@ -58,7 +58,7 @@ static const char *find_name(struct ri_host *host, struct ri_arena *arena)
 int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_context *context, unsigned wants,
 	struct ri_error *err)
 {
-	const struct ri_stated *hosts = &wishes->facts[RI_FACT_HOSTS];
+	const struct ri_given *hosts = &wishes->facts[RI_FACT_HOSTS];
 
 	if ((wants & RI_WANTS_NAME) != 0)
 		context->host_name = find_name(context->host, context->arena);

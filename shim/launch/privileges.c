@@ -16,21 +16,21 @@
  */
 void _libcap_initialize(void) __attribute__((weak));
 
-static int bad_capability(const struct ri_word *word, struct ri_error *err)
+static int bad_capability(const struct ri_given *word, struct ri_error *err)
 {
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
 		"%s: expected names of capabilities separated by commas, or only the word all "
-		"where they are dropped", ri_quote(quoted, sizeof(quoted), word->text));
+		"where they are dropped", ri_quote(quoted, sizeof(quoted), word->value));
 	return ri_fail_hint(err, "capabilities(7) lists them: net_admin and CAP_NET_ADMIN are one");
 }
 
 /* "net_admin,CAP_CHOWN" as a set */
-static int read_set(const struct ri_word *word, uint64_t *out, struct ri_error *err)
+static int read_set(const struct ri_given *word, uint64_t *out, struct ri_error *err)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	const char *list = word->text;
+	const char *list = word->value;
 	uint64_t set = 0;
 
 	for (;; list++) {
@@ -64,17 +64,17 @@ static uint64_t all_capabilities(void)
 static int read_sets(struct ri_privileges *out, const struct ri_options *options,
 	struct ri_error *err)
 {
-	const struct ri_word *drop = &options->cap_drop, *keep = &options->cap_keep;
+	const struct ri_given *drop = &options->cap_drop, *keep = &options->cap_keep;
 
-	if (keep->text != NULL && read_set(keep, &out->keep, err) < 0)
+	if (keep->value != NULL && read_set(keep, &out->keep, err) < 0)
 		return -1;
-	if (keep->text != NULL && drop->text == NULL && options->user.text == NULL) {
+	if (keep->value != NULL && drop->value == NULL && options->user.value == NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject, "keeps nothing by itself");
 		return ri_fail_hint(err, "give --cap-drop=all or --user with it");
 	}
-	if (drop->text == NULL)
+	if (drop->value == NULL)
 		return 0;
-	if (strcasecmp(drop->text, "all") == 0)
+	if (strcasecmp(drop->value, "all") == 0)
 		out->drop = all_capabilities() & ~out->keep;
 	else if (read_set(drop, &out->drop, err) < 0)
 		return -1;
@@ -134,13 +134,13 @@ int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *op
 	struct ri_host *host, struct ri_arena *arena, struct ri_error *err)
 {
 	*out = (struct ri_privileges){ .no_new_privs = options->no_new_privs };
-	if (options->user.text != NULL) {
-		if (ri_account_find(host, options->user.text, options->user.subject,
+	if (options->user.value != NULL) {
+		if (ri_account_find(host, options->user.value, options->user.subject,
 			    &out->account, arena, err) < 0)
 			return -1;
 		out->change_user = true;
 	}
-	if (options->cap_drop.text == NULL && options->cap_keep.text == NULL)
+	if (options->cap_drop.value == NULL && options->cap_keep.value == NULL)
 		return 0;
 	if (_libcap_initialize != NULL)
 		_libcap_initialize();

@@ -3,20 +3,11 @@
 #include "demand/azure_size.h"
 #include "options/value.h"
 
-static struct ri_check_option name(struct ri_given given, const char *option, const char *twin)
-{
-	const struct ri_stated stated = ri_value_stated(given, option, twin);
-
-	return (struct ri_check_option){
-		.value = stated.value, .subject = stated.subject, .twin = given.twin,
-	};
-}
-
 #define READ_CHECKS(symbol, TWIN, option, call) \
 	int ri_read_##symbol( \
 		struct ri_options *options, struct ri_given given, struct ri_error *err) \
 	{ \
-		const struct ri_check_option named = name(given, option, "RANKINIT_" TWIN); \
+		const struct ri_given named = ri_value_stated(given, option, "RANKINIT_" TWIN); \
 		struct ri_check_wishes *wishes = &options->checks; \
 		return call; \
 	}
@@ -36,7 +27,7 @@ int ri_read_deep(struct ri_options *options, struct ri_given given, struct ri_er
 
 int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
-	const struct ri_check_option named = name(given, "--azure-size", "RANKINIT_AZURE_SIZE");
+	const struct ri_given named = ri_value_stated(given, "--azure-size", "RANKINIT_AZURE_SIZE");
 	const char *nearest;
 
 	options->checks.azure_size = named;

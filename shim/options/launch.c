@@ -191,7 +191,7 @@ int ri_read_log_prefix(struct ri_options *options, struct ri_given given, struct
 	return ri_value_flag(&options->log_prefix, given, err);
 }
 
-static int keep_pattern(struct ri_word *word, struct ri_given given, int option,
+static int keep_pattern(struct ri_given *word, struct ri_given given, int option,
 	struct ri_error *err)
 {
 	struct ri_pattern_use use;

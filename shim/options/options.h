@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/finding.h"
+#include "base/given.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/wishes.h"
@@ -36,12 +37,6 @@ enum ri_switch { RI_AUTO, RI_YES, RI_NO };
 /* How many ranks are started here: stated, or by what is here. */
 enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
 
-/* A value that is read later, and the name to blame for it. */
-struct ri_word {
-	const char *text;		/* NULL: not given */
-	const char *subject;		/* "--user" or "RANKINIT_USER" */
-};
-
 struct ri_options {
 	enum ri_action action;
 	const char *action_value;	/* of --list, --explain and the like; NULL: none given */
@@ -50,7 +45,7 @@ struct ri_options {
 	uint64_t given;			/* bit n: option n stands on the command line */
 	const char *values[64];		/* ... and what it is given there; NULL: nothing */
 
-	struct ri_stated root;		/* of a recorded machine; no value: this one */
+	struct ri_given root;		/* of a recorded machine; no value: this one */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
@@ -66,16 +61,16 @@ struct ri_options {
 	bool maps_signals;		/* --signal-map was given */
 	bool maps_exits;		/* --exit-map was given */
 	bool signal_group;
-	struct ri_word user;
-	struct ri_word cap_drop;
-	struct ri_word cap_keep;
+	struct ri_given user;
+	struct ri_given cap_drop;
+	struct ri_given cap_keep;
 	bool no_new_privs;
 	bool log_prefix;
-	struct ri_word log_dir;		/* patterns (output/pattern.h) that can be read */
-	struct ri_word log_file;
-	struct ri_word log_mode;	/* "tee" or "redirect" */
-	struct ri_word report;
-	struct ri_word state;
+	struct ri_given log_dir;	/* patterns (output/pattern.h) that can be read */
+	struct ri_given log_file;
+	struct ri_given log_mode;	/* "tee" or "redirect" */
+	struct ri_given report;
+	struct ri_given state;
 	uint64_t wait_master_ms;	/* 0: not at all */
 	bool quiet;
 	bool verbose;

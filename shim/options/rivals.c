@@ -46,7 +46,7 @@ static bool means_no_tensorflow(const struct ri_options *options)
 static bool means_absolute_file(const struct ri_options *options)
 {
 	/* none where the option's value is broken */
-	return options->log_file.text != NULL && options->log_file.text[0] == '/';
+	return options->log_file.value != NULL && options->log_file.value[0] == '/';
 }
 
 static bool means_prefix(const struct ri_options *options)

@@ -20,13 +20,6 @@ enum {
 	RI_OPTION_COUNT
 };
 
-/* Where a value came from: the name to blame, "--grace" or "RANKINIT_GRACE". */
-struct ri_given {
-	const char *value;	/* NULL: an OPTIONAL or FLAG without one */
-	const char *subject;
-	bool twin;		/* the environment says it, not the command line */
-};
-
 struct ri_option {
 	const char *symbol;
 	const char *meta;

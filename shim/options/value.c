@@ -36,7 +36,7 @@ int ri_value_switch(enum ri_switch *out, const char *const words[3], struct ri_g
 	return ri_option_bad_value(given, expected, err);
 }
 
-int ri_value_word(struct ri_word *word, struct ri_given given, int option)
+int ri_value_word(struct ri_given *word, struct ri_given given, int option)
 {
 	static char names[RI_OPTION_COUNT][RI_OPTION_NAME];
 
@@ -44,7 +44,9 @@ int ri_value_word(struct ri_word *word, struct ri_given given, int option)
 		ri_option_twin_name(&ri_option_table[option], names[option]);
 	else
 		ri_option_long_name(&ri_option_table[option], names[option]);
-	*word = (struct ri_word){ .text = given.value, .subject = names[option] };
+	*word = (struct ri_given){
+		.subject = names[option], .value = given.value, .twin = given.twin,
+	};
 	return 0;
 }
 
@@ -66,12 +68,10 @@ int ri_value_choice(unsigned *out, const char *const words[], struct ri_given gi
 	return ri_option_bad_value(given, bytes, err);
 }
 
-struct ri_stated ri_value_stated(struct ri_given given, const char *option, const char *twin)
+struct ri_given ri_value_stated(struct ri_given given, const char *option, const char *twin)
 {
-	return (struct ri_stated){
-		.subject = given.twin ? twin : option,
-		.value = given.value,
-	};
+	given.subject = given.twin ? twin : option;
+	return given;
 }
 
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,

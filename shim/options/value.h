@@ -18,14 +18,14 @@ int ri_value_switch(enum ri_switch *out, const char *const words[3], struct ri_g
 	struct ri_error *err);
 
 /* A text with the option's name, which in given is in a buffer of the caller's. */
-int ri_value_word(struct ri_word *word, struct ri_given given, int option);
+int ri_value_word(struct ri_given *word, struct ri_given given, int option);
 
 /* One of the words, NULL at their end, as its place among them. */
 int ri_value_choice(unsigned *out, const char *const words[], struct ri_given given,
 	struct ri_error *err);
 
 /* A copy of the option's name that lasts: given.subject does not. */
-struct ri_stated ri_value_stated(struct ri_given given, const char *option, const char *twin);
+struct ri_given ri_value_stated(struct ri_given given, const char *option, const char *twin);
 
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
 	struct ri_error *err);

@@ -43,12 +43,12 @@ struct plan {
 
 static bool has_files(const struct ri_options *options)
 {
-	return options->log_dir.text != NULL || options->log_file.text != NULL;
+	return options->log_dir.value != NULL || options->log_file.value != NULL;
 }
 
 static bool redirects(const struct ri_options *options)
 {
-	return options->log_mode.text != NULL && strcmp(options->log_mode.text, "redirect") == 0;
+	return options->log_mode.value != NULL && strcmp(options->log_mode.value, "redirect") == 0;
 }
 
 bool ri_output_is_wanted(const struct ri_options *options)
@@ -58,16 +58,16 @@ bool ri_output_is_wanted(const struct ri_options *options)
 
 int ri_output_check(const struct ri_options *options, struct ri_error *err)
 {
-	const struct ri_word *file = &options->log_file;
+	const struct ri_given *file = &options->log_file;
 
 	if (redirects(options) && !has_files(options)) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, options->log_mode.subject,
 			"there is no file to redirect to");
 		return ri_fail_hint(err, "add --log-dir=DIR or --log-file=PATTERN");
 	}
-	if (options->log_dir.text != NULL && file->text != NULL && file->text[0] == '/') {
+	if (options->log_dir.value != NULL && file->value != NULL && file->value[0] == '/') {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, file->subject,
-			"is an absolute path, and cannot be in %s", options->log_dir.text);
+			"is an absolute path, and cannot be in %s", options->log_dir.value);
 		return ri_fail_hint(err, "leave %s out", options->log_dir.subject);
 	}
 	if (ri_output_is_wanted(options) && options->supervise == RI_NO) {
@@ -98,17 +98,17 @@ static int no_memory(const struct plan *plan)
 static int read_pattern(struct plan *plan)
 {
 	const struct ri_options *options = plan->wishes->options;
-	const struct ri_word *dir = &options->log_dir, *file = &options->log_file;
+	const struct ri_given *dir = &options->log_dir, *file = &options->log_file;
 	struct ri_pattern_use use;
 
 	plan->redirects = redirects(options);
 	if (!has_files(options))
 		return 0;
-	plan->subject = file->text != NULL ? file->subject : dir->subject;
-	plan->pattern = file->text;
-	if (dir->text != NULL)
-		plan->pattern = ri_arena_format(plan->arena, "%s/%s", dir->text,
-			file->text == NULL ? "rank_%r.log" : file->text);
+	plan->subject = file->value != NULL ? file->subject : dir->subject;
+	plan->pattern = file->value;
+	if (dir->value != NULL)
+		plan->pattern = ri_arena_format(plan->arena, "%s/%s", dir->value,
+			file->value == NULL ? "rank_%r.log" : file->value);
 	if (plan->pattern == NULL)
 		return no_memory(plan);
 	ri_pattern_read(plan->pattern, &use);
@@ -144,13 +144,13 @@ static bool is_same_path(const char *a, const char *b, size_t length)
 /* Links on the way are followed as spot.h has it, and what is last is never one. */
 static int make_directory(struct plan *plan, size_t index)
 {
-	const struct ri_word *dir = &plan->wishes->options->log_dir;
-	const char *path = dir->text == NULL ? NULL : expand(plan, dir->text, index);
+	const struct ri_given *dir = &plan->wishes->options->log_dir;
+	const char *path = dir->value == NULL ? NULL : expand(plan, dir->value, index);
 	size_t length = path == NULL ? 0 : strlen(path);
 	struct ri_spot spot;
 	int made;
 
-	if (dir->text == NULL)
+	if (dir->value == NULL)
 		return 0;
 	if (path == NULL)
 		return no_memory(plan);
@@ -301,11 +301,11 @@ static int open_files(void *argument)
 static int open_files_apart(struct plan *plan)
 {
 	const struct ri_options *options = plan->wishes->options;
-	const struct ri_word *place = options->log_dir.text != NULL ? &options->log_dir
+	const struct ri_given *place = options->log_dir.value != NULL ? &options->log_dir
 								    : &options->log_file;
 	const struct ri_apart opening = {
 		.work = open_files, .argument = plan, .subject = place->subject,
-		.path = place->text,
+		.path = place->value,
 	};
 
 	if (plan->pattern == NULL)

@@ -40,7 +40,7 @@ enum {
 static const char termination_log[] = "/dev/termination-log";
 
 static struct {
-	const struct ri_word *option;
+	const struct ri_given *option;
 	struct ri_whole_file file;	/* no path: a descriptor, or nothing at all */
 	int fd;				/* 0: none */
 	char *document;
@@ -86,16 +86,16 @@ static bool read_fd(const char *text, uint64_t lowest, uint64_t *number)
 	return ri_number_read(text, range, number, NULL) == RI_NUMBER_OK;
 }
 
-static int bad_fd(const struct ri_word *option, const char *why, struct ri_error *err)
+static int bad_fd(const struct ri_given *option, const char *why, struct ri_error *err)
 {
 	char quoted[RI_QUOTE_SIZE];
 
 	return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject, "%s: %s",
-		ri_quote(quoted, sizeof(quoted), option->text), why);
+		ri_quote(quoted, sizeof(quoted), option->value), why);
 }
 
 /* The ranks do not get it: its reader waits for our own end alone. */
-static int take_fd(const struct ri_word *option, uint64_t number, struct ri_error *err)
+static int take_fd(const struct ri_given *option, uint64_t number, struct ri_error *err)
 {
 	int flags = fcntl((int)number, F_GETFL);
 
@@ -113,18 +113,18 @@ static int take_fd(const struct ri_word *option, uint64_t number, struct ri_erro
 static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	const struct ri_word *option = &plan->options->report;
+	const struct ri_given *option = &plan->options->report;
 	const char *path;
 	uint64_t number;
 
 	own.option = option;
-	if (strncmp(option->text, "fd:", 3) == 0)
-		return read_fd(option->text + 3, 1, &number)
+	if (strncmp(option->value, "fd:", 3) == 0)
+		return read_fd(option->value + 3, 1, &number)
 			? take_fd(option, number, err)
 			: bad_fd(option, "expected fd: and the number of a descriptor", err);
 	/* what a shell makes of >(COMMAND): by its name it would be gone by then */
-	if (strncmp(option->text, "/dev/fd/", 8) == 0 &&
-		read_fd(option->text + 8, STDERR_FILENO + 1, &number))
+	if (strncmp(option->value, "/dev/fd/", 8) == 0 &&
+		read_fd(option->value + 8, STDERR_FILENO + 1, &number))
 		return take_fd(option, number, err);
 	path = ri_whole_file_name(option, plan->topology, arena, err);
 	return path == NULL ? -1
@@ -134,12 +134,12 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	return plan->options->report.text == NULL ? 0 : find_place(plan, arena, err);
+	return plan->options->report.value == NULL ? 0 : find_place(plan, arena, err);
 }
 
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 {
-	if (plan->options->report.text != NULL)
+	if (plan->options->report.value != NULL)
 		return reserve(plan, err);
 	/* torch's files are no reason to refuse a launch */
 	if (plan->ranks > 1)

@@ -129,12 +129,12 @@ static int begin_in(const char *path, const char *subject, struct ri_arena *aren
 int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
 	pid_t self, struct ri_arena *arena, struct ri_error *err)
 {
-	const struct ri_word *option = &options->state;
+	const struct ri_given *option = &options->state;
 	struct ri_error why = RI_ERROR_INIT, other = RI_ERROR_INIT;
 	static char spare[SPARE_SIZE];
 	const char *path;
 
-	if (option->text == NULL)
+	if (option->value == NULL)
 		return 0;
 	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = self };
 	read_birth(own.job.pid, &own.job.born);
@@ -236,14 +236,14 @@ static const char *find_file(const struct ri_options *options, struct ri_arena *
 	struct ri_error *err)
 {
 	static const struct ri_topology nobody;
-	const struct ri_word *option = &options->state;
+	const struct ri_given *option = &options->state;
 	struct ri_pattern_use use;
 
 	if (options->action_value != NULL)
 		return options->action_value;
-	if (option->text == NULL)
+	if (option->value == NULL)
 		return RI_STATE_FILE;
-	if (ri_pattern_read(option->text, &use) && (use.rank || use.node)) {
+	if (ri_pattern_read(option->value, &use) && (use.rank || use.node)) {
 		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
 			"%%r, %%l and %%n are known to the job only");
 		ri_fail_hint(err, "name the file: --status=FILE");

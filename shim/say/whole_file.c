@@ -26,21 +26,21 @@
 #define RWF_NOWAIT 0x00000008
 #endif
 
-static int no_memory(const struct ri_word *option, struct ri_error *err)
+static int no_memory(const struct ri_given *option, struct ri_error *err)
 {
 	return ri_fail(err, RI_CODE_MEMORY, option->subject, "no memory left for the name");
 }
 
 static int read_values(struct ri_pattern_values *values, struct utsname *names,
-	const struct ri_word *option, const struct ri_topology *topology, struct ri_error *err)
+	const struct ri_given *option, const struct ri_topology *topology, struct ri_error *err)
 {
 	struct ri_pattern_use use;
 	char quoted[RI_QUOTE_SIZE];
 
-	if (!ri_pattern_read(option->text, &use))
+	if (!ri_pattern_read(option->value, &use))
 		return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
 			"%s: expected a file name in which %% stands before r, l, n, h or %% only",
-			ri_quote(quoted, sizeof(quoted), option->text));
+			ri_quote(quoted, sizeof(quoted), option->value));
 	*values = (struct ri_pattern_values){ .rank = 0 };
 	ri_topology_get(topology, RI_FACT_RANK, &values->rank);
 	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &values->local_rank);
@@ -56,7 +56,7 @@ static int read_values(struct ri_pattern_values *values, struct utsname *names,
 	return 0;
 }
 
-const char *ri_whole_file_name(const struct ri_word *option, const struct ri_topology *topology,
+const char *ri_whole_file_name(const struct ri_given *option, const struct ri_topology *topology,
 	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_pattern_values values;
@@ -66,7 +66,7 @@ const char *ri_whole_file_name(const struct ri_word *option, const struct ri_top
 
 	if (read_values(&values, &names, option, topology, err) < 0)
 		return NULL;
-	path = ri_pattern_expand(option->text, &values, arena);
+	path = ri_pattern_expand(option->value, &values, arena);
 	if (path != NULL && path[0] != '/') {
 		if (getcwd(folder, sizeof(folder)) == NULL) {
 			ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,

@@ -34,7 +34,7 @@ struct ri_whole_file {
  * rankinit was started. NULL with RI_CODE_OPTION_VALUE, REPORT_REFUSED or
  * MEMORY.
  */
-const char *ri_whole_file_name(const struct ri_word *option, const struct ri_topology *topology,
+const char *ri_whole_file_name(const struct ri_given *option, const struct ri_topology *topology,
 	struct ri_arena *arena, struct ri_error *err);
 
 /*

@@ -17,6 +17,11 @@ static struct ri_wishes wishes;
 static const char *host_name;	/* of this machine */
 static struct ri_env_edits edits;
 
+static struct ri_given given(const char *subject, const char *value)
+{
+	return (struct ri_given){ .subject = subject, .value = value };
+}
+
 /* The first of count ranks; the code of what refuses it, or none. */
 static enum ri_code fan_out(uint64_t count, char *const *strings)
 {
@@ -25,7 +30,7 @@ static enum ri_code fan_out(uint64_t count, char *const *strings)
 		.wishes = &wishes, .fan_out = count, .host_name = host_name,
 	};
 
-	wishes.nproc = (struct ri_stated){ "--nproc-per-node", "N" };
+	wishes.nproc = given("--nproc-per-node", "N");
 	wishes.nproc_count = count;
 	edits = (struct ri_env_edits){ .count = 0 };
 	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
@@ -78,8 +83,8 @@ static void test_every_rank_of_every_node_is_another(void **state)
 
 	for (uint64_t at = 0; at < 3; at++) {
 		node[0] = (char)('0' + at);
-		wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", node };
-		wishes.facts[RI_FACT_NNODES] = (struct ri_stated){ "--nnodes", "3" };
+		wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", node);
+		wishes.facts[RI_FACT_NNODES] = given("--nnodes", "3");
 		assert_int_equal(fan_out(5, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
 		for (uint64_t local = 0; local < 5; local++) {
 			ri_nodes_go_to(&topology, local);
@@ -135,13 +140,13 @@ static void test_several_processes_of_a_node_are_refused(void **state)
 static void test_a_stated_node_rank_stays(void **state)
 {
 	(void)state;
-	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "1" };
+	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "1");
 	assert_int_equal(fan_out(2, LIST("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
 		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1")), RI_CODE_NONE);
 	assert_place(2, 4, 0, 1);
 	assert_string_equal(topology.facts[RI_FACT_NODE_RANK].origin.variable, "--node-rank");
 	start_again(state);
-	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "1" };
+	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "1");
 	assert_int_equal(fan_out(2, LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2",
 		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1")), RI_CODE_NONE);
 	assert_place(2, 4, 0, 1);
@@ -150,24 +155,24 @@ static void test_a_stated_node_rank_stays(void **state)
 static void test_a_forced_source_must_be_there(void **state)
 {
 	(void)state;
-	wishes.source = (struct ri_stated){ "--source", "openmpi" };
+	wishes.source = given("--source", "openmpi");
 	fan_out(4, LIST("A=B"));
 	assert_refused_for(RI_CODE_SOURCE_ABSENT, "--source");
 	start_again(state);
-	wishes.source = (struct ri_stated){ "--source", "manual" };
+	wishes.source = given("--source", "manual");
 	assert_int_equal(fan_out(4, LIST("A=B")), RI_CODE_NONE);
 }
 
 static void test_hosts_count_nodes(void **state)
 {
 	(void)state;
-	wishes.facts[RI_FACT_HOSTS] = (struct ri_stated){ "--hosts", "a,b" };
+	wishes.facts[RI_FACT_HOSTS] = given("--hosts", "a,b");
 	host_name = "b";
 	assert_int_equal(fan_out(4, LIST("A=B")), RI_CODE_NONE);
 	assert_place(4, 8, 0, 1);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "a");
 	start_again(state);
-	wishes.facts[RI_FACT_HOSTS] = (struct ri_stated){ "--hosts", "a,b" };
+	wishes.facts[RI_FACT_HOSTS] = given("--hosts", "a,b");
 	host_name = "c";
 	fan_out(4, LIST("A=B"));
 	assert_refused_for(RI_CODE_LAUNCH_INCOMPLETE, "--hosts");
@@ -176,15 +181,15 @@ static void test_hosts_count_nodes(void **state)
 static void test_too_many_ranks(void **state)
 {
 	(void)state;
-	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "2047" };
-	wishes.facts[RI_FACT_NNODES] = (struct ri_stated){ "--nnodes", "2048" };
+	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "2047");
+	wishes.facts[RI_FACT_NNODES] = given("--nnodes", "2048");
 	assert_int_equal(fan_out(512, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
 	assert_number(RI_FACT_WORLD_SIZE, RI_MAX_RANKS);
 	ri_nodes_go_to(&topology, 511);
 	assert_number(RI_FACT_RANK, RI_MAX_RANKS - 1);
 	start_again(state);
-	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "0" };
-	wishes.facts[RI_FACT_NNODES] = (struct ri_stated){ "--nnodes", "2049" };
+	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "0");
+	wishes.facts[RI_FACT_NNODES] = given("--nnodes", "2049");
 	fan_out(512, LIST("MASTER_ADDR=a"));
 	assert_refused_for(RI_CODE_OPTION_VALUE, "--nproc-per-node");
 }
@@ -215,7 +220,7 @@ static void test_a_launcher_is_told(void **state)
 
 	(void)state;
 	ri_command_read(&command, LIST("torchrun", "--standalone", "t.py"), RI_MODE_AUTO);
-	wishes.nproc = (struct ri_stated){ "--nproc-per-node", "8" };
+	wishes.nproc = given("--nproc-per-node", "8");
 	wishes.nproc_count = 8;
 	assert_int_equal(ri_env_init(&env, LIST("PET_NPROC_PER_NODE=2"), &arena, &err), 0);
 	assert_int_equal(ri_topology_read(&topology, &here, &err), 0);
@@ -254,7 +259,7 @@ static void test_another_role_has_ranks(void **state)
 static void test_what_is_stated_and_what_is_started_are_one_source(void **state)
 {
 	(void)state;
-	wishes.facts[RI_FACT_MASTER_ADDR] = (struct ri_stated){ "--master-addr", "a" };
+	wishes.facts[RI_FACT_MASTER_ADDR] = given("--master-addr", "a");
 	assert_int_equal(fan_out(4, LIST("MASTER_PORT=5")), RI_CODE_NONE);
 	assert_int_equal(topology.source_count, 2);
 	assert_string_equal(topology.sources[0], "manual");
@@ -273,7 +278,7 @@ static void test_no_rank_is_stated(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(tuple) / sizeof(tuple[0]); i++) {
-		wishes.facts[tuple[i]] = (struct ri_stated){ "--one-of-them", "1" };
+		wishes.facts[tuple[i]] = given("--one-of-them", "1");
 		fan_out(4, LIST("A=B"));
 		assert_refused_for(RI_CODE_OPTION_CONFLICT, "--one-of-them");
 		start_again(state);
@@ -283,12 +288,12 @@ static void test_no_rank_is_stated(void **state)
 static void test_the_first_node_may_be_the_only_one(void **state)
 {
 	(void)state;
-	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "0" };
+	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "0");
 	assert_int_equal(fan_out(4, LIST("A=B")), RI_CODE_NONE);
 	assert_place(0, 4, 0, 0);
 	assert_string_equal(topology.facts[RI_FACT_NODE_RANK].origin.variable, "--node-rank");
 	start_again(state);
-	wishes.facts[RI_FACT_NODE_RANK] = (struct ri_stated){ "--node-rank", "1" };
+	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "1");
 	fan_out(4, LIST("A=B"));
 	assert_refused_for(RI_CODE_LAUNCH_INCOMPLETE, "--node-rank");
 }

@@ -36,7 +36,7 @@ struct answer {
 /* --local-rank chooses one of the ranks that are started, unless it is part of a tuple. */
 static uint64_t choose_rank(struct ri_wishes *wishes)
 {
-	struct ri_stated *stated = &wishes->facts[RI_FACT_LOCAL_RANK];
+	struct ri_given *stated = &wishes->facts[RI_FACT_LOCAL_RANK];
 	const char *chosen = stated->value;
 
 	if (wishes->nproc_count == 0 || chosen == NULL ||

@@ -171,7 +171,7 @@ static void test_every_rank_finds_its_task(void **state)
 			(chief && ps > 0 && (nodes - ps) * local == 1))
 			continue;
 		reset(state);
-		wishes.tf_ps = (struct ri_stated){ "--tf-ps", "N" };
+		wishes.tf_ps = (struct ri_given){ .subject = "--tf-ps", .value = "N" };
 		wishes.tf_ps_count = ps;
 		wishes.tf_chief.value = chief ? "yes" : NULL;
 		check_job(nodes, local, hosts);
