@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "command/words.h"
-#include "model/topology.h"
 
 #define RI_LAUNCHER(symbol, name_, mode_, reads_pet_, keeps_, counts_, letters_, longs_) \
 	static const struct ri_launcher launcher_##symbol = { \

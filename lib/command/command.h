@@ -5,8 +5,8 @@
  * The launchers that are known, and the wrappers that are looked through,
  * stand in launchers.def.
  */
-#ifndef RI_TO_COMMAND_H
-#define RI_TO_COMMAND_H
+#ifndef RI_COMMAND_COMMAND_H
+#define RI_COMMAND_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct ri_launcher {
 	const char *name;
 	enum ri_mode mode;
 	bool reads_pet;		/* takes PET_* for its defaults, as torchrun does */
-	unsigned keeps;		/* RI_FROM(...): identity that is not taken away */
+	const char *keeps;	/* variables of an identity that are not taken away */
 	bool counts;		/* ... unless that is where the identity was read */
 	const char *letters;	/* its options that take a value: see launchers.def */
 	const char *longs;

@@ -3,8 +3,8 @@
  * Variables in the command's arguments. A container's CMD is no shell, so
  * `--local_rank $LOCAL_RANK` arrives as it was written.
  */
-#ifndef RI_TO_EXPAND_H
-#define RI_TO_EXPAND_H
+#ifndef RI_COMMAND_EXPAND_H
+#define RI_COMMAND_EXPAND_H
 
 #include <stdbool.h>
 

@@ -30,20 +30,24 @@ bool ri_word_is_name(const char *word, const char *name, size_t length)
 	return name[length] == '\0' || name[length] == ' ';
 }
 
+bool ri_word_is_listed(const char *list, const char *name)
+{
+	bool listed = false;
+
+	while (*list != '\0' && !listed) {
+		list += strspn(list, " ");
+		listed = *list != '\0' && ri_word_is_name(name, list, strlen(name));
+		list += strcspn(list, " ");
+	}
+	return listed;
+}
+
 /* Does the option of that long name, without "--", take its value from the next word? */
 static bool long_takes_word(const char *longs, const char *name)
 {
-	bool listed = false, others = longs[0] == '!';
-	const char *at = longs + others;
+	bool others = longs[0] == '!';
 
-	if (strchr(name, '=') != NULL)
-		return false;
-	while (*at != '\0' && !listed) {
-		at += strspn(at, " ");
-		listed = *at != '\0' && ri_word_is_name(name, at, strlen(name));
-		at += strcspn(at, " ");
-	}
-	return listed != others;
+	return strchr(name, '=') == NULL && ri_word_is_listed(longs + others, name) != others;
 }
 
 const char *ri_word_find_valued(const char *letters, const char *cluster)

@@ -4,8 +4,8 @@
  * of these take a value in a word of their own is said by lists as in
  * launchers.def.
  */
-#ifndef RI_TO_WORDS_H
-#define RI_TO_WORDS_H
+#ifndef RI_COMMAND_WORDS_H
+#define RI_COMMAND_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +21,9 @@ bool ri_word_is_option(const char *word);
  * ends, with '_' for '-' or not?
  */
 bool ri_word_is_name(const char *word, const char *name, size_t length);
+
+/* Is the name in a list with blanks between? */
+bool ri_word_is_listed(const char *list, const char *name);
 
 /* The first letter of "abc" (of the word "-abc") that takes a value, or NULL. */
 const char *ri_word_find_valued(const char *letters, const char *cluster);

@@ -13,8 +13,7 @@
 #include "base/env.h"
 #include "base/finding.h"
 #include "base/host.h"
-
-struct ri_command;
+#include "command/command.h"
 
 struct ri_wishes;
 
@@ -23,7 +22,7 @@ struct ri_context {
 	const struct ri_wishes *wishes;	/* of the user; NULL: none */
 	struct ri_arena *arena;
 	struct ri_findings *findings;
-	const struct ri_command *command;	/* to/command.h; NULL: a process */
+	const struct ri_command *command;	/* NULL: a process */
 	struct ri_host *host;		/* whose files sources may read, or NULL */
 	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 	/*

@@ -8,46 +8,9 @@
 #include "base/limits.h"
 #include "base/loopback.h"
 #include "base/number.h"
-#include "command/command.h"
-#include "command/inner.h"
+#include "command/meeting.h"
 #include "model/wishes.h"
-
-bool ri_nodes_alone(const struct ri_context *context)
-{
-	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */
-	const char *variable = ri_env_get(context->env, "PET_STANDALONE"), *nodes = NULL;
-
-	if (context->command == NULL || context->command->launcher == NULL ||
-		!context->command->launcher->reads_pet)
-		return false;
-	if (variable != NULL && strcmp(variable, "1") == 0)
-		return true;
-	if (ri_command_has(context->command, "--standalone", NULL))
-		return true;
-	return ri_command_has(context->command, "--nnodes", &nodes) && nodes != NULL &&
-		(strcmp(nodes, "1") == 0 || strcmp(nodes, "1:1") == 0);
-}
-
-bool ri_nodes_meet_elsewhere(const struct ri_context *context)
-{
-	/* of torchrun, composer and deepspeed; accelerate; fabric */
-	static const char *const words[] = {
-		"--master-addr", "--rdzv-endpoint", "--rdzv-conf", "--main-process-ip",
-		"--main-address",
-	};
-	static const char *const variables[] = { "PET_RDZV_ENDPOINT", "PET_RDZV_CONF" };
-	const struct ri_command *command = context->command;
-
-	if (command == NULL || command->launcher == NULL)
-		return false;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (ri_command_mentions(command, words[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (command->launcher->reads_pet && ri_env_get(context->env, variables[i]) != NULL)
-			return true;
-	return false;
-}
+#include "to/inner.h"
 
 /*
  * Ranks started by hand, each as the first of its node, may well share one
@@ -298,9 +261,9 @@ int ri_nodes_settle(struct ri_topology *topology, const struct ri_context *conte
 		ri_inner_judge(topology, context);
 		return 0;
 	}
-	if (ri_nodes_alone(context) || ri_nodes_meet_elsewhere(context))
+	if (ri_meeting_is_here(command, context->env) || ri_meeting_is_told(command, context->env))
 		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
-	if (ri_nodes_alone(context))
+	if (ri_meeting_is_here(command, context->env))
 		return 0;
 	if (topology->identity == NULL) {
 		if (ri_topology_is_beside(topology))

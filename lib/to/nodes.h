@@ -48,16 +48,4 @@ int ri_nodes_fan_out(struct ri_topology *topology, const struct ri_context *cont
 /* Make the topology of one of these ranks that of another. */
 void ri_nodes_go_to(struct ri_topology *topology, uint64_t local_rank);
 
-/*
- * Was torchrun told not to look beyond this process: --standalone, or
- * --nnodes=1, or PET_STANDALONE=1?
- */
-bool ri_nodes_alone(const struct ri_context *context);
-
-/*
- * Was the launcher told where to meet by its words, or torchrun by PET_RDZV_*?
- * Then nobody else has to know.
- */
-bool ri_nodes_meet_elsewhere(const struct ri_context *context);
-
 #endif

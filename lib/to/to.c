@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "command/meeting.h"
 #include "model/wishes.h"
-#include "to/nodes.h"
 #include "to/scrub.h"
 #include "to/writing.h"
 
@@ -135,13 +135,14 @@ static bool is_told(const struct ri_topology *topology, enum ri_fact_id id)
 /* What must be told, since nobody says it to the launcher in another way. */
 static unsigned find_needs(const struct ri_writing *writing, const struct ri_share *share)
 {
-	const struct ri_context *context = writing->context;
+	const struct ri_command *command = writing->context->command;
+	const struct ri_env *env = writing->context->env;
 
 	if (!ri_writing_is_asked(writing))
 		return 0;
-	if (ri_writing_mode(writing) == RI_MODE_NODE && (ri_nodes_alone(context) ||
-			ri_nodes_meet_elsewhere(context) ||
-			ri_env_get(context->env, "PET_MASTER_ADDR") != NULL))
+	if (ri_writing_mode(writing) == RI_MODE_NODE && (ri_meeting_is_here(command, env) ||
+			ri_meeting_is_told(command, env) ||
+			ri_env_get(env, "PET_MASTER_ADDR") != NULL))
 		return share->needs & ~RI_RENDEZVOUS;
 	return share->needs;
 }

@@ -9,6 +9,8 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "command/meeting.h"
+#include "command/words.h"
 #include "to/nodes.h"
 #include "to/writing.h"
 
@@ -42,7 +44,7 @@ static bool is_kept(const struct ri_writing *writing, const struct ri_topology *
 	const struct ri_launcher *launcher = writing->context->command->launcher;
 	const char *origin = topology->facts[id].origin.variable;
 
-	if (launcher == NULL || (launcher->keeps & 1u << id) == 0)
+	if (launcher == NULL || !ri_word_is_listed(launcher->keeps, variable))
 		return false;
 	return !launcher->counts || origin == NULL || strcmp(origin, variable) != 0;
 }
@@ -134,15 +136,17 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 static void judge_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_fact *master = &topology->facts[RI_FACT_MASTER_ADDR];
+	const struct ri_context *context = writing->context;
 	struct ri_finding *finding;
 
 	if (!ri_topology_is_wide(topology) || !ri_loopback_is(master->text, strlen(master->text)) ||
-		master->origin.variable == NULL || ri_nodes_alone(writing->context))
+		master->origin.variable == NULL ||
+		ri_meeting_is_here(context->command, context->env))
 		return;
 	if (!ri_writing_is_of_nodes(writing, topology) &&
 		ri_nodes_refuse_loopback(topology, writing->err) < 0)
 		return;
-	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
+	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
 		"\"%s\" is this machine on each of the nodes", master->text);
 	ri_finding_hint(finding, "set MASTER_ADDR to the host of rank 0, the same on all ranks");

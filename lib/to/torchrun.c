@@ -9,6 +9,7 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "command/meeting.h"
 #include "model/wishes.h"
 #include "to/nodes.h"
 #include "to/writing.h"
@@ -43,7 +44,7 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
 		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
 		return;
-	if (ri_nodes_meet_elsewhere(context) ||
+	if (ri_meeting_is_told(context->command, context->env) ||
 		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL) {
 		/* It said itself where: nobody has to be told. */
 		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
@@ -91,10 +92,11 @@ static bool is_told(const struct ri_writing *writing, const char *variable,
 /* Not the first node, and told to meet on itself. */
 static void check_master(struct ri_writing *writing, const struct ri_topology *topology)
 {
-	const struct ri_launcher *launcher = find_launcher(writing->context);
+	const struct ri_context *context = writing->context;
+	const struct ri_launcher *launcher = find_launcher(context);
 
 	if (launcher == NULL || strcmp(launcher->name, "torchrun") != 0 ||
-		ri_nodes_meet_elsewhere(writing->context) ||
+		ri_meeting_is_told(context->command, context->env) ||
 		is_told(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR))
 		return;
 	ri_nodes_refuse_loopback(topology, writing->err);
@@ -175,7 +177,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		return;
 	if (node)
 		want_count(writing);
-	if (topology->identity == NULL || ri_nodes_alone(context))
+	if (topology->identity == NULL || ri_meeting_is_here(context->command, context->env))
 		return;
 	if (launcher != NULL && !launcher->reads_pet)
 		return;

@@ -37,13 +37,13 @@ look lib/node base
 look lib/image base node
 look lib/demand base image
 look lib/output base
-look lib/model base
-look lib/command base model
+look lib/command base
+look lib/model base command
 look lib/from base model
 look lib/to base model command
 look lib/report base model
 
-library='base node image demand output model command from to report'
+library='base node image demand output command model from to report'
 look shim/system base model
 look shim/check base node image demand model from system
 look shim/probe base node image check system

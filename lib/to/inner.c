@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/inner.h"
+#include "to/inner.h"
 
 #include <inttypes.h>
 #include <string.h>
