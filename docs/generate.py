@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes the documents that are printed from the program's own tables:
-docs/rankinit.8, docs/sources.md, docs/frameworks.md, docs/checks.md,
-docs/codes.md and the shell completion; and docs/works-with.md and the table
-of README.md, from that of tests/frameworks.
+Makes the documents that have tables of the program or of the tests in them:
+of docs/NAME.in, which is written by hand, docs/NAME with a table in place of
+each @WORD@; the completion for bash; and the table of README.md.
 
-usage: generate.py [--check]     --check: say which are stale, write nothing
+usage: generate.py [--check]     --check: name the stale ones, write nothing
 """
 
 import os
@@ -21,7 +20,7 @@ sys.dont_write_bytecode = True
 import works_with  # noqa: E402 (found by the line above)
 
 RANKINIT = os.path.join(os.path.dirname(HERE), "build", "rankinit")
-MADE = "made by `make docs` from the program's own table"
+MADE = "made by `make docs` from {}.in"
 
 
 def table(name):
@@ -60,13 +59,14 @@ def man_option(fields):
     return lines
 
 
-def man_page():
-    with open(os.path.join(HERE, "rankinit.8.in"), encoding="utf-8") as source:
-        text = source.read()
-    options = [line for fields, _ in table("options") for line in man_option(fields)]
-    codes = [f".It {roff(name)} Ta {status if status != '0' else 'finding'} Ta {roff(meaning)}"
-             for (name, status, meaning), _ in table("codes") if name != "none"]
-    return text.replace("@OPTIONS@", "\n".join(options)).replace("@CODES@", "\n".join(codes))
+def man_options():
+    return "\n".join(line for fields, _ in table("options") for line in man_option(fields))
+
+
+def man_codes():
+    return "\n".join(
+        f".It {roff(name)} Ta {status if status != '0' else 'finding'} Ta {roff(meaning)}"
+        for (name, status, meaning), _ in table("codes") if name != "none")
 
 
 def sentence(text):
@@ -78,41 +78,28 @@ def cell(text):
     return text.replace("|", "\\|")
 
 
-def page(name, title, intro, more=lambda *fields: []):
-    lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", f"# {title}", "", intro, ""]
+def sections(name, more=lambda *fields: []):
+    """One for each entry of a table, with the variables below it."""
+    lines = []
     for (entry, summary, *rest), variables in table(name):
         lines += [f"## {entry}", "", sentence(summary), "", *more(*rest),
                   "| variable | meaning | where that was read |", "| --- | --- | --- |"]
         lines += [f"| `{v}` | {cell(meaning)} | {cell(cite)} |" for v, meaning, cite in variables]
         lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines[:-1])
 
 
 def sources():
-    return page("sources", "Sources", "What rankinit reads, one section for each orchestrator. "
-                "The order is the precedence: the first one with a complete tuple of rank, size, "
-                "local rank and local size says who this process is.")
+    return sections("sources")
 
 
 def frameworks():
-    return page("frameworks", "Frameworks",
-                "What rankinit writes for the command, one section for each framework. Nothing "
-                "is written for a command that starts the whole job, and without an identity no "
-                "more than how many ranks a launcher shall start. `--frameworks` names those "
-                "that are written for; of ranks that `--nproc-per-node` starts each is told "
-                "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, whatever is named.",
-                framework_rows) + inherited()
+    return sections("frameworks", framework_rows)
 
 
 def inherited():
-    lines = ["", "## What ranks must not inherit", "",
-             "What tells one process who it is, and so is kept from several that it starts: from "
-             "those of a launcher, and from the ranks of `--nproc-per-node`. The first line that "
-             "fits a variable decides; what fits none stays.", "",
-             "| variable | fate | where that was read |", "| --- | --- | --- |"]
-    lines += [f"| `{pattern}` | {fate} | {cell(cite)} |"
-              for (pattern, fate, cite), _ in table("inherited")]
-    return "\n".join(lines) + "\n"
+    return "\n".join(f"| `{pattern}` | {fate} | {cell(cite)} |"
+                     for (pattern, fate, cite), _ in table("inherited"))
 
 
 def framework_rows(when, sources):
@@ -126,60 +113,10 @@ def framework_rows(when, sources):
 
 
 def codes():
-    lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", "# Codes", "",
-             "What stands in brackets at the end of a message. A code never changes its meaning.",
-             "", "| code | exit status | meaning |", "| --- | --- | --- |"]
-    lines += [f"| `{name}` | {status if status != '0' else 'none, a finding'} | {cell(meaning)} |"
-              for (name, status, meaning), _ in table("codes") if name != "none"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(
+        f"| `{name}` | {status if status != '0' else 'none, a finding'} | {cell(meaning)} |"
+        for (name, status, meaning), _ in table("codes") if name != "none")
 
-
-CHECKS = """\
-Whether this node is fit for the job: `rankinit --check` runs these, but for
-those that say otherwise, and before a launch that knows who it is, or that a
-service's own variable says to be a job's (AZUREML_RUN_ID, AWS_BATCH_JOB_ID or
-AZ_BATCH_JOB_ID), those of them run that might have something to say. They run
-in a child with a deadline of half a second each and of two seconds in all; one
-that hangs or crashes is `unknown`, and the others go on. Of several ranks on a
-node the first one checks and speaks; where something may refuse the launch each
-of them looks, and refuses in a line of its own: two seconds later, so that a
-launcher that ends a job at its first failure does not end the one that says
-what to do. Those of `--deep` run `rankinit-probe`, which lies beside rankinit
-or on PATH, and have two and a half seconds each besides.
-
-What is found is held against what is asked for: by the kind of job, by
-`--azure-size` and by `--expect` (a warning), by `--require` (the node is not
-fit: exit status 123). Where nobody asks, only what makes a launch fail or crawl
-is a warning; the rest are notes, seen with `--check` and `-v`. Required and
-unknown is not fit. `--check-level=shm.size=fail,net.*=off` overrides it all. A
-check that a level of fail names by its id is asked for as by `--require`: with
-nothing to look at it has not passed. Of a family, as `gpu.*=fail`, that is no
-failure; what its checks do find, or cannot see, is. What follows from another
-check's problem is in `--check` alone: before a launch that one's line stands
-for both.
-
-A VM size of Azure is an expectation, and a node that has less is warned of.
-Either of these refuses such a node:
-
-```sh
-rankinit --azure-size=Standard_ND96isr_H100_v5 \\
-    --check-level=gpu.count=fail,ib.count=fail,ib.rate=fail -- python3 train.py
-rankinit --require=gpu=8,ib=8@400 -- python3 train.py
-```
-
-The [sizes](#vm-sizes-of-azure) are at the end of this page. A name that is not among them is an
-error on the command line, and a warning in RANKINIT_AZURE_SIZE."""
-
-SIZES = """\
-## VM sizes of Azure
-
-What `--azure-size` expects; `Standard_` and capitals may be left out, and a size with fewer cores
-(`HB120-16rs_v3`) is the one with all of them. Where the network is NetworkDirect, its RDMA is none
-that verbs can use.
-
-| size | GPUs | network |
-| --- | --- | --- |
-"""
 
 PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
 
@@ -217,20 +154,14 @@ def azure_sizes():
     with open(path, encoding="utf-8") as table_file:
         rows = re.findall(r'^RI_AZURE_SIZE\("(\w+)", (\d+), (\d+), (\d+), (\w+)\)',
                           table_file.read(), re.M)
-    lines = SIZES.splitlines()
-    for name, gpus, ports, rate, network in rows:
-        lines.append(f"| `{name}` | {gpus} | {networks[network].format(ports=ports, rate=rate)} |")
-    return lines
+    return "\n".join(
+        f"| `{name}` | {gpus} | {networks[network].format(ports=ports, rate=rate)} |"
+        for name, gpus, ports, rate, network in rows)
 
 
 def checks():
-    lines = [f"<!-- SPDX-License-Identifier: Apache-2.0; {MADE} -->", "# Checks", "", CHECKS, ""]
-    for fields, _ in table("checks"):
-        lines += check_section(fields)
-    with open(os.path.join(HERE, "checks.planned.md"), encoding="utf-8") as planned:
-        lines += planned.read().splitlines()[1:]
-    lines += ["", *azure_sizes()]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(line for fields, _ in table("checks")
+                     for line in check_section(fields)).rstrip()
 
 
 def completion():
@@ -241,7 +172,7 @@ def completion():
             words += [f"{name}={choice}" for choice in meta.split("|") if choice.islower()]
     return "\n".join([
         "# SPDX-License-Identifier: Apache-2.0",
-        f"# bash completion for rankinit, {MADE}",
+        "# bash completion for rankinit, made by `make docs` from the program's own table",
         "_rankinit() {",
         "    local cur=${COMP_WORDS[COMP_CWORD]} i",
         "    COMPREPLY=()",
@@ -260,16 +191,31 @@ def completion():
     ]) + "\n"
 
 
-DOCUMENTS = {
-    "rankinit.8": man_page,
-    "sources.md": sources,
-    "frameworks.md": frameworks,
-    "checks.md": checks,
-    "codes.md": codes,
-    "completions/rankinit.bash": completion,
-    "works-with.md": works_with.full,
-    "../README.md": works_with.readme,
+TABLES = {
+    "OPTIONS": man_options,
+    "MAN_CODES": man_codes,
+    "SOURCES": sources,
+    "FRAMEWORKS": frameworks,
+    "INHERITED": inherited,
+    "CHECKS": checks,
+    "AZURE_SIZES": azure_sizes,
+    "CODES": codes,
+    "RECIPES": works_with.recipes_tried,
+    "LOOKS": works_with.looks_tried,
 }
+
+
+def filled_in(name):
+    """docs/NAME.in with its tables in it."""
+    with open(os.path.join(HERE, name + ".in"), encoding="utf-8") as source:
+        text = source.read().replace("@MADE@", MADE.format(name))
+    return re.sub(r"^@([A-Z_]+)@$", lambda found: TABLES[found[1]](), text, flags=re.M)
+
+
+DOCUMENTS = {name: lambda name=name: filled_in(name) for name in (
+    "rankinit.8", "sources.md", "frameworks.md", "checks.md", "codes.md", "works-with.md")}
+DOCUMENTS["completions/rankinit.bash"] = completion
+DOCUMENTS["../README.md"] = works_with.readme
 
 
 def main(arguments):
