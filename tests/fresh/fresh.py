@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-What the README says first, on a Debian 12 made anew: `make demo`, and suites of
+What the README says to try, on a Debian 12 made anew: `make demo`, and suites of
 `make check`, in a clone of HEAD below its /root, which is closed to all others.
 
 usage: fresh.py SUITE...    as root, with mmdebstrap and a Debian mirror
