@@ -55,7 +55,7 @@ def man_option(fields):
     if default != "-":
         lines.append(f"Default: {roff(default)}.")
     if twin != "-":
-        lines += [".br", "Twin:", f".Ev {twin} ."]
+        lines += [".br", "Environment:", f".Ev {twin} ."]
     return lines
 
 
