@@ -68,7 +68,7 @@ def t74(bench):
     return judge(good, "names the command" if good else f"LISTEN_PID={field['listen']}")
 
 
-@case("T77", "nobody reads stdout and stderr, verbose mode", "the command's code")
+@case("T77", "stdout and stderr have no reader, verbose mode", "the command's code")
 def t77(bench):
     reader, writer = os.pipe()
     os.close(reader)

@@ -117,7 +117,7 @@ def t27(bench):
                  f"{'nothing' if clean else 'worker'} left, {run.outcome()}")
 
 
-@case("T28", "nobody reads stderr any more, verbose mode, orphans to report",
+@case("T28", "stderr has lost its reader, verbose mode, orphans to report",
       "no PIPE reaches the command, the init does not spin, TERM works")
 def t28(bench):
     reader, writer = os.pipe()
@@ -211,7 +211,7 @@ def t55(bench):
                  f"{'reaped' if reaped else 'not reaped'}, {run.outcome()}")
 
 
-@case("T76", "not process 1: the init is killed", "the command does not live on untold")
+@case("T76", "not process 1: the init is killed", "the command ends, or gets a signal")
 def t76(bench):
     run = bench.ready("info", "ready", "serve=0", mode="subreaper", nested=True)
     main = run.main_pid()

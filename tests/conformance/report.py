@@ -15,15 +15,16 @@ LETTERS = {"pass": "P", "fail": "F", "info": "i", "skip": "-"}
 HEAD = """\
 # Conformance of container inits
 
-Made by `make conformance`; do not edit. Each case starts an init as process 1 of
-a new PID namespace (or, where it says so, as an ordinary process in one), does
-something to it, and looks at what happens. The same cases, the same limits and
-the same machine for all of them, each with its own best options
+What does rankinit do as an init that others do not? `make conformance` runs these
+cases and makes this page; do not edit it. Each case starts an init as process 1 of
+a new PID namespace (or, if it says so, as an ordinary process in one), does
+something to it, and looks at what happens. All inits get the same cases, the same
+limits and the same machine, each with its own best options
 (`tests/conformance/inits.json`).
 
-**P** as expected, **F** not, **i** for information only, **-** not run. What is
-expected is what a training job needs from its init; some of the F are choices
-that their authors made on purpose.
+**P** as expected, **F** not, **i** for information only, **-** not run. A case
+expects what a training job needs from its init; the authors of some inits chose
+some of the F on purpose.
 """
 
 
