@@ -106,9 +106,9 @@ def framework_rows(when, sources):
     lines = textwrap.wrap(when, 98) + [""]
     if sources != "always":
         names = " or ".join(f"`{name}`" for name in sources.split(","))
-        lines += textwrap.wrap(f"Left to itself rankinit writes it only where {names} speaks; "
-                               "elsewhere it has to be asked for, by `--frameworks` or an option "
-                               "that is for it alone.", 98) + [""]
+        lines += textwrap.wrap(f"rankinit writes it only if {names} is found, or if you ask for "
+                               "it: by `--frameworks`, or by an option of this framework alone.",
+                               98) + [""]
     return lines
 
 
@@ -120,10 +120,10 @@ def codes():
 
 PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
 
-WHEN = {"always": "it may warn though nobody asks for anything",
-        "several ranks": "it may warn where several ranks are on the node",
-        "several nodes": "it may warn where the job has several nodes",
-        "asked": "only where something that it is about is asked for"}
+WHEN = {"always": "may warn unasked",
+        "several ranks": "may warn unasked if several ranks are on the node",
+        "several nodes": "may warn unasked if the job has several nodes",
+        "asked": "runs only if asked for"}
 
 
 def check_section(fields):
@@ -133,7 +133,7 @@ def check_section(fields):
     asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
                         + [f"`{name}`"])
     for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice),
-                        ("Before a launch", WHEN[when] + f"; asked for by {asked}"),
+                        ("Before a launch", WHEN[when] + f"; ask for it by {asked}"),
                         ("Not verified on real hardware", unverified)):
         if text != "-":
             lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",
@@ -141,8 +141,8 @@ def check_section(fields):
     if default == "extra":
         lines.append("- Runs only by its id, or with `--checks=all`.")
     if default == "deep":
-        lines.append("- Runs only with `--deep`, since it has rankinit-probe load the image's own "
-                     "libraries;\n  asked for by its id without that is an error (125).")
+        lines.append("- Runs only with `--deep`, because rankinit-probe loads the image's own "
+                     "libraries for\n  it. Its id without `--deep` is an error (125).")
     return [*lines, ""]
 
 
