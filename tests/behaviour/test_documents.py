@@ -13,8 +13,7 @@ import sys
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build/rankinit")))
 HAND = {"PATH": os.defpath}    # the whole environment of an example
 CONTAINER = "docker run IMAGE "
@@ -197,6 +196,13 @@ def test_the_index_has_every_page():
     pages = set(os.listdir(os.path.join(ROOT, "docs"))) - {"README.md"}
     linked = set(re.findall(r"\]\(([^)/]+)\)", read("docs/README.md")))
     assert linked == {page for page in pages if page.endswith((".md", ".8"))}
+
+
+def test_what_is_promised_has_its_tests():
+    named = set(re.findall(r"`(test_\w+)`", read("docs/SECURITY.md")))
+    files = glob.glob(f"{ROOT}/tests/behaviour/test_*.py") + glob.glob(f"{ROOT}/tests/fault/*.py")
+    defined = {name for path in files for name in re.findall(r"^def (test_\w+)", read(path), re.M)}
+    assert named and named <= defined
 
 
 def headings(page):

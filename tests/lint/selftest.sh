@@ -150,10 +150,12 @@ misspelt=$(printf 'reci%s' eve)
     printf 'done # %s from /%s/main\r' "$misspelt" 'work'
 } >tests/bad.sh
 printf 'int f(void)\n{\n    return 1;\n}\n\n' >lib/base/bad.c
+printf 'Nobody\nnothing says that\nthis is not so\nIt ends. Of these all\n' >docs/bad.md
 expect text.sh 'bad.sh: no SPDX' 'bad.sh: no newline' 'bad.sh:2:.*blanks at the end' \
     'bad.sh:.*carriage return' 'bad.sh:.*indented with a tab' 'bad.sh:.*unfinished' \
     'bad.sh:.*path of one machine' 'bad.c:3:.*indented with blanks' 'bad.c: empty lines' \
-    'bad.c: no SPDX'
+    'bad.c: no SPDX' 'bad.md:1:.*who acts' 'bad.md:2:.*who acts' 'bad.md:3:.*subject, verb' \
+    'bad.md:4:.*subject, verb'
 if has codespell; then
     expect text.sh "$misspelt ==>"
 fi

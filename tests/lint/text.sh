@@ -43,6 +43,14 @@ matches '\b(TODO|FIXME|XXX|HACK)\b' 'unfinished' "$own"
 matches '(^|[^A-Za-z0-9_.}-])/(work|root|home/[a-z]+|Users)/' 'a path of one machine' "$own"
 matches '<<<<<<<|>>>>>>>' 'left by a merge' "$own"
 
+# Documents by hand, not what is made of tables; the page about the style names the words.
+grep -E '^(README\.md|(docs|images)/.*\.md(\.in)?|docs/.*\.8\.in)$' "$all" |
+    while IFS= read -r file; do
+        [ -f "$file.in" ] || [ "$file" = docs/hacking.md ] || printf '%s\n' "$file"
+    done >"$own"
+matches "\b([Nn]o|[Ss]ome)body\b|\b[Nn]othing (says|tells)\b" 'who acts?' "$own"
+matches '\b(is|are) (not )?so\b|(^|[.:;] )Of ' 'subject, verb, object' "$own"
+
 if has codespell; then
     # mdoc's macro, parts of patterns and words, a name in Open MPI
     words=nd,nam,nown,memor,scoll
