@@ -16,7 +16,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.abspath(os.environ.get("RANKINIT", os.path.join(ROOT, "build/rankinit")))
 HAND = {"PATH": os.defpath}    # the whole environment of an example
-CONTAINER = "docker run IMAGE "
+CONTAINER = "docker run --gpus all --device=/dev/infiniband IMAGE "
 PAGES = ["README.md", "docs/sources.md", "docs/verdict.md"]
 # Four ranks run it, and the third one fails: the words of the verdict.
 TRAIN = """\
@@ -145,6 +145,15 @@ def test_before_and_after_are_recipes():
         assert f'"{command} --epochs 50".split()' in read("docs/recipes.md")
 
 
+@pytest.fixture
+def torchrun(job):
+    """One that prints its environment, and the rest of `job`."""
+    run, folder = job
+    with open(f"{folder}/bin/torchrun", "w", encoding="ascii", opener=executable) as file:
+        file.write("#!/bin/sh\nenv\n")
+    return run
+
+
 AZUREML = {"AZUREML_RUN_ID": "experiment_1635982131", "MASTER_PORT": "6105"}
 MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
        "OMPI_COMM_WORLD_LOCAL_SIZE": "1", "AZ_BATCH_MASTER_NODE": "node0:6000"}
@@ -160,16 +169,21 @@ KUBEFLOW = {"PET_NNODES": "2", "PET_NODE_RANK": "1", "PET_MASTER_ADDR": "node0",
     {**AZUREML, "MASTER_ADDR": "node0", "RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0",
      "NODE_RANK": "1"}, {**AZUREML, **MPI}, SLURM, KUBEFLOW, {}],
     ids=["PyTorch job", "MPI job", "Slurm", "Kubeflow", "nowhere"])
-def test_the_one_line_has_what_the_four_flags_said(job, env):
+def test_the_one_line_has_what_the_four_flags_said(torchrun, env):
     """torchrun reads them there. The last one is the control: nowhere it gets none."""
-    run, folder = job
-    with open(f"{folder}/bin/torchrun", "w", encoding="ascii", opener=executable) as file:
-        file.write("#!/bin/sh\nenv\n")
     ((line,),) = [lines for lines in blocks("README.md") if lines[0].startswith("rankinit")]
-    done = run(line, env)
+    done = torchrun(line, env)
     told = dict(re.findall("^PET_(.*)=(.*)$", done.stdout, re.M))
     assert (done.returncode, bool(told.pop("MASTER_PORT", ""))) == (0, bool(env)), done.stderr
     assert told == ({"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "node0"} if env else {})
+
+
+@pytest.mark.parametrize("env, status", [(AZUREML, 123), ({}, 0)], ids=["in a job", "elsewhere"])
+def test_an_unfit_node_starts_nothing(torchrun, env, status):
+    """More than any node has; the control is a command that is no job's."""
+    (line,) = re.findall(r"`(rankinit --require=[^`]*)`", read("README.md"))
+    done = torchrun(line.replace("=8", "=640"), env)
+    assert (done.returncode, bool(done.stdout)) == (status, not status), done.stderr
 
 
 def test_the_lines_of_the_dockerfile_fit_together():

@@ -65,7 +65,7 @@ def short():
     """The part of README.md: six recipes, each of which trains in the tests."""
     known, where = recipes.read(), {shape.recipe: shape.where for shape in shapes.SHAPES}
     rows = [(place, where[name], f"`{known[name].command()}`") for place, name in README]
-    return "\n".join([BEGIN, *table(("where you run", "as", "what you write"), rows), END])
+    return "\n".join([BEGIN, *table(("where you run", "your job", "what you write"), rows), END])
 
 
 def readme():
