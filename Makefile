@@ -149,7 +149,7 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
 
 # Golden cases have options.
-$(O)/tests/test_golden: $(PURE_SHIM:%.c=$(O)/%.o)
+$(O)/tests/test_golden $(O)/tests/test_options: $(PURE_SHIM:%.c=$(O)/%.o)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

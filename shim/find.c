@@ -24,7 +24,7 @@ static bool may_ask_proc(struct ri_run *run, unsigned wants)
 {
 	pid_t self;
 
-	if (run->options.root.value != NULL)
+	if (run->options.given.root.value != NULL)
 		return true;
 	self = getpid();
 	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
@@ -47,8 +47,8 @@ static int open_folder(const char *root)
 /* Opens nothing where no file will be read. wants: bits of enum ri_want. */
 static int open_root(struct ri_run *run, unsigned wants)
 {
-	const char *root = run->options.root.value;
-	bool must = root != NULL || run->options.user.value != NULL ||
+	const char *root = run->options.given.root.value;
+	bool must = root != NULL || run->options.given.user.value != NULL ||
 		run->options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run->options) ||
 		ri_placing_wants_files(&run->options, 0);
 	bool may = (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) != 0 ||
@@ -155,7 +155,7 @@ static int read_topology(struct ri_run *run, unsigned wants)
 	if (ri_nodes_settle(topology, context, &run->err) < 0 ||
 		ri_nodes_fan_out(topology, context, &run->err) < 0)
 		return -1;
-	if (context->fan_out > 0 && run->options.root.value == NULL) {
+	if (context->fan_out > 0 && run->options.given.root.value == NULL) {
 		ri_local_master_settle(topology, &run->findings);
 		ri_port_settle(topology, &run->findings);
 	}

@@ -48,8 +48,8 @@ static int launch_command(struct ri_run *run)
 				       "see rankinit --help");
 		return ri_run_fail(run);
 	}
-	if (run->options.root.value != NULL) {
-		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.root.subject,
+	if (run->options.given.root.value != NULL) {
+		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.given.root.subject,
 			"a command cannot be launched on a recorded machine");
 		ri_fail_hint(&run->err, "--root goes with --explain, --print-env and --check");
 		return ri_run_fail(run);

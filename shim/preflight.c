@@ -127,7 +127,7 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 /* host->live stands already. */
 static int open_host(struct ri_run *run, struct ri_host *host)
 {
-	const char *root = run->options.root.value;
+	const char *root = run->options.given.root.value;
 
 	if (run->host.root >= 0)
 		*host = run->host;
@@ -146,7 +146,7 @@ static int open_host(struct ri_run *run, struct ri_host *host)
 static int run_checks(struct ri_run *run, bool all)
 {
 	static struct ri_demands demands;
-	struct ri_host host = { .root = -1, .live = run->options.root.value == NULL };
+	struct ri_host host = { .root = -1, .live = run->options.given.root.value == NULL };
 	struct ri_check_plan plan = {
 		.checking = {
 			.env = &run->env, .topology = &run->topology, .demands = &demands,
@@ -166,7 +166,7 @@ static int run_checks(struct ri_run *run, bool all)
 	if (open_host(run, &host) < 0)
 		return -1;
 	ri_mask_default_chld();
-	plan.keeps_all |= run->options.report.value != NULL;
+	plan.keeps_all |= run->options.given.report.value != NULL;
 	status = ri_checks_run(&plan, &run->checked, &run->err);
 	if (host.root != run->host.root)
 		close(host.root);

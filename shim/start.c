@@ -23,7 +23,8 @@ static bool becomes_command(struct ri_run *run, pid_t self)
 		return options->supervise == RI_NO;
 	return ri_source_manages(run->topology.identity) && self != 1 && options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
-		!options->maps_exits && !options->maps_signals && !options->signal_group &&
+		options->given.exit_map.subject == NULL &&
+		options->given.signal_map.subject == NULL && !options->signal_group &&
 		options->subreaper != RI_YES && run->source.context.fan_out == 0;
 }
 
@@ -34,7 +35,7 @@ static int prepare_output(struct ri_run *run)
 	struct ri_output_rank *ranks = ri_arena_array(&run->arena, count, sizeof(*ranks));
 	struct ri_output_wishes wishes = {
 		.options = &run->options, .ranks = ranks, .count = count, .node = -1,
-		.keeps_stderr = count > 1 || run->options.report.value != NULL,
+		.keeps_stderr = count > 1 || run->options.given.report.value != NULL,
 	};
 	uint64_t rank = 0, local_rank = 0, node;
 

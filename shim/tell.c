@@ -24,14 +24,14 @@ enum {
 
 bool ri_telling_is_wanted(const struct ri_options *options)
 {
-	return options->report.value != NULL || options->state.value != NULL ||
+	return options->given.report.value != NULL || options->given.state.value != NULL ||
 		options->wait_master_ms > 0;
 }
 
 int ri_telling_check(const struct ri_options *options, struct ri_error *err)
 {
-	const struct ri_given *word = options->report.value != NULL ? &options->report
-								  : &options->state;
+	const union ri_options_given *given = &options->given;
+	const struct ri_given *word = given->report.value != NULL ? &given->report : &given->state;
 
 	if (word->value == NULL || options->supervise != RI_NO)
 		return 0;
@@ -55,7 +55,8 @@ static bool is_of_all(const struct ri_given *word)
  */
 void ri_telling_judge(struct ri_run *run)
 {
-	const struct ri_given *words[] = { &run->options.report, &run->options.state };
+	const union ri_options_given *given = &run->options.given;
+	const struct ri_given *words[] = { &given->report, &given->state };
 	uint64_t here = 0, local_rank = 0;
 
 	ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
@@ -157,12 +158,13 @@ int ri_run_prepare_telling(struct ri_run *run)
 {
 	const struct ri_options *options = &run->options;
 
-	if (options->state.value != NULL)
+	if (options->given.state.value != NULL)
 		run->self = getpid();
-	if (look_at(run, &options->report, prepare_report) < 0 ||
-		look_at(run, &options->state, begin_state) < 0)
+	if (look_at(run, &options->given.report, prepare_report) < 0 ||
+		look_at(run, &options->given.state, begin_state) < 0)
 		return -1;
-	if (options->disabled || (plan_report(run).ranks == 1 && options->report.value == NULL))
+	if (options->disabled ||
+		(plan_report(run).ranks == 1 && options->given.report.value == NULL))
 		return 0;
 	return name_torch_files(run);
 }
@@ -326,7 +328,7 @@ static int tell_all(void *argument)
 /* The end does not wait for ever for the mount of the report. */
 static void tell(struct ri_run *run, const struct ri_outcome *outcome, const struct ri_error *why)
 {
-	const struct ri_given *report = &run->options.report;
+	const struct ri_given *report = &run->options.given.report;
 	struct telling telling = { outcome, run->was_checked ? &run->checked : NULL, why };
 	const struct ri_apart writing = {
 		.work = tell_all, .argument = &telling, .subject = report->subject,
@@ -356,7 +358,7 @@ int ri_run_refuse(struct ri_run *run)
 	outcome = begin_outcome(run);
 	outcome.ended = run->started;
 	outcome.exit_status = status;
-	if (run->options.report.value != NULL && uname(&names) == 0)
+	if (run->options.given.report.value != NULL && uname(&names) == 0)
 		outcome.host = names.nodename;
 	number_ranks(run, outcome.count);
 	tell(run, &outcome, &why);
@@ -368,7 +370,7 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
 	return run->children.count == 1 && run->children.refused == 0 && status == 0 &&
 		run->children.items[0].wait_status == 0 && !run->children.items[0].lives &&
-		!run->supervised.stop.asked && run->options.report.value == NULL;
+		!run->supervised.stop.asked && run->options.given.report.value == NULL;
 }
 
 int ri_run_tell(struct ri_run *run, int status)
@@ -382,7 +384,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	fill_outcomes(run);
 	status = run->options.exit_map.to[find_first(run, &outcome, status)];
 	outcome.exit_status = status;
-	if ((outcome.first >= 0 || status != 0 || run->options.report.value != NULL) &&
+	if ((outcome.first >= 0 || status != 0 || run->options.given.report.value != NULL) &&
 		uname(&names) == 0)
 		outcome.host = names.nodename;
 	outcome.cause = find_cause(run, &outcome);

@@ -64,11 +64,11 @@ static uint64_t all_capabilities(void)
 static int read_sets(struct ri_privileges *out, const struct ri_options *options,
 	struct ri_error *err)
 {
-	const struct ri_given *drop = &options->cap_drop, *keep = &options->cap_keep;
+	const struct ri_given *drop = &options->given.cap_drop, *keep = &options->given.cap_keep;
 
 	if (keep->value != NULL && read_set(keep, &out->keep, err) < 0)
 		return -1;
-	if (keep->value != NULL && drop->value == NULL && options->user.value == NULL) {
+	if (keep->value != NULL && drop->value == NULL && options->given.user.value == NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject, "keeps nothing by itself");
 		return ri_fail_hint(err, "give --cap-drop=all or --user with it");
 	}
@@ -134,13 +134,13 @@ int ri_privileges_prepare(struct ri_privileges *out, const struct ri_options *op
 	struct ri_host *host, struct ri_arena *arena, struct ri_error *err)
 {
 	*out = (struct ri_privileges){ .no_new_privs = options->no_new_privs };
-	if (options->user.value != NULL) {
-		if (ri_account_find(host, options->user.value, options->user.subject,
+	if (options->given.user.value != NULL) {
+		if (ri_account_find(host, options->given.user.value, options->given.user.subject,
 			    &out->account, arena, err) < 0)
 			return -1;
 		out->change_user = true;
 	}
-	if (options->cap_drop.value == NULL && options->cap_keep.value == NULL)
+	if (options->given.cap_drop.value == NULL && options->given.cap_keep.value == NULL)
 		return 0;
 	if (_libcap_initialize != NULL)
 		_libcap_initialize();

@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "options/table.h"
+#include "options/value.h"
 #include "report/redact_words.h"
 
 /* Does a word "--signal-map=..." or "--signal_map" name this option? */
@@ -53,17 +54,19 @@ static const struct {
 	{ "-c", "put the shell in the command: rankinit -- sh -c '...'" },
 };
 
-enum { DASHES = sizeof("--") - 1 };
+enum {
+	DASHES = sizeof("--") - 1,
+	WORD = 48,	/* bytes of an option that is not ours, as it is named */
+};
 
 static int unknown_option(const char *word, struct ri_error *err)
 {
-	char names[RI_OPTION_COUNT][RI_OPTION_NAME], name[RI_OPTION_NAME];
+	char name[WORD], quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
 	const char *list[RI_OPTION_COUNT], *nearest;
-	char quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
-		list[i] = ri_option_long_name(&ri_option_table[i], names[i]) + DASHES;
+		list[i] = ri_option_name(&ri_option_table[i]) + DASHES;
 	nearest = ri_text_nearest(name + (name[1] == '-' ? DASHES : 1), list, RI_OPTION_COUNT);
 	/* it may be the command's, as --hf-token=x */
 	ri_text_copy(shown, sizeof(shown), word);
@@ -82,8 +85,7 @@ static int unknown_option(const char *word, struct ri_error *err)
 static int apply_word(struct ri_options *options, const struct ri_option *option, char *const *word,
 	int *used, struct ri_error *err)
 {
-	char name[RI_OPTION_NAME];
-	struct ri_given given = { .value = NULL, .subject = ri_option_long_name(option, name) };
+	struct ri_given given = { .subject = ri_option_name(option) };
 	const char *equals = word[0][1] == '-' ? strchr(word[0], '=') : NULL;
 
 	*used = 1;
@@ -94,14 +96,12 @@ static int apply_word(struct ri_options *options, const struct ri_option *option
 		*used = 2;
 	}
 	if (option->form == REQUIRED && (given.value == NULL || given.value[0] == '\0')) {
-		ri_fail(err, RI_CODE_OPTION_MISSING, name, "needs a value");
-		return ri_fail_hint(err, "write %s=%s", name, option->meta);
+		ri_fail(err, RI_CODE_OPTION_MISSING, given.subject, "needs a value");
+		return ri_fail_hint(err, "write %s=%s", given.subject, option->meta);
 	}
 	if (option->form == NONE && equals != NULL)
 		return ri_option_bad_value(given, "no value", err);
-	options->given |= (uint64_t)1 << (option - ri_option_table);
-	options->values[option - ri_option_table] = given.value;
-	return option->read(options, given, err);
+	return ri_option_take(options, option, given, err);
 }
 
 /* Letters may stand together, as -vq; none of them takes a value. */
@@ -173,36 +173,34 @@ static bool gives_way(const struct ri_options *options, size_t twin, struct ri_g
 	struct ri_findings *findings)
 {
 	const struct ri_option *rival = ri_option_rival(options, twin, given.value);
-	char name[RI_OPTION_NAME];
 
 	if (rival == NULL)
 		return false;
 	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
-		"is not used: it gives way to %s on the command line",
-		ri_option_long_name(rival, name));
+		"is not used: it gives way to %s on the command line", ri_option_name(rival));
 	return true;
 }
 
 static int read_twins(struct ri_options *options, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
-	char name[RI_OPTION_NAME];
 	int status = 0;
 
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
-		struct ri_given given = { .subject = name, .twin = true };
+		struct ri_given given = { .twin = true };
 
-		if (option->kind == ACTION || (options->given >> i & 1) != 0)
+		if (option->kind == ACTION || options->given.at[i].subject != NULL)
 			continue;
-		given.value = ri_env_get(env, ri_option_twin_name(option, name));
+		given.subject = ri_option_twin(option);
+		given.value = ri_env_get(env, given.subject);
 		/* an empty twin is unset: how compose files switch one off */
 		if (given.value == NULL || given.value[0] == '\0')
 			continue;
 		if (gives_way(options, i, given, findings))
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
-		if (option->read(options, given, err) < 0)
+		if (ri_option_take(options, option, given, err) < 0)
 			status = -1;
 	}
 	return status;
@@ -221,7 +219,6 @@ static bool is_service_variable(const char *rest)
 
 static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 {
-	char names[RI_OPTION_COUNT][RI_OPTION_NAME];
 	const char *list[RI_OPTION_COUNT + 1], *nearest;
 	struct ri_finding *finding;
 	size_t count = 0;
@@ -229,7 +226,7 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		if (ri_option_table[i].kind == ACTION)
 			continue;
-		list[count] = ri_option_twin_name(&ri_option_table[i], names[count]);
+		list[count] = ri_option_twin(&ri_option_table[i]);
 		if (strcmp(list[count], name) == 0)
 			return;
 		list[count++] += PREFIX_LENGTH;
@@ -280,7 +277,6 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 {
 	int status;
 
-	_Static_assert(RI_OPTION_COUNT <= 64, "a bit of given and a value for each");
 	*options = (struct ri_options){ .disabled = is_disabled(env) };
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
@@ -297,38 +293,30 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	return status;
 }
 
-/* What becomes of the twin of that option below us? False: nothing. */
-static bool edit_twin(const struct ri_options *options, size_t index, const struct ri_env *env,
-	bool applied, struct ri_env_edit *edit)
+/* Does the command line give it? */
+static bool stands(struct ri_given given)
 {
-	const struct ri_option *option = &ri_option_table[index];
-
-	edit->value = NULL;
-	if (option->kind == ACTION)
-		return false;
-	if (option->kind == SETTING || applied)
-		return ri_env_find(env, edit->name) != NULL;
-	edit->value = options->values[index] == NULL ? "yes" : options->values[index];
-	return (options->given >> index & 1) != 0;
+	return given.subject != NULL && !given.twin;
 }
 
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
-	char name[RI_OPTION_NAME];
+	bool has_some = has_twins(env);
 
-	if (options->disabled || (!has_twins(env) && (applied || options->given == 0)))
-		return 0;
-	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
-		struct ri_env_edit edit = {
-			.name = ri_option_twin_name(&ri_option_table[i], name),
-		};
+	for (size_t i = 0; !options->disabled && i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+		struct ri_given given = options->given.at[i];
+		bool goes_on = option->kind == POLICY && !applied;
+		struct ri_env_edit edit = { .value = NULL };
 
-		if (!edit_twin(options, i, env, applied, &edit))
+		if (option->kind == ACTION || (goes_on ? !stands(given) : !has_some))
 			continue;
-		edit.name = ri_arena_copy(arena, name, strlen(name));
-		if (edit.name == NULL)
-			return ri_fail(err, RI_CODE_MEMORY, name, "no memory left for it");
+		edit.name = ri_option_twin(option);
+		if (goes_on)
+			edit.value = given.value == NULL ? "yes" : given.value;
+		else if (ri_env_find(env, edit.name) == NULL)
+			continue;
 		if (ri_env_edits_add(edits, edit, arena, err) < 0)
 			return -1;
 	}

@@ -37,20 +37,37 @@ enum ri_switch { RI_AUTO, RI_YES, RI_NO };
 /* How many ranks are started here: stated, or by what is here. */
 enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
 
+enum ri_log_mode { RI_LOG_MODE_TEE, RI_LOG_MODE_REDIRECT };
+
+enum {
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) RI_OPTION_##symbol,
+#include "options/options.def"
+#undef RI_OPTION
+	RI_OPTION_COUNT
+};
+
+/* What is given of each option, by name or by number; no subject: nothing is. */
+union ri_options_given {
+	struct ri_given at[RI_OPTION_COUNT];
+	struct {
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) struct ri_given symbol;
+#include "options/options.def"
+#undef RI_OPTION
+	};
+};
+
 struct ri_options {
+	union ri_options_given given;
 	enum ri_action action;
 	const char *action_value;	/* of --list, --explain and the like; NULL: none given */
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
-	uint64_t given;			/* bit n: option n stands on the command line */
-	const char *values[64];		/* ... and what it is given there; NULL: nothing */
 
-	struct ri_given root;		/* of a recorded machine; no value: this one */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	enum ri_expand expand;
-	struct ri_place_wish place;
+	struct ri_place_wish place;	/* without the names to blame */
 	struct ri_check_wishes checks;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;
@@ -58,19 +75,10 @@ struct ri_options {
 	uint64_t grace_ms;		/* 0: no deadline */
 	struct ri_signal_map signal_map;
 	struct ri_exit_map exit_map;
-	bool maps_signals;		/* --signal-map was given */
-	bool maps_exits;		/* --exit-map was given */
 	bool signal_group;
-	struct ri_given user;
-	struct ri_given cap_drop;
-	struct ri_given cap_keep;
 	bool no_new_privs;
 	bool log_prefix;
-	struct ri_given log_dir;	/* patterns (output/pattern.h) that can be read */
-	struct ri_given log_file;
-	struct ri_given log_mode;	/* "tee" or "redirect" */
-	struct ri_given report;
-	struct ri_given state;
+	enum ri_log_mode log_mode;
 	uint64_t wait_master_ms;	/* 0: not at all */
 	bool quiet;
 	bool verbose;

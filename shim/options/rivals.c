@@ -45,8 +45,7 @@ static bool means_no_tensorflow(const struct ri_options *options)
 
 static bool means_absolute_file(const struct ri_options *options)
 {
-	/* none where the option's value is broken */
-	return options->log_file.value != NULL && options->log_file.value[0] == '/';
+	return options->given.log_file.value[0] == '/';
 }
 
 static bool means_prefix(const struct ri_options *options)
@@ -131,8 +130,9 @@ const struct ri_option *ri_option_rival(const struct ri_options *options, size_t
 {
 	for (size_t i = 0; i < sizeof(rivals) / sizeof(rivals[0]); i++) {
 		const struct rival *row = &rivals[i];
+		const struct ri_given *stated = &options->given.at[row->stated];
 
-		if (row->twin != (int)twin || (options->given >> row->stated & 1) == 0)
+		if (row->twin != (int)twin || stated->subject == NULL || stated->twin)
 			continue;
 		if ((row->means == NULL || row->means(options)) &&
 			(row->says == NULL || row->says(value)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options as a table, for the two that use it: options.c reads the
- * command line by it, usage.c prints it.
+ * The options as a table (options.def), their names, and what is made of a value:
+ * options.c reads the command line and the environment by it, usage.c prints it,
+ * words.c finds options where they are of no use.
  */
 #ifndef RI_SHIM_OPTION_TABLE_H
 #define RI_SHIM_OPTION_TABLE_H
@@ -11,40 +12,61 @@
 enum ri_option_kind { ACTION, SETTING, POLICY };
 enum ri_option_form { NONE, FLAG, OPTIONAL, REQUIRED };
 
-enum { RI_OPTION_NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */
-
-enum {
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, help) RI_OPTION_##symbol,
-#include "options/options.def"
-#undef RI_OPTION
-	RI_OPTION_COUNT
+enum ri_option_type {
+	RI_OPTION_ANSWER,
+	RI_OPTION_TEXT,
+	RI_OPTION_PATTERN,
+	RI_OPTION_GIVEN,
+	RI_OPTION_YES,
+	RI_OPTION_CHOICE,
+	RI_OPTION_SECONDS,
+	RI_OPTION_OWN,
 };
+
+/* Makes something of one option. Returns 0, or -1: mostly as ri_option_bad_value. */
+typedef int ri_option_reader(struct ri_options *options, struct ri_given given,
+	struct ri_error *err);
 
 struct ri_option {
 	const char *symbol;
 	const char *meta;
 	const char *fallback;
 	const char *help;
-	int (*read)(struct ri_options *options, struct ri_given given, struct ri_error *err);
+	ri_option_reader *read;		/* of the type OWN */
+	size_t field;			/* of most: its place in struct ri_options */
+	enum ri_action action;		/* of the type ANSWER */
+	enum ri_option_type type;
 	enum ri_option_kind kind;
 	enum ri_option_form form;
 	char letter;
 };
 
-/* The readers of the options, which the table names. */
-#define RI_OPTION(symbol, letter, kind, form, meta, fallback, help) \
-	int ri_read_##symbol(struct ri_options *options, struct ri_given given, \
-		struct ri_error *err);
-#include "options/options.def"
-#undef RI_OPTION
-
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
-/* "signal_map" as "--signal-map". Returns out. */
-const char *ri_option_long_name(const struct ri_option *option, char out[RI_OPTION_NAME]);
+/* Readers of the type OWN: in answer.c, job.c, launch.c and checks.c. */
+ri_option_reader ri_read_status;
+ri_option_reader ri_read_source, ri_read_frameworks, ri_read_nproc_per_node;
+ri_option_reader ri_read_tf_ps, ri_read_tf_chief, ri_read_tf_port;
+ri_option_reader ri_read_subreaper, ri_read_omp_threads, ri_read_signal_map, ri_read_exit_map;
+ri_option_reader ri_read_require, ri_read_expect, ri_read_checks, ri_read_check_level;
+ri_option_reader ri_read_azure_size;
 
-/* "signal_map" as "RANKINIT_SIGNAL_MAP". Returns out. */
-const char *ri_option_twin_name(const struct ri_option *option, char out[RI_OPTION_NAME]);
+/* "signal_map" as "--signal-map". It lasts. */
+const char *ri_option_name(const struct ri_option *option);
+
+/* "signal_map" as "RANKINIT_SIGNAL_MAP". It lasts. */
+const char *ri_option_twin(const struct ri_option *option);
+
+/* Note what is given of an option, and make of it what its type says. */
+int ri_option_take(struct ri_options *options, const struct ri_option *option,
+	struct ri_given given, struct ri_error *err);
+
+/*
+ * Answer instead of a launch: what --explain and the like do. Two that differ are
+ * RI_CODE_OPTION_CONFLICT, but --help and --version win over all others.
+ */
+int ri_option_answer(struct ri_options *options, enum ri_action action, struct ri_given given,
+	struct ri_error *err);
 
 /*
  * The option on the command line, all of which was read, that sets aside the
@@ -61,8 +83,5 @@ const struct ri_option *ri_option_rival(const struct ri_options *options, size_t
  */
 void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings);
-
-/* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
-int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
 
 #endif

@@ -8,13 +8,12 @@
 static void add_synopsis(struct ri_text *out, const struct ri_option *option)
 {
 	bool optional = option->form == FLAG || option->form == OPTIONAL;
-	char name[RI_OPTION_NAME];
 
 	if (option->letter == 0)
 		ri_text_add(out, "      ");
 	else
 		ri_text_addf(out, "  -%c, ", option->letter);
-	ri_text_add(out, ri_option_long_name(option, name));
+	ri_text_add(out, ri_option_name(option));
 	if (option->form != NONE)
 		ri_text_addf(out, "%s=%s%s", optional ? "[" : "", option->meta,
 			optional ? "]" : "");
@@ -72,16 +71,15 @@ void ri_options_list(struct ri_text *out)
 	static const char *const forms[] = {
 		[NONE] = "none", [FLAG] = "flag", [OPTIONAL] = "optional", [REQUIRED] = "required",
 	};
-	char name[RI_OPTION_NAME], twin[RI_OPTION_NAME];
 
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
 
-		ri_text_addf(out, "%s\t%c\t%s\t%s\t%s\t%s\t%s\n", ri_option_long_name(option, name),
+		ri_text_addf(out, "%s\t%c\t%s\t%s\t%s\t%s\t%s\n", ri_option_name(option),
 			option->letter == 0 ? '-' : option->letter, forms[option->form],
 			option->form == NONE ? "-" : option->meta,
 			option->fallback[0] == '\0' ? "-" : option->fallback,
-			option->kind == ACTION ? "-" : ri_option_twin_name(option, twin),
+			option->kind == ACTION ? "-" : ri_option_twin(option),
 			option->help);
 	}
 }

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "output/pattern.h"
+
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
 {
 	char quoted[RI_QUOTE_SIZE];
@@ -21,57 +24,36 @@ int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err)
 	return ri_option_bad_value(given, "yes or no", err);
 }
 
-int ri_value_switch(enum ri_switch *out, const char *const words[3], struct ri_given given,
+int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
 	struct ri_error *err)
 {
-	char expected[64];
-
-	for (int i = 0; i < 3; i++) {
-		if (strcmp(given.value, words[i]) == 0) {
-			*out = (enum ri_switch)i;
-			return 0;
-		}
-	}
-	snprintf(expected, sizeof(expected), "%s, %s or %s", words[0], words[1], words[2]);
-	return ri_option_bad_value(given, expected, err);
-}
-
-int ri_value_word(struct ri_given *word, struct ri_given given, int option)
-{
-	static char names[RI_OPTION_COUNT][RI_OPTION_NAME];
-
-	if (given.twin)
-		ri_option_twin_name(&ri_option_table[option], names[option]);
-	else
-		ri_option_long_name(&ri_option_table[option], names[option]);
-	*word = (struct ri_given){
-		.subject = names[option], .value = given.value, .twin = given.twin,
-	};
-	return 0;
-}
-
-int ri_value_choice(unsigned *out, const char *const words[], struct ri_given given,
-	struct ri_error *err)
-{
-	char bytes[64];
+	char bytes[96];
 	struct ri_text expected;
+	const char *word = words;
+	size_t length;
 
 	ri_text_init(&expected, bytes, sizeof(bytes));
-	for (unsigned i = 0; words[i] != NULL; i++) {
-		if (strcmp(given.value, words[i]) == 0) {
-			*out = i;
+	for (unsigned i = 0;; i++, word += length + 1) {
+		length = strcspn(word, "|");
+		if (strlen(given.value) == length && memcmp(given.value, word, length) == 0) {
+			if (out != NULL)
+				*out = i;
 			return 0;
 		}
-		ri_text_addf(&expected, "%s%s", i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ",
-			words[i]);
+		ri_text_add(&expected, i == 0 ? "" : word[length] == '\0' ? " or " : ", ");
+		ri_text_add_bytes(&expected, word, length);
+		if (word[length] == '\0')
+			return ri_option_bad_value(given, bytes, err);
 	}
-	return ri_option_bad_value(given, bytes, err);
 }
 
-struct ri_given ri_value_stated(struct ri_given given, const char *option, const char *twin)
+int ri_value_pattern(struct ri_given given, struct ri_error *err)
 {
-	given.subject = given.twin ? twin : option;
-	return given;
+	struct ri_pattern_use use;
+
+	if (ri_pattern_read(given.value, &use))
+		return 0;
+	return ri_option_bad_value(given, "a name with %r, %l, %n, %h or %% only", err);
 }
 
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,

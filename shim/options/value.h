@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of options by their kind, for the readers of single options. Those
- * that return an int fail as ri_option_bad_value does.
+ * Values of options by their kind, whichever option it is. They fail as
+ * ri_option_bad_value does.
  */
 #ifndef RI_SHIM_OPTION_VALUE_H
 #define RI_SHIM_OPTION_VALUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+#include "base/given.h"
 #include "base/number.h"
-#include "options/table.h"
 
+/* An RI_CODE_OPTION_VALUE: the value, and what was expected instead. Returns -1. */
+int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err);
+
+/* yes or no; without a value it is yes. */
 int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err);
 
-/* One of three words, in the order of enum ri_switch. */
-int ri_value_switch(enum ri_switch *out, const char *const words[3], struct ri_given given,
+/* One of the words "auto|always|never", as its place among them; out: NULL allowed. */
+int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
 	struct ri_error *err);
 
-/* A text with the option's name, which in given is in a buffer of the caller's. */
-int ri_value_word(struct ri_given *word, struct ri_given given, int option);
-
-/* One of the words, NULL at their end, as its place among them. */
-int ri_value_choice(unsigned *out, const char *const words[], struct ri_given given,
-	struct ri_error *err);
-
-/* A copy of the option's name that lasts: given.subject does not. */
-struct ri_given ri_value_stated(struct ri_given given, const char *option, const char *twin);
+/* Can output/pattern.h read it? */
+int ri_value_pattern(struct ri_given given, struct ri_error *err);
 
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
 	struct ri_error *err);

@@ -38,7 +38,8 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings)
 {
 	static const char text[] = "%s after it is taken for the command, not for its value";
-	char name[RI_OPTION_NAME], shown[SHOWN + 1], quoted[RI_QUOTE_SIZE];
+	const char *name = ri_option_name(option);
+	char shown[SHOWN + 1], quoted[RI_QUOTE_SIZE];
 	struct ri_finding *finding;
 	bool is_value;
 
@@ -47,7 +48,6 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 	is_value = looks_like_value(option, word);
 	if (!is_value && (option != &ri_option_table[RI_OPTION_check] || !ri_check_is_family(word)))
 		return;
-	ri_option_long_name(option, name);
 	ri_quote(quoted, sizeof(quoted), show(shown, word));
 	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_APART, name, text,
 		quoted);
@@ -66,14 +66,14 @@ static const int own[] = {
 };
 
 /* The one that the word names, or NULL. */
-static const struct ri_option *find_own(const char *word, char name[RI_OPTION_NAME])
+static const struct ri_option *find_own(const char *word)
 {
 	size_t length = strcspn(word, "=");
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		const struct ri_option *option = &ri_option_table[own[i]];
 
-		if (ri_word_is_name(word, ri_option_long_name(option, name), length))
+		if (ri_word_is_name(word, ri_option_name(option), length))
 			return option;
 	}
 	return NULL;
@@ -90,15 +90,19 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
 {
 	char *const *word = options->command;
 	const struct ri_option *option;
-	char name[RI_OPTION_NAME], shown[SHOWN + 1];
+	const char *name;
+	char shown[SHOWN + 1];
 
 	if (word == NULL || command->mode == RI_MODE_NONE)
 		return;
 	for (; *word != NULL && !is_rankinit(*word); word++) {
 		if (strncmp(*word, "--", 2) != 0)
 			continue;
-		option = find_own(*word, name);
-		if (option == NULL || ri_command_has(command, name, NULL))
+		option = find_own(*word);
+		if (option == NULL)
+			continue;
+		name = ri_option_name(option);
+		if (ri_command_has(command, name, NULL))
 			continue;
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND,
 			name, "it stands after the command, so the command gets it, and rankinit "

@@ -43,12 +43,7 @@ struct plan {
 
 static bool has_files(const struct ri_options *options)
 {
-	return options->log_dir.value != NULL || options->log_file.value != NULL;
-}
-
-static bool redirects(const struct ri_options *options)
-{
-	return options->log_mode.value != NULL && strcmp(options->log_mode.value, "redirect") == 0;
+	return options->given.log_dir.value != NULL || options->given.log_file.value != NULL;
 }
 
 bool ri_output_is_wanted(const struct ri_options *options)
@@ -58,17 +53,17 @@ bool ri_output_is_wanted(const struct ri_options *options)
 
 int ri_output_check(const struct ri_options *options, struct ri_error *err)
 {
-	const struct ri_given *file = &options->log_file;
+	const struct ri_given *dir = &options->given.log_dir, *file = &options->given.log_file;
 
-	if (redirects(options) && !has_files(options)) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, options->log_mode.subject,
+	if (options->log_mode == RI_LOG_MODE_REDIRECT && !has_files(options)) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, options->given.log_mode.subject,
 			"there is no file to redirect to");
 		return ri_fail_hint(err, "add --log-dir=DIR or --log-file=PATTERN");
 	}
-	if (options->log_dir.value != NULL && file->value != NULL && file->value[0] == '/') {
+	if (dir->value != NULL && file->value != NULL && file->value[0] == '/') {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, file->subject,
-			"is an absolute path, and cannot be in %s", options->log_dir.value);
-		return ri_fail_hint(err, "leave %s out", options->log_dir.subject);
+			"is an absolute path, and cannot be in %s", dir->value);
+		return ri_fail_hint(err, "leave %s out", dir->subject);
 	}
 	if (ri_output_is_wanted(options) && options->supervise == RI_NO) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, "--supervise",
@@ -98,10 +93,10 @@ static int no_memory(const struct plan *plan)
 static int read_pattern(struct plan *plan)
 {
 	const struct ri_options *options = plan->wishes->options;
-	const struct ri_given *dir = &options->log_dir, *file = &options->log_file;
+	const struct ri_given *dir = &options->given.log_dir, *file = &options->given.log_file;
 	struct ri_pattern_use use;
 
-	plan->redirects = redirects(options);
+	plan->redirects = options->log_mode == RI_LOG_MODE_REDIRECT;
 	if (!has_files(options))
 		return 0;
 	plan->subject = file->value != NULL ? file->subject : dir->subject;
@@ -144,7 +139,7 @@ static bool is_same_path(const char *a, const char *b, size_t length)
 /* Links on the way are followed as spot.h has it, and what is last is never one. */
 static int make_directory(struct plan *plan, size_t index)
 {
-	const struct ri_given *dir = &plan->wishes->options->log_dir;
+	const struct ri_given *dir = &plan->wishes->options->given.log_dir;
 	const char *path = dir->value == NULL ? NULL : expand(plan, dir->value, index);
 	size_t length = path == NULL ? 0 : strlen(path);
 	struct ri_spot spot;
@@ -300,9 +295,9 @@ static int open_files(void *argument)
 /* Where they lie may not answer: a stop ends the waiting. */
 static int open_files_apart(struct plan *plan)
 {
-	const struct ri_options *options = plan->wishes->options;
-	const struct ri_given *place = options->log_dir.value != NULL ? &options->log_dir
-								    : &options->log_file;
+	const union ri_options_given *given = &plan->wishes->options->given;
+	const struct ri_given *place = given->log_dir.value != NULL ? &given->log_dir
+								    : &given->log_file;
 	const struct ri_apart opening = {
 		.work = open_files, .argument = plan, .subject = place->subject,
 		.path = place->value,

@@ -145,7 +145,6 @@ int ri_print_list(const char *table, struct ri_error *err)
 		{ "options", ri_options_list, 0 },
 	};
 	static char shown[PAGE];
-	char quoted[RI_QUOTE_SIZE];
 	struct ri_text out;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
@@ -162,9 +161,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 				'\n', table);
 		return ri_print_text(&out, err);
 	}
-	return ri_fail(err, RI_CODE_OPTION_VALUE, "--list",
-		"%s: expected sources, frameworks, inherited, checks, codes or options",
-		ri_quote(quoted, sizeof(quoted), table));
+	return 0;
 }
 
 /* The shells know names of letters, digits and '_' only (POSIX, "Name"). */
@@ -266,19 +263,13 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 
 int ri_print_env(const char *format, const struct ri_env_edits *edits, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE];
-
 	if (format == NULL || strcmp(format, "shell") == 0)
 		return write_lines(edits, write_shell, err);
 	if (strcmp(format, "dotenv") == 0)
 		return write_lines(edits, write_dotenv, err);
 	if (strcmp(format, "null") == 0)
 		return write_lines(edits, write_null, err);
-	if (strcmp(format, "json") == 0)
-		return write_json(edits, err);
-	return ri_fail(err, RI_CODE_OPTION_VALUE, "--print-env",
-		"%s: expected shell, dotenv, json or null",
-		ri_quote(quoted, sizeof(quoted), format));
+	return write_json(edits, err);
 }
 
 static void list_source_names(struct ri_text *out)

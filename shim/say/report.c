@@ -113,7 +113,7 @@ static int take_fd(const struct ri_given *option, uint64_t number, struct ri_err
 static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	const struct ri_given *option = &plan->options->report;
+	const struct ri_given *option = &plan->options->given.report;
 	const char *path;
 	uint64_t number;
 
@@ -134,12 +134,12 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	return plan->options->report.value == NULL ? 0 : find_place(plan, arena, err);
+	return plan->options->given.report.value == NULL ? 0 : find_place(plan, arena, err);
 }
 
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
 {
-	if (plan->options->report.value != NULL)
+	if (plan->options->given.report.value != NULL)
 		return reserve(plan, err);
 	/* torch's files are no reason to refuse a launch */
 	if (plan->ranks > 1)

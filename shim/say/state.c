@@ -129,7 +129,7 @@ static int begin_in(const char *path, const char *subject, struct ri_arena *aren
 int ri_state_begin(const struct ri_options *options, const struct ri_topology *topology,
 	pid_t self, struct ri_arena *arena, struct ri_error *err)
 {
-	const struct ri_given *option = &options->state;
+	const struct ri_given *option = &options->given.state;
 	struct ri_error why = RI_ERROR_INIT, other = RI_ERROR_INIT;
 	static char spare[SPARE_SIZE];
 	const char *path;
@@ -236,7 +236,7 @@ static const char *find_file(const struct ri_options *options, struct ri_arena *
 	struct ri_error *err)
 {
 	static const struct ri_topology nobody;
-	const struct ri_given *option = &options->state;
+	const struct ri_given *option = &options->given.state;
 	struct ri_pattern_use use;
 
 	if (options->action_value != NULL)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options: what becomes of a value, and the name that stays with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "options/table.h"
+
+static struct ri_options options;
+static struct ri_findings findings;
+static struct ri_arena arena;
+static struct ri_error err;
+
+/* The code of what refuses this command line, of one option, with these variables. */
+static enum ri_code read_with(const char *word, char *const *strings)
+{
+	static char name[] = "rankinit", text[128];
+	char *words[] = { name, text, NULL };
+	struct ri_env env;
+
+	strcpy(text, word);
+	findings.count = 0;
+	err = (struct ri_error)RI_ERROR_INIT;
+	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
+	ri_options_read(&options, words, &env, &findings, &err);
+	ri_arena_release(&arena);
+	return err.code;
+}
+
+static enum ri_code read_word(const char *word)
+{
+	char *const none[] = { NULL };
+
+	return read_with(word, none);
+}
+
+static void names_of_all(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+		const char *name = ri_option_name(option), *twin = ri_option_twin(option);
+
+		assert_int_equal(strlen(name), strlen(option->symbol) + strlen("--"));
+		assert_int_equal(strlen(twin), strlen(option->symbol) + strlen("RANKINIT_"));
+		assert_null(strpbrk(name, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ"));
+		assert_null(strpbrk(twin, "-abcdefghijklmnopqrstuvwxyz"));
+	}
+	assert_string_equal(ri_option_name(&ri_option_table[RI_OPTION_signal_map]), "--signal-map");
+	assert_string_equal(ri_option_twin(&ri_option_table[RI_OPTION_signal_map]),
+		"RANKINIT_SIGNAL_MAP");
+}
+
+/* The constants of an enum are the words of the table, in their order. */
+static void choices(void **state)
+{
+	static const struct {
+		const char *word;
+		const void *field;
+		unsigned value;
+	} rows[] = {
+		{ "--launch=auto", &options.launch, RI_MODE_AUTO },
+		{ "--launch=process", &options.launch, RI_MODE_PROCESS },
+		{ "--launch=node", &options.launch, RI_MODE_NODE },
+		{ "--launch=none", &options.launch, RI_MODE_NONE },
+		{ "--expand=auto", &options.expand, RI_EXPAND_AUTO },
+		{ "--expand=all", &options.expand, RI_EXPAND_ALL },
+		{ "--expand=off", &options.expand, RI_EXPAND_OFF },
+		{ "--supervise=auto", &options.supervise, RI_AUTO },
+		{ "--supervise=always", &options.supervise, RI_YES },
+		{ "--supervise=never", &options.supervise, RI_NO },
+		{ "--bind-to=none", &options.place.bind, RI_BIND_NONE },
+		{ "--bind-to=numa", &options.place.bind, RI_BIND_NUMA },
+		{ "--bind-to=core", &options.place.bind, RI_BIND_CORE },
+		{ "--gpu-bind=none", &options.place.gpu_bind, RI_GPU_BIND_NONE },
+		{ "--gpu-bind=single", &options.place.gpu_bind, RI_GPU_BIND_SINGLE },
+		{ "--log-mode=tee", &options.log_mode, RI_LOG_MODE_TEE },
+		{ "--log-mode=redirect", &options.log_mode, RI_LOG_MODE_REDIRECT },
+		{ "--color=auto", &options.color, RI_AUTO },
+		{ "--color=always", &options.color, RI_YES },
+		{ "--color=never", &options.color, RI_NO },
+	};
+	size_t words = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(read_word(rows[i].word), RI_CODE_NONE);
+		assert_memory_equal(rows[i].field, &rows[i].value, sizeof(unsigned));
+	}
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		if (ri_option_table[i].type != RI_OPTION_CHOICE)
+			continue;
+		words++;
+		for (const char *p = ri_option_table[i].meta; *p != '\0'; p++)
+			words += *p == '|';
+	}
+	assert_int_equal(words, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void a_word_of_no_choice(void **state)
+{
+	(void)state;
+	assert_int_equal(read_word("--launch=nod"), RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.subject, "--launch");
+	assert_string_equal(err.text, "\"nod\": expected auto, process, node or none");
+	assert_int_equal(read_word("--gpu-bind=none|single"), RI_CODE_OPTION_VALUE);
+	assert_int_equal(read_word("--expand=autos"), RI_CODE_OPTION_VALUE);
+	assert_int_equal(read_word("--list=code"), RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.text, "\"code\": expected sources, frameworks, inherited, checks, "
+		"codes or options");
+}
+
+static void check_given(struct ri_given given, const char *subject, const char *value, bool twin)
+{
+	assert_string_equal(given.subject, subject);
+	assert_string_equal(given.value, value);
+	assert_int_equal(given.twin, twin);
+}
+
+static void what_is_given(void **state)
+{
+	static char variable[] = "RANKINIT_NODE_RANK=3";
+	char *const strings[] = { variable, NULL };
+
+	(void)state;
+	assert_int_equal(read_with("--user=me", strings), RI_CODE_NONE);
+	check_given(options.given.user, "--user", "me", false);
+	check_given(options.given.node_rank, "RANKINIT_NODE_RANK", "3", true);
+	check_given(options.wishes.facts[RI_FACT_NODE_RANK], "RANKINIT_NODE_RANK", "3", true);
+	assert_null(options.given.rank.subject);
+	assert_null(options.wishes.facts[RI_FACT_RANK].subject);
+	assert_int_equal(read_with("--node-rank=4", strings), RI_CODE_NONE);
+	check_given(options.given.node_rank, "--node-rank", "4", false);
+	check_given(options.wishes.facts[RI_FACT_NODE_RANK], "--node-rank", "4", false);
+}
+
+static void by_name_and_by_number(void **state)
+{
+	(void)state;
+	assert_int_equal(sizeof(options.given), sizeof(options.given.at));
+	assert_ptr_equal(&options.given.help, &options.given.at[0]);
+	assert_ptr_equal(&options.given.color, &options.given.at[RI_OPTION_color]);
+	assert_int_equal(RI_OPTION_color, RI_OPTION_COUNT - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_all),
+		cmocka_unit_test(choices),
+		cmocka_unit_test(a_word_of_no_choice),
+		cmocka_unit_test(what_is_given),
+		cmocka_unit_test(by_name_and_by_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
