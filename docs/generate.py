@@ -120,20 +120,16 @@ def codes():
 
 PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
 
-WHEN = {"always": "may warn unasked",
-        "several ranks": "may warn unasked if several ranks are on the node",
-        "several nodes": "may warn unasked if the job has several nodes",
-        "asked": "runs only if asked for"}
-
 
 def check_section(fields):
-    name, summary, default, when, topics, reads, fails, advice, unverified = fields
+    name, summary, default, runs, topics, reads, fails, advice, unverified = fields
     first = summary if summary.startswith(PROGRAMS) else summary[0].upper() + summary[1:]
     lines = [f"## {name}", "", first + ".", ""]
     asked = " or ".join([f"`{topic}`" for topic in topics.split(",") if topic != "-"]
                         + [f"`{name}`"])
     for title, text in (("Reads", reads), ("Fails when", fails), ("What to do", advice),
-                        ("Before a launch", WHEN[when] + f"; ask for it by {asked}"),
+                        ("Before a launch", f"runs only if {asked} is asked for"
+                         if runs == "asked" else f"runs; {asked} asks for it"),
                         ("Not verified on real hardware", unverified)):
         if text != "-":
             lines += textwrap.wrap(f"- {title}: {text}.", 98, subsequent_indent="  ",

@@ -30,23 +30,12 @@
 
 struct ri_checking;
 
-/* When a check is worth its time before a launch: where it might say a warning. */
-enum ri_check_when {
-	RI_CHECK_ASKED = 0,	/* only where one of its topics, or itself, is asked for */
-	RI_CHECK_ALWAYS = 1,	/* it may warn though nobody asks: a launch would fail */
-	RI_CHECK_SEVERAL = 2,	/* the same, where the node has several ranks */
-	RI_CHECK_WIDE = 4,	/* the same, where the job has several nodes */
-	RI_CHECK_EXTRA = 8,	/* not among the default ones: by its id, or with "all" */
-	RI_CHECK_DEEP = 16,	/* the same without --deep: it runs a program */
-	RI_CHECK_APART = 32,	/* no note for ranks that start: it is of no use to them */
-};
-
-/* Things without which some checks have nothing to warn about; their names cannot hang. */
-enum ri_check_thing {
-	RI_CHECK_NVIDIA = 1,	/* /dev/nvidiactl */
-	RI_CHECK_AMD = 2,	/* /dev/kfd */
-	RI_CHECK_WSL = 4,	/* /dev/dxg */
-	RI_CHECK_RDMA = 8,	/* /sys/class/infiniband */
+/* Where a check runs though nobody asks for it, as by its id, by a topic of it or by --check. */
+enum ri_check_runs {
+	RI_CHECK_ASKED = 0,	/* nowhere */
+	RI_CHECK_LAUNCH,	/* before a launch of a job, too; see `asked` below */
+	RI_CHECK_DEEP,		/* the same, but with --deep alone: it runs a program */
+	RI_CHECK_EXTRA,		/* not even by --check: by its id, or with "all" */
 };
 
 struct ri_check {
@@ -56,17 +45,10 @@ struct ri_check {
 	const char *fails;	/* when it says that something is wrong */
 	const char *advice;	/* what to do then */
 	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
-	unsigned when;		/* bits of enum ri_check_when */
-	unsigned things;	/* bits of enum ri_check_thing: it warns where one is; 0: always */
+	enum ri_check_runs runs;
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */
-	/*
-	 * Has the job to do with it, by its environment and topology alone? Else
-	 * it is left out before a launch, unless it is asked for. Called in PID 1:
-	 * no system call. NULL: it has.
-	 */
-	bool (*concerns)(const struct ri_checking *checking);
 	void (*run)(struct ri_checking *checking);
 };
 
@@ -118,14 +100,18 @@ struct ri_checking {
 	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
 	bool deep;		/* --deep: a program may be run */
 	bool may_lack_gpus;	/* ranks that are more than the GPUs seen may be so by design */
-	bool verbose;		/* notes are shown: what only serves them is worth its time */
+	bool verbose;		/* notes are shown */
 
 	/* of the functions below */
 	size_t number;		/* of the check that runs */
+	bool asked;		/* for this one: else it skips what the job may do without */
 	bool lowered;		/* --check-level has its problems be notes */
 	struct ri_check_result *results;	/* RI_CHECK_RESULTS of them */
 	size_t count;
 };
+
+/* Has the job several ranks, here or on other nodes? */
+bool ri_check_is_shared(const struct ri_checking *checking);
 
 /*
  * Results. Each names what it is about, in whose words it can be found on the

@@ -169,25 +169,11 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 	return object;
 }
 
-/* In a word when it may warn; see docs/checks.md. */
-static const char *when_of(const struct ri_check *check)
-{
-	if ((check->when & RI_CHECK_ALWAYS) != 0)
-		return "always";
-	if ((check->when & RI_CHECK_SEVERAL) != 0)
-		return "several ranks";
-	if ((check->when & RI_CHECK_WIDE) != 0)
-		return "several nodes";
-	return "asked";
-}
-
-/* Whether it runs where nobody names it. */
-static const char *default_of(const struct ri_check *check)
-{
-	if ((check->when & RI_CHECK_DEEP) != 0)
-		return "deep";
-	return (check->when & RI_CHECK_EXTRA) != 0 ? "extra" : "default";
-}
+/* Whether --check runs it where nobody names it, and whether a launch does. */
+static const char *const runs_of[][2] = {
+	[RI_CHECK_ASKED] = { "default", "asked" }, [RI_CHECK_LAUNCH] = { "default", "launch" },
+	[RI_CHECK_DEEP] = { "deep", "launch" }, [RI_CHECK_EXTRA] = { "extra", "asked" },
+};
 
 void ri_check_list(struct ri_text *out)
 {
@@ -198,7 +184,7 @@ void ri_check_list(struct ri_text *out)
 		const char *comma = "";
 
 		ri_text_addf(out, "%s\t%s\t%s\t%s\t", check->id, check->summary,
-			default_of(check), when_of(check));
+			runs_of[check->runs][0], runs_of[check->runs][1]);
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 			if ((check->topics & 1u << topic) == 0)
 				continue;

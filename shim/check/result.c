@@ -5,6 +5,11 @@
 #include "base/text.h"
 #include "check/check.h"
 
+bool ri_check_is_shared(const struct ri_checking *checking)
+{
+	return checking->ranks > 1 || ri_topology_is_wide(checking->topology);
+}
+
 /* The one that is written now. Past the last it is written and not kept. */
 static struct ri_check_result *last(struct ri_checking *checking)
 {

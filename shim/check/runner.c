@@ -133,6 +133,7 @@ static void run_check(struct run *run, size_t number)
 	run->shared->since_us = begun;
 	run->shared->running = (uint32_t)number;
 	checking.number = number;
+	checking.asked = ri_check_set_has(&run->plan->asked, number);
 	checking.lowered = run->plan->wishes->levels[number] == RI_CHECK_LEVEL_NOTE;
 	checking.doing = run->shared->doing;
 	ri_check_doing(&checking, NULL);
@@ -432,7 +433,7 @@ static int64_t limit_of_all(const struct ri_check_plan *plan)
 
 	for (size_t i = 0; i < ri_check_count(); i++)
 		if (ri_check_set_has(&plan->chosen, i) &&
-			(ri_check_at(i)->when & RI_CHECK_DEEP) != 0)
+			ri_check_at(i)->runs == RI_CHECK_DEEP)
 			limit += limit_of(i);
 	return limit;
 }

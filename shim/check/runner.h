@@ -28,6 +28,7 @@ enum {
 struct ri_check_plan {
 	struct ri_checking checking;
 	struct ri_check_set chosen;
+	struct ri_check_set asked;	/* those of them that somebody asks for */
 	const struct ri_check_wishes *wishes;	/* for the levels; not NULL */
 	bool keeps_all;		/* passes and skips too: for --check and the report */
 };

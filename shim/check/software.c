@@ -3,13 +3,6 @@
 
 #include <stddef.h>
 
-#include "from/from.h"
-
-bool ri_check_is_mpi_job(const struct ri_checking *checking)
-{
-	return ri_source_is_mpi(checking->topology->identity);
-}
-
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking)
 {
 	static struct ri_image image;

@@ -12,9 +12,6 @@
 #include "image/rdma_core.h"
 #include "node/nvidia.h"
 
-/* By its identity; no system call. */
-bool ri_check_is_mpi_job(const struct ri_checking *checking);
-
 const struct ri_loader *ri_check_loader(const struct ri_checking *checking);
 /* All of it; only what the loader finds, which is all that some launches may wait for. */
 const struct ri_mpi *ri_check_mpi(const struct ri_checking *checking);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which checks are worth their time: for --check all that were picked, before
- * a launch those of them that might say something. What that takes is found
- * out in PID 1, so nothing is done here that could hang.
+ * Which checks run: for --check all that were picked, before a launch those of
+ * them that are for it, or asked for. No system call.
  */
 #ifndef RI_SHIM_CHECK_WORTH_H
 #define RI_SHIM_CHECK_WORTH_H
@@ -23,11 +22,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
  */
 const char *ri_checks_turned_off(const struct ri_check_wishes *wishes);
 
-/*
- * Put them into plan->chosen; before_launch: only those that might. Of the
- * machine nothing is read but whether a few names are there, and of a recorded
- * one nothing at all. Returns whether there is any.
- */
+/* Put them into plan->chosen, those asked for into plan->asked too. Is there any? */
 bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch);
 
 #endif

@@ -118,6 +118,20 @@ def test_a_launch_says_that_ranks_share_a_gpu(box, nodes, count):
         assert "sees 1, and 2 ranks" in line and "--nproc-per-node=gpu" in line
 
 
+@pytest.mark.parametrize("code, subject, words, shell", [
+    ("shm.write.denied", "/dev/shm", [], "mount -t tmpfs -o ro none /dev/shm"),
+    ("fs.tmp.absent", "TMPDIR", ["TMPDIR=/nonexistent"], "true")])
+def test_a_rank_alone_hears_nothing_of_what_it_may_do_without(box, code, subject, words, shell):
+    variables = dict(word.split("=", 1) for word in words)
+    alone = box.run("--", "true", env={**test_check.ONE, **variables}, shell=shell)
+    assert (alone.status, alone.err) == (0, "")
+    check = code.rpartition(".")[0]
+    for options, env in (([f"--checks={check}"], test_check.ONE), (["--nproc-per-node=2"], {})):
+        told = box.run(*options, "--", "true", env={**env, **variables}, shell=shell)
+        assert told.status == 0
+        warned(told, code, subject)
+
+
 @pytest.mark.parametrize("adapter, words, expected", [
     (True, WIDE, "warn"), (True, TWO, "note"), (False, WIDE, "skip")])
 def test_adapters(rankinit, tmp_path, adapter, words, expected):

@@ -273,8 +273,8 @@ def test_stderr_that_nobody_reads(box):
 
 # What it costs.
 
-def test_nothing_is_checked_where_nothing_could_be_said(box, tool, tmp_path):
-    """No process is made but the command's own."""
+def test_one_process_checks_where_a_job_begins(box, tool, tmp_path):
+    """Else none is made but the command's own."""
     def processes(*options, env):
         trace = tmp_path / "trace"
         subprocess.run([tool("strace"), "-f", "-e", "trace=clone,fork,vfork,clone3", "-o",
@@ -285,7 +285,8 @@ def test_nothing_is_checked_where_nothing_could_be_said(box, tool, tmp_path):
     assert processes("--supervise=always", "--checks=none", env=ONE) == 1
     assert processes("--supervise=always", "--checks=none", UNMET, env=ONE) == 1
     assert processes("--supervise=always", "--checks=shm.*", env=rank(1)) == 1
-    assert processes("--supervise=always", "--checks=shm.*", env=ONE) == 1
+    assert processes("--supervise=always", UNMET, env={}) == 1, "no job"
+    assert processes("--supervise=always", env=ONE) == 2
     assert processes("--supervise=always", "--checks=shm.*", "--expect=shm=1k", env=ONE) == 2
 
 

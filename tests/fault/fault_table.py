@@ -110,8 +110,6 @@ SCENARIOS = {
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
                        ["--nproc-per-node=1", "--bind-to=core", "--checks=none"], status=0),
     # what nothing is wrong with
-    # what would be wrong with a GPU alone
-    "unchecked": Scenario(EXIT, pid1=True, env=ALONE),
     "checked": Scenario(EXIT, ["--checks=lim.stack", "--expect=lim.stack"], pid1=True,
                         env=ALONE),
     "required": Scenario(EXIT, ["--checks=lim.stack", "--require=lim.stack"], pid1=True,
@@ -212,7 +210,6 @@ TABLE = [
     ("bound", "openat2 dev", SAME, {"EACCES": SAME}),
     ("bound", "getdents64 dev", SAME, {"EIO": SAME}),
     # checks that nobody requires: a launch goes on without them
-    ("unchecked", "lstat", SAME, {"EACCES": SAME}),
     ("checked", "open directory", UNCHECKED, {"EACCES": UNCHECKED}),
     ("checked", "mmap", UNCHECKED, {"ENOMEM": UNCHECKED}),
     ("checked", "fork", UNCHECKED, {"ENOMEM": UNCHECKED}),

@@ -96,14 +96,6 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 		!ri_topology_is_wide(checking->topology) ? "" : meant_hint);
 }
 
-static bool names_data(const struct ri_checking *checking)
-{
-	struct ri_named_path data;
-	size_t at = 0;
-
-	return ri_path_next(checking, RI_PATH_DATA, &at, &data);
-}
-
 static void check_data(struct ri_checking *checking)
 {
 	struct ri_named_path data;
@@ -126,7 +118,6 @@ const struct ri_check ri_check_fs_data = {
 		"or another FUSE file system; a warning where the job has several nodes",
 	.advice = data_hint,
 	.unverified = "by which names the mounts of Azure ML's own data runtime appear",
-	.when = RI_CHECK_WIDE,
-	.concerns = names_data,
+	.runs = RI_CHECK_LAUNCH,
 	.run = check_data,
 };

@@ -40,6 +40,15 @@ static void ask(struct ri_checking *checking, const struct ri_mount *mount)
 	ri_check_hint(checking, "%s", hang_hint);
 }
 
+static bool names_paths(const struct ri_checking *checking)
+{
+	struct ri_named_path named;
+	size_t data = 0, output = 0;
+
+	return ri_path_next(checking, RI_PATH_DATA, &data, &named) ||
+		ri_path_next(checking, RI_PATH_OUTPUT, &output, &named);
+}
+
 static void check_hang(struct ri_checking *checking)
 {
 	static char text[MOUNTS_SIZE];
@@ -47,6 +56,11 @@ static void check_hang(struct ri_checking *checking)
 	char *rest = text;
 	size_t asked = 0;
 
+	if (!checking->asked &&
+		!(ri_topology_is_wide(checking->topology) && names_paths(checking))) {
+		ri_check_skip(checking, "mounts", "the job may do without");
+		return;
+	}
 	if (ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0) {
 		ri_check_unknown(checking, RI_CODE_FS_HANG_UNKNOWN, "mounts",
 			"/proc/self/mountinfo cannot be read");
@@ -69,16 +83,6 @@ static void check_hang(struct ri_checking *checking)
 			asked);
 }
 
-/* Only those of a job that names paths may keep it waiting: else none is asked before a launch. */
-static bool names_paths(const struct ri_checking *checking)
-{
-	struct ri_named_path named;
-	size_t data = 0, output = 0;
-
-	return ri_path_next(checking, RI_PATH_DATA, &data, &named) ||
-		ri_path_next(checking, RI_PATH_OUTPUT, &output, &named);
-}
-
 const struct ri_check ri_check_fs_hang = {
 	.id = "fs.hang",
 	.summary = "mounts of other machines answer",
@@ -88,7 +92,6 @@ const struct ri_check ri_check_fs_hang = {
 		"gone",
 	.advice = hang_hint,
 	.unverified = "servers other than those of FUSE",
-	.when = RI_CHECK_WIDE,
-	.concerns = names_paths,
+	.runs = RI_CHECK_LAUNCH,
 	.run = check_hang,
 };

@@ -134,8 +134,7 @@ const struct ri_check ri_check_shm_size = {
 	.fails = "it is no tmpfs, or smaller than asked for, or than 1 GiB or 256 MiB for each "
 		"rank here; a warning where several ranks with GPUs are here",
 	.advice = SIZE_HINT("16g"),
-	.when = RI_CHECK_SEVERAL,
-	.things = RI_CHECK_NVIDIA | RI_CHECK_AMD | RI_CHECK_WSL,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
 	.run = check_size,
 };
@@ -200,6 +199,10 @@ static void check_write(struct ri_checking *checking)
 {
 	int error = 0;
 
+	if (!checking->asked && checking->ranks <= 1) {
+		ri_check_skip(checking, point, "a rank alone may do without");
+		return;
+	}
 	if (!checking->host->live) {
 		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
 			"a recorded machine cannot be written to");
@@ -227,7 +230,7 @@ const struct ri_check ri_check_shm_write = {
 	.reads = "/dev/shm, by a file without a name (open(2): O_TMPFILE)",
 	.fails = "the kernel refuses one",
 	.advice = write_hint,
-	.when = RI_CHECK_SEVERAL,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(SHM),
 	.run = check_write,
 };

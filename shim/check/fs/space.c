@@ -75,14 +75,6 @@ static void judge_output(struct ri_checking *checking, const struct ri_named_pat
 	ri_check_hint(checking, "%s", out_hint);
 }
 
-static bool names_output(const struct ri_checking *checking)
-{
-	struct ri_named_path named;
-	size_t at = 0;
-
-	return ri_path_next(checking, RI_PATH_OUTPUT, &at, &named);
-}
-
 static void check_out(struct ri_checking *checking)
 {
 	struct ri_named_path named;
@@ -104,8 +96,7 @@ const struct ri_check ri_check_fs_out = {
 	.advice = out_hint,
 	.unverified = "what a server of NFS or a FUSE file system refuses later on; a user of "
 		"--user",
-	.when = RI_CHECK_ALWAYS,
-	.concerns = names_output,
+	.runs = RI_CHECK_LAUNCH,
 	.run = check_out,
 };
 
@@ -217,6 +208,11 @@ static void check_tmp(struct ri_checking *checking)
 	enum ri_code code;
 	int error;
 
+	if (!checking->asked &&
+		(ri_env_get(checking->env, temporary) == NULL || !ri_check_is_shared(checking))) {
+		ri_check_skip(checking, subject, "the job may do without");
+		return;
+	}
 	ri_quote(quoted, sizeof(quoted), folder);
 	code = judge_folder(checking, folder, &info, &error);
 	if (code == RI_CODE_FS_TMP_UNKNOWN) {
@@ -236,12 +232,6 @@ static void check_tmp(struct ri_checking *checking)
 	judge_length(checking, subject == usual ? "" : folder);
 }
 
-/* The usual folder is looked at where nobody waits for it. */
-static bool names_temporary(const struct ri_checking *checking)
-{
-	return ri_env_get(checking->env, temporary) != NULL;
-}
-
 const struct ri_check ri_check_fs_tmp = {
 	.id = "fs.tmp",
 	.summary = "temporary files can be made, and sockets among them",
@@ -250,7 +240,6 @@ const struct ri_check ri_check_fs_tmp = {
 	.fails = "it is not there, cannot be written to, or its path is so long that sockets "
 		"below it cannot be named: a warning where several ranks are on the node",
 	.advice = tmp_hint,
-	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
-	.concerns = names_temporary,
+	.runs = RI_CHECK_LAUNCH,
 	.run = check_tmp,
 };

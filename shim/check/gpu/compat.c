@@ -111,8 +111,7 @@ const struct ri_check ri_check_gpu_compat = {
 		"cuda-compat is used and not made for this driver",
 	.advice = old_hint,
 	.unverified = "the note of cuda-compat, and GPUs of work stations, which it does not serve",
-	.when = RI_CHECK_ALWAYS,
-	.things = RI_CHECK_NVIDIA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_compat,
 };

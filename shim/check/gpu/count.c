@@ -106,8 +106,7 @@ const struct ri_check ri_check_gpu_count = {
 	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than there are "
 		"ranks here",
 	.advice = count_hint,
-	.when = RI_CHECK_SEVERAL,
-	.things = RI_CHECK_NVIDIA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.vendor",
 	.run = check_count,

@@ -103,8 +103,7 @@ const struct ri_check ri_check_gpu_libcuda = {
 		"another machine or out of the loader's way",
 	.advice = missing_hint,
 	.unverified = "all of it but the names",
-	.when = RI_CHECK_ALWAYS,
-	.things = RI_CHECK_NVIDIA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libcuda,
 };
@@ -163,8 +162,7 @@ const struct ri_check ri_check_gpu_libver = {
 	.fails = "one of them is of another version; libcuda of cuda-compat may be",
 	.advice = version_hint,
 	.unverified = "all of it",
-	.when = RI_CHECK_ALWAYS,
-	.things = RI_CHECK_NVIDIA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libver,
 };

@@ -138,8 +138,7 @@ const struct ri_check ri_check_gpu_open = {
 		"toolkit, troubleshooting: \"Failed to initialize NVML: Unknown Error\")",
 	.fails = "it cannot be opened",
 	.advice = open_hint,
-	.when = RI_CHECK_ALWAYS,
-	.things = RI_CHECK_NVIDIA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_open,
 };

@@ -45,6 +45,5 @@ const struct ri_check ri_check_time_sync = {
 	.reads = "what the kernel was told of its clock (adjtimex(2), STA_UNSYNC); nothing is set",
 	.fails = "nobody has told it that the clock is kept",
 	.advice = sync_hint,
-	.when = RI_CHECK_APART,
 	.run = check_sync,
 };

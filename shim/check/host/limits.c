@@ -99,8 +99,7 @@ const struct ri_check ri_check_lim_memlock = {
 		"where several ranks are here, for InfiniBand or an adapter with a device file, "
 		"unless NCCL_IB_DISABLE is 1",
 	.advice = ri_memlock_hint,
-	.when = RI_CHECK_SEVERAL,
-	.things = RI_CHECK_RDMA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memlock,
 };

@@ -118,6 +118,10 @@ static void check_nonsriov(struct ri_checking *checking)
 		ri_check_skip(checking, "--azure-size", "no size without SR-IOV is stated");
 		return;
 	}
+	if (!checking->asked && !ri_topology_is_wide(checking->topology)) {
+		ri_check_skip(checking, "--azure-size", "one node does without");
+		return;
+	}
 	hcas = ri_ib_look(checking);
 	if (hcas == NULL)
 		return;
@@ -141,9 +145,8 @@ const struct ri_check ri_check_ib_nonsriov = {
 	.fails = "the size has RDMA without SR-IOV",
 	.advice = direct_hint,
 	.unverified = "all of it: the sizes are retired",
-	.when = RI_CHECK_WIDE,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.concerns = is_direct,
 	.run = check_nonsriov,
 };
 

@@ -60,12 +60,13 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 
 static void check_libs(struct ri_checking *checking)
 {
-	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+	const struct ri_rdma_core *core;
 
 	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
 		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
 		return;
 	}
+	core = ri_check_rdma_core(checking);
 	judge_verbs(checking, core);
 	if (core->verbs.path != NULL && core->manager.path == NULL) {
 		ri_check_note(checking, RI_CODE_IB_LIBS_MISSING, "librdmacm.so.1",
@@ -82,8 +83,7 @@ const struct ri_check ri_check_ib_libs = {
 	.fails = "there is an adapter for RDMA and no libibverbs, or one that is damaged, for "
 		"another machine or out of the loader's way; a warning over several nodes",
 	.advice = INSTALL,
-	.when = RI_CHECK_WIDE,
-	.things = RI_CHECK_RDMA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_libs,
 };
@@ -146,8 +146,13 @@ static void judge_drivers(struct ri_checking *checking)
 
 static void check_provider(struct ri_checking *checking)
 {
-	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
+	const struct ri_rdma_core *core;
 
+	if (!checking->asked && ri_ib_devices(checking) == 0) {
+		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
+		return;
+	}
+	core = ri_check_rdma_core(checking);
 	if (core->verbs.path == NULL || core->verbs.fault != RI_ELF_OK) {
 		ri_check_skip(checking, "libibverbs.so.1", "there is none to load a provider");
 		return;
@@ -176,8 +181,7 @@ const struct ri_check ri_check_ib_provider = {
 		"in a file; a warning over several nodes",
 	.advice = "inside the image: apt-get install ibverbs-providers of libibverbs1's release",
 	.unverified = "names of providers other than mlx5, mlx4, efa and mana",
-	.when = RI_CHECK_WIDE,
-	.things = RI_CHECK_RDMA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_provider,
 };

@@ -115,7 +115,7 @@ static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
 		ri_check_pass(checking, net, "is %s", setting.quoted);
 		return;
 	}
-	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+	if (ri_check_is_shared(checking))
 		ri_check_warn(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, and there is no RDMA "
 			"device: NCCL does not start", setting.quoted, setting.where);
 	else
@@ -198,8 +198,7 @@ const struct ri_check ri_check_nccl_env = {
 		"the job has several nodes, for NCCL_NET=IB also where it has several ranks here",
 	.advice = env_hint,
 	.unverified = "all of it",
-	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
-	.things = RI_CHECK_NVIDIA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_env,
 };

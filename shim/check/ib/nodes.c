@@ -136,8 +136,7 @@ const struct ri_check ri_check_ib_uverbs = {
 		"several nodes",
 	.advice = absent_hint,
 	.unverified = "a device file that is left over from before a reset",
-	.when = RI_CHECK_WIDE,
-	.things = RI_CHECK_RDMA,
+	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_uverbs,
 };

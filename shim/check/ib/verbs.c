@@ -186,6 +186,10 @@ static void check_verbs(struct ri_checking *checking)
 
 	if (!ri_prober_may_run(checking, "libibverbs.so.1"))
 		return;
+	if (!checking->asked && ri_ib_devices(checking) == 0) {
+		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
+		return;
+	}
 	library = &ri_check_rdma_core(checking)->verbs;
 	prober = probe(checking);
 	if (prober == NULL)
@@ -210,8 +214,7 @@ const struct ri_check ri_check_ib_verbs = {
 		"unknown. A warning over several nodes",
 	.advice = open_hint,
 	.unverified = "an adapter that opens: made libraries only",
-	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
-	.things = RI_CHECK_RDMA,
+	.runs = RI_CHECK_DEEP,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_verbs,
@@ -232,7 +235,7 @@ static void say_refused(struct ri_checking *checking, const struct ri_probe_memo
 	snprintf(what, sizeof(what), "registering %s fails: %s (errno %" PRIu64 ")%s",
 		ri_size_show(size, memory->size), full ? "Cannot allocate memory"
 		: strerror((int)memory->answer.error), memory->answer.error, locked);
-	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+	if (ri_check_is_shared(checking))
 		ri_check_warn(checking, full ? RI_CODE_IB_MEMORY_LOCKED : RI_CODE_IB_MEMORY_REFUSED,
 			memory->device, "%s", what);
 	else
@@ -249,7 +252,7 @@ static void check_memory(struct ri_checking *checking)
 
 	if (!ri_prober_may_run(checking, "memory"))
 		return;
-	prober = probe(checking);
+	prober = checking->asked || ri_ib_devices(checking) > 0 ? probe(checking) : NULL;
 	if (prober != NULL && prober->said.refused.answer.given)
 		say_refused(checking, &prober->said.refused);
 	else if (prober != NULL && prober->said.registered.answer.ok)
@@ -268,8 +271,7 @@ const struct ri_check ri_check_ib_memory = {
 		"warning where there are several ranks here, or several nodes",
 	.advice = ri_memlock_hint,
 	.unverified = "memory of a real adapter: made libraries only",
-	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
-	.things = RI_CHECK_RDMA,
+	.runs = RI_CHECK_DEEP,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_memory,

@@ -133,7 +133,6 @@ const struct ri_check ri_check_mpi_present = {
 	.advice = install_hint,
 	.unverified = "Intel MPI and MVAPICH2: made images only",
 	.topics = RI_ABOUT(MPI),
-	.concerns = ri_check_is_mpi_job,
 	.run = check_present,
 };
 
@@ -169,7 +168,6 @@ const struct ri_check ri_check_mpi_impl = {
 	.fails = "nothing tells which implementation a library is",
 	.advice = "nothing has to be done where programs run",
 	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: made images only",
-	.concerns = ri_check_is_mpi_job,
 	.run = check_impl,
 };
 
@@ -208,7 +206,6 @@ const struct ri_check ri_check_mpi_launcher = {
 	.fails = "there is none, or Open MPI 5's has no prterun",
 	.advice = "inside the image: install the launcher, or put its folder on PATH; not needed "
 		"where an orchestrator starts the ranks",
-	.when = RI_CHECK_APART,
 	.run = check_launcher,
 };
 
@@ -314,7 +311,6 @@ const struct ri_check ri_check_mpi_match = {
 	.advice = "inside the image: one MPI first on PATH and on LD_LIBRARY_PATH alike",
 	.unverified = "a rank under a foreign launcher was seen with Open MPI and MPICH only",
 	.topics = RI_ABOUT(MPI),
-	.concerns = ri_check_is_mpi_job,
 	.run = check_match,
 };
 
@@ -380,6 +376,5 @@ const struct ri_check ri_check_mpi_multiple = {
 		"an environment)",
 	.fails = "there are several and conda's launcher is first; several alone are a note",
 	.advice = "inside the image: keep one, or keep the order of PATH and LD_LIBRARY_PATH alike",
-	.concerns = ri_check_is_mpi_job,
 	.run = check_multiple,
 };

@@ -89,7 +89,6 @@ const struct ri_check ri_check_mpi_mca = {
 	.advice = "in the job or the image: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx",
 	.unverified = "that traffic moves to InfiniBand then",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.concerns = ri_check_is_mpi_job,
 	.run = check_mca,
 };
 
@@ -124,7 +123,6 @@ const struct ri_check ri_check_mpi_ucx = {
 	.advice = "inside the image: an Open MPI that was built --with-ucx",
 	.unverified = "Open MPI 3 by openib alone",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
-	.concerns = ri_check_is_mpi_job,
 	.run = check_ucx,
 };
 
@@ -170,7 +168,6 @@ const struct ri_check ri_check_mpi_root = {
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM (Open MPI, mpirun(1))",
 	.fails = "it is Open MPI's, we are root, and the two variables are not both 1",
 	.advice = "in the image or the job: set both to 1",
-	.when = RI_CHECK_APART,
 	.run = check_root,
 };
 
@@ -266,7 +263,6 @@ const struct ri_check ri_check_mpi_cma = {
 		"warning in an MPI job with several ranks here",
 	.advice = "outside the image: docker run --cap-add SYS_PTRACE, or a newer runtime",
 	.topics = RI_ABOUT(MPI),
-	.concerns = ri_check_is_mpi_job,
 	.run = check_cma,
 };
 
@@ -298,7 +294,6 @@ const struct ri_check ri_check_mpi_membind = {
 	.reads = "set_mempolicy(2) of the default, which changes nothing",
 	.fails = "never: a note where it is forbidden",
 	.advice = "outside the image: docker run --cap-add SYS_NICE",
-	.concerns = ri_check_is_mpi_job,
 	.run = check_membind,
 };
 
@@ -330,6 +325,5 @@ const struct ri_check ri_check_mpi_ssh = {
 	.reads = "PATH for ssh (Open MPI, plm_rsh_agent)",
 	.fails = "there is a launcher, the job has several nodes, and no ssh",
 	.advice = "inside the image: apt-get install openssh-client",
-	.when = RI_CHECK_APART,
 	.run = check_ssh,
 };

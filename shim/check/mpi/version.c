@@ -94,7 +94,7 @@ const struct ri_check ri_check_mpi_version = {
 		"rankinit-probe it is unknown",
 	.advice = "inside the image: install the library again, with all that it needs",
 	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: their words alone",
-	.when = RI_CHECK_DEEP | RI_CHECK_ALWAYS,
+	.runs = RI_CHECK_DEEP,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(MPI),
 	.run = check_version,

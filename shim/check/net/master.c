@@ -63,7 +63,7 @@ const struct ri_check ri_check_net_master = {
 	.reads = "MASTER_ADDR as it was found, /etc/hosts (hosts(5)), and then the name service",
 	.fails = "neither knows the name now; it may later on",
 	.advice = master_hint,
-	.when = RI_CHECK_EXTRA,
+	.runs = RI_CHECK_EXTRA,
 	.run = check_master,
 };
 

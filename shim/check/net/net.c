@@ -173,23 +173,12 @@ static void say_fault(struct ri_checking *checking, const char *variable, const 
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_quote(quoted, sizeof(quoted), value);
-	if (checking->ranks > 1 || ri_topology_is_wide(checking->topology))
+	if (ri_check_is_shared(checking))
 		ri_check_warn(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s: ranks do not "
 			"find each other", quoted, fault);
 	else
 		ri_check_lack(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s", quoted, fault);
 	ri_check_hint(checking, "%s", iface_hint);
-}
-
-static bool names_interfaces(const struct ri_checking *checking)
-{
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = ri_env_get(checking->env, variables[i].name);
-
-		if (value != NULL && value[0] != '\0')
-			return true;
-	}
-	return false;
 }
 
 static void check_iface(struct ri_checking *checking)
@@ -233,8 +222,7 @@ const struct ri_check ri_check_net_iface = {
 	.fails = "none of the interfaces that one of them names is here and up; a warning where "
 		"there are several ranks",
 	.advice = iface_hint,
-	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
-	.concerns = names_interfaces,
+	.runs = RI_CHECK_LAUNCH,
 	.run = check_iface,
 };
 
@@ -274,6 +262,8 @@ static const char *find_why_not(const struct ri_checking *checking, uint64_t *po
 
 	if (!checking->host->live)
 		return "a recorded machine has no ports to try";
+	if (!checking->asked && !ri_check_is_shared(checking))
+		return "a rank alone may do without";
 	if (!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
 		return "nobody names a port";
 	if (agent != NULL && strcmp(agent, "True") == 0)
@@ -282,13 +272,6 @@ static const char *find_why_not(const struct ri_checking *checking, uint64_t *po
 		!ri_topology_get(checking->topology, RI_FACT_NODE_RANK, &place))
 		return "nothing tells whether rank 0, which opens it, is here";
 	return place == 0 ? NULL : "rank 0 opens it, which is not here";
-}
-
-static bool opens_master_port(const struct ri_checking *checking)
-{
-	uint64_t port;
-
-	return find_why_not(checking, &port) == NULL;
 }
 
 static void check_masterport(struct ri_checking *checking)
@@ -329,7 +312,6 @@ const struct ri_check ri_check_net_masterport = {
 		"here (capabilities(7): CAP_NET_BIND_SERVICE)",
 	.unverified = "a user of --user, who may be denied what rankinit is not",
 	.advice = port_hint,
-	.when = RI_CHECK_SEVERAL | RI_CHECK_WIDE,
-	.concerns = opens_master_port,
+	.runs = RI_CHECK_LAUNCH,
 	.run = check_masterport,
 };
