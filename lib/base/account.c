@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "base/text.h"
 
-enum { FIELD = 256 };
+enum { WORD = 256 };
 
 static const char passwd_path[] = "/etc/passwd";
 static const char group_path[] = "/etc/group";
@@ -21,9 +21,16 @@ static const struct ri_range id_range = { 0, UINT32_MAX - 1 };
 
 /* What --user says, before any file is read. */
 struct wish {
-	char user[FIELD];
-	char group[FIELD];
+	char user[WORD];
+	char group[WORD];
 	bool has_group;
+};
+
+/* Fields of a line of either file (passwd(5), group(5)), NULL past its end. */
+enum { NAME, NUMBER = 2, GROUP, MEMBERS = 3, FIELDS };
+
+struct entry {
+	char *fields[FIELDS];
 };
 
 /* One search, and what every step of it needs. */
@@ -35,74 +42,54 @@ struct lookup {
 	struct wish wish;
 };
 
-/* Copies field number index (from 0) of a line of fields between colons. */
-static bool copy_field(const char *line, size_t length, unsigned index, char out[FIELD])
-{
-	const char *end = line + length, *colon;
-
-	for (; index > 0; index--) {
-		colon = memchr(line, ':', (size_t)(end - line));
-		if (colon == NULL)
-			return false;
-		line = colon + 1;
-	}
-	colon = memchr(line, ':', (size_t)(end - line));
-	if (colon != NULL)
-		end = colon;
-	if (end - line >= FIELD)
-		return false;
-	memcpy(out, line, (size_t)(end - line));
-	out[end - line] = '\0';
-	return true;
-}
-
 static bool read_id(const char *text, uint32_t *id)
 {
 	uint64_t value;
 
-	if (text[0] < '0' || text[0] > '9' ||
+	if (text == NULL || text[0] < '0' || text[0] > '9' ||
 		ri_number_read(text, id_range, &value, NULL) != RI_NUMBER_OK)
 		return false;
 	*id = (uint32_t)value;
 	return true;
 }
 
-static bool read_id_field(const char *line, size_t length, unsigned index, uint32_t *id)
-{
-	char field[FIELD];
-
-	return copy_field(line, length, index, field) && read_id(field, id);
-}
-
 /* Comments, and the name service switch's "+name" and "-name", are nobody's. */
-static bool is_entry(const char *line)
+static bool next_entry(char **file, struct entry *out)
 {
-	return *line != '#' && *line != '+' && *line != '-';
+	char *line;
+
+	while ((line = strsep(file, "\n")) != NULL) {
+		if (*line == '#' || *line == '+' || *line == '-')
+			continue;
+		for (size_t i = 0; i < FIELDS; i++)
+			out->fields[i] = strsep(&line, ":");
+		return true;
+	}
+	return false;
 }
 
-/* The line whose name, or else whose number (third field), is what is wanted. */
-static const char *find_line(const char *file, const char *wanted, size_t *length)
+/* The entry whose name, or else whose number, is what is wanted. */
+static bool find_entry(char *file, const char *wanted, struct entry *out)
 {
 	uint32_t wanted_id = 0, id;
-	bool by_id = read_id(wanted, &wanted_id);
-	char name[FIELD];
-	const char *line;
+	bool by_id = read_id(wanted, &wanted_id), found = false;
+	struct entry entry;
 
-	for (int pass = 0; pass < (by_id ? 2 : 1); pass++) {
-		for (line = file; *line != '\0'; line += *length + (line[*length] != '\0')) {
-			*length = strcspn(line, "\n");
-			if (!is_entry(line))
-				continue;
-			if (pass == 0 ? copy_field(line, *length, 0, name) && !strcmp(name, wanted)
-				      : read_id_field(line, *length, 2, &id) && id == wanted_id)
-				return line;
+	while (next_entry(&file, &entry)) {
+		if (strcmp(entry.fields[NAME], wanted) == 0) {
+			*out = entry;
+			return true;
+		}
+		if (by_id && !found && read_id(entry.fields[NUMBER], &id) && id == wanted_id) {
+			*out = entry;
+			found = true;
 		}
 	}
-	return NULL;
+	return found;
 }
 
 /* The file's text, or NULL. A missing one is empty: numbers will do without. */
-static const char *read_file(const struct lookup *lookup, const char *path)
+static char *read_file(const struct lookup *lookup, const char *path)
 {
 	char *text = ri_arena_alloc(lookup->arena, RI_MAX_FILE);
 	int saved;
@@ -149,11 +136,11 @@ static int read_wish(struct lookup *lookup, const char *text)
 	char quoted[RI_QUOTE_SIZE];
 
 	wish->has_group = text[user] == ':';
-	if (user > 0 && user < FIELD && strlen(text + user) < FIELD &&
+	if (user > 0 && user < WORD && strlen(text + user) < WORD &&
 		(!wish->has_group || text[user + 1] != '\0') &&
 		strpbrk(text, "\n") == NULL && strchr(text + user + wish->has_group, ':') == NULL) {
-		snprintf(wish->user, FIELD, "%.*s", (int)user, text);
-		snprintf(wish->group, FIELD, "%s", wish->has_group ? text + user + 1 : "");
+		snprintf(wish->user, WORD, "%.*s", (int)user, text);
+		snprintf(wish->group, WORD, "%s", wish->has_group ? text + user + 1 : "");
 		return 0;
 	}
 	return ri_fail(lookup->err, RI_CODE_OPTION_VALUE, lookup->subject,
@@ -163,48 +150,38 @@ static int read_wish(struct lookup *lookup, const char *text)
 
 static int find_group(const struct lookup *lookup, gid_t *gid)
 {
-	const char *file = read_file(lookup, group_path), *line;
 	const char *name = lookup->wish.group;
-	size_t length;
+	char *file = read_file(lookup, group_path);
+	struct entry entry;
 	uint32_t id;
 
 	if (file == NULL)
 		return -1;
-	line = find_line(file, name, &length);
-	if (line == NULL && !read_id(name, &id))
+	if (find_entry(file, name, &entry)) {
+		if (!read_id(entry.fields[NUMBER], &id))
+			return broken_line(lookup, name, group_path, "NAME:x:GID:...");
+	} else if (!read_id(name, &id)) {
 		return unknown(lookup, name, group_path);
-	if (line != NULL && !read_id_field(line, length, 2, &id))
-		return broken_line(lookup, name, group_path, "NAME:x:GID:...");
+	}
 	*gid = id;
 	return 0;
 }
 
-/* Is name one of the members, the last field of a line of /etc/group? */
-static bool has_member(const char *line, size_t length, const char *name)
+static bool has_member(const struct entry *entry, const char *name)
 {
-	const char *end = line + length;
-	size_t wanted = strlen(name), word;
+	char *list = entry->fields[MEMBERS], *member;
 
-	for (int colons = 0; colons < 3; colons++, line++) {
-		line = memchr(line, ':', (size_t)(end - line));
-		if (line == NULL)
-			return false;
-	}
-	for (; line < end; line += word + 1) {
-		const char *comma = memchr(line, ',', (size_t)(end - line));
-
-		word = (size_t)((comma == NULL ? end : comma) - line);
-		if (word == wanted && memcmp(line, name, word) == 0)
+	while ((member = strsep(&list, ",")) != NULL)
+		if (strcmp(member, name) == 0)
 			return true;
-	}
 	return false;
 }
 
 static int find_supplementary(const struct lookup *lookup, const char *user,
 	struct ri_account *account)
 {
-	const char *file = read_file(lookup, group_path);
-	size_t length;
+	char *file = read_file(lookup, group_path);
+	struct entry entry;
 	uint32_t id;
 
 	if (file == NULL)
@@ -213,30 +190,26 @@ static int find_supplementary(const struct lookup *lookup, const char *user,
 	if (account->groups == NULL)
 		return ri_fail(lookup->err, RI_CODE_MEMORY, group_path,
 			"no memory left to read it");
-	for (const char *line = file; *line != '\0'; line += length + (line[length] != '\0')) {
-		length = strcspn(line, "\n");
-		if (account->group_count < RI_MAX_GROUPS && is_entry(line) &&
-			has_member(line, length, user) && read_id_field(line, length, 2, &id))
+	while (account->group_count < RI_MAX_GROUPS && next_entry(&file, &entry))
+		if (has_member(&entry, user) && read_id(entry.fields[NUMBER], &id))
 			account->groups[account->group_count++] = id;
-	}
 	return 0;
 }
 
-/* The user's line, as far as it is needed: a group in the wish replaces its own. */
-static int use_passwd_line(const struct lookup *lookup, const char *line, size_t length,
+/* The user's entry, as far as it is needed: a group in the wish replaces its own. */
+static int use_entry(const struct lookup *lookup, const struct entry *entry,
 	struct ri_account *account)
 {
 	bool whole = !lookup->wish.has_group;
 	uint32_t uid, gid = 0;
-	char name[FIELD];
 
-	if (!copy_field(line, length, 0, name) || !read_id_field(line, length, 2, &uid) ||
-		(whole && !read_id_field(line, length, 3, &gid)))
+	if (!read_id(entry->fields[NUMBER], &uid) ||
+		(whole && !read_id(entry->fields[GROUP], &gid)))
 		return broken_line(lookup, lookup->wish.user, passwd_path,
 			"NAME:x:UID:GID:...");
 	account->uid = uid;
 	account->gid = gid;
-	return whole ? find_supplementary(lookup, name, account) : 0;
+	return whole ? find_supplementary(lookup, entry->fields[NAME], account) : 0;
 }
 
 int ri_account_find(struct ri_host *host, const char *text, const char *subject,
@@ -244,18 +217,17 @@ int ri_account_find(struct ri_host *host, const char *text, const char *subject,
 {
 	struct lookup lookup = { .host = host, .arena = arena, .err = err, .subject = subject };
 	struct ri_account account = { .group_count = 0 };
-	const char *file, *line;
-	size_t length;
+	struct entry entry;
 	uint32_t id;
+	char *file;
 
 	if (read_wish(&lookup, text) < 0)
 		return -1;
 	file = read_file(&lookup, passwd_path);
 	if (file == NULL)
 		return -1;
-	line = find_line(file, lookup.wish.user, &length);
-	if (line != NULL) {
-		if (use_passwd_line(&lookup, line, length, &account) < 0)
+	if (find_entry(file, lookup.wish.user, &entry)) {
+		if (use_entry(&lookup, &entry, &account) < 0)
 			return -1;
 	} else if (!read_id(lookup.wish.user, &id) || !lookup.wish.has_group) {
 		return unknown(&lookup, lookup.wish.user, passwd_path);
