@@ -12,6 +12,7 @@
 #include "launch/local_master.h"
 #include "launch/nproc.h"
 #include "launch/port.h"
+#include "model/derive.h"
 #include "system/apart.h"
 #include "system/own_proc.h"
 #include "to/nodes.h"
@@ -139,22 +140,35 @@ static void settle_role(struct ri_run *run)
 	}
 }
 
+/* What the command makes of it, and it of the command. */
+static int adapt(struct ri_run *run)
+{
+	settle_role(run);
+	return ri_topology_adapt(&run->topology, &run->source.context, &run->err);
+}
+
 /* Who are we? wants: bits of enum ri_want. */
-static int read_topology(struct ri_run *run, unsigned wants)
+static int find_topology(struct ri_run *run, unsigned wants)
 {
 	struct ri_topology *topology = &run->topology;
 	struct ri_context *context = &run->source.context;
+	struct ri_reading reading;
 
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run->command.mode == RI_MODE_NONE)
 		return 0;
-	if (ri_hosts_prepare(&run->options.wishes, context, wants, &run->err) < 0 ||
-		ri_topology_read(topology, context, &run->err) < 0)
+	if (ri_hosts_prepare(&run->options.wishes, context, wants, &run->err) < 0)
 		return -1;
-	settle_role(run);
-	if (ri_nodes_settle(topology, context, &run->err) < 0 ||
-		ri_nodes_fan_out(topology, context, &run->err) < 0)
+	if (ri_sources_read(topology, &reading, context, &run->err) < 0 ||
+		ri_identity_choose(topology, &reading) < 0 ||
+		ri_claims_settle(topology, &reading) < 0 ||
+		adapt(run) < 0 ||
+		ri_topology_complete(topology, context, &run->err) < 0)
 		return -1;
+	/* From here on nothing of it changes: what is to be said of it? */
+	if (ri_claims_report(topology, &reading) < 0)
+		return -1;
+	ri_nodes_judge(topology, context);
 	if (context->fan_out > 0 && run->options.given.root.value == NULL) {
 		ri_local_master_settle(topology, &run->findings);
 		ri_port_settle(topology, &run->findings);
@@ -216,7 +230,7 @@ int ri_run_find(struct ri_run *run)
 	if (!run->options.disabled) {
 		if (run->host.root >= 0)
 			run->source.context.host = &run->host;
-		if (count_ranks(run) < 0 || read_topology(run, wants) < 0 || place(run) < 0)
+		if (count_ranks(run) < 0 || find_topology(run, wants) < 0 || place(run) < 0)
 			return -1;
 		ri_telling_judge(run);
 	}

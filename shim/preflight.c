@@ -119,7 +119,7 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 	if (run->options.nproc == RI_NPROC_GPU)
 		ri_demands_add(demands, RI_TOPIC_GPU, gpus);
 	ri_topology_get(&run->topology, RI_FACT_WORLD_SIZE, &ranks);
-	if (ranks > 1 && ri_source_is_mpi(run->topology.identity))
+	if (ranks > 1 && ri_source_mpi(run->topology.identity) != RI_SOURCE_NO_MPI)
 		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
 	ask_by_size(run, demands, checking);
 }

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "command/expand.h"
+#include "model/derive.h"
 #include "system/log.h"
-#include "to/nodes.h"
 #include "to/to.h"
 
 static int set_variable(struct ri_rank_source *source, struct ri_env_edit edit,
@@ -98,7 +98,7 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 	if (source->options->disabled)
 		return 0;
 	if (index > 0)
-		ri_nodes_go_to(&topology, index);
+		ri_topology_go_to(&topology, index);
 	/* who starts the whole job is no part of it */
 	if (context->command->mode != RI_MODE_NONE &&
 		write_topology(out, &topology, source, err) < 0)

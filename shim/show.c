@@ -5,10 +5,10 @@
 
 #include "base/limits.h"
 #include "base/number.h"
+#include "model/derive.h"
 #include "report/redact_words.h"
 #include "say/print.h"
 #include "system/apart.h"
-#include "to/nodes.h"
 
 /*
  * --local-rank names the rank whose variables are printed, where several are
@@ -85,7 +85,7 @@ static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, 
 	for (size_t i = 1; i < count; i++) {
 		if (ri_rank_view(&views[i], &run->source, i, &run->err) < 0)
 			return -1;
-		ri_nodes_go_to(&topology, i);
+		ri_topology_go_to(&topology, i);
 		describe_rank(run, &ranks[i], &topology, &views[i]);
 	}
 	return 0;

@@ -38,20 +38,6 @@ void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
 	va_end(args);
 }
 
-void ri_findings_drop(struct ri_findings *findings, enum ri_code code)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < findings->count; i++) {
-		if (findings->items[i].code == code)
-			continue;
-		if (kept != i)
-			findings->items[kept] = findings->items[i];
-		kept++;
-	}
-	findings->count = kept;
-}
-
 const char *ri_severity_name(enum ri_severity severity)
 {
 	static const char *const names[] = {

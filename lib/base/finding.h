@@ -44,9 +44,6 @@ struct ri_finding *ri_findings_add(struct ri_findings *findings, enum ri_severit
 void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Take back all of this code: something was found that makes them void. */
-void ri_findings_drop(struct ri_findings *findings, enum ri_code code);
-
 /* "note", "warning", "error". */
 const char *ri_severity_name(enum ri_severity severity);
 

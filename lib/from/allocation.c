@@ -4,8 +4,6 @@
 #include "base/limits.h"
 #include "from/hostlist.h"
 
-extern const struct ri_source ri_source_manual;
-
 struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
@@ -77,7 +75,8 @@ struct ri_fact *ri_allocation_claim_master(struct ri_reading *reading, const str
 
 bool ri_allocation_is_direct(const struct ri_reading *reading)
 {
-	return reading->launcher == NULL || reading->launcher == &ri_source_manual;
+	return reading->launcher == NULL ||
+		(reading->launcher->traits & RI_TRAIT_BY_HAND) != 0;
 }
 
 static bool get_number(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)

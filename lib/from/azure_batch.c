@@ -323,6 +323,7 @@ const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
 	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master, hosts, this node",
 	.identity = RI_SCOPE_NODE,
+	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
 	.wants = RI_WANTS_PLACE,
 	.reads = reads,

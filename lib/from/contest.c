@@ -6,13 +6,10 @@
 
 #include "base/loopback.h"
 #include "base/text.h"
-#include "from/from.h"
-
-extern const struct ri_source ri_source_manual;
 
 static bool is_manual(const struct ri_fact *claim)
 {
-	return claim->origin.source == ri_source_manual.name;
+	return claim->strength == RI_STRENGTH_MANUAL;
 }
 
 static bool may_win(const struct ri_topology *topology, const struct ri_fact *claim,
@@ -43,19 +40,57 @@ static bool is_better(const struct ri_topology *topology, enum ri_fact_id id,
 		claim->origin.source == identity && best->origin.source != identity;
 }
 
-void ri_contest_settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact_id id)
+static bool is_loopback(const struct ri_fact *master)
 {
-	struct ri_fact **best = NULL, *winner;
+	return ri_loopback_is(master->text, strlen(master->text));
+}
 
-	for (struct ri_fact **at = &claims; *at != NULL; at = &(*at)->next)
-		if (may_win(out, *at, id) && is_better(out, id, *at, best ? *best : NULL))
+/* NULL: nobody may win. reachable: only whom all nodes can meet at. */
+static struct ri_fact **find_best(const struct ri_topology *topology, struct ri_fact **claims,
+	enum ri_fact_id id, bool reachable)
+{
+	struct ri_fact **best = NULL;
+
+	for (struct ri_fact **at = claims; *at != NULL; at = &(*at)->next)
+		if (may_win(topology, *at, id) &&
+			is_better(topology, id, *at, best ? *best : NULL) &&
+			!(reachable && ((*at)->state != RI_STATE_KNOWN || is_loopback(*at))))
 			best = at;
+	return best;
+}
+
+/*
+ * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
+ * them would wait for each other. Who knows the master's node is right then.
+ */
+static bool gives_way(const struct ri_topology *topology, const struct ri_fact *claim,
+	enum ri_fact_id id)
+{
+	return id == RI_FACT_MASTER_ADDR && claim->state == RI_STATE_KNOWN &&
+		claim->strength == RI_STRENGTH_STATED && is_loopback(claim) &&
+		topology->identity != NULL && claim->origin.source != topology->identity &&
+		ri_topology_is_wide(topology);
+}
+
+const struct ri_fact *ri_contest_settle(struct ri_topology *out, struct ri_fact *claims,
+	enum ri_fact_id id)
+{
+	struct ri_fact **best = find_best(out, &claims, id, false), **other = NULL, *winner;
+	const struct ri_fact *gave_way = NULL;
+
+	if (best != NULL && gives_way(out, *best, id))
+		other = find_best(out, &claims, id, true);
+	if (other != NULL) {
+		gave_way = *best;
+		best = other;
+	}
 	if (best != NULL) {
 		winner = *best;
 		*best = winner->next;
 		out->facts[id] = *winner;
 	}
 	out->facts[id].next = claims;
+	return gave_way;
 }
 
 /* Of a long value the part around its fault, since what is quoted is cut at its end. */
@@ -143,11 +178,6 @@ int ri_contest_report_broken(const struct ri_topology *topology, enum ri_fact_id
 	return 0;
 }
 
-static bool is_loopback(const struct ri_fact *master)
-{
-	return ri_loopback_is(master->text, strlen(master->text));
-}
-
 static bool differs(const struct ri_fact *a, const struct ri_fact *b)
 {
 	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
@@ -193,43 +223,15 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	}
 }
 
-/* The best candidate that lost and is not each node itself. */
-static struct ri_fact *find_reachable(const struct ri_topology *topology)
+static void report_way(const struct ri_topology *topology, const struct ri_fact *gave_way,
+	struct ri_findings *findings)
 {
-	struct ri_fact *best = NULL;
-
-	for (struct ri_fact *lost = topology->facts[RI_FACT_MASTER_ADDR].next; lost != NULL;
-		lost = lost->next)
-		if (lost->state == RI_STATE_KNOWN && !is_loopback(lost) &&
-			is_better(topology, RI_FACT_MASTER_ADDR, lost, best))
-			best = lost;
-	return best;
-}
-
-/*
- * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
- * them would wait for each other. Who knows the master's node is right then.
- */
-static void replace_loopback(struct ri_topology *topology, struct ri_findings *findings)
-{
-	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR], stated = *fact, *best;
+	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
 	char old[RI_QUOTE_SIZE];
 
-	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED ||
-		fact->origin.source == topology->identity || !is_loopback(fact) ||
-		!ri_topology_is_wide(topology))
-		return;
-	best = find_reachable(topology);
-	if (best == NULL)
-		return;
-	/* They change places. */
-	*fact = *best;
-	fact->next = stated.next;
-	stated.next = best->next;
-	*best = stated;
 	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		stated.origin.variable, "%s becomes \"%s\", by %s: it is this machine on each of "
-		"the nodes", ri_quote(old, sizeof(old), stated.origin.raw), fact->text,
+		gave_way->origin.variable, "%s becomes \"%s\", by %s: it is this machine on each of "
+		"the nodes", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
 		fact->origin.variable);
 }
 
@@ -290,13 +292,15 @@ static void report_lost_ranks(const struct ri_topology *topology, struct ri_find
 	}
 }
 
-void ri_contest_report_lost(struct ri_topology *topology, struct ri_findings *findings)
+void ri_contest_report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
+	struct ri_findings *findings)
 {
 	if (topology->scope == RI_SCOPE_NODE)
 		report_lost_ranks(topology, findings);
 	else
 		report_other_tuples(topology, findings);
-	replace_loopback(topology, findings);
+	if (gave_way != NULL)
+		report_way(topology, gave_way, findings);
 	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
 	report_stated(topology, RI_FACT_MASTER_PORT, findings);
 }

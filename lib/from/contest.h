@@ -11,8 +11,11 @@
 /*
  * Take the winner out of the claims; the others become those that lost. The
  * topology's identity and scope stand already: nobody else gives its tuple.
+ * Where the nodes are several, which must be known by then, a master that each of
+ * them is itself gives way to one that is not: that one is returned, else NULL.
  */
-void ri_contest_settle(struct ri_topology *out, struct ri_fact *claims, enum ri_fact_id id);
+const struct ri_fact *ri_contest_settle(struct ri_topology *out, struct ri_fact *claims,
+	enum ri_fact_id id);
 
 /* Is the identity made of this fact? */
 bool ri_contest_decides(const struct ri_topology *topology, enum ri_fact_id id);
@@ -24,10 +27,8 @@ bool ri_contest_decides(const struct ri_topology *topology, enum ri_fact_id id);
 int ri_contest_report_broken(const struct ri_topology *topology, enum ri_fact_id id,
 	const struct ri_context *context, struct ri_error *err);
 
-/*
- * Findings about claims that say something else than the fact. A master that
- * is each of several nodes itself changes places with the best that is not.
- */
-void ri_contest_report_lost(struct ri_topology *topology, struct ri_findings *findings);
+/* Findings about claims that say something else than the fact, and about who gave way. */
+void ri_contest_report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
+	struct ri_findings *findings);
 
 #endif

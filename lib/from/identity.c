@@ -6,7 +6,10 @@
 
 #include "model/wishes.h"
 
-extern const struct ri_source ri_source_manual, ri_source_rankinit;
+static bool is_by_hand(const struct ri_source *source)
+{
+	return (source->traits & RI_TRAIT_BY_HAND) != 0;
+}
 
 /*
  * What the source whose turn it is leaves out of its tuple; NULL where it
@@ -32,7 +35,7 @@ static void report_half(const struct ri_reading *reading, const char *missing)
 		if (claim != NULL && claim->state == RI_STATE_KNOWN)
 			said = claim->origin.variable;
 	}
-	if (said != NULL && reading->source != &ri_source_manual)
+	if (said != NULL && !is_by_hand(reading->source))
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, said,
 			"%s does not say %s, so its ranks are not used", source, missing);
@@ -69,7 +72,8 @@ bool ri_identity_takes(struct ri_reading *reading)
 	const char *missing;
 
 	/* What is stated by hand stands above all others. */
-	if ((source->identity & RI_SCOPE_PROCESS) == 0 || held == &ri_source_manual ||
+	if ((source->identity & RI_SCOPE_PROCESS) == 0 ||
+		(held != NULL && is_by_hand(held)) ||
 		!ri_wishes_allow_source(reading->context->wishes, source->name))
 		return false;
 	missing = find_missing(reading);
@@ -120,13 +124,11 @@ static bool knows_node(const struct ri_reading *reading, const struct ri_source 
 /* Who starts the ranks is on none of their nodes, whatever else its pod is told. */
 static const struct ri_source *find_node(const struct ri_reading *reading)
 {
-	const struct ri_source *source;
-
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
-		if (is_launcher(reading, source))
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
+		if (is_launcher(reading, *at))
 			return NULL;
-		if (knows_node(reading, source))
-			return source;
+		if (knows_node(reading, *at))
+			return *at;
 	}
 	return NULL;
 }
@@ -142,10 +144,8 @@ static uint64_t count_nodes(const struct ri_reading *reading)
 
 static bool has_launcher(const struct ri_reading *reading)
 {
-	const struct ri_source *source;
-
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
-		if (is_launcher(reading, source))
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++)
+		if (is_launcher(reading, *at))
 			return true;
 	return false;
 }
@@ -159,8 +159,7 @@ static bool is_default(const struct ri_reading *reading)
 {
 	uint64_t size;
 
-	/* of an outer rankinit's mark no image knows */
-	return reading->identity->unsigned_tuple && reading->identity != &ri_source_rankinit &&
+	return (reading->identity->traits & RI_TRAIT_ANYBODYS) != 0 &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
 		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }
@@ -263,54 +262,14 @@ bool ri_identity_is_on_one_node(const struct ri_reading *reading)
 				     &local) && local == size);
 }
 
-/* Is it what an outer layer says of a job of several nodes? */
-static bool is_outer(const struct ri_reading *reading, const struct ri_fact *claim)
-{
-	return claim->state == RI_STATE_KNOWN && claim->strength < RI_STRENGTH_STATED &&
-		claim->origin.source != reading->identity->name;
-}
-
-static bool has_outer_nodes(const struct ri_reading *reading, enum ri_fact_id id)
-{
-	const struct ri_fact *claim = reading->claims[id];
-
-	while (claim != NULL && !(is_outer(reading, claim) && claim->number > 1))
-		claim = claim->next;
-	return claim != NULL;
-}
-
-/* Neither the nodes around nor their master are of a job that one node holds. */
-static void leave_outer(struct ri_reading *reading)
-{
-	static const enum ri_fact_id left[] = {
-		RI_FACT_NNODES, RI_FACT_HOSTS, RI_FACT_MASTER_ADDR,
-	};
-
-	if (!has_outer_nodes(reading, RI_FACT_NNODES) && !has_outer_nodes(reading, RI_FACT_HOSTS))
-		return;
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
-		struct ri_fact *claim = reading->claims[left[i]];
-
-		for (; claim != NULL; claim = claim->next) {
-			if (!is_outer(reading, claim))
-				continue;
-			claim->state = RI_STATE_OPEN;
-			claim->text = NULL;
-			claim->reason = "all ranks are on this node, and it is of several";
-		}
-	}
-}
-
 /* A node's place that somebody says who could say who we are, if he knew the others. */
 static const struct ri_fact *find_lone_place(const struct ri_reading *reading)
 {
-	const struct ri_source *source;
-
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
 		const struct ri_fact *place =
-			ri_claim_of(reading, RI_FACT_NODE_RANK, source->name);
+			ri_claim_of(reading, RI_FACT_NODE_RANK, (*at)->name);
 
-		if ((source->identity & RI_SCOPE_NODE) != 0 && source != &ri_source_manual &&
+		if (((*at)->identity & RI_SCOPE_NODE) != 0 && !is_by_hand(*at) &&
 			place != NULL && place->state == RI_STATE_KNOWN &&
 			place->origin.variable != NULL)
 			return place;
@@ -346,27 +305,73 @@ static void report_lone(const struct ri_reading *reading)
 			"where they train together, state --nnodes, the same on all of them");
 }
 
-void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading)
+/*
+ * Is this a node for whoever starts ranks here? One process beside the ranks is
+ * the task itself.
+ */
+static bool may_adopt(const struct ri_reading *reading)
+{
+	const struct ri_context *context = reading->context;
+	const struct ri_fact *role = find_known(reading, RI_FACT_ROLE);
+
+	if (context->fan_out == 0 || !ri_wishes_allow_source(context->wishes, RI_BY_HAND))
+		return false;
+	if (role != NULL && strcmp(role->text, RI_ROLE_LAUNCHER) == 0)
+		return false;
+	return context->fan_out > 1 || role == NULL || !ri_role_is_beside(role->text) ||
+		find_known(reading, RI_FACT_NNODES) != NULL;
+}
+
+/* Who starts ranks here says by that who they are: it is one of the sources. */
+static int adopt(struct ri_topology *out, struct ri_reading *reading)
+{
+	const char **names;
+
+	reading->adopts = true;
+	out->identity = RI_BY_HAND;
+	out->scope = RI_SCOPE_PROCESS;
+	out->traits = RI_TRAIT_BY_HAND;
+	if (out->source_count > 0 && strcmp(out->sources[0], RI_BY_HAND) == 0)
+		return 0;
+	names = ri_arena_array(reading->context->arena, out->source_count + 1, sizeof(*names));
+	if (names == NULL)
+		return ri_fail(reading->err, RI_CODE_MEMORY, RI_BY_HAND,
+			"no memory left to read this source");
+	names[0] = RI_BY_HAND;
+	for (size_t i = 0; i < out->source_count; i++)
+		names[i + 1] = out->sources[i];
+	out->sources = names;
+	out->source_count++;
+	return 0;
+}
+
+static void take(struct ri_topology *out, const struct ri_source *source, enum ri_scope scope)
+{
+	out->identity = source->name;
+	out->scope = scope;
+	out->traits = source->traits;
+}
+
+int ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 {
 	const struct ri_source *held = reading->identity, *node = NULL;
 	bool is_void = held == NULL || is_default(reading);
 
+	if (ri_wishes_refuse_all(reading->context->wishes))
+		return 0;
 	if (is_void)
 		node = find_node(reading);
 	if (node != NULL && held != NULL)
 		report_default(reading, node);
 	if (node != NULL) {
-		out->identity = node->name;
-		out->scope = RI_SCOPE_NODE;
+		take(out, node, RI_SCOPE_NODE);
 	} else if (held != NULL && !(is_void && has_launcher(reading))) {
-		out->identity = held->name;
-		out->scope = RI_SCOPE_PROCESS;
+		take(out, held, RI_SCOPE_PROCESS);
 		if (is_void)
 			report_kept(reading);
-		if (ri_identity_is_on_one_node(reading))
-			leave_outer(reading);
 	}
 	report_bare(reading, out);
 	if (out->identity == NULL)
 		report_lone(reading);
+	return out->identity == NULL && may_adopt(reading) ? adopt(out, reading) : 0;
 }

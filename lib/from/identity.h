@@ -18,11 +18,4 @@ bool ri_identity_takes(struct ri_reading *reading);
 /* Are all ranks of the job here, by the identity's own account? There must be one. */
 bool ri_identity_is_on_one_node(const struct ri_reading *reading);
 
-/*
- * When all sources are read: the topology's identity and its scope. Of a
- * process whose whole job is on this node, what others say of several nodes
- * and their master becomes open. Half of what an identity takes is a finding.
- */
-void ri_identity_settle(struct ri_topology *out, struct ri_reading *reading);
-
 #endif

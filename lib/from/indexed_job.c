@@ -6,18 +6,15 @@
  */
 #include "from/reading.h"
 
-extern const struct ri_source ri_source_jobset;
-
 static const struct ri_variable reads[] = {
 	{ .name = "JOB_COMPLETION_INDEX", .meaning = "index of this pod in its Job",
 	  .cite = "kubernetes.io/docs/concepts/workloads/controllers/job, completion mode" },
 	{ .name = NULL },
 };
 
-/* In a JobSet the index is one of several Jobs'. */
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees_text(env, "JOB_COMPLETION_INDEX") && !ri_source_jobset.detect(env);
+	return ri_source_sees_text(env, "JOB_COMPLETION_INDEX");
 }
 
 static void read_indexed_job(struct ri_reading *reading)
@@ -29,6 +26,7 @@ const struct ri_source ri_source_indexed_job = {
 	.name = "indexed_job",
 	.summary = "pod of a Kubernetes Indexed Job: a node, where --nnodes says of how many",
 	.identity = RI_SCOPE_NODE,
+	.shares = "JOB_COMPLETION_INDEX",	/* in a JobSet it is one of several Jobs' */
 	.reads = reads,
 	.detect = detect,
 	.read = read_indexed_job,

@@ -53,6 +53,7 @@ const struct ri_source ri_source_jobset = {
 	.name = "jobset",
 	.summary = "pod of a Kubernetes JobSet of one Job: a node, where --nnodes says of how many",
 	.identity = RI_SCOPE_NODE,
+	.shares = "JOB_COMPLETION_INDEX",
 	.reads = reads,
 	.detect = detect,
 	.read = read_jobset,

@@ -106,6 +106,7 @@ const struct ri_source ri_source_kubeflow_pytorch = {
 	.name = "kubeflow_pytorch",
 	.summary = "pod of a Kubeflow PyTorchJob or TrainJob: a node, and its master",
 	.identity = RI_SCOPE_NODE,
+	.traits = RI_TRAIT_ASKS_RANKS,
 	.reads = reads,
 	.detect = detect,
 	.read = read_kubeflow_pytorch,

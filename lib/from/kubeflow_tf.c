@@ -27,6 +27,7 @@ const struct ri_source ri_source_kubeflow_tf = {
 	.name = "kubeflow_tf",
 	.summary = "pod of a Kubeflow TFJob: chief and workers are nodes",
 	.identity = RI_SCOPE_NODE,
+	.shares = "TF_CONFIG",
 	.reads = reads,
 	.detect = detect,
 	.read = ri_cluster_claim_tf,

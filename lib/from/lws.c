@@ -33,6 +33,7 @@ const struct ri_source ri_source_lws = {
 	.name = "lws",
 	.summary = "pod of a LeaderWorkerSet: a node of its group, and the leader",
 	.identity = RI_SCOPE_NODE,
+	.of_container = true,
 	.reads = reads,
 	.detect = detect,
 	.read = read_lws,

@@ -154,6 +154,7 @@ const struct ri_source ri_source_manual = {
 	.name = "manual",
 	.summary = "facts stated by options, above all others",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
+	.traits = RI_TRAIT_BY_HAND,
 	.reads = reads,
 	.detect = NULL,
 	.read = read_manual,

@@ -22,15 +22,6 @@ static const struct ri_variable reads[] = {
 	{ .name = NULL },
 };
 
-extern const struct ri_source ri_source_lws, ri_source_vertex, ri_source_azure_batch,
-	ri_source_azure_batchai, ri_source_env;
-
-/* The sources that it is read through, in their order of precedence. */
-static const struct ri_source *const readers[] = {
-	&ri_source_lws, &ri_source_vertex, &ri_source_azure_batch, &ri_source_azure_batchai,
-	&ri_source_env,
-};
-
 static const enum ri_fact_id taken[] = {
 	RI_FACT_MASTER_ADDR, RI_FACT_MASTER_PORT, RI_FACT_HOSTS,
 };
@@ -113,9 +104,9 @@ static void read_pid1(struct ri_reading *reading)
 	if (strings == NULL || ri_env_init(&env, strings, context.arena, reading->err) < 0)
 		return;
 	context.env = &env;
-	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-		if (readers[i]->detect(&env))
-			readers[i]->read(&other);
+	for (const struct ri_source *const *at = reading->sources; *at != NULL; at++)
+		if ((*at)->of_container && (*at)->detect(&env))
+			(*at)->read(&other);
 	take_claims(reading, &other);
 }
 

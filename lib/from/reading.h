@@ -12,16 +12,6 @@
 #include "from/endpoint.h"
 #include "from/from.h"
 
-struct ri_reading {
-	const struct ri_context *context;
-	const struct ri_source *source;		/* whose turn it is */
-	const struct ri_source *identity;	/* whose tuple counts so far, or NULL */
-	const struct ri_source *launcher;	/* the innermost whose tuple is signed, or NULL */
-	struct ri_fact *claims[RI_FACT_COUNT];	/* by all sources so far, in their order */
-	size_t claim_count;			/* of all of them */
-	struct ri_error *err;
-};
-
 /*
  * The value of a variable; NULL where it does not exist, and where it is the
  * link to a Kubernetes service that happens to have its name. A name that

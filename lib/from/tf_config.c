@@ -6,8 +6,6 @@
  */
 #include "from/cluster.h"
 
-extern const struct ri_source ri_source_kubeflow_tf;
-
 static const struct ri_variable reads[] = {
 	{ .name = "TF_CONFIG", .meaning = "JSON: the cluster, and which task of it this is",
 	  .cite = RI_CLUSTER_TF },
@@ -16,13 +14,14 @@ static const struct ri_variable reads[] = {
 
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees_text(env, "TF_CONFIG") && !ri_source_kubeflow_tf.detect(env);
+	return ri_source_sees_text(env, "TF_CONFIG");
 }
 
 const struct ri_source ri_source_tf_config = {
 	.name = "tf_config",
 	.summary = "TF_CONFIG: chief and workers are nodes",
 	.identity = RI_SCOPE_NODE,
+	.shares = "TF_CONFIG",
 	.reads = reads,
 	.detect = detect,
 	.read = ri_cluster_claim_tf,

@@ -36,6 +36,7 @@ const struct ri_source ri_source_torchrun = {
 	.summary = "a worker of torchrun",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
+	.traits = RI_TRAIT_STORE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_torchrun,

@@ -38,6 +38,7 @@ const struct ri_source ri_source_vertex = {
 	.name = "vertex",
 	.summary = "replica of a Vertex AI custom job: a node, in the first two pools",
 	.identity = RI_SCOPE_NODE,
+	.of_container = true,
 	.reads = reads,
 	.detect = detect,
 	.read = read_vertex,

@@ -80,21 +80,32 @@ bool ri_topology_is_wide(const struct ri_topology *topology)
 		ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &here) && here < count;
 }
 
-static bool has_role(const struct ri_topology *topology, const char *role)
+bool ri_topology_is_launcher(const struct ri_topology *topology)
 {
 	const struct ri_fact *fact = &topology->facts[RI_FACT_ROLE];
 
-	return fact->state == RI_STATE_KNOWN && strcmp(fact->text, role) == 0;
+	return fact->state == RI_STATE_KNOWN && strcmp(fact->text, RI_ROLE_LAUNCHER) == 0;
 }
 
-bool ri_topology_is_launcher(const struct ri_topology *topology)
+bool ri_role_is_beside(const char *role)
 {
-	return has_role(topology, RI_ROLE_LAUNCHER);
+	return strcmp(role, RI_ROLE_PS) == 0 || strcmp(role, RI_ROLE_EVALUATOR) == 0;
 }
 
 bool ri_topology_is_beside(const struct ri_topology *topology)
 {
-	return has_role(topology, RI_ROLE_PS) || has_role(topology, RI_ROLE_EVALUATOR);
+	const struct ri_fact *fact = &topology->facts[RI_FACT_ROLE];
+
+	return fact->state == RI_STATE_KNOWN && ri_role_is_beside(fact->text);
+}
+
+const struct ri_fact *ri_fact_find_broken(const struct ri_fact *fact)
+{
+	const struct ri_fact *lost = fact->next;
+
+	while (lost != NULL && lost->state != RI_STATE_BROKEN)
+		lost = lost->next;
+	return lost;
 }
 
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id)

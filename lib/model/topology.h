@@ -52,6 +52,17 @@ enum ri_scope {
 #define RI_ROLE_PS "ps"
 #define RI_ROLE_EVALUATOR "evaluator"
 
+/* The source of what the user states, and of ranks that are started here. */
+#define RI_BY_HAND "manual"
+
+/* What follows from the source that says who we are for those that come after it: bits. */
+enum ri_trait {
+	RI_TRAIT_BY_HAND = 1,	/* the user states it */
+	RI_TRAIT_ANYBODYS = 2,	/* nothing tells who set its variables: an image may have */
+	RI_TRAIT_STORE = 4,	/* an agent of torchrun keeps a store for its ranks */
+	RI_TRAIT_ASKS_RANKS = 8,	/* a node is asked to start as many ranks as there are */
+};
+
 enum ri_fact_state {
 	RI_STATE_ABSENT,	/* nobody said anything */
 	RI_STATE_KNOWN,
@@ -92,6 +103,7 @@ struct ri_fact {
 struct ri_topology {
 	const char *identity;	/* the source that says who we are; NULL: none does */
 	enum ri_scope scope;	/* what it speaks of; of a node, the tuple is absent */
+	unsigned traits;	/* of that source: bits of enum ri_trait */
 	const char *const *sources;	/* every source that had something to say */
 	size_t source_count;
 	struct ri_fact facts[RI_FACT_COUNT];
@@ -126,7 +138,10 @@ bool ri_topology_is_wide(const struct ri_topology *topology);
 /* Is this the job's launcher, that is, who starts the ranks? */
 bool ri_topology_is_launcher(const struct ri_topology *topology);
 
-/* Has this process a role beside the ranks, as a parameter server has? */
+/* Is this a role beside the ranks, as a parameter server has? */
+bool ri_role_is_beside(const char *role);
+
+/* Has this process one? */
 bool ri_topology_is_beside(const struct ri_topology *topology);
 
 /*
@@ -135,25 +150,7 @@ bool ri_topology_is_beside(const struct ri_topology *topology);
  */
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id);
 
-/*
- * Without an identity, where ranks are started here: take this node for a
- * job's one process on it, as it stands among the nodes. Nobody says anything
- * about nodes: it is the only one. RI_CODE_LAUNCH_INCOMPLETE where it is one
- * of several and nothing says which, RI_CODE_LAUNCH_ROLE where it stands
- * beside the ranks, RI_CODE_OPTION_CONFLICT where a rank is stated that follows
- * from the node's.
- */
-int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err);
-
-/*
- * Add what follows from the facts that were read (nnodes, node_rank,
- * master_addr, master_port) and hold all of them against the rules. Needs an
- * identity. Facts of the identity that contradict each other are an error with
- * the rule's code; any other fact that breaks a rule becomes absent, with a
- * finding. RI_CODE_NODE_RANK_* and RI_CODE_MASTER_ABSENT are findings too.
- */
-int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err);
+/* A candidate that was said, but in a way that cannot be used; or NULL. */
+const struct ri_fact *ri_fact_find_broken(const struct ri_fact *fact);
 
 #endif

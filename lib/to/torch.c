@@ -121,7 +121,7 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 	const char *value = ri_env_get(writing->context->env, variable);
 
 	if (value == NULL || strcmp(value, "True") != 0 ||
-		strcmp(topology->identity, "torchrun") == 0)
+		(topology->traits & RI_TRAIT_STORE) != 0)
 		return;
 	ri_want_gone(writing, variable);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,

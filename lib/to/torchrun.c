@@ -44,12 +44,10 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
 		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
 		return;
+	/* It said itself where: nobody has to be told. */
 	if (ri_meeting_is_told(context->command, context->env) ||
-		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL) {
-		/* It said itself where: nobody has to be told. */
-		ri_findings_drop(context->findings, RI_CODE_MASTER_ABSENT);
+		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL)
 		return;
-	}
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
 		"nothing tells torchrun where the node of rank 0 is, so each of the %d nodes "
 		"would wait for itself", (int)nodes);

@@ -4,12 +4,11 @@
  * found, its options are those of the words, what is written keeps to the
  * mode, and expansion changes nothing but references to what is written.
  */
-#include "from/from.h"
 #include "fuzz.h"
 #include "command/command.h"
 #include "command/expand.h"
-#include "to/nodes.h"
 #include "to/scrub.h"
+#include "../unit/stages_of.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
 
@@ -88,7 +87,6 @@ static void run(char *const *argv, char *const *strings, enum ri_mode asked)
 	CHECK(asked == RI_MODE_AUTO || command.mode == asked);
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_topology_read(&topology, &context, &err) < 0 ||
-		ri_nodes_settle(&topology, &context, &err) < 0 ||
 		ri_variables_render(&variables, &topology, &context, &err) < 0) {
 		CHECK(ri_code_status(err.code) == 125);
 		CHECK(err.subject[0] != '\0' && err.text[0] != '\0');

@@ -12,12 +12,12 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "from/endpoint.h"
-#include "from/from.h"
 #include "fuzz.h"
 #include "model/explain.h"
 #include "model/page.h"
 #include "command/command.h"
 #include "to/to.h"
+#include "../unit/stages_of.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
 

@@ -8,9 +8,9 @@
 
 #include "base/limits.h"
 #include "from/endpoint.h"
-#include "from/from.h"
 #include "from/hostfile.h"
 #include "model/wishes.h"
+#include "../unit/stages_of.h"
 
 static struct ri_arena arena;
 static struct ri_findings findings;

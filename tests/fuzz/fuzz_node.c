@@ -5,8 +5,8 @@
  * be a node of a job, with a place among the nodes, and never a rank by that.
  */
 #include "fuzz.h"
+#include "../unit/stages_of.h"
 
-#include "from/from.h"
 
 enum { STRINGS = 64 };
 

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "from/endpoint.h"
-#include "from/from.h"
+#include "../unit/stages_of.h"
 
 #define CONFIG "opt/ml/input/config/resourceconfig.json"
 

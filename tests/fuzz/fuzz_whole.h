@@ -6,14 +6,13 @@
 #ifndef RI_TESTS_FUZZ_WHOLE_H
 #define RI_TESTS_FUZZ_WHOLE_H
 
-#include "from/from.h"
 #include "fuzz.h"
 #include "model/explain.h"
 #include "model/wishes.h"
 #include "options/options.h"
 #include "command/command.h"
-#include "to/nodes.h"
 #include "to/to.h"
+#include "../unit/stages_of.h"
 
 enum { FUZZ_WORDS = 128 };
 
@@ -147,7 +146,7 @@ static inline void fuzz_check_ranks(struct ri_topology topology, uint64_t count)
 		ri_topology_get(&topology, RI_FACT_WORLD_SIZE, &size) &&
 		ri_topology_get(&topology, RI_FACT_RANK, &first));
 	CHECK(size == nodes * count && size <= RI_MAX_RANKS && first == node * count);
-	ri_nodes_go_to(&topology, count - 1);
+	ri_topology_go_to(&topology, count - 1);
 	CHECK(ri_topology_get(&topology, RI_FACT_RANK, &rank) &&
 		ri_topology_get(&topology, RI_FACT_LOCAL_RANK, &local));
 	CHECK(rank == first + count - 1 && rank < size && local == count - 1);
@@ -167,8 +166,6 @@ static inline void fuzz_run_job(struct ri_options *options, struct ri_context *c
 	if (command.mode == RI_MODE_PROCESS && !ri_wishes_refuse_all(&options->wishes))
 		context->fan_out = options->wishes.nproc_count;
 	if (ri_topology_read(&topology, context, &err) < 0 ||
-		ri_nodes_settle(&topology, context, &err) < 0 ||
-		ri_nodes_fan_out(&topology, context, &err) < 0 ||
 		ri_variables_render(&variables, &topology, context, &err) < 0 ||
 		ri_variables_reduce(&edits, &variables, context, &err) < 0)
 		fuzz_check_reason(&err);

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "model/wishes.h"
-#include "to/nodes.h"
 #include "to/scrub.h"
 #include "to/to.h"
 #include "topology_of.h"
@@ -34,8 +33,7 @@ static enum ri_code fan_out(uint64_t count, char *const *strings)
 	wishes.nproc_count = count;
 	edits = (struct ri_env_edits){ .count = 0 };
 	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
-	if (ri_topology_read(&topology, &here, &err) == 0 &&
-		ri_nodes_fan_out(&topology, &here, &err) == 0)
+	if (ri_topology_read(&topology, &here, &err) == 0)
 		ri_edits_render(&edits, &topology, &here, &err);
 	return err.code;
 }
@@ -87,11 +85,11 @@ static void test_every_rank_of_every_node_is_another(void **state)
 		wishes.facts[RI_FACT_NNODES] = given("--nnodes", "3");
 		assert_int_equal(fan_out(5, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
 		for (uint64_t local = 0; local < 5; local++) {
-			ri_nodes_go_to(&topology, local);
+			ri_topology_go_to(&topology, local);
 			assert_place(at * 5 + local, 15, local, at);
 			assert_number(RI_FACT_LOCAL_WORLD_SIZE, 5);
 		}
-		ri_nodes_go_to(&topology, 0);
+		ri_topology_go_to(&topology, 0);
 		assert_place(at * 5, 15, 0, at);
 		start_again(state);
 	}
@@ -185,7 +183,7 @@ static void test_too_many_ranks(void **state)
 	wishes.facts[RI_FACT_NNODES] = given("--nnodes", "2048");
 	assert_int_equal(fan_out(512, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
 	assert_number(RI_FACT_WORLD_SIZE, RI_MAX_RANKS);
-	ri_nodes_go_to(&topology, 511);
+	ri_topology_go_to(&topology, 511);
 	assert_number(RI_FACT_RANK, RI_MAX_RANKS - 1);
 	start_again(state);
 	wishes.facts[RI_FACT_NODE_RANK] = given("--node-rank", "0");

@@ -87,23 +87,6 @@ static void test_too_long_is_cut(void **state)
 	assert_int_equal(strlen(finding->hint), sizeof(finding->hint) - 1);
 }
 
-static void test_drop(void **state)
-{
-	(void)state;
-	ri_findings_drop(&findings, RI_CODE_ENV_DIFFERS);
-	assert_int_equal(findings.count, 0);
-	ri_findings_add(&findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS, "A", "a");
-	ri_findings_add(&findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, "B", "b");
-	ri_findings_add(&findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS, "C", "c");
-	ri_findings_add(&findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, "D", "d");
-	ri_findings_drop(&findings, RI_CODE_MASTER_ABSENT);
-	assert_int_equal(findings.count, 4);
-	ri_findings_drop(&findings, RI_CODE_ENV_DIFFERS);
-	assert_int_equal(findings.count, 2);
-	assert_string_equal(findings.items[0].subject, "B");
-	assert_string_equal(findings.items[1].subject, "D");
-}
-
 static void test_severity_names(void **state)
 {
 	(void)state;
@@ -120,7 +103,6 @@ int main(void)
 		cmocka_unit_test_setup(test_past_the_bound_counted, start_over),
 		cmocka_unit_test_setup(test_hint_of_null_ignored, start_over),
 		cmocka_unit_test_setup(test_too_long_is_cut, start_over),
-		cmocka_unit_test_setup(test_drop, start_over),
 		cmocka_unit_test_setup(test_severity_names, start_over),
 	};
 

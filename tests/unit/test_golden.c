@@ -14,15 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "from/from.h"
 #include "model/wishes.h"
 #include "node/place.h"
 #include "command/command.h"
-#include "to/nodes.h"
 #include "to/to.h"
 #include "edits_of.h"
 #include "golden_cases.h"
 #include "options_of.h"
+#include "stages_of.h"
 
 static struct ri_arena arena;
 
@@ -106,12 +105,10 @@ static int ask(struct answer *answer, const struct golden_case *golden, int root
 		return 0;
 	context.fan_out = command.mode == RI_MODE_PROCESS ? options.wishes.nproc_count : 0;
 	chosen = choose_rank(&options.wishes);
-	if (ri_topology_read(&answer->topology, &context, &answer->err) < 0 ||
-		ri_nodes_settle(&answer->topology, &context, &answer->err) < 0 ||
-		ri_nodes_fan_out(&answer->topology, &context, &answer->err) < 0)
+	if (ri_topology_read(&answer->topology, &context, &answer->err) < 0)
 		return -1;
 	if (context.fan_out > 0)
-		ri_nodes_go_to(&answer->topology, chosen);
+		ri_topology_go_to(&answer->topology, chosen);
 	if (ri_edits_render(&answer->edits, &answer->topology, &context, &answer->err) < 0)
 		return -1;
 	return place(answer, &options.place, &context);

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "to/nodes.h"
 #include "to/scrub.h"
 #include "to/to.h"
 #include "topology_of.h"
@@ -33,18 +32,33 @@ static void judge(char *const *words, enum ri_mode asked)
 	ri_command_read(&command, words, asked);
 }
 
+static int read_launched(char *const *strings)
+{
+	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
+	return ri_topology_read(&topology, &launched, &err);
+}
+
+/* As the sources say it, before the command makes anything of it. */
+static void take_said(char *const *strings)
+{
+	struct ri_reading reading;
+
+	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
+	assert_int_equal(ri_sources_read(&topology, &reading, &launched, &err), 0);
+	assert_int_equal(ri_identity_choose(&topology, &reading), 0);
+	assert_int_equal(ri_claims_settle(&topology, &reading), 0);
+}
+
 static void render(char *const *strings)
 {
-	take(strings);
-	if (ri_nodes_settle(&topology, &launched, &err) < 0 ||
+	if (read_launched(strings) < 0 ||
 		ri_edits_render(&edits, &topology, &launched, &err) < 0)
 		fail_msg("[%s] %s: %s", ri_code_name(err.code), err.subject, err.text);
 }
 
 static void refused(char *const *strings, enum ri_code code, const char *subject)
 {
-	take(strings);
-	if (ri_nodes_settle(&topology, &launched, &err) == 0)
+	if (read_launched(strings) == 0)
 		assert_int_equal(ri_edits_render(&edits, &topology, &launched, &err), -1);
 	assert_string_equal(ri_code_name(err.code), ri_code_name(code));
 	assert_string_equal(err.subject, subject);
@@ -376,11 +390,11 @@ static void test_launcher_per_rank_is_refused(void **state)
 		"OMPI_MCA_orte_num_nodes");
 	give_back(state);
 	/* who does not say how many there are says that this is the second */
-	take(LIST(RANK_1_OF_2, AZURE));
+	take_said(LIST(RANK_1_OF_2, AZURE));
 	topology.facts[RI_FACT_LOCAL_WORLD_SIZE].state = RI_STATE_ABSENT;
-	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), 0);
+	assert_int_equal(ri_topology_adapt(&topology, &launched, &err), 0);
 	topology.facts[RI_FACT_LOCAL_RANK].number = 1;
-	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), -1);
+	assert_int_equal(ri_topology_adapt(&topology, &launched, &err), -1);
 	assert_int_equal(err.code, RI_CODE_LAUNCH_RANKS);
 	assert_string_equal(err.subject, "OMPI_COMM_WORLD_LOCAL_RANK");
 	give_back(state);
@@ -435,11 +449,11 @@ static void test_rank_is_the_nodes_whatever_the_daemon_says(void **state)
 {
 	(void)state;
 	judge(LIST("torchrun", "t.py"), RI_MODE_AUTO);
-	take(LIST(RANK_1_OF_2, AZURE));
+	take_said(LIST(RANK_1_OF_2, AZURE));
 	topology.facts[RI_FACT_NODE_RANK] = (struct ri_fact){
 		.state = RI_STATE_KNOWN, .number = 0, .origin = { .source = "openmpi" },
 	};
-	assert_int_equal(ri_nodes_settle(&topology, &launched, &err), 0);
+	assert_int_equal(ri_topology_adapt(&topology, &launched, &err), 0);
 	assert_number(RI_FACT_NODE_RANK, 1);
 	assert_number(RI_FACT_NNODES, 2);
 	assert_string_equal(ri_topology_subject(&topology, RI_FACT_NODE_RANK),

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "edits_of.h"
-#include "from/from.h"
+#include "stages_of.h"
 
 /* A list as execve(2) passes it, out of literals. */
 #define LIST(...) ((char *const *)(uintptr_t)(const char *const[]){ __VA_ARGS__, NULL })

@@ -9,6 +9,7 @@
 
 #include "check/check.h"
 #include "check/software.h"
+#include "from/sources.h"
 
 static const char install_hint[] =
 	"inside the image: a base image with MPI, or apt-get install openmpi-bin libopenmpi-dev "
@@ -218,16 +219,16 @@ const struct ri_check ri_check_mpi_launcher = {
 static enum ri_mpi_family find_starter(const struct ri_checking *checking,
 	const struct ri_mpi_launcher **launcher)
 {
-	const char *identity = checking->topology->identity;
+	static const enum ri_mpi_family families[] = {
+		[RI_SOURCE_OPENMPI] = RI_MPI_OPENMPI, [RI_SOURCE_MPICH] = RI_MPI_MPICH,
+		[RI_SOURCE_MVAPICH2] = RI_MPI_MVAPICH2,
+	};
+	enum ri_source_mpi source = ri_source_mpi(checking->topology->identity);
 	const struct ri_mpi *mpi;
 
 	*launcher = NULL;
-	if (identity != NULL && strcmp(identity, "openmpi") == 0)
-		return RI_MPI_OPENMPI;
-	if (identity != NULL && strcmp(identity, "hydra") == 0)
-		return RI_MPI_MPICH;
-	if (identity != NULL && strcmp(identity, "mvapich2") == 0)
-		return RI_MPI_MVAPICH2;
+	if (source != RI_SOURCE_NO_MPI)
+		return families[source];
 	mpi = ri_check_mpi(checking);
 	if (mpi->launcher_count == 0)
 		return RI_MPI_UNKNOWN;

@@ -143,7 +143,7 @@ static void check_root(struct ri_checking *checking)
 
 	if (mpi->launcher_count == 0 || mpi->launchers[0].family != RI_MPI_OPENMPI) {
 		ri_check_skip(checking, path, "is not Open MPI's");
-	} else if (ri_source_is_mpi(checking->topology->identity)) {
+	} else if (ri_source_mpi(checking->topology->identity) != RI_SOURCE_NO_MPI) {
 		ri_check_skip(checking, path, "the ranks have been started");
 	} else if (!ri_machine_status(checking->host, &status)) {
 		ri_check_unknown(checking, RI_CODE_MPI_ROOT_UNKNOWN, path,
@@ -308,7 +308,7 @@ static void check_ssh(struct ri_checking *checking)
 	else if (ri_program_find(ri_check_loader(checking)->image, "ssh", &ssh))
 		ri_check_pass(checking, ssh.path, "is there");
 	else if (!ri_topology_is_wide(checking->topology) ||
-		ri_source_is_mpi(checking->topology->identity))
+		ri_source_mpi(checking->topology->identity) != RI_SOURCE_NO_MPI)
 		ri_check_note(checking, RI_CODE_MPI_SSH_MISSING, "ssh",
 			"is not on PATH; mpirun needs it to start ranks on other nodes");
 	else

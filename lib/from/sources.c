@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/sources.h"
+
+#include <string.h>
+
+#include "from/reading.h"
+#include "model/wishes.h"
+
+#define RI_SOURCE(name) extern const struct ri_source ri_source_##name;
+#include "from/sources.def"
+#undef RI_SOURCE
+
+const struct ri_source *const ri_sources[] = {
+#define RI_SOURCE(name) &ri_source_##name,
+#include "from/sources.def"
+#undef RI_SOURCE
+	NULL,
+};
+
+const struct ri_source *ri_source_at(size_t index)
+{
+	return index < RI_SOURCE_COUNT ? ri_sources[index] : NULL;
+}
+
+static const struct ri_source *find_source(const char *name)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; name != NULL && (source = ri_source_at(i)) != NULL; i++)
+		if (strcmp(source->name, name) == 0)
+			return source;
+	return NULL;
+}
+
+bool ri_source_manages(const char *identity)
+{
+	const struct ri_source *source = find_source(identity);
+
+	return source != NULL && source->manages;
+}
+
+enum ri_source_mpi ri_source_mpi(const char *identity)
+{
+	const struct ri_source *source = find_source(identity);
+
+	return source == NULL ? RI_SOURCE_NO_MPI : source->mpi;
+}
+
+bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes)
+{
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
+		if (ri_sources[i]->job != NULL && ri_source_sees_text(env, ri_sources[i]->job) &&
+			ri_wishes_allow_source(wishes, ri_sources[i]->name))
+			return true;
+	return false;
+}
+
+static bool is_asked_for(const struct ri_source *source, const struct ri_wishes *wishes)
+{
+	return wishes != NULL && wishes->source.value != NULL &&
+		strcmp(wishes->source.value, source->name) == 0;
+}
+
+bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
+	const struct ri_wishes *wishes)
+{
+	if (source->detect == NULL)
+		return ri_wishes_subject(wishes) != NULL;
+	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
+}
+
+/* Is there a launcher that says who this process is, by what tells it apart? */
+static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
+{
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
+		if (ri_sources[i]->identity == RI_SCOPE_PROCESS && !ri_sources[i]->unsigned_tuple &&
+			ri_wishes_allow_source(wishes, ri_sources[i]->name) &&
+			ri_source_is_there(ri_sources[i], env, wishes))
+			return true;
+	return false;
+}
+
+unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
+{
+	const unsigned place =
+		RI_WANTS_PLACE | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
+	unsigned wants = 0;
+
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
+		if ((ri_sources[i]->wants & ~wants) != 0 && ri_source_is_there(ri_sources[i], env, wishes))
+			wants |= ri_sources[i]->wants;
+	if (ri_wishes_state_hosts(wishes))
+		return wants | place;
+	if ((wants & RI_WANTS_PLACE) == 0)
+		return wants;
+	return has_rank(env, wishes)
+		? wants & ~(unsigned)RI_WANTS_PLACE
+		: wants | place;
+}

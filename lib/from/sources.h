@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of all sources: one orchestrator per file. Its order is the precedence. */
+#ifndef RI_FROM_SOURCES_H
+#define RI_FROM_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/env.h"
+#include "model/topology.h"
+#include "model/variable.h"
+
+struct ri_reading;
+struct ri_wishes;
+
+/* What a source may need beside the environment; it is looked up for it alone. */
+enum ri_want {
+	RI_WANTS_FILES = 1,	/* the context's host */
+	RI_WANTS_PROC = 2,	/* the same, with a /proc that is ours, but not of process 1 */
+	RI_WANTS_NAME = 4,	/* the context's host_name */
+	/*
+	 * All of these and the /proc of process 1 as well, to find this machine
+	 * in a list: where no launcher has given us a rank, and for --hosts.
+	 */
+	RI_WANTS_PLACE = 8,
+};
+
+enum ri_source_mpi {
+	RI_SOURCE_NO_MPI,
+	RI_SOURCE_OPENMPI,
+	RI_SOURCE_MPICH,
+	RI_SOURCE_MVAPICH2,
+};
+
+/* One source. What is no bool or bit must be set, but for detect. */
+struct ri_source {
+	const char *name;	/* stable; stands in JSON and in --source */
+	const char *summary;	/* one line for --list */
+	unsigned identity;	/* what it can say who it is: bits of enum ri_scope */
+	/*
+	 * Its tuple carries no signature: between it and a launcher's, the one
+	 * of the larger world was made inside the other.
+	 */
+	bool unsigned_tuple;
+	bool manages;		/* it started each rank itself and watches over it */
+	enum ri_source_mpi mpi;	/* whose processes its ranks are */
+	bool over_ssh;		/* its ranks may lack what their container was given */
+	bool of_container;	/* its variables are the container's: process 1 has them, too */
+	/* A file alone may tell that it is there: --source=NAME reads it unseen. */
+	bool hidden;
+	/*
+	 * A variable, one of reads, that the service sets in the processes of its
+	 * jobs and nobody else anywhere: with it even who has no rank is no shell
+	 * that looks into an image. NULL: there is none, as of an allocation,
+	 * where people log in.
+	 */
+	const char *job;
+	/*
+	 * Of several sources that are recognised by this variable the first that is
+	 * there reads it, and no other one. NULL: it has none to share.
+	 */
+	const char *shares;
+	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
+	unsigned wants;		/* beyond the environment: bits of enum ri_want */
+	const struct ri_variable *reads;	/* ends with a NULL name */
+	/*
+	 * Some look-ups, no allocation, no system call: it runs at every start.
+	 * NULL: not a matter of the environment, but of options.
+	 */
+	bool (*detect)(const struct ri_env *env);
+	/* Say everything it knows; runs only where detect said yes. */
+	void (*read)(struct ri_reading *reading);
+};
+
+enum {
+#define RI_SOURCE(name) RI_SOURCE_AT_##name,
+#include "from/sources.def"
+#undef RI_SOURCE
+	RI_SOURCE_COUNT
+};
+
+/* The table, in order of precedence; ends with NULL. */
+extern const struct ri_source *const ri_sources[];
+
+/* One of them; NULL past its end. */
+const struct ri_source *ri_source_at(size_t index);
+
+/* Is there something to read for it? */
+bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
+	const struct ri_wishes *wishes);
+
+/* Does the source of this identity watch over its ranks? Not so for NULL. */
+bool ri_source_manages(const char *identity);
+
+/* Whose MPI job is a process with this identity one of? Of none for NULL. */
+enum ri_source_mpi ri_source_mpi(const char *identity);
+
+/* Does a source that may be read say that this process is a job's, with a rank or without? */
+bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes);
+
+/*
+ * Bits of enum ri_want: what the sources that are there could use. Only of
+ * these the context needs anything.
+ */
+unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes);
+
+#endif
