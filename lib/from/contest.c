@@ -230,8 +230,8 @@ static void report_way(const struct ri_topology *topology, const struct ri_fact 
 	char old[RI_QUOTE_SIZE];
 
 	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		gave_way->origin.variable, "%s becomes \"%s\", by %s: it is this machine on each of "
-		"the nodes", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
+		gave_way->origin.variable, "%s becomes \"%s\", by %s: it is this machine on each "
+		"of the nodes", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
 		fact->origin.variable);
 }
 

@@ -15,7 +15,7 @@
 struct ri_reading {
 	const struct ri_context *context;
 	const struct ri_source *const *sources;	/* the table */
-	const struct ri_source **spoke;		/* who claimed something, in that order; NULL ends it */
+	const struct ri_source **spoke;		/* who claimed something, in order; NULL ends it */
 	const struct ri_source *source;		/* whose turn it is */
 	const struct ri_source *identity;	/* whose tuple counts so far, or NULL */
 	const struct ri_source *launcher;	/* the innermost whose tuple is signed, or NULL */

@@ -87,7 +87,8 @@ unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishe
 	unsigned wants = 0;
 
 	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
-		if ((ri_sources[i]->wants & ~wants) != 0 && ri_source_is_there(ri_sources[i], env, wishes))
+		if ((ri_sources[i]->wants & ~wants) != 0 &&
+			ri_source_is_there(ri_sources[i], env, wishes))
 			wants |= ri_sources[i]->wants;
 	if (ri_wishes_state_hosts(wishes))
 		return wants | place;

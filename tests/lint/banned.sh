@@ -3,7 +3,6 @@
 # Functions that are not to be called, and where. The exceptions stand below.
 # shellcheck source=tests/lint/common.sh
 . "$(dirname "$0")/common.sh"
-has gcc || skip "there is no gcc"
 
 # No bounds, no errors, hidden state, locale, name service, a shell.
 anywhere='strcpy|strcat|sprintf|vsprintf|gets|strtok|strtok_r|atoi|atol|atoll|atof|sscanf'
@@ -19,44 +18,36 @@ effects='exit|_exit|_Exit|abort|quick_exit|assert|fork|vfork|clone|clone3|daemon
 effects="$effects|exec[lv]p?e?|execvpe|fexecve|posix_spawnp?|kill|raise|write|dprintf|syslog"
 words_in_lib='environ|stdout|stderr'
 
-# look FILE FUNCTIONS WHY
+lines=$(mktemp) kept=$(mktemp)
+trap 'rm -f "$complaints" "$lines" "$kept"' EXIT
+tab=$(printf '\t')
+code lib shim >"$lines"
+code --strings lib >"$kept"
+[ -s "$lines" ] || complain "no code"
+[ -s "$kept" ] || complain "no code in the library"
+
+# look FUNCTIONS WHY: complain about calls of them in the lines of code on standard input
 look() {
-    code "$1" | grep -E "(^|[^A-Za-z0-9_.>])($2) *\\(" | sed 's/^[[:space:]]*//' |
-        while IFS= read -r line; do
-            complain "$1: $3: $line"
-        done
+    grep -E "(^|[^A-Za-z0-9_.>])($1) *\\(" | sed "s|$tab|: $2: |" >>"$complaints"
 }
 
-for file in $(sources lib shim); do
-    case $file in
-    # a program of its own, which loads what it is to try
-    shim/probe/probe.c) ;;
-    # for children of ours, since it blocks
-    shim/system/name_service.c)
-        look "$file" "$(echo "$anywhere" | sed 's/|getaddrinfo|/|/')" "banned"
-        ;;
-    # one, into a buffer that was measured for it
-    shim/launch/launch.c) look "$file" "$(echo "$anywhere" | sed 's/|sprintf|/|/')" "banned" ;;
-    *) look "$file" "$anywhere" "banned" ;;
-    esac
-    case $file in
-    shim/say/print.c) ;;    # what jansson returns is to be freed
-    *) look "$file" "$memory" "memory comes from the arena" ;;
-    esac
-    case $file in
-    lib/*)
-        look "$file" "$effects" "the library has no effects"
-        code "$file" | grep -qE "(^|[^A-Za-z0-9_])($words_in_lib)([^A-Za-z0-9_]|\$)" &&
-            complain "$file: the library knows no $words_in_lib"
-        # strings are kept here: an absolute path that is opened directly
-        gcc -fpreprocessed -dD -E -P -x c "$file" 2>/dev/null |
-            grep -E '(^|[^A-Za-z0-9_])(open|openat|stat|lstat|access|readlink|opendir) *\([^"]*"/' |
-            while IFS= read -r line; do
-                complain "$file: an absolute path in the library: $line"
-            done
-        ;;
-    esac
-done
-count=$(code shim/launch/launch.c | grep -cE '(^|[^a-z])sprintf *\(')
+# probe.c is a program of its own, which loads what it is to try
+grep -vE "^shim/(probe/probe|system/name_service|launch/launch)\\.c$tab" "$lines" | look "$anywhere" banned
+# for children of ours, since it blocks
+grep "^shim/system/name_service\\.c$tab" "$lines" |
+    look "$(echo "$anywhere" | sed 's/|getaddrinfo|/|/')" banned
+# one, into a buffer that was measured for it
+grep "^shim/launch/launch\\.c$tab" "$lines" | look "$(echo "$anywhere" | sed 's/|sprintf|/|/')" banned
+count=$(grep "^shim/launch/launch\\.c$tab" "$lines" | grep -cE '(^|[^a-z])sprintf *\(')
 [ "$count" -le 1 ] || complain "shim/launch/launch.c: $count times sprintf, one is allowed"
+# what jansson returns is to be freed
+grep -v "^shim/say/print\\.c$tab" "$lines" | look "$memory" 'memory comes from the arena'
+grep '^lib/' "$lines" | look "$effects" 'the library has no effects'
+grep -E "^lib/.*$tab(.*[^A-Za-z0-9_])?($words_in_lib)([^A-Za-z0-9_]|\$)" "$lines" | cut -f 1 |
+    sort -u | while IFS= read -r file; do
+        complain "$file: the library knows no $words_in_lib"
+    done
+# strings are kept here: an absolute path that is opened directly
+grep -E '[^A-Za-z0-9_](open|openat|stat|lstat|access|readlink|opendir) *\([^"]*"/' "$kept" |
+    sed "s|$tab|: an absolute path in the library: |" >>"$complaints"
 finish

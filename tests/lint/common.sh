@@ -3,7 +3,8 @@
 # For the lints: . common.sh, with the folder to be looked at in $1 (default:
 # the one that this file belongs to). A lint complains, then finishes.
 
-top=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
+lints=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "${1:-$lints/../..}" && pwd)
 cd "$top" || exit 2
 LC_ALL=C
 export LC_ALL
@@ -48,10 +49,9 @@ sources() {
     find "$@" -name '*.[ch]' -type f | sort
 }
 
-# A file without its comments and without the insides of its strings.
+# code [--strings] DIR...: "FILE<tab>LINE" for what code.py leaves of their C
 code() {
-    gcc -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null |
-        sed "s/\"[^\"]*\"/\"\"/g; s/'[^']*'/' '/g"
+    python3 -B "$lints/code.py" "$@"
 }
 
 has() {

@@ -14,9 +14,9 @@ scripts=$(files | grep -vE '^tests/(hosts|fuzz/corpus)/' | while IFS= read -r fi
     *) head -n 1 "$file" | grep -qE '^#!.*/(ba|da)?sh' && echo "$file" ;;
     esac
 done)
+printf '%s\n' "$scripts" | xargs -r -P "$(nproc)" -n 8 shellcheck -x -f gcc >>"$complaints"
 for script in $scripts; do
-    shellcheck -x -f gcc "$script" >>"$complaints"
-    if head -n 1 "$script" | grep -q '^#!' && [ ! -x "$script" ]; then
+    if [ ! -x "$script" ] && head -n 1 "$script" | grep -q '^#!'; then
         complain "$script: not executable"
     fi
 done

@@ -49,10 +49,14 @@ def deepest(lines):
 
 def check_functions(files, errors, notes):
     texts = {}
-    if not any(True for _ in functions(files)):
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            texts[path] = file.read().split("\n")
+    found = list(functions(files))
+    if not found:
         errors.append("ctags found no function: is it universal-ctags?")
-    for name, path, first, last, signature in functions(files):
-        lines = texts.setdefault(path, open(path, encoding="utf-8").read().split("\n"))
+    for name, path, first, last, signature in found:
+        lines = texts[path]
         length = last - first + 1
         where = f"{path}:{first}: {name}"
         if length > FUNCTION_HARD:

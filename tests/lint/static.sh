@@ -6,6 +6,8 @@
 . "$(dirname "$0")/common.sh"
 limit=640000
 binary=build/rankinit
+undefined=$(mktemp)
+trap 'rm -f "$complaints" "$undefined"' EXIT
 [ -f "$binary" ] || skip "$binary is not built"
 
 segments=$(readelf -lW "$binary") || complain "$binary: not an ELF file"
@@ -22,19 +24,19 @@ size=$(wc -c <"$binary")
 [ "$size" -le "$limit" ] || complain "$binary: $size bytes, the limit is $limit"
 # What a name service switch and a dynamic loader cannot do without. musl's
 # resolver, which reads files only, is there for --wait-master.
-for string in /etc/nsswitch.conf lib/ld-musl ld-linux libnss_; do
-    strings "$binary" | grep -qF "$string" && complain "$binary: contains $string"
-done
+strings "$binary" | grep -oE '/etc/nsswitch\.conf|lib/ld-musl|ld-linux|libnss_' | sort -u |
+    sed "s|^|$binary: contains |" >>"$complaints"
 
 forbidden='dlopen|dlsym|getaddrinfo|getnameinfo|gethostby[a-z_]*|getpw[a-z_]*'
 forbidden="$forbidden|getgr(nam|gid|ent|ouplist)[a-z_]*|initgroups|system|popen|pthread_create"
 [ -d build/release ] || complain "build/release: no objects to look into"
-find build/release -name '*.o' 2>/dev/null | sort | while IFS= read -r object; do
+except="dlopen|dlsym|${forbidden#*getaddrinfo|}"
+find build/release -name '*.o' 2>/dev/null | while IFS= read -r object; do
     source=${object#build/release/}
-    [ -f "${source%.o}.c" ] || continue     # of a file that has gone
-    here=$forbidden
-    [ "$object" = build/release/shim/system/name_service.o ] &&
-        here="dlopen|dlsym|${forbidden#*getaddrinfo|}"
-    nm -u "$object" | sed -nE "s@^ *U ($here)\$@$object: uses \\1@p"
-done >>"$complaints"
+    [ ! -f "${source%.o}.c" ] || printf '%s\n' "$object"   # not of a file that has gone
+done | xargs nm -A -u 2>/dev/null | sort >"$undefined"
+grep -v '^build/release/shim/system/name_service\.o:' "$undefined" |
+    sed -nE "s@^([^:]*): *U ($forbidden)\$@\\1: uses \\2@p" >>"$complaints"
+grep '^build/release/shim/system/name_service\.o:' "$undefined" |
+    sed -nE "s@^([^:]*): *U ($except)\$@\\1: uses \\2@p" >>"$complaints"
 finish
