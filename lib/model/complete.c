@@ -147,7 +147,8 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 	} else if (ri_fact_find_broken(fact) == NULL && !is_told_elsewhere(topology, context)) {
 		/* A broken one is worse than none: whoever read it refuses. */
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_MASTER_ABSENT, "MASTER_ADDR", "nothing tells where rank 0 of this job runs%s%s",
+			RI_CODE_MASTER_ABSENT, "MASTER_ADDR",
+			"nothing tells where rank 0 of this job runs%s%s",
 			fact->state == RI_STATE_OPEN ? ": " : "",
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
 		ri_finding_hint(finding, "set MASTER_ADDR to that host, the same on all ranks");

@@ -7,6 +7,7 @@
 What a case is stands in README.md. Findings are looked for on stderr where
 they are warnings; the exact list is checked by tests/unit/test_golden.c.
 """
+import concurrent.futures
 import functools
 import json
 import os
@@ -103,12 +104,12 @@ def main(arguments):
     for fault in misread:
         print(f"golden: {fault}")
     chosen = chosen_cases(arguments[1:])
-    failed = skipped = 0
-    for case in chosen:
-        if not can_run(program, case):
-            skipped += 1
-            continue
-        found = faults(program, case)
+    failed = 0
+    runnable = [case for case in chosen if can_run(program, case)]
+    skipped = len(chosen) - len(runnable)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(functools.partial(faults, program), runnable))
+    for case, found in zip(runnable, results):
         failed += bool(found)
         for fault in found:
             print(f"{case.path}:{case.line}: {case.name}: {fault}")

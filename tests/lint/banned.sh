@@ -32,12 +32,14 @@ look() {
 }
 
 # probe.c is a program of its own, which loads what it is to try
-grep -vE "^shim/(probe/probe|system/name_service|launch/launch)\\.c$tab" "$lines" | look "$anywhere" banned
+grep -vE "^shim/(probe/probe|system/name_service|launch/launch)\\.c$tab" "$lines" |
+    look "$anywhere" banned
 # for children of ours, since it blocks
 grep "^shim/system/name_service\\.c$tab" "$lines" |
     look "$(echo "$anywhere" | sed 's/|getaddrinfo|/|/')" banned
 # one, into a buffer that was measured for it
-grep "^shim/launch/launch\\.c$tab" "$lines" | look "$(echo "$anywhere" | sed 's/|sprintf|/|/')" banned
+grep "^shim/launch/launch\\.c$tab" "$lines" |
+    look "$(echo "$anywhere" | sed 's/|sprintf|/|/')" banned
 count=$(grep "^shim/launch/launch\\.c$tab" "$lines" | grep -cE '(^|[^a-z])sprintf *\(')
 [ "$count" -le 1 ] || complain "shim/launch/launch.c: $count times sprintf, one is allowed"
 # what jansson returns is to be freed
