@@ -9,18 +9,12 @@
 
 #include "system/clock.h"
 
-/* Twice as many slots as children, so that a search ends soon. */
 int ri_children_init(struct ri_children *children, size_t count, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	size_t slots = 2;
-
-	while (slots < 2 * count)
-		slots *= 2;
-	*children = (struct ri_children){ .count = count, .mask = slots - 1 };
+	*children = (struct ri_children){ .count = count };
 	children->items = ri_arena_array(arena, count, sizeof(*children->items));
-	children->slots = ri_arena_array(arena, slots, sizeof(*children->slots));
-	if (children->items == NULL || children->slots == NULL)
+	if (children->items == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left to watch over it");
 	return 0;
 }
@@ -28,7 +22,6 @@ int ri_children_init(struct ri_children *children, size_t count, struct ri_arena
 void ri_children_add(struct ri_children *children, pid_t pid)
 {
 	struct ri_child *child = &children->items[children->started++];
-	size_t at = (size_t)pid & children->mask;
 
 	*child = (struct ri_child){ .pid = pid, .lives = true };
 	/* nothing stands between the starts of several */
@@ -37,9 +30,6 @@ void ri_children_add(struct ri_children *children, pid_t pid)
 	else
 		ri_clock_read(CLOCK_REALTIME, &child->started);
 	children->living++;
-	while (children->slots[at] != 0)
-		at = (at + 1) & children->mask;
-	children->slots[at] = (uint16_t)children->started;
 }
 
 void ri_children_refuse(struct ri_children *children, int exit_status)
@@ -50,15 +40,10 @@ void ri_children_refuse(struct ri_children *children, int exit_status)
 
 struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
 {
-	size_t at = (size_t)pid & children->mask;
-
-	for (; children->slots[at] != 0; at = (at + 1) & children->mask) {
-		struct ri_child *child = &children->items[children->slots[at] - 1];
-
-		/* the pid of one that has gone may be an orphan's by now */
-		if (child->pid == pid && child->lives)
-			return child;
-	}
+	/* the pid of one that has gone may be an orphan's by now */
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].pid == pid && children->items[i].lives)
+			return &children->items[i];
 	return NULL;
 }
 

@@ -37,8 +37,6 @@ struct ri_children {
 	int refused;		/* exit status for which no more were started, or 0 */
 	struct timespec refused_at;	/* CLOCK_REALTIME */
 	uint64_t first_rank;	/* of items[0], where there are several */
-	uint16_t *slots;	/* pid -> 1 + its place in items */
-	size_t mask;
 };
 
 /* Room for count of them, 1 to RI_MAX_LOCAL. */
