@@ -9,31 +9,14 @@ static int out_of_memory(struct ri_error *err)
 	return ri_fail_hint(err, "raise the memory limit of this container");
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;	/* odd, and its bits look random */
-	return hash ^ hash >> 32;
-}
-
-/*
- * Eight bytes at a time, the last eight once more where fewer are left: each
- * source looks for its names at every start. Nobody chooses names to collide.
- */
+/* FNV-1a (draft-eastlake-fnv). Nobody chooses names to collide. */
 static uint32_t hash_name(const char *name, size_t length)
 {
-	uint64_t hash = length, word = 0;
+	uint32_t hash = 2166136261u;
 
-	for (size_t at = 0; at + sizeof(word) <= length; at += sizeof(word)) {
-		memcpy(&word, name + at, sizeof(word));
-		hash = mix(hash, word);
-	}
-	if (length >= sizeof(word)) {
-		memcpy(&word, name + length - sizeof(word), sizeof(word));
-		return (uint32_t)mix(hash, word);
-	}
 	for (size_t i = 0; i < length; i++)
-		word = word << 8 | (unsigned char)name[i];
-	return (uint32_t)mix(hash, word);
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	return hash;
 }
 
 bool ri_env_entry_is(const struct ri_env_entry *entry, const char *name, size_t length)
