@@ -2,8 +2,6 @@
 #include "run.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,53 +15,34 @@
 #include "system/own_proc.h"
 #include "to/nodes.h"
 
-/*
- * Does /proc show our own container, and is there something to ask it? A
- * recorded one counts as recorded. What process 1 was given it knows itself.
- */
-static bool may_ask_proc(struct ri_run *run, unsigned wants)
+static enum ri_host_proc ask_proc(void)
 {
-	pid_t self;
+	pid_t self = getpid();
 
-	if (run->options.given.root.value != NULL)
-		return true;
-	self = getpid();
-	return (self != 1 || (wants & RI_WANTS_PLACE) != 0) && ri_proc_is_ours(self);
+	if (!ri_proc_is_ours(self))
+		return RI_PROC_FOREIGN;
+	return self == 1 ? RI_PROC_OURS_FIRST : RI_PROC_OURS;
 }
 
-static int open_named(void *argument)
+static int open_root(void *host)
 {
-	return open(argument, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return ri_host_root(host);
 }
 
-/* That of a recorded machine is where the user says. */
-static int open_folder(const char *root)
-{
-	char slash[] = "/";
-
-	return root == NULL ? open_named(slash)
-			    : ri_apart_file(open_named, (void *)(uintptr_t)root, root);
-}
-
-/* Opens nothing where no file will be read. wants: bits of enum ri_want. */
-static int open_root(struct ri_run *run, unsigned wants)
+/* Of the live machine nothing is opened or asked until somebody needs it. */
+static int find_host(struct ri_run *run)
 {
 	const char *root = run->options.given.root.value;
-	bool must = root != NULL || run->options.given.user.value != NULL ||
-		run->options.wishes.hostfile.value != NULL || ri_nproc_wants_files(&run->options) ||
-		ri_placing_wants_files(&run->options, 0);
-	bool may = (wants & (RI_WANTS_FILES | RI_WANTS_PROC)) != 0 ||
-		ri_placing_wants_files(&run->options, run->command.mode == RI_MODE_PROCESS
-				? run->options.wishes.nproc_count : 0);
+	struct ri_host *host = &run->host;
 
-	run->host = (struct ri_host){ .root = -1, .live = root == NULL, .apart = ri_apart_file };
-	if (!must && !may)
+	*host = (struct ri_host){
+		.root = -1, .path = root == NULL ? "/" : root, .live = root == NULL,
+		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
+	};
+	/* a recorded one is where the user says, if it is */
+	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)
 		return 0;
-	run->host.root = open_folder(root);
-	if (run->host.root >= 0 || !must)
-		return 0;
-	ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
-		"cannot be opened: %s", strerror(errno));
+	ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, root, "cannot be opened: %s", strerror(errno));
 	return ri_fail_errno(&run->err, errno);
 }
 
@@ -147,8 +126,8 @@ static int adapt(struct ri_run *run)
 	return ri_topology_adapt(&run->topology, &run->source.context, &run->err);
 }
 
-/* Who are we? wants: bits of enum ri_want. */
-static int find_topology(struct ri_run *run, unsigned wants)
+/* Who are we? */
+static int find_topology(struct ri_run *run)
 {
 	struct ri_topology *topology = &run->topology;
 	struct ri_context *context = &run->source.context;
@@ -157,7 +136,7 @@ static int find_topology(struct ri_run *run, unsigned wants)
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run->command.mode == RI_MODE_NONE)
 		return 0;
-	if (ri_hosts_prepare(&run->options.wishes, context, wants, &run->err) < 0)
+	if (ri_hosts_prepare(&run->options.wishes, context, &run->err) < 0)
 		return -1;
 	if (ri_sources_read(topology, &reading, context, &run->err) < 0 ||
 		ri_identity_choose(topology, &reading) < 0 ||
@@ -187,20 +166,6 @@ static int place(struct ri_run *run)
 	return ri_placing_prepare(&run->placing, &job, &run->err);
 }
 
-/* What the sources could use of this machine, and can have: bits of enum ri_want. */
-static unsigned find_wants(struct ri_run *run)
-{
-	struct ri_context *context = &run->source.context;
-	unsigned wants;
-
-	ri_command_read(&run->command, run->options.command, run->options.launch);
-	ri_options_judge_command(&run->options, &run->command, &run->findings);
-	wants = ri_sources_want(&run->env, &run->options.wishes);
-	if ((wants & RI_WANTS_PROC) != 0)
-		context->proc_is_ours = may_ask_proc(run, wants);
-	return context->proc_is_ours ? wants : wants & ~(unsigned)RI_WANTS_PROC;
-}
-
 bool ri_run_is_of_job(const struct ri_run *run)
 {
 	return run->topology.identity != NULL || (run->command.mode != RI_MODE_NONE &&
@@ -209,8 +174,6 @@ bool ri_run_is_of_job(const struct ri_run *run)
 
 int ri_run_find(struct ri_run *run)
 {
-	unsigned wants = 0;
-
 	if (ri_output_check(&run->options, &run->err) < 0 ||
 		ri_telling_check(&run->options, &run->err) < 0)
 		return -1;
@@ -221,16 +184,17 @@ int ri_run_find(struct ri_run *run)
 		.context = {
 			.env = &run->env, .wishes = &run->options.wishes, .arena = &run->arena,
 			.findings = &run->findings, .command = &run->command,
+			.host = &run->host,
 		},
 	};
-	if (!run->options.disabled)
-		wants = find_wants(run);
-	if (open_root(run, wants) < 0)
+	if (!run->options.disabled) {
+		ri_command_read(&run->command, run->options.command, run->options.launch);
+		ri_options_judge_command(&run->options, &run->command, &run->findings);
+	}
+	if (find_host(run) < 0)
 		return -1;
 	if (!run->options.disabled) {
-		if (run->host.root >= 0)
-			run->source.context.host = &run->host;
-		if (count_ranks(run) < 0 || find_topology(run, wants) < 0 || place(run) < 0)
+		if (count_ranks(run) < 0 || find_topology(run) < 0 || place(run) < 0)
 			return -1;
 		ri_telling_judge(run);
 	}

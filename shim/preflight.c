@@ -124,22 +124,15 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 	ask_by_size(run, demands, checking);
 }
 
-/* host->live stands already. */
 static int open_host(struct ri_run *run, struct ri_host *host)
 {
-	const char *root = run->options.given.root.value;
-
-	if (run->host.root >= 0)
-		*host = run->host;
+	if (ri_host_root(&run->host) < 0)
+		return ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, run->host.path,
+			"cannot be opened: %s", strerror(errno));
+	*host = run->host;
 	/* what looks runs in a process of its own that is not waited for */
 	host->apart = NULL;
-	if (host->root >= 0)
-		return 0;
-	host->root = open(root == NULL ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (host->root >= 0)
-		return 0;
-	return ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, root == NULL ? "/" : root,
-		"cannot be opened: %s", strerror(errno));
+	return 0;
 }
 
 /* Run what is worth it. Returns 0, 1 where nothing is, or -1. */
@@ -168,8 +161,6 @@ static int run_checks(struct ri_run *run, bool all)
 	ri_mask_default_chld();
 	plan.keeps_all |= run->options.given.report.value != NULL;
 	status = ri_checks_run(&plan, &run->checked, &run->err);
-	if (host.root != run->host.root)
-		close(host.root);
 	return status;
 }
 

@@ -161,10 +161,19 @@ static int open_by_walking(int root, const char *path, int flags)
 	return fd;
 }
 
+int ri_host_root(struct ri_host *host)
+{
+	if (host->root < 0 && host->path != NULL)
+		host->root = open(host->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return host->root;
+}
+
 static int open_here(struct ri_host *host, const char *path, int flags)
 {
 	int fd;
 
+	if (host->path != NULL && ri_host_root(host) < 0)
+		return -1;
 	flags |= O_CLOEXEC;
 	if (!host->walk) {
 		fd = open_in_root(host->root, path, flags);
@@ -385,4 +394,29 @@ bool ri_host_has(struct ri_host *host, const char *path)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+const char *ri_host_name(struct ri_host *host, struct ri_arena *arena)
+{
+	char name[RI_MAX_NAME + 2];
+
+	if (host->name != NULL)
+		return host->name;
+	if (host->live) {
+		if (host->ask_name == NULL || host->ask_name(name, sizeof(name)) < 0)
+			return NULL;
+		name[sizeof(name) - 1] = '\0';
+	} else if (ri_host_read(host, "/etc/hostname", name, sizeof(name)) < 0) {
+		return NULL;
+	}
+	host->name = ri_arena_copy(arena, name, strcspn(name, " \t\r\n"));
+	return host->name;
+}
+
+enum ri_host_proc ri_host_proc(struct ri_host *host)
+{
+	if (host->proc == RI_PROC_UNASKED)
+		host->proc = host->live && host->ask_proc != NULL ? host->ask_proc()
+								  : RI_PROC_OURS;
+	return host->proc;
 }

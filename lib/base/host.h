@@ -12,8 +12,24 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/arena.h"
+
+/* What /proc of a machine shows. */
+enum ri_host_proc {
+	RI_PROC_UNASKED,
+	RI_PROC_OURS,		/* our PID namespace, and another process as its first one */
+	RI_PROC_OURS_FIRST,	/* our PID namespace, whose process 1 we are ourselves */
+	RI_PROC_FOREIGN,	/* another PID namespace, or nothing */
+};
+
 struct ri_host {
-	int root;	/* directory fd, owned by whoever opened it */
+	int root;	/* directory fd, owned by whoever set it, or once it is open; or -1 */
+	const char *path;	/* of the root, which the first use opens; NULL: none has to */
+	const char *name;	/* of the machine; NULL: nobody has asked */
+	enum ri_host_proc proc;
+	/* Both are asked at the first use and of the live machine alone; NULL: nothing is known. */
+	int (*ask_name)(char *out, size_t size);	/* as gethostname(2) */
+	enum ri_host_proc (*ask_proc)(void);
 	bool live;	/* this machine; else a recorded one */
 	bool walk;	/* openat2 was refused once: do not ask again */
 	/*
@@ -24,6 +40,15 @@ struct ri_host {
 	 */
 	int (*apart)(int (*work)(void *argument), void *argument, const char *path);
 };
+
+/* The root, opened now if it is not yet. Returns its descriptor, or -1 and errno. */
+int ri_host_root(struct ri_host *host);
+
+/* The machine's own name, of a recorded one what /etc/hostname says; NULL: not known. */
+const char *ri_host_name(struct ri_host *host, struct ri_arena *arena);
+
+/* What its /proc shows; a recorded one's counts as ours. Never RI_PROC_UNASKED. */
+enum ri_host_proc ri_host_proc(struct ri_host *host);
 
 /*
  * Open path, relative to the root whether or not it starts with '/', with

@@ -133,7 +133,6 @@ const struct ri_source ri_source_aws_batch = {
 	.summary = "a node of a multi-node parallel job of AWS Batch",
 	.identity = RI_SCOPE_NODE,
 	.job = "AWS_BATCH_JOB_ID",
-	.wants = RI_WANTS_PLACE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_aws_batch,

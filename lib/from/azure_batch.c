@@ -325,7 +325,6 @@ const struct ri_source ri_source_azure_batch = {
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
-	.wants = RI_WANTS_PLACE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azure_batch,

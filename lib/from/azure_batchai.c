@@ -177,7 +177,6 @@ const struct ri_source ri_source_azure_batchai = {
 	.summary = "names of Batch AI that Azure Machine Learning still sets: master, hosts, node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
-	.wants = RI_WANTS_PLACE,
 	.reads = reads,
 	.detect = detect,
 	.read = read_azure_batchai,

@@ -128,6 +128,8 @@ static bool agrees(const struct ri_reading *reading, const struct ri_hostfile *f
 static void claim_hosts(struct ri_reading *reading)
 {
 	const char *variable = find_path(reading->context->env), *text;
+	const struct ri_context *context = reading->context;
+	const char *name;
 	struct ri_hostfile file;
 	struct ri_fact *claim;
 	uint64_t place;
@@ -135,11 +137,12 @@ static void claim_hosts(struct ri_reading *reading)
 	text = read_text(reading, ri_reading_get(reading, variable));
 	if (text == NULL)
 		return;
-	if (ri_hostfile_read(&file, text, reading->context->arena) < 0) {
+	if (ri_hostfile_read(&file, text, context->arena) < 0) {
 		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
 		return;
 	}
-	if (!find_self(&file, reading->context->host_name, &place) ||
+	name = ri_host_name(context->host, context->arena);
+	if (name == NULL || !find_self(&file, name, &place) ||
 		!agrees(reading, &file, place))
 		return;
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
@@ -157,7 +160,7 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 	if (reading->identity == NULL && !ri_source_sees_mpi_rank(context->env))
 		claim_role(reading);
 	else if (reading->identity != NULL && reading->identity->over_ssh &&
-		context->host != NULL && context->host_name != NULL &&
+		context->host != NULL &&
 		find_path(context->env) != NULL && needs_master(reading))
 		claim_hosts(reading);
 }
@@ -166,7 +169,6 @@ const struct ri_source ri_source_kubeflow_mpi = {
 	.name = "kubeflow_mpi",
 	.summary = "MPIJob of Kubeflow: the launcher, which is no rank, and the first host",
 	.identity = RI_SCOPE_NONE,
-	.wants = RI_WANTS_FILES | RI_WANTS_NAME,
 	.reads = reads,
 	.detect = detect,
 	.read = read_kubeflow_mpi,

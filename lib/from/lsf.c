@@ -117,7 +117,6 @@ const struct ri_source ri_source_lsf = {
 	.name = "lsf",
 	.summary = "a job of IBM Spectrum LSF: its machines",
 	.identity = RI_SCOPE_NONE,
-	.wants = RI_WANTS_FILES,
 	.reads = reads,
 	.detect = detect,
 	.read = read_lsf,

@@ -146,22 +146,23 @@ bool ri_own_parse(struct ri_own *out, const char *fib_trie, const char *if_inet6
 /* NULL where it cannot be read. */
 static const char *read_file(struct ri_reading *reading, const char *path)
 {
-	const struct ri_context *context = reading->context;
-	char *text;
+	char *text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
 
-	if (context->host == NULL || !context->proc_is_ours)
-		return NULL;
-	text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
-	if (text == NULL || ri_host_read(context->host, path, text, RI_MAX_FILE) < 0)
+	if (text == NULL || ri_host_read(reading->context->host, path, text, RI_MAX_FILE) < 0)
 		return NULL;
 	return text;
 }
 
 bool ri_own_read(struct ri_own *out, struct ri_reading *reading)
 {
-	const char *fib_trie = read_file(reading, "/proc/net/fib_trie");
-	const char *if_inet6 = read_file(reading, "/proc/net/if_inet6");
+	struct ri_host *host = reading->context->host;
+	const char *fib_trie = NULL, *if_inet6 = NULL;
 
+	/* somebody else's addresses would make it somebody else's node */
+	if (host != NULL && ri_host_proc(host) != RI_PROC_FOREIGN) {
+		fib_trie = read_file(reading, "/proc/net/fib_trie");
+		if_inet6 = read_file(reading, "/proc/net/if_inet6");
+	}
 	if (reading->err->code != RI_CODE_NONE)
 		return false;
 	if (!ri_own_parse(out, fib_trie, if_inet6, reading->context->arena)) {
@@ -169,7 +170,7 @@ bool ri_own_read(struct ri_own *out, struct ri_reading *reading)
 			"no memory left for the addresses of this machine");
 		return false;
 	}
-	out->name = reading->context->host_name;
+	out->name = host == NULL ? NULL : ri_host_name(host, reading->context->arena);
 	return true;
 }
 

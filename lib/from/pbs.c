@@ -48,7 +48,6 @@ const struct ri_source ri_source_pbs = {
 	.name = "pbs",
 	.summary = "a job of OpenPBS or Torque: its machines",
 	.identity = RI_SCOPE_NONE,
-	.wants = RI_WANTS_FILES,
 	.reads = reads,
 	.detect = detect,
 	.read = read_pbs,

@@ -96,9 +96,9 @@ static void read_pid1(struct ri_reading *reading)
 	struct ri_env env;
 	char **strings;
 
-	if (context.host == NULL || !context.proc_is_ours || reading->identity == NULL ||
-		!reading->identity->over_ssh || ri_identity_is_on_one_node(reading) ||
-		has_master(reading))
+	if (context.host == NULL || reading->identity == NULL || !reading->identity->over_ssh ||
+		ri_identity_is_on_one_node(reading) || has_master(reading) ||
+		ri_host_proc(context.host) != RI_PROC_OURS)
 		return;
 	strings = read_strings(reading);
 	if (strings == NULL || ri_env_init(&env, strings, context.arena, reading->err) < 0)
@@ -113,7 +113,6 @@ static void read_pid1(struct ri_reading *reading)
 const struct ri_source ri_source_pid1 = {
 	.name = "pid1",
 	.summary = "the master of an MPI job, from the environment of process 1",
-	.wants = RI_WANTS_PROC,
 	.reads = reads,
 	.detect = detect,
 	.read = read_pid1,

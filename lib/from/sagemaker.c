@@ -272,7 +272,6 @@ const struct ri_source ri_source_sagemaker = {
 	.summary = "a node of an Amazon SageMaker training job",
 	.identity = RI_SCOPE_NODE,
 	.hidden = true,
-	.wants = RI_WANTS_FILES,
 	.reads = reads,
 	.detect = detect,
 	.read = read_sagemaker,

@@ -68,33 +68,3 @@ bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env
 		return ri_wishes_subject(wishes) != NULL;
 	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
 }
-
-/* Is there a launcher that says who this process is, by what tells it apart? */
-static bool has_rank(const struct ri_env *env, const struct ri_wishes *wishes)
-{
-	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
-		if (ri_sources[i]->identity == RI_SCOPE_PROCESS && !ri_sources[i]->unsigned_tuple &&
-			ri_wishes_allow_source(wishes, ri_sources[i]->name) &&
-			ri_source_is_there(ri_sources[i], env, wishes))
-			return true;
-	return false;
-}
-
-unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes)
-{
-	const unsigned place =
-		RI_WANTS_PLACE | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
-	unsigned wants = 0;
-
-	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
-		if ((ri_sources[i]->wants & ~wants) != 0 &&
-			ri_source_is_there(ri_sources[i], env, wishes))
-			wants |= ri_sources[i]->wants;
-	if (ri_wishes_state_hosts(wishes))
-		return wants | place;
-	if ((wants & RI_WANTS_PLACE) == 0)
-		return wants;
-	return has_rank(env, wishes)
-		? wants & ~(unsigned)RI_WANTS_PLACE
-		: wants | place;
-}

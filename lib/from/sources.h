@@ -13,18 +13,6 @@
 struct ri_reading;
 struct ri_wishes;
 
-/* What a source may need beside the environment; it is looked up for it alone. */
-enum ri_want {
-	RI_WANTS_FILES = 1,	/* the context's host */
-	RI_WANTS_PROC = 2,	/* the same, with a /proc that is ours, but not of process 1 */
-	RI_WANTS_NAME = 4,	/* the context's host_name */
-	/*
-	 * All of these and the /proc of process 1 as well, to find this machine
-	 * in a list: where no launcher has given us a rank, and for --hosts.
-	 */
-	RI_WANTS_PLACE = 8,
-};
-
 enum ri_source_mpi {
 	RI_SOURCE_NO_MPI,
 	RI_SOURCE_OPENMPI,
@@ -61,7 +49,6 @@ struct ri_source {
 	 */
 	const char *shares;
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
-	unsigned wants;		/* beyond the environment: bits of enum ri_want */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*
 	 * Some look-ups, no allocation, no system call: it runs at every start.
@@ -97,11 +84,5 @@ enum ri_source_mpi ri_source_mpi(const char *identity);
 
 /* Does a source that may be read say that this process is a job's, with a rank or without? */
 bool ri_sources_say_job(const struct ri_env *env, const struct ri_wishes *wishes);
-
-/*
- * Bits of enum ri_want: what the sources that are there could use. Only of
- * these the context needs anything.
- */
-unsigned ri_sources_want(const struct ri_env *env, const struct ri_wishes *wishes);
 
 #endif

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "from/from.h"
 
 /* A path is relative to where the user stands; of a recorded machine, to its root. */
 static const char *find_path(const char *path, const struct ri_host *host, struct ri_arena *arena)
@@ -41,27 +40,11 @@ static int read_file(struct ri_wishes *wishes, const struct ri_context *context,
 	return 0;
 }
 
-static const char *find_name(struct ri_host *host, struct ri_arena *arena)
-{
-	char name[RI_MAX_NAME + 2];
-
-	if (host == NULL || host->live) {
-		if (gethostname(name, sizeof(name)) < 0)
-			return NULL;
-		name[sizeof(name) - 1] = '\0';
-	} else if (ri_host_read(host, "/etc/hostname", name, sizeof(name)) < 0) {
-		return NULL;
-	}
-	return ri_arena_copy(arena, name, strcspn(name, " \t\r\n"));
-}
-
-int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_context *context, unsigned wants,
+int ri_hosts_prepare(struct ri_wishes *wishes, const struct ri_context *context,
 	struct ri_error *err)
 {
 	const struct ri_given *hosts = &wishes->facts[RI_FACT_HOSTS];
 
-	if ((wants & RI_WANTS_NAME) != 0)
-		context->host_name = find_name(context->host, context->arena);
 	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
 			"%s names the hosts as well", hosts->subject);

@@ -8,13 +8,11 @@
 #include "model/wishes.h"
 
 /*
- * What hosts stated by hand and sources (wants: bits of enum ri_want) need of
- * the machine: the content of --hostfile, and this machine's name (of a
- * recorded one: its /etc/hostname) in context->host_name. Asks nothing that
- * nobody needs; --hosts with --hostfile is RI_CODE_OPTION_CONFLICT, a file
- * that cannot be read is RI_CODE_FILE_UNREADABLE and its path.
+ * The content of --hostfile, where that is given. With --hosts it is
+ * RI_CODE_OPTION_CONFLICT; a file that cannot be read is RI_CODE_FILE_UNREADABLE
+ * and its path.
  */
-int ri_hosts_prepare(struct ri_wishes *wishes, struct ri_context *context, unsigned wants,
+int ri_hosts_prepare(struct ri_wishes *wishes, const struct ri_context *context,
 	struct ri_error *err);
 
 #endif

@@ -4,11 +4,6 @@
 #include "base/limits.h"
 #include "launch/placement.h"
 
-bool ri_nproc_wants_files(const struct ri_options *options)
-{
-	return options->nproc != RI_NPROC_STATED;
-}
-
 static int count(const struct ri_options *options, struct ri_node *node, uint64_t *out,
 	struct ri_error *err)
 {

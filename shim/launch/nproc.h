@@ -7,9 +7,6 @@
 #include "node/node.h"
 #include "options/options.h"
 
-/* Does counting take files of the machine? */
-bool ri_nproc_wants_files(const struct ri_options *options);
-
 /*
  * Fill in wishes.nproc_count. RI_CODE_NPROC_NONE where there is no GPU, and
  * what counting GPUs and CPUs gives (node/node.h).

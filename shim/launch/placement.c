@@ -28,13 +28,6 @@ static struct ri_place_ranks count_ranks(const struct ri_placing_job *job, uint6
 	return ranks;
 }
 
-bool ri_placing_wants_files(const struct ri_options *options, uint64_t started)
-{
-	const struct ri_place_ranks ranks = { .count = started, .ours = started > 0 };
-
-	return ri_placement_asks(&options->place, &ranks);
-}
-
 void ri_placing_look(struct ri_node *node, struct ri_cpus *mask)
 {
 	*mask = (struct ri_cpus){ { 0 } };

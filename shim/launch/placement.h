@@ -21,12 +21,6 @@ struct ri_placing {
 };
 
 /*
- * Does it take files of the machine? started is how many ranks are started
- * here, 0 where the command is one of somebody else's, or none.
- */
-bool ri_placing_wants_files(const struct ri_options *options, uint64_t started);
-
-/*
  * Ask the kernel which CPUs are ours, into mask, for whoever counts CPUs of
  * this machine. Nothing of a recorded one.
  */

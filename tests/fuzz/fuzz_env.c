@@ -265,7 +265,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	part = fuzz_cut_part(text);
 	context.host = make_machine(part);
-	context.proc_is_ours = true;
 	fuzz_split(text, strings, 0, MAX_STRINGS);
 	findings = (struct ri_findings){ .count = 0 };
 	assert(ri_env_init(&env, strings, &arena, &err) == 0);

@@ -52,10 +52,11 @@ static void check_option(const char *text)
 	const struct ri_wishes wishes = {
 		.facts[RI_FACT_HOSTS] = { "--hosts", text },
 	};
+	struct ri_host machine = { .root = -1, .name = "b" };
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
-		.host_name = "b",
+		.host = &machine,
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;
@@ -96,13 +97,13 @@ static void check_rank(const char *text)
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .host = make_machine(text),
-		.host_name = "b",
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;
 	const struct ri_fact *master = &topology.facts[RI_FACT_MASTER_ADDR];
 	struct ri_hostfile file;
 
+	context.host->name = "b";
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	CHECK(ri_topology_read(&topology, &context, &err) == 0);
 	CHECK(strcmp(topology.identity, "hydra") == 0);

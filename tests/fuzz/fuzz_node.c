@@ -45,13 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_env env;
 	const struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .host = &host,
-		.proc_is_ours = true, .host_name = "node-1.cluster",
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_topology topology;
 
 	if (fib_trie == 0)
 		make_machine();
+	host.name = "node-1.cluster";
 	fuzz_fill(fib_trie, files, "");
 	fuzz_fill(hosts_file, files, "");
 	fuzz_split(text, strings, 0, STRINGS);

@@ -179,7 +179,6 @@ static inline void fuzz_run_job(struct ri_options *options, struct ri_context *c
 				(context->fan_out == 1 && ri_topology_is_beside(&topology)));
 	}
 	CHECK(!ri_source_manages(NULL) && !ri_source_manages("none"));
-	ri_sources_want(context->env, &options->wishes);
 	fuzz_check_claims(&topology);
 	for (size_t i = 0; i < findings.count; i++)
 		fuzz_check_words(findings.items[i].subject, findings.items[i].text,
@@ -198,12 +197,14 @@ static inline void fuzz_run(char **words, char **strings, const char *hostfile,
 {
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_options options;
+	struct ri_host named = { .root = -1 };
 	struct ri_env env;
 	struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .wishes = &options.wishes,
-		.host = host, .host_name = host_name, .proc_is_ours = true,
+		.host = host == NULL ? &named : host,
 	};
 
+	context.host->name = host_name;
 	findings.count = findings.dropped = 0;
 	CHECK(ri_env_init(&env, strings, &arena, &err) == 0);
 	if (ri_options_read(&options, words, &env, &findings, &err) == 0) {

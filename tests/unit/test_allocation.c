@@ -8,6 +8,7 @@
 
 #include "out_of_memory.h"
 #include "topology_of.h"
+#include "watched.h"
 #include "tree.h"
 
 #define JOB "PBS_JOBID=1670.mgt1", "PBS_NODEFILE=/nodes"
@@ -159,18 +160,12 @@ static void test_job_of_flux(void **state)
 	assert_job("\xc6\x92" "2Vh");
 }
 
-static bool wants_files(char *const *strings)
-{
-	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
-	return (ri_sources_want(&env, NULL) & RI_WANTS_FILES) != 0;
-}
-
-static void test_files_are_wanted_for_their_readers_alone(void **state)
+static void test_files_are_opened_by_their_readers_alone(void **state)
 {
 	(void)state;
-	assert_true(wants_files(LIST(JOB)));
-	assert_true(wants_files(LIST("LSB_JOBID=7", "LSB_HOSTS=a")));
-	assert_false(wants_files(LIST(STEP)));
+	assert_true(watch(NULL, LIST(JOB)).file);
+	assert_false(watch(NULL, LIST("LSB_JOBID=7", "LSB_HOSTS=a")).file);
+	assert_false(watch(NULL, LIST(STEP)).file);
 }
 
 static int read_exhausted(char *const *strings)
@@ -210,7 +205,7 @@ int main(void)
 		TEST(test_slurm_step_that_contradicts_itself),
 		TEST(test_slurm_batch_script),
 		TEST(test_job_of_flux),
-		TEST(test_files_are_wanted_for_their_readers_alone),
+		TEST(test_files_are_opened_by_their_readers_alone),
 		TEST(test_out_of_memory),
 	};
 

@@ -24,9 +24,10 @@ static struct ri_given given(const char *subject, const char *value)
 /* The first of count ranks; the code of what refuses it, or none. */
 static enum ri_code fan_out(uint64_t count, char *const *strings)
 {
+	struct ri_host machine = { .root = -1, .name = host_name };
 	const struct ri_context here = {
 		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
-		.wishes = &wishes, .fan_out = count, .host_name = host_name,
+		.wishes = &wishes, .fan_out = count, .host = &machine,
 	};
 
 	wishes.nproc = given("--nproc-per-node", "N");

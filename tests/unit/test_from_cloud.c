@@ -12,6 +12,7 @@
 #include "model/wishes.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
+#include "watched.h"
 #include "tree.h"
 
 #define BATCH "AZ_BATCH_HOST_LIST=10.0.0.4,10.0.0.5"
@@ -42,68 +43,64 @@ static int end(void **state)
 	return give_back(state);
 }
 
-static int read_there(bool proc_is_ours, char *const *strings)
+static int read_there(enum ri_host_proc proc, char *const *strings)
 {
 	struct ri_context with = context;
 
 	with.host = &host;
-	with.proc_is_ours = proc_is_ours;
+	host.proc = proc;
 	if (ri_env_init(&env, strings, &arena, &err) < 0)
 		return -1;
 	return ri_topology_read(&topology, &with, &err);
 }
 
-static unsigned wants_of(const char *source, char *const *strings)
+static struct watched watch_for(const char *source, char *const *strings)
 {
 	const struct ri_wishes wishes = { .source = { "--source", source } };
 
-	give_back(NULL);
-	assert_int_equal(ri_env_init(&env, strings, &arena, &err), 0);
-	return ri_sources_want(&env, source == NULL ? NULL : &wishes);
+	return watch(source == NULL ? NULL : &wishes, strings);
 }
 
-static const unsigned place = RI_WANTS_PLACE | RI_WANTS_FILES | RI_WANTS_PROC | RI_WANTS_NAME;
-
-static void test_the_place_is_wanted_where_there_is_no_rank(void **state)
+static void test_the_place_is_looked_for_where_there_is_no_rank(void **state)
 {
 	(void)state;
-	assert_int_equal(wants_of(NULL, LIST(BATCH)), place);
-	assert_int_equal(wants_of(NULL, LIST("AZ_BATCHAI_TASK_INDEX=0")), place);
-	assert_int_equal(wants_of(NULL, LIST(BATCH, RANK_13)), RI_WANTS_PROC);
+	assert_true(watch_for(NULL, LIST(BATCH)).name);
+	assert_true(watched.proc);
+	assert_false(watch_for(NULL, LIST("AZ_BATCHAI_TASK_INDEX=0")).name);
+	assert_false(watch_for(NULL, LIST(BATCH, RANK_13)).name);
 	/* the default of an image is no rank, and neither is Azure ML's name */
-	assert_int_equal(wants_of(NULL, LIST(BATCH, "RANK=0", "WORLD_SIZE=1", "LOCAL_RANK=0")),
-		place);
-	assert_int_equal(wants_of(NULL, LIST(BATCH, "AZUREML_RUN_ID=x")), place);
+	assert_true(watch_for(NULL, LIST(BATCH, "RANK=0", "WORLD_SIZE=1", "LOCAL_RANK=0")).name);
+	assert_true(watch_for(NULL, LIST(BATCH, "AZUREML_RUN_ID=x")).name);
 	/* the rank must not count */
-	assert_int_equal(wants_of("azure_batch", LIST(BATCH, RANK_13)), place);
-	assert_int_equal(wants_of("openmpi", LIST(BATCH, RANK_13)), RI_WANTS_PROC);
+	assert_true(watch_for("azure_batch", LIST(BATCH, RANK_13)).name);
+	assert_false(watch_for("openmpi", LIST(BATCH, RANK_13)).name);
 }
 
-static void test_the_place_is_wanted_for_hosts_by_hand(void **state)
+static void test_the_place_is_looked_for_in_hosts_by_hand(void **state)
 {
 	const struct ri_wishes hosts = { .facts[RI_FACT_HOSTS] = { "--hosts", "a,b" } };
-	const struct ri_wishes file = { .hostfile = { "--hostfile", "/hosts" } };
+	const struct ri_wishes file = {
+		.hostfile = { "--hostfile", "/hosts" }, .hostfile_text = "a\nb\n",
+	};
 	const struct ri_wishes nodes = { .facts[RI_FACT_NNODES] = { "--nnodes", "2" } };
 
 	(void)state;
-	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
-	assert_int_equal(ri_sources_want(&env, &hosts), place);
-	assert_int_equal(ri_sources_want(&env, &file), place);
-	assert_int_equal(ri_sources_want(&env, &nodes), RI_WANTS_PROC);
+	assert_true(watch(&hosts, LIST(RANK_13)).name);
+	assert_true(watch(&file, LIST(RANK_13)).name);
+	assert_false(watch(&nodes, LIST(RANK_13)).name);
 }
 
 static void test_a_hidden_source_is_there_if_asked_for(void **state)
 {
 	(void)state;
-	assert_int_equal(wants_of(NULL, LIST("A=b")), 0);
-	assert_int_equal(wants_of("sagemaker", LIST("A=b")),
-		RI_WANTS_FILES);
-	assert_int_equal(wants_of("aws_batch", LIST("A=b")), 0);
-	assert_int_equal(wants_of(NULL, LIST(ARN)), RI_WANTS_FILES);
+	assert_false(watch_for(NULL, LIST("A=b")).file);
+	assert_true(watch_for("sagemaker", LIST("A=b")).file);
+	assert_false(watch_for("aws_batch", LIST("A=b")).file);
+	assert_true(watch_for(NULL, LIST(ARN)).file);
 	/* other systems have jobs and names too */
-	assert_int_equal(wants_of(NULL, LIST("TRAINING_JOB_ARN=x:sagemaker:")), 0);
-	assert_int_equal(wants_of(NULL, LIST("TRAINING_JOB_ARN=arn:aws:batch:x")), 0);
-	assert_int_equal(wants_of(NULL, LIST("SM_HOSTS=[]", "SM_CURRENT_HOST= ")), 0);
+	assert_false(watch_for(NULL, LIST("TRAINING_JOB_ARN=x:sagemaker:")).file);
+	assert_false(watch_for(NULL, LIST("TRAINING_JOB_ARN=arn:aws:batch:x")).file);
+	assert_false(watch_for(NULL, LIST("SM_HOSTS=[]", "SM_CURRENT_HOST= ")).file);
 }
 
 /* Somebody else's addresses would make it somebody else's node. */
@@ -111,26 +108,24 @@ static void test_a_foreign_proc_is_not_read(void **state)
 {
 	(void)state;
 	tree_file(&root, "proc/net/fib_trie", "|-- 10.0.0.5\n/32 host LOCAL\n");
-	assert_int_equal(read_there(false, LIST(BATCH)), 0);
+	assert_int_equal(read_there(RI_PROC_FOREIGN, LIST(BATCH)), 0);
 	assert_null(topology.identity);
 	give_back(NULL);
-	assert_int_equal(read_there(true, LIST(BATCH)), 0);
+	assert_int_equal(read_there(RI_PROC_OURS, LIST(BATCH)), 0);
 	assert_string_equal(topology.identity, "azure_batch");
 	assert_number(RI_FACT_NODE_RANK, 1);
 	assert_string_equal(topology.facts[RI_FACT_NODE_RANK].origin.variable,
 		"AZ_BATCH_HOST_LIST");
 }
 
-/* A descriptor that cannot be read from shows that nobody looked. */
 static void test_a_rank_does_not_look_for_its_node(void **state)
 {
 	(void)state;
-	host.root = -1;
-	assert_int_equal(read_there(true, LIST(RANK_13, BATCH, "AZ_BATCH_MASTER_NODE=10.0.0.4:1",
+	watch(NULL, LIST(RANK_13, BATCH, "AZ_BATCH_MASTER_NODE=10.0.0.4:1",
 		"AZ_BATCHAI_MPI_HOST_FILE=/hosts", "AWS_BATCH_JOB_NUM_NODES=2",
-		"AWS_BATCH_JOB_NODE_INDEX=0")), 0);
+		"AWS_BATCH_JOB_NODE_INDEX=0"));
 	assert_string_equal(topology.identity, "openmpi");
-	host.root = root.fd;
+	assert_false(watched.file || watched.name || watched.proc);
 }
 
 static void test_sagemaker_says_where_it_was_read(void **state)
@@ -139,7 +134,7 @@ static void test_sagemaker_says_where_it_was_read(void **state)
 
 	(void)state;
 	tree_file(&root, CONFIG, CONFIG_2_OF_2);
-	assert_int_equal(read_there(true, LIST(ARN)), 0);
+	assert_int_equal(read_there(RI_PROC_OURS, LIST(ARN)), 0);
 	assert_number(RI_FACT_NODE_RANK, 1);
 	assert_string_equal(fact->origin.variable, "/" CONFIG);
 	assert_string_equal(fact->origin.raw, "algo-2");
@@ -158,7 +153,7 @@ static void test_sagemaker_file_that_cannot_be_read(void **state)
 	(void)state;
 	memset(large, ' ', sizeof(large));
 	tree_bytes(&root, CONFIG, large, sizeof(large));
-	assert_int_equal(read_there(true, LIST(ARN)), 0);
+	assert_int_equal(read_there(RI_PROC_OURS, LIST(ARN)), 0);
 	assert_null(topology.identity);
 	assert_found(RI_CODE_SOURCE_INCOMPLETE, "/" CONFIG);
 	give_back(NULL);
@@ -173,7 +168,7 @@ static void assert_unread(const char *hint, char *const *strings)
 	const struct ri_finding *finding;
 
 	give_back(NULL);
-	assert_int_equal(read_there(true, strings), 0);
+	assert_int_equal(read_there(RI_PROC_OURS, strings), 0);
 	finding = find_finding(RI_CODE_SOURCE_INCOMPLETE);
 	assert_non_null(finding);
 	assert_string_equal(finding->hint, hint);
@@ -193,7 +188,7 @@ static void test_sagemaker_error_names_the_line(void **state)
 {
 	(void)state;
 	tree_file(&root, CONFIG, "{\n\n\"a\033\": }");
-	assert_int_equal(read_there(true, LIST(ARN)), -1);
+	assert_int_equal(read_there(RI_PROC_OURS, LIST(ARN)), -1);
 	assert_int_equal(err.code, RI_CODE_FILE_SYNTAX);
 	assert_string_equal(err.subject, "/" CONFIG);
 	assert_non_null(strstr(err.text, "line 3 "));
@@ -223,8 +218,8 @@ static void test_skypilot_hosts(void **state)
 static void test_half_of_it_is_not_there(void **state)
 {
 	(void)state;
-	assert_int_equal(wants_of(NULL, LIST("AWS_BATCH_JOB_NUM_NODES=2")), 0);
-	assert_int_equal(wants_of(NULL, LIST("AWS_BATCH_JOB_NODE_INDEX=0")), 0);
+	assert_false(watch_for(NULL, LIST("AWS_BATCH_JOB_NUM_NODES=2")).name);
+	assert_false(watch_for(NULL, LIST("AWS_BATCH_JOB_NODE_INDEX=0")).name);
 	take(LIST("SKYPILOT_NUM_NODES=2"));
 	assert_int_equal(topology.source_count, 0);
 	take(LIST("SKYPILOT_NODE_RANK=0"));
@@ -255,12 +250,12 @@ static void test_host_file_of_batch_ai(void **state)
 	assert_found(RI_CODE_SOURCE_INCOMPLETE, "AZ_BATCHAI_TASK_INDEX");
 	give_back(NULL);
 	tree_file(&root, "hosts", "a\nb slots=one\n");
-	assert_int_equal(read_there(true, strings), 0);
+	assert_int_equal(read_there(RI_PROC_OURS, strings), 0);
 	assert_found(RI_CODE_ENV_IGNORED, "AZ_BATCHAI_MPI_HOST_FILE");
 	assert_non_null(strstr(find_finding(RI_CODE_ENV_IGNORED)->text, "line 2"));
 	give_back(NULL);
 	tree_file(&root, "hosts", "");
-	assert_int_equal(read_there(true, strings), 0);
+	assert_int_equal(read_there(RI_PROC_OURS, strings), 0);
 	assert_found(RI_CODE_ENV_IGNORED, "AZ_BATCHAI_MPI_HOST_FILE");
 	assert_null(strstr(find_finding(RI_CODE_ENV_IGNORED)->text, "line"));
 }
@@ -269,7 +264,7 @@ static int read_without_memory(void)
 {
 	if (!memory_exhaust(&arena))
 		return 97;
-	if (read_there(true, LIST(BATCH)) == 0)
+	if (read_there(RI_PROC_OURS, LIST(BATCH)) == 0)
 		return 96;
 	return err.code == RI_CODE_MEMORY ? 0 : 95;
 }
@@ -283,7 +278,7 @@ static void test_out_of_memory(void **state)
 
 static int read_hosts_without_memory(void)
 {
-	if (read_there(true, LIST("AZ_BATCHAI_MPI_HOST_FILE=/hosts")) == 0)
+	if (read_there(RI_PROC_OURS, LIST("AZ_BATCHAI_MPI_HOST_FILE=/hosts")) == 0)
 		return 96;
 	return err.code == RI_CODE_MEMORY && topology.facts[RI_FACT_HOSTS].next == NULL ? 0 : 95;
 }
@@ -309,8 +304,8 @@ static void test_host_file_without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_the_place_is_wanted_where_there_is_no_rank),
-		TEST(test_the_place_is_wanted_for_hosts_by_hand),
+		TEST(test_the_place_is_looked_for_where_there_is_no_rank),
+		TEST(test_the_place_is_looked_for_in_hosts_by_hand),
 		TEST(test_a_hidden_source_is_there_if_asked_for),
 		TEST(test_a_foreign_proc_is_not_read),
 		TEST(test_a_rank_does_not_look_for_its_node),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "topology_of.h"
+#include "watched.h"
 
 static const struct ri_fact *fact_of(enum ri_fact_id id)
 {
@@ -88,15 +89,17 @@ static void test_a_rank_is_no_launcher(void **state)
 }
 
 /* Nothing is opened, and no name asked for, where no host file may be read. */
-static void test_only_an_mpijob_wants_files(void **state)
+static void test_only_an_mpijob_opens_files(void **state)
 {
 	(void)state;
-	assert_int_equal(ri_env_init(&env, LIST("TF_CONFIG={}", "PET_NNODES=1", "PET_NODE_RANK=0",
+	watch(NULL, LIST("TF_CONFIG={}", "PET_NNODES=1", "PET_NODE_RANK=0",
 		"VC_TASK_INDEX=0", "JOB_COMPLETION_INDEX=0", "CLUSTER_SPEC={}",
-		"K_MPI_JOB_ROLE=worker"), &arena, &err), 0);
-	assert_int_equal(ri_sources_want(&env, NULL), 0);
-	assert_int_equal(ri_env_init(&env, LIST("K_MPI_JOB_ROLE=launcher"), &arena, &err), 0);
-	assert_int_equal(ri_sources_want(&env, NULL), RI_WANTS_FILES | RI_WANTS_NAME);
+		"K_MPI_JOB_ROLE=worker"));
+	assert_false(watched.file || watched.name);
+	watch(NULL, LIST("K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile"));
+	assert_false(watched.file || watched.name);
+	watch(NULL, LIST(RANK_13, "HYDRA_HOST_FILE=/etc/mpi/hostfile"));
+	assert_true(watched.file);
 }
 
 #define TF_CONFIG(domain) \
@@ -163,7 +166,7 @@ int main(void)
 		TEST(test_words_are_no_number_of_processes),
 		TEST(test_a_launcher_is_known_by_its_role),
 		TEST(test_a_rank_is_no_launcher),
-		TEST(test_only_an_mpijob_wants_files),
+		TEST(test_only_an_mpijob_opens_files),
 		TEST(test_services_tell_a_tfjob),
 		TEST(test_a_jobset_has_a_name),
 		TEST(test_an_index_that_starts_anew_is_open),

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "out_of_memory.h"
 #include "topology_of.h"
+#include "watched.h"
 #include "tree.h"
 
 #define MASTER "AZ_BATCH_MASTER_NODE=10.0.0.4:6000"
@@ -39,7 +40,6 @@ static int read_with(struct ri_host *machine, char *const *strings)
 	struct ri_context with = context;
 
 	with.host = machine;
-	with.proc_is_ours = true;
 	if (ri_env_init(&env, strings, &arena, &err) < 0)
 		return -1;
 	return ri_topology_read(&topology, &with, &err);
@@ -158,15 +158,15 @@ static int end(void **state)
 	return give_back(state);
 }
 
-static void test_process_1_is_wanted_for_mpi_ranks_alone(void **state)
+static void test_process_1_is_asked_by_mpi_ranks_alone(void **state)
 {
 	(void)state;
-	assert_int_equal(ri_env_init(&env, LIST("PATH=/bin", "RANK=0"), &arena, &err), 0);
-	assert_int_equal(ri_sources_want(&env, NULL), 0);
-	assert_int_equal(ri_env_init(&env, LIST("PMI_RANK=0"), &arena, &err), 0);
-	assert_int_equal(ri_sources_want(&env, NULL), RI_WANTS_PROC);
-	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
-	assert_int_equal(ri_sources_want(&env, NULL), RI_WANTS_PROC);
+	assert_false(watch(NULL, LIST("PATH=/bin", "RANK=0")).proc);
+	/* half a tuple is nobody */
+	assert_false(watch(NULL, LIST("PMI_RANK=0")).proc);
+	assert_false(watch(NULL, LIST(RANK_13, MASTER)).proc);
+	assert_true(watch(NULL, LIST(RANK_13)).proc);
+	assert_false(watched.file);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_machine, end)
@@ -180,7 +180,7 @@ int main(void)
 		TEST(test_what_cannot_be_read_says_nothing),
 		TEST(test_only_the_rendezvous_is_taken),
 		TEST(test_many_empty_strings),
-		TEST(test_process_1_is_wanted_for_mpi_ranks_alone),
+		TEST(test_process_1_is_asked_by_mpi_ranks_alone),
 		TEST(test_out_of_memory),
 	};
 

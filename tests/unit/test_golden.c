@@ -79,7 +79,6 @@ static char *const *words_of(const struct golden_case *golden, enum golden_secti
 static int ask(struct answer *answer, const struct golden_case *golden, int root)
 {
 	static struct options_of options;
-	static char name[256];
 	struct ri_host host = { .root = root };
 	struct ri_command command;
 	uint64_t chosen;
@@ -87,13 +86,9 @@ static int ask(struct answer *answer, const struct golden_case *golden, int root
 	struct ri_context context = {
 		.env = &env, .wishes = &options.wishes, .arena = &arena,
 		.findings = &answer->findings, .host = root < 0 ? NULL : &host,
-		.command = &command, .proc_is_ours = true,
+		.command = &command,
 	};
 
-	if (root >= 0 && ri_host_read(&host, "/etc/hostname", name, sizeof(name)) > 0) {
-		name[strcspn(name, "\n")] = '\0';
-		context.host_name = name;
-	}
 	memset(answer, 0, sizeof(*answer));
 	if (ri_env_init(&env, words_of(golden, GOLDEN_ENV), &arena, &answer->err) < 0 ||
 		options_of_words(&options, words_of(golden, GOLDEN_OPTIONS),

@@ -515,9 +515,57 @@ static void test_apart(void **state)
 	close(live.root);
 }
 
+static int count_names;
+
+static int say_name(char *out, size_t size)
+{
+	count_names++;
+	snprintf(out, size, "live-1");
+	return 0;
+}
+
+static enum ri_host_proc say_foreign(void)
+{
+	count_names++;
+	return RI_PROC_FOREIGN;
+}
+
+/* Nothing is opened or asked before somebody needs it, and each thing once. */
+static void test_first_use(void **state)
+{
+	char path[300];
+	struct ri_host later = { .root = -1, .path = path };
+	struct ri_host live = {
+		.root = -1, .live = true, .ask_name = say_name, .ask_proc = say_foreign,
+	};
+	struct ri_host gone = { .root = -1, .path = "/no-such-folder" };
+	struct ri_arena arena = { 0 };
+	char text[16];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/root", outer.path);
+	assert_int_equal(ri_host_proc(&later), RI_PROC_OURS);
+	assert_int_equal(later.root, -1);
+	assert_string_equal(ri_host_name(&later, &arena), "node-1");
+	assert_true(later.root >= 0);
+	assert_int_equal(ri_host_root(&later), later.root);
+	close(later.root);
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(ri_host_name(&live, &arena), "live-1");
+		assert_int_equal(ri_host_proc(&live), RI_PROC_FOREIGN);
+	}
+	assert_int_equal(count_names, 2);
+	assert_int_equal(live.root, -1);
+	assert_int_equal(ri_host_read(&gone, "etc/hostname", text, sizeof(text)), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_null(ri_host_name(&gone, &arena));
+	ri_arena_release(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_use),
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_walk_and_openat2_agree),

@@ -19,9 +19,10 @@ static const char *host_name;	/* of this machine */
 
 static void take_wishes(const struct ri_wishes *wishes, int expected)
 {
+	struct ri_host machine = { .root = -1, .name = host_name };
 	const struct ri_context asked = {
 		.env = &env, .wishes = wishes, .arena = &arena, .findings = &findings,
-		.host_name = host_name,
+		.host = &machine,
 	};
 
 	assert_int_equal(ri_env_init(&env, LIST(RANK_13), &arena, &err), 0);
@@ -78,9 +79,10 @@ static void test_own_name_that_does_not_decide(void **state)
 static void test_hosts_of_others_alone(void **state)
 {
 	const struct ri_wishes wishes = { .facts[RI_FACT_HOSTS] = { "--hosts", "a,b" } };
+	struct ri_host machine = { .root = -1, .name = "c" };
 	const struct ri_context asked = {
 		.env = &env, .wishes = &wishes, .arena = &arena, .findings = &findings,
-		.host_name = "c",
+		.host = &machine,
 	};
 
 	(void)state;
