@@ -25,90 +25,6 @@ const struct ri_framework *ri_framework_at(size_t index)
 	return index < FRAMEWORK_COUNT ? frameworks[index] : NULL;
 }
 
-void ri_want(struct ri_writing *writing, const char *variable, const char *value)
-{
-	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
-	struct ri_env_edit edit = { .name = variable, .value = value };
-
-	if (before == NULL)
-		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
-	else if (before->value == NULL)
-		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another one to be absent",
-			variable, value);
-	else if (strcmp(before->value, value) != 0)
-		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another one \"%s\"", variable,
-			before->value, value);
-}
-
-void ri_want_gone(struct ri_writing *writing, const char *variable)
-{
-	const struct ri_env_edit *before = ri_env_edits_find(&writing->wanted, variable);
-	struct ri_env_edit edit = { .name = variable };
-
-	if (before == NULL)
-		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
-	else if (before->value != NULL)
-		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another one to be absent",
-			variable, before->value);
-}
-
-enum ri_mode ri_writing_mode(const struct ri_writing *writing)
-{
-	const struct ri_command *command = writing->context->command;
-
-	return command == NULL ? RI_MODE_PROCESS : command->mode;
-}
-
-bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_topology *topology)
-{
-	return ri_writing_mode(writing) == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
-}
-
-void ri_want_fact(struct ri_writing *writing, const char *variable,
-	const struct ri_topology *topology, enum ri_fact_id id)
-{
-	const struct ri_fact *fact = &topology->facts[id];
-	const char *value = fact->text;
-
-	if (fact->state != RI_STATE_KNOWN)
-		return;
-	if (value == NULL)
-		value = ri_arena_number(writing->context->arena, fact->number);
-	if (value == NULL)
-		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
-	else
-		ri_want(writing, variable, value);
-}
-
-bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names)
-{
-	for (; *names != NULL; names++) {
-		if (strcmp(topology->identity, *names) == 0)
-			return true;
-		for (size_t i = 0; i < topology->source_count; i++)
-			if (strcmp(topology->sources[i], *names) == 0)
-				return true;
-	}
-	return false;
-}
-
-static const char *find_option(const struct ri_writing *writing)
-{
-	const struct ri_wishes *wishes = writing->context->wishes;
-	const struct ri_framework *framework = writing->framework;
-
-	return wishes == NULL || framework->asked == NULL ? NULL : framework->asked(wishes);
-}
-
-bool ri_writing_is_asked(const struct ri_writing *writing)
-{
-	return ri_wishes_name_framework(writing->context->wishes, writing->framework->name) ||
-		find_option(writing) != NULL;
-}
-
 static const struct {
 	const char *variable;
 	enum ri_fact_id id;
@@ -178,7 +94,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 static void write_framework(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_framework *framework = writing->framework;
-	const char *option = find_option(writing);
+	const char *option = ri_writing_option(writing);
 
 	if (!ri_wishes_allow_framework(writing->context->wishes, framework->name)) {
 		if (option != NULL)
@@ -210,7 +126,7 @@ static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit
 static void write_nameless(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_framework *framework = writing->framework;
-	const char *option = find_option(writing);
+	const char *option = ri_writing_option(writing);
 
 	if (option != NULL)
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,

@@ -37,6 +37,9 @@ void ri_want_gone(struct ri_writing *writing, const char *variable);
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id);
 
+/* The option that asks for this framework, or NULL. */
+const char *ri_writing_option(const struct ri_writing *writing);
+
 /* Is this framework named in --frameworks, or an option given that asks for it? */
 bool ri_writing_is_asked(const struct ri_writing *writing);
 
