@@ -280,37 +280,40 @@ static void report_port(struct ri_reading *reading, const char *variable, unsign
  * The port in AZ_BATCH_MASTER_NODE, if the user asks for it: older
  * guides took it, and it must be the same on all nodes.
  */
-static void claim_batch_port(struct ri_reading *reading)
+static void claim_batch_port(struct ri_reading *reading, const struct ri_fact *master,
+	unsigned own)
 {
-	const char *variable = "AZ_BATCH_MASTER_NODE", *raw = ri_reading_get(reading, variable);
 	const struct ri_wishes *wishes = reading->context->wishes;
-	bool is_asked = wishes != NULL && wishes->azure_batch_port;
-	struct ri_endpoint endpoint;
+	const char *stated, *variable = master->origin.variable;
+	uint64_t port = find_stated_port(reading, &stated);
 	struct ri_fact *claim;
-	const char *stated;
-	uint64_t port;
 
-	if (raw == NULL || !ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint) ||
-		endpoint.port == 0)
+	if (port == own)
+		report_port(reading, stated, own, stated);
+	if (wishes == NULL || !wishes->azure_batch_port)
 		return;
-	port = find_stated_port(reading, &stated);
-	if (port == endpoint.port)
-		report_port(reading, stated, endpoint.port, stated);
-	if (!is_asked)
-		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_PORT, variable);
+	claim = ri_claim_read(reading, RI_FACT_MASTER_PORT, variable, master->origin.raw);
 	if (claim == NULL)
 		return;
-	claim->number = endpoint.port;
+	claim->number = own;
 	if (port == 0)
-		report_port(reading, variable, endpoint.port, "--azure-batch-port");
+		report_port(reading, variable, own, "--azure-batch-port");
+}
+
+static void claim_master(struct ri_reading *reading)
+{
+	unsigned port;
+	const struct ri_fact *master =
+		ri_claim_endpoint(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE", &port);
+
+	if (master != NULL && port != 0)
+		claim_batch_port(reading, master, port);
+	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 
 static void read_azure_batch(struct ri_reading *reading)
 {
-	claim_batch_port(reading);
-	ri_claim_default_port(reading, DEFAULT_PORT);
-	ri_claim_host(reading, RI_FACT_MASTER_ADDR, "AZ_BATCH_MASTER_NODE");
+	claim_master(reading);
 	ri_claim_hosts(reading, "AZ_BATCH_HOST_LIST", ',');
 	ri_claim_hosts(reading, "AZ_BATCH_NODE_LIST", ';');
 	claim_nodes(reading);

@@ -39,7 +39,9 @@ static bool is_blank(const char *text)
 
 bool ri_source_sees_text(const struct ri_env *env, const char *variable)
 {
-	return ri_source_sees(env, variable) && !is_blank(ri_env_get(env, variable));
+	const char *value = ri_env_get(env, variable);
+
+	return value != NULL && !ri_is_service_link(value) && !is_blank(value);
 }
 
 bool ri_source_sees_mpi_rank(const struct ri_env *env)
@@ -110,24 +112,31 @@ struct ri_fact *ri_claim(
 	return raw == NULL ? NULL : add_claim(reading, id, variable, raw);
 }
 
-struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
-	const char *variable, struct ri_slice text)
+static struct ri_fact *claim_slice(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *raw, struct ri_slice text)
 {
-	struct ri_fact *claim = ri_claim(reading, id, variable);
+	struct ri_fact *claim = add_claim(reading, id, variable, raw);
 
 	if (claim == NULL)
 		return NULL;
-	claim->text = strlen(claim->origin.raw) == text.length
-		? claim->origin.raw
+	claim->text = strlen(raw) == text.length
+		? raw
 		: ri_reading_copy(reading, text.text, text.length);
 	return claim->text == NULL ? NULL : claim;
 }
 
-struct ri_fact *ri_claim_number(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, struct ri_slice text)
 {
 	const char *raw = ri_reading_get(reading, variable);
-	struct ri_fact *claim = ri_claim(reading, id, variable);
+
+	return raw == NULL ? NULL : claim_slice(reading, id, variable, raw, text);
+}
+
+static struct ri_fact *claim_number(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *raw)
+{
+	struct ri_fact *claim = add_claim(reading, id, variable, raw);
 
 	if (claim != NULL &&
 		ri_number_read(raw, ri_fact_range(id), &claim->number, &claim->fault_at) !=
@@ -136,24 +145,33 @@ struct ri_fact *ri_claim_number(
 	return claim;
 }
 
+struct ri_fact *ri_claim_number(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	const char *raw = ri_reading_get(reading, variable);
+
+	return raw == NULL ? NULL : claim_number(reading, id, variable, raw);
+}
+
 struct ri_fact *ri_claim_filled(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
-	if (!ri_source_sees_text(reading->context->env, variable))
-		return NULL;
-	return ri_claim_number(reading, id, variable);
+	const char *raw = ri_reading_get(reading, variable);
+
+	return raw == NULL || is_blank(raw) ? NULL : claim_number(reading, id, variable, raw);
 }
 
 struct ri_fact *ri_claim_label(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
+	const char *raw = ri_reading_get(reading, variable);
 	struct ri_fact *claim;
 
-	if (!ri_source_sees_text(reading->context->env, variable))
+	if (raw == NULL || is_blank(raw))
 		return NULL;
-	claim = ri_claim(reading, id, variable);
+	claim = add_claim(reading, id, variable, raw);
 	if (claim != NULL)
-		claim->text = claim->origin.raw;
+		claim->text = raw;
 	return claim;
 }
 
@@ -179,21 +197,33 @@ struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
 	return claim_unusable(ri_claim(reading, id, variable), RI_STATE_OPEN, reason);
 }
 
-struct ri_fact *ri_claim_host(
-	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, unsigned *port)
 {
 	const char *raw = ri_reading_get(reading, variable);
 	struct ri_endpoint endpoint;
 	struct ri_fact *claim;
 
+	*port = 0;
 	if (raw == NULL || is_blank(raw))
 		return NULL;
-	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint))
-		return ri_claim_text(reading, id, variable, endpoint.host);
-	claim = ri_claim_broken(reading, id, variable, ri_endpoint_expect(raw, strlen(raw)));
+	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint)) {
+		*port = endpoint.port;
+		return claim_slice(reading, id, variable, raw, endpoint.host);
+	}
+	claim = claim_unusable(add_claim(reading, id, variable, raw), RI_STATE_BROKEN,
+		ri_endpoint_expect(raw, strlen(raw)));
 	if (claim != NULL)
 		claim->fault_at = ri_host_fault(raw, strlen(raw));
 	return claim;
+}
+
+struct ri_fact *ri_claim_host(
+	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
+{
+	unsigned port;
+
+	return ri_claim_endpoint(reading, id, variable, &port);
 }
 
 static size_t count_items(const char *text, char separator)

@@ -90,6 +90,10 @@ struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
 struct ri_fact *ri_claim_host(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
 
+/* The same, and the port beside the host; 0 where there is none. */
+struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, unsigned *port);
+
 /* Claim hosts from a list with that separator, in order: known, or broken. */
 struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator);
 
