@@ -148,10 +148,6 @@ static int find_topology(struct ri_run *run)
 	if (ri_claims_report(topology, &reading) < 0)
 		return -1;
 	ri_nodes_judge(topology, context);
-	if (context->fan_out > 0 && run->options.given.root.value == NULL) {
-		ri_local_master_settle(topology, &run->findings);
-		ri_port_settle(topology, &run->findings);
-	}
 	return 0;
 }
 
@@ -174,6 +170,8 @@ bool ri_run_is_of_job(const struct ri_run *run)
 
 int ri_run_find(struct ri_run *run)
 {
+	static const struct ri_meeting meeting = { ri_is_local_master, ri_port_pick };
+
 	if (ri_output_check(&run->options, &run->err) < 0 ||
 		ri_telling_check(&run->options, &run->err) < 0)
 		return -1;
@@ -185,6 +183,7 @@ int ri_run_find(struct ri_run *run)
 			.env = &run->env, .wishes = &run->options.wishes, .arena = &run->arena,
 			.findings = &run->findings, .command = &run->command,
 			.host = &run->host,
+			.meeting = run->options.root.value == NULL ? &meeting : NULL,
 		},
 	};
 	if (!run->options.disabled) {

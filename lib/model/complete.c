@@ -155,6 +155,53 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 	}
 }
 
+/* Is it one node because nobody speaks of others, or because the user says so? */
+static bool is_alone(const struct ri_topology *topology)
+{
+	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
+
+	return nodes->state == RI_STATE_KNOWN && nodes->number == 1 &&
+		nodes->strength != RI_STRENGTH_SAID;
+}
+
+/* An image's MASTER_ADDR of another machine, where all ranks are started here. */
+static void keep_master_here(struct ri_topology *topology, const struct ri_context *context)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	char quoted[RI_QUOTE_SIZE];
+
+	if (!is_alone(topology) || fact->state != RI_STATE_KNOWN ||
+		fact->strength == RI_STRENGTH_MANUAL || context->meeting->is_here(fact->text))
+		return;
+	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
+		RI_CODE_ENV_DIFFERS, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
+		"%s becomes \"127.0.0.1\": all ranks of this job are started here, and it is "
+		"neither the name nor an address of this machine",
+		ri_quote(quoted, sizeof(quoted), fact->text)),
+		"unset it, or state --master-addr if it is right");
+	ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
+	fact->text = "127.0.0.1";
+}
+
+/* A default that another job on this machine has taken. */
+static void avoid_port(struct ri_topology *topology, const struct ri_context *context)
+{
+	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_PORT];
+	unsigned usual = (unsigned)fact->number, picked;
+	uint64_t nodes;
+
+	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes != 1 ||
+		fact->strength != RI_STRENGTH_DEFAULT || fact->origin.variable != NULL)
+		return;
+	picked = context->meeting->pick_port(usual);
+	if (picked == usual)
+		return;
+	fact->number = picked;
+	ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_MASTER_PORT_TAKEN,
+		"MASTER_PORT", "%u is in use on this machine, so this job meets at %u", usual,
+		picked);
+}
+
 static void derive_port(struct ri_topology *topology)
 {
 	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_PORT];
@@ -175,5 +222,9 @@ int ri_topology_complete(struct ri_topology *topology, const struct ri_context *
 		derive_node_rank(topology, context->findings);
 	derive_master(topology, context);
 	derive_port(topology);
+	if (context->meeting != NULL && context->fan_out > 0) {
+		keep_master_here(topology, context);
+		avoid_port(topology, context);
+	}
 	return 0;
 }

@@ -17,6 +17,12 @@
 
 struct ri_wishes;
 
+/* What only the machine can say of a place to meet at. Both ask the kernel. */
+struct ri_meeting {
+	bool (*is_here)(const char *host);	/* is it this machine, or may it be? */
+	unsigned (*pick_port)(unsigned usual);	/* that one, or another one where it is in use */
+};
+
 struct ri_context {
 	const struct ri_env *env;
 	const struct ri_wishes *wishes;	/* of the user; NULL: none */
@@ -24,6 +30,7 @@ struct ri_context {
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* NULL: a process */
 	struct ri_host *host;		/* the machine, which sources may ask, or NULL */
+	const struct ri_meeting *meeting;	/* NULL: nobody asks, as of a recorded machine */
 	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 };
 

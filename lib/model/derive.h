@@ -53,7 +53,9 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 
 /*
  * Add what is still missing: node_rank, master_addr, master_port. Without an
- * identity nothing. RI_CODE_NODE_RANK_* and RI_CODE_MASTER_ABSENT are findings.
+ * identity nothing. RI_CODE_NODE_RANK_* and RI_CODE_MASTER_ABSENT are findings, and
+ * where ranks are started here and the machine may be asked (context->meeting)
+ * a master that is another machine and a default port that is in use.
  */
 int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);

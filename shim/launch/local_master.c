@@ -55,7 +55,7 @@ static bool is_own_name(const char *host)
 	return ri_is_same_host(host, name);
 }
 
-static bool is_here(const char *host)
+bool ri_is_local_master(const char *host)
 {
 	union any address;
 	socklen_t length;
@@ -66,31 +66,4 @@ static bool is_here(const char *host)
 	return read_address(host, &address, &length)
 		? is_own_address(&address, length)
 		: is_own_name(host);
-}
-
-/* Is it one node because nobody speaks of others, or because the user says so? */
-static bool is_alone(const struct ri_topology *topology)
-{
-	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];
-
-	return nodes->state == RI_STATE_KNOWN && nodes->number == 1 &&
-		nodes->strength != RI_STRENGTH_SAID;
-}
-
-void ri_local_master_settle(struct ri_topology *topology, struct ri_findings *findings)
-{
-	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
-	char quoted[RI_QUOTE_SIZE];
-
-	if (!is_alone(topology) || fact->state != RI_STATE_KNOWN ||
-		fact->strength == RI_STRENGTH_MANUAL || is_here(fact->text))
-		return;
-	ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"%s becomes \"127.0.0.1\": all ranks of this job are started here, and it is "
-		"neither the name nor an address of this machine",
-		ri_quote(quoted, sizeof(quoted), fact->text)),
-		"unset it, or state --master-addr if it is right");
-	ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
-	fact->text = "127.0.0.1";
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,22 +29,12 @@ static unsigned try_port(unsigned port)
 	return bound ? ntohs(address.sin_port) : 0;
 }
 
-void ri_port_settle(struct ri_topology *topology, struct ri_findings *findings)
+unsigned ri_port_pick(unsigned usual)
 {
-	struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_PORT];
-	unsigned usual = (unsigned)fact->number, picked;
-	uint64_t nodes;
+	unsigned picked;
 
-	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes != 1 ||
-		fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_DEFAULT ||
-		fact->origin.variable != NULL)
-		return;
 	if (try_port(usual) != 0 || errno != EADDRINUSE)
-		return;
+		return usual;
 	picked = try_port(0);
-	if (picked == 0)
-		return;
-	fact->number = picked;
-	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_MASTER_PORT_TAKEN, "MASTER_PORT",
-		"%u is in use on this machine, so this job meets at %u", usual, picked);
+	return picked == 0 ? usual : picked;
 }

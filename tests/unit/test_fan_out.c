@@ -11,9 +11,15 @@
 #include "to/to.h"
 #include "topology_of.h"
 
+/* One process on each of two nodes. */
+#define RANK_1_OF_2_NODES \
+	"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=0", \
+		"OMPI_COMM_WORLD_LOCAL_SIZE=1"
+
 static struct ri_command command = { .mode = RI_MODE_PROCESS };
 static struct ri_wishes wishes;
 static const char *host_name;	/* of this machine */
+static const struct ri_meeting *meeting;	/* what the machine says; NULL: nobody asks */
 static struct ri_env_edits edits;
 
 static struct ri_given given(const char *subject, const char *value)
@@ -28,6 +34,7 @@ static enum ri_code fan_out(uint64_t count, char *const *strings)
 	const struct ri_context here = {
 		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
 		.wishes = &wishes, .fan_out = count, .host = &machine,
+		.meeting = meeting,
 	};
 
 	wishes.nproc = given("--nproc-per-node", "N");
@@ -43,6 +50,7 @@ static int start_again(void **state)
 {
 	wishes = (struct ri_wishes){ .nproc_count = 0 };
 	host_name = NULL;
+	meeting = NULL;
 	return give_back(state);
 }
 
@@ -59,6 +67,47 @@ static void assert_place(uint64_t rank, uint64_t size, uint64_t local, uint64_t 
 	assert_number(RI_FACT_WORLD_SIZE, size);
 	assert_number(RI_FACT_LOCAL_RANK, local);
 	assert_number(RI_FACT_NODE_RANK, node);
+}
+
+static bool is_another(const char *host)
+{
+	(void)host;
+	return false;
+}
+
+static unsigned pick_next(unsigned usual)
+{
+	return usual + 1;
+}
+
+/* Only the machine knows, and only of one node, and of what nobody stated. */
+static void test_the_machine_is_asked_where_to_meet(void **state)
+{
+	static const struct ri_meeting other = { is_another, pick_next };
+
+	(void)state;
+	assert_int_equal(fan_out(2, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "a");
+	assert_number(RI_FACT_MASTER_PORT, 29500);
+	give_back(state);
+	meeting = &other;
+	assert_int_equal(fan_out(2, LIST("MASTER_ADDR=a")), RI_CODE_NONE);
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "127.0.0.1");
+	assert_number(RI_FACT_MASTER_PORT, 29501);
+	assert_int_equal(findings.count, 2);
+	assert_found(RI_CODE_ENV_DIFFERS, "MASTER_ADDR");
+	assert_found(RI_CODE_MASTER_PORT_TAKEN, "MASTER_PORT");
+	give_back(state);
+	wishes.facts[RI_FACT_MASTER_ADDR] = (struct ri_stated){ "--master-addr", "b" };
+	assert_int_equal(fan_out(2, LIST("MASTER_PORT=5")), RI_CODE_NONE);
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "b");
+	assert_number(RI_FACT_MASTER_PORT, 5);
+	assert_int_equal(findings.count, 0);
+	give_back(state);
+	wishes.facts[RI_FACT_MASTER_ADDR].value = NULL;
+	assert_int_equal(fan_out(2, LIST(RANK_1_OF_2_NODES, "MASTER_ADDR=a")), RI_CODE_NONE);
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "a");
+	assert_number(RI_FACT_MASTER_PORT, 29500);
 }
 
 static void test_nobody_says_anything(void **state)
@@ -316,6 +365,7 @@ static void test_a_lone_rank_is_whose(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_the_machine_is_asked_where_to_meet),
 		TEST(test_nobody_says_anything),
 		TEST(test_every_rank_of_every_node_is_another),
 		TEST(test_nothing_happens_where_none_are_started),
