@@ -172,8 +172,7 @@ int ri_run_find(struct ri_run *run)
 {
 	static const struct ri_meeting meeting = { ri_is_local_master, ri_port_pick };
 
-	if (ri_output_check(&run->options, &run->err) < 0 ||
-		ri_telling_check(&run->options, &run->err) < 0)
+	if (ri_options_check(&run->options, &run->err) < 0)
 		return -1;
 	run->source = (struct ri_rank_source){
 		.topology = &run->topology,

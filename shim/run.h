@@ -94,7 +94,6 @@ int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void
 int ri_run_start(struct ri_run *run);
 
 /* tell.c: options that need somebody who stays to write something. */
-int ri_telling_check(const struct ri_options *options, struct ri_error *err);
 bool ri_telling_is_wanted(const struct ri_options *options);
 
 /* A finding, RI_CODE_REPORT_SHARED, where ranks would overwrite each other's files. */

@@ -28,18 +28,6 @@ bool ri_telling_is_wanted(const struct ri_options *options)
 		options->wait_master_ms > 0;
 }
 
-int ri_telling_check(const struct ri_options *options, struct ri_error *err)
-{
-	const union ri_options_given *given = &options->given;
-	const struct ri_given *word = given->report.value != NULL ? &given->report : &given->state;
-
-	if (word->value == NULL || options->supervise != RI_NO)
-		return 0;
-	ri_fail(err, RI_CODE_OPTION_CONFLICT, word->subject,
-		"with --supervise=never nobody is left to write it");
-	return ri_fail_hint(err, "leave one of them out");
-}
-
 /* Does the file have a name that all ranks of this node give it? */
 static bool is_of_all(const struct ri_given *word)
 {

@@ -293,12 +293,6 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	return status;
 }
 
-/* Does the command line give it? */
-static bool stands(struct ri_given given)
-{
-	return given.subject != NULL && !given.twin;
-}
-
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
@@ -306,15 +300,15 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 
 	for (size_t i = 0; !options->disabled && i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
-		struct ri_given given = options->given.at[i];
+		const char *value = options->given.at[i].value;
 		bool goes_on = option->kind == POLICY && !applied;
 		struct ri_env_edit edit = { .value = NULL };
 
-		if (option->kind == ACTION || (goes_on ? !stands(given) : !has_some))
+		if (option->kind == ACTION || (goes_on ? !ri_option_stands(options, i) : !has_some))
 			continue;
 		edit.name = ri_option_twin(option);
 		if (goes_on)
-			edit.value = given.value == NULL ? "yes" : given.value;
+			edit.value = value == NULL ? "yes" : value;
 		else if (ri_env_find(env, edit.name) == NULL)
 			continue;
 		if (ri_env_edits_add(edits, edit, arena, err) < 0)

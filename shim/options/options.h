@@ -99,6 +99,12 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	struct ri_findings *findings, struct ri_error *err);
 
 /*
+ * RI_CODE_OPTION_CONFLICT, and -1, where two options of the command line, or two of
+ * the environment, exclude each other, or one lacks what it is about.
+ */
+int ri_options_check(const struct ri_options *options, struct ri_error *err);
+
+/*
  * A note, RI_CODE_OPTION_BEHIND, where an option that only rankinit has stands
  * among the words of the command, and no launcher there knows it.
  */

@@ -1,24 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which twins the command line sets aside, though it does not give their option. */
+/* Options that exclude each other. */
 #include <string.h>
 
+#include "base/number.h"
 #include "command/command.h"
 #include "options/table.h"
 
-struct rival {
-	int stated;			/* what stands on the command line */
-	bool (*means)(const struct ri_options *options);	/* ... in this way; NULL: any */
-	int twin;			/* what gives way to it */
-	bool (*says)(const char *value);	/* ... with such a value; NULL: any */
+static bool is_yes(const char *value)
+{
+	bool yes = true;
+
+	if (value != NULL)
+		ri_bool_read(value, &yes);
+	return yes;
+}
+
+static bool is_never(const char *value)
+{
+	return strcmp(value, "never") == 0;
+}
+
+static bool is_none(const char *value)
+{
+	return strcmp(value, "none") == 0;
+}
+
+static bool is_absolute(const char *value)
+{
+	return value[0] == '/';
+}
+
+static bool is_redirect(const char *value)
+{
+	return strcmp(value, "redirect") == 0;
+}
+
+/* "gpu" and the like may be several; we may become a single one. */
+static bool is_several(const char *value)
+{
+	const struct ri_range range = { 1, 1 };
+	uint64_t one;
+
+	return ri_number_read(value, range, &one, NULL) != RI_NUMBER_OK;
+}
+
+static bool is_without_tensorflow(const char *value)
+{
+	const struct ri_wishes wishes = { .frameworks = value };
+
+	return strcmp(value, "auto") != 0 && !ri_wishes_name_framework(&wishes, "tensorflow");
+}
+
+/* Two options, and the values with which they exclude each other; NULL: any. */
+struct pair {
+	size_t one;
+	bool (*one_is)(const char *value);
+	size_t other;
+	bool (*other_is)(const char *value);
+	const char *why;	/* the first one is blamed; NULL: not here, if at all */
+	bool of_ranks;		/* only where ranks are started here */
+	bool stays;		/* the first one does not give way to the other */
 };
 
-static bool means_never(const struct ri_options *options)
+#define PAIR(one_, one_is_, other_, other_is_) \
+	.one = RI_OPTION_##one_, .one_is = one_is_, \
+	.other = RI_OPTION_##other_, .other_is = other_is_
+
+static const char no_output[] = "rankinit must stay to handle the output";
+static const char no_writer[] = "rankinit must stay to write it";
+
+static const struct pair pairs[] = {
+	{ PAIR(log_file, is_absolute, log_dir, NULL), .why = "it is an absolute path" },
+	{ PAIR(supervise, is_never, log_prefix, is_yes), .why = no_output },
+	{ PAIR(supervise, is_never, log_dir, NULL), .why = no_output },
+	{ PAIR(supervise, is_never, log_file, NULL), .why = no_output },
+	{ PAIR(supervise, is_never, log_mode, is_redirect), .why = no_output },
+	{ PAIR(report, NULL, supervise, is_never), .why = no_writer },
+	{ PAIR(state, NULL, supervise, is_never), .why = no_writer },
+	/* refused where hosts are read, ranks are counted, variables are written */
+	{ PAIR(hosts, NULL, hostfile, NULL) },
+	{ PAIR(source, is_none, nproc_per_node, NULL), .of_ranks = true },
+	{ PAIR(nproc_per_node, is_several, supervise, is_never), .of_ranks = true, .stays = true },
+	{ PAIR(frameworks, is_without_tensorflow, tf_ps, NULL) },
+	{ PAIR(frameworks, is_without_tensorflow, tf_chief, is_yes) },
+	{ PAIR(frameworks, is_without_tensorflow, tf_port, NULL) },
+	/* together they are accepted */
+	{ PAIR(quiet, is_yes, verbose, is_yes) },
+};
+
+enum { PAIRS = sizeof(pairs) / sizeof(pairs[0]) };
+
+static bool holds(bool (*is)(const char *value), const char *value)
 {
-	return options->supervise == RI_NO;
+	return is == NULL || is(value);
 }
 
 /* A launcher starts its ranks itself: then how many is no more than told to it. */
-static bool means_ranks(const struct ri_options *options)
+static bool starts_ranks(const struct ri_options *options)
 {
 	struct ri_command command;
 
@@ -26,117 +104,59 @@ static bool means_ranks(const struct ri_options *options)
 	return command.mode == RI_MODE_PROCESS;
 }
 
-/* "gpu" and the like may be several; we may become a single one. */
-static bool means_several(const struct ri_options *options)
-{
-	return (options->nproc != RI_NPROC_STATED || options->wishes.nproc_count > 1) &&
-		means_ranks(options);
-}
-
-static bool means_no_source(const struct ri_options *options)
-{
-	return ri_wishes_refuse_all(&options->wishes) && means_ranks(options);
-}
-
-static bool means_no_tensorflow(const struct ri_options *options)
-{
-	return !ri_wishes_allow_framework(&options->wishes, "tensorflow");
-}
-
-static bool means_absolute_file(const struct ri_options *options)
-{
-	return options->given.log_file.value[0] == '/';
-}
-
-static bool means_prefix(const struct ri_options *options)
-{
-	return options->log_prefix;
-}
-
-static bool means_chief(const struct ri_options *options)
-{
-	return options->wishes.tf_chief.value != NULL;
-}
-
-static bool means_quiet(const struct ri_options *options)
-{
-	return options->quiet;
-}
-
-static bool means_verbose(const struct ri_options *options)
-{
-	return options->verbose;
-}
-
-static bool says_never(const char *value)
-{
-	return strcmp(value, "never") == 0;
-}
-
-static bool says_none(const char *value)
-{
-	return strcmp(value, "none") == 0;
-}
-
-static bool says_absolute(const char *value)
-{
-	return value[0] == '/';
-}
-
-static bool says_no_tensorflow(const char *value)
-{
-	const struct ri_wishes wishes = { .frameworks = value };
-
-	return strcmp(value, "auto") != 0 && !ri_wishes_name_framework(&wishes, "tensorflow");
-}
-
-#define ROW(stated_, means_, twin_, says_) \
-	{ .stated = RI_OPTION_##stated_, .means = means_, .twin = RI_OPTION_##twin_, \
-	  .says = says_ }
-
-static const struct rival rivals[] = {
-	ROW(hosts, NULL, hostfile, NULL),
-	ROW(hostfile, NULL, hosts, NULL),
-	/* nobody starts ranks that are told nothing */
-	ROW(source, means_no_source, nproc_per_node, NULL),
-	ROW(nproc_per_node, means_ranks, source, says_none),
-	/* nobody is left to do these; how many ranks there shall be is no such thing */
-	ROW(supervise, means_never, log_prefix, NULL),
-	ROW(supervise, means_never, log_dir, NULL),
-	ROW(supervise, means_never, log_file, NULL),
-	ROW(supervise, means_never, log_mode, NULL),
-	ROW(supervise, means_never, report, NULL),
-	ROW(supervise, means_never, state, NULL),
-	ROW(nproc_per_node, means_several, supervise, says_never),
-	ROW(log_prefix, means_prefix, supervise, says_never),
-	ROW(log_dir, NULL, supervise, says_never),
-	ROW(log_file, NULL, supervise, says_never),
-	ROW(report, NULL, supervise, says_never),
-	ROW(state, NULL, supervise, says_never),
-	ROW(log_file, means_absolute_file, log_dir, NULL),
-	ROW(log_dir, NULL, log_file, says_absolute),
-	ROW(frameworks, means_no_tensorflow, tf_ps, NULL),
-	ROW(frameworks, means_no_tensorflow, tf_chief, NULL),
-	ROW(frameworks, means_no_tensorflow, tf_port, NULL),
-	ROW(tf_ps, NULL, frameworks, says_no_tensorflow),
-	ROW(tf_chief, means_chief, frameworks, says_no_tensorflow),
-	ROW(tf_port, NULL, frameworks, says_no_tensorflow),
-	ROW(quiet, means_quiet, verbose, NULL),
-	ROW(verbose, means_verbose, quiet, NULL),
-};
-
 const struct ri_option *ri_option_rival(const struct ri_options *options, size_t twin,
 	const char *value)
 {
-	for (size_t i = 0; i < sizeof(rivals) / sizeof(rivals[0]); i++) {
-		const struct rival *row = &rivals[i];
-		const struct ri_given *stated = &options->given.at[row->stated];
+	for (size_t i = 0; i < PAIRS; i++) {
+		const struct pair *pair = &pairs[i];
+		bool is_one = pair->one == twin;
+		size_t rival = is_one ? pair->other : pair->one;
+		const char *given = options->given.at[rival].value;
 
-		if (row->twin != (int)twin || stated->subject == NULL || stated->twin)
+		if (is_one ? pair->stays : pair->other != twin)
 			continue;
-		if ((row->means == NULL || row->means(options)) &&
-			(row->says == NULL || row->says(value)))
-			return &ri_option_table[row->stated];
+		if (!ri_option_stands(options, rival))
+			continue;
+		if (holds(pair->one_is, is_one ? value : given) &&
+			holds(pair->other_is, is_one ? given : value) &&
+			(!pair->of_ranks || starts_ranks(options)))
+			return &ri_option_table[rival];
 	}
 	return NULL;
+}
+
+/* Both are named, with the values that matter. */
+static int refuse(const struct pair *pair, struct ri_given one, struct ri_given other,
+	struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE] = "";
+	bool shows = pair->other_is != NULL && other.value != NULL;
+
+	if (pair->one_is != NULL)
+		ri_quote(quoted, sizeof(quoted), one.value);
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, one.subject, "%s%sdoes not go with %s%s%s: %s",
+		quoted, quoted[0] == '\0' ? "" : " ", other.subject, shows ? "=" : "",
+		shows ? other.value : "", pair->why);
+	return ri_fail_hint(err, "leave one of them out");
+}
+
+int ri_options_check(const struct ri_options *options, struct ri_error *err)
+{
+	const union ri_options_given *given = &options->given;
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		const struct pair *pair = &pairs[i];
+		struct ri_given one = given->at[pair->one], other = given->at[pair->other];
+
+		if (pair->why != NULL && one.subject != NULL && other.subject != NULL &&
+			holds(pair->one_is, one.value) && holds(pair->other_is, other.value))
+			return refuse(pair, one, other, err);
+	}
+	if (options->log_mode == RI_LOG_MODE_REDIRECT && given->log_dir.value == NULL &&
+		given->log_file.value == NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, given->log_mode.subject,
+			"there is no file to redirect to");
+		return ri_fail_hint(err, "add --log-dir=DIR or --log-file=PATTERN");
+	}
+	return 0;
 }

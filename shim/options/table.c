@@ -34,6 +34,13 @@ const char *ri_option_twin(const struct ri_option *option)
 	return out;
 }
 
+bool ri_option_stands(const struct ri_options *options, size_t number)
+{
+	const struct ri_given *given = &options->given.at[number];
+
+	return given->subject != NULL && !given->twin;
+}
+
 int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	struct ri_given given, struct ri_error *err)
 {

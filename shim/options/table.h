@@ -57,6 +57,9 @@ const char *ri_option_name(const struct ri_option *option);
 /* "signal_map" as "RANKINIT_SIGNAL_MAP". It lasts. */
 const char *ri_option_twin(const struct ri_option *option);
 
+/* Does the command line give the option of this number? */
+bool ri_option_stands(const struct ri_options *options, size_t number);
+
 /* Note what is given of an option, and make of it what its type says. */
 int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	struct ri_given given, struct ri_error *err);

@@ -51,28 +51,6 @@ bool ri_output_is_wanted(const struct ri_options *options)
 	return options->log_prefix || has_files(options);
 }
 
-int ri_output_check(const struct ri_options *options, struct ri_error *err)
-{
-	const struct ri_given *dir = &options->given.log_dir, *file = &options->given.log_file;
-
-	if (options->log_mode == RI_LOG_MODE_REDIRECT && !has_files(options)) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, options->given.log_mode.subject,
-			"there is no file to redirect to");
-		return ri_fail_hint(err, "add --log-dir=DIR or --log-file=PATTERN");
-	}
-	if (dir->value != NULL && file->value != NULL && file->value[0] == '/') {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, file->subject,
-			"is an absolute path, and cannot be in %s", dir->value);
-		return ri_fail_hint(err, "leave %s out", dir->subject);
-	}
-	if (ri_output_is_wanted(options) && options->supervise == RI_NO) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, "--supervise",
-			"never leaves nobody to look after the output");
-		return ri_fail_hint(err, "leave it out, or the --log options");
-	}
-	return 0;
-}
-
 static int refuse(const struct plan *plan, const char *subject, const char *what)
 {
 	int error = errno;

@@ -80,9 +80,6 @@ struct ri_output {
 /* Does something have to stay and look after the output? */
 bool ri_output_is_wanted(const struct ri_options *options);
 
-/* Options that contradict each other: RI_CODE_OPTION_CONFLICT. */
-int ri_output_check(const struct ri_options *options, struct ri_error *err);
-
 /*
  * Open the files, make the pipes, reserve the memory: whatever can fail does
  * so here, with RI_CODE_LOG_REFUSED or RI_CODE_MEMORY.

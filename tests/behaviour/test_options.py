@@ -262,8 +262,27 @@ def test_a_twin_gives_way_to_a_rival(box, option, twin_, refused_, tmp_path):
     both = box.run(*words, option, f"{long(name[9:].lower())}={value}", "--", "true")
     assert both.status == (125 if refused_ else 0) and yields(both) == []
     if refused_:
-        codes = [one["code"] for one in json.loads(both.out)["findings"]]
-        assert "option.conflict" in codes
+        conflict = [f"{one['subject']}: {one['text']}; {one['hint']}"
+                    for one in json.loads(both.out)["findings"]
+                    if one["code"] == "option.conflict"]
+        assert len(conflict) == 1
+        for one in option.partition("=")[0], long(name[9:].lower()):
+            assert one in conflict[0], "both are named"
+
+
+@pytest.mark.parametrize("one, other", [
+    ("RANKINIT_SUPERVISE=never", "RANKINIT_LOG_PREFIX=yes"),
+    ("RANKINIT_LOG_FILE=/x", "RANKINIT_LOG_DIR=/y"),
+    ("RANKINIT_STATE=/x", "RANKINIT_SUPERVISE=never"),
+    ("RANKINIT_HOSTFILE=/hosts", "RANKINIT_HOSTS=a,b"),
+])
+def test_two_twins_that_exclude_each_other(box, one, other):
+    """Neither is younger: none gives way, and both are named as they were given."""
+    env = dict(word.split("=") for word in (one, other))
+    error = refused(box.run("true", env=env), 125, "option.conflict", one.partition("=")[0])
+    assert other.partition("=")[0] in error
+    off = box.run("--explain=json", "true", env={**env, other.partition("=")[0]: ""})
+    assert "option.conflict" not in off.out.decode(), "the control: an empty twin is unset"
 
 
 @pytest.mark.parametrize("option, twin_", [

@@ -137,6 +137,45 @@ static void what_is_given(void **state)
 	check_given(options.wishes.facts[RI_FACT_NODE_RANK], "--node-rank", "4", false);
 }
 
+/* A variable and the command line: the variable gives way, once, and is not used. */
+static void a_twin_that_gives_way(void **state)
+{
+	static const struct {
+		const char *word, *twin;
+		bool yields;
+	} rows[] = {
+		{ "--supervise=never", "RANKINIT_REPORT=/x", true },
+		{ "--report=/x", "RANKINIT_SUPERVISE=never", true },
+		{ "--report=/x", "RANKINIT_SUPERVISE=always", false },
+		{ "--supervise=never", "RANKINIT_LOG_MODE=redirect", true },
+		{ "--log-mode=redirect", "RANKINIT_SUPERVISE=never", true },
+		{ "--log-mode=tee", "RANKINIT_SUPERVISE=never", false },
+		{ "--supervise=never", "RANKINIT_LOG_PREFIX=no", false },
+		{ "--supervise=never", "RANKINIT_NPROC_PER_NODE=2", false },
+		{ "--nproc-per-node=gpu", "RANKINIT_SUPERVISE=never", true },
+		{ "--nproc-per-node=01", "RANKINIT_SUPERVISE=never", false },
+		{ "--quiet", "RANKINIT_VERBOSE=yes", true },
+		{ "--quiet", "RANKINIT_VERBOSE=no", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char variable[64];
+		char *const strings[] = { variable, NULL };
+
+		strcpy(variable, rows[i].twin);
+		assert_int_equal(read_with(rows[i].word, strings), RI_CODE_NONE);
+		assert_int_equal(findings.count, rows[i].yields);
+		if (!rows[i].yields)
+			continue;
+		assert_int_equal(findings.items[0].code, RI_CODE_OPTION_YIELDS);
+		assert_memory_equal(findings.items[0].subject, variable,
+			strcspn(variable, "="));
+		for (size_t n = 0; n < RI_OPTION_COUNT; n++)
+			assert_false(options.given.at[n].twin);
+	}
+}
+
 static void by_name_and_by_number(void **state)
 {
 	(void)state;
@@ -153,6 +192,7 @@ int main(void)
 		cmocka_unit_test(choices),
 		cmocka_unit_test(a_word_of_no_choice),
 		cmocka_unit_test(what_is_given),
+		cmocka_unit_test(a_twin_that_gives_way),
 		cmocka_unit_test(by_name_and_by_number),
 	};
 
