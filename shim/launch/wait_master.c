@@ -160,8 +160,9 @@ int ri_master_wait(const struct ri_options *options, const struct ri_topology *t
 	if (options->wait_master_ms == 0)
 		return 0;
 	if (master->state != RI_STATE_KNOWN) {
-		ri_log(RI_LEVEL_WARNING, "--wait-master: nothing tells who the master is, so there "
-			"is nothing to wait for [%s]", ri_code_name(RI_CODE_MASTER_ABSENT));
+		ri_log(RI_LEVEL_WARNING, "%s: nothing tells who the master is, so there is nothing "
+			"to wait for [%s]", options->given.wait_master.subject,
+			ri_code_name(RI_CODE_MASTER_ABSENT));
 		return 0;
 	}
 	if (is_address(master->text))

@@ -529,14 +529,17 @@ static int64_t time_left(const struct supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
-int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err)
+int ri_supervise_adopt(pid_t self, const struct ri_options *options, struct ri_error *err)
 {
+	const enum ri_switch subreaper = options->subreaper;
+	const char *subject = options->given.subreaper.subject;
+
 	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 		return 0;
 	if (subreaper == RI_YES) {
-		ri_fail(err, RI_CODE_SUBREAPER_REFUSED, "--subreaper",
+		ri_fail(err, RI_CODE_SUBREAPER_REFUSED, subject,
 			"the kernel refused to make rankinit a subreaper: %s", strerror(errno));
-		return ri_fail_hint(err, "leave --subreaper out to run without");
+		return ri_fail_hint(err, "leave %s out to run without", subject);
 	}
 	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s",
 		strerror(errno));

@@ -21,7 +21,7 @@
  * Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), which is an
  * error only with --subreaper=yes.
  */
-int ri_supervise_adopt(pid_t self, enum ri_switch subreaper, struct ri_error *err);
+int ri_supervise_adopt(pid_t self, const struct ri_options *options, struct ri_error *err);
 
 /* What became of all of them together. */
 struct ri_supervised {

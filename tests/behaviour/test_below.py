@@ -174,6 +174,10 @@ def test_the_kernel_refuses_a_subreaper(box, tool):
     job = box.start(*words, "--subreaper=yes", "--", "sh", "-c", "exit 3", program=tool("strace"),
                     place="below")
     refused(job.wait(), 125, "subreaper.refused", "--subreaper")
+    job = box.start(*words, "--", "sh", "-c", "exit 3", program=tool("strace"), place="below",
+                    env={"RANKINIT_SUBREAPER": "yes"})
+    error = refused(job.wait(), 125, "subreaper.refused", "RANKINIT_SUBREAPER")
+    assert "leave RANKINIT_SUBREAPER out" in error
     # the control
     job = box.start("--subreaper=yes", "--", "sh", "-c", "exit 3", place="below")
     assert (job.wait().status, job.error_text()) == (3, "")
