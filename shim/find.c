@@ -182,7 +182,7 @@ int ri_run_find(struct ri_run *run)
 			.env = &run->env, .wishes = &run->options.wishes, .arena = &run->arena,
 			.findings = &run->findings, .command = &run->command,
 			.host = &run->host,
-			.meeting = run->options.root.value == NULL ? &meeting : NULL,
+			.meeting = run->options.given.root.value == NULL ? &meeting : NULL,
 		},
 	};
 	if (!run->options.disabled) {
