@@ -33,9 +33,9 @@ static int refuse_action(struct ri_options *options, struct ri_given given, stru
 	options->action = RI_ACTION_LAUNCH;
 	if (other == NULL)
 		return ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject,
-			"is there twice, with different values");
-	ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject, "does not go with %s before it: "
-		"each prints something of its own and runs nothing", other);
+			"is given twice, with different values");
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, given.subject, "cannot be combined with %s: each "
+		"prints its own answer and runs nothing", other);
 	return ri_fail_hint(err, "leave one of them out");
 }
 
@@ -54,6 +54,6 @@ int ri_option_answer(struct ri_options *options, enum ri_action action, struct r
 int ri_read_status(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	if (given.value != NULL && given.value[0] == '\0')
-		return ri_option_bad_value(given, "the name of a file, or no =", err);
+		return ri_option_bad_value(given, "a file name, or no =", err);
 	return ri_option_answer(options, RI_ACTION_STATUS, given, err);
 }

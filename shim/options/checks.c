@@ -32,10 +32,10 @@ int ri_read_azure_size(struct ri_options *options, struct ri_given given, struct
 	/* in an environment that was made for all sizes it is a warning, later on */
 	if (given.twin || ri_azure_size_find(given.value) != NULL)
 		return 0;
-	ri_option_bad_value(given, "a VM size of Azure that is in the table of rankinit", err);
+	ri_option_bad_value(given, "an Azure VM size that rankinit knows", err);
 	nearest = ri_azure_size_nearest(given.value);
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean Standard_%s?", nearest);
-	return ri_fail_hint(err, "docs/checks.md has the table; of another size say what it must "
-		"have, as --expect=gpu=8,ib=8@400");
+	return ri_fail_hint(err, "docs/checks.md lists them; for another size say what it has, as "
+		"--expect=gpu=8,ib=8@400");
 }

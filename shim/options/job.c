@@ -22,7 +22,7 @@ static int unknown_name(struct ri_given given, const char *word, const char *con
 	while (names[count] != NULL)
 		count++;
 	nearest = ri_text_nearest(word, names, count);
-	ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s is none of rankinit's %s",
+	ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s is not among rankinit's %s",
 		ri_quote(quoted, sizeof(quoted), word), table);
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);

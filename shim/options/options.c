@@ -46,12 +46,12 @@ static const struct {
 	const char *word;
 	const char *hint;
 } habits[] = {
-	{ "-np", "rankinit does not start ranks by -np: put mpirun in the command" },
-	{ "-n", "rankinit does not start ranks by -n: put mpirun or srun in the command" },
-	{ "-x", "variables are inherited as they are: -x belongs to mpirun" },
-	{ "-g", "the process group gets signals with --signal-group" },
-	{ "-s", "rankinit becomes a subreaper by itself" },
-	{ "-c", "put the shell in the command: rankinit -- sh -c '...'" },
+	{ "-np", "rankinit does not start ranks by -np: put mpirun into the command" },
+	{ "-n", "rankinit does not start ranks by -n: put mpirun or srun into the command" },
+	{ "-x", "the command inherits all variables: -x belongs to mpirun" },
+	{ "-g", "--signal-group sends signals to the process group" },
+	{ "-s", "rankinit becomes a subreaper without being asked" },
+	{ "-c", "put the shell into the command: rankinit -- sh -c '...'" },
 };
 
 enum {
@@ -177,7 +177,7 @@ static bool gives_way(const struct ri_options *options, size_t twin, struct ri_g
 	if (rival == NULL)
 		return false;
 	ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_YIELDS, given.subject,
-		"is not used: it gives way to %s on the command line", ri_option_name(rival));
+		"is not used: %s on the command line overrides it", ri_option_name(rival));
 	return true;
 }
 
@@ -234,11 +234,11 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 	list[count++] = "DISABLE";
 	nearest = ri_text_nearest(name + PREFIX_LENGTH, list, count);
 	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_TWIN, name,
-		"is not a variable that rankinit knows");
+		"is not a variable of rankinit");
 	if (nearest != NULL)
 		ri_finding_hint(finding, "did you mean %s%s?", prefix, nearest);
 	else
-		ri_finding_hint(finding, "see rankinit --help for the options, each has a twin");
+		ri_finding_hint(finding, "see rankinit --help: each setting has such a variable");
 }
 
 static void judge_twins(const struct ri_env *env, struct ri_findings *findings)

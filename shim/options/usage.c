@@ -46,15 +46,15 @@ void ri_options_help(struct ri_text *out)
 {
 	static const char intro[] =
 		"usage: rankinit [OPTION]... [--] COMMAND [ARG]...\n\n"
-		"Run COMMAND as the init of a GPU training container, with the variables\n"
-		"that training frameworks expect, made from what the orchestrator left in\n"
-		"the environment.\n\n";
+		"Run COMMAND as the init of a GPU training container, with the variables that\n"
+		"training frameworks expect, derived from what the orchestrator left in the\n"
+		"environment.\n\n";
 	static const char outro[] =
-		"\nOptions end at the first word that is none, or at --. Each one that is not\n"
-		"an action has a twin in the environment: RANKINIT_GRACE=25 is --grace=25.\n"
-		"RANKINIT_DISABLE=1 makes rankinit a plain init.\n\n"
-		"Exit status: that of COMMAND, 128 + N if signal N killed it; 127 there is no\n"
-		"such command, 126 it cannot be executed, 125 rankinit refused,\n"
+		"\nOptions end at the first non-option word or at --. Every setting also has a\n"
+		"RANKINIT_ variable: RANKINIT_GRACE=25 is --grace=25. RANKINIT_DISABLE=1 makes\n"
+		"rankinit a plain init.\n\n"
+		"Exit status: that of COMMAND, or 128 + N if signal N killed it; 127 there is no\n"
+		"such command, 126 it cannot be executed, 125 rankinit refused the launch,\n"
 		"124 a deadline passed, 123 this node is not fit.\n";
 
 	ri_text_add(out, intro);

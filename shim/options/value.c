@@ -53,7 +53,8 @@ int ri_value_pattern(struct ri_given given, struct ri_error *err)
 
 	if (ri_pattern_read(given.value, &use))
 		return 0;
-	return ri_option_bad_value(given, "a name with %r, %l, %n, %h or %% only", err);
+	return ri_option_bad_value(given, "a name in which % stands only before r, l, n, h or "
+		"%", err);
 }
 
 int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,

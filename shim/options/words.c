@@ -37,7 +37,7 @@ static bool looks_like_value(const struct ri_option *option, const char *word)
 void ri_option_judge_next(const struct ri_option *option, const char *word,
 	struct ri_findings *findings)
 {
-	static const char text[] = "%s after it is taken for the command, not for its value";
+	static const char text[] = "%s after it is taken as the command, not as its value";
 	const char *name = ri_option_name(option);
 	char shown[SHOWN + 1], quoted[RI_QUOTE_SIZE];
 	struct ri_finding *finding;
@@ -54,7 +54,7 @@ void ri_option_judge_next(const struct ri_option *option, const char *word,
 	if (is_value)
 		ri_finding_hint(finding, "write %s=%s", name, shown);
 	else
-		ri_finding_hint(finding, "those checks alone: --checks=%s.* --check", word);
+		ri_finding_hint(finding, "to run only those checks: --checks=%s.* --check", word);
 }
 
 /* What a program has no option for; those with other names, as --rank, may be its own. */
@@ -105,9 +105,9 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
 		if (ri_command_has(command, name, NULL))
 			continue;
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND,
-			name, "it stands after the command, so the command gets it, and rankinit "
-			"does not"),
-			"put it in front of the command: rankinit %s%s%s -- %.80s", name,
+			name, "stands after the command, so the command gets it and rankinit does "
+			"not"),
+			"put it before the command: rankinit %s%s%s -- %.80s", name,
 			option->form == REQUIRED ? "=" : "",
 			option->form == REQUIRED ? option->meta : "",
 			show(shown, options->command[0]));

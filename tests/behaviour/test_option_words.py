@@ -17,7 +17,7 @@ def findings(box, *words, **more):
 @pytest.mark.parametrize("words, hint", [
     (["--check", "json"], "write --check=json"),
     (["--check", "text", "x"], "write --check=text"),
-    (["--check", "gpu"], "those checks alone: --checks=gpu.* --check"),
+    (["--check", "gpu"], "to run only those checks: --checks=gpu.* --check"),
     (["--explain", "json"], "write --explain=json"),
     (["--dry-run", "text", "python3", "t.py"], "write --dry-run=text"),
     (["--print-env", "dotenv"], "write --print-env=dotenv"),
@@ -28,7 +28,7 @@ def test_the_value_of_an_action_stands_apart(box, words, hint):
     assert result.status in (0, 1)
     if words[0] not in ("--explain", "--dry-run"):
         line = warned(result, "option.apart", words[0])
-        assert f'"{words[1]}" after it is taken for the command' in line and hint in line
+        assert f'"{words[1]}" after it is taken as the command' in line and hint in line
     else:
         assert f"warning  {words[0]} [option.apart]" in result.out.decode()
         assert hint in result.out.decode()

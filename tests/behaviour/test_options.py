@@ -435,8 +435,8 @@ def test_two_actions_are_refused(box, first, second):
     error = refused(box.run(first, second, "--", "true"), 125, "option.conflict",
                     second.partition("=")[0])
     before = first.partition("=")[0]
-    assert (f" with {before} before it" in error) != ("twice, with different values" in error)
-    assert (": is there twice" in error) == (before == second.partition("=")[0])
+    assert (f"be combined with {before}:" in error) != ("twice, with different values" in error)
+    assert (": is given twice" in error) == (before == second.partition("=")[0])
 
 
 def test_an_action_twice_is_one_and_help_wins(box):
