@@ -44,7 +44,7 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 	/* It is there on the job's first node alone, and not in every container. */
 	if (ri_host_read(context->host, path, text, RI_MAX_HOSTFILE) < 0) {
 		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
-			"the file that it names cannot be read");
+			"the file named there cannot be read");
 		return false;
 	}
 	if (ri_hostfile_read(out, text, context->arena) < 0) {
@@ -53,7 +53,7 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 	}
 	if (out->bad_line != 0)
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
-			variable, "line %zu of the file is no host; it is not used",
+			variable, "line %zu of the file names no host and is not used",
 			out->bad_line);
 	return out->count > 0;
 }
@@ -110,8 +110,8 @@ void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact
 	claim->strength = RI_STRENGTH_DEFAULT;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
 		RI_CODE_MASTER_ASSUMED, claim->origin.variable,
-		"%s does not say where rank 0 runs: \"%s\" rests on it using the machines of "
-		"%s in order", launcher, claim->text, reading->source->name),
+		"%s does not say where rank 0 runs: \"%s\" is right if it uses the machines of %s "
+		"in order", launcher, claim->text, reading->source->name),
 		"set MASTER_ADDR if this is another host");
 }
 
@@ -155,6 +155,6 @@ void ri_allocation_note(const struct ri_reading *reading, const char *variable)
 		return;
 	ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
 		RI_CODE_SOURCE_ALLOCATION, variable,
-		"%s gave this job its machines, but did not start this process as one of its "
-		"ranks", reading->source->name);
+		"%s allocated the machines of this job, but did not start this process as a "
+		"rank", reading->source->name);
 }

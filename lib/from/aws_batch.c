@@ -19,16 +19,18 @@
 
 static const struct ri_variable reads[] = {
 	{ .name = "AWS_BATCH_JOB_NUM_NODES", .meaning = "nodes", .cite = NODES },
-	{ .name = INDEX, .meaning = "index of this node; 0 and the main node's change places",
+	{ .name = INDEX, .meaning = "index of this node; 0 and the main node's index are exchanged",
 	  .cite = NODES },
 	{ .name = MAIN_INDEX, .meaning = "index of the main node, which becomes node 0",
 	  .cite = NODES },
-	{ .name = MAIN_ADDRESS, .meaning = "address of the main node; not there on itself",
+	{ .name = MAIN_ADDRESS, .meaning = "address of the main node; absent on the main node "
+		"itself",
 	  .cite = NODES },
 	{ .name = "AWS_BATCH_JOB_ID",
-	  .meaning = "the job, and after a '#' the node; makes a job of who has no rank",
+	  .meaning = "the job, and after a '#' the node; marks the process as part of a job even "
+	  "without a rank",
 	  .cite = JOBS },
-	{ .name = "AWS_BATCH_JOB_ATTEMPT", .meaning = "attempts, this one included",
+	{ .name = "AWS_BATCH_JOB_ATTEMPT", .meaning = "attempts, including this one",
 	  .cite = JOBS },
 	RI_OWN_READS,
 	{ .name = NULL },
@@ -70,7 +72,7 @@ static void claim_own_address(struct ri_reading *reading)
 	if (claim->text != NULL)
 		return;
 	claim->state = RI_STATE_OPEN;
-	claim->reason = "this is the main node, and its own address cannot be told";
+	claim->reason = "this is the main node, and its own address is unknown";
 }
 
 static void claim_place(struct ri_reading *reading)
@@ -80,7 +82,7 @@ static void claim_place(struct ri_reading *reading)
 
 	if (!read_main(reading, &main)) {
 		ri_claim_broken(reading, RI_FACT_NODE_RANK, MAIN_INDEX,
-			"the index of one of the nodes, which count from 0");
+			"the index of a node, counted from 0");
 		return;
 	}
 	claim = ri_claim_number(reading, RI_FACT_NODE_RANK, INDEX);
@@ -116,7 +118,7 @@ static void claim_restarts(struct ri_reading *reading)
 		return;
 	}
 	claim->state = RI_STATE_BROKEN;
-	claim->reason = "an attempt, which count from 1";
+	claim->reason = "an attempt, counted from 1";
 }
 
 static void read_aws_batch(struct ri_reading *reading)

@@ -32,19 +32,21 @@ enum {
 
 static const struct ri_variable reads[] = {
 	{ .name = "AZ_BATCH_MASTER_NODE",
-	  .meaning = "address:port of the primary node; the port is the Batch service's own",
+	  .meaning = "address:port of the primary node; the Azure Batch service itself listens on "
+	  "the port",
 	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_HOST_LIST", .meaning = "the nodes of the task, with commas between",
+	{ .name = "AZ_BATCH_HOST_LIST", .meaning = "the nodes of the task, separated by commas",
 	  .cite = BATCH_REFERENCE },
-	{ .name = "AZ_BATCH_NODE_LIST", .meaning = "the nodes of the task, with semicolons between",
+	{ .name = "AZ_BATCH_NODE_LIST", .meaning = "the nodes of the task, separated by semicolons",
 	  .cite = BATCH_REFERENCE },
-	{ .name = "CCP_NODES", .meaning = "the nodes as in HPC Pack: count, then address and cores",
+	{ .name = "CCP_NODES", .meaning = "the nodes in the format of HPC Pack: a count, then "
+		"address and cores of each",
 	  .cite = BATCH_REFERENCE },
 	{ .name = PRIMARY,
-	  .meaning = "true on the primary node, if mpirun did not carry it elsewhere",
+	  .meaning = "true on the primary node, unless mpirun carried it to another one",
 	  .cite = BATCH_REFERENCE },
 	{ .name = "AZ_BATCH_JOB_ID",
-	  .meaning = "name of the job; makes a job of who has no rank",
+	  .meaning = "name of the job; marks the process as part of a job even without a rank",
 	  .cite = BATCH_REFERENCE },
 	RI_OWN_READS,
 	{ .name = NULL },
@@ -152,7 +154,8 @@ static void put_master_first(struct ri_reading *reading, struct ri_fact *hosts)
 static void report_other_primary(struct ri_reading *reading, const struct ri_fact *place)
 {
 	ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		PRIMARY, "%s is not used: by %s this is node %d", ri_reading_get(reading, PRIMARY),
+		PRIMARY, "%s is not used: according to %s this is node "
+			"%d", ri_reading_get(reading, PRIMARY),
 		place->origin.variable, (int)place->number);
 }
 
@@ -185,7 +188,8 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 	claim->number = place;
 	if (!is_found && !is_primary) {
 		claim->state = RI_STATE_OPEN;
-		claim->reason = "not just one of the hosts is this machine by address or name";
+		claim->reason = "the name and the addresses of this machine match none of the "
+			"hosts, or more than one";
 		return;
 	}
 	if (is_said && is_primary != (place == 0))
@@ -226,7 +230,8 @@ static void report_outside(struct ri_reading *reading, const struct ri_fact *hos
 		return;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_DIFFERS, master->origin.variable,
-		"%s is none of the nodes in %s, %s: where no rank 0 runs all others wait",
+		"%s is not among the nodes in %s, %s: if no rank 0 runs there, all other ranks "
+		"wait forever",
 		ri_quote(said, sizeof(said), master->origin.raw), hosts->origin.variable,
 		ri_quote(list, sizeof(list), hosts->origin.raw)),
 		"state --master-addr, the same on all nodes");
@@ -272,8 +277,8 @@ static void report_port(struct ri_reading *reading, const char *variable, unsign
 {
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_MASTER_PORT_BATCH, variable,
-		"port %u is taken as asked, but Azure Batch keeps it for itself", port),
-		"without %s it is %d", asked_by, DEFAULT_PORT);
+		"port %u is used as requested, but the Azure Batch service listens on it", port),
+		"without %s the port is %d", asked_by, DEFAULT_PORT);
 }
 
 /*

@@ -24,20 +24,21 @@ enum {
 
 static const struct ri_variable reads[] = {
 	{ .name = "AZ_BATCHAI_MPI_MASTER_NODE",
-	  .meaning = "the host where mpirun runs; \"localhost\" counts for one node only",
+	  .meaning = "the host where mpirun runs; \"localhost\" is used only for a job of one node",
 	  .cite = "DeepSpeed deepspeed/comm/comm.py, patch_aml_env_for_torch_nccl_backend" },
 	{ .name = "AZ_BATCHAI_JOB_MASTER_NODE_IP", .meaning = "the address of the first node",
 	  .cite = "public training scripts for Azure Machine Learning" },
 	{ .name = TASK_INDEX, .meaning = "index of this node", .cite = BATCH_AI },
-	{ .name = "AZ_BATCHAI_WORKER_HOSTS", .meaning = "host:port of the workers, with commas",
+	{ .name = "AZ_BATCHAI_WORKER_HOSTS", .meaning = "host:port of each worker, separated by "
+		"commas",
 	  .cite = BATCH_AI },
 	{ .name = "AZ_BATCHAI_PS_HOSTS",
-	  .meaning = "the same of the parameter servers, which have an index of their own",
+	  .meaning = "the same for the parameter servers, which are counted separately",
 	  .cite = BATCH_AI },
 	{ .name = HOST_FILE, .meaning = "path of a host file for mpirun",
 	  .cite = BATCH_AI },
 	{ .name = INIT_METHOD,
-	  .meaning = "tcp://host:port where rank 0 listens, or a file:// that is not used",
+	  .meaning = "tcp://host:port on which rank 0 listens; a file:// URL is not used",
 	  .cite = BATCH_AI },
 	RI_OWN_READS,
 	{ .name = NULL },
@@ -59,7 +60,8 @@ static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
 		!ri_loopback_is(claim->text, strlen(claim->text)))
 		return;
 	claim->state = RI_STATE_OPEN;
-	claim->reason = ri_arena_format(reading->context->arena, "%s names each node itself",
+	claim->reason = ri_arena_format(reading->context->arena, "%s makes each node its own "
+		"master",
 		claim->origin.variable);
 }
 
@@ -120,10 +122,11 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 	if (file.count > 0)
 		return claim;
 	claim->state = RI_STATE_BROKEN;
-	claim->reason = "the path of a file that names hosts";
+	claim->reason = "the path of a file that lists hosts";
 	if (file.bad_line != 0)
 		claim->reason = ri_arena_format(reading->context->arena,
-			"a host file, with \"HOST [slots=N]\" in its line %zu too", file.bad_line);
+			"a host file of lines \"HOST [slots=N]\", which line %zu is "
+			"not", file.bad_line);
 	return NULL;
 }
 
@@ -139,7 +142,7 @@ static void claim_index(struct ri_reading *reading)
 		!ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
 		return;
 	claim->state = RI_STATE_OPEN;
-	claim->reason = "AZ_BATCHAI_TASK_INDEX may be that of a parameter server";
+	claim->reason = "AZ_BATCHAI_TASK_INDEX may be the index of a parameter server";
 }
 
 /* A rank has its place from its launcher. */
@@ -174,7 +177,7 @@ static void read_azure_batchai(struct ri_reading *reading)
 
 const struct ri_source ri_source_azure_batchai = {
 	.name = "azure_batchai",
-	.summary = "names of Batch AI that Azure Machine Learning still sets: master, hosts, node",
+	.summary = "Batch AI variables that Azure Machine Learning still sets: master, hosts, node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.reads = reads,

@@ -26,13 +26,13 @@ enum {
 
 static const struct ri_variable reads[] = {
 	{ .name = "AZUREML_RUN_ID",
-	  .meaning = "the run; that it is there counts, and makes a job of who has no rank",
+	  .meaning = "the run; its presence marks the process as part of a job even without a rank",
 	  .cite = HI_ML },
 	{ .name = "AZUREML_EXPERIMENT_ID", .meaning = "the same", .cite = DEEPSPEED },
 	{ .name = "AZUREML_NODE_COUNT", .meaning = "nodes of the job",
 	  .cite = SCRIPTS },
 	{ .name = "NODE_COUNT",
-	  .meaning = "the same beside AZUREML_CR_NODE_RANK, where nothing else counts the nodes",
+	  .meaning = "the same beside AZUREML_CR_NODE_RANK, if no other variable counts the nodes",
 	  .cite = SCRIPTS },
 	RI_QUARTET_READS,
 	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = GUIDE },

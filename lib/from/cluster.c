@@ -201,8 +201,8 @@ static const char *refuse_index(struct input *input, const struct ri_cluster *ou
 	const struct pool *pool)
 {
 	const char *text = pool->sparse
-		? ri_arena_format(input->arena, "the index of a \"%s\" that is listed, but it "
-			"is %" PRIu64, out->role, out->index)
+		? ri_arena_format(input->arena, "the index of a listed \"%s\" task, but it is "
+			"%" PRIu64, out->role, out->index)
 		: ri_arena_format(input->arena, "an index below %zu, the number of \"%s\" "
 			"tasks, but it is %" PRIu64, pool->count, out->role, out->index);
 
@@ -390,9 +390,9 @@ static void report_beaten(struct ri_reading *reading, const struct ri_cluster_ty
 		return;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_DIFFERS, variable,
-		"by it this is rank %" PRIu64 " of %" PRIu64 ", and RANK is %" PRIu64
-		": RANK counts, but TensorFlow goes by %s", cluster.place, size, rank, variable),
-		"an image should set neither RANK nor WORLD_SIZE, and no TF_CONFIG");
+		"this is rank %" PRIu64 " of %" PRIu64 ", but RANK is %" PRIu64
+		": RANK is used, but TensorFlow follows %s", cluster.place, size, rank, variable),
+		"an image should not set RANK, WORLD_SIZE or TF_CONFIG");
 }
 
 void ri_cluster_claim_tf(struct ri_reading *reading)

@@ -151,7 +151,7 @@ static int hint_at_option(enum ri_fact_id id, struct ri_error *err)
 	for (char *p = option; *p != '\0'; p++)
 		if (*p == '_')
 			*p = '-';
-	return ri_fail_hint(err, "put it right where the job is started, or state it with --%s",
+	return ri_fail_hint(err, "correct it where the job is started, or state it with --%s",
 		option);
 }
 
@@ -209,7 +209,7 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	if (strcmp(kept, fact->origin.raw) != 0)
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
-			"it takes one host without brackets, blanks or port");
+			"expected: one host without brackets, blanks or port");
 	if (fact->origin.source == topology->identity || is_here(topology, id))
 		return;
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
@@ -219,7 +219,7 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 		ri_quote(other, sizeof(other), lost->origin.raw);
 		ri_quote(raw, sizeof(raw), kept);
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
-			"%s stays, though %s is %s", raw, lost->origin.variable, other);
+			"%s is kept, though %s is %s", raw, lost->origin.variable, other);
 	}
 }
 
@@ -230,8 +230,8 @@ static void report_way(const struct ri_topology *topology, const struct ri_fact 
 	char old[RI_QUOTE_SIZE];
 
 	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		gave_way->origin.variable, "%s becomes \"%s\", by %s: it is this machine on each "
-		"of the nodes", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
+		gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value makes each "
+		"node its own master", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
 		fact->origin.variable);
 }
 
@@ -271,7 +271,8 @@ static void report_other_tuples(const struct ri_topology *topology, struct ri_fi
 				? RI_SEVERITY_NOTE
 				: RI_SEVERITY_WARNING,
 			RI_CODE_ENV_DIFFERS, lost->origin.variable,
-			"%" PRIu64 " of %" PRIu64 " is not used: by %s this is rank %" PRIu64
+			"%" PRIu64 " of %" PRIu64 " is not used: according to %s this is rank "
+				"%" PRIu64
 			" of %" PRIu64,
 			lost->number, other->number, by, rank->number, size->number);
 	}
@@ -287,7 +288,7 @@ static void report_lost_ranks(const struct ri_topology *topology, struct ri_find
 			continue;
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE,
 			lost->origin.variable,
-			"is not used: %s says which node this is, and not which rank",
+			"is not used: %s identifies the node but not the rank",
 			topology->identity);
 	}
 }

@@ -14,8 +14,8 @@ static const struct ri_variable reads[] = {
 	{ .name = "LOCAL_SIZE", .meaning = "processes on this node", .cite = LAUNCH },
 	{ .name = "CROSS_RANK", .meaning = "index of this node", .cite = LAUNCH },
 	{ .name = "CROSS_SIZE", .meaning = "nodes", .cite = LAUNCH },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = LAUNCH },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = LAUNCH },
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", .cite = LAUNCH },
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", .cite = LAUNCH },
 	{ .name = NULL },
 };
 
@@ -57,7 +57,7 @@ static void read_deepspeed(struct ri_reading *reading)
 
 const struct ri_source ri_source_deepspeed = {
 	.name = "deepspeed",
-	.summary = "a worker of DeepSpeed's launcher",
+	.summary = "a worker of the deepspeed launcher",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,

@@ -20,8 +20,8 @@ static const struct ri_variable reads[] = {
 	{ .name = "NODE_RANK", .meaning = "index of this node",
 	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
 		  "Composer composer/cli/launcher.py" },
-	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; with it, and without "
-	  "LOCAL_RANK, RANK and WORLD_SIZE count nodes",
+	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; if it is set and LOCAL_RANK is "
+	  "not, RANK and WORLD_SIZE count nodes",
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
 	{ .name = NULL },
 };
@@ -116,7 +116,7 @@ static void read_env(struct ri_reading *reading)
 
 const struct ri_source ri_source_env = {
 	.name = "env",
-	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT that are set already",
+	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, if already set",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.unsigned_tuple = true,
 	.of_container = true,

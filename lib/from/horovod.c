@@ -20,8 +20,8 @@ static const struct ri_variable reads[] = {
 	{ .name = "HOROVOD_LOCAL_RANK", .meaning = "local rank", .cite = GLOO },
 	{ .name = "HOROVOD_LOCAL_SIZE", .meaning = "ranks on this node", .cite = GLOO },
 	{ .name = "HOROVOD_CROSS_RANK",
-	  .meaning = "index of this node among those that have this local rank", .cite = HOSTS },
-	{ .name = "HOROVOD_CROSS_SIZE", .meaning = "how many of these there are",
+	  .meaning = "index of this node among the nodes with this local rank", .cite = HOSTS },
+	{ .name = "HOROVOD_CROSS_SIZE", .meaning = "the number of those nodes",
 	  .cite = HOSTS },
 	{ .name = NULL },
 };
@@ -59,14 +59,14 @@ static void claim_node(struct ri_reading *reading)
 		ri_claim_get(reading, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0) {
 		if (!is_even(reading, cross, hosts)) {
 			ri_claim_open(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK",
-				"HOROVOD_CROSS_RANK leaves out hosts with fewer ranks");
+				"HOROVOD_CROSS_RANK skips hosts with fewer ranks");
 			return;
 		}
 		if (hosts > 1)
 			ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
 				RI_CODE_NODE_RANK_ASSUMED, "HOROVOD_CROSS_RANK",
-				"%" PRIu64 " is the node's index if every node has as many "
-				"ranks as this one", cross);
+				"%" PRIu64 " is the node's index if every node has as many ranks "
+				"as this one", cross);
 	}
 	ri_claim_number(reading, RI_FACT_NODE_RANK, "HOROVOD_CROSS_RANK");
 	ri_claim_filled(reading, RI_FACT_NNODES, "HOROVOD_CROSS_SIZE");

@@ -38,7 +38,7 @@ static void report_half(const struct ri_reading *reading, const char *missing)
 	if (said != NULL && !is_by_hand(reading->source))
 		ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, said,
-			"%s does not say %s, so its ranks are not used", source, missing);
+			"%s does not give %s, so its ranks are not used", source, missing);
 }
 
 static bool get_claim(const struct ri_reading *reading, enum ri_fact_id id,
@@ -169,8 +169,9 @@ static void report_size(const struct ri_reading *reading, const char *variable, 
 {
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_DIFFERS, variable,
-		"%" PRIu64 " is not used: by %s the job has %" PRIu64 " nodes", size, node,
-		count_nodes(reading)), "an image should set neither RANK nor WORLD_SIZE");
+		"%" PRIu64 " is not used: according to %s the job has "
+			"%" PRIu64 " nodes", size, node,
+		count_nodes(reading)), "an image should not set RANK or WORLD_SIZE");
 }
 
 static void report_default(const struct ri_reading *reading, const struct ri_source *node)
@@ -194,10 +195,11 @@ static void report_kept(const struct ri_reading *reading)
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NODES_COUNT, nodes->origin.variable == NULL ? nodes->origin.source
 								   : nodes->origin.variable,
-		"says %" PRIu64 " nodes, and %s a job of %" PRIu64 ": nothing says which node "
-		"this is, so each may well be a job of its own", nodes->number,
-		reading->identity->name, size), "state --node-rank; an image should set neither "
-		"RANK nor WORLD_SIZE");
+		"gives %" PRIu64 " nodes, but %s gives a job of "
+			"%" PRIu64 ": it is unknown which node "
+		"this is, so each node may run a job of its own", nodes->number,
+		reading->identity->name, size), "state --node-rank; an image should not set RANK "
+		"or WORLD_SIZE");
 }
 
 /* RANK and WORLD_SIZE by themselves, of which no source made anything. */
@@ -247,7 +249,8 @@ static void report_bare(const struct ri_reading *reading, const struct ri_topolo
 		get_claim(reading, RI_FACT_RANK, reading->identity, &rank) &&
 		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) && size > 1) {
 		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
-			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: by %s this is rank %"
+			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: according to %s this is "
+				"rank %"
 			PRIu64 " of %" PRIu64, bare.rank, bare.size, made->identity, rank, size);
 	}
 }
@@ -294,15 +297,16 @@ static void report_lone(const struct ri_reading *reading)
 	if (find_bare(reading, &bare) && bare.rank < bare.size && bare.size > 1)
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
 			RI_CODE_SOURCE_INCOMPLETE, "RANK", "%" PRIu64 " of %" PRIu64
-			" may be that of a process or of a node, as there is no LOCAL_RANK: "
-			"nothing is made of it", bare.rank, bare.size),
-			"set LOCAL_RANK as well; for a node state --node-rank and --nnodes");
+			" may be that of a process or of a node, because LOCAL_RANK is not set: it "
+			"is not used", bare.rank, bare.size),
+			"set LOCAL_RANK too; if it is that of a node, state --node-rank and "
+			"--nnodes");
 	else if (place != NULL)
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE,
 			RI_CODE_SOURCE_INCOMPLETE, place->origin.variable,
-			"this is node %" PRIu64 ", but nothing says of how many: nothing is made "
-			"of it", place->number),
-			"where they train together, state --nnodes, the same on all of them");
+			"this is node %" PRIu64 ", but the number of nodes is unknown: it is not "
+			"used", place->number),
+			"if the nodes train together, state --nnodes, the same on all of them");
 }
 
 /*

@@ -24,7 +24,7 @@ static void read_indexed_job(struct ri_reading *reading)
 
 const struct ri_source ri_source_indexed_job = {
 	.name = "indexed_job",
-	.summary = "pod of a Kubernetes Indexed Job: a node, where --nnodes says of how many",
+	.summary = "pod of a Kubernetes Indexed Job: a node, if --nnodes gives their number",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",	/* in a JobSet it is one of several Jobs' */
 	.reads = reads,

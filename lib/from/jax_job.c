@@ -69,7 +69,7 @@ static void read_jax_job(struct ri_reading *reading)
 
 const struct ri_source ri_source_jax_job = {
 	.name = "jax_job",
-	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: one process, a node of its own",
+	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: a node with one process",
 	.identity = RI_SCOPE_NODE,
 	.reads = reads,
 	.detect = detect,

@@ -13,7 +13,7 @@ static const struct ri_variable reads[] = {
 	{ .name = "JOBSET_NAME", .meaning = "label jobset.sigs.k8s.io/jobset-name",
 	  .cite = LABELS },
 	{ .name = "REPLICATED_JOB_NAME",
-	  .meaning = "label jobset.sigs.k8s.io/replicatedjob-name; only that it is there counts",
+	  .meaning = "label jobset.sigs.k8s.io/replicatedjob-name; only its presence counts",
 	  .cite = LABELS },
 	{ .name = "GLOBAL_REPLICAS",
 	  .meaning = "label jobset.sigs.k8s.io/global-replicas, the Jobs of the set",
@@ -46,12 +46,12 @@ static void read_jobset(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX");
 	else
 		ri_claim_open(reading, RI_FACT_NODE_RANK, "JOB_COMPLETION_INDEX",
-			"the index starts anew in each Job of the set");
+			"the index starts again at 0 in each Job of the set");
 }
 
 const struct ri_source ri_source_jobset = {
 	.name = "jobset",
-	.summary = "pod of a Kubernetes JobSet of one Job: a node, where --nnodes says of how many",
+	.summary = "pod of a Kubernetes JobSet of one Job: a node, if --nnodes gives their number",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",
 	.reads = reads,

@@ -32,7 +32,7 @@ static void read_jsm(struct ri_reading *reading)
 
 const struct ri_source ri_source_jsm = {
 	.name = "jsm",
-	.summary = "a rank under jsrun of IBM's Job Step Manager",
+	.summary = "a rank under jsrun (IBM Job Step Manager)",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,

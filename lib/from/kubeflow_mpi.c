@@ -167,7 +167,7 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 
 const struct ri_source ri_source_kubeflow_mpi = {
 	.name = "kubeflow_mpi",
-	.summary = "MPIJob of Kubeflow: the launcher, which is no rank, and the first host",
+	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
 	.identity = RI_SCOPE_NONE,
 	.reads = reads,
 	.detect = detect,

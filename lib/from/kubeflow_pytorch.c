@@ -17,19 +17,20 @@
 #define TRAINER "Kubeflow trainer pkg/runtime/framework/plugins/torch/torch.go"
 
 static const struct ri_variable reads[] = {
-	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX of an elastic job is no number of them",
+	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX of an elastic job gives no number",
 	  .cite = OPERATOR "/envvar.go, elastic.go; " TRAINER },
 	{ .name = "PET_NODE_RANK", .meaning = "index of this node; may be empty",
 	  .cite = OPERATOR "/envvar.go; " TRAINER },
-	{ .name = "PET_NPROC_PER_NODE", .meaning = "processes to start, where it is a number",
+	{ .name = "PET_NPROC_PER_NODE", .meaning = "processes to start, if it is a number",
 	  .cite = OPERATOR "/envvar.go; " TRAINER },
 	{ .name = "PET_MASTER_ADDR", .meaning = "the host of node 0",
 	  .cite = OPERATOR "/master.go; " TRAINER },
-	{ .name = "PET_MASTER_PORT", .meaning = "the port that rank 0 listens on",
+	{ .name = "PET_MASTER_PORT", .meaning = "port on which rank 0 listens",
 	  .cite = OPERATOR "/master.go; " TRAINER },
-	{ .name = "RANK", .meaning = "the pod's index, where LOCAL_RANK is absent or an image's",
+	{ .name = "RANK", .meaning = "the pod's index, if LOCAL_RANK is absent or comes from the "
+		"image",
 	  .cite = OPERATOR "/envvar.go" },
-	{ .name = "WORLD_SIZE", .meaning = "only whether it counts processes of all pods",
+	{ .name = "WORLD_SIZE", .meaning = "only to see whether it counts processes of all pods",
 	  .cite = OPERATOR "/envvar.go" },
 	{ .name = NULL },
 };

@@ -9,7 +9,7 @@
 
 static const struct ri_variable reads[] = {
 	{ .name = "TF_CONFIG",
-	  .meaning = "JSON: the cluster's services, and which of them is this pod",
+	  .meaning = "JSON: the services of the cluster, and this pod's place among them",
 	  .cite = "Kubeflow training-operator v1.9 pkg/controller.v1/tensorflow/tensorflow.go" },
 	{ .name = NULL },
 };

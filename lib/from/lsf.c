@@ -15,10 +15,11 @@
 static const struct ri_variable reads[] = {
 	{ .name = "LSB_JOBID", .meaning = "the job", .cite = LSF },
 	{ .name = "LSB_DJOB_RANKFILE",
-	  .meaning = "a file with a host for each rank; its first line is the script's host",
+	  .meaning = "a file with a host for each rank; the first line is the host of the batch "
+	  "script",
 	  .cite = LIGHTNING },
 	{ .name = "LSB_HOSTS",
-	  .meaning = "a host for each slot; left out where that is too long", .cite = LSF },
+	  .meaning = "a host for each slot; absent if the list is too long", .cite = LSF },
 	{ .name = "LSB_MCPU_HOSTS", .meaning = "each host and its slots", .cite = LSF },
 	{ .name = "LSB_DJOB_HOSTFILE", .meaning = "a file with a host for each slot",
 	  .cite = LSF },

@@ -9,7 +9,7 @@
 
 static const struct ri_variable reads[] = {
 	{ .name = "LWS_LEADER_ADDRESS", .meaning = "the host of the group's leader", .cite = LWS },
-	{ .name = "LWS_GROUP_SIZE", .meaning = "pods of the group, the leader counted",
+	{ .name = "LWS_GROUP_SIZE", .meaning = "pods of the group, including the leader",
 	  .cite = LWS },
 	{ .name = "LWS_WORKER_INDEX", .meaning = "index of this pod in its group", .cite = LWS },
 	{ .name = NULL },
@@ -31,7 +31,7 @@ static void read_lws(struct ri_reading *reading)
 
 const struct ri_source ri_source_lws = {
 	.name = "lws",
-	.summary = "pod of a LeaderWorkerSet: a node of its group, and the leader",
+	.summary = "pod of a LeaderWorkerSet: a node of its group, and the leader's host",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.reads = reads,

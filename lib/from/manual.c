@@ -20,9 +20,9 @@ static const struct ri_variable reads[] = {
 	{ .name = "--local-world-size", .meaning = "ranks on this node", .cite = OPTIONS },
 	{ .name = "--node-rank", .meaning = "index of this node", .cite = OPTIONS },
 	{ .name = "--nnodes", .meaning = "nodes", .cite = OPTIONS },
-	{ .name = "--master-addr", .meaning = "the host that rank 0 listens on",
+	{ .name = "--master-addr", .meaning = "host on which rank 0 listens",
 	  .cite = OPTIONS },
-	{ .name = "--master-port", .meaning = "the port that rank 0 listens on",
+	{ .name = "--master-port", .meaning = "port on which rank 0 listens",
 	  .cite = OPTIONS },
 	{ .name = "--hosts", .meaning = "the nodes in order, the master first", .cite = OPTIONS },
 	{ .name = "--hostfile", .meaning = "the same from a file", .cite = OPTIONS },
@@ -51,7 +51,7 @@ static struct ri_fact *claim_master(struct ri_reading *reading, const struct ri_
 		return ri_claim_text(reading, RI_FACT_MASTER_ADDR, stated->subject, endpoint.host);
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, stated->subject);
 	if (endpoint.port != 0)
-		spoil(claim, "a host without a port, which goes into --master-port",
+		spoil(claim, "a host without a port; the port goes into --master-port",
 			(size_t)(strrchr(raw, ':') - raw));
 	else
 		spoil(claim, "one host name or address", ri_host_fault(raw, strlen(raw)));
@@ -111,7 +111,7 @@ static void claim_hostfile(struct ri_reading *reading)
 	claim->number = file.count;
 	claim->strength = RI_STRENGTH_MANUAL;
 	if (file.count == 0)
-		spoil(claim, "a file that names hosts", 0);
+		spoil(claim, "a file that lists hosts", 0);
 }
 
 static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
@@ -152,7 +152,7 @@ static void read_manual(struct ri_reading *reading)
 
 const struct ri_source ri_source_manual = {
 	.name = "manual",
-	.summary = "facts stated by options, above all others",
+	.summary = "facts stated by options, which override all others",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.traits = RI_TRAIT_BY_HAND,
 	.reads = reads,

@@ -29,15 +29,16 @@ static const struct ri_variable reads[] = {
 	  .cite = SCHIZO },
 	{ .name = "OMPI_MCA_orte_hnp_uri", .meaning = "mpirun itself (3, 4)", .cite = SCHIZO },
 	{ .name = "OMPI_MCA_ess_base_num_procs",
-	  .meaning = "daemons in all; not on mpirun's node (3, 4)", .cite = PLM },
+	  .meaning = "daemons in all; not set on the node of mpirun (3, 4)", .cite = PLM },
 	{ .name = "OMPI_MCA_orte_node_regex",
-	  .meaning = "nodes of all daemons; not on mpirun's node (3, 4)", .cite = PLM },
+	  .meaning = "nodes of all daemons; not set on the node of mpirun (3, 4)", .cite = PLM },
 	{ .name = "PMIX_SERVER_URI41", .meaning = "the daemon of this node (5)", .cite = PTL },
 	{ .name = "PMIX_SERVER_URI4", .meaning = "the same", .cite = PTL },
 	{ .name = "PMIX_SERVER_URI3", .meaning = "the same", .cite = PTL },
 	{ .name = "PMIX_SERVER_URI2", .meaning = "the same", .cite = PTL },
 	{ .name = "PMIX_NAMESPACE",
-	  .meaning = "slurm.pmix.* in a task of srun: srun ran inside, the ranks are not ours",
+	  .meaning = "slurm.pmix.* in a task of srun: srun ran inside a rank, whose numbers are "
+	  "not used",
 	  .cite = "Slurm src/plugins/mpi/pmix/pmixp_info.c" },
 	{ .name = NULL },
 };
@@ -119,7 +120,7 @@ static bool claim_node_rank(struct ri_reading *reading, struct daemon daemon, ui
 		return false;
 	if (!ri_ompi_node_rank(&place, &claim->number)) {
 		claim->state = RI_STATE_OPEN;
-		claim->reason = "the daemon's index fits more than one node, or none";
+		claim->reason = "the daemon's index fits none of the nodes, or more than one";
 		return false;
 	}
 	*offset = daemon.index - claim->number;
@@ -192,8 +193,8 @@ static void read_openmpi(struct ri_reading *reading)
 
 	if (is_stale(reading)) {
 		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
-			"OMPI_COMM_WORLD_RANK", "is not used: by PMIX_NAMESPACE srun started this "
-			"process, inside of a rank of mpirun");
+			"OMPI_COMM_WORLD_RANK", "is not used: PMIX_NAMESPACE shows that srun "
+			"started this process inside a rank of mpirun");
 		return;
 	}
 	ri_claim_number(reading, RI_FACT_RANK, "OMPI_COMM_WORLD_RANK");

@@ -11,7 +11,7 @@
 static const struct ri_variable reads[] = {
 	{ .name = "PBS_JOBID", .meaning = "the job", .cite = MOM },
 	{ .name = "PBS_NODEFILE",
-	  .meaning = "a file with the nodes, each as often as it has processes", .cite = MOM },
+	  .meaning = "a file with the nodes, each once for each of its processes", .cite = MOM },
 	{ .name = NULL },
 };
 

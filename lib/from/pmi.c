@@ -12,8 +12,8 @@
 static const struct ri_variable reads[] = {
 	{ .name = "PMI_RANK", .meaning = "rank", .cite = PMI1 },
 	{ .name = "PMI_SIZE", .meaning = "world size", .cite = PMI1 },
-	{ .name = "PMI_LOCAL_RANK", .meaning = "local rank, by PMI of Cray", .cite = CRAY },
-	{ .name = "PMI_LOCAL_SIZE", .meaning = "ranks on this node, by PMI of Cray",
+	{ .name = "PMI_LOCAL_RANK", .meaning = "local rank (Cray PMI)", .cite = CRAY },
+	{ .name = "PMI_LOCAL_SIZE", .meaning = "ranks on this node (Cray PMI)",
 	  .cite = CRAY },
 	{ .name = NULL },
 };
@@ -44,7 +44,7 @@ static void read_pmi(struct ri_reading *reading)
 
 const struct ri_source ri_source_pmi = {
 	.name = "pmi",
-	.summary = "a rank by PMI alone, where it says the local rank",
+	.summary = "a rank known by PMI alone, if it gives the local rank",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,

@@ -22,9 +22,9 @@
 	{ .name = "LOCAL_RANK", .meaning = "local rank", .cite = RI_QUARTET_ELASTIC }, \
 	{ .name = "LOCAL_WORLD_SIZE", .meaning = "processes on this node", \
 	  .cite = RI_QUARTET_ELASTIC }, \
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", \
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", \
 	  .cite = RI_QUARTET_RENDEZVOUS }, \
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", \
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", \
 	  .cite = RI_QUARTET_RENDEZVOUS }
 
 /* Are RANK, WORLD_SIZE and LOCAL_RANK all there, in whatever state? */

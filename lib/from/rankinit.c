@@ -7,11 +7,12 @@
 #include "from/quartet.h"
 
 static const struct ri_variable reads[] = {
-	{ .name = "RANKINIT", .meaning = "VERSION:MODE, the mark; only mode process counts",
+	{ .name = "RANKINIT", .meaning = "VERSION:MODE, the mark; only mode process is used",
 	  .cite = "rankinit(8)" },
 	RI_QUARTET_READS,
 	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = "rankinit(8)" },
-	{ .name = "NNODES", .meaning = "nodes; more than ranks: these are not of its making",
+	{ .name = "NNODES", .meaning = "nodes; more nodes than ranks mean that the outer rankinit "
+		"did not set the ranks",
 	  .cite = "rankinit(8)" },
 	{ .name = NULL },
 };
@@ -39,7 +40,7 @@ static void read_rankinit(struct ri_reading *reading)
 	ri_quartet_claim(reading);
 	if (ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK") == NULL)
 		ri_claim_open(reading, RI_FACT_NODE_RANK, "RANKINIT",
-			"the outer rankinit could not tell");
+			"unknown to the outer rankinit");
 	ri_quartet_claim_rendezvous(reading);
 }
 

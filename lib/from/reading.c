@@ -342,7 +342,7 @@ void ri_claim_first_host(struct ri_reading *reading)
 	if (!ri_loopback_is(claim->text, strlen(claim->text)))
 		return;
 	claim->state = RI_STATE_OPEN;
-	claim->reason = "the first host of the list names each node itself";
+	claim->reason = "the first host of the list makes each node its own master";
 }
 
 void ri_claim_default_port(struct ri_reading *reading, unsigned port)

@@ -28,19 +28,19 @@ enum {
 };
 
 static const struct ri_variable reads[] = {
-	{ .name = "TRAINING_JOB_ARN", .meaning = "the job; only that it is SageMaker's counts",
+	{ .name = "TRAINING_JOB_ARN", .meaning = "the job; used only to recognise SageMaker",
 	  .cite = GUIDE },
 	{ .name = "TRAINING_JOB_NAME", .meaning = "name of the job", .cite = GUIDE },
 	{ .name = "/opt/ml" CONFIG, .meaning = "current_host and hosts, the master first",
 	  .cite = GUIDE },
-	{ .name = "SAGEMAKER_BASE_DIR", .meaning = "a folder instead of /opt/ml",
+	{ .name = "SAGEMAKER_BASE_DIR", .meaning = "a folder to use instead of /opt/ml",
 	  .cite = TOOLKIT "src/sagemaker_training/environment.py" },
-	{ .name = "SM_HOSTS", .meaning = "the hosts as JSON, instead of those in the file",
+	{ .name = "SM_HOSTS", .meaning = "the hosts as JSON, used instead of those in the file",
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
 	{ .name = "SM_CURRENT_HOST", .meaning = "this host",
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
 	{ .name = "SM_NUM_GPUS",
-	  .meaning = "processes to start on each node; 0 where there is no GPU",
+	  .meaning = "processes to start on each node; 0 without GPUs",
 	  .cite = TOOLKIT "ENVIRONMENT_VARIABLES.md" },
 	{ .name = NULL },
 };
@@ -122,7 +122,7 @@ static void claim_place(struct ri_reading *reading, const struct cluster *cluste
 	if (found == 1)
 		return;
 	made->state = RI_STATE_BROKEN;
-	made->reason = "a host that stands in the list of hosts, once";
+	made->reason = "a host that is in the list of hosts exactly once";
 }
 
 static void claim_cluster(struct ri_reading *reading, const struct cluster *cluster)
@@ -194,7 +194,7 @@ static void claim_config(struct ri_reading *reading, const char *path, const jso
 
 	if (current == NULL || size == 0) {
 		refuse(reading, path,
-			"it is no object with a \"current_host\" and a list of \"hosts\"");
+			"expected a JSON object with \"current_host\" and a list \"hosts\"");
 		return;
 	}
 	cluster.current = ri_reading_copy(reading, current, strlen(current));
@@ -214,7 +214,7 @@ static void hint_at_half(const struct ri_env *env, struct ri_finding *finding)
 	bool hosts = ri_source_sees_text(env, "SM_HOSTS");
 
 	if (hosts != ri_source_sees_text(env, "SM_CURRENT_HOST"))
-		ri_finding_hint(finding, "%s is there, but without %s it is not used",
+		ri_finding_hint(finding, "%s is set, but it is not used without %s",
 			hosts ? "SM_HOSTS" : "SM_CURRENT_HOST",
 			hosts ? "SM_CURRENT_HOST" : "SM_HOSTS");
 }
@@ -224,7 +224,7 @@ static void report_unreadable(struct ri_reading *reading, const char *path, int 
 	if (reading->identity == NULL)
 		hint_at_half(reading->context->env, ri_findings_add(reading->context->findings,
 			RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE, path,
-			"cannot be read, so nothing says which host this is: %s",
+			"cannot be read, so it is unknown which host this is: %s",
 			strerror(error)));
 }
 

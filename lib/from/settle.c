@@ -42,7 +42,8 @@ static void leave_outer(struct ri_reading *reading)
 				continue;
 			claim->state = RI_STATE_OPEN;
 			claim->text = NULL;
-			claim->reason = "all ranks are on this node, and it is of several";
+			claim->reason = "all ranks are on this node, but it belongs to a larger "
+				"job";
 		}
 	}
 }
@@ -56,15 +57,15 @@ static void report_unused(const struct ri_topology *made, const struct ri_contex
 	if (hosts->state == RI_STATE_KNOWN && hosts->strength == RI_STRENGTH_MANUAL) {
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, hosts->origin.variable,
-			"nothing says which of its %" PRIu64 " hosts this is, so it is not used: "
-			"the name and the addresses of this machine pick none of them, or more "
-			"than one", hosts->number);
+			"cannot tell which of its %" PRIu64 " hosts this machine is, so the list "
+			"is not used: the name and the addresses of this machine match none of "
+			"them, or more than one", hosts->number);
 		ri_finding_hint(finding, "state --node-rank");
 		return;
 	}
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_SOURCE_INCOMPLETE, ri_wishes_subject(context->wishes),
-		"nothing says which rank or node this is, so what is stated is not used");
+		"cannot tell which rank or node this process is, so this option is not used");
 	ri_finding_hint(finding, "state --rank, --world-size, --local-rank and "
 				 "--local-world-size, or --node-rank and --nnodes");
 }
@@ -81,8 +82,8 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 		(context->fan_out == 0 ||
 			!ri_wishes_allow_source(wishes, RI_BY_HAND))) {
 		ri_fail(err, RI_CODE_SOURCE_ABSENT, wishes->source.subject,
-			"%s does not say which rank this is", wishes->source.value);
-		return ri_fail_hint(err, "rankinit --list=sources shows what it reads");
+			"%s gives no rank for this process", wishes->source.value);
+		return ri_fail_hint(err, "rankinit --list=sources shows what rankinit reads");
 	}
 	if (ri_wishes_subject(wishes) != NULL && context->fan_out == 0)
 		report_unused(made, context);

@@ -8,9 +8,9 @@ static const struct ri_variable reads[] = {
 	{ .name = "SKYPILOT_NODE_RANK", .meaning = "index of this node", .cite = GUIDE },
 	{ .name = "SKYPILOT_NUM_NODES", .meaning = "nodes", .cite = GUIDE },
 	{ .name = "SKYPILOT_NODE_IPS",
-	  .meaning = "addresses of the nodes, one a line, node 0 first", .cite = GUIDE },
+	  .meaning = "addresses of the nodes, one on each line, node 0 first", .cite = GUIDE },
 	{ .name = "SKYPILOT_NUM_GPUS_PER_NODE",
-	  .meaning = "processes to start on each node; 0 where there is no GPU", .cite = GUIDE },
+	  .meaning = "processes to start on each node; 0 without GPUs", .cite = GUIDE },
 	{ .name = "SKYPILOT_TASK_ID", .meaning = "name of the task", .cite = GUIDE },
 	{ .name = NULL },
 };

@@ -26,32 +26,34 @@ enum {
 static const char per_node[] = "SLURM_STEP_TASKS_PER_NODE";
 
 static const struct ri_variable reads[] = {
-	{ .name = "SLURM_STEP_ID", .meaning = "the step; above 4294967280 it is none of tasks",
+	{ .name = "SLURM_STEP_ID", .meaning = "the step; numbers above 4294967280 are not steps "
+		"with tasks",
 	  .cite = "Slurm slurm/slurm.h" },
 	{ .name = "SLURM_PROCID", .meaning = "rank", .cite = TASK },
 	{ .name = "SLURM_LOCALID", .meaning = "local rank", .cite = TASK },
 	{ .name = "SLURM_NODEID", .meaning = "index of this node in the step", .cite = TASK },
 	{ .name = "SLURM_STEP_NUM_TASKS", .meaning = "world size", .cite = ENV },
-	{ .name = "SLURM_NTASKS", .meaning = "the same, where the step does not say it",
+	{ .name = "SLURM_NTASKS", .meaning = "the same, if the step does not give it",
 	  .cite = ENV },
 	{ .name = "SLURM_STEP_NUM_NODES", .meaning = "nodes of the step", .cite = ENV },
 	{ .name = per_node, .meaning = "ranks of each node, 2(x3),1",
 	  .cite = ENV },
 	{ .name = "SLURM_STEP_NODELIST", .meaning = "nodes of the step, the master first",
 	  .cite = ENV },
-	{ .name = "SLURM_JOB_NUM_NODES", .meaning = "nodes of the job, where there is no step",
+	{ .name = "SLURM_JOB_NUM_NODES", .meaning = "nodes of the job, if there is no step",
 	  .cite = ENV },
 	{ .name = "SLURM_JOB_NODELIST",
-	  .meaning = "their names; below mpirun the first is the master if ranks fill them all",
+	  .meaning = "their names; under mpirun the first is the master if the ranks fill all of "
+	  "them",
 	  .cite = ENV },
 	{ .name = "SLURM_HET_SIZE",
-	  .meaning = "components of the job; tasks of more than one are refused",
+	  .meaning = "components of the job; tasks of more than one are not supported",
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = "SLURM_PACK_SIZE", .meaning = "the same before Slurm 20.02",
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = "SLURM_JOB_ID", .meaning = "the job; its port is 10000 + this modulo 20000",
 	  .cite = ENV },
-	{ .name = "SLURM_RESTART_COUNT", .meaning = "how often the job was requeued",
+	{ .name = "SLURM_RESTART_COUNT", .meaning = "how many times the job was requeued",
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = NULL },
 };
@@ -196,7 +198,7 @@ static void claim_around(struct ri_reading *reading)
 		return;
 	}
 	hosts->state = RI_STATE_BROKEN;
-	hosts->reason = "as many hosts as SLURM_JOB_NUM_NODES says";
+	hosts->reason = "as many hosts as in SLURM_JOB_NUM_NODES";
 }
 
 static void read_slurm(struct ri_reading *reading)
@@ -217,7 +219,7 @@ static void read_slurm(struct ri_reading *reading)
 
 const struct ri_source ri_source_slurm = {
 	.name = "slurm",
-	.summary = "a task under srun of Slurm; else the job's machines",
+	.summary = "a task under srun (Slurm); otherwise the machines of the job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,

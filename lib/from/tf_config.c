@@ -7,7 +7,7 @@
 #include "from/cluster.h"
 
 static const struct ri_variable reads[] = {
-	{ .name = "TF_CONFIG", .meaning = "JSON: the cluster, and which task of it this is",
+	{ .name = "TF_CONFIG", .meaning = "JSON: the cluster, and this process's task in it",
 	  .cite = RI_CLUSTER_TF },
 	{ .name = NULL },
 };

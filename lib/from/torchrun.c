@@ -9,7 +9,7 @@
 #define AGENT "PyTorch torch/distributed/elastic/agent/server/local_elastic_agent.py"
 
 static const struct ri_variable reads[] = {
-	{ .name = "TORCHELASTIC_RUN_ID", .meaning = "the job's name; only that it is there counts",
+	{ .name = "TORCHELASTIC_RUN_ID", .meaning = "the job's name; only its presence counts",
 	  .cite = AGENT },
 	RI_QUARTET_READS,
 	{ .name = "GROUP_RANK", .meaning = "index of this node", .cite = RI_QUARTET_ELASTIC },

@@ -10,7 +10,7 @@
 
 static const struct ri_variable reads[] = {
 	{ .name = "CLUSTER_SPEC",
-	  .meaning = "JSON: the pools, and which replica of which one this is",
+	  .meaning = "JSON: the pools, and the replica and pool of this process",
 	  .cite = "cloud.google.com/vertex-ai/docs/training/distributed-training, CLUSTER_SPEC; "
 		  "Configure a distributed training job" },
 	{ .name = NULL },

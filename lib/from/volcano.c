@@ -15,15 +15,16 @@
 static const struct ri_variable reads[] = {
 	{ .name = "VC_TASK_INDEX", .meaning = "index of this pod in its task",
 	  .cite = PLUGINS "/env/env.go" },
-	{ .name = "VK_TASK_INDEX", .meaning = "the same, by its older name",
+	{ .name = "VK_TASK_INDEX", .meaning = "the same, under its older name",
 	  .cite = PLUGINS "/env/env.go" },
-	{ .name = "VC_<TASK>_HOSTS", .meaning = "the pods of a task, with commas between",
+	{ .name = "VC_<TASK>_HOSTS", .meaning = "the pods of a task, separated by commas",
 	  .cite = PLUGINS "/svc/svc.go" },
-	{ .name = "VC_<TASK>_NUM", .meaning = "how many they are", .cite = PLUGINS "/svc/svc.go" },
-	{ .name = "RANK", .meaning = "index of this pod in the job, where there is no LOCAL_RANK",
+	{ .name = "VC_<TASK>_NUM", .meaning = "the number of those "
+		"pods", .cite = PLUGINS "/svc/svc.go" },
+	{ .name = "RANK", .meaning = "index of this pod in the job, if LOCAL_RANK is absent",
 	  .cite = PYTORCH },
 	{ .name = "WORLD_SIZE", .meaning = "pods of the job, likewise", .cite = PYTORCH },
-	{ .name = "MPI_HOST", .meaning = "the workers; only the pod that runs mpirun has it",
+	{ .name = "MPI_HOST", .meaning = "the workers; set only in the pod that runs mpirun",
 	  .cite = PLUGINS "/distributed-framework/mpi/mpi.go" },
 	{ .name = NULL },
 };
@@ -115,7 +116,7 @@ static void claim_node(struct ri_reading *reading)
 		claim_task(reading, task);
 	else
 		ri_claim_open(reading, RI_FACT_NODE_RANK, find_index(reading->context->env),
-			"the index starts anew in each task");
+			"the index starts again at 0 in each task");
 }
 
 static void read_volcano(struct ri_reading *reading)

@@ -20,7 +20,8 @@ static int refuse(const struct ri_topology *topology, const char *starter, enum 
 	uint64_t number = topology->facts[id].number;
 
 	ri_fail(err, RI_CODE_LAUNCH_RANKS, ri_topology_subject(topology, id),
-		"%s starts all ranks of a node, but %s starts it more than once on one: %s is %"
+		"%s starts all ranks of a node, but %s starts the command more than once on one "
+		"node: %s is %"
 		PRIu64, starter, topology->identity, ri_fact_name(id), number);
 	return -1;
 }
@@ -83,7 +84,7 @@ static int adapt_to_launcher(struct ri_topology *topology, const struct ri_conte
 		check_one_each(topology, launcher_name(context->command), err) < 0)
 		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
 					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
-					 "say --launch=process");
+					 "use --launch=process");
 	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
 	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
 	return 0;

@@ -13,7 +13,7 @@ static int refuse_stated_ranks(const struct ri_wishes *wishes, struct ri_error *
 		if (wishes->facts[id].value == NULL)
 			continue;
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->facts[id].subject,
-			"%s starts the ranks here, so theirs follow from the node's",
+			"%s starts the ranks here and numbers them from the node's index",
 			wishes->nproc.subject);
 		return ri_fail_hint(err, "state --node-rank and --nnodes instead");
 	}
@@ -33,7 +33,8 @@ static bool holds(const struct ri_context *context, const char *variable, uint64
 static int refuse_variable(const char *variable, const char *text, struct ri_error *err)
 {
 	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, variable, "%s", text);
-	return ri_fail_hint(err, "state --node-rank and --nnodes; of one node alone, --nnodes=1");
+	return ri_fail_hint(err, "state --node-rank and --nnodes; for a job of this node alone, "
+		"--nnodes=1");
 }
 
 /* Each of the ranks would take itself for that one process, or for a job of its own. */
@@ -45,7 +46,7 @@ static int refuse_beside(const struct ri_topology *topology, const struct ri_con
 	if (!ri_topology_is_beside(topology))
 		return 0;
 	ri_fail(err, RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
-		"%s asks for %" PRIu64 " ranks, but this is the task \"%s\" %" PRIu64
+		"%s requests %" PRIu64 " ranks, but this is the task \"%s\" %" PRIu64
 		", one process without a rank", context->wishes->nproc.subject,
 		context->fan_out, role->text, role->number);
 	return ri_fail_hint(err, "leave %s out here; for a job of this node alone, --nnodes=1",
@@ -63,18 +64,19 @@ static int refuse_signs_of_nodes(const struct ri_topology *topology,
 	const struct ri_fact *said = topology->facts[RI_FACT_NODE_RANK].next;
 
 	if (holds(context, "WORLD_SIZE", 2) && holds(context, "RANK", 0))
-		return refuse_variable("RANK", "it may be that of a node or of a process, as "
-			"there is no LOCAL_RANK, and WORLD_SIZE is more than 1", err);
+		return refuse_variable("RANK", "it may be that of a node or of a process, because "
+			"LOCAL_RANK is not set, and WORLD_SIZE is more than 1", err);
 	if (holds(context, "NODE_RANK", 1))
-		return refuse_variable("NODE_RANK", "nothing says of how many nodes", err);
+		return refuse_variable("NODE_RANK", "the number of nodes is unknown", err);
 	if (holds(context, "NNODES", 2))
-		return refuse_variable("NNODES", "nothing says which of them this is", err);
+		return refuse_variable("NNODES", "cannot tell which of the nodes this is", err);
 	for (; said != NULL; said = said->next)
 		if (said->state == RI_STATE_KNOWN && said->number > 0)
 			return refuse_variable(said->origin.variable == NULL
 					? ri_fact_name(RI_FACT_NODE_RANK)
 					: said->origin.variable,
-				"this is not the first node, but nothing says of how many", err);
+				"this is not the first node, but the number of nodes is "
+				"unknown", err);
 	return 0;
 }
 
@@ -89,14 +91,13 @@ static int assume_one_node(struct ri_topology *topology, struct ri_error *err)
 	/* of an option's value others say more */
 	if (broken != NULL && broken->strength != RI_STRENGTH_MANUAL) {
 		ri_fail(err, RI_CODE_ENV_VALUE, broken->origin.variable,
-			"its value cannot be used, so nothing says how many nodes there are");
-		return ri_fail_hint(err, "put it right where the job is started, or state "
-					 "--nnodes");
+			"its value cannot be used, so the number of nodes is unknown");
+		return ri_fail_hint(err, "correct it where the job is started, or state --nnodes");
 	}
 	if (ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && node > 0) {
 		ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE,
 			ri_topology_subject(topology, RI_FACT_NODE_RANK),
-			"this is node %" PRIu64 ", but nothing says of how many", node);
+			"this is node %" PRIu64 ", but the number of nodes is unknown", node);
 		return ri_fail_hint(err, "state --nnodes");
 	}
 	ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
@@ -120,8 +121,9 @@ static int find_node(struct ri_topology *topology, const struct ri_context *cont
 	if (nodes == 1 || ri_topology_knows(topology, RI_FACT_NODE_RANK))
 		return 0;
 	ri_fail(err, RI_CODE_LAUNCH_INCOMPLETE, ri_topology_subject(topology, RI_FACT_NNODES),
-		"there are %" PRIu64 " nodes, but nothing says which of them this is", nodes);
-	return ri_fail_hint(err, "state --node-rank; of one node alone, --nnodes=1");
+		"there are %" PRIu64 " nodes, but rankinit cannot tell which of them this "
+			"is", nodes);
+	return ri_fail_hint(err, "state --node-rank; for a job of this node alone, --nnodes=1");
 }
 
 int ri_topology_adopt_node(struct ri_topology *topology, const struct ri_context *context,

@@ -50,7 +50,7 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 	struct ri_text lack;
 
 	ri_text_init(&lack, bytes, sizeof(bytes));
-	ri_lack_explain(topology, RI_FACT_NODE_RANK, "which node this is", &lack);
+	ri_lack_explain(topology, RI_FACT_NODE_RANK, "the index of this node", &lack);
 	ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
 		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))
@@ -58,9 +58,9 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 			of(topology, RI_FACT_WORLD_SIZE) / local,
 			RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_WORLD_SIZE));
 	finding = ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_NODE_RANK_ASSUMED,
-		"NODE_RANK", "%s: %" PRIu64 " rests on every node having %" PRIu64
+		"NODE_RANK", "%s: %" PRIu64 " is right if every node has %" PRIu64
 		" ranks, in order", bytes, of(topology, RI_FACT_NODE_RANK), local);
-	ri_finding_hint(finding, "this is wrong for uneven or round-robin placement");
+	ri_finding_hint(finding, "it is wrong for uneven or round-robin placement");
 }
 
 static void derive_node_rank(struct ri_topology *topology, struct ri_findings *findings)
@@ -80,7 +80,7 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 			RI_FROM(RANK) | RI_FROM(LOCAL_RANK));
 	else
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_NODE_RANK_ABSENT,
-			"NODE_RANK", "nothing tells for certain which node this is%s%s",
+			"NODE_RANK", "cannot tell which node this is%s%s",
 			fact->state == RI_STATE_OPEN ? ": " : "",
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
 }
@@ -148,7 +148,7 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 		/* A broken one is worse than none: whoever read it refuses. */
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_MASTER_ABSENT, "MASTER_ADDR",
-			"nothing tells where rank 0 of this job runs%s%s",
+			"cannot tell where rank 0 of this job runs%s%s",
 			fact->state == RI_STATE_OPEN ? ": " : "",
 			fact->state == RI_STATE_OPEN ? fact->reason : "");
 		ri_finding_hint(finding, "set MASTER_ADDR to that host, the same on all ranks");

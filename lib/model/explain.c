@@ -92,14 +92,14 @@ static void say_nobody(struct ri_page *page, const struct ri_explain *explain)
 	}
 	ri_page_show_as(page, RI_LOOK_BOLD,
 		explain->topology->source_count == 0 ? "no orchestrator was found"
-						     : "nothing says which rank this is");
+						     : "the rank of this process is unknown");
 	ri_page_end_line(page);
 	if (explain->err->code == RI_CODE_NONE) {
-		label(page, "so");
+		label(page, "result");
 		ri_page_fold(page, "a plain init: no variable is set for frameworks",
 			RI_EXPLAIN_TEXT);
 	}
-	label(page, "sought");
+	label(page, "searched");
 	ri_page_fold(page, explain->looked_for, RI_EXPLAIN_TEXT);
 }
 
@@ -114,7 +114,7 @@ static void say_sources(struct ri_page *page, const struct ri_topology *topology
 	for (size_t i = 0; i < topology->source_count; i++)
 		ri_text_addf(&text, "%s%s", i == 0 ? "" : ", ", topology->sources[i]);
 	if (topology->identity != NULL)
-		ri_text_addf(&text, "; %s says who this is", topology->identity);
+		ri_text_addf(&text, "; %s gives the identity", topology->identity);
 	label(page, "read");
 	ri_page_fold(page, bytes, RI_EXPLAIN_TEXT);
 }
@@ -128,7 +128,7 @@ void ri_explain_summary(struct ri_page *page, const struct ri_explain *explain)
 	ri_page_end_line(page);
 	if (explain->err->code != RI_CODE_NONE) {
 		label(page, "refused");
-		ri_page_show_as(page, RI_LOOK_RED, "nothing would be started, see the findings");
+		ri_page_show_as(page, RI_LOOK_RED, "the launch would be refused, see the findings");
 		ri_page_end_line(page);
 	}
 	if (explain->topology->identity != NULL)

@@ -68,7 +68,7 @@ static void say_edit(struct ri_page *page, const struct ri_env *env,
 	if (change != REMOVES)
 		ri_page_show(page, edit->value);
 	if (entry != NULL && entry->next != 0)
-		ri_page_show(page, " (was there twice)");
+		ri_page_show(page, " (was set twice)");
 	ri_page_end_line(page);
 }
 
@@ -104,8 +104,8 @@ static void say_edits(struct ri_page *page, const struct ri_explain *explain,
 		return;
 	ri_page_go(page, RI_EXPLAIN_LABEL);
 	ri_page_show(page, explain->err->code == RI_CODE_NONE
-			? "stays as it is"
-			: "was not worked out, since the launch is refused");
+			? "no changes"
+			: "not determined, because the launch is refused");
 	ri_page_end_line(page);
 }
 
@@ -230,7 +230,8 @@ void ri_explain_command(struct ri_page *page, const struct ri_explain *explain)
 	ri_page_title(page, bytes);
 	if (argv == NULL) {
 		ri_page_go(page, RI_EXPLAIN_LABEL);
-		ri_page_show_as(page, RI_LOOK_YELLOW, "none was given, and a launch needs one");
+		ri_page_show_as(page, RI_LOOK_YELLOW, "no command was given, and a launch needs "
+			"one");
 		ri_page_end_line(page);
 		return;
 	}

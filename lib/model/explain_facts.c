@@ -96,7 +96,7 @@ static void show_raw(struct ri_page *page, const struct ri_fact *fact, enum ri_f
 	ri_text_init(&value, bytes, sizeof(bytes));
 	name_value(fact, id, &value);
 	if (fact->origin.variable != NULL && strcmp(bytes, fact->origin.raw) != 0)
-		show_below(page, "read in", ri_quote(raw, sizeof(raw), fact->origin.raw));
+		show_below(page, "taken from", ri_quote(raw, sizeof(raw), fact->origin.raw));
 }
 
 /* As many of the hosts as a line holds. */
@@ -108,7 +108,7 @@ static void show_hosts(struct ri_page *page, const struct ri_fact *fact)
 	ri_text_init(&text, bytes, sizeof(bytes));
 	for (uint64_t i = 0; i < fact->number && !text.cut; i++)
 		ri_text_addf(&text, "%s%s", i == 0 ? "" : ", ", fact->list[i]);
-	show_below(page, "they are", bytes);
+	show_below(page, "list", bytes);
 }
 
 static void show_known(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
@@ -137,7 +137,7 @@ static void show_unknown(struct ri_page *page, const struct ri_fact *fact, enum 
 
 static void show_losers(struct ri_page *page, const struct ri_fact *fact, enum ri_fact_id id)
 {
-	const char *word = fact->state == RI_STATE_KNOWN ? "  beats" : "  not used";
+	const char *word = fact->state == RI_STATE_KNOWN ? "  overrides" : "  not used";
 
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
 		struct heading heading = { .name = word, .look = RI_LOOK_DIM };

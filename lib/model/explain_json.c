@@ -127,8 +127,8 @@ static json_t *describe_escapes(struct document *document)
 
 	ri_text_copy(finding.subject, sizeof(finding.subject), document->json.escaped);
 	snprintf(finding.text, sizeof(finding.text),
-		"is not UTF-8: \\xNN stands for a byte, and backslashes are doubled; "
-		"%zu strings in all", document->json.escapes);
+		"is not UTF-8: \\xNN stands for a byte, and each backslash is doubled; %zu such "
+		"strings in all", document->json.escapes);
 	return describe_finding(document, &finding);
 }
 

@@ -11,5 +11,5 @@ void ri_lack_explain(const struct ri_topology *topology, enum ri_fact_id id,
 	else if (fact->state == RI_STATE_BROKEN)
 		ri_text_addf(out, "%s is not used", ri_topology_subject(topology, id));
 	else
-		ri_text_addf(out, "%s does not say %s", topology->identity, what);
+		ri_text_addf(out, "%s does not give %s", topology->identity, what);
 }

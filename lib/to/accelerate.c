@@ -15,20 +15,20 @@
 	"Accelerate src/accelerate/utils/environment.py, get_cpu_distributed_information"
 
 static const struct ri_variable writes[] = {
-	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node; its presence makes "
-					   "the job distributed", .cite = STATE },
+	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node; if it is set, "
+					   "Accelerate runs distributed", .cite = STATE },
 	{ .name = "RANK", .meaning = "index of this process in the job", .cite = STATE },
 	{ .name = "WORLD_SIZE", .meaning = "processes in the job", .cite = STATE },
 	{ .name = "LOCAL_WORLD_SIZE", .meaning = "processes on this node", .cite = ENVIRONMENT },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = STATE },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = STATE },
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", .cite = STATE },
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", .cite = STATE },
 	{ .name = NULL },
 };
 
 const struct ri_framework ri_framework_accelerate = {
 	.name = "accelerate",
-	.summary = "Hugging Face Accelerate, where each rank is started by itself",
-	.when = "A rank gets all of them. accelerate launch gets what torchrun gets.",
+	.summary = "Hugging Face Accelerate, if each rank is started on its own",
+	.when = "A rank gets all of them. accelerate launch gets the same as torchrun.",
 	.writes = writes,
 	.rank = {
 		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |

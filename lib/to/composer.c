@@ -17,14 +17,15 @@
 static const struct ri_variable writes[] = {
 	{ .name = "RANK", .meaning = "index of this process in the job", .cite = DIST },
 	{ .name = "WORLD_SIZE",
-	  .meaning = "processes in the job; for its launcher from how many the nodes are asked to "
-		     "start, unless it is there", .cite = LAUNCHER },
+	  .meaning = "processes in the job; a launcher that has no value yet gets the number of "
+		     "ranks that all nodes start", .cite = LAUNCHER },
 	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node", .cite = DIST },
 	{ .name = "LOCAL_WORLD_SIZE",
-	  .meaning = "processes on this node; for its launcher likewise", .cite = LAUNCHER },
+	  .meaning = "processes on this node; for the launcher, the number of ranks it "
+	  "starts", .cite = LAUNCHER },
 	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = LAUNCHER },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = LAUNCHER },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = LAUNCHER },
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", .cite = LAUNCHER },
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", .cite = LAUNCHER },
 	{ .name = NULL },
 };
 
@@ -73,9 +74,10 @@ static void check_world(struct ri_writing *writing, uint64_t nodes)
 	if (nodes == 1 || ri_command_mentions(writing->context->command, "--world-size"))
 		return;
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "WORLD_SIZE",
-		"nothing tells composer how many ranks the %d nodes have in all", (int)nodes);
-	ri_fail_hint(writing->err, "state --nproc-per-node, or add --world_size and -n to its "
-				   "own words");
+		"composer needs the number of ranks on all %d nodes, and no source provides "
+		"it", (int)nodes);
+	ri_fail_hint(writing->err, "state --nproc-per-node, or add composer's own options "
+				   "--world_size and -n");
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
@@ -105,8 +107,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 const struct ri_framework ri_framework_composer = {
 	.name = "composer",
 	.summary = "MosaicML Composer and its launcher",
-	.when = "A rank gets all of them; the launcher NODE_RANK and MASTER_*, and how many ranks "
-		"to start where that is known.",
+	.when = "A rank gets all of them; the launcher gets NODE_RANK and MASTER_*, and the number "
+		"of ranks to start if it is known.",
 	.writes = writes,
 	.rank = {
 		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |

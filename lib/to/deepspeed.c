@@ -18,11 +18,11 @@ static const struct ri_variable writes[] = {
 	{ .name = "RANK", .meaning = "index of this process in the job", .cite = COMM },
 	{ .name = "WORLD_SIZE", .meaning = "processes in the job", .cite = COMM },
 	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node", .cite = COMM },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = COMM },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = COMM },
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", .cite = COMM },
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", .cite = COMM },
 	{ .name = "OMPI_COMM_WORLD_LOCAL_RANK",
-	  .meaning = "removed by --frameworks=deepspeed where it is not LOCAL_RANK: DeepSpeed "
-		     "asserts that it is",
+	  .meaning = "--frameworks=deepspeed removes it if it differs from LOCAL_RANK, because "
+		     "DeepSpeed asserts that they are equal",
 	  .cite = "DeepSpeed deepspeed/runtime/engine.py, _do_args_sanity_check" },
 	{ .name = NULL },
 };
@@ -40,7 +40,7 @@ static void remove_other_rank(struct ri_writing *writing, const struct ri_topolo
 		return;
 	ri_want_gone(writing, variable);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
-		"it is not the local rank, which is %d by %s: it is removed", (int)local,
+		"is not the local rank, which is %d according to %s: it is removed", (int)local,
 		topology->identity);
 }
 
@@ -55,8 +55,8 @@ static void check_launcher(struct ri_writing *writing, const struct ri_topology 
 		ri_command_mentions(writing->context->command, "--master-addr"))
 		return;
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
-		"deepspeed takes it from its own words alone, and they do not name it: each of the "
-		"%d nodes would be a job of its own", (int)nodes);
+		"deepspeed takes it only from its own options, which do not give it: each of the "
+		"%d nodes would start a job of its own", (int)nodes);
 	ri_fail_hint(writing->err, "add --node_rank=$NODE_RANK --master_addr=$MASTER_ADDR "
 				   "--master_port=$MASTER_PORT");
 }
@@ -71,9 +71,9 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 
 const struct ri_framework ri_framework_deepspeed = {
 	.name = "deepspeed",
-	.summary = "DeepSpeed, as init_distributed reads it",
+	.summary = "DeepSpeed, as read by init_distributed",
 	.when = "A rank gets all five, so that DeepSpeed looks nowhere else. Its launcher takes "
-		"them from its words, where $MASTER_ADDR and the like may stand.",
+		"them from its options, where $MASTER_ADDR and similar may stand.",
 	.writes = writes,
 	.rank = {
 		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) | RI_RENDEZVOUS,

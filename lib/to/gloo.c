@@ -15,8 +15,8 @@ static const struct ri_variable writes[] = {
 };
 
 static const struct ri_variable looks[] = {
-	{ .name = name, .meaning = "names of interfaces, exactly; not NCCL's ^ and =, not loopback "
-				   "on several nodes", .cite = DEVICE },
+	{ .name = name, .meaning = "exact names of interfaces; not NCCL's ^ and =, not loopback on "
+				   "several nodes", .cite = DEVICE },
 	{ .name = NULL },
 };
 
@@ -28,14 +28,14 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	if (value == NULL || value[0] == '\0')
 		return;
 	if (value[0] == '^' || value[0] == '=') {
-		finding = ri_network_warn(writing, name, "is a pattern of NCCL's: Gloo takes "
-						      "it for a name, and ends the job");
+		finding = ri_network_warn(writing, name, "is an NCCL pattern: Gloo takes it as a "
+						      "name and ends the job");
 		ri_finding_hint(finding, "name one interface, as eth0");
 		return;
 	}
 	if (ri_topology_is_wide(topology) && ri_network_is_loopback(value)) {
 		ri_network_warn(writing, name,
-			"is this machine alone, and there are several nodes");
+			"is the loopback interface, and the job has several nodes");
 		return;
 	}
 	ri_network_judge_names(writing, name, value);
@@ -43,8 +43,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 
 const struct ri_framework ri_framework_gloo = {
 	.name = "gloo",
-	.summary = "Gloo, which carries torch's data between CPUs",
-	.when = "Nothing is written: a value that is known to break a job is a warning.",
+	.summary = "Gloo, which transfers torch's data between CPUs",
+	.when = "Nothing is written: rankinit warns of a value that is known to break jobs.",
 	.writes = writes,
 	.looks = looks,
 	.render = render,

@@ -17,19 +17,19 @@ static const struct ri_variable writes[] = {
 };
 
 static const struct ri_variable looks[] = {
-	{ .name = "OMPI_COMM_WORLD_SIZE", .meaning = "mpirun of Open MPI started this rank",
+	{ .name = "OMPI_COMM_WORLD_SIZE", .meaning = "this rank was started by mpirun of Open MPI",
 	  .cite = "Horovod horovod/common/util.py, get_env_rank_and_size" },
-	{ .name = "PMIX_RANK", .meaning = "a process manager that MPI can ask started it",
+	{ .name = "PMIX_RANK", .meaning = "started by a process manager that MPI can ask",
 	  .cite = "openpmix 5.0 src/server/pmix_server.c" },
-	{ .name = "PMI_RANK", .meaning = "the same of MPICH, Intel MPI and others",
+	{ .name = "PMI_RANK", .meaning = "the same for MPICH, Intel MPI and others",
 	  .cite = "Horovod horovod/common/util.py, get_env_rank_and_size" },
-	{ .name = "JSM_NAMESPACE_RANK", .meaning = "jsrun started it",
+	{ .name = "JSM_NAMESPACE_RANK", .meaning = "started by jsrun",
 	  .cite = "Horovod horovod/runner/js_run.py" },
-	{ .name = "MV2_COMM_WORLD_RANK", .meaning = "mpirun_rsh of MVAPICH2 started it",
+	{ .name = "MV2_COMM_WORLD_RANK", .meaning = "started by mpirun_rsh of MVAPICH2",
 	  .cite = "MVAPICH2 User Guide, 9.1 environment variables of a rank" },
-	{ .name = "PALS_RANKID", .meaning = "Cray's launcher, or srun for its MPI, started it",
+	{ .name = "PALS_RANKID", .meaning = "started by Cray's launcher, or by srun for Cray MPI",
 	  .cite = "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c" },
-	{ .name = "HOROVOD_GLOO_RENDEZVOUS_ADDR", .meaning = "horovodrun started it over Gloo",
+	{ .name = "HOROVOD_GLOO_RENDEZVOUS_ADDR", .meaning = "started by horovodrun over Gloo",
 	  .cite = RUN },
 	{ .name = NULL },
 };
@@ -47,17 +47,18 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 		if (ri_env_get(writing->context->env, v->name) != NULL)
 			return;
 	ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, "HOROVOD_RANK",
-		"neither MPI nor horovodrun started this rank: Horovod would make %d jobs of one",
+		"neither MPI nor horovodrun started this rank: Horovod would run %d jobs of one "
+		"rank",
 		(int)size);
-	ri_fail_hint(writing->err, "start the ranks by mpirun or horovodrun; rankinit goes between "
-				   "them and the program");
+	ri_fail_hint(writing->err, "start the ranks with mpirun or horovodrun, and put rankinit "
+				   "between the launcher and the program");
 }
 
 const struct ri_framework ri_framework_horovod = {
 	.name = "horovod",
-	.summary = "Horovod, which its own launchers tell everything",
-	.when = "Nothing is written. Named in --frameworks, a rank that no launcher of Horovod's "
-		"started is refused.",
+	.summary = "Horovod, which gets everything from its own launchers",
+	.when = "Nothing is written. With --frameworks=horovod, rankinit refuses a rank that no "
+		"Horovod launcher started.",
 	.writes = writes,
 	.looks = looks,
 	.render = render,

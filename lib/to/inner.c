@@ -73,10 +73,11 @@ static void judge_devices(const struct inner *inner, char *const *words)
 			continue;
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_RANKS_WAITED, name, "the command asks for %" PRIu64 " devices, but "
-			"this node has %" PRIu64 " of its ranks: Lightning starts no others where "
-			"LOCAL_RANK is set, and waits for them", count, inner->here),
-			"if the command is to start its ranks, say --launch=node and start it once "
-			"on each node; if rankinit is, say --nproc-per-node=%" PRIu64, count);
+			"this node has %" PRIu64 " of its ranks: Lightning starts no ranks if "
+			"LOCAL_RANK is set, and waits for the missing ones", count, inner->here),
+			"if the command is to start its ranks, use --launch=node and start it once "
+			"on each node; if rankinit is to start them, use "
+			"--nproc-per-node=%" PRIu64, count);
 		return;
 	}
 }
@@ -107,10 +108,10 @@ static bool judge_command(const struct inner *inner, char *const *words)
 	if (command.mode == RI_MODE_NODE && inner->world > 1 && !knows_nodes(&command))
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_LAUNCH_HIDDEN, command.launcher->name, "a shell starts it in each "
-			"of %" PRIu64 " ranks, and rankinit cannot tell it of the job there: each "
-			"starts a job of its own", inner->world),
-			"start one process on each node, by rankinit -- %s ... without the shell, "
-			"or with --launch=node", command.launcher->name);
+			"of %" PRIu64 " ranks, and rankinit cannot pass the job's variables to it "
+			"there: each starts a job of its own", inner->world),
+			"start one process on each node: rankinit -- %s ... without the shell, or "
+			"with --launch=node", command.launcher->name);
 	return inner->context->findings->count != before;
 }
 
@@ -161,10 +162,11 @@ static void note_script(const struct inner *inner, const char *script)
 	if (inner->world > 1 && strchr(script, '=') == NULL)
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_NOTE,
 			RI_CODE_LAUNCH_HIDDEN, script, "a script runs in each of %" PRIu64
-			" ranks, and rankinit could not tell a torchrun in it of the job",
+			" ranks, and rankinit could not pass the job's variables to a torchrun in "
+			"it",
 			inner->world),
-			"if it starts torchrun or the like, say --launch=node and start it once on "
-			"each node");
+			"if it starts torchrun or a similar launcher, use --launch=node and start "
+			"it once on each node");
 }
 
 /* The words behind a shell's name: -c LINE, or a script; "busybox" has one more. */

@@ -22,7 +22,7 @@ static const char address_name[] = "JAX_COORDINATOR_ADDRESS";
 static const char devices_name[] = "JAX_LOCAL_DEVICE_IDS";
 
 static const struct ri_variable writes[] = {
-	{ .name = address_name, .meaning = "host and port of process 0; a valid one stays",
+	{ .name = address_name, .meaning = "host and port of process 0; a valid value is kept",
 	  .cite = DISTRIBUTED },
 	{ .name = "JAX_NUM_PROCESSES",
 	  .meaning = "processes in the job, for the program to pass on",
@@ -31,8 +31,9 @@ static const struct ri_variable writes[] = {
 	  .meaning = "index of this process in the job, for the program to pass on",
 	  .cite = KUBEFLOW },
 	{ .name = devices_name,
-	  .meaning = "the devices that this process takes, where JAX would take all of a node with "
-		     "several processes, or the first of many; one that is there stays",
+	  .meaning = "the devices that this process uses, if JAX would otherwise use all devices "
+		     "of a node with several processes, or only the first; an existing value is "
+		     "kept",
 	  .cite = DISTRIBUTED },
 	{ .name = NULL },
 };
@@ -83,7 +84,7 @@ static void refuse_absence(struct ri_writing *writing)
 	if (!ri_writing_is_asked(writing))
 		return;
 	ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, address_name,
-		"JAX needs the host of process 0, and nothing tells it");
+		"JAX needs the host of process 0, and no source provides it");
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, or %s to its address with a "
 				   "port, the same on all ranks", address_name);
 }
@@ -103,7 +104,7 @@ static void compare(const struct ri_writing *writing, const struct ri_topology *
 			memcmp(master->text, given, length) == 0))
 		return;
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
-		address_name, "%s stays, but MASTER_ADDR is \"%s\"",
+		address_name, "%s is kept, but MASTER_ADDR is \"%s\"",
 		ri_quote(quoted, sizeof(quoted), given - brackets), master->text);
 }
 
@@ -132,7 +133,7 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
 			ri_quote(quoted, sizeof(quoted), given), made),
-			"it takes a host and a port");
+			"expected: a host and a port");
 	ri_want(writing, address_name, made);
 }
 
@@ -192,8 +193,8 @@ static char *make_node_devices(struct ri_writing *writing, uint64_t devices)
 		return make_all(writing, devices);
 	finding = ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE,
 		RI_CODE_DEVICES_ONE, devices_name,
-		"JAX takes one device where Slurm or Open MPI started the process, even if it is "
-		"the only one of its node");
+		"JAX uses one device if Slurm or Open MPI started the process, even if it is the "
+		"only process of its node");
 	ri_finding_hint(finding, "set it to the devices of the node, as 0,1,2,3");
 	return NULL;
 }
@@ -241,9 +242,9 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 const struct ri_framework ri_framework_jax = {
 	.name = "jax",
 	.summary = "jax.distributed.initialize()",
-	.when = "A rank gets its own number and the number of ranks; the one process of a node, "
-		"where --launch=node says so or no ranks exist yet, those of the node. A known "
-		"launcher gets nothing.",
+	.when = "A rank gets its own number and the number of ranks; with --launch=node, or before "
+		"ranks exist, the one process of a node gets the node's index and the number of "
+		"nodes. A known launcher gets nothing.",
 	.writes = writes,
 	.sources = sources,
 	.render = render,

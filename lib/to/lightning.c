@@ -13,12 +13,13 @@
 static const struct ri_variable writes[] = {
 	{ .name = "NODE_RANK", .meaning = "index of this node", .cite = PLUGIN },
 	{ .name = "LOCAL_RANK",
-	  .meaning = "index of this process on its node; removed where Lightning starts the ranks",
+	  .meaning = "index of this process on its node; removed if Lightning starts the ranks",
 	  .cite = PLUGIN },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = PLUGIN },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = PLUGIN },
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", .cite = PLUGIN },
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", .cite = PLUGIN },
 	{ .name = "SLURM_NTASKS",
-	  .meaning = "removed where Lightning starts the ranks: with it srun is taken to do so",
+	  .meaning = "removed if Lightning starts the ranks: with it, Lightning assumes that srun "
+	  "starts them",
 	  .cite = "Lightning src/lightning/fabric/plugins/environments/slurm.py, detect" },
 	{ .name = NULL },
 };
@@ -41,7 +42,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 
 const struct ri_framework ri_framework_lightning = {
 	.name = "lightning",
-	.summary = "Lightning and Fabric, as LightningEnvironment reads it",
+	.summary = "Lightning and Fabric, as read by LightningEnvironment",
 	.when = "A rank gets NODE_RANK, LOCAL_RANK and MASTER_*; a launcher gets NODE_RANK and "
 		"MASTER_*, and LOCAL_RANK is removed.",
 	.writes = writes,

@@ -20,13 +20,14 @@ static const struct ri_variable writes[] = {
 
 static const struct ri_variable looks[] = {
 	{ .name = interfaces,
-	  .meaning = "beginnings of interface names; = makes them whole names, ^ excludes; not "
-		     "loopback on several nodes", .cite = DOCUMENT },
+	  .meaning = "prefixes of interface names; = marks whole names, ^ excludes; not loopback "
+		     "on several nodes", .cite = DOCUMENT },
 	{ .name = bootstrap,
-	  .meaning = "where every communicator would meet, torch's too", .cite = DOCUMENT },
+	  .meaning = "the meeting point of every communicator, also those of "
+	  "torch", .cite = DOCUMENT },
 	{ .name = debug_file,
-	  .meaning = "one file for each process, by %h and %p", .cite = DOCUMENT },
-	{ .name = no_infiniband, .meaning = "1 leaves InfiniBand unused", .cite = DOCUMENT },
+	  .meaning = "one file for each process, with %h and %p in its name", .cite = DOCUMENT },
+	{ .name = no_infiniband, .meaning = "1: NCCL does not use InfiniBand", .cite = DOCUMENT },
 	{ .name = NULL },
 };
 
@@ -38,7 +39,7 @@ static void judge_interfaces(struct ri_writing *writing, const struct ri_topolog
 		return;
 	if (ri_topology_is_wide(topology) && ri_network_is_loopback(value + (value[0] == '='))) {
 		ri_network_warn(writing, interfaces,
-			"is this machine alone, and there are several nodes");
+			"is the loopback interface, and the job has several nodes");
 		return;
 	}
 	/* Without '=' any interface that begins like it will do. */
@@ -55,8 +56,8 @@ static void judge_debug_file(struct ri_writing *writing, const struct ri_topolog
 		!ri_topology_get(topology, RI_FACT_LOCAL_WORLD_SIZE, &local) || local == 1)
 		return;
 	ri_finding_hint(ri_network_warn(writing, debug_file,
-		"is one file for all ranks of this node: they overwrite each other"),
-		"add %%h and %%p, the host and the process");
+		"is one file for all ranks of this node: they overwrite each other's output"),
+		"add %%h and %%p, the host and the process, to the name");
 }
 
 static void render(struct ri_writing *writing, const struct ri_topology *topology)
@@ -66,19 +67,19 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	judge_interfaces(writing, topology);
 	judge_debug_file(writing, topology);
 	if (value != NULL && value[0] != '\0')
-		ri_finding_hint(ri_network_warn(writing, bootstrap, "is where all communicators "
-				"of the job would meet, not each at a place of its own"),
-			"unset it: torch and Horovod tell NCCL where");
+		ri_finding_hint(ri_network_warn(writing, bootstrap, "makes all communicators of "
+				"the job meet at one address instead of one each"),
+			"unset it: torch and Horovod give NCCL the addresses");
 	value = ri_env_get(writing->context->env, no_infiniband);
 	if (value != NULL && strcmp(value, "1") == 0 && ri_topology_is_wide(topology))
 		ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_NETWORK_VALUE,
-			no_infiniband, "NCCL leaves InfiniBand unused between the nodes");
+			no_infiniband, "NCCL does not use InfiniBand between the nodes");
 }
 
 const struct ri_framework ri_framework_nccl = {
 	.name = "nccl",
-	.summary = "NCCL, which carries the data between GPUs",
-	.when = "Nothing is written: a value that is known to break a job is a warning.",
+	.summary = "NCCL, which transfers data between GPUs",
+	.when = "Nothing is written: rankinit warns of a value that is known to break jobs.",
 	.writes = writes,
 	.looks = looks,
 	.render = render,

@@ -45,7 +45,7 @@ static void warn_absent(struct ri_writing *writing, const char *variable, struct
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_NETWORK_VALUE,
-		variable, "there is no interface %s on this machine",
+		variable, "this machine has no interface %s",
 		ri_quote(quoted, sizeof(quoted), name->bytes));
 }
 

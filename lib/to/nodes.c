@@ -32,10 +32,10 @@ int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error
 		is_guessed(topology) || !ri_loopback_is(master->text, strlen(master->text)))
 		return 0;
 	ri_fail(err, RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"\"%s\" is this machine, and rank 0 is on another one: this is node %d",
+		"\"%s\" is this machine, but rank 0 runs on another one: this is node %d",
 		master->text, (int)node);
-	return ri_fail_hint(err, "set MASTER_ADDR to the host of rank 0, the same on all ranks; "
-				 "where all nodes are this machine state --master-addr=%s",
+	return ri_fail_hint(err, "set MASTER_ADDR to the host of rank 0, the same on all ranks; if "
+				 "all nodes are on this machine, state --master-addr=%s",
 		master->text);
 }
 
@@ -52,9 +52,10 @@ static void warn_of_role(const struct ri_topology *topology, const struct ri_con
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_LAUNCH_ROLE, ri_topology_subject(topology, RI_FACT_ROLE),
 		"%s starts ranks, but this is the task \"%s\" %" PRIu64 ", one process without a "
-		"rank: the launcher is told nothing of the job", launcher_name(context->command),
+		"rank: the launcher gets no information about the "
+		"job", launcher_name(context->command),
 		role->text, role->number),
-		"state --node-rank and --nnodes if it shall be a node all the same");
+		"to make it a node anyway, state --node-rank and --nnodes");
 }
 
 /* A launcher that is told nothing starts a job of its own on each node. */
@@ -73,8 +74,8 @@ static void warn_of_lone_nodes(const struct ri_topology *topology,
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_SOURCE_INCOMPLETE, ri_topology_subject(topology, id),
-		"there are %llu nodes, but nothing says which of them this is: the launcher is "
-		"told nothing", (unsigned long long)nodes);
+		"there are %llu nodes, but rankinit cannot tell which of them this is: the "
+		"launcher gets no information about the job", (unsigned long long)nodes);
 	ri_finding_hint(finding, "start it once on each node (srun: -n NODES "
 				 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or state "
 				 "--node-rank and --master-addr");
@@ -85,7 +86,7 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 	const struct ri_context *context)
 {
 	const char *hint = "start it on each node, or with mpirun";
-	const char *who = "what is started here";
+	const char *who = "the command";
 	const struct ri_fact *role = &topology->facts[RI_FACT_ROLE];
 	uint64_t nodes;
 
@@ -101,7 +102,7 @@ static void warn_of_other_nodes(const struct ri_topology *topology,
 	}
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NODES_WAITED, ri_topology_subject(topology, RI_FACT_ROLE),
-		"%s waits for %d nodes, but %s starts the job's command on this one alone",
+		"%s waits for %d nodes, but %s starts the job's command only on this one",
 		who, (int)nodes, topology->identity), "%s", hint);
 }
 
@@ -154,9 +155,10 @@ static void warn_of_missing_ranks(const struct ri_topology *topology,
 			demand.world);
 	ri_finding_hint(ri_findings_add(context->findings,
 		demand.world > 0 ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_NPROC_UNUSED,
-		subject, "%" PRIu64 " ranks are asked for on each node, and the command is one "
+		subject, "%" PRIu64 " ranks are requested on each node, but the command is one "
 		"process%s", here, others),
-		"start it by torchrun, or state --nproc-per-node=%" PRIu64 "; --launch=node where "
+		"start it with torchrun, or state "
+		"--nproc-per-node=%" PRIu64 "; use --launch=node if "
 		"it starts ranks itself", here);
 }
 
@@ -185,8 +187,8 @@ static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_
 		RI_CODE_LAUNCH_RANKLESS, ri_topology_subject(topology, RI_FACT_NNODES),
 		"rankinit starts one process on each of %" PRIu64 " nodes and gives it no RANK, so "
 		"each may train alone", nodes->number),
-		"have rankinit start the ranks by --nproc-per-node=gpu, or start it by torchrun; "
-		"say --launch=node where it starts ranks itself, or --frameworks=tensorflow "
+		"let rankinit start the ranks with --nproc-per-node=gpu, or start it with "
+		"torchrun; use --launch=node if it starts ranks itself, or --frameworks=tensorflow "
 		"or jax");
 }
 

@@ -25,8 +25,8 @@ enum { DEFAULT_PORT = 2222 };	/* what TensorFlow's own examples and Kubeflow use
 static const char name[] = "TF_CONFIG";
 
 static const struct ri_variable writes[] = {
-	{ .name = name, .meaning = "the address of every task, and which one this is; removed "
-				   "where it is empty or that of another job",
+	{ .name = name, .meaning = "the addresses of all tasks, and which task this is; removed if "
+				   "it is empty or belongs to another job",
 	  .cite = RESOLVER },
 	{ .name = NULL },
 };
@@ -89,18 +89,19 @@ static int find_process(struct ri_tf_job *job, const struct ri_topology *topolog
 	if (world == job->count)
 		job->local = 1;
 	else if (!is_certain(topology, RI_FACT_LOCAL_WORLD_SIZE))
-		return refuse(err, "nothing tells for certain how many ranks this node has",
+		return refuse(err, "cannot tell how many ranks this node has",
 			"state --local-world-size");
 	if (world != job->count * job->local) {
 		ri_fail(err, RI_CODE_FRAMEWORK_INCOMPLETE, name, "%" PRIu64 " ranks on %" PRIu64
-			" hosts, %" PRIu64 " of them here: nothing tells how many ports the other "
+			" hosts, %" PRIu64 " of them here: cannot tell how many ports the other "
 			"hosts need", world, job->count, job->local);
-		return ri_fail_hint(err, "start as many ranks on every host");
+		return ri_fail_hint(err, "start the same number of ranks on every host");
 	}
 	if (!ri_topology_knows(topology, RI_FACT_NODE_RANK) ||
 		(job->local > 1 && !is_certain(topology, RI_FACT_NODE_RANK)))
-		return refuse(err, "nothing tells for certain which of the hosts this is",
-			"state --node-rank, or --hosts, where this host's name is looked for");
+		return refuse(err, "cannot tell which of the hosts this is",
+			"state --node-rank, or --hosts, in which rankinit looks for this host's "
+			"name");
 	job->index = node * job->local + topology->facts[RI_FACT_LOCAL_RANK].number;
 	return 0;
 }
@@ -120,8 +121,8 @@ static int find_hosts(struct ri_tf_job *job, const struct ri_topology *topology,
 		job->hosts = &master->text;
 		job->count = 1;
 	} else {
-		return refuse(err, "TensorFlow needs the address of every task, and nothing lists "
-				   "the hosts of this job", "state --hosts or --hostfile");
+		return refuse(err, "TensorFlow needs the address of every task, and no source "
+				   "lists the hosts of this job", "state --hosts or --hostfile");
 	}
 	return 0;
 }
@@ -141,7 +142,7 @@ static int find_place(struct ri_tf_job *job, const struct ri_writing *writing,
 		ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == job->count)
 		return 0;
 	ri_fail(err, RI_CODE_FRAMEWORK_INCOMPLETE, name,
-		"there are %" PRIu64 " hosts, and nothing tells for certain which of them this is",
+		"there are %" PRIu64 " hosts, but rankinit cannot tell which of them this is",
 		job->count);
 	return ri_fail_hint(err, "state --node-rank and one host for each node");
 }
@@ -161,13 +162,14 @@ static int assign_roles(struct ri_tf_job *job, const struct ri_wishes *wishes, s
 	job->ps_from = (job->count - ps) * job->local;
 	if (ps > 0 && job->chief && job->ps_from == 1)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->tf_ps.subject,
-			"of %" PRIu64 " hosts %" PRIu64 " are parameter servers and one is the "
-			"chief: none is left to work", job->count, ps);
+			"with %" PRIu64 " hosts, of which "
+				"%" PRIu64 " are parameter servers and one is the "
+			"chief, no worker is left", job->count, ps);
 	if (job->local <= 65536 - job->port)
 		return 0;
 	ri_fail(err, RI_CODE_OPTION_VALUE,
 		wishes == NULL || wishes->tf_port.value == NULL ? name : wishes->tf_port.subject,
-		"%" PRIu64 " tasks on each host, from port %" PRIu64 " on, need ports past 65535",
+		"%" PRIu64 " tasks on each host, from port %" PRIu64 " on, need ports above 65535",
 		job->local, job->port);
 	return ri_fail_hint(err, "state a lower --tf-port");
 }
@@ -212,11 +214,12 @@ static void report_other(const struct ri_writing *writing, const struct ri_topol
 
 	if (here > 1)
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, name,
-			"it is that of one task, and %" PRIu64 " ranks are started here: it is %s",
+			"it is that of one task, but %" PRIu64 " ranks are started here: it is %s",
 			here, fate);
 	else
 		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, name,
-			"it is for a job of %zu, and by %s this one has %" PRIu64 ": it is %s",
+			"it is for a job of %zu tasks, but according to %s this one has "
+			"%" PRIu64 ": it is %s",
 			given->tasks, topology->identity, count_tasks(writing, topology), fate);
 }
 
@@ -237,7 +240,7 @@ static void judge(struct ri_writing *writing, const struct ri_topology *topology
 	}
 	if (given.reason != NULL) {
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_IGNORED, name, "TensorFlow would refuse it: %s", given.reason);
+			RI_CODE_ENV_IGNORED, name, "TensorFlow would reject it: %s", given.reason);
 		return;
 	}
 	if (!is_of_another_job(writing, topology, &given))
@@ -303,10 +306,10 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 
 const struct ri_framework ri_framework_tensorflow = {
 	.name = "tensorflow",
-	.summary = "TensorFlow's TF_CONFIG",
+	.summary = "TF_CONFIG for TensorFlow",
 	.when = "A rank gets it with one task for each rank, a launcher or a node without ranks "
-		"with one task for each node; a job of one task has none. What the platform gave "
-		"stays, and where it gave none, none is made unless it is asked for.",
+		"with one task for each node; a job of one task gets none. The platform's own "
+		"TF_CONFIG is kept; if there is none, one is written only on request.",
 	.writes = writes,
 	.sources = sources,
 	.asked = find_option,

@@ -22,7 +22,7 @@ static const char *count_tasks(json_t *cluster, size_t *out)
 
 	json_object_foreach(cluster, job, tasks) {
 		if (!json_is_array(tasks) && !json_is_object(tasks))
-			return "a job of its cluster is no list of addresses";
+			return "a job in its cluster is not a list of addresses";
 		*out += json_is_array(tasks) ? json_array_size(tasks) : json_object_size(tasks);
 	}
 	return NULL;
@@ -56,16 +56,17 @@ static const char *judge_task(json_t *cluster, json_t *task)
 	uint64_t index;
 
 	if (type == NULL || !read_index(json_object_get(task, "index"), &index))
-		return "it does not say by type and index which task this is";
+		return "it does not give the type and index of this task";
 	while (*name != NULL && strcmp(*name, type) != 0)
 		name++;
 	if (*name == NULL)
-		return "its task is none of chief, worker, ps and evaluator";
+		return "its task type is not chief, worker, ps or evaluator";
 	job = json_object_get(cluster, type);
 	if (job == NULL)
-		return strcmp(type, "evaluator") == 0 ? NULL : "its task is not in its cluster";
+		return strcmp(type, "evaluator") == 0 ? NULL : "its task type is not in its "
+			"cluster";
 	if (json_is_array(job) && index >= json_array_size(job))
-		return "its task's index is not in its cluster";
+		return "its task index is not in its cluster";
 	return NULL;
 }
 
@@ -77,14 +78,14 @@ static void judge(struct ri_tf_config *out, json_t *config)
 	if (json_is_array(config))
 		return;
 	if (!json_is_object(config)) {
-		out->reason = "it is no JSON object";
+		out->reason = "it is not a JSON object";
 		return;
 	}
 	cluster = json_object_get(config, "cluster");
 	if (cluster == NULL)
 		return;
 	out->reason = json_is_object(cluster) ? count_tasks(cluster, &out->tasks)
-		: "its cluster is no JSON object";
+		: "its cluster is not a JSON object";
 	if (out->reason == NULL && out->tasks > 0)
 		out->reason = judge_task(cluster, json_object_get(config, "task"));
 }
@@ -182,11 +183,11 @@ static const char *refuse_length(const struct ri_tf_job *job, uint64_t bytes, st
 {
 	ri_fail(err, RI_CODE_EXEC_TOO_BIG, variable,
 		"with %" PRIu64 " hosts and %" PRIu64 " task%s on each it has at least %" PRIu64
-		" bytes, and the kernel lets one variable have %d", job->count, job->local,
+		" bytes, but the kernel allows %d for one variable", job->count, job->local,
 		job->local == 1 ? "" : "s", bytes, RI_MAX_VARIABLE);
 	ri_fail_hint(err, job->local > 1
 		? "start one process on each host, which uses all of its GPUs"
-		: "use shorter names for the hosts");
+		: "use shorter host names");
 	return NULL;
 }
 

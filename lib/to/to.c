@@ -76,7 +76,7 @@ static void write_share(struct ri_writing *writing, const struct ri_topology *to
 		if ((needs & 1u << usual[i].id) == 0 || told)
 			continue;
 		ri_fail(writing->err, RI_CODE_FRAMEWORK_INCOMPLETE, usual[i].variable,
-			"%s needs it, and nothing tells it", writing->framework->name);
+			"required by %s, but no source provides it", writing->framework->name);
 		ri_fail_hint(writing->err, "state it by hand: see rankinit --help");
 	}
 }
@@ -99,7 +99,8 @@ static void write_framework(struct ri_writing *writing, const struct ri_topology
 	if (!ri_wishes_allow_framework(writing->context->wishes, framework->name)) {
 		if (option != NULL)
 			ri_fail(writing->err, RI_CODE_OPTION_CONFLICT, option,
-				"it is for %s, which is not in --frameworks", framework->name);
+				"is an option for %s, which is not in "
+				"--frameworks", framework->name);
 	} else if (framework->sources == NULL || ri_writing_is_asked(writing) ||
 		ri_writing_has_source(topology, framework->sources)) {
 		render(writing, topology);
@@ -131,7 +132,7 @@ static void write_nameless(struct ri_writing *writing, const struct ri_topology 
 	if (option != NULL)
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_SOURCE_INCOMPLETE, option,
-			"nothing says which rank this is, so nothing is written for %s",
+			"the rank of this process is unknown, so nothing is written for %s",
 			framework->name);
 	if (framework->nameless &&
 		ri_wishes_allow_framework(writing->context->wishes, framework->name))

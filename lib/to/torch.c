@@ -24,15 +24,16 @@ static const struct ri_variable writes[] = {
 	{ .name = "LOCAL_WORLD_SIZE", .meaning = "processes on this node", .cite = ELASTIC },
 	{ .name = "NODE_RANK", .meaning = "index of this node",
 	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py" },
-	{ .name = "GROUP_RANK", .meaning = "index of this node; removed where it is another one's",
+	{ .name = "GROUP_RANK", .meaning = "index of this node; removed if it is that of another "
+		"node",
 	  .cite = ELASTIC },
 	{ .name = "TORCHELASTIC_USE_AGENT_STORE",
 	  .meaning = "removed from ranks that torchrun did not start", .cite = RENDEZVOUS },
-	{ .name = "NNODES", .meaning = "nodes in the job, for the words of a launcher",
+	{ .name = "NNODES", .meaning = "nodes in the job, for the options of a launcher",
 	  .cite = "PyTorch torch/distributed/run.py, --nnodes" },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on",
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens",
 	  .cite = RENDEZVOUS },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on",
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens",
 	  .cite = RENDEZVOUS },
 	{ .name = NULL },
 };
@@ -85,7 +86,7 @@ static void remove_stale(struct ri_writing *writing, const struct ri_topology *t
 		return;
 	ri_want_gone(writing, variable);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
-		"%s is not what %s says: it is removed", ri_quote(quoted, sizeof(quoted), value),
+		"%s is not what %s gives: it is removed", ri_quote(quoted, sizeof(quoted), value),
 		topology->identity);
 }
 
@@ -125,7 +126,8 @@ static void remove_agent(struct ri_writing *writing, const struct ri_topology *t
 		return;
 	ri_want_gone(writing, variable);
 	ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
-		variable, "by %s no agent of torchrun keeps a store for this rank: it is removed",
+		variable, "according to %s, no torchrun agent keeps a store for this rank: it is "
+			"removed",
 		topology->identity);
 }
 
@@ -148,7 +150,7 @@ static void judge_master(struct ri_writing *writing, const struct ri_topology *t
 		return;
 	finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_MASTER_LOOPBACK, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"\"%s\" is this machine on each of the nodes", master->text);
+		"\"%s\" makes each node its own master", master->text);
 	ri_finding_hint(finding, "set MASTER_ADDR to the host of rank 0, the same on all ranks");
 }
 
@@ -171,11 +173,11 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 
 const struct ri_framework ri_framework_torch = {
 	.name = "torch",
-	.summary = "torch.distributed env:// and all that use its names",
-	.when = "A rank gets all of them; a launcher, and a node without ranks, NODE_RANK, NNODES "
-		"and MASTER_*. Of a rank's own a launcher keeps only what it reads itself, and a "
-		"node loses a WORLD_SIZE of fewer ranks than there are nodes, with what belongs "
-		"to it: that is an image's.",
+	.summary = "torch.distributed env:// and everything that uses its names",
+	.when = "A rank gets all of them; a launcher, or a node without ranks, gets NODE_RANK, "
+		"NNODES and MASTER_*. A launcher keeps only those variables of a rank that it "
+		"reads itself. A node loses a WORLD_SIZE smaller than the number of nodes, and the "
+		"variables that belong to it, because they come from the image.",
 	.writes = writes,
 	.rank = {
 		.gets = RI_FROM(RANK) | RI_FROM(WORLD_SIZE) | RI_FROM(LOCAL_RANK) |

@@ -17,15 +17,17 @@
 #define ARGPARSE "PyTorch torch/distributed/argparse_util.py, env; run.py, get_args_parser"
 
 static const struct ri_variable writes[] = {
-	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX stays as it is", .cite = ARGPARSE },
+	{ .name = "PET_NNODES", .meaning = "nodes; MIN:MAX is kept", .cite = ARGPARSE },
 	{ .name = "PET_NODE_RANK", .meaning = "index of this node", .cite = ARGPARSE },
 	{ .name = "PET_NPROC_PER_NODE",
-	  .meaning = "follows --nproc-per-node; where the source says it, one that is there stays",
+	  .meaning = "follows --nproc-per-node; an existing value is kept if only the source gives "
+	  "the number",
 	  .cite = ARGPARSE },
 	{ .name = "PET_MASTER_ADDR",
-	  .meaning = "follows MASTER_ADDR; one that is there stays where nobody set that",
+	  .meaning = "follows MASTER_ADDR; an existing value is kept if the user did not set "
+	  "MASTER_ADDR",
 	  .cite = ARGPARSE },
-	{ .name = "PET_MASTER_PORT", .meaning = "likewise, of MASTER_PORT", .cite = ARGPARSE },
+	{ .name = "PET_MASTER_PORT", .meaning = "the same for MASTER_PORT", .cite = ARGPARSE },
 	{ .name = NULL },
 };
 
@@ -49,8 +51,8 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL)
 		return;
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
-		"nothing tells torchrun where the node of rank 0 is, so each of the %d nodes "
-		"would wait for itself", (int)nodes);
+		"torchrun needs the address of rank 0's node, and no source provides it: each of "
+		"the %d nodes would wait for itself", (int)nodes);
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
 }
 
@@ -119,7 +121,7 @@ static void follow(struct ri_writing *writing, const char *variable,
 	ri_quote(new, sizeof(new), edit->value);
 	if (stays)
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
-			RI_CODE_ENV_DIFFERS, variable, "%s stays, though %s is %s", old, master,
+			RI_CODE_ENV_DIFFERS, variable, "%s is kept, though %s is %s", old, master,
 			new);
 	else
 		ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
@@ -144,9 +146,9 @@ static void want_count(struct ri_writing *writing)
 	if (launcher != NULL && !launcher->reads_pet) {
 		finding = ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_NPROC_UNUSED, wishes->nproc.subject,
-			"%s starts the ranks, and no variable tells it how many",
+			"%s starts the ranks, and no variable can give it their number",
 			launcher->name);
-		ri_finding_hint(finding, "say it among its own options");
+		ri_finding_hint(finding, "use its own option for it");
 		return;
 	}
 	value = ri_arena_number(writing->context->arena, wishes->nproc_count);
@@ -195,7 +197,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 
 const struct ri_framework ri_framework_torchrun = {
 	.name = "torchrun",
-	.summary = "the defaults of torchrun, where it or accelerate starts the ranks",
+	.summary = "the defaults of torchrun, if it or accelerate starts the ranks",
 	.when = "For torchrun and accelerate, an unknown launcher, and a node without ranks, whose "
 		"script may call one of them; never for ranks.",
 	.writes = writes,

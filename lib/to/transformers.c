@@ -10,12 +10,12 @@
 #define ARGUMENTS "Transformers src/transformers/training_args.py, TrainingArguments"
 
 static const struct ri_variable writes[] = {
-	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node; without it there is "
-					   "no job", .cite = ARGUMENTS },
+	{ .name = "LOCAL_RANK", .meaning = "index of this process on its node; without it the "
+					   "Trainer runs alone", .cite = ARGUMENTS },
 	{ .name = "RANK", .meaning = "index of this process in the job", .cite = ARGUMENTS },
 	{ .name = "WORLD_SIZE", .meaning = "processes in the job", .cite = ARGUMENTS },
-	{ .name = "MASTER_ADDR", .meaning = "the host that rank 0 listens on", .cite = ARGUMENTS },
-	{ .name = "MASTER_PORT", .meaning = "the port that rank 0 listens on", .cite = ARGUMENTS },
+	{ .name = "MASTER_ADDR", .meaning = "host on which rank 0 listens", .cite = ARGUMENTS },
+	{ .name = "MASTER_PORT", .meaning = "port on which rank 0 listens", .cite = ARGUMENTS },
 	{ .name = NULL },
 };
 

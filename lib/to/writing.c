@@ -12,11 +12,11 @@ void ri_want(struct ri_writing *writing, const char *variable, const char *value
 		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
 	else if (before->value == NULL)
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another one to be absent",
+			"one framework needs %s to be \"%s\", another needs it to be absent",
 			variable, value);
 	else if (strcmp(before->value, value) != 0)
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another one \"%s\"", variable,
+			"one framework needs %s to be \"%s\", another needs \"%s\"", variable,
 			before->value, value);
 }
 
@@ -29,7 +29,7 @@ void ri_want_gone(struct ri_writing *writing, const char *variable)
 		ri_env_edits_add(&writing->wanted, edit, writing->context->arena, writing->err);
 	else if (before->value != NULL)
 		ri_fail(writing->err, RI_CODE_ENV_CONFLICT, variable,
-			"one framework needs %s to be \"%s\", another one to be absent",
+			"one framework needs %s to be \"%s\", another needs it to be absent",
 			variable, before->value);
 }
 

@@ -83,8 +83,8 @@ def test_what_is_explained(example):
     assert " build/rankinit " in command.replace("\n", " ")
     done = shell(command.replace("build/rankinit", PROGRAM), ROOT, HAND)
     assert (done.returncode, done.stderr) == (0, "")
-    # what was sought is a list of all sources
-    summary = done.stdout.partition("\n\n")[0].partition("\n  sought ")[0]
+    # what was searched is a list of all sources
+    summary = done.stdout.partition("\n\n")[0].partition("\n  searched ")[0]
     assert summary.splitlines()[1:] == lines
 
 

@@ -125,20 +125,20 @@ static void test_slurm_step_that_contradicts_itself(void **state)
 	(void)state;
 	take(LIST(RANK_2_OF_4("2"), "SLURM_STEP_TASKS_PER_NODE=2(x2)"));
 	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "SLURM_STEP_TASKS_PER_NODE has no tasks on the "
-		"node of SLURM_NODEID: 2 rests on every node having as many");
-	assert_note(RI_CODE_NODE_RANK_ASSUMED, "SLURM_NODEID is not used: 1 rests on every node "
-		"having 2 ranks, in order");
+		"node of SLURM_NODEID: 2 is right if every node has as many");
+	assert_note(RI_CODE_NODE_RANK_ASSUMED, "SLURM_NODEID is not used: 1 is right if every "
+		"node has 2 ranks, in order");
 	give_back(NULL);
 	take(LIST(RANK_2_OF_4("1"), "SLURM_STEP_TASKS_PER_NODE=3(x2)"));
 	assert_note(RI_CODE_ENV_IGNORED, "the value is \"3(x2)\", expected 4 tasks "
 		"(SLURM_STEP_NUM_TASKS) on 2 nodes (SLURM_STEP_NUM_NODES); it is not used");
 	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "SLURM_STEP_TASKS_PER_NODE contradicts the "
-		"step's tasks and nodes: 2 rests on every node having as many");
+		"step's tasks and nodes: 2 is right if every node has as many");
 	give_back(NULL);
 	/* nothing is said */
 	take(LIST(RANK_2_OF_4("1")));
-	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "slurm does not say how many ranks this node "
-		"has: 2 rests on every node having as many");
+	assert_note(RI_CODE_LOCAL_SIZE_ASSUMED, "slurm does not give the number of ranks on this "
+		"node: 2 is right if every node has as many");
 }
 
 static void test_slurm_batch_script(void **state)

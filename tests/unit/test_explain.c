@@ -263,7 +263,7 @@ static void test_refusal_is_the_first_finding(void **state)
 	assert_text(finding_at(0), "text",
 		"the value is \"a b\", expected one host name or address");
 	assert_text(finding_at(0), "hint",
-		"put it right where the job is started, or state it with --master-addr");
+		"correct it where the job is started, or state it with --master-addr");
 	/* what was found until then is there */
 	assert_text(document, "identity", "openmpi");
 	assert_fact("rank", 13, "openmpi", "OMPI_COMM_WORLD_RANK", "13");
@@ -286,7 +286,7 @@ static void test_bytes_that_are_not_utf8(void **state)
 	last = finding_at(json_array_size(json_object_get(document, "findings")) - 1);
 	assert_text(last, "severity", "note");
 	assert_text(last, "code", "output.escaped");
-	assert_non_null(strstr(json_string_value(json_object_get(last, "text")), "3 strings"));
+	assert_non_null(strstr(json_string_value(json_object_get(last, "text")), "3 such strings"));
 }
 
 static void test_a_raw_value_that_is_not_utf8(void **state)
@@ -331,14 +331,14 @@ static void test_text_answers_the_questions(void **state)
 	assert_contains("  who      rank 13 of 16\n");
 	assert_contains("  where    node rank 1 of 2, local rank 5 of 8\n");
 	assert_contains("  master   10.0.0.4, port 6105\n");
-	assert_contains("  read     openmpi, azure_batch, env; openmpi says who this is\n");
+	assert_contains("  read     openmpi, azure_batch, env; openmpi gives the identity\n");
 	assert_contains("\n  rank              13                openmpi      "
 			"OMPI_COMM_WORLD_RANK\n");
 	assert_contains("\n  nnodes            2                 derived from hosts\n");
-	assert_contains("\n    read in         \"10.0.0.4:6000\"\n");
+	assert_contains("\n    taken from      \"10.0.0.4:6000\"\n");
 	assert_contains("\n  master_port       6105              env          MASTER_PORT\n"
-			"    beats           6105              azure_batch\n");
-	assert_contains("\n    they are        10.0.0.4, 10.0.0.5\n");
+			"    overrides       6105              azure_batch\n");
+	assert_contains("\n    list            10.0.0.4, 10.0.0.5\n");
 	assert_contains("\n  + RANK                        13\n");
 	assert_contains("\n  ~ WORLD_SIZE                  2 -> 16\n");
 	assert_null(strstr(page, "MASTER_PORT                 "));
@@ -350,15 +350,15 @@ static void test_text_without_an_orchestrator(void **state)
 	(void)state;
 	prepare(LIST("HOME=/root"), NULL);
 	assert_contains("  who      no orchestrator was found\n");
-	assert_contains("  so       a plain init");
-	assert_contains("  sought   manual, openmpi\n");
-	assert_contains("Environment of the command\n  stays as it is\n");
-	assert_contains("none was given");
+	assert_contains("  result   a plain init");
+	assert_contains("  searched manual, openmpi\n");
+	assert_contains("Environment of the command\n  no changes\n");
+	assert_contains("no command was given");
 	assert_null(strstr(page, "Facts"));
 	assert_null(strstr(page, "Findings"));
 	explain.off = "switched off";
 	assert_contains("  who      switched off\n");
-	assert_null(strstr(page, "sought"));
+	assert_null(strstr(page, "searched"));
 }
 
 static void test_text_of_removals_and_repeats(void **state)
@@ -371,7 +371,7 @@ static void test_text_of_removals_and_repeats(void **state)
 	ri_env_edits_add(&edits, (struct ri_env_edit){ "BARE", "1" }, &arena, &err);
 	assert_contains("\n  - GONE                        x\n");
 	assert_null(strstr(page, "NEVER_THERE"));
-	assert_contains("\n  ~ RANK                        1 -> 13 (was there twice)\n");
+	assert_contains("\n  ~ RANK                        1 -> 13 (was set twice)\n");
 	assert_contains("\n  ~ EMPTY                       \"\" -> 1\n");
 	assert_contains("\n  ~ BARE                        no value -> 1\n");
 }
@@ -434,10 +434,10 @@ static void test_text_of_a_refusal(void **state)
 {
 	(void)state;
 	prepare(LIST(RANK_13, "MASTER_ADDR=a b"), NULL);
-	assert_contains("  refused  nothing would be started");
+	assert_contains("  refused  the launch would be refused");
 	assert_contains("  error    MASTER_ADDR [env.value]\n");
 	assert_contains("\n             a b\n              ^\n");
-	assert_contains("was not worked out");
+	assert_contains("not determined, because the launch is refused");
 	assert_contains("--master-addr");
 	assert_contains("\n  master_addr       unknown\n    unusable        \"a b\"");
 }

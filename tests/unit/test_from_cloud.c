@@ -177,9 +177,9 @@ static void assert_unread(const char *hint, char *const *strings)
 static void test_half_of_the_toolkit_is_named(void **state)
 {
 	(void)state;
-	assert_unread("SM_HOSTS is there, but without SM_CURRENT_HOST it is not used",
+	assert_unread("SM_HOSTS is set, but it is not used without SM_CURRENT_HOST",
 		LIST(ARN, "SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST= "));
-	assert_unread("SM_CURRENT_HOST is there, but without SM_HOSTS it is not used",
+	assert_unread("SM_CURRENT_HOST is set, but it is not used without SM_HOSTS",
 		LIST(ARN, "SM_CURRENT_HOST=algo-1"));
 	assert_unread("", LIST(ARN));
 }

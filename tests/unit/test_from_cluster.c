@@ -96,7 +96,7 @@ static void test_an_index_that_is_too_large(void **state)
 		"{\"type\": \"worker\", \"x\": {\"index\": 1}, \"index\": 0, \"index\": 5}, "
 		"\"b\": {\"index\": 1}, \"c\": \"index\"}",
 		"5}, \"b\": {\"index\": 1}, \"c\": \"index\"}");
-	assert_index("the index of a \"worker\" that is listed, but it is 5",
+	assert_index("the index of a listed \"worker\" task, but it is 5",
 		"{\"cluster\": {\"worker\": {\"1\": \"a:1\"}}, \"task\": {\"type\": \"worker\", "
 		"\"index\": 5}}", "5}}");
 }

@@ -129,7 +129,7 @@ static void test_a_jobset_has_a_name(void **state)
 	assert_unknown(RI_FACT_JOB_ID);
 	assert_null(topology.identity);
 	assert_string_equal(fact_of(RI_FACT_NODE_RANK)->next->reason,
-		"the index starts anew in each Job of the set");
+		"the index starts again at 0 in each Job of the set");
 }
 
 static void test_an_index_that_starts_anew_is_open(void **state)
@@ -139,7 +139,7 @@ static void test_an_index_that_starts_anew_is_open(void **state)
 	assert_null(topology.identity);
 	assert_int_equal(fact_of(RI_FACT_NODE_RANK)->next->state, RI_STATE_OPEN);
 	assert_string_equal(fact_of(RI_FACT_NODE_RANK)->next->reason,
-		"the index starts anew in each task");
+		"the index starts again at 0 in each task");
 	/* the same list twice is one task */
 	take(LIST("VC_TASK_INDEX=1", "VC_WORKER_HOSTS=b,c", "VC_WORKER_HOSTS=b,c"));
 	assert_identity("volcano");

@@ -91,7 +91,7 @@ static void test_hosts_of_others_alone(void **state)
 	assert_null(topology.identity);
 	assert_int_equal(findings.count, 1);
 	assert_found(RI_CODE_SOURCE_INCOMPLETE, "--hosts");
-	assert_non_null(strstr(findings.items[0].text, "which of its 2 hosts this is"));
+	assert_non_null(strstr(findings.items[0].text, "which of its 2 hosts this machine is"));
 	assert_string_equal(findings.items[0].hint, "state --node-rank");
 }
 

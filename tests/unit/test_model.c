@@ -245,7 +245,7 @@ static void test_open_evidence_forbids_the_assumption(void **state)
 	complete();
 	assert_unknown(RI_FACT_NODE_RANK);
 	assert_string_equal(find_finding(RI_CODE_NODE_RANK_ABSENT)->text,
-		"nothing tells for certain which node this is: both fit");
+		"cannot tell which node this is: both fit");
 }
 
 static void test_the_node_of_rank_0_is_node_0(void **state)
@@ -394,12 +394,12 @@ static void test_own_master_of_several_nodes(void **state)
 	complete();
 	assert_unknown(RI_FACT_MASTER_ADDR);
 	assert_string_equal(find_finding(RI_CODE_MASTER_ABSENT)->text,
-		"nothing tells where rank 0 of this job runs: each its own");
+		"cannot tell where rank 0 of this job runs: each its own");
 	give_back(state);
 	know_tuple(3, 4, 1, 2);
 	complete();
 	assert_string_equal(find_finding(RI_CODE_MASTER_ABSENT)->text,
-		"nothing tells where rank 0 of this job runs");
+		"cannot tell where rank 0 of this job runs");
 }
 
 /* Whoever read a broken master refuses, and one word about it is enough. */
