@@ -88,8 +88,9 @@ static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 	checking->azure_size = size;
 	if (size == NULL) {
 		if (name != NULL)
-			ri_log(RI_LEVEL_WARNING, "%s: %s is not in the table of sizes, so nothing "
-				"is expected of it [%s]", run->options.checks.azure_size.subject,
+			ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and "
+				"expects nothing of this node "
+				"[%s]", run->options.checks.azure_size.subject,
 				ri_quote(quoted, sizeof(quoted), name),
 				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 		return;
@@ -169,7 +170,7 @@ static int go_on_unchecked(struct ri_run *run)
 {
 	if (ri_check_refuser(&run->options.checks) != NULL)
 		return -1;
-	ri_log(RI_LEVEL_WARNING, "this node is not checked: %s: %s [%s]", run->err.subject,
+	ri_log(RI_LEVEL_WARNING, "this node was not checked: %s: %s [%s]", run->err.subject,
 		run->err.text, ri_code_name(run->err.code));
 	run->err = (struct ri_error)RI_ERROR_INIT;
 	return 0;
@@ -223,12 +224,13 @@ static bool is_plain_shell(char *const *words)
 static const char *explain_unasked(const struct ri_run *run)
 {
 	if (ri_topology_is_beside(&run->topology))
-		return "this process is none of the job's ranks; check it by rankinit --check";
+		return "this process is not a rank of the job; check the node with rankinit "
+			"--check";
 	if (run->command.mode == RI_MODE_NONE)
-		return "this process starts the ranks of the whole job and is none of them; put "
-		       "rankinit in front of the program that it starts";
-	return "the environment names no rank, node or job; check it by rankinit --check, or by "
-	       "--nproc-per-node=1, which makes a job of one rank";
+		return "this process starts the ranks of the whole job and is not a rank itself; "
+		       "put rankinit before the program that it starts";
+	return "this process is not recognised as part of a job; check the node with rankinit "
+	       "--check, or make a job of one rank with --nproc-per-node=1";
 }
 
 /*
@@ -244,7 +246,7 @@ static void say_unasked(const struct ri_run *run)
 	if (meant == NULL || run->options.wishes.source.value != NULL ||
 		names_rankinit(run->options.command))
 		return;
-	ri_log(RI_LEVEL_WARNING, "%s: rankinit has not checked this node for it: %s [%s]",
+	ri_log(RI_LEVEL_WARNING, "%s: requirements not checked: %s [%s]",
 		meant->subject, explain_unasked(run), ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
@@ -253,8 +255,8 @@ static void say_left_out(const struct ri_run *run, const struct ri_given *refuse
 {
 	if (refuser == NULL || !is_speaker(run) || run->command.mode == RI_MODE_NONE)
 		return;
-	ri_log(RI_LEVEL_WARNING, "%s: what it asks for is not looked at, as %s=none leaves out "
-		"all checks; without that this node might be unfit [%s]", refuser->subject,
+	ri_log(RI_LEVEL_WARNING, "%s: requirements not checked, because %s=none turns off all "
+		"checks; this node may be unfit [%s]", refuser->subject,
 		run->options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
@@ -265,7 +267,7 @@ static void say_turned_off(const struct ri_run *run)
 	const char *id = ri_checks_turned_off(wishes);
 
 	if (id != NULL && is_speaker(run))
-		ri_log(RI_LEVEL_WARNING, "%s: %s is not looked at, as %s has it off [%s]",
+		ri_log(RI_LEVEL_WARNING, "%s: %s is not checked, because %s turns it off [%s]",
 			wishes->require.subject, id, wishes->level.subject,
 			ri_code_name(RI_CODE_CHECK_UNASKED));
 }
@@ -294,7 +296,7 @@ static int refuse(struct ri_run *run, const struct ri_given *refuser)
 {
 	const char *hint = "start it on another node, or give this one what it needs";
 	char reasons[RI_CHECK_REASONS];
-	const char *why = ", for what is said above";
+	const char *why = ", for the reasons above";
 	struct utsname names = { .nodename = "" };
 	int stop = 0;
 
@@ -304,12 +306,12 @@ static int refuse(struct ri_run *run, const struct ri_given *refuser)
 		return stop;
 	if (run->options.action == RI_ACTION_EXPLAIN) {
 		/* it may be about another machine's --root */
-		why = ", for what the other findings say";
+		why = ", for the reasons in the other findings";
 	} else {
 		uname(&names);
 		if (!is_speaker(run)) {
 			why = ri_check_reasons(&run->checked, reasons);
-			hint = "local rank 0 says what to do, where it sees the same";
+			hint = "local rank 0 says what to do, if it sees the same problem";
 		}
 	}
 	ri_fail(&run->err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node%s%s%s is not fit for "

@@ -163,7 +163,7 @@ static int add_check(struct ri_demands *demands, const struct ri_demand_list *li
 		if (item->value != NULL || strcmp(item->name, list->ids[i]) != 0)
 			continue;
 		if ((demands->by_id[list->asker][i / 64] >> i % 64 & 1) != 0)
-			return bad_item(list, item, "each of them once", err);
+			return bad_item(list, item, "each of them only once", err);
 		ri_demands_add_check(demands, i, (struct ri_demand){
 			.subject = list->subject, .asker = list->asker,
 		});
@@ -181,7 +181,7 @@ static int add_item(struct ri_demands *demands, const struct ri_demand_list *lis
 		if (strcmp(item->name, topics[topic]) != 0)
 			continue;
 		if (demands->topics[list->asker][topic].subject != NULL)
-			return bad_item(list, item, "each of them once", err);
+			return bad_item(list, item, "each of them only once", err);
 		if (!read_value((enum ri_topic)topic, item->value, &demand))
 			return bad_item(list, item, forms[topic], err);
 		ri_demands_add(demands, (enum ri_topic)topic, demand);

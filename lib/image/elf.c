@@ -327,7 +327,7 @@ const char *ri_elf_machine_name(unsigned machine)
 	case EM_ARM:
 		return "arm";
 	default:
-		return "another machine";
+		return "another processor";
 	}
 }
 

@@ -203,6 +203,6 @@ const char *ri_library_place_name(enum ri_library_place place)
 	case RI_LIBRARY_BY_FOLDER:
 		return "the loader's own folders";
 	default:
-		return "a folder where the loader does not look";
+		return "a folder that the loader does not search";
 	}
 }

@@ -35,7 +35,7 @@ static enum word fail(const struct search *search, const char *word, const char 
 
 	ri_fail(search->err, RI_CODE_ENV_VALUE, VISIBLE, "%s %s",
 		ri_quote(quoted, sizeof(quoted), word), why);
-	ri_fail_hint(search->err, "expected indices like 0,1 or identifiers like GPU-8932f937");
+	ri_fail_hint(search->err, "expected indices, as 0,1, or identifiers, as GPU-8932f937");
 	return FAILS;
 }
 
@@ -61,9 +61,9 @@ static enum word take(struct search *search, const char *name, const struct ri_d
 		if (strcmp(out->list[i].name, name) == 0 ||
 			(!out->instances && address != NULL && out->list[i].address == address))
 			return fail(search, name,
-				"is there twice, and CUDA shows no GPU at all then");
+				"is listed twice, and CUDA shows no GPU at all then");
 	if (out->count == RI_MAX_GPUS)
-		return end(search, name, "is one too many");
+		return end(search, name, "is beyond the most GPUs that rankinit counts");
 	out->list[out->count++] = (struct ri_gpu){ .name = name, .address = address };
 	return TAKEN;
 }
@@ -76,7 +76,7 @@ static enum word take_index(struct search *search, const char *word)
 	if (ri_number_read(word, range, &index, NULL) != RI_NUMBER_OK)
 		return fail(search, word, "is neither the index nor the identifier of a GPU");
 	if (index >= search->devices.count)
-		return end(search, word, "is the index of no GPU here");
+		return end(search, word, "is not the index of a GPU here");
 	return take(search, word, &search->devices.list[index]);
 }
 
@@ -92,11 +92,11 @@ static enum word take_uuid(struct search *search, const char *word)
 		if (strncmp(device->uuid, word, strlen(word)) != 0)
 			continue;
 		if (found != NULL)
-			return fail(search, word, "is the beginning of several identifiers");
+			return fail(search, word, "is the prefix of several identifiers");
 		found = device;
 	}
 	if (found == NULL && !unknown)
-		return end(search, word, "is the identifier of no GPU here");
+		return end(search, word, "is not the identifier of a GPU here");
 	return take(search, word, found);
 }
 
@@ -123,7 +123,7 @@ static enum word take_word(struct search *search, const char *word, bool last)
 	if (word[0] == '-' || (word[0] == '\0' && last))
 		return ENDS;
 	if (word[0] == '\0')
-		return end(search, word, "is no GPU");
+		return end(search, word, "names no GPU");
 	if (search->devices.count == 0)
 		return end(search, word, "is not here");
 	if (strncmp(word, "GPU-", 4) == 0)
@@ -182,9 +182,9 @@ static void judge_instances(const struct search *search)
 	search->out->count = 1;
 	finding = ri_findings_add(search->node->findings, RI_SEVERITY_WARNING,
 		RI_CODE_GPU_VISIBLE, VISIBLE,
-		"a GPU is divided into MIG instances, %zu in all: a process sees one of them",
+		"%zu MIG instances are here: a process sees only one of them",
 		parts);
-	ri_finding_hint(finding, "list them as nvidia-smi -L names them (MIG-...), and give each "
+	ri_finding_hint(finding, "list them by the names of nvidia-smi -L (MIG-...), and give each "
 				 "rank its own with --gpu-bind=single");
 }
 
@@ -228,8 +228,8 @@ int ri_gpus_count(const struct ri_node *node, uint64_t *count, struct ri_error *
 		return -1;
 	if (gpus.others != NULL) {
 		ri_fail(err, RI_CODE_GPU_UNKNOWN, gpus.others,
-			"there are GPUs, and only those at /dev/nvidia0 and so on are counted");
-		return ri_fail_hint(err, "give their number: --nproc-per-node=8");
+			"there are GPUs, but rankinit counts only those at /dev/nvidia0 and so on");
+		return ri_fail_hint(err, "state their number: --nproc-per-node=8");
 	}
 	*count = gpus.count;
 	return 0;

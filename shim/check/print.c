@@ -123,7 +123,7 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 	bool folds = is_any_shown(report);
 
 	if (report->count == 0) {
-		ri_text_add(out, "no check was run\n");
+		ri_text_add(out, "no checks were run\n");
 		return;
 	}
 	for (size_t i = 0; i < report->count; i++)

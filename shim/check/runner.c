@@ -141,7 +141,7 @@ static void run_check(struct run *run, size_t number)
 	checking.count = 0;
 	ri_check_at(number)->run(&checking);
 	if (checking.count == 0)
-		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to look at");
+		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to check");
 	hold_skips(&checking);
 	took = (uint32_t)(ri_now_us() - begun);
 	kept = checking.count;
@@ -336,7 +336,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 		snprintf(text, sizeof(text), "was ended by %s", WIFSIGNALED(status)
 			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
 	}
-	snprintf(hint, sizeof(hint), "%s--check-level=%s=off leaves it out", hung
+	snprintf(hint, sizeof(hint), "%s--check-level=%s=off skips this check", hung
 		? "a mount or a name server that does not answer makes a check hang; " : "",
 		ri_check_at(number)->id);
 	add_unknown(run, number, &fault);
@@ -357,7 +357,7 @@ static void skip_for_time(struct run *run, size_t first)
 {
 	static const struct fault late = {
 		RI_CODE_CHECK_UNREACHED, "not reached in time",
-		"others before it took the time of all, for what is said of them", NULL,
+		"the time for all checks ran out before it; the results above say why", NULL,
 	};
 
 	skip_rest(run, first, late);
@@ -371,7 +371,7 @@ static void skip_for_process(struct run *run, size_t first, int error)
 		"admin: podPidsLimit of the kubelet";
 	char text[160];
 
-	snprintf(text, sizeof(text), "not run: the kernel gave no process to check in: %s",
+	snprintf(text, sizeof(text), "not run: the kernel refused a process for the checks: %s",
 		strerror(error));
 	skip_rest(run, first, (struct fault){ RI_CODE_CHECK_REFUSED, text,
 		error == EAGAIN ? pids : "", NULL });

@@ -145,7 +145,7 @@ void ri_check_log(const struct ri_check_report *report)
 	log_unbegun(report, true);
 	log_unbegun(report, false);
 	if (report->dropped > 0)
-		ri_log(RI_LEVEL_WARNING, "%zu more results of checks are not shown [%s]",
+		ri_log(RI_LEVEL_WARNING, "%zu more check results are not shown [%s]",
 			report->dropped, ri_code_name(RI_CODE_CHECK_FLOOD));
 }
 

@@ -78,12 +78,12 @@ const char *ri_check_library_fault(const struct ri_library *library)
 	case RI_ELF_OK:
 		return NULL;
 	case RI_ELF_OTHER:
-		return "is no library";
+		return "is not a library";
 	case RI_ELF_FOREIGN:
-		return "is for another machine";
+		return "is for another processor";
 	case RI_ELF_MISSING:
 		return "cannot be opened";
 	default:
-		return "ends early or is damaged";
+		return "is truncated or damaged";
 	}
 }

@@ -34,7 +34,7 @@ static int unknown_check(struct ri_given option, const char *text, size_t length
 		"%s: expected the id of a check, as shm.size",
 		ri_quote(quoted, sizeof(quoted), word));
 	if (ri_check_is_family(word))
-		return ri_fail_hint(err, "all of the family are %s.*", word);
+		return ri_fail_hint(err, "%s.* stands for the whole family", word);
 	nearest = ri_text_nearest(word, ri_check_ids(), ri_check_count());
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);

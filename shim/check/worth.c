@@ -49,7 +49,7 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 		ri_fail(err, RI_CODE_OPTION_VALUE, demand->subject,
 			"\"%s\": this check needs --deep", check->id);
 		return ri_fail_hint(err, "add --deep, with which rankinit-probe loads the image's "
-			"own libraries, or leave it out");
+			"own libraries, or leave the check out");
 	}
 	return 0;
 }

@@ -26,19 +26,20 @@ bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *librar
 		snprintf(out, size, "%.120s is for %s, and there is no other", library->foreign,
 			ri_elf_machine_name(library->machine));
 	else if (library->gone != NULL)
-		snprintf(out, size, "%.120s is in /etc/ld.so.cache, but not there", library->gone);
+		snprintf(out, size, "%.120s is listed in /etc/ld.so.cache, but "
+			"missing", library->gone);
 	else
-		snprintf(out, size, "there is none that programs find");
+		snprintf(out, size, "programs find no such library");
 	return library->foreign != NULL || library->gone != NULL;
 }
 
 bool ri_prober_may_run(struct ri_checking *checking, const char *subject)
 {
 	if (!checking->deep)
-		ri_prober_skip(checking, subject, "is tried with --deep alone");
+		ri_prober_skip(checking, subject, "is tried only with --deep");
 	else if (!checking->host->live)
 		ri_prober_skip(checking, subject,
-			"is not tried: nothing of a recorded machine or an image is run");
+			"is not tried: rankinit runs no code of a recorded machine or an image");
 	else
 		return true;
 	return false;
@@ -49,8 +50,8 @@ static void describe_step(char *out, size_t size, const struct ri_probe *said)
 {
 	static const char *const steps[] = {
 		[RI_PROBE_NOTHING] = "before it tried anything",
-		[RI_PROBE_LOAD] = "while it was loaded",
-		[RI_PROBE_LIST] = "while its devices were listed",
+		[RI_PROBE_LOAD] = "while the library was loaded",
+		[RI_PROBE_LIST] = "while the devices were listed",
 		[RI_PROBE_OPEN] = "while %s was opened",
 		[RI_PROBE_PORT] = "while a port of %s was asked for",
 		[RI_PROBE_MEMORY] = "while memory was registered with %s",
@@ -60,7 +61,7 @@ static void describe_step(char *out, size_t size, const struct ri_probe *said)
 	const char *text = steps[said->at], *hole = strstr(text, "%s");
 
 	if (said->at != RI_PROBE_NOTHING && said->answer.given)
-		snprintf(out, size, "after all that it was asked");
+		snprintf(out, size, "after all was done");
 	else if (hole == NULL || said->at == RI_PROBE_LOAD)
 		snprintf(out, size, "%s", text);
 	else
@@ -87,10 +88,10 @@ static void say_crashed(struct ri_checking *checking, const struct ri_prober *pr
 		return;
 	}
 	ri_check_warn(checking, code, library->path,
-		"ends the process that it is loaded into, %s, %s%s%s", how, step,
+		"ends the process that loads it, %s, %s%s%s", how, step,
 		fault == NULL ? "" : "; the file ", fault == NULL ? "" : fault);
-	ri_check_hint(checking, "inside the image: install it again, of one release with what it "
-		"loads; \"rankinit-probe %s %s\" tries the same by hand",
+	ri_check_hint(checking, "inside the image: install it again, together with the libraries "
+		"it loads, all of one release; \"rankinit-probe %s %s\" repeats the test",
 		prober->what, library->path);
 }
 
@@ -100,10 +101,10 @@ static void say_hung(struct ri_checking *checking, const struct ri_prober *probe
 	char step[160];
 
 	describe_step(step, sizeof(step), &prober->said);
-	ri_check_warn(checking, code, library->path, "did not come back within %d ms, %s",
+	ri_check_warn(checking, code, library->path, "did not return within %d ms, %s",
 		(int)RI_PROBER_MS, step);
 	ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount that the "
-		"library reads from; --check-level=%s=off leaves this out",
+		"library reads from; --check-level=%s=off skips this check",
 		ri_check_at(checking->number)->id);
 }
 
@@ -115,7 +116,7 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 		return true;
 	case RI_PROBER_MISSING:
 		ri_check_unknown(checking, RI_CODE_PROBE_MISSING, "rankinit-probe",
-			"is neither beside rankinit nor on PATH, so %s is not tried",
+			"is neither beside rankinit nor on PATH, so %s was not tried",
 			library->path);
 		ri_check_hint(checking, "%s; or leave --deep out", INSTALL);
 		break;
@@ -126,12 +127,12 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 		break;
 	case RI_PROBER_GARBLED:
 		ri_check_unknown(checking, RI_CODE_PROBE_GARBLED, prober->path,
-			"says in line %zu what it never says: it is of another release, or %s "
-			"writes into its output", prober->line, library->path);
+			"printed an unexpected line %zu: it is of another release than rankinit, "
+			"or %s writes into its output", prober->line, library->path);
 		break;
 	case RI_PROBER_FLOODED:
 		ri_check_unknown(checking, RI_CODE_PROBE_GARBLED, prober->path,
-			"says more than %d bytes: %s writes into its output", RI_PROBE_OUTPUT,
+			"printed more than %d bytes: %s writes into its output", RI_PROBE_OUTPUT,
 			library->path);
 		break;
 	case RI_PROBER_CRASHED:

@@ -80,7 +80,7 @@ def test_a_launch_without_an_identity_is_not_refused(box):
     task = '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}}'
     beside = box.run(UNMET, "--nproc-per-node=1", "--", "true", env={"TF_CONFIG": task})
     line = warned(beside, "check.unasked", "--require")
-    assert "none of the job's ranks" in line and "--nproc-per-node" not in line
+    assert "not a rank of the job" in line and "--nproc-per-node" not in line
     assert box.run(UNMET, "--", "sh", "-c", "exit 7", env=ONE).status == 123, "the control"
 
 
@@ -92,7 +92,7 @@ def test_a_plain_init_and_a_launcher_of_the_job_do_not_check(box):
     for env, options in ((ONE, [UNMET]), ({**ONE, "RANKINIT_REQUIRE": HUGE}, [])):
         result = box.run(*options, "--launch=none", "--", "true", env=env)
         assert result.status == 0 and len(result.lines()) == 1
-        assert "put rankinit in front of the program" in result.err
+        assert "put rankinit before the program" in result.err
         assert result.err.rstrip().endswith(" [check.unasked]")
 
 
@@ -311,7 +311,7 @@ def test_an_explanation_says_what_a_launch_would_do(box):
     found = [(one["severity"], one["code"], one["subject"]) for one in document["findings"]]
     assert result.status == 123
     assert found[0] == ("error", "check.unfit", "--require")
-    assert b" for what the other findings say" in result.out
+    assert b" for the reasons in the other findings" in result.out
     assert ("error", "shm.size.small", "/dev/shm") in found
     mild = box.run("--explain=json", f"--expect={HUGE}", "--", "true", env=ONE)
     found = [(one["severity"], one["code"]) for one in json.loads(mild.out)["findings"]]

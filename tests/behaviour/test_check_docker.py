@@ -183,8 +183,8 @@ TOGGLES = {
         TWO, both="--security-opt=seccomp=unconfined"),
     "init": Toggle("--init", {
         "env.pid1": (["pass - PID 1: is rankinit"],
-                     ["pass - PID 1: is another program: rankinit adopts what the command "
-                      "leaves behind"])}),
+                     ["pass - PID 1: is another program: rankinit adopts the orphans of "
+                      "the command"])}),
     "no_network": Toggle("--network=none", {
         "net.hostname": (["pass - node-0"], ["note net.hostname.unresolved node-0"]),
         "net.loopback": (["pass - node-0"], ["skip - hostname"]),

@@ -115,7 +115,7 @@ def test_a_launch_says_that_ranks_share_a_gpu(box, nodes, count):
     assert result.err.count("[gpu.count.shared]") == count, result.err
     if count:
         line = warned(result, "gpu.count.shared", "GPUs")
-        assert "sees 1, and 2 ranks" in line and "--nproc-per-node=gpu" in line
+        assert "sees 1, but 2 ranks" in line and "--nproc-per-node=gpu" in line
 
 
 @pytest.mark.parametrize("code, subject, words, shell", [
@@ -275,13 +275,13 @@ def test_no_checks_leave_out_what_is_required_and_say_so(box):
             ([], {"RANKINIT_CHECKS": "none"}, "--require", "RANKINIT_CHECKS=none")):
         result = box.run(*options, *words, env={**test_check.ONE, **env})
         assert (result.status, result.out) == (0, b"ran\n")
-        assert f" as {other} leaves out" in warned(result, "check.unasked", subject)
+        assert f" because {other} turns off all checks" in warned(result, "check.unasked", subject)
         rest = box.run(*options, *words, env={**test_check.rank(1), **env})
         assert (rest.status, rest.out, rest.err) == (0, b"ran\n", "")
     image = {**test_check.ONE, "RANKINIT_REQUIRE": test_check.HUGE}
     warned(box.run("--checks=none", "--", "true", env=image), "check.unasked", "RANKINIT_REQUIRE")
     asked = box.run("--check", "--checks=none", test_check.UNMET)
-    assert (asked.status, asked.out) == (0, b"no check was run\n")
+    assert (asked.status, asked.out) == (0, b"no checks were run\n")
     warned(asked, "check.unasked", "--require")
     level = box.run("--checks=none", "--check-level=shm.size=fail", "--", "true",
                     env=test_check.ONE)
@@ -418,7 +418,7 @@ def test_a_level_of_off_leaves_out_what_is_required_and_says_so(box):
     result = box.run("--check-level=lim.*=off", *words, env=test_check.ONE)
     assert (result.status, result.out) == (0, b"ran\n")
     line = warned(result, "check.unasked", "--require")
-    assert "lim.core is not looked at, as --check-level has it off" in line
+    assert "lim.core is not checked, because --check-level turns it off" in line
     warned(box.run("--check", "--check-level=lim.*=off", words[0]), "check.unasked", "--require")
     # of what a word stands for, a part may be left out without a word, but not all
     assert box.run("--check-level=shm.free=off", *words[:1], "--", "true",
@@ -427,4 +427,4 @@ def test_a_level_of_off_leaves_out_what_is_required_and_says_so(box):
                      env=test_check.ONE)
     assert result.status == 0
     line = warned(result, "check.unasked", "--require")
-    assert "gpu is not looked at, as --check-level has it off" in line
+    assert "gpu is not checked, because --check-level turns it off" in line

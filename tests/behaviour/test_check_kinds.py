@@ -156,13 +156,13 @@ def test_ranks_that_its_words_ask_for(rankinit, tmp_path, given, words, status):
 
 
 @pytest.mark.parametrize("option, value, expected", [
-    ("--checks", "shm", "all of the family are shm.*"),
+    ("--checks", "shm", "shm.* stands for the whole family"),
     ("--checks", "shm.size,all", '"all": expected alone'),
     ("--checks", "shm.sizes", "did you mean shm.size?"),
-    ("--check-level", "net=off", "all of the family are net.*"),
+    ("--check-level", "net=off", "net.* stands for the whole family"),
     ("--check-level", "net.iface", "expected ID=LEVEL"),
     ("--require", "ib=@400", '"ib=@400": expected ib, ib=N or ib=N@RATE'),
-    ("--expect", "shm.size,shm.size", '"shm.size": expected each of them once'),
+    ("--expect", "shm.size,shm.size", '"shm.size": expected each of them only once'),
 ])
 def test_lists_that_are_wrong(box, option, value, expected):
     assert expected in refused(box.run("--check", f"{option}={value}"), 125, "option.value",
@@ -193,7 +193,7 @@ def test_the_table_says_first_what_is_here(box, tmp_path):
     assert len([line for line in whole if line.startswith("skip ")]) > 10
     # alone it says why, and none are none
     assert "net.iface  " in box.run(*words, "--checks=net.iface").out.decode()
-    assert box.run(*words, "--checks=none").out == b"no check was run\n"
+    assert box.run(*words, "--checks=none").out == b"no checks were run\n"
 
 
 def read_or_end(terminal):

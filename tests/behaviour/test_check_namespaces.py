@@ -131,8 +131,8 @@ TOGGLES = {
         "lim.memlock": (["pass - memlock"], ["note lim.memlock.small memlock"])}),
     "below": Toggle("EXEC=", {
         "env.pid1": (["pass - PID 1: is rankinit"],
-                     ["pass - PID 1: is another program: rankinit adopts what the command "
-                      "leaves behind"])}),
+                     ["pass - PID 1: is another program: rankinit adopts the orphans of "
+                      "the command"])}),
     # nodes of GPUs
     "gpu_mode": Toggle("chmod 000 dev/nvidiactl", {
         "gpu.open": ([f"pass - {CONTROL}"], [f"warn gpu.open.refused {CONTROL}"])}, both=A_USER),

@@ -53,7 +53,7 @@ def test_nor_of_a_recorded_machine(rankinit, probe, tool, tmp_path):
     assert executed(tool, tmp_path / "trace", words) == [rankinit]
     status, checks = look(rankinit, "--root=/")
     assert status == 0 and {check["status"] for check in checks} == {"skip"}
-    assert "nothing of a recorded machine or an image is run" in checks[0]["text"]
+    assert "rankinit runs no code of a recorded machine or an image" in checks[0]["text"]
     status, checks = look(rankinit, "--root=/", "--require=mpi.version")
     assert (status, brief(checks, "mpi.version")) == (123, [("unknown", "probe.off")])
 
@@ -80,7 +80,7 @@ def test_asked_for_without_it(box):
     assert "needs --deep" not in family.err
     off = box.run("--require=ib.verbs", "--check-level=ib.verbs=off", *words, env=RANK)
     assert (off.status, off.out) == (0, b"ran\n"), "nothing is to run"
-    assert "ib.verbs is not looked at" in warned(off, "check.unasked", "--require")
+    assert "ib.verbs is not checked" in warned(off, "check.unasked", "--require")
 
 
 def test_a_launch(box, probe, fake):
@@ -233,12 +233,12 @@ MPI = {
     "crash": ({"IN_VERSION": "*(volatile int *)0=0"}, "warn", "mpi.version.crashed",
               "by SIGSEGV, while it was asked for its version"),
     "abort": ({"IN_LOAD": "abort()"}, "warn", "mpi.version.crashed",
-              "by SIGABRT, while it was loaded"),
+              "by SIGABRT, while the library was loaded"),
     "exit": ({"IN_VERSION": "_exit(0)"}, "warn", "mpi.version.crashed", "with status 0"),
     "hang": ({"IN_VERSION": "for(;;)pause()"}, "warn", "mpi.version.hung",
              "within 2000 ms, while it was asked for its version"),
     "hang_in_load": ({"IN_LOAD": "for(;;)pause()"}, "warn", "mpi.version.hung",
-                     "while it was loaded"),
+                     "while the library was loaded"),
     "flood": ({"IN_VERSION": "for(;;)write(1,text,8192)"}, "warn", "mpi.version.hung", ""),
     "intruder": ({"IN_VERSION": "for(;;)write(9,text,8192)"}, "unknown", "probe.garbled",
                  "writes into its output"),
@@ -342,7 +342,7 @@ VERBS = {
     "crash": ({"IN_OPEN": "CRASH"}, "ib.verbs", "ib.verbs.crashed", "",
               "by SIGABRT, while fake0 was opened"),
     "crash_in_load": ({"IN_LOAD": "CRASH"}, "ib.verbs", "ib.verbs.crashed", "",
-                      "by SIGABRT, while it was loaded"),
+                      "by SIGABRT, while the library was loaded"),
     "crash_in_port": ({"IN_PORT": "CRASH"}, "ib.verbs", "ib.verbs.crashed", "",
                       "while a port of fake0 was asked for"),
     "crash_in_memory": ({"IN_REGISTER": "CRASH"}, "ib.verbs", "ib.verbs.crashed", "",
@@ -350,7 +350,7 @@ VERBS = {
     "crash_in_close": ({"IN_CLOSE": "CRASH"}, "ib.verbs", "ib.verbs.crashed", "",
                        "while fake0 was closed"),
     "hang": ({"IN_LIST": "HANG"}, "ib.verbs", "ib.verbs.hung", "",
-             "while its devices were listed"),
+             "while the devices were listed"),
     "deaf": ({"ibv_query_device": "ibv_old"}, "ib.verbs", "ib.verbs.unloaded", "",
              "ibv_query_device is not in it"),
 }

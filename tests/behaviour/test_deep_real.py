@@ -70,12 +70,12 @@ def test_this_machine(rankinit, probe, tool):
     said = subprocess.run([tool("ompi_info"), "--version"], capture_output=True, text=True,
                           check=True).stdout
     version = re.search(r"^Open MPI v(\S+)", said, re.M)[1]
-    assert texts["libmpi.so.40"] == f"Open MPI {version}, by its own word"
+    assert texts["libmpi.so.40"] == f"Open MPI {version}, as it reports itself"
     if "libmpich.so.12" in texts:
         said = subprocess.run([tool("mpichversion")], capture_output=True, text=True,
                               check=True).stdout
         version = re.search(r"^MPICH Version:\s*(\S+)", said, re.M)[1]
-        assert texts["libmpich.so.12"] == f"MPICH {version}, by its own word"
+        assert texts["libmpich.so.12"] == f"MPICH {version}, as it reports itself"
 
 
 def test_this_machine_s_adapters(rankinit, probe, tool):
@@ -115,8 +115,8 @@ def test_image(image, name):
         assert seen(image, name)[1]["status"] == "pass", "the control"
         # the loader looks at its beginning alone, and then what is mapped is not there
         for size, code, text in ((40, unloaded, ": file too short"),
-                                 (len(whole) // 2, crashed, "by SIGBUS, while it was loaded; "
-                                  "the file ends early or is damaged")):
+                                 (len(whole) // 2, crashed, "by SIGBUS, while the library was "
+                                  "loaded; the file is truncated or damaged")):
             write(whole[:size])
             status, found = seen(image, name, f"--require={check}")
             assert (status, found["code"]) == (123, code)
@@ -124,11 +124,11 @@ def test_image(image, name):
         write(whole[:MACHINE] + b"\xf3" + whole[MACHINE + 1:])    # RISC-V
         status, found = seen(image, name, f"--require={check}")
         assert (status, found["code"]) == (123, missing)
-        assert "is for another machine" in found["text"]
+        assert "is for another processor" in found["text"]
         os.remove(path)
         status, found = seen(image, name, f"--require={check}")
         assert (status, found["code"]) == (123, missing)
-        assert "is in /etc/ld.so.cache, but not there" in found["text"]
+        assert "is listed in /etc/ld.so.cache, but missing" in found["text"]
         assert seen(image, name)[0] == 0, "a note, where nobody asks"
     finally:
         write(whole)
@@ -201,7 +201,7 @@ def with_adapter(tmp_path, tool, node, *words):
 
 
 @pytest.mark.parametrize("node, code, subject, text", [
-    ("full", "ib.verbs.open", "mlx5_ib0", "seen by libibverbs, and cannot be opened: No space"),
+    ("full", "ib.verbs.open", "mlx5_ib0", "seen by libibverbs, but cannot be opened: No space"),
     ("", "ib.verbs.none", None, "finds none of the 1 adapters that sysfs shows (rdma-core"),
 ])
 def test_the_real_library_and_an_adapter(rankinit, probe, tmp_path, tool, node, code, subject,

@@ -173,4 +173,4 @@ def test_ranks_without_rankinit_are_not_looked_at(launched):
     line, = own_lines(result)
     assert (result.status, result.out) == (0, b"ran\n" * 2)
     assert line.startswith("rankinit: warning: RANKINIT_REQUIRE: ")
-    assert "put rankinit in front of the program" in line and line.endswith(" [check.unasked]")
+    assert "put rankinit before the program" in line and line.endswith(" [check.unasked]")

@@ -150,8 +150,8 @@ static void test_refused(void **state)
 	/* 18 is cut off behind its 1 */
 	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
 		"the id of a check", "");
-	refuse("gpu,mpi,gpu=8", "\"gpu=8\": expected each of them once", "");
-	refuse("ib.libs,mpi,ib.libs", "\"ib.libs\": expected each of them once", "");
+	refuse("gpu,mpi,gpu=8", "\"gpu=8\": expected each of them only once", "");
+	refuse("ib.libs,mpi,ib.libs", "\"ib.libs\": expected each of them only once", "");
 }
 
 static void size_is(const char *text, uint64_t expected)

@@ -242,7 +242,7 @@ static void test_foreign(void **state)
 	assert_int_equal(fault_of((const unsigned char *)"INPUT(libmpi.so.40)", 19), RI_ELF_OTHER);
 	assert_int_equal(fault_of(head, 0), RI_ELF_BROKEN);
 	assert_string_equal(ri_elf_machine_name(EM_AARCH64), "aarch64");
-	assert_string_equal(ri_elf_machine_name(9999), "another machine");
+	assert_string_equal(ri_elf_machine_name(9999), "another processor");
 }
 
 static void test_no_file(void **state)

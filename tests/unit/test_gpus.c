@@ -144,7 +144,7 @@ static void test_ends_early(void **state)
 {
 	(void)state;
 	assert_string_equal(cut("pod-2-of-8-gpus", "CUDA_VISIBLE_DEVICES=0,1,2,3"), "0 1");
-	assert_string_equal(findings.items[0].text, "\"2\" is the index of no GPU here: CUDA ends "
+	assert_string_equal(findings.items[0].text, "\"2\" is not the index of a GPU here: CUDA ends "
 		"the list there, so 2 of 2 GPUs are used");
 	assert_string_equal(cut("pod-2-of-8-gpus", "CUDA_VISIBLE_DEVICES=1,7,0"), "1");
 	assert_string_equal(cut("pod-2-of-8-gpus", "CUDA_VISIBLE_DEVICES=" UUID_3 "," UUID_0),
@@ -160,14 +160,14 @@ static void test_cannot_be_used(void **state)
 	static const char h[] = "two-sockets-8-gpus";
 
 	(void)state;
-	refuse(h, "CUDA_VISIBLE_DEVICES=0,1,0", "\"0\" is there twice");
-	refuse(h, "CUDA_VISIBLE_DEVICES=0," UUID_0, "is there twice");
-	refuse(h, "CUDA_VISIBLE_DEVICES=" UUID_0 "," UUID_0, "is there twice");
+	refuse(h, "CUDA_VISIBLE_DEVICES=0,1,0", "\"0\" is listed twice");
+	refuse(h, "CUDA_VISIBLE_DEVICES=0," UUID_0, "is listed twice");
+	refuse(h, "CUDA_VISIBLE_DEVICES=" UUID_0 "," UUID_0, "is listed twice");
 	refuse(h, "CUDA_VISIBLE_DEVICES=all", "\"all\" is neither");
 	refuse(h, "CUDA_VISIBLE_DEVICES=0;1", "\"0;1\" is neither");
 	refuse(h, "CUDA_VISIBLE_DEVICES=1gpu", "\"1gpu\" is neither");
 	refuse(h, "CUDA_VISIBLE_DEVICES=99999999999999999999", "neither");
-	refuse(h, "CUDA_VISIBLE_DEVICES=GPU-5a3b", "beginning of several");
+	refuse(h, "CUDA_VISIBLE_DEVICES=GPU-5a3b", "prefix of several");
 	refuse(h, "CUDA_VISIBLE_DEVICES=\033[2J", "\\x1b[2J");
 }
 
@@ -191,12 +191,12 @@ static void test_instances(void **state)
 
 	(void)state;
 	assert_string_equal(seen_with(h, "A=B", 1), "0");
-	assert_non_null(strstr(findings.items[0].text, "MIG instances, 2 in all"));
+	assert_non_null(strstr(findings.items[0].text, "2 MIG instances are here"));
 	assert_string_equal(seen(h, "CUDA_VISIBLE_DEVICES=MIG-a,MIG-b"), "MIG-a MIG-b");
 	assert_true(gpus.instances);
 	/* the only GPU there is must be theirs */
 	assert_string_equal(gpus.list[1].address, "0000:17:00.0");
-	refuse(h, "CUDA_VISIBLE_DEVICES=MIG-a,MIG-a", "is there twice");
+	refuse(h, "CUDA_VISIBLE_DEVICES=MIG-a,MIG-a", "is listed twice");
 	assert_string_equal(seen("two-sockets-8-gpus",
 		"CUDA_VISIBLE_DEVICES=MIG-" UUID_3 "/3/0,MIG-" UUID_3 "/4/0,MIG-c"),
 		"MIG-" UUID_3 "/3/0 MIG-" UUID_3 "/4/0 MIG-c");

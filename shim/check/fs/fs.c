@@ -15,12 +15,12 @@
 
 static const char data_hint[] =
 	"copy the data to a local disk when the job starts (Azure ML: mode: download for the "
-	"input), or serve it from a parallel file system; mounts of Blob Storage and Azure Files "
-	"are for scripts, logs and results";
+	"input), or serve it from a parallel file system; use mounts of Blob Storage and Azure "
+	"Files for scripts, logs and results";
 
 /* For a warning, which may be wrong. */
 static const char meant_hint[] =
-	". Where a server is made for that many readers: --check-level=fs.data=note";
+	". If the server is built for that many readers: --check-level=fs.data=note";
 
 /* What it means for the ranks of several nodes; "" where it keeps up. */
 static const char *fault_of(enum ri_storage storage)
@@ -32,7 +32,7 @@ static const char *fault_of(enum ri_storage storage)
 	case RI_STORAGE_NFS:
 		return ", one server for the ranks of all nodes";
 	case RI_STORAGE_FUSE:
-		return ", which goes through one process on each node";
+		return ", which serves each node through a single process";
 	default:
 		return ", too slow for the ranks of several nodes";
 	}
@@ -75,7 +75,7 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 	if (!ri_path_mount(checking, data->path, &mount)) {
 		if (!data->guessed && !data->relative)
 			ri_check_unknown(checking, RI_CODE_FS_DATA_UNKNOWN, subject,
-				"nothing tells what %s is on", quoted);
+				"cannot tell what storage %s is on", quoted);
 		return;
 	}
 	storage = ri_storage_of(&mount);
@@ -104,20 +104,20 @@ static void check_data(struct ri_checking *checking)
 		judge(checking, &data);
 	if (checking->count == 0)
 		ri_check_skip(checking, "data",
-			"neither the environment nor the command names any");
+			"neither the environment nor the command names a data folder");
 }
 
 const struct ri_check ri_check_fs_data = {
 	.id = "fs.data",
-	.summary = "training data is on storage that keeps up",
+	.summary = "training data is on storage that is fast enough",
 	.reads = "AZ_BATCHAI_INPUT_*, AZUREML_DATAREFERENCE_*, AZURE_ML_INPUT_*, SM_CHANNEL_*, "
-		"options like --data-dir, folders that the command names without an option, and "
-		"what /proc/self/mountinfo says of these paths (Azure architecture center, "
+		"options such as --data-dir, folders that the command names without an option, and "
+		"the lines of /proc/self/mountinfo for these paths (Azure architecture center, "
 		"\"Distributed training of deep learning models\")",
 	.fails = "data is on a mount of Blob Storage (blobfuse), an SMB share (Azure Files), NFS "
-		"or another FUSE file system; a warning where the job has several nodes",
+		"or another FUSE file system; a warning if the job has several nodes",
 	.advice = data_hint,
-	.unverified = "by which names the mounts of Azure ML's own data runtime appear",
+	.unverified = "the names of the mounts of Azure ML's own data runtime",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_data,
 };

@@ -15,8 +15,8 @@
 enum { MOUNTS_SIZE = 262144, MOST = 64 };
 
 static const char hang_hint[] =
-	"outside the image: start the container again, so that it is mounted anew; node admin: "
-	"umount -l PATH on the host, and look at the server or at the process behind it";
+	"outside the image: start the container again, so that it is mounted again; node admin: "
+	"umount -l PATH on the host, and check the server or the process behind the mount";
 
 /* What an answer is, though none that helps. */
 static bool is_dead(int error)
@@ -67,7 +67,7 @@ static void check_hang(struct ri_checking *checking)
 		return;
 	}
 	if (!checking->host->live) {
-		ri_check_skip(checking, "mounts", "a recorded machine does not answer");
+		ri_check_skip(checking, "mounts", "a recorded machine has no live mounts");
 		return;
 	}
 	while (asked < MOST && ri_mount_next(&rest, &mount)) {
@@ -77,18 +77,18 @@ static void check_hang(struct ri_checking *checking)
 		asked++;
 	}
 	if (asked == 0)
-		ri_check_skip(checking, "mounts", "there are none of other machines, nor by FUSE");
+		ri_check_skip(checking, "mounts", "no mount is from another machine or by FUSE");
 	else if (checking->count == 0)
-		ri_check_pass(checking, "mounts", "%zu of other machines or by FUSE: all answer",
+		ri_check_pass(checking, "mounts", "%zu from other machines or by FUSE: all answer",
 			asked);
 }
 
 const struct ri_check ri_check_fs_hang = {
 	.id = "fs.hang",
-	.summary = "mounts of other machines answer",
-	.reads = "/proc/self/mountinfo, and what each mount of NFS, SMB, FUSE and the like says of "
-		"itself (statvfs(3)), in a process that may be left waiting",
-	.fails = "one does not answer in time, which is named then, or says that its server is "
+	.summary = "mounts from other machines answer",
+	.reads = "/proc/self/mountinfo, and statvfs(3) of each NFS, SMB, FUSE or similar mount, in "
+		"a process that rankinit need not wait for",
+	.fails = "one does not answer in time, and is then named, or reports that its server is "
 		"gone",
 	.advice = hang_hint,
 	.unverified = "servers other than those of FUSE",

@@ -94,9 +94,9 @@ static void judge_size(struct ri_checking *checking, const struct ri_space *spac
 		ri_check_pass(checking, point, "%s", found);
 		return;
 	}
-	snprintf(what, sizeof(what), "has %s%s; when it is full data loaders end by SIGBUS, and "
+	snprintf(what, sizeof(what), "has %s%s; if it is full, data loaders end with SIGBUS and "
 		"NCCL does not start", found,
-		space->size == DOCKER_BYTES ? ", what Docker gives where nobody says else" : "");
+		space->size == DOCKER_BYTES ? ", the default of Docker" : "");
 	say_bad(checking, RI_CODE_SHM_SIZE_SMALL, what, demand);
 	if (demand != NULL)
 		ri_check_expected(checking, "at least %s (%s)", ri_size_show(wanted, demand->size),
@@ -120,7 +120,8 @@ static void check_size(struct ri_checking *checking)
 	} else if (found == 0) {
 		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "nothing is mounted there", demand);
 	} else if (strcmp(space.type, "tmpfs") != 0) {
-		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "is no file system in memory", demand);
+		say_bad(checking, RI_CODE_SHM_SIZE_ABSENT, "is not a file system in "
+			"memory", demand);
 	} else {
 		judge_size(checking, &space);
 	}
@@ -128,11 +129,11 @@ static void check_size(struct ri_checking *checking)
 
 const struct ri_check ri_check_shm_size = {
 	.id = "shm.size",
-	.summary = "/dev/shm holds what the ranks of a node share",
+	.summary = "/dev/shm has room for what the ranks of a node share",
 	.reads = "/proc/self/mountinfo, and the size of the file system at /dev/shm (proc(5), "
 		"tmpfs(5))",
-	.fails = "it is no tmpfs, or smaller than asked for, or than 1 GiB or 256 MiB for each "
-		"rank here; a warning where several ranks with GPUs are here",
+	.fails = "it is not a tmpfs, or smaller than requested, or smaller than 1 GiB or 256 MiB "
+		"for each rank here; a warning if several ranks with GPUs are here",
 	.advice = SIZE_HINT("16g"),
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(SHM) | RI_ABOUT(OFED),
@@ -140,9 +141,9 @@ const struct ri_check ri_check_shm_size = {
 };
 
 static const char free_hint[] =
-	"what ended without cleaning up leaves its segments there (nccl-*, torch_*, psm_*, "
-	"vader_segment*); with --ipc=host they are everybody's on the machine. Inside: remove "
-	"those that nobody has open";
+	"programs that ended without cleaning up leave segments there (nccl-*, torch_*, psm_*, "
+	"vader_segment*); with --ipc=host the whole machine shares them. Inside: remove those that "
+	"no process has open";
 
 static void check_free(struct ri_checking *checking)
 {
@@ -151,12 +152,12 @@ static void check_free(struct ri_checking *checking)
 	int found = ri_machine_space(checking->host, point, &space);
 
 	if (found == 0 || (found > 0 && strcmp(space.type, "tmpfs") != 0)) {
-		ri_check_skip(checking, point, "is no file system in memory");
+		ri_check_skip(checking, point, "is not a file system in memory");
 		return;
 	}
 	if (found < 0 || !space.knows_free) {
 		ri_check_unknown(checking, RI_CODE_SHM_FREE_UNKNOWN, point,
-			"nothing says how much of it is free");
+			"cannot tell how much of it is free");
 		return;
 	}
 	ri_size_show(left, space.free);
@@ -172,17 +173,16 @@ static void check_free(struct ri_checking *checking)
 
 const struct ri_check ri_check_shm_free = {
 	.id = "shm.free",
-	.summary = "/dev/shm is not full of what others left there",
-	.reads = "the size of the file system at /dev/shm, and what of it is free (statvfs(3))",
+	.summary = "/dev/shm is not full of files that others left there",
+	.reads = "the size and the free space of the file system at /dev/shm (statvfs(3))",
 	.fails = "less than half of it is free",
 	.advice = free_hint,
 	.run = check_free,
 };
 
 static const char write_hint[] =
-	"outside the image: whatever is mounted at /dev/shm must be so for writing (docker run -v "
-	"without :ro; Kubernetes: volumeMounts without readOnly), and with mode 1777 where the "
-	"ranks are not root";
+	"outside the image: mount /dev/shm writable (docker run -v without :ro; Kubernetes: "
+	"volumeMounts without readOnly), with mode 1777 if the ranks are not root";
 
 /* A file without a name: it is gone when it is closed. */
 static int try_to_write(struct ri_host *host)
@@ -205,30 +205,30 @@ static void check_write(struct ri_checking *checking)
 	}
 	if (!checking->host->live) {
 		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
-			"a recorded machine cannot be written to");
+			"nothing can be written to a recorded machine");
 		return;
 	}
 	error = try_to_write(checking->host);
 	if (error == 0) {
-		ri_check_pass(checking, point, "files can be made there");
+		ri_check_pass(checking, point, "files can be created there");
 	} else if (error == ENOENT) {
-		ri_check_skip(checking, point, "is not there");
+		ri_check_skip(checking, point, "does not exist");
 	} else if (error == EACCES || error == EROFS || error == ENOSPC || error == EPERM) {
 		ri_check_warn(checking, RI_CODE_SHM_WRITE_DENIED, point,
-			"no file can be made there: %s", strerror(error));
+			"no file can be created there: %s", strerror(error));
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_SHM));
 		ri_check_hint(checking, "%s", error == ENOSPC ? free_hint : write_hint);
 	} else {
 		ri_check_unknown(checking, RI_CODE_SHM_WRITE_UNKNOWN, point,
-			"whether files can be made there: %s", strerror(error));
+			"cannot tell whether files can be created there: %s", strerror(error));
 	}
 }
 
 const struct ri_check ri_check_shm_write = {
 	.id = "shm.write",
-	.summary = "files can be made in /dev/shm",
-	.reads = "/dev/shm, by a file without a name (open(2): O_TMPFILE)",
-	.fails = "the kernel refuses one",
+	.summary = "files can be created in /dev/shm",
+	.reads = "/dev/shm, by creating a file without a name (open(2): O_TMPFILE)",
+	.fails = "the kernel refuses to create one",
 	.advice = write_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(SHM),

@@ -33,7 +33,7 @@ static const char *temporary_folder(const struct ri_checking *checking, const ch
 
 static const char out_hint[] =
 	"outside the image: mount it without :ro (docker run -v SOURCE:PATH; Kubernetes: readOnly: "
-	"false; Azure ML: mode: rw_mount for the output), owned by the user of the job; or name "
+	"false; Azure ML: mode: rw_mount for the output), owned by the user of the job; or use "
 	"another folder";
 
 /* The path itself, or the folder that it would be made in. */
@@ -67,10 +67,10 @@ static void judge_output(struct ri_checking *checking, const struct ri_named_pat
 	error = strcmp(there, named->path) == 0 || is_folder(checking->host, there)
 		? ri_machine_writable(checking->host, there) : ENOTDIR;
 	if (error == 0) {
-		ri_check_pass(checking, subject, "%s can be written to", quoted);
+		ri_check_pass(checking, subject, "%s is writable", quoted);
 		return;
 	}
-	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s: no result can be written "
+	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s: results cannot be written "
 		"there: %s", quoted, strerror(error));
 	ri_check_hint(checking, "%s", out_hint);
 }
@@ -83,27 +83,26 @@ static void check_out(struct ri_checking *checking)
 		judge_output(checking, &named);
 	if (checking->count == 0)
 		ri_check_skip(checking, "output",
-			"neither the environment nor the command names any");
+			"neither the environment nor the command names an output folder");
 }
 
 const struct ri_check ri_check_fs_out = {
 	.id = "fs.out",
 	.summary = "the job's results can be written",
 	.reads = "AZ_BATCHAI_OUTPUT_*, AZ_BATCHAI_STDOUTERR_DIR, AZURE_ML_OUTPUT_*, SM_MODEL_DIR, "
-		"SM_OUTPUT_* and options like --output-dir, and whether the kernel would let this "
-		"user write there (access(2)); nothing is written",
+		"SM_OUTPUT_* and options such as --output-dir, and whether the kernel would let "
+		"this user write there (access(2)); nothing is written",
 	.fails = "it would not",
 	.advice = out_hint,
-	.unverified = "what a server of NFS or a FUSE file system refuses later on; a user of "
-		"--user",
+	.unverified = "a later refusal by an NFS server or a FUSE file system; a user of --user",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_out,
 };
 
 static const char space_hint[] =
 	"outside the image: more disk for the container, or a volume (docker run -v, Kubernetes: "
-	"an emptyDir or resources.limits with ephemeral-storage); TMPDIR in the job's environment "
-	"may name another folder";
+	"an emptyDir or resources.limits with ephemeral-storage); or another folder in TMPDIR, in "
+	"the job's environment";
 
 /* Says nothing where there is enough. */
 static void judge_space(struct ri_checking *checking, const char *subject, const char *path)
@@ -140,7 +139,7 @@ static void check_space(struct ri_checking *checking)
 
 	if (!checking->host->live) {
 		ri_check_unknown(checking, RI_CODE_FS_SPACE_UNKNOWN, subject,
-			"a recorded machine does not tell what is left");
+			"a recorded machine does not show the free space");
 		return;
 	}
 	judge_space(checking, subject, folder);
@@ -157,17 +156,17 @@ static void check_space(struct ri_checking *checking)
 const struct ri_check ri_check_fs_space = {
 	.id = "fs.space",
 	.summary = "there is room for temporary files and results",
-	.reads = "what the file systems of TMPDIR or /tmp and of the folders of fs.out say of "
-		"themselves (statvfs(3))",
+	.reads = "the free space in the file systems of TMPDIR or /tmp and of the folders of "
+		"fs.out (statvfs(3))",
 	.fails = "one of them has less than 1 GiB left, or room for fewer than 10000 files",
 	.advice = space_hint,
 	.run = check_space,
 };
 
 static const char tmp_hint[] =
-	"outside the image: docker run --read-only needs --tmpfs /tmp beside it, Kubernetes: "
-	"readOnlyRootFilesystem an emptyDir at /tmp; or TMPDIR in the job's environment: a short "
-	"path of a folder that is there and can be written to";
+	"outside the image: docker run --read-only also needs --tmpfs /tmp, Kubernetes: "
+	"readOnlyRootFilesystem also needs an emptyDir at /tmp; or TMPDIR in the job's "
+	"environment: the short path of an existing, writable folder";
 
 /* What is wrong with it: a code, or RI_CODE_NONE. */
 static enum ri_code judge_folder(struct ri_checking *checking, const char *folder,
@@ -187,8 +186,8 @@ static enum ri_code judge_folder(struct ri_checking *checking, const char *folde
 
 static void judge_length(struct ri_checking *checking, const char *folder)
 {
-	static const char text[] = "has %zu characters: with what programs put behind it a name "
-		"is too long for a socket";
+	static const char text[] = "has %zu characters: programs append a name to it, and the "
+		"result is too long for a socket";
 
 	if (strlen(folder) <= LONGEST)
 		return;
@@ -223,22 +222,22 @@ static void check_tmp(struct ri_checking *checking)
 			"multiprocessing need it", quoted, strerror(error));
 		ri_check_hint(checking, "%s", tmp_hint);
 	} else if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) {
-		ri_check_note(checking, RI_CODE_FS_TMP_STICKY, subject, "%s is everybody's and "
-			"has no sticky bit: users can remove each other's files", quoted);
+		ri_check_note(checking, RI_CODE_FS_TMP_STICKY, subject, "%s is writable for all "
+			"users and has no sticky bit: users can remove each other's files", quoted);
 		ri_check_hint(checking, "inside the image: chmod 1777 %s", folder);
 	} else {
-		ri_check_pass(checking, subject, "%s can be written to", quoted);
+		ri_check_pass(checking, subject, "%s is writable", quoted);
 	}
 	judge_length(checking, subject == usual ? "" : folder);
 }
 
 const struct ri_check ri_check_fs_tmp = {
 	.id = "fs.tmp",
-	.summary = "temporary files can be made, and sockets among them",
+	.summary = "temporary files and sockets can be created",
 	.reads = "TMPDIR (POSIX), else /tmp: its mode, and whether the kernel would let this user "
 		"write there (access(2)); the longest name of a socket (unix(7))",
-	.fails = "it is not there, cannot be written to, or its path is so long that sockets "
-		"below it cannot be named: a warning where several ranks are on the node",
+	.fails = "it does not exist, is not writable, or its path is too long for the names of "
+		"sockets below it: a warning if several ranks are on the node",
 	.advice = tmp_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_tmp,

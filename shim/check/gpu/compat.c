@@ -19,12 +19,12 @@ static const char version_file[] = "/proc/driver/nvidia/version";
 
 static const char old_hint[] =
 	"node admin: a newer driver on the host; or another image: one for an older CUDA, or one "
-	"with cuda-compat (apt-get install cuda-compat-12-8 for CUDA 12.8), which GPUs of data "
-	"centres can use";
+	"with cuda-compat (apt-get install cuda-compat-12-8 for CUDA 12.8), which data-centre GPUs "
+	"can use";
 static const char unused_hint[] =
 	"in the job's environment: /usr/local/cuda/compat first on LD_LIBRARY_PATH; or outside the "
 	"image: NVIDIA container toolkit from 1.17 on does it; or let "
-	"/opt/nvidia/nvidia_entrypoint.sh run where the image has it";
+	"/opt/nvidia/nvidia_entrypoint.sh run, if the image has it";
 static const char wrong_hint[] =
 	"in the job's environment: take the compat folder off LD_LIBRARY_PATH; inside the image: "
 	"remove cuda-compat-*, or install that of a newer CUDA";
@@ -36,12 +36,12 @@ static void judge_used(struct ri_checking *checking, const struct ri_cuda *cuda,
 
 	if (compat->version[0] == '\0' ||
 		ri_cuda_compat_fits(compat->version, &cuda->note, kernel)) {
-		ri_check_pass(checking, compat->file.path, "is cuda-compat, for the driver %s",
+		ri_check_pass(checking, compat->file.path, "is cuda-compat, and fits the driver %s",
 			kernel);
 		return;
 	}
 	ri_check_warn(checking, RI_CODE_GPU_COMPAT_WRONG, compat->file.path,
-		"is cuda-compat of %s, and not for the driver %s: CUDA ends with error 803",
+		"is cuda-compat %s, which does not fit the driver %s: CUDA ends with error 803",
 		compat->version, kernel);
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_hint(checking, "%s", wrong_hint);
@@ -55,7 +55,8 @@ static void say_old(struct ri_checking *checking, const struct ri_cuda *cuda, co
 
 	ri_check_warn(checking, fits ? RI_CODE_GPU_COMPAT_UNUSED : RI_CODE_GPU_COMPAT_OLD,
 		version_file, "the driver %s is too old for CUDA %s (%s)%s", kernel, cuda->toolkit,
-		cuda->toolkit_origin, fits ? ", and cuda-compat, which would do, is not used" : "");
+		cuda->toolkit_origin, fits ? ", and cuda-compat, which would fit, is not "
+			"used" : "");
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_expected(checking, "%s or newer", least);
 	ri_check_hint(checking, "%s", fits ? unused_hint : old_hint);
@@ -68,14 +69,15 @@ static void judge_toolkit(struct ri_checking *checking, const struct ri_cuda *cu
 
 	if (cuda->toolkit[0] == '\0')
 		ri_check_skip(checking, "CUDA_VERSION",
-			"nothing tells for which CUDA the image is");
+			"cannot tell which CUDA the image is built for");
 	else if (least == NULL)
-		ri_check_skip(checking, cuda->toolkit_origin, "which driver CUDA %s needs is not "
-			"known here", cuda->toolkit);
+		ri_check_skip(checking, cuda->toolkit_origin, "rankinit does not know which driver "
+			"CUDA %s needs", cuda->toolkit);
 	else if (ri_version_compare(kernel, least) < 0)
 		say_old(checking, cuda, kernel, least);
 	else
-		ri_check_pass(checking, version_file, "the driver %s does for CUDA %s (%s)", kernel,
+		ri_check_pass(checking, version_file, "the driver %s is new enough for CUDA %s "
+			"(%s)", kernel,
 			cuda->toolkit, cuda->toolkit_origin);
 }
 
@@ -90,7 +92,7 @@ static void check_compat(struct ri_checking *checking)
 	}
 	if (nvidia->version[0] == '\0') {
 		ri_check_unknown(checking, RI_CODE_GPU_COMPAT_UNKNOWN, version_file,
-			"does not tell the driver's version");
+			"does not show the driver's version");
 		return;
 	}
 	cuda = ri_check_cuda(checking);
@@ -102,23 +104,23 @@ static void check_compat(struct ri_checking *checking)
 
 const struct ri_check ri_check_gpu_compat = {
 	.id = "gpu.compat",
-	.summary = "the host's driver does for the image's CUDA",
+	.summary = "the host's driver is new enough for the image's CUDA",
 	.reads = "CUDA_VERSION (NVIDIA CUDA images), /usr/local/cuda/version.json, "
 		"/usr/local/cuda/compat and the note in its libcuda (NVIDIA container toolkit, "
 		"cmd/nvidia-cdi-hook/cudacompat), /proc/driver/nvidia/version; CUDA Toolkit "
 		"Release Notes, minimum required driver versions",
-	.fails = "the driver is older than any for that CUDA and cuda-compat is not used, or "
-		"cuda-compat is used and not made for this driver",
+	.fails = "the driver is older than this CUDA needs and cuda-compat is not used, or the "
+		"cuda-compat in use is not made for this driver",
 	.advice = old_hint,
-	.unverified = "the note of cuda-compat, and GPUs of work stations, which it does not serve",
+	.unverified = "the note of cuda-compat, and workstation GPUs, which it does not support",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_compat,
 };
 
 static const char require_hint[] =
-	"node admin: a newer driver on the host; or another image. Where the program runs with "
-	"this driver all the same: NVIDIA_DISABLE_REQUIRE=1 in the job's environment";
+	"node admin: a newer driver on the host; or another image. If the program runs with this "
+	"driver anyway: NVIDIA_DISABLE_REQUIRE=1 in the job's environment";
 
 static void judge_requirement(struct ri_checking *checking, const char *name, const char *text)
 {
@@ -134,13 +136,13 @@ static void judge_requirement(struct ri_checking *checking, const char *name, co
 	ri_quote(quoted, sizeof(quoted), text);
 	switch (ri_require_judge(text, &facts)) {
 	case RI_REQUIRE_MET:
-		ri_check_pass(checking, name, "the driver %s is what the image asks for",
+		ri_check_pass(checking, name, "the driver %s meets the image's requirement",
 			nvidia->version);
 		return;
 	case RI_REQUIRE_UNKNOWN:
 		ri_check_unknown(checking, RI_CODE_GPU_REQUIRE_UNKNOWN, name,
-			"whether the driver is what the image asks for cannot be told without "
-			"NVIDIA's libraries: %s", quoted);
+			"cannot tell without NVIDIA's libraries whether the driver meets the "
+			"image's requirement: %s", quoted);
 		return;
 	case RI_REQUIRE_BROKEN:
 		ri_check_lack(checking, RI_CODE_GPU_REQUIRE_BROKEN, name, "%s cannot be read",
@@ -148,7 +150,7 @@ static void judge_requirement(struct ri_checking *checking, const char *name, co
 		return;
 	default:
 		ri_check_lack(checking, RI_CODE_GPU_REQUIRE_UNMET, name,
-			"the image asks for %s, and the driver is %s, for CUDA %s", quoted,
+			"the image requires %s, but the driver is %s, for CUDA %s", quoted,
 			nvidia->version, facts.cuda == NULL ? "before 10.0" : facts.cuda);
 		ri_check_asked(checking, gpu);
 		ri_check_hint(checking, "%s", require_hint);
@@ -163,7 +165,7 @@ static void check_require(struct ri_checking *checking)
 	bool disabled = false;
 
 	if (off != NULL && ri_bool_read(off, &disabled) && disabled) {
-		ri_check_skip(checking, "NVIDIA_DISABLE_REQUIRE", "switches it off");
+		ri_check_skip(checking, "NVIDIA_DISABLE_REQUIRE", "turns the requirement off");
 		return;
 	}
 	if (ri_check_nvidia(checking)->control == ENOENT) {
@@ -182,17 +184,17 @@ static void check_require(struct ri_checking *checking)
 		judge_requirement(checking, name, value);
 	}
 	if (checking->count == 0)
-		ri_check_skip(checking, "NVIDIA_REQUIRE_CUDA", "is not set: the image asks for "
-			"nothing");
+		ri_check_skip(checking, "NVIDIA_REQUIRE_CUDA", "is not set: the image has no "
+			"requirement");
 }
 
 const struct ri_check ri_check_gpu_require = {
 	.id = "gpu.require",
-	.summary = "the host's driver is what the image asks for",
+	.summary = "the host's driver meets the image's requirement",
 	.reads = "NVIDIA_REQUIRE_*, NVIDIA_DISABLE_REQUIRE (NVIDIA container toolkit, "
 		"internal/requirements), /proc/driver/nvidia/version; CUDA Toolkit Release Notes, "
 		"\"CUDA Toolkit and Corresponding Driver Versions\"",
-	.fails = "none of its alternatives can hold; unknown where it depends on the brand or the "
+	.fails = "none of its alternatives can be met; unknown if it depends on the brand or the "
 		"architecture of the GPUs",
 	.advice = require_hint,
 	.topics = RI_ABOUT(GPU),

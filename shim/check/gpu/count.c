@@ -15,13 +15,13 @@ static const char visible_hint[] =
 
 static const char count_hint[] =
 	"outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
-	"resources.limits; for a node that has lost a GPU: node admin: nvidia-smi on the host";
+	"resources.limits; if the node has lost a GPU: node admin: nvidia-smi on the host";
 
 /* NCCL src/init.cc, "Duplicate GPU detected". */
 static const char shared_hint[] =
-	"NCCL refuses two ranks on one GPU: start as many as there are (--nproc-per-node=gpu), or "
-	"give the container more (docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
-	"resources.limits); if no rank needs one: CUDA_VISIBLE_DEVICES= (empty) in the job's "
+	"NCCL refuses two ranks on one GPU: start one rank for each GPU (--nproc-per-node=gpu), or "
+	"give the container more GPUs (docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
+	"resources.limits); if no rank needs a GPU: CUDA_VISIBLE_DEVICES= (empty) in the job's "
 	"environment";
 
 /* What counting gives. */
@@ -49,12 +49,13 @@ static const struct counted *count_gpus(struct ri_checking *checking)
 static void say_uncounted(struct ri_checking *checking, const struct counted *counted)
 {
 	ri_check_unknown(checking, RI_CODE_GPU_COUNT_UNKNOWN, "GPUs", "%s",
-		counted->known ? "those here are of a kind that is not counted"
-			       : "the list of visible ones cannot be used");
+		counted->known ? "rankinit cannot count GPUs of this kind"
+			       : "the list of visible GPUs cannot be used");
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	if (counted->known)
-		ri_check_hint(checking, "only NVIDIA's are counted: --check-level=gpu.count=off "
-			"goes without, and gpu.vendor still tells that there are some");
+		ri_check_hint(checking, "rankinit counts only NVIDIA GPUs; "
+			"--check-level=gpu.count=off turns this check off, and gpu.vendor still "
+			"shows that GPUs are here");
 	else
 		ri_check_hint(checking, "%s", visible_hint);
 }
@@ -62,7 +63,7 @@ static void say_uncounted(struct ri_checking *checking, const struct counted *co
 /* Of ranks that share GPUs by design it is no more than good to know. */
 static void say_shared(struct ri_checking *checking, size_t count)
 {
-	static const char text[] = "a program sees %zu, and %llu ranks are on this node";
+	static const char text[] = "a program sees %zu, but %llu ranks are on this node";
 	unsigned long long ranks = checking->ranks;
 
 	if (checking->may_lack_gpus)
@@ -92,7 +93,7 @@ static void check_count(struct ri_checking *checking)
 	} else if (count > 0 && count < checking->ranks) {
 		say_shared(checking, count);
 	} else if (count == 0) {
-		ri_check_skip(checking, "GPUs", "a program sees none, nor are any asked for");
+		ri_check_skip(checking, "GPUs", "a program sees none, and none are requested");
 	} else {
 		ri_check_pass(checking, "GPUs", "a program sees %zu", count);
 	}
@@ -100,11 +101,10 @@ static void check_count(struct ri_checking *checking)
 
 const struct ri_check ri_check_gpu_count = {
 	.id = "gpu.count",
-	.summary = "there are as many GPUs as asked for",
+	.summary = "there are as many GPUs as requested",
 	.reads = "/proc/driver/nvidia/gpus, /dev/nvidiaN, CUDA_VISIBLE_DEVICES (CUDA Programming "
 		"Guide, \"CUDA Environment Variables\")",
-	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than there are "
-		"ranks here",
+	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than the ranks here",
 	.advice = count_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
@@ -142,7 +142,8 @@ static void check_visible(struct ri_checking *checking)
 	} else if (counted->gpus.count == 0) {
 		say_hidden(checking, value);
 	} else {
-		ri_check_pass(checking, visible, "%zu of the GPUs here", counted->gpus.count);
+		ri_check_pass(checking, visible, "%zu of the GPUs here are "
+			"visible", counted->gpus.count);
 	}
 }
 
@@ -151,7 +152,7 @@ const struct ri_check ri_check_gpu_visible = {
 	.summary = "CUDA_VISIBLE_DEVICES names GPUs that are here",
 	.reads = "CUDA_VISIBLE_DEVICES (CUDA Programming Guide, \"CUDA Environment Variables\"), "
 		"/proc/driver/nvidia/gpus, /dev/nvidiaN",
-	.fails = "it cannot be read, names a GPU twice or one that is not here, or hides all",
+	.fails = "it cannot be read, names a GPU twice or one that is not here, or hides all GPUs",
 	.advice = visible_hint,
 	.topics = RI_ABOUT(GPU),
 	.run = check_visible,
@@ -183,10 +184,10 @@ static void check_drvcaps(struct ri_checking *checking)
 	if (value == NULL || value[0] == '\0' || !ri_host_has(checking->host, "dev/nvidiactl")) {
 		ri_check_skip(checking, capabilities, "is not set, or no GPU is here");
 	} else if (lists_word(value, "compute") || lists_word(value, "all")) {
-		ri_check_pass(checking, capabilities, "has compute");
+		ri_check_pass(checking, capabilities, "includes compute");
 	} else {
 		ri_check_lack(checking, RI_CODE_GPU_DRVCAPS_COMPUTE, capabilities,
-			"lacks compute: CUDA's library is not put into the container");
+			"lacks compute: the container was started without CUDA's library");
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 		ri_check_hint(checking, "%s", drvcaps_hint);
 	}
@@ -194,17 +195,17 @@ static void check_drvcaps(struct ri_checking *checking)
 
 const struct ri_check ri_check_gpu_drvcaps = {
 	.id = "gpu.drvcaps",
-	.summary = "CUDA's library was asked for with the GPUs",
+	.summary = "the container was started with CUDA's library",
 	.reads = "NVIDIA_DRIVER_CAPABILITIES (NVIDIA container toolkit documentation)",
-	.fails = "it is set and has neither compute nor all",
+	.fails = "it is set and includes neither compute nor all",
 	.advice = drvcaps_hint,
 	.topics = RI_ABOUT(GPU),
 	.run = check_drvcaps,
 };
 
 static const char mig_hint[] =
-	"as many ranks as MIG instances, each with its own CUDA_VISIBLE_DEVICES=MIG-...: a process "
-	"uses only one; or node admin: GPUs without MIG";
+	"start as many ranks as MIG instances, each with its own CUDA_VISIBLE_DEVICES=MIG-...: a "
+	"process uses only one; or node admin: turn MIG off";
 
 /*
  * Has a GPU of this node instances of MIG? Two of the nodes are of MIG as such,
@@ -228,7 +229,7 @@ static void check_mig(struct ri_checking *checking)
 	const struct counted *counted;
 
 	if (!has_mig(checking->host)) {
-		ri_check_skip(checking, "MIG", "no instance is shown here");
+		ri_check_skip(checking, "MIG", "no MIG instance is here");
 		return;
 	}
 	counted = count_gpus(checking);
@@ -241,7 +242,7 @@ static void check_mig(struct ri_checking *checking)
 			checking->ranks == 1 ? " is" : "s are");
 	} else {
 		ri_check_lack(checking, RI_CODE_GPU_MIG_FEW, "MIG",
-			"a process sees %zu, and %llu ranks are here", counted->gpus.count,
+			"a process sees %zu, but %llu ranks are here", counted->gpus.count,
 			(unsigned long long)checking->ranks);
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 		ri_check_hint(checking, "%s", mig_hint);
@@ -252,7 +253,7 @@ const struct ri_check ri_check_gpu_mig = {
 	.id = "gpu.mig",
 	.summary = "each rank has a MIG instance of its own",
 	.reads = "/dev/nvidia-caps, CUDA_VISIBLE_DEVICES (NVIDIA MIG User Guide)",
-	.fails = "there are instances, and a process sees fewer than there are ranks here",
+	.fails = "there are MIG instances, and a process sees fewer than the ranks here",
 	.advice = mig_hint,
 	.unverified = "all of it",
 	.topics = RI_ABOUT(GPU),
@@ -290,30 +291,30 @@ static void check_numa(struct ri_checking *checking)
 	const struct counted *counted = count_gpus(checking);
 
 	if (!counted->known || counted->gpus.count == 0) {
-		ri_check_skip(checking, "GPUs", "none is seen here");
+		ri_check_skip(checking, "GPUs", "no GPU is visible here");
 		return;
 	}
 	switch (judge_nearness(checking, &counted->gpus)) {
 	case NEAR:
-		ri_check_pass(checking, "GPUs", "there are CPUs of ours next to them");
+		ri_check_pass(checking, "GPUs", "CPUs local to them are available");
 		break;
 	case NOT_TOLD:
-		ri_check_pass(checking, "GPUs", "the machine does not tell which CPUs are next to "
-			"them, as most virtual ones do not");
+		ri_check_pass(checking, "GPUs", "the machine does not show which CPUs are local to "
+			"them, as usual on virtual machines");
 		break;
 	default:
 		ri_check_lack(checking, RI_CODE_GPU_NUMA_FAR, "GPUs", "all of them are on other "
-			"NUMA nodes than the CPUs that we may run on");
+			"NUMA nodes than the CPUs of this process");
 		ri_check_hint(checking, "%s", numa_hint);
 	}
 }
 
 const struct ri_check ri_check_gpu_numa = {
 	.id = "gpu.numa",
-	.summary = "our CPUs are next to the GPUs",
+	.summary = "CPUs local to the GPUs are available",
 	.reads = "numa_node and local_cpulist in /sys/bus/pci/devices (Linux "
 		"ABI/testing/sysfs-bus-pci), Cpus_allowed_list in /proc/self/status (proc(5))",
-	.fails = "none of the GPUs that are seen is next to a CPU on which this process may run",
+	.fails = "no visible GPU is local to a CPU on which this process may run",
 	.advice = numa_hint,
 	.run = check_numa,
 };

@@ -14,15 +14,16 @@
 static const char libcuda[] = "libcuda.so.1";
 
 static const char missing_hint[] =
-	"outside the image: docker run --gpus all, or CDI's --device nvidia.com/gpu=all, and not "
-	"the device files alone; -e NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: "
-	"nvidia.com/gpu in resources.limits. An image cannot bring libcuda, it belongs to the "
+	"outside the image: docker run --gpus all, or CDI's --device nvidia.com/gpu=all, instead "
+	"of single device files; -e NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: "
+	"nvidia.com/gpu in resources.limits. An image cannot bring libcuda, which belongs to the "
 	"host's driver";
 static const char stub_hint[] =
 	"outside the image: docker run --gpus all puts the driver's own into the container; "
-	"inside: no stubs folder on LD_LIBRARY_PATH, it is there to link against alone";
+	"inside: remove the stubs folder from LD_LIBRARY_PATH, it is only for linking";
 static const char path_hint[] =
-	"inside the image: its folder in /etc/ld.so.conf.d and ldconfig, or on LD_LIBRARY_PATH";
+	"inside the image: add its folder to /etc/ld.so.conf.d and run ldconfig, or add it to "
+	"LD_LIBRARY_PATH";
 
 /* No program here can use a GPU. */
 static void say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -40,7 +41,7 @@ static void say_none(struct ri_checking *checking, const struct ri_cuda *cuda)
 
 	if (ri_loader_find_apart(ri_check_loader(checking), libcuda, &apart)) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_APART, apart.path,
-			"is in a folder where no loader looks");
+			"is in a folder that the loader does not search");
 		ri_check_hint(checking, "%s", path_hint);
 		return;
 	}
@@ -50,7 +51,7 @@ static void say_none(struct ri_checking *checking, const struct ri_cuda *cuda)
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_FOREIGN, file->foreign, what);
 	} else if (file->gone != NULL) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, file->gone,
-			"is in /etc/ld.so.cache, but not there");
+			"is listed in /etc/ld.so.cache, but missing");
 	} else {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, libcuda,
 			"is not in this container");
@@ -76,11 +77,11 @@ static void check_libcuda(struct ri_checking *checking)
 	cuda = ri_check_cuda(checking);
 	if (cuda->stub != NULL) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_STUB, cuda->stub,
-			"is the stub of CUDA's toolkit, and not the driver's libcuda");
+			"is the stub of CUDA's toolkit, not the driver's libcuda");
 		ri_check_hint(checking, "%s", stub_hint);
 	} else if (cuda->driver.file.path == NULL && !has_folders(checking->host)) {
 		ri_check_unknown(checking, RI_CODE_GPU_LIBCUDA_UNKNOWN, libcuda,
-			"there is no folder of libraries to find it in");
+			"no library folder was found");
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	} else if (cuda->driver.file.path == NULL) {
 		say_none(checking, cuda);
@@ -99,8 +100,8 @@ const struct ri_check ri_check_gpu_libcuda = {
 	.summary = "programs find the driver's libcuda",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
 		"libcuda.so.1; /usr/local/cuda/lib64/stubs (CUDA toolkit)",
-	.fails = "/dev/nvidiactl is here, and libcuda is not, is the toolkit's stub, damaged, for "
-		"another machine or out of the loader's way",
+	.fails = "/dev/nvidiactl is here, but libcuda is missing, damaged, the toolkit's stub, for "
+		"another processor, or in a folder that the loader does not search",
 	.advice = missing_hint,
 	.unverified = "all of it but the names",
 	.runs = RI_CHECK_LAUNCH,
@@ -110,8 +111,8 @@ const struct ri_check ri_check_gpu_libcuda = {
 
 static const char version_hint[] =
 	"outside the image: start the container again, so that it gets the libraries of the "
-	"driver that runs; node admin: where that does not help, the host's driver was updated "
-	"and waits for a reboot; inside: remove libnvidia-* and libcuda packages from the image";
+	"running driver; node admin: if that does not help, the host's driver was updated and "
+	"needs a reboot; inside: remove libnvidia-* and libcuda packages from the image";
 
 /* Is this one of another version than the kernel's driver? Then it is said. */
 static bool judge_version(struct ri_checking *checking, const struct ri_cuda_library *library)
@@ -121,7 +122,7 @@ static bool judge_version(struct ri_checking *checking, const struct ri_cuda_lib
 	if (library->version[0] == '\0' || strcmp(library->version, kernel) == 0)
 		return true;
 	ri_check_warn(checking, RI_CODE_GPU_LIBVER_MISMATCH, library->file.real,
-		"is of version %s, and the kernel's driver of %s: no program here can use a GPU "
+		"is version %s, but the kernel's driver is %s: no program here can use a GPU "
 		"(\"Driver/library version mismatch\")", library->version, kernel);
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_expected(checking, "%s (/proc/driver/nvidia/version)", kernel);
@@ -136,30 +137,30 @@ static void check_libver(struct ri_checking *checking)
 	bool same;
 
 	if (nvidia->control == ENOENT || nvidia->version[0] == '\0') {
-		ri_check_skip(checking, libcuda, "the kernel's driver is not known here");
+		ri_check_skip(checking, libcuda, "the version of the kernel's driver is unknown");
 		return;
 	}
 	cuda = ri_check_cuda(checking);
 	if (cuda->stub != NULL ||
 		(cuda->driver.version[0] == '\0' && cuda->management.version[0] == '\0')) {
-		ri_check_skip(checking, libcuda, "no library of the driver tells its version");
+		ri_check_skip(checking, libcuda, "no library of the driver shows its version");
 		return;
 	}
 	/* that of cuda-compat is meant to be another one: see gpu.compat */
 	same = cuda->compat_used || judge_version(checking, &cuda->driver);
 	if (judge_version(checking, &cuda->management) && same)
 		ri_check_pass(checking, libcuda, cuda->compat_used
-			? "is that of cuda-compat, the others are of version %s"
-			: "is of version %s, as the kernel's driver", nvidia->version);
+			? "is that of cuda-compat, the others are version %s"
+			: "is version %s, like the kernel's driver", nvidia->version);
 }
 
 const struct ri_check ri_check_gpu_libver = {
 	.id = "gpu.libver",
-	.summary = "the driver's libraries are of the version that the kernel runs",
+	.summary = "the driver's libraries have the version of the kernel's driver",
 	.reads = "the names of the files of libcuda.so.1 and libnvidia-ml.so.1, "
 		"/proc/driver/nvidia/version (NVIDIA container toolkit, troubleshooting: "
 		"\"Driver/library version mismatch\")",
-	.fails = "one of them is of another version; libcuda of cuda-compat may be",
+	.fails = "one of them has another version; libcuda of cuda-compat may differ",
 	.advice = version_hint,
 	.unverified = "all of it",
 	.runs = RI_CHECK_LAUNCH,

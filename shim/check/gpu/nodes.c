@@ -40,11 +40,12 @@ static void check_vendor(struct ri_checking *checking)
 	}
 	if (ri_demands_find(checking->demands, RI_TOPIC_GPU) == NULL &&
 		ri_demands_check(checking->demands, checking->number) == NULL) {
-		ri_check_skip(checking, "/dev", "no GPU's device file is here, nor asked for");
+		ri_check_skip(checking, "/dev", "no GPU device file is here, and none is "
+			"requested");
 		return;
 	}
 	demand = ri_demands_unmet(checking->demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0);
-	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU's device file is here");
+	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU device file is here");
 	ri_check_asked(checking, demand);
 	ri_check_expected_count(checking, demand);
 	ri_check_hint(checking, "%s", absent_hint);
@@ -56,7 +57,7 @@ const struct ri_check ri_check_gpu_vendor = {
 	.reads = "which of nvidiactl, kfd, dxg, nvgpu and nvhost-ctrl is in /dev",
 	.fails = "none is",
 	.advice = absent_hint,
-	.unverified = "AMD, WSL and Tegra, of which the presence alone is looked at",
+	.unverified = "AMD, WSL and Tegra: only their presence is checked",
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.dev",
 	.run = check_vendor,
@@ -64,7 +65,7 @@ const struct ri_check ri_check_gpu_vendor = {
 
 static const char dev_hint[] =
 	"outside the image: the container was started without NVIDIA's hook: docker run --gpus "
-	"all, or --device nvidia.com/gpu=all where CDI is set up; Kubernetes: nvidia.com/gpu in "
+	"all, or --device nvidia.com/gpu=all with CDI; Kubernetes: nvidia.com/gpu in "
 	"resources.limits";
 
 static void say_missing(struct ri_checking *checking, enum ri_code code, const char *node,
@@ -84,7 +85,7 @@ static void check_dev(struct ri_checking *checking)
 		ri_check_skip(checking, control, "no NVIDIA driver is here");
 	else if (nvidia.control == ENOENT)
 		say_missing(checking, RI_CODE_GPU_DEV_ABSENT, control,
-			"the driver is loaded, and its device files are not in this container");
+			"the driver is loaded, but its device files are not in this container");
 	else if (!nvidia.memory)
 		say_missing(checking, RI_CODE_GPU_DEV_UVM, "/dev/nvidia-uvm",
 			"is missing, so CUDA ends with an unknown error (999)");
@@ -113,7 +114,7 @@ static void check_open(struct ri_checking *checking)
 
 	ri_nvidia_read(&nvidia, checking->host);
 	if (nvidia.control == ENOENT) {
-		ri_check_skip(checking, control, "is not here");
+		ri_check_skip(checking, control, "is missing");
 		return;
 	}
 	if (nvidia.control == 0) {
@@ -122,8 +123,8 @@ static void check_open(struct ri_checking *checking)
 	}
 	ri_check_warn(checking, RI_CODE_GPU_OPEN_REFUSED, control,
 		"%s: no program here can use a GPU",
-		nvidia.control == EPERM ? "the device cgroup forbids opening it"
-		: nvidia.control == EACCES ? "its mode forbids this user to open it"
+		nvidia.control == EPERM ? "the device cgroup denies opening it"
+		: nvidia.control == EACCES ? "its mode does not let this user open it"
 					   : strerror(nvidia.control));
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_hint(checking, "%s", nvidia.control == EACCES
@@ -133,7 +134,7 @@ static void check_open(struct ri_checking *checking)
 
 const struct ri_check ri_check_gpu_open = {
 	.id = "gpu.open",
-	.summary = "the NVIDIA driver lets itself be opened",
+	.summary = "the NVIDIA driver can be opened",
 	.reads = "/dev/nvidiactl, which is opened and closed; it wakes no GPU (NVIDIA container "
 		"toolkit, troubleshooting: \"Failed to initialize NVML: Unknown Error\")",
 	.fails = "it cannot be opened",
@@ -154,7 +155,7 @@ static void check_driver(struct ri_checking *checking)
 			nvidia.open ? "open" : "proprietary");
 	else if (nvidia.driver || nvidia.control != ENOENT)
 		ri_check_unknown(checking, RI_CODE_GPU_DRIVER_UNKNOWN, path,
-			"does not tell the driver's version");
+			"does not show the driver's version");
 	else
 		ri_check_skip(checking, path, "no NVIDIA driver is here");
 }
@@ -180,22 +181,22 @@ static void check_fabricmanager(struct ri_checking *checking)
 
 	ri_nvidia_read(&nvidia, checking->host);
 	if (!nvidia.switches) {
-		ri_check_skip(checking, socket, "no NVSwitch is shown here");
+		ri_check_skip(checking, socket, "no NVSwitch is here");
 	} else if (nvidia.fabric) {
 		ri_check_pass(checking, socket, "is here");
 	} else {
 		ri_check_note(checking, RI_CODE_GPU_FABRICMANAGER_UNSEEN, socket,
-			"is not shown here, so nothing tells whether the fabric manager runs");
+			"is not here, so it is unknown whether the fabric manager runs");
 		ri_check_hint(checking, "%s", fabric_hint);
 	}
 }
 
 const struct ri_check ri_check_gpu_fabricmanager = {
 	.id = "gpu.fabricmanager",
-	.summary = "the fabric manager of NVSwitches runs",
+	.summary = "the fabric manager for NVSwitches runs",
 	.reads = "/dev/nvidia-nvswitchctl, /proc/driver/nvidia-nvswitch, "
 		"/run/nvidia-fabricmanager/socket (NVIDIA Fabric Manager User Guide)",
-	.fails = "never: a note where its socket is not shown, since most containers lack that",
+	.fails = "never: a note if its socket is not here, because most containers lack it",
 	.advice = fabric_hint,
 	.unverified = "all of it",
 	.run = check_fabricmanager,

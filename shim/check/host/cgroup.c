@@ -20,12 +20,12 @@ static void check_mem(struct ri_checking *checking)
 
 	if (!ri_memory_limit_find(&limit, checking->host, checking->arena)) {
 		ri_check_unknown(checking, RI_CODE_CG_MEM_UNKNOWN, "memory",
-			"no cgroup says how much there may be");
+			"no cgroup shows a memory limit");
 	} else if (limit.number >= least) {
 		ri_check_pass(checking, "memory", "%s", ri_size_show(found, limit.number));
 	} else {
 		ri_check_lack(checking, RI_CODE_CG_MEM_SMALL, "memory",
-			"all processes together may have %s", ri_size_show(found, limit.number));
+			"all processes together may use %s", ri_size_show(found, limit.number));
 		ri_check_expected(checking, "at least %s for %llu rank%s",
 			ri_size_show(wanted, least), (unsigned long long)checking->ranks,
 			checking->ranks == 1 ? "" : "s");
@@ -35,8 +35,8 @@ static void check_mem(struct ri_checking *checking)
 
 const struct ri_check ri_check_cg_mem = {
 	.id = "cg.mem",
-	.summary = "how much memory all processes here may have",
-	.reads = "memory.max or memory.limit_in_bytes of our cgroup and of those around it (Linux "
+	.summary = "how much memory all processes here may use",
+	.reads = "memory.max or memory.limit_in_bytes of this cgroup and of those around it (Linux "
 		"admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst)",
 	.fails = "it is less than 2 GiB for each rank here",
 	.advice = mem_hint,
@@ -50,32 +50,32 @@ static void check_oom(struct ri_checking *checking)
 
 	if (ri_cgroup_oom_find(checking->host, &file, &kills) < 0) {
 		ri_check_unknown(checking, RI_CODE_CG_OOM_UNKNOWN, "oom_kill",
-			"no cgroup counts who was killed when memory ran out");
+			"no cgroup counts out-of-memory kills");
 	} else if (kills == 0) {
-		ri_check_pass(checking, "oom_kill", "nobody was killed when memory ran out");
+		ri_check_pass(checking, "oom_kill", "no out-of-memory kills so far");
 	} else {
 		ri_check_lack(checking, RI_CODE_CG_OOM_KILLS, "oom_kill",
-			"%llu process%s %s killed here already when memory ran out",
+			"%llu process%s %s killed here already because memory ran out",
 			(unsigned long long)kills, kills == 1 ? "" : "es",
 			kills == 1 ? "was" : "were");
-		ri_check_hint(checking, "what ran here before needed more than this container may "
-			"have; %s", mem_hint);
+		ri_check_hint(checking, "what ran here before needed more memory than this "
+			"container may use; %s", mem_hint);
 	}
 }
 
 const struct ri_check ri_check_cg_oom = {
 	.id = "cg.oom",
 	.summary = "whether memory ran out here before",
-	.reads = "oom_kill in memory.events or memory.oom_control of our cgroup (Linux "
+	.reads = "oom_kill in memory.events or memory.oom_control of this cgroup (Linux "
 		"admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst)",
-	.fails = "processes were killed already, by a job or a try before this one",
+	.fails = "processes were killed already, in an earlier job or attempt",
 	.advice = mem_hint,
 	.run = check_oom,
 };
 
 static const char cpu_hint[] =
 	"outside the image: docker run --cpus; Kubernetes: resources.limits.cpu; inside: "
-	"--omp-threads, since programs count the CPUs that are there and not the time that is "
+	"--omp-threads, because programs count the CPUs of the machine and not the CPU time "
 	"granted";
 
 static void check_cpu(struct ri_checking *checking)
@@ -88,13 +88,14 @@ static void check_cpu(struct ri_checking *checking)
 	ri_quota_find(&quota, &node);
 	if (quota.milli == 0 && !ri_host_has(checking->host, "proc/self/cgroup")) {
 		ri_check_unknown(checking, RI_CODE_CG_CPU_UNKNOWN, "cpu",
-			"no cgroup says how much time there may be");
+			"no cgroup shows a CPU limit");
 	} else if (quota.milli == 0) {
 		ri_check_pass(checking, "cpu", "no quota");
 	} else if (quota.milli >= checking->ranks * 1000) {
-		ri_check_pass(checking, "cpu", "time of %.1f CPUs", (double)quota.milli / 1000);
+		ri_check_pass(checking, "cpu", "CPU time of %.1f CPUs", (double)quota.milli / 1000);
 	} else {
-		ri_check_lack(checking, RI_CODE_CG_CPU_SMALL, "cpu", "time of %.1f CPUs for all",
+		ri_check_lack(checking, RI_CODE_CG_CPU_SMALL, "cpu", "CPU time of %.1f CPUs for "
+			"all",
 			(double)quota.milli / 1000);
 		ri_check_expected(checking, "at least one CPU for each of %llu rank%s",
 			(unsigned long long)checking->ranks, checking->ranks == 1 ? "" : "s");
@@ -104,8 +105,8 @@ static void check_cpu(struct ri_checking *checking)
 
 const struct ri_check ri_check_cg_cpu = {
 	.id = "cg.cpu",
-	.summary = "how much time of CPUs all processes here may have",
-	.reads = "cpu.max or cpu.cfs_quota_us of our cgroup and of those around it (Linux "
+	.summary = "how much CPU time all processes here may use",
+	.reads = "cpu.max or cpu.cfs_quota_us of this cgroup and of those around it (Linux "
 		"admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst)",
 	.fails = "it is less than one CPU for each rank here",
 	.advice = cpu_hint,

@@ -11,8 +11,8 @@
 static const char clock_name[] = "CLOCK_REALTIME";
 
 static const char sync_hint[] =
-	"node admin: chrony or another service for time on the host; where it runs, and the host "
-	"is a virtual machine that takes its time from below, nothing has to be done";
+	"node admin: run chrony or another time service on the host; if one runs, or the host is a "
+	"virtual machine whose hypervisor sets the clock, nothing has to be done";
 
 /* By the system call: musl's adjtimex(3) makes another one, which Docker's filter forbids. */
 static void check_sync(struct ri_checking *checking)
@@ -30,20 +30,20 @@ static void check_sync(struct ri_checking *checking)
 		ri_check_unknown(checking, RI_CODE_TIME_SYNC_UNKNOWN, clock_name, "%s",
 			strerror(errno));
 	} else if ((now.status & STA_UNSYNC) != 0) {
-		ri_check_lack(checking, RI_CODE_TIME_SYNC_LOOSE, clock_name, "nothing on the host "
-			"tells the kernel that it keeps the clock: where it is minutes off, "
-			"storage refuses tokens");
+		ri_check_lack(checking, RI_CODE_TIME_SYNC_LOOSE, clock_name, "the kernel was not "
+			"told that the clock is synchronised: if it is minutes off, storage "
+			"rejects tokens");
 		ri_check_hint(checking, "%s", sync_hint);
 	} else {
-		ri_check_pass(checking, clock_name, "is kept");
+		ri_check_pass(checking, clock_name, "is synchronised");
 	}
 }
 
 const struct ri_check ri_check_time_sync = {
 	.id = "time.sync",
-	.summary = "somebody keeps the host's clock",
-	.reads = "what the kernel was told of its clock (adjtimex(2), STA_UNSYNC); nothing is set",
-	.fails = "nobody has told it that the clock is kept",
+	.summary = "the host's clock is synchronised",
+	.reads = "the kernel's record of its clock (adjtimex(2), STA_UNSYNC); nothing is set",
+	.fails = "the kernel was not told that the clock is synchronised",
 	.advice = sync_hint,
 	.run = check_sync,
 };

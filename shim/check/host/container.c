@@ -11,27 +11,27 @@ static void check_pid1(struct ri_checking *checking)
 {
 	/* in a child of rankinit's */
 	if (!checking->host->live)
-		ri_check_skip(checking, "PID 1", "a recorded machine runs nothing");
+		ri_check_skip(checking, "PID 1", "a recorded machine has no processes");
 	else if (getppid() == 1)
 		ri_check_pass(checking, "PID 1", "is rankinit");
 	else
 		ri_check_pass(checking, "PID 1",
-			"is another program: rankinit adopts what the command leaves behind");
+			"is another program: rankinit adopts the orphans of the command");
 }
 
 const struct ri_check ri_check_env_pid1 = {
 	.id = "env.pid1",
-	.summary = "who is PID 1 here",
-	.reads = "our own process number",
+	.summary = "which program is PID 1 here",
+	.reads = "the pid of rankinit",
 	.fails = "never",
-	.advice = "nothing: rankinit does its work as PID 1 and below another one",
+	.advice = "nothing: rankinit does its work as PID 1 and under another one",
 	.run = check_pid1,
 };
 
 static const char entry[] = "/opt/nvidia/nvidia_entrypoint.sh";
 static const char entry_hint[] =
 	"inside the image: ENTRYPOINT [\"rankinit\", \"--\", "
-	"\"/opt/nvidia/nvidia_entrypoint.sh\"], so that it still runs and prepares LD_LIBRARY_PATH";
+	"\"/opt/nvidia/nvidia_entrypoint.sh\"], so that it still runs and sets LD_LIBRARY_PATH";
 
 static void check_nv_entrypoint(struct ri_checking *checking)
 {
@@ -43,21 +43,21 @@ static void check_nv_entrypoint(struct ri_checking *checking)
 	} else if (ri_env_get(checking->env, mark) != NULL) {
 		ri_check_pass(checking, entry, "has run");
 	} else if (!ri_host_has(checking->host, "usr/local/cuda/compat")) {
-		ri_check_pass(checking, entry, "has not run, and has nothing to prepare");
+		ri_check_pass(checking, entry, "has not run, and has nothing to set");
 	} else {
 		ri_check_note(checking, RI_CODE_ENV_NV_ENTRYPOINT_BYPASSED, entry,
-			"was bypassed; where the driver is older than the image's CUDA it would "
-			"have switched to /usr/local/cuda/compat");
+			"was bypassed; if the driver is older than the image's CUDA, it would have "
+			"switched to /usr/local/cuda/compat");
 		ri_check_hint(checking, "%s", entry_hint);
 	}
 }
 
 const struct ri_check ri_check_env_nv_entrypoint = {
 	.id = "env.nv_entrypoint",
-	.summary = "the entrypoint of NVIDIA's images has run",
+	.summary = "the entrypoint of NVIDIA images has run",
 	.reads = "/opt/nvidia/nvidia_entrypoint.sh, /usr/local/cuda/compat, _CUDA_COMPAT_STATUS "
 		"(NVIDIA CUDA container images, entrypoint.d)",
-	.fails = "never: a note where it was bypassed in an image with libraries for older drivers",
+	.fails = "never: a note if it was bypassed in an image with libraries for older drivers",
 	.advice = entry_hint,
 	.run = check_nv_entrypoint,
 };
@@ -70,20 +70,20 @@ static void check_userns(struct ri_checking *checking)
 	if (!ri_machine_user_map(checking->host, &map))
 		ri_check_unknown(checking, RI_CODE_ENV_USERNS_UNKNOWN, path, "cannot be read");
 	else if (ri_user_map_is_whole(&map))
-		ri_check_pass(checking, path, "no user namespace: root is root");
+		ri_check_pass(checking, path, "no user namespace: root is the host's root");
 	else
 		ri_check_note(checking, RI_CODE_ENV_USERNS_MAPPED, path,
-			"a user namespace: %s %llu here is user %llu outside, and what it may do "
-			"ends there", map.inside == 0 ? "root, user" : "user",
+			"a user namespace: %s %llu here is user %llu outside, without privileges "
+			"there", map.inside == 0 ? "root, user" : "user",
 			(unsigned long long)map.inside, (unsigned long long)map.outside);
 }
 
 const struct ri_check ri_check_env_userns = {
 	.id = "env.userns",
-	.summary = "whether root here is root",
+	.summary = "whether root here is root on the host",
 	.reads = "/proc/self/uid_map (user_namespaces(7))",
-	.fails = "never: a note where users are mapped",
-	.advice = "nothing: it explains why the kernel refuses other things",
+	.fails = "never: a note if users are mapped",
+	.advice = "nothing: it explains other refusals of the kernel",
 	.run = check_userns,
 };
 
@@ -94,7 +94,7 @@ static void check_seccomp(struct ri_checking *checking)
 
 	if (!ri_machine_status(checking->host, &status) || status.seccomp < 0)
 		ri_check_unknown(checking, RI_CODE_ENV_SECCOMP_UNKNOWN, path,
-			"does not tell whether system calls are filtered");
+			"does not show whether system calls are filtered");
 	else
 		ri_check_pass(checking, path, "system calls are %s", status.seccomp == 0
 			? "not filtered" : status.seccomp == 2 ? "filtered (seccomp)"
@@ -106,7 +106,7 @@ const struct ri_check ri_check_env_seccomp = {
 	.summary = "whether system calls are filtered",
 	.reads = "Seccomp in /proc/self/status (proc(5))",
 	.fails = "never",
-	.advice = "nothing: it explains why the kernel refuses other things",
+	.advice = "nothing: it explains other refusals of the kernel",
 	.run = check_seccomp,
 };
 
@@ -144,12 +144,12 @@ static void check_image(struct ri_checking *checking)
 	else if (read_release(checking->host, line, sizeof(line)))
 		ri_check_pass(checking, "/etc/os-release", "%s", line);
 	else
-		ri_check_skip(checking, "image", "does not tell what it is");
+		ri_check_skip(checking, "image", "does not name the image");
 }
 
 const struct ri_check ri_check_env_image = {
 	.id = "env.image",
-	.summary = "what image this is",
+	.summary = "which image this is",
 	.reads = "/IMAGE_INFORMATION (Azure/AzureML-Containers), /etc/os-release (os-release(5))",
 	.fails = "never",
 	.advice = "nothing: it is for reports",

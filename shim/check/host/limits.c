@@ -15,9 +15,9 @@ const char ri_memlock_hint[] =
 	"securityContext.capabilities.add: [IPC_LOCK], or node admin: LimitMEMLOCK=infinity for "
 	"containerd; Azure ML: docker_args: \"--ulimit memlock=-1:-1\"";
 static const char mapped_hint[] =
-	"outside the image: docker run --ulimit memlock=-1:-1 or --userns=host, since IPC_LOCK "
-	"does not count in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
-	"limit for whoever starts the container";
+	"outside the image: docker run --ulimit memlock=-1:-1 or --userns=host, because IPC_LOCK "
+	"has no effect in a user namespace; Kubernetes: hostUsers: true; node admin: a higher "
+	"limit for the service that starts the container";
 
 /* Is there anything that memory is registered with (Linux ABI/stable/sysfs-class-infiniband)? */
 static bool has_adapter(struct ri_host *host)
@@ -46,8 +46,8 @@ static bool may_lock_all(struct ri_host *host)
 static void say_memlock(struct ri_checking *checking, const struct ri_limit *limit)
 {
 	static const char about[] =
-		"may lock %s; adapters for RDMA work on locked memory, and registering "
-		"it fails with \"Cannot allocate memory\"";
+		"may lock %s; RDMA adapters work on locked memory, and registering it fails with "
+		"\"Cannot allocate memory\"";
 	char soft[RI_SIZE_TEXT];
 
 	ri_size_show(soft, limit->soft);
@@ -73,7 +73,7 @@ static void check_memlock(struct ri_checking *checking)
 	char soft[RI_SIZE_TEXT];
 
 	if (demand == NULL && !has_adapter(checking->host)) {
-		ri_check_skip(checking, "memlock", "no adapter for RDMA is here to need it");
+		ri_check_skip(checking, "memlock", "no RDMA adapter is here to need it");
 	} else if (!ri_machine_limit(checking->host, RI_LIMIT_MEMLOCK, &limit)) {
 		ri_check_unknown(checking, RI_CODE_LIM_MEMLOCK_UNKNOWN, "memlock",
 			"cannot be read");
@@ -90,14 +90,14 @@ static void check_memlock(struct ri_checking *checking)
 
 const struct ri_check ri_check_lim_memlock = {
 	.id = "lim.memlock",
-	.summary = "enough memory can be locked for adapters that work on it",
+	.summary = "enough memory can be locked for RDMA adapters",
 	.reads = "RLIMIT_MEMLOCK (setrlimit(2)), CapEff in /proc/self/status (capabilities(7): "
 		"CAP_IPC_LOCK), /proc/self/uid_map (user_namespaces(7)), /sys/class/infiniband "
 		"(Linux ABI/stable/sysfs-class-infiniband), NCCL_IB_DISABLE (NCCL documentation)",
-	.fails = "there is an adapter for RDMA, or one is asked for, and less than 1 GiB may be "
-		"locked without CAP_IPC_LOCK, which does not count in a user namespace; a warning "
-		"where several ranks are here, for InfiniBand or an adapter with a device file, "
-		"unless NCCL_IB_DISABLE is 1",
+	.fails = "an RDMA adapter is here or requested, and less than 1 GiB may be locked without "
+		"CAP_IPC_LOCK, which has no effect in a user namespace; a warning if several ranks "
+		"are here, for InfiniBand or an adapter with a device file, unless NCCL_IB_DISABLE "
+		"is 1",
 	.advice = ri_memlock_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
@@ -122,8 +122,8 @@ static void check_nofile(struct ri_checking *checking)
 			(unsigned long long)limit.soft);
 	} else {
 		ri_check_lack(checking, RI_CODE_LIM_NOFILE_SMALL, "nofile",
-			"a process may have %llu open files; with many ranks and data loaders "
-			"that ends in \"Too many open files\"", (unsigned long long)limit.soft);
+			"a process may have %llu open files; with many ranks and data loaders that "
+			"ends in \"Too many open files\"", (unsigned long long)limit.soft);
 		ri_check_expected(checking, "at least %d", ENOUGH_FILES);
 		if (limit.hard >= ENOUGH_FILES)
 			ri_check_hint(checking, "inside: \"ulimit -n %d\" in the shell that starts "
@@ -135,7 +135,7 @@ static void check_nofile(struct ri_checking *checking)
 
 const struct ri_check ri_check_lim_nofile = {
 	.id = "lim.nofile",
-	.summary = "a process may have enough open files",
+	.summary = "a process may open enough files",
 	.reads = "RLIMIT_NOFILE (setrlimit(2))",
 	.fails = "a process may have fewer than 4096 open files",
 	.advice = nofile_hint,
@@ -182,15 +182,16 @@ static void check_nproc(struct ri_checking *checking)
 		judge_nproc(checking, limit.soft, "nproc");
 	if (checking->count == 0)
 		ri_check_unknown(checking, RI_CODE_LIM_NPROC_UNKNOWN, "pids.max",
-			"no cgroup says how many processes there may be");
+			"no cgroup shows a limit of processes");
 }
 
 const struct ri_check ri_check_lim_nproc = {
 	.id = "lim.nproc",
-	.summary = "there may be enough processes and threads",
-	.reads = "pids.max of our cgroup and of those around it (Linux admin-guide/cgroup-v2.rst, "
-		"cgroup-v1/pids.rst), and RLIMIT_NPROC (setrlimit(2)) where we are not root",
-	.fails = "they allow fewer than 1024 processes and threads, or than 64 for each rank here",
+	.summary = "enough processes and threads may exist",
+	.reads = "pids.max of this cgroup and of those around it (Linux admin-guide/cgroup-v2.rst, "
+		"cgroup-v1/pids.rst), and RLIMIT_NPROC (setrlimit(2)) if this user is not root",
+	.fails = "they allow fewer than 1024 processes and threads, or fewer than 64 for each rank "
+		"here",
 	.advice = nproc_hint,
 	.run = check_nproc,
 };
@@ -211,7 +212,7 @@ const struct ri_check ri_check_lim_stack = {
 	.summary = "how large the stack of a process may become",
 	.reads = "RLIMIT_STACK (setrlimit(2))",
 	.fails = "never: NVIDIA's images recommend 64 MiB, which few programs need",
-	.advice = "where a program ends by SIGSEGV in deep recursion: docker run --ulimit "
+	.advice = "if a program ends with SIGSEGV in deep recursion: docker run --ulimit "
 		"stack=67108864",
 	.run = check_stack,
 };
@@ -224,18 +225,18 @@ static void check_core(struct ri_checking *checking)
 	if (!ri_machine_limit(checking->host, RI_LIMIT_CORE, &limit))
 		ri_check_unknown(checking, RI_CODE_LIM_CORE_UNKNOWN, "core", "cannot be read");
 	else if (limit.soft == 0)
-		ri_check_pass(checking, "core", "a rank that crashes leaves none");
+		ri_check_pass(checking, "core", "a rank that crashes leaves no core file");
 	else
 		ri_check_note(checking, RI_CODE_LIM_CORE_LARGE, "core",
-			"a rank that crashes may leave one of up to %s, which takes long with "
-			"what a GPU program has mapped", ri_size_show(soft, limit.soft));
+			"a rank that crashes may leave a core file of up to %s; GPU programs map "
+			"much memory, so writing it takes long", ri_size_show(soft, limit.soft));
 }
 
 const struct ri_check ri_check_lim_core = {
 	.id = "lim.core",
 	.summary = "whether a rank that crashes leaves a core file",
 	.reads = "RLIMIT_CORE (setrlimit(2))",
-	.fails = "never: a note where cores are written",
-	.advice = "where they are not wanted: docker run --ulimit core=0",
+	.fails = "never: a note if core files are written",
+	.advice = "to turn them off: docker run --ulimit core=0",
 	.run = check_core,
 };

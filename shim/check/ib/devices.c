@@ -11,8 +11,8 @@
 static const char folder[] = "/sys/class/infiniband";
 
 const char ri_ib_absent_hint[] =
-	"outside the image: a machine with InfiniBand (of Azure's sizes those with an r, such as "
-	"ND96isr_H100_v5); node admin: the driver (mlx5_core, mlx5_ib) must be loaded on the host";
+	"outside the image: a machine with InfiniBand (Azure: a size with an r, such as "
+	"ND96isr_H100_v5); node admin: load the driver (mlx5_core, mlx5_ib) on the host";
 
 /* This VM has RDMA of the kind that no guest ever sees a device of. */
 static bool is_direct(const struct ri_checking *checking)
@@ -27,12 +27,12 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 		(hcas->error != ENOENT || !ri_host_has(checking->host, "sys/class"))) {
 		ri_check_unknown(checking, RI_CODE_IB_DEV_UNKNOWN, folder, "%s",
 			hcas->error != ENOENT ? strerror(hcas->error)
-			: "there is no sysfs here that would show devices");
+			: "no sysfs is mounted here, so devices cannot be listed");
 		ri_ib_asked(checking, 0);
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_IB_DEV_ABSENT, folder, "no RDMA device is here%s",
-		hcas->exclusive ? "; each is shown in one network namespace only" : "");
+		hcas->exclusive ? "; each device is visible in only one network namespace" : "");
 	ri_ib_asked(checking, 0);
 	ri_check_expected_count(checking,
 		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0));
@@ -41,8 +41,8 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 			"network plug-in that moves a device into the container's namespace");
 	else if (checking->azure_size != NULL &&
 		checking->azure_size->network == RI_AZURE_ETHERNET)
-		ri_check_hint(checking, "%s has no InfiniBand: take a size with an r in its "
-			"name, such as ND96isr_H100_v5, or do not ask for it",
+		ri_check_hint(checking, "%s has no InfiniBand: take a size with an r in its name, "
+			"such as ND96isr_H100_v5, or do not request InfiniBand",
 			checking->azure_size->name);
 	else
 		ri_check_hint(checking, "%s", ri_ib_absent_hint);
@@ -68,7 +68,7 @@ static void check_dev(struct ri_checking *checking)
 	if (hcas == NULL)
 		return;
 	if (hcas->count == 0 && !hcas->exclusive && !ri_ib_wanted(checking)) {
-		ri_check_skip(checking, folder, "no RDMA device is here, nor asked for");
+		ri_check_skip(checking, folder, "no RDMA device is here, and none is requested");
 		return;
 	}
 	if (hcas->count == 0 && is_direct(checking)) {
@@ -82,7 +82,7 @@ static void check_dev(struct ri_checking *checking)
 	}
 	for (size_t i = 0; i < hcas->count; i++)
 		ri_row_add(&row, hcas->list[i].name);
-	ri_check_pass(checking, folder, "%s: %zu over InfiniBand, %zu over Ethernet%s",
+	ri_check_pass(checking, folder, "%s: %zu on InfiniBand, %zu on Ethernet%s",
 		ri_row_end(&row), ri_ib_count(hcas, RI_LINK_INFINIBAND),
 		ri_ib_count(hcas, RI_LINK_ETHERNET), say_others(hcas, others));
 }
@@ -92,7 +92,7 @@ const struct ri_check ri_check_ib_dev = {
 	.summary = "RDMA devices are here",
 	.reads = "/sys/class/infiniband, netns_mode of ib_core (Linux "
 		"ABI/stable/sysfs-class-infiniband, rdma-system(8))",
-	.fails = "there is no device",
+	.fails = "no device is here",
 	.advice = ri_ib_absent_hint,
 	.unverified = "an RDMA system in exclusive mode",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
@@ -100,9 +100,9 @@ const struct ri_check ri_check_ib_dev = {
 };
 
 static const char direct_hint[] =
-	"NCCL_IB_DISABLE=1 in the job's environment, so that NCCL does not look for it; MPI "
-	"reaches it by Intel MPI 2018 or older alone (I_MPI_FABRICS=shm:dapl); for verbs take a "
-	"size with SR-IOV, such as ND40rs_v2";
+	"NCCL_IB_DISABLE=1 in the job's environment, so that NCCL does not look for it; only Intel "
+	"MPI 2018 or older can use it (I_MPI_FABRICS=shm:dapl); for verbs take a size with SR-IOV, "
+	"such as ND40rs_v2";
 
 const char *ri_ib_direct_hint(const struct ri_checking *checking)
 {
@@ -115,7 +115,7 @@ static void check_nonsriov(struct ri_checking *checking)
 	const char *name;
 
 	if (!is_direct(checking)) {
-		ri_check_skip(checking, "--azure-size", "no size without SR-IOV is stated");
+		ri_check_skip(checking, "--azure-size", "no VM size without SR-IOV is given");
 		return;
 	}
 	if (!checking->asked && !ri_topology_is_wide(checking->topology)) {
@@ -127,12 +127,12 @@ static void check_nonsriov(struct ri_checking *checking)
 		return;
 	name = checking->azure_size->name;
 	if (hcas->count > 0) {
-		ri_check_pass(checking, name, "shows RDMA devices after all");
+		ri_check_pass(checking, name, "shows RDMA devices anyway");
 		return;
 	}
 	ri_check_warn(checking, RI_CODE_IB_NONSRIOV_SIZE, name,
-		"has RDMA without SR-IOV: programs that use verbs, NCCL among them, cannot use "
-		"it, whatever is installed");
+		"has RDMA without SR-IOV: programs that use verbs, such as NCCL, cannot use it, "
+		"whatever is installed");
 	ri_ib_asked(checking, 0);
 	ri_check_hint(checking, "%s", direct_hint);
 }
@@ -154,8 +154,8 @@ const struct ri_check ri_check_ib_nonsriov = {
 static const char chosen[] = "NCCL_IB_HCA";
 
 static const char mixed_hint[] =
-	"NCCL_IB_HCA=^mlx5_an in the job's environment, or another list that leaves the Ethernet "
-	"devices out";
+	"NCCL_IB_HCA=^mlx5_an in the job's environment, or another list that excludes the Ethernet "
+	"devices";
 
 static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
@@ -168,12 +168,11 @@ static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
 				hcas->list[i].name))
 			ri_row_add(&row, hcas->list[i].name);
 	if (row.count == 0) {
-		ri_check_pass(checking, chosen, "leaves the Ethernet devices out");
+		ri_check_pass(checking, chosen, "excludes the Ethernet devices");
 		return;
 	}
 	ri_check_note(checking, RI_CODE_IB_LINKLAYER_MIXED, ri_row_end(&row),
-		"over Ethernet, beside devices over InfiniBand: NCCL may take it for a way between "
-		"nodes");
+		"on Ethernet, beside devices on InfiniBand: NCCL may use it between nodes");
 	ri_check_hint(checking, "%s", mixed_hint);
 }
 
@@ -186,11 +185,11 @@ static void say_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 		ri_row_add(&row, hcas->list[i].name);
 	if (ri_ib_count(hcas, RI_LINK_ETHERNET) == 0)
 		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_OTHER, ri_row_end(&row),
-			"neither over InfiniBand nor over Ethernet, as sysfs says it of EFA");
+			"neither on InfiniBand nor on Ethernet, as sysfs shows for EFA");
 	else
 		ri_check_lack(checking, RI_CODE_IB_LINKLAYER_ETHERNET, ri_row_end(&row),
-			"over Ethernet (RoCE; mlx5_anN is what Azure calls its accelerated "
-			"network), not over InfiniBand");
+			"on Ethernet (RoCE; Azure names its accelerated network mlx5_anN), not on "
+			"InfiniBand");
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
 	ri_check_expected_count(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
 	if (ri_ib_wanted(checking))
@@ -205,26 +204,26 @@ static void check_linklayer(struct ri_checking *checking)
 		ri_check_skip(checking, folder, "no RDMA device is here");
 	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0 &&
 		ri_ib_count(hcas, RI_LINK_ETHERNET) == 0) {
-		ri_check_pass(checking, folder, "all over InfiniBand");
+		ri_check_pass(checking, folder, "all on InfiniBand");
 	} else if (ri_ib_count(hcas, RI_LINK_INFINIBAND) > 0) {
 		say_mixed(checking, hcas);
 	} else if (ri_ib_count(hcas, RI_LINK_ETHERNET) + ri_ib_count(hcas, RI_LINK_OTHER) > 0) {
 		say_none(checking, hcas);
 	} else {
 		ri_check_unknown(checking, RI_CODE_IB_LINKLAYER_UNKNOWN, folder,
-			"no port says over what it sends");
+			"no port shows its kind of link");
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_IB));
 	}
 }
 
 const struct ri_check ri_check_ib_linklayer = {
 	.id = "ib.linklayer",
-	.summary = "RDMA devices are over InfiniBand, not Ethernet",
+	.summary = "RDMA devices are on InfiniBand, not Ethernet",
 	.reads = "link_layer of each port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband), NCCL_IB_HCA (NCCL documentation, "
 		"\"Environment Variables\")",
-	.fails = "none is over InfiniBand; a note where both kinds are here and NCCL_IB_HCA "
-		"chooses an Ethernet one",
+	.fails = "none is on InfiniBand; a note if both kinds are here and NCCL_IB_HCA chooses one "
+		"on Ethernet",
 	.advice = mixed_hint,
 	.topics = RI_ABOUT(IB),
 	.because = "ib.dev",

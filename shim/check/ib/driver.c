@@ -10,8 +10,8 @@
 
 static const char ofed_hint[] =
 	"node admin: install DOCA-OFED (MLNX_OFED before 2025) on the host, an image cannot bring "
-	"a driver (Azure: an HPC image, AmlCompute has it); where the kernel's own driver will do, "
-	"ask for ib instead of ofed (ib.uverbs and ib.libs over Ethernet)";
+	"a driver (Azure: an HPC image, AmlCompute has it); if the kernel's own driver is enough, "
+	"request ib instead of ofed (ib.uverbs and ib.libs for Ethernet)";
 
 /* Is there a device that a driver of Mellanox's is for? */
 static bool has_mellanox(const struct ri_hcas *hcas)
@@ -47,15 +47,15 @@ static void say_foreign(struct ri_checking *checking, const struct ri_hcas *hcas
 	const char *driver = hcas->list[0].driver;
 
 	if (demand == NULL) {
-		ri_check_skip(checking, hcas->list[0].name, "is not Mellanox's");
+		ri_check_skip(checking, hcas->list[0].name, "is not from Mellanox");
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_IB_OFED_OTHER, hcas->list[0].name,
-		"is not Mellanox's%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
+		"is not from Mellanox%s%s", driver[0] == '\0' ? "" : ", its driver is ", driver);
 	ri_check_asked(checking, demand);
 	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
-	ri_check_hint(checking, "outside the image: a machine with adapters of Mellanox's; where "
-		"these will do, ask for ib.uverbs and ib.libs instead of ofed");
+	ri_check_hint(checking, "outside the image: a machine with Mellanox adapters; if these are "
+		"enough, request ib.uverbs and ib.libs instead of ofed");
 }
 
 static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
@@ -99,8 +99,8 @@ const struct ri_check ri_check_ib_ofed = {
 	.reads = "/sys/module/mlx5_core/version or mlx4_core's, /sys/module/mlx_compat, "
 		"/proc/sys/kernel/osrelease (MLNX_OFED release notes, Linux "
 		"drivers/net/ethernet/mellanox)",
-	.fails = "OFED is asked for and the driver is the kernel's own, or the adapters are not "
-		"Mellanox's; unknown where none is shown",
+	.fails = "OFED is requested and the driver is the kernel's own, or the adapters are not "
+		"from Mellanox; unknown if no driver is shown",
 	.advice = ofed_hint,
 	.topics = RI_ABOUT(OFED),
 	.because = "ib.dev",
@@ -108,8 +108,8 @@ const struct ri_check ri_check_ib_ofed = {
 };
 
 static const char peer_hint[] =
-	"node admin: modprobe nvidia-peermem on the host, or the open kernel modules on a kernel "
-	"from 5.12 on, which can do without";
+	"node admin: modprobe nvidia-peermem on the host, or use the open kernel modules with "
+	"kernel 5.12 or newer, which do not need it";
 
 static void check_peermem(struct ri_checking *checking)
 {
@@ -123,16 +123,16 @@ static void check_peermem(struct ri_checking *checking)
 	ri_peer_memory_read(&peers, &nvidia, checking->host);
 	if (!nvidia.driver || hcas->count == 0 || ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
 		ri_check_skip(checking, "nvidia_peermem",
-			"GPUs of NVIDIA and InfiniBand are not both here");
+			"this node lacks NVIDIA GPUs or InfiniBand");
 	} else if (peers.path != NULL) {
-		ri_check_pass(checking, peers.path, "adapters reach the memory of GPUs");
+		ri_check_pass(checking, peers.path, "adapters access GPU memory directly");
 	} else if (peers.dmabuf) {
 		ri_check_pass(checking, "dma-buf",
-			"the open kernel modules and this kernel can do without nvidia_peermem");
+			"the open kernel modules and this kernel do not need nvidia_peermem");
 	} else {
 		ri_check_lack(checking, RI_CODE_IB_PEERMEM_ABSENT, "nvidia_peermem",
 			"is not loaded: data between GPUs of two nodes is copied through the "
-			"memory of both, which is several times slower");
+			"memory of both, several times slower");
 		ri_ib_wished(checking, ri_ib_demand(checking));
 		ri_check_hint(checking, "%s", peer_hint);
 	}
@@ -140,13 +140,13 @@ static void check_peermem(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_peermem = {
 	.id = "ib.peermem",
-	.summary = "adapters reach the memory of GPUs",
+	.summary = "adapters access GPU memory directly",
 	.reads = "/sys/module/nvidia_peermem, /sys/kernel/mm/memory_peers (where NCCL and UCX "
 		"look), /proc/driver/nvidia/version and the kernel's release",
-	.fails = "no module for peer memory is loaded and dma-buf cannot do without; never more "
-		"than a warning where \"ib\" or \"ofed\" is asked for",
+	.fails = "no peer memory module is loaded and dma-buf cannot replace it; at most a warning "
+		"if ib or ofed is requested",
 	.advice = peer_hint,
-	.unverified = "whether dma-buf works where it could",
+	.unverified = "whether dma-buf works if it is available",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_peermem,
 };
@@ -170,8 +170,8 @@ static void check_gdrcopy(struct ri_checking *checking)
 		ri_check_hint(checking, "%s", gdrcopy_hint);
 	} else if (loaded || ri_demands_check(checking->demands, checking->number) != NULL) {
 		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_ABSENT, gdrcopy, loaded
-			? "is not in this container, and the host has the driver for it"
-			: "is not here, nor its driver");
+			? "is not in this container, though the host has its driver"
+			: "is not here, and neither is its driver");
 		ri_check_hint(checking, "%s", gdrcopy_hint);
 	} else {
 		ri_check_skip(checking, gdrcopy, "the host has no driver for it");
@@ -180,10 +180,10 @@ static void check_gdrcopy(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_gdrcopy = {
 	.id = "ib.gdrcopy",
-	.summary = "GDRCopy's device file can be opened",
+	.summary = "the device file of GDRCopy can be opened",
 	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
 		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
-	.fails = "the host has the driver and the file is missing, or it cannot be opened",
+	.fails = "the host has the driver but the file is missing, or it cannot be opened",
 	.advice = gdrcopy_hint,
 	.unverified = "all of it",
 	.run = check_gdrcopy,

@@ -27,10 +27,10 @@ static void say_missing(struct ri_checking *checking, const struct ri_library *v
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_FOREIGN, verbs->foreign, what);
 	} else if (verbs->gone != NULL) {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, verbs->gone,
-			"is in /etc/ld.so.cache, but not there");
+			"is listed in /etc/ld.so.cache, but missing");
 	} else {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
-			"is not in this image: NCCL and MPI go by TCP then");
+			"is not in this image: NCCL and MPI use TCP instead");
 	}
 	ri_check_hint(checking, "%s", INSTALL);
 }
@@ -43,9 +43,9 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 	if (verbs->path == NULL &&
 		ri_loader_find_apart(ri_check_loader(checking), "libibverbs.so.1", &apart)) {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_APART, apart.path,
-			"is there, but no loader looks into its folder");
-		ri_check_hint(checking, "inside the image: its folder in /etc/ld.so.conf.d and "
-			"ldconfig, or on LD_LIBRARY_PATH");
+			"is in a folder that the loader does not search");
+		ri_check_hint(checking, "inside the image: add its folder to /etc/ld.so.conf.d and "
+			"run ldconfig, or add it to LD_LIBRARY_PATH");
 	} else if (verbs->path == NULL) {
 		say_missing(checking, verbs);
 	} else if (verbs->fault != RI_ELF_OK) {
@@ -63,14 +63,14 @@ static void check_libs(struct ri_checking *checking)
 	const struct ri_rdma_core *core;
 
 	if (ri_ib_devices(checking) == 0 && ri_ib_demand(checking) == NULL) {
-		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
+		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
 		return;
 	}
 	core = ri_check_rdma_core(checking);
 	judge_verbs(checking, core);
 	if (core->verbs.path != NULL && core->manager.path == NULL) {
 		ri_check_note(checking, RI_CODE_IB_LIBS_MISSING, "librdmacm.so.1",
-			"is not in this image; UCX and MPI may want it, NCCL does not");
+			"is not in this image; UCX and MPI may need it, NCCL does not");
 		ri_check_hint(checking, "%s", INSTALL);
 	}
 }
@@ -80,8 +80,9 @@ const struct ri_check ri_check_ib_libs = {
 	.summary = "programs find libibverbs",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
 		"libibverbs.so.1 and librdmacm.so.1",
-	.fails = "there is an adapter for RDMA and no libibverbs, or one that is damaged, for "
-		"another machine or out of the loader's way; a warning over several nodes",
+	.fails = "an RDMA adapter is here, but libibverbs is missing, damaged, for another "
+		"processor, or in a folder that the loader does not search; a warning if the job "
+		"has several nodes",
 	.advice = INSTALL,
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
@@ -103,11 +104,11 @@ static void judge_provider(struct ri_checking *checking, const char *driver)
 		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_MISSING, name, what);
 	} else if (core->abi != 0 && provider->abi != core->abi) {
 		snprintf(what, sizeof(what), "is of private interface %" PRIu64 " (rdmav%" PRIu64
-			"), libibverbs of %" PRIu64 ": it is never loaded", provider->abi,
+			"), but libibverbs of %" PRIu64 ": it is never loaded", provider->abi,
 			provider->abi, core->abi);
 		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_ABI, name, what);
 	} else if (!ri_rdma_core_configured(core, name)) {
-		snprintf(what, sizeof(what), "no file in %.100s names it: libibverbs never tries "
+		snprintf(what, sizeof(what), "no file in %.100s names it: libibverbs never loads "
 			"it", core->config);
 		ri_ib_say_bad(checking, RI_CODE_IB_PROVIDER_UNNAMED, name, what);
 	} else {
@@ -115,7 +116,7 @@ static void judge_provider(struct ri_checking *checking, const char *driver)
 		return;
 	}
 	ri_check_hint(checking, "inside the image: apt-get install ibverbs-providers of the same "
-		"release as libibverbs1, and no other copy over it");
+		"release as libibverbs1, and do not overwrite it with another copy");
 }
 
 /* Adapters of one driver have one provider. */
@@ -139,7 +140,7 @@ static void judge_drivers(struct ri_checking *checking)
 			continue;
 		}
 		ri_check_unknown(checking, RI_CODE_IB_PROVIDER_UNKNOWN, hcas->list[i].name,
-			"sysfs does not tell its driver");
+			"sysfs does not show its driver");
 		ri_check_asked(checking, ri_ib_demand(checking));
 	}
 }
@@ -154,18 +155,19 @@ static void check_provider(struct ri_checking *checking)
 	}
 	core = ri_check_rdma_core(checking);
 	if (core->verbs.path == NULL || core->verbs.fault != RI_ELF_OK) {
-		ri_check_skip(checking, "libibverbs.so.1", "there is none to load a provider");
+		ri_check_skip(checking, "libibverbs.so.1", "no libibverbs is here to load a "
+			"provider");
 		return;
 	}
 	if (ri_ib_devices(checking) == 0) {
-		ri_check_skip(checking, core->verbs.path, "there is no adapter for RDMA");
+		ri_check_skip(checking, core->verbs.path, "no RDMA adapter is here");
 		return;
 	}
 	judge_drivers(checking);
 	if (!ri_rdma_core_mixed(core))
 		return;
 	ri_check_lack(checking, RI_CODE_IB_PROVIDER_MIXED, core->folder,
-		"holds providers of several private interfaces, so of two releases");
+		"contains providers of several private interfaces, and so of two releases");
 	ri_check_asked(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "inside the image: keep the packages of one release, of the "
 		"distribution or of MLNX_OFED");
@@ -177,8 +179,8 @@ const struct ri_check ri_check_ib_provider = {
 	.reads = "the driver of each device in /sys/class/infiniband; lib*-rdmav*.so beside "
 		"libibverbs and the version IBVERBS_PRIVATE of its symbols; "
 		"/etc/libibverbs.d/*.driver (rdma-core libibverbs/dynamic_driver.c)",
-	.fails = "the provider for a driver is missing, of another private interface, or not named "
-		"in a file; a warning over several nodes",
+	.fails = "the provider for a driver is missing, has another private interface, or is not "
+		"named in a file; a warning if the job has several nodes",
 	.advice = "inside the image: apt-get install ibverbs-providers of libibverbs1's release",
 	.unverified = "names of providers other than mlx5, mlx4, efa and mana",
 	.runs = RI_CHECK_LAUNCH,
@@ -194,7 +196,7 @@ static void check_ofed_user(struct ri_checking *checking)
 	struct ri_program info;
 
 	if (core->verbs.path == NULL) {
-		ri_check_skip(checking, "libibverbs.so.1", "there is none");
+		ri_check_skip(checking, "libibverbs.so.1", "is not in this image");
 		return;
 	}
 	if (core->release != 0)
@@ -203,17 +205,17 @@ static void check_ofed_user(struct ri_checking *checking)
 	else
 		ri_check_pass(checking, core->verbs.real, "private interface %" PRIu64, core->abi);
 	if (ri_program_find(ri_check_loader(checking)->image, "ofed_info", &info))
-		ri_check_pass(checking, info.path, "the image has user space of MLNX_OFED or "
-			"DOCA-OFED");
+		ri_check_pass(checking, info.path, "the image has the user-space part of MLNX_OFED "
+			"or DOCA-OFED");
 }
 
 const struct ri_check ri_check_ib_ofed_user = {
 	.id = "ib.ofed_user",
-	.summary = "whose RDMA libraries the image has",
+	.summary = "which RDMA libraries the image has",
 	.reads = "the name of libibverbs' file, the version IBVERBS_PRIVATE of its symbols, PATH "
 		"for ofed_info",
-	.fails = "never: rdma-core works with the drivers of the kernel and of OFED alike",
+	.fails = "never: rdma-core works with both the kernel's drivers and those of OFED",
 	.advice = "nothing has to be done",
-	.unverified = "names of MLNX_OFED's own files",
+	.unverified = "the names of the files of MLNX_OFED",
 	.run = check_ofed_user,
 };

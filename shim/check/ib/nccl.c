@@ -77,8 +77,8 @@ static void judge_disable(struct ri_checking *checking, const struct ri_hcas *hc
 	if (!get(checking, ib_disable, &setting))
 		return;
 	if (strcmp(setting.value, "1") == 0 && ri_ib_active(hcas) > 0)
-		say_bad(checking, RI_CODE_NCCL_ENV_DISABLED, &setting, "leaves the InfiniBand "
-			"that is here unused: NCCL goes over TCP between nodes");
+		say_bad(checking, RI_CODE_NCCL_ENV_DISABLED, &setting, "leaves the InfiniBand here "
+			"unused: NCCL uses TCP between nodes");
 	else
 		ri_check_pass(checking, ib_disable, "is %s", setting.quoted);
 }
@@ -98,10 +98,10 @@ static void judge_hca(struct ri_checking *checking, const struct ri_hcas *hcas)
 	if (!get(checking, ib_hca, &setting) || hcas->count == 0)
 		return;
 	if (is_chosen(hcas, setting.value))
-		ri_check_pass(checking, ib_hca, "chooses an adapter that is here");
+		ri_check_pass(checking, ib_hca, "matches an adapter that is here");
 	else
 		say_bad(checking, RI_CODE_NCCL_ENV_HCA, &setting,
-			"chooses none of the adapters here: NCCL goes over TCP between nodes");
+			"matches none of the adapters here: NCCL uses TCP between nodes");
 }
 
 /* NCCL src/plugin/net.cc: a network of that name has to be there, or it ends. */
@@ -116,10 +116,10 @@ static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
 		return;
 	}
 	if (ri_check_is_shared(checking))
-		ri_check_warn(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, and there is no RDMA "
+		ri_check_warn(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
 			"device: NCCL does not start", setting.quoted, setting.where);
 	else
-		ri_check_lack(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, and there is no RDMA "
+		ri_check_lack(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
 			"device", setting.quoted, setting.where);
 	ri_ib_wished(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "%s", env_hint);
@@ -148,8 +148,8 @@ static void judge_plugin(struct ri_checking *checking)
 		ri_check_pass(checking, plugin, "%s is here", setting.quoted);
 		return;
 	}
-	ri_check_lack(checking, RI_CODE_NCCL_ENV_PLUGIN, plugin, "%s%s is no library that the "
-		"loader finds: NCCL goes on without it", setting.quoted, setting.where);
+	ri_check_lack(checking, RI_CODE_NCCL_ENV_PLUGIN, plugin, "%s%s is not a library that the "
+		"loader finds: NCCL continues without it", setting.quoted, setting.where);
 	ri_ib_wished(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "%s", env_hint);
 }
@@ -163,8 +163,8 @@ static void judge_topo_file(struct ri_checking *checking)
 	if (setting.value[0] != '/' || ri_host_has(checking->host, setting.value))
 		ri_check_pass(checking, topo_file, "%s is here", setting.quoted);
 	else
-		say_bad(checking, RI_CODE_NCCL_ENV_TOPO, &setting, "is not there: NCCL goes by "
-			"what it detects, which on virtual machines is not their topology");
+		say_bad(checking, RI_CODE_NCCL_ENV_TOPO, &setting, "is missing: NCCL uses the "
+			"topology that it detects, which is wrong on virtual machines");
 }
 
 static void check_env(struct ri_checking *checking)
@@ -172,7 +172,7 @@ static void check_env(struct ri_checking *checking)
 	const struct ri_hcas *hcas;
 
 	if (!ri_host_has(checking->host, "dev/nvidiactl")) {
-		ri_check_skip(checking, "NCCL", "no GPU of NVIDIA's is here");
+		ri_check_skip(checking, "NCCL", "no NVIDIA GPU is here");
 		return;
 	}
 	hcas = ri_ib_look(checking);
@@ -184,18 +184,18 @@ static void check_env(struct ri_checking *checking)
 	judge_plugin(checking);
 	judge_topo_file(checking);
 	if (checking->count == 0)
-		ri_check_skip(checking, "NCCL", "nothing is set that could be wrong here");
+		ri_check_skip(checking, "NCCL", "no setting here could be wrong");
 }
 
 const struct ri_check ri_check_nccl_env = {
 	.id = "nccl.env",
-	.summary = "NCCL is told to use what is here",
+	.summary = "NCCL is set to use what is here",
 	.reads = "NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_NET, NCCL_NET_PLUGIN and NCCL_TOPO_FILE, as "
 		"variables, in the file of NCCL_CONF_FILE or ~/.nccl.conf, and in /etc/nccl.conf "
 		"(NCCL documentation, \"Environment Variables\")",
-	.fails = "InfiniBand is here and switched off, NCCL_IB_HCA chooses none of the adapters, "
-		"NCCL_NET=IB without any, or a named file or plug-in is missing; a warning where "
-		"the job has several nodes, for NCCL_NET=IB also where it has several ranks here",
+	.fails = "InfiniBand is here and switched off, NCCL_IB_HCA matches no adapter, NCCL_NET is "
+		"IB without any adapter, or a named file or plug-in is missing; a warning if the "
+		"job has several nodes, for NCCL_NET=IB also if it has several ranks here",
 	.advice = env_hint,
 	.unverified = "all of it",
 	.runs = RI_CHECK_LAUNCH,
@@ -226,14 +226,14 @@ static void check_topo(struct ri_checking *checking)
 
 	if (!needs_topology(checking)) {
 		ri_check_skip(checking, topo_file,
-			"no VM size is stated whose topology NCCL has to be told");
+			"no VM size is given whose topology NCCL needs");
 	} else if (get(checking, topo_file, &setting)) {
 		ri_check_pass(checking, topo_file, "%s%s", setting.quoted, setting.where);
 	} else if (ri_host_has(checking->host, virtual_topology)) {
 		ri_check_pass(checking, virtual_topology, "is here");
 	} else {
 		ri_check_lack(checking, RI_CODE_NCCL_TOPO_MISSING, topo_file, "is not set, and %s "
-			"hides which GPU and which adapter are next to each other: NCCL pairs "
+			"hides which GPU and which adapter are close to each other: NCCL pairs "
 			"them badly", checking->azure_size->name);
 		if (ri_topology_is_wide(checking->topology))
 			ri_ib_wished(checking, ri_ib_demand(checking));
@@ -243,14 +243,14 @@ static void check_topo(struct ri_checking *checking)
 
 const struct ri_check ri_check_nccl_topo = {
 	.id = "nccl.topo",
-	.summary = "NCCL is told the topology of the VM size",
+	.summary = "NCCL gets the topology of the VM size",
 	.reads = "--azure-size, NCCL_TOPO_FILE as a variable and in NCCL's files, "
 		"/var/run/nvidia-topologyd/virtualTopology.xml (NCCL documentation); "
 		"Azure/azhpc-images, customizations",
-	.fails = "the size has eight GPUs and eight adapters of InfiniBand, and nothing names a "
-		"file; a warning where the job has several nodes",
+	.fails = "the size has eight GPUs and eight InfiniBand adapters, and no setting names a "
+		"file; a warning if the job has several nodes",
 	.advice = topo_hint,
-	.unverified = "what it costs on each of the sizes",
+	.unverified = "the loss on each of the sizes",
 	.topics = RI_ABOUT(IB),
 	.run = check_topo,
 };
@@ -275,11 +275,11 @@ static void check_lib(struct ri_checking *checking)
 		if (library.fault != RI_ELF_OK) {
 			ri_check_lack(checking, RI_CODE_NCCL_LIB_BROKEN, library.path, "%s",
 				ri_check_library_fault(&library));
-			ri_check_hint(checking, "inside the image: install it anew");
+			ri_check_hint(checking, "inside the image: install it again");
 		} else if (i == 0) {
 			ri_check_pass(checking, library.path, "version %s", version_of(&library));
 		} else {
-			ri_check_pass(checking, library.path, "a plug-in for networks");
+			ri_check_pass(checking, library.path, "a network plug-in");
 		}
 	}
 	if (checking->count == 0)
@@ -292,7 +292,7 @@ const struct ri_check ri_check_nccl_lib = {
 	.summary = "which NCCL the loader finds",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for "
 		"libnccl.so.2 and the plug-in libnccl-net.so",
-	.fails = "one that it finds is damaged",
-	.advice = "inside the image: install it anew",
+	.fails = "the library that it finds is damaged",
+	.advice = "inside the image: install it again",
 	.run = check_lib,
 };

@@ -17,14 +17,14 @@ static const char absent_hint[] =
 	"-e NVIDIA_MOFED=enabled); Kubernetes: the resource of an RDMA device plug-in, such as "
 	"rdma/hca; Azure ML: docker_args: \"--device=/dev/infiniband\"";
 static const char denied_hint[] =
-	"outside the image: the device cgroup forbids it though the file is there: docker run "
+	"outside the image: the device cgroup denies access, though the file is there: docker run "
 	"--device=/dev/infiniband, not -v; Kubernetes: the RDMA device plug-in, not a hostPath";
 static const char mode_hint[] =
 	"outside the image: run as root, or node admin: mode 0666 for /dev/infiniband/uverbs* "
-	"(rdma-core's udev rules); inside it cannot be changed";
+	"(rdma-core's udev rules); an image cannot change it";
 static const char failed_hint[] =
-	"node admin: look at the driver's messages for this device; after a reset of it restart "
-	"the container";
+	"node admin: check the driver's messages for this device; restart the container after a "
+	"reset of the device";
 
 /* What one errno is called, and what to do about it. */
 struct kind {
@@ -40,10 +40,11 @@ static struct kind kind_of(int error)
 			"in sysfs, but without a device file in /dev/infiniband", absent_hint };
 	case EPERM:
 		return (struct kind){ RI_CODE_IB_UVERBS_DENIED,
-			"with a device file that the device cgroup forbids to open", denied_hint };
+			"with a device file that the device cgroup does not let it "
+			"open", denied_hint };
 	case EACCES:
 		return (struct kind){ RI_CODE_IB_UVERBS_MODE,
-			"with a device file whose mode forbids this user to open it", mode_hint };
+			"with a device file whose mode does not let this user open it", mode_hint };
 	default:
 		return (struct kind){ RI_CODE_IB_UVERBS_FAILED,
 			"with a device file that cannot be used", failed_hint };
@@ -77,7 +78,7 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	/* several nodes talk over sockets then; a pod may have been given some of many */
 	if (usable == 0 && ri_ib_matters(checking))
 		ri_check_warn(checking, kind.code, ri_row_end(&row),
-			"%s; NCCL and MPI go over TCP instead", kind.text);
+			"%s; NCCL and MPI use TCP instead", kind.text);
 	else
 		ri_check_lack(checking, kind.code, ri_row_end(&row), "%s", kind.text);
 	if (infiniband)
@@ -99,8 +100,8 @@ static bool is_repeated(const struct ri_verbs_all *verbs, size_t at)
 static void say_stale(struct ri_checking *checking, const struct ri_verbs *verbs)
 {
 	ri_check_lack(checking, RI_CODE_IB_UVERBS_STALE, verbs->hca,
-		"%s is the file of another device: the device was reset since the container "
-		"was started", verbs->node);
+		"%s belongs to another device: the device was reset after the container was "
+		"started", verbs->node);
 	ri_check_hint(checking, "outside the image: start the container again");
 }
 
@@ -131,11 +132,11 @@ const struct ri_check ri_check_ib_uverbs = {
 	.summary = "the device files of RDMA adapters can be opened",
 	.reads = "/sys/class/infiniband_verbs, and /dev/infiniband/uverbsN, which is opened and "
 		"closed (rdma-core libibverbs/init.c)",
-	.fails = "an adapter's device file is missing, forbidden by the device cgroup or its "
-		"mode, or cannot be used; a warning where none over InfiniBand can and the job has "
-		"several nodes",
+	.fails = "the device file of an adapter is missing, denied by the device cgroup or its "
+		"mode, or cannot be used; a warning if none on InfiniBand can be used and the job "
+		"has several nodes",
 	.advice = absent_hint,
-	.unverified = "a device file that is left over from before a reset",
+	.unverified = "a device file left over from before a reset",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_uverbs,
@@ -155,7 +156,7 @@ static void check_rdma_cm(struct ri_checking *checking)
 		ri_check_pass(checking, manager, "can be opened");
 	} else {
 		ri_check_note(checking, RI_CODE_IB_RDMA_CM_ABSENT, manager,
-			"%s; only programs that connect by librdmacm need it",
+			"%s; only programs that connect with librdmacm need it",
 			strerror(verbs->manager));
 		if (verbs->folder)
 			ri_check_hint(checking, "%s", absent_hint);
@@ -166,7 +167,7 @@ const struct ri_check ri_check_ib_rdma_cm = {
 	.id = "ib.rdma_cm",
 	.summary = "the device file of the RDMA connection manager can be opened",
 	.reads = "/dev/infiniband/rdma_cm, which is opened and closed (rdma-core librdmacm/cma.c)",
-	.fails = "it cannot: a note, since few programs need it",
+	.fails = "it cannot be opened: a note, because few programs need it",
 	.advice = absent_hint,
 	.run = check_rdma_cm,
 };

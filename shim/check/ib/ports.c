@@ -41,14 +41,14 @@ static bool is_up(const struct ri_port *port)
 }
 
 static const char port_hint[] =
-	"node admin: the cable, the switch port and the subnet manager; for the job: another node "
-	"(Azure: redeploy the VM)";
+	"node admin: check the cable, the switch port and the subnet manager; for the job: another "
+	"node (Azure: redeploy the VM)";
 
 static const char *explain(const struct ri_port *port)
 {
 	if (port->state == RI_PORT_INIT || port->state == RI_PORT_ARMED)
 		return port->manager == 0 ? ": no subnet manager has configured it"
-					  : ": the subnet manager has not finished with it";
+					  : ": the subnet manager has not finished configuring it";
 	return port->phys == RI_PHYS_DISABLED ? ": it is disabled"
 		: port->phys == RI_PHYS_POLLING ? ": nothing answers at the other end" : "";
 }
@@ -111,15 +111,15 @@ const struct ri_check ri_check_ib_port = {
 	.summary = "InfiniBand ports are active",
 	.reads = "state, phys_state and sm_lid of each InfiniBand port in /sys/class/infiniband "
 		"(Linux ABI/stable/sysfs-class-infiniband)",
-	.fails = "a port is not ACTIVE and LinkUp; asked for where fewer than \"ib=N\" are",
+	.fails = "a port is not ACTIVE and LinkUp; counts as requested if fewer than \"ib=N\" are",
 	.advice = port_hint,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_port,
 };
 
 static const char rate_hint[] =
-	"node admin: the link has come up slower than it can, look at the cable and the switch "
-	"port; for the job: another node";
+	"node admin: the link is slower than it can be, check the cable and the switch port; for "
+	"the job: another node";
 
 /* Ports slower than this; their rates are in Mb/s. */
 static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row *row)
@@ -187,7 +187,7 @@ static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas,
 	}
 	if (demand == NULL &&
 		ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_RATE, 0) != NULL) {
-		ri_check_pass(checking, folder, "as many ports as asked for are fast enough; %s: "
+		ri_check_pass(checking, folder, "as many ports as requested are fast enough; %s: "
 			"slower than the others", ri_row_end(&row));
 		return;
 	}
@@ -196,7 +196,7 @@ static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas,
 		(unsigned long long)least % 1000 / 100);
 	ri_check_asked(checking, demand);
 	ri_check_expected(checking, "%llu Gb/s (%s)", (unsigned long long)wanted / 1000,
-		demand == NULL ? "as the others have" : demand->subject);
+		demand == NULL ? "the rate of the others" : demand->subject);
 	ri_check_hint(checking, "%s", rate_hint);
 }
 
@@ -211,7 +211,7 @@ static void check_rate(struct ri_checking *checking)
 		ri_check_skip(checking, folder, "no InfiniBand port is active");
 	} else if (!find_rates(hcas, &least, &most)) {
 		ri_check_unknown(checking, RI_CODE_IB_RATE_UNKNOWN, folder,
-			"no port says how fast it is");
+			"no port shows its rate");
 		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_IB,
 			RI_DEMAND_RATE, 0));
 	} else {
@@ -221,10 +221,10 @@ static void check_rate(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_rate = {
 	.id = "ib.rate",
-	.summary = "InfiniBand ports are as fast as asked for",
+	.summary = "InfiniBand ports are as fast as requested",
 	.reads = "rate of each active InfiniBand port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband)",
-	.fails = "fewer ports than \"ib=N@RATE\" asks for are so fast; where no rate is asked for, "
+	.fails = "fewer ports than \"ib=N@RATE\" requests have that rate; if no rate is requested, "
 		"a port is slower than the others",
 	.advice = rate_hint,
 	.topics = RI_ABOUT(IB),
@@ -233,8 +233,8 @@ const struct ri_check ri_check_ib_rate = {
 
 static const char count_hint[] =
 	"outside the image: give all devices to the container (docker run "
-	"--device=/dev/infiniband; Kubernetes: as many of the RDMA device plug-in's resource); "
-	"where a port is down see ib.port, and take another node";
+	"--device=/dev/infiniband; Kubernetes: as many of the RDMA device plug-in's resource); if "
+	"a port is down, see ib.port and take another node";
 
 /* What to do depends on what there is. */
 static const char *hint_for(const struct ri_checking *checking, const struct ri_hcas *hcas)
@@ -255,7 +255,8 @@ static void check_count(struct ri_checking *checking)
 	active = ri_ib_active(hcas);
 	demand = ri_demands_unmet(checking->demands, RI_TOPIC_IB, RI_DEMAND_COUNT, active);
 	if (demand == NULL && active == 0) {
-		ri_check_skip(checking, folder, "no InfiniBand port is active, nor asked for");
+		ri_check_skip(checking, folder, "no InfiniBand port is active, and none is "
+			"requested");
 	} else if (demand == NULL) {
 		ri_check_pass(checking, folder, "%zu active InfiniBand port%s", active,
 			active == 1 ? "" : "s");
@@ -270,7 +271,7 @@ static void check_count(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_count = {
 	.id = "ib.count",
-	.summary = "there are as many active InfiniBand ports as asked for",
+	.summary = "there are as many active InfiniBand ports as requested",
 	.reads = "link_layer and state of each port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband)",
 	.fails = "fewer than \"ib=N\" are active",
@@ -287,7 +288,7 @@ enum { FULL_MEMBER = 0x8000, DEFAULT_KEY = 0x7fff };
 static const char ucx_key[] = "UCX_IB_PKEY";
 
 static const char key_hint[] =
-	"UCX_IB_PKEY in the job's environment, the key without its highest bit; NCCL uses the key "
+	"UCX_IB_PKEY in the job's environment: the key without its highest bit; NCCL uses the key "
 	"at index NCCL_IB_PKEY";
 
 static void judge_keys(struct ri_checking *checking, const uint16_t *keys, size_t count,
@@ -300,12 +301,13 @@ static void judge_keys(struct ri_checking *checking, const uint16_t *keys, size_
 			own = keys[i];
 	if (own == 0) {
 		ri_check_lack(checking, RI_CODE_IB_PKEY_LIMITED, name,
-			"is full member of no partition: limited members do not reach each other");
-		ri_check_hint(checking, "node admin: the partition keys that the subnet manager "
-			"gives this port");
+			"is a full member of no partition: limited members cannot reach each "
+			"other");
+		ri_check_hint(checking, "node admin: check the partition keys that the subnet "
+			"manager gives this port");
 	} else if (keys[0] != own && ri_env_get(checking->env, ucx_key) == NULL) {
 		ri_check_note(checking, RI_CODE_IB_PKEY_SECOND, name,
-			"is full member with key 0x%04x, which is not its first", own);
+			"is a full member with key 0x%04x, which is not its first key", own);
 		ri_check_hint(checking, "UCX_IB_PKEY=0x%04x in the job's environment",
 			own & DEFAULT_KEY);
 	} else {
@@ -340,10 +342,10 @@ static void check_pkey(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_pkey = {
 	.id = "ib.pkey",
-	.summary = "the partition key that programs take is a full member's",
+	.summary = "the partition key that programs use belongs to a full member",
 	.reads = "pkeys of the first active InfiniBand port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband), UCX_IB_PKEY (UCX documentation)",
-	.fails = "no key is a full member's; a note where one is, and another stands before it",
+	.fails = "no key belongs to a full member; a note if one does but is not the first",
 	.advice = key_hint,
 	.run = check_pkey,
 };

@@ -23,8 +23,8 @@ enum {
 };
 
 static const char open_hint[] =
-	"outside the image: /dev/infiniband/uverbs* must be there for this user: docker run "
-	"--device=/dev/infiniband; node admin: mode 0666 (rdma-core's udev rules), or the "
+	"outside the image: this user needs access to /dev/infiniband/uverbs*: docker run "
+	"--device=/dev/infiniband; node admin: mode 0666 (rdma-core's udev rules), or check the "
 	"driver's messages for this device";
 
 /* What it said. NULL where there is no libibverbs. */
@@ -107,7 +107,7 @@ static void say_closed(struct ri_checking *checking, const struct ri_probe *said
 	}
 	if (row.count == 0)
 		return;
-	snprintf(what, sizeof(what), "seen by libibverbs, and cannot be opened: %s",
+	snprintf(what, sizeof(what), "seen by libibverbs, but cannot be opened: %s",
 		strerror((int)error));
 	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row), what);
 	ri_check_hint(checking, "%s", open_hint);
@@ -152,8 +152,8 @@ static void judge_none(struct ri_checking *checking, const struct ri_probe *said
 		snprintf(what, sizeof(what), "cannot list adapters: %s",
 			strerror((int)said->list.error));
 	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_NONE, core->verbs.path, what);
-	ri_check_hint(checking, "see ib.uverbs (their nodes) and ib.provider (what libibverbs "
-		"loads for them)");
+	ri_check_hint(checking, "see ib.uverbs (their device files) and ib.provider (what "
+		"libibverbs loads for them)");
 }
 
 static void say_missing(struct ri_checking *checking)
@@ -173,8 +173,8 @@ static void say_unloaded(struct ri_checking *checking, const char *path, const c
 
 	snprintf(what, sizeof(what), "cannot be loaded: %.200s", text);
 	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_UNLOADED, path, what);
-	ri_check_hint(checking, "inside the image: install it again, with all that it needs; "
-		"\"ldd\" of it names what is missing");
+	ri_check_hint(checking, "inside the image: install it again, with all libraries that it "
+		"needs; \"ldd\" shows which one is missing");
 }
 
 static void check_verbs(struct ri_checking *checking)
@@ -206,14 +206,14 @@ static void check_verbs(struct ri_checking *checking)
 
 const struct ri_check ri_check_ib_verbs = {
 	.id = "ib.verbs",
-	.summary = "the image's libibverbs can be loaded, and opens the adapters",
+	.summary = "the image's libibverbs can be loaded and opens the adapters",
 	.reads = "what the image's libibverbs finds and opens (ibv_open_device(3), "
-		"ibv_query_port(3)), in a process of its own, which is given two seconds",
-	.fails = "the library cannot be loaded, ends that process or does not come back, finds no "
-		"adapter though sysfs shows some, or cannot open one; without rankinit-probe it is "
-		"unknown. A warning over several nodes",
+		"ibv_query_port(3)), in a separate process that gets two seconds",
+	.fails = "the library cannot be loaded, ends that process or does not return, finds no "
+		"adapter though sysfs shows some, or cannot open one; unknown without "
+		"rankinit-probe. A warning if the job has several nodes",
 	.advice = open_hint,
-	.unverified = "an adapter that opens: made libraries only",
+	.unverified = "opening a real adapter: tested with artificial libraries only",
 	.runs = RI_CHECK_DEEP,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
@@ -259,18 +259,18 @@ static void check_memory(struct ri_checking *checking)
 		ri_check_pass(checking, prober->said.registered.device, "%s can be registered",
 			ri_size_show(size, prober->said.registered.size));
 	else
-		ri_prober_skip(checking, "memory", "no adapter was opened to register it with");
+		ri_prober_skip(checking, "memory", "no adapter was opened to register memory with");
 }
 
 const struct ri_check ri_check_ib_memory = {
 	.id = "ib.memory",
 	.summary = "memory can be registered with the adapters",
-	.reads = "ibv_reg_mr(3) of a page with each adapter, and of 64 MiB (less where the cgroup "
+	.reads = "ibv_reg_mr(3) of a page with each adapter, and of 64 MiB (less if the cgroup "
 		"grants little memory) with one, and RLIMIT_MEMLOCK (setrlimit(2))",
-	.fails = "it is refused, which is what too little locked memory looks like for real. A "
-		"warning where there are several ranks here, or several nodes",
+	.fails = "it is refused, which is how too little locked memory shows itself. A warning if "
+		"several ranks are here or the job has several nodes",
 	.advice = ri_memlock_hint,
-	.unverified = "memory of a real adapter: made libraries only",
+	.unverified = "memory of a real adapter: tested with artificial libraries only",
 	.runs = RI_CHECK_DEEP,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),

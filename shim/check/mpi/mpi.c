@@ -38,10 +38,10 @@ static void ask_mpi(struct ri_checking *checking)
 static void say_broken(struct ri_checking *checking, const struct ri_library *file)
 {
 	ri_check_lack(checking, RI_CODE_MPI_PRESENT_BROKEN, file->path,
-		"%s, and it is what the loader takes, by %s", ri_check_library_fault(file),
+		"%s, and the loader uses it, from %s", ri_check_library_fault(file),
 		ri_library_place_name(file->place));
 	ask_mpi(checking);
-	ri_check_hint(checking, "inside the image: install it again, or take its folder out of "
+	ri_check_hint(checking, "inside the image: install it again, or take its folder off "
 		"LD_LIBRARY_PATH");
 }
 
@@ -58,13 +58,13 @@ static void say_apart(struct ri_checking *checking, const struct ri_mpi_library 
 	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_MPI);
 
 	ri_check_lack(checking, RI_CODE_MPI_PRESENT_APART, library->file.path,
-		"is there, but no loader looks into its folder");
+		"is in a folder that the loader does not search");
 	if (demand != NULL &&
 		(demand->asker != RI_ASKER_SOURCE || !is_launched(checking, library)))
 		ri_check_asked(checking, demand);
-	ri_check_hint(checking, "inside the image: ENV LD_LIBRARY_PATH=%.*s, or its folder in "
-		"/etc/ld.so.conf.d and ldconfig; a program that was linked with -rpath finds it "
-		"without", (int)(strrchr(library->file.path, '/') - library->file.path),
+	ri_check_hint(checking, "inside the image: ENV LD_LIBRARY_PATH=%.*s, or add its folder to "
+		"/etc/ld.so.conf.d and run ldconfig; a program linked with -rpath finds it "
+		"anyway", (int)(strrchr(library->file.path, '/') - library->file.path),
 		library->file.path);
 }
 
@@ -79,10 +79,10 @@ static void say_missing(struct ri_checking *checking)
 			"is for %s, and there is no other", ri_elf_machine_name(file.machine));
 	else if (file.gone != NULL)
 		ri_check_lack(checking, RI_CODE_MPI_PRESENT_MISSING, file.gone,
-			"is in /etc/ld.so.cache, but not there");
+			"is listed in /etc/ld.so.cache, but missing");
 	else
 		ri_check_lack(checking, RI_CODE_MPI_PRESENT_MISSING, "libmpi",
-			"there is no MPI library in this image");
+			"this image has no MPI library");
 	ask_mpi(checking);
 	ri_check_hint(checking, "%s", install_hint);
 }
@@ -129,10 +129,11 @@ const struct ri_check ri_check_mpi_present = {
 	.summary = "programs find an MPI library",
 	.reads = "LD_LIBRARY_PATH, /etc/ld.so.cache and the loader's folders (ld.so(8)) for the "
 		"names of Open MPI, MPICH, Intel MPI and MVAPICH2",
-	.fails = "there is none, it is damaged or for another machine, or it lies where no loader "
-		"looks; a warning in an MPI job, but for one whose own mpirun is first on PATH",
+	.fails = "it is missing, damaged, for another processor, or in a folder that the loader "
+		"does not search; a warning in an MPI job, unless the library's own mpirun is "
+		"first on PATH",
 	.advice = install_hint,
-	.unverified = "Intel MPI and MVAPICH2: made images only",
+	.unverified = "Intel MPI and MVAPICH2: artificial images only",
 	.topics = RI_ABOUT(MPI),
 	.run = check_present,
 };
@@ -151,14 +152,15 @@ static void check_impl(struct ri_checking *checking)
 			continue;
 		if (library->family == RI_MPI_UNKNOWN)
 			ri_check_unknown(checking, RI_CODE_MPI_IMPL_UNKNOWN, library->file.path,
-				"has the name of several implementations and the marks of none");
+				"has a name that several implementations use, and shows no mark of "
+				"any of them");
 		else
-			ri_check_pass(checking, library->file.real, "%s, by %s",
+			ri_check_pass(checking, library->file.real, "%s, from %s",
 				describe(what, sizeof(what), library->family, library->version),
 				ri_library_place_name(library->file.place));
 	}
 	if (checking->count == 0)
-		ri_check_skip(checking, "libmpi", "there is no MPI library that could be read");
+		ri_check_skip(checking, "libmpi", "no MPI library could be read");
 }
 
 const struct ri_check ri_check_mpi_impl = {
@@ -166,9 +168,9 @@ const struct ri_check ri_check_mpi_impl = {
 	.summary = "which MPI the image has",
 	.reads = "symbols, name and surroundings of each library: ompi_version_string, "
 		"MPII_Version_string (src/mpi/init), I_MPI_ROOT, pkgconfig/mpich.pc",
-	.fails = "nothing tells which implementation a library is",
-	.advice = "nothing has to be done where programs run",
-	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: made images only",
+	.fails = "it is unknown which implementation a library is",
+	.advice = "nothing, if programs run",
+	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: artificial images only",
 	.run = check_impl,
 };
 
@@ -182,17 +184,17 @@ static void check_launcher(struct ri_checking *checking)
 
 	if (mpi->launcher_count + mpi->library_count == 0 &&
 		ri_demands_check(checking->demands, checking->number) == NULL) {
-		ri_check_skip(checking, "mpirun", "there is no MPI");
+		ri_check_skip(checking, "mpirun", "no MPI is installed");
 	} else if (mpi->launcher_count == 0) {
 		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_MISSING, "mpirun",
 			"neither mpirun nor mpiexec is on PATH");
-		ri_check_hint(checking, "inside the image: only needed where ranks are started "
-			"from in here; apt-get install openmpi-bin, or its folder on PATH");
+		ri_check_hint(checking, "inside the image: only needed if ranks are started from "
+			"inside; apt-get install openmpi-bin, or put its folder on PATH");
 	} else if (launcher->lacks_prterun) {
 		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_PRTERUN, launcher->program.path,
-			"is Open MPI 5's, which executes prterun, and there is none");
-		ri_check_hint(checking, "inside the image: copy all of the installation, or "
-			"install PRRTE");
+			"belongs to Open MPI 5 and executes prterun, which is missing");
+		ri_check_hint(checking, "inside the image: copy the whole installation, or install "
+			"PRRTE");
 	} else {
 		ri_check_pass(checking, launcher->program.path, "%s",
 			describe(what, sizeof(what), launcher->family, launcher->version));
@@ -201,12 +203,12 @@ static void check_launcher(struct ri_checking *checking)
 
 const struct ri_check ri_check_mpi_launcher = {
 	.id = "mpi.launcher",
-	.summary = "mpirun is on PATH, and all that it runs",
-	.reads = "PATH for mpirun, mpiexec and kin, prterun for Open MPI 5 (its "
+	.summary = "mpirun is on PATH, together with the programs that it runs",
+	.reads = "PATH for mpirun, mpiexec and similar, prterun for Open MPI 5 (its "
 		"ompi/tools/mpirun)",
-	.fails = "there is none, or Open MPI 5's has no prterun",
+	.fails = "mpirun is missing, or that of Open MPI 5 has no prterun",
 	.advice = "inside the image: install the launcher, or put its folder on PATH; not needed "
-		"where an orchestrator starts the ranks",
+		"if an orchestrator starts the ranks",
 	.run = check_launcher,
 };
 
@@ -260,13 +262,13 @@ static void say_mismatch(struct ri_checking *checking, const char *subject,
 	char what[64];
 
 	ri_check_lack(checking, RI_CODE_MPI_MATCH_MIXED, subject,
-		"%s starts the ranks, and the library that they load is %s (%s): each would be "
+		"%s starts the ranks, but the library that they load is %s (%s): each would be "
 		"rank 0 of 1", ri_mpi_family_name(starter),
 		describe(what, sizeof(what), library->family, library->version),
 		library->file.path);
 	ask_mpi(checking);
-	ri_check_hint(checking, "inside the image: the folder of one MPI first on PATH and on "
-		"LD_LIBRARY_PATH alike; with conda, take its MPI out or use it for both");
+	ri_check_hint(checking, "inside the image: put the folder of one MPI first on both PATH "
+		"and LD_LIBRARY_PATH; with conda, remove its MPI or use it for both");
 }
 
 /* Versions of one implementation mostly understand each other, those of a series surely. */
@@ -287,30 +289,32 @@ static void check_match(struct ri_checking *checking)
 					       : launcher->program.path;
 
 	if (launcher == NULL && starter == RI_MPI_UNKNOWN) {
-		ri_check_skip(checking, "mpirun", "there is no launcher to compare");
+		ri_check_skip(checking, "mpirun", "no launcher is here to compare");
 	} else if (library == NULL) {
-		ri_check_skip(checking, subject, "there is no library that programs find");
+		ri_check_skip(checking, subject, "no MPI library that programs find is here");
 	} else if (!ri_mpi_fits(starter, library->family)) {
 		say_mismatch(checking, subject, starter, library);
 	} else if (launcher != NULL && starter == library->family &&
 		is_other_series(launcher->version, library->version)) {
 		ri_check_lack(checking, RI_CODE_MPI_MATCH_SERIES, subject,
-			"is of version %s, the library that programs load of %s (%s)",
+			"is version %s, but the library that programs load is version %s (%s)",
 			launcher->version, library->version, library->file.path);
 		ri_check_hint(checking, "inside the image: keep one of them");
 	} else {
-		ri_check_pass(checking, subject, "fits %s", library->file.path);
+		ri_check_pass(checking, subject, "matches %s", library->file.path);
 	}
 }
 
 const struct ri_check ri_check_mpi_match = {
 	.id = "mpi.match",
-	.summary = "the launcher and the library belong together",
-	.reads = "what mpi.impl and mpi.launcher read; in an MPI job, whose variables are there",
-	.fails = "no library that programs find speaks to the launcher: PMIx with Open MPI, PMI "
-		"with MPICH and its kin; or they are of different series. A warning in an MPI job",
-	.advice = "inside the image: one MPI first on PATH and on LD_LIBRARY_PATH alike",
-	.unverified = "a rank under a foreign launcher was seen with Open MPI and MPICH only",
+	.summary = "the launcher and the library match",
+	.reads = "what mpi.impl and mpi.launcher read; in an MPI job, the launcher whose variables "
+		"are set",
+	.fails = "no library that programs find can talk to the launcher: PMIx with Open MPI, PMI "
+		"with MPICH and its relatives; or they are of different series. A warning in an "
+		"MPI job",
+	.advice = "inside the image: put one MPI first on both PATH and LD_LIBRARY_PATH",
+	.unverified = "a rank under another MPI's launcher was tested with Open MPI and MPICH only",
 	.topics = RI_ABOUT(MPI),
 	.run = check_match,
 };
@@ -349,21 +353,21 @@ static void check_multiple(struct ri_checking *checking)
 			strcmp(mpi->libraries[i].version, first->version) != 0)
 			other = &mpi->libraries[i];
 	if (mpi->library_count == 0) {
-		ri_check_skip(checking, "libmpi", "there is no MPI");
+		ri_check_skip(checking, "libmpi", "no MPI is installed");
 		return;
 	}
 	describe(what, sizeof(what), first->family, first->version);
 	if (other == NULL) {
-		ri_check_pass(checking, first->file.path, "%s alone", what);
+		ri_check_pass(checking, first->file.path, "%s, and no other MPI", what);
 		return;
 	}
 	describe(second, sizeof(second), other->family, other->version);
 	if (mpi->launcher_count > 0 && is_conda(checking, &mpi->launchers[0])) {
 		ri_check_lack(checking, RI_CODE_MPI_MULTIPLE_CONDA,
-			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; "
-			"there are %s and %s", what, second);
-		ri_check_hint(checking, "inside the image: the system's folder before conda's on "
-			"PATH, or conda's MPI for everything");
+			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; %s "
+			"and %s are installed", what, second);
+		ri_check_hint(checking, "inside the image: put the system's folder before conda's "
+			"on PATH, or use conda's MPI for everything");
 	} else {
 		ri_check_note(checking, RI_CODE_MPI_MULTIPLE_SEVERAL, first->file.path,
 			"%s, and also %s (%s)", what, second, other->file.path);
@@ -373,9 +377,11 @@ static void check_multiple(struct ri_checking *checking)
 const struct ri_check ri_check_mpi_multiple = {
 	.id = "mpi.multiple",
 	.summary = "how many MPIs the image has, and which comes first",
-	.reads = "what mpi.impl reads, PATH, and conda-meta beside the launcher (conda's mark of "
-		"an environment)",
-	.fails = "there are several and conda's launcher is first; several alone are a note",
-	.advice = "inside the image: keep one, or keep the order of PATH and LD_LIBRARY_PATH alike",
+	.reads = "what mpi.impl reads, PATH, and conda-meta beside the launcher (which marks a "
+		"conda environment)",
+	.fails = "several MPIs are installed and conda's launcher is first; several without that "
+		"are a note",
+	.advice = "inside the image: keep only one, or use the same order on PATH and "
+		"LD_LIBRARY_PATH",
 	.run = check_multiple,
 };

@@ -35,9 +35,9 @@ static const struct ri_mpi_library *find_judged(struct ri_checking *checking)
 	const struct ri_mpi_library *library = find_openmpi(checking);
 
 	if (library == NULL)
-		ri_check_skip(checking, "libmpi", "there is no Open MPI");
+		ri_check_skip(checking, "libmpi", "no Open MPI is installed");
 	else if (ri_ib_demand(checking) == NULL && !ri_ib_has_infiniband(checking))
-		ri_check_skip(checking, library->file.path, "there is no InfiniBand to use");
+		ri_check_skip(checking, library->file.path, "no InfiniBand is here");
 	else
 		return library;
 	return NULL;
@@ -52,14 +52,14 @@ static void say_off(struct ri_checking *checking, const struct ri_mca_value *pml
 	ri_quote(quoted, sizeof(quoted), pml->value);
 	if (pml->line == 0)
 		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
-			"%s keeps Open MPI off InfiniBand, which it reaches by UCX", quoted);
+			"%s keeps Open MPI off InfiniBand, which it uses through UCX", quoted);
 	else
 		ri_check_lack(checking, RI_CODE_MPI_MCA_UCX_OFF, pml->origin,
-			"line %zu, pml = %s, keeps Open MPI off InfiniBand, which it reaches by "
+			"line %zu, pml = %s, keeps Open MPI off InfiniBand, which it uses through "
 			"UCX", pml->line, quoted);
 	ri_ib_wished(checking, ri_ib_demand(checking));
 	ri_check_hint(checking, "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; "
-		"NCCL does not go this way");
+		"NCCL is not affected");
 }
 
 static void check_mca(struct ri_checking *checking)
@@ -72,9 +72,9 @@ static void check_mca(struct ri_checking *checking)
 		return;
 	ri_mca_init(&mca, ri_check_loader(checking)->image, library->prefix);
 	if (!ri_mca_get(&mca, "pml", &pml))
-		ri_check_pass(checking, library->file.path, "nothing chooses among its transports");
+		ri_check_pass(checking, library->file.path, "no setting restricts its transports");
 	else if (ri_mca_takes(pml.value, "ucx"))
-		ri_check_pass(checking, pml.origin, "lets it use UCX");
+		ri_check_pass(checking, pml.origin, "allows UCX");
 	else
 		say_off(checking, &pml);
 }
@@ -84,10 +84,10 @@ const struct ri_check ri_check_mpi_mca = {
 	.summary = "no setting keeps Open MPI off InfiniBand",
 	.reads = "OMPI_MCA_pml, HOME/.openmpi/mca-params.conf, PREFIX/etc/openmpi-mca-params.conf "
 		"and /etc/openmpi (opal/mca/base/mca_base_var.c)",
-	.fails = "UCX is left out while there is an InfiniBand adapter, as in the file that Debian "
-		"and Ubuntu ship; a warning where ib or ofed is asked for",
+	.fails = "a setting excludes UCX while an InfiniBand adapter is here, as in the file that "
+		"Debian and Ubuntu ship; a warning if ib or ofed is requested",
 	.advice = "in the job or the image: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx",
-	.unverified = "that traffic moves to InfiniBand then",
+	.unverified = "whether traffic then moves to InfiniBand",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_mca,
 };
@@ -107,21 +107,21 @@ static void check_ucx(struct ri_checking *checking)
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_MPI_UCX_MISSING, library->file.path,
-		"was built without UCX and libfabric, so it goes by TCP");
+		"was built without UCX and libfabric, so it uses TCP");
 	ri_ib_wished(checking, ri_ib_demand(checking));
-	ri_check_hint(checking, "inside the image: build it with --with-ucx, or take one that was, "
-		"as HPC-X; NCCL does not need it");
+	ri_check_hint(checking, "inside the image: build it with --with-ucx, or use one built that "
+		"way, such as HPC-X; NCCL does not need it");
 }
 
 const struct ri_check ri_check_mpi_ucx = {
 	.id = "mpi.ucx",
 	.summary = "Open MPI can use InfiniBand",
-	.reads = "mca_pml_ucx.so and mca_mtl_ofi.so in the folder of its components, libucp and "
-		"libfabric among what its library needs",
-	.fails = "there is an InfiniBand adapter and Open MPI has neither; a warning where ib or "
-		"ofed is asked for",
-	.advice = "inside the image: an Open MPI that was built --with-ucx",
-	.unverified = "Open MPI 3 by openib alone",
+	.reads = "mca_pml_ucx.so and mca_mtl_ofi.so in the folder of its components, and libucp "
+		"and libfabric among the libraries that its library needs",
+	.fails = "an InfiniBand adapter is here and Open MPI has neither; a warning if ib or ofed "
+		"is requested",
+	.advice = "inside the image: an Open MPI built with --with-ucx",
+	.unverified = "Open MPI 3 with openib only",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_ucx,
 };
@@ -142,12 +142,12 @@ static void check_root(struct ri_checking *checking)
 	struct ri_status status;
 
 	if (mpi->launcher_count == 0 || mpi->launchers[0].family != RI_MPI_OPENMPI) {
-		ri_check_skip(checking, path, "is not Open MPI's");
+		ri_check_skip(checking, path, "is not from Open MPI");
 	} else if (ri_source_mpi(checking->topology->identity) != RI_SOURCE_NO_MPI) {
-		ri_check_skip(checking, path, "the ranks have been started");
+		ri_check_skip(checking, path, "the ranks are already started");
 	} else if (!ri_machine_status(checking->host, &status)) {
 		ri_check_unknown(checking, RI_CODE_MPI_ROOT_UNKNOWN, path,
-			"nothing tells which user this is");
+			"cannot tell which user this is");
 	} else if (status.uid != 0) {
 		ri_check_pass(checking, path, "would not be started by root");
 	} else if (is_one(checking->env, "OMPI_ALLOW_RUN_AS_ROOT") &&
@@ -155,7 +155,7 @@ static void check_root(struct ri_checking *checking)
 		ri_check_pass(checking, path, "may be started by root");
 	} else {
 		ri_check_lack(checking, RI_CODE_MPI_ROOT_GUARD, path,
-			"refuses to be started by root, which is who we are");
+			"refuses to run as root, and this process is root");
 		ri_check_hint(checking, "in the image or the job: OMPI_ALLOW_RUN_AS_ROOT=1 and "
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or mpirun --allow-run-as-root");
 	}
@@ -163,10 +163,10 @@ static void check_root(struct ri_checking *checking)
 
 const struct ri_check ri_check_mpi_root = {
 	.id = "mpi.root",
-	.summary = "mpirun of Open MPI may be started by who we are",
+	.summary = "the user of this process may start mpirun of Open MPI",
 	.reads = "the user of /proc/self/status, OMPI_ALLOW_RUN_AS_ROOT and "
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM (Open MPI, mpirun(1))",
-	.fails = "it is Open MPI's, we are root, and the two variables are not both 1",
+	.fails = "it is from Open MPI, this process is root, and the two variables are not both 1",
 	.advice = "in the image or the job: set both to 1",
 	.run = check_root,
 };
@@ -216,11 +216,11 @@ static void say_cma(struct ri_checking *checking, const char *why)
 	struct ri_mca_value told;
 
 	if (is_told(checking, &told)) {
-		ri_check_pass(checking, told.origin, "tells Open MPI to do without it");
+		ri_check_pass(checking, told.origin, "tells Open MPI not to use it");
 		return;
 	}
 	ri_check_lack(checking, RI_CODE_MPI_CMA_DENIED, "process_vm_readv",
-		"%s: ranks of a node copy twice, or flood the log", why);
+		"%s: ranks of a node copy twice, or fill the log with errors", why);
 	if (checking->ranks > 1)
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_MPI));
 	ri_check_hint(checking, "outside the image: docker run --cap-add SYS_PTRACE; Kubernetes: "
@@ -236,18 +236,17 @@ static void check_cma(struct ri_checking *checking)
 	bool known = ri_machine_status(checking->host, &status);
 
 	if (ri_check_mpi_loaded(checking)->library_count == 0)
-		ri_check_skip(checking, subject, "there is no MPI to need it");
+		ri_check_skip(checking, subject, "no MPI is here to need it");
 	else if (known && ri_status_has(&status, CAP_SYS_PTRACE) &&
 		(checking->host->live ? !is_forbidden() : status.seccomp == 0))
 		ri_check_pass(checking, subject, "may be used");
 	else if (checking->host->live && is_forbidden())
-		say_cma(checking, "a filter of system calls forbids it");
+		say_cma(checking, "a system call filter forbids it");
 	else if (read_scope(checking->host) > 1)
 		say_cma(checking, "/proc/sys/kernel/yama/ptrace_scope forbids it");
 	else if (!checking->host->live && (!known || status.seccomp != 0))
 		ri_check_unknown(checking, RI_CODE_MPI_CMA_UNKNOWN, subject,
-			"a recorded machine does not tell what its filter of system calls lets "
-			"through");
+			"a recorded machine does not show what its system call filter allows");
 	else
 		ri_check_pass(checking, subject, "may be used");
 }
@@ -255,12 +254,12 @@ static void check_cma(struct ri_checking *checking)
 const struct ri_check ri_check_mpi_cma = {
 	.id = "mpi.cma",
 	.summary = "ranks of a node may read each other's memory",
-	.reads = "process_vm_readv(2) of our own memory, capabilities, "
+	.reads = "process_vm_readv(2) of rankinit's own memory, capabilities, "
 		"/proc/sys/kernel/yama/ptrace_scope (kernel documentation, "
 		"admin-guide/LSM/Yama.rst), OMPI_MCA_btl_vader_single_copy_mechanism and "
 		"OMPI_MCA_smsc (Open MPI opal/mca/btl/vader, opal/mca/smsc)",
-	.fails = "a seccomp filter or Yama forbids it, and Open MPI is not told to do without; a "
-		"warning in an MPI job with several ranks here",
+	.fails = "a seccomp filter or Yama forbids it, and Open MPI is not set to work without it; "
+		"a warning in an MPI job with several ranks here",
 	.advice = "outside the image: docker run --cap-add SYS_PTRACE, or a newer runtime",
 	.topics = RI_ABOUT(MPI),
 	.run = check_cma,
@@ -273,26 +272,26 @@ static void check_membind(struct ri_checking *checking)
 	const char *subject = "set_mempolicy";
 
 	if (!checking->host->live)
-		ri_check_skip(checking, subject, "a recorded machine cannot be asked");
+		ri_check_skip(checking, subject, "a recorded machine has no kernel to ask");
 	else if (ri_check_mpi_loaded(checking)->library_count == 0)
-		ri_check_skip(checking, subject, "there is no MPI to need it");
+		ri_check_skip(checking, subject, "no MPI is here to need it");
 	/* the default in place of the default */
 	else if (syscall(SYS_set_mempolicy, 0, NULL, 0) == 0)
 		ri_check_pass(checking, subject, "may be used");
 	else
 		ri_check_note(checking, RI_CODE_MPI_MEMBIND_DENIED, subject,
-			"is forbidden (%s), so Open MPI says that memory is not bound",
+			"is forbidden (%s), so Open MPI reports that memory is not bound",
 			errno == EPERM ? "EPERM" : "by the kernel");
 	if (checking->count == 1 && checking->results[0].status == RI_CHECK_NOTE)
 		ri_check_hint(checking, "outside the image: docker run --cap-add SYS_NICE; "
-			"harmless where one rank uses one NUMA node");
+			"harmless if one rank uses one NUMA node");
 }
 
 const struct ri_check ri_check_mpi_membind = {
 	.id = "mpi.membind",
-	.summary = "memory may be bound to NUMA nodes",
-	.reads = "set_mempolicy(2) of the default, which changes nothing",
-	.fails = "never: a note where it is forbidden",
+	.summary = "memory can be bound to NUMA nodes",
+	.reads = "set_mempolicy(2) with the default policy, which changes nothing",
+	.fails = "never: a note if it is forbidden",
 	.advice = "outside the image: docker run --cap-add SYS_NICE",
 	.run = check_membind,
 };
@@ -304,9 +303,9 @@ static void check_ssh(struct ri_checking *checking)
 	struct ri_program ssh;
 
 	if (ri_check_mpi(checking)->launcher_count == 0)
-		ri_check_skip(checking, "ssh", "there is no launcher to need it");
+		ri_check_skip(checking, "ssh", "no launcher is here to need it");
 	else if (ri_program_find(ri_check_loader(checking)->image, "ssh", &ssh))
-		ri_check_pass(checking, ssh.path, "is there");
+		ri_check_pass(checking, ssh.path, "is installed");
 	else if (!ri_topology_is_wide(checking->topology) ||
 		ri_source_mpi(checking->topology->identity) != RI_SOURCE_NO_MPI)
 		ri_check_note(checking, RI_CODE_MPI_SSH_MISSING, "ssh",
@@ -316,14 +315,14 @@ static void check_ssh(struct ri_checking *checking)
 			"is not on PATH; mpirun needs it to start ranks on the other nodes");
 	if (checking->results[0].code == RI_CODE_MPI_SSH_MISSING)
 		ri_check_hint(checking, "inside the image: apt-get install openssh-client; not "
-			"needed where an orchestrator or srun starts the ranks");
+			"needed if an orchestrator or srun starts the ranks");
 }
 
 const struct ri_check ri_check_mpi_ssh = {
 	.id = "mpi.ssh",
 	.summary = "mpirun can reach other nodes",
 	.reads = "PATH for ssh (Open MPI, plm_rsh_agent)",
-	.fails = "there is a launcher, the job has several nodes, and no ssh",
+	.fails = "a launcher is here, the job has several nodes, and ssh is missing",
 	.advice = "inside the image: apt-get install openssh-client",
 	.run = check_ssh,
 };

@@ -21,13 +21,13 @@ static void judge_version(struct ri_checking *checking, const struct ri_mpi_libr
 
 	if (family == RI_MPI_UNKNOWN)
 		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, path,
-			"says of itself \"%.100s\", which is none that is known", text);
+			"reports itself as \"%.100s\", which rankinit does not know", text);
 	else if (library->family != RI_MPI_UNKNOWN && library->family != family)
 		ri_check_note(checking, RI_CODE_MPI_VERSION_OTHER, path,
-			"has the marks of %s, and says of itself that it is %s %s",
+			"has the marks of %s, but reports itself as %s %s",
 			ri_mpi_family_name(library->family), ri_mpi_family_name(family), version);
 	else
-		ri_check_pass(checking, path, "%s %s, by its own word",
+		ri_check_pass(checking, path, "%s %s, as it reports itself",
 			ri_mpi_family_name(family), version);
 }
 
@@ -47,11 +47,11 @@ static void try_library(struct ri_checking *checking, const struct ri_mpi_librar
 		ri_check_lack(checking, RI_CODE_MPI_VERSION_UNLOADED, library->file.path,
 			"cannot be loaded: %.200s", prober.said.text);
 		ask_mpi(checking);
-		ri_check_hint(checking, "inside the image: install it again, with all that it "
-			"needs; \"ldd\" of it names what is missing");
+		ri_check_hint(checking, "inside the image: install it again, with all libraries "
+			"that it needs; \"ldd\" shows which one is missing");
 	} else if (!prober.said.version.ok) {
 		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, library->file.path,
-			"does not tell its version: error %llu",
+			"does not report its version: error %llu",
 			(unsigned long long)prober.said.version.error);
 	} else {
 		judge_version(checking, library, prober.said.text);
@@ -87,13 +87,13 @@ static void check_version(struct ri_checking *checking)
 
 const struct ri_check ri_check_mpi_version = {
 	.id = "mpi.version",
-	.summary = "the MPI library can be loaded, and says which version it is",
+	.summary = "the MPI library can be loaded and reports its version",
 	.reads = "MPI_Get_library_version of each library that programs find (MPI 3.1, 8.1.1), in "
-		"a process of its own, which is given two seconds",
-	.fails = "a library cannot be loaded, ends that process or does not come back; without "
-		"rankinit-probe it is unknown",
-	.advice = "inside the image: install the library again, with all that it needs",
-	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: their words alone",
+		"a separate process that gets two seconds",
+	.fails = "a library cannot be loaded, ends that process or does not return; unknown "
+		"without rankinit-probe",
+	.advice = "inside the image: install the library again, with all libraries that it needs",
+	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: tested by their version texts only",
 	.runs = RI_CHECK_DEEP,
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(MPI),

@@ -9,9 +9,9 @@
 #include "node/interfaces.h"
 
 static const char master_hint[] =
-	"--wait-master=120 waits until it has one; Kubernetes: a headless service with "
-	"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an address "
-	"of the node of rank 0";
+	"--wait-master=120 waits until it resolves; Kubernetes: a headless service with "
+	"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an address of "
+	"the node of rank 0";
 
 static bool is_address(const char *name)
 {
@@ -35,7 +35,7 @@ static void judge_master(struct ri_checking *checking, const char *subject, cons
 		break;
 	default:
 		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
-			"%s has no address, or none yet", name);
+			"%s does not resolve, or not yet", name);
 		ri_check_hint(checking, "%s", master_hint);
 	}
 }
@@ -46,7 +46,7 @@ static void check_master(struct ri_checking *checking)
 	const char *subject = ri_topology_subject(checking->topology, RI_FACT_MASTER_ADDR);
 
 	if (master->state != RI_STATE_KNOWN)
-		ri_check_skip(checking, "MASTER_ADDR", "nobody names a master");
+		ri_check_skip(checking, "MASTER_ADDR", "no master is given");
 	else if (is_address(master->text))
 		ri_check_pass(checking, subject, "%s is an address", master->text);
 	else
@@ -59,9 +59,9 @@ static void check_master(struct ri_checking *checking)
  */
 const struct ri_check ri_check_net_master = {
 	.id = "net.master",
-	.summary = "the master's name has an address",
+	.summary = "the master's name resolves",
 	.reads = "MASTER_ADDR as it was found, /etc/hosts (hosts(5)), and then the name service",
-	.fails = "neither knows the name now; it may later on",
+	.fails = "neither knows the name; it may become known later",
 	.advice = master_hint,
 	.runs = RI_CHECK_EXTRA,
 	.run = check_master,
@@ -83,16 +83,16 @@ static void check_mtu(struct ri_checking *checking)
 				used == 0 ? "" : ", ", all.list[i].name,
 				(unsigned long long)all.list[i].mtu);
 	if (used == 0)
-		ri_check_skip(checking, "MTU", "no interface is shown here that is up");
+		ri_check_skip(checking, "MTU", "no interface that is up is shown here");
 	else
 		ri_check_pass(checking, "MTU", "%s", text);
 }
 
 const struct ri_check ri_check_net_mtu = {
 	.id = "net.mtu",
-	.summary = "how long the packets of each interface may be",
+	.summary = "the MTU of each interface",
 	.reads = "mtu in /sys/class/net (Linux ABI/testing/sysfs-class-net)",
-	.fails = "never: it is for comparing nodes, which have to be alike",
-	.advice = "node admin: the same on all nodes and on what is between them",
+	.fails = "never: for comparing nodes, which should all have the same",
+	.advice = "node admin: the same MTU on all nodes and on the network between them",
 	.run = check_mtu,
 };

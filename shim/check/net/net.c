@@ -24,8 +24,8 @@ static const char hosts[] = "/etc/hosts";	/* hosts(5) */
 
 static const char name_hint[] =
 	"outside the image: docker run --add-host NAME:ADDRESS or --hostname; Kubernetes: a "
-	"headless service and subdomain; or GLOO_SOCKET_IFNAME in the job's environment, so that "
-	"no name is needed";
+	"headless service and subdomain; or set GLOO_SOCKET_IFNAME in the job's environment, so "
+	"that no name is needed";
 
 /*
  * Nobody can be asked, which musl's resolver would do until its time is over,
@@ -64,7 +64,7 @@ static void check_hostname(struct ri_checking *checking)
 
 	if (!ri_hostname_read(checking->host, name, sizeof(name))) {
 		ri_check_unknown(checking, RI_CODE_NET_HOSTNAME_UNKNOWN, "hostname",
-			"nothing tells what this node is called");
+			"this node's name is unknown");
 		return;
 	}
 	switch (ri_net_resolve(checking, name, address)) {
@@ -77,14 +77,14 @@ static void check_hostname(struct ri_checking *checking)
 		break;
 	default:
 		ri_check_lack(checking, RI_CODE_NET_HOSTNAME_UNRESOLVED, name,
-			"this node's own name has no address: Gloo and MPI look it up");
+			"this node's own name does not resolve: Gloo and MPI look it up");
 		ri_check_hint(checking, "%s", name_hint);
 	}
 }
 
 const struct ri_check ri_check_net_hostname = {
 	.id = "net.hostname",
-	.summary = "this node's own name has an address",
+	.summary = "this node's own name resolves",
 	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service",
 	.fails = "neither knows the name",
 	.advice = name_hint,
@@ -97,14 +97,14 @@ static void check_loopback(struct ri_checking *checking)
 
 	if (!ri_hostname_read(checking->host, name, sizeof(name)) ||
 		ri_net_resolve(checking, name, address) != RI_NET_FOUND) {
-		ri_check_skip(checking, "hostname", "no address of it is known");
+		ri_check_skip(checking, "hostname", "its address is unknown");
 	} else if (!ri_loopback_is(address, strlen(address))) {
 		ri_check_pass(checking, name, "is %s", address);
 	} else if (!ri_topology_is_wide(checking->topology)) {
 		ri_check_pass(checking, name, "is %s, which is enough for one node", address);
 	} else {
 		ri_check_lack(checking, RI_CODE_NET_LOOPBACK_NAME, name,
-			"is %s: Gloo tells that address to other nodes, which do not reach it",
+			"is %s: Gloo gives that address to other nodes, which cannot reach it",
 			address);
 		ri_check_hint(checking, "%s", name_hint);
 	}
@@ -112,10 +112,10 @@ static void check_loopback(struct ri_checking *checking)
 
 const struct ri_check ri_check_net_loopback = {
 	.id = "net.loopback",
-	.summary = "this node's own name is not a loopback address",
+	.summary = "this node's own name does not resolve to a loopback address",
 	.reads = "/proc/sys/kernel/hostname, /etc/hosts (hosts(5)), and then the name service; "
 		"PyTorch's ProcessGroupGloo looks the name up",
-	.fails = "it is one, and the job has several nodes",
+	.fails = "it does, and the job has several nodes",
 	.advice = name_hint,
 	.run = check_loopback,
 };
@@ -198,7 +198,7 @@ static void check_iface(struct ri_checking *checking)
 			return;
 		if (!all.known) {
 			ri_check_unknown(checking, RI_CODE_NET_IFACE_UNKNOWN, variables[i].name,
-				"no interfaces are shown here");
+				"network interfaces cannot be listed here");
 			continue;
 		}
 		ri_choice_init(&choice, value, variables[i].kind);
@@ -209,8 +209,8 @@ static void check_iface(struct ri_checking *checking)
 			ri_check_pass(checking, variables[i].name, "names an interface that is up");
 	}
 	if (checking->count == 0)
-		ri_check_skip(checking, "interfaces", "none is named: NCCL_SOCKET_IFNAME, "
-			"GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME are not set");
+		ri_check_skip(checking, "interfaces", "NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and "
+			"TP_SOCKET_IFNAME are not set");
 }
 
 const struct ri_check ri_check_net_iface = {
@@ -219,16 +219,16 @@ const struct ri_check ri_check_net_iface = {
 	.reads = "NCCL_SOCKET_IFNAME (NCCL documentation), GLOO_SOCKET_IFNAME and "
 		"TP_SOCKET_IFNAME (PyTorch documentation), /sys/class/net (Linux "
 		"ABI/testing/sysfs-class-net)",
-	.fails = "none of the interfaces that one of them names is here and up; a warning where "
-		"there are several ranks",
+	.fails = "none of the interfaces named by one variable is here and up; a warning if "
+		"several ranks are here",
 	.advice = iface_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_iface,
 };
 
 static const char port_hint[] =
-	"MASTER_PORT in the job's environment, or --master-port: a port that nothing on this "
-	"machine listens on";
+	"MASTER_PORT in the job's environment, or --master-port: a port on which no process of "
+	"this machine listens";
 
 /* Bind as torch's store does; 0, or the errno. */
 static int try_port(uint16_t port)
@@ -246,7 +246,7 @@ static int try_port(uint16_t port)
 }
 
 static const char low_hint[] =
-	"MASTER_PORT in the job's environment, or --master-port: one from 1024 on; or outside the "
+	"MASTER_PORT in the job's environment, or --master-port: 1024 or above; or outside the "
 	"image: docker run --sysctl net.ipv4.ip_unprivileged_port_start=0, or "
 	"--cap-add=NET_BIND_SERVICE";
 
@@ -265,13 +265,13 @@ static const char *find_why_not(const struct ri_checking *checking, uint64_t *po
 	if (!checking->asked && !ri_check_is_shared(checking))
 		return "a rank alone may do without";
 	if (!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
-		return "nobody names a port";
+		return "no port is given";
 	if (agent != NULL && strcmp(agent, "True") == 0)
-		return "the agent of torchrun has opened it already";
+		return "the torchrun agent has opened it already";
 	if (!ri_topology_get(checking->topology, RI_FACT_RANK, &place) &&
 		!ri_topology_get(checking->topology, RI_FACT_NODE_RANK, &place))
-		return "nothing tells whether rank 0, which opens it, is here";
-	return place == 0 ? NULL : "rank 0 opens it, which is not here";
+		return "cannot tell whether rank 0, which opens it, is on this node";
+	return place == 0 ? NULL : "rank 0, which opens it, is on another node";
 }
 
 static void check_masterport(struct ri_checking *checking)
@@ -295,8 +295,8 @@ static void check_masterport(struct ri_checking *checking)
 		ri_check_hint(checking, "%s", port_hint);
 	} else if (error == EACCES && port < LEAST_FREE_PORT) {
 		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_DENIED, subject,
-			"%llu takes CAP_NET_BIND_SERVICE, as ports below %d do: rank 0 cannot open "
-			"it", (unsigned long long)port, LEAST_FREE_PORT);
+			"%llu requires CAP_NET_BIND_SERVICE, as all ports below %d do: rank 0 "
+			"cannot open it", (unsigned long long)port, LEAST_FREE_PORT);
 		ri_check_hint(checking, "%s", low_hint);
 	} else {
 		ri_check_unknown(checking, RI_CODE_NET_MASTERPORT_UNKNOWN, subject, "%s",
@@ -307,10 +307,10 @@ static void check_masterport(struct ri_checking *checking)
 const struct ri_check ri_check_net_masterport = {
 	.id = "net.masterport",
 	.summary = "rank 0 can open the port of the rendezvous",
-	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and lets go",
-	.fails = "something on this machine listens on it, or it takes a capability that is not "
-		"here (capabilities(7): CAP_NET_BIND_SERVICE)",
-	.unverified = "a user of --user, who may be denied what rankinit is not",
+	.reads = "MASTER_PORT as it was found, which rank 0 binds for a moment and releases",
+	.fails = "a process of this machine listens on it, or it requires a capability that is "
+		"missing (capabilities(7): CAP_NET_BIND_SERVICE)",
+	.unverified = "a user of --user, who may lack rights that rankinit has",
 	.advice = port_hint,
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_masterport,
