@@ -51,13 +51,14 @@ static int check_fan_out(struct ri_run *run, const char *subject)
 {
 	if (ri_wishes_refuse_all(&run->options.wishes)) {
 		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject,
-			"with %s=none no rank would be told which one it is",
+			"with %s=none no rank would get its RANK",
 			run->options.wishes.source.subject);
 		return ri_fail_hint(&run->err, "leave one of them out");
 	}
 	if (run->options.supervise == RI_NO && run->source.context.fan_out > 1) {
 		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject,
-			"several ranks need a parent, so rankinit cannot become one of them");
+			"several ranks need rankinit as their parent, so it cannot become one of "
+			"them");
 		return ri_fail_hint(&run->err, "leave --supervise=never out");
 	}
 	return 0;

@@ -43,7 +43,7 @@ static int launch_command(struct ri_run *run)
 
 	if (run->options.command == NULL) {
 		ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND",
-			"there is no command to run");
+			"no command was given");
 		ri_fail_hint(&run->err, "usage: rankinit [OPTION]... [--] COMMAND [ARG]...; "
 				       "see rankinit --help");
 		return ri_run_fail(run);
@@ -51,7 +51,7 @@ static int launch_command(struct ri_run *run)
 	if (run->options.given.root.value != NULL) {
 		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.given.root.subject,
 			"a command cannot be launched on a recorded machine");
-		ri_fail_hint(&run->err, "--root goes with --explain, --print-env and --check");
+		ri_fail_hint(&run->err, "use --root with --explain, --print-env or --check");
 		return ri_run_fail(run);
 	}
 	if (ri_run_find(run) < 0)

@@ -83,7 +83,7 @@ static int write_topology(struct ri_rank_view *view, const struct ri_topology *t
 		context->arena);
 	return view->argv != NULL
 		? 0
-		: ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its words");
+		: ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its arguments");
 }
 
 int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, size_t index,
@@ -197,7 +197,7 @@ static int describe(struct ri_rank *out, const struct ri_rank_source *source, si
 		if (launch.envp != NULL && (length_of(launch.envp) != length_of(first->envp) ||
 			keep(out, first, &launch, source->context.arena) < 0))
 			ri_fail(err, RI_CODE_MEMORY, "COMMAND",
-				"no memory left for what rank %zu has of its own", index);
+				"no memory left for the variables of rank %zu", index);
 		else if (launch.envp != NULL)
 			status = 0;
 	}

@@ -38,7 +38,7 @@ int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void
 
 	if (status < 0 && errno == ETIMEDOUT) {
 		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
-			"goes on without torch's error files [%s]",
+			"continues without torch's error files [%s]",
 			ri_code_name(RI_CODE_FILE_SLOW));
 		run->torch_files.folder = NULL;
 	}

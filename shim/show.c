@@ -31,7 +31,7 @@ static int choose_rank(struct ri_run *run, uint64_t *chosen)
 		return -1;
 	if (*chosen >= run->source.context.fan_out && run->source.context.fan_out > 0)
 		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, subject,
-			"expected one of the ranks that are started here, 0 to %d",
+			"expected one of the ranks started here, 0 to %d",
 			(int)run->source.context.fan_out - 1);
 	return 0;
 }
@@ -94,12 +94,12 @@ static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, 
 static const char *find_off(struct ri_run *run)
 {
 	if (run->options.disabled)
-		return "RANKINIT_DISABLE is set: a plain init, nothing is read or set";
+		return "RANKINIT_DISABLE is set: a plain init, rankinit reads and sets nothing";
 	if (ri_wishes_refuse_all(&run->options.wishes))
-		return "--source=none: a plain init, nothing is read or set";
+		return "--source=none: a plain init, rankinit reads and sets nothing";
 	/* in a launcher's container what was read says so */
 	if (run->command.mode == RI_MODE_NONE && run->topology.source_count == 0)
-		return "the command starts the whole job: nothing is read or set";
+		return "the command starts the whole job: rankinit reads and sets nothing";
 	return NULL;
 }
 
@@ -116,7 +116,7 @@ int ri_run_explain(struct ri_run *run)
 	struct ri_error err = RI_ERROR_INIT;
 
 	if (run->err.code != RI_CODE_NONE)
-		explained.off = "the options are wrong, so nothing was read";
+		explained.off = "the options are wrong, so rankinit read nothing";
 	else if (ri_run_find(run) == 0 &&
 		ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
 			&run->err) == 0)

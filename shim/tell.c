@@ -56,9 +56,9 @@ void ri_telling_judge(struct ri_run *run)
 		if (is_of_all(words[i]))
 			ri_finding_hint(ri_findings_add(&run->findings, RI_SEVERITY_WARNING,
 				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
-				"of this node replaces this file, so only the last one's stays",
-				(unsigned long long)here), "put %%r into its name, which is the "
-				"rank: as in /tmp/job-%%r.json");
+				"of this node replaces this file, so only the last report remains",
+				(unsigned long long)here), "put %%r, which is the rank, into its "
+				"name: as in /tmp/job-%%r.json");
 }
 
 static struct ri_report_plan plan_report(const struct ri_run *run)

@@ -263,7 +263,7 @@ def test_the_network_is_cut(job):
     run(["docker", "network", "disconnect", network, it.container("node-1")], check=True)
     assert it.wait("node-0") == 1 and it.wait("node-1") == 1
     # each has two ranks that time out: the second may be gone before the first
-    assert re.search(r"failed first: (exit status 1|with the error below, then told to stop).*\n"
+    assert re.search(r"failed first: (exit status 1|raised the error below, then was stopped).*\n"
                      r"rankinit: +RuntimeError: .*Timed out", it.output("node-0"))
 
 

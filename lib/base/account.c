@@ -116,7 +116,7 @@ static int unknown(const struct lookup *lookup, const char *name, const char *pa
 
 	ri_fail(lookup->err, RI_CODE_ACCOUNT_UNKNOWN, lookup->subject, "%s is not in %s",
 		ri_quote(quoted, sizeof(quoted), name), path);
-	return ri_fail_hint(lookup->err, "create it in the image, or give numbers as UID:GID");
+	return ri_fail_hint(lookup->err, "create it in the image, or give numbers, as UID:GID");
 }
 
 /* Names who was looked for, not the line: it may hold the hash of a password. */
@@ -144,7 +144,7 @@ static int read_wish(struct lookup *lookup, const char *text)
 		return 0;
 	}
 	return ri_fail(lookup->err, RI_CODE_OPTION_VALUE, lookup->subject,
-		"%s: expected a user, or a user and a group like NAME:GROUP or UID:GID",
+		"%s: expected a user, or a user and a group, as NAME:GROUP or UID:GID",
 		ri_quote(quoted, sizeof(quoted), text));
 }
 

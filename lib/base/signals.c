@@ -126,7 +126,7 @@ static bool can_map(int from, int to)
 int ri_signal_map_read(struct ri_signal_map *map, const char *text, const char *subject,
 	struct ri_error *err)
 {
-	static const char expected[] = "pairs of signals like TERM:INT,USR1:0 (0 drops a signal; "
+	static const char expected[] = "pairs of signals, as TERM:INT,USR1:0 (0 drops a signal; "
 				       "KILL, STOP and CHLD cannot be mapped)";
 	struct ri_signal_map made = *map;
 	const char *list = text;
@@ -173,7 +173,8 @@ int ri_exit_map_read(struct ri_exit_map *map, const char *text, const char *subj
 			made.to[from] = (uint8_t)to;
 	}
 	if (more < 0)
-		return bad_map(subject, text, "pairs of exit statuses 0 to 255 like 143:0,123:138",
+		return bad_map(subject, text, "pairs of exit statuses from 0 to 255, as "
+			"143:0,123:138",
 			err);
 	*map = made;
 	return 0;

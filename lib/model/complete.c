@@ -175,8 +175,8 @@ static void keep_master_here(struct ri_topology *topology, const struct ri_conte
 		return;
 	ri_finding_hint(ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_ENV_DIFFERS, ri_topology_subject(topology, RI_FACT_MASTER_ADDR),
-		"%s becomes \"127.0.0.1\": all ranks of this job are started here, and it is "
-		"neither the name nor an address of this machine",
+		"%s becomes \"127.0.0.1\": all ranks of this job start here, and the old value is "
+		"neither a name nor an address of this machine",
 		ri_quote(quoted, sizeof(quoted), fact->text)),
 		"unset it, or state --master-addr if it is right");
 	ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
@@ -198,7 +198,7 @@ static void avoid_port(struct ri_topology *topology, const struct ri_context *co
 		return;
 	fact->number = picked;
 	ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_MASTER_PORT_TAKEN,
-		"MASTER_PORT", "%u is in use on this machine, so this job meets at %u", usual,
+		"MASTER_PORT", "%u is in use on this machine, so this job uses %u", usual,
 		picked);
 }
 

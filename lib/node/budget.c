@@ -47,7 +47,7 @@ int ri_budget_find(struct ri_budget *out, const struct ri_node *node, struct ri_
 	out->count = known ? ri_cpus_size(&out->cpus) : 0;
 	if (out->count == 0)
 		return ri_fail(err, RI_CODE_CPU_UNKNOWN, "CPUs",
-			"nothing says which CPUs may be used here");
+			"cannot tell which CPUs may be used here");
 	ri_quota_find(&out->quota, node);
 	granted = out->quota.milli / 1000;
 	out->usable = out->count;

@@ -56,14 +56,16 @@ static int give_gpus(struct search *search)
 
 	if (search->gpus.others != NULL) {
 		ri_fail(search->err, RI_CODE_GPU_UNKNOWN, search->gpus.others,
-			"there are GPUs, and only those at /dev/nvidia0 and so on are given");
+			"there are GPUs, but rankinit assigns only those at /dev/nvidia0 and so "
+			"on");
 		return ri_fail_hint(search->err, "leave %s out", subject);
 	}
 	for (size_t i = 0; i < search->out->count; i++) {
 		gpu = gpu_of(search, i);
 		if (gpu == NULL) {
 			ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, subject,
-				"each rank needs a GPU of its own, and %zu of %zu would have one",
+				"each rank needs a GPU of its own, but only %zu of %zu would have "
+				"one",
 				search->gpus.count, search->out->count);
 			return ri_fail_hint(search->err,
 				"start as many ranks as there are GPUs, or leave it out");
@@ -82,7 +84,7 @@ static int bind_to_cores(struct search *search)
 		return -1;
 	if (cores.count < ranks) {
 		ri_fail(search->err, RI_CODE_PLACEMENT_REFUSED, search->wish->bind_subject,
-			"each rank needs a core of its own, and %zu of %zu would have one",
+			"each rank needs a core of its own, but only %zu of %zu would have one",
 			cores.count, ranks);
 		return ri_fail_hint(search->err, "start fewer ranks, or leave it out");
 	}
@@ -120,8 +122,8 @@ static void complain(const struct search *search, const struct tally *tally, con
 
 	if (tally->count == 0)
 		return;
-	snprintf(text, sizeof(text), "%zu of %zu ranks stay where they are, the first is local "
-				     "rank %zu: %s", tally->count, search->out->count,
+	snprintf(text, sizeof(text), "%zu of %zu ranks are not bound, the first is local rank %zu: "
+				     "%s", tally->count, search->out->count,
 		tally->first, why);
 	keep(search, RI_SEVERITY_WARNING, text);
 }
@@ -152,10 +154,10 @@ static int bind_to_numa(struct search *search)
 			*place = (struct ri_place){ numa.list[i % numa.count], true, place->gpu };
 	}
 	if (numa.count == 1)
-		keep(search, RI_SEVERITY_NOTE, "all CPUs here are of one NUMA node");
-	complain(search, &outside, "the CPUs next to its GPU are not ours");
-	complain(search, &hidden, "nothing says which CPUs are next to its GPU");
-	complain(search, &alone, "the machine does not say what its NUMA nodes are");
+		keep(search, RI_SEVERITY_NOTE, "all CPUs here belong to one NUMA node");
+	complain(search, &outside, "rankinit may not use the CPUs local to its GPU");
+	complain(search, &hidden, "cannot tell which CPUs are local to its GPU");
+	complain(search, &alone, "cannot tell what NUMA nodes the machine has");
 	return 0;
 }
 

@@ -47,7 +47,7 @@ const char *ri_storage_name(enum ri_storage storage)
 	static const char *const names[] = {
 		[RI_STORAGE_LOCAL] = "local storage",
 		[RI_STORAGE_BLOBFUSE] = "a mount of Azure Blob Storage",
-		[RI_STORAGE_CIFS] = "an SMB share, as of Azure Files",
+		[RI_STORAGE_CIFS] = "an SMB share, such as Azure Files",
 		[RI_STORAGE_NFS] = "an NFS share",
 		[RI_STORAGE_FUSE] = "a FUSE file system",
 		[RI_STORAGE_PARALLEL] = "a parallel file system",

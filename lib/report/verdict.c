@@ -138,7 +138,7 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
 	add_who(out, outcome, rank);
 	ri_text_add(out, outcome->count > 1 ? " failed first: " : " failed: ");
 	/* the stop for one that ended sooner was faster than its own way out */
-	ri_text_add(out, rank->told ? "with the error below, then told to stop on its way out: "
+	ri_text_add(out, rank->told ? "raised the error below, then was stopped while exiting: "
 				    : "");
 	add_how(out, rank);
 	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {

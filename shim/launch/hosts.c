@@ -47,8 +47,8 @@ int ri_hosts_prepare(struct ri_wishes *wishes, const struct ri_context *context,
 
 	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
-			"%s names the hosts as well", hosts->subject);
-		return ri_fail_hint(err, "give one of them");
+			"%s gives the hosts, too", hosts->subject);
+		return ri_fail_hint(err, "use only one of them");
 	}
 	return wishes->hostfile.value == NULL ? 0 : read_file(wishes, context, err);
 }

@@ -267,10 +267,10 @@ static int too_big(const struct ri_launch *launch, struct ri_error *err)
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(largest, "="), largest);
 	ri_fail(err, RI_CODE_EXEC_TOO_BIG, launch->argv[0],
-		"the arguments and the environment (%zu bytes) are more than the kernel takes; the "
+		"the arguments and the environment (%zu bytes) exceed the kernel's limit; the "
 		"largest string has %zu bytes: %s",
 		total, length, name);
-	return ri_fail_hint(err, "one string may have 131071 bytes: shorten or unset it");
+	return ri_fail_hint(err, "a single string may have 131071 bytes: shorten or unset it");
 }
 
 static bool read_script(const char *path, struct ri_script *script)
@@ -293,22 +293,22 @@ static int cannot_be_run(const char *path, const char *command, struct ri_error 
 
 	if (!read_script(path, &script)) {
 		ri_fail(err, RI_CODE_EXEC_DENIED, command,
-			"%s is there, but what would run it is not", path);
-		return ri_fail_hint(err, "check the dynamic loader that it was linked for "
-					 "(readelf -l)");
+			"%s exists, but its interpreter or dynamic loader is missing", path);
+		return ri_fail_hint(err, "check the dynamic loader that it was linked for (readelf "
+					 "-l)");
 	}
 	if (script.has_return) {
 		ri_fail(err, RI_CODE_EXEC_DENIED, command,
-			"the #! line of %s names %s with a carriage return behind it: the file has "
-			"the line ends of Windows",
+			"the #! line of %s names %s with a carriage return at its end: the file "
+			"has Windows line endings",
 			path, script.interpreter);
-		return ri_fail_hint(err, "take them away by dos2unix, or sed -i 's/\\r$//' %s",
+		return ri_fail_hint(err, "remove them with dos2unix, or sed -i 's/\\r$//' %s",
 			path);
 	}
 	ri_fail(err, RI_CODE_EXEC_DENIED, command,
-		"%s is there, but %s, which its #! line names, cannot be run", path,
+		"%s exists, but %s, named in its #! line, cannot be executed", path,
 		script.interpreter);
-	return ri_fail_hint(err, "check that line, and that the image contains what it names");
+	return ri_fail_hint(err, "check that line, and that the image contains this file");
 }
 
 static int exec_failed(const struct child *child, struct ri_error *err)
@@ -325,13 +325,13 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 			return cannot_be_run(present, command, err);
 		if (command[0] == '\0') {
 			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
-			return ri_fail_hint(err, "is it a variable that is not set?");
+			return ri_fail_hint(err, "is a variable in the command not set?");
 		}
 		if (ri_meant_words(command, err) || ri_meant_file(command, err))
 			return -1;
 		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
 		if (command[0] == '-')
-			return ri_fail_hint(err, "options of rankinit stand before --");
+			return ri_fail_hint(err, "options of rankinit go before --");
 		if (strchr(command, '/') != NULL)
 			return ri_fail_hint(err, "check the path, and that the image contains it");
 		return ri_fail_hint(err, "searched in PATH=%s",
@@ -347,11 +347,11 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 		ri_meant_script(present, err))
 		return -1;
 	if (child->sys_errno == ENOEXEC)
-		return ri_fail_hint(err, "a script needs a first line like #!/bin/sh, a program "
-					 "must be for this processor");
+		return ri_fail_hint(err, "a script needs a first line such as #!/bin/sh, a program "
+					 "must be built for this processor");
 	if (child->sys_errno == EACCES)
-		return ri_fail_hint(err, "it needs the execute permission (chmod +x), on a file, "
-					 "on a file system not mounted noexec");
+		return ri_fail_hint(err, "it must be a file with execute permission (chmod +x), on "
+					 "a file system not mounted noexec");
 	return -1;
 }
 
@@ -376,16 +376,17 @@ static int report_failure(const struct child *child, struct ri_error *err)
 		return ri_fail_hint(err, "allow sched_setaffinity in the seccomp profile, or leave "
 					 "--bind-to out");
 	case STEP_PARENT_GONE:
-		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "rankinit is gone");
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command, "the parent rankinit has "
+			"ended");
 	case STEP_GROUP:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
 			"cannot lead a process group: %s", strerror(child->sys_errno));
 	case STEP_INPUT:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
-			"cannot be given /dev/null to read: %s", strerror(child->sys_errno));
+			"cannot get /dev/null as stdin: %s", strerror(child->sys_errno));
 	case STEP_OUTPUT:
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, command,
-			"cannot be given its stdout and stderr: %s", strerror(child->sys_errno));
+			"cannot get its stdout and stderr: %s", strerror(child->sys_errno));
 	case STEP_EXEC:
 		break;
 	}

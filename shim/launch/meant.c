@@ -49,15 +49,15 @@ bool ri_meant_words(const char *command, struct ri_error *err)
 	if (strpbrk(command, " \t\n") == NULL)
 		return false;
 	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command,
-		"it is one word with a space in it, and there is no command of that name");
+		"it is one word that contains a space, and no command has that name");
 	show(shown, command);
 	if (strpbrk(command, "&|;<>$`\n") != NULL)
-		ri_fail_hint(err, "give a line for a shell to a shell: rankinit -- sh -c '%s'",
+		ri_fail_hint(err, "to run a shell line, use a shell: rankinit -- sh -c '%s'",
 			shown);
 	else
-		ri_fail_hint(err, "write each word apart, without quotes around them: rankinit -- "
-			"%s; in a list (CMD of a Dockerfile, command: of Kubernetes) each is a "
-			"string of its own",
+		ri_fail_hint(err, "write each word separately, without quotes around them: "
+			"rankinit -- %s; in a list (CMD of a Dockerfile, command: of Kubernetes) "
+			"each word is a string of its own",
 			shown);
 	return true;
 }
@@ -71,7 +71,7 @@ bool ri_meant_file(const char *command, struct ri_error *err)
 		(runner == NULL && access(command, X_OK) != 0))
 		return false;
 	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command,
-		"there is no such command in PATH, but a file of that name is in this folder");
+		"PATH has no such command, but this folder has a file of that name");
 	show(shown, command);
 	if (runner == NULL)
 		ri_fail_hint(err, "did you mean ./%s?", shown);
@@ -87,8 +87,8 @@ bool ri_meant_script(const char *path, struct ri_error *err)
 
 	if (runner == NULL || !is_file(path))
 		return false;
-	ri_fail_hint(err, "did you mean %s %s? To be a command it needs the execute permission "
-		"(chmod +x) and a first line like #!/usr/bin/env %s", runner, show(shown, path),
+	ri_fail_hint(err, "did you mean %s %s? A command needs the execute permission (chmod +x) "
+		"and a first line such as #!/usr/bin/env %s", runner, show(shown, path),
 		runner);
 	return true;
 }

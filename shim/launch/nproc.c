@@ -28,13 +28,13 @@ int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_e
 		found = 1;
 	if (found == 0) {
 		ri_fail(err, RI_CODE_NPROC_NONE, wishes->nproc.subject,
-			"no GPU is visible here to start a rank for");
+			"no GPU is visible here, so there is none to start a rank for");
 		return ri_fail_hint(err, "give this container its GPUs (docker run --gpus all; "
 					 "CUDA_VISIBLE_DEVICES), or state a number");
 	}
 	if (found > RI_MAX_LOCAL)
 		return ri_fail(err, RI_CODE_OPTION_VALUE, wishes->nproc.subject,
-			"%s comes to %d ranks here, more than the %d that one node may have",
+			"%s means %d ranks here, more than the %d allowed on one node",
 			wishes->nproc.value, (int)found, RI_MAX_LOCAL);
 	wishes->nproc_count = found;
 	return 0;

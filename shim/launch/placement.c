@@ -62,8 +62,8 @@ static void refuse_bind(const struct ri_placing_job *job, enum ri_severity sever
 /* Of a launcher, the number of threads alone makes sense, and of mpirun not even that. */
 static void limit_to_launcher(const struct ri_placing_job *job, struct ri_place_wish *wish)
 {
-	static const char why[] = "the command starts the ranks itself, and all of them would get "
-				  "what is meant for one";
+	static const char why[] = "the command starts the ranks itself, so all of them would get "
+				  "the same setting";
 
 	if (wish->bind != RI_BIND_NONE)
 		refuse_bind(job, RI_SEVERITY_WARNING, wish->bind_subject, why);
@@ -71,7 +71,7 @@ static void limit_to_launcher(const struct ri_placing_job *job, struct ri_place_
 		refuse_bind(job, RI_SEVERITY_WARNING, wish->gpu_subject, why);
 	if (wish->omp == RI_OMP_STATED && job->mode == RI_MODE_NONE)
 		refuse_bind(job, RI_SEVERITY_WARNING, wish->omp_subject,
-			"the command starts the whole job, and nothing is set for it");
+			"the command starts the whole job, and rankinit sets nothing for it");
 	wish->bind = RI_BIND_NONE;
 	wish->gpu_bind = RI_GPU_BIND_NONE;
 	if (job->mode == RI_MODE_NONE)
@@ -97,7 +97,7 @@ int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
 		limit_to_launcher(job, &wish);
 	if (wish.bind != RI_BIND_NONE && is_bound(&ranks, node.host)) {
 		refuse_bind(job, RI_SEVERITY_NOTE, wish.bind_subject,
-			"the launcher has bound this rank already");
+			"the launcher has already bound this rank");
 		wish.bind = RI_BIND_NONE;
 	}
 	if (ri_placement_asks(&wish, &ranks))

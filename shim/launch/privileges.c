@@ -21,9 +21,10 @@ static int bad_capability(const struct ri_given *word, struct ri_error *err)
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_fail(err, RI_CODE_OPTION_VALUE, word->subject,
-		"%s: expected names of capabilities separated by commas, or only the word all "
-		"where they are dropped", ri_quote(quoted, sizeof(quoted), word->value));
-	return ri_fail_hint(err, "capabilities(7) lists them: net_admin and CAP_NET_ADMIN are one");
+		"%s: expected names of capabilities separated by commas; for --cap-drop also "
+		"all", ri_quote(quoted, sizeof(quoted), word->value));
+	return ri_fail_hint(err, "capabilities(7) lists them; net_admin and CAP_NET_ADMIN are the "
+		"same");
 }
 
 /* "net_admin,CAP_CHOWN" as a set */
@@ -69,8 +70,8 @@ static int read_sets(struct ri_privileges *out, const struct ri_options *options
 	if (keep->value != NULL && read_set(keep, &out->keep, err) < 0)
 		return -1;
 	if (keep->value != NULL && drop->value == NULL && options->given.user.value == NULL) {
-		ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject, "keeps nothing by itself");
-		return ri_fail_hint(err, "give --cap-drop=all or --user with it");
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject, "has no effect on its own");
+		return ri_fail_hint(err, "add --cap-drop=all or --user");
 	}
 	if (drop->value == NULL)
 		return 0;
@@ -81,8 +82,8 @@ static int read_sets(struct ri_privileges *out, const struct ri_options *options
 	if ((out->drop & out->keep) == 0)
 		return 0;
 	ri_fail(err, RI_CODE_OPTION_CONFLICT, keep->subject,
-		"names a capability that --cap-drop takes away");
-	return ri_fail_hint(err, "name it in one of the two, or use --cap-drop=all");
+		"names a capability that --cap-drop removes");
+	return ri_fail_hint(err, "name it in only one of the two, or use --cap-drop=all");
 }
 
 static bool has(cap_t caps, cap_value_t value, cap_flag_t flag)
@@ -106,7 +107,7 @@ static int make_sets(struct ri_privileges *out, struct ri_error *err)
 	out->final = cap_init();
 	if (have == NULL || out->armed == NULL || out->final == NULL)
 		return ri_fail(err, RI_CODE_PRIVILEGE_REFUSED, "--cap-drop",
-			"the kernel does not tell our capabilities: %s", strerror(errno));
+			"the kernel does not show rankinit's capabilities: %s", strerror(errno));
 	for (cap_value_t value = 0; value < cap_max_bits(); value++) {
 		uint64_t bit = (uint64_t)1 << value;
 		bool stays = (out->drop & bit) == 0 && (!loses_all || (out->keep & bit) != 0);
@@ -234,9 +235,9 @@ const char *ri_privilege_step_name(enum ri_privilege_step step)
 		[RI_PRIVILEGE_GROUPS] = "set the supplementary groups",
 		[RI_PRIVILEGE_GID] = "set the group id",
 		[RI_PRIVILEGE_UID] = "set the user id",
-		[RI_PRIVILEGE_BOUNDING] = "take capabilities out of the bounding set",
+		[RI_PRIVILEGE_BOUNDING] = "remove capabilities from the bounding set",
 		[RI_PRIVILEGE_CAPS] = "set the capabilities",
-		[RI_PRIVILEGE_AMBIENT] = "keep capabilities for another user",
+		[RI_PRIVILEGE_AMBIENT] = "keep capabilities across the change of user",
 		[RI_PRIVILEGE_NO_NEW] = "set no_new_privs",
 	};
 

@@ -63,7 +63,7 @@ __attribute__((noreturn)) static void resolve(const char *name, pid_t parent)
 
 static const char *explain(int error)
 {
-	return error == TIMED_OUT ? "no answer from the resolver" : gai_strerror(-error);
+	return error == TIMED_OUT ? "the resolver does not answer" : gai_strerror(-error);
 }
 
 static void say(struct waiting *waiting)
@@ -73,8 +73,8 @@ static void say(struct waiting *waiting)
 	if (now < waiting->say)
 		return;
 	waiting->say = now + SAY_EVERY_MS;
-	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s of %g s: "
-		"%s: %s", (double)(now - waiting->begun) / 1000,
+	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s of %g s: %s: "
+		"%s", (double)(now - waiting->begun) / 1000,
 		(double)(waiting->end - waiting->begun) / 1000, waiting->name,
 		explain(waiting->error));
 }
@@ -131,7 +131,7 @@ static int wait_for_name(struct waiting *waiting, struct ri_error *err)
 	for (bool is_last = false;; is_last = until == waiting->end) {
 		if (!attempt(waiting, is_last ? waiting->end + LAST_MS : waiting->end))
 			return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--wait-master",
-				"the kernel refused a process that resolves names: %s",
+				"the kernel refused a process for resolving names: %s",
 				strerror(errno));
 		if (waiting->error == 0 || waiting->stop != 0)
 			return waiting->stop == 0 ? 0 : 128 + waiting->stop;
@@ -148,7 +148,8 @@ static int wait_for_name(struct waiting *waiting, struct ri_error *err)
 	ri_fail(err, RI_CODE_MASTER_UNRESOLVED, waiting->name,
 		"the master's name did not resolve within %g s: %s",
 		(double)(waiting->end - waiting->begun) / 1000, explain(waiting->error));
-	return ri_fail_hint(err, "is rank 0 started, and do both share a network or a service?");
+	return ri_fail_hint(err, "has rank 0 started, and do both nodes share a network or a "
+		"service?");
 }
 
 int ri_master_wait(const struct ri_options *options, const struct ri_topology *topology,
@@ -160,8 +161,8 @@ int ri_master_wait(const struct ri_options *options, const struct ri_topology *t
 	if (options->wait_master_ms == 0)
 		return 0;
 	if (master->state != RI_STATE_KNOWN) {
-		ri_log(RI_LEVEL_WARNING, "%s: nothing tells who the master is, so there is nothing "
-			"to wait for [%s]", options->given.wait_master.subject,
+		ri_log(RI_LEVEL_WARNING, "%s: the master is unknown, so rankinit does not wait "
+			"for it [%s]", options->given.wait_master.subject,
 			ri_code_name(RI_CODE_MASTER_ABSENT));
 		return 0;
 	}

@@ -88,7 +88,7 @@ static int read_pattern(struct plan *plan)
 	plan->shares = !use.rank && plan->wishes->count > 1;
 	if (use.node && plan->wishes->node < 0) {
 		ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject,
-			"%%n is the rank of this node, and nothing tells it");
+			"%%n is the rank of this node, which is unknown");
 		return ri_fail_hint(plan->err, "use %%h, or state --node-rank");
 	}
 	if (use.host && uname(&plan->names) < 0)
@@ -135,11 +135,11 @@ static int make_directory(struct plan *plan, size_t index)
 	if (plan->made == NULL)
 		return no_memory(plan);
 	if (ri_spot_find(&spot, plan->made, plan->arena) < 0)
-		return refuse(plan, path, "the folder cannot be made");
+		return refuse(plan, path, "the folder cannot be created");
 	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
 	ri_spot_close(&spot);
 	if (made < 0 && errno != EEXIST)
-		return refuse(plan, path, "the folder cannot be made");
+		return refuse(plan, path, "the folder cannot be created");
 	return 0;
 }
 
@@ -155,8 +155,8 @@ static int make_blocking(const struct plan *plan, const struct ri_log_file *file
 		return refuse(plan, file->path, "the log file cannot be used");
 	if (!S_ISREG(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(file->fd))) {
 		ri_fail(plan->err, RI_CODE_LOG_REFUSED, file->path,
-			"is no file, and nothing can be redirected to it");
-		return ri_fail_hint(plan->err, "use --log-mode=tee, which can do without a reader");
+			"is not a regular file, and output cannot be redirected to it");
+		return ri_fail_hint(plan->err, "use --log-mode=tee, which works without a reader");
 	}
 	if (fcntl(file->fd, F_SETFL, O_APPEND) < 0)
 		return refuse(plan, file->path, "the log file cannot be used");
@@ -233,8 +233,9 @@ static int refuse_file(const struct plan *plan, const char *path)
 	if (error != ELOOP && error != EMLINK)
 		return refuse(plan, path, "the log file cannot be opened");
 	ri_fail(plan->err, RI_CODE_LOG_REFUSED, path, error == ELOOP
-			? "a symbolic link on the way is another user's"
-			: "it has a second name (a hard link), and others may write to its folder");
+			? "another user owns a symbolic link in the path"
+			: "it has a second name (a hard link), and other users may write to its "
+				"folder");
 	ri_fail_hint(plan->err, "remove it, or name the file itself");
 	return ri_fail_errno(plan->err, error);
 }
@@ -305,7 +306,7 @@ static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return refuse(plan, "pipe", "there is none for a rank");
+		return refuse(plan, "pipe", "the pipe for a rank cannot be created");
 	stream->fd = ri_fd_move_up(ends[0]);
 	stream->given = ri_fd_move_up(ends[1]);
 	/* few enough that the kernel's bound for a user (pipe(7)) is no matter */
@@ -313,7 +314,7 @@ static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 		fcntl(stream->fd, F_SETPIPE_SZ, RI_OUTPUT_PIPE);
 	/* our end only: the rank's own is a description of its own */
 	if (stream->fd < 0 || stream->given < 0 || fcntl(stream->fd, F_SETFL, O_NONBLOCK) < 0)
-		return refuse(plan, "pipe", "it cannot be used");
+		return refuse(plan, "pipe", "the pipe cannot be used");
 	return 0;
 }
 
@@ -420,10 +421,10 @@ static int watch_stream(const struct plan *plan, struct ri_stream *stream)
 	if (stream->group->open++ == 0) {
 		stream->group->epoll = ri_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
 		if (stream->group->epoll < 0)
-			return refuse(plan, "epoll", "the pipes cannot be watched");
+			return refuse(plan, "epoll", "output cannot be watched");
 	}
 	if (epoll_ctl(stream->group->epoll, EPOLL_CTL_ADD, stream->fd, &event) < 0)
-		return refuse(plan, "epoll", "the pipes cannot be watched");
+		return refuse(plan, "epoll", "output cannot be watched");
 	return 0;
 }
 
@@ -450,7 +451,7 @@ static int watch_streams(const struct plan *plan)
 	output->signals = ri_fd_move_up((int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
 		SFD_CLOEXEC | SFD_NONBLOCK));
 	if (output->signals < 0)
-		return refuse(plan, "signalfd", "signals cannot be waited for beside output");
+		return refuse(plan, "signalfd", "cannot wait for signals while handling output");
 	ri_output_guard_log(output);
 	return 0;
 }

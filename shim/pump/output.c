@@ -58,7 +58,8 @@ static void write_log(struct ri_output *output, struct ri_log_file *file, const 
 	output->files_lost += length;
 	output->files_why = errno;
 	if (!file->said)
-		ri_log(RI_LEVEL_WARNING, "%s: what the log file does not take is lost: %s",
+		ri_log(RI_LEVEL_WARNING, "%s: the log file cannot be written, output is lost "
+			"there: %s",
 			file->path, strerror(errno));
 	file->said = true;
 }

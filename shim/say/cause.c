@@ -46,7 +46,8 @@ static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 
 	if (!full && shm->size >= ri_check_shm_least(outcome->count))
 		return NULL;
-	snprintf(text, sizeof(text), "%s (%s), and a page that finds no room there is a SIGBUS",
+	snprintf(text, sizeof(text), "%s (%s): a write to a page that finds no room there is a "
+		"SIGBUS",
 		full ? "was full" : "is small", ri_size_show(size, shm->size));
 	cause.text = text;
 	cause.code = full ? RI_CODE_SHM_FREE_SMALL : RI_CODE_SHM_SIZE_SMALL;
@@ -57,7 +58,8 @@ static const struct ri_cause *blame_memory(void)
 {
 	static struct ri_cause cause = {
 		.code = RI_CODE_CG_OOM_KILLS, .subject = "oom_kill", .shown = true,
-		.text = "the cgroup counted a process that was killed when memory ran out",
+		.text = "the cgroup counted a process that the kernel killed because memory ran "
+			"out",
 	};
 
 	cause.hint = ri_check_cg_oom.advice;
@@ -89,14 +91,15 @@ static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 {
 	static struct ri_cause cause = {
 		.code = RI_CODE_INPUT_NONE, .subject = "stdin",
-		.hint = "debug one rank, on a terminal: docker run -it, with --nproc-per-node=1",
+		.hint = "debug a single rank on a terminal: docker run -it, with "
+			"--nproc-per-node=1",
 	};
 
 	if (outcome->first == 0 && isatty(STDIN_FILENO))
 		return NULL;
 	cause.text = outcome->first > 0
 		? "is /dev/null for all ranks but the first: breakpoint() and input() fail there"
-		: "is no terminal, and it ended: breakpoint() and input() fail then";
+		: "is not a terminal and has ended: breakpoint() and input() fail then";
 	return &cause;
 }
 

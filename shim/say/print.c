@@ -113,7 +113,7 @@ static void list_frameworks(struct ri_text *out)
 			framework->when);
 		list_words(out, framework->sources);
 		list_variables(out, framework->writes, "");
-		list_variables(out, framework->looks, "only looked at: ");
+		list_variables(out, framework->looks, "only read: ");
 	}
 }
 
@@ -254,8 +254,7 @@ static int write_json(const struct ri_env_edits *edits, struct ri_error *err)
 	json_decref(object);
 	if (text == NULL)
 		return ri_fail(err, RI_CODE_OUTPUT, "--print-env",
-			"a value cannot be written as JSON: it is not UTF-8, or there is no "
-			"memory");
+			"a value cannot be written as JSON: it is not UTF-8, or memory ran out");
 	status = write_all(text, strlen(text), err) < 0 ? -1 : write_all("\n", 1, err);
 	free(text);
 	return status;

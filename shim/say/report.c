@@ -100,9 +100,9 @@ static int take_fd(const struct ri_given *option, uint64_t number, struct ri_err
 	int flags = fcntl((int)number, F_GETFL);
 
 	if (flags < 0)
-		return bad_fd(option, "rankinit was started without that descriptor", err);
+		return bad_fd(option, "rankinit was started without this file descriptor", err);
 	if ((flags & O_ACCMODE) == O_RDONLY)
-		return bad_fd(option, "that descriptor is not open for writing", err);
+		return bad_fd(option, "this file descriptor is not open for writing", err);
 	own.fd = (int)number;
 	if (own.fd > STDERR_FILENO)
 		fcntl(own.fd, F_SETFD, FD_CLOEXEC);
@@ -121,7 +121,7 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	if (strncmp(option->value, "fd:", 3) == 0)
 		return read_fd(option->value + 3, 1, &number)
 			? take_fd(option, number, err)
-			: bad_fd(option, "expected fd: and the number of a descriptor", err);
+			: bad_fd(option, "expected fd: and the number of a file descriptor", err);
 	/* what a shell makes of >(COMMAND): by its name it would be gone by then */
 	if (strncmp(option->value, "/dev/fd/", 8) == 0 &&
 		read_fd(option->value + 8, STDERR_FILENO + 1, &number))

@@ -145,8 +145,8 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 		return 0;
 	name_spare(spare);
 	own.spare = begin_in(spare, option->subject, arena, &other) == 0;
-	ri_log(RI_LEVEL_WARNING, own.spare ? "%s: %s; --status finds the state in %s instead [%s]"
-					   : "%s: %s, nor can %s; --status finds no state [%s]",
+	ri_log(RI_LEVEL_WARNING, own.spare ? "%s: %s; --status reads the state from %s instead [%s]"
+					   : "%s: %s, nor can %s; --status will find no state [%s]",
 		why.subject, why.text, spare, ri_code_name(why.code));
 	return 0;
 }
@@ -219,7 +219,7 @@ static int judge(const char *path, struct ri_text *out)
 		return 1;
 	}
 	if (!ri_job_read(text, &job)) {
-		ri_text_addf(out, "not running: %s is no state file of rankinit", quoted);
+		ri_text_addf(out, "not running: %s is not a state file of rankinit", quoted);
 		return 1;
 	}
 	if (!is_over(&job) && !is_alive(&job)) {
@@ -245,7 +245,7 @@ static const char *find_file(const struct ri_options *options, struct ri_arena *
 		return RI_STATE_FILE;
 	if (ri_pattern_read(option->value, &use) && (use.rank || use.node)) {
 		ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
-			"%%r, %%l and %%n are known to the job only");
+			"only the job knows the values of %%r, %%l and %%n");
 		ri_fail_hint(err, "name the file: --status=FILE");
 		return NULL;
 	}

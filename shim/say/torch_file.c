@@ -78,7 +78,7 @@ void ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env,
 	if (usable ? make_below(files, stated, arena)
 		   : make_below(files, "/dev/shm", arena) || make_below(files, "/tmp", arena))
 		return;
-	ri_log(RI_LEVEL_NOTE, "no place for torch's error files: %s", strerror(errno));
+	ri_log(RI_LEVEL_NOTE, "no folder for torch's error files: %s", strerror(errno));
 }
 
 void ri_torch_files_give(const struct ri_torch_files *files, uid_t uid, gid_t gid)

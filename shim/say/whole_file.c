@@ -39,14 +39,14 @@ static int read_values(struct ri_pattern_values *values, struct utsname *names,
 
 	if (!ri_pattern_read(option->value, &use))
 		return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject,
-			"%s: expected a file name in which %% stands before r, l, n, h or %% only",
+			"%s: expected a file name in which %% stands only before r, l, n, h or %%",
 			ri_quote(quoted, sizeof(quoted), option->value));
 	*values = (struct ri_pattern_values){ .rank = 0 };
 	ri_topology_get(topology, RI_FACT_RANK, &values->rank);
 	ri_topology_get(topology, RI_FACT_LOCAL_RANK, &values->local_rank);
 	if (!ri_topology_get(topology, RI_FACT_NODE_RANK, &values->node) && use.node) {
 		ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
-			"%%n is the rank of this node, and nothing tells it");
+			"%%n is the rank of this node, which is unknown");
 		return ri_fail_hint(err, "use %%h, or state --node-rank");
 	}
 	if (use.host && uname(names) < 0)
@@ -70,7 +70,7 @@ const char *ri_whole_file_name(const struct ri_given *option, const struct ri_to
 	if (path != NULL && path[0] != '/') {
 		if (getcwd(folder, sizeof(folder)) == NULL) {
 			ri_fail(err, RI_CODE_REPORT_REFUSED, option->subject,
-				"the present folder has no name: %s", strerror(errno));
+				"the current folder has no path: %s", strerror(errno));
 			return NULL;
 		}
 		path = ri_arena_format(arena, "%s/%s", folder, path);
@@ -86,12 +86,12 @@ static int refuse(const char *subject, const char *path, int error, struct ri_er
 
 	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
 		ri_quote(quoted, sizeof(quoted), path),
-		error == ELOOP ? "a symbolic link on the way is another user's" : strerror(error));
+		error == ELOOP ? "another user owns a symbolic link in the path" : strerror(error));
 	ri_fail_errno(err, error);
 	if (error == EISDIR)
-		return ri_fail_hint(err, "name a file");
-	return ri_fail_hint(err, error == ELOOP ? "name the folder that it leads to"
-						: "its folder must be there and be writable");
+		return ri_fail_hint(err, "give the path of a file");
+	return ri_fail_hint(err, error == ELOOP ? "give the path of the folder that it leads to"
+						: "its folder must exist and be writable");
 }
 
 /* Could it be written now, and is it one to replace? -1 and errno. */

@@ -85,8 +85,8 @@ void ri_apart_say(const char *subject, const char *path)
 
 	if (strcmp(subject, path) != 0)
 		ri_quote(quoted, sizeof(quoted), path);
-	ri_log(RI_LEVEL_WARNING, "%s: %s has not answered for %d s; find its mount in "
-		"/proc/mounts, and what the kernel says of it in dmesg [%s]", subject, quoted,
+	ri_log(RI_LEVEL_WARNING, "%s: %s has not answered for %d s; look for its mount in "
+		"/proc/mounts and for the kernel's messages in dmesg [%s]", subject, quoted,
 		RI_APART_SAY_MS / 1000, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
@@ -171,7 +171,7 @@ int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_e
 
 	if (status >= 0 || ri_apart_stop() != 0 || err->code != RI_CODE_NONE)
 		return status;
-	ri_fail(err, code, call->subject, "%s cannot be looked at: %s",
+	ri_fail(err, code, call->subject, "%s cannot be checked: %s",
 		ri_quote(quoted, sizeof(quoted), call->path), strerror(error));
 	return ri_fail_errno(err, error);
 }

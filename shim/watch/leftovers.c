@@ -356,12 +356,12 @@ static void tell_one_by_one(bool children_of_told)
 		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
 		ri_told_begin_pass();
 		if (!each_process(tell, &telling))
-			ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: "
-						 "/proc cannot be listed: %s", strerror(errno));
+			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
+						 "cannot be listed: %s", strerror(errno));
 	}
 	if (too_many && !said)
-		ri_log(RI_LEVEL_WARNING, "more processes were left than can be told to stop one by "
-					 "one; the others are not told");
+		ri_log(RI_LEVEL_WARNING, "more processes remain than rankinit can signal one by "
+					 "one; the others are not signalled");
 }
 
 void ri_leftovers_stop(bool command_lives)
@@ -374,8 +374,8 @@ void ri_leftovers_stop(bool command_lives)
 	if (ours)
 		tell_one_by_one(true);
 	else
-		ri_log(RI_LEVEL_WARNING, "cannot look for the processes that were left: /proc is "
-					 "not that of this PID namespace; mount it there");
+		ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc belongs to "
+					 "another PID namespace; mount a new one there");
 }
 
 void ri_leftovers_stop_orphans(void)

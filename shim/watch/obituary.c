@@ -48,7 +48,7 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 	uint64_t kills;
 
 	if (!oom->known || ri_cgroup_oom_read(&oom->host, &oom->file, &kills) < 0)
-		ri_text_add(out, "; the cgroup does not tell whether memory ran out");
+		ri_text_add(out, "; the cgroup does not show whether memory ran out");
 	else if (kills > oom->kills)
 		ri_text_addf(out, ": out of memory (the cgroup's oom_kill went from %llu to %llu)",
 			(unsigned long long)oom->kills, (unsigned long long)kills);

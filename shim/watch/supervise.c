@@ -166,8 +166,9 @@ static void say_whom_we_wait_for(struct supervisor *sv)
 
 		if (name == NULL)
 			continue;
-		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only when "
-			"what it runs has ended; with --grace=25 rankinit stops that too", name,
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
+			"after the program that it runs has ended; with --grace=25 rankinit stops "
+			"that program too", name,
 			(int)child->pid);
 		return;
 	}
@@ -220,7 +221,7 @@ static void name_leftovers(enum ri_level level, const char *what)
 	ri_text_init(&names, buffer, sizeof(buffer));
 	count = ri_leftovers_name(&names);
 	if (count != 0)
-		ri_log(level, "%s: %s", what, count < 0 ? "/proc does not tell which" : buffer);
+		ri_log(level, "%s: %s", what, count < 0 ? "/proc does not show which" : buffer);
 }
 
 static void say_who_stays(struct supervisor *sv)
@@ -250,7 +251,7 @@ static void kill_all(struct supervisor *sv)
 
 static void give_up(struct supervisor *sv)
 {
-	name_leftovers(RI_LEVEL_ERROR, "processes that cannot be killed stay");
+	name_leftovers(RI_LEVEL_ERROR, "processes that cannot be killed remain");
 	sv->phase = OVER;
 }
 
@@ -436,8 +437,8 @@ static void end_blind(struct supervisor *sv)
 {
 	if (sv->phase == OVER)
 		return;
-	ri_log(RI_LEVEL_ERROR, "wait4: the kernel refuses to tell what becomes of the command: "
-		"%s; allow this call in the seccomp profile [%s]", strerror(errno),
+	ri_log(RI_LEVEL_ERROR, "wait4: the kernel refuses to report how the command ends: %s; "
+		"allow this call in the seccomp profile [%s]", strerror(errno),
 		ri_code_name(RI_CODE_WAIT_REFUSED));
 	kill_again(sv);
 	sv->status = ri_code_status(RI_CODE_WAIT_REFUSED);
@@ -539,7 +540,7 @@ int ri_supervise_adopt(pid_t self, const struct ri_options *options, struct ri_e
 	if (subreaper == RI_YES) {
 		ri_fail(err, RI_CODE_SUBREAPER_REFUSED, subject,
 			"the kernel refused to make rankinit a subreaper: %s", strerror(errno));
-		return ri_fail_hint(err, "leave %s out to run without", subject);
+		return ri_fail_hint(err, "leave %s out to run without it", subject);
 	}
 	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s",
 		strerror(errno));

@@ -84,7 +84,7 @@ def test_what_a_launcher_has_bound_stays(box):
              "--bind-to=core", "--", *SHOW]
     result = box.run(*words[1:], program=words[0], place="below", env=rank(1, 2))
     assert bound(result) == {one}
-    assert "the launcher has bound this rank already [placement.kept]" in result.err
+    assert "the launcher has already bound this rank [placement.kept]" in result.err
     # the control: the same without a launcher that has more
     shell = f"taskset -p -c {one} $$ >/dev/null"
     refused(box.run("--bind-to=core", "--", *SHOW, shell=shell, env=rank(1, 2)), 125,
@@ -108,7 +108,7 @@ def test_real_launchers(box, tool, launcher, option):
         found = [cpus.listed(job.read(name).decode().split()[1])
                  for name in os.listdir(job.folder) if name.isdigit()]
         assert len(found) == 2 and not found[0] & found[1], "each has its own"
-        said = job.error_text().count("the launcher has bound this rank already")
+        said = job.error_text().count("the launcher has already bound this rank")
         assert said == kept, job.error_text()
 
 

@@ -112,8 +112,8 @@ def test_what_hangs_is_named(box, dead):
         job = box.start(*arguments)
         wait_until(lambda: "file.slow" in job.error_text(), "a line that says what is missing")
         assert job.stop().lines()[0] == (
-            f"rankinit: warning: {subject}: {named} has not answered for 5 s; find its mount in "
-            "/proc/mounts, and what the kernel says of it in dmesg [file.slow]")
+            f"rankinit: warning: {subject}: {named} has not answered for 5 s; look for its mount "
+            "in /proc/mounts and for the kernel's messages in dmesg [file.slow]")
 
 
 def test_ranks_that_run_are_stopped_with_the_one_that_hangs(box, dead, tmp_path):

@@ -62,7 +62,7 @@ def test_a_master_that_was_left_behind(box, master, more):
                      env={"MASTER_ADDR": master})
     assert lines(result) == [f"{k}/2 {k}/2 0 127.0.0.1:2000 " for k in range(2)]
     line = warned(result, "env.differs", "MASTER_ADDR")
-    assert 'becomes "127.0.0.1": all ranks of this job are started here' in line
+    assert 'becomes "127.0.0.1": all ranks of this job start here' in line
 
 
 @pytest.mark.parametrize("master", OWN)

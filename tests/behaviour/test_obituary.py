@@ -125,14 +125,14 @@ def test_out_of_memory_of_a_child(box, cgroup):
 def test_a_plain_kill_is_not_for_memory(box):
     line = obituary(box.run(*SH, "kill -9 $$"))
     assert "out of memory" not in line
-    assert "not for lack of memory" in line or "does not tell whether memory ran out" in line
+    assert "not for lack of memory" in line or "does not show whether memory ran out" in line
     # other signals: the question does not come up
     assert "for memory" not in obituary(box.run(*SH, "kill -TERM $$"))
 
 
 def test_no_cgroup_to_ask(box):
     line = obituary(box.run(*SH, "kill -9 $$", shell="umount -l /sys/fs/cgroup || umount -l /sys"))
-    assert "the cgroup does not tell whether memory ran out" in line
+    assert "the cgroup does not show whether memory ran out" in line
 
 
 # Who asked.

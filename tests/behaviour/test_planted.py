@@ -90,7 +90,7 @@ def test_a_folder_that_was_a_link(attack):
     plant = "rm -r own/d && ln -s ../root own/d && chown -h 1234 own/d"
     job = attack("--report=own/d/report", "touch own/ran", shell=plant)
     error = refused(job.result, 125, "report.refused", "--report")
-    assert "a symbolic link on the way is another user's" in error and untouched(job)
+    assert "another user owns a symbolic link in the path" in error and untouched(job)
     assert not os.path.exists(os.path.join(job.folder, "own/ran"))
 
 
@@ -213,7 +213,7 @@ def test_a_log_that_was_a_link(attack, options):
     plant = f"ln -s ../../root/file own/d/{name} && chown -h 1234 own/d/{name}"
     job = attack(options[0], "echo said", *options[1:], shell=plant)
     error = refused(job.result, 125, "log.refused", f"own/d/{name}")
-    assert "another user's" in error and untouched(job)
+    assert "another user owns" in error and untouched(job)
     # the control: the operator's own link, to a file that need not be there
     job = attack(options[0], "echo said", *options[1:],
                  shell=f"ln -s ../../root/log own/d/{name}")
@@ -300,7 +300,7 @@ def test_a_folder_for_torch_s_files_that_was_a_link(attack):
     plant = "rm -r own/d && ln -s ../root own/d && chown -h 1234 own/d && export TMPDIR=$PWD/own/d"
     job = attack("--nproc-per-node=2", "echo x$TORCHELASTIC_ERROR_FILE; true", "-v", shell=plant)
     assert job.result.status == 0 and job.result.out == b"x\nx\n" and untouched(job)
-    assert "no place for torch's error files" in job.result.err
+    assert "no folder for torch's error files" in job.result.err
     job = attack("--nproc-per-node=2", "echo x$TORCHELASTIC_ERROR_FILE; true", "-v",
                  shell="export TMPDIR=$PWD/own/d")
     assert job.result.out.count(b"/own/d/rankinit-") == 2, "the control"

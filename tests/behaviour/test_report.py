@@ -57,7 +57,7 @@ def test_each_way_to_fail(report, command, kind, code, name, status):
 @pytest.mark.parametrize("command, code, text, hint", [
     ("nosuch-command", "exec.not_found", "there is no such command", "searched in PATH="),
     ("/etc/passwd", "exec.denied", "cannot be executed: Permission denied",
-     "it needs the execute permission"),
+     "it must be a file with execute permission"),
     ("/etc", "exec.denied", "/etc is a directory", ""),
 ])
 def test_why_a_start_failed(report, command, code, text, hint):
@@ -81,7 +81,7 @@ def test_a_script_from_windows(report, tmp_path):
         assert result.status == status
         if status:
             cause = document["first_failure"]["cause"]
-            assert "names /bin/true with a carriage return behind it" in cause["text"]
+            assert "names /bin/true with a carriage return at its end" in cause["text"]
             assert result.err.count("carriage return") == 2 and "No such file" not in result.err
     # the control is the second of them
     assert document["first_failure"] is None
@@ -117,7 +117,7 @@ def test_what_explains_a_bus_error(box):
     cause, none = causes
     assert none is None
     assert (cause["code"], cause["subject"]) == ("shm.size.small", "/dev/shm")
-    assert cause["text"].startswith("is small (1 MiB), ") and "--shm-size" in cause["hint"]
+    assert cause["text"].startswith("is small (1 MiB): ") and "--shm-size" in cause["hint"]
 
 
 def test_the_topology_is_that_of_the_explanation(box, report):
@@ -372,7 +372,7 @@ def test_ranks_that_overwrite_each_other(box, option, twin):
     """Each has a rankinit of its own. The first of a node says so, for all of them."""
     for name in ("one.json", "node-%n.json", "%h.json", "100%%.json"):
         line = warned(box.run(f"{option}={name}", "--", "true", env=FIRST), "report.shared", option)
-        assert "each of the 4 ranks" in line and "put %r into its name" in line
+        assert "each of the 4 ranks" in line and "put %r, which is the rank, into its name" in line
     warned(box.run("true", env={**FIRST, twin: "one.json"}), "report.shared", twin)
     for name in ("one.json", "/dev/shm/one.json"):
         explained = json.loads(box.run("--explain=json", f"{option}={name}", "--", "true",

@@ -202,7 +202,7 @@ def test_nowhere_to_write_the_state(box):
     shell = "mount -t tmpfs -o ro none /run && mount -t tmpfs -o ro none /dev/shm || exit 99"
     result = box.run("--", *SH, "exit 7", shell=shell, env=IMAGE)
     assert result.status == 7
-    assert "--status finds no state" in warned(result, "report.refused", "RANKINIT_STATE")
+    assert "--status will find no state" in warned(result, "report.refused", "RANKINIT_STATE")
 
 
 @pytest.mark.parametrize("name", ["/nonexistent/state", "/etc", "/dev/nonexistent"])

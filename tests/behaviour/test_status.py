@@ -72,7 +72,7 @@ def test_not_found(box, tmp_path, supervise):
     refused(box.run(option, "--", through), 127, "exec.not_found", through)
     refused(box.run(option, "--", ""), 127, "exec.not_found", "COMMAND")
     dash = refused(box.run(option, "--", "-np", "2"), 127, "exec.not_found", "-np")
-    assert "stand before --" in dash
+    assert "go before --" in dash
     colored = box.run(option, "--", "\033[31m")
     refused(colored, 127, "exec.not_found", "?[31m")
     refused(box.run(option, "--", "\u009b31m"), 127, "exec.not_found", "??31m")
@@ -89,9 +89,9 @@ def test_not_executable(box, files, tmp_path, supervise):
         files("empty", b""): "for this processor",
         files("text", b"echo hello\n"): "#!/bin/sh",
         files("orphan", b"#!/no/such/interpreter\n"):
-            "orphan is there, but /no/such/interpreter, which its #! line names, cannot be run",
+            "orphan exists, but /no/such/interpreter, named in its #! line, cannot be executed",
         files("windows", b"#!/bin/sh\r\necho hello\r\n"):
-            "the line ends of Windows; take them away by dos2unix, or sed -i 's/\\r$//' ",
+            "Windows line endings; remove them with dos2unix, or sed -i 's/\\r$//' ",
         files("loaderless", open("/bin/true", "rb").read().replace(b"/ld-linux", b"/no-linux")):
             "check the dynamic loader",
         tmp_path / "loop": "Symbolic link loop",
@@ -104,7 +104,8 @@ def test_not_executable(box, files, tmp_path, supervise):
 
 
 @pytest.mark.parametrize("line, hint", [
-    ("python3 train.py", "each word apart, without quotes around them: rankinit -- python3 train."),
+    ("python3 train.py",
+     "each word separately, without quotes around them: rankinit -- python3 train."),
     ("python3\ttrain.py", "rankinit -- python3\\ttrain.py"),
     ("cd / && python3 train.py", "rankinit -- sh -c 'cd / && python3 train.py'"),
     ("python3 train.py\n", "rankinit -- sh -c 'python3 train.py\\n'"),
@@ -116,7 +117,7 @@ def test_a_line_in_one_word(box, line, hint):
         result = box.run(*options, "--", line)
         error = [each for each in result.lines() if "rankinit: error: " in each]
         assert result.status == 127 and len(error) == 1 and result.out == b""
-        assert error[0].startswith(f"rankinit: error: {subject}: it is one word with a space in ")
+        assert error[0].startswith(f"rankinit: error: {subject}: it is one word that contains")
         assert hint in error[0] and error[0].endswith(" [exec.not_found]")
 
 

@@ -179,8 +179,8 @@ def test_the_first_that_was_slow_to_end(told):
     found = told(*PYTHON, script, env={"SAID": said})
     os.unlink(said)
     assert found.result.status == 7 and found.first["rank"] == 2
-    assert re.match(r"rankinit: rank 2 \(.*\) failed first: with the error below, then told to "
-                    r"stop on its way out: killed by SIGTERM \(15\), after", found.verdict[0])
+    assert re.match(r"rankinit: rank 2 \(.*\) failed first: raised the error below, then was "
+                    r"stopped while exiting: killed by SIGTERM \(15\), after", found.verdict[0])
     assert "rankinit:   RuntimeError: Timed out" in found.verdict
     assert "rankinit:   rank 0: exit status 7" in found.verdict
 
@@ -324,7 +324,7 @@ ASKING = "import os, time\nif os.environ['RANK'] != '{}': time.sleep(60)\n{}\n"
 
 
 @pytest.mark.parametrize("rank, stdin", [(2, "is /dev/null for all ranks but the first"),
-                                         (0, "is no terminal, and it ended")])
+                                         (0, "is not a terminal and has ended")])
 @pytest.mark.parametrize("call, last", [("breakpoint(); x = 1", "BdbQuit"),
                                         ("input()", "EOFError: EOF when reading a line")])
 def test_a_rank_without_a_terminal(told, rank, stdin, call, last):

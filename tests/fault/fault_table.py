@@ -40,8 +40,8 @@ LOG_OR_NOT = Expected((7, 125), "", "the output needs one; a smaller pipe will d
                       "goes on without")
 UNCHECKED = Expected(says=r"warning: .*\[(check\.refused|memory|file\.unreadable)\]",
                      text="a warning, and it goes on")
-OOM_UNKNOWN = Expected((137,), "does not tell whether memory ran out", "the obituary says so")
-OOM_EITHER = Expected((137,), "not for lack of memory|does not tell", "the next file is tried")
+OOM_UNKNOWN = Expected((137,), "does not show whether memory ran out", "the obituary says so")
+OOM_EITHER = Expected((137,), "not for lack of memory|does not show", "the next file is tried")
 
 
 def refused(code, status=125):

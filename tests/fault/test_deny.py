@@ -150,7 +150,7 @@ def test_ranks_that_cannot_be_killed(pid1):
     result = run_denied(scenario, "kill:1=9=EPERM", "pidfd_send_signal:1=9=EPERM")
     assert result.status == 5, result.story()
     assert 2.5 < result.seconds, result.story()
-    line = re.search(r"error: .*cannot be killed stay: (.*)", result.stderr).group(1)
+    line = re.search(r"error: .*cannot be killed remain: (.*)", result.stderr).group(1)
     assert len(re.findall(r"sh \(\d+\)", line)) == 2, result.story()
     assert re.search(r"rank 1 \(.*\) failed first: exit status 5", result.stderr)
     assert "ranks 0, 2: told to stop, cannot be killed\n" in result.stderr

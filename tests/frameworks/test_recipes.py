@@ -104,7 +104,7 @@ def test_the_image(world):
 
 
 @pytest.mark.parametrize("end, status, said", [
-    ([], 0, "fit"), (["--"], 127, "options of rankinit stand before --")], ids=["open", "closed"])
+    ([], 0, "fit"), (["--"], 127, "options of rankinit go before --")], ids=["open", "closed"])
 def test_options_behind_the_name_of_the_image(end, status, said):
     """docker run IMAGE --check, where the ENTRYPOINT ends in "--" and where it does not."""
     words = [*RECIPES["image"].entrypoint[1:], *end, "--check"]

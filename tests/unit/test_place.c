@@ -159,7 +159,7 @@ static void test_numa_within_the_mask(void **state)
 		on(i, NULL);
 	said(0, RI_SEVERITY_NOTE, RI_CODE_PLACEMENT_KEPT, "one NUMA node");
 	said(1, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT,
-		"4 of 8 ranks stay where they are, the first is local rank 4");
+		"4 of 8 ranks are not bound, the first is local rank 4");
 	assert_int_equal(findings.count, 2);
 }
 
@@ -182,7 +182,7 @@ static void test_numa_without_gpus(void **state)
 	wish.bind = RI_BIND_NUMA;
 	placed(2, true);
 	on(1, NULL);
-	said(0, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT, "what its NUMA nodes are");
+	said(0, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT, "what NUMA nodes the machine has");
 	assert_int_equal(findings.count, 1);
 }
 
@@ -194,7 +194,7 @@ static void test_numa_hidden(void **state)
 	placed(4, true);
 	for (size_t i = 0; i < 4; i++)
 		on(i, NULL);
-	said(0, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT, "4 of 4 ranks stay where they are");
+	said(0, RI_SEVERITY_WARNING, RI_CODE_PLACEMENT_KEPT, "4 of 4 ranks are not bound");
 	assert_int_equal(findings.count, 1);
 }
 
