@@ -111,8 +111,13 @@ static void check_size(struct ri_checking *checking)
 {
 	const struct ri_demand *demand = ri_demands_find(checking->demands, RI_TOPIC_SHM);
 	struct ri_space space;
-	int found = ri_machine_space(checking->host, point, &space);
+	int found;
 
+	if (!checking->asked && (checking->ranks <= 1 || !has_gpus(checking->host))) {
+		ri_check_skip(checking, point, "only several ranks with GPUs need it");
+		return;
+	}
+	found = ri_machine_space(checking->host, point, &space);
 	if (found < 0 || (found > 0 && space.size == 0)) {
 		ri_check_unknown(checking, RI_CODE_SHM_SIZE_UNKNOWN, point,
 			"its size cannot be read");

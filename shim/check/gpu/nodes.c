@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "node/nvidia.h"
+#include "check/software.h"
 
 static const char control[] = "/dev/nvidiactl";
 
@@ -78,15 +78,14 @@ static void say_missing(struct ri_checking *checking, enum ri_code code, const c
 
 static void check_dev(struct ri_checking *checking)
 {
-	struct ri_nvidia nvidia;
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
-	ri_nvidia_read(&nvidia, checking->host);
-	if (nvidia.control == ENOENT && !nvidia.driver)
+	if (nvidia->control == ENOENT && !nvidia->driver)
 		ri_check_skip(checking, control, "no NVIDIA driver is here");
-	else if (nvidia.control == ENOENT)
+	else if (nvidia->control == ENOENT)
 		say_missing(checking, RI_CODE_GPU_DEV_ABSENT, control,
 			"the driver is loaded, but its device files are not in this container");
-	else if (!nvidia.memory)
+	else if (!nvidia->memory)
 		say_missing(checking, RI_CODE_GPU_DEV_UVM, "/dev/nvidia-uvm",
 			"is missing, so CUDA ends with an unknown error (999)");
 	else
@@ -110,24 +109,23 @@ static const char open_hint[] =
 
 static void check_open(struct ri_checking *checking)
 {
-	struct ri_nvidia nvidia;
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
-	ri_nvidia_read(&nvidia, checking->host);
-	if (nvidia.control == ENOENT) {
+	if (nvidia->control == ENOENT) {
 		ri_check_skip(checking, control, "is missing");
 		return;
 	}
-	if (nvidia.control == 0) {
+	if (nvidia->control == 0) {
 		ri_check_pass(checking, control, "can be opened");
 		return;
 	}
 	ri_check_warn(checking, RI_CODE_GPU_OPEN_REFUSED, control,
 		"%s: no program here can use a GPU",
-		nvidia.control == EPERM ? "the device cgroup denies opening it"
-		: nvidia.control == EACCES ? "its mode does not let this user open it"
-					   : strerror(nvidia.control));
+		nvidia->control == EPERM ? "the device cgroup denies opening it"
+		: nvidia->control == EACCES ? "its mode does not let this user open it"
+					   : strerror(nvidia->control));
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-	ri_check_hint(checking, "%s", nvidia.control == EACCES
+	ri_check_hint(checking, "%s", nvidia->control == EACCES
 		? "outside the image: run as root, or node admin: mode 0666 for /dev/nvidia*"
 		: open_hint);
 }
@@ -147,13 +145,12 @@ const struct ri_check ri_check_gpu_open = {
 static void check_driver(struct ri_checking *checking)
 {
 	static const char path[] = "/proc/driver/nvidia/version";
-	struct ri_nvidia nvidia;
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
-	ri_nvidia_read(&nvidia, checking->host);
-	if (nvidia.version[0] != '\0')
-		ri_check_pass(checking, path, "%s, %s kernel modules", nvidia.version,
-			nvidia.open ? "open" : "proprietary");
-	else if (nvidia.driver || nvidia.control != ENOENT)
+	if (nvidia->version[0] != '\0')
+		ri_check_pass(checking, path, "%s, %s kernel modules", nvidia->version,
+			nvidia->open ? "open" : "proprietary");
+	else if (nvidia->driver || nvidia->control != ENOENT)
 		ri_check_unknown(checking, RI_CODE_GPU_DRIVER_UNKNOWN, path,
 			"does not show the driver's version");
 	else
@@ -177,12 +174,11 @@ static const char fabric_hint[] =
 static void check_fabricmanager(struct ri_checking *checking)
 {
 	static const char socket[] = "/run/nvidia-fabricmanager/socket";
-	struct ri_nvidia nvidia;
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
-	ri_nvidia_read(&nvidia, checking->host);
-	if (!nvidia.switches) {
+	if (!nvidia->switches) {
 		ri_check_skip(checking, socket, "no NVSwitch is here");
-	} else if (nvidia.fabric) {
+	} else if (nvidia->fabric) {
 		ri_check_pass(checking, socket, "is here");
 	} else {
 		ri_check_note(checking, RI_CODE_GPU_FABRICMANAGER_UNSEEN, socket,

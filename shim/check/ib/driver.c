@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check/ib/ib.h"
+#include "check/software.h"
 #include "node/nvidia.h"
 #include "node/ofed.h"
 
@@ -115,13 +116,12 @@ static void check_peermem(struct ri_checking *checking)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
 	struct ri_peer_memory peers;
-	struct ri_nvidia nvidia;
+	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
 
 	if (hcas == NULL)
 		return;
-	ri_nvidia_read(&nvidia, checking->host);
-	ri_peer_memory_read(&peers, &nvidia, checking->host);
-	if (!nvidia.driver || hcas->count == 0 || ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
+	ri_peer_memory_read(&peers, nvidia, checking->host);
+	if (!nvidia->driver || hcas->count == 0 || ri_ib_count(hcas, RI_LINK_INFINIBAND) == 0) {
 		ri_check_skip(checking, "nvidia_peermem",
 			"this node lacks NVIDIA GPUs or InfiniBand");
 	} else if (peers.path != NULL) {
