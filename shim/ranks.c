@@ -129,55 +129,25 @@ int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_sour
 	return ri_env_edits_add(&view->edits, edit, arena, err);
 }
 
-/* Where a list differs from the first rank's; into out, unless that is NULL. */
-static size_t compare(char *const *first, char *const *own, struct ri_rank_patch *out)
+/* A list in memory that stays; what the first rank has in the same place is shared with it. */
+static char **keep(char *const *own, char *const *first, struct ri_arena *arena)
 {
 	size_t count = 0;
+	char **kept;
 
-	for (size_t i = 0; first[i] != NULL && own[i] != NULL; i++) {
-		/* most of them are the very same string */
-		if (first[i] == own[i] || strcmp(first[i], own[i]) == 0)
-			continue;
-		if (out != NULL)
-			out[count] = (struct ri_rank_patch){
-				.place = (char **)(uintptr_t)&first[i],
-				.text = own[i],
-				.first = first[i],
-			};
+	while (own[count] != NULL)
 		count++;
+	kept = ri_arena_array(arena, count + 1, sizeof(*kept));
+	for (size_t i = 0; kept != NULL && i < count; i++) {
+		if (*first != NULL && (own[i] == *first || strcmp(own[i], *first) == 0))
+			kept[i] = *first;
+		else
+			kept[i] = ri_arena_copy(arena, own[i], strlen(own[i]));
+		if (kept[i] == NULL)
+			return NULL;
+		first += *first != NULL;
 	}
-	return count;
-}
-
-static size_t length_of(char *const *list)
-{
-	size_t length = 0;
-
-	while (list[length] != NULL)
-		length++;
-	return length;
-}
-
-/* Keep what the rank has of its own in memory that stays. */
-static int keep(struct ri_rank *out, const struct ri_launch *first, const struct ri_launch *own,
-	struct ri_arena *arena)
-{
-	size_t words = compare(first->argv, own->argv, NULL);
-
-	out->count = words + compare(first->envp, own->envp, NULL);
-	out->patches = ri_arena_array(arena, out->count, sizeof(*out->patches));
-	if (out->patches == NULL)
-		return -1;
-	compare(first->argv, own->argv, out->patches);
-	compare(first->envp, own->envp, out->patches + words);
-	for (size_t i = 0; i < out->count; i++) {
-		char *text = out->patches[i].text;
-
-		out->patches[i].text = ri_arena_copy(arena, text, strlen(text));
-		if (out->patches[i].text == NULL)
-			return -1;
-	}
-	return 0;
+	return kept;
 }
 
 static int describe(struct ri_rank *out, const struct ri_rank_source *source, size_t index,
@@ -186,23 +156,21 @@ static int describe(struct ri_rank *out, const struct ri_rank_source *source, si
 	static struct ri_arena scratch;
 	struct ri_rank_source own = *source;
 	struct ri_rank_view view;
-	struct ri_launch launch;
-	int status = -1;
+	char **envp = NULL;
 
 	own.context.arena = &scratch;
 	if (ri_rank_view(&view, &own, index, err) == 0 &&
-		ri_rank_name_torch_file(&view, &own, err) == 0) {
-		launch.argv = view.argv;
-		launch.envp = ri_env_apply(own.context.env, &view.edits, &scratch, err);
-		if (launch.envp != NULL && (length_of(launch.envp) != length_of(first->envp) ||
-			keep(out, first, &launch, source->context.arena) < 0))
+		ri_rank_name_torch_file(&view, &own, err) == 0)
+		envp = ri_env_apply(own.context.env, &view.edits, &scratch, err);
+	if (envp != NULL) {
+		out->argv = keep(view.argv, first->argv, source->context.arena);
+		out->envp = keep(envp, first->envp, source->context.arena);
+		if (out->argv == NULL || out->envp == NULL)
 			ri_fail(err, RI_CODE_MEMORY, "COMMAND",
 				"no memory left for the variables of rank %zu", index);
-		else if (launch.envp != NULL)
-			status = 0;
 	}
 	ri_arena_release(&scratch);
-	return status;
+	return out->argv == NULL || out->envp == NULL ? -1 : 0;
 }
 
 int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
@@ -214,7 +182,7 @@ int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
 	if (ranks == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "COMMAND", "no memory left for its ranks");
 	for (size_t i = 0; i < count; i++) {
-		ranks[i].cpus = ri_placing_cpus(source->placing, i);
+		ranks[i] = (struct ri_rank){ .cpus = ri_placing_cpus(source->placing, i) };
 		if (i > 0 && describe(&ranks[i], source, i, launch, err) < 0)
 			return -1;
 	}
@@ -242,25 +210,25 @@ int ri_ranks_open_input(struct ri_error *err)
 	return high;
 }
 
-static void put_on(const struct ri_rank *rank, bool own)
-{
-	for (size_t i = 0; i < rank->count; i++)
-		*rank->patches[i].place = own ? rank->patches[i].text : rank->patches[i].first;
-}
-
 static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_error *err)
 {
 	const struct ri_rank *rank = start->ranks == NULL ? NULL : &start->ranks[index];
+	char *const *argv = start->launch->argv;
+	char **envp = start->launch->envp;
 	pid_t pid;
 
 	ri_output_give(start->output, index, start->launch);
-	if (rank == NULL)
-		return ri_launch_spawn(start->launch, err);
-	start->launch->cpus = rank->cpus;
-	put_on(rank, true);
+	if (rank != NULL)
+		start->launch->cpus = rank->cpus;
+	if (index > 0) {
+		start->launch->argv = rank->argv;
+		start->launch->envp = rank->envp;
+	}
 	pid = ri_launch_spawn(start->launch, err);
-	if (!start->launch->hangs)
-		put_on(rank, false);
+	if (!start->launch->hangs) {
+		start->launch->argv = argv;
+		start->launch->envp = envp;
+	}
 	return pid;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each rank finds in its environment and in its words, and starting them
- * one after the other. A rank is described by what it has of its own: where
- * the lists of all ranks differ. The lists themselves exist once, and are
- * changed from rank to rank, since a child has copies when it runs.
+ * one after the other. Each has lists of its own, and shares with the first
+ * the strings that it has as well.
  */
 #ifndef RI_SHIM_RANKS_H
 #define RI_SHIM_RANKS_H
@@ -50,17 +49,10 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
 	struct ri_error *err);
 
-/* One string of a list that is another one than the first rank's. */
-struct ri_rank_patch {
-	char **place;
-	char *text;
-	char *first;	/* what the first rank has there */
-};
-
-/* What a rank has of its own; nothing for the first. */
+/* What a rank has of its own. */
 struct ri_rank {
-	struct ri_rank_patch *patches;
-	size_t count;
+	char *const *argv;	/* NULL for the first: as struct ri_launch has it */
+	char **envp;
 	const struct ri_cpus *cpus;	/* as in struct ri_launch; of the first too */
 };
 
