@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "from/from.h"
+#include "from/identity.h"
+#include "from/settle.h"
 #include "launch/hosts.h"
 #include "launch/local_master.h"
 #include "launch/nproc.h"

@@ -12,7 +12,7 @@
 #include "check/runner.h"
 #include "check/worth.h"
 #include "command/words.h"
-#include "from/from.h"
+#include "from/sources.h"
 #include "say/print.h"
 #include "system/mask.h"
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "from/from.h"
+#include "from/sources.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
 #include "say/state.h"

@@ -18,4 +18,16 @@ bool ri_identity_takes(struct ri_reading *reading);
 /* Are all ranks of the job here, by the identity's own account? There must be one. */
 bool ri_identity_is_on_one_node(const struct ri_reading *reading);
 
+/*
+ * Step 2: who says who we are. The innermost source with a complete tuple (rank,
+ * world_size, local_rank, local_world_size), and no other one gives any part of
+ * it; master and hosts may come from an outer one. Where no process has an
+ * identity its node may: the first source that knows the node's place, if
+ * anybody knows how many nodes there are. A launcher of ranks has none. Where
+ * ranks are started here (context->fan_out) and nothing else gives the identity
+ * the node's place does, in the name of the user. Fills in identity, scope and
+ * traits, and nothing else. Half of what an identity takes is a finding.
+ */
+int ri_identity_choose(struct ri_topology *out, struct ri_reading *reading);
+
 #endif

@@ -25,37 +25,6 @@ bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
 	return raw != NULL && ri_number_read(raw, ri_fact_range(id), out, NULL) == RI_NUMBER_OK;
 }
 
-bool ri_source_sees(const struct ri_env *env, const char *variable)
-{
-	const char *value = ri_env_get(env, variable);
-
-	return value != NULL && !ri_is_service_link(value);
-}
-
-static bool is_blank(const char *text)
-{
-	return text[strspn(text, " \t\r\n\v\f")] == '\0';
-}
-
-bool ri_source_sees_text(const struct ri_env *env, const char *variable)
-{
-	const char *value = ri_env_get(env, variable);
-
-	return value != NULL && !ri_is_service_link(value) && !is_blank(value);
-}
-
-bool ri_source_sees_mpi_rank(const struct ri_env *env)
-{
-	static const char *const names[] = {
-		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (ri_source_sees(env, names[i]))
-			return true;
-	return false;
-}
-
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
 {
 	void *result = ri_arena_array(reading->context->arena, count, size);
@@ -158,7 +127,7 @@ struct ri_fact *ri_claim_filled(
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || is_blank(raw) ? NULL : claim_number(reading, id, variable, raw);
+	return raw == NULL || ri_is_blank(raw) ? NULL : claim_number(reading, id, variable, raw);
 }
 
 struct ri_fact *ri_claim_label(
@@ -167,7 +136,7 @@ struct ri_fact *ri_claim_label(
 	const char *raw = ri_reading_get(reading, variable);
 	struct ri_fact *claim;
 
-	if (raw == NULL || is_blank(raw))
+	if (raw == NULL || ri_is_blank(raw))
 		return NULL;
 	claim = add_claim(reading, id, variable, raw);
 	if (claim != NULL)
@@ -205,7 +174,7 @@ struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id
 	struct ri_fact *claim;
 
 	*port = 0;
-	if (raw == NULL || is_blank(raw))
+	if (raw == NULL || ri_is_blank(raw))
 		return NULL;
 	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint)) {
 		*port = endpoint.port;
@@ -252,7 +221,7 @@ static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *
 
 		end = strchrnul(text, separator);
 		last = *end == '\0';
-		if (last && count > 0 && is_blank(text))
+		if (last && count > 0 && ri_is_blank(text))
 			return count;
 		if (!ri_endpoint_read((struct ri_slice){ text, (size_t)(end - text) }, &endpoint)) {
 			*fault_at = (size_t)(text - start) +
@@ -296,7 +265,7 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || is_blank(raw)
+	return raw == NULL || ri_is_blank(raw)
 		? NULL
 		: ri_claim_list(reading, variable, raw, separator);
 }

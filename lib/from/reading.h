@@ -9,8 +9,27 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "from/endpoint.h"
-#include "from/from.h"
+#include "from/sight.h"
+#include "from/sources.h"
+#include "model/context.h"
+#include "model/topology.h"
+
+/* The steps of from.h hand it on to each other, and each source. */
+struct ri_reading {
+	const struct ri_context *context;
+	const struct ri_source *const *sources;	/* the table */
+	const struct ri_source **spoke;	/* who claimed something; ends with NULL */
+	const struct ri_source *source;		/* whose turn it is */
+	const struct ri_source *identity;	/* whose tuple counts so far, or NULL */
+	const struct ri_source *launcher;	/* the innermost whose tuple is signed, or NULL */
+	struct ri_fact *claims[RI_FACT_COUNT];	/* by all sources so far, in their order */
+	size_t claim_count;			/* of all of them */
+	bool adopts;	/* the identity is that of the node, where ranks are started here */
+	const struct ri_fact *gave_way;		/* a master that each node is itself, or NULL */
+	struct ri_error *err;
+};
 
 /*
  * The value of a variable; NULL where it does not exist, and where it is the
@@ -25,18 +44,6 @@ const char *ri_reading_get(const struct ri_reading *reading, const char *variabl
  */
 bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, uint64_t *out);
-
-/* Is the variable there, in that sense? For detect functions, which have the snapshot alone. */
-bool ri_source_sees(const struct ri_env *env, const char *variable);
-
-/* Does it see more than blanks? For names that an image may set to nothing. */
-bool ri_source_sees_text(const struct ri_env *env, const char *variable);
-
-/*
- * Did some MPI start this process, whether or not its tuple is whole? Then it
- * is no launcher, whatever else it inherited from one.
- */
-bool ri_source_sees_mpi_rank(const struct ri_env *env);
 
 /* Zeroed memory that lives as long as the topology, or NULL. */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what all sources claim to one set of facts that hold together. */
+#include "from/settle.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "from/contest.h"
-#include "from/from.h"
 #include "from/identity.h"
 #include "model/derive.h"
 #include "model/wishes.h"

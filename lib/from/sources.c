@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "from/reading.h"
+#include "from/sight.h"
 #include "model/wishes.h"
 
 #define RI_SOURCE(name) extern const struct ri_source ri_source_##name;

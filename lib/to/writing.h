@@ -7,8 +7,9 @@
 #define RI_TO_WRITING_H
 
 #include "command/command.h"
+#include "model/context.h"
 #include "model/wishes.h"
-#include "to/to.h"
+#include "to/framework.h"
 
 struct ri_writing {
 	const struct ri_context *context;

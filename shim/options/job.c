@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "from/from.h"
+#include "from/sources.h"
 #include "options/table.h"
 #include "options/value.h"
 #include "to/to.h"

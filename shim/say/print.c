@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "check/print.h"
-#include "from/from.h"
+#include "from/sources.h"
 #include "options/options.h"
 #include "system/columns.h"
 #include "to/scrub.h"

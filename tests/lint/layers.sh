@@ -6,14 +6,41 @@
 . "$(dirname "$0")/common.sh"
 
 rooms=' '
+# circles FOLDER FILE NAME...: of its files none uses one that uses it, headers and
+# all. Two files with a private header between them are one: these rooms have some.
+private=' lib/image lib/model shim/options shim/pump '
+circles() {
+    case $private in
+    *" $1 "*) return ;;
+    esac
+    while read -r file name; do
+        user=${file##*/}
+        used=${name##*/}
+        case $name in
+        *.def) continue ;;
+        esac
+        [ -f "$1/$used" ] && [ "${user%.?}" != "${used%.h}" ] &&
+            case $name in
+            "${1#*/}/$used" | "$used") echo "${user%.?} ${used%.h}" ;;
+            esac
+    done | tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([^ ]*\)$/\1/p' | paste -sd ' ' |
+        while read -r names; do
+            [ -z "$names" ] || complain "$1: these include each other in a circle: $names"
+        done
+}
+# includes FOLDER: a line "FILE NAME" for each header that its files include
+includes() {
+    grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$1"/*.[ch] /dev/null |
+        sed -E 's/:[^"]*"([^"]*)".*/ \1/'
+}
 # look FOLDER [ROOM...]: its files may include these rooms' headers, and their own
 look() {
     folder=$1
     shift
     own=${folder#*/}
     rooms="$rooms$folder "
-    grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$folder"/*.[ch] /dev/null |
-        sed -E 's/:[^"]*"([^"]*)".*/ \1/' |
+    includes "$folder" | circles "$folder"
+    includes "$folder" |
         while read -r file name; do
             room=${name%/*}
             [ "$folder/$name" != "shim/$room" ] || room=$own

@@ -15,7 +15,7 @@
 #include "check/ib/ib.h"
 #include "check/machine.h"
 #include "check/software.h"
-#include "from/from.h"
+#include "from/sources.h"
 #include "image/mca.h"
 
 /* The Open MPI that programs load, else one that lies apart; NULL: none. */
