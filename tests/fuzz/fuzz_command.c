@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "command/expand.h"
 #include "to/scrub.h"
+#include "to/to.h"
 #include "../unit/stages_of.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
