@@ -82,14 +82,10 @@ int ri_placing_prepare(struct ri_placing *out, const struct ri_placing_job *job,
 	struct ri_error *err)
 {
 	struct ri_place_ranks ranks = count_ranks(job, &out->own);
-	const union ri_options_given *given = &job->options->given;
 	struct ri_place_wish wish = job->options->place;
 	struct ri_node node = job->node;
 	struct ri_cpus mask;
 
-	wish.bind_subject = given->bind_to.subject;
-	wish.gpu_subject = given->gpu_bind.subject;
-	wish.omp_subject = given->omp_threads.subject;
 	out->placement = (struct ri_placement){ .count = 0 };
 	if (!wishes_any(&wish) && !ri_placement_asks(&wish, &ranks))
 		return 0;

@@ -272,15 +272,11 @@ static bool is_disabled(const struct ri_env *env)
 	return yes;
 }
 
-int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+static int read_all(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
-	int status;
+	int status = read_words(options, argv, findings, err);
 
-	*options = (struct ri_options){ .disabled = is_disabled(env) };
-	ri_signal_map_init(&options->signal_map);
-	ri_exit_map_init(&options->exit_map);
-	status = read_words(options, argv, findings, err);
 	if (options->disabled || options->action == RI_ACTION_HELP ||
 		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
 		return status;
@@ -290,6 +286,23 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	if (read_twins(options, env, findings, err) < 0)
 		status = -1;
 	judge_twins(env, findings);
+	return status;
+}
+
+int ri_options_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+	struct ri_findings *findings, struct ri_error *err)
+{
+	struct ri_place_wish *place = &options->place;
+	int status;
+
+	*options = (struct ri_options){ .disabled = is_disabled(env) };
+	ri_signal_map_init(&options->signal_map);
+	ri_exit_map_init(&options->exit_map);
+	status = read_all(options, argv, env, findings, err);
+	/* the library knows no options, and blames them by name */
+	place->bind_subject = options->given.bind_to.subject;
+	place->gpu_subject = options->given.gpu_bind.subject;
+	place->omp_subject = options->given.omp_threads.subject;
 	return status;
 }
 

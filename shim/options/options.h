@@ -67,7 +67,7 @@ struct ri_options {
 	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
 	enum ri_expand expand;
-	struct ri_place_wish place;	/* without the names to blame */
+	struct ri_place_wish place;
 	struct ri_check_wishes checks;
 	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
 	enum ri_switch subreaper;

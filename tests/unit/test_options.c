@@ -131,10 +131,13 @@ static void what_is_given(void **state)
 	check_given(options.given.node_rank, "RANKINIT_NODE_RANK", "3", true);
 	check_given(options.wishes.facts[RI_FACT_NODE_RANK], "RANKINIT_NODE_RANK", "3", true);
 	assert_null(options.given.rank.subject);
+	assert_null(options.place.bind_subject);
 	assert_null(options.wishes.facts[RI_FACT_RANK].subject);
 	assert_int_equal(read_with("--node-rank=4", strings), RI_CODE_NONE);
 	check_given(options.given.node_rank, "--node-rank", "4", false);
 	check_given(options.wishes.facts[RI_FACT_NODE_RANK], "--node-rank", "4", false);
+	assert_int_equal(read_word("--bind-to=core"), RI_CODE_NONE);
+	assert_string_equal(options.place.bind_subject, "--bind-to");
 }
 
 /* A variable and the command line: the variable gives way, once, and is not used. */
