@@ -110,7 +110,7 @@ void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact
 	claim->strength = RI_STRENGTH_DEFAULT;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE,
 		RI_CODE_MASTER_ASSUMED, claim->origin.variable,
-		"%s does not say where rank 0 runs: \"%s\" is right if it uses the machines of %s "
+		"%s does not say where rank 0 runs: \"%s\" is right if it fills the machines of %s "
 		"in order", launcher, claim->text, reading->source->name),
 		"set MASTER_ADDR if this is another host");
 }

@@ -209,7 +209,7 @@ static void report_stated(const struct ri_topology *topology, enum ri_fact_id id
 	if (strcmp(kept, fact->origin.raw) != 0)
 		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
-			"expected: one host without brackets, blanks or port");
+			"expected one host without brackets, blanks or port");
 	if (fact->origin.source == topology->identity || is_here(topology, id))
 		return;
 	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {

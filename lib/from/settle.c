@@ -43,8 +43,8 @@ static void leave_outer(struct ri_reading *reading)
 				continue;
 			claim->state = RI_STATE_OPEN;
 			claim->text = NULL;
-			claim->reason = "all ranks are on this node, but it belongs to a larger "
-				"job";
+			claim->reason = "all ranks are on this node, but this value is about "
+				"several nodes";
 		}
 	}
 }

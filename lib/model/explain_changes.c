@@ -118,7 +118,7 @@ void ri_explain_environment(struct ri_page *page, const struct ri_explain *expla
 	say_edits(page, explain, explain->ranks[0].edits);
 	for (size_t i = 1; i < explain->rank_count && i < RANKS_MAX; i++) {
 		ri_text_init(&text, bytes, sizeof(bytes));
-		ri_text_addf(&text, "of rank %" PRId64 " differs in", explain->ranks[i].rank);
+		ri_text_addf(&text, "rank %" PRId64 " differs in", explain->ranks[i].rank);
 		ri_page_go(page, RI_EXPLAIN_LABEL);
 		ri_page_show(page, bytes);
 		ri_page_end_line(page);

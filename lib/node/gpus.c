@@ -63,7 +63,7 @@ static enum word take(struct search *search, const char *name, const struct ri_d
 			return fail(search, name,
 				"is listed twice, and CUDA shows no GPU at all then");
 	if (out->count == RI_MAX_GPUS)
-		return end(search, name, "is beyond the most GPUs that rankinit counts");
+		return end(search, name, "exceeds the number of GPUs that rankinit can count");
 	out->list[out->count++] = (struct ri_gpu){ .name = name, .address = address };
 	return TAKEN;
 }

@@ -95,7 +95,7 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 	case RI_END_SIGNALED:
 		ri_text_addf(out, "killed by %s (%d)%s%s", ri_signal_name(rank->signal, name),
 			rank->signal, rank->core ? ", core dumped" : "",
-			rank->oom ? ": out of memory (the cgroup's oom_kill moved)" : "");
+			rank->oom ? ": out of memory (the cgroup's oom_kill count rose)" : "");
 		break;
 	}
 }
@@ -183,7 +183,7 @@ static void add_traceback(struct ri_text *out, const struct ri_traceback *traceb
 	if (traceback->last.length > 0)
 		add_line(out, "  ", traceback->last);
 	if (traceback->member.length > 0)
-		add_line(out, "  its first: ", traceback->member);
+		add_line(out, "  first exception: ", traceback->member);
 	for (int i = 0; i < MAX_MESSAGE_LINES && ri_span_line(&more, &line); i++)
 		add_line(out, "  ", ri_traceback_line(traceback, line));
 	add_frames(out, traceback);
@@ -325,7 +325,7 @@ static void add_others(struct ri_text *out, const struct ri_outcome *outcome)
 			left++;
 	}
 	if (left > 0)
-		ri_text_addf(out, "  and %zu other ways to end\n", left);
+		ri_text_addf(out, "  other ranks ended in %zu more ways\n", left);
 }
 
 static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)

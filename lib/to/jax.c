@@ -133,7 +133,7 @@ static void want_address(struct ri_writing *writing, const struct ri_topology *t
 		ri_finding_hint(ri_findings_add(writing->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_ENV_REPAIRED, address_name, "%s becomes \"%s\"",
 			ri_quote(quoted, sizeof(quoted), given), made),
-			"expected: a host and a port");
+			"expected a host and a port");
 	ri_want(writing, address_name, made);
 }
 

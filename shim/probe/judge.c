@@ -53,15 +53,15 @@ static void describe_step(char *out, size_t size, const struct ri_probe *said)
 		[RI_PROBE_LOAD] = "while the library was loaded",
 		[RI_PROBE_LIST] = "while the devices were listed",
 		[RI_PROBE_OPEN] = "while %s was opened",
-		[RI_PROBE_PORT] = "while a port of %s was asked for",
+		[RI_PROBE_PORT] = "while a port of %s was queried",
 		[RI_PROBE_MEMORY] = "while memory was registered with %s",
 		[RI_PROBE_CLOSE] = "while %s was closed",
-		[RI_PROBE_VERSION] = "while it was asked for its version",
+		[RI_PROBE_VERSION] = "while its version was queried",
 	};
 	const char *text = steps[said->at], *hole = strstr(text, "%s");
 
 	if (said->at != RI_PROBE_NOTHING && said->answer.given)
-		snprintf(out, size, "after all was done");
+		snprintf(out, size, "after its last answer");
 	else if (hole == NULL || said->at == RI_PROBE_LOAD)
 		snprintf(out, size, "%s", text);
 	else

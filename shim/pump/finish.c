@@ -122,7 +122,7 @@ static void add_loss(struct ri_text *out, const char *what, uint64_t bytes, int 
 	if (bytes == 0)
 		return;
 	ri_text_addf(out, "%s%" PRIu64 " bytes of %s (%s)", out->length == 0 ? "" : ", ", bytes,
-		what, why == ETIMEDOUT ? "their reader does not read them" : strerror(why));
+		what, why == ETIMEDOUT ? "no process read them" : strerror(why));
 }
 
 static void say_losses(const struct ri_output *output)

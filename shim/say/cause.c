@@ -46,8 +46,7 @@ static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 
 	if (!full && shm->size >= ri_check_shm_least(outcome->count))
 		return NULL;
-	snprintf(text, sizeof(text), "%s (%s): a write to a page that finds no room there is a "
-		"SIGBUS",
+	snprintf(text, sizeof(text), "%s (%s): a write that finds no room there ends in SIGBUS",
 		full ? "was full" : "is small", ri_size_show(size, shm->size));
 	cause.text = text;
 	cause.code = full ? RI_CODE_SHM_FREE_SMALL : RI_CODE_SHM_SIZE_SMALL;

@@ -145,8 +145,9 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 		return 0;
 	name_spare(spare);
 	own.spare = begin_in(spare, option->subject, arena, &other) == 0;
-	ri_log(RI_LEVEL_WARNING, own.spare ? "%s: %s; --status reads the state from %s instead [%s]"
-					   : "%s: %s, nor can %s; --status will find no state [%s]",
+	ri_log(RI_LEVEL_WARNING, own.spare
+			? "%s: %s; --status reads the state from %s instead [%s]"
+			: "%s: %s; %s cannot be written either, so --status will find no state [%s]",
 		why.subject, why.text, spare, ri_code_name(why.code));
 	return 0;
 }

@@ -50,7 +50,8 @@ static void add_oom(struct ri_text *out, struct ri_oom *oom)
 	if (!oom->known || ri_cgroup_oom_read(&oom->host, &oom->file, &kills) < 0)
 		ri_text_add(out, "; the cgroup does not show whether memory ran out");
 	else if (kills > oom->kills)
-		ri_text_addf(out, ": out of memory (the cgroup's oom_kill went from %llu to %llu)",
+		ri_text_addf(out, ": out of memory (the cgroup's oom_kill count rose from %llu to "
+			"%llu)",
 			(unsigned long long)oom->kills, (unsigned long long)kills);
 	else
 		ri_text_add(out, ", not for lack of memory, by the cgroup's count");

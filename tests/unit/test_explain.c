@@ -209,7 +209,7 @@ static void test_ranks(void **state)
 	assert_list(json_object_get(rank_at(1), "unset"), "OLD", NULL);
 	assert_int_equal(json_array_size(json_object_get(rank_at(1), "argv")), 0);
 	ranks[1].rank = 15;
-	assert_non_null(strstr(render(), "  of rank 15 differs in\n"
+	assert_non_null(strstr(render(), "  rank 15 differs in\n"
 					 "  + RANK                        15\n"
 					 "  - OLD                         1\n"));
 	assert_non_null(strstr(page, "ranks 13 to 14 of 16\n"));

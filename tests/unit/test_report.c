@@ -260,7 +260,7 @@ static void the_longest_verdict_is_bounded(void **state)
 		length = strcspn(line, "\n");
 		assert_true(length <= RI_VERDICT_COLUMNS);
 	}
-	assert_non_null(strstr(bytes, "other ways to end"));
+	assert_non_null(strstr(bytes, "other ranks ended in"));
 	/* two kinds in turn: the list of ranks is what is long */
 	for (int i = 1; i < MANY; i++)
 		ranks[i].exit_code = i % 2;

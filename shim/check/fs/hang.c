@@ -58,7 +58,7 @@ static void check_hang(struct ri_checking *checking)
 
 	if (!checking->asked &&
 		!(ri_topology_is_wide(checking->topology) && names_paths(checking))) {
-		ri_check_skip(checking, "mounts", "the job may do without");
+		ri_check_skip(checking, "mounts", "this job does not depend on them");
 		return;
 	}
 	if (ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0) {

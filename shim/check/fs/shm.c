@@ -205,7 +205,7 @@ static void check_write(struct ri_checking *checking)
 	int error = 0;
 
 	if (!checking->asked && checking->ranks <= 1) {
-		ri_check_skip(checking, point, "a rank alone may do without");
+		ri_check_skip(checking, point, "a single rank does not need it");
 		return;
 	}
 	if (!checking->host->live) {

@@ -92,7 +92,7 @@ const struct ri_check ri_check_fs_out = {
 	.reads = "AZ_BATCHAI_OUTPUT_*, AZ_BATCHAI_STDOUTERR_DIR, AZURE_ML_OUTPUT_*, SM_MODEL_DIR, "
 		"SM_OUTPUT_* and options such as --output-dir, and whether the kernel would let "
 		"this user write there (access(2)); nothing is written",
-	.fails = "it would not",
+	.fails = "the kernel would refuse it",
 	.advice = out_hint,
 	.unverified = "a later refusal by an NFS server or a FUSE file system; a user of --user",
 	.runs = RI_CHECK_LAUNCH,
@@ -209,7 +209,7 @@ static void check_tmp(struct ri_checking *checking)
 
 	if (!checking->asked &&
 		(ri_env_get(checking->env, temporary) == NULL || !ri_check_is_shared(checking))) {
-		ri_check_skip(checking, subject, "the job may do without");
+		ri_check_skip(checking, subject, "this job does not depend on it");
 		return;
 	}
 	ri_quote(quoted, sizeof(quoted), folder);

@@ -237,7 +237,7 @@ static void check_mig(struct ri_checking *checking)
 		ri_check_unknown(checking, RI_CODE_GPU_MIG_UNKNOWN, "MIG",
 			"the list of visible GPUs cannot be used");
 	} else if (checking->ranks <= 1 || counted->gpus.count >= checking->ranks) {
-		ri_check_pass(checking, "MIG", "a process sees %zu, and %llu rank%s here",
+		ri_check_pass(checking, "MIG", "a process sees %zu, %llu rank%s here",
 			counted->gpus.count, (unsigned long long)checking->ranks,
 			checking->ranks == 1 ? " is" : "s are");
 	} else {

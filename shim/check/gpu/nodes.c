@@ -162,7 +162,7 @@ const struct ri_check ri_check_gpu_driver = {
 	.summary = "which NVIDIA driver the kernel runs",
 	.reads = "/proc/driver/nvidia/version (NVIDIA's open kernel modules, "
 		"kernel-open/nvidia/nv-procfs.c)",
-	.fails = "never; unknown where the version cannot be read",
+	.fails = "never; unknown if the version cannot be read",
 	.advice = "node admin: the driver of the host",
 	.run = check_driver,
 };

@@ -119,7 +119,7 @@ static void check_nonsriov(struct ri_checking *checking)
 		return;
 	}
 	if (!checking->asked && !ri_topology_is_wide(checking->topology)) {
-		ri_check_skip(checking, "--azure-size", "one node does without");
+		ri_check_skip(checking, "--azure-size", "a job of one node does not need it");
 		return;
 	}
 	hcas = ri_ib_look(checking);

@@ -150,7 +150,7 @@ static void check_provider(struct ri_checking *checking)
 	const struct ri_rdma_core *core;
 
 	if (!checking->asked && ri_ib_devices(checking) == 0) {
-		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
+		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
 		return;
 	}
 	core = ri_check_rdma_core(checking);
@@ -215,7 +215,7 @@ const struct ri_check ri_check_ib_ofed_user = {
 	.reads = "the name of libibverbs' file, the version IBVERBS_PRIVATE of its symbols, PATH "
 		"for ofed_info",
 	.fails = "never: rdma-core works with both the kernel's drivers and those of OFED",
-	.advice = "nothing has to be done",
+	.advice = "nothing",
 	.unverified = "the names of the files of MLNX_OFED",
 	.run = check_ofed_user,
 };

@@ -187,7 +187,7 @@ static void check_verbs(struct ri_checking *checking)
 	if (!ri_prober_may_run(checking, "libibverbs.so.1"))
 		return;
 	if (!checking->asked && ri_ib_devices(checking) == 0) {
-		ri_check_skip(checking, "libibverbs.so.1", "there is no adapter for RDMA");
+		ri_check_skip(checking, "libibverbs.so.1", "no RDMA adapter is here");
 		return;
 	}
 	library = &ri_check_rdma_core(checking)->verbs;

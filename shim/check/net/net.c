@@ -263,7 +263,7 @@ static const char *find_why_not(const struct ri_checking *checking, uint64_t *po
 	if (!checking->host->live)
 		return "a recorded machine has no ports to try";
 	if (!checking->asked && !ri_check_is_shared(checking))
-		return "a rank alone may do without";
+		return "a single rank does not need it";
 	if (!ri_topology_get(checking->topology, RI_FACT_MASTER_PORT, port))
 		return "no port is given";
 	if (agent != NULL && strcmp(agent, "True") == 0)
