@@ -147,7 +147,7 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 	own.spare = begin_in(spare, option->subject, arena, &other) == 0;
 	ri_log(RI_LEVEL_WARNING, own.spare
 			? "%s: %s; --status reads the state from %s instead [%s]"
-			: "%s: %s; %s cannot be written either, so --status will find no state [%s]",
+			: "%s: %s; nor can %s, so --status will find no state [%s]",
 		why.subject, why.text, spare, ri_code_name(why.code));
 	return 0;
 }

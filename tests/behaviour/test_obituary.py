@@ -103,8 +103,8 @@ def test_out_of_memory(box, cgroup, place):
     result = box.run(*words, shell=enter(group), place=place)
     assert result.status == 137
     line = obituary(result)
-    assert re.search(r"SIGKILL \(9\): out of memory \(the cgroup's oom_kill count rose from 0 to \d+\)",
-                     line)
+    assert re.search(r"SIGKILL \(9\): out of memory \(the cgroup's oom_kill count rose from 0 "
+                     r"to \d+\)", line)
     assert 8 <= int(re.search(r"peak memory (\d+) MiB", line).group(1)) <= 40
     # the counter does not start at 0: only what moved counts
     line = obituary(box.run(*SH, "kill -9 $$", shell=enter(group), place=place))

@@ -94,7 +94,8 @@ def test_a_shell_with_a_trap_without_a_grace(box):
 
 def told_whom(job):
     return re.findall(r"warning: waiting for (\S+ \(pid \d+\)), which handles SIGTERM only "
-                      r"after the program that it runs has ended; with --grace=25 ", job.error_text())
+                      r"after the program that it runs has ended; with --grace=25 ",
+                      job.error_text())
 
 
 def test_a_stop_that_waits_for_a_shell_is_said(box):

@@ -144,8 +144,8 @@ static void test_ends_early(void **state)
 {
 	(void)state;
 	assert_string_equal(cut("pod-2-of-8-gpus", "CUDA_VISIBLE_DEVICES=0,1,2,3"), "0 1");
-	assert_string_equal(findings.items[0].text, "\"2\" is not the index of a GPU here: CUDA ends "
-		"the list there, so 2 of 2 GPUs are used");
+	assert_string_equal(findings.items[0].text, "\"2\" is not the index of a GPU here: CUDA "
+		"ends the list there, so 2 of 2 GPUs are used");
 	assert_string_equal(cut("pod-2-of-8-gpus", "CUDA_VISIBLE_DEVICES=1,7,0"), "1");
 	assert_string_equal(cut("pod-2-of-8-gpus", "CUDA_VISIBLE_DEVICES=" UUID_3 "," UUID_0),
 		UUID_3);
