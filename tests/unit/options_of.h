@@ -39,9 +39,6 @@ static inline int options_of_words(struct options_of *out, char *const *words,
 		return -1;
 	out->wishes = options.wishes;
 	out->place = options.place;
-	out->place.bind_subject = options.given.bind_to.subject;
-	out->place.gpu_subject = options.given.gpu_bind.subject;
-	out->place.omp_subject = options.given.omp_threads.subject;
 	out->launch = options.launch;
 	out->command = options.command;
 	return 0;
