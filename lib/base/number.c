@@ -4,10 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
+#include "base/text.h"
 
 static bool is_digit(char c)
 {
@@ -16,7 +13,7 @@ static bool is_digit(char c)
 
 static const char *skip_blanks(const char *p)
 {
-	while (is_blank(*p))
+	while (ri_is_space(*p))
 		p++;
 	return p;
 }

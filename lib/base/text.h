@@ -11,6 +11,17 @@
 
 #include "base/limits.h"
 
+static inline bool ri_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* As isspace(3) in the C locale. */
+static inline bool ri_is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* What was built so far; always ends in '\0', never runs over. */
 struct ri_text {
 	char *bytes;

@@ -3,14 +3,11 @@
 
 #include <string.h>
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
+#include "base/text.h"
 
 static bool ends_name(char c)
 {
-	return is_blank(c) || c == '\n' || c == '\0';
+	return ri_is_blank(c) || c == '\n' || c == '\0';
 }
 
 bool ri_script_read(struct ri_script *out, const char *head, size_t length)
@@ -22,7 +19,7 @@ bool ri_script_read(struct ri_script *out, const char *head, size_t length)
 		length = RI_SCRIPT_HEAD;
 	if (length < 2 || head[0] != '#' || head[1] != '!')
 		return false;
-	while (from < length && is_blank(head[from]))
+	while (from < length && ri_is_blank(head[from]))
 		from++;
 	for (end = from; end < length && !ends_name(head[end]);)
 		end++;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 /* How far the end of a quoted or bracketed value is looked for. */
 enum { MAX_VALUE = 16384 };
 
@@ -37,11 +39,6 @@ static bool is_name_byte(char c)
 static bool is_quote(char c)
 {
 	return c == '"' || c == '\'' || c == '`';
-}
-
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 static bool is_one_of(char c, const char *set)
@@ -123,7 +120,7 @@ static bool is_secret_label(const struct scanner *in, struct ri_span name, size_
 		(name.length > word.length && is_word(word, "key") &&
 			word.at[-1] == '.')) {
 		/* "missing key: x" names what is missing; real keys are long */
-		while (!is_space(byte(in, value + length)))
+		while (!ri_is_space(byte(in, value + length)))
 			length++;
 		return length >= 20;
 	}
@@ -162,7 +159,7 @@ static size_t end_of_line(const struct scanner *in, size_t at)
 
 static size_t end_of_word(const struct scanner *in, size_t at)
 {
-	while (!is_space(byte(in, at)))
+	while (!ri_is_space(byte(in, at)))
 		at++;
 	return at;
 }
@@ -274,7 +271,7 @@ static size_t end_of_bare(const struct scanner *in, struct ri_span name,
 	if (found->sign == ':')
 		return found->quoted_name ? end_of_member(in, at) : end_of_line(in, at);
 	if (found->sign == '=' && is_parameter(in, name)) {
-		while (!is_space(byte(in, at)) && !is_quote(byte(in, at)) && byte(in, at) != '&')
+		while (!ri_is_space(byte(in, at)) && !is_quote(byte(in, at)) && byte(in, at) != '&')
 			at++;
 		return at;
 	}
@@ -367,7 +364,7 @@ static void take_authority(struct scanner *in)
 	size_t found = SIZE_MAX, at;
 
 	copy(in, in->at + 3);
-	for (at = in->at; !is_space(byte(in, at)) && !is_quote(byte(in, at)) &&
+	for (at = in->at; !ri_is_space(byte(in, at)) && !is_quote(byte(in, at)) &&
 		!is_one_of(byte(in, at), "/?#<>"); at++)
 		if (byte(in, at) == '@')
 			found = at;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 bool ri_span_line(struct ri_span *rest, struct ri_span *line)
 {
 	const char *end;
@@ -39,21 +41,16 @@ struct ri_span ri_span_skip(struct ri_span span, size_t count)
 	return (struct ri_span){ span.at + count, span.length - count };
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 struct ri_span ri_span_trim_start(struct ri_span span)
 {
-	while (span.length > 0 && is_blank(span.at[0]))
+	while (span.length > 0 && ri_is_blank(span.at[0]))
 		span = ri_span_skip(span, 1);
 	return span;
 }
 
 struct ri_span ri_span_trim_end(struct ri_span span)
 {
-	while (span.length > 0 && is_blank(span.at[span.length - 1]))
+	while (span.length > 0 && ri_is_blank(span.at[span.length - 1]))
 		span.length--;
 	return span;
 }
