@@ -48,7 +48,7 @@ const char *ri_tail_read(struct ri_tail *tail, size_t *length)
 
 static bool begins_traceback(const struct ri_watch *watch)
 {
-	static const char words[] = "Traceback (most recent call last):";
+	static const char words[] = RI_TRACEBACK;
 	const char *line = watch->line, *end = line + watch->length, *after;
 
 	if (watch->length > 5 && memcmp(line, "[rank", 5) == 0) {

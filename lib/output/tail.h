@@ -23,6 +23,8 @@ void ri_tail_add(struct ri_tail *tail, const char *bytes, size_t length);
 /* The bytes in one piece, oldest first; good until more are added. */
 const char *ri_tail_read(struct ri_tail *tail, size_t *length);
 
+#define RI_TRACEBACK "Traceback (most recent call last):"
+
 /* A beginning is all zero. */
 struct ri_watch {
 	char line[64];		/* how the present line begins */
@@ -31,8 +33,7 @@ struct ri_watch {
 };
 
 /*
- * Did a line begin with "Traceback (most recent call last):" (Python's
- * Lib/traceback.py), also behind the "[rank3]: " that torch puts before each
+ * Did a line begin with RI_TRACEBACK (Python's Lib/traceback.py), also behind the "[rank3]: " that torch puts before each
  * line (torch/distributed/distributed_c10d.py, _distributed_excepthook)?
  */
 bool ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length);

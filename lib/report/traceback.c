@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "output/tail.h"
+
 enum { MAX_MESSAGE_LINES = 16 };
 
-static const char header[] = "Traceback (most recent call last):";
+static const char header[] = RI_TRACEBACK;
 
 enum state {
 	OUTSIDE,

@@ -68,7 +68,7 @@ look lib/command base
 look lib/model base command
 look lib/from base model
 look lib/to base model command
-look lib/report base model
+look lib/report base model output
 
 library='base node image demand output command model from to report'
 look shim/system base model
