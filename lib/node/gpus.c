@@ -188,20 +188,24 @@ static void judge_instances(const struct search *search)
 				 "rank its own with --gpu-bind=single");
 }
 
-/* AMD's, those of WSL and of Tegra. */
-static const char *find_others(struct ri_host *host)
+const struct ri_gpu_node *ri_gpu_node_find(struct ri_host *host, bool others)
 {
-	static const char *const nodes[] = { "/dev/kfd", "/dev/dxg", "/dev/nvgpu" };
+	static const struct ri_gpu_node nodes[] = {
+		{ "/dev/nvidiactl", "NVIDIA GPUs" }, { "/dev/kfd", "AMD GPUs" },
+		{ "/dev/dxg", "GPUs under WSL" }, { "/dev/nvgpu", "a Tegra GPU" },
+		{ "/dev/nvhost-ctrl", "a Tegra GPU" },
+	};
 
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		if (ri_host_has(host, nodes[i]))
-			return nodes[i];
+	for (size_t i = others ? 1 : 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (ri_host_has(host, nodes[i].path))
+			return &nodes[i];
 	return NULL;
 }
 
 int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_error *err)
 {
 	struct search search = { .node = node, .out = out, .err = err };
+	const struct ri_gpu_node *other = NULL;
 	const char *visible = ri_env_get(node->env, VISIBLE);
 	const char *injected = ri_env_get(node->env, INJECTED);
 
@@ -216,7 +220,8 @@ int ri_gpus_find(struct ri_gpus *out, const struct ri_node *node, struct ri_erro
 		return -1;
 	judge_instances(&search);
 	if (search.devices.count == 0)
-		out->others = find_others(node->host);
+		other = ri_gpu_node_find(node->host, true);
+	out->others = other == NULL ? NULL : other->path;
 	return 0;
 }
 

@@ -23,6 +23,14 @@ struct ri_gpus {
 	const char *others;	/* where count is 0: the node of devices that are not counted */
 };
 
+/* A device file by which accelerators show, and what they are called. */
+struct ri_gpu_node {
+	const char *path, *kind;
+};
+
+/* The first one that is here, or NULL; others: of those alone that ri_gpus_find does not count. */
+const struct ri_gpu_node *ri_gpu_node_find(struct ri_host *host, bool others);
+
 /*
  * Returns 0, perhaps with none, or -1 with RI_CODE_ENV_VALUE. What cuts
  * CUDA_VISIBLE_DEVICES short, and GPUs of which a process sees only a part,

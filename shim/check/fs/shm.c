@@ -16,6 +16,7 @@
 #include "check/check.h"
 #include "check/fs/shm.h"
 #include "check/machine.h"
+#include "node/gpus.h"
 
 static const char point[] = "/dev/shm";
 
@@ -38,17 +39,6 @@ uint64_t ri_check_shm_least(uint64_t ranks)
 /* Enough for most, where nobody asks for more. */
 #define USUAL_BYTES ((uint64_t)16 << 30)
 
-/* Device nodes of GPUs, of whatever kind; only their names are looked at. */
-static bool has_gpus(struct ri_host *host)
-{
-	static const char *const nodes[] = { "dev/nvidiactl", "dev/kfd", "dev/dxg" };
-
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		if (ri_host_has(host, nodes[i]))
-			return true;
-	return false;
-}
-
 /* "16g": the largest unit of which it is so many. */
 static void show_flag(char out[RI_SIZE_TEXT], uint64_t bytes)
 {
@@ -69,7 +59,7 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const char 
 	uint64_t least = ri_check_shm_least(checking->ranks);
 	char size[RI_SIZE_TEXT];
 
-	if (checking->ranks > 1 && has_gpus(checking->host))
+	if (checking->ranks > 1 && ri_gpu_node_find(checking->host, false) != NULL)
 		ri_check_warn(checking, code, point, "%s", what);
 	else
 		ri_check_lack(checking, code, point, "%s", what);
@@ -113,7 +103,8 @@ static void check_size(struct ri_checking *checking)
 	struct ri_space space;
 	int found;
 
-	if (!checking->asked && (checking->ranks <= 1 || !has_gpus(checking->host))) {
+	if (!checking->asked &&
+		(checking->ranks <= 1 || ri_gpu_node_find(checking->host, false) == NULL)) {
 		ri_check_skip(checking, point, "only several ranks with GPUs need it");
 		return;
 	}

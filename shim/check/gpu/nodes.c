@@ -5,6 +5,7 @@
 
 #include "check/check.h"
 #include "check/software.h"
+#include "node/gpus.h"
 
 static const char control[] = "/dev/nvidiactl";
 
@@ -12,30 +13,13 @@ static const char absent_hint[] =
 	"outside the image: docker run --gpus all (with NVIDIA's container toolkit on the host); "
 	"Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute with GPUs";
 
-/* Kinds of accelerators, by the device file that each of them has. */
-static const char *find_kind(struct ri_host *host)
-{
-	static const struct {
-		const char *node, *kind;
-	} kinds[] = {
-		{ "dev/nvidiactl", "NVIDIA GPUs" }, { "dev/kfd", "AMD GPUs" },
-		{ "dev/dxg", "GPUs under WSL" }, { "dev/nvgpu", "a Tegra GPU" },
-		{ "dev/nvhost-ctrl", "a Tegra GPU" },
-	};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (ri_host_has(host, kinds[i].node))
-			return kinds[i].kind;
-	return NULL;
-}
-
 static void check_vendor(struct ri_checking *checking)
 {
-	const char *kind = find_kind(checking->host);
+	const struct ri_gpu_node *node = ri_gpu_node_find(checking->host, false);
 	const struct ri_demand *demand;
 
-	if (kind != NULL) {
-		ri_check_pass(checking, "/dev", "%s", kind);
+	if (node != NULL) {
+		ri_check_pass(checking, "/dev", "%s", node->kind);
 		return;
 	}
 	if (ri_demands_find(checking->demands, RI_TOPIC_GPU) == NULL &&
