@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/number.h"
+#include "base/text.h"
 
 static bool is_digit(char c)
 {
@@ -102,18 +103,13 @@ static bool read_port(struct ri_slice text, unsigned *port)
 	return true;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static struct ri_slice trim(struct ri_slice text)
 {
 	const char *start = text.text, *end = text.text + text.length;
 
-	while (start < end && is_blank(*start))
+	while (start < end && ri_is_space(*start))
 		start++;
-	while (end > start && is_blank(end[-1]))
+	while (end > start && ri_is_space(end[-1]))
 		end--;
 	return (struct ri_slice){ start, (size_t)(end - start) };
 }

@@ -127,7 +127,7 @@ struct ri_fact *ri_claim_filled(
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || ri_is_blank(raw) ? NULL : claim_number(reading, id, variable, raw);
+	return raw == NULL || ri_text_is_blank(raw) ? NULL : claim_number(reading, id, variable, raw);
 }
 
 struct ri_fact *ri_claim_label(
@@ -136,7 +136,7 @@ struct ri_fact *ri_claim_label(
 	const char *raw = ri_reading_get(reading, variable);
 	struct ri_fact *claim;
 
-	if (raw == NULL || ri_is_blank(raw))
+	if (raw == NULL || ri_text_is_blank(raw))
 		return NULL;
 	claim = add_claim(reading, id, variable, raw);
 	if (claim != NULL)
@@ -174,7 +174,7 @@ struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id
 	struct ri_fact *claim;
 
 	*port = 0;
-	if (raw == NULL || ri_is_blank(raw))
+	if (raw == NULL || ri_text_is_blank(raw))
 		return NULL;
 	if (ri_endpoint_read((struct ri_slice){ raw, strlen(raw) }, &endpoint)) {
 		*port = endpoint.port;
@@ -221,7 +221,7 @@ static size_t cut_hosts(char *text, char separator, const char **hosts, size_t *
 
 		end = strchrnul(text, separator);
 		last = *end == '\0';
-		if (last && count > 0 && ri_is_blank(text))
+		if (last && count > 0 && ri_text_is_blank(text))
 			return count;
 		if (!ri_endpoint_read((struct ri_slice){ text, (size_t)(end - text) }, &endpoint)) {
 			*fault_at = (size_t)(text - start) +
@@ -265,7 +265,7 @@ struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable,
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || ri_is_blank(raw)
+	return raw == NULL || ri_text_is_blank(raw)
 		? NULL
 		: ri_claim_list(reading, variable, raw, separator);
 }

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-bool ri_is_blank(const char *text)
+bool ri_text_is_blank(const char *text)
 {
 	return text[strspn(text, " \t\r\n\v\f")] == '\0';
 }
@@ -22,7 +22,7 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable)
 {
 	const char *value = ri_env_get(env, variable);
 
-	return value != NULL && !ri_is_service_link(value) && !ri_is_blank(value);
+	return value != NULL && !ri_is_service_link(value) && !ri_text_is_blank(value);
 }
 
 bool ri_source_sees_mpi_rank(const struct ri_env *env)

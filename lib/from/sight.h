@@ -8,7 +8,7 @@
 #include "base/env.h"
 
 /* Has it no bytes but blanks, or none? */
-bool ri_is_blank(const char *text);
+bool ri_text_is_blank(const char *text);
 
 /* Is the variable there, and no link to a Kubernetes service? For detect functions, which have the snapshot alone. */
 bool ri_source_sees(const struct ri_env *env, const char *variable);
