@@ -127,7 +127,9 @@ struct ri_fact *ri_claim_filled(
 {
 	const char *raw = ri_reading_get(reading, variable);
 
-	return raw == NULL || ri_text_is_blank(raw) ? NULL : claim_number(reading, id, variable, raw);
+	return raw == NULL || ri_text_is_blank(raw)
+		? NULL
+		: claim_number(reading, id, variable, raw);
 }
 
 struct ri_fact *ri_claim_label(

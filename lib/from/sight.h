@@ -10,7 +10,10 @@
 /* Has it no bytes but blanks, or none? */
 bool ri_text_is_blank(const char *text);
 
-/* Is the variable there, and no link to a Kubernetes service? For detect functions, which have the snapshot alone. */
+/*
+ * Is the variable there, and no link to a Kubernetes service? For detect functions, which
+ * have the snapshot alone.
+ */
 bool ri_source_sees(const struct ri_env *env, const char *variable);
 
 /* Does it see more than blanks? For names that an image may set to nothing. */

@@ -33,8 +33,9 @@ struct ri_watch {
 };
 
 /*
- * Did a line begin with RI_TRACEBACK (Python's Lib/traceback.py), also behind the "[rank3]: " that torch puts before each
- * line (torch/distributed/distributed_c10d.py, _distributed_excepthook)?
+ * Did a line begin with RI_TRACEBACK (Python's Lib/traceback.py), also behind the "[rank3]: "
+ * that torch puts before each line (torch/distributed/distributed_c10d.py,
+ * _distributed_excepthook)?
  */
 bool ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length);
 

@@ -122,7 +122,8 @@ echo '#include "to/to.h"' >>lib/from/env.c
 echo '#include "system/log.h"' >>lib/model/rules.c
 echo '#include "from/from.h"' >>lib/from/sight.h
 mkdir lib/new
-expect layers.sh 'lib/from: these include each other in a circle: .*sight' 'base/error.c: includes "model' 'from/env.c: includes "to' \
+expect layers.sh 'lib/from: these include each other in a circle: .*sight' \
+    'base/error.c: includes "model' 'from/env.c: includes "to' \
     'rules.c: includes "system/log.h"' 'lib/new: no row'
 rmdir lib/new
 

@@ -98,7 +98,9 @@ static void test_the_machine_is_asked_where_to_meet(void **state)
 	assert_found(RI_CODE_ENV_DIFFERS, "MASTER_ADDR");
 	assert_found(RI_CODE_MASTER_PORT_TAKEN, "MASTER_PORT");
 	give_back(state);
-	wishes.facts[RI_FACT_MASTER_ADDR] = (struct ri_given){ .subject = "--master-addr", .value = "b" };
+	wishes.facts[RI_FACT_MASTER_ADDR] = (struct ri_given){
+		.subject = "--master-addr", .value = "b",
+	};
 	assert_int_equal(fan_out(2, LIST("MASTER_PORT=5")), RI_CODE_NONE);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "b");
 	assert_number(RI_FACT_MASTER_PORT, 5);
