@@ -207,7 +207,7 @@ quick: all ## unit tests, golden cases and lints, in less than a minute
 	$(PYTHON) tests/check.py unit golden lint
 
 # In a root without anything: what was installed or built here does not help.
-FRESH_SUITES ?= lint golden behaviour fault
+FRESH_SUITES ?= lint golden behaviour checks fault
 .PHONY: fresh
 fresh: deps-fresh ## make demo and make check in a Debian 12 made anew, from a clone below its /root
 	@$(PYTHON) tests/fresh/fresh.py $(FRESH_SUITES)

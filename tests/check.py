@@ -138,6 +138,12 @@ def containers_commands():
     yield PYTEST + [debian]
 
 
+# What is looked at before a launch: nearly half of the behaviour tests, in a lane of their own.
+CHECKS = [path for name in ("check", "deep")
+          for path in sorted(glob.glob(f"tests/behaviour/test_{name}*.py", root_dir=TOP))
+          if path not in CONTAINERS]
+
+
 def images_commands():
     """IMAGES names those that were built: make images."""
     names = os.environ.get("IMAGES", "").split()
@@ -152,7 +158,8 @@ SUITES = {
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"] +
-                          [f"--ignore={path}" for path in CONTAINERS]],
+                          [f"--ignore={path}" for path in CHECKS + CONTAINERS]],
+    "checks": lambda: [PYTEST + CHECKS],
     "containers": containers_commands,
     "fault": lambda: [PYTEST + ["tests/fault"]],
     "conformance": conformance_commands,
@@ -167,6 +174,9 @@ APART = {
 
 # They compute from their first line to the last, and nothing in them waits for anybody.
 COMPUTING = {"lint", "unit", "valgrind", "fuzz", "coverage", "golden"}
+
+# Half of what waits, so that both halves take as long.
+ASIDE = {"checks", "fault"}
 
 # What they test may not be installed; each test that is skipped says so.
 MAY_BE_ABSENT = {"frameworks"}
@@ -298,8 +308,8 @@ def run(names):
     turn = threading.Lock()
     names = names or list(SUITES)
     lanes = [[name for name in names if name in COMPUTING],
-             [name for name in names if name == "fault"],
-             [name for name in names if name not in COMPUTING and name != "fault"]]
+             [name for name in names if name in ASIDE],
+             [name for name in names if name not in COMPUTING | ASIDE]]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for lane in [pool.submit(run_lane, lane, sums, turn) for lane in lanes]:
             lane.result()
