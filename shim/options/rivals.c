@@ -134,7 +134,7 @@ static int refuse(const struct pair *pair, struct ri_given one, struct ri_given 
 
 	if (pair->one_is != NULL)
 		ri_quote(quoted, sizeof(quoted), one.value);
-	ri_fail(err, RI_CODE_OPTION_CONFLICT, one.subject, "%s%sdoes not go with %s%s%s: %s",
+	ri_fail(err, RI_CODE_OPTION_CONFLICT, one.subject, "%s%scannot be combined with %s%s%s: %s",
 		quoted, quoted[0] == '\0' ? "" : " ", other.subject, shows ? "=" : "",
 		shows ? other.value : "", pair->why);
 	return ri_fail_hint(err, "leave one of them out");
