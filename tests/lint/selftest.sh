@@ -172,7 +172,7 @@ misspelt=$(printf 'reci%s' eve)
     printf '#!/bin/sh\n# T%s \nwhile true; do\n\techo\n' 'ODO'
     printf 'done # %s from /%s/main\r' "$misspelt" 'work'
 } >tests/bad.sh
-printf 'int f(void)\n{\n    return 1;\n}\n\n' >lib/base/bad.c
+printf 'int f(void)\n{\n    return 1;\n}\nchar s[] = "nobody is so";\n\n' >lib/base/bad.c
 mkdir -p docs
 printf 'Nobody\nnothing says that\nthis is not so\nIt ends. Of these all\n' >docs/bad.md
 spelling='bad.sh'
@@ -182,7 +182,8 @@ fi
 expect text.py "$spelling" 'bad.sh: no SPDX' 'bad.sh: no newline' 'bad.sh:2:.*blanks at the end' \
     'bad.sh:.*carriage return' 'bad.sh:.*indented with a tab' 'bad.sh:.*unfinished' \
     'bad.sh:.*path of one machine' 'bad.c:3:.*indented with blanks' 'bad.c: empty lines' \
-    'bad.c: no SPDX' 'bad.md:1:.*who acts' 'bad.md:2:.*who acts' 'bad.md:3:.*subject, verb' \
+    'bad.c: no SPDX' 'bad.c:5:.*who acts' 'bad.c:5:.*subject, verb' \
+    'bad.md:1:.*who acts' 'bad.md:2:.*who acts' 'bad.md:3:.*subject, verb' \
     'bad.md:4:.*subject, verb'
 rm docs/bad.md
 

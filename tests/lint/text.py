@@ -17,6 +17,8 @@ PROSE = re.compile(r"README\.md|(docs|images)/.*\.md(\.in)?|docs/.*\.8\.in")
 NOT_PROSE = {"docs/hacking.md"}
 SOURCE = re.compile(r".*\.(c|h|def|py|sh|in|bash|yml)|Makefile|\.ci/.*")
 C = re.compile(r".*\.(c|h|def)")
+# What the program prints is held to the same, in its strings.
+PROGRAM = re.compile(r"(lib|shim)/.*\.(c|h|def)")
 SCRIPT = re.compile(r".*\.(py|sh)|\.ci/.*")
 NO_LINT = re.compile(r"(?!tests/lint/(text\.py|selftest\.sh)$).*")
 ANY = re.compile(r".*")
@@ -34,6 +36,8 @@ RULES = [(files, re.compile(pattern, re.M), why) for files, pattern, why in (
     (NO_LINT, rb"<<<<<<<|>>>>>>>", "left by a merge"),
     (PROSE, rb"\b([Nn]o|[Ss]ome)body\b|\b[Nn]othing (says|tells)\b", "who acts?"),
     (PROSE, rb"\b(is|are) (not )?so\b|(^|[.:;] )Of ", "subject, verb, object"),
+    (PROGRAM, rb'"[^"\n]*\b([Nn]othing (says|tells)|([Nn]o|[Ss]ome)body)\b[^"\n]*"', "who acts?"),
+    (PROGRAM, rb'"[^"\n]*\b(is|are) (not )?so\b[^"\n]*"', "subject, verb, object"),
 )]
 # mdoc's macro, parts of patterns and words, a name in Open MPI
 WORDS = "nd,nam,nown,memor,scoll"
