@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is this node fit? Which checks are worth their time, and what follows from them. */
+/* Is this node fit? Which checks run, and what follows from them. */
 #include "run.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "check/choose.h"
 #include "check/print.h"
 #include "check/runner.h"
-#include "check/worth.h"
 #include "command/words.h"
 #include "from/sources.h"
 #include "say/print.h"
@@ -136,7 +136,7 @@ static int open_host(struct ri_run *run, struct ri_host *host)
 	return 0;
 }
 
-/* Run what is worth it. Returns 0, 1 where nothing is, or -1. */
+/* Run those that are chosen. Returns 0, 1 where none is, or -1. */
 static int run_checks(struct ri_run *run, bool all)
 {
 	static struct ri_demands demands;

@@ -100,11 +100,6 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 	}
 }
 
-static double seconds_between(struct timespec from, struct timespec to)
-{
-	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
-}
-
 /* "rank 2 (local rank 2, pid 17 on node-a)", or the command of a plain init. */
 static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
@@ -143,7 +138,8 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
 	add_how(out, rank);
 	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
 		ri_text_addf(out, ", after %.3f s, at ",
-			seconds_between(rank->started, rank->ended));
+			(double)(rank->ended.tv_sec - rank->started.tv_sec) +
+			(double)(rank->ended.tv_nsec - rank->started.tv_nsec) / 1e9);
 		ri_time_add(out, rank->ended);
 	}
 	ri_text_add(out, "\n");

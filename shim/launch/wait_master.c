@@ -5,7 +5,6 @@
  */
 #include "launch/wait_master.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <signal.h>
@@ -39,14 +38,6 @@ struct waiting {
 	ri_sigset stops;		/* whatever else comes waits for the command */
 	int stop;			/* the signal that ended it, or 0 */
 };
-
-static bool is_address(const char *name)
-{
-	unsigned char bytes[16];
-
-	/* no name has a colon, but "fe80::1%eth0" has one */
-	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
-}
 
 /* In the child. The errors of getaddrinfo(3) are small numbers below 0. */
 __attribute__((noreturn)) static void resolve(const char *name, pid_t parent)
@@ -166,7 +157,7 @@ int ri_master_wait(const struct ri_options *options, const struct ri_topology *t
 			ri_code_name(RI_CODE_MASTER_ABSENT));
 		return 0;
 	}
-	if (is_address(master->text))
+	if (ri_name_is_address(master->text))
 		return 0;
 	ri_mask_default_chld();
 	waiting.stops = ri_mask_stops();

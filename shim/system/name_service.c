@@ -4,7 +4,16 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
+
+bool ri_name_is_address(const char *name)
+{
+	unsigned char bytes[16];
+
+	/* no name has a colon, but "fe80::1%eth0" has one */
+	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
+}
 
 int ri_name_resolve(const char *name, char *address, size_t size)
 {

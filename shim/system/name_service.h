@@ -2,7 +2,11 @@
 #ifndef RI_SHIM_NAME_SERVICE_H
 #define RI_SHIM_NAME_SERVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* No name, so that nobody has to be asked. */
+bool ri_name_is_address(const char *name);
 
 /*
  * The first address of a name, as text, by name service. It may take as long as

@@ -70,12 +70,6 @@ static void add_stop(struct ri_text *out, const struct ri_end *end)
 			(unsigned)end->stop.sender_uid);
 }
 
-/* "python3 (pid 12)" */
-static void add_name(struct ri_text *out, const struct ri_end *end)
-{
-	ri_text_addf(out, "%.64s (pid %d)", ri_path_name(end->command), (int)end->child->pid);
-}
-
 static void add_end(struct ri_text *out, const struct ri_end *end, struct ri_oom *oom)
 {
 	int status = end->child->wait_status, number = WTERMSIG(status);
@@ -97,7 +91,7 @@ void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
 	if (!WIFSIGNALED(end->child->wait_status))
 		return;
 	ri_text_init(&out, buffer, sizeof(buffer));
-	add_name(&out, end);
+	ri_text_addf(&out, "%.64s (pid %d)", ri_path_name(end->command), (int)end->child->pid);
 	add_end(&out, end, oom);
 	if (end->stop.asked && end->stop.at_ms <= end->child->ended_ms)
 		add_stop(&out, end);

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way to the other nodes, as far as it can be seen without going it. */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "check/check.h"
 #include "check/net/net.h"
 #include "node/interfaces.h"
+#include "system/name_service.h"
 
 static const char master_hint[] =
 	"--wait-master=120 waits until it resolves; Kubernetes: a headless service with "
 	"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an address of "
 	"the node of rank 0";
-
-static bool is_address(const char *name)
-{
-	unsigned char bytes[16];
-
-	return strchr(name, ':') != NULL || inet_pton(AF_INET, name, bytes) == 1;
-}
 
 static void judge_master(struct ri_checking *checking, const char *subject, const char *name)
 {
@@ -47,7 +40,7 @@ static void check_master(struct ri_checking *checking)
 
 	if (master->state != RI_STATE_KNOWN)
 		ri_check_skip(checking, "MASTER_ADDR", "no master is given");
-	else if (is_address(master->text))
+	else if (ri_name_is_address(master->text))
 		ri_check_pass(checking, subject, "%s is an address", master->text);
 	else
 		judge_master(checking, subject, master->text);

@@ -3,8 +3,8 @@
  * Which checks run: for --check all that were picked, before a launch those of
  * them that are for it, or asked for. No system call.
  */
-#ifndef RI_SHIM_CHECK_WORTH_H
-#define RI_SHIM_CHECK_WORTH_H
+#ifndef RI_SHIM_CHECK_CHOOSE_H
+#define RI_SHIM_CHECK_CHOOSE_H
 
 #include <stdbool.h>
 

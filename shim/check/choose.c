@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check/worth.h"
+#include "check/choose.h"
 
 /* Not one of those that only their name brings in, or --deep. */
 static bool is_common(const struct ri_check_wishes *wishes, size_t number)
