@@ -141,12 +141,12 @@ static int find_topology(struct ri_run *run)
 		return 0;
 	if (ri_hosts_prepare(&run->options.wishes, context, &run->err) < 0)
 		return -1;
-	if (ri_sources_read(topology, &reading, context, &run->err) < 0 ||
-		ri_identity_choose(topology, &reading) < 0 ||
-		ri_claims_settle(topology, &reading) < 0 ||
-		adapt(run) < 0 ||
-		ri_topology_complete(topology, context, &run->err) < 0)
+	if (ri_sources_read(topology, &reading, context, &run->err) < 0)
 		return -1;
+	ri_identity_choose(topology, &reading);
+	if (ri_claims_settle(topology, &reading) < 0 || adapt(run) < 0)
+		return -1;
+	ri_topology_complete(topology, context);
 	/* From here on nothing of it changes: what is to be said of it? */
 	if (ri_claims_report(topology, &reading) < 0)
 		return -1;

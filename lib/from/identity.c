@@ -326,29 +326,6 @@ static bool may_adopt(const struct ri_reading *reading)
 		find_known(reading, RI_FACT_NNODES) != NULL;
 }
 
-/* Who starts ranks here says by that who they are: it is one of the sources. */
-static int adopt(struct ri_topology *out, struct ri_reading *reading)
-{
-	const char **names;
-
-	reading->adopts = true;
-	out->identity = RI_BY_HAND;
-	out->scope = RI_SCOPE_PROCESS;
-	out->traits = RI_TRAIT_BY_HAND;
-	if (out->source_count > 0 && strcmp(out->sources[0], RI_BY_HAND) == 0)
-		return 0;
-	names = ri_arena_array(reading->context->arena, out->source_count + 1, sizeof(*names));
-	if (names == NULL)
-		return ri_fail(reading->err, RI_CODE_MEMORY, RI_BY_HAND,
-			"no memory left to read this source");
-	names[0] = RI_BY_HAND;
-	for (size_t i = 0; i < out->source_count; i++)
-		names[i + 1] = out->sources[i];
-	out->sources = names;
-	out->source_count++;
-	return 0;
-}
-
 static void take(struct ri_topology *out, const struct ri_source *source, enum ri_scope scope)
 {
 	out->identity = source->name;
@@ -356,13 +333,13 @@ static void take(struct ri_topology *out, const struct ri_source *source, enum r
 	out->traits = source->traits;
 }
 
-int ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
+void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 {
 	const struct ri_source *held = reading->identity, *node = NULL;
 	bool is_void = held == NULL || is_default(reading);
 
 	if (ri_wishes_refuse_all(reading->context->wishes))
-		return 0;
+		return;
 	if (is_void)
 		node = find_node(reading);
 	if (node != NULL && held != NULL)
@@ -377,5 +354,5 @@ int ri_identity_choose(struct ri_topology *out, struct ri_reading *reading)
 	report_bare(reading, out);
 	if (out->identity == NULL)
 		report_lone(reading);
-	return out->identity == NULL && may_adopt(reading) ? adopt(out, reading) : 0;
+	reading->adopts = out->identity == NULL && may_adopt(reading);
 }

@@ -25,9 +25,9 @@ bool ri_identity_is_on_one_node(const struct ri_reading *reading);
  * identity its node may: the first source that knows the node's place, if
  * anybody knows how many nodes there are. A launcher of ranks has none. Where
  * ranks are started here (context->fan_out) and nothing else gives the identity
- * the node's place does, in the name of the user. Fills in identity, scope and
- * traits, and nothing else. Half of what an identity takes is a finding.
+ * the node's place does (reading->adopts), in the name of the user, if it turns out
+ * to be certain. Fills in identity, scope and traits, and nothing else. Half of what an identity takes is a finding.
  */
-int ri_identity_choose(struct ri_topology *out, struct ri_reading *reading);
+void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading);
 
 #endif

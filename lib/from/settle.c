@@ -91,6 +91,31 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 	return 0;
 }
 
+/* Who starts ranks here says by that who they are: it is one of the sources. */
+static int adopt_node(struct ri_topology *out, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const char **names;
+
+	if (ri_topology_adopt_node(out, context, err) < 0)
+		return -1;
+	out->identity = RI_BY_HAND;
+	out->scope = RI_SCOPE_PROCESS;
+	out->traits = RI_TRAIT_BY_HAND;
+	if (out->source_count > 0 && strcmp(out->sources[0], RI_BY_HAND) == 0)
+		return 0;
+	names = ri_arena_array(context->arena, out->source_count + 1, sizeof(*names));
+	if (names == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, RI_BY_HAND,
+			"no memory left to read this source");
+	names[0] = RI_BY_HAND;
+	for (size_t i = 0; i < out->source_count; i++)
+		names[i + 1] = out->sources[i];
+	out->sources = names;
+	out->source_count++;
+	return 0;
+}
+
 /*
  * The winners. Who says where rank 0 is has to know better on several nodes, so
  * it comes last.
@@ -99,15 +124,14 @@ static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
 {
 	int status;
 
-	if (out->scope == RI_SCOPE_PROCESS && !reading->adopts &&
-		ri_identity_is_on_one_node(reading))
+	if (out->scope == RI_SCOPE_PROCESS && ri_identity_is_on_one_node(reading))
 		leave_outer(reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (id != RI_FACT_MASTER_ADDR)
 			ri_contest_settle(out, reading->claims[id], id);
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
-		status = ri_topology_adopt_node(out, reading->context, reading->err);
+		status = adopt_node(out, reading->context, reading->err);
 	reading->gave_way = ri_contest_settle(out, reading->claims[RI_FACT_MASTER_ADDR],
 		RI_FACT_MASTER_ADDR);
 	return status;

@@ -212,12 +212,10 @@ static void derive_port(struct ri_topology *topology)
 	fact->origin.source = "default";
 }
 
-int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err)
+void ri_topology_complete(struct ri_topology *topology, const struct ri_context *context)
 {
-	(void)err;
 	if (topology->identity == NULL)
-		return 0;
+		return;
 	if (topology->scope == RI_SCOPE_PROCESS)
 		derive_node_rank(topology, context->findings);
 	derive_master(topology, context);
@@ -226,5 +224,4 @@ int ri_topology_complete(struct ri_topology *topology, const struct ri_context *
 		keep_master_here(topology, context);
 		avoid_port(topology, context);
 	}
-	return 0;
 }

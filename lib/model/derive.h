@@ -11,8 +11,7 @@
 #include "model/topology.h"
 
 /*
- * Where ranks are started here and only the node gives an identity (identity and
- * scope say so already): take it for a job's one process on it, as it stands
+ * Where ranks are started here and only the node gives an identity: take it for a job's one process on it, as it stands
  * among the nodes. Nobody says anything about nodes: it is the only one.
  * RI_CODE_LAUNCH_INCOMPLETE where it is one of several and nothing says which,
  * RI_CODE_LAUNCH_ROLE where it stands beside the ranks, RI_CODE_OPTION_CONFLICT
@@ -57,8 +56,7 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
  * where ranks are started here and the machine may be asked (context->meeting)
  * a master that is another machine and a default port that is in use.
  */
-int ri_topology_complete(struct ri_topology *topology, const struct ri_context *context,
-	struct ri_error *err);
+void ri_topology_complete(struct ri_topology *topology, const struct ri_context *context);
 
 /* Make the topology of one of the ranks that are started here that of another. */
 void ri_topology_go_to(struct ri_topology *topology, uint64_t local_rank);

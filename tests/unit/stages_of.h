@@ -14,11 +14,13 @@ static inline int ri_topology_read(struct ri_topology *out, const struct ri_cont
 {
 	struct ri_reading reading;
 
-	if (ri_sources_read(out, &reading, context, err) < 0 ||
-		ri_identity_choose(out, &reading) < 0 || ri_claims_settle(out, &reading) < 0 ||
-		ri_topology_adapt(out, context, err) < 0 ||
-		ri_topology_complete(out, context, err) < 0 ||
-		ri_claims_report(out, &reading) < 0)
+	if (ri_sources_read(out, &reading, context, err) < 0)
+		return -1;
+	ri_identity_choose(out, &reading);
+	if (ri_claims_settle(out, &reading) < 0 || ri_topology_adapt(out, context, err) < 0)
+		return -1;
+	ri_topology_complete(out, context);
+	if (ri_claims_report(out, &reading) < 0)
 		return -1;
 	ri_nodes_judge(out, context);
 	return 0;

@@ -98,15 +98,13 @@ static void test_the_machine_is_asked_where_to_meet(void **state)
 	assert_found(RI_CODE_ENV_DIFFERS, "MASTER_ADDR");
 	assert_found(RI_CODE_MASTER_PORT_TAKEN, "MASTER_PORT");
 	give_back(state);
-	wishes.facts[RI_FACT_MASTER_ADDR] = (struct ri_given){
-		.subject = "--master-addr", .value = "b",
-	};
+	wishes.facts[RI_FACT_MASTER_ADDR] = given("--master-addr", "b");
 	assert_int_equal(fan_out(2, LIST("MASTER_PORT=5")), RI_CODE_NONE);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "b");
 	assert_number(RI_FACT_MASTER_PORT, 5);
 	assert_int_equal(findings.count, 0);
-	give_back(state);
-	wishes.facts[RI_FACT_MASTER_ADDR].value = NULL;
+	start_again(state);
+	meeting = &other;
 	assert_int_equal(fan_out(2, LIST(RANK_1_OF_2_NODES, "MASTER_ADDR=a")), RI_CODE_NONE);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, "a");
 	assert_number(RI_FACT_MASTER_PORT, 29500);
@@ -354,6 +352,9 @@ static void test_a_lone_rank_is_whose(void **state)
 	(void)state;
 	fan_out(4, LIST("RANK=0", "WORLD_SIZE=2"));
 	assert_refused_for(RI_CODE_LAUNCH_INCOMPLETE, "RANK");
+	/* who is refused is nobody, and what is explained says so */
+	assert_null(topology.identity);
+	assert_int_equal(topology.source_count, 0);
 	start_again(state);
 	assert_int_equal(fan_out(4, LIST("WORLD_SIZE=2")), RI_CODE_NONE);
 	start_again(state);
