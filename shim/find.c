@@ -135,6 +135,7 @@ static int find_topology(struct ri_run *run)
 	struct ri_topology *topology = &run->topology;
 	struct ri_context *context = &run->source.context;
 	struct ri_reading reading;
+	int status;
 
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (run->command.mode == RI_MODE_NONE)
@@ -144,9 +145,13 @@ static int find_topology(struct ri_run *run)
 	if (ri_sources_read(topology, &reading, context, &run->err) < 0)
 		return -1;
 	ri_identity_choose(topology, &reading);
-	if (ri_claims_settle(topology, &reading) < 0 || adapt(run) < 0)
+	if (ri_claims_settle(topology, &reading) < 0)
 		return -1;
+	status = adapt(run);
+	/* also of a launch that is refused --explain shows where it would have been */
 	ri_topology_complete(topology, context);
+	if (status < 0)
+		return -1;
 	/* From here on nothing of it changes: what is to be said of it? */
 	if (ri_claims_report(topology, &reading) < 0)
 		return -1;

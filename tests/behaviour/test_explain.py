@@ -98,6 +98,18 @@ def test_a_refused_launch_is_explained():
         "error", "env.value", "MASTER_ADDR")
 
 
+def test_a_launch_that_the_command_makes_impossible_is_explained():
+    """Who we are does not depend on the refusal, and who could not be made a node is nobody."""
+    said = document("--", "torchrun", "t.py", env=RANK, status=125)
+    assert said["findings"][0]["code"] == "launch.ranks"
+    facts = said["topology"]
+    assert {name: facts[name]["value"] for name in ("rank", "node_rank", "nnodes")} == {
+        "rank": 13, "node_rank": 1, "nnodes": 2}
+    alone = document("--nproc-per-node=2", "--", "true", env={"NNODES": "2"}, status=125)
+    assert alone["findings"][0]["code"] == "launch.incomplete"
+    assert (alone["identity"], alone["sources"]) == (None, [])
+
+
 def test_broken_options_are_explained():
     said = document("--grace=1", "x", env={"RANKINIT_EXIT_MAP": "x"}, status=125)
     assert said["findings"][0]["subject"] == "RANKINIT_EXIT_MAP"
