@@ -26,7 +26,8 @@ bool ri_identity_is_on_one_node(const struct ri_reading *reading);
  * anybody knows how many nodes there are. A launcher of ranks has none. Where
  * ranks are started here (context->fan_out) and nothing else gives the identity
  * the node's place does (reading->adopts), in the name of the user, if it turns out
- * to be certain. Fills in identity, scope and traits, and nothing else. Half of what an identity takes is a finding.
+ * to be certain. Fills in identity, scope and traits, and nothing else. Half of
+ * what an identity takes is a finding.
  */
 void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading);
 
