@@ -91,7 +91,7 @@ def start_target(topic, name, env):
         return judge(topic.of(name, "tini-static", "added"), 1.0, "of tini-static")
     if name == "rankinit-always":
         return "; ".join(
-            judge(topic.of(name, peer, "added"), 0.3, f"of {peer}")
+            judge(topic.of(name, peer, "added"), 0.6, f"of {peer}")
             for peer in ("tini-static", "catatonit"))
     return ""
 
@@ -133,7 +133,8 @@ def ranks(topic, count):
         if not name.startswith("rankinit"):
             return ""
         return "; ".join([
-            judge(topic.of(name, "spawnloop", "total"), 1.3, "of spawnloop"),
+            judge(topic.of(name, "spawnloop", "total"), 1.5 if count <= 8 else 1.2,
+                  "of spawnloop"),
             judge(topic.of(name, "mpirun", "total"), 0.05, "of mpirun")])
 
     print_table(f"{count} ranks started and waited for", header,
