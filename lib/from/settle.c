@@ -147,9 +147,12 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 		return 0;
 	/* the identity must be whole before anything can be made of it */
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if (ri_contest_decides(out, id) &&
-			ri_contest_report_broken(out, id, reading->context, reading->err) < 0)
-			return -1;
+		if (ri_contest_decides(out, id)) {
+			reading->reported |= 1u << id;
+			if (ri_contest_report_broken(out, id, reading->context,
+				reading->err) < 0)
+				return -1;
+		}
 	ri_contest_report_lost(out, reading->gave_way, reading->context->findings);
 	return ri_topology_count(out, reading->context, reading->err);
 }
@@ -157,7 +160,7 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 int ri_claims_report(const struct ri_topology *topology, struct ri_reading *reading)
 {
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if ((topology->identity == NULL || !ri_contest_decides(topology, id)) &&
+		if ((reading->reported >> id & 1) == 0 &&
 			ri_contest_report_broken(topology, id, reading->context,
 				reading->err) < 0)
 			return -1;
