@@ -43,17 +43,19 @@ static int check_one_each(const struct ri_topology *topology, const char *starte
 	return 0;
 }
 
-/* What nobody said of the node rests on its one rank as well as on that one's place. */
-static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from)
+/* even: what nobody said of the node is what equally filled nodes, in order, make of it. */
+static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from, bool even)
 {
 	const struct ri_fact *fact = &topology->facts[id];
 	uint64_t number = topology->facts[from].number;
 	unsigned by = 1u << from;
 
-	if (fact->state == RI_STATE_ABSENT && ri_topology_knows(topology, RI_FACT_LOCAL_WORLD_SIZE))
+	if (fact->state == RI_STATE_KNOWN && fact->number == number)
+		return;
+	if (fact->state != RI_STATE_KNOWN && even &&
+		number / topology->facts[RI_FACT_LOCAL_WORLD_SIZE].number == number)
 		by |= RI_FROM(LOCAL_WORLD_SIZE);
-	if (fact->state != RI_STATE_KNOWN || fact->number != number)
-		ri_topology_derive(topology, id, number, by);
+	ri_topology_derive(topology, id, number, by);
 }
 
 /*
@@ -80,13 +82,17 @@ static bool takes_each_for_a_node(const struct ri_topology *topology,
 static int adapt_to_launcher(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err)
 {
+	bool even;
+
 	if (!takes_each_for_a_node(topology, context) &&
 		check_one_each(topology, launcher_name(context->command), err) < 0)
 		return ri_fail_hint(err, "start one process on each node (srun: -n NODES "
 					 "--ntasks-per-node=1, mpirun: --map-by ppr:1:node), or "
 					 "use --launch=process");
-	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK);
-	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE);
+	even = !ri_topology_knows(topology, RI_FACT_NODE_RANK) &&
+		ri_topology_may_be_even(topology);
+	settle(topology, RI_FACT_NODE_RANK, RI_FACT_RANK, even);
+	settle(topology, RI_FACT_NNODES, RI_FACT_WORLD_SIZE, even);
 	return 0;
 }
 

@@ -22,8 +22,7 @@ static uint64_t of(const struct ri_topology *topology, enum ri_fact_id id)
 	return topology->facts[id].number;
 }
 
-/* Does nothing that is known speak against equally filled nodes, in order? */
-static bool may_be_even(const struct ri_topology *topology)
+bool ri_topology_may_be_even(const struct ri_topology *topology)
 {
 	uint64_t local, nodes;
 
@@ -72,7 +71,7 @@ static void derive_node_rank(struct ri_topology *topology, struct ri_findings *f
 		return;
 	if (ri_topology_get(topology, RI_FACT_NNODES, &nodes) && nodes == 1)
 		ri_topology_derive(topology, RI_FACT_NODE_RANK, 0, RI_FROM(NNODES));
-	else if (may_be_even(topology))
+	else if (ri_topology_may_be_even(topology))
 		assume_even(topology, findings);
 	else if (of(topology, RI_FACT_RANK) == of(topology, RI_FACT_LOCAL_RANK))
 		/* All ranks below this one are here, rank 0 among them. */

@@ -51,6 +51,9 @@ int ri_topology_count(struct ri_topology *topology, const struct ri_context *con
 int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *context,
 	struct ri_error *err);
 
+/* Does nothing that is known speak against equally filled nodes, in order? */
+bool ri_topology_may_be_even(const struct ri_topology *topology);
+
 /*
  * Add what is still missing: node_rank, master_addr, master_port. Without an
  * identity nothing. RI_CODE_NODE_RANK_* and RI_CODE_MASTER_ABSENT are findings, and
