@@ -17,7 +17,8 @@
 
 static const struct ri_variable reads[] = {
 	{ .name = ENVIRON,
-	  .meaning = "MASTER_*, LWS_*, CLUSTER_SPEC, AZ_BATCH_* and AZ_BATCHAI_* of process 1",
+	  .meaning = "what the container was given: variables that name the master or the nodes, "
+		"such as MASTER_ADDR, LWS_LEADER_ADDRESS and AZ_BATCH_MASTER_NODE",
 	  .cite = "proc(5)" },
 	{ .name = NULL },
 };
@@ -29,8 +30,10 @@ static const enum ri_fact_id taken[] = {
 /* Whether there is a rank that came over ssh shows only when it is read. */
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees(env, "OMPI_COMM_WORLD_RANK") || ri_source_sees(env, "PMI_RANK") ||
-		ri_source_sees(env, "MV2_COMM_WORLD_RANK");
+	for (const struct ri_source *const *at = ri_sources; *at != NULL; at++)
+		if ((*at)->over_ssh && (*at)->detect(env))
+			return true;
+	return false;
 }
 
 /* Has anybody but mpirun itself, which can only guess, said who the master is? */

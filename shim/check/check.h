@@ -7,10 +7,7 @@
  * is said in limits.h, and is unknown about what it cannot see. It runs in a
  * child with a deadline, so that it may hang or crash; see runner.h.
  *
- * Adding one: a `const struct ri_check ri_check_<family>_<name>` in a file of
- * shim/check/, RI_CHECK(<family>, <name>) in checks.def, its codes in
- * lib/base/codes.def ("<family>.<name>.<word>"), a pair of machines in
- * tests/hosts, make docs.
+ * docs/hacking.md says how to add one.
  */
 #ifndef RI_SHIM_CHECK_CHECK_H
 #define RI_SHIM_CHECK_CHECK_H

@@ -17,6 +17,7 @@
 #include "model/wishes.h"
 #include "node/place.h"
 #include "command/command.h"
+#include "to/scrub.h"
 #include "to/to.h"
 #include "edits_of.h"
 #include "golden_cases.h"
@@ -143,6 +144,30 @@ static unsigned compare_env(const char *name, const struct golden_lines *want,
 	return faults;
 }
 
+/*
+ * The rank and the local rank must not outlive a launcher: scrub.def removes them, or
+ * the frameworks do, which write these two names themselves.
+ */
+static unsigned check_left_behind(const char *name, const struct ri_topology *topology)
+{
+	static const enum ri_fact_id ids[] = { RI_FACT_RANK, RI_FACT_LOCAL_RANK };
+	unsigned faults = 0;
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		const struct ri_origin *origin = &topology->facts[ids[i]].origin;
+		const char *variable = origin->variable;
+
+		if (topology->facts[ids[i]].state != RI_STATE_KNOWN || variable == NULL ||
+			strcmp(origin->source, RI_BY_HAND) == 0 ||
+			strcmp(variable, "RANK") == 0 || strcmp(variable, "LOCAL_RANK") == 0 ||
+			ri_scrub_removes(variable, strlen(variable), true))
+			continue;
+		print_error("%s: lib/to/scrub.def lacks %s\n", name, variable);
+		faults++;
+	}
+	return faults;
+}
+
 static unsigned compare_error(const char *name, const char *want, const struct ri_error *err)
 {
 	char got[256];
@@ -211,7 +236,8 @@ static unsigned check_case(const struct golden_case *golden, const char *source)
 		faults = 1;
 	} else {
 		faults = compare_env(name, &sections[GOLDEN_WANT], &answer) +
-			compare_findings(name, &sections[GOLDEN_FINDINGS], &answer.findings);
+			compare_findings(name, &sections[GOLDEN_FINDINGS], &answer.findings) +
+			check_left_behind(name, &answer.topology);
 	}
 	ri_arena_release(&arena);
 	if (root >= 0)
