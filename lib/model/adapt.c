@@ -44,7 +44,8 @@ static int check_one_each(const struct ri_topology *topology, const char *starte
 }
 
 /* even: what nobody said of the node is what equally filled nodes, in order, make of it. */
-static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from, bool even)
+static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from,
+	bool even)
 {
 	const struct ri_fact *fact = &topology->facts[id];
 	uint64_t number = topology->facts[from].number;
