@@ -3,7 +3,7 @@
  * Framework "transformers": Hugging Face's Trainer. Without LOCAL_RANK, and
  * with several GPUs to see, every rank runs on all of them by itself, and says
  * nothing. Old scripts take --local_rank too: "$LOCAL_RANK" in an argument is
- * replaced (to/expand.h).
+ * replaced (command/expand.h).
  */
 #include "to/writing.h"
 

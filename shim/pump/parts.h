@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts share: output_open.c, output.c while ranks run, output_finish.c. */
+/* What the parts share: open.c, output.c while ranks run, finish.c. */
 #ifndef RI_SHIM_OUTPUT_PARTS_H
 #define RI_SHIM_OUTPUT_PARTS_H
 

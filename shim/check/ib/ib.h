@@ -59,7 +59,7 @@ bool ri_ib_wanted(const struct ri_checking *checking);
 /* Where to get InfiniBand from, where the machine has none. */
 extern const char ri_ib_absent_hint[];
 
-/* lim.c: how to have more memory locked. */
+/* host/limits.c: how to have more memory locked. */
 extern const char ri_memlock_hint[];
 
 /* RDMA without SR-IOV, and what to do about it; NULL where the VM size is none of these. */
