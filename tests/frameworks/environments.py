@@ -16,6 +16,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, "build", "frameworks")
+sys.path.insert(0, os.path.join(TOP, "tests"))
+import deadline  # noqa: E402 (found by the line above)
+
 PYTHON = "/usr/bin/python3"
 SECONDS = 1500
 # Those that others need come first.
@@ -38,13 +41,16 @@ class Failed(Exception):
 
 def run(words, log, **env):
     """A command whose last words are the reason if it fails."""
+    left = deadline.seconds_left()
+    seconds = SECONDS if left is None else min(SECONDS, left)
     with open(log, "ab") as file:
         try:
             done = subprocess.run(
                 words, env={**os.environ, **PIP, **env}, stdin=subprocess.DEVNULL,
-                stdout=file, stderr=file, timeout=SECONDS, check=False)
+                stdout=file, stderr=file, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
-            raise Failed(f"not done after {SECONDS} s") from None
+            why = f"not done after {SECONDS} s" if seconds == SECONDS else deadline.REASON
+            raise Failed(why) from None
     if done.returncode != 0:
         with open(log, encoding="utf-8", errors="replace") as file:
             errors = [line.strip() for line in file if "ERROR" in line or "error:" in line]

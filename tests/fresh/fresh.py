@@ -28,7 +28,7 @@ ARCHIVES = os.path.join(OUT, "archives")
 CLONE = "root/rankinit"
 # --kill-child: with unshare all that runs there is gone, and all that is mounted.
 NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
-MINUTES = {"demo": 8, "check": 25}
+MINUTES = {"demo": 12, "check": 25}
 SUM = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 
 STALE = "1:2.66-3"  # Debian 12 was released with 1:2.66-4

@@ -219,4 +219,13 @@ expect dockerfiles.py 'bad/Dockerfile:1: a syntax' 'no ARG BASE_IMAGE' 'DL3007' 
     'images/bad: no test_bad.py' 'cuda/Dockerfile: lacks .*apt-get' 'base.*not this version'
 
 cd "$top" || exit 2
+
+# Nor does check.py pass what it has no time for, in suites of each kind.
+CHECK_UNTIL=1 /usr/bin/python3 tests/check.py golden fault >"$copies/out"
+grep -qx '0 passed, 0 failed, 2 skipped' "$copies/out" ||
+    complain "check.py: runs after CHECK_UNTIL"
+/usr/bin/python3 -B -m pytest --version >/dev/null 2>&1 &&
+    CHECK_UNTIL=1 /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -p tests.deadline \
+        tests/behaviour/test_status.py >"$copies/out" 2>&1
+grep -qE '(^| )[0-9]+ skipped in ' "$copies/out" || complain "deadline.py: runs after CHECK_UNTIL"
 finish
