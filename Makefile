@@ -66,6 +66,14 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 .PHONY: all
 all: $(EXE) ## build build/rankinit (DEBUG=1, SAN=1: build/debug, build/san)
 
+# Packages are installed one set after the other, and then all CPUs compile, whether
+# or not somebody thought of -j.
+JOBS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+COMPILE = +@$(MAKE) --no-print-directory $(JOBS)
+.PHONY: compiled
+compiled:
+	$(COMPILE) all
+
 $(B)/deps/done: images/builder/deps.sh
 	images/builder/deps.sh build
 
@@ -194,16 +202,18 @@ unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
 fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
 .PHONY: check
-check: deps-check all probe actors ## install what is missing, build, run every test that can run here
-	+@$(MAKE) --no-print-directory SAN=1 all unit-programs fuzz-programs
-	+@$(MAKE) --no-print-directory DEBUG=1 all unit-programs
-	$(if $(filter containers,$(or $(SUITES),containers)),-+@$(MAKE) --no-print-directory roots)
+check: deps-check ## install what is missing, build, run every test that can run here
+	$(COMPILE) all probe actors
+	$(COMPILE) SAN=1 all unit-programs fuzz-programs
+	$(COMPILE) DEBUG=1 all unit-programs
+	-$(if $(filter containers,$(or $(SUITES),containers)),$(COMPILE) roots)
 	$(PYTHON) tests/check.py $(SUITES)
 
 # For the loop of somebody at work: under a minute on two CPUs, the build apart.
 .PHONY: quick
-quick: all ## unit tests, golden cases and lints, in less than a minute
-	+@$(MAKE) --no-print-directory SAN=1 unit-programs
+quick: ## unit tests, golden cases and lints, in less than a minute
+	$(COMPILE) all
+	$(COMPILE) SAN=1 unit-programs
 	$(PYTHON) tests/check.py unit golden lint
 
 # In a root without anything: what was installed or built here does not help.
@@ -213,24 +223,24 @@ fresh: deps-fresh ## make demo and make check in a Debian 12 made anew, from a c
 	@$(PYTHON) tests/fresh/fresh.py $(FRESH_SUITES)
 
 .PHONY: frameworks
-frameworks: deps-frameworks all hosts ## install real frameworks in build/frameworks, start every recipe
+frameworks: deps-frameworks compiled hosts ## install real frameworks in build/frameworks, start every recipe
 	$(PYTHON) tests/frameworks/environments.py
 	$(PYTHON) tests/check.py frameworks
 
 .PHONY: bench
-bench: deps-bench all actors ## compare with the peers in one run, print ratios
+bench: deps-bench compiled actors ## compare with the peers in one run, print ratios
 	$(PYTHON) tests/bench/bench.py $(BENCH_ARGS)
 
 .PHONY: demo
-demo: deps-demo all ## the main job on real processes: seconds, when it is installed and built
+demo: deps-demo compiled ## the main job on real processes: seconds, when it is installed and built
 	@$(PYTHON) tests/demo/demo.py
 
 .PHONY: lint
-lint: all ## what a compiler does not see
+lint: compiled ## what a compiler does not see
 	tests/lint/run.sh
 
 .PHONY: conformance
-conformance: all actors ## the 59 cases against every init here; docs/conformance.md
+conformance: compiled actors ## the 59 cases against every init here; docs/conformance.md
 	$(PYTHON) tests/conformance/conform.py --suite --jobs 2 --build $(B) \
 		--json $(B)/conformance.json
 	$(PYTHON) tests/conformance/report.py $(B)/conformance.json >docs/conformance.md
@@ -258,11 +268,11 @@ mutants: hosts ## break conditions of lib/from and lib/model: a test must notice
 IMAGES       ?= builder base cuda pytorch tensorflow horovod deepspeed
 IMAGE_PREFIX ?= rankinit-
 .PHONY: images
-images: deps-images all ## build the images and run their tests (IMAGES="base pytorch" for some)
+images: deps-images compiled ## build the images and run their tests (IMAGES="base pytorch" for some)
 	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh $(PYTHON) images/build.py --test $(IMAGES)
 
 .PHONY: compose
-compose: deps-images deps-compose all ## run jobs of several containers, and break some (docker-compose)
+compose: deps-images deps-compose compiled ## run jobs of several containers, and break some (docker-compose)
 	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh sh -c \
 		'$(PYTHON) images/build.py base pytorch tensorflow && $(PYTHON) tests/check.py compose'
 
@@ -276,11 +286,11 @@ deps-probe deps-demo deps-check deps-fresh deps-bench deps-images deps-compose \
 	@images/builder/deps.sh build $*
 
 .PHONY: docs
-docs: all ## make the generated documents again
+docs: compiled ## make the generated documents again
 	$(PYTHON) docs/generate.py
 
 .PHONY: install
-install: all probe ## install below DESTDIR and PREFIX (/usr/local)
+install: compiled probe ## install below DESTDIR and PREFIX (/usr/local)
 	install -D -m 755 $(B)/rankinit $(DESTDIR)$(PREFIX)/bin/rankinit
 	install -D -m 755 $(B)/rankinit-probe $(DESTDIR)$(PREFIX)/bin/rankinit-probe
 	install -D -m 644 docs/rankinit.8 $(DESTDIR)$(PREFIX)/share/man/man8/rankinit.8
