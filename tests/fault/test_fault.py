@@ -14,6 +14,7 @@ from fault_table import ENDS, ERRNOS, EXEMPT, SCENARIOS, TABLE
 REASON = cannot_run()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 OCCURRENCES = 3     # at most: the first, the last, and one between
+OTHER_WORDS = "it says something else than without the fault"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,6 +53,16 @@ def cases():
                                id=f"{scenario}-{key.replace(' ', '_')}-{errno}")
 
 
+def run_reached(scenario, key, call, fault):
+    """A process that ends a moment earlier may save the last of many calls."""
+    for _ in range(4):
+        result = run(SCENARIOS[scenario], [fault], follow=call.who == "child")
+        if key in result.injected:
+            return result
+    assert call.ordinal > 1, f"{fault}: not reached\n{result.story()}"
+    return None
+
+
 def check(result, expected, scenario):
     """None, or what is wrong."""
     healthy = clean(scenario)
@@ -65,7 +76,7 @@ def check(result, expected, scenario):
     if result.status not in wanted:
         return f"exit status {result.status}, expected {wanted} ({expected.text})"
     if expected.says is None and result.complaints() != healthy.complaints():
-        return "it says something else than without the fault"
+        return OTHER_WORDS
     if expected.says and not re.search(expected.says, result.stderr):
         return f"it does not say {expected.says!r} ({expected.text})"
     if len(result.calls) > 3 * len(healthy.calls) + 600:
@@ -89,15 +100,13 @@ def test_every_row_is_used():
 def test_fault(scenario, key, errno, expected):
     for call in occurrences(scenario, key):
         fault = f"{call.name}:error={errno}:when={call.ordinal}"
-        # a process that ends a moment earlier may save the last of many calls
-        for _ in range(4):
-            result = run(SCENARIOS[scenario], [fault], follow=call.who == "child")
-            if key in result.injected:
-                break
-        else:
-            assert call.ordinal > 1, f"{fault}: not reached\n{result.story()}"
-            continue
-        wrong = check(result, expected, scenario)
+        result = run_reached(scenario, key, call, fault)
+        wrong = None if result is None else check(result, expected, scenario)
+        if wrong is OTHER_WORDS:
+            # a check that a busy machine kept waiting says so, without a fault as well
+            clean.cache_clear()
+            result = run_reached(scenario, key, call, fault)
+            wrong = None if result is None else check(result, expected, scenario)
         assert wrong is None, f"{key} fails with {errno} (number {call.ordinal}, " \
             f"{scenario}): {wrong}\n{result.story()}"
 
