@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a rank ended, as far as it said so itself: what stands below the first
+ * line of the verdict.
+ */
+#ifndef RI_REPORT_REASON_H
+#define RI_REPORT_REASON_H
+
+#include "base/text.h"
+#include "report/outcome.h"
+#include "report/span.h"
+#include "report/traceback.h"
+
+enum {
+	RI_VERDICT_COLUMNS = 240,
+	RI_LAST_LINES = 20,	/* kept of what a rank wrote last */
+	RI_MAX_TAIL = 65536,	/* bytes of it that are looked at */
+};
+
+/*
+ * Why a rank ended, as far as it said so itself, without secrets. It is large:
+ * keep it in static storage.
+ */
+struct ri_reason {
+	char text[2 * RI_MAX_TAIL];	/* what it wrote; the spans point in here */
+	bool has_traceback;
+	struct ri_traceback traceback;
+	struct ri_span lines[RI_LAST_LINES];	/* the last ones that are not blank */
+	size_t line_count;
+};
+
+/*
+ * Look for the reason in what a rank wrote to stderr. An old traceback, long
+ * before the end or followed by more than a few lines where a signal killed
+ * the rank, is none.
+ */
+void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
+
+/*
+ * Append the lines that tell the reason, each ended by '\n': the traceback, or
+ * torch's error file, or the last lines; then where its log is.
+ */
+void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
+	const struct ri_reason *reason);
+
+/* Append a line that somebody else wrote behind words of ours, cut to what fits, and its end. */
+void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span line);
+
+#endif
