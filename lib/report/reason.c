@@ -56,6 +56,11 @@ void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 	}
 }
 
+static struct ri_span span_of(const char *text)
+{
+	return (struct ri_span){ text, strlen(text) };
+}
+
 void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span line)
 {
 	char copy[4 * RI_VERDICT_COLUMNS];
@@ -124,15 +129,13 @@ static bool add_torch_error(struct ri_text *out, const struct ri_rank_outcome *r
 	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
 	struct ri_torch_error error;
 	struct ri_traceback traceback;
-	struct ri_span stack;
 
 	if (file.at == NULL || !ri_torch_error_read(file, &error))
 		return false;
-	stack = (struct ri_span){ error.callstack, strlen(error.callstack) };
-	if (ri_traceback_find(stack, &traceback))
+	if (ri_traceback_find(span_of(error.callstack), &traceback))
 		add_traceback(out, &traceback);
 	else
-		ri_reason_add_line(out, "  ", (struct ri_span){ error.message, strlen(error.message) });
+		ri_reason_add_line(out, "  ", span_of(error.message));
 	return true;
 }
 
@@ -144,5 +147,5 @@ void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	else if (!add_torch_error(out, rank))
 		add_last_lines(out, reason);
 	if (rank->log != NULL)
-		ri_reason_add_line(out, "  log: ", (struct ri_span){ rank->log, strlen(rank->log) });
+		ri_reason_add_line(out, "  log: ", span_of(rank->log));
 }
