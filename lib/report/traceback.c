@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/tail.h"
+#include "report/noise.h"
 
 enum { MAX_MESSAGE_LINES = 16 };
 
@@ -325,7 +326,7 @@ static size_t count_lines(struct ri_span text)
 	size_t count = 0;
 
 	while (ri_span_line(&text, &line))
-		count += ri_span_trim_start(line).length > 0;
+		count += !ri_noise_is(line);
 	return count;
 }
 

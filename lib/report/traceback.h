@@ -24,7 +24,7 @@ struct ri_traceback {
 	struct ri_span file;	/* of the innermost frame, of a group's first member's */
 	struct ri_span line;	/* its number, as digits */
 	struct ri_span function;	/* empty for a SyntaxError */
-	size_t lines_after;	/* that are not blank */
+	size_t lines_after;	/* that are no noise */
 };
 
 /*

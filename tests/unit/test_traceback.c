@@ -165,7 +165,7 @@ static void torch_writes_the_rank_before_each_line(void **state)
 	expect(text, "ValueError: bad", "/a.py:1:f");
 	is(found.prefix, "[rank2]: ");
 	is(ri_traceback_line(&found, found.more), "more of it");
-	assert_int_equal(found.lines_after, 2);
+	assert_int_equal(found.lines_after, 1);
 }
 
 static void a_logger_writes_something_before_the_header_alone(void **state)
@@ -237,7 +237,7 @@ static void what_ended_nothing_gives_way(void **state)
 			HEADER FRAME("/b.py", "2", "g") "OSError: aside\n");
 		expect(text, "ValueError: real", "/a.py:1:f");
 		is(find(text).more, "");
-		assert_int_equal(find(text).lines_after, 4);
+		assert_int_equal(find(text).lines_after, 3);
 		snprintf(text, sizeof(text), "%s%s%s", words[i],
 			HEADER FRAME("/b.py", "2", "g") "OSError: aside\n\n", real);
 		expect(text, "ValueError: real", "/a.py:1:f");

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/loss.h"
+
+#include <string.h>
+
+#include "report/noise.h"
+
+static const struct ri_loss table[] = {
+#define RI_LOSS(symbol_, kind_, framework_, seen_, words_, also_, source_) \
+	{ .kind = RI_LOSS_##kind_, .words = words_, .also = also_ },
+#include "report/losses.def"
+#undef RI_LOSS
+};
+
+enum {
+	ROWS = sizeof(table) / sizeof(table[0]),
+	LAST_LINES = 12,	/* that are looked at, noise left out */
+	LINES = 512,		/* all in all */
+};
+
+const struct ri_loss *ri_loss_at(size_t index)
+{
+	return index < ROWS ? &table[index] : NULL;
+}
+
+static bool has(struct ri_span text, const char *words)
+{
+	return memmem(text.at, text.length, words, strlen(words)) != NULL;
+}
+
+static bool fits(const struct ri_loss *row, struct ri_span message)
+{
+	bool begins = row->words[0] == '^' || row->words[0] == '=';
+
+	if (begins ? !ri_span_starts(message, row->words + 1) : !has(message, row->words))
+		return false;
+	return row->also[0] == '\0' || has(message, row->also);
+}
+
+/* The first row that fits, of those for an exception with its type or of the others. */
+static const struct ri_loss *find(struct ri_span message, bool typed)
+{
+	for (size_t i = 0; i < ROWS && message.length > 0; i++)
+		if ((table[i].words[0] == '=') == typed && fits(&table[i], message))
+			return table[i].kind == RI_LOSS_OWN ? NULL : &table[i];
+	return NULL;
+}
+
+const struct ri_loss *ri_loss_of_message(struct ri_span message)
+{
+	return find(message, false);
+}
+
+/* "package.Type" in front of ": text". */
+static struct ri_span type_of(struct ri_span exception)
+{
+	size_t length = 0;
+
+	while (length < exception.length && exception.at[length] != ':' &&
+		exception.at[length] != '\n')
+		length++;
+	return (struct ri_span){ exception.at, length };
+}
+
+/*
+ * What bindings make of a C++ exception (pybind11, include/pybind11/detail/
+ * internals.h), torch's own types (torch/csrc/Exceptions.cpp), those of Horovod
+ * (horovod/common/exceptions.py), TensorFlow (python/framework/errors_impl.py),
+ * JAX (jaxlib/xla_client.py) and mpi4py. A program's own types and ValueError,
+ * say, are for its own mistakes.
+ */
+static bool may_be_raised(struct ri_span type)
+{
+	static const char *const ends[] = {
+		"RuntimeError", "DistError", "DistBackendError", "DistStoreError",
+		"DistNetworkError", "DistQueueEmptyError", "HorovodInternalError", "MPI.Exception",
+		"RendezvousConnectionError", "RendezvousTimeoutError", "TimeoutError",
+		"ConnectionResetError", "ConnectionRefusedError", "ConnectionError",
+		"BrokenPipeError", "EOFError", "NcclError",
+	};
+
+	if (has(type, ".errors_impl."))
+		return true;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ri_span_ends(type, ends[i]))
+			return true;
+	return false;
+}
+
+const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
+{
+	struct ri_span type = type_of(exception), message;
+
+	if (!may_be_raised(type))
+		return find(exception, true);
+	message = ri_span_trim_start(ri_span_skip(exception, type.length + 1));
+	return ri_loss_of_message(message);
+}
+
+/* What ends a loop, or means that there is nothing yet, is handled and over. */
+static bool is_signpost(struct ri_span exception)
+{
+	struct ri_span type = type_of(exception);
+
+	return ri_span_ends(type, "StopIteration") || ri_span_ends(type, "queue.Empty") ||
+		ri_span_ends(type, "StopAsyncIteration");
+}
+
+/* The words between two exceptions of a chain (CPython Lib/traceback.py). */
+static bool is_link(struct ri_span line)
+{
+	return ri_span_starts(line, "During handling of the above exception, another") ||
+		ri_span_starts(line, "The above exception was the direct cause of");
+}
+
+/* All lines of an exception's message: the lines from the first up to what follows it. */
+static struct ri_span extend(struct ri_span message, struct ri_span line)
+{
+	if (message.length == 0)
+		return line;
+	message.length = (size_t)(line.at + line.length - message.at);
+	return message;
+}
+
+/* The first exception of the chain, or what is not complete. */
+static struct ri_span first_of_chain(const struct ri_traceback *traceback)
+{
+	struct ri_span rest = traceback->whole, line, message = { traceback->whole.at, 0 };
+	bool frames = false;
+
+	while (ri_span_line(&rest, &line)) {
+		line = ri_traceback_line(traceback, line);
+		if (is_link(line)) {
+			if (message.length > 0 && !is_signpost(message))
+				return message;
+			message.length = 0;
+			frames = false;
+		} else if (ri_span_ends(line, "Traceback (most recent call last):")) {
+			frames = true;
+		} else if (frames && line.length > 0 && line.at[0] != ' ') {
+			message = line;
+			frames = false;
+		} else if (!frames && message.length > 0) {
+			message = extend(message, line);
+		}
+	}
+	return message;
+}
+
+const struct ri_loss *ri_loss_of_traceback(const struct ri_traceback *traceback)
+{
+	return ri_loss_of_exception(first_of_chain(traceback));
+}
+
+/* The line before *rest, and without it. */
+static bool last_line(struct ri_span *rest, struct ri_span *line)
+{
+	const char *newline;
+
+	if (rest->length > 0 && rest->at[rest->length - 1] == '\n')
+		rest->length--;
+	if (rest->length == 0)
+		return false;
+	newline = memrchr(rest->at, '\n', rest->length);
+	line->at = newline == NULL ? rest->at : newline + 1;
+	line->length = (size_t)(rest->at + rest->length - line->at);
+	rest->length -= line->length;
+	return true;
+}
+
+const struct ri_loss *ri_loss_of_lines(struct ri_span text)
+{
+	const struct ri_loss *found;
+	struct ri_span line;
+	int telling = 0;
+
+	for (int i = 0; i < LINES && telling < LAST_LINES && last_line(&text, &line); i++) {
+		if (ri_noise_is_warning(line))
+			continue;
+		found = ri_loss_of_message(line);
+		if (found != NULL)
+			return found;
+		telling += !ri_noise_is(line);
+	}
+	return NULL;
+}
+
+static bool is_of_address(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '.' || c == ':';
+}
+
+/* "[ADDRESS]:PORT", as gloo's and c10d's addresses are written. */
+static bool find_address(struct ri_span text, struct ri_span *out)
+{
+	const char *open = text.at, *end = text.at + text.length;
+
+	while ((open = memchr(open, '[', (size_t)(end - open))) != NULL) {
+		const char *close = ++open;
+
+		while (close < end && is_of_address(*close))
+			close++;
+		if (close - open < 3 || close - open >= RI_LOSS_ADDRESS || end - close < 3 ||
+			close[0] != ']' || close[1] != ':' || close[2] < '0' || close[2] > '9')
+			continue;
+		*out = (struct ri_span){ open, (size_t)(close - open) };
+		return true;
+	}
+	return false;
+}
+
+bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_span *out)
+{
+	struct ri_span line;
+
+	for (int i = 0; i < LINES && last_line(&text, &line); i++)
+		if (ri_loss_of_message(line) == loss && find_address(line, out))
+			return true;
+	return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages by which a rank says that it did not fail itself: a peer, the store
+ * or the clock ended it. losses.def has the words.
+ */
+#ifndef RI_REPORT_LOSS_H
+#define RI_REPORT_LOSS_H
+
+#include "report/span.h"
+#include "report/traceback.h"
+
+enum { RI_LOSS_ADDRESS = 64 };	/* bytes of an address, and its end */
+
+enum ri_loss_kind {
+	RI_LOSS_OWN,		/* in the table only: what looks like a loss, and is none */
+	RI_LOSS_PEER,
+	RI_LOSS_STORE,
+	RI_LOSS_CLOCK,
+};
+
+struct ri_loss {
+	enum ri_loss_kind kind;
+	const char *words, *also;
+};
+
+/* The row of the table that the message fits, or NULL where it tells of no loss. */
+const struct ri_loss *ri_loss_of_message(struct ri_span message);
+
+/*
+ * The same for the exception that a process ended of. In a chain the first one
+ * counts, unless the last one was raised from it on purpose: what is raised in
+ * a "finally" does not hide it. An exception of a type that frameworks do not
+ * raise for a loss tells of none, whatever it quotes.
+ */
+const struct ri_loss *ri_loss_of_traceback(const struct ri_traceback *traceback);
+
+/* The same for one exception: "package.Type: message". */
+const struct ri_loss *ri_loss_of_exception(struct ri_span exception);
+
+/* The same for the last of the lines that have something to say. */
+const struct ri_loss *ri_loss_of_lines(struct ri_span text);
+
+/* The peer's address in the last message of this loss, without its port. False: it has none. */
+bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_span *out);
+
+/* A row by its number, for those who go through all; NULL behind the last one. */
+const struct ri_loss *ri_loss_at(size_t index);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each row of losses.def, and what only looks like one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/loss.h"
+#include "report/noise.h"
+
+#define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
+
+/* What a rank says, for each row of the table, in its order. */
+static const struct {
+	const char *symbol, *exception;
+} samples[] = {
+	{ "cuda",
+		"RuntimeError: NCCL communicator was aborted on rank 1. Original reason "
+		"for failure was: CUDA error: an illegal memory access was encountered" },
+	{ "nccl_cuda",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"cuda error, NCCL version 2.18.1\nncclRemoteError" },
+	{ "nccl_shm",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\nError while creating shared memory segment "
+		"/dev/shm/nccl-x" },
+	{ "gloo_closed",
+		"RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:553] "
+		"Connection closed by peer [127.0.0.1]:1451" },
+	{ "gloo_reset",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:537] Read error "
+		"[10.0.0.1]:1: Connection reset by peer" },
+	{ "gloo_pipe",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:1] writev [10.0.0.1]:1: "
+		"Broken pipe" },
+	{ "gloo_refused",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:1] connect [::1]:1: "
+		"Connection refused" },
+	{ "gloo_connect",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:1] Connect timeout "
+		"[10.0.0.1]:1" },
+	{ "gloo_timeout",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+		"waiting 30000ms for recv operation to complete" },
+	{ "gloo_pair",
+		"RuntimeError: Application timeout caused pair closure" },
+	{ "gloo_closed_socket",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:1] Socket unexpectedly "
+		"closed [10.0.0.1]:1" },
+	{ "gloo_read_timeout",
+		"RuntimeError: [/b/gloo/gloo/transport/tcp/pair.cc:1] Read timeout "
+		"[10.0.0.1]:1" },
+	{ "gloo_full_mesh",
+		"RuntimeError: Gloo connectFullMesh failed with x" },
+	{ "monitored_barrier",
+		"RuntimeError: Rank 1 failed to pass monitoredBarrier in 2000 ms" },
+	{ "monitored_barrier_rank_0",
+		"RuntimeError: Rank 2 successfully reached monitoredBarrier, but received "
+		"errors while waiting for send/recv from rank 0. Please check rank 0 logs "
+		"for faulty rank." },
+	{ "nccl_remote",
+		"RuntimeError: NCCL error in: a.cpp:1, remote process exited or there was "
+		"a network error, NCCL version 2.14.3" },
+	{ "nccl_remote_error",
+		"RuntimeError: ncclRemoteError: A call failed possibly due to a network "
+		"error or a remote process exiting prematurely." },
+	{ "nccl_system",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error, NCCL version 2.18.5" },
+	{ "nccl_closed",
+		"RuntimeError: socketProgress: Connection closed by remote peer n2<51377>" },
+	{ "watchdog_timeout",
+		"torch.distributed.DistBackendError: [Rank 0] Watchdog caught collective "
+		"operation timeout: WorkNCCL(SeqNum=1)" },
+	{ "nccl_timed_out",
+		"RuntimeError: Some NCCL operations have failed or timed out." },
+	{ "nccl_aborted",
+		"RuntimeError: NCCL communicator was aborted on rank 1." },
+	{ "nccl_dump",
+		"RuntimeError: [PG 0 Rank 1] Received a dump signal due to a collective "
+		"timeout from rank 0" },
+	{ "nccl_dumped",
+		"RuntimeError: [PG 0 Rank 1] Terminating the process after attempting to "
+		"dump debug info, due to collective timeout or exception." },
+	{ "store_key_clock",
+		"RuntimeError: [1] is setting up NCCL communicator and retrieving "
+		"ncclUniqueId from [0] via c10d key-value store by key '0', but "
+		"store->get('0') got error: Socket Timeout" },
+	{ "store_key_wait",
+		"torch.distributed.DistBackendError: [1] is setting up NCCL communicator "
+		"and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', "
+		"but store->get('0') got error: wait timeout after 600000ms, keys: "
+		"/default_pg/0//0" },
+	{ "store_key",
+		"torch.distributed.DistBackendError: [1] is setting up NCCL communicator "
+		"and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', "
+		"but store->get('0') got error: Connection reset by peer" },
+	{ "store_get",
+		"RuntimeError: [1] is setting up NCCL communicator and retrieving x" },
+	{ "store_socket",
+		"RuntimeError: Socket Timeout" },
+	{ "store_wait",
+		"torch.distributed.DistStoreError: wait timeout after 300000ms, keys: /a/b" },
+	{ "store_clients",
+		"torch.distributed.DistStoreError: Timed out after 1801 seconds waiting "
+		"for clients. 1/2 clients joined." },
+	{ "store_key_timeout",
+		"RuntimeError: Timeout waiting for key: default_pg/0/0 after 1800000 ms" },
+	{ "store_barrier",
+		"RuntimeError: Timed out initializing process group in store based barrier "
+		"on rank: 1, for key: store_based_barrier_key:1 (world_size=4, "
+		"worker_count=3, timeout=0:30:00)" },
+	{ "store_shutdown",
+		"torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. "
+		"Connection was likely closed. Did the remote server shutdown or crash?" },
+	{ "store_recv",
+		"torch.distributed.DistNetworkError: recvValue failed on SocketImpl(fd=3)" },
+	{ "store_recv_timeout",
+		"torch.distributed.DistNetworkError: recvValueWithTimeout failed on "
+		"SocketImpl(fd=3)" },
+	{ "store_send",
+		"torch.distributed.DistNetworkError: sendBytes failed on SocketImpl(fd=3)" },
+	{ "store_reset",
+		"RuntimeError: Connection reset by peer" },
+	{ "store_pipe",
+		"RuntimeError: Broken pipe" },
+	{ "store_connect_timeout",
+		"torch.distributed.DistNetworkError: The client socket has timed out after "
+		"60000ms while trying to connect to (a, 29500)." },
+	{ "store_connect",
+		"torch.distributed.DistNetworkError: The client socket has failed to "
+		"connect to any network address of (a, 29500)." },
+	{ "rendezvous",
+		"torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The "
+		"connection to the C10d store has failed. See inner exception for details." },
+	{ "rpc_eof",
+		"RuntimeError: EOF: end of file (this error originated at "
+		"tensorpipe/transport/uv/connection_impl.cc:132)" },
+	{ "rpc_timeout",
+		"RuntimeError: RPCErr:1:RPC ran for more than set timeout (60000 ms)" },
+	{ "horovod_shut_down",
+		"horovod.common.exceptions.HorovodInternalError: Horovod has been shut "
+		"down. This was caused by an exception on one of the ranks" },
+	{ "horovod_stall",
+		"horovod.common.exceptions.HorovodInternalError: One or more rank (marked "
+		"by \"!\") is stalled for longer than 120 seconds. Will shutdown." },
+	{ "tf_aborted",
+		"tensorflow.python.framework.errors_impl.UnavailableError: Collective ops "
+		"is aborted by: Connection reset" },
+	{ "tf_heartbeat",
+		"jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: /job:jax_worker "
+		"heartbeat timeout. This indicates that the remote task has failed, got "
+		"preempted, or crashed unexpectedly." },
+	{ "tf_unhealthy",
+		"RuntimeError: The following tasks are unhealthy (stopped sending "
+		"heartbeats): /job:worker/task:1" },
+	{ "tf_leader",
+		"RuntimeError: UNAVAILABLE: Failed to send RPC to coordination service." },
+	{ "grpc_closed",
+		"tensorflow.python.framework.errors_impl.UnavailableError: Socket closed" },
+	{ "grpc_connect",
+		"RuntimeError: UNAVAILABLE: failed to connect to all addresses; x" },
+	{ "jax_fatal",
+		"RuntimeError: Terminating process because the JAX distributed service "
+		"detected fatal errors." },
+	{ "jax_shutdown",
+		"RuntimeError: INTERNAL: Shutdown barrier has failed." },
+	{ "jax_barrier",
+		"jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed "
+		"out. Barrier_id: PjRT_Client_Connect." },
+	{ "jax_key",
+		"RuntimeError: DEADLINE_EXCEEDED: GetKeyValue() timed out with key: a" },
+	{ "xgboost_allreduce",
+		"xgboost.core.XGBoostError: [14:03:40] utils.h:90: Allreduce failed" },
+	{ "sglang_loading",
+		"ValueError: TP rank 0 could finish the model loading, but there are other "
+		"ranks that didn't finish loading." },
+	{ "ompi_disconnected",
+		"RuntimeError: An MPI communication peer process has unexpectedly "
+		"disconnected.  This" },
+	{ "ompi_tcp",
+		"RuntimeError: mca_btl_tcp_frag_recv: readv failed: Connection reset by "
+		"peer" },
+	{ "mpich_rank",
+		"mpi4py.MPI.Exception: Other MPI error, error "
+		"stack:\nMPIDI_CH3_iSendv(34): Communication error with rank 229" },
+	{ "ompi_proc_failed",
+		"mpi4py.MPI.Exception: MPI_ERR_PROC_FAILED: Process Failure" },
+	{ "mpich_proc_failed",
+		"mpi4py.MPI.Exception: MPIX_ERR_PROC_X" },
+};
+
+/* What else the table has. */
+static const struct {
+	const char *symbol, *framework, *seen, *source;
+} remarks[] = {
+#define RI_LOSS(symbol_, kind_, framework_, seen_, words_, also_, source_) \
+	{ #symbol_, framework_, seen_, source_ },
+#include "report/losses.def"
+#undef RI_LOSS
+};
+
+/* The row that a message fits, one of RI_LOSS_OWN included, is that of its sample. */
+static void each_row_has_its_message(void **state)
+{
+	const size_t count = sizeof(samples) / sizeof(samples[0]);
+	size_t i = 0;
+
+	(void)state;
+	for (const struct ri_loss *row; (row = ri_loss_at(i)) != NULL; i++) {
+		const struct ri_loss *found = ri_loss_of_exception(SPAN_OF(samples[i].exception));
+
+		assert_true(i < count);
+		assert_string_equal(remarks[i].symbol, samples[i].symbol);
+		assert_true(remarks[i].framework[0] != '\0' && remarks[i].seen[0] != '\0' &&
+			remarks[i].source[0] != '\0' && row->words[0] != '\0');
+		if (found != (row->kind == RI_LOSS_OWN ? NULL : row))
+			fail_msg("%s: %s", samples[i].symbol,
+				found == NULL ? "none" : found->words);
+	}
+	assert_int_equal(i, count);
+}
+
+/* Without the row that says so each of them would be a loss. */
+static void what_is_no_loss_looks_like_one(void **state)
+{
+	(void)state;
+	for (size_t i = 0; ri_loss_at(i)->kind == RI_LOSS_OWN; i++) {
+		const struct ri_loss *row = ri_loss_at(i);
+		char text[512];
+		char *words;
+
+		snprintf(text, sizeof(text), "%s", samples[i].exception);
+		words = strstr(text, row->words);
+		assert_non_null(words);
+		memset(words, 'x', strlen(row->words));
+		if (ri_loss_of_exception(SPAN_OF(text)) == NULL)
+			fail_msg("%s: %s", samples[i].symbol, text);
+	}
+}
+
+static void own_exceptions_may_quote_one(void **state)
+{
+	static const char *const own[] = {
+		"ValueError: \"[gloo/transport/tcp/pair.cc:1] Connection closed by peer\"",
+		"my.TrainError: Horovod has been shut down",
+		"AssertionError: Watchdog caught collective operation timeout",
+		"ConnectionResetError: [Errno 104] Connection reset by peer",
+		"RuntimeError: the data service said: Connection reset by peer",
+		"RuntimeError: DataLoader worker (pid(s) 12) exited unexpectedly",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, invalid usage",
+		"ValueError: TP rank 0 is unknown",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (ri_loss_of_exception(SPAN_OF(own[i])) != NULL)
+			fail_msg("%s", own[i]);
+}
+
+#define HEAD "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+#define LOST "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer " \
+	"[10.0.0.5]:4711\n"
+#define HANDLED "\nDuring handling of the above exception, another exception occurred:\n\n"
+#define DIRECT "\nThe above exception was the direct cause of the following exception:\n\n"
+
+static const struct ri_loss *of_text(const char *text)
+{
+	struct ri_traceback traceback;
+
+	assert_true(ri_traceback_find(SPAN_OF(text), &traceback));
+	return ri_loss_of_traceback(&traceback);
+}
+
+static void the_first_of_a_chain_counts(void **state)
+{
+	(void)state;
+	assert_non_null(of_text(HEAD LOST));
+	assert_null(of_text(HEAD "ValueError: x\n"));
+	assert_null(of_text(HEAD "ValueError: x\n" HANDLED HEAD LOST));
+	assert_non_null(of_text(HEAD LOST HANDLED HEAD "ValueError: x\n"));
+	assert_non_null(of_text(HEAD LOST DIRECT HEAD "my.TrainError: failed\n"));
+	/* what ends a loop is no failure */
+	assert_non_null(of_text(HEAD "StopIteration\n" HANDLED HEAD LOST));
+	assert_non_null(of_text(HEAD "_queue.Empty\n" HANDLED HEAD "queue.Empty\n" HANDLED HEAD
+		LOST));
+	/* with torch's prefix, and a message of several lines */
+	assert_non_null(of_text("[rank0]: Traceback (most recent call last):\n"
+		"[rank0]:   File \"a.py\", line 1, in f\n"
+		"[rank0]: torch.distributed.DistBackendError: NCCL error in: a.cpp:1, x\n"
+		"[rank0]: ncclRemoteError: A call failed\n"
+		"[rank0]: Last error:\n"));
+}
+
+static void the_last_lines_that_tell_something(void **state)
+{
+	static char text[65536];
+
+	(void)state;
+	assert_null(ri_loss_of_lines(SPAN_OF("")));
+	assert_null(ri_loss_of_lines(SPAN_OF("\n\nstep 1\n")));
+	assert_non_null(ri_loss_of_lines(SPAN_OF("step 1\n"
+		"[rank0]:[E1122 01:02:03.4 ProcessGroupNCCL.cpp:1] [Rank 0] Watchdog caught "
+		"collective operation timeout: x\n")));
+	/* noise does not hide it, however much of it there is */
+	snprintf(text, sizeof(text), "  what():  NCCL error: remote process exited or there was a "
+		"network error\n");
+	for (int i = 0; i < 100; i++)
+		strcat(text, "frame #1: c10d::x() + 0x1 (0x7f in /a.so)\n\n");
+	assert_non_null(ri_loss_of_lines(SPAN_OF(text)));
+	/* a program that goes on does */
+	for (int i = 0; i < 12; i++)
+		strcat(text, "step\n");
+	assert_null(ri_loss_of_lines(SPAN_OF(text)));
+	/* and what is warned of only is none */
+	assert_null(ri_loss_of_lines(SPAN_OF("[rank0]:[W1122 01:02:03.4 TCPStore.cpp:125] [c10d] "
+		"recvValue failed on SocketImpl(fd=76)\n")));
+}
+
+static void noise(void **state)
+{
+	static const char *const noisy[] = {
+		"", "   ", "frame #3: x", "[rank1]: frame #3: x", "Exception raised from x at y",
+		"[rank0]:[W1122 01:02:03.4 a.cpp:1] x", "[E ProcessGroupNCCL.cpp:1] x",
+		"I0000 00:00:1.2 3 a.cc:5] x", "wandb: Synced", " 10%|#   | 1/10",
+		"/a.py:1: UserWarning: x", "  warnings.warn(", "n1:1:2 [0] NCCL INFO x",
+	};
+	static const char *const telling[] = {
+		"step 1", "Error: x", "[rank1]: ValueError: x", "Everything", "[x] y",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(noisy) / sizeof(noisy[0]); i++)
+		if (!ri_noise_is(SPAN_OF(noisy[i])))
+			fail_msg("%s", noisy[i]);
+	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
+		if (ri_noise_is(SPAN_OF(telling[i])))
+			fail_msg("%s", telling[i]);
+}
+
+static void the_address_of_the_peer(void **state)
+{
+	const struct ri_loss *loss = of_text(HEAD LOST);
+	struct ri_span peer = { NULL, 0 };
+
+	(void)state;
+	assert_true(ri_loss_peer(SPAN_OF(HEAD LOST "step\n"), loss, &peer));
+	assert_int_equal(peer.length, 8);
+	assert_memory_equal(peer.at, "10.0.0.5", 8);
+	assert_true(ri_loss_peer(SPAN_OF("RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection "
+		"closed by peer [fd00::5]:1"), loss, &peer));
+	assert_memory_equal(peer.at, "fd00::5", 7);
+	assert_false(ri_loss_peer(SPAN_OF("[10.0.0.5]:4711"), loss, &peer));
+	assert_false(ri_loss_peer(SPAN_OF("[/gloo/transport/tcp/pair.cc:1] Connection closed by "
+		"peer [a]:4711 [1.2.3.4] [1.2.3.4]:x [1.2.3.4]:"), loss, &peer));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_row_has_its_message),
+		cmocka_unit_test(what_is_no_loss_looks_like_one),
+		cmocka_unit_test(own_exceptions_may_quote_one),
+		cmocka_unit_test(the_first_of_a_chain_counts),
+		cmocka_unit_test(the_last_lines_that_tell_something),
+		cmocka_unit_test(noise),
+		cmocka_unit_test(the_address_of_the_peer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
