@@ -5,6 +5,12 @@
 
 #include "base/number.h"
 
+/*
+ * PF_EXITING of include/linux/sched.h, in field 9 (proc(5), "flags"): set before
+ * the files of a process are closed (kernel/exit.c, do_exit).
+ */
+enum { EXITING = 0x4 };
+
 /* The number that starts here and ends at a blank or at the end of the line. */
 static bool read_number(const char *text, uint64_t max, uint64_t *out)
 {
@@ -34,7 +40,7 @@ static const char *skip_fields(const char *field, int count)
 bool ri_procstat_read(const char *text, struct ri_procstat *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *state, *started;
-	uint64_t pid, parent, group, session, ticks;
+	uint64_t pid, parent, group, session, flags, ticks;
 	size_t length;
 
 	if (open == NULL || close == NULL || close < open || close[1] != ' ')
@@ -46,6 +52,7 @@ bool ri_procstat_read(const char *text, struct ri_procstat *out)
 		!read_number(state + 2, INT32_MAX, &parent) ||
 		!read_number(skip_fields(state, 2), INT32_MAX, &group) ||
 		!read_number(skip_fields(state, 3), INT32_MAX, &session) ||
+		!read_number(skip_fields(state, 9 - 3), UINT64_MAX, &flags) ||
 		!read_number(started, UINT64_MAX, &ticks))
 		return false;
 	length = (size_t)(close - open - 1);
@@ -53,6 +60,7 @@ bool ri_procstat_read(const char *text, struct ri_procstat *out)
 		length = sizeof(out->name) - 1;
 	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)parent,
 		.group = (pid_t)group, .session = (pid_t)session, .state = *state,
+		.dying = (flags & EXITING) != 0 || *state == 'Z' || *state == 'X',
 		.started = ticks };
 	memcpy(out->name, open + 1, length);
 	return true;

@@ -16,6 +16,7 @@ struct ri_procstat {
 	pid_t session;		/* 0: its leader is not of our PID namespace */
 	char state;		/* 'R', 'S', 'D', 'T', 'Z', ... */
 	char name[16];		/* cut by the kernel; may hold any byte */
+	bool dying;		/* its end has begun, or it is a zombie */
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
 };
 

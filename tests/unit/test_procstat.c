@@ -29,6 +29,31 @@ static void reads_an_ordinary_line(void **state)
 	assert_int_equal(found.started, 7718);
 }
 
+/* PF_EXITING among the flags, or a state that says so. */
+static void tells_who_is_dying(void **state)
+{
+	static const struct {
+		const char *line;
+		bool dying;
+	} lines[] = {
+		{ "12 (a) S 1 12 9 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 7718", false },
+		{ "12 (a) R 1 12 9 0 -1 4194308 1 0 0 0 2 1 0 0 20 0 1 0 7718", true },
+		{ "12 (a) S 1 12 9 0 -1 4 1 0 0 0 2 1 0 0 20 0 1 0 7718", true },
+		{ "12 (a) Z 1 12 9 0 -1 0 1 0 0 0 2 1 0 0 20 0 1 0 7718", true },
+		{ "12 (a) X 1 12 9 0 -1 0 1 0 0 0 2 1 0 0 20 0 1 0 7718", true },
+		{ "12 (a) T 1 12 4 4 4 8 4 4 4 4 4 4 4 4 20 4 4 4 7718", false },
+	};
+	struct ri_procstat found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		assert_true(ri_procstat_read(lines[i].line, &found));
+		assert_int_equal(found.dying, lines[i].dying);
+	}
+	assert_false(ri_procstat_read("12 (a) S 1 12 9 0 -1 x 1 0 0 0 2 1 0 0 20 0 1 0 7718",
+		&found));
+}
+
 static void a_name_may_look_like_the_rest(void **state)
 {
 	struct ri_procstat found;
@@ -102,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_an_ordinary_line),
+		cmocka_unit_test(tells_who_is_dying),
 		cmocka_unit_test(a_name_may_look_like_the_rest),
 		cmocka_unit_test(a_long_name_is_cut),
 		cmocka_unit_test(our_own_file_is_one),
