@@ -9,6 +9,7 @@
 #include "say/state.h"
 #include "system/clock.h"
 #include "system/mask.h"
+#include "watch/adopt.h"
 #include "watch/step.h"
 
 /*
@@ -134,7 +135,7 @@ int ri_run_start(struct ri_run *run)
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	if (ri_supervise_adopt(launch.self, &run->options, &run->err) < 0 ||
+	if (ri_orphans_adopt(launch.self, &run->options, &run->err) < 0 ||
 		prepare_output(run) < 0)
 		return ri_run_fail(run);
 	if (ri_run_reserve_telling(run) < 0)

@@ -9,12 +9,16 @@
 #include <unistd.h>
 
 #include "output/pattern.h"
+#include "report/blame.h"
+#include "report/class.h"
+#include "report/interrupt.h"
 #include "say/cause.h"
 #include "say/report.h"
 #include "say/state.h"
 #include "system/apart.h"
 #include "system/spot.h"
 #include "watch/obituary.h"
+#include "watch/settle.h"
 
 /* How long what the job left has to wait for a file system that may never answer. */
 enum {
@@ -157,25 +161,14 @@ int ri_run_prepare_telling(struct ri_run *run)
 	return name_torch_files(run);
 }
 
-static void add_end(const struct ri_run *run, const struct ri_child *child,
-	struct ri_rank_outcome *rank)
+static void add_end(struct ri_run *run, size_t index)
 {
-	rank->pid = child->pid;
-	rank->told = child->told;
-	rank->order = child->order;
-	rank->started = child->started;
-	rank->ended = child->ended;
-	if (child->lives) {
-		rank->end = RI_END_RUNNING;
-	} else if (WIFSIGNALED(child->wait_status)) {
-		rank->end = RI_END_SIGNALED;
-		rank->signal = WTERMSIG(child->wait_status);
-		rank->core = WCOREDUMP(child->wait_status);
-		rank->oom = run->supervised.oom && rank->signal == SIGKILL && !child->killed;
-	} else {
-		rank->end = RI_END_EXITED;
-		rank->exit_code = WEXITSTATUS(child->wait_status);
-	}
+	const struct ri_child *child = &run->children.items[index];
+	struct ri_rank_outcome *rank = &run->outcomes[index];
+
+	ri_settle_describe(child, &run->output, index, rank);
+	rank->oom = rank->end == RI_END_SIGNALED && run->supervised.oom &&
+		rank->signal == SIGKILL && !child->killed;
 }
 
 /* The one that should have been next. */
@@ -191,9 +184,6 @@ static void add_words(struct ri_run *run, size_t index)
 	struct ri_rank_outcome *rank = &run->outcomes[index];
 	struct torch_file file = { .files = &run->torch_files, .index = index };
 
-	rank->tail = ri_output_tail(&run->output, index, &rank->tail_length);
-	rank->tail_cut = rank->tail_length == RI_OUTPUT_TAIL;
-	rank->traceback_at = ri_output_traceback(&run->output, index);
 	rank->log = ri_output_path(&run->output, index);
 	if (run->torch_files.folder != NULL && ri_rank_failed(rank) &&
 		ri_run_ask_torch_files(run, read_torch_file, &file) == 0) {
@@ -221,10 +211,11 @@ static void fill_outcomes(struct ri_run *run)
 	number_ranks(run, children->count);
 	for (size_t i = 0; i < children->count; i++) {
 		if (i < children->started)
-			add_end(run, &children->items[i], &run->outcomes[i]);
+			add_end(run, i);
 		else if (i == children->started && children->refused != 0)
 			add_refusal(run, &run->outcomes[i]);
 		add_words(run, i);
+		ri_class_find(&run->outcomes[i]);
 	}
 }
 
@@ -257,7 +248,7 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 		outcome->first = (ssize_t)children->started;
 		return status;
 	}
-	outcome->first = ri_outcome_find_first(outcome);
+	ri_blame_find(outcome);
 	find_interrupt(run, outcome);
 	if (outcome->first < 0 || (outcome->ranks[outcome->first].told &&
 		outcome->ranks[outcome->first].end == RI_END_SIGNALED))

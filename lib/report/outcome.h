@@ -25,6 +25,17 @@ enum ri_rank_end {
 	RI_END_EXEC_FAILED,
 };
 
+/* What an end is evidence of, from the least to the most: report/class.h. */
+enum ri_class {
+	RI_CLASS_NONE,		/* it did not fail */
+	RI_CLASS_STOPPED,
+	RI_CLASS_LOSS,
+	RI_CLASS_UNKNOWN,
+	RI_CLASS_OWN,
+};
+
+struct ri_loss;
+
 struct ri_rank_outcome {
 	uint64_t rank;		/* in the job; of a plain init it means nothing */
 	uint64_t local_rank;
@@ -38,6 +49,7 @@ struct ri_rank_outcome {
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
 	struct timespec ended;
+	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
 	struct timespec traceback_at;	/* when one appeared on its stderr; 0: none did */
 	const char *log;	/* path of its log, or NULL */
 	const char *tail;	/* the last bytes of its stderr; NULL: they were not kept */
@@ -45,6 +57,19 @@ struct ri_rank_outcome {
 	bool tail_cut;		/* there were more: the first line is half of one */
 	const char *torch_error;	/* content of its TORCHELASTIC_ERROR_FILE, or NULL */
 	size_t torch_error_length;
+	/* ri_class_find makes these of the rest */
+	enum ri_class class;
+	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
+	bool witnessed;		/* the traceback whose time is known is what it ended of */
+};
+
+/* How the failure is told, and of whom. */
+enum ri_blame {
+	RI_BLAME_FIRST,		/* the first failure failed first */
+	RI_BLAME_LEFT,		/* another ended with 0, and the first failure then lost it */
+	RI_BLAME_HELD,		/* another did not come, and the first failure waited for it */
+	RI_BLAME_NOBODY,	/* losses alone: nobody can tell */
+	RI_BLAME_ELSEWHERE,	/* losses alone, and there are other nodes */
 };
 
 /* What explains an end, as a check of the node or an error says it. */
@@ -77,6 +102,8 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	ssize_t first;		/* index of the first failure, -1: none */
+	enum ri_blame blame;
+	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
 	const struct ri_cause *cause;	/* what explains it, or NULL */
 	int exit_status;
 	int stop_signal;	/* that came from outside; 0: none did */
@@ -95,24 +122,6 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank);
  * the last that it said?
  */
 bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback);
-
-/*
- * Which of the ranks failed first, or -1. Compared are the second in its torch
- * error file, then the time when the traceback that it ended of appeared,
- * or else its end, then the order of reaping. A rank that failed after we had
- * told it to stop counts only with a file or a traceback, and not at all where
- * the stop came from outside. outcome->first is not read.
- */
-ssize_t ri_outcome_find_first(const struct ri_outcome *outcome);
-
-/*
- * Did outcome->first end of the interrupt? It did where that signal killed it
- * or Python says so, and where it exited soon after it without an exception of
- * its own: handlers do that. For one that we had told to stop, what it said
- * after the interrupt or not to its end does not count, and an end of another
- * by the interrupt does. False without an interrupt or without a first.
- */
-bool ri_outcome_is_interrupted(const struct ri_outcome *outcome);
 
 /* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);

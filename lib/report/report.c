@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "base/signals.h"
 #include "model/json.h"
+#include "report/class.h"
+#include "report/loss.h"
 #include "report/torch_error.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */
@@ -67,6 +70,13 @@ static void put_numbers(struct ri_json *json, json_t *object, const struct ri_ou
 		number_of_rank(outcome, RI_FACT_LOCAL_RANK, rank->local_rank));
 }
 
+static json_t *describe_class(enum ri_class class)
+{
+	const char *name = ri_class_name(class);
+
+	return name == NULL ? json_null() : json_string(name);
+}
+
 static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
@@ -78,6 +88,7 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 	ri_json_put(json, object, "exit_code", exit_code(rank));
 	ri_json_put(json, object, "signal", signal_name(rank));
 	ri_json_put(json, object, "told", json_boolean(rank->told));
+	ri_json_put(json, object, "class", describe_class(rank->class));
 	ri_json_put(json, object, "started", time_or_null(rank->started));
 	ri_json_put(json, object, "ended", time_or_null(rank->ended));
 	ri_json_put(json, object, "log", string_or_null(json, rank->log, "log"));
@@ -167,6 +178,33 @@ static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause
 	return object;
 }
 
+/* The rank that is named, where one is. */
+static void put_named(struct ri_json *json, json_t *object, const struct ri_outcome *outcome)
+{
+	size_t named = (size_t)outcome->first;
+
+	if (outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD)
+		named = outcome->named;
+	if (outcome->blame != RI_BLAME_NOBODY && outcome->blame != RI_BLAME_ELSEWHERE) {
+		put_numbers(json, object, outcome, &outcome->ranks[named]);
+		return;
+	}
+	ri_json_put(json, object, "rank", json_null());
+	ri_json_put(json, object, "local_rank", json_null());
+}
+
+/* The address of the peer that was lost. */
+static json_t *describe_peer(struct ri_json *json, const struct ri_rank_outcome *rank)
+{
+	struct ri_span tail = { rank->tail, rank->tail_length }, peer;
+	char copy[RI_LOSS_ADDRESS];
+
+	if (rank->loss == NULL || !ri_loss_peer(tail, rank->loss, &peer))
+		return json_null();
+	snprintf(copy, sizeof(copy), "%.*s", (int)peer.length, peer.at);
+	return ri_json_string(json, copy, "node");
+}
+
 static json_t *describe_first(struct ri_json *json, const struct ri_report *report)
 {
 	const struct ri_outcome *outcome = report->outcome;
@@ -179,7 +217,11 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	rank = &outcome->ranks[outcome->first];
 	file = (struct ri_span){ rank->torch_error, rank->torch_error_length };
 	object = json_object();
-	put_numbers(json, object, outcome, rank);
+	put_named(json, object, outcome);
+	ri_json_put(json, object, "class", describe_class(rank->class));
+	ri_json_put(json, object, "elsewhere",
+		json_boolean(outcome->blame == RI_BLAME_ELSEWHERE));
+	ri_json_put(json, object, "node", describe_peer(json, rank));
 	ri_json_put(json, object, "kind", json_string(kind_of(rank)));
 	ri_json_put(json, object, "exit_code", exit_code(rank));
 	ri_json_put(json, object, "signal", signal_name(rank));

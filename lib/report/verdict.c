@@ -6,6 +6,8 @@
 
 #include "base/path.h"
 #include "base/signals.h"
+#include "report/blame.h"
+#include "report/loss.h"
 #include "report/redact_words.h"
 
 enum {
@@ -65,14 +67,9 @@ static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 	ri_text_add(out, ")");
 }
 
-static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
-	const struct ri_rank_outcome *rank)
+/* How and when it ended. */
+static void add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 {
-	add_who(out, outcome, rank);
-	ri_text_add(out, outcome->count > 1 ? " failed first: " : " failed: ");
-	/* the stop for one that ended sooner was faster than its own way out */
-	ri_text_add(out, rank->told ? "raised the error below, then was stopped while exiting: "
-				    : "");
 	add_how(out, rank);
 	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
 		ri_text_addf(out, ", after %.3f s, at ",
@@ -81,6 +78,158 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome,
 		ri_time_add(out, rank->ended);
 	}
 	ri_text_add(out, "\n");
+}
+
+/* Whether rank i belongs to those that are listed; leader is what it is compared with. */
+typedef bool member(const struct ri_outcome *outcome, size_t leader, size_t i);
+
+static void add_range(struct ri_text *out, uint64_t from, uint64_t to)
+{
+	if (from == to)
+		ri_text_addf(out, " %llu", (unsigned long long)from);
+	else
+		ri_text_addf(out, " %llu-%llu", (unsigned long long)from, (unsigned long long)to);
+}
+
+/* "ranks 0-1, 3, 5-511": neighbours in the list whose ranks follow each other. */
+static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome, size_t leader,
+	member *is_member)
+{
+	const struct ri_rank_outcome *ranks = outcome->ranks;
+	size_t ranges = 0, end, count = 0;
+
+	for (size_t i = leader; i < outcome->count; i++)
+		count += is_member(outcome, leader, i);
+	ri_text_add(out, count == 1 ? "rank" : "ranks");
+	for (size_t i = leader; i < outcome->count; i = end + 1) {
+		end = i;
+		if (!is_member(outcome, leader, i))
+			continue;
+		while (end + 1 < outcome->count && is_member(outcome, leader, end + 1) &&
+			ranks[end + 1].rank == ranks[end].rank + 1)
+			end++;
+		if (ranges++ == MAX_RANGES) {
+			ri_text_add(out, ", ...");
+			break;
+		}
+		ri_text_add(out, ranges > 1 ? "," : "");
+		add_range(out, ranks[i].rank, ranks[end].rank);
+	}
+	return count;
+}
+
+static bool has_lost(const struct ri_outcome *outcome, size_t leader, size_t i)
+{
+	(void)leader;
+	return outcome->ranks[i].class == RI_CLASS_LOSS;
+}
+
+static const char *loss_words(const struct ri_loss *loss)
+{
+	switch (loss->kind) {
+	case RI_LOSS_CLOCK:
+		return "timed out waiting for a peer";
+	case RI_LOSS_STORE:
+		return "lost the store";
+	default:
+		return "lost a peer";
+	}
+}
+
+/* " (node 0 of 2)", where there are several. */
+static void add_node(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	uint64_t nodes = ri_blame_nodes(outcome), node;
+
+	if (nodes > 1 && ri_topology_get(outcome->topology, RI_FACT_NODE_RANK, &node))
+		ri_text_addf(out, " (node %llu of %llu)", (unsigned long long)node,
+			(unsigned long long)nodes);
+	else if (nodes > 1)
+		ri_text_addf(out, " (one of %llu nodes)", (unsigned long long)nodes);
+}
+
+/* "failed first", and of whom, as far as this node can tell. */
+static void add_first(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *ranks = outcome->ranks;
+
+	ri_text_add(out, outcome->count > 1 ? " failed first" : " failed");
+	if (ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
+		ri_text_add(out, " of ranks");
+		add_range(out, ranks[0].rank, ranks[outcome->count - 1].rank);
+	}
+	add_node(out, outcome);
+	/* the stop for one that ended sooner was faster than its own way out */
+	ri_text_add(out, ranks[outcome->first].told
+			? ": raised the error below, then was stopped while exiting: " : ": ");
+	add_end(out, &ranks[outcome->first]);
+}
+
+/* Losses alone, and not the one that caused them. */
+static void add_losers(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	const struct ri_loss *loss = outcome->ranks[outcome->first].loss;
+
+	if (outcome->blame == RI_BLAME_NOBODY)
+		ri_text_add(out, "cannot tell which rank failed first: ");
+	add_members(out, outcome, 0, has_lost);
+	ri_text_addf(out, " %s", loss_words(loss));
+	if (outcome->blame == RI_BLAME_ELSEWHERE && ri_blame_nodes(outcome) > 1) {
+		ri_text_add(out, " on another node");
+		add_node(out, outcome);
+		ri_text_add(out, "; a rank there went first: look at that node's log");
+	} else if (outcome->blame == RI_BLAME_ELSEWHERE) {
+		ri_text_add(out, "; another rank of the job went first: look at its log");
+	}
+	ri_text_add(out, "\n");
+}
+
+/* Who lost it first, with the words below. */
+static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *ranks = outcome->ranks, *rank = &ranks[outcome->first];
+	struct timespec at = rank->witnessed ? rank->traceback_at : rank->ended;
+
+	ri_text_addf(out, "  rank %llu %s first", (unsigned long long)rank->rank,
+		rank->loss->kind == RI_LOSS_CLOCK ? "timed out" : "lost it");
+	if (outcome->blame == RI_BLAME_LEFT) {
+		const struct timespec *left = &ranks[outcome->named].ended;
+
+		ri_text_addf(out, ", %.3f s after rank %llu had ended",
+			(double)(at.tv_sec - left->tv_sec) +
+			(double)(at.tv_nsec - left->tv_nsec) / 1e9,
+			(unsigned long long)ranks[outcome->named].rank);
+	}
+	ri_text_add(out, ": ");
+	add_end(out, rank);
+}
+
+static void add_headline(struct ri_text *out, const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *named = &outcome->ranks[outcome->named];
+
+	switch (outcome->blame) {
+	case RI_BLAME_FIRST:
+		add_who(out, outcome, &outcome->ranks[outcome->first]);
+		add_first(out, outcome);
+		return;
+	case RI_BLAME_LEFT:
+		add_who(out, outcome, named);
+		ri_text_add(out, " had ended before the others: ");
+		add_end(out, named);
+		break;
+	case RI_BLAME_HELD:
+		add_who(out, outcome, named);
+		ri_text_add(out, " did not come when all others waited for it: ");
+		ri_text_add(out, named->told ? "told to stop, " : "");
+		add_end(out, named);
+		break;
+	case RI_BLAME_NOBODY:
+	case RI_BLAME_ELSEWHERE:
+		add_losers(out, outcome);
+		break;
+	}
+	add_first_loser(out, outcome);
 }
 
 /* As the error said it, which may be far above by now. */
@@ -101,66 +250,46 @@ static void add_refusal(struct ri_text *out, const struct ri_cause *cause)
 static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
 {
 	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
-		a->signal == b->signal && a->oom == b->oom;
+		a->signal == b->signal && a->oom == b->oom &&
+		(a->loss == NULL) == (b->loss == NULL) &&
+		(a->loss == NULL || a->loss->kind == b->loss->kind);
 }
 
-/* Is rank i the first one of its kind, the first failure aside? */
-static bool leads_group(const struct ri_outcome *outcome, size_t i)
+/* Is it told of in the first lines? */
+static bool is_told_of(const struct ri_outcome *outcome, size_t i)
 {
-	if ((ssize_t)i == outcome->first)
-		return false;
-	for (size_t j = 0; j < i; j++)
-		if ((ssize_t)j != outcome->first && is_same(&outcome->ranks[i], &outcome->ranks[j]))
-			return false;
-	return true;
+	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
+
+	return (ssize_t)i == outcome->first || (named && i == outcome->named);
 }
 
 static bool is_member(const struct ri_outcome *outcome, size_t leader, size_t i)
 {
-	return i < outcome->count && (ssize_t)i != outcome->first &&
-		is_same(&outcome->ranks[leader], &outcome->ranks[i]);
+	return !is_told_of(outcome, i) && is_same(&outcome->ranks[leader], &outcome->ranks[i]);
 }
 
-static void add_range(struct ri_text *out, uint64_t from, uint64_t to)
+/* Is rank i the first one of its kind? */
+static bool leads_group(const struct ri_outcome *outcome, size_t i)
 {
-	if (from == to)
-		ri_text_addf(out, " %llu", (unsigned long long)from);
-	else
-		ri_text_addf(out, " %llu-%llu", (unsigned long long)from, (unsigned long long)to);
-}
-
-/* " 0-1, 3, 5-511": neighbours in the list whose ranks follow each other. */
-static void add_members(struct ri_text *out, const struct ri_outcome *outcome, size_t leader)
-{
-	const struct ri_rank_outcome *ranks = outcome->ranks;
-	size_t ranges = 0, end;
-
-	for (size_t i = leader; i < outcome->count; i = end + 1) {
-		end = i;
-		if (!is_member(outcome, leader, i))
-			continue;
-		while (is_member(outcome, leader, end + 1) &&
-			ranks[end + 1].rank == ranks[end].rank + 1)
-			end++;
-		if (ranges++ == MAX_RANGES) {
-			ri_text_add(out, ", ...");
-			return;
-		}
-		ri_text_add(out, ranges > 1 ? "," : "");
-		add_range(out, ranks[i].rank, ranks[end].rank);
-	}
+	if (is_told_of(outcome, i))
+		return false;
+	for (size_t j = 0; j < i; j++)
+		if (is_member(outcome, i, j))
+			return false;
+	return true;
 }
 
 static void add_group(struct ri_text *out, const struct ri_outcome *outcome, size_t leader)
 {
 	const struct ri_rank_outcome *rank = &outcome->ranks[leader];
-	size_t count = 0;
+	size_t count;
 
-	for (size_t i = leader; i < outcome->count; i++)
-		count += is_member(outcome, leader, i);
-	ri_text_addf(out, "  %s", count == 1 ? "rank" : "ranks");
-	add_members(out, outcome, leader);
-	ri_text_add(out, rank->told ? ": told to stop, " : ": ");
+	ri_text_add(out, "  ");
+	count = add_members(out, outcome, leader, is_member);
+	ri_text_add(out, ": ");
+	if (rank->loss != NULL)
+		ri_text_addf(out, "%s, ", loss_words(rank->loss));
+	ri_text_add(out, rank->told ? "told to stop, " : "");
 	add_how(out, rank);
 	if (rank->end == RI_END_RUNNING && count == 1)
 		ri_text_addf(out, " (pid %d)", (int)rank->pid);
@@ -210,7 +339,7 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	struct ri_text *out)
 {
 	if (outcome->first >= 0) {
-		add_headline(out, outcome, &outcome->ranks[outcome->first]);
+		add_headline(out, outcome);
 		ri_reason_add(out, &outcome->ranks[outcome->first], reason);
 		if (outcome->ranks[outcome->first].end == RI_END_EXEC_FAILED)
 			add_refusal(out, outcome->cause);
@@ -223,5 +352,7 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	}
 	add_others(out, outcome);
 	if (outcome->first >= 0 && outcome->count > 1)
-		ri_text_addf(out, "  the job's exit status is %d\n", outcome->exit_status);
+		ri_text_addf(out, "  %s exit status is %d\n",
+			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",
+			outcome->exit_status);
 }

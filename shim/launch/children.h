@@ -27,6 +27,7 @@ struct ri_child {
 	long peak_kib;		/* ru_maxrss: the largest of it and its reaped children */
 	int64_t ended_ms;	/* CLOCK_MONOTONIC */
 	struct timespec started, ended;	/* CLOCK_REALTIME */
+	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
 };
 
 struct ri_children {

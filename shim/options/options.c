@@ -295,7 +295,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	struct ri_place_wish *place = &options->place;
 	int status;
 
-	*options = (struct ri_options){ .disabled = is_disabled(env) };
+	*options = (struct ri_options){ .disabled = is_disabled(env), .settle_ms = 2000 };
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
 	status = read_all(options, argv, env, findings, err);

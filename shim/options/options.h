@@ -73,6 +73,7 @@ struct ri_options {
 	enum ri_switch subreaper;
 	enum ri_switch color;
 	uint64_t grace_ms;		/* 0: no deadline */
+	uint64_t settle_ms;		/* 0: a loss is an end like any other */
 	struct ri_signal_map signal_map;
 	struct ri_exit_map exit_map;
 	bool signal_group;

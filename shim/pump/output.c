@@ -64,11 +64,15 @@ static void write_log(struct ri_output *output, struct ri_log_file *file, const 
 	file->said = true;
 }
 
-static void remember(struct ri_memory *memory, const char *bytes, size_t length)
+static void remember(const struct ri_output *output, struct ri_memory *memory, size_t length)
 {
-	ri_tail_add(&memory->tail, bytes, length);
-	if (ri_watch_add(&memory->watch, bytes, length))
-		clock_gettime(CLOCK_REALTIME, &memory->traceback);
+	ri_tail_add(&memory->tail, output->in, length);
+	if (!ri_watch_add(&memory->watch, output->in, length))
+		return;
+	/* who is dying now did so before it */
+	if (output->alarm != NULL)
+		output->alarm(output->context);
+	clock_gettime(CLOCK_REALTIME, &memory->traceback);
 }
 
 /*
@@ -102,7 +106,7 @@ static void take(struct ri_output *output, struct ri_stream *stream, size_t leng
 	char *lines;
 
 	if (stream->memory != NULL)
-		remember(stream->memory, output->in, length);
+		remember(output, stream->memory, length);
 	if (stream->logged == RI_FORM_BYTES)
 		write_log(output, stream->file, output->in, length);
 	if (stream->printed == RI_FORM_LINES || stream->logged == RI_FORM_LINES) {

@@ -73,6 +73,8 @@ struct ri_output {
 	char *in, *rendered;		/* what is read; lines for files only */
 	struct rlimit files_before;	/* the limit to give back to the ranks */
 	bool raised;
+	void (*alarm)(void *context);	/* a traceback begins on some stderr; or NULL */
+	void *context;
 	uint64_t files_lost;		/* bytes that no log file took */
 	int files_why;
 };

@@ -57,6 +57,18 @@ static bool read_process(pid_t pid, struct ri_procstat *out)
 	return ri_procstat_read(text, out);
 }
 
+bool ri_leftovers_can_look(void)
+{
+	return proc_is_ours();
+}
+
+bool ri_leftovers_is_dying(pid_t pid)
+{
+	struct ri_procstat process;
+
+	return read_process(pid, &process) && process.dying;
+}
+
 void ri_leftovers_wake(pid_t pid)
 {
 	struct ri_procstat process;

@@ -41,6 +41,12 @@ void ri_leftovers_spare_groups(struct ri_children *children);
  */
 void ri_leftovers_signal_groups(const struct ri_children *children, int number);
 
+/* Does /proc show our own processes? */
+bool ri_leftovers_can_look(void);
+
+/* Has the end of this child begun? It closes its connections before it can be reaped. */
+bool ri_leftovers_is_dying(pid_t pid);
+
 /* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
 void ri_leftovers_wake(pid_t pid);
 

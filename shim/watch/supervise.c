@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +17,8 @@
 #include "watch/leftovers.h"
 #include "watch/let_go.h"
 #include "watch/obituary.h"
+#include "watch/settle.h"
+#include "watch/signalling.h"
 #include "watch/step.h"
 
 enum {
@@ -36,6 +37,7 @@ enum {
 
 enum phase {
 	RUNNING,	/* nobody asked for anything */
+	SETTLING,	/* a rank lost another one: which? */
 	ASKED,		/* the command has its SIGTERM, or every rank; what else runs has not */
 	SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
 	KILLING,	/* everything has its SIGKILL */
@@ -57,6 +59,7 @@ struct supervisor {
 	const struct ri_options *options;
 	const struct ri_terminal *terminal;
 	struct ri_children *children;
+	struct ri_output *output;
 	enum phase phase;
 	int status;		/* of the first end that was no success */
 	struct ri_end end;	/* that one */
@@ -83,42 +86,9 @@ static pid_t front_group(const struct supervisor *sv)
 	return sv->groups ? sv->children->items[0].pid : 0;
 }
 
-/* Until its leader is reaped nobody else can have a group's number. */
-static void signal_groups(const struct supervisor *sv, int number)
+static bool to_groups(const struct supervisor *sv)
 {
-	bool left = false;
-
-	for (size_t i = 0; i < sv->children->started; i++) {
-		const struct ri_child *child = &sv->children->items[i];
-
-		left = left || !child->lives;
-		if (child->lives && kill(-child->pid, number) < 0)
-			ri_children_signal(child->pid, number);
-	}
-	if (left)
-		ri_leftovers_signal_groups(sv->children, number);
-}
-
-static void signal_children(const struct supervisor *sv, int number)
-{
-	if (sv->options->signal_group && sv->groups) {
-		signal_groups(sv, number);
-		return;
-	}
-	for (size_t i = 0; i < sv->children->started; i++)
-		if (sv->children->items[i].lives)
-			ri_children_signal(sv->children->items[i].pid, number);
-}
-
-static void spare_children(const struct supervisor *sv)
-{
-	if (sv->options->signal_group && sv->groups) {
-		ri_leftovers_spare_groups(sv->children);
-		return;
-	}
-	for (size_t i = 0; i < sv->children->started; i++)
-		if (sv->children->items[i].lives)
-			ri_leftovers_spare(sv->children->items[i].pid);
+	return sv->options->signal_group && sv->groups;
 }
 
 /* Every child gets its SIGTERM, as --signal-map has it. */
@@ -131,13 +101,14 @@ static void tell_children(struct supervisor *sv)
 	sv->phase = ASKED;
 	if (sv->limit > 0)
 		sv->deadline = sv->begun + sv->limit / 2;
-	spare_children(sv);
+	ri_spare_children(sv->children, to_groups(sv));
 	if (number != 0)
-		signal_children(sv, number);
+		ri_signal_children(sv->children, number, to_groups(sv));
 	for (size_t i = 0; i < sv->children->started; i++) {
 		struct ri_child *child = &sv->children->items[i];
 
-		child->told = child->lives;
+		/* who is dying already does not end of it */
+		child->told = child->lives && child->gone_at.tv_sec == 0;
 		if (child->lives)
 			ri_leftovers_wake(child->pid);
 	}
@@ -168,8 +139,7 @@ static void say_whom_we_wait_for(struct supervisor *sv)
 			continue;
 		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
 			"after the program that it runs has ended; with --grace=25 rankinit stops "
-			"that program too", name,
-			(int)child->pid);
+			"that program too", name, (int)child->pid);
 		return;
 	}
 }
@@ -185,9 +155,35 @@ static void begin_end(struct supervisor *sv, int64_t usual)
 
 static void stop_others(struct supervisor *sv)
 {
+	ri_settle_look(sv->children);
+	tell_children(sv);
+}
+
+/* A quarter of the time at most: the others need the rest for themselves. */
+static int64_t settling_time(const struct supervisor *sv)
+{
+	int64_t settle = (int64_t)sv->options->settle_ms;
+
+	return settle < sv->limit / 4 ? settle : sv->limit / 4;
+}
+
+/* Where a rank only lost another one, that one gets a moment to end as well. */
+static void take_failure(struct supervisor *sv)
+{
 	ri_state_stop();
 	begin_end(sv, GRACE_AFTER_FAILURE_MS);
-	tell_children(sv);
+	if (settling_time(sv) == 0 || !ri_settle_is_open(sv->children, sv->output)) {
+		stop_others(sv);
+		return;
+	}
+	sv->phase = SETTLING;
+	sv->deadline = sv->begun + settling_time(sv);
+}
+
+static void take_another_failure(struct supervisor *sv)
+{
+	if (!ri_settle_is_open(sv->children, sv->output))
+		stop_others(sv);
 }
 
 static void sweep(struct supervisor *sv)
@@ -263,9 +259,16 @@ static void finish(struct supervisor *sv)
 static const reaction grid[PHASES][EVENTS] = {
 	[RUNNING] = {
 		[STOP] = ask_command,
-		[RANK_FAILED] = stop_others,
+		[RANK_FAILED] = take_failure,
 		[COMMAND_GONE] = sweep_after_end,
 		[ALL_GONE] = finish,
+	},
+	[SETTLING] = {
+		[STOP] = stop_others,
+		[RANK_FAILED] = take_another_failure,
+		[COMMAND_GONE] = sweep,
+		[ALL_GONE] = finish,
+		[DEADLINE] = stop_others,
 	},
 	[ASKED] = {
 		[STOP] = sweep,
@@ -351,9 +354,8 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 		sv->stopped_by_step = was_told_by_step(sv, info);
 		ri_state_stop();
 	}
-	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u",
-		info->si_signo == SIGTERM ? "SIGTERM" : "SIGINT", (int)info->si_pid,
-		(unsigned)info->si_uid);
+	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u", info->si_signo == SIGTERM ? "SIGTERM"
+		: "SIGINT", (int)info->si_pid, (unsigned)info->si_uid);
 	/* after a normal end the first one changes nothing: all were told */
 	if (!first || sv->phase <= ASKED)
 		happen(sv, STOP);
@@ -396,7 +398,7 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 		sv->asked_to_stop = number != SIGCONT;
 	note_interrupt(sv, info, mapped);
 	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
-		signal_children(sv, mapped);
+		ri_signal_children(sv->children, mapped, to_groups(sv));
 }
 
 /*
@@ -421,8 +423,10 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 {
 	/* its number is free by now */
 	child->lives = false;
-	if (status != 0 && sv->status == 0 && sv->phase == RUNNING)
+	if (status != 0 && sv->status == 0 && sv->phase == RUNNING) {
 		take_interrupts(sv);
+		ri_settle_look(sv->children);
+	}
 	ri_children_end(sv->children, child, status, usage);
 	if (status == 0 || sv->status != 0)
 		return;
@@ -530,21 +534,13 @@ static int64_t time_left(const struct supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
-int ri_supervise_adopt(pid_t self, const struct ri_options *options, struct ri_error *err)
+/* A traceback begins: who is dying now did so before, until we tell anybody to. */
+static void look(void *supervisor)
 {
-	const enum ri_switch subreaper = options->subreaper;
-	const char *subject = options->given.subreaper.subject;
+	const struct supervisor *sv = supervisor;
 
-	if (self == 1 || subreaper == RI_NO || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-		return 0;
-	if (subreaper == RI_YES) {
-		ri_fail(err, RI_CODE_SUBREAPER_REFUSED, subject,
-			"the kernel refused to make rankinit a subreaper: %s", strerror(errno));
-		return ri_fail_hint(err, "leave %s out to run without it", subject);
-	}
-	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s",
-		strerror(errno));
-	return 0;
+	if (sv->phase < ASKED)
+		ri_settle_look(sv->children);
 }
 
 /* Of several ranks, or with a report, more will be said than how one of them ended. */
@@ -570,6 +566,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		.options = setting->options,
 		.terminal = setting->terminal,
 		.children = children,
+		.output = setting->output,
 		.result = setting->result,
 		.status = children->refused,
 		.end = { .command = launch->argv[0] },
@@ -582,6 +579,8 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	ri_let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
+	setting->output->alarm = look;
+	setting->output->context = &sv;
 	if (children->refused != 0)
 		happen(&sv, RANK_FAILED);
 	while (sv.phase != OVER) {
@@ -591,6 +590,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		reap(&sv);
 		take_time(&sv);
 	}
+	setting->output->alarm = NULL;
 	ri_output_finish(setting->output, sv.end.stop.asked);
 	if (sv.self != 1)
 		ri_terminal_take(setting->terminal, front_group(&sv));

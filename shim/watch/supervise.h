@@ -17,12 +17,6 @@
 #include "report/outcome.h"
 #include "watch/obituary.h"
 
-/*
- * Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), which is an
- * error only with --subreaper=yes.
- */
-int ri_supervise_adopt(pid_t self, const struct ri_options *options, struct ri_error *err);
-
 /* What became of all of them together. */
 struct ri_supervised {
 	struct ri_stop stop;	/* that came from outside */

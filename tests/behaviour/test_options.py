@@ -15,6 +15,10 @@ GROUP = ('trap "kill -USR2 \\$!" USR1; '
          '(trap "[ \\$said ] || { said=1; echo group; }; exit" USR1; '
          'trap "[ \\$said ] || { said=1; echo alone; }; exit" USR2; kill -USR1 1; '
          'while :; do sleep 0.02; done) & wait; wait')
+# Rank 1 ends because it lost rank 0, which is slower.
+LOST = ('if [ $RANK = 1 ]; then while [ ! -e ready ]; do sleep 0.02; done; rm ready; '
+        'echo "Horovod has been shut down" >&2; exit 1; fi; '
+        'trap "echo stopped; exit 1" TERM; : > ready; sleep 0.5; echo spoke')
 MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
           'while :; do sleep 0.02; done')
 BOUNDING = "sed -n 's/^CapBnd:.//p' /proc/self/status"
@@ -57,6 +61,7 @@ ROWS = {
                      "never", "itself", "always", "child"),
     "subreaper": Row("setsid sleep 60 >/dev/null 2>&1 &", "no", 1, "auto", 0, see=None),
     "grace": Row("echo $OMPI_MCA_odls_base_sigkill_timeout", "10", "4", "0", ""),
+    "settle": Row(LOST, "0", "stopped", "2", "spoke", more=["--nproc-per-node=2"]),
     "signal_map": Row(MAPPED, "USR1:USR2", "two", "USR1:10", "one"),
     "signal_group": Row(GROUP, "yes", "group", "no", "alone"),
     "exit_map": Row("exit 3", "3:9", 9, "4:9", 3, see=lambda result: result.status),
@@ -375,6 +380,7 @@ def test_unknown_option(box, word, hint):
 @pytest.mark.parametrize("symbol, values", {
     "grace": ["-1", "+1", "1e3", "0x10", "1.", ".5", "5s", "86401", "99999999999999999999",
               "1" * 5000, "nan", "5\n6", "5,0"],
+    "settle": ["-1", "1e3", "5s", "86401", "x"],
     "exit_map": ["3", "3:", ":3", "3:9,", ",3:9", "256:0", "0:256", "-1:0", "3:9:1", "a:b",
                  "3 9", "143:0;1:2", "3:9,,4:5", "9" * 70000],
     "signal_map": ["TERM", "TERM:", ":TERM", "TERM:INT,", "KILL:TERM", "STOP:TERM", "CHLD:TERM",

@@ -10,6 +10,9 @@
 
 #include <cmocka.h>
 
+#include "report/blame.h"
+#include "report/class.h"
+#include "report/interrupt.h"
 #include "report/outcome.h"
 #include "report/torch_error.h"
 
@@ -39,9 +42,19 @@ static void fails(int index, int code)
 	ranks[index].exit_code = code;
 }
 
+static void crashes(int index)
+{
+	ranks[index].end = RI_END_SIGNALED;
+	ranks[index].signal = SIGSEGV;
+}
+
 static void expect(int first)
 {
-	assert_int_equal(ri_outcome_find_first(&outcome), first);
+	for (size_t i = 0; i < 3; i++)
+		ri_class_find(&ranks[i]);
+	ri_blame_find(&outcome);
+	assert_int_equal(outcome.first, first);
+	assert_int_equal(outcome.blame, RI_BLAME_FIRST);
 }
 
 static void nobody_failed(void **state)
@@ -75,6 +88,7 @@ static void by_no_traceback_that_is_old(void **state)
 	expect(1);
 	/* one that failed by itself is compared by its end then */
 	ranks[0].told = false;
+	crashes(1);
 	expect(0);
 	ranks[0].order = 3;
 	expect(1);
@@ -133,8 +147,11 @@ static void by_torch_s_file(void **state)
 	ranks[2].torch_error = early;
 	ranks[2].torch_error_length = strlen(early);
 	expect(2);
-	/* what a signal killed before has no file, and was first all the same */
+	/* an end without a word says less than a file */
 	ranks[0].ended.tv_sec = 120;
+	expect(2);
+	/* what a signal killed before has no file, and was first all the same */
+	crashes(0);
 	expect(0);
 }
 
@@ -143,7 +160,7 @@ static void torch_cuts_its_time_to_seconds(void **state)
 	static const char file[] = "{\"message\": \"x\", \"timestamp\": 200}";
 
 	(void)state;
-	fails(0, 1);
+	crashes(0);
 	fails(2, 1);
 	ranks[2].torch_error = file;
 	ranks[2].torch_error_length = strlen(file);
@@ -157,7 +174,7 @@ static void a_file_of_another_time_says_nothing(void **state)
 	static const char file[] = "{\"message\": \"x\", \"timestamp\": 99}";
 
 	(void)state;
-	fails(0, 1);
+	crashes(0);
 	fails(2, 1);
 	ranks[2].torch_error = file;
 	ranks[2].torch_error_length = strlen(file);
@@ -193,6 +210,8 @@ static void says(int index, const char *tail)
 
 static void expect_interrupted(bool is)
 {
+	for (size_t i = 0; i < 3; i++)
+		ri_class_find(&ranks[i]);
 	outcome.first = 0;
 	assert_true(ri_outcome_is_interrupted(&outcome) == is);
 }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/blame.h"
+
+#include "report/loss.h"
+#include "report/moment.h"
+
+uint64_t ri_blame_nodes(const struct ri_outcome *outcome)
+{
+	uint64_t nodes = 1;
+
+	if (outcome->topology != NULL)
+		ri_topology_get(outcome->topology, RI_FACT_NNODES, &nodes);
+	return nodes;
+}
+
+/* Ranks that nobody here watches, which may be what failed. */
+static bool has_others(const struct ri_outcome *outcome)
+{
+	uint64_t ranks = outcome->count;
+
+	/* what starts ranks itself is none of them */
+	if (outcome->topology == NULL || (outcome->count == 1 &&
+		!ri_topology_knows(outcome->topology, RI_FACT_RANK)))
+		return false;
+	ri_topology_get(outcome->topology, RI_FACT_WORLD_SIZE, &ranks);
+	return ranks > outcome->count || ri_blame_nodes(outcome) > 1;
+}
+
+static bool counts(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
+{
+	return rank->class > RI_CLASS_STOPPED && !(rank->told && outcome->stop_signal != 0);
+}
+
+/* The first loss, or -1. */
+static ssize_t find_loss(const struct ri_outcome *outcome)
+{
+	struct ri_moment first, moment;
+	ssize_t found = -1;
+
+	for (size_t i = 0; i < outcome->count; i++) {
+		const struct ri_rank_outcome *rank = &outcome->ranks[i];
+
+		if (rank->class != RI_CLASS_LOSS || !counts(outcome, rank))
+			continue;
+		moment = ri_moment_find(rank);
+		if (found >= 0 && !ri_moment_is_earlier(&moment, &first))
+			continue;
+		found = (ssize_t)i;
+		first = moment;
+	}
+	return found;
+}
+
+/* Had it ended, or begun to, when the first loss came? */
+static bool was_gone(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
+	ssize_t loss)
+{
+	struct timespec lost = ri_moment_find(&outcome->ranks[loss]).at;
+
+	return ri_time_is_before(rank->ended, lost) ||
+		(rank->gone_at.tv_sec != 0 && !ri_time_is_before(lost, rank->gone_at));
+}
+
+/* The class of an end by what is known of the other ends. */
+static enum ri_class weigh(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
+	ssize_t loss)
+{
+	if (rank->class != RI_CLASS_UNKNOWN || loss < 0)
+		return rank->class;
+	if (was_gone(outcome, rank, loss))
+		return RI_CLASS_OWN;
+	return has_others(outcome) ? RI_CLASS_LOSS : RI_CLASS_UNKNOWN;
+}
+
+static ssize_t find_first(const struct ri_outcome *outcome, ssize_t loss)
+{
+	enum ri_class highest = RI_CLASS_LOSS, class;
+	struct ri_moment first, moment;
+	ssize_t found = -1;
+
+	for (size_t i = 0; i < outcome->count; i++) {
+		const struct ri_rank_outcome *rank = &outcome->ranks[i];
+
+		if (!counts(outcome, rank))
+			continue;
+		class = weigh(outcome, rank, loss);
+		moment = ri_moment_find(rank);
+		if (class <= RI_CLASS_LOSS || class < highest ||
+			(class == highest && !ri_moment_is_earlier(&moment, &first)))
+			continue;
+		found = (ssize_t)i;
+		first = moment;
+		highest = class;
+	}
+	return found;
+}
+
+/*
+ * Who ended with 0 and was not told to. It closes its connections on its way out,
+ * so that the others may have lost it before its end.
+ */
+static bool find_leaver(const struct ri_outcome *outcome, size_t *out)
+{
+	const struct ri_rank_outcome *ranks = outcome->ranks;
+	bool found = false;
+
+	for (size_t i = 0; i < outcome->count; i++) {
+		if (ranks[i].end != RI_END_EXITED || ranks[i].exit_code != 0 || ranks[i].told ||
+			(found && !ri_time_is_before(ranks[i].ended, ranks[*out].ended)))
+			continue;
+		*out = i;
+		found = true;
+	}
+	return found;
+}
+
+/* The only one that did not say that it waited in vain. */
+static bool find_holder(const struct ri_outcome *outcome, size_t *out)
+{
+	size_t silent = 0;
+
+	if (outcome->ranks[outcome->first].loss->kind != RI_LOSS_CLOCK)
+		return false;
+	for (size_t i = 0; i < outcome->count; i++) {
+		if (outcome->ranks[i].class == RI_CLASS_LOSS)
+			continue;
+		*out = i;
+		silent++;
+	}
+	return silent == 1 && outcome->ranks[*out].told;
+}
+
+void ri_blame_find(struct ri_outcome *outcome)
+{
+	ssize_t loss = find_loss(outcome);
+
+	outcome->blame = RI_BLAME_FIRST;
+	outcome->first = find_first(outcome, loss);
+	if (outcome->first >= 0 || loss < 0)
+		return;
+	outcome->first = loss;
+	if (has_others(outcome))
+		outcome->blame = RI_BLAME_ELSEWHERE;
+	else if (find_leaver(outcome, &outcome->named))
+		outcome->blame = RI_BLAME_LEFT;
+	else if (find_holder(outcome, &outcome->named))
+		outcome->blame = RI_BLAME_HELD;
+	else if (outcome->count > 1)
+		outcome->blame = RI_BLAME_NOBODY;
+}

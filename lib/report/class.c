@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/class.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "report/torch_error.h"
+
+const char *ri_class_name(enum ri_class class)
+{
+	static const char *const names[] = {
+		[RI_CLASS_STOPPED] = "stopped",
+		[RI_CLASS_LOSS] = "loss",
+		[RI_CLASS_UNKNOWN] = "unknown",
+		[RI_CLASS_OWN] = "own",
+	};
+
+	return names[class];
+}
+
+enum { HANDLED = 4 };		/* lines after a traceback that the program went on from */
+
+/*
+ * What a stop makes of a program: Python's own exceptions, those of torchrun
+ * (torch/distributed/elastic/multiprocessing/api.py, SignalException), Lightning
+ * (lightning/pytorch/utilities/exceptions.py, SIGTERMException), and the words
+ * of a data loader whose workers were told as well (torch/utils/data/_utils/
+ * signal_handling.py).
+ */
+static bool tells_of_stop(const struct ri_traceback *traceback)
+{
+	static const char *const words[] = {
+		"KeyboardInterrupt", "SystemExit", "SignalException", "SIGTERM", "got signal: 15",
+		"killed by signal: Terminated", "signal 15",
+	};
+	const struct ri_span *last = &traceback->last;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (memmem(last->at, last->length, words[i], strlen(words[i])) != NULL)
+			return true;
+	return false;
+}
+
+static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
+{
+	rank->loss = loss;
+	rank->class = loss != NULL ? RI_CLASS_LOSS : class;
+}
+
+/* One that was handled is followed by what it ended of. */
+static const struct ri_loss *find_later_loss(struct ri_span tail,
+	const struct ri_traceback *traceback)
+{
+	size_t end = (size_t)(traceback->whole.at + traceback->whole.length - tail.at);
+
+	if (traceback->lines_after < HANDLED)
+		return NULL;
+	return ri_loss_of_lines(ri_span_skip(tail, end));
+}
+
+/* By its own traceback. Returns false where it ended of none. */
+static bool find_traceback(struct ri_rank_outcome *rank)
+{
+	const struct ri_span tail = { rank->tail, rank->tail_length };
+	struct ri_traceback traceback;
+
+	if (!ri_traceback_find(tail, &traceback) || !ri_rank_ended_of(rank, &traceback) ||
+		(rank->told && traceback.last.length == 0))
+		return false;
+	rank->witnessed = rank->traceback_at.tv_sec > 0;
+	be(rank, RI_CLASS_OWN, ri_loss_of_traceback(&traceback));
+	if (rank->loss == NULL && rank->told && tells_of_stop(&traceback))
+		rank->class = RI_CLASS_STOPPED;
+	else if (rank->loss == NULL)
+		be(rank, RI_CLASS_OWN, find_later_loss(tail, &traceback));
+	return true;
+}
+
+/* By the file that torch wrote, which has the words of an exception. */
+static bool find_file(struct ri_rank_outcome *rank)
+{
+	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
+	struct ri_torch_error error;
+	struct ri_span message;
+
+	if (file.at == NULL || !ri_torch_error_read(file, &error))
+		return false;
+	message = (struct ri_span){ error.message, strlen(error.message) };
+	be(rank, RI_CLASS_OWN, ri_loss_of_exception(message));
+	return true;
+}
+
+/* A pipe whose reader is gone is somebody else's end. */
+static enum ri_class class_of_end(const struct ri_rank_outcome *rank)
+{
+	if (rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE)
+		return RI_CLASS_OWN;
+	return RI_CLASS_UNKNOWN;
+}
+
+static void find_lines(struct ri_rank_outcome *rank)
+{
+	const struct ri_span tail = { rank->tail, rank->tail_length };
+	const struct ri_loss *loss = NULL;
+
+	if (rank->tail != NULL && !rank->oom)
+		loss = ri_loss_of_lines(tail);
+	be(rank, rank->told ? RI_CLASS_STOPPED : class_of_end(rank), loss);
+}
+
+/* Where the tail was not kept the time alone counts. */
+static bool find_time(struct ri_rank_outcome *rank)
+{
+	rank->witnessed = rank->traceback_at.tv_sec > 0;
+	rank->class = RI_CLASS_OWN;
+	return rank->witnessed;
+}
+
+static void find_other(struct ri_rank_outcome *rank)
+{
+	if (!find_file(rank))
+		find_lines(rank);
+}
+
+void ri_class_find(struct ri_rank_outcome *rank)
+{
+	rank->class = RI_CLASS_NONE;
+	rank->loss = NULL;
+	rank->witnessed = false;
+	if (!ri_rank_failed(rank))
+		return;
+	if (rank->end == RI_END_EXEC_FAILED)
+		rank->class = RI_CLASS_OWN;
+	else if (rank->tail != NULL ? !find_traceback(rank) : !find_time(rank))
+		find_other(rank);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch/settle.h"
+
+#include <sys/wait.h>
+
+#include "report/class.h"
+#include "report/moment.h"
+#include "system/clock.h"
+#include "watch/leftovers.h"
+
+enum { SHARE = 64 };		/* of the time, at most, goes into looking */
+
+void ri_settle_look(struct ri_children *children)
+{
+	static int64_t next;
+	int64_t begun = ri_now_us();
+	struct timespec now;
+
+	if (children->count < 2 || begun < next || !ri_leftovers_can_look())
+		return;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	for (size_t i = 0; i < children->started; i++) {
+		struct ri_child *child = &children->items[i];
+
+		if (child->lives && !child->told && child->gone_at.tv_sec == 0 &&
+			ri_leftovers_is_dying(child->pid))
+			child->gone_at = now;
+	}
+	next = begun + SHARE * (ri_now_us() - begun);
+}
+
+static void describe_end(const struct ri_child *child, struct ri_rank_outcome *out)
+{
+	int status = child->wait_status;
+
+	if (child->lives) {
+		out->end = RI_END_RUNNING;
+	} else if (WIFSIGNALED(status)) {
+		out->end = RI_END_SIGNALED;
+		out->signal = WTERMSIG(status);
+		out->core = WCOREDUMP(status);
+	} else {
+		out->end = RI_END_EXITED;
+		out->exit_code = WEXITSTATUS(status);
+	}
+}
+
+void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
+	struct ri_rank_outcome *out)
+{
+	out->pid = child->pid;
+	out->told = child->told;
+	out->order = child->order;
+	out->started = child->started;
+	out->ended = child->ended;
+	out->gone_at = child->gone_at;
+	describe_end(child, out);
+	out->tail = ri_output_tail(output, index, &out->tail_length);
+	out->tail_cut = out->tail_length == RI_OUTPUT_TAIL;
+	out->traceback_at = ri_output_traceback(output, index);
+}
+
+/* One that lives has not ended of it yet, but may have said already that it will. */
+static struct ri_rank_outcome judge(const struct ri_child *child, struct ri_output *output,
+	size_t index)
+{
+	struct ri_rank_outcome rank = { .pid = 0 };
+
+	ri_settle_describe(child, output, index, &rank);
+	if (child->lives) {
+		rank.end = RI_END_EXITED;
+		rank.exit_code = 1;
+	}
+	ri_class_find(&rank);
+	return rank;
+}
+
+bool ri_settle_is_open(const struct ri_children *children, struct ri_output *output)
+{
+	bool lost = false;
+
+	if (children->refused != 0)
+		return false;
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		struct ri_rank_outcome rank;
+
+		if (child->lives ? ri_output_traceback(output, i).tv_sec == 0
+				 : child->wait_status == 0)
+			continue;
+		rank = judge(child, output, i);
+		lost = lost || rank.class == RI_CLASS_LOSS;
+		if (child->lives)
+			continue;
+		if (rank.class == RI_CLASS_OWN ||
+			(rank.class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0))
+			return false;
+	}
+	return lost;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a failure is the first one. The kernel closes the connections of a
+ * process that dies before that process can be reaped, and a program may close
+ * them itself on its way out: what its peers say of it comes first.
+ */
+#ifndef RI_SHIM_SETTLE_H
+#define RI_SHIM_SETTLE_H
+
+#include <stdbool.h>
+
+#include "launch/children.h"
+#include "pump/output.h"
+#include "report/outcome.h"
+
+/*
+ * Look once at every child that lives and was not told anything: which of them
+ * are dying? Costs nothing where there is one child. Not more often than the
+ * time that it takes allows.
+ */
+void ri_settle_look(struct ri_children *children);
+
+/* What became of a child, and what it said, as far as it is known by now. */
+void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
+	struct ri_rank_outcome *out);
+
+/*
+ * Some have failed and the others run: may the first failure be among those?
+ * True where losses alone were seen.
+ */
+bool ri_settle_is_open(const struct ri_children *children, struct ri_output *output);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a rank wrote, its end has one class, and an address lies in the text. */
+#include "fuzz.h"
+#include "report/class.h"
+
+static void check_peer(struct ri_span text, const struct ri_loss *loss)
+{
+	struct ri_span peer;
+
+	if (!ri_loss_peer(text, loss, &peer))
+		return;
+	CHECK(peer.length >= 3 && peer.length < RI_LOSS_ADDRESS);
+	CHECK(peer.at >= text.at && peer.at + peer.length <= text.at + text.length);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *bytes = fuzz_string(data, size);
+	struct ri_span text = { bytes, size };
+	struct ri_rank_outcome rank = {
+		.end = size % 2 == 0 ? RI_END_EXITED : RI_END_SIGNALED, .exit_code = 1, .signal = 6,
+		.told = size % 3 == 0, .tail = bytes, .tail_length = size,
+	};
+
+	ri_class_find(&rank);
+	CHECK(rank.class != RI_CLASS_NONE && ri_class_name(rank.class) != NULL);
+	CHECK((rank.loss != NULL) == (rank.class == RI_CLASS_LOSS));
+	for (size_t i = 0; ri_loss_at(i) != NULL; i++)
+		check_peer(text, ri_loss_at(i));
+	free(bytes);
+	return 0;
+}

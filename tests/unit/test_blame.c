@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an end is evidence of, and who failed first by that. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/blame.h"
+#include "report/class.h"
+#include "topology_of.h"
+
+enum { RANKS = 4 };
+
+#define HEAD "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+#define OWN HEAD "ValueError: bad batch 17\n"
+#define LOST HEAD "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer " \
+	"[10.0.0.5]:4711\n"
+#define LATE HEAD "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:1] Timed out waiting 1ms\n"
+#define ABORTED "terminate called after throwing an instance of 'c10::DistBackendError'\n" \
+	"  what():  [Rank 1] Watchdog caught collective operation timeout: x\n" \
+	"frame #0: x\n"
+
+static struct ri_rank_outcome ranks[RANKS];
+static struct ri_outcome outcome;
+
+/* Four ranks of one node that ran from second 100 to 200, in this order, and exited with 0. */
+static int begin(void **state)
+{
+	give_back(state);
+	for (unsigned i = 0; i < RANKS; i++)
+		ranks[i] = (struct ri_rank_outcome){
+			.rank = i, .local_rank = i, .pid = (pid_t)(10 + i), .end = RI_END_EXITED,
+			.order = i + 1, .started = { .tv_sec = 100 }, .tail = "",
+			.ended = { .tv_sec = 200, .tv_nsec = (long)i * 1000 },
+		};
+	outcome = (struct ri_outcome){
+		.topology = &topology, .ranks = ranks, .count = RANKS, .first = -1,
+	};
+	return 0;
+}
+
+static int finish(void **state)
+{
+	give_back(state);
+	return 0;
+}
+
+static void of_two_nodes(void)
+{
+	take(LIST("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=8",
+		"OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=4"));
+}
+
+/* Ended with this status, of these words, which appeared at that second; 0: no traceback. */
+static void exits(int index, int code, const char *words, time_t second)
+{
+	ranks[index].exit_code = code;
+	ranks[index].tail = words;
+	ranks[index].tail_length = strlen(words);
+	ranks[index].traceback_at.tv_sec = second;
+}
+
+static void is_killed(int index, int number)
+{
+	ranks[index].end = RI_END_SIGNALED;
+	ranks[index].signal = number;
+}
+
+/* By us, after the first failure. */
+static void is_stopped(int index)
+{
+	is_killed(index, SIGTERM);
+	ranks[index].told = true;
+}
+
+static void judge(void)
+{
+	for (int i = 0; i < RANKS; i++)
+		ri_class_find(&ranks[i]);
+	ri_blame_find(&outcome);
+}
+
+static void expect(int first, enum ri_blame blame)
+{
+	judge();
+	assert_int_equal(outcome.first, first);
+	assert_int_equal(outcome.blame, blame);
+}
+
+static void expect_class(enum ri_class class)
+{
+	ri_class_find(&ranks[0]);
+	assert_int_equal(ranks[0].class, class);
+	assert_int_equal(ranks[0].loss != NULL, class == RI_CLASS_LOSS);
+}
+
+static void classes_of_exits(void **state)
+{
+	(void)state;
+	expect_class(RI_CLASS_NONE);
+	exits(0, 3, "", 0);
+	expect_class(RI_CLASS_UNKNOWN);
+	exits(0, 1, "step 1\nusage: train.py\n", 0);
+	expect_class(RI_CLASS_UNKNOWN);
+	exits(0, 1, OWN, 150);
+	expect_class(RI_CLASS_OWN);
+	assert_true(ranks[0].witnessed);
+	exits(0, 1, LOST, 150);
+	expect_class(RI_CLASS_LOSS);
+	exits(0, 1, "step 1\nHorovod has been shut down. This was caused by x\n", 0);
+	expect_class(RI_CLASS_LOSS);
+	/* it was handled, and then it lost a peer */
+	exits(0, 1, OWN "\nstep 1\nstep 2\nstep 3\nHorovod has been shut down\nbye\n", 150);
+	expect_class(RI_CLASS_LOSS);
+	/* what follows at once is of its way out */
+	exits(0, 1, OWN "\nHorovod has been shut down\nbye\n", 150);
+	expect_class(RI_CLASS_OWN);
+	ranks[0].end = RI_END_EXEC_FAILED;
+	expect_class(RI_CLASS_OWN);
+	ranks[0].end = RI_END_RUNNING;
+	expect_class(RI_CLASS_NONE);
+}
+
+static void classes_of_signals(void **state)
+{
+	static const int own[] = { SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		is_killed(0, own[i]);
+		expect_class(RI_CLASS_OWN);
+	}
+	is_killed(0, SIGPIPE);
+	expect_class(RI_CLASS_UNKNOWN);
+	/* a watchdog aborts its victims */
+	is_killed(0, SIGABRT);
+	exits(0, 0, ABORTED, 0);
+	expect_class(RI_CLASS_LOSS);
+	assert_int_equal(ranks[0].loss->kind, RI_LOSS_CLOCK);
+	is_killed(0, SIGKILL);
+	ranks[0].oom = true;
+	expect_class(RI_CLASS_OWN);
+}
+
+static void classes_of_who_was_told(void **state)
+{
+	(void)state;
+	is_stopped(0);
+	expect_class(RI_CLASS_STOPPED);
+	exits(0, 0, OWN, 150);
+	expect_class(RI_CLASS_OWN);
+	exits(0, 0, LOST, 150);
+	expect_class(RI_CLASS_LOSS);
+	/* however much the libraries have to say after it */
+	exits(0, 0, OWN "frame #0: x\nframe #1: x\nframe #2: x\nwandb: x\n[rank0]:[W1 x\n", 150);
+	expect_class(RI_CLASS_OWN);
+	/* the control: it went on */
+	exits(0, 0, OWN "1\n2\n3\n4\n", 150);
+	expect_class(RI_CLASS_STOPPED);
+	exits(0, 0, HEAD "KeyboardInterrupt\n", 150);
+	expect_class(RI_CLASS_STOPPED);
+	exits(0, 0, HEAD "torch.distributed.elastic.multiprocessing.api.SignalException: Process "
+		"7 got signal: 15\n", 150);
+	expect_class(RI_CLASS_STOPPED);
+	ranks[0].end = RI_END_EXITED;
+	exits(0, 1, HEAD "SystemExit: 1\n", 150);
+	expect_class(RI_CLASS_STOPPED);
+	/* our stop was faster than its words */
+	exits(0, 1, HEAD, 150);
+	expect_class(RI_CLASS_STOPPED);
+	/* by itself it is an end of its own */
+	ranks[0].told = false;
+	exits(0, 1, HEAD "KeyboardInterrupt\n", 150);
+	expect_class(RI_CLASS_OWN);
+}
+
+static void of_the_file_of_torch(void **state)
+{
+	static const char own[] = "{\"message\": {\"message\": \"ValueError: x\", \"extraInfo\": "
+		"{\"timestamp\": \"150\"}}}";
+	static const char lost[] = "{\"message\": {\"message\": \"RuntimeError: [/gloo/transport/"
+		"tcp/pair.cc:1] Connection closed by peer [::1]:1\", \"extraInfo\": "
+		"{\"timestamp\": \"150\"}}}";
+
+	(void)state;
+	exits(0, 1, "", 0);
+	ranks[0].torch_error = own;
+	ranks[0].torch_error_length = strlen(own);
+	expect_class(RI_CLASS_OWN);
+	ranks[0].torch_error = lost;
+	ranks[0].torch_error_length = strlen(lost);
+	expect_class(RI_CLASS_LOSS);
+}
+
+static void the_names_of_classes(void **state)
+{
+	(void)state;
+	assert_null(ri_class_name(RI_CLASS_NONE));
+	assert_string_equal(ri_class_name(RI_CLASS_STOPPED), "stopped");
+	assert_string_equal(ri_class_name(RI_CLASS_LOSS), "loss");
+	assert_string_equal(ri_class_name(RI_CLASS_UNKNOWN), "unknown");
+	assert_string_equal(ri_class_name(RI_CLASS_OWN), "own");
+}
+
+/* The victims' exceptions appear before the culprit can be reaped. */
+static void a_class_decides_before_the_time(void **state)
+{
+	(void)state;
+	exits(0, 1, LOST, 150);
+	exits(1, 1, LOST, 151);
+	exits(3, 1, LOST, 152);
+	is_killed(2, SIGSEGV);
+	expect(2, RI_BLAME_FIRST);
+	ranks[2].end = RI_END_EXITED;
+	exits(2, 3, "", 0);
+	expect(2, RI_BLAME_FIRST);
+	exits(2, 1, OWN, 170);
+	expect(2, RI_BLAME_FIRST);
+	/* the control: of one class the first one is named */
+	exits(3, 1, OWN, 160);
+	expect(3, RI_BLAME_FIRST);
+}
+
+static void one_that_hangs_after_its_traceback(void **state)
+{
+	(void)state;
+	exits(0, 1, LOST, 150);
+	is_stopped(1);
+	is_stopped(2);
+	exits(2, 0, OWN "[rank2]:[W1122 01:02:03.4 a.cpp:1] x\n", 140);
+	is_stopped(3);
+	expect(2, RI_BLAME_FIRST);
+}
+
+static void one_that_was_seen_to_be_dying(void **state)
+{
+	(void)state;
+	/* words that no table knows */
+	exits(0, 1, HEAD "my.PeerGone: x\n", 150);
+	is_killed(2, SIGKILL);
+	expect(0, RI_BLAME_FIRST);
+	ranks[2].gone_at = (struct timespec){ .tv_sec = 149, .tv_nsec = 999999999 };
+	expect(2, RI_BLAME_FIRST);
+}
+
+static void without_a_word_where_there_are_other_nodes(void **state)
+{
+	(void)state;
+	of_two_nodes();
+	exits(0, 1, LOST, 150);
+	exits(1, 1, LOST, 151);
+	exits(2, 3, "", 0);
+	/* it may be one more that lost the other node */
+	expect(0, RI_BLAME_ELSEWHERE);
+	ranks[2].gone_at.tv_sec = 150;
+	expect(2, RI_BLAME_FIRST);
+	ranks[2].gone_at.tv_sec = 151;
+	expect(0, RI_BLAME_ELSEWHERE);
+	ranks[2].gone_at.tv_sec = 0;
+	ranks[2].ended.tv_sec = 149;
+	expect(2, RI_BLAME_FIRST);
+	/* and without any loss it is what failed */
+	begin(state);
+	of_two_nodes();
+	exits(2, 3, "", 0);
+	expect(2, RI_BLAME_FIRST);
+}
+
+static void losses_alone(void **state)
+{
+	(void)state;
+	exits(0, 1, LOST, 151);
+	exits(1, 1, LOST, 150);
+	is_stopped(2);
+	is_stopped(3);
+	expect(1, RI_BLAME_NOBODY);
+	of_two_nodes();
+	expect(1, RI_BLAME_ELSEWHERE);
+	assert_int_equal(ri_blame_nodes(&outcome), 2);
+	/* one rank of an mpirun: the others are not ours to see */
+	outcome.count = 1;
+	expect(0, RI_BLAME_ELSEWHERE);
+	/* of a command that is no rank nothing else is known */
+	begin(state);
+	outcome.count = 1;
+	exits(0, 1, LOST, 151);
+	expect(0, RI_BLAME_FIRST);
+}
+
+static void one_that_left_early(void **state)
+{
+	(void)state;
+	ranks[2].ended.tv_sec = 140;
+	for (int i = 0; i < RANKS; i++)
+		if (i != 2)
+			exits(i, 1, LOST, 150 + i);
+	expect(0, RI_BLAME_LEFT);
+	assert_int_equal(outcome.named, 2);
+	/* its connections close before it has ended */
+	ranks[2].ended.tv_sec = 200;
+	expect(0, RI_BLAME_LEFT);
+	/* of two the first */
+	exits(1, 0, "", 0);
+	ranks[1].ended.tv_sec = 130;
+	expect(0, RI_BLAME_LEFT);
+	assert_int_equal(outcome.named, 1);
+	/* the control: an end of its own comes before that */
+	exits(3, 1, OWN, 160);
+	expect(3, RI_BLAME_FIRST);
+}
+
+static void who_was_told_did_not_leave(void **state)
+{
+	(void)state;
+	exits(0, 1, LOST, 150);
+	exits(1, 1, LOST, 150);
+	ranks[2].told = true;
+	is_stopped(3);
+	expect(0, RI_BLAME_NOBODY);
+}
+
+static void one_that_all_others_waited_for(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RANKS; i++)
+		exits(i, 1, LATE, 150 + i);
+	expect(0, RI_BLAME_NOBODY);
+	exits(1, 0, "", 0);
+	is_stopped(1);
+	expect(0, RI_BLAME_HELD);
+	assert_int_equal(outcome.named, 1);
+	/* who lost those that timed out did not hold them up */
+	exits(2, 1, LOST, 160);
+	expect(0, RI_BLAME_HELD);
+	/* two of them: nobody can tell */
+	exits(3, 0, "", 0);
+	is_stopped(3);
+	expect(0, RI_BLAME_NOBODY);
+	/* and what was lost first was lost, not late */
+	begin(state);
+	exits(0, 1, LOST, 150);
+	exits(2, 1, LATE, 151);
+	exits(3, 1, LATE, 151);
+	is_stopped(1);
+	expect(0, RI_BLAME_NOBODY);
+}
+
+static void a_stop_from_outside(void **state)
+{
+	(void)state;
+	outcome.stop_signal = SIGTERM;
+	is_stopped(0);
+	exits(0, 0, OWN, 150);
+	is_stopped(1);
+	exits(1, 0, LOST, 150);
+	is_stopped(2);
+	is_stopped(3);
+	expect(-1, RI_BLAME_FIRST);
+	ranks[1].told = false;
+	exits(1, 1, LOST, 150);
+	ranks[1].end = RI_END_EXITED;
+	expect(1, RI_BLAME_NOBODY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(classes_of_exits, begin, finish),
+		cmocka_unit_test_setup_teardown(classes_of_signals, begin, finish),
+		cmocka_unit_test_setup_teardown(classes_of_who_was_told, begin, finish),
+		cmocka_unit_test_setup_teardown(of_the_file_of_torch, begin, finish),
+		cmocka_unit_test(the_names_of_classes),
+		cmocka_unit_test_setup_teardown(a_class_decides_before_the_time, begin, finish),
+		cmocka_unit_test_setup_teardown(one_that_hangs_after_its_traceback, begin, finish),
+		cmocka_unit_test_setup_teardown(one_that_was_seen_to_be_dying, begin, finish),
+		cmocka_unit_test_setup_teardown(without_a_word_where_there_are_other_nodes, begin,
+			finish),
+		cmocka_unit_test_setup_teardown(losses_alone, begin, finish),
+		cmocka_unit_test_setup_teardown(one_that_left_early, begin, finish),
+		cmocka_unit_test_setup_teardown(who_was_told_did_not_leave, begin, finish),
+		cmocka_unit_test_setup_teardown(one_that_all_others_waited_for, begin, finish),
+		cmocka_unit_test_setup_teardown(a_stop_from_outside, begin, finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first lines of the verdict, by whom it blames, and the same in the report. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "report/blame.h"
+#include "report/class.h"
+#include "report/report.h"
+#include "topology_of.h"
+
+enum { RANKS = 4 };
+
+#define HEAD "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+#define LOST HEAD "RuntimeError: [/gloo/transport/tcp/pair.cc:1] Connection closed by peer " \
+	"[10.0.0.5]:4711\n"
+#define LATE HEAD "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:1] Timed out waiting 1ms\n"
+#define STORE HEAD "RuntimeError: Broken pipe\n"
+
+static struct ri_rank_outcome ranks[RANKS];
+static struct ri_outcome outcome;
+static struct ri_reason reason;
+static char bytes[4 << 20];
+
+/* Four ranks, on one node, that were stopped after 1.5 s. */
+static int begin(void **state)
+{
+	give_back(state);
+	for (unsigned i = 0; i < RANKS; i++)
+		ranks[i] = (struct ri_rank_outcome){
+			.rank = i, .local_rank = i, .pid = (pid_t)(100 + i),
+			.end = RI_END_SIGNALED, .signal = SIGTERM, .told = true, .tail = "",
+			.started = { .tv_sec = 1700000000 },
+			.ended = { .tv_sec = 1700000001, .tv_nsec = 500000000 },
+		};
+	outcome = (struct ri_outcome){
+		.topology = &topology, .launch = "process", .host = "node-a", .command = "/bin/x",
+		.ranks = ranks, .count = RANKS, .first = -1, .exit_status = 1,
+	};
+	return 0;
+}
+
+static int finish(void **state)
+{
+	give_back(state);
+	return 0;
+}
+
+static void of_two_nodes(const char *rank)
+{
+	char first[64];
+
+	snprintf(first, sizeof(first), "OMPI_COMM_WORLD_RANK=%s", rank);
+	take(LIST(first, "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=0",
+		"OMPI_COMM_WORLD_LOCAL_SIZE=4"));
+}
+
+/* It failed after one second, of these words. */
+static void exits(int index, int code, const char *words)
+{
+	ranks[index].end = RI_END_EXITED;
+	ranks[index].told = false;
+	ranks[index].exit_code = code;
+	ranks[index].tail = words;
+	ranks[index].tail_length = strlen(words);
+	ranks[index].ended = (struct timespec){ .tv_sec = 1700000001, .tv_nsec = index };
+}
+
+static const char *verdict(void)
+{
+	struct ri_text out;
+
+	for (int i = 0; i < RANKS; i++)
+		ri_class_find(&ranks[i]);
+	ri_blame_find(&outcome);
+	ri_reason_find(&ranks[outcome.first], &reason);
+	ri_text_init(&out, bytes, RI_VERDICT_SIZE);
+	ri_verdict_render(&outcome, &reason, &out);
+	assert_false(out.cut);
+	return bytes;
+}
+
+static void expect_start(const char *start)
+{
+	const char *text = verdict();
+
+	if (strncmp(text, start, strlen(start)) != 0)
+		fail_msg("%s", text);
+}
+
+static void expect_end(const char *end)
+{
+	const char *text = verdict();
+
+	if (strcmp(text + strlen(text) - strlen(end), end) != 0)
+		fail_msg("%s", text);
+}
+
+static void of_several_nodes(void **state)
+{
+	(void)state;
+	exits(1, 1, HEAD "ValueError: x\n");
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first: exit status 1, after "
+		"1.000 s, at 2023-11-14T22:13:21.000Z\n  ValueError: x\n");
+	expect_end("  the job's exit status is 1\n");
+	of_two_nodes("0");
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first of ranks 0-3 (node 0 of "
+		"2): exit status 1, after 1.000 s, at 2023-11-14T22:13:21.000Z\n  ValueError: x\n");
+	expect_end("  this node's exit status is 1\n");
+}
+
+static void on_another_node(void **state)
+{
+	(void)state;
+	of_two_nodes("0");
+	for (int i = 0; i < RANKS; i++)
+		exits(i, 1, LOST);
+	expect_start("ranks 0-3 lost a peer on another node (node 0 of 2); a rank there went first: "
+		"look at that node's log\n  rank 0 lost it first: exit status 1, after 1.000 s, at "
+		"2023-11-14T22:13:21.000Z\n  RuntimeError: [/gloo");
+	expect_end("  ranks 1-3: lost a peer, exit status 1\n  this node's exit status is 1\n");
+	for (int i = 0; i < RANKS; i++)
+		exits(i, 1, STORE);
+	expect_start("ranks 0-3 lost the store on another node (node 0 of 2); ");
+	for (int i = 0; i < RANKS; i++)
+		exits(i, 1, LATE);
+	expect_start("ranks 0-3 timed out waiting for a peer on another node (node 0 of 2); a rank "
+		"there went first: look at that node's log\n  rank 0 timed out first: ");
+}
+
+static void nobody_can_tell(void **state)
+{
+	(void)state;
+	exits(0, 1, LOST);
+	exits(1, 1, LOST);
+	exits(3, 1, STORE);
+	expect_start("cannot tell which rank failed first: ranks 0-1, 3 lost a peer\n"
+		"  rank 0 lost it first: exit status 1, ");
+	expect_end("  rank 1: lost a peer, exit status 1\n"
+		"  rank 2: told to stop, killed by SIGTERM (15)\n"
+		"  rank 3: lost the store, exit status 1\n"
+		"  the job's exit status is 1\n");
+}
+
+static void one_had_ended(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RANKS; i++)
+		exits(i, i == 2 ? 0 : 1, i == 2 ? "" : LOST);
+	ranks[2].ended = (struct timespec){ .tv_sec = 1700000000, .tv_nsec = 250000000 };
+	expect_start("rank 2 (local rank 2, pid 102 on node-a) had ended before the others: exit "
+		"status 0, after 0.250 s, at 2023-11-14T22:13:20.250Z\n  rank 0 lost it first, "
+		"0.750 s after rank 2 had ended: exit status 1, after 1.000 s, at ");
+	expect_end("  ranks 1, 3: lost a peer, exit status 1\n  the job's exit status is 1\n");
+}
+
+static void one_did_not_come(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RANKS; i++)
+		if (i != 2)
+			exits(i, 1, LATE);
+	expect_start("rank 2 (local rank 2, pid 102 on node-a) did not come when all others waited "
+		"for it: told to stop, killed by SIGTERM (15), after 1.500 s, at "
+		"2023-11-14T22:13:21.500Z\n  rank 0 timed out first: exit status 1, ");
+	expect_end("  ranks 1, 3: timed out waiting for a peer, exit status 1\n"
+		"  the job's exit status is 1\n");
+}
+
+/* Under mpirun: the others have a rankinit of their own. */
+static void a_single_rank(void **state)
+{
+	(void)state;
+	take(LIST("OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4",
+		"OMPI_COMM_WORLD_LOCAL_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=4"));
+	outcome.count = 1;
+	ranks[0].rank = ranks[0].local_rank = 3;
+	exits(0, 1, LOST);
+	expect_start("rank 3 lost a peer; another rank of the job went first: look at its log\n"
+		"  rank 3 lost it first: ");
+	exits(0, 1, HEAD "ValueError: x\n");
+	expect_start("rank 3 (local rank 3, pid 100 on node-a) failed: exit status 1, ");
+}
+
+static json_t *first_failure(json_t **document)
+{
+	const struct ri_report report = {
+		.version = "1", .outcome = &outcome, .reason = &reason,
+	};
+	struct ri_text out;
+
+	verdict();
+	ri_text_init(&out, bytes, sizeof(bytes));
+	assert_int_equal(ri_report_render(&report, &out), 0);
+	*document = json_loads(bytes, 0, NULL);
+	assert_non_null(*document);
+	return json_object_get(*document, "first_failure");
+}
+
+static void expect_first(json_int_t rank, const char *class, bool elsewhere, const char *node)
+{
+	json_t *document, *first = first_failure(&document), *list, *value;
+
+	value = json_object_get(first, "rank");
+	assert_int_equal(json_is_null(value) ? -1 : json_integer_value(value), rank);
+	assert_int_equal(json_is_null(json_object_get(first, "local_rank")), rank < 0);
+	assert_string_equal(json_string_value(json_object_get(first, "class")), class);
+	assert_int_equal(json_is_true(json_object_get(first, "elsewhere")), elsewhere);
+	value = json_object_get(first, "node");
+	assert_string_equal(json_is_null(value) ? "" : json_string_value(value), node);
+	list = json_object_get(document, "ranks");
+	value = json_object_get(json_array_get(list, 3), "class");
+	assert_string_equal(json_string_value(value), "stopped");
+	json_decref(document);
+}
+
+static void the_report(void **state)
+{
+	(void)state;
+	exits(1, 1, HEAD "ValueError: x\n");
+	expect_first(1, "own", false, "");
+	exits(1, 3, "");
+	expect_first(1, "unknown", false, "");
+	exits(1, 1, LOST);
+	expect_first(-1, "loss", false, "10.0.0.5");
+	exits(2, 0, "");
+	expect_first(2, "loss", false, "10.0.0.5");
+	of_two_nodes("4");
+	expect_first(-1, "loss", true, "10.0.0.5");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(of_several_nodes, begin, finish),
+		cmocka_unit_test_setup_teardown(on_another_node, begin, finish),
+		cmocka_unit_test_setup_teardown(nobody_can_tell, begin, finish),
+		cmocka_unit_test_setup_teardown(one_had_ended, begin, finish),
+		cmocka_unit_test_setup_teardown(one_did_not_come, begin, finish),
+		cmocka_unit_test_setup_teardown(a_single_rank, begin, finish),
+		cmocka_unit_test_setup_teardown(the_report, begin, finish),
+	};
+
+	json_object_seed(1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
