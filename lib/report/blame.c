@@ -72,24 +72,35 @@ static enum ri_class weigh(const struct ri_outcome *outcome, const struct ri_ran
 	return has_others(outcome) ? RI_CLASS_LOSS : RI_CLASS_UNKNOWN;
 }
 
+/*
+ * Of two ends that weigh the same, who says that it killed the others comes
+ * first; of two without a traceback and with one status, who complains.
+ */
+static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
+{
+	struct ri_moment moment = ri_moment_find(a), other = ri_moment_find(b);
+
+	if (a->killed_others != b->killed_others)
+		return a->killed_others;
+	if (a->class == RI_CLASS_UNKNOWN && b->class == RI_CLASS_UNKNOWN &&
+		a->exit_code == b->exit_code && a->complained != b->complained)
+		return a->complained;
+	return ri_moment_is_earlier(&moment, &other);
+}
+
 static ssize_t find_first(const struct ri_outcome *outcome, ssize_t loss)
 {
 	enum ri_class highest = RI_CLASS_LOSS, class;
-	struct ri_moment first, moment;
 	ssize_t found = -1;
 
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
 
-		if (!counts(outcome, rank))
-			continue;
-		class = weigh(outcome, rank, loss);
-		moment = ri_moment_find(rank);
+		class = counts(outcome, rank) ? weigh(outcome, rank, loss) : RI_CLASS_NONE;
 		if (class <= RI_CLASS_LOSS || class < highest ||
-			(class == highest && !ri_moment_is_earlier(&moment, &first)))
+			(class == highest && !is_before(rank, &outcome->ranks[found])))
 			continue;
 		found = (ssize_t)i;
-		first = moment;
 		highest = class;
 	}
 	return found;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "report/noise.h"
 #include "report/torch_error.h"
 
 const char *ri_class_name(enum ri_class class)
@@ -41,6 +42,18 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 	return false;
 }
 
+/*
+ * Lightning 1.4 to 1.9 kills the other ranks when one has raised an exception, and
+ * then raises this (pytorch_lightning/strategies/ddp.py, reconciliate_processes).
+ */
+static bool tells_of_kill(const struct ri_traceback *traceback)
+{
+	static const char words[] = "DeadLock detected from rank: ";
+	const struct ri_span *last = &traceback->last;
+
+	return memmem(last->at, last->length, words, sizeof(words) - 1) != NULL;
+}
+
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
 {
 	rank->loss = loss;
@@ -69,6 +82,7 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 		return false;
 	rank->witnessed = rank->traceback_at.tv_sec > 0;
 	be(rank, RI_CLASS_OWN, ri_loss_of_traceback(&traceback));
+	rank->killed_others = tells_of_kill(&traceback);
 	if (rank->loss == NULL && rank->told && tells_of_stop(&traceback))
 		rank->class = RI_CLASS_STOPPED;
 	else if (rank->loss == NULL)
@@ -106,6 +120,7 @@ static void find_lines(struct ri_rank_outcome *rank)
 	if (rank->tail != NULL && !rank->oom)
 		loss = ri_loss_of_lines(tail);
 	be(rank, rank->told ? RI_CLASS_STOPPED : class_of_end(rank), loss);
+	rank->complained = rank->tail != NULL && ri_noise_has_error(tail);
 }
 
 /* Where the tail was not kept the time alone counts. */
@@ -126,7 +141,7 @@ void ri_class_find(struct ri_rank_outcome *rank)
 {
 	rank->class = RI_CLASS_NONE;
 	rank->loss = NULL;
-	rank->witnessed = false;
+	rank->witnessed = rank->killed_others = rank->complained = false;
 	if (!ri_rank_failed(rank))
 		return;
 	if (rank->end == RI_END_EXEC_FAILED)

@@ -11,7 +11,7 @@
 #include "report/outcome.h"
 
 /*
- * Fill in rank->class, ->loss and ->witnessed from the rest.
+ * Fill in rank->class and what follows it from the rest.
  *
  * own: an exception that is no loss, in words or in torch's file; a signal that
  * we did not send; a failed exec. loss: it says that a peer, the store or the

@@ -152,29 +152,13 @@ const struct ri_loss *ri_loss_of_traceback(const struct ri_traceback *traceback)
 	return ri_loss_of_exception(first_of_chain(traceback));
 }
 
-/* The line before *rest, and without it. */
-static bool last_line(struct ri_span *rest, struct ri_span *line)
-{
-	const char *newline;
-
-	if (rest->length > 0 && rest->at[rest->length - 1] == '\n')
-		rest->length--;
-	if (rest->length == 0)
-		return false;
-	newline = memrchr(rest->at, '\n', rest->length);
-	line->at = newline == NULL ? rest->at : newline + 1;
-	line->length = (size_t)(rest->at + rest->length - line->at);
-	rest->length -= line->length;
-	return true;
-}
-
 const struct ri_loss *ri_loss_of_lines(struct ri_span text)
 {
 	const struct ri_loss *found;
 	struct ri_span line;
 	int telling = 0;
 
-	for (int i = 0; i < LINES && telling < LAST_LINES && last_line(&text, &line); i++) {
+	for (int i = 0; i < LINES && telling < LAST_LINES && ri_span_last_line(&text, &line); i++) {
 		if (ri_noise_is_warning(line))
 			continue;
 		found = ri_loss_of_message(line);
@@ -213,7 +197,7 @@ bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_spa
 {
 	struct ri_span line;
 
-	for (int i = 0; i < LINES && last_line(&text, &line); i++)
+	for (int i = 0; i < LINES && ri_span_last_line(&text, &line); i++)
 		if (ri_loss_of_message(line) == loss && find_address(line, out))
 			return true;
 	return false;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { LAST_LINES = 20 };	/* in which an error is looked for */
+
 static bool has(struct ri_span text, const char *words)
 {
 	return memmem(text.at, text.length, words, strlen(words)) != NULL;
@@ -55,4 +57,21 @@ bool ri_noise_is(struct ri_span line)
 bool ri_noise_is_warning(struct ri_span line)
 {
 	return is_log_of(ri_span_trim_start(without_prefix(line)), "IW");
+}
+
+bool ri_noise_has_error(struct ri_span text)
+{
+	static const char *const words[] = {
+		"ERROR", "Error", "error:", "FATAL", "Fatal", "fatal:", "CRITICAL",
+	};
+	struct ri_span line;
+
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++) {
+		if (ri_noise_is_warning(line))
+			continue;
+		for (size_t word = 0; word < sizeof(words) / sizeof(words[0]); word++)
+			if (has(line, words[word]))
+				return true;
+	}
+	return false;
 }

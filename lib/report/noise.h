@@ -14,4 +14,7 @@ bool ri_noise_is(struct ri_span line);
 /* Is it a note or a warning in such a log: what is told there ended nothing? */
 bool ri_noise_is_warning(struct ri_span line);
 
+/* Has one of the last lines a word for an error, warnings left out? */
+bool ri_noise_has_error(struct ri_span text);
+
 #endif

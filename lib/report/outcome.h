@@ -61,6 +61,8 @@ struct ri_rank_outcome {
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
+	bool killed_others;	/* it says so itself */
+	bool complained;	/* its last lines have a word for an error */
 };
 
 /* How the failure is told, and of whom. */

@@ -20,6 +20,21 @@ bool ri_span_line(struct ri_span *rest, struct ri_span *line)
 	return true;
 }
 
+bool ri_span_last_line(struct ri_span *rest, struct ri_span *line)
+{
+	const char *newline;
+
+	if (rest->length > 0 && rest->at[rest->length - 1] == '\n')
+		rest->length--;
+	if (rest->length == 0)
+		return false;
+	newline = memrchr(rest->at, '\n', rest->length);
+	line->at = newline == NULL ? rest->at : newline + 1;
+	line->length = (size_t)(rest->at + rest->length - line->at);
+	rest->length -= line->length;
+	return true;
+}
+
 bool ri_span_starts(struct ri_span span, const char *start)
 {
 	size_t length = strlen(start);

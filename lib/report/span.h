@@ -17,6 +17,9 @@ struct ri_span {
  */
 bool ri_span_line(struct ri_span *rest, struct ri_span *line);
 
+/* Take the last line off *rest. Returns false when nothing is left. */
+bool ri_span_last_line(struct ri_span *rest, struct ri_span *line);
+
 bool ri_span_starts(struct ri_span span, const char *start);
 bool ri_span_ends(struct ri_span span, const char *end);
 

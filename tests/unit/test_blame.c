@@ -226,6 +226,33 @@ static void a_class_decides_before_the_time(void **state)
 	expect(3, RI_BLAME_FIRST);
 }
 
+static void one_that_says_that_it_killed_the_others(void **state)
+{
+	(void)state;
+	is_killed(0, SIGKILL);
+	exits(1, 1, HEAD "pytorch_lightning.utilities.exceptions.DeadlockDetectedException: "
+		"DeadLock detected from rank: 1 \n Traceback\n", 160);
+	expect(1, RI_BLAME_FIRST);
+	/* the control: any other exception is later */
+	exits(1, 1, OWN, 240);
+	expect(0, RI_BLAME_FIRST);
+}
+
+static void the_only_one_that_complains(void **state)
+{
+	(void)state;
+	exits(0, 16, "warmed up\n", 0);
+	exits(1, 16, "ERROR:megatron:found NaN\n/a.py:1: UserWarning: x\n", 0);
+	expect(1, RI_BLAME_FIRST);
+	/* another status is another end */
+	exits(0, 3, "warmed up\n", 0);
+	expect(0, RI_BLAME_FIRST);
+	/* and a warning of an error is none */
+	exits(0, 16, "warmed up\n", 0);
+	exits(1, 16, "[rank1]:[W1122 01:02:03.4 a.cpp:1] with error: x\n", 0);
+	expect(0, RI_BLAME_FIRST);
+}
+
 static void one_that_hangs_after_its_traceback(void **state)
 {
 	(void)state;
@@ -376,6 +403,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(of_the_file_of_torch, begin, finish),
 		cmocka_unit_test(the_names_of_classes),
 		cmocka_unit_test_setup_teardown(a_class_decides_before_the_time, begin, finish),
+		cmocka_unit_test_setup_teardown(one_that_says_that_it_killed_the_others, begin,
+			finish),
+		cmocka_unit_test_setup_teardown(the_only_one_that_complains, begin, finish),
 		cmocka_unit_test_setup_teardown(one_that_hangs_after_its_traceback, begin, finish),
 		cmocka_unit_test_setup_teardown(one_that_was_seen_to_be_dying, begin, finish),
 		cmocka_unit_test_setup_teardown(without_a_word_where_there_are_other_nodes, begin,

@@ -111,8 +111,9 @@ static void of_several_nodes(void **state)
 		"1.000 s, at 2023-11-14T22:13:21.000Z\n  ValueError: x\n");
 	expect_end("  the job's exit status is 1\n");
 	of_two_nodes("0");
-	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first of ranks 0-3 (node 0 of "
-		"2): exit status 1, after 1.000 s, at 2023-11-14T22:13:21.000Z\n  ValueError: x\n");
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first of ranks 0-3 (node 0 "
+		"of 2): exit status 1, after 1.000 s, at 2023-11-14T22:13:21.000Z\n"
+		"  ValueError: x\n");
 	expect_end("  this node's exit status is 1\n");
 }
 
@@ -122,8 +123,9 @@ static void on_another_node(void **state)
 	of_two_nodes("0");
 	for (int i = 0; i < RANKS; i++)
 		exits(i, 1, LOST);
-	expect_start("ranks 0-3 lost a peer on another node (node 0 of 2); a rank there went first: "
-		"look at that node's log\n  rank 0 lost it first: exit status 1, after 1.000 s, at "
+	expect_start("ranks 0-3 lost a peer on another node (node 0 of 2); a rank there went "
+		"first: look at that node's log\n"
+		"  rank 0 lost it first: exit status 1, after 1.000 s, at "
 		"2023-11-14T22:13:21.000Z\n  RuntimeError: [/gloo");
 	expect_end("  ranks 1-3: lost a peer, exit status 1\n  this node's exit status is 1\n");
 	for (int i = 0; i < RANKS; i++)
