@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * actor: one rank of a failure that is played again; see README.md.
+ *
+ *   actor FOLDER FIRST
+ *
+ * It is rank RANK - FIRST of LOCAL_WORLD_SIZE ranks, has a connection to each
+ * other one by a socket in FOLDER, waits until all have theirs, and plays the
+ * steps of FOLDER/plan-RANK. A step is a line, and LENGTH bytes right behind it:
+ *
+ *   LIST WAIT PEER MICROSECONDS WHAT NUMBER LENGTH
+ *
+ * LIST is "play", or "term" for what is played from SIGTERM on. WAIT is "at", a
+ * time after the start, "delay", one after the step before, or "after", one
+ * after the connection to rank PEER ended. Whatever happens, it ends after 30 s.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 64, MAX_STEPS = 4096, SECONDS = 30, STARTS_MS = 20 };
+
+struct step {
+	char wait[8];
+	int peer;
+	long us;
+	char what[8];
+	int number;
+	char *text;
+	size_t length;
+};
+
+struct list {
+	struct step steps[MAX_STEPS];
+	size_t count;
+};
+
+static struct list play, term;
+static int rank, ranks;
+static int peers[MAX_RANKS];
+static int64_t begin;
+static volatile sig_atomic_t told;
+static sigset_t usual;	/* SIGTERM is open in these, and closed while nothing waits */
+
+static void fail(const char *what)
+{
+	/* no wording that anybody could take for a rank's */
+	fprintf(stderr, "actor: %s: %s\n", what, strerror(errno));
+	_exit(99);
+}
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void read_step(FILE *file, struct step *step)
+{
+	if (fscanf(file, "%7s %d %ld %7s %d %zu", step->wait, &step->peer, &step->us, step->what,
+		&step->number, &step->length) != 6 || fgetc(file) != '\n' ||
+		step->peer < 0 || step->peer >= ranks)
+		fail("plan");
+	step->text = malloc(step->length + 1);
+	if (step->text == NULL || fread(step->text, 1, step->length, file) != step->length)
+		fail("plan");
+}
+
+static void read_plan(const char *folder)
+{
+	char path[108], name[8];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/plan-%d", folder, rank);
+	file = fopen(path, "r");
+	if (file == NULL)
+		fail(path);
+	while (fscanf(file, "%7s", name) == 1) {
+		struct list *list = strcmp(name, "term") == 0 ? &term : &play;
+
+		if (list->count == MAX_STEPS)
+			fail("plan");
+		read_step(file, &list->steps[list->count++]);
+	}
+	fclose(file);
+}
+
+static struct sockaddr_un address_of(const char *folder, int index)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/rank-%d", folder, index);
+	return address;
+}
+
+/* To one that began sooner or later; alarm() ends the attempts. */
+static int call(const char *folder, int peer)
+{
+	struct sockaddr_un address = address_of(folder, peer);
+	unsigned char self = (unsigned char)rank;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		usleep(2000);
+	if (write(fd, &self, 1) != 1)
+		fail("connection");
+	return fd;
+}
+
+static void answer(int listener)
+{
+	unsigned char who;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0 || read(fd, &who, 1) != 1 || who >= ranks)
+		fail("connection");
+	peers[who] = fd;
+}
+
+/* Those below are called, those above call. */
+static void connect_all(const char *folder)
+{
+	struct sockaddr_un address = address_of(folder, rank);
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		listen(listener, MAX_RANKS) < 0)
+		fail(folder);
+	for (int i = 0; i < rank; i++)
+		peers[i] = call(folder, i);
+	for (int i = rank + 1; i < ranks; i++)
+		answer(listener);
+	close(listener);
+}
+
+/* Rank 0 hears that all are there, and says when all begin. */
+static void meet(void)
+{
+	char there = 0;
+
+	if (rank > 0) {
+		if (write(peers[0], &there, 1) != 1 ||
+			read(peers[0], &begin, sizeof(begin)) != sizeof(begin))
+			fail("start");
+		return;
+	}
+	for (int i = 1; i < ranks; i++)
+		if (read(peers[i], &there, 1) != 1)
+			fail("start");
+	begin = now_us() + STARTS_MS * 1000;
+	for (int i = 1; i < ranks; i++)
+		if (write(peers[i], &begin, sizeof(begin)) != sizeof(begin))
+			fail("start");
+}
+
+static void on_term(int number)
+{
+	(void)number;
+	told = 1;
+}
+
+/* Only in here SIGTERM is heard. 0: the time is over; -1: it came. */
+static int wait_until(int64_t when)
+{
+	for (;;) {
+		int64_t left = when - now_us();
+		struct timespec limit = { left / 1000000, left % 1000000 * 1000 };
+
+		if (left <= 0 && !told)
+			return 0;
+		if (told || (ppoll(NULL, 0, &limit, &usual) < 0 && told))
+			return -1;
+	}
+}
+
+/* Its end is the kernel's word, before anybody can reap it. */
+static int wait_for_end(int peer)
+{
+	struct pollfd end = { .fd = peers[peer], .events = POLLIN };
+
+	while (!told)
+		if (end.fd < 0 || ppoll(&end, 1, NULL, &usual) > 0)
+			return 0;
+	return -1;
+}
+
+static void say(int fd, const char *text, size_t length)
+{
+	while (length > 0) {
+		ssize_t done = write(fd, text, length);
+
+		if (done <= 0)
+			return;
+		text += done;
+		length -= (size_t)done;
+	}
+}
+
+/* As Python writes a traceback: line by line. */
+static void say_lines(int fd, const char *text, size_t length)
+{
+	while (length > 0) {
+		const char *end = memchr(text, '\n', length);
+		size_t line = end == NULL ? length : (size_t)(end - text) + 1;
+
+		say(fd, text, line);
+		text += line;
+		length -= line;
+	}
+}
+
+static void die_of(int number)
+{
+	sigset_t only;
+
+	signal(number, SIG_DFL);
+	sigemptyset(&only);
+	sigaddset(&only, number);
+	sigprocmask(SIG_UNBLOCK, &only, NULL);
+	kill(getpid(), number);
+	fail("signal");
+}
+
+static void hang(void)
+{
+	for (;;)	/* SIGTERM stays blocked */
+		pause();
+}
+
+static void close_all(void)
+{
+	for (int i = 0; i < ranks; i++) {
+		if (peers[i] >= 0)
+			close(peers[i]);
+		peers[i] = -1;
+	}
+}
+
+static void do_step(const struct step *step)
+{
+	const char *what = step->what;
+
+	if (strcmp(what, "text") == 0)
+		say(step->number, step->text, step->length);
+	else if (strcmp(what, "lines") == 0)
+		say_lines(step->number, step->text, step->length);
+	else if (strcmp(what, "exit") == 0)
+		_exit(step->number);
+	else if (strcmp(what, "signal") == 0)
+		die_of(step->number);
+	else if (strcmp(what, "hang") == 0)
+		hang();
+	else if (strcmp(what, "close") == 0)
+		close_all();
+	else if (strcmp(what, "ignore") == 0)
+		signal(SIGTERM, SIG_IGN);
+	else
+		fail(what);
+}
+
+static int wait_for(const struct step *step)
+{
+	if (strcmp(step->wait, "at") == 0)
+		return wait_until(begin + step->us);
+	if (strcmp(step->wait, "after") == 0 && wait_for_end(step->peer) < 0)
+		return -1;
+	return wait_until(now_us() + step->us);
+}
+
+/* -1: SIGTERM came in between, for which there are other steps. */
+static int do_steps(const struct list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (wait_for(&list->steps[i]) < 0)
+			return -1;
+		do_step(&list->steps[i]);
+	}
+	return wait_until(INT64_MAX / 2);
+}
+
+static void limit_myself(void)
+{
+	const struct rlimit none = { 0, 0 };
+	sigset_t closed;
+
+	setrlimit(RLIMIT_CORE, &none);
+	alarm(SECONDS);
+	sigprocmask(SIG_BLOCK, NULL, &usual);
+	sigdelset(&usual, SIGTERM);
+	sigemptyset(&closed);
+	sigaddset(&closed, SIGTERM);
+	sigprocmask(SIG_BLOCK, &closed, NULL);
+}
+
+static int number_of(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (value == NULL)
+		fail(name);
+	return atoi(value);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_term };
+
+	if (argc != 3)
+		fail("usage: actor FOLDER FIRST");
+	limit_myself();
+	rank = number_of("RANK") - atoi(argv[2]);
+	ranks = number_of("LOCAL_WORLD_SIZE");
+	if (rank < 0 || rank >= ranks || ranks > MAX_RANKS)
+		fail("RANK");
+	memset(peers, -1, sizeof(peers));
+	read_plan(argv[1]);
+	if (term.count > 0)
+		sigaction(SIGTERM, &action, NULL);
+	connect_all(argv[1]);
+	meet();
+	do_steps(&play);
+	told = 0;
+	signal(SIGTERM, SIG_IGN);
+	do_steps(&term);
+	return 98;
+}
