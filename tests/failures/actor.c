@@ -10,25 +10,29 @@
  *
  *   LIST WAIT PEER MICROSECONDS WHAT NUMBER LENGTH
  *
+ * Before them stands how slowly it dies: see die_slowly().
+ *
  * LIST is "play", or "term" for what is played from SIGTERM on. WAIT is "at", a
  * time after the start, "delay", one after the step before, or "after", one
  * after the connection to rank PEER ended. Whatever happens, it ends after 30 s.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_RANKS = 64, MAX_STEPS = 4096, SECONDS = 30, STARTS_MS = 20 };
+enum { MAX_RANKS = 64, MAX_STEPS = 4096, SECONDS = 30, STARTS_MS = 20, LOWEST_SOCKET = 512 };
 
 struct step {
 	char wait[8];
@@ -46,6 +50,7 @@ struct list {
 };
 
 static struct list play, term;
+static int slowness;
 static int rank, ranks;
 static int peers[MAX_RANKS];
 static int64_t begin;
@@ -87,6 +92,8 @@ static void read_plan(const char *folder)
 	file = fopen(path, "r");
 	if (file == NULL)
 		fail(path);
+	if (fscanf(file, "%d", &slowness) != 1)
+		fail("plan");
 	while (fscanf(file, "%7s", name) == 1) {
 		struct list *list = strcmp(name, "term") == 0 ? &term : &play;
 
@@ -103,6 +110,33 @@ static struct sockaddr_un address_of(const char *folder, int index)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/rank-%d", folder, index);
 	return address;
+}
+
+/*
+ * A process with a GPU has closed its sockets long before it can be reaped, since
+ * its driver takes a while to close. So does an inotify instance: some 10 ms and
+ * more, as fsnotify_destroy_group() waits for all who may read its marks
+ * (fs/notify/group.c). Those of the highest numbers, as sockets here are given,
+ * are closed first. A user may have 128 of them: without one it dies fast.
+ */
+static void die_slowly(void)
+{
+	for (int i = 0; i < slowness; i++) {
+		int fd = inotify_init1(IN_CLOEXEC);
+
+		if (fd >= 0)
+			inotify_add_watch(fd, "/", IN_CREATE);
+	}
+}
+
+static int on_top(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_SOCKET);
+
+	if (high < 0)
+		fail("connection");
+	close(fd);
+	return high;
 }
 
 /* To one that began sooner or later; alarm() ends the attempts. */
@@ -126,7 +160,7 @@ static void answer(int listener)
 
 	if (fd < 0 || read(fd, &who, 1) != 1 || who >= ranks)
 		fail("connection");
-	peers[who] = fd;
+	peers[who] = on_top(fd);
 }
 
 /* Those below are called, those above call. */
@@ -139,7 +173,7 @@ static void connect_all(const char *folder)
 		listen(listener, MAX_RANKS) < 0)
 		fail(folder);
 	for (int i = 0; i < rank; i++)
-		peers[i] = call(folder, i);
+		peers[i] = on_top(call(folder, i));
 	for (int i = rank + 1; i < ranks; i++)
 		answer(listener);
 	close(listener);
@@ -326,6 +360,7 @@ int main(int argc, char **argv)
 		fail("RANK");
 	memset(peers, -1, sizeof(peers));
 	read_plan(argv[1]);
+	die_slowly();
 	if (term.count > 0)
 		sigaction(SIGTERM, &action, NULL);
 	connect_all(argv[1]);

@@ -13,9 +13,12 @@ from reading import TEXTS, flat
 
 LONGEST_MS = 3000       # of any pause
 NOISE_MS = 3
+SLOWNESS = (0, 0, 2, 6)     # of a culprit's death; see die_slowly() of actor.c
 GRACE = 5
 PATIENCE = 45           # seconds; the ranks end of their own after 30
 BASE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
+
+MOST_SLOW = 4           # where all are culprits: instances are few
 
 # The headline: who is named, as "rank 2 (local rank 2, pid 17 on node-a) failed first: ...".
 NAMES = re.compile(r"\brank (\d+) (?:\([^)]*\) )?failed\b")
@@ -28,6 +31,7 @@ class Jitter:
     def __init__(self, failure, seed):
         self.random = random.Random(f"{failure.name} {seed}")
         self.by_lines = self.random.random() < 0.5
+        self.slowness = self.random.choice(SLOWNESS)
         self.warped = {0: 0.0}
         now, before = 0.0, 0
         for ms in sorted({ms for rank in failure.here for ms in nominal(failure, rank)}):
@@ -90,7 +94,8 @@ def plan_of(failure, rank, jitter):
         else:
             head = f"play {step.wait} {peer} {jitter.delay(step.ms)}"
         lines.append(f"{head} {word} {number} {len(text)}\n".encode() + text)
-    return b"".join(lines)
+    slowness = jitter.slowness if rank in failure.culprits[:MOST_SLOW] else 0
+    return f"{slowness}\n".encode() + b"".join(lines)
 
 
 @dataclass

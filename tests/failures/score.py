@@ -80,8 +80,8 @@ def rows(results):
 
 
 def print_table(results, whole):
-    """The scores; how many are lower than required, which counts for all failures together."""
-    missed = 0
+    """The scores; how many requirements are met, and how many are not."""
+    met = missed = 0
     for result in results:
         if not result.is_right:
             print(result.sentence())
@@ -90,10 +90,11 @@ def print_table(results, whole):
         low = required is not None and part < required * len(counted) - 1e-9
         low = low or (required is not None and whole and not counted)
         missed += low
+        met += required is not None and not low
         print(f"{name:<28} {share(part, len(counted)):>22}"
               + (f"   required: {100 * required:.1f} %" if required is not None else "")
               + ("   MISSED" if low else ""))
-    return missed
+    return met, missed
 
 
 def unsolved():
@@ -107,7 +108,7 @@ def unsolved():
 
 
 def print_tests(results, whole):
-    """Each failure is a test; how many failed."""
+    """Each failure is a test; how many passed, and how many did not."""
     failed = 0
     listed = unsolved()
     for result in results:
@@ -121,10 +122,10 @@ def print_tests(results, whole):
         else:
             continue
         failed += 1
-    for name in listed if whole else ():
+    lost = sorted(listed) if whole else []
+    for name in lost:
         print(f"FAILED {UNSOLVED}: there is no failure {name}")
-        failed += 1
-    return failed
+    return len(results) - failed, failed + len(lost)
 
 
 def as_json(results):
