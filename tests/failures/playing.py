@@ -20,8 +20,12 @@ BASE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
 
 MOST_SLOW = 4           # where all are culprits: instances are few
 
-# The headline: who is named, as "rank 2 (local rank 2, pid 17 on node-a) failed first: ...".
-NAMES = re.compile(r"\brank (\d+) (?:\([^)]*\) )?failed\b")
+# Who failed, in the first line: "rank 2 (local rank 2, pid 17 on node-a) failed first: ...".
+FAILED = re.compile(r"\brank (\d+) (?:\([^)]*\) )?failed\b")
+# Where it says so of none, what else the first two lines hold against one: that it had left, or
+# did not come.
+BLAMED = re.compile(r"\branks? (\d[\d, -]*?(?:(?:and|or) (?:rank )?\d+)?),? (?:\([^)]*\),? )?"
+                    r"(?:did not|had ended|had exited|ended before|never|hangs|hung)\b")
 LEVEL = re.compile(r"rankinit: (?:warning|error|note|info)\b")
 
 
@@ -112,12 +116,22 @@ class Verdict:
 
     @property
     def named(self):
-        """The ranks that the first line says failed first."""
-        return [int(rank) for rank in NAMES.findall(self.headline)]
+        """The ranks that it holds for the culprit, or one of them."""
+        failed = [int(rank) for rank in FAILED.findall(self.headline)]
+        if failed:
+            return failed
+        return [rank for line in self.lines[:2] for words in BLAMED.findall(line)
+                for rank in ranks_of(words)]
 
     @property
     def text(self):
         return flat(" ".join(self.lines))
+
+
+def ranks_of(words):
+    """Of a list such as "0-2, 5 and 7"."""
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", words):
+        yield from range(int(first), int(last or first) + 1)
 
 
 def verdict_lines(stderr):
@@ -191,7 +205,7 @@ def judge(failure, verdict):
     if verdict.status < 0 or not verdict.lines:
         return [("broken", f"rankinit ended with {verdict.status} and without a verdict")]
     named = verdict.named
-    if len(named) > 1 or any(rank not in failure.culprits for rank in named):
+    if any(rank not in failure.culprits for rank in named):
         faults.append(("named wrongly", f"it names rank {' and '.join(map(str, named))}"))
     elif failure.culprits and not named and failure.ranks > 1:
         faults.append(("nobody named", f"it names no rank: {verdict.headline}"))
@@ -212,7 +226,8 @@ def judge_report(verdict):
         yield "report", "there is no report"
         return
     first = verdict.report["first_failure"]
-    if verdict.named and (first is None or first["rank"] not in verdict.named):
+    failed = FAILED.findall(verdict.headline)
+    if failed and (first is None or str(first["rank"]) not in failed):
         yield "report", f"the report's first failure is {first and first['rank']}"
     if verdict.report["exit_status"] != verdict.status:
         yield "report", f"the report's exit status is {verdict.report['exit_status']}"
