@@ -228,6 +228,10 @@ frameworks: deps-frameworks compiled hosts ## install real frameworks in build/f
 	$(PYTHON) tests/frameworks/environments.py
 	$(PYTHON) tests/check.py frameworks
 
+.PHONY: failures
+failures: all actors ## play every recorded failure again; is the verdict true? its scores
+	$(PYTHON) tests/failures/replay.py --score $(FAILURES_ARGS)
+
 .PHONY: bench
 bench: deps-bench compiled actors ## compare with the peers in one run, print ratios
 	$(PYTHON) tests/bench/bench.py $(BENCH_ARGS)

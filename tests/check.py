@@ -148,6 +148,12 @@ CHECKS = [path for name in ("check", "deep")
           if path not in CONTAINERS]
 
 
+def failures_commands():
+    """Each recorded failure is a test."""
+    yield PYTEST + ["tests/failures"]
+    yield [PYTHON, "tests/failures/replay.py"]
+
+
 def images_commands():
     """IMAGES names those that were built: make images."""
     names = os.environ.get("IMAGES", "").split()
@@ -166,6 +172,7 @@ SUITES = {
     "checks": lambda: [PYTEST + CHECKS],
     "containers": containers_commands,
     "fault": lambda: [PYTEST + ["tests/fault"]],
+    "failures": failures_commands,
     "conformance": conformance_commands,
 }
 

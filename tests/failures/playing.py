@@ -185,9 +185,8 @@ def play(failure, seed, players):
             stderr = err.read().decode(errors="replace")
         try:
             report = json.loads(pathlib.Path(folder, "report.json").read_text())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError):
             report = None
-            stderr += f"\n(the report: {error})"
     if "\nactor: " in "\n" + stderr:
         return "an actor failed: " + re.search(r"^actor: (.*)", stderr, re.M)[1]
     return Verdict(verdict_lines(stderr), status, report, stderr)

@@ -18,7 +18,7 @@ FIELDS = {
 }
 ENDS = ("exit", "signal", "kill", "hang")
 TEXTS = ("stdout", "stderr")
-WHATS = TEXTS + ENDS + ("close",)
+ACTIONS = TEXTS + ENDS + ("close",)
 STEP = re.compile(r"@(?P<ranks>\S+) +(?:term +(?P<term>ignore|\+?\d+)|"
                   r"after +(?P<peer>\S+)(?: +\+?(?P<late>\d+))?|(?P<when>\+?\d+))"
                   r"(?: +(?P<what>\S+)(?: +(?P<number>\S+))?)?")
@@ -36,7 +36,7 @@ class Step:
     ranks: list
     wait: str           # "at", "delay", "after", "term"
     ms: int
-    what: str           # one of WHATS, or "ignore"
+    what: str           # one of ACTIONS, or "ignore"
     number: int = 0     # of an exit or a signal
     peer: int = 0       # whose end is waited for
     fresh: bool = True  # of "term": counted from the signal, not from the step before
@@ -238,7 +238,7 @@ class Reader:
         if not found:
             raise self.fault("a step is not \"@RANKS WHEN WHAT\": RANKS such as 0-3,5, WHEN such "
                              "as 100, +30, \"after 2 +1\" or \"term 50\", WHAT one of "
-                             f"{', '.join(WHATS)}")
+                             f"{', '.join(ACTIONS)}")
         step = Step(self.number, self.ranks(found["ranks"]), "at", 0, found["what"])
         if found["term"]:
             step.wait, step.fresh = "term", not found["term"].startswith("+")
@@ -284,8 +284,8 @@ class Reader:
         return int(word)
 
     def what(self, word, number):
-        if word not in WHATS:
-            raise self.fault(f"\"{word or ''}\" is none of {', '.join(WHATS)}")
+        if word not in ACTIONS:
+            raise self.fault(f"\"{word or ''}\" is none of {', '.join(ACTIONS)}")
         if word == "exit":
             if not re.fullmatch(r"\d{1,3}", number or "") or int(number) > 255:
                 raise self.fault("exit needs a status of 0 to 255")
@@ -303,12 +303,12 @@ class Reader:
 
     def whole(self):
         if not self.failure.steps:
-            raise self.fault("no steps")
+            raise self.fault("no steps", 1)
         for rank in self.failure.here:
             self.one_rank(rank)
         if not any(step.what in ENDS and step.what != "hang" and step.wait != "term"
                    for step in self.failure.steps):
-            raise self.fault("no rank ends of its own, so nothing would ever happen")
+            raise self.fault("no rank ends of its own, so nothing would ever happen", 1)
         for step in self.failure.steps:
             if step.wait == "after" and not self.ends(step.peer):
                 raise self.fault(f"rank {step.peer} never ends and never closes: no step of it is "
@@ -371,7 +371,8 @@ def load(paths=None):
     for path in map(pathlib.Path, paths or [HERE / half for half in HALVES]):
         if not path.exists():
             faults.append(f"{path}: there is no such file or folder")
-        for file in sorted(path.rglob("*.failure")) if path.is_dir() else [path]:
+        alone = [path] if path.exists() else []
+        for file in sorted(path.rglob("*.failure")) if path.is_dir() else alone:
             try:
                 failures.append(read(file))
             except Malformed as fault:

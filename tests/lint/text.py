@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Recorded environments, machines and inputs are as they were found.
-FOUND = re.compile(r"(LICENSE|tests/(hosts|golden/machines|fuzz/corpus)/.*|.*\.cases)")
+FOUND = re.compile(r"(LICENSE|tests/(hosts|golden/machines|fuzz/corpus)/.*|.*\.(cases|failure))")
 # Documents by hand; the page about the style names the words.
 PROSE = re.compile(r"README\.md|(docs|images)/.*\.md(\.in)?|docs/.*\.8\.in")
 NOT_PROSE = {"docs/hacking.md"}
