@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from reading import TEXTS, flat
+from reading import STREAMS, flat
 
 LONGEST_MS = 3000       # of any pause
 NOISE_MS = 3
@@ -73,15 +73,27 @@ def nominal(failure, rank):
     return [ms for _, ms in timed(failure, rank) if ms is not None]
 
 
+def torch_file(traceback):
+    """
+    What ErrorHandler.record_exception() of torch.distributed.elastic writes, up to the digits of
+    its time.
+    """
+    words = [json.dumps(text) for text in (traceback.strip().splitlines()[-1], traceback)]
+    return ('{"message": {"message": %s, "extraInfo": {"py_callstack": %s, "timestamp": "'
+            % tuple(words))
+
+
 def plan_of(failure, rank, jitter):
     """The steps of a rank for actor.c, which explains them."""
     lines, last_term = [], 0
     for step, clock in timed(failure, rank):
         word, number, text = step.what, step.number, b""
-        if word in TEXTS:
+        if word in STREAMS:
             word = "lines" if jitter.by_lines else "text"
-            number = 1 + TEXTS.index(step.what)
+            number = 1 + STREAMS.index(step.what)
             text = failure.said(step, rank).encode()
+        elif word == "record":
+            text = torch_file(failure.said(step, rank)).encode()
         elif word == "kill":
             word, number = "signal", 9
         peer = step.peer - failure.first if step.wait == "after" else 0
@@ -203,6 +215,8 @@ def judge(failure, verdict):
     faults = []
     if verdict.status < 0 or not verdict.lines:
         return [("broken", f"rankinit ended with {verdict.status} and without a verdict")]
+    if any(rank["signal"] == "SIGALRM" for rank in (verdict.report or {}).get("ranks", ())):
+        return [("broken", "a rank was still there after 30 s")]
     named = verdict.named
     if any(rank not in failure.culprits for rank in named):
         faults.append(("named wrongly", f"it names rank {' and '.join(map(str, named))}"))

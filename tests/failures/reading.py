@@ -17,7 +17,8 @@ FIELDS = {
     "torchrun": (False, False), "torchrun-record": (False, False),
 }
 ENDS = ("exit", "signal", "kill", "hang")
-TEXTS = ("stdout", "stderr")
+STREAMS = ("stdout", "stderr")
+TEXTS = STREAMS + ("record",)   # what has lines below it
 ACTIONS = TEXTS + ENDS + ("close",)
 STEP = re.compile(r"@(?P<ranks>\S+) +(?:term +(?P<term>ignore|\+?\d+)|"
                   r"after +(?P<peer>\S+)(?: +\+?(?P<late>\d+))?|(?P<when>\+?\d+))"

@@ -157,6 +157,8 @@ REPORT = '{"first_failure": {"rank": %s}, "exit_status": 7}'
     ("'ranks 0 and 1 did not come' '  ValueError: a bad batch'", REPORT % "null", 7,
      ["named wrongly"]),
     (GOOD, REPORT % 1, 7, ["report"]),
+    (GOOD, (REPORT % 2).replace("7}", '7, "ranks": [{"signal": "SIGALRM"}]}'),
+     7, ["broken"]),
     (GOOD, "{", 7, ["report"]),
     (GOOD, REPORT % 2, 8, ["status", "report"]),
     ("'warning: x'", REPORT % 2, 7, ["broken"]),
@@ -219,6 +221,42 @@ seen
     assert ends_of(verdict)[1] == (None, "SIGTERM" if goes_on else "SIGKILL", goes_on)
 
 
+def test_an_error_file_of_torch():
+    _, faults = played((HEADER + STEPS).replace("2 20 stderr", "2 20 record"))
+    assert faults == []
+
+
+LEAVING = """# Rank 2 leaves the others before it says why.
+origin: here
+framework: torch, gloo
+ranks: 3
+culprit: 2
+cause: ValueError: a bad batch
+status: 7
+
+@2 20 close
+@0-1 after 2 +1 stderr
+Traceback (most recent call last):
+  File "/job/train.py", line 1, in <module>
+RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer
+@0-1 +5 exit 1
+@2 +300 stderr
+Traceback (most recent call last):
+  File "/job/train.py", line 2, in <module>
+ValueError: a bad batch
+@2 +5 exit 7
+"""
+
+
+@pytest.mark.skipif("--settle" not in subprocess.run(
+    [PLAYERS.binary, "--help"], capture_output=True, text=True).stdout, reason="no --settle yet")
+@pytest.mark.parametrize("settle, right", [("2", True), ("0", False)])
+def test_a_rankinit_that_does_not_wait(settle, right):
+    _, faults = played(LEAVING, players=playing.Players(
+        PLAYERS.binary, PLAYERS.actor, [f"--settle={settle}"]))
+    assert (faults == []) == right
+
+
 def test_an_actor_that_cannot_play():
     verdict, faults = played(HEADER + STEPS, players=playing.Players(
         PLAYERS.binary, pathlib.Path("/usr/bin/false"), []))
@@ -248,9 +286,25 @@ def test_scores(capsys):
     capsys.readouterr()
     assert score.print_table(good + 2 * [result_of("aside", "cause", silent=True)], True) == (3, 2)
     table = capsys.readouterr().out
+    assert "torchrun" not in table
     assert "made: seed 2: cause: \n" in table
     assert re.search(r"^set aside: right +15 of 17 \(88.2 %\)   required: 90.0 %   MISSED$", table,
                      re.M)
+
+
+def test_scores_of_torchrun(capsys):
+    """By the rank alone, where torchrun was asked."""
+    results = [result_of("known", "cause") for _ in range(3)] + [result_of("known", "nobody named")]
+    for result, named in zip(results, ("2", "0", "none")):
+        result.failure.fields["torchrun"] = [(1, named)]
+    results[0].failure.fields["torchrun-record"] = [(1, "2")]
+    score.print_table(results, False)
+    table = re.sub(" +", " ", capsys.readouterr().out)
+    assert """ torchrun: rank 1 of 3 (33.3 %)
+ rankinit: rank, of the same 3 of 3 (100.0 %)
+ torchrun with @record: rank 1 of 1 (100.0 %)
+ rankinit: rank, of the same 1 of 1 (100.0 %)
+""" in table
 
 
 @pytest.mark.parametrize("listed, faults, failed", [
