@@ -40,7 +40,9 @@ class Result:
         return min((what for what, _ in self.faults), key=WRONG.index, default="right")
 
     def sentence(self):
-        """One line about the first replay that shows the worst."""
+        """One line about the first replay that shows the worst; in none of the words set aside."""
+        if self.failure.half == "aside":
+            return f"{self.failure.name}: {self.worst}"
         for replay in self.replays:
             for what, why in replay.faults:
                 if what == self.worst:
@@ -59,31 +61,43 @@ def torchrun_right(failure, field):
     return named != "none" and int(named) in failure.culprits
 
 
-# Name, which failures count, what of them counts as reached, and what is required: a share, or a
-# share of all but that many. None: only shown.
+# What is required, as a share, and why.
+#
+# Of failures for which no rule was written nine of ten must be right, rank and words: that is what
+# a reader may expect of his own. Nobody looks into a log that says who it was, so a wrong name is
+# worse than none, and there must not be one. A silent death has no words that could mislead: only
+# one of thirty may be lost, to a race that the kernel does not let us see. What an orchestrator
+# does next depends on the exit status: it is exact. A replay that does not end tells nothing.
+ASIDE, NO_WRONG_NAME, SILENT, STATUS, ENDED = 0.9, 1, 29 / 30, 1, 1
+
+
 def rows(results):
+    """Name, which failures count, what of them counts as reached, what is required or None."""
     known = [result for result in results if result.failure.half == "known"]
     aside = [result for result in results if result.failure.half == "aside"]
     silent = [result for result in results if result.failure.is_silent]
     yield "known: right", known, lambda result: result.is_right, None
-    yield "set aside: right", aside, lambda result: result.is_right, 0.9
-    yield "silent deaths: right", silent, lambda result: result.is_right, 29 / 30
-    yield "no rank named wrongly", results, lambda result: not result.has("named wrongly"), 1
-    yield "exit status exact", results, lambda result: not result.has("status"), 1
-    yield "replays that ended", results, lambda result: not result.has("broken"), 1
+    yield "  who failed, alone", known, lambda result: result.names_right, None
+    yield "set aside: right", aside, lambda result: result.is_right, ASIDE
+    yield "  who failed, alone", aside, lambda result: result.names_right, None
+    yield "silent deaths: right", silent, lambda result: result.is_right, SILENT
+    yield "no rank named wrongly", results, lambda result: not result.has("named wrongly"), \
+        NO_WRONG_NAME
+    yield "exit status exact", results, lambda result: not result.has("status"), STATUS
+    yield "replays that ended", results, lambda result: not result.has("broken"), ENDED
     for field, words in (("torchrun", "torchrun"), ("torchrun-record", "torchrun with @record")):
         both = [result for result in results if result.failure.value(field)]
         if both:
-            yield f"  {words}: rank", both, lambda result, field=field: torchrun_right(
+            yield f"live, {words}: who failed", both, lambda result, field=field: torchrun_right(
                 result.failure, field), None
-            yield "  rankinit: rank, of the same", both, lambda result: result.names_right, None
+            yield "  the same, rankinit", both, lambda result: result.names_right, None
 
 
 def print_table(results, whole):
     """The scores; how many requirements are met, and how many are not."""
     met = missed = 0
     for result in results:
-        if not result.is_right:
+        if not result.is_right and result.failure.half != "aside":
             print(result.sentence())
     for name, counted, reached, required in rows(results):
         part = sum(map(reached, counted))
@@ -91,9 +105,13 @@ def print_table(results, whole):
         low = low or (required is not None and whole and not counted)
         missed += low
         met += required is not None and not low
-        print(f"{name:<28} {share(part, len(counted)):>22}"
+        print(f"{name:<39} {share(part, len(counted)):>22}"
               + (f"   required: {100 * required:.1f} %" if required is not None else "")
               + ("   MISSED" if low else ""))
+    for half in ("known", "aside"):
+        worst = [result.worst for result in results if result.failure.half == half]
+        found = ", ".join(f"{worst.count(what)} {what}" for what in WRONG if what in worst)
+        print(f"  what is wrong of {half}: {found or 'nothing'}")
     return met, missed
 
 
@@ -117,7 +135,7 @@ def print_tests(results, whole):
             print(f"FAILED {result.sentence()}")
         elif reason is not None and (result.has("named wrongly") or result.has("broken")):
             print(f"FAILED {result.sentence()}, though it may be unsolved: {reason}")
-        elif reason is not None and result.is_right:
+        elif reason is not None and result.is_right and not reason.startswith("sometimes"):
             print(f"FAILED {result.failure.name}: it is solved: take its line out of {UNSOLVED}")
         else:
             continue

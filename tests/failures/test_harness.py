@@ -287,7 +287,9 @@ def test_scores(capsys):
     assert score.print_table(good + 2 * [result_of("aside", "cause", silent=True)], True) == (3, 2)
     table = capsys.readouterr().out
     assert "torchrun" not in table
-    assert "made: seed 2: cause: \n" in table
+    assert "  what is wrong of aside: 2 cause\n" in table and "made" not in table
+    score.print_table([result_of("known", "cause", "named wrongly")], False)
+    assert "made: seed 2: named wrongly: \n" in capsys.readouterr().out
     assert re.search(r"^set aside: right +15 of 17 \(88.2 %\)   required: 90.0 %   MISSED$", table,
                      re.M)
 
@@ -300,16 +302,16 @@ def test_scores_of_torchrun(capsys):
     results[0].failure.fields["torchrun-record"] = [(1, "2")]
     score.print_table(results, False)
     table = re.sub(" +", " ", capsys.readouterr().out)
-    assert """ torchrun: rank 1 of 3 (33.3 %)
- rankinit: rank, of the same 3 of 3 (100.0 %)
- torchrun with @record: rank 1 of 1 (100.0 %)
- rankinit: rank, of the same 1 of 1 (100.0 %)
+    assert """live, torchrun: who failed 1 of 3 (33.3 %)
+ the same, rankinit 3 of 3 (100.0 %)
+live, torchrun with @record: who failed 1 of 1 (100.0 %)
+ the same, rankinit 1 of 1 (100.0 %)
 """ in table
 
 
 @pytest.mark.parametrize("listed, faults, failed", [
     ("", (), 0), ("", ("cause",), 1), ("made: a reason", ("cause",), 0),
-    ("made: a reason", (), 1), ("made: a reason", ("cause", "named wrongly"), 1),
+    ("made: a reason", (), 1), ("made: sometimes", (), 0), ("made: a reason", ("cause", "named wrongly"), 1),
     ("other: a reason", (), 1), ("# other: a reason", (), 0),
 ])
 def test_unsolved(tmp_path, monkeypatch, listed, faults, failed):
