@@ -21,11 +21,11 @@ BASE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
 MOST_SLOW = 4           # where all are culprits: instances are few
 
 # Who failed, in the first line: "rank 2 (local rank 2, pid 17 on node-a) failed first: ...".
-FAILED = re.compile(r"\brank (\d+) (?:\([^)]*\) )?failed\b")
+LIST = r"\branks? (\d[\d, -]*?(?:(?:and|or) (?:rank )?\d+)?),? (?:\([^)]*\),? )?"
+FAILED = re.compile(LIST + r"(?:all )?failed\b")
 # Where it says so of none, what else the first two lines hold against one: that it had left, or
 # did not come.
-BLAMED = re.compile(r"\branks? (\d[\d, -]*?(?:(?:and|or) (?:rank )?\d+)?),? (?:\([^)]*\),? )?"
-                    r"(?:did not|had ended|had exited|ended before|never|hangs|hung)\b")
+BLAMED = re.compile(LIST + r"(?:did not|had ended|had exited|ended before|never|hangs|hung)\b")
 LEVEL = re.compile(r"rankinit: (?:warning|error|note|info)\b")
 
 
@@ -129,11 +129,13 @@ class Verdict:
     @property
     def named(self):
         """The ranks that it holds for the culprit, or one of them."""
-        failed = [int(rank) for rank in FAILED.findall(self.headline)]
-        if failed:
-            return failed
-        return [rank for line in self.lines[:2] for words in BLAMED.findall(line)
-                for rank in ranks_of(words)]
+        return self.failed or sorted({rank for line in self.lines[:2]
+                                      for words in BLAMED.findall(line)
+                                      for rank in ranks_of(words)})
+
+    @property
+    def failed(self):
+        return [rank for words in FAILED.findall(self.headline) for rank in ranks_of(words)]
 
     @property
     def text(self):
@@ -239,8 +241,7 @@ def judge_report(verdict):
         yield "report", "there is no report"
         return
     first = verdict.report["first_failure"]
-    failed = FAILED.findall(verdict.headline)
-    if failed and (first is None or str(first["rank"]) not in failed):
+    if verdict.failed and (first is None or first["rank"] not in verdict.failed):
         yield "report", f"the report's first failure is {first and first['rank']}"
     if verdict.report["exit_status"] != verdict.status:
         yield "report", f"the report's exit status is {verdict.report['exit_status']}"

@@ -156,6 +156,7 @@ REPORT = '{"first_failure": {"rank": %s}, "exit_status": 7}'
     ("'cannot tell' '  ValueError: a bad batch; rank 2 did not come'", REPORT % "null", 7, []),
     ("'ranks 0 and 1 did not come' '  ValueError: a bad batch'", REPORT % "null", 7,
      ["named wrongly"]),
+    (GOOD.replace("rank 2 ", "ranks 1-2 "), REPORT % 1, 7, ["named wrongly"]),
     (GOOD, REPORT % 1, 7, ["report"]),
     (GOOD, (REPORT % 2).replace("7}", '7, "ranks": [{"signal": "SIGALRM"}]}'),
      7, ["broken"]),
