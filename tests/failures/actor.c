@@ -343,15 +343,23 @@ static int do_steps(const struct list *list)
 static void limit_myself(void)
 {
 	const struct rlimit none = { 0, 0 };
-	sigset_t closed;
 
 	setrlimit(RLIMIT_CORE, &none);
 	alarm(SECONDS);
-	sigprocmask(SIG_BLOCK, NULL, &usual);
-	sigdelset(&usual, SIGTERM);
+}
+
+/* From now on SIGTERM is heard where something waits, and nowhere else. */
+static void begin_to_listen(void)
+{
+	struct sigaction action = { .sa_handler = on_term };
+	sigset_t closed;
+
 	sigemptyset(&closed);
 	sigaddset(&closed, SIGTERM);
-	sigprocmask(SIG_BLOCK, &closed, NULL);
+	sigprocmask(SIG_BLOCK, &closed, &usual);
+	sigdelset(&usual, SIGTERM);
+	if (term.count > 0)
+		sigaction(SIGTERM, &action, NULL);
 }
 
 static int number_of(const char *name)
@@ -365,8 +373,6 @@ static int number_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_term };
-
 	if (argc != 3)
 		fail("usage: actor FOLDER FIRST");
 	limit_myself();
@@ -377,10 +383,9 @@ int main(int argc, char **argv)
 	memset(peers, -1, sizeof(peers));
 	read_plan(argv[1]);
 	die_slowly();
-	if (term.count > 0)
-		sigaction(SIGTERM, &action, NULL);
 	connect_all(argv[1]);
 	meet();
+	begin_to_listen();
 	do_steps(&play);
 	told = 0;
 	signal(SIGTERM, SIG_IGN);

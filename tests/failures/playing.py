@@ -185,9 +185,10 @@ def play(failure, seed, players):
         for rank in failure.here:
             path = pathlib.Path(folder, f"plan-{rank - failure.first}")
             path.write_bytes(plan_of(failure, rank, jitter))
-        with open(os.path.join(folder, "err"), "w+b") as err:
+        with open(os.path.join(folder, "out"), "wb") as out, \
+                open(os.path.join(folder, "err"), "w+b") as err:
             job = subprocess.Popen(command_of(failure, players, folder), env=BASE, cwd=folder,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=err)
             try:
                 status = job.wait(PATIENCE)
