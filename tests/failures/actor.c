@@ -83,12 +83,12 @@ static void read_step(FILE *file, struct step *step)
 		fail("plan");
 }
 
-static void read_plan(const char *folder)
+static void read_plan(void)
 {
-	char path[108], name[8];
+	char path[32], name[8];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/plan-%d", folder, rank);
+	snprintf(path, sizeof(path), "plan-%d", rank);
 	file = fopen(path, "r");
 	if (file == NULL)
 		fail(path);
@@ -104,11 +104,12 @@ static void read_plan(const char *folder)
 	fclose(file);
 }
 
-static struct sockaddr_un address_of(const char *folder, int index)
+/* In the folder that we are in: the whole path may be longer than an address. */
+static struct sockaddr_un address_of(int index)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/rank-%d", folder, index);
+	snprintf(address.sun_path, sizeof(address.sun_path), "rank-%d", index);
 	return address;
 }
 
@@ -140,9 +141,9 @@ static int on_top(int fd)
 }
 
 /* To one that began sooner or later; alarm() ends the attempts. */
-static int call(const char *folder, int peer)
+static int call(int peer)
 {
-	struct sockaddr_un address = address_of(folder, peer);
+	struct sockaddr_un address = address_of(peer);
 	unsigned char self = (unsigned char)rank;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -164,16 +165,16 @@ static void answer(int listener)
 }
 
 /* Those below are called, those above call. */
-static void connect_all(const char *folder)
+static void connect_all(void)
 {
-	struct sockaddr_un address = address_of(folder, rank);
+	struct sockaddr_un address = address_of(rank);
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		listen(listener, MAX_RANKS) < 0)
-		fail(folder);
+		fail(address.sun_path);
 	for (int i = 0; i < rank; i++)
-		peers[i] = on_top(call(folder, i));
+		peers[i] = on_top(call(i));
 	for (int i = rank + 1; i < ranks; i++)
 		answer(listener);
 	close(listener);
@@ -381,9 +382,11 @@ int main(int argc, char **argv)
 	if (rank < 0 || rank >= ranks || ranks > MAX_RANKS)
 		fail("RANK");
 	memset(peers, -1, sizeof(peers));
-	read_plan(argv[1]);
+	if (chdir(argv[1]) < 0)
+		fail(argv[1]);
+	read_plan();
 	die_slowly();
-	connect_all(argv[1]);
+	connect_all();
 	meet();
 	begin_to_listen();
 	do_steps(&play);
