@@ -312,7 +312,8 @@ live, torchrun with @record: who failed 1 of 1 (100.0 %)
 
 @pytest.mark.parametrize("listed, faults, failed", [
     ("", (), 0), ("", ("cause",), 1), ("made: a reason", ("cause",), 0),
-    ("made: a reason", (), 1), ("made: sometimes", (), 0), ("made: a reason", ("cause", "named wrongly"), 1),
+    ("made: a reason", (), 1), ("made: sometimes", (), 0),
+    ("made: a reason", ("cause", "named wrongly"), 1),
     ("other: a reason", (), 1), ("# other: a reason", (), 0),
 ])
 def test_unsolved(tmp_path, monkeypatch, listed, faults, failed):
