@@ -14,7 +14,7 @@ from reading import STREAMS, flat
 LONGEST_MS = 3000       # of any pause
 NOISE_MS = 3
 SLOWNESS = (0, 0, 2, 6)     # of a culprit's death; see die_slowly() of actor.c
-GRACE = 5
+GRACE = 8               # rankinit waits a quarter of it, at most, for a culprit to speak
 PATIENCE = 45           # seconds; the ranks end of their own after 30
 BASE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
 
@@ -242,7 +242,8 @@ def judge_report(verdict):
         yield "report", "there is no report"
         return
     first = verdict.report["first_failure"]
-    if verdict.failed and (first is None or first["rank"] not in verdict.failed):
-        yield "report", f"the report's first failure is {first and first['rank']}"
+    rank = first and first["rank"]
+    if rank not in (verdict.named or [None]):
+        yield "report", f"the report's first failure is rank {rank}"
     if verdict.report["exit_status"] != verdict.status:
         yield "report", f"the report's exit status is {verdict.report['exit_status']}"
