@@ -53,12 +53,22 @@ def clean_env(**more):
     return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), **more}
 
 
-@pytest.fixture
-def free_port():
-    """A port that nobody listens on just now."""
+def a_free_port():
     with socket.socket() as probe:
         probe.bind(("", 0))
         return probe.getsockname()[1]
+
+
+@pytest.fixture
+def free_port():
+    """A port that nobody listens on just now."""
+    return a_free_port()
+
+
+@pytest.fixture
+def free_ports():
+    """One for each call."""
+    return a_free_port
 
 
 @pytest.fixture
