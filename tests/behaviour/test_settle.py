@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that lose one another: who failed first, and how long the others wait for it."""
+
+import json
+import signal
+
+import pytest
+
+from peek import wait_until
+
+PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
+# Each rank is connected to each other one, as frameworks are, and waits until one is gone. What it
+# says then is gloo's.
+CONNECTED = """
+import os, signal, socket, struct, sys, time
+rank, count = int(os.environ['LOCAL_RANK']), int(os.environ['LOCAL_WORLD_SIZE'])
+server = socket.socket(socket.AF_UNIX)
+server.bind(f'socket-{rank}')
+server.listen(count)
+peers = []
+for other in range(rank):
+    while True:
+        peer = socket.socket(socket.AF_UNIX)
+        try:
+            peer.connect(f'socket-{other}')
+            break
+        except OSError:
+            time.sleep(0.01)
+    peers.append(peer)
+while len(peers) < count - 1:
+    peers.append(server.accept()[0])
+for peer in peers:
+    peer.send(b'x')
+for peer in peers:
+    peer.recv(1)
+def close():
+    for peer in peers:
+        peer.shutdown(socket.SHUT_RDWR)
+def lose():
+    import select
+    select.select(peers, [], [])
+    raise RuntimeError('[/gloo/transport/tcp/pair.cc:553] Connection closed by peer '
+                       '[10.0.0.5]:4711')
+"""
+LOSES = CONNECTED + "if rank != 2: lose()\n"
+# It closes its connections before it says why, as a finally does.
+LATE = LOSES + """
+try:
+    raise ValueError('bad batch 17')
+finally:
+    close()
+    while [path for path in ('ended-0', 'ended-1', 'ended-3') if not os.path.exists(path)]:
+        time.sleep(0.01)
+    time.sleep(1)
+"""
+SAYS_SO = LATE.replace("if rank != 2: lose()", """
+def note():
+    sys.stderr.flush()
+    open(f'ended-{rank}', 'w').close()
+if rank != 2:
+    import atexit
+    atexit.register(note)
+    lose()
+""")
+TWO_NODES = ("--nnodes=2", "--node-rank=0", "--master-addr=10.255.255.1")
+REPORT = "--report=report.json"
+
+
+def run(box, script, *options, count=4, **more):
+    """The verdict's lines, the status and the report's first failure."""
+    job = box.start(f"--nproc-per-node={count}", REPORT, *options, "--", *PYTHON, script, **more)
+    result = job.wait()
+    lines = result.lines()
+    return lines, result.status, json.loads(job.read("report.json"))["first_failure"]
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+@pytest.mark.parametrize("end, words, status, kind", [
+    ("os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL (9)", 137, "own"),
+    ("os.kill(os.getpid(), signal.SIGSEGV)", "killed by SIGSEGV (11)", 139, "own"),
+    ("os._exit(3)", "exit status 3", 3, "unknown"),
+])
+def test_a_silent_death(box, place, end, words, status, kind):
+    lines, got, first = run(box, LOSES + end, place=place)
+    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert f") failed first: {words}" in lines[0]
+    assert (got, first["rank"], first["class"], first["elsewhere"]) == (status, 2, kind, False)
+    assert lines[-1] == f"rankinit:   the job's exit status is {status}"
+
+
+def test_a_silent_death_is_seen_where_there_are_other_nodes(box):
+    """Without a word it might be one more victim: the kernel shows that it died before."""
+    lines, got, first = run(box, LOSES + "os._exit(3)", *TWO_NODES)
+    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert ") failed first of ranks 0-3 (node 0 of 2): exit status 3, " in lines[0]
+    assert (got, first["rank"], first["elsewhere"]) == (3, 2, False)
+    assert lines[-1] == "rankinit:   this node's exit status is 3"
+
+
+def test_one_that_closes_before_it_speaks(box):
+    lines, status, first = run(box, SAYS_SO, "--settle=1000", "--grace=4000")
+    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert lines[1] == "rankinit:   ValueError: bad batch 17"
+    assert (status, first["rank"], first["class"]) == (1, 2, "own")
+    assert "rankinit:   ranks 0-1, 3: lost a peer, exit status 1" in lines
+
+
+def test_without_settling_it_never_speaks(box):
+    """The control: it is stopped for its victims, and they alone have a word."""
+    lines, status, first = run(box, SAYS_SO, "--settle=0")
+    assert lines[0].startswith("rankinit: cannot tell which rank failed first: rank"), lines
+    assert lines[0].endswith("lost a peer")
+    assert (status, first["rank"], first["local_rank"]) == (1, None, None)
+    assert (first["class"], first["elsewhere"], first["node"]) == ("loss", False, "10.0.0.5")
+
+
+# Without a deadline of its own each of these would last for a quarter of an hour.
+FOR_EVER = ("--settle=1000", "--grace=4000")
+
+
+def test_an_end_of_its_own_ends_the_wait(box):
+    script = CONNECTED + """
+if rank == 0: lose()
+if rank == 2:
+    close()
+    time.sleep(0.5)
+    os.abort()
+time.sleep(3600)
+"""
+    lines, status, first = run(box, script, *FOR_EVER)
+    assert lines[0].startswith("rankinit: rank 2 ("), lines
+    assert (status, first["signal"]) == (134, "SIGABRT")
+    assert "rankinit:   ranks 1, 3: told to stop, killed by SIGTERM (15)" in lines
+
+
+def test_the_end_of_all_ends_the_wait(box):
+    lines, status, first = run(box, CONNECTED + "if rank == 0: close()\nlose()", *FOR_EVER)
+    assert lines[0] == "rankinit: cannot tell which rank failed first: ranks 0-3 lost a peer"
+    assert (status, first["class"]) == (1, "loss")
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_a_stop_from_outside_ends_the_wait(box, place):
+    job = box.start("--nproc-per-node=4", REPORT, *FOR_EVER, "--state=state", "--", *PYTHON,
+                    CONNECTED + "lose() if rank == 0 else close()\ntime.sleep(3600)", place=place)
+    wait_until(lambda: "Connection closed by peer" in job.error_text() and
+               b" stopping " in job.read("state"), "rank 0 has lost a peer")
+    job.signal(signal.SIGTERM)
+    result = job.wait()
+    assert result.status == 1
+    assert "rankinit:   ranks 1-3: told to stop, killed by SIGTERM (15)" in result.lines()
+
+
+def test_the_grace_counts_the_wait(box):
+    """It is long over before the wait that was asked for."""
+    script = CONNECTED + """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if rank == 0: lose()
+close()
+time.sleep(3600)
+"""
+    lines, status, first = run(box, script, "--settle=1000", "--grace=2")
+    assert (status, first["class"]) == (1, "loss")
+    assert "rankinit:   ranks 1-3: told to stop, killed by SIGKILL (9)" in lines
+
+
+def test_an_end_of_its_own_does_not_settle(box):
+    """The control: nobody waits for a quarter of an hour."""
+    lines, status, _ = run(box, CONNECTED + "if rank == 2: raise ValueError('x')\n"
+                           "time.sleep(3600)", *FOR_EVER)
+    assert lines[0].startswith("rankinit: rank 2 (") and status == 1
+    assert "rankinit:   ranks 0-1, 3: told to stop, killed by SIGTERM (15)" in lines
+
+
+def test_on_another_node(box):
+    lines, status, first = run(box, CONNECTED + "close()\nlose()", *TWO_NODES)
+    assert lines[0] == ("rankinit: ranks 0-3 lost a peer on another node (node 0 of 2); a rank "
+                        "there went first: look at that node's log")
+    assert not any("failed first" in line for line in lines)
+    assert lines[-1] == "rankinit:   this node's exit status is 1"
+    assert (status, first["rank"], first["class"]) == (1, None, "loss")
+    assert (first["elsewhere"], first["node"]) == (True, "10.0.0.5")
+
+
+def test_one_that_left_with_0(box):
+    lines, status, first = run(box, LOSES + "sys.exit(0)")
+    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert ") had ended before the others: exit status 0, after " in lines[0]
+    assert " after rank 2 had ended: exit status 1, after " in lines[1]
+    assert (status, first["rank"], first["exit_code"]) == (1, 2, 1)
+
+
+def test_one_that_did_not_come(box):
+    script = CONNECTED + """
+if rank == 2: time.sleep(3600)
+raise RuntimeError('[/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 30000ms for '
+                   'recv operation to complete')
+"""
+    lines, status, first = run(box, script)
+    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
+    assert ") did not come when all others waited for it: told to stop, killed by SIGTERM (15)" \
+        in lines[0]
+    assert (status, first["rank"]) == (1, 2)
+
+
+def test_a_watchdog_s_victims(box):
+    """They are aborted, and the signal is not theirs."""
+    script = CONNECTED + """
+if rank == 2:
+    os._exit(5)
+try:
+    lose()
+except RuntimeError:
+    sys.stderr.write(f'''[rank{rank}]:[E1122 06:40:00.5 ProcessGroupNCCL.cpp:629] [Rank {rank}] \
+Watchdog caught collective operation timeout: WorkNCCL(SeqNum=122) ran for 600080 milliseconds
+terminate called after throwing an instance of 'c10::DistBackendError'
+''' + 'frame #0: c10::Error::Error() + 0x96 (0x7f93dc177f86 in libc10.so)\\n' * 40)
+    sys.stderr.flush()
+    os.abort()
+"""
+    lines, status, first = run(box, script)
+    assert lines[0].startswith("rankinit: rank 2 (") and (status, first["rank"]) == (5, 2), lines
