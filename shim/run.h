@@ -115,4 +115,10 @@ int ri_run_refuse(struct ri_run *run);
  */
 int ri_run_tell(struct ri_run *run, int status);
 
+/*
+ * The rank of the command, where others of its job run below another rankinit, or
+ * below none: one of mpirun's, of srun's, a pod's. Else -1.
+ */
+int64_t ri_run_single_rank(const struct ri_run *run);
+
 #endif

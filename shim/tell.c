@@ -65,6 +65,17 @@ void ri_telling_judge(struct ri_run *run)
 				"name: as in /tmp/job-%%r.json");
 }
 
+int64_t ri_run_single_rank(const struct ri_run *run)
+{
+	uint64_t rank, ranks;
+
+	if (run->source.context.fan_out > 0 || run->command.mode != RI_MODE_PROCESS ||
+		!ri_topology_get(&run->topology, RI_FACT_RANK, &rank) ||
+		!ri_topology_get(&run->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
+		return -1;
+	return (int64_t)rank;
+}
+
 static struct ri_report_plan plan_report(const struct ri_run *run)
 {
 	size_t fan_out = run->source.context.fan_out;
@@ -281,7 +292,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->outcomes, .count = plan_report(run).ranks,
 		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->command.mode),
-		.first = -1, .started = run->started,
+		.first = -1, .single = ri_run_single_rank(run) >= 0, .started = run->started,
 		.stop_signal = stop->asked ? stop->number : 0, .stop_sender = stop->sender,
 		.stopped_by_terminal = stop->by_terminal,
 	};

@@ -103,6 +103,7 @@ struct ri_outcome {
 	const char *command;	/* argv[0], or NULL */
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
+	bool single;		/* one rank, of a job whose others are watched elsewhere */
 	ssize_t first;		/* index of the first failure, -1: none */
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */

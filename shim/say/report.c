@@ -241,7 +241,8 @@ static bool says_more(const struct ri_outcome *outcome)
 	if (outcome->first < 0)
 		return outcome->count > 1;
 	rank = &outcome->ranks[outcome->first];
-	return outcome->count > 1 || rank->tail_length > 0 || rank->torch_error != NULL;
+	return outcome->count > 1 || rank->tail_length > 0 || rank->torch_error != NULL ||
+		(outcome->single && rank->end == RI_END_EXITED);
 }
 
 void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)

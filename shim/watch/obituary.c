@@ -91,7 +91,11 @@ void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
 	if (!WIFSIGNALED(end->child->wait_status))
 		return;
 	ri_text_init(&out, buffer, sizeof(buffer));
-	ri_text_addf(&out, "%.64s (pid %d)", ri_path_name(end->command), (int)end->child->pid);
+	if (end->rank >= 0)
+		ri_text_addf(&out, "rank %lld", (long long)end->rank);
+	else
+		ri_text_addf(&out, "%.64s", ri_path_name(end->command));
+	ri_text_addf(&out, " (pid %d)", (int)end->child->pid);
 	add_end(&out, end, oom);
 	if (end->stop.asked && end->stop.at_ms <= end->child->ended_ms)
 		add_stop(&out, end);

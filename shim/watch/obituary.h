@@ -27,6 +27,7 @@ struct ri_stop {
 /* The end that decides the exit status. */
 struct ri_end {
 	const char *command;	/* argv[0] */
+	int64_t rank;		/* of a job with others that we do not watch; -1: it is none */
 	const struct ri_child *child;
 	struct ri_stop stop;
 };

@@ -569,7 +569,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		.output = setting->output,
 		.result = setting->result,
 		.status = children->refused,
-		.end = { .command = launch->argv[0] },
+		.end = { .command = launch->argv[0], .rank = setting->rank },
 		.groups = launch->new_group,
 		.told_by_step = launch->told_by_step,
 		.self = launch->self,

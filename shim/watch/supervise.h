@@ -30,6 +30,7 @@ struct ri_supervise {
 	const struct ri_launch *launch;
 	const struct ri_options *options;
 	const struct ri_terminal *terminal;
+	int64_t rank;		/* of the command, where the job has others elsewhere; else -1 */
 	struct ri_output *output;	/* the loop looks after it as well, where it is active */
 	struct ri_supervised *result;
 };

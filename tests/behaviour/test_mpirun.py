@@ -6,6 +6,7 @@ KILL. OMPI_MCA_odls_base_sigkill_timeout is that second.
 """
 
 import os
+import re
 import signal
 import tempfile
 
@@ -107,6 +108,24 @@ def test_the_ranks_end_by_themselves(mpirun):
     result = job.wait()
     assert result.status == 0 and not result.lines()
     assert job.count("rank0 SIGTERM") == 0
+
+
+@pytest.mark.parametrize("end, words", [
+    ("kill -SEGV $$", r"\(pid \d+\) was killed by SIGSEGV \(11\)"),
+    ("exit 7", r"\(local rank 1, pid \d+ on .*\) failed: exit status 7, after "),
+])
+def test_the_line_of_an_end_names_the_rank(box, tool, end, words):
+    result = box.run("-np", "2", "--oversubscribe", "--allow-run-as-root", box.rankinit,
+                     "--supervise=always", "--", "sh", "-c",
+                     f"[ $OMPI_COMM_WORLD_RANK = 0 ] && exec sleep 20; ulimit -c 0; {end}",
+                     program=tool("mpirun"),
+                     env={"HOME": "/root", "TMPDIR": tempfile.gettempdir()})
+    lines = [line for line in result.err.splitlines() if line.startswith("rankinit: rank 1 ")]
+    assert len(lines) == 1, result.err
+    assert re.match("rankinit: rank 1 " + words, lines[0])
+    # rank 0 was stopped for it, and says so of itself at most
+    assert not any("failed" in line for line in result.err.splitlines()
+                   if line.startswith("rankinit: rank 0 "))
 
 
 # The checks of a node whose ranks mpirun starts.

@@ -45,6 +45,28 @@ def test_no_line_for_other_ends(box):
     obituary(box.run(*SH, "kill -9 $$"))
 
 
+def of_mpirun(rank, size):
+    return {f"OMPI_COMM_WORLD_{name}": str(value) for name, value in
+            (("RANK", rank), ("SIZE", size), ("LOCAL_RANK", rank), ("LOCAL_SIZE", size))}
+
+
+def test_a_rank_whose_others_are_watched_elsewhere(box):
+    """Their lines come out in one stream: each says whose it is."""
+    words = ["--supervise=always", *SH]
+    result = box.run(*words, "kill -SEGV $$", env=of_mpirun(3, 4))
+    line, = result.lines()
+    assert line.startswith("rankinit: rank 3 (pid 2) was killed by SIGSEGV (11)")
+    result = box.run(*words, "exit 7", env=of_mpirun(3, 4))
+    line, = result.lines()
+    assert line.startswith("rankinit: rank 3 (local rank 3, pid 2 on ") and result.status == 7
+    assert ") failed: exit status 7, after " in line
+    # the controls: one that ends well, and the only rank of its job
+    assert box.run(*words, "exit 0", env=of_mpirun(3, 4)).lines() == []
+    assert box.run(*words, "exit 7", env=of_mpirun(0, 1)).lines() == []
+    assert "rankinit: sh (pid " in obituary(box.run(*words, "kill -9 $$",
+                                                   env=of_mpirun(0, 1)))
+
+
 def test_quiet_keeps_it_and_verbose_does_not_double_it(box):
     for option in "-q", "-v", "--color=never":
         obituary(box.run(option, *SH, "kill -9 $$"))
