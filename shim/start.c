@@ -88,7 +88,8 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 {
 	struct ri_terminal terminal;
 	const struct ri_supervise setting = {
-		.rank = ri_run_single_rank(run), .launch = launch, .options = &run->options, .terminal = &terminal,
+		.rank = ri_run_single_rank(run),
+		.launch = launch, .options = &run->options, .terminal = &terminal,
 		.output = &run->output, .result = &run->supervised,
 	};
 	const struct ri_ranks_start ranks = {

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "report/outcome.h"
 
 struct ri_child {
 	pid_t pid;
@@ -28,6 +29,7 @@ struct ri_child {
 	int64_t ended_ms;	/* CLOCK_MONOTONIC */
 	struct timespec started, ended;	/* CLOCK_REALTIME */
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
+	enum ri_class class;	/* of its end, where that was asked for */
 };
 
 struct ri_children {

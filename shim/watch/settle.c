@@ -60,9 +60,8 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->traceback_at = ri_output_traceback(output, index);
 }
 
-/* One that lives has not ended of it yet, but may have said already that it will. */
-static struct ri_rank_outcome judge(const struct ri_child *child, struct ri_output *output,
-	size_t index)
+/* What it ended of; of one that lives, what it would have if it ended now. */
+static enum ri_class judge(const struct ri_child *child, struct ri_output *output, size_t index)
 {
 	struct ri_rank_outcome rank = { .pid = 0 };
 
@@ -72,29 +71,45 @@ static struct ri_rank_outcome judge(const struct ri_child *child, struct ri_outp
 		rank.exit_code = 1;
 	}
 	ri_class_find(&rank);
-	return rank;
+	return rank.class;
 }
 
-bool ri_settle_is_open(const struct ri_children *children, struct ri_output *output)
+static bool failed(const struct ri_child *child)
 {
-	bool lost = false;
+	return !child->lives && child->wait_status != 0;
+}
 
-	if (children->refused != 0)
-		return false;
+/* Each end is judged once: there may be hundreds, one after the other. */
+static bool has_ended(struct ri_children *children, struct ri_output *output, enum ri_class class)
+{
+	bool found = false;
+
 	for (size_t i = 0; i < children->started; i++) {
-		const struct ri_child *child = &children->items[i];
-		struct ri_rank_outcome rank;
+		struct ri_child *child = &children->items[i];
 
-		if (child->lives ? ri_output_traceback(output, i).tv_sec == 0
-				 : child->wait_status == 0)
-			continue;
-		rank = judge(child, output, i);
-		lost = lost || rank.class == RI_CLASS_LOSS;
-		if (child->lives)
-			continue;
-		if (rank.class == RI_CLASS_OWN ||
-			(rank.class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0))
-			return false;
+		if (failed(child) && child->class == RI_CLASS_NONE)
+			child->class = judge(child, output, i);
+		/* who died before anybody lost it needs no words */
+		if (child->class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0)
+			child->class = RI_CLASS_OWN;
+		found = found || child->class == class;
 	}
-	return lost;
+	return found;
+}
+
+/* One that lives may have said already that it lost another one. */
+static bool has_lost(const struct ri_children *children, struct ri_output *output)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].lives && ri_output_traceback(output, i).tv_sec != 0 &&
+			judge(&children->items[i], output, i) == RI_CLASS_LOSS)
+			return true;
+	return false;
+}
+
+bool ri_settle_is_open(struct ri_children *children, struct ri_output *output)
+{
+	if (children->refused != 0 || has_ended(children, output, RI_CLASS_OWN))
+		return false;
+	return has_ended(children, output, RI_CLASS_LOSS) || has_lost(children, output);
 }

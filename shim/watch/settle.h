@@ -28,6 +28,6 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
  * Some have failed and the others run: may the first failure be among those?
  * True where losses alone were seen.
  */
-bool ri_settle_is_open(const struct ri_children *children, struct ri_output *output);
+bool ri_settle_is_open(struct ri_children *children, struct ri_output *output);
 
 #endif
