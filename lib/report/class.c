@@ -19,7 +19,10 @@ const char *ri_class_name(enum ri_class class)
 	return names[class];
 }
 
-enum { HANDLED = 4 };		/* lines after a traceback that the program went on from */
+enum {
+	HANDLED = 4,		/* lines after a traceback that the program went on from */
+	LAST_LINES = 20,	/* in which an error is looked for */
+};
 
 /*
  * What a stop makes of a program: Python's own exceptions, those of torchrun
@@ -112,6 +115,24 @@ static enum ri_class class_of_end(const struct ri_rank_outcome *rank)
 	return RI_CLASS_UNKNOWN;
 }
 
+/* Has one of the last lines a word for an error, warnings left out? */
+static bool has_error(struct ri_span text)
+{
+	static const char *const words[] = {
+		"ERROR", "Error", "error:", "FATAL", "Fatal", "fatal:", "CRITICAL",
+	};
+	struct ri_span line;
+
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++) {
+		if (ri_noise_is_warning(line))
+			continue;
+		for (size_t word = 0; word < sizeof(words) / sizeof(words[0]); word++)
+			if (memmem(line.at, line.length, words[word], strlen(words[word])) != NULL)
+				return true;
+	}
+	return false;
+}
+
 static void find_lines(struct ri_rank_outcome *rank)
 {
 	const struct ri_span tail = { rank->tail, rank->tail_length };
@@ -120,7 +141,7 @@ static void find_lines(struct ri_rank_outcome *rank)
 	if (rank->tail != NULL && !rank->oom)
 		loss = ri_loss_of_lines(tail);
 	be(rank, rank->told ? RI_CLASS_STOPPED : class_of_end(rank), loss);
-	rank->complained = rank->tail != NULL && ri_noise_has_error(tail);
+	rank->complained = rank->tail != NULL && has_error(tail);
 }
 
 /* Where the tail was not kept the time alone counts. */
