@@ -15,8 +15,16 @@ enum state {
 	FRAMES,		/* after a header */
 	HEADLESS,	/* after a "File" line that may become a SyntaxError */
 	GROUP,		/* in the frame of lines that an exception group has */
+	GRAPH,		/* after TensorFlow's first line, before what failed */
 	MESSAGE,	/* after "Type: message" */
 	BETWEEN,	/* after the blank line that ends it: a chain may go on */
+};
+
+/* What the line before says of an exception that follows. */
+enum link {
+	NO_LINK,
+	CHAINED,	/* it came of the one before, or while that was handled */
+	NESTED,		/* it is the one before, as a worker saw it */
 };
 
 struct finder {
@@ -27,7 +35,7 @@ struct finder {
 	bool has_best, has_spare;
 	bool aside;			/* it ended no process, as the line before it said */
 	bool aside_next;		/* the line before says so of what follows */
-	bool chained;			/* the line before said that another one follows */
+	enum link link;			/* what the line before said */
 	bool nested;			/* in a member of a group */
 	unsigned message_lines;
 };
@@ -38,13 +46,23 @@ static bool is_name_byte(char c)
 		c == '_' || c == '.' || c == '<' || c == '>' || (unsigned char)c >= 0x80;
 }
 
-/* "Type", "package.Type: message": a log line of another thread is not. */
+/*
+ * "Type", "package.Type: message", and Ray's "RayTaskError(Type): message": a
+ * log line of another thread is not.
+ */
 static bool is_exception(struct ri_span line)
 {
+	static const char ray[] = "RayTaskError(";
 	size_t length = 0;
 
 	while (length < line.length && is_name_byte(line.at[length]))
 		length++;
+	if (length < line.length && line.at[length] == '(' &&
+		ri_span_ends((struct ri_span){ line.at, length + 1 }, ray)) {
+		while (length < line.length && line.at[length] != ')')
+			length++;
+		length += length < line.length;
+	}
 	return length > 0 && (line.at[0] < '0' || line.at[0] > '9') && line.at[0] != '.' &&
 		(length == line.length || line.at[length] == ':');
 }
@@ -55,6 +73,11 @@ static bool is_syntax_error(struct ri_span line)
 		ri_span_starts(line, "IndentationError:");
 }
 
+static bool has(struct ri_span span, const char *word)
+{
+	return span.length > 0 && memmem(span.at, span.length, word, strlen(word)) != NULL;
+}
+
 /* The part of line before the first occurrence of word; all of it if none. */
 static struct ri_span until(struct ri_span line, const char *word)
 {
@@ -63,6 +86,13 @@ static struct ri_span until(struct ri_span line, const char *word)
 	if (found != NULL)
 		line.length = (size_t)(found - line.at);
 	return line;
+}
+
+/* Where pip, Debian and CPython put what is not the user's own. */
+static bool is_library(struct ri_span path)
+{
+	return has(path, "/site-packages/") || has(path, "/dist-packages/") ||
+		has(path, "/lib/python3") || ri_span_starts(path, "<");
 }
 
 /* '  File "PATH", line N[, in FUNCTION]' */
@@ -86,21 +116,30 @@ static bool read_frame(struct ri_span line, struct ri_traceback *out)
 	out->file = path;
 	out->line = (struct ri_span){ number.at, digits };
 	out->function = ri_span_skip(rest, sizeof(after) - 1);
+	out->at = ri_span_trim_start(line);
+	if (!is_library(path))
+		out->own = out->at;
 	return true;
 }
 
 /* Keep what was read, if it is worth it. */
 static void close_one(struct finder *finder)
 {
-	bool whole = finder->now.last.length > 0;
+	struct ri_traceback *now = &finder->now;
+	bool whole;
 
 	if (finder->state == OUTSIDE || finder->state == HEADLESS)
 		return;
+	if (now->last.length == 0) {	/* a worker's own breaks off */
+		now->last = now->wrapper;
+		now->wrapper.length = 0;
+	}
+	whole = now->last.length > 0;
 	if (whole && !finder->aside) {
-		finder->best = finder->now;
+		finder->best = *now;
 		finder->has_best = true;
 	} else if (whole || !finder->has_spare) {
-		finder->spare = finder->now;
+		finder->spare = *now;
 		finder->has_spare = true;
 	}
 }
@@ -112,28 +151,73 @@ static void extend(struct finder *finder, struct ri_span line)
 	whole->length = (size_t)(line.at + line.length - whole->at);
 }
 
+/* What ends a loop, or says that there is nothing yet, is handled and over. */
+static bool is_signpost(struct ri_span exception)
+{
+	struct ri_span type = until(exception, ":");
+
+	return ri_span_ends(type, "StopIteration") || ri_span_ends(type, "queue.Empty") ||
+		ri_span_ends(type, "StopAsyncIteration") ||
+		/* jax/_src/traceback_util.py: they repeat what follows, or say nothing */
+		ri_span_ends(type, "UnfilteredStackTrace") ||
+		ri_span_ends(type, "SimplifiedTraceback");
+}
+
+/* What the next exception of a chain keeps of those before it. */
+static struct ri_traceback follow(const struct ri_traceback *before, enum link link)
+{
+	struct ri_traceback next = {
+		.whole = before->whole, .cause = before->cause, .cause_at = before->cause_at,
+	};
+
+	if (link == NESTED) {
+		next.wrapper = before->wrapper.length > 0 ? before->wrapper : before->last;
+	} else if ((next.cause.length == 0 || is_signpost(next.cause)) &&
+		before->last.length > 0) {
+		next.cause = before->last;
+		next.cause_at = before->own.length > 0 ? before->own : before->at;
+	}
+	return next;
+}
+
+/* "jax.errors.JaxRuntimeError: ... callback: " in front of a header. */
+static bool is_wrapper(const struct finder *finder, struct ri_span prefix)
+{
+	return finder->state == FRAMES && is_exception(prefix) && has(prefix, "Error: ");
+}
+
 static void open_one(struct finder *finder, struct ri_span line, struct ri_span prefix)
 {
-	static const char group[] = "+ Exception Group ";
-	bool goes_on = finder->chained || ri_span_ends(prefix, "Original ");
-	struct ri_span whole = { line.at, 0 };
+	static const char group[] = "+ Exception Group ", original[] = "Original ";
+	struct ri_span content = ri_traceback_line(&finder->now, prefix);
+	struct ri_traceback next = { .whole = { line.at, 0 } };
+	enum link link = finder->link;
 
-	if (goes_on && finder->state != OUTSIDE) {
-		whole = finder->now.whole;
+	if (ri_span_ends(prefix, original)) {
+		link = NESTED;
+		prefix.length -= sizeof(original) - 1;
+	} else if (is_wrapper(finder, content)) {
+		link = NESTED;
+		finder->now.wrapper = ri_span_trim_end(content);
+		prefix.length = (size_t)(content.at - prefix.at);
+	}
+	if (link != NO_LINK && finder->state != OUTSIDE) {
+		next = follow(&finder->now, link);
 	} else {
 		close_one(finder);
 		finder->aside = finder->aside_next;
 	}
-	if (ri_span_ends(prefix, "Original "))
-		prefix.length -= strlen("Original ");
 	finder->state = FRAMES;
 	if (ri_span_ends(prefix, group)) {
 		finder->state = GROUP;
 		prefix.length -= sizeof(group) - 1;
 		prefix = ri_span_trim_end(prefix);
 	}
-	finder->now = (struct ri_traceback){ .whole = whole, .prefix = prefix };
-	finder->nested = finder->chained = false;
+	finder->now = next;
+	finder->now.prefix = prefix;
+	finder->now.frames.at = line.at;
+	finder->nested = false;
+	finder->link = NO_LINK;
 	extend(finder, line);
 }
 
@@ -156,7 +240,7 @@ static void end_frames(struct finder *finder, struct ri_span line, struct ri_spa
 {
 	finder->now.last = content;
 	finder->message_lines = 1;
-	finder->state = MESSAGE;
+	finder->state = ri_span_ends(content, "Graph execution error:") ? GRAPH : MESSAGE;
 	extend(finder, line);
 }
 
@@ -235,6 +319,50 @@ static bool is_aside(struct ri_span line)
 		ri_span_starts(line, "--- Logging error ---");
 }
 
+/* The words between two exceptions of a chain, and before a process's own. */
+static enum link read_link(struct ri_span line)
+{
+	if (ri_span_starts(line, "During handling of the above exception, another") ||
+		ri_span_starts(line, "The above exception was the direct cause of") ||
+		ri_span_starts(line, "\"\"\""))
+		return CHAINED;
+	if (ri_span_starts(line, "-- Process ") &&
+		ri_span_ends(line, "terminated with the following error:"))
+		return NESTED;
+	return NO_LINK;
+}
+
+/* Ray leaves out the header of what a task raised. */
+static bool begins_task(const struct finder *finder, struct ri_span content)
+{
+	struct ri_traceback frame;
+
+	return has(finder->now.last, "ray::") && read_frame(content, &frame);
+}
+
+static void open_task(struct finder *finder, struct ri_span line)
+{
+	struct ri_span prefix = finder->now.prefix;
+
+	finder->now.wrapper.length = 0;
+	finder->now = follow(&finder->now, NESTED);
+	finder->now.prefix = prefix;
+	finder->now.frames.at = line.at;
+	finder->state = FRAMES;
+	take_frame(finder, line);
+}
+
+static void add_message(struct finder *finder, struct ri_span line)
+{
+	struct ri_traceback *now = &finder->now;
+
+	finder->message_lines++;
+	if (now->more.length == 0)
+		now->more.at = line.at;
+	now->more.length = (size_t)(line.at + line.length - now->more.at);
+	extend(finder, line);
+}
+
 static void take_message(struct finder *finder, struct ri_span line)
 {
 	struct ri_traceback *now = &finder->now;
@@ -243,26 +371,31 @@ static void take_message(struct finder *finder, struct ri_span line)
 
 	if (foreign)
 		return;
-	finder->chained = ri_span_starts(content, "\"\"\"");
-	if (content.length == 0 || is_aside(content) ||
-		finder->message_lines >= MAX_MESSAGE_LINES) {
+	finder->link = read_link(content);
+	if (begins_task(finder, content))
+		open_task(finder, line);
+	else if (content.length == 0 || is_aside(content) || finder->link != NO_LINK ||
+		finder->message_lines >= MAX_MESSAGE_LINES)
 		finder->state = BETWEEN;
-		return;
-	}
-	finder->message_lines++;
-	if (now->more.length == 0)
-		now->more.at = line.at;
-	now->more.length = (size_t)(line.at + line.length - now->more.at);
-	extend(finder, line);
+	else
+		add_message(finder, line);
+	if (finder->link == NESTED)
+		now->wrapper = content;
 }
 
-/* The words between two exceptions of a chain, and before a process's own. */
-static bool goes_on(struct ri_span line)
+/*
+ * "Detected at node 'x' defined at (most recent call last):", frames, "Node: 'x'",
+ * then what failed. The second part has quotes and the third is there up to 2.13.
+ */
+static void take_graph(struct finder *finder, struct ri_span line)
 {
-	return ri_span_starts(line, "During handling of the above exception, another") ||
-		ri_span_starts(line, "The above exception was the direct cause of") ||
-		(ri_span_starts(line, "-- Process ") &&
-			ri_span_ends(line, "terminated with the following error:"));
+	struct ri_span content = ri_traceback_line(&finder->now, line);
+
+	if (ri_span_trim_start(content).length < content.length || content.length == 0 ||
+		ri_span_starts(content, "Detected at node ") || ri_span_starts(content, "Node: "))
+		return;
+	finder->state = MESSAGE;
+	take_message(finder, line);
 }
 
 static void take_outside(struct finder *finder, struct ri_span line)
@@ -273,7 +406,9 @@ static void take_outside(struct finder *finder, struct ri_span line)
 		return;
 	close_one(finder);
 	finder->now = now;
-	finder->aside = finder->chained = false;
+	finder->now.frames.at = line.at;
+	finder->aside = false;
+	finder->link = NO_LINK;
 	finder->state = HEADLESS;
 }
 
@@ -282,7 +417,9 @@ static void take_between(struct finder *finder, struct ri_span line)
 	struct ri_span content = ri_traceback_line(&finder->now, line);
 
 	if (ri_span_trim_start(content).length > 0)
-		finder->chained = goes_on(content);
+		finder->link = read_link(content);
+	if (finder->link == NESTED)
+		finder->now.wrapper = content;
 	take_outside(finder, line);
 }
 
@@ -311,6 +448,9 @@ static void take_line(struct finder *finder, struct ri_span line)
 	case GROUP:
 		take_group(finder, line);
 		break;
+	case GRAPH:
+		take_graph(finder, line);
+		break;
 	case MESSAGE:
 		take_message(finder, line);
 		break;
@@ -320,14 +460,38 @@ static void take_line(struct finder *finder, struct ri_span line)
 	}
 }
 
+/* What a process says after it, but for tracebacks that ended nothing. */
 static size_t count_lines(struct ri_span text)
 {
 	struct ri_span line;
+	bool aside = false;
 	size_t count = 0;
 
-	while (ri_span_line(&text, &line))
-		count += !ri_noise_is(line);
+	while (ri_span_line(&text, &line)) {
+		if (is_aside(line)) {
+			aside = true;
+		} else if (!aside) {
+			count += ri_noise_count(line);
+		} else if (line.length > 0 && line.at[0] != ' ' && !ri_span_ends(line, header)) {
+			aside = false;	/* the exception, or no traceback */
+			count += !is_exception(line) && !ri_noise_is(line);
+		}
+	}
 	return count;
+}
+
+/* Up to the end of the line before the exception, or of all. */
+static void end_of_frames(struct ri_traceback *traceback)
+{
+	struct ri_span *frames = &traceback->frames;
+	const char *end = traceback->whole.at + traceback->whole.length;
+
+	if (traceback->last.at > frames->at && traceback->last.length > 0)
+		end = traceback->last.at;
+	frames->length = (size_t)(end - frames->at);
+	while (end < traceback->whole.at + traceback->whole.length && frames->length > 0 &&
+		frames->at[frames->length - 1] != '\n')
+		frames->length--;
 }
 
 bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
@@ -347,6 +511,9 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	if (!finder.has_best && !finder.has_spare)
 		return false;
 	*out = *found;
+	if (out->cause.length > 0 && is_signpost(out->cause))
+		out->cause.length = out->cause_at.length = 0;
+	end_of_frames(out);
 	end = (size_t)(out->whole.at + out->whole.length - text.at);
 	out->lines_after = count_lines(ri_span_skip(text, end));
 	return true;

@@ -7,7 +7,11 @@
  * distributed_c10d.py, the exception hook of init_process_group). The message
  * of an exception from a worker holds the worker's own traceback
  * (torch/_utils.py, ExceptionWrapper; torch/multiprocessing/spawn.py;
- * CPython's Lib/multiprocessing/pool.py).
+ * CPython's Lib/multiprocessing/pool.py, which joblib and concurrent.futures
+ * follow; Ray's python/ray/exceptions.py, RayTaskError, without a header;
+ * a callback's in jaxlib's JaxRuntimeError). TensorFlow's message tells where a
+ * graph was made before it tells what failed (tensorflow/python/eager/
+ * execute.py with tensorflow/core/framework/graph_debug_info, 2.8 to 2.21).
  */
 #ifndef RI_REPORT_TRACEBACK_H
 #define RI_REPORT_TRACEBACK_H
@@ -21,10 +25,16 @@ struct ri_traceback {
 	struct ri_span last;	/* "Type: message", the first line of it; empty: it breaks off */
 	struct ri_span more;	/* further lines of the message, or empty */
 	struct ri_span member;	/* of an exception group: the first member's "Type: message" */
+	struct ri_span cause;	/* of a chain: the first exception's "Type: message", or empty */
+	struct ri_span cause_at;	/* the frame of it: 'File "X", line N, in F', or empty */
+	struct ri_span wrapper;	/* of a worker's: the line that says so, or empty */
+	struct ri_span frames;	/* from the header of the last exception to the end of its frames */
 	struct ri_span file;	/* of the innermost frame, of a group's first member's */
 	struct ri_span line;	/* its number, as digits */
 	struct ri_span function;	/* empty for a SyntaxError */
-	size_t lines_after;	/* that are no noise */
+	struct ri_span at;	/* the innermost frame, 'File "X", line N, in F', or empty */
+	struct ri_span own;	/* the innermost one that is in no library, or empty */
+	size_t lines_after;	/* that are no noise, and of no traceback that ended nothing */
 };
 
 /*

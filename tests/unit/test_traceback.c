@@ -97,6 +97,31 @@ static void the_last_of_a_chain_counts_and_the_whole_is_kept(void **state)
 	(void)state;
 	expect(text, "SystemError: the end", "/c.py:3:main");
 	assert_true(found.whole.at == text);
+	is(found.cause, "KeyError: 'k'");
+	is(found.cause_at, "File \"/a.py\", line 1, in load");
+	is(found.frames, HEADER "  File \"/c.py\", line 3, in main\n");
+	is(found.own, "File \"/c.py\", line 3, in main");
+	is(found.wrapper, "");
+}
+
+static void what_only_ends_a_loop_causes_nothing(void **state)
+{
+	static const char *const signposts[] = {
+		"StopIteration", "_queue.Empty", "jax.errors.SimplifiedTraceback: For simplicity",
+		"jax._src.traceback_util.UnfilteredStackTrace: ValueError: x",
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signposts) / sizeof(signposts[0]); i++) {
+		snprintf(text, sizeof(text), HEADER FRAME("/a.py", "1", "f") "%s\n" CHAIN HEADER
+			FRAME("/b.py", "2", "g") "ValueError: x\n", signposts[i]);
+		is(find(text).cause, "");
+		is(find(text).cause_at, "");
+		strcat(text, CHAIN HEADER FRAME("/c.py", "3", "h") "OSError: y\n");
+		is(find(text).cause, "ValueError: x");
+		is(find(text).last, "OSError: y");
+	}
 }
 
 static void of_two_that_are_no_chain_the_later(void **state)
@@ -186,12 +211,147 @@ static void a_worker_s_own_traceback_is_the_cause(void **state)
 		"torch.multiprocessing.spawn.ProcessRaisedException: \n\n"
 		"-- Process 1 terminated with the following error:\n" HEADER
 		FRAME("/app/x.py", "7", "worker") "ValueError: in it\n\n";
+	char text[1024];
 
 	(void)state;
 	expect(loader, "OSError: 5", "/app/data.py:5:get");
 	assert_true(find(loader).whole.at == loader);
+	is(find(loader).wrapper,
+		"RuntimeError: Caught RuntimeError in DataLoader worker process 0.");
+	is(find(loader).cause, "");
 	expect(spawned, "ValueError: in it", "/app/x.py:7:worker");
 	assert_true(find(spawned).whole.at == spawned);
+	is(find(spawned).wrapper, "-- Process 1 terminated with the following error:");
+	is(find(spawned).frames, HEADER "  File \"/app/x.py\", line 7, in worker\n");
+	snprintf(text, sizeof(text), "%s\n\n" CAUSE HEADER FRAME("/app/y.py", "9", "main")
+		"RuntimeError: epoch 3 failed\n", loader);
+	expect(text, "RuntimeError: epoch 3 failed", "/app/y.py:9:main");
+	is(find(text).cause, "OSError: 5");
+	is(find(text).cause_at, "File \"/app/data.py\", line 5, in get");
+	is(find(text).wrapper, "");
+	/* it breaks off */
+	expect(HEADER FRAME("/t.py", "1", "f") "KeyError: Caught KeyError in DataLoader worker "
+		"process 0.\nOriginal " HEADER FRAME("/app/data.py", "5", "get"),
+		"KeyError: Caught KeyError in DataLoader worker process 0.",
+		"/app/data.py:5:get");
+}
+
+/* CPython's Lib/multiprocessing/pool.py; concurrent.futures and joblib's loky do the same. */
+static void what_a_pool_s_process_raised(void **state)
+{
+	static const char text[] = "concurrent.futures.process._RemoteTraceback: \n\"\"\"\n"
+		HEADER
+		FRAME("/usr/lib/python3.11/concurrent/futures/process.py", "256", "_process_worker")
+		FRAME("/app/x.py", "9", "task") "ValueError: bad batch 17\n\"\"\"\n" CAUSE HEADER
+		FRAME("/app/x.py", "25", "<module>")
+		FRAME("/usr/lib/python3.11/concurrent/futures/_base.py", "401", "__get_result")
+		"ValueError: bad batch 17\n";
+	struct ri_traceback found = find(text);
+
+	(void)state;
+	expect(text, "ValueError: bad batch 17",
+		"/usr/lib/python3.11/concurrent/futures/_base.py:401:__get_result");
+	is(found.cause, "ValueError: bad batch 17");
+	is(found.cause_at, "File \"/app/x.py\", line 9, in task");
+	is(found.own, "File \"/app/x.py\", line 25, in <module>");
+	is(found.more, "");
+}
+
+/* Ray's python/ray/exceptions.py: no header, and tasks in tasks. */
+static void what_a_task_of_ray_raised(void **state)
+{
+	static const char text[] = HEADER FRAME("/app/main.py", "24", "main")
+		FRAME("/usr/lib/python3/dist-packages/ray/_private/worker.py", "919", "get_objects")
+		"    raise value.as_instanceof_cause()\n"
+		"ray.exceptions.RayTaskError(ValueError): \033[36mray::Run.run()\033[39m (pid=1)\n"
+		FRAME("/app/main.py", "94", "run") "    trainer.fit()\n"
+		"ray.exceptions.RayTaskError(ValueError): ray::Work.step() (pid=2)\n"
+		FRAME("/app/actor.py", "71", "step") "    raise ValueError(17)\n"
+		"ValueError: 17\nmore of it\n";
+	struct ri_traceback found = find(text);
+
+	(void)state;
+	expect(text, "ValueError: 17", "/app/actor.py:71:step");
+	is(found.wrapper, "ray.exceptions.RayTaskError(ValueError): ray::Work.step() (pid=2)");
+	is(found.more, "more of it");
+	is(found.frames, FRAME("/app/actor.py", "71", "step") "    raise ValueError(17)\n");
+	assert_true(found.whole.at == text);
+	/* a frame in the message of another exception is no task */
+	found = find(HEADER FRAME("/a.py", "1", "f") "torch._dynamo.exc.Unsupported: call\n"
+		"from user code:\n" FRAME("/b.py", "2", "g") "ValueError: quoted\n");
+	is(found.last, "torch._dynamo.exc.Unsupported: call");
+}
+
+/* jaxlib: what a callback raised stands in the message, with its header. */
+static void what_a_callback_of_jax_raised(void **state)
+{
+	static const char text[] = HEADER FRAME("/app/x.py", "9", "<module>") "    print(f(1.0))\n"
+		"jax.errors.JaxRuntimeError: INTERNAL: CpuCallback error calling callback: " HEADER
+		FRAME("/app/x.py", "3", "cb") "ValueError: bad batch 17\n--------------------\n"
+		"For simplicity, JAX has removed its internal frames from the traceback of the "
+		"following exception.\n";
+	struct ri_traceback found = find(text);
+
+	(void)state;
+	expect(text, "ValueError: bad batch 17", "/app/x.py:3:cb");
+	is(found.wrapper,
+		"jax.errors.JaxRuntimeError: INTERNAL: CpuCallback error calling callback:");
+	assert_true(found.whole.at == text);
+	/* a logger's words are no exception around it */
+	found = find(HEADER FRAME("/a.py", "1", "f") "ERROR: " HEADER FRAME("/b.py", "2", "g")
+		"OSError: 1\n");
+	is(found.last, "OSError: 1");
+	is(found.wrapper, "");
+}
+
+static void what_failed_in_a_graph_of_tensorflow(void **state)
+{
+	static const char head[] = HEADER FRAME("/app/t.py", "18", "<module>")
+		"tensorflow.python.framework.errors_impl.InvalidArgumentError: "
+		"Graph execution error:\n\n";
+	static const char *const nodes[] = {
+		"Detected at node GatherV2 defined at (most recent call last):\n"
+		FRAME("/app/t.py", "18", "<module>") "\n" FRAME("/app/t.py", "8", "h") "\n",
+		"Detected at node 'a/MatMul' defined at (most recent call last):\n"
+		"    File \"/app/t.py\", line 20, in <module>\n      model.fit(x, y)\n"
+		"Node: 'a/MatMul'\n",
+		"Detected at node 'a' defined at (most recent call last):\n"
+		"    File \"/app/t.py\", line 20, in <module>\n"
+		"Detected at node 'a' defined at (most recent call last):\n"
+		"    File \"/app/t.py\", line 20, in <module>\nNode: 'a'\n", "",
+	};
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+		snprintf(text, sizeof(text), "%s%sindices = 20 is not in [0, 3)\n\t [[{{node G}}]]"
+			" [Op:h]\nafter\n\nlast\n", head, nodes[i]);
+		is(find(text).more,
+			"indices = 20 is not in [0, 3)\n\t [[{{node G}}]] [Op:h]\nafter");
+		is(find(text).own, "File \"/app/t.py\", line 18, in <module>");
+		assert_int_equal(find(text).lines_after, 1);
+	}
+	snprintf(text, sizeof(text), "%s%s", head, nodes[0]);
+	is(find(text).more, "");
+	assert_true(ri_span_ends(find(text).last, "Graph execution error:"));
+}
+
+static void a_frame_of_a_library_is_not_the_user_s_own(void **state)
+{
+	static const char *const paths[] = {
+		"/env/lib/python3.11/site-packages/torch/x.py", "/usr/lib/python3.11/queue.py",
+		"/usr/lib/python3/dist-packages/x.py", "<frozen importlib._bootstrap>", "<string>",
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		snprintf(text, sizeof(text), HEADER FRAME("train.py", "4", "main")
+			"  File \"%s\", line 5, in f\nOSError: 1\n", paths[i]);
+		is(find(text).own, "File \"train.py\", line 4, in main");
+		assert_true(ri_span_ends(find(text).at, ", line 5, in f"));
+	}
+	is(find(HEADER FRAME("<string>", "1", "f") "OSError: 1\n").own, "");
 }
 
 static void groups(void **state)
@@ -237,7 +397,9 @@ static void what_ended_nothing_gives_way(void **state)
 			HEADER FRAME("/b.py", "2", "g") "OSError: aside\n");
 		expect(text, "ValueError: real", "/a.py:1:f");
 		is(find(text).more, "");
-		assert_int_equal(find(text).lines_after, 3);
+		assert_int_equal(find(text).lines_after, 0);
+		strcat(text, "step 2\n");
+		assert_int_equal(find(text).lines_after, 1);
 		snprintf(text, sizeof(text), "%s%s%s", words[i],
 			HEADER FRAME("/b.py", "2", "g") "OSError: aside\n\n", real);
 		expect(text, "ValueError: real", "/a.py:1:f");
@@ -276,6 +438,12 @@ int main(void)
 		cmocka_unit_test(torch_writes_the_rank_before_each_line),
 		cmocka_unit_test(a_logger_writes_something_before_the_header_alone),
 		cmocka_unit_test(a_worker_s_own_traceback_is_the_cause),
+		cmocka_unit_test(what_only_ends_a_loop_causes_nothing),
+		cmocka_unit_test(what_a_pool_s_process_raised),
+		cmocka_unit_test(what_a_task_of_ray_raised),
+		cmocka_unit_test(what_a_callback_of_jax_raised),
+		cmocka_unit_test(what_failed_in_a_graph_of_tensorflow),
+		cmocka_unit_test(a_frame_of_a_library_is_not_the_user_s_own),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(what_ended_nothing_gives_way),
 		cmocka_unit_test(one_that_breaks_off),
