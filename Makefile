@@ -87,7 +87,7 @@ $(O)/%.o: %.c $(DEPS) Makefile
 
 # A seventh smaller, and no start goes through it without waiting for the machine.
 ifeq ($(KIND),release)
-$(O)/shim/check/%.o: CFLAGS += -Os
+$(O)/shim/check/%.o $(O)/lib/report/redact%.o: CFLAGS += -Os
 endif
 
 $(O)/librankinit.a: $(LIB_OBJ)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Secrets out of somebody else's text, before it is shown or stored. Secret is
- * the value of a name with KEY, TOKEN, SECRET, SAS, PASS or AUTHORIZATION in
- * it, of any case: NAME=value, "name": "value", name: value, --name value;
- * the user and password of an URL; sig=... and the like of a signed one; what
- * follows "Bearer"; a private key between its BEGIN and END lines. In doubt
- * too much goes: a line of a log may lose a harmless word.
+ * the value of a name that redact.def lists, in every usual spelling: NAME=value,
+ * "name": "value", {"name": "NAME", "value": "value"}, ('NAME', 'value'), YAML
+ * with the value below its name, <name>value</name>, --name value, in a
+ * connection string, in an URL; the user and password of an URL; what follows
+ * "Bearer"; what has the form of a known kind of token; a private key between its
+ * BEGIN and END. A number, None, True, what stands for a secret ($NAME, <name>,
+ * ***), a path and an ordinary sentence stay (tests/unit/redact.hidden and
+ * redact.kept). In doubt the value of an unmistakable name goes.
  */
 #ifndef RI_REPORT_REDACT_H
 #define RI_REPORT_REDACT_H
@@ -17,12 +20,13 @@
 #define RI_REDACTED "***"
 
 /*
- * Append text without its secrets. Give it whole lines, and all of them at
- * once: a quoted value may go on in the next one.
+ * Append text without its secrets, which is at most twice as long. Give it whole
+ * lines, and all of them at once: a quoted value may go on in the next one.
+ * Returns how often it looked at a byte: at most RI_REDACT_LOOKS times as many as
+ * the text has, whatever the text is.
  */
-void ri_redact(struct ri_text *out, struct ri_span text);
+size_t ri_redact(struct ri_text *out, struct ri_span text);
 
-/* Does the name say that its value is secret? */
-bool ri_redact_is_secret(struct ri_span name);
+#define RI_REDACT_LOOKS 300
 
 #endif

@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "report/redact.h"
+#include "report/redact_name.h"
+
+static struct ri_span span(const char *start, size_t length)
+{
+	return (struct ri_span){ start, length };
+}
 
 /*
  * Where the value of a secret name begins that goes on to the end of the word:
@@ -18,7 +24,8 @@ static size_t find_value(const char *word)
 	for (size_t i = 0; word[i] != '\0' && strchr(" \t\n\"'`", word[i]) == NULL; i++) {
 		if (word[i] != '=')
 			continue;
-		if (ri_redact_is_secret((struct ri_span){ word + start, i - start }))
+		if (ri_secrecy_hides(ri_secrecy_of(span(word + start, i - start)),
+			span(word + i + 1, strlen(word + i + 1))))
 			return i + 1;
 		start = i + 1;
 	}
@@ -47,11 +54,12 @@ void ri_redact_word_in_place(char *word, size_t size)
 	memcpy(word, copy, text.length + 1);
 }
 
-/* Is the word after it its value? An option says so, and "--name=" does not. */
-static bool names_secret(const char *word)
+/* Is the word after it its value, and secret? An option says so, and "--name=" does not. */
+static bool hides_next(const char *word, const char *next)
 {
 	return word[0] == '-' && word[strcspn(word, "= \t\n\"'`")] == '\0' &&
-		ri_redact_is_secret((struct ri_span){ word, strlen(word) });
+		strncmp(next, "--", 2) != 0 &&
+		ri_secrecy_hides(ri_secrecy_of(span(word, strlen(word))), span(next, strlen(next)));
 }
 
 static char *redact(const char *word, struct ri_arena *arena)
@@ -72,18 +80,17 @@ char **ri_redact_words(char *const *words, struct ri_arena *arena)
 {
 	size_t count = 0;
 	char **out;
-	bool hides = false;
+	bool hidden = false;
 
 	while (words[count] != NULL)
 		count++;
 	out = ri_arena_array(arena, count + 1, sizeof(*out));
 	for (size_t i = 0; out != NULL && i < count; i++) {
-		hides = hides && words[i][0] != '\0' && strncmp(words[i], "--", 2) != 0;
-		out[i] = hides ? ri_arena_copy(arena, RI_REDACTED, strlen(RI_REDACTED))
-			       : redact(words[i], arena);
+		hidden = i > 0 && !hidden && hides_next(words[i - 1], words[i]);
+		out[i] = hidden ? ri_arena_copy(arena, RI_REDACTED, strlen(RI_REDACTED))
+				: redact(words[i], arena);
 		if (out[i] == NULL)
 			return NULL;
-		hides = !hides && names_secret(words[i]);
 	}
 	return out;
 }

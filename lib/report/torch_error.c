@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "report/redact.h"
+#include "report/redact_name.h"
 
 enum {
 	MAX_DEPTH = 16,		/* real ones have three */
@@ -94,12 +95,14 @@ bool ri_torch_error_time(struct ri_span text, uint64_t *seconds)
 	return known;
 }
 
-static json_t *clean_string(struct ri_json *json, const json_t *value)
+static json_t *clean_string(struct ri_json *json, const json_t *value, enum ri_secrecy secrecy)
 {
 	struct ri_span text = { json_string_value(value), json_string_length(value) };
 	struct ri_text out;
 	json_t *string;
 
+	if (ri_secrecy_hides(secrecy, text))
+		return json_string(RI_REDACTED);
 	if (!ri_json_buffer_take(&out, sizeof(RI_REDACTED) * (text.length + 1)))
 		return NULL;
 	ri_redact(&out, text);
@@ -108,30 +111,40 @@ static json_t *clean_string(struct ri_json *json, const json_t *value)
 	return string;
 }
 
-static json_t *clean(struct ri_json *json, json_t *value, unsigned depth)
+/* What a member's name makes of it, or {"name": "HF_TOKEN", "value": "x"}, or what it is in. */
+static enum ri_secrecy secrecy_of(const json_t *object, const char *key, enum ri_secrecy outer)
+{
+	const char *name = json_string_value(json_object_get(object, "name"));
+	enum ri_secrecy own;
+
+	if (name != NULL && strcmp(key, "value") == 0)
+		key = name;
+	own = ri_secrecy_of((struct ri_span){ key, strlen(key) });
+	return own == RI_SECRECY_NONE ? outer : own;
+}
+
+static json_t *clean(struct ri_json *json, json_t *value, enum ri_secrecy secrecy, unsigned depth)
 {
 	json_t *made, *member;
 	const char *key;
 	size_t index;
 
 	if (json_is_string(value))
-		return clean_string(json, value);
+		return clean_string(json, value, secrecy);
 	if (depth >= MAX_DEPTH)
 		return json_null();
 	if (json_is_array(value)) {
 		made = json_array();
 		json_array_foreach(value, index, member)
-			ri_json_append(json, made, clean(json, member, depth + 1));
+			ri_json_append(json, made, clean(json, member, secrecy, depth + 1));
 		return made;
 	}
 	if (!json_is_object(value))
 		return json_incref(value);
 	made = json_object();
 	json_object_foreach(value, key, member) {
-		bool secret = ri_redact_is_secret((struct ri_span){ key, strlen(key) });
-
 		ri_json_put(json, made, key,
-			secret ? json_string(RI_REDACTED) : clean(json, member, depth + 1));
+			clean(json, member, secrecy_of(value, key, secrecy), depth + 1));
 	}
 	return made;
 }
@@ -142,7 +155,7 @@ json_t *ri_torch_error_json(struct ri_json *json, struct ri_span text)
 
 	if (root == NULL)
 		return json_null();
-	made = clean(json, root, 0);
+	made = clean(json, root, RI_SECRECY_NONE, 0);
 	json_decref(root);
 	return made;
 }

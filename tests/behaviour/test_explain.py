@@ -321,6 +321,14 @@ def test_secrets_of_the_command(box, command, options):
     assert str(command) in result.out.decode()
 
 
+def test_words_that_only_look_like_secrets(box):
+    words = ["python", "--tokenizer", "gpt2", "--max-tokens=4096", "--token", "None",
+             "--tokenizer-path=a/b", "--sort-key", "name"]
+    for more, shown in ([], []), (["--token", SECRET], ["--token", "***"]):
+        result = box.run("--explain=json", "--", *words, *more)
+        assert json.loads(result.out)["ranks"][0]["argv"] == [*words, *shown]
+
+
 def test_secrets_in_what_is_said_about_words(box):
     word, ranks = f"HF_TOKEN={SECRET}", {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
     for words, env in ((["--status", word, "python"], {}),

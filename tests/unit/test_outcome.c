@@ -311,13 +311,13 @@ static void a_file_of_torch(void **state)
 {
 	static const char text[] = "{\"message\": {\"message\": \"ValueError: bad token=abc\", "
 		"\"errorCode\": 1, \"extraInfo\": {\"py_callstack\": \"Traceback (most recent call "
-		"last):\\n  KEY=abc\\nValueError: bad\\n\", \"timestamp\": \"1700000000\"}}}";
+		"last):\\n  A_KEY=abc\\nValueError: bad\\n\", \"timestamp\": \"1700000000\"}}}";
 	struct ri_torch_error error;
 
 	(void)state;
 	assert_true(ri_torch_error_read(SPAN_OF(text), &error));
 	assert_string_equal(error.message, "ValueError: bad token=***");
-	assert_string_equal(error.callstack, "Traceback (most recent call last):\n  KEY=***\n"
+	assert_string_equal(error.callstack, "Traceback (most recent call last):\n  A_KEY=***\n"
 		"ValueError: bad\n");
 	assert_true(error.dated);
 	assert_int_equal(error.seconds, 1700000000);

@@ -36,23 +36,26 @@ static void assignments(void **state)
 {
 	static const struct pair pairs[] = {
 		{ "API_KEY=abc", "API_KEY=***" },
-		{ "HF_TOKEN=abc next", "HF_TOKEN=***" },
+		{ "HF_TOKEN=abc next", "HF_TOKEN=*** next" },
 		{ "x HF_TOKEN=abc next", "x HF_TOKEN=*** next" },
 		{ "export DB_PASSWORD=a b c\nnext=1", "export DB_PASSWORD=***\nnext=1" },
 		{ "MY_SECRET=a\nUSER=me", "MY_SECRET=***\nUSER=me" },
 		{ "sasToken=abc x", "sasToken=*** x" },
 		{ "password = my long one\nx", "password = ***\nx" },
 		{ "f(api_key=\"a b\", n=1)", "f(api_key=\"***\", n=1)" },
-		{ "f(key='it\\'s', n=1)", "f(key='***', n=1)" },
-		{ "key=b'a b' x", "key=b'***' x" },
-		{ "key=\"\"\"a b\"\"\" x", "key=\"\"\"***\"\"\" x" },
-		{ "tokens=[1, [2], 3] x", "tokens=*** x" },
+		{ "f(token='it\\'s', n=1)", "f(token='***', n=1)" },
+		{ "token=b'a b' x", "token=b'***' x" },
+		{ "token=\"\"\"a b\"\"\" x", "token=\"\"\"***\"\"\" x" },
+		{ "tokens=[1, [2], 3] x", NULL },
+		{ "secrets=['a', [\"b\"], 3] x", "secrets=['***', [\"***\"], 3] x" },
 		{ "PASS=", NULL },
 		{ "PASS=\nx", NULL },
-		{ "AccountKey=a==;Suffix=b x", "AccountKey=*** x" },
-		{ "os.environ[\"KEY\"] = \"v w\"", "os.environ[\"KEY\"] = \"***\"" },
-		{ "KEY=\"no end\nnext", "KEY=\"***\nnext" },
-		{ "KEY=\"two\nlines\" x", "KEY=\"***\" x" },
+		{ "AccountKey=a==;Suffix=b x", "AccountKey=***;Suffix=b x" },
+		{ "os.environ[\"A_KEY\"] = \"v w\"", "os.environ[\"A_KEY\"] = \"***\"" },
+		{ "A_KEY=\"no end\nnext", "A_KEY=\"***\nnext" },
+		{ "A_KEY=\"two\nlines\" x", "A_KEY=\"***\" x" },
+		{ "key='rank0'", NULL },
+		{ "key=\"0123456789abcdef\"", "key=\"***\"" },
 	};
 
 	(void)state;
@@ -64,11 +67,13 @@ static void members_of_objects(void **state)
 	static const struct pair pairs[] = {
 		{ "{\"api_key\": \"a b\", \"n\": 1}", "{\"api_key\": \"***\", \"n\": 1}" },
 		{ "{'Password': 'a', 'n': 1}", "{'Password': '***', 'n': 1}" },
-		{ "{\"token\":12345,\"n\":1}", "{\"token\":***,\"n\":1}" },
-		{ "{\"secrets\": {\"a\": [\"b\"]}, \"n\": 1}", "{\"secrets\": ***, \"n\": 1}" },
+		{ "{\"token\":12345,\"n\":1}", NULL },
+		{ "{\"token\":a1b2,\"n\":1}", "{\"token\":***,\"n\":1}" },
+		{ "{\"secrets\": {\"a\": [\"b\"]}, \"n\": 1}",
+			"{\"secrets\": {\"a\": [\"***\"]}, \"n\": 1}" },
 		{ "\"{\\\"token\\\": \\\"a \\\\\\\" b\\\"}\" x",
 			"\"{\\\"token\\\": \\\"***\\\"}\" x" },
-		{ "{'key': Secret('x y')}", "{'key': ***)}" },
+		{ "{'token': Secret('x y')}", "{'token': Secret('***')}" },
 		{ "{\"Authorization\": \"Bearer a\"}", "{\"Authorization\": \"***\"}" },
 	};
 
@@ -80,7 +85,7 @@ static void labels(void **state)
 {
 	static const struct pair pairs[] = {
 		{ "password: correct horse\nx", "password: ***\nx" },
-		{ "X-Api-Key: abc def", "X-Api-Key: ***" },
+		{ "X-Api-Key: abc1", "X-Api-Key: ***" },
 		{ "Authorization: Basic abc", "Authorization: ***" },
 		{ "got Bearer abc.def-ghi from it", "got Bearer *** from it" },
 		{ "key: 0123456789abcdefghij", "key: ***" },
@@ -145,6 +150,7 @@ static void private_keys(void **state)
 		{ "a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nb",
 			"a\n***\nb" },
 		{ "-----BEGIN PRIVATE KEY-----\nMII\nMII", "***" },
+		{ "-----BEGIN PRIVATE KEY-----\nMII\nnot found", "***\nnot found" },
 		{ "-----BEGIN CERTIFICATE-----\nMII", NULL },
 	};
 
@@ -159,9 +165,100 @@ static void what_does_not_fit_is_cut(void **state)
 
 	(void)state;
 	ri_text_init(&out, buffer, sizeof(buffer));
-	ri_redact(&out, (struct ri_span){ "a KEY=abc and more", 18 });
+	ri_redact(&out, (struct ri_span){ "a TOKEN=abc and so", 18 });
 	assert_true(out.cut);
-	assert_string_equal(buffer, "a KEY=*** a");
+	assert_string_equal(buffer, "a TOKEN=***");
+}
+
+/* The shortest names and values make the most of it. */
+static void is_twice_as_long_at_most(void **state)
+{
+	static const char *const parts[] = {
+		"sas=a ", "pwd=a ", "://a@", "?sig=a", "&sig=a", "<pwd>a<", "pwd='a',", "-pwd a ",
+		"pwd:a\n", "sas:\n a\n", "secrets=['a','b']",
+		"{\"value\":\"a\",\"name\":\"pwd\"}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char text[1024] = "", buffer[4096];
+		struct ri_text out;
+
+		while (strlen(text) + strlen(parts[i]) < sizeof(text))
+			strcat(text, parts[i]);
+		ri_text_init(&out, buffer, sizeof(buffer));
+		ri_redact(&out, (struct ri_span){ text, strlen(text) });
+		assert_non_null(strstr(buffer, RI_REDACTED));
+		assert_true(out.length <= 2 * strlen(text));
+	}
+}
+
+/* Nothing that a text repeats makes the work for a byte of it grow with the text. */
+static void the_work_is_bounded(void **state)
+{
+	static const char *const parts[] = {
+		"\"", "[", "\\", "a_key={", "keys=['a',", "keys=[a ", "token=(\n", "token=\"\n",
+		"token='${", "password: the is required ", "\"value\": \"", "value: x\n", "name:",
+		"token:\n", "token: |\n\n\n", "keys:\n a\n", "-----BEGIN PRIVATE KEY-----",
+		"://a",
+		"\x1b[", "token\x1b[0m", "%22", "&quot;", "<token ", "<a:", "mysql -p ", "curl -u ",
+		"Bearer ", "HF_TOKEN | ", "('A_TOKEN','',", "login a password ", "token=a,",
+		"token=;",
+		"sas:", "eyJ", "a=", "a ", "a", "pass='", "token is ", "{\"pass\": \"",
+	};
+	static char text[65536], buffer[4 * sizeof(text)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t length = strlen(parts[i]), looks;
+		struct ri_text out;
+
+		for (size_t at = 0; at < sizeof(text); at++)
+			text[at] = parts[i][at % length];
+		ri_text_init(&out, buffer, sizeof(buffer));
+		looks = ri_redact(&out, (struct ri_span){ text, sizeof(text) });
+		assert_false(out.cut);
+		assert_true(looks <= RI_REDACT_LOOKS * sizeof(text));
+	}
+}
+
+/* A row of redact.def that no name gets to would be dead. */
+static void every_name_has_a_core(void **state)
+{
+	static const char *const cores[] = {
+#define RI_NAME(end, kind)
+#define RI_GLUED(end, kind)
+#define RI_CORE(part) part,
+#define RI_LATER(word)
+#define RI_HARMLESS(word)
+#define RI_SENTENCE(word)
+#define RI_FORM(start, least, more, source)
+#include "report/redact.def"
+	};
+	static const struct {
+		const char *end;
+		const char *kind;
+	} names[] = {
+#undef RI_NAME
+#undef RI_GLUED
+#undef RI_CORE
+#define RI_NAME(end, kind) { end, #kind },
+#define RI_GLUED(end, kind) { end, #kind },
+#define RI_CORE(part)
+#include "report/redact.def"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t core = 0;
+
+		if (strcmp(names[i].kind, "NEUTRAL") == 0)
+			continue;
+		while (core < sizeof(cores) / sizeof(cores[0]) &&
+			strstr(names[i].end, cores[core]) == NULL)
+			core++;
+		assert_true(core < sizeof(cores) / sizeof(cores[0]));
+	}
 }
 
 static void words_of_a_command(void **state)
@@ -173,14 +270,19 @@ static void words_of_a_command(void **state)
 		{ "HF_TOKEN=a b", "HF_TOKEN=***" }, { "--env=HF_TOKEN=a b", "--env=HF_TOKEN=***" },
 		{ "+model.api_key=x", "+model.api_key=***" }, { "A=1", "A=1" },
 		{ "HF_TOKEN=", "HF_TOKEN=" }, { "HF_TOKEN", "HF_TOKEN" }, { "t.py", "t.py" },
-		{ "export HF_TOKEN=x; python", "export HF_TOKEN=***" },
-		{ "-token", "-token" }, { "-abc", "***" }, { "--pass", "--pass" }, { "", "" },
+		{ "export HF_TOKEN=x; python", "export HF_TOKEN=***; python" },
+		{ "-token", "-token" }, { "-abc", "***" }, { "--tokenizer", "--tokenizer" },
+		{ "gpt2", "gpt2" }, { "--max-tokens", "--max-tokens" }, { "4096", "4096" },
+		{ "--token", "--token" }, { "$HF_TOKEN", "$HF_TOKEN" },
+		{ "--tokenizer=gpt2", "--tokenizer=gpt2" },
+		{ "--token-dropout=x", "--token-dropout=x" }, { "--key-file", "--key-file" },
+		{ "/etc/x.pem", "/etc/x.pem" }, { "--pass", "--pass" }, { "", "" },
 		{ "abc", "abc" }, { "https://me:pw@host/", "https://***@host/" },
 		{ "Authorization: Bearer x", "Authorization: ***" },
 	};
 	enum { COUNT = sizeof(pairs) / sizeof(pairs[0]) };
 	static struct ri_arena arena;
-	char *words[COUNT + 1] = { NULL }, **shown, small[8] = "KEY=abc";
+	char *words[COUNT + 1] = { NULL }, **shown, small[10] = "TOKEN=ab1";
 
 	(void)state;
 	for (size_t i = 0; i < COUNT; i++)
@@ -191,7 +293,7 @@ static void words_of_a_command(void **state)
 		assert_string_equal(shown[i], pairs[i][1]);
 	assert_null(shown[COUNT]);
 	ri_redact_word_in_place(small, sizeof(small));
-	assert_string_equal(small, "KEY=***");
+	assert_string_equal(small, "TOKEN=***");
 	shown = ri_redact_words(words + COUNT, &arena);
 	assert_null(shown[0]);
 	ri_arena_release(&arena);
@@ -207,6 +309,9 @@ int main(void)
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(private_keys),
 		cmocka_unit_test(what_does_not_fit_is_cut),
+		cmocka_unit_test(is_twice_as_long_at_most),
+		cmocka_unit_test(the_work_is_bounded),
+		cmocka_unit_test(every_name_has_a_core),
 		cmocka_unit_test(words_of_a_command),
 	};
 

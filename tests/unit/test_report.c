@@ -17,7 +17,7 @@
 
 #define TRACEBACK \
 	"epoch 1\nTraceback (most recent call last):\n" \
-	"  File \"/app/train.py\", line 9, in <module>\n    main(key=\"hunter2\")\n    ^^^^\n" \
+	"  File \"/app/train.py\", line 9, in <module>\n    main(api_key=\"hunter2\")\n    ^^^^\n" \
 	"  File \"/app/step.py\", line 41, in step\n    raise ValueError(\"bad\")\n" \
 	"ValueError: bad batch token=hunter2\n"
 
@@ -117,7 +117,7 @@ static void a_value_error_in_rank_2_of_4(void **state)
 		"  ValueError: bad batch token=***\n"
 		"    Traceback (most recent call last):\n"
 		"      File \"/app/train.py\", line 9, in <module>\n"
-		"        main(key=\"***\")\n"
+		"        main(api_key=\"***\")\n"
 		"      File \"/app/step.py\", line 41, in step\n"
 		"        raise ValueError(\"bad\")\n"
 		"  ranks 8, 11: told to stop, killed by SIGTERM (15)\n"
@@ -375,9 +375,11 @@ static void why_a_start_failed(void **state)
 
 static void secrets_in_torch_s_file(void **state)
 {
-	static const char file[] = "{\"message\": \"x --token hunter2\", \"my_key\": \"hunter2\", "
+	static const char file[] = "{\"message\": \"x --token hunter2\", \"api_key\": \"hunter2\", "
 		"\"a\": [{\"b\": \"https://u:hunter2@h/\"}], \"n\": 5, \"secrets\": {\"c\": "
-		"\"hunter2\"}, \"deep\": [[[[[[[[[[[[[[[[[[\"hunter2\"]]]]]]]]]]]]]]]]]]}";
+		"\"hunter2\"}, \"env\": {\"name\": \"HF_TOKEN\", \"value\": \"hunter2\"}, "
+		"\"max_tokens\": \"many\", "
+		"\"deep\": [[[[[[[[[[[[[[[[[[\"hunter2\"]]]]]]]]]]]]]]]]]]}";
 	json_t *object, *error;
 
 	(void)state;
@@ -388,6 +390,7 @@ static void secrets_in_torch_s_file(void **state)
 	error = json_object_get(json_object_get(object, "first_failure"), "torch_error");
 	assert_string_equal(json_string_value(json_object_get(error, "message")), "x --token ***");
 	assert_int_equal(json_integer_value(json_object_get(error, "n")), 5);
+	assert_string_equal(json_string_value(json_object_get(error, "max_tokens")), "many");
 	assert_null(strstr(bytes, "hunter2"));
 	json_decref(object);
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the name of a value, and the value itself, say of each other (redact.def). */
+#ifndef RI_REPORT_REDACT_NAME_H
+#define RI_REPORT_REDACT_NAME_H
+
+#include "report/span.h"
+
+/* How much a name makes a secret of its value; redact.def has the words. */
+enum ri_secrecy {
+	RI_SECRECY_NONE,
+	RI_SECRECY_WEAK,
+	RI_SECRECY_TOKEN,
+	RI_SECRECY_PHRASE,
+	RI_SECRECY_HEADER,
+};
+
+enum ri_secrecy ri_secrecy_of(struct ri_span name);
+
+/* Small letters are missing, and a letter is there: HF_TOKEN. */
+bool ri_name_is_upper(struct ri_span name);
+
+/*
+ * Is the value of such a name a secret, where it is known to be all of it? A
+ * number, a word as None, a path, what refers to a value ($HF_TOKEN) and stars in
+ * its place are none.
+ */
+bool ri_secrecy_hides(enum ri_secrecy secrecy, struct ri_span value);
+
+/* Letters alone, as in words of a language. */
+bool ri_value_is_plain(struct ri_span value);
+
+/* Digits among letters, as no person would write. */
+bool ri_value_is_random(struct ri_span value);
+
+/* Several words, at least so many of those in redact.def that make a sentence. */
+bool ri_value_is_sentence(struct ri_span value, size_t least);
+
+/*
+ * Bytes at the start of text that are a secret by their form, or 0: they are
+ * none.
+ */
+size_t ri_secret_form(struct ri_span text);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/redact_scan.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	MAX_VALUE = 16384,	/* how far for the end of a quoted or bracketed value */
+	MANY_LOOKS = 64,	/* for a byte of the text: then RI_SCAN_AHEAD must do there, too */
+	MAX_MARGIN = 80,	/* of a line before its first name */
+};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+/* Of URLs (RFC 3986), of XML and HTML, of JSON that holds no quotes (RFC 8259) */
+static const char *const spellings[] = { "", "%22", "&quot;", "&#34;", "\\u0022" };
+
+bool ri_is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+char ri_scan_byte(struct ri_scan *in, size_t at)
+{
+	in->looks++;
+	return at < in->length ? in->text[at] : '\n';
+}
+
+bool ri_scan_is(struct ri_scan *in, size_t at, const char *set)
+{
+	return ri_is_one_of(ri_scan_byte(in, at), set);
+}
+
+bool ri_scan_follows(struct ri_scan *in, size_t at, const char *word)
+{
+	size_t length = strlen(word);
+
+	in->looks++;
+	return at + length <= in->length && strncasecmp(in->text + at, word, length) == 0;
+}
+
+bool ri_scan_precedes(struct ri_scan *in, size_t at, const char *word)
+{
+	size_t length = strlen(word);
+
+	return at >= length && ri_scan_follows(in, at - length, word);
+}
+
+struct ri_span ri_scan_span(const struct ri_scan *in, size_t begin, size_t end)
+{
+	return (struct ri_span){ in->text + begin, end > begin ? end - begin : 0 };
+}
+
+size_t ri_scan_skip_colour(struct ri_scan *in, size_t at)
+{
+	size_t start = at;
+
+	if (ri_scan_byte(in, at) != '\x1b' || ri_scan_byte(in, at + 1) != '[')
+		return at;
+	for (at += 2; at < start + 32 && ri_scan_is(in, at, "0123456789;:?");)
+		at++;
+	return at + (ri_scan_byte(in, at) != '\n');
+}
+
+size_t ri_scan_skip_blanks(struct ri_scan *in, size_t at)
+{
+	size_t end = at + RI_SCAN_AHEAD;
+
+	while (at < end) {
+		size_t next = ri_is_blank(ri_scan_byte(in, at)) ? at + 1
+								: ri_scan_skip_colour(in, at);
+
+		if (next == at)
+			break;
+		at = next;
+	}
+	return at;
+}
+
+size_t ri_scan_line_end(struct ri_scan *in, size_t at, size_t limit)
+{
+	while (at < limit && ri_scan_byte(in, at) != '\n')
+		at++;
+	return at;
+}
+
+size_t ri_scan_find(struct ri_scan *in, size_t at, size_t limit, const char *set)
+{
+	while (at < limit && ri_scan_byte(in, at) != '\n' && !ri_scan_is(in, at, set))
+		at++;
+	return at;
+}
+
+struct ri_scan_quote ri_scan_quote_at(struct ri_scan *in, size_t at)
+{
+	struct ri_scan_quote quote = { .depth = 0 };
+
+	if (!ri_scan_is(in, at, "\"'`\\%&"))
+		return quote;
+	for (size_t i = 1; i < COUNT(spellings); i++)
+		if (ri_scan_follows(in, at, spellings[i]))
+			return (struct ri_scan_quote){ (char)i, true, 0, strlen(spellings[i]) };
+	while (quote.depth < 16 && ri_scan_byte(in, at + quote.depth) == '\\')
+		quote.depth++;
+	quote.kind = ri_scan_byte(in, at + quote.depth);
+	quote.width = quote.depth + 1;
+	return ri_is_one_of(quote.kind, "\"'`") ? quote : (struct ri_scan_quote){ .kind = 0 };
+}
+
+size_t ri_scan_horizon(const struct ri_scan *in, size_t at)
+{
+	size_t most = in->looks / MANY_LOOKS > in->length ? RI_SCAN_AHEAD : MAX_VALUE;
+
+	return in->length - at < most ? in->length : at + most;
+}
+
+size_t ri_scan_closing(struct ri_scan *in, size_t at, struct ri_scan_quote quote)
+{
+	size_t end = at < in->length ? ri_scan_horizon(in, at) : at;
+
+	while (at < end) {
+		size_t slashes = 0;
+
+		if (quote.spelled && ri_scan_follows(in, at, spellings[(size_t)quote.kind]))
+			return at;
+		while (!quote.spelled && ri_scan_byte(in, at + slashes) == '\\')
+			slashes++;
+		if (!quote.spelled && slashes <= quote.depth &&
+			ri_scan_byte(in, at + slashes) == quote.kind)
+			return at;
+		at += slashes + 1;
+	}
+	return SIZE_MAX;
+}
+
+struct ri_scan_quote ri_scan_quote_before(struct ri_scan *in, size_t at)
+{
+	struct ri_scan_quote found = { .kind = 0 };
+
+	for (size_t width = 1; width <= 8 && width <= at; width++) {
+		struct ri_scan_quote quote = ri_scan_quote_at(in, at - width);
+
+		if (quote.kind != 0 && quote.width == width)
+			found = quote;
+	}
+	return found;
+}
+
+size_t ri_scan_margin(struct ri_scan *in, size_t line)
+{
+	size_t at = line;
+
+	if (ri_scan_byte(in, at) != '[')
+		return line;
+	while (at < line + 24 && !ri_scan_is(in, at, "]\n"))
+		at++;
+	if (ri_scan_byte(in, at) != ']')
+		return line;
+	at += ri_scan_byte(in, at + 1) == ':' ? 2 : 1;
+	return at + (ri_scan_byte(in, at) == ' ');
+}
+
+size_t ri_scan_line(struct ri_scan *in, size_t at)
+{
+	for (size_t i = 0; i <= MAX_MARGIN; i++)
+		if (i == at || ri_scan_byte(in, at - i - 1) == '\n')
+			return at - i;
+	return SIZE_MAX;
+}
+
+bool ri_scan_starts_line(struct ri_scan *in, size_t at)
+{
+	static const char *const words[] = {
+		"export ", "declare ", "typeset ", "readonly ", "local ", "set ", "ENV ", "ARG ",
+		"-x ", "-rx ", "-gx ",
+	};
+	size_t from = ri_scan_line(in, at), i;
+
+	if (from == SIZE_MAX)
+		return false;
+	from = ri_scan_margin(in, from);
+	while (from < at) {
+		size_t past = ri_scan_skip_colour(in, from);
+
+		for (i = 0; i < COUNT(words) && !ri_scan_follows(in, from, words[i]);)
+			i++;
+		if (i < COUNT(words))
+			from += strlen(words[i]);
+		else if (past > from || ri_scan_is(in, from, " \t-+>|$#*\"'\\"))
+			from = past > from ? past : from + 1;
+		else
+			return false;
+	}
+	return true;
+}
+
+size_t ri_scan_skip_prefix(struct ri_scan *in, size_t at)
+{
+	size_t start = at;
+
+	while (at < start + 2 && ri_scan_is(in, at, "bBrRuUfF"))
+		at++;
+	return ri_scan_quote_at(in, at).kind != 0 ? at : start;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two tables: what is hidden (redact.hidden), and what is kept (redact.kept). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/redact.h"
+
+enum {
+	MAX_CASE = 4096,
+	LEAST = 200,		/* cases in each table */
+};
+
+/* What stands for a byte that an editor would not show. */
+static const struct {
+	const char *sign;
+	char byte;
+} signs[] = {
+	{ "\xe2\x90\x9b", '\x1b' }, { "\xe2\x90\x89", '\t' }, { "\xe2\x90\x8d", '\r' },
+	{ "\xe2\x90\xa0", ' ' },
+};
+
+static const char opening[] = "\xc2\xab", closing[] = "\xc2\xbb";
+
+struct table {
+	const char *path;
+	FILE *file;
+	unsigned line;
+	unsigned first;		/* line of the case */
+	unsigned cases;
+	unsigned wrong;
+	char text[MAX_CASE];	/* of the case, as it is written */
+};
+
+static bool read_line(struct table *table, char *line)
+{
+	if (fgets(line, MAX_CASE, table->file) == NULL)
+		return false;
+	table->line++;
+	return true;
+}
+
+static bool next_case(struct table *table)
+{
+	char line[MAX_CASE];
+	bool within = false;
+
+	table->text[0] = '\0';
+	while (read_line(table, line)) {
+		if (strcmp(line, "%%\n") == 0) {
+			if (within)
+				return true;
+			within = true;
+			table->first = table->line;
+			continue;
+		}
+		if (!within && (line[0] == '\n' || strncmp(line, "##", 2) == 0))
+			continue;
+		if (strlen(table->text) + strlen(line) >= MAX_CASE)
+			fail_msg("%s:%u: too long", table->path, table->line);
+		if (!within)
+			table->first = table->line;
+		strcat(table->text, line);
+		if (!within)
+			return true;
+	}
+	assert_false(within);
+	return false;
+}
+
+/* The program's text, and what is expected to come of it. */
+static void make(const char *written, char *text, char *expected)
+{
+	while (*written != '\0') {
+		size_t i = 0;
+
+		while (i < sizeof(signs) / sizeof(signs[0]) &&
+			strncmp(written, signs[i].sign, 3) != 0)
+			i++;
+		if (strncmp(written, opening, 2) == 0) {
+			strcpy(expected, RI_REDACTED);
+			expected += strlen(RI_REDACTED);
+			for (written += 2; strncmp(written, closing, 2) != 0; written++)
+				*text++ = *written;
+			written += 2;
+		} else if (i < sizeof(signs) / sizeof(signs[0])) {
+			*text++ = *expected++ = signs[i].byte;
+			written += 3;
+		} else {
+			*text++ = *expected++ = *written++;
+		}
+	}
+	*text = *expected = '\0';
+}
+
+/* Between other lines, where before stands at the start of each of its own. */
+static void add_lines(char *out, const char *before, const char *lines)
+{
+	static const char above[] = "epoch 3 of 5\n", below[] = "all done\n";
+
+	out += sprintf(out, "%s", above);
+	for (const char *end; *lines != '\0'; lines = end) {
+		end = strchr(lines, '\n') + 1;
+		out += sprintf(out, "%s%.*s", before, (int)(end - lines), lines);
+	}
+	sprintf(out, "%s", below);
+}
+
+static void check(struct table *table, const char *before)
+{
+	char text[MAX_CASE], expected[MAX_CASE], whole[2 * MAX_CASE], wanted[2 * MAX_CASE];
+	char buffer[4 * MAX_CASE];
+	struct ri_text out;
+
+	make(table->text, text, expected);
+	add_lines(whole, before, text);
+	add_lines(wanted, before, expected);
+	ri_text_init(&out, buffer, sizeof(buffer));
+	ri_redact(&out, (struct ri_span){ whole, strlen(whole) });
+	assert_false(out.cut);
+	if (strcmp(buffer, wanted) == 0)
+		return;
+	table->wrong++;
+	print_error("%s:%u\nwanted:\n%sgot:\n%s", table->path, table->first, wanted, buffer);
+}
+
+static void check_table(const char *path)
+{
+	struct table table = { .path = path, .file = fopen(path, "r") };
+
+	assert_non_null(table.file);
+	while (next_case(&table)) {
+		table.cases++;
+		check(&table, "");
+		/* as torch marks the lines of a rank's exception */
+		if (strchr(table.text, '\n')[1] == '\0')
+			check(&table, "[rank0]: ");
+	}
+	fclose(table.file);
+	assert_true(table.cases >= LEAST);
+	print_message("%s: %u of %u cases\n", path, table.cases, table.wrong);
+	assert_int_equal(table.wrong, 0);
+}
+
+static void hidden(void **state)
+{
+	(void)state;
+	check_table("tests/unit/redact.hidden");
+}
+
+static void kept(void **state)
+{
+	(void)state;
+	check_table("tests/unit/redact.kept");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hidden),
+		cmocka_unit_test(kept),
+	};
+
+	return cmocka_run_group_tests_name("redact_tables", tests, NULL, NULL);
+}
