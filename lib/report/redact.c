@@ -11,7 +11,10 @@
 
 #include "report/redact_member.h"
 
-enum { MAX_BLOCK = 64 };	/* lines of a value below its name */
+enum {
+	MAX_BLOCK = 64,		/* lines of a value below its name */
+	LOGIN = 256,		/* bytes from a command to its option */
+};
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -154,16 +157,37 @@ static void take_brackets(struct ri_scan *in, enum ri_secrecy secrecy, size_t at
 	}
 }
 
+/* "self.state", "config.x", "secret.source", "_lib.X", but not "correct.horse" */
+static bool is_attribute(struct ri_span value)
+{
+	static const char *const owners[] = { "self.", "cls.", "args.", "cfg.", "config.", "_" };
+	size_t length = 0;
+
+	for (size_t i = 0; i < COUNT(owners); i++)
+		if (ri_span_starts(value, owners[i]))
+			return true;
+	while (length < value.length && value.at[length] != '.')
+		length++;
+	return length < value.length && ri_name_mentions((struct ri_span){ value.at, length });
+}
+
 /* "self.token", "token", "HF_TOKEN": the name of a secret is none. */
 static bool is_reference(const struct ri_member *m, struct ri_span value)
 {
+	bool joined = memchr(value.at, '_', value.length) != NULL ||
+		memchr(value.at, '.', value.length) != NULL;
+
 	for (size_t i = 0; i < value.length; i++)
 		if (!ri_is_letter(value.at[i]) && value.at[i] != '_' && value.at[i] != '.')
 			return false;
 	if (ri_name_is_upper(value))
 		return ri_secrecy_of(value) != RI_SECRECY_NONE;
-	return (m->sign != ':' || m->quoted) && !ri_name_is_upper(m->name) &&
-		ri_secrecy_of(value) != RI_SECRECY_NONE;
+	if ((m->sign == ':' && !m->quoted) || (ri_name_is_upper(m->name) && !m->spaced))
+		return false;
+	if (is_attribute(value) || ri_span_starts(m->name, "self."))
+		return true;
+	/* but not "mysecretpassword" */
+	return (joined || value.length <= sizeof("password")) && ri_name_mentions(value);
 }
 
 /* "token: unexpected end", "invalid token: x": what people write behind a name. */
@@ -175,7 +199,7 @@ static bool is_remark(struct ri_scan *in, const struct ri_member *m, struct ri_s
 	size_t second = ri_member_word_end(in, next, next + RI_SCAN_AHEAD), least;
 
 	if (m->sign == 'i')
-		return plain || ri_name_is_upper(value);
+		return plain || ri_name_is_upper(value) || !ri_is_letter(value.at[0]);
 	if (m->sign == '=' || m->sign == '>')
 		return false;
 	end = option ? second : ri_scan_line_end(in, m->begin, m->begin + RI_SCAN_AHEAD);
@@ -204,12 +228,20 @@ static bool is_note(struct ri_scan *in, const struct ri_member *m)
 static void take_bare(struct ri_scan *in, const struct ri_member *m)
 {
 	size_t limit = m->begin + RI_SCAN_AHEAD, end;
-	struct ri_span value;
+	struct ri_span value, first;
 
 	if (limit > in->length)
 		limit = in->length;
 	end = ri_member_bare_end(in, m, limit);
 	value = ri_scan_span(in, m->begin, end);
+	/* "cookie=None, x", "password = password + x" */
+	first = ri_scan_span(in, m->begin, ri_member_word_end(in, m->begin, limit));
+	if (m->sign == '=' && first.length < value.length && (is_reference(m, first) ||
+			!ri_secrecy_hides(RI_SECRECY_TOKEN, first)))
+		return;
+	/* "<token> expected before <eof>" */
+	if (m->sign == '>' && ri_scan_byte(in, end) == '<' && ri_scan_byte(in, end + 1) != '/')
+		return;
 	if (!ri_secrecy_hides(m->secrecy, value) || is_reference(m, value) ||
 		is_remark(in, m, value) || is_note(in, m))
 		return;
@@ -273,6 +305,27 @@ static bool is_block(struct ri_scan *in, const struct ri_member *m)
 	return (m->sign == ':' || m->sign == '>') && ri_scan_byte(in, at) == '\n';
 }
 
+/* "bad token=" + x: the quote ends what one before it in the line began. */
+static bool is_outer(struct ri_scan *in, const struct ri_member *m)
+{
+	size_t at = m->begin, count = 0;
+	char quote = ri_scan_byte(in, at), before, after;
+
+	if (m->quoted || !ri_is_one_of(quote, "\"'`") || !ri_scan_is(in, at + 1, " )],;+\n"))
+		return false;
+	for (; at > 0 && m->begin - at < RI_SCAN_AHEAD; at--) {
+		before = in->text[at - 1];
+		after = ri_scan_byte(in, at);
+		if (before == '\n')
+			break;
+		/* an apostrophe is none */
+		if (before == quote && !(ri_is_letter(after) && at > 1 &&
+			ri_is_letter(in->text[at - 2])))
+			count++;
+	}
+	return count % 2 == 1;
+}
+
 /* The value of a name that makes a secret of it. */
 static void take_value(struct ri_scan *in, struct ri_member *m)
 {
@@ -290,7 +343,9 @@ static void take_value(struct ri_scan *in, struct ri_member *m)
 		m->begin = ri_scan_skip_blanks(in, ri_member_word_end(in, m->begin, m->begin + 32));
 	at = ri_scan_skip_prefix(in, m->begin);
 	first = ri_scan_byte(in, m->begin);
-	if (ri_scan_quote_at(in, at).kind != 0) {
+	if (is_outer(in, m))
+		return;
+	if (ri_scan_quote_at(in, at).kind != 0 && m->sign != '>') {
 		if (m->sign != ':' || !says_why(in, at))
 			take_quoted(in, m->secrecy, at);
 	} else if (is_block(in, m)) {
@@ -336,12 +391,12 @@ static const struct {
 	{ "curl ", "-u", false, true }, { "curl ", "--user", false, true },
 	{ "curl ", "--proxy-user", false, true }, { "sshpass ", "-p", true, false },
 	{ "mysql ", "-p", true, false }, { "mysqldump ", "-p", true, false },
-	{ "login ", "-p", false, false },
+	{ "login ", "-p", false, false }, { "redis-cli ", "-a", false, false },
 };
 
 static bool take_login(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t from = m->start > RI_SCAN_AHEAD ? m->start - RI_SCAN_AHEAD : 0, length, begin, end;
+	size_t from = m->start > LOGIN ? m->start - LOGIN : 0, length, begin, end;
 	const char *line = memrchr(in->text + from, '\n', m->start - from);
 
 	if (m->name.at[0] != '-')

@@ -57,7 +57,10 @@ static bool is_netrc(struct ri_scan *in, size_t at)
 /* Does the word after the name belong to it, without a sign between? */
 static bool takes_word(struct ri_scan *in, const struct ri_member *m, size_t blanks)
 {
-	static const char *const words[] = { "ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux " };
+	static const char *const words[] = {
+		"ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux ",
+		"configure set ",
+	};
 
 	if (m->name.at[0] == '-')
 		return !ri_scan_follows(in, m->begin, "--");
@@ -104,8 +107,9 @@ static bool find_assigned(struct ri_scan *in, struct ri_member *m, size_t at)
 	m->begin = at;
 	while (ri_scan_is(in, at, "=:>") && at < m->end + RI_SCAN_AHEAD)
 		at++;
-	/* a comparison in code */
-	if (ri_scan_follows(in, m->begin, "==") &&
+	/* a comparison in code, "token += x", "tokens[token] = x" */
+	if ((ri_scan_follows(in, m->begin, "==") || (at > 1 && in->text[m->begin - 1] == '+') ||
+			(!m->quoted && ri_scan_byte(in, m->end) == ']')) &&
 		ri_scan_quote_at(in, ri_scan_skip_blanks(in, at)).kind == 0)
 		return false;
 	m->begin = ri_scan_skip_blanks(in, at);
@@ -153,10 +157,14 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
 	if (!m->spaced || ri_scan_byte(in, at) == '\n')
 		return false;
 	next = width_of_bar(in, at);
-	m->sign = next > 0 ? '|' : ri_scan_follows(in, at, "is ") ? 'i' : ' ';
+	m->sign = next > 0 ? '|' : ' ';
+	if (ri_scan_follows(in, at, "is ") || ri_scan_follows(in, at, "is: ")) {
+		m->sign = 'i';
+		next = sizeof("is");
+	}
 	if (m->sign == ' ')
 		return takes_word(in, m, at - closed);
-	m->begin = ri_scan_skip_blanks(in, at + (next > 0 ? next : sizeof("is")));
+	m->begin = ri_scan_skip_blanks(in, at + next);
 	return true;
 }
 
@@ -188,7 +196,7 @@ static enum ri_secrecy find_name_after(struct ri_scan *in, size_t at)
 	size_t end = quote.kind == 0 ? SIZE_MAX : ri_scan_closing(in, at + quote.width, quote);
 
 	at = end == SIZE_MAX ? at : end;
-	end = at + RI_SCAN_AHEAD / 2 < in->length ? at + RI_SCAN_AHEAD / 2 : in->length;
+	end = at + RI_SCAN_AHEAD < in->length ? at + RI_SCAN_AHEAD : in->length;
 	for (; at < end && ri_scan_byte(in, at) != '}'; at++) {
 		struct ri_member m = { .start = at, .end = at };
 
@@ -208,35 +216,44 @@ static enum ri_secrecy find_name_after(struct ri_scan *in, size_t at)
 	return RI_SECRECY_NONE;
 }
 
-/* PASS=x of an environment, {"pass": "x1"}: others pass forward, or pass a test. */
-static bool is_passed(struct ri_scan *in, const struct ri_member *m)
+/*
+ * PASS=x of an environment, {"pass": "x1"}: others pass forward, or pass a test.
+ * auth=("me", "x") of Python's requests.
+ */
+static bool is_login(struct ri_scan *in, const struct ri_member *m)
 {
 	struct ri_scan_quote quote;
-	size_t begin;
+	size_t begin, end;
 
+	if (ri_member_is(m, "auth") && m->sign == '=')
+		return ri_scan_byte(in, m->begin) == '(';
 	if (!ri_member_is(m, "pass"))
 		return false;
 	if (m->sign == '=' && !m->spaced && ri_name_is_upper(m->name))
 		return true;
 	quote = ri_scan_quote_at(in, m->begin);
 	begin = m->begin + quote.width;
-	return m->quoted && quote.kind != 0 && !ri_value_is_plain(ri_scan_span(in, begin,
-		ri_scan_find(in, begin, begin + RI_SCAN_AHEAD, "\"'`")));
+	end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD, " \"'`");
+	return m->sign == ':' && quote.kind != 0 && ri_scan_byte(in, end) != ' ' &&
+		!ri_value_is_plain(ri_scan_span(in, begin, end));
 }
 
 void ri_member_judge(struct ri_scan *in, struct ri_member *m)
 {
-	static const char *const before_key[] = {
-		"api ", "access ", "account ", "private ", "secret ",
-	};
 	enum ri_secrecy named;
+	size_t from = m->start;
 
-	if (is_passed(in, m) || (m->secrecy == RI_SECRECY_WEAK && is_parameter(in, m) &&
+	if (is_login(in, m) || (m->secrecy == RI_SECRECY_WEAK && is_parameter(in, m) &&
 			(ri_member_is(m, "sig") || m->name.length > 8)))
 		m->secrecy = RI_SECRECY_TOKEN;
-	for (size_t i = 0; i < COUNT(before_key); i++)
-		if (ri_member_is(m, "key") && ri_scan_precedes(in, m->start, before_key[i]))
-			m->secrecy = RI_SECRECY_TOKEN;
+	/* "API key: x", "cache key: x" */
+	if (ri_member_is(m, "key") && !m->quoted && m->start > 1 &&
+		in->text[m->start - 1] == ' ' && ri_is_letter(in->text[m->start - 2])) {
+		while (m->end - from < sizeof("subscription key") && from > 0 &&
+			(from == m->start || ri_is_name_byte(ri_scan_byte(in, from - 1))))
+			from--;
+		m->secrecy = ri_secrecy_of(ri_scan_span(in, from, m->end));
+	}
 	if (names_other(m) && m->sign != ',') {
 		named = secrecy_in(in, m);
 		if (named > RI_SECRECY_WEAK || ri_member_is(m, "name")) {
@@ -244,8 +261,10 @@ void ri_member_judge(struct ri_scan *in, struct ri_member *m)
 			in->named_at = m->end;
 		}
 	} else if (ri_member_is(m, "value") && m->secrecy == RI_SECRECY_NONE) {
-		m->secrecy = in->named != RI_SECRECY_NONE && m->start - in->named_at < RI_SCAN_AHEAD
-			? in->named : find_name_after(in, m->begin);
+		if (m->start - in->named_at > 2 * RI_SCAN_AHEAD)
+			in->named = RI_SECRECY_NONE;
+		m->secrecy = in->named != RI_SECRECY_NONE ? in->named
+							  : find_name_after(in, m->begin);
 		in->named = RI_SECRECY_NONE;
 	}
 }
@@ -268,7 +287,7 @@ static size_t trim(struct ri_scan *in, size_t begin, size_t end)
 	for (; end > begin; end--) {
 		const char *found = memchr(closing, ri_scan_byte(in, end - 1), sizeof(closing) - 1);
 
-		if (!ri_is_one_of(in->text[end - 1], ",;\"'`") && (found == NULL ||
+		if (!ri_is_one_of(in->text[end - 1], ",;:\"'`") && (found == NULL ||
 			memchr(in->text + begin, opening[found - closing], end - begin) != NULL))
 			break;
 	}
@@ -344,6 +363,8 @@ size_t ri_member_bare_end(struct ri_scan *in, const struct ri_member *m, size_t 
 
 	if (m->sign == '>')
 		return ri_scan_find(in, at, limit, "<");
+	if (m->sign == 'i')
+		return ri_member_word_end(in, at, limit);
 	if (m->sign == '=' && is_parameter(in, m))
 		return end_of_parameter(in, at, limit);
 	if (around.kind != 0 && !m->quoted) {

@@ -14,7 +14,7 @@ enum {
 	LONG_RUN = 16,
 };
 
-enum kind { NONE, WEAK, PART, TOKEN, PHRASE, HEADER, NOTHING, NEUTRAL };
+enum kind { NONE, WEAK, MANY, PART, TOKEN, PHRASE, HEADER, NOTHING, NEUTRAL };
 
 /* Small, since there are many. */
 static const struct {
@@ -172,6 +172,14 @@ static bool has_core(const struct words *words)
 	return false;
 }
 
+bool ri_name_mentions(struct ri_span name)
+{
+	struct words words;
+
+	split(name, &words);
+	return has_core(&words);
+}
+
 static size_t last_start(const struct words *words)
 {
 	size_t start = words->length;
@@ -207,6 +215,8 @@ static enum ri_secrecy secrecy_of_kind(enum kind kind, bool prefixed, bool upper
 	switch (kind) {
 	case WEAK:
 		return prefixed && upper ? RI_SECRECY_TOKEN : RI_SECRECY_WEAK;
+	case MANY:
+		return RI_SECRECY_WEAK;
 	case PART:
 		return prefixed ? RI_SECRECY_TOKEN : RI_SECRECY_WEAK;
 	case TOKEN:
@@ -247,7 +257,7 @@ enum ri_secrecy ri_secrecy_of(struct ri_span name)
 		/* of these only what is unmistakable: KEY_TYPE, AUTH_SOCK, TOKENS_SEEN */
 		if (kind == NONE && !is_digit(words.bytes[start])) {
 			kind = find_end(&words, &begin);
-			if (kind == WEAK || kind == PART)
+			if (kind == WEAK || kind == MANY || kind == PART)
 				return RI_SECRECY_NONE;
 		}
 	}
@@ -304,7 +314,7 @@ static bool is_marks(struct ri_span value)
 }
 
 /*
- * $HF_TOKEN, ${x}, $(x), {{ x }}, {token}, <pad>, %(x)s, [PAD], and the blanks of
+ * $HF_TOKEN, ${x}, $(x), {{ x }}, {token}, <pad>, %(x)s, %s, [PAD], and the blanks of
  * SentencePiece (U+2581) and of GPT-2's tokens (U+0120)
  */
 static bool is_placeholder(struct ri_span value)
@@ -316,6 +326,8 @@ static bool is_placeholder(struct ri_span value)
 	if (first == '$')
 		return next == '{' || next == '(' || (is_letter(next) &&
 			(ri_name_is_upper(inner) || ri_secrecy_of(inner) != RI_SECRECY_NONE));
+	if (first == '%' && memchr("sdr", next, 3) != NULL)
+		return true;
 	if (first == '{' || first == '%')
 		return next == '{' || next == '(' || last == '}';
 	if (first == '<')

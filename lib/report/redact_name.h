@@ -16,6 +16,9 @@ enum ri_secrecy {
 
 enum ri_secrecy ri_secrecy_of(struct ri_span name);
 
+/* Does it speak of a secret, whatever its last words make of it: current_token? */
+bool ri_name_mentions(struct ri_span name);
+
 /* Small letters are missing, and a letter is there: HF_TOKEN. */
 bool ri_name_is_upper(struct ri_span name);
 

@@ -11,7 +11,7 @@
 #include "report/redact_name.h"
 #include "report/span.h"
 
-enum { RI_SCAN_AHEAD = 256 };
+enum { RI_SCAN_AHEAD = 128 };
 
 struct ri_scan {
 	const char *text;

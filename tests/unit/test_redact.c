@@ -174,7 +174,7 @@ static void what_does_not_fit_is_cut(void **state)
 static void is_twice_as_long_at_most(void **state)
 {
 	static const char *const parts[] = {
-		"sas=a ", "pwd=a ", "://a@", "?sig=a", "&sig=a", "<pwd>a<", "pwd='a',", "-pwd a ",
+		"sas=a ", "pwd=a ", "://a@", "?sig=a", "&sig=a", "<pwd>a</", "pwd='a',", "-pwd a ",
 		"pwd:a\n", "sas:\n a\n", "secrets=['a','b']",
 		"{\"value\":\"a\",\"name\":\"pwd\"}",
 	};
@@ -197,7 +197,8 @@ static void is_twice_as_long_at_most(void **state)
 static void the_work_is_bounded(void **state)
 {
 	static const char *const parts[] = {
-		"\"", "[", "\\", "a_key={", "keys=['a',", "keys=[a ", "token=(\n", "token=\"\n",
+		"\"", "[", "\\", "a_key={", "sas={", "sas=['", "?sig={",
+		"keys=['a',", "keys=[a ", "token=(\n", "token=\"\n",
 		"token='${", "password: the is required ", "\"value\": \"", "value: x\n", "name:",
 		"token:\n", "token: |\n\n\n", "keys:\n a\n", "-----BEGIN PRIVATE KEY-----",
 		"://a",
