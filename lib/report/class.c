@@ -57,8 +57,22 @@ static bool tells_of_kill(const struct ri_traceback *traceback)
 	return memmem(last->at, last->length, words, sizeof(words) - 1) != NULL;
 }
 
+/*
+ * NCCL has one message for a peer that is gone and for a segment that it cannot
+ * make; which of them it was stands in its log (NCCL src/misc/shmutils.cc).
+ */
+static bool tells_of_segment(const struct ri_rank_outcome *rank)
+{
+	static const char words[] = "NCCL WARN Error while creating shared memory segment";
+
+	return rank->tail != NULL &&
+		memmem(rank->tail, rank->tail_length, words, sizeof(words) - 1) != NULL;
+}
+
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
 {
+	if (loss != NULL && tells_of_segment(rank))
+		loss = NULL;
 	rank->loss = loss;
 	rank->class = loss != NULL ? RI_CLASS_LOSS : class;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "report/decisive.h"
 #include "report/noise.h"
 
 static const struct ri_loss table[] = {
@@ -89,67 +90,34 @@ static bool may_be_raised(struct ri_span type)
 
 const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
 {
+	const struct ri_loss *found = find(exception, true);
 	struct ri_span type = type_of(exception), message;
 
-	if (!may_be_raised(type))
-		return find(exception, true);
+	if (found != NULL || !may_be_raised(type))
+		return found;
 	message = ri_span_trim_start(ri_span_skip(exception, type.length + 1));
 	return ri_loss_of_message(message);
 }
 
-/* What ends a loop, or means that there is nothing yet, is handled and over. */
-static bool is_signpost(struct ri_span exception)
+/* All of its message, up to what a library's log says behind it. */
+static struct ri_span message_of(const struct ri_traceback *traceback)
 {
-	struct ri_span type = type_of(exception);
+	struct ri_span more = traceback->more, message = traceback->last, line;
 
-	return ri_span_ends(type, "StopIteration") || ri_span_ends(type, "queue.Empty") ||
-		ri_span_ends(type, "StopAsyncIteration");
-}
-
-/* The words between two exceptions of a chain (CPython Lib/traceback.py). */
-static bool is_link(struct ri_span line)
-{
-	return ri_span_starts(line, "During handling of the above exception, another") ||
-		ri_span_starts(line, "The above exception was the direct cause of");
-}
-
-/* All lines of an exception's message: the lines from the first up to what follows it. */
-static struct ri_span extend(struct ri_span message, struct ri_span line)
-{
-	if (message.length == 0)
-		return line;
-	message.length = (size_t)(line.at + line.length - message.at);
-	return message;
-}
-
-/* The first exception of the chain, or what is not complete. */
-static struct ri_span first_of_chain(const struct ri_traceback *traceback)
-{
-	struct ri_span rest = traceback->whole, line, message = { traceback->whole.at, 0 };
-	bool frames = false;
-
-	while (ri_span_line(&rest, &line)) {
-		line = ri_traceback_line(traceback, line);
-		if (is_link(line)) {
-			if (message.length > 0 && !is_signpost(message))
-				return message;
-			message.length = 0;
-			frames = false;
-		} else if (ri_span_ends(line, "Traceback (most recent call last):")) {
-			frames = true;
-		} else if (frames && line.length > 0 && line.at[0] != ' ') {
-			message = line;
-			frames = false;
-		} else if (!frames && message.length > 0) {
-			message = extend(message, line);
-		}
+	while (ri_span_line(&more, &line)) {
+		if (ri_decisive_find(line) == RI_DECISIVE_LOG ||
+			ri_decisive_find(line) == RI_DECISIVE_LAST)
+			break;
+		message.length = (size_t)(line.at + line.length - message.at);
 	}
 	return message;
 }
 
 const struct ri_loss *ri_loss_of_traceback(const struct ri_traceback *traceback)
 {
-	return ri_loss_of_exception(first_of_chain(traceback));
+	if (traceback->cause.length > 0)
+		return ri_loss_of_exception(traceback->cause);
+	return ri_loss_of_exception(message_of(traceback));
 }
 
 const struct ri_loss *ri_loss_of_lines(struct ri_span text)

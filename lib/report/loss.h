@@ -16,6 +16,7 @@ enum ri_loss_kind {
 	RI_LOSS_PEER,
 	RI_LOSS_STORE,
 	RI_LOSS_CLOCK,
+	RI_LOSS_MISMATCH,
 };
 
 struct ri_loss {

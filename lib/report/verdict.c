@@ -131,6 +131,8 @@ static const char *loss_words(const struct ri_loss *loss)
 		return "timed out waiting for a peer";
 	case RI_LOSS_STORE:
 		return "lost the store";
+	case RI_LOSS_MISMATCH:
+		return "ran another collective than a peer";
 	default:
 		return "lost a peer";
 	}
@@ -177,11 +179,19 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome)
 	if (outcome->blame == RI_BLAME_ELSEWHERE && ri_blame_nodes(outcome) > 1) {
 		ri_text_add(out, " on another node");
 		add_node(out, outcome);
-		ri_text_add(out, "; a rank there went first: look at that node's log");
+		ri_text_add(out, loss->kind == RI_LOSS_MISMATCH ? ""
+			: "; a rank there went first: look at that node's log");
 	} else if (outcome->blame == RI_BLAME_ELSEWHERE) {
 		ri_text_add(out, "; another rank of the job went first: look at its log");
 	}
 	ri_text_add(out, "\n");
+}
+
+static const char *first_words(const struct ri_loss *loss)
+{
+	if (loss->kind == RI_LOSS_MISMATCH)
+		return "said so";
+	return loss->kind == RI_LOSS_CLOCK ? "timed out" : "lost it";
 }
 
 /* Who lost it first, with the words below. */
@@ -191,7 +201,7 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 	struct timespec at = rank->witnessed ? rank->traceback_at : rank->ended;
 
 	ri_text_addf(out, "  rank %llu %s first", (unsigned long long)rank->rank,
-		rank->loss->kind == RI_LOSS_CLOCK ? "timed out" : "lost it");
+		first_words(rank->loss));
 	if (outcome->blame == RI_BLAME_LEFT) {
 		const struct timespec *left = &ranks[outcome->named].ended;
 
