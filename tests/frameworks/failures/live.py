@@ -142,7 +142,7 @@ torch("raises-before", "Rank 2 raises before it meets the others.", "--fault=rai
 torch("killed-before", "Rank 2 is killed by SIGKILL before it meets the others.",
       "--fault=killed-before", cause=("SIGKILL",), status=137, silent=True)
 torch("world-size", "WORLD_SIZE says five, and there are four ranks.",
-      "--fault=world-size --rank=all --seconds=5", culprit="unknown", cause=("4/5 clients joined",),
+      "--fault=world-size --rank=all --seconds=5", culprit="unknown", cause=("DistStoreError",),
       certain=False)
 torch("port-taken", "Another program has rank 0's MASTER_PORT.",
       "--fault=port-taken --rank=0 --seconds=5", culprit="0", cause=("EADDRINUSE",))
@@ -164,7 +164,7 @@ ddp("segv", "Rank 2 dies by SIGSEGV without a word.", "--fault=segv", cause=("SI
     status=139, silent=True)
 ddp("spawn-pickling", "The data loader's workers are spawned, and a lambda cannot be pickled.",
     "--fault=spawn-pickling --spawn --rank=all", culprit="all",
-    cause=("Can't pickle <function make_loader.<locals>.<lambda>",))
+    cause=("Can't pickle local object 'make_loader.<locals>.<lambda>'",))
 ddp("model-differs", "Rank 2's model has another shape, which DDP finds on that rank.",
     "--fault=model-differs",
     cause=("params[0] in this process with sizes [17, 8] appears not to match",))
@@ -187,7 +187,7 @@ torch("other-node-raises", "Rank 2, on the other node, raises.",
 torch("other-node-master", "Rank 0, on the other node with the store, dies by SIGSEGV.",
       "--fault=segv --rank=0", cause=("Connection",), **{**ELSEWHERE, "node": 1})
 torch("other-node-before", "Rank 2, on the other node, raises before it meets the others.",
-      "--fault=raises-before --seconds=5", cause=("3/4 clients joined",), **ELSEWHERE)
+      "--fault=raises-before --seconds=5", cause=("DistStoreError",), **ELSEWHERE)
 torch("other-node-sleeps", "Rank 2, on the other node, sleeps; this node's all_reduce times out.",
       "--fault=sleeps --seconds=5", cause=("RuntimeError",), **ELSEWHERE)
 torch("two-nodes-killed-here", "Rank 1, on this node of two, is killed by SIGKILL.",
@@ -217,7 +217,7 @@ live("live-deepspeed-chain", "Rank 2 raises from another exception.",
 
 JAX = {"group": "jax", "about": "CPU, gloo", "launcher": "none"}
 live("live-jax-raises", "Rank 2 raises between two steps.", "jax_train.py",
-     "--fault=raises --seconds=8", cause=(BAD,), after=40, **JAX)
+     "--fault=raises --seconds=8", cause=(BAD,), status=134, after=40, **JAX)
 live("live-jax-killed", "Rank 2 is killed by SIGKILL.", "jax_train.py",
      "--fault=killed --seconds=10", cause=("SIGKILL",), status=137, silent=True, **JAX)
 live("live-jax-exit3", "Rank 2 ends by os._exit(3) without a word.", "jax_train.py",
@@ -250,8 +250,6 @@ live("live-horovod-killed", "Rank 2 is killed by SIGKILL; the others wait.", "mp
      "--fault=killed", cause=("SIGKILL",), status=137, silent=True, **HVD)
 live("live-horovod-segv", "Rank 2 dies by SIGSEGV, of which Open MPI says where.", "mpi_train.py",
      "--fault=segv", cause=("SIGSEGV",), status=139, **HVD)
-live("live-horovod-ends-early", "Rank 2 ends with 0 in the middle of the training.",
-     "mpi_train.py", "--fault=ends-early", cause=("rank 2",), certain=False, **HVD)
 
 MPI = {"group": "mpi4py", "about": "Open MPI 4.1", "launcher": "mpirun"}
 live("live-mpi4py-exit3", "Rank 2 ends by os._exit(3) without a word; the others wait.",

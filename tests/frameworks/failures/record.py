@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-record.py [--into=FOLDER] [--no-launcher] [NAME...]: live failures, written down.
+record.py [--into=FOLDER] [--no-launcher | --launcher-only] [NAME...]: live failures,
+written down.
 
 Runs each failure of live.py (or those whose name begins with NAME), with what
 `make frameworks` installed, and writes NAME.failure, in the form that
 tests/failures/README.md explains, into FOLDER/known and FOLDER/aside in turn.
 torchrun, whose workers are forked as the ranks are, runs each of them twice more,
-without @record and with it, to see which rank its "Root Cause" names.
+without @record and with it, to see which rank its "Root Cause" names. With --launcher-only
+it is only that which is written anew, and the rest of the header.
 """
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -93,8 +96,9 @@ class Job:
         """Nothing of this machine."""
         for path in {sysconfig.get_path("purelib"), *(p for p in sys.path if "-packages" in p)}:
             text = text.replace(path, "/opt/venv/lib/python3.11/site-packages")
-        # TensorFlow prints the frames below the program, too
-        text = re.sub(rf'  File "{re.escape(HERE)}/\w+\.py", line \d+, in \w+\n\n', "", text)
+        # TensorFlow and faulthandler print the frames below the program, too
+        text = re.sub(rf'  File "{re.escape(HERE)}/\w+\.py", line \d+(?:, in \S+\n| in \S+)\n',
+                      "", text)
         text = LOADED.sub(in_their_stead, text)
         text = text.replace(self.folder, "/job").replace(sys.prefix, "/opt/venv")
         text = text.replace("\r", "{cr}").replace("\x1b", "{esc}")
@@ -235,23 +239,47 @@ def header(one, named):
     return lines + [f"{name}: {rank}" for name, rank in named.items()]
 
 
-def write(one, seen, job, named, path):
-    local = one.ranks // one.nodes
-    shown = range(one.node * local, (one.node + 1) * local)
-    text = "\n".join([*header(one, named), "", *steps_of(seen, job, shown), ""])
+def write(one, named, steps, path):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+        file.write("\n".join([*header(one, named), "", steps]))
+
+
+def recorded(path):
+    """Whom torchrun named, and the steps, of a file that is there."""
+    with open(path, encoding="utf-8") as file:
+        head, _, steps = file.read().partition("\n\n")
+    return dict(re.findall(r"^(torchrun(?:-record)?): (.*)$", head, re.M)), steps
 
 
 # torchrun.
 
-class Forked:
-    """What torchrun needs of subprocess.Popen, for a worker that is a fork."""
+class Worker:
+    """
+    What torchrun needs of subprocess.Popen, for a worker that is a fork. It was
+    made before the agent had threads, and waits to be told what to run.
+    """
 
-    def __init__(self, words, env, folder):
-        self.pid = ranks.fork_program(words, env, folder)
-        self.args, self.returncode = words, None
+    def __init__(self, folder):
+        reads, self.writes = os.pipe()
+        self.args = self.returncode = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            os.chdir(folder)
+            os.close(self.writes)
+            with open(reads, "rb") as file:
+                said = file.readline()
+            if said:
+                ranks.be_program(*json.loads(said))
+            os._exit(0)
+        os.close(reads)
+
+    def start(self, words, env):
+        self.args = words
+        with open(self.writes, "w", encoding="utf-8") as file:
+            file.write(json.dumps([words, env]) + "\n")
+        return self
 
     def poll(self):
         if self.returncode is None:
@@ -277,9 +305,11 @@ def be_agent(job, words, options):
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler
 
+    workers = [Worker(job.folder) for _ in range(job.one.ranks // job.one.nodes)]
+
     def popen(_, args, env):
         # python3 -u train.py ...
-        return Forked(list(args)[2:], env, job.folder)
+        return workers.pop().start(list(args)[2:], env)
 
     subprocess_handler.SubprocessHandler._popen = popen
     os.environ.update({**ENV, **job.one.env})
@@ -356,16 +386,22 @@ def place(one):
 
 
 def record(one, options):
-    with Job(one) as job:
-        seen = job.watch()
-        named = {}
-        if one.launcher == "torchrun" and not options.no_launcher:
-            named = {"torchrun": named_by_torchrun(one, []),
-                     "torchrun-record": named_by_torchrun(one, ["--record"])}
-        path = os.path.join(options.into, place(one), f"{one.name}.failure")
-        write(one, seen, job, named, path)
-    ends = " ".join(f"{rank.number}:{'told' if rank.told else end_of(rank)}"
-                    for rank in seen.ranks)
+    path = os.path.join(options.into, place(one), f"{one.name}.failure")
+    named, ends = {}, ""
+    if options.launcher_only:
+        named, steps = recorded(path)
+    else:
+        local = one.ranks // one.nodes
+        with Job(one) as job:
+            seen = job.watch()
+            shown = range(one.node * local, (one.node + 1) * local)
+            steps = "\n".join([*steps_of(seen, job, shown), ""])
+        ends = " ".join(f"{rank.number}:{'told' if rank.told else end_of(rank)}"
+                        for rank in seen.ranks)
+    if one.launcher == "torchrun" and not options.no_launcher:
+        named = {"torchrun": named_by_torchrun(one, []),
+                 "torchrun-record": named_by_torchrun(one, ["--record"])}
+    write(one, named, steps, path)
     print(f"{one.name}: {ends} {named}", flush=True)
 
 
@@ -378,6 +414,7 @@ def in_group(options):
     _, modules, _ = live.PACKAGES[options.group]
     for name in modules:
         importlib.import_module(name)
+    gc.freeze()     # a fork shares what nobody touches
     for one in chosen(options.names):
         if one.group == options.group:
             record(one, options)
@@ -387,6 +424,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--into", default=os.path.join(TOP, "tests", "failures"))
     parser.add_argument("--no-launcher", action="store_true")
+    parser.add_argument("--launcher-only", action="store_true")
     parser.add_argument("--group", help="(it starts itself with this)")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
