@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "report/decisive.h"
 #include "report/noise.h"
 #include "report/torch_error.h"
 
@@ -77,6 +78,27 @@ static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct r
 	rank->class = loss != NULL ? RI_CLASS_LOSS : class;
 }
 
+/* All of its message, up to what a library's log says behind it. */
+static struct ri_span message_of(const struct ri_traceback *traceback)
+{
+	struct ri_span more = traceback->more, message = traceback->last, line;
+
+	while (ri_span_line(&more, &line)) {
+		if (ri_decisive_find(line) == RI_DECISIVE_LOG ||
+			ri_decisive_find(line) == RI_DECISIVE_LAST)
+			break;
+		message.length = (size_t)(line.at + line.length - message.at);
+	}
+	return message;
+}
+
+const struct ri_loss *ri_class_loss(const struct ri_traceback *traceback)
+{
+	if (traceback->cause.length > 0)
+		return ri_loss_of_exception(traceback->cause);
+	return ri_loss_of_exception(message_of(traceback));
+}
+
 /* One that was handled is followed by what it ended of. */
 static const struct ri_loss *find_later_loss(struct ri_span tail,
 	const struct ri_traceback *traceback)
@@ -98,7 +120,7 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 		(rank->told && traceback.last.length == 0))
 		return false;
 	rank->witnessed = rank->traceback_at.tv_sec > 0;
-	be(rank, RI_CLASS_OWN, ri_loss_of_traceback(&traceback));
+	be(rank, RI_CLASS_OWN, ri_class_loss(&traceback));
 	rank->killed_others = tells_of_kill(&traceback);
 	if (rank->loss == NULL && rank->told && tells_of_stop(&traceback))
 		rank->class = RI_CLASS_STOPPED;

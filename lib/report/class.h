@@ -21,6 +21,13 @@
  */
 void ri_class_find(struct ri_rank_outcome *rank);
 
+/*
+ * The row of the exception that a process ended of, or NULL. In a chain the first
+ * one counts, unless it only ended a loop: what is raised in a "finally" does not
+ * hide it.
+ */
+const struct ri_loss *ri_class_loss(const struct ri_traceback *traceback);
+
 /* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
 const char *ri_class_name(enum ri_class class);
 

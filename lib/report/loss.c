@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "report/decisive.h"
 #include "report/noise.h"
 
 static const struct ri_loss table[] = {
@@ -99,25 +98,17 @@ const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
 	return ri_loss_of_message(message);
 }
 
-/* All of its message, up to what a library's log says behind it. */
-static struct ri_span message_of(const struct ri_traceback *traceback)
+size_t ri_loss_count_before(struct ri_span text, bool *lost)
 {
-	struct ri_span more = traceback->more, message = traceback->last, line;
+	struct ri_span line;
+	size_t count = 0;
 
-	while (ri_span_line(&more, &line)) {
-		if (ri_decisive_find(line) == RI_DECISIVE_LOG ||
-			ri_decisive_find(line) == RI_DECISIVE_LAST)
-			break;
-		message.length = (size_t)(line.at + line.length - message.at);
+	*lost = false;
+	while (!*lost && ri_span_line(&text, &line)) {
+		*lost = ri_loss_of_message(line) != NULL;
+		count += *lost ? 0 : ri_noise_count(line);
 	}
-	return message;
-}
-
-const struct ri_loss *ri_loss_of_traceback(const struct ri_traceback *traceback)
-{
-	if (traceback->cause.length > 0)
-		return ri_loss_of_exception(traceback->cause);
-	return ri_loss_of_exception(message_of(traceback));
+	return count;
 }
 
 const struct ri_loss *ri_loss_of_lines(struct ri_span text)

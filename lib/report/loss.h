@@ -6,8 +6,10 @@
 #ifndef RI_REPORT_LOSS_H
 #define RI_REPORT_LOSS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "report/span.h"
-#include "report/traceback.h"
 
 enum { RI_LOSS_ADDRESS = 64 };	/* bytes of an address, and its end */
 
@@ -28,18 +30,16 @@ struct ri_loss {
 const struct ri_loss *ri_loss_of_message(struct ri_span message);
 
 /*
- * The same for the exception that a process ended of. In a chain the first one
- * counts, unless the last one was raised from it on purpose: what is raised in
- * a "finally" does not hide it. An exception of a type that frameworks do not
- * raise for a loss tells of none, whatever it quotes.
+ * The same for an exception, "package.Type: message". One of a type that
+ * frameworks do not raise for a loss tells of none, whatever it quotes.
  */
-const struct ri_loss *ri_loss_of_traceback(const struct ri_traceback *traceback);
-
-/* The same for one exception: "package.Type: message". */
 const struct ri_loss *ri_loss_of_exception(struct ri_span exception);
 
 /* The same for the last of the lines that have something to say. */
 const struct ri_loss *ri_loss_of_lines(struct ri_span text);
+
+/* How many lines say something before the first that tells of a loss; is there one? */
+size_t ri_loss_count_before(struct ri_span text, bool *lost);
 
 /* The peer's address in the last message of this loss, without its port. False: it has none. */
 bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_span *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/outcome.h"
 
-#include "report/noise.h"
+#include "report/loss.h"
 
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {
@@ -17,14 +17,13 @@ enum {
 /* What comes right after it looks like more of its message. */
 bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback)
 {
-	struct ri_span more = traceback->more, line;
-	size_t after = traceback->lines_after;
+	size_t after;
+	bool lost;
 
 	if (rank->end == RI_END_EXITED)
-		return after <= OLD_TRACEBACK;
-	while (ri_span_line(&more, &line))
-		after += !ri_noise_is(line);
-	return after <= OLD_BEFORE_SIGNAL;
+		return traceback->lines_after <= OLD_TRACEBACK;
+	after = ri_loss_count_before(traceback->more, &lost);
+	return after + (lost ? 0 : traceback->lines_after) <= OLD_BEFORE_SIGNAL;
 }
 
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/tail.h"
+#include "report/loss.h"
 #include "report/noise.h"
 
 enum { MAX_MESSAGE_LINES = 16 };
@@ -460,7 +461,10 @@ static void take_line(struct finder *finder, struct ri_span line)
 	}
 }
 
-/* What a process says after it, but for tracebacks that ended nothing. */
+/*
+ * What a process says after it, but for tracebacks that ended nothing, and up to
+ * a loss: on its way out it may wait for the others in vain.
+ */
 static size_t count_lines(struct ri_span text)
 {
 	struct ri_span line;
@@ -468,6 +472,8 @@ static size_t count_lines(struct ri_span text)
 	size_t count = 0;
 
 	while (ri_span_line(&text, &line)) {
+		if (ri_loss_of_message(line) != NULL)
+			break;
 		if (is_aside(line)) {
 			aside = true;
 		} else if (!aside) {

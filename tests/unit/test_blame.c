@@ -115,7 +115,7 @@ static void classes_of_exits(void **state)
 	exits(0, 1, "step 1\nHorovod has been shut down. This was caused by x\n", 0);
 	expect_class(RI_CLASS_LOSS);
 	/* it was handled, and then it lost a peer */
-	exits(0, 1, OWN "\nstep 1\nstep 2\nstep 3\nHorovod has been shut down\nbye\n", 150);
+	exits(0, 1, OWN "\n1\n2\n3\n4\nHorovod has been shut down\nbye\n", 150);
 	expect_class(RI_CLASS_LOSS);
 	/* what follows at once is of its way out */
 	exits(0, 1, OWN "\nHorovod has been shut down\nbye\n", 150);
@@ -145,6 +145,22 @@ static void classes_of_signals(void **state)
 	is_killed(0, SIGKILL);
 	ranks[0].oom = true;
 	expect_class(RI_CLASS_OWN);
+}
+
+/* It waited for the others on its way out, and says so at length. */
+static void an_own_end_that_became_a_loss(void **state)
+{
+	(void)state;
+	is_killed(0, SIGABRT);
+	exits(0, 0, OWN "E1123 00:58:56.8 8364 agent.cc:289] Polled an error\n"
+		"F1123 00:58:56.8 8364 client.h:80] Terminating process because the JAX "
+		"distributed service detected fatal errors.\n1\n2\n3\n4\n5\n", 150);
+	expect_class(RI_CLASS_OWN);
+	exits(0, 0, OWN "\nHorovod has been shut down\n\n1\n2\n3\n4\n5\n", 150);
+	expect_class(RI_CLASS_OWN);
+	/* the control: it went on before it lost them */
+	exits(0, 0, OWN "\n1\n2\n3\n4\nHorovod has been shut down\n", 150);
+	expect_class(RI_CLASS_LOSS);
 }
 
 static void classes_of_who_was_told(void **state)
@@ -399,6 +415,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(classes_of_exits, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_signals, begin, finish),
+		cmocka_unit_test_setup_teardown(an_own_end_that_became_a_loss, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_who_was_told, begin, finish),
 		cmocka_unit_test_setup_teardown(of_the_file_of_torch, begin, finish),
 		cmocka_unit_test(the_names_of_classes),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "report/class.h"
 #include "report/loss.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
@@ -355,7 +356,7 @@ static const struct ri_loss *of_text(const char *text)
 	struct ri_traceback traceback;
 
 	assert_true(ri_traceback_find(SPAN_OF(text), &traceback));
-	return ri_loss_of_traceback(&traceback);
+	return ri_class_loss(&traceback);
 }
 
 static void the_first_of_a_chain_counts(void **state)
