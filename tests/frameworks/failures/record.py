@@ -101,6 +101,7 @@ class Job:
                       "", text)
         text = LOADED.sub(in_their_stead, text)
         text = text.replace(self.folder, "/job").replace(sys.prefix, "/opt/venv")
+        text = re.sub(r"[ \t]+$", "", text, flags=re.M)   # so wants it `make lint`
         text = text.replace("\r", "{cr}").replace("\x1b", "{esc}")
         return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "node-0", text)
 
