@@ -112,6 +112,19 @@ void ri_last_words_collect(struct ri_span text, struct ri_last_words *out)
 	}
 }
 
+bool ri_last_words_warning(struct ri_span text, struct ri_span *out)
+{
+	struct ri_span line;
+
+	while (ri_span_line(&text, &line)) {
+		if (!ri_shape_fits(line, "* NCCL WARN *"))
+			continue;
+		*out = ri_line_trim(line);
+		return true;
+	}
+	return false;
+}
+
 bool ri_last_words_name(struct ri_span text, struct ri_span *out)
 {
 	struct ri_span near[NEAR], line;

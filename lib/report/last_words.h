@@ -18,6 +18,9 @@ struct ri_last_words {
  */
 void ri_last_words_collect(struct ri_span text, struct ri_last_words *out);
 
+/* NCCL's first warning, which says more than the exception that torch makes of it. */
+bool ri_last_words_warning(struct ri_span text, struct ri_span *out);
+
 /* The first of the last lines that names an error. Returns false where none does. */
 bool ri_last_words_name(struct ri_span text, struct ri_span *out);
 

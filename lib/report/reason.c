@@ -3,14 +3,22 @@
 
 #include <string.h>
 
+#include "report/line.h"
+#include "report/noise.h"
 #include "report/redact.h"
 #include "report/torch_error.h"
 
 enum {
+	MIN_FRAME_LINES = 4,
 	MAX_FRAME_LINES = 8,
 	MAX_MESSAGE_LINES = 3,	/* after the first */
 	MAX_LAST_LINES = 8,
+	MAX_BEFORE = 2,		/* decisive lines before a traceback */
+	NEAR_BEFORE = 40,	/* lines before it, noise left out, that may explain it */
+	MAX_WRAPPED = 4,	/* lines that one long line becomes */
+	FEW_WRAPPED = 2,
 	SHOWN = RI_VERDICT_COLUMNS - 8,
+	BREAK = 60,		/* columns from the end where a line is broken at a blank */
 };
 
 /*
@@ -37,23 +45,81 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	return (struct ri_span){ out->text, clean.length };
 }
 
+static void keep_line(struct ri_reason *out, struct ri_span line)
+{
+	if (out->line_count == RI_LAST_LINES)
+		memmove(out->lines, out->lines + 1,
+			(RI_LAST_LINES - 1) * sizeof(out->lines[0]));
+	else
+		out->line_count++;
+	out->lines[out->line_count - 1] = line;
+}
+
+static void keep_lines(struct ri_reason *out, struct ri_span text, bool noise)
+{
+	struct ri_span line;
+
+	while (ri_span_line(&text, &line)) {
+		line = ri_line_last_state(line);
+		if (ri_span_trim_start(line).length > 0 && (noise || !ri_noise_hides(line)))
+			keep_line(out, line);
+	}
+}
+
+/* The last lines before an exception: what killed a worker of it says so itself. */
+static struct ri_span text_before(struct ri_span text, const struct ri_traceback *traceback)
+{
+	size_t length = (size_t)(traceback->whole.at - text.at), at = length, lines = 0;
+
+	while (at > 0 && lines <= NEAR_BEFORE) {
+		size_t end = at;
+
+		do
+			at--;
+		while (at > 0 && text.at[at - 1] != '\n');
+		lines += !ri_noise_hides((struct ri_span){ text.at + at, end - at });
+	}
+	return (struct ri_span){ text.at + at, length - at };
+}
+
+static bool has(struct ri_span span, const char *word)
+{
+	return span.length > 0 && memmem(span.at, span.length, word, strlen(word)) != NULL;
+}
+
+/* Does its message speak of another that died: a process, or a kernel on a GPU? */
+static bool is_of_another(const struct ri_traceback *traceback)
+{
+	static const char *const words[] = {
+		"killed by signal", "exited unexpectedly", "device-side assert",
+		"terminated abruptly", "terminated with signal",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (has(traceback->whole, words[i]))
+			return true;
+	return false;
+}
+
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
-	struct ri_span text = clean_lines(rank, out), line;
+	struct ri_span text = clean_lines(rank, out);
 
 	out->has_traceback = ri_traceback_find(text, &out->traceback) &&
 		ri_rank_ended_of(rank, &out->traceback);
-	out->line_count = 0;
-	while (ri_span_line(&text, &line)) {
-		if (ri_span_trim_start(line).length == 0)
-			continue;
-		if (out->line_count == RI_LAST_LINES)
-			memmove(out->lines, out->lines + 1,
-				(RI_LAST_LINES - 1) * sizeof(out->lines[0]));
-		else
-			out->line_count++;
-		out->lines[out->line_count - 1] = line;
-	}
+	out->words.count = out->line_count = 0;
+	if (!out->has_traceback)
+		ri_last_words_collect(text, &out->words);
+	else if (is_of_another(&out->traceback))
+		ri_last_words_collect(text_before(text, &out->traceback), &out->words);
+	else if (has(out->traceback.whole, "NCCL error"))
+		out->words.count = ri_last_words_warning(text_before(text, &out->traceback),
+			&out->words.lines[0]);
+	if (!out->has_traceback && out->words.count == 0)
+		out->words.count = ri_last_words_name(text, &out->words.lines[0]);
+	keep_lines(out, text, false);
+	if (out->line_count == 0)
+		keep_lines(out, text, true);
 }
 
 static struct ri_span span_of(const char *text)
@@ -73,6 +139,56 @@ void ri_reason_add_line(struct ri_text *out, const char *before, struct ri_span 
 	ri_text_add(out, "\n");
 }
 
+/* Where a line of so many columns ends: at a blank, if one is near. */
+static size_t break_at(struct ri_span line, size_t columns)
+{
+	for (size_t at = columns; at + BREAK > columns && at > 0; at--)
+		if (ri_is_blank(line.at[at]))
+			return at;
+	/* not within a character */
+	while (columns > 1 && ((unsigned char)line.at[columns] & 0xc0) == 0x80)
+		columns--;
+	return columns;
+}
+
+/* The lines that may still be added. */
+struct room {
+	struct ri_text *out;
+	size_t left;
+};
+
+static void put(struct room *room, const char *before, struct ri_span line)
+{
+	if (room->left == 0)
+		return;
+	room->left--;
+	ri_reason_add_line(room->out, before, line);
+}
+
+/*
+ * A long line as several. Where even these do not hold it, the middle is left
+ * out: what it is stands at the beginning, and what differs often at the end.
+ */
+static void put_wrapped(struct room *room, const char *before, struct ri_span line, size_t most)
+{
+	size_t columns = SHOWN - strlen(before), at;
+
+	for (; most > 1 && room->left > 1 && line.length > columns; most--) {
+		at = break_at(line, columns);
+		put(room, before, (struct ri_span){ line.at, at });
+		line = ri_span_trim_start(ri_span_skip(line, at));
+		before = "    ";
+		columns = SHOWN - strlen(before);
+	}
+	if (line.length > columns) {
+		columns -= strlen("... ");
+		at = line.length - columns;
+		put(room, "    ... ", ri_span_skip(line, at));
+	} else {
+		put(room, before, line);
+	}
+}
+
 /* "    ^^^^^" and "    ~~~^~~" say nothing once they are out of place. */
 static bool is_marker(struct ri_span line)
 {
@@ -82,50 +198,123 @@ static bool is_marker(struct ri_span line)
 	return true;
 }
 
-static void add_frames(struct ri_text *out, const struct ri_traceback *traceback)
+/* Is it the line of the innermost frame that is the user's own? */
+static bool is_own(const struct ri_traceback *traceback, struct ri_span line)
 {
-	struct ri_span rest = traceback->whole, line, kept[MAX_FRAME_LINES];
-	size_t count = 0;
+	return traceback->own.length > 0 && traceback->own.at >= line.at &&
+		traceback->own.at < line.at + line.length;
+}
 
-	if (traceback->last.length > 0)
-		rest.length = (size_t)(traceback->last.at - rest.at);
-	while (rest.length > 0 && rest.at[rest.length - 1] != '\n')
-		rest.length--;
+/* The last lines; the user's own frame stands above them where they are a library's. */
+static void put_frames(struct room *room, const struct ri_traceback *traceback)
+{
+	struct ri_span rest = traceback->frames, line, kept[MAX_FRAME_LINES];
+	struct ri_span own = { NULL, 0 }, code = { NULL, 0 };
+	size_t most = room->left < MAX_FRAME_LINES ? room->left : MAX_FRAME_LINES;
+	size_t count = 0, own_count = 0;
+
 	while (ri_span_line(&rest, &line)) {
 		line = ri_traceback_line(traceback, line);
-		if (!is_marker(line))
-			kept[count++ % MAX_FRAME_LINES] = line;
+		if (is_marker(line))
+			continue;
+		if (own.length > 0 && count == own_count)
+			code = line;
+		kept[count++ % MAX_FRAME_LINES] = line;
+		if (is_own(traceback, line)) {
+			own = line;
+			own_count = count;
+		}
 	}
-	for (size_t i = count > MAX_FRAME_LINES ? count - MAX_FRAME_LINES : 0; i < count; i++)
-		ri_reason_add_line(out, "    ", kept[i % MAX_FRAME_LINES]);
+	if (own.length > 0 && count - own_count >= most && most > 2) {
+		put(room, "    ", own);
+		put(room, "    ", code);
+		most -= 2;
+	}
+	for (size_t i = count > most ? count - most : 0; i < count; i++)
+		put(room, "    ", kept[i % MAX_FRAME_LINES]);
 }
 
-static void add_traceback(struct ri_text *out, const struct ri_traceback *traceback)
+static void put_message(struct room *room, const struct ri_traceback *traceback)
 {
 	struct ri_span more = traceback->more, line;
+	int count = 0;
 
-	if (traceback->last.length > 0)
-		ri_reason_add_line(out, "  ", traceback->last);
-	if (traceback->member.length > 0)
-		ri_reason_add_line(out, "  first exception: ", traceback->member);
-	for (int i = 0; i < MAX_MESSAGE_LINES && ri_span_line(&more, &line); i++)
-		ri_reason_add_line(out, "  ", ri_traceback_line(traceback, line));
-	add_frames(out, traceback);
+	while (count < MAX_MESSAGE_LINES && ri_span_line(&more, &line)) {
+		line = ri_traceback_line(traceback, line);
+		if (!ri_noise_hides(line)) {
+			put(room, "  ", line);
+			count++;
+		}
+	}
 }
 
-static void add_last_lines(struct ri_text *out, const struct ri_reason *reason)
+static void put_traceback(struct room *room, const struct ri_traceback *traceback,
+	const struct ri_last_words *words)
 {
-	size_t from = reason->line_count > MAX_LAST_LINES ? reason->line_count - MAX_LAST_LINES : 0;
+	room->left -= MIN_FRAME_LINES;
+	if (traceback->last.length > 0)
+		put_wrapped(room, "  ", traceback->last, MAX_WRAPPED);
+	if (traceback->wrapper.length > 0)
+		put(room, "  raised in a worker: ", traceback->wrapper);
+	if (traceback->member.length > 0)
+		put(room, "  first exception: ", traceback->member);
+	if (traceback->cause.length > 0)
+		put_wrapped(room, "  caused by: ", traceback->cause, FEW_WRAPPED);
+	if (traceback->cause.length > 0 && traceback->cause_at.length > 0)
+		put(room, "    ", traceback->cause_at);
+	if (traceback->before.length > 0)
+		put(room, "  before it: ", traceback->before);
+	for (size_t i = 0; i < words->count && i < MAX_BEFORE; i++)
+		put(room, "  before it: ", words->lines[i]);
+	put_message(room, traceback);
+	room->left += MIN_FRAME_LINES;
+	put_frames(room, traceback);
+}
 
-	if (reason->line_count > 0)
-		ri_text_add(out, "  its last lines on stderr:\n");
-	for (size_t i = from; i < reason->line_count; i++)
-		ri_reason_add_line(out, "    ", reason->lines[i]);
+static bool is_decisive(const struct ri_reason *reason, struct ri_span line)
+{
+	const struct ri_last_words *words = &reason->words;
+
+	for (size_t i = 0; i < words->count; i++)
+		if (words->lines[i].at >= line.at &&
+			words->lines[i].at < line.at + line.length)
+			return true;
+	return false;
+}
+
+/* The last lines, but for those that were told already. */
+static void put_last_lines(struct room *room, const struct ri_reason *reason)
+{
+	struct ri_span kept[RI_LAST_LINES];
+	size_t count = 0, most;
+
+	for (size_t i = 0; i < reason->line_count; i++)
+		if (!is_decisive(reason, reason->lines[i]))
+			kept[count++] = reason->lines[i];
+	if (count == 0 || room->left < 2)
+		return;
+	put(room, "  its last lines on stderr:", span_of(""));
+	most = room->left < MAX_LAST_LINES ? room->left : MAX_LAST_LINES;
+	for (size_t i = count > most ? count - most : 0; i < count; i++)
+		put(room, "    ", kept[i]);
+}
+
+static void put_words(struct room *room, const struct ri_reason *reason)
+{
+	const struct ri_last_words *words = &reason->words;
+
+	for (size_t i = 0; i < words->count; i++)
+		if (ri_span_starts(words->lines[i], "File \""))
+			put(room, "    ", words->lines[i]);
+		else
+			put_wrapped(room, "  ", words->lines[i], FEW_WRAPPED);
+	put_last_lines(room, reason);
 }
 
 /* What torch wrote counts where stderr has no traceback. */
-static bool add_torch_error(struct ri_text *out, const struct ri_rank_outcome *rank)
+static bool put_torch_error(struct room *room, const struct ri_rank_outcome *rank)
 {
+	const struct ri_last_words none = { .count = 0 };
 	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
 	struct ri_torch_error error;
 	struct ri_traceback traceback;
@@ -133,19 +322,21 @@ static bool add_torch_error(struct ri_text *out, const struct ri_rank_outcome *r
 	if (file.at == NULL || !ri_torch_error_read(file, &error))
 		return false;
 	if (ri_traceback_find(span_of(error.callstack), &traceback))
-		add_traceback(out, &traceback);
+		put_traceback(room, &traceback, &none);
 	else
-		ri_reason_add_line(out, "  ", span_of(error.message));
+		put_wrapped(room, "  ", span_of(error.message), MAX_WRAPPED);
 	return true;
 }
 
 void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	const struct ri_reason *reason)
 {
+	struct room room = { out, RI_REASON_LINES - 1 };
+
 	if (reason->has_traceback)
-		add_traceback(out, &reason->traceback);
-	else if (!add_torch_error(out, rank))
-		add_last_lines(out, reason);
+		put_traceback(&room, &reason->traceback, &reason->words);
+	else if (!put_torch_error(&room, rank))
+		put_words(&room, reason);
 	if (rank->log != NULL)
 		ri_reason_add_line(out, "  log: ", span_of(rank->log));
 }

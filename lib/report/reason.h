@@ -7,12 +7,14 @@
 #define RI_REPORT_REASON_H
 
 #include "base/text.h"
+#include "report/last_words.h"
 #include "report/outcome.h"
 #include "report/span.h"
 #include "report/traceback.h"
 
 enum {
 	RI_VERDICT_COLUMNS = 240,
+	RI_REASON_LINES = 14,	/* that ri_reason_add appends, at most */
 	RI_LAST_LINES = 20,	/* kept of what a rank wrote last */
 	RI_MAX_TAIL = 65536,	/* bytes of it that are looked at */
 };
@@ -25,8 +27,9 @@ struct ri_reason {
 	char text[2 * RI_MAX_TAIL];	/* what it wrote; the spans point in here */
 	bool has_traceback;
 	struct ri_traceback traceback;
-	struct ri_span lines[RI_LAST_LINES];	/* the last ones that are not blank */
-	size_t line_count;
+	struct ri_last_words words;	/* without a traceback, or shortly before it */
+	struct ri_span lines[RI_LAST_LINES];	/* the last ones that are no noise */
+	size_t line_count;	/* where there is only noise: that */
 };
 
 /*
@@ -37,8 +40,9 @@ struct ri_reason {
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
 
 /*
- * Append the lines that tell the reason, each ended by '\n': the traceback, or
- * torch's error file, or the last lines; then where its log is.
+ * Append the lines that tell the reason, each ended by '\n': the exception, what
+ * caused it and the innermost frames; or torch's error file; or the words that a
+ * runtime died with and the last lines; then where its log is.
  */
 void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	const struct ri_reason *reason);

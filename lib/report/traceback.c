@@ -7,7 +7,10 @@
 #include "report/loss.h"
 #include "report/noise.h"
 
-enum { MAX_MESSAGE_LINES = 16 };
+enum {
+	MAX_MESSAGE_LINES = 16,
+	SHORTLY = 8,		/* lines between two tracebacks of which one may cause the other */
+};
 
 static const char header[] = RI_TRACEBACK;
 
@@ -34,8 +37,10 @@ struct finder {
 	struct ri_traceback best;
 	struct ri_traceback spare;	/* where there is no best */
 	bool has_best, has_spare;
+	struct ri_traceback previous;	/* what was closed last, no exception that is ignored */
 	bool aside;			/* it ended no process, as the line before it said */
 	bool aside_next;		/* the line before says so of what follows */
+	bool ignored, ignored_next;	/* the same, and it caused nothing */
 	enum link link;			/* what the line before said */
 	bool nested;			/* in a member of a group */
 	unsigned message_lines;
@@ -136,6 +141,8 @@ static void close_one(struct finder *finder)
 		now->wrapper.length = 0;
 	}
 	whole = now->last.length > 0;
+	if (whole && !finder->ignored)
+		finder->previous = *now;
 	if (whole && !finder->aside) {
 		finder->best = *now;
 		finder->has_best = true;
@@ -168,7 +175,8 @@ static bool is_signpost(struct ri_span exception)
 static struct ri_traceback follow(const struct ri_traceback *before, enum link link)
 {
 	struct ri_traceback next = {
-		.whole = before->whole, .cause = before->cause, .cause_at = before->cause_at,
+		.whole = before->whole, .before = before->before,
+		.cause = before->cause, .cause_at = before->cause_at,
 	};
 
 	if (link == NESTED) {
@@ -185,6 +193,25 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum link l
 static bool is_wrapper(const struct finder *finder, struct ri_span prefix)
 {
 	return finder->state == FRAMES && is_exception(prefix) && has(prefix, "Error: ");
+}
+
+static bool is_equal(struct ri_span a, struct ri_span b)
+{
+	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
+/* What a thread, a process or a handler printed before may be what it came of. */
+static struct ri_span find_before(const struct finder *finder, struct ri_span line)
+{
+	const struct ri_span *whole = &finder->previous.whole;
+	struct ri_span between = { whole->at + whole->length, 0 };
+
+	if (whole->length == 0)
+		return between;
+	between.length = (size_t)(line.at - between.at);
+	if (ri_noise_count(between) > SHORTLY)
+		return (struct ri_span){ line.at, 0 };
+	return finder->previous.last;
 }
 
 static void open_one(struct finder *finder, struct ri_span line, struct ri_span prefix)
@@ -207,6 +234,8 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	} else {
 		close_one(finder);
 		finder->aside = finder->aside_next;
+		finder->ignored = finder->ignored_next;
+		next.before = find_before(finder, line);
 	}
 	finder->state = FRAMES;
 	if (ri_span_ends(prefix, group)) {
@@ -249,9 +278,10 @@ static void take_frame(struct finder *finder, struct ri_span line)
 {
 	struct ri_span content = ri_traceback_line(&finder->now, line);
 
-	/* a prefix of the header alone, such as a time: the rest has none */
+	/* a prefix of the header alone, such as a time or a blank: the rest has none */
 	if (finder->now.prefix.length > 0 && finder->now.file.length == 0 &&
-		content.at == line.at && read_frame(line, &finder->now)) {
+		(content.at == line.at || !ri_span_starts(content, "  ")) &&
+		read_frame(line, &finder->now)) {
 		finder->now.prefix.length = 0;
 		extend(finder, line);
 		return;
@@ -333,11 +363,13 @@ static enum link read_link(struct ri_span line)
 	return NO_LINK;
 }
 
-/* Ray leaves out the header of what a task raised. */
+/* Ray leaves out the header of what a task raised, and torch's checkpoints add to it. */
 static bool begins_task(const struct finder *finder, struct ri_span content)
 {
 	struct ri_traceback frame;
 
+	if (ri_span_starts(content, "Traceback (most recent call last): (RANK "))
+		return finder->now.wrapper.length == 0;
 	return has(finder->now.last, "ray::") && read_frame(content, &frame);
 }
 
@@ -408,7 +440,7 @@ static void take_outside(struct finder *finder, struct ri_span line)
 	close_one(finder);
 	finder->now = now;
 	finder->now.frames.at = line.at;
-	finder->aside = false;
+	finder->aside = finder->ignored = false;
 	finder->link = NO_LINK;
 	finder->state = HEADLESS;
 }
@@ -510,6 +542,8 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	while (ri_span_line(&rest, &line)) {
 		take_line(&finder, line);
 		finder.aside_next = is_aside(line);
+		finder.ignored_next = finder.aside_next &&
+			!ri_span_starts(line, "Exception in thread ");
 	}
 	close_one(&finder);
 	if (!finder.has_best)
@@ -517,6 +551,8 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	if (!finder.has_best && !finder.has_spare)
 		return false;
 	*out = *found;
+	if (out->before.length > 0 && is_equal(out->before, out->last))
+		out->before.length = 0;
 	if (out->cause.length > 0 && is_signpost(out->cause))
 		out->cause.length = out->cause_at.length = 0;
 	end_of_frames(out);

@@ -7,7 +7,8 @@
  * distributed_c10d.py, the exception hook of init_process_group). The message
  * of an exception from a worker holds the worker's own traceback
  * (torch/_utils.py, ExceptionWrapper; torch/multiprocessing/spawn.py;
- * CPython's Lib/multiprocessing/pool.py, which joblib and concurrent.futures
+ * torch/distributed/checkpoint/api.py, CheckpointException; CPython's
+ * Lib/multiprocessing/pool.py, which joblib and concurrent.futures
  * follow; Ray's python/ray/exceptions.py, RayTaskError, without a header;
  * a callback's in jaxlib's JaxRuntimeError). TensorFlow's message tells where a
  * graph was made before it tells what failed (tensorflow/python/eager/
@@ -27,6 +28,7 @@ struct ri_traceback {
 	struct ri_span member;	/* of an exception group: the first member's "Type: message" */
 	struct ri_span cause;	/* of a chain: the first exception's "Type: message", or empty */
 	struct ri_span cause_at;	/* the frame of it: 'File "X", line N, in F', or empty */
+	struct ri_span before;	/* of the one shortly before it, which is none of its chain */
 	struct ri_span wrapper;	/* of a worker's: the line that says so, or empty */
 	struct ri_span frames;	/* from the header of the last exception to the end of its frames */
 	struct ri_span file;	/* of the innermost frame, of a group's first member's */

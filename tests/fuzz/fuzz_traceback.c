@@ -30,6 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_line(found.whole, found.file);
 		check_line(found.whole, found.line);
 		check_line(found.whole, found.function);
+		check_line(found.whole, found.cause);
+		check_line(found.whole, found.cause_at);
+		check_line(text, found.before);
+		check_line(found.whole, found.wrapper);
+		check_line(found.whole, found.at);
+		check_line(found.whole, found.own);
+		check_inside(found.whole, found.frames);
 		CHECK(found.whole.length > 0);
 		for (size_t i = 0; i < found.line.length; i++)
 			CHECK(found.line.at[i] >= '0' && found.line.at[i] <= '9');

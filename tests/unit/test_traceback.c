@@ -336,6 +336,61 @@ static void what_failed_in_a_graph_of_tensorflow(void **state)
 	assert_true(ri_span_ends(find(text).last, "Graph execution error:"));
 }
 
+/* torch/distributed/checkpoint/api.py */
+static void what_a_checkpoint_raised(void **state)
+{
+	static const char text[] = HEADER FRAME("/app/t.py", "1", "main")
+		"torch.distributed.checkpoint.api.CheckpointException: CheckpointException "
+		"ranks:dict_keys([0, 1])\nTraceback (most recent call last): (RANK 0)\n"
+		FRAME("/app/p.py", "5", "plan") "    x[k]\nKeyError: 'pos'\n"
+		"Traceback (most recent call last): (RANK 1)\n" FRAME("/app/p.py", "6", "plan")
+		"OSError: 1\n\n";
+
+	(void)state;
+	expect(text, "KeyError: 'pos'", "/app/p.py:5:plan");
+	assert_true(ri_span_ends(find(text).wrapper, "ranks:dict_keys([0, 1])"));
+}
+
+static void an_exception_shortly_before_it(void **state)
+{
+	static const char last[] = HEADER FRAME("/b.py", "2", "g") "RuntimeError: thread exited\n";
+	static const char *const words[] = { "", "Exception in thread Thread-2:\n" };
+	char text[1024];
+
+	(void)state;
+	is(find(last).before, "");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		snprintf(text, sizeof(text), "%s" HEADER FRAME("/a.py", "1", "f")
+			"ValueError: 0\n\nwandb: x\n%s", words[i], last);
+		is(find(text).before, "ValueError: 0");
+		is(find(text).cause, "");
+	}
+	snprintf(text, sizeof(text), "Exception ignored in: <f>\n" HEADER FRAME("/a.py", "1", "f")
+		"ValueError: 0\n%s", last);
+	is(find(text).before, "");
+	/* the same twice, and one long ago */
+	snprintf(text, sizeof(text), "%s%s", last, last);
+	is(find(text).before, "");
+	snprintf(text, sizeof(text), HEADER FRAME("/a.py", "1", "f") "ValueError: 0\n\n"
+		"1\n2\n3\n4\n5\n6\n7\n8\n%s", last);
+	is(find(text).before, "ValueError: 0");
+	snprintf(text, sizeof(text), HEADER FRAME("/a.py", "1", "f") "ValueError: 0\n\n"
+		"1\n2\n3\n4\n5\n6\n7\n8\n9\n%s", last);
+	is(find(text).before, "");
+}
+
+static void a_blank_before_the_header_alone(void **state)
+{
+	(void)state;
+	expect(" " HEADER FRAME("/a.py", "1", "f") "    g()\nRuntimeError: killed\n" CAUSE HEADER
+		FRAME("/b.py", "2", "g") "OSError: 1\n", "OSError: 1", "/b.py:2:g");
+	is(find(" " HEADER FRAME("/a.py", "1", "f") "RuntimeError: killed\n" CAUSE HEADER
+		FRAME("/b.py", "2", "g") "OSError: 1\n").cause, "RuntimeError: killed");
+	/* all of it may stand to the right */
+	expect("    " HEADER "      File \"/a.py\", line 1, in f\n        g()\n    OSError: 1\n",
+		"OSError: 1", "/a.py:1:f");
+}
+
 static void a_frame_of_a_library_is_not_the_user_s_own(void **state)
 {
 	static const char *const paths[] = {
@@ -443,6 +498,9 @@ int main(void)
 		cmocka_unit_test(what_a_task_of_ray_raised),
 		cmocka_unit_test(what_a_callback_of_jax_raised),
 		cmocka_unit_test(what_failed_in_a_graph_of_tensorflow),
+		cmocka_unit_test(what_a_checkpoint_raised),
+		cmocka_unit_test(an_exception_shortly_before_it),
+		cmocka_unit_test(a_blank_before_the_header_alone),
 		cmocka_unit_test(a_frame_of_a_library_is_not_the_user_s_own),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(what_ended_nothing_gives_way),

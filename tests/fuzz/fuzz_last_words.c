@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each line is something, and what is found of the last words lies in the text, without an end. */
+#include "fuzz.h"
+#include "report/decisive.h"
+#include "report/last_words.h"
+#include "report/line.h"
+#include "report/noise.h"
+
+static void check_inside(struct ri_span text, struct ri_span span)
+{
+	if (span.length == 0)
+		return;
+	CHECK(span.at >= text.at && span.at + span.length <= text.at + text.length);
+	CHECK(memchr(span.at, '\n', span.length) == NULL);
+	CHECK(memchr(span.at, '\r', span.length) == NULL);
+}
+
+static void check_line(struct ri_span line)
+{
+	struct ri_span trimmed = ri_line_trim(line);
+
+	check_inside(line, trimmed);
+	check_inside(line, ri_line_last_state(line));
+	CHECK(ri_noise_find(line) <= RI_NOISE_PROGRESS);
+	CHECK(ri_decisive_find(line) <= RI_DECISIVE_LAST);
+	if (ri_noise_hides(line))
+		CHECK(ri_noise_is(line));
+	if (trimmed.length == 0)
+		CHECK(ri_noise_is(line) && ri_decisive_find(line) == RI_DECISIVE_NONE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *bytes = fuzz_string(data, size);
+	struct ri_span text = { bytes, size }, rest = text, line;
+	struct ri_last_words words;
+
+	while (ri_span_line(&rest, &line))
+		check_line(line);
+	ri_last_words_collect(text, &words);
+	CHECK(words.count <= RI_LAST_WORDS);
+	for (size_t i = 0; i < words.count; i++)
+		check_inside(text, words.lines[i]);
+	if (ri_last_words_name(text, &line))
+		check_inside(text, line);
+	if (ri_last_words_warning(text, &line))
+		check_inside(text, line);
+	free(bytes);
+	return 0;
+}
