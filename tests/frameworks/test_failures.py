@@ -19,7 +19,7 @@ from conftest import PROGRAM, SECONDS, TOP, clean_env
 
 HERE = os.path.join(TOP, "tests", "frameworks", "failures")
 sys.path.append(HERE)
-from live import LIVE, PACKAGES  # noqa: E402 (found by the line above)
+from live import LIVE  # noqa: E402 (found by the line above)
 
 ALL = os.environ.get("FAILURES") == "all"
 RUNS = 10 if ALL else 3
@@ -36,7 +36,8 @@ CERTAIN = [one for one in LIVE
 
 ENV = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu",
        "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo", "DS_ACCELERATOR": "cpu",
-       "ACCELERATE_USE_CPU": "true", "TF_CPP_MIN_LOG_LEVEL": "1"}
+       "ACCELERATE_USE_CPU": "true",
+       "TORCH_EXTENSIONS_DIR": os.path.join(TOP, "build", "frameworks", "torch", "extensions")}
 
 NAMED = re.compile(r"rankinit: rank (\d+) \(.*failed first")
 # A rank that had left before it was needed, or never came, may stand in the second line.
@@ -96,17 +97,11 @@ def wrong(one, status, said):
     return None if status == one.status else f"exit status {status}, not {one.status}"
 
 
-def python_of(one, python_with):
-    """Each group's first package that can be imported by that name."""
-    module = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}[PACKAGES[one.group][0]]
-    return python_with(module)
-
-
 @pytest.mark.parametrize("name", SILENT)
 def test_silent_deaths(python_with, free_ports, name):
     """A rank that dies without a word: its peers' tracebacks come before its end is known."""
     (one,) = [one for one in LIVE if one.name == name]
-    python = python_of(one, python_with)
+    python = python_with(one.group)
     faults = []
     for _ in range(RUNS):
         status, said = run(one, python, free_ports())
@@ -123,7 +118,7 @@ def test_silent_deaths(python_with, free_ports, name):
 def test_live(python_with, free_ports, one):
     if not ALL and one.name not in OFTEN:
         pytest.skip("it takes long: FAILURES=all runs it")
-    status, said = run(one, python_of(one, python_with), free_ports())
+    status, said = run(one, python_with(one.group), free_ports())
     fault = wrong(one, status, said)
     assert fault is None, "\n".join([fault, *verdict_of(said), "", said[-4000:]])
 

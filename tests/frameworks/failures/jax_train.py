@@ -6,7 +6,7 @@ import os
 import faults
 
 wanted = faults.options()
-rank = int(os.environ["JAX_PROCESS_ID"])
+rank = int(os.environ["RANK"])
 faults.strike("import", wanted, rank)
 
 import jax  # noqa: E402
@@ -17,7 +17,7 @@ from jax.experimental import multihost_utils  # noqa: E402
 def main():
     jax.distributed.initialize(
         coordinator_address=f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}",
-        num_processes=int(os.environ["JAX_NUM_PROCESSES"]), process_id=rank,
+        num_processes=int(os.environ["WORLD_SIZE"]), process_id=rank,
         local_device_ids=[0], heartbeat_timeout_seconds=int(wanted.seconds),
         initialization_timeout=int(wanted.seconds), shutdown_timeout_seconds=int(wanted.seconds))
     gradient = jax.jit(jax.grad(lambda weights, batch: np.square(batch @ weights).mean()))

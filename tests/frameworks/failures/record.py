@@ -52,16 +52,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def env_of(one, rank, port, ports):
+def env_of(one, rank, port):
     """As rankinit --nproc-per-node leaves it, of what the programs here read."""
     local = one.ranks // one.nodes
     env = {"RANK": rank, "WORLD_SIZE": one.ranks, "LOCAL_RANK": rank % local,
            "LOCAL_WORLD_SIZE": local, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-           "GROUP_RANK": rank // local, "JAX_NUM_PROCESSES": one.ranks, "JAX_PROCESS_ID": rank,
-           "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}"}
-    workers = ", ".join(f'"127.0.0.1:{number}"' for number in ports)
-    env["TF_CONFIG"] = ('{"cluster": {"worker": [%s]}, "task": {"type": "worker", "index": %d}}'
-                        % (workers, rank))
+           "GROUP_RANK": rank // local}
     return {**{name: str(value) for name, value in env.items()}, **one.env}
 
 
@@ -102,7 +98,7 @@ class Job:
         text = LOADED.sub(in_their_stead, text)
         text = text.replace(self.folder, "/job").replace(sys.prefix, "/opt/venv")
         text = re.sub(r"[ \t]+$", "", text, flags=re.M)   # so wants it `make lint`
-        text = text.replace("\r", "{cr}").replace("\x1b", "{esc}")
+        text = text.replace("\0", "").replace("\r", "{cr}").replace("\x1b", "{esc}")
         return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "node-0", text)
 
     def errors(self, begin):
@@ -121,9 +117,9 @@ class Job:
             seen.start_all(self.one.ranks, [sys.executable, *self.words], {**os.environ, **ENV})
             return seen.run()
         seen = ranks.Watch(self.one.after, LIMIT)
-        port, ports = free_port(), [free_port() for _ in range(self.one.ranks)]
+        port = free_port()
         for number in range(self.one.ranks):
-            env = env_of(self.one, number, port, ports)
+            env = env_of(self.one, number, port)
             env["TORCHELASTIC_ERROR_FILE"] = os.path.join(self.folder, f"error-{number}.json")
             seen.start(number, self.words, env, self.folder)
         return seen.run()

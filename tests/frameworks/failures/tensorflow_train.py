@@ -7,7 +7,11 @@ import os
 import faults
 
 wanted = faults.options("--in-graph")
-rank = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+port = int(os.environ["MASTER_PORT"])
+os.environ["TF_CONFIG"] = json.dumps({
+    "cluster": {"worker": [f"127.0.0.1:{port + number}" for number in range(size)]},
+    "task": {"type": "worker", "index": rank}})
 faults.strike("import", wanted, rank)
 
 import tensorflow as tf  # noqa: E402
