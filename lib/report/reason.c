@@ -299,10 +299,13 @@ static void put_last_lines(struct room *room, const struct ri_reason *reason)
 		put(room, "    ", kept[i]);
 }
 
-static void put_words(struct room *room, const struct ri_reason *reason)
+static void put_words(struct room *room, const struct ri_rank_outcome *rank,
+	const struct ri_reason *reason)
 {
 	const struct ri_last_words *words = &reason->words;
 
+	if (rank->end == RI_END_EXITED && rank->tail != NULL && reason->line_count == 0)
+		put(room, "  it wrote nothing to stderr: look at its stdout", span_of(""));
 	for (size_t i = 0; i < words->count; i++)
 		if (ri_span_starts(words->lines[i], "File \""))
 			put(room, "    ", words->lines[i]);
@@ -336,7 +339,7 @@ void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	if (reason->has_traceback)
 		put_traceback(&room, &reason->traceback, &reason->words);
 	else if (!put_torch_error(&room, rank))
-		put_words(&room, reason);
+		put_words(&room, rank, reason);
 	if (rank->log != NULL)
 		ri_reason_add_line(out, "  log: ", span_of(rank->log));
 }

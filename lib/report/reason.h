@@ -42,7 +42,8 @@ void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
 /*
  * Append the lines that tell the reason, each ended by '\n': the exception, what
  * caused it and the innermost frames; or torch's error file; or the words that a
- * runtime died with and the last lines; then where its log is.
+ * runtime died with and the last lines, or where to look if there are none; then
+ * where its log is.
  */
 void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 	const struct ri_reason *reason);

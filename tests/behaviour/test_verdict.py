@@ -319,6 +319,58 @@ def test_words_with_blanks(told):
                                   "rankinit:       no space left"]
     assert found.first["last_lines"] == ["  no space left"]
 
+SPEAKING = ["/bin/sh", "-c", """[ $RANK = 2 ] || exec sleep 60
+ulimit -c 0; printf %s "$2" >&2; eval "$1" """, "sh"]
+HEADER = "Traceback (most recent call last):\n"
+OWN = '  File "/job/train.py", line 8, in step\n    load()\n'
+LIBRARY = '  File "/env/lib/python3.11/site-packages/torch/x.py", line 5, in g\n    h()\n'
+FRAMES = "frame #0: c10::Error::Error(std::string) + 0x57 (0x7f in /lib/libc10.so)\n" * 30
+NOISE = "wandb: Synced 5 files\nn1:7:9 [0] NCCL INFO bye\n" * 40 + "\r 9%|# | 1/9 [0<1, 1it/s]\n"
+ABORT = "kill -ABRT $$"
+MISMATCH = ("RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running "
+            "collective: CollectiveFingerPrint(" + "layout=Strided (default), " * 30 +
+            "). Collectives differ in the following aspects:  Tensor shapes: 10vs 20")
+
+
+@pytest.mark.parametrize("words, end, expected, never", [
+    (HEADER + OWN + LIBRARY * 9 + "KeyError: 'img'\n\nDuring handling of the above exception, "
+     "another exception occurred:\n\n" + HEADER + OWN + LIBRARY * 9 + "OSError: epoch 3\n",
+     "exit 1", ["  OSError: epoch 3", "  caused by: KeyError: 'img'",
+                '    File "/job/train.py", line 8, in step'], "frame"),
+    (HEADER + LIBRARY + "KeyError: Caught KeyError in DataLoader worker process 0.\nOriginal " +
+     HEADER + OWN + LIBRARY * 9 + "KeyError: 'img'\n" + NOISE, "exit 1",
+     ["  KeyError: 'img'", "  raised in a worker: KeyError: Caught KeyError in DataLoader worker "
+      "process 0.", '      File "/job/train.py", line 8, in step'], "wandb"),
+    (HEADER + OWN + "tensorflow.python.framework.errors_impl.InternalError: Graph execution "
+     "error:\n\nDetected at node 'a' defined at (most recent call last):\n    File \"/t.py\", line "
+     "1, in f\nNode: 'a'\nindices = 20 is not in [0, 3)\n", "exit 1",
+     ["  indices = 20 is not in [0, 3)"], "Detected"),
+    ("terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: out of "
+     "memory\n\n" + FRAMES + NOISE, ABORT, ["  what():  CUDA error: out of memory"], "frame #"),
+    ("epoch 3\nFatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call "
+     "first):\n  File \"/job/train.py\", line 8 in step\n\n", ABORT,
+     ["  Fatal Python error: Segmentation fault", '    File "/job/train.py", line 8 in step'],
+     "Current thread"),
+    ("no such bucket\n" + NOISE, "exit 4", ["  its last lines on stderr:", "    no such bucket"],
+     "NCCL INFO"),
+    (NOISE, "exit 4", ["  its last lines on stderr:"], "no such bucket"),
+    ("", "exit 4", ["  it wrote nothing to stderr: look at its stdout"], "last lines"),
+    (HEADER + OWN + MISMATCH + "\n", "exit 1", ["  RuntimeError: Detected mismatch", "    ... "],
+     "it wrote nothing"),
+    (HEADER + OWN + "ValueError: bad batch\n\n" + NOISE * 9 + FRAMES, ABORT,
+     ["  ValueError: bad batch"], "wandb"),
+])
+def test_the_lines_below(told, words, end, expected, never):
+    """Why it failed, and nothing that libraries write beside it."""
+    found = told(*SPEAKING, end, words)
+    assert found.first["rank"] == 2
+    text = [line[len("rankinit: "):] for line in found.verdict]
+    for line in expected:
+        assert any(one.startswith(line) for one in text), found.result.err
+    assert not any(never in line for line in text), found.result.err
+    if words.endswith("vs 20\n"):
+        assert any(line.endswith("Tensor shapes: 10vs 20") for line in text)
+
 
 ASKING = "import os, time\nif os.environ['RANK'] != '{}': time.sleep(60)\n{}\n"
 

@@ -26,7 +26,7 @@ static const char *tell(struct ri_rank_outcome rank, const char *tail)
 	struct ri_text out;
 
 	rank.tail = tail;
-	rank.tail_length = strlen(tail);
+	rank.tail_length = tail == NULL ? 0 : strlen(tail);
 	ri_reason_find(&rank, &reason);
 	ri_text_init(&out, lines, sizeof(lines));
 	ri_reason_add(&out, &rank, &reason);
@@ -179,7 +179,10 @@ static void last_lines_that_are_worth_it(void **state)
 	assert_string_equal(exited("wandb: bye\n 10%|#  | 1/9 [0<1, 1it/s]\r"
 		" 20%|## | 2/9 [1<1, 1it/s]"),
 		"  its last lines on stderr:\n    wandb: bye\n     20%|## | 2/9 [1<1, 1it/s]\n");
-	assert_string_equal(exited(""), "");
+	assert_string_equal(exited("\n \n"), "  it wrote nothing to stderr: look at its stdout\n");
+	/* a signal is a reason, and what was not kept may have been said */
+	assert_string_equal(aborted(""), "");
+	assert_string_equal(tell((struct ri_rank_outcome){ .end = RI_END_EXITED }, NULL), "");
 	/* a line that decides stands above the others */
 	assert_string_equal(exited("loading\nERROR: no data\ngiving up\n"), "  ERROR: no data\n"
 		"  its last lines on stderr:\n    loading\n    giving up\n");
