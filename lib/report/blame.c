@@ -108,21 +108,21 @@ static ssize_t find_first(const struct ri_outcome *outcome, ssize_t loss)
 
 /*
  * Who ended with 0 and was not told to. It closes its connections on its way out,
- * so that the others may have lost it before its end.
+ * so that the others may have lost it before its end. Returns how many did; *out
+ * is the first of them.
  */
-static bool find_leaver(const struct ri_outcome *outcome, size_t *out)
+static size_t count_leavers(const struct ri_outcome *outcome, size_t *out)
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks;
-	bool found = false;
+	size_t count = 0;
 
 	for (size_t i = 0; i < outcome->count; i++) {
-		if (ranks[i].end != RI_END_EXITED || ranks[i].exit_code != 0 || ranks[i].told ||
-			(found && !ri_time_is_before(ranks[i].ended, ranks[*out].ended)))
+		if (ranks[i].end != RI_END_EXITED || ranks[i].exit_code != 0 || ranks[i].told)
 			continue;
-		*out = i;
-		found = true;
+		if (count++ == 0 || ri_time_is_before(ranks[i].ended, ranks[*out].ended))
+			*out = i;
 	}
-	return found;
+	return count;
 }
 
 /* The only one that did not say that it waited in vain. */
@@ -144,15 +144,19 @@ static bool find_holder(const struct ri_outcome *outcome, size_t *out)
 void ri_blame_find(struct ri_outcome *outcome)
 {
 	ssize_t loss = find_loss(outcome);
+	size_t leavers;
 
 	outcome->blame = RI_BLAME_FIRST;
 	outcome->first = find_first(outcome, loss);
 	if (outcome->first >= 0 || loss < 0)
 		return;
 	outcome->first = loss;
+	leavers = count_leavers(outcome, &outcome->named);
 	if (has_others(outcome))
 		outcome->blame = RI_BLAME_ELSEWHERE;
-	else if (find_leaver(outcome, &outcome->named))
+	else if (leavers > 1 && leavers + 1 == outcome->count)
+		outcome->blame = RI_BLAME_FIRST;	/* all but this one had done their work */
+	else if (leavers > 0)
 		outcome->blame = RI_BLAME_LEFT;
 	else if (find_holder(outcome, &outcome->named))
 		outcome->blame = RI_BLAME_HELD;

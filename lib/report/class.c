@@ -53,9 +53,11 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 static bool tells_of_kill(const struct ri_traceback *traceback)
 {
 	static const char words[] = "DeadLock detected from rank: ";
-	const struct ri_span *last = &traceback->last;
+	/* the trace of the first exception stands in the message */
+	const struct ri_span *last = &traceback->last, *before = &traceback->before;
 
-	return memmem(last->at, last->length, words, sizeof(words) - 1) != NULL;
+	return memmem(last->at, last->length, words, sizeof(words) - 1) != NULL ||
+		memmem(before->at, before->length, words, sizeof(words) - 1) != NULL;
 }
 
 /*

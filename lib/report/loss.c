@@ -14,7 +14,7 @@ static const struct ri_loss table[] = {
 
 enum {
 	ROWS = sizeof(table) / sizeof(table[0]),
-	LAST_LINES = 12,	/* that are looked at, noise left out */
+	LAST_LINES = 16,	/* that are looked at, noise left out */
 	LINES = 512,		/* all in all */
 };
 

@@ -116,7 +116,9 @@ def test_without_a_process_a_launch_goes_on(no_process):
     assert (result.status, result.out) == (7, b"ran\n")
     line = warned(result, "check.refused", "--checks")
     assert "gpu.vendor" in line and " more: not run: " in line and "--pids-limit" in line
-    assert len(result.lines()) == 1 and "mount" not in line
+    first, last = result.lines()
+    assert "mount" not in line and line in first
+    assert last.startswith("rankinit: rank 0 (local rank 0, pid ")
 
 
 def test_without_a_process_what_is_required_is_unknown(no_process):

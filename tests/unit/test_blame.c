@@ -352,7 +352,12 @@ static void one_that_left_early(void **state)
 	ranks[1].ended.tv_sec = 130;
 	expect(0, RI_BLAME_LEFT);
 	assert_int_equal(outcome.named, 1);
+	/* all but one had done their work: it is that one that goes on alone */
+	exits(0, 0, "", 0);
+	ranks[0].ended.tv_sec = 140;
+	expect(3, RI_BLAME_FIRST);
 	/* the control: an end of its own comes before that */
+	exits(0, 1, LOST, 150);
 	exits(3, 1, OWN, 160);
 	expect(3, RI_BLAME_FIRST);
 }

@@ -85,6 +85,9 @@ static const struct {
 	{ "nccl_dump",
 		"RuntimeError: [PG 0 Rank 1] Received a dump signal due to a collective "
 		"timeout from rank 0" },
+	{ "heartbeat_monitor",
+		"RuntimeError: [PG 0 Rank 1] Heartbeat monitor timed out! Process will be "
+		"terminated after dumping debug info." },
 	{ "nccl_dumped",
 		"RuntimeError: [PG 0 Rank 1] Terminating the process after attempting to "
 		"dump debug info, due to collective timeout or exception." },
@@ -217,6 +220,9 @@ static const struct {
 	{ "jax_barrier",
 		"jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed "
 		"out. Barrier_id: PjRT_Client_Connect." },
+	{ "jax_registration",
+		"RuntimeError: DEADLINE_EXCEEDED: Stopping coordination service as cluster "
+		"registration failed." },
 	{ "jax_key",
 		"RuntimeError: DEADLINE_EXCEEDED: GetKeyValue() timed out with key: a" },
 	{ "jax_gloo",
@@ -227,6 +233,9 @@ static const struct {
 		"RuntimeError: npuSynchronizeUsedDevices:a.ts:525 NPU function "
 		"error\nEI0002: The Notify register has not received the Notify record "
 		"from remote rank: [24]" },
+	{ "hccl_task",
+		"RuntimeError: ACL stream synchronize failed.\nEI9999: hccl fftsplus task "
+		"timeout occurred during task execution" },
 	{ "hccl_link",
 		"RuntimeError: EI0006: Getting socket times out. Reason: Remote Rank did "
 		"not send the data in time." },
@@ -236,6 +245,10 @@ static const struct {
 	{ "lightgbm_socket",
 		"lightgbm.basic.LightGBMError: Socket recv error, Connection reset by "
 		"peer (code: 104)" },
+	{ "lightgbm_recv",
+		"RuntimeError: [LightGBM] [Fatal] Socket recv error, Connection reset by peer" },
+	{ "lightgbm_send",
+		"RuntimeError: [LightGBM] [Fatal] Socket send error, Broken pipe" },
 	{ "ray_actor",
 		"ray.exceptions.ActorDiedError: The actor died unexpectedly before "
 		"finishing this task." },
@@ -400,7 +413,7 @@ static void the_last_lines_that_tell_something(void **state)
 		strcat(text, "frame #1: c10d::x() + 0x1 (0x7f in /a.so)\n\n");
 	assert_non_null(ri_loss_of_lines(SPAN_OF(text)));
 	/* a program that goes on does */
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < 16; i++)
 		strcat(text, "step\n");
 	assert_null(ri_loss_of_lines(SPAN_OF(text)));
 	/* and what is warned of only is none */
