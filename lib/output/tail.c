@@ -46,41 +46,28 @@ const char *ri_tail_read(struct ri_tail *tail, size_t *length)
 	return tail->bytes;
 }
 
-static bool begins_traceback(const struct ri_watch *watch)
-{
-	static const char words[] = RI_TRACEBACK;
-	const char *line = watch->line, *end = line + watch->length, *after;
-
-	if (watch->length > 5 && memcmp(line, "[rank", 5) == 0) {
-		after = memchr(line, ']', watch->length);
-		if (after != NULL && end - after > 3 && memcmp(after, "]: ", 3) == 0)
-			line = after + 3;
-	}
-	return end - line >= (ptrdiff_t)sizeof(words) - 1 &&
-		memcmp(line, words, sizeof(words) - 1) == 0;
-}
-
+/* Its first letter comes but once in it, so what does not go on may only begin anew. */
 bool ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length)
 {
-	const char *end = bytes + length, *newline;
+	static const char words[] = RI_TRACEBACK;
+	const char *end = bytes + length;
 	bool found = false;
-	size_t part;
 
 	while (bytes < end) {
-		newline = memchr(bytes, '\n', (size_t)(end - bytes));
-		part = (size_t)((newline == NULL ? end : newline) - bytes);
-		if (part > sizeof(watch->line) - watch->length)
-			part = sizeof(watch->line) - watch->length;
-		memcpy(watch->line + watch->length, bytes, part);
-		watch->length += part;
-		if (!watch->judged && begins_traceback(watch)) {
-			watch->judged = true;
+		if (watch->matched == 0) {
+			bytes = memchr(bytes, words[0], (size_t)(end - bytes));
+			if (bytes == NULL)
+				break;
+		}
+		if (*bytes == words[watch->matched])
+			watch->matched++;
+		else
+			watch->matched = *bytes == words[0];
+		bytes++;
+		if (watch->matched == sizeof(words) - 1) {
+			watch->matched = 0;
 			found = true;
 		}
-		if (newline == NULL)
-			break;
-		*watch = (struct ri_watch){ .length = 0 };
-		bytes = newline + 1;
 	}
 	return found;
 }

@@ -27,15 +27,14 @@ const char *ri_tail_read(struct ri_tail *tail, size_t *length);
 
 /* A beginning is all zero. */
 struct ri_watch {
-	char line[64];		/* how the present line begins */
-	size_t length;
-	bool judged;		/* the rest of the line does not matter */
+	size_t matched;		/* bytes of RI_TRACEBACK that were there last */
 };
 
 /*
- * Did a line begin with RI_TRACEBACK (Python's Lib/traceback.py), also behind the "[rank3]: "
- * that torch puts before each line (torch/distributed/distributed_c10d.py,
- * _distributed_excepthook)?
+ * Did RI_TRACEBACK (Python's Lib/traceback.py) come by? It may stand behind what
+ * others write before it: torch's "[rank3]: " (torch/distributed/
+ * distributed_c10d.py, _distributed_excepthook), the time of a log, a bar of
+ * progress that ended no line.
  */
 bool ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length);
 

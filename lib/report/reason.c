@@ -11,7 +11,7 @@
 enum {
 	MIN_FRAME_LINES = 4,
 	MAX_FRAME_LINES = 8,
-	MAX_MESSAGE_LINES = 3,	/* after the first */
+	MAX_MESSAGE_LINES = 5,	/* after the first */
 	MAX_LAST_LINES = 8,
 	MAX_BEFORE = 2,		/* decisive lines before a traceback */
 	NEAR_BEFORE = 40,	/* lines before it, noise left out, that may explain it */

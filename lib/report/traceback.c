@@ -214,6 +214,20 @@ static struct ri_span find_before(const struct finder *finder, struct ri_span li
 	return finder->previous.last;
 }
 
+/*
+ * A bar of progress may stand before torch's "[rank2]: ", which is before each
+ * line, and so may the '\0' that torch/csrc/DataLoader.cpp writes.
+ */
+static struct ri_span last_prefix(struct ri_span prefix)
+{
+	struct ri_span found = prefix;
+
+	for (struct ri_span rest = prefix; rest.length > 0; rest = ri_span_skip(rest, 1))
+		if (ri_span_starts(rest, "[rank") && ri_span_ends(rest, "]: "))
+			found = rest;
+	return found;
+}
+
 static void open_one(struct finder *finder, struct ri_span line, struct ri_span prefix)
 {
 	static const char group[] = "+ Exception Group ", original[] = "Original ";
@@ -244,7 +258,7 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 		prefix = ri_span_trim_end(prefix);
 	}
 	finder->now = next;
-	finder->now.prefix = prefix;
+	finder->now.prefix = last_prefix(prefix);
 	finder->now.frames.at = line.at;
 	finder->nested = false;
 	finder->link = NO_LINK;
@@ -382,6 +396,7 @@ static void open_task(struct finder *finder, struct ri_span line)
 	finder->now.prefix = prefix;
 	finder->now.frames.at = line.at;
 	finder->state = FRAMES;
+	extend(finder, line);
 	take_frame(finder, line);
 }
 

@@ -357,6 +357,9 @@ MISMATCH = ("RuntimeError: Detected mismatch between collectives on ranks. Rank 
     ("", "exit 4", ["  it wrote nothing to stderr: look at its stdout"], "last lines"),
     (HEADER + OWN + MISMATCH + "\n", "exit 1", ["  RuntimeError: Detected mismatch", "    ... "],
      "it wrote nothing"),
+    ("\r 30%|###| 3/10 [0<1, 4.14it/s]" + "".join("[rank2]: " + line + "\n" for line in (
+        HEADER + OWN + "ValueError: bad batch").splitlines()), "exit 1",
+     ["  ValueError: bad batch", "    Traceback (most recent call last):"], "[rank2]"),
     (HEADER + OWN + "ValueError: bad batch\n\n" + NOISE * 9 + FRAMES, ABORT,
      ["  ValueError: bad batch"], "wandb"),
 ])

@@ -10,7 +10,8 @@ static void check_inside(struct ri_span text, struct ri_span span)
 {
 	if (span.length == 0)
 		return;
-	CHECK(span.at >= text.at && span.at + span.length <= text.at + text.length);
+	CHECK(span.length <= text.length && span.at >= text.at);
+	CHECK(span.at + span.length <= text.at + text.length);
 	CHECK(memchr(span.at, '\n', span.length) == NULL);
 	CHECK(memchr(span.at, '\r', span.length) == NULL);
 }

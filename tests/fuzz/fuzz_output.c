@@ -86,7 +86,7 @@ static void check_memory(const char *bytes, size_t size, size_t step)
 {
 	static char ring[RI_OUTPUT_TAIL];
 	struct ri_tail tail = { .bytes = ring };
-	struct ri_watch watch = { .length = 0 }, single = { .length = 0 };
+	struct ri_watch watch = { .matched = 0 }, single = { .matched = 0 };
 	bool found = false, once = ri_watch_add(&single, bytes, size);
 	size_t length;
 

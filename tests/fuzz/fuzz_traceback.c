@@ -5,6 +5,7 @@
 
 static void check_inside(struct ri_span text, struct ri_span span)
 {
+	CHECK(span.length <= text.length);
 	CHECK(span.length == 0 || span.at >= text.at);
 	CHECK(span.length == 0 || span.at + span.length <= text.at + text.length);
 }

@@ -379,6 +379,23 @@ static void an_exception_shortly_before_it(void **state)
 	is(find(text).before, "");
 }
 
+static void what_stands_before_the_rank(void **state)
+{
+	static const char rest[] = "[rank2]: " HEADER "[rank2]:   File \"/a.py\", line 1, in f\n"
+		"[rank2]:     g()\n[rank2]: ValueError: bad\n";
+	static const char *const words[] = {
+		" 30%|###| 3/10 [0<1, 4.14it/s]", "?", "[rank1] [rank: ", "",
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", words[i], rest);
+		expect(text, "ValueError: bad", "/a.py:1:f");
+		is(find(text).prefix, "[rank2]: ");
+	}
+}
+
 static void a_blank_before_the_header_alone(void **state)
 {
 	(void)state;
@@ -500,6 +517,7 @@ int main(void)
 		cmocka_unit_test(what_failed_in_a_graph_of_tensorflow),
 		cmocka_unit_test(what_a_checkpoint_raised),
 		cmocka_unit_test(an_exception_shortly_before_it),
+		cmocka_unit_test(what_stands_before_the_rank),
 		cmocka_unit_test(a_blank_before_the_header_alone),
 		cmocka_unit_test(a_frame_of_a_library_is_not_the_user_s_own),
 		cmocka_unit_test(groups),
