@@ -260,6 +260,8 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	finder->now = next;
 	finder->now.prefix = last_prefix(prefix);
 	finder->now.frames.at = line.at;
+	if (finder->state == FRAMES)
+		finder->now.frames.at += line.length - strlen(header);
 	finder->nested = false;
 	finder->link = NO_LINK;
 	extend(finder, line);
