@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -513,24 +514,44 @@ static int fail(const struct child *child, struct ri_error *err)
 	return ri_fail_errno(err, child->sys_errno);
 }
 
-pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
+/*
+ * In our memory; where that is not possible in a copy of it, but for *child. An
+ * emulator of another processor knows threads and vfork(2) only, as docker run
+ * --platform has it (do_fork() in linux-user/syscall.c of qemu): EINVAL.
+ */
+static pid_t start_child(struct child **child, int flags)
 {
 	static _Alignas(64) unsigned char stack[STACK_SIZE];
-	static struct child child;
+	pid_t pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | flags, *child);
+	struct child *both;
+
+	if (pid >= 0 || errno != EINVAL)
+		return pid;
+	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (both == MAP_FAILED)
+		return -1;
+	*both = **child;
+	*child = both;
+	return clone(child_entry, stack + STACK_SIZE, flags, both);
+}
+
+pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
+{
+	static struct child ours;
+	struct child *child = &ours;
 	int sign[2];
 	bool signs = open_sign(sign), hidden = hide_memory(launch);
 	pid_t pid;
 	int error, status;
 
-	child = (struct child){ .launch = launch };
-	pid = clone(child_entry, stack + STACK_SIZE, CLONE_VM | SIGCHLD | (signs ? 0 : CLONE_VFORK),
-		&child);
+	ours = (struct child){ .launch = launch };
+	pid = start_child(&child, SIGCHLD | (signs ? 0 : CLONE_VFORK));
 	error = errno;
 	if (signs) {
 		/* while we have it open it does not end: one way or the other */
 		if (syscall(SYS_close, sign[1]) < 0)
 			dup3(sign[0], sign[1], O_CLOEXEC);
-		launch->hangs = pid >= 0 && !wait_for_exec(&child, pid, sign[0]);
+		launch->hangs = pid >= 0 && !wait_for_exec(child, pid, sign[0]);
 		close(sign[0]);
 	}
 	show_memory(launch, hidden);
@@ -541,10 +562,10 @@ pid_t ri_launch_spawn(struct ri_launch *launch, struct ri_error *err)
 		return ri_fail_hint(err, "raise the limit of processes (docker run --pids-limit, "
 					 "ulimit -u) or of memory");
 	}
-	if (launch->hangs || child.sys_errno == 0)
+	if (launch->hangs || child->sys_errno == 0)
 		return pid;
 	ri_children_reap(pid, &status, 0, NULL);
-	return fail(&child, err);
+	return fail(child, err);
 }
 
 int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)

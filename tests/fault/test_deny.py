@@ -92,6 +92,28 @@ def test_rule(rule, expected, scenario):
     assert wrong is None, f"{rule} in {scenario}: {wrong}\n{result.story()}"
 
 
+# What an emulator of another processor answers to all but threads and vfork.
+EMULATOR = ["clone:0=0x111=EINVAL", "clone:0=0x200700=EINVAL"]
+
+
+@pytest.mark.parametrize("flow", ["exit1", "exit", "stop1", "stop", "user", "ranks", "killed"])
+def test_an_emulator(flow):
+    """docker run --platform: a child that has a copy of our memory."""
+    result = run_denied(SCENARIOS[flow], *EMULATOR)
+    wrong = check(result, SAME, flow)
+    assert wrong is None, f"{flow}: {wrong}\n{result.story()}"
+
+
+@pytest.mark.parametrize("command, status, code", [
+    ("/nonexistent/command", 127, "exec.not_found"), ("/etc/passwd", 126, "exec.denied")])
+def test_why_it_failed_in_a_copy(command, status, code):
+    scenario = Scenario([command], pid1=True, status=status)
+    result = run_denied(scenario, *EMULATOR)
+    assert result.status == status, result.story()
+    assert f"rankinit: error: {command}: " in result.stderr, result.story()
+    assert result.stderr.rstrip().endswith(f"[{code}]"), result.story()
+
+
 CLOSES = """i=0
 while [ -e /proc/$PPID/fd/9 ] && [ $i -lt 100 ]; do sleep 0.01; i=$((i + 1)); done
 [ -e /proc/self/fd/9 ] && [ ! -e /proc/$PPID/fd/9 ] && exit 7"""
