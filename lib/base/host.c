@@ -278,14 +278,18 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 	return host->apart(read_requested, &request, path) < 0 ? -1 : request.length;
 }
 
-/* What getdents64(2) gave, copied after used[] of the caller's; -1: no room. */
+/*
+ * What getdents64(2) gave, copied after used[] of the caller's; -1: no room. On a
+ * 64-bit machine struct dirent is the kernel's struct linux_dirent64, which musl has
+ * had no other name for since 1.2.4.
+ */
 static long copy_names(const char *entries, long length, char *names, size_t room)
 {
 	size_t used = 0;
 
 	for (long at = 0; at < length;) {
 		const void *here = entries + at;
-		const struct dirent64 *entry = here;
+		const struct dirent *entry = here;
 		size_t size = strlen(entry->d_name) + 1;
 
 		at += entry->d_reclen;
@@ -302,7 +306,7 @@ static long copy_names(const char *entries, long length, char *names, size_t roo
 long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
 {
 	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-	_Alignas(struct dirent64) char entries[4096];
+	_Alignas(struct dirent) char entries[4096];
 	size_t used = 0;
 	long length, added = 0, count = 0;
 	int saved;
