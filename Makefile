@@ -23,13 +23,26 @@ ifneq ($(wildcard /etc/alpine-release),)
 LIBC_VERSION   = $(shell apk info -e -v musl | sed 's/^musl-//')
 LIBCAP_VERSION = $(shell apk info -e -v libcap-static | sed 's/^libcap-static-//')
 else
-LIBC_VERSION   = $(shell dpkg-query -W -f '$${Version}' $(if $(SAN)$(DEBUG),libc6,musl-dev) 2>/dev/null)
-LIBCAP_VERSION = $(shell sed -n 's/.*libcap2_\(.*\).dsc/\1/p' build/deps/sources 2>/dev/null)
+source_version = $(shell sed -n 's/.*$(1)_\(.*\).dsc/\1/p' $(D)/sources 2>/dev/null)
+LIBC_VERSION   = $(if $(CROSS),$(call source_version,musl),$(shell \
+	dpkg-query -W -f '$${Version}' $(if $(SAN)$(DEBUG),libc6,musl-dev) 2>/dev/null))
+LIBCAP_VERSION = $(call source_version,libcap2)
 endif
 BASE_CFLAGS   := -std=gnu11 $(WARN) -fno-strict-aliasing
 
+# make ARCH=aarch64 (or x86_64) for the other architecture than this machine's: Debian's
+# cross compiler and libraries of deps.sh, below build/ARCH.
+HOST_ARCH  := $(shell uname -m)
+OTHER_ARCH := $(if $(filter x86_64,$(HOST_ARCH)),aarch64,x86_64)
+ARCH       := $(HOST_ARCH)
+ifneq ($(ARCH),$(HOST_ARCH))
+CROSS := $(ARCH)-linux-gnu-
+endif
+OUT := $(B)$(if $(CROSS),/$(ARCH))
+D   := $(B)/deps$(if $(CROSS),/$(ARCH))
+
 # On Alpine gcc itself is musl's.
-MUSL_CC := $(if $(wildcard /etc/alpine-release),gcc,musl-gcc)
+MUSL_CC := $(if $(wildcard /etc/alpine-release),gcc,$(if $(CROSS),$(D)/bin/)musl-gcc)
 
 ifdef SAN
 KIND     := san
@@ -44,18 +57,18 @@ CFLAGS   ?= -O0 -g
 LDLIBS   := -ljansson -lcap
 else
 KIND     := release
-DEPS     := $(B)/deps/done
+DEPS     := $(D)/done
 CC       := $(MUSL_CC)
 CFLAGS   ?= -O2
 CFLAGS   += -fno-pie -ffunction-sections -fdata-sections -fstack-protector-strong \
 	-fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none
-BASE_CPPFLAGS += -I$(B)/deps/include
-LDLIBS   := $(B)/deps/lib/libjansson.a $(B)/deps/lib/libcap.a
+BASE_CPPFLAGS += -I$(D)/include
+LDLIBS   := $(D)/lib/libjansson.a $(D)/lib/libcap.a
 endif
 
-O := $(B)/$(KIND)
-EXE := $(if $(filter release,$(KIND)),$(B)/rankinit,$(O)/rankinit)
+O := $(OUT)/$(KIND)
+EXE := $(if $(filter release,$(KIND)),$(OUT)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
 SHIM_SRC := $(filter-out shim/probe/probe.c,$(wildcard shim/*.c shim/*/*.c shim/*/*/*.c))
@@ -77,6 +90,9 @@ compiled:
 $(B)/deps/done: images/builder/deps.sh
 	images/builder/deps.sh build
 
+$(B)/deps/$(OTHER_ARCH)/done: images/builder/deps.sh
+	images/builder/deps.sh build cross
+
 $(O)/shim/say/print.o: CPPFLAGS += -DRI_LIBC_VERSION='"$(LIBC_VERSION)"' \
 	-DRI_LIBCAP_VERSION='"$(LIBCAP_VERSION)"'
 
@@ -93,12 +109,12 @@ endif
 $(O)/librankinit.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(CROSS)ar rcs $@ $^
 
 $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $^ $(LDLIBS)
-	$(if $(filter release,$(KIND)),$(Q)strip $@.tmp)
+	$(if $(filter release,$(KIND)),$(Q)$(CROSS)strip $@.tmp)
 	@mv $@.tmp $@
 
 -include $(LIB_OBJ:.o=.d) $(SHIM_OBJ:.o=.d)
@@ -108,17 +124,24 @@ $(EXE): $(SHIM_OBJ) $(O)/librankinit.a
 # shim/probe/probe.c. mpi.h is used where it is found.
 .PHONY: probe
 probe: deps-probe ## build build/rankinit-probe, which --deep runs
-	+@$(MAKE) --no-print-directory $(B)/rankinit-probe
+	+@$(MAKE) --no-print-directory $(OUT)/rankinit-probe
 
+# Of the other architecture there are glibc's own headers, before those of this one.
+ifdef CROSS
+PROBE_CPPFLAGS = -idirafter /usr/include
+else
 PROBE_CPPFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I ompi-c 2>/dev/null))
+endif
+PROBE_LDFLAGS := -Wl,-z,now -s
 ifeq ($(wildcard /etc/alpine-release),)
-PROBE_LDFLAGS := -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
+PROBE_LDFLAGS += -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
 endif
 
-$(B)/rankinit-probe: shim/probe/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
+$(OUT)/rankinit-probe: shim/probe/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
+	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)gcc $(BASE_CPPFLAGS) $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 -fstack-protector-strong \
-		-ffile-prefix-map=$(CURDIR)=. -o $@ $< $(PROBE_LDFLAGS)
+	$(Q)$(CROSS)gcc -D_GNU_SOURCE -Ilib $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 \
+		-fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -o $@ $< $(PROBE_LDFLAGS)
 
 # --- tests -------------------------------------------------------------------
 #
@@ -148,7 +171,7 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
-		$(O)/librankinit.a -lcmocka $(LDLIBS)
+		$(O)/librankinit.a $(LDFLAGS) $(if $(CROSS),-D_UINTPTR_T -L$(D)/lib) -lcmocka $(LDLIBS)
 
 # Running checks, with a table of checks that go wrong.
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
@@ -283,11 +306,11 @@ compose: deps-images deps-compose compiled ## run jobs of several containers, an
 
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-probe deps-demo deps-check deps-fresh deps-bench deps-images \
+.PHONY: deps deps-build deps-probe deps-cross deps-demo deps-check deps-fresh deps-bench deps-images \
 	deps-compose deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-probe deps-demo deps-check deps-fresh deps-bench deps-images deps-compose \
-		deps-frameworks: deps-%:
+deps-probe deps-cross deps-demo deps-check deps-fresh deps-bench deps-images \
+		deps-compose deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
 .PHONY: docs

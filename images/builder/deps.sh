@@ -1,12 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What the build, the demo, the tests and the benchmark need, installed once.
-# usage: deps.sh [build|probe|demo|check|fresh|bench|images|compose|engine|frameworks]...
+# usage: deps.sh [build|probe|cross|dist|demo|check|fresh|bench|images|compose|engine|
+#                 frameworks]...
 #
 # build   compiler and musl; jansson and libcap, rebuilt for musl from the
 #         distribution's own source packages into build/deps
+# cross   the same for the other of the two architectures that are released, with
+#         Debian's cross compiler: musl, jansson, libcap and, for the unit tests,
+#         cmocka, into build/deps/ARCH
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
-# demo, check, fresh, bench, images, compose, engine, frameworks
+# dist, demo, check, fresh, bench, images, compose, engine, frameworks
 #         the packages that these targets use besides
 #
 # Debian: apt, as root, and only for what is missing. Its jansson and libcap
@@ -17,6 +21,10 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 deps=$PWD/build/deps
+case $(uname -m) in
+x86_64) other=aarch64 gcc_other=aarch64 libc_other=arm64 ;;
+*) other=x86_64 gcc_other=x86-64 libc_other=amd64 ;;
+esac
 
 say() { printf 'deps: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -26,6 +34,8 @@ debian_packages() {
     build) echo gcc libc6-dev linux-libc-dev make musl-tools cmake dpkg-dev patch xz-utils \
         ca-certificates ;;
     probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
+    cross) echo "gcc-$gcc_other-linux-gnu" "libc6-dev-$libc_other-cross" ;;
+    dist) echo python3 python3-pytest qemu-user-static lintian skopeo mmdebstrap util-linux ;;
     images) echo mmdebstrap python3 python3-pytest python3-pip ca-certificates ;;
     compose) echo docker-compose mmdebstrap ;;
     engine) echo docker.io ;;
@@ -102,15 +112,26 @@ apt_source() {
         -o APT::Sandbox::User=root "$@"
 }
 
-# musl-gcc does not look where the kernel's headers are.
+# link_kernel_headers FOLDER FOLDER-OF-ASM: musl-gcc does not look where they are.
 link_kernel_headers() {
-    ln -sfn /usr/include/linux "$deps/include/linux"
-    ln -sfn /usr/include/asm-generic "$deps/include/asm-generic"
-    ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$deps/include/asm"
+    ln -sfn "$1/linux" "$deps/include/linux"
+    ln -sfn "$1/asm-generic" "$deps/include/asm-generic"
+    ln -sfn "$2/asm" "$deps/include/asm"
 }
 
+# Debian has it for its own architecture alone. Its wrapper is the one that musl-tools has.
+build_musl() (
+    cd "$1"
+    ./configure --prefix="$deps" --target="$other-linux-gnu" CROSS_COMPILE="$cross" \
+        CFLAGS="$CFLAGS" --disable-shared --enable-wrapper=gcc
+    make
+    make install
+)
+
 build_jansson() {
-    cmake -S "$1" -B "$1/build" -DCMAKE_C_COMPILER=musl-gcc -DCMAKE_BUILD_TYPE=Release \
+    cmake -S "$1" -B "$1/build" -DCMAKE_C_COMPILER="$musl_gcc" -DCMAKE_BUILD_TYPE=Release \
+        ${cross:+-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$other" \
+            -DCMAKE_AR="/usr/bin/${cross}ar" -DCMAKE_RANLIB="/usr/bin/${cross}ranlib"} \
         -DCMAKE_C_FLAGS="$CFLAGS -no-pie" -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF \
         -DJANSSON_WITHOUT_TESTS=ON -DJANSSON_BUILD_SHARED_LIBS=OFF
     cmake --build "$1/build"
@@ -119,19 +140,44 @@ build_jansson() {
 }
 
 build_libcap() {
-    env -u CFLAGS make -C "$1/libcap" CC=musl-gcc BUILD_CC=gcc BUILD_COPTS=-O2 \
+    env -u CFLAGS make -C "$1/libcap" CC="$musl_gcc" BUILD_CC=gcc BUILD_COPTS=-O2 \
+        AR="${cross}ar" RANLIB="${cross}ranlib" OBJCOPY="${cross}objcopy" \
         COPTS="$CFLAGS -idirafter $deps/include" libcap.a
     cp "$1/libcap/libcap.a" "$deps/lib/"
     mkdir -p "$deps/include/sys"
     cp "$1/libcap/include/sys/capability.h" "$deps/include/sys/"
 }
 
+# Its own build makes a shared library. Without _UINTPTR_T its header takes
+# uintptr_t to be an int where the C library is not glibc.
+build_cmocka() {
+    # shellcheck disable=SC2086 # words
+    "$musl_gcc" $CFLAGS -D_UINTPTR_T -DHAVE_INTTYPES_H -DHAVE_MALLOC_H -DHAVE_SIGNAL_H \
+        -DHAVE_STRINGS_H -I"$1/include" -c -o "$1/cmocka.o" "$1/src/cmocka.c"
+    "${cross}ar" rcs "$deps/lib/libcmocka.a" "$1/cmocka.o"
+    cp "$1"/include/cmocka*.h "$deps/include/"
+}
+
 # libcap asks the kernel for its highest capability before main() runs: seven
 # system calls in every container, for nothing unless --cap-* or --user is
 # given. Without its constructor we call _libcap_initialize() when it is needed.
 drop_constructor() {
-    objcopy --wildcard --remove-section='.init_array*' --remove-section='.rela.init_array*' \
-        --remove-section='.rel.init_array*' "$deps/lib/libcap.a"
+    "${cross}objcopy" --wildcard --remove-section='.init_array*' \
+        --remove-section='.rela.init_array*' --remove-section='.rel.init_array*' \
+        "$deps/lib/libcap.a"
+}
+
+# fetch_sources PACKAGE...: each in a folder of its name
+fetch_sources() {
+    apt_source update || say "apt-get update failed, going on with what it has"
+    # by the name of a package it is the version that is installed, which the mirror may not have
+    apt_source source --only-source --download-only "$@"
+    for dsc in *.dsc; do
+        dpkg-source --no-check -x "$dsc" "${dsc%%_*}"
+    done
+    sha256sum ./*.dsc ./*.tar.* >"$deps/sources"
+    mkdir -p "$deps/copyright"
+    for package in "$@"; do cp "$package/debian/copyright" "$deps/copyright/$package"; done
 }
 
 # In a shell of its own, since `set -e` is off inside `... || die`.
@@ -139,30 +185,33 @@ build_from_sources() {
     cd "$1"
     CFLAGS="-O2 -ffunction-sections -fdata-sections -fno-pie -ffile-prefix-map=$1=. \
 -fno-asynchronous-unwind-tables"
-    link_kernel_headers
-    apt_source update || say "apt-get update failed, going on with what it has"
-    # by the name of a package it is the version that is installed, which the mirror may not have
-    apt_source source --only-source --download-only jansson libcap2
-    for dsc in *.dsc; do
-        dpkg-source --no-check -x "$dsc" "${dsc%%_*}"
-    done
+    if [ -z "$cross" ]; then
+        link_kernel_headers /usr/include "/usr/include/$(gcc -print-multiarch)"
+        fetch_sources jansson libcap2
+    else
+        link_kernel_headers "/usr/$other-linux-gnu/include" "/usr/$other-linux-gnu/include"
+        fetch_sources musl jansson libcap2 cmocka
+        build_musl "$1/musl"
+        build_cmocka "$1/cmocka"
+    fi
     build_jansson "$1/jansson"
     build_libcap "$1/libcap2"
-    ls ./*.dsc >"$deps/sources"
+    drop_constructor
 }
 
 build_debian() {
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    say "building jansson and libcap for musl"
-    "$PWD/images/builder/deps.sh" --from-sources "$work" >"$work/log" 2>&1 ||
-        { tail -40 "$work/log" >&2; die "jansson or libcap did not build"; }
-    rm -rf "$deps/apt"
+    say "building ${1:+musl, }jansson and libcap for musl${1:+ on $1}"
+    "$PWD/images/builder/deps.sh" --from-sources "$work" "$@" >"$work/log" 2>&1 ||
+        { tail -40 "$work/log" >&2; die "they did not build"; }
+    rm -rf "$deps${1:+/$1}/apt" "$work"
 }
 
 build_alpine() {
     cp /usr/lib/libjansson.a /usr/lib/libcap.a "$deps/lib/"
     cp /usr/include/jansson*.h "$deps/include/"
+    drop_constructor
 }
 
 # Debian 12 has compose 1; the plugin that is compose 2 comes from Debian 13.
@@ -178,7 +227,25 @@ fetch_compose_plugin() {
     rm -rf "$work"
 }
 
+# build_libraries [ARCH]: what is linked in, once
+build_libraries() {
+    done=$deps${1:+/$1}/done
+    if [ ! -f "$done" ]; then
+        mkdir -p "${done%/*}/lib" "${done%/*}/include"
+        if [ -f /etc/alpine-release ]; then build_alpine; else build_debian "$@"; fi
+    fi
+    # newer than this script, so that make is content; and older than what was built after it
+    { [ -f "$done" ] && [ -z "$(find images/builder/deps.sh -newer "$done")" ]; } || touch "$done"
+}
+
+cross=
+musl_gcc=musl-gcc
 if [ "${1-}" = --from-sources ]; then
+    if [ $# -gt 2 ]; then
+        cross=$other-linux-gnu-
+        deps=$deps/$3
+        musl_gcc=$deps/bin/musl-gcc
+    fi
     build_from_sources "$2"
     exit
 fi
@@ -193,15 +260,9 @@ for set in "${@:-build}"; do
     else
         die "neither apt nor apk here: install by hand: $(debian_packages "$set")"
     fi
-    if [ "$set" = compose ] && command -v mmdebstrap >/dev/null; then fetch_compose_plugin; fi
-    if [ "$set" = build ] && [ ! -f "$deps/done" ]; then
-        mkdir -p "$deps/lib" "$deps/include"
-        if [ -f /etc/alpine-release ]; then build_alpine; else build_debian; fi
-        drop_constructor
-    fi
-    # newer than this script, so that make is content; and older than what was built after it
-    if [ "$set" = build ]; then
-        { [ -f "$deps/done" ] && [ -z "$(find images/builder/deps.sh -newer "$deps/done")" ]; } ||
-            touch "$deps/done"
-    fi
+    case $set in
+    compose) if command -v mmdebstrap >/dev/null; then fetch_compose_plugin; fi ;;
+    build) build_libraries ;;
+    cross) build_libraries "$other" ;;
+    esac
 done
