@@ -304,12 +304,28 @@ compose: deps-images deps-compose compiled ## run jobs of several containers, an
 	@IMAGE_PREFIX=$(IMAGE_PREFIX) images/engine.sh sh -c \
 		'$(PYTHON) images/build.py base pytorch tensorflow && $(PYTHON) tests/check.py compose'
 
+# --- releases -----------------------------------------------------------------
+#
+# For both architectures, from one machine. This one's program is the one that the
+# tests run; the other's is made by the same version of the same compiler.
+
+.PHONY: dist
+dist: deps-cross compiled probe ## artefacts of a release in build/dist, for both architectures
+	$(COMPILE) ARCH=$(OTHER_ARCH) all probe
+	@$(PYTHON) dist/make.py $(VERSION) $(B) $(B)/$(OTHER_ARCH)
+
+.PHONY: dist-check
+dist-check: deps-dist dist hosts ## test them: what is in them, that they install, the other architecture
+	$(COMPILE) actors
+	$(COMPILE) ARCH=$(OTHER_ARCH) unit-programs
+	$(PYTHON) tests/check.py dist
+
 # --- installing, documents ---------------------------------------------------
 
-.PHONY: deps deps-build deps-probe deps-cross deps-demo deps-check deps-fresh deps-bench deps-images \
+.PHONY: deps deps-build deps-probe deps-cross deps-dist deps-demo deps-check deps-fresh deps-bench deps-images \
 	deps-compose deps-frameworks
 deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
-deps-probe deps-cross deps-demo deps-check deps-fresh deps-bench deps-images \
+deps-probe deps-cross deps-dist deps-demo deps-check deps-fresh deps-bench deps-images \
 		deps-compose deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*
 
