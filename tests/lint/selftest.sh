@@ -218,6 +218,16 @@ expect dockerfiles.py 'bad/Dockerfile:1: a syntax' 'no ARG BASE_IMAGE' 'DL3007' 
     'SC2086' 'HEALTHCHECK' 'DL3000' 'DL3025' 'DL3002' 'no label' 'images/bad: no README' \
     'images/bad: no test_bad.py' 'cuda/Dockerfile: lacks .*apt-get' 'base.*not this version'
 
+sed -i 's/^VERSION := .*/VERSION := 9.8.7/' Makefile
+printf '\n## 0.0.1, not released\n\n## later\n' >>docs/NEWS.md
+expect version.py 'README.md:[0-9]*: what is in [0-9.]*: VERSION is 9.8.7' \
+    'install.md:[0-9]*: rankinit_' 'base/Dockerfile:[0-9]*: ARG VERSION=' 'VERSION:-' \
+    'rankinit.8.in:[0-9]*: such as' 'the first news are of' '0.0.1 is not released' \
+    '"## later" is no version'
+"$lints/version.py" --write "$tree" >"$copies/out" 2>&1
+grep -q ': VERSION is' "$copies/out" && complain "version.py: --write leaves a version"
+grep -q 'what is in 9.8.7' README.md || complain "version.py: --write writes nothing"
+
 cd "$top" || exit 2
 
 # Nor does check.py pass what it has no time for, in suites of each kind.
