@@ -176,8 +176,18 @@ SUITES = {
     "conformance": conformance_commands,
 }
 
+def dist_commands():
+    """What `make dist` made; an engine is started for the one test that loads the image."""
+    image = "tests/dist/test_image.py"
+    yield PYTEST + ["-rfs", "tests/dist", f"--ignore={image}"]
+    yield ["images/engine.sh", *PYTEST, "-rfs", image]
+    for suite in ("unit", "golden", "behaviour"):
+        yield ["tests/dist/emulated.py", suite]
+
+
 # With targets of their own, which install what they need first and take long.
 APART = {
+    "dist": dist_commands,
     "images": images_commands,
     "compose": lambda: [PYTEST + ["-rfs", "images/compose"]],
     "frameworks": lambda: [PYTEST + ["-rfs", "tests/frameworks"]],
