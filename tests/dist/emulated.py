@@ -59,7 +59,6 @@ BEHAVIOUR = {
                     "kill -KILL $$-137-killed by SIGKILL (9)")),
                 "test_what_a_failed_rank_left_behind_goes_too", "test_512_short_ranks[below]"],
         OWN: ["test_512_ranks[init]", "test_512_ranks[below]"]},
-    "output_ranks": {},
     "stop": {
         NUMBER: ["test_a_stop_that_waits_for_a_shell_is_said",
                  "test_the_deadline_kills_and_names"],
