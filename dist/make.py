@@ -76,7 +76,8 @@ def main(version, folders):
         programs[arch] = files["bin/rankinit"].content
         tarball(f"rankinit-{version}-linux-{arch}", files, when)
         debian.package(OUT, version, arch, files, when)
-    oci.archive(os.path.join(OUT, f"rankinit-{version}-oci.tar"), version, revision(), programs, when)
+    oci.archive(os.path.join(OUT, f"rankinit-{version}-oci.tar"), version, revision(), programs,
+                when)
     sbom.write(os.path.join(OUT, f"rankinit-{version}.spdx.json"), version, revision(), programs,
                libraries, when)
     checksums()

@@ -73,10 +73,10 @@ def built(arch):
     return os.path.join(TOP, "build", *([] if arch == HOST else [arch]))
 
 
-def debian(suite, folders, made={}):
-    """The path of a Debian, as `make roots` has it or made for this."""
+def debian(suite, folders, apt=False, made={}):
+    """The path of a Debian, as `make roots` has it or made for this; that one has apt, too."""
     path = os.path.join(TOP, "build", "roots", suite, "root")
-    if os.path.exists(os.path.join(os.path.dirname(path), "done")):
+    if os.path.exists(os.path.join(os.path.dirname(path), "done")) and not apt:
         return path
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         pytest.skip("no Debian can be made here: that takes root and mmdebstrap")

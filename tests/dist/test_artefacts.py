@@ -67,9 +67,13 @@ def test_program_is_static(arch):
     offset, = struct.unpack_from("<Q", program, 32)
     size, count = struct.unpack_from("<HH", program, 54)
     headers = [struct.unpack_from("<II", program, offset + size * at) for at in range(count)]
-    kinds = {kind: flags for kind, flags in headers}
+    kinds = dict(headers)
+    aligned = {struct.unpack_from("<Q", program, offset + size * at + 48)[0]
+               for at in range(count) if headers[at][0] == 1}       # PT_LOAD
     assert 3 not in kinds and 2 not in kinds    # PT_INTERP, PT_DYNAMIC
     assert kinds[0x6474e551] == 6               # PT_GNU_STACK: read and write
+    # kernels for aarch64 have pages of 4 to 64 kB
+    assert aligned == {0x1000 if arch == "x86_64" else 0x10000}
 
 
 @pytest.mark.parametrize("arch", ARCHES)

@@ -26,7 +26,7 @@ sort /tmp/said | tr '\\n' ' ' | grep -q '^rank 0 of 2 rank 1 of 2 $'
 
 @pytest.fixture(scope="session")
 def root(tmp_path_factory):
-    return lambda suite: debian(suite, tmp_path_factory)
+    return lambda suite, **more: debian(suite, tmp_path_factory, **more)
 
 
 def enter(root, tmp_path, script, folder=DIST):
@@ -80,6 +80,6 @@ def test_source(root, tmp_path):
     """A clone of HEAD, in a Debian 12 that gets what it needs from its mirror."""
     clone = tmp_path / "clone"
     run("git", "-c", "safe.directory=*", "clone", "-q", "--no-hardlinks", TOP, str(clone))
-    status, said = enter(root("bookworm"), tmp_path / "scratch",
+    status, said = enter(root("bookworm", apt=True), tmp_path / "scratch",
                          printed("source") + USED, str(clone))
     assert status == 0, said[-4000:]
