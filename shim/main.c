@@ -37,6 +37,30 @@ static int read_options(struct ri_run *run, char **argv)
 	return status;
 }
 
+/*
+ * An init that reads nothing of the environment refuses nothing for it: in the place of
+ * one, what would refuse the launch is a warning, and rankinit goes on as if disabled.
+ * Not where somebody spoke to rankinit itself.
+ */
+static int find_less(struct ri_run *run)
+{
+	static const char own[] = "RANKINIT_";
+
+	if (run->options.peer == RI_PEER_NONE || run->options.disabled || ri_apart_stop() != 0 ||
+		strncmp(run->err.subject, own, strlen(own)) == 0 ||
+		ri_check_refuser(&run->options.checks) != NULL)
+		return -1;
+	ri_log(RI_LEVEL_WARNING, "%s: %s; the command runs without rankinit's variables, because "
+		"rankinit is called as %s [%s]", run->err.subject, run->err.text,
+		run->options.called, ri_code_name(run->err.code));
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	run->command = (struct ri_command){ .mode = RI_MODE_AUTO };
+	run->topology = (struct ri_topology){ .identity = NULL };
+	run->findings.count = 0;
+	run->options.disabled = true;
+	return ri_run_find(run);
+}
+
 static int launch_command(struct ri_run *run)
 {
 	int status;
@@ -44,8 +68,9 @@ static int launch_command(struct ri_run *run)
 	if (run->options.command == NULL) {
 		ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND",
 			"no command was given");
-		ri_fail_hint(&run->err, "usage: rankinit [OPTION]... [--] COMMAND [ARG]...; "
-				       "see rankinit --help");
+		ri_fail_hint(&run->err, "usage: %s [OPTION]... [--] COMMAND [ARG]...; see %s %s",
+			run->options.called, run->options.called,
+			run->options.peer == RI_PEER_NONE ? "--help" : "-h");
 		return ri_run_fail(run);
 	}
 	if (run->options.given.root.value != NULL) {
@@ -54,7 +79,7 @@ static int launch_command(struct ri_run *run)
 		ri_fail_hint(&run->err, "use --root with --explain, --print-env or --check");
 		return ri_run_fail(run);
 	}
-	if (ri_run_find(run) < 0)
+	if (ri_run_find(run) < 0 && find_less(run) < 0)
 		return ri_run_fail(run);
 	ri_log_findings(&run->findings);
 	if (ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
@@ -85,9 +110,9 @@ static int answer(struct ri_run *run)
 {
 	switch (run->options.action) {
 	case RI_ACTION_HELP:
-		return ri_print_help(&run->err);
+		return ri_print_help(&run->options, &run->err);
 	case RI_ACTION_VERSION:
-		return ri_print_version(&run->err);
+		return ri_print_version(&run->options, &run->err);
 	case RI_ACTION_LIST:
 		return ri_print_list(run->options.action_value, &run->err);
 	case RI_ACTION_PRINT_ENV:

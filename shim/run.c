@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "options/peer.h"
 #include "say/state.h"
 #include "system/apart.h"
 
@@ -13,7 +14,12 @@ int ri_run_fail(struct ri_run *run)
 	if (ri_apart_stop() != 0)
 		return ri_run_leave(run, 128 + ri_apart_stop());
 	ri_log_error(&run->err);
-	return ri_run_leave(run, ri_code_status(run->err.code));
+	return ri_run_leave(run, ri_run_refusal(run));
+}
+
+int ri_run_refusal(const struct ri_run *run)
+{
+	return ri_peer_status(run->options.peer, ri_code_status(run->err.code));
 }
 
 enum ri_log_color ri_run_color(const struct ri_run *run)

@@ -78,6 +78,9 @@ enum ri_log_color ri_run_color(const struct ri_run *run);
 /* Say the error. Returns its exit status, rewritten if --exit-map says so. */
 int ri_run_fail(struct ri_run *run);
 
+/* The exit status that the error stands for, under the name that rankinit is called by. */
+int ri_run_refusal(const struct ri_run *run);
+
 /* It ends before there is a command. Returns the exit status, rewritten if --exit-map says so. */
 int ri_run_leave(struct ri_run *run, int status);
 

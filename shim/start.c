@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "from/sources.h"
@@ -80,7 +81,7 @@ static void note_refusal(struct ri_run *run)
 		ri_log(RI_LEVEL_ALWAYS, "rank %llu was not started; the %zu before it are stopped",
 			(unsigned long long)(children->first_rank + children->started),
 			children->started);
-	ri_children_refuse(children, ri_code_status(run->err.code));
+	ri_children_refuse(children, ri_run_refusal(run));
 }
 
 /* Returns the exit status of the job. */
@@ -132,6 +133,8 @@ int ri_run_start(struct ri_run *run)
 	if (launch.envp == NULL || prepare(run, &launch) < 0)
 		return ri_run_fail(run);
 	ri_mask_default_chld();
+	if (run->options.parent_signal != 0)
+		prctl(PR_SET_PDEATHSIG, run->options.parent_signal, 0, 0, 0);
 	if (becomes_command(run, launch.self)) {
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);

@@ -81,3 +81,9 @@ bool ri_terminal_suspend_self(void)
 	/* what continued us is in the queue */
 	return (ri_mask_pending() & RI_MASK_OF(SIGCONT)) != 0;
 }
+
+void ri_terminal_stop_too(bool wanted, int number)
+{
+	if (wanted && (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
+		kill(getpid(), SIGSTOP);
+}

@@ -51,4 +51,10 @@ void ri_terminal_restore(const struct ri_terminal *terminal);
  */
 bool ri_terminal_suspend_self(void);
 
+/*
+ * Where it is wanted, stop this process after one of the stops of job control was
+ * forwarded, until somebody continues it; the kernel never stops process 1.
+ */
+void ri_terminal_stop_too(bool wanted, int number);
+
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/path.h"
+#include "options/peer.h"
 #include "options/table.h"
 #include "options/value.h"
 #include "report/redact_words.h"
@@ -275,7 +277,8 @@ static bool is_disabled(const struct ri_env *env)
 static int read_all(struct ri_options *options, char *const *argv, const struct ri_env *env,
 	struct ri_findings *findings, struct ri_error *err)
 {
-	int status = read_words(options, argv, findings, err);
+	int status = options->peer == RI_PEER_NONE ? read_words(options, argv, findings, err)
+						   : ri_peer_read(options, argv, env, err);
 
 	if (options->disabled || options->action == RI_ACTION_HELP ||
 		options->action == RI_ACTION_VERSION || options->action == RI_ACTION_LIST)
@@ -295,7 +298,12 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	struct ri_place_wish *place = &options->place;
 	int status;
 
-	*options = (struct ri_options){ .disabled = is_disabled(env), .settle_ms = 2000 };
+	*options = (struct ri_options){
+		.disabled = is_disabled(env), .settle_ms = 2000,
+		.peer = ri_peer_find(argv[0]), .called = "rankinit",
+	};
+	if (options->peer != RI_PEER_NONE)
+		options->called = ri_path_name(argv[0]);
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
 	status = read_all(options, argv, env, findings, err);

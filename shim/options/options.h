@@ -31,6 +31,9 @@ enum ri_action {
 	RI_ACTION_CHECK,
 };
 
+/* Whose options are read, by the name that rankinit is called by: see options/peer.h. */
+enum ri_peer { RI_PEER_NONE, RI_PEER_TINI, RI_PEER_DUMB_INIT };
+
 /* auto, or a choice made by hand */
 enum ri_switch { RI_AUTO, RI_YES, RI_NO };
 
@@ -83,6 +86,13 @@ struct ri_options {
 	uint64_t wait_master_ms;	/* 0: not at all */
 	bool quiet;
 	bool verbose;
+
+	/* Under the name of another init; what only such a one has is 0 otherwise. */
+	enum ri_peer peer;
+	const char *called;		/* the name that it has in messages */
+	int parent_signal;		/* that we get when our parent ends; 0: none */
+	bool tells_reaped;		/* warn of each orphan */
+	bool stops_too;			/* stop as well where a stop of job control is forwarded */
 };
 
 /*
@@ -92,6 +102,9 @@ struct ri_options {
  * A twin that contradicts another option on the command line is left out, and
  * a finding says so. Unknown RANKINIT_ variables become findings. With RANKINIT_DISABLE set, no
  * other twin counts and the command line alone is read.
+ *
+ * Where argv[0] is the name of another init, that one's options and variables are
+ * read instead of the command line of rankinit's own; the twins count there too.
  *
  * Fails with a usage code; what was read so far (verbosity, colour, the exit
  * map) is in *options then, so that the error can be shown accordingly.

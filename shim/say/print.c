@@ -13,6 +13,7 @@
 #include "check/print.h"
 #include "from/sources.h"
 #include "options/options.h"
+#include "options/peer.h"
 #include "system/columns.h"
 #include "to/scrub.h"
 #include "to/to.h"
@@ -22,10 +23,13 @@ enum { PAGE = 262144 };
 /* An answer, built whole and written whole. */
 static char page[PAGE];
 
+/* Where the answer goes. */
+static int out_fd = STDOUT_FILENO;
+
 static int write_all(const char *bytes, size_t length, struct ri_error *err)
 {
 	while (length > 0) {
-		ssize_t count = write(STDOUT_FILENO, bytes, length);
+		ssize_t count = write(out_fd, bytes, length);
 
 		if (count < 0 && errno == EINTR)
 			continue;
@@ -43,12 +47,22 @@ int ri_print_text(const struct ri_text *text, struct ri_error *err)
 	return write_all(text->bytes, text->length, err);
 }
 
-int ri_print_help(struct ri_error *err)
+static void begin_answer(struct ri_text *out, const struct ri_options *options)
+{
+	if (options->peer == RI_PEER_DUMB_INIT)
+		out_fd = STDERR_FILENO;
+	ri_text_init(out, page, sizeof(page));
+}
+
+int ri_print_help(const struct ri_options *options, struct ri_error *err)
 {
 	struct ri_text out;
 
-	ri_text_init(&out, page, sizeof(page));
-	ri_options_help(&out);
+	begin_answer(&out, options);
+	if (options->peer == RI_PEER_NONE)
+		ri_options_help(&out);
+	else
+		ri_peer_help(&out, options);
 	return ri_print_text(&out, err);
 }
 
@@ -58,11 +72,15 @@ int ri_print_help(struct ri_error *err)
 #define LIBC "musl"
 #endif
 
-int ri_print_version(struct ri_error *err)
+int ri_print_version(const struct ri_options *options, struct ri_error *err)
 {
 	struct ri_text out;
 
-	ri_text_init(&out, page, sizeof(page));
+	begin_answer(&out, options);
+	if (options->peer != RI_PEER_NONE) {
+		ri_peer_version(&out, options, RI_VERSION);
+		return ri_print_text(&out, err);
+	}
 	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s)\n", RI_VERSION,
 		__VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION);
 	return ri_print_text(&out, err);

@@ -11,10 +11,12 @@
 #include "base/text.h"
 #include "check/runner.h"
 #include "model/explain.h"
+#include "options/options.h"
 #include "system/log.h"
 
-int ri_print_help(struct ri_error *err);
-int ri_print_version(struct ri_error *err);
+/* On stderr in the place of dumb-init, which does so. */
+int ri_print_help(const struct ri_options *options, struct ri_error *err);
+int ri_print_version(const struct ri_options *options, struct ri_error *err);
 
 /* What somebody else has put together. */
 int ri_print_text(const struct ri_text *text, struct ri_error *err);

@@ -102,14 +102,15 @@ void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom)
 	ri_log(RI_LEVEL_ALWAYS, "%s", buffer);
 }
 
-void ri_verdict_orphan(pid_t pid, int wait_status)
+void ri_verdict_orphan(pid_t pid, int wait_status, bool warn)
 {
+	const enum ri_level level = warn ? RI_LEVEL_WARNING : RI_LEVEL_NOTE;
 	char name[RI_SIGNAL_NAME];
 
 	if (WIFSIGNALED(wait_status))
-		ri_log(RI_LEVEL_NOTE, "reaped pid %d, killed by %s", (int)pid,
+		ri_log(level, "reaped pid %d, killed by %s", (int)pid,
 			ri_signal_name(WTERMSIG(wait_status), name));
 	else
-		ri_log(RI_LEVEL_NOTE, "reaped pid %d, exit status %d", (int)pid,
+		ri_log(level, "reaped pid %d, exit status %d", (int)pid,
 			WEXITSTATUS(wait_status));
 }

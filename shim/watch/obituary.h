@@ -52,7 +52,7 @@ int ri_verdict_status(int wait_status);
 /* Print the line, if the end was by a signal. */
 void ri_verdict_obituary(const struct ri_end *end, struct ri_oom *oom);
 
-/* A note of how a process ended that was none of ours, but left to us. */
-void ri_verdict_orphan(pid_t pid, int wait_status);
+/* A note, or a warning, of how a process ended that was none of ours, but left to us. */
+void ri_verdict_orphan(pid_t pid, int wait_status, bool warn);
 
 #endif

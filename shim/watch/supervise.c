@@ -399,6 +399,7 @@ static void forward(struct supervisor *sv, const siginfo_t *info)
 	note_interrupt(sv, info, mapped);
 	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
 		ri_signal_children(sv->children, mapped, to_groups(sv));
+	ri_terminal_stop_too(sv->options->stops_too, number);
 }
 
 /*
@@ -472,7 +473,7 @@ static void reap(struct supervisor *sv)
 		} else if (child != NULL) {
 			note_end(sv, child, status, &usage);
 		} else {
-			ri_verdict_orphan(pid, status);
+			ri_verdict_orphan(pid, status, sv->options->tells_reaped);
 			orphans++;
 		}
 		gone = gone || !WIFSTOPPED(status);
@@ -563,8 +564,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 {
 	const struct ri_launch *launch = setting->launch;
 	struct supervisor sv = {
-		.options = setting->options,
-		.terminal = setting->terminal,
+		.options = setting->options, .terminal = setting->terminal,
 		.children = children,
 		.output = setting->output,
 		.result = setting->result,

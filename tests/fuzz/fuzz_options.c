@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A command line and its twins: the words of the first part, one a line, and
- * after a line "%%" the strings of the environment.
+ * after a line "%%" the strings of the environment. The size says by which name
+ * rankinit is called.
  */
 #include "fuzz.h"
 #include "options/options.h"
@@ -39,8 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ri_findings findings;
 	static struct ri_arena arena;
-	char name[] = "rankinit", *text = fuzz_string(data, size), *rest = fuzz_cut_part(text);
-	char *words[WORDS + 1] = { name }, *strings[WORDS + 1];
+	static char *const names[] = { "rankinit", "/usr/bin/rankinit", "tini", "dumb-init" };
+	char *text = fuzz_string(data, size), *rest = fuzz_cut_part(text);
+	char *words[WORDS + 1] = { names[size % 4] }, *strings[WORDS + 1];
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_options options;
 	struct ri_env env;

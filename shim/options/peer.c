@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options/peer.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/path.h"
+#include "options/table.h"
+#include "options/value.h"
+
+static const struct {
+	const char *name;
+	enum ri_peer peer;
+} names[] = {
+#define RI_PEER(peer_, name_) { name_, RI_PEER_##peer_ },
+#define RI_PEER_OPTION(peer, letter, word, meta, variable, value, does, help)
+#include "options/peers.def"
+#undef RI_PEER
+#undef RI_PEER_OPTION
+};
+
+/* The signals that dumb-init makes SIGSTOP of where it signals a group. */
+static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
+
+enum { STOPS = sizeof(stops) / sizeof(stops[0]), LAST_SIGNAL = 31 };
+
+static int adopt(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	given.value = "yes";
+	return ri_option_take(options, &ri_option_table[RI_OPTION_subreaper], given, err);
+}
+
+static int signal_group(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	given.value = "yes";
+	return ri_option_take(options, &ri_option_table[RI_OPTION_signal_group], given, err);
+}
+
+static int signal_child(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	for (size_t i = 0; i < STOPS; i++)
+		if (options->signal_map.to[stops[i]] == SIGSTOP)
+			options->signal_map.to[stops[i]] = (uint8_t)stops[i];
+	given.value = "no";
+	return ri_option_take(options, &ri_option_table[RI_OPTION_signal_group], given, err);
+}
+
+static int forgive(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 0, 255 };
+	uint64_t status;
+
+	if (ri_value_number(&status, range, given, err) < 0)
+		return -1;
+	options->exit_map.to[status] = 0;
+	options->given.exit_map = given;
+	return 0;
+}
+
+static int heed_parent(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	int number = ri_signal_read(given.value);
+
+	if (number < 0)
+		return ri_option_bad_value(given, "a signal, like SIGTERM", err);
+	options->parent_signal = number;
+	return 0;
+}
+
+static int tell_reaped(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)given;
+	(void)err;
+	options->tells_reaped = true;
+	return 0;
+}
+
+static int talk(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	given.value = "yes";
+	return ri_option_take(options, &ri_option_table[RI_OPTION_verbose], given, err);
+}
+
+/* What is no number counts as 0, as atoi(3) has it. */
+static int be_verbose(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	uint64_t level = 0;
+
+	(void)err;
+	ri_digits_read(given.value, &level);
+	options->quiet = level == 0;
+	options->verbose = level > 1;
+	return 0;
+}
+
+static bool is_signal(const char *text, size_t length, uint64_t least, uint64_t *out)
+{
+	return length > 0 && ri_digits_read(text, out) == length && *out >= least &&
+		*out <= LAST_SIGNAL;
+}
+
+static int rewrite(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	size_t length = strcspn(given.value, ":");
+	const char *to = given.value + length + 1;
+	uint64_t from, becomes;
+
+	if (given.value[length] == '\0' || !is_signal(given.value, length, 1, &from) ||
+		!is_signal(to, strlen(to), 0, &becomes))
+		return ri_option_bad_value(given, "two numbers of signals from 1 to 31, like "
+			"15:2; the second one may be 0", err);
+	options->signal_map.to[from] = (uint8_t)becomes;
+	options->given.signal_map = given;
+	return 0;
+}
+
+static int show_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_option_answer(options, RI_ACTION_HELP, given, err);
+}
+
+static int show_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_option_answer(options, RI_ACTION_VERSION, given, err);
+}
+
+static int show_licence(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	given.value = "licence";
+	return ri_option_answer(options, RI_ACTION_VERSION, given, err);
+}
+
+struct peer_option {
+	const char *word;
+	const char *meta;
+	const char *variable;
+	const char *value;
+	const char *help;
+	ri_option_reader *does;
+	enum ri_peer peer;
+	char letter;
+	char name[16];	/* "-r" or "--version", to blame */
+};
+
+static const struct peer_option table[] = {
+#define RI_PEER(peer, name)
+#define RI_PEER_OPTION(peer_, letter_, word_, meta_, variable_, value_, does_, help_) \
+	{ .peer = RI_PEER_##peer_, .letter = letter_, .word = word_, .meta = meta_, \
+		.variable = variable_, .value = value_, .does = does_, .help = help_, \
+		.name = { '-', letter_ == 0 ? '-' : letter_ } },
+#include "options/peers.def"
+#undef RI_PEER
+#undef RI_PEER_OPTION
+};
+
+enum { OPTIONS = sizeof(table) / sizeof(table[0]) };
+
+enum ri_peer ri_peer_find(const char *called)
+{
+	const char *name = called == NULL ? "" : ri_path_name(called);
+
+	/* mostly it is not: one comparison is enough */
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i].name, name) == 0)
+			return names[i].peer;
+	return RI_PEER_NONE;
+}
+
+static const struct peer_option *find_letter(enum ri_peer peer, char letter)
+{
+	for (size_t i = 0; i < OPTIONS; i++)
+		if (table[i].peer == peer && table[i].letter == letter)
+			return &table[i];
+	return NULL;
+}
+
+static const struct peer_option *find_word(enum ri_peer peer, const char *word, size_t length)
+{
+	for (size_t i = 0; i < OPTIONS; i++)
+		if (table[i].peer == peer && length > 0 && strlen(table[i].word) == length &&
+			memcmp(table[i].word, word, length) == 0)
+			return &table[i];
+	return NULL;
+}
+
+static int unknown(const struct ri_options *options, const char *word, struct ri_error *err)
+{
+	char name[RI_QUOTE_SIZE], quoted[RI_QUOTE_SIZE];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of %s, by whose name "
+		"rankinit is called", ri_quote(quoted, sizeof(quoted), name), options->called);
+	return ri_fail_hint(err, "see %s -h; options of rankinit are variables here: --grace=25 "
+		"is RANKINIT_GRACE=25", options->called);
+}
+
+/* The option that a word has at this place, and its value: the rest, or the next word. */
+static int apply(struct ri_options *options, const struct peer_option *option, const char *rest,
+	char *const *word, int *used, struct ri_error *err)
+{
+	struct ri_given given = { .subject = option->name, .value = rest };
+
+	if (option->meta[0] == '\0') {
+		given.value = NULL;
+	} else if (rest == NULL) {
+		given.value = word[1];
+		*used = 2;
+	}
+	if (option->meta[0] != '\0' && (given.value == NULL || given.value[0] == '\0'))
+		return ri_fail(err, RI_CODE_OPTION_MISSING, given.subject, "needs a value: %s",
+			option->meta);
+	return option->does(options, given, err);
+}
+
+static int apply_long(struct ri_options *options, char *const *word, int *used,
+	struct ri_error *err)
+{
+	const char *name = word[0] + 2;
+	size_t length = strcspn(name, "=");
+	const struct peer_option *option = find_word(options->peer, name, length);
+	const char *rest = name[length] == '=' ? name + length + 1 : NULL;
+
+	if (option == NULL || (rest != NULL && option->meta[0] == '\0'))
+		return unknown(options, word[0], err);
+	return apply(options, option, rest, word, used, err);
+}
+
+/* As getopt(3) reads them: "-gve143" has three. */
+static int apply_letters(struct ri_options *options, char *const *word, int *used,
+	struct ri_error *err)
+{
+	for (const char *p = word[0] + 1; *p != '\0'; p++) {
+		const struct peer_option *option = find_letter(options->peer, *p);
+
+		if (option == NULL)
+			return unknown(options, word[0], err);
+		if (apply(options, option, p[1] == '\0' ? NULL : p + 1, word, used, err) < 0)
+			return -1;
+		if (option->meta[0] != '\0')
+			break;
+	}
+	return 0;
+}
+
+static int read_words(struct ri_options *options, char *const *argv, struct ri_error *err)
+{
+	char *const *word = argv + 1;
+	int used;
+
+	for (; *word != NULL && (*word)[0] == '-' && (*word)[1] != '\0'; word += used) {
+		used = 1;
+		if (strcmp(*word, "--") == 0) {
+			word++;
+			break;
+		}
+		if (((*word)[1] == '-' ? apply_long : apply_letters)(options, word, &used, err) < 0)
+			return -1;
+	}
+	options->command = *word == NULL ? NULL : word;
+	return 0;
+}
+
+/* They come after the words, as in tini. */
+static int read_variables(struct ri_options *options, const struct ri_env *env,
+	struct ri_error *err)
+{
+	for (size_t i = 0; i < OPTIONS; i++) {
+		struct ri_given given = { .subject = table[i].variable };
+
+		if (table[i].peer != options->peer || given.subject[0] == '\0')
+			continue;
+		given.value = ri_env_get(env, given.subject);
+		if (given.value == NULL ||
+			(table[i].value[0] != '\0' && strcmp(given.value, table[i].value) != 0))
+			continue;
+		if (table[i].does(options, given, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int ri_peer_read(struct ri_options *options, char *const *argv, const struct ri_env *env,
+	struct ri_error *err)
+{
+	if (options->peer == RI_PEER_DUMB_INIT) {
+		options->signal_group = true;
+		options->stops_too = true;
+		for (size_t i = 0; i < STOPS; i++)
+			options->signal_map.to[stops[i]] = SIGSTOP;
+	}
+	return read_words(options, argv, err) < 0 ? -1 : read_variables(options, env, err);
+}
+
+int ri_peer_status(enum ri_peer peer, int status)
+{
+	if (peer != RI_PEER_NONE && status == 125)
+		return 1;
+	/* whatever keeps a command from being executed */
+	if (peer == RI_PEER_DUMB_INIT && (status == 126 || status == 127))
+		return 2;
+	return status;
+}
+
+static void add_option(struct ri_text *out, const struct peer_option *option)
+{
+	const char *blank = option->meta[0] == '\0' ? "" : " ";
+
+	if (option->letter == 0 && option->word[0] == '\0')
+		return;
+	ri_text_add(out, "  ");
+	if (option->letter != 0)
+		ri_text_addf(out, "-%c%s", option->letter, option->word[0] == '\0' ? "" : ", ");
+	if (option->word[0] != '\0')
+		ri_text_addf(out, "--%s", option->word);
+	ri_text_addf(out, "%s%s\n          %s\n", blank, option->meta, option->help);
+}
+
+void ri_peer_help(struct ri_text *out, const struct ri_options *options)
+{
+	ri_text_addf(out, "usage: %s [OPTION]... [--] COMMAND [ARG]...\n\n"
+		"rankinit, called as %s: options, variables and exit statuses are those of %s.\n"
+		"Each setting of rankinit has a RANKINIT_ variable: see rankinit --help.\n\n",
+		options->called, options->called, options->called);
+	for (size_t i = 0; i < OPTIONS; i++)
+		if (table[i].peer == options->peer)
+			add_option(out, &table[i]);
+	ri_text_add(out, "\nVariables:\n");
+	for (size_t i = 0; i < OPTIONS; i++)
+		if (table[i].peer == options->peer && table[i].variable[0] != '\0')
+			ri_text_addf(out, "  %s%s%s\n          %s\n", table[i].variable,
+				table[i].value[0] == '\0' ? "" : "=", table[i].value,
+				table[i].help);
+}
+
+/* docker info reads "tini version 0.19.0" (moby daemon/info_unix.go, parseInitVersion). */
+void ri_peer_version(struct ri_text *out, const struct ri_options *options, const char *version)
+{
+	ri_text_addf(out, "%s (rankinit %s)\n", options->peer == RI_PEER_TINI
+		? "tini version 0.19.0" : "dumb-init v1.2.5", version);
+	if (options->action_value != NULL)
+		ri_text_add(out, "Apache-2.0: https://www.apache.org/licenses/LICENSE-2.0\n");
+}
