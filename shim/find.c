@@ -13,6 +13,7 @@
 #include "launch/nproc.h"
 #include "launch/port.h"
 #include "model/derive.h"
+#include "say/capture.h"
 #include "system/apart.h"
 #include "system/own_proc.h"
 #include "to/nodes.h"
@@ -39,6 +40,7 @@ static int find_host(struct ri_run *run)
 
 	*host = (struct ri_host){
 		.root = -1, .path = root == NULL ? "/" : root, .live = root == NULL,
+		.tell = run->options.given.capture.value != NULL ? ri_capture_tell : NULL,
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
 	/* a recorded one is where the user says, if it is */

@@ -126,6 +126,7 @@ static int answer(struct ri_run *run)
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:
+	case RI_ACTION_CAPTURE:
 		break;
 	}
 	return 0;
@@ -142,6 +143,8 @@ int main(int argc, char **argv)
 	reads = read_options(&run, argv) == 0;
 	if (run.options.action == RI_ACTION_EXPLAIN)
 		return ri_run_explain(&run);
+	if (run.options.action == RI_ACTION_CAPTURE)
+		return ri_run_capture(&run);
 	if (!reads)
 		return ri_run_fail(&run);
 	if (run.options.action == RI_ACTION_LAUNCH)

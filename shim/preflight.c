@@ -19,6 +19,9 @@
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };
 
+/* What is read is written, too: how much longer that may take. */
+enum { TIMES_RECORDED = 20 };
+
 /* Those that a known launcher is told to start: its own words count first. */
 static bool count_launched(const struct ri_run *run, uint64_t *out)
 {
@@ -150,6 +153,7 @@ static int run_checks(struct ri_run *run, bool all)
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->options.checks,
+		.times = run->host.tell == NULL ? 1 : TIMES_RECORDED,
 		.keeps_all = all,
 	};
 	int status;

@@ -62,6 +62,9 @@ bool ri_run_is_of_job(const struct ri_run *run);
 int ri_run_print_env(struct ri_run *run);
 int ri_run_explain(struct ri_run *run);
 
+/* --capture: the explanation, and what was read for it. Returns the exit status. */
+int ri_run_capture(struct ri_run *run);
+
 /*
  * preflight.c: look at the node before a launch, or an explanation of it.
  * Returns 0 to go on, -1 with RI_CODE_CHECK_UNFIT and the like, or the exit

@@ -2,11 +2,13 @@
 #include "run.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/number.h"
 #include "model/derive.h"
 #include "report/redact_words.h"
+#include "say/capture.h"
 #include "say/print.h"
 #include "system/apart.h"
 
@@ -103,7 +105,9 @@ static const char *find_off(struct ri_run *run)
 	return NULL;
 }
 
-int ri_run_explain(struct ri_run *run)
+/* Print it, coloured like this. Returns 0, -1 and an error, or the exit status of a stop. */
+static int explain(struct ri_run *run, const char *format, enum ri_log_color color,
+	struct ri_error *err)
 {
 	static struct ri_explained_rank ranks[RI_MAX_LOCAL];
 	struct ri_explain explained = {
@@ -113,7 +117,6 @@ int ri_run_explain(struct ri_run *run)
 	};
 	size_t count;
 	int stop = 0;
-	struct ri_error err = RI_ERROR_INIT;
 
 	if (run->err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so rankinit read nothing";
@@ -124,7 +127,7 @@ int ri_run_explain(struct ri_run *run)
 	if (ri_apart_stop() != 0)
 		stop = 128 + ri_apart_stop();
 	if (stop > 0)
-		return ri_run_leave(run, stop);
+		return stop;
 	if (run->first.argv == NULL)
 		run->first.argv = run->options.command;
 	describe_rank(run, &ranks[0], &run->topology, &run->first);
@@ -135,10 +138,52 @@ int ri_run_explain(struct ri_run *run)
 		explained.launch = ri_mode_name(run->command.mode);
 	if (explained.off == NULL)
 		explained.off = find_off(run);
-	if (ri_print_explain(run->options.action_value, &explained, ri_run_color(run),
-		&err) < 0) {
+	return ri_print_explain(format, &explained, color, err);
+}
+
+int ri_run_explain(struct ri_run *run)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	int stop = explain(run, run->options.action_value, ri_run_color(run), &err);
+
+	if (stop > 0)
+		return ri_run_leave(run, stop);
+	if (stop < 0) {
 		run->err = err;
 		return ri_run_fail(run);
 	}
 	return run->options.exit_map.to[ri_code_status(run->err.code)];
+}
+
+static int explain_into_folder(struct ri_run *run, struct ri_error *err)
+{
+	int fd, stop;
+
+	if (ri_capture_begin(&run->options.given.capture, &run->env, &run->arena, err) < 0)
+		return -1;
+	fd = ri_capture_file("explain", err);
+	if (fd < 0)
+		return -1;
+	run->options.action = RI_ACTION_EXPLAIN;
+	ri_print_into(fd);
+	stop = explain(run, "text", RI_LOG_PLAIN, err);
+	ri_print_into(STDOUT_FILENO);
+	close(fd);
+	if (stop != 0)
+		return stop;
+	return ri_capture_end(&run->options, &run->env, &run->host, &run->arena, err);
+}
+
+/* What refuses the launch is in the explanation: there are no wrong options to record. */
+int ri_run_capture(struct ri_run *run)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	int stop = explain_into_folder(run, &err);
+
+	if (stop > 0)
+		return ri_run_leave(run, stop);
+	if (stop == 0)
+		return 0;
+	run->err = err;
+	return ri_run_fail(run);
 }

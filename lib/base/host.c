@@ -168,7 +168,7 @@ int ri_host_root(struct ri_host *host)
 	return host->root;
 }
 
-static int open_here(struct ri_host *host, const char *path, int flags)
+static int open_untold(struct ri_host *host, const char *path, int flags)
 {
 	int fd;
 
@@ -191,6 +191,16 @@ static int open_here(struct ri_host *host, const char *path, int flags)
 			return -1;
 	}
 	return open_by_walking(host->root, path, flags);
+}
+
+static int open_here(struct ri_host *host, const char *path, int flags)
+{
+	int fd = open_untold(host, path, flags), saved = errno;
+
+	if (host->tell != NULL)
+		host->tell(host, path, flags, fd < 0 ? saved : 0);
+	errno = saved;
+	return fd;
 }
 
 /* Is the file on a mount of its own, whose server may be gone? */

@@ -39,6 +39,12 @@ struct ri_host {
 	 * in /proc, /sys and /dev of the live machine is read at once.
 	 */
 	int (*apart)(int (*work)(void *argument), void *argument, const char *path);
+	/*
+	 * Told of each path that was opened, with the flags and the error, 0 for none; a
+	 * folder that is listed has O_DIRECTORY, what is not read O_PATH. It may be called
+	 * by whoever does what is done apart. NULL: none wants to know.
+	 */
+	void (*tell)(const struct ri_host *host, const char *path, int flags, int error);
 };
 
 /* The root, opened now if it is not yet. Returns its descriptor, or -1 and errno. */

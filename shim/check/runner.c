@@ -247,7 +247,7 @@ static int64_t deadline(struct run *run)
 	if (since < run->begun_us || since > run->end_us)
 		since = run->begun_us;
 	share = (run->end_us - since) / RI_CHECKS_SHARE;
-	run->granted_us = limit_of(number);
+	run->granted_us = limit_of(number) * run->plan->times;
 	if (ri_check_at(number)->limit_ms == 0 && run->granted_us > share)
 		run->granted_us = share;
 	since += run->granted_us;
@@ -445,7 +445,7 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	static struct ri_check_result kept[RI_CHECKS_RESULTS];
 	struct run run = { .plan = plan, .kept = kept, .begun_us = ri_now_us() };
 
-	run.end_us = run.begun_us + limit_of_all(plan);
+	run.end_us = run.begun_us + limit_of_all(plan) * plan->times;
 	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (run.shared == MAP_FAILED)

@@ -337,3 +337,24 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 	}
 	return 0;
 }
+
+char **ri_options_words(const struct ri_options *options, struct ri_arena *arena)
+{
+	char **words = ri_arena_array(arena, RI_OPTION_COUNT + 1, sizeof(*words));
+	size_t count = 0;
+
+	for (size_t i = 0; words != NULL && i < RI_OPTION_COUNT; i++) {
+		const char *value = options->given.at[i].value;
+
+		if (!ri_option_stands(options, i) || i == RI_OPTION_capture || i == RI_OPTION_root)
+			continue;
+		words[count] = ri_arena_format(arena, "%s%s%s",
+			ri_option_name(&ri_option_table[i]), value == NULL ? "" : "=",
+			value == NULL ? "" : value);
+		if (words[count++] == NULL)
+			return NULL;
+	}
+	if (words != NULL)
+		words[count] = NULL;
+	return words;
+}

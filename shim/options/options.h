@@ -29,6 +29,7 @@ enum ri_action {
 	RI_ACTION_EXPLAIN,
 	RI_ACTION_STATUS,
 	RI_ACTION_CHECK,
+	RI_ACTION_CAPTURE,
 };
 
 /* Whose options are read, by the name that rankinit is called by: see options/peer.h. */
@@ -133,6 +134,12 @@ void ri_options_judge_command(const struct ri_options *options, const struct ri_
  */
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err);
+
+/*
+ * The options of the command line but --capture and --root, as words that mean the
+ * same, ended by NULL. NULL when out of memory.
+ */
+char **ri_options_words(const struct ri_options *options, struct ri_arena *arena);
 
 /* The text of --help, and the table as --list=options prints it. */
 void ri_options_help(struct ri_text *out);

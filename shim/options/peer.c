@@ -141,7 +141,7 @@ struct peer_option {
 	ri_option_reader *does;
 	enum ri_peer peer;
 	char letter;
-	char name[16];	/* "-r" or "--version", to blame */
+	char name[3];	/* "-r", to blame */
 };
 
 static const struct peer_option table[] = {
@@ -320,9 +320,8 @@ static void add_option(struct ri_text *out, const struct peer_option *option)
 void ri_peer_help(struct ri_text *out, const struct ri_options *options)
 {
 	ri_text_addf(out, "usage: %s [OPTION]... [--] COMMAND [ARG]...\n\n"
-		"rankinit, called as %s: options, variables and exit statuses are those of %s.\n"
-		"Each setting of rankinit has a RANKINIT_ variable: see rankinit --help.\n\n",
-		options->called, options->called, options->called);
+		"rankinit in the place of %s; its own settings are variables: rankinit --help\n\n",
+		options->called, options->called);
 	for (size_t i = 0; i < OPTIONS; i++)
 		if (table[i].peer == options->peer)
 			add_option(out, &table[i]);

@@ -44,7 +44,7 @@ struct ri_option {
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
 /* Readers of the type OWN: in answer.c, job.c, launch.c and checks.c. */
-ri_option_reader ri_read_status;
+ri_option_reader ri_read_status, ri_read_capture;
 ri_option_reader ri_read_source, ri_read_frameworks, ri_read_nproc_per_node;
 ri_option_reader ri_read_tf_ps, ri_read_tf_chief, ri_read_tf_port;
 ri_option_reader ri_read_subreaper, ri_read_omp_threads, ri_read_signal_map, ri_read_exit_map;

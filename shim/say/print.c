@@ -26,6 +26,11 @@ static char page[PAGE];
 /* Where the answer goes. */
 static int out_fd = STDOUT_FILENO;
 
+void ri_print_into(int fd)
+{
+	out_fd = fd;
+}
+
 static int write_all(const char *bytes, size_t length, struct ri_error *err)
 {
 	while (length > 0) {

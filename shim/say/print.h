@@ -18,6 +18,9 @@
 int ri_print_help(const struct ri_options *options, struct ri_error *err);
 int ri_print_version(const struct ri_options *options, struct ri_error *err);
 
+/* Where the answers go that are printed from now on; stdout at first. */
+void ri_print_into(int fd);
+
 /* What somebody else has put together. */
 int ri_print_text(const struct ri_text *text, struct ri_error *err);
 

@@ -143,7 +143,8 @@ ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
-ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "dry_run", "status"}
+ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "dry_run", "status",
+           "capture"}
 
 
 def long(symbol):

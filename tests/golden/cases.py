@@ -52,6 +52,29 @@ class Case:
         grow_lines(f"{self.path}:{self.line}: machine", self.machine or [], root)
 
 
+@dataclass
+class Capture:
+    """The folder that --capture wrote: what was read, and what rankinit made of it."""
+    folder: str
+    env: dict
+    words: list     # of the command line behind --root and --explain
+    explain: str
+
+    @classmethod
+    def read(cls, folder):
+        def text(name):
+            with open(os.path.join(folder, name), encoding="utf-8",
+                      errors="surrogateescape") as file:
+                return file.read()
+        env = {}
+        for name, _, value in (one.partition("=") for one in text("environ").split("\0")[:-1]):
+            env.setdefault(name, value)
+        return cls(folder, env, text("command").split("\0")[:-1], text("explain"))
+
+    def command(self, program):
+        return [str(program), f"--root={self.folder}/root", "--explain", *self.words]
+
+
 class Reader:
     """One file of cases, line by line."""
 

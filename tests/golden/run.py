@@ -3,11 +3,14 @@
 """Run rankinit in every golden environment and compare what it would set.
 
     run.py [PROGRAM] [PART-OF-A-CASE-NAME]...
+    run.py PROGRAM FOLDER...
 
-What a case is stands in README.md. Findings are looked for on stderr where
+A folder is what --capture wrote, as it comes with a bug report: is it explained as it
+was there? What a case is stands in README.md. Findings are looked for on stderr where
 they are warnings; the exact list is checked by tests/unit/test_golden.c.
 """
 import concurrent.futures
+import difflib
 import functools
 import json
 import os
@@ -90,6 +93,30 @@ def faults(program, case):
     return list(faults_of_env(case, result))
 
 
+def faults_of_capture(program, folder):
+    """The first line is the version."""
+    capture = cases.Capture.read(folder)
+    done = subprocess.run(capture.command(program), env=capture.env, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="surrogateescape", timeout=60,
+                          check=False)
+    then, now = capture.explain.splitlines(True)[1:], done.stdout.splitlines(True)[1:]
+    if not then:
+        yield "there is no explanation"
+    for line in difflib.unified_diff(then, now, "then", "now", n=0):
+        yield line.rstrip("\n")
+
+
+def replay(program, folders):
+    failed = 0
+    for folder in folders:
+        found = list(faults_of_capture(program, folder))
+        failed += bool(found)
+        for fault in found:
+            print(f"{folder}: {fault}")
+    print(f"{len(folders) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
 def chosen_cases(parts):
     return [case for case in cases.load()
             if not parts or any(part in case.name for part in parts)]
@@ -100,6 +127,8 @@ def main(arguments):
     if not os.access(program, os.X_OK):
         print(f"golden: {program} is not there: build it first", file=sys.stderr)
         return 2
+    if arguments[1:] and all(map(os.path.isdir, arguments[1:])):
+        return replay(program, arguments[1:])
     misread = list(cases.faults_of_reader())
     for fault in misread:
         print(f"golden: {fault}")

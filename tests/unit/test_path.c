@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/path.h"
 #include "tree.h"
@@ -110,12 +111,55 @@ static void test_parts(void **state)
 	assert_false(ri_path_below("/opt", ""));
 }
 
+static struct {
+	char path[64];
+	int flags;
+	int error;
+	int count;
+} told;
+
+static void tell(const struct ri_host *of, const char *path, int flags, int error)
+{
+	assert_ptr_equal(of, &host);
+	snprintf(told.path, sizeof(told.path), "%s", path);
+	told.flags = flags;
+	told.error = error;
+	told.count++;
+	errno = EIO;	/* what it does there is nobody's business */
+}
+
+/* What is opened, how, and what came of it, each once; the caller's errno stays. */
+static void test_tell(void **state)
+{
+	char bytes[64];
+
+	(void)state;
+	host.tell = tell;
+	assert_true(ri_host_read(&host, "/opt/mpi/bin/orterun", bytes, sizeof(bytes)) > 0);
+	assert_string_equal(told.path, "/opt/mpi/bin/orterun");
+	assert_int_equal(told.flags & (O_ACCMODE | O_PATH | O_DIRECTORY), O_RDONLY);
+	assert_int_equal(told.error, 0);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(ri_host_read(&host, "nowhere", bytes, sizeof(bytes)), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(told.error, ENOENT);
+	assert_true(ri_host_list(&host, "opt", bytes, sizeof(bytes)) != 0);
+	assert_true(told.flags & O_DIRECTORY);
+	assert_true(ri_host_has(&host, "opt"));
+	assert_true(told.flags & O_PATH);
+	assert_int_equal(told.count, 4);
+	host.tell = NULL;
+	assert_true(ri_host_has(&host, "opt"));
+	assert_int_equal(told.count, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_real),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_tell),
 	};
 
 	return cmocka_run_group_tests(tests, make, drop);

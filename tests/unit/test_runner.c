@@ -162,7 +162,7 @@ static struct ri_check_report run(const struct ri_check_wishes *wishes, size_t n
 			.host = &host, .topology = &topology, .demands = &wishes->demands,
 			.ranks = 1,
 		},
-		.wishes = wishes, .keeps_all = true,
+		.wishes = wishes, .times = 1, .keeps_all = true,
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_check_report report;

@@ -127,11 +127,14 @@ static bool read_word(struct ri_named_path *out, char *const *words, size_t at,
 bool ri_path_next(const struct ri_checking *checking, enum ri_path_use use, size_t *at,
 	struct ri_named_path *out)
 {
-	const size_t variables = checking->env->count;
+	const struct ri_env *env = checking->env;
+	const size_t variables = env->count;
 
 	while (*at < variables)
-		if (read_variable(out, &checking->env->entries[(*at)++], use))
+		if (read_variable(out, &env->entries[(*at)++], use)) {
+			ri_env_ask(env, &env->entries[*at - 1]);
 			return true;
+		}
 	while (checking->command != NULL && checking->command[*at - variables] != NULL)
 		if (read_word(out, checking->command, (*at)++ - variables, use))
 			return true;

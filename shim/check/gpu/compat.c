@@ -181,6 +181,7 @@ static void check_require(struct ri_checking *checking)
 			strncmp(entry->text, jetpack, sizeof(jetpack) - 1) == 0)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)entry->name_length, entry->text);
+		ri_env_ask(checking->env, entry);
 		judge_requirement(checking, name, value);
 	}
 	if (checking->count == 0)
