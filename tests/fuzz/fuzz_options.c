@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ri_findings findings;
 	static struct ri_arena arena;
-	static char *const names[] = { "rankinit", "/usr/bin/rankinit", "tini", "dumb-init" };
+	static char names[][24] = { "rankinit", "/usr/bin/rankinit", "tini", "dumb-init" };
 	char *text = fuzz_string(data, size), *rest = fuzz_cut_part(text);
 	char *words[WORDS + 1] = { names[size % 4] }, *strings[WORDS + 1];
 	struct ri_error err = RI_ERROR_INIT;
