@@ -54,10 +54,13 @@ static bool tells_of_kill(const struct ri_traceback *traceback)
 {
 	static const char words[] = "DeadLock detected from rank: ";
 	/* the trace of the first exception stands in the message */
-	const struct ri_span *last = &traceback->last, *before = &traceback->before;
+	const struct ri_span said[] = { traceback->last, traceback->before };
 
-	return memmem(last->at, last->length, words, sizeof(words) - 1) != NULL ||
-		memmem(before->at, before->length, words, sizeof(words) - 1) != NULL;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		if (said[i].length > 0 &&
+			memmem(said[i].at, said[i].length, words, sizeof(words) - 1) != NULL)
+			return true;
+	return false;
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "report/blame.h"
 #include "report/loss.h"
+#include "report/moment.h"
 #include "report/redact_words.h"
 
 enum {
@@ -194,6 +195,18 @@ static const char *first_words(const struct ri_loss *loss)
 	return loss->kind == RI_LOSS_CLOCK ? "timed out" : "lost it";
 }
 
+/* It closes its connections on its way out, and ends later. */
+static void add_leaver(struct ri_text *out, const struct ri_rank_outcome *left, struct timespec at)
+{
+	if (ri_time_is_before(at, left->ended))
+		ri_text_addf(out, ", while rank %llu was ending", (unsigned long long)left->rank);
+	else
+		ri_text_addf(out, ", %.3f s after rank %llu had ended",
+			(double)(at.tv_sec - left->ended.tv_sec) +
+			(double)(at.tv_nsec - left->ended.tv_nsec) / 1e9,
+			(unsigned long long)left->rank);
+}
+
 /* Who lost it first, with the words below. */
 static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcome)
 {
@@ -202,14 +215,8 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 
 	ri_text_addf(out, "  rank %llu %s first", (unsigned long long)rank->rank,
 		first_words(rank->loss));
-	if (outcome->blame == RI_BLAME_LEFT) {
-		const struct timespec *left = &ranks[outcome->named].ended;
-
-		ri_text_addf(out, ", %.3f s after rank %llu had ended",
-			(double)(at.tv_sec - left->tv_sec) +
-			(double)(at.tv_nsec - left->tv_nsec) / 1e9,
-			(unsigned long long)ranks[outcome->named].rank);
-	}
+	if (outcome->blame == RI_BLAME_LEFT)
+		add_leaver(out, &ranks[outcome->named], at);
 	ri_text_add(out, ": ");
 	add_end(out, rank);
 }

@@ -161,6 +161,11 @@ static void one_had_ended(void **state)
 		"status 0, after 0.250 s, at 2023-11-14T22:13:20.250Z\n  rank 0 lost it first, "
 		"0.750 s after rank 2 had ended: exit status 1, after 1.000 s, at ");
 	expect_end("  ranks 1, 3: lost a peer, exit status 1\n  the job's exit status is 1\n");
+	/* its connections close before it has ended */
+	ranks[2].ended = (struct timespec){ .tv_sec = 1700000005 };
+	expect_start("rank 2 (local rank 2, pid 102 on node-a) had ended before the others: exit "
+		"status 0, after 5.000 s, at 2023-11-14T22:13:25.000Z\n  rank 0 lost it first, "
+		"while rank 2 was ending: exit status 1, after 1.000 s, at ");
 }
 
 static void one_did_not_come(void **state)
