@@ -315,7 +315,7 @@ const char *ri_output_tail(struct ri_output *output, size_t index, size_t *lengt
 {
 	*length = 0;
 	if (index >= output->count || output->memories[index].tail.bytes == NULL)
-		return "";
+		return NULL;
 	return ri_tail_read(&output->memories[index].tail, length);
 }
 

@@ -115,7 +115,7 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
  */
 void ri_output_finish(struct ri_output *output, bool stopped);
 
-/* The last bytes of a rank's stderr, oldest first, at most RI_OUTPUT_TAIL. */
+/* The last bytes of a rank's stderr, oldest first, at most RI_OUTPUT_TAIL; NULL: none were kept. */
 const char *ri_output_tail(struct ri_output *output, size_t index, size_t *length);
 
 /* When its last traceback began (CLOCK_REALTIME); zero: there was none. */

@@ -55,7 +55,7 @@ static int finish(void **state)
 
 static void of_two_nodes(const char *rank)
 {
-	char first[64];
+	static char first[64];
 
 	snprintf(first, sizeof(first), "OMPI_COMM_WORLD_RANK=%s", rank);
 	take(LIST(first, "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=0",
