@@ -265,8 +265,8 @@ def test_the_network_is_cut(job):
     run(["docker", "network", "disconnect", network, it.container("node-1")], check=True)
     assert it.wait("node-0") == 1 and it.wait("node-1") == 1
     text = it.output("node-0")
-    assert re.search(r"rankinit: (rank [01]|ranks 0-1) timed out waiting for a peer on another node "
-                     r"\(node 0 of 2\)", text)
+    assert re.search(r"rankinit: (rank [01]|ranks 0-1) timed out waiting for a peer on another "
+                     r"node \(node 0 of 2\)", text)
     assert re.search(r"rankinit: +RuntimeError: .*Timed out", text)
 
 

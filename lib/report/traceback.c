@@ -10,6 +10,9 @@
 enum {
 	MAX_MESSAGE_LINES = 16,
 	SHORTLY = 8,		/* lines between two tracebacks of which one may cause the other */
+	NOISE_BETWEEN = 64,	/* and lines in all */
+	LONG_AFTER = 128,	/* lines after it of which no more need be told apart */
+	NOISE_AFTER = 1024,	/* and lines in all */
 };
 
 static const char header[] = RI_TRACEBACK;
@@ -200,6 +203,19 @@ static bool is_equal(struct ri_span a, struct ri_span b)
 	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
+/* Few lines that tell something. However much noise there may be, few are looked at. */
+static bool is_short(struct ri_span between)
+{
+	struct ri_span line;
+	size_t count = 0, lines = 0;
+
+	while (count <= SHORTLY && lines <= NOISE_BETWEEN && ri_span_line(&between, &line)) {
+		count += ri_noise_count(line);
+		lines++;
+	}
+	return count <= SHORTLY && lines <= NOISE_BETWEEN;
+}
+
 /* What a thread, a process or a handler printed before may be what it came of. */
 static struct ri_span find_before(const struct finder *finder, struct ri_span line)
 {
@@ -209,9 +225,7 @@ static struct ri_span find_before(const struct finder *finder, struct ri_span li
 	if (whole->length == 0)
 		return between;
 	between.length = (size_t)(line.at - between.at);
-	if (ri_noise_count(between) > SHORTLY)
-		return (struct ri_span){ line.at, 0 };
-	return finder->previous.last;
+	return is_short(between) ? finder->previous.last : (struct ri_span){ line.at, 0 };
 }
 
 /*
@@ -520,7 +534,7 @@ static size_t count_lines(struct ri_span text)
 	bool aside = false;
 	size_t count = 0;
 
-	while (ri_span_line(&text, &line)) {
+	for (int i = 0; i < NOISE_AFTER && count < LONG_AFTER && ri_span_line(&text, &line); i++) {
 		if (ri_loss_of_message(line) != NULL)
 			break;
 		if (is_aside(line)) {

@@ -192,19 +192,29 @@ static size_t mask_strings(size_t length)
 	return used;
 }
 
+/* A stray NUL makes no binary file of a text: of those a sixteenth is NUL at least. */
+static bool is_text(size_t length)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < length; i++)
+		count += content[i] == '\0';
+	return count <= length / 16;
+}
+
 /* Of what is no text only the strings of processes can hold a secret. Returns the length. */
 static size_t mask(const char *path, size_t length, const char **out)
 {
 	struct ri_text text;
 
 	*out = masked;
-	if (memchr(content, '\0', length) == NULL) {
+	if (strncmp(path, "proc/", 5) == 0 && memchr(content, '\0', length) != NULL)
+		return mask_strings(length);
+	if (is_text(length)) {
 		ri_text_init(&text, masked, sizeof(masked));
 		ri_redact(&text, (struct ri_span){ content, length });
 		return text.length;
 	}
-	if (strncmp(path, "proc/", 5) == 0)
-		return mask_strings(length);
 	*out = content;
 	return length;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/settle.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "report/class.h"
@@ -45,11 +46,21 @@ static void describe_end(const struct ri_child *child, struct ri_rank_outcome *o
 	}
 }
 
+/*
+ * Who is dying does not end of what it is told. One that ends of it was not: its
+ * first thread alone had ended, and the others went on (pthread_exit(3)).
+ */
+static bool was_dying(const struct ri_child *child)
+{
+	return child->gone_at.tv_sec != 0 &&
+		!(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGTERM);
+}
+
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out)
 {
 	out->pid = child->pid;
-	out->told = child->told;
+	out->told = child->told && !was_dying(child);
 	out->order = child->order;
 	out->started = child->started;
 	out->ended = child->ended;

@@ -107,8 +107,7 @@ static void tell_children(struct supervisor *sv)
 	for (size_t i = 0; i < sv->children->started; i++) {
 		struct ri_child *child = &sv->children->items[i];
 
-		/* who is dying already does not end of it */
-		child->told = child->lives && child->gone_at.tv_sec == 0;
+		child->told = child->lives;
 		if (child->lives)
 			ri_leftovers_wake(child->pid);
 	}
@@ -372,7 +371,7 @@ static void note_interrupt(struct supervisor *sv, const siginfo_t *info, int pas
 {
 	struct ri_interrupt *interrupt = &sv->result->interrupt;
 
-	if (sv->status != 0 || passed_on == 0 ||
+	if ((sv->status != 0 && sv->phase != SETTLING) || passed_on == 0 ||
 		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
 		return;
 	*interrupt = (struct ri_interrupt){

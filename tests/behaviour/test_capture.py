@@ -135,6 +135,16 @@ def test_secrets_stay_where_they_are(rankinit, tmp_path):
     assert {"HF_TOKEN", "NOTE"} & {*capture.env, *other.env} == set()
 
 
+def test_a_stray_nul_hides_no_secret(rankinit, tmp_path):
+    (tmp_path / "hosts").write_bytes(b"node0 slots=1 # password=tkn-11\n\0api_key=tkn-12x\n" +
+                                     b"# nothing else\n" * 9)
+    done = run([rankinit, f"--hostfile={tmp_path}/hosts", f"--capture={tmp_path}/one", "--",
+                "true"], BASE)
+    assert done.returncode == 0
+    everything = b"\n".join(bytes_of(tmp_path / "one"))
+    assert b"tkn-" not in everything and b"# nothing else" in everything
+
+
 def test_the_folder_is_ours_alone(rankinit, tmp_path):
     folder = tmp_path / "new"
     done = run([rankinit, f"--capture={folder}", "--", "true"], {**BASE, "RANK": "0"})

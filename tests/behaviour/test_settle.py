@@ -2,6 +2,7 @@
 """Ranks that lose one another: who failed first, and how long the others wait for it."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -186,7 +187,8 @@ def test_one_that_left_with_0(box):
     lines, status, first = run(box, LOSES + "sys.exit(0)")
     assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid "), lines
     assert ") had ended before the others: exit status 0, after " in lines[0]
-    assert " after rank 2 had ended: exit status 1, after " in lines[1]
+    assert re.search(r" lost it first, (\S+ s after rank 2 had ended|while rank 2 was ending): "
+                     r"exit status 1, after ", lines[1])
     assert (status, first["rank"], first["exit_code"]) == (1, 2, 1)
 
 
@@ -220,3 +222,68 @@ terminate called after throwing an instance of 'c10::DistBackendError'
 """
     lines, status, first = run(box, script)
     assert lines[0].startswith("rankinit: rank 2 (") and (status, first["rank"]) == (5, 2), lines
+
+
+# What looks like an end, and is none.
+
+LOGGED = """
+import os, sys, time
+if os.environ['RANK'] == '0':
+    try:
+        raise OSError('a read that is tried again')
+    except OSError:
+        sys.excepthook(*sys.exc_info())
+    time.sleep(3600)
+time.sleep({})
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_an_exception_that_was_logged_long_ago(box):
+    lines, status, first = run(box, LOGGED.format(3), count=2)
+    assert lines[0].startswith("rankinit: rank 1 (") and "killed by SIGKILL (9)" in lines[0], lines
+    assert (status, first["rank"]) == (137, 1)
+
+
+def test_a_first_thread_that_has_ended(box):
+    """The process goes on, and is one of those that are stopped."""
+    script = """
+import ctypes, os, signal, threading, time
+if os.environ['RANK'] == '0':
+    threading.Thread(target=time.sleep, args=(3600,)).start()
+    ctypes.CDLL(None).pthread_exit(None)
+time.sleep(1)
+os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    job = box.start("--nproc-per-node=2", "--", "/usr/bin/python3", "-c", script)
+    result = job.wait()
+    assert result.status == 139, result.err
+    assert result.lines()[0].startswith("rankinit: rank 1 (local rank 1, pid ")
+    assert "rankinit:   rank 0: told to stop, killed by SIGTERM (15)" in result.lines()
+
+
+def test_a_long_tail_is_judged_in_time(box):
+    """Nine hundred headers behind sixteen thousand lines, once looked at nine hundred times."""
+    head = "Traceback (most recent call last):\\n"
+    script = f"""
+import os, sys, time
+if os.environ['RANK'] == '0': time.sleep(3600)
+sys.stderr.write({head!r} + '  File "a.py", line 1, in f\\nValueError: x\\n\\n' +
+                 'x\\n' * 16000 + {head!r} * 900)
+sys.exit(1)
+""".replace("\\\\n", "\\n")
+    result = box.start("--nproc-per-node=2", "--", *PYTHON, script).wait()
+    assert result.status == 1
+    assert [line for line in result.lines() if line.startswith("rankinit: rank 1 (")]
+
+
+def test_a_hangup_while_it_settles(box):
+    """It comes from outside, as it does when nothing settles: nobody failed of it."""
+    job = box.start("--nproc-per-node=3", *FOR_EVER, "--state=state", "--", *PYTHON,
+                    CONNECTED + "lose() if rank == 1 else close()\ntime.sleep(3600)")
+    wait_until(lambda: "Connection closed by peer" in job.error_text() and
+               b" stopping " in job.read("state"), "rank 1 has lost a peer")
+    job.signal(signal.SIGHUP)
+    result = job.wait()
+    assert "rankinit: stopped by SIGHUP" in result.err, result.err
+    assert "failed first" not in result.err

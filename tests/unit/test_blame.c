@@ -335,6 +335,25 @@ static void losses_alone(void **state)
 	expect(0, RI_BLAME_FIRST);
 }
 
+/* It logged an exception, went on, and was stopped for another one. */
+static void an_exception_that_was_handled(void **state)
+{
+	(void)state;
+	exits(0, 0, OWN, 150);
+	ranks[0].end = RI_END_SIGNALED;
+	ranks[0].signal = SIGTERM;
+	ranks[0].told = true;
+	exits(1, 3, "", 0);
+	ranks[1].ended.tv_sec = 160;
+	expect(1, RI_BLAME_FIRST);
+	/* the control: one that is on its way out still counts */
+	ranks[1].ended.tv_sec = 151;
+	expect(0, RI_BLAME_FIRST);
+	/* and one that hangs after it, where the others only lose it */
+	exits(1, 1, LOST, 190);
+	expect(0, RI_BLAME_FIRST);
+}
+
 static void one_that_left_early(void **state)
 {
 	(void)state;
@@ -433,6 +452,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_word_where_there_are_other_nodes, begin,
 			finish),
 		cmocka_unit_test_setup_teardown(losses_alone, begin, finish),
+		cmocka_unit_test_setup_teardown(an_exception_that_was_handled, begin, finish),
 		cmocka_unit_test_setup_teardown(one_that_left_early, begin, finish),
 		cmocka_unit_test_setup_teardown(who_was_told_did_not_leave, begin, finish),
 		cmocka_unit_test_setup_teardown(one_that_all_others_waited_for, begin, finish),
