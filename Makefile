@@ -317,7 +317,7 @@ dist: deps-cross compiled probe ## artefacts of a release in build/dist, for bot
 .PHONY: dist-check
 dist-check: deps-dist dist hosts ## test them: what is in them, that they install, the other architecture
 	$(COMPILE) actors
-	$(COMPILE) ARCH=$(OTHER_ARCH) unit-programs
+	$(if $(DIST),,$(COMPILE) ARCH=$(OTHER_ARCH) unit-programs)
 	$(PYTHON) tests/check.py dist
 
 # --- installing, documents ---------------------------------------------------
