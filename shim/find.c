@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/overlay.h"
 #include "from/from.h"
 #include "from/identity.h"
 #include "from/settle.h"
@@ -35,6 +36,7 @@ static int open_root(void *host)
 /* Of the live machine nothing is opened or asked until somebody needs it. */
 static int find_host(struct ri_run *run)
 {
+	const char *played = ri_env_get(&run->env, RI_OVERLAY_VARIABLE);
 	const char *root = run->options.given.root.value;
 	struct ri_host *host = &run->host;
 
@@ -43,6 +45,8 @@ static int find_host(struct ri_run *run)
 		.tell = run->options.given.capture.value != NULL ? ri_capture_tell : NULL,
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
+	if (played != NULL && ri_overlay_play(host, played, &run->arena, &run->err) < 0)
+		return -1;
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)
 		return 0;
