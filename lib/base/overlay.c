@@ -55,9 +55,9 @@ static int read_object(struct ri_overlay *out, json_t *object, struct ri_arena *
 	json_int_t after = json_integer_value(json_object_get(object, "after"));
 
 	if (name == NULL || name[0] == '\0' || strlen(name) > RI_MAX_NAME ||
-		!json_is_object(files) || after < 0 || after > RI_MAX_GRACE_S)
+		!json_is_object(files) || after < 0 || after > RI_MAX_GRACE_S * 1000LL)
 		return refuse(err);
-	out->after_s = (unsigned)after;
+	out->after_ms = (uint64_t)after;
 	out->name = ri_arena_copy(arena, name, strlen(name));
 	return out->name == NULL ? no_memory(err) : read_files(out, files, arena, err);
 }
@@ -72,8 +72,8 @@ int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *a
 	return status;
 }
 
-int ri_overlay_play(struct ri_host *host, const char *text, struct ri_arena *arena,
-	struct ri_error *err)
+int ri_overlay_play(struct ri_host *host, uint64_t *after_ms, const char *text,
+	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_overlay overlay;
 
@@ -81,6 +81,7 @@ int ri_overlay_play(struct ri_host *host, const char *text, struct ri_arena *are
 		return -1;
 	host->name = overlay.name;
 	host->files = overlay.files;
+	*after_ms = overlay.after_ms;
 	ri_loopback_play_machines();
 	return 0;
 }
@@ -96,8 +97,8 @@ static json_t *write_files(const struct ri_host_file *file)
 
 char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
 {
-	json_t *object = json_pack("{s:s, s:o, s:i}", "name", overlay->name, "files",
-		write_files(overlay->files), "after", (int)overlay->after_s);
+	json_t *object = json_pack("{s:s, s:o, s:I}", "name", overlay->name, "files",
+		write_files(overlay->files), "after", (json_int_t)overlay->after_ms);
 	char *text = json_dumps(object, JSON_COMPACT);
 	char *copy = text == NULL ? NULL : ri_arena_copy(arena, text, strlen(text));
 

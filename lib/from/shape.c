@@ -31,6 +31,11 @@ bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_me
 			(count & (member->nodes == 1 ? RI_OF_ONE_NODE : RI_OF_SEVERAL_NODES)) != 0);
 }
 
+unsigned ri_shape_port(const struct ri_shape *shape)
+{
+	return shape->port != 0 ? shape->port : RI_DEFAULT_PORT;
+}
+
 bool ri_shape_says_port(const struct ri_shape *shape)
 {
 	const struct ri_shape_row *row;

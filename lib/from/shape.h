@@ -30,6 +30,8 @@ enum ri_shape_of {
 	RI_OF_SEVERAL_NODES = 8,
 };
 
+enum { RI_MAX_SHAPE_FILES = 8 };
+
 struct ri_shape_row {
 	const char *name;	/* of a variable; what begins with '/' is a file */
 	const char *value;
@@ -69,6 +71,9 @@ bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_me
 /* The value of the row, in the arena. NULL when out of memory. */
 char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_member *member,
 	struct ri_arena *arena);
+
+/* The master's port where nobody uses it. */
+unsigned ri_shape_port(const struct ri_shape *shape);
 
 /* Does a row name the port of the master? */
 bool ri_shape_says_port(const struct ri_shape *shape);

@@ -344,7 +344,15 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 	return 0;
 }
 
-char **ri_options_words(const struct ri_options *options, struct ri_arena *arena)
+static bool is_among(const int *numbers, size_t number)
+{
+	while (*numbers >= 0 && (size_t)*numbers != number)
+		numbers++;
+	return *numbers >= 0;
+}
+
+char **ri_options_words(const struct ri_options *options, const int *left_out,
+	struct ri_arena *arena)
 {
 	char **words = ri_arena_array(arena, RI_OPTION_COUNT + 1, sizeof(*words));
 	size_t count = 0;
@@ -352,7 +360,7 @@ char **ri_options_words(const struct ri_options *options, struct ri_arena *arena
 	for (size_t i = 0; words != NULL && i < RI_OPTION_COUNT; i++) {
 		const char *value = options->given.at[i].value;
 
-		if (!ri_option_stands(options, i) || i == RI_OPTION_capture || i == RI_OPTION_root)
+		if (!ri_option_stands(options, i) || is_among(left_out, i))
 			continue;
 		words[count] = ri_arena_format(arena, "%s%s%s",
 			ri_option_name(&ri_option_table[i]), value == NULL ? "" : "=",
