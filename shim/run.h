@@ -42,7 +42,8 @@ struct ri_run {
 	bool was_checked;
 	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
 	struct ri_output output;
-	const struct ri_output_rank *numbers;	/* of ranks that do not follow on the first; or NULL */
+	/* Of each rank, where these do not follow from those of the first; or NULL. */
+	const struct ri_output_rank *numbers;
 	struct ri_supervised supervised;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
 	struct timespec started;

@@ -16,9 +16,9 @@
 #include "launch/terminal.h"
 #include "options/peer.h"
 #include "options/value.h"
-#include "simulate/account.h"
-#include "simulate/faults.h"
-#include "simulate/member.h"
+#include "play/account.h"
+#include "play/faults.h"
+#include "play/member.h"
 #include "system/clock.h"
 #include "system/mask.h"
 #include "system/spares.h"
@@ -228,7 +228,8 @@ static int prepare(struct play *play)
 	run->host = (struct ri_host){ .root = -1, .path = "/", .live = true };
 	play->simulation = run->options.simulation;
 	play->members = (struct ri_members){
-		.simulation = &play->simulation, .options = options, .env = &run->env, .arena = &run->arena, .report = -1,
+		.simulation = &play->simulation, .options = options, .env = &run->env,
+		.arena = &run->arena, .report = -1,
 		.local_rank = -1, .port = ri_shape_port(play->simulation.shape),
 		.threads = share_threads(run, &play->simulation),
 	};

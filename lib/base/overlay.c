@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/overlay.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -99,10 +98,11 @@ char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
 {
 	json_t *object = json_pack("{s:s, s:o, s:I}", "name", overlay->name, "files",
 		write_files(overlay->files), "after", (json_int_t)overlay->after_ms);
-	char *text = json_dumps(object, JSON_COMPACT);
-	char *copy = text == NULL ? NULL : ri_arena_copy(arena, text, strlen(text));
+	size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
+	char *text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
 
-	free(text);
+	if (text != NULL)
+		json_dumpb(object, text, size, JSON_COMPACT);
 	json_decref(object);
-	return copy;
+	return text;
 }

@@ -268,7 +268,8 @@ static void read_sagemaker(struct ri_reading *reading)
 }
 
 static const struct ri_shape_row rows[] = {
-	{ "TRAINING_JOB_ARN", "arn:aws:sagemaker:us-west-2:123456789012:training-job/simulated", 0 },
+	{ "TRAINING_JOB_ARN",
+	  "arn:aws:sagemaker:us-west-2:123456789012:training-job/simulated", 0 },
 	{ "TRAINING_JOB_NAME", "simulated", 0 },
 	{ "/opt/ml" CONFIG, "{\"current_host\":\"<host>\",\"hosts\":"
 		"[<each:,>\"<host>\"</each>]}", 0 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/member.h"
+#include "play/member.h"
 
 #include <string.h>
 

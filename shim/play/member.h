@@ -3,8 +3,8 @@
  * What each member of a simulated job is started with: the words of a rankinit, and
  * the environment and the files that its platform would give it.
  */
-#ifndef RI_SHIM_SIMULATE_MEMBER_H
-#define RI_SHIM_SIMULATE_MEMBER_H
+#ifndef RI_SHIM_PLAY_MEMBER_H
+#define RI_SHIM_PLAY_MEMBER_H
 
 #include "base/env.h"
 #include "options/options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which process is a rank of a simulated job, below the rankinit of its node. */
-#ifndef RI_SHIM_SIMULATE_PROCESS_H
-#define RI_SHIM_SIMULATE_PROCESS_H
+#ifndef RI_SHIM_PLAY_PROCESS_H
+#define RI_SHIM_PLAY_PROCESS_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong in a simulated job, while the loop watches over it. */
-#ifndef RI_SHIM_SIMULATE_FAULTS_H
-#define RI_SHIM_SIMULATE_FAULTS_H
+#ifndef RI_SHIM_PLAY_FAULTS_H
+#define RI_SHIM_PLAY_FAULTS_H
 
 #include "launch/children.h"
 #include "simulate/simulation.h"

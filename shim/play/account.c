@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/account.h"
+#include "play/account.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a simulated job: how each node ended, and what the platform makes of it. */
-#ifndef RI_SHIM_SIMULATE_ACCOUNT_H
-#define RI_SHIM_SIMULATE_ACCOUNT_H
+#ifndef RI_SHIM_PLAY_ACCOUNT_H
+#define RI_SHIM_PLAY_ACCOUNT_H
 
 #include "launch/children.h"
 #include "simulate/simulation.h"

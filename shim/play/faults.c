@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/faults.h"
+#include "play/faults.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-#include "simulate/process.h"
+#include "play/process.h"
 #include "system/log.h"
 
 /* Those of a node's beginning are in what the node was started with. */
@@ -56,8 +56,8 @@ static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 		pid = ri_simulate_find(child->pid, alone ? -1 : (int64_t)fault->who,
 			alone ? -1 : (int64_t)(fault->who % faults->simulation->ranks));
 	if (pid == 0 || kill(pid, number) < 0) {
-		ri_log(RI_LEVEL_WARNING, "simulated: rank %zu does not run %g s after the start, so "
-			"%s is not sent", fault->who, seconds, name);
+		ri_log(RI_LEVEL_WARNING, "simulated: rank %zu does not run %g s after the start, "
+			"so %s is not sent", fault->who, seconds, name);
 		return;
 	}
 	ri_log(RI_LEVEL_ALWAYS, "simulated: %s for rank %zu (pid %d), %g s after the start", name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/process.h"
+#include "play/process.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
