@@ -16,6 +16,7 @@
 #include "launch/terminal.h"
 #include "options/peer.h"
 #include "options/value.h"
+#include "output/pattern.h"
 #include "play/account.h"
 #include "play/faults.h"
 #include "play/member.h"
@@ -45,10 +46,13 @@ static int refuse(struct ri_run *run, const char *subject, const char *hint, con
 static const int shaped[] = {
 	RI_OPTION_rank, RI_OPTION_world_size, RI_OPTION_local_world_size, RI_OPTION_nnodes,
 	RI_OPTION_master_addr, RI_OPTION_hosts, RI_OPTION_hostfile, RI_OPTION_source,
-	RI_OPTION_nproc_per_node, RI_OPTION_root, RI_OPTION_capture, RI_OPTION_check,
+	RI_OPTION_nproc_per_node,
 };
 
-/* Which of a platform's members: only an answer is about one of them. */
+/* They look at a machine, and none of the played ones is one. */
+static const int looking[] = { RI_OPTION_root, RI_OPTION_capture, RI_OPTION_check };
+
+/* Which of the members: only --print-env is about one of them. */
 static const int selecting[] = { RI_OPTION_node_rank, RI_OPTION_local_rank };
 
 static int refuse_option(struct ri_run *run, int number, const char *why)
@@ -73,6 +77,10 @@ static int check_options(struct ri_run *run)
 	for (size_t i = 0; i < sizeof(shaped) / sizeof(shaped[0]); i++)
 		if (given->at[shaped[i]].subject != NULL)
 			return refuse_option(run, shaped[i], "its value says that already");
+	for (size_t i = 0; i < sizeof(looking) / sizeof(looking[0]); i++)
+		if (given->at[looking[i]].subject != NULL)
+			return refuse_option(run, looking[i],
+				"it looks at one machine, and a simulated job has none of its own");
 	for (size_t i = 0; i < sizeof(selecting) / sizeof(selecting[0]); i++)
 		if (given->at[selecting[i]].subject != NULL &&
 			run->options.action != RI_ACTION_PRINT_ENV)
@@ -173,6 +181,25 @@ static void find_program(struct play *play)
 	play->members.program = play->program;
 }
 
+/* On the platform each node has a disk of its own. */
+static void judge_files(struct play *play)
+{
+	const union ri_options_given *given = &play->run->options.given;
+	const struct ri_given *files[] = { &given->report, &given->state };
+	struct ri_pattern_use use;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (play->simulation.shape->scope == RI_SCOPE_NODE && play->simulation.nodes > 1 &&
+			files[i]->value != NULL && ri_pattern_read(files[i]->value, &use) &&
+			!use.node && !use.rank)
+			ri_finding_hint(ri_findings_add(&play->run->findings,
+				RI_SEVERITY_WARNING, RI_CODE_REPORT_SHARED, files[i]->subject,
+				"each of the %zu nodes replaces this file, so only the last one "
+				"remains", play->simulation.nodes),
+				"put %%n, which is the node, into its name: as in "
+				"/tmp/job-%%n.json");
+}
+
 /* Those that come, in their order. */
 static int choose_members(struct play *play)
 {
@@ -234,6 +261,7 @@ static int prepare(struct play *play)
 		.threads = share_threads(run, &play->simulation),
 	};
 	find_program(play);
+	judge_files(play);
 	return choose_members(play);
 }
 
@@ -349,7 +377,8 @@ static int watch(struct play *play)
 		ri_children_refuse(&run->children, ri_run_refusal(run));
 	}
 	account.status = ri_supervise_run(&run->children, &setting);
-	account.stopped = run->supervised.stop.asked;
+	account.stopped = run->supervised.stop.asked || run->supervised.interrupt.signal != 0;
+	account.quiet = run->options.quiet;
 	if (simulation->shape->scope == RI_SCOPE_PROCESS)
 		account.status = ri_run_tell(run, account.status);
 	return ri_job_account_tell(&account);
@@ -378,9 +407,12 @@ static int launch_job(struct play *play)
 	describe_job(play);
 	if (simulation->shape->scope == RI_SCOPE_PROCESS && ri_run_reserve_telling(run) < 0)
 		return -1;
-	ri_log(RI_LEVEL_ALWAYS, "simulated: %zu nodes of %s, %zu ranks each, below %s; no GPU, no "
-		"fabric", simulation->nodes, simulation->shape->name, simulation->ranks,
-		play->launch.self == 1 ? "process 1" : "a subreaper");
+	if (!run->options.quiet)
+		ri_log(RI_LEVEL_ALWAYS, "simulated: %zu node%s of %s, %zu rank%s each, below %s; "
+			"no GPU, no fabric", simulation->nodes, simulation->nodes == 1 ? "" : "s",
+			simulation->shape->name, simulation->ranks,
+			simulation->ranks == 1 ? "" : "s",
+			play->launch.self == 1 ? "process 1" : "a subreaper");
 	return watch(play);
 }
 

@@ -131,7 +131,8 @@ int ri_job_account_tell(const struct ri_job_account *account)
 
 	if (shape->scope == RI_SCOPE_NODE) {
 		read_reports(account->report, told, account->simulation->nodes);
-		tell_nodes(account, told);
+		if (!account->quiet || status != 0)
+			tell_nodes(account, told);
 		first = find_first(account, told);
 		if (first != NULL)
 			status = ri_verdict_status(first->wait_status);
@@ -140,6 +141,8 @@ int ri_job_account_tell(const struct ri_job_account *account)
 		state = shape->stopped;
 	else if (status != 0)
 		state = shape->failed;
+	if (account->quiet && status == 0)
+		return 0;
 	if (state != NULL)
 		ri_log(RI_LEVEL_ALWAYS, "simulated: there this job would be %s; exit status %d",
 			state, status);

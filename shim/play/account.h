@@ -12,6 +12,7 @@ struct ri_job_account {
 	const size_t *places;	/* of each child among the members */
 	int report;		/* where the nodes wrote their reports, one after the other; -1 */
 	bool stopped;		/* from outside, or by a fault */
+	bool quiet;		/* a good end is not told */
 	int status;		/* of the first that ended with another one than 0 */
 };
 
