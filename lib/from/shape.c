@@ -41,7 +41,7 @@ bool ri_shape_says_port(const struct ri_shape *shape)
 	const struct ri_shape_row *row;
 
 	for (size_t i = 0; (row = ri_shape_row_at(shape, i)) != NULL; i++)
-		if (strstr(row->value, "port>") != NULL)
+		if (strstr(row->value, "<master_port>") != NULL)
 			return true;
 	return false;
 }

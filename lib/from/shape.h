@@ -32,6 +32,10 @@ enum ri_shape_of {
 
 enum { RI_MAX_SHAPE_FILES = 8 };
 
+/*
+ * A row's name stands in the table of what its source reads, or of what another one does
+ * that reads there too: torch's own names, those of Azure Batch in a job of Azure ML.
+ */
 struct ri_shape_row {
 	const char *name;	/* of a variable; what begins with '/' is a file */
 	const char *value;
@@ -52,6 +56,15 @@ struct ri_shape {
 	const char *succeeded, *failed, *stopped;
 	const char *cite;	/* of what stands above: grace_s, goes_on and the states */
 };
+
+/* What the job's author says where the platform does not: rows of it. */
+#define RI_SHAPE_STATES_MASTER \
+	{ "MASTER_ADDR", "<master>", 0 }, { "MASTER_PORT", "<master_port>", 0 }
+#define RI_SHAPE_STATES_NNODES { "RANKINIT_NNODES", "<nodes>", 0 }
+
+/* Between SIGTERM and SIGKILL a pod has 30 s where its author says nothing else. */
+#define RI_SHAPE_POD \
+	"kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle, Termination of Pods"
 
 /* What mpirun of Open MPI sets, for those that are machines it runs on: openmpi.c. */
 extern const struct ri_shape_row ri_shape_of_mpirun[];
@@ -75,7 +88,7 @@ char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_membe
 /* The master's port where nobody uses it. */
 unsigned ri_shape_port(const struct ri_shape *shape);
 
-/* Does a row name the port of the master? */
+/* Does a row say the port of the master, <master_port>? */
 bool ri_shape_says_port(const struct ri_shape *shape);
 
 /* The address of the node on a machine that plays all of them: 127.0.0.2 is that of node 0. */

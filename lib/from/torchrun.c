@@ -31,6 +31,28 @@ static void read_torchrun(struct ri_reading *reading)
 	ri_quartet_claim_rendezvous(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "TORCHELASTIC_RUN_ID", "none", 0 },
+	{ "RANK", "<rank>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ "LOCAL_RANK", "<local_rank>", 0 },
+	{ "LOCAL_WORLD_SIZE", "<ranks>", 0 },
+	{ "GROUP_RANK", "<node>", 0 },
+	{ "GROUP_WORLD_SIZE", "<nodes>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* An agent ends the workers of its own node; those of others find out by themselves. */
+static const struct ri_shape shapes[] = {
+	{ .name = "torchrun", .summary = "torchrun starts each worker",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
+	  .cite = "PyTorch torch/distributed/elastic/multiprocessing/api.py, PContext.close; "
+		  "agent/server/api.py, _invoke_run" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_torchrun = {
 	.name = "torchrun",
 	.summary = "a worker of torchrun",
@@ -38,6 +60,7 @@ const struct ri_source ri_source_torchrun = {
 	.manages = true,
 	.traits = RI_TRAIT_STORE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_torchrun,
 };
