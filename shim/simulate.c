@@ -12,7 +12,6 @@
 
 #include "base/overlay.h"
 #include "from/sources.h"
-#include "launch/port.h"
 #include "launch/terminal.h"
 #include "options/peer.h"
 #include "options/value.h"
@@ -20,6 +19,7 @@
 #include "play/account.h"
 #include "play/faults.h"
 #include "play/member.h"
+#include "play/ports.h"
 #include "system/clock.h"
 #include "system/mask.h"
 #include "system/spares.h"
@@ -126,24 +126,6 @@ static int check_command(struct ri_run *run)
 	return refuse(run, options->command[0],
 		"leave it out: write the training program itself, or torchrun",
 		"starts a whole job by itself, and --simulate plays who starts it");
-}
-
-/* A port for each node, from the platform's own on, if nobody has them. */
-static unsigned find_ports(const struct ri_simulation *simulation)
-{
-	unsigned first = ri_shape_port(simulation->shape);
-
-	for (int tries = 0; tries < 16; tries++) {
-		size_t node = 0;
-
-		while (node < simulation->nodes && first + node < 65536 &&
-			ri_port_pick(first + (unsigned)node) == first + node)
-			node++;
-		if (node == simulation->nodes)
-			return first;
-		first = ri_port_pick(first + (unsigned)node);
-	}
-	return first;
 }
 
 /* The CPUs by all ranks of the machine: each node would take them all. */
@@ -391,7 +373,7 @@ static int launch_job(struct play *play)
 
 	run->options.log_prefix =
 		run->options.log_prefix || run->options.given.log_prefix.subject == NULL;
-	play->members.port = find_ports(simulation);
+	play->members.port = ri_play_ports(ri_shape_port(simulation->shape), simulation->nodes);
 	open_report(play);
 	if (prepare_members(play) < 0 ||
 		ri_children_init(&run->children, play->count, &run->arena, &run->err) < 0)
