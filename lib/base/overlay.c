@@ -51,10 +51,12 @@ static int read_object(struct ri_overlay *out, json_t *object, struct ri_arena *
 {
 	json_t *files = json_object_get(object, "files");
 	const char *name = json_string_value(json_object_get(object, "name"));
-	json_int_t after = json_integer_value(json_object_get(object, "after"));
+	json_t *late = json_object_get(object, "after");
+	json_int_t after = json_integer_value(late);
 
 	if (name == NULL || name[0] == '\0' || strlen(name) > RI_MAX_NAME ||
-		!json_is_object(files) || after < 0 || after > RI_MAX_GRACE_S * 1000LL)
+		!json_is_object(files) || (late != NULL && !json_is_integer(late)) ||
+		after < 0 || after > RI_MAX_GRACE_S * 1000LL)
 		return refuse(err);
 	out->after_ms = (uint64_t)after;
 	out->name = ri_arena_copy(arena, name, strlen(name));
