@@ -81,7 +81,8 @@ static void assert_refused(const char *text)
 static void test_what_is_none_is_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", " ", "yes", "azureml_mpi:2x4", "[]", "{}", "null", "{\"name\":\"a\",\"files\":{}",
+		"", " ", "yes", "azureml_mpi:2x4", "[]", "{}", "null",
+		"{\"name\":\"a\",\"files\":{}",
 		"{\"name\":\"a\",\"files\":{}}x",
 		"{\"name\":\"a\"}",
 		"{\"files\":{}}",
