@@ -49,7 +49,7 @@ static const struct ri_shape shapes[] = {
 	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5,
 	  .succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELED",
 	  .cite = "flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
-		  "doc/man1/common/job-shell-options.rst, exit-timeout; doc/man1/flux-jobs.rst" },
+		  "doc/man1/flux-shell.rst, exit-timeout; doc/man1/flux-jobs.rst" },
 	{ .name = NULL },
 };
 

@@ -44,12 +44,12 @@ static const struct ri_shape_row rows[] = {
 	{ .name = NULL },
 };
 
-/* An agent ends the workers of its own node; those of others find out by themselves. */
+/* An agent that is done closes the rendezvous, and the workers of the others are ended. */
 static const struct ri_shape shapes[] = {
 	{ .name = "torchrun", .summary = "torchrun starts each worker",
-	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
-	  .cite = "PyTorch torch/distributed/elastic/multiprocessing/api.py, PContext.close; "
-		  "agent/server/api.py, _invoke_run" },
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30,
+	  .cite = "PyTorch torch/distributed/elastic/__init__.py; "
+		  "multiprocessing/api.py, PContext.close" },
 	{ .name = NULL },
 };
 
