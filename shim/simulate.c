@@ -115,6 +115,8 @@ static int check_command(struct ri_run *run)
 {
 	const struct ri_options *options = &run->options;
 
+	if (options->command == NULL && options->action != RI_ACTION_LAUNCH)
+		return 0;
 	if (options->command == NULL) {
 		ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
 		return ri_fail_hint(&run->err, "write what each of them runs: rankinit "

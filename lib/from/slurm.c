@@ -226,6 +226,8 @@ static const struct ri_shape_row rows[] = {
 	{ "SLURM_LOCALID", "<local_rank>", 0 },
 	{ "SLURM_NODEID", "<node>", 0 },
 	{ "SLURM_NTASKS", "<world_size>", 0 },
+	/* of srun --ntasks-per-node, without which Lightning refuses SLURM_NTASKS */
+	{ "SLURM_NTASKS_PER_NODE", "<ranks>", 0 },
 	{ "SLURM_STEP_NUM_TASKS", "<world_size>", 0 },
 	{ "SLURM_STEP_NUM_NODES", "<nodes>", 0 },
 	{ per_node, "<ranks>", RI_OF_ONE_NODE },

@@ -111,42 +111,58 @@ static const struct ri_child *find_first(const struct ri_job_account *account,
 	return first;
 }
 
-static void tell_nodes(const struct ri_job_account *account, const struct told *told)
+static bool is_absent(const struct ri_job_account *account, size_t node)
 {
-	for (size_t i = 0; i < account->children->started; i++)
-		tell_node(account->places[i], &account->children->items[i],
-			&told[account->places[i]]);
-	for (size_t node = 0; node < account->simulation->nodes; node++)
-		if (ri_simulation_fault_of(account->simulation, RI_FAULT_ABSENT, node) != NULL)
-			ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it never came", node);
+	return ri_simulation_fault_of(account->simulation, RI_FAULT_ABSENT, node) != NULL;
+}
+
+/* Returns how many never came. */
+static size_t tell_absent(const struct ri_job_account *account)
+{
+	size_t count = 0;
+
+	for (size_t node = 0; node < account->simulation->nodes; node++) {
+		if (!is_absent(account, node))
+			continue;
+		count++;
+		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it never came", node);
+	}
+	return count;
+}
+
+/* What the platform makes of it; of a job that is not whole nobody can say. */
+static const char *find_state(const struct ri_job_account *account, int status)
+{
+	const struct ri_shape *shape = account->simulation->shape;
+
+	if (account->stopped)
+		return shape->stopped;
+	return status != 0 ? shape->failed : shape->succeeded;
 }
 
 int ri_job_account_tell(const struct ri_job_account *account)
 {
 	static struct told told[RI_MAX_SIMULATED];
-	const struct ri_shape *shape = account->simulation->shape;
-	const char *state = shape->succeeded;
-	const struct ri_child *first;
+	const struct ri_simulation *simulation = account->simulation;
+	bool of_nodes = simulation->shape->scope == RI_SCOPE_NODE;
+	const struct ri_child *first = NULL;
 	int status = account->status;
+	const char *state;
 
-	if (shape->scope == RI_SCOPE_NODE) {
-		read_reports(account->report, told, account->simulation->nodes);
-		if (!account->quiet || status != 0)
-			tell_nodes(account, told);
+	if (of_nodes) {
+		read_reports(account->report, told, simulation->nodes);
 		first = find_first(account, told);
-		if (first != NULL)
-			status = ri_verdict_status(first->wait_status);
 	}
-	if (account->stopped)
-		state = shape->stopped;
-	else if (status != 0)
-		state = shape->failed;
+	if (first != NULL)
+		status = ri_verdict_status(first->wait_status);
 	if (account->quiet && status == 0)
 		return 0;
-	if (state != NULL)
-		ri_log(RI_LEVEL_ALWAYS, "simulated: there this job would be %s; exit status %d",
-			state, status);
-	else
-		ri_log(RI_LEVEL_ALWAYS, "simulated: the job's exit status is %d", status);
+	for (size_t i = 0; of_nodes && i < account->children->started; i++)
+		tell_node(account->places[i], &account->children->items[i],
+			&told[account->places[i]]);
+	state = tell_absent(account) == 0 ? find_state(account, status) : NULL;
+	ri_log(RI_LEVEL_ALWAYS, "simulated: the job's exit status is %d%s%s%s", status,
+		state == NULL ? "" : "; there it would be ", state == NULL ? "" : state,
+		state != NULL && account->stopped ? ", since it was stopped" : "");
 	return status;
 }

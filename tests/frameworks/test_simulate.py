@@ -148,7 +148,7 @@ def test_a_rank_of_a_node_is_killed(python_with, name, lost):
     assert done.returncode == 137, done.stderr
     named = [line for line in lines if re.match(r"rank \d+ .* failed first", line)]
     assert len(named) == 1 and named[0].startswith("rank 3 (")
-    assert lines[-1] == "simulated: there this job would be Failed; exit status 137"
+    assert lines[-1] == "simulated: the job's exit status is 137; there it would be Failed"
     first, second = lines[-3:-1]
     assert first.startswith("simulated: node 0: exit status ")
     assert ("its ranks lost a rank of another node" in first) == lost

@@ -111,7 +111,10 @@ static bool is_named(const struct ri_shape *shape, const char *path)
 /* Is somebody in charge of this name? */
 static bool is_listed(const struct job *job, const char *name)
 {
-	bool found = source_reads(job->source, name) || is_named(job->shape, name) ||
+	/* for a program: rankinit does not read it */
+	bool found = (strcmp(job->shape->name, "slurm") == 0 &&
+		strcmp(name, "SLURM_NTASKS_PER_NODE") == 0) ||
+		source_reads(job->source, name) || is_named(job->shape, name) ||
 		strcmp(name, "RANKINIT_NNODES") == 0 || strcmp(name, "MASTER_ADDR") == 0 ||
 		strcmp(name, "MASTER_PORT") == 0 ||
 		(job->shape->inside != NULL && source_reads(find_source("openmpi"), name));
