@@ -42,8 +42,8 @@ static void faults_in_the_order_of_their_times(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(read_value("openmpi:3x2,stop=30,kill=3@20,late=1:1.5,hang=1@0.25,absent=2"),
-		0);
+	assert_int_equal(
+		read_value("openmpi:3x2,stop=30,kill=3@20,late=1:1.5,hang=1@0.25,absent=2"), 0);
 	assert_int_equal(job.fault_count, 5);
 	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(job.faults[i].kind, faults[i].kind);
