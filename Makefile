@@ -180,8 +180,8 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
 
-# Golden cases have options.
-$(O)/tests/test_golden $(O)/tests/test_options: $(PURE_SHIM:%.c=$(O)/%.o)
+# Golden cases have options, and so have the members of simulated jobs.
+$(O)/tests/test_golden $(O)/tests/test_options $(O)/tests/test_shape: $(PURE_SHIM:%.c=$(O)/%.o)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

@@ -118,6 +118,11 @@ def codes():
         for (name, status, meaning), _ in table("codes") if name != "none")
 
 
+def simulations():
+    return "\n".join(f"| `{name}` | {started} | {cell(summary)} |"
+                     for (name, started, summary), _ in table("simulations"))
+
+
 PROGRAMS = ("mpirun ", "libibverbs ")    # spelt as they are
 
 
@@ -196,6 +201,7 @@ TABLES = {
     "CHECKS": checks,
     "AZURE_SIZES": azure_sizes,
     "CODES": codes,
+    "SIMULATIONS": simulations,
     "RECIPES": works_with.recipes_tried,
     "LOOKS": works_with.looks_tried,
 }
@@ -209,7 +215,8 @@ def filled_in(name):
 
 
 DOCUMENTS = {name: lambda name=name: filled_in(name) for name in (
-    "rankinit.8", "sources.md", "frameworks.md", "checks.md", "codes.md", "works-with.md")}
+    "rankinit.8", "sources.md", "frameworks.md", "checks.md", "codes.md", "works-with.md",
+    "simulate.md")}
 DOCUMENTS["completions/rankinit.bash"] = completion
 DOCUMENTS["../README.md"] = works_with.readme
 

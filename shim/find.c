@@ -2,9 +2,12 @@
 #include "run.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/overlay.h"
 #include "from/from.h"
 #include "from/identity.h"
 #include "from/settle.h"
@@ -15,6 +18,7 @@
 #include "model/derive.h"
 #include "say/capture.h"
 #include "system/apart.h"
+#include "system/mask.h"
 #include "system/own_proc.h"
 #include "to/nodes.h"
 
@@ -32,9 +36,20 @@ static int open_root(void *host)
 	return ri_host_root(host);
 }
 
+/* A machine of a simulated job that comes later than others; a stop finds nothing begun. */
+static void come_later(uint64_t ms)
+{
+	siginfo_t info;
+
+	if (ms > 0 && ri_mask_wait_for(ri_mask_stops(), &info, (int64_t)ms) != 0)
+		exit(128 + info.si_signo);
+}
+
 /* Of the live machine nothing is opened or asked until somebody needs it. */
 static int find_host(struct ri_run *run)
 {
+	uint64_t after_ms = 0;
+	const char *played = ri_env_get(&run->env, RI_OVERLAY_VARIABLE);
 	const char *root = run->options.given.root.value;
 	struct ri_host *host = &run->host;
 
@@ -43,6 +58,11 @@ static int find_host(struct ri_run *run)
 		.tell = run->options.given.capture.value != NULL ? ri_capture_tell : NULL,
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
+	if (played != NULL) {
+		if (ri_overlay_play(host, &after_ms, played, &run->arena, &run->err) < 0)
+			return -1;
+		come_later(after_ms);
+	}
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)
 		return 0;

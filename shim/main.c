@@ -132,6 +132,16 @@ static int answer(struct ri_run *run)
 	return 0;
 }
 
+/* A job, or an answer about one. */
+static bool simulates(const struct ri_options *options)
+{
+	enum ri_action action = options->action;
+
+	return options->given.simulate.value != NULL && !options->disabled &&
+		action != RI_ACTION_HELP && action != RI_ACTION_VERSION &&
+		action != RI_ACTION_LIST && action != RI_ACTION_STATUS;
+}
+
 int main(int argc, char **argv)
 {
 	static struct ri_run run;
@@ -141,6 +151,8 @@ int main(int argc, char **argv)
 	(void)argc;
 	ri_seed_json();
 	reads = read_options(&run, argv) == 0;
+	if (reads && simulates(&run.options))
+		return ri_run_simulate(&run);
 	if (run.options.action == RI_ACTION_EXPLAIN)
 		return ri_run_explain(&run);
 	if (run.options.action == RI_ACTION_CAPTURE)

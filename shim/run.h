@@ -42,6 +42,8 @@ struct ri_run {
 	bool was_checked;
 	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
 	struct ri_output output;
+	/* Of each rank, where these do not follow from those of the first; or NULL. */
+	const struct ri_output_rank *numbers;
 	struct ri_supervised supervised;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
 	struct timespec started;
@@ -95,6 +97,9 @@ int ri_run_end(struct ri_run *run, int status);
  * mount that does not answer: then there are none. Returns as ri_apart() does.
  */
 int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument);
+
+/* simulate.c: --simulate, with --explain or --print-env too. Returns the exit status. */
+int ri_run_simulate(struct ri_run *run);
 
 /* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
 int ri_run_start(struct ri_run *run);

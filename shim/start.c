@@ -49,7 +49,7 @@ static int prepare_output(struct ri_run *run)
 	if (ri_topology_get(&run->topology, RI_FACT_NODE_RANK, &node))
 		wishes.node = (int64_t)node;
 	for (size_t i = 0; i < count; i++)
-		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i };
+		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
 	return ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
 }
 

@@ -210,8 +210,9 @@ static void number_ranks(struct ri_run *run, size_t count)
 	ri_topology_get(&run->topology, RI_FACT_RANK, &rank);
 	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
 	for (size_t i = 0; i < count; i++) {
-		run->outcomes[i].rank = rank + i;
-		run->outcomes[i].local_rank = local_rank + i;
+		run->outcomes[i].rank = run->numbers != NULL ? run->numbers[i].rank : rank + i;
+		run->outcomes[i].local_rank =
+			run->numbers != NULL ? run->numbers[i].local_rank : local_rank + i;
 	}
 }
 
@@ -349,7 +350,7 @@ int ri_run_refuse(struct ri_run *run)
 	outcome.ended = run->started;
 	outcome.exit_status = status;
 	if (run->options.given.report.value != NULL && uname(&names) == 0)
-		outcome.host = names.nodename;
+		outcome.host = run->host.name != NULL ? run->host.name : names.nodename;
 	number_ranks(run, outcome.count);
 	tell(run, &outcome, &why);
 	return ri_run_leave(run, ri_code_status(why.code));
@@ -376,7 +377,7 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome.exit_status = status;
 	if ((outcome.first >= 0 || status != 0 || run->options.given.report.value != NULL) &&
 		uname(&names) == 0)
-		outcome.host = names.nodename;
+		outcome.host = run->host.name != NULL ? run->host.name : names.nodename;
 	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	tell(run, &outcome, NULL);

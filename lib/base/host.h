@@ -22,6 +22,13 @@ enum ri_host_proc {
 	RI_PROC_FOREIGN,	/* another PID namespace, or nothing */
 };
 
+/* A file that stands in front of the machine's own: see overlay.h. */
+struct ri_host_file {
+	const char *path;	/* as it is asked for */
+	const char *text;
+	size_t length;
+};
+
 struct ri_host {
 	int root;	/* directory fd, owned by whoever set it, or once it is open; or -1 */
 	const char *path;	/* of the root, which the first use opens; NULL: none has to */
@@ -31,6 +38,7 @@ struct ri_host {
 	int (*ask_name)(char *out, size_t size);	/* as gethostname(2) */
 	enum ri_host_proc (*ask_proc)(void);
 	bool live;	/* this machine; else a recorded one */
+	const struct ri_host_file *files;	/* end with a NULL path; NULL: there are none */
 	bool walk;	/* openat2 was refused once: do not ask again */
 	/*
 	 * How to do what may never come back, as where the mount of a file is

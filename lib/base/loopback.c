@@ -5,6 +5,19 @@
 #include <string.h>
 #include <strings.h>
 
+static bool plays_machines;
+
+void ri_loopback_play_machines(void)
+{
+	plays_machines = true;
+}
+
+bool ri_loopback_has(const unsigned char ipv4[4])
+{
+	return ipv4[0] == 127 &&
+		(!plays_machines || (ipv4[1] == 0 && ipv4[2] == 0 && ipv4[3] <= 1));
+}
+
 static bool is_name(const char *host, size_t length)
 {
 	/* RFC 6761, 6.3; and what Debian's /etc/hosts calls it */
@@ -23,6 +36,7 @@ bool ri_loopback_is(const char *host, size_t length)
 	char copy[INET6_ADDRSTRLEN];
 	struct in6_addr wide;
 	struct in_addr address;
+	unsigned char ipv4[4];
 
 	/* of 100,000 hosts few begin like an address of it */
 	if (length == 0 || strchr("01:", host[0]) == NULL)
@@ -31,8 +45,10 @@ bool ri_loopback_is(const char *host, size_t length)
 		return false;
 	memcpy(copy, host, length);
 	copy[length] = '\0';
-	if (inet_pton(AF_INET, copy, &address) == 1)
-		return (ntohl(address.s_addr) >> 24) == 127 || address.s_addr == 0;
+	if (inet_pton(AF_INET, copy, &address) == 1) {
+		memcpy(ipv4, &address, sizeof(ipv4));
+		return ri_loopback_has(ipv4) || address.s_addr == 0;
+	}
 	return inet_pton(AF_INET6, copy, &wide) == 1 &&
 		(IN6_IS_ADDR_LOOPBACK(&wide) || IN6_IS_ADDR_UNSPECIFIED(&wide));
 }

@@ -13,4 +13,13 @@
  */
 bool ri_loopback_is(const char *host, size_t length);
 
+/*
+ * From here on this process plays a machine of a simulated job, whose machines are
+ * addresses of 127.0.0.0/8: each of them but 127.0.0.1 counts as a machine's own.
+ */
+void ri_loopback_play_machines(void);
+
+/* Is this address of 127.0.0.0/8, in network order, every machine's own? */
+bool ri_loopback_has(const unsigned char ipv4[4]);
+
 #endif

@@ -130,12 +130,36 @@ static void read_aws_batch(struct ri_reading *reading)
 	claim_restarts(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "AWS_BATCH_JOB_ID", "5e1b1f0c-7d5e-4a30-9f5e-2b8b8f6a1c7d#<node>", 0 },
+	{ "AWS_BATCH_JOB_ATTEMPT", "1", 0 },
+	{ "AWS_BATCH_JOB_NUM_NODES", "<nodes>", 0 },
+	{ INDEX, "<node>", 0 },
+	{ MAIN_INDEX, "0", 0 },
+	{ MAIN_ADDRESS, "<master>", RI_OF_OTHERS },
+	{ .name = NULL },
+};
+
+/*
+ * The main node's end is that of the job, and the others are stopped then; where another
+ * one fails, the job goes on.
+ */
+static const struct ri_shape shapes[] = {
+	{ .name = "aws_batch", .summary = "AWS Batch starts a container on each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
+	  .succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "FAILED",
+	  .cite = "docs.aws.amazon.com/batch/latest/userguide/multi-node-parallel-jobs.html; "
+		  "docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_aws_batch = {
 	.name = "aws_batch",
 	.summary = "a node of a multi-node parallel job of AWS Batch",
 	.identity = RI_SCOPE_NODE,
 	.job = "AWS_BATCH_JOB_ID",
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_aws_batch,
 };

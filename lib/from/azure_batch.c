@@ -327,6 +327,29 @@ static void read_azure_batch(struct ri_reading *reading)
 	claim_node(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "AZ_BATCH_JOB_ID", "simulated", 0 },
+	{ "AZ_BATCH_MASTER_NODE", "<master>:6000", 0 },
+	{ "AZ_BATCH_HOST_LIST", "<each:,><host></each>", 0 },
+	{ "AZ_BATCH_NODE_LIST", "<each:;><host></each>", 0 },
+	{ "CCP_NODES", "<nodes> <each: ><host> <ranks></each>", 0 },
+	{ .name = NULL },
+};
+
+/*
+ * The application command is mpirun's, on the primary node alone: there is no shape of
+ * nodes, whose commands the service does not start.
+ */
+static const struct ri_shape shapes[] = {
+	{ .name = "azure_batch", .summary = "mpirun of an Azure Batch task starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .inside = ri_shape_of_mpirun,
+	  .port = DEFAULT_PORT, .grace_s = 5,
+	  .succeeded = "success", .failed = "failure", .stopped = "failure",
+	  .cite = "learn.microsoft.com/rest/api/batchservice, TaskExecutionResult; "
+		  "Open MPI mpirun(1)" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_azure_batch = {
 	.name = "azure_batch",
 	.summary = "Azure Batch multi-instance task, Azure ML MPI job: master, hosts, this node",
@@ -334,6 +357,7 @@ const struct ri_source ri_source_azure_batch = {
 	.of_container = true,
 	.job = "AZ_BATCH_JOB_ID",
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_azure_batch,
 };

@@ -175,12 +175,29 @@ static void read_azure_batchai(struct ri_reading *reading)
 	ri_claim_default_port(reading, DEFAULT_PORT);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ TASK_INDEX, "<node>", 0 },
+	{ "AZ_BATCHAI_WORKER_HOSTS", "<each:,><host>:<port></each>", 0 },
+	{ "AZ_BATCHAI_JOB_MASTER_NODE_IP", "<master>", 0 },
+	{ INIT_METHOD, "tcp://<master>:<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* The service is no more: what it gave a process to end is not known, and the least is here. */
+static const struct ri_shape shapes[] = {
+	{ .name = "azure_batchai", .summary = "a system that kept Batch AI's names starts the "
+		"command on each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 23456, .grace_s = 5, .cite = BATCH_AI },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_azure_batchai = {
 	.name = "azure_batchai",
 	.summary = "Batch AI variables that Azure Machine Learning still sets: master, hosts, node",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_azure_batchai,
 };

@@ -55,12 +55,33 @@ static void read_deepspeed(struct ri_reading *reading)
 	ri_quartet_claim_rendezvous(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "RANK", "<rank>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ "LOCAL_RANK", "<local_rank>", 0 },
+	{ "LOCAL_SIZE", "<ranks>", 0 },
+	{ "CROSS_RANK", "<node>", 0 },
+	{ "CROSS_SIZE", "<nodes>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* Where a process fails, launch.py ends the others of its own node, and nobody else's. */
+static const struct ri_shape shapes[] = {
+	{ .name = "deepspeed", .summary = "deepspeed's launch.py starts each process",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
+	  .cite = LAUNCH ", terminate_process_tree, sigkill_handler" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_deepspeed = {
 	.name = "deepspeed",
 	.summary = "a worker of the deepspeed launcher",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_deepspeed,
 };

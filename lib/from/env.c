@@ -114,6 +114,37 @@ static void read_env(struct ri_reading *reading)
 	claim_if_broken(reading, RI_FACT_LOCAL_RANK, "LOCAL_RANK");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "RANK", "<rank>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ "LOCAL_RANK", "<local_rank>", 0 },
+	{ "LOCAL_WORLD_SIZE", "<ranks>", 0 },
+	{ "NODE_RANK", "<node>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+static const struct ri_shape_row nodes[] = {
+	{ "RANK", "<node>", 0 },
+	{ "WORLD_SIZE", "<nodes>", 0 },
+	{ "NPROC_PER_NODE", "<ranks>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* Composer ends the processes of its own node; what PAI-DLC does is not known. */
+static const struct ri_shape shapes[] = {
+	{ .name = "env", .summary = "Composer or another launcher starts each process",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
+	  .cite = "Composer composer/cli/launcher.py, CLEANUP_TIMEOUT" },
+	{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
+	  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
+	  .cite = "Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_env = {
 	.name = "env",
 	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, if already set",
@@ -122,6 +153,7 @@ const struct ri_source ri_source_env = {
 	.of_container = true,
 	.traits = RI_TRAIT_ANYBODYS,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_env,
 };

@@ -33,12 +33,33 @@ static void read_flux(struct ri_reading *reading)
 	ri_claim_label(reading, RI_FACT_JOB_ID, "FLUX_JOB_ID");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "FLUX_TASK_RANK", "<rank>", 0 },
+	{ "FLUX_JOB_SIZE", "<world_size>", 0 },
+	{ "FLUX_TASK_LOCAL_ID", "<local_rank>", 0 },
+	{ "FLUX_JOB_NNODES", "<nodes>", 0 },
+	{ "FLUX_JOB_ID", "\306\222F58", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* exit-timeout ends the other tasks 30 s after one has ended: here at once. */
+static const struct ri_shape shapes[] = {
+	{ .name = "flux", .summary = "flux run starts each task",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5,
+	  .succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELED",
+	  .cite = "flux-core doc/man5/flux-config-exec.rst, kill-timeout; "
+		  "doc/man1/flux-shell.rst, exit-timeout; doc/man1/flux-jobs.rst" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_flux = {
 	.name = "flux",
 	.summary = "a task of a Flux job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_flux,
 };

@@ -81,12 +81,33 @@ static void read_horovod(struct ri_reading *reading)
 	claim_node(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "HOROVOD_RANK", "<rank>", 0 },
+	{ "HOROVOD_SIZE", "<world_size>", 0 },
+	{ "HOROVOD_LOCAL_RANK", "<local_rank>", 0 },
+	{ "HOROVOD_LOCAL_SIZE", "<ranks>", 0 },
+	{ "HOROVOD_CROSS_RANK", "<node>", 0 },
+	{ "HOROVOD_CROSS_SIZE", "<nodes>", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* The driver ends all workers where one fails. */
+static const struct ri_shape shapes[] = {
+	{ .name = "horovod", .summary = "horovodrun starts each worker",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5,
+	  .cite = "Horovod horovod/runner/common/util/safe_shell_exec.py, "
+		  "GRACEFUL_TERMINATION_TIME_S" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_horovod = {
 	.name = "horovod",
 	.summary = "a worker of horovodrun over Gloo",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_horovod,
 };

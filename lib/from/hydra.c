@@ -65,6 +65,23 @@ static void read_hydra(struct ri_reading *reading)
 		ri_allocation_claim_master(reading, hosts);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "PMI_RANK", "<rank>", 0 },
+	{ "PMI_SIZE", "<world_size>", 0 },
+	{ "MPI_LOCALRANKID", "<local_rank>", 0 },
+	{ "MPI_LOCALNRANKS", "<ranks>", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* How long it waits is not documented: as mpirun of others. Where one rank fails, it ends all. */
+static const struct ri_shape shapes[] = {
+	{ .name = "hydra", .summary = "mpiexec of MPICH or Intel MPI starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5,
+	  .cite = "MPICH doc/wiki/how_to/Using_the_Hydra_Process_Manager.md" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_hydra = {
 	.name = "hydra",
 	.summary = "a rank under mpiexec of MPICH or Intel MPI",
@@ -73,6 +90,7 @@ const struct ri_source ri_source_hydra = {
 	.mpi = RI_SOURCE_MPICH,
 	.over_ssh = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_hydra,
 };

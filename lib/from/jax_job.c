@@ -67,11 +67,41 @@ static void read_jax_job(struct ri_reading *reading)
 	claim_endpoint(reading, "COORDINATOR_ADDRESS");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "PROCESS_ID", "<node>", 0 },
+	{ "NUM_PROCESSES", "<nodes>", 0 },
+	{ "COORDINATOR_ADDRESS", "<master>", 0 },
+	{ "COORDINATOR_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+static const struct ri_shape_row trainjob[] = {
+	{ "JAX_PROCESS_ID", "<node>", 0 },
+	{ "JAX_NUM_PROCESSES", "<nodes>", 0 },
+	{ "JAX_COORDINATOR_ADDRESS", "<master>:<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* CleanPodPolicy is None where nobody sets it; a TrainJob is a JobSet. */
+static const struct ri_shape shapes[] = {
+	{ .name = "jax_job", .summary = "a JAXJob starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 6666, .grace_s = 30, .goes_on = true,
+	  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+	  .cite = "Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/jax_defaults.go; "
+		  RI_SHAPE_POD },
+	{ .name = "jax_job_trainjob", .summary = "a JAX TrainJob starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = trainjob, .port = 29500, .grace_s = 30,
+	  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
+	  .cite = "Kubeflow trainer pkg/apis/trainer/v1alpha1/trainjob_types.go; " RI_SHAPE_POD },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_jax_job = {
 	.name = "jax_job",
 	.summary = "pod of a Kubeflow JAXJob or JAX TrainJob: a node with one process",
 	.identity = RI_SCOPE_NODE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_jax_job,
 };

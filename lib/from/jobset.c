@@ -49,12 +49,33 @@ static void read_jobset(struct ri_reading *reading)
 			"the index starts again at 0 in each Job of the set");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "JOBSET_NAME", "simulated", 0 },
+	{ "REPLICATED_JOB_NAME", "workers", 0 },
+	{ "GLOBAL_REPLICAS", "1", 0 },
+	{ "JOB_COMPLETION_INDEX", "<node>", 0 },
+	RI_SHAPE_STATES_NNODES,
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* Its Job has backoffLimit 0, as in JobSet's examples of training: one pod ends all. */
+static const struct ri_shape shapes[] = {
+	{ .name = "jobset", .summary = "a JobSet starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30,
+	  .succeeded = "Completed", .failed = "Failed", .stopped = "Failed",
+	  .cite = "JobSet api/jobset/v1alpha2/jobset_types.go, JobSetConditionType, FailurePolicy; "
+		  RI_SHAPE_POD },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_jobset = {
 	.name = "jobset",
 	.summary = "pod of a Kubernetes JobSet of one Job: a node, if --nnodes gives their number",
 	.identity = RI_SCOPE_NODE,
 	.shares = "JOB_COMPLETION_INDEX",
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_jobset,
 };

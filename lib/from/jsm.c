@@ -30,12 +30,30 @@ static void read_jsm(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "JSM_NAMESPACE_LOCAL_SIZE");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "JSM_NAMESPACE_RANK", "<rank>", 0 },
+	{ "JSM_NAMESPACE_SIZE", "<world_size>", 0 },
+	{ "JSM_NAMESPACE_LOCAL_RANK", "<local_rank>", 0 },
+	{ "JSM_NAMESPACE_LOCAL_SIZE", "<ranks>", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* What jsrun gives a rank to end is not documented: LSF's JOB_TERMINATE_INTERVAL stands here. */
+static const struct ri_shape shapes[] = {
+	{ .name = "jsm", .summary = "jsrun starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 10,
+	  .cite = "IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_jsm = {
 	.name = "jsm",
 	.summary = "a rank under jsrun (IBM Job Step Manager)",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_jsm,
 };

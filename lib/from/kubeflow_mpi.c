@@ -165,11 +165,29 @@ static void read_kubeflow_mpi(struct ri_reading *reading)
 		claim_hosts(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "OMPI_MCA_orte_default_hostfile", FOLDER "hostfile", 0 },
+	{ FOLDER "hostfile", "<each:><host> slots=<ranks>\n</each>", 0 },
+	{ .name = NULL },
+};
+
+/* One whose launcher is a worker, too (runLauncherAsWorker). */
+static const struct ri_shape shapes[] = {
+	{ .name = "kubeflow_mpi", .summary = "an MPIJob's mpirun starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .inside = ri_shape_of_mpirun, .port = 29500,
+	  .grace_s = 5,
+	  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+	  .cite = "mpi-operator pkg/apis/kubeflow/v2beta1/types.go, JobConditionType; "
+		  "Open MPI mpirun(1)" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_kubeflow_mpi = {
 	.name = "kubeflow_mpi",
 	.summary = "Kubeflow MPIJob: the launcher, which is not a rank, and the first host",
 	.identity = RI_SCOPE_NONE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_kubeflow_mpi,
 };

@@ -103,12 +103,50 @@ static void read_kubeflow_pytorch(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_MASTER_PORT, "PET_MASTER_PORT");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "PET_NNODES", "<nodes>", 0 },
+	{ "PET_NODE_RANK", "<node>", 0 },
+	{ "PET_NPROC_PER_NODE", "<ranks>", 0 },
+	{ "PET_MASTER_ADDR", "<master>", 0 },
+	{ "PET_MASTER_PORT", "<master_port>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ "RANK", "<node>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ .name = NULL },
+};
+
+static const struct ri_shape_row trainjob[] = {
+	{ "PET_NNODES", "<nodes>", 0 },
+	{ "PET_NODE_RANK", "<node>", 0 },
+	{ "PET_NPROC_PER_NODE", "<ranks>", 0 },
+	{ "PET_MASTER_ADDR", "<master>", 0 },
+	{ "PET_MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* CleanPodPolicy is None where nobody sets it; a TrainJob is a JobSet, where one pod ends all. */
+
+static const struct ri_shape shapes[] = {
+	{ .name = "kubeflow_pytorch", .summary = "a PyTorchJob starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 23456, .grace_s = 30, .goes_on = true,
+	  .succeeded = "Succeeded", .failed = "Failed", .stopped = "Failed",
+	  .cite = "Kubeflow training-operator v1.9 pkg/apis/kubeflow.org/v1/pytorch_defaults.go, "
+		  "common_types.go; " RI_SHAPE_POD },
+	{ .name = "kubeflow_trainjob", .summary = "a TrainJob starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = trainjob, .port = 29500, .grace_s = 30,
+	  .succeeded = "Complete", .failed = "Failed", .stopped = "Failed",
+	  .cite = "Kubeflow trainer pkg/apis/trainer/v1alpha1/trainjob_types.go; " RI_SHAPE_POD },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_kubeflow_pytorch = {
 	.name = "kubeflow_pytorch",
 	.summary = "pod of a Kubeflow PyTorchJob or TrainJob: a node, and its master",
 	.identity = RI_SCOPE_NODE,
 	.traits = RI_TRAIT_ASKS_RANKS,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_kubeflow_pytorch,
 };

@@ -114,11 +114,26 @@ static void read_lsf(struct ri_reading *reading)
 		claim_file(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "LSB_JOBID", "1670", 0 },
+	{ "LSB_MCPU_HOSTS", "<each: ><host> <ranks></each>", 0 },
+	{ .name = NULL },
+};
+
+static const struct ri_shape shapes[] = {
+	{ .name = "lsf", .summary = "mpirun in a job of LSF starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .inside = ri_shape_of_mpirun, .port = 29500,
+	  .grace_s = 10, .succeeded = "DONE", .failed = "EXIT", .stopped = "EXIT",
+	  .cite = "IBM Spectrum LSF, lsb.params, JOB_TERMINATE_INTERVAL; bjobs, STAT" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_lsf = {
 	.name = "lsf",
 	.summary = "a job of IBM Spectrum LSF: its machines",
 	.identity = RI_SCOPE_NONE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_lsf,
 };

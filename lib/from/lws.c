@@ -29,12 +29,28 @@ static void read_lws(struct ri_reading *reading)
 	ri_claim_host(reading, RI_FACT_MASTER_ADDR, "LWS_LEADER_ADDRESS");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "LWS_LEADER_ADDRESS", "<master>", 0 },
+	{ "LWS_GROUP_SIZE", "<nodes>", 0 },
+	{ "LWS_WORKER_INDEX", "<node>", 0 },
+	{ .name = NULL },
+};
+
+/* RecreateGroupOnPodRestart, the usual policy, ends the whole group. It is no job with states. */
+static const struct ri_shape shapes[] = {
+	{ .name = "lws", .summary = "a LeaderWorkerSet starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30,
+	  .cite = LWS ", RestartPolicy; " RI_SHAPE_POD },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_lws = {
 	.name = "lws",
 	.summary = "pod of a LeaderWorkerSet: a node of its group, and the leader's host",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_lws,
 };

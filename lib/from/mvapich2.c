@@ -30,6 +30,23 @@ static void read_mvapich2(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_LOCAL_WORLD_SIZE, "MV2_COMM_WORLD_LOCAL_SIZE");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "MV2_COMM_WORLD_RANK", "<rank>", 0 },
+	{ "MV2_COMM_WORLD_SIZE", "<world_size>", 0 },
+	{ "MV2_COMM_WORLD_LOCAL_RANK", "<local_rank>", 0 },
+	{ "MV2_COMM_WORLD_LOCAL_SIZE", "<ranks>", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* How long it waits is not documented: as mpirun of others. */
+static const struct ri_shape shapes[] = {
+	{ .name = "mvapich2", .summary = "mpirun_rsh starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5,
+	  .cite = ACCELERATE },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_mvapich2 = {
 	.name = "mvapich2",
 	.summary = "a rank under mpirun_rsh of MVAPICH2",
@@ -38,6 +55,7 @@ const struct ri_source ri_source_mvapich2 = {
 	.mpi = RI_SOURCE_MVAPICH2,
 	.over_ssh = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_mvapich2,
 };

@@ -207,6 +207,26 @@ static void read_openmpi(struct ri_reading *reading)
 		claim_master(reading, daemon, offset);
 }
 
+/* As mpirun 4 sets it on several machines: it runs on the first, as the daemon of index 0. */
+const struct ri_shape_row ri_shape_of_mpirun[] = {
+	{ "OMPI_COMM_WORLD_RANK", "<rank>", 0 },
+	{ "OMPI_COMM_WORLD_SIZE", "<world_size>", 0 },
+	{ "OMPI_COMM_WORLD_LOCAL_RANK", "<local_rank>", 0 },
+	{ "OMPI_COMM_WORLD_LOCAL_SIZE", "<ranks>", 0 },
+	{ "OMPI_MCA_orte_num_nodes", "<nodes>", 0 },
+	{ "OMPI_MCA_orte_hnp_uri", "2130313216.0;tcp://<master>:58493", 0 },
+	{ "OMPI_MCA_orte_local_daemon_uri", "2130313216.<node>;tcp://<host>:58493", 0 },
+	{ "OMPI_MCA_ess_base_num_procs", "<nodes>", RI_OF_OTHERS },
+	{ .name = NULL },
+};
+
+static const struct ri_shape shapes[] = {
+	{ .name = "openmpi", .summary = "mpirun starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = ri_shape_of_mpirun, .grace_s = 5,
+	  .cite = "Open MPI mpirun(1), \"Signal Propagation\"" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_openmpi = {
 	.name = "openmpi",
 	.summary = "a rank under mpirun of Open MPI 3, 4 or 5",
@@ -215,6 +235,7 @@ const struct ri_source ri_source_openmpi = {
 	.mpi = RI_SOURCE_OPENMPI,
 	.over_ssh = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_openmpi,
 };

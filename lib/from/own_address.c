@@ -35,7 +35,7 @@ static bool is_of_many(const struct ri_address *address)
 	const unsigned char *ipv4 = address->bytes + sizeof(ipv4_prefix);
 
 	if (is_ipv4(address))
-		return ipv4[0] == 127 || ipv4[0] == 0 || (ipv4[0] == 169 && ipv4[1] == 254);
+		return ri_loopback_has(ipv4) || ipv4[0] == 0 || (ipv4[0] == 169 && ipv4[1] == 254);
 	return memcmp(address, &loopback, sizeof(loopback)) == 0 ||
 		(address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80);
 }

@@ -44,12 +44,31 @@ static void read_pals(struct ri_reading *reading)
 	ri_claim_label(reading, RI_FACT_JOB_ID, "PALS_APID");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "PALS_RANKID", "<rank>", 0 },
+	{ "PMI_SIZE", "<world_size>", 0 },
+	{ "PALS_LOCAL_RANKID", "<local_rank>", 0 },
+	{ "PALS_LOCAL_SIZE", "<ranks>", 0 },
+	{ "PALS_NODEID", "<node>", 0 },
+	{ "PALS_APID", "3c5a9a4e-6b3f-4a8e-9f0b-0d6e5a1c2b7d", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* How long it waits, and for whom, is not documented: as mpirun of others. */
+static const struct ri_shape shapes[] = {
+	{ .name = "pals", .summary = "mpiexec of PALS starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5, .cite = CORAL },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_pals = {
 	.name = "pals",
 	.summary = "a rank under mpiexec of Cray PALS",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_pals,
 };

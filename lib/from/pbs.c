@@ -44,11 +44,27 @@ static void read_pbs(struct ri_reading *reading)
 	ri_allocation_claim(reading, "PBS_NODEFILE", &file, 0);
 }
 
+/* Of nodes with one process each. The file is on the first one, which runs mpirun. */
+static const struct ri_shape_row rows[] = {
+	{ "PBS_JOBID", "1670.simulated", RI_OF_FIRST },
+	{ "PBS_NODEFILE", "/var/spool/pbs/aux/1670.simulated", RI_OF_FIRST },
+	{ "/var/spool/pbs/aux/1670.simulated", "<each:><host>\n</each>", RI_OF_FIRST },
+	{ .name = NULL },
+};
+
+static const struct ri_shape shapes[] = {
+	{ .name = "pbs", .summary = "mpirun in a job of PBS starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .inside = ri_shape_of_mpirun, .port = 29500,
+	  .grace_s = 5, .cite = "Open MPI mpirun(1), \"Signal Propagation\"" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_pbs = {
 	.name = "pbs",
 	.summary = "a job of OpenPBS or Torque: its machines",
 	.identity = RI_SCOPE_NONE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_pbs,
 };

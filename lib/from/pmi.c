@@ -42,12 +42,29 @@ static void read_pmi(struct ri_reading *reading)
 		ri_claim(reading, RI_FACT_LOCAL_RANK, "PMI_SIZE");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "PMI_RANK", "<rank>", 0 },
+	{ "PMI_SIZE", "<world_size>", 0 },
+	{ "PMI_LOCAL_RANK", "<local_rank>", 0 },
+	{ "PMI_LOCAL_SIZE", "<ranks>", 0 },
+	RI_SHAPE_STATES_MASTER,
+	{ .name = NULL },
+};
+
+/* Nobody in particular: it waits as mpirun of others. */
+static const struct ri_shape shapes[] = {
+	{ .name = "pmi", .summary = "whoever speaks PMI starts each rank",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5, .cite = CRAY },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_pmi = {
 	.name = "pmi",
 	.summary = "a rank known by PMI alone, if it gives the local rank",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_pmi,
 };

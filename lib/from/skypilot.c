@@ -32,11 +32,30 @@ static void read_skypilot(struct ri_reading *reading)
 	ri_claim_label(reading, RI_FACT_JOB_ID, "SKYPILOT_TASK_ID");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "SKYPILOT_NODE_RANK", "<node>", 0 },
+	{ "SKYPILOT_NUM_NODES", "<nodes>", 0 },
+	{ "SKYPILOT_NODE_IPS", "<each:\n><host></each>", 0 },
+	{ "SKYPILOT_NUM_GPUS_PER_NODE", "<ranks>", 0 },
+	{ "SKYPILOT_TASK_ID", "sky-2026-01-01-00-00-00-000000_simulated_1", 0 },
+	{ .name = NULL },
+};
+
+/* Where a node fails, the others are ended. How long they have is not documented. */
+static const struct ri_shape shapes[] = {
+	{ .name = "skypilot", .summary = "SkyPilot starts the command on each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 5,
+	  .succeeded = "SUCCEEDED", .failed = "FAILED", .stopped = "CANCELLED",
+	  .cite = "SkyPilot sky/skylet/job_lib.py, JobStatus; pull request 3081" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_skypilot = {
 	.name = "skypilot",
 	.summary = "a node of a SkyPilot task",
 	.identity = RI_SCOPE_NODE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_skypilot,
 };

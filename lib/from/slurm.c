@@ -217,12 +217,42 @@ static void read_slurm(struct ri_reading *reading)
 	}
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "SLURM_JOB_ID", "1234", 0 },
+	{ "SLURM_JOB_NUM_NODES", "<nodes>", 0 },
+	{ "SLURM_JOB_NODELIST", "<each:,><host></each>", 0 },
+	{ "SLURM_STEP_ID", "0", 0 },
+	{ "SLURM_PROCID", "<rank>", 0 },
+	{ "SLURM_LOCALID", "<local_rank>", 0 },
+	{ "SLURM_NODEID", "<node>", 0 },
+	{ "SLURM_NTASKS", "<world_size>", 0 },
+	/* of srun --ntasks-per-node, without which Lightning refuses SLURM_NTASKS */
+	{ "SLURM_NTASKS_PER_NODE", "<ranks>", 0 },
+	{ "SLURM_STEP_NUM_TASKS", "<world_size>", 0 },
+	{ "SLURM_STEP_NUM_NODES", "<nodes>", 0 },
+	{ per_node, "<ranks>", RI_OF_ONE_NODE },
+	{ per_node, "<ranks>(x<nodes>)", RI_OF_SEVERAL_NODES },
+	{ "SLURM_STEP_NODELIST", "<each:,><host></each>", 0 },
+	{ .name = NULL },
+};
+
+/* KillOnBadExit is 0 where nobody sets it: the step's other tasks run on. */
+static const struct ri_shape shapes[] = {
+	{ .name = "slurm", .summary = "srun starts each task",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = FIRST_PORT + 1234, .grace_s = 30,
+	  .goes_on = true,
+	  .succeeded = "COMPLETED", .failed = "FAILED", .stopped = "CANCELLED",
+	  .cite = "Slurm slurm.conf(5), KillWait, KillOnBadExit; sacct(1), JOB STATE CODES" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_slurm = {
 	.name = "slurm",
 	.summary = "a task under srun (Slurm); otherwise the machines of the job",
 	.identity = RI_SCOPE_PROCESS,
 	.manages = true,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_slurm,
 };

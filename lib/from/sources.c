@@ -68,3 +68,25 @@ bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env
 		return ri_wishes_subject(wishes) != NULL;
 	return source->detect(env) || (source->hidden && is_asked_for(source, wishes));
 }
+
+const struct ri_shape *ri_source_shape_at(size_t index)
+{
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		for (const struct ri_shape *shape = source->shapes;
+			shape != NULL && shape->name != NULL; shape++)
+			if (index-- == 0)
+				return shape;
+	return NULL;
+}
+
+const struct ri_shape *ri_source_shape_find(const char *name, size_t length)
+{
+	const struct ri_shape *shape;
+
+	for (size_t i = 0; (shape = ri_source_shape_at(i)) != NULL; i++)
+		if (strlen(shape->name) == length && memcmp(shape->name, name, length) == 0)
+			return shape;
+	return NULL;
+}

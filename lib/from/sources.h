@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/env.h"
+#include "from/shape.h"
 #include "model/topology.h"
 #include "model/variable.h"
 
@@ -51,6 +52,11 @@ struct ri_source {
 	unsigned traits;	/* what follows where it is the identity: bits of enum ri_trait */
 	const struct ri_variable *reads;	/* ends with a NULL name */
 	/*
+	 * What it reads in a job, for --simulate; ends with a NULL name. NULL: it starts
+	 * no job of its own.
+	 */
+	const struct ri_shape *shapes;
+	/*
 	 * Some look-ups, no allocation, no system call: it runs at every start.
 	 * NULL: not a matter of the environment, but of options.
 	 */
@@ -71,6 +77,12 @@ extern const struct ri_source *const ri_sources[];
 
 /* One of them; NULL past its end. */
 const struct ri_source *ri_source_at(size_t index);
+
+/* The shape at this place, in the order of the sources; NULL past the last. */
+const struct ri_shape *ri_source_shape_at(size_t index);
+
+/* The one of that name, which need not end in '\0'; or NULL. */
+const struct ri_shape *ri_source_shape_find(const char *name, size_t length);
 
 /* Is there something to read for it? */
 bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,

@@ -17,12 +17,27 @@ static bool detect(const struct ri_env *env)
 	return ri_source_sees_text(env, "TF_CONFIG");
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "TF_CONFIG", "{\"cluster\":{\"worker\":[<each:,>\"<host>:<port>\"</each>]},"
+		"\"task\":{\"type\":\"worker\",\"index\":<node>}}", 0 },
+	{ .name = NULL },
+};
+
+/* Anybody sets it: who ends the others, and how, is not known, and the least is here. */
+static const struct ri_shape shapes[] = {
+	{ .name = "tf_config", .summary = "TF_CONFIG for a worker on each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 5,
+	  .cite = RI_CLUSTER_TF },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_tf_config = {
 	.name = "tf_config",
 	.summary = "TF_CONFIG: chief and workers are nodes",
 	.identity = RI_SCOPE_NODE,
 	.shares = "TF_CONFIG",
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = ri_cluster_claim_tf,
 };

@@ -31,6 +31,28 @@ static void read_torchrun(struct ri_reading *reading)
 	ri_quartet_claim_rendezvous(reading);
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "TORCHELASTIC_RUN_ID", "none", 0 },
+	{ "RANK", "<rank>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ "LOCAL_RANK", "<local_rank>", 0 },
+	{ "LOCAL_WORLD_SIZE", "<ranks>", 0 },
+	{ "GROUP_RANK", "<node>", 0 },
+	{ "GROUP_WORLD_SIZE", "<nodes>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* An agent that is done closes the rendezvous, and the workers of the others are ended. */
+static const struct ri_shape shapes[] = {
+	{ .name = "torchrun", .summary = "torchrun starts each worker",
+	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30,
+	  .cite = "PyTorch torch/distributed/elastic/__init__.py; "
+		  "multiprocessing/api.py, PContext.close" },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_torchrun = {
 	.name = "torchrun",
 	.summary = "a worker of torchrun",
@@ -38,6 +60,7 @@ const struct ri_source ri_source_torchrun = {
 	.manages = true,
 	.traits = RI_TRAIT_STORE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_torchrun,
 };

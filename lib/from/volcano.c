@@ -10,6 +10,7 @@
 #include "from/quartet.h"
 
 #define PLUGINS "Volcano pkg/controllers/job/plugins"
+#define PHASES "Volcano apis pkg/apis/batch/v1alpha1/job.go, JobPhase, LifecyclePolicy"
 #define PYTORCH PLUGINS "/distributed-framework/pytorch/pytorch.go"
 
 static const struct ri_variable reads[] = {
@@ -134,11 +135,47 @@ static void read_volcano(struct ri_reading *reading)
 		claim->text = RI_ROLE_LAUNCHER;
 }
 
+static const struct ri_shape_row rows[] = {
+	{ "VC_TASK_INDEX", "<node>", 0 },
+	{ "VK_TASK_INDEX", "<node>", 0 },
+	{ "VC_WORKER_HOSTS", "<each:,><host></each>", 0 },
+	{ "VC_WORKER_NUM", "<nodes>", 0 },
+	{ .name = NULL },
+};
+
+static const struct ri_shape_row pytorch[] = {
+	{ "VC_TASK_INDEX", "0", RI_OF_FIRST },
+	{ "VC_TASK_INDEX", "<worker>", RI_OF_OTHERS },
+	{ "VC_MASTER_HOSTS", "<master>", 0 },
+	{ "VC_MASTER_NUM", "1", 0 },
+	{ "VC_WORKER_HOSTS", "<others:,><host></others>", RI_OF_SEVERAL_NODES },
+	{ "VC_WORKER_NUM", "<workers>", RI_OF_SEVERAL_NODES },
+	{ "RANK", "<node>", 0 },
+	{ "WORLD_SIZE", "<nodes>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* Without policies nothing happens to the other pods where one fails. */
+static const struct ri_shape shapes[] = {
+	{ .name = "volcano", .summary = "a Volcano job of one task starts a pod for each node",
+	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
+	  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
+	  .cite = PHASES "; " RI_SHAPE_POD },
+	{ .name = "volcano_pytorch", .summary = "the same with master, workers and plugin pytorch",
+	  .scope = RI_SCOPE_NODE, .rows = pytorch, .port = 23456, .grace_s = 30, .goes_on = true,
+	  .succeeded = "Completed", .failed = "Failed", .stopped = "Aborted",
+	  .cite = PHASES "; " RI_SHAPE_POD },
+	{ .name = NULL },
+};
+
 const struct ri_source ri_source_volcano = {
 	.name = "volcano",
 	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
 	.identity = RI_SCOPE_NODE,
 	.reads = reads,
+	.shapes = shapes,
 	.detect = detect,
 	.read = read_volcano,
 };

@@ -8,14 +8,6 @@
 #include "model/lack.h"
 #include "model/wishes.h"
 
-enum {
-	/*
-	 * torchrun's static default, and what most scripts write (PyTorch,
-	 * torch/distributed/run.py, --master-port).
-	 */
-	DEFAULT_PORT = 29500,
-};
-
 /* The identity's tuple: known by the time that anything is derived. */
 static uint64_t of(const struct ri_topology *topology, enum ri_fact_id id)
 {
@@ -207,7 +199,7 @@ static void derive_port(struct ri_topology *topology)
 
 	if (fact->state == RI_STATE_KNOWN)
 		return;
-	ri_topology_derive(topology, RI_FACT_MASTER_PORT, DEFAULT_PORT, 0);
+	ri_topology_derive(topology, RI_FACT_MASTER_PORT, RI_DEFAULT_PORT, 0);
 	fact->origin.source = "default";
 }
 

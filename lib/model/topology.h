@@ -81,6 +81,14 @@ enum ri_strength {
 /* One bit for each fact that another one was derived from. */
 #define RI_FROM(symbol) (1u << RI_FACT_##symbol)
 
+enum {
+	/*
+	 * MASTER_PORT where nobody says one: torchrun's static default, and what most
+	 * scripts write (PyTorch, torch/distributed/run.py, --master-port).
+	 */
+	RI_DEFAULT_PORT = 29500,
+};
+
 struct ri_origin {
 	const char *source;	/* a source's name, "derived" or "default" */
 	const char *variable;	/* NULL where it was not read from one */

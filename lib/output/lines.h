@@ -18,7 +18,7 @@
 
 #include "base/limits.h"
 
-enum { RI_LINES_PREFIX = 12 };	/* bytes of a prefix, at most: "[1048575] " */
+enum { RI_LINES_PREFIX = 20 };	/* bytes of a prefix, at most: "[1048575:1048575] " */
 
 /* A beginning: .held has room for RI_OUTPUT_LINE + 1 bytes, all else is zero. */
 struct ri_lines {

@@ -163,6 +163,22 @@ static bool find_holder(const struct ri_outcome *outcome, size_t *out)
 	return silent == 1 && outcome->ranks[*out].told;
 }
 
+/*
+ * Time was over for one rank, and another one of this node had not said the same when
+ * it was stopped: it may be the one that hung, so it need not be another node's.
+ */
+static bool may_be_here(const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *ranks = outcome->ranks;
+
+	if (ranks[outcome->first].loss->kind != RI_LOSS_CLOCK)
+		return false;
+	for (size_t i = 0; i < outcome->count; i++)
+		if (ranks[i].told && ranks[i].class != RI_CLASS_LOSS)
+			return true;
+	return false;
+}
+
 void ri_blame_find(struct ri_outcome *outcome)
 {
 	ssize_t loss = find_loss(outcome);
@@ -175,7 +191,7 @@ void ri_blame_find(struct ri_outcome *outcome)
 	outcome->first = loss;
 	leavers = count_leavers(outcome, &outcome->named);
 	if (has_others(outcome))
-		outcome->blame = RI_BLAME_ELSEWHERE;
+		outcome->blame = may_be_here(outcome) ? RI_BLAME_NOBODY : RI_BLAME_ELSEWHERE;
 	else if (leavers > 1 && leavers + 1 == outcome->count)
 		outcome->blame = RI_BLAME_FIRST;	/* all but this one had done their work */
 	else if (leavers > 0)

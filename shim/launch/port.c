@@ -31,10 +31,10 @@ static unsigned try_port(unsigned port)
 
 unsigned ri_port_pick(unsigned usual)
 {
-	unsigned picked;
+	unsigned picked = try_port(usual);
 
-	if (try_port(usual) != 0 || errno != EADDRINUSE)
-		return usual;
+	if (picked != 0 || errno != EADDRINUSE)
+		return picked == 0 ? usual : picked;
 	picked = try_port(0);
 	return picked == 0 ? usual : picked;
 }

@@ -21,6 +21,22 @@ int ri_read_subreaper(struct ri_options *options, struct ri_given given, struct 
 	return 0;
 }
 
+int ri_read_log_prefix(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	bool yes = true, node = given.value != NULL && strcmp(given.value, "node") == 0;
+
+	if (given.value != NULL && !node && !ri_bool_read(given.value, &yes))
+		return ri_option_bad_value(given, "yes, no or node", err);
+	options->log_prefix = yes;
+	options->log_prefix_node = node;
+	return 0;
+}
+
+int ri_read_simulate(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_simulation_read(&options->simulation, &given, err);
+}
+
 int ri_read_omp_threads(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 1, RI_MAX_CPUS };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/overlay.h"
 #include "base/path.h"
 #include "options/peer.h"
 #include "options/table.h"
@@ -256,6 +257,7 @@ static void judge_twins(const struct ri_env *env, struct ri_findings *findings)
 		/* RANKINIT_VERSION: what Dockerfiles call the release they fetch */
 		if (strcmp(name, "RANKINIT_DISABLE") == 0 ||
 			strcmp(name, "RANKINIT_VERSION") == 0 ||
+			strcmp(name, RI_OVERLAY_VARIABLE) == 0 ||
 			is_service_variable(name + PREFIX_LENGTH))
 			continue;
 		judge_unknown_twin(name, findings);
@@ -317,8 +319,12 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
+	struct ri_env_edit overlay = { .name = RI_OVERLAY_VARIABLE };
 	bool has_some = has_twins(env);
 
+	if (has_some && ri_env_find(env, overlay.name) != NULL &&
+		ri_env_edits_add(edits, overlay, arena, err) < 0)
+		return -1;
 	for (size_t i = 0; !options->disabled && i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
 		const char *value = options->given.at[i].value;
@@ -338,7 +344,15 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 	return 0;
 }
 
-char **ri_options_words(const struct ri_options *options, struct ri_arena *arena)
+static bool is_among(const int *numbers, size_t number)
+{
+	while (*numbers >= 0 && (size_t)*numbers != number)
+		numbers++;
+	return *numbers >= 0;
+}
+
+char **ri_options_words(const struct ri_options *options, const int *left_out,
+	struct ri_arena *arena)
 {
 	char **words = ri_arena_array(arena, RI_OPTION_COUNT + 1, sizeof(*words));
 	size_t count = 0;
@@ -346,7 +360,7 @@ char **ri_options_words(const struct ri_options *options, struct ri_arena *arena
 	for (size_t i = 0; words != NULL && i < RI_OPTION_COUNT; i++) {
 		const char *value = options->given.at[i].value;
 
-		if (!ri_option_stands(options, i) || i == RI_OPTION_capture || i == RI_OPTION_root)
+		if (!ri_option_stands(options, i) || is_among(left_out, i))
 			continue;
 		words[count] = ri_arena_format(arena, "%s%s%s",
 			ri_option_name(&ri_option_table[i]), value == NULL ? "" : "=",

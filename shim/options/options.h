@@ -19,6 +19,7 @@
 #include "command/expand.h"
 #include "model/wishes.h"
 #include "node/place.h"
+#include "simulate/simulation.h"
 
 enum ri_action {
 	RI_ACTION_LAUNCH,
@@ -83,6 +84,8 @@ struct ri_options {
 	bool signal_group;
 	bool no_new_privs;
 	bool log_prefix;
+	bool log_prefix_node;		/* the prefix begins with the node */
+	struct ri_simulation simulation;	/* of --simulate, where it is given */
 	enum ri_log_mode log_mode;
 	uint64_t wait_master_ms;	/* 0: not at all */
 	bool quiet;
@@ -136,10 +139,11 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err);
 
 /*
- * The options of the command line but --capture and --root, as words that mean the
- * same, ended by NULL. NULL when out of memory.
+ * The options of the command line but those that are left out (by number, ended by
+ * -1), as words that mean the same, ended by NULL. NULL when out of memory.
  */
-char **ri_options_words(const struct ri_options *options, struct ri_arena *arena);
+char **ri_options_words(const struct ri_options *options, const int *left_out,
+	struct ri_arena *arena);
 
 /* The text of --help, and the table as --list=options prints it. */
 void ri_options_help(struct ri_text *out);

@@ -318,9 +318,18 @@ static int make_pipe(const struct plan *plan, struct ri_stream *stream)
 	return 0;
 }
 
-static void set_prefix(struct ri_lines *lines, uint64_t rank)
+/* [RANK], or with a node that is known [NODE:RANK]. */
+static void set_prefix(struct ri_lines *lines, const struct ri_output_wishes *wishes, size_t index)
 {
-	int length = snprintf(lines->prefix, sizeof(lines->prefix), "[%u] ", (unsigned)rank);
+	const struct ri_output_rank *rank = &wishes->ranks[index];
+	int length;
+
+	if (wishes->options->log_prefix_node && rank->node >= 0)
+		length = snprintf(lines->prefix, sizeof(lines->prefix), "[%d:%u] ",
+			(int)rank->node, (unsigned)rank->rank);
+	else
+		length = snprintf(lines->prefix, sizeof(lines->prefix), "[%u] ",
+			(unsigned)rank->rank);
 
 	lines->prefix_length = (size_t)length;
 }
@@ -334,8 +343,8 @@ static int make_stream(const struct plan *plan, size_t index, unsigned which)
 
 	if (plan->pattern != NULL)
 		stream->file = &output->files[plan->shares ? 0 : index];
-	if (plan->wishes->options->log_prefix)
-		set_prefix(&stream->lines, plan->wishes->ranks[index].rank);
+	if (plan->wishes->options->log_prefix && !plan->wishes->bare)
+		set_prefix(&stream->lines, plan->wishes, index);
 	choose_forms(plan, stream);
 	if (kept)
 		stream->memory = &output->memories[index];

@@ -36,6 +36,7 @@
 struct ri_output_rank {
 	uint64_t rank;
 	uint64_t local_rank;
+	int64_t node;		/* its index; -1: nobody knows it */
 };
 
 struct ri_output_wishes {
@@ -44,6 +45,7 @@ struct ri_output_wishes {
 	size_t count;
 	int64_t node;		/* index of this node; -1: nobody knows it */
 	bool keeps_stderr;	/* for a verdict: several ranks, or a report */
+	bool bare;		/* lines that have their prefix already */
 };
 
 struct ri_stream;

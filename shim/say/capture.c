@@ -148,9 +148,10 @@ static long write_environ(const struct ri_env *env, struct ri_error *err)
 static int write_command(const struct ri_options *options, struct ri_arena *arena,
 	struct ri_error *err)
 {
+	static const int left_out[] = { RI_OPTION_capture, RI_OPTION_root, -1 };
 	static char end[] = "--";
 	char *const dashes[] = { end, NULL };
-	char **words = ri_options_words(options, arena), **command = NULL;
+	char **words = ri_options_words(options, left_out, arena), **command = NULL;
 	int fd, status;
 
 	if (words != NULL)

@@ -117,6 +117,15 @@ static void list_sources(struct ri_text *out)
 	}
 }
 
+static void list_simulations(struct ri_text *out)
+{
+	const struct ri_shape *shape;
+
+	for (size_t i = 0; (shape = ri_source_shape_at(i)) != NULL; i++)
+		ri_text_addf(out, "%s\t%s\t%s\n", shape->name,
+			shape->scope == RI_SCOPE_NODE ? "nodes" : "processes", shape->summary);
+}
+
 /* Of none at all: "always". */
 static void list_words(struct ri_text *out, const char *const *words)
 {
@@ -161,6 +170,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 		size_t most;	/* fields on a terminal; 0: all */
 	} tables[] = {
 		{ "sources", list_sources, 0 },
+		{ "simulations", list_simulations, 0 },
 		{ "frameworks", list_frameworks, 0 },
 		{ "inherited", list_inherited, 0 },
 		{ "checks", ri_check_list, 2 },

@@ -110,11 +110,7 @@ static bool is_ours(const struct ri_procstat *process)
 	return at.parent == self;
 }
 
-/*
- * Calls visit for every process of ours, zombies included, until it says stop.
- * Returns false where /proc cannot be listed.
- */
-static bool each_process(bool (*visit)(const struct ri_procstat *process, void *context),
+bool ri_leftovers_each(bool (*visit)(const struct ri_procstat *process, void *context),
 	void *context)
 {
 	struct entry {
@@ -231,7 +227,7 @@ static bool spare_member(const struct ri_procstat *process, void *children)
 void ri_leftovers_spare_groups(struct ri_children *children)
 {
 	if (proc_is_ours())
-		each_process(spare_member, children);
+		ri_leftovers_each(spare_member, children);
 }
 
 struct signalling {
@@ -254,7 +250,7 @@ void ri_leftovers_signal_groups(const struct ri_children *children, int number)
 	struct signalling signalling = { children, number };
 
 	if (proc_is_ours())
-		each_process(signal_member, &signalling);
+		ri_leftovers_each(signal_member, &signalling);
 }
 
 /* One pass of telling. */
@@ -266,7 +262,7 @@ struct telling {
 /*
  * Launchers that pass a SIGTERM on to what they started, each in its own time:
  * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
- * MPICH's Hydra, torchrun.
+ * MPICH's Hydra, torchrun, and another rankinit.
  */
 static bool is_relay(const struct ri_procstat *process)
 {
@@ -274,7 +270,7 @@ static bool is_relay(const struct ri_procstat *process)
 	static const char *const names[] = {
 		"mpirun", "mpirun.openmpi", "mpirun.mpich", "mpiexec", "mpiexec.openmpi",
 		"mpiexec.mpich", "mpiexec.hydra", "orterun", "orted", "prterun", "prted",
-		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun",
+		"hydra_pmi_proxy", "hydra_bstrap_pr", "torchrun", "rankinit",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -307,7 +303,7 @@ static bool there_is_a_relay(void)
 {
 	bool found = false;
 
-	each_process(find_relay, &found);
+	ri_leftovers_each(find_relay, &found);
 	return found;
 }
 
@@ -350,7 +346,7 @@ static bool tell_all_at_once(void)
 		return false;
 	told_some = true;
 	if (proc_is_ours())
-		each_process(wake, NULL);
+		ri_leftovers_each(wake, NULL);
 	else
 		kill(-1, SIGCONT);
 	return true;
@@ -367,7 +363,7 @@ static void tell_one_by_one(bool children_of_told)
 	for (int pass = 0; pass < PASSES && telling.found; pass++) {
 		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
 		ri_told_begin_pass();
-		if (!each_process(tell, &telling))
+		if (!ri_leftovers_each(tell, &telling))
 			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
 						 "cannot be listed: %s", strerror(errno));
 	}
@@ -409,7 +405,8 @@ static bool find_child(const struct ri_procstat *process, void *context)
 	return !family->found;
 }
 
-const char *ri_leftovers_waiting_shell(pid_t pid)
+/* The name of this child, if it is a shell that has a child of its own to wait for, or NULL. */
+static const char *find_waiting_shell(pid_t pid)
 {
 	struct family family = { .parent = pid };
 	struct ri_procstat process;
@@ -419,8 +416,23 @@ const char *ri_leftovers_waiting_shell(pid_t pid)
 		return NULL;
 	shell = ri_word_shell(process.name);
 	if (shell != NULL)
-		each_process(find_child, &family);
+		ri_leftovers_each(find_child, &family);
 	return family.found ? shell : NULL;
+}
+
+void ri_leftovers_say_shell(const struct ri_children *children)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+		const char *name = child->lives ? find_waiting_shell(child->pid) : NULL;
+
+		if (name == NULL)
+			continue;
+		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
+			"after the program that it runs has ended; with --grace=25 rankinit stops "
+			"that program too", name, (int)child->pid);
+		return;
+	}
 }
 
 static bool end(const struct ri_procstat *process, void *context)
@@ -436,7 +448,7 @@ void ri_leftovers_kill(void)
 	if (self == 1 && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
 		return;
 	if (proc_is_ours())
-		each_process(end, NULL);
+		ri_leftovers_each(end, NULL);
 }
 
 struct naming {
@@ -469,7 +481,7 @@ int ri_leftovers_name(struct ri_text *out)
 
 	if (!proc_is_ours())
 		return -1;
-	each_process(name, &naming);
+	ri_leftovers_each(name, &naming);
 	if (naming.count > NAMED_MAX)
 		ri_text_addf(out, " and %d more", naming.count - NAMED_MAX);
 	return naming.count;

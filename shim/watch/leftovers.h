@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/procstat.h"
 #include "base/text.h"
 #include "launch/children.h"
 
@@ -47,6 +48,13 @@ bool ri_leftovers_can_look(void);
 /* Has the end of this child begun? It closes its connections before it can be reaped. */
 bool ri_leftovers_is_dying(pid_t pid);
 
+/*
+ * Calls visit for every process of ours, zombies included, until it says stop.
+ * Returns false where /proc cannot be listed.
+ */
+bool ri_leftovers_each(bool (*visit)(const struct ri_procstat *process, void *context),
+	void *context);
+
 /* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
 void ri_leftovers_wake(pid_t pid);
 
@@ -70,10 +78,11 @@ void ri_leftovers_stop(bool command_lives);
 void ri_leftovers_stop_orphans(void);
 
 /*
- * The name of this child, if it is a shell that has a child of its own to wait
- * for, or NULL.
+ * A warning about a child that is a shell with a child of its own. A shell with a trap
+ * for SIGTERM runs it when what it runs has ended, and without --grace nobody tells that
+ * (bash(1), "Signals").
  */
-const char *ri_leftovers_waiting_shell(pid_t pid);
+void ri_leftovers_say_shell(const struct ri_children *children);
 
 /* SIGKILL for all that is there. */
 void ri_leftovers_kill(void);

@@ -65,6 +65,9 @@ struct supervisor {
 	struct ri_end end;	/* that one */
 	struct ri_oom oom;
 	struct ri_supervised *result;
+	const struct ri_timetable *timetable;	/* NULL: there is none */
+	bool goes_on;		/* where one child failed the others are not stopped */
+	bool silent;		/* of how a single one ended somebody else speaks */
 	bool groups;		/* each child leads one of its own */
 	bool told_by_step;	/* a Slurm step's signals reach the children too */
 	bool stopped_by_step;	/* and its SIGTERM has done so */
@@ -124,23 +127,9 @@ static void ask_command(struct supervisor *sv)
 	tell_children(sv);
 }
 
-/*
- * A shell with a trap for SIGTERM runs it when what it runs has ended, and
- * without --grace nobody tells that (bash(1), "Signals").
- */
 static void say_whom_we_wait_for(struct supervisor *sv)
 {
-	for (size_t i = 0; i < sv->children->started; i++) {
-		const struct ri_child *child = &sv->children->items[i];
-		const char *name = child->lives ? ri_leftovers_waiting_shell(child->pid) : NULL;
-
-		if (name == NULL)
-			continue;
-		ri_log(RI_LEVEL_WARNING, "waiting for %s (pid %d), which handles SIGTERM only "
-			"after the program that it runs has ended; with --grace=25 rankinit stops "
-			"that program too", name, (int)child->pid);
-		return;
-	}
+	ri_leftovers_say_shell(sv->children);
 }
 
 /* The end comes from inside: nobody else has a deadline for it. */
@@ -488,7 +477,7 @@ static void reap(struct supervisor *sv)
 		happen(sv, COMMAND_GONE);
 	else if (gone && sv->phase == SWEEPING)
 		ri_leftovers_stop_orphans();
-	else if (sv->children->living < lived && sv->status != 0)
+	else if (sv->children->living < lived && sv->status != 0 && !sv->goes_on)
 		happen(sv, RANK_FAILED);
 }
 
@@ -518,17 +507,23 @@ static void take_time(struct supervisor *sv)
 		sv->tick = 0;
 		happen(sv, TICK);
 	}
+	if (sv->timetable != NULL && sv->timetable->due(sv->timetable->context) <= now)
+		sv->timetable->act(sv->timetable->context);
 }
 
 static int64_t time_left(const struct supervisor *sv)
 {
-	int64_t next = sv->deadline, left;
+	int64_t next = INT64_MAX, left;
 
 	if (sv->has_more)
 		return 0;
-	if (next == 0 || (sv->tick != 0 && sv->tick < next))
-		next = sv->tick == 0 ? next : sv->tick;
-	if (next == 0)
+	if (sv->deadline != 0)
+		next = sv->deadline;
+	if (sv->tick != 0 && sv->tick < next)
+		next = sv->tick;
+	if (sv->timetable != NULL && sv->timetable->due(sv->timetable->context) < next)
+		next = sv->timetable->due(sv->timetable->context);
+	if (next == INT64_MAX)
 		return -1;
 	left = next - ri_now_ms();
 	return left < 0 ? 0 : left;
@@ -555,7 +550,7 @@ static void conclude(struct supervisor *sv, struct ri_supervised *out)
 			WTERMSIG(children->items[i].wait_status) == SIGKILL);
 	out->oom = killed && ri_verdict_is_oom(&sv->oom);
 	out->stop = sv->end.stop;
-	if (children->count == 1 && sv->end.child != NULL)
+	if (children->count == 1 && sv->end.child != NULL && !sv->silent)
 		ri_verdict_obituary(&sv->end, &sv->oom);
 }
 
@@ -567,6 +562,9 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		.children = children,
 		.output = setting->output,
 		.result = setting->result,
+		.timetable = setting->timetable,
+		.goes_on = setting->goes_on,
+		.silent = setting->silent,
 		.status = children->refused,
 		.end = { .command = launch->argv[0], .rank = setting->rank },
 		.groups = launch->new_group,

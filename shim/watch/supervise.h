@@ -26,6 +26,13 @@ struct ri_supervised {
 	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
 };
 
+/* What somebody else has to do at its time, while the loop runs. */
+struct ri_timetable {
+	int64_t (*due)(void *context);	/* CLOCK_MONOTONIC ms; INT64_MAX: nothing more */
+	void (*act)(void *context);	/* it must not wait */
+	void *context;
+};
+
 struct ri_supervise {
 	const struct ri_launch *launch;
 	const struct ri_options *options;
@@ -33,6 +40,9 @@ struct ri_supervise {
 	int64_t rank;		/* of the command, where the job has others elsewhere; else -1 */
 	struct ri_output *output;	/* the loop looks after it as well, where it is active */
 	struct ri_supervised *result;
+	const struct ri_timetable *timetable;	/* NULL: there is none */
+	bool goes_on;		/* where one child failed the others are not stopped */
+	bool silent;		/* of how a single one ended somebody else speaks */
 };
 
 /*

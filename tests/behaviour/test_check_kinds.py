@@ -213,8 +213,8 @@ def on_a_terminal(*words):
     return out.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("name", ["sources", "frameworks", "inherited", "checks", "codes",
-                                  "options"])
+@pytest.mark.parametrize("name", ["sources", "simulations", "frameworks", "inherited", "checks",
+                                  "codes", "options"])
 def test_a_list_on_a_terminal(rankinit, name):
     """In columns, with all that it has, or the summaries; with tabs for programs."""
     rows = subprocess.run([rankinit, f"--list={name}"], capture_output=True, check=True,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The main job, on real processes: ranks under a real mpirun, why each is who it
-is, a rank that fails, and a stop while a shell runs the training.
+is, a rank that fails, another platform's job that is played here, and a stop
+while a shell runs the training.
 """
 
 import os
@@ -77,6 +78,20 @@ def show_failure():
     return done.returncode == 7
 
 
+def show_simulation():
+    """Two nodes of SageMaker, one of whose ranks is killed: who is blamed, by whom."""
+    job = "--simulate=sagemaker:2x2,kill=3@1"
+    title("4. The same on SageMaker? Played here, and rank 3 is killed after a second")
+    print(f"   $ rankinit {job} -- sh -c 'python3 rank.py; exec sleep 9'")
+    script = f"{shlex.join([sys.executable, os.path.join(HERE, 'rank.py')])}; exec sleep 9"
+    done = subprocess.run([RANKINIT, job, "--", "sh", "-c", script],
+                          env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=LIMIT, check=False)
+    for line in sorted(done.stdout.splitlines()) + done.stderr.splitlines():
+        print("   " + line)
+    return done.returncode == 137
+
+
 def wait_for(ready):
     """Waits until ready() gives something, and returns it; None when time is over."""
     end = time.monotonic() + LIMIT
@@ -129,7 +144,7 @@ def stop(words, folder):
 
 def show_stop():
     """Who keeps the checkpoint when a container is stopped?"""
-    title("4. SIGTERM, as docker stop sends it, to: sh -c 'python3 save.py; echo end'")
+    title("5. SIGTERM, as docker stop sends it, to: sh -c 'python3 save.py; echo end'")
     print("   {:<10} {:<11} {:<12} {}".format("init", "checkpoint", "exit status", "seconds"))
     kept = False
     for name, words in INITS:
@@ -152,7 +167,8 @@ def show_stop():
 def main():
     if not os.access(RANKINIT, os.X_OK):
         sys.exit("build/rankinit is not there: run make first")
-    shown = [show() for show in (show_ranks, show_explanation, show_failure, show_stop)]
+    shown = [show() for show in (show_ranks, show_explanation, show_failure,
+                                 show_simulation, show_stop)]
     return 0 if all(shown) else 1
 
 

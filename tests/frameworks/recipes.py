@@ -5,7 +5,9 @@ docs/recipes.md as the tests run it. A fenced block below a line
 
     sh           words for a shell
     python       a ScriptRunConfig of Azure ML: its command, and what kind of job it is
+                 or a program, which has none
     dockerfile   ENV, ENTRYPOINT and CMD of an image
+    yaml         a job of GitHub Actions: its last step, for each entry of its matrix
 """
 
 import ast
@@ -23,7 +25,7 @@ class Recipe:
 
     def __init__(self, name, kind, text):
         self.name, self.text = name, text
-        self.job, self.env = ("", {}), {}
+        self.job, self.env, self.words = ("", {}), {}, []
         getattr(self, "read_" + kind)(text)
 
     def read_sh(self, text):
@@ -47,6 +49,13 @@ class Recipe:
         self.words = self.entrypoint + json.loads(lines["CMD"])
         self.env = dict(line.split(None, 1)[1].split("=", 1) for line in text.splitlines()
                         if line.startswith("ENV "))
+
+    def read_yaml(self, text):
+        """`matrix.NAME` takes the values of NAME's list; lines: the last step for each of them."""
+        name, values = re.search(r"^ +matrix:\n +(\w+): \[(.*)\]$", text, re.M).groups()
+        *_, step = re.findall(r"^ +- run: (.*)$", text, re.M)
+        self.lines = [step.replace("${{ matrix.%s }}" % name, value)
+                      for value in values.split(", ")]
 
     def command(self):
         """On one line, for a table."""

@@ -15,7 +15,8 @@ import shapes
 from conftest import PROGRAM, TOP, clean_env
 
 RECIPES = recipes.read()
-OTHERS = {"image", "variables"}
+# those of --simulate are run by test_simulate.py
+OTHERS = {"image", "variables", "simulate-ci", "simulate-stop", "simulate-stop-train"}
 
 
 def test_every_block_is_run():

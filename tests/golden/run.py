@@ -15,6 +15,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -67,13 +68,27 @@ def faults_of_error(case, result):
         yield f"no {subject} on stderr: {result.stderr!r}"
 
 
-def faults_of_env(case, result):
+def simulate(program, case):
+    """The same member, if it is one of a simulated job, as --simulate makes it; or None."""
+    match = re.fullmatch(r".*/simulated-(.+)-node(\d)-rank(\d)", case.name)
+    if match is None:
+        return None
+    name, node, rank = match[1].replace("-", "_"), match[2], int(match[3])
+    return subprocess.run(
+        [str(program), f"--simulate={name}:2x2", f"--node-rank={node}",
+         f"--local-rank={rank % 2}", "--print-env=json", "--", "true"],
+        env={}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+
+
+def faults_of_env(case, result, unseen=()):
+    """unseen: names that the case's own machine, which has no files, does not give."""
     if result.returncode != 0:
         yield f"exit status {result.returncode}: {result.stderr!r}"
         return
     got = json.loads(result.stdout)
     # The mark of rankinit itself is no part of what an orchestrator says.
-    got = {name: value for name, value in got.items() if not name.startswith("RANKINIT")}
+    got = {name: value for name, value in got.items()
+           if not name.startswith("RANKINIT") and name not in unseen}
     want = read_want(case)
     for name in sorted(set(got) | set(want)):
         if got.get(name, "(nothing)") != want.get(name, "(nothing)"):
@@ -90,7 +105,12 @@ def faults(program, case):
         result = run(program, case, root)
     if case.error is not None:
         return list(faults_of_error(case, result))
-    return list(faults_of_env(case, result))
+    found = list(faults_of_env(case, result))
+    simulated = simulate(program, case)
+    if simulated is not None:
+        found += [f"--simulate: {fault}"
+                  for fault in faults_of_env(case, simulated, ("OMP_NUM_THREADS",))]
+    return found
 
 
 def faults_of_capture(program, folder):

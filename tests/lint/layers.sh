@@ -69,8 +69,9 @@ look lib/model base command
 look lib/from base model
 look lib/to base model command
 look lib/report base model output
+look lib/simulate base from
 
-library='base node image demand output command model from to report'
+library='base node image demand output command model from to report simulate'
 look shim/system base model
 look shim/check base node image demand model from system
 look shim/probe base node image check system
@@ -90,8 +91,9 @@ look shim/pump $library system options launch
 look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
 look shim/watch $library system check options launch pump say
+look shim/play base from simulate system options launch watch
 # shellcheck disable=SC2086
-look shim $library system check options launch pump say watch
+look shim $library system check options launch pump say watch play
 
 for folder in $(find lib shim -mindepth 1 -type d | sort); do
     case $rooms in

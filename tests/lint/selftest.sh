@@ -44,7 +44,7 @@ cp build/rankinit "$copies/whole/build"
 whole
 
 cat >big.c <<'EOF'
-char big[700000] = { 1 };
+char big[1000000] = { 1 };
 const char *const file = "/etc/nsswitch.conf";
 int main(void) { return file[0] + big[0]; }
 EOF
@@ -155,11 +155,13 @@ mv build/real build/rankinit
 sed -i '/^RI_SOURCE(env)/d' lib/from/sources.def
 echo 'RI_SOURCE(ghost)' >>lib/from/sources.def
 echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
+sed -i '/\.shapes = /d' lib/from/lws.c
+sed -i 's/^\t\.reads = reads,/&\n\t.shapes = shapes,/' lib/from/pid1.c
 : >tests/golden/stray.cases
 expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
     'sources.md: no section for ghost' 'sources.md: a section for env' \
     'golden/ghost.cases: no such' 'golden/stray.cases: not the name' \
-    'frameworks.def: ghost is defined'
+    'frameworks.def: ghost is defined' 'lws.c: lws has no .shapes' 'pid1.c: pid1 has .shapes'
 
 if [ -f docs/generate.py ]; then
     echo 'a line by hand' >>docs/codes.md

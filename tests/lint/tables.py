@@ -78,6 +78,30 @@ class Kind:
                 yield f"{path}: not the name of a source or framework"
 
 
+# Sources that bring no shape (lib/from/shape.h) for --simulate, and why.
+NO_SHAPE = {
+    "manual": "the user's options, which go on as they are",
+    "rankinit": "an outer rankinit, which is started with a job of another source",
+    "kubeflow_tf": "names of Kubernetes services, by which alone it is known, lead nowhere on "
+                   "one machine; the job is that of tf_config",
+    "pid1": "no job, but what another process of the container was given",
+}
+
+
+def check_shapes(kind):
+    """Every source brings its shapes, or stands above."""
+    defined = kind.defined()
+    for name, path in defined:
+        has = re.search(r"^\t\.shapes = shapes,$", read(path), re.M) is not None
+        if not has and name not in NO_SHAPE:
+            yield f"{path}: {name} has no .shapes for --simulate (lib/from/shape.h)"
+        if has and name in NO_SHAPE:
+            yield f"{path}: {name} has .shapes, but NO_SHAPE of tables.py says that it has none"
+    for name in NO_SHAPE:
+        if name not in [one for one, _ in defined]:
+            yield f"tests/lint/tables.py: NO_SHAPE has {name}, which is no source"
+
+
 # what a framework is written may also show in the cases of the sources
 FRAMEWORK = Kind("framework", "lib/to", "frameworks.def", "docs/frameworks.md", False)
 
@@ -118,6 +142,7 @@ def main():
         return 77
     errors = [line for kind in KINDS for check in
               (kind.check_folder, kind.check_document, kind.check_golden) for line in check()]
+    errors += check_shapes(KINDS[0])
     errors += check_checks()
     for line in errors:
         print(line)

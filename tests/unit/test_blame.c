@@ -335,6 +335,25 @@ static void losses_alone(void **state)
 	expect(0, RI_BLAME_FIRST);
 }
 
+/* A node that waited in vain for one of its own must not send people to another node. */
+static void a_wait_that_another_rank_of_this_node_may_have_caused(void **state)
+{
+	(void)state;
+	of_two_nodes();
+	exits(0, 1, LATE, 150);
+	is_stopped(1);
+	is_stopped(2);
+	is_stopped(3);
+	expect(0, RI_BLAME_NOBODY);
+	/* the controls: all waited in vain; a connection was lost, which a hung rank keeps */
+	for (int i = 1; i < RANKS; i++)
+		exits(i, 1, LATE, 150);
+	expect(0, RI_BLAME_ELSEWHERE);
+	exits(0, 1, LOST, 149);
+	is_stopped(1);
+	expect(0, RI_BLAME_ELSEWHERE);
+}
+
 /* It logged an exception, went on, and was stopped for another one. */
 static void an_exception_that_was_handled(void **state)
 {
@@ -452,6 +471,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_word_where_there_are_other_nodes, begin,
 			finish),
 		cmocka_unit_test_setup_teardown(losses_alone, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			a_wait_that_another_rank_of_this_node_may_have_caused, begin, finish),
 		cmocka_unit_test_setup_teardown(an_exception_that_was_handled, begin, finish),
 		cmocka_unit_test_setup_teardown(one_that_left_early, begin, finish),
 		cmocka_unit_test_setup_teardown(who_was_told_did_not_leave, begin, finish),

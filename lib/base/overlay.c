@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/overlay.h"
+
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/limits.h"
+#include "base/loopback.h"
+
+static int refuse(struct ri_error *err)
+{
+	ri_fail(err, RI_CODE_OPTION_VALUE, RI_OVERLAY_VARIABLE,
+		"is not what --simulate gives the rankinit that it starts");
+	return ri_fail_hint(err, "unset it: env -u " RI_OVERLAY_VARIABLE " rankinit ...");
+}
+
+static int no_memory(struct ri_error *err)
+{
+	return ri_fail(err, RI_CODE_MEMORY, RI_OVERLAY_VARIABLE, "no memory left to read it");
+}
+
+static int read_files(struct ri_overlay *out, json_t *files, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	struct ri_host_file *list =
+		ri_arena_array(arena, json_object_size(files) + 1, sizeof(*list));
+	const char *path;
+	json_t *text;
+	size_t count = 0;
+
+	if (list == NULL)
+		return no_memory(err);
+	json_object_foreach (files, path, text) {
+		struct ri_host_file *file = &list[count++];
+
+		if (path[0] != '/' || !json_is_string(text))
+			return refuse(err);
+		file->length = json_string_length(text);
+		file->text = ri_arena_copy(arena, json_string_value(text), file->length);
+		file->path = ri_arena_copy(arena, path, strlen(path));
+		if (file->text == NULL || file->path == NULL)
+			return no_memory(err);
+	}
+	out->files = list;
+	return 0;
+}
+
+static int read_object(struct ri_overlay *out, json_t *object, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	json_t *files = json_object_get(object, "files");
+	const char *name = json_string_value(json_object_get(object, "name"));
+	json_t *late = json_object_get(object, "after");
+	json_int_t after = json_integer_value(late);
+
+	if (name == NULL || name[0] == '\0' || strlen(name) > RI_MAX_NAME ||
+		!json_is_object(files) || (late != NULL && !json_is_integer(late)) ||
+		after < 0 || after > RI_MAX_GRACE_S * 1000LL)
+		return refuse(err);
+	out->after_ms = (uint64_t)after;
+	out->name = ri_arena_copy(arena, name, strlen(name));
+	return out->name == NULL ? no_memory(err) : read_files(out, files, arena, err);
+}
+
+int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	int status = read_object(out, object, arena, err);
+
+	json_decref(object);
+	return status;
+}
+
+int ri_overlay_play(struct ri_host *host, uint64_t *after_ms, const char *text,
+	struct ri_arena *arena, struct ri_error *err)
+{
+	struct ri_overlay overlay;
+
+	if (ri_overlay_read(&overlay, text, arena, err) < 0)
+		return -1;
+	host->name = overlay.name;
+	host->files = overlay.files;
+	*after_ms = overlay.after_ms;
+	ri_loopback_play_machines();
+	return 0;
+}
+
+static json_t *write_files(const struct ri_host_file *file)
+{
+	json_t *files = json_object();
+
+	for (; file->path != NULL; file++)
+		json_object_set_new(files, file->path, json_stringn(file->text, file->length));
+	return files;
+}
+
+char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
+{
+	json_t *object = json_pack("{s:s, s:o, s:I}", "name", overlay->name, "files",
+		write_files(overlay->files), "after", (json_int_t)overlay->after_ms);
+	size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
+	char *text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
+
+	if (text != NULL)
+		json_dumpb(object, text, size, JSON_COMPACT);
+	json_decref(object);
+	return text;
+}

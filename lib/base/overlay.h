@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What --simulate gives each rankinit that it starts, in the variable RANKINIT_SIMULATED:
+ * the machine that it plays. A JSON object; what else stands in it is left alone.
+ *
+ *     name       of the machine, instead of its host name
+ *     files      an object: the text of each path, read instead of the machine's own file;
+ *                /proc/net/fib_trie and /proc/net/if_inet6 say which address is its own
+ *     after      milliseconds that it comes later than the others
+ */
+#ifndef RI_BASE_OVERLAY_H
+#define RI_BASE_OVERLAY_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/host.h"
+
+#define RI_OVERLAY_VARIABLE "RANKINIT_SIMULATED"
+
+struct ri_overlay {
+	const char *name;
+	const struct ri_host_file *files;	/* end with a NULL path */
+	uint64_t after_ms;
+};
+
+/* Read its value. RI_CODE_OPTION_VALUE where it is none; its texts live in the arena. */
+int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *arena,
+	struct ri_error *err);
+
+/*
+ * Read it, and play that machine from here on. *after_ms: how much later it comes.
+ */
+int ri_overlay_play(struct ri_host *host, uint64_t *after_ms, const char *text,
+	struct ri_arena *arena, struct ri_error *err);
+
+/* The same as text, in the arena; NULL when out of memory. */
+char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "from/shape.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+
+static const struct ri_shape_row *row_at(const struct ri_shape_row *rows, size_t *index)
+{
+	for (; rows != NULL && rows->name != NULL; rows++)
+		if ((*index)-- == 0)
+			return rows;
+	return NULL;
+}
+
+const struct ri_shape_row *ri_shape_row_at(const struct ri_shape *shape, size_t index)
+{
+	const struct ri_shape_row *row = row_at(shape->inside, &index);
+
+	return row != NULL ? row : row_at(shape->rows, &index);
+}
+
+bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_member *member)
+{
+	unsigned node = row->of & (RI_OF_FIRST | RI_OF_OTHERS);
+	unsigned count = row->of & (RI_OF_ONE_NODE | RI_OF_SEVERAL_NODES);
+
+	return (node == 0 || (node & (member->node == 0 ? RI_OF_FIRST : RI_OF_OTHERS)) != 0) &&
+		(count == 0 ||
+			(count & (member->nodes == 1 ? RI_OF_ONE_NODE : RI_OF_SEVERAL_NODES)) != 0);
+}
+
+unsigned ri_shape_port(const struct ri_shape *shape)
+{
+	return shape->port != 0 ? shape->port : RI_DEFAULT_PORT;
+}
+
+bool ri_shape_says_port(const struct ri_shape *shape)
+{
+	const struct ri_shape_row *row;
+
+	for (size_t i = 0; (row = ri_shape_row_at(shape, i)) != NULL; i++)
+		if (strstr(row->value, "<master_port>") != NULL)
+			return true;
+	return false;
+}
+
+/* Loopback addresses are 127.0.0.0/8 (RFC 1122, 3.2.1.3); .1 is everybody's own. */
+static void add_host(struct ri_text *out, size_t node)
+{
+	ri_text_addf(out, "127.0.%zu.%zu", (node + 2) / 256, (node + 2) % 256);
+}
+
+char *ri_shape_host(size_t node, struct ri_arena *arena)
+{
+	return ri_arena_format(arena, "127.0.%zu.%zu", (node + 2) / 256, (node + 2) % 256);
+}
+
+/* A word between angle brackets, as a number or an address. False: it is none. */
+static bool add_place(struct ri_text *out, const char *word, size_t length,
+	const struct ri_shape_member *of)
+{
+	const struct {
+		const char *word;
+		size_t number;
+	} places[] = {
+		{ "rank", of->node * of->ranks + of->local_rank },
+		{ "world_size", of->nodes * of->ranks },
+		{ "local_rank", of->local_rank }, { "ranks", of->ranks },
+		{ "node", of->node }, { "nodes", of->nodes },
+		{ "worker", of->node - 1 }, { "workers", of->nodes - 1 },
+		{ "port", of->port + of->node }, { "master_port", of->port },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (strlen(places[i].word) != length || memcmp(places[i].word, word, length) != 0)
+			continue;
+		ri_text_addf(out, "%zu", places[i].number);
+		return true;
+	}
+	if (length == 4 && memcmp(word, "host", 4) == 0)
+		add_host(out, of->node);
+	else if (length == 6 && memcmp(word, "master", 6) == 0)
+		add_host(out, 0);
+	else
+		return false;
+	return true;
+}
+
+/* Text without loops. */
+static void add_plain(struct ri_text *out, const char *text, size_t length,
+	const struct ri_shape_member *of)
+{
+	const char *end = text + length;
+
+	while (text < end) {
+		const char *close = *text == '<' ? memchr(text, '>', (size_t)(end - text)) : NULL;
+
+		if (close == NULL || !add_place(out, text + 1, (size_t)(close - text) - 1, of))
+			ri_text_add_bytes(out, text++, 1);
+		else
+			text = close + 1;
+	}
+}
+
+/* What is repeated for the nodes from first on: "SEP>...</WORD>". Returns what follows it. */
+static const char *add_loop(struct ri_text *out, const char *text, const char *end_mark,
+	size_t first, const struct ri_shape_member *member)
+{
+	const char *separator = text, *body = strchr(text, '>') + 1;
+	const char *end = strstr(body, end_mark);
+	struct ri_shape_member at = *member;
+
+	for (at.node = first; at.node < at.nodes; at.node++) {
+		if (at.node > first)
+			ri_text_add_bytes(out, separator, (size_t)(body - separator) - 1);
+		add_plain(out, body, (size_t)(end - body), &at);
+	}
+	return end + strlen(end_mark);
+}
+
+char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_member *member,
+	struct ri_arena *arena)
+{
+	static const char each[] = "<each:", others[] = "<others:";
+	static char buffer[RI_MAX_VARIABLE];
+	const char *text = row->value;
+	struct ri_text out;
+
+	ri_text_init(&out, buffer, sizeof(buffer));
+	while (*text != '\0') {
+		const char *loop = strstr(text, each), *other = strstr(text, others);
+
+		if (loop == NULL && other == NULL) {
+			add_plain(&out, text, strlen(text), member);
+			break;
+		}
+		if (loop != NULL && (other == NULL || loop < other)) {
+			add_plain(&out, text, (size_t)(loop - text), member);
+			text = add_loop(&out, loop + strlen(each), "</each>", 0, member);
+		} else {
+			add_plain(&out, text, (size_t)(other - text), member);
+			text = add_loop(&out, other + strlen(others), "</others>", 1, member);
+		}
+	}
+	return ri_arena_copy(arena, buffer, out.length);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "play/faults.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "play/process.h"
+#include "system/log.h"
+
+/* Those of a node's beginning are in what the node was started with. */
+static const struct ri_fault *find_next(struct ri_faults *faults)
+{
+	const struct ri_simulation *simulation = faults->simulation;
+
+	while (faults->next < simulation->fault_count) {
+		const struct ri_fault *fault = &simulation->faults[faults->next];
+
+		if (fault->kind != RI_FAULT_ABSENT && fault->kind != RI_FAULT_LATE)
+			return fault;
+		faults->next++;
+	}
+	return NULL;
+}
+
+int64_t ri_faults_due(void *context)
+{
+	struct ri_faults *faults = context;
+	const struct ri_fault *fault = find_next(faults);
+
+	return fault == NULL ? INT64_MAX : faults->began_ms + (int64_t)fault->at_ms;
+}
+
+/* The child in which the rank runs, and which is started alone or with its node; or NULL. */
+static const struct ri_child *find_child(const struct ri_faults *faults, size_t rank)
+{
+	const struct ri_simulation *simulation = faults->simulation;
+	size_t place = simulation->shape->scope == RI_SCOPE_PROCESS
+		? rank : rank / simulation->ranks;
+
+	for (size_t i = 0; i < faults->children->started; i++)
+		if (faults->places[i] == place)
+			return &faults->children->items[i];
+	return NULL;
+}
+
+static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
+{
+	const struct ri_child *child = find_child(faults, fault->who);
+	int number = fault->kind == RI_FAULT_KILL ? SIGKILL : SIGSTOP;
+	const char *name = fault->kind == RI_FAULT_KILL ? "SIGKILL" : "SIGSTOP";
+	bool alone = faults->simulation->shape->scope == RI_SCOPE_PROCESS;
+	double seconds = (double)fault->at_ms / 1000;
+	pid_t pid = 0;
+
+	if (child != NULL && child->lives)
+		pid = ri_simulate_find(child->pid, alone ? -1 : (int64_t)fault->who,
+			alone ? -1 : (int64_t)(fault->who % faults->simulation->ranks));
+	if (pid == 0 || kill(pid, number) < 0) {
+		ri_log(RI_LEVEL_WARNING, "simulated: rank %zu does not run %g s after the start, "
+			"so %s is not sent", fault->who, seconds, name);
+		return;
+	}
+	ri_log(RI_LEVEL_ALWAYS, "simulated: %s for rank %zu (pid %d), %g s after the start", name,
+		fault->who, (int)pid, seconds);
+}
+
+void ri_faults_act(void *context)
+{
+	struct ri_faults *faults = context;
+	const struct ri_fault *fault = find_next(faults);
+
+	if (fault == NULL)
+		return;
+	faults->next++;
+	if (fault->kind != RI_FAULT_STOP) {
+		hit(faults, fault);
+		return;
+	}
+	faults->stopped = true;
+	ri_log(RI_LEVEL_ALWAYS, "simulated: SIGTERM for the whole job, %g s after the start; "
+		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
+		faults->simulation->shape->grace_s);
+	kill(getpid(), SIGTERM);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes wrong in a simulated job, while the loop watches over it. */
+#ifndef RI_SHIM_PLAY_FAULTS_H
+#define RI_SHIM_PLAY_FAULTS_H
+
+#include "launch/children.h"
+#include "simulate/simulation.h"
+#include "watch/supervise.h"
+
+struct ri_faults {
+	const struct ri_simulation *simulation;
+	const struct ri_children *children;
+	const size_t *places;	/* of each child among the members: see member.h */
+	size_t next;
+	int64_t began_ms;	/* CLOCK_MONOTONIC */
+	bool stopped;		/* the stop was one of ours */
+};
+
+/* The faults in the order of their times: due and act of struct ri_timetable. */
+int64_t ri_faults_due(void *faults);
+void ri_faults_act(void *faults);
+
+#endif

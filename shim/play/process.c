@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "play/process.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/procstat.h"
+#include "watch/leftovers.h"
+
+enum { PROCESSES = 8192 };
+
+static struct process {
+	pid_t pid, parent;
+	uint64_t started;
+	bool fits;
+} processes[PROCESSES];
+static size_t count;
+
+struct search {
+	char rank[32], local_rank[32];	/* "RANK=3"; "": whatever it has there */
+};
+
+/* Is the file that it runs our own? */
+static bool is_rankinit(pid_t pid)
+{
+	struct stat own, its;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &its) == 0 &&
+		own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* Both strings stand in its environment, as it was executed with (proc(5)). */
+static bool has_variables(pid_t pid, const struct search *search)
+{
+	static char text[RI_MAX_FILE];
+	size_t length = 0;
+	bool rank = search->rank[0] == '\0', local_rank = search->local_rank[0] == '\0';
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	if (rank && local_rank)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (length < sizeof(text) - 1 &&
+		(got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
+		length += (size_t)got;
+	close(fd);
+	text[length] = '\0';
+	for (const char *at = text; at < text + length; at += strlen(at) + 1) {
+		rank = rank || strcmp(at, search->rank) == 0;
+		local_rank = local_rank || strcmp(at, search->local_rank) == 0;
+	}
+	return rank && local_rank;
+}
+
+static bool note(const struct ri_procstat *process, void *context)
+{
+	if (process->dying)
+		return true;
+	processes[count++] = (struct process){
+		.pid = process->pid, .parent = process->parent, .started = process->started,
+		.fits = !is_rankinit(process->pid) && has_variables(process->pid, context),
+	};
+	return count < PROCESSES;
+}
+
+static const struct process *find(pid_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].pid == pid)
+			return &processes[i];
+	return NULL;
+}
+
+/* Is it below the member, or the member, and none between the two is a rank's already? */
+static bool is_first_below(const struct process *process, pid_t member)
+{
+	const struct process *at = process;
+
+	for (size_t depth = 0; at != NULL && depth < count; depth++) {
+		if (at->fits && at != process)
+			return false;
+		if (at->pid == member)
+			return true;
+		at = find(at->parent);
+	}
+	return false;
+}
+
+pid_t ri_simulate_find(pid_t member, int64_t rank, int64_t local_rank)
+{
+	const struct process *eldest = NULL;
+	struct search search = { .rank = "" };
+
+	if (rank >= 0)
+		snprintf(search.rank, sizeof(search.rank), "RANK=%d", (int)rank);
+	if (local_rank >= 0)
+		snprintf(search.local_rank, sizeof(search.local_rank), "LOCAL_RANK=%d",
+			(int)local_rank);
+	count = 0;
+	ri_leftovers_each(note, &search);
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].fits && is_first_below(&processes[i], member) &&
+			(eldest == NULL || processes[i].started < eldest->started))
+			eldest = &processes[i];
+	return eldest == NULL ? 0 : eldest->pid;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --simulate: the members of a platform's job, each below a rankinit of its own. */
+#include "run.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/overlay.h"
+#include "from/sources.h"
+#include "launch/terminal.h"
+#include "options/peer.h"
+#include "options/value.h"
+#include "output/pattern.h"
+#include "play/account.h"
+#include "play/faults.h"
+#include "play/member.h"
+#include "play/ports.h"
+#include "system/clock.h"
+#include "system/mask.h"
+#include "system/spares.h"
+#include "watch/adopt.h"
+
+/* A job in the making. */
+struct play {
+	struct ri_run *run;
+	struct ri_simulation simulation;
+	struct ri_members members;
+	size_t *places;		/* of each child among the members */
+	size_t count;
+	struct ri_launch launch;
+	char program[4096];
+};
+
+static int refuse(struct ri_run *run, const char *subject, const char *hint, const char *why)
+{
+	ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject, "%s", why);
+	return ri_fail_hint(&run->err, "%s", hint);
+}
+
+/* The job's own shape says these. */
+static const int shaped[] = {
+	RI_OPTION_rank, RI_OPTION_world_size, RI_OPTION_local_world_size, RI_OPTION_nnodes,
+	RI_OPTION_master_addr, RI_OPTION_hosts, RI_OPTION_hostfile, RI_OPTION_source,
+	RI_OPTION_nproc_per_node,
+};
+
+/* They look at a machine, and none of the played ones is one. */
+static const int looking[] = { RI_OPTION_root, RI_OPTION_capture, RI_OPTION_check };
+
+/* Which of the members: only --print-env is about one of them. */
+static const int selecting[] = { RI_OPTION_node_rank, RI_OPTION_local_rank };
+
+static int refuse_option(struct ri_run *run, int number, const char *why)
+{
+	const char *subject = run->options.given.at[number].subject;
+
+	ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject, "cannot be combined with %s: %s",
+		run->options.given.simulate.subject, why);
+	return ri_fail_hint(&run->err, "leave %s out", subject);
+}
+
+static int check_options(struct ri_run *run)
+{
+	const union ri_options_given *given = &run->options.given;
+
+	if (run->options.peer != RI_PEER_NONE)
+		return refuse(run, given->simulate.subject, "call it by the name rankinit",
+			"needs rankinit's own options");
+	if (ri_env_get(&run->env, RI_OVERLAY_VARIABLE) != NULL)
+		return refuse(run, given->simulate.subject, "leave one of the two out",
+			"a simulated job cannot simulate another one");
+	for (size_t i = 0; i < sizeof(shaped) / sizeof(shaped[0]); i++)
+		if (given->at[shaped[i]].subject != NULL)
+			return refuse_option(run, shaped[i], "its value says that already");
+	for (size_t i = 0; i < sizeof(looking) / sizeof(looking[0]); i++)
+		if (given->at[looking[i]].subject != NULL)
+			return refuse_option(run, looking[i],
+				"it looks at one machine, and a simulated job has none of its own");
+	for (size_t i = 0; i < sizeof(selecting) / sizeof(selecting[0]); i++)
+		if (given->at[selecting[i]].subject != NULL &&
+			run->options.action != RI_ACTION_PRINT_ENV)
+			return refuse_option(run, selecting[i],
+				"it chooses whose variables --print-env prints");
+	return 0;
+}
+
+/* What one of them left here would be in each member too, and a rank of a real job plays none. */
+static int refuse_platform(struct ri_run *run)
+{
+	const struct ri_source *source;
+	const char *name = "its variables";
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
+		if (source->detect == NULL || source->hidden || !source->detect(&run->env))
+			continue;
+		for (const struct ri_variable *row = source->reads; row->name != NULL; row++)
+			if (ri_env_get(&run->env, row->name) != NULL) {
+				name = row->name;
+				break;
+			}
+		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.given.simulate.subject,
+			"cannot be used inside a real job: %s shows one of %s", name,
+			source->name);
+		return ri_fail_hint(&run->err, "start it where no job runs, or unset %s", name);
+	}
+	return 0;
+}
+
+static int check_command(struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+
+	if (options->command == NULL && options->action != RI_ACTION_LAUNCH)
+		return 0;
+	if (options->command == NULL) {
+		ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
+		return ri_fail_hint(&run->err, "write what each of them runs: rankinit "
+			"--simulate=%s -- python3 train.py", options->given.simulate.value);
+	}
+	ri_command_read(&run->command, options->command, options->launch);
+	if (run->command.mode != RI_MODE_NONE)
+		return 0;
+	return refuse(run, options->command[0],
+		"leave it out: write the training program itself, or torchrun",
+		"starts a whole job by itself, and --simulate plays who starts it");
+}
+
+/* The CPUs by all ranks of the machine: each node would take them all. */
+static uint64_t share_threads(struct ri_run *run, const struct ri_simulation *simulation)
+{
+	size_t ranks = simulation->nodes * simulation->ranks;
+	struct ri_node node = {
+		.host = &run->host, .env = &run->env, .arena = &run->arena,
+		.findings = &run->findings,
+	};
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_budget budget;
+	struct ri_cpus mask;
+
+	if (ri_env_get(&run->env, "OMP_NUM_THREADS") != NULL ||
+		run->options.given.omp_threads.subject != NULL)
+		return 0;
+	ri_placing_look(&node, &mask);
+	if (ri_budget_find(&budget, &node, &err) < 0)
+		return 0;
+	return budget.usable <= ranks ? 1 : budget.usable / ranks;
+}
+
+/* This binary, by a name that ps shows. */
+static void find_program(struct play *play)
+{
+	ssize_t length = readlink("/proc/self/exe", play->program, sizeof(play->program) - 1);
+	const char *started = (const char *)getauxval(AT_EXECFN);
+
+	play->program[length < 0 ? 0 : length] = '\0';
+	if (length <= 0 || access(play->program, X_OK) < 0 ||
+		ri_peer_find(play->program) != RI_PEER_NONE)
+		ri_text_copy(play->program, sizeof(play->program),
+			length > 0 ? "/proc/self/exe" : started);
+	play->members.program = play->program;
+}
+
+/* On the platform each node has a disk of its own. */
+static void judge_files(struct play *play)
+{
+	const union ri_options_given *given = &play->run->options.given;
+	const struct ri_given *files[] = { &given->report, &given->state };
+	struct ri_pattern_use use;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (play->simulation.shape->scope == RI_SCOPE_NODE && play->simulation.nodes > 1 &&
+			files[i]->value != NULL && ri_pattern_read(files[i]->value, &use) &&
+			!use.node && !use.rank)
+			ri_finding_hint(ri_findings_add(&play->run->findings,
+				RI_SEVERITY_WARNING, RI_CODE_REPORT_SHARED, files[i]->subject,
+				"each of the %zu nodes replaces this file, so only the last one "
+				"remains", play->simulation.nodes),
+				"put %%n, which is the node, into its name: as in "
+				"/tmp/job-%%n.json");
+}
+
+/* Those that come, in their order. */
+static int choose_members(struct play *play)
+{
+	struct ri_run *run = play->run;
+	size_t all = ri_members_count(&play->simulation);
+
+	play->places = ri_arena_array(&run->arena, all, sizeof(*play->places));
+	run->ranks = ri_arena_array(&run->arena, all, sizeof(*run->ranks));
+	if (play->places == NULL || run->ranks == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "--simulate",
+			"no memory left for the members of the job");
+	for (size_t i = 0; i < all; i++) {
+		struct ri_shape_member member = ri_members_at(&play->members, i);
+
+		if (ri_simulation_fault_of(&play->simulation, RI_FAULT_ABSENT, member.node) ==
+				NULL ||
+			run->options.action != RI_ACTION_LAUNCH)
+			play->places[play->count++] = i;
+	}
+	return 0;
+}
+
+static int prepare_members(struct play *play)
+{
+	struct ri_run *run = play->run;
+	char *const *words = ri_members_words(&play->members, &run->err);
+
+	if (words == NULL)
+		return -1;
+	for (size_t i = 0; i < play->count; i++) {
+		struct ri_shape_member member = ri_members_at(&play->members, play->places[i]);
+
+		run->ranks[i].argv = words;
+		run->ranks[i].envp = ri_members_environment(&play->members, &member, &run->err);
+		if (run->ranks[i].envp == NULL)
+			return -1;
+	}
+	play->launch = (struct ri_launch){
+		.self = getpid(), .argv = words, .envp = run->ranks[0].envp, .terminal = -1,
+		.input = -1, .outputs = { -1, -1 }, .privileges = &run->privileges,
+		.signal_map = &run->options.signal_map,
+	};
+	return ri_launch_prepare(&play->launch, &run->arena, &run->err);
+}
+
+static int prepare(struct play *play)
+{
+	struct ri_run *run = play->run;
+	const struct ri_options *options = &run->options;
+
+	if (check_options(run) < 0 || refuse_platform(run) < 0 || check_command(run) < 0)
+		return -1;
+	run->host = (struct ri_host){ .root = -1, .path = "/", .live = true };
+	play->simulation = run->options.simulation;
+	play->members = (struct ri_members){
+		.simulation = &play->simulation, .options = options, .env = &run->env,
+		.arena = &run->arena, .report = -1,
+		.local_rank = -1, .port = ri_shape_port(play->simulation.shape),
+		.threads = share_threads(run, &play->simulation),
+	};
+	find_program(play);
+	judge_files(play);
+	return choose_members(play);
+}
+
+/* What the nodes write at their ends, for the account. */
+static void open_report(struct play *play)
+{
+	int fd;
+
+	if (play->simulation.shape->scope != RI_SCOPE_NODE ||
+		play->run->options.given.report.subject != NULL)
+		return;
+	fd = memfd_create("reports", 0);
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_APPEND);
+	ri_spares_add(fd);
+	play->members.report = fd;
+}
+
+/*
+ * The loop has the platform's patience, and none of the options: they are those of
+ * the members.
+ */
+static struct ri_options loop_options(const struct ri_options *given, const struct ri_shape *shape)
+{
+	struct ri_options options = {
+		.settle_ms = given->settle_ms, .quiet = given->quiet, .verbose = given->verbose,
+		.color = given->color, .called = given->called, .log_prefix = given->log_prefix,
+		.log_prefix_node = true, .grace_ms = shape->grace_s * 1000ULL,
+		.command = given->command,
+	};
+
+	if (given->given.log_prefix.subject == NULL)
+		options.log_prefix = true;
+	ri_signal_map_init(&options.signal_map);
+	ri_exit_map_init(&options.exit_map);
+	return options;
+}
+
+static int prepare_output(struct play *play)
+{
+	struct ri_run *run = play->run;
+	struct ri_output_rank *ranks = ri_arena_array(&run->arena, play->count, sizeof(*ranks));
+	struct ri_output_wishes wishes = {
+		.options = &run->options, .ranks = ranks, .count = play->count, .node = -1,
+		.keeps_stderr = true, .bare = play->simulation.shape->scope == RI_SCOPE_NODE,
+	};
+
+	if (ranks == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
+			"no memory left for its output");
+	for (size_t i = 0; i < play->count; i++) {
+		struct ri_shape_member member = ri_members_at(&play->members, play->places[i]);
+
+		ranks[i] = (struct ri_output_rank){
+			.rank = play->places[i], .local_rank = member.local_rank,
+			.node = (int64_t)member.node,
+		};
+	}
+	run->numbers = ranks;
+	return ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
+}
+
+/* Of a job of processes the verdict is ours, as that of its launcher. */
+static void describe_job(struct play *play)
+{
+	struct ri_topology *topology = &play->run->topology;
+	size_t ranks = play->simulation.nodes * play->simulation.ranks;
+
+	topology->scope = RI_SCOPE_PROCESS;
+	topology->identity = play->simulation.shape->name;
+	ri_topology_derive(topology, RI_FACT_RANK, 0, 0);
+	ri_topology_derive(topology, RI_FACT_WORLD_SIZE, ranks, 0);
+	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, 0);
+	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, ranks, 0);
+	ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
+	play->run->first.argv = play->run->options.command;
+	play->run->command.mode = RI_MODE_PROCESS;
+	play->run->source.context.fan_out = play->count;
+}
+
+static int watch(struct play *play)
+{
+	struct ri_run *run = play->run;
+	const struct ri_simulation *simulation = &play->simulation;
+	struct ri_terminal terminal;
+	struct ri_faults faults = {
+		.simulation = simulation, .children = &run->children, .places = play->places,
+		.began_ms = ri_now_ms(),
+	};
+	const struct ri_timetable timetable = { ri_faults_due, ri_faults_act, &faults };
+	const struct ri_supervise setting = {
+		.rank = -1, .launch = &play->launch, .options = &run->options,
+		.terminal = &terminal, .output = &run->output, .result = &run->supervised,
+		.timetable = &timetable, .goes_on = simulation->shape->goes_on, .silent = true,
+	};
+	const struct ri_ranks_start start = {
+		.ranks = run->ranks, .launch = &play->launch, .children = &run->children,
+		.output = &run->output,
+	};
+	struct ri_job_account account = {
+		.simulation = simulation, .children = &run->children, .places = play->places,
+		.report = play->members.report,
+	};
+
+	ri_terminal_find(&terminal, play->launch.self);
+	ri_terminal_share(&terminal);
+	play->launch.new_group = !terminal.shared;
+	play->launch.die_with_us = play->launch.self != 1;
+	ri_clock_read(CLOCK_REALTIME, &run->started);
+	if (ri_ranks_spawn(&start, &run->err) < 0) {
+		ri_terminal_restore(&terminal);
+		ri_log_error(&run->err);
+		ri_children_refuse(&run->children, ri_run_refusal(run));
+	}
+	account.status = ri_supervise_run(&run->children, &setting);
+	account.stopped = run->supervised.stop.asked || run->supervised.interrupt.signal != 0;
+	account.quiet = run->options.quiet;
+	if (simulation->shape->scope == RI_SCOPE_PROCESS)
+		account.status = ri_run_tell(run, account.status);
+	return ri_job_account_tell(&account);
+}
+
+static int launch_job(struct play *play)
+{
+	struct ri_run *run = play->run;
+	const struct ri_simulation *simulation = &play->simulation;
+
+	run->options.log_prefix =
+		run->options.log_prefix || run->options.given.log_prefix.subject == NULL;
+	play->members.port = ri_play_ports(ri_shape_port(simulation->shape), simulation->nodes);
+	open_report(play);
+	if (prepare_members(play) < 0 ||
+		ri_children_init(&run->children, play->count, &run->arena, &run->err) < 0)
+		return -1;
+	run->options = loop_options(&run->options, simulation->shape);
+	play->launch.input = ri_ranks_open_input(&run->err);
+	if (play->launch.input < 0)
+		return -1;
+	ri_mask_default_chld();
+	if (ri_orphans_adopt(play->launch.self, &run->options, &run->err) < 0 ||
+		prepare_output(play) < 0)
+		return -1;
+	describe_job(play);
+	if (simulation->shape->scope == RI_SCOPE_PROCESS && ri_run_reserve_telling(run) < 0)
+		return -1;
+	if (!run->options.quiet)
+		ri_log(RI_LEVEL_ALWAYS, "simulated: %zu node%s of %s, %zu rank%s each, below %s; "
+			"no GPU, no fabric", simulation->nodes, simulation->nodes == 1 ? "" : "s",
+			simulation->shape->name, simulation->ranks,
+			simulation->ranks == 1 ? "" : "s",
+			play->launch.self == 1 ? "process 1" : "a subreaper");
+	return watch(play);
+}
+
+/* --print-env of one of them, by becoming it. */
+static int become_member(struct play *play)
+{
+	struct ri_run *run = play->run;
+	const struct ri_simulation *simulation = &play->simulation;
+	uint64_t node = 0, local_rank = 0;
+	const struct ri_range nodes = { 0, simulation->nodes - 1 };
+	const struct ri_range ranks = { 0, simulation->ranks - 1 };
+	const union ri_options_given *given = &run->options.given;
+
+	if (given->node_rank.subject != NULL &&
+		ri_value_number(&node, nodes, given->node_rank, &run->err) < 0)
+		return -1;
+	if (given->local_rank.subject != NULL &&
+		ri_value_number(&local_rank, ranks, given->local_rank, &run->err) < 0)
+		return -1;
+	play->places[0] = node;
+	if (simulation->shape->scope == RI_SCOPE_PROCESS)
+		play->places[0] = node * simulation->ranks + local_rank;
+	else
+		play->members.local_rank = (int64_t)local_rank;
+	play->count = 1;
+	if (prepare_members(play) < 0)
+		return -1;
+	ri_launch_replace(&play->launch, &run->err);
+	return -1;
+}
+
+/* "node 1, rank 3, 127.0.0.3" */
+static void print_member(const struct play *play, const struct ri_shape_member *member, bool next)
+{
+	bool alone = play->simulation.shape->scope == RI_SCOPE_PROCESS;
+	char rank[48] = "";
+
+	if (alone)
+		snprintf(rank, sizeof(rank), ", rank %zu",
+			member->node * member->ranks + member->local_rank);
+	dprintf(STDOUT_FILENO, "%s== node %zu%s, %s\n", next ? "\n" : "", member->node, rank,
+		ri_shape_host(member->node, play->members.arena));
+}
+
+/* One after the other, each below a line that says whose it is. */
+static int explain_members(struct play *play)
+{
+	struct ri_run *run = play->run;
+	bool text = run->options.action_value == NULL ||
+		strcmp(run->options.action_value, "text") == 0;
+	int first = 0, status;
+
+	if (prepare_members(play) < 0)
+		return -1;
+	ri_mask_default_chld();
+	for (size_t i = 0; i < play->count; i++) {
+		struct ri_shape_member member = ri_members_at(&play->members, play->places[i]);
+		pid_t pid;
+
+		if (text)
+			print_member(play, &member, i > 0);
+		play->launch.envp = run->ranks[i].envp;
+		pid = ri_launch_spawn(&play->launch, &run->err);
+		if (pid < 0)
+			return -1;
+		if (ri_children_reap(pid, &status, 0, NULL) == pid && first == 0)
+			first = ri_verdict_status(status);
+	}
+	return first;
+}
+
+int ri_run_simulate(struct ri_run *run)
+{
+	static struct play play;
+	int status = -1;
+
+	play.run = run;
+	if (prepare(&play) == 0) {
+		ri_log_findings(&run->findings);
+		if (run->options.action == RI_ACTION_PRINT_ENV)
+			status = become_member(&play);
+		else if (run->options.action == RI_ACTION_EXPLAIN)
+			status = explain_members(&play);
+		else
+			status = launch_job(&play);
+	}
+	return status < 0 ? ri_run_fail(run) : status;
+}
