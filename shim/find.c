@@ -18,6 +18,7 @@
 #include "model/derive.h"
 #include "say/capture.h"
 #include "system/apart.h"
+#include "system/clock.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
 #include "to/nodes.h"
@@ -37,18 +38,20 @@ static int open_root(void *host)
 }
 
 /* A machine of a simulated job that comes later than others; a stop finds nothing begun. */
-static void come_later(uint64_t ms)
+static void come_later(uint64_t from_ms)
 {
+	uint64_t now = from_ms == 0 ? 0 : (uint64_t)ri_now_ms();
 	siginfo_t info;
 
-	if (ms > 0 && ri_mask_wait_for(ri_mask_stops(), &info, (int64_t)ms) != 0)
+	if (now < from_ms &&
+		ri_mask_wait_for(ri_mask_stops(), &info, (int64_t)(from_ms - now)) != 0)
 		exit(128 + info.si_signo);
 }
 
 /* Of the live machine nothing is opened or asked until somebody needs it. */
 static int find_host(struct ri_run *run)
 {
-	uint64_t after_ms = 0;
+	uint64_t from_ms = 0;
 	const char *played = ri_env_get(&run->env, RI_OVERLAY_VARIABLE);
 	const char *root = run->options.given.root.value;
 	struct ri_host *host = &run->host;
@@ -59,9 +62,9 @@ static int find_host(struct ri_run *run)
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
 	if (played != NULL) {
-		if (ri_overlay_play(host, &after_ms, played, &run->arena, &run->err) < 0)
+		if (ri_overlay_play(host, &from_ms, played, &run->arena, &run->err) < 0)
 			return -1;
-		come_later(after_ms);
+		come_later(from_ms);
 	}
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)

@@ -376,6 +376,7 @@ static int launch_job(struct play *play)
 	run->options.log_prefix =
 		run->options.log_prefix || run->options.given.log_prefix.subject == NULL;
 	play->members.port = ri_play_ports(ri_shape_port(simulation->shape), simulation->nodes);
+	play->members.began_ms = (uint64_t)ri_now_ms();
 	open_report(play);
 	if (prepare_members(play) < 0 ||
 		ri_children_init(&run->children, play->count, &run->arena, &run->err) < 0)

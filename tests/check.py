@@ -133,12 +133,13 @@ def conformance_commands():
 
 
 # What containers and real Debian roots are asked; an engine is started for the first.
-CONTAINERS = [f"tests/behaviour/test_check_{name}.py" for name in ("docker", "debian")]
+CONTAINERS = [f"tests/behaviour/test_{name}.py"
+              for name in ("check_docker", "simulate_docker", "check_debian")]
 
 
 def containers_commands():
-    docker, debian = CONTAINERS
-    yield ["images/engine.sh", *PYTEST, docker]
+    *docker, debian = CONTAINERS
+    yield ["images/engine.sh", *PYTEST, *docker]
     yield PYTEST + [debian]
 
 

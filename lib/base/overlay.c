@@ -51,14 +51,13 @@ static int read_object(struct ri_overlay *out, json_t *object, struct ri_arena *
 {
 	json_t *files = json_object_get(object, "files");
 	const char *name = json_string_value(json_object_get(object, "name"));
-	json_t *late = json_object_get(object, "after");
-	json_int_t after = json_integer_value(late);
+	json_t *from = json_object_get(object, "from");
 
 	if (name == NULL || name[0] == '\0' || strlen(name) > RI_MAX_NAME ||
-		!json_is_object(files) || (late != NULL && !json_is_integer(late)) ||
-		after < 0 || after > RI_MAX_GRACE_S * 1000LL)
+		!json_is_object(files) || (from != NULL && !json_is_integer(from)) ||
+		json_integer_value(from) < 0)
 		return refuse(err);
-	out->after_ms = (uint64_t)after;
+	out->from_ms = (uint64_t)json_integer_value(from);
 	out->name = ri_arena_copy(arena, name, strlen(name));
 	return out->name == NULL ? no_memory(err) : read_files(out, files, arena, err);
 }
@@ -73,7 +72,7 @@ int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *a
 	return status;
 }
 
-int ri_overlay_play(struct ri_host *host, uint64_t *after_ms, const char *text,
+int ri_overlay_play(struct ri_host *host, uint64_t *from_ms, const char *text,
 	struct ri_arena *arena, struct ri_error *err)
 {
 	struct ri_overlay overlay;
@@ -82,7 +81,7 @@ int ri_overlay_play(struct ri_host *host, uint64_t *after_ms, const char *text,
 		return -1;
 	host->name = overlay.name;
 	host->files = overlay.files;
-	*after_ms = overlay.after_ms;
+	*from_ms = overlay.from_ms;
 	ri_loopback_play_machines();
 	return 0;
 }
@@ -98,11 +97,15 @@ static json_t *write_files(const struct ri_host_file *file)
 
 char *ri_overlay_write(const struct ri_overlay *overlay, struct ri_arena *arena)
 {
-	json_t *object = json_pack("{s:s, s:o, s:I}", "name", overlay->name, "files",
-		write_files(overlay->files), "after", (json_int_t)overlay->after_ms);
-	size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
-	char *text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
+	json_t *object = json_pack("{s:s, s:o}", "name", overlay->name, "files",
+		write_files(overlay->files));
+	size_t size;
+	char *text;
 
+	if (overlay->from_ms > 0)
+		json_object_set_new(object, "from", json_integer((json_int_t)overlay->from_ms));
+	size = json_dumpb(object, NULL, 0, JSON_COMPACT);
+	text = size == 0 ? NULL : ri_arena_alloc(arena, size + 1);
 	if (text != NULL)
 		json_dumpb(object, text, size, JSON_COMPACT);
 	json_decref(object);

@@ -6,7 +6,10 @@
  *     name       of the machine, instead of its host name
  *     files      an object: the text of each path, read instead of the machine's own file;
  *                /proc/net/fib_trie and /proc/net/if_inet6 say which address is its own
- *     after      milliseconds that it comes later than the others
+ *     from       when it comes, in milliseconds of CLOCK_MONOTONIC; 0: it is there
+ *
+ * It stays in the environment of what they start: another rankinit below them plays
+ * the same machine.
  */
 #ifndef RI_BASE_OVERLAY_H
 #define RI_BASE_OVERLAY_H
@@ -22,7 +25,7 @@
 struct ri_overlay {
 	const char *name;
 	const struct ri_host_file *files;	/* end with a NULL path */
-	uint64_t after_ms;
+	uint64_t from_ms;
 };
 
 /* Read its value. RI_CODE_OPTION_VALUE where it is none; its texts live in the arena. */
@@ -30,9 +33,9 @@ int ri_overlay_read(struct ri_overlay *out, const char *text, struct ri_arena *a
 	struct ri_error *err);
 
 /*
- * Read it, and play that machine from here on. *after_ms: how much later it comes.
+ * Read it, and play that machine from here on. *from_ms: when it comes.
  */
-int ri_overlay_play(struct ri_host *host, uint64_t *after_ms, const char *text,
+int ri_overlay_play(struct ri_host *host, uint64_t *from_ms, const char *text,
 	struct ri_arena *arena, struct ri_error *err);
 
 /* The same as text, in the arena; NULL when out of memory. */

@@ -319,12 +319,8 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
-	struct ri_env_edit overlay = { .name = RI_OVERLAY_VARIABLE };
 	bool has_some = has_twins(env);
 
-	if (has_some && ri_env_find(env, overlay.name) != NULL &&
-		ri_env_edits_add(edits, overlay, arena, err) < 0)
-		return -1;
 	for (size_t i = 0; !options->disabled && i < RI_OPTION_COUNT; i++) {
 		const struct ri_option *option = &ri_option_table[i];
 		const char *value = options->given.at[i].value;

@@ -131,8 +131,8 @@ static char *make_overlay(const struct ri_members *members, const struct ri_shap
 	};
 	struct ri_overlay overlay = {
 		.name = ri_arena_format(arena, "node%zu", member->node), .files = files,
-		.after_ms = late == NULL || members->options->action != RI_ACTION_LAUNCH
-			? 0 : late->at_ms,
+		.from_ms = late == NULL || members->began_ms == 0
+			? 0 : members->began_ms + late->at_ms,
 	};
 	const struct ri_shape_row *row;
 	size_t count = 2;

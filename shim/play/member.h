@@ -18,6 +18,7 @@ struct ri_members {
 	unsigned port;		/* of the master; the nodes' own follow it */
 	uint64_t threads;	/* OMP_NUM_THREADS of each rank; 0: as it is */
 	int report;		/* descriptor to which each node writes its report, or -1 */
+	uint64_t began_ms;	/* the job, CLOCK_MONOTONIC; 0: it does not, there is an answer */
 	int64_t local_rank;	/* --print-env: of which of a node's ranks; -1: no matter */
 	struct ri_arena *arena;
 };

@@ -88,7 +88,18 @@ def test_the_command_does_not_see_that_it_is_simulated(box, kind):
     result = box.run(f"--simulate={kind}:1x1", "--log-prefix=no", "--", "env", env={"KEPT": "yes"})
     names = {line.partition("=")[0] for line in result.out.decode().splitlines()}
     assert "KEPT" in names and "RANK" in names
-    assert not [name for name in names if name.startswith("RANKINIT_")]
+    # but for what another rankinit below it has to know
+    assert [name for name in names if name.startswith("RANKINIT_")] == ["RANKINIT_SIMULATED"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rankinit_inside(box, kind):
+    """The image has one for its ENTRYPOINT, and the command is another one."""
+    result = box.run(f"--simulate={kind}:2x2", "--", box.rankinit, "--", "sh", "-c", ENV)
+    assert result.status == 0, result.err
+    assert sorted(result.out.decode().splitlines()) == [
+        f"[{rank // 2}:{rank}] {rank} 4 {rank % 2} 2 {rank // 2} 127.0.0.2" for rank in range(4)]
+    assert "warning" not in result.err
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -466,7 +477,7 @@ def test_inside_a_simulated_job(box):
     result = box.run("--simulate=sagemaker:1x1", "--", "sh", "-c",
                      'exec "$0" --simulate=openmpi:1x1 -- true', box.rankinit)
     assert result.status == 125
-    assert "cannot be used inside a real job" in result.err
+    assert "a simulated job cannot simulate another one" in result.err
     refused(box.run("--simulate=openmpi:1x1", "--", "true", env={"RANKINIT_SIMULATED": "{}"}),
             125, "option.conflict", "--simulate")
 
@@ -493,7 +504,7 @@ def test_by_another_name(box, tmp_path):
 @pytest.mark.parametrize("value", ["", "{", "[]", '{"name":"a"}', '{"name":1,"files":{}}',
                                    '{"name":"a","files":{"x":"y"}}', '{"name":"a","files":[]}',
                                    '{"name":"a","files":{"/x":1}}',
-                                   '{"name":"a","files":{},"after":-1}',
+                                   '{"name":"a","files":{},"from":-1}',
                                    '{"name":"' + "a" * 300 + '","files":{}}'])
 def test_an_overlay_that_is_none(box, value):
     refused(box.run("--", "true", env={"RANKINIT_SIMULATED": value}),

@@ -33,7 +33,7 @@ def test_the_list(rankinit):
 
 def test_each_of_the_list_is_a_job_in_which_everybody_knows_who_he_is(rankinit):
     names = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR".split()
-    say = "echo member " + " ".join("$" + name for name in names) + " $RANKINIT_SIMULATED"
+    say = "echo member " + " ".join("$" + name for name in names)
     want = [f"{2 * node + rank} 4 {rank} 2 {node} 127.0.0.2" for node in (0, 1) for rank in (0, 1)]
     for name, _, _ in rows(rankinit, "simulations"):
         done = ask(rankinit, f"--simulate={name}:2x2", "--", "sh", "-c", say)

@@ -35,7 +35,7 @@ static const struct ri_host_file files[] = {
 
 static void test_what_is_written_reads_the_same(void **state)
 {
-	const struct ri_overlay overlay = { .name = "node0", .files = files, .after_ms = 86400000 };
+	const struct ri_overlay overlay = { .name = "node0", .files = files, .from_ms = 86400000 };
 	char *text = ri_overlay_write(&overlay, &arena);
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_overlay read;
@@ -44,7 +44,7 @@ static void test_what_is_written_reads_the_same(void **state)
 	assert_non_null(text);
 	assert_int_equal(ri_overlay_read(&read, text, &arena, &err), 0);
 	assert_string_equal(read.name, "node0");
-	assert_int_equal(read.after_ms, 86400000);
+	assert_int_equal(read.from_ms, 86400000);
 	for (size_t i = 0; i < 2; i++) {
 		assert_string_equal(read.files[i].path, files[i].path);
 		assert_int_equal(read.files[i].length, files[i].length);
@@ -62,7 +62,7 @@ static void test_what_else_is_in_it_is_left_alone(void **state)
 	assert_int_equal(ri_overlay_read(&read,
 		" {\"files\": {}, \"later\": [1, {}], \"name\": \"a\"} ", &arena, &err), 0);
 	assert_string_equal(read.name, "a");
-	assert_int_equal(read.after_ms, 0);
+	assert_int_equal(read.from_ms, 0);
 	assert_null(read.files[0].path);
 }
 
@@ -95,12 +95,11 @@ static void test_what_is_none_is_refused(void **state)
 		"{\"name\":\"a\",\"files\":{\"\":\"\"}}",
 		"{\"name\":\"a\",\"files\":{\"/a\":1}}",
 		"{\"name\":\"a\",\"files\":{\"/a\":\"\",\"/a\":\"\"}}",
-		"{\"name\":\"a\",\"files\":{},\"after\":-1}",
-		"{\"name\":\"a\",\"files\":{},\"after\":86400001}",
-		"{\"name\":\"a\",\"files\":{},\"after\":9223372036854775808}",
-		"{\"name\":\"a\",\"files\":{},\"after\":1.5}",
-		"{\"name\":\"a\",\"files\":{},\"after\":\"1\"}",
-		"{\"name\":\"a\",\"files\":{},\"after\":null}",
+		"{\"name\":\"a\",\"files\":{},\"from\":-1}",
+		"{\"name\":\"a\",\"files\":{},\"from\":9223372036854775808}",
+		"{\"name\":\"a\",\"files\":{},\"from\":1.5}",
+		"{\"name\":\"a\",\"files\":{},\"from\":\"1\"}",
+		"{\"name\":\"a\",\"files\":{},\"from\":null}",
 		"{\"name\":\"\xff\",\"files\":{}}",
 	};
 
@@ -209,16 +208,16 @@ static void test_who_plays_a_machine_has_the_one(void **state)
 {
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_host host = { .root = -1 };
-	uint64_t after_ms = 7;
+	uint64_t from_ms = 7;
 	char buffer[8];
 
 	(void)state;
-	assert_int_equal(ri_overlay_play(&host, &after_ms, "{}", &arena, &err), -1);
-	assert_true(host.name == NULL && host.files == NULL && after_ms == 7);
+	assert_int_equal(ri_overlay_play(&host, &from_ms, "{}", &arena, &err), -1);
+	assert_true(host.name == NULL && host.files == NULL && from_ms == 7);
 	assert_true(is_loopback("127.0.0.2"));
-	assert_int_equal(ri_overlay_play(&host, &after_ms,
-		"{\"name\":\"node1\",\"files\":{\"/a\":\"b\"},\"after\":1500}", &arena, &err), 0);
-	assert_int_equal(after_ms, 1500);
+	assert_int_equal(ri_overlay_play(&host, &from_ms,
+		"{\"name\":\"node1\",\"files\":{\"/a\":\"b\"},\"from\":1500}", &arena, &err), 0);
+	assert_int_equal(from_ms, 1500);
 	assert_string_equal(ri_host_name(&host, &arena), "node1");
 	assert_int_equal(ri_host_read(&host, "/a", buffer, sizeof(buffer)), 1);
 	check_the_rest();
