@@ -222,13 +222,13 @@ def test_explanations_of_all(box, kind, heads):
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_kill(box, kind, place):
-    job = start(box, f"{kind}:2x2,kill=3@1.5", "after=3", place=place)
+    job = start(box, f"{kind}:2x2,kill=3@2.5", "after=4", place=place)
     result = job.wait()
     assert result.status == 137, result.err
     assert re.search(r"rank 3 \(local rank 1, pid \d+ on \S+\) failed first\b.*: killed by SIGKILL",
                      result.err), result.err
     assert [line for line in simulated(result)
-            if re.fullmatch(r"SIGKILL for rank 3 \(pid \d+\), 1.5 s after the start", line)]
+            if re.fullmatch(r"SIGKILL for rank 3 \(pid \d+\), 2.5 s after the start", line)]
     stopped = kind != "kubeflow_pytorch"
     assert job.count("rank0 SIGTERM") == (1 if stopped else 0), job.log()
     assert job.count("rank2 SIGTERM") == 1
@@ -242,17 +242,17 @@ def test_the_control_of_kill(box):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kill_of_a_rank_that_has_ended(box, kind):
-    spec = f"{kind}:2x1,kill=1@1"
-    result = box.run(f"--simulate={spec}", "--", "sh", "-c", "[ $RANK = 1 ] || sleep 1.5")
+    spec = f"{kind}:2x1,kill=1@2"
+    result = box.run(f"--simulate={spec}", "--", "sh", "-c", "[ $RANK = 1 ] || sleep 2.5")
     assert result.status == 0, result.err
-    assert "rank 1 does not run 1 s after the start, so SIGKILL is not sent" in result.err
+    assert "rank 1 does not run 2 s after the start, so SIGKILL is not sent" in result.err
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_below_a_shell_and_its_children(box, kind):
     """The rank is what rankinit started, not what this started in turn."""
-    job = box.start(f"--simulate={kind}:1x2,hang=1@1", "--", "sh", "-c",
-                    "python3 -c 'import time; time.sleep(2)' & echo ready$RANK; wait")
+    job = box.start(f"--simulate={kind}:1x2,hang=1@2", "--", "sh", "-c",
+                    "python3 -c 'import time; time.sleep(9)' & echo ready$RANK; wait")
     wait_until(lambda: "SIGSTOP" in job.error_text(), "the hang")
     pid = int(re.search(r"SIGSTOP for rank 1 \(pid (\d+)\)", job.error_text()).group(1))
     shells = [member for member, facts in job.members().items() if job.inner(member) == str(pid)]
@@ -264,7 +264,7 @@ def test_a_rank_below_a_shell_and_its_children(box, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hang(box, kind):
-    job = start(box, f"{kind}:2x2,hang=1@1", "deaf", "after=100")
+    job = start(box, f"{kind}:2x2,hang=1@2.5", "deaf", "after=100")
     wait_until(lambda: "SIGSTOP for rank 1" in job.error_text(), "the hang")
     wait_until(lambda: peek.state(job.named("rank1")) == "T", "a stopped rank")
     assert peek.state(job.named("rank0")) != "T"
@@ -274,20 +274,20 @@ def test_hang(box, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_stop(box, kind, place):
     """Each rank gets one SIGTERM and the time for its checkpoint."""
-    job = start(box, f"{kind}:2x2,stop=1.5", place=place)
+    job = start(box, f"{kind}:2x2,stop=2.5", place=place)
     result = job.wait()
     assert result.status == 0, result.err
     for rank in range(4):
         assert job.count(f"rank{rank} SIGTERM") == 1, job.log()
         assert job.count(f"rank{rank} done") == 1
     assert [line for line in simulated(result) if line.startswith(
-        "SIGTERM for the whole job, 1.5 s after the start; SIGKILL follows after ")]
+        "SIGTERM for the whole job, 2.5 s after the start; SIGKILL follows after ")]
     nothing_is_left(job)
 
 
 def test_stop_of_ranks_that_do_not_listen(box):
     """openmpi's mpirun waits five seconds."""
-    job = start(box, "openmpi:1x2,stop=1", "deaf")
+    job = start(box, "openmpi:1x2,stop=2.5", "deaf")
     result = job.wait()
     assert result.status == 137, result.err
     assert "SIGKILL for processes that did not stop in time" in result.err
@@ -297,7 +297,7 @@ def test_stop_of_ranks_that_do_not_listen(box):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_late(box, kind):
-    job = start(box, f"{kind}:2x1,late=1:1.5", "after=2")
+    job = start(box, f"{kind}:2x1,late=1:3", "after=4")
     assert job.wait().status == 0
     ready = [line for line in job.log() if line.endswith(" ready")]
     assert ready == ["rank0 ready", "rank1 ready"]

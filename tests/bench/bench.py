@@ -209,6 +209,8 @@ class Bench:
         if self.can_fan_out():
             rows["rankinit"] = (self.found["rankinit-checks"][:-1]
                                 + [f"--nproc-per-node={count}", "--"])
+            rows["simulated"] = (self.found["rankinit-checks"][:-1]
+                                 + [f"--simulate=sagemaker:2x{count // 2}", "-q", "--"])
         elif "rankinit" in self.found:
             skipped["rankinit"] = "skipped: no --nproc-per-node"
         mpirun, torchrun = shutil.which("mpirun"), self.torchrun()
