@@ -21,4 +21,6 @@ total = round(model.module.weight.grad.item() * dist.get_world_size())
 print(f"rank {dist.get_rank()} of {dist.get_world_size()}, local {local}, sum {total}", flush=True)
 # nobody hangs up on those who are still there
 dist.barrier()
+# it holds the group, whose threads must not outlive the interpreter (pytorch/pytorch 179291)
+del model
 dist.destroy_process_group()
