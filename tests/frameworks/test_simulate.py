@@ -89,7 +89,7 @@ def check(done, nodes, ranks):
 @pytest.mark.parametrize("name", listed(("processes", "nodes")))
 def test_torch(python_with, name):
     ranks = 2 if ALL else 1
-    done = simulate(f"{name}:2x{ranks}", [python_with("torch"), f"{TRAIN}/torch_ddp.py"])
+    done = simulate(f"{name}:2x{ranks}", [python_with("torch"), f"{TRAIN}/torch_add.py"])
     if name == "tf_config" and ranks > 1:    # two ranks are no task of TensorFlow
         done.stderr = re.sub("rankinit: warning: TF_CONFIG: .*", "", done.stderr)
     check(done, 2, ranks)
@@ -101,7 +101,7 @@ def test_torchrun(python_with, name):
     if not ALL and name not in OFTEN:
         pytest.skip("it takes long: SIMULATIONS=all runs it")
     check(simulate(f"{name}:2x2", [python_with("torch"), "-m", "torch.distributed.run",
-                                   f"{TRAIN}/torch_ddp.py"]), 2, 2)
+                                   f"{TRAIN}/torch_add.py"]), 2, 2)
 
 
 @pytest.mark.parametrize("name", ["openmpi", "azureml_pytorch", "kubeflow_pytorch"])
@@ -198,5 +198,5 @@ def test_a_checkpoint_survives_a_stop(shell):
 
 @pytest.mark.parametrize("line", RECIPES["simulate-ci"].lines)
 def test_the_job_of_github_actions(shell, line):
-    with open(f"{TRAIN}/torch_ddp.py", encoding="utf-8") as file:
+    with open(f"{TRAIN}/torch_add.py", encoding="utf-8") as file:
         check(shell(line, file.read()), 2, 2)
