@@ -109,7 +109,7 @@ static void a_word_of_no_choice(void **state)
 	assert_int_equal(read_word("--gpu-bind=none|single"), RI_CODE_OPTION_VALUE);
 	assert_int_equal(read_word("--expand=autos"), RI_CODE_OPTION_VALUE);
 	assert_int_equal(read_word("--list=code"), RI_CODE_OPTION_VALUE);
-	assert_string_equal(err.text, "\"code\": expected sources, frameworks, inherited, checks, "
+	assert_string_equal(err.text, "\"code\": expected sources, simulations, frameworks, inherited, checks, "
 		"codes or options");
 }
 
