@@ -139,7 +139,7 @@ ROWS |= {
 }
 atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
 # What no value of its own changes in a command: test_explain.py and test_affinity.py have these.
-ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind"}
+ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
@@ -208,7 +208,8 @@ def test_flag_forms(box, symbol):
         assert seen(box, row, f"{name}={word}") == row.usual, word
     for word in ("", "2", "maybe", "yes ", "ye", "\u00a0"):
         error = refused(box.run(f"{name}={word}", "--", "true"), 125, "option.value", name)
-        assert "expected yes or no" in error
+        assert ("expected yes, no or node" if symbol == "log_prefix"
+                else "expected yes or no") in error
     result = box.run("--", "true", env={twin(symbol): "maybe"})
     refused(result, 125, "option.value", twin(symbol))
 
@@ -423,7 +424,8 @@ def test_seconds_that_are_good(box, value):
 
 
 @pytest.mark.parametrize("action, value, expected", [
-    ("--list", "nothing", "sources, frameworks, inherited, checks, codes or options"),
+    ("--list", "nothing",
+     "sources, simulations, frameworks, inherited, checks, codes or options"),
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--help", "now", "no value"),

@@ -24,6 +24,8 @@ KINDS = ["openmpi", "sagemaker", "kubeflow_pytorch"]
 SHAPES = [line.split("\t")[0] for line in subprocess.run(
     [os.environ.get("RANKINIT", os.path.join(HERE, "../../build/rankinit")),
      "--list=simulations"], capture_output=True, check=True, text=True).stdout.splitlines()]
+# A network of its own: other tests have ports, too.
+ALONE = ["--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 ENV = 'echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $MASTER_ADDR"'
 
 
@@ -64,7 +66,8 @@ def test_each_rank_has_its_place(box, kind, place):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_ranks_of_every_shape_meet(box, shape):
-    result = box.run(f"--simulate={shape}:2x2", "--", *MEET)
+    result = box.run(*ALONE, box.rankinit, f"--simulate={shape}:2x2", "--", *MEET,
+                     program="/usr/bin/unshare")
     assert result.status == 0, result.err
     assert sorted(result.out.decode().splitlines()) == [
         f"[{rank // 2}:{rank}] rank {rank} of 4, local {rank % 2} of 2, node {rank // 2}: sum 6"
@@ -77,7 +80,8 @@ def test_the_ranks_of_every_shape_meet(box, shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_ranks_of_one_node_meet(box, shape):
-    result = box.run(f"--simulate={shape}:1x2", "--log-prefix=no", "--", *MEET)
+    result = box.run(*ALONE, box.rankinit, f"--simulate={shape}:1x2", "--log-prefix=no", "--",
+                     *MEET, program="/usr/bin/unshare")
     assert result.status == 0, result.err
     assert sorted(result.out.decode().splitlines()) == [
         f"rank {rank} of 2, local {rank} of 2, node 0: sum 1" for rank in range(2)]
@@ -130,10 +134,6 @@ def test_threads_are_shared_by_all_ranks(box, kind):
     result = box.run(f"--simulate={kind}:2x2", "--log-prefix=no", "--", "sh", "-c", line.decode(),
                      env={"OMP_NUM_THREADS": "7"})
     assert result.out.split() == [b"7"] * 4
-
-
-# A network of its own: other tests have ports, too.
-ALONE = ["--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
 
 @pytest.mark.parametrize("kind, usual", [("sagemaker", 7777), ("kubeflow_pytorch", 23456),

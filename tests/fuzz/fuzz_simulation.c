@@ -38,6 +38,29 @@ static void check_job(const struct ri_simulation *job)
 	CHECK(absent < job->nodes);
 }
 
+/* What a member is given has no place left in it that its shape has. */
+static void check_member(const struct ri_simulation *job, size_t node)
+{
+	const struct ri_shape_member member = {
+		.nodes = job->nodes, .ranks = job->ranks, .node = node,
+		.local_rank = job->ranks - 1, .port = ri_shape_port(job->shape),
+	};
+	static struct ri_arena arena;
+	const struct ri_shape_row *row;
+
+	for (size_t i = 0; (row = ri_shape_row_at(job->shape, i)) != NULL; i++) {
+		char *value;
+
+		if (!ri_shape_row_is_of(row, &member))
+			continue;
+		value = ri_shape_value(row, &member, &arena);
+		CHECK(value != NULL && strchr(value, '<') == NULL);
+		CHECK(strlen(value) < RI_MAX_VARIABLE - 1);
+	}
+	CHECK(strncmp(ri_shape_host(node, &arena), "127.0.", 6) == 0);
+	ri_arena_release(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ri_error err = RI_ERROR_INIT;
@@ -49,6 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ri_simulation_read(&job, &given, &err) == 0) {
 		CHECK(err.code == RI_CODE_NONE);
 		check_job(&job);
+		check_member(&job, 0);
+		check_member(&job, job.nodes - 1);
 	} else {
 		CHECK(err.code == RI_CODE_OPTION_VALUE);
 		CHECK(strcmp(err.subject, "--simulate") == 0);
