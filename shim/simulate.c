@@ -24,6 +24,7 @@
 #include "system/mask.h"
 #include "system/spares.h"
 #include "watch/adopt.h"
+#include "watch/leftovers.h"
 
 /* A job in the making. */
 struct play {
@@ -389,6 +390,7 @@ static int launch_job(struct play *play)
 	if (ri_orphans_adopt(play->launch.self, &run->options, &run->err) < 0 ||
 		prepare_output(play) < 0)
 		return -1;
+	ri_leftovers_add_relay(play->program);
 	describe_job(play);
 	if (simulation->shape->scope == RI_SCOPE_PROCESS && ri_run_reserve_telling(run) < 0)
 		return -1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/path.h"
 #include "base/procstat.h"
 #include "command/words.h"
 #include "system/log.h"
@@ -26,11 +27,18 @@ enum {
 static bool told_some;	/* beside the command */
 static bool too_many;	/* somebody was not told, since nobody could remember it */
 static bool left_to_relay;	/* somebody was not told, since a launcher does it */
+static char relay[sizeof(((struct ri_procstat *)NULL)->name)];	/* "": no other one */
 static pid_t self;
 
 void ri_leftovers_init(pid_t own_pid)
 {
 	self = own_pid;
+}
+
+/* As the kernel has it, cut after 15 bytes. */
+void ri_leftovers_add_relay(const char *program)
+{
+	ri_text_copy(relay, sizeof(relay), ri_path_name(program));
 }
 
 static bool proc_is_ours(void)
@@ -262,7 +270,7 @@ struct telling {
 /*
  * Launchers that pass a SIGTERM on to what they started, each in its own time:
  * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
- * MPICH's Hydra, torchrun, and another rankinit.
+ * MPICH's Hydra, torchrun, and another rankinit, which may have another name.
  */
 static bool is_relay(const struct ri_procstat *process)
 {
@@ -276,7 +284,7 @@ static bool is_relay(const struct ri_procstat *process)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(process->name, names[i]) == 0)
 			return process->state != 'Z';
-	return false;
+	return relay[0] != '\0' && strcmp(process->name, relay) == 0 && process->state != 'Z';
 }
 
 /* Its launcher lives: that one tells it, and a second SIGTERM would be ours. */

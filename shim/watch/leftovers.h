@@ -24,6 +24,9 @@
 /* To be called before the others, with our own pid. */
 void ri_leftovers_init(pid_t own_pid);
 
+/* What is started from this file passes a stop on, as a launcher does; its name is copied. */
+void ri_leftovers_add_relay(const char *program);
+
 /*
  * This process gets its own SIGTERM, and no second one here. To be called
  * before it is sent.
