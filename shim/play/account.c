@@ -153,13 +153,17 @@ int ri_job_account_tell(const struct ri_job_account *account)
 		read_reports(account->report, told, simulation->nodes);
 		first = find_first(account, told);
 	}
-	if (first != NULL)
+	/* those that run were stopped for the one that could not be started */
+	if (first != NULL && account->children->refused == 0)
 		status = ri_verdict_status(first->wait_status);
 	if (account->quiet && status == 0)
 		return 0;
 	for (size_t i = 0; of_nodes && i < account->children->started; i++)
 		tell_node(account->places[i], &account->children->items[i],
 			&told[account->places[i]]);
+	for (size_t i = account->children->started; of_nodes && i < account->children->count; i++)
+		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it could not be started",
+			account->places[i]);
 	state = tell_absent(account) == 0 ? find_state(account, status) : NULL;
 	ri_log(RI_LEVEL_ALWAYS, "simulated: the job's exit status is %d%s%s%s", status,
 		state == NULL ? "" : "; there it would be ", state == NULL ? "" : state,

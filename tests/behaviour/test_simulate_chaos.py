@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from test_simulate import nothing_is_left
+from test_simulate import nothing_is_left, simulated
 
 PLACES = ["init", "below"]
 
@@ -28,3 +28,15 @@ def test_one_sigterm_whatever_the_binary_is_called(box, tmp_path, place, name):
     assert "waiting for processes that still run" in result.err, "the control: all were looked at"
     assert [job.count(f"rank{rank} SIGTERM") for rank in range(2)] == [1, 1], job.log()
     nothing_is_left(job)
+
+
+def test_nodes_that_cannot_be_started(box):
+    """The status is of the refusal, not of those that were stopped because of it."""
+    line = 'ulimit -u 5; exec "$0" "$@"'
+    result = box.run("--reuid=54321", "--regid=54321", "--clear-groups", "bash", "-c", line,
+                     box.rankinit, "--simulate=kubeflow_pytorch:8x1", "--", "sleep", "9",
+                     program="/usr/bin/setpriv")
+    assert result.status == 125, result.err
+    assert "[spawn.refused]" in result.err
+    assert "node 7: it could not be started" in simulated(result)
+    assert simulated(result)[-1] == "the job's exit status is 125; there it would be Failed"
