@@ -366,6 +366,7 @@ static int watch(struct play *play)
 	account.quiet = run->options.quiet;
 	if (simulation->shape->scope == RI_SCOPE_PROCESS)
 		account.status = ri_run_tell(run, account.status);
+	ri_faults_tell(&faults);
 	return ri_job_account_tell(&account);
 }
 

@@ -2,10 +2,12 @@
 #include "play/faults.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "play/process.h"
 #include "system/log.h"
+#include "watch/leftovers.h"
 
 /* Those of a node's beginning are in what the node was started with. */
 static const struct ri_fault *find_next(struct ri_faults *faults)
@@ -50,14 +52,23 @@ static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 	const char *name = fault->kind == RI_FAULT_KILL ? "SIGKILL" : "SIGSTOP";
 	bool alone = faults->simulation->shape->scope == RI_SCOPE_PROCESS;
 	double seconds = (double)fault->at_ms / 1000;
+	char how[96] = "";
 	pid_t pid = 0;
 
+	if (!ri_leftovers_can_look()) {
+		ri_log(RI_LEVEL_WARNING, "simulated: /proc does not show rank %zu, so %s is not "
+			"sent: mount a new one there", fault->who, name);
+		return;
+	}
 	if (child != NULL && child->lives)
 		pid = ri_simulate_find(child->pid, alone ? -1 : (int64_t)fault->who,
 			alone ? -1 : (int64_t)(fault->who % faults->simulation->ranks));
 	if (pid == 0 || kill(pid, number) < 0) {
+		if (!alone)
+			snprintf(how, sizeof(how), "; its RANK=%zu and LOCAL_RANK=%zu are looked "
+				"for", fault->who, fault->who % faults->simulation->ranks);
 		ri_log(RI_LEVEL_WARNING, "simulated: rank %zu does not run %g s after the start, "
-			"so %s is not sent", fault->who, seconds, name);
+			"so %s is not sent%s", fault->who, seconds, name, how);
 		return;
 	}
 	ri_log(RI_LEVEL_ALWAYS, "simulated: %s for rank %zu (pid %d), %g s after the start", name,
@@ -81,4 +92,19 @@ void ri_faults_act(void *context)
 		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
 		faults->simulation->shape->grace_s);
 	kill(getpid(), SIGTERM);
+}
+
+void ri_faults_tell(const struct ri_faults *faults)
+{
+	const struct ri_simulation *simulation = faults->simulation;
+
+	for (size_t i = faults->next; i < simulation->fault_count; i++) {
+		const struct ri_fault *fault = &simulation->faults[i];
+
+		if (fault->kind == RI_FAULT_KILL || fault->kind == RI_FAULT_HANG)
+			ri_log(RI_LEVEL_WARNING, "simulated: the job ended before %s=%zu@%g, so "
+				"this did not happen",
+				fault->kind == RI_FAULT_KILL ? "kill" : "hang", fault->who,
+				(double)fault->at_ms / 1000);
+	}
 }

@@ -20,4 +20,7 @@ struct ri_faults {
 int64_t ri_faults_due(void *faults);
 void ri_faults_act(void *faults);
 
+/* After the end: a warning for each rank's fault that the job did not live to see. */
+void ri_faults_tell(const struct ri_faults *faults);
+
 #endif

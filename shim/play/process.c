@@ -25,15 +25,16 @@ struct search {
 	char rank[32], local_rank[32];	/* "RANK=3"; "": whatever it has there */
 };
 
-/* Is the file that it runs our own? */
-static bool is_rankinit(pid_t pid)
+/* Is the file that it runs our own? Of one that nobody may read the kernel does not say so. */
+static bool is_rankinit(const struct ri_procstat *process)
 {
 	struct stat own, its;
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &its) == 0 &&
-		own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
+	if (stat("/proc/self/exe", &own) < 0 || stat(path, &its) < 0)
+		return ri_leftovers_is_relay(process);
+	return own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
 /* Both strings stand in its environment, as it was executed with (proc(5)). */
@@ -70,7 +71,7 @@ static bool note(const struct ri_procstat *process, void *context)
 		return true;
 	processes[count++] = (struct process){
 		.pid = process->pid, .parent = process->parent, .started = process->started,
-		.fits = !is_rankinit(process->pid) && has_variables(process->pid, context),
+		.fits = !is_rankinit(process) && has_variables(process->pid, context),
 	};
 	return count < PROCESSES;
 }

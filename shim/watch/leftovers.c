@@ -272,7 +272,7 @@ struct telling {
  * Open MPI 4 and 5 (mpirun is a link to orterun or prterun) and their daemons,
  * MPICH's Hydra, torchrun, and another rankinit, which may have another name.
  */
-static bool is_relay(const struct ri_procstat *process)
+bool ri_leftovers_is_relay(const struct ri_procstat *process)
 {
 	/* as the kernel has them, cut after 15 bytes */
 	static const char *const names[] = {
@@ -295,7 +295,7 @@ static bool has_relay(const struct ri_procstat *process)
 	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1 && at.parent != self; depth++) {
 		if (!read_parent(&at, &at))
 			return false;
-		if (is_relay(&at))
+		if (ri_leftovers_is_relay(&at))
 			return true;
 	}
 	return false;
@@ -303,7 +303,7 @@ static bool has_relay(const struct ri_procstat *process)
 
 static bool find_relay(const struct ri_procstat *process, void *found)
 {
-	*(bool *)found = is_relay(process);
+	*(bool *)found = ri_leftovers_is_relay(process);
 	return !*(bool *)found;
 }
 

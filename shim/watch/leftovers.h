@@ -27,6 +27,9 @@ void ri_leftovers_init(pid_t own_pid);
 /* What is started from this file passes a stop on, as a launcher does; its name is copied. */
 void ri_leftovers_add_relay(const char *program);
 
+/* Has it the name of one of those, or of a launcher that does the same? */
+bool ri_leftovers_is_relay(const struct ri_procstat *process);
+
 /*
  * This process gets its own SIGTERM, and no second one here. To be called
  * before it is sent.

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """--simulate where things are not as they usually are."""
 
+import os
+import re
 import shutil
 import signal
 import time
 
 import pytest
 
+import everybody
 from test_simulate import nothing_is_left, simulated
 
 PLACES = ["init", "below"]
@@ -40,3 +43,53 @@ def test_nodes_that_cannot_be_started(box):
     assert "[spawn.refused]" in result.err
     assert "node 7: it could not be started" in simulated(result)
     assert simulated(result)[-1] == "the job's exit status is 125; there it would be Failed"
+
+
+AS_USER = ["--reuid=1000", "--regid=1000", "--clear-groups", "--bounding-set=-all",
+           "--inh-caps=-all"]
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "sagemaker"])
+def test_the_rank_of_a_binary_that_nobody_may_read(box, kind):
+    """The kernel then hides what a process runs: the rank is hit, and not its rankinit."""
+    program = os.path.join(everybody.FOLDER, "rankinit-111")
+    shutil.copy(box.rankinit, program)
+    os.chmod(program, 0o111)
+    result = box.run(*AS_USER, program, f"--simulate={kind}:1x2,kill=1@0.7", "--supervise=always",
+                     "--", "sh", "-c", 'echo "$RANK=$$"; exec sleep 5', program="/usr/bin/setpriv")
+    os.remove(program)
+    assert result.status == 137, result.err
+    pid = re.search(r" 1=(\d+)$", result.out.decode(), re.M).group(1)
+    assert f"SIGKILL for rank 1 (pid {pid}), 0.7 s after the start" in simulated(result)
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "sagemaker"])
+@pytest.mark.parametrize("fault", ["kill", "hang"])
+def test_a_proc_of_another_namespace(box, kind, fault):
+    """Its numbers are those of others, so nobody gets a signal."""
+    result = box.run("--fork", "--pid", box.rankinit, f"--simulate={kind}:1x2,{fault}=1@0.4",
+                     "--supervise=always", "--", "sleep", "1", program="/usr/bin/unshare")
+    assert result.status == 0, result.err
+    name = "SIGKILL" if fault == "kill" else "SIGSTOP"
+    assert f"warning: simulated: /proc does not show rank 1, so {name} is not sent" in result.err
+
+
+def test_a_rank_that_took_its_environment_away(box):
+    result = box.run("--simulate=sagemaker:1x2,kill=1@0.4", "--", "env", "-i", "sleep", "1")
+    assert result.status == 0, result.err
+    assert ("warning: simulated: rank 1 does not run 0.4 s after the start, so SIGKILL is not "
+            "sent; its RANK=1 and LOCAL_RANK=1 are looked for\n") in result.err
+    result = box.run("--simulate=openmpi:1x2,kill=1@0.4", "--", "env", "-i", "sleep", "9")
+    assert result.status == 137, result.err
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "sagemaker"])
+def test_a_fault_that_the_job_does_not_live_to_see(box, kind):
+    result = box.run(f"--simulate={kind}:1x2,kill=1@60,hang=0@60.5,stop=61", "--", "true")
+    assert result.status == 0, result.err
+    said = [line for line in result.lines() if "warning" in line]
+    assert [line.partition("simulated: ")[2] for line in said] == [
+        f"the job ended before {fault}, so this did not happen"
+        for fault in ("kill=1@60", "hang=0@60.5")]
+    result = box.run(f"--simulate={kind}:1x2,kill=1@0.4", "--", "sleep", "5")
+    assert "did not happen" not in result.err, "the control"
