@@ -61,7 +61,7 @@ static int find_host(struct ri_run *run)
 		.tell = run->options.given.capture.value != NULL ? ri_capture_tell : NULL,
 		.apart = ri_apart_file, .ask_name = gethostname, .ask_proc = ask_proc,
 	};
-	if (played != NULL) {
+	if (played != NULL && !run->options.disabled) {
 		if (ri_overlay_play(host, &from_ms, played, &run->arena, &run->err) < 0)
 			return -1;
 		come_later(from_ms);

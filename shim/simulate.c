@@ -87,7 +87,12 @@ static int check_options(struct ri_run *run)
 			run->options.action != RI_ACTION_PRINT_ENV)
 			return refuse_option(run, selecting[i],
 				"it chooses whose variables --print-env prints");
-	return 0;
+	if (run->options.supervise == RI_NO &&
+		run->options.simulation.shape->scope == RI_SCOPE_NODE)
+		return refuse_option(run, RI_OPTION_supervise,
+			"the rankinit of a node is the parent of its ranks");
+	/* what each of them would say */
+	return ri_options_check(&run->options, &run->err);
 }
 
 /* What one of them left here would be in each member too, and a rank of a real job plays none. */
@@ -116,6 +121,9 @@ static int check_command(struct ri_run *run)
 {
 	const struct ri_options *options = &run->options;
 
+	if (options->launch == RI_MODE_NONE)
+		return refuse_option(run, RI_OPTION_launch,
+			"it says that COMMAND starts the whole job, which is what is played");
 	if (options->command == NULL && options->action != RI_ACTION_LAUNCH)
 		return 0;
 	if (options->command == NULL) {
@@ -175,7 +183,8 @@ static void judge_files(struct play *play)
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (play->simulation.shape->scope == RI_SCOPE_NODE && play->simulation.nodes > 1 &&
-			files[i]->value != NULL && ri_pattern_read(files[i]->value, &use) &&
+			files[i]->value != NULL && strncmp(files[i]->value, "fd:", 3) != 0 &&
+			ri_pattern_read(files[i]->value, &use) &&
 			!use.node && !use.rank)
 			ri_finding_hint(ri_findings_add(&play->run->findings,
 				RI_SEVERITY_WARNING, RI_CODE_REPORT_SHARED, files[i]->subject,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--simulate where things are not as they usually are."""
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import time
 import pytest
 
 import everybody
+from box import refused
 from test_simulate import nothing_is_left, simulated
 
 PLACES = ["init", "below"]
@@ -93,3 +95,39 @@ def test_a_fault_that_the_job_does_not_live_to_see(box, kind):
         for fault in ("kill=1@60", "hang=0@60.5")]
     result = box.run(f"--simulate={kind}:1x2,kill=1@0.4", "--", "sleep", "5")
     assert "did not happen" not in result.err, "the control"
+
+
+# Options.
+
+@pytest.mark.parametrize("kind, option, why", [
+    ("sagemaker", "--supervise=never", "the rankinit of a node is the parent of its ranks"),
+    ("sagemaker", "--launch=none", "it says that COMMAND starts the whole job"),
+    ("openmpi", "--launch=none", "it says that COMMAND starts the whole job"),
+    ("sagemaker", "--log-mode=redirect", "there is no file to redirect to"),
+    ("openmpi", "--log-mode=redirect", "there is no file to redirect to"),
+])
+def test_an_option_that_no_member_could_take(box, kind, option, why):
+    """One sentence, and not one of each member about an option that nobody gave."""
+    result = box.run(f"--simulate={kind}:2x2", option, "--", "true")
+    assert why in refused(result, 125, "option.conflict", option.partition("=")[0])
+    good = box.run("--simulate=openmpi:2x1", "--supervise=never", "--", "true")
+    assert good.status == 0, good.err
+
+
+def test_reports_behind_each_other(box, tmp_path):
+    """A descriptor is no file that the next node replaces."""
+    with open(tmp_path / "reports", "ab") as file:
+        result = box.run("--simulate=sagemaker:2x1", f"--report=fd:{file.fileno()}", "--", "true",
+                         pass_fds=[file.fileno()])
+    assert result.status == 0 and "warning" not in result.err, result.err
+    text, nodes = (tmp_path / "reports").read_text(), []
+    while text:
+        report, end = json.JSONDecoder().raw_decode(text)
+        nodes.append(report["topology"]["node_rank"]["value"])
+        text = text[end:].lstrip()
+    assert sorted(nodes) == [0, 1]
+
+
+def test_a_plain_init_plays_no_machine(box):
+    result = box.run("--", "true", env={"RANKINIT_DISABLE": "1", "RANKINIT_SIMULATED": "{"})
+    assert (result.status, result.err) == (0, "")
