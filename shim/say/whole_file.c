@@ -138,19 +138,22 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 
 /*
  * One write that does not block. What poll calls writable takes PIPE_BUF bytes
- * at once; RWF_NOWAIT makes sure of it where it is known.
+ * at once; RWF_NOWAIT makes sure of it where it is known. A file takes all of
+ * it, so that what several append to it does not mix.
  */
 static ssize_t write_some(int fd, const char *bytes, size_t length)
 {
 	struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = length };
 	ssize_t count;
 
+	if (ri_sink_is_file(fd))
+		return writev(fd, &part, 1);
 	if (length > PIPE_BUF)
 		part.iov_len = PIPE_BUF;
 	count = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
 	if (count >= 0 || errno == EPIPE || errno == ENOSPC)
 		return count;
-	if (errno == EAGAIN && !ri_sink_is_file(fd))
+	if (errno == EAGAIN)
 		return count;
 	return writev(fd, &part, 1);
 }

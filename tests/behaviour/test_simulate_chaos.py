@@ -12,6 +12,7 @@ import pytest
 
 import everybody
 from box import refused
+from peek import wait_until
 from test_simulate import nothing_is_left, simulated
 
 PLACES = ["init", "below"]
@@ -131,3 +132,36 @@ def test_reports_behind_each_other(box, tmp_path):
 def test_a_plain_init_plays_no_machine(box):
     result = box.run("--", "true", env={"RANKINIT_DISABLE": "1", "RANKINIT_SIMULATED": "{"})
     assert (result.status, result.err) == (0, "")
+
+
+# The account.
+
+def test_nodes_that_end_at_the_same_time(box):
+    """What each says of its end is read, though all of them write it at once."""
+    script = """echo >>@FOLDER/log; read -r line <@FOLDER/go; exit $((RANK / 64 + 3))"""
+    job = box.start("--simulate=kubeflow_pytorch:4x64", "-q", "--", "sh", "-c", script,
+                    shell="mkfifo @FOLDER/go")
+    wait_until(lambda: len(job.log()) == 256, "all ranks")
+    with open(os.path.join(job.folder, "go"), "w", encoding="ascii"):
+        pass
+    result = job.wait()
+    for node in range(4):
+        assert re.search(rf"^node {node}: exit status {node + 3} after \S+ s; rank \d+ failed "
+                         rf"first, exit status {node + 3}$", "\n".join(simulated(result)), re.M), (
+                             simulated(result))
+
+
+def test_a_report_is_written_at_once(box, tool):
+    """To a file, where what several append at the same time would mix otherwise."""
+    line = [tool("strace"), "-f", "-o", "@FOLDER/trace", "-s", "40", "-e",
+            "trace=write,writev,pwritev2"]
+    job = box.start(*line[1:], box.rankinit, "--simulate=sagemaker:2x2", "--", "true",
+                    program=line[0])
+    result = job.wait()
+    if result.status != 0:
+        pytest.skip("strace does not work here: " + result.err[:200])
+    writes = re.findall(r"^(\d+) +p?writev?2?\((\d+), .* = (\d+)$", job.read("trace").decode(),
+                        re.M)
+    reports = [write for write in writes if int(write[1]) > 2 and int(write[2]) > 1000]
+    assert len(reports) == 2 and reports[0][0] != reports[1][0], writes
+    assert all(int(length) > 4096 for _, _, length in reports), reports
