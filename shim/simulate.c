@@ -3,10 +3,12 @@
 #include "run.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -454,16 +456,41 @@ static void print_member(const struct play *play, const struct ri_shape_member *
 		ri_shape_host(member->node, play->members.arena));
 }
 
+/*
+ * Its end; a stop is passed on, which it may be too late for. Returns the stop's number,
+ * or 0.
+ */
+static int wait_for_member(pid_t pid, int *status)
+{
+	enum { PATIENCE_MS = 1000 };
+	siginfo_t info;
+	struct rusage usage;
+	int stop = 0, number;
+
+	while (ri_children_reap(pid, status, WNOHANG, &usage) == 0) {
+		number = ri_mask_wait_for(ri_mask_stops() | RI_MASK_OF(SIGCHLD), &info,
+			PATIENCE_MS);
+		if (number == SIGCHLD || (number == 0 && stop == 0))
+			continue;
+		ri_children_signal(pid, stop == 0 ? number : SIGKILL);
+		if (stop != 0)
+			break;
+		stop = number;
+	}
+	return stop;
+}
+
 /* One after the other, each below a line that says whose it is. */
 static int explain_members(struct play *play)
 {
 	struct ri_run *run = play->run;
 	bool text = run->options.action_value == NULL ||
 		strcmp(run->options.action_value, "text") == 0;
-	int first = 0, status;
+	int first = 0, status = 0, stop;
 
 	if (prepare_members(play) < 0)
 		return -1;
+	play->launch.die_with_us = play->launch.self != 1;
 	ri_mask_default_chld();
 	for (size_t i = 0; i < play->count; i++) {
 		struct ri_shape_member member = ri_members_at(&play->members, play->places[i]);
@@ -475,7 +502,10 @@ static int explain_members(struct play *play)
 		pid = ri_launch_spawn(&play->launch, &run->err);
 		if (pid < 0)
 			return -1;
-		if (ri_children_reap(pid, &status, 0, NULL) == pid && first == 0)
+		stop = wait_for_member(pid, &status);
+		if (stop != 0)
+			return 128 + stop;
+		if (first == 0)
 			first = ri_verdict_status(status);
 	}
 	return first;

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """--simulate where things are not as they usually are."""
 
+import array
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
+import termios
 import time
 
 import pytest
@@ -13,6 +16,7 @@ import pytest
 import everybody
 from box import refused
 from peek import wait_until
+from test_dead_mount import dead, waits  # noqa: F401  a fixture
 from test_simulate import nothing_is_left, simulated
 
 PLACES = ["init", "below"]
@@ -165,3 +169,31 @@ def test_a_report_is_written_at_once(box, tool):
     reports = [write for write in writes if int(write[1]) > 2 and int(write[2]) > 1000]
     assert len(reports) == 2 and reports[0][0] != reports[1][0], writes
     assert all(int(length) > 4096 for _, _, length in reports), reports
+
+
+# A stop.
+
+@pytest.mark.parametrize("kind", ["openmpi", "sagemaker"])
+def test_a_stop_where_a_mount_does_not_answer(box, dead, kind):  # noqa: F811
+    job = box.start(f"--simulate={kind}:2x2", "--", dead / "train")
+    waits(job)
+    result = job.stop()
+    assert result.status == 128 + signal.SIGTERM, result.err
+    nothing_is_left(job)
+
+
+def unread(reader):
+    count = array.array("i", [0])
+    fcntl.ioctl(reader, termios.FIONREAD, count)
+    return count[0]
+
+
+def test_a_stop_ends_all_explanations(box):
+    """Also that of a member which cannot go on."""
+    reader, writer = os.pipe()
+    job = box.start("--simulate=openmpi:256x1", "--explain", "--", "true", stdout=writer)
+    wait_until(lambda: unread(reader) > 30000, "what fills a pipe")
+    result = job.stop()
+    os.close(reader)
+    os.close(writer)
+    assert result.status == 128 + signal.SIGTERM, result.err
