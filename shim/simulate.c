@@ -45,18 +45,31 @@ static int refuse(struct ri_run *run, const char *subject, const char *hint, con
 	return ri_fail_hint(&run->err, "%s", hint);
 }
 
-/* The job's own shape says these. */
-static const int shaped[] = {
-	RI_OPTION_rank, RI_OPTION_world_size, RI_OPTION_local_world_size, RI_OPTION_nnodes,
-	RI_OPTION_master_addr, RI_OPTION_hosts, RI_OPTION_hostfile, RI_OPTION_source,
-	RI_OPTION_nproc_per_node,
+#define SAID "its value says that already"
+#define LOOKS "it looks at one machine, and a simulated job has none of its own"
+#define CHOOSES "it chooses whose variables --print-env prints"
+
+/* What has no meaning beside it. */
+static const struct {
+	int option;
+	const char *why;
+	bool prints;	/* but for --print-env */
+} senseless[] = {
+	{ RI_OPTION_rank, SAID, false },
+	{ RI_OPTION_world_size, SAID, false },
+	{ RI_OPTION_local_world_size, SAID, false },
+	{ RI_OPTION_nnodes, SAID, false },
+	{ RI_OPTION_master_addr, SAID, false },
+	{ RI_OPTION_hosts, SAID, false },
+	{ RI_OPTION_hostfile, SAID, false },
+	{ RI_OPTION_source, SAID, false },
+	{ RI_OPTION_nproc_per_node, SAID, false },
+	{ RI_OPTION_root, LOOKS, false },
+	{ RI_OPTION_capture, LOOKS, false },
+	{ RI_OPTION_check, LOOKS, false },
+	{ RI_OPTION_node_rank, CHOOSES, true },
+	{ RI_OPTION_local_rank, CHOOSES, true },
 };
-
-/* They look at a machine, and none of the played ones is one. */
-static const int looking[] = { RI_OPTION_root, RI_OPTION_capture, RI_OPTION_check };
-
-/* Which of the members: only --print-env is about one of them. */
-static const int selecting[] = { RI_OPTION_node_rank, RI_OPTION_local_rank };
 
 static int refuse_option(struct ri_run *run, int number, const char *why)
 {
@@ -77,18 +90,10 @@ static int check_options(struct ri_run *run)
 	if (ri_env_get(&run->env, RI_OVERLAY_VARIABLE) != NULL)
 		return refuse(run, given->simulate.subject, "leave one of the two out",
 			"a simulated job cannot simulate another one");
-	for (size_t i = 0; i < sizeof(shaped) / sizeof(shaped[0]); i++)
-		if (given->at[shaped[i]].subject != NULL)
-			return refuse_option(run, shaped[i], "its value says that already");
-	for (size_t i = 0; i < sizeof(looking) / sizeof(looking[0]); i++)
-		if (given->at[looking[i]].subject != NULL)
-			return refuse_option(run, looking[i],
-				"it looks at one machine, and a simulated job has none of its own");
-	for (size_t i = 0; i < sizeof(selecting) / sizeof(selecting[0]); i++)
-		if (given->at[selecting[i]].subject != NULL &&
-			run->options.action != RI_ACTION_PRINT_ENV)
-			return refuse_option(run, selecting[i],
-				"it chooses whose variables --print-env prints");
+	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++)
+		if (given->at[senseless[i].option].subject != NULL &&
+			!(senseless[i].prints && run->options.action == RI_ACTION_PRINT_ENV))
+			return refuse_option(run, senseless[i].option, senseless[i].why);
 	if (run->options.supervise == RI_NO &&
 		run->options.simulation.shape->scope == RI_SCOPE_NODE)
 		return refuse_option(run, RI_OPTION_supervise,
