@@ -63,7 +63,7 @@ static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 	if (child != NULL && child->lives)
 		pid = ri_simulate_find(child->pid, alone ? -1 : (int64_t)fault->who,
 			alone ? -1 : (int64_t)(fault->who % faults->simulation->ranks));
-	if (pid == 0 || kill(pid, number) < 0) {
+	if (pid == 0) {
 		if (!alone)
 			snprintf(how, sizeof(how), "; its RANK=%zu and LOCAL_RANK=%zu are looked "
 				"for", fault->who, fault->who % faults->simulation->ranks);
@@ -71,6 +71,7 @@ static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 			"so %s is not sent%s", fault->who, seconds, name, how);
 		return;
 	}
+	ri_children_signal(pid, number);
 	ri_log(RI_LEVEL_ALWAYS, "simulated: %s for rank %zu (pid %d), %g s after the start", name,
 		fault->who, (int)pid, seconds);
 }
@@ -91,7 +92,7 @@ void ri_faults_act(void *context)
 	ri_log(RI_LEVEL_ALWAYS, "simulated: SIGTERM for the whole job, %g s after the start; "
 		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
 		faults->simulation->shape->grace_s);
-	kill(getpid(), SIGTERM);
+	ri_children_signal(getpid(), SIGTERM);
 }
 
 void ri_faults_tell(const struct ri_faults *faults)

@@ -173,6 +173,14 @@ def test_a_report_is_written_at_once(box, tool):
 
 # A stop.
 
+@pytest.mark.parametrize("fault, status", [("stop=0.5", 143), ("kill=1@0.5", 137)])
+def test_faults_where_a_profile_denies_kill(box, actor, fault, status):
+    """By a descriptor, as rankinit's own signals then are."""
+    result = box.run("kill=EPERM", "--", box.rankinit, f"--simulate=openmpi:1x2,{fault}", "--",
+                     "sleep", "9", program=actor("deny"))
+    assert result.status == status, result.err
+
+
 @pytest.mark.parametrize("kind", ["openmpi", "sagemaker"])
 def test_a_stop_where_a_mount_does_not_answer(box, dead, kind):  # noqa: F811
     job = box.start(f"--simulate={kind}:2x2", "--", dead / "train")
