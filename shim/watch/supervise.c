@@ -349,10 +349,14 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 		happen(sv, STOP);
 }
 
-/* The terminal told the whole process group, and the command is in it. */
+/*
+ * The terminal told the whole process group, and the command is in it. When the line is
+ * hung up its session's leader alone is told (Linux drivers/tty, __tty_hangup).
+ */
 static bool was_told_by_terminal(const struct supervisor *sv, const siginfo_t *info)
 {
-	return sv->terminal->shared && is_by_terminal(info);
+	return sv->terminal->shared && is_by_terminal(info) &&
+		(info->si_signo != SIGHUP || getsid(0) != sv->self);
 }
 
 /* After the first failure they say no more about it. */

@@ -18,6 +18,7 @@ from box import refused
 from peek import wait_until
 from test_dead_mount import dead, waits  # noqa: F401  a fixture
 from test_simulate import nothing_is_left, simulated
+from test_terminal import Terminal
 
 PLACES = ["init", "below"]
 
@@ -205,3 +206,17 @@ def test_a_stop_ends_all_explanations(box):
     os.close(reader)
     os.close(writer)
     assert result.status == 128 + signal.SIGTERM, result.err
+
+
+@pytest.mark.parametrize("options", [["--simulate=openmpi:1x2"], ["--simulate=sagemaker:1x2"],
+                                     ["--nproc-per-node=2"]])
+def test_a_terminal_that_goes_away(box, options):
+    """The kernel tells the leader of the session, and nobody else."""
+    made = Terminal()
+    job = box.start(*options, "--", *box.payload("env:RANK"), tty=made.path)
+    job.until("rank0 ready", "rank1 ready")
+    made.close()
+    job.until("rank0 SIGHUP", "rank1 SIGHUP")
+    time.sleep(0.1)
+    assert [job.count(f"rank{rank} SIGHUP") for rank in range(2)] == [1, 1]
+    job.stop()
