@@ -563,8 +563,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	const struct ri_launch *launch = setting->launch;
 	struct supervisor sv = {
 		.options = setting->options, .terminal = setting->terminal,
-		.children = children,
-		.output = setting->output,
+		.children = children, .output = setting->output,
 		.result = setting->result,
 		.timetable = setting->timetable,
 		.goes_on = setting->goes_on,
