@@ -8,6 +8,7 @@ ends it, before the command runs as well as while it is started and after it.
 import ctypes
 import json
 import os
+import pathlib
 import signal
 import struct
 
@@ -160,8 +161,9 @@ def dying(tmp_path):
 def test_a_stop_reaches_the_command_though_the_state_cannot_be_written(box, dying):
     job = box.start(f"--state={dying.folder}/state", "--", *box.payload("run", "status=3"))
     job.until("run ready")
-    with open(f"{dying.folder}/state", encoding="ascii") as file:
-        assert " running " in file.read()
+    # the command may be there before the mount has been told so
+    state = pathlib.Path(dying.folder, "state")
+    wait_until(lambda: " running " in state.read_text("ascii"), "a state that runs")
     dying.die()
     result = job.stop()
     assert result.status == 3, result.err
