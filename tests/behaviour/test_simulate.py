@@ -337,14 +337,16 @@ def test_what_each_node_and_the_platform_says(box):
 
 
 def test_the_status_is_of_who_failed_by_itself(box):
-    """Not of who ended first: node 0 only lost node 1, which still saves its checkpoint."""
-    script = """case $RANK in
-        0) sleep 0.5; echo 'RuntimeError: Connection closed by peer [127.0.0.3]:7' >&2; exit 1;;
-        1) trap 'sleep 3; exit 0' TERM; sleep 100 & wait;;
-        2) sleep 0.3; exit 9;;
-        3) trap 'sleep 3; exit 0' TERM; sleep 100 & wait;;
+    """Not of who ended first: node 0 only lost a rank of node 1, which ends later."""
+    lost = ("Traceback (most recent call last):\n  File \"/job/train.py\", line 7, in <module>\n"
+            "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection "
+            "closed by peer [127.0.0.3]:7. This is typically caused by a remote worker crashing.")
+    script = f"""case $RANK in
+        0) echo '{lost}' >&2; exit 1;;
+        2) sleep 1; exit 9;;
+        *) sleep 100;;
         esac"""
-    result = box.run("--simulate=kubeflow_pytorch:2x2", "--", "sh", "-c", script)
+    result = box.run("--simulate=kubeflow_pytorch:2x2", "--settle=0", "--", "sh", "-c", script)
     assert result.status == 9, result.err
     assert simulated(result)[-1] == "the job's exit status is 9; there it would be Failed"
 

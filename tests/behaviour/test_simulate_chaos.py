@@ -28,7 +28,7 @@ PLACES = ["init", "below"]
 def test_one_sigterm_whatever_the_binary_is_called(box, tmp_path, place, name):
     """The nodes' rankinits pass a stop on, and nobody else sends a second one."""
     program = shutil.copy(box.rankinit, tmp_path / name)
-    job = box.start("--simulate=skypilot:1x2", "--", *box.payload("env:RANK", "deaf", "after=3"),
+    job = box.start("--simulate=skypilot:1x2", "--", *box.payload("env:RANK", "deaf", "after=5"),
                     program=str(program), place=place)
     job.until("rank0 ready", "rank1 ready")
     job.signal(signal.SIGTERM)
@@ -63,31 +63,31 @@ def test_the_rank_of_a_binary_that_nobody_may_read(box, kind):
     program = os.path.join(everybody.FOLDER, "rankinit-111")
     shutil.copy(box.rankinit, program)
     os.chmod(program, 0o111)
-    result = box.run(*AS_USER, program, f"--simulate={kind}:1x2,kill=1@0.7", "--supervise=always",
+    result = box.run(*AS_USER, program, f"--simulate={kind}:1x2,kill=1@2", "--supervise=always",
                      "--", "sh", "-c", 'echo "$RANK=$$"; exec sleep 5', program="/usr/bin/setpriv")
     os.remove(program)
     assert result.status == 137, result.err
     pid = re.search(r" 1=(\d+)$", result.out.decode(), re.M).group(1)
-    assert f"SIGKILL for rank 1 (pid {pid}), 0.7 s after the start" in simulated(result)
+    assert f"SIGKILL for rank 1 (pid {pid}), 2 s after the start" in simulated(result)
 
 
 @pytest.mark.parametrize("kind", ["openmpi", "sagemaker"])
 @pytest.mark.parametrize("fault", ["kill", "hang"])
 def test_a_proc_of_another_namespace(box, kind, fault):
     """Its numbers are those of others, so nobody gets a signal."""
-    result = box.run("--fork", "--pid", box.rankinit, f"--simulate={kind}:1x2,{fault}=1@0.4",
-                     "--supervise=always", "--", "sleep", "1", program="/usr/bin/unshare")
+    result = box.run("--fork", "--pid", box.rankinit, f"--simulate={kind}:1x2,{fault}=1@2",
+                     "--supervise=always", "--", "sleep", "3", program="/usr/bin/unshare")
     assert result.status == 0, result.err
     name = "SIGKILL" if fault == "kill" else "SIGSTOP"
     assert f"warning: simulated: /proc does not show rank 1, so {name} is not sent" in result.err
 
 
 def test_a_rank_that_took_its_environment_away(box):
-    result = box.run("--simulate=sagemaker:1x2,kill=1@0.4", "--", "env", "-i", "sleep", "1")
+    result = box.run("--simulate=sagemaker:1x2,kill=1@2", "--", "env", "-i", "sleep", "3")
     assert result.status == 0, result.err
-    assert ("warning: simulated: rank 1 does not run 0.4 s after the start, so SIGKILL is not "
+    assert ("warning: simulated: rank 1 does not run 2 s after the start, so SIGKILL is not "
             "sent; its RANK=1 and LOCAL_RANK=1 are looked for\n") in result.err
-    result = box.run("--simulate=openmpi:1x2,kill=1@0.4", "--", "env", "-i", "sleep", "9")
+    result = box.run("--simulate=openmpi:1x2,kill=1@2", "--", "env", "-i", "sleep", "9")
     assert result.status == 137, result.err
 
 
@@ -99,7 +99,7 @@ def test_a_fault_that_the_job_does_not_live_to_see(box, kind):
     assert [line.partition("simulated: ")[2] for line in said] == [
         f"the job ended before {fault}, so this did not happen"
         for fault in ("kill=1@60", "hang=0@60.5")]
-    result = box.run(f"--simulate={kind}:1x2,kill=1@0.4", "--", "sleep", "5")
+    result = box.run(f"--simulate={kind}:1x2,kill=1@2", "--", "sleep", "5")
     assert "did not happen" not in result.err, "the control"
 
 
@@ -174,7 +174,7 @@ def test_a_report_is_written_at_once(box, tool):
 
 # A stop.
 
-@pytest.mark.parametrize("fault, status", [("stop=0.5", 143), ("kill=1@0.5", 137)])
+@pytest.mark.parametrize("fault, status", [("stop=2", 143), ("kill=1@2", 137)])
 def test_faults_where_a_profile_denies_kill(box, actor, fault, status):
     """By a descriptor, as rankinit's own signals then are."""
     result = box.run("kill=EPERM", "--", box.rankinit, f"--simulate=openmpi:1x2,{fault}", "--",
