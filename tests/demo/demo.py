@@ -80,8 +80,8 @@ def show_failure():
 
 def show_simulation():
     """Two nodes of SageMaker, one of whose ranks is killed: who is blamed, by whom."""
-    job = "--simulate=sagemaker:2x2,kill=3@1"
-    title("4. The same on SageMaker? Played here, and rank 3 is killed after a second")
+    job = "--simulate=sagemaker:2x2,kill=3@2"
+    title("4. The same on SageMaker? Played here, and rank 3 is killed after two seconds")
     print(f"   $ rankinit {job} -- sh -c 'python3 rank.py; exec sleep 9'")
     script = f"{shlex.join([sys.executable, os.path.join(HERE, 'rank.py')])}; exec sleep 9"
     done = subprocess.run([RANKINIT, job, "--", "sh", "-c", script],
