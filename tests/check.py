@@ -34,7 +34,7 @@ import deadline  # noqa: E402  pylint: disable=wrong-import-position
 LOGS = os.path.join(TOP, "build", "check")
 PYTHON = "/usr/bin/python3"
 LINES = 120  # of a failing command's output
-PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider",
           "-p", "tests.deadline"]
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
             "--errors-for-leak-kinds=definite"]
@@ -158,7 +158,7 @@ def failures_commands():
 def images_commands():
     """IMAGES names those that were built: make images."""
     names = os.environ.get("IMAGES", "").split()
-    yield PYTEST + ["-rfs"] + [f"images/{name}" for name in names]
+    yield PYTEST + [f"images/{name}" for name in names]
 
 
 SUITES = {
@@ -183,12 +183,12 @@ def dist_commands():
     DIST names files of tests/dist alone, where there is no time for all.
     """
     if os.environ.get("DIST"):
-        yield PYTEST + ["-rfs"] + [f"tests/dist/test_{name}.py"
+        yield PYTEST + [f"tests/dist/test_{name}.py"
                                    for name in os.environ["DIST"].split()]
         return
     image = "tests/dist/test_image.py"
-    yield PYTEST + ["-rfs", "tests/dist", f"--ignore={image}"]
-    yield ["images/engine.sh", *PYTEST, "-rfs", image]
+    yield PYTEST + ["tests/dist", f"--ignore={image}"]
+    yield ["images/engine.sh", *PYTEST, image]
     for suite in ("unit", "golden", "behaviour"):
         yield ["tests/dist/emulated.py", suite]
 
@@ -197,8 +197,8 @@ def dist_commands():
 APART = {
     "dist": dist_commands,
     "images": images_commands,
-    "compose": lambda: [PYTEST + ["-rfs", "images/compose"]],
-    "frameworks": lambda: [PYTEST + ["-rfs", "tests/frameworks"]],
+    "compose": lambda: [PYTEST + ["images/compose"]],
+    "frameworks": lambda: [PYTEST + ["tests/frameworks"]],
 }
 
 # They compute from their first line to the last, and nothing in them waits for anybody.
@@ -249,20 +249,22 @@ def why(output, test):
     return "; ".join(line[:200] for line in asserted[:1] + said[-1:]) or "it does not say why"
 
 
-def run_again(output, said):
+def run_again(command, output, said):
     """
-    Frameworks fail of their own now and then (PyTorch's gloo aborts as a process
-    ends). A few tests that failed may try once more, and it is said that they did.
+    Frameworks fail of their own now and then (PyTorch's gloo aborts as a process ends), and
+    of thousands of tests side by side on a slow machine one may see what no other did. A few
+    tests that failed may try once more, alone; each is named with what it said, to be mended.
     """
     failed = re.findall(r"^FAILED (\S+::.*?)(?: - .*)?$", output, re.M)
     if not failed or len(failed) != said["failed"] or len(failed) > 4:
         return None
     for test in failed:
         print(f"once more: {test}: {why(output, test)}", flush=True)
-    done, again = run_command(PYTEST + ["-rfs", *failed])
-    now = count(again)
-    return done, output + again, {"passed": said["passed"] + now["passed"],
-                                  "failed": now["failed"], "skipped": said["skipped"]}
+    around = command[:command.index(PYTHON)]
+    done, again = run_command([*around, *PYTEST, *failed])
+    passed = count(again)["passed"]
+    return done, output + again, {"passed": said["passed"] + passed,
+                                  "failed": len(failed) - passed, "skipped": said["skipped"]}
 
 
 def run_suite(name):
@@ -275,8 +277,8 @@ def run_suite(name):
             break
         done, output = run_command(command, 19 if name in COMPUTING else 0)
         said = count(output)
-        if name in APART and said["failed"]:
-            done, output, said = run_again(output, said) or (done, output, said)
+        if said["failed"]:
+            done, output, said = run_again(command, output, said) or (done, output, said)
         # a command that failed without saying so is a failed test
         if done.returncode != 0 and said["failed"] == 0:
             output += f"{command}: exit status {done.returncode}\n"
