@@ -141,8 +141,8 @@ def test_a_rank_is_killed_below_mpirun(python_with):
     assert lines[-1] == "simulated: the job's exit status is 137"
 
 
-@pytest.mark.parametrize("name, lost", [("sagemaker", False), ("kubeflow_pytorch", True)])
-def test_a_rank_of_a_node_is_killed(python_with, name, lost):
+@pytest.mark.parametrize("name, goes_on", [("sagemaker", False), ("kubeflow_pytorch", True)])
+def test_a_rank_of_a_node_is_killed(python_with, name, goes_on):
     """Where the platform lets the other node go on, its ranks notice, and are not blamed."""
     lines, done = lose(python_with("torch"), f"{name}:2x2", "kill=3")
     assert done.returncode == 137, done.stderr
@@ -151,7 +151,8 @@ def test_a_rank_of_a_node_is_killed(python_with, name, lost):
     assert lines[-1] == "simulated: the job's exit status is 137; there it would be Failed"
     first, second = lines[-3:-1]
     assert first.startswith("simulated: node 0: exit status ")
-    assert ("its ranks lost a rank of another node" in first) == lost
+    # the platform's stop and their own notice race each other
+    assert "its ranks lost a rank of another node" in first or not goes_on, first
     assert "exit status 137" in second and "rank 3 failed first, killed by SIGKILL" in second
 
 
