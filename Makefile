@@ -49,12 +49,12 @@ KIND     := san
 CC       := gcc
 CFLAGS   ?= -O1 -g -fno-omit-frame-pointer
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined
-LDLIBS   := -ljansson -lcap
+LDLIBS   := -ljansson -lcap -lsodium
 else ifdef DEBUG
 KIND     := debug
 CC       := gcc
 CFLAGS   ?= -O0 -g
-LDLIBS   := -ljansson -lcap
+LDLIBS   := -ljansson -lcap -lsodium
 else
 KIND     := release
 DEPS     := $(D)/done
@@ -64,7 +64,7 @@ CFLAGS   += -fno-pie -ffunction-sections -fdata-sections -fstack-protector-stron
 	-fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS  += -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack -Wl,--build-id=none
 BASE_CPPFLAGS += -I$(D)/include
-LDLIBS   := $(D)/lib/libjansson.a $(D)/lib/libcap.a
+LDLIBS   := $(D)/lib/libjansson.a $(D)/lib/libcap.a $(D)/lib/libsodium.a
 endif
 
 O := $(OUT)/$(KIND)
@@ -103,7 +103,8 @@ $(O)/%.o: %.c $(DEPS) Makefile
 
 # A seventh smaller, and no start goes through it without waiting for the machine.
 ifeq ($(KIND),release)
-$(O)/shim/check/%.o $(O)/lib/report/redact%.o: CFLAGS += -Os
+$(O)/shim/check/%.o $(O)/lib/report/redact%.o $(O)/lib/job/%.o $(O)/shim/link/%.o \
+		$(O)/shim/watch/roll_call.o: CFLAGS += -Os
 endif
 
 $(O)/librankinit.a: $(LIB_OBJ)
@@ -280,7 +281,7 @@ fuzz: $(FUZZERS:%=fuzz-%) ## search for new inputs, FUZZ_SECONDS=60 for each par
 fuzz-fuzz_%: tests/fuzz/fuzz_%.c
 	@mkdir -p $(B)/fuzz/$*
 	clang -g -O1 -fsanitize=fuzzer,address,undefined $(BASE_CPPFLAGS) -std=gnu11 \
-		-o $(B)/fuzz/fuzz_$* $< $(PURE_SHIM) $(LIB_SRC) -ljansson
+		-o $(B)/fuzz/fuzz_$* $< $(PURE_SHIM) $(LIB_SRC) -ljansson -lsodium
 	$(B)/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		$(B)/fuzz/$* tests/fuzz/corpus/$*
 
@@ -324,7 +325,7 @@ dist-check: deps-dist dist hosts ## test them: what is in them, that they instal
 
 .PHONY: deps deps-build deps-probe deps-cross deps-dist deps-demo deps-check deps-fresh deps-bench deps-images \
 	deps-compose deps-frameworks
-deps: $(B)/deps/done ## what the build needs: musl, and jansson and libcap built for it
+deps: $(B)/deps/done ## what the build needs: musl, and jansson, libcap and libsodium built for it
 deps-probe deps-cross deps-dist deps-demo deps-check deps-fresh deps-bench deps-images \
 		deps-compose deps-frameworks: deps-%:
 	@images/builder/deps.sh build $*

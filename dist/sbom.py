@@ -21,6 +21,7 @@ LIBRARIES = {
     "musl": ("musl", "MIT"),
     "jansson": ("jansson", "MIT"),
     "libcap2": ("libcap", "BSD-3-Clause OR GPL-2.0-only"),
+    "libsodium": ("libsodium", "ISC"),
 }
 
 
@@ -51,7 +52,7 @@ def check_native(deps, found):
     """What this machine's own program is linked with is what the other's is."""
     with open(os.path.join(deps, "sources"), encoding="ascii") as file:
         here = file.read()
-    for package in ("jansson", "libcap2"):
+    for package in (name for name in LIBRARIES if name != "musl"):
         wanted = f"{package}_{version_of(package, found)}.dsc"
         if wanted not in here:
             raise SystemExit(f"build/deps was made of other sources than {wanted}: "

@@ -4,23 +4,24 @@
 # usage: deps.sh [build|probe|cross|dist|demo|check|fresh|bench|images|compose|engine|
 #                 frameworks]...
 #
-# build   compiler and musl; jansson and libcap, rebuilt for musl from the
-#         distribution's own source packages into build/deps
+# build   compiler and musl; jansson, libcap and libsodium, rebuilt for musl from
+#         the distribution's own source packages into build/deps
 # cross   the same for the other of the two architectures that are released, with
-#         Debian's cross compiler: musl, jansson, libcap and, for the unit tests,
-#         cmocka, into build/deps/ARCH
+#         Debian's cross compiler: musl, jansson, libcap, libsodium and, for the unit
+#         tests, cmocka, into build/deps/ARCH
 # probe   headers of rdma-core and of Open MPI, for rankinit-probe
 # dist, demo, check, fresh, bench, images, compose, engine, frameworks
 #         the packages that these targets use besides
 #
-# Debian: apt, as root, and only for what is missing. Its jansson and libcap
-# are built for glibc and do not link with musl. The deb-src entry that their
-# sources need is kept in build/deps/apt, out of the system's own lists.
+# Debian: apt, as root, and only for what is missing. Its libraries are built for
+# glibc and do not link with musl. The deb-src entry that their sources need is
+# kept in build/deps/apt, out of the system's own lists.
 # Alpine: the distribution's static packages.
 set -eu
 
 cd "$(dirname "$0")/../.."
 deps=$PWD/build/deps
+libraries='jansson libcap2 libsodium' # source packages of what is linked in, beside musl
 case $(uname -m) in
 x86_64) other=aarch64 gcc_other=aarch64 libc_other=arm64 ;;
 *) other=x86_64 gcc_other=x86-64 libc_other=amd64 ;;
@@ -31,8 +32,8 @@ die() { say "$*"; exit 1; }
 
 debian_packages() {
     case $1 in
-    build) echo gcc libc6-dev linux-libc-dev make musl-tools cmake dpkg-dev patch xz-utils \
-        ca-certificates ;;
+    build) echo gcc libc6-dev linux-libc-dev make musl-tools cmake autoconf automake libtool \
+        dpkg-dev patch xz-utils ca-certificates ;;
     probe) echo gcc libc6-dev libibverbs-dev libopenmpi-dev pkg-config ;;
     cross) echo "gcc-$gcc_other-linux-gnu" "libc6-dev-$libc_other-cross" ;;
     dist) echo python3 python3-pytest qemu-user-static lintian skopeo faketime mmdebstrap git \
@@ -44,8 +45,9 @@ debian_packages() {
     bench) echo python3 tini dumb-init catatonit strace ;;
     check) echo openmpi-bin mpich iproute2 python3 python3-pytest python3-mpi4py tini \
         dumb-init catatonit strace valgrind libcmocka-dev libjansson-dev libcap-dev \
-        libcap2-bin mandoc shellcheck codespell universal-ctags procps util-linux bash git \
-        slurmctld slurmd slurm-client munge ibverbs-providers ibverbs-utils mmdebstrap ;;
+        libsodium-dev libcap2-bin mandoc shellcheck codespell universal-ctags procps \
+        util-linux bash git slurmctld slurmd slurm-client munge ibverbs-providers \
+        ibverbs-utils mmdebstrap ;;
     fresh) echo mmdebstrap git python3 util-linux ;;
     frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
         python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge ;;
@@ -55,7 +57,8 @@ debian_packages() {
 
 alpine_packages() {
     case $1 in
-    build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static ;;
+    build) echo build-base linux-headers jansson-dev jansson-static libcap-dev libcap-static \
+        libsodium-dev libsodium-static ;;
     probe) echo build-base linux-headers rdma-core-dev openmpi-dev pkgconf ;;
     images) echo python3 py3-pytest py3-pip ;;
     compose) echo docker-cli-compose ;;
@@ -149,6 +152,19 @@ build_libcap() {
     cp "$1/libcap/include/sys/capability.h" "$deps/include/sys/"
 }
 
+# Its source package has no configure. What it has for newer processors is compiled too, but
+# only sodium_init() chooses that, which rankinit does not call, and so the linker drops it.
+build_libsodium() (
+    cd "$1"
+    autoreconf --force --install
+    ./configure ${cross:+--host="$other-linux-gnu"} --prefix="$deps" CC="$musl_gcc" \
+        AR="${cross}ar" RANLIB="${cross}ranlib" CFLAGS="$CFLAGS -Os" CPPFLAGS=-DNDEBUG \
+        LDFLAGS=-no-pie \
+        --disable-shared --enable-minimal --disable-asm --disable-ssp --disable-pie \
+        --without-pthreads
+    make -j"$(nproc)" -C src/libsodium install
+)
+
 # Its own build makes a shared library. Without _UINTPTR_T its header takes
 # uintptr_t to be an int where the C library is not glibc.
 build_cmocka() {
@@ -188,29 +204,32 @@ build_from_sources() {
 -fno-asynchronous-unwind-tables"
     if [ -z "$cross" ]; then
         link_kernel_headers /usr/include "/usr/include/$(gcc -print-multiarch)"
-        fetch_sources jansson libcap2
+        # shellcheck disable=SC2086 # a list of words
+        fetch_sources $libraries
     else
         link_kernel_headers "/usr/$other-linux-gnu/include" "/usr/$other-linux-gnu/include"
-        fetch_sources musl jansson libcap2 cmocka
+        # shellcheck disable=SC2086 # a list of words
+        fetch_sources musl $libraries cmocka
         build_musl "$1/musl"
         build_cmocka "$1/cmocka"
     fi
     build_jansson "$1/jansson"
     build_libcap "$1/libcap2"
+    build_libsodium "$1/libsodium"
     drop_constructor
 }
 
 build_debian() {
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    say "building ${1:+musl, }jansson and libcap for musl${1:+ on $1}"
+    say "building ${1:+musl, }jansson, libcap and libsodium for musl${1:+ on $1}"
     "$PWD/images/builder/deps.sh" --from-sources "$work" "$@" >"$work/log" 2>&1 ||
         { tail -40 "$work/log" >&2; die "they did not build"; }
     rm -rf "$deps${1:+/$1}/apt" "$work"
 }
 
 build_alpine() {
-    cp /usr/lib/libjansson.a /usr/lib/libcap.a "$deps/lib/"
+    cp /usr/lib/libjansson.a /usr/lib/libcap.a /usr/lib/libsodium.a "$deps/lib/"
     cp /usr/include/jansson*.h "$deps/include/"
     drop_constructor
 }
@@ -228,15 +247,16 @@ fetch_compose_plugin() {
     rm -rf "$work"
 }
 
-# build_libraries [ARCH]: what is linked in, once
+# build_libraries [ARCH]: what is linked in, once, and again where a library came to it
 build_libraries() {
     done=$deps${1:+/$1}/done
-    if [ ! -f "$done" ]; then
+    if [ "$(cat "$done" 2>/dev/null)" != "$libraries" ]; then
         mkdir -p "${done%/*}/lib" "${done%/*}/include"
         if [ -f /etc/alpine-release ]; then build_alpine; else build_debian "$@"; fi
+        echo "$libraries" >"$done"
     fi
     # newer than this script, so that make is content; and older than what was built after it
-    { [ -f "$done" ] && [ -z "$(find images/builder/deps.sh -newer "$done")" ]; } || touch "$done"
+    [ -z "$(find images/builder/deps.sh -newer "$done")" ] || touch "$done"
 }
 
 cross=

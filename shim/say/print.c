@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <jansson.h>
+#include <sodium/version.h>
 
 #include "base/text.h"
 #include "check/print.h"
@@ -86,8 +87,9 @@ int ri_print_version(const struct ri_options *options, struct ri_error *err)
 		ri_peer_version(&out, options, RI_VERSION);
 		return ri_print_text(&out, err);
 	}
-	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s)\n", RI_VERSION,
-		__VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION);
+	ri_text_addf(&out, "rankinit %s (gcc %s, %s %s, jansson %s, libcap %s, libsodium %s)\n",
+		RI_VERSION, __VERSION__, LIBC, RI_LIBC_VERSION, JANSSON_VERSION, RI_LIBCAP_VERSION,
+		SODIUM_VERSION_STRING);
 	return ri_print_text(&out, err);
 }
 

@@ -128,7 +128,7 @@ def test_lintian_would_say_so(tmp_path):
 @pytest.mark.parametrize("arch", ARCHES)
 def test_notices_of_all_that_is_linked_in(arch):
     text = in_package(arch)["./usr/share/doc/rankinit/copyright"][1].decode()
-    for words in ("Rich Felker", "Petri Lehtinen", "Andrew G. Morgan",
+    for words in ("Rich Felker", "Petri Lehtinen", "Andrew G. Morgan", "Frank Denis",
                   "/usr/share/common-licenses/Apache-2.0"):
         assert words in text
 
@@ -164,19 +164,21 @@ def test_materials_are_those_of_the_programs():
     said = run(os.path.join(TOP, "build", "rankinit"), "--version").stdout.decode()
     assert said == (f"rankinit {versions['rankinit']} (gcc {versions['libgcc']}, "
                     f"musl {versions['musl']}, jansson {versions['jansson'].split('-')[0]}, "
-                    f"libcap {versions['libcap']})\n")
+                    f"libcap {versions['libcap']}, "
+                    f"libsodium {versions['libsodium'].split('-')[0]})\n")
     for arch in ARCHES:
         (file,) = [it for it in found["files"] if f"linux-{arch}/" in it["fileName"]]
         checksums = {it["algorithm"]: it["checksumValue"] for it in file["checksums"]}
         assert checksums["SHA256"] == sha256(in_package(arch)["./usr/bin/rankinit"][1])
         linked = {it["relatedSpdxElement"] for it in found["relationships"]
                   if it["spdxElementId"] == file["SPDXID"]}
-        assert linked == {"SPDXRef-musl", "SPDXRef-jansson", "SPDXRef-libcap", "SPDXRef-libgcc"}
+        assert linked == {"SPDXRef-musl", "SPDXRef-jansson", "SPDXRef-libcap",
+                          "SPDXRef-libsodium", "SPDXRef-libgcc"}
 
 
 def test_materials_have_the_sources():
     for package in materials()["packages"]:
-        if package["name"] in ("musl", "jansson", "libcap"):
+        if package["name"] in ("musl", "jansson", "libcap", "libsodium"):
             (it,) = package["checksums"]
             assert re.fullmatch(r"[0-9a-f]{64}", it["checksumValue"])
             line = f"{it['checksumValue']}  ./{package['packageFileName']}\n"
