@@ -246,6 +246,18 @@ static const char *find_place(struct input *input, struct ri_cluster *out)
 	return NULL;
 }
 
+/* Whose tasks hold what the ranks learn: one of these may go, and the job goes on. */
+static bool has_servers(const struct input *input)
+{
+	const struct ri_cluster_types *types = input->types;
+
+	for (size_t i = 0; types->others[i] != NULL; i++)
+		if (strcmp(find_role(types, types->others[i]), RI_ROLE_PS) == 0 &&
+			find_pool(input->cluster, types->others[i]).count > 0)
+			return true;
+	return false;
+}
+
 /* Returns what was expected, where the text is something else. */
 static const char *read_task(struct input *input, struct ri_cluster *out)
 {
@@ -253,6 +265,7 @@ static const char *read_task(struct input *input, struct ri_cluster *out)
 
 	if (type == NULL)
 		return NULL;
+	out->served = has_servers(input);
 	out->role = find_role(input->types, type);
 	if (out->role != NULL) {
 		input->at_index = !read_index(input->task, &out->index);
@@ -356,6 +369,7 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 		return;
 	claim->text = cluster.role;
 	claim->number = cluster.index;
+	claim->served = cluster.served;
 }
 
 static bool has_ranks(const struct ri_reading *reading)

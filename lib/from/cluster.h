@@ -25,6 +25,7 @@ struct ri_cluster_types {
 struct ri_cluster {
 	const char *role;		/* the task's type or role, as asked for; or NULL */
 	uint64_t index;			/* of the task among its type */
+	bool served;			/* does the cluster list parameter servers? */
 	bool has_place;			/* does the task have a rank? */
 	uint64_t place;			/* ... which is this one */
 	const char *const *hosts;	/* of all tasks with a rank, in order */

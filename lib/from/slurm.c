@@ -158,10 +158,24 @@ static void claim_tuple(struct ri_reading *reading)
 	ri_claim_filled(reading, RI_FACT_LOCAL_RANK, "SLURM_LOCALID");
 }
 
+/* Two steps of a job may run at once, so one is named as Slurm itself names it: "1234.0". */
+static void name_step(struct ri_reading *reading)
+{
+	struct ri_fact *id = ri_claim_of(reading, RI_FACT_JOB_ID, reading->source->name);
+	const char *step = ri_reading_get(reading, "SLURM_STEP_ID");
+
+	if (id == NULL || step == NULL)
+		return;
+	id->text = ri_arena_format(reading->context->arena, "%s.%s", id->text, step);
+	if (id->text == NULL)
+		ri_fail(reading->err, RI_CODE_MEMORY, "SLURM_STEP_ID", "no memory left to read it");
+}
+
 static void claim_step(struct ri_reading *reading)
 {
 	const struct ri_fact *hosts;
 
+	name_step(reading);
 	claim_tuple(reading);
 	ri_claim_filled(reading, RI_FACT_NNODES, "SLURM_STEP_NUM_NODES");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "SLURM_NODEID");

@@ -102,6 +102,7 @@ struct ri_fact {
 	uint64_t number;		/* of hosts: how many */
 	const char *text;		/* of a fact that is no number */
 	const char *const *list;	/* hosts alone, not ended by NULL */
+	bool served;			/* role alone: the job has parameter servers */
 	const char *reason;		/* broken: what was expected; open: what is missing */
 	size_t fault_at;		/* broken: where in origin.raw it goes wrong */
 	struct ri_origin origin;

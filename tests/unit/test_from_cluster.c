@@ -40,6 +40,26 @@ static void test_a_worker_stands_behind_the_chief(void **state)
 	assert_null(cluster.fault);
 }
 
+static void test_parameter_servers_are_known_to_all_tasks(void **state)
+{
+	(void)state;
+	read_text("{\"cluster\": {\"worker\": [\"b:1\"], \"ps\": [\"d:1\"]},"
+		  "\"task\": {\"type\": \"worker\", \"index\": 0}}");
+	assert_true(cluster.served);
+	read_text("{\"cluster\": {\"worker\": [\"b:1\"], \"ps\": [], \"evaluator\": [\"d:1\"]},"
+		  "\"task\": {\"type\": \"worker\", \"index\": 0}}");
+	assert_false(cluster.served);
+	take(LIST("TF_CONFIG={\"cluster\": {\"worker\": [\"a:1\", \"b:1\"], \"ps\": [\"c:1\"]},"
+		  "\"task\": {\"type\": \"worker\", \"index\": 0}}"));
+	assert_true(topology.facts[RI_FACT_ROLE].served);
+	take(LIST("CLUSTER_SPEC={\"cluster\": {\"workerpool0\": [\"a:1\"], \"workerpool1\": "
+		  "[\"b:1\"]}, \"task\": {\"type\": \"workerpool1\", \"index\": 0}}"));
+	assert_false(topology.facts[RI_FACT_ROLE].served);
+	take(LIST("CLUSTER_SPEC={\"cluster\": {\"workerpool0\": [\"a:1\"], \"workerpool2\": "
+		  "[\"b:1\"]}, \"task\": {\"type\": \"workerpool0\", \"index\": 0}}"));
+	assert_true(topology.facts[RI_FACT_ROLE].served);
+}
+
 static void test_another_task_has_a_role_and_an_index(void **state)
 {
 	(void)state;
@@ -271,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_worker_stands_behind_the_chief),
+		TEST(test_parameter_servers_are_known_to_all_tasks),
 		TEST(test_another_task_has_a_role_and_an_index),
 		TEST(test_where_it_is_no_json),
 		TEST(test_a_claim_says_where),
