@@ -87,3 +87,21 @@ void ri_terminal_stop_too(bool wanted, int number)
 	if (wanted && (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
 		kill(getpid(), SIGSTOP);
 }
+
+void ri_terminal_follow(const struct ri_terminal *terminal, pid_t group, bool asked, int number)
+{
+	bool goes_on = number == SIGTSTP && !asked;
+
+	if (terminal->fd < 0)
+		return;
+	if (getpid() == 1) {
+		if (number == SIGTTIN || number == SIGTTOU)
+			goes_on = ri_terminal_inherit(terminal, group);
+	} else {
+		ri_terminal_take(terminal, group);
+		goes_on = ri_terminal_suspend_self() || goes_on;
+		ri_terminal_lend(terminal, group);
+	}
+	if (goes_on)
+		kill(-group, SIGCONT);
+}

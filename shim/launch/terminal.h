@@ -57,4 +57,13 @@ bool ri_terminal_suspend_self(void);
  */
 void ri_terminal_stop_too(bool wanted, int number);
 
+/*
+ * A child stopped, by this signal: Ctrl-Z. The terminal goes back to our parent, and we stop as
+ * well. Where nobody could continue us, as never process 1, nobody could continue the command
+ * either: then the key does nothing. Other stops are somebody's own business, and so is a SIGTSTP
+ * that was sent to us (asked). Who wants a terminal that nobody has any more gets it from process
+ * 1, since there is no shell to do so.
+ */
+void ri_terminal_follow(const struct ri_terminal *terminal, pid_t group, bool asked, int number);
+
 #endif
