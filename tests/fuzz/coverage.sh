@@ -4,7 +4,7 @@
 # Fails below the share of lines that is given. usage: coverage.sh PERCENT
 set -eu
 least=$1
-rooms='command|demand|from|image|model|node|simulate'
+rooms='command|demand|from|image|job|model|node|simulate'
 cd "$(dirname "$0")/../.."
 build=$PWD/build/coverage
 rm -rf "$build"
@@ -23,7 +23,7 @@ for source in tests/fuzz/fuzz_*.c; do
     if [ -d "build/check/golden-${name#fuzz_}" ]; then
         corpora+=("build/check/golden-${name#fuzz_}")
     fi
-    compile "$source" tests/fuzz/replay.c "$build"/*.o -ljansson -o "$build/$name"
+    compile "$source" tests/fuzz/replay.c "$build"/*.o -ljansson -lsodium -o "$build/$name"
     "$build/$name" "${corpora[@]}" >/dev/null
 done
 cd "$build"

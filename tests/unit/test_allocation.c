@@ -103,7 +103,7 @@ static void test_slurm_step(void **state)
 	assert_true(ri_source_manages("slurm"));
 	assert_hosts("SLURM_STEP_NODELIST", "n09", "n10");
 	assert_number(RI_FACT_RESTART_COUNT, 3);
-	assert_job("42");
+	assert_job("42.0");
 	assert_number(RI_FACT_MASTER_PORT, 10042);
 	assert_string_equal(topology.facts[RI_FACT_MASTER_PORT].origin.variable, "SLURM_JOB_ID");
 }

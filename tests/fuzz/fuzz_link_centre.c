@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A centre that hears anything, in any order, two bytes for each thing: a hello, a phase, an end,
+ * a lost connection, time. It never crashes; an order goes only to a life that it took, behind a
+ * failure; and there is one verdict.
+ */
+#include "fuzz.h"
+#include "job/centre.h"
+
+enum { NODES = 4, SESSIONS = 64 };
+
+static struct ri_centre centre;
+static struct ri_centre_node nodes[NODES];
+static int64_t of_session[SESSIONS];
+static bool failed;		/* some node said so */
+static char verdict[RI_LINK_TEXT];
+
+static void take(void *context, size_t session, const struct ri_link_message *message)
+{
+	(void)context;
+	CHECK(session < SESSIONS);
+	if (message->kind != RI_LINK_VERDICT)
+		return;
+	CHECK(verdict[0] == '\0' || strcmp(verdict, message->verdict.text) == 0);
+	ri_text_copy(verdict, sizeof(verdict), message->verdict.text);
+	CHECK(!message->verdict.order || failed);
+}
+
+static void drop(void *context, size_t session)
+{
+	(void)context;
+	CHECK(session < SESSIONS);
+	of_session[session] = -1;
+}
+
+static const char *name(void *context, size_t node)
+{
+	(void)context;
+	CHECK(node < NODES);
+	return "host";
+}
+
+static struct ri_link_hello a_hello(unsigned what, unsigned more)
+{
+	struct ri_link_hello hello = { .node = what % NODES, .nodes = NODES, .host = "gpu",
+		.age_ms = more * 1000, .may_stop = (more & 1) != 0 };
+
+	hello.life.bytes[0] = (unsigned char)(1 + (what >> 2) % 3);
+	hello.life.bytes[1] = (unsigned char)hello.node;
+	hello.centre.bytes[0] = (more & 0x40) != 0 ? 9 : 0;
+	return hello;
+}
+
+/* Not a failure: what ends well, and a stop. */
+static void hear_end(size_t node, size_t session, unsigned more, int64_t now)
+{
+	static struct ri_link_message end;
+
+	end = (struct ri_link_message){ .kind = RI_LINK_END, .end = {
+		.class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
+		.fatal = (more & 8) != 0, .text = "rank\n" } };
+	failed = failed || (end.end.class != RI_LINK_DONE && end.end.class != RI_LINK_STOPPED);
+	CHECK(ri_centre_hear(&centre, node, session, &end, now));
+}
+
+static void hear(unsigned what, unsigned more, int64_t now)
+{
+	size_t session = what / 4 % SESSIONS;
+	struct ri_link_message phase = { .kind = RI_LINK_PHASE,
+		.phase = (enum ri_link_phase)(more % 3) };
+	struct ri_link_hello hello = a_hello(more, what);
+	int64_t node = of_session[session];
+
+	if (what % 4 == 0 && session > 0 && node < 0) {
+		/* a second life after ranks ran is a failure, too */
+		failed = failed || centre.nodes[hello.node].phase != RI_LINK_STARTING;
+		of_session[session] = ri_centre_hello(&centre, session, &hello, now);
+	} else if (what % 4 == 1 && node >= 0) {
+		CHECK(ri_centre_hear(&centre, (size_t)node, session, &phase, now));
+	} else if (what % 4 == 2 && node >= 0) {
+		hear_end((size_t)node, session, more, now);
+	} else if (what % 4 == 3 && node >= 0) {
+		ri_centre_lose(&centre, (size_t)node, session, now);
+		of_session[session] = session == 0 ? 0 : -1;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ri_link_hello self = a_hello(0, 1);
+	int64_t now = 1000000000;
+
+	memset(nodes, 0, sizeof(nodes));
+	for (size_t i = 0; i < SESSIONS; i++)
+		of_session[i] = -1;
+	failed = false;
+	verdict[0] = '\0';
+	centre = (struct ri_centre){ .send = take, .drop = drop, .host = name, .nodes = nodes,
+		.count = NODES, .orders = true, .self = self, .roll_ms = 10000 };
+	ri_centre_begin(&centre, now);
+	of_session[0] = ri_centre_hello(&centre, 0, &self, now);
+	CHECK(of_session[0] == 0);
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		now += data[i + 1] * 16;
+		hear(data[i], data[i + 1], now);
+		if (ri_centre_due(&centre) <= now)
+			ri_centre_pass(&centre, now);
+		CHECK(ri_centre_due(&centre) > now);
+	}
+	ri_centre_close(&centre, now);
+	return 0;
+}

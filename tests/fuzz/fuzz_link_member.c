@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A member that hears anything of a centre, in any order, two bytes for each thing; the first
+ * byte of all says whether it has a key, and whether its ranks may be stopped. It never crashes,
+ * passes on one verdict, without a key none and at most 32 lines, and calls nobody any more once
+ * it was sent away.
+ */
+#include "fuzz.h"
+#include "job/member.h"
+
+enum { FOREIGN_MOST = 32, OWN_MOST = 2 };
+
+static struct ri_member member;
+static unsigned verdicts, lines;
+
+static void send_nothing(void *context, const struct ri_link_message *message)
+{
+	(void)context;
+	CHECK(message->kind == RI_LINK_HELLO || message->kind == RI_LINK_PHASE ||
+		message->kind == RI_LINK_END);
+	CHECK(message->kind != RI_LINK_END || message->end.class == member.end.class);
+}
+
+static void judge(void *context, const struct ri_link_verdict *verdict)
+{
+	(void)context;
+	CHECK(member.keyed && verdicts++ == 0);
+	CHECK(!verdict->order || member.self.may_stop);
+}
+
+static void note_heard(void *context)
+{
+	(void)context;
+	CHECK(member.end_heard);
+}
+
+static void say(void *context, const char *text)
+{
+	(void)context;
+	CHECK(text[0] != '\0');
+	for (; *text != '\0'; lines++) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+}
+
+/* News of many lines, which anybody may send. */
+static void make_text(char *text, unsigned count)
+{
+	struct ri_text out;
+
+	ri_text_init(&out, text, RI_LINK_TEXT);
+	for (unsigned i = 0; i <= count; i++)
+		ri_text_addf(&out, "line %u\n", i);
+}
+
+/* Returns how many lines it may say of it, beside the foreign ones. */
+static unsigned hear(unsigned what, unsigned more, int64_t now)
+{
+	static struct ri_link_message message;
+	static const enum ri_link_kind kinds[] = { RI_LINK_HELLO, RI_LINK_HEARD, RI_LINK_NEWS,
+		RI_LINK_VERDICT, RI_LINK_PHASE, RI_LINK_END };
+
+	memset(&message, 0, sizeof(message));
+	message.kind = kinds[what % (sizeof(kinds) / sizeof(kinds[0]))];
+	if (message.kind == RI_LINK_HELLO) {
+		message.hello.place = (enum ri_link_place)(more % (RI_LINK_SIZE + 1));
+		message.hello.life.bytes[0] = (unsigned char)(1 + more % 3);
+	} else if (message.kind == RI_LINK_NEWS) {
+		make_text(message.news.text, more);
+	} else if (message.kind == RI_LINK_VERDICT) {
+		message.verdict = (struct ri_link_verdict){ .node = more, .named = true,
+			.order = (more & 1) != 0 };
+		make_text(message.verdict.text, more % 4);
+	}
+	CHECK(ri_member_hear(&member, &message, now) || message.kind != RI_LINK_HELLO);
+	return OWN_MOST;
+}
+
+/* Returns how many lines it may say of itself. */
+static unsigned play(unsigned what, unsigned more, int64_t now)
+{
+	struct ri_link_end end = { .class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
+		.fatal = true, .text = "rank\n" };
+
+	switch (what >> 5) {
+	case 0:
+		ri_member_lose(&member, "Connection refused");
+		return 1;
+	case 1:
+		ri_member_reach(&member, (enum ri_link_phase)(more % 3));
+		return 0;
+	case 2:
+		ri_member_end(&member, &end);
+		return 0;
+	case 3:
+		if (ri_member_calls(&member))
+			ri_member_connect(&member, now);
+		return 0;
+	default:
+		return hear(what, more, now);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int64_t now = 1000000000;
+	unsigned own = 0;
+	bool gone = false;
+
+	if (size == 0)
+		return 0;
+	verdicts = lines = 0;
+	member = (struct ri_member){ .send = send_nothing, .judge = judge, .heard = note_heard,
+		.say = say, .keyed = (data[0] & 1) != 0, .centre_name = "node-0",
+		.ports = "port 9471",
+		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0 },
+		.roll_ms = (data[0] & 4) != 0 ? 10000 : 0 };
+	ri_member_begin(&member, now);
+	for (size_t i = 1; i + 1 < size; i += 2) {
+		now += data[i + 1] * 64;
+		own += play(data[i], data[i + 1], now);
+		own += ri_member_due(&member) <= now;
+		ri_member_pass(&member, now);
+		CHECK(ri_member_due(&member) > now);
+		CHECK(!gone || !ri_member_calls(&member));
+		gone = member.over;
+	}
+	ri_member_give_up(&member);
+	CHECK(member.keyed || lines <= FOREIGN_MOST + own + 1);
+	return 0;
+}

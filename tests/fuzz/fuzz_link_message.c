@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What another node says, once its frame has opened: what is read is in bounds, has no control
+ * characters, and means the same when it is written again. Likewise the packets of the helper.
+ */
+#include "fuzz.h"
+#include "job/message.h"
+#include "job/note.h"
+
+static void check_text(const char *text)
+{
+	CHECK(strlen(text) < RI_LINK_TEXT);
+	for (const char *p = text; *p != '\0'; p++)
+		CHECK(*p == '\n' || ((unsigned char)*p >= ' ' && *p != 0x7f));
+}
+
+static const char *text_of(const struct ri_link_message *message)
+{
+	switch (message->kind) {
+	case RI_LINK_END:
+		return message->end.text;
+	case RI_LINK_NEWS:
+		return message->news.text;
+	case RI_LINK_VERDICT:
+		return message->verdict.text;
+	case RI_LINK_HELLO:
+	case RI_LINK_PHASE:
+	case RI_LINK_HEARD:
+		break;
+	}
+	return "";
+}
+
+static void check_message(const struct ri_link_message *message)
+{
+	static struct ri_link_message again;
+	static char bytes[RI_LINK_FRAME + 1], twice[RI_LINK_FRAME + 1];
+	struct ri_text text;
+
+	check_text(text_of(message));
+	if (message->kind == RI_LINK_HELLO) {
+		CHECK(message->hello.node < message->hello.nodes);
+		CHECK(message->hello.nodes <= RI_MAX_RANKS);
+		CHECK(!ri_link_life_is_none(&message->hello.life));
+	}
+	ri_text_init(&text, bytes, sizeof(bytes));
+	CHECK(ri_link_message_render(message, &text) == 0);
+	CHECK(ri_link_message_read(&again, bytes, text.length) == 0);
+	CHECK(again.kind == message->kind);
+	ri_text_init(&text, twice, sizeof(twice));
+	CHECK(ri_link_message_render(&again, &text) == 0);
+	CHECK(strcmp(bytes, twice) == 0);
+}
+
+/* Between PID 1 and its helper: what is read is what was written. */
+static void check_note(const struct ri_link_message *message)
+{
+	static struct ri_link_message again;
+	static struct ri_link_note note, twice;
+
+	ri_link_note_make(&note, message);
+	CHECK(ri_link_note_read(&again, &note, sizeof(note)));
+	ri_link_note_make(&twice, &again);
+	CHECK(memcmp(&note, &twice, sizeof(note)) == 0);
+	check_text(text_of(&again));
+	CHECK(!ri_link_note_read(&again, &note, sizeof(note) - 1));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ri_link_message message;
+	static struct ri_link_note note;
+
+	if (ri_link_message_read(&message, (const char *)data, size) == 0) {
+		check_message(&message);
+		if (message.kind != RI_LINK_HELLO && message.kind != RI_LINK_NEWS)
+			check_note(&message);
+	}
+	memset(&note, 0, sizeof(note));
+	memcpy(&note, data, size < sizeof(note) ? size : sizeof(note));
+	if (ri_link_note_read(&message, &note, sizeof(note)))
+		check_text(text_of(&message));
+	return 0;
+}

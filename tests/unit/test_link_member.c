@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a node's helper makes of what its PID 1 and the centre say: docs/link.md. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "job/member.h"
+
+enum { NODES = 4, SENT = 64 };
+
+static int64_t now;
+
+static struct ri_link_hello a_hello(size_t node)
+{
+	struct ri_link_hello hello = { .node = node, .nodes = NODES, .may_stop = true,
+		.age_ms = 1, .place = RI_LINK_GUEST };
+
+	hello.life.bytes[0] = (unsigned char)(node + 1);
+	snprintf(hello.host, sizeof(hello.host), "gpu-%zu", node);
+	return hello;
+}
+
+static struct ri_member member;
+static struct ri_link_message to_centre[SENT];
+static size_t to_centre_count, judged, heard, lines;
+static struct ri_link_verdict verdict;
+static char line[2 * RI_LINK_TEXT];
+
+static void keep_sent(void *context, const struct ri_link_message *message)
+{
+	(void)context;
+	assert_true(to_centre_count < SENT);
+	to_centre[to_centre_count++] = *message;
+}
+
+static void keep_verdict(void *context, const struct ri_link_verdict *told)
+{
+	(void)context;
+	verdict = *told;
+	judged++;
+}
+
+static void keep_heard(void *context)
+{
+	(void)context;
+	heard++;
+}
+
+static void keep_line(void *context, const char *text)
+{
+	(void)context;
+	snprintf(line, sizeof(line), "%s", text);
+	lines++;
+}
+
+static int begin_member(void **state)
+{
+	(void)state;
+	to_centre_count = judged = heard = lines = 0;
+	now = 1000000;
+	member = (struct ri_member){ .send = keep_sent, .judge = keep_verdict, .heard = keep_heard,
+		.say = keep_line, .self = a_hello(2), .keyed = true,
+		.centre_name = "gpu-0", .ports = "port 9471", .roll_ms = 10000 };
+	ri_member_begin(&member, now);
+	return 0;
+}
+
+static void from_centre(enum ri_link_place place)
+{
+	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = a_hello(0) };
+
+	hello.hello.place = place;
+	assert_true(ri_member_hear(&member, &hello, now));
+}
+
+static bool is_heard(enum ri_link_kind kind)
+{
+	const struct ri_link_message message = { .kind = kind };
+
+	return ri_member_hear(&member, &message, now);
+}
+
+static struct ri_link_message a_verdict(void)
+{
+	return (struct ri_link_message){ .kind = RI_LINK_VERDICT, .verdict = { .node = 1,
+		.named = true, .order = true, .text = "rank 9 failed first\n" } };
+}
+
+static void test_a_member_joins(void **state)
+{
+	struct ri_link_message told = a_verdict();
+
+	(void)state;
+	assert_false(ri_member_hear(&member, &told, now));
+	assert_int_equal(judged, 0);
+	now += 700;
+	ri_member_connect(&member, now);
+	assert_int_equal(to_centre[0].hello.age_ms, 700);
+	assert_true(ri_link_life_is_none(&to_centre[0].hello.centre));
+	from_centre(RI_LINK_TAKEN);
+	assert_false(ri_member_calls(&member));
+	assert_true(ri_member_hear(&member, &told, now));
+	assert_true(ri_member_hear(&member, &told, now));
+	assert_int_equal(judged, 1);
+	assert_true(verdict.order);
+	assert_string_equal(verdict.text, "rank 9 failed first\n");
+	assert_int_equal(ri_member_due(&member), INT64_MAX);
+	assert_int_equal(lines, 0);
+}
+
+/* It is bound by being taken, not by being answered. */
+static void test_a_member_is_bound(void **state)
+{
+	(void)state;
+	from_centre(RI_LINK_GUEST);
+	ri_member_lose(&member, "lost");
+	ri_member_connect(&member, now);
+	assert_true(ri_link_life_is_none(&to_centre[to_centre_count - 1].hello.centre));
+	from_centre(RI_LINK_TAKEN);
+	ri_member_lose(&member, "lost");
+	ri_member_connect(&member, now);
+	assert_false(ri_link_life_is_none(&to_centre[to_centre_count - 1].hello.centre));
+}
+
+static void test_what_was_said_before_there_was_a_centre(void **state)
+{
+	struct ri_link_end own = { .class = RI_LINK_OWN, .fatal = true, .text = "why\n" };
+
+	(void)state;
+	ri_member_reach(&member, RI_LINK_RUNNING);
+	ri_member_end(&member, &own);
+	assert_int_equal(to_centre_count, 0);
+	from_centre(RI_LINK_TAKEN);
+	assert_int_equal(to_centre_count, 2);
+	assert_int_equal(to_centre[0].phase, RI_LINK_RUNNING);
+	assert_string_equal(to_centre[1].end.text, "why\n");
+	assert_true(is_heard(RI_LINK_HEARD));
+	assert_int_equal(heard, 1);
+	/* less than that is not news */
+	ri_member_end(&member, &(struct ri_link_end){ .class = RI_LINK_LOSS });
+	ri_member_reach(&member, RI_LINK_STARTING);
+	assert_int_equal(to_centre_count, 2);
+}
+
+/* The connection went before the verdict came: the end is said again. */
+static void test_an_end_is_said_again(void **state)
+{
+	struct ri_link_end loss = { .class = RI_LINK_LOSS };
+
+	(void)state;
+	from_centre(RI_LINK_TAKEN);
+	ri_member_end(&member, &loss);
+	assert_true(is_heard(RI_LINK_HEARD));
+	ri_member_lose(&member, "lost");
+	assert_string_equal(line, "the connection to node 0 is lost; the job goes on");
+	to_centre_count = 0;
+	from_centre(RI_LINK_TAKEN);
+	assert_int_equal(to_centre_count, 1);
+	assert_int_equal(to_centre[0].kind, RI_LINK_END);
+	ri_member_lose(&member, "lost");
+	assert_int_equal(lines, 1);
+}
+
+static void test_a_member_is_sent_away(void **state)
+{
+	static const enum ri_link_place away[] = { RI_LINK_REPLACED, RI_LINK_OTHER, RI_LINK_SIZE };
+
+	for (size_t i = 0; i < sizeof(away) / sizeof(away[0]); i++) {
+		begin_member(state);
+		from_centre(away[i]);
+		assert_false(ri_member_calls(&member));
+		assert_int_equal(lines, 1);
+		ri_member_lose(&member, "lost");
+		assert_int_equal(lines, 1);
+		assert_int_equal(ri_member_due(&member), INT64_MAX);
+	}
+}
+
+static void test_a_member_calls_later(void **state)
+{
+	(void)state;
+	from_centre(RI_LINK_LATER);
+	ri_member_lose(&member, "lost");
+	assert_true(ri_member_calls(&member));
+	assert_int_equal(lines, 0);
+	from_centre(RI_LINK_TAKEN);
+	from_centre(RI_LINK_LATER);
+	ri_member_lose(&member, "lost");
+	assert_int_equal(lines, 0);
+}
+
+static void test_no_centre(void **state)
+{
+	(void)state;
+	now += 10000;
+	ri_member_pass(&member, now);
+	assert_string_equal(line, "node 0 (gpu-0), port 9471, has not been reached for 10 s");
+	ri_member_lose(&member, "no such name");
+	now += 10000;
+	ri_member_pass(&member, now);
+	assert_string_equal(line, "node 0 (gpu-0), port 9471, has not been reached for 20 s: no "
+		"such name");
+	assert_int_equal(ri_member_due(&member), now + 20000);
+	from_centre(RI_LINK_TAKEN);
+	assert_string_equal(line, "node 0 answers, after 20 s");
+	assert_int_equal(lines, 3);
+}
+
+static void test_without_a_key(void **state)
+{
+	struct ri_link_message told = a_verdict();
+	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting\n" } };
+
+	(void)state;
+	member.keyed = false;
+	from_centre(RI_LINK_TAKEN);
+	assert_true(ri_member_hear(&member, &told, now));
+	assert_int_equal(judged, 0);
+	assert_string_equal(line,
+		"without a key, so that anybody may have said it: rank 9 failed first\n");
+	for (size_t i = 0; i < 100; i++)
+		assert_true(ri_member_hear(&member, &news, now));
+	assert_int_equal(lines, 32);
+}
+
+static void test_who_may_not_be_stopped(void **state)
+{
+	struct ri_link_message told = a_verdict();
+
+	(void)state;
+	member.self.may_stop = false;
+	from_centre(RI_LINK_TAKEN);
+	assert_true(ri_member_hear(&member, &told, now));
+	assert_int_equal(judged, 1);
+	assert_false(verdict.order);
+}
+
+static void test_what_no_centre_says(void **state)
+{
+	(void)state;
+	from_centre(RI_LINK_TAKEN);
+	assert_false(is_heard(RI_LINK_PHASE));
+	assert_false(is_heard(RI_LINK_END));
+}
+
+#define MEMBER(test) cmocka_unit_test_setup(test, begin_member)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MEMBER(test_a_member_joins),
+		MEMBER(test_a_member_is_bound),
+		MEMBER(test_what_was_said_before_there_was_a_centre),
+		MEMBER(test_an_end_is_said_again),
+		MEMBER(test_a_member_is_sent_away),
+		MEMBER(test_a_member_calls_later),
+		MEMBER(test_no_centre),
+		MEMBER(test_without_a_key),
+		MEMBER(test_who_may_not_be_stopped),
+		MEMBER(test_what_no_centre_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What nodes say to each other: what is written reads the same, what is broken is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "job/message.h"
+
+static char bytes[RI_LINK_FRAME + 1];
+
+static int render(const struct ri_link_message *message)
+{
+	struct ri_text text;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	return ri_link_message_render(message, &text);
+}
+
+static struct ri_link_message round_trip(const struct ri_link_message *message)
+{
+	struct ri_link_message read;
+
+	memset(&read, 0xa5, sizeof(read));
+	assert_int_equal(render(message), 0);
+	assert_int_equal(ri_link_message_read(&read, bytes, strlen(bytes)), 0);
+	assert_int_equal(read.kind, message->kind);
+	return read;
+}
+
+static struct ri_link_message a_hello(void)
+{
+	return (struct ri_link_message){
+		.kind = RI_LINK_HELLO,
+		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
+			.node = 999, .nodes = 1000, .age_ms = 86400000, .may_stop = true,
+			.place = RI_LINK_REPLACED, .host = "gpu-0514", .version = "0.1.0" },
+	};
+}
+
+static void test_hello(void **state)
+{
+	struct ri_link_message said = a_hello(), read = round_trip(&said);
+
+	(void)state;
+	assert_true(ri_link_life_is(&read.hello.life, &said.hello.life));
+	assert_true(ri_link_life_is(&read.hello.centre, &said.hello.centre));
+	assert_int_equal(read.hello.node, 999);
+	assert_int_equal(read.hello.nodes, 1000);
+	assert_int_equal(read.hello.age_ms, 86400000);
+	assert_true(read.hello.may_stop);
+	assert_int_equal(read.hello.place, RI_LINK_REPLACED);
+	assert_string_equal(read.hello.host, "gpu-0514");
+	assert_string_equal(read.hello.version, "0.1.0");
+}
+
+static void test_ends_of_every_class(void **state)
+{
+	(void)state;
+	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
+		struct ri_link_message said = { .kind = RI_LINK_END, .end = {
+			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
+			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
+		struct ri_link_message read = round_trip(&said);
+
+		assert_int_equal(read.end.class, class);
+		assert_int_equal(read.end.fatal, class % 2 == 0);
+		assert_string_equal(read.end.text, said.end.text);
+	}
+}
+
+static void test_news_and_verdict(void **state)
+{
+	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting for node 3\n" } };
+	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = {
+		.node = 7, .named = true, .order = true, .text = "rank 9 failed first\n" } };
+	struct ri_link_message read = round_trip(&verdict);
+
+	(void)state;
+	assert_int_equal(read.verdict.node, 7);
+	assert_true(read.verdict.named && read.verdict.order);
+	assert_string_equal(read.verdict.text, verdict.verdict.text);
+	assert_string_equal(round_trip(&news).news.text, news.news.text);
+}
+
+static void test_phases_and_heard(void **state)
+{
+	struct ri_link_message heard = { .kind = RI_LINK_HEARD };
+
+	(void)state;
+	for (int phase = RI_LINK_STARTING; phase <= RI_LINK_LEAVING; phase++) {
+		struct ri_link_message said = { .kind = RI_LINK_PHASE,
+			.phase = (enum ri_link_phase)phase };
+
+		assert_int_equal(round_trip(&said).phase, phase);
+	}
+	round_trip(&heard);
+}
+
+/* Whatever a rank printed: the largest text there is, of what JSON makes longest. */
+static void test_the_largest_text_fits(void **state)
+{
+	static struct ri_link_message said = { .kind = RI_LINK_END };
+	char lines[2 * RI_LINK_TEXT];
+
+	(void)state;
+	memset(lines, '"', sizeof(lines) - 1);
+	lines[sizeof(lines) - 1] = '\0';
+	for (size_t i = 99; i < sizeof(lines); i += 100)
+		lines[i] = '\n';
+	ri_link_text_set(said.end.text, lines);
+	assert_int_equal(strlen(said.end.text) % 100, 0);
+	assert_int_equal(strlen(said.end.text), (RI_LINK_TEXT - 1) / 100 * 100);
+	assert_string_equal(round_trip(&said).end.text, said.end.text);
+}
+
+static void test_text_keeps_whole_lines(void **state)
+{
+	char text[RI_LINK_TEXT], line[RI_LINK_TEXT + 1];
+
+	(void)state;
+	ri_link_text_set(text, "");
+	assert_string_equal(text, "");
+	ri_link_text_set(text, "a\n\nb");
+	assert_string_equal(text, "a\n\nb\n");
+	ri_link_text_set(text, "\033[2J\ttab\177 \302\205 \377\303\n");
+	assert_string_equal(text, "?[2J?tab? ?? ??\n");
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	ri_link_text_set(text, line);
+	assert_string_equal(text, "");
+}
+
+static int read_text(const char *text)
+{
+	struct ri_link_message read;
+
+	return ri_link_message_read(&read, text, strlen(text));
+}
+
+/* Of a good message with one word replaced. */
+static int read_changed(const struct ri_link_message *message, const char *word, const char *by)
+{
+	char changed[RI_LINK_FRAME + 256];
+	char *at;
+
+	assert_int_equal(render(message), 0);
+	at = strstr(bytes, word);
+	assert_non_null(at);
+	snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - bytes), bytes, by,
+		at + strlen(word));
+	return read_text(changed);
+}
+
+static void test_broken_ones_are_refused(void **state)
+{
+	static const char *const broken[] = { "", "{", "[]", "null", "\"hello\"", "{}",
+		"{\"say\":1}", "{\"say\":\"goodbye\"}", "{\"say\":\"news\"}",
+		"{\"say\":\"phase\"}", "{\"say\":\"phase\",\"phase\":\"gone\"}",
+		"{\"say\":\"news\",\"text\":1}", "{\"say\":\"news\",\"text\":\"a\\u0000b\"}",
+		"{\"say\":\"news\",\"text\":\"\\u001b[2J\"}",
+		"{\"say\":\"news\",\"text\":\"\\u007f\"}",
+		"{\"say\":\"news\",\"text\":\"\\u0085\"}", "{\"say\":\"news\",\"text\":\"\\t\"}",
+		"{\"say\":\"news\",\"say\":\"news\",\"text\":\"a\"}",
+		"{\"say\":\"news\",\"text\":\"a\"} x" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
+		assert_int_equal(read_text(broken[i]), -1);
+	assert_int_equal(read_text("{\"say\":\"news\",\"text\":\"a\\n\",\"later\":[1]}"), 0);
+}
+
+static void test_what_is_out_of_bounds_is_refused(void **state)
+{
+	static const char *const changes[][2] = {
+		{ "\"node\":999", "\"node\":1000" }, { "\"node\":999", "\"node\":-1" },
+		{ "\"node\":999", "\"node\":9.5" }, { "\"nodes\":1000", "\"nodes\":0" },
+		{ "\"nodes\":1000", "\"nodes\":1048577" },
+		{ "\"age_ms\":86400000", "\"age_ms\":-1" },
+		{ "\"may_stop\":true", "\"may_stop\":1" }, { "\"replaced\"", "\"REPLACED\"" },
+		{ "017f80ff", "017f80f" }, { "017f80ff", "017f80fg" }, { "017f80ff", "017F80ff" },
+		{ "gpu-0514", "gpu\\n0514" }, { "\"centre\"", "\"last\"" },
+	};
+	struct ri_link_message hello = a_hello();
+	char host[RI_LINK_WORD + 1];
+
+	(void)state;
+	assert_int_equal(read_changed(&hello, "gpu-0514", "gpu-0515"), 0);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		assert_int_equal(read_changed(&hello, changes[i][0], changes[i][1]), -1);
+	memset(host, 'h', sizeof(host) - 1);
+	host[sizeof(host) - 1] = '\0';
+	assert_int_equal(read_changed(&hello, "gpu-0514", host), -1);
+	assert_int_equal(read_changed(&hello, "gpu-0514", host + 1), 0);
+	hello.hello.life = (struct ri_link_life){ { 0 } };
+	assert_int_equal(render(&hello), 0);
+	assert_int_equal(read_text(bytes), -1);
+}
+
+static void test_verdicts_out_of_bounds(void **state)
+{
+	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = { .node = 7 } };
+	struct ri_link_message end = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN } };
+
+	(void)state;
+	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":8"), 0);
+	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":1048576"), -1);
+	assert_int_equal(read_changed(&verdict, "\"order\":false", "\"order\":null"), -1);
+	assert_int_equal(read_changed(&end, "\"own\"", "\"owner\""), -1);
+	assert_int_equal(read_changed(&end, "\"fatal\":false", "\"fatal\":\"no\""), -1);
+}
+
+/* A frame is no longer than that, and neither is what is made. */
+static void test_too_long(void **state)
+{
+	static struct ri_link_message news = { .kind = RI_LINK_NEWS };
+	static char padded[RI_LINK_FRAME + 2];
+	struct ri_text text;
+	char small[16];
+
+	(void)state;
+	ri_text_init(&text, small, sizeof(small));
+	assert_int_equal(ri_link_message_render(&news, &text), -1);
+	assert_int_equal(render(&news), 0);
+	memset(padded, ' ', sizeof(padded) - 1);
+	memcpy(padded, bytes, strlen(bytes));
+	assert_int_equal(ri_link_message_read(&news, padded, RI_LINK_FRAME), 0);
+	assert_int_equal(ri_link_message_read(&news, padded, RI_LINK_FRAME + 1), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_ends_of_every_class),
+		cmocka_unit_test(test_news_and_verdict),
+		cmocka_unit_test(test_phases_and_heard),
+		cmocka_unit_test(test_the_largest_text_fits),
+		cmocka_unit_test(test_text_keeps_whole_lines),
+		cmocka_unit_test(test_broken_ones_are_refused),
+		cmocka_unit_test(test_what_is_out_of_bounds_is_refused),
+		cmocka_unit_test(test_verdicts_out_of_bounds),
+		cmocka_unit_test(test_too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

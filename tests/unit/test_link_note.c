@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The packets between PID 1 and its helper: PID 1 takes nothing of them on trust. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "job/note.h"
+
+static struct ri_link_note note;
+static struct ri_link_message read;
+
+static void round_trip(const struct ri_link_message *message)
+{
+	memset(&note, 0xa5, sizeof(note));
+	memset(&read, 0xa5, sizeof(read));
+	ri_link_note_make(&note, message);
+	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	assert_int_equal(read.kind, message->kind);
+}
+
+static void test_what_is_written_reads_the_same(void **state)
+{
+	(void)state;
+	for (int phase = RI_LINK_STARTING; phase <= RI_LINK_LEAVING; phase++) {
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_PHASE,
+			.phase = (enum ri_link_phase)phase });
+		assert_int_equal(read.phase, phase);
+	}
+	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = {
+			.class = (enum ri_link_class)class, .fatal = class % 2 == 1,
+			.text = "why\n" } });
+		assert_int_equal(read.end.class, class);
+		assert_int_equal(read.end.fatal, class % 2 == 1);
+		assert_string_equal(read.end.text, "why\n");
+	}
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });
+}
+
+static void test_verdicts(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 4; bits++) {
+		round_trip(&(struct ri_link_message){ .kind = RI_LINK_VERDICT, .verdict = {
+			.node = 1048575, .order = (bits & 1) != 0, .named = (bits & 2) != 0,
+			.text = "rank 9 failed first\n" } });
+		assert_int_equal(read.verdict.node, 1048575);
+		assert_int_equal(read.verdict.order, (bits & 1) != 0);
+		assert_int_equal(read.verdict.named, (bits & 2) != 0);
+		assert_string_equal(read.verdict.text, "rank 9 failed first\n");
+	}
+}
+
+static void test_packets_that_are_none(void **state)
+{
+	const struct ri_link_message end = { .kind = RI_LINK_END, .end = { .text = "why\n" } };
+
+	(void)state;
+	round_trip(&end);
+	assert_false(ri_link_note_read(&read, &note, sizeof(note) - 1));
+	assert_false(ri_link_note_read(&read, &note, sizeof(note) + 1));
+	assert_false(ri_link_note_read(&read, &note, 0));
+	for (int kind = 0; kind < 256; kind++) {
+		bool good = kind == RI_LINK_PHASE || kind == RI_LINK_END ||
+			kind == RI_LINK_HEARD || kind == RI_LINK_VERDICT;
+
+		note.kind = (unsigned char)kind;
+		assert_int_equal(ri_link_note_read(&read, &note, sizeof(note)), good);
+	}
+	note.kind = RI_LINK_END;
+	note.word = RI_LINK_STOPPED + 1;
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	note.kind = RI_LINK_PHASE;
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	note.word = RI_LINK_LEAVING;
+	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	/* a text without an end */
+	note.kind = RI_LINK_VERDICT;
+	memset(note.text, 'x', sizeof(note.text));
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+}
+
+static void test_texts_cannot_command_a_terminal(void **state)
+{
+	(void)state;
+	memset(&note, 0, sizeof(note));
+	note.kind = RI_LINK_VERDICT;
+	strcpy(note.text, "a\033[2Jb\nc\377");
+	assert_true(ri_link_note_read(&read, &note, sizeof(note)));
+	assert_string_equal(read.verdict.text, "a?[2Jb\nc?\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_written_reads_the_same),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_packets_that_are_none),
+		cmocka_unit_test(test_texts_cannot_command_a_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

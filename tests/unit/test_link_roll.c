@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who has come and who has gone, and when that is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "centre_of.h"
+
+static void test_roll_call(void **state)
+{
+	(void)state;
+	assert_int_equal(call(1, false), 1);
+	pass(9999);
+	assert_int_equal(count(RI_LINK_NEWS), 0);
+	pass(1);
+	assert_string_equal(last(1, RI_LINK_NEWS)->news.text,
+		"waiting for 2 of 4 nodes for 10 s: node 2, node 3 (worker-3); look "
+		"whether they run, with --link and the same key\n");
+	assert_string_equal(last(0, RI_LINK_NEWS)->news.text, last(1, RI_LINK_NEWS)->news.text);
+	assert_int_equal(ri_centre_due(&centre), now + 10000);
+	assert_int_equal(call(3, false), 3);
+	pass(10000);
+	assert_string_equal(last(3, RI_LINK_NEWS)->news.text,
+		"waiting for 1 of 4 nodes for 20 s: node 2\n");
+	assert_int_equal(ri_centre_due(&centre), now + 20000);
+	now += 3000;
+	assert_int_equal(call(2, false), 2);
+	assert_string_equal(last(1, RI_LINK_NEWS)->news.text,
+		"all 4 nodes have come, after 23 s\n");
+	assert_int_equal(ri_centre_due(&centre), INT64_MAX);
+	sent_count = 0;
+	pass(1000000);
+	assert_int_equal(sent_count, 0);
+}
+
+static void test_no_roll_call(void **state)
+{
+	(void)state;
+	centre.roll_at = 0;
+	pass(1000000);
+	assert_int_equal(count(RI_LINK_NEWS), 0);
+	all_come();
+	assert_int_equal(count(RI_LINK_NEWS), 0);
+}
+
+/* Whoever waits knows by then why nobody comes. */
+static void test_no_roll_call_after_the_verdict(void **state)
+{
+	(void)state;
+	assert_int_equal(call(1, false), 1);
+	end(1, RI_LINK_OWN);
+	pass(1000000);
+	assert_int_equal(count(RI_LINK_NEWS), 0);
+	assert_int_equal(ri_centre_due(&centre), INT64_MAX);
+}
+
+static void test_a_node_is_silent(void **state)
+{
+	(void)state;
+	all_come();
+	ri_centre_lose(&centre, 3, 3, now);
+	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_SILENT_MS);
+	pass(RI_CENTRE_SILENT_MS - 1);
+	assert_int_equal(count(RI_LINK_NEWS), 0);
+	pass(1);
+	assert_string_equal(last(1, RI_LINK_NEWS)->news.text,
+		"node 3 (gpu-3): silent for 60 s; look whether it still runs\n");
+	assert_int_equal(ri_centre_due(&centre), INT64_MAX);
+	assert_false(centre.decided);
+}
+
+#define CENTRE(test) cmocka_unit_test_setup(test, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CENTRE(test_roll_call),
+		CENTRE(test_no_roll_call),
+		CENTRE(test_no_roll_call_after_the_verdict),
+		CENTRE(test_a_node_is_silent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

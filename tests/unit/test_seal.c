@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/seal.h"
+
+static unsigned char secret[RI_SEAL_SECRET], job_key[RI_SEAL_KEY];
+static struct ri_seal_nonces nonces;
+static struct ri_seal_pair node, centre;
+static unsigned char frame[RI_SEAL_FRAME], second[RI_SEAL_FRAME];
+static struct ri_seal_opened opened;
+
+/* The names, the bytes of the secret and of the nonces are those of seal_vectors.py. */
+static int begin(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RI_SEAL_SECRET; i++) {
+		secret[i] = (unsigned char)i;
+		nonces.node[i] = (unsigned char)(0x40 + i);
+		nonces.centre[i] = (unsigned char)(0x80 + i);
+	}
+	if (ri_seal_job_key(job_key, "train-7", secret, sizeof(secret)) != 0)
+		return -1;
+	ri_seal_begin(&node, job_key, RI_SEAL_NODE, &nonces);
+	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &nonces);
+	memset(&opened, 0, sizeof(opened));
+	return 0;
+}
+
+/* A copy of exactly that size, so that sanitizers see each byte read behind it. */
+static enum ri_seal_result open_copy(struct ri_seal *seal, const unsigned char *bytes, size_t count)
+{
+	unsigned char *copy = malloc(count == 0 ? 1 : count);
+	enum ri_seal_result result;
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, count);
+	result = ri_seal_open(seal, count == 0 ? copy + 1 : copy, count, &opened);
+	free(copy);
+	return result;
+}
+
+static void assert_opens(struct ri_seal *seal, const unsigned char *bytes, size_t count,
+	const char *text)
+{
+	assert_int_equal(open_copy(seal, bytes, count), RI_SEAL_OPENED);
+	assert_int_equal(opened.used, count);
+	assert_int_equal(opened.length, strlen(text));
+	assert_memory_equal(opened.text, text, opened.length);
+}
+
+/* And it stays so, whatever comes. */
+static void assert_broken(struct ri_seal *seal, const unsigned char *bytes, size_t count)
+{
+	assert_int_equal(open_copy(seal, bytes, count), RI_SEAL_BROKEN);
+	assert_false(seal->live);
+	assert_int_equal(open_copy(seal, bytes, 0), RI_SEAL_BROKEN);
+	assert_int_equal(open_copy(seal, frame, RI_SEAL_FRAME), RI_SEAL_BROKEN);
+}
+
+static size_t make(struct ri_seal *seal, const char *text)
+{
+	return ri_seal_frame(seal, text, strlen(text), frame);
+}
+
+static void assert_hex(const unsigned char *bytes, size_t count, const char *hex)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * 64 + 1];
+
+	assert_true(count <= 64);
+	for (size_t i = 0; i < count; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	text[2 * count] = '\0';
+	assert_string_equal(text, hex);
+}
+
+/* As tests/unit/seal_vectors.py prints them, which does not use libsodium. */
+static void test_known_keys(void **state)
+{
+	unsigned char key[RI_SEAL_KEY], longer[100];
+
+	(void)state;
+	assert_hex(job_key, sizeof(job_key),
+		"9f8762d6efb6c289ffb402caab2b7a0d5776c58535efecd734def66347f19332");
+	memset(longer, 0xaa, sizeof(longer));
+	assert_int_equal(ri_seal_job_key(key, "train-7", longer, sizeof(longer)), 0);
+	assert_hex(key, sizeof(key),
+		"b2eb6baa8f1496c7567b7a1a03427349170747a44b6178bd4197caeea0ddf045");
+	assert_int_equal(ri_seal_job_key(key, "train-7", NULL, 0), 0);
+	assert_hex(key, sizeof(key),
+		"d9fd019711d2af5f289f8a25cd8567f4e93474f004f7211d02ec8e3dcd3934fc");
+	assert_hex(node.out.key, RI_SEAL_KEY,
+		"897dd0a21f54f8c70d31b70caaeb182852bedddab2739a16c6dbac62377edcad");
+	assert_hex(node.in.key, RI_SEAL_KEY,
+		"8972daf12f8baacd711313678f1e6a687cdf7699206a78e590c0b3baccef0504");
+}
+
+static void test_known_frames(void **state)
+{
+	static const unsigned char longest[RI_SEAL_TEXT] = { [0 ... RI_SEAL_TEXT - 1] = 0x55 };
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ri_seal_frame(&node.out, longest, sizeof(longest), frame), RI_SEAL_FRAME);
+	assert_hex(frame + RI_SEAL_FRAME - 32, 32,
+		"bee9521183c59e7acebcdb00a7429e967d48550114820ea242c6a347a26d2c21");
+	begin(NULL);
+	size = make(&node.out, "hello");
+	assert_hex(frame, size, "0005bdaaf4f9de9a05e846294667a9f2584fb875474209");
+	size = make(&node.out, "");
+	assert_hex(frame, size, "00003cb4ee5051f667722a89ca02f45c5179");
+	size = make(&centre.out, "stop");
+	assert_hex(frame, size, "00048a176f3ff8d12631cb96f3120b69710770e7f31b");
+	centre.out.count = UINT64_MAX - 1;
+	size = make(&centre.out, "end");
+	assert_hex(frame, size, "0003adf57bd14aabc1520a35a76ed40401ddfa1df2");
+}
+
+static void test_both_directions(void **state)
+{
+	char text[32];
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		size_t length = (size_t)(i % 31);
+
+		memset(text, 'a' + i % 26, length);
+		text[length] = '\0';
+		assert_opens(&centre.in, frame, make(&node.out, text), text);
+		assert_opens(&node.in, frame, make(&centre.out, text), text);
+	}
+}
+
+static void test_several_in_one_buffer(void **state)
+{
+	unsigned char stream[128];
+	size_t used = 0, size = 0;
+
+	(void)state;
+	for (const char *text = "abc"; *text != '\0'; text++) {
+		size_t made = make(&node.out, text);
+
+		memcpy(stream + size, frame, made);
+		size += made;
+	}
+	memcpy(stream + size++, "\0", 1);
+	for (const char *text = "abc"; *text != '\0'; text++) {
+		assert_int_equal(open_copy(&centre.in, stream + used, size - used), RI_SEAL_OPENED);
+		assert_int_equal(opened.length, strlen(text));
+		assert_memory_equal(opened.text, text, opened.length);
+		used += opened.used;
+	}
+	assert_int_equal(used, size - 1);
+	assert_int_equal(open_copy(&centre.in, stream + used, 1), RI_SEAL_MORE);
+}
+
+static void test_a_part_wants_more(void **state)
+{
+	size_t size = make(&node.out, "hello");
+
+	(void)state;
+	for (size_t part = 0; part < size; part++)
+		assert_int_equal(open_copy(&centre.in, frame, part), RI_SEAL_MORE);
+	assert_opens(&centre.in, frame, size, "hello");
+}
+
+/* A job's key that is another one, and a connection with it, against the node's frame. */
+static void assert_another_key(const char *job, const void *of, size_t length)
+{
+	unsigned char key[RI_SEAL_KEY];
+	size_t size;
+
+	begin(NULL);
+	assert_int_equal(ri_seal_job_key(key, job, of, length), 0);
+	assert_memory_not_equal(key, job_key, sizeof(key));
+	ri_seal_begin(&centre, key, RI_SEAL_CENTRE, &nonces);
+	size = make(&node.out, "hello");
+	assert_broken(&centre.in, frame, size);
+	size = make(&centre.out, "stop");
+	assert_broken(&node.in, frame, size);
+}
+
+static void test_another_secret(void **state)
+{
+	unsigned char other[RI_SEAL_SECRET + 1] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < RI_SEAL_SECRET; i++) {
+		memcpy(other, secret, sizeof(secret));
+		other[i] ^= 0x80;
+		assert_another_key("train-7", other, RI_SEAL_SECRET);
+	}
+	memcpy(other, secret, sizeof(secret));
+	other[RI_SEAL_SECRET] = 0;
+	assert_another_key("train-7", other, RI_SEAL_SECRET + 1);
+	assert_another_key("train-7", NULL, 0);
+}
+
+static void test_another_job(void **state)
+{
+	(void)state;
+	assert_another_key("train-8", secret, sizeof(secret));
+	assert_another_key("train-", secret, sizeof(secret));
+	assert_another_key("train-77", secret, sizeof(secret));
+	assert_another_key("", secret, sizeof(secret));
+}
+
+/* Each byte of a long one counts, also behind what BLAKE2b takes as a key. */
+static void test_a_long_secret_counts_whole(void **state)
+{
+	unsigned char one[4096] = { 0 }, first[RI_SEAL_KEY], key[RI_SEAL_KEY];
+
+	(void)state;
+	assert_int_equal(ri_seal_job_key(first, "train-7", one, sizeof(one)), 0);
+	for (size_t at = 0; at < sizeof(one); at += 65) {
+		one[at] = 1;
+		assert_int_equal(ri_seal_job_key(key, "train-7", one, sizeof(one)), 0);
+		assert_memory_not_equal(key, first, sizeof(key));
+		one[at] = 0;
+	}
+	assert_int_equal(ri_seal_job_key(key, "train-7", one, sizeof(one)), 0);
+	assert_memory_equal(key, first, sizeof(key));
+	assert_int_equal(ri_seal_job_key(key, "train-7", one, sizeof(one) - 1), 0);
+	assert_memory_not_equal(key, first, sizeof(key));
+}
+
+static void test_a_short_secret_is_refused(void **state)
+{
+	unsigned char key[RI_SEAL_KEY];
+
+	(void)state;
+	memset(key, 0x5a, sizeof(key));
+	for (size_t length = 0; length < RI_SEAL_SECRET; length++)
+		assert_int_equal(ri_seal_job_key(key, "train-7", secret, length), -1);
+	for (size_t i = 0; i < sizeof(key); i++)
+		assert_int_equal(key[i], 0x5a);
+}
+
+/* Without a secret jobs are kept apart, and everybody has the key. */
+static void test_without_a_secret(void **state)
+{
+	unsigned char one[RI_SEAL_KEY], other[RI_SEAL_KEY];
+
+	(void)state;
+	assert_int_equal(ri_seal_job_key(one, "train-7", NULL, 0), 0);
+	assert_int_equal(ri_seal_job_key(other, "train-8", NULL, 0), 0);
+	assert_memory_not_equal(one, other, sizeof(one));
+	ri_seal_begin(&node, one, RI_SEAL_NODE, &nonces);
+	ri_seal_begin(&centre, one, RI_SEAL_CENTRE, &nonces);
+	assert_opens(&centre.in, frame, make(&node.out, "hello"), "hello");
+}
+
+static void test_another_nonce(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(nonces); i++) {
+		struct ri_seal_nonces other;
+		size_t size;
+
+		begin(NULL);
+		other = nonces;
+		*((unsigned char *)&other + i) ^= 1;
+		ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other);
+		size = make(&node.out, "hello");
+		assert_broken(&centre.in, frame, size);
+		size = make(&centre.out, "stop");
+		assert_broken(&node.in, frame, size);
+	}
+}
+
+static void test_swapped_nonces(void **state)
+{
+	struct ri_seal_nonces other;
+
+	(void)state;
+	memcpy(other.node, nonces.centre, RI_SEAL_NONCE);
+	memcpy(other.centre, nonces.node, RI_SEAL_NONCE);
+	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other);
+	assert_broken(&centre.in, frame, make(&node.out, "hello"));
+}
+
+/* Two sides of one role do not hear each other, and nobody takes its own frame for another's. */
+static void test_swapped_roles(void **state)
+{
+	struct ri_seal_pair other;
+	size_t size;
+
+	(void)state;
+	ri_seal_begin(&other, job_key, RI_SEAL_NODE, &nonces);
+	size = make(&node.out, "hello");
+	assert_broken(&other.in, frame, size);
+	assert_broken(&node.in, frame, size);
+	assert_opens(&centre.in, frame, size, "hello");
+	ri_seal_begin(&other, job_key, RI_SEAL_CENTRE, &nonces);
+	size = make(&centre.out, "stop");
+	assert_broken(&other.in, frame, size);
+	assert_broken(&centre.in, frame, size);
+}
+
+static void test_replayed(void **state)
+{
+	size_t size = make(&node.out, "hello");
+
+	(void)state;
+	assert_opens(&centre.in, frame, size, "hello");
+	assert_broken(&centre.in, frame, size);
+}
+
+/* The second before the first, and the second where the first was dropped: the same. */
+static void test_reordered(void **state)
+{
+	size_t size;
+
+	(void)state;
+	make(&node.out, "hello");
+	size = ri_seal_frame(&node.out, "hello", 5, second);
+	assert_memory_not_equal(frame, second, size);
+	assert_broken(&centre.in, second, size);
+}
+
+/* One that lost bytes at its end, and the next frame follows. */
+static void test_truncated(void **state)
+{
+	unsigned char stream[64];
+	size_t size, next;
+
+	(void)state;
+	for (size_t lost = 1; lost < 23; lost++) {
+		begin(NULL);
+		size = make(&node.out, "hello");
+		next = ri_seal_frame(&node.out, "world", 5, second);
+		assert_int_equal(size, 23);
+		memcpy(stream, frame, size - lost);
+		memcpy(stream + size - lost, second, next);
+		assert_broken(&centre.in, stream, size - lost + next);
+	}
+}
+
+/* Of the length too: it may also be a longer frame that has not come, and that is none then. */
+static void test_each_bit_flipped(void **state)
+{
+	size_t size = make(&node.out, "hello");
+
+	(void)state;
+	for (size_t bit = 0; bit < 8 * size; bit++) {
+		unsigned char changed[RI_SEAL_FRAME] = { 0 };
+
+		begin(NULL);
+		memcpy(changed, frame, size);
+		changed[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		if (bit >= 8 * RI_SEAL_LENGTH)
+			assert_int_equal(open_copy(&centre.in, changed, size), RI_SEAL_BROKEN);
+		else
+			assert_int_not_equal(open_copy(&centre.in, changed, size), RI_SEAL_OPENED);
+		assert_broken(&centre.in, changed, sizeof(changed));
+	}
+}
+
+static void test_length_at_its_limits(void **state)
+{
+	static unsigned char text[RI_SEAL_TEXT + 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (unsigned char)(i * 31);
+	assert_int_equal(ri_seal_frame(&node.out, text, RI_SEAL_TEXT, frame), RI_SEAL_FRAME);
+	assert_int_equal(open_copy(&centre.in, frame, RI_SEAL_FRAME - 1), RI_SEAL_MORE);
+	assert_int_equal(open_copy(&centre.in, frame, RI_SEAL_FRAME), RI_SEAL_OPENED);
+	assert_int_equal(opened.length, RI_SEAL_TEXT);
+	assert_memory_equal(opened.text, text, RI_SEAL_TEXT);
+	assert_opens(&centre.in, frame, ri_seal_frame(&node.out, text, 0, frame), "");
+	assert_opens(&centre.in, frame, ri_seal_frame(&node.out, NULL, 0, frame), "");
+
+	memset(second, 0x5a, sizeof(second));
+	memcpy(frame, second, sizeof(frame));
+	assert_int_equal(ri_seal_frame(&node.out, text, RI_SEAL_TEXT + 1, frame), 0);
+	assert_int_equal(ri_seal_frame(&node.out, text, SIZE_MAX, frame), 0);
+	assert_memory_equal(frame, second, sizeof(frame));
+	assert_opens(&centre.in, frame, make(&node.out, "next"), "next");
+}
+
+/* One byte more than a text may have: no wait for the rest of it. */
+static void test_announced_too_long(void **state)
+{
+	static const unsigned char lengths[][RI_SEAL_LENGTH] = { { 0x20, 1 }, { 0x21, 0 },
+		{ 0x80, 0 }, { 0xff, 0xff } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		begin(NULL);
+		assert_broken(&centre.in, lengths[i], RI_SEAL_LENGTH);
+	}
+	begin(NULL);
+	assert_int_equal(open_copy(&centre.in, (const unsigned char *)"\x20", 2), RI_SEAL_MORE);
+}
+
+static void test_the_count_ends(void **state)
+{
+	size_t size;
+
+	(void)state;
+	node.out.count = centre.in.count = UINT64_MAX - 1;
+	size = make(&node.out, "last");
+	assert_opens(&centre.in, frame, size, "last");
+	assert_int_equal(node.out.count, UINT64_MAX);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(make(&node.out, "one more"), 0);
+	assert_int_equal(node.out.count, UINT64_MAX);
+	assert_broken(&centre.in, frame, size);
+	assert_int_equal(centre.in.count, UINT64_MAX);
+}
+
+static void test_wiped(void **state)
+{
+	static const struct ri_seal_pair nothing;
+	static const struct ri_seal zero_key = { .live = true };
+	struct ri_seal forged = zero_key;
+	size_t size = ri_seal_frame(&forged, "hello", 5, second);
+
+	(void)state;
+	ri_seal_wipe(&centre, sizeof(centre));
+	assert_memory_equal(&centre, &nothing, sizeof(centre));
+	assert_int_equal(make(&centre.out, "stop"), 0);
+	assert_broken(&centre.in, second, size);
+	ri_seal_wipe(job_key, sizeof(job_key));
+	for (size_t i = 0; i < sizeof(job_key); i++)
+		assert_int_equal(job_key[i], 0);
+}
+
+/* The control of the line above: with its key, that frame opens. */
+static void test_a_key_of_zeroes_that_lives(void **state)
+{
+	struct ri_seal one = { .live = true }, other = one;
+
+	(void)state;
+	assert_opens(&other, frame, make(&one, "hello"), "hello");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_known_keys, begin),
+		cmocka_unit_test_setup(test_known_frames, begin),
+		cmocka_unit_test_setup(test_both_directions, begin),
+		cmocka_unit_test_setup(test_several_in_one_buffer, begin),
+		cmocka_unit_test_setup(test_a_part_wants_more, begin),
+		cmocka_unit_test_setup(test_another_secret, begin),
+		cmocka_unit_test_setup(test_another_job, begin),
+		cmocka_unit_test_setup(test_a_long_secret_counts_whole, begin),
+		cmocka_unit_test_setup(test_a_short_secret_is_refused, begin),
+		cmocka_unit_test_setup(test_without_a_secret, begin),
+		cmocka_unit_test_setup(test_another_nonce, begin),
+		cmocka_unit_test_setup(test_swapped_nonces, begin),
+		cmocka_unit_test_setup(test_swapped_roles, begin),
+		cmocka_unit_test_setup(test_replayed, begin),
+		cmocka_unit_test_setup(test_reordered, begin),
+		cmocka_unit_test_setup(test_truncated, begin),
+		cmocka_unit_test_setup(test_each_bit_flipped, begin),
+		cmocka_unit_test_setup(test_length_at_its_limits, begin),
+		cmocka_unit_test_setup(test_announced_too_long, begin),
+		cmocka_unit_test_setup(test_the_count_ends, begin),
+		cmocka_unit_test_setup(test_wiped, begin),
+		cmocka_unit_test_setup(test_a_key_of_zeroes_that_lives, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
