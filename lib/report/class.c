@@ -23,6 +23,7 @@ const char *ri_class_name(enum ri_class class)
 enum {
 	HANDLED = 4,		/* lines after a traceback that the program went on from */
 	LAST_LINES = 20,	/* in which an error is looked for */
+	WORKERS = 64,		/* tracebacks of them that are looked at */
 };
 
 /*
@@ -104,6 +105,57 @@ const struct ri_loss *ri_class_loss(const struct ri_traceback *traceback)
 	return ri_loss_of_exception(message_of(traceback));
 }
 
+/*
+ * In the summary of torchrun's agent, how many of its workers ended as a Python exception ends
+ * one; -1 where one ended in another way than by that or by the agent's own SIGTERM: "exitcode  :
+ * -9 (pid: 417)" (torch/distributed/elastic/multiprocessing/errors/__init__.py, _FAILURE_FORMAT).
+ */
+static int count_exceptions(struct ri_span summary)
+{
+	static const char word[] = "exitcode  : ";
+	struct ri_span line, code;
+	int count = 0;
+
+	while (ri_span_line(&summary, &line)) {
+		code = ri_span_trim_start(line);
+		if (!ri_span_starts(code, word))
+			continue;
+		code = ri_span_skip(code, sizeof(word) - 1);
+		if (!ri_span_starts(code, "1 (pid") && !ri_span_starts(code, "-15 (pid"))
+			return -1;
+		count += ri_span_starts(code, "1 (pid");
+	}
+	return count;
+}
+
+/*
+ * torchrun's agent says of each end of a worker that a child failed, and its stderr has what the
+ * workers said before. Where all of them that it counts lost others, so did this node.
+ */
+static const struct ri_loss *find_loss_of_workers(struct ri_span tail,
+	const struct ri_traceback *agent)
+{
+	static const char type[] =
+		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:";
+	const struct ri_loss *loss = NULL, *found;
+	struct ri_traceback worker;
+	int ended, lost = 0;
+
+	if (!ri_span_starts(agent->last, type))
+		return NULL;
+	ended = count_exceptions(ri_span_skip(tail, (size_t)(agent->last.at - tail.at)));
+	tail.length = (size_t)(agent->whole.at - tail.at);
+	while (lost < WORKERS && ri_traceback_find(tail, &worker)) {
+		found = ri_class_loss(&worker);
+		if (found == NULL && !tells_of_stop(&worker))
+			return NULL;
+		loss = found != NULL ? found : loss;
+		lost++;
+		tail.length = (size_t)(worker.whole.at - tail.at);
+	}
+	return ended > 0 && lost >= ended ? loss : NULL;
+}
+
 /* One that was handled is followed by what it ended of. */
 static const struct ri_loss *find_later_loss(struct ri_span tail,
 	const struct ri_traceback *traceback)
@@ -130,6 +182,8 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 	if (rank->loss == NULL && rank->told && tells_of_stop(&traceback))
 		rank->class = RI_CLASS_STOPPED;
 	else if (rank->loss == NULL)
+		be(rank, RI_CLASS_OWN, find_loss_of_workers(tail, &traceback));
+	if (rank->class == RI_CLASS_OWN)
 		be(rank, RI_CLASS_OWN, find_later_loss(tail, &traceback));
 	return true;
 }

@@ -104,6 +104,9 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
+	bool linked;		/* the other nodes were told of it */
+	const char *job;	/* the verdict on the whole job, from the link; or NULL */
+	bool job_is_here;	/* it names this node */
 	ssize_t first;		/* index of the first failure, -1: none */
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */

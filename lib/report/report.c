@@ -251,6 +251,8 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "topology", ri_json_topology(&json, outcome->topology));
 	ri_json_put(&json, object, "ranks", list_ranks(&json, outcome));
 	ri_json_put(&json, object, "first_failure", describe_first(&json, report));
+	ri_json_put(&json, object, "job_verdict",
+		string_or_null(&json, outcome->job, "job_verdict"));
 	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
 		: report->check(&json, report->checked));
 	if (!json.incomplete)

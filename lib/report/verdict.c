@@ -41,20 +41,31 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 	}
 }
 
-/* "rank 2 (local rank 2, pid 17 on node-a)", or the command of a plain init. */
-static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
-	const struct ri_rank_outcome *rank)
+/* A launcher or a plain command is no rank. */
+static bool has_ranks(const struct ri_outcome *outcome)
+{
+	return outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK);
+}
+
+static void add_command(struct ri_text *out, const struct ri_outcome *outcome)
 {
 	char command[PATH_MAX];
 
 	ri_text_copy(command, sizeof(command),
 		outcome->command == NULL ? "the command" : outcome->command);
 	ri_redact_word_in_place(command, sizeof(command));
-	if (outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK))
+	ri_text_add_shown(out, ri_path_name(command), 40);
+}
+
+/* "rank 2 (local rank 2, pid 17 on node-a)", or the command of a plain init. */
+static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank)
+{
+	if (has_ranks(outcome)) {
 		ri_text_addf(out, "rank %llu (local rank %llu, ", (unsigned long long)rank->rank,
 			(unsigned long long)rank->local_rank);
-	else {
-		ri_text_add_shown(out, ri_path_name(command), 40);
+	} else {
+		add_command(out, outcome);
 		ri_text_add(out, " (");
 	}
 	if (rank->pid > 0)
@@ -152,12 +163,13 @@ static void add_node(struct ri_text *out, const struct ri_outcome *outcome)
 }
 
 /* "failed first", and of whom, as far as this node can tell. */
-static void add_first(struct ri_text *out, const struct ri_outcome *outcome)
+static void add_first(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks;
+	bool lost = ranks[outcome->first].class == RI_CLASS_LOSS;
 
-	ri_text_add(out, outcome->count > 1 ? " failed first" : " failed");
-	if (ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
+	ri_text_add(out, outcome->count > 1 || (of_job && !lost) ? " failed first" : " failed");
+	if (!of_job && ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
 		ri_text_add(out, " of ranks");
 		add_range(out, ranks[0].rank, ranks[outcome->count - 1].rank);
 	}
@@ -169,7 +181,7 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome)
 }
 
 /* Losses alone, and not the one that caused them. */
-static void add_losers(struct ri_text *out, const struct ri_outcome *outcome)
+static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_loss *loss = outcome->ranks[outcome->first].loss;
 
@@ -180,7 +192,8 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome)
 	if (outcome->blame == RI_BLAME_ELSEWHERE && ri_blame_nodes(outcome) > 1) {
 		ri_text_add(out, " on another node");
 		add_node(out, outcome);
-		ri_text_add(out, loss->kind == RI_LOSS_MISMATCH ? ""
+		/* who reads it as a part of the job's verdict may be on that node */
+		ri_text_add(out, loss->kind == RI_LOSS_MISMATCH || of_job ? ""
 			: "; a rank there went first: look at that node's log");
 	} else if (outcome->blame == RI_BLAME_ELSEWHERE) {
 		ri_text_add(out, "; another rank of the job went first: look at its log");
@@ -221,14 +234,14 @@ static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcom
 	add_end(out, rank);
 }
 
-static void add_headline(struct ri_text *out, const struct ri_outcome *outcome)
+static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_rank_outcome *named = &outcome->ranks[outcome->named];
 
 	switch (outcome->blame) {
 	case RI_BLAME_FIRST:
 		add_who(out, outcome, &outcome->ranks[outcome->first]);
-		add_first(out, outcome);
+		add_first(out, outcome, of_job);
 		return;
 	case RI_BLAME_LEFT:
 		add_who(out, outcome, named);
@@ -243,7 +256,7 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome)
 		break;
 	case RI_BLAME_NOBODY:
 	case RI_BLAME_ELSEWHERE:
-		add_losers(out, outcome);
+		add_losers(out, outcome, of_job);
 		break;
 	}
 	add_first_loser(out, outcome);
@@ -272,11 +285,23 @@ static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcom
 		(a->loss == NULL || a->loss->kind == b->loss->kind);
 }
 
+/* Did this node fail too, and not because of the other one? */
+static bool fails_too(const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
+
+	return outcome->first >= 0 && !outcome->job_is_here && !rank->told &&
+		outcome->blame == RI_BLAME_FIRST &&
+		(rank->class == RI_CLASS_OWN || rank->class == RI_CLASS_UNKNOWN);
+}
+
 /* Is it told of in the first lines? */
 static bool is_told_of(const struct ri_outcome *outcome, size_t i)
 {
 	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
 
+	if (outcome->job != NULL && !outcome->job_is_here && !fails_too(outcome))
+		return false;
 	return (ssize_t)i == outcome->first || (named && i == outcome->named);
 }
 
@@ -299,10 +324,13 @@ static bool leads_group(const struct ri_outcome *outcome, size_t i)
 static void add_group(struct ri_text *out, const struct ri_outcome *outcome, size_t leader)
 {
 	const struct ri_rank_outcome *rank = &outcome->ranks[leader];
-	size_t count;
+	size_t count = 1;
 
 	ri_text_add(out, "  ");
-	count = add_members(out, outcome, leader, is_member);
+	if (has_ranks(outcome))
+		count = add_members(out, outcome, leader, is_member);
+	else
+		add_command(out, outcome);
 	ri_text_add(out, ": ");
 	if (rank->loss != NULL)
 		ri_text_addf(out, "%s, ", loss_words(rank->loss));
@@ -340,7 +368,9 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 		ri_text_add(out, "outside this container");
 	else
 		ri_text_addf(out, "pid %d", (int)outcome->stop_sender);
-	ri_text_addf(out, "; exit status %d\n", outcome->exit_status);
+	if (outcome->job == NULL)
+		ri_text_addf(out, "; exit status %d", outcome->exit_status);
+	ri_text_add(out, "\n");
 }
 
 static void add_cause(struct ri_text *out, const struct ri_cause *cause)
@@ -352,23 +382,58 @@ static void add_cause(struct ri_text *out, const struct ri_cause *cause)
 	ri_text_add(out, "\n");
 }
 
+/* The headline, and why. */
+static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_reason *reason, bool of_job)
+{
+	add_headline(out, outcome, of_job);
+	ri_reason_add(out, &outcome->ranks[outcome->first], reason);
+	if (outcome->ranks[outcome->first].end == RI_END_EXEC_FAILED)
+		add_refusal(out, outcome->cause);
+	else
+		add_cause(out, outcome->cause);
+}
+
+void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_reason *reason,
+	struct ri_text *out)
+{
+	if (outcome->first >= 0)
+		add_failure(out, outcome, reason, true);
+}
+
+/* The verdict on the job, and why this node ends, where that is another matter. */
+static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_reason *reason)
+{
+	static char lines[RI_VERDICT_SIZE];
+	struct ri_text own;
+
+	ri_text_add(out, outcome->job);
+	ri_text_init(&own, lines, sizeof(lines));
+	if (fails_too(outcome))
+		add_failure(&own, outcome, reason, true);
+	else if (outcome->stop_signal != 0)
+		add_stop(&own, outcome);
+	for (const char *line = lines, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		end += *end == '\n';
+		ri_text_addf(out, "  %.*s", (int)(end - line), line);
+	}
+}
+
 void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
 	struct ri_text *out)
 {
-	if (outcome->first >= 0) {
-		add_headline(out, outcome);
-		ri_reason_add(out, &outcome->ranks[outcome->first], reason);
-		if (outcome->ranks[outcome->first].end == RI_END_EXEC_FAILED)
-			add_refusal(out, outcome->cause);
-		else
-			add_cause(out, outcome->cause);
-	} else if (outcome->stop_signal != 0 && outcome->exit_status != 0) {
+	if (outcome->job != NULL)
+		add_job(out, outcome, reason);
+	else if (outcome->first >= 0)
+		add_failure(out, outcome, reason, false);
+	else if (outcome->stop_signal != 0 && outcome->exit_status != 0)
 		add_stop(out, outcome);
-	} else {
+	else
 		return;
-	}
 	add_others(out, outcome);
-	if (outcome->first >= 0 && outcome->count > 1)
+	if (outcome->job != NULL || (outcome->first >= 0 && outcome->count > 1))
 		ri_text_addf(out, "  %s exit status is %d\n",
 			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",
 			outcome->exit_status);

@@ -99,6 +99,35 @@ static void expect_class(enum ri_class class)
 	assert_int_equal(ranks[0].loss != NULL, class == RI_CLASS_LOSS);
 }
 
+#define ENDED(code) "  rank      : 2 (local_rank: 0)\n  exitcode  : " code " (pid: 9416)\n"
+#define AGENT(codes) HEAD "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" \
+	"====\ntrain.py FAILED\n----\nFailures:\n[1]:\n" codes "====\n"
+
+/* torchrun's agent has one exception for all that its workers may end of. */
+static void classes_of_agents(void **state)
+{
+	(void)state;
+	exits(0, 1, LOST LATE "W x] Sending process 7 closing signal SIGTERM\n" AGENT(ENDED("1")
+		ENDED("-15")), 150);
+	expect_class(RI_CLASS_LOSS);
+	exits(0, 1, OWN LOST AGENT(ENDED("1") ENDED("1")), 150);
+	expect_class(RI_CLASS_OWN);
+	exits(0, 1, LOST OWN AGENT(ENDED("-15") ENDED("1")), 150);
+	expect_class(RI_CLASS_OWN);
+	/* one of them without a word, or not of an exception */
+	exits(0, 1, LOST AGENT(ENDED("1") ENDED("1")), 150);
+	expect_class(RI_CLASS_OWN);
+	exits(0, 1, LOST AGENT(ENDED("1") ENDED("-9")), 150);
+	expect_class(RI_CLASS_OWN);
+	exits(0, 1, LOST AGENT(ENDED("3")), 150);
+	expect_class(RI_CLASS_OWN);
+	exits(0, 1, LOST AGENT(""), 150);
+	expect_class(RI_CLASS_OWN);
+	/* no agent's */
+	exits(0, 1, LOST HEAD "errors.ChildFailedError: \n" ENDED("1"), 150);
+	expect_class(RI_CLASS_OWN);
+}
+
 static void classes_of_exits(void **state)
 {
 	(void)state;
@@ -457,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(classes_of_exits, begin, finish),
+		cmocka_unit_test_setup_teardown(classes_of_agents, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_signals, begin, finish),
 		cmocka_unit_test_setup_teardown(an_own_end_that_became_a_loss, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_who_was_told, begin, finish),

@@ -182,6 +182,30 @@ static void one_did_not_come(void **state)
 }
 
 /* Under mpirun: the others have a rankinit of their own. */
+/* What the other nodes are told of a launcher such as torchrun. */
+static void of_the_job(void **state)
+{
+	struct ri_text out;
+
+	(void)state;
+	take(LIST("SKYPILOT_NODE_RANK=0", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_IPS=a\nb"));
+	outcome.count = 1;
+	for (int lost = 0; lost < 2; lost++) {
+		exits(0, 1, lost ? LOST : HEAD "ValueError: x\n");
+		verdict();
+		ri_text_init(&out, bytes, RI_VERDICT_SIZE);
+		ri_verdict_render_job(&outcome, &reason, &out);
+		assert_non_null(strstr(bytes, lost ? " failed (node 0 of 2): exit status 1"
+			: " failed first (node 0 of 2): exit status 1"));
+	}
+	/* and what it says of itself below another node's failure */
+	outcome.job = "rank 7 failed first\n";
+	outcome.command = "/usr/bin/torchrun";
+	assert_string_equal(verdict(), "rank 7 failed first\n"
+		"  torchrun: lost a peer, exit status 1\n"
+		"  this node's exit status is 1\n");
+}
+
 static void a_single_rank(void **state)
 {
 	(void)state;
@@ -251,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nobody_can_tell, begin, finish),
 		cmocka_unit_test_setup_teardown(one_had_ended, begin, finish),
 		cmocka_unit_test_setup_teardown(one_did_not_come, begin, finish),
+		cmocka_unit_test_setup_teardown(of_the_job, begin, finish),
 		cmocka_unit_test_setup_teardown(a_single_rank, begin, finish),
 		cmocka_unit_test_setup_teardown(the_report, begin, finish),
 	};

@@ -284,7 +284,7 @@ static void the_document(void **state)
 {
 	static const char *const keys[] = {
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
-		"topology", "ranks", "first_failure", "check",
+		"topology", "ranks", "first_failure", "job_verdict", "check",
 	};
 	json_t *object, *first, *rank;
 
