@@ -82,8 +82,8 @@ static int launch_command(struct ri_run *run)
 	if (ri_run_find(run) < 0 && find_less(run) < 0)
 		return ri_run_fail(run);
 	ri_log_findings(&run->findings);
-	if (ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
-		    &run->err) < 0)
+	if (ri_run_join(run) < 0 || ri_privileges_prepare(&run->privileges, &run->options,
+		    &run->host, &run->arena, &run->err) < 0)
 		return ri_run_fail(run);
 	if (ri_run_prepare_telling(run) < 0)
 		return ri_run_fail(run);
@@ -95,7 +95,9 @@ static int launch_command(struct ri_run *run)
 	status = ri_master_wait(&run->options, &run->topology, &run->err);
 	if (status < 0)
 		return ri_run_fail(run);
-	return status > 0 ? ri_run_leave(run, status) : ri_run_start(run);
+	if (status > 0)
+		return ri_run_leave(run, status);
+	return ri_run_hear(run) < 0 ? ri_run_fail(run) : ri_run_start(run);
 }
 
 static int print_state(void *argument)

@@ -11,6 +11,7 @@ enum { TMPDIR_MS = 5500 };	/* a little longer than until that is said */
 
 int ri_run_fail(struct ri_run *run)
 {
+	ri_run_refused(run);
 	if (ri_apart_stop() != 0)
 		return ri_run_leave(run, 128 + ri_apart_stop());
 	ri_log_error(&run->err);

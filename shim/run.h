@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "check/runner.h"
 #include "command/command.h"
+#include "job/part.h"
 #include "launch/children.h"
 #include "launch/placement.h"
 #include "launch/privileges.h"
@@ -16,6 +17,7 @@
 #include "pump/output.h"
 #include "say/torch_file.h"
 #include "system/log.h"
+#include "watch/roll_call.h"
 #include "watch/supervise.h"
 #include "ranks.h"
 
@@ -48,6 +50,7 @@ struct ri_run {
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
 	struct timespec started;
 	pid_t self;		/* where --state is given */
+	struct ri_link_part part;	/* of this node in its job, where that matters */
 	struct ri_error err;
 };
 
@@ -103,6 +106,36 @@ int ri_run_simulate(struct ri_run *run);
 
 /* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
 int ri_run_start(struct ri_run *run);
+
+/*
+ * join.c: --link. Begin, where this node takes part; a link that cannot be is a warning. Returns
+ * 0, or -1 where its key cannot be used.
+ */
+int ri_run_join(struct ri_run *run);
+
+/* As struct ri_supervise has it. */
+void ri_run_tidings(void *run, enum ri_tiding tiding);
+
+/* No rank is started: the others are to know why, and the helper ends. */
+void ri_run_refused(struct ri_run *run);
+
+/*
+ * A verdict on the job that came before there were ranks. Returns 0, or -1 with
+ * RI_CODE_LINK_STOPPED: then none is started.
+ */
+int ri_run_hear(struct ri_run *run);
+
+/* All is over: say the last word, wait a little for the verdict. Returns whether there is one. */
+bool ri_run_conclude(struct ri_run *run, int status);
+
+/* What that verdict makes of the end of this node. Returns the exit status. */
+int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status);
+
+/* join.c: without a link, is it missed here if the nodes do not meet? Then *roll is about that. */
+bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll);
+
+/* tell.c: what is known by now of how the ranks ended. */
+struct ri_outcome ri_run_judge(struct ri_run *run);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);

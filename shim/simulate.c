@@ -352,7 +352,9 @@ static int watch(struct play *play)
 		.simulation = simulation, .children = &run->children, .places = play->places,
 		.began_ms = ri_now_ms(),
 	};
-	const struct ri_timetable timetable = { ri_faults_due, ri_faults_act, &faults };
+	const struct ri_timetable timetable = {
+		.due = ri_faults_due, .act = ri_faults_act, .context = &faults,
+	};
 	const struct ri_supervise setting = {
 		.rank = -1, .launch = &play->launch, .options = &run->options,
 		.terminal = &terminal, .output = &run->output, .result = &run->supervised,

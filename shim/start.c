@@ -7,10 +7,12 @@
 #include "from/sources.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
+#include "link/link.h"
 #include "say/state.h"
 #include "system/clock.h"
 #include "system/mask.h"
 #include "watch/adopt.h"
+#include "watch/roll_call.h"
 #include "watch/step.h"
 
 /*
@@ -27,7 +29,19 @@ static bool becomes_command(struct ri_run *run, pid_t self)
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		options->given.exit_map.subject == NULL &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
-		options->subreaper != RI_YES && run->source.context.fan_out == 0;
+		options->subreaper != RI_YES && !ri_link_is_on() &&
+		run->source.context.fan_out == 0;
+}
+
+/* The link alone would like to read why a command fails, and is no reason to refuse it. */
+static int prepare_without(struct ri_run *run, struct ri_output_wishes *wishes)
+{
+	ri_log(RI_LEVEL_WARNING, "--link: %s: %s; so the other nodes are not told why a command "
+		"fails here [%s]", run->err.subject, run->err.text,
+		ri_code_name(RI_CODE_LINK_REFUSED));
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	wishes->keeps_stderr = false;
+	return ri_output_prepare(&run->output, wishes, &run->arena, &run->err);
 }
 
 /* Of each child that starts here, whether they are ranks or not. */
@@ -39,6 +53,7 @@ static int prepare_output(struct ri_run *run)
 		.options = &run->options, .ranks = ranks, .count = count, .node = -1,
 		.keeps_stderr = count > 1 || run->options.given.report.value != NULL,
 	};
+	bool needs = wishes.keeps_stderr || ri_output_is_wanted(&run->options);
 	uint64_t rank = 0, local_rank = 0, node;
 
 	if (ranks == NULL)
@@ -50,7 +65,10 @@ static int prepare_output(struct ri_run *run)
 		wishes.node = (int64_t)node;
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
-	return ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
+	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on();
+	if (ri_output_prepare(&run->output, &wishes, &run->arena, &run->err) == 0)
+		return 0;
+	return needs || !ri_link_is_on() ? -1 : prepare_without(run, &wishes);
 }
 
 /* All that takes memory, and what ranks beside the first one read. */
@@ -88,15 +106,24 @@ static void note_refusal(struct ri_run *run)
 static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 {
 	struct ri_terminal terminal;
+	struct ri_roll_call roll;
+	const struct ri_timetable timetable = {
+		.due = ri_roll_call_due, .act = ri_roll_call_act, .took = ri_roll_call_took,
+		.context = &roll,
+	};
 	const struct ri_supervise setting = {
 		.rank = ri_run_single_rank(run),
+		.timetable = ri_run_calls_roll(run, &roll) ? &timetable : NULL,
 		.launch = launch, .options = &run->options, .terminal = &terminal,
 		.output = &run->output, .result = &run->supervised,
+		.tell = ri_link_is_on() ? ri_run_tidings : NULL, .context = run,
 	};
 	const struct ri_ranks_start ranks = {
 		.ranks = run->ranks, .launch = launch, .children = &run->children,
 		.output = &run->output,
 	};
+
+	int status;
 
 	ri_terminal_find(&terminal, launch->self);
 	if (run->children.count > 1)
@@ -113,7 +140,12 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 			return ri_run_tell(run, run->children.refused);
 	}
 	ri_state_run(run->children.started);
-	return ri_run_tell(run, ri_supervise_run(&run->children, &setting));
+	ri_link_reach(RI_LINK_RUNNING);
+	if (setting.timetable != NULL)
+		ri_roll_call_begin(&roll);
+	status = ri_supervise_run(&run->children, &setting);
+	ri_roll_call_end();
+	return ri_run_tell(run, status);
 }
 
 int ri_run_start(struct ri_run *run)

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "link/link.h"
 #include "output/pattern.h"
 #include "report/blame.h"
 #include "report/class.h"
@@ -167,7 +168,8 @@ int ri_run_prepare_telling(struct ri_run *run)
 		look_at(run, &options->given.state, begin_state) < 0)
 		return -1;
 	if (options->disabled ||
-		(plan_report(run).ranks == 1 && options->given.report.value == NULL))
+		(plan_report(run).ranks == 1 && options->given.report.value == NULL &&
+		!ri_link_is_on()))
 		return 0;
 	return name_torch_files(run);
 }
@@ -216,7 +218,8 @@ static void number_ranks(struct ri_run *run, size_t count)
 	}
 }
 
-static void fill_outcomes(struct ri_run *run)
+/* whole: also what lies in files that may not answer. */
+static void fill_outcomes(struct ri_run *run, bool whole)
 {
 	const struct ri_children *children = &run->children;
 
@@ -226,7 +229,8 @@ static void fill_outcomes(struct ri_run *run)
 			add_end(run, i);
 		else if (i == children->started && children->refused != 0)
 			add_refusal(run, &run->outcomes[i]);
-		add_words(run, i);
+		if (whole)
+			add_words(run, i);
 		ri_class_find(&run->outcomes[i]);
 	}
 }
@@ -294,6 +298,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->command.mode),
 		.first = -1, .single = ri_run_single_rank(run) >= 0, .started = run->started,
+		.linked = run->options.link != RI_LINK_MODE_NO && run->part.job != NULL,
 		.stop_signal = stop->asked ? stop->number : 0, .stop_sender = stop->sender,
 		.stopped_by_terminal = stop->by_terminal,
 	};
@@ -333,27 +338,47 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
+static void name_host(struct ri_run *run, struct ri_outcome *outcome)
+{
+	static struct utsname names;
+
+	outcome->host = run->host.name;
+	if (outcome->host == NULL && uname(&names) == 0)
+		outcome->host = names.nodename;
+}
+
 int ri_run_refuse(struct ri_run *run)
 {
 	int status = run->options.exit_map.to[ri_code_status(run->err.code)];
 	struct ri_error why = run->err;
 	struct ri_outcome outcome;
-	struct utsname names;
 
 	if (!run->was_checked || ri_run_reserve_telling(run) < 0) {
 		run->err = why;
 		return ri_run_fail(run);
 	}
 	ri_log_error(&why);
+	ri_run_refused(run);
 	clock_gettime(CLOCK_REALTIME, &run->started);
 	outcome = begin_outcome(run);
 	outcome.ended = run->started;
 	outcome.exit_status = status;
-	if (run->options.given.report.value != NULL && uname(&names) == 0)
-		outcome.host = run->host.name != NULL ? run->host.name : names.nodename;
+	if (run->options.given.report.value != NULL)
+		name_host(run, &outcome);
 	number_ranks(run, outcome.count);
 	tell(run, &outcome, &why);
 	return ri_run_leave(run, ri_code_status(why.code));
+}
+
+struct ri_outcome ri_run_judge(struct ri_run *run)
+{
+	struct ri_outcome outcome = begin_outcome(run);
+
+	fill_outcomes(run, false);
+	find_first(run, &outcome, 1);
+	outcome.cause = find_cause(run, &outcome);
+	name_host(run, &outcome);
+	return outcome;
 }
 
 /* One command that ended well, and nobody wants to read so. */
@@ -366,18 +391,20 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 
 int ri_run_tell(struct ri_run *run, int status)
 {
+	bool linked = ri_run_conclude(run, status);
 	struct ri_outcome outcome;
-	struct utsname names;
 
-	if (has_nothing_to_tell(run, status))
+	if (!linked && has_nothing_to_tell(run, status))
 		return ri_run_leave(run, status);
 	outcome = begin_outcome(run);
-	fill_outcomes(run);
-	status = run->options.exit_map.to[find_first(run, &outcome, status)];
+	fill_outcomes(run, true);
+	status = find_first(run, &outcome, status);
+	if (linked)
+		status = ri_run_judged(run, &outcome, status);
+	status = run->options.exit_map.to[status];
 	outcome.exit_status = status;
-	if ((outcome.first >= 0 || status != 0 || run->options.given.report.value != NULL) &&
-		uname(&names) == 0)
-		outcome.host = run->host.name != NULL ? run->host.name : names.nodename;
+	if (outcome.first >= 0 || status != 0 || run->options.given.report.value != NULL)
+		name_host(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	tell(run, &outcome, NULL);

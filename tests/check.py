@@ -149,6 +149,11 @@ CHECKS = [path for name in ("check", "deep")
           if path not in CONTAINERS]
 
 
+# What the rankinits of several nodes say to each other, most of it after a wait.
+NODES = [path for name in ("link", "roll_call")
+         for path in sorted(glob.glob(f"tests/behaviour/test_{name}*.py", root_dir=TOP))]
+
+
 def failures_commands():
     """Each recorded failure is a test."""
     yield PYTEST + ["tests/failures"]
@@ -169,7 +174,8 @@ SUITES = {
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
     "behaviour": lambda: [PYTEST + ["tests/behaviour"] +
-                          [f"--ignore={path}" for path in CHECKS + CONTAINERS]],
+                          [f"--ignore={path}" for path in CHECKS + NODES + CONTAINERS]],
+    "nodes": lambda: [PYTEST + NODES],
     "checks": lambda: [PYTEST + CHECKS],
     "containers": containers_commands,
     "fault": lambda: [PYTEST + ["tests/fault"]],
@@ -205,7 +211,7 @@ APART = {
 COMPUTING = {"lint", "unit", "valgrind", "fuzz", "coverage", "golden"}
 
 # Half of what waits, so that both halves take as long.
-ASIDE = {"checks", "fault"}
+ASIDE = {"checks", "fault", "nodes"}
 
 # What they test may not be installed; each test that is skipped says so.
 MAY_BE_ABSENT = {"frameworks"}

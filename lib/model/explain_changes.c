@@ -29,11 +29,14 @@ static enum change judge(const struct ri_env *env, const struct ri_env_edits *ed
 	return there ? CHANGES : SETS;
 }
 
-/* What stands in the environment now, in so many columns. */
-static void show_old(struct ri_page *page, const struct ri_env_entry *entry, size_t columns)
+/* What stands in the environment now, in so many columns; of the link's secret, that it does. */
+static void show_old(struct ri_page *page, const char *name, const struct ri_env_entry *entry,
+	size_t columns)
 {
 	const char *old = ri_env_entry_value(entry);
 
+	if (old != NULL && strcmp(name, "RANKINIT_LINK_KEY") == 0)
+		old = "***";
 	ri_page_paint(page, RI_LOOK_DIM);
 	if (old == NULL)
 		old = "no value";
@@ -60,9 +63,9 @@ static void say_edit(struct ri_page *page, const struct ri_env *env,
 	ri_page_paint(page, RI_LOOK_PLAIN);
 	ri_page_go(page, AT_VALUE);
 	if (change == REMOVES) {
-		show_old(page, entry, ri_page_room(page));
+		show_old(page, edit->name, entry, ri_page_room(page));
 	} else if (change == CHANGES) {
-		show_old(page, entry, ri_page_room(page) / 2);
+		show_old(page, edit->name, entry, ri_page_room(page) / 2);
 		ri_page_show(page, " -> ");
 	}
 	if (change != REMOVES)

@@ -23,6 +23,7 @@ static const struct form {
 	[RI_FAULT_LATE] = { "late", true, ':', "late=1:20" },
 	[RI_FAULT_KILL] = { "kill", false, '@', "kill=3@10" },
 	[RI_FAULT_HANG] = { "hang", false, '@', "hang=3@10" },
+	[RI_FAULT_UNLINK] = { "unlink", true, '@', "unlink=1@10" },
 	[RI_FAULT_STOP] = { "stop", false, '=', "stop=30" },
 };
 
@@ -133,7 +134,8 @@ static int read_fault(const struct reading *reading, const char *word)
 
 	if (form == NULL || text == NULL)
 		return refuse(reading, word, "expected a fault: absent=NODE, late=NODE:SECONDS, "
-			"kill=RANK@SECONDS, hang=RANK@SECONDS or stop=SECONDS");
+			"kill=RANK@SECONDS, hang=RANK@SECONDS, unlink=NODE@SECONDS or "
+			"stop=SECONDS");
 	fault.kind = (enum ri_fault_kind)(form - forms);
 	if (form->separator != '=') {
 		length = ri_digits_read(++text, &who);

@@ -24,6 +24,7 @@ enum ri_fault_kind {
 	RI_FAULT_LATE,		/* it comes so many seconds after the others */
 	RI_FAULT_KILL,		/* SIGKILL for the rank */
 	RI_FAULT_HANG,		/* SIGSTOP for it */
+	RI_FAULT_UNLINK,	/* the node's helper of --link dies: its connection alone */
 	RI_FAULT_STOP,		/* SIGTERM for all nodes, as a preemption or a scheduler sends it */
 };
 

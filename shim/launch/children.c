@@ -69,6 +69,18 @@ static int status_of(const siginfo_t *info)
 	return info->si_status << 8 | 0x7f;
 }
 
+bool ri_children_lost_one(const struct ri_children *children)
+{
+	for (size_t i = 0; i < children->started; i++) {
+		const struct ri_child *child = &children->items[i];
+
+		if (!child->killed && WIFSIGNALED(child->wait_status) &&
+			WTERMSIG(child->wait_status) == SIGKILL)
+			return true;
+	}
+	return false;
+}
+
 pid_t ri_children_reap(pid_t pid, int *status, int flags, struct rusage *usage)
 {
 	siginfo_t info = { .si_pid = 0 };

@@ -59,6 +59,9 @@ struct ri_child *ri_children_find(const struct ri_children *children, pid_t pid)
 void ri_children_end(struct ri_children *children, struct ri_child *child, int wait_status,
 	const struct rusage *usage);
 
+/* Did one of them end of a SIGKILL that was not ours? */
+bool ri_children_lost_one(const struct ri_children *children);
+
 /*
  * wait4(2), without its EINTR, and by waitid(2) where a seccomp profile denies
  * it. pid is one of a child, or -1 for all; flags WNOHANG or WUNTRACED.

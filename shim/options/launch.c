@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "job/seal.h"
 #include "options/table.h"
 #include "options/value.h"
 
@@ -35,6 +36,39 @@ int ri_read_log_prefix(struct ri_options *options, struct ri_given given, struct
 int ri_read_simulate(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	return ri_simulation_read(&options->simulation, &given, err);
+}
+
+int ri_read_link(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	bool yes = true, tell = given.value != NULL && strcmp(given.value, "tell") == 0;
+
+	if (given.value != NULL && !tell && !ri_bool_read(given.value, &yes))
+		return ri_option_bad_value(given, "yes, no or tell", err);
+	options->link = tell ? RI_LINK_MODE_TELL : yes ? RI_LINK_MODE_STOP : RI_LINK_MODE_NO;
+	return 0;
+}
+
+/* The twin is the secret itself, which no message shows. */
+int ri_read_link_key(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	(void)options;
+	if (!given.twin || strlen(given.value) >= RI_SEAL_SECRET)
+		return 0;
+	ri_fail(err, RI_CODE_LINK_KEY, given.subject, "it has %zu bytes; expected %d or more",
+		strlen(given.value), RI_SEAL_SECRET);
+	return ri_fail_hint(err, "make one: head -c 32 /dev/urandom | base64; to name a file use "
+		"--link-key=FILE");
+}
+
+int ri_read_link_port(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	const struct ri_range range = { 1, 65535 };
+	uint64_t port;
+
+	if (ri_number_read(given.value, range, &port, NULL) != RI_NUMBER_OK)
+		return ri_option_bad_value(given, "a port from 1 to 65535", err);
+	options->link_port = (uint16_t)port;
+	return 0;
 }
 
 int ri_read_omp_threads(struct ri_options *options, struct ri_given given, struct ri_error *err)

@@ -42,6 +42,9 @@ enum ri_switch { RI_AUTO, RI_YES, RI_NO };
 /* How many ranks are started here: stated, or by what is here. */
 enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
 
+/* What the nodes of a job may do for each other. */
+enum ri_link_mode { RI_LINK_MODE_NO, RI_LINK_MODE_STOP, RI_LINK_MODE_TELL };
+
 enum ri_log_mode { RI_LOG_MODE_TEE, RI_LOG_MODE_REDIRECT };
 
 enum {
@@ -79,6 +82,10 @@ struct ri_options {
 	enum ri_switch color;
 	uint64_t grace_ms;		/* 0: no deadline */
 	uint64_t settle_ms;		/* 0: a loss is an end like any other */
+	enum ri_link_mode link;
+	uint16_t link_port;		/* 0: the usual ones */
+	uint64_t link_grace_ms;		/* 0: no deadline */
+	uint64_t roll_call_ms;		/* 0: none is missed; without a link if it is given */
 	struct ri_signal_map signal_map;
 	struct ri_exit_map exit_map;
 	bool signal_group;

@@ -55,7 +55,7 @@ void ri_options_help(struct ri_text *out)
 		"rankinit a plain init.\n\n"
 		"Exit status: that of COMMAND, or 128 + N if signal N killed it; 127 there is no\n"
 		"such command, 126 it cannot be executed, 125 rankinit refused the launch,\n"
-		"124 a deadline passed, 123 this node is not fit.\n";
+		"124 a deadline passed, 123 this node is not fit, 122 another node failed.\n";
 
 	ri_text_add(out, intro);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {

@@ -3,8 +3,10 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "link/helper.h"
 #include "play/process.h"
 #include "system/log.h"
 #include "watch/leftovers.h"
@@ -43,6 +45,40 @@ static const struct ri_child *find_child(const struct ri_faults *faults, size_t 
 		if (faults->places[i] == place)
 			return &faults->children->items[i];
 	return NULL;
+}
+
+struct search {
+	pid_t parent;
+	pid_t found;
+};
+
+static bool find_helper(const struct ri_procstat *process, void *context)
+{
+	struct search *search = context;
+
+	if (process->parent == search->parent && strcmp(process->name, RI_LINK_HELPER) == 0 &&
+		!process->dying)
+		search->found = process->pid;
+	return search->found == 0;
+}
+
+/* What the node and the others make of it is the link's business. */
+static void cut(const struct ri_faults *faults, const struct ri_fault *fault)
+{
+	const struct ri_child *child = find_child(faults, fault->who * faults->simulation->ranks);
+	struct search search = { .parent = child == NULL ? 0 : child->pid };
+	double seconds = (double)fault->at_ms / 1000;
+
+	if (child != NULL && child->lives && ri_leftovers_can_look())
+		ri_leftovers_each(find_helper, &search);
+	if (search.found == 0) {
+		ri_log(RI_LEVEL_WARNING, "simulated: node %zu has no link %g s after the start, so "
+			"nothing is cut; it needs --link", fault->who, seconds);
+		return;
+	}
+	ri_children_signal(search.found, SIGKILL);
+	ri_log(RI_LEVEL_ALWAYS, "simulated: the link of node %zu is cut, %g s after the start",
+		fault->who, seconds);
 }
 
 static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
@@ -84,10 +120,12 @@ void ri_faults_act(void *context)
 	if (fault == NULL)
 		return;
 	faults->next++;
-	if (fault->kind != RI_FAULT_STOP) {
+	if (fault->kind == RI_FAULT_UNLINK)
+		cut(faults, fault);
+	if (fault->kind == RI_FAULT_KILL || fault->kind == RI_FAULT_HANG)
 		hit(faults, fault);
+	if (fault->kind != RI_FAULT_STOP)
 		return;
-	}
 	faults->stopped = true;
 	ri_log(RI_LEVEL_ALWAYS, "simulated: SIGTERM for the whole job, %g s after the start; "
 		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
@@ -102,10 +140,13 @@ void ri_faults_tell(const struct ri_faults *faults)
 	for (size_t i = faults->next; i < simulation->fault_count; i++) {
 		const struct ri_fault *fault = &simulation->faults[i];
 
-		if (fault->kind == RI_FAULT_KILL || fault->kind == RI_FAULT_HANG)
+		const char *name = fault->kind == RI_FAULT_KILL ? "kill"
+			: fault->kind == RI_FAULT_HANG ? "hang"
+			: fault->kind == RI_FAULT_UNLINK ? "unlink" : NULL;
+
+		if (name != NULL)
 			ri_log(RI_LEVEL_WARNING, "simulated: the job ended before %s=%zu@%g, so "
-				"this did not happen",
-				fault->kind == RI_FAULT_KILL ? "kill" : "hang", fault->who,
+				"this did not happen", name, fault->who,
 				(double)fault->at_ms / 1000);
 	}
 }

@@ -241,8 +241,14 @@ static bool says_more(const struct ri_outcome *outcome)
 	if (outcome->first < 0)
 		return outcome->count > 1;
 	rank = &outcome->ranks[outcome->first];
-	return outcome->count > 1 || rank->tail_length > 0 || rank->torch_error != NULL ||
+	return outcome->count > 1 || outcome->linked || rank->tail_length > 0 ||
+		rank->torch_error != NULL ||
 		(outcome->single && rank->end == RI_END_EXITED);
+}
+
+void ri_report_job(const char *verdict)
+{
+	print(verdict);
 }
 
 void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)
@@ -255,7 +261,9 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 		ri_reason_find(&outcome->ranks[outcome->first], &reason);
 	ri_text_init(&out, verdict, sizeof(verdict));
 	ri_verdict_render(outcome, &reason, &out);
-	if (says_more(outcome))
+	if (outcome->job != NULL)	/* which was printed when it came */
+		print(verdict + strlen(outcome->job));
+	else if (says_more(outcome))
 		print(verdict);
 	else
 		print_cause(outcome->cause);

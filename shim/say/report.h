@@ -34,6 +34,9 @@ int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
  */
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err);
 
+/* The verdict on the whole job has come: print it, before anything of it happens here. */
+void ri_report_job(const char *verdict);
+
 /*
  * When all is over. The verdict is printed where it says more than the line
  * about the end of one command does; where there is /dev/termination-log, it

@@ -98,8 +98,9 @@ struct kernel_action {
 
 /*
  * To ignore a signal for a moment takes it off the queue (sigaction(2)), but
- * nobody says who sent it. SIGCHLD stays: while it is ignored an end would be
- * lost, and reaping does not need it.
+ * nobody says who sent it: a SIGIO is said to be of a descriptor, since it may
+ * be of ours. SIGCHLD stays: while it is ignored an end would be lost, and
+ * reaping does not need it.
  */
 static int discard_signal(ri_sigset set, siginfo_t *info)
 {
@@ -116,6 +117,7 @@ static int discard_signal(ri_sigset set, siginfo_t *info)
 	syscall(SYS_rt_sigaction, number, &before, NULL, sizeof(set));
 	memset(info, 0, sizeof(*info));
 	info->si_signo = number;
+	info->si_code = number == SIGIO ? POLL_IN : SI_USER;
 	return number;
 }
 

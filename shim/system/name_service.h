@@ -15,4 +15,10 @@ bool ri_name_is_address(const char *name);
  */
 int ri_name_resolve(const char *name, char *address, size_t size);
 
+/*
+ * All addresses of a name or of an address as text, at most room of them: IPv4 as ::ffff:a.b.c.d.
+ * As long as that one. Returns how many, or an error of getaddrinfo(3), which is below 0.
+ */
+int ri_name_addresses(const char *name, unsigned char (*out)[16], int room);
+
 #endif

@@ -2,6 +2,9 @@
 #include "system/spares.h"
 
 #include <stddef.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { SPARES = 8 };
 
@@ -25,4 +28,17 @@ int ri_spares_next(int from)
 		if (spares[i] != 0 && spares[i] >= from && (next < 0 || spares[i] < next))
 			next = spares[i];
 	return next;
+}
+
+void ri_close_between(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
 }

@@ -9,4 +9,7 @@ void ri_spares_add(int fd);
 /* The lowest of them from this one on; -1: there is none. */
 int ri_spares_next(int from);
 
+/* Close all descriptors from the first to the last of these. */
+void ri_close_between(unsigned first, unsigned last);
+
 #endif

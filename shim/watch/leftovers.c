@@ -14,14 +14,17 @@
 #include "base/path.h"
 #include "base/procstat.h"
 #include "command/words.h"
+#include "link/link.h"
 #include "system/log.h"
 #include "system/own_proc.h"
+#include "watch/roll_call.h"
 #include "watch/told.h"
 
 enum {
 	DEPTH_MAX = 512,	/* generations between a descendant and us */
 	PASSES = 16,		/* over /proc, until a pass finds nothing new */
 	NAMED_MAX = 8,
+	SPARING_PASSES = 10,	/* of killing, so that the helper of the link lives */
 };
 
 static bool told_some;	/* beside the command */
@@ -100,12 +103,21 @@ static bool read_parent(const struct ri_procstat *process, struct ri_procstat *o
 	return true;
 }
 
+/* Our own helper, and who resolves a name for it, end with us. */
+static bool is_helper(const struct ri_procstat *process)
+{
+	pid_t helper = ri_link_helper();
+
+	return (helper != 0 && (process->pid == helper || process->parent == helper)) ||
+		process->pid == ri_roll_call_helper();
+}
+
 /* In our own PID namespace everything is ours, else what descends from us. */
 static bool is_ours(const struct ri_procstat *process)
 {
 	struct ri_procstat at = *process;
 
-	if (process->pid == self)
+	if (process->pid == self || is_helper(process))
 		return false;
 	if (self == 1)
 		return true;
@@ -453,7 +465,11 @@ static bool end(const struct ri_procstat *process, void *context)
 
 void ri_leftovers_kill(void)
 {
-	if (self == 1 && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
+	static int passes;
+	/* it has the others to tell how this ends; but nobody escapes in its shadow */
+	bool spares = ri_link_helper() != 0 && passes++ < SPARING_PASSES && proc_is_ours();
+
+	if (self == 1 && !spares && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
 		return;
 	if (proc_is_ours())
 		ri_leftovers_each(end, NULL);
@@ -483,14 +499,20 @@ static bool name(const struct ri_procstat *process, void *context)
 	return true;
 }
 
-int ri_leftovers_name(struct ri_text *out)
+void ri_leftovers_say(enum ri_level level, const char *what)
 {
-	struct naming naming = { .out = out };
+	char buffer[512];
+	struct ri_text names;
+	struct naming naming = { .out = &names };
 
-	if (!proc_is_ours())
-		return -1;
+	if (!proc_is_ours()) {
+		ri_log(level, "%s: /proc does not show which", what);
+		return;
+	}
+	ri_text_init(&names, buffer, sizeof(buffer));
 	ri_leftovers_each(name, &naming);
 	if (naming.count > NAMED_MAX)
-		ri_text_addf(out, " and %d more", naming.count - NAMED_MAX);
-	return naming.count;
+		ri_text_addf(&names, " and %d more", naming.count - NAMED_MAX);
+	if (naming.count > 0)
+		ri_log(level, "%s: %s", what, buffer);
 }

@@ -18,8 +18,8 @@
 #include <sys/types.h>
 
 #include "base/procstat.h"
-#include "base/text.h"
 #include "launch/children.h"
+#include "system/log.h"
 
 /* To be called before the others, with our own pid. */
 void ri_leftovers_init(pid_t own_pid);
@@ -94,9 +94,9 @@ void ri_leftovers_say_shell(const struct ri_children *children);
 void ri_leftovers_kill(void);
 
 /*
- * Name what is there, as "python3 (12), sh (13, zombie of 12)", at most a
- * few. Returns how many there are, or -1 where nobody can tell.
+ * "WHAT: python3 (12), sh (13, zombie of 12)": name what is there, at most a few. Nothing is
+ * said where nothing is there.
  */
-int ri_leftovers_name(struct ri_text *out);
+void ri_leftovers_say(enum ri_level level, const char *what);
 
 #endif

@@ -3,25 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "system/log.h"
 #include "system/spares.h"
-
-static void close_files(unsigned first, unsigned last)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t end;
-
-	if (syscall(SYS_close_range, first, last, 0) == 0)
-		return;
-	getrlimit(RLIMIT_NOFILE, &limit);
-	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
-	for (rlim_t fd = first; fd < end && fd <= last; fd++)
-		close((int)fd);
-}
 
 /* The lowest descriptor that is still needed, from this one on; -1: there is none. */
 static int next_fd(const struct ri_output *output, int from)
@@ -37,10 +22,10 @@ void ri_let_go(const struct ri_output *output)
 
 	while ((own = next_fd(output, first)) >= 0) {
 		if (own > first)
-			close_files((unsigned)first, (unsigned)own - 1);
+			ri_close_between((unsigned)first, (unsigned)own - 1);
 		first = own + 1;
 	}
-	close_files((unsigned)first, ~0u);
+	ri_close_between((unsigned)first, ~0u);
 	if (chdir("/") < 0)
 		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "link/link.h"
 #include "say/cause.h"
 #include "say/state.h"
 #include "system/clock.h"
@@ -48,6 +49,7 @@ enum phase {
 enum event {
 	STOP,		/* SIGTERM; later on SIGINT too */
 	RANK_FAILED,	/* and others run */
+	ORDERED,	/* the job has failed on another node */
 	COMMAND_GONE,	/* with all its ranks; children are left */
 	ALL_GONE,	/* there is no child any more */
 	DEADLINE,
@@ -65,9 +67,7 @@ struct supervisor {
 	struct ri_end end;	/* that one */
 	struct ri_oom oom;
 	struct ri_supervised *result;
-	const struct ri_timetable *timetable;	/* NULL: there is none */
-	bool goes_on;		/* where one child failed the others are not stopped */
-	bool silent;		/* of how a single one ended somebody else speaks */
+	const struct ri_supervise *setting;
 	bool groups;		/* each child leads one of its own */
 	bool told_by_step;	/* a Slurm step's signals reach the children too */
 	bool stopped_by_step;	/* and its SIGTERM has done so */
@@ -94,6 +94,12 @@ static bool to_groups(const struct supervisor *sv)
 	return sv->options->signal_group && sv->groups;
 }
 
+static void tell(const struct supervisor *sv, enum ri_tiding tiding)
+{
+	if (sv->setting->tell != NULL)
+		sv->setting->tell(sv->setting->context, tiding);
+}
+
 /* Every child gets its SIGTERM, as --signal-map has it. */
 static void tell_children(struct supervisor *sv)
 {
@@ -102,8 +108,6 @@ static void tell_children(struct supervisor *sv)
 	if (sv->stopped_by_step && number == SIGTERM)
 		number = 0;
 	sv->phase = ASKED;
-	if (sv->limit > 0)
-		sv->deadline = sv->begun + sv->limit / 2;
 	ri_spare_children(sv->children, to_groups(sv));
 	if (number != 0)
 		ri_signal_children(sv->children, number, to_groups(sv));
@@ -118,12 +122,19 @@ static void tell_children(struct supervisor *sv)
 		ri_leftovers_recheck();
 }
 
+/* The command has the first half of the time for itself. */
+static void begin_end(struct supervisor *sv, int64_t at, uint64_t limit)
+{
+	ri_state_stop();
+	sv->begun = at;
+	sv->limit = (int64_t)limit;
+	sv->deadline = limit > 0 ? at + sv->limit / 2 : 0;
+	sv->tick = limit > 0 ? 0 : at + SAY_ASKED_MS;
+}
+
 static void ask_command(struct supervisor *sv)
 {
-	sv->begun = sv->end.stop.at_ms;
-	sv->limit = (int64_t)sv->options->grace_ms;
-	if (sv->limit == 0)
-		sv->tick = ri_now_ms() + SAY_ASKED_MS;
+	begin_end(sv, sv->end.stop.at_ms, sv->options->grace_ms);
 	tell_children(sv);
 }
 
@@ -133,17 +144,24 @@ static void say_whom_we_wait_for(struct supervisor *sv)
 }
 
 /* The end comes from inside: nobody else has a deadline for it. */
-static void begin_end(struct supervisor *sv, int64_t usual)
+static uint64_t own_limit(const struct supervisor *sv, uint64_t usual)
 {
-	int64_t grace = (int64_t)sv->options->grace_ms;
-
-	sv->begun = ri_now_ms();
-	sv->limit = grace > 0 ? grace : usual;
+	return sv->options->grace_ms > 0 ? sv->options->grace_ms : usual;
 }
 
 static void stop_others(struct supervisor *sv)
 {
 	ri_settle_look(sv->children);
+	sv->deadline = sv->begun + sv->limit / 2;
+	tell_children(sv);
+	tell(sv, RI_TIDING_FAILED);
+}
+
+/* Healthy ranks, which may be writing a checkpoint. */
+static void obey(struct supervisor *sv)
+{
+	sv->result->ordered = true;
+	begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
 	tell_children(sv);
 }
 
@@ -158,14 +176,14 @@ static int64_t settling_time(const struct supervisor *sv)
 /* Where a rank only lost another one, that one gets a moment to end as well. */
 static void take_failure(struct supervisor *sv)
 {
-	ri_state_stop();
-	begin_end(sv, GRACE_AFTER_FAILURE_MS);
+	begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
 	if (settling_time(sv) == 0 || !ri_settle_is_open(sv->children, sv->output)) {
 		stop_others(sv);
 		return;
 	}
 	sv->phase = SETTLING;
 	sv->deadline = sv->begun + settling_time(sv);
+	tell(sv, RI_TIDING_FAILED);
 }
 
 static void take_another_failure(struct supervisor *sv)
@@ -184,8 +202,8 @@ static void sweep(struct supervisor *sv)
 
 static void sweep_after_end(struct supervisor *sv)
 {
-	ri_state_stop();
-	begin_end(sv, GRACE_AFTER_END_MS);
+	begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_END_MS));
+	tell(sv, RI_TIDING_FAILED);
 	sweep(sv);
 }
 
@@ -195,23 +213,10 @@ static void sweep_rest(struct supervisor *sv)
 	ri_leftovers_stop(sv->children->living > 0);
 }
 
-/* "WHAT: python3 (12), sh (13)", unless there is nothing to name. */
-static void name_leftovers(enum ri_level level, const char *what)
-{
-	char buffer[512];
-	struct ri_text names;
-	int count;
-
-	ri_text_init(&names, buffer, sizeof(buffer));
-	count = ri_leftovers_name(&names);
-	if (count != 0)
-		ri_log(level, "%s: %s", what, count < 0 ? "/proc does not show which" : buffer);
-}
-
 static void say_who_stays(struct supervisor *sv)
 {
 	sv->tick = 0;
-	name_leftovers(RI_LEVEL_WARNING, "waiting for processes that still run");
+	ri_leftovers_say(RI_LEVEL_WARNING, "waiting for processes that still run");
 }
 
 static void kill_again(struct supervisor *sv)
@@ -227,7 +232,7 @@ static void kill_again(struct supervisor *sv)
 
 static void kill_all(struct supervisor *sv)
 {
-	name_leftovers(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
+	ri_leftovers_say(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
 	sv->phase = KILLING;
 	sv->deadline = ri_now_ms() + GIVE_UP_MS;
 	kill_again(sv);
@@ -235,7 +240,7 @@ static void kill_all(struct supervisor *sv)
 
 static void give_up(struct supervisor *sv)
 {
-	name_leftovers(RI_LEVEL_ERROR, "processes that cannot be killed remain");
+	ri_leftovers_say(RI_LEVEL_ERROR, "processes that cannot be killed remain");
 	sv->phase = OVER;
 }
 
@@ -248,12 +253,14 @@ static const reaction grid[PHASES][EVENTS] = {
 	[RUNNING] = {
 		[STOP] = ask_command,
 		[RANK_FAILED] = take_failure,
+		[ORDERED] = obey,
 		[COMMAND_GONE] = sweep_after_end,
 		[ALL_GONE] = finish,
 	},
 	[SETTLING] = {
 		[STOP] = stop_others,
 		[RANK_FAILED] = take_another_failure,
+		[ORDERED] = obey,
 		[COMMAND_GONE] = sweep,
 		[ALL_GONE] = finish,
 		[DEADLINE] = stop_others,
@@ -285,32 +292,6 @@ static void happen(struct supervisor *sv, enum event event)
 		grid[sv->phase][event](sv);
 }
 
-/*
- * Ctrl-Z: hand the terminal back to our parent by stopping as well. Where
- * nobody could continue us, as never process 1, nobody could continue the
- * command either: then the key does nothing. Other stops are somebody's own
- * business, and so is a SIGTSTP that was sent to us. Who wants a terminal that
- * nobody has any more gets it from process 1, since there is no shell to do so.
- */
-static void follow_into_stop(struct supervisor *sv, int number)
-{
-	pid_t group = front_group(sv);
-	bool goes_on = number == SIGTSTP && !sv->asked_to_stop;
-
-	if (sv->terminal->fd < 0)
-		return;
-	if (sv->self == 1) {
-		if (number == SIGTTIN || number == SIGTTOU)
-			goes_on = ri_terminal_inherit(sv->terminal, group);
-	} else {
-		ri_terminal_take(sv->terminal, group);
-		goes_on = ri_terminal_suspend_self() || goes_on;
-		ri_terminal_lend(sv->terminal, group);
-	}
-	if (goes_on)
-		kill(-group, SIGCONT);
-}
-
 /* A Slurm step told the command as well. */
 static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
 {
@@ -321,6 +302,16 @@ static bool was_told_by_step(const struct supervisor *sv, const siginfo_t *info)
 static bool is_by_terminal(const siginfo_t *info)
 {
 	return info->si_code == SI_KERNEL;
+}
+
+/* After an order all were told; from now on the time is that of who stops us. */
+static void take_time_of_stop(struct supervisor *sv, int64_t now)
+{
+	if (sv->options->grace_ms == 0)
+		return;
+	begin_end(sv, now, sv->options->grace_ms);
+	if (sv->phase == SWEEPING)
+		sv->deadline = now + sv->limit;
 }
 
 /* SIGTERM, and SIGINT once a stop is under way. */
@@ -341,11 +332,15 @@ static void take_stop(struct supervisor *sv, const siginfo_t *info)
 		};
 		sv->stopped_by_step = was_told_by_step(sv, info);
 		ri_state_stop();
+		sv->result->stop = sv->end.stop;
+		tell(sv, RI_TIDING_STOPPED);
 	}
 	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u", info->si_signo == SIGTERM ? "SIGTERM"
 		: "SIGINT", (int)info->si_pid, (unsigned)info->si_uid);
 	/* after a normal end the first one changes nothing: all were told */
-	if (!first || sv->phase <= ASKED)
+	if (first && sv->result->ordered && sv->phase < KILLING)
+		take_time_of_stop(sv, now);
+	else if (!first || sv->phase <= ASKED)
 		happen(sv, STOP);
 }
 
@@ -421,6 +416,8 @@ static void note_end(struct supervisor *sv, struct ri_child *child, int status,
 		ri_settle_look(sv->children);
 	}
 	ri_children_end(sv->children, child, status, usage);
+	if (status == 0)
+		ri_link_reach(RI_LINK_LEAVING);
 	if (status == 0 || sv->status != 0)
 		return;
 	sv->status = ri_verdict_status(status);
@@ -461,7 +458,8 @@ static void reap(struct supervisor *sv)
 		child = ri_children_find(sv->children, pid);
 		if (WIFSTOPPED(status)) {
 			if (child != NULL)
-				follow_into_stop(sv, WSTOPSIG(status));
+				ri_terminal_follow(sv->terminal, front_group(sv), sv->asked_to_stop,
+					WSTOPSIG(status));
 		} else if (child != NULL) {
 			note_end(sv, child, status, &usage);
 		} else {
@@ -481,7 +479,7 @@ static void reap(struct supervisor *sv)
 		happen(sv, COMMAND_GONE);
 	else if (gone && sv->phase == SWEEPING)
 		ri_leftovers_stop_orphans();
-	else if (sv->children->living < lived && sv->status != 0 && !sv->goes_on)
+	else if (sv->children->living < lived && sv->status != 0 && !sv->setting->goes_on)
 		happen(sv, RANK_FAILED);
 }
 
@@ -489,8 +487,10 @@ static void take_signal(struct supervisor *sv, const siginfo_t *info)
 {
 	int number = info->si_signo;
 
-	if (number == SIGCHLD)
-		return;		/* reap() follows every wake-up */
+	/* one SIGIO may stand for both helpers; reap() and hear_others() follow every wake-up */
+	if (number == SIGCHLD || ri_timetable_took(sv->setting->timetable, info) ||
+		ri_link_is_ours(info))
+		return;
 	/* our own write, to a pipe that nobody reads or a file at its limit */
 	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
 		return;
@@ -498,6 +498,15 @@ static void take_signal(struct supervisor *sv, const siginfo_t *info)
 		take_stop(sv, info);
 	else
 		forward(sv, info);
+}
+
+static void hear_others(struct supervisor *sv)
+{
+	if (!ri_link_hear())
+		return;
+	tell(sv, RI_TIDING_JUDGED);
+	if (ri_link_verdict()->order)
+		happen(sv, ORDERED);
 }
 
 static void take_time(struct supervisor *sv)
@@ -511,22 +520,20 @@ static void take_time(struct supervisor *sv)
 		sv->tick = 0;
 		happen(sv, TICK);
 	}
-	if (sv->timetable != NULL && sv->timetable->due(sv->timetable->context) <= now)
-		sv->timetable->act(sv->timetable->context);
+	if (ri_timetable_due(sv->setting->timetable) <= now)
+		sv->setting->timetable->act(sv->setting->timetable->context);
 }
 
 static int64_t time_left(const struct supervisor *sv)
 {
-	int64_t next = INT64_MAX, left;
+	int64_t next = ri_timetable_due(sv->setting->timetable), left;
 
 	if (sv->has_more)
 		return 0;
-	if (sv->deadline != 0)
+	if (sv->deadline != 0 && sv->deadline < next)
 		next = sv->deadline;
 	if (sv->tick != 0 && sv->tick < next)
 		next = sv->tick;
-	if (sv->timetable != NULL && sv->timetable->due(sv->timetable->context) < next)
-		next = sv->timetable->due(sv->timetable->context);
 	if (next == INT64_MAX)
 		return -1;
 	left = next - ri_now_ms();
@@ -546,15 +553,11 @@ static void look(void *supervisor)
 static void conclude(struct supervisor *sv, struct ri_supervised *out)
 {
 	const struct ri_children *children = sv->children;
-	bool killed = false;
 
-	for (size_t i = 0; i < children->started; i++)
-		killed = killed || (!children->items[i].killed &&
-			WIFSIGNALED(children->items[i].wait_status) &&
-			WTERMSIG(children->items[i].wait_status) == SIGKILL);
-	out->oom = killed && ri_verdict_is_oom(&sv->oom);
+	out->oom = ri_children_lost_one(children) && ri_verdict_is_oom(&sv->oom);
 	out->stop = sv->end.stop;
-	if (children->count == 1 && sv->end.child != NULL && !sv->silent)
+	if (children->count == 1 && sv->end.child != NULL && !sv->setting->silent &&
+		sv->setting->tell == NULL)
 		ri_verdict_obituary(&sv->end, &sv->oom);
 }
 
@@ -564,14 +567,10 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	struct supervisor sv = {
 		.options = setting->options, .terminal = setting->terminal,
 		.children = children, .output = setting->output,
-		.result = setting->result,
-		.timetable = setting->timetable,
-		.goes_on = setting->goes_on,
-		.silent = setting->silent,
+		.result = setting->result, .setting = setting,
 		.status = children->refused,
 		.end = { .command = launch->argv[0], .rank = setting->rank },
-		.groups = launch->new_group,
-		.told_by_step = launch->told_by_step,
+		.groups = launch->new_group, .told_by_step = launch->told_by_step,
 		.self = launch->self,
 	};
 	siginfo_t info;
@@ -588,6 +587,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		if (ri_output_wait(setting->output, &info, time_left(&sv)) != 0)
 			take_signal(&sv, &info);
 		reap(&sv);
+		hear_others(&sv);
 		take_time(&sv);
 	}
 	setting->output->alarm = NULL;

@@ -16,21 +16,23 @@
 #include "pump/output.h"
 #include "report/outcome.h"
 #include "watch/obituary.h"
+#include "watch/timetable.h"
 
 /* What became of all of them together. */
 struct ri_supervised {
 	struct ri_stop stop;	/* that came from outside */
 	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
+	bool ordered;		/* the ranks were stopped for another node's failure */
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool knows_shm;
 	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
 };
 
-/* What somebody else has to do at its time, while the loop runs. */
-struct ri_timetable {
-	int64_t (*due)(void *context);	/* CLOCK_MONOTONIC ms; INT64_MAX: nothing more */
-	void (*act)(void *context);	/* it must not wait */
-	void *context;
+/* What the other nodes of the job are to know, or have said, where there is a link to them. */
+enum ri_tiding {
+	RI_TIDING_FAILED,	/* ranks have ended; again where more is known of it */
+	RI_TIDING_STOPPED,	/* a stop from outside came: result->stop */
+	RI_TIDING_JUDGED,	/* there is a verdict on the job */
 };
 
 struct ri_supervise {
@@ -41,6 +43,8 @@ struct ri_supervise {
 	struct ri_output *output;	/* the loop looks after it as well, where it is active */
 	struct ri_supervised *result;
 	const struct ri_timetable *timetable;	/* NULL: there is none */
+	void (*tell)(void *context, enum ri_tiding tiding);	/* it must not wait; or NULL */
+	void *context;		/* of tell */
 	bool goes_on;		/* where one child failed the others are not stopped */
 	bool silent;		/* of how a single one ended somebody else speaks */
 };

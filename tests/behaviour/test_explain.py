@@ -321,6 +321,17 @@ def test_secrets_of_the_command(box, command, options):
     assert str(command) in result.out.decode()
 
 
+@pytest.mark.parametrize("options", [
+    ["--nnodes=2", "--node-rank=1", "--master-addr=n0"], ["--simulate=sagemaker:2x1"]])
+def test_the_secret_of_the_link(box, options):
+    for how in ("--explain", "--explain=json", "--print-env"):
+        result = box.run(*options, how, "--link", "--", "python3", "t.py",
+                         env={"RANKINIT_LINK_KEY": SECRET * 3})
+        assert SECRET not in result.out.decode() + result.err
+        if how == "--explain":
+            assert re.search(rb"- RANKINIT_LINK_KEY +\*\*\*", result.out), result.out
+
+
 def test_words_that_only_look_like_secrets(box):
     words = ["python", "--tokenizer", "gpt2", "--max-tokens=4096", "--token", "None",
              "--tokenizer-path=a/b", "--sort-key", "name"]

@@ -333,8 +333,8 @@ def ended(job, screen=None):
 # Python that is killed by it, that exits in its own way, and a handler with no word at all
 INTERRUPTED = [
     (SLEEP, 130),
-    (SLEEP.replace("time.sleep(60)", "try: time.sleep(60)\n"
-                   "except KeyboardInterrupt: print('enough'); sys.exit(7)"), 7),
+    (READY + "try: ready(); time.sleep(60)\n"
+     "except KeyboardInterrupt: print('enough'); sys.exit(7)\n", 7),
     (READY + "sys.excepthook = lambda *w: (sys.__excepthook__(*w), os._exit(1))\n"
      "ready()\ntime.sleep(60)\n", 1),
 ]

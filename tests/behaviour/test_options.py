@@ -137,9 +137,19 @@ ROWS |= {
     "wait_master": Row(":", "0.2", 124, "0", 0, see=lambda result: result.status,
                        env={**MPI, "MASTER_ADDR": "master.invalid"}),
 }
+NODE = ["--node-rank=0", "--nnodes=2", "--master-addr=10.255.255.1", "--nproc-per-node=1"]
+ROWS |= {
+    "link": Row("sleep .5; cat /proc/[0-9]*/comm | grep -c rankinit-link", "yes", "1", "no", "0",
+                more=NODE),
+    # 1E62 is 7778
+    "link_port": Row("sleep .5; cat /proc/net/tcp* | grep -c ':1E62 .* 0A '", "7778", "1", "7779",
+                     "0", more=[*NODE, "--link"]),
+}
 atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
-# What no value of its own changes in a command: test_explain.py and test_affinity.py have these.
-ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate"}
+# What no value of its own changes in a command: test_explain.py, test_affinity.py and
+# test_link.py have these.
+ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate", "link_key", "link_grace",
+             "roll_call"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
@@ -208,8 +218,8 @@ def test_flag_forms(box, symbol):
         assert seen(box, row, f"{name}={word}") == row.usual, word
     for word in ("", "2", "maybe", "yes ", "ye", "\u00a0"):
         error = refused(box.run(f"{name}={word}", "--", "true"), 125, "option.value", name)
-        assert ("expected yes, no or node" if symbol == "log_prefix"
-                else "expected yes or no") in error
+        more = {"log_prefix": "yes, no or node", "link": "yes, no or tell"}
+        assert f"expected {more.get(symbol, 'yes or no')}" in error
     result = box.run("--", "true", env={twin(symbol): "maybe"})
     refused(result, 125, "option.value", twin(symbol))
 

@@ -432,7 +432,6 @@ def test_the_tables_of_the_page(box):
     ("openmpi:2x4,stop=99999999", "as in stop=30"),
     ("openmpi:2x4,explode=1", "expected a fault"),
     ("openmpi:2x4,", "expected a fault"),
-    ("openmpi:2x4,unlink=1@3", "expected a fault"),
     ("openmpi:2x4,kill=1@2,kill=1@3", "twice"),
     ("openmpi:2x4,stop=2,stop=3", "twice"),
     ("openmpi:2x4,absent=0,absent=1", "one node at least"),

@@ -6,6 +6,8 @@ name their ranks, its signals reach the command once.
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import sys
@@ -90,6 +92,136 @@ def test_mpirun_inside_a_job_counts_its_own_ranks(cluster):
     assert [row["RANK"] for row in rows] == ["0", "1", "2", "3"]
     assert [row["LOCAL_RANK"] for row in rows] == ["0", "1", "0", "1"]
     assert [row["NODE_RANK"] for row in rows] == ["0", "0", "1", "1"]
+
+
+# --- --link: a rankinit on each node ------------------------------------------------
+
+KEY = "0123456789abcdef" * 2
+LINK = [RANKINIT, "--link", "--", sys.executable, "-c"]
+FAILS = "import os, time; time.sleep(1); os.environ['RANK'] == '1' and 1 / 0; time.sleep({0})"
+
+
+def labelled(text):
+    """What each task's rankinit said, with "srun --label", and how each task ended."""
+    lines, codes = {}, {}
+    for line in text.splitlines():
+        said = re.match(r"(\d+): rankinit: (.*)", line)
+        code = re.match(r"srun: error: n\d: task (\d+): Exited with exit code (\d+)", line)
+        if said:
+            words = re.sub(r"pid \d+", "pid P", said[2])
+            words = re.sub(r"after [\d.]+ s, at 2\S+Z", "after T", words)
+            words = re.sub(r"memory \d+ MiB", "memory M", words)
+            lines.setdefault(int(said[1]), []).append(words)
+        if code:
+            codes[int(code[1])] = int(code[2])
+    return lines, codes
+
+
+def run_step(cluster, words, *options, **env):
+    """One task on each of two nodes: its status, what each said, how each ended."""
+    step = cluster.start("srun", "--label", "-N2", "-n2", *options, *words,
+                         **{"RANKINIT_LINK_KEY": KEY, **env})
+    out, err = step.communicate(timeout=60)
+    return step.returncode, out, *labelled(err)
+
+
+def test_the_tasks_of_a_step_have_one_verdict(cluster):
+    status, _, said, codes = run_step(cluster, [*LINK, FAILS.format(20)])
+    assert said[0][:2] == said[1][:2] == [
+        "rank 1 (local rank 0, pid P on n1) failed first (node 1 of 2): exit status 1, after T",
+        "  ZeroDivisionError: division by zero"]
+    assert said[0][-2:] == ["  rank 0: told to stop, killed by SIGTERM (15)",
+                            "  this node's exit status is 122"]
+    assert said[1][-1] == "  this node's exit status is 1"
+    assert codes == {0: 122, 1: 1} and status == 122
+
+
+def test_a_task_that_was_on_its_way_out_is_no_stopped_one(cluster):
+    """It has failed of itself, and ends of the SIGTERM for another's failure."""
+    hangs = "import atexit, os, time; atexit.register(time.sleep, 20); time.sleep(1); " \
+        "os.environ['RANK'] == '0' and 1 / 0; time.sleep(1.5); os._exit(7)"
+    status, _, said, codes = run_step(cluster, [*LINK, hangs])
+    verdict = "rank 1 (local rank 0, pid P on n1) failed first (node 1 of 2): exit status 7, " \
+        "after T"
+    assert said[0][0] == said[1][0] == verdict
+    assert codes == {0: 122, 1: 7} and status == 122
+
+
+def test_a_task_that_fails_without_node_0_says_so(cluster):
+    script = "import os, time; time.sleep(1); os.environ['RANK'] == '0' and " \
+        "os.kill(os.getppid(), 9); time.sleep(2); 1 / 0"
+    status, _, said, codes = run_step(cluster, [*LINK, script], "--wait=0", "--kill-on-bad-exit=0")
+    # unless node 0 had gone before they met
+    lost = "the connection to node 0 is lost; the job goes on"
+    assert list(said) == [1] and [line for line in said[1] if line != lost][:3] == [
+        "node 0 (n0), ports 9471 to 9478, cannot be reached: Connection refused; what follows is "
+        "what this node has seen itself",
+        "rank 1 (local rank 0, pid P on n1) failed (node 1 of 2): exit status 1, after T",
+        "  ZeroDivisionError: division by zero"]
+    assert codes == {1: 1}
+
+
+def test_a_step_that_ends_well_says_nothing(cluster):
+    """In whatever order its tasks end."""
+    for order in ("$((1 + RANK))", "$((2 - RANK))"):
+        words = [*LINK[:3], "sh", "-c", f"sleep {order}; echo $RANK"]
+        status, out, said, codes = run_step(cluster, words)
+        assert (status, said, codes) == (0, {}, {})
+        assert sorted(out.split("\n")) == ["", "0: 0", "1: 1"]
+
+
+def test_without_a_link_a_task_does_not_hear_of_the_other(cluster):
+    words = [RANKINIT, "--supervise=always", *LINK[2:], FAILS.format(1)]
+    status, _, said, codes = run_step(cluster, words)
+    assert status == 1 and codes == {1: 1} and 0 not in said
+    assert re.match(r"rank 1 \(local rank 0, pid P on n\d\) failed \(node 1 of 2\)", said[1][0])
+
+
+def test_two_tasks_on_a_node_have_no_link(cluster):
+    words = [RANKINIT, "--verbose", *LINK[1:], FAILS.format(1)]
+    status, _, said, codes = run_step(cluster, words, "-n4", "--ntasks-per-node=2")
+    assert status == 1 and codes == {1: 1}
+    why = "--link: each rank of this node has a rankinit of its own, so this node has no link"
+    assert [why in said[task] for task in range(4)] == [True] * 4
+    assert all("failed" not in line for task in (0, 2, 3) for line in said[task])
+
+
+def test_cancelled_is_no_failure(cluster, tmp_path):
+    script = ("import os, signal, sys\ndef stop(*_):\n    print('saved'); sys.exit()\n"
+              "signal.signal(15, stop)\nopen(f'{sys.argv[1]}/{os.environ[\"RANK\"]}', 'w')\n"
+              "signal.pause()")
+    step = cluster.start("srun", "--label", "-N2", "-n2", "--job-name=link", *LINK, script,
+                         str(tmp_path), RANKINIT_LINK_KEY=KEY)
+    # a connection that is established (01), to port 9471
+    sockets = ["ip", "netns", "exec", "n1", "cat", "/proc/net/tcp"]
+    until(lambda: sorted(os.listdir(tmp_path)) == ["0", "1"] and
+          ":24FF 01 " in cluster.run(*sockets))
+    time.sleep(0.3)
+    cluster.run("scancel", "--name=link")
+    out, err = step.communicate(timeout=60)
+    said, codes = labelled(err)
+    assert sorted(out.split("\n"))[-2:] == ["0: saved", "1: saved"] and codes == {}
+    stopped = [f"node {node} (n{node}) was stopped from outside by SIGTERM" for node in (0, 1)]
+    for task in (0, 1):
+        assert said[task][0] in stopped and said[task][0] == said[1 - task][0]
+        assert said[task][1:] == ["  stopped by SIGTERM from pid P",
+                                  f"  rank {task}: told to stop, exit status 0",
+                                  "  this node's exit status is 0"]
+
+
+def test_steps_of_one_job_do_not_hear_each_other(cluster):
+    """The first task of one and the second of the other are alone, and near each other."""
+    mine = [RANKINIT, "--link", "--", "sh", "-c", "sleep 3; echo $RANK is done"]
+    late = 'test $SLURM_PROCID = "$0" && sleep 2; exec "$@"'
+    srun = ["srun", "--label", "--overlap", "-N2", "-n2", "sh", "-c", late]
+    script = shlex.join([*srun, "0", *mine]) + " & " + \
+        shlex.join([*srun, "1", *LINK, FAILS.format(20)]) + "; echo it $?; wait $!; echo mine $?"
+    step = cluster.start("salloc", "-Q", "-N2", "-n4", "sh", "-c", script, RANKINIT_LINK_KEY=KEY)
+    out, err = step.communicate(timeout=60)
+    lines, codes = labelled(err)
+    assert sorted(out.split("\n")) == ["", "0: 0 is done", "1: 1 is done", "it 122", "mine 0"]
+    assert codes == {0: 122, 1: 1}
+    assert not [line for line in sum(lines.values(), []) if "two machines" in line]
 
 
 @pytest.fixture(scope="module", params=["linuxproc", "cgroup", "pgid"])

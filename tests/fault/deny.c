@@ -40,9 +40,9 @@ struct name {
 
 #define CALL(name) { #name, SYS_ ## name }
 static const struct name calls[] = {
-	CALL(bind), CALL(capget), CALL(capset), CALL(chdir), CALL(clock_gettime), CALL(clone),
-	CALL(close), CALL(close_range), CALL(dup3), CALL(epoll_create1), CALL(epoll_ctl),
-	CALL(epoll_pwait), CALL(execve), CALL(fcntl), CALL(futex),
+	CALL(accept4), CALL(bind), CALL(capget), CALL(capset), CALL(chdir), CALL(clock_gettime),
+	CALL(clone), CALL(close), CALL(close_range), CALL(dup3), CALL(epoll_create1),
+	CALL(epoll_ctl), CALL(epoll_pwait), CALL(execve), CALL(fcntl), CALL(futex),
 #ifdef SYS_fork
 	CALL(fork), CALL(poll),
 #endif
@@ -51,8 +51,8 @@ static const struct name calls[] = {
 	CALL(pipe2), CALL(ppoll), CALL(prctl), CALL(prlimit64), CALL(pwritev2), CALL(readlink),
 	CALL(rt_sigaction), CALL(rt_sigpending), CALL(rt_sigprocmask), CALL(rt_sigtimedwait),
 	CALL(sched_getaffinity), CALL(setgroups), CALL(setpgid), CALL(setresgid),
-	CALL(setresuid), CALL(signalfd4), CALL(socket), CALL(uname), CALL(wait4),
-	CALL(waitid),
+	CALL(setresuid), CALL(signalfd4), CALL(socket), CALL(socketpair), CALL(uname),
+	CALL(wait4), CALL(waitid),
 	{ NULL, 0 },
 };
 

@@ -9,6 +9,7 @@
 #include "command/expand.h"
 #include "to/scrub.h"
 #include "to/to.h"
+#include "linked.h"
 #include "../unit/stages_of.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
@@ -35,18 +36,22 @@ static void check_command(const struct ri_command *command, char *const *argv)
 		CHECK(*word != NULL);
 }
 
-static void check_written(const struct ri_context *context, const struct ri_env_edits *variables)
+static void check_written(const struct ri_context *context, const struct ri_topology *topology,
+	const struct ri_env_edits *variables)
 {
-	bool node = context->command->mode == RI_MODE_NODE;
+	bool nodes = topology->scope == RI_SCOPE_NODE;
+	bool node = nodes || context->command->mode == RI_MODE_NODE;
 	const struct ri_env_edit *local = ri_env_edits_find(variables, "LOCAL_RANK");
 
 	CHECK(context->command->mode != RI_MODE_NONE || variables->count == 0);
-	if (variables->count > 0)
+	if (variables->count > 0 && !nodes)
 		CHECK(local != NULL && (local->value == NULL) == node);
 	for (size_t i = 0; i < variables->count; i++) {
 		const struct ri_env_edit *edit = &variables->items[i];
 
-		CHECK(node || edit->value != NULL);
+		/* a rank loses nothing but what contradicts its place */
+		CHECK(node || edit->value != NULL ||
+			ri_env_get(context->env, edit->name) != NULL);
 		CHECK(node || strncmp(edit->name, "PET_", 4) != 0);
 		CHECK(edit->value == NULL || edit->value[0] != '\0');
 		CHECK(edit->value == NULL ||
@@ -75,8 +80,10 @@ static void run(char *const *argv, char *const *strings, enum ri_mode asked)
 {
 	struct ri_env env;
 	struct ri_command command;
+	const struct ri_wishes wishes = { .nproc_count = 0 };
 	const struct ri_context context = {
 		.env = &env, .arena = &arena, .findings = &findings, .command = &command,
+		.wishes = &wishes,
 	};
 	struct ri_env_edits variables;
 	struct ri_topology topology;
@@ -92,7 +99,8 @@ static void run(char *const *argv, char *const *strings, enum ri_mode asked)
 		CHECK(ri_code_status(err.code) == 125);
 		CHECK(err.subject[0] != '\0' && err.text[0] != '\0');
 	} else {
-		check_written(&context, &variables);
+		check_written(&context, &topology, &variables);
+		fuzz_check_linked(&topology, &context);
 		check_expansion(argv, &variables);
 	}
 	ri_arena_release(&arena);

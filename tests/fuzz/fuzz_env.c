@@ -17,6 +17,7 @@
 #include "model/page.h"
 #include "command/command.h"
 #include "to/to.h"
+#include "linked.h"
 #include "../unit/stages_of.h"
 
 enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
@@ -271,6 +272,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ri_topology_read(&topology, &context, &err) == 0) {
 		assert_coherent(&topology);
 		assert_origins(&topology);
+		fuzz_check_linked(&topology, &context);
 		/* all that is refused here is a master that cannot be */
 		if (ri_variables_render(&variables, &topology, &context, &err) < 0) {
 			assert(err.code == RI_CODE_MASTER_LOOPBACK);

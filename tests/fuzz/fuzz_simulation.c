@@ -10,7 +10,8 @@
 static void check_fault(const struct ri_simulation *job, const struct ri_fault *fault)
 {
 	size_t ranks = job->nodes * job->ranks;
-	bool of_node = fault->kind == RI_FAULT_ABSENT || fault->kind == RI_FAULT_LATE;
+	bool of_node = fault->kind == RI_FAULT_ABSENT || fault->kind == RI_FAULT_LATE ||
+		fault->kind == RI_FAULT_UNLINK;
 	size_t node = of_node ? fault->who : fault->who / job->ranks;
 
 	CHECK(fault->at_ms <= RI_MAX_GRACE_S * 1000ULL);

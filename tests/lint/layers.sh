@@ -70,9 +70,10 @@ look lib/from base model
 look lib/to base model command
 look lib/report base model output
 look lib/simulate base from
+look lib/job base node model command
 
-library='base node image demand output command model from to report simulate'
-look shim/system base model
+library='base node image demand output command model from to report simulate job'
+look shim/system base node model
 look shim/check base node image demand model from system
 look shim/probe base node image check system
 look shim/check/fs base node check
@@ -90,10 +91,12 @@ look shim/pump $library system options launch
 # shellcheck disable=SC2086
 look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
-look shim/watch $library system check options launch pump say
-look shim/play base from simulate system options launch watch
+look shim/link $library system
 # shellcheck disable=SC2086
-look shim $library system check options launch pump say watch play
+look shim/watch $library system check options launch pump say link
+look shim/play base from simulate system options launch link watch
+# shellcheck disable=SC2086
+look shim $library system check options launch pump say link watch play
 
 for folder in $(find lib shim -mindepth 1 -type d | sort); do
     case $rooms in

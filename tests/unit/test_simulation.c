@@ -38,14 +38,15 @@ static void faults_in_the_order_of_their_times(void **state)
 {
 	static const struct ri_fault faults[] = {
 		{ RI_FAULT_ABSENT, 2, 0 }, { RI_FAULT_HANG, 1, 250 }, { RI_FAULT_LATE, 1, 1500 },
-		{ RI_FAULT_KILL, 3, 20000 }, { RI_FAULT_STOP, 0, 30000 },
+		{ RI_FAULT_UNLINK, 0, 4000 }, { RI_FAULT_KILL, 3, 20000 },
+		{ RI_FAULT_STOP, 0, 30000 },
 	};
 
 	(void)state;
-	assert_int_equal(
-		read_value("openmpi:3x2,stop=30,kill=3@20,late=1:1.5,hang=1@0.25,absent=2"), 0);
-	assert_int_equal(job.fault_count, 5);
-	for (size_t i = 0; i < 5; i++) {
+	assert_int_equal(read_value("openmpi:3x2,stop=30,kill=3@20,late=1:1.5,hang=1@0.25,"
+		"unlink=0@4,absent=2"), 0);
+	assert_int_equal(job.fault_count, 6);
+	for (size_t i = 0; i < 6; i++) {
 		assert_int_equal(job.faults[i].kind, faults[i].kind);
 		assert_int_equal(job.faults[i].who, faults[i].who);
 		assert_int_equal(job.faults[i].at_ms, faults[i].at_ms);

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This node as one of its job's: --link and what the others are told; --roll-call without it. */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "check/print.h"
+#include "from/sources.h"
+#include "link/link.h"
+#include "report/reason.h"
+#include "report/verdict.h"
+#include "say/report.h"
+#include "system/apart.h"
+#include "system/clock.h"
+#include "watch/settle.h"
+
+enum {
+	SECRET_MOST = 4096,
+	FINISH_MS = 8000,	/* more than the helper ever takes */
+	ROLL_CALL_MS = 30000,	/* without a link */
+};
+
+struct secret {
+	const char *path;
+	char bytes[SECRET_MOST];
+	size_t length;
+};
+
+static int read_secret(void *argument)
+{
+	struct secret *secret = argument;
+	int fd = open(secret->path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, secret->bytes, sizeof(secret->bytes));
+	int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	secret->length = got < 0 ? 0 : (size_t)got;
+	return got < 0 ? -1 : 0;
+}
+
+/* Also where it opens nothing here: on other nodes it does. */
+static void forget_secret(const struct ri_run *run)
+{
+	const struct ri_given *given = &run->options.given.link_key;
+
+	if (given->value != NULL && given->twin)
+		ri_seal_wipe((void *)(uintptr_t)given->value, strlen(given->value));
+}
+
+/* What stands in the file, or in the variable, whose place in our own environment is wiped. */
+static int find_secret(struct ri_run *run, struct secret *secret)
+{
+	const struct ri_given *given = &run->options.given.link_key;
+	const struct ri_apart reading = {
+		.work = read_secret, .argument = secret, .subject = given->subject,
+		.path = given->value,
+	};
+
+	secret->path = given->value;
+	if (given->value == NULL)
+		return 0;
+	if (given->twin) {
+		secret->length = strnlen(given->value, sizeof(secret->bytes));
+		memcpy(secret->bytes, given->value, secret->length);
+		forget_secret(run);
+		return 0;
+	}
+	if (ri_apart(&reading) < 0) {
+		ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "the file cannot be read: %s",
+			strerror(errno));
+		return ri_fail_hint(&run->err, "look whether rankinit's own user may read it: "
+			"ls -l %s", given->value);
+	}
+	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\n')
+		secret->length--;
+	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\r')
+		secret->length--;
+	if (secret->length >= RI_SEAL_SECRET)
+		return 0;
+	ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; expected %d "
+		"or more", secret->length, RI_SEAL_SECRET);
+	return ri_fail_hint(&run->err, "make one, and give each node the same: head -c 32 "
+		"/dev/urandom | base64 >%s", given->value);
+}
+
+static const char *own_name(struct ri_run *run)
+{
+	static struct utsname names;
+
+	if (run->host.name != NULL)
+		return run->host.name;
+	return uname(&names) == 0 ? names.nodename : NULL;
+}
+
+/* The helper lives in a copy of our memory: what it needs may lie on our stack. */
+static int begin(struct ri_run *run)
+{
+	const struct ri_fact *hosts = &run->topology.facts[RI_FACT_HOSTS];
+	struct ri_link_setup setup = {
+		.part = run->part, .orders = run->options.link == RI_LINK_MODE_STOP,
+		.roll_ms = run->options.roll_call_ms, .host = own_name(run),
+	};
+	struct secret secret = { .length = 0 };
+	int status = find_secret(run, &secret);
+
+	if (hosts->state == RI_STATE_KNOWN) {
+		setup.hosts = hosts->list;
+		setup.host_count = hosts->number;
+	}
+	setup.keys.keyed = secret.length > 0;
+	if (status == 0)
+		ri_seal_job_key(setup.keys.job, run->part.job,
+			setup.keys.keyed ? secret.bytes : NULL, secret.length);
+	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
+	if (status == 0 && ri_link_begin(&setup) < 0)
+		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
+			"%s; the job goes on without it [%s]", strerror(errno),
+			ri_code_name(RI_CODE_LINK_REFUSED));
+	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
+	return status;
+}
+
+/* Never where the ranks meet, whoever asks for it. */
+static int begin_at_ports(struct ri_run *run)
+{
+	if (run->part.ports[0] != 0)
+		return begin(run);
+	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
+		"one; the job goes on without the link [%s]", run->options.link_port,
+		ri_code_name(RI_CODE_LINK_PORT));
+	return 0;
+}
+
+/* Returns as ri_run_join(). */
+static int join(struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+
+	if (options->link == RI_LINK_MODE_NO)
+		return 0;
+	if (ri_link_part_find(&run->part, &run->topology, &run->source.context,
+		    options->link_port) < 0)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "--link", "no memory left for it");
+	if (options->supervise == RI_NO)
+		run->part.why_not = "by --supervise=never rankinit does not stay";
+	if (run->part.why_not == NULL)
+		return begin_at_ports(run);
+	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", run->part.why_not);
+	return 0;
+}
+
+int ri_run_join(struct ri_run *run)
+{
+	int status;
+
+	/* who is disabled changes nothing of what the command gets */
+	if (run->options.disabled)
+		return 0;
+	status = join(run);
+	forget_secret(run);
+	return status;
+}
+
+bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll)
+{
+	const struct ri_fact *hosts = &run->topology.facts[RI_FACT_HOSTS];
+	const struct ri_options *options = &run->options;
+	const struct ri_context *context = &run->source.context;
+
+	*roll = (struct ri_roll_call){
+		.first_ms = (int64_t)options->roll_call_ms,
+		.children = &run->children, .stopped = &run->supervised.stop.asked,
+	};
+	if (options->disabled || roll->first_ms == 0)
+		return false;
+	/* with a link the names of the nodes that do not run come before this */
+	if (options->link != RI_LINK_MODE_NO)
+		roll->first_ms *= 3;
+	else if (options->given.roll_call.value == NULL)
+		roll->first_ms = ROLL_CALL_MS;
+	if ((options->link == RI_LINK_MODE_NO &&
+		ri_link_part_find(&run->part, &run->topology, context, 0) < 0) ||
+		!ri_rendezvous_find(&roll->place, &run->topology, context, &run->part,
+			ri_source_mpi(run->topology.identity) != RI_SOURCE_NO_MPI))
+		return false;
+	if (hosts->state == RI_STATE_KNOWN && hosts->number == roll->place.nodes)
+		roll->hosts = hosts->list;
+	return true;
+}
+
+/* "node 1 (gpu-0514)" */
+static void add_node(struct ri_text *out, struct ri_run *run)
+{
+	const char *name = own_name(run);
+
+	ri_text_addf(out, "node %llu", (unsigned long long)run->part.node);
+	if (name != NULL) {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, name, RI_LINK_WORD);
+		ri_text_add(out, ")");
+	}
+}
+
+static void say_end(struct ri_run *run, enum ri_link_class class, const char *lines)
+{
+	static struct ri_link_end end;
+
+	end = (struct ri_link_end){ .class = class, .fatal = run->part.may_stop };
+	ri_link_text_set(end.text, lines);
+	ri_link_end(&end);
+}
+
+static const char stopped_words[] = " was stopped from outside by ";
+
+static void say_stop(struct ri_run *run, int number)
+{
+	char line[RI_MAX_LINE], name[RI_SIGNAL_NAME];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	add_node(&out, run);
+	ri_text_addf(&out, "%s%s\n", stopped_words, ri_signal_name(number, name));
+	say_end(run, RI_LINK_STOPPED, line);
+}
+
+/* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
+static enum ri_link_class class_of(const struct ri_outcome *outcome)
+{
+	if (outcome->blame != RI_BLAME_FIRST)
+		return RI_LINK_LOSS;
+	switch (outcome->ranks[outcome->first].class) {
+	case RI_CLASS_OWN:
+		return RI_LINK_OWN;
+	case RI_CLASS_LOSS:
+		return RI_LINK_LOSS;
+	case RI_CLASS_UNKNOWN:
+	case RI_CLASS_STOPPED:
+	case RI_CLASS_NONE:
+		break;
+	}
+	return RI_LINK_UNKNOWN;
+}
+
+/* From outside; not where that came for a failure, or after it. */
+static bool is_stopped(const struct ri_outcome *outcome)
+{
+	return outcome->stop_signal != 0 &&
+		(outcome->first < 0 || class_of(outcome) == RI_LINK_LOSS);
+}
+
+static void say_failure(struct ri_run *run)
+{
+	static char lines[RI_VERDICT_SIZE];
+	static struct ri_reason reason;
+	struct ri_outcome outcome = ri_run_judge(run);
+	struct ri_text out;
+
+	if (is_stopped(&outcome)) {
+		say_stop(run, outcome.stop_signal);
+		return;
+	}
+	if (outcome.first < 0) {
+		if (run->children.living == 0)
+			say_end(run, RI_LINK_DONE, "");
+		return;
+	}
+	ri_reason_find(&outcome.ranks[outcome.first], &reason);
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_verdict_render_job(&outcome, &reason, &out);
+	say_end(run, class_of(&outcome), lines);
+}
+
+/*
+ * The verdict is no order, and the ranks of this node run: who reads it wants to know why. A
+ * stop is no failure, and mostly comes to all nodes.
+ */
+static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *verdict)
+{
+	const char *why;
+
+	if (verdict->order || strstr(verdict->text, stopped_words) != NULL ||
+		run->children.living == 0 || run->supervised.stop.asked ||
+		(verdict->named && verdict->node == run->part.node))
+		return;
+	if (run->options.link == RI_LINK_MODE_TELL)
+		why = "with --link=tell rankinit stops none";
+	else if (!run->part.may_stop)
+		why = "rankinit stops those that it starts with --nproc-per-node, or those of a "
+			"torchrun without restarts";
+	else
+		why = "rankinit stops only for a failure that ends the job, and only nodes that "
+			"came before it";
+	ri_log(RI_LEVEL_ALWAYS, "  the ranks of this node run on: %s", why);
+}
+
+void ri_run_tidings(void *context, enum ri_tiding tiding)
+{
+	struct ri_run *run = context;
+
+	switch (tiding) {
+	case RI_TIDING_FAILED:
+		if (!run->supervised.ordered)
+			say_failure(run);
+		break;
+	case RI_TIDING_STOPPED:
+		say_failure(run);
+		break;
+	case RI_TIDING_JUDGED:
+		ri_report_job(ri_link_verdict()->text);
+		say_why_we_go_on(run, ri_link_verdict());
+		break;
+	}
+}
+
+void ri_run_refused(struct ri_run *run)
+{
+	char line[RI_MAX_LINE], reasons[RI_CHECK_REASONS];
+	struct ri_text out;
+
+	if (!ri_link_is_on())
+		return;
+	if (ri_apart_stop() != 0) {
+		say_stop(run, ri_apart_stop());
+	} else if (run->err.code != RI_CODE_LINK_STOPPED) {
+		ri_text_init(&out, line, sizeof(line));
+		add_node(&out, run);
+		if (run->err.code == RI_CODE_CHECK_UNFIT)
+			ri_text_addf(&out, " is not fit%s",
+				ri_check_reasons(&run->checked, reasons));
+		else
+			ri_text_addf(&out, " could not start: %s: %s", run->err.subject,
+				run->err.text);
+		ri_text_addf(&out, " [%s]\n", ri_code_name(run->err.code));
+		say_end(run, RI_LINK_OWN, line);
+	}
+	ri_link_finish(FINISH_MS);
+}
+
+int ri_run_hear(struct ri_run *run)
+{
+	const struct ri_link_verdict *verdict;
+
+	if (!ri_link_hear())
+		return 0;
+	verdict = ri_link_verdict();
+	ri_report_job(verdict->text);
+	if (!verdict->order)
+		return 0;
+	ri_fail(&run->err, RI_CODE_LINK_STOPPED, "--link", "the job has failed before the ranks of "
+		"this node were started");
+	return ri_fail_hint(&run->err, "look at the lines above: another node is the cause");
+}
+
+/* Whoever stops us waits for --grace, as far as we know. */
+static int64_t time_to_finish(const struct ri_run *run)
+{
+	const struct ri_stop *stop = &run->supervised.stop;
+	int64_t left = stop->at_ms + (int64_t)run->options.grace_ms - ri_now_ms();
+
+	if (!stop->asked || run->options.grace_ms == 0 || left > FINISH_MS)
+		return FINISH_MS;
+	return left < 0 ? 0 : left;
+}
+
+bool ri_run_conclude(struct ri_run *run, int status)
+{
+	bool judged = ri_link_verdict() != NULL;
+
+	if (!ri_link_is_on())
+		return judged;
+	if (!run->supervised.ordered) {
+		if (status == 0 && run->supervised.stop.asked)
+			say_stop(run, run->supervised.stop.number);
+		else
+			say_failure(run);
+	}
+	ri_link_finish(time_to_finish(run));
+	if (!judged && ri_link_verdict() != NULL)
+		ri_report_job(ri_link_verdict()->text);
+	return ri_link_verdict() != NULL;
+}
+
+int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status)
+{
+	const struct ri_link_verdict *verdict = ri_link_verdict();
+
+	outcome->job = verdict->text;
+	outcome->job_is_here = verdict->named && verdict->node == run->part.node &&
+		outcome->first >= 0;
+	/* what ended here of itself, or well, before anything was stopped keeps its own status, */
+	if (!run->supervised.ordered && (!verdict->order || outcome->job_is_here ||
+		run->supervised.stop.asked || outcome->first < 0 ||
+		class_of(outcome) != RI_LINK_LOSS))
+		return status;
+	/* and so does a loss where no node is named: some node has to say that the job failed */
+	if (!run->supervised.ordered && !verdict->named)
+		return status;
+	return ri_code_status(RI_CODE_LINK_STOPPED);
+}

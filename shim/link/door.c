@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/own.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "system/log.h"
+
+enum {
+	UNPROVED_MOST = 256,
+	SILENT_MS = 20,		/* then one of so many who has not said a word gives way */
+	CROWDED_MS = 250,	/* and one who has, but no frame that opens */
+	BACKLOG = 4096,
+	OTHERS = 16,		/* descriptors that are no connection of a node */
+};
+
+/* Of so many lines: who has no room among them is not heard. */
+static void check_room(rlim_t files)
+{
+	bool enough = ri_own.count > (ri_own.is_centre ? ri_own.setup->part.nodes : RI_LINK_PORTS);
+
+	if (!enough)
+		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, too few "
+			"for %s; raise the limit: docker run --ulimit nofile=N [%s]",
+			(unsigned long long)files,
+			ri_own.is_centre ? "a connection of each node" : "calls to node 0",
+			ri_code_name(RI_CODE_LINK_FILES));
+}
+
+int ri_own_reserve(void)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t left, most = RI_LINK_PORTS + 1;
+	struct ri_wire_room *rooms;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (ri_own.is_centre)
+		most = ri_own.setup->part.nodes + UNPROVED_MOST;
+	left = limit.rlim_cur > OTHERS ? limit.rlim_cur - OTHERS : 0;
+	ri_own.count = (size_t)(most > left ? left : most) + 1;
+	check_room(limit.rlim_cur);
+	ri_own.lines = ri_arena_array(&ri_own.arena, ri_own.count, sizeof(*ri_own.lines));
+	rooms = ri_arena_array(&ri_own.arena, ri_own.count, sizeof(*rooms));
+	if (ri_own.lines == NULL || rooms == NULL)
+		return -1;
+	for (size_t i = 0; i < ri_own.count; i++)
+		ri_own.lines[i] = (struct ri_line){
+			.wire = { .fd = -1, .room = &rooms[i] }, .node = -1 };
+	return 0;
+}
+
+static int listen_on(uint16_t port, int family)
+{
+	union ri_socket_address address = { .any = { .sa_family = (sa_family_t)family } };
+	socklen_t length = family == AF_INET6 ? sizeof(address.six) : sizeof(address.four);
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1, no = 0;
+
+	if (fd < 0)
+		return -1;
+	if (family == AF_INET6) {
+		address.six.sin6_port = htons(port);
+		/* one socket for both kinds of addresses (ipv6(7)) */
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	} else {
+		address.four.sin_port = htons(port);
+	}
+	/* a container that was started again finds what waits to be forgotten */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(fd, &address.any, length) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void ri_own_listen(void)
+{
+	const struct ri_link_part *part = &ri_own.setup->part;
+	int why = 0;
+
+	for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0 && ri_own.listener < 0; i++) {
+		ri_own.listener = listen_on(part->ports[i], AF_INET6);
+		/* not where the port is taken: another program may have it for IPv6 alone */
+		if (ri_own.listener < 0 && errno != EADDRINUSE)
+			ri_own.listener = listen_on(part->ports[i], AF_INET);
+		why = errno;
+		if (ri_own.listener >= 0)
+			ri_log(RI_LEVEL_NOTE, "link: node 0 listens on port %u", part->ports[i]);
+	}
+	if (ri_own.listener < 0)
+		ri_log(RI_LEVEL_WARNING, "link: node 0 cannot listen on %s: %s; choose another "
+			"port with --link-port [%s]", ri_own.member.ports, strerror(why),
+			ri_code_name(RI_CODE_LINK_PORT));
+}
+
+/* Until when may this one, which has not proved itself, keep others waiting? */
+static int64_t gives_way_at(const struct ri_wire *wire)
+{
+	return wire->born + (wire->state == RI_WIRE_GREETING ? SILENT_MS : CROWDED_MS);
+}
+
+int64_t ri_own_room_at(size_t *stranger)
+{
+	int64_t at = INT64_MAX;
+	size_t unproved = 0;
+
+	*stranger = 0;
+	for (size_t i = 1; i < ri_own.count; i++) {
+		const struct ri_wire *wire = &ri_own.lines[i].wire;
+
+		if (wire->state == RI_WIRE_FREE || wire->calls || wire->proved)
+			continue;
+		unproved++;
+		if (gives_way_at(wire) < at) {
+			at = gives_way_at(wire);
+			*stranger = i;
+		}
+	}
+	if (unproved < UNPROVED_MOST && ri_own_find_line() != 0) {
+		*stranger = 0;
+		at = ri_own.now;
+	}
+	return at > ri_own.listen_at ? at : ri_own.listen_at;
+}
+
+/*
+ * accept(2): what went wrong with one that called is no reason to wait. Without a descriptor,
+ * memory or the right to take it, the next poll would only find it again.
+ */
+static void take_no_line(int error)
+{
+	if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
+		return;
+	if (ri_own.listen_at == 0)
+		ri_log(RI_LEVEL_WARNING, "link: node 0 cannot take the call of another node: %s "
+			"[%s]", strerror(error), ri_code_name(RI_CODE_LINK_PORT));
+	ri_own.listen_at = ri_own.now + CROWDED_MS;
+}
+
+void ri_own_accept(void)
+{
+	size_t stranger;
+
+	for (int i = 0; i < UNPROVED_MOST && ri_own_room_at(&stranger) <= ri_own.now; i++) {
+		int fd = accept4(ri_own.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0) {
+			take_no_line(errno);
+			return;
+		}
+		if (stranger != 0) {
+			ri_wire_kill(&ri_own.lines[stranger].wire, "others wait");
+			ri_own_bury(stranger);
+		}
+		ri_wire_accept(&ri_own.lines[ri_own_find_line()].wire, fd, ri_own.now);
+	}
+}

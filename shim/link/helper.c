@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job/note.h"
+#include "link/own.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/spares.h"
+
+enum {
+	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
+	FLUSH_MS = 500,		/* for what was said last */
+	JUDGE_MS = 2500,	/* for the verdict on a loss */
+	FIND_MS = 5000,		/* to find a centre, or for nodes that have not called */
+};
+
+struct ri_own ri_own;
+
+static int64_t read_clock(void)
+{
+	struct timespec now;
+
+	ri_clock_read(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* PID 1. */
+
+/* This node, and the job with it. */
+static bool has_failed(void)
+{
+	const struct ri_link_end *end = &ri_own.member.end;
+
+	return ri_own.member.has_end && end->fatal && end->class != RI_LINK_DONE &&
+		end->class != RI_LINK_STOPPED;
+}
+
+/* A failure of its own may still be another node's, or have another's beside it. */
+static bool awaits_verdict(void)
+{
+	return has_failed() && !ri_own.member.judged;
+}
+
+/* Nodes that have not called yet are to hear that the job has failed, from node 0 alone. */
+static bool is_missed(void)
+{
+	return ri_own.is_centre && ri_own.centre.called < ri_own.centre.count &&
+		(has_failed() || (ri_own.centre.decided && ri_own.centre.fatal));
+}
+
+/* It has said all: how long is it worth to go on? */
+static void begin_closing(void)
+{
+	int64_t most = FLUSH_MS;
+
+	ri_own.closing = true;
+	if (awaits_verdict() && ri_own.member.end.class != RI_LINK_OWN && ri_own.member.joined)
+		most = JUDGE_MS;
+	if (is_missed() || (awaits_verdict() && !ri_own.is_centre && !ri_own.member.met))
+		most = FIND_MS;
+	ri_own.close_at = ri_own.now + most;
+}
+
+static void hear_init(void)
+{
+	static struct ri_link_note note;
+	static struct ri_link_message message;
+	ssize_t got = recv(ri_own.inner, &note, sizeof(note), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0 || !ri_link_note_read(&message, &note, (size_t)got)) {
+		begin_closing();
+		return;
+	}
+	if (message.kind == RI_LINK_PHASE) {
+		ri_member_reach(&ri_own.member, message.phase);
+	} else if (message.kind == RI_LINK_END) {
+		ri_member_end(&ri_own.member, &message.end);
+		if (ri_own.call_at != 0)
+			ri_own.call_at = ri_own.now;	/* somebody should know now */
+	}
+}
+
+/* Has what was said last arrived, as far as it can? */
+static bool is_settled(void)
+{
+	bool said = !ri_own.member.has_end || (ri_own.member.end_heard && !awaits_verdict());
+
+	if (!ri_own.is_centre)
+		return said || ri_own.member.over;
+	return said && !is_missed();
+}
+
+/* The others are told that this is the end, and close their side when they have read all. */
+static bool is_closed(void)
+{
+	bool lines = false;
+
+	if (!ri_own.closing || (!ri_own.closed && !is_settled() && ri_own.now < ri_own.close_at))
+		return false;
+	if (!ri_own.closed) {
+		ri_own.closed = true;
+		ri_own.close_at = ri_own.now + FLUSH_MS;
+		if (ri_own.is_centre)
+			ri_centre_close(&ri_own.centre, ri_own.now);
+		else
+			ri_member_give_up(&ri_own.member);
+		for (size_t i = 1; i < ri_own.count; i++)
+			if (ri_own.lines[i].wire.state != RI_WIRE_FREE)
+				ri_wire_end(&ri_own.lines[i].wire, ri_own.now);
+		if (ri_own.listener >= 0)
+			close(ri_own.listener);
+		ri_own.listener = -1;
+	}
+	for (size_t i = 1; i < ri_own.count; i++)
+		lines = lines || (ri_own.lines[i].wire.state != RI_WIRE_FREE &&
+			ri_own.lines[i].wire.state != RI_WIRE_DEAD);
+	return !lines || ri_own.now >= ri_own.close_at;
+}
+
+/* The loop. */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t find_due(void)
+{
+	int64_t due = ri_member_due(&ri_own.member);
+
+	if (ri_own.is_centre)
+		due = earlier(due, ri_centre_due(&ri_own.centre));
+	if (ri_own.call_at != 0 && !ri_own.closed && ri_member_calls(&ri_own.member))
+		due = earlier(due, ri_own.call_at);
+	if (ri_own.look_up.fd >= 0)
+		due = earlier(due, ri_own.look_up.until);
+	if (ri_own.closing)
+		due = earlier(due, ri_own.close_at);
+	for (size_t i = 1; i < ri_own.count; i++)
+		if (ri_own.lines[i].wire.state == RI_WIRE_DEAD)
+			due = ri_own.now;	/* killed behind its turn: it is to be buried */
+		else if (ri_own.lines[i].wire.state != RI_WIRE_FREE)
+			due = earlier(due, ri_own.lines[i].wire.until);
+	return due;
+}
+
+enum { INNER, LISTENER, LOOK_UP, LINES };
+
+/* What to wait for: first what there is one of, then each line. */
+static int wait(struct pollfd *polls)
+{
+	int64_t due = find_due(), room_at = INT64_MAX, left;
+	size_t stranger;
+
+	polls[INNER] = (struct pollfd){ .events = POLLIN };
+	polls[INNER].fd = ri_own.closing ? -1 : ri_own.inner;
+	if (ri_own.listener >= 0)
+		room_at = ri_own_room_at(&stranger);
+	polls[LISTENER] = (struct pollfd){ .events = POLLIN };
+	polls[LISTENER].fd = room_at <= ri_own.now ? ri_own.listener : -1;
+	polls[LOOK_UP] = (struct pollfd){ .fd = ri_own.look_up.fd, .events = POLLIN };
+	polls[LINES].fd = -1;	/* of line 0, which is none */
+	for (size_t i = 1; i < ri_own.count; i++) {
+		const struct ri_wire *wire = &ri_own.lines[i].wire;
+
+		polls[LINES + i] = (struct pollfd){ .events = ri_wire_events(wire) };
+		polls[LINES + i].fd = polls[LINES + i].events == 0 ? -1 : wire->fd;
+	}
+	if (room_at > ri_own.now)
+		due = earlier(due, room_at);
+	left = due - ri_own.now;
+	return poll(polls, LINES + ri_own.count, due == INT64_MAX ? -1
+		: left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left);
+}
+
+static void go_on(const struct pollfd *polls)
+{
+	/* what was said comes before what is due: a deadline may pass while we are stopped */
+	if (polls[INNER].revents != 0)
+		hear_init();
+	for (size_t i = 1; i < ri_own.count; i++) {
+		struct ri_wire *wire = &ri_own.lines[i].wire;
+
+		ri_own.current = i;
+		if (wire->state != RI_WIRE_FREE && wire->state != RI_WIRE_DEAD)
+			ri_wire_go_on(wire, polls[LINES + i].revents, &ri_own.setup->keys,
+				&ri_own_ear, ri_own.now);
+		if (wire->state == RI_WIRE_DEAD)
+			ri_own_bury(i);
+	}
+	if (polls[LISTENER].revents != 0 && ri_own.listener >= 0)
+		ri_own_accept();
+	if (ri_own.look_up.fd >= 0 &&
+		(polls[LOOK_UP].revents != 0 || ri_own.now >= ri_own.look_up.until))
+		ri_own_end_look_up();
+	ri_member_pass(&ri_own.member, ri_own.now);
+	if (ri_own.is_centre)
+		ri_centre_pass(&ri_own.centre, ri_own.now);
+	else if (!ri_own.closed)
+		ri_own_look_after_calls();
+}
+
+/*
+ * What talks to the network needs no rights. Where the user namespace has no such user, or we
+ * may not change ours, we stay who we are. setuid(2) takes away the signal of the parent's
+ * death, and who may be traced: both again afterwards.
+ */
+static void drop_rights(void)
+{
+	prctl(PR_SET_NAME, RI_LINK_HELPER, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+		setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: its helper stays root: %s", strerror(errno));
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+/* Of what PID 1 has open only its socket and stderr: who reads the rest waits for its end. */
+static void close_others(int inner)
+{
+	/* where that is closed no connection is to become it: PID 1 takes no lines */
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+		dup2(inner, STDERR_FILENO);
+	/* no socket is to have a number that somebody may print to */
+	dup2(inner, STDIN_FILENO);
+	dup2(inner, STDOUT_FILENO);
+	if (inner > STDERR_FILENO + 1)
+		ri_close_between(STDERR_FILENO + 1, (unsigned)inner - 1);
+	ri_close_between((unsigned)inner + 1, ~0u);
+}
+
+void ri_link_help(const struct ri_link_setup *setup, int inner)
+{
+	struct pollfd *polls;
+
+	close_others(inner);
+	drop_rights();
+	ri_own.setup = setup;
+	ri_own.is_centre = setup->part.node == 0;
+	ri_own.inner = inner;
+	ri_own.listener = ri_own.look_up.fd = -1;
+	ri_own.now = read_clock();
+	polls = ri_own_reserve() < 0 ? NULL
+		: ri_arena_array(&ri_own.arena, LINES + ri_own.count, sizeof(*polls));
+	if (polls == NULL)
+		_exit(1);
+	ri_own_begin_member();
+	if (ri_own.is_centre)
+		ri_own_begin_centre();
+	else
+		ri_own.call_at = ri_own.now;
+	while (!is_closed()) {
+		if (wait(polls) < 0 && errno != EINTR)
+			_exit(1);
+		ri_own.now = read_clock();
+		go_on(polls);
+	}
+	_exit(0);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/own.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "job/note.h"
+#include "system/log.h"
+
+static void say(void *context, const char *lines)
+{
+	size_t length;
+
+	(void)context;
+	for (; *lines != '\0'; lines += length + (lines[length] == '\n')) {
+		length = strcspn(lines, "\n");
+		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)length, lines);
+	}
+}
+
+/* To PID 1. Where its end is full or gone nothing can be done about it. */
+static void tell_init(const struct ri_link_message *message)
+{
+	static struct ri_link_note note;
+
+	ri_link_note_make(&note, message);
+	if (send(ri_own.inner, &note, sizeof(note), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
+}
+
+static void judge(void *context, const struct ri_link_verdict *verdict)
+{
+	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = *verdict };
+
+	(void)context;
+	tell_init(&message);
+}
+
+static void note_heard(void *context)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_HEARD };
+
+	(void)context;
+	tell_init(&message);
+}
+
+static const char *name_of(void *context, size_t node)
+{
+	(void)context;
+	return node < ri_own.setup->host_count ? ri_own.setup->hosts[node] : NULL;
+}
+
+/* The centre's messages: to node 0's own member without a wire. */
+static void send_to(void *context, size_t session, const struct ri_link_message *message)
+{
+	(void)context;
+	if (session == 0)
+		ri_member_hear(&ri_own.member, message, ri_own.now);
+	else
+		ri_wire_send(&ri_own.lines[session].wire, message);
+}
+
+static void drop(void *context, size_t session)
+{
+	(void)context;
+	if (session != 0) {
+		ri_own.lines[session].node = -1;
+		ri_wire_end(&ri_own.lines[session].wire, ri_own.now);
+	}
+}
+
+static void send_to_centre(void *context, const struct ri_link_message *message)
+{
+	size_t session = ri_own.joined != 0 ? ri_own.joined : ri_own.current;
+
+	(void)context;
+	if (!ri_own.is_centre)
+		ri_wire_send(&ri_own.lines[session].wire, message);
+	else if (message->kind == RI_LINK_HELLO)
+		ri_centre_hello(&ri_own.centre, 0, &message->hello, ri_own.now);
+	else
+		ri_centre_hear(&ri_own.centre, 0, 0, message, ri_own.now);
+}
+
+static void open_line(void *context, struct ri_wire *wire)
+{
+	(void)context;
+	if (wire->calls && ri_own.joined == 0)
+		ri_member_connect(&ri_own.member, ri_own.now);
+}
+
+/* The first centre that proves itself is it; what was called beside it is no more needed. */
+static bool hear_centre(size_t session, const struct ri_link_message *message)
+{
+	bool good = (ri_own.joined == 0 || ri_own.joined == session) &&
+		ri_member_hear(&ri_own.member, message, ri_own.now);
+
+	if (!good)
+		return false;
+	if (ri_own.member.joined && ri_own.joined == 0)
+		ri_own.joined = session;
+	if (ri_own.member.closed || ri_own.member.over)
+		ri_wire_end(&ri_own.lines[session].wire, ri_own.now);
+	return true;
+}
+
+static bool hear_member(size_t session, const struct ri_link_message *message)
+{
+	struct ri_line *line = &ri_own.lines[session];
+
+	if (line->node >= 0)
+		return ri_centre_hear(&ri_own.centre, (size_t)line->node, session, message,
+			ri_own.now);
+	if (message->kind != RI_LINK_HELLO)
+		return false;
+	line->node = ri_centre_hello(&ri_own.centre, session, &message->hello, ri_own.now);
+	return true;
+}
+
+static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
+{
+	(void)context;
+	return wire->calls ? hear_centre(ri_own.current, message)
+		: hear_member(ri_own.current, message);
+}
+
+const struct ri_wire_ear ri_own_ear = { open_line, take, NULL };
+
+/* The centre says once that somebody has no key: a node may have been forgotten. */
+static void say_odds(const struct ri_wire *wire)
+{
+	if (!wire->at_odds || ri_own.at_odds)
+		return;
+	ri_own.at_odds = true;
+	ri_log(RI_LEVEL_WARNING, "link: %s %s; give all nodes the same --link-key [%s]",
+		wire->calls ? "node 0" : "a node that called",
+		ri_own.setup->keys.keyed ? "has no key" : "has a key, and this node has none",
+		ri_code_name(RI_CODE_LINK_KEY_DIFFERS));
+}
+
+void ri_own_bury(size_t session)
+{
+	struct ri_line *line = &ri_own.lines[session];
+	struct ri_wire *wire = &line->wire;
+
+	say_odds(wire);
+	ri_own.centre.foreign = ri_own.centre.foreign || (!wire->calls && wire->foreign);
+	if (!wire->calls && line->node >= 0)
+		ri_centre_lose(&ri_own.centre, (size_t)line->node, session, ri_own.now);
+	if (wire->calls && !ri_own.closed && (ri_own.joined == 0 || ri_own.joined == session))
+		ri_member_lose(&ri_own.member, wire->why);
+	if (ri_own.joined == session)
+		ri_own.joined = 0;
+	ri_wire_close(wire);
+	line->node = -1;
+}
+
+size_t ri_own_find_line(void)
+{
+	for (size_t i = 1; i < ri_own.count; i++)
+		if (ri_own.lines[i].wire.state == RI_WIRE_FREE)
+			return i;
+	return 0;
+}
+
+void ri_own_begin_member(void)
+{
+	static char ports[32];
+	struct ri_text out;
+	const struct ri_link_setup *setup = ri_own.setup;
+	struct ri_link_hello self = { .node = setup->part.node, .nodes = setup->part.nodes,
+		.may_stop = setup->part.may_stop && setup->orders };
+
+	ri_text_init(&out, ports, sizeof(ports));
+	ri_link_ports_add(&out, &setup->part);
+	if (getrandom(self.life.bytes, sizeof(self.life.bytes), 0) < 0)
+		_exit(1);
+	ri_text_copy(self.host, sizeof(self.host), setup->host == NULL ? "" : setup->host);
+	ri_text_replace_controls(self.host);
+	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
+	ri_own.member = (struct ri_member){
+		.send = send_to_centre, .judge = judge, .heard = note_heard, .say = say,
+		.self = self, .keyed = setup->keys.keyed, .centre_name = setup->part.centre,
+		.ports = ports,
+		.roll_ms = ri_own.is_centre ? 0 : (int64_t)setup->roll_ms,
+	};
+	ri_member_begin(&ri_own.member, ri_own.now);
+}
+
+void ri_own_begin_centre(void)
+{
+	const struct ri_link_setup *setup = ri_own.setup;
+
+	ri_own.centre = (struct ri_centre){
+		.send = send_to, .drop = drop, .host = name_of,
+		.nodes = ri_arena_array(&ri_own.arena, setup->part.nodes,
+			sizeof(struct ri_centre_node)),
+		.count = setup->part.nodes, .orders = setup->orders && setup->keys.keyed,
+		.self = ri_own.member.self, .roll_ms = (int64_t)setup->roll_ms,
+	};
+	if (ri_own.centre.nodes == NULL)
+		_exit(1);
+	ri_centre_begin(&ri_own.centre, ri_own.now);
+	ri_member_connect(&ri_own.member, ri_own.now);
+	ri_own_listen();
+}

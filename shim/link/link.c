@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job/note.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "system/spares.h"
+#include "system/spot.h"
+#include "system/unseen.h"
+
+enum {
+	/* more than the socket holds: no signal comes for what stays there; and not without end */
+	PACKETS_AT_ONCE = 256,
+	CALM_MS = 1500,		/* where no verdict is waited for: more than the helper takes */
+	LOOK_MS = 50,		/* how long a stop may wait at the end */
+	REAP_MS = 500,
+};
+
+static struct {
+	bool woken;		/* SIGIO may come of the socket, also of a closed one */
+	pid_t helper;		/* 0: none */
+	int fd;			/* to it; -1: it is gone */
+	bool finishing;		/* it may go */
+	bool failed;		/* this node, or the job: others are to hear it */
+	bool judged;
+} own = { .fd = -1 };
+
+/* Apart: what begins with a value costs memory from the start, and this is large. */
+static struct ri_link_verdict verdict;
+
+bool ri_link_is_on(void)
+{
+	return own.helper != 0;
+}
+
+pid_t ri_link_helper(void)
+{
+	return own.helper;
+}
+
+/* SIGIO whose si_code is POLL_IN; that of a kill(2) is another one (fcntl(2), F_SETSIG). */
+static int wake_us(int fd)
+{
+	return fcntl(fd, F_SETOWN, getpid()) < 0 || fcntl(fd, F_SETSIG, SIGIO) < 0 ||
+			fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC) < 0
+		? -1
+		: 0;
+}
+
+/* 0 to 2 are the ranks', even where they are closed. */
+static int open_ends(int ends[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++)
+		ends[i] = ri_fd_move_up(ends[i]);
+	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
+}
+
+int ri_link_begin(const struct ri_link_setup *setup)
+{
+	int ends[2], saved;
+	pid_t pid;
+
+	if (open_ends(ends) < 0)
+		return -1;
+	own.woken = true;
+	pid = wake_us(ends[0]) < 0 ? -1 : ri_fork_unseen(0);
+	if (pid == 0) {
+		close(ends[0]);
+		ri_link_help(setup, ends[1]);
+	}
+	saved = errno;
+	if (pid < 0)	/* ours first, so that no SIGIO waits for a command that we become */
+		close(ends[0]);
+	close(ends[1]);
+	errno = saved;
+	if (pid < 0)
+		return -1;
+	ri_spares_add(ends[0]);
+	own.fd = ends[0];
+	own.helper = pid;
+	return 0;
+}
+
+bool ri_link_is_ours(const siginfo_t *info)
+{
+	return own.woken && info->si_signo == SIGIO && info->si_code > 0;
+}
+
+static void tell(const struct ri_link_message *message)
+{
+	static struct ri_link_note note;
+
+	if (own.fd < 0)
+		return;
+	ri_link_note_make(&note, message);
+	send(own.fd, &note, sizeof(note), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void ri_link_reach(enum ri_link_phase phase)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_PHASE, .phase = phase };
+
+	tell(&message);
+}
+
+void ri_link_end(const struct ri_link_end *end)
+{
+	static struct ri_link_message message;
+
+	own.failed = end->class != RI_LINK_DONE && end->class != RI_LINK_STOPPED;
+	message = (struct ri_link_message){ .kind = RI_LINK_END, .end = *end };
+	tell(&message);
+}
+
+/* The helper has gone: it is done, or was killed, or could not begin. */
+static void lose_helper(void)
+{
+	close(own.fd);
+	own.fd = -1;
+	if (!own.finishing)
+		ri_log(RI_LEVEL_WARNING, "link: its process has ended before its time; the job "
+			"goes on without it [%s]", ri_code_name(RI_CODE_LINK_REFUSED));
+}
+
+bool ri_link_hear(void)
+{
+	static struct ri_link_message message;
+	static struct ri_link_note note;
+	bool judged = own.judged;
+
+	for (int i = 0; i < PACKETS_AT_ONCE && own.fd >= 0; i++) {
+		ssize_t got = recv(own.fd, &note, sizeof(note), MSG_DONTWAIT | MSG_TRUNC);
+
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (got <= 0) {
+			lose_helper();
+			break;
+		}
+		if (!ri_link_note_read(&message, &note, (size_t)got) || own.judged ||
+			message.kind != RI_LINK_VERDICT)
+			continue;
+		own.judged = true;
+		verdict = message.verdict;
+		own.failed = own.failed || verdict.order;
+	}
+	return own.judged && !judged;
+}
+
+const struct ri_link_verdict *ri_link_verdict(void)
+{
+	return own.judged ? &verdict : NULL;
+}
+
+static void reap(void)
+{
+	for (int waited = 0; waited < REAP_MS; waited += LOOK_MS) {
+		if (waitpid(own.helper, NULL, __WCLONE | WNOHANG) != 0)
+			break;
+		ri_mask_pause(LOOK_MS);
+	}
+	own.helper = 0;
+}
+
+void ri_link_finish(int64_t most_ms)
+{
+	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
+	int64_t until = ri_now_ms() + (own.failed || most_ms < CALM_MS ? most_ms : CALM_MS);
+
+	if (own.helper == 0)
+		return;
+	own.finishing = true;
+	if (own.fd >= 0)
+		shutdown(own.fd, SHUT_WR);
+	while (own.fd >= 0 && ri_now_ms() < until && (ri_mask_pending() & ri_mask_stops()) == 0) {
+		if (poll(&packets, 1, LOOK_MS) < 0)
+			ri_mask_pause(LOOK_MS);
+		ri_link_hear();
+	}
+	if (own.fd >= 0)
+		lose_helper();
+	kill(own.helper, SIGKILL);
+	reap();
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The link of this node as PID 1 has it: a process beside it, the helper, and a socket. PID 1
+ * never waits for the helper but at its own end. A signal (SIGIO) wakes it when there is something
+ * to hear; it polls for nothing.
+ *
+ * One for a process. Before ri_link_begin, and where that failed, nothing below does anything.
+ */
+#ifndef RI_SHIM_LINK_LINK_H
+#define RI_SHIM_LINK_LINK_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "job/message.h"
+#include "link/helper.h"
+
+/*
+ * Start the helper, which gets a copy of all that setup points to. Returns 0, or -1 and errno
+ * where there can be none.
+ */
+int ri_link_begin(const struct ri_link_setup *setup);
+
+bool ri_link_is_on(void);
+
+/* The helper, which is no process of the command's; 0: there is none. */
+pid_t ri_link_helper(void);
+
+/* Is this the signal by which the helper wakes us? Somebody else's SIGIO is not. */
+bool ri_link_is_ours(const siginfo_t *info);
+
+/* How far the ranks are. */
+void ri_link_reach(enum ri_link_phase phase);
+
+/* How this node ended, or what stops it. */
+void ri_link_end(const struct ri_link_end *end);
+
+/* Take what the helper has said. Returns true where the verdict was among it. */
+bool ri_link_hear(void);
+
+/* The verdict on the job, or NULL as long as there is none. It lasts. */
+const struct ri_link_verdict *ri_link_verdict(void);
+
+/*
+ * All was said: wait until the helper is done, as long as it thinks fit and at most so long. A
+ * stop that waits in the queue ends it. The helper is gone afterwards.
+ */
+void ri_link_finish(int64_t most_ms);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the helper share: its one state, since it is a process of its own. helper.c
+ * has its loop, lines.c what is heard and said, call.c a member's calls, door.c node 0's door.
+ */
+#ifndef RI_SHIM_LINK_OWN_H
+#define RI_SHIM_LINK_OWN_H
+
+#include "base/arena.h"
+#include "job/centre.h"
+#include "job/member.h"
+#include "link/look_up.h"
+#include "link/setup.h"
+
+/* A wire, and whose it is: at the centre, of a node. */
+struct ri_line {
+	struct ri_wire wire;
+	int64_t node;		/* -1: it has not said hello */
+};
+
+struct ri_own {
+	const struct ri_link_setup *setup;
+	struct ri_arena arena;
+	bool is_centre;
+	int inner;		/* to PID 1 */
+	int listener;		/* -1: none */
+	int64_t listen_at;	/* not before: what called could not be taken */
+	struct ri_line *lines;	/* line n is session n; 0 is unused */
+	size_t count;
+	size_t joined;		/* a member's line to the centre; 0: none */
+	size_t current;		/* the line of which something is handled */
+	struct ri_member member;
+	struct ri_centre centre;
+	struct ri_look_up look_up;
+	bool calling;		/* some line calls */
+	int64_t call_at;
+	bool at_odds;		/* that was said */
+	bool closing;		/* PID 1 has said all */
+	bool closed;		/* and so have we */
+	int64_t close_at;
+	int64_t now;
+};
+
+extern struct ri_own ri_own;
+
+/* lines.c */
+
+/* This node as a member of its job, and the centre where it is node 0. */
+void ri_own_begin_member(void);
+void ri_own_begin_centre(void);
+
+extern const struct ri_wire_ear ri_own_ear;
+
+/* A line is dead: who it was is lost, and the line free again. */
+void ri_own_bury(size_t session);
+
+/* A line that is free, or 0. */
+size_t ri_own_find_line(void);
+
+/* call.c */
+
+/* Call node 0 when it is time to, and drop what was called in vain. */
+void ri_own_look_after_calls(void);
+
+/* The look-up of node 0's name has ended, or its time is over. */
+void ri_own_end_look_up(void);
+
+/* door.c */
+
+/* Reserve the lines, as many as there may be descriptors. Returns 0, or -1 without memory. */
+int ri_own_reserve(void);
+
+/* Node 0 listens: on the first of its ports that is free. */
+void ri_own_listen(void);
+
+/* When somebody may come in; in *stranger in whose place, 0: in nobody's. */
+int64_t ri_own_room_at(size_t *stranger);
+
+void ri_own_accept(void);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/wire.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum {
+	READS_AT_ONCE = 4,	/* of a frame's size, so that no peer keeps the others waiting */
+	IDLE_S = 30, PROBE_S = 10, PROBES = 3,	/* of a connection whose other end may be gone */
+	UNHEARD_MS = 60000,	/* what was sent, and nobody acknowledges */
+};
+
+static const unsigned char magic[4] = { 'R', 'K', 'L', '1' };
+
+void ri_wire_kill(struct ri_wire *wire, const char *why)
+{
+	if (wire->state == RI_WIRE_DEAD || wire->state == RI_WIRE_FREE)
+		return;
+	wire->state = RI_WIRE_DEAD;
+	wire->why = why;
+}
+
+void ri_wire_close(struct ri_wire *wire)
+{
+	if (wire->fd >= 0)
+		close(wire->fd);
+	ri_seal_wipe(&wire->seals, sizeof(wire->seals));
+	*wire = (struct ri_wire){ .fd = -1, .room = wire->room };
+}
+
+/* tcp(7): a peer whose machine is gone is given up after a minute, without messages of ours. */
+static void watch_peer(int fd)
+{
+	const struct { int level, name, value; } settings[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 }, { IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S }, { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS }, { IPPROTO_TCP, TCP_NODELAY, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value,
+			sizeof(settings[i].value));
+}
+
+static void begin(struct ri_wire *wire, int fd, enum ri_wire_state state, int64_t now)
+{
+	*wire = (struct ri_wire){ .fd = fd, .room = wire->room, .state = state,
+		.calls = state == RI_WIRE_CONNECTING, .born = now,
+		.until = now + RI_WIRE_PROOF_MS };
+	if (fd >= 0)
+		watch_peer(fd);
+}
+
+void ri_wire_accept(struct ri_wire *wire, int fd, int64_t now)
+{
+	begin(wire, fd, RI_WIRE_GREETING, now);
+}
+
+void ri_wire_call(struct ri_wire *wire, const struct sockaddr *address, socklen_t length,
+	int64_t now)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	begin(wire, fd, RI_WIRE_CONNECTING, now);
+	if (fd < 0 || (connect(fd, address, length) < 0 && errno != EINPROGRESS))
+		ri_wire_kill(wire, strerror(errno));
+}
+
+short ri_wire_events(const struct ri_wire *wire)
+{
+	bool waits = wire->out_end > wire->out_begin;
+
+	switch (wire->state) {
+	case RI_WIRE_CONNECTING:
+		return POLLOUT;
+	case RI_WIRE_GREETING:
+	case RI_WIRE_OPEN:
+		return (short)(POLLIN | (waits ? POLLOUT : 0));
+	case RI_WIRE_ENDING:
+		return (short)(POLLIN | (waits ? POLLOUT : 0));
+	case RI_WIRE_FREE:
+	case RI_WIRE_DEAD:
+		break;
+	}
+	return 0;
+}
+
+static void flush(struct ri_wire *wire)
+{
+	ssize_t sent;
+
+	while (wire->out_begin < wire->out_end) {
+		sent = send(wire->fd, wire->room->out + wire->out_begin,
+			wire->out_end - wire->out_begin, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno == EAGAIN)
+			return;
+		if (sent < 0) {
+			/* its last words may wait to be read: then its end comes behind them */
+			wire->deaf = true;
+			break;
+		}
+		wire->out_begin += (size_t)sent;
+	}
+	wire->out_begin = wire->out_end = 0;
+}
+
+static void put(struct ri_wire *wire, const void *bytes, size_t count)
+{
+	unsigned char *out = wire->room->out;
+	size_t waits = wire->out_end - wire->out_begin;
+
+	if (wire->deaf)
+		return;
+	if (waits + count > sizeof(wire->room->out)) {
+		ri_wire_kill(wire, "it does not read");
+		return;
+	}
+	if (waits > 0)
+		memmove(out, out + wire->out_begin, waits);
+	memcpy(out + waits, bytes, count);
+	wire->out_begin = 0;
+	wire->out_end = waits + count;
+	flush(wire);
+}
+
+/* This side's opening, with a nonce that was never used. */
+static void greet(struct ri_wire *wire, const struct ri_wire_keys *keys)
+{
+	unsigned char *nonce = wire->calls ? wire->nonces.node : wire->nonces.centre;
+	unsigned char opening[RI_WIRE_OPENING];
+
+	if (getrandom(nonce, RI_SEAL_NONCE, 0) != RI_SEAL_NONCE) {
+		ri_wire_kill(wire, "the kernel has no randomness");
+		return;
+	}
+	memcpy(opening, magic, sizeof(magic));
+	opening[sizeof(magic)] = keys->keyed;
+	memcpy(opening + sizeof(magic) + 1, nonce, RI_SEAL_NONCE);
+	put(wire, opening, sizeof(opening));
+}
+
+/* What the other side's opening says. One that does not fit is answered too, to be understood. */
+static void take_opening(struct ri_wire *wire, const unsigned char *opening,
+	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
+{
+	unsigned char *nonce = wire->calls ? wire->nonces.centre : wire->nonces.node;
+
+	if (memcmp(opening, magic, 3) != 0) {
+		ri_wire_kill(wire, "something else listens there");
+		return;
+	}
+	if (!wire->calls)
+		greet(wire, keys);
+	wire->at_odds = opening[sizeof(magic)] != keys->keyed;
+	if (opening[3] != magic[3])
+		ri_wire_kill(wire, "it speaks another version of the link");
+	else if (wire->at_odds)
+		ri_wire_kill(wire, keys->keyed ? "it has no key"
+			: "it has a key, and this node none");
+	if (wire->state == RI_WIRE_DEAD)
+		return;
+	memcpy(nonce, opening + sizeof(magic) + 1, RI_SEAL_NONCE);
+	ri_seal_begin(&wire->seals, keys->job, wire->calls ? RI_SEAL_NODE : RI_SEAL_CENTRE,
+		&wire->nonces);
+	wire->state = RI_WIRE_OPEN;
+	ear->open(ear->context, wire);
+}
+
+void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message)
+{
+	static unsigned char frame[RI_SEAL_FRAME];
+	static char json[RI_LINK_FRAME + 1];
+	struct ri_text text;
+	size_t size;
+
+	if (wire->state != RI_WIRE_OPEN)
+		return;
+	ri_text_init(&text, json, sizeof(json));
+	size = ri_link_message_render(message, &text) < 0 ? 0
+		: ri_seal_frame(&wire->seals.out, json, text.length, frame);
+	if (size == 0)
+		ri_wire_kill(wire, "a message cannot be made");
+	else
+		put(wire, frame, size);
+}
+
+/* Returns how many of the bytes were used: whole openings and frames. */
+static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_t count,
+	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
+{
+	static struct ri_seal_opened opened;
+	static struct ri_link_message message;
+	enum ri_seal_result result;
+	size_t used = 0;
+
+	if (wire->state == RI_WIRE_GREETING && count >= RI_WIRE_OPENING) {
+		take_opening(wire, bytes, keys, ear);
+		used = RI_WIRE_OPENING;
+	}
+	while (wire->state == RI_WIRE_OPEN) {
+		result = ri_seal_open(&wire->seals.in, bytes + used, count - used, &opened);
+		if (result == RI_SEAL_MORE)
+			break;
+		if (result == RI_SEAL_OPENED)
+			used += opened.used;
+		wire->foreign = result == RI_SEAL_BROKEN && !wire->proved;
+		if (result == RI_SEAL_BROKEN)
+			ri_wire_kill(wire, wire->foreign ? "it has another key, or is of another "
+				"job" : "a frame was changed on its way");
+		else if (ri_link_message_read(&message, (char *)opened.text, opened.length) < 0)
+			ri_wire_kill(wire, "a message cannot be read");
+		if (wire->state != RI_WIRE_OPEN)
+			break;
+		wire->proved = true;
+		wire->until = INT64_MAX;
+		if ((!wire->calls && ++wire->heard > RI_WIRE_HEARS) ||
+			!ear->take(ear->context, wire, &message))
+			ri_wire_kill(wire, "it says what it may not say");
+	}
+	/* what comes while it ends is read, so that the kernel does not reset the connection */
+	return wire->state == RI_WIRE_ENDING ? count : used;
+}
+
+static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
+	const struct ri_wire_ear *ear)
+{
+	static unsigned char bytes[2 * RI_SEAL_FRAME];
+	size_t count, used;
+	ssize_t got;
+
+	for (int i = 0; i < READS_AT_ONCE && wire->state != RI_WIRE_DEAD; i++) {
+		count = wire->in_count;
+		if (count > 0)
+			memcpy(bytes, wire->room->in, count);
+		got = recv(wire->fd, bytes + count, sizeof(bytes) - count, MSG_DONTWAIT);
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			ri_wire_kill(wire, strerror(errno));
+		else if (got == 0)
+			ri_wire_kill(wire, wire->calls && wire->state == RI_WIRE_OPEN &&
+				!wire->proved ? "it has another key, or is of another job"
+				: "it closed the connection");
+		if (got <= 0)
+			return;
+		count += (size_t)got;
+		used = take_bytes(wire, bytes, count, keys, ear);
+		/* the beginning of a frame, at most */
+		wire->in_count = wire->state == RI_WIRE_DEAD ? 0 : count - used;
+		memcpy(wire->room->in, bytes + used, wire->in_count);
+	}
+}
+
+static void finish_connecting(struct ri_wire *wire, const struct ri_wire_keys *keys)
+{
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 || error != 0) {
+		ri_wire_kill(wire, strerror(error == 0 ? errno : error));
+		return;
+	}
+	wire->state = RI_WIRE_GREETING;
+	greet(wire, keys);
+}
+
+void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys *keys,
+	const struct ri_wire_ear *ear, int64_t now)
+{
+	if (wire->state == RI_WIRE_CONNECTING && events != 0)
+		finish_connecting(wire, keys);
+	else if ((events & (POLLIN | POLLHUP | POLLERR)) != 0)
+		read_some(wire, keys, ear);
+	if (wire->state != RI_WIRE_DEAD && (events & POLLOUT) != 0)
+		flush(wire);
+	if (wire->state == RI_WIRE_ENDING && wire->out_end == wire->out_begin)
+		shutdown(wire->fd, SHUT_WR);
+	if (now >= wire->until)
+		ri_wire_kill(wire, wire->state == RI_WIRE_CONNECTING ? "no answer"
+			: "what listens there does not speak as a node of this job");
+}
+
+void ri_wire_end(struct ri_wire *wire, int64_t now)
+{
+	if (wire->state != RI_WIRE_OPEN) {
+		ri_wire_kill(wire, "it was not open");
+		return;
+	}
+	wire->state = RI_WIRE_ENDING;
+	wire->until = now + RI_WIRE_END_MS;
+	if (wire->out_end == wire->out_begin)
+		shutdown(wire->fd, SHUT_WR);
+}

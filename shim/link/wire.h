@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection of the link, as either side has it: the opening in the clear, then sealed
+ * frames with one message each. Nothing here waits; docs/link.md has the protocol.
+ *
+ * A wire that goes wrong is dead from then on, with a reason; whoever owns it closes it.
+ */
+#ifndef RI_SHIM_LINK_WIRE_H
+#define RI_SHIM_LINK_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "job/message.h"
+#include "job/seal.h"
+
+enum {
+	RI_WIRE_OPENING = 37,	/* "RKL1", 1 for a key, a nonce */
+	RI_WIRE_PROOF_MS = 2000,	/* until the other side has proved itself */
+	RI_WIRE_END_MS = 1000,	/* until what is still to be sent has gone */
+	RI_WIRE_OUT = 4 * RI_SEAL_FRAME,	/* bytes that wait for a peer which does not read */
+	RI_WIRE_HEARS = 64,	/* messages of a member; a centre may say more */
+};
+
+enum ri_wire_state {
+	RI_WIRE_FREE,
+	RI_WIRE_CONNECTING,
+	RI_WIRE_GREETING,	/* the other side's opening has not come */
+	RI_WIRE_OPEN,
+	RI_WIRE_ENDING,		/* closed when all is sent */
+	RI_WIRE_DEAD,
+};
+
+/* What both sides of a job know. */
+struct ri_wire_keys {
+	unsigned char job[RI_SEAL_KEY];
+	bool keyed;
+};
+
+/* Pages of it are touched only where a peer sends or reads slowly. */
+struct ri_wire_room {
+	unsigned char in[RI_SEAL_FRAME];	/* part of a frame, or of an opening */
+	unsigned char out[RI_WIRE_OUT];	/* what the kernel has not taken */
+};
+
+struct ri_wire {
+	int fd;
+	enum ri_wire_state state;
+	bool calls;		/* this side connected */
+	bool proved;		/* a frame of the other side opened */
+	bool deaf;		/* the other side takes nothing any more */
+	bool at_odds;		/* one side has a key, and the other none */
+	bool foreign;		/* the other side has another key, or is of another job */
+	unsigned heard;
+	int64_t born;
+	int64_t until;		/* when it is given up; INT64_MAX: never */
+	const char *why;	/* where it is dead */
+	struct ri_seal_nonces nonces;
+	struct ri_seal_pair seals;
+	struct ri_wire_room *room;	/* the owner's; it stays when the wire is closed */
+	size_t in_count;
+	size_t out_begin, out_end;
+};
+
+/* The other side called; the wire owns fd, which does not block, from now on. */
+void ri_wire_accept(struct ri_wire *wire, int fd, int64_t now);
+
+/* Call this address. Where that cannot begin the wire is dead at once. */
+void ri_wire_call(struct ri_wire *wire, const struct sockaddr *address, socklen_t length,
+	int64_t now);
+
+/* What to poll for; 0: nothing, as of one that is free or dead. */
+short ri_wire_events(const struct ri_wire *wire);
+
+/*
+ * Go on after a poll that returned these events. open is called when frames may be sent, take
+ * for each message; it returns false for one that this side does not say.
+ */
+struct ri_wire_ear {
+	void (*open)(void *context, struct ri_wire *wire);
+	bool (*take)(void *context, struct ri_wire *wire, const struct ri_link_message *message);
+	void *context;
+};
+
+void ri_wire_go_on(struct ri_wire *wire, short events, const struct ri_wire_keys *keys,
+	const struct ri_wire_ear *ear, int64_t now);
+
+/* Send a message: now, or as soon as the kernel takes it. */
+void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message);
+
+/* Close it when all is sent, in a second at most. */
+void ri_wire_end(struct ri_wire *wire, int64_t now);
+
+void ri_wire_kill(struct ri_wire *wire, const char *why);
+
+/* Close it: it is free then. */
+void ri_wire_close(struct ri_wire *wire);
+
+#endif

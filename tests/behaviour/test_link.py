@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--link: one verdict in every node's log, and nobody waits for a job that has failed."""
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+
+import pytest
+
+from box import refused
+from peek import wait_until
+
+KEY = "0123456789abcdef0123456789abcdef"
+# A network of its own, in which every node has the master's address.
+ALONE = ["--net", "sh", "-c", 'ip link set lo up && ip addr add 10.9.0.1/32 dev lo && exec "$@"',
+         "sh"]
+HOW = "; look whether they run, with --link and the same key"
+WHO = r"rankinit: rank {rank} \(local rank {local}, pid \d+ on [^)]+\) failed first " \
+      r"\(node {node} of {nodes}\): {how}, after \S+ s, at \S+"
+SLEEP = "exec sleep 60"
+LOST = "python3 -c 'raise RuntimeError(\"Connection closed by peer [10.9.0.1]:4242\")'; exit 1"
+
+
+@dataclass
+class Node:
+    status: int
+    lines: list
+    out: str
+
+
+class Nodes:
+    """Rankinits of one job side by side, each with files of its own."""
+
+    def __init__(self, box, count, ranks, command, *options, env=None, of=None, absent=()):
+        self.count, self.absent = count, absent
+        script = []
+        for node in range(count):
+            if node in absent:
+                continue
+            words = [box.rankinit, f"--node-rank={node}", f"--nnodes={count}", "--link",
+                     "--master-addr=10.9.0.1", "--master-port=29500",
+                     f"--nproc-per-node={ranks}", *options, *(of or {}).get(node, []), "--",
+                     "sh", "-c", command]
+            script.append(f"{{ {shlex.join(words)} >@FOLDER/out{node} 2>@FOLDER/err{node}; "
+                          f"echo $? >@FOLDER/status{node}; }} &")
+        script = "\n".join([*script, "wait"])
+        self.job = box.start(*ALONE, "sh", "-c", script, program="/usr/bin/unshare",
+                             env={"RANKINIT_LINK_KEY": KEY, **(env or {})})
+
+    def lines(self, node):
+        """What rankinit itself has said there."""
+        path = os.path.join(self.job.folder, f"err{node}")
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as file:
+            return [line for line in file.read().splitlines() if line.startswith("rankinit: ")]
+
+    def wait(self):
+        result = self.job.wait()
+        assert result.status == 0, result.err
+        ended = {}
+        for node in range(self.count):
+            if node not in self.absent:
+                ended[node] = Node(int(self.job.read(f"status{node}")), self.lines(node),
+                                   self.job.read(f"out{node}").decode())
+        return ended
+
+
+def first(node, expected, text):
+    """The first line is that one; what follows until this node's own part."""
+    pattern = WHO.format(**expected)
+    assert re.fullmatch(pattern, node.lines[0]), (node.lines, pattern)
+    assert [line for line in node.lines if text in line], node.lines
+    return node.lines[0]
+
+
+def failing(rank, what, before=""):
+    """When all nodes are there."""
+    return f"{before}sleep 1; [ $RANK != {rank} ] || {{ {what}; }}; {SLEEP}"
+
+
+# One verdict.
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_every_log_names_the_rank(box, rank):
+    ended = Nodes(box, 2, 2, failing(rank, "echo no data >&2; exit 7")).wait()
+    node = rank // 2
+    expected = {"rank": rank, "local": rank % 2, "node": node, "nodes": 2, "how": "exit status 7"}
+    assert first(ended[0], expected, "no data") == first(ended[1], expected, "no data")
+    assert (ended[node].status, ended[1 - node].status) == (7, 122)
+    # what is said of the others here comes once, behind that
+    other = f"ranks {2 * (1 - node)}-{2 * (1 - node) + 1}"
+    assert ended[1 - node].lines[-2:] == [
+        f"rankinit:   {other}: told to stop, killed by SIGTERM (15)",
+        "rankinit:   this node's exit status is 122"]
+    assert ended[node].lines[-2:] == [
+        f"rankinit:   rank {rank ^ 1}: told to stop, killed by SIGTERM (15)",
+        "rankinit:   this node's exit status is 7"]
+
+
+def test_a_signal(box):
+    ended = Nodes(box, 3, 1, failing(2, "kill -SEGV $$", "ulimit -c 0; ")).wait()
+    expected = {"rank": 2, "local": 0, "node": 2, "nodes": 3, "how": r"killed by SIGSEGV \(11\)"}
+    assert len({first(node, expected, "SIGSEGV") for node in ended.values()}) == 1
+    assert [ended[node].status for node in range(3)] == [122, 122, 139]
+
+
+def test_without_it_nobody_is_stopped(box):
+    """The control: the same job, and the others run on."""
+    nodes = Nodes(box, 2, 2, "sleep 1; [ $RANK = 0 ] && exit 7; until [ -e @FOLDER/go ]; do "
+                  "sleep .1; done", "--link=no")
+    wait_until(lambda: nodes.lines(0), "the end of node 0")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    assert (ended[0].status, ended[1].status, ended[1].lines) == (7, 0, [])
+
+
+def test_a_traceback(box):
+    raises = "import os, time\ntime.sleep(1)\nif os.environ['RANK'] == '1':\n" \
+             "    raise ValueError('bad batch 17')\ntime.sleep(60)"
+    ended = Nodes(box, 2, 1, f"exec python3 -c {shlex.quote(raises)}").wait()
+    for node in ended.values():
+        assert "rankinit:   ValueError: bad batch 17" in node.lines, node.lines
+        assert node.lines.count("rankinit:   ValueError: bad batch 17") == 1
+    assert [ended[node].status for node in range(2)] == [122, 1]
+
+
+def test_no_secret_passes(box):
+    what = "echo HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789 >&2; exit 3"
+    ended = Nodes(box, 2, 1, failing(1, what)).wait()
+    assert "hf_abcdef" not in "\n".join(ended[0].lines)
+    assert "HF_TOKEN=***" in "\n".join(ended[0].lines)
+
+
+def test_the_report_has_it(box):
+    ended = Nodes(box, 2, 1, failing(1, "exit 7"), "--report=@FOLDER/report%n.json")
+    folder, ended = ended.job.folder, ended.wait()
+    for node in range(2):
+        with open(os.path.join(folder, f"report{node}.json"), encoding="utf-8") as file:
+            text = file.read()
+        assert '"job_verdict": "rank 1 (local rank 0, pid ' in text, text
+    assert ended[0].status == 122
+
+
+def test_losses_name_no_rank(box):
+    lost = LOST
+    ended = Nodes(box, 2, 1, f"sleep 1; [ $RANK = 0 ] && {{ {lost}; }}; {SLEEP}").wait()
+    line = "rankinit: cannot tell which rank failed first: ranks of 1 node lost others, and no " \
+           "rank failed of itself"
+    assert ended[0].lines[0] == ended[1].lines[0] == line, (ended[0].lines, ended[1].lines)
+    assert not [line for line in ended[1].lines if "look at that node" in line]
+    # the one that failed says so: a job has failed, and not each of its nodes was stopped
+    assert [ended[node].status for node in range(2)] == [1, 122]
+
+
+def test_who_had_left_is_named(box):
+    """Rank 3 ends with 0, and then rank 0 loses it; no node can say more."""
+    ended = Nodes(box, 2, 2, f"sleep 1; [ $RANK = 3 ] && exit; sleep .5; [ $RANK = 0 ] && "
+                             f"{{ {LOST}; }}; sleep 5").wait()
+    for node in ended.values():
+        assert re.fullmatch(r"rankinit:   a rank of node 1 \(\S+\) had ended with 0",
+                            node.lines[1]), node.lines
+
+
+def test_a_failure_of_ones_own_after_the_verdict(box):
+    """What stopped the job is one thing, and why this rank fails another."""
+    own = "import time; time.sleep(3); raise KeyError('mine')"
+    ended = Nodes(box, 2, 1, f"sleep 1; [ $RANK = 1 ] && exit 7; exec python3 -c \"{own}\"",
+                  "--link=tell").wait()
+    assert first(ended[0], {"rank": 1, "local": 0, "node": 1, "nodes": 2,
+                            "how": "exit status 7"}, "rank 1")
+    assert "rankinit:     KeyError: 'mine'" in ended[0].lines, ended[0].lines
+    assert "rankinit:   the ranks of this node run on: with --link=tell rankinit stops none" \
+        in ended[0].lines
+    assert [ended[node].status for node in range(2)] == [1, 7]
+
+
+def test_a_victim_ends_first(box):
+    """The loss of node 0 is there half a second before the death on node 1 that caused it."""
+    lost = LOST
+    ended = Nodes(box, 2, 1, f"sleep 1; [ $RANK = 0 ] && {{ {lost}; }}; sleep .5; exit 9").wait()
+    expected = {"rank": 1, "local": 0, "node": 1, "nodes": 2, "how": "exit status 9"}
+    assert first(ended[0], expected, "rank 1") == first(ended[1], expected, "rank 1")
+    assert [ended[node].status for node in range(2)] == [122, 9]
+
+
+def test_all_nodes_fail_at_once(box):
+    """As of an import that is missing everywhere: one is named, and no wrong one is drained."""
+    ended = Nodes(box, 3, 2, "sleep 1; echo no module >&2; exit 1").wait()
+    assert len({node.lines[0] for node in ended.values()}) == 1
+    named = int(re.search(r" failed first \(node (\d) of 3\)", ended[0].lines[0])[1])
+    assert ended[named].status == 1
+    # a node whose ranks were stopped a moment before they would have failed
+    assert {node.status for node in ended.values()} <= {1, 122}
+
+
+# Who is stopped, and how.
+
+def test_a_rank_gets_one_sigterm_and_its_time(box):
+    """--grace is short, and not for ranks that write a checkpoint."""
+    saves = "trap 'echo term >>@FOLDER/log; sleep 3; echo saved >>@FOLDER/log; exit 0' TERM; " \
+            "while :; do sleep .1; done"
+    nodes = Nodes(box, 2, 1, f"[ $RANK = 1 ] && {{ sleep 1; exit 7; }}; {saves}", "--grace=1")
+    ended = nodes.wait()
+    assert nodes.job.read("log").decode().split() == ["term", "saved"]
+    assert [ended[node].status for node in range(2)] == [122, 7]
+
+
+def test_the_grace_of_the_link(box):
+    deaf = "trap '' TERM; echo up >@FOLDER/up; while :; do sleep .1; done"
+    ended = Nodes(box, 2, 1, "[ $RANK = 1 ] && { until [ -e @FOLDER/up ]; do sleep .1; done; "
+                  f"exit 7; }}; {deaf}", "--link-grace=1").wait()
+    assert [ended[node].status for node in range(2)] == [122, 7]
+    assert "killed by SIGKILL (9)" in "\n".join(ended[0].lines)
+
+
+def test_tell_stops_nobody(box):
+    nodes = Nodes(box, 2, 1, "sleep 1; [ $RANK = 1 ] && exit 7; until [ -e @FOLDER/go ]; do "
+                  "sleep .1; done", "--link=tell")
+    wait_until(lambda: nodes.lines(0), "the verdict")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    assert [ended[node].status for node in range(2)] == [0, 7]
+    assert " failed first (node 1 of 2): exit status 7" in ended[0].lines[0]
+
+
+def test_without_a_key_it_is_news(box):
+    nodes = Nodes(box, 2, 1, "sleep 1; [ $RANK = 1 ] && exit 7; until [ -e @FOLDER/go ]; do "
+                  "sleep .1; done", env={"RANKINIT_LINK_KEY": None})
+    wait_until(lambda: nodes.lines(0), "the news")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    assert [ended[node].status for node in range(2)] == [0, 7]
+    assert ended[0].lines[0].startswith(
+        "rankinit: without a key, so that anybody may have said it: rank 1 (")
+
+
+def test_a_rank_that_left_means_that_the_job_ends_well(box):
+    """Another one that fails then may be a teardown, and the others write the last checkpoint."""
+    nodes = Nodes(box, 2, 2, "[ $RANK = 0 ] && exit 0; [ $RANK = 3 ] && { sleep 1; exit 7; }; "
+                  "until [ -e @FOLDER/go ]; do sleep .1; done")
+    wait_until(lambda: nodes.lines(0), "the verdict")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    assert [ended[node].status for node in range(2)] == [0, 7]
+
+
+def test_a_stop_from_outside_is_no_failure(box):
+    """One node is told to stop, as a preempted one is; the other loses it, and is not blamed."""
+    lost = LOST
+    nodes = Nodes(box, 2, 1, "[ $RANK = 1 ] && { trap 'touch @FOLDER/going; exit 0' TERM; "
+                  "touch @FOLDER/up; while :; do sleep .1; done; }; "
+                  f"until [ -e @FOLDER/going ]; do sleep .1; done; {lost}")
+    folder = nodes.job.folder
+    wait_until(lambda: os.path.exists(os.path.join(folder, "up")), "the ranks")
+    wait_until(lambda: find_member(nodes.job, "--node-rank=1"), "node 1")
+    os.kill(find_member(nodes.job, "--node-rank=1"), 15)
+    ended = nodes.wait()
+    assert re.fullmatch(r"rankinit: node 1 \(\S+\) was stopped from outside by SIGTERM",
+                        ended[0].lines[0]), ended[0].lines
+    assert ended[0].status == 1 and ended[1].status == 0
+
+
+def find_member(job, word):
+    """The rankinit of that node, by our number for it."""
+    for pid in job.members():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                name = file.read().strip()
+        except OSError:
+            continue
+        if word.encode() in words and name == "rankinit":
+            return pid
+    return None
+
+
+def test_an_unfit_node(box):
+    ended = Nodes(box, 3, 1, SLEEP, of={1: ["--require=shm=64T"]}).wait()
+    assert [ended[node].status for node in range(3)] == [122, 123, 122]
+    for node in (0, 2):
+        assert re.fullmatch(r"rankinit: node 1 \(\S+\) is not fit: shm\S* \(.*expected .*\) "
+                            r"\[check.unfit\]", ended[node].lines[0]), ended[node].lines
+
+
+def test_a_command_that_does_not_exist(box):
+    ended = Nodes(box, 2, 1, SLEEP, of={1: ["--user=nobody-of-this-name"]}).wait()
+    assert [ended[node].status for node in range(2)] == [122, 125]
+    assert re.match(r"rankinit: node 1 \(\S+\) could not start: --user: ", ended[0].lines[0])
+
+
+# Who has come.
+
+def test_the_roll_call(box):
+    nodes = Nodes(box, 3, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
+                  absent=(2,))
+    for node in (0, 1):
+        wait_until(lambda node=node: len(nodes.lines(node)) >= 2, "two calls")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    for node in (0, 1):
+        assert ended[node].lines[:2] == [f"rankinit: waiting for 1 of 3 nodes for 1 s: node 2{HOW}",
+                                         "rankinit: waiting for 1 of 3 nodes for 2 s: node 2"]
+        assert ended[node].status == 0
+
+
+def test_node_0_does_not_come(box):
+    nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
+                  absent=(0,))
+    wait_until(lambda: nodes.lines(1), "the call")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    assert ended[1].lines[0] == ("rankinit: node 0 (10.9.0.1), ports 9471 to 9478, has "
+                                 "not been reached for 1 s: Connection refused")
+    assert ended[1].status == 0
+
+
+def test_a_name_that_does_not_resolve(box):
+    nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
+                  "--master-addr=no-such-host.invalid", absent=(0,))
+    wait_until(lambda: [line for line in nodes.lines(1) if "name" in line], "the call")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    assert ended[1].status == 0
+    assert ("node 0 (no-such-host.invalid), ports 9471 to 9478, has not been reached for "
+            in ended[1].lines[0])
+
+
+def test_all_is_well(box):
+    """Silence, and no wait at the end."""
+    ended = Nodes(box, 4, 2, "sleep 1").wait()
+    assert [(ended[node].status, ended[node].lines) for node in range(4)] == [(0, [])] * 4
+
+
+# What it needs.
+
+@pytest.mark.parametrize("options, env", [
+    (["--nproc-per-node=2"], {}),
+    ([], {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+          "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}),
+    ([], {}),
+])
+def test_where_there_is_no_other_node_nothing_is_done(box, options, env):
+    """It stands in the image, and nobody says a word of it."""
+    names = "cat /proc/[0-9]*/comm 2>/dev/null | sort -u"
+    linked = box.run(*options, "--", "sh", "-c", names,
+                     env={"RANKINIT_LINK": "1", "RANKINIT_LINK_KEY": KEY, **env})
+    assert (linked.status, linked.err) == (0, "") and b"rankinit-link" not in linked.out
+
+
+def test_nothing_of_it_reaches_the_ranks(box):
+    ended = Nodes(box, 2, 1, "env",
+                  env={"RANKINIT_LINK_GRACE": "5", "RANKINIT_ROLL_CALL": "9"}).wait()
+    for node in ended.values():
+        assert "RANK=" in node.out and "LINK" not in node.out and KEY not in node.out
+
+
+@pytest.mark.parametrize("key", ["short", "x" * 31])
+def test_a_short_key(box, key):
+    line = refused(box.run("--link", "--", "true", env={"RANKINIT_LINK_KEY": key}), 125, "link.key",
+                   "RANKINIT_LINK_KEY")
+    assert f"it has {len(key)} bytes; expected 32 or more" in line and key not in line
+
+
+def test_key_files(box, tmp_path):
+    path = tmp_path / "key"
+    path.write_text("x" * 31 + "\n")
+    job = ["--link", "--node-rank=0", "--nnodes=2", "--master-addr=10.9.0.1",
+           "--nproc-per-node=1", f"--link-key={path}", "--", "true"]
+    assert "the file has 31 bytes" in refused(box.run(*job), 125, "link.key", "--link-key")
+    path.unlink()
+    assert "cannot be read: No such file" in refused(box.run(*job), 125, "link.key", "--link-key")
+    path.write_text(KEY + "\n")
+    # the same as the variable, without the end of its line
+    ended = Nodes(box, 2, 1, failing(1, "exit 7"), of={0: [f"--link-key={path}"]}).wait()
+    assert [ended[node].status for node in range(2)] == [122, 7]
+
+
+@pytest.mark.parametrize("option, subject", [
+    ("--link=perhaps", "--link"), ("--link-port=0", "--link-port"),
+    ("--link-port=65536", "--link-port"), ("--link-grace=-1", "--link-grace"),
+    ("--roll-call=soon", "--roll-call")])
+def test_values_that_are_none(box, option, subject):
+    refused(box.run(option, "--", "true"), 125, "option.value", subject)
+
+
+def test_a_port_of_ones_own(box):
+    ended = Nodes(box, 2, 1, failing(1, "exit 7"), "--link-port=7777").wait()
+    assert [ended[node].status for node in range(2)] == [122, 7]
+
+
+def test_a_port_that_is_the_job_s(box):
+    """A warning, no link, and the port is the job's."""
+    takes = "import os, socket; socket.create_server(('', 29500)).close()"
+    ended = Nodes(box, 2, 1, f"exec python3 -c \"{takes}\"", "--link-port=29500",
+                  absent=(1,)).wait()
+    assert ended[0].status == 0
+    assert ended[0].lines == [
+        "rankinit: warning: --link-port: 29500 is the port where the ranks meet; choose another "
+        "one; the job goes on without the link [link.port]"]
+
+
+def test_one_node_has_another_key(box):
+    nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
+                  of={1: ["--link-key=/proc/self/environ"]})
+    wait_until(lambda: len(nodes.lines(0)) >= 2 and nodes.lines(1), "the calls")
+    with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
+        pass
+    ended = nodes.wait()
+    foreign = "; a node that called has another key, or is of another job"
+    assert ended[0].lines[1] == f"rankinit: waiting for 1 of 2 nodes for 2 s: node 1{foreign}"
+    assert [line for line in ended[1].lines if "it has another key, or is of another job" in line]
+    assert [ended[node].status for node in range(2)] == [0, 0]
+
+
+def test_one_node_without_the_key(box):
+    """Both say so, once, and the job is as it is without."""
+    nodes = Nodes(box, 2, 1, "sleep 2", of={1: ["--link-key=/dev/null"]})
+    ended = nodes.wait()
+    assert ended[1].status == 125
+    nodes = Nodes(box, 2, 1, "sleep 2", env={"RANKINIT_LINK_KEY": None},
+                  of={0: [f"--link-key={write_key(box)}"]})
+    ended = nodes.wait()
+    assert [ended[node].status for node in range(2)] == [0, 0]
+    assert ended[0].lines == ["rankinit: warning: link: a node that called has no key; give "
+                              "all nodes the same --link-key [link.keys]"]
+    assert ended[1].lines == ["rankinit: warning: link: node 0 has a key, and this node has "
+                              "none; give all nodes the same --link-key [link.keys]"]
+
+
+def write_key(box):
+    path = os.path.join(box.folder if hasattr(box, "folder") else "/tmp", "link-key-of-tests")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(KEY)
+    return path
+
+
+# The link itself goes.
+
+def simulate(box, spec, command):
+    return box.run("--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", box.rankinit,
+                   f"--simulate={spec}", "--link", "--", "sh", "-c", command,
+                   program="/usr/bin/unshare", env={"RANKINIT_LINK_KEY": KEY})
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_cut_link_ends_nothing(box, node):
+    result = simulate(box, f"kubeflow_pytorch:2x1,unlink={node}@1", "sleep 3")
+    lines = [line for line in result.lines() if "simulated: the link" not in line]
+    gone = ("rankinit: warning: link: its process has ended before its time; the job goes on "
+            "without it [link.refused]")
+    assert result.status == 0 and lines.count(gone) == 1, result.err
+    assert ("rankinit: the connection to node 0 is lost; the job goes on" in lines) == (node == 0)
+
+
+def test_node_0_is_gone_when_a_rank_fails(box):
+    """Each node says what it saw, and that it is alone with that; and does not wait for it."""
+    result = simulate(box, "kubeflow_pytorch:2x2,unlink=0@1",
+                      "sleep 2; [ $RANK = 3 ] && exit 7; sleep 2")
+    lines = result.lines()
+    at = lines.index("rankinit: node 0 (127.0.0.2), ports 9471 to 9478, cannot be reached: "
+                     "Connection refused; what "
+                     "follows is what this node has seen itself")
+    assert " failed first of ranks 2-3 (node 1 of 2): exit status 7" in lines[at + 1], lines
+    ended = r"rankinit: simulated: node 1: exit status 7 after [23]\.\d s; .*"
+    assert any(re.fullmatch(ended, line) for line in lines), lines
+
+
+def test_a_link_is_cut_where_there_is_none(box):
+    result = box.run("--simulate=kubeflow_pytorch:2x1,unlink=1@0", "--", "sleep", "1")
+    assert result.status == 0
+    assert ("rankinit: warning: simulated: node 1 has no link 0 s after the start, so nothing is "
+            "cut; it needs --link") in result.lines()

@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+--link at a centre whose callers are hostile, odd or strangers. Node 0 is rankinit, link_peer.py
+plays the others. After each attack the node is as before, and an honest peer finds it.
+"""
+
+import contextlib
+import random
+import socket
+import threading
+import time
+
+import pytest
+
+import link_peer
+from link_node import (BLAME, NAME, NODES, STRANGERS, Node,
+                       centre_hello, joins, listens_to, net, obeys,
+                       ticks)  # noqa: F401  a fixture
+from link_peer import (OPENING, OTHER_SECRET, PORT, SECRET, Closed, Peer, answer, call, connect,
+                       end, hello, life, listen, news, phase, rendered, verdict)
+
+pytestmark = link_peer.needs_sodium
+
+
+@pytest.fixture
+def centre(box, net):
+    return Node(box)
+
+
+# Who does not know the key.
+
+def test_the_control(centre):
+    listens_to(centre)
+
+
+def test_nobody_comes(centre):
+    """The other control."""
+    centre.is_unharmed()
+    result = centre.ends(7, seen=7)
+    assert "rank 0 (local rank 0, pid 2 on " in result.err or "failed first" in result.err
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("claims", [True, False])
+def test_forged_messages(centre, who, claims):
+    """claims: it says that it has a key."""
+    how = {"name": NAME, "secret": SECRET, **STRANGERS[who]}
+    for _ in range(3):
+        peer = Peer(connect(), how["name"], how["secret"])
+        peer.put(peer.opening(keyed=claims))
+        peer.take_opening()
+        with contextlib.suppress(OSError):
+            peer.say(hello(1, NODES), end(BLAME))
+        assert peer.is_closed()
+    if not claims:
+        centre.says("rankinit: warning: link: a node that called has no key; give all nodes the "
+                    "same --link-key [link.keys]")
+    centre.is_unharmed()
+    assert "link.keys" not in centre.said() or not claims
+    listens_to(centre)
+
+
+def test_a_stranger_changes_no_exit_status(centre):
+    peer = Peer(connect(), NAME, OTHER_SECRET)
+    peer.meet()
+    peer.say(hello(1, NODES), end(BLAME))
+    assert peer.is_closed()
+    assert "host1" not in centre.ends(7).err
+
+
+def test_a_captured_conversation(box, net):
+    """Byte for byte, to the centre that heard it and to one of the same job."""
+    first = Node(box)
+    peer = joins(first)
+    peer.say(phase("running"), end(BLAME))
+    peer.hear("verdict")
+    recorded = peer.sent
+
+    def play():
+        again = socket.create_connection(("127.0.0.1", PORT))
+        with contextlib.suppress(OSError):
+            again.sendall(recorded)
+        peer = Peer(again, NAME)
+        assert len(peer.take(OPENING)) == OPENING
+        assert peer.is_closed()
+
+    first.is_stopped(BLAME.strip())
+    second = Node(box)
+    for _ in range(3):
+        play()
+    second.is_unharmed()
+    play()
+    listens_to(second)
+    # and of a job that is done, whose ports are free
+    assert not is_open(PORT)
+
+
+def is_open(port):
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_captured_centre(box, net):
+    """Its words to one member, to the next one."""
+    recorded = []
+    for attempt in range(2):
+        listener = listen()
+        member = Node(box, node=1)
+        if attempt == 0:
+            peer = answer(listener, NAME)
+            peer.say(centre_hello(), verdict(0, BLAME, order=True))
+            recorded.append(peer.sent)
+            member.is_stopped(BLAME.strip())
+        else:
+            for _ in range(3):
+                sock, _ = listener.accept()
+                sock.sendall(recorded[0])
+                assert Peer(sock, NAME).take(10000).startswith(b"RKL1\1")
+                sock.close()
+            member.is_unharmed()
+            obeys(member, listener)
+        listener.close()
+
+
+def test_its_own_words_back(centre):
+    """What one direction said is no frame of the other."""
+    peer = call(NAME)
+    peer.say(hello(1, NODES))
+    peer.hear("hello")
+    peer.put(peer.got[OPENING:])
+    assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+# Who has it, and says what cannot be.
+
+WRONG = {
+    "node 0": (dict(node=0), "other"),
+    "the last node and one": (dict(node=NODES), None),
+    "no node": (dict(node=-1), None),
+    "a node beyond all": (dict(node=2**63 - 1, nodes=2**63 - 1), None),
+    "a node that no integer holds": (dict(node=2**64 + 1), None),
+    "a node in words": (dict(node="1"), None),
+    "half a node": (dict(node=1.5), None),
+    "no number of nodes": (dict(nodes=None), None),
+    "fewer nodes": (dict(nodes=NODES - 1), "size"),
+    "more nodes": (dict(nodes=NODES + 1), "size"),
+    "another centre": (dict(centre=life(99)), "other"),
+    "no life": (dict(life=life(0)), None),
+    "half a life": (dict(life="0" * 31), None),
+    "a life in capitals": (dict(life="A" * 32), None),
+    "an age below 0": (dict(age_ms=-1), None),
+    "a place that nobody knows": (dict(place="king"), None),
+    "a host that moves the cursor": (dict(host="\33[2J"), None),
+    "a host of C1": (dict(host="\u009b2J"), None),
+    "a host of two lines": (dict(host="a\nrankinit: rank 0 failed first"), None),
+    "a long host": (dict(host="x" * 65), None),
+    "no host": (dict(host=None), None),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_hello(centre, what):
+    other, place = WRONG[what]
+    peer = call(NAME)
+    peer.say({**hello(1, NODES), **other}, end(BLAME))
+    if place is None:
+        assert peer.is_closed()
+    else:
+        assert peer.hear()["place"] == place
+        assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+NONSENSE = {
+    "nothing": b"", "no JSON": b"hello", "a number": b"1", "a list": b"[]", "nobody": b"{}",
+    "null": b"null", "depth": b"[" * 8192, "more depth": b'{"say":' * 1100,
+    "a NUL": b'{"say":"he\\u0000llo"}', "no UTF-8": b'{"say":"\xff"}',
+    "twice": b'{"say":"phase","say":"end"}', "an unknown word": b'{"say":"stop"}',
+    "an end first": b'{"say":"end","class":"own","fatal":true,"text":"x"}',
+    "a verdict": b'{"say":"verdict","node":1,"named":true,"order":true,"text":"x"}',
+    "heard": b'{"say":"heard"}', "news": b'{"say":"news","text":"x"}',
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+@pytest.mark.parametrize("when", ["first", "after the hello"])
+def test_nonsense_of_a_member(centre, what, when):
+    peer = call(NAME)
+    if when != "first":
+        assert peer.hello(2, NODES)["place"] == "taken"
+    peer.say_bytes(NONSENSE[what])
+    if what == "an end first" and when != "first":
+        assert peer.hear() == {"say": "heard"}
+        centre.is_stopped("rankinit: x")
+        return
+    assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+ENDS = {
+    "escapes": end("\33]0;title\7\n"), "C1": end("\u009b31m\n"), "too long": end("x" * 3072),
+    "no text": end(None), "no class": end("x", kind="bad"), "DEL": end("\x7f"),
+    "a carriage return": end("rank 1 failed\rrank 0"), "fatal in words": end("x", fatal="yes"),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_an_end_that_is_none(centre, what):
+    peer = joins(centre, 2)
+    peer.say(ENDS[what])
+    assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+def test_a_long_end_is_passed_on(centre):
+    """The control: 3071 bytes, none of which a terminal takes for a command."""
+    text = "rank 5 failed first\n" + '"\\' * 1525 + "\n"
+    peer, other = joins(centre, 2), joins(centre, 1)
+    peer.say(end(text))
+    assert peer.hear("verdict")["text"] == text
+    assert other.hear("verdict") == verdict(2, text, order=True)
+    centre.is_stopped("rankinit: rank 5 failed first")
+
+
+def test_two_machines_of_one_node(centre):
+    """The older one is sent away, and the log says so; nobody has failed."""
+    third = joins(centre, 2)
+    older = joins(centre, 1, 11, host="left", age_ms=5000)
+    older.say(phase("running"))
+    newer = call(NAME)
+    assert newer.hello(1, NODES, 12, host="right", age_ms=1000)["place"] == "guest"
+    line = "two machines call themselves node 1: left and right"
+    assert older.hear()["text"] == line + "\n"
+    assert older.hear()["place"] == "replaced"
+    assert older.is_closed()
+    assert third.hear()["text"] == line + "\n"
+    centre.says(line)
+    # what a guest says of itself changes nothing
+    newer.say(end(BLAME))
+    assert newer.hear() == {"say": "heard"}
+    # and the older one does not come back
+    again = call(NAME)
+    assert again.hello(1, NODES, 11, age_ms=6000)["place"] == "replaced"
+    assert again.is_closed()
+    centre.is_unharmed()
+    third.say(end("host2 failed first\n"))
+    assert third.hear("verdict")["node"] == 2
+    assert newer.hear("verdict") == verdict(2, "host2 failed first\n", order=False)
+    centre.is_stopped("host2 failed first")
+
+
+def test_more_messages_than_allowed(centre):
+    peer = joins(centre, 2)
+    peer.say(*[phase("running")] * 63)
+    peer.say(end("nobody reads this: it is the 65th message\n"))
+    assert peer.is_closed()
+    centre.is_unharmed()
+    # it is no reason to send its node away
+    joins(centre, 2)
+    listens_to(centre)
+
+
+def test_the_last_message_that_is_allowed(centre):
+    """The control."""
+    peer = joins(centre, 2)
+    peer.say(*[phase("running")] * 62, end("host2 failed first\n"))
+    assert peer.hear("verdict")["node"] == 2
+    centre.is_stopped("host2 failed first")
+
+
+@pytest.mark.parametrize("size, fits", [(8192, True), (8193, False), (65535, False)])
+def test_the_largest_frame(centre, size, fits):
+    text = hello(2, NODES)
+    text["more"] = "x" * (size - len(rendered({**text, "more": ""})))
+    peer = call(NAME)
+    peer.say(text)
+    if fits:
+        assert peer.hear()["place"] == "taken"
+    else:
+        assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+def test_a_member_that_never_reads(centre):
+    """Nobody waits for it: not the others, and not the end."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    sock.connect(("127.0.0.1", centre.port()))
+    deaf = Peer(sock, NAME)
+    deaf.meet()
+    deaf.hello(2, NODES)
+    other = joins(centre)
+    for _ in range(20):
+        twin = call(NAME)
+        twin.say(hello(1, NODES, random.getrandbits(64), host="x" * 64, age_ms=0),
+                 *[end("y" * 3000 + "\n", fatal=False)] * 60)
+        twin.close()
+    assert other.hear("hello")["place"] == "replaced"
+    centre.is_unharmed()
+    assert centre.ends(7).status == 7
+
+
+# Who has no time, and who has too much.
+
+def held(count, beginning=b""):
+    socks = []
+    for _ in range(count):
+        sock = socket.socket()
+        sock.settimeout(1)
+        try:
+            sock.connect(("127.0.0.1", PORT))
+            sock.sendall(beginning)
+        except OSError:
+            pass
+        socks.append(sock)
+    return socks
+
+
+BEGINNINGS = {
+    "silent": b"", "a byte": b"R", "an opening": b"RKL1\1" + bytes(32),
+    "a frame that has begun": b"RKL1\1" + bytes(32) + b"\x20\x00" + bytes(100),
+}
+
+
+@pytest.mark.parametrize("what", BEGINNINGS)
+@pytest.mark.parametrize("count", [64, 1000])
+def test_connections_that_are_held_open(centre, what, count):
+    centre.port()
+    socks = held(count, BEGINNINGS[what])
+    peer = joins(centre)
+    centre.is_unharmed()
+    peer.close()
+    assert len(socks) == count
+    listens_to(centre)
+
+
+def test_who_was_sent_away_and_stays(centre):
+    """Nobody waits for them to go."""
+    centre.port()
+    peers = []
+    for _ in range(600):
+        peer = Peer(connect(), NAME)
+        peer.put(peer.opening())
+        peers.append(peer)
+        with contextlib.suppress(Closed, AssertionError, OSError):
+            peer.take_opening(1)
+            peer.say(hello(0, NODES))
+    assert peers[0].hear()["place"] == "other"
+    joins(centre, 2)
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+def test_a_byte_a_second(centre):
+    """Who is slow to prove itself is given up, whatever it sends."""
+    centre.port()
+    peers = [Peer(connect(), NAME) for _ in range(80)]
+    openings = [peer.opening() for peer in peers]
+    ended = set()
+    for at in range(8):
+        for number, peer in enumerate(peers):
+            with contextlib.suppress(OSError):
+                peer.sock.sendall(openings[number][at:at + 1])
+        time.sleep(0.5)
+    for number, peer in enumerate(peers):
+        if peer.is_closed():
+            ended.add(number)
+    assert len(ended) == 80
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+def test_a_slow_member_that_has_the_key(centre):
+    """Once it has proved itself it has all the time that it needs."""
+    peer = joins(centre, 2)
+    frame = peer.out.frame(rendered(end(BLAME)))
+    for at in range(0, len(frame), 20):
+        peer.put(frame[at:at + 20])
+        time.sleep(0.6)
+    assert peer.hear("verdict")["node"] == 2
+    centre.is_stopped(BLAME.strip())
+
+
+def test_ten_thousand_connections(centre):
+    port = centre.port()
+    ends = [lambda sock: sock.close(), lambda sock: Peer(sock, NAME).reset(),
+            lambda sock: (sock.sendall(b"RKL1\1" + bytes(32)), sock.close()),
+            lambda sock: (sock.sendall(b"GET / HTTP/1.0\r\n\r\n" * 3), sock.close())]
+
+    def flood(number):
+        for i in range(2500):
+            with contextlib.suppress(OSError), socket.socket() as sock:
+                sock.settimeout(1)
+                sock.connect(("127.0.0.1", port))
+                ends[(number + i) % 4](sock)
+
+    floods = [threading.Thread(target=flood, args=(number,)) for number in range(4)]
+    for thread in floods:
+        thread.start()
+    joins(centre, 2)
+    for thread in floods:
+        thread.join()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+def test_random_bytes(centre):
+    generator = random.Random(471)
+    centre.port()
+    for number in range(300):
+        peer = Peer(connect(), NAME)
+        with contextlib.suppress(OSError, Closed):
+            if number % 3 > 0:
+                peer.meet()
+            if number % 3 > 1:
+                peer.hello(2, NODES)
+            peer.put(generator.randbytes(generator.randrange(1, 20000)))
+        peer.close()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+# Limits.
+
+@pytest.mark.parametrize("files", [12, 16, 17, 20, 24])
+@pytest.mark.parametrize("index", [0, 1])
+def test_few_files(box, net, files, index):
+    """It may have no link then, but its job is not the worse for it."""
+    node = Node(box, index, shell=f"ulimit -n {files}", options=["--roll-call=0"])
+    time.sleep(0.5)
+    assert ticks(node.helper) < 20
+    assert ("[link.files]" in node.said()) == (files < (19, 24)[index])
+    node.ends(7)
+
+
+def test_the_kernel_lets_nobody_in(box, net, actor):
+    """Somebody waits, whom nobody can take: that is no reason to ask without end."""
+    centre = Node(box, before=[actor("deny"), "accept4=EMFILE", "--"])
+    with connect(centre.port()):
+        time.sleep(1)
+        assert ticks(centre.helper) < 20
+        centre.is_unharmed()
+    centre.ends(0)
+
+
+def test_without_ipv6(box, net, actor):
+    centre = Node(box, before=[actor("deny"), "socket:0=10=EACCES", "--"])
+    assert centre.port() == PORT
+    listens_to(centre)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_who_waits_sleeps(box, net, index):
+    """Where nobody comes, and where nobody listens."""
+    node = Node(box, index)
+    time.sleep(1.5)
+    assert ticks(node.helper) < 20
+    node.ends(0)

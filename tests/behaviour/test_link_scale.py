@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--link in a job of a thousand nodes: node 0 is rankinit, this process all others."""
+
+import os
+import resource
+import time
+
+import pytest
+
+import link_peer
+import peek
+from link_node import Node, net, ticks  # noqa: F401  a fixture
+from link_peer import Closed, Peer, call, connect, end, hello, phase, verdict
+
+pytestmark = link_peer.needs_sodium
+
+NODES = 1000
+FILES = NODES + 200     # of this process
+TICKS = os.sysconf("SC_CLK_TCK")
+TEXT = "rank 999 (local rank 0, pid 9 on host999) failed first: exit status 1\n"
+
+
+@pytest.fixture
+def many_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < FILES:
+        pytest.skip(f"{NODES} connections need more open files than ulimit -Hn allows: {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def begin(node):
+    peer = Peer(connect(node.port()), node.name)
+    peer.put(peer.opening())
+    return peer
+
+
+def come(node, wanted):
+    """All of them call at once, as often as it takes: {index: peer}, and how many called again."""
+    here, again = {}, 0
+    while wanted:
+        calling = {index: begin(node) for index in wanted}
+        for index, peer in calling.items():
+            try:
+                peer.take_opening()
+                peer.say(hello(index, NODES), phase("running"))
+            except (Closed, OSError):
+                pass
+        for index, peer in calling.items():
+            try:
+                assert peer.out and peer.hear()["place"] == "taken"
+                here[index] = peer
+                wanted = [other for other in wanted if other != index]
+            except (AssertionError, Closed, OSError):
+                peer.close()
+        again += len(wanted)
+        assert again < 10 * NODES, f"{len(here)} of {NODES - 1} came: {node.said()}"
+    return here, again
+
+
+class Spent:
+    """What the helper and PID 1 spent meanwhile."""
+
+    def __init__(self, node):
+        self.node = node
+        self.ticks = ticks(node.helper)
+        self.switches = peek.switches(node.job.pid)
+
+    def look(self, what):
+        seconds = (ticks(self.node.helper) - self.ticks) / TICKS
+        memory = {line.split()[0]: int(line.split()[1]) for line in
+                  peek.read(self.node.helper, "smaps_rollup").decode().splitlines()[1:]}
+        woken = peek.switches(self.node.job.pid)[0] - self.switches[0]
+        print(f"{what}: {seconds:.2f} s of CPU, {memory['Private_Dirty:']} kB private and dirty, "
+              f"PID 1 woken {woken} times")
+        return memory["Private_Dirty:"], woken
+
+
+@pytest.mark.parametrize("files", [1024, None])
+def test_a_thousand_nodes(box, net, many_files, files):
+    limit = {} if files is None else {"shell": f"ulimit -n {files}"}
+    node = Node(box, nodes=NODES, options=["--roll-call=0"], **limit)
+    node.port()
+    spent = Spent(node)
+    peers, again = come(node, list(range(1, NODES)))
+    print(f"{again} had to call again")
+    assert sorted(peers) == list(range(1, NODES))
+    memory, woken = spent.look("all have come")
+    assert memory < 64 * 1024
+    assert woken == 0
+    # and now each of them waits
+    begun = peek.switches(node.helper)[0]
+    time.sleep(1)
+    assert peek.switches(node.helper)[0] - begun < 3
+    # nobody was put out for somebody else, and strangers do not put anybody out
+    strangers = [connect(node.port()) for _ in range(100)]
+    assert call(node.name).hello(5, NODES, 1005)["place"] == "taken"
+    node.is_unharmed()
+    peers[999].say(end(TEXT))
+    assert peers[999].hear() == {"say": "heard"}
+    peers[5].close()
+    for index, peer in peers.items():
+        if index != 5:
+            assert peer.hear() == verdict(999, TEXT, order=index != 999), index
+    spent.look("the job is over")
+    node.is_stopped(TEXT.strip())
+    assert len(strangers) == 100
+
+
+def test_more_nodes_than_files(box, net, many_files):
+    """Who has no room is not heard, and the log says so; the others are."""
+    node = Node(box, nodes=NODES, options=["--roll-call=0"], shell="ulimit -n 100")
+    node.says("rankinit: warning: link: this process may have 100 open files, too few for a "
+              "connection of each node; raise the limit: docker run --ulimit nofile=N [link.files]")
+    peers = [call(node.name) for _ in range(20)]
+    for index, peer in enumerate(peers):
+        assert peer.hello(1 + index, NODES)["place"] == "taken"
+    peers[3].say(end(TEXT))
+    for peer in peers[4:]:
+        assert peer.hear("verdict")["node"] == 4
+    node.is_stopped(TEXT.strip())

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--link in the jobs of every platform that starts nodes: the right name, and silence."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from box import HERE
+from test_link import KEY
+from test_simulate import ALONE
+
+SHAPES = [name for name, scope, _ in (line.split("\t") for line in subprocess.run(
+    [os.environ.get("RANKINIT", os.path.join(HERE, "../../build/rankinit")),
+     "--list=simulations"], capture_output=True, check=True, text=True).stdout.splitlines())
+    if scope == "nodes"]
+# Nodes and ranks: with all shapes more than a hundred starts.
+SIZES = ["2x1", "2x4", "3x2", "4x1", "5x2", "6x1"]
+PLAYED = "rankinit: simulated: "
+
+
+def play(box, shape, how, command):
+    return box.run(*ALONE, box.rankinit, f"--simulate={shape}:{how}", "--link",
+                   "--log-prefix=no", "--", "sh", "-c", command, program="/usr/bin/unshare",
+                   env={"RANKINIT_LINK_KEY": KEY})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_node_names_the_rank(box, shape):
+    result = play(box, shape, "3x2,kill=4@1", "exec sleep 60")
+    who = re.findall(r"^rankinit: (rank \d+) \(local rank 0, pid \d+ on \S+\) failed first "
+                     r"(\(node \d of \d\)): killed by SIGKILL \(9\), after \S+ s, at \S+$",
+                     result.err, re.M)
+    assert who == [("rank 4", "(node 2 of 3)")] * 3, result.err
+    ends = re.findall(r"simulated: node (\d): exit status (\d+) ", result.err)
+    # 143: many platforms stop the other nodes as well, and here that came before the order
+    assert re.fullmatch("0(122|143)1(122|143)2137", "".join(map("".join, ends))), result.err
+    assert result.status == 137
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_job_that_is_well_is_silent(box, at_once, shape):
+    """Ranks of one node are done before others have begun."""
+    command = "exec sleep 0.$((RANK * 7 % 4))"
+    results = at_once(lambda size: play(box, shape, size, command), SIZES)
+    for size, result in zip(SIZES, results):
+        nodes = int(size[0])
+        assert result.status == 0, result.err
+        said = [line for line in result.lines() if not line.startswith(PLAYED)]
+        # the cluster of TF_CONFIG has a task for each node, not for each rank
+        assert [line for line in said if shape != "tf_config" or "env.differs" not in line] == []
+        assert len(re.findall(r"simulated: node \d: exit status 0 ", result.err)) == nodes

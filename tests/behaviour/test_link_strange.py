@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+--link at a node whose centre is hostile, odd or a stranger, and beside others at the same ports:
+link_peer.py plays the centre, or all nodes are rankinits.
+"""
+
+import contextlib
+import select
+import signal
+import time
+
+import pytest
+
+import link_peer
+import peek
+from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node,
+                       centre_hello, net, obeys)  # noqa: F401  a fixture
+from link_peer import (OPENING, OTHER_SECRET, PORT, PORTS, SECRET, Closed, Peer, answer, answers,
+                       call, end, hello, life, listen, news, phase, verdict)
+from peek import wait_until
+
+pytestmark = link_peer.needs_sodium
+
+
+@pytest.fixture
+def listener(net):
+    with listen() as sock:
+        yield sock
+
+
+@pytest.fixture
+def member(box, listener):
+    return Node(box, node=1)
+
+
+def test_the_control_of_a_member(member, listener):
+    obeys(member, listener)
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("claims", [True, False])
+def test_a_centre_without_the_key(member, listener, who, claims):
+    """It orders a stop, and nobody stops."""
+    how = {"name": NAME, "secret": SECRET, **STRANGERS[who]}
+    for _ in range(2):
+        peer = Peer(listener.accept()[0], how["name"], how["secret"], centre=True)
+        theirs = peer.take(OPENING)
+        peer.put(peer.opening(keyed=claims))
+        peer.seal(theirs[5:])
+        with contextlib.suppress(OSError):
+            peer.say(centre_hello(), verdict(0, BLAME, order=True))
+        # the hello that nobody could read, and the end
+        assert len(peer.take(10000)) == 0 or claims
+    if not claims:
+        member.says("rankinit: warning: link: node 0 has no key; give all nodes the same "
+                    "--link-key [link.keys]")
+    obeys(member, listener)
+
+
+def test_an_order_without_any_key(box, listener):
+    """What anybody may have said is told, not obeyed."""
+    member = Node(box, node=1, secret=None)
+    peer = answer(listener, NAME, None)
+    peer.say(centre_hello(), verdict(0, BLAME, order=True), verdict(0, "twice\n", order=True))
+    member.says("rankinit: without a key, so that anybody may have said it: " + BLAME)
+    result = member.ends(5)
+    assert "stopped" not in member.job.log() and "twice" not in result.err
+
+
+def test_lines_without_any_key(box, listener):
+    """32 of them at most, however they come."""
+    member = Node(box, node=1, secret=None)
+    for count in (1, 20, 1500):
+        peer = answer(listener, NAME, None)
+        peer.say(centre_hello(), *[news("z\n" * count)] * 20)
+        peer.close()
+    member.says("rankinit: z\n", 32)
+    assert member.ends(0).err.count("rankinit: z\n") == 32
+
+
+def test_lines_with_a_key(member, listener):
+    """The control."""
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), *[news("z\n" * 20)] * 3)
+    member.says("rankinit: z\n", 60)
+    member.ends(0)
+
+
+BEFORE = {"an order": verdict(0, BLAME, order=True), "news": news("spam\n"),
+          "heard": {"say": "heard"}, "an end": end(BLAME), "a phase": phase("running"),
+          "a place that nobody knows": centre_hello("king"), "nobody": {}}
+
+
+@pytest.mark.parametrize("what", BEFORE)
+def test_words_before_the_hello(member, listener, what):
+    peer = answer(listener, NAME)
+    peer.say(BEFORE[what], centre_hello(), verdict(0, BLAME, order=True))
+    with pytest.raises(Closed):
+        peer.hear()
+    assert "spam" not in member.said()
+    obeys(member, listener)
+
+
+AFTER = {"an end": end(BLAME), "a phase": phase("running"), "escapes": news("\33[2Jspam\n"),
+         "C1": verdict(0, "\u009bspam\n", order=True), "too long": news("spam" * 768),
+         "a node beyond all": verdict(2**63 - 1, "spam\n", order=True),
+         "a node below 0": verdict(-1, "spam\n", order=True),
+         "an order in words": verdict(0, "spam\n", order="yes"), "nobody": {}}
+
+
+@pytest.mark.parametrize("what", AFTER)
+def test_what_a_centre_does_not_say(member, listener, what):
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), AFTER[what], verdict(0, BLAME, order=True))
+    with pytest.raises(Closed):
+        while True:
+            assert peer.hear()["say"] == "phase"
+    member.says(LOST)
+    assert "spam" not in member.said() and "stopped" not in member.job.log()
+    again = answer(listener, NAME)
+    assert again.met["centre"] == life(1)
+    again.say(centre_hello(), verdict(2, BLAME, order=True))
+    member.is_stopped(BLAME.strip())
+
+
+def test_the_first_verdict_stands(member, listener):
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), centre_hello(), verdict(0, "the first one\n"),
+             verdict(2, "the second one\n", order=True), news("and news\n"))
+    member.says("and news")
+    member.says("the first one")
+    result = member.ends(6)
+    assert "second" not in result.err and "stopped" not in member.job.log()
+
+
+def test_long_lines(member, listener):
+    """They are cut, and end nothing else."""
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(), news("n" * 3071), news("\u00e9" * 1535 + "\n"),
+             verdict(2, "v" * 3000 + "\nlast\n", order=True))
+    result = member.is_stopped("rankinit: v")
+    assert "rankinit: n" in result.err and "rankinit: \u00e9" in result.err
+    assert "rankinit:   last" in result.err or "rankinit: last" in result.err
+    assert max(map(len, result.err.splitlines())) < 4096
+
+
+@pytest.mark.parametrize("place, says", [
+    ("replaced", "another machine calls itself this node, and came later"),
+    ("other", "node 0 was started again"),
+    ("size", "node 0 counts the nodes of the job otherwise")])
+def test_sent_away_for_good(member, listener, place, says):
+    peer = answer(listener, NAME)
+    peer.say(centre_hello(place), verdict(0, BLAME, order=True))
+    with pytest.raises(Closed):
+        peer.hear()
+    member.says(f"rankinit: {says}; the job goes on without the link of this node")
+    listener.settimeout(2.5)
+    with pytest.raises(TimeoutError):
+        listener.accept()
+    member.is_unharmed()
+    member.ends(4)
+
+
+def test_told_to_come_later(member, listener):
+    """The control: it calls again, and says nothing about it."""
+    for _ in range(3):
+        peer = answer(listener, NAME)
+        peer.say(centre_hello("later"))
+        with pytest.raises(Closed):
+            peer.hear()
+    obeys(member, listener)
+
+
+def test_a_centre_that_hangs_up(member, listener):
+    for _ in range(3):
+        peer = answer(listener, NAME)
+        peer.say(centre_hello())
+        peer.hear("phase")
+        peer.reset()
+    member.says(LOST)
+    peer = answer(listener, NAME)
+    assert peer.met["centre"] == life(1)
+    peer.say(centre_hello())
+    assert peer.hear() == phase("running")
+    assert "stopped" not in member.job.log()
+    assert member.ends(3).err.count(LOST) == 1
+
+
+def test_a_centre_that_never_answers_an_end(member, listener):
+    """The node ends with its own status all the same."""
+    peer = answer(listener, NAME)
+    peer.say(centre_hello())
+    result = member.ends(3)
+    assert peer.hear("end")["class"] == "unknown"
+    assert LOST not in result.err
+
+
+STRANGE_SERVERS = {
+    "HTTP": b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "nothing": b"",
+    "SSH": b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", "the next version": b"RKL2\1" + bytes(60),
+    "zeroes": bytes(100000), "nearly": b"RKL1\1" + bytes(31), "noise": bytes(range(255, 0, -1)) * 9,
+}
+
+
+@pytest.mark.parametrize("what", STRANGE_SERVERS)
+def test_a_stranger_at_the_port(box, listener, what):
+    member = Node(box, node=1, options=["--roll-call=1"])
+    for _ in range(3):
+        sock, _ = listener.accept()
+        with contextlib.suppress(OSError):
+            sock.sendall(STRANGE_SERVERS[what])
+            sock.recv(10000)
+        sock.close()
+    wait_until(lambda: "node 0 (127.0.0.1), ports 9471 to 9478, has not been reached for 1 s"
+               in member.said(), member.said())
+    obeys(member, listener)
+
+
+def test_why_a_stranger_is_none(box, listener):
+    """The ports where nobody listens are not the reason."""
+    member = Node(box, node=1, options=["--roll-call=2"])
+    until = time.monotonic() + 3
+    listener.settimeout(0.2)
+    while time.monotonic() < until:
+        with contextlib.suppress(TimeoutError):
+            sock, _ = listener.accept()
+            sock.sendall(STRANGE_SERVERS["HTTP"])
+            sock.close()
+    assert ("rankinit: node 0 (127.0.0.1), ports 9471 to 9478, has not been reached for 2 s: "
+            "something else listens there" in member.said())
+    member.ends(0)
+
+
+# Others at the ports.
+
+@contextlib.contextmanager
+def stopped(node):
+    """The helper sleeps, does nothing meanwhile, and then finds all of it at once."""
+    def sleeps():
+        before = peek.switches(node.helper)
+        time.sleep(0.1)
+        return peek.switches(node.helper) == before and peek.state(node.helper) == "S"
+
+    wait_until(sleeps, "a helper that sleeps")
+    node.job.signal(signal.SIGSTOP, node.helper)
+    wait_until(lambda: peek.state(node.helper) == "T", "a helper that is stopped")
+    yield
+    node.job.signal(signal.SIGCONT, node.helper)
+
+
+@pytest.mark.parametrize("place", ["taken", "guest", "later", "replaced", "other", "size"])
+def test_two_centres_answer_at_once(box, listener, place):
+    """One attempt's, and another's: what the second one says is nobody's business."""
+    with listen(PORT + 1) as other:
+        member = Node(box, node=1)
+        peers = answers([listener, other], NAME)
+        with stopped(member):
+            peers[0].say(centre_hello("taken", 1))
+            peers[1].say(centre_hello(place, 2), verdict(2, BLAME, order=True))
+            wait_until(lambda: all(peer.has_arrived() for peer in peers), "both words")
+        assert peers[1].is_closed()
+    assert peers[0].hear() == phase("running")
+    member.is_unharmed()
+    peers[0].close()
+    again = answer(listener, NAME)
+    assert again.met["centre"] == life(1)
+    again.say(centre_hello("taken", 1), verdict(2, BLAME, order=True))
+    member.is_stopped(BLAME.strip())
+
+
+def opened(listener, other):
+    """Two centres of one call, the second of which has not said a word."""
+    while True:
+        second = Peer(other.accept()[0], NAME, centre=True)
+        first = answer(listener, NAME)
+        second.take(OPENING)
+        if not select.select([second.sock], [], [], 0)[0]:
+            return first, second
+
+
+def test_a_centre_that_opens_late(box, listener):
+    """It gets no hello, and the first one no second."""
+    with listen(PORT + 1) as other:
+        member = Node(box, node=1)
+        first, second = opened(listener, other)
+        with stopped(member):
+            first.say(centre_hello())
+            second.put(second.opening())
+        assert second.is_closed()
+        assert first.hear() == phase("running")
+        first.say(verdict(2, BLAME, order=True))
+    member.is_stopped(BLAME.strip())
+    assert [said["say"] for said in first.heard] == ["hello", "phase"]  # and no second hello
+
+
+@pytest.mark.parametrize("taken", [1, PORTS - 1])
+def test_ports_that_are_taken(box, net, taken):
+    with contextlib.ExitStack() as stack:
+        for port in range(PORT, PORT + taken):
+            stack.enter_context(listen(port))
+        centre = Node(box)
+        assert centre.port() == PORT + taken
+        members = [Node(box, node=index) for index in (1, 2)]
+        members[1].ends(9)
+        for node in (centre, members[0]):
+            node.is_stopped("failed first (node 2 of 3): exit status 9")
+
+
+def test_all_ports_are_taken(box, net):
+    with contextlib.ExitStack() as stack:
+        for port in range(PORT, PORT + PORTS):
+            stack.enter_context(listen(port))
+        centre = Node(box)
+        centre.says("rankinit: warning: link: node 0 cannot listen on ports 9471 to 9478: Address "
+                    "in use; choose another port with --link-port [link.port]")
+        centre.is_unharmed()
+        centre.ends(7)
+
+
+def test_three_machines_of_one_index(box, net):
+    """The last one that was started stays, as a guest; the job has not failed."""
+    nodes = [Node(box, 0), Node(box, 1)]
+    for count in (1, 2):
+        nodes.append(Node(box, 1))
+        line = "rankinit: two machines call themselves node 1: "
+        for node in nodes[0], nodes[-2]:
+            node.says(line, count if node is nodes[0] else 1)
+        nodes[-2].says("rankinit: another machine calls itself this node, and came later; the job "
+                       "goes on without the link of this node")
+    for node in nodes:
+        node.is_unharmed()
+    for node in nodes[1:]:
+        assert "failed first" not in node.ends(9).err
+    nodes[0].is_unharmed()
+    last = Node(box, 2)
+    last.ends(8)
+    nodes[0].is_stopped("failed first (node 2 of 3): exit status 8")
+
+
+JOBS = {"another secret": ((29500, SECRET), (29500, OTHER_SECRET)),
+        "another port of the master": ((29500, SECRET), (29501, SECRET)),
+        "no secret": ((29500, SECRET), (29500, None))}
+
+
+@pytest.mark.parametrize("what", JOBS)
+def test_two_jobs_on_one_host(box, net, what):
+    """Each hears its own nodes alone, on two ports."""
+    jobs = [[Node(box, index, 2, [f"--master-port={port}"], secret) for index in (0, 1)]
+            for port, secret in JOBS[what]]
+    assert [job[0].port() for job in jobs] == [PORT, PORT + 1]
+    jobs[1][1].ends(9)
+    text = "failed first (node 1 of 2): exit status 9"
+    if JOBS[what][1][1] is None:
+        jobs[1][0].says("so that anybody may have said it: rank 1 ")
+        jobs[1][0].ends(0)
+    else:
+        jobs[1][0].is_stopped(text)
+    for node in jobs[0]:
+        assert text not in node.said()
+        node.is_unharmed()
+    jobs[0][1].ends(8)
+    jobs[0][0].is_stopped("failed first (node 1 of 2): exit status 8")
+
+
+STUBBORN = ["sh", "-c", """
+trap 'echo stopped >>@FOLDER/log' TERM
+echo ready >>@FOLDER/log
+until [ -e @FOLDER/go ]; do sleep 0.05; done
+"""]
+
+
+def test_an_attempt_that_still_runs(box, net):
+    """Its centre has decided, and does not keep the nodes of the next one."""
+    old = [Node(box, 0, command=STUBBORN), Node(box, 1), Node(box, 2, command=STUBBORN)]
+    old[1].ends(9)
+    for node in (old[0], old[2]):
+        node.says("failed first (node 1 of 3): exit status 9")
+        node.job.until("stopped")
+    new = [Node(box, index) for index in range(NODES)]
+    assert (old[0].port(), new[0].port()) == (PORT, PORT + 1)
+    new[2].ends(8)
+    for node in new[:2]:
+        result = node.is_stopped("failed first (node 2 of 3): exit status 8")
+        assert "exit status 9" not in result.err
+    for node in (old[0], old[2]):
+        assert "exit status 8" not in node.ends(0, seen=122).err
