@@ -219,8 +219,7 @@ def test_unfit_node(job):
     assert status == 0
 
 
-def train(job):
-    it = job("faults.yml")
+def train(it):
     it.do("up", "-d", "node-0", "node-1")
     for node, rank in (("node-0", 0), ("node-0", 1), ("node-1", 2), ("node-1", 3)):
         it.until(node, f"rank {rank} of 4 trains")
@@ -230,7 +229,7 @@ def train(job):
 @pytest.mark.parametrize("seconds,status", [(30, 0), (2, 137)])
 def test_stop(job, seconds, status):
     """The checkpoint takes 5 s: less time than that, and it is lost."""
-    it = train(job)
+    it = train(job("faults.yml"))
     it.do("stop", "-t", str(seconds))
     for node, rank in (("node-0", 0), ("node-1", 2)):
         assert it.wait(node) == status
@@ -238,7 +237,7 @@ def test_stop(job, seconds, status):
 
 
 def test_a_node_is_killed(job):
-    it = train(job)
+    it = train(job("faults.yml"))
     it.do("kill", "node-1")
     assert it.wait("node-1") == 137 and it.wait("node-0") == 1
     text = it.output("node-0")
@@ -248,10 +247,14 @@ def test_a_node_is_killed(job):
     assert "failed first" not in text and "rankinit:   this node's exit status is 1" in text
 
 
-def test_a_rank_is_killed(job):
-    it = train(job)
+def kill_a_rank(it):
     find = "grep -lz '^RANK=3$' /proc/[0-9]*/environ | head -1 | cut -d/ -f3"
     run(["docker", "exec", it.container("node-1"), "bash", "-c", f"kill -9 $({find})"], check=True)
+
+
+def test_a_rank_is_killed(job):
+    it = train(job("faults.yml"))
+    kill_a_rank(it)
     assert it.wait("node-1") == 137 and it.wait("node-0") == 1
     text = it.output("node-1")
     assert re.search(r"rankinit: rank 3 \(local rank 1, .* on node-1\) failed first of ranks 2-3 "
@@ -259,8 +262,24 @@ def test_a_rank_is_killed(job):
     assert "out of memory" not in text
 
 
+def test_a_rank_is_killed_and_all_nodes_are_told(job, monkeypatch):
+    """With --link: one line in both logs, and a status of its own for the node that is healthy."""
+    monkeypatch.setitem(ENV, "LINK_KEY", "0123456789abcdef" * 2)
+    it = train(job("link.yml"))
+    kill_a_rank(it)
+    assert it.wait("node-1") == 137 and it.wait("node-0") == 122
+    first = [re.findall(r"^rankinit: (.*)$", it.output(node), re.M)[0]
+             for node in ("node-0", "node-1")]
+    assert first[0] == first[1]
+    assert re.match(r"rank 3 \(local rank 1, .* on node-1\) failed first \(node 1 of 2\): "
+                    r"killed by SIGKILL \(9\)", first[0])
+    for rank, node in ((0, "node-0"), (1, "node-0"), (2, "node-1")):
+        assert re.search(rf"rankinit:   (rank|ranks) .*\b({rank}|0-1)\b.*: .*told to stop",
+                         it.output(node))
+
+
 def test_the_network_is_cut(job):
-    it = train(job)
+    it = train(job("faults.yml"))
     network = f"{it.project}_default"
     run(["docker", "network", "disconnect", network, it.container("node-1")], check=True)
     assert it.wait("node-0") == 1 and it.wait("node-1") == 1
