@@ -23,6 +23,7 @@ import container
 import counts
 import death
 import hosts
+import nodes
 import output
 import tables
 from counts import CannotRun
@@ -38,9 +39,8 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "checks", "ranks", "death", "output", "hosts", "deaf", "latency", "idle",
-          "system_calls",
-          "container")
+TOPICS = ("start", "checks", "ranks", "death", "nodes", "output", "hosts", "deaf", "latency",
+          "idle", "system_calls", "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -268,6 +268,18 @@ class Bench:
         topic.problems = {k: v for k, v in topic.problems.items() if k in rows}
         topic.problems.update(skipped)
         tables.death(topic, RANKS[0])
+
+    def nodes(self):
+        """One rank of two nodes fails; how long do those of the other node go on?"""
+        python = nodes.find_python(TOP)
+        if python is None or "rankinit" not in self.found:
+            raise CannotRun("torch cannot be imported: make frameworks")
+        results, problems = nodes.measure(self.found["rankinit"][0], python,
+                                          3 if self.options.quick else 5)
+        for name, reason in problems.items():
+            self.fail("nodes", f"{name}@plain", reason)
+        self.results["nodes"] = {f"{name}@plain": row for name, row in results.items()}
+        tables.nodes(results, problems, nodes.BOUND)
 
     def hosts(self):
         """What a long list of hosts adds to a start."""

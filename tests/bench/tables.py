@@ -159,6 +159,24 @@ def death(topic, count):
 
     print_table(f"From the death of one of {count} ranks to the end of the job", header + [""],
                 topic.lines(columns, lambda name: ""))
+
+
+def nodes(rows, problems, bound):
+    """rows: name -> {before, after} in ns; None: more than so many seconds."""
+    def cells(row, moment):
+        took, peer = row[moment], rows.get("torchrun", {}).get(moment, 0)
+        if took is None:
+            return [f"> {bound} s", None]
+        if peer is None:
+            return [f"{took / 1e6:.0f} ms", f"< {took / (bound * 1e9):.4f}"]
+        return [f"{took / 1e6:.0f} ms", ratio(took, peer)]
+
+    print_table("One rank dies: until the ranks of the other node are gone", [
+        "variant", "before they have met", "/torchrun", "after it", "/torchrun", ""], [
+        [name, *cells(row, "before"), *cells(row, "after"), ""] for name, row in rows.items()] + [
+        [name, None, None, None, None, reason] for name, reason in problems.items()])
+
+
 def hosts(took):
     """took: {(kind, count): ns}"""
     rows = []
