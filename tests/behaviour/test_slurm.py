@@ -97,6 +97,8 @@ def test_mpirun_inside_a_job_counts_its_own_ranks(cluster):
 # --- --link: a rankinit on each node ------------------------------------------------
 
 KEY = "0123456789abcdef" * 2
+# The others may still be busy with what ended before.
+TWO = ["srun", "--label", "-N2", "-n2", "--nodelist=n0,n1"]
 LINK = [RANKINIT, "--link", "--", sys.executable, "-c"]
 FAILS = "import os, time; time.sleep(1); os.environ['RANK'] == '1' and 1 / 0; time.sleep({0})"
 
@@ -119,8 +121,7 @@ def labelled(text):
 
 def run_step(cluster, words, *options, **env):
     """One task on each of two nodes: its status, what each said, how each ended."""
-    step = cluster.start("srun", "--label", "-N2", "-n2", *options, *words,
-                         **{"RANKINIT_LINK_KEY": KEY, **env})
+    step = cluster.start(*TWO, *options, *words, **{"RANKINIT_LINK_KEY": KEY, **env})
     out, err = step.communicate(timeout=60)
     return step.returncode, out, *labelled(err)
 
@@ -190,8 +191,8 @@ def test_cancelled_is_no_failure(cluster, tmp_path):
     script = ("import os, signal, sys\ndef stop(*_):\n    print('saved'); sys.exit()\n"
               "signal.signal(15, stop)\nopen(f'{sys.argv[1]}/{os.environ[\"RANK\"]}', 'w')\n"
               "signal.pause()")
-    step = cluster.start("srun", "--label", "-N2", "-n2", "--job-name=link", *LINK, script,
-                         str(tmp_path), RANKINIT_LINK_KEY=KEY)
+    step = cluster.start(*TWO, "--job-name=link", *LINK, script, str(tmp_path),
+                         RANKINIT_LINK_KEY=KEY)
     # a connection that is established (01), to port 9471
     sockets = ["ip", "netns", "exec", "n1", "cat", "/proc/net/tcp"]
     until(lambda: sorted(os.listdir(tmp_path)) == ["0", "1"] and
