@@ -71,7 +71,8 @@ O := $(OUT)/$(KIND)
 EXE := $(if $(filter release,$(KIND)),$(OUT)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
-SHIM_SRC := $(filter-out shim/probe/probe.c,$(wildcard shim/*.c shim/*/*.c shim/*/*/*.c))
+PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
+SHIM_SRC := $(filter-out $(PROBE_SRC),$(wildcard shim/*.c shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 
@@ -138,11 +139,13 @@ ifeq ($(wildcard /etc/alpine-release),)
 PROBE_LDFLAGS += -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
 endif
 
-$(OUT)/rankinit-probe: shim/probe/probe.c lib/node/probe.h lib/node/infiniband.h Makefile
+$(OUT)/rankinit-probe: $(PROBE_SRC) shim/probe/program.h lib/node/probe.h \
+		lib/node/gpu_state.h lib/node/infiniband.h Makefile
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CROSS)gcc -D_GNU_SOURCE -Ilib $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 \
-		-fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -o $@ $< $(PROBE_LDFLAGS)
+	$(Q)$(CROSS)gcc -D_GNU_SOURCE -Ilib -Ishim $(PROBE_CPPFLAGS) $(BASE_CFLAGS) -O2 \
+		-fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -o $@ $(PROBE_SRC) \
+		$(PROBE_LDFLAGS)
 
 # --- tests -------------------------------------------------------------------
 #

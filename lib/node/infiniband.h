@@ -41,6 +41,7 @@ struct ri_port {
 	uint64_t state;		/* 0: unknown */
 	uint64_t phys;		/* 0: unknown */
 	uint64_t rate;		/* Mb/s; 0: unknown. What a port that is down says means nothing */
+	uint64_t lanes;		/* 4 of "4X"; 0: unknown */
 	uint64_t manager;	/* LID of the subnet manager; 0 over InfiniBand: none was reached */
 };
 
@@ -73,6 +74,13 @@ size_t ri_port_pkeys(struct ri_host *host, const struct ri_hca *hca, const struc
 
 /* "100 Gb/sec (4X EDR)" in Mb/s; 0 where text is no rate. */
 uint64_t ri_rate_read(const char *text);
+
+/* The lanes of it: 4; 0 where it does not say. */
+uint64_t ri_lanes_read(const char *text);
+
+/* A counter of the port, "link_downed". False: there is none. */
+bool ri_port_counter(struct ri_host *host, const struct ri_hca *hca, const struct ri_port *port,
+	const char *name, uint64_t *out);
 
 /* "ACTIVE", "INIT"; "unknown" for what has no name. */
 const char *ri_port_state_name(uint64_t state);

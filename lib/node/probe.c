@@ -11,6 +11,7 @@ static const char *const steps[] = {
 	[RI_PROBE_NOTHING] = "", [RI_PROBE_LOAD] = "load", [RI_PROBE_LIST] = "list",
 	[RI_PROBE_OPEN] = "open", [RI_PROBE_PORT] = "port", [RI_PROBE_MEMORY] = "memory",
 	[RI_PROBE_CLOSE] = "close", [RI_PROBE_VERSION] = "version",
+	[RI_PROBE_INIT] = "init", [RI_PROBE_GPU] = "gpu", [RI_PROBE_ASK] = "ask",
 };
 
 /* What is left of a line. */
@@ -101,6 +102,42 @@ static bool try_memory(struct ri_probe *probe, struct line *line)
 	return asked->size > 0;
 }
 
+static struct ri_gpu_state *last_gpu(struct ri_probe *probe)
+{
+	return probe->gpu_count == 0 ? NULL : &probe->gpus[probe->gpu_count - 1];
+}
+
+static bool try_gpu(struct ri_probe *probe, struct line *line)
+{
+	struct ri_gpu_state *gpu;
+	uint64_t index;
+
+	if (!probe->init.ok || !probe->list.ok || probe->gpu_count == RI_GPU_STATES ||
+		probe->gpu_count == probe->listed || !take_number(line, UINT32_MAX, &index))
+		return false;
+	gpu = &probe->gpus[probe->gpu_count++];
+	*gpu = (struct ri_gpu_state){ .index = index, .answer.tried = true };
+	return true;
+}
+
+/* The GPU that was opened last, and nothing twice. */
+static bool try_ask(struct ri_probe *probe, struct line *line)
+{
+	struct ri_gpu_state *gpu = last_gpu(probe);
+	char word[16];
+	uint64_t index;
+
+	if (gpu == NULL || !gpu->answer.ok || !take_number(line, UINT32_MAX, &index) ||
+		index != gpu->index || !take_word(line, word, sizeof(word)))
+		return false;
+	probe->question = ri_gpu_asked_find(word);
+	if (probe->question == RI_GPU_ASKED_COUNT ||
+		gpu->asked[probe->question].answer.tried)
+		return false;
+	gpu->asked[probe->question].answer.tried = true;
+	return true;
+}
+
 /* The fields behind "try STEP". */
 static bool read_try(struct ri_probe *probe, struct line *line)
 {
@@ -120,6 +157,13 @@ static bool read_try(struct ri_probe *probe, struct line *line)
 		return try_memory(probe, line);
 	case RI_PROBE_CLOSE:
 		return take_device(probe, line);
+	case RI_PROBE_INIT:
+		probe->init.tried = true;
+		return probe->load.ok;
+	case RI_PROBE_GPU:
+		return try_gpu(probe, line);
+	case RI_PROBE_ASK:
+		return try_ask(probe, line);
 	default:
 		probe->version.tried = true;
 		return probe->load.ok;
@@ -134,7 +178,7 @@ static bool begin_step(struct ri_probe *probe, struct line *line)
 		return false;
 	if (!take_word(line, word, sizeof(word)))
 		return false;
-	for (unsigned step = RI_PROBE_LOAD; step <= RI_PROBE_VERSION; step++) {
+	for (unsigned step = RI_PROBE_LOAD; step < RI_PROBE_STEPS; step++) {
 		if (strcmp(word, steps[step]) != 0)
 			continue;
 		probe->at = (enum ri_probe_step)step;
@@ -182,15 +226,38 @@ static bool read_port(struct ri_probe_port *port, struct line *line)
 	return true;
 }
 
+/* A word, and "" for "-", which is what is unknown. */
+static bool take_name(struct line *line, char *out, size_t size)
+{
+	if (!take_word(line, out, size))
+		return false;
+	if (strcmp(out, "-") == 0)
+		out[0] = '\0';
+	return true;
+}
+
 static bool read_open(struct ri_probe_device *device, struct line *line)
 {
 	uint64_t ports;
 
-	if (!take_number(line, UINT8_MAX, &ports) ||
-		!take_word(line, device->firmware, sizeof(device->firmware)))
+	return take_number(line, UINT8_MAX, &ports) &&
+		take_name(line, device->firmware, sizeof(device->firmware));
+}
+
+static bool read_gpu(struct ri_gpu_state *gpu, struct line *line)
+{
+	if (!take_name(line, gpu->address, sizeof(gpu->address)) ||
+		!take_name(line, gpu->uuid, sizeof(gpu->uuid)))
 		return false;
-	if (strcmp(device->firmware, "-") == 0)
-		device->firmware[0] = '\0';
+	ri_gpu_address_normalise(gpu->address);
+	return true;
+}
+
+static bool read_asked(struct ri_gpu_state *gpu, enum ri_gpu_asked asked, struct line *line)
+{
+	for (size_t i = 0; i < ri_gpu_asked_numbers(asked); i++)
+		if (!take_number(line, UINT64_MAX, &gpu->asked[asked].numbers[i]))
+			return false;
 	return true;
 }
 
@@ -212,6 +279,12 @@ static struct ri_probe_answer *find_answer(struct ri_probe *probe)
 		return &device->ports[device->port_count - 1].answer;
 	case RI_PROBE_MEMORY:
 		return &probe->asked.answer;
+	case RI_PROBE_INIT:
+		return &probe->init;
+	case RI_PROBE_GPU:
+		return &last_gpu(probe)->answer;
+	case RI_PROBE_ASK:
+		return &last_gpu(probe)->asked[probe->question].answer;
 	default:
 		return NULL;
 	}
@@ -244,6 +317,10 @@ static bool read_ok(struct ri_probe *probe, struct line *line)
 		return read_open(device, line);
 	case RI_PROBE_PORT:
 		return read_port(&device->ports[device->port_count - 1], line);
+	case RI_PROBE_GPU:
+		return read_gpu(last_gpu(probe), line);
+	case RI_PROBE_ASK:
+		return read_asked(last_gpu(probe), probe->question, line);
 	case RI_PROBE_VERSION:
 		keep_text(probe, line);
 		return true;

@@ -18,6 +18,11 @@
  *     memory   DEVICE BYTES    -
  *     close    DEVICE          -
  *     version  -               text
+ *     init     -               -
+ *     gpu      INDEX           address on the PCI bus, UUID, each or "-"
+ *     ask      INDEX WHAT      numbers, see RI_ASKED_ALL in gpu_state.h
+ *
+ * The last three are of NVML, whose errors they are then; "list" too.
  *
  * "exec ERRNO" alone is what whoever was to execute it says in its place.
  */
@@ -28,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "node/gpu_state.h"
 #include "node/infiniband.h"
 
 enum {
@@ -47,14 +53,10 @@ enum ri_probe_step {
 	RI_PROBE_MEMORY,
 	RI_PROBE_CLOSE,
 	RI_PROBE_VERSION,
-};
-
-/* How a step ended. */
-struct ri_probe_answer {
-	bool tried;
-	bool given;		/* false: it never came back */
-	bool ok;
-	uint64_t error;		/* errno, 0 where there is none */
+	RI_PROBE_INIT,
+	RI_PROBE_GPU,
+	RI_PROBE_ASK,
+	RI_PROBE_STEPS,
 };
 
 struct ri_probe_port {
@@ -88,10 +90,14 @@ struct ri_probe {
 	struct ri_probe_answer load;
 	struct ri_probe_answer list;
 	struct ri_probe_answer version;
+	struct ri_probe_answer init;
 	char text[RI_PROBE_TEXT];	/* the version, or why the library was not loaded */
 	struct ri_probe_device devices[RI_MAX_HCAS];
 	size_t device_count;		/* that were opened, or should have been */
 	uint64_t listed;		/* how many the library sees */
+	struct ri_gpu_state gpus[RI_GPU_STATES];
+	size_t gpu_count;
+	enum ri_gpu_asked question;		/* the last one */
 	struct ri_probe_memory asked;		/* the last one */
 	struct ri_probe_memory registered;	/* the largest that was given */
 	struct ri_probe_memory refused;		/* the first that was not */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rankinit-probe: loads the image's own libibverbs or libmpi, as NCCL and the
- * trainer will, and tries it. It is a program of its own, linked to the C
- * library of the image, since rankinit itself loads nothing.
+ * rankinit-probe: loads the image's own libibverbs, libmpi or libnvidia-ml, as
+ * NCCL and the trainer will, and tries it. It is a program of its own, linked to
+ * the C library of the image, since rankinit itself loads nothing.
  *
- * usage: rankinit-probe verbs|mpi [LIBRARY [BYTES]]
+ * usage: rankinit-probe verbs|mpi|nvml [LIBRARY [BYTES]]
  *
  * What it says is in lib/node/probe.h. What the library itself prints goes to
  * stderr. BYTES are registered with one of the devices, after a page with
@@ -27,6 +27,7 @@
 #endif
 
 #include "node/probe.h"
+#include "probe/program.h"
 
 /*
  * The oldest symbols of glibc, so that what was built on a new distribution
@@ -88,10 +89,7 @@ struct verbs {
 	size_t bytes;		/* still to be registered once; 0: no more */
 };
 
-/* One whole line of printable ASCII, whatever a library gave for it. */
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *format, ...)
+void ri_probe_say(const char *format, ...)
 {
 	char line[RI_PROBE_LINE];
 	va_list args;
@@ -116,7 +114,7 @@ static void say(const char *format, ...)
 
 static void say_error(int error)
 {
-	say("error %d %s", error > 0 ? error : EIO, strerror(error > 0 ? error : EIO));
+	ri_probe_say("error %d %s", error > 0 ? error : EIO, strerror(error > 0 ? error : EIO));
 }
 
 static const char *text_of(const char *text)
@@ -124,8 +122,7 @@ static const char *text_of(const char *text)
 	return text == NULL ? "" : text + strspn(text, " \t\n");
 }
 
-/* A name that is one word. */
-static const char *word_of(char out[RI_PROBE_NAME], const char *text)
+const char *ri_probe_word(char out[RI_PROBE_NAME], const char *text)
 {
 	snprintf(out, RI_PROBE_NAME, "%s", text_of(text));
 	for (char *at = out; *at != '\0'; at++)
@@ -134,31 +131,38 @@ static const char *word_of(char out[RI_PROBE_NAME], const char *text)
 	return out[0] == '\0' ? "-" : out;
 }
 
-/* A function pointer out of an object pointer, as POSIX has it (dlsym(3p)). */
-static bool find(void *library, const char *name, void *function)
+bool ri_probe_find(void *library, const char *name, void *function)
 {
 	void *found = dlsym(library, name);
 
+	/* a function pointer out of an object pointer, as POSIX has it (dlsym(3p)) */
 	memcpy(function, &found, sizeof(found));
-	if (found == NULL)
-		say("error 0 %s is not in it", name);
 	return found != NULL;
 }
 
-static void *load(const char *path)
+static bool need(void *library, const char *name, void *function)
+{
+	bool found = ri_probe_find(library, name, function);
+
+	if (!found)
+		ri_probe_say("error 0 %s is not in it", name);
+	return found;
+}
+
+void *ri_probe_load(const char *path)
 {
 	void *library;
 
-	say("try load %s", path);
+	ri_probe_say("try load %s", path);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)
-		say("error 0 %s", text_of(dlerror()));
+		ri_probe_say("error 0 %s", text_of(dlerror()));
 	return library;
 }
 
 static bool load_verbs(struct verbs *verbs, const char *path)
 {
-	void *library = load(path);
+	void *library = ri_probe_load(path);
 	const struct {
 		const char *name;
 		void *function;
@@ -179,9 +183,9 @@ static bool load_verbs(struct verbs *verbs, const char *path)
 	if (library == NULL)
 		return false;
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		if (!find(library, functions[i].name, functions[i].function))
+		if (!need(library, functions[i].name, functions[i].function))
 			return false;
-	say("ok");
+	ri_probe_say("ok");
 	return true;
 }
 
@@ -213,10 +217,10 @@ static bool try_memory(const struct verbs *verbs, struct ibv_context *context, c
 {
 	int error;
 
-	say("try memory %s %zu", name, size);
+	ri_probe_say("try memory %s %zu", name, size);
 	error = register_memory(verbs, context, size);
 	if (error == 0)
-		say("ok");
+		ri_probe_say("ok");
 	else
 		say_error(error);
 	return error == 0;
@@ -233,11 +237,11 @@ static void try_port(const struct verbs *verbs, struct ibv_context *context, con
 	int error;
 
 	memset(&found, 0, sizeof(found));
-	say("try port %s %u", name, number);
+	ri_probe_say("try port %s %u", name, number);
 	error = verbs->query_port(context, number, &found.port);
 	if (error == 0)
-		say("ok %u %u %u %u %u %u %u", (uint8_t)found.port.state, found.port.phys_state,
-			found.port.link_layer, found.port.active_width, found.port.active_speed,
+		ri_probe_say("ok %u %u %u %u %u %u %u", (uint8_t)found.port.state,
+			found.port.phys_state, found.port.link_layer, found.port.active_width, found.port.active_speed,
 			found.port.lid, found.port.sm_lid);
 	else
 		say_error(error);
@@ -255,7 +259,7 @@ static unsigned open_device(const struct verbs *verbs, struct ibv_device *device
 	int error;
 
 	memset(&found, 0, sizeof(found));
-	say("try open %s", name);
+	ri_probe_say("try open %s", name);
 	errno = EIO;
 	*context = verbs->open(device);
 	error = *context == NULL ? errno : verbs->query(*context, &found.device);
@@ -266,14 +270,15 @@ static unsigned open_device(const struct verbs *verbs, struct ibv_device *device
 		return 0;
 	}
 	found.device.fw_ver[sizeof(found.device.fw_ver) - 1] = '\0';
-	say("ok %u %s", found.device.phys_port_cnt, word_of(firmware, found.device.fw_ver));
+	ri_probe_say("ok %u %s", found.device.phys_port_cnt,
+		ri_probe_word(firmware, found.device.fw_ver));
 	return found.device.phys_port_cnt == 0 ? 1 : found.device.phys_port_cnt;
 }
 
 static void try_device(struct verbs *verbs, struct ibv_device *device)
 {
 	char word[RI_PROBE_NAME];
-	const char *name = word_of(word, verbs->name(device));
+	const char *name = ri_probe_word(word, verbs->name(device));
 	struct ibv_context *context;
 	unsigned ports = open_device(verbs, device, name, &context);
 
@@ -285,10 +290,10 @@ static void try_device(struct verbs *verbs, struct ibv_device *device)
 		try_memory(verbs, context, name, verbs->bytes);
 		verbs->bytes = 0;
 	}
-	say("try close %s", name);
+	ri_probe_say("try close %s", name);
 	errno = 0;
 	if (verbs->close(context) == 0)
-		say("ok");
+		ri_probe_say("ok");
 	else
 		say_error(errno);
 }
@@ -301,14 +306,14 @@ static void try_verbs(const char *path, size_t bytes)
 
 	if (!load_verbs(&verbs, path))
 		return;
-	say("try list");
+	ri_probe_say("try list");
 	errno = EIO;
 	list = verbs.list(&count);
 	if (list == NULL || count < 0) {
 		say_error(errno);
 		return;
 	}
-	say("ok %d", count);
+	ri_probe_say("ok %d", count);
 	for (int i = 0; i < count && i < RI_MAX_HCAS; i++)
 		try_device(&verbs, list[i]);
 }
@@ -318,20 +323,30 @@ static void try_mpi(const char *path)
 {
 	static char version[VERSION_SIZE + 1];
 	int (*ask)(char *text, int *length);
-	void *library = load(path);
+	void *library = ri_probe_load(path);
 	int length = 0, error;
 
-	if (library == NULL || !find(library, "MPI_Get_library_version", &ask))
+	if (library == NULL || !need(library, "MPI_Get_library_version", &ask))
 		return;
-	say("ok");
-	say("try version");
+	ri_probe_say("ok");
+	ri_probe_say("try version");
 	error = ask(version, &length);
 	version[VERSION_SIZE] = '\0';
 	if (error == 0)
-		say("ok %.*s", RI_PROBE_TEXT - 1, text_of(version));
+		ri_probe_say("ok %.*s", RI_PROBE_TEXT - 1, text_of(version));
 	else
-		say("error %u", (unsigned)error % UINT16_MAX);
+		ri_probe_say("error %u", (unsigned)error % UINT16_MAX);
 }
+
+/* What may be tried, and the library that is tried where none is named. */
+static const struct {
+	const char *what;
+	const char *library;
+} known[] = {
+	{ "verbs", "libibverbs.so.1" }, { "mpi", "libmpi.so.40" }, { "nvml", "libnvidia-ml.so.1" },
+};
+
+enum { VERBS, MPI, NVML, KNOWN };
 
 static size_t read_bytes(const char *text)
 {
@@ -344,24 +359,27 @@ static size_t read_bytes(const char *text)
 
 int main(int argc, char **argv)
 {
-	bool verbs = argc > 1 && strcmp(argv[1], "verbs") == 0;
-	const char *path = verbs ? "libibverbs.so.1" : "libmpi.so.40";
+	const char *path;
+	unsigned what = 0;
 
-	if (argc < 2 || argc > 4 || (!verbs && strcmp(argv[1], "mpi") != 0)) {
-		dprintf(STDERR_FILENO, "usage: rankinit-probe verbs|mpi [LIBRARY [BYTES]]\n");
+	while (argc > 1 && what < KNOWN && strcmp(argv[1], known[what].what) != 0)
+		what++;
+	if (argc < 2 || argc > 4 || what == KNOWN) {
+		dprintf(STDERR_FILENO, "usage: rankinit-probe verbs|mpi|nvml [LIBRARY [BYTES]]\n");
 		return 2;
 	}
 	if (dup3(STDOUT_FILENO, OUTPUT, O_CLOEXEC) < 0)
 		return 1;
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (argc > 2)
-		path = argv[2];
-	say("rankinit-probe %d", RI_PROBE_RULES);
-	if (verbs)
+	path = argc > 2 ? argv[2] : known[what].library;
+	ri_probe_say("rankinit-probe %d", RI_PROBE_RULES);
+	if (what == VERBS)
 		try_verbs(path, argc > 3 ? read_bytes(argv[3]) : 0);
-	else
+	else if (what == MPI)
 		try_mpi(path);
-	say("end");
+	else
+		ri_probe_nvml(path);
+	ri_probe_say("end");
 	/* without the destructors of what was loaded */
 	_exit(0);
 }

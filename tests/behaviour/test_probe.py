@@ -24,11 +24,16 @@ def test_it_asks_for_no_new_glibc(probe, tool):
     assert versions and max(versions) <= (2, 17), sorted(versions)
 
 
+def test_it_is_small(probe):
+    """It is carried by every image: the code of three libraries' callers, and no more."""
+    assert os.path.getsize(probe) < 40000
+
+
 def test_by_hand(probe):
     for words in ([], ["other"], ["mpi", "a", "1", "b"]):
         done = subprocess.run([probe, *words], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("usage: rankinit-probe verbs|mpi")
+        assert done.stderr.startswith("usage: rankinit-probe verbs|mpi|nvml")
     done = subprocess.run([probe, "mpi", "/nonexistent"], capture_output=True, text=True,
                           check=True)
     assert done.stdout.splitlines() == [

@@ -32,6 +32,19 @@ static void check_device(const struct ri_probe_device *device)
 	}
 }
 
+static void check_gpu(const struct ri_gpu_state *gpu)
+{
+	check_text(gpu->address, sizeof(gpu->address));
+	check_text(gpu->uuid, sizeof(gpu->uuid));
+	check_answer(&gpu->answer);
+	for (unsigned i = 0; i < RI_GPU_ASKED_COUNT; i++) {
+		check_answer(&gpu->asked[i].answer);
+		CHECK(gpu->answer.ok || !gpu->asked[i].answer.tried);
+		CHECK((ri_gpu_numbers(gpu, (enum ri_gpu_asked)i) != NULL) ==
+			gpu->asked[i].answer.ok);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size), version[RI_MPI_VERSION];
@@ -42,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(line <= lines);
 	CHECK(!probe.ended || probe.began);
 	CHECK(probe.exec_error == 0 || !probe.began);
-	CHECK(probe.at <= RI_PROBE_VERSION);
+	CHECK(probe.at < RI_PROBE_STEPS);
 	check_text(probe.subject, sizeof(probe.subject));
 	check_text(probe.text, sizeof(probe.text));
 	check_text(probe.registered.device, RI_PROBE_NAME);
@@ -54,6 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(probe.device_count <= RI_MAX_HCAS);
 	for (size_t i = 0; i < probe.device_count; i++)
 		check_device(&probe.devices[i]);
+	check_answer(&probe.init);
+	CHECK(probe.gpu_count <= RI_GPU_STATES);
+	for (size_t i = 0; i < probe.gpu_count; i++)
+		check_gpu(&probe.gpus[i]);
 	ri_mpi_read_answer(text, version);
 	check_text(version, sizeof(version));
 	free(text);

@@ -77,7 +77,7 @@ look shim/system base node model
 look shim/check base node image demand model from system
 look shim/probe base node image check system
 look shim/check/fs base node check
-look shim/check/gpu base node image demand check
+look shim/check/gpu base node image demand check probe system
 look shim/check/ib base node image check probe system
 look shim/check/net base node check system
 look shim/check/mpi base image from check check/ib probe system

@@ -18,6 +18,10 @@
 #define LISTED LOADED "try list\nok 2\n"
 #define OPENED LISTED "try open mlx5_ib0\nok 1 20.31.1014\n"
 
+#define STARTED BEGIN "try load /usr/lib/libnvidia-ml.so.1\nok\ntry init\nok\n"
+#define COUNTED STARTED "try list\nok 2\n"
+#define ASKED COUNTED "try gpu 0\nok 00000000:1B:00.0 GPU-0\n"
+
 static struct ri_probe probe;
 
 static size_t read_text(const char *text)
@@ -91,6 +95,40 @@ static void test_version(void **state)
 	assert_int_equal(probe.version.error, 16);
 }
 
+static void test_gpus(void **state)
+{
+	static const char text[] = ASKED
+		"try ask 0 remap\nok 1 2 0 1\n"
+		"try ask 0 ecc\nerror 3\n"
+		"try ask 0 memory\nok 85520809984 84891664384 18446744073709551615\n"
+		"try gpu 7\nok - -\n"
+		"try ask 7 mode\n";
+	const struct ri_gpu_state *gpu = probe.gpus;
+
+	(void)state;
+	assert_int_equal(read_text(text), 0);
+	assert_true(probe.init.ok);
+	assert_int_equal(probe.gpu_count, 2);
+	assert_string_equal(gpu->address, "0000:1b:00.0");
+	assert_string_equal(gpu->uuid, "GPU-0");
+	assert_int_equal(ri_gpu_numbers(gpu, RI_GPU_REMAP)[3], 1);
+	assert_true(ri_gpu_numbers(gpu, RI_GPU_MEMORY)[2] == UINT64_MAX);
+	assert_null(ri_gpu_numbers(gpu, RI_GPU_ECC));
+	assert_int_equal(gpu->asked[RI_GPU_ECC].answer.error, RI_NVML_NOT_SUPPORTED);
+	assert_null(ri_gpu_numbers(gpu, RI_GPU_MODE));
+	assert_int_equal(gpu[1].index, 7);
+	assert_string_equal(gpu[1].address, "");
+	assert_true(gpu[1].asked[RI_GPU_MODE].answer.tried);
+	assert_false(gpu[1].asked[RI_GPU_MODE].answer.given);
+	assert_int_equal(probe.at, RI_PROBE_ASK);
+	assert_int_equal(probe.question, RI_GPU_MODE);
+	assert_int_equal(read_text(STARTED "try list\nerror 15\nend\n"), 0);
+	assert_int_equal(probe.list.error, RI_NVML_LOST);
+	assert_int_equal(read_text(COUNTED "try gpu 0\nerror 15\ntry gpu 1\nok a b\nend\n"), 0);
+	assert_int_equal(probe.gpus[0].answer.error, RI_NVML_LOST);
+	assert_true(probe.gpus[1].answer.ok);
+}
+
 /* Where it was when it ended, or was ended. */
 static void test_cut(void **state)
 {
@@ -153,7 +191,18 @@ static void test_against_the_rules(void **state)
 		{ OPENED "try port mlx5_ib0 1\nok 4 5 1 2 64 291 1 1\n", 9 },
 		{ OPENED "try port mlx5_ib0 1\nok 400 5 1 2 64 291 1\n", 9 },
 		{ BEGIN "end\nend\n", 3 }, { BEGIN "end\ntry load x\n", 3 },
-		{ BEGIN "end x\n", 2 },
+		{ BEGIN "end x\n", 2 }, { LOADED "try init x\n", 4 },
+		{ LISTED "try gpu 0\n", 6 }, { STARTED "try gpu 0\n", 6 },
+		{ COUNTED "try gpu x\n", 8 }, { COUNTED "try ask 0 remap\n", 8 },
+		{ COUNTED "try gpu 0\nok a\n", 9 }, { COUNTED "try gpu 0\nok a b c\n", 9 },
+		{ COUNTED "try gpu 0\nerror 15\ntry ask 0 remap\n", 10 },
+		{ ASKED "try ask 1 remap\n", 10 }, { ASKED "try ask 0 else\n", 10 },
+		{ ASKED "try ask 0\n", 10 }, { ASKED "try ask 0 remap x\n", 10 },
+		{ ASKED "try ask 0 remap\nok 1 2 3\n", 11 },
+		{ ASKED "try ask 0 remap\nok 1 2 3 4 5\n", 11 },
+		{ ASKED "try ask 0 mode\nok -1\n", 11 },
+		{ ASKED "try ask 0 mode\nok 1\ntry ask 0 mode\n", 12 },
+		{ ASKED "try gpu 1\nok a b\ntry gpu 2\n", 12 },
 	};
 	static char text[2 * RI_PROBE_LINE];
 
@@ -192,6 +241,14 @@ static void test_bounds(void **state)
 	assert_int_equal(probe.devices[0].ports[RI_MAX_HCA_PORTS - 1].answer.error, EINVAL);
 	snprintf(text + used, sizeof(text) - used, "try port mlx5_ib0 9\n");
 	assert_int_equal(read_text(text), 8 + 2 * RI_MAX_HCA_PORTS);
+	used = (size_t)snprintf(text, sizeof(text), STARTED "try list\nok 1000\n");
+	for (size_t i = 0; i < RI_GPU_STATES; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+			"try gpu %zu\nok - -\n", i);
+	assert_int_equal(read_text(text), 0);
+	assert_int_equal(probe.gpu_count, RI_GPU_STATES);
+	snprintf(text + used, sizeof(text) - used, "try gpu 64\n");
+	assert_int_equal(read_text(text), 8 + 2 * RI_GPU_STATES);
 }
 
 static void test_rates(void **state)
@@ -246,7 +303,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all), cmocka_unit_test(test_memory_of_several),
-		cmocka_unit_test(test_version), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_version), cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_against_the_rules), cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_rates), cmocka_unit_test(test_answers),
 	};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/gpu_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *word;
+	size_t numbers;
+} questions[] = {
+#define RI_ASKED(symbol, word, numbers, what) { word, numbers },
+	RI_ASKED_ALL
+#undef RI_ASKED
+};
+
+const char *ri_gpu_asked_word(enum ri_gpu_asked asked)
+{
+	return questions[asked].word;
+}
+
+size_t ri_gpu_asked_numbers(enum ri_gpu_asked asked)
+{
+	return questions[asked].numbers;
+}
+
+enum ri_gpu_asked ri_gpu_asked_find(const char *word)
+{
+	unsigned asked = 0;
+
+	while (asked < RI_GPU_ASKED_COUNT && strcmp(questions[asked].word, word) != 0)
+		asked++;
+	return (enum ri_gpu_asked)asked;
+}
+
+const uint64_t *ri_gpu_numbers(const struct ri_gpu_state *gpu, enum ri_gpu_asked asked)
+{
+	return gpu->asked[asked].answer.ok ? gpu->asked[asked].numbers : NULL;
+}
+
+bool ri_nvml_is_quiet(uint64_t error)
+{
+	return error == RI_NVML_NOT_SUPPORTED || error == RI_NVML_FUNCTION_NOT_FOUND ||
+		error == RI_NVML_INVALID_ARGUMENT || error == RI_NVML_NO_DATA ||
+		error == RI_NVML_VGPU_ECC || error == RI_NVML_VERSION_MISMATCH;
+}
+
+const char *ri_nvml_error_show(char *out, size_t size, uint64_t error)
+{
+	/* NVML API Reference Guide, "Device Enums": nvmlReturn_t */
+	static const struct {
+		uint64_t error;
+		const char *text;
+	} texts[] = {
+		{ 3, "not supported" }, { RI_NVML_NO_PERMISSION, "no permission" },
+		{ 8, "its power cables are not attached properly" },
+		{ 9, "the driver is not loaded" }, { 10, "it timed out" },
+		{ 11, "the kernel has trouble with its interrupts" },
+		{ 12, "a library of the driver is missing" },
+		{ RI_NVML_FUNCTION_NOT_FOUND, "the library is too old" },
+		{ 14, "its infoROM is corrupted" },
+		{ RI_NVML_LOST, "it has fallen off the bus" },
+		{ RI_NVML_RESET_REQUIRED, "it needs a reset" },
+		{ RI_NVML_OPERATING_SYSTEM, "the device cgroup denies it" },
+		{ 18, "the library is not of the kernel's driver" }, { 19, "it is in use" },
+		{ 20, "no memory left" }, { RI_NVML_UNKNOWN, "an internal error of the driver" },
+	};
+	const char *text = "an error";
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].error == error)
+			text = texts[i].text;
+	snprintf(out, size, "%s (NVML error %" PRIu64 ")", text, error);
+	return out;
+}
+
+void ri_gpu_address_normalise(char *address)
+{
+	size_t domain = strcspn(address, ":");
+
+	for (char *at = address; *at != '\0'; at++)
+		if (*at >= 'A' && *at <= 'F')
+			*at = (char)(*at | 0x20);
+	if (domain == 8 && strncmp(address, "0000", 4) == 0)
+		memmove(address, address + 4, strlen(address + 4) + 1);
+}
+
+static bool is_listed(const struct ri_gpus *seen, const struct ri_gpu_state *gpu)
+{
+	for (size_t i = 0; i < seen->count; i++) {
+		const char *name = seen->list[i].name;
+
+		if (seen->list[i].address != NULL && strcmp(seen->list[i].address,
+			gpu->address) == 0)
+			return true;
+		/* the beginning of a UUID is enough: see gpus.c */
+		if (strncmp(name, "GPU-", 4) == 0 && strncmp(gpu->uuid, name, strlen(name)) == 0)
+			return true;
+	}
+	return false;
+}
+
+void ri_gpu_states_seen(bool *out, const struct ri_gpu_state *gpus, size_t count,
+	const struct ri_gpus *seen)
+{
+	size_t found = 0;
+	bool known = seen != NULL && seen->count > 0;
+
+	for (size_t i = 0; known && i < seen->count; i++)
+		known = seen->list[i].address != NULL;
+	for (size_t i = 0; i < count; i++) {
+		out[i] = !known || is_listed(seen, &gpus[i]);
+		found += known && out[i];
+	}
+	for (size_t i = 0; known && i < count; i++)
+		if (!out[i] && gpus[i].address[0] == '\0' && found < seen->count)
+			out[i] = true;
+}

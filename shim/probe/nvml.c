@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rankinit-probe nvml: how each GPU is, by NVIDIA's libnvidia-ml.
+ *
+ * No header of NVIDIA's is needed: what is used of it is declared here, as the
+ * NVML API Reference Guide has it. NVML keeps every function and struct that it
+ * ever had, and adds new ones under new names or versions; a function that the
+ * library lacks makes its question unanswered, with NVML's own error for that.
+ * Nothing is set, reset or cleared.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/program.h"
+
+typedef void *device;	/* nvmlDevice_t */
+
+enum {
+	ADDRESS_AT = 36,	/* of busId in nvmlPciInfo_t, as nvmlDeviceGetPciInfo_v3 fills it */
+	MAX_LINKS = 18,		/* NVML_NVLINK_MAX_LINKS */
+	LINK_VALID = 5,		/* NVML_NVLINK_CAP_VALID */
+	UNCORRECTED = 1,	/* NVML_MEMORY_ERROR_TYPE_UNCORRECTED */
+	VOLATILE = 0,		/* NVML_VOLATILE_ECC */
+};
+
+/* nvmlMemory_v2_t; in all versions of a driver: total = reserved + used + free. */
+struct memory_v2 {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+
+struct memory {
+	unsigned long long total, free, used;
+};
+
+/* nvmlEccSramErrorStatus_v1_t */
+struct sram {
+	unsigned version;
+	unsigned long long counters[11];
+	unsigned exceeded;	/* bThresholdExceeded */
+};
+
+/* nvmlGpuFabricInfo_v2_t, of which nvmlGpuFabricInfo_t is the middle. */
+struct fabric {
+	unsigned version;
+	unsigned char cluster[16];
+	int status;
+	unsigned clique;
+	unsigned char state;
+	unsigned health;
+};
+
+/* nvmlFieldValue_t */
+struct field {
+	unsigned id, scope;
+	long long timestamp, latency;
+	int type, error;	/* nvmlValueType_t, nvmlReturn_t */
+	union {
+		double floating;
+		unsigned long long wide;
+		unsigned narrow;
+		unsigned short small;
+	} value;
+};
+
+/* Field Value Enums: identifiers never change. */
+enum {
+	FIELD_RETIRED_SINGLE = 29, FIELD_RETIRED_DOUBLE = 30, FIELD_RETIRED_PENDING = 31,
+	FIELD_LINK_REPLAYS = 52, FIELD_LINK_RECOVERIES = 59, FIELD_RECOVERY_ACTION = 230,
+	FIELD_SLOWED_HEAT = 252, FIELD_SLOWED_BRAKE = 253,
+};
+
+#define STRUCT_VERSION(type, version) ((unsigned)sizeof(type) | (version) << 24)
+
+static struct {
+	int (*init)(void);
+	int (*count)(unsigned *count);
+	int (*handle)(unsigned index, device *out);
+	int (*address)(device gpu, void *pci);
+	int (*uuid)(device gpu, char *text, unsigned size);
+	int (*memory_v2)(device gpu, struct memory_v2 *out);
+	int (*memory)(device gpu, struct memory *out);
+	int (*processes)(device gpu, unsigned *count, void *list);
+	int (*ecc)(device gpu, int kind, int counter, unsigned long long *count);
+	int (*sram)(device gpu, struct sram *out);
+	int (*remapped)(device gpu, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
+		unsigned *failed);
+	int (*fields)(device gpu, int count, struct field *values);
+	int (*clocks)(device gpu, unsigned long long *reasons);
+	int (*link_valid)(device gpu, unsigned link, int capability, unsigned *out);
+	int (*link_state)(device gpu, unsigned link, int *active);
+	int (*fabric_v)(device gpu, struct fabric *out);
+	int (*fabric)(device gpu, void *out);
+	int (*width)(device gpu, unsigned *out);
+	int (*most_width)(device gpu, unsigned *out);
+	int (*generation)(device gpu, unsigned *out);
+	int (*most_generation)(device gpu, unsigned *out);
+	int (*mode)(device gpu, int *out);
+	int (*persistence)(device gpu, int *out);
+	int (*mig)(device gpu, unsigned *current, unsigned *pending);
+} nvml;
+
+/* The newest name first; the arguments of both are the same, as they are used here. */
+static const struct {
+	void *function;
+	const char *names[3];
+} functions[] = {
+	{ &nvml.init, { "nvmlInit_v2", "nvmlInit" } },
+	{ &nvml.count, { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" } },
+	{ &nvml.handle, { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" } },
+	{ &nvml.address, { "nvmlDeviceGetPciInfo_v3" } },
+	{ &nvml.uuid, { "nvmlDeviceGetUUID" } },
+	{ &nvml.memory_v2, { "nvmlDeviceGetMemoryInfo_v2" } },
+	{ &nvml.memory, { "nvmlDeviceGetMemoryInfo" } },
+	{ &nvml.processes, { "nvmlDeviceGetComputeRunningProcesses_v3",
+		"nvmlDeviceGetComputeRunningProcesses_v2",
+		"nvmlDeviceGetComputeRunningProcesses" } },
+	{ &nvml.ecc, { "nvmlDeviceGetTotalEccErrors" } },
+	{ &nvml.sram, { "nvmlDeviceGetSramEccErrorStatus" } },
+	{ &nvml.remapped, { "nvmlDeviceGetRemappedRows" } },
+	{ &nvml.fields, { "nvmlDeviceGetFieldValues" } },
+	{ &nvml.clocks, { "nvmlDeviceGetCurrentClocksEventReasons",
+		"nvmlDeviceGetCurrentClocksThrottleReasons" } },
+	{ &nvml.link_valid, { "nvmlDeviceGetNvLinkCapability" } },
+	{ &nvml.link_state, { "nvmlDeviceGetNvLinkState" } },
+	{ &nvml.fabric_v, { "nvmlDeviceGetGpuFabricInfoV" } },
+	{ &nvml.fabric, { "nvmlDeviceGetGpuFabricInfo" } },
+	{ &nvml.width, { "nvmlDeviceGetCurrPcieLinkWidth" } },
+	{ &nvml.most_width, { "nvmlDeviceGetMaxPcieLinkWidth" } },
+	{ &nvml.generation, { "nvmlDeviceGetCurrPcieLinkGeneration" } },
+	{ &nvml.most_generation, { "nvmlDeviceGetMaxPcieLinkGeneration" } },
+	{ &nvml.mode, { "nvmlDeviceGetComputeMode" } },
+	{ &nvml.persistence, { "nvmlDeviceGetPersistenceMode" } },
+	{ &nvml.mig, { "nvmlDeviceGetMigMode" } },
+};
+
+/* Call it, or say as NVML does that there is no such function. */
+#define CALL(function, ...) \
+	(nvml.function == NULL ? (int)RI_NVML_FUNCTION_NOT_FOUND : nvml.function(__VA_ARGS__))
+
+/* --- the questions: each fills its numbers and returns nvmlReturn_t -------- */
+
+static int ask_memory(device gpu, uint64_t *out)
+{
+	struct memory_v2 two = { .version = STRUCT_VERSION(struct memory_v2, 2u) };
+	struct memory one = { .total = 0 };
+	int error = CALL(memory_v2, gpu, &two);
+
+	if (error == 0) {
+		out[0] = two.total;
+		out[1] = two.free;
+		out[2] = two.reserved;
+		return 0;
+	}
+	error = CALL(memory, gpu, &one);
+	out[0] = one.total;
+	out[1] = one.free;
+	return error;
+}
+
+/* Their number alone: what is known of each differs between versions. */
+static int ask_processes(device gpu, uint64_t *out)
+{
+	unsigned count = 0;
+	int error = CALL(processes, gpu, &count, NULL);
+
+	out[0] = count;
+	return error == RI_NVML_INSUFFICIENT_SIZE ? 0 : error;
+}
+
+static int ask_ecc(device gpu, uint64_t *out)
+{
+	unsigned long long count = 0;
+	int error = CALL(ecc, gpu, UNCORRECTED, VOLATILE, &count);
+
+	out[0] = count;
+	return error;
+}
+
+static int ask_sram(device gpu, uint64_t *out)
+{
+	struct sram sram = { .version = STRUCT_VERSION(struct sram, 1u) };
+	int error = CALL(sram, gpu, &sram);
+
+	out[0] = sram.exceeded;
+	return error;
+}
+
+static int ask_remap(device gpu, uint64_t *out)
+{
+	unsigned numbers[4] = { 0 };
+	int error = CALL(remapped, gpu, &numbers[0], &numbers[1], &numbers[2], &numbers[3]);
+
+	for (int i = 0; i < 4; i++)
+		out[i] = numbers[i];
+	return error;
+}
+
+static uint64_t field_number(const struct field *field)
+{
+	switch (field->type) {	/* nvmlValueType_t */
+	case 0:
+		return field->value.floating > 0 ? (uint64_t)field->value.floating : 0;
+	case 1:
+	case 5:
+		return field->value.narrow;
+	case 6:
+		return field->value.small;
+	default:
+		return field->value.wide;
+	}
+}
+
+/* Each field has an error of its own; the first one is that of all. */
+static int ask_fields(device gpu, const unsigned *ids, size_t count, uint64_t *out)
+{
+	struct field fields[3];
+	int error;
+
+	memset(fields, 0, sizeof(fields));
+	for (size_t i = 0; i < count; i++)
+		fields[i].id = ids[i];
+	error = CALL(fields, gpu, (int)count, fields);
+	for (size_t i = 0; i < count && error == 0; i++) {
+		error = fields[i].error;
+		out[i] = field_number(&fields[i]);
+	}
+	return error;
+}
+
+static int ask_retired(device gpu, uint64_t *out)
+{
+	static const unsigned ids[] = { FIELD_RETIRED_SINGLE, FIELD_RETIRED_DOUBLE,
+		FIELD_RETIRED_PENDING };
+
+	return ask_fields(gpu, ids, 3, out);
+}
+
+static int ask_recovery(device gpu, uint64_t *out)
+{
+	static const unsigned ids[] = { FIELD_RECOVERY_ACTION };
+
+	return ask_fields(gpu, ids, 1, out);
+}
+
+static int ask_clocks(device gpu, uint64_t *out)
+{
+	unsigned long long reasons = 0;
+	int error = CALL(clocks, gpu, &reasons);
+
+	out[0] = reasons;
+	return error;
+}
+
+static int ask_slowed(device gpu, uint64_t *out)
+{
+	static const unsigned ids[] = { FIELD_SLOWED_HEAT, FIELD_SLOWED_BRAKE };
+
+	return ask_fields(gpu, ids, 2, out);
+}
+
+/* A link that the GPU does not have is an invalid argument, or not supported. */
+static int ask_links(device gpu, uint64_t *out)
+{
+	int first = RI_NVML_NOT_SUPPORTED;
+
+	for (unsigned link = 0; link < MAX_LINKS; link++) {
+		unsigned valid = 1;
+		int active = 0, error = CALL(link_state, gpu, link, &active);
+
+		if (link == 0)
+			first = error;
+		if (error != 0 || (CALL(link_valid, gpu, link, LINK_VALID, &valid) == 0 &&
+			valid == 0))
+			continue;
+		first = 0;
+		out[0]++;
+		out[1] += active != 0;
+	}
+	return first;
+}
+
+static int ask_link_errors(device gpu, uint64_t *out)
+{
+	static const unsigned ids[] = { FIELD_LINK_REPLAYS, FIELD_LINK_RECOVERIES };
+
+	return ask_fields(gpu, ids, 2, out);
+}
+
+static int ask_fabric(device gpu, uint64_t *out)
+{
+	struct fabric fabric;
+	int error;
+
+	memset(&fabric, 0, sizeof(fabric));
+	fabric.version = STRUCT_VERSION(struct fabric, 2u);
+	error = CALL(fabric_v, gpu, &fabric);
+	if (error == RI_NVML_FUNCTION_NOT_FOUND)
+		error = CALL(fabric, gpu, &fabric.cluster);
+	out[0] = fabric.state;
+	out[1] = (unsigned)fabric.status;
+	out[2] = fabric.health;
+	return error;
+}
+
+static int ask_pcie(device gpu, uint64_t *out)
+{
+	unsigned numbers[4] = { 0 };
+	int error = CALL(width, gpu, &numbers[0]);
+
+	if (error == 0)
+		error = CALL(most_width, gpu, &numbers[1]);
+	/* the generation is only told; without it the width still counts */
+	if (CALL(generation, gpu, &numbers[2]) != 0 ||
+		CALL(most_generation, gpu, &numbers[3]) != 0)
+		numbers[2] = numbers[3] = 0;
+	for (int i = 0; i < 4; i++)
+		out[i] = numbers[i];
+	return error;
+}
+
+static int ask_mode(device gpu, uint64_t *out)
+{
+	int mode = 0, error = CALL(mode, gpu, &mode);
+
+	out[0] = (unsigned)mode;
+	return error;
+}
+
+static int ask_persistence(device gpu, uint64_t *out)
+{
+	int mode = 0, error = CALL(persistence, gpu, &mode);
+
+	out[0] = (unsigned)mode;
+	return error;
+}
+
+static int ask_mig(device gpu, uint64_t *out)
+{
+	unsigned current = 0, pending = 0;
+	int error = CALL(mig, gpu, &current, &pending);
+
+	out[0] = current;
+	out[1] = pending;
+	return error;
+}
+
+static int (*const questions[])(device gpu, uint64_t *out) = {
+	[RI_GPU_MEMORY] = ask_memory, [RI_GPU_PROCESSES] = ask_processes, [RI_GPU_ECC] = ask_ecc,
+	[RI_GPU_SRAM] = ask_sram, [RI_GPU_REMAP] = ask_remap, [RI_GPU_RETIRED] = ask_retired,
+	[RI_GPU_RECOVERY] = ask_recovery, [RI_GPU_CLOCKS] = ask_clocks,
+	[RI_GPU_SLOWED] = ask_slowed, [RI_GPU_LINKS] = ask_links,
+	[RI_GPU_LINK_ERRORS] = ask_link_errors, [RI_GPU_FABRIC] = ask_fabric,
+	[RI_GPU_PCIE] = ask_pcie, [RI_GPU_MODE] = ask_mode,
+	[RI_GPU_PERSISTENCE] = ask_persistence, [RI_GPU_MIG] = ask_mig,
+};
+
+static const struct {
+	const char *word;
+	int numbers;
+} forms[] = {
+#define RI_ASKED(symbol, word, numbers, what) { word, numbers },
+	RI_ASKED_ALL
+#undef RI_ASKED
+};
+
+/* --- the steps ------------------------------------------------------------- */
+
+static bool say_end(int error)
+{
+	if (error != 0)
+		ri_probe_say("error %d", error > 0 && error < UINT16_MAX ? error : RI_NVML_UNKNOWN);
+	else
+		ri_probe_say("ok");
+	return error == 0;
+}
+
+static void ask(device gpu, unsigned index, enum ri_gpu_asked asked)
+{
+	uint64_t numbers[RI_GPU_NUMBERS] = { 0 };
+	char text[RI_GPU_NUMBERS * 21 + 4] = "ok";
+	int used = 2, error;
+
+	ri_probe_say("try ask %u %s", index, forms[asked].word);
+	error = questions[asked](gpu, numbers);
+	if (error != 0) {
+		say_end(error);
+		return;
+	}
+	for (int i = 0; i < forms[asked].numbers; i++)
+		used += snprintf(text + used, sizeof(text) - (size_t)used, " %llu",
+			(unsigned long long)numbers[i]);
+	ri_probe_say("%s", text);
+}
+
+static void try_gpu(unsigned index)
+{
+	char pci[256] = { 0 }, uuid[RI_GPU_WORD * 2] = { 0 };
+	char words[2][RI_PROBE_NAME];
+	device gpu = NULL;
+	int error;
+
+	ri_probe_say("try gpu %u", index);
+	error = CALL(handle, index, &gpu);
+	if (error != 0) {
+		say_end(error);
+		return;
+	}
+	if (CALL(address, gpu, pci) != 0)
+		pci[ADDRESS_AT] = '\0';
+	if (CALL(uuid, gpu, uuid, sizeof(uuid)) != 0)
+		uuid[0] = '\0';
+	ri_probe_say("ok %s %s", ri_probe_word(words[0], pci + ADDRESS_AT),
+		ri_probe_word(words[1], uuid));
+	for (unsigned asked = 0; asked < RI_GPU_ASKED_COUNT; asked++)
+		ask(gpu, index, (enum ri_gpu_asked)asked);
+}
+
+static void find_functions(void *library)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		for (int name = 0; name < 3 && functions[i].names[name] != NULL; name++)
+			if (ri_probe_find(library, functions[i].names[name], functions[i].function))
+				break;
+}
+
+void ri_probe_nvml(const char *path)
+{
+	void *library = ri_probe_load(path);
+	unsigned count = 0;
+	int error;
+
+	if (library == NULL)
+		return;
+	ri_probe_say("ok");
+	find_functions(library);
+	ri_probe_say("try init");
+	if (!say_end(CALL(init)))
+		return;
+	ri_probe_say("try list");
+	error = CALL(count, &count);
+	if (error != 0) {
+		say_end(error);
+		return;
+	}
+	ri_probe_say("ok %u", count);
+	for (unsigned i = 0; i < count && i < RI_GPU_STATES; i++)
+		try_gpu(i);
+}

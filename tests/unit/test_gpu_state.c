@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What GPUs are asked, which of them are seen, and what the kernel's log has on them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "node/gpu_state.h"
+#include "node/infiniband.h"
+#include "node/xid.h"
+
+static void test_questions(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < RI_GPU_ASKED_COUNT; i++) {
+		assert_int_equal(ri_gpu_asked_find(ri_gpu_asked_word((enum ri_gpu_asked)i)), i);
+		assert_in_range(ri_gpu_asked_numbers((enum ri_gpu_asked)i), 1, RI_GPU_NUMBERS);
+	}
+	assert_int_equal(ri_gpu_asked_find("else"), RI_GPU_ASKED_COUNT);
+	assert_int_equal(ri_gpu_asked_find(""), RI_GPU_ASKED_COUNT);
+}
+
+static void test_errors(void **state)
+{
+	char text[96];
+
+	(void)state;
+	assert_true(ri_nvml_is_quiet(RI_NVML_NOT_SUPPORTED));
+	assert_true(ri_nvml_is_quiet(RI_NVML_FUNCTION_NOT_FOUND));
+	assert_false(ri_nvml_is_quiet(RI_NVML_LOST));
+	assert_false(ri_nvml_is_quiet(RI_NVML_NO_PERMISSION));
+	assert_false(ri_nvml_is_quiet(RI_NVML_UNKNOWN));
+	assert_string_equal(ri_nvml_error_show(text, sizeof(text), 15),
+		"it has fallen off the bus (NVML error 15)");
+	assert_string_equal(ri_nvml_error_show(text, sizeof(text), 4711),
+		"an error (NVML error 4711)");
+}
+
+static void test_addresses(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "00000000:1B:00.0", "0000:1b:00.0" }, { "0000:1B:00.0", "0000:1b:00.0" },
+		{ "00010000:AF:00.0", "00010000:af:00.0" }, { "", "" }, { "?", "?" },
+		{ "00000000", "0000" },
+	};
+	char address[RI_GPU_WORD];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		strcpy(address, cases[i][0]);
+		ri_gpu_address_normalise(address);
+		assert_string_equal(address, cases[i][1]);
+	}
+}
+
+static void test_seen(void **state)
+{
+	static const struct ri_gpu_state gpus[] = {
+		{ .address = "0000:1b:00.0", .uuid = "GPU-aa" },
+		{ .address = "0000:1c:00.0", .uuid = "GPU-bb" },
+		{ .address = "" },	/* lost */
+	};
+	struct ri_gpu list[] = {
+		{ .name = "1", .address = "0000:1c:00.0" },
+		{ .name = "2", .address = "0000:1d:00.0" },
+		{ .name = "0", .address = NULL },
+	};
+	struct ri_gpus seen = { .list = list, .count = 1 };
+	bool out[3];
+
+	(void)state;
+	ri_gpu_states_seen(out, gpus, 3, NULL);
+	assert_true(out[0] && out[1] && out[2]);
+	/* all that are seen answer, so the lost one is somebody else's */
+	ri_gpu_states_seen(out, gpus, 3, &seen);
+	assert_true(!out[0] && out[1] && !out[2]);
+	seen.count = 2;
+	ri_gpu_states_seen(out, gpus, 3, &seen);
+	assert_true(!out[0] && out[1] && out[2]);
+	/* one without an address may be any */
+	seen.count = 3;
+	ri_gpu_states_seen(out, gpus, 3, &seen);
+	assert_true(out[0] && out[1] && out[2]);
+	seen.count = 0;
+	ri_gpu_states_seen(out, gpus, 3, &seen);
+	assert_true(out[0] && out[1] && out[2]);
+	list[0] = (struct ri_gpu){ .name = "GPU-a", .address = "0000:ff:00.0" };
+	seen.count = 1;
+	ri_gpu_states_seen(out, gpus, 3, &seen);
+	assert_true(out[0] && !out[1] && !out[2]);
+}
+
+static void test_xid(void **state)
+{
+	static const char *const none[] = {
+		"", "NVRM: Xid", "4,1,2,-;NVRM: Xid (PCI:0000:1b:00)", "NVRM: Xid (): 79",
+		"NVRM: Xid (PCI:0000:1b:00): x", "NVRM: Xid (PCI:0000:1b:00):79",
+		"NVRM: Xid (PCI:zz:1b:00): 79", "NVRM: Xid (PCI:00000000000000001b:00): 79",
+		"NVRM: SXid (PCI:0000:1b:00): 79",
+	};
+	struct ri_xid xid;
+
+	(void)state;
+	assert_true(ri_xid_read(&xid, "4,4011,604200000000,-;NVRM: Xid (PCI:0000:1B:00): 79, "
+		"pid=1, GPU has fallen off the bus."));
+	assert_int_equal(xid.number, 79);
+	assert_int_equal(xid.at, 604200);
+	assert_string_equal(xid.address, "0000:1b:00.0");
+	assert_true(ri_xid_read(&xid, "[1.2] NVRM: Xid (0000:01:00.4): 13, Graphics"));
+	assert_int_equal(xid.number, 13);
+	assert_int_equal(xid.at, 0);
+	assert_string_equal(xid.address, "0000:01:00.4");
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (ri_xid_read(&xid, none[i]))
+			fail_msg("%s", none[i]);
+	assert_non_null(ri_xid_text(79));
+	assert_null(ri_xid_text(31));
+	assert_null(ri_xid_text(0));
+}
+
+static void test_lanes(void **state)
+{
+	(void)state;
+	assert_int_equal(ri_lanes_read("400 Gb/sec (4X NDR)"), 4);
+	assert_int_equal(ri_lanes_read("2.5 Gb/sec (1X SDR)"), 1);
+	assert_int_equal(ri_lanes_read("120 Gb/sec (12X QDR)"), 12);
+	assert_int_equal(ri_lanes_read("400 Gb/sec"), 0);
+	assert_int_equal(ri_lanes_read("(X)"), 0);
+	assert_int_equal(ri_lanes_read("(4)"), 0);
+	assert_int_equal(ri_lanes_read("(99999X)"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_questions), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_addresses), cmocka_unit_test(test_seen),
+		cmocka_unit_test(test_xid), cmocka_unit_test(test_lanes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
