@@ -160,6 +160,21 @@ def azure_sizes():
         for name, gpus, ports, rate, network in rows)
 
 
+def thresholds():
+    """From the table itself, as azure_sizes."""
+    path = os.path.join(HERE, os.pardir, "shim", "check", "thresholds.def")
+    with open(path, encoding="utf-8") as table_file:
+        rows = re.findall(r"^RI_THRESHOLD\(\w+, (\d+),((?:\s*\"(?:[^\"\\]|\\.)*\",?)+)\)",
+                          table_file.read(), re.M)
+    lines = []
+    for number, rest in rows:
+        parts = [re.sub(r"\"\s*\"", "", part).strip().strip('"').replace('\\"', '"')
+                 for part in re.split(r'",', rest)]
+        check, what = parts[0].split(": ", 1)
+        lines.append(f"| {number} | `{check}`: {what} | {parts[1]} |")
+    return "\n".join(lines)
+
+
 def checks():
     return "\n".join(line for fields, _ in table("checks")
                      for line in check_section(fields)).rstrip()
@@ -202,6 +217,7 @@ TABLES = {
     "AZURE_SIZES": azure_sizes,
     "CODES": codes,
     "SIMULATIONS": simulations,
+    "THRESHOLDS": thresholds,
     "RECIPES": works_with.recipes_tried,
     "LOOKS": works_with.looks_tried,
 }

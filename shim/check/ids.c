@@ -34,6 +34,19 @@ bool ri_check_set_has(const struct ri_check_set *set, size_t number)
 	return (set->words[number / 64] >> number % 64 & 1) != 0;
 }
 
+bool ri_check_has_part(size_t whole, size_t part)
+{
+	/* TABLE: what a demand stands for beside the check of its name */
+	static const char *const parts[][2] = {
+		{ "gpu.health", "gpu.remap" },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcmp(ids[whole], parts[i][0]) == 0 && strcmp(ids[part], parts[i][1]) == 0)
+			return true;
+	return false;
+}
+
 static bool is_named(const char *id, const char *word, size_t length)
 {
 	/* "shm." of "shm.*" */

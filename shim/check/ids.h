@@ -22,6 +22,9 @@ const char *const *ri_check_ids(void);
 void ri_check_set_add(struct ri_check_set *set, size_t number);
 bool ri_check_set_has(const struct ri_check_set *set, size_t number);
 
+/* Does whoever asks for the one by its id ask for the other one, too? */
+bool ri_check_has_part(size_t whole, size_t part);
+
 /*
  * Add the checks that a word names: an id, or "shm.*" for all of a family.
  * Returns how many there are.

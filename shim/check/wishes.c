@@ -106,6 +106,18 @@ static bool read_level(const char *text, size_t length, enum ri_check_level *out
 	return false;
 }
 
+/* A check that is asked for by its id brings those that are part of it. */
+static void ask_for_parts(struct ri_check_wishes *wishes, enum ri_asker asker)
+{
+	const struct ri_demand demand = wishes->demands.checks[asker];
+
+	for (size_t i = 0; i < ri_check_count(); i++)
+		for (size_t part = 0; part < ri_check_count(); part++)
+			if ((wishes->demands.by_id[asker][i / 64] >> i % 64 & 1) != 0 &&
+				ri_check_has_part(i, part))
+				ri_demands_add_check(&wishes->demands, part, demand);
+}
+
 /* Who names a check by its id wants it passed; a later level of a pattern may take that back. */
 static void ask_for_failing(struct ri_check_wishes *wishes, const struct ri_check_set *named)
 {
@@ -116,6 +128,7 @@ static void ask_for_failing(struct ri_check_wishes *wishes, const struct ri_chec
 	for (size_t i = 0; i < ri_check_count(); i++)
 		if (ri_check_set_has(named, i) && wishes->levels[i] == RI_CHECK_LEVEL_FAIL)
 			ri_demands_add_check(&wishes->demands, i, demand);
+	ask_for_parts(wishes, RI_ASKER_LEVEL);
 }
 
 int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_given option,
@@ -165,7 +178,10 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 		wishes->require = option;
 	memset(wishes->demands.topics[asker], 0, sizeof(wishes->demands.topics[asker]));
 	memset(wishes->demands.by_id[asker], 0, sizeof(wishes->demands.by_id[asker]));
-	return ri_demands_read(&wishes->demands, &list, err);
+	if (ri_demands_read(&wishes->demands, &list, err) < 0)
+		return -1;
+	ask_for_parts(wishes, asker);
+	return 0;
 }
 
 const struct ri_given *ri_check_refuser(const struct ri_check_wishes *wishes)

@@ -241,8 +241,8 @@ static void try_port(const struct verbs *verbs, struct ibv_context *context, con
 	error = verbs->query_port(context, number, &found.port);
 	if (error == 0)
 		ri_probe_say("ok %u %u %u %u %u %u %u", (uint8_t)found.port.state,
-			found.port.phys_state, found.port.link_layer, found.port.active_width, found.port.active_speed,
-			found.port.lid, found.port.sm_lid);
+			found.port.phys_state, found.port.link_layer, found.port.active_width,
+			found.port.active_speed, found.port.lid, found.port.sm_lid);
 	else
 		say_error(error);
 }

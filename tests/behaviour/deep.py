@@ -26,7 +26,7 @@ def probe_fixture(rankinit):
 @pytest.fixture(scope="session", name="fake")
 def fake_fixture(tmp_path_factory):
     """fake("mpi", IN_VERSION="abort()"): a folder for LD_LIBRARY_PATH with such a library."""
-    names = {"mpi": "libmpi.so.40", "verbs": "libibverbs.so.1"}
+    names = {"mpi": "libmpi.so.40", "verbs": "libibverbs.so.1", "nvml": "libnvidia-ml.so.1"}
 
     def make(kind, **macros):
         folder = str(tmp_path_factory.mktemp(kind))

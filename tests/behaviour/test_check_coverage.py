@@ -24,7 +24,8 @@ def listed():
 
 
 def deep():
-    return read("tests/behaviour/test_deep.py") + read("tests/behaviour/test_deep_real.py")
+    return "".join(read(f"tests/behaviour/test_{name}.py")
+                   for name in ("deep", "deep_real", "gpu_health"))
 
 
 def storage():
@@ -62,6 +63,16 @@ def test_every_code_is_seen():
     seen |= {word for line in lines for word in line.split()[1:3]}
     codes = re.findall(r'^RI_CODE\(\w+, "(\w+\.\w+)(\.\w+)"', read("lib/base/codes.def"), re.M)
     assert [name + end for name, end in codes if name in listed() and name + end not in seen] == []
+
+
+def test_the_comparison_names_checks():
+    """docs/checks.md, "What other health checks test": what stands there for theirs."""
+    text = read("docs/checks.md.in").partition("## What other health checks test")[2]
+    rows = re.findall(r"^\|.*\| (AzNHC|NHC|DCGM)\b.*\| (.*) \|$", text.partition("\n## ")[0], re.M)
+    families = "|".join({name.partition(".")[0] for name in listed()})
+    named = re.findall(rf"`((?:{families})\.\w+)`", " ".join(row[1] for row in rows))
+    assert len(rows) > 40 and len(named) > 30
+    assert [name for name in named if name not in listed()] == []
 
 
 def test_every_cause_is_a_check():

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Are the GPUs there, and is their memory sound? */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/signals.h"
+#include "check/gpu/state.h"
+#include "check/software.h"
+
+/* gpu.health */
+
+static const char lost_hint[] =
+	"for the job: another node; node admin: reboot the host, and see its kernel log for Xid "
+	"79; if it comes back, check the board and its power";
+static const char reset_hint[] =
+	"for the job: another node; node admin: end what uses the GPU, then nvidia-smi --gpu-reset";
+static const char library_hint[] =
+	"outside the image: -e NVIDIA_DRIVER_CAPABILITIES=compute,utility, so that the container "
+	"gets libnvidia-ml; see gpu.libver and gpu.open";
+
+/* The first answer of a GPU with this error. */
+static bool has_error(const struct ri_gpu_state *gpu, uint64_t error)
+{
+	if (gpu->answer.error == error)
+		return true;
+	for (unsigned i = 0; i < RI_GPU_ASKED_COUNT; i++)
+		if (gpu->asked[i].answer.error == error)
+			return true;
+	return false;
+}
+
+/* enum nvmlDeviceGpuRecoveryAction_t; some healthy consumer cards say 1, so it proves nothing. */
+static void note_recovery(struct ri_checking *checking, const char *name, uint64_t action)
+{
+	static const char *const actions[] = {
+		NULL, "a reset of the GPU", "a reboot of the node", "to drain peer-to-peer traffic",
+		"to drain the GPU and reset it",
+	};
+
+	if (action == 0)
+		return;
+	ri_check_note(checking, RI_CODE_GPU_HEALTH_RECOVERY, name, "the driver recommends %s",
+		action < sizeof(actions) / sizeof(actions[0]) ? actions[action]
+		: "an action that rankinit does not know");
+	ri_check_hint(checking, "node admin: nvidia-smi -q, \"GPU Recovery Action\"");
+}
+
+static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *gpu)
+{
+	const uint64_t *action = ri_gpu_numbers(gpu, RI_GPU_RECOVERY);
+	char name[RI_GPU_NAME], text[96];
+	uint64_t error = gpu->answer.error;
+
+	ri_gpu_name(name, gpu);
+	if (has_error(gpu, RI_NVML_LOST)) {
+		ri_check_warn(checking, RI_CODE_GPU_HEALTH_LOST, name,
+			"has fallen off the bus: no program can use it");
+		ri_check_hint(checking, "%s", lost_hint);
+	} else if (has_error(gpu, RI_NVML_RESET_REQUIRED)) {
+		ri_check_warn(checking, RI_CODE_GPU_HEALTH_RESET, name,
+			"cannot be used before it is reset");
+		ri_check_hint(checking, "%s", reset_hint);
+	} else if (error == RI_NVML_NO_PERMISSION || error == RI_NVML_OPERATING_SYSTEM) {
+		/* another container's */
+	} else if (error != 0) {
+		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_UNKNOWN, name,
+			"does not answer: %s", ri_nvml_error_show(text, sizeof(text), error));
+		ri_check_hint(checking, "node admin: the kernel's log has more (dmesg | grep "
+			"NVRM)");
+	} else if (action != NULL) {
+		note_recovery(checking, name, *action);
+	}
+}
+
+/* What it was at when it ended, or did not. */
+static void describe_step(char *out, size_t size, const struct ri_probe *said)
+{
+	const struct ri_gpu_state *gpu = &said->gpus[said->gpu_count > 0 ? said->gpu_count - 1 : 0];
+	char name[RI_GPU_NAME];
+
+	switch (said->at) {
+	case RI_PROBE_GPU:
+		snprintf(out, size, "while %s was opened", ri_gpu_name(name, gpu));
+		break;
+	case RI_PROBE_ASK:
+		snprintf(out, size, "while %s was asked for \"%s\"", ri_gpu_name(name, gpu),
+			ri_gpu_asked_word(said->question));
+		break;
+	case RI_PROBE_LOAD:
+		snprintf(out, size, "while the library was loaded");
+		break;
+	default:
+		snprintf(out, size, "while NVML was initialised");
+	}
+}
+
+/* What was asked before counts; the rest is unknown, and no fault of the GPU's yet. */
+static void say_cut_short(struct ri_checking *checking, const struct ri_prober *prober,
+	const char *path)
+{
+	char step[160], name[RI_SIGNAL_NAME];
+	bool hung = prober->end == RI_PROBER_HUNG;
+
+	describe_step(step, sizeof(step), &prober->said);
+	if (hung)
+		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_HUNG, path,
+			"did not return within %d ms, %s", (int)RI_GPU_PROBE_MS, step);
+	else
+		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_CRASHED, path,
+			"ends the process that loads it%s%s, %s",
+			WIFSIGNALED(prober->status) ? " by " : "",
+			WIFSIGNALED(prober->status)
+				? ri_signal_name(WTERMSIG(prober->status), name) : "", step);
+	ri_check_hint(checking, "node admin: nvidia-smi on the host; \"rankinit-probe nvml %s\" "
+		"repeats the test; --check-level=gpu.health=off skips it", path);
+}
+
+/* False where no GPU could be asked. */
+static bool judge_library(struct ri_checking *checking, const struct ri_probe *said,
+	const char *path)
+{
+	const struct ri_probe_answer *failed = said->init.error != 0 ? &said->init : &said->list;
+	char text[96];
+
+	if (said->load.given && !said->load.ok) {
+		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_LIBRARY, path,
+			"cannot be loaded: %.200s", said->text);
+	} else if (failed->error == RI_NVML_LOST) {
+		ri_check_warn(checking, RI_CODE_GPU_HEALTH_LOST, "GPUs",
+			"one of them has fallen off the bus, and NVML does not start");
+		ri_check_hint(checking, "%s", lost_hint);
+		return false;
+	} else if (failed->error != 0) {
+		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_LIBRARY, path,
+			"does not start: %s", ri_nvml_error_show(text, sizeof(text),
+				failed->error));
+	} else {
+		return true;
+	}
+	ri_check_hint(checking, "%s", library_hint);
+	return false;
+}
+
+static void check_health(struct ri_checking *checking)
+{
+	static const struct ri_prober_codes codes = { RI_CODE_GPU_HEALTH_CRASHED,
+		RI_CODE_GPU_HEALTH_HUNG };
+	const struct ri_library *library = &ri_check_cuda(checking)->management.file;
+	const struct ri_gpu_look *look = ri_gpu_look(checking);
+	const struct ri_probe *said;
+	size_t answered = 0;
+	bool cut_short;
+
+	if (look == NULL)
+		return;
+	said = &look->prober.said;
+	cut_short = look->prober.end == RI_PROBER_HUNG ||
+		(look->prober.end == RI_PROBER_CRASHED && said->at != RI_PROBE_NOTHING);
+	if (cut_short)
+		say_cut_short(checking, &look->prober, library->path);
+	else if (!ri_prober_judge(checking, &look->prober, library, codes) ||
+		!judge_library(checking, said, library->path))
+		return;
+	for (size_t i = 0; i < said->gpu_count; i++) {
+		if (!look->seen[i])
+			continue;
+		answered += said->gpus[i].answer.ok;
+		judge_gpu(checking, &said->gpus[i]);
+	}
+	if (checking->count > 0)
+		return;
+	if (answered == 0)
+		ri_check_skip(checking, "GPUs", "NVML opens none");
+	else
+		ri_check_pass(checking, "GPUs", "%zu answer%s", answered,
+			answered == 1 ? "s" : "");
+}
+
+#define PROBED \
+	.runs = RI_CHECK_DEEP, .limit_ms = RI_GPU_CHECK_MS, \
+	.unverified = "all of it: tested with an artificial libnvidia-ml only"
+
+const struct ri_check ri_check_gpu_health = {
+	.id = "gpu.health",
+	.summary = "every GPU answers",
+	.reads = "what the driver's libnvidia-ml says of each GPU that CUDA_VISIBLE_DEVICES leaves "
+		"(NVML API Reference Guide), in a separate process that gets six seconds",
+	.fails = "a GPU is lost or needs a reset; unknown where the library is not there, does not "
+		"start, ends that process or does not return. What the driver recommends is a note",
+	.advice = lost_hint,
+	PROBED,
+	.run = check_health,
+};
+
+/* gpu.remap */
+
+static const char remap_hint[] =
+	"node admin: nvidia-smi --gpu-reset when nothing runs on the GPU, which remaps the rows";
+static const char remap_failed_hint[] =
+	"for the job: another node; node admin: have the GPU replaced (NVIDIA GPU Memory Error "
+	"Management, \"RMA Policy\")";
+
+/*
+ * nvmlDeviceGetRemappedRows: a pending remap does not harm what starts now,
+ * since the page is not used; a remap that failed once is a reason for NVIDIA
+ * to replace the GPU.
+ */
+static void judge_remap(struct ri_checking *checking, const struct ri_gpu_look *look,
+	const struct ri_gpu_state *gpu)
+{
+	const uint64_t *rows = ri_gpu_numbers(gpu, RI_GPU_REMAP);
+	char name[RI_GPU_NAME];
+
+	(void)look;
+	ri_gpu_name(name, gpu);
+	if (rows[3] != 0) {
+		ri_check_warn(checking, RI_CODE_GPU_REMAP_FAILED, name,
+			"a row of its memory could not be remapped; %" PRIu64 " were after "
+			"uncorrectable errors", rows[1]);
+		ri_check_hint(checking, "%s", remap_failed_hint);
+	} else if (rows[2] != 0) {
+		ri_check_lack(checking, RI_CODE_GPU_REMAP_PENDING, name,
+			"a faulty row of its memory waits for the next reset to be remapped");
+		ri_check_hint(checking, "%s", remap_hint);
+	}
+}
+
+static void check_remap(struct ri_checking *checking)
+{
+	static const struct ri_gpu_judging judging = {
+		.asked = RI_GPU_REMAP, .unknown = RI_CODE_GPU_REMAP_UNKNOWN,
+		.pass = "no remapped row is pending or has failed",
+		.silent = "do not remap rows, or not with MIG", .silence_passes = true,
+		.judge = judge_remap,
+	};
+
+	ri_gpu_judge(checking, &judging);
+}
+
+const struct ri_check ri_check_gpu_remap = {
+	.id = "gpu.remap",
+	.summary = "no remapped row of a GPU's memory is pending or has failed",
+	.reads = "nvmlDeviceGetRemappedRows (NVML API Reference Guide; NVIDIA GPU Memory Error "
+		"Management)",
+	.fails = "a remap has failed; a note if one is pending, which harms nothing that starts "
+		"now. \"--require=gpu.health\" requires this check, too",
+	.advice = remap_hint,
+	PROBED,
+	.run = check_remap,
+};
+
+/* gpu.ecc */
+
+static const char ecc_hint[] =
+	"node admin: nvidia-smi -q -d ECC,ROW_REMAPPER; the counter starts anew with the driver";
+
+static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_look *look,
+	const struct ri_gpu_state *gpu)
+{
+	const uint64_t *errors = ri_gpu_numbers(gpu, RI_GPU_ECC);
+	const uint64_t *sram = ri_gpu_numbers(gpu, RI_GPU_SRAM);
+	char name[RI_GPU_NAME];
+
+	(void)look;
+	ri_gpu_name(name, gpu);
+	if (sram != NULL && *sram != 0) {
+		ri_check_warn(checking, RI_CODE_GPU_ECC_SRAM, name, "its SRAM has had more "
+			"uncorrectable errors than NVIDIA accepts");
+		ri_check_hint(checking, "for the job: another node; node admin: have the GPU "
+			"replaced");
+	}
+	if (*errors > 0) {
+		ri_check_note(checking, RI_CODE_GPU_ECC_ERRORS, name, "%" PRIu64
+			" uncorrectable errors since the driver was loaded; they may be of an "
+			"earlier job", *errors);
+		ri_check_hint(checking, "%s", ecc_hint);
+	}
+}
+
+static void check_ecc(struct ri_checking *checking)
+{
+	static const struct ri_gpu_judging judging = {
+		.asked = RI_GPU_ECC, .unknown = RI_CODE_GPU_ECC_UNKNOWN,
+		.pass = "no uncorrectable error since the driver was loaded",
+		.silent = "have no ECC, or it is off", .judge = judge_ecc,
+	};
+
+	ri_gpu_judge(checking, &judging);
+}
+
+const struct ri_check ri_check_gpu_ecc = {
+	.id = "gpu.ecc",
+	.summary = "the memory of the GPUs had no uncorrectable error",
+	.reads = "nvmlDeviceGetTotalEccErrors, volatile, and nvmlDeviceGetSramEccErrorStatus (NVML "
+		"API Reference Guide)",
+	.fails = "the SRAM has had more than NVIDIA accepts (its own flag for a replacement); a "
+		"note if the driver has counted any error. Errors of a GPU's whole life are not "
+		"looked at",
+	.advice = ecc_hint,
+	PROBED,
+	.run = check_ecc,
+};
+
+/* gpu.retired */
+
+static const char retired_hint[] =
+	"node admin: nvidia-smi -q -d PAGE_RETIREMENT; pending pages are retired when the driver "
+	"is loaded anew; NVIDIA replaces a GPU with many (NVIDIA Dynamic Page Retirement)";
+
+static void judge_retired(struct ri_checking *checking, const struct ri_gpu_look *look,
+	const struct ri_gpu_state *gpu)
+{
+	const uint64_t *pages = ri_gpu_numbers(gpu, RI_GPU_RETIRED);
+	uint64_t all = pages[0] < UINT32_MAX && pages[1] < UINT32_MAX ? pages[0] + pages[1]
+		: UINT32_MAX;
+	char name[RI_GPU_NAME];
+
+	(void)look;
+	ri_gpu_name(name, gpu);
+	if (pages[2] != 0)
+		ri_check_lack(checking, RI_CODE_GPU_RETIRED_PENDING, name,
+			"a page of its memory waits to be retired");
+	else if (all >= RI_THRESHOLD_RETIRED_PAGES)
+		ri_check_lack(checking, RI_CODE_GPU_RETIRED_MANY, name,
+			"%" PRIu64 " pages of its memory are retired, and there is room for 64",
+			all);
+	else
+		return;
+	ri_check_hint(checking, "%s", retired_hint);
+}
+
+static void check_retired(struct ri_checking *checking)
+{
+	static const struct ri_gpu_judging judging = {
+		.asked = RI_GPU_RETIRED, .unknown = RI_CODE_GPU_RETIRED_UNKNOWN,
+		.pass = "few or no pages are retired, and none waits for it",
+		.silent = "retire no pages: they remap rows, or have no ECC",
+		.judge = judge_retired,
+	};
+
+	ri_gpu_judge(checking, &judging);
+}
+
+const struct ri_check ri_check_gpu_retired = {
+	.id = "gpu.retired",
+	.summary = "few pages of the GPUs' memory are retired",
+	.reads = "NVML_FI_DEV_RETIRED_SBE, _DBE and _PENDING (NVML API Reference Guide, \"Field "
+		"Value Enums\"), which GPUs before Ampere have",
+	.fails = "a page waits to be retired, or 60 are; a note either way",
+	.advice = retired_hint,
+	PROBED,
+	.run = check_retired,
+};
+
+/* gpu.uuid */
+
+static const char uuid_hint[] =
+	"node admin: virtual machines that were cloned, or a driver that is not whole; choose GPUs "
+	"by index, not by UUID";
+
+/* The first of two says so. */
+static void judge_uuids(struct ri_checking *checking, const struct ri_probe *said, size_t first)
+{
+	char name[RI_GPU_NAME], other[RI_GPU_NAME];
+
+	for (size_t i = first + 1; i < said->gpu_count; i++) {
+		if (said->gpus[first].uuid[0] == '\0' ||
+			strcmp(said->gpus[i].uuid, said->gpus[first].uuid) != 0)
+			continue;
+		ri_check_lack(checking, RI_CODE_GPU_UUID_TWICE,
+			ri_gpu_name(name, &said->gpus[first]), "has the UUID of %s, so a program "
+			"that names it gets either", ri_gpu_name(other, &said->gpus[i]));
+		ri_check_hint(checking, "%s", uuid_hint);
+		return;
+	}
+}
+
+static void check_uuid(struct ri_checking *checking)
+{
+	const struct ri_gpu_look *look = ri_gpu_look(checking);
+	const struct ri_probe *said;
+	size_t known = 0;
+
+	if (look == NULL)
+		return;
+	said = &look->prober.said;
+	for (size_t i = 0; i < said->gpu_count; i++) {
+		known += said->gpus[i].uuid[0] != '\0';
+		if (look->seen[i])
+			judge_uuids(checking, said, i);
+	}
+	if (checking->count > 0)
+		return;
+	if (known > 0)
+		ri_check_pass(checking, "GPUs", "each has a UUID of its own");
+	else
+		ri_check_skip(checking, "GPUs", "none shows its UUID");
+}
+
+const struct ri_check ri_check_gpu_uuid = {
+	.id = "gpu.uuid",
+	.summary = "each GPU has a UUID of its own",
+	.reads = "nvmlDeviceGetUUID (NVML API Reference Guide)",
+	.fails = "two GPUs have the same one; a note",
+	.advice = uuid_hint,
+	PROBED,
+	.run = check_uuid,
+};

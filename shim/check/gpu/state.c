@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check/gpu/state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "check/software.h"
+#include "system/clock.h"
+
+static const char library[] = "libnvidia-ml.so.1";
+
+/* The GPUs that CUDA_VISIBLE_DEVICES leaves; false where it hides all of them. */
+static bool find_seen(struct ri_gpu_look *look, const struct ri_checking *checking)
+{
+	/* CUDA Programming Guide, "CUDA Environment Variables" */
+	const char *visible = ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES");
+	const struct ri_probe *said = &look->prober.said;
+	struct ri_findings findings = { .count = 0 };
+	struct ri_error err = RI_ERROR_INIT;
+	const struct ri_node node = {
+		.host = checking->host, .env = checking->env, .arena = checking->arena,
+		.findings = &findings,
+	};
+	struct ri_gpus gpus;
+	bool known = ri_gpus_find(&gpus, &node, &err) == 0;
+
+	if (visible != NULL && (visible[0] == '\0' || visible[0] == '-'))
+		return false;
+	ri_gpu_states_seen(look->seen, said->gpus, said->gpu_count, known ? &gpus : NULL);
+	look->count = 0;
+	for (size_t i = 0; i < said->gpu_count; i++)
+		look->count += look->seen[i];
+	return true;
+}
+
+/* NULL: there is no library to ask. */
+static struct ri_gpu_look *ask(const struct ri_checking *checking)
+{
+	static struct ri_gpu_look look;
+	static bool asked;
+	struct ri_prober_order order = {
+		.what = "nvml", .library = ri_check_cuda(checking)->management.file.path,
+	};
+
+	if (order.library == NULL)
+		return NULL;
+	order.until_us = ri_now_us() + (int64_t)RI_GPU_PROBE_MS * 1000;
+	if (!asked)
+		ri_prober_run(&look.prober, checking, &order);
+	asked = true;
+	return &look;
+}
+
+const struct ri_gpu_look *ri_gpu_look(struct ri_checking *checking)
+{
+	struct ri_gpu_look *look;
+
+	if (!ri_prober_may_run(checking, "GPUs"))
+		return NULL;
+	if (!checking->asked && ri_check_nvidia(checking)->control == ENOENT) {
+		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
+		return NULL;
+	}
+	look = ask(checking);
+	if (look == NULL) {
+		ri_prober_skip(checking, library, "is not in this container, so no GPU can be "
+			"asked how it is");
+		return NULL;
+	}
+	if (!find_seen(look, checking)) {
+		ri_check_skip(checking, "GPUs", "CUDA_VISIBLE_DEVICES hides all of them");
+		return NULL;
+	}
+	return look;
+}
+
+const char *ri_gpu_name(char *out, const struct ri_gpu_state *gpu)
+{
+	snprintf(out, RI_GPU_NAME, "GPU %" PRIu64 "%s%s%s", gpu->index,
+		gpu->address[0] == '\0' ? "" : " (", gpu->address,
+		gpu->address[0] == '\0' ? "" : ")");
+	return out;
+}
+
+/* True where it has an answer. */
+static bool judge_one(struct ri_checking *checking, const struct ri_gpu_judging *judging,
+	const struct ri_gpu_look *look, const struct ri_gpu_state *gpu)
+{
+	const struct ri_probe_answer *answer = &gpu->asked[judging->asked].answer;
+	char name[RI_GPU_NAME], text[96];
+
+	if (answer->ok)
+		judging->judge(checking, look, gpu);
+	/* one that is lost is lost to gpu.health */
+	else if (answer->given && !ri_nvml_is_quiet(answer->error) &&
+		answer->error != RI_NVML_LOST && answer->error != RI_NVML_RESET_REQUIRED)
+		ri_check_unknown(checking, judging->unknown, ri_gpu_name(name, gpu),
+			"does not tell: %s", ri_nvml_error_show(text, sizeof(text),
+				answer->error));
+	return answer->ok;
+}
+
+void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging)
+{
+	const struct ri_gpu_look *look = ri_gpu_look(checking);
+	size_t told = 0;
+
+	if (look == NULL)
+		return;
+	for (size_t i = 0; i < look->prober.said.gpu_count; i++)
+		if (look->seen[i])
+			told += judge_one(checking, judging, look, &look->prober.said.gpus[i]);
+	if (checking->count > 0)
+		return;
+	if (look->prober.end != RI_PROBER_DONE || look->count == 0)
+		ri_check_skip(checking, "GPUs", "not all of them answered: see gpu.health");
+	else if (told > 0 || judging->silence_passes)
+		ri_check_pass(checking, "GPUs", "%s", told > 0 ? judging->pass : judging->silent);
+	else
+		ri_check_skip(checking, "GPUs", "%s", judging->silent);
+}

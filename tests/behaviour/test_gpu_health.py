@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The checks of GPUs' health, by a libnvidia-ml of the tests' own (fakes/nvml.c): each state
+that they name switches one check alone, and what is normal names nothing.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from box import BASE, refused, warned
+from deep import brief, fake_fixture, of, probe_fixture
+from deep import look as look_deep
+from peek import PATIENCE
+
+__all__ = ["fake_fixture", "probe_fixture"]     # fixtures, by their own names
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHECKS = ["gpu.health", "gpu.remap", "gpu.ecc", "gpu.retired", "gpu.uuid", "gpu.busy",
+          "gpu.throttle", "gpu.nvlink", "gpu.pcie", "gpu.mode"]
+ALL = "--checks=" + ",".join(CHECKS)
+GPU_3 = "GPU 3 (0000:1e:00.0)"
+VOLTA = "*.retired.error 0"
+RANK = {f"OMPI_COMM_WORLD_{name}": value for name, value in
+        (("RANK", "0"), ("SIZE", "1"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1"))}
+
+
+def questions():
+    with open(os.path.join(TOP, "lib/node/gpu_state.h"), encoding="ascii") as file:
+        return re.findall(r'RI_ASKED\(\w+, "([\w-]+)", \d', file.read())
+
+
+@pytest.fixture(name="gpus")
+def fixture_gpus(fake, tmp_path_factory):
+    """gpus("3.remap.2 1", OLD=1): a folder for LD_LIBRARY_PATH with GPUs in that state."""
+    made = {}
+
+    def make(*state, **macros):
+        key = tuple(macros.items())
+        if key not in made:
+            made[key] = fake("nvml", **macros)
+        folder = tmp_path_factory.mktemp("gpus")
+        shutil.copy(f"{made[key]}/libnvidia-ml.so.1", folder)
+        (folder / "state").write_text("".join(line + "\n" for line in state))
+        return str(folder)
+    return make
+
+
+def look(rankinit, folder, *options, env=None):
+    return look_deep(rankinit, ALL, *options, env={"LD_LIBRARY_PATH": folder, **(env or {})})
+
+
+def said(checks):
+    """check -> what it says"""
+    return {name: [(one["status"], one["code"], one["subject"]) for one in of(checks, name)]
+            for name in CHECKS}
+
+
+# code -> the state, its severity, what the text has
+STATES = {
+    "gpu.health.lost": (["3.gpu.error 15"], "warn", "has fallen off the bus"),
+    "gpu.health.reset": (["3.gpu.error 16"], "warn", "before it is reset"),
+    "gpu.health.recovery": (["3.recovery.0 1"], "note", "recommends a reset of the GPU"),
+    "gpu.health.unknown": (["3.gpu.error 999"], "unknown", "NVML error 999"),
+    "gpu.remap.failed": (["3.remap.3 1", "3.remap.1 7"], "warn", "7 were after uncorrectable"),
+    "gpu.remap.pending": (["3.remap.2 1"], "note", "waits for the next reset"),
+    "gpu.remap.unknown": (["3.remap.error 999"], "unknown", "NVML error 999"),
+    "gpu.ecc.sram": (["3.sram.0 1"], "warn", "than NVIDIA accepts"),
+    "gpu.ecc.errors": (["3.ecc.0 2"], "note", "2 uncorrectable errors"),
+    "gpu.ecc.unknown": (["3.ecc.error 14"], "unknown", "infoROM is corrupted"),
+    "gpu.retired.pending": ([VOLTA, "3.retired.2 1"], "note", "waits to be retired"),
+    "gpu.retired.many": ([VOLTA, "3.retired.0 58", "3.retired.1 2"], "note", "60 pages"),
+    "gpu.retired.unknown": ([VOLTA, "3.retired.error 999"], "unknown", "NVML error 999"),
+    "gpu.uuid.twice": (["3.uuid 5"], "note", "has the UUID of GPU 5 (0000:20:00.0)"),
+    "gpu.busy.others": (["3.processes.0 1", "3.memory.1 5368709120"], "note",
+                        "75839 MiB of its memory are taken, 1 process compute"),
+    "gpu.busy.unknown": (["3.memory.error 999"], "unknown", "NVML error 999"),
+    "gpu.throttle.now": (["3.clocks.0 72"], "note", "now because of heat"),
+    "gpu.throttle.slowdown": (["3.clocks.0 8"], "note", "no reason"),
+    "gpu.throttle.counted": (["3.slowed.1 2500000000"], "note", "for 2 s because of power"),
+    "gpu.throttle.unknown": (["3.clocks.error 999"], "unknown", "NVML error 999"),
+    "gpu.nvlink.down": (["3.links.1 17"], "note", "17 of its NVLinks are active, 18 of"),
+    "gpu.nvlink.errors": (["3.link-errors.1 4"], "note", "recover 4 times"),
+    "gpu.nvlink.fabric": (["3.fabric.0 2"], "note", "error 802"),
+    "gpu.nvlink.degraded": (["3.fabric.2 1"], "note", "less bandwidth"),
+    "gpu.nvlink.unknown": (["3.links.error 999"], "unknown", "NVML error 999"),
+    "gpu.pcie.narrow": (["3.pcie.0 8"], "note", "8 of 16 PCIe lanes"),
+    "gpu.pcie.unknown": (["3.pcie.error 999"], "unknown", "NVML error 999"),
+    "gpu.mode.prohibited": (["3.mode.0 2"], "warn", "prohibited"),
+    "gpu.mode.exclusive": (["3.mode.0 3"], "note", "exclusive process"),
+    "gpu.mode.persistence": (["3.persistence.0 0"], "note", "persistence mode is off"),
+    "gpu.mode.mig": (["3.mig.1 1"], "note", "turns MIG on"),
+    "gpu.mode.unknown": (["3.mode.error 999"], "unknown", "NVML error 999"),
+}
+# what is said of all GPUs, or where a library ends everything; see their own tests
+ELSEWHERE = ["gpu.health.library", "gpu.health.crashed", "gpu.health.hung", "gpu.pcie.common",
+             "gpu.busy.shared"]
+# what may find a node unfit by --require=gpu.health, and nothing else
+UNFIT = ["gpu.health.lost", "gpu.health.reset", "gpu.remap.failed", "gpu.remap.pending"]
+UNKNOWN = ["gpu.health.unknown", "gpu.remap.unknown"]
+
+
+def test_every_code_has_a_state():
+    with open(os.path.join(TOP, "lib/base/codes.def"), encoding="ascii") as file:
+        codes = re.findall(r'^RI_CODE\(\w+, "(gpu\.\w+)(\.\w+)"', file.read(), re.M)
+    assert sorted([*STATES, *ELSEWHERE]) == sorted(
+        name + end for name, end in codes if name in CHECKS)
+
+
+@pytest.mark.parametrize("code", STATES)
+def test_a_state_switches_one_check(rankinit, probe, gpus, code):
+    state, severity, text = STATES[code]
+    before = [line for line in state if line == VOLTA]
+    status, healthy = look(rankinit, gpus(*before))
+    assert status == 0 and {one["status"] for one in healthy} <= {"pass", "skip"}
+    status, checks = look(rankinit, gpus(*state))
+    name = code.rpartition(".")[0]
+    assert status == 0
+    changed = {one for one in CHECKS if said(checks)[one] != said(healthy)[one]}
+    assert changed == {name}
+    found, = of(checks, name)
+    # one that is not opened has no address
+    opened = "3.gpu.error" not in state[0]
+    assert (found["status"], found["code"]) == (severity, code)
+    assert found["subject"] == (GPU_3 if opened else "GPU 3")
+    assert text in found["text"]
+
+
+@pytest.mark.parametrize("code", STATES)
+def test_what_may_fail(rankinit, probe, gpus, code):
+    folder = gpus(*STATES[code][0])
+    status, checks = look(rankinit, folder, "--require=gpu.health")
+    name = code.rpartition(".")[0]
+    found, = of(checks, name)
+    if code in UNFIT:
+        assert (status, found["status"]) == (123, "fail")
+    elif code in UNKNOWN:
+        assert (status, found["status"]) == (123, "unknown")
+    else:
+        assert (status, found["status"]) == (0, STATES[code][1])
+
+
+@pytest.mark.parametrize("state, code", [
+    (["*.pcie.0 8"], "gpu.pcie.common"),
+    (["*.pcie.0 8", "3.pcie.0 4"], "gpu.pcie.narrow"),
+])
+def test_lanes_that_all_lack(rankinit, probe, gpus, state, code):
+    """One that is narrower than the others is named alone beside them."""
+    _, checks = look(rankinit, gpus(*state))
+    assert code in {one["code"] for one in of(checks, "gpu.pcie")}
+    assert {one["status"] for one in of(checks, "gpu.pcie")} == {"note"}
+    status, _ = look(rankinit, gpus(*state), "--require=gpu.pcie")
+    assert status == (0 if code == "gpu.pcie.common" else 123)
+
+
+@pytest.mark.parametrize("env", [
+    {"CUDA_MPS_PIPE_DIRECTORY": "/nowhere"},
+    {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2",
+     "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+])
+def test_busy_as_it_may_be(rankinit, probe, gpus, env):
+    """MPS, and ranks that were started together: never held against the node."""
+    folder = gpus("3.processes.0 1")
+    status, checks = look(rankinit, folder, "--require=gpu.busy", env=env)
+    assert (status, brief(checks, "gpu.busy")) == (0, [("note", "gpu.busy.shared")])
+    status, checks = look(rankinit, folder, "--require=gpu.busy")
+    assert (status, brief(checks, "gpu.busy")) == (123, [("fail", "gpu.busy.others")]), "control"
+
+
+# What is normal: nothing but passes and skips, or the notes named, and never unfit.
+NORMAL = {
+    "idle": [],
+    "one": ["count 1"],
+    "consumer": [f"*.{name}.error 3" for name in
+                 ("ecc", "sram", "remap", "links", "link-errors", "fabric", "mig", "recovery")],
+    "mig": ["*.mig.0 1", "*.mig.1 1", "*.processes.0 5", "*.memory.1 1000000", "*.remap.error 3",
+            "*.ecc.error 3"],
+    "vgpu": ["*.ecc.error 22", "*.sram.error 3", "*.remap.error 3", "*.pcie.error 3",
+             "*.clocks.error 3", "*.links.error 3"],
+    "virtual_pcie": ["*.pcie.0 0"],
+    "no_bridge": ["*.links.1 0"],
+    "one_bridge": ["*.links.1 0", "0.links.1 12", "1.links.1 12"],
+    "no_nvswitch": ["*.fabric.0 0", "*.fabric.2 0"],
+    "power_cap": ["*.clocks.0 4"],
+    "software_thermal": ["*.clocks.0 32"],
+    "rows_remapped_long_ago": ["*.remap.0 3", "*.remap.1 2"],
+    "pages_retired_long_ago": [VOLTA, "*.retired.0 12", "*.retired.1 3"],
+    "a_desktop": ["*.memory.1 84000000000"],
+    "replays": ["*.link-errors.0 90000"],
+    "others_by_cgroup": ["2.gpu.error 17", "3.gpu.error 4"],
+    "a_moment_of_heat": ["*.slowed.0 30000000"],
+    "no_uuid": ["*.uuid.error 3", "*.address.error 3"],
+}
+
+
+@pytest.mark.parametrize("name", NORMAL)
+@pytest.mark.parametrize("old", [False, True])
+def test_what_is_normal(rankinit, probe, gpus, name, old):
+    """Also by the library of a driver that lacks half of the functions."""
+    folder = gpus(*NORMAL[name], **({"OLD": 1} if old else {}))
+    status, checks = look(rankinit, folder, "--require=gpu.health")
+    assert {one["status"] for one in checks} <= {"pass", "skip"} or old and name == "mig", checks
+    assert status == 0
+
+
+def test_every_error_of_nvml(rankinit, probe, gpus):
+    """To every question: nothing ends, nothing fails, and only two of them accuse the GPU."""
+    for error in (*range(1, 30), 999, 70000, -1):
+        folder = gpus(*(f"3.{name}.error {error}" for name in questions()))
+        status, checks = look(rankinit, folder)
+        assert status == 0
+        accused = {"gpu.health.lost"} if error == 15 else {"gpu.health.reset"} \
+            if error == 16 else set()
+        assert {one["code"] for one in checks if one["status"] in ("warn", "fail")} == accused
+        assert {one["subject"] for one in checks if one["status"] == "unknown"} <= {GPU_3}
+    # and to the steps before them
+    for error in (*range(1, 30), 999):
+        for step in ("init", "list", "3.gpu"):
+            _, checks = look(rankinit, gpus(f"{step}.error {error}"))
+            bad = {one["code"] for one in checks} - {None}
+            assert len(bad) <= 1 and bad <= {
+                "gpu.health.library", "gpu.health.lost", "gpu.health.reset",
+                "gpu.health.unknown"}, (step, error)
+
+
+def test_a_library_that_does_not_start(rankinit, probe, gpus):
+    status, checks = look(rankinit, gpus("init.error 9"))
+    assert (status, brief(checks, "gpu.health")) == (0, [("unknown", "gpu.health.library")])
+    assert "the driver is not loaded" in of(checks, "gpu.health")[0]["text"]
+    assert {one["status"] for one in checks if one["id"] != "gpu.health"} == {"skip"}
+    assert look(rankinit, gpus("init.error 9"), "--require=gpu.health")[0] == 123
+
+
+@pytest.mark.parametrize("line, code, text", [
+    ("3.sram.crash 1", "gpu.health.crashed",
+     'by SIGABRT, while GPU 3 (0000:1e:00.0) was asked for "sram"'),
+    ("3.gpu.crash 1", "gpu.health.crashed", "by SIGABRT, while GPU 3 was opened"),
+    ("load.crash 1", "gpu.health.crashed", "while the library was loaded"),
+    ("init.crash 1", "gpu.health.crashed", "while NVML was initialised"),
+    ("3.links.hang 1", "gpu.health.hung",
+     'within 6000 ms, while GPU 3 (0000:1e:00.0) was asked for "links"'),
+])
+def test_one_that_ends_or_hangs(rankinit, probe, gpus, line, code, text):
+    """Unknown, and what was known before counts."""
+    early = line[0] in "li"
+    folder = gpus(line, "0.remap.3 1")
+    status, checks = look(rankinit, folder)
+    assert (status, brief(checks, "gpu.health")) == (0, [("unknown", code)])
+    assert text in of(checks, "gpu.health")[0]["text"]
+    assert brief(checks, "gpu.remap") == (
+        [("skip", None)] if early else [("warn", "gpu.remap.failed")])
+    for asked in ("gpu.health", "gpu.remap"):
+        if "hang" not in line:
+            assert look(rankinit, folder, f"--require={asked}")[0] == 123, asked
+
+
+def test_no_library(rankinit, probe, fake, tmp_path):
+    status, checks = look(rankinit, str(tmp_path))
+    assert status == 0 and {one["status"] for one in checks} == {"skip"}
+    status, checks = look(rankinit, str(tmp_path), "--require=gpu.health")
+    assert status == 123 and brief(checks, "gpu.health")[0][0] == "unknown"
+
+
+def test_hidden_gpus(rankinit, probe, gpus):
+    """None that a program would see: whatever is wrong with them."""
+    for value in ("", "-1"):
+        status, checks = look(rankinit, gpus("*.gpu.error 15"),
+                              env={"CUDA_VISIBLE_DEVICES": value})
+        assert status == 0 and {one["status"] for one in checks} == {"skip"}
+
+
+def test_a_launch(box, probe, gpus):
+    words = ["--", "sh", "-c", "echo ran"]
+    env = {**RANK, "LD_LIBRARY_PATH": gpus("3.remap.2 1")}
+    asked = box.run("--require=gpu.health", *words, env=env)
+    assert "needs --deep" in refused(asked, 125, "option.value", "--require")
+    unfit = box.run("--deep", "--require=gpu.health", *words, env=env)
+    assert (unfit.status, unfit.out) == (123, b"")
+    assert "gpu.remap.pending" in unfit.err
+    # the controls: nobody requires it; it is well
+    fit = box.run("--deep", "--checks=gpu.remap", *words, env=env)
+    assert (fit.status, fit.out, fit.err) == (0, b"ran\n", "")
+    well = box.run("--deep", "--require=gpu.health", *words,
+                   env={**RANK, "LD_LIBRARY_PATH": gpus()})
+    assert (well.status, well.out, well.err) == (0, b"ran\n", "")
+    lost = box.run("--deep", "--checks=gpu.health", *words,
+                   env={**RANK, "LD_LIBRARY_PATH": gpus("3.gpu.error 15")})
+    assert (lost.status, lost.out) == (0, b"ran\n")
+    assert "fallen off the bus" in warned(lost, "gpu.health.lost", "GPU 3")
+    off = box.run("--deep", "--require=gpu.health", "--check-level=gpu.remap=off", *words,
+                  env=env)
+    assert (off.status, off.out) == (0, b"ran\n")
+    assert "gpu.remap is not checked" in warned(off, "check.unasked", "--require")
+
+
+def test_one_run_for_all(rankinit, probe, gpus, tool, tmp_path):
+    """Ten checks, one process, which asks each GPU each thing once."""
+    trace = tmp_path / "trace"
+    subprocess.run([tool("strace"), "-f", "-e", "trace=execve", "-o", str(trace), rankinit,
+                    "--check", "--deep", ALL], check=True, capture_output=True,
+                   env={**BASE, "LD_LIBRARY_PATH": gpus()}, timeout=PATIENCE)
+    assert len(re.findall(r'execve\("[^"]*rankinit-probe"', trace.read_text())) == 1
+    done = subprocess.run([probe, "nvml", f"{gpus()}/libnvidia-ml.so.1"], check=True,
+                          capture_output=True, text=True)
+    asked = [line for line in done.stdout.splitlines() if line.startswith("try ask ")]
+    assert len(asked) == len(set(asked)) == 8 * len(questions())
