@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""device.py RANKINIT OUT [--ranks=N]: what device.sh does, see there."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+QUIET = (2, 3, 13, 21, 22, 25)      # NVML has no such thing, as nvidia-smi's [N/A]
+ABSENT = ("[N/A]", "N/A", "[Not Supported]", "[GPU requires reset]", "")
+MIB = 1 << 20
+WORDS = {"Yes": 1, "No": 0, "Enabled": 1, "Disabled": 0, "Default": 0, "Prohibited": 2,
+         "Exclusive_Process": 3, "Not Active": 0, "Active": 1, "None": 0, "Reset": 1, "Reboot": 2,
+         "Drain P2P": 3, "Drain and Reset": 4, "Not Started": 1, "In Progress": 2, "Completed": 3,
+         "Success": 0}
+
+# question of the probe, which of its numbers -> nvidia-smi's names of it (new, old), unit.
+# What changes from one moment to the next is told and not compared.
+FIELDS = {
+    ("memory", 0): (["memory.total"], MIB),
+    ("memory", 1): (["memory.free"], MIB),
+    ("memory", 2): (["memory.reserved"], MIB),
+    ("ecc", 0): (["ecc.errors.uncorrected.volatile.total"], 1),
+    ("retired", 0): (["retired_pages.single_bit_ecc.count"], 1),
+    ("retired", 1): (["retired_pages.double_bit.count"], 1),
+    ("retired", 2): (["retired_pages.pending"], 1),
+    ("clocks", 0): (["clocks_event_reasons.active", "clocks_throttle_reasons.active"], 1),
+    ("slowed", 0): (["clocks_event_reasons_counters.hw_thermal_slowdown"], 1000),
+    ("slowed", 1): (["clocks_event_reasons_counters.hw_power_brake_slowdown"], 1000),
+    ("pcie", 0): (["pcie.link.width.current"], 1),
+    ("pcie", 1): (["pcie.link.width.max"], 1),
+    ("pcie", 2): (["pcie.link.gen.current", "pcie.link.gen.gpucurrent"], 1),
+    ("pcie", 3): (["pcie.link.gen.max"], 1),
+    ("mode", 0): (["compute_mode"], 1),
+    ("persistence", 0): (["persistence_mode"], 1),
+    ("mig", 0): (["mig.mode.current"], 1),
+    ("mig", 1): (["mig.mode.pending"], 1),
+    ("fabric", 0): (["fabric.state"], 1),
+    ("recovery", 0): (["gpu_recovery_action"], 1),
+}
+REMAP = ["correctable", "uncorrectable", "pending", "failure"]
+MOVES = {("clocks", 0), ("pcie", 2), ("slowed", 0), ("slowed", 1)}
+NEAR = {("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB}
+
+
+def run(words, **more):
+    return subprocess.run(words, capture_output=True, text=True, errors="replace", check=False,
+                          timeout=120, **more)
+
+
+def query(kind, name):
+    """A column of nvidia-smi, a text for each GPU; None where it knows no such name."""
+    done = run(["nvidia-smi", f"--query-{kind}={name}", "--format=csv,noheader,nounits"])
+    if done.returncode != 0:
+        return None
+    return [row[0].strip() if row else "" for row in csv.reader(io.StringIO(done.stdout))]
+
+
+def number(text, unit):
+    """As the probe has it; None for what nvidia-smi does not tell."""
+    if text in ABSENT:
+        return None
+    if text in WORDS:
+        return WORDS[text] * unit
+    try:
+        return int(text, 0) * unit
+    except ValueError:
+        return text
+
+
+def read_probe(text):
+    """GPU -> (address, uuid, {question: numbers or -error})"""
+    gpus, at = {}, None
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "try":
+            at = words[1:]
+        elif words[0] not in ("ok", "error"):
+            continue
+        elif at and at[0] == "gpu":
+            gpus[int(at[1])] = (words[1], words[2], {}) if words[0] == "ok" else ("-", "-", {})
+        elif at and at[0] == "ask":
+            gpus[int(at[1])][2][at[2]] = [int(word) for word in words[1:]] \
+                if words[0] == "ok" else -int(words[1])
+    return gpus
+
+
+class Device:
+    """One run: what was found, in lines, and whether anything was wrong."""
+
+    def __init__(self, rankinit, out):
+        self.rankinit, self.out = os.path.abspath(rankinit), out
+        self.lines, self.bad = [], 0
+
+    def say(self, line, bad=False):
+        self.lines.append(("DIFFERS  " if bad else "") + line)
+        self.bad += bad
+        print(self.lines[-1], flush=True)
+
+    def keep(self, name, text):
+        with open(os.path.join(self.out, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    # the probe's answers beside nvidia-smi's
+
+    def probe(self):
+        begun = time.monotonic()
+        done = run([os.path.join(os.path.dirname(self.rankinit), "rankinit-probe"), "nvml"])
+        took = time.monotonic() - begun
+        self.keep("probe.txt", done.stdout)
+        self.keep("nvidia-smi.txt", run(["nvidia-smi", "-q"]).stdout)
+        if not done.stdout.rstrip().endswith("end"):
+            self.say(f"rankinit-probe did not come to its end: {done.stderr}", True)
+        gpus = read_probe(done.stdout)
+        self.say(f"rankinit-probe nvml: {len(gpus)} GPUs in {took * 1000:.0f} ms")
+        return gpus
+
+    def compare_one(self, key, gpu, ours, theirs):
+        name = f"GPU {gpu} {key[0]} {key[1]}"
+        shown = "not told" if ours is None else ours
+        if ours == theirs or key in MOVES or (
+                key in NEAR and isinstance(theirs, int) and ours is not None
+                and abs(ours - theirs) <= NEAR[key]):
+            moves = ", moves" if key in MOVES and ours != theirs else ""
+            self.say(f"{name}: {shown}, nvidia-smi {theirs}{moves}")
+        elif theirs is None or ours is None:
+            # the one tells "0" or an error where the other tells nothing
+            self.say(f"{name}: {shown}, nvidia-smi {theirs}: told by one of them")
+        else:
+            self.say(f"{name}: {shown}, nvidia-smi {theirs}", True)
+
+    def compare(self, gpus):
+        columns = {key: (next((found for found in (query("gpu", name) for name in names)
+                               if found is not None), None), unit)
+                   for key, (names, unit) in FIELDS.items()}
+        for i, name in enumerate(REMAP):
+            columns[("remap", i)] = (query("remapped-rows", f"remapped_rows.{name}"), 1)
+        addresses, uuids = query("gpu", "pci.bus_id") or [], query("gpu", "uuid") or []
+        if len(addresses) != len(gpus):
+            self.say(f"{len(gpus)} GPUs, nvidia-smi {len(addresses)}", True)
+        for gpu, (address, uuid, answers) in gpus.items():
+            if gpu < len(addresses):
+                self.say(f"GPU {gpu}: {address} {uuid}",
+                         (address, uuid) != (addresses[gpu], uuids[gpu]))
+            for question, answer in answers.items():
+                if isinstance(answer, int) and -answer not in QUIET:
+                    self.say(f"GPU {gpu} {question}: NVML error {-answer}", True)
+            for key, (column, unit) in columns.items():
+                answer = answers.get(key[0], -13)
+                ours = answer[key[1]] if isinstance(answer, list) else None
+                if column is None or gpu >= len(column):
+                    self.say(f"GPU {gpu} {key[0]} {key[1]}: {ours}, nvidia-smi has no such name")
+                else:
+                    self.compare_one(key, gpu, ours, number(column[gpu], unit))
+
+    # what the checks say
+
+    def look(self, name, *words, env=None):
+        begun = time.monotonic()
+        done = run([self.rankinit, "--check=json", *words], env={**os.environ, **(env or {})})
+        took = time.monotonic() - begun
+        self.keep(f"{name}.json", done.stdout)
+        try:
+            checks = json.loads(done.stdout)["checks"]
+        except ValueError:
+            self.say(f"{name}: --check said {done.stdout[:200]!r} {done.stderr[:200]!r}", True)
+            return []
+        self.say(f"{name}: exit {done.returncode}, {len(checks)} results in {took * 1000:.0f} ms")
+        return checks
+
+    def check(self):
+        for one in self.look("check", "--deep", "--checks=gpu.*,ib.*"):
+            if one["status"] != "skip":
+                self.say(f"  {one['status']} {one['id']} {one['code'] or '-'} {one['subject']}: "
+                         f"{one['text']}")
+        hidden = self.look("hidden", "--deep", "--checks=gpu.health,gpu.busy",
+                           env={"CUDA_VISIBLE_DEVICES": ""})
+        if {one["status"] for one in hidden} - {"skip"}:
+            self.say("with CUDA_VISIBLE_DEVICES= the checks still speak", True)
+
+    # the machine, as tests/hosts has them
+
+    def record(self):
+        """NAME.tree for tests/hosts/grow.py; identifiers and the name are replaced."""
+        uuids, lines = {}, ["# recorded by tests/device.sh; names, identifiers are replaced"]
+
+        def disguise(text):
+            text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", lambda found:
+                          uuids.setdefault(found[0], f"00000000-0000-0000-0000-{len(uuids):012d}"),
+                          text)
+            return text.replace(os.uname().nodename, "node-0")
+        for path in files():
+            try:
+                with open("/" + path, encoding="utf-8", errors="replace") as file:
+                    text = disguise(file.read(65536))
+            except OSError:
+                continue
+            body = text[:-1] if text.endswith("\n") else text
+            if "\n." in "\n" + body and any(line == "." for line in body.split("\n")):
+                continue
+            if "\n" in body or " mode 0" in body:
+                lines += [path + " <<", *body.split("\n"), "."]
+            elif body == body.strip():
+                lines.append(f"{path} = {body}".rstrip())
+        for path in nodes():
+            lines.append(f"{path} = mode 0{os.stat('/' + path).st_mode & 0o777:o}")
+        self.keep("machine.tree", "\n".join(lines) + "\n")
+        self.say(f"machine.tree: {len(lines)} lines")
+
+    def replay(self):
+        """What was recorded says of the GPUs what the machine says."""
+        sys.path.insert(0, os.path.join(HERE, "hosts"))
+        from grow import grow_lines     # pylint: disable=import-outside-toplevel,import-error
+        root = os.path.join(self.out, "machine")
+        with open(os.path.join(self.out, "machine.tree"), encoding="utf-8") as file:
+            grow_lines("machine.tree", file.read().splitlines(), root)
+        found = [{(one["id"], one["status"], one["code"]) for one in
+                  self.look(name, "--checks=gpu.dev,gpu.driver,gpu.count,gpu.numa", *words)}
+                 for name, words in (("live", []), ("recorded", [f"--root={root}"]))]
+        for one in sorted(found[0] ^ found[1], key=str):
+            self.say(f"live and recorded: {one}", True)
+
+    # ranks
+
+    def ranks(self, count):
+        if run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"]).returncode:
+            self.say("ranks: skipped, Python finds no torch that sees a GPU")
+            return
+        done = run([self.rankinit, f"--nproc-per-node={count}", "--", sys.executable, "-B",
+                    os.path.join(HERE, "device_rank.py")])
+        self.keep("ranks.txt", done.stdout + done.stderr)
+        sums = re.findall(r"rank \d+ of (\d+): sum (\d+) over (\w+)", done.stdout)
+        for line in done.stdout.splitlines():
+            self.say("  " + line)
+        good = done.returncode == 0 and sums and all(
+            len(sums) == int(world) and int(total) == int(world) * (int(world) + 1) // 2
+            for world, total, _ in sums)
+        self.say(f"ranks: {len(sums)} with {sums[0][2] if sums else 'nothing'}, exit "
+                 f"{done.returncode}", not good)
+
+    def busy(self):
+        """Somebody else's gibibytes are seen, and no longer when they are gone."""
+        words = "import torch,sys;x=torch.zeros(3<<30,dtype=torch.uint8,device='cuda');" \
+            "print(x.sum().item(),flush=True);sys.stdin.read()"
+        if run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"]).returncode:
+            return
+        with subprocess.Popen([sys.executable, "-c", words], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as holder:
+            holder.stdout.readline()
+            checks = self.look("busy", "--deep", "--checks=gpu.busy")
+            holder.stdin.close()
+        if not any(one["code"] == "gpu.busy.others" for one in checks):
+            self.say("3 GiB of another process are not seen", True)
+
+
+def files():
+    """What checks read of a machine, as far as it says nothing of who uses it."""
+    found = ["proc/self/status", "proc/self/limits", "proc/self/cgroup", "proc/self/uid_map",
+             "proc/uptime", "proc/sys/kernel/osrelease", "sys/module/nvidia/version"]
+    for top in ("proc/driver/nvidia", "proc/driver/nvidia-caps", "proc/driver/nvidia-nvswitch"):
+        for folder, _, names in os.walk("/" + top):
+            found += [os.path.join(folder, name)[1:] for name in names]
+    pci = "sys/bus/pci/devices"
+    gpus = "/proc/driver/nvidia/gpus"
+    for address in os.listdir(gpus) if os.path.isdir(gpus) else []:
+        found += [f"{pci}/{address}/{name}" for name in
+                  ("numa_node", "local_cpulist", "current_link_width", "max_link_width",
+                   "vendor", "device")]
+    return sorted(set(found))
+
+
+def nodes():
+    found = [f"dev/{name}" for name in os.listdir("/dev") if name.startswith("nvidia")]
+    caps = "/dev/nvidia-caps"
+    found += [f"dev/nvidia-caps/{name}" for name in
+              (os.listdir(caps) if os.path.isdir(caps) else [])]
+    return sorted(path for path in found if not os.path.isdir("/" + path))
+
+
+def main(rankinit, out, *options):
+    count = dict(option.split("=", 1) for option in options).get("--ranks", "gpu")
+    device = Device(rankinit, out)
+    device.compare(device.probe())
+    device.check()
+    device.record()
+    device.replay()
+    device.ranks(count)
+    device.busy()
+    device.say(f"{device.bad} differ" if device.bad else "all is as nvidia-smi has it")
+    device.keep("summary.txt", "\n".join(device.lines) + "\n")
+    return 1 if device.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
