@@ -167,8 +167,14 @@ $(TEST_PROGRAMS): $(T)/%: %.c $(wildcard tests/bench/*.h) $(B)/deps/done
 	$(call say,CC)
 	$(Q)$(MUSL_CC) $(CFLAGS_TEST) -o $@ $<
 
+# Prints what lib/python reads of a process; of the kind that is built.
+$(O)/tests/pystack: tests/python/pystack.c $(O)/librankinit.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS)
+
 .PHONY: actors
-actors: $(TEST_PROGRAMS)
+actors: $(TEST_PROGRAMS) $(O)/tests/pystack
 
 # In the object tree of this build's kind: make SAN=1 unit-programs
 $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a

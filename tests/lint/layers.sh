@@ -65,6 +65,7 @@ look lib/image base node
 look lib/demand base image
 look lib/output base
 look lib/command base
+look lib/python base
 look lib/model base command
 look lib/from base model
 look lib/to base model command
@@ -72,7 +73,7 @@ look lib/report base model output
 look lib/simulate base from
 look lib/job base node model command
 
-library='base node image demand output command model from to report simulate job'
+library='base node image demand output command python model from to report simulate job'
 look shim/system base node model
 look shim/check base node image demand model from system
 look shim/probe base node image check system

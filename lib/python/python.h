@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the threads of another process run in CPython, read from its memory alone: nothing is
+ * stopped, attached, loaded or opened. The caller brings a function that reads the memory
+ * (process_vm_readv, a recorded image) and the text of /proc/PID/maps.
+ *
+ *     ri_python_maps_add       which mapped files may be an interpreter
+ *     ri_python_find           where its _PyRuntime is, of which version
+ *     ri_python_threads        its threads
+ *     ri_python_stack          the frames of one of them, the innermost first
+ *
+ * All that is read is hostile: every list is bounded, a circle ends as a broken one, a string
+ * is cut. Memory is the caller's. A process that runs changes while it is read: what is torn is
+ * mostly noticed (RI_PYTHON_CHANGED), but who wants to be sure takes two stacks of a thread and
+ * compares their hashes.
+ */
+#ifndef RI_PYTHON_PYTHON_H
+#define RI_PYTHON_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "python/layout.h"
+
+enum {
+	RI_PYTHON_OBJECTS = 8,		/* mapped files that are looked at; real processes have 3 */
+	RI_PYTHON_NAME = 256,		/* bytes of a file's or function's name, '\0' included */
+	RI_PYTHON_INTERPRETERS = 64,	/* walked at most; nearly all processes have 1 */
+	RI_PYTHON_THREADS = 256,	/* of all interpreters of a process, that are listed */
+	RI_PYTHON_WALK = 4096,		/* threads, or frames of one thread, walked at most */
+	RI_PYTHON_READS = 262144,	/* of one look; 256 threads of 64 frames take 90,000 */
+};
+
+/* Exactly so many bytes at an address; false where one of them cannot be read. */
+struct ri_python_memory {
+	bool (*read)(void *context, uint64_t address, void *out, size_t size);
+	void *context;
+};
+
+enum ri_python_answer {
+	RI_PYTHON_OK,
+	RI_PYTHON_NONE,		/* no CPython, or it has not started yet, or has ended */
+	RI_PYTHON_UNKNOWN,	/* a CPython, but not one of 3.9 to 3.14: python.release names it */
+	RI_PYTHON_UNREADABLE,	/* not even the first bytes: the reader's errno says why */
+	RI_PYTHON_CHANGED,	/* it led nowhere, or in a circle: what is there is a part */
+};
+
+/*
+ * /proc/PID/maps (proc(5)), taken in pieces of any size, since that of a process with torch
+ * has some hundred kB. Kept are the readable beginnings of the file that is mapped first,
+ * which is the program, and of files named python... or libpython...
+ */
+struct ri_python_object {
+	uint64_t base;			/* where the first byte of the file is mapped */
+	char name[64];			/* its last component, cut; for people only */
+};
+
+struct ri_python_maps {
+	struct ri_python_object objects[RI_PYTHON_OBJECTS];
+	size_t count;
+	bool seen;			/* a file was, so the next one is not the program */
+	/* of the line that has not ended yet: up to its path, and the last component of that */
+	char fields[128], name[64];
+	size_t fields_length, name_length;
+	bool in_path;
+};
+
+void ri_python_maps_init(struct ri_python_maps *maps);
+void ri_python_maps_add(struct ri_python_maps *maps, const char *text, size_t size);
+
+/* A CPython of the process. */
+struct ri_python {
+	struct ri_python_memory memory;
+	/* calls of memory.read so far; past RI_PYTHON_READS they fail. 0 begins another look. */
+	unsigned long reads;
+	uint64_t runtime;		/* address of _PyRuntime */
+	unsigned minor;			/* 11 for 3.11 */
+	char release[32];		/* "3.11.2", "3.13.0rc1 (free-threaded)", "3.9" */
+	struct ri_python_layout layout;
+};
+
+/*
+ * The first object that holds a CPython which has started. Of RI_PYTHON_UNKNOWN only .release
+ * means something: "3.8 or older", "3.15.0a1".
+ */
+enum ri_python_answer ri_python_find(struct ri_python *python,
+	const struct ri_python_memory *memory, const struct ri_python_maps *maps);
+
+/*
+ * Thread ids of the process, from /proc/PID/task, in the numbers of the process's own PID
+ * namespace. Before 3.11 CPython keeps only a pthread_t; the C library keeps the kernel's id in
+ * what that points to, and what is found there counts if it is one of these. None given, or not
+ * found: .tid is 0. From 3.11 on this is not used.
+ */
+struct ri_python_tasks {
+	const int32_t *ids;
+	size_t count;
+};
+
+struct ri_python_thread {
+	uint64_t state;			/* address of its PyThreadState */
+	uint64_t pthread;		/* pthread_self(); 0 where it has not been set yet */
+	int32_t tid;			/* as gettid() in the process says; 0: not known */
+	uint64_t interpreter;		/* address of the one that it belongs to */
+};
+
+struct ri_python_threads {
+	struct ri_python_thread list[RI_PYTHON_THREADS];
+	size_t count;
+	size_t all;			/* that were seen; where more than count, some are left out,
+					   but never the oldest, which is the main thread */
+};
+
+/*
+ * The threads of all interpreters, the newest first as CPython keeps them: the main thread is
+ * the last one. RI_PYTHON_OK, or _CHANGED with those found before.
+ */
+enum ri_python_answer ri_python_threads(struct ri_python *python,
+	const struct ri_python_tasks *tasks, struct ri_python_threads *out);
+
+struct ri_python_frame {
+	uint64_t code;			/* address of the code object */
+	uint32_t instruction;		/* bytes from its first instruction */
+	uint32_t line;			/* 0: not known, or an instruction without one */
+	char file[RI_PYTHON_NAME];	/* UTF-8, as code.co_filename; "" where it was unreadable */
+	char function[RI_PYTHON_NAME];	/* qualname from 3.11 on ("Trainer.step"), name before */
+};
+
+struct ri_python_stack {
+	struct ri_python_frame *frames;	/* the caller's, the innermost first */
+	size_t room;			/* of the caller's array */
+	size_t count;			/* of those that were filled */
+	size_t depth;			/* of the stack; more than count: outer ones are left out */
+	uint64_t hash;			/* of code and instruction of all frames of the depth */
+	bool cut;			/* there are more than RI_PYTHON_WALK */
+};
+
+/*
+ * The stack of a thread as it is now. RI_PYTHON_OK with a depth of 0: it runs no Python.
+ * RI_PYTHON_CHANGED: the frames that were found are there, but they may be of different moments,
+ * or lack a name or a line, and the hash is that of a part. Names longer than fit are cut at a
+ * character: files lose their beginning (".../end/of/path.py"), functions their end. They are as
+ * the process has them, and may hold any byte: quote before showing.
+ */
+enum ri_python_answer ri_python_stack(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_stack *stack);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "python/lines.h"
+#include "python/python.h"
+#include "python/remote.h"
+#include "python/name.h"
+
+/* Bytes of code of one function, past which a pointer is taken for a torn one. */
+enum { LARGEST_CODE = 1 << 28 };
+
+/* A frame as the process has it. */
+struct frame {
+	uint64_t previous, code;
+	int64_t instruction;	/* bytes from the first one; less than 0: it has not begun */
+	bool inner;		/* the interpreter's own: the way from C into Python */
+};
+
+/* 0: the thread runs no Python. */
+static bool read_innermost(struct ri_python *python, uint64_t state, uint64_t *frame)
+{
+	const struct ri_python_layout *layout = &python->layout;
+
+	if (!ri_python_read(python, state + layout->thread_frame, frame, sizeof(*frame)))
+		return false;
+	return layout->cframe_frame == RI_PYTHON_NO || *frame == 0 ||
+		ri_python_read(python, *frame + layout->cframe_frame, frame, sizeof(*frame));
+}
+
+static bool read_frame(struct ri_python *python, uint64_t address, struct frame *frame)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word words[] = { { .offset = layout->frame_previous },
+		{ .offset = layout->frame_code }, { .offset = layout->frame_instruction },
+		{ .offset = layout->frame_owner } };
+
+	if (!ri_python_words(python, address, words, 4))
+		return false;
+	*frame = (struct frame){ .previous = words[0].value,
+		.code = words[1].value & ~(uint64_t)layout->code_tag,
+		.inner = layout->owner_inner != RI_PYTHON_NO &&
+			(words[3].value & 0xff) >= layout->owner_inner };
+	if (layout->code_first == RI_PYTHON_NO) {
+		frame->instruction = (int32_t)words[2].value;
+		/* 3.10 counts units of two bytes (gh-71376), 3.9 bytes */
+		if (python->minor == 10 && frame->instruction > 0)
+			frame->instruction *= 2;
+	} else {
+		frame->instruction =
+			(int64_t)(words[2].value - frame->code - layout->code_first);
+	}
+	return frame->inner ||
+		(frame->instruction >= -8 && frame->instruction <= LARGEST_CODE);
+}
+
+static bool describe(
+	struct ri_python *python, const struct frame *frame, struct ri_python_frame *out)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	struct ri_python_word words[] = { { .offset = layout->code_file },
+		{ .offset = layout->code_name }, { .offset = layout->code_table },
+		{ .offset = layout->code_line } };
+	bool good;
+
+	if (!ri_python_words(python, frame->code, words, 4))
+		return false;
+	good = ri_python_name(python, words[0].value, true, out->file);
+	good = ri_python_name(python, words[1].value, false, out->function) && good;
+	return ri_python_line(python, words[2].value, (uint32_t)words[3].value,
+		frame->instruction, &out->line) && good;
+}
+
+/* The next place of the caller's. */
+static bool fill(struct ri_python *python, const struct frame *frame, struct ri_python_stack *stack)
+{
+	struct ri_python_frame *out = &stack->frames[stack->count++];
+
+	*out = (struct ri_python_frame){ .code = frame->code,
+		.instruction = frame->instruction < 0 ? 0 : (uint32_t)frame->instruction };
+	return describe(python, frame, out);
+}
+
+/* FNV-1a */
+static void add_to_hash(uint64_t *hash, uint64_t value)
+{
+	for (int byte = 0; byte < 8; byte++)
+		*hash = (*hash ^ (value >> 8 * byte & 0xff)) * 0x100000001b3;
+}
+
+enum ri_python_answer ri_python_stack(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_stack *stack)
+{
+	enum ri_python_answer answer = RI_PYTHON_OK;
+	struct ri_python_way way = { .steps = 0 };
+	struct frame frame;
+	uint64_t address;
+
+	stack->count = stack->depth = 0;
+	stack->hash = 0xcbf29ce484222325;
+	stack->cut = false;
+	if (!read_innermost(python, thread->state, &address))
+		return RI_PYTHON_CHANGED;
+	while (address != 0) {
+		stack->cut = way.steps == RI_PYTHON_WALK;
+		if (stack->cut)
+			return answer;
+		if (!ri_python_way_on(&way, address, RI_PYTHON_WALK) ||
+			!read_frame(python, address, &frame))
+			return RI_PYTHON_CHANGED;
+		address = frame.previous;
+		if (frame.inner)
+			continue;
+		stack->depth++;
+		add_to_hash(&stack->hash, frame.code);
+		add_to_hash(&stack->hash, (uint64_t)frame.instruction);
+		if (stack->count < stack->room && !fill(python, &frame, stack))
+			answer = RI_PYTHON_CHANGED;
+	}
+	return answer;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pystack PID [IMAGE]: the Python stacks of a process as lib/python reads them, by
+ * process_vm_readv, for tests. With IMAGE, all bytes that were read are written there too, so
+ * that a test can read them again without the process (tests/python/image.py).
+ *
+ *     answer ANSWER release RELEASE reads COUNT
+ *     thread TID depth DEPTH hash HASH answer ANSWER reads COUNT
+ *     FILE<tab>LINE<tab>FUNCTION<tab>INSTRUCTION
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "python/python.h"
+
+static const char *const answers[] = { "ok", "none", "unknown", "unreadable", "changed" };
+
+static struct ri_python python;
+static struct ri_python_maps maps;
+static struct ri_python_threads threads;
+static struct ri_python_frame frames[64];
+static int32_t ids[1024];
+
+struct target {
+	pid_t pid;
+	FILE *image;
+};
+
+/* An image is "ADDRESS SIZE\n", the bytes and '\n', again and again. */
+static bool read_target(void *context, uint64_t address, void *out, size_t size)
+{
+	const struct target *target = context;
+	struct iovec here = { out, size }, there = { (void *)(uintptr_t)address, size };
+
+	if (process_vm_readv(target->pid, &here, 1, &there, 1, 0) != (ssize_t)size)
+		return false;
+	if (target->image != NULL) {
+		fprintf(target->image, "%" PRIx64 " %zu\n", address, size);
+		fwrite(out, size, 1, target->image);
+		fputc('\n', target->image);
+	}
+	return true;
+}
+
+static bool read_maps(pid_t pid)
+{
+	char path[64], text[4096];
+	ssize_t count;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ri_python_maps_init(&maps);
+	while ((count = read(fd, text, sizeof(text))) > 0)
+		ri_python_maps_add(&maps, text, (size_t)count);
+	close(fd);
+	return count == 0;
+}
+
+static size_t read_tasks(pid_t pid)
+{
+	struct dirent *entry;
+	size_t count = 0;
+	char path[64];
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	while (folder != NULL && count < 1024 && (entry = readdir(folder)) != NULL)
+		if (entry->d_name[0] != '.')
+			ids[count++] = atoi(entry->d_name);
+	if (folder != NULL)
+		closedir(folder);
+	return count;
+}
+
+static void print_thread(const struct ri_python_thread *thread)
+{
+	struct ri_python_stack stack = { .frames = frames, .room = 64 };
+	unsigned long before = python.reads;
+	enum ri_python_answer answer = ri_python_stack(&python, thread, &stack);
+
+	printf("thread %d depth %zu hash %016" PRIx64 " answer %s reads %lu\n", (int)thread->tid,
+		stack.depth, stack.hash, answers[answer], python.reads - before);
+	for (size_t i = 0; i < stack.count; i++)
+		printf("%s\t%u\t%s\t%u\n", frames[i].file, frames[i].line, frames[i].function,
+			frames[i].instruction);
+}
+
+static void print_stacks(pid_t pid)
+{
+	const struct ri_python_tasks tasks = { .ids = ids, .count = read_tasks(pid) };
+	enum ri_python_answer answer = ri_python_threads(&python, &tasks, &threads);
+
+	if (answer != RI_PYTHON_OK)
+		printf("threads %s\n", answers[answer]);
+	for (size_t i = 0; i < threads.count; i++)
+		print_thread(&threads.list[i]);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+int main(int argc, char **argv)
+{
+	struct target target = { .pid = argc > 1 ? atoi(argv[1]) : 0 };
+	const struct ri_python_memory memory = { read_target, &target };
+	enum ri_python_answer answer;
+	uint64_t begin = now_us();
+
+	if (argc > 2)
+		target.image = fopen(argv[2], "we");
+	if (argc < 2 || (argc > 2 && target.image == NULL) || !read_maps(target.pid)) {
+		fprintf(stderr, "%s: %s\n", argv[argc > 1], strerror(errno));
+		return 2;
+	}
+	for (size_t i = 0; target.image != NULL && i < maps.count; i++)
+		fprintf(target.image, "%" PRIx64 "-0 r--p 0 0:0 0 /%s\n", maps.objects[i].base,
+			maps.objects[i].name);
+	if (target.image != NULL)
+		fputs("%%\n", target.image);
+	answer = ri_python_find(&python, &memory, &maps);
+	printf("answer %s release %s reads %lu\n", answers[answer], python.release, python.reads);
+	if (answer == RI_PYTHON_OK)
+		print_stacks(target.pid);
+	fprintf(stderr, "%lu reads, %" PRIu64 " us\n", python.reads, now_us() - begin);
+	return 0;
+}
