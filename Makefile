@@ -104,8 +104,8 @@ $(O)/%.o: %.c $(DEPS) Makefile
 
 # A seventh smaller, and no start goes through it without waiting for the machine.
 ifeq ($(KIND),release)
-$(O)/shim/check/%.o $(O)/lib/report/redact%.o $(O)/lib/job/%.o $(O)/shim/link/%.o \
-		$(O)/shim/watch/roll_call.o: CFLAGS += -Os
+$(O)/shim/check/%.o $(O)/lib/report/redact%.o $(O)/lib/job/%.o $(O)/lib/python/%.o \
+		$(O)/shim/link/%.o $(O)/shim/watch/roll_call.o: CFLAGS += -Os
 endif
 
 $(O)/librankinit.a: $(LIB_OBJ)
@@ -229,6 +229,11 @@ $(B)/roots/%/done:
 	$(Q)mmdebstrap --quiet --variant=essential --aptopt='APT::Install-Recommends "false"' \
 		--include=openmpi-bin,mpich,ibverbs-providers,rdma-core $* $(@D)/root
 	@touch $@
+
+# CPythons of other minors and of the other architecture, whose stacks tests read.
+.PHONY: pythons
+pythons: ## more CPythons that tests look into (needs mmdebstrap; qemu-user-static runs aarch64's)
+	$(PYTHON) tests/python/interpreters.py
 
 .PHONY: unit-programs fuzz-programs hosts
 hosts: $(HOSTS)

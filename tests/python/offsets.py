@@ -3,8 +3,8 @@
 """offsets.py [--cc=COMPILER] [INCLUDE...]: lib/python/offsets.def again, from CPython's headers.
 
 INCLUDE is a folder with Python.h and internal/, as .../include/python3.12; without one, those
-of Debian's packages and of pyenv that are here. Each is compiled with Py_BUILD_CORE and asked by
-offsetof; what differs from the table is printed, and counts. --cc=aarch64-linux-gnu-gcc does the
+of Debian's packages, of pyenv and of `make pythons` that are here. Each is compiled with
+Py_BUILD_CORE and asked by offsetof; what differs from the table is printed, and counts. --cc=aarch64-linux-gnu-gcc does the
 same for that architecture. Nothing is run: the numbers are read off the assembler's text.
 --write prints the rows as the table has them.
 """
@@ -141,7 +141,8 @@ def table():
 
 def here():
     return [path for pattern in ("/usr/include/python3.*",
-                                 os.path.expanduser("~/.pyenv/versions/3.*/include/python3.*"))
+                                 os.path.expanduser("~/.pyenv/versions/3.*/include/python3.*"),
+                                 os.path.join(TOP, "build/pythons/*/usr/include/python3.*"))
             for path in sorted(glob.glob(pattern))
             if os.path.exists(os.path.join(path, "internal")) and minor_of(path) in MINORS]
 

@@ -4,6 +4,10 @@
  * process_vm_readv, for tests. With IMAGE, all bytes that were read are written there too, so
  * that a test can read them again without the process (tests/python/image.py).
  *
+ * pystack --lines MINOR: the lines of tables that come from stdin, as "LINE SIZE CODE\n" (the
+ * first line, and how many bytes of table and code) and the table. For each the line of every
+ * instruction comes back: "LINE LINE ...", 0 for none, "?" where the table has ended.
+ *
  *     answer ANSWER release RELEASE reads COUNT
  *     thread TID depth DEPTH hash HASH answer ANSWER reads COUNT
  *     FILE<tab>LINE<tab>FUNCTION<tab>INSTRUCTION
@@ -19,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "python/lines.h"
 #include "python/python.h"
 
 static const char *const answers[] = { "ok", "none", "unknown", "unreadable", "changed" };
@@ -116,6 +121,51 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* A bytes object at an address that is not used for anything else. */
+static struct {
+	unsigned char object[32];	/* its header, the size of the bytes at 16 */
+	unsigned char bytes[1 << 20];
+} table;
+enum { TABLE_ADDRESS = 0x10000 };
+
+static bool read_table(void *context, uint64_t address, void *out, size_t size)
+{
+	size_t offset = (size_t)(address - TABLE_ADDRESS);
+
+	(void)context;
+	if (address < TABLE_ADDRESS || offset > sizeof(table) || size > sizeof(table) - offset)
+		return false;
+	memcpy(out, (const unsigned char *)&table + offset, size);
+	return true;
+}
+
+static int print_lines(unsigned minor)
+{
+	unsigned long first, size, code;
+	uint32_t line;
+
+	python.memory = (struct ri_python_memory){ read_table, NULL };
+	python.minor = minor;
+	/* from 3.13 on only a process tells its offsets; these have not changed */
+	ri_python_layout_read(&python.layout, minor < 13 ? minor : 12, NULL);
+	while (scanf("%lu %lu %lu", &first, &size, &code) == 3) {
+		if (getchar() != '\n' || size > sizeof(table.bytes) ||
+			fread(table.bytes, 1, size, stdin) != size)
+			return 2;
+		memcpy(table.object + 16, &size, sizeof(size));
+		for (unsigned long at = 0; at < code; at += 2) {
+			python.reads = 0;
+			if (ri_python_line(&python, TABLE_ADDRESS, (uint32_t)first, (int64_t)at,
+				&line))
+				printf("%u ", line);
+			else
+				printf("? ");
+		}
+		printf("\n");
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct target target = { .pid = argc > 1 ? atoi(argv[1]) : 0 };
@@ -123,6 +173,8 @@ int main(int argc, char **argv)
 	enum ri_python_answer answer;
 	uint64_t begin = now_us();
 
+	if (argc == 3 && strcmp(argv[1], "--lines") == 0)
+		return print_lines((unsigned)atoi(argv[2]));
 	if (argc > 2)
 		target.image = fopen(argv[2], "we");
 	if (argc < 2 || (argc > 2 && target.image == NULL) || !read_maps(target.pid)) {
