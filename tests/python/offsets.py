@@ -4,9 +4,9 @@
 
 INCLUDE is a folder with Python.h and internal/, as .../include/python3.12; without one, those
 of Debian's packages, of pyenv and of `make pythons` that are here. Each is compiled with
-Py_BUILD_CORE and asked by offsetof; what differs from the table is printed, and counts. --cc=aarch64-linux-gnu-gcc does the
-same for that architecture. Nothing is run: the numbers are read off the assembler's text.
---write prints the rows as the table has them.
+Py_BUILD_CORE and asked by offsetof; what differs from the table is printed, and counts.
+--cc=aarch64-linux-gnu-gcc does the same for that architecture. Nothing is run: the numbers are
+read off the assembler's text. --write prints the rows as the table has them.
 """
 
 import glob
