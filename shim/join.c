@@ -392,6 +392,7 @@ int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status)
 	const struct ri_link_verdict *verdict = ri_link_verdict();
 
 	outcome->job = verdict->text;
+	outcome->job_node = verdict->named ? (int64_t)verdict->node : -1;
 	outcome->job_is_here = verdict->named && verdict->node == run->part.node &&
 		outcome->first >= 0;
 	/* what ended here of itself, or well, before anything was stopped keeps its own status, */

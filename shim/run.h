@@ -15,6 +15,7 @@
 #include "launch/privileges.h"
 #include "options/options.h"
 #include "pump/output.h"
+#include "say/facts.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 #include "watch/roll_call.h"
@@ -49,6 +50,7 @@ struct ri_run {
 	struct ri_supervised supervised;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
 	struct timespec started;
+	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */
 	pid_t self;		/* where --state is given */
 	struct ri_link_part part;	/* of this node in its job, where that matters */
 	struct ri_error err;

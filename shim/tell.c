@@ -17,6 +17,7 @@
 #include "say/report.h"
 #include "say/state.h"
 #include "system/apart.h"
+#include "system/clock.h"
 #include "system/spot.h"
 #include "watch/obituary.h"
 #include "watch/settle.h"
@@ -136,7 +137,13 @@ static int prepare_report(void *argument)
 	struct ri_run *run = argument;
 	const struct ri_report_plan plan = plan_report(run);
 
-	return ri_report_prepare(&plan, &run->arena, &run->err);
+	if (ri_report_prepare(&plan, &run->arena, &run->err) < 0)
+		return -1;
+	run->facts = ri_arena_alloc(&run->arena, sizeof(*run->facts));
+	if (run->facts == NULL)
+		return ri_fail(&run->err, RI_CODE_MEMORY, "--report", "no memory left for it");
+	ri_node_facts_find(run->facts, &run->host, &run->env, &run->first.edits, &run->arena);
+	return 0;
 }
 
 static int begin_state(void *argument)
@@ -297,7 +304,8 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->outcomes, .count = plan_report(run).ranks,
 		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->command.mode),
-		.first = -1, .single = ri_run_single_rank(run) >= 0, .started = run->started,
+		.first = -1, .job_node = -1, .single = ri_run_single_rank(run) >= 0,
+		.started = run->started,
 		.linked = run->options.link != RI_LINK_MODE_NO && run->part.job != NULL,
 		.stop_signal = stop->asked ? stop->number : 0, .stop_sender = stop->sender,
 		.stopped_by_terminal = stop->by_terminal,
@@ -338,6 +346,29 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
+/* What only the report has. */
+static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
+{
+	const struct ri_stop *stop = &run->supervised.stop;
+	int64_t ago_ms;
+
+	outcome->roll_call = ri_roll_call_said();
+	if (run->facts != NULL) {
+		outcome->facts = run->facts->items;
+		outcome->fact_count = run->facts->count;
+	}
+	if (!stop->asked)
+		return;
+	ago_ms = ri_now_ms() - stop->at_ms;
+	clock_gettime(CLOCK_REALTIME, &outcome->stopped_at);
+	outcome->stopped_at.tv_sec -= ago_ms / 1000;
+	outcome->stopped_at.tv_nsec -= ago_ms % 1000 * 1000000;
+	if (outcome->stopped_at.tv_nsec < 0) {
+		outcome->stopped_at.tv_sec--;
+		outcome->stopped_at.tv_nsec += 1000000000;
+	}
+}
+
 static void name_host(struct ri_run *run, struct ri_outcome *outcome)
 {
 	static struct utsname names;
@@ -363,8 +394,10 @@ int ri_run_refuse(struct ri_run *run)
 	outcome = begin_outcome(run);
 	outcome.ended = run->started;
 	outcome.exit_status = status;
-	if (run->options.given.report.value != NULL)
+	if (run->options.given.report.value != NULL) {
 		name_host(run, &outcome);
+		add_surroundings(run, &outcome);
+	}
 	number_ranks(run, outcome.count);
 	tell(run, &outcome, &why);
 	return ri_run_leave(run, ri_code_status(why.code));
@@ -405,6 +438,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	outcome.exit_status = status;
 	if (outcome.first >= 0 || status != 0 || run->options.given.report.value != NULL)
 		name_host(run, &outcome);
+	if (run->options.given.report.value != NULL)
+		add_surroundings(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	tell(run, &outcome, NULL);

@@ -18,6 +18,27 @@ enum {
 	LINES = 512,		/* all in all */
 };
 
+static const char *const kinds[] = {
+	[RI_LOSS_OWN] = NULL,
+	[RI_LOSS_PEER] = "peer",
+	[RI_LOSS_STORE] = "store",
+	[RI_LOSS_CLOCK] = "clock",
+	[RI_LOSS_MISMATCH] = "mismatch",
+};
+
+const char *ri_loss_kind_name(enum ri_loss_kind kind)
+{
+	return kinds[kind];
+}
+
+enum ri_loss_kind ri_loss_kind_of(const char *name)
+{
+	for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i] != NULL && strcmp(kinds[i], name) == 0)
+			return (enum ri_loss_kind)i;
+	return RI_LOSS_OWN;
+}
+
 const struct ri_loss *ri_loss_at(size_t index)
 {
 	return index < ROWS ? &table[index] : NULL;

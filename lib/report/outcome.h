@@ -96,6 +96,11 @@ struct ri_interrupt {
 	struct timespec at;
 };
 
+/* What a node has, by which it may differ from others: "kernel", "6.1.0"; without secrets. */
+struct ri_node_fact {
+	const char *name, *value;
+};
+
 struct ri_outcome {
 	const struct ri_topology *topology;
 	const char *launch;	/* "process", "node", "none" */
@@ -107,6 +112,8 @@ struct ri_outcome {
 	bool linked;		/* the other nodes were told of it */
 	const char *job;	/* the verdict on the whole job, from the link; or NULL */
 	bool job_is_here;	/* it names this node */
+	int64_t job_node;	/* that it names; -1: none */
+	const char *roll_call;	/* what the last one said, or NULL */
 	ssize_t first;		/* index of the first failure, -1: none */
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
@@ -115,6 +122,9 @@ struct ri_outcome {
 	int stop_signal;	/* that came from outside; 0: none did */
 	pid_t stop_sender;	/* 0: outside of our PID namespace */
 	bool stopped_by_terminal;
+	struct timespec stopped_at;
+	const struct ri_node_fact *facts;
+	size_t fact_count;
 	struct ri_interrupt interrupt;	/* the last before anyone failed */
 	struct timespec started;
 	struct timespec ended;

@@ -77,6 +77,11 @@ static json_t *describe_class(enum ri_class class)
 	return name == NULL ? json_null() : json_string(name);
 }
 
+static json_t *describe_loss(const struct ri_loss *loss)
+{
+	return loss == NULL ? json_null() : json_string(ri_loss_kind_name(loss->kind));
+}
+
 static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *rank)
 {
@@ -89,6 +94,7 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 	ri_json_put(json, object, "signal", signal_name(rank));
 	ri_json_put(json, object, "told", json_boolean(rank->told));
 	ri_json_put(json, object, "class", describe_class(rank->class));
+	ri_json_put(json, object, "lost", describe_loss(rank->loss));
 	ri_json_put(json, object, "started", time_or_null(rank->started));
 	ri_json_put(json, object, "ended", time_or_null(rank->ended));
 	ri_json_put(json, object, "log", string_or_null(json, rank->log, "log"));
@@ -153,6 +159,27 @@ static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *
 		ri_text_add_bytes(&text, line.at, line.length);
 	}
 	return ri_json_string(json, copy, "traceback");
+}
+
+/* The lines that the verdict has below its first one. */
+static json_t *list_reason(struct ri_json *json, const struct ri_report *report)
+{
+	static char lines[RI_VERDICT_SIZE];
+	const struct ri_outcome *outcome = report->outcome;
+	json_t *list = json_array();
+	struct ri_text text;
+
+	ri_text_init(&text, lines, sizeof(lines));
+	if (outcome->ranks[outcome->first].end != RI_END_EXEC_FAILED)
+		ri_reason_add(&text, &outcome->ranks[outcome->first], report->reason);
+	for (char *line = lines, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if (*end != '\0')
+			*end++ = '\0';
+		line += strncmp(line, "  ", 2) == 0 ? 2 : 0;
+		ri_json_append(json, list, ri_json_string(json, line, "reason"));
+	}
+	return list;
 }
 
 static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
@@ -227,11 +254,48 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	ri_json_put(json, object, "signal", signal_name(rank));
 	ri_json_put(json, object, "at", time_or_null(rank->ended));
 	ri_json_put(json, object, "cause", describe_cause(json, outcome->cause));
+	ri_json_put(json, object, "reason", list_reason(json, report));
 	ri_json_put(json, object, "traceback", describe_traceback(json, report->reason));
 	ri_json_put(json, object, "last_lines", list_lines(json, report->reason));
 	ri_json_put(json, object, "torch_error",
 		file.at == NULL ? json_null() : ri_torch_error_json(json, file));
 	return object;
+}
+
+static json_t *describe_stop(const struct ri_outcome *outcome)
+{
+	char name[RI_SIGNAL_NAME];
+
+	if (outcome->stop_signal == 0)
+		return json_null();
+	return json_pack("{s:s, s:o}", "signal", ri_signal_name(outcome->stop_signal, name), "at",
+		time_or_null(outcome->stopped_at));
+}
+
+static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < outcome->fact_count; i++)
+		ri_json_put(json, object, outcome->facts[i].name,
+			ri_json_string(json, outcome->facts[i].value, outcome->facts[i].name));
+	return object;
+}
+
+/* What --blame compares, and what other nodes and other looks say. */
+static void put_surroundings(struct ri_json *json, json_t *object,
+	const struct ri_outcome *outcome)
+{
+	bool named = outcome->job != NULL && outcome->job_node >= 0;
+
+	ri_json_put(json, object, "stop", describe_stop(outcome));
+	ri_json_put(json, object, "facts", list_facts(json, outcome));
+	ri_json_put(json, object, "roll_call",
+		string_or_null(json, outcome->roll_call, "roll_call"));
+	ri_json_put(json, object, "clock", json_null());
+	ri_json_put(json, object, "autopsy", json_null());
+	ri_json_put(json, object, "job_verdict_node",
+		named ? json_integer(outcome->job_node) : json_null());
 }
 
 int ri_report_render(const struct ri_report *report, struct ri_text *out)
@@ -253,6 +317,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "first_failure", describe_first(&json, report));
 	ri_json_put(&json, object, "job_verdict",
 		string_or_null(&json, outcome->job, "job_verdict"));
+	put_surroundings(&json, object, outcome);
 	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
 		: report->check(&json, report->checked));
 	if (!json.incomplete)

@@ -53,6 +53,8 @@ static struct looker {
 
 static pid_t helper;
 
+static char said[RI_ARRIVAL_LINE];	/* what was printed last */
+
 static void answer(enum ri_arrival_state state, const char *why, const bool *missing)
 {
 	const struct ri_roll_call *roll = own->roll;
@@ -240,11 +242,19 @@ static bool is_running(const struct ri_roll_call *roll)
 	return !*roll->stopped && roll->children->living == roll->children->started;
 }
 
+const char *ri_roll_call_said(void)
+{
+	return said[0] == '\0' ? NULL : said;
+}
+
 static void say(struct ri_roll_call *roll)
 {
+	if (!is_running(roll))
+		return;
+	ri_text_copy(said, sizeof(said), roll->answer->line);
 	/* what shall be quiet is, though the line is no warning */
-	if (is_running(roll) && ri_log_shows(RI_LEVEL_WARNING))
-		ri_log(RI_LEVEL_ALWAYS, "%s", roll->answer->line);
+	if (ri_log_shows(RI_LEVEL_WARNING))
+		ri_log(RI_LEVEL_ALWAYS, "%s", said);
 }
 
 /* It has ended: of its time being over it has left what it knew. */

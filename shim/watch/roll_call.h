@@ -40,6 +40,9 @@ bool ri_roll_call_took(void *roll, const siginfo_t *info);
 /* The process that looks just now, which is none of the command's; 0: there is none. */
 pid_t ri_roll_call_helper(void);
 
+/* The last line that was printed of it; NULL: none was. */
+const char *ri_roll_call_said(void);
+
 /* All is over: no process looks any more. */
 void ri_roll_call_end(void);
 

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import schema
 from box import refused, warned
 from peek import wait_until
 
@@ -27,7 +28,7 @@ def report(box):
         assert not [file for file in os.listdir(job.folder) if file.endswith(".new")]
         job.close()
         box.jobs.remove(job)
-        assert document["schema"] == "rankinit-report-1"
+        schema.check(document, "report")
         assert document["exit_status"] == result.status
         assert re.fullmatch(TIME, document["started"]) and re.fullmatch(TIME, document["ended"])
         assert document["started"] <= document["ended"]
@@ -392,3 +393,40 @@ def test_ranks_with_a_file_each(box, option):
     for options, env in silent:
         result = box.run(*options, "--", "true", env=env)
         assert result.status == 0 and "[report.shared]" not in result.err, (options, result.err)
+
+
+def test_facts_of_the_node(report):
+    env = {"NCCL_DEBUG": "INFO", "NCCL_API_KEY": "hunter2hunter2", "NCCL_EMPTY": "",
+           "NVIDIA_BUILD_ID": "7", "APPTAINER_CONTAINER": "/images/train.sif", "OTHER": "1"}
+    _, document = report("true", env=env)
+    facts = document["facts"]
+    assert facts["kernel"] == os.uname().release
+    assert (facts["NCCL_DEBUG"], facts["NCCL_API_KEY"]) == ("INFO", "***")
+    assert facts["image"] == "/images/train.sif"
+    assert not {"NCCL_EMPTY", "OTHER"} & set(facts)
+    _, document = report("true", env={"NCCL_DEBUG": "WARN"})
+    assert document["facts"]["NCCL_DEBUG"] == "WARN" and "image" not in document["facts"]
+
+
+def test_the_mtu_of_each_interface(box):
+    for mtu in ("1400", "9000"):
+        job = box.start("--net", "--mount", "sh", "-c", "ip link add tst0 type veth peer tst1 && "
+                        f'ip link set tst0 mtu {mtu} && mount -t sysfs none /sys && exec "$@"', "sh",
+                        box.rankinit, "--report=report.json", "--", "true",
+                        program="/usr/bin/unshare")
+        result = job.wait()
+        assert result.status == 0, result.err
+        facts = json.loads(job.read("report.json"))["facts"]
+        assert facts["mtu_tst0"] == mtu and "mtu_lo" not in facts
+
+
+def test_a_stop_is_in_it(box):
+    job = box.start("--report=report.json", "--", "sleep", "60")
+    job.main()
+    job.stop()
+    document = json.loads(job.read("report.json"))
+    schema.check(document, "report")
+    assert document["stop"]["signal"] == "SIGTERM"
+    assert document["started"] <= document["stop"]["at"] <= document["ended"]
+    job = box.start("--report=report.json", "--", "true")
+    assert job.wait().status == 0 and json.loads(job.read("report.json"))["stop"] is None

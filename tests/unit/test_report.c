@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "report/class.h"
 #include "report/report.h"
 #include "topology_of.h"
 
@@ -285,6 +286,7 @@ static void the_document(void **state)
 	static const char *const keys[] = {
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
+		"job_verdict_node", "stop", "facts", "roll_call", "clock", "autopsy",
 	};
 	json_t *object, *first, *rank;
 
@@ -316,6 +318,50 @@ static void the_document(void **state)
 	assert_null(strstr(bytes, "hunter2"));
 	json_decref(object);
 	give_back(state);
+}
+
+/* For who compares nodes: facts, the stop, what the link named, whose loss it was. */
+static void what_stands_beside_it(void **state)
+{
+	static const struct ri_node_fact facts[] = { { "kernel", "6.1" }, { "NCCL_X", "\xff" } };
+	json_t *object, *first;
+
+	(void)state;
+	object = report();
+	assert_int_equal(json_object_size(json_object_get(object, "facts")), 0);
+	assert_true(json_is_null(json_object_get(object, "stop")));
+	assert_true(json_is_null(json_object_get(object, "roll_call")));
+	json_decref(object);
+	fail_rank(1, "RuntimeError: [x/gloo/transport/tcp/pair.cc:534] Connection closed by peer\n");
+	ranks[1].tail = "Traceback (most recent call last):\n  File \"a.py\", line 1, in b\n    c()\n"
+		"RuntimeError: [x/gloo/transport/tcp/pair.cc:534] Connection closed by peer [::1]\n";
+	ranks[1].tail_length = strlen(ranks[1].tail);
+	ri_class_find(&ranks[1]);
+	outcome.facts = facts;
+	outcome.fact_count = 2;
+	outcome.roll_call = "node 1 has not connected";
+	outcome.stop_signal = SIGTERM;
+	outcome.stopped_at.tv_sec = 1700000000;
+	outcome.job = "rank 7 failed first\n";
+	outcome.job_node = 3;
+	object = report();
+	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "facts"),
+		"NCCL_X")), "\\xff");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "stop"),
+		"signal")), "SIGTERM");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "stop"),
+		"at")), "2023-11-14T22:13:20.000Z");
+	assert_string_equal(json_string_value(json_object_get(object, "roll_call")),
+		"node 1 has not connected");
+	assert_int_equal(json_integer_value(json_object_get(object, "job_verdict_node")), 3);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(
+		object, "ranks"), 1), "lost")), "peer");
+	first = json_object_get(json_object_get(object, "first_failure"), "reason");
+	assert_string_equal(json_string_value(json_array_get(first, 0)),
+		"RuntimeError: [x/gloo/transport/tcp/pair.cc:534] Connection closed by peer [::1]");
+	assert_string_equal(json_string_value(json_array_get(first, 2)),
+		"    File \"a.py\", line 1, in b");
+	json_decref(object);
 }
 
 static void what_explains_the_end(void **state)
@@ -462,6 +508,7 @@ int main(void)
 		cmocka_unit_test_setup(the_longest_verdict_is_bounded, begin),
 		cmocka_unit_test_setup(the_last_line_is_among_the_first_five, begin),
 		cmocka_unit_test_setup(the_document, begin),
+		cmocka_unit_test_setup(what_stands_beside_it, begin),
 		cmocka_unit_test_setup(what_explains_the_end, begin),
 		cmocka_unit_test_setup(why_a_start_failed, begin),
 		cmocka_unit_test_setup(secrets_in_torch_s_file, begin),

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say/facts.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/text.h"
+#include "node/interfaces.h"
+#include "node/nvidia.h"
+#include "report/redact_words.h"
+
+enum {
+	NAME_MOST = 64,
+	VALUE_SIZE = 256,
+	MTU_MOST = 32,		/* interfaces: a host's own network may have hundreds */
+};
+
+static const char nccl[] = "NCCL_";
+
+/*
+ * What names the image: the runtime sets the path or the bundle (apptainer.org, "Environment and
+ * Metadata"; slurm.schedmd.com, srun, OUTPUT ENVIRONMENT VARIABLES), and NVIDIA's images have the
+ * number of their build (nvidia_entrypoint.sh prints it).
+ */
+static const char *const images[] = {
+	"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "SLURM_CONTAINER", "NVIDIA_BUILD_ID",
+};
+
+static void add(struct ri_node_facts *facts, const char *name, const char *value,
+	struct ri_arena *arena)
+{
+	struct ri_node_fact *fact = &facts->items[facts->count];
+
+	if (facts->count == RI_NODE_FACTS || value == NULL || value[0] == '\0' ||
+		strlen(name) > NAME_MOST)
+		return;
+	fact->name = ri_arena_copy(arena, name, strlen(name));
+	fact->value = ri_arena_copy(arena, value, strnlen(value, VALUE_SIZE - 1));
+	facts->count += fact->name != NULL && fact->value != NULL;
+}
+
+static void add_machine(struct ri_node_facts *facts, struct ri_host *host, struct ri_arena *arena)
+{
+	struct utsname names;
+	struct ri_nvidia nvidia;
+
+	if (uname(&names) == 0)
+		add(facts, "kernel", names.release, arena);
+	ri_nvidia_read(&nvidia, host);
+	add(facts, "nvidia_driver", nvidia.version, arena);
+}
+
+static void add_interfaces(struct ri_node_facts *facts, struct ri_host *host,
+	struct ri_arena *arena)
+{
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_interfaces interfaces;
+
+	if (ri_interfaces_find(&interfaces, host, arena, &err) < 0)
+		return;
+	for (size_t i = 0, count = 0; i < interfaces.count && count < MTU_MOST; i++) {
+		const struct ri_interface *interface = &interfaces.list[i];
+		char *name = ri_arena_format(arena, "mtu_%s", interface->name);
+
+		if (interface->loopback || interface->mtu == 0 || name == NULL)
+			continue;
+		add(facts, name, ri_arena_number(arena, interface->mtu), arena);
+		count++;
+	}
+}
+
+/* NCCL_X=value, whose value may be a secret by its name. */
+static void add_variable(struct ri_node_facts *facts, const char *name, size_t length,
+	const char *value, struct ri_arena *arena)
+{
+	char word[NAME_MOST + 2 * VALUE_SIZE];
+	struct ri_text text;
+	char *end;
+
+	ri_text_init(&text, word, sizeof(word));
+	ri_text_add_bytes(&text, name, length);
+	ri_text_add(&text, "=");
+	ri_text_add_bytes(&text, value, strnlen(value, VALUE_SIZE - 1));
+	ri_redact_word_in_place(word, sizeof(word));
+	end = strchr(word, '=');
+	if (length > NAME_MOST || end == NULL)
+		return;
+	*end = '\0';
+	add(facts, word, end + 1, arena);
+}
+
+static void add_nccl(struct ri_node_facts *facts, const struct ri_env *env,
+	const struct ri_env_edits *edits, struct ri_arena *arena)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const struct ri_env_entry *entry = &env->entries[i];
+		const char *value = ri_env_entry_value(entry);
+		char name[NAME_MOST + 1];
+
+		if (value == NULL || strncmp(entry->text, nccl, sizeof(nccl) - 1) != 0 ||
+			entry->name_length > NAME_MOST)
+			continue;
+		memcpy(name, entry->text, entry->name_length);
+		name[entry->name_length] = '\0';
+		if (ri_env_edits_find(edits, name) == NULL && ri_env_find(env, name) == entry)
+			add_variable(facts, name, entry->name_length, value, arena);
+	}
+	for (size_t i = 0; i < edits->count; i++) {
+		const struct ri_env_edit *edit = &edits->items[i];
+
+		if (edit->value != NULL && strncmp(edit->name, nccl, sizeof(nccl) - 1) == 0 &&
+			ri_env_edits_find(edits, edit->name) == edit)
+			add_variable(facts, edit->name, strlen(edit->name), edit->value, arena);
+	}
+}
+
+void ri_node_facts_find(struct ri_node_facts *out, struct ri_host *host,
+	const struct ri_env *env, const struct ri_env_edits *edits, struct ri_arena *arena)
+{
+	out->count = 0;
+	add_machine(out, host, arena);
+	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
+		const char *value = ri_env_get(env, images[i]);
+
+		if (value == NULL || value[0] == '\0')
+			continue;
+		add(out, "image", value, arena);
+		break;
+	}
+	add_interfaces(out, host, arena);
+	add_nccl(out, env, edits, arena);
+}
