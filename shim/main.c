@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "launch/wait_master.h"
+#include "say/blame.h"
 #include "say/print.h"
 #include "say/seed.h"
 #include "say/state.h"
@@ -125,6 +126,10 @@ static int answer(struct ri_run *run)
 			.work = print_state, .argument = run,
 			.subject = "--status", .path = "--status",
 		}, RI_CODE_FILE_UNREADABLE, &run->err);
+	case RI_ACTION_BLAME:
+		/* there is nothing to look after: a signal ends it as any other program */
+		ri_mask_set(0);
+		return ri_blame_print(&run->options, &run->err);
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:
@@ -141,7 +146,8 @@ static bool simulates(const struct ri_options *options)
 
 	return options->given.simulate.value != NULL && !options->disabled &&
 		action != RI_ACTION_HELP && action != RI_ACTION_VERSION &&
-		action != RI_ACTION_LIST && action != RI_ACTION_STATUS;
+		action != RI_ACTION_LIST && action != RI_ACTION_STATUS &&
+		action != RI_ACTION_BLAME;
 }
 
 int main(int argc, char **argv)

@@ -31,6 +31,7 @@ enum ri_action {
 	RI_ACTION_STATUS,
 	RI_ACTION_CHECK,
 	RI_ACTION_CAPTURE,
+	RI_ACTION_BLAME,
 };
 
 /* Whose options are read, by the name that rankinit is called by: see options/peer.h. */

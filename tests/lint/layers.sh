@@ -72,8 +72,9 @@ look lib/to base model command
 look lib/report base model output
 look lib/simulate base from
 look lib/job base node model command
+look lib/blame base report
 
-library='base node image demand output command python model from to report simulate job'
+library='base node image demand output command python model from to report simulate job blame'
 look shim/system base node model
 look shim/check base node image demand model from system
 look shim/probe base node image check system

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reports of a job, taken together: which of them are of its newest attempt, who failed first,
+ * who is missing, what differs. Pure: files are read by shim/blame.c.
+ */
+#ifndef RI_BLAME_CASE_H
+#define RI_BLAME_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "blame/witness.h"
+
+enum {
+	RI_CASE_FILES = 65536,		/* reports, and files that are none */
+	RI_CASE_BYTES = 48 << 20,	/* kept of all of them; what comes then is left out */
+	RI_CASE_APART_US = 2000000,	/* ends of two nodes that are nearer are not ordered */
+	RI_CASE_SUSPECTS = 64,
+};
+
+/* A file that is no report. */
+struct ri_case_skip {
+	const char *file, *why;
+};
+
+/* Reports of one attempt of one job. */
+struct ri_case_attempt {
+	const struct ri_witness **witnesses;
+	size_t count;
+	int64_t began, ended;	/* the first and the last of them */
+};
+
+enum ri_case_finding {
+	RI_CASE_WELL,		/* no rank failed */
+	RI_CASE_STOPPED,	/* nor did one, but a stop came from outside */
+	RI_CASE_FIRST,		/* the suspects failed first: one, or several at once */
+	RI_CASE_REFUSED,	/* they did not start their ranks */
+	RI_CASE_LEFT,		/* they had ended with 0, and the others then lost them */
+	RI_CASE_HELD,		/* the others waited in vain for it */
+	RI_CASE_SILENT,		/* losses alone, and nodes or ranks that left no report */
+	RI_CASE_TOLD,		/* likewise, and the link named a node, of which there is none */
+	RI_CASE_NOBODY,		/* losses alone: it cannot be told who went first */
+};
+
+struct ri_case_suspect {
+	const struct ri_witness *witness;
+	const struct ri_witness_rank *rank;	/* NULL: no rank is named */
+	int64_t at;		/* by the clock of node 0, where that is known */
+};
+
+/* So many of one kind of end, of ranks that are no suspects. */
+struct ri_case_victims {
+	size_t ranks, nodes;
+	size_t lost, stopped, failed;	/* of these ranks */
+};
+
+/* Numbers that occur, of nodes or of ranks: who is missing between them. */
+struct ri_case_roll {
+	size_t all;		/* how many there should be; 0: unknown */
+	size_t missing;
+	unsigned char *seen;	/* a bit for each */
+};
+
+/* A value of a fact that few nodes have. */
+struct ri_case_oddity {
+	const char *fact;
+	const char *value;	/* NULL: it has none */
+	const struct ri_witness **who;
+	size_t count;
+	const char *usual;	/* NULL: likewise */
+	size_t usual_count;
+};
+
+struct ri_case {
+	struct ri_arena arena;
+	struct ri_witness **witnesses;
+	size_t count;
+	struct ri_case_skip *skips;
+	size_t skip_count;
+	size_t kept;		/* bytes, by and large */
+	/* ri_case_judge() fills in the rest. */
+	struct ri_case_attempt *attempts;	/* the newest one first: it is judged */
+	size_t attempt_count;
+	enum ri_case_finding finding;
+	struct ri_case_suspect suspects[RI_CASE_SUSPECTS];
+	size_t suspect_count;
+	size_t more_suspects;	/* that did not fit */
+	int64_t verdict_node;	/* that the link's verdict names in all reports that have one; -1 */
+	const struct ri_witness *verdict;	/* that has its words; or NULL */
+	bool verdicts_differ;
+	struct ri_case_victims victims;
+	struct ri_case_roll nodes, ranks;
+	struct ri_case_oddity *oddities;
+	size_t oddity_count;
+};
+
+/* Begin with room for so many files. Returns 0, or -1: out of memory. */
+int ri_case_begin(struct ri_case *c, size_t files);
+
+/* A file's bytes, which are written over: a report, or a skip and why. */
+void ri_case_add(struct ri_case *c, const char *file, char *bytes, size_t length);
+
+/* A file that could not be read. */
+void ri_case_skip(struct ri_case *c, const char *file, const char *why);
+
+/*
+ * Judge, where there is a report. Returns 0, or -1: out of memory.
+ *
+ * Attempts: by the job's id, its attempt, its nodes and its ranks; without an attempt two reports
+ * of one node are two, and one that ended a minute before the newest one began is an older one.
+ * Who failed first: the class decides before the clock. An end of its own, else one without a
+ * word; of several the earliest, if the next one's is RI_CASE_APART_US later, or later than the
+ * link's measure of both clocks leaves open. One host has one clock. The link's verdict orders
+ * what clocks do not, where all reports that have one agree. Losses alone name nobody, but for a
+ * rank that had ended with 0, or one that alone did not wait.
+ */
+int ri_case_judge(struct ri_case *c);
+
+/* judge.c: the second half of it, of the newest attempt. */
+void ri_case_find_suspects(struct ri_case *c);
+
+/* differ.c: what few of three or more nodes have. Returns 0, or -1: out of memory. */
+int ri_case_compare(struct ri_case *c);
+
+/* Are both of one machine, as far as is known? They have one clock. */
+bool ri_witness_is_beside(const struct ri_witness *a, const struct ri_witness *b);
+
+/* Is this number missing? */
+bool ri_case_is_missing(const struct ri_case_roll *roll, size_t number);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What few of the nodes have, and the others have not. */
+#include "blame/case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FEW = 20,	/* one of so many */
+	LEAST = 3,	/* of two nodes neither is the odd one */
+};
+
+/* A node's value of one fact. */
+struct entry {
+	const char *fact, *value;
+	const struct ri_witness *who;
+};
+
+static int compare(const void *first, const void *second)
+{
+	const struct entry *a = first, *b = second;
+	int order = strcmp(a->fact, b->fact);
+
+	if (order == 0)
+		order = strcmp(a->value, b->value);
+	if (order == 0)
+		order = (a->who->node > b->who->node) - (a->who->node < b->who->node);
+	return order != 0 ? order : strcmp(a->who->file, b->who->file);
+}
+
+/* One report of each machine: those of its ranks say the same. */
+static size_t choose(const struct ri_case_attempt *attempt, const struct ri_witness **out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_witness *witness = attempt->witnesses[i];
+
+		if (witness->fact_count > 0 &&
+			(count == 0 || !ri_witness_is_beside(out[count - 1], witness)))
+			out[count++] = witness;
+	}
+	return count;
+}
+
+/* Interfaces have names of their own on some machines: only a value can be odd, no lack. */
+static bool may_lack(const char *fact)
+{
+	return strncmp(fact, "mtu_", 4) != 0;
+}
+
+static size_t run_of(const struct entry *entries, size_t from, size_t end)
+{
+	size_t at = from + 1;
+
+	while (at < end && strcmp(entries[at].value, entries[from].value) == 0)
+		at++;
+	return at - from;
+}
+
+static int add(struct ri_case *c, const struct ri_case_oddity *oddity)
+{
+	struct ri_case_oddity *list;
+
+	/* doubled at powers of two */
+	if ((c->oddity_count & (c->oddity_count - 1)) == 0) {
+		list = ri_arena_array(&c->arena, c->oddity_count * 2 + 1, sizeof(*list));
+		if (list == NULL)
+			return -1;
+		if (c->oddity_count > 0)
+			memcpy(list, c->oddities, c->oddity_count * sizeof(*list));
+		c->oddities = list;
+	}
+	c->oddities[c->oddity_count++] = *oddity;
+	return 0;
+}
+
+/* Those of the nodes that do not have the fact, of which entries lists who has. */
+static int add_lacking(struct ri_case *c, struct ri_case_oddity *oddity,
+	const struct entry *entries, size_t count, const struct ri_witness **nodes, size_t all)
+{
+	oddity->value = NULL;
+	oddity->count = 0;
+	oddity->who = ri_arena_array(&c->arena, all - count, sizeof(struct ri_witness *));
+	if (oddity->who == NULL)
+		return -1;
+	for (size_t i = 0; i < all; i++) {
+		bool has = false;
+
+		for (size_t k = 0; k < count && !has; k++)
+			has = entries[k].who == nodes[i];
+		if (!has && oddity->count < all - count)
+			oddity->who[oddity->count++] = nodes[i];
+	}
+	return add(c, oddity);
+}
+
+/* All values of one fact. */
+static int compare_fact(struct ri_case *c, const struct entry *entries, size_t count,
+	const struct ri_witness **nodes, size_t all)
+{
+	size_t few = all / FEW > 1 ? all / FEW : 1, length;
+	size_t lacking = may_lack(entries[0].fact) ? all - count : 0;
+	struct ri_case_oddity oddity = { .fact = entries[0].fact, .usual_count = lacking };
+
+	for (size_t i = 0; i < count; i += length) {
+		length = run_of(entries, i, count);
+		if (length > oddity.usual_count) {
+			oddity.usual = entries[i].value;
+			oddity.usual_count = length;
+		}
+	}
+	if (oddity.usual_count <= few)
+		return 0;
+	for (size_t i = 0; i < count; i += length) {
+		length = run_of(entries, i, count);
+		if (length > few)
+			continue;
+		oddity.value = entries[i].value;
+		oddity.count = length;
+		oddity.who = ri_arena_array(&c->arena, length, sizeof(struct ri_witness *));
+		if (oddity.who == NULL)
+			return -1;
+		for (size_t k = 0; k < length; k++)
+			oddity.who[k] = entries[i + k].who;
+		if (add(c, &oddity) < 0)
+			return -1;
+	}
+	if (lacking == 0 || lacking > few)
+		return 0;
+	return add_lacking(c, &oddity, entries, count, nodes, all);
+}
+
+int ri_case_compare(struct ri_case *c)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_witness **nodes =
+		ri_arena_array(&c->arena, attempt->count, sizeof(*nodes));
+	size_t all = nodes == NULL ? 0 : choose(attempt, nodes), count = 0, end;
+	struct entry *entries;
+
+	if (nodes == NULL || all < LEAST)
+		return nodes == NULL ? -1 : 0;
+	for (size_t i = 0; i < all; i++)
+		count += nodes[i]->fact_count;
+	entries = ri_arena_array(&c->arena, count, sizeof(*entries));
+	if (entries == NULL)
+		return -1;
+	count = 0;
+	for (size_t i = 0; i < all; i++)
+		for (size_t k = 0; k < nodes[i]->fact_count; k++)
+			entries[count++] = (struct entry){
+				nodes[i]->facts[k][0], nodes[i]->facts[k][1], nodes[i],
+			};
+	qsort(entries, count, sizeof(*entries), compare);
+	for (size_t i = 0; i < count; i = end) {
+		for (end = i + 1; end < count &&
+			strcmp(entries[end].fact, entries[i].fact) == 0; end++)
+			;
+		if (compare_fact(c, entries + i, end - i, nodes, all) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One page for people: who, why, who else, who is missing, what differs, what was left out. */
+#include "blame/sheet.h"
+
+#include <string.h>
+
+enum {
+	COLUMNS = 200,
+	NAMED = 10,	/* of a list; the rest is counted */
+	RANGES = 12,
+	SUSPECTS = 8,
+	REASON = 6,	/* lines of it, where several are suspected */
+};
+
+static void add_name(struct ri_sheet *sheet, const struct ri_witness *witness)
+{
+	char name[512];
+	struct ri_text text;
+
+	ri_text_init(&text, name, sizeof(name));
+	if (witness->node >= 0)
+		ri_text_add(&text, "node ");
+	ri_witness_name(&text, witness);
+	ri_sheet_add(sheet, name);
+}
+
+static void add_time(struct ri_sheet *sheet, int64_t at)
+{
+	char buffer[64];
+	struct ri_text text;
+
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_time_show(&text, at);
+	ri_sheet_add(sheet, buffer);
+}
+
+/* "1 node", "3 nodes" */
+static void add_count(struct ri_sheet *sheet, size_t count, const char *what)
+{
+	ri_sheet_addf(sheet, "%zu %s%s", count, what, count == 1 ? "" : "s");
+}
+
+/* "rank 13 (node 1 (gpu-0514))", "node 1 (gpu-0514)" */
+static void add_who(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
+{
+	int64_t rank = suspect->rank == NULL ? -1 : suspect->rank->rank;
+
+	if (rank >= 0)
+		ri_sheet_addf(sheet, "rank %lld of ", (long long)rank);
+	add_name(sheet, suspect->witness);
+}
+
+static void add_how(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
+{
+	const struct ri_witness *witness = suspect->witness;
+
+	if (suspect->rank == NULL && witness->failure.class == RI_CLASS_NONE)
+		ri_sheet_addf(sheet, "it started no rank: exit status %d", witness->exit_status);
+	else
+		ri_sheet_add(sheet, witness->failure.how);
+	ri_sheet_add(sheet, ", at ");
+	add_time(sheet, suspect->at);
+	ri_sheet_add(sheet, witness->compared ? ", by the clock of node 0\n" : "\n");
+}
+
+static void add_reason(struct ri_sheet *sheet, const struct ri_case_suspect *suspect, size_t most)
+{
+	const struct ri_witness_failure *failure = &suspect->witness->failure;
+
+	for (size_t i = 0; i < failure->line_count && i < most; i++) {
+		ri_sheet_add(sheet, "    ");
+		ri_sheet_add_shown(sheet, failure->lines[i], COLUMNS);
+		ri_sheet_add(sheet, "\n");
+	}
+	ri_sheet_add(sheet, "    report: ");
+	ri_sheet_add_shown(sheet, suspect->witness->file, COLUMNS);
+	ri_sheet_add(sheet, "\n");
+}
+
+static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	add_who(sheet, &c->suspects[0]);
+	ri_sheet_add(sheet, c->finding == RI_CASE_REFUSED ? " was not fit, or refused: "
+		: " failed first: ");
+	add_how(sheet, &c->suspects[0]);
+	add_reason(sheet, &c->suspects[0], RI_WITNESS_LINES);
+}
+
+static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	ri_sheet_addf(sheet, "one of %zu failed first, and the clocks do not tell which:\n",
+		c->suspect_count + c->more_suspects);
+	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
+		ri_sheet_add(sheet, "  ");
+		add_who(sheet, &c->suspects[i]);
+		ri_sheet_add(sheet, ": ");
+		add_how(sheet, &c->suspects[i]);
+		add_reason(sheet, &c->suspects[i], REASON);
+	}
+	if (c->suspect_count > SUSPECTS)
+		ri_sheet_addf(sheet, "  and %zu more\n",
+			c->suspect_count + c->more_suspects - SUSPECTS);
+}
+
+static void add_list(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
+		ri_sheet_add(sheet, i == 0 ? "" : " or ");
+		add_who(sheet, &c->suspects[i]);
+	}
+	if (c->suspect_count > SUSPECTS)
+		ri_sheet_addf(sheet, " or %zu more",
+			c->suspect_count + c->more_suspects - SUSPECTS);
+}
+
+/* "5, 17-18" */
+static void add_missing(struct ri_sheet *sheet, const struct ri_case_roll *roll)
+{
+	size_t ranges = 0, left = roll->missing, end;
+
+	for (size_t i = 0; i < roll->all && left > 0; i = end + 1) {
+		for (end = i; end < roll->all && ri_case_is_missing(roll, end); end++)
+			;
+		if (end == i)
+			continue;
+		if (ranges == RANGES) {
+			ri_sheet_addf(sheet, " and %zu more", left);
+			return;
+		}
+		ri_sheet_addf(sheet, "%s%zu", ranges++ == 0 ? "" : ", ", i);
+		if (end - i > 1)
+			ri_sheet_addf(sheet, "-%zu", end - 1);
+		left -= end - i;
+	}
+}
+
+static void add_silent(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	const struct ri_case_roll *roll = c->nodes.missing > 0 ? &c->nodes : &c->ranks;
+
+	ri_sheet_add(sheet, roll->missing == 1 ? "one " : "some of ");
+	if (roll->missing > 1)
+		ri_sheet_addf(sheet, "%zu ", roll->missing);
+	ri_sheet_addf(sheet, "%s%s left no report and may have gone first: ",
+		roll == &c->nodes ? "node" : "rank", roll->missing == 1 ? "" : "s");
+	add_missing(sheet, roll);
+	ri_sheet_addf(sheet, "\n    the other ranks %s; look whether %s up, and what the platform "
+		"says of it\n", c->victims.lost > 0 ? "lost a peer" : "were stopped",
+		roll->missing == 1 ? "that machine is" : "those machines are");
+}
+
+static void add_told(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	ri_sheet_addf(sheet, "node %lld failed first, as the link said; it left no report:\n    ",
+		(long long)c->verdict_node);
+	ri_sheet_add_shown(sheet, c->verdict->verdict, COLUMNS);
+	ri_sheet_add(sheet, "\n");
+}
+
+static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	switch (c->finding) {
+	case RI_CASE_WELL:
+		ri_sheet_add(sheet, "no rank failed\n");
+		break;
+	case RI_CASE_STOPPED:
+		ri_sheet_add(sheet, "no rank failed of its own: the job was stopped from "
+			"outside\n");
+		break;
+	case RI_CASE_FIRST:
+	case RI_CASE_REFUSED:
+		if (c->suspect_count == 1)
+			add_first(c, sheet);
+		else
+			add_tie(c, sheet);
+		break;
+	case RI_CASE_LEFT:
+		add_list(c, sheet);
+		ri_sheet_add(sheet, " had ended with 0 before the others lost it: compare how many "
+			"steps each rank has\n");
+		break;
+	case RI_CASE_HELD:
+		add_list(c, sheet);
+		ri_sheet_add(sheet, " did not come when all others waited for it: look at what it "
+			"did last\n");
+		break;
+	case RI_CASE_SILENT:
+		add_silent(c, sheet);
+		break;
+	case RI_CASE_TOLD:
+		add_told(c, sheet);
+		break;
+	case RI_CASE_NOBODY:
+		ri_sheet_add(sheet, "it cannot be told which rank failed first: all that failed "
+			"lost a peer or waited for one\n");
+		break;
+	}
+}
+
+static void add_job(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	const struct ri_case_attempt *newest = &c->attempts[0];
+	const struct ri_witness *one = newest->witnesses[0];
+
+	ri_sheet_add(sheet, "job");
+	if (one->job != NULL) {
+		ri_sheet_add(sheet, " ");
+		ri_sheet_add_shown(sheet, one->job, COLUMNS);
+	}
+	if (one->attempt >= 0)
+		ri_sheet_addf(sheet, ", attempt %lld", (long long)one->attempt);
+	ri_sheet_add(sheet, ": ");
+	add_count(sheet, newest->count, "report");
+	if (c->nodes.all > 0)
+		ri_sheet_addf(sheet, " of %zu node%s", c->nodes.all, c->nodes.all == 1 ? "" : "s");
+	if (c->ranks.all > 0)
+		ri_sheet_addf(sheet, ", %zu rank%s", c->ranks.all, c->ranks.all == 1 ? "" : "s");
+	ri_sheet_add(sheet, ", ");
+	add_time(sheet, newest->began);
+	ri_sheet_add(sheet, " to ");
+	add_time(sheet, newest->ended);
+	ri_sheet_add(sheet, "\n");
+}
+
+static void add_victims(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	const struct ri_case_victims *victims = &c->victims;
+	const char *before = ": ";
+
+	if (victims->ranks == 0)
+		return;
+	ri_sheet_add(sheet, c->finding == RI_CASE_STOPPED ? "that is " : "victims: ");
+	add_count(sheet, victims->ranks, "rank");
+	ri_sheet_add(sheet, " on ");
+	add_count(sheet, victims->nodes, "node");
+	if (victims->lost > 0) {
+		ri_sheet_addf(sheet, "%s%zu lost a peer or waited in vain", before, victims->lost);
+		before = ", ";
+	}
+	if (victims->stopped > 0) {
+		ri_sheet_addf(sheet, "%s%zu were stopped", before, victims->stopped);
+		before = ", ";
+	}
+	if (victims->failed > 0)
+		ri_sheet_addf(sheet, "%s%zu failed later or elsewhere", before, victims->failed);
+	ri_sheet_add(sheet, "\n");
+}
+
+static void add_rolls(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	const struct ri_case_roll *roll = c->nodes.missing > 0 ? &c->nodes : &c->ranks;
+
+	if (roll->missing == 0)
+		return;
+	ri_sheet_addf(sheet, "no report from %zu of %zu %ss: ", roll->missing, roll->all,
+		roll == &c->nodes ? "node" : "rank");
+	add_missing(sheet, roll);
+	ri_sheet_add(sheet, "\n");
+}
+
+static void add_verdicts(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	if (c->verdicts_differ)
+		ri_sheet_add(sheet, "the link's verdicts in these reports differ, so they were not "
+			"used\n");
+}
+
+static void add_value(struct ri_sheet *sheet, const char *value)
+{
+	enum { VALUE = 80 };
+
+	if (value == NULL)
+		ri_sheet_add(sheet, "not there");
+	else
+		ri_sheet_add_shown(sheet, value, VALUE);
+}
+
+static void add_oddities(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	for (size_t i = 0; i < c->oddity_count && i < NAMED; i++) {
+		const struct ri_case_oddity *oddity = &c->oddities[i];
+
+		ri_sheet_add(sheet, "differs: ");
+		ri_sheet_add_shown(sheet, oddity->fact, COLUMNS);
+		ri_sheet_add(sheet, " is ");
+		add_value(sheet, oddity->value);
+		ri_sheet_add(sheet, " on ");
+		for (size_t k = 0; k < oddity->count && k < NAMED; k++) {
+			ri_sheet_add(sheet, k == 0 ? "" : ", ");
+			add_name(sheet, oddity->who[k]);
+		}
+		if (oddity->count > NAMED)
+			ri_sheet_addf(sheet, " and %zu more", oddity->count - NAMED);
+		ri_sheet_add(sheet, ", ");
+		add_value(sheet, oddity->usual);
+		ri_sheet_addf(sheet, " on %zu others\n", oddity->usual_count);
+	}
+	if (c->oddity_count > NAMED)
+		ri_sheet_addf(sheet, "differs: %zu more; --blame=json has all\n",
+			c->oddity_count - NAMED);
+}
+
+static void add_attempts(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	for (size_t i = 1; i < c->attempt_count && i <= NAMED; i++) {
+		const struct ri_case_attempt *attempt = &c->attempts[i];
+		const struct ri_witness *one = attempt->witnesses[0];
+
+		ri_sheet_add(sheet, "not judged: ");
+		add_count(sheet, attempt->count, "report");
+		ri_sheet_add(sheet, " of another attempt or job");
+		if (one->job != NULL) {
+			ri_sheet_add(sheet, ", ");
+			ri_sheet_add_shown(sheet, one->job, COLUMNS);
+		}
+		if (one->attempt >= 0)
+			ri_sheet_addf(sheet, ", attempt %lld", (long long)one->attempt);
+		ri_sheet_add(sheet, ", ended ");
+		add_time(sheet, attempt->ended);
+		ri_sheet_add(sheet, ": ");
+		ri_sheet_add_shown(sheet, one->file, COLUMNS);
+		ri_sheet_add(sheet, attempt->count > 1 ? " and others\n" : "\n");
+	}
+	if (c->attempt_count > NAMED + 1)
+		ri_sheet_addf(sheet, "not judged: %zu more attempts; --blame=json has all\n",
+			c->attempt_count - NAMED - 1);
+}
+
+static void add_skips(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	for (size_t i = 0; i < c->skip_count && i < NAMED; i++) {
+		ri_sheet_add(sheet, "skipped: ");
+		ri_sheet_add_shown(sheet, c->skips[i].file, COLUMNS);
+		ri_sheet_add(sheet, ": ");
+		ri_sheet_add_shown(sheet, c->skips[i].why, COLUMNS);
+		ri_sheet_add(sheet, "\n");
+	}
+	if (c->skip_count > NAMED)
+		ri_sheet_addf(sheet, "skipped: %zu more files; --blame=json has all\n",
+			c->skip_count - NAMED);
+}
+
+void ri_case_page(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	add_finding(c, sheet);
+	add_victims(c, sheet);
+	if (c->finding != RI_CASE_SILENT)
+		add_rolls(c, sheet);
+	add_verdicts(c, sheet);
+	add_oddities(c, sheet);
+	add_job(c, sheet);
+	add_attempts(c, sheet);
+	add_skips(c, sheet);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where an answer is written to, piece by piece: there may be a thousand nodes in it. And JSON,
+ * whose strings are foreign.
+ */
+#ifndef RI_BLAME_SHEET_H
+#define RI_BLAME_SHEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "blame/case.h"
+
+enum { RI_SHEET_SIZE = 65536 };
+
+struct ri_sheet {
+	/* Returns -1 where it cannot be written; then no more is. */
+	int (*write)(void *context, const char *bytes, size_t length);
+	void *context;
+	/* The rest starts as zeroes. */
+	bool failed;
+	bool follows;		/* the next member or element needs a comma before it */
+	size_t length;
+	char bytes[RI_SHEET_SIZE];
+};
+
+void ri_sheet_add(struct ri_sheet *sheet, const char *text);
+void ri_sheet_addf(struct ri_sheet *sheet, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* A foreign value in so many columns, as ri_text_add_shown has it. */
+void ri_sheet_add_shown(struct ri_sheet *sheet, const char *value, size_t columns);
+
+/* Write what is left. Returns 0, or -1 where not all could be written. */
+int ri_sheet_end(struct ri_sheet *sheet);
+
+/*
+ * JSON: begin with '{' or '[', end with the other one; a name is NULL in an array. A string of
+ * NULL is null, and so are a number below 0 and a time of 0.
+ */
+void ri_sheet_open(struct ri_sheet *sheet, const char *name, char bracket);
+void ri_sheet_close(struct ri_sheet *sheet, char bracket);
+void ri_sheet_string(struct ri_sheet *sheet, const char *name, const char *value);
+void ri_sheet_number(struct ri_sheet *sheet, const char *name, int64_t value);
+void ri_sheet_bool(struct ri_sheet *sheet, const char *name, bool value);
+void ri_sheet_time(struct ri_sheet *sheet, const char *name, int64_t at);
+
+/* "2026-01-31T12:00:00.123Z" of microseconds, or "at an unknown time". */
+void ri_time_show(struct ri_text *out, int64_t at);
+
+/* "3 (gpu-0514)", "gpu-0514", or the name of the file: a node, without the word. */
+void ri_witness_name(struct ri_text *out, const struct ri_witness *witness);
+
+/* The answers: one page, "rankinit-blame-1", Chrome's trace events. */
+void ri_case_page(const struct ri_case *c, struct ri_sheet *sheet);
+void ri_case_json(const struct ri_case *c, const char *version, struct ri_sheet *sheet);
+void ri_case_trace(const struct ri_case *c, struct ri_sheet *sheet);
+
+/* "first", "left" and the like, as rankinit-blame-1 has them. */
+const char *ri_case_finding_name(enum ri_case_finding finding);
+
+#endif

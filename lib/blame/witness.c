@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blame/witness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "blame/skim.h"
+#include "base/number.h"
+#include "base/signals.h"
+#include "report/class.h"
+
+#define SECOND INT64_C(1000000)
+
+static const char schema[] = "rankinit-report-1";
+
+enum {
+	CLOCK_MOST_S = 86400 * 366,	/* what lies further apart is no offset */
+	YEARS_MOST = 9999,
+};
+
+/* One digit group of so many digits, and what stands behind it; -1: it is none. */
+static int64_t read_part(const char **text, size_t digits, char end)
+{
+	uint64_t value = 0;
+	size_t got = ri_digits_read(*text, &value);
+
+	if (got != digits || (*text)[got] != end)
+		return -1;
+	*text += got + 1;
+	return (int64_t)value;
+}
+
+/* Days since 1970-01-01; the year begins with March, so that a leap day ends it. */
+static int64_t count_days(int64_t year, int64_t month, int64_t day)
+{
+	int64_t from_march = (month + 9) % 12;
+
+	year -= month <= 2;
+	return 365 * year + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5 +
+		day - 1 - 719468;
+}
+
+int64_t ri_witness_time(const char *text)
+{
+	int64_t year = read_part(&text, 4, '-'), month, day, hour, minute, second, part;
+
+	if (year < 1970 || year > YEARS_MOST)
+		return 0;
+	month = read_part(&text, 2, '-');
+	day = month < 1 || month > 12 ? -1 : read_part(&text, 2, 'T');
+	hour = day < 1 || day > 31 ? -1 : read_part(&text, 2, ':');
+	minute = hour < 0 || hour > 23 ? -1 : read_part(&text, 2, ':');
+	second = minute < 0 || minute > 59 ? -1 : read_part(&text, 2, '.');
+	part = second < 0 || second > 60 ? -1 : read_part(&text, 3, 'Z');
+	if (part < 0 || *text != '\0')
+		return 0;
+	return (((count_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) *
+			SECOND + part * 1000;
+}
+
+/* A copy of a string, cut; NULL where it is none, or out of memory. */
+static const char *keep(const json_t *value, size_t most, struct ri_arena *arena)
+{
+	const char *text = json_string_value(value);
+	size_t length = text == NULL ? 0 : strlen(text);
+
+	if (text == NULL)
+		return NULL;
+	if (length > most)
+		for (length = most; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
+			length--;
+	return ri_arena_copy(arena, text, length);
+}
+
+static const char *keep_word(const json_t *object, const char *key, struct ri_arena *arena)
+{
+	return keep(json_object_get(object, key), RI_WITNESS_WORD, arena);
+}
+
+/* A whole number from 0 to most, or -1. */
+static int64_t number_of(const json_t *value, int64_t most)
+{
+	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+
+	return number < 0 || number > most ? -1 : (int64_t)number;
+}
+
+static int64_t time_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text == NULL ? 0 : ri_witness_time(text);
+}
+
+/* The index of a word among those of a list, or 0. */
+static int index_of(const json_t *value, const char *const *words, int count)
+{
+	const char *word = json_string_value(value);
+
+	for (int i = 0; word != NULL && i < count; i++)
+		if (words[i] != NULL && strcmp(words[i], word) == 0)
+			return i;
+	return 0;
+}
+
+static enum ri_class class_of(const json_t *object)
+{
+	const char *const words[] = {
+		NULL, ri_class_name(RI_CLASS_STOPPED), ri_class_name(RI_CLASS_LOSS),
+		ri_class_name(RI_CLASS_UNKNOWN), ri_class_name(RI_CLASS_OWN),
+	};
+
+	return (enum ri_class)index_of(json_object_get(object, "class"), words, 5);
+}
+
+static void read_rank(struct ri_witness_rank *out, const json_t *rank, struct ri_arena *arena)
+{
+	static const char *const states[] = {
+		"not-started", "running", "exited", "signaled", "exec-failed",
+	};
+
+	*out = (struct ri_witness_rank){
+		.rank = number_of(json_object_get(rank, "rank"), RI_MAX_RANKS - 1),
+		.local_rank = number_of(json_object_get(rank, "local_rank"), RI_MAX_RANKS - 1),
+		.began = time_of(rank, "started"), .ended = time_of(rank, "ended"),
+		.exit_code = (int)number_of(json_object_get(rank, "exit_code"), 255),
+		.end = (enum ri_rank_end)index_of(json_object_get(rank, "state"), states, 5),
+		.class = class_of(rank), .told = json_is_true(json_object_get(rank, "told")),
+		.lost = ri_loss_kind_of(json_string_value(json_object_get(rank, "lost"))),
+		.signal = keep(json_object_get(rank, "signal"), RI_SIGNAL_NAME, arena),
+	};
+}
+
+static int read_ranks(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+{
+	const json_t *list = json_object_get(document, "ranks");
+	size_t count = json_array_size(list);
+
+	if (count == 0 || count > RI_MAX_LOCAL)
+		return -1;
+	out->ranks = ri_arena_array(arena, count, sizeof(*out->ranks));
+	if (out->ranks == NULL)
+		return -1;
+	for (; out->count < count; out->count++) {
+		const json_t *rank = json_array_get(list, out->count);
+
+		if (!json_is_object(rank))
+			return -1;
+		read_rank(&out->ranks[out->count], rank, arena);
+	}
+	return 0;
+}
+
+/* What the topology knows of one fact. */
+static const json_t *fact_of(const json_t *document, const char *name)
+{
+	const json_t *topology = json_object_get(document, "topology");
+
+	return json_object_get(json_object_get(topology, name), "value");
+}
+
+static const char *describe_end(const json_t *failure, struct ri_arena *arena)
+{
+	const char *kind = json_string_value(json_object_get(failure, "kind"));
+	const char *signal = json_string_value(json_object_get(failure, "signal"));
+	int64_t code = number_of(json_object_get(failure, "exit_code"), 255);
+
+	if (kind != NULL && strcmp(kind, "exec") == 0)
+		return "it could not be started";
+	if (signal != NULL)
+		return ri_arena_format(arena, "killed by %.24s%s", signal,
+			kind != NULL && strcmp(kind, "oom") == 0 ? ": out of memory" : "");
+	if (code >= 0)
+		return ri_arena_format(arena, "exit status %d", (int)code);
+	return "it is unknown how it ended";
+}
+
+/* "/dev/shm was full: what to do [code]" */
+static const char *describe_cause(const json_t *cause, struct ri_arena *arena)
+{
+	const char *subject = json_string_value(json_object_get(cause, "subject"));
+	const char *text = json_string_value(json_object_get(cause, "text"));
+	const char *hint = json_string_value(json_object_get(cause, "hint"));
+
+	if (subject == NULL || text == NULL)
+		return NULL;
+	return ri_arena_format(arena, "%.255s: %.500s%s%.255s", subject, text,
+		hint == NULL || hint[0] == '\0' ? "" : "; ", hint == NULL ? "" : hint);
+}
+
+static void read_failure(struct ri_witness *out, const json_t *failure, struct ri_arena *arena)
+{
+	struct ri_witness_failure *first = &out->failure;
+	const json_t *lines = json_object_get(failure, "reason");
+
+	first->rank = -1;
+	if (!json_is_object(failure))
+		return;
+	first->rank = number_of(json_object_get(failure, "rank"), RI_MAX_RANKS - 1);
+	first->class = class_of(failure);
+	first->at = time_of(failure, "at");
+	first->how = describe_end(failure, arena);
+	first->peer = keep_word(failure, "node", arena);
+	first->lines[0] = describe_cause(json_object_get(failure, "cause"), arena);
+	first->line_count = first->lines[0] != NULL;
+	for (size_t i = 0; i < json_array_size(lines) && i + 1 < RI_WITNESS_LINES; i++) {
+		const char *line = keep(json_array_get(lines, i), RI_WITNESS_LINE, arena);
+
+		if (line != NULL)
+			first->lines[first->line_count++] = line;
+	}
+}
+
+/* The names as they stand there: jansson's order is its own, and not always the same. */
+static int read_facts(struct ri_witness *out, json_t *facts, struct ri_arena *arena)
+{
+	size_t size = json_object_size(facts);
+	const char *name;
+	json_t *value;
+
+	if (size > RI_WITNESS_FACTS)
+		return -1;
+	out->facts = ri_arena_array(arena, size + 1, sizeof(*out->facts));
+	if (out->facts == NULL)
+		return -1;
+	json_object_foreach(facts, name, value) {
+		const char **fact = out->facts[out->fact_count];
+
+		fact[0] = ri_arena_copy(arena, name, strnlen(name, RI_WITNESS_WORD));
+		fact[1] = keep(value, RI_WITNESS_WORD, arena);
+		out->fact_count += fact[0] != NULL && fact[1] != NULL;
+	}
+	return 0;
+}
+
+/* The link's measure; a clock that is years away is a mistake. */
+static void read_clock(struct ri_witness *out, const json_t *clock)
+{
+	const json_t *ahead = json_object_get(clock, "ahead_s");
+	double most = CLOCK_MOST_S;
+
+	if (!json_is_number(ahead) || json_number_value(ahead) > most ||
+		json_number_value(ahead) < -most)
+		return;
+	out->ahead = (int64_t)(json_number_value(ahead) * (double)SECOND);
+	ahead = json_object_get(clock, "error_s");
+	if (!json_is_number(ahead) || json_number_value(ahead) < 0 ||
+		json_number_value(ahead) > most)
+		return;
+	out->error = (int64_t)(json_number_value(ahead) * (double)SECOND);
+	out->compared = true;
+}
+
+static void read_verdict(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+{
+	const char *text = json_string_value(json_object_get(document, "job_verdict"));
+	size_t length = text == NULL ? 0 : strcspn(text, "\n");
+
+	out->verdict_node = number_of(json_object_get(document, "job_verdict_node"),
+		RI_MAX_RANKS - 1);
+	if (length > 0 && length <= RI_WITNESS_LINE)
+		out->verdict = ri_arena_copy(arena, text, length);
+}
+
+static int read_document(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+{
+	const json_t *stop = json_object_get(document, "stop");
+
+	out->host = keep_word(document, "host", arena);
+	out->job = keep(fact_of(document, "job_id"), RI_WITNESS_WORD, arena);
+	out->node = number_of(fact_of(document, "node_rank"), RI_MAX_RANKS - 1);
+	out->nodes = number_of(fact_of(document, "nnodes"), RI_MAX_RANKS);
+	out->world = number_of(fact_of(document, "world_size"), RI_MAX_RANKS);
+	out->attempt = number_of(fact_of(document, "restart_count"), RI_MAX_RANKS);
+	out->began = time_of(document, "started");
+	out->ended = time_of(document, "ended");
+	out->stopped = json_is_object(stop) ? time_of(stop, "at") : 0;
+	out->exit_status = (int)number_of(json_object_get(document, "exit_status"), 255);
+	read_verdict(out, document, arena);
+	read_clock(out, json_object_get(document, "clock"));
+	read_failure(out, json_object_get(document, "first_failure"), arena);
+	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
+		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
+		return -1;
+	return read_ranks(out, document, arena) < 0 ||
+			read_facts(out, json_object_get(document, "facts"), arena) < 0 ? -1 : 0;
+}
+
+int ri_witness_read(struct ri_witness *out, char *bytes, size_t length,
+	struct ri_arena *arena, char why[RI_WITNESS_WHY])
+{
+	struct ri_witness witness = { .node = -1 };
+	const char *said;
+	json_error_t error;
+	json_t *document = json_loadb(bytes, ri_report_skim(bytes, length), 0, &error);
+	int status = -1;
+
+	if (document == NULL && json_error_code(&error) == json_error_premature_end_of_input)
+		snprintf(why, RI_WITNESS_WHY, "it breaks off after %zu bytes", length);
+	else if (document == NULL && error.line < 0)	/* jansson says no more of memory */
+		snprintf(why, RI_WITNESS_WHY, "it takes more memory than a report does");
+	else if (document == NULL)
+		snprintf(why, RI_WITNESS_WHY, "it is no JSON");
+	if (document == NULL)
+		return -1;
+	said = json_string_value(json_object_get(document, "schema"));
+	if (said == NULL || strcmp(said, schema) != 0)
+		snprintf(why, RI_WITNESS_WHY, "it is no report of rankinit");
+	else if (read_document(&witness, document, arena) < 0)
+		snprintf(why, RI_WITNESS_WHY, "it is a report, but what it says cannot be");
+	else
+		status = 0;
+	json_decref(document);
+	if (status == 0)
+		*out = witness;
+	return status;
+}
