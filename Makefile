@@ -269,6 +269,7 @@ frameworks: deps-frameworks compiled hosts ## install real frameworks in build/f
 .PHONY: failures
 failures: all actors ## play every recorded failure again; is the verdict true? its scores
 	$(PYTHON) tests/failures/replay.py --score $(FAILURES_ARGS)
+	$(PYTHON) tests/failures/jobs.py
 
 .PHONY: bench
 bench: deps-bench compiled actors ## compare with the peers in one run, print ratios

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reports of other machines, with a line "%%" between them: whatever they say, the page has
+ * nothing that a terminal could take for a command, the two documents are JSON, and nobody is
+ * named who is in none of them. To skim a report changes nothing of what is read of it.
+ */
+#include <jansson.h>
+
+#include "blame/sheet.h"
+#include "blame/skim.h"
+#include "fuzz.h"
+
+enum { PARTS = 16, ROOM = 4 << 20 };
+
+static char written[ROOM];
+static size_t length;
+
+static int write_piece(void *context, const char *bytes, size_t count)
+{
+	(void)context;
+	if (count > ROOM - 1 - length)
+		return -1;
+	memcpy(written + length, bytes, count);
+	length += count;
+	written[length] = '\0';
+	return 0;
+}
+
+static bool finish(struct ri_sheet *sheet)
+{
+	return ri_sheet_end(sheet) == 0;
+}
+
+static struct ri_sheet *begin(void)
+{
+	static struct ri_sheet sheet;
+
+	memset(&sheet, 0, offsetof(struct ri_sheet, bytes));
+	sheet.write = write_piece;
+	length = 0;
+	return &sheet;
+}
+
+static void check_json(void)
+{
+	json_t *document = json_loads(written, 0, NULL);
+
+	CHECK(json_is_object(document));
+	CHECK(strchr(written, 0x1b) == NULL && strchr(written, 0x7f) == NULL);
+	json_decref(document);
+}
+
+static void check_page(void)
+{
+	for (char *line = written, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if (*end == '\n')
+			*end++ = '\0';
+		CHECK(fuzz_is_printable(line));
+	}
+}
+
+static void check_suspects(const struct ri_case *c)
+{
+	CHECK(c->suspect_count <= RI_CASE_SUSPECTS);
+	for (size_t i = 0; i < c->suspect_count; i++) {
+		const struct ri_case_suspect *suspect = &c->suspects[i];
+		bool found = false;
+
+		for (size_t k = 0; k < c->attempts[0].count; k++)
+			found |= c->attempts[0].witnesses[k] == suspect->witness;
+		CHECK(found);
+		CHECK(suspect->rank == NULL || (suspect->rank >= suspect->witness->ranks &&
+			suspect->rank < suspect->witness->ranks + suspect->witness->count));
+	}
+}
+
+static void check_case(struct ri_case *c)
+{
+	size_t reports = 0;
+
+	for (size_t i = 0; i < c->attempt_count; i++)
+		reports += c->attempts[i].count;
+	CHECK(reports == c->count && c->attempts[0].count > 0);
+	CHECK(c->nodes.missing <= c->nodes.all && c->ranks.missing <= c->ranks.all);
+	check_suspects(c);
+}
+
+/* The skimmed document is one where the whole one is. */
+static void check_skim(const char *bytes, size_t size)
+{
+	char *copy = fuzz_string(bytes, size);
+	json_t *whole = json_loadb(bytes, size, 0, NULL);
+	size_t left = ri_report_skim(copy, size);
+	json_t *part = json_loadb(copy, left, 0, NULL);
+
+	CHECK(left <= size);
+	CHECK(whole == NULL || part != NULL);
+	if (json_is_object(whole))
+		CHECK(json_equal(json_object_get(whole, "ranks"), json_object_get(part, "ranks")) ||
+			json_object_get(whole, "ranks") == NULL);
+	json_decref(whole);
+	json_decref(part);
+	free(copy);
+}
+
+static void add_part(struct ri_case *c, const char *text)
+{
+	char *copy = fuzz_string(text, strlen(text));
+
+	check_skim(text, strlen(text));
+	ri_case_add(c, "report.json", copy, strlen(copy));
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ri_case c;
+	struct ri_sheet *sheet;
+	char *text = fuzz_string(data, size), *part = text, *rest;
+
+	json_object_seed(1);
+	CHECK(ri_case_begin(&c, PARTS) == 0);
+	for (int i = 0; i < PARTS && (i == 0 || *part != '\0'); i++, part = rest) {
+		rest = fuzz_cut_part(part);
+		add_part(&c, part);
+	}
+	if (c.count > 0) {
+		CHECK(ri_case_judge(&c) == 0);
+		check_case(&c);
+		sheet = begin();
+		ri_case_page(&c, sheet);
+		if (finish(sheet))
+			check_page();
+		sheet = begin();
+		ri_case_json(&c, "0", sheet);
+		if (finish(sheet))
+			check_json();
+		sheet = begin();
+		ri_case_trace(&c, sheet);
+		if (finish(sheet))
+			check_json();
+	}
+	ri_arena_release(&c.arena);
+	free(text);
+	return 0;
+}

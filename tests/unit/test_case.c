@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --blame reads of a report: times, what is skimmed, what cannot be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blame/case.h"
+#include "blame/skim.h"
+
+static struct ri_arena arena;
+
+static int end(void **state)
+{
+	(void)state;
+	ri_arena_release(&arena);
+	return 0;
+}
+
+static void test_times(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t at;
+	} rows[] = {
+		{ "1970-01-01T00:00:00.001Z", 1000 },
+		{ "2000-02-29T23:59:59.999Z", INT64_C(951868799999000) },
+		{ "2026-01-31T12:00:00.123Z", INT64_C(1769860800123000) },
+		{ "2100-03-01T00:00:00.000Z", INT64_C(4107542400000000) },
+		{ "1969-12-31T23:59:59.000Z", 0 }, { "2026-13-01T00:00:00.000Z", 0 },
+		{ "2026-01-00T00:00:00.000Z", 0 }, { "2026-01-01T24:00:00.000Z", 0 },
+		{ "2026-01-01T00:60:00.000Z", 0 }, { "2026-01-01T00:00:61.000Z", 0 },
+		{ "2026-01-01T00:00:00.00Z", 0 }, { "2026-01-01T00:00:00.000", 0 },
+		{ "2026-01-01T00:00:00.000Z ", 0 }, { "2026-1-01T00:00:00.000Z", 0 },
+		{ "-2026-01-01T00:00:00.000Z", 0 }, { "", 0 }, { "yesterday", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(ri_witness_time(rows[i].text), rows[i].at);
+}
+
+/* In memory of exactly that size, so that an overrun is seen. */
+static const char *skim(const char *text)
+{
+	static char result[512];
+	size_t length = strlen(text);
+	char *copy = malloc(length + 1);
+
+	assert_non_null(copy);
+	memcpy(copy, text, length);
+	length = ri_report_skim(copy, length);
+	snprintf(result, sizeof(result), "%.*s", (int)length, copy);
+	free(copy);
+	return result;
+}
+
+static void test_skim(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "{\"version\": \"1.2.3\", \"host\": \"a\"}", "{\"version\":null,\"host\":\"a\"}" },
+		{ "{\"x\": 1, \"y\": [], \"ranks\": [{\"x\": 1}]}",
+			"{\"x\":1,\"y\":[],\"ranks\":[{\"x\": 1}]}" },
+		{ "{\"check\": {\"a\": [\"}\\\"]\", {}]}, \"stop\": null}",
+			"{\"check\":null,\"stop\":null}" },
+		{ "{\"topology\": {\"nnodes\": {\"value\": 2}, \"hosts\": {\"value\": []}}}",
+			"{\"topology\":{\"nnodes\":{\"value\": 2},\"hosts\":null}}" },
+		{ "{\"first_failure\": null, \"topology\": 12345}",
+			"{\"first_failure\":null,\"topology\":12345}" },
+		{ "{\"x\": \"\\\\\\\\\", \"host\": \"\\\\\"}", "{\"x\":null,\"host\":\"\\\\\"}" },
+		/* what breaks off still does, and what is no object stays */
+		{ "{\"x\": [1, 2, [3", "{\"x\":" }, { "{\"host\": \"ab", "{\"host\":\"ab" },
+		{ "{\"host", "{\"host" }, { "{", "{" }, { "", "" }, { "[1, 2]", "[1, 2]" },
+		{ "{\"a\": 1} rest", "{\"a\":1} rest" }, { "{1: 2}", "{1: 2}" },
+		{ "{\"abcdef\" 1}", "{\"abcdef\"1}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(skim(rows[i][0]), rows[i][1]);
+}
+
+#define TIMES "\"started\": \"2026-01-31T12:00:00.000Z\", \"ended\": \"2026-01-31T12:00:09.000Z\""
+#define BEGIN "{\"schema\": \"rankinit-report-1\", \"exit_status\": 0, " TIMES
+#define RANKS ", \"ranks\": [{\"rank\": 3, \"state\": \"exited\", \"exit_code\": 0}]"
+
+static int read(struct ri_witness *out, const char *text, char why[RI_WITNESS_WHY])
+{
+	char *copy = malloc(strlen(text) + 1);
+	int status;
+
+	assert_non_null(copy);
+	memcpy(copy, text, strlen(text) + 1);
+	status = ri_witness_read(out, copy, strlen(copy), &arena, why);
+	free(copy);
+	return status;
+}
+
+static void test_what_is_missing_is_unknown(void **state)
+{
+	char why[RI_WITNESS_WHY];
+	struct ri_witness witness;
+
+	(void)state;
+	assert_int_equal(read(&witness, BEGIN RANKS "}", why), 0);
+	assert_null(witness.host);
+	assert_int_equal(witness.node, -1);
+	assert_int_equal(witness.attempt, -1);
+	assert_int_equal(witness.failure.class, RI_CLASS_NONE);
+	assert_int_equal(witness.count, 1);
+	assert_int_equal(witness.ranks[0].rank, 3);
+	assert_int_equal(witness.ranks[0].end, RI_END_EXITED);
+	assert_false(witness.compared);
+	assert_int_equal(witness.ended - witness.began, 9000000);
+}
+
+static void test_clocks(void **state)
+{
+	static const struct {
+		const char *clock;
+		bool compared;
+	} rows[] = {
+		{ "{\"ahead_s\": -1.5, \"error_s\": 0.25}", true },
+		{ "{\"ahead_s\": 1e30, \"error_s\": 0.25}", false },
+		{ "{\"ahead_s\": 1, \"error_s\": -1}", false }, { "{\"ahead_s\": 1}", false },
+		{ "{\"ahead_s\": \"1\", \"error_s\": 0}", false }, { "null", false }, { "[]", false },
+	};
+	char why[RI_WITNESS_WHY], text[512];
+	struct ri_witness witness;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text), BEGIN RANKS ", \"clock\": %s}", rows[i].clock);
+		assert_int_equal(read(&witness, text, why), 0);
+		assert_int_equal(witness.compared, rows[i].compared);
+	}
+	snprintf(text, sizeof(text), BEGIN RANKS ", \"clock\": %s}", rows[0].clock);
+	assert_int_equal(read(&witness, text, why), 0);
+	assert_int_equal(ri_witness_true(&witness, 1000000), 2500000);
+	assert_int_equal(ri_witness_true(&witness, 0), 0);
+}
+
+static void test_what_is_no_report(void **state)
+{
+	static const char *const rows[][2] = {
+		{ BEGIN, "it breaks off after " }, { "", "it breaks off after 0 bytes" },
+		{ "what", "it is no JSON" }, { "{}", "it is no report of rankinit" },
+		{ BEGIN "}", "it is a report, but what it says cannot be" },
+		{ BEGIN ", \"ranks\": []}", "it is a report, but what it says cannot be" },
+	};
+	char why[RI_WITNESS_WHY];
+	struct ri_witness witness = { .node = 17 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(read(&witness, rows[i][0], why), -1);
+		assert_ptr_equal(strstr(why, rows[i][1]), why);
+	}
+	assert_int_equal(witness.node, 17);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_skim),
+		cmocka_unit_test_teardown(test_what_is_missing_is_unknown, end),
+		cmocka_unit_test_teardown(test_clocks, end),
+		cmocka_unit_test_teardown(test_what_is_no_report, end),
+	};
+
+	return cmocka_run_group_tests_name("case", tests, NULL, NULL);
+}
