@@ -50,7 +50,8 @@ debian_packages() {
         ibverbs-utils mmdebstrap ;;
     fresh) echo mmdebstrap git python3 util-linux ;;
     frameworks) echo openmpi-bin libopenmpi-dev mpich g++ cmake make python3-dev python3-venv \
-        python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge ;;
+        python3-pytest iproute2 procps util-linux slurmctld slurmd slurm-client munge \
+        nodejs python3-jsonschema ;;
     *) die "unknown set of packages: $1; see the usage in $0" ;;
     esac
 }

@@ -101,7 +101,7 @@ static void put_end(struct ri_sheet *sheet, const struct ri_case *c,
 static void put_rank(struct ri_sheet *sheet, const struct ri_case *c,
 	const struct ri_witness *witness, const struct ri_witness_rank *rank, size_t process)
 {
-	int64_t row = rank->rank >= 0 ? rank->rank : NO_RANK;
+	int64_t row = rank->rank >= 0 ? rank->rank + 1 : NO_RANK;	/* 0 is the idle task's */
 	int64_t began = ri_witness_true(witness, rank->began);
 	int64_t ended = ri_witness_true(witness, rank->ended);
 	char text[96];
@@ -134,7 +134,7 @@ static void put_node(struct ri_sheet *sheet, const struct ri_case *c,
 	ri_text_init(&text, name, sizeof(name));
 	ri_text_add(&text, witness->node >= 0 ? "node " : "");
 	ri_witness_name(&text, witness);
-	put_name(sheet, "process_name", process, 0, name);
+	put_name(sheet, "process_name", process, 1, name);
 	for (size_t i = 0; i < witness->count; i++)
 		put_rank(sheet, c, witness, &witness->ranks[i], process);
 	if (witness->stopped != 0) {
@@ -156,7 +156,7 @@ void ri_case_trace(const struct ri_case *c, struct ri_sheet *sheet)
 	for (size_t i = 0; i < newest->count; i++) {
 		const struct ri_witness *witness = newest->witnesses[i];
 
-		/* reports of the ranks of one node stand side by side; Perfetto's 0 is its own */
+		/* reports of the ranks of one node stand side by side */
 		if (i == 0 || !ri_witness_is_beside(newest->witnesses[i - 1], witness))
 			process++;
 		put_node(sheet, c, witness, process);
