@@ -157,6 +157,16 @@ static void add_told(const struct ri_case *c, struct ri_sheet *sheet)
 	ri_sheet_add(sheet, "\n");
 }
 
+/* Where to look further, where no end of its own is shown. */
+static void add_reports(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
+		ri_sheet_add(sheet, "    report: ");
+		ri_sheet_add_shown(sheet, c->suspects[i].witness->file, COLUMNS);
+		ri_sheet_add(sheet, "\n");
+	}
+}
+
 static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	switch (c->finding) {
@@ -178,11 +188,13 @@ static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 		add_list(c, sheet);
 		ri_sheet_add(sheet, " had ended with 0 before the others lost it: compare how many "
 			"steps each rank has\n");
+		add_reports(c, sheet);
 		break;
 	case RI_CASE_HELD:
 		add_list(c, sheet);
 		ri_sheet_add(sheet, " did not come when all others waited for it: look at what it "
 			"did last\n");
+		add_reports(c, sheet);
 		break;
 	case RI_CASE_SILENT:
 		add_silent(c, sheet);
@@ -238,11 +250,11 @@ static void add_victims(const struct ri_case *c, struct ri_sheet *sheet)
 		before = ", ";
 	}
 	if (victims->stopped > 0) {
-		ri_sheet_addf(sheet, "%s%zu were stopped", before, victims->stopped);
+		ri_sheet_addf(sheet, "%s%zu told to stop", before, victims->stopped);
 		before = ", ";
 	}
 	if (victims->failed > 0)
-		ri_sheet_addf(sheet, "%s%zu failed later or elsewhere", before, victims->failed);
+		ri_sheet_addf(sheet, "%s%zu failed later", before, victims->failed);
 	ri_sheet_add(sheet, "\n");
 }
 

@@ -154,7 +154,7 @@ if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
 ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "dry_run", "status",
-           "capture"}
+           "capture", "blame"}
 
 
 def long(symbol):
@@ -438,6 +438,7 @@ def test_seconds_that_are_good(box, value):
      "sources, simulations, frameworks, inherited, checks, codes or options"),
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
+    ("--blame", "xml", "text, json or trace"),
     ("--help", "now", "no value"),
     ("--version", "", "no value"),
 ])

@@ -19,7 +19,8 @@ import time
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 PLACE = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-FAULT, WHO, AFTER = sys.argv[1], sys.argv[2], int(sys.argv[3]) / 1000
+FAULT, WHO, AFTER = (*sys.argv[1:3], int(sys.argv[3]) / 1000) if len(sys.argv) > 3 else (
+    "none", "-", 60)
 PATIENCE = 30.0
 TURN = 0.05
 WAIT = 2.5          # as long as a collective waits
@@ -128,4 +129,5 @@ def work(peers):
             take(peer)
 
 
-work(meet())
+if __name__ == "__main__":
+    work(meet())

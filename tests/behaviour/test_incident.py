@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/incident.md, from top to bottom: each of its commands is run, and says what stands there."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from test_documents import PROGRAM, ROOT, blocks, plain
+
+ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+# All ranks meet and work; one of them looks for a file that its node does not have.
+HEALTHY = """\
+import sys
+sys.path.append({folder!r})
+import member
+
+def load(shard):
+    # there is no such folder
+    return open(f"/data/shard-{{shard:04d}}.tar", "rb")
+
+peers = member.meet()
+if member.RANK == {culprit}:
+    load(417)
+member.work(peers)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("job")
+    if subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no network namespace can be made here")
+    (where / "bin").mkdir()
+    (where / "bin" / "rankinit").symlink_to(PROGRAM)
+    for name in ("job", "hung"):
+        (where / name).mkdir()
+    for name, culprit in (("train.py", 3), ("healthy.py", -1)):
+        (where / name).write_text(HEALTHY.format(
+            folder=os.path.join(ROOT, "tests", "failures"), culprit=culprit))
+    return where
+
+
+def steps():
+    """Commands with what they print; and what a log has, after the command that made it."""
+    for lines in blocks("docs/incident.md"):
+        output = []
+        for line in lines:
+            if line.startswith("$ "):
+                if output:
+                    yield output
+                output = [line[2:]]
+            else:
+                output.append(line)
+        yield output
+
+
+def run(command, folder):
+    done = subprocess.run([*ALONE, "sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
+                          env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"},
+                          capture_output=True, text=True, timeout=100, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_story(folder):
+    log, commands = "", 0
+    for first, *lines in steps():
+        wanted = plain("\n".join(lines), str(folder))
+        if first.startswith("rankinit: "):
+            for line in (first, *lines):
+                assert plain(line) in plain(log, str(folder)).splitlines(), log
+            continue
+        status, out, err = run(first, folder)
+        commands += 1
+        if "--simulate=" in first:
+            log = err
+            assert status != 0 and "simulated: the job's exit status is" in err, err
+        elif "--capture=" in first:
+            assert status == 0 and re.sub(r"\d+", "N", out + err).strip() == \
+                re.sub(r"\d+", "N", wanted)
+        else:
+            assert (status, err) == (0, "")
+            assert plain(out.rstrip("\n"), str(folder)) == wanted
+    assert commands == 6
