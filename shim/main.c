@@ -120,6 +120,8 @@ static int answer(struct ri_run *run)
 		return ri_print_list(run->options.action_value, &run->err);
 	case RI_ACTION_PRINT_ENV:
 		return ri_run_print_env(run);
+	case RI_ACTION_AUTOPSY:
+		return ri_run_ask(run);
 	case RI_ACTION_STATUS:
 		ri_log_findings(&run->findings);
 		return ri_apart_or_fail(&(struct ri_apart){
@@ -147,7 +149,7 @@ static bool simulates(const struct ri_options *options)
 	return options->given.simulate.value != NULL && !options->disabled &&
 		action != RI_ACTION_HELP && action != RI_ACTION_VERSION &&
 		action != RI_ACTION_LIST && action != RI_ACTION_STATUS &&
-		action != RI_ACTION_BLAME;
+		action != RI_ACTION_BLAME && action != RI_ACTION_AUTOPSY;
 }
 
 int main(int argc, char **argv)

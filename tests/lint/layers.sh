@@ -73,8 +73,9 @@ look lib/report base model output
 look lib/simulate base from
 look lib/job base node model command
 look lib/blame base report
+look lib/stuck base model report
 
-library='base node image demand output command python model from to report simulate job blame'
+library='base node image demand output command python model from to report simulate job blame stuck'
 look shim/system base node model
 look shim/check base node image demand model from system
 look shim/probe base node image check system
@@ -95,10 +96,12 @@ look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
 look shim/link $library system
 # shellcheck disable=SC2086
-look shim/watch $library system check options launch pump say link
+look shim/autopsy $library python system
+# shellcheck disable=SC2086
+look shim/watch $library system check options launch pump say link autopsy
 look shim/play base from simulate system options launch link watch
 # shellcheck disable=SC2086
-look shim $library system check options launch pump say link watch play
+look shim $library system check options launch pump say link autopsy watch play
 
 for folder in $(find lib shim -mindepth 1 -type d | sort); do
     case $rooms in

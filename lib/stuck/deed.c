@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one process does, in words. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "stuck/say.h"
+
+enum { SHOWN = 120, DEEPEST = 4 };
+
+static const struct { const char *name, *words; } classes[] = {
+	[RI_STUCK_GONE] = { "gone", "has ended" },
+	[RI_STUCK_EXITING] = { "exiting", "is ending" },
+	[RI_STUCK_STOPPED] = { "stopped", "was stopped by a signal (SIGSTOP, SIGTSTP)" },
+	[RI_STUCK_DEBUGGED] = { "debugged", "is in a debugger" },
+	[RI_STUCK_VFORKING] = { "vforking", "waits in vfork for its child to start a program" },
+	[RI_STUCK_BLOCKED] = { "blocked", "is blocked in the kernel" },
+	[RI_STUCK_COLLECTIVE] = { "collective", "waits for the other ranks" },
+	[RI_STUCK_CHILD] = { "child", "waits for a child" },
+	[RI_STUCK_LOADER] = { "loader", "waits for its data-loader workers" },
+	[RI_STUCK_WORK] = { "work", "is idle, waits for work" },
+	[RI_STUCK_DATA] = { "data", "waits for data" },
+	[RI_STUCK_LOCK] = { "lock", "waits for a lock" },
+	[RI_STUCK_THREAD] = { "thread", "waits for one of its threads" },
+	[RI_STUCK_SLEEPS] = { "sleeps", "sleeps" },
+	[RI_STUCK_WAITS] = { "waits", "waits" },
+	[RI_STUCK_SPINS] = { "spins", "runs in C code, at one Python instruction" },
+	[RI_STUCK_RUNS] = { "runs", "runs" },
+	[RI_STUCK_REFUSED_ALL] = { "refused", "may not be looked at" },
+	[RI_STUCK_UNKNOWN] = { "unknown", "does something that is not known" },
+};
+
+const char *ri_stuck_class_name(enum ri_stuck_class class)
+{
+	return classes[class].name;
+}
+
+/* " in read() of /data/x (fuse.sshfs on /data)" */
+static void add_call(struct ri_text *out, const struct ri_stuck_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+
+	if (row != NULL)
+		ri_text_addf(out, " in %s()", row->name);
+	else if (process->call.state == RI_CALL_INSIDE)
+		ri_text_addf(out, " in system call %ld", process->call.number);
+	if (process->path[0] != '\0') {
+		ri_text_add(out, row == NULL ? " on " : " of ");
+		ri_text_add_shown(out, process->path, SHOWN);
+	}
+	if (process->mount_type[0] != '\0') {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, process->mount_type, SHOWN);
+		ri_text_add(out, " on ");
+		ri_text_add_shown(out, process->mount, SHOWN);
+		ri_text_add(out, ")");
+	}
+	if (process->state == 'D' && process->wchan[0] != '\0' && row == NULL) {
+		ri_text_add(out, ", ");
+		ri_text_add_shown(out, process->wchan, SHOWN);
+	}
+}
+
+/* The libraries' own frames are where a program waits; why is where the program called them. */
+static bool is_of_library(const char *file)
+{
+	return file[0] == '<' || strstr(file, "/site-packages/") != NULL ||
+		strstr(file, "/dist-packages/") != NULL || strstr(file, "/lib/python3") != NULL;
+}
+
+static void add_place(struct ri_text *out, const struct ri_stuck_process *process)
+{
+	const struct ri_stuck_stack *stack = &process->stacks[0];
+	const struct ri_stuck_frame *frame = NULL;
+
+	if (process->stack_count == 0 || stack->count == 0)
+		return;
+	for (uint32_t i = 0; i < stack->count && frame == NULL; i++)
+		if (!is_of_library(stack->frames[i].file))
+			frame = &stack->frames[i];
+	if (frame == NULL)
+		frame = &stack->frames[0];
+	ri_text_add(out, ", ");
+	ri_text_add_shown(out, ri_path_name(frame->file), SHOWN);
+	if (frame->line > 0)
+		ri_text_addf(out, ":%u", frame->line);
+	ri_text_add(out, " in ");
+	ri_text_add_shown(out, frame->function, SHOWN);
+}
+
+static size_t count_children(const struct ri_stuck_look *look, const struct ri_stuck_process *of,
+	bool idle)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		count += look->processes[i].parent == of->pid &&
+			(!idle || look->processes[i].class == RI_STUCK_WORK);
+	return count;
+}
+
+static void add_deed(struct ri_text *out, const struct ri_stuck_look *look, size_t i, int depth);
+
+/* Who waits for a child: which one, and what that does. */
+static void add_child(struct ri_text *out, const struct ri_stuck_look *look,
+	const struct ri_stuck_process *process, int depth)
+{
+	const struct ri_stuck_process *child;
+	size_t all, idle;
+
+	if (process->child >= 0) {
+		child = &look->processes[process->child];
+		ri_text_addf(out, process->class == RI_STUCK_LOADER
+			? ": worker %d (" : ", %d (", (int)child->pid);
+		ri_text_add_shown(out, child->name, SHOWN);
+		ri_text_add(out, ") ");
+		add_deed(out, look, (size_t)process->child, depth + 1);
+		return;
+	}
+	if (process->class != RI_STUCK_LOADER)
+		return;
+	all = count_children(look, process, false);
+	idle = count_children(look, process, true);
+	if (all == 0)
+		ri_text_add(out, ", of which none is left");
+	else if (idle == all)
+		ri_text_addf(out, ", of which %zu are idle", idle);
+}
+
+static void add_debugger(struct ri_text *out, const struct ri_stuck_process *process)
+{
+	if (process->tracer == 0) {
+		if (process->waits_at >= 0) {
+			ri_text_add(out, ", ");
+			ri_text_add_shown(out, ri_path_name(
+				process->stacks[0].frames[process->waits_at].file), SHOWN);
+		}
+		return;
+	}
+	ri_text_add(out, ", ");
+	ri_text_add_shown(out, process->tracer_name, SHOWN);
+	ri_text_addf(out, " (pid %d)", (int)process->tracer);
+}
+
+static void add_function(struct ri_text *out, const struct ri_stuck_process *process)
+{
+	if (process->waits_at < 0)
+		return;
+	ri_text_add(out, " in ");
+	ri_text_add_shown(out,
+		ri_wait_name(process->stacks[0].frames[process->waits_at].function), SHOWN);
+}
+
+static void add_deed(struct ri_text *out, const struct ri_stuck_look *look, size_t i, int depth)
+{
+	const struct ri_stuck_process *process = &look->processes[i];
+
+	ri_text_add(out, classes[process->class].words);
+	switch (process->class) {
+	case RI_STUCK_BLOCKED:
+	case RI_STUCK_WAITS:
+		add_call(out, process);
+		break;
+	case RI_STUCK_COLLECTIVE:
+		add_function(out, process);
+		break;
+	case RI_STUCK_DATA:
+	case RI_STUCK_LOCK:
+		add_function(out, process);
+		if (process->path[0] != '\0')
+			add_call(out, process);
+		break;
+	case RI_STUCK_DEBUGGED:
+		add_debugger(out, process);
+		break;
+	default:
+		break;
+	}
+	add_place(out, process);
+	if (depth < DEEPEST)
+		add_child(out, look, process, depth);
+	if (process->blocked_tid != 0) {
+		ri_text_addf(out, "; its thread %d is blocked in the kernel",
+			(int)process->blocked_tid);
+		if (process->blocked_wchan[0] != '\0') {
+			ri_text_add(out, ", ");
+			ri_text_add_shown(out, process->blocked_wchan, SHOWN);
+		}
+	}
+}
+
+void ri_stuck_add_deed(struct ri_text *out, const struct ri_stuck_look *look, size_t i)
+{
+	add_deed(out, look, i, 0);
+}
+
+void ri_stuck_add_lack(struct ri_text *out, const struct ri_stuck *stuck,
+	const struct ri_stuck_process *process)
+{
+	switch (process->python) {
+	case RI_STUCK_NOT_ASKED:
+	case RI_STUCK_HAS_PYTHON:
+	case RI_STUCK_NO_PYTHON:
+		break;
+	case RI_STUCK_OTHER_PYTHON:
+		ri_text_add(out, "no Python stack: rankinit does not know Python ");
+		ri_text_add_shown(out, process->release, SHOWN);
+		break;
+	case RI_STUCK_REFUSED:
+		ri_text_add(out, "no Python stack: ");
+		if (stuck->by_seccomp)
+			ri_text_add(out, "a seccomp profile refuses process_vm_readv");
+		else if (process->python_errno == ENOSYS)
+			ri_text_add(out, "this kernel has no process_vm_readv");
+		else if (stuck->yama > 1)
+			ri_text_addf(out, "Yama refuses it (kernel.yama.ptrace_scope is %d)",
+				stuck->yama);
+		else if (stuck->yama == 1)
+			ri_text_add(out, "Yama refuses it (kernel.yama.ptrace_scope is 1), unless "
+				"rankinit started the rank with --autopsy-after, --autopsy-signal "
+				"or --stall");
+		else
+			ri_text_addf(out, "the kernel refuses its memory (%s): it has another user "
+				"or more capabilities", strerror(process->python_errno));
+		break;
+	case RI_STUCK_SILENT:
+		ri_text_add(out, "no Python stack: its memory does not answer");
+		break;
+	}
+}

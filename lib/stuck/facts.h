@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files below /proc/PID that say what a process does (proc(5); kernel documentation,
+ * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'.
+ */
+#ifndef RI_STUCK_FACTS_H
+#define RI_STUCK_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/mounts.h"
+
+/* TracerPid and Threads of /proc/PID/status; false where one of them is missing. */
+bool ri_stuck_read_status(const char *text, pid_t *tracer, unsigned *threads);
+
+/* utime and stime of /proc/PID/stat together, in clock ticks. */
+bool ri_stuck_read_ticks(const char *text, uint64_t *ticks);
+
+/* Nanoseconds on a CPU: the first number of /proc/PID/task/TID/schedstat. */
+bool ri_stuck_read_schedstat(const char *text, uint64_t *ns);
+
+/* All bytes that were read and written, by rchar and wchar of /proc/PID/io. */
+bool ri_stuck_read_io(const char *text, uint64_t *bytes);
+
+/* The mount of an open file: mnt_id of /proc/PID/fdinfo/FD. */
+bool ri_stuck_read_mount_id(const char *text, uint64_t *id);
+
+/* wchan, "" where it says "0": it waits in none. */
+void ri_stuck_read_wchan(const char *text, char *out, size_t size);
+
+/*
+ * The mount of that id in the text of /proc/PID/mountinfo, or the one that an absolute path lies
+ * on; its strings lie in the text, which is cut for them. False: there is none.
+ */
+bool ri_stuck_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out);
+bool ri_stuck_find_mount_of(char *mountinfo, const char *path, struct ri_mount *out);
+
+/* How surely variables make a process a rank, from the least to the most. */
+enum ri_stuck_claim {
+	RI_STUCK_NO_RANK,
+	RI_STUCK_STEP_RANK,	/* SLURM_PROCID: also of the launcher in a step */
+	RI_STUCK_NODE_RANK,	/* RANK, without LOCAL_RANK: also of a node's launcher */
+	RI_STUCK_MPI_RANK,
+	RI_STUCK_OWN_RANK,	/* RANK and LOCAL_RANK */
+};
+
+/* The rank that stands in an environment of so many bytes, each variable ended by '\0'. */
+enum ri_stuck_claim ri_stuck_read_rank(const char *environment, size_t length, int64_t *rank);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stuck/judge.h"
+
+#include <string.h>
+
+enum {
+	FEW = 4,		/* one in so many may differ from the others */
+	LEAST = 3,		/* ranks below which nobody is suspected */
+	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
+	HARDLY = 20,		/* it stands still that was on a CPU for at most one in so many */
+};
+
+static const struct ri_stuck_stack *main_stack(const struct ri_stuck_process *process)
+{
+	return process->stack_count > 0 ? &process->stacks[0] : NULL;
+}
+
+/* The innermost frame that is known to wait. */
+static const struct ri_wait_row *find_wait(struct ri_stuck_process *process)
+{
+	const struct ri_stuck_stack *stack = main_stack(process);
+
+	for (uint32_t i = 0; stack != NULL && i < stack->count; i++) {
+		const struct ri_stuck_frame *frame = &stack->frames[i];
+		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, i);
+
+		if (row == NULL)
+			continue;
+		/* the name that the program called: the outermost of that library in a row */
+		while (i + 1 < stack->count && row->kind == RI_WAIT_COLLECTIVE &&
+			ri_wait_find(stack->frames[i + 1].file, stack->frames[i + 1].function, 0) == row)
+			i++;
+		process->waits_at = (int)i;
+		return row;
+	}
+	process->waits_at = -1;
+	return NULL;
+}
+
+static bool is_busy(const struct ri_stuck *stuck, const struct ri_stuck_process *process)
+{
+	if (stuck->looks_taken < 2 || !process->has_cpu)
+		return process->state == 'R';
+	return process->main_us > process->since_us / HALF_BUSY;
+}
+
+static enum ri_stuck_class class_of_wait(const struct ri_stuck *stuck,
+	const struct ri_stuck_process *process)
+{
+	switch (process->wait->kind) {
+	case RI_WAIT_COLLECTIVE:
+		return RI_STUCK_COLLECTIVE;
+	case RI_WAIT_BACKWARD:
+		return is_busy(stuck, process) ? RI_STUCK_RUNS : RI_STUCK_COLLECTIVE;
+	case RI_WAIT_LOADER:
+		return RI_STUCK_LOADER;
+	case RI_WAIT_WORK:
+		return RI_STUCK_WORK;
+	case RI_WAIT_DATA:
+		return RI_STUCK_DATA;
+	case RI_WAIT_LOCK:
+		return RI_STUCK_LOCK;
+	case RI_WAIT_THREAD:
+		return RI_STUCK_THREAD;
+	case RI_WAIT_CHILD:
+		return RI_STUCK_CHILD;
+	case RI_WAIT_DEBUGGER:
+		return RI_STUCK_DEBUGGED;
+	}
+	return RI_STUCK_UNKNOWN;
+}
+
+static enum ri_stuck_class class_of_call(const struct ri_stuck_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+
+	if (ri_call_sleeps(&process->call))
+		return RI_STUCK_SLEEPS;
+	if (row == NULL)
+		return process->call.state == RI_CALL_INSIDE ? RI_STUCK_WAITS : RI_STUCK_UNKNOWN;
+	switch (row->kind) {
+	case RI_CALL_LOCK:
+		return RI_STUCK_LOCK;
+	case RI_CALL_CHILD:
+		return RI_STUCK_CHILD;
+	case RI_CALL_END:
+		return RI_STUCK_EXITING;
+	case RI_CALL_FILE:
+	case RI_CALL_EVENT:
+	case RI_CALL_SLEEP:
+	case RI_CALL_VFORK:
+	case RI_CALL_SIGNAL:
+		break;
+	}
+	return RI_STUCK_WAITS;
+}
+
+/* What the kernel says is certain; what the Python stack says comes next, then the call. */
+static enum ri_stuck_class class_of(const struct ri_stuck *stuck,
+	const struct ri_stuck_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+	bool moves;
+
+	if (process->state == 0)
+		return RI_STUCK_GONE;
+	if (process->dying)
+		return RI_STUCK_EXITING;
+	if (process->state == 't' || (process->state == 'T' && process->tracer != 0))
+		return RI_STUCK_DEBUGGED;
+	if (process->state == 'T')
+		return RI_STUCK_STOPPED;
+	if (process->state == 'D')
+		return row != NULL && row->kind == RI_CALL_VFORK ? RI_STUCK_VFORKING
+								 : RI_STUCK_BLOCKED;
+	if (process->wait != NULL)
+		return class_of_wait(stuck, process);
+	moves = is_busy(stuck, process);
+	if (!moves && process->call.state == RI_CALL_INSIDE)
+		return class_of_call(process);
+	if (moves || process->state == 'R')
+		return process->still ? RI_STUCK_SPINS : RI_STUCK_RUNS;
+	if (process->call_refused && process->python == RI_STUCK_REFUSED)
+		return RI_STUCK_REFUSED_ALL;
+	return RI_STUCK_UNKNOWN;
+}
+
+/* The same process one look before; they come in the same order. */
+static const struct ri_stuck_process *find_before(const struct ri_stuck *stuck, size_t i)
+{
+	const struct ri_stuck_look *before = &stuck->looks[!stuck->last];
+	const struct ri_stuck_process *now = &stuck->looks[stuck->last].processes[i];
+
+	if (stuck->looks_taken < 2)
+		return NULL;
+	if (i < before->count && before->processes[i].pid == now->pid &&
+		before->processes[i].started == now->started)
+		return &before->processes[i];
+	for (size_t j = 0; j < before->count; j++)
+		if (before->processes[j].pid == now->pid &&
+			before->processes[j].started == now->started)
+			return &before->processes[j];
+	return NULL;
+}
+
+static bool same_place(const struct ri_stuck_process *a, const struct ri_stuck_process *b)
+{
+	const struct ri_stuck_stack *one = main_stack(a), *other = main_stack(b);
+
+	if (one == NULL || other == NULL)
+		return one == other && a->call.state == b->call.state &&
+			a->call.number == b->call.number;
+	return one->hash == other->hash && !one->torn && !other->torn;
+}
+
+/* The one of its children that holds it up most evidently: what cannot move comes first. */
+static int find_child(const struct ri_stuck_look *look, size_t parent)
+{
+	static const enum ri_stuck_class order[] = {
+		RI_STUCK_BLOCKED, RI_STUCK_STOPPED, RI_STUCK_DEBUGGED, RI_STUCK_VFORKING,
+		RI_STUCK_EXITING, RI_STUCK_SLEEPS, RI_STUCK_LOCK, RI_STUCK_DATA, RI_STUCK_SPINS,
+		RI_STUCK_CHILD, RI_STUCK_WAITS, RI_STUCK_RUNS,
+	};
+
+	for (size_t rank = 0; rank < sizeof(order) / sizeof(order[0]); rank++)
+		for (size_t i = 0; i < look->count; i++)
+			if (look->processes[i].parent == look->processes[parent].pid &&
+				look->processes[i].class == order[rank])
+				return (int)i;
+	return -1;
+}
+
+static bool same_frame(const struct ri_stuck_frame *a, const struct ri_stuck_frame *b)
+{
+	return a->line == b->line && strcmp(a->function, b->function) == 0 &&
+		strcmp(a->file, b->file) == 0;
+}
+
+/* Do both do the same, as far as a reader would say so? */
+static bool is_same(const struct ri_stuck_process *a, const struct ri_stuck_process *b)
+{
+	const struct ri_stuck_stack *one = main_stack(a), *other = main_stack(b);
+
+	if (a->class != b->class || a->is_rank != b->is_rank || a->python != b->python ||
+		(a->rank < 0) != (b->rank < 0) || strcmp(a->path, b->path) != 0 ||
+		strcmp(a->name, b->name) != 0)
+		return false;
+	if (one == NULL || other == NULL)
+		return one == other && a->call.state == b->call.state &&
+			a->call.number == b->call.number;
+	if (one->count != other->count)
+		return false;
+	for (uint32_t i = 0; i < one->count; i++)
+		if (!same_frame(&one->frames[i], &other->frames[i]))
+			return false;
+	return true;
+}
+
+static void make_groups(struct ri_stuck_look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		look->processes[i].group = (int)i;
+		for (size_t j = 0; j < i; j++)
+			if (look->processes[j].group == (int)j &&
+				is_same(&look->processes[j], &look->processes[i])) {
+				look->processes[i].group = (int)j;
+				break;
+			}
+	}
+}
+
+/* Two ranks wait at the same place, though what called it may differ. */
+static bool same_wait(const struct ri_stuck_process *a, const struct ri_stuck_process *b)
+{
+	return a->wait != NULL && b->wait != NULL && a->waits_at >= 0 && b->waits_at >= 0 &&
+		strcmp(ri_wait_name(main_stack(a)->frames[a->waits_at].function),
+			ri_wait_name(main_stack(b)->frames[b->waits_at].function)) == 0;
+}
+
+/* It may not move while it waits, but who waits by asking again and again uses a CPU all the time. */
+static bool waits_for_ranks(const struct ri_stuck *stuck, const struct ri_stuck_process *process)
+{
+	uint64_t since = process->since_us;
+
+	if (process->class != RI_STUCK_COLLECTIVE)
+		return false;
+	return stuck->looks_taken < 2 || (process->still && (!process->has_cpu ||
+		process->main_us <= since / HARDLY ||
+		process->main_us >= since - since / HARDLY));
+}
+
+/* The rank that most others' waiting is like: one of the largest set of equal ones. */
+static int find_crowd(const struct ri_stuck *stuck, const struct ri_stuck_look *look,
+	size_t *members)
+{
+	int best = -1;
+
+	*members = 0;
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_stuck_process *one = &look->processes[i];
+		size_t count = 0;
+
+		if (!one->is_rank || !waits_for_ranks(stuck, one) || (best >= 0 &&
+			same_wait(&look->processes[best], one)))
+			continue;
+		for (size_t j = 0; j < look->count; j++)
+			count += look->processes[j].is_rank &&
+				waits_for_ranks(stuck, &look->processes[j]) &&
+				same_wait(one, &look->processes[j]);
+		if (count > *members) {
+			*members = count;
+			best = (int)i;
+		}
+	}
+	return best;
+}
+
+static bool is_of_crowd(const struct ri_stuck *stuck, const struct ri_stuck_look *look, int crowd,
+	size_t i)
+{
+	return waits_for_ranks(stuck, &look->processes[i]) &&
+		same_wait(&look->processes[crowd], &look->processes[i]);
+}
+
+/* How much each end of what one may be says: a rank that waits for others comes last. */
+static int weight(enum ri_stuck_class class)
+{
+	switch (class) {
+	case RI_STUCK_COLLECTIVE:
+		return 1;
+	case RI_STUCK_UNKNOWN:
+	case RI_STUCK_REFUSED_ALL:
+	case RI_STUCK_GONE:
+		return 0;
+	default:
+		return 2;
+	}
+}
+
+static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look *look)
+{
+	size_t ranks = 0, members, others, heavy = 0;
+	int crowd = find_crowd(stuck, look, &members), suspect = -1, most = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		ranks += look->processes[i].is_rank;
+	others = ranks - members;
+	if (crowd < 0 || ranks < LEAST || others == 0 ||
+		others > (ranks / FEW > 1 ? ranks / FEW : 1))
+		return -1;
+	for (size_t i = 0; i < look->count; i++) {
+		int weighs = weight(look->processes[i].class);
+
+		if (!look->processes[i].is_rank || is_of_crowd(stuck, look, crowd, i))
+			continue;
+		if (weighs > most) {
+			most = weighs;
+			suspect = (int)i;
+			heavy = 0;
+		}
+		heavy += weighs == most && weighs > 0;
+	}
+	/* several that differ alike: the groups say it, none is named */
+	return heavy == 1 ? suspect : -1;
+}
+
+void ri_stuck_judge(struct ri_stuck *stuck)
+{
+	struct ri_stuck_look *look = ri_stuck_newer(stuck);
+
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_stuck_process *process = &look->processes[i];
+		const struct ri_stuck_process *before = find_before(stuck, i);
+
+		process->still = before != NULL && same_place(before, process);
+		process->wait = find_wait(process);
+		process->class = class_of(stuck, process);
+		process->child = -1;
+	}
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].class == RI_STUCK_CHILD ||
+			look->processes[i].class == RI_STUCK_LOADER ||
+			look->processes[i].class == RI_STUCK_VFORKING)
+			look->processes[i].child = find_child(look, i);
+	make_groups(look);
+	look->suspect = find_suspect(stuck, look);
+}
+
+bool ri_stuck_agrees(struct ri_stuck *stuck)
+{
+	struct ri_stuck_look *now = ri_stuck_newer(stuck), *before = &stuck->looks[!stuck->last];
+	const struct ri_stuck_process *one, *other;
+
+	if (now->suspect < 0)
+		return true;
+	one = &now->processes[now->suspect];
+	other = before->suspect < 0 ? NULL : &before->processes[before->suspect];
+	if (stuck->looks_taken > 1 && other != NULL && one->pid == other->pid &&
+		one->started == other->started)
+		return true;
+	now->suspect = -1;
+	return false;
+}
+
+bool ri_stuck_needs_time(struct ri_stuck *stuck)
+{
+	struct ri_stuck_look *look = ri_stuck_newer(stuck);
+
+	return look->suspect >= 0 && (look->processes[look->suspect].class == RI_STUCK_RUNS ||
+		look->processes[look->suspect].class == RI_STUCK_SPINS);
+}
+
+uint64_t ri_stuck_mark(struct ri_stuck *stuck)
+{
+	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
+	uint64_t mark = 14695981039346656037u;
+	size_t ranks = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_stuck_process *process = &look->processes[i];
+		const struct ri_stuck_stack *stack = main_stack(process);
+
+		if (!process->is_rank)
+			continue;
+		if (stack == NULL || stack->torn)
+			return 0;
+		ranks++;
+		mark = (mark ^ stack->hash) * 1099511628211u;
+		mark = (mark ^ (uint64_t)process->pid) * 1099511628211u;
+	}
+	return ranks == 0 || mark == 0 ? 0 : mark;
+}

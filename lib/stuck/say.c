@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stuck/say.h"
+
+#include <string.h>
+
+#include "report/redact.h"
+
+enum {
+	SHOWN = 100,		/* columns of a path, a name */
+	RUNS = 12,		/* "0-3, 5" of a list of ranks */
+	FRAMES = 7,		/* of a group of ranks */
+	FRAMES_FEW = 3,		/* of one of many */
+	MANY = 5,
+	GROUPS = 12,
+	PIDS = 4,
+};
+
+/* A list with "..." where it is longer than people read. */
+struct list {
+	struct ri_text *out;
+	size_t runs;
+	int64_t first, last;	/* of the run that has not been written yet; -1: none */
+};
+
+static void end_run(struct list *list)
+{
+	if (list->first < 0 || list->runs > RUNS)
+		return;
+	if (list->runs > 0)
+		ri_text_add(list->out, ", ");
+	if (list->runs++ == RUNS)
+		ri_text_add(list->out, "...");
+	else if (list->first == list->last)
+		ri_text_addf(list->out, "%lld", (long long)list->first);
+	else
+		ri_text_addf(list->out, "%lld-%lld", (long long)list->first,
+			(long long)list->last);
+}
+
+static void add_to_list(struct list *list, int64_t number)
+{
+	if (list->first >= 0 && number == list->last + 1) {
+		list->last = number;
+		return;
+	}
+	if (list->first >= 0 && number == list->last)
+		return;
+	end_run(list);
+	list->first = list->last = number;
+}
+
+static size_t count_group(const struct ri_stuck_look *look, int group)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		count += look->processes[i].group == group;
+	return count;
+}
+
+/* The numbers of the ranks of a group, in their order. */
+static void add_ranks(struct ri_text *out, const struct ri_stuck_look *look, int group)
+{
+	struct list list = { .out = out, .first = -1 };
+	int64_t next = -1;
+
+	for (;;) {
+		int64_t least = INT64_MAX;
+
+		for (size_t i = 0; i < look->count; i++)
+			if (look->processes[i].group == group &&
+				look->processes[i].rank > next && look->processes[i].rank < least)
+				least = look->processes[i].rank;
+		if (least == INT64_MAX)
+			break;
+		add_to_list(&list, least);
+		next = least;
+	}
+	end_run(&list);
+}
+
+static void add_pids(struct ri_text *out, const struct ri_stuck_look *look, int group)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		if (look->processes[i].group != group)
+			continue;
+		if (count == PIDS) {
+			ri_text_add(out, ", ...");
+			return;
+		}
+		ri_text_addf(out, "%s%d", count == 0 ? "" : ", ", (int)look->processes[i].pid);
+		count++;
+	}
+}
+
+static void add_name(struct ri_text *out, const struct ri_stuck_look *look, int group)
+{
+	const struct ri_stuck_process *process = &look->processes[group];
+	size_t count = count_group(look, group);
+
+	if (process->is_rank) {
+		ri_text_add(out, count == 1 ? "rank " : "ranks ");
+		if (process->rank >= 0)
+			add_ranks(out, look, group);
+		if (count > 1)
+			ri_text_addf(out, " (%zu)", count);
+		else
+			ri_text_addf(out, " (pid %d)", (int)process->pid);
+		return;
+	}
+	if (count > 1)
+		ri_text_addf(out, "%zu processes ", count);
+	ri_text_add_shown(out, process->name, SHOWN);
+	ri_text_add(out, count == 1 ? " (pid " : " (pids ");
+	add_pids(out, look, group);
+	ri_text_add(out, ")");
+	if (process->rank >= 0) {
+		ri_text_add(out, " below rank ");
+		add_ranks(out, look, group);
+	}
+}
+
+static void add_frame(struct ri_text *out, const struct ri_stuck_frame *frame)
+{
+	static const char packages[] = "-packages/";
+	const char *file = frame->file, *inner = strstr(file, packages);
+
+	ri_text_add_shown(out, inner == NULL ? file : inner + strlen(packages), SHOWN);
+	if (frame->line > 0)
+		ri_text_addf(out, ":%u", frame->line);
+	ri_text_add(out, " in ");
+	ri_text_add_shown(out, frame->function, SHOWN);
+}
+
+struct page {
+	struct ri_text *out;
+	size_t lines;
+};
+
+static bool end_line(struct page *page)
+{
+	ri_text_add(page->out, "\n");
+	return ++page->lines < RI_STUCK_LINES - 2;
+}
+
+/* The main thread's frames, then a line for each other thread that runs Python. */
+static bool add_stacks(struct page *page, const struct ri_stuck_process *process, size_t most)
+{
+	for (uint32_t i = 0; process->stack_count > 0 && i < process->stacks[0].count; i++) {
+		const struct ri_stuck_stack *stack = &process->stacks[0];
+
+		ri_text_add(page->out, "    ");
+		if (i == most) {
+			ri_text_addf(page->out, "and %u frames more", stack->depth - i);
+			if (!end_line(page))
+				return false;
+			break;
+		}
+		add_frame(page->out, &stack->frames[i]);
+		if (!end_line(page))
+			return false;
+	}
+	for (uint32_t i = 1; i < process->stack_count && process->is_rank; i++) {
+		if (process->stacks[i].count == 0)
+			continue;
+		ri_text_addf(page->out, "    thread %d: ", (int)process->stacks[i].tid);
+		add_frame(page->out, &process->stacks[i].frames[0]);
+		if (!end_line(page))
+			return false;
+	}
+	return true;
+}
+
+static bool add_group(struct page *page, struct ri_stuck *stuck, int group, size_t frames)
+{
+	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
+	const struct ri_stuck_process *process = &look->processes[group];
+	size_t before;
+
+	add_name(page->out, look, group);
+	ri_text_add(page->out, ": ");
+	ri_stuck_add_deed(page->out, look, (size_t)group);
+	if (!end_line(page))
+		return false;
+	before = page->out->length;
+	ri_text_add(page->out, "    ");
+	ri_stuck_add_lack(page->out, stuck, process);
+	if (page->out->length == before + 4) {
+		page->out->length = before;
+		page->out->bytes[before] = '\0';
+	} else if (!end_line(page)) {
+		return false;
+	}
+	/* a launcher's own stack tells nothing of the job */
+	return process->rank < 0 && !process->is_rank ? true : add_stacks(page, process, frames);
+}
+
+/* Idle workers and launchers are no news. */
+static bool is_news(const struct ri_stuck_process *process)
+{
+	return process->is_rank || process->class != RI_STUCK_WORK;
+}
+
+static void add_suspect(struct page *page, const struct ri_stuck_look *look)
+{
+	const struct ri_stuck_process *suspect;
+	struct ri_text *out = page->out;
+
+	if (look->suspect < 0)
+		return;
+	suspect = &look->processes[look->suspect];
+	ri_text_add(out, "suspect: ");
+	if (suspect->rank >= 0)
+		ri_text_addf(out, "rank %lld ", (long long)suspect->rank);
+	ri_text_addf(out, "(pid %d) ", (int)suspect->pid);
+	ri_stuck_add_deed(out, look, (size_t)look->suspect);
+	ri_text_add(out, "; the others wait for it");
+	end_line(page);
+}
+
+static void render(struct ri_stuck *stuck, struct ri_text *out)
+{
+	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
+	struct page page = { .out = out };
+	size_t ranks = 0, groups = 0, shown = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		ranks += look->processes[i].is_rank;
+		groups += look->processes[i].group == (int)i && is_news(&look->processes[i]);
+	}
+	add_suspect(&page, look);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < look->count; i++) {
+			const struct ri_stuck_process *process = &look->processes[i];
+
+			if (process->group != (int)i || !is_news(process) ||
+				process->is_rank != (pass == 0))
+				continue;
+			if (shown == GROUPS || !add_group(&page, stuck, (int)i,
+				groups > MANY ? FRAMES_FEW : FRAMES)) {
+				ri_text_addf(out, "and %zu groups more\n", groups - shown);
+				return;
+			}
+			shown++;
+		}
+	if (look->left_out > 0)
+		ri_text_addf(out, "and %zu processes more\n", look->left_out);
+	if (look->count == 0)
+		ri_text_add(out, "no process is there\n");
+}
+
+void ri_stuck_say(struct ri_stuck *stuck, struct ri_text *out)
+{
+	static char lines[RI_STUCK_SHOWN];
+	struct ri_text text;
+
+	ri_text_init(&text, lines, sizeof(lines));
+	render(stuck, &text);
+	ri_redact(out, (struct ri_span){ text.bytes, text.length });
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the processes of a job do at one moment: filled in by who looks (shim/autopsy), judged and
+ * shown by the other files of this room. One region of fixed size holds all of it, so that it can
+ * be shared by processes. Every string in it is foreign.
+ */
+#ifndef RI_STUCK_STUCK_H
+#define RI_STUCK_STUCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stuck/call.h"
+#include "stuck/facts.h"
+#include "stuck/waits.h"
+
+enum {
+	RI_STUCK_PROCESSES = 4096,	/* 512 ranks with seven data-loader workers each */
+	RI_STUCK_THREADS = 6,		/* of one process, whose stacks are kept */
+	RI_STUCK_FRAMES = 32,		/* of one stack that are kept: the innermost */
+	RI_STUCK_STACKS = 131072,	/* frames of all stacks */
+	RI_STUCK_TEXT = 4 << 20,	/* bytes of all strings */
+	RI_STUCK_PATH = 256,
+};
+
+/* Is there a Python stack, and why not? */
+enum ri_stuck_python {
+	RI_STUCK_NOT_ASKED,	/* it is not there any more, or the time was over before */
+	RI_STUCK_HAS_PYTHON,
+	RI_STUCK_NO_PYTHON,
+	RI_STUCK_OTHER_PYTHON,	/* a release that is not known */
+	RI_STUCK_REFUSED,	/* its memory may not be read */
+	RI_STUCK_SILENT,	/* who read it waited itself */
+};
+
+enum ri_stuck_class {
+	RI_STUCK_GONE,		/* it has ended */
+	RI_STUCK_EXITING,
+	RI_STUCK_STOPPED,	/* by a signal */
+	RI_STUCK_DEBUGGED,
+	RI_STUCK_VFORKING,
+	RI_STUCK_BLOCKED,	/* in the kernel, where no signal reaches it */
+	RI_STUCK_COLLECTIVE,
+	RI_STUCK_CHILD,
+	RI_STUCK_LOADER,
+	RI_STUCK_WORK,
+	RI_STUCK_DATA,
+	RI_STUCK_LOCK,
+	RI_STUCK_THREAD,
+	RI_STUCK_SLEEPS,
+	RI_STUCK_WAITS,		/* in a system call: for a file or an event */
+	RI_STUCK_SPINS,		/* runs, and the Python instruction stays the same */
+	RI_STUCK_RUNS,
+	RI_STUCK_REFUSED_ALL,	/* neither its call nor its memory may be read */
+	RI_STUCK_UNKNOWN,
+};
+
+struct ri_stuck_frame {
+	const char *file, *function;
+	uint32_t line;
+};
+
+struct ri_stuck_stack {
+	const struct ri_stuck_frame *frames;	/* the innermost first */
+	uint32_t count, depth;			/* depth: how many there were */
+	int32_t tid;
+	uint64_t hash;
+	bool torn;		/* it changed while it was read */
+};
+
+struct ri_stuck_process {
+	pid_t pid, parent;
+	uint64_t started;	/* clock ticks since boot */
+	char name[16];
+	int64_t rank;		/* of the rank that it is, or below which it runs; -1: none */
+	bool is_rank;		/* it is the rank itself */
+	char state;		/* 'R', 'S', 'D', ... ; 0: it has ended */
+	bool dying;
+	pid_t tracer;
+	char tracer_name[16];
+	unsigned threads;
+	char wchan[48];
+	bool call_refused;
+	struct ri_call call;
+	int file;		/* the descriptor that it waits for; -1: none */
+	char path[RI_STUCK_PATH];	/* of that, or the one that it asks for; "": not known */
+	char mount[64], mount_type[32];	/* where that lies */
+	pid_t blocked_tid;	/* another thread in state D; 0: none */
+	char blocked_wchan[48];
+	bool has_cpu, has_io;
+	/* since the look before, which was so long ago; main_us is of the main thread */
+	uint64_t since_us, cpu_ms, main_us, io_bytes;
+	int64_t at_us;		/* CLOCK_MONOTONIC */
+	uint64_t cpu_ticks, main_ns, io_total;	/* since it began */
+	enum ri_stuck_claim claim;	/* how surely .rank is its own */
+	enum ri_stuck_python python;
+	int python_errno;	/* of RI_STUCK_REFUSED */
+	char release[32];
+	uint32_t stack_count, stacks_seen;
+	struct ri_stuck_stack stacks[RI_STUCK_THREADS];	/* the main thread's first */
+	/* made by ri_stuck_judge */
+	enum ri_stuck_class class;
+	const struct ri_wait_row *wait;	/* of the function that it waits in, or NULL */
+	int waits_at;			/* that frame of the main stack */
+	int child;			/* index of the process that it waits for; -1: not known */
+	bool still;			/* the same, at the same instruction, as one look before */
+	int group;			/* index of the first process that does the same */
+};
+
+/* One moment. */
+struct ri_stuck_look {
+	struct ri_stuck_process processes[RI_STUCK_PROCESSES];
+	size_t count;
+	size_t left_out;
+	int suspect;		/* index; -1: nobody is suspected */
+};
+
+struct ri_stuck {
+	struct ri_stuck_look looks[2];
+	unsigned last;		/* which of them is the newer one */
+	unsigned looks_taken;
+	uint32_t interval_ms;	/* between the two */
+	bool by_seccomp;	/* a filter denies process_vm_readv(2) to whoever looks */
+	int yama;		/* kernel.yama.ptrace_scope; -1: there is no Yama */
+	uint32_t frame_count, text_length;
+	struct ri_stuck_frame frames[RI_STUCK_STACKS];
+	char text[RI_STUCK_TEXT];
+};
+
+/* The string in the region, which has each once if they come in a row; "" when it is full. */
+const char *ri_stuck_keep(struct ri_stuck *stuck, const char *string);
+
+static inline struct ri_stuck_look *ri_stuck_newer(struct ri_stuck *stuck)
+{
+	return &stuck->looks[stuck->last];
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stuck/waits.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const struct ri_wait_row rows[] = {
+#define RI_WAIT(kind_, file_, function_, reach_) \
+	{ RI_WAIT_##kind_, file_, function_, reach_ },
+#include "stuck/waits.def"
+#undef RI_WAIT
+};
+
+const char *ri_wait_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot == NULL ? function : dot + 1;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner)
+{
+	const char *name = ri_wait_name(function);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ri_wait_row *row = &rows[i];
+
+		if (inner <= row->reach && ends_with(file, row->file) &&
+			(row->function[0] == '*' || strcmp(row->function, name) == 0))
+			return row;
+	}
+	return NULL;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --autopsy PID: what the processes below PID do, as whoever asks may see it. */
+#include "run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "autopsy/examine.h"
+#include "base/number.h"
+#include "say/print.h"
+#include "stuck/say.h"
+
+enum {
+	INTERVAL_MS = 200,
+	MOST_MS = 20000,	/* hundreds of processes take a second; dead ones their patience */
+	DOCUMENT = 8 << 20,
+};
+
+static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_error *err)
+{
+	static const struct ri_range pids = { 1, INT32_MAX };
+	char *const *words = options->command;
+	char quoted[RI_QUOTE_SIZE];
+	uint64_t number;
+
+	if (words == NULL || words[0] == NULL) {
+		ri_fail(err, RI_CODE_AUTOPSY_PID, "--autopsy", "no process was given");
+		return ri_fail_hint(err, "name one: rankinit --autopsy 1");
+	}
+	if (words[1] != NULL || ri_number_read(words[0], pids, &number, NULL) != RI_NUMBER_OK) {
+		ri_fail(err, RI_CODE_AUTOPSY_PID, "--autopsy", "%s: expected the number of one "
+			"process", ri_quote(quoted, sizeof(quoted), words[words[1] != NULL]));
+		return ri_fail_hint(err, "name one: rankinit --autopsy 1");
+	}
+	*pid = (pid_t)number;
+	return 0;
+}
+
+static int render(struct ri_stuck *stuck, bool as_json, struct ri_text *out, struct ri_error *err)
+{
+	struct ri_json json = { .escapes = 0 };
+	json_t *document;
+	int status = -1;
+
+	if (!as_json) {
+		ri_stuck_say(stuck, out);
+		return 0;
+	}
+	document = ri_stuck_json(&json, stuck);
+	if (!json.incomplete)
+		status = ri_json_dump(document, RI_JSON_LOOK, out);
+	json_decref(document);
+	ri_text_add(out, "\n");
+	return status < 0 || out->cut ? ri_fail(err, RI_CODE_MEMORY, "--autopsy",
+		"no memory left for the answer") : 0;
+}
+
+int ri_run_ask(struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+	struct ri_autopsy_wish wish = {
+		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .takes_time = true,
+	};
+	bool as_json = options->action_value != NULL && strcmp(options->action_value, "json") == 0;
+	struct ri_autopsy_region *region;
+	struct ri_text out;
+
+	ri_log_findings(&run->findings);
+	if (read_pid(options, &wish.root, &run->err) < 0)
+		return -1;
+	region = ri_autopsy_open();
+	if (region == NULL || !ri_json_buffer_take(&out, DOCUMENT))
+		return ri_fail(&run->err, RI_CODE_MEMORY, "--autopsy", "no memory left for it: %s",
+			strerror(errno));
+	if (!ri_autopsy_examine(region, &wish)) {
+		ri_fail(&run->err, RI_CODE_AUTOPSY_PID, "--autopsy", "there is no process %d",
+			(int)wish.root);
+		return ri_fail_hint(&run->err, "look for it: ps -e");
+	}
+	if (render(&region->stuck, as_json, &out, &run->err) < 0)
+		return -1;
+	return ri_print_text(&out, &run->err);
+}

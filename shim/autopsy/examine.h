@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole autopsy: two looks, or three, each by a worker that is given up where it hangs. */
+#ifndef RI_SHIM_AUTOPSY_EXAMINE_H
+#define RI_SHIM_AUTOPSY_EXAMINE_H
+
+#include "autopsy/look.h"
+
+struct ri_autopsy_wish {
+	pid_t root;
+	int64_t interval_ms;	/* between the looks */
+	int64_t most_ms;	/* for all of it */
+	bool once;		/* one look: only where each Python thread is (ri_stuck_mark) */
+	bool takes_time;	/* a suspect that runs is looked at a third time, a second later */
+};
+
+/* Memory for it, shared with the workers; NULL and errno: there is none. */
+struct ri_autopsy_region *ri_autopsy_open(void);
+
+/* Returns false where root is no process. All that is found is judged. */
+bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish);
+
+#endif

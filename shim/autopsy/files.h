@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files and links of /proc. */
+#ifndef RI_SHIM_AUTOPSY_FILES_H
+#define RI_SHIM_AUTOPSY_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { RI_AUTOPSY_FILE = 262144 };	/* bytes of one that are read; mount tables are the largest */
+
+/* The file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
+ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));
+
+/* Where a link leads, as text; false: nowhere, or it may not be read. */
+bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autopsy/look.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "autopsy/files.h"
+#include "base/number.h"
+#include "base/procstat.h"
+#include "base/text.h"
+#include "stuck/facts.h"
+#include "system/clock.h"
+
+enum {
+	TASKS = 1024,		/* threads of one process that are looked for */
+	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
+	LISTED = 32768,		/* processes of the machine that are gone through */
+	DEEPEST = 512,		/* generations below root */
+};
+
+static char text[RI_AUTOPSY_FILE + 1];	/* of whatever file is read just now */
+
+/* rankinit and its helpers wait for ranks, and are none. */
+static bool is_rankinit(const struct ri_procstat *process)
+{
+	char own[RI_STUCK_PATH], its[RI_STUCK_PATH];
+
+	if (strncmp(process->name, "rankinit", 8) == 0)
+		return true;
+	return ri_autopsy_link(its, sizeof(its), "/proc/%d/exe", (int)process->pid) &&
+		ri_autopsy_link(own, sizeof(own), "/proc/self/exe") && strcmp(own, its) == 0;
+}
+
+static bool read_stat(pid_t pid, struct ri_procstat *out)
+{
+	return ri_autopsy_read(text, "/proc/%d/stat", (int)pid) > 0 && ri_procstat_read(text, out);
+}
+
+static struct listed {
+	pid_t pid, parent;
+	bool below;		/* root, or a descendant of it */
+} listed[LISTED];
+
+static const struct listed *find_listed(size_t count, pid_t pid)
+{
+	size_t low = 0;
+
+	while (low < count) {
+		size_t middle = low + (count - low) / 2;
+
+		if (listed[middle].pid == pid)
+			return &listed[middle];
+		if (listed[middle].pid < pid)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return NULL;
+}
+
+static bool is_below(size_t count, pid_t pid, pid_t root)
+{
+	for (int depth = 0; depth < DEEPEST; depth++) {
+		const struct listed *process;
+
+		if (pid == root)
+			return true;
+		process = find_listed(count, pid);
+		if (process == NULL || process->parent <= 0)
+			return false;
+		pid = process->parent;
+	}
+	return false;
+}
+
+/* /proc lists processes by their number (fs/proc/base.c, next_tgid), so the table is in order. */
+static size_t list_all(void)
+{
+	static const struct ri_range pids = { 1, INT32_MAX };
+	DIR *folder = opendir("/proc");
+	struct ri_procstat process;
+	struct dirent *entry;
+	size_t count = 0;
+	uint64_t pid;
+
+	if (folder == NULL)
+		return 0;
+	while (count < LISTED && (entry = readdir(folder)) != NULL)
+		if (ri_number_read(entry->d_name, pids, &pid, NULL) == RI_NUMBER_OK &&
+			read_stat((pid_t)pid, &process) &&
+			(count == 0 || process.pid > listed[count - 1].pid))
+			listed[count++] = (struct listed){ process.pid, process.parent, false };
+	closedir(folder);
+	return count;
+}
+
+bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root)
+{
+	struct ri_stuck *stuck = &region->stuck;
+	struct ri_stuck_look *look;
+	size_t count = list_all();
+	struct ri_procstat process;
+
+	stuck->last = stuck->looks_taken == 0 ? 0 : !stuck->last;
+	look = ri_stuck_newer(stuck);
+	look->count = look->left_out = 0;
+	look->suspect = -1;
+	if (find_listed(count, root) == NULL)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_below(count, listed[i].pid, root) || !read_stat(listed[i].pid, &process) ||
+			process.pid == getpid() || is_rankinit(&process))
+			continue;
+		if (look->count == RI_STUCK_PROCESSES) {
+			look->left_out++;
+			continue;
+		}
+		look->processes[look->count] = (struct ri_stuck_process){
+			.pid = process.pid, .parent = process.parent, .started = process.started,
+			.state = process.state, .dying = process.dying, .rank = -1, .file = -1,
+			.waits_at = -1, .child = -1,
+		};
+		memcpy(look->processes[look->count++].name, process.name, sizeof(process.name));
+	}
+	return true;
+}
+
+/* The state of the main thread, as that of the process is. */
+static bool look_at_state(struct ri_stuck_process *process)
+{
+	struct ri_procstat now;
+
+	if (!read_stat(process->pid, &now) || now.started != process->started) {
+		process->state = 0;
+		return false;
+	}
+	process->state = now.state;
+	process->dying = now.dying;
+	process->has_cpu = ri_stuck_read_ticks(text, &process->cpu_ticks);
+	return true;
+}
+
+static void look_at_times(struct ri_stuck_process *process)
+{
+	int pid = (int)process->pid;
+
+	process->at_us = ri_now_us();
+	if (ri_autopsy_read(text, "/proc/%d/task/%d/schedstat", pid, pid) <= 0 ||
+		!ri_stuck_read_schedstat(text, &process->main_ns)) {
+		uint64_t ticks;
+
+		if (ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, pid) <= 0 ||
+			!ri_stuck_read_ticks(text, &ticks))
+			process->has_cpu = false;
+		else
+			process->main_ns = ticks * TICK_MS * 1000000u;
+	}
+	process->has_io = ri_autopsy_read(text, "/proc/%d/io", pid) > 0 &&
+		ri_stuck_read_io(text, &process->io_total);
+}
+
+static void look_at_call(struct ri_stuck_process *process)
+{
+	int pid = (int)process->pid;
+
+	if (ri_autopsy_read(text, "/proc/%d/wchan", pid) > 0)
+		ri_stuck_read_wchan(text, process->wchan, sizeof(process->wchan));
+	if (ri_autopsy_read(text, "/proc/%d/syscall", pid) > 0)
+		ri_call_read(text, &process->call);
+	else
+		process->call_refused = true;
+	process->file = ri_call_file(&process->call);
+}
+
+static void note_mount(struct ri_stuck_process *process, const struct ri_mount *mount)
+{
+	ri_text_copy(process->mount, sizeof(process->mount), mount->point);
+	ri_text_copy(process->mount_type, sizeof(process->mount_type), mount->type);
+}
+
+/* A pipe and a socket lie on no mount that anybody knows: their id is not in the list. */
+static void look_at_file(struct ri_stuck_process *process)
+{
+	int pid = (int)process->pid;
+	struct ri_mount mount;
+	uint64_t id;
+
+	if (process->file < 0 || !ri_autopsy_link(process->path, sizeof(process->path),
+		"/proc/%d/fd/%d", pid, process->file))
+		return;
+	if (ri_autopsy_read(text, "/proc/%d/fdinfo/%d", pid, process->file) > 0 &&
+		ri_stuck_read_mount_id(text, &id) &&
+		ri_autopsy_read(text, "/proc/%d/mountinfo", pid) > 0 &&
+		ri_stuck_find_mount(text, id, &mount))
+		note_mount(process, &mount);
+}
+
+static void look_at_tracer(struct ri_stuck_process *process)
+{
+	struct ri_procstat tracer;
+
+	if (ri_autopsy_read(text, "/proc/%d/status", (int)process->pid) > 0)
+		ri_stuck_read_status(text, &process->tracer, &process->threads);
+	if (process->tracer > 0 && read_stat(process->tracer, &tracer))
+		memcpy(process->tracer_name, tracer.name, sizeof(tracer.name));
+}
+
+/* The numbers of its threads. Returns how many. */
+static size_t list_tasks(pid_t pid, int32_t tasks[TASKS])
+{
+	static const struct ri_range pids = { 1, INT32_MAX };
+	struct dirent *entry;
+	char path[32];
+	size_t count = 0;
+	uint64_t tid;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	while (folder != NULL && count < TASKS && (entry = readdir(folder)) != NULL)
+		if (ri_number_read(entry->d_name, pids, &tid, NULL) == RI_NUMBER_OK)
+			tasks[count++] = (int32_t)tid;
+	if (folder != NULL)
+		closedir(folder);
+	return count;
+}
+
+/* A thread in state D may hold the lock that the others wait for. */
+static void look_for_blocked(struct ri_stuck_process *process)
+{
+	static int32_t tasks[TASKS];
+	struct ri_procstat thread;
+	size_t count;
+
+	if (process->threads < 2)
+		return;
+	count = list_tasks(process->pid, tasks);
+	for (size_t i = 0; i < count; i++) {
+		int pid = (int)process->pid, tid = (int)tasks[i];
+
+		if (tid == pid || ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, tid) <= 0 ||
+			!ri_procstat_read(text, &thread) || thread.state != 'D')
+			continue;
+		process->blocked_tid = tid;
+		if (ri_autopsy_read(text, "/proc/%d/task/%d/wchan", pid, tid) > 0)
+			ri_stuck_read_wchan(text, process->blocked_wchan,
+				sizeof(process->blocked_wchan));
+		return;
+	}
+}
+
+void ri_autopsy_look_outside(struct ri_autopsy_region *region, size_t i)
+{
+	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
+
+	if (!look_at_state(process) || process->dying)
+		return;
+	look_at_tracer(process);
+	look_at_call(process);
+	look_at_times(process);
+	look_at_file(process);
+	look_for_blocked(process);
+}
+
+static bool read_memory(void *context, uint64_t address, void *out, size_t size)
+{
+	const pid_t *pid = context;
+	struct iovec ours = { .iov_base = out, .iov_len = size };
+	struct iovec theirs = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+
+	return process_vm_readv(*pid, &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+/* A path may end before a page that is not there. */
+static void look_at_path(struct ri_stuck_process *process)
+{
+	uint64_t address = ri_call_path(&process->call);
+	char path[RI_STUCK_PATH] = "";
+	struct ri_mount mount;
+	size_t length = 0;
+
+	while (address != 0 && length < sizeof(path) - 1 &&
+		read_memory(&process->pid, address + length, path + length, 1) &&
+		path[length] != '\0')
+		length++;
+	path[length] = '\0';
+	if (length == 0)
+		return;
+	ri_text_copy(process->path, sizeof(process->path), path);
+	if (path[0] == '/' && ri_autopsy_read(text, "/proc/%d/mountinfo", (int)process->pid) > 0 &&
+		ri_stuck_find_mount_of(text, path, &mount))
+		note_mount(process, &mount);
+}
+
+static void look_at_rank(struct ri_stuck_process *process)
+{
+	ssize_t length = ri_autopsy_read(text, "/proc/%d/environ", (int)process->pid);
+
+	if (length > 0)
+		process->claim = ri_stuck_read_rank(text, (size_t)length, &process->rank);
+}
+
+static bool read_maps(pid_t pid, struct ri_python_maps *maps)
+{
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	ri_python_maps_init(maps);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (got = read(fd, text, RI_AUTOPSY_FILE)) > 0)
+		ri_python_maps_add(maps, text, (size_t)got);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && maps->count > 0;
+}
+
+/* Where there are no maps to read, the error of reading any memory says why. */
+static enum ri_stuck_python find_python(struct ri_stuck_process *process,
+	struct ri_autopsy_region *region, size_t i)
+{
+	const struct ri_python_memory memory = { read_memory, &process->pid };
+	struct ri_python *python = &region->pythons[i];
+	static struct ri_python_maps maps;
+
+	errno = 0;
+	if (!read_maps(process->pid, &maps)) {
+		process->python_errno = errno;
+		return errno == 0 ? RI_STUCK_NO_PYTHON : RI_STUCK_REFUSED;
+	}
+	switch (ri_python_find(python, &memory, &maps)) {
+	case RI_PYTHON_OK:
+		region->python_known[i] = true;
+		break;
+	case RI_PYTHON_NONE:
+	case RI_PYTHON_CHANGED:
+		return RI_STUCK_NO_PYTHON;
+	case RI_PYTHON_UNKNOWN:
+		ri_text_copy(process->release, sizeof(process->release), python->release);
+		return RI_STUCK_OTHER_PYTHON;
+	case RI_PYTHON_UNREADABLE:
+		process->python_errno = errno;
+		return RI_STUCK_REFUSED;
+	}
+	return RI_STUCK_HAS_PYTHON;
+}
+
+/* Two readings in a row that are the same are whole; of a thread that runs there may be none. */
+static enum ri_python_answer read_stack(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_stack *stack)
+{
+	enum { TRIES = 3 };
+	enum ri_python_answer answer = ri_python_stack(python, thread, stack);
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t hash = stack->hash;
+		enum ri_python_answer before = answer;
+
+		answer = ri_python_stack(python, thread, stack);
+		if (answer == RI_PYTHON_OK && before == RI_PYTHON_OK && stack->hash == hash)
+			return answer;
+	}
+	return RI_PYTHON_CHANGED;
+}
+
+static void keep_stack(struct ri_stuck *stuck, struct ri_stuck_process *process,
+	const struct ri_python_stack *stack, int32_t tid, bool torn)
+{
+	struct ri_stuck_stack *out = &process->stacks[process->stack_count];
+	struct ri_stuck_frame *frames = stuck->frames + stuck->frame_count;
+
+	if (RI_STUCK_STACKS - stuck->frame_count < stack->count)
+		return;
+	for (size_t i = 0; i < stack->count; i++)
+		frames[i] = (struct ri_stuck_frame){
+			.file = ri_stuck_keep(stuck, stack->frames[i].file),
+			.function = ri_stuck_keep(stuck, stack->frames[i].function),
+			.line = stack->frames[i].line,
+		};
+	stuck->frame_count += (uint32_t)stack->count;
+	*out = (struct ri_stuck_stack){
+		.frames = frames, .count = (uint32_t)stack->count,
+		.depth = (uint32_t)stack->depth, .tid = tid, .hash = stack->hash, .torn = torn,
+	};
+	process->stack_count++;
+}
+
+static void read_stacks(struct ri_stuck *stuck, struct ri_stuck_process *process,
+	struct ri_python *python)
+{
+	static struct ri_python_frame frames[RI_STUCK_FRAMES];
+	static struct ri_python_threads threads;
+	static int32_t tasks[TASKS];
+	const struct ri_python_tasks ids = { tasks, list_tasks(process->pid, tasks) };
+	size_t main;
+
+	ri_python_threads(python, &ids, &threads);
+	if (threads.count == 0)
+		return;
+	main = threads.count - 1;	/* the oldest one */
+	process->stacks_seen = (uint32_t)threads.all;
+	for (size_t i = 0; i <= threads.count && process->stack_count < RI_STUCK_THREADS; i++) {
+		size_t at = i == 0 ? main : i - 1;
+		struct ri_python_stack stack = { .frames = frames, .room = RI_STUCK_FRAMES };
+		bool torn;
+
+		if (i > 0 && at == main)
+			continue;
+		torn = read_stack(python, &threads.list[at], &stack) != RI_PYTHON_OK;
+		if (i == 0 || stack.count > 0)
+			keep_stack(stuck, process, &stack, threads.list[at].tid, torn);
+	}
+}
+
+/* The same process as in the look before, whose interpreter is found already. */
+static void look_at_python(struct ri_autopsy_region *region, struct ri_stuck_process *process,
+	size_t i)
+{
+	const struct ri_stuck *stuck = &region->stuck;
+	const struct ri_stuck_process *before = &stuck->looks[!stuck->last].processes[i];
+	struct ri_python *python = &region->pythons[i];
+
+	if (stuck->looks_taken == 0 || i >= stuck->looks[!stuck->last].count ||
+		before->pid != process->pid || before->started != process->started)
+		region->python_known[i] = false;
+	if (region->python_known[i]) {
+		python->memory = (struct ri_python_memory){ read_memory, &process->pid };
+		process->python = RI_STUCK_HAS_PYTHON;
+	} else {
+		process->python = find_python(process, region, i);
+	}
+	if (process->python != RI_STUCK_HAS_PYTHON)
+		return;
+	ri_text_copy(process->release, sizeof(process->release), python->release);
+	read_stacks(&region->stuck, process, python);
+}
+
+void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
+{
+	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
+	struct ri_procstat now;
+
+	if (process->state == 0 || process->dying)
+		return;
+	look_at_path(process);
+	look_at_rank(process);
+	look_at_python(region, process, i);
+	/* its number may be somebody else's by now, and so what was read */
+	if (read_stat(process->pid, &now) && now.started == process->started)
+		return;
+	process->state = 0;
+	process->stack_count = 0;
+}
+
+static struct ri_stuck_process *find_process(struct ri_stuck_look *look, pid_t pid)
+{
+	size_t low = 0, high = look->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (look->processes[middle].pid == pid)
+			return &look->processes[middle];
+		if (look->processes[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* A shell in front of the rank waits for it: its one child, or the one that runs Python. */
+static struct ri_stuck_process *behind_shell(struct ri_stuck_look *look,
+	struct ri_stuck_process *rank)
+{
+	struct ri_stuck_process *only = NULL, *python = NULL;
+	size_t count = 0;
+
+	if (rank->python == RI_STUCK_HAS_PYTHON)
+		return NULL;
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_stuck_process *child = &look->processes[i];
+
+		if (child->parent != rank->pid || child->rank != rank->rank)
+			continue;
+		only = child;
+		count++;
+		if (python == NULL && child->python == RI_STUCK_HAS_PYTHON)
+			python = child;
+	}
+	if (python != NULL)
+		return python;
+	return count == 1 && rank->python == RI_STUCK_NO_PYTHON ? only : NULL;
+}
+
+/* The eldest process of each rank, by the surest variables that any process here has. */
+static void find_ranks(struct ri_stuck_look *look)
+{
+	enum ri_stuck_claim surest = RI_STUCK_NO_RANK;
+
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].claim > surest)
+			surest = look->processes[i].claim;
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].claim != surest)
+			look->processes[i].rank = -1;
+	if (surest == RI_STUCK_NO_RANK)
+		return;
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_stuck_process *process = &look->processes[i], *parent, *next;
+
+		if (process->rank < 0)
+			continue;
+		parent = find_process(look, process->parent);
+		if (parent != NULL && parent->rank == process->rank)
+			continue;
+		for (int depth = 0; depth < DEEPEST &&
+			(next = behind_shell(look, process)) != NULL; depth++)
+			process = next;
+		process->is_rank = true;
+	}
+}
+
+static void compare(struct ri_stuck *stuck, struct ri_stuck_process *now)
+{
+	const struct ri_stuck_process *before = stuck->looks_taken == 0 ? NULL
+		: find_process(&stuck->looks[!stuck->last], now->pid);
+
+	if (before == NULL || before->started != now->started || before->at_us >= now->at_us) {
+		now->has_io = now->has_cpu = false;
+		return;
+	}
+	now->since_us = (uint64_t)(now->at_us - before->at_us);
+	now->has_cpu = now->has_cpu && before->has_cpu && now->main_ns >= before->main_ns;
+	now->has_io = now->has_io && before->has_io && now->io_total >= before->io_total;
+	if (now->has_cpu) {
+		now->cpu_ms = (now->cpu_ticks - before->cpu_ticks) * TICK_MS;
+		now->main_us = (now->main_ns - before->main_ns) / 1000;
+	}
+	if (now->has_io)
+		now->io_bytes = now->io_total - before->io_total;
+}
+
+void ri_autopsy_conclude(struct ri_autopsy_region *region)
+{
+	struct ri_stuck *stuck = &region->stuck;
+	struct ri_stuck_look *look = ri_stuck_newer(stuck);
+
+	find_ranks(look);
+	for (size_t i = 0; i < look->count; i++)
+		compare(stuck, &look->processes[i]);
+	stuck->looks_taken++;
+}
+
+void ri_autopsy_try(struct ri_autopsy_region *region)
+{
+	const pid_t self = getpid();
+	uint64_t mode;
+	pid_t its;
+
+	if (!read_memory((void *)(uintptr_t)&self, (uint64_t)(uintptr_t)&self, &its, sizeof(its)))
+		region->stuck.by_seccomp = errno == EPERM || errno == EACCES;
+	/* Linux Documentation/admin-guide/LSM/Yama.rst */
+	region->stuck.yama = -1;
+	if (ri_autopsy_read(text, "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
+		ri_digits_read(text, &mode) > 0 && mode < 4)
+		region->stuck.yama = (int)mode;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking at processes from outside: nothing is stopped, attached or told. What may wait for a
+ * process's memory is done by a worker that can be given up (examine.h), and never by PID 1.
+ */
+#ifndef RI_SHIM_AUTOPSY_LOOK_H
+#define RI_SHIM_AUTOPSY_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "python/python.h"
+#include "stuck/stuck.h"
+
+/* Shared by whoever examines and its workers: nothing in it may be trusted to be complete. */
+struct ri_autopsy_region {
+	struct ri_stuck stuck;
+	struct ri_python pythons[RI_STUCK_PROCESSES];	/* as they were found by the first look */
+	bool python_known[RI_STUCK_PROCESSES];
+	volatile uint32_t progress;	/* how many processes of the newer look are done */
+};
+
+/*
+ * Begin the newer look: the descendants of root, and root itself unless it is a rankinit. Returns
+ * false where /proc cannot be listed or has no such process.
+ */
+bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root);
+
+/* What the kernel says of process i of the newer look. It does not wait. */
+void ri_autopsy_look_outside(struct ri_autopsy_region *region, size_t i);
+
+/* What its memory says: its rank, a path, its Python. It may wait for ever. */
+void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
+
+/* All were looked at: which of them are the ranks, and what went on since the look before. */
+void ri_autopsy_conclude(struct ri_autopsy_region *region);
+
+/* May process_vm_readv(2) be called at all? Writes stuck.by_seccomp and stuck.yama. */
+void ri_autopsy_try(struct ri_autopsy_region *region);
+
+#endif
