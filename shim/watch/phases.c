@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch/phases.h"
+
+#include <signal.h>
+
+#include "say/state.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "watch/leftovers.h"
+#include "watch/settle.h"
+#include "watch/signalling.h"
+
+enum {
+	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
+	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
+	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
+	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
+	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
+	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
+};
+
+/* What happens in which phase at which event; NULL: nothing. */
+typedef void (*reaction)(struct ri_supervisor *sv);
+
+/* Every child gets its SIGTERM, as --signal-map has it. */
+static void tell_children(struct ri_supervisor *sv)
+{
+	int number = sv->options->signal_map.to[SIGTERM];
+
+	if (sv->stopped_by_step && number == SIGTERM)
+		number = 0;
+	sv->phase = RI_PHASE_ASKED;
+	ri_spare_children(sv->children, ri_phase_to_groups(sv));
+	if (number != 0)
+		ri_signal_children(sv->children, number, ri_phase_to_groups(sv));
+	for (size_t i = 0; i < sv->children->started; i++) {
+		struct ri_child *child = &sv->children->items[i];
+
+		child->told = child->lives;
+		if (child->lives)
+			ri_leftovers_wake(child->pid);
+	}
+	if (sv->options->signal_group)
+		ri_leftovers_recheck();
+}
+
+/* The command has the first half of the time for itself. */
+void ri_phase_begin_end(struct ri_supervisor *sv, int64_t at, uint64_t limit)
+{
+	ri_state_stop();
+	sv->begun = at;
+	sv->limit = (int64_t)limit;
+	sv->deadline = limit > 0 ? at + sv->limit / 2 : 0;
+	sv->tick = limit > 0 ? 0 : at + SAY_ASKED_MS;
+}
+
+static void ask_command(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, sv->end.stop.at_ms, sv->options->grace_ms);
+	tell_children(sv);
+}
+
+static void say_whom_we_wait_for(struct ri_supervisor *sv)
+{
+	ri_leftovers_say_shell(sv->children);
+}
+
+/* The end comes from inside: nobody else has a deadline for it. */
+static uint64_t own_limit(const struct ri_supervisor *sv, uint64_t usual)
+{
+	return sv->options->grace_ms > 0 ? sv->options->grace_ms : usual;
+}
+
+static void stop_others(struct ri_supervisor *sv)
+{
+	ri_settle_look(sv->children);
+	sv->deadline = sv->begun + sv->limit / 2;
+	tell_children(sv);
+	ri_phase_tell(sv, RI_TIDING_FAILED);
+}
+
+/* Healthy ranks, which may be writing a checkpoint. */
+static void obey(struct ri_supervisor *sv)
+{
+	sv->result->ordered = true;
+	ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
+	tell_children(sv);
+}
+
+/* A quarter of the time at most: the others need the rest for themselves. */
+static int64_t settling_time(const struct ri_supervisor *sv)
+{
+	int64_t settle = (int64_t)sv->options->settle_ms;
+
+	return settle < sv->limit / 4 ? settle : sv->limit / 4;
+}
+
+/* Where a rank only lost another one, that one gets a moment to end as well. */
+static void take_failure(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
+	if (settling_time(sv) == 0 || !ri_settle_is_open(sv->children, sv->output)) {
+		stop_others(sv);
+		return;
+	}
+	sv->phase = RI_PHASE_SETTLING;
+	sv->deadline = sv->begun + settling_time(sv);
+	ri_phase_tell(sv, RI_TIDING_FAILED);
+}
+
+static void take_another_failure(struct ri_supervisor *sv)
+{
+	if (!ri_settle_is_open(sv->children, sv->output))
+		stop_others(sv);
+}
+
+static void sweep(struct ri_supervisor *sv)
+{
+	sv->phase = RI_PHASE_SWEEPING;
+	sv->tick = ri_now_ms() + SAY_AFTER_MS;
+	sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+	ri_leftovers_stop(sv->children->living > 0);
+}
+
+static void sweep_after_end(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_END_MS));
+	ri_phase_tell(sv, RI_TIDING_FAILED);
+	sweep(sv);
+}
+
+/* The command is gone while we sweep: tell what it left, keep the deadline. */
+static void sweep_rest(struct ri_supervisor *sv)
+{
+	ri_leftovers_stop(sv->children->living > 0);
+}
+
+static void say_who_stays(struct ri_supervisor *sv)
+{
+	sv->tick = 0;
+	ri_leftovers_say(RI_LEVEL_WARNING, "waiting for processes that still run");
+}
+
+void ri_phase_kill(struct ri_supervisor *sv)
+{
+	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
+	for (size_t i = 0; i < sv->children->started; i++)
+		if (sv->children->items[i].lives) {
+			sv->children->items[i].killed = true;
+			ri_children_signal(sv->children->items[i].pid, SIGKILL);
+		}
+	ri_leftovers_kill();
+}
+
+static void kill_all(struct ri_supervisor *sv)
+{
+	ri_leftovers_say(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
+	sv->phase = RI_PHASE_KILLING;
+	sv->deadline = ri_now_ms() + GIVE_UP_MS;
+	ri_phase_kill(sv);
+}
+
+static void give_up(struct ri_supervisor *sv)
+{
+	ri_leftovers_say(RI_LEVEL_ERROR, "processes that cannot be killed remain");
+	sv->phase = RI_PHASE_OVER;
+}
+
+static void finish(struct ri_supervisor *sv)
+{
+	sv->phase = RI_PHASE_OVER;
+}
+
+static const reaction grid[RI_PHASES][RI_EVENTS] = {
+	[RI_PHASE_RUNNING] = {
+		[RI_EVENT_STOP] = ask_command,
+		[RI_EVENT_RANK_FAILED] = take_failure,
+		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_COMMAND_GONE] = sweep_after_end,
+		[RI_EVENT_ALL_GONE] = finish,
+	},
+	[RI_PHASE_SETTLING] = {
+		[RI_EVENT_STOP] = stop_others,
+		[RI_EVENT_RANK_FAILED] = take_another_failure,
+		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_COMMAND_GONE] = sweep,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = stop_others,
+	},
+	[RI_PHASE_ASKED] = {
+		[RI_EVENT_STOP] = sweep,
+		[RI_EVENT_COMMAND_GONE] = sweep,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = sweep,
+		[RI_EVENT_TICK] = say_whom_we_wait_for,
+	},
+	[RI_PHASE_SWEEPING] = {
+		[RI_EVENT_STOP] = kill_all,
+		[RI_EVENT_COMMAND_GONE] = sweep_rest,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = kill_all,
+		[RI_EVENT_TICK] = say_who_stays,
+	},
+	[RI_PHASE_KILLING] = {
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = give_up,
+		[RI_EVENT_TICK] = ri_phase_kill,
+	},
+};
+
+void ri_phase_happen(struct ri_supervisor *sv, enum ri_event event)
+{
+	if (grid[sv->phase][event] != NULL)
+		grid[sv->phase][event](sv);
+}
