@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "autopsy/autopsy.h"
 #include "from/sources.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
@@ -14,6 +15,13 @@
 #include "watch/adopt.h"
 #include "watch/roll_call.h"
 #include "watch/step.h"
+
+/* Somebody asked for it, and does not merely get it before a stop. */
+static bool wants_autopsy(const struct ri_options *options)
+{
+	return options->autopsy_signal != 0 || options->stall_ms > 0 ||
+		(options->given.autopsy_after.subject != NULL && options->autopsy_after_ms > 0);
+}
 
 /*
  * Become the command only where a process manager owns this one rank, and
@@ -27,7 +35,7 @@ static bool becomes_command(struct ri_run *run, pid_t self)
 		return options->supervise == RI_NO;
 	return ri_source_manages(run->topology.identity) && self != 1 && options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
-		options->given.exit_map.subject == NULL &&
+		!wants_autopsy(options) && options->given.exit_map.subject == NULL &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		options->subreaper != RI_YES && !ri_link_is_on() &&
 		run->source.context.fan_out == 0;
@@ -102,18 +110,34 @@ static void note_refusal(struct ri_run *run)
 	ri_children_refuse(children, ri_run_refusal(run));
 }
 
+static void plan_autopsy(const struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+
+	ri_autopsy_plan(&(struct ri_autopsy_plan){
+		.children = &run->children, .stopped = &run->supervised.stop.asked,
+		.after_ms = options->autopsy_after_ms, .stall_ms = options->stall_ms,
+		.hides_output = options->log_mode == RI_LOG_MODE_REDIRECT,
+		.reports = options->given.report.value != NULL,
+	});
+}
+
 /* Returns the exit status of the job. */
 static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 {
 	struct ri_terminal terminal;
 	struct ri_roll_call roll;
-	const struct ri_timetable timetable = {
-		.due = ri_roll_call_due, .act = ri_roll_call_act, .took = ri_roll_call_took,
-		.context = &roll,
+	const struct ri_timetable autopsy = {
+		.due = ri_autopsy_due, .act = ri_autopsy_act, .took = ri_autopsy_took,
 	};
+	const struct ri_timetable roll_call = {
+		.due = ri_roll_call_due, .act = ri_roll_call_act, .took = ri_roll_call_took,
+		.context = &roll, .next = &autopsy,
+	};
+	bool calls_roll = ri_run_calls_roll(run, &roll);
 	const struct ri_supervise setting = {
 		.rank = ri_run_single_rank(run),
-		.timetable = ri_run_calls_roll(run, &roll) ? &timetable : NULL,
+		.timetable = calls_roll ? &roll_call : &autopsy,
 		.launch = launch, .options = &run->options, .terminal = &terminal,
 		.output = &run->output, .result = &run->supervised,
 		.tell = ri_link_is_on() ? ri_run_tidings : NULL, .context = run,
@@ -125,6 +149,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 
 	int status;
 
+	plan_autopsy(run);
 	ri_terminal_find(&terminal, launch->self);
 	if (run->children.count > 1)
 		ri_terminal_share(&terminal);
@@ -141,10 +166,12 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	}
 	ri_state_run(run->children.started);
 	ri_link_reach(RI_LINK_RUNNING);
-	if (setting.timetable != NULL)
+	if (calls_roll)
 		ri_roll_call_begin(&roll);
+	ri_autopsy_begin();
 	status = ri_supervise_run(&run->children, &setting);
 	ri_roll_call_end();
+	ri_autopsy_end();
 	return ri_run_tell(run, status);
 }
 

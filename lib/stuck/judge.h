@@ -19,10 +19,18 @@ bool ri_stuck_agrees(struct ri_stuck *stuck);
 /* The suspect runs: only time can tell whether it is slow or stuck. */
 bool ri_stuck_needs_time(struct ri_stuck *stuck);
 
+/* Where a rank's main thread was in Python, at some time. */
+struct ri_stuck_moment {
+	pid_t pid;		/* 0: nothing is known */
+	uint64_t hash, main_ns;
+	int64_t at_us;
+};
+
 /*
- * A number that stays the same as long as no rank's main thread moves in Python: of its code and
- * its instruction. 0: of one rank or more this cannot be known.
+ * Has any rank moved since these moments, which become those of the newer look? A rank that
+ * stands still has the same stack and used no CPU, or nothing but CPU. True also where it cannot
+ * be known. Without ranks the topmost Python processes count.
  */
-uint64_t ri_stuck_mark(struct ri_stuck *stuck);
+bool ri_stuck_moved(struct ri_stuck *stuck, struct ri_stuck_moment *moments, size_t room);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options about the launch. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,25 @@ int ri_read_omp_threads(struct ri_options *options, struct ri_given given, struc
 			RI_MAX_CPUS);
 		return ri_option_bad_value(given, expected, err);
 	}
+	return 0;
+}
+
+/* Not one that means something else to rankinit, or never reaches it. */
+int ri_read_autopsy_signal(struct ri_options *options, struct ri_given given,
+	struct ri_error *err)
+{
+	static const int taken[] = {
+		SIGTERM, SIGINT, SIGKILL, SIGSTOP, SIGCHLD, SIGIO, SIGTSTP, SIGCONT,
+	};
+	int number = ri_signal_read(given.value);
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (number == taken[i])
+			number = -1;
+	if (number < 0)
+		return ri_option_bad_value(given, "a signal that has no other meaning, as USR1",
+			err);
+	options->autopsy_signal = number;
 	return 0;
 }
 

@@ -87,6 +87,9 @@ struct ri_options {
 	enum ri_link_mode link;
 	uint16_t link_port;		/* 0: the usual ones */
 	uint64_t link_grace_ms;		/* 0: no deadline */
+	uint64_t autopsy_after_ms;	/* 0: not before a stop */
+	uint64_t stall_ms;		/* 0: never */
+	int autopsy_signal;		/* 0: none */
 	uint64_t roll_call_ms;		/* 0: none is missed; without a link if it is given */
 	struct ri_signal_map signal_map;
 	struct ri_exit_map exit_map;

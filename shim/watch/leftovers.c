@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "autopsy/autopsy.h"
 #include "base/number.h"
 #include "base/path.h"
 #include "base/procstat.h"
@@ -103,13 +104,15 @@ static bool read_parent(const struct ri_procstat *process, struct ri_procstat *o
 	return true;
 }
 
-/* Our own helper, and who resolves a name for it, end with us. */
+/* Our own helpers, and who works for them, end with us. */
 static bool is_helper(const struct ri_procstat *process)
 {
-	pid_t helper = ri_link_helper();
+	const pid_t helpers[] = { ri_link_helper(), ri_roll_call_helper(), ri_autopsy_helper() };
 
-	return (helper != 0 && (process->pid == helper || process->parent == helper)) ||
-		process->pid == ri_roll_call_helper();
+	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
+		if (helpers[i] != 0 && (process->pid == helpers[i] || process->parent == helpers[i]))
+			return true;
+	return false;
 }
 
 /* In our own PID namespace everything is ours, else what descends from us. */

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "autopsy/autopsy.h"
 #include "say/state.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -15,6 +16,7 @@ enum {
 	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
+	LOOK_MS = 100,			/* that a stop waits for a look at a silent job */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
 };
@@ -58,6 +60,17 @@ static void ask_command(struct ri_supervisor *sv)
 {
 	ri_phase_begin_end(sv, sv->end.stop.at_ms, sv->options->grace_ms);
 	tell_children(sv);
+}
+
+/* A job that hangs ends because somebody stops it: what it does is seen now or never. */
+static void look_or_ask(struct ri_supervisor *sv)
+{
+	if (!ri_autopsy_is_silent() || !ri_autopsy_ask(RI_AUTOPSY_STOP)) {
+		ask_command(sv);
+		return;
+	}
+	sv->phase = RI_PHASE_LOOKING;
+	sv->deadline = ri_now_ms() + LOOK_MS;
 }
 
 static void say_whom_we_wait_for(struct ri_supervisor *sv)
@@ -104,6 +117,7 @@ static void take_failure(struct ri_supervisor *sv)
 		return;
 	}
 	sv->phase = RI_PHASE_SETTLING;
+	ri_autopsy_ask(RI_AUTOPSY_LOSS);
 	sv->deadline = sv->begun + settling_time(sv);
 	ri_phase_tell(sv, RI_TIDING_FAILED);
 }
@@ -126,6 +140,13 @@ static void sweep_after_end(struct ri_supervisor *sv)
 {
 	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_END_MS));
 	ri_phase_tell(sv, RI_TIDING_FAILED);
+	sweep(sv);
+}
+
+/* It ended while it was looked at, before it was told. */
+static void sweep_after_stop(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, sv->end.stop.at_ms, own_limit(sv, GRACE_AFTER_END_MS));
 	sweep(sv);
 }
 
@@ -173,7 +194,7 @@ static void finish(struct ri_supervisor *sv)
 
 static const reaction grid[RI_PHASES][RI_EVENTS] = {
 	[RI_PHASE_RUNNING] = {
-		[RI_EVENT_STOP] = ask_command,
+		[RI_EVENT_STOP] = look_or_ask,
 		[RI_EVENT_RANK_FAILED] = take_failure,
 		[RI_EVENT_ORDERED] = obey,
 		[RI_EVENT_COMMAND_GONE] = sweep_after_end,
@@ -186,6 +207,15 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,
 		[RI_EVENT_DEADLINE] = stop_others,
+	},
+	[RI_PHASE_LOOKING] = {
+		[RI_EVENT_STOP] = ask_command,
+		[RI_EVENT_RANK_FAILED] = ask_command,
+		[RI_EVENT_ORDERED] = ask_command,
+		[RI_EVENT_LOOKED] = ask_command,
+		[RI_EVENT_COMMAND_GONE] = sweep_after_stop,
+		[RI_EVENT_ALL_GONE] = finish,
+		[RI_EVENT_DEADLINE] = ask_command,
 	},
 	[RI_PHASE_ASKED] = {
 		[RI_EVENT_STOP] = sweep,

@@ -11,6 +11,7 @@
 enum ri_phase {
 	RI_PHASE_RUNNING,	/* nobody asked for anything */
 	RI_PHASE_SETTLING,	/* a rank lost another one: which? */
+	RI_PHASE_LOOKING,	/* a stop came to a silent job: what does it do? */
 	RI_PHASE_ASKED,		/* the command has its SIGTERM, or every rank; what else runs has not */
 	RI_PHASE_SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
 	RI_PHASE_KILLING,	/* everything has its SIGKILL */
@@ -22,6 +23,7 @@ enum ri_event {
 	RI_EVENT_STOP,		/* SIGTERM; later on SIGINT too */
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
+	RI_EVENT_LOOKED,	/* who looked at a silent job has ended */
 	RI_EVENT_COMMAND_GONE,	/* with all its ranks; children are left */
 	RI_EVENT_ALL_GONE,	/* there is no child any more */
 	RI_EVENT_DEADLINE,

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "autopsy/autopsy.h"
 #include "link/link.h"
 #include "say/cause.h"
 #include "say/state.h"
@@ -226,14 +227,16 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	int number = info->si_signo;
 
-	/* one SIGIO may stand for both helpers; reap() and hear_others() follow every wake-up */
+	/* one SIGIO may stand for all helpers; reap() and hear_others() follow every wake-up */
 	if (number == SIGCHLD || ri_timetable_took(sv->setting->timetable, info) ||
 		ri_link_is_ours(info))
 		return;
 	/* our own write, to a pipe that nobody reads or a file at its limit */
 	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
 		return;
-	if (number == SIGTERM || (number == SIGINT && sv->phase != RI_PHASE_RUNNING))
+	if (number == sv->options->autopsy_signal)
+		ri_autopsy_ask_again(info);
+	else if (number == SIGTERM || (number == SIGINT && sv->phase != RI_PHASE_RUNNING))
 		take_stop(sv, info);
 	else
 		forward(sv, info);
@@ -241,6 +244,8 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 
 static void hear_others(struct ri_supervisor *sv)
 {
+	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking())
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (!ri_link_hear())
 		return;
 	ri_phase_tell(sv, RI_TIDING_JUDGED);
@@ -259,8 +264,7 @@ static void take_time(struct ri_supervisor *sv)
 		sv->tick = 0;
 		ri_phase_happen(sv, RI_EVENT_TICK);
 	}
-	if (ri_timetable_due(sv->setting->timetable) <= now)
-		sv->setting->timetable->act(sv->setting->timetable->context);
+	ri_timetable_act(sv->setting->timetable, now);
 }
 
 static int64_t time_left(const struct ri_supervisor *sv)

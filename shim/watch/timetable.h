@@ -13,18 +13,37 @@ struct ri_timetable {
 	void (*act)(void *context);	/* it must not wait */
 	bool (*took)(void *context, const siginfo_t *info);	/* a signal of its own; or NULL */
 	void *context;
+	const struct ri_timetable *next;	/* of somebody else; NULL: there is none */
 };
 
-/* Both take NULL for no timetable. */
+/* These take NULL for no timetable. */
 
 static inline int64_t ri_timetable_due(const struct ri_timetable *table)
 {
-	return table == NULL ? INT64_MAX : table->due(table->context);
+	int64_t first = INT64_MAX, due;
+
+	for (; table != NULL; table = table->next)
+		if ((due = table->due(table->context)) < first)
+			first = due;
+	return first;
 }
 
+static inline void ri_timetable_act(const struct ri_timetable *table, int64_t now)
+{
+	for (; table != NULL; table = table->next)
+		if (table->due(table->context) <= now)
+			table->act(table->context);
+}
+
+/* One signal may stand for several, so each of them looks for its own. */
 static inline bool ri_timetable_took(const struct ri_timetable *table, const siginfo_t *info)
 {
-	return table != NULL && table->took != NULL && table->took(table->context, info);
+	bool took = false;
+
+	for (; table != NULL; table = table->next)
+		if (table->took != NULL && table->took(table->context, info))
+			took = true;
+	return took;
 }
 
 #endif

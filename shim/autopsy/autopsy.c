@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autopsy/autopsy.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "autopsy/helper.h"
+#include "base/signals.h"
+#include "report/span.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "system/unseen.h"
+#include "system/written.h"
+
+enum {
+	AGAIN_MS = 10000,	/* between two by signal */
+	INTERVAL_MS = 200,
+	MOST_MS = 20000,
+	STOP_INTERVAL_MS = 40,
+	STOP_MOST_MS = 85,	/* the stop waits for a tenth of a second */
+	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
+	WATCHES = 4,		/* looks in the time of --stall */
+	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
+	REAP_MS = 20, REAPS = 25,
+};
+
+static struct {
+	struct ri_autopsy_plan plan;
+	struct ri_autopsy_answer *answer;
+	pid_t helper;		/* 0: none */
+	enum ri_autopsy_why why;	/* of the helper, or the last one */
+	int64_t until;		/* from then on it is left behind */
+	int64_t asked;		/* when a signal was followed last; 0: never */
+	int64_t watch_at;	/* 0: never */
+	int64_t since;		/* since then no rank has moved */
+	bool refused, has_loss;
+	char loss[RI_STUCK_SHOWN];
+} own;
+
+void ri_autopsy_plan(const struct ri_autopsy_plan *plan)
+{
+	own.plan = *plan;
+}
+
+static int64_t watch_every(void)
+{
+	return (int64_t)(own.plan.stall_ms / WATCHES) + 1;
+}
+
+void ri_autopsy_begin(void)
+{
+	if (own.plan.stall_ms == 0)
+		return;
+	own.since = ri_now_ms();
+	own.watch_at = own.since + watch_every();
+}
+
+/* The last one of them to be written to, of those that tell. */
+static bool find_last_output(struct timespec *last)
+{
+	bool known = false;
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct timespec at;
+
+		if (!ri_written_at(fd, &at))
+			continue;
+		if (!known || at.tv_sec > last->tv_sec)
+			*last = at;
+		known = true;
+	}
+	return known;
+}
+
+static bool is_silent_for(uint64_t ms)
+{
+	struct timespec now, last;
+
+	if (own.plan.children == NULL || own.plan.hides_output || !find_last_output(&last))
+		return false;
+	if (last.tv_sec < own.plan.children->items[0].started.tv_sec)
+		last = own.plan.children->items[0].started;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (now.tv_sec - last.tv_sec) * 1000 + (now.tv_nsec - last.tv_nsec) / 1000000 >=
+		(int64_t)ms;
+}
+
+bool ri_autopsy_is_silent(void)
+{
+	return own.plan.after_ms > 0 && is_silent_for(own.plan.after_ms);
+}
+
+static pid_t find_child(void)
+{
+	for (size_t i = 0; i < own.plan.children->started; i++)
+		if (own.plan.children->items[i].lives)
+			return own.plan.children->items[i].pid;
+	return 0;
+}
+
+static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
+{
+	struct ri_autopsy_job job = {
+		.child = find_child(), .parent = getpid(), .reports = own.plan.reports,
+		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
+	};
+
+	if (why == RI_AUTOPSY_STOP) {
+		job.interval_ms = STOP_INTERVAL_MS;
+		job.most_ms = STOP_MOST_MS;
+	} else if (why == RI_AUTOPSY_LOSS) {
+		job.most_ms = LOSS_MOST_MS;
+	}
+	return job;
+}
+
+static bool refuse(void)
+{
+	if (!own.refused)
+		ri_log(RI_LEVEL_WARNING, "autopsy: the kernel refuses its process or its memory: "
+			"%s; the job goes on without it [%s]", strerror(errno),
+			ri_code_name(RI_CODE_AUTOPSY_REFUSED));
+	own.refused = true;
+	return false;
+}
+
+static bool reserve(void)
+{
+	void *memory;
+
+	if (own.answer != NULL)
+		return true;
+	memory = mmap(NULL, sizeof(*own.answer), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	own.answer = memory;
+	return true;
+}
+
+static bool take(void);
+
+/* One that is over its time, in state D say, is left behind. */
+static bool is_free(void)
+{
+	if (own.helper == 0 || take())
+		return true;
+	if (ri_now_ms() < own.until)
+		return false;
+	kill(own.helper, SIGKILL);
+	own.helper = 0;
+	return true;
+}
+
+bool ri_autopsy_ask(enum ri_autopsy_why why)
+{
+	struct ri_autopsy_job job;
+
+	if (own.plan.children == NULL || own.plan.children->living == 0 || !is_free())
+		return false;
+	if (!reserve())
+		return refuse();
+	job = describe_job(why);
+	own.why = why;
+	own.until = ri_now_ms() + job.most_ms + AGAIN_MS;
+	own.answer->whole = false;
+	/* SIGIO: wait4(-1) knows nothing of one whose end sends another signal than SIGCHLD */
+	own.helper = ri_fork_unseen(SIGIO);
+	if (own.helper == 0)
+		ri_autopsy_help(&job, own.answer);
+	if (own.helper > 0)
+		return true;
+	own.helper = 0;
+	return refuse();
+}
+
+void ri_autopsy_ask_again(const siginfo_t *info)
+{
+	int64_t now = ri_now_ms();
+	char name[RI_SIGNAL_NAME];
+
+	if (own.asked != 0 && now - own.asked < AGAIN_MS)
+		return;
+	if (!ri_autopsy_ask(RI_AUTOPSY_ASKED))
+		return;
+	own.asked = now;
+	ri_log(RI_LEVEL_NOTE, "autopsy: %s from pid %d of uid %u",
+		ri_signal_name(info->si_signo, name), (int)info->si_pid, (unsigned)info->si_uid);
+}
+
+static void say(const char *headline)
+{
+	struct ri_span rest = { own.answer->lines, 0 }, line;
+
+	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
+	rest.length = strlen(own.answer->lines);
+	ri_log(RI_LEVEL_ALWAYS, "autopsy: %s", headline);
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "  %.*s", (int)line.length, line.at);
+}
+
+/* The first lines of it, where it stands below the verdict. */
+static void keep_loss(void)
+{
+	const char *end = own.answer->lines;
+
+	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
+	for (int lines = 0; lines < LOSS_LINES && *end != '\0'; lines++) {
+		end += strcspn(end, "\n");
+		end += *end == '\n';
+	}
+	memcpy(own.loss, own.answer->lines, (size_t)(end - own.answer->lines));
+	own.loss[end - own.answer->lines] = '\0';
+	own.has_loss = own.loss[0] != '\0';
+}
+
+/* It reported once: then the watching is over, whatever comes of it. */
+static void note_movement(void)
+{
+	int64_t now = ri_now_ms();
+
+	if (!own.answer->whole || own.answer->moved)
+		own.since = now;
+	else if (now - own.since >= (int64_t)own.plan.stall_ms &&
+		(is_silent_for(own.plan.stall_ms) || own.plan.hides_output)) {
+		own.watch_at = 0;
+		ri_autopsy_ask(RI_AUTOPSY_STALL);
+	}
+}
+
+static void conclude(void)
+{
+	if (own.why == RI_AUTOPSY_WATCH) {
+		note_movement();
+		return;
+	}
+	if (!own.answer->whole)
+		return;
+	switch (own.why) {
+	case RI_AUTOPSY_ASKED:
+		say("what the processes do:");
+		break;
+	case RI_AUTOPSY_STOP:
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			say("the job had been silent; what its processes did before this stop:");
+		break;
+	case RI_AUTOPSY_STALL:
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			say("no rank moves any more, and the job is silent; what its processes do:");
+		break;
+	case RI_AUTOPSY_LOSS:
+		keep_loss();
+		break;
+	case RI_AUTOPSY_WATCH:
+		break;
+	}
+}
+
+/* Returns false where it still looks. */
+static bool take(void)
+{
+	if (waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0)
+		return false;
+	own.helper = 0;
+	conclude();
+	return own.helper == 0;
+}
+
+bool ri_autopsy_is_looking(void)
+{
+	return own.helper != 0 && own.why == RI_AUTOPSY_STOP;
+}
+
+/* Do all ranks run, and shall they? */
+static bool is_running(void)
+{
+	return !*own.plan.stopped && own.plan.children->living == own.plan.children->started;
+}
+
+int64_t ri_autopsy_due(void *context)
+{
+	(void)context;
+	return own.watch_at == 0 || !is_running() ? INT64_MAX : own.watch_at;
+}
+
+void ri_autopsy_act(void *context)
+{
+	(void)context;
+	own.watch_at = ri_now_ms() + watch_every();
+	ri_autopsy_ask(RI_AUTOPSY_WATCH);
+}
+
+/* Of the kernel's own making; that of a kill(2) is another one. */
+bool ri_autopsy_took(void *context, const siginfo_t *info)
+{
+	(void)context;
+	if (own.helper == 0 || info->si_signo != SIGIO || info->si_code <= 0)
+		return false;
+	take();
+	return true;
+}
+
+pid_t ri_autopsy_helper(void)
+{
+	return own.helper;
+}
+
+void ri_autopsy_end(void)
+{
+	if (own.helper == 0 || take())
+		return;
+	kill(own.helper, SIGKILL);
+	for (int i = 0; i < REAPS && waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0; i++)
+		ri_mask_pause(REAP_MS);
+	own.helper = 0;
+}
+
+const char *ri_autopsy_of_loss(void)
+{
+	return own.has_loss ? own.loss : NULL;
+}
+
+const char *ri_autopsy_document(void)
+{
+	if (own.answer == NULL || !own.answer->whole || !own.answer->has_document)
+		return NULL;
+	own.answer->document[sizeof(own.answer->document) - 1] = '\0';
+	return own.answer->document;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autopsy/helper.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "autopsy/examine.h"
+#include "system/mask.h"
+#include "system/own_proc.h"
+#include "system/spares.h"
+
+/* Where memory ends, this goes before any rank does (proc(5), oom_score_adj). */
+static bool offer_itself(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	bool offered = fd >= 0 && write(fd, "1000", 4) == 4;
+
+	if (fd >= 0)
+		close(fd);
+	return offered;
+}
+
+/*
+ * Who looks at a process needs its user (ptrace(2), "Ptrace access mode checking"), and no more
+ * rights than that. Its folder in /proc belongs to it (proc(5)).
+ */
+static void take_user_of(pid_t child)
+{
+	char path[32];
+	struct stat info;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)child);
+	if (geteuid() != 0 || stat(path, &info) < 0 || info.st_uid == 0)
+		return;
+	if (setgroups(0, NULL) < 0 || setresgid(info.st_gid, info.st_gid, info.st_gid) < 0 ||
+		setresuid(info.st_uid, info.st_uid, info.st_uid) < 0)
+		_exit(1);
+}
+
+static void prepare(const struct ri_autopsy_job *job)
+{
+	prctl(PR_SET_NAME, "rankinit-look", 0, 0, 0);
+	offer_itself();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	take_user_of(job->child);
+	/* a change of user takes it away: afterwards */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != job->parent || !ri_proc_is_ours(getpid()))
+		_exit(1);
+	ri_close_between(0, ~0u);
+	sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	ri_mask_set(~RI_MASK_OF(SIGALRM));
+	alarm((unsigned)(job->most_ms / 1000) + 2);
+}
+
+static void render(struct ri_stuck *stuck, bool reports, struct ri_autopsy_answer *answer)
+{
+	struct ri_json json = { .escapes = 0 };
+	struct ri_text out;
+	json_t *document;
+
+	ri_text_init(&out, answer->lines, sizeof(answer->lines));
+	ri_stuck_say(stuck, &out);
+	answer->has_document = false;
+	if (!reports)
+		return;
+	document = ri_stuck_json(&json, stuck);
+	ri_text_init(&out, answer->document, sizeof(answer->document));
+	answer->has_document = !json.incomplete &&
+		ri_json_dump(document, JSON_COMPACT, &out) == 0 && !out.cut;
+}
+
+void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer *answer)
+{
+	const struct ri_autopsy_wish wish = {
+		.root = job->parent, .interval_ms = job->interval_ms, .most_ms = job->most_ms,
+		.once = job->watches,
+	};
+	struct ri_autopsy_region *region;
+
+	prepare(job);
+	region = ri_autopsy_open();
+	if (region == NULL || !ri_autopsy_examine(region, &wish))
+		_exit(1);
+	if (job->watches)
+		answer->moved = ri_stuck_moved(&region->stuck, answer->moments, RI_MAX_LOCAL);
+	else
+		render(&region->stuck, job->reports, answer);
+	answer->whole = true;
+	_exit(0);
+}

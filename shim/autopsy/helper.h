@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that looks for PID 1. */
+#ifndef RI_SHIM_AUTOPSY_HELPER_H
+#define RI_SHIM_AUTOPSY_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/limits.h"
+#include "stuck/judge.h"
+#include "stuck/say.h"
+
+/* What it leaves behind: the page that it shares with PID 1, which trusts none of it. */
+struct ri_autopsy_answer {
+	volatile bool whole;	/* all of the rest was written */
+	bool moved;		/* a rank has, since the look before, or that cannot be known */
+	bool has_document;
+	struct ri_stuck_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
+	char lines[RI_STUCK_SHOWN];
+	char document[1 << 21];
+};
+
+struct ri_autopsy_job {
+	pid_t child;		/* one of the ranks, or the command: whose user it becomes */
+	int64_t interval_ms, most_ms;
+	bool watches;		/* only whether a rank has moved */
+	bool reports;		/* the document, too */
+	pid_t parent;		/* PID 1 */
+};
+
+/* In the new process. */
+__attribute__((noreturn)) void ri_autopsy_help(const struct ri_autopsy_job *job,
+	struct ri_autopsy_answer *answer);
+
+#endif
