@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -110,6 +111,21 @@ static void note_refusal(struct ri_run *run)
 	ri_children_refuse(children, ri_run_refusal(run));
 }
 
+/*
+ * kernel.yama.ptrace_scope is 1: a process may be looked at by its ancestors, and by whom it
+ * admits, which our helpers, its siblings, are not by themselves.
+ */
+static bool yama_restricts(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char mode = '0';
+	bool restricts = fd >= 0 && read(fd, &mode, 1) == 1 && mode == '1';
+
+	if (fd >= 0)
+		close(fd);
+	return restricts;
+}
+
 static void plan_autopsy(const struct ri_run *run)
 {
 	const struct ri_options *options = &run->options;
@@ -156,6 +172,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	launch->terminal = terminal.is_front ? terminal.fd : -1;
 	launch->told_by_step = ri_step_tells_all(&run->env);
 	launch->new_group = !terminal.shared && !launch->told_by_step;
+	launch->admits_us = wants_autopsy(&run->options) && yama_restricts();
 	launch->die_with_us = launch->self != 1;
 	ri_clock_read(CLOCK_REALTIME, &run->started);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {

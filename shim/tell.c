@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "autopsy/autopsy.h"
 #include "link/link.h"
 #include "output/pattern.h"
 #include "report/blame.h"
@@ -441,6 +442,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	if (run->options.given.report.value != NULL)
 		add_surroundings(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
+	outcome.autopsy = ri_autopsy_document();
+	outcome.seen = ri_autopsy_of_loss();
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	tell(run, &outcome, NULL);
 	return ri_run_end(run, status);

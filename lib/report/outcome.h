@@ -111,6 +111,8 @@ struct ri_outcome {
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
 	bool linked;		/* the other nodes were told of it */
 	const char *job;	/* the verdict on the whole job, from the link; or NULL */
+	const char *autopsy;	/* what the processes did at last, as JSON; or NULL */
+	const char *seen;	/* what those did that outlived the first loss, as lines; or NULL */
 	bool job_is_here;	/* it names this node */
 	int64_t job_node;	/* that it names; -1: none */
 	const char *roll_call;	/* what the last one said, or NULL */

@@ -262,6 +262,15 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	return object;
 }
 
+/* A document of our own, but of strings that were in the memory of others. */
+static json_t *describe_autopsy(const struct ri_outcome *outcome)
+{
+	json_t *document = outcome->autopsy == NULL ? NULL
+		: json_loads(outcome->autopsy, JSON_REJECT_DUPLICATES, NULL);
+
+	return document == NULL ? json_null() : document;
+}
+
 static json_t *describe_stop(const struct ri_outcome *outcome)
 {
 	char name[RI_SIGNAL_NAME];
@@ -293,7 +302,7 @@ static void put_surroundings(struct ri_json *json, json_t *object,
 	ri_json_put(json, object, "roll_call",
 		string_or_null(json, outcome->roll_call, "roll_call"));
 	ri_json_put(json, object, "clock", json_null());
-	ri_json_put(json, object, "autopsy", json_null());
+	ri_json_put(json, object, "autopsy", describe_autopsy(outcome));
 	ri_json_put(json, object, "job_verdict_node",
 		named ? json_integer(outcome->job_node) : json_null());
 }

@@ -18,7 +18,7 @@ struct ri_autopsy_answer {
 	bool has_document;
 	struct ri_stuck_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
 	char lines[RI_STUCK_SHOWN];
-	char document[1 << 21];
+	char document[1 << 20];
 };
 
 struct ri_autopsy_job {

@@ -209,6 +209,9 @@ static void become_command(struct child *child)
 		errno = ESRCH;
 		goto out;
 	}
+	/* Linux Documentation/admin-guide/LSM/Yama.rst; it lasts until its end, execs included */
+	if (launch->admits_us)
+		prctl(PR_SET_PTRACER, launch->self, 0, 0, 0);
 	if (launch->listen_pid != NULL)
 		write_pid(launch->listen_pid, own);
 	/* last: from here on a signal reaches the command, not our code */

@@ -30,6 +30,7 @@ struct ri_launch {
 	int terminal;		/* fd of a terminal to hand over, or -1 */
 	bool new_group;		/* the child leads a process group of its own */
 	bool told_by_step;	/* what a Slurm step sends us reaches the child as well */
+	bool admits_us;		/* our helpers may read its memory, where Yama forbids it */
 	bool die_with_us;	/* SIGKILL for the child when we are gone */
 	const struct ri_cpus *cpus;	/* that it is bound to; NULL: as we are */
 	int outputs[2];		/* its stdout and stderr; -1: as ours */

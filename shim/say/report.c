@@ -29,6 +29,9 @@ enum {
 	DOCUMENT_CHECKS = RI_CHECKS_RESULTS * 6 * sizeof(struct ri_check_result),
 	/* jansson's own, for a file of torch's that is nothing but brackets */
 	MEMORY_SIZE = 48 << 20,
+	/* an autopsy, indented, and its values */
+	DOCUMENT_AUTOPSY = 8 << 20,
+	MEMORY_AUTOPSY = 32 << 20,
 	MEMORY_RANK = 16384,
 	MEMORY_HOST = 256,
 };
@@ -68,9 +71,9 @@ static size_t measure(const struct ri_topology *topology, size_t *hosts)
 static int reserve(const struct ri_report_plan *plan, struct ri_error *err)
 {
 	size_t hosts = 0, text = measure(plan->topology, &hosts);
-	size_t memory = MEMORY_SIZE + plan->ranks * MEMORY_RANK + hosts * MEMORY_HOST + 2 * text;
+	size_t memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK + hosts * MEMORY_HOST + 2 * text;
 
-	own.size = DOCUMENT_SIZE + DOCUMENT_CHECKS + plan->ranks * DOCUMENT_RANK + 6 * text;
+	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS + plan->ranks * DOCUMENT_RANK + 6 * text;
 	own.document = mmap(NULL, own.size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own.document == MAP_FAILED || ri_json_memory_reserve(memory) < 0)
@@ -154,6 +157,15 @@ static void print(const char *verdict)
 
 	while (ri_span_line(&rest, &line))
 		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)line.length, line.at);
+}
+
+static void print_seen(const char *lines)
+{
+	struct ri_span rest = { lines, strlen(lines) }, line;
+
+	ri_log(RI_LEVEL_ALWAYS, "  what its processes did when the first rank was lost:");
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)line.length, line.at);
 }
 
 static void print_cause(const struct ri_cause *cause)
@@ -267,6 +279,9 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 		print(verdict);
 	else
 		print_cause(outcome->cause);
+	if (outcome->seen != NULL && outcome->first >= 0 &&
+		outcome->ranks[outcome->first].class == RI_CLASS_LOSS)
+		print_seen(outcome->seen);
 	leave_last_words(verdict);
 	if (own.option != NULL)
 		write_report(outcome, &reason, checked);
