@@ -6,7 +6,7 @@
 #ifndef RI_SHIM_PHASES_H
 #define RI_SHIM_PHASES_H
 
-#include "watch/supervise.h"
+#include "watch/setting.h"
 
 enum ri_phase {
 	RI_PHASE_RUNNING,	/* nobody asked for anything */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the loop is told, and what it tells. */
+#ifndef RI_SHIM_SETTING_H
+#define RI_SHIM_SETTING_H
+
+#include "check/machine.h"
+#include "launch/children.h"
+#include "launch/launch.h"
+#include "launch/terminal.h"
+#include "options/options.h"
+#include "pump/output.h"
+#include "report/outcome.h"
+#include "watch/obituary.h"
+#include "watch/timetable.h"
+
+/* What became of all of them together. */
+struct ri_supervised {
+	struct ri_stop stop;	/* that came from outside */
+	struct ri_interrupt interrupt;	/* that the first failure may have ended of */
+	bool ordered;		/* the ranks were stopped for another node's failure */
+	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
+	bool knows_shm;
+	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
+};
+
+/* What the other nodes of the job are to know, or have said, where there is a link to them. */
+enum ri_tiding {
+	RI_TIDING_FAILED,	/* ranks have ended; again where more is known of it */
+	RI_TIDING_STOPPED,	/* a stop from outside came: result->stop */
+	RI_TIDING_JUDGED,	/* there is a verdict on the job */
+};
+
+struct ri_supervise {
+	const struct ri_launch *launch;
+	const struct ri_options *options;
+	const struct ri_terminal *terminal;
+	int64_t rank;		/* of the command, where the job has others elsewhere; else -1 */
+	struct ri_output *output;	/* the loop looks after it as well, where it is active */
+	struct ri_supervised *result;
+	const struct ri_timetable *timetable;	/* NULL: there is none */
+	void (*tell)(void *context, enum ri_tiding tiding);	/* it must not wait; or NULL */
+	void *context;		/* of tell */
+	bool goes_on;		/* where one child failed the others are not stopped */
+	bool silent;		/* of how a single one ended somebody else speaks */
+};
+
+#endif
