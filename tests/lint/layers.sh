@@ -96,7 +96,7 @@ look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
 look shim/link $library system
 # shellcheck disable=SC2086
-look shim/autopsy $library python system
+look shim/autopsy $library system options launch
 # shellcheck disable=SC2086
 look shim/watch $library system check options launch pump say link autopsy
 look shim/play base from simulate system options launch link watch
