@@ -114,7 +114,8 @@ struct ri_python_threads {
 
 /*
  * The threads of all interpreters, the newest first as CPython keeps them: the main thread is
- * the last one. RI_PYTHON_OK, or _CHANGED with those found before.
+ * the last one. A thread has an entry in each interpreter that it has run, with the same tid.
+ * RI_PYTHON_OK, or _CHANGED with those found before.
  */
 enum ri_python_answer ri_python_threads(struct ri_python *python,
 	const struct ri_python_tasks *tasks, struct ri_python_threads *out);

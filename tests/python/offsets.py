@@ -178,6 +178,9 @@ def main(arguments):
             if name in columns[minor] and number != columns[minor][name]:
                 wrong.append(f"{path}: {name} is {columns[minor][name]}, not {number}")
         print(f"3.{minor}: {len(columns[minor])} numbers of {path}, {compiler}")
+    if not columns:
+        print(f"skip: no headers of CPython for {compiler}")
+        return 77
     if "write" in options:
         write(columns)
         return 0
