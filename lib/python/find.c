@@ -46,8 +46,8 @@ static bool read_release(struct ri_python *python, const struct ri_python_symbol
 	return true;
 }
 
-/* "a1", "b2", "rc1": its structs may still have changed, but for those of a candidate. */
-static bool is_final(struct ri_python *python, const struct release *release)
+/* Names an "a1", "b2" or "rc1" so. False: the structs of the minor have still changed after it. */
+static bool add_level(struct ri_python *python, const struct release *release)
 {
 	const char *level = release->level == 0xa ? "a" : release->level == 0xb ? "b" :
 		release->level == 0xc ? "rc" : NULL;
@@ -66,9 +66,8 @@ static enum ri_python_answer read_debug(struct ri_python *python, unsigned char 
 	uint64_t free_threaded;
 	size_t length;
 
-	if (!ri_python_read(python, python->runtime, debug, RI_PYTHON_DEBUG_SIZE))
-		return RI_PYTHON_CHANGED;
-	if (memcmp(debug, "xdebugpy", 8) != 0)
+	if (!ri_python_read(python, python->runtime, debug, RI_PYTHON_DEBUG_SIZE) ||
+		memcmp(debug, "xdebugpy", 8) != 0)
 		return RI_PYTHON_CHANGED;
 	memcpy(&free_threaded, debug + 16, sizeof(free_threaded));
 	if (free_threaded == 0)
@@ -87,7 +86,7 @@ static enum ri_python_answer read_layout(
 
 	if (!read_release(python, symbols, &release))
 		return RI_PYTHON_CHANGED;
-	if (!is_final(python, &release) || release.major != 3 ||
+	if (!add_level(python, &release) || release.major != 3 ||
 		release.minor < RI_PYTHON_OLDEST || release.minor > RI_PYTHON_NEWEST)
 		return RI_PYTHON_UNKNOWN;
 	python->minor = release.minor;

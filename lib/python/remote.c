@@ -52,8 +52,7 @@ bool ri_python_words(
 	}
 	if (first > last || last - first > TOGETHER - sizeof(uint64_t))
 		return read_each(python, address, words, count);
-	if (address < PAGE || !ri_python_read(python, address + first, bytes,
-		last - first + sizeof(uint64_t)))
+	if (!ri_python_read(python, address + first, bytes, last - first + sizeof(uint64_t)))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (words[i].offset != RI_PYTHON_NO)
