@@ -72,7 +72,7 @@ void ri_python_maps_add(struct ri_python_maps *maps, const char *text, size_t si
 /* A CPython of the process. */
 struct ri_python {
 	struct ri_python_memory memory;
-	/* calls of memory.read so far; past RI_PYTHON_READS they fail. 0 begins another look. */
+	/* calls of memory.read; past RI_PYTHON_READS they fail. ri_python_threads begins at 0. */
 	unsigned long reads;
 	uint64_t runtime;		/* address of _PyRuntime */
 	unsigned minor;			/* 11 for 3.11 */

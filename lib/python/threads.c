@@ -71,6 +71,7 @@ enum ri_python_answer ri_python_threads(struct ri_python *python,
 	struct ri_python_way way = { .steps = 0 };
 	uint64_t interpreter;
 
+	python->reads = 0;
 	out->count = out->all = 0;
 	if (!ri_python_read(python, python->runtime + layout->interpreters, &interpreter,
 		sizeof(interpreter)))

@@ -147,8 +147,8 @@ static void reads_the_stacks_of_every_minor(void **state)
 		compare_stack(&threads.list[1], far_stack, COUNT(far_stack));
 		compare_stack(&threads.list[0], long_stack, COUNT(long_stack));
 		/* a look at all of them, as small as it is */
-		assert_int_equal(python.reads, image.reads);
 		assert_in_range(python.reads, 50, 200);
+		assert_in_range(image.reads, python.reads + 10, python.reads + 40);
 	}
 }
 
@@ -268,7 +268,6 @@ static void lists_that_lead_in_circles_end(void **state)
 	main_state = threads.list[2].state;
 	first = threads.list[0].state;
 	put(main_state + python.layout.thread_next, first);
-	python.reads = 0;
 	assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_CHANGED);
 	assert_in_range(threads.count, 3, 16);
 	assert_in_range(python.reads, 4, 20);
@@ -325,14 +324,19 @@ static void a_frame_with_a_broken_name_is_partly_there(void **state)
 /* Reads of one look are counted, and past the limit nothing is read any more. */
 static void the_reads_of_a_look_are_bounded(void **state)
 {
+	struct ri_python_stack stack = { .frames = frames, .room = COUNT(frames) };
+
 	(void)state;
 	open_found("3.10-x86_64");
+	assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_OK);
+	assert_in_range(python.reads, 4, 10);
 	python.reads = RI_PYTHON_READS - 2;
 	image.reads = 0;
-	assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_CHANGED);
+	assert_int_equal(ri_python_stack(&python, &threads.list[2], &stack), RI_PYTHON_CHANGED);
 	assert_int_equal(image.reads, 2);
-	python.reads = 0;
+	/* another look */
 	assert_int_equal(ri_python_threads(&python, NULL, &threads), RI_PYTHON_OK);
+	assert_int_equal(ri_python_stack(&python, &threads.list[2], &stack), RI_PYTHON_OK);
 }
 
 int main(void)
