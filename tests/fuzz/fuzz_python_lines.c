@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (length > 0)
 		memcpy(bytes.bytes + HEADER, data + 1, length);
 	CHECK(ri_python_layout_read(&python.layout, python.minor, NULL));
-	for (int64_t at = -2; at < 4096 && found; at += 2) {
+	for (int64_t at = -2; at < 1024 && found; at += 2) {
 		unsigned long before = python.reads;
 
 		found = ri_python_line(&python, ADDRESS, 7, at, &line);
