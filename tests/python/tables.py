@@ -22,7 +22,8 @@ def sources(packages):
             yield path + ".py"
         for folder, folders, names in os.walk(path):
             folders[:] = [name for name in folders if name != "site-packages"]
-            yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
+            paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))
+            yield from filter(os.path.isfile, paths)    # a link may lead nowhere
 
 
 def codes(code):
