@@ -411,8 +411,8 @@ def test_facts_of_the_node(report):
 def test_the_mtu_of_each_interface(box):
     for mtu in ("1400", "9000"):
         job = box.start("--net", "--mount", "sh", "-c", "ip link add tst0 type veth peer tst1 && "
-                        f'ip link set tst0 mtu {mtu} && mount -t sysfs none /sys && exec "$@"', "sh",
-                        box.rankinit, "--report=report.json", "--", "true",
+                        f"ip link set tst0 mtu {mtu} && mount -t sysfs none /sys && "
+                        'exec "$@"', "sh", box.rankinit, "--report=report.json", "--", "true",
                         program="/usr/bin/unshare")
         result = job.wait()
         assert result.status == 0, result.err

@@ -4,7 +4,7 @@
 # Fails below the share of lines that is given. usage: coverage.sh PERCENT
 set -eu
 least=$1
-rooms='command|demand|from|image|job|model|node|python|simulate'
+rooms='blame|command|demand|from|image|job|model|node|python|simulate'
 cd "$(dirname "$0")/../.."
 build=$PWD/build/coverage
 rm -rf "$build"
