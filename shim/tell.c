@@ -10,6 +10,7 @@
 
 #include "autopsy/autopsy.h"
 #include "link/link.h"
+#include "link/setup.h"
 #include "output/pattern.h"
 #include "report/blame.h"
 #include "report/class.h"
@@ -347,6 +348,24 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
+/* What the link has seen of the other nodes. */
+static void add_sight(struct ri_outcome *outcome)
+{
+	static char said[RI_LINK_TEXT];
+	const struct ri_link_sight *sight = ri_link_sight();
+
+	if (sight == NULL)
+		return;
+	if (outcome->roll_call == NULL && sight->roll_call[0] != '\0') {
+		memcpy(said, sight->roll_call, sizeof(said) - 1);
+		said[strcspn(said, "\n")] = '\0';
+		outcome->roll_call = said;
+	}
+	outcome->compared = sight->compared;
+	outcome->ahead_s = (double)sight->ahead_us / 1e6;
+	outcome->error_s = (double)sight->error_us / 1e6;
+}
+
 /* What only the report has. */
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
@@ -354,6 +373,7 @@ static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcom
 	int64_t ago_ms;
 
 	outcome->roll_call = ri_roll_call_said();
+	add_sight(outcome);
 	if (run->facts != NULL) {
 		outcome->facts = run->facts->items;
 		outcome->fact_count = run->facts->count;

@@ -44,6 +44,8 @@ struct ri_link_hello {
 	uint64_t age_ms;	/* how long the speaker has run */
 	bool may_stop;		/* its ranks, for another node's failure */
 	enum ri_link_place place;	/* said by the centre; a member says RI_LINK_GUEST */
+	/* Of the centre, when this was said: microseconds since 1970; 0: it does not say. */
+	uint64_t clock_us;
 	char host[RI_LINK_WORD];
 	char version[RI_LINK_WORD];
 };

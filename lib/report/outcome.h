@@ -127,6 +127,8 @@ struct ri_outcome {
 	struct timespec stopped_at;
 	const struct ri_node_fact *facts;
 	size_t fact_count;
+	bool compared;		/* this clock with that of node 0: */
+	double ahead_s, error_s;	/* it goes so far before that, give or take */
 	struct ri_interrupt interrupt;	/* the last before anyone failed */
 	struct timespec started;
 	struct timespec ended;

@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include "job/note.h"
+#include "system/clock.h"
 #include "system/log.h"
+
+/* The end of the year 9999, in microseconds since 1970. */
+#define CLOCK_MOST UINT64_C(253402300799000000)
 
 static void say(void *context, const char *lines)
 {
@@ -52,14 +56,54 @@ static const char *name_of(void *context, size_t node)
 	return node < ri_own.setup->host_count ? ri_own.setup->hosts[node] : NULL;
 }
 
+static int64_t real_us(void)
+{
+	struct timespec now;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/*
+ * The centre's answer has its clock, and was made between the question and now. Only one with
+ * the secret is believed.
+ */
+static void compare_clocks(const struct ri_line *line, const struct ri_link_hello *hello)
+{
+	struct ri_link_sight *sight = ri_own.setup->sight;
+	int64_t way = ri_now_us() - line->asked_us;
+
+	if (sight == NULL || hello->clock_us == 0 || hello->clock_us > CLOCK_MOST ||
+		!ri_own.setup->keys.keyed)
+		return;
+	sight->ahead_us = real_us() - way / 2 - (int64_t)hello->clock_us;
+	sight->error_us = way / 2 + 1;
+	sight->compared = true;
+}
+
+/* What is said of nodes that have not come, or are silent. */
+static void keep_news(const struct ri_link_message *message)
+{
+	if (message->kind == RI_LINK_NEWS && ri_own.setup->sight != NULL)
+		ri_text_copy(ri_own.setup->sight->roll_call, RI_LINK_TEXT, message->news.text);
+}
+
 /* The centre's messages: to node 0's own member without a wire. */
 static void send_to(void *context, size_t session, const struct ri_link_message *message)
 {
+	static struct ri_link_message hello;
+
 	(void)context;
-	if (session == 0)
+	if (session == 0) {
+		keep_news(message);
 		ri_member_hear(&ri_own.member, message, ri_own.now);
-	else
+	} else if (message->kind == RI_LINK_HELLO) {
+		hello = *message;
+		hello.hello.clock_us = (uint64_t)real_us();
+		ri_wire_send(&ri_own.lines[session].wire, &hello);
+	} else {
 		ri_wire_send(&ri_own.lines[session].wire, message);
+	}
 }
 
 static void drop(void *context, size_t session)
@@ -76,6 +120,8 @@ static void send_to_centre(void *context, const struct ri_link_message *message)
 	size_t session = ri_own.joined != 0 ? ri_own.joined : ri_own.current;
 
 	(void)context;
+	if (!ri_own.is_centre && message->kind == RI_LINK_HELLO)
+		ri_own.lines[session].asked_us = ri_now_us();
 	if (!ri_own.is_centre)
 		ri_wire_send(&ri_own.lines[session].wire, message);
 	else if (message->kind == RI_LINK_HELLO)
@@ -99,6 +145,9 @@ static bool hear_centre(size_t session, const struct ri_link_message *message)
 
 	if (!good)
 		return false;
+	if (message->kind == RI_LINK_HELLO && ri_own.member.joined)
+		compare_clocks(&ri_own.lines[session], &message->hello);
+	keep_news(message);
 	if (ri_own.member.joined && ri_own.joined == 0)
 		ri_own.joined = session;
 	if (ri_own.member.closed || ri_own.member.over)
@@ -202,6 +251,8 @@ void ri_own_begin_centre(void)
 	};
 	if (ri_own.centre.nodes == NULL)
 		_exit(1);
+	if (setup->sight != NULL)	/* it is its own clock */
+		setup->sight->compared = setup->keys.keyed;
 	ri_centre_begin(&ri_own.centre, ri_own.now);
 	ri_member_connect(&ri_own.member, ri_own.now);
 	ri_own_listen();

@@ -21,7 +21,10 @@
  * Start the helper, which gets a copy of all that setup points to. Returns 0, or -1 and errno
  * where there can be none.
  */
-int ri_link_begin(const struct ri_link_setup *setup);
+int ri_link_begin(struct ri_link_setup *setup);
+
+/* What the helper has left for the report, once it is gone; NULL: nothing. */
+const struct ri_link_sight *ri_link_sight(void);
 
 bool ri_link_is_on(void);
 

@@ -16,6 +16,7 @@
 struct ri_line {
 	struct ri_wire wire;
 	int64_t node;		/* -1: it has not said hello */
+	int64_t asked_us;	/* of a caller: when it said hello, by CLOCK_MONOTONIC */
 };
 
 struct ri_own {

@@ -3,8 +3,19 @@
 #ifndef RI_SHIM_LINK_SETUP_H
 #define RI_SHIM_LINK_SETUP_H
 
+#include "job/message.h"
 #include "job/part.h"
 #include "link/wire.h"
+
+/*
+ * What the helper leaves for the report, in a page that it shares with PID 1: nothing of it is
+ * worth a wake-up.
+ */
+struct ri_link_sight {
+	bool compared;		/* this node's clock with that of node 0: */
+	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
+	char roll_call[RI_LINK_TEXT];	/* what was said last of the nodes, or "" */
+};
 
 struct ri_link_setup {
 	struct ri_link_part part;
@@ -14,6 +25,7 @@ struct ri_link_setup {
 	const char *host;	/* of this node, or NULL */
 	const char *const *hosts;	/* by the job's own list, or NULL */
 	size_t host_count;
+	struct ri_link_sight *sight;	/* NULL: there is no memory for it */
 };
 
 #endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--link: one verdict in every node's log, and nobody waits for a job that has failed."""
 
+import json
 import os
 import re
 import shlex
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import schema
 from box import refused
 from peek import wait_until
 
@@ -140,7 +142,14 @@ def test_the_report_has_it(box):
     for node in range(2):
         with open(os.path.join(folder, f"report{node}.json"), encoding="utf-8") as file:
             text = file.read()
-        assert '"job_verdict": "rank 1 (local rank 0, pid ' in text, text
+        document = json.loads(text)
+        schema.check(document, "report")
+        assert document["job_verdict"].startswith("rank 1 (local rank 0, pid "), text
+        assert document["job_verdict_node"] == 1
+        # one machine, one clock
+        clock = document["clock"]
+        assert abs(clock["ahead_s"]) <= clock["error_s"] + 0.000001 and clock["error_s"] < 30
+        assert node == 1 or clock == {"ahead_s": 0, "error_s": 0}
     assert ended[0].status == 122
 
 

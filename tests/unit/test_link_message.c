@@ -38,7 +38,8 @@ static struct ri_link_message a_hello(void)
 		.kind = RI_LINK_HELLO,
 		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
 			.node = 999, .nodes = 1000, .age_ms = 86400000, .may_stop = true,
-			.place = RI_LINK_REPLACED, .host = "gpu-0514", .version = "0.1.0" },
+			.place = RI_LINK_REPLACED, .clock_us = 1769860800000000, .host = "gpu-0514",
+			.version = "0.1.0" },
 	};
 }
 
@@ -54,6 +55,7 @@ static void test_hello(void **state)
 	assert_int_equal(read.hello.age_ms, 86400000);
 	assert_true(read.hello.may_stop);
 	assert_int_equal(read.hello.place, RI_LINK_REPLACED);
+	assert_int_equal(read.hello.clock_us, 1769860800000000);
 	assert_string_equal(read.hello.host, "gpu-0514");
 	assert_string_equal(read.hello.version, "0.1.0");
 }

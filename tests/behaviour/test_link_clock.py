@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the link leaves for the report: how far the clocks are apart, and who had not come."""
+
+import json
+import time
+
+import pytest
+
+import link_peer
+import schema
+from link_node import NAME, NODES, Node, answer, centre_hello, net  # noqa: F401  a fixture
+from link_peer import SECRET, hello, listen, news
+
+pytestmark = link_peer.needs_sodium
+
+
+def ahead(seconds):
+    """What a centre says whose clock goes so far behind."""
+    return {"clock_us": int((time.time() - seconds) * 1e6)}
+
+
+@pytest.fixture
+def report(box, net):
+    """The report of node 1 after a centre has said this."""
+    def run(*messages, secret=SECRET, behind=None, **said):
+        with listen() as listener:
+            node = Node(box, 1, secret=secret, options=["--report=@FOLDER/report.json"])
+            peer = answer(listener, NAME, secret)
+            if behind is not None:
+                said = ahead(behind)    # between the question and its answer
+            peer.say(centre_hello(**said), *messages)
+            assert peer.hear("phase")["phase"] == "running"
+            peer.close()
+        node.ends(7)
+        document = json.loads(node.job.read("report.json"))
+        schema.check(document, "report")
+        return document
+    return run
+
+
+@pytest.mark.parametrize("seconds", [0, 30.5, -86400])
+def test_how_far_a_clock_goes_before_that_of_node_0(report, seconds):
+    clock = report(behind=seconds)["clock"]
+    assert abs(clock["ahead_s"] - seconds) <= clock["error_s"] + 0.00001, clock
+    assert clock["error_s"] > 0
+
+
+@pytest.mark.parametrize("said", [{}, {"clock_us": 0}, {"clock_us": 2 ** 63 - 1}])
+def test_a_centre_that_does_not_say(report, said):
+    """Older ones, or one that is broken."""
+    assert report(**said)["clock"] is None
+
+
+@pytest.mark.parametrize("value", [-1, "1", 1.5, None])
+def test_a_clock_that_is_none(box, net, value):
+    """Then it is no hello, and the next centre is taken."""
+    with listen() as listener:
+        node = Node(box, 1, options=["--report=@FOLDER/report.json"])
+        answer(listener, NAME).say({**centre_hello(), "clock_us": value})
+        peer = answer(listener, NAME)
+        peer.say(centre_hello(**ahead(0)))
+        peer.hear("phase")
+        peer.close()
+    node.ends(7)
+    assert json.loads(node.job.read("report.json"))["clock"] is not None
+
+
+def test_without_a_secret_no_clock_is_believed(report):
+    assert report(secret=None, behind=30)["clock"] is None
+
+
+def test_what_was_said_last_of_the_nodes(report):
+    said = [news(f"node 2 has not come in {seconds} s\n") for seconds in (10, 20)]
+    assert report(*said)["roll_call"] == "node 2 has not come in 20 s"
+    assert report()["roll_call"] is None
+
+
+def test_hellos_of_members_have_no_clock_to_believe(box, net):
+    """A member's is not asked for."""
+    node = Node(box)
+    peer = link_peer.Peer(link_peer.connect(node.port()), node.name)
+    peer.meet()
+    peer.say(hello(1, NODES, clock_us=1))
+    answered = peer.hear("hello")
+    assert abs(answered["clock_us"] / 1e6 - time.time()) < 60
+    peer.close()
+    node.ends(0)
