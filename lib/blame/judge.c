@@ -5,8 +5,8 @@
 #include "base/error.h"
 
 enum {
-	STOPPED_FOR_ANOTHER = 122,	/* RI_CODE_LINK_STOPPED */
-	SIGNALLED = 128,
+	SIGNALLED = 128,	/* and its number: the status of a stop */
+	BESIDE = 1024,		/* reports that are looked at for one of the same machine */
 };
 
 /* What is known of the job's losses. */
@@ -30,7 +30,7 @@ static bool is_refused(const struct ri_witness *witness)
 		if (witness->ranks[i].end != RI_END_NOT_STARTED)
 			return false;
 	return witness->exit_status > 0 && witness->exit_status < SIGNALLED &&
-		witness->exit_status != STOPPED_FOR_ANOTHER;
+		witness->exit_status != ri_code_status(RI_CODE_LINK_STOPPED);
 }
 
 /* How much this node's own failure weighs. */
@@ -73,10 +73,15 @@ static bool is_near(const struct ri_case_suspect *a, const struct ri_case_suspec
 	return apart <= RI_CASE_APART_US;
 }
 
-/* Is another end of the same machine, whose clock both have, an earlier one? */
+/*
+ * Is another end of the same machine, whose clock both have, an earlier one? Reports of one
+ * machine stand side by side, but where no node has a number.
+ */
 static bool is_later_here(const struct ri_case_suspect *list, size_t count, size_t index)
 {
-	for (size_t i = 0; i < count; i++)
+	size_t from = index > BESIDE ? index - BESIDE : 0;
+
+	for (size_t i = from; i < count && i < index + BESIDE; i++)
 		if (i != index && ri_witness_is_beside(list[i].witness, list[index].witness) &&
 			(list[i].at < list[index].at ||
 				(list[i].at == list[index].at && i < index)))
@@ -203,13 +208,19 @@ static bool has_left(const struct ri_witness *witness, const struct ri_witness_r
 		true_time(witness, rank->ended) <= losses->first + grace;
 }
 
-/* It did not say that it waited in vain. */
-static bool is_silent(const struct ri_witness *witness, const struct ri_witness_rank *rank,
+static bool has_lost(const struct ri_witness *witness, const struct ri_witness_rank *rank,
 	const struct losses *losses)
 {
 	(void)witness;
 	(void)losses;
-	return rank->class != RI_CLASS_LOSS;
+	return rank->class == RI_CLASS_LOSS;
+}
+
+/* It did not say that it waited in vain. */
+static bool is_silent(const struct ri_witness *witness, const struct ri_witness_rank *rank,
+	const struct losses *losses)
+{
+	return !has_lost(witness, rank, losses);
 }
 
 /* All ranks of which that is true, into the list. Returns how many. */
@@ -239,6 +250,14 @@ static void find_among_losses(struct ri_case *c, const struct losses *losses,
 	const struct ri_case_attempt *attempt = &c->attempts[0];
 	size_t left = find_ranks(attempt, losses, has_left, list);
 
+	/* all but this one had done their work: it was late, or failed on its way out */
+	if (left > 1 && losses->count == 1 && left + 1 == losses->ranks) {
+		find_ranks(attempt, losses, has_lost, list);
+		c->finding = RI_CASE_FIRST;
+		c->suspects[0] = list[0];
+		c->suspect_count = 1;
+		return;
+	}
 	if (left > 0) {
 		c->finding = RI_CASE_LEFT;
 		keep_first(c, list, left);

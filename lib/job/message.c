@@ -184,8 +184,9 @@ static bool read_hello(struct ri_link_hello *out, json_t *object)
 		    "clock_us", &clock) < 0)
 		return false;
 	index = find(places, COUNT(places), place);
-	if (index < 0 || nodes < 1 || nodes > RI_MAX_RANKS || node < 0 || node >= nodes || age < 0 ||
-		clock < 0)
+	if (index < 0 || nodes < 1 || nodes > RI_MAX_RANKS || node < 0 || node >= nodes)
+		return false;
+	if (age < 0 || clock < 0)
 		return false;
 	out->clock_us = (uint64_t)clock;
 	out->node = (uint64_t)node;

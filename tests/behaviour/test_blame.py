@@ -4,20 +4,23 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 
 import pytest
 
+import peek
 import schema
 from box import refused
+from peek import wait_until
 from reports import (KILLED, LOSS, OWN, STOPPED, UNKNOWN, WAITED, clock, report, stopped, swollen,
                      write, BEGAN)
 
 
 @pytest.fixture
 def blame(box, tmp_path):
-    """The document that --blame=json prints of these reports; .page is the page."""
+    """The document that --blame=json prints of these reports."""
     def run(*documents, folder=tmp_path):
         write(folder, documents)
         result = box.run("--blame=json", str(folder), place="below")
@@ -106,6 +109,12 @@ def test_a_node_that_the_link_named_and_that_left_no_report(blame, box, tmp_path
 def test_a_rank_that_had_left(blame):
     document = blame(report(0, 2, ({}, 58), (LOSS, 60)), report(1, 2, LOSS, LOSS, at=61))
     assert (document["finding"], names(document)) == ("left", [(0, 0)])
+
+
+def test_a_rank_that_failed_when_all_others_were_done(blame):
+    document = blame(report(0, 2, {}, {}), report(1, 2, {}, (LOSS, 61)))
+    assert (document["finding"], names(document)) == ("failed-first", [(1, 3)])
+    assert document["suspects"][0]["class"] == "loss"
 
 
 def test_a_rank_that_did_not_come(blame):
@@ -293,6 +302,19 @@ def test_files_that_are_none(box, tmp_path):
     assert f"skipped: {tmp_path}/pipe: it is no file\n" in said
     assert f"skipped: {tmp_path}/large: it is larger than any report\n" in said
     assert f"skipped: {tmp_path}/nowhere: No such file or directory\n" in said
+
+
+def test_a_stop_ends_it(box, tmp_path):
+    """Whoever reads the answer does not read on."""
+    write(tmp_path, [report(0, 1, OWN, STOPPED)])
+    for number in range(1200):
+        (tmp_path / f"{'x' * 100}-{number}.json").touch()
+    with subprocess.Popen([box.rankinit, "--blame=json", str(tmp_path)],
+                          stdout=subprocess.PIPE) as run:
+        assert run.stdout.read(1) == b"{"
+        wait_until(lambda: peek.state(run.pid) == "S", "it waits for its reader")
+        run.terminate()
+        assert run.wait() == -signal.SIGTERM
 
 
 def test_no_report_at_all(box, tmp_path):
