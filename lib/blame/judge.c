@@ -6,6 +6,8 @@
 
 enum {
 	SIGNALLED = 128,	/* and its number: the status of a stop */
+	MILLISECOND = 1000,	/* a report has no smaller times */
+	DRIFT = 10000,		/* 100 ppm: what a quartz does at worst */
 	BESIDE = 1024,		/* reports that are looked at for one of the same machine */
 };
 
@@ -61,6 +63,14 @@ static struct ri_case_suspect suspect_of(const struct ri_witness *witness)
 	};
 }
 
+/* How far a clock may have gone astray since it was compared, when the job began. */
+static int64_t drift_of(const struct ri_witness *witness)
+{
+	int64_t drift = MILLISECOND + (witness->ended - witness->began) / DRIFT;
+
+	return drift < RI_CASE_APART_US / 2 ? drift : RI_CASE_APART_US / 2;
+}
+
 /* May b have come before a, though its time is later? */
 static bool is_near(const struct ri_case_suspect *a, const struct ri_case_suspect *b)
 {
@@ -69,7 +79,8 @@ static bool is_near(const struct ri_case_suspect *a, const struct ri_case_suspec
 	if (ri_witness_is_beside(a->witness, b->witness))
 		return false;
 	if (a->witness->compared && b->witness->compared)
-		return apart <= a->witness->error + b->witness->error;
+		return apart <= a->witness->error + drift_of(a->witness) +
+			b->witness->error + drift_of(b->witness);
 	return apart <= RI_CASE_APART_US;
 }
 

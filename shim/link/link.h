@@ -18,8 +18,8 @@
 #include "link/helper.h"
 
 /*
- * Start the helper, which gets a copy of all that setup points to. Returns 0, or -1 and errno
- * where there can be none.
+ * Start the helper, which gets a copy of all that setup points to; setup->sight is filled in.
+ * Returns 0, or -1 and errno where there can be none.
  */
 int ri_link_begin(struct ri_link_setup *setup);
 

@@ -86,6 +86,14 @@ def test_the_link_s_measure_of_the_clocks_orders_them(blame, tmp_path):
     assert sorted(names(blame(early, late, folder=tmp_path))) == [(0, 0), (1, 2)]
 
 
+def test_clocks_drift_since_they_were_compared(blame):
+    """100 ppm of an hour are 0.36 s on each side."""
+    clocks = {"ahead_s": 0, "error_s": 0.001}
+    ends = [report(node, 3, KILLED, STOPPED, at=at, clocks=clocks)
+            for node, at in enumerate((3600, 3600.7, 3600.8))]
+    assert names(blame(*ends)) == [(0, 0), (1, 2)]
+
+
 def test_the_verdict_of_the_link_breaks_a_tie(blame, tmp_path):
     verdict = {"job_verdict": "rank 2 (local rank 0) failed first (node 1 of 2)\n",
                "job_verdict_node": 1}
