@@ -112,9 +112,9 @@ void ri_case_skip(struct ri_case *c, const char *file, const char *why);
  * of one node are two, and one that ended a minute before the newest one began is an older one.
  * Who failed first: the class decides before the clock. An end of its own, else one without a
  * word; of several the earliest, if the next one's is RI_CASE_APART_US later, or later than the
- * link's measure of both clocks, and their drift since then, leave open. One host has one clock. The link's verdict orders
- * what clocks do not, where all reports that have one agree. Losses alone name nobody, but for a
- * rank that had ended with 0, or one that alone did not wait.
+ * link's measure of both clocks, and their drift since then, leave open. One host has one clock.
+ * The link's verdict orders what clocks do not, where all reports that have one agree. Losses
+ * alone name nobody, but for a rank that had ended with 0, or one that alone did not wait.
  */
 int ri_case_judge(struct ri_case *c);
 
