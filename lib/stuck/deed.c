@@ -17,7 +17,7 @@ static const struct { const char *name, *words; } classes[] = {
 	[RI_STUCK_BLOCKED] = { "blocked", "is blocked in the kernel" },
 	[RI_STUCK_COLLECTIVE] = { "collective", "waits for the other ranks" },
 	[RI_STUCK_CHILD] = { "child", "waits for a child" },
-	[RI_STUCK_LOADER] = { "loader", "waits for its data-loader workers" },
+	[RI_STUCK_LOADER] = { "loader", "waits for its data loader" },
 	[RI_STUCK_WORK] = { "work", "is idle, waits for work" },
 	[RI_STUCK_DATA] = { "data", "waits for data" },
 	[RI_STUCK_LOCK] = { "lock", "waits for a lock" },
@@ -122,9 +122,9 @@ static void add_child(struct ri_text *out, const struct ri_stuck_look *look,
 	all = count_children(look, process, false);
 	idle = count_children(look, process, true);
 	if (all == 0)
-		ri_text_add(out, ", of which none is left");
+		ri_text_add(out, ", of whose workers none is left");
 	else if (idle == all)
-		ri_text_addf(out, ", of which %zu are idle", idle);
+		ri_text_add(out, all == 1 ? ", whose worker is idle" : ", whose workers are idle");
 }
 
 static void add_debugger(struct ri_text *out, const struct ri_stuck_process *process)

@@ -8,7 +8,7 @@ enum {
 	LEAST = 3,		/* ranks below which nobody is suspected */
 	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
 	HARDLY_EVER = 200,
-	HARDLY = 20,		/* it stands still that was on a CPU for at most one in so many */
+	HARDLY = 100,		/* it stands still that was on a CPU for at most one in so many */
 };
 
 static const struct ri_stuck_stack *main_stack(const struct ri_stuck_process *process)
@@ -16,26 +16,23 @@ static const struct ri_stuck_stack *main_stack(const struct ri_stuck_process *pr
 	return process->stack_count > 0 ? &process->stacks[0] : NULL;
 }
 
-/* The innermost frame that is known to wait. */
+/* The outermost frame that is known to wait: what the program called, and not what that is made of. */
 static const struct ri_wait_row *find_wait(struct ri_stuck_process *process)
 {
 	const struct ri_stuck_stack *stack = main_stack(process);
+	const struct ri_wait_row *found = NULL;
 
+	process->waits_at = -1;
 	for (uint32_t i = 0; stack != NULL && i < stack->count; i++) {
 		const struct ri_stuck_frame *frame = &stack->frames[i];
 		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, i);
 
 		if (row == NULL)
 			continue;
-		/* the name that the program called: the outermost of that library in a row */
-		while (i + 1 < stack->count && row->kind == RI_WAIT_COLLECTIVE &&
-			ri_wait_find(stack->frames[i + 1].file, stack->frames[i + 1].function, 0) == row)
-			i++;
 		process->waits_at = (int)i;
-		return row;
+		found = row;
 	}
-	process->waits_at = -1;
-	return NULL;
+	return found;
 }
 
 static bool is_busy(const struct ri_stuck *stuck, const struct ri_stuck_process *process)
@@ -177,14 +174,20 @@ static bool same_frame(const struct ri_stuck_frame *a, const struct ri_stuck_fra
 		strcmp(a->file, b->file) == 0;
 }
 
+/* A pipe or a socket is each process's own. */
+static const char *path_of(const struct ri_stuck_process *process)
+{
+	return process->path[0] == '/' ? process->path : "";
+}
+
 /* Do both do the same, as far as a reader would say so? */
 static bool is_same(const struct ri_stuck_process *a, const struct ri_stuck_process *b)
 {
 	const struct ri_stuck_stack *one = main_stack(a), *other = main_stack(b);
 
 	if (a->class != b->class || a->is_rank != b->is_rank || a->python != b->python ||
-		(a->rank < 0) != (b->rank < 0) || strcmp(a->path, b->path) != 0 ||
-		strcmp(a->name, b->name) != 0)
+		(a->rank < 0) != (b->rank < 0) || strcmp(a->name, b->name) != 0 ||
+		strcmp(path_of(a), path_of(b)) != 0)
 		return false;
 	if (one == NULL || other == NULL)
 		return one == other && a->call.state == b->call.state &&
@@ -263,7 +266,12 @@ static bool is_of_crowd(const struct ri_stuck *stuck, const struct ri_stuck_look
 		same_wait(&look->processes[crowd], &look->processes[i]);
 }
 
-/* How much each end of what one may be says: a rank that waits for others comes last. */
+static bool runs(enum ri_stuck_class class)
+{
+	return class == RI_STUCK_RUNS || class == RI_STUCK_SPINS;
+}
+
+/* How likely it holds up the others: a rank that waits for some itself comes last. */
 static int weight(enum ri_stuck_class class)
 {
 	switch (class) {
@@ -294,6 +302,10 @@ static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look
 
 		if (!look->processes[i].is_rank || is_of_crowd(stuck, look, crowd, i))
 			continue;
+		/* it gets on, if slowly */
+		if (stuck->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
+			!runs(look->processes[i].class))
+			weighs = 0;
 		if (weighs > most) {
 			most = weighs;
 			suspect = (int)i;
@@ -337,18 +349,11 @@ bool ri_stuck_agrees(struct ri_stuck *stuck)
 	one = &now->processes[now->suspect];
 	other = before->suspect < 0 ? NULL : &before->processes[before->suspect];
 	if (stuck->looks_taken > 1 && other != NULL && one->pid == other->pid &&
-		one->started == other->started)
+		one->started == other->started && (one->class == other->class ||
+		(runs(one->class) && runs(other->class))))
 		return true;
 	now->suspect = -1;
 	return false;
-}
-
-bool ri_stuck_needs_time(struct ri_stuck *stuck)
-{
-	struct ri_stuck_look *look = ri_stuck_newer(stuck);
-
-	return look->suspect >= 0 && (look->processes[look->suspect].class == RI_STUCK_RUNS ||
-		look->processes[look->suspect].class == RI_STUCK_SPINS);
 }
 
 static const struct ri_stuck_process *find_parent(const struct ri_stuck_look *look,

@@ -16,9 +16,6 @@ void ri_stuck_judge(struct ri_stuck *stuck);
 /* Do both looks suspect the same rank for the same thing? Else the suspect of the newer one goes. */
 bool ri_stuck_agrees(struct ri_stuck *stuck);
 
-/* The suspect runs: only time can tell whether it is slow or stuck. */
-bool ri_stuck_needs_time(struct ri_stuck *stuck);
-
 /* Where a rank's main thread was in Python, at some time. */
 struct ri_stuck_moment {
 	pid_t pid;		/* 0: nothing is known */

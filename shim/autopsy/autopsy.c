@@ -107,6 +107,7 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 	struct ri_autopsy_job job = {
 		.child = find_child(), .parent = getpid(), .reports = own.plan.reports,
 		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
+		.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL,
 	};
 
 	if (why == RI_AUTOPSY_STOP) {

@@ -150,7 +150,7 @@ bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autops
 		take_back(stuck);
 		return true;
 	}
-	if (!ri_stuck_agrees(stuck) || !wish->takes_time || !ri_stuck_needs_time(stuck))
+	if (!ri_stuck_agrees(stuck) || !wish->takes_time || ri_stuck_newer(stuck)->suspect < 0)
 		return true;
 	wait_until(ri_now_ms() + AGAIN_MS);
 	if (look(region, wish->root, until))

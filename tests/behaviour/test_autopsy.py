@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+--autopsy PID, --autopsy-signal, --autopsy-after and --stall, with ranks that are plain Python:
+what waits in a file named as torch's own waits for the other ranks.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import everybody
+import peek
+from box import BASE, HERE, Result, refused
+from deadmount import DeadMount
+from peek import PATIENCE, wait_until
+
+COLLECTIVES = """
+import os
+def all_reduce():
+    os.read(os.pipe()[0], 1)
+def barrier():
+    os.read(os.pipe()[0], 1)
+"""
+PYTHON = [sys.executable, "-I", "-S"]
+RANKS = 4
+VICTIM = "2"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """With a module of collectives; every user may enter."""
+    os.chmod(tmp_path, 0o777)
+    made = tmp_path / "site-packages" / "torch" / "distributed"
+    made.mkdir(parents=True)
+    (made / "distributed_c10d.py").write_text(COLLECTIVES)
+    return tmp_path
+
+
+@pytest.fixture
+def hang(box, folder):
+    """A job whose ranks are hang.py, once all of them hang."""
+    program = everybody.copy(os.path.join(HERE, "hang.py"))
+
+    def start(deed, *options, ranks=RANKS, victim=VICTIM, before=(), **more):
+        job = box.start(f"--nproc-per-node={ranks}", "--checks=none", *options, "--", *before,
+                        *PYTHON, program, folder, deed, victim, **more)
+        wait_until(lambda: job.read("out").count(b"hangs") == ranks, job.error_text())
+        return job
+    return start
+
+
+def ask(rankinit, pid, *words, before=()):
+    done = subprocess.run([*before, rankinit, *(words or ["--autopsy=json"]), str(pid)], env=BASE,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
+                          check=False)
+    return Result(done.returncode, done.stdout, done.stderr.decode())
+
+
+def look(rankinit, pid, before=()):
+    done = ask(rankinit, pid, before=before)
+    assert done.status == 0, done.err
+    return json.loads(done.out)
+
+
+def suspect(rankinit, job):
+    """The first one that is named; ranks that still start are no reason to name another one."""
+    return wait_until(lambda: look(rankinit, job.pid)["suspect"], job.error_text())
+
+
+def process_of(autopsy, rank):
+    return next(one for one in autopsy["processes"] if one["is_rank"] and one["rank"] == rank)
+
+
+@pytest.mark.parametrize("deed, name, words", [
+    ("sleep", "sleeps", "sleeps, hang.py"),
+    ("lock", "lock", "waits for a lock, hang.py"),
+    ("queue", "data", "waits for data in get, hang.py"),
+    ("stop", "stopped", "was stopped by a signal (SIGSTOP, SIGTSTP), hang.py"),
+    ("spin", ("runs", "spins"), "runs"),
+    ("child", "child", "waits for a child, hang.py"),
+    ("traced", "debugged", "is in a debugger, python3 (pid "),
+    ("barrier", "collective", "waits for the other ranks in barrier, hang.py"),
+])
+def test_the_rank_that_holds_up_the_others(hang, rankinit, deed, name, words):
+    job = hang(deed)
+    found = suspect(rankinit, job)
+    assert found["rank"] == int(VICTIM)
+    assert found["class"] in (name if isinstance(name, tuple) else (name,))
+    assert found["text"].startswith(words), found
+
+
+def test_who_waits_for_a_child_says_what_that_does(hang, rankinit):
+    job = hang("child")
+    assert ") sleeps, hang.py:" in suspect(rankinit, job)["text"]
+
+
+def test_nobody_is_suspected_where_all_wait_alike(hang, rankinit):
+    job = hang("collective")
+    for _ in range(3):
+        autopsy = look(rankinit, job.pid)
+        assert autopsy["suspect"] is None
+    assert {one["class"] for one in autopsy["processes"]} == {"collective"}
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_two_ranks_are_too_few(hang, rankinit, ranks):
+    """Of two that differ each may hold up the other one."""
+    job = hang("sleep", ranks=ranks, victim="1")
+    wait_until(lambda: {one["class"] for one in look(rankinit, job.pid)["processes"]} ==
+               {"sleeps", "collective"}, "both")
+    assert (look(rankinit, job.pid)["suspect"] is None) == (ranks == 2)
+
+
+def test_the_text(hang, rankinit):
+    job = hang("sleep")
+    suspect(rankinit, job)
+    lines = ask(rankinit, job.pid, "--autopsy").out.decode().splitlines()
+    assert lines[0].startswith(f"suspect: rank {VICTIM} (pid ")
+    assert lines[0].endswith("; the others wait for it")
+    assert lines[1].startswith("ranks 0-1, 3 (3): waits for the other ranks in all_reduce, hang.py")
+    assert lines[2].startswith("    ") and " in all_reduce" in lines[2]
+    assert any(line.startswith(f"rank {VICTIM} (pid ") for line in lines[3:])
+
+
+def test_shells_in_front(hang, rankinit):
+    job = hang("sleep", before=["sh", "-c", '"$@"; :', "sh"])
+    found = suspect(rankinit, job)
+    assert (found["rank"], found["class"]) == (int(VICTIM), "sleeps")
+
+
+def test_no_such_process(rankinit):
+    done = ask(rankinit, 2 ** 22 + 1)
+    refused(done, 125, "autopsy.pid", "--autopsy")
+    assert "there is no process" in done.err
+
+
+@pytest.mark.parametrize("words", [["--autopsy", "1", "2"], ["--autopsy", "x"], ["--autopsy"]])
+def test_what_is_no_process(box, words):
+    refused(box.run(*words), 125, "autopsy.pid", "--autopsy")
+
+
+@pytest.fixture
+def dead(folder):
+    """A mount that does not answer, in the folder."""
+    point = folder / "dead"
+    point.mkdir()
+    try:
+        mount = DeadMount(point)
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: no FUSE mount can be made here: {error}")
+    yield point
+    mount.let_go()
+
+
+def test_blocked_on_a_dead_mount(hang, rankinit, dead):
+    """FUSE waits so that SIGKILL reaches it: it is state S or D, by the kernel's own choice."""
+    job = hang("read")
+    found = suspect(rankinit, job)
+    assert found["rank"] == int(VICTIM)
+    assert found["class"] in ("blocked", "waits")
+    assert f"{dead}/x" in found["text"] and f"(fuse.dead on {dead})" in found["text"]
+
+
+def test_vfork_before_a_dead_mount(hang, rankinit, dead):
+    job = hang("vfork")
+    found = suspect(rankinit, job)
+    assert found["rank"] == int(VICTIM)
+    assert found["class"] == "vforking", found
+
+
+UNPRIVILEGED = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "--inh-caps=-all",
+                "--bounding-set=-all"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: it takes root to be another user")
+def test_as_another_user_without_capabilities(hang, rankinit):
+    job = hang("sleep", "--user=1000:1000")
+    wait_until(lambda: look(rankinit, job.pid, UNPRIVILEGED)["suspect"], "a suspect")
+    autopsy = look(rankinit, job.pid, UNPRIVILEGED)
+    assert autopsy["suspect"]["class"] == "sleeps"
+    assert all(one["no_stack"] is None for one in autopsy["groups"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: it takes root to be another user")
+def test_processes_of_somebody_else(hang, rankinit):
+    """Each is there, with its state, and why there is no more."""
+    job = hang("sleep")
+    autopsy = look(rankinit, job.pid, UNPRIVILEGED)
+    assert autopsy["suspect"] is None
+    assert len(autopsy["processes"]) >= RANKS
+    assert {one["class"] for one in autopsy["processes"]} == {"refused"}
+    assert all("the kernel refuses its memory" in one["no_stack"] for one in autopsy["groups"])
+
+
+def test_a_filter_that_refuses(hang, rankinit, actor):
+    """As Yama would refuse it, by the system call itself; and it is called so."""
+    job = hang("sleep")
+    deny = [actor("deny"), "process_vm_readv=EPERM", "--"]
+    autopsy = look(rankinit, job.pid, deny)
+    assert {one["no_stack"] for one in autopsy["groups"]} == {
+        "no Python stack: a seccomp profile refuses process_vm_readv"}
+    assert process_of(autopsy, int(VICTIM))["call"]["name"] in ("clock_nanosleep", "select")
+    assert autopsy["suspect"] is None
+
+
+def said(job):
+    return [line.removeprefix("rankinit: ") for line in job.error_text().splitlines()
+            if line.startswith("rankinit: ")]
+
+
+def until_said(job, part):
+    wait_until(lambda: any(part in line for line in said(job)), f"{part} in {said(job)}")
+
+
+ASKED = "autopsy: what the processes do:"
+SILENT = "autopsy: the job had been silent; what its processes did before this stop:"
+STALLED = "autopsy: no rank moves any more, and the job is silent; what its processes do:"
+
+
+def test_a_signal(hang):
+    """Twice is once, for ten seconds, and the ranks do not get it: they would die of it."""
+    job = hang("sleep", "--autopsy-signal=USR1")
+    job.signal(signal.SIGUSR1)
+    until_said(job, ASKED)
+    until_said(job, "  suspect: rank 2 ")
+    job.signal(signal.SIGUSR1)
+    job.signal(signal.SIGUSR1)
+    assert job.stop().status == 0
+    assert said(job).count(ASKED) == 1
+
+
+def test_without_the_option_the_signal_is_the_ranks(hang):
+    job = hang("sleep")
+    job.signal(signal.SIGUSR1)
+    assert job.wait().status == 128 + signal.SIGUSR1
+    assert ASKED not in said(job)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: it takes root to be another user")
+def test_the_helper_is_the_user_of_the_ranks(hang):
+    job = hang("sleep", "--autopsy-signal=USR1", "--user=1000:1000")
+    job.signal(signal.SIGUSR1)
+    until_said(job, "  suspect: rank 2 ")
+    until_said(job, "hang.py:")
+
+
+@pytest.mark.parametrize("number", ["TERM", "KILL", "IO", "0", "nothing"])
+def test_signals_that_mean_something_else(box, number):
+    refused(box.run(f"--autopsy-signal={number}", "true"), 125, "option.value",
+            "--autopsy-signal")
+
+
+def test_before_the_stop_of_a_silent_job(hang, folder):
+    job = hang("sleep", "--autopsy-after=0.5", f"--report={folder}/report.json")
+    time.sleep(1)
+    done = job.stop()
+    assert SILENT in said(job)
+    assert any(line.startswith("  suspect: rank 2 ") for line in said(job)), said(job)
+    assert done.status == 0
+    for rank in range(RANKS):
+        assert (folder / f"saved.{rank}").stat().st_size > 100000
+    report = json.loads((folder / "report.json").read_text())
+    assert report["autopsy"]["suspect"]["rank"] == int(VICTIM)
+
+
+@pytest.mark.parametrize("options", [["--autopsy-after=0"], ["--autopsy-after=60"], [],
+                                     ["--autopsy-after=0.5", "--quiet"]])
+def test_a_job_that_is_not_silent_is_not_looked_at(hang, folder, options):
+    job = hang("sleep", *options, f"--report={folder}/report.json")
+    time.sleep(1)
+    assert job.stop().status == 0
+    assert SILENT not in said(job)
+    report = json.loads((folder / "report.json").read_text())
+    assert (report["autopsy"] is None) == ("--quiet" not in options)
+
+
+def stopped_at(job, folder):
+    """How long it took from the signal to the first and the last rank, in ms."""
+    begun = time.monotonic()
+    job.signal(signal.SIGTERM)
+    job.wait()
+    moments = [float((folder / f"saved.{rank}").read_text().split()[0]) for rank in range(RANKS)]
+    for rank in range(RANKS):
+        assert (folder / f"saved.{rank}").read_text().endswith("x" * 100000)
+    return [round(1000 * (moment - begun), 1) for moment in (min(moments), max(moments))]
+
+
+def helper_of(job):
+    """The process that looks."""
+    return [pid for pid, facts in job.members().items() if facts[0] == "rankinit-look"]
+
+
+def freeze(job):
+    """Stop every process of the helper as soon as it is there, until the job has ended."""
+    frozen = set()
+    while not job.ended() and len(frozen) < 1:
+        for pid in helper_of(job):
+            job.signal(signal.SIGSTOP, pid)
+            frozen.add(pid)
+    return frozen
+
+
+def test_a_helper_that_never_ends_holds_up_nobody(hang, folder):
+    job = hang("sleep", "--autopsy-after=0.5")
+    time.sleep(1)
+    begun = time.monotonic()
+    job.signal(signal.SIGTERM)
+    assert freeze(job)
+    assert job.wait().status == 0
+    moments = [float((folder / f"saved.{rank}").read_text().split()[0]) for rank in range(RANKS)]
+    print(f"helper stopped: {1000 * (min(moments) - begun):.0f} to "
+          f"{1000 * (max(moments) - begun):.0f} ms from SIGTERM to the ranks")
+    assert SILENT not in said(job)
+
+
+def test_a_second_stop_passes_the_first_one_on(hang, folder):
+    job = hang("sleep", "--autopsy-after=0.5")
+    time.sleep(1)
+    job.signal(signal.SIGTERM)
+    freeze(job)
+    time.sleep(0.06)
+    job.signal(signal.SIGTERM)
+    assert job.wait().status == 0
+    assert (folder / "saved.0").stat().st_size > 100000
+
+
+def test_a_process_that_is_refused(box, actor, folder):
+    """One warning, and the stop goes on as if there were no autopsy. 29 is SIGIO."""
+    program = everybody.copy(os.path.join(HERE, "hang.py"))
+    job = box.start("clone:0=29=EAGAIN", "--", box.rankinit, f"--nproc-per-node={RANKS}",
+                    "--checks=none", "--autopsy-after=0.5", "--", *PYTHON, program, folder,
+                    "sleep", VICTIM, program=actor("deny"))
+    wait_until(lambda: job.read("out").count(b"hangs") == RANKS, job.error_text())
+    time.sleep(1)
+    print("refused:", stopped_at(job, folder), "ms from SIGTERM to the ranks")
+    warnings = [line for line in said(job) if line.endswith("[autopsy.refused]")]
+    assert len(warnings) == 1, said(job)
+
+
+def test_a_rank_in_vfork_is_stopped_all_the_same(hang, folder, dead):
+    job = hang("vfork", "--autopsy-after=0.5", "--grace=2")
+    time.sleep(1)
+    begun = time.monotonic()
+    job.signal(signal.SIGTERM)
+    job.wait()
+    moments = [float((folder / f"saved.{rank}").read_text().split()[0]) for rank in (0, 1, 3)]
+    print(f"a rank in vfork: {1000 * (min(moments) - begun):.0f} to "
+          f"{1000 * (max(moments) - begun):.0f} ms from SIGTERM to the other ranks")
+    assert any("waits in vfork" in line for line in said(job)), said(job)
+
+
+def test_what_the_look_costs_a_stop(hang, folder):
+    """Printed; the control is a stop without it."""
+    for after in ("0.5", "0"):
+        job = hang("sleep", f"--autopsy-after={after}")
+        time.sleep(1)
+        print(f"--autopsy-after={after}:", stopped_at(job, folder),
+              "ms from SIGTERM to the first and the last rank")
+        assert (SILENT in said(job)) == (after != "0")
+        for rank in range(RANKS):
+            (folder / f"saved.{rank}").unlink()
+
+
+def test_a_stall_is_said_once(hang):
+    job = hang("sleep", "--stall=1")
+    until_said(job, STALLED)
+    until_said(job, "  suspect: rank 2 ")
+    time.sleep(2.5)
+    assert job.stop().status == 0
+    assert said(job).count(STALLED) == 1
+
+
+def test_a_job_that_moves_does_not_stall(hang):
+    """The control: one rank that works is enough, and so is a job that prints."""
+    job = hang("spin", "--stall=1")
+    time.sleep(4)
+    job.signal(signal.SIGKILL, job.main())
+    assert STALLED not in said(job)
+
+
+def test_without_it_rankinit_never_wakes_up(hang):
+    """It is on before a stop, and costs nothing until there is one."""
+    job = hang("sleep", "--autopsy-after=0.5", "--autopsy-signal=USR1")
+    def switches():
+        return peek.field(job.pid, "voluntary_ctxt_switches")
+    time.sleep(0.5)
+    before = switches()
+    time.sleep(1.5)
+    assert switches() == before

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Which rank holds up the others, and in what? Ranks of torch's DDP, stopped in ten ways; and
+below each launcher.
+"""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, TOP, clean_env
+from deadmount import DeadMount
+from peek import children, wait_until
+
+TRAIN = os.path.join(TOP, "tests", "frameworks", "train", "torch_hang.py")
+RANKS, VICTIM = 4, 1
+START = 120
+ENV = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+# The class of the suspect, and words of its sentence.
+FAULTS = {
+    "sleep": (["sleeps"], "torch_hang.py"),
+    "collective": (["collective"], "in barrier, torch_hang.py"),
+    "dead-mount": (["blocked", "waits"], "(fuse.dead on "),
+    "lock": (["lock"], "in deadlock"),
+    "spin": (["runs", "spins"], "in spin"),
+    "dead-loader": (["loader"], ") was stopped by a signal"),
+    "no-data": (["data"], "waits for data in get"),
+    "debugger": (["debugged"], "is in a debugger, "),
+    "stopped": (["stopped"], "was stopped by a signal"),
+    "c-code": (["spins"], "torch_hang.py"),
+}
+
+
+@pytest.fixture
+def job(tmp_path, free_port):
+    """Start ranks below whatever is named; all of it is gone at the end."""
+    started = []
+
+    def start(*words, options=(), env=None):
+        said = tmp_path / f"out.{len(started)}"
+        with open(said, "wb") as out:
+            started.append(subprocess.Popen(
+                [PROGRAM, f"--master-port={free_port}", "--checks=none", *options, "--", *words],
+                env=clean_env(**ENV, **(env or {})), stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT, start_new_session=True))
+        job = started[-1]
+        wait_until(lambda: job.poll() is not None or said.read_bytes().count(b"trains") >= RANKS,
+                   said.read_text(), START)
+        assert job.poll() is None, said.read_text()
+        return job
+
+    yield start
+    for one in started:
+        for pid in below(one.pid):
+            os.kill(pid, signal.SIGKILL)
+        one.kill()
+        one.wait()
+
+
+def below(pid):
+    """Its descendants, the youngest first."""
+    found = []
+    for child in children(pid):
+        found = [*below(child), child, *found]
+    return found
+
+
+def look(pid):
+    done = subprocess.run([PROGRAM, "--autopsy=json", str(pid)], env=clean_env(),
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+def suspect(pid):
+    return wait_until(lambda: look(pid)["suspect"], "a suspect", START)
+
+
+@pytest.fixture
+def dead(tmp_path):
+    point = tmp_path / "dead"
+    point.mkdir()
+    try:
+        mount = DeadMount(point)
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: no FUSE mount can be made here: {error}")
+    yield point
+    mount.let_go()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_suspect(python_with, job, fault, request):
+    """The first that is named is the right one, and it is named for the right thing."""
+    path = request.getfixturevalue("dead") / "x" if fault == "dead-mount" else ""
+    here = job(python_with("torch"), TRAIN, fault, str(VICTIM), str(path),
+               options=[f"--nproc-per-node={RANKS}"])
+    found = suspect(here.pid)
+    classes, words = FAULTS[fault]
+    assert found["rank"] == VICTIM, found
+    assert found["class"] in classes, found
+    assert words in found["text"], found
+
+
+def test_nobody_is_suspected_of_a_healthy_job(python_with, job):
+    here = job(python_with("torch"), TRAIN, "healthy", "-1", options=[f"--nproc-per-node={RANKS}"])
+    for _ in range(20):
+        assert look(here.pid)["suspect"] is None
+
+
+def test_below_torchrun(python_with, job):
+    python = python_with("torch")
+    here = job(python, "-m", "torch.distributed.run", f"--nproc-per-node={RANKS}", TRAIN, "sleep",
+               str(VICTIM))
+    found = suspect(here.pid)
+    assert (found["rank"], found["class"]) == (VICTIM, "sleeps")
+    agent = [one for one in look(here.pid)["processes"] if one["rank"] is None]
+    assert [one["class"] for one in agent] == ["child"]
+
+
+def test_behind_a_shell(python_with, job):
+    here = job("sh", "-c", '"$@"; :', "sh", python_with("torch"), TRAIN, "sleep", str(VICTIM),
+               options=[f"--nproc-per-node={RANKS}"])
+    found = suspect(here.pid)
+    assert (found["rank"], found["class"]) == (VICTIM, "sleeps")
+
+
+def test_workers_are_no_ranks(python_with, job):
+    """Each rank has one; it waits for work, or for its parent to take what it has."""
+    here = job(python_with("torch"), TRAIN, "lock", str(VICTIM),
+               options=[f"--nproc-per-node={RANKS}"])
+    suspect(here.pid)
+    processes = look(here.pid)["processes"]
+    assert sorted(one["rank"] for one in processes if one["is_rank"]) == list(range(RANKS))
+    workers = [one for one in processes if not one["is_rank"]]
+    assert sorted({one["rank"] for one in workers}) == list(range(RANKS))
+    assert {one["class"] for one in workers} <= {"work", "lock", "data"}

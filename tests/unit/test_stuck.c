@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc says of a process that waits, and what is made of many of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "stuck/facts.h"
+#include "stuck/judge.h"
+#include "stuck/say.h"
+
+/* read(3, ...), as fs/proc/base.c prints it */
+static const char inside[] =
+	"%d 0x3 0x7ffd0 0x10 0x0 0x0 0x0 0x7ffcd0000000 0x7f0000000000\n";
+
+static struct ri_call call_of(int number, uint64_t first, uint64_t second)
+{
+	return (struct ri_call){ .state = RI_CALL_INSIDE, .number = number,
+		.arguments = { first, second } };
+}
+
+static void test_calls(void **state)
+{
+	struct ri_call call = { .state = RI_CALL_UNKNOWN };
+	char text[128];
+
+	(void)state;
+	snprintf(text, sizeof(text), inside, SYS_read);
+	assert_true(ri_call_read(text, &call));
+	assert_string_equal(ri_call_row(&call)->name, "read");
+	assert_int_equal(ri_call_file(&call), 3);
+	assert_int_equal(ri_call_path(&call), 0);
+	assert_false(ri_call_sleeps(&call));
+	assert_true(ri_call_read("running\n", &call));
+	assert_int_equal(call.state, RI_CALL_RUNNING);
+	assert_null(ri_call_row(&call));
+	assert_true(ri_call_read("-1 0x7ffcd0000000 0x7f0000000000\n", &call));
+	assert_int_equal(call.state, RI_CALL_OUTSIDE);
+	assert_false(ri_call_read("", &call));
+	assert_false(ri_call_read("0 0x3\n", &call));
+	assert_false(ri_call_read("read 0x3\n", &call));
+	assert_false(ri_call_read("99999999999999999999 0x0 0x0 0x0 0x0 0x0 0x0\n", &call));
+	assert_int_equal(call.state, RI_CALL_OUTSIDE);
+}
+
+static void test_what_a_call_waits_for(void **state)
+{
+	struct ri_call call = call_of(SYS_clock_nanosleep, 0, 0);
+
+	(void)state;
+	assert_true(ri_call_sleeps(&call));
+	call = call_of(SYS_pselect6, 0, 0);
+	assert_true(ri_call_sleeps(&call));
+	call = call_of(SYS_pselect6, 4, 0);
+	assert_false(ri_call_sleeps(&call));
+	call = call_of(SYS_ppoll, 0x7000, 0);
+	assert_true(ri_call_sleeps(&call));
+	call = call_of(SYS_ppoll, 0x7000, 1);
+	assert_false(ri_call_sleeps(&call));
+	call = call_of(SYS_openat, 0, 0x7000);
+	assert_int_equal(ri_call_path(&call), 0x7000);
+	assert_int_equal(ri_call_file(&call), -1);
+	call = call_of(SYS_read, UINT32_MAX, 0);
+	assert_int_equal(ri_call_file(&call), -1);
+	call = call_of(999, 0, 0);
+	assert_null(ri_call_row(&call));
+}
+
+static void test_facts(void **state)
+{
+	pid_t tracer = 7;
+	unsigned threads = 7;
+	uint64_t number = 7;
+	char wchan[8];
+
+	(void)state;
+	assert_true(ri_stuck_read_status("Name:\tx\nTracerPid:\t12\nThreads:\t34\n", &tracer,
+		&threads));
+	assert_int_equal(tracer, 12);
+	assert_int_equal(threads, 34);
+	assert_false(ri_stuck_read_status("Name:\tTracerPid:\t12\nThreads:\t1\n", &tracer, &threads));
+	assert_true(ri_stuck_read_ticks("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
+	assert_int_equal(number, 42);
+	assert_false(ri_stuck_read_ticks("1 (a) S 0 1", &number));
+	assert_true(ri_stuck_read_schedstat("123 4 5\n", &number));
+	assert_int_equal(number, 123);
+	assert_true(ri_stuck_read_io("rchar: 40\nwchar: 2\nsyscr: 9\n", &number));
+	assert_int_equal(number, 42);
+	assert_false(ri_stuck_read_io("rchar: 40\n", &number));
+	assert_true(ri_stuck_read_mount_id("pos:\t0\nflags:\t02\nmnt_id:\t29\n", &number));
+	assert_int_equal(number, 29);
+	ri_stuck_read_wchan("0", wchan, sizeof(wchan));
+	assert_string_equal(wchan, "");
+	ri_stuck_read_wchan("futex_wait_queue", wchan, sizeof(wchan));
+	assert_string_equal(wchan, "futex_w");
+}
+
+static const char mounts[] =
+	"20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+	"29 20 0:30 / /data rw - nfs4 server:/x rw\n"
+	"30 29 0:31 / /data/inner rw - fuse.sshfs s rw\n"
+	"31 20 0:32 / /data rw - lustre 10.0.0.1@tcp:/l rw\n";
+
+static void test_mounts(void **state)
+{
+	char text[sizeof(mounts)];
+	struct ri_mount mount;
+
+	(void)state;
+	strcpy(text, mounts);
+	assert_true(ri_stuck_find_mount(text, 29, &mount));
+	assert_string_equal(mount.type, "nfs4");
+	assert_string_equal(mount.point, "/data");
+	strcpy(text, mounts);
+	assert_false(ri_stuck_find_mount(text, 2, &mount));
+	strcpy(text, mounts);
+	assert_true(ri_stuck_find_mount_of(text, "/data/inner/x", &mount));
+	assert_string_equal(mount.type, "fuse.sshfs");
+	strcpy(text, mounts);
+	assert_true(ri_stuck_find_mount_of(text, "/data/x", &mount));
+	assert_string_equal(mount.type, "lustre");
+	strcpy(text, mounts);
+	assert_true(ri_stuck_find_mount_of(text, "/database", &mount));
+	assert_string_equal(mount.type, "ext4");
+}
+
+#define RANK(block, claim_, number) \
+	do { \
+		int64_t rank_ = -1; \
+		assert_int_equal(ri_stuck_read_rank(block, sizeof(block), &rank_), claim_); \
+		assert_int_equal(rank_, number); \
+	} while (0)
+
+static void test_ranks_of_environments(void **state)
+{
+	(void)state;
+	RANK("PATH=/bin\0RANK=3\0LOCAL_RANK=1", RI_STUCK_OWN_RANK, 3);
+	RANK("RANK=3\0WORLD_SIZE=4", RI_STUCK_NODE_RANK, 3);
+	RANK("RANK=3", RI_STUCK_NO_RANK, -1);
+	RANK("OMPI_COMM_WORLD_RANK=2\0RANK=1\0WORLD_SIZE=9", RI_STUCK_MPI_RANK, 2);
+	RANK("PMI_RANK=2", RI_STUCK_MPI_RANK, 2);
+	RANK("SLURM_PROCID=5", RI_STUCK_STEP_RANK, 5);
+	RANK("XRANK=3\0LOCAL_RANK=1", RI_STUCK_NO_RANK, -1);
+	RANK("RANK=-3\0LOCAL_RANK=1", RI_STUCK_NO_RANK, -1);
+	RANK("RANK=99999999999999999\0LOCAL_RANK=1", RI_STUCK_NO_RANK, -1);
+}
+
+static void test_waits(void **state)
+{
+	const struct ri_wait_row *row = ri_wait_find("/x/torch/distributed/distributed_c10d.py",
+		"all_reduce", 1);
+
+	(void)state;
+	assert_non_null(row);
+	assert_int_equal(row->kind, RI_WAIT_COLLECTIVE);
+	assert_null(ri_wait_find("/x/torch/distributed/distributed_c10d.py", "all_reduce", 3));
+	assert_int_equal(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.get", 2)->kind,
+		RI_WAIT_DATA);
+	assert_null(ri_wait_find("/job/my_queue.py", "get", 0));
+	assert_null(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.put", 0));
+	assert_string_equal(ri_wait_name("A.<locals>.b"), "b");
+}
+
+static struct ri_stuck *stuck;
+
+static const struct ri_stuck_frame collective[] = {
+	{ "/v/site-packages/torch/distributed/distributed_c10d.py", "all_reduce", 10 },
+	{ "/job/train.py", "step", 88 },
+};
+static const struct ri_stuck_frame other_collective[] = {
+	{ "/v/site-packages/torch/distributed/distributed_c10d.py", "barrier", 20 },
+	{ "/job/train.py", "save", 95 },
+};
+static const struct ri_stuck_frame training[] = { { "/job/train.py", "step", 55 } };
+
+static void add(int64_t rank, const struct ri_stuck_frame *frames, uint32_t count, int number)
+{
+	struct ri_stuck_look *look = ri_stuck_newer(stuck);
+	struct ri_stuck_process *process = &look->processes[look->count++];
+
+	*process = (struct ri_stuck_process){
+		.pid = 100 + (pid_t)rank, .parent = 1, .started = 1, .name = "python", .rank = rank,
+		.is_rank = true, .state = 'S', .python = RI_STUCK_HAS_PYTHON, .has_cpu = true,
+		.since_us = 200000, .stack_count = 1, .child = -1,
+		.call = call_of(number, 0, 0),
+	};
+	process->stacks[0] = (struct ri_stuck_stack){ .frames = frames, .count = count,
+		.depth = count, .hash = frames[0].line };
+}
+
+/* Two looks: each rank waits in all_reduce, but for one that does something else. */
+static void look_twice(int64_t ranks, int64_t odd, const struct ri_stuck_frame *frames,
+	uint32_t count, int number)
+{
+	stuck->looks_taken = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		stuck->last = i;
+		ri_stuck_newer(stuck)->count = 0;
+		for (int64_t rank = 0; rank < ranks; rank++)
+			if (rank == odd)
+				add(rank, frames, count, number);
+			else
+				add(rank, collective, 2, SYS_futex);
+		stuck->looks_taken++;
+		ri_stuck_judge(stuck);
+	}
+}
+
+static int suspect(void)
+{
+	ri_stuck_agrees(stuck);
+	return ri_stuck_newer(stuck)->suspect;
+}
+
+static void test_the_suspect(void **state)
+{
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	assert_int_equal(suspect(), 2);
+	assert_int_equal(ri_stuck_newer(stuck)->processes[2].class, RI_STUCK_SLEEPS);
+	look_twice(4, 1, other_collective, 2, SYS_futex);
+	assert_int_equal(suspect(), 1);
+	/* the controls: nobody differs; two ranks; the others wait for nobody */
+	look_twice(4, -1, NULL, 0, 0);
+	assert_int_equal(suspect(), -1);
+	look_twice(2, 1, training, 1, SYS_clock_nanosleep);
+	assert_int_equal(suspect(), -1);
+	look_twice(3, 1, training, 1, SYS_clock_nanosleep);
+	assert_int_equal(suspect(), 1);
+}
+
+static void test_two_that_differ(void **state)
+{
+	struct ri_stuck_process *process;
+
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	process = &ri_stuck_newer(stuck)->processes[3];
+	process->stacks[0].frames = training;
+	process->stacks[0].count = 1;
+	ri_stuck_judge(stuck);
+	assert_int_equal(suspect(), -1);
+	/* of eight a quarter may differ, and two that do so alike are not told apart */
+	look_twice(8, 2, training, 1, SYS_clock_nanosleep);
+	assert_int_equal(suspect(), 2);
+}
+
+static void test_looks_that_do_not_agree(void **state)
+{
+	struct ri_stuck_process *process;
+
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	stuck->looks[!stuck->last].suspect = 1;
+	assert_int_equal(suspect(), -1);
+	/* others that get on wait for nobody */
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	for (int i = 0; i < 2; i++) {
+		process = &ri_stuck_newer(stuck)->processes[i];
+		process->main_us = process->since_us / 4;
+	}
+	ri_stuck_judge(stuck);
+	assert_int_equal(suspect(), -1);
+	/* and one that gets on holds up nobody for long */
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	ri_stuck_newer(stuck)->processes[2].stacks[0].hash = 7;
+	ri_stuck_judge(stuck);
+	assert_int_equal(suspect(), -1);
+}
+
+static void test_classes_by_the_kernel(void **state)
+{
+	static const struct { char state; pid_t tracer; int call; enum ri_stuck_class class; } rows[] = {
+		{ 'T', 0, SYS_futex, RI_STUCK_STOPPED },
+		{ 't', 9, SYS_futex, RI_STUCK_DEBUGGED },
+		{ 'D', 0, SYS_read, RI_STUCK_BLOCKED },
+		{ 'D', 0, SYS_clone, RI_STUCK_VFORKING },
+		{ 'S', 0, SYS_futex, RI_STUCK_LOCK },
+		{ 'S', 0, SYS_wait4, RI_STUCK_CHILD },
+		{ 'S', 0, SYS_read, RI_STUCK_WAITS },
+		{ 'S', 0, SYS_exit_group, RI_STUCK_EXITING },
+		{ 0, 0, SYS_read, RI_STUCK_GONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ri_stuck_process *process;
+
+		look_twice(4, 2, training, 1, rows[i].call);
+		process = &ri_stuck_newer(stuck)->processes[2];
+		process->state = rows[i].state;
+		process->tracer = rows[i].tracer;
+		ri_stuck_judge(stuck);
+		assert_int_equal(process->class, rows[i].class);
+	}
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t lines = 0;
+
+	for (; *text != '\0'; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static void test_a_screen_for_512_ranks(void **state)
+{
+	static char page[2 * RI_STUCK_SHOWN];
+	static struct ri_stuck_frame frames[512][30];
+	struct ri_stuck_look *look;
+	struct ri_text out;
+
+	(void)state;
+	look_twice(512, 5, training, 1, SYS_clock_nanosleep);
+	assert_int_equal(suspect(), 5);
+	ri_text_init(&out, page, sizeof(page));
+	ri_stuck_say(stuck, &out);
+	assert_non_null(strstr(page, "suspect: rank 5 (pid 105) sleeps, train.py:55 in step"));
+	assert_non_null(strstr(page, "ranks 0-4, 6-511 (511): "));
+	assert_true(count_lines(page) <= 8);
+	/* each does something else, thirty frames deep */
+	look = ri_stuck_newer(stuck);
+	for (size_t i = 0; i < 512; i++) {
+		for (size_t k = 0; k < 30; k++)
+			frames[i][k] = (struct ri_stuck_frame){ "/job/x.py", "f", (uint32_t)(i + 1) };
+		look->processes[i].stacks[0].frames = frames[i];
+		look->processes[i].stacks[0].count = 30;
+	}
+	ri_stuck_judge(stuck);
+	ri_text_init(&out, page, sizeof(page));
+	ri_stuck_say(stuck, &out);
+	assert_true(count_lines(page) <= RI_STUCK_LINES);
+}
+
+static void test_foreign_strings(void **state)
+{
+	static const struct ri_stuck_frame hostile[] = {
+		{ "/job/\x1b[31m\xff.py", "password=hunter2hunter2", 1 },
+	};
+	static char page[2 * RI_STUCK_SHOWN];
+	struct ri_json json = { .escapes = 0 };
+	struct ri_text out;
+	json_t *document;
+	char *text;
+
+	(void)state;
+	look_twice(4, 2, hostile, 1, SYS_clock_nanosleep);
+	strcpy(ri_stuck_newer(stuck)->processes[2].path, "/data?token=hf_abcdefghijklmnopqrstuvwxyz012345");
+	ri_text_init(&out, page, sizeof(page));
+	ri_stuck_say(stuck, &out);
+	assert_null(strchr(page, '\x1b'));
+	assert_null(strstr(page, "hunter2hunter2"));
+	document = ri_stuck_json(&json, stuck);
+	assert_false(json.incomplete);
+	text = ri_json_dumps(document, JSON_COMPACT);
+	assert_null(strchr(text, '\x1b'));
+	assert_null(strstr(text, "hunter2hunter2"));
+	assert_null(strstr(text, "hf_abcdefghijklmnopqrstuvwxyz"));
+	free(text);
+	json_decref(document);
+}
+
+static void test_movement(void **state)
+{
+	struct ri_stuck_moment moments[8] = { { .pid = 0 } };
+
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	ri_stuck_newer(stuck)->processes[1].stacks[0].hash++;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	/* a second later, a tenth of it on a CPU; then all of it */
+	for (size_t i = 0; i < 4; i++)
+		ri_stuck_newer(stuck)->processes[i].at_us += 1000000;
+	ri_stuck_newer(stuck)->processes[3].main_ns += 100000000;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	for (size_t i = 0; i < 4; i++)
+		ri_stuck_newer(stuck)->processes[i].at_us += 1000000;
+	ri_stuck_newer(stuck)->processes[3].main_ns += 1000000000;
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	ri_stuck_newer(stuck)->count = 0;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	stuck = calloc(1, sizeof(*stuck));
+	return stuck == NULL ? -1 : 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	free(stuck);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_what_a_call_waits_for),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_ranks_of_environments),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_the_suspect),
+		cmocka_unit_test(test_two_that_differ),
+		cmocka_unit_test(test_looks_that_do_not_agree),
+		cmocka_unit_test(test_classes_by_the_kernel),
+		cmocka_unit_test(test_a_screen_for_512_ranks),
+		cmocka_unit_test(test_foreign_strings),
+		cmocka_unit_test(test_movement),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
