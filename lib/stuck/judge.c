@@ -29,6 +29,9 @@ static const struct ri_wait_row *find_wait(struct ri_stuck_process *process)
 
 		if (row == NULL)
 			continue;
+		/* a worker that works is not idle, though its loop stands above that */
+		if (row->kind == RI_WAIT_WORK && i > 0 && process->waits_at != (int)i - 1)
+			continue;
 		process->waits_at = (int)i;
 		found = row;
 	}

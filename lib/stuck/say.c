@@ -10,6 +10,7 @@ enum {
 	RUNS = 12,		/* "0-3, 5" of a list of ranks */
 	FRAMES = 7,		/* of a group of ranks */
 	FRAMES_FEW = 3,		/* of one of many */
+	FRAMES_THREAD = 3,	/* of a thread beside the main one */
 	MANY = 5,
 	GROUPS = 12,
 	PIDS = 4,
@@ -122,12 +123,22 @@ static void add_name(struct ri_text *out, const struct ri_stuck_look *look, int 
 	}
 }
 
+/* Where a library lies says little: the path below site-packages, or below lib/python3.11. */
+static const char *behind_folder(const char *file)
+{
+	static const char packages[] = "-packages/", library[] = "/lib/python3.";
+	const char *inner = strstr(file, packages);
+
+	if (inner != NULL)
+		return inner + strlen(packages);
+	inner = strstr(file, library);
+	inner = inner == NULL ? NULL : strchr(inner + strlen(library), '/');
+	return inner == NULL ? file : inner + 1;
+}
+
 static void add_frame(struct ri_text *out, const struct ri_stuck_frame *frame)
 {
-	static const char packages[] = "-packages/";
-	const char *file = frame->file, *inner = strstr(file, packages);
-
-	ri_text_add_shown(out, inner == NULL ? file : inner + strlen(packages), SHOWN);
+	ri_text_add_shown(out, behind_folder(frame->file), SHOWN);
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
 	ri_text_add(out, " in ");
@@ -166,7 +177,10 @@ static bool add_stacks(struct page *page, const struct ri_stuck_process *process
 		if (process->stacks[i].count == 0)
 			continue;
 		ri_text_addf(page->out, "    thread %d: ", (int)process->stacks[i].tid);
-		add_frame(page->out, &process->stacks[i].frames[0]);
+		for (uint32_t k = 0; k < process->stacks[i].count && k < FRAMES_THREAD; k++) {
+			ri_text_add(page->out, k == 0 ? "" : " < ");
+			add_frame(page->out, &process->stacks[i].frames[k]);
+		}
 		if (!end_line(page))
 			return false;
 	}
@@ -180,7 +194,7 @@ static bool add_group(struct page *page, struct ri_stuck *stuck, int group, size
 	size_t before;
 
 	add_name(page->out, look, group);
-	ri_text_add(page->out, ": ");
+	ri_text_add(page->out, count_group(look, group) > 1 ? ": each " : ": ");
 	ri_stuck_add_deed(page->out, look, (size_t)group);
 	if (!end_line(page))
 		return false;

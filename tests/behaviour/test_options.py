@@ -146,15 +146,15 @@ ROWS |= {
                      "0", more=[*NODE, "--link"]),
 }
 atexit.register(lambda: os.path.exists(STATE) and os.unlink(STATE))
-# What no value of its own changes in a command: test_explain.py, test_affinity.py and
-# test_link.py have these.
+# What no value of its own changes in a command: test_explain.py, test_affinity.py,
+# test_autopsy.py and test_link.py have these.
 ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate", "link_key", "link_grace",
-             "roll_call"}
+             "roll_call", "autopsy_after", "autopsy_signal", "stall"}
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
 ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "dry_run", "status",
-           "capture", "blame"}
+           "capture", "blame", "autopsy"}
 
 
 def long(symbol):
@@ -392,6 +392,10 @@ def test_unknown_option(box, word, hint):
 @pytest.mark.parametrize("symbol, values", {
     "grace": ["-1", "+1", "1e3", "0x10", "1.", ".5", "5s", "86401", "99999999999999999999",
               "1" * 5000, "nan", "5\n6", "5,0"],
+    "autopsy_after": ["-1", "1e3", "5s", "86401", "x"],
+    "stall": ["-1", "1e3", "5s", "86401", "x"],
+    "autopsy_signal": ["TERM", "INT", "KILL", "STOP", "CHLD", "IO", "CONT", "TSTP", "x", "0", "65",
+                       "USR1,USR2"],
     "settle": ["-1", "1e3", "5s", "86401", "x"],
     "exit_map": ["3", "3:", ":3", "3:9,", ",3:9", "256:0", "0:256", "-1:0", "3:9:1", "a:b",
                  "3 9", "143:0;1:2", "3:9,,4:5", "9" * 70000],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which rank holds up the others, and in what? Ranks of torch's DDP, stopped in ten ways; and
+Which rank holds up the others, and in what? Ranks of torch's DDP, stopped in eleven ways; and
 below each launcher.
 """
 
@@ -27,6 +27,7 @@ FAULTS = {
     "lock": (["lock"], "in deadlock"),
     "spin": (["runs", "spins"], "in spin"),
     "dead-loader": (["loader"], ") was stopped by a signal"),
+    "worker-mount": (["loader"], "(fuse.dead on "),
     "no-data": (["data"], "waits for data in get"),
     "debugger": (["debugged"], "is in a debugger, "),
     "stopped": (["stopped"], "was stopped by a signal"),
@@ -93,7 +94,7 @@ def dead(tmp_path):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_suspect(python_with, job, fault, request):
     """The first that is named is the right one, and it is named for the right thing."""
-    path = request.getfixturevalue("dead") / "x" if fault == "dead-mount" else ""
+    path = request.getfixturevalue("dead") / "x" if "mount" in fault else ""
     here = job(python_with("torch"), TRAIN, fault, str(VICTIM), str(path),
                options=[f"--nproc-per-node={RANKS}"])
     found = suspect(here.pid)

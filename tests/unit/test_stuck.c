@@ -169,6 +169,16 @@ static void test_waits(void **state)
 
 static struct ri_stuck *stuck;
 
+static const struct ri_stuck_frame idle_worker[] = {
+	{ "/usr/lib/python3.11/multiprocessing/queues.py", "Queue.get", 1 },
+	{ "/v/site-packages/torch/utils/data/_utils/worker.py", "_worker_loop", 2 },
+};
+static const struct ri_stuck_frame busy_worker[] = {
+	{ "/job/train.py", "Shards.__getitem__", 1 },
+	{ "/v/site-packages/torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", 2 },
+	{ "/v/site-packages/torch/utils/data/_utils/worker.py", "_worker_loop", 3 },
+};
+
 static const struct ri_stuck_frame collective[] = {
 	{ "/v/site-packages/torch/distributed/distributed_c10d.py", "all_reduce", 10 },
 	{ "/job/train.py", "step", 88 },
@@ -301,6 +311,15 @@ static void test_classes_by_the_kernel(void **state)
 	}
 }
 
+static void test_workers(void **state)
+{
+	(void)state;
+	look_twice(4, 2, idle_worker, 2, SYS_ppoll);
+	assert_int_equal(ri_stuck_newer(stuck)->processes[2].class, RI_STUCK_WORK);
+	look_twice(4, 2, busy_worker, 3, SYS_read);
+	assert_int_equal(ri_stuck_newer(stuck)->processes[2].class, RI_STUCK_WAITS);
+}
+
 static size_t count_lines(const char *text)
 {
 	size_t lines = 0;
@@ -418,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_two_that_differ),
 		cmocka_unit_test(test_looks_that_do_not_agree),
 		cmocka_unit_test(test_classes_by_the_kernel),
+		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_a_screen_for_512_ranks),
 		cmocka_unit_test(test_foreign_strings),
 		cmocka_unit_test(test_movement),

@@ -32,7 +32,9 @@ class Numbers(Dataset):
         return 1_000_000
 
     def __getitem__(self, index):
-        if self.dies and index == 4 * GOOD:
+        if self.dies and index == 4 * GOOD and path:
+            read_dead()
+        elif self.dies and index == 4 * GOOD:
             os.kill(os.getpid(), signal.SIGSTOP)
         return torch.full((8,), float(index % 7))
 
@@ -84,7 +86,7 @@ def main():
     rank = dist.get_rank()
     model = DistributedDataParallel(torch.nn.Linear(8, 8))
     optimizer = torch.optim.SGD(model.parameters(), 0.001)
-    data = Numbers(fault == "dead-loader" and rank == victim)
+    data = Numbers(fault in ("dead-loader", "worker-mount") and rank == victim)
     for step, batch in enumerate(DataLoader(data, batch_size=2, num_workers=1)):
         if step == GOOD:
             print("trains", flush=True)
