@@ -16,7 +16,7 @@ static const struct ri_stuck_stack *main_stack(const struct ri_stuck_process *pr
 	return process->stack_count > 0 ? &process->stacks[0] : NULL;
 }
 
-/* The outermost frame that is known to wait: what the program called, and not what that is made of. */
+/* The outermost frame that is known to wait: what the program called, not what that consists of. */
 static const struct ri_wait_row *find_wait(struct ri_stuck_process *process)
 {
 	const struct ri_stuck_stack *stack = main_stack(process);
@@ -224,7 +224,7 @@ static bool same_wait(const struct ri_stuck_process *a, const struct ri_stuck_pr
 			ri_wait_name(main_stack(b)->frames[b->waits_at].function)) == 0;
 }
 
-/* It may not move while it waits, but who waits by asking again and again uses a CPU all the time. */
+/* It does not move while it waits; but who waits by asking again and again is on a CPU always. */
 static bool waits_for_ranks(const struct ri_stuck *stuck, const struct ri_stuck_process *process)
 {
 	uint64_t since = process->since_us;

@@ -13,7 +13,7 @@
  */
 void ri_stuck_judge(struct ri_stuck *stuck);
 
-/* Do both looks suspect the same rank for the same thing? Else the suspect of the newer one goes. */
+/* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
 bool ri_stuck_agrees(struct ri_stuck *stuck);
 
 /* Where a rank's main thread was in Python, at some time. */

@@ -251,7 +251,8 @@ static void conclude(void)
 		break;
 	case RI_AUTOPSY_STALL:
 		if (ri_log_shows(RI_LEVEL_WARNING))
-			say("no rank moves any more, and the job is silent; what its processes do:");
+			say("no rank moves any more, and the job is silent; what its processes "
+				"do:");
 		break;
 	case RI_AUTOPSY_LOSS:
 		keep_loss();

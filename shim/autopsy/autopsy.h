@@ -27,7 +27,7 @@ struct ri_autopsy_plan {
 	const bool *stopped;		/* whether a stop came from outside */
 	uint64_t after_ms;		/* --autopsy-after; 0: not before a stop */
 	uint64_t stall_ms;		/* --stall; 0: never */
-	bool hides_output;		/* the ranks' output goes to files alone, so silence means nothing */
+	bool hides_output;		/* it goes to files alone: silence means nothing */
 	bool reports;			/* somebody wants it as JSON, too */
 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { RI_AUTOPSY_FILE = 262144 };	/* bytes of one that are read; mount tables are the largest */
+enum { RI_AUTOPSY_FILE = 262144 };	/* bytes of one that are read; mount tables are large */
 
 /* The file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
 ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));

@@ -71,9 +71,11 @@ static size_t measure(const struct ri_topology *topology, size_t *hosts)
 static int reserve(const struct ri_report_plan *plan, struct ri_error *err)
 {
 	size_t hosts = 0, text = measure(plan->topology, &hosts);
-	size_t memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK + hosts * MEMORY_HOST + 2 * text;
+	size_t memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK +
+		hosts * MEMORY_HOST + 2 * text;
 
-	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS + plan->ranks * DOCUMENT_RANK + 6 * text;
+	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS +
+		plan->ranks * DOCUMENT_RANK + 6 * text;
 	own.document = mmap(NULL, own.size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own.document == MAP_FAILED || ri_json_memory_reserve(memory) < 0)

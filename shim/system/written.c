@@ -29,8 +29,8 @@ bool ri_written_at(int fd, struct timespec *at)
 {
 	struct answer answer = { .mask = 0 };
 
-	if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME, &answer) < 0 ||
-		(answer.mask & MASK_MTIME) == 0)
+	if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME,
+		    &answer) < 0 || (answer.mask & MASK_MTIME) == 0)
 		return false;
 	switch (answer.mode & TYPE) {
 	case PIPE:

@@ -110,7 +110,8 @@ static bool is_helper(const struct ri_procstat *process)
 	const pid_t helpers[] = { ri_link_helper(), ri_roll_call_helper(), ri_autopsy_helper() };
 
 	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
-		if (helpers[i] != 0 && (process->pid == helpers[i] || process->parent == helpers[i]))
+		if (helpers[i] != 0 &&
+			(process->pid == helpers[i] || process->parent == helpers[i]))
 			return true;
 	return false;
 }
