@@ -12,7 +12,7 @@ enum ri_phase {
 	RI_PHASE_RUNNING,	/* nobody asked for anything */
 	RI_PHASE_SETTLING,	/* a rank lost another one: which? */
 	RI_PHASE_LOOKING,	/* a stop came to a silent job: what does it do? */
-	RI_PHASE_ASKED,		/* the command has its SIGTERM, or every rank; what else runs has not */
+	RI_PHASE_ASKED,		/* the command has its SIGTERM, or every rank; the rest has not */
 	RI_PHASE_SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
 	RI_PHASE_KILLING,	/* everything has its SIGKILL */
 	RI_PHASE_OVER,

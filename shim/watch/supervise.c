@@ -198,8 +198,8 @@ static void reap(struct ri_supervisor *sv)
 		child = ri_children_find(sv->children, pid);
 		if (WIFSTOPPED(status)) {
 			if (child != NULL)
-				ri_terminal_follow(sv->terminal, ri_phase_front_group(sv), sv->asked_to_stop,
-					WSTOPSIG(status));
+				ri_terminal_follow(sv->terminal, ri_phase_front_group(sv),
+					sv->asked_to_stop, WSTOPSIG(status));
 		} else if (child != NULL) {
 			note_end(sv, child, status, &usage);
 		} else {

@@ -122,7 +122,8 @@ def test_the_text(hang, rankinit):
     lines = ask(rankinit, job.pid, "--autopsy").out.decode().splitlines()
     assert lines[0].startswith(f"suspect: rank {VICTIM} (pid ")
     assert lines[0].endswith("; the others wait for it")
-    assert lines[1].startswith("ranks 0-1, 3 (3): each waits for the other ranks in all_reduce, hang.py")
+    assert lines[1].startswith(
+        "ranks 0-1, 3 (3): each waits for the other ranks in all_reduce, hang.py")
     assert lines[2].startswith("    ") and " in all_reduce" in lines[2]
     assert any(line.startswith(f"rank {VICTIM} (pid ") for line in lines[3:])
 

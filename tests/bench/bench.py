@@ -18,6 +18,7 @@ import sys
 
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
 
+import autopsy
 import checks
 import container
 import counts
@@ -39,8 +40,8 @@ ENVIRONMENTS = {
 }
 RANKS = (8, 64)
 FEW = 8     # as many as slow launchers are asked to start
-TOPICS = ("start", "checks", "ranks", "death", "nodes", "output", "hosts", "deaf", "latency",
-          "idle", "system_calls", "container")
+TOPICS = ("start", "checks", "ranks", "death", "nodes", "autopsy", "output", "hosts", "deaf",
+          "latency", "idle", "system_calls", "container")
 
 # Row, init (for --init), program, arguments.
 INITS = (
@@ -280,6 +281,16 @@ class Bench:
             self.fail("nodes", f"{name}@plain", reason)
         self.results["nodes"] = {f"{name}@plain": row for name, row in results.items()}
         tables.nodes(results, problems, nodes.BOUND)
+
+    def autopsy(self):
+        """What do ranks that wait do? Read from outside."""
+        if "rankinit" not in self.found:
+            raise CannotRun("no rankinit")
+        results, problems = autopsy.measure(
+            self.found["rankinit"][0], nodes.find_python(TOP), TOP,
+            3 if self.options.quick else 10)
+        self.results["autopsy"] = {f"{name}@plain": row for name, row in results.items()}
+        tables.autopsy(results, problems, autopsy.RANKS)
 
     def hosts(self):
         """What a long list of hosts adds to a start."""

@@ -177,6 +177,16 @@ def nodes(rows, problems, bound):
         [name, None, None, None, None, reason] for name, reason in problems.items()])
 
 
+def autopsy(rows, problems, ranks):
+    """rows: name -> {clock, cpu} in ms for each rank."""
+    ours = rows.get("rankinit --autopsy", {"clock": 0, "cpu": 0})
+    print_table(f"Python stacks of {ranks} waiting ranks, for each of them; rankinit looks twice, "
+                "200 ms apart", ["variant", "ms of CPU", "/rankinit", "ms", ""], [
+        [name, f"{row['cpu']:.1f}", ratio(row["cpu"], ours["cpu"]) if ours["cpu"] else None,
+         f"{row['clock']:.1f}", ""] for name, row in rows.items()] + [
+        [name, None, None, None, reason] for name, reason in problems.items()])
+
+
 def hosts(took):
     """took: {(kind, count): ns}"""
     rows = []

@@ -48,7 +48,8 @@ static const struct name calls[] = {
 #endif
 	CALL(getdents64), CALL(getpid), CALL(getppid), CALL(getrandom), CALL(ioctl), CALL(kill),
 	CALL(madvise), CALL(mprotect), CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal),
-	CALL(pipe2), CALL(ppoll), CALL(prctl), CALL(prlimit64), CALL(process_vm_readv), CALL(pwritev2), CALL(readlink),
+	CALL(pipe2), CALL(ppoll), CALL(prctl), CALL(prlimit64), CALL(process_vm_readv),
+	CALL(pwritev2), CALL(readlink),
 	CALL(rt_sigaction), CALL(rt_sigpending), CALL(rt_sigprocmask), CALL(rt_sigtimedwait),
 	CALL(sched_getaffinity), CALL(setgroups), CALL(setpgid), CALL(setresgid),
 	CALL(setresuid), CALL(signalfd4), CALL(socket), CALL(socketpair), CALL(uname),

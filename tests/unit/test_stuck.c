@@ -84,7 +84,8 @@ static void test_facts(void **state)
 		&threads));
 	assert_int_equal(tracer, 12);
 	assert_int_equal(threads, 34);
-	assert_false(ri_stuck_read_status("Name:\tTracerPid:\t12\nThreads:\t1\n", &tracer, &threads));
+	assert_false(ri_stuck_read_status("Name:\tTracerPid:\t12\nThreads:\t1\n", &tracer,
+		&threads));
 	assert_true(ri_stuck_read_ticks("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
 	assert_int_equal(number, 42);
 	assert_false(ri_stuck_read_ticks("1 (a) S 0 1", &number));
@@ -286,7 +287,12 @@ static void test_looks_that_do_not_agree(void **state)
 
 static void test_classes_by_the_kernel(void **state)
 {
-	static const struct { char state; pid_t tracer; int call; enum ri_stuck_class class; } rows[] = {
+	static const struct {
+		char state;
+		pid_t tracer;
+		int call;
+		enum ri_stuck_class class;
+	} rows[] = {
 		{ 'T', 0, SYS_futex, RI_STUCK_STOPPED },
 		{ 't', 9, SYS_futex, RI_STUCK_DEBUGGED },
 		{ 'D', 0, SYS_read, RI_STUCK_BLOCKED },
@@ -348,7 +354,9 @@ static void test_a_screen_for_512_ranks(void **state)
 	look = ri_stuck_newer(stuck);
 	for (size_t i = 0; i < 512; i++) {
 		for (size_t k = 0; k < 30; k++)
-			frames[i][k] = (struct ri_stuck_frame){ "/job/x.py", "f", (uint32_t)(i + 1) };
+			frames[i][k] = (struct ri_stuck_frame){
+				"/job/x.py", "f", (uint32_t)(i + 1)
+			};
 		look->processes[i].stacks[0].frames = frames[i];
 		look->processes[i].stacks[0].count = 30;
 	}
@@ -371,7 +379,8 @@ static void test_foreign_strings(void **state)
 
 	(void)state;
 	look_twice(4, 2, hostile, 1, SYS_clock_nanosleep);
-	strcpy(ri_stuck_newer(stuck)->processes[2].path, "/data?token=hf_abcdefghijklmnopqrstuvwxyz012345");
+	strcpy(ri_stuck_newer(stuck)->processes[2].path,
+		"/data?token=hf_abcdefghijklmnopqrstuvwxyz012345");
 	ri_text_init(&out, page, sizeof(page));
 	ri_stuck_say(stuck, &out);
 	assert_null(strchr(page, '\x1b'));
