@@ -57,24 +57,23 @@ bool ri_cgroup_controls(const struct ri_cgroup_member *member, const char *contr
 	return ri_cgroup_has_word(member->controllers, member->controllers_length, controller);
 }
 
-/* The number after "oom_kill " at the start of a line. */
-static int read_count(const char *text, uint64_t *kills)
+/* The number after "NAME " at the start of a line. */
+static int read_count(const char *text, const char *name, uint64_t *count)
 {
 	const struct ri_range range = { 0, UINT64_MAX };
-	static const char key[] = "oom_kill ";
+	size_t key = strlen(name), length;
 	char number[24];
-	size_t length;
 
 	for (const char *line = text; line != NULL && *line != '\0';
 		line = strchr(line, '\n'), line = line == NULL ? NULL : line + 1) {
-		if (strncmp(line, key, sizeof(key) - 1) != 0)
+		if (strncmp(line, name, key) != 0 || line[key] != ' ')
 			continue;
-		line += sizeof(key) - 1;
+		line += key + 1;
 		length = strcspn(line, "\n");
 		if (length >= sizeof(number))
 			return -1;
 		snprintf(number, sizeof(number), "%.*s", (int)length, line);
-		return ri_number_read(number, range, kills, NULL) == RI_NUMBER_OK ? 0 : -1;
+		return ri_number_read(number, range, count, NULL) == RI_NUMBER_OK ? 0 : -1;
 	}
 	return -1;
 }
@@ -85,7 +84,7 @@ int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, ui
 
 	if (oom->path[0] == '\0' || ri_host_read(host, oom->path, text, sizeof(text)) < 0)
 		return -1;
-	return read_count(text, kills);
+	return read_count(text, "oom_kill", kills);
 }
 
 /*
@@ -128,4 +127,61 @@ int ri_cgroup_oom_find(struct ri_host *host, struct ri_cgroup_oom *oom, uint64_t
 	}
 	oom->path[0] = '\0';
 	return -1;
+}
+
+/* A file beside the one that counts. */
+static int read_beside(struct ri_host *host, const struct ri_cgroup_oom *oom, const char *name,
+	char text[RI_CGROUP_FILE])
+{
+	const char *slash = strrchr(oom->path, '/');
+	char path[RI_CGROUP_PATH];
+	int length = slash == NULL ? -1
+		: snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - oom->path), oom->path, name);
+
+	return length < 0 || (size_t)length >= sizeof(path) ||
+			ri_host_read(host, path, text, RI_CGROUP_FILE) < 0
+		? -1
+		: 0;
+}
+
+static int read_number_beside(struct ri_host *host, const struct ri_cgroup_oom *oom,
+	const char *name, uint64_t *out)
+{
+	char text[RI_CGROUP_FILE];
+
+	if (read_beside(host, oom, name, text) < 0)
+		return -1;
+	if (strcmp(text, "max\n") == 0) {
+		*out = UINT64_MAX;
+		return 0;
+	}
+	return ri_digits_read(text, out) > 0 ? 0 : -1;
+}
+
+int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *bytes)
+{
+	static const uint64_t unlimited = (uint64_t)1 << 62;	/* version 1 rounds its largest */
+	uint64_t limit, usage, active = 0, inactive = 0;
+	bool second = read_number_beside(host, oom, "memory.max", &limit) == 0;
+	char text[RI_CGROUP_FILE];
+
+	if (!second && read_number_beside(host, oom, "memory.limit_in_bytes", &limit) < 0)
+		return -1;
+	if (limit > unlimited) {
+		*bytes = UINT64_MAX;
+		return 0;
+	}
+	if (read_number_beside(host, oom, second ? "memory.current" : "memory.usage_in_bytes",
+		    &usage) < 0)
+		return -1;
+	if (read_beside(host, oom, "memory.stat", text) == 0) {
+		read_count(text, second ? "active_file" : "total_active_file", &active);
+		read_count(text, second ? "inactive_file" : "total_inactive_file", &inactive);
+	}
+	/* the parts and their sum are of different moments */
+	active = active < usage ? active : usage;
+	inactive = inactive < usage - active ? inactive : usage - active;
+	usage -= active + inactive;
+	*bytes = usage < limit ? limit - usage : 0;
+	return 0;
 }

@@ -56,4 +56,11 @@ int ri_cgroup_oom_find(struct ri_host *host, struct ri_cgroup_oom *oom, uint64_t
 /* Read the file that was found again. Returns 0, or -1. */
 int ri_cgroup_oom_read(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *kills);
 
+/*
+ * How many bytes more the cgroup of that file may take before processes are killed: up to its
+ * limit, with what it has in the page cache (memory.max, memory.current and memory.stat; version
+ * 1: memory.limit_in_bytes, memory.usage_in_bytes). UINT64_MAX: it has no limit. Returns 0, or -1.
+ */
+int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *bytes);
+
 #endif

@@ -2,12 +2,14 @@
 #include "autopsy/autopsy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "autopsy/helper.h"
+#include "base/cgroup.h"
 #include "base/signals.h"
 #include "report/span.h"
 #include "system/clock.h"
@@ -24,6 +26,7 @@ enum {
 	STOP_MOST_MS = 85,	/* the stop waits for a tenth of a second */
 	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
 	WATCHES = 4,		/* looks in the time of --stall */
+	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
 	REAP_MS = 20, REAPS = 25,
 };
@@ -122,8 +125,8 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 static bool refuse(void)
 {
 	if (!own.refused)
-		ri_log(RI_LEVEL_WARNING, "autopsy: the kernel refuses its process or its memory: "
-			"%s; the job goes on without it [%s]", strerror(errno),
+		ri_log(RI_LEVEL_WARNING, "autopsy: there is no process or no memory for it: %s; "
+			"the job goes on without it [%s]", strerror(errno),
 			ri_code_name(RI_CODE_AUTOPSY_REFUSED));
 	own.refused = true;
 	return false;
@@ -157,12 +160,30 @@ static bool is_free(void)
 	return true;
 }
 
+/*
+ * Where the memory of a cgroup ends, the kernel kills its largest process for whoever asks for
+ * more, which would be a rank, for our look.
+ */
+static bool has_room(void)
+{
+	struct ri_host host = { .root = AT_FDCWD, .live = true };
+	static struct ri_cgroup_oom file;
+	uint64_t kills, room;
+
+	return ri_cgroup_oom_find(&host, &file, &kills) < 0 ||
+		ri_cgroup_room(&host, &file, &room) < 0 || room >= ROOM;
+}
+
 bool ri_autopsy_ask(enum ri_autopsy_why why)
 {
 	struct ri_autopsy_job job;
 
 	if (own.plan.children == NULL || own.plan.children->living == 0 || !is_free())
 		return false;
+	if (!has_room()) {
+		errno = ENOMEM;
+		return refuse();
+	}
 	if (!reserve())
 		return refuse();
 	job = describe_job(why);

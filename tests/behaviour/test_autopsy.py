@@ -343,6 +343,72 @@ def test_a_process_that_is_refused(box, actor, folder):
     assert len(warnings) == 1, said(job)
 
 
+@pytest.fixture
+def memory(tmp_path):
+    """A memory cgroup of 80 MB: the folder, and the names of its limit and its usage."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        own = [line.strip().split(":", 2) for line in file]
+    path = next((path for _, names, path in own if "memory" in names.split(",")), None)
+    folder = f"/sys/fs/cgroup/memory{path}/autopsy-{os.getpid()}"
+    files = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    if path is None:
+        folder = f"/sys/fs/cgroup{own[-1][2]}/autopsy-{os.getpid()}".replace("//", "/")
+        files = ("memory.max", "memory.current")
+    try:
+        os.mkdir(folder)
+        with open(f"{folder}/{files[0]}", "w", encoding="ascii") as file:
+            file.write(str(80 << 20))
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: no memory cgroup can be made here: {error}")
+    yield (folder, f"{folder}/{files[1]}")
+    wait_until(lambda: not open(f"{folder}/cgroup.procs").read(), "the end of all of them")
+    os.rmdir(folder)
+
+
+FULL = """
+import mmap, os, signal, sys, time
+def save(*_):
+    with open(sys.argv[3], "w") as file:
+        file.write("x" * 100000)
+    os._exit(0)
+signal.signal(signal.SIGTERM, save)
+with open(sys.argv[1]) as file:
+    hoard = mmap.mmap(-1, (80 << 20) - int(file.read()) - (int(sys.argv[2]) << 10))
+for page in range(0, len(hoard), 4096):
+    hoard[page] = 1
+print("hangs", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("kilobytes, looks", [(400, False), (40000, True)])
+def test_where_memory_ends_no_rank_is_killed_for_a_look(box, folder, memory, kilobytes, looks):
+    """A fork at the limit would have the kernel kill the largest process there."""
+    job = box.start("--autopsy-after=0.5", "--supervise=always", "--", *PYTHON, "-c", FULL,
+                    memory[1], str(kilobytes), folder / "saved",
+                    shell=f"echo $$ >{memory[0]}/cgroup.procs")
+    wait_until(lambda: job.ended() or b"hangs" in job.read("out"), "a full cgroup")
+    time.sleep(1)
+    assert job.stop().status == 0, job.error_text()
+    assert (SILENT in said(job)) == looks, said(job)
+    assert any(line.endswith("[autopsy.refused]") for line in said(job)) != looks
+    assert (folder / "saved").stat().st_size == 100000
+
+
+def test_all_that_wake_it_at_once(hang, box, folder):
+    """The roll call, the link and the autopsy have one signal: each takes its own."""
+    job = hang("sleep", "--autopsy-signal=USR1", "--stall=1", "--link", "--roll-call=0.3",
+               "--nnodes=2", "--node-rank=1", "--master-addr=10.255.255.1", "--master-port=29511")
+    for _ in range(3):
+        job.signal(signal.SIGUSR1)
+        time.sleep(0.1)
+    until_said(job, ASKED)
+    until_said(job, STALLED)
+    until_said(job, "node 1 has not connected to node 0 (10.255.255.1:29511)")
+    assert [pid for pid in helper_of(job) if peek.state(pid) == "Z"] == []
+    job.stop()
+
+
 def test_a_rank_in_vfork_is_stopped_all_the_same(hang, folder, dead):
     job = hang("vfork", "--autopsy-after=0.5", "--grace=2")
     time.sleep(1)

@@ -11,7 +11,7 @@
 static const char outside[] = "4242424242";
 
 static struct ri_host host;
-static int cgroup_fd, events_fd, control_fd;
+static int cgroup_fd, events_fd, control_fd, max_fd, stat_fd;
 
 static void start(void)
 {
@@ -27,6 +27,11 @@ static void start(void)
 	cgroup_fd = fuzz_file_make(folder, "root/proc/self/cgroup");
 	events_fd = fuzz_file_make(folder, "root/sys/fs/cgroup/memory.events");
 	control_fd = fuzz_file_make(folder, "root/sys/fs/cgroup/memory/memory.oom_control");
+	max_fd = fuzz_file_make(folder, "root/sys/fs/cgroup/memory.max");
+	stat_fd = fuzz_file_make(folder, "root/sys/fs/cgroup/memory.stat");
+	trap = fuzz_file_make(folder, "root/sys/fs/cgroup/memory.current");
+	fuzz_fill(trap, "1000000\n", "");
+	close(trap);
 	trap = fuzz_file_make(folder, "root/sys/fs/cgroup/a/memory.events");
 	fuzz_fill(trap, "oom_kill 77\n", "");
 	close(trap);
@@ -72,8 +77,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_fill(cgroup_fd, text, "");
 	fuzz_fill(events_fd, counters, "");
 	fuzz_fill(control_fd, counters, "");
+	fuzz_fill(max_fd, counters, "");
+	fuzz_fill(stat_fd, counters, "");
 	if (ri_cgroup_oom_find(&host, &oom, &kills) == 0) {
 		check_found(&oom, kills, counters);
+		ri_cgroup_room(&host, &oom, &kills);
 	} else {
 		CHECK(oom.path[0] == '\0' && kills == 987654321);
 		CHECK(ri_cgroup_oom_read(&host, &oom, &kills) == -1 && kills == 987654321);

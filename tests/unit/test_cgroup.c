@@ -137,6 +137,48 @@ static void test_memberships(void **state)
 	assert_int_equal(found(line, events), 9);
 }
 
+static void test_room(void **state)
+{
+	static const char oom_of_v2[] = "sys/fs/cgroup/memory.events";
+	static const char oom_of_v1[] = "sys/fs/cgroup/memory/memory.oom_control";
+	struct ri_host host = { .root = tree.fd };
+	struct ri_cgroup_oom oom;
+	uint64_t room = UNTOUCHED;
+
+	(void)state;
+	strcpy(oom.path, oom_of_v2);
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), -1);
+	assert_int_equal(room, UNTOUCHED);
+	tree_file(&tree, "sys/fs/cgroup/memory.max", "max\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_true(room == UINT64_MAX);
+	tree_file(&tree, "sys/fs/cgroup/memory.max", "1000\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), -1);
+	tree_file(&tree, "sys/fs/cgroup/memory.current", "900\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_int_equal(room, 100);
+	/* the page cache is given up first */
+	tree_file(&tree, "sys/fs/cgroup/memory.stat", "anon 1\nactive_file 30\ninactive_file 4\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_int_equal(room, 134);
+	tree_file(&tree, "sys/fs/cgroup/memory.stat", "active_file 700\ninactive_file 600\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_int_equal(room, 1000);
+	tree_file(&tree, "sys/fs/cgroup/memory.stat", "anon 1\n");
+	tree_file(&tree, "sys/fs/cgroup/memory.current", "1900\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_int_equal(room, 0);
+	strcpy(oom.path, oom_of_v1);
+	tree_file(&tree, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_true(room == UINT64_MAX);
+	tree_file(&tree, "sys/fs/cgroup/memory/memory.limit_in_bytes", "500\n");
+	tree_file(&tree, "sys/fs/cgroup/memory/memory.usage_in_bytes", "500\n");
+	tree_file(&tree, "sys/fs/cgroup/memory/memory.stat", "active_file 9\ntotal_active_file 7\n");
+	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
+	assert_int_equal(room, 7);
+}
+
 static void test_v1_controller_words(void **state)
 {
 	static const char v2[] = "oom_kill 9\n";
@@ -222,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_v1_nested),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_memberships),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_v1_controller_words),
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_file_that_vanishes),
