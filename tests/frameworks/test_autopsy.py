@@ -6,6 +6,7 @@ below each launcher.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -137,3 +138,47 @@ def test_workers_are_no_ranks(python_with, job):
     workers = [one for one in processes if not one["is_rank"]]
     assert sorted({one["rank"] for one in workers}) == list(range(RANKS))
     assert {one["class"] for one in workers} <= {"work", "lock", "data"}
+
+
+def test_below_mpirun(python_with, job, free_port):
+    """Each rank has a rankinit of its own; whoever asks names mpirun."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("NOT TESTED: there is no mpirun")
+    here = job("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(RANKS), PROGRAM,
+               "--checks=none", "--", python_with("torch"), TRAIN, "sleep", str(VICTIM),
+               env={"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port)})
+    found = suspect(here.pid)
+    assert (found["rank"], found["class"]) == (VICTIM, "sleeps")
+    processes = look(here.pid)["processes"]
+    assert sorted(one["rank"] for one in processes if one["is_rank"]) == list(range(RANKS))
+    assert not [one for one in processes if one["name"].startswith("rankinit")]
+
+
+LIGHTNING = f"""
+import os, time, torch, lightning
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+    def training_step(self, batch, index):
+        if index == 3:
+            print("trains", flush=True)
+            if self.global_rank == {VICTIM}:
+                time.sleep(600)
+        return self.layer(batch).sum()
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.001)
+data = torch.utils.data.DataLoader(torch.ones(100000, 8), batch_size=2)
+lightning.Trainer(accelerator="cpu", devices={RANKS}, strategy="ddp", max_epochs=1, logger=False,
+                  enable_checkpointing=False, enable_progress_bar=False,
+                  enable_model_summary=False).fit(Model(), data)
+"""
+
+
+def test_below_lightning(python_with, job, tmp_path):
+    """Ranks that rankinit started; it takes its place from their variables."""
+    program = tmp_path / "fit.py"
+    program.write_text(LIGHTNING)
+    here = job(python_with("lightning"), str(program), options=[f"--nproc-per-node={RANKS}"])
+    found = suspect(here.pid)
+    assert (found["rank"], found["class"]) == (VICTIM, "sleeps")
