@@ -71,6 +71,15 @@ static bool may_lack_gpus(const struct ri_run *run)
 		ri_env_get(&run->env, "CUDA_VISIBLE_DEVICES") != NULL;
 }
 
+/* Ranks that somebody else has started beside this one, which may be at work already. */
+static bool has_peers(const struct ri_run *run)
+{
+	uint64_t ranks;
+
+	return run->source.context.fan_out == 0 && run->command.mode != RI_MODE_NODE &&
+		ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 1;
+}
+
 /* Several ranks of a node would all find the same: the first one speaks. */
 static bool is_speaker(const struct ri_run *run)
 {
@@ -149,7 +158,7 @@ static int run_checks(struct ri_run *run, bool all)
 			.env = &run->env, .topology = &run->topology, .demands = &demands,
 			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
 			.command = run->options.command, .deep = run->options.checks.deep,
-			.may_lack_gpus = may_lack_gpus(run),
+			.may_lack_gpus = may_lack_gpus(run), .has_peers = has_peers(run),
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->options.checks,

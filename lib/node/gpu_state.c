@@ -54,7 +54,7 @@ const char *ri_nvml_error_show(char *out, size_t size, uint64_t error)
 	} texts[] = {
 		{ 3, "not supported" }, { RI_NVML_NO_PERMISSION, "no permission" },
 		{ 8, "its power cables are not attached properly" },
-		{ 9, "the driver is not loaded" }, { 10, "it timed out" },
+		{ RI_NVML_DRIVER_NOT_LOADED, "the driver is not loaded" }, { 10, "it timed out" },
 		{ 11, "the kernel has trouble with its interrupts" },
 		{ 12, "a library of the driver is missing" },
 		{ RI_NVML_FUNCTION_NOT_FOUND, "the library is too old" },

@@ -97,6 +97,7 @@ struct ri_checking {
 	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
 	bool deep;		/* --deep: a program may be run */
 	bool may_lack_gpus;	/* ranks that are more than the GPUs seen may be so by design */
+	bool has_peers;		/* ranks beside this one may be at work on the node */
 	bool verbose;		/* notes are shown */
 
 	/* of the functions below */

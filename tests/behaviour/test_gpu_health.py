@@ -76,7 +76,7 @@ STATES = {
     "gpu.retired.unknown": ([VOLTA, "3.retired.error 999"], "unknown", "NVML error 999"),
     "gpu.uuid.twice": (["3.uuid 5"], "note", "has the UUID of GPU 5 (0000:20:00.0)"),
     "gpu.busy.others": (["3.processes.0 1", "3.memory.1 5368709120"], "note",
-                        "75839 MiB of its memory are taken, 1 process compute"),
+                        "75839 MiB of its memory are taken, 1 process computes on it"),
     "gpu.busy.unknown": (["3.memory.error 999"], "unknown", "NVML error 999"),
     "gpu.throttle.now": (["3.clocks.0 72"], "note", "now because of heat"),
     "gpu.throttle.slowdown": (["3.clocks.0 8"], "note", "no reason"),
@@ -227,10 +227,19 @@ def test_every_error_of_nvml(rankinit, probe, gpus):
 
 
 def test_a_library_that_does_not_start(rankinit, probe, gpus):
-    status, checks = look(rankinit, gpus("init.error 9"))
+    status, checks = look(rankinit, gpus("init.error 18"))
     assert (status, brief(checks, "gpu.health")) == (0, [("unknown", "gpu.health.library")])
-    assert "the driver is not loaded" in of(checks, "gpu.health")[0]["text"]
+    assert "not of the kernel's driver" in of(checks, "gpu.health")[0]["text"]
     assert {one["status"] for one in checks if one["id"] != "gpu.health"} == {"skip"}
+    assert look(rankinit, gpus("init.error 18"), "--require=gpu.health")[0] == 123
+
+
+def test_a_library_without_a_driver(rankinit, probe, gpus):
+    """A machine without GPUs, with an image for GPUs: nothing to say, unless it is required."""
+    if os.path.exists("/dev/nvidiactl"):
+        pytest.skip("there is a driver")
+    status, checks = look(rankinit, gpus("init.error 9"))
+    assert (status, {one["status"] for one in checks}) == (0, {"skip"})
     assert look(rankinit, gpus("init.error 9"), "--require=gpu.health")[0] == 123
 
 
@@ -270,6 +279,27 @@ def test_hidden_gpus(rankinit, probe, gpus):
         status, checks = look(rankinit, gpus("*.gpu.error 15"),
                               env={"CUDA_VISIBLE_DEVICES": value})
         assert status == 0 and {one["status"] for one in checks} == {"skip"}
+
+
+def test_busy_before_our_own_ranks(box, probe, gpus):
+    """None of them has begun."""
+    words = ["--deep", "--nproc-per-node=2", "--require=gpu.busy", "--", "sh", "-c", "echo ran"]
+    unfit = box.run(*words, env={"LD_LIBRARY_PATH": gpus("3.processes.0 1")})
+    assert (unfit.status, unfit.out) == (123, b"") and "gpu.busy.others" in unfit.err
+    fit = box.run(*words, env={"LD_LIBRARY_PATH": gpus()})
+    assert fit.status == 0 and fit.out.count(b"ran") == 2
+
+
+@pytest.mark.parametrize("options, status", [
+    (["--require=gpu.health,gpu.remap"], 123), (["--check-level=gpu.health=fail"], 123),
+    (["--expect=gpu.health"], 0), (["--check-level=gpu.health=fail,gpu.remap=note"], 0),
+    (["--require=gpu.ecc"], 0),
+])
+def test_who_asks_for_a_remap(rankinit, probe, gpus, options, status):
+    done, checks = look(rankinit, gpus("3.remap.2 1"), *options)
+    found = of(checks, "gpu.remap")[0]["status"]
+    assert (done, found) == (status, "fail" if status else
+                             "warn" if "--expect" in options[0] else "note")
 
 
 def test_a_launch(box, probe, gpus):

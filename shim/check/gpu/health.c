@@ -133,6 +133,10 @@ static bool judge_library(struct ri_checking *checking, const struct ri_probe *s
 			"one of them has fallen off the bus, and NVML does not start");
 		ri_check_hint(checking, "%s", lost_hint);
 		return false;
+	} else if (failed->error == RI_NVML_DRIVER_NOT_LOADED &&
+		ri_check_nvidia(checking)->control == ENOENT) {
+		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
+		return false;
 	} else if (failed->error != 0) {
 		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_LIBRARY, path,
 			"does not start: %s", ri_nvml_error_show(text, sizeof(text),

@@ -16,13 +16,14 @@ static const char busy_hint[] =
 	"earlier one that have not ended; for the job: wait, or another node";
 
 /*
- * May it be ours, or meant to be shared? Ranks that were started beside this
- * one may be on the GPU already; MPS is there to share it (CUDA MPS
- * documentation, "CUDA_MPS_PIPE_DIRECTORY" and its default).
+ * May it be ours, or meant to be shared? Ranks that a launcher started beside
+ * this one may be on the GPU already, unlike those that we are to start; MPS
+ * is there to share it (CUDA MPS documentation, "CUDA_MPS_PIPE_DIRECTORY" and
+ * its default).
  */
 static const char *may_be_right(const struct ri_checking *checking)
 {
-	if (checking->ranks > 1)
+	if (checking->has_peers)
 		return "other ranks of this job may have begun";
 	if (ri_env_get(checking->env, "CUDA_MPS_PIPE_DIRECTORY") != NULL ||
 		ri_host_has(checking->host, "tmp/nvidia-mps"))
@@ -63,8 +64,8 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_look *l
 		return;
 	ri_gpu_name(name, gpu);
 	snprintf(text, sizeof(text), "%" PRIu64 " MiB of its memory are taken, %" PRIu64
-		" process%s compute on it", taken, processes == NULL ? 0 : *processes,
-		processes != NULL && *processes == 1 ? "" : "es");
+		" %s on it", taken, processes == NULL ? 0 : *processes,
+		processes != NULL && *processes == 1 ? "process computes" : "processes compute");
 	if (reason != NULL)
 		ri_check_note(checking, RI_CODE_GPU_BUSY_SHARED, name, "%s; %s", text, reason);
 	else
@@ -89,9 +90,9 @@ const struct ri_check ri_check_gpu_busy = {
 	.reads = "nvmlDeviceGetMemoryInfo, nvmlDeviceGetComputeRunningProcesses (their number "
 		"alone: their ids are of another PID namespace), MIG mode (NVML API Reference "
 		"Guide); CUDA_MPS_PIPE_DIRECTORY, /tmp/nvidia-mps (CUDA MPS documentation)",
-	.fails = "memory is taken or a process computes there; a note. With MPS, and where other "
-		"ranks were started on this node, it cannot be required; a GPU with MIG is left "
-		"out",
+	.fails = "memory is taken or a process computes there; a note. With MPS, and where a "
+		"launcher has started several ranks on this node, it cannot be required; a GPU "
+		"with MIG is left out",
 	.advice = busy_hint,
 	PROBED,
 	.run = check_busy,
