@@ -4,6 +4,7 @@ The checks of GPUs' health, by a libnvidia-ml of the tests' own (fakes/nvml.c): 
 that they name switches one check alone, and what is normal names nothing.
 """
 
+import json
 import os
 import re
 import shutil
@@ -279,6 +280,48 @@ def test_hidden_gpus(rankinit, probe, gpus):
         status, checks = look(rankinit, gpus("*.gpu.error 15"),
                               env={"CUDA_VISIBLE_DEVICES": value})
         assert status == 0 and {one["status"] for one in checks} == {"skip"}
+
+
+# In mounts of its own: the driver's folder and eight device files, for GPUs of these addresses.
+MACHINE = """
+set -e
+folder=$1
+shift
+mkdir "$folder/dev"
+touch "$folder/dev/null" "$folder/dev/nvidiactl"
+mount --bind /dev/null "$folder/dev/null"
+mount -t tmpfs driver /proc/driver
+for i in 0 1 2 3 4 5 6 7; do
+    touch "$folder/dev/nvidia$i"
+    address=$(printf '0000:%02x:00.0' $((27 + i)))
+    mkdir -p "/proc/driver/nvidia/gpus/$address"
+    printf 'GPU UUID: \t GPU-00000000-0000-0000-0000-%012d\nDevice Minor: \t %d\n' $i $i \
+        > "/proc/driver/nvidia/gpus/$address/information"
+done
+mount --rbind "$folder/dev" /dev
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("visible, accused", [
+    (None, {"GPU 3", "GPU 5 (0000:20:00.0)"}), ("0,1", set()), ("5", {"GPU 5 (0000:20:00.0)"}),
+    ("3,4", {"GPU 3"}),     # the one that is missing among those that answer
+    ("GPU-00000000-0000-0000-0000-000000000005", {"GPU 5 (0000:20:00.0)"}),
+])
+def test_gpus_of_another_job(rankinit, probe, gpus, tool, tmp_path, visible, accused):
+    """Lost ones that CUDA_VISIBLE_DEVICES does not have are nobody's trouble here."""
+    if os.geteuid() != 0 or not os.path.isdir("/proc/driver"):
+        pytest.skip("mounts need root, and /proc/driver to mount on")
+    env = {**BASE, "LD_LIBRARY_PATH": gpus("3.gpu.error 15", "5.ecc.error 15")}
+    if visible is not None:
+        env["CUDA_VISIBLE_DEVICES"] = visible
+    done = subprocess.run(
+        [tool("unshare"), "--mount", "sh", "-c", MACHINE, "sh", str(tmp_path), rankinit,
+         "--check=json", "--deep", "--checks=gpu.health", "--require=gpu.health"],
+        env=env, capture_output=True, timeout=PATIENCE, check=False)
+    checks = of(json.loads(done.stdout)["checks"], "gpu.health")
+    assert {one["subject"] for one in checks if one["status"] == "fail"} == accused
+    assert done.returncode == (123 if accused else 0)
 
 
 def test_busy_before_our_own_ranks(box, probe, gpus):
