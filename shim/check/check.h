@@ -43,6 +43,7 @@ struct ri_check {
 	const char *advice;	/* what to do then */
 	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
 	enum ri_check_runs runs;
+	const char *probe;	/* one run of rankinit-probe for all that try the same: "nvml" */
 	unsigned limit_ms;	/* how long it may take; 0: RI_CHECK_MS */
 	unsigned topics;	/* RI_ABOUT(...) | ...: demands that it looks after */
 	const char *because;	/* id of the check whose problem makes for its own, or NULL */

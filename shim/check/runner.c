@@ -426,14 +426,26 @@ static void sum_up(const struct run *run, struct ri_check_report *out)
 		out->unfit |= run->kept[i].unfit;
 }
 
-/* For all of them; those that run a program have time of their own. */
+/* Does one of those before it wait for the same run of rankinit-probe? */
+static bool shares_a_run(const struct ri_check_plan *plan, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (ri_check_set_has(&plan->chosen, i) && ri_check_at(i)->probe != NULL &&
+			strcmp(ri_check_at(i)->probe, ri_check_at(number)->probe) == 0)
+			return true;
+	return false;
+}
+
+/* For all of them; the runs of a program have time of their own. */
 static int64_t limit_of_all(const struct ri_check_plan *plan)
 {
 	int64_t limit = (int64_t)RI_CHECKS_MS * 1000;
 
+	if (!plan->checking.deep || !plan->checking.host->live)
+		return limit;
 	for (size_t i = 0; i < ri_check_count(); i++)
-		if (ri_check_set_has(&plan->chosen, i) &&
-			ri_check_at(i)->runs == RI_CHECK_DEEP)
+		if (ri_check_set_has(&plan->chosen, i) && ri_check_at(i)->probe != NULL &&
+			!shares_a_run(plan, i))
 			limit += limit_of(i);
 	return limit;
 }

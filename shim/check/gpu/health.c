@@ -183,10 +183,6 @@ static void check_health(struct ri_checking *checking)
 			answered == 1 ? "s" : "");
 }
 
-#define PROBED \
-	.runs = RI_CHECK_DEEP, .limit_ms = RI_GPU_CHECK_MS, \
-	.unverified = "all of it: tested with an artificial libnvidia-ml only"
-
 const struct ri_check ri_check_gpu_health = {
 	.id = "gpu.health",
 	.summary = "every GPU answers",
@@ -195,7 +191,7 @@ const struct ri_check ri_check_gpu_health = {
 	.fails = "a GPU is lost or needs a reset; unknown where the library is not there, does not "
 		"start, ends that process or does not return. What the driver recommends is a note",
 	.advice = lost_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_health,
 };
 
@@ -252,7 +248,7 @@ const struct ri_check ri_check_gpu_remap = {
 	.fails = "a remap has failed; a note if one is pending, which harms nothing that starts "
 		"now. \"--require=gpu.health\" requires this check, too",
 	.advice = remap_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_remap,
 };
 
@@ -304,7 +300,7 @@ const struct ri_check ri_check_gpu_ecc = {
 		"note if the driver has counted any error. Errors of a GPU's whole life are not "
 		"looked at",
 	.advice = ecc_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_ecc,
 };
 
@@ -355,7 +351,7 @@ const struct ri_check ri_check_gpu_retired = {
 		"Value Enums\"), which GPUs before Ampere have",
 	.fails = "a page waits to be retired, or 60 are; a note either way",
 	.advice = retired_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_retired,
 };
 
@@ -410,6 +406,6 @@ const struct ri_check ri_check_gpu_uuid = {
 	.reads = "nvmlDeviceGetUUID (NVML API Reference Guide)",
 	.fails = "two GPUs have the same one; a note",
 	.advice = uuid_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_uuid,
 };

@@ -5,10 +5,6 @@
 
 #include "check/gpu/state.h"
 
-#define PROBED \
-	.runs = RI_CHECK_DEEP, .limit_ms = RI_GPU_CHECK_MS, \
-	.unverified = "all of it: tested with an artificial libnvidia-ml only"
-
 /* gpu.nvlink */
 
 static const char nvlink_hint[] =
@@ -104,7 +100,7 @@ const struct ri_check ri_check_gpu_nvlink = {
 		"as are links that had to recover and the state of the NVSwitch fabric. GPUs none "
 		"of whose links are active are taken for cards without a bridge",
 	.advice = nvlink_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_nvlink,
 };
 
@@ -167,6 +163,6 @@ const struct ri_check ri_check_gpu_pcie = {
 	.fails = "a GPU uses fewer lanes than it could, and another one here does not; a note. The "
 		"generation is not judged, since idle links run slower",
 	.advice = pcie_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_pcie,
 };

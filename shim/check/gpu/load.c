@@ -5,10 +5,6 @@
 
 #include "check/gpu/state.h"
 
-#define PROBED \
-	.runs = RI_CHECK_DEEP, .limit_ms = RI_GPU_CHECK_MS, \
-	.unverified = "all of it: tested with an artificial libnvidia-ml only"
-
 /* gpu.busy */
 
 static const char busy_hint[] =
@@ -94,7 +90,7 @@ const struct ri_check ri_check_gpu_busy = {
 		"launcher has started several ranks on this node, it cannot be required; a GPU "
 		"with MIG is left out",
 	.advice = busy_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_busy,
 };
 
@@ -165,7 +161,7 @@ const struct ri_check ri_check_gpu_throttle = {
 	.fails = "heat or the power brake slows one down now; a note, as is what was counted. "
 		"Limits that software sets, as the power cap, are normal",
 	.advice = throttle_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_throttle,
 };
 
@@ -225,6 +221,6 @@ const struct ri_check ri_check_gpu_mode = {
 	.fails = "the compute mode is \"prohibited\"; a note if it is \"exclusive process\", "
 		"persistence is off, or MIG is about to change",
 	.advice = mode_hint,
-	PROBED,
+	RI_GPU_PROBED,
 	.run = check_mode,
 };

@@ -17,6 +17,11 @@ enum {
 	RI_GPU_NAME = 96,
 };
 
+/* What all checks that ask have in common, within their struct ri_check. */
+#define RI_GPU_PROBED \
+	.runs = RI_CHECK_DEEP, .probe = "nvml", .limit_ms = RI_GPU_CHECK_MS, \
+	.unverified = "all of it: tested with an artificial libnvidia-ml only"
+
 /* All that was said, and which GPUs are seen here. */
 struct ri_gpu_look {
 	struct ri_prober prober;

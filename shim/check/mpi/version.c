@@ -95,6 +95,7 @@ const struct ri_check ri_check_mpi_version = {
 	.advice = "inside the image: install the library again, with all libraries that it needs",
 	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: tested by their version texts only",
 	.runs = RI_CHECK_DEEP,
+	.probe = "mpi",
 	.limit_ms = RI_PROBER_CHECK_MS,
 	.topics = RI_ABOUT(MPI),
 	.run = check_version,
