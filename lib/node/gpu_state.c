@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const struct {
 	const char *word;
 	size_t numbers;
@@ -85,34 +87,50 @@ void ri_gpu_address_normalise(char *address)
 		memmove(address, address + 4, strlen(address + 4) + 1);
 }
 
-static bool is_listed(const struct ri_gpus *seen, const struct ri_gpu_state *gpu)
+/* Is the GPU this one of those that are seen? The beginning of a UUID is enough: see gpus.c. */
+static bool is_same(const struct ri_gpu *one, const struct ri_gpu_state *gpu)
 {
-	for (size_t i = 0; i < seen->count; i++) {
-		const char *name = seen->list[i].name;
-
-		if (seen->list[i].address != NULL && strcmp(seen->list[i].address,
-			gpu->address) == 0)
-			return true;
-		/* the beginning of a UUID is enough: see gpus.c */
-		if (strncmp(name, "GPU-", 4) == 0 && strncmp(gpu->uuid, name, strlen(name)) == 0)
-			return true;
-	}
-	return false;
+	if (one->address != NULL && strcmp(one->address, gpu->address) == 0)
+		return true;
+	return strncmp(one->name, "GPU-", 4) == 0 &&
+		strncmp(gpu->uuid, one->name, strlen(one->name)) == 0;
 }
 
-void ri_gpu_states_seen(bool *out, const struct ri_gpu_state *gpus, size_t count,
+/* Of those that are seen how many NVML does not list by name, and the first one. */
+static size_t count_missing(const struct ri_gpu_state *gpus, size_t count,
+	const struct ri_gpus *seen, const struct ri_gpu **first)
+{
+	size_t missing = 0;
+
+	for (size_t i = 0; i < seen->count; i++) {
+		size_t at = 0;
+
+		while (at < count && !is_same(&seen->list[i], &gpus[at]))
+			at++;
+		if (at == count && missing++ == 0)
+			*first = &seen->list[i];
+	}
+	return missing;
+}
+
+size_t ri_gpu_states_seen(bool *out, struct ri_gpu_state *gpus, size_t count,
 	const struct ri_gpus *seen)
 {
-	size_t found = 0;
+	const struct ri_gpu *first = NULL;
+	size_t missing, nameless = 0;
 	bool known = seen != NULL && seen->count > 0;
 
 	for (size_t i = 0; known && i < seen->count; i++)
 		known = seen->list[i].address != NULL;
+	missing = known ? count_missing(gpus, count, seen, &first) : 0;
 	for (size_t i = 0; i < count; i++) {
-		out[i] = !known || is_listed(seen, &gpus[i]);
-		found += known && out[i];
+		out[i] = !known || (missing > 0 && gpus[i].address[0] == '\0');
+		nameless += gpus[i].address[0] == '\0';
+		for (size_t j = 0; known && j < seen->count; j++)
+			out[i] |= is_same(&seen->list[j], &gpus[i]);
 	}
-	for (size_t i = 0; known && i < count; i++)
-		if (!out[i] && gpus[i].address[0] == '\0' && found < seen->count)
-			out[i] = true;
+	for (size_t i = 0; missing == 1 && nameless == 1 && i < count; i++)
+		if (gpus[i].address[0] == '\0')
+			ri_text_copy(gpus[i].address, sizeof(gpus[i].address), first->address);
+	return missing > nameless ? missing - nameless : 0;
 }

@@ -111,9 +111,11 @@ void ri_gpu_address_normalise(char *address);
 /*
  * Which of these GPUs does a program here see, by CUDA_VISIBLE_DEVICES? One
  * that NVML does not open has no address: it is seen if one that is seen is
- * not among the others. seen: NULL, or none whose address is known: all are.
+ * not among the others, and gets the address where it is the only such one.
+ * seen: NULL, or none whose address is known: all are. Returns how many are
+ * seen that NVML does not list.
  */
-void ri_gpu_states_seen(bool *out, const struct ri_gpu_state *gpus, size_t count,
+size_t ri_gpu_states_seen(bool *out, struct ri_gpu_state *gpus, size_t count,
 	const struct ri_gpus *seen);
 
 #endif

@@ -410,8 +410,9 @@ static void try_gpu(unsigned index)
 	}
 	if (CALL(address, gpu, pci) != 0)
 		pci[ADDRESS_AT] = '\0';
-	if (CALL(uuid, gpu, uuid, sizeof(uuid)) != 0)
+	if (CALL(uuid, gpu, uuid, sizeof(uuid) - 1) != 0)
 		uuid[0] = '\0';
+	pci[sizeof(pci) - 1] = uuid[sizeof(uuid) - 1] = '\0';
 	ri_probe_say("ok %s %s", ri_probe_word(words[0], pci + ADDRESS_AT),
 		ri_probe_word(words[1], uuid));
 	for (unsigned asked = 0; asked < RI_GPU_ASKED_COUNT; asked++)

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -97,8 +98,8 @@ STATES = {
     "gpu.mode.unknown": (["3.mode.error 999"], "unknown", "NVML error 999"),
 }
 # what is said of all GPUs, or where a library ends everything; see their own tests
-ELSEWHERE = ["gpu.health.library", "gpu.health.crashed", "gpu.health.hung", "gpu.pcie.common",
-             "gpu.busy.shared"]
+ELSEWHERE = ["gpu.health.library", "gpu.health.unlisted", "gpu.health.crashed",
+             "gpu.health.hung", "gpu.pcie.common", "gpu.busy.shared"]
 # what may find a node unfit by --require=gpu.health, and nothing else
 UNFIT = ["gpu.health.lost", "gpu.health.reset", "gpu.remap.failed", "gpu.remap.pending"]
 UNKNOWN = ["gpu.health.unknown", "gpu.remap.unknown"]
@@ -303,25 +304,42 @@ exec "$@"
 """
 
 
-@pytest.mark.parametrize("visible, accused", [
-    (None, {"GPU 3", "GPU 5 (0000:20:00.0)"}), ("0,1", set()), ("5", {"GPU 5 (0000:20:00.0)"}),
-    ("3,4", {"GPU 3"}),     # the one that is missing among those that answer
-    ("GPU-00000000-0000-0000-0000-000000000005", {"GPU 5 (0000:20:00.0)"}),
-])
-def test_gpus_of_another_job(rankinit, probe, gpus, tool, tmp_path, visible, accused):
-    """Lost ones that CUDA_VISIBLE_DEVICES does not have are nobody's trouble here."""
+@pytest.fixture(name="machine")
+def fixture_machine(rankinit, probe, tool, tmp_path):
+    """machine(folder, env): the exit status and what gpu.health says there, required."""
     if os.geteuid() != 0 or not os.path.isdir("/proc/driver"):
         pytest.skip("mounts need root, and /proc/driver to mount on")
-    env = {**BASE, "LD_LIBRARY_PATH": gpus("3.gpu.error 15", "5.ecc.error 15")}
-    if visible is not None:
-        env["CUDA_VISIBLE_DEVICES"] = visible
-    done = subprocess.run(
-        [tool("unshare"), "--mount", "sh", "-c", MACHINE, "sh", str(tmp_path), rankinit,
-         "--check=json", "--deep", "--checks=gpu.health", "--require=gpu.health"],
-        env=env, capture_output=True, timeout=PATIENCE, check=False)
-    checks = of(json.loads(done.stdout)["checks"], "gpu.health")
+
+    def look_there(folder, env):
+        place = tempfile.mkdtemp(dir=tmp_path)
+        done = subprocess.run(
+            [tool("unshare"), "--mount", "sh", "-c", MACHINE, "sh", place, rankinit,
+             "--check=json", "--deep", "--checks=gpu.health", "--require=gpu.health"],
+            env={**BASE, "LD_LIBRARY_PATH": folder, **env}, capture_output=True,
+            timeout=PATIENCE, check=False)
+        return done.returncode, of(json.loads(done.stdout)["checks"], "gpu.health")
+    return look_there
+
+
+@pytest.mark.parametrize("visible, accused", [
+    (None, {GPU_3, "GPU 5 (0000:20:00.0)"}), ("0,1", set()), ("5", {"GPU 5 (0000:20:00.0)"}),
+    ("3,4", {GPU_3}),       # the one that is missing among those that answer
+    ("GPU-00000000-0000-0000-0000-000000000005", {"GPU 5 (0000:20:00.0)"}),
+])
+def test_gpus_of_another_job(machine, gpus, visible, accused):
+    """Lost ones that CUDA_VISIBLE_DEVICES does not have are nobody's trouble here."""
+    env = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    status, checks = machine(gpus("3.gpu.error 15", "5.ecc.error 15"), env)
     assert {one["subject"] for one in checks if one["status"] == "fail"} == accused
-    assert done.returncode == (123 if accused else 0)
+    assert status == (123 if accused else 0)
+
+
+def test_gpus_that_are_not_listed(machine, gpus):
+    """Seven of eight: perhaps another container's, so it is a note."""
+    status, checks = machine(gpus("count 7"), {})
+    assert (status, [(one["status"], one["code"]) for one in checks]) == (
+        0, [("note", "gpu.health.unlisted")])
+    assert machine(gpus("count 7"), {"CUDA_VISIBLE_DEVICES": "0,1"})[1][0]["status"] == "pass"
 
 
 def test_busy_before_our_own_ranks(box, probe, gpus):

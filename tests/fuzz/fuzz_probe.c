@@ -45,6 +45,31 @@ static void check_gpu(const struct ri_gpu_state *gpu)
 	}
 }
 
+/* By what they say of themselves, the first two are seen. */
+static void check_seen(void)
+{
+	static bool seen[RI_GPU_STATES];
+	static char names[2][RI_GPU_WORD];
+	struct ri_gpu list[2] = { { .name = "0" }, { .name = names[1] } };
+	const struct ri_gpus gpus = { .list = list, .count = 2 };
+	char text[96];
+	size_t count = probe.gpu_count < 2 ? probe.gpu_count : 2;
+
+	ri_gpu_states_seen(seen, probe.gpus, probe.gpu_count, NULL);
+	for (size_t i = 0; i < probe.gpu_count; i++) {
+		CHECK(seen[i]);
+		ri_nvml_error_show(text, sizeof(text), probe.gpus[i].answer.error);
+		CHECK(ri_nvml_is_quiet(probe.gpus[i].answer.error) || text[0] != '\0');
+	}
+	for (size_t i = 0; i < count; i++) {
+		memcpy(names[i], probe.gpus[i].address, RI_GPU_WORD);
+		list[i].address = names[i];
+	}
+	ri_gpu_states_seen(seen, probe.gpus, probe.gpu_count, &gpus);
+	for (size_t i = 0; i < count; i++)
+		CHECK(seen[i] || list[1].address == NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size), version[RI_MPI_VERSION];
@@ -71,6 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(probe.gpu_count <= RI_GPU_STATES);
 	for (size_t i = 0; i < probe.gpu_count; i++)
 		check_gpu(&probe.gpus[i]);
+	check_seen();
 	ri_mpi_read_answer(text, version);
 	check_text(version, sizeof(version));
 	free(text);

@@ -12,18 +12,20 @@
 #define VERBS "sys/class/infiniband_verbs/uverbs0/"
 
 static struct ri_host host;
-static int first[10], release_fd;
+static int first[11], release_fd;
 
 static void start(void)
 {
 	static const char *const folders[] = { "sys", "sys/class", "sys/class/infiniband",
 		"sys/class/infiniband/mlx5_0", HCA "ports", HCA "ports/1", HCA "ports/1/pkeys",
+		HCA "ports/1/counters",
 		"sys/class/infiniband_verbs", "sys/class/infiniband_verbs/uverbs0", "sys/module",
 		"sys/module/mlx5_core", "proc", "proc/sys", "proc/sys/kernel", "sys/module/ib_core",
 		"sys/module/ib_core/parameters" };
 	static const char *const files[] = { HCA "node_type", HCA "ports/1/link_layer",
 		HCA "ports/1/state", HCA "ports/1/phys_state", HCA "ports/1/rate",
-		HCA "ports/1/sm_lid", HCA "ports/1/pkeys/0", VERBS "dev",
+		HCA "ports/1/sm_lid", HCA "ports/1/pkeys/0",
+		HCA "ports/1/counters/link_downed", VERBS "dev",
 		"sys/module/mlx5_core/version", "sys/module/ib_core/parameters/netns_mode" };
 	int folder = fuzz_folder_make();
 
@@ -56,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint16_t keys[RI_MAX_PKEYS];
 	struct ri_verbs_all verbs;
 	struct ri_hcas hcas;
+	uint64_t counter;
 	size_t count;
 
 	if (release_fd == 0)
@@ -66,6 +69,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(ri_hcas_find(&hcas, &host, &arena, &err) == 0);
 	CHECK(hcas.count == 1 && hcas.list[0].count == 1);
 	CHECK(hcas.list[0].ports[0].rate <= 1000000900);
+	CHECK(hcas.list[0].ports[0].lanes <= 12);
+	CHECK(!ri_port_counter(&host, &hcas.list[0], &hcas.list[0].ports[0], "link_downed",
+		&counter) || strpbrk(text, "0123456789") != NULL);
 	count = ri_port_pkeys(&host, &hcas.list[0], &hcas.list[0].ports[0], keys);
 	CHECK(count <= 1 && (count == 0 || keys[0] != 0));
 	CHECK(ri_verbs_find(&verbs, &hcas, &node, &err) == 0 && verbs.count == 1);

@@ -57,7 +57,7 @@ static void test_addresses(void **state)
 
 static void test_seen(void **state)
 {
-	static const struct ri_gpu_state gpus[] = {
+	struct ri_gpu_state gpus[] = {
 		{ .address = "0000:1b:00.0", .uuid = "GPU-aa" },
 		{ .address = "0000:1c:00.0", .uuid = "GPU-bb" },
 		{ .address = "" },	/* lost */
@@ -77,8 +77,13 @@ static void test_seen(void **state)
 	ri_gpu_states_seen(out, gpus, 3, &seen);
 	assert_true(!out[0] && out[1] && !out[2]);
 	seen.count = 2;
-	ri_gpu_states_seen(out, gpus, 3, &seen);
+	assert_int_equal(ri_gpu_states_seen(out, gpus, 3, &seen), 0);
 	assert_true(!out[0] && out[1] && out[2]);
+	assert_string_equal(gpus[2].address, "0000:1d:00.0");
+	/* NVML does not even list it */
+	assert_int_equal(ri_gpu_states_seen(out, gpus, 2, &seen), 1);
+	assert_true(!out[0] && out[1]);
+	gpus[2].address[0] = '\0';
 	/* one without an address may be any */
 	seen.count = 3;
 	ri_gpu_states_seen(out, gpus, 3, &seen);
@@ -90,6 +95,11 @@ static void test_seen(void **state)
 	seen.count = 1;
 	ri_gpu_states_seen(out, gpus, 3, &seen);
 	assert_true(out[0] && !out[1] && !out[2]);
+	/* which of two it is, nothing tells */
+	list[0] = (struct ri_gpu){ .name = "0", .address = "0000:ee:00.0" };
+	gpus[1].address[0] = '\0';
+	assert_int_equal(ri_gpu_states_seen(out, gpus, 3, &seen), 0);
+	assert_true(!out[0] && out[1] && out[2] && gpus[2].address[0] == '\0');
 }
 
 static void test_xid(void **state)

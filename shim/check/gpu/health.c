@@ -174,6 +174,10 @@ static void check_health(struct ri_checking *checking)
 		answered += said->gpus[i].answer.ok;
 		judge_gpu(checking, &said->gpus[i]);
 	}
+	if (look->unlisted > 0 && !cut_short)
+		ri_check_note(checking, RI_CODE_GPU_HEALTH_UNLISTED, "GPUs",
+			"%zu with a device file here %s not listed by NVML, as if the device "
+			"cgroup denied it", look->unlisted, look->unlisted == 1 ? "is" : "are");
 	if (checking->count > 0)
 		return;
 	if (answered == 0)

@@ -10,12 +10,12 @@
 
 static const char library[] = "libnvidia-ml.so.1";
 
-/* The GPUs that CUDA_VISIBLE_DEVICES leaves; false where it hides all of them. */
-static bool find_seen(struct ri_gpu_look *look, const struct ri_checking *checking)
+/* The GPUs that CUDA_VISIBLE_DEVICES leaves. */
+static void find_seen(struct ri_gpu_look *look, const struct ri_checking *checking)
 {
 	/* CUDA Programming Guide, "CUDA Environment Variables" */
 	const char *visible = ri_env_get(checking->env, "CUDA_VISIBLE_DEVICES");
-	const struct ri_probe *said = &look->prober.said;
+	struct ri_probe *said = &look->prober.said;
 	struct ri_findings findings = { .count = 0 };
 	struct ri_error err = RI_ERROR_INIT;
 	const struct ri_node node = {
@@ -25,17 +25,15 @@ static bool find_seen(struct ri_gpu_look *look, const struct ri_checking *checki
 	struct ri_gpus gpus;
 	bool known = ri_gpus_find(&gpus, &node, &err) == 0;
 
-	if (visible != NULL && (visible[0] == '\0' || visible[0] == '-'))
-		return false;
-	ri_gpu_states_seen(look->seen, said->gpus, said->gpu_count, known ? &gpus : NULL);
-	look->count = 0;
+	look->hidden = visible != NULL && (visible[0] == '\0' || visible[0] == '-');
+	look->unlisted = ri_gpu_states_seen(look->seen, said->gpus, said->gpu_count,
+		known ? &gpus : NULL);
 	for (size_t i = 0; i < said->gpu_count; i++)
 		look->count += look->seen[i];
-	return true;
 }
 
 /* NULL: there is no library to ask. */
-static struct ri_gpu_look *ask(const struct ri_checking *checking)
+static const struct ri_gpu_look *ask(const struct ri_checking *checking)
 {
 	static struct ri_gpu_look look;
 	static bool asked;
@@ -43,18 +41,18 @@ static struct ri_gpu_look *ask(const struct ri_checking *checking)
 		.what = "nvml", .library = ri_check_cuda(checking)->management.file.path,
 	};
 
-	if (order.library == NULL)
-		return NULL;
+	if (order.library == NULL || asked)
+		return order.library == NULL ? NULL : &look;
 	order.until_us = ri_now_us() + (int64_t)RI_GPU_PROBE_MS * 1000;
-	if (!asked)
-		ri_prober_run(&look.prober, checking, &order);
+	ri_prober_run(&look.prober, checking, &order);
+	find_seen(&look, checking);
 	asked = true;
 	return &look;
 }
 
 const struct ri_gpu_look *ri_gpu_look(struct ri_checking *checking)
 {
-	struct ri_gpu_look *look;
+	const struct ri_gpu_look *look;
 
 	if (!ri_prober_may_run(checking, "GPUs"))
 		return NULL;
@@ -68,7 +66,7 @@ const struct ri_gpu_look *ri_gpu_look(struct ri_checking *checking)
 			"asked how it is");
 		return NULL;
 	}
-	if (!find_seen(look, checking)) {
+	if (look->hidden) {
 		ri_check_skip(checking, "GPUs", "CUDA_VISIBLE_DEVICES hides all of them");
 		return NULL;
 	}

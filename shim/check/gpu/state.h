@@ -27,6 +27,8 @@ struct ri_gpu_look {
 	struct ri_prober prober;
 	bool seen[RI_GPU_STATES];
 	size_t count;		/* of them */
+	size_t unlisted;	/* that are seen, and NVML does not list */
+	bool hidden;		/* CUDA_VISIBLE_DEVICES hides all of them */
 };
 
 /* Ask, once in a process. NULL: nothing is to be asked, which is said: a skip, or unknown. */
