@@ -381,7 +381,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("kilobytes, looks", [(400, False), (40000, True)])
+@pytest.mark.parametrize("kilobytes, looks", [(1500, False), (40000, True)])
 def test_where_memory_ends_no_rank_is_killed_for_a_look(box, folder, memory, kilobytes, looks):
     """A fork at the limit would have the kernel kill the largest process there."""
     job = box.start("--autopsy-after=0.5", "--supervise=always", "--", *PYTHON, "-c", FULL,
