@@ -171,8 +171,8 @@ int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64
 		*bytes = UINT64_MAX;
 		return 0;
 	}
-	if (read_number_beside(host, oom, second ? "memory.current" : "memory.usage_in_bytes",
-		    &usage) < 0)
+	if (read_number_beside(host, oom,
+		    second ? "memory.current" : "memory.usage_in_bytes", &usage) < 0)
 		return -1;
 	if (read_beside(host, oom, "memory.stat", text) == 0) {
 		read_count(text, second ? "active_file" : "total_active_file", &active);

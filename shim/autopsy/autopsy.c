@@ -200,18 +200,19 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 	return refuse();
 }
 
-void ri_autopsy_ask_again(const siginfo_t *info)
+bool ri_autopsy_ask_again(const siginfo_t *info)
 {
 	int64_t now = ri_now_ms();
 	char name[RI_SIGNAL_NAME];
 
-	if (own.asked != 0 && now - own.asked < AGAIN_MS)
-		return;
-	if (!ri_autopsy_ask(RI_AUTOPSY_ASKED))
-		return;
+	if (own.plan.children == NULL)
+		return false;
+	if ((own.asked != 0 && now - own.asked < AGAIN_MS) || !ri_autopsy_ask(RI_AUTOPSY_ASKED))
+		return true;
 	own.asked = now;
 	ri_log(RI_LEVEL_NOTE, "autopsy: %s from pid %d of uid %u",
 		ri_signal_name(info->si_signo, name), (int)info->si_pid, (unsigned)info->si_uid);
+	return true;
 }
 
 static void say(const char *headline)

@@ -43,8 +43,11 @@ void ri_autopsy_begin(void);
  */
 bool ri_autopsy_ask(enum ri_autopsy_why why);
 
-/* For a signal that --autopsy-signal names: ten seconds after the last one, or later. */
-void ri_autopsy_ask_again(const siginfo_t *info);
+/*
+ * For a signal that --autopsy-signal names: ten seconds after the last one, or later. Returns
+ * false where nothing was planned: somebody else looks.
+ */
+bool ri_autopsy_ask_again(const siginfo_t *info);
 
 /* Has nothing been printed for --autopsy-after? False where that cannot be known. */
 bool ri_autopsy_is_silent(void);

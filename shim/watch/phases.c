@@ -65,7 +65,7 @@ static void ask_command(struct ri_supervisor *sv)
 /* A job that hangs ends because somebody stops it: what it does is seen now or never. */
 static void look_or_ask(struct ri_supervisor *sv)
 {
-	if (!ri_autopsy_is_silent() || !ri_autopsy_ask(RI_AUTOPSY_STOP)) {
+	if (!sv->silent || !ri_autopsy_ask(RI_AUTOPSY_STOP)) {
 		ask_command(sv);
 		return;
 	}

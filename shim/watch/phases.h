@@ -46,6 +46,7 @@ struct ri_supervisor {
 	bool told_by_step;	/* a Slurm step's signals reach the children too */
 	bool stopped_by_step;	/* and its SIGTERM has done so */
 	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
+	bool silent;		/* the job had been, when a stop came */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	bool has_more;		/* children may be left to reap */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */

@@ -65,6 +65,8 @@ static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 		return;
 	last = now;
 	if (first) {
+		/* before any line of our own */
+		sv->silent = ri_autopsy_is_silent();
 		sv->end.stop = (struct ri_stop){
 			.asked = true, .number = info->si_signo, .sender = info->si_pid,
 			.sender_uid = info->si_uid, .at_ms = now,
@@ -234,9 +236,9 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	/* our own write, to a pipe that nobody reads or a file at its limit */
 	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
 		return;
-	if (number == sv->options->autopsy_signal)
-		ri_autopsy_ask_again(info);
-	else if (number == SIGTERM || (number == SIGINT && sv->phase != RI_PHASE_RUNNING))
+	if (number == sv->options->autopsy_signal && ri_autopsy_ask_again(info))
+		return;
+	if (number == SIGTERM || (number == SIGINT && sv->phase != RI_PHASE_RUNNING))
 		take_stop(sv, info);
 	else
 		forward(sv, info);

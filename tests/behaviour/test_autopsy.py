@@ -257,7 +257,7 @@ def test_signals_that_mean_something_else(box, number):
 
 
 def test_before_the_stop_of_a_silent_job(hang, folder):
-    job = hang("sleep", "--autopsy-after=0.5", f"--report={folder}/report.json")
+    job = hang("sleep", "--autopsy-after=0.5", "-v", f"--report={folder}/report.json")
     time.sleep(1)
     done = job.stop()
     assert SILENT in said(job)

@@ -158,7 +158,8 @@ static void test_room(void **state)
 	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
 	assert_int_equal(room, 100);
 	/* the page cache is given up first */
-	tree_file(&tree, "sys/fs/cgroup/memory.stat", "anon 1\nactive_file 30\ninactive_file 4\n");
+	tree_file(&tree, "sys/fs/cgroup/memory.stat",
+		"anon 1\nactive_file 30\ninactive_file 4\n");
 	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
 	assert_int_equal(room, 134);
 	tree_file(&tree, "sys/fs/cgroup/memory.stat", "active_file 700\ninactive_file 600\n");
