@@ -136,7 +136,8 @@ static int read_beside(struct ri_host *host, const struct ri_cgroup_oom *oom, co
 	const char *slash = strrchr(oom->path, '/');
 	char path[RI_CGROUP_PATH];
 	int length = slash == NULL ? -1
-		: snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - oom->path), oom->path, name);
+		: snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - oom->path), oom->path,
+			name);
 
 	return length < 0 || (size_t)length >= sizeof(path) ||
 			ri_host_read(host, path, text, RI_CGROUP_FILE) < 0
@@ -160,7 +161,8 @@ static int read_number_beside(struct ri_host *host, const struct ri_cgroup_oom *
 
 int ri_cgroup_room(struct ri_host *host, const struct ri_cgroup_oom *oom, uint64_t *bytes)
 {
-	static const uint64_t unlimited = (uint64_t)1 << 62;	/* version 1 rounds its largest */
+	/* version 1 says so by the largest number, rounded */
+	static const uint64_t unlimited = (uint64_t)1 << 62;
 	uint64_t limit, usage, active = 0, inactive = 0;
 	bool second = read_number_beside(host, oom, "memory.max", &limit) == 0;
 	char text[RI_CGROUP_FILE];

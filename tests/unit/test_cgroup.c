@@ -175,7 +175,8 @@ static void test_room(void **state)
 	assert_true(room == UINT64_MAX);
 	tree_file(&tree, "sys/fs/cgroup/memory/memory.limit_in_bytes", "500\n");
 	tree_file(&tree, "sys/fs/cgroup/memory/memory.usage_in_bytes", "500\n");
-	tree_file(&tree, "sys/fs/cgroup/memory/memory.stat", "active_file 9\ntotal_active_file 7\n");
+	tree_file(&tree, "sys/fs/cgroup/memory/memory.stat",
+		"active_file 9\ntotal_active_file 7\n");
 	assert_int_equal(ri_cgroup_room(&host, &oom, &room), 0);
 	assert_int_equal(room, 7);
 }
