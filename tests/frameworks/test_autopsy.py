@@ -182,3 +182,32 @@ def test_below_lightning(python_with, job, tmp_path):
     here = job(python_with("lightning"), str(program), options=[f"--nproc-per-node={RANKS}"])
     found = suspect(here.pid)
     assert (found["rank"], found["class"]) == (VICTIM, "sleeps")
+
+
+TIMES_OUT = f"""
+import datetime, time, torch, torch.distributed as dist
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=5))
+dist.all_reduce(torch.ones(1))
+def forget():
+    time.sleep(600)
+if dist.get_rank() == {VICTIM}:
+    forget()
+dist.all_reduce(torch.ones(1))
+"""
+
+
+def test_the_verdict_after_a_time_out(python_with, free_port, tmp_path):
+    """The ranks that timed out are gone; the one that they waited for says why."""
+    report = tmp_path / "report.json"
+    done = subprocess.run(
+        [PROGRAM, f"--nproc-per-node={RANKS}", f"--master-port={free_port}", "--checks=none",
+         f"--report={report}", "--", python_with("torch"), "-c", TIMES_OUT],
+        env=clean_env(**ENV), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=START, check=False)
+    assert done.returncode != 0
+    seen = done.stderr.partition("what its processes did when the first rank was lost:")[2]
+    assert f"rank {VICTIM} (pid " in seen, done.stderr
+    assert "sleeps, <string>:6 in forget" in seen, done.stderr
+    ranks = [one for one in json.loads(report.read_text())["autopsy"]["processes"]
+             if one["rank"] == VICTIM]
+    assert [one["class"] for one in ranks] == ["sleeps"]
