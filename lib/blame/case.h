@@ -36,7 +36,7 @@ enum ri_case_finding {
 	RI_CASE_WELL,		/* no rank failed */
 	RI_CASE_STOPPED,	/* nor did one, but a stop came from outside */
 	RI_CASE_FIRST,		/* the suspects failed first: one, or several at once */
-	RI_CASE_REFUSED,	/* they did not start their ranks */
+	RI_CASE_REFUSED,	/* they did not start their ranks; all of them are named */
 	RI_CASE_LEFT,		/* they had ended with 0, and the others then lost them */
 	RI_CASE_HELD,		/* the others waited in vain for it */
 	RI_CASE_SILENT,		/* losses alone, and nodes or ranks that left no report */

@@ -46,7 +46,8 @@ static void put_suspect(struct ri_sheet *sheet, const struct ri_case *c,
 	ri_sheet_string(sheet, "how", failed ? witness->failure.how : NULL);
 	ri_sheet_time(sheet, "at", suspect->at);
 	ri_sheet_open(sheet, "reason", '[');
-	for (size_t i = 0; failed && i < witness->failure.line_count; i++)
+	for (size_t i = 0; (failed || c->finding == RI_CASE_REFUSED) &&
+		i < witness->failure.line_count; i++)
 		ri_sheet_string(sheet, NULL, witness->failure.lines[i]);
 	ri_sheet_close(sheet, ']');
 	ri_sheet_number(sheet, "exit_status", witness->exit_status);

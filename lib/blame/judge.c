@@ -157,6 +157,25 @@ static void add_named(struct ri_case *c)
 			c->suspects[c->suspect_count++] = suspect_of(attempt->witnesses[i]);
 }
 
+/* Nodes alone that did not start their ranks: each of them is to be looked at. */
+static bool keep_refused(struct ri_case *c, const struct ri_case_suspect *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_refused(list[i].witness))
+			return false;
+	c->finding = RI_CASE_REFUSED;
+	for (size_t i = 0; i < count; i++) {
+		/* once for all ranks of a node */
+		if (i > 0 && ri_witness_is_beside(list[i - 1].witness, list[i].witness))
+			continue;
+		if (c->suspect_count < RI_CASE_SUSPECTS)
+			c->suspects[c->suspect_count++] = list[i];
+		else
+			c->more_suspects++;
+	}
+	return true;
+}
+
 static bool find_first(struct ri_case *c, struct ri_case_suspect *list)
 {
 	enum ri_class class = RI_CLASS_OWN;
@@ -166,16 +185,14 @@ static bool find_first(struct ri_case *c, struct ri_case_suspect *list)
 		class = RI_CLASS_UNKNOWN;
 		count = collect(&c->attempts[0], class, list);
 	}
-	if (count == 0)
-		return false;
+	if (count == 0 || keep_refused(c, list, count))
+		return count > 0;
+	c->finding = RI_CASE_FIRST;
 	if (!keep_named(c, list, count)) {
 		keep_first(c, list, count);
 		if (class == RI_CLASS_OWN)
 			add_named(c);
 	}
-	c->finding = c->suspect_count == 1 && is_refused(c->suspects[0].witness)
-		? RI_CASE_REFUSED
-		: RI_CASE_FIRST;
 	return true;
 }
 

@@ -55,7 +55,7 @@ static void add_how(struct ri_sheet *sheet, const struct ri_case_suspect *suspec
 	const struct ri_witness *witness = suspect->witness;
 
 	if (suspect->rank == NULL && witness->failure.class == RI_CLASS_NONE)
-		ri_sheet_addf(sheet, "it started no rank: exit status %d", witness->exit_status);
+		ri_sheet_addf(sheet, "exit status %d", witness->exit_status);
 	else
 		ri_sheet_add(sheet, witness->failure.how);
 	ri_sheet_add(sheet, ", at ");
@@ -80,7 +80,7 @@ static void add_reason(struct ri_sheet *sheet, const struct ri_case_suspect *sus
 static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	add_who(sheet, &c->suspects[0]);
-	ri_sheet_add(sheet, c->finding == RI_CASE_REFUSED ? " was not fit, or refused: "
+	ri_sheet_add(sheet, c->finding == RI_CASE_REFUSED ? " refused to start: "
 		: " failed first: ");
 	add_how(sheet, &c->suspects[0]);
 	add_reason(sheet, &c->suspects[0], RI_WITNESS_LINES);
@@ -88,7 +88,8 @@ static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
 
 static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
 {
-	ri_sheet_addf(sheet, "one of %zu failed first, and the clocks do not tell which:\n",
+	ri_sheet_addf(sheet, c->finding == RI_CASE_REFUSED ? "%zu nodes refused to start:\n"
+		: "one of %zu failed first, and the clocks do not tell which:\n",
 		c->suspect_count + c->more_suspects);
 	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
 		ri_sheet_add(sheet, "  ");

@@ -23,8 +23,9 @@ static const struct member failure[] = {
 static const struct member report[] = {
 	{ "schema", NULL }, { "exit_status", NULL }, { "host", NULL }, { "started", NULL },
 	{ "ended", NULL }, { "topology", topology }, { "ranks", NULL },
-	{ "first_failure", failure }, { "job_verdict", NULL }, { "job_verdict_node", NULL },
-	{ "stop", NULL }, { "facts", NULL }, { "clock", NULL }, { NULL, NULL },
+	{ "first_failure", failure }, { "refusal", NULL }, { "job_verdict", NULL },
+	{ "job_verdict_node", NULL }, { "stop", NULL }, { "facts", NULL }, { "clock", NULL },
+	{ NULL, NULL },
 };
 
 /* What is read, and what was written of it, which is never longer. */

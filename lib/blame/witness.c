@@ -190,12 +190,25 @@ static const char *describe_cause(const json_t *cause, struct ri_arena *arena)
 		hint == NULL || hint[0] == '\0' ? "" : "; ", hint == NULL ? "" : hint);
 }
 
-static void read_failure(struct ri_witness *out, const json_t *failure, struct ri_arena *arena)
+static void keep_lines(struct ri_witness_failure *failure, const json_t *lines,
+	struct ri_arena *arena)
 {
+	for (size_t i = 0; i < json_array_size(lines); i++) {
+		const char *line = failure->line_count == RI_WITNESS_LINES ? NULL
+			: keep(json_array_get(lines, i), RI_WITNESS_LINE, arena);
+
+		if (line != NULL)
+			failure->lines[failure->line_count++] = line;
+	}
+}
+
+static void read_failure(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+{
+	const json_t *failure = json_object_get(document, "first_failure");
 	struct ri_witness_failure *first = &out->failure;
-	const json_t *lines = json_object_get(failure, "reason");
 
 	first->rank = -1;
+	keep_lines(first, json_object_get(document, "refusal"), arena);
 	if (!json_is_object(failure))
 		return;
 	first->rank = number_of(json_object_get(failure, "rank"), RI_MAX_RANKS - 1);
@@ -205,12 +218,7 @@ static void read_failure(struct ri_witness *out, const json_t *failure, struct r
 	first->peer = keep_word(failure, "node", arena);
 	first->lines[0] = describe_cause(json_object_get(failure, "cause"), arena);
 	first->line_count = first->lines[0] != NULL;
-	for (size_t i = 0; i < json_array_size(lines) && i + 1 < RI_WITNESS_LINES; i++) {
-		const char *line = keep(json_array_get(lines, i), RI_WITNESS_LINE, arena);
-
-		if (line != NULL)
-			first->lines[first->line_count++] = line;
-	}
+	keep_lines(first, json_object_get(failure, "reason"), arena);
 }
 
 /* The names as they stand there: jansson's order is its own, and not always the same. */
@@ -280,7 +288,7 @@ static int read_document(struct ri_witness *out, const json_t *document, struct 
 	out->exit_status = (int)number_of(json_object_get(document, "exit_status"), 255);
 	read_verdict(out, document, arena);
 	read_clock(out, json_object_get(document, "clock"));
-	read_failure(out, json_object_get(document, "first_failure"), arena);
+	read_failure(out, document, arena);
 	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
 		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
 		return -1;

@@ -161,25 +161,32 @@ static json_t *describe_traceback(struct ri_json *json, const struct ri_reason *
 	return ri_json_string(json, copy, "traceback");
 }
 
+/* Each line of a text, without two blanks before it. */
+static json_t *split(struct ri_json *json, const char *text, const char *subject)
+{
+	struct ri_span rest = { text, strlen(text) }, line;
+	json_t *list = json_array();
+	char copy[MAX_LINE];
+
+	while (ri_span_line(&rest, &line)) {
+		line = ri_span_skip(line, ri_span_starts(line, "  ") ? 2 : 0);
+		snprintf(copy, sizeof(copy), "%.*s", (int)line.length, line.at);
+		ri_json_append(json, list, ri_json_string(json, copy, subject));
+	}
+	return list;
+}
+
 /* The lines that the verdict has below its first one. */
 static json_t *list_reason(struct ri_json *json, const struct ri_report *report)
 {
 	static char lines[RI_VERDICT_SIZE];
 	const struct ri_outcome *outcome = report->outcome;
-	json_t *list = json_array();
 	struct ri_text text;
 
 	ri_text_init(&text, lines, sizeof(lines));
 	if (outcome->ranks[outcome->first].end != RI_END_EXEC_FAILED)
 		ri_reason_add(&text, &outcome->ranks[outcome->first], report->reason);
-	for (char *line = lines, *end; *line != '\0'; line = end) {
-		end = line + strcspn(line, "\n");
-		if (*end != '\0')
-			*end++ = '\0';
-		line += strncmp(line, "  ", 2) == 0 ? 2 : 0;
-		ri_json_append(json, list, ri_json_string(json, line, "reason"));
-	}
-	return list;
+	return split(json, lines, "reason");
 }
 
 static json_t *list_lines(struct ri_json *json, const struct ri_reason *reason)
@@ -326,6 +333,8 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "topology", ri_json_topology(&json, outcome->topology));
 	ri_json_put(&json, object, "ranks", list_ranks(&json, outcome));
 	ri_json_put(&json, object, "first_failure", describe_first(&json, report));
+	ri_json_put(&json, object, "refusal", report->refusal == NULL ? json_null()
+		: split(&json, report->refusal, "refusal"));
 	ri_json_put(&json, object, "job_verdict",
 		string_or_null(&json, outcome->job, "job_verdict"));
 	put_surroundings(&json, object, outcome);

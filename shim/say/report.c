@@ -223,10 +223,10 @@ static json_t *describe_checks(struct ri_json *json, const void *checked)
 }
 
 static void write_report(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	const struct ri_check_report *checked)
+	const struct ri_check_report *checked, const char *refusal)
 {
 	const struct ri_report report = {
-		.version = RI_VERSION, .outcome = outcome, .reason = reason,
+		.version = RI_VERSION, .outcome = outcome, .reason = reason, .refusal = refusal,
 		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
 	};
 	struct ri_text out;
@@ -286,7 +286,7 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 		print_seen(outcome->seen);
 	leave_last_words(verdict);
 	if (own.option != NULL)
-		write_report(outcome, &reason, checked);
+		write_report(outcome, &reason, checked, NULL);
 }
 
 void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
@@ -301,5 +301,5 @@ void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_re
 		ri_code_name(err->code));
 	leave_last_words(words);
 	if (own.option != NULL)
-		write_report(outcome, NULL, checked);
+		write_report(outcome, NULL, checked, words);
 }

@@ -65,7 +65,8 @@ def report(node, nodes, *ends, ranks=RANKS, at=60.0, ahead=0.0, clocks=None, job
         "launch": "process", "host": f"gpu-{node:04d}", "started": clock(began), "ended": last,
         "topology": {"rank": fact(node * ranks), "world_size": fact(nodes * ranks),
                      "node_rank": fact(node), "nnodes": fact(nodes)},
-        "ranks": members, "first_failure": first, "job_verdict": None, "job_verdict_node": None,
+        "ranks": members, "first_failure": first, "refusal": None, "job_verdict": None,
+        "job_verdict_node": None,
         "stop": None, "facts": {"kernel": "6.1.0", **(facts or {})}, "roll_call": None,
         "clock": clocks, "autopsy": None, "check": None, **more}
     if job is not None:

@@ -159,11 +159,23 @@ def test_a_job_that_went_well_or_was_stopped(blame, tmp_path):
 
 def test_a_node_that_was_not_fit(blame, box, tmp_path):
     refusal = {"state": "not-started", "exit_code": None}
-    unfit = report(1, 2, refusal, refusal, at=1, exit_status=123)
+    lacks = ["gpu.count: a program sees none", "--require: this node is not fit"]
+    unfit = report(1, 2, refusal, refusal, at=1, exit_status=123, refusal=lacks)
     spared = report(0, 2, refusal, refusal, at=2, exit_status=122)
     document = blame(spared, unfit)
     assert (document["finding"], names(document)) == ("refused", [(1, None)])
-    assert "exit status 123" in page(box, tmp_path)
+    assert document["suspects"][0]["reason"] == lacks
+    assert "refused to start: exit status 123" in page(box, tmp_path)
+    assert f"    {lacks[0]}\n    {lacks[1]}\n" in page(box, tmp_path)
+
+
+def test_all_nodes_that_were_not_fit(blame, box, tmp_path):
+    refusal = {"state": "not-started", "exit_code": None}
+    lacks = ["gpu.count: a program sees none"]
+    document = blame(*(report(node, 3, refusal, refusal, at=10 * node, exit_status=123,
+                              refusal=lacks) for node in (0, 2)), stopped(1, 3))
+    assert (document["finding"], names(document)) == ("refused", [(0, None), (2, None)])
+    assert page(box, tmp_path).startswith("2 nodes refused to start:\n")
 
 
 # Who is missing, what differs.

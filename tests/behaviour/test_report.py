@@ -430,3 +430,14 @@ def test_a_stop_is_in_it(box):
     assert document["started"] <= document["stop"]["at"] <= document["ended"]
     job = box.start("--report=report.json", "--", "true")
     assert job.wait().status == 0 and json.loads(job.read("report.json"))["stop"] is None
+
+
+def test_why_nothing_was_started(box):
+    for size, refusal in (("1k", False), ("900G", True)):
+        job = box.start("--report=report.json", f"--require=shm={size}", "--", "true", env=MPI)
+        assert job.wait().status == (123 if refusal else 0)
+        document = json.loads(job.read("report.json"))
+        schema.check(document, "report")
+        lines = document["refusal"] or []
+        assert bool(lines) == refusal
+        assert [line for line in lines if "/dev/shm" in line] or not refusal

@@ -289,6 +289,7 @@ static void the_document(void **state)
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
 		"job_verdict_node", "stop", "facts", "roll_call", "clock", "autopsy",
+		"refusal",
 	};
 	json_t *object, *first, *rank;
 
