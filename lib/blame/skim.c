@@ -15,7 +15,7 @@ static const struct member topology[] = {
 };
 
 static const struct member failure[] = {
-	{ "rank", NULL }, { "class", NULL }, { "node", NULL }, { "kind", NULL },
+	{ "rank", NULL }, { "class", NULL }, { "kind", NULL },
 	{ "exit_code", NULL }, { "signal", NULL }, { "at", NULL }, { "cause", NULL },
 	{ "reason", NULL }, { NULL, NULL },
 };

@@ -215,7 +215,6 @@ static void read_failure(struct ri_witness *out, const json_t *document, struct 
 	first->class = class_of(failure);
 	first->at = time_of(failure, "at");
 	first->how = describe_end(failure, arena);
-	first->peer = keep_word(failure, "node", arena);
 	first->lines[0] = describe_cause(json_object_get(failure, "cause"), arena);
 	first->line_count = first->lines[0] != NULL;
 	keep_lines(first, json_object_get(failure, "reason"), arena);

@@ -41,7 +41,6 @@ struct ri_witness_failure {
 	enum ri_class class;	/* RI_CLASS_NONE: nothing failed */
 	int64_t at;		/* as above */
 	const char *how;	/* "exit status 1", "killed by SIGKILL" */
-	const char *peer;	/* the address that was lost, or NULL */
 	const char *lines[RI_WITNESS_LINES];	/* why, or why nothing was started */
 	size_t line_count;
 };
