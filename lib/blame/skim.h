@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Most of a report is text that --blame does not show: tracebacks, what checks said, lists of
- * hosts. To find where such a value ends takes a tenth of the time that it takes to read it.
+ * hosts. To find where such a value ends is much less work than to read it.
  */
 #ifndef RI_BLAME_SKIM_H
 #define RI_BLAME_SKIM_H
