@@ -63,8 +63,8 @@ def said(checks):
 
 # code -> the state, its severity, what the text has
 STATES = {
-    "gpu.health.lost": (["3.gpu.error 15"], "warn", "has fallen off the bus"),
-    "gpu.health.reset": (["3.gpu.error 16"], "warn", "before it is reset"),
+    "gpu.health.lost": (["3.gpu.error 15"], "warn", "fallen off the bus"),
+    "gpu.health.reset": (["3.gpu.error 16"], "warn", "before a reset"),
     "gpu.health.recovery": (["3.recovery.0 1"], "note", "recommends a reset of the GPU"),
     "gpu.health.unknown": (["3.gpu.error 999"], "unknown", "NVML error 999"),
     "gpu.remap.failed": (["3.remap.3 1", "3.remap.1 7"], "warn", "7 were after uncorrectable"),
@@ -78,13 +78,13 @@ STATES = {
     "gpu.retired.unknown": ([VOLTA, "3.retired.error 999"], "unknown", "NVML error 999"),
     "gpu.uuid.twice": (["3.uuid 5"], "note", "has the UUID of GPU 5 (0000:20:00.0)"),
     "gpu.busy.others": (["3.processes.0 1", "3.memory.1 5368709120"], "note",
-                        "75839 MiB of its memory are taken, 1 process computes on it"),
+                        "75839 MiB of memory are taken, 1 process computes there"),
     "gpu.busy.unknown": (["3.memory.error 999"], "unknown", "NVML error 999"),
     "gpu.throttle.now": (["3.clocks.0 72"], "note", "now because of heat"),
-    "gpu.throttle.slowdown": (["3.clocks.0 8"], "note", "no reason"),
+    "gpu.throttle.slowdown": (["3.clocks.0 8"], "note", "without a reason"),
     "gpu.throttle.counted": (["3.slowed.1 2500000000"], "note", "for 2 s because of power"),
     "gpu.throttle.unknown": (["3.clocks.error 999"], "unknown", "NVML error 999"),
-    "gpu.nvlink.down": (["3.links.1 17"], "note", "17 of its NVLinks are active, 18 of"),
+    "gpu.nvlink.down": (["3.links.1 17"], "note", "17 NVLinks are active, 18 of"),
     "gpu.nvlink.errors": (["3.link-errors.1 4"], "note", "recover 4 times"),
     "gpu.nvlink.fabric": (["3.fabric.0 2"], "note", "error 802"),
     "gpu.nvlink.degraded": (["3.fabric.2 1"], "note", "less bandwidth"),
@@ -156,6 +156,18 @@ def test_lanes_that_all_lack(rankinit, probe, gpus, state, code):
     assert {one["status"] for one in of(checks, "gpu.pcie")} == {"note"}
     status, _ = look(rankinit, gpus(*state), "--require=gpu.pcie")
     assert status == (0 if code == "gpu.pcie.common" else 123)
+
+
+@pytest.mark.parametrize("state, subject", [
+    (["*.persistence.0 0"], "GPUs"),
+    (["2.persistence.0 0", "3.persistence.0 0"], "GPU 2 (0000:1d:00.0), GPU 3 (0000:1e:00.0)"),
+    (["*.persistence.0 0", "7.persistence.0 1"], "GPU 0 (0000:1b:00.0), GPU 1 (0000:1c:00.0), "
+     "GPU 2 (0000:1d:00.0) and 4 more"),
+])
+def test_the_same_of_several_is_one_result(rankinit, probe, gpus, state, subject):
+    _, checks = look(rankinit, gpus(*state))
+    found, = of(checks, "gpu.mode")
+    assert (found["code"], found["subject"]) == ("gpu.mode.persistence", subject)
 
 
 @pytest.mark.parametrize("env", [
@@ -322,7 +334,7 @@ def fixture_machine(rankinit, probe, tool, tmp_path):
 
 
 @pytest.mark.parametrize("visible, accused", [
-    (None, {GPU_3, "GPU 5 (0000:20:00.0)"}), ("0,1", set()), ("5", {"GPU 5 (0000:20:00.0)"}),
+    (None, {GPU_3 + ", GPU 5 (0000:20:00.0)"}), ("0,1", set()), ("5", {"GPU 5 (0000:20:00.0)"}),
     ("3,4", {GPU_3}),       # the one that is missing among those that answer
     ("GPU-00000000-0000-0000-0000-000000000005", {"GPU 5 (0000:20:00.0)"}),
 ])

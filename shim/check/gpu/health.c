@@ -57,17 +57,17 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 	ri_gpu_name(name, gpu);
 	if (has_error(gpu, RI_NVML_LOST)) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_LOST, name,
-			"has fallen off the bus: no program can use it");
+			"fallen off the bus: no program can use it");
 		ri_check_hint(checking, "%s", lost_hint);
 	} else if (has_error(gpu, RI_NVML_RESET_REQUIRED)) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_RESET, name,
-			"cannot be used before it is reset");
+			"not to be used before a reset");
 		ri_check_hint(checking, "%s", reset_hint);
 	} else if (error == RI_NVML_NO_PERMISSION || error == RI_NVML_OPERATING_SYSTEM) {
 		/* another container's */
 	} else if (error != 0) {
 		ri_check_unknown(checking, RI_CODE_GPU_HEALTH_UNKNOWN, name,
-			"does not answer: %s", ri_nvml_error_show(text, sizeof(text), error));
+			"no answer: %s", ri_nvml_error_show(text, sizeof(text), error));
 		ri_check_hint(checking, "node admin: the kernel's log has more (dmesg | grep "
 			"NVRM)");
 	} else if (action != NULL) {
@@ -174,6 +174,7 @@ static void check_health(struct ri_checking *checking)
 		answered += said->gpus[i].answer.ok;
 		judge_gpu(checking, &said->gpus[i]);
 	}
+	ri_gpu_merge(checking, look->count);
 	if (look->unlisted > 0 && !cut_short)
 		ri_check_note(checking, RI_CODE_GPU_HEALTH_UNLISTED, "GPUs",
 			"%zu with a device file here %s not listed by NVML, as if the device "
@@ -222,12 +223,12 @@ static void judge_remap(struct ri_checking *checking, const struct ri_gpu_look *
 	ri_gpu_name(name, gpu);
 	if (rows[3] != 0) {
 		ri_check_warn(checking, RI_CODE_GPU_REMAP_FAILED, name,
-			"a row of its memory could not be remapped; %" PRIu64 " were after "
+			"a row of memory could not be remapped; %" PRIu64 " were after "
 			"uncorrectable errors", rows[1]);
 		ri_check_hint(checking, "%s", remap_failed_hint);
 	} else if (rows[2] != 0) {
 		ri_check_lack(checking, RI_CODE_GPU_REMAP_PENDING, name,
-			"a faulty row of its memory waits for the next reset to be remapped");
+			"a faulty row of memory waits for the next reset to be remapped");
 		ri_check_hint(checking, "%s", remap_hint);
 	}
 }
@@ -271,7 +272,7 @@ static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_look *lo
 	(void)look;
 	ri_gpu_name(name, gpu);
 	if (sram != NULL && *sram != 0) {
-		ri_check_warn(checking, RI_CODE_GPU_ECC_SRAM, name, "its SRAM has had more "
+		ri_check_warn(checking, RI_CODE_GPU_ECC_SRAM, name, "the SRAM has had more "
 			"uncorrectable errors than NVIDIA accepts");
 		ri_check_hint(checking, "for the job: another node; node admin: have the GPU "
 			"replaced");
@@ -326,10 +327,10 @@ static void judge_retired(struct ri_checking *checking, const struct ri_gpu_look
 	ri_gpu_name(name, gpu);
 	if (pages[2] != 0)
 		ri_check_lack(checking, RI_CODE_GPU_RETIRED_PENDING, name,
-			"a page of its memory waits to be retired");
+			"a page of memory waits to be retired");
 	else if (all >= RI_THRESHOLD_RETIRED_PAGES)
 		ri_check_lack(checking, RI_CODE_GPU_RETIRED_MANY, name,
-			"%" PRIu64 " pages of its memory are retired, and there is room for 64",
+			"%" PRIu64 " pages of memory are retired, and there is room for 64",
 			all);
 	else
 		return;

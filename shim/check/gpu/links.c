@@ -39,15 +39,15 @@ static void judge_fabric(struct ri_checking *checking, const struct ri_gpu_state
 	if (fabric == NULL)
 		return;
 	if (fabric[0] == NOT_STARTED || fabric[0] == IN_PROGRESS)
-		ri_check_note(checking, RI_CODE_GPU_NVLINK_FABRIC, name, "is not registered with "
+		ri_check_note(checking, RI_CODE_GPU_NVLINK_FABRIC, name, "not registered with "
 			"the NVSwitch fabric yet: until then CUDA ends with error 802");
 	else if (fabric[0] == COMPLETED && fabric[1] != 0)
 		ri_check_note(checking, RI_CODE_GPU_NVLINK_FABRIC, name,
-			"its registration with the NVSwitch fabric failed (NVML error %" PRIu64 ")",
+			"the registration with the NVSwitch fabric failed (NVML error %" PRIu64 ")",
 			fabric[1]);
 	else if (fabric[0] == COMPLETED && (fabric[2] & 3) == 1)
 		ri_check_note(checking, RI_CODE_GPU_NVLINK_DEGRADED, name,
-			"the NVSwitch fabric gives it less bandwidth than it should");
+			"the NVSwitch fabric has less bandwidth than it should");
 	else
 		return;
 	ri_check_hint(checking, "node admin: systemctl status nvidia-fabricmanager, and its log");
@@ -68,12 +68,12 @@ static void judge_nvlink(struct ri_checking *checking, const struct ri_gpu_look 
 	ri_gpu_name(name, gpu);
 	if (links[1] > 0 && links[1] < most) {
 		ri_check_lack(checking, RI_CODE_GPU_NVLINK_DOWN, name,
-			"%" PRIu64 " of its NVLinks are active, %" PRIu64 " of another GPU here",
+			"%" PRIu64 " NVLinks are active, %" PRIu64 " of another GPU here",
 			links[1], most);
 		ri_check_hint(checking, "%s", nvlink_hint);
 	}
 	if (errors != NULL && errors[1] > 0) {
-		ri_check_note(checking, RI_CODE_GPU_NVLINK_ERRORS, name, "its NVLinks had to "
+		ri_check_note(checking, RI_CODE_GPU_NVLINK_ERRORS, name, "NVLinks had to "
 			"recover %" PRIu64 " times since the driver was loaded", errors[1]);
 		ri_check_hint(checking, "%s", nvlink_hint);
 	}
@@ -136,11 +136,11 @@ static void judge_pcie(struct ri_checking *checking, const struct ri_gpu_look *l
 		return;
 	ri_gpu_name(name, gpu);
 	if (is_common(&look->prober.said, pcie[0]))
-		ri_check_note(checking, RI_CODE_GPU_PCIE_COMMON, name, "uses %" PRIu64
-			" of %" PRIu64 " PCIe lanes, like all GPUs here", pcie[0], pcie[1]);
+		ri_check_note(checking, RI_CODE_GPU_PCIE_COMMON, name, "%" PRIu64
+			" of %" PRIu64 " PCIe lanes in use, as of all GPUs here", pcie[0], pcie[1]);
 	else
-		ri_check_lack(checking, RI_CODE_GPU_PCIE_NARROW, name, "uses %" PRIu64
-			" of %" PRIu64 " PCIe lanes", pcie[0], pcie[1]);
+		ri_check_lack(checking, RI_CODE_GPU_PCIE_NARROW, name, "%" PRIu64
+			" of %" PRIu64 " PCIe lanes in use", pcie[0], pcie[1]);
 	ri_check_hint(checking, "%s", pcie_hint);
 }
 

@@ -59,8 +59,8 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_look *l
 		(!is_much(gpu, taken) && (processes == NULL || *processes == 0)))
 		return;
 	ri_gpu_name(name, gpu);
-	snprintf(text, sizeof(text), "%" PRIu64 " MiB of its memory are taken, %" PRIu64
-		" %s on it", taken, processes == NULL ? 0 : *processes,
+	snprintf(text, sizeof(text), "%" PRIu64 " MiB of memory are taken, %" PRIu64
+		" %s there", taken, processes == NULL ? 0 : *processes,
 		processes != NULL && *processes == 1 ? "process computes" : "processes compute");
 	if (reason != NULL)
 		ri_check_note(checking, RI_CODE_GPU_BUSY_SHARED, name, "%s; %s", text, reason);
@@ -114,7 +114,7 @@ static void note_slowed(struct ri_checking *checking, const struct ri_gpu_state 
 		slowed[1] / second < RI_THRESHOLD_SLOWED_SECONDS))
 		return;
 	ri_check_note(checking, RI_CODE_GPU_THROTTLE_COUNTED, name, "since the driver was loaded "
-		"the hardware slowed it down for %" PRIu64 " s because of heat and for %" PRIu64
+		"the hardware slowed the clocks for %" PRIu64 " s because of heat and for %" PRIu64
 		" s because of power", slowed[0] / second, slowed[1] / second);
 	ri_check_hint(checking, "%s", throttle_hint);
 }
@@ -130,12 +130,12 @@ static void judge_throttle(struct ri_checking *checking, const struct ri_gpu_loo
 	ri_gpu_name(name, gpu);
 	if ((reasons & (HW_THERMAL | HW_POWER_BRAKE)) != 0) {
 		ri_check_lack(checking, RI_CODE_GPU_THROTTLE_NOW, name,
-			"the hardware slows it down now because of %s",
+			"the hardware slows the clocks now because of %s",
 			(reasons & HW_THERMAL) != 0 ? "heat" : "power");
 		ri_check_hint(checking, "%s", throttle_hint);
 	} else if ((reasons & HW_SLOWDOWN) != 0) {
-		ri_check_note(checking, RI_CODE_GPU_THROTTLE_SLOWDOWN, name, "reports a hardware "
-			"slowdown and no reason, as while its clocks change");
+		ri_check_note(checking, RI_CODE_GPU_THROTTLE_SLOWDOWN, name, "a hardware slowdown "
+			"without a reason, as while clocks change");
 	}
 	note_slowed(checking, gpu, name);
 }
@@ -186,15 +186,15 @@ static void judge_mode(struct ri_checking *checking, const struct ri_gpu_look *l
 	ri_gpu_name(name, gpu);
 	if (mode == MODE_PROHIBITED) {
 		ri_check_warn(checking, RI_CODE_GPU_MODE_PROHIBITED, name,
-			"its compute mode is \"prohibited\": no CUDA program can use it");
+			"the compute mode is \"prohibited\": no CUDA program can use it");
 		ri_check_hint(checking, "%s", mode_hint);
 	} else if (mode == MODE_EXCLUSIVE_PROCESS) {
 		ri_check_note(checking, RI_CODE_GPU_MODE_EXCLUSIVE, name,
-			"its compute mode is \"exclusive process\": one process uses it at a time");
+			"the compute mode is \"exclusive process\": one process at a time");
 	}
 	if (persistence != NULL && *persistence == 0) {
-		ri_check_note(checking, RI_CODE_GPU_MODE_PERSISTENCE, name, "its persistence mode "
-			"is off: the first process to use it waits for the driver");
+		ri_check_note(checking, RI_CODE_GPU_MODE_PERSISTENCE, name, "persistence mode is "
+			"off: the first process waits for the driver");
 		ri_check_hint(checking, "%s", mode_hint);
 	}
 	if (mig != NULL && mig[0] != mig[1])

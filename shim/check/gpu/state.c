@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "check/software.h"
 #include "system/clock.h"
 
@@ -94,9 +96,61 @@ static bool judge_one(struct ri_checking *checking, const struct ri_gpu_judging 
 	else if (answer->given && !ri_nvml_is_quiet(answer->error) &&
 		answer->error != RI_NVML_LOST && answer->error != RI_NVML_RESET_REQUIRED)
 		ri_check_unknown(checking, judging->unknown, ri_gpu_name(name, gpu),
-			"does not tell: %s", ri_nvml_error_show(text, sizeof(text),
+			"not told: %s", ri_nvml_error_show(text, sizeof(text),
 				answer->error));
 	return answer->ok;
+}
+
+static bool is_alike(const struct ri_check_result *a, const struct ri_check_result *b)
+{
+	return a->code == b->code && strcmp(a->text, b->text) == 0;
+}
+
+/* The subjects of all results like the first of them, as many as there is room for. */
+static void join_subjects(struct ri_check_result *first, size_t count, size_t gpus)
+{
+	enum { MORE = sizeof(" and 64 more") };
+	char subject[RI_CHECK_SUBJECT];
+	struct ri_text text;
+	size_t all = 1, shown = 1;
+
+	ri_text_init(&text, subject, sizeof(subject));
+	ri_text_addf(&text, "%s", first->subject);
+	for (size_t i = 1; i < count; i++) {
+		if (!is_alike(first, &first[i]))
+			continue;
+		if (shown == all++ &&
+			text.length + strlen(first[i].subject) + 2 + MORE < sizeof(subject)) {
+			ri_text_addf(&text, ", %s", first[i].subject);
+			shown++;
+		}
+	}
+	if (shown < all)
+		ri_text_addf(&text, " and %zu more", all - shown);
+	ri_text_copy(first->subject, sizeof(first->subject), all > 1 && all == gpus ? "GPUs"
+		: subject);
+}
+
+void ri_gpu_merge(struct ri_checking *checking, size_t gpus)
+{
+	struct ri_check_result *results = checking->results;
+	size_t kept = 0, count = checking->count;
+
+	/* what was dropped would not be counted */
+	if (count > RI_CHECK_RESULTS)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		size_t first = 0;
+
+		/* what was moved to the front leaves its words behind */
+		while (first < i && !is_alike(&results[first], &results[i]))
+			first++;
+		if (first < i)
+			continue;
+		join_subjects(&results[i], count - i, gpus);
+		results[kept++] = results[i];
+	}
+	checking->count = kept;
 }
 
 void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging)
@@ -109,6 +163,7 @@ void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *jud
 	for (size_t i = 0; i < look->prober.said.gpu_count; i++)
 		if (look->seen[i])
 			told += judge_one(checking, judging, look, &look->prober.said.gpus[i]);
+	ri_gpu_merge(checking, look->count);
 	if (checking->count > 0)
 		return;
 	if (look->prober.end != RI_PROBER_DONE || look->count == 0)

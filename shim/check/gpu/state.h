@@ -51,4 +51,7 @@ struct ri_gpu_judging {
 
 void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging);
 
+/* What was said of several of so many GPUs in the same words becomes one result. */
+void ri_gpu_merge(struct ri_checking *checking, size_t gpus);
+
 #endif
