@@ -58,7 +58,7 @@ const char *ri_nvml_error_show(char *out, size_t size, uint64_t error)
 		{ 8, "its power cables are not attached properly" },
 		{ RI_NVML_DRIVER_NOT_LOADED, "the driver is not loaded" }, { 10, "it timed out" },
 		{ 11, "the kernel has trouble with its interrupts" },
-		{ 12, "a library of the driver is missing" },
+		{ RI_NVML_LIBRARY_NOT_FOUND, "a library of the driver is missing" },
 		{ RI_NVML_FUNCTION_NOT_FOUND, "the library is too old" },
 		{ 14, "its infoROM is corrupted" },
 		{ RI_NVML_LOST, "it has fallen off the bus" },

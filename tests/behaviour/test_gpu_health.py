@@ -248,13 +248,15 @@ def test_a_library_that_does_not_start(rankinit, probe, gpus):
     assert look(rankinit, gpus("init.error 18"), "--require=gpu.health")[0] == 123
 
 
-def test_a_library_without_a_driver(rankinit, probe, gpus):
+@pytest.mark.parametrize("error", [9, 12])
+def test_a_library_without_a_driver(rankinit, probe, gpus, error):
     """A machine without GPUs, with an image for GPUs: nothing to say, unless it is required."""
+    line = f"init.error {error}"
     if os.path.exists("/dev/nvidiactl"):
         pytest.skip("there is a driver")
-    status, checks = look(rankinit, gpus("init.error 9"))
+    status, checks = look(rankinit, gpus(line))
     assert (status, {one["status"] for one in checks}) == (0, {"skip"})
-    assert look(rankinit, gpus("init.error 9"), "--require=gpu.health")[0] == 123
+    assert look(rankinit, gpus(line), "--require=gpu.health")[0] == 123
 
 
 @pytest.mark.parametrize("line, code, text", [

@@ -133,7 +133,8 @@ static bool judge_library(struct ri_checking *checking, const struct ri_probe *s
 			"one of them has fallen off the bus, and NVML does not start");
 		ri_check_hint(checking, "%s", lost_hint);
 		return false;
-	} else if (failed->error == RI_NVML_DRIVER_NOT_LOADED &&
+	} else if ((failed->error == RI_NVML_DRIVER_NOT_LOADED ||
+		failed->error == RI_NVML_LIBRARY_NOT_FOUND) &&
 		ri_check_nvidia(checking)->control == ENOENT) {
 		ri_check_skip(checking, "GPUs", "no NVIDIA driver is here");
 		return false;
