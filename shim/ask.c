@@ -3,9 +3,7 @@
 #include "run.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "autopsy/examine.h"
 #include "base/number.h"

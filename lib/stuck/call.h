@@ -13,6 +13,7 @@ enum ri_call_kind {
 	RI_CALL_CHILD,
 	RI_CALL_EVENT,
 	RI_CALL_VFORK,
+	RI_CALL_EXEC,
 	RI_CALL_SIGNAL,
 	RI_CALL_END,
 };

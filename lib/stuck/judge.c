@@ -90,6 +90,7 @@ static enum ri_stuck_class class_of_call(const struct ri_stuck_process *process)
 	case RI_CALL_EVENT:
 	case RI_CALL_SLEEP:
 	case RI_CALL_VFORK:
+	case RI_CALL_EXEC:
 	case RI_CALL_SIGNAL:
 		break;
 	}

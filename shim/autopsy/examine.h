@@ -9,8 +9,8 @@ struct ri_autopsy_wish {
 	pid_t root;
 	int64_t interval_ms;	/* between the looks */
 	int64_t most_ms;	/* for all of it */
-	bool once;		/* one look: only where each Python thread is (ri_stuck_mark) */
-	bool takes_time;	/* where one is suspected there is a third look, a second later */
+	bool once;		/* one look: only where each Python thread is (ri_stuck_moved) */
+	bool takes_time;	/* where one is suspected there is a third look, 600 ms later */
 };
 
 /* Memory for it, shared with the workers; NULL and errno: there is none. */

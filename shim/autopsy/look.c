@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -445,13 +444,16 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_stuck_pro
 void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 {
 	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
+	const struct ri_call_row *row = ri_call_row(&process->call);
 	struct ri_procstat now;
 
 	if (process->state == 0 || process->dying)
 		return;
 	look_at_path(process);
 	look_at_rank(process);
-	look_at_python(region, process, i);
+	/* after vfork(2) the memory is its parent's, and what that runs */
+	if (row == NULL || row->kind != RI_CALL_EXEC)
+		look_at_python(region, process, i);
 	/* its number may be somebody else's by now, and so what was read */
 	if (read_stat(process->pid, &now) && now.started == process->started)
 		return;
