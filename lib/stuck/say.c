@@ -173,7 +173,7 @@ static bool add_stacks(struct page *page, const struct ri_stuck_process *process
 		if (!end_line(page))
 			return false;
 	}
-	for (uint32_t i = 1; i < process->stack_count && process->is_rank; i++) {
+	for (uint32_t i = 1; i < process->stack_count; i++) {
 		if (process->stacks[i].count == 0)
 			continue;
 		ri_text_addf(page->out, "    thread %d: ", (int)process->stacks[i].tid);
@@ -185,6 +185,14 @@ static bool add_stacks(struct page *page, const struct ri_stuck_process *process
 			return false;
 	}
 	return true;
+}
+
+static bool has_ranks(const struct ri_stuck_look *look)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].is_rank)
+			return true;
+	return false;
 }
 
 static bool add_group(struct page *page, struct ri_stuck *stuck, int group, size_t frames)
@@ -207,8 +215,8 @@ static bool add_group(struct page *page, struct ri_stuck *stuck, int group, size
 	} else if (!end_line(page)) {
 		return false;
 	}
-	/* a launcher's own stack tells nothing of the job */
-	return process->rank < 0 && !process->is_rank ? true : add_stacks(page, process, frames);
+	/* where there are ranks, a launcher's own stack tells nothing of the job */
+	return process->rank < 0 && has_ranks(look) ? true : add_stacks(page, process, frames);
 }
 
 /* Idle workers and launchers are no news. */

@@ -128,6 +128,25 @@ def test_the_text(hang, rankinit):
     assert any(line.startswith(f"rank {VICTIM} (pid ") for line in lines[3:])
 
 
+def test_a_process_without_a_rank(rankinit):
+    """Its stack is shown, and that of its other thread."""
+    program = ("import threading, time\ndef inner():\n    time.sleep(600)\n"
+               "threading.Thread(target=inner).start()\nprint('there', flush=True)\ninner()")
+    child = subprocess.Popen([*PYTHON, "-c", program], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"there\n"
+        wait_until(lambda: look(rankinit, child.pid)["processes"][0]["class"] == "sleeps", "sleep")
+        lines = ask(rankinit, child.pid, "--autopsy").out.decode().splitlines()
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert lines[0] == f"python3 (pid {child.pid}): sleeps, <string>:3 in inner"
+    assert lines[1] == "    <string>:3 in inner"
+    assert lines[2] == "    <string>:6 in <module>"
+    assert lines[3].startswith("    thread ") and ": <string>:3 in inner < " in lines[3]
+
+
 def test_shells_in_front(hang, rankinit):
     job = hang("sleep", before=["sh", "-c", '"$@"; :', "sh"])
     found = suspect(rankinit, job)
