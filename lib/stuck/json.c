@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "report/outcome.h"
 #include "report/redact.h"
 #include "stuck/say.h"
 
@@ -103,6 +104,33 @@ static json_t *describe_process(struct ri_json *json, const struct ri_stuck_look
 	return object;
 }
 
+static json_t *describe_time(struct timespec at)
+{
+	char buffer[64];
+	struct ri_text text;
+
+	if (at.tv_sec == 0)
+		return json_null();
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_time_add(&text, at);
+	return json_string(buffer);
+}
+
+/* The numbers of the ranks of a group; null for one whose number is not known. */
+static json_t *list_ranks(struct ri_json *json, const struct ri_stuck_look *look, size_t group)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_stuck_process *process = &look->processes[i];
+
+		if (process->group == (int)group && process->is_rank)
+			ri_json_append(json, list,
+				number_or_null(process->rank >= 0, (uint64_t)process->rank));
+	}
+	return list;
+}
+
 static json_t *describe_group(struct ri_json *json, const struct ri_stuck *stuck,
 	const struct ri_stuck_look *look, size_t i)
 {
@@ -114,6 +142,7 @@ static json_t *describe_group(struct ri_json *json, const struct ri_stuck *stuck
 	ri_text_init(&out, lack, sizeof(lack));
 	ri_stuck_add_lack(&out, stuck, process);
 	ri_json_put(json, object, "group", json_integer((json_int_t)i));
+	ri_json_put(json, object, "ranks", list_ranks(json, look, i));
 	ri_json_put(json, object, "class", json_string(ri_stuck_class_name(process->class)));
 	ri_json_put(json, object, "text", sentence(json, look, i));
 	ri_json_put(json, object, "python", foreign_or_null(json, process->release, "python"));
@@ -147,6 +176,7 @@ json_t *ri_stuck_json(struct ri_json *json, struct ri_stuck *stuck)
 	json_t *object = json_object(), *groups = json_array(), *processes = json_array();
 
 	ri_json_put(json, object, "schema", json_string("rankinit-autopsy-1"));
+	ri_json_put(json, object, "at", describe_time(stuck->at));
 	ri_json_put(json, object, "interval_ms", json_integer(stuck->interval_ms));
 	ri_json_put(json, object, "suspect", describe_suspect(json, look));
 	for (size_t i = 0; i < look->count; i++) {

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "stuck/call.h"
 #include "stuck/facts.h"
@@ -122,6 +123,7 @@ struct ri_stuck {
 	unsigned last;		/* which of them is the newer one */
 	unsigned looks_taken;
 	uint32_t interval_ms;	/* between the two */
+	struct timespec at;	/* of the newer one; 0: not known */
 	bool by_seccomp;	/* a filter denies process_vm_readv(2) to whoever looks */
 	int yama;		/* kernel.yama.ptrace_scope; -1: there is no Yama */
 	uint32_t frame_count, text_length;

@@ -110,6 +110,7 @@ static bool look(struct ri_autopsy_region *region, pid_t root, int64_t until)
 
 	if (!ri_autopsy_list(region, root))
 		return false;
+	ri_clock_read(CLOCK_REALTIME, &region->stuck.at);
 	whole = look_at_all(region, until);
 	ri_autopsy_conclude(region);
 	ri_stuck_judge(&region->stuck);

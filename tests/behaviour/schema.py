@@ -16,7 +16,9 @@ def validator(name):
     with open(os.path.join(DOCS, f"{name}.schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
     jsonschema.Draft7Validator.check_schema(schema)
-    return jsonschema.Draft7Validator(schema)
+    # one may refer to another one of the folder
+    resolver = jsonschema.RefResolver(f"file://{os.path.realpath(DOCS)}/", schema)
+    return jsonschema.Draft7Validator(schema, resolver=resolver)
 
 
 def check(document, name):

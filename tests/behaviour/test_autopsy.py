@@ -15,6 +15,7 @@ import pytest
 
 import everybody
 import peek
+import schema
 from box import BASE, HERE, Result, refused
 from deadmount import DeadMount
 from peek import PATIENCE, wait_until
@@ -64,7 +65,9 @@ def ask(rankinit, pid, *words, before=()):
 def look(rankinit, pid, before=()):
     done = ask(rankinit, pid, before=before)
     assert done.status == 0, done.err
-    return json.loads(done.out)
+    autopsy = json.loads(done.out)
+    schema.check(autopsy, "autopsy")
+    return autopsy
 
 
 def suspect(rankinit, job):
@@ -92,6 +95,13 @@ def test_the_rank_that_holds_up_the_others(hang, rankinit, deed, name, words):
     assert found["rank"] == int(VICTIM)
     assert found["class"] in (name if isinstance(name, tuple) else (name,))
     assert found["text"].startswith(words), found
+
+
+def test_which_ranks_do_the_same(hang, rankinit):
+    job = hang("sleep")
+    suspect(rankinit, job)
+    ranks = {group["class"]: group["ranks"] for group in look(rankinit, job.pid)["groups"]}
+    assert ranks == {"collective": [0, 1, 3], "sleeps": [2]}
 
 
 def test_who_waits_for_a_child_says_what_that_does(hang, rankinit):
@@ -286,6 +296,7 @@ def test_before_the_stop_of_a_silent_job(hang, folder):
     for rank in range(RANKS):
         assert (folder / f"saved.{rank}").stat().st_size > 100000
     report = json.loads((folder / "report.json").read_text())
+    schema.check(report, "report")
     assert report["autopsy"]["suspect"]["rank"] == int(VICTIM)
 
 
