@@ -17,6 +17,7 @@
 #include "system/clock.h"
 
 enum {
+	TRIES = 3,		/* to read what changes meanwhile */
 	TASKS = 1024,		/* threads of one process that are looked for */
 	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
 	LISTED = 32768,		/* processes of the machine that are gone through */
@@ -321,20 +322,27 @@ static bool read_maps(pid_t pid, struct ri_python_maps *maps)
 	return fd >= 0 && maps->count > 0;
 }
 
-/* Where there are no maps to read, the error of reading any memory says why. */
+/*
+ * Where there are no maps to read, the error of reading any memory says why. A Python that has just
+ * started, or loads a library, changes meanwhile.
+ */
 static enum ri_stuck_python find_python(struct ri_stuck_process *process,
 	struct ri_autopsy_region *region, size_t i)
 {
 	const struct ri_python_memory memory = { read_memory, &process->pid };
 	struct ri_python *python = &region->pythons[i];
+	enum ri_python_answer answer = RI_PYTHON_CHANGED;
 	static struct ri_python_maps maps;
 
-	errno = 0;
-	if (!read_maps(process->pid, &maps)) {
-		process->python_errno = errno;
-		return errno == 0 ? RI_STUCK_NO_PYTHON : RI_STUCK_REFUSED;
+	for (int tries = 0; tries < TRIES && answer == RI_PYTHON_CHANGED; tries++) {
+		errno = 0;
+		if (!read_maps(process->pid, &maps)) {
+			process->python_errno = errno;
+			return errno == 0 ? RI_STUCK_NO_PYTHON : RI_STUCK_REFUSED;
+		}
+		answer = ri_python_find(python, &memory, &maps);
 	}
-	switch (ri_python_find(python, &memory, &maps)) {
+	switch (answer) {
 	case RI_PYTHON_OK:
 		region->python_known[i] = true;
 		break;
@@ -355,7 +363,6 @@ static enum ri_stuck_python find_python(struct ri_stuck_process *process,
 static enum ri_python_answer read_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack)
 {
-	enum { TRIES = 3 };
 	enum ri_python_answer answer = ri_python_stack(python, thread, stack);
 
 	for (int i = 0; i < TRIES; i++) {
