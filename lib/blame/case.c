@@ -28,8 +28,10 @@ void ri_case_skip(struct ri_case *c, const char *file, const char *why)
 /* What one takes in the arena, more or less: enough to know when to stop. */
 static size_t measure(const struct ri_witness *witness)
 {
+	size_t lines = witness->failure.line_count + witness->autopsy.line_count;
+
 	return sizeof(*witness) + witness->count * (sizeof(*witness->ranks) + 16) +
-		witness->fact_count * 80 + witness->failure.line_count * 128 + 512;
+		witness->fact_count * 80 + lines * 128 + 512;
 }
 
 void ri_case_add(struct ri_case *c, const char *file, char *bytes, size_t length)

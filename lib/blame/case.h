@@ -17,6 +17,7 @@ enum {
 	RI_CASE_FILES = 65536,		/* reports, and files that are none */
 	RI_CASE_BYTES = 48 << 20,	/* kept of all of them; what comes then is left out */
 	RI_CASE_APART_US = 2000000,	/* ends of two nodes that are nearer are not ordered */
+	RI_CASE_LOOK_US = 600000000,	/* an autopsy that came so long before the end is old */
 	RI_CASE_SUSPECTS = 64,
 };
 
@@ -38,7 +39,7 @@ enum ri_case_finding {
 	RI_CASE_FIRST,		/* the suspects failed first: one, or several at once */
 	RI_CASE_REFUSED,	/* they did not start their ranks; all of them are named */
 	RI_CASE_LEFT,		/* they had ended with 0, and the others then lost them */
-	RI_CASE_HELD,		/* the others waited in vain for it */
+	RI_CASE_HELD,		/* the others waited in vain for it; or autopsies suspect several */
 	RI_CASE_SILENT,		/* losses alone, and nodes or ranks that left no report */
 	RI_CASE_TOLD,		/* likewise, and the link named a node, of which there is none */
 	RI_CASE_NOBODY,		/* losses alone: it cannot be told who went first */
@@ -48,6 +49,7 @@ struct ri_case_suspect {
 	const struct ri_witness *witness;
 	const struct ri_witness_rank *rank;	/* NULL: no rank is named */
 	int64_t at;		/* by the clock of node 0, where that is known */
+	bool seen;		/* its node's autopsy tells what it did */
 };
 
 /* So many of one kind of end, of ranks that are no suspects. */
@@ -114,9 +116,13 @@ void ri_case_skip(struct ri_case *c, const char *file, const char *why);
  * word; of several the earliest, if the next one's is RI_CASE_APART_US later, or later than the
  * link's measure of both clocks, and their drift since then, leave open. One host has one clock.
  * The link's verdict orders what clocks do not, where all reports that have one agree. Losses
- * alone name nobody, but for a rank that had ended with 0, or one that alone did not wait.
+ * alone name nobody, but for a rank that had ended with 0, one that a node's autopsy suspects, or
+ * one that alone did not wait. After a stop autopsies may name one, too.
  */
 int ri_case_judge(struct ri_case *c);
+
+/* The number of the rank, or -1. */
+int64_t ri_case_rank(const struct ri_case_suspect *suspect);
 
 /* judge.c: the second half of it, of the newest attempt. */
 void ri_case_find_suspects(struct ri_case *c);

@@ -35,20 +35,24 @@ static void put_suspect(struct ri_sheet *sheet, const struct ri_case *c,
 {
 	const struct ri_witness *witness = suspect->witness;
 	const struct ri_witness_rank *rank = suspect->rank;
+	const struct ri_witness_autopsy *autopsy = suspect->seen ? &witness->autopsy : NULL;
 	bool failed = c->finding == RI_CASE_FIRST && witness->failure.class != RI_CLASS_NONE;
 
 	ri_sheet_open(sheet, NULL, '{');
 	ri_sheet_number(sheet, "node", witness->node);
 	ri_sheet_string(sheet, "host", witness->host);
-	ri_sheet_number(sheet, "rank", rank == NULL ? -1 : rank->rank);
+	ri_sheet_number(sheet, "rank", ri_case_rank(suspect));
 	ri_sheet_number(sheet, "local_rank", rank == NULL ? -1 : rank->local_rank);
 	ri_sheet_string(sheet, "class", failed ? ri_class_name(witness->failure.class) : NULL);
 	ri_sheet_string(sheet, "how", failed ? witness->failure.how : NULL);
+	ri_sheet_string(sheet, "did", autopsy == NULL ? NULL : autopsy->did);
 	ri_sheet_time(sheet, "at", suspect->at);
 	ri_sheet_open(sheet, "reason", '[');
 	for (size_t i = 0; (failed || c->finding == RI_CASE_REFUSED) &&
 		i < witness->failure.line_count; i++)
 		ri_sheet_string(sheet, NULL, witness->failure.lines[i]);
+	for (size_t i = 0; autopsy != NULL && i < autopsy->line_count; i++)
+		ri_sheet_string(sheet, NULL, autopsy->lines[i]);
 	ri_sheet_close(sheet, ']');
 	ri_sheet_number(sheet, "exit_status", witness->exit_status);
 	ri_sheet_string(sheet, "file", witness->file);

@@ -271,8 +271,8 @@ static size_t find_ranks(const struct ri_case_attempt *attempt, const struct los
 	return count;
 }
 
-/* Losses alone, of a job all of whose ranks are here. */
-static void find_among_losses(struct ri_case *c, const struct losses *losses,
+/* Of a job all of whose ranks are here: those that had ended, and the one that had not. */
+static bool find_ended(struct ri_case *c, const struct losses *losses,
 	struct ri_case_suspect *list)
 {
 	const struct ri_case_attempt *attempt = &c->attempts[0];
@@ -284,13 +284,80 @@ static void find_among_losses(struct ri_case *c, const struct losses *losses,
 		c->finding = RI_CASE_FIRST;
 		c->suspects[0] = list[0];
 		c->suspect_count = 1;
-		return;
+		return true;
 	}
 	if (left > 0) {
 		c->finding = RI_CASE_LEFT;
 		keep_first(c, list, left);
-		return;
 	}
+	return left > 0;
+}
+
+/* Did its autopsy see a rank near the end? */
+static bool is_seen(const struct ri_witness *witness)
+{
+	const struct ri_witness_autopsy *autopsy = &witness->autopsy;
+
+	return autopsy->did != NULL && autopsy->at <= witness->ended + RI_CASE_APART_US &&
+		autopsy->at >= witness->ended - RI_CASE_LOOK_US;
+}
+
+int64_t ri_case_rank(const struct ri_case_suspect *suspect)
+{
+	if (suspect->rank != NULL)
+		return suspect->rank->rank;
+	return suspect->seen ? suspect->witness->autopsy.rank : -1;
+}
+
+static struct ri_case_suspect seen_by(const struct ri_witness *witness)
+{
+	struct ri_case_suspect suspect = {
+		.witness = witness, .seen = true,
+		.at = true_time(witness, witness->autopsy.at),
+	};
+
+	/* below torchrun it is none of rankinit's own */
+	for (size_t i = 0; i < witness->count && witness->autopsy.rank >= 0; i++)
+		if (witness->ranks[i].rank == witness->autopsy.rank)
+			suspect.rank = &witness->ranks[i];
+	return suspect;
+}
+
+static bool is_suspected(const struct ri_case *c, int64_t rank)
+{
+	for (size_t i = 0; i < c->suspect_count && rank >= 0; i++)
+		if (ri_case_rank(&c->suspects[i]) == rank)
+			return true;
+	return false;
+}
+
+/* Whom the nodes' autopsies suspect. If they contradict each other, each may be it. */
+static bool find_suspected(struct ri_case *c)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_witness *witness = attempt->witnesses[i];
+
+		if (!is_seen(witness) || !witness->autopsy.suspects ||
+			is_suspected(c, witness->autopsy.rank))
+			continue;
+		if (c->suspect_count < RI_CASE_SUSPECTS)
+			c->suspects[c->suspect_count++] = seen_by(witness);
+		else
+			c->more_suspects++;
+	}
+	if (c->suspect_count > 0)
+		c->finding = RI_CASE_HELD;
+	return c->suspect_count > 0;
+}
+
+/* The only rank that did not wait, of a job all of whose ranks are here. */
+static void find_held(struct ri_case *c, const struct losses *losses,
+	struct ri_case_suspect *list)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+
 	/* whose time is over closes its connections, and the next one loses a peer */
 	if (losses->timeout == 0 || losses->timeout > losses->first + RI_CASE_APART_US ||
 		find_ranks(attempt, losses, is_silent, list) != 1 ||
@@ -299,6 +366,23 @@ static void find_among_losses(struct ri_case *c, const struct losses *losses,
 	c->finding = RI_CASE_HELD;
 	c->suspects[0] = list[0];
 	c->suspect_count = 1;
+	if (is_seen(list[0].witness) && list[0].rank->rank >= 0 &&
+		list[0].rank->rank == list[0].witness->autopsy.rank)
+		c->suspects[0] = seen_by(list[0].witness);
+}
+
+/* Losses alone; list is NULL where that is not all: ranks are missing. */
+static void find_among_losses(struct ri_case *c, const struct losses *losses,
+	struct ri_case_suspect *list)
+{
+	if (list != NULL && find_ended(c, losses, list))
+		return;
+	if (find_suspected(c))
+		return;
+	if (list != NULL)
+		find_held(c, losses, list);
+	else
+		c->finding = RI_CASE_SILENT;
 }
 
 /* Nobody failed by itself. */
@@ -370,7 +454,7 @@ void ri_case_find_suspects(struct ri_case *c)
 	if (losses.count == 0 && !told) {
 		find_calm(c);
 		/* who is gone without a word may be why the platform stopped the others */
-		if (c->finding == RI_CASE_STOPPED && !whole)
+		if (c->finding == RI_CASE_STOPPED && !find_suspected(c) && !whole)
 			c->finding = RI_CASE_SILENT;
 		count_victims(c);
 		return;
@@ -378,9 +462,7 @@ void ri_case_find_suspects(struct ri_case *c)
 	c->finding = RI_CASE_NOBODY;
 	if (told)
 		c->finding = RI_CASE_TOLD;
-	else if (!whole)
-		c->finding = RI_CASE_SILENT;
-	else if (list != NULL && losses.count > 0)
-		find_among_losses(c, &losses, list);
+	else
+		find_among_losses(c, &losses, whole && losses.count > 0 ? list : NULL);
 	count_victims(c);
 }

@@ -43,7 +43,7 @@ static void add_count(struct ri_sheet *sheet, size_t count, const char *what)
 /* "rank 13 (node 1 (gpu-0514))", "node 1 (gpu-0514)" */
 static void add_who(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
 {
-	int64_t rank = suspect->rank == NULL ? -1 : suspect->rank->rank;
+	int64_t rank = ri_case_rank(suspect);
 
 	if (rank >= 0)
 		ri_sheet_addf(sheet, "rank %lld of ", (long long)rank);
@@ -63,18 +63,42 @@ static void add_how(struct ri_sheet *sheet, const struct ri_case_suspect *suspec
 	ri_sheet_add(sheet, witness->compared ? ", by the clock of node 0\n" : "\n");
 }
 
+static void add_lines(struct ri_sheet *sheet, const char *const *lines, size_t count, size_t most)
+{
+	for (size_t i = 0; i < count && i < most; i++) {
+		ri_sheet_add(sheet, "    ");
+		ri_sheet_add_shown(sheet, lines[i], COLUMNS);
+		ri_sheet_add(sheet, "\n");
+	}
+}
+
+static void add_report(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
+{
+	ri_sheet_add(sheet, "    report: ");
+	ri_sheet_add_shown(sheet, suspect->witness->file, COLUMNS);
+	ri_sheet_add(sheet, "\n");
+}
+
 static void add_reason(struct ri_sheet *sheet, const struct ri_case_suspect *suspect, size_t most)
 {
 	const struct ri_witness_failure *failure = &suspect->witness->failure;
 
-	for (size_t i = 0; i < failure->line_count && i < most; i++) {
-		ri_sheet_add(sheet, "    ");
-		ri_sheet_add_shown(sheet, failure->lines[i], COLUMNS);
-		ri_sheet_add(sheet, "\n");
-	}
-	ri_sheet_add(sheet, "    report: ");
-	ri_sheet_add_shown(sheet, suspect->witness->file, COLUMNS);
+	add_lines(sheet, failure->lines, failure->line_count, most);
+	add_report(sheet, suspect);
+}
+
+/* ", at 2026-11-23T17:29:19.689Z: it sleeps, train.py:55 in step", and the lines about that */
+static void add_deed(struct ri_sheet *sheet, const struct ri_case_suspect *suspect, size_t most)
+{
+	const struct ri_witness_autopsy *autopsy = &suspect->witness->autopsy;
+
+	ri_sheet_add(sheet, ", at ");
+	add_time(sheet, suspect->at);
+	ri_sheet_add(sheet, ": it ");
+	ri_sheet_add_shown(sheet, autopsy->did, RI_WITNESS_DEED);
 	ri_sheet_add(sheet, "\n");
+	add_lines(sheet, autopsy->lines, autopsy->line_count, most);
+	add_report(sheet, suspect);
 }
 
 static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
@@ -161,11 +185,35 @@ static void add_told(const struct ri_case *c, struct ri_sheet *sheet)
 /* Where to look further, where no end of its own is shown. */
 static void add_reports(const struct ri_case *c, struct ri_sheet *sheet)
 {
-	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
-		ri_sheet_add(sheet, "    report: ");
-		ri_sheet_add_shown(sheet, c->suspects[i].witness->file, COLUMNS);
-		ri_sheet_add(sheet, "\n");
+	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++)
+		add_report(sheet, &c->suspects[i]);
+}
+
+/* By the losses, or by what its node's autopsy saw; of several nodes' there may be more. */
+static void add_held(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	if (c->suspect_count > 1) {
+		ri_sheet_addf(sheet, "one of %zu held up the others, and what their nodes saw does "
+			"not tell which:\n", c->suspect_count + c->more_suspects);
+		for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
+			ri_sheet_add(sheet, "  ");
+			add_who(sheet, &c->suspects[i]);
+			add_deed(sheet, &c->suspects[i], REASON);
+		}
+		if (c->suspect_count > SUSPECTS)
+			ri_sheet_addf(sheet, "  and %zu more\n",
+				c->suspect_count + c->more_suspects - SUSPECTS);
+		return;
 	}
+	add_who(sheet, &c->suspects[0]);
+	if (c->suspects[0].seen) {
+		ri_sheet_add(sheet, " held up the others");
+		add_deed(sheet, &c->suspects[0], RI_WITNESS_DEEDS);
+		return;
+	}
+	ri_sheet_add(sheet, " did not come when all others waited for it: look at what it did "
+		"last\n");
+	add_report(sheet, &c->suspects[0]);
 }
 
 static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
@@ -192,10 +240,7 @@ static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 		add_reports(c, sheet);
 		break;
 	case RI_CASE_HELD:
-		add_list(c, sheet);
-		ri_sheet_add(sheet, " did not come when all others waited for it: look at what it "
-			"did last\n");
-		add_reports(c, sheet);
+		add_held(c, sheet);
 		break;
 	case RI_CASE_SILENT:
 		add_silent(c, sheet);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The members of an object that are kept; of one with members of its own, those. */
+/* The members of an object that are kept; of one with members of its own, or of a list, those. */
 struct member {
 	const char *name;
 	const struct member *inner;	/* NULL: all of it */
@@ -20,12 +20,25 @@ static const struct member failure[] = {
 	{ "reason", NULL }, { NULL, NULL },
 };
 
+static const struct member thread[] = {
+	{ "main", NULL }, { "frames", NULL }, { NULL, NULL },
+};
+
+static const struct member group[] = {
+	{ "ranks", NULL }, { "class", NULL }, { "text", NULL }, { "threads", thread },
+	{ NULL, NULL },
+};
+
+static const struct member autopsy[] = {
+	{ "at", NULL }, { "suspect", NULL }, { "groups", group }, { NULL, NULL },
+};
+
 static const struct member report[] = {
 	{ "schema", NULL }, { "exit_status", NULL }, { "host", NULL }, { "started", NULL },
 	{ "ended", NULL }, { "topology", topology }, { "ranks", NULL },
 	{ "first_failure", failure }, { "refusal", NULL }, { "job_verdict", NULL },
 	{ "job_verdict_node", NULL }, { "stop", NULL }, { "facts", NULL }, { "clock", NULL },
-	{ NULL, NULL },
+	{ "autopsy", autopsy }, { NULL, NULL },
 };
 
 /* What is read, and what was written of it, which is never longer. */
@@ -117,6 +130,7 @@ static const struct member *find(const struct member *members, const char *name,
 }
 
 static void skim_object(struct skim *skim, const struct member *members);
+static void skim_array(struct skim *skim, const struct member *members);
 
 static void skim_value(struct skim *skim, const struct member *member)
 {
@@ -125,6 +139,10 @@ static void skim_value(struct skim *skim, const struct member *member)
 
 	if (member != NULL && member->inner != NULL && next(skim) == '{') {
 		skim_object(skim, member->inner);
+		return;
+	}
+	if (member != NULL && member->inner != NULL && next(skim) == '[') {
+		skim_array(skim, member->inner);
 		return;
 	}
 	pass_value(skim);
@@ -168,6 +186,25 @@ static void skim_object(struct skim *skim, const struct member *members)
 		skim_value(skim, member);
 	} while (take(skim, ','));
 	take(skim, '}');
+}
+
+/* At its bracket, of objects; what is none stays as it is. */
+static void skim_array(struct skim *skim, const struct member *members)
+{
+	const char *from;
+
+	take(skim, '[');
+	do {
+		pass_blanks(skim);
+		from = skim->at;
+		if (next(skim) == '{') {
+			skim_object(skim, members);
+			continue;
+		}
+		pass_value(skim);
+		copy(skim, from, skim->at);
+	} while (take(skim, ','));
+	take(skim, ']');
 }
 
 size_t ri_report_skim(char *bytes, size_t length)

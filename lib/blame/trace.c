@@ -72,13 +72,22 @@ static const char *describe(const struct ri_witness_rank *rank, char *out, size_
 	return out;
 }
 
-static bool is_suspect(const struct ri_case *c, const struct ri_witness *witness,
-	const struct ri_witness_rank *rank)
+/* With a rank of NULL: the node itself, or a rank that is none of rankinit's own. */
+static const struct ri_case_suspect *find_suspect(const struct ri_case *c,
+	const struct ri_witness *witness, const struct ri_witness_rank *rank)
 {
 	for (size_t i = 0; i < c->suspect_count; i++)
 		if (c->suspects[i].witness == witness && c->suspects[i].rank == rank)
-			return true;
-	return false;
+			return &c->suspects[i];
+	return NULL;
+}
+
+static void put_held(struct ri_sheet *sheet, const struct ri_case *c,
+	const struct ri_case_suspect *suspect, size_t process, int64_t row)
+{
+	if (suspect != NULL && suspect->seen)
+		put_instant(sheet, c->suspect_count > 1 ? "may have held up the others" :
+			"held up the others", process, row, suspect->at);
 }
 
 /* The instants of a rank at its end. */
@@ -86,9 +95,11 @@ static void put_end(struct ri_sheet *sheet, const struct ri_case *c,
 	const struct ri_witness *witness, const struct ri_witness_rank *rank, size_t process,
 	int64_t row)
 {
+	const struct ri_case_suspect *suspect = find_suspect(c, witness, rank);
 	int64_t at = ri_witness_true(witness, rank->ended);
 
-	if (is_suspect(c, witness, rank))
+	put_held(sheet, c, suspect, process, row);
+	if (suspect != NULL && !suspect->seen)
 		put_instant(sheet, c->suspect_count > 1 ? "may have failed first" :
 			c->finding == RI_CASE_FIRST ? "failed first" :
 			ri_case_finding_name(c->finding), process, row, at);
@@ -128,6 +139,7 @@ static void put_rank(struct ri_sheet *sheet, const struct ri_case *c,
 static void put_node(struct ri_sheet *sheet, const struct ri_case *c,
 	const struct ri_witness *witness, size_t process)
 {
+	const struct ri_case_suspect *suspect;
 	char name[600];
 	struct ri_text text;
 
@@ -137,8 +149,10 @@ static void put_node(struct ri_sheet *sheet, const struct ri_case *c,
 	put_name(sheet, "process_name", process, 1, name);
 	for (size_t i = 0; i < witness->count; i++)
 		put_rank(sheet, c, witness, &witness->ranks[i], process);
-	if (witness->stopped != 0) {
+	suspect = find_suspect(c, witness, NULL);
+	if (witness->stopped != 0 || (suspect != NULL && suspect->seen)) {
 		put_name(sheet, "thread_name", process, NO_RANK, "rankinit");
+		put_held(sheet, c, suspect, process, NO_RANK);
 		put_instant(sheet, "stop from outside", process, NO_RANK,
 			ri_witness_true(witness, witness->stopped));
 	}

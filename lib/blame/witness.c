@@ -260,6 +260,126 @@ static void read_clock(struct ri_witness *out, const json_t *clock)
 	out->compared = true;
 }
 
+/* Is it a group of that rank alone? */
+static bool is_of_rank(const json_t *group, int64_t rank)
+{
+	const json_t *ranks = json_object_get(group, "ranks");
+
+	return json_array_size(ranks) == 1 && rank >= 0 &&
+		number_of(json_array_get(ranks, 0), RI_MAX_RANKS - 1) == rank;
+}
+
+static bool waits_for_ranks(const json_t *group)
+{
+	const char *class = json_string_value(json_object_get(group, "class"));
+
+	return class != NULL && strcmp(class, "collective") == 0;
+}
+
+/* The group of the only rank that does not wait for other ranks; NULL: there are more, or none. */
+static const json_t *find_odd(const json_t *groups)
+{
+	const json_t *odd = NULL;
+
+	for (size_t i = 0; i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+		size_t ranks = json_array_size(json_object_get(group, "ranks"));
+
+		if (ranks == 0 || waits_for_ranks(group))
+			continue;
+		if (ranks > 1 || odd != NULL)
+			return NULL;
+		odd = group;
+	}
+	return odd;
+}
+
+static void add_deed_line(struct ri_witness_autopsy *out, const char *line)
+{
+	if (line != NULL && out->line_count < RI_WITNESS_DEEDS)
+		out->lines[out->line_count++] = line;
+}
+
+/* What most of the others did. */
+static void keep_others(struct ri_witness_autopsy *out, const json_t *groups,
+	struct ri_arena *arena)
+{
+	const json_t *most = NULL;
+	const char *did;
+	size_t count = 0;
+
+	for (size_t i = 0; i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+		size_t ranks = json_array_size(json_object_get(group, "ranks"));
+
+		if (ranks <= count || is_of_rank(group, out->rank))
+			continue;
+		most = group;
+		count = ranks;
+	}
+	did = keep(json_object_get(most, "text"), RI_WITNESS_DEED, arena);
+	if (did != NULL && count == 1)
+		add_deed_line(out, ri_arena_format(arena, "another rank there %s", did));
+	else if (did != NULL)
+		add_deed_line(out, ri_arena_format(arena, "%zu other ranks there: each %s", count,
+			did));
+}
+
+/* The main thread's stack, the innermost frame first. */
+static void keep_stack(struct ri_witness_autopsy *out, const json_t *group, struct ri_arena *arena)
+{
+	const json_t *thread = json_array_get(json_object_get(group, "threads"), 0);
+	const json_t *frames = json_object_get(thread, "frames");
+
+	if (!json_is_true(json_object_get(thread, "main")))
+		return;
+	for (size_t i = 0; i < json_array_size(frames) && out->line_count < RI_WITNESS_DEEDS; i++) {
+		const json_t *frame = json_array_get(frames, i);
+		const char *file = keep_word(frame, "file", arena);
+		const char *function = keep_word(frame, "function", arena);
+		int64_t line = number_of(json_object_get(frame, "line"), INT32_MAX);
+
+		if (file == NULL || function == NULL)
+			return;
+		add_deed_line(out, line < 0 ? ri_arena_format(arena, "%s in %s", file, function)
+			: ri_arena_format(arena, "%s:%d in %s", file, (int)line, function));
+	}
+}
+
+static const json_t *find_group(const json_t *groups, int64_t rank)
+{
+	for (size_t i = 0; i < json_array_size(groups); i++)
+		if (is_of_rank(json_array_get(groups, i), rank))
+			return json_array_get(groups, i);
+	return NULL;
+}
+
+/* A rank that the job does not have is none. */
+static void read_autopsy(struct ri_witness *out, const json_t *autopsy, struct ri_arena *arena)
+{
+	const json_t *suspect = json_object_get(autopsy, "suspect");
+	const json_t *groups = json_object_get(autopsy, "groups"), *group = find_odd(groups);
+	const json_t *ranks = json_object_get(group, "ranks"), *deed = group;
+	struct ri_witness_autopsy seen = { .at = time_of(autopsy, "at") };
+	const json_t *rank = json_array_get(ranks, 0);
+
+	if (json_is_object(suspect)) {
+		seen.suspects = true;
+		deed = suspect;
+		rank = json_object_get(suspect, "rank");
+	}
+	seen.rank = number_of(rank, RI_MAX_RANKS - 1);
+	if (seen.suspects)
+		group = find_group(groups, seen.rank);
+	seen.did = keep(json_object_get(deed, "text"), RI_WITNESS_DEED, arena);
+	if (seen.did == NULL || seen.at == 0 || (seen.rank < 0 && !json_is_null(rank)) ||
+		(out->world >= 0 && seen.rank >= out->world))
+		return;
+	keep_others(&seen, groups, arena);
+	keep_stack(&seen, group, arena);
+	out->autopsy = seen;
+}
+
 static void read_verdict(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
 {
 	const char *text = json_string_value(json_object_get(document, "job_verdict"));
@@ -288,6 +408,7 @@ static int read_document(struct ri_witness *out, const json_t *document, struct 
 	read_verdict(out, document, arena);
 	read_clock(out, json_object_get(document, "clock"));
 	read_failure(out, document, arena);
+	read_autopsy(out, json_object_get(document, "autopsy"), arena);
 	if (out->exit_status < 0 || out->began == 0 || out->ended < out->began ||
 		(out->node >= 0 && out->nodes >= 0 && out->node >= out->nodes))
 		return -1;

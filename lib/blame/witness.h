@@ -20,6 +20,8 @@ enum {
 	RI_WITNESS_LINE = 1024,	/* of a line of a verdict */
 	RI_WITNESS_LINES = 16,	/* of a reason */
 	RI_WITNESS_FACTS = 256,
+	RI_WITNESS_DEED = 400,	/* of what a rank did */
+	RI_WITNESS_DEEDS = 8,	/* lines about it */
 	RI_WITNESS_WHY = 96,	/* why a file is no report */
 };
 
@@ -45,6 +47,16 @@ struct ri_witness_failure {
 	size_t line_count;
 };
 
+/* The one rank of this node that did not do what the others did, as its autopsy saw it. */
+struct ri_witness_autopsy {
+	int64_t at;		/* when it was seen, by this node's clock */
+	bool suspects;		/* the autopsy itself says that it holds up the others */
+	int64_t rank;		/* -1: of an unknown number */
+	const char *did;	/* "sleeps, train.py:55 in step"; NULL: no rank is told */
+	const char *lines[RI_WITNESS_DEEDS];	/* what the others did, and its stack */
+	size_t line_count;
+};
+
 struct ri_witness {
 	const char *file;	/* where it was read */
 	const char *host;	/* NULL: unknown, as all that may be missing */
@@ -58,6 +70,7 @@ struct ri_witness {
 	bool compared;		/* the link compared its clock with that of node 0: */
 	int64_t ahead, error;	/* it goes by so many microseconds before that, give or take */
 	struct ri_witness_failure failure;
+	struct ri_witness_autopsy autopsy;
 	struct ri_witness_rank *ranks;
 	size_t count;
 	const char *(*facts)[2];	/* name and value */

@@ -77,6 +77,24 @@ def report(node, nodes, *ends, ranks=RANKS, at=60.0, ahead=0.0, clocks=None, job
     return document
 
 
+def saw(odd, *others, at=60.0, text="sleeps, train.py:55 in step", suspects=True, name="sleeps"):
+    """The autopsy of a node one of whose ranks did not wait for the others."""
+    def group(number, ranks, kind, did):
+        frame = {"file": "/job/train.py", "line": 55 + number, "function": "step"}
+        thread = {"tid": 7, "main": True, "depth": 1, "frames": [frame]}
+        return {"group": number, "ranks": ranks, "class": kind, "text": did, "python": "3.12.4",
+                "no_stack": None, "threads": [thread]}
+    suspect = {"rank": odd, "pid": 9, "class": name, "text": text}
+    document = {
+        "schema": "rankinit-autopsy-1", "at": clock(BEGAN + at), "interval_ms": 200,
+        "suspect": suspect if suspects else None,
+        "groups": [group(0, [odd], name, text),
+                   group(1, list(others), "collective", "waits for the other ranks in barrier")],
+        "processes": [], "left_out": 0}
+    schema.check(document, "autopsy")
+    return document
+
+
 def stopped(*args, **more):
     return report(*args, STOPPED, STOPPED, **more)
 
