@@ -72,6 +72,9 @@ static void check_suspects(const struct ri_case *c)
 		CHECK(found);
 		CHECK(suspect->rank == NULL || (suspect->rank >= suspect->witness->ranks &&
 			suspect->rank < suspect->witness->ranks + suspect->witness->count));
+		CHECK(!suspect->seen || suspect->witness->autopsy.did != NULL);
+		CHECK(!suspect->seen || suspect->witness->world < 0 ||
+			ri_case_rank(suspect) < suspect->witness->world);
 	}
 }
 

@@ -74,6 +74,14 @@ static void test_skim(void **state)
 		{ "{\"first_failure\": null, \"topology\": 12345}",
 			"{\"first_failure\":null,\"topology\":12345}" },
 		{ "{\"x\": \"\\\\\\\\\", \"host\": \"\\\\\"}", "{\"x\":null,\"host\":\"\\\\\"}" },
+		/* also in the objects of a list */
+		{ "{\"autopsy\": {\"at\": \"x\", \"groups\": [{\"group\": 12345}, 7, {}], "
+			"\"processes\": [1, 2, 3]}}",
+			"{\"autopsy\":{\"at\":\"x\",\"groups\":[{\"group\":null},7,{}],"
+			"\"processes\":null}}" },
+		{ "{\"autopsy\": {\"groups\": [", "{\"autopsy\":{\"groups\":[" },
+		{ "{\"autopsy\": {\"groups\": [1, }}", "{\"autopsy\":{\"groups\":[1,}}" },
+		{ "{\"autopsy\": [], \"x\": {}}", "{\"autopsy\":[],\"x\":{}}" },
 		/* what breaks off still does, and what is no object stays */
 		{ "{\"x\": [1, 2, [3", "{\"x\":" }, { "{\"host\": \"ab", "{\"host\":\"ab" },
 		{ "{\"host", "{\"host" }, { "{", "{" }, { "", "" }, { "[1, 2]", "[1, 2]" },
@@ -147,6 +155,54 @@ static void test_clocks(void **state)
 	assert_int_equal(ri_witness_true(&witness, 0), 0);
 }
 
+#define SEEN ", \"autopsy\": {\"at\": \"2026-01-31T12:00:09.000Z\", "
+#define SUSPECT "\"suspect\": {\"rank\": 3, \"text\": \"sleeps\"}"
+#define OTHERS "{\"ranks\": [0, 1], \"class\": \"collective\", \"text\": \"waits\"}"
+#define ODD "{\"ranks\": [3], \"class\": \"lock\", \"text\": \"waits for a lock\"}"
+
+static void test_autopsies(void **state)
+{
+	static const struct {
+		const char *autopsy;
+		bool suspects;
+		const char *did;
+		size_t lines;
+	} rows[] = {
+		{ SEEN SUSPECT "}", true, "sleeps", 0 },
+		{ SEEN SUSPECT ", \"groups\": [" OTHERS "]}", true, "sleeps", 1 },
+		{ SEEN SUSPECT ", \"groups\": [" ODD ", " OTHERS "]}", true, "sleeps", 1 },
+		/* no suspect, but one rank that does not wait for the others */
+		{ SEEN "\"groups\": [" OTHERS ", " ODD "]}", false, "waits for a lock", 1 },
+		{ SEEN "\"groups\": [" OTHERS "]}", false, NULL, 0 },
+		{ SEEN "\"groups\": [" ODD ", " OTHERS ", " ODD "]}", false, NULL, 0 },
+		{ SEEN "\"groups\": {}}", false, NULL, 0 },
+		/* without a time, or of a rank that cannot be */
+		{ ", \"autopsy\": {" SUSPECT "}", false, NULL, 0 },
+		{ SEEN "\"suspect\": {\"rank\": [], \"text\": \"x\"}}", false, NULL, 0 },
+		{ SEEN "\"suspect\": {\"rank\": 1048576, \"text\": \"x\"}}", false, NULL, 0 },
+		{ SEEN "\"suspect\": {\"rank\": 3, \"text\": 4}}", false, NULL, 0 },
+		{ ", \"autopsy\": null", false, NULL, 0 }, { ", \"autopsy\": []", false, NULL, 0 },
+	};
+	char why[RI_WITNESS_WHY], text[1024];
+	struct ri_witness witness;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ri_witness_autopsy *autopsy = &witness.autopsy;
+
+		snprintf(text, sizeof(text), BEGIN RANKS "%s}", rows[i].autopsy);
+		assert_int_equal(read(&witness, text, why), 0);
+		assert_int_equal(autopsy->suspects, rows[i].suspects);
+		assert_int_equal(autopsy->line_count, rows[i].lines);
+		if (rows[i].did == NULL) {
+			assert_null(autopsy->did);
+			continue;
+		}
+		assert_string_equal(autopsy->did, rows[i].did);
+		assert_int_equal(autopsy->rank, 3);
+	}
+}
+
 static void test_what_is_no_report(void **state)
 {
 	static const char *const rows[][2] = {
@@ -173,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_skim),
 		cmocka_unit_test_teardown(test_what_is_missing_is_unknown, end),
 		cmocka_unit_test_teardown(test_clocks, end),
+		cmocka_unit_test_teardown(test_autopsies, end),
 		cmocka_unit_test_teardown(test_what_is_no_report, end),
 	};
 
