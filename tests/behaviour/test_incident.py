@@ -3,17 +3,17 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
+from test_autopsy import COLLECTIVES
 from test_documents import PROGRAM, ROOT, blocks, plain
 
 ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 # All ranks meet and work; one of them looks for a file that its node does not have.
 HEALTHY = """\
-import sys
-sys.path.append({folder!r})
 import member
 
 def load(shard):
@@ -25,6 +25,23 @@ if member.RANK == {culprit}:
     load(417)
 member.work(peers)
 """
+# One rank waits for that file, and the others for the rank, in what is named as torch's own is.
+WAITING = """\
+import os, sys, time
+sys.path.append("site-packages")
+from torch.distributed import distributed_c10d as dist
+
+def fetch(shard):
+    while not os.path.exists(f"/data/shard-{shard:04d}.tar"):
+        time.sleep(600)
+
+def step():
+    if os.environ["RANK"] == "6":
+        fetch(417)
+    dist.all_reduce()
+
+step()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +51,15 @@ def folder(tmp_path_factory):
         pytest.skip("no network namespace can be made here")
     (where / "bin").mkdir()
     (where / "bin" / "rankinit").symlink_to(PROGRAM)
-    for name in ("job", "hung"):
+    for name in ("job", "hung", "silent"):
         (where / name).mkdir()
+    shutil.copy(os.path.join(ROOT, "tests", "failures", "member.py"), where)
+    (where / "wait.py").write_text(WAITING)
+    torch = where / "site-packages" / "torch" / "distributed"
+    torch.mkdir(parents=True)
+    (torch / "distributed_c10d.py").write_text(COLLECTIVES)
     for name, culprit in (("train.py", 3), ("healthy.py", -1)):
-        (where / name).write_text(HEALTHY.format(
-            folder=os.path.join(ROOT, "tests", "failures"), culprit=culprit))
+        (where / name).write_text(HEALTHY.format(culprit=culprit))
     return where
 
 
@@ -82,4 +103,4 @@ def test_the_story(folder):
         else:
             assert (status, err) == (0, "")
             assert plain(out.rstrip("\n"), str(folder)) == wanted
-    assert commands == 6
+    assert commands == 8
