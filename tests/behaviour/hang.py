@@ -54,12 +54,20 @@ def spin():
         sum(range(100))
 
 
+def work_in_turns():
+    """As a rank does that computes, and waits for its data."""
+    while True:
+        sum(range(100000))
+        time.sleep(0.005)
+
+
 DEEDS = {
     "sleep": work,
     "lock": hold,
     "queue": lambda: queue.Queue().get(),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "spin": spin,
+    "turns": work_in_turns,
     "child": wait_for_child,
     "traced": be_traced,
     "read": lambda: open(os.path.join(folder, "dead", "x"), "rb"),

@@ -475,7 +475,7 @@ def test_a_stall_is_said_once(hang):
 
 def test_a_job_that_moves_does_not_stall(hang):
     """The control: one rank that works is enough, and so is a job that prints."""
-    job = hang("spin", "--stall=1")
+    job = hang("turns", "--stall=1")
     time.sleep(4)
     job.signal(signal.SIGKILL, job.main())
     assert STALLED not in said(job)
