@@ -65,6 +65,7 @@ enum ri_nvml {
 	RI_NVML_NO_DATA = 21,
 	RI_NVML_VGPU_ECC = 22,
 	RI_NVML_VERSION_MISMATCH = 25,
+	RI_NVML_DEPRECATED = 26,	/* what the library no longer does */
 	RI_NVML_UNKNOWN = 999,
 };
 

@@ -19,7 +19,7 @@ typedef void *device;	/* nvmlDevice_t */
 
 enum {
 	ADDRESS_AT = 36,	/* of busId in nvmlPciInfo_t, as nvmlDeviceGetPciInfo_v3 fills it */
-	MAX_LINKS = 18,		/* NVML_NVLINK_MAX_LINKS */
+	MAX_LINKS = 36,		/* NVML_NVLINK_MAX_LINKS; 18 before driver 600 */
 	LINK_VALID = 5,		/* NVML_NVLINK_CAP_VALID */
 	UNCORRECTED = 1,	/* NVML_MEMORY_ERROR_TYPE_UNCORRECTED */
 	VOLATILE = 0,		/* NVML_VOLATILE_ECC */
@@ -65,17 +65,21 @@ struct field {
 	} value;
 };
 
-/* Field Value Enums: identifiers never change. */
+/* Field Value Enums; see ask_slowed for those that have moved. */
 enum {
 	FIELD_RETIRED_SINGLE = 29, FIELD_RETIRED_DOUBLE = 30, FIELD_RETIRED_PENDING = 31,
 	FIELD_LINK_REPLAYS = 52, FIELD_LINK_RECOVERIES = 59, FIELD_RECOVERY_ACTION = 230,
-	FIELD_SLOWED_HEAT = 252, FIELD_SLOWED_BRAKE = 253,
+	FIELD_SLOWED_HEAT = 270, FIELD_SLOWED_BRAKE = 271,
 };
+
+/* The first release of the driver whose header has the last two there: 580.82. */
+enum { SLOWED_MAJOR = 580, SLOWED_MINOR = 82 };
 
 #define STRUCT_VERSION(type, version) ((unsigned)sizeof(type) | (version) << 24)
 
 static struct {
 	int (*init)(void);
+	int (*driver)(char *text, unsigned size);
 	int (*count)(unsigned *count);
 	int (*handle)(unsigned index, device *out);
 	int (*address)(device gpu, void *pci);
@@ -108,6 +112,7 @@ static const struct {
 	const char *names[3];
 } functions[] = {
 	{ &nvml.init, { "nvmlInit_v2", "nvmlInit" } },
+	{ &nvml.driver, { "nvmlSystemGetDriverVersion" } },
 	{ &nvml.count, { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" } },
 	{ &nvml.handle, { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" } },
 	{ &nvml.address, { "nvmlDeviceGetPciInfo_v3" } },
@@ -254,11 +259,29 @@ static int ask_clocks(device gpu, uint64_t *out)
 	return error;
 }
 
+/* Is the driver, "580.126.09", at least of this release? */
+static bool is_since(unsigned major, unsigned minor)
+{
+	char text[96] = "";
+	unsigned found[2] = { 0 };
+
+	if (CALL(driver, text, sizeof(text) - 1) != 0 ||
+		sscanf(text, "%4u.%4u", &found[0], &found[1]) != 2)
+		return false;
+	return found[0] > major || (found[0] == major && found[1] >= minor);
+}
+
+/*
+ * NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_... are 252 and 253 in the headers of
+ * 575.51 and 580.65. Those of 570 and of 580.82 have power smoothing there,
+ * and since 580.82 the counters are 270 and 271. Older ones are not asked.
+ */
 static int ask_slowed(device gpu, uint64_t *out)
 {
 	static const unsigned ids[] = { FIELD_SLOWED_HEAT, FIELD_SLOWED_BRAKE };
 
-	return ask_fields(gpu, ids, 2, out);
+	return is_since(SLOWED_MAJOR, SLOWED_MINOR) ? ask_fields(gpu, ids, 2, out)
+		: (int)RI_NVML_FUNCTION_NOT_FOUND;
 }
 
 /* A link that the GPU does not have is an invalid argument, or not supported. */

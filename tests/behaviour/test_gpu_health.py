@@ -192,6 +192,11 @@ NORMAL = {
                  ("ecc", "sram", "remap", "links", "link-errors", "fabric", "mig", "recovery")],
     "mig": ["*.mig.0 1", "*.mig.1 1", "*.processes.0 5", "*.memory.1 1000000", "*.remap.error 3",
             "*.ecc.error 3"],
+    "a_slice_for_a_tenant": ["*.mig.0 1", "*.mig.1 1", *(
+        f"*.{name}.error 4" for name in
+        ("memory", "processes", "ecc", "sram", "remap", "clocks", "links", "pcie", "mode"))],
+    "deprecated": ["*.retired.error 26", "*.ecc.error 26", "*.fabric.error 26"],
+    "36_links": ["*.links.0 36", "*.links.1 36"],
     "vgpu": ["*.ecc.error 22", "*.sram.error 3", "*.remap.error 3", "*.pcie.error 3",
              "*.clocks.error 3", "*.links.error 3"],
     "virtual_pcie": ["*.pcie.0 0"],
@@ -218,6 +223,34 @@ def test_what_is_normal(rankinit, probe, gpus, name, old):
     status, checks = look(rankinit, folder, "--require=gpu.health")
     assert {one["status"] for one in checks} <= {"pass", "skip"} or old and name == "mig", checks
     assert status == 0
+
+
+@pytest.mark.parametrize("driver, code", [
+    ("580.82", "gpu.throttle.counted"), ("590.44.01", "gpu.throttle.counted"),
+    ("580.65.06", None), ("575.51.03", None), ("570.86.15", None), ("470.57.02", None),
+    ("", None), ("a word", None), ("999", None), ("9" * 300, None),
+])
+def test_numbers_that_moved(rankinit, probe, gpus, driver, code):
+    """Fields 270 and 271 are another thing before 580.82, as 252 and 253 are since."""
+    folder = gpus(f"driver {driver}", "3.slowed.0 3000000000", "3.smoothing.0 9000000000000")
+    status, checks = look(rankinit, folder)
+    assert (status, {one["code"] for one in checks} - {None}) == (0, {code} - {None})
+
+
+def test_a_link_of_many(rankinit, probe, gpus):
+    _, checks = look(rankinit, gpus("*.links.0 36", "*.links.1 36", "3.links.1 35"))
+    found, = of(checks, "gpu.nvlink")
+    assert found["code"] == "gpu.nvlink.down" and "35 NVLinks are active, 36" in found["text"]
+
+
+@pytest.mark.parametrize("action, text", [
+    (2, "a reboot of the node"), (5, "to recover the IMEX domain"), (6, "a reset of the bus"),
+    (7, "a reboot of the system"), (8, "an action that rankinit does not know"),
+])
+def test_what_the_driver_recommends(rankinit, probe, gpus, action, text):
+    _, checks = look(rankinit, gpus(f"3.recovery.0 {action}"), "--require=gpu.health")
+    found, = of(checks, "gpu.health")
+    assert (found["status"], found["text"]) == ("note", "the driver recommends " + text)
 
 
 def test_every_error_of_nvml(rankinit, probe, gpus):

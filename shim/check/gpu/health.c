@@ -37,7 +37,8 @@ static void note_recovery(struct ri_checking *checking, const char *name, uint64
 {
 	static const char *const actions[] = {
 		NULL, "a reset of the GPU", "a reboot of the node", "to drain peer-to-peer traffic",
-		"to drain the GPU and reset it",
+		"to drain the GPU and reset it", "to recover the IMEX domain", "a reset of the bus",
+		"a reboot of the system",
 	};
 
 	if (action == 0)

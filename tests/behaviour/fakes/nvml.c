@@ -9,6 +9,7 @@
  *     3.ecc.hang 1	GPU 3: it never returns; "crash": it ends the process
  *     3.gpu.error 15	the GPU cannot be opened; also "init" and "list", and "load.crash"
  *     3.uuid 4		it has the UUID of GPU 4
+ *     driver 570.86	the release of the driver
  *
  * OLD leaves out what came with driver 450 and later. Structs are checked as
  * the real one does: a version that it does not know is error 25.
@@ -85,6 +86,18 @@ __attribute__((constructor)) static void load(void)
 int nvmlInit_v2(void)
 {
 	return go(-1, "init");
+}
+
+/* "driver 570.86" of "state"; none: a new one */
+int nvmlSystemGetDriverVersion(char *text, unsigned size)
+{
+	const char *line = strstr(state, "\ndriver ");
+
+	if (line == NULL)
+		snprintf(text, size, "580.126.09");
+	else
+		snprintf(text, size, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
+	return go(-1, "version");
 }
 
 int nvmlDeviceGetCount_v2(unsigned *count)
@@ -217,7 +230,9 @@ static const struct {
 	{ 29, "retired", 0, NOT_SUPPORTED, 390 }, { 30, "retired", 1, NOT_SUPPORTED, 390 },
 	{ 31, "retired", 2, NOT_SUPPORTED, 390 }, { 52, "link-errors", 0, 0, 390 },
 	{ 59, "link-errors", 1, 0, 390 }, { 230, "recovery", 0, 0, 570 },
-	{ 252, "slowed", 0, 0, 570 }, { 253, "slowed", 1, 0, 570 },
+	/* power smoothing of a new driver; before 580.82 the counters of "slowed" */
+	{ 252, "smoothing", 0, 0, 570 }, { 253, "smoothing", 1, 0, 570 },
+	{ 270, "slowed", 0, 0, 570 }, { 271, "slowed", 1, 0, 570 },
 };
 
 int nvmlDeviceGetFieldValues(device gpu, int count, struct field *values)
@@ -267,7 +282,7 @@ int nvmlDeviceGetNvLinkCapability(device gpu, unsigned link, int capability, uns
 {
 	(void)gpu;
 	*out = capability == 5;
-	return link < LINKS ? 0 : INVALID;
+	return link < number(gpu, "links", 0, LINKS) ? 0 : INVALID;
 }
 
 #ifndef OLD
