@@ -315,6 +315,47 @@ def test_one_that_ends_or_hangs(rankinit, probe, gpus, line, code, text):
             assert look(rankinit, folder, f"--require={asked}")[0] == 123, asked
 
 
+# A library that behaves badly, and what gpu.health makes of it.
+MISDEEDS = {
+    "prints": ({"IN_LOAD": 'puts("ok");fflush(stdout)'}, "pass", None),
+    "prints_for_ever": ({"IN_INIT": 'for(int i=0;i<99999;i++)puts("try ask 0 remap");'
+                                    'fflush(stdout)'}, "pass", None),
+    "writes_into_the_answer": ({"IN_INIT": 'dprintf(9,"ok 1 2\\n")'}, "unknown",
+                               "probe.garbled"),
+    "closes_all": ({"IN_INIT": "for(int i=0;i<99;i++)close(i)"}, "unknown",
+                   "gpu.health.crashed"),
+    "exits": ({"IN_LOAD": "exit(0)"}, "unknown", "gpu.health.crashed"),
+    "exits_by_itself": ({"IN_INIT": "_exit(0)"}, "unknown", "gpu.health.crashed"),
+    "at_exit": ({"IN_LOAD": "atexit(abort)"}, "pass", None),
+    "forks": ({"IN_INIT": "if(fork()==0)for(;;)pause()"}, "pass", None),
+    "is_deaf": ({"IN_LOAD": "sigset_t all;sigfillset(&all);sigprocmask(SIG_BLOCK,&all,0);"
+                            "signal(SIGTERM,SIG_IGN)"}, "pass", None),
+    "endless_word": ({"IN_UUID": "memset(text,'x',size)"}, "pass", None),
+    "no_word": ({"IN_UUID": "memset(text,'\\n',size)"}, "pass", None),
+    "too_much": ({"IN_UUID": "memset(text,'x',65536)"}, "unknown", "gpu.health.crashed"),
+}
+
+
+@pytest.mark.parametrize("name", MISDEEDS)
+def test_a_library_that_misbehaves(rankinit, probe, gpus, name):
+    macros, severity, code = MISDEEDS[name]
+    status, checks = look(rankinit, gpus(**macros))
+    assert (status, brief(checks, "gpu.health")) == (0, [(severity, code)])
+    assert not {one["status"] for one in checks} & {"warn", "fail"}
+
+
+def test_none_is_opened(rankinit, probe, gpus):
+    """Of GPUs that nobody could ask nothing passes."""
+    for state in (["*.gpu.error 17"], ["*.gpu.error 4"], ["count 0"]):
+        status, checks = look(rankinit, gpus(*state))
+        assert (status, {one["status"] for one in checks if one["id"] != "gpu.uuid"}) == (
+            0, {"skip"})
+        for name in ("gpu.health", "gpu.remap"):
+            assert look(rankinit, gpus(*state), f"--require={name}")[0] == 123
+    # the control: one is enough
+    assert look(rankinit, gpus("*.gpu.error 17", "3.gpu.error 0"), "--require=gpu.health")[0] == 0
+
+
 def test_no_library(rankinit, probe, fake, tmp_path):
     status, checks = look(rankinit, str(tmp_path))
     assert status == 0 and {one["status"] for one in checks} == {"skip"}

@@ -11,10 +11,12 @@
  *     3.uuid 4		it has the UUID of GPU 4
  *     driver 570.86	the release of the driver
  *
+ * IN_LOAD, IN_INIT, IN_UUID: what is done in its constructor and by two functions.
  * OLD leaves out what came with driver 450 and later. Structs are checked as
  * the real one does: a version that it does not know is error 25.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,11 +82,17 @@ __attribute__((constructor)) static void load(void)
 	}
 	for (int i = 0; i < GPUS; i++)
 		gpus[i].index = i;
+#ifdef IN_LOAD
+	IN_LOAD;
+#endif
 	go(-1, "load");
 }
 
 int nvmlInit_v2(void)
 {
+#ifdef IN_INIT
+	IN_INIT;
+#endif
 	return go(-1, "init");
 }
 
@@ -131,6 +139,9 @@ int nvmlDeviceGetUUID(device gpu, char *text, unsigned size)
 {
 	snprintf(text, size, "GPU-00000000-0000-0000-0000-%012lld",
 		find(gpu->index, "uuid", "", gpu->index));
+#ifdef IN_UUID
+	IN_UUID;
+#endif
 	return go(gpu->index, "uuid");
 }
 
