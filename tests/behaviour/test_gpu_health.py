@@ -377,8 +377,9 @@ set -e
 folder=$1
 shift
 mkdir "$folder/dev"
-touch "$folder/dev/null" "$folder/dev/nvidiactl"
+touch "$folder/dev/null" "$folder/dev/nvidiactl" "$folder/dev/kmsg"
 mount --bind /dev/null "$folder/dev/null"
+mount --bind "${KMSG:-/dev/null}" "$folder/dev/kmsg"
 mount -t tmpfs driver /proc/driver
 for i in 0 1 2 3 4 5 6 7; do
     touch "$folder/dev/nvidia$i"
@@ -386,6 +387,8 @@ for i in 0 1 2 3 4 5 6 7; do
     mkdir -p "/proc/driver/nvidia/gpus/$address"
     printf 'GPU UUID: \t GPU-00000000-0000-0000-0000-%012d\nDevice Minor: \t %d\n' $i $i \
         > "/proc/driver/nvidia/gpus/$address/information"
+    printf 'Node:    %d\nStatus:  %s\n' $i "${NUMA:-disabled}" \
+        > "/proc/driver/nvidia/gpus/$address/numa_status"
 done
 mount --rbind "$folder/dev" /dev
 exec "$@"
@@ -394,18 +397,18 @@ exec "$@"
 
 @pytest.fixture(name="machine")
 def fixture_machine(rankinit, probe, tool, tmp_path):
-    """machine(folder, env): the exit status and what gpu.health says there, required."""
+    """machine(folder, env): the exit status and what a check says there, required."""
     if os.geteuid() != 0 or not os.path.isdir("/proc/driver"):
         pytest.skip("mounts need root, and /proc/driver to mount on")
 
-    def look_there(folder, env):
+    def look_there(folder, env, check="gpu.health"):
         place = tempfile.mkdtemp(dir=tmp_path)
         done = subprocess.run(
             [tool("unshare"), "--mount", "sh", "-c", MACHINE, "sh", place, rankinit,
-             "--check=json", "--deep", "--checks=gpu.health", "--require=gpu.health"],
+             "--check=json", "--deep", f"--checks={check}", f"--require={check}"],
             env={**BASE, "LD_LIBRARY_PATH": folder, **env}, capture_output=True,
             timeout=PATIENCE, check=False)
-        return done.returncode, of(json.loads(done.stdout)["checks"], "gpu.health")
+        return done.returncode, of(json.loads(done.stdout)["checks"], check)
     return look_there
 
 
@@ -428,6 +431,28 @@ def test_gpus_that_are_not_listed(machine, gpus):
     assert (status, [(one["status"], one["code"]) for one in checks]) == (
         0, [("note", "gpu.health.unlisted")])
     assert machine(gpus("count 7"), {"CUDA_VISIBLE_DEVICES": "0,1"})[1][0]["status"] == "pass"
+
+
+@pytest.mark.parametrize("numa, state, status, code", [
+    ("online", "3.memory.1 5368709120", 0, "gpu.busy.shared"),
+    ("disabled", "3.memory.1 5368709120", 123, "gpu.busy.others"),
+    ("online_in_progress", "3.memory.1 5368709120", 123, "gpu.busy.others"),
+    ("online", "3.processes.0 1", 123, "gpu.busy.others"),
+])
+def test_memory_of_the_kernel(machine, gpus, numa, state, status, code):
+    """Of a superchip: files may lie there, a process may not."""
+    done, (found,) = machine(gpus(state), {"NUMA": numa}, "gpu.busy")
+    assert (done, found["code"], found["subject"]) == (status, code, GPU_3)
+
+
+def test_a_log_that_is_none(machine, gpus, tmp_path):
+    """What masks it is empty: that is no log without errors."""
+    log = tmp_path / "log"
+    log.write_text("4,40,604200000000,-;NVRM: Xid (PCI:0000:1e:00): 79, pid=1\n")
+    assert machine(gpus(), {"KMSG": str(log)}, "gpu.xid")[1][0]["code"] == "gpu.xid.logged"
+    for mask in ("/dev/null", "/dev/zero", "/dev/ptmx"):
+        status, (found,) = machine(gpus(), {"KMSG": mask}, "gpu.xid")
+        assert (status, found["code"]) == (123, "check.skipped"), mask
 
 
 def test_busy_before_our_own_ranks(box, probe, gpus):

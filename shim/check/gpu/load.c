@@ -2,6 +2,7 @@
 /* Is somebody else on the GPUs, are they slowed down, and how are they set? */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "check/gpu/state.h"
 
@@ -25,6 +26,31 @@ static const char *may_be_right(const struct ri_checking *checking)
 		ri_host_has(checking->host, "tmp/nvidia-mps"))
 		return "MPS shares it";
 	return NULL;
+}
+
+/*
+ * Is its memory a NUMA node of the kernel, as on Grace Hopper and POWER9, so
+ * that pages of files may lie there? numa_status is a file of NVIDIA's open
+ * driver (nv-procfs.c), with "Status:    online" in its second line.
+ */
+static bool is_numa_node(const struct ri_checking *checking, const struct ri_gpu_state *gpu)
+{
+	static const char online[] = "online\n", status[] = "Status:";
+	const char *address = gpu->address, *word;
+	char path[128], text[256];
+
+	/* the library's word for it, and no other path */
+	if (strspn(address, "0123456789abcdef:.") < strlen(address) ||
+		strstr(address, "..") != NULL)
+		return false;
+	snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/numa_status", address);
+	if (ri_host_read(checking->host, path, text, sizeof(text)) < 0)
+		return false;
+	word = strstr(text, status);
+	if (word == NULL)
+		return false;
+	word += sizeof(status) - 1;
+	return strncmp(word + strspn(word, " \t"), online, sizeof(online) - 1) == 0;
 }
 
 /* MiB that are taken, of what the driver does not keep apart. */
@@ -58,6 +84,9 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_look *l
 	if ((mig != NULL && mig[0] != 0) ||
 		(!is_much(gpu, taken) && (processes == NULL || *processes == 0)))
 		return;
+	if (reason == NULL && (processes == NULL || *processes == 0) &&
+		is_numa_node(checking, gpu))
+		reason = "the kernel may keep files there, since it is a NUMA node";
 	ri_gpu_name(name, gpu);
 	snprintf(text, sizeof(text), "%" PRIu64 " MiB of memory are taken, %" PRIu64
 		" %s there", taken, processes == NULL ? 0 : *processes,
@@ -85,10 +114,11 @@ const struct ri_check ri_check_gpu_busy = {
 	.summary = "no other process uses the GPUs",
 	.reads = "nvmlDeviceGetMemoryInfo, nvmlDeviceGetComputeRunningProcesses (their number "
 		"alone: their ids are of another PID namespace), MIG mode (NVML API Reference "
-		"Guide); CUDA_MPS_PIPE_DIRECTORY, /tmp/nvidia-mps (CUDA MPS documentation)",
-	.fails = "memory is taken or a process computes there; a note. With MPS, and where a "
-		"launcher has started several ranks on this node, it cannot be required; a GPU "
-		"with MIG is left out",
+		"Guide); CUDA_MPS_PIPE_DIRECTORY, /tmp/nvidia-mps (CUDA MPS documentation); numa_status "
+		"below /proc/driver/nvidia/gpus (NVIDIA's open kernel modules, nv-procfs.c)",
+	.fails = "memory is taken or a process computes there; a note. With MPS, where a "
+		"launcher has started several ranks on this node, and where the memory is a NUMA "
+		"node without processes, it cannot be required; a GPU with MIG is left out",
 	.advice = busy_hint,
 	RI_GPU_PROBED,
 	.run = check_busy,
