@@ -3,13 +3,17 @@
 """device.py RANKINIT OUT [--ranks=N]: what device.sh does, see there."""
 
 import csv
+import ctypes
+import glob
 import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from xml.etree import ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = (2, 3, 13, 21, 22, 25)      # NVML has no such thing, as nvidia-smi's [N/A]
@@ -18,7 +22,7 @@ MIB = 1 << 20
 WORDS = {"Yes": 1, "No": 0, "Enabled": 1, "Disabled": 0, "Default": 0, "Prohibited": 2,
          "Exclusive_Process": 3, "Not Active": 0, "Active": 1, "None": 0, "Reset": 1, "Reboot": 2,
          "Drain P2P": 3, "Drain and Reset": 4, "Not Started": 1, "In Progress": 2, "Completed": 3,
-         "Success": 0}
+         "Success": 0, "Full": 2, "Degraded": 1}
 
 # question of the probe, which of its numbers -> nvidia-smi's names of it (new, old), unit.
 # What changes from one moment to the next is told and not compared.
@@ -45,13 +49,37 @@ FIELDS = {
     ("recovery", 0): (["gpu_recovery_action"], 1),
 }
 REMAP = ["correctable", "uncorrectable", "pending", "failure"]
-MOVES = {("clocks", 0), ("pcie", 2), ("slowed", 0), ("slowed", 1)}
-NEAR = {("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB}
+MOVES = {("clocks", 0), ("pcie", 2), ("slowed", 0), ("slowed", 1), ("processes", 0)}
+NEAR = {("memory", 0): MIB, ("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB}
+# question, number -> an element of "nvidia-smi -q -x", wherever it stands in a GPU's
+ELEMENTS = {("sram", 0): "sram_threshold_exceeded", ("fabric", 1): "fabric/status",
+            ("fabric", 2): "fabric/health/bandwidth"}
+SECONDS = 100       # of one program
+KEPT = 4 << 20      # bytes of one file
+# where images for GPUs have the driver's libraries, if the loader does not know of them
+FOLDERS = ["/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu",
+           "/usr/lib64", "/usr/lib/aarch64-linux-gnu", "/usr/lib/wsl/lib"]
 
 
 def run(words, **more):
-    return subprocess.run(words, capture_output=True, text=True, errors="replace", check=False,
-                          timeout=120, **more)
+    """As subprocess.run; what does not end or start is 124 or 127, and no exception."""
+    try:
+        return subprocess.run(words, capture_output=True, text=True, errors="replace",
+                              check=False, timeout=SECONDS, **more)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, 124, "", f"no end within {SECONDS} s")
+    except OSError as err:
+        return subprocess.CompletedProcess(words, 127, "", str(err))
+
+
+def find_library():
+    """Make the loader find libnvidia-ml, where it does not by itself."""
+    try:
+        ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        found = [folder for folder in FOLDERS if glob.glob(f"{folder}/libnvidia-ml.so.1")]
+        old = os.environ.get("LD_LIBRARY_PATH")
+        os.environ["LD_LIBRARY_PATH"] = ":".join(found + ([old] if old else []))
 
 
 def query(kind, name):
@@ -78,7 +106,7 @@ def read_probe(text):
     """GPU -> (address, uuid, {question: numbers or -error})"""
     gpus, at = {}, None
     for line in text.splitlines():
-        words = line.split()
+        words = line.split() or [""]
         if words[0] == "try":
             at = words[1:]
         elif words[0] not in ("ok", "error"):
@@ -91,21 +119,62 @@ def read_probe(text):
     return gpus
 
 
+def query_elements():
+    """question -> texts, by nvidia-smi's XML; no text where there is none."""
+    try:
+        gpus = ElementTree.fromstring(run(["nvidia-smi", "-q", "-x"]).stdout).findall("gpu")
+    except ElementTree.ParseError:
+        gpus = []
+    return {key: [getattr(gpu.find(f".//{path}"), "text", None) or "" for gpu in gpus]
+            for key, path in ELEMENTS.items()}
+
+
+def query_links(gpu):
+    """question -> text, by "nvidia-smi nvlink"; only what it tells."""
+    state = run(["nvidia-smi", "nvlink", "-s", "-i", str(gpu)]).stdout
+    errors = run(["nvidia-smi", "nvlink", "-e", "-i", str(gpu)]).stdout
+    links = re.findall(r"Link \d+: (.*)", state)
+    found = {("links", 0): len(links), ("links", 1): sum("GB/s" in link for link in links)} \
+        if links else {}
+    for i, name in enumerate(("Replay", "Recovery")):
+        counts = re.findall(name + r" Errors: (\d+)", errors)
+        if counts:
+            found["link-errors", i] = sum(map(int, counts))
+    return {key: str(value) for key, value in found.items()}
+
+
+def query_processes(uuids):
+    done = run(["nvidia-smi", "--query-compute-apps=gpu_uuid", "--format=csv,noheader"])
+    return None if done.returncode else [str(done.stdout.split().count(one)) for one in uuids]
+
+
 class Device:
     """One run: what was found, in lines, and whether anything was wrong."""
 
     def __init__(self, rankinit, out):
-        self.rankinit, self.out = os.path.abspath(rankinit), out
-        self.lines, self.bad = [], 0
+        self.rankinit, self.out = os.path.abspath(rankinit), os.path.abspath(out)
+        self.checks, self.bad = {}, 0
+        self.keep("summary.txt", "")
 
     def say(self, line, bad=False):
-        self.lines.append(("DIFFERS  " if bad else "") + line)
+        """At once into the summary, too: the time may be over before the end."""
+        line = ("DIFFERS  " if bad else "") + line
         self.bad += bad
-        print(self.lines[-1], flush=True)
+        print(line, flush=True)
+        with open(os.path.join(self.out, "summary.txt"), "a", encoding="utf-8") as file:
+            file.write(line + "\n")
 
     def keep(self, name, text):
         with open(os.path.join(self.out, name), "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(text[:KEPT])
+
+    def step(self, function, *words):
+        """One that fails is told, and the others still run."""
+        try:
+            return function(*words)
+        except Exception as err:        # pylint: disable=broad-exception-caught
+            self.say(f"{function.__name__} failed: {type(err).__name__}: {err}", True)
+            return None
 
     # the probe's answers beside nvidia-smi's
 
@@ -114,7 +183,8 @@ class Device:
         done = run([os.path.join(os.path.dirname(self.rankinit), "rankinit-probe"), "nvml"])
         took = time.monotonic() - begun
         self.keep("probe.txt", done.stdout)
-        self.keep("nvidia-smi.txt", run(["nvidia-smi", "-q"]).stdout)
+        self.keep("nvidia-smi.txt", run(["nvidia-smi", "-q"]).stdout
+                  + run(["nvidia-smi", "nvlink", "-s"]).stdout)
         if not done.stdout.rstrip().endswith("end"):
             self.say(f"rankinit-probe did not come to its end: {done.stderr}", True)
         gpus = read_probe(done.stdout)
@@ -141,23 +211,33 @@ class Device:
                    for key, (names, unit) in FIELDS.items()}
         for i, name in enumerate(REMAP):
             columns[("remap", i)] = (query("remapped-rows", f"remapped_rows.{name}"), 1)
+        columns.update({key: (column, 1) for key, column in query_elements().items()})
         addresses, uuids = query("gpu", "pci.bus_id") or [], query("gpu", "uuid") or []
+        columns["processes", 0] = (query_processes(uuids), 1)
         if len(addresses) != len(gpus):
             self.say(f"{len(gpus)} GPUs, nvidia-smi {len(addresses)}", True)
         for gpu, (address, uuid, answers) in gpus.items():
             if gpu < len(addresses):
                 self.say(f"GPU {gpu}: {address} {uuid}",
                          (address, uuid) != (addresses[gpu], uuids[gpu]))
+            links = query_links(gpu)
             for question, answer in answers.items():
                 if isinstance(answer, int) and -answer not in QUIET:
                     self.say(f"GPU {gpu} {question}: NVML error {-answer}", True)
             for key, (column, unit) in columns.items():
                 answer = answers.get(key[0], -13)
                 ours = answer[key[1]] if isinstance(answer, list) else None
+                if key == ("fabric", 2) and ours is not None:
+                    ours &= 3           # the bandwidth's
                 if column is None or gpu >= len(column):
                     self.say(f"GPU {gpu} {key[0]} {key[1]}: {ours}, nvidia-smi has no such name")
                 else:
                     self.compare_one(key, gpu, ours, number(column[gpu], unit))
+            for question, i in (("links", 0), ("links", 1), ("link-errors", 0),
+                                ("link-errors", 1)):
+                ours = answers.get(question)
+                self.compare_one((question, i), gpu, ours[i] if isinstance(ours, list) else None,
+                                 number(links.get((question, i), ""), 1))
 
     # what the checks say
 
@@ -165,10 +245,11 @@ class Device:
         begun = time.monotonic()
         done = run([self.rankinit, "--check=json", *words], env={**os.environ, **(env or {})})
         took = time.monotonic() - begun
-        self.keep(f"{name}.json", done.stdout)
         try:
-            checks = json.loads(done.stdout)["checks"]
-        except ValueError:
+            self.checks[name] = json.loads(done.stdout)
+            checks = self.checks[name]["checks"]
+            self.keep("checks.json", json.dumps(self.checks, indent=1))
+        except (ValueError, KeyError):
             self.say(f"{name}: --check said {done.stdout[:200]!r} {done.stderr[:200]!r}", True)
             return []
         self.say(f"{name}: exit {done.returncode}, {len(checks)} results in {took * 1000:.0f} ms")
@@ -194,6 +275,8 @@ class Device:
             text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", lambda found:
                           uuids.setdefault(found[0], f"00000000-0000-0000-0000-{len(uuids):012d}"),
                           text)
+            # ids of containers
+            text = re.sub(r"\b[0-9a-f]{32,}\b", lambda found: "0" * len(found[0]), text)
             return text.replace(os.uname().nodename, "node-0")
         for path in files():
             try:
@@ -217,27 +300,42 @@ class Device:
         """What was recorded says of the GPUs what the machine says."""
         sys.path.insert(0, os.path.join(HERE, "hosts"))
         from grow import grow_lines     # pylint: disable=import-outside-toplevel,import-error
-        root = os.path.join(self.out, "machine")
-        with open(os.path.join(self.out, "machine.tree"), encoding="utf-8") as file:
+        with open(os.path.join(self.out, "machine.tree"), encoding="utf-8") as file, \
+                tempfile.TemporaryDirectory() as folder:
+            root = os.path.join(folder, "machine")
             grow_lines("machine.tree", file.read().splitlines(), root)
-        found = [{(one["id"], one["status"], one["code"]) for one in
-                  self.look(name, "--checks=gpu.dev,gpu.driver,gpu.count,gpu.numa", *words)}
-                 for name, words in (("live", []), ("recorded", [f"--root={root}"]))]
+            found = [{(one["id"], one["status"], one["code"]) for one in
+                      self.look(name, "--checks=gpu.dev,gpu.driver,gpu.count,gpu.numa", *words)}
+                     for name, words in (("live", []), ("recorded", [f"--root={root}"]))]
         for one in sorted(found[0] ^ found[1], key=str):
             self.say(f"live and recorded: {one}", True)
 
     # ranks
 
+    def start(self, name, count, *command):
+        done = run([self.rankinit, f"--nproc-per-node={count}", "--", *command])
+        self.keep(f"{name}.txt", done.stdout + done.stderr)
+        for line in (done.stdout + done.stderr).splitlines()[:40]:
+            self.say("  " + line)
+        return done
+
+    def plain_ranks(self, count, gpus):
+        """One for each GPU, each with a number of its own."""
+        done = self.start("plain", count, "sh", "-c",
+                          'echo "plain rank $RANK of $WORLD_SIZE, local $LOCAL_RANK"')
+        found = sorted(re.findall(r"plain rank (\d+) of (\d+), local (\d+)", done.stdout))
+        wanted = gpus if count == "gpu" else int(count)
+        good = done.returncode == 0 and found == sorted(
+            (str(i), str(wanted), str(i)) for i in range(wanted))
+        self.say(f"--nproc-per-node={count}: {len(found)} ranks, exit {done.returncode}", not good)
+
     def ranks(self, count):
         if run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"]).returncode:
             self.say("ranks: skipped, Python finds no torch that sees a GPU")
             return
-        done = run([self.rankinit, f"--nproc-per-node={count}", "--", sys.executable, "-B",
-                    os.path.join(HERE, "device_rank.py")])
-        self.keep("ranks.txt", done.stdout + done.stderr)
+        done = self.start("ranks", count, sys.executable, "-B",
+                          os.path.join(HERE, "device_rank.py"))
         sums = re.findall(r"rank \d+ of (\d+): sum (\d+) over (\w+)", done.stdout)
-        for line in done.stdout.splitlines():
-            self.say("  " + line)
         good = done.returncode == 0 and sums and all(
             len(sums) == int(world) and int(total) == int(world) * (int(world) + 1) // 2
             for world, total, _ in sums)
@@ -246,16 +344,14 @@ class Device:
 
     def busy(self):
         """Somebody else's gibibytes are seen, and no longer when they are gone."""
-        words = "import torch,sys;x=torch.zeros(3<<30,dtype=torch.uint8,device='cuda');" \
-            "print(x.sum().item(),flush=True);sys.stdin.read()"
-        if run([sys.executable, "-c", "import torch; assert torch.cuda.is_available()"]).returncode:
-            return
-        with subprocess.Popen([sys.executable, "-c", words], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE) as holder:
-            holder.stdout.readline()
-            checks = self.look("busy", "--deep", "--checks=gpu.busy")
+        with subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "device_holder.py")],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+            held = holder.stdout.readline().strip()
+            checks = self.look("busy", "--deep", "--checks=gpu.busy") if held else []
             holder.stdin.close()
-        if not any(one["code"] == "gpu.busy.others" for one in checks):
+        if not held:
+            self.say("busy: skipped, Python gets no memory of a GPU by libcuda or torch")
+        elif not any(one["code"] == "gpu.busy.others" for one in checks):
             self.say("3 GiB of another process are not seen", True)
 
 
@@ -286,14 +382,16 @@ def nodes():
 def main(rankinit, out, *options):
     count = dict(option.split("=", 1) for option in options).get("--ranks", "gpu")
     device = Device(rankinit, out)
-    device.compare(device.probe())
-    device.check()
-    device.record()
-    device.replay()
-    device.ranks(count)
-    device.busy()
+    find_library()
+    gpus = device.step(device.probe) or {}
+    device.step(device.compare, gpus)
+    device.step(device.check)
+    device.step(device.record)
+    device.step(device.replay)
+    device.step(device.plain_ranks, count, len(gpus))
+    device.step(device.busy)
+    device.step(device.ranks, count)
     device.say(f"{device.bad} differ" if device.bad else "all is as nvidia-smi has it")
-    device.keep("summary.txt", "\n".join(device.lines) + "\n")
     return 1 if device.bad else 0
 
 

@@ -259,16 +259,28 @@ static int ask_clocks(device gpu, uint64_t *out)
 	return error;
 }
 
+/* A number of at most four digits; *text is then behind it and a point. */
+static unsigned take_part(const char **text)
+{
+	unsigned number = 0;
+
+	for (int i = 0; i < 4 && **text >= '0' && **text <= '9'; i++)
+		number = number * 10 + (unsigned)(*(*text)++ - '0');
+	*text += **text == '.';
+	return number;
+}
+
 /* Is the driver, "580.126.09", at least of this release? */
 static bool is_since(unsigned major, unsigned minor)
 {
 	char text[96] = "";
-	unsigned found[2] = { 0 };
+	const char *rest = text;
+	unsigned found;
 
-	if (CALL(driver, text, sizeof(text) - 1) != 0 ||
-		sscanf(text, "%4u.%4u", &found[0], &found[1]) != 2)
+	if (CALL(driver, text, sizeof(text) - 1) != 0)
 		return false;
-	return found[0] > major || (found[0] == major && found[1] >= minor);
+	found = take_part(&rest);
+	return found > major || (found == major && take_part(&rest) >= minor);
 }
 
 /*

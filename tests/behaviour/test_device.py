@@ -31,14 +31,31 @@ ANSWERS = {
     "mig.mode.pending": "Disabled", "fabric.state": "Completed", "gpu_recovery_action": "None",
     "remapped_rows.correctable": "0", "remapped_rows.uncorrectable": "0",
     "remapped_rows.pending": "0", "remapped_rows.failure": "0",
+    "sram": "No", "fabric": "Full", "links": "26.562 GB/s", "recovered": "0",
 }
 
 SMI = """#!{python}
 import sys
 answers = {answers!r}
 option = sys.argv[1]
+if sys.argv[1:] == ["-q", "-x"]:
+    print("<nvidia_smi_log>" + "".join(
+        "<gpu><ecc_errors><aggregate><sram_threshold_exceeded>" + answers.get(f"{{i}}.sram",
+        answers["sram"]) + "</sram_threshold_exceeded></aggregate></ecc_errors><fabric><state>"
+        "Completed</state><status>Success</status><health><bandwidth>" + answers["fabric"] +
+        "</bandwidth></health></fabric></gpu>" for i in range(8)) + "</nvidia_smi_log>")
+    sys.exit(0)
 if option == "-q":
     print("a long text")
+    sys.exit(0)
+if option == "nvlink":
+    gpu = sys.argv[-1]
+    for i in range(18):
+        if sys.argv[2] == "-s":
+            print(f"         Link {{i}}:", answers.get(f"{{gpu}}.links", answers["links"]))
+        else:
+            print(f"         Link {{i}}: Replay Errors: 0")
+            print(f"         Link {{i}}: Recovery Errors:", answers["recovered"])
     sys.exit(0)
 name = option.partition("=")[2]
 if name == "pci.bus_id":
@@ -107,7 +124,7 @@ def fixture_device(rankinit, probe, fake, tmp_path):
         shutil.copy(f"{library}/libnvidia-ml.so.1", tools)
         (tools / "state").write_text(state)
         done = subprocess.run(
-            ["sh", os.path.join(TOP, "tests", "device.sh"), *options], cwd=TOP,
+            ["sh", os.path.join(TOP, "tests", "device.sh"), *(options or ["--ranks=1"])], cwd=TOP,
             env={**BASE, "OUT": str(tmp_path / "out"), "RANKINIT": rankinit,
                  "LD_LIBRARY_PATH": str(tools), "PYTHONPATH": str(tools),
                  "PATH": f"{tools}:{os.environ['PATH']}"},
@@ -126,8 +143,14 @@ def test_all_the_same(device, tmp_path):
     assert "nvidia-smi has no such name" in text, "counters of a newer one"
     assert "pass gpu.health - GPUs: 8 answer" in text
     assert "ranks: skipped" in text
+    assert "GPU 7 links 1: 18, nvidia-smi 18" in text
+    assert "GPU 7 link-errors 1: 0, nvidia-smi 0" in text
+    assert "GPU 7 sram 0: 0, nvidia-smi 0" in text and "GPU 7 fabric 2: 2, nvidia-smi 2" in text
+    # few, small, without a folder and without odd names: they travel as they are
     found = sorted(os.listdir(tmp_path / "out"))
-    assert {"summary.txt", "probe.txt", "nvidia-smi.txt", "check.json", "machine.tree"} <= {*found}
+    assert found == ["checks.json", "machine.tree", "nvidia-smi.txt", "plain.txt", "probe.txt",
+                     "summary.txt"]
+    assert (tmp_path / "out" / "summary.txt").read_text() == text
     tree = (tmp_path / "out" / "machine.tree").read_text()
     assert "proc/self/status <<" in tree and os.uname().nodename not in tree
 
@@ -138,10 +161,23 @@ def test_all_the_same(device, tmp_path):
     ({"5__memory__free": "4000"}, "DIFFERS  GPU 5 memory 1: 84891664384, nvidia-smi 4194304000"),
     ({"state": "2.sram.error 999"}, "DIFFERS  GPU 2 sram: NVML error 999"),
     ({"state": "count 7"}, "DIFFERS  7 GPUs, nvidia-smi 8"),
+    ({"3__links": "<inactive>"}, "DIFFERS  GPU 3 links 1: 18, nvidia-smi 0"),
+    ({"recovered": "1"}, "DIFFERS  GPU 0 link-errors 1: 0, nvidia-smi 18"),
+    ({"2__sram": "Yes"}, "DIFFERS  GPU 2 sram 0: 0, nvidia-smi 1"),
+    ({"fabric": "Degraded"}, "DIFFERS  GPU 0 fabric 2: 2, nvidia-smi 1"),
+    ({"fabric": "<"}, "sram 0: 0, nvidia-smi has no such name"),     # no XML
+    ({"state": "init.crash 1"}, "DIFFERS  rankinit-probe did not come to its end"),
 ])
 def test_what_differs(device, changed, said):
     status, text = device(**changed)
-    assert status == 1 and said in text, text
+    assert said in text, text
+    assert status == (1 if "DIFFERS" in said else 0), text
+
+
+def test_a_step_that_fails(device):
+    """The others still run."""
+    status, text = device(**{"pci__bus_id__lines": "", "memory__total": '"\n' + "x" * 200000})
+    assert status == 1 and "compare failed" in text and "machine.tree:" in text, text
 
 
 @pytest.mark.parametrize("changed", [
@@ -154,6 +190,13 @@ def test_what_may_differ(device, changed):
     assert device(**changed)[0] == 0
 
 
+def test_one_rank_for_each_gpu(device):
+    """8 GPUs, and no device file for --nproc-per-node=gpu to count."""
+    status, text = device("--ranks=3")
+    assert status == 0 and "--nproc-per-node=3: 3 ranks, exit 0" in text, text
+    assert "plain rank 2 of 3, local 2" in text
+
+
 def test_ranks(device, tmp_path):
     status, text = device("--ranks=2", torch=True,
                           state="0.processes.0 1\n0.memory.1 81000000000\n",
@@ -162,6 +205,25 @@ def test_ranks(device, tmp_path):
     assert "rank 1 of 2: sum 3 over nccl" in text and "ranks: 2 with nccl, exit 0" in text
     status, text = device("--ranks=2", torch=True)
     assert status == 1 and "3 GiB of another process are not seen" in text, "the control"
+
+
+def test_no_python(rankinit, probe, device, tmp_path):
+    """What the programs say is kept."""
+    device()
+    tools = tmp_path / "few"
+    tools.mkdir()
+    for name in ("sh", "cat", "chmod", "dirname", "mkdir", "tee", "timeout"):
+        (tools / name).symlink_to(shutil.which(name))
+    (tools / "nvidia-smi").write_text("#!/bin/sh\necho a long text\n")
+    (tools / "nvidia-smi").chmod(0o755)
+    done = subprocess.run(["/bin/sh", os.path.join(TOP, "tests", "device.sh")], cwd=TOP,
+                          env={"PATH": str(tools), "OUT": str(tmp_path / "bare"),
+                               "RANKINIT": rankinit, "LD_LIBRARY_PATH": str(tmp_path / "tools")},
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1 and "no python3, so nothing was compared" in done.stdout
+    found = {path.name: path.read_text() for path in (tmp_path / "bare").iterdir()}
+    assert found["probe.txt"].endswith("end\n") and found["nvidia-smi.txt"] == "a long text\n"
+    assert '"id": "gpu.health"' in found["checks.json"] and "plain.txt" in found
 
 
 def test_no_gpu_machine(rankinit, tmp_path):

@@ -227,8 +227,9 @@ def test_what_is_normal(rankinit, probe, gpus, name, old):
 
 @pytest.mark.parametrize("driver, code", [
     ("580.82", "gpu.throttle.counted"), ("590.44.01", "gpu.throttle.counted"),
+    ("1000.0", "gpu.throttle.counted"),
     ("580.65.06", None), ("575.51.03", None), ("570.86.15", None), ("470.57.02", None),
-    ("", None), ("a word", None), ("999", None), ("9" * 300, None),
+    ("", None), ("a word", None), ("580", None), ("580.9", None),
 ])
 def test_numbers_that_moved(rankinit, probe, gpus, driver, code):
     """Fields 270 and 271 are another thing before 580.82, as 252 and 253 are since."""
