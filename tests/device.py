@@ -49,8 +49,10 @@ FIELDS = {
     ("recovery", 0): (["gpu_recovery_action"], 1),
 }
 REMAP = ["correctable", "uncorrectable", "pending", "failure"]
-MOVES = {("clocks", 0), ("pcie", 2), ("slowed", 0), ("slowed", 1), ("processes", 0)}
-NEAR = {("memory", 0): MIB, ("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB}
+MOVES = {("clocks", 0), ("pcie", 2), ("processes", 0)}
+SECOND = 10**9
+NEAR = {("memory", 0): MIB, ("memory", 1): 64 * MIB, ("memory", 2): 64 * MIB,
+        ("slowed", 0): 10 * SECOND, ("slowed", 1): 10 * SECOND}
 # question, number -> an element of "nvidia-smi -q -x", wherever it stands in a GPU's
 ELEMENTS = {("sram", 0): "sram_threshold_exceeded", ("fabric", 1): "fabric/status",
             ("fabric", 2): "fabric/health/bandwidth"}

@@ -20,6 +20,9 @@ bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_l
 /* From now on this process leaves no core; the limit of it stays known. */
 void ri_machine_no_core(void);
 
+/* Seconds since it was started; of a recorded machine by proc/uptime (proc(5)). */
+bool ri_machine_uptime(struct ri_host *host, uint64_t *out);
+
 struct ri_space {
 	char type[32];		/* of the file system: "tmpfs" */
 	uint64_t size;		/* bytes in all; 0: unknown */

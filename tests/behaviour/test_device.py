@@ -164,6 +164,8 @@ def test_all_the_same(device, tmp_path):
     ({"3__links": "<inactive>"}, "DIFFERS  GPU 3 links 1: 18, nvidia-smi 0"),
     ({"recovered": "1"}, "DIFFERS  GPU 0 link-errors 1: 0, nvidia-smi 18"),
     ({"2__sram": "Yes"}, "DIFFERS  GPU 2 sram 0: 0, nvidia-smi 1"),
+    ({"clocks_event_reasons_counters__hw_thermal_slowdown": "60000000"},
+     "DIFFERS  GPU 0 slowed 0: 0, nvidia-smi 60000000000"),
     ({"fabric": "Degraded"}, "DIFFERS  GPU 0 fabric 2: 2, nvidia-smi 1"),
     ({"fabric": "<"}, "sram 0: 0, nvidia-smi has no such name"),     # no XML
     ({"state": "init.crash 1"}, "DIFFERS  rankinit-probe did not come to its end"),

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -381,6 +382,7 @@ mkdir "$folder/dev"
 touch "$folder/dev/null" "$folder/dev/nvidiactl" "$folder/dev/kmsg"
 mount --bind /dev/null "$folder/dev/null"
 mount --bind "${KMSG:-/dev/null}" "$folder/dev/kmsg"
+if [ -n "$UPTIME" ]; then mount --bind "$UPTIME" /proc/uptime; fi
 mount -t tmpfs driver /proc/driver
 for i in 0 1 2 3 4 5 6 7; do
     touch "$folder/dev/nvidia$i"
@@ -454,6 +456,29 @@ def test_a_log_that_is_none(machine, gpus, tmp_path):
     for mask in ("/dev/null", "/dev/zero", "/dev/ptmx"):
         status, (found,) = machine(gpus(), {"KMSG": mask}, "gpu.xid")
         assert (status, found["code"]) == (123, "check.skipped"), mask
+
+
+def test_the_age_of_a_container(machine, gpus, tmp_path):
+    """lxcfs tells that in /proc/uptime; the kernel's log counts from the machine's start."""
+    if time.clock_gettime(time.CLOCK_BOOTTIME) < 200:
+        pytest.skip("the machine has only just been started")
+    (tmp_path / "log").write_text("4,40,1,-;NVRM: Xid (PCI:0000:1e:00): 79, pid=1\n")
+    (tmp_path / "uptime").write_text("1.00 1.00\n")
+    _, (found,) = machine(gpus(), {"KMSG": str(tmp_path / "log"),
+                                   "UPTIME": str(tmp_path / "uptime")}, "gpu.xid")
+    assert int(re.search(r"last (\d+) min ago", found["text"])[1]) >= 3
+
+
+def test_a_probe_that_asks_less(rankinit, probe, gpus, tmp_path):
+    """What was not asked has not passed."""
+    shutil.copy(rankinit, tmp_path)
+    other = tmp_path / "rankinit-probe"
+    other.write_text("#!/bin/sh\nprintf 'rankinit-probe 1\\ntry load x\\nok\\ntry init\\nok\\n"
+                     "try list\\nok 1\\ntry gpu 0\\nok - -\\nend\\n'\n")
+    other.chmod(0o755)
+    status, checks = look(str(tmp_path / os.path.basename(rankinit)), gpus(),
+                          "--require=gpu.health")
+    assert (status, brief(checks, "gpu.remap")) == (123, [("unknown", "check.skipped")])
 
 
 def test_busy_before_our_own_ranks(box, probe, gpus):

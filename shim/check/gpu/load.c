@@ -115,7 +115,8 @@ const struct ri_check ri_check_gpu_busy = {
 	.reads = "nvmlDeviceGetMemoryInfo, nvmlDeviceGetComputeRunningProcesses (their number "
 		"alone: their ids are of another PID namespace), MIG mode (NVML API Reference "
 		"Guide); CUDA_MPS_PIPE_DIRECTORY, /tmp/nvidia-mps (CUDA MPS documentation); "
-		"numa_status below /proc/driver/nvidia/gpus (NVIDIA's open kernel modules, nv-procfs.c)",
+		"numa_status below /proc/driver/nvidia/gpus (NVIDIA's open kernel modules, "
+		"nv-procfs.c)",
 	.fails = "memory is taken or a process computes there; a note. With MPS, where a "
 		"launcher has started several ranks on this node, and where the memory is a NUMA "
 		"node without processes, it cannot be required; a GPU with MIG is left out",

@@ -156,20 +156,20 @@ void ri_gpu_merge(struct ri_checking *checking, size_t gpus)
 void ri_gpu_judge(struct ri_checking *checking, const struct ri_gpu_judging *judging)
 {
 	const struct ri_gpu_look *look = ri_gpu_look(checking);
-	size_t told = 0, opened = 0;
+	size_t told = 0, asked = 0;
 
 	if (look == NULL)
 		return;
 	for (size_t i = 0; i < look->prober.said.gpu_count; i++) {
 		if (!look->seen[i])
 			continue;
-		opened += look->prober.said.gpus[i].answer.ok;
+		asked += look->prober.said.gpus[i].asked[judging->asked].answer.given;
 		told += judge_one(checking, judging, look, &look->prober.said.gpus[i]);
 	}
 	ri_gpu_merge(checking, look->count);
 	if (checking->count > 0)
 		return;
-	if (look->prober.end != RI_PROBER_DONE || opened == 0)
+	if (look->prober.end != RI_PROBER_DONE || asked == 0)
 		ri_check_skip(checking, "GPUs", "not all of them answered: see gpu.health");
 	else if (told > 0 || judging->silence_passes)
 		ri_check_pass(checking, "GPUs", "%s", told > 0 ? judging->pass : judging->silent);

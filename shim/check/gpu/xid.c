@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "check/machine.h"
 #include "node/gpus.h"
-#include "node/sysfile.h"
 #include "node/xid.h"
 
 /* Records of it are read one by one, files of a recorded machine in pieces. */
@@ -158,7 +158,7 @@ static void check_xid(struct ri_checking *checking)
 	}
 	if (ri_gpus_find(&gpus, &node, &err) < 0)
 		gpus.count = 0;
-	ri_sysfile_number(checking->host, "proc/uptime", &uptime);
+	ri_machine_uptime(checking->host, &uptime);
 	for (size_t i = 0; i < kinds.count && shown < SHOWN; i++) {
 		if (!is_ours(&gpus, kinds.list[i].last.address))
 			continue;

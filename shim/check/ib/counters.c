@@ -4,10 +4,12 @@
 #include <stdio.h>
 
 #include "check/ib/ib.h"
+#include "check/machine.h"
 #include "check/thresholds.h"
-#include "node/sysfile.h"
 
 enum { DAY = 86400, HOUR = 3600 };
+
+static const uint64_t unknown = UINT64_MAX;
 
 static const char folder[] = "/sys/class/infiniband";
 
@@ -29,12 +31,13 @@ static const char *name_port(char name[80], const struct ri_hca *hca, const stru
 static void judge_ports(struct ri_checking *checking, judge_port *judge, const char *pass)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
-	uint64_t uptime = 0;
+	uint64_t uptime;
 	size_t known = 0;
 
 	if (hcas == NULL)
 		return;
-	ri_sysfile_number(checking->host, "proc/uptime", &uptime);
+	if (!ri_machine_uptime(checking->host, &uptime))
+		uptime = unknown;
 	for (size_t i = 0; i < hcas->count; i++)
 		for (size_t j = 0; j < hcas->list[i].count; j++)
 			if (hcas->list[i].ports[j].link == RI_LINK_INFINIBAND)
@@ -62,7 +65,8 @@ static bool judge_flap(struct ri_checking *checking, const struct ri_hca *hca,
 	uint64_t count, days = uptime / DAY;
 	char name[80];
 
-	if (!ri_port_counter(checking->host, hca, port, "link_downed", &count))
+	if (uptime == unknown ||
+		!ri_port_counter(checking->host, hca, port, "link_downed", &count))
 		return false;
 	if (!is_many(count, RI_THRESHOLD_FLAPS, RI_THRESHOLD_FLAPS_A_DAY, days))
 		return true;
@@ -101,6 +105,8 @@ static bool judge_errors(struct ri_checking *checking, const struct ri_hca *hca,
 	char name[80];
 
 	known |= ri_port_counter(checking->host, hca, port, "port_rcv_errors", &packets);
+	if (uptime == unknown)
+		return false;
 	if (!is_many(symbols, RI_THRESHOLD_ERRORS, RI_THRESHOLD_ERRORS_AN_HOUR, hours) &&
 		!is_many(packets, RI_THRESHOLD_ERRORS, RI_THRESHOLD_ERRORS_AN_HOUR, hours))
 		return known;
