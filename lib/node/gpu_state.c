@@ -42,11 +42,10 @@ const uint64_t *ri_gpu_numbers(const struct ri_gpu_state *gpu, enum ri_gpu_asked
 
 bool ri_nvml_is_quiet(uint64_t error)
 {
-	/* no permission: to ask for a whole GPU, when all that is ours is an instance of it */
 	return error == RI_NVML_NOT_SUPPORTED || error == RI_NVML_FUNCTION_NOT_FOUND ||
 		error == RI_NVML_INVALID_ARGUMENT || error == RI_NVML_NO_DATA ||
 		error == RI_NVML_VGPU_ECC || error == RI_NVML_VERSION_MISMATCH ||
-		error == RI_NVML_DEPRECATED || error == RI_NVML_NO_PERMISSION;
+		error == RI_NVML_DEPRECATED;
 }
 
 const char *ri_nvml_error_show(char *out, size_t size, uint64_t error)

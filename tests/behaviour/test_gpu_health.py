@@ -222,7 +222,8 @@ def test_what_is_normal(rankinit, probe, gpus, name, old):
     """Also by the library of a driver that lacks half of the functions."""
     folder = gpus(*NORMAL[name], **({"OLD": 1} if old else {}))
     status, checks = look(rankinit, folder, "--require=gpu.health")
-    assert {one["status"] for one in checks} <= {"pass", "skip"} or old and name == "mig", checks
+    assert {one["status"] for one in checks} <= {"pass", "skip"} or (
+        old and name in ("mig", "a_slice_for_a_tenant")), checks
     assert status == 0
 
 
@@ -344,6 +345,13 @@ def test_a_library_that_misbehaves(rankinit, probe, gpus, name):
     status, checks = look(rankinit, gpus(**macros))
     assert (status, brief(checks, "gpu.health")) == (0, [(severity, code)])
     assert not {one["status"] for one in checks} & {"warn", "fail"}
+
+
+def test_no_permission_for_a_whole_gpu(rankinit, probe, gpus):
+    """Normal with MIG alone."""
+    for mig, status in ((1, 0), (0, 123)):
+        folder = gpus("*.remap.error 4", f"*.mig.0 {mig}", f"*.mig.1 {mig}")
+        assert look(rankinit, folder, "--require=gpu.health")[0] == status
 
 
 def test_none_is_opened(rankinit, probe, gpus):

@@ -29,6 +29,7 @@ static void test_errors(void **state)
 	(void)state;
 	assert_true(ri_nvml_is_quiet(RI_NVML_NOT_SUPPORTED));
 	assert_true(ri_nvml_is_quiet(RI_NVML_FUNCTION_NOT_FOUND));
+	assert_true(ri_nvml_is_quiet(RI_NVML_DEPRECATED));
 	assert_false(ri_nvml_is_quiet(RI_NVML_LOST));
 	assert_false(ri_nvml_is_quiet(RI_NVML_NO_PERMISSION));
 	assert_false(ri_nvml_is_quiet(RI_NVML_UNKNOWN));
