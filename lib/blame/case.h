@@ -38,6 +38,7 @@ enum ri_case_finding {
 	RI_CASE_STOPPED,	/* nor did one, but a stop came from outside */
 	RI_CASE_FIRST,		/* the suspects failed first: one, or several at once */
 	RI_CASE_REFUSED,	/* they did not start their ranks; all of them are named */
+	RI_CASE_EVICTED,	/* their nodes were stopped from outside before others lost them */
 	RI_CASE_LEFT,		/* they had ended with 0, and the others then lost them */
 	RI_CASE_HELD,		/* the others waited in vain for it; or autopsies suspect several */
 	RI_CASE_SILENT,		/* losses alone, and nodes or ranks that left no report */
@@ -89,6 +90,8 @@ struct ri_case {
 	struct ri_case_suspect suspects[RI_CASE_SUSPECTS];
 	size_t suspect_count;
 	size_t more_suspects;	/* that did not fit */
+	/* Failed of its own, but after losses: a node without a report may have been before it. */
+	struct ri_case_suspect later;	/* its witness is NULL: there is none */
 	int64_t verdict_node;	/* that the link's verdict names in all reports that have one; -1 */
 	const struct ri_witness *verdict;	/* that has its words; or NULL */
 	bool verdicts_differ;
@@ -126,6 +129,9 @@ int64_t ri_case_rank(const struct ri_case_suspect *suspect);
 
 /* judge.c: the second half of it, of the newest attempt. */
 void ri_case_find_suspects(struct ri_case *c);
+
+/* victims.c: the ranks that ended, but for the suspects. */
+void ri_case_count_victims(struct ri_case *c);
 
 /* differ.c: what few of three or more nodes have. Returns 0, or -1: out of memory. */
 int ri_case_compare(struct ri_case *c);

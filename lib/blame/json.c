@@ -11,6 +11,7 @@ const char *ri_case_finding_name(enum ri_case_finding finding)
 		[RI_CASE_STOPPED] = "stopped",
 		[RI_CASE_FIRST] = "failed-first",
 		[RI_CASE_REFUSED] = "refused",
+		[RI_CASE_EVICTED] = "stopped-first",
 		[RI_CASE_LEFT] = "left",
 		[RI_CASE_HELD] = "held",
 		[RI_CASE_SILENT] = "unreported",

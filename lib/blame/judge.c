@@ -2,11 +2,14 @@
 /* Who failed first in a job, from what each node says of itself. */
 #include "blame/case.h"
 
+#include <string.h>
+
 #include "base/error.h"
 
 enum {
 	SIGNALLED = 128,	/* and its number: the status of a stop */
 	MILLISECOND = 1000,	/* a report has no smaller times */
+	SETTLE = 500000,	/* us: after a loss, ranks end by themselves for so long */
 	DRIFT = 10000,		/* 100 ppm: what a quartz does at worst */
 	BESIDE = 1024,		/* reports that are looked at for one of the same machine */
 };
@@ -17,7 +20,7 @@ struct losses {
 	size_t ranks;		/* that all reports together have */
 	int64_t first;		/* when; 0: there are none */
 	int64_t timeout;	/* the first that waited in vain; 0: none did */
-	const struct ri_witness *witness;	/* of it */
+	size_t waited;		/* how many did */
 };
 
 static int64_t true_time(const struct ri_witness *witness, int64_t at)
@@ -25,14 +28,15 @@ static int64_t true_time(const struct ri_witness *witness, int64_t at)
 	return ri_witness_true(witness, at);
 }
 
-/* None of its ranks was started, and not for another node's failure or a stop. */
+/* None of its ranks was started, and not for another node's failure, a master or a stop. */
 static bool is_refused(const struct ri_witness *witness)
 {
 	for (size_t i = 0; i < witness->count; i++)
 		if (witness->ranks[i].end != RI_END_NOT_STARTED)
 			return false;
 	return witness->exit_status > 0 && witness->exit_status < SIGNALLED &&
-		witness->exit_status != ri_code_status(RI_CODE_LINK_STOPPED);
+		witness->exit_status != ri_code_status(RI_CODE_LINK_STOPPED) &&
+		witness->exit_status != ri_code_status(RI_CODE_MASTER_UNRESOLVED);
 }
 
 /* How much this node's own failure weighs. */
@@ -71,17 +75,36 @@ static int64_t drift_of(const struct ri_witness *witness)
 	return drift < RI_CASE_APART_US / 2 ? drift : RI_CASE_APART_US / 2;
 }
 
-/* May b have come before a, though its time is later? */
+/* Do the two have one clock? */
+static bool is_one_clock(const struct ri_witness *a, const struct ri_witness *b)
+{
+	return ri_witness_is_beside(a, b) ||
+		(a->boot != NULL && b->boot != NULL && strcmp(a->boot, b->boot) == 0);
+}
+
+static bool is_comparable(const struct ri_witness *a, const struct ri_witness *b)
+{
+	return is_one_clock(a, b) || (a->compared && b->compared);
+}
+
+/* How far the order of two times of these reports is open. */
+static int64_t doubt_of(const struct ri_witness *a, const struct ri_witness *b)
+{
+	if (is_one_clock(a, b))
+		return 0;
+	if (a->compared && b->compared)
+		return a->error + drift_of(a) + b->error + drift_of(b);
+	return RI_CASE_APART_US;
+}
+
+/* May b have come before a, though its time is later or unknown? */
 static bool is_near(const struct ri_case_suspect *a, const struct ri_case_suspect *b)
 {
-	int64_t apart = b->at - a->at;
-
+	if (a->at == 0 || b->at == 0)
+		return true;
 	if (ri_witness_is_beside(a->witness, b->witness))
 		return false;
-	if (a->witness->compared && b->witness->compared)
-		return apart <= a->witness->error + drift_of(a->witness) +
-			b->witness->error + drift_of(b->witness);
-	return apart <= RI_CASE_APART_US;
+	return b->at - a->at <= doubt_of(a->witness, b->witness);
 }
 
 /*
@@ -93,7 +116,8 @@ static bool is_later_here(const struct ri_case_suspect *list, size_t count, size
 	size_t from = index > BESIDE ? index - BESIDE : 0;
 
 	for (size_t i = from; i < count && i < index + BESIDE; i++)
-		if (i != index && ri_witness_is_beside(list[i].witness, list[index].witness) &&
+		if (i != index && list[i].at != 0 && list[index].at != 0 &&
+			ri_witness_is_beside(list[i].witness, list[index].witness) &&
 			(list[i].at < list[index].at ||
 				(list[i].at == list[index].at && i < index)))
 			return true;
@@ -106,7 +130,7 @@ static void keep_first(struct ri_case *c, struct ri_case_suspect *list, size_t c
 	size_t first = 0;
 
 	for (size_t i = 1; i < count; i++)
-		if (list[i].at < list[first].at)
+		if (list[i].at != 0 && (list[first].at == 0 || list[i].at < list[first].at))
 			first = i;
 	c->suspects[0] = list[first];
 	c->suspect_count = 1;
@@ -121,14 +145,23 @@ static void keep_first(struct ri_case *c, struct ri_case_suspect *list, size_t c
 	}
 }
 
-/* All whose own failure weighs so much. Returns how many there are. */
-static size_t collect(const struct ri_case_attempt *attempt, enum ri_class class,
-	struct ri_case_suspect *list)
+/* The link named another node, and what failed here had been told to stop by then. */
+static bool is_told(const struct ri_case *c, const struct ri_witness *witness)
 {
+	const struct ri_witness_rank *rank = rank_of(witness);
+
+	return c->verdict_node >= 0 && witness->node != c->verdict_node && rank != NULL &&
+		rank->told;
+}
+
+/* All whose own failure weighs so much. Returns how many there are. */
+static size_t collect(const struct ri_case *c, enum ri_class class, struct ri_case_suspect *list)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
 	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++)
-		if (class_of(attempt->witnesses[i]) == class)
+		if (class_of(attempt->witnesses[i]) == class && !is_told(c, attempt->witnesses[i]))
 			list[count++] = suspect_of(attempt->witnesses[i]);
 	return count;
 }
@@ -179,11 +212,11 @@ static bool keep_refused(struct ri_case *c, const struct ri_case_suspect *list, 
 static bool find_first(struct ri_case *c, struct ri_case_suspect *list)
 {
 	enum ri_class class = RI_CLASS_OWN;
-	size_t count = collect(&c->attempts[0], class, list);
+	size_t count = collect(c, class, list);
 
 	if (count == 0) {
 		class = RI_CLASS_UNKNOWN;
-		count = collect(&c->attempts[0], class, list);
+		count = collect(c, class, list);
 	}
 	if (count == 0 || keep_refused(c, list, count))
 		return count > 0;
@@ -211,44 +244,88 @@ static struct losses find_losses(const struct ri_case_attempt *attempt)
 			if (rank->class != RI_CLASS_LOSS)
 				continue;
 			losses.count++;
+			losses.waited += rank->lost == RI_LOSS_CLOCK;
 			if (rank->lost == RI_LOSS_CLOCK &&
 				(losses.timeout == 0 || at < losses.timeout))
 				losses.timeout = at;
-			if (losses.witness == NULL || at < losses.first) {
+			if (at != 0 && (losses.first == 0 || at < losses.first))
 				losses.first = at;
-				losses.witness = witness;
-			}
 		}
 	}
 	return losses;
 }
 
-typedef bool is_suspect(const struct ri_witness *witness, const struct ri_witness_rank *rank,
-	const struct losses *losses);
-
-/* It had ended with 0 when the others lost one, as far as the clocks can tell. */
-static bool has_left(const struct ri_witness *witness, const struct ri_witness_rank *rank,
-	const struct losses *losses)
+/* The first loss of this node, or 0. */
+static int64_t first_loss_of(const struct ri_witness *witness)
 {
-	int64_t grace = ri_witness_is_beside(witness, losses->witness) ? 0 : RI_CASE_APART_US;
+	int64_t first = 0;
 
-	return rank->end == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
-		true_time(witness, rank->ended) <= losses->first + grace;
+	for (size_t i = 0; i < witness->count; i++)
+		if (witness->ranks[i].class == RI_CLASS_LOSS && witness->ranks[i].ended != 0 &&
+			(first == 0 || witness->ranks[i].ended < first))
+			first = witness->ranks[i].ended;
+	return true_time(witness, first);
 }
 
-static bool has_lost(const struct ri_witness *witness, const struct ri_witness_rank *rank,
-	const struct losses *losses)
+/* Is that time, by the clock of this node, before all losses, as far as clocks tell? */
+static bool is_before_losses(const struct ri_case_attempt *attempt,
+	const struct ri_witness *witness, int64_t at)
 {
-	(void)witness;
+	bool here = false, sure = true;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_witness *other = attempt->witnesses[i];
+		int64_t loss = first_loss_of(other);
+
+		if (loss == 0)
+			continue;
+		if (at + doubt_of(witness, other) <= loss) {
+			here |= ri_witness_is_beside(witness, other);
+			continue;
+		}
+		if (is_comparable(witness, other) || at > loss + RI_CASE_APART_US)
+			return false;
+		sure = false;
+	}
+	/* who is beside it lost it afterwards: that is enough where clocks leave the rest open */
+	return sure || here;
+}
+
+typedef bool is_suspect(const struct ri_case_attempt *attempt, const struct losses *losses,
+	const struct ri_witness *witness, const struct ri_witness_rank *rank);
+
+/* It ended with 0 before the others lost a peer, or not much later. */
+static bool is_done(const struct ri_case_attempt *attempt, const struct losses *losses,
+	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+{
+	(void)attempt;
+	return rank->end == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
+		rank->ended != 0 &&
+		true_time(witness, rank->ended) <= losses->first + RI_CASE_APART_US;
+}
+
+/* It had ended with 0 when the others lost one. */
+static bool has_left(const struct ri_case_attempt *attempt, const struct losses *losses,
+	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+{
+	return is_done(attempt, losses, witness, rank) &&
+		is_before_losses(attempt, witness, true_time(witness, rank->ended));
+}
+
+static bool has_lost(const struct ri_case_attempt *attempt, const struct losses *losses,
+	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+{
+	(void)attempt;
 	(void)losses;
+	(void)witness;
 	return rank->class == RI_CLASS_LOSS;
 }
 
 /* It did not say that it waited in vain. */
-static bool is_silent(const struct ri_witness *witness, const struct ri_witness_rank *rank,
-	const struct losses *losses)
+static bool is_silent(const struct ri_case_attempt *attempt, const struct losses *losses,
+	const struct ri_witness *witness, const struct ri_witness_rank *rank)
 {
-	return !has_lost(witness, rank, losses);
+	return !has_lost(attempt, losses, witness, rank);
 }
 
 /* All ranks of which that is true, into the list. Returns how many. */
@@ -262,7 +339,7 @@ static size_t find_ranks(const struct ri_case_attempt *attempt, const struct los
 			const struct ri_witness *witness = attempt->witnesses[i];
 			const struct ri_witness_rank *rank = &witness->ranks[k];
 
-			if (is(witness, rank, losses))
+			if (is(attempt, losses, witness, rank))
 				list[count++] = (struct ri_case_suspect){
 					.witness = witness, .rank = rank,
 					.at = true_time(witness, rank->ended),
@@ -271,198 +348,204 @@ static size_t find_ranks(const struct ri_case_attempt *attempt, const struct los
 	return count;
 }
 
-/* Of a job all of whose ranks are here: those that had ended, and the one that had not. */
-static bool find_ended(struct ri_case *c, const struct losses *losses,
-	struct ri_case_suspect *list)
+static void name(struct ri_case *c, enum ri_case_finding finding,
+	const struct ri_case_suspect *suspect)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
-	size_t left = find_ranks(attempt, losses, has_left, list);
-
-	/* all but this one had done their work: it was late, or failed on its way out */
-	if (left > 1 && losses->count == 1 && left + 1 == losses->ranks) {
-		find_ranks(attempt, losses, has_lost, list);
-		c->finding = RI_CASE_FIRST;
-		c->suspects[0] = list[0];
-		c->suspect_count = 1;
-		return true;
-	}
-	if (left > 0) {
-		c->finding = RI_CASE_LEFT;
-		keep_first(c, list, left);
-	}
-	return left > 0;
-}
-
-/* Did its autopsy see a rank near the end? */
-static bool is_seen(const struct ri_witness *witness)
-{
-	const struct ri_witness_autopsy *autopsy = &witness->autopsy;
-
-	return autopsy->did != NULL && autopsy->at <= witness->ended + RI_CASE_APART_US &&
-		autopsy->at >= witness->ended - RI_CASE_LOOK_US;
-}
-
-int64_t ri_case_rank(const struct ri_case_suspect *suspect)
-{
-	if (suspect->rank != NULL)
-		return suspect->rank->rank;
-	return suspect->seen ? suspect->witness->autopsy.rank : -1;
-}
-
-static struct ri_case_suspect seen_by(const struct ri_witness *witness)
-{
-	struct ri_case_suspect suspect = {
-		.witness = witness, .seen = true,
-		.at = true_time(witness, witness->autopsy.at),
-	};
-
-	/* below torchrun it is none of rankinit's own */
-	for (size_t i = 0; i < witness->count && witness->autopsy.rank >= 0; i++)
-		if (witness->ranks[i].rank == witness->autopsy.rank)
-			suspect.rank = &witness->ranks[i];
-	return suspect;
-}
-
-static bool is_suspected(const struct ri_case *c, int64_t rank)
-{
-	for (size_t i = 0; i < c->suspect_count && rank >= 0; i++)
-		if (ri_case_rank(&c->suspects[i]) == rank)
-			return true;
-	return false;
-}
-
-/* Whom the nodes' autopsies suspect. If they contradict each other, each may be it. */
-static bool find_suspected(struct ri_case *c)
-{
-	const struct ri_case_attempt *attempt = &c->attempts[0];
-
-	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *witness = attempt->witnesses[i];
-
-		if (!is_seen(witness) || !witness->autopsy.suspects ||
-			is_suspected(c, witness->autopsy.rank))
-			continue;
-		if (c->suspect_count < RI_CASE_SUSPECTS)
-			c->suspects[c->suspect_count++] = seen_by(witness);
-		else
-			c->more_suspects++;
-	}
-	if (c->suspect_count > 0)
-		c->finding = RI_CASE_HELD;
-	return c->suspect_count > 0;
-}
-
-/* The only rank that did not wait, of a job all of whose ranks are here. */
-static void find_held(struct ri_case *c, const struct losses *losses,
-	struct ri_case_suspect *list)
-{
-	const struct ri_case_attempt *attempt = &c->attempts[0];
-
-	/* whose time is over closes its connections, and the next one loses a peer */
-	if (losses->timeout == 0 || losses->timeout > losses->first + RI_CASE_APART_US ||
-		find_ranks(attempt, losses, is_silent, list) != 1 ||
-		(!list[0].rank->told && list[0].rank->end != RI_END_RUNNING))
-		return;
-	c->finding = RI_CASE_HELD;
-	c->suspects[0] = list[0];
+	c->finding = finding;
+	c->suspects[0] = *suspect;
 	c->suspect_count = 1;
-	if (is_seen(list[0].witness) && list[0].rank->rank >= 0 &&
-		list[0].rank->rank == list[0].witness->autopsy.rank)
-		c->suspects[0] = seen_by(list[0].witness);
 }
 
-/* Losses alone; list is NULL where that is not all: ranks are missing. */
-static void find_among_losses(struct ri_case *c, const struct losses *losses,
+/* All but one had done their work, at one time: it was late, or failed on its way out. */
+static bool find_alone(struct ri_case *c, const struct losses *losses,
 	struct ri_case_suspect *list)
 {
-	if (list != NULL && find_ended(c, losses, list))
-		return;
-	if (find_suspected(c))
-		return;
-	if (list != NULL)
-		find_held(c, losses, list);
-	else
-		c->finding = RI_CASE_SILENT;
-}
-
-/* Nobody failed by itself. */
-static void find_calm(struct ri_case *c)
-{
 	const struct ri_case_attempt *attempt = &c->attempts[0];
+	size_t done = losses->count == 1 ? find_ranks(attempt, losses, is_done, list) : 0;
+	int64_t first, last;
 
-	c->finding = RI_CASE_WELL;
-	for (size_t i = 0; i < attempt->count; i++)
-		if (attempt->witnesses[i]->stopped != 0 || attempt->witnesses[i]->exit_status != 0)
-			c->finding = RI_CASE_STOPPED;
-}
-
-static bool is_named(const struct ri_case *c, const struct ri_witness *witness,
-	const struct ri_witness_rank *rank)
-{
-	for (size_t i = 0; i < c->suspect_count; i++)
-		if (c->suspects[i].witness == witness &&
-			(c->suspects[i].rank == rank || c->suspects[i].rank == NULL))
-			return true;
-	return false;
-}
-
-/* Did the end of another one end it? Returns false where it ended well. */
-static bool count_victim(struct ri_case_victims *victims, const struct ri_witness_rank *rank)
-{
-	if (rank->class == RI_CLASS_LOSS)
-		victims->lost++;
-	else if (rank->class == RI_CLASS_STOPPED || rank->told || rank->end == RI_END_RUNNING ||
-		(rank->end == RI_END_NOT_STARTED))
-		victims->stopped++;
-	else if (rank->class == RI_CLASS_OWN || rank->class == RI_CLASS_UNKNOWN)
-		victims->failed++;
-	else
+	if (done < 2 || done + 1 != losses->ranks)
 		return false;
-	victims->ranks++;
+	first = last = list[0].at;
+	for (size_t i = 1; i < done; i++) {
+		first = list[i].at < first ? list[i].at : first;
+		last = list[i].at > last ? list[i].at : last;
+	}
+	if (last - first > RI_CASE_APART_US)
+		return false;
+	find_ranks(attempt, losses, has_lost, list);
+	name(c, RI_CASE_FIRST, &list[0]);
 	return true;
 }
 
-static void count_victims(struct ri_case *c)
+/* Nodes that were stopped from outside before any lost a peer: one pod was evicted. */
+static bool find_evicted(struct ri_case *c, struct ri_case_suspect *list)
 {
 	const struct ri_case_attempt *attempt = &c->attempts[0];
+	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_witness *witness = attempt->witnesses[i];
-		bool any = false;
+		int64_t at = true_time(witness, witness->stopped);
 
-		for (size_t k = 0; k < witness->count; k++)
-			if (!is_named(c, witness, &witness->ranks[k]))
-				any |= count_victim(&c->victims, &witness->ranks[k]);
-		/* reports of several ranks of one node stand side by side */
-		c->victims.nodes += any && (i == 0 || witness->node < 0 ||
-			attempt->witnesses[i - 1]->node != witness->node);
+		if (at != 0 && is_before_losses(attempt, witness, at))
+			list[count++] = (struct ri_case_suspect){ .witness = witness, .at = at };
+	}
+	if (count == 0)
+		return false;
+	c->finding = RI_CASE_STOPPED;
+	if (count == attempt->count)
+		return true;
+	c->finding = RI_CASE_EVICTED;
+	keep_first(c, list, count);
+	return true;
+}
+
+/* When the first rank waited in vain, by a clock that can be compared with that one, or else by any. */
+static int64_t find_timeout(const struct ri_case_attempt *attempt, const struct losses *losses,
+	const struct ri_witness *witness)
+{
+	int64_t first = 0;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_witness *other = attempt->witnesses[i];
+
+		for (size_t k = 0; k < other->count && is_comparable(witness, other); k++) {
+			int64_t at = true_time(other, other->ranks[k].ended);
+
+			if (other->ranks[k].class == RI_CLASS_LOSS &&
+				other->ranks[k].lost == RI_LOSS_CLOCK && at != 0 &&
+				(first == 0 || at < first))
+				first = at;
+		}
+	}
+	return first != 0 ? first : losses->timeout + RI_CASE_APART_US;
+}
+
+/*
+ * The others waited in vain for the one that neither waited nor ended until it was told to, which
+ * was after rankinit had seen whether it ends, too. Where one alone had waited, the other one may
+ * have waited for that, and its time would have been over next: it takes longer. A time that is
+ * over closes connections, and the next rank loses a peer.
+ */
+static void find_held(struct ri_case *c, const struct losses *losses, struct ri_case_suspect *list)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+	int64_t most = losses->waited > 1 ? SETTLE : 2 * SETTLE;
+
+	if (losses->timeout == 0 || losses->timeout > losses->first + RI_CASE_APART_US ||
+		find_ranks(attempt, losses, is_silent, list) != 1)
+		return;
+	if (list[0].rank->end == RI_END_RUNNING || (list[0].rank->told &&
+		list[0].at >= find_timeout(attempt, losses, list[0].witness) + most))
+		name(c, RI_CASE_HELD, &list[0]);
+}
+
+/* Losses alone, of a job all of whose ranks are here. */
+static void find_among_losses(struct ri_case *c, const struct losses *losses,
+	struct ri_case_suspect *list)
+{
+	size_t left;
+
+	if (find_alone(c, losses, list))
+		return;
+	left = find_ranks(&c->attempts[0], losses, has_left, list);
+	if (left > 0) {
+		c->finding = RI_CASE_LEFT;
+		keep_first(c, list, left);
+	} else if (!find_evicted(c, list)) {
+		find_held(c, losses, list);
+	}
+}
+
+/* Did a stop come from outside, or was a rank told to end? */
+static bool is_stopped(const struct ri_witness *witness)
+{
+	bool told = witness->stopped != 0 || witness->exit_status >= SIGNALLED;
+
+	for (size_t i = 0; i < witness->count && !told; i++)
+		told = witness->ranks[i].told;
+	return told || witness->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
+}
+
+/* Nobody failed by itself. Returns whether all went well. */
+static bool find_calm(struct ri_case *c)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+	bool well = true;
+
+	c->finding = RI_CASE_WELL;
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_witness *witness = attempt->witnesses[i];
+
+		if (is_stopped(witness))
+			c->finding = RI_CASE_STOPPED;
+		well = well && witness->exit_status == 0 && witness->stopped == 0;
+	}
+	return well;
+}
+
+/*
+ * Is there a loss, by a clock that can be compared, so long before each of the suspects that
+ * their ends cannot have been its cause?
+ */
+static bool are_late(const struct ri_case *c)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+	size_t late = 0;
+
+	for (size_t i = 0; i < c->suspect_count; i++) {
+		const struct ri_case_suspect *suspect = &c->suspects[i];
+		bool found = false;
+
+		for (size_t k = 0; k < attempt->count && !found; k++) {
+			const struct ri_witness *other = attempt->witnesses[k];
+			int64_t loss = first_loss_of(other);
+
+			found = loss != 0 && is_comparable(suspect->witness, other) &&
+				suspect->at > loss + RI_CASE_APART_US +
+					doubt_of(suspect->witness, other);
+		}
+		late += found;
+	}
+	return late > 0 && late == c->suspect_count;
+}
+
+/* Where reports are missing: an end long after what others had lost is not the first one. */
+static void hide_later(struct ri_case *c, bool whole)
+{
+	if (whole || c->finding != RI_CASE_FIRST || !are_late(c))
+		return;
+	c->finding = RI_CASE_SILENT;
+	c->later = c->suspects[0];
+	c->suspect_count = c->more_suspects = 0;
+}
+
+static void find_who(struct ri_case *c)
+{
+	struct losses losses = find_losses(&c->attempts[0]);
+	struct ri_case_suspect *list =
+		ri_arena_array(&c->arena, losses.ranks + c->count, sizeof(*list));
+	bool whole = c->nodes.missing == 0 && c->ranks.missing == 0;
+
+	/* the link heard what a node that left no report has said, or that it fell silent */
+	if (c->verdict_node >= 0 && ri_case_is_missing(&c->nodes, (size_t)c->verdict_node)) {
+		c->finding = RI_CASE_TOLD;
+	} else if (list != NULL && find_first(c, list)) {
+		hide_later(c, whole);
+	} else if (losses.count == 0) {
+		/* who is gone without a word may be why the platform stopped the others */
+		if (!find_calm(c) && !whole)
+			c->finding = RI_CASE_SILENT;
+	} else {
+		c->finding = whole ? RI_CASE_NOBODY : RI_CASE_SILENT;
+		if (whole && list != NULL)
+			find_among_losses(c, &losses, list);
 	}
 }
 
 void ri_case_find_suspects(struct ri_case *c)
 {
-	struct losses losses = find_losses(&c->attempts[0]);
-	struct ri_case_suspect *list =
-		ri_arena_array(&c->arena, losses.ranks + c->count, sizeof(*list));
-	bool whole = c->nodes.missing == 0 && c->ranks.missing == 0, told;
-
-	if (list != NULL && find_first(c, list)) {
-		count_victims(c);
-		return;
-	}
-	told = c->verdict_node >= 0 && ri_case_is_missing(&c->nodes, (size_t)c->verdict_node);
-	if (losses.count == 0 && !told) {
-		find_calm(c);
-		/* who is gone without a word may be why the platform stopped the others */
-		if (c->finding == RI_CASE_STOPPED && !find_suspected(c) && !whole)
-			c->finding = RI_CASE_SILENT;
-		count_victims(c);
-		return;
-	}
-	c->finding = RI_CASE_NOBODY;
-	if (told)
-		c->finding = RI_CASE_TOLD;
-	else
-		find_among_losses(c, &losses, whole && losses.count > 0 ? list : NULL);
-	count_victims(c);
+	find_who(c);
+	ri_case_count_victims(c);
 }

@@ -172,6 +172,13 @@ static void add_silent(const struct ri_case *c, struct ri_sheet *sheet)
 	ri_sheet_addf(sheet, "\n    the other ranks %s; look whether %s up, and what the platform "
 		"says of it\n", c->victims.lost > 0 ? "lost a peer" : "were stopped",
 		roll->missing == 1 ? "that machine is" : "those machines are");
+	if (c->later.witness == NULL)
+		return;
+	ri_sheet_add(sheet, "later ");
+	add_who(sheet, &c->later);
+	ri_sheet_add(sheet, " failed: ");
+	add_how(sheet, &c->later);
+	add_reason(sheet, &c->later, REASON);
 }
 
 static void add_told(const struct ri_case *c, struct ri_sheet *sheet)
@@ -216,11 +223,31 @@ static void add_held(const struct ri_case *c, struct ri_sheet *sheet)
 	add_report(sheet, &c->suspects[0]);
 }
 
+/* Of nodes whose ranks all ended well, and which nevertheless did not. */
+static void add_statuses(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	const struct ri_case_attempt *attempt = &c->attempts[0];
+	size_t count = 0;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_witness *witness = attempt->witnesses[i];
+
+		if (witness->exit_status == 0 || count++ >= SUSPECTS)
+			continue;
+		ri_sheet_add(sheet, "    but of ");
+		add_name(sheet, witness);
+		ri_sheet_addf(sheet, " the exit status is %d\n", witness->exit_status);
+	}
+	if (count > SUSPECTS)
+		ri_sheet_addf(sheet, "    and so of %zu more\n", count - SUSPECTS);
+}
+
 static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	switch (c->finding) {
 	case RI_CASE_WELL:
 		ri_sheet_add(sheet, "no rank failed\n");
+		add_statuses(c, sheet);
 		break;
 	case RI_CASE_STOPPED:
 		ri_sheet_add(sheet, "no rank failed of its own: the job was stopped from "
@@ -232,6 +259,13 @@ static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 			add_first(c, sheet);
 		else
 			add_tie(c, sheet);
+		break;
+	case RI_CASE_EVICTED:
+		add_list(c, sheet);
+		ri_sheet_add(sheet, " was stopped from outside, at ");
+		add_time(sheet, c->suspects[0].at);
+		ri_sheet_add(sheet, ", before the others lost it: ask the platform why\n");
+		add_reports(c, sheet);
 		break;
 	case RI_CASE_LEFT:
 		add_list(c, sheet);

@@ -238,6 +238,8 @@ static int read_facts(struct ri_witness *out, json_t *facts, struct ri_arena *ar
 		fact[0] = ri_arena_copy(arena, name, strnlen(name, RI_WITNESS_WORD));
 		fact[1] = keep(value, RI_WITNESS_WORD, arena);
 		out->fact_count += fact[0] != NULL && fact[1] != NULL;
+		if (strcmp(name, "boot") == 0)
+			out->boot = fact[1];
 	}
 	return 0;
 }

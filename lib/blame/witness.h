@@ -73,6 +73,7 @@ struct ri_witness {
 	struct ri_witness_autopsy autopsy;
 	struct ri_witness_rank *ranks;
 	size_t count;
+	const char *boot;	/* of the kernel, whose clock it has; NULL: unknown */
 	const char *(*facts)[2];	/* name and value */
 	size_t fact_count;
 };

@@ -7,11 +7,13 @@
 #include "base/text.h"
 #include "node/interfaces.h"
 #include "node/nvidia.h"
+#include "node/sysfile.h"
 #include "report/redact_words.h"
 
 enum {
 	NAME_MOST = 64,
 	VALUE_SIZE = 256,
+	TEXT_SIZE = 4096,
 	MTU_MOST = 32,		/* interfaces: a host's own network may have hundreds */
 };
 
@@ -42,12 +44,17 @@ static void add(struct ri_node_facts *facts, const char *name, const char *value
 static void add_machine(struct ri_node_facts *facts, struct ri_host *host, struct ri_arena *arena)
 {
 	struct utsname names;
-	struct ri_nvidia nvidia;
+	struct ri_nvidia nvidia = { .driver = false };
+	char text[TEXT_SIZE];
 
 	if (uname(&names) == 0)
 		add(facts, "kernel", names.release, arena);
-	ri_nvidia_read(&nvidia, host);
-	add(facts, "nvidia_driver", nvidia.version, arena);
+	/* kernel documentation, admin-guide/sysctl/kernel.rst, random: a new one at each boot */
+	if (ri_sysfile_line(host, "proc/sys/kernel/random/boot_id", text, sizeof(text)))
+		add(facts, "boot", text, arena);
+	if (ri_host_read(host, "proc/driver/nvidia/version", text, sizeof(text)) > 0 &&
+		ri_nvidia_version(text, &nvidia))
+		add(facts, "nvidia_driver", nvidia.version, arena);
 }
 
 static void add_interfaces(struct ri_node_facts *facts, struct ri_host *host,

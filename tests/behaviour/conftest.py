@@ -7,6 +7,7 @@ namespace, from an environment that holds only what a test puts there.
     ACTORS     where the small C programs are built, build/tests unless set
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -18,7 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import everybody
+import schema
 from box import Boxes, HERE
+from reports import write
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = {
@@ -130,3 +133,16 @@ def cgroup():
     yield make
     for folder in made:
         os.rmdir(folder)
+
+
+@pytest.fixture
+def blame(box, tmp_path):
+    """The document that --blame=json prints of these reports."""
+    def run(*documents, folder=tmp_path):
+        write(folder, documents)
+        result = box.run("--blame=json", str(folder), place="below")
+        assert result.status == 0 and result.err == "", result
+        document = json.loads(result.out)
+        schema.check(document, "blame")
+        return document
+    return run

@@ -118,3 +118,13 @@ def swollen(document, size):
     document["topology"]["hosts"] = fact(hosts)
     document["topology"]["hosts"]["raw"] = "hosts"
     return json.dumps(document, indent=2)
+
+
+def page(box, *words):
+    result = box.run("--blame", *map(str, words), place="below")
+    assert result.status == 0 and result.err == "", result
+    return result.out.decode()
+
+
+def names(document):
+    return [(suspect["node"], suspect["rank"]) for suspect in document["suspects"]]

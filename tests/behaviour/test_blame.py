@@ -14,31 +14,8 @@ import peek
 import schema
 from box import refused
 from peek import wait_until
-from reports import (KILLED, LOSS, OWN, STOPPED, UNKNOWN, WAITED, clock, report, stopped, swollen,
-                     write, BEGAN)
-
-
-@pytest.fixture
-def blame(box, tmp_path):
-    """The document that --blame=json prints of these reports."""
-    def run(*documents, folder=tmp_path):
-        write(folder, documents)
-        result = box.run("--blame=json", str(folder), place="below")
-        assert result.status == 0 and result.err == "", result
-        document = json.loads(result.out)
-        schema.check(document, "blame")
-        return document
-    return run
-
-
-def page(box, *words):
-    result = box.run("--blame", *map(str, words), place="below")
-    assert result.status == 0 and result.err == "", result
-    return result.out.decode()
-
-
-def names(document):
-    return [(suspect["node"], suspect["rank"]) for suspect in document["suspects"]]
+from reports import (BEGAN, KILLED, LOSS, OWN, STOPPED, UNKNOWN, WAITED, clock, names, page, report,
+                     stopped, swollen, write)
 
 
 # Who failed first.
