@@ -97,6 +97,15 @@ char *ri_arena_format(struct ri_arena *arena, const char *format, ...)
 	return result;
 }
 
+size_t ri_arena_size(const struct ri_arena *arena)
+{
+	size_t size = 0;
+
+	for (const struct ri_arena_chunk *chunk = arena->chunks; chunk; chunk = chunk->next)
+		size += chunk->size;
+	return size;
+}
+
 void ri_arena_release(struct ri_arena *arena)
 {
 	struct ri_arena_chunk *chunk, *next;

@@ -37,6 +37,9 @@ char *ri_arena_number(struct ri_arena *arena, uint64_t number);
 char *ri_arena_format(struct ri_arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* How much memory it takes beside its own. */
+size_t ri_arena_size(const struct ri_arena *arena);
+
 /* Give everything back; all pointers into the arena are dead. */
 void ri_arena_release(struct ri_arena *arena);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MINUTE INT64_C(60000000)
+#define HOUR (60 * MINUTE)	/* no clock goes so wrong, and no node comes so late */
 
 enum { LIVES = 32 };	/* of a job that are told apart by the clock: what is older is one */
 
@@ -25,18 +26,25 @@ void ri_case_skip(struct ri_case *c, const char *file, const char *why)
 	};
 }
 
-/* What one takes in the arena, more or less: enough to know when to stop. */
-static size_t measure(const struct ri_witness *witness)
+/* Eight bytes at a time: it tells copies from each other, and no more than that. */
+static uint64_t digest_of(const char *bytes, size_t length)
 {
-	size_t lines = witness->failure.line_count + witness->autopsy.line_count;
+	uint64_t digest = length, word;
 
-	return sizeof(*witness) + witness->count * (sizeof(*witness->ranks) + 16) +
-		witness->fact_count * 80 + lines * 128 + 512;
+	for (size_t part; length > 0; bytes += part, length -= part) {
+		word = 0;
+		part = length < sizeof(word) ? length : sizeof(word);
+		memcpy(&word, bytes, part);
+		digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		digest ^= digest >> 32;
+	}
+	return digest;
 }
 
 void ri_case_add(struct ri_case *c, const char *file, char *bytes, size_t length)
 {
 	struct ri_witness *witness;
+	uint64_t digest = digest_of(bytes, length);
 	char why[RI_WITNESS_WHY];
 
 	if (c->kept > RI_CASE_BYTES) {
@@ -50,9 +58,10 @@ void ri_case_add(struct ri_case *c, const char *file, char *bytes, size_t length
 		ri_case_skip(c, file, why);
 	} else {
 		witness->file = file;
+		witness->digest = digest;
 		c->witnesses[c->count++] = witness;
-		c->kept += measure(witness);
 	}
+	c->kept = ri_arena_size(&c->arena);
 }
 
 /* Texts that may be missing; one that is, comes first. */
@@ -75,16 +84,21 @@ bool ri_witness_is_beside(const struct ri_witness *a, const struct ri_witness *b
 	return a == b || (a->host != NULL && compare_texts(a->host, b->host) == 0);
 }
 
-/* Do they say that they are of one attempt of one job? */
+/* Do they say that they are of one job? */
 static int compare_jobs(const struct ri_witness *a, const struct ri_witness *b)
 {
 	int order = compare_texts(a->job, b->job);
 
 	if (order == 0)
-		order = compare_numbers(a->attempt, b->attempt);
-	if (order == 0)
 		order = compare_numbers(a->nodes, b->nodes);
 	return order != 0 ? order : compare_numbers(a->world, b->world);
+}
+
+static int compare_lives(const struct ri_witness *a, const struct ri_witness *b)
+{
+	int order = compare_jobs(a, b);
+
+	return order != 0 ? order : compare_numbers(a->attempt, b->attempt);
 }
 
 /* Jobs together, and of each what began last at first. */
@@ -92,10 +106,12 @@ static int compare(const void *first, const void *second)
 {
 	const struct ri_witness *a = *(const struct ri_witness *const *)first;
 	const struct ri_witness *b = *(const struct ri_witness *const *)second;
-	int order = compare_jobs(a, b);
+	int order = compare_lives(a, b);
 
 	if (order == 0)
 		order = compare_numbers(ri_witness_true(b, b->began), ri_witness_true(a, a->began));
+	if (order == 0)
+		order = (a->digest > b->digest) - (a->digest < b->digest);
 	return order != 0 ? order : strcmp(a->file, b->file);
 }
 
@@ -150,8 +166,8 @@ static bool find_two(const struct ri_witness *const *list, size_t count, int64_t
 
 /*
  * Of one job, the newest attempt at first: what ended long before that began is older, and so is
- * the second report of one place, and what began when those did. Returns how many reports are of
- * it; the others stand behind.
+ * the second report of one place, and what began when those did. Where no place has two, a clock
+ * may be wrong instead. Returns how many reports are of it; the others stand behind.
  */
 static size_t split(const struct ri_witness **list, size_t count, const struct ri_witness **spare)
 {
@@ -164,7 +180,8 @@ static size_t split(const struct ri_witness **list, size_t count, const struct r
 	for (size_t i = 0; i < count; i++) {
 		bool again = kept > 0 && compare_places(&list[kept - 1], &list[i]) == 0;
 		bool alone = !again && !is_again(list, count, i + 1);
-		bool early = ri_witness_true(list[i], list[i]->ended) < newest - MINUTE ||
+		bool early = ri_witness_true(list[i], list[i]->ended) <
+				newest - (two ? MINUTE : HOUR) ||
 			(two && alone &&
 				llabs(list[i]->began - before) < llabs(list[i]->began - last));
 
@@ -194,31 +211,70 @@ static void add_attempt(struct ri_case *c, const struct ri_witness **list, size_
 	}
 }
 
-/* Is the first one the newer of the two? */
+/* The job that ended last at first, and of each its newest attempt. */
 static int compare_attempts(const void *first, const void *second)
 {
 	const struct ri_case_attempt *a = first, *b = second;
 	const struct ri_witness *one = a->witnesses[0], *other = b->witnesses[0];
+	int order = -compare_numbers(a->job_ended, b->job_ended);
 
-	if (compare_texts(one->job, other->job) == 0 && one->nodes == other->nodes &&
-		one->attempt != other->attempt && one->attempt >= 0 && other->attempt >= 0)
-		return one->attempt > other->attempt ? -1 : 1;
-	return -compare_numbers(a->ended, b->ended);
+	if (order == 0)
+		order = compare_jobs(one, other);
+	if (order == 0)
+		order = -compare_numbers(one->attempt, other->attempt);
+	if (order == 0)
+		order = -compare_numbers(a->ended, b->ended);
+	return order != 0 ? order : strcmp(one->file, other->file);
+}
+
+/* Attempts of one job stand side by side, as they were made. */
+static void find_ends_of_jobs(struct ri_case *c)
+{
+	size_t end;
+
+	for (size_t i = 0; i < c->attempt_count; i = end) {
+		int64_t last = 0;
+
+		for (end = i; end < c->attempt_count && compare_jobs(c->attempts[i].witnesses[0],
+			c->attempts[end].witnesses[0]) == 0; end++)
+			last = c->attempts[end].ended > last ? c->attempts[end].ended : last;
+		for (size_t k = i; k < end; k++)
+			c->attempts[k].job_ended = last;
+	}
+}
+
+/* A report that was copied, or named twice, is one. Returns how many there are; sorted. */
+static size_t drop_copies(struct ri_case *c, const struct ri_witness **list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct ri_witness *last = kept == 0 ? NULL : list[kept - 1];
+
+		if (last != NULL && compare_lives(last, list[i]) == 0 &&
+			compare_places(&last, &list[i]) == 0 && last->began == list[i]->began &&
+			last->ended == list[i]->ended && last->digest == list[i]->digest)
+			ri_case_skip(c, list[i]->file, "another file has the same report");
+		else
+			list[kept++] = list[i];
+	}
+	return kept;
 }
 
 static int find_attempts(struct ri_case *c)
 {
 	const struct ri_witness **list = ri_arena_array(&c->arena, c->count, sizeof(*list));
 	const struct ri_witness **spare = ri_arena_array(&c->arena, c->count, sizeof(*spare));
-	size_t end, kept;
+	size_t end, kept, count;
 
 	c->attempts = ri_arena_array(&c->arena, c->count, sizeof(*c->attempts));
 	if (list == NULL || spare == NULL || c->attempts == NULL)
 		return -1;
 	memcpy(list, c->witnesses, c->count * sizeof(*list));
 	qsort(list, c->count, sizeof(*list), compare);
-	for (size_t i = 0; i < c->count; i = end) {
-		for (end = i + 1; end < c->count && compare_jobs(list[i], list[end]) == 0; end++)
+	count = drop_copies(c, list);
+	for (size_t i = 0; i < count; i = end) {
+		for (end = i + 1; end < count && compare_lives(list[i], list[end]) == 0; end++)
 			;
 		kept = 0;
 		for (size_t at = i, nth = 0; at < end; at += kept, nth++) {
@@ -227,6 +283,7 @@ static int find_attempts(struct ri_case *c)
 			add_attempt(c, list + at, kept);
 		}
 	}
+	find_ends_of_jobs(c);
 	qsort(c->attempts, c->attempt_count, sizeof(*c->attempts), compare_attempts);
 	return 0;
 }
@@ -308,5 +365,5 @@ int ri_case_judge(struct ri_case *c)
 		return -1;
 	find_verdict(c);
 	ri_case_find_suspects(c);
-	return ri_case_compare(c);
+	return ri_case_find_doubts(c) < 0 ? -1 : ri_case_compare(c);
 }

@@ -31,6 +31,7 @@ struct ri_case_attempt {
 	const struct ri_witness **witnesses;
 	size_t count;
 	int64_t began, ended;	/* the first and the last of them */
+	int64_t job_ended;	/* the last of all attempts of its job */
 };
 
 enum ri_case_finding {
@@ -46,11 +47,19 @@ enum ri_case_finding {
 	RI_CASE_NOBODY,		/* losses alone: it cannot be told who went first */
 };
 
+/* Of what life of its node a report may be, by what others began or lost when. */
+enum ri_case_life {
+	RI_CASE_THIS_LIFE,
+	RI_CASE_EARLIER_LIFE,	/* it ended before any other began */
+	RI_CASE_LATER_LIFE,	/* it began after another one had lost a peer */
+};
+
 struct ri_case_suspect {
 	const struct ri_witness *witness;
 	const struct ri_witness_rank *rank;	/* NULL: no rank is named */
 	int64_t at;		/* by the clock of node 0, where that is known */
 	bool seen;		/* its node's autopsy tells what it did */
+	enum ri_case_life life;
 };
 
 /* So many of one kind of end, of ranks that are no suspects. */
@@ -82,7 +91,7 @@ struct ri_case {
 	size_t count;
 	struct ri_case_skip *skips;
 	size_t skip_count;
-	size_t kept;		/* bytes, by and large */
+	size_t kept;		/* bytes */
 	/* ri_case_judge() fills in the rest. */
 	struct ri_case_attempt *attempts;	/* the newest one first: it is judged */
 	size_t attempt_count;
@@ -96,6 +105,9 @@ struct ri_case {
 	const struct ri_witness *verdict;	/* that has its words; or NULL */
 	bool verdicts_differ;
 	struct ri_case_victims victims;
+	const struct ri_witness **astray;	/* that began long before or after most did */
+	size_t astray_count;
+	int64_t usual_start;
 	struct ri_case_roll nodes, ranks;
 	struct ri_case_oddity *oddities;
 	size_t oddity_count;
@@ -114,7 +126,8 @@ void ri_case_skip(struct ri_case *c, const char *file, const char *why);
  * Judge, where there is a report. Returns 0, or -1: out of memory.
  *
  * Attempts: by the job's id, its attempt, its nodes and its ranks; without an attempt two reports
- * of one node are two, and one that ended a minute before the newest one began is an older one.
+ * of one node are two, and what ended a minute before the newest one began is of an older one; if
+ * no node has two, an hour before, since clocks differ. A copy of a report is none.
  * Who failed first: the class decides before the clock. An end of its own, else one without a
  * word; of several the earliest, if the next one's is RI_CASE_APART_US later, or later than the
  * link's measure of both clocks, and their drift since then, leave open. One host has one clock.
@@ -132,6 +145,12 @@ void ri_case_find_suspects(struct ri_case *c);
 
 /* victims.c: the ranks that ended, but for the suspects. */
 void ri_case_count_victims(struct ri_case *c);
+
+/* doubts.c: which reports are astray in time. Returns 0, or -1: out of memory. */
+int ri_case_find_doubts(struct ri_case *c);
+
+/* The first loss of this node, by the clock of node 0 where that is known; or 0. */
+int64_t ri_witness_first_loss(const struct ri_witness *witness);
 
 /* differ.c: what few of three or more nodes have. Returns 0, or -1: out of memory. */
 int ri_case_compare(struct ri_case *c);

@@ -56,6 +56,8 @@ static void put_suspect(struct ri_sheet *sheet, const struct ri_case *c,
 		ri_sheet_string(sheet, NULL, autopsy->lines[i]);
 	ri_sheet_close(sheet, ']');
 	ri_sheet_number(sheet, "exit_status", witness->exit_status);
+	ri_sheet_string(sheet, "life", suspect->life == RI_CASE_EARLIER_LIFE ? "earlier" :
+		suspect->life == RI_CASE_LATER_LIFE ? "later" : NULL);
 	ri_sheet_string(sheet, "file", witness->file);
 	ri_sheet_close(sheet, '}');
 }

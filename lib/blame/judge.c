@@ -255,8 +255,7 @@ static struct losses find_losses(const struct ri_case_attempt *attempt)
 	return losses;
 }
 
-/* The first loss of this node, or 0. */
-static int64_t first_loss_of(const struct ri_witness *witness)
+int64_t ri_witness_first_loss(const struct ri_witness *witness)
 {
 	int64_t first = 0;
 
@@ -275,7 +274,7 @@ static bool is_before_losses(const struct ri_case_attempt *attempt,
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_witness *other = attempt->witnesses[i];
-		int64_t loss = first_loss_of(other);
+		int64_t loss = ri_witness_first_loss(other);
 
 		if (loss == 0)
 			continue;
@@ -500,7 +499,7 @@ static bool are_late(const struct ri_case *c)
 
 		for (size_t k = 0; k < attempt->count && !found; k++) {
 			const struct ri_witness *other = attempt->witnesses[k];
-			int64_t loss = first_loss_of(other);
+			int64_t loss = ri_witness_first_loss(other);
 
 			found = loss != 0 && is_comparable(suspect->witness, other) &&
 				suspect->at > loss + RI_CASE_APART_US +

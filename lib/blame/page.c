@@ -101,6 +101,17 @@ static void add_deed(struct ri_sheet *sheet, const struct ri_case_suspect *suspe
 	add_report(sheet, suspect);
 }
 
+/* Whether this is the life of the node in which it failed. */
+static void add_life(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
+{
+	if (suspect->life == RI_CASE_EARLIER_LIFE)
+		ri_sheet_add(sheet, "    but this report ended before any other began: its clock is "
+			"slow, or it is of an attempt before\n");
+	if (suspect->life == RI_CASE_LATER_LIFE)
+		ri_sheet_add(sheet, "    but it began after others had lost a peer: its clock is fast, "
+			"or its node had failed before, and was started again\n");
+}
+
 static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	add_who(sheet, &c->suspects[0]);
@@ -108,6 +119,7 @@ static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
 		: " failed first: ");
 	add_how(sheet, &c->suspects[0]);
 	add_reason(sheet, &c->suspects[0], RI_WITNESS_LINES);
+	add_life(sheet, &c->suspects[0]);
 }
 
 static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
@@ -121,6 +133,7 @@ static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
 		ri_sheet_add(sheet, ": ");
 		add_how(sheet, &c->suspects[i]);
 		add_reason(sheet, &c->suspects[i], REASON);
+		add_life(sheet, &c->suspects[i]);
 	}
 	if (c->suspect_count > SUSPECTS)
 		ri_sheet_addf(sheet, "  and %zu more\n",
@@ -350,11 +363,51 @@ static void add_rolls(const struct ri_case *c, struct ri_sheet *sheet)
 	ri_sheet_add(sheet, "\n");
 }
 
+/* Of a missing node there may be a report that a wrong clock has put among older ones. */
+static void add_older(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	const struct ri_witness *newest = c->attempts[0].witnesses[0], *one;
+	size_t count = 0;
+
+	if (newest->attempt >= 0)
+		return;
+	for (size_t i = 1; i < c->attempt_count && c->nodes.missing > 0; i++)
+		for (size_t k = 0; k < c->attempts[i].count; k++) {
+			one = c->attempts[i].witnesses[k];
+			if (c->attempts[i].job_ended != c->attempts[0].job_ended ||
+				one->node < 0 || one->nodes != newest->nodes ||
+				!ri_case_is_missing(&c->nodes, (size_t)one->node) ||
+				count++ >= NAMED)
+				continue;
+			ri_sheet_add(sheet, "    but by its clock there is an older report of ");
+			add_name(sheet, one);
+			ri_sheet_add(sheet, ": ");
+			ri_sheet_add_shown(sheet, one->file, COLUMNS);
+			ri_sheet_add(sheet, "\n");
+		}
+}
+
 static void add_verdicts(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	if (c->verdicts_differ)
 		ri_sheet_add(sheet, "the link's verdicts in these reports differ, so they were not "
 			"used\n");
+}
+
+/* "node 2 (gpu-0002) began 360 s after most others: ..." */
+static void add_astray(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	for (size_t i = 0; i < c->astray_count && i < NAMED; i++) {
+		const struct ri_witness *one = c->astray[i];
+		int64_t by = (ri_witness_true(one, one->began) - c->usual_start) / 1000000;
+
+		add_name(sheet, one);
+		ri_sheet_addf(sheet, " began %lld s %s %s: its clock or its start is that "
+			"far off\n", (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
+			c->attempts[0].count == 2 ? "the other one" : "most others");
+	}
+	if (c->astray_count > NAMED)
+		ri_sheet_addf(sheet, "and so did %zu more\n", c->astray_count - NAMED);
 }
 
 static void add_value(struct ri_sheet *sheet, const char *value)
@@ -438,7 +491,9 @@ void ri_case_page(const struct ri_case *c, struct ri_sheet *sheet)
 	add_victims(c, sheet);
 	if (c->finding != RI_CASE_SILENT)
 		add_rolls(c, sheet);
+	add_older(c, sheet);
 	add_verdicts(c, sheet);
+	add_astray(c, sheet);
 	add_oddities(c, sheet);
 	add_job(c, sheet);
 	add_attempts(c, sheet);

@@ -59,6 +59,7 @@ struct ri_witness_autopsy {
 
 struct ri_witness {
 	const char *file;	/* where it was read */
+	uint64_t digest;	/* of its bytes: two that are equal are copies */
 	const char *host;	/* NULL: unknown, as all that may be missing */
 	const char *job;
 	const char *verdict;	/* of the whole job, from the link; its first line */

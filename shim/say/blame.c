@@ -73,6 +73,17 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* A file may be named by itself, and by its folder. */
+static void drop_twice(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < own.count; i++)
+		if (kept == 0 || strcmp(own.paths[kept - 1], own.paths[i]) != 0)
+			own.paths[kept++] = own.paths[i];
+	own.count = kept;
+}
+
 static int find_files(const struct ri_options *options, struct ri_error *err)
 {
 	struct stat info;
@@ -87,6 +98,7 @@ static int find_files(const struct ri_options *options, struct ri_error *err)
 			return -1;
 	}
 	qsort(own.paths, own.count, sizeof(*own.paths), compare_paths);
+	drop_twice();
 	return 0;
 }
 

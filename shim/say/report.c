@@ -132,8 +132,11 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 		read_fd(option->value + 8, STDERR_FILENO + 1, &number))
 		return take_fd(option, number, err);
 	path = ri_whole_file_name(option, plan->topology, arena, err);
-	return path == NULL ? -1
-			    : ri_whole_file_find(&own.file, path, option->subject, arena, err);
+	if (path == NULL ||
+		ri_whole_file_find(&own.file, path, option->subject, arena, err) < 0)
+		return -1;
+	ri_whole_file_set_aside(&own.file);
+	return 0;
 }
 
 int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,

@@ -136,6 +136,16 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 	return 0;
 }
 
+void ri_whole_file_set_aside(const struct ri_whole_file *file)
+{
+	const struct ri_spot *spot = &file->spot;
+	char name[NAME_MAX + 1];
+	int length = snprintf(name, sizeof(name), "%s.before", spot->name);
+
+	if (!file->in_place && length > 0 && (size_t)length < sizeof(name))
+		renameat(spot->folder, spot->name, spot->folder, name);
+}
+
 /*
  * One write that does not block. What poll calls writable takes PIPE_BUF bytes
  * at once; RWF_NOWAIT makes sure of it where it is known. A file takes all of

@@ -45,6 +45,13 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 	struct ri_arena *arena, struct ri_error *err);
 
 /*
+ * Give what stands there another name, so that nobody takes what an earlier start has written for
+ * what this one will: with ".before" behind it. What is written in place stays, and so does what
+ * cannot be renamed.
+ */
+void ri_whole_file_set_aside(const struct ri_whole_file *file);
+
+/*
  * Write it: replace a regular file, add to what is none. It is written where
  * it was found, whatever became of the names on the way there; a folder that
  * was removed since is looked for again, as ri_spot_renew has it.

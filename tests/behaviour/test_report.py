@@ -154,10 +154,11 @@ def test_a_stop_from_outside_is_no_failure(box):
     assert document["ranks"][0]["signal"] == "SIGTERM" and document["ranks"][0]["told"] is True
 
 
-def test_an_older_file_is_replaced_at_once(box):
-    job = box.start("--report=report.json", "--", *SH, "cat report.json; ls",
+def test_an_older_file_is_set_aside_and_the_new_one_comes_at_once(box):
+    job = box.start("--report=report.json", "--", *SH, "cat report.json.before; ls",
                     shell="echo old >@FOLDER/report.json")
-    assert b"old\n" in job.wait().out
+    said = job.wait().out.split()
+    assert b"old" in said and b"report.json" not in said
     assert json.loads(job.read("report.json"))["exit_status"] == 0
 
 
