@@ -28,6 +28,7 @@
 enum {
 	REPORT_MS = 30000,
 	REPORT_STOP_MS = 2000,	/* of these a stop that comes, or came twice, leaves */
+	FACTS_MOST_MS = 200,	/* a start waits for no driver that is stuck */
 };
 
 bool ri_telling_is_wanted(const struct ri_options *options)
@@ -139,12 +140,36 @@ static int prepare_report(void *argument)
 	struct ri_run *run = argument;
 	const struct ri_report_plan plan = plan_report(run);
 
-	if (ri_report_prepare(&plan, &run->arena, &run->err) < 0)
-		return -1;
+	return ri_report_prepare(&plan, &run->arena, &run->err);
+}
+
+static int find_facts(void *argument)
+{
+	struct ri_run *run = argument;
+
+	ri_node_facts_find(run->facts, &run->host, &run->env, &run->first.edits, &run->arena);
+	return 0;
+}
+
+/* A driver that does not answer is no reason to wait: the report is without them then. */
+static int prepare_facts(struct ri_run *run)
+{
+	const struct ri_apart finding = {
+		.work = find_facts, .argument = run, .subject = "--report", .path = "/sys/class/net",
+		.most_ms = FACTS_MOST_MS,
+	};
+
+	if (run->options.given.report.value == NULL)
+		return 0;
 	run->facts = ri_arena_alloc(&run->arena, sizeof(*run->facts));
 	if (run->facts == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "--report", "no memory left for it");
-	ri_node_facts_find(run->facts, &run->host, &run->env, &run->first.edits, &run->arena);
+	if (ri_apart(&finding) == 0)
+		return 0;
+	if (errno == ETIMEDOUT)
+		ri_log(RI_LEVEL_NOTE, "the report is without facts of this node: after %d ms "
+			"they were not known", FACTS_MOST_MS);
+	run->facts = NULL;
 	return 0;
 }
 
@@ -173,7 +198,7 @@ int ri_run_prepare_telling(struct ri_run *run)
 
 	if (options->given.state.value != NULL)
 		run->self = getpid();
-	if (look_at(run, &options->given.report, prepare_report) < 0 ||
+	if (look_at(run, &options->given.report, prepare_report) < 0 || prepare_facts(run) < 0 ||
 		look_at(run, &options->given.state, begin_state) < 0)
 		return -1;
 	if (options->disabled ||

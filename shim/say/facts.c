@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "say/facts.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/text.h"
-#include "node/interfaces.h"
 #include "node/nvidia.h"
 #include "node/sysfile.h"
 #include "report/redact_words.h"
@@ -14,8 +14,11 @@ enum {
 	NAME_MOST = 64,
 	VALUE_SIZE = 256,
 	TEXT_SIZE = 4096,
+	NAMES_SIZE = 16384,
 	MTU_MOST = 32,		/* interfaces: a host's own network may have hundreds */
 };
+
+#define NET "sys/class/net"
 
 static const char nccl[] = "NCCL_";
 
@@ -28,16 +31,26 @@ static const char *const images[] = {
 	"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "SLURM_CONTAINER", "NVIDIA_BUILD_ID",
 };
 
+/* NAME=value: the value may be secret by the name, or by its form, as a password in an URL is. */
 static void add(struct ri_node_facts *facts, const char *name, const char *value,
 	struct ri_arena *arena)
 {
 	struct ri_node_fact *fact = &facts->items[facts->count];
+	char word[NAME_MOST + 2 * VALUE_SIZE];
+	struct ri_text text;
+	const char *end;
 
 	if (facts->count == RI_NODE_FACTS || value == NULL || value[0] == '\0' ||
 		strlen(name) > NAME_MOST)
 		return;
+	ri_text_init(&text, word, sizeof(word));
+	ri_text_addf(&text, "%s=", name);
+	ri_text_add_bytes(&text, value, strnlen(value, VALUE_SIZE - 1));
+	ri_redact_word_in_place(word, sizeof(word));
+	end = word + strlen(name) + 1;
 	fact->name = ri_arena_copy(arena, name, strlen(name));
-	fact->value = ri_arena_copy(arena, value, strnlen(value, VALUE_SIZE - 1));
+	fact->value = strncmp(word, name, strlen(name)) != 0 || end[-1] != '=' ? NULL
+		: ri_arena_copy(arena, end, strlen(end));
 	facts->count += fact->name != NULL && fact->value != NULL;
 }
 
@@ -57,43 +70,35 @@ static void add_machine(struct ri_node_facts *facts, struct ri_host *host, struc
 		add(facts, "nvidia_driver", nvidia.version, arena);
 }
 
+/* Kernel documentation, ABI/testing/sysfs-class-net. No more is read: some of it asks a driver. */
+static void add_interface(struct ri_node_facts *facts, struct ri_host *host, const char *interface,
+	struct ri_arena *arena)
+{
+	enum { LOOPBACK = 772 };	/* ARPHRD_LOOPBACK, linux/if_arp.h */
+	char path[NAME_MOST + 32], name[NAME_MOST + 8];
+	uint64_t type = LOOPBACK, mtu = 0;
+
+	if (strlen(interface) > NAME_MOST - 4)
+		return;
+	snprintf(path, sizeof(path), NET "/%s/type", interface);
+	ri_sysfile_number(host, path, &type);
+	snprintf(path, sizeof(path), NET "/%s/mtu", interface);
+	ri_sysfile_number(host, path, &mtu);
+	if (type == LOOPBACK || mtu == 0)
+		return;
+	snprintf(name, sizeof(name), "mtu_%s", interface);
+	add(facts, name, ri_arena_number(arena, mtu), arena);
+}
+
 static void add_interfaces(struct ri_node_facts *facts, struct ri_host *host,
 	struct ri_arena *arena)
 {
-	struct ri_error err = RI_ERROR_INIT;
-	struct ri_interfaces interfaces;
+	char names[NAMES_SIZE];
+	const char *name = names;
+	long left = ri_host_list(host, NET, names, sizeof(names));
 
-	if (ri_interfaces_find(&interfaces, host, arena, &err) < 0)
-		return;
-	for (size_t i = 0, count = 0; i < interfaces.count && count < MTU_MOST; i++) {
-		const struct ri_interface *interface = &interfaces.list[i];
-		char *name = ri_arena_format(arena, "mtu_%s", interface->name);
-
-		if (interface->loopback || interface->mtu == 0 || name == NULL)
-			continue;
-		add(facts, name, ri_arena_number(arena, interface->mtu), arena);
-		count++;
-	}
-}
-
-/* NCCL_X=value, whose value may be a secret by its name. */
-static void add_variable(struct ri_node_facts *facts, const char *name, size_t length,
-	const char *value, struct ri_arena *arena)
-{
-	char word[NAME_MOST + 2 * VALUE_SIZE];
-	struct ri_text text;
-	char *end;
-
-	ri_text_init(&text, word, sizeof(word));
-	ri_text_add_bytes(&text, name, length);
-	ri_text_add(&text, "=");
-	ri_text_add_bytes(&text, value, strnlen(value, VALUE_SIZE - 1));
-	ri_redact_word_in_place(word, sizeof(word));
-	end = strchr(word, '=');
-	if (length > NAME_MOST || end == NULL)
-		return;
-	*end = '\0';
-	add(facts, word, end + 1, arena);
+	for (long i = 0; i < left && i < MTU_MOST; i++, name += strlen(name) + 1)
+		add_interface(facts, host, name, arena);
 }
 
 static void add_nccl(struct ri_node_facts *facts, const struct ri_env *env,
@@ -110,14 +115,14 @@ static void add_nccl(struct ri_node_facts *facts, const struct ri_env *env,
 		memcpy(name, entry->text, entry->name_length);
 		name[entry->name_length] = '\0';
 		if (ri_env_edits_find(edits, name) == NULL && ri_env_find(env, name) == entry)
-			add_variable(facts, name, entry->name_length, value, arena);
+			add(facts, name, value, arena);
 	}
 	for (size_t i = 0; i < edits->count; i++) {
 		const struct ri_env_edit *edit = &edits->items[i];
 
 		if (edit->value != NULL && strncmp(edit->name, nccl, sizeof(nccl) - 1) == 0 &&
 			ri_env_edits_find(edits, edit->name) == edit)
-			add_variable(facts, edit->name, strlen(edit->name), edit->value, arena);
+			add(facts, edit->name, edit->value, arena);
 	}
 }
 

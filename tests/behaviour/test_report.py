@@ -9,6 +9,7 @@ import pytest
 
 import schema
 from box import refused, warned
+from deadmount import DeadMount
 from peek import wait_until
 
 SH = ["sh", "-c"]
@@ -407,6 +408,36 @@ def test_facts_of_the_node(report):
     assert not {"NCCL_EMPTY", "OTHER"} & set(facts)
     _, document = report("true", env={"NCCL_DEBUG": "WARN"})
     assert document["facts"]["NCCL_DEBUG"] == "WARN" and "image" not in document["facts"]
+
+
+@pytest.mark.parametrize("name, value, secret", [
+    ("APPTAINER_CONTAINER", "docker://user:s3cretpw@reg.io/img", "s3cretpw"),
+    ("SLURM_CONTAINER", "https://reg.io/img?sig=c2lnbmVkc2lnbmVk", "c2lnbmVkc2lnbmVk"),
+    ("NCCL_SOCKET_IFNAME", "https://user:s3cretpw@reg.io", "s3cretpw"),
+    ("NCCL_API_KEY", "hunter2hunter2", "hunter2hunter2"),
+])
+def test_facts_without_secrets(report, name, value, secret):
+    _, document = report("true", env={name: value})
+    found = document["facts"]["image" if "CONTAINER" in name else name]
+    assert "***" in found and secret not in json.dumps(document)
+
+
+def test_facts_that_a_driver_does_not_tell(box, tmp_path):
+    """The start goes on, and the report is without them."""
+    try:
+        dead = DeadMount(tmp_path)
+    except OSError as error:
+        pytest.skip(f"no file system of our own can be made here: {error}")
+    try:
+        job = box.start("--mount", "sh", "-c", f"mount --bind {tmp_path} /sys/class/net && "
+                        'exec "$@"', "sh", box.rankinit, "-v", "--report=report.json", "--",
+                        "true", program="/usr/bin/unshare")
+        result = job.wait()
+    finally:
+        dead.let_go()
+    assert result.status == 0, result.err
+    assert "the report is without facts of this node" in result.err
+    assert json.loads(job.read("report.json"))["facts"] == {}
 
 
 def test_the_mtu_of_each_interface(box):
