@@ -131,12 +131,26 @@ size_t ri_utf8_length(const char *p)
 	return (unsigned char)*p < 0x80 ? 1 : utf8_length((const unsigned char *)p);
 }
 
+/*
+ * U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F and U+FEFF (Unicode, General Punctuation):
+ * they have no width, or turn the order of what stands behind them.
+ */
+static bool is_invisible(const unsigned char *p)
+{
+	if (p[0] == 0xef)
+		return p[1] == 0xbb && p[2] == 0xbf;
+	if (p[0] != 0xe2)
+		return false;
+	return (p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xaa && p[2] <= 0xae))) ||
+		(p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf);
+}
+
 /* The next character as ri_text_add_shown has it: its bytes and its columns. */
 static size_t measure(const unsigned char *p, size_t *columns, bool *escape)
 {
 	size_t length = ri_utf8_length((const char *)p);
 
-	*escape = length == 0 || *p < ' ' || *p == 0x7f || is_c1_control(p);
+	*escape = length == 0 || *p < ' ' || *p == 0x7f || is_c1_control(p) || is_invisible(p);
 	if (!*escape) {
 		*columns = length < 3 ? 1 : 2;
 		return length;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+
 enum {
 	COLUMNS = 200,
 	NAMED = 10,	/* of a list; the rest is counted */
@@ -122,22 +124,56 @@ static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
 	add_life(sheet, &c->suspects[0]);
 }
 
+/* Do all of several give the same first line as their reason? */
+static bool is_one_reason(const struct ri_case *c)
+{
+	const struct ri_witness_failure *first = &c->suspects[0].witness->failure;
+
+	for (size_t i = 0; i < c->suspect_count; i++) {
+		const struct ri_witness_failure *failure = &c->suspects[i].witness->failure;
+
+		if (failure->line_count == 0 || first->line_count == 0 ||
+			strcmp(failure->lines[0], first->lines[0]) != 0)
+			return false;
+	}
+	return c->suspect_count > 2;
+}
+
+static void add_heading(const struct ri_case *c, struct ri_sheet *sheet)
+{
+	size_t all = c->suspect_count + c->more_suspects;
+	bool fit = false;
+
+	for (size_t i = 0; i < c->suspect_count; i++)
+		fit |= c->suspects[i].witness->exit_status != ri_code_status(RI_CODE_CHECK_UNFIT);
+	if (c->finding == RI_CASE_REFUSED)
+		ri_sheet_addf(sheet, "%zu nodes %s:\n", all,
+			fit ? "refused to start" : "were not fit");
+	else
+		ri_sheet_addf(sheet, "one of %zu failed first, and the clocks do not tell which:\n",
+			all);
+}
+
 static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
 {
-	ri_sheet_addf(sheet, c->finding == RI_CASE_REFUSED ? "%zu nodes refused to start:\n"
-		: "one of %zu failed first, and the clocks do not tell which:\n",
-		c->suspect_count + c->more_suspects);
+	bool same = is_one_reason(c);
+
+	add_heading(c, sheet);
+	if (same)
+		add_reason(sheet, &c->suspects[0], REASON);
 	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
 		ri_sheet_add(sheet, "  ");
 		add_who(sheet, &c->suspects[i]);
 		ri_sheet_add(sheet, ": ");
 		add_how(sheet, &c->suspects[i]);
-		add_reason(sheet, &c->suspects[i], REASON);
+		if (!same)
+			add_reason(sheet, &c->suspects[i], REASON);
 		add_life(sheet, &c->suspects[i]);
 	}
 	if (c->suspect_count > SUSPECTS)
-		ri_sheet_addf(sheet, "  and %zu more\n",
-			c->suspect_count + c->more_suspects - SUSPECTS);
+		ri_sheet_addf(sheet, "  and %zu more%s\n",
+			c->suspect_count + c->more_suspects - SUSPECTS,
+			same && c->more_suspects == 0 ? ", with the same first line" : "");
 }
 
 static void add_list(const struct ri_case *c, struct ri_sheet *sheet)
@@ -179,8 +215,10 @@ static void add_silent(const struct ri_case *c, struct ri_sheet *sheet)
 	ri_sheet_add(sheet, roll->missing == 1 ? "one " : "some of ");
 	if (roll->missing > 1)
 		ri_sheet_addf(sheet, "%zu ", roll->missing);
-	ri_sheet_addf(sheet, "%s%s left no report and may have gone first: ",
-		roll == &c->nodes ? "node" : "rank", roll->missing == 1 ? "" : "s");
+	/* one of the files that were skipped may have been its report */
+	ri_sheet_addf(sheet, "%s%s left no %sreport and may have gone first: ",
+		roll == &c->nodes ? "node" : "rank", roll->missing == 1 ? "" : "s",
+		c->skip_count > 0 ? "readable " : "");
 	add_missing(sheet, roll);
 	ri_sheet_addf(sheet, "\n    the other ranks %s; look whether %s up, and what the platform "
 		"says of it\n", c->victims.lost > 0 ? "lost a peer" : "were stopped",
@@ -357,7 +395,8 @@ static void add_rolls(const struct ri_case *c, struct ri_sheet *sheet)
 
 	if (roll->missing == 0)
 		return;
-	ri_sheet_addf(sheet, "no report from %zu of %zu %ss: ", roll->missing, roll->all,
+	ri_sheet_addf(sheet, "no %sreport from %zu of %zu %ss: ",
+		c->skip_count > 0 ? "readable " : "", roll->missing, roll->all,
 		roll == &c->nodes ? "node" : "rank");
 	add_missing(sheet, roll);
 	ri_sheet_add(sheet, "\n");
@@ -416,6 +455,8 @@ static void add_value(struct ri_sheet *sheet, const char *value)
 
 	if (value == NULL)
 		ri_sheet_add(sheet, "not there");
+	else if (value[0] == '\0')
+		ri_sheet_add(sheet, "empty");
 	else
 		ri_sheet_add_shown(sheet, value, VALUE);
 }

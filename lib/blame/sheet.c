@@ -62,23 +62,36 @@ int ri_sheet_end(struct ri_sheet *sheet)
 	return sheet->failed ? -1 : 0;
 }
 
-/* What is no control character goes as it is: the strings that were read are UTF-8. */
+/* The next character goes as it is, if it is one and no control character. Returns its bytes. */
+static size_t plain_length(const char *value)
+{
+	unsigned char byte = (unsigned char)*value;
+	bool c1 = byte == 0xc2 && (unsigned char)value[1] < 0xa0;
+
+	return byte < ' ' || byte == '"' || byte == '\\' || byte == 0x7f || c1 ? 0
+		: ri_utf8_length(value);
+}
+
+/* JSON is UTF-8; the name of a file may be anything: what is none becomes U+FFFD. */
 static void add_string(struct ri_sheet *sheet, const char *value)
 {
 	const char *from = value;
+	size_t length;
 
 	ri_sheet_add(sheet, "\"");
-	for (; *value != '\0'; value++) {
-		unsigned char byte = (unsigned char)*value;
-		bool c1 = byte == 0xc2 && (unsigned char)value[1] >= 0x80 &&
-			(unsigned char)value[1] < 0xa0;
-
-		if (byte >= ' ' && byte != '"' && byte != '\\' && byte != 0x7f && !c1)
+	while (*value != '\0') {
+		length = plain_length(value);
+		if (length > 0) {
+			value += length;
 			continue;
+		}
 		add_bytes(sheet, from, (size_t)(value - from));
-		value += c1;
-		ri_sheet_addf(sheet, "\\u%04x", (unsigned char)*value);
-		from = value + 1;
+		length = ri_utf8_length(value);
+		/* of two bytes it is U+0080 to U+009F, whose number the second one is */
+		ri_sheet_addf(sheet, "\\u%04x", length == 0 ? 0xfffd
+			: (unsigned)(unsigned char)value[length - 1]);
+		value += length == 0 ? 1 : length;
+		from = value;
 	}
 	add_bytes(sheet, from, (size_t)(value - from));
 	ri_sheet_add(sheet, "\"");
@@ -139,7 +152,7 @@ void ri_sheet_time(struct ri_sheet *sheet, const char *name, int64_t at)
 
 	ri_text_init(&text, buffer, sizeof(buffer));
 	ri_time_show(&text, at);
-	ri_sheet_string(sheet, name, at == 0 ? NULL : buffer);
+	ri_sheet_string(sheet, name, at <= 0 ? NULL : buffer);
 }
 
 void ri_time_show(struct ri_text *out, int64_t at)

@@ -38,7 +38,7 @@ int ri_sheet_end(struct ri_sheet *sheet);
 
 /*
  * JSON: begin with '{' or '[', end with the other one; a name is NULL in an array. A string of
- * NULL is null, and so are a number below 0 and a time of 0.
+ * NULL is null, and so are a number below 0 and a time that is not after 1970.
  */
 void ri_sheet_open(struct ri_sheet *sheet, const char *name, char bracket);
 void ri_sheet_close(struct ri_sheet *sheet, char bracket);

@@ -10,7 +10,10 @@
 
 #include "report/class.h"
 
-enum { NO_RANK = 1000000000 };	/* the row of the node itself */
+enum {
+	NO_RANK = 1000000000,	/* the row of a command that has no rank */
+	NODE,			/* of the node itself */
+};
 
 static void begin_event(struct ri_sheet *sheet, const char *phase, size_t process, int64_t row)
 {
@@ -40,7 +43,7 @@ static void put_name(struct ri_sheet *sheet, const char *kind, size_t process, i
 static void put_instant(struct ri_sheet *sheet, const char *name, size_t process, int64_t row,
 	int64_t at)
 {
-	if (at == 0)
+	if (at <= 0)	/* nobody knows when */
 		return;
 	begin_event(sheet, "i", process, row);
 	ri_sheet_string(sheet, "name", name);
@@ -122,7 +125,7 @@ static void put_rank(struct ri_sheet *sheet, const struct ri_case *c,
 	else
 		snprintf(text, sizeof(text), "command");
 	put_name(sheet, "thread_name", process, row, text);
-	if (rank->began == 0 || rank->ended < rank->began)
+	if (rank->began == 0 || began < 0 || rank->ended < rank->began)
 		return;
 	begin_event(sheet, "X", process, row);
 	ri_sheet_string(sheet, "name", describe(rank, text, sizeof(text)));
@@ -136,10 +139,25 @@ static void put_rank(struct ri_sheet *sheet, const struct ri_case *c,
 	put_end(sheet, c, witness, rank, process, row);
 }
 
+/* What is known of the node, and of none of its ranks. */
+static void put_rankinit(struct ri_sheet *sheet, const struct ri_case *c,
+	const struct ri_witness *witness, size_t process)
+{
+	const struct ri_case_suspect *suspect = find_suspect(c, witness, NULL);
+
+	if (witness->stopped == 0 && suspect == NULL)
+		return;
+	put_name(sheet, "thread_name", process, NODE, "rankinit");
+	put_held(sheet, c, suspect, process, NODE);
+	if (suspect != NULL && !suspect->seen)
+		put_instant(sheet, ri_case_finding_name(c->finding), process, NODE, suspect->at);
+	put_instant(sheet, "stop from outside", process, NODE,
+		ri_witness_true(witness, witness->stopped));
+}
+
 static void put_node(struct ri_sheet *sheet, const struct ri_case *c,
 	const struct ri_witness *witness, size_t process)
 {
-	const struct ri_case_suspect *suspect;
 	char name[600];
 	struct ri_text text;
 
@@ -149,13 +167,7 @@ static void put_node(struct ri_sheet *sheet, const struct ri_case *c,
 	put_name(sheet, "process_name", process, 1, name);
 	for (size_t i = 0; i < witness->count; i++)
 		put_rank(sheet, c, witness, &witness->ranks[i], process);
-	suspect = find_suspect(c, witness, NULL);
-	if (witness->stopped != 0 || (suspect != NULL && suspect->seen)) {
-		put_name(sheet, "thread_name", process, NO_RANK, "rankinit");
-		put_held(sheet, c, suspect, process, NO_RANK);
-		put_instant(sheet, "stop from outside", process, NO_RANK,
-			ri_witness_true(witness, witness->stopped));
-	}
+	put_rankinit(sheet, c, witness, process);
 }
 
 void ri_case_trace(const struct ri_case *c, struct ri_sheet *sheet)

@@ -14,8 +14,10 @@
 #define SECOND INT64_C(1000000)
 
 static const char schema[] = "rankinit-report-1";
+static const char mark[] = "\xef\xbb\xbf";	/* of bytes, which editors put before a text */
 
 enum {
+	FAMILY = sizeof(schema) - 2,	/* of it, before the number of its version */
 	CLOCK_MOST_S = 86400 * 366,	/* what lies further apart is no offset */
 	YEARS_MOST = 9999,
 };
@@ -177,6 +179,17 @@ static const char *describe_end(const json_t *failure, struct ri_arena *arena)
 	return "it is unknown how it ended";
 }
 
+/* How many bytes of it are whole characters, and no more than so many. */
+static int cut(const char *text, size_t most)
+{
+	size_t length = strlen(text);
+
+	if (length > most)
+		for (length = most; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
+			length--;
+	return (int)length;
+}
+
 /* "/dev/shm was full: what to do [code]" */
 static const char *describe_cause(const json_t *cause, struct ri_arena *arena)
 {
@@ -186,8 +199,10 @@ static const char *describe_cause(const json_t *cause, struct ri_arena *arena)
 
 	if (subject == NULL || text == NULL)
 		return NULL;
-	return ri_arena_format(arena, "%.255s: %.500s%s%.255s", subject, text,
-		hint == NULL || hint[0] == '\0' ? "" : "; ", hint == NULL ? "" : hint);
+	if (hint == NULL)
+		hint = "";
+	return ri_arena_format(arena, "%.*s: %.*s%s%.*s", cut(subject, 255), subject,
+		cut(text, 500), text, hint[0] == '\0' ? "" : "; ", cut(hint, 255), hint);
 }
 
 static void keep_lines(struct ri_witness_failure *failure, const json_t *lines,
@@ -424,7 +439,10 @@ int ri_witness_read(struct ri_witness *out, char *bytes, size_t length,
 	struct ri_witness witness = { .node = -1 };
 	const char *said;
 	json_error_t error;
-	json_t *document = json_loadb(bytes, ri_report_skim(bytes, length), 0, &error);
+	bool marked = length >= sizeof(mark) - 1 && memcmp(bytes, mark, sizeof(mark) - 1) == 0;
+	char *text = marked ? bytes + sizeof(mark) - 1 : bytes;
+	json_t *document = json_loadb(text,
+		ri_report_skim(text, length - (size_t)(text - bytes)), 0, &error);
 	int status = -1;
 
 	if (document == NULL && json_error_code(&error) == json_error_premature_end_of_input)
@@ -436,7 +454,10 @@ int ri_witness_read(struct ri_witness *out, char *bytes, size_t length,
 	if (document == NULL)
 		return -1;
 	said = json_string_value(json_object_get(document, "schema"));
-	if (said == NULL || strcmp(said, schema) != 0)
+	if (said != NULL && strncmp(said, schema, FAMILY) == 0 && strcmp(said, schema) != 0)
+		snprintf(why, RI_WITNESS_WHY, "it is a report of another version of rankinit: use "
+			"that one's --blame");
+	else if (said == NULL || strcmp(said, schema) != 0)
 		snprintf(why, RI_WITNESS_WHY, "it is no report of rankinit");
 	else if (read_document(&witness, document, arena) < 0)
 		snprintf(why, RI_WITNESS_WHY, "it is a report, but what it says cannot be");

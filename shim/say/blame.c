@@ -51,6 +51,7 @@ static int add_folder(const char *path, struct ri_error *err)
 {
 	DIR *folder = opendir(path);
 	const struct dirent *entry;
+	size_t before = own.count;
 	int status = 0;
 
 	if (folder == NULL)
@@ -65,7 +66,7 @@ static int add_folder(const char *path, struct ri_error *err)
 			"no memory left for file names") : add_path(file, err);
 	}
 	closedir(folder);
-	return status;
+	return status == 0 && own.count == before ? add_path(path, err) : status;
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -110,7 +111,7 @@ static const char *read_whole(int fd, size_t *length)
 	if (fstat(fd, &info) < 0)
 		return strerror(errno);
 	if (!S_ISREG(info.st_mode))
-		return "it is no file";
+		return "it became something else than a file";
 	if (info.st_size > FILE_MOST)
 		return "it is larger than any report";
 	for (*length = 0; *length < FILE_MOST; *length += (size_t)got) {
@@ -123,15 +124,28 @@ static const char *read_whole(int fd, size_t *length)
 	return NULL;
 }
 
-/* A pipe would be waited for: it is opened without, and refused. */
+/* To open a pipe or a device may already do something: it is not opened. */
+static const char *look_at(const char *path)
+{
+	struct stat info;
+
+	if (stat(path, &info) < 0)
+		return strerror(errno);
+	if (S_ISDIR(info.st_mode))
+		return "no file in it has a name that ends in .json";
+	return S_ISREG(info.st_mode) ? NULL : "it is no file";
+}
+
 static void read_file(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	const char *why = fd < 0 ? strerror(errno) : NULL;
+	const char *why = look_at(path);
+	int fd = why != NULL ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	size_t length = 0;
 
 	if (fd >= 0)
 		why = read_whole(fd, &length);
+	else if (why == NULL)
+		why = strerror(errno);
 	if (why != NULL)
 		ri_case_skip(&own.c, path, why);
 	else
@@ -151,7 +165,10 @@ static int read_files(const char *first, struct ri_error *err)
 		read_file(own.paths[i]);
 	if (own.c.count > 0)
 		return 0;
-	if (own.c.skip_count > 0)
+	if (own.c.skip_count == 1)
+		ri_fail(err, RI_CODE_BLAME_NONE, own.c.skips[0].file, "no report of rankinit is "
+			"there: %s", own.c.skips[0].why);
+	else if (own.c.skip_count > 0)
 		ri_fail(err, RI_CODE_BLAME_NONE, own.c.skips[0].file, "none of these %zu files is "
 			"a report of rankinit; of this one: %s", own.count, own.c.skips[0].why);
 	else

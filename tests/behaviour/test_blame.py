@@ -152,7 +152,7 @@ def test_all_nodes_that_were_not_fit(blame, box, tmp_path):
     document = blame(*(report(node, 3, refusal, refusal, at=10 * node, exit_status=123,
                               refusal=lacks) for node in (0, 2)), stopped(1, 3))
     assert (document["finding"], names(document)) == ("refused", [(0, None), (2, None)])
-    assert page(box, tmp_path).startswith("2 nodes refused to start:\n")
+    assert page(box, tmp_path).startswith("2 nodes were not fit:\n")
 
 
 # Who is missing, what differs.

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--blame: what it prints of odd reports and files."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import schema
+from box import refused
+from peek import wait_until
+from reports import (BEGAN, LOSS, OWN, STOPPED, clock, names, page, report, stopped, write)
+
+NOT_STARTED = {"state": "not-started", "exit_code": None}
+
+
+def trace(box, folder):
+    out = box.run("--blame=trace", str(folder), place="below").out
+    return json.loads(out)["traceEvents"]
+
+
+def test_the_name_of_a_file_is_not_always_utf_8(box, tmp_path):
+    folder = os.fsencode(tmp_path)
+    text = json.dumps(report(0, 1, OWN, STOPPED)).encode()
+    for name, content in ((b"a\xff\xc3.json", text), (b"b\xe2\x82.json", b"[]")):
+        with open(folder + b"/" + name, "wb") as file:
+            file.write(content)
+    result = box.run("--blame=json", str(tmp_path), place="below")
+    document = json.loads(result.out.decode())
+    assert document["suspects"][0]["file"] == f"{tmp_path}/a\ufffd\ufffd.json"
+    assert document["skipped"][0]["file"] == f"{tmp_path}/b\ufffd\ufffd.json"
+
+
+def test_a_cause_is_cut_between_characters(blame):
+    failed = report(0, 1, OWN, STOPPED)
+    failed["first_failure"]["cause"] = {
+        "code": "x.y", "subject": "x" + "\u00e4" * 200, "text": "\u20ac" * 400, "hint": ""}
+    line = blame(failed)["suspects"][0]["reason"][0]
+    assert line == "x" + "\u00e4" * 127 + ": " + "\u20ac" * 166
+
+
+def test_a_time_before_1970(blame, box, tmp_path):
+    ahead = {"ahead_s": 31000000.0, "error_s": 0.0}
+    document = blame(report(0, 2, OWN, STOPPED, clocks=ahead, began=1000.0), report(1, 2, LOSS, LOSS))
+    assert document["suspects"][0]["at"] is None and document["job"]["began"] is None
+    assert ", at an unknown time" in page(box, tmp_path)
+    assert all(isinstance(event.get("ts", 0), int) for event in trace(box, tmp_path))
+
+
+def test_rows_of_a_trace_have_one_name(box, tmp_path):
+    alone = report(0, 1, STOPPED, ranks=1, stop={"signal": "SIGTERM", "at": clock(BEGAN + 60)})
+    alone["ranks"][0]["rank"] = None
+    write(tmp_path, [alone])
+    rows = [(event["tid"], event["args"]["name"]) for event in trace(box, tmp_path)
+            if event["name"] == "thread_name"]
+    assert len(rows) == len({row for row, _ in rows}) == 2
+    assert {name for _, name in rows} == {"command", "rankinit"}
+
+
+def test_a_node_that_did_not_start_is_in_the_trace(box, tmp_path):
+    write(tmp_path, [report(0, 2, NOT_STARTED, NOT_STARTED, exit_status=123), stopped(1, 2)])
+    assert [event["name"] for event in trace(box, tmp_path) if event["ph"] == "i"] == \
+        ["refused", "stopped", "stopped"]
+
+
+def test_the_same_reason_is_said_once(blame, box, tmp_path):
+    document = blame(*(report(node, 40, OWN, STOPPED, at=60 + node / 100) for node in range(40)))
+    assert len(document["suspects"]) == 40
+    said = page(box, tmp_path)
+    assert said.count("ValueError: bad batch 17") == 1
+    assert "  and 32 more, with the same first line\n" in said
+    again = report(39, 40, OWN, STOPPED, at=60, why="another one")
+    blame(*(report(node, 40, OWN, STOPPED) for node in range(39)), again)
+    assert page(box, tmp_path).count("ValueError: bad batch 17") == 8
+
+
+def test_a_report_that_cannot_be_read_may_be_that_of_a_missing_node(blame, box, tmp_path):
+    blame(report(0, 2, LOSS, LOSS))
+    assert page(box, tmp_path).startswith("one node left no report and ")
+    (tmp_path / "1.json").write_text(json.dumps(report(1, 2, OWN, STOPPED))[:700])
+    assert page(box, tmp_path).startswith("one node left no readable report and ")
+
+
+# Files.
+
+def test_a_pipe_is_not_opened(box, tmp_path):
+    """Whoever waits for a reader of it waits on."""
+    write(tmp_path, [report(0, 1, OWN, STOPPED)])
+    os.mkfifo(tmp_path / "pipe.json")
+    with subprocess.Popen(["sh", "-c", "exec echo x > pipe.json"], cwd=tmp_path) as writer:
+        wait_until(lambda: os.path.exists(f"/proc/{writer.pid}/wchan"), "it is there")
+        for _ in range(20):
+            assert f"skipped: {tmp_path}/pipe.json: it is no file\n" in page(box, tmp_path)
+        assert writer.poll() is None
+        writer.kill()
+
+
+def test_a_byte_order_mark(blame, tmp_path):
+    text = json.dumps(report(1, 2, OWN, STOPPED))
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert names(blame(report(0, 2, LOSS, LOSS))) == [(1, 2)]
+
+
+def test_a_report_of_another_version(blame, tmp_path):
+    other = {**report(1, 2, OWN, STOPPED), "schema": "rankinit-report-2"}
+    (tmp_path / "new.json").write_text(json.dumps(other))
+    (skipped,) = blame(report(0, 2, LOSS, LOSS))["skipped"]
+    assert skipped["why"].startswith("it is a report of another version of rankinit")
+
+
+def test_a_folder_without_reports(box, tmp_path):
+    (tmp_path / "empty").mkdir()
+    write(tmp_path, [report(0, 1, OWN, STOPPED)])
+    said = page(box, tmp_path, tmp_path / "empty")
+    assert f"skipped: {tmp_path}/empty: no file in it has a name that ends in .json\n" in said
+    assert "none of these 1 files" not in refused(
+        box.run("--blame", str(tmp_path / "empty"), place="below"), 125, "blame.none",
+        str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("odd", ["\u202e", "\u200b", "\u2066", "\ufeff"])
+def test_what_turns_the_order_of_a_line_is_shown(blame, box, tmp_path, odd):
+    document = blame(report(0, 1, OWN, STOPPED, why=f"a{odd}b"))
+    schema.check(document, "blame")
+    assert odd not in page(box, tmp_path)
+
+
+def test_an_empty_value_is_said_to_be_empty(box, tmp_path):
+    write(tmp_path, [report(node, 3, facts={"NCCL_IB_HCA": "" if node == 1 else "mlx5_0"})
+                     for node in range(3)])
+    assert "differs: NCCL_IB_HCA is empty on node 1 " in page(box, tmp_path)
