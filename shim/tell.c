@@ -155,8 +155,8 @@ static int find_facts(void *argument)
 static int prepare_facts(struct ri_run *run)
 {
 	const struct ri_apart finding = {
-		.work = find_facts, .argument = run, .subject = "--report", .path = "/sys/class/net",
-		.most_ms = FACTS_MOST_MS,
+		.work = find_facts, .argument = run, .subject = "--report",
+		.path = "/sys/class/net", .most_ms = FACTS_MOST_MS,
 	};
 
 	if (run->options.given.report.value == NULL)

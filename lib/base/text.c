@@ -141,8 +141,9 @@ static bool is_invisible(const unsigned char *p)
 		return p[1] == 0xbb && p[2] == 0xbf;
 	if (p[0] != 0xe2)
 		return false;
-	return (p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xaa && p[2] <= 0xae))) ||
-		(p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf);
+	if (p[1] == 0x80)
+		return (p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xaa && p[2] <= 0xae);
+	return p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf;
 }
 
 /* The next character as ri_text_add_shown has it: its bytes and its columns. */

@@ -400,7 +400,7 @@ static bool find_evicted(struct ri_case *c, struct ri_case_suspect *list)
 	return true;
 }
 
-/* When the first rank waited in vain, by a clock that can be compared with that one, or else by any. */
+/* When the first rank waited in vain, by a clock that can be compared, or else by any. */
 static int64_t find_timeout(const struct ri_case_attempt *attempt, const struct losses *losses,
 	const struct ri_witness *witness)
 {

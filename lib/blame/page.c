@@ -107,11 +107,11 @@ static void add_deed(struct ri_sheet *sheet, const struct ri_case_suspect *suspe
 static void add_life(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
 {
 	if (suspect->life == RI_CASE_EARLIER_LIFE)
-		ri_sheet_add(sheet, "    but this report ended before any other began: its clock is "
-			"slow, or it is of an attempt before\n");
+		ri_sheet_add(sheet, "    but this report ended before any other began: its clock "
+			"is slow, or it is of an attempt before\n");
 	if (suspect->life == RI_CASE_LATER_LIFE)
-		ri_sheet_add(sheet, "    but it began after others had lost a peer: its clock is fast, "
-			"or its node had failed before, and was started again\n");
+		ri_sheet_add(sheet, "    but it began after others had lost a peer: its clock is "
+			"fast, or its node had failed before, and was started again\n");
 }
 
 static void add_first(const struct ri_case *c, struct ri_sheet *sheet)

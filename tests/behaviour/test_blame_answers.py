@@ -42,7 +42,8 @@ def test_a_cause_is_cut_between_characters(blame):
 
 def test_a_time_before_1970(blame, box, tmp_path):
     ahead = {"ahead_s": 31000000.0, "error_s": 0.0}
-    document = blame(report(0, 2, OWN, STOPPED, clocks=ahead, began=1000.0), report(1, 2, LOSS, LOSS))
+    document = blame(report(0, 2, OWN, STOPPED, clocks=ahead, began=1000.0),
+                     report(1, 2, LOSS, LOSS))
     assert document["suspects"][0]["at"] is None and document["job"]["began"] is None
     assert ", at an unknown time" in page(box, tmp_path)
     assert all(isinstance(event.get("ts", 0), int) for event in trace(box, tmp_path))

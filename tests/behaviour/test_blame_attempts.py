@@ -29,8 +29,8 @@ def test_a_clock_minutes_ahead_is_no_other_attempt(blame, box, tmp_path):
 def test_a_day_is_another_attempt(blame, box, tmp_path):
     document = blame(report(1, 2, OWN, STOPPED, began=BEGAN - 86400, **UNTOLD), lost(0, 2))
     assert (document["finding"], document["missing"]["nodes"]) == ("unreported", [[1, 1]])
-    assert f"    but by its clock there is an older report of node 1 (gpu-0001): {tmp_path}/0.json" \
-        in page(box, tmp_path)
+    said = "    but by its clock there is an older report of node 1 (gpu-0001): "
+    assert f"{said}{tmp_path}/0.json" in page(box, tmp_path)
 
 
 def test_who_began_after_the_others_had_lost_it_may_have_lived_before(blame, box, tmp_path):
