@@ -143,6 +143,12 @@ int64_t ri_case_rank(const struct ri_case_suspect *suspect);
 /* judge.c: the second half of it, of the newest attempt. */
 void ri_case_find_suspects(struct ri_case *c);
 
+/* seen.c: name whom the nodes' autopsies suspect; those that contradict each other are a tie. */
+bool ri_case_find_seen(struct ri_case *c);
+
+/* seen.c: what its node's autopsy saw of the suspect, where it did. */
+void ri_case_add_seen(struct ri_case_suspect *suspect);
+
 /* victims.c: the ranks that ended, but for the suspects. */
 void ri_case_count_victims(struct ri_case *c);
 

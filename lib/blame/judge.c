@@ -436,8 +436,10 @@ static void find_held(struct ri_case *c, const struct losses *losses, struct ri_
 		find_ranks(attempt, losses, is_silent, list) != 1)
 		return;
 	if (list[0].rank->end == RI_END_RUNNING || (list[0].rank->told &&
-		list[0].at >= find_timeout(attempt, losses, list[0].witness) + most))
+		list[0].at >= find_timeout(attempt, losses, list[0].witness) + most)) {
+		ri_case_add_seen(&list[0]);
 		name(c, RI_CASE_HELD, &list[0]);
+	}
 }
 
 /* Losses alone, of a job all of whose ranks are here. */
@@ -452,7 +454,10 @@ static void find_among_losses(struct ri_case *c, const struct losses *losses,
 	if (left > 0) {
 		c->finding = RI_CASE_LEFT;
 		keep_first(c, list, left);
-	} else if (!find_evicted(c, list)) {
+	} else if (find_evicted(c, list)) {
+		if (c->finding == RI_CASE_STOPPED)
+			ri_case_find_seen(c);
+	} else if (!ri_case_find_seen(c)) {
 		find_held(c, losses, list);
 	}
 }
@@ -534,12 +539,15 @@ static void find_who(struct ri_case *c)
 		hide_later(c, whole);
 	} else if (losses.count == 0) {
 		/* who is gone without a word may be why the platform stopped the others */
-		if (!find_calm(c) && !whole)
+		if (!find_calm(c) && (c->finding != RI_CASE_STOPPED || !ri_case_find_seen(c)) &&
+			!whole)
 			c->finding = RI_CASE_SILENT;
 	} else {
 		c->finding = whole ? RI_CASE_NOBODY : RI_CASE_SILENT;
 		if (whole && list != NULL)
 			find_among_losses(c, &losses, list);
+		else
+			ri_case_find_seen(c);
 	}
 }
 
