@@ -16,8 +16,7 @@ static const struct ri_stuck_stack *main_stack(const struct ri_stuck_process *pr
 	return process->stack_count > 0 ? &process->stacks[0] : NULL;
 }
 
-/* The outermost frame that is known to wait: what the program called, not what that consists of. */
-static const struct ri_wait_row *find_wait(struct ri_stuck_process *process)
+const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process)
 {
 	const struct ri_stuck_stack *stack = main_stack(process);
 	const struct ri_wait_row *found = NULL;
@@ -330,7 +329,7 @@ void ri_stuck_judge(struct ri_stuck *stuck)
 		const struct ri_stuck_process *before = find_before(stuck, i);
 
 		process->still = before != NULL && same_place(before, process);
-		process->wait = find_wait(process);
+		process->wait = ri_stuck_find_wait(process);
 		process->class = class_of(stuck, process);
 		process->child = -1;
 	}

@@ -13,6 +13,12 @@
  */
 void ri_stuck_judge(struct ri_stuck *stuck);
 
+/*
+ * The row of the outermost frame of the main thread that is known to wait: what the program
+ * called, not what that consists of. NULL: there is none. Sets waits_at.
+ */
+const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process);
+
 /* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
 bool ri_stuck_agrees(struct ri_stuck *stuck);
 

@@ -14,6 +14,7 @@
 #include "base/procstat.h"
 #include "base/text.h"
 #include "stuck/facts.h"
+#include "stuck/ranks.h"
 #include "system/clock.h"
 
 enum {
@@ -485,58 +486,6 @@ static struct ri_stuck_process *find_process(struct ri_stuck_look *look, pid_t p
 	return NULL;
 }
 
-/* A shell in front of the rank waits for it: its one child, or the one that runs Python. */
-static struct ri_stuck_process *behind_shell(struct ri_stuck_look *look,
-	struct ri_stuck_process *rank)
-{
-	struct ri_stuck_process *only = NULL, *python = NULL;
-	size_t count = 0;
-
-	if (rank->python == RI_STUCK_HAS_PYTHON)
-		return NULL;
-	for (size_t i = 0; i < look->count; i++) {
-		struct ri_stuck_process *child = &look->processes[i];
-
-		if (child->parent != rank->pid || child->rank != rank->rank)
-			continue;
-		only = child;
-		count++;
-		if (python == NULL && child->python == RI_STUCK_HAS_PYTHON)
-			python = child;
-	}
-	if (python != NULL)
-		return python;
-	return count == 1 && rank->python == RI_STUCK_NO_PYTHON ? only : NULL;
-}
-
-/* The eldest process of each rank, by the surest variables that any process here has. */
-static void find_ranks(struct ri_stuck_look *look)
-{
-	enum ri_stuck_claim surest = RI_STUCK_NO_RANK;
-
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].claim > surest)
-			surest = look->processes[i].claim;
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].claim != surest)
-			look->processes[i].rank = -1;
-	if (surest == RI_STUCK_NO_RANK)
-		return;
-	for (size_t i = 0; i < look->count; i++) {
-		struct ri_stuck_process *process = &look->processes[i], *parent, *next;
-
-		if (process->rank < 0)
-			continue;
-		parent = find_process(look, process->parent);
-		if (parent != NULL && parent->rank == process->rank)
-			continue;
-		for (int depth = 0; depth < DEEPEST &&
-			(next = behind_shell(look, process)) != NULL; depth++)
-			process = next;
-		process->is_rank = true;
-	}
-}
-
 static void compare(struct ri_stuck *stuck, struct ri_stuck_process *now)
 {
 	const struct ri_stuck_process *before = stuck->looks_taken == 0 ? NULL
@@ -562,7 +511,7 @@ void ri_autopsy_conclude(struct ri_autopsy_region *region)
 	struct ri_stuck *stuck = &region->stuck;
 	struct ri_stuck_look *look = ri_stuck_newer(stuck);
 
-	find_ranks(look);
+	ri_stuck_find_ranks(look);
 	for (size_t i = 0; i < look->count; i++)
 		compare(stuck, &look->processes[i]);
 	stuck->looks_taken++;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which processes are the ranks, by what their environments claim and who started whom. */
+#ifndef RI_STUCK_RANKS_H
+#define RI_STUCK_RANKS_H
+
+#include "stuck/stuck.h"
+
+/*
+ * Sets is_rank, and rank also of what runs below one, from rank and claim as they were read. The
+ * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
+ * one of its own. A launcher claims less than what it starts, and another number than most of
+ * that. Each number belongs to one process, the eldest. The processes come in the order of pid.
+ */
+void ri_stuck_find_ranks(struct ri_stuck_look *look);
+
+#endif
