@@ -56,6 +56,11 @@ bool ri_stuck_read_schedstat(const char *text, uint64_t *ns)
 	return ri_digits_read(text, ns) > 0;
 }
 
+bool ri_stuck_read_switches(const char *text, uint64_t *switches)
+{
+	return read_field(text, "voluntary_ctxt_switches", switches);
+}
+
 bool ri_stuck_read_io(const char *text, uint64_t *bytes)
 {
 	uint64_t in, out;

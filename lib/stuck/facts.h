@@ -22,6 +22,9 @@ bool ri_stuck_read_ticks(const char *text, uint64_t *ticks);
 /* Nanoseconds on a CPU: the first number of /proc/PID/task/TID/schedstat. */
 bool ri_stuck_read_schedstat(const char *text, uint64_t *ns);
 
+/* How often it gave up its CPU by itself: voluntary_ctxt_switches of a status. */
+bool ri_stuck_read_switches(const char *text, uint64_t *switches);
+
 /* All bytes that were read and written, by rchar and wchar of /proc/PID/io. */
 bool ri_stuck_read_io(const char *text, uint64_t *bytes);
 

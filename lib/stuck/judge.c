@@ -236,6 +236,12 @@ static bool waits_for_ranks(const struct ri_stuck *stuck, const struct ri_stuck_
 		process->main_us >= since - since / HARDLY));
 }
 
+/* It is at the same place as before, but went on meanwhile: it began to wait anew. */
+static bool woke(const struct ri_stuck_process *process)
+{
+	return process->has_switches && process->naps > 0;
+}
+
 /* The rank that most others' waiting is like: one of the largest set of equal ones. */
 static int find_crowd(const struct ri_stuck *stuck, const struct ri_stuck_look *look,
 	size_t *members)
@@ -269,6 +275,18 @@ static bool is_of_crowd(const struct ri_stuck *stuck, const struct ri_stuck_look
 		same_wait(&look->processes[crowd], &look->processes[i]);
 }
 
+/* Do most who wait for other ranks get what they wait for, again and again? Or they poll. */
+static bool crowd_wakes(const struct ri_stuck *stuck, const struct ri_stuck_look *look, int crowd,
+	size_t members)
+{
+	size_t awake = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		awake += look->processes[i].is_rank && is_of_crowd(stuck, look, crowd, i) &&
+			woke(&look->processes[i]);
+	return 2 * awake > members;
+}
+
 static bool runs(enum ri_stuck_class class)
 {
 	return class == RI_STUCK_RUNS || class == RI_STUCK_SPINS;
@@ -289,17 +307,12 @@ static int weight(enum ri_stuck_class class)
 	}
 }
 
-static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look *look)
+static int find_heaviest(const struct ri_stuck *stuck, const struct ri_stuck_look *look,
+	int crowd)
 {
-	size_t ranks = 0, members, others, heavy = 0;
-	int crowd = find_crowd(stuck, look, &members), suspect = -1, most = 0;
+	int suspect = -1, most = 0;
+	size_t heavy = 0;
 
-	for (size_t i = 0; i < look->count; i++)
-		ranks += look->processes[i].is_rank;
-	others = ranks - members;
-	if (crowd < 0 || ranks < LEAST || others == 0 ||
-		others > (ranks / FEW > 1 ? ranks / FEW : 1))
-		return -1;
 	for (size_t i = 0; i < look->count; i++) {
 		int weighs = weight(look->processes[i].class);
 
@@ -318,6 +331,25 @@ static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look
 	}
 	/* several that differ alike: the groups say it, none is named */
 	return heavy == 1 ? suspect : -1;
+}
+
+static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look *look)
+{
+	size_t ranks = 0, members, others;
+	int crowd = find_crowd(stuck, look, &members), suspect;
+
+	for (size_t i = 0; i < look->count; i++)
+		ranks += look->processes[i].is_rank;
+	others = ranks - members;
+	if (crowd < 0 || ranks < LEAST || others == 0 ||
+		others > (ranks / FEW > 1 ? ranks / FEW : 1))
+		return -1;
+	suspect = find_heaviest(stuck, look, crowd);
+	if (suspect < 0 || !crowd_wakes(stuck, look, crowd, members))
+		return suspect;
+	/* all get on, and one of them is slow */
+	return woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
+										: suspect;
 }
 
 void ri_stuck_judge(struct ri_stuck *stuck)

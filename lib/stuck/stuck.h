@@ -26,6 +26,9 @@ enum {
 	RI_STUCK_PATH = 256,
 };
 
+/* A total that could not be read. */
+#define RI_STUCK_NO_TOTAL UINT64_MAX
+
 /* Is there a Python stack, and why not? */
 enum ri_stuck_python {
 	RI_STUCK_NOT_ASKED,	/* it is not there any more, or the time was over before */
@@ -90,11 +93,12 @@ struct ri_stuck_process {
 	char mount[64], mount_type[32];	/* where that lies */
 	pid_t blocked_tid;	/* another thread in state D; 0: none */
 	char blocked_wchan[48];
-	bool has_cpu, has_io;
-	/* since the look before, which was so long ago; main_us is of the main thread */
+	bool has_cpu, has_io, has_switches;	/* since the look before; false in the first */
+	/* since that, which was so long ago; main_us is of the main thread */
 	uint64_t since_us, cpu_ms, main_us, io_bytes;
+	uint64_t naps;		/* how often the main thread began to wait since then */
 	int64_t at_us;		/* CLOCK_MONOTONIC */
-	uint64_t cpu_ticks, main_ns, io_total;	/* since it began */
+	uint64_t cpu_ticks, main_ns, io_total, switches;	/* since it began */
 	enum ri_stuck_claim claim;	/* how surely .rank is its own */
 	enum ri_stuck_python python;
 	int python_errno;	/* of RI_STUCK_REFUSED */

@@ -15,7 +15,7 @@
 enum {
 	PATIENCE_MS = 200,	/* for one process; the largest take a hundredth of that */
 	POLL_MS = 10,
-	AGAIN_MS = 600,		/* until the third look */
+	AGAIN_MS = 2000,	/* until the third look: of healthy jobs most take a step */
 };
 
 struct ri_autopsy_region *ri_autopsy_open(void)

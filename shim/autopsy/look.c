@@ -125,7 +125,9 @@ bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root)
 		look->processes[look->count] = (struct ri_stuck_process){
 			.pid = process.pid, .parent = process.parent, .started = process.started,
 			.state = process.state, .dying = process.dying, .rank = -1, .file = -1,
-			.waits_at = -1, .child = -1,
+			.waits_at = -1, .child = -1, .cpu_ticks = RI_STUCK_NO_TOTAL,
+			.main_ns = RI_STUCK_NO_TOTAL, .io_total = RI_STUCK_NO_TOTAL,
+			.switches = RI_STUCK_NO_TOTAL,
 		};
 		memcpy(look->processes[look->count++].name, process.name, sizeof(process.name));
 	}
@@ -143,7 +145,7 @@ static bool look_at_state(struct ri_stuck_process *process)
 	}
 	process->state = now.state;
 	process->dying = now.dying;
-	process->has_cpu = ri_stuck_read_ticks(text, &process->cpu_ticks);
+	ri_stuck_read_ticks(text, &process->cpu_ticks);
 	return true;
 }
 
@@ -158,11 +160,13 @@ static void look_at_times(struct ri_stuck_process *process)
 
 		if (ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, pid) <= 0 ||
 			!ri_stuck_read_ticks(text, &ticks))
-			process->has_cpu = false;
+			process->main_ns = RI_STUCK_NO_TOTAL;
 		else
 			process->main_ns = ticks * TICK_MS * 1000000u;
 	}
-	process->has_io = ri_autopsy_read(text, "/proc/%d/io", pid) > 0 &&
+	if (ri_autopsy_read(text, "/proc/%d/task/%d/status", pid, pid) > 0)
+		ri_stuck_read_switches(text, &process->switches);
+	if (ri_autopsy_read(text, "/proc/%d/io", pid) > 0)
 		ri_stuck_read_io(text, &process->io_total);
 }
 
@@ -486,24 +490,29 @@ static struct ri_stuck_process *find_process(struct ri_stuck_look *look, pid_t p
 	return NULL;
 }
 
+/* What a total grew by; false where one of the two is not known. */
+static bool subtract(uint64_t now, uint64_t before, uint64_t *grown)
+{
+	if (now == RI_STUCK_NO_TOTAL || before == RI_STUCK_NO_TOTAL || now < before)
+		return false;
+	*grown = now - before;
+	return true;
+}
+
 static void compare(struct ri_stuck *stuck, struct ri_stuck_process *now)
 {
 	const struct ri_stuck_process *before = stuck->looks_taken == 0 ? NULL
 		: find_process(&stuck->looks[!stuck->last], now->pid);
 
-	if (before == NULL || before->started != now->started || before->at_us >= now->at_us) {
-		now->has_io = now->has_cpu = false;
+	if (before == NULL || before->started != now->started || before->at_us >= now->at_us)
 		return;
-	}
 	now->since_us = (uint64_t)(now->at_us - before->at_us);
-	now->has_cpu = now->has_cpu && before->has_cpu && now->main_ns >= before->main_ns;
-	now->has_io = now->has_io && before->has_io && now->io_total >= before->io_total;
-	if (now->has_cpu) {
-		now->cpu_ms = (now->cpu_ticks - before->cpu_ticks) * TICK_MS;
-		now->main_us = (now->main_ns - before->main_ns) / 1000;
-	}
-	if (now->has_io)
-		now->io_bytes = now->io_total - before->io_total;
+	now->has_cpu = subtract(now->cpu_ticks, before->cpu_ticks, &now->cpu_ms) &&
+		subtract(now->main_ns, before->main_ns, &now->main_us);
+	now->cpu_ms *= TICK_MS;
+	now->main_us /= 1000;
+	now->has_io = subtract(now->io_total, before->io_total, &now->io_bytes);
+	now->has_switches = subtract(now->switches, before->switches, &now->naps);
 }
 
 void ri_autopsy_conclude(struct ri_autopsy_region *region)

@@ -34,6 +34,7 @@ static void read_facts(const uint8_t *data, size_t size)
 		CHECK(tracer >= 0);
 	ri_stuck_read_ticks(text, &number);
 	ri_stuck_read_schedstat(text, &number);
+	ri_stuck_read_switches(text, &number);
 	ri_stuck_read_io(text, &number);
 	ri_stuck_read_mount_id(text, &number);
 	ri_stuck_read_wchan(text, wchan, sizeof(wchan));

@@ -91,6 +91,10 @@ static void test_facts(void **state)
 	assert_false(ri_stuck_read_ticks("1 (a) S 0 1", &number));
 	assert_true(ri_stuck_read_schedstat("123 4 5\n", &number));
 	assert_int_equal(number, 123);
+	assert_true(ri_stuck_read_switches("Cpus_allowed:\t1\nvoluntary_ctxt_switches:\t42\n"
+		"nonvoluntary_ctxt_switches:\t7\n", &number));
+	assert_int_equal(number, 42);
+	assert_false(ri_stuck_read_switches("nonvoluntary_ctxt_switches:\t7\n", &number));
 	assert_true(ri_stuck_read_io("rchar: 40\nwchar: 2\nsyscr: 9\n", &number));
 	assert_int_equal(number, 42);
 	assert_false(ri_stuck_read_io("rchar: 40\n", &number));
@@ -285,6 +289,38 @@ static void test_looks_that_do_not_agree(void **state)
 	assert_int_equal(suspect(), -1);
 }
 
+static void nap(size_t first, size_t last, uint64_t naps)
+{
+	for (size_t i = first; i <= last; i++) {
+		ri_stuck_newer(stuck)->processes[i].has_switches = true;
+		ri_stuck_newer(stuck)->processes[i].naps = naps;
+	}
+	ri_stuck_judge(stuck);
+}
+
+/* One rank sleeps in each step: whoever looks finds all of them where they were. */
+static void test_a_job_that_moves(void **state)
+{
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	nap(0, 3, 3);
+	assert_int_equal(suspect(), -1);
+	nap(2, 2, 0);	/* libraries that poll; it hangs */
+	assert_int_equal(suspect(), 2);
+	nap(0, 3, 0);
+	nap(2, 2, 40);	/* it polls for a lock; the others wait */
+	assert_int_equal(suspect(), 2);
+	/* one that computes has no need to wait: it comes last */
+	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
+	ri_stuck_newer(stuck)->processes[2].state = 'R';
+	ri_stuck_newer(stuck)->processes[2].main_us = 200000;
+	nap(2, 2, 0);
+	assert_int_equal(ri_stuck_newer(stuck)->suspect, 2);
+	nap(0, 1, 3);
+	nap(3, 3, 3);
+	assert_int_equal(ri_stuck_newer(stuck)->suspect, -1);
+}
+
 static void test_classes_by_the_kernel(void **state)
 {
 	static const struct {
@@ -445,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_the_suspect),
 		cmocka_unit_test(test_two_that_differ),
 		cmocka_unit_test(test_looks_that_do_not_agree),
+		cmocka_unit_test(test_a_job_that_moves),
 		cmocka_unit_test(test_classes_by_the_kernel),
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_a_screen_for_512_ranks),
