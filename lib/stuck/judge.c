@@ -333,7 +333,7 @@ static int find_heaviest(const struct ri_stuck *stuck, const struct ri_stuck_loo
 	return heavy == 1 ? suspect : -1;
 }
 
-static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look *look)
+static int find_suspect(const struct ri_stuck *stuck, struct ri_stuck_look *look)
 {
 	size_t ranks = 0, members, others;
 	int crowd = find_crowd(stuck, look, &members), suspect;
@@ -344,6 +344,7 @@ static int find_suspect(const struct ri_stuck *stuck, const struct ri_stuck_look
 	if (crowd < 0 || ranks < LEAST || others == 0 ||
 		others > (ranks / FEW > 1 ? ranks / FEW : 1))
 		return -1;
+	look->crowd = crowd;
 	suspect = find_heaviest(stuck, look, crowd);
 	if (suspect < 0 || !crowd_wakes(stuck, look, crowd, members))
 		return suspect;

@@ -225,6 +225,20 @@ static bool is_news(const struct ri_stuck_process *process)
 	return process->is_rank || process->class != RI_STUCK_WORK;
 }
 
+/* Where the ranks are in two collectives, either may be the wrong one: both are told. */
+static void add_difference(struct ri_text *out, const struct ri_stuck_look *look)
+{
+	const struct ri_stuck_process *crowd = &look->processes[look->crowd];
+
+	ri_text_add(out, "the ranks differ: rank ");
+	ri_text_addf(out, "%lld (pid %d) ", (long long)look->processes[look->suspect].rank,
+		(int)look->processes[look->suspect].pid);
+	ri_stuck_add_deed(out, look, (size_t)look->suspect);
+	ri_text_add(out, "; the others in ");
+	ri_text_add_shown(out,
+		ri_wait_name(crowd->stacks[0].frames[crowd->waits_at].function), SHOWN);
+}
+
 static void add_suspect(struct page *page, const struct ri_stuck_look *look)
 {
 	const struct ri_stuck_process *suspect;
@@ -233,6 +247,11 @@ static void add_suspect(struct page *page, const struct ri_stuck_look *look)
 	if (look->suspect < 0)
 		return;
 	suspect = &look->processes[look->suspect];
+	if (suspect->class == RI_STUCK_COLLECTIVE) {
+		add_difference(out, look);
+		end_line(page);
+		return;
+	}
 	ri_text_add(out, "suspect: ");
 	if (suspect->rank >= 0)
 		ri_text_addf(out, "rank %lld ", (long long)suspect->rank);

@@ -120,6 +120,7 @@ struct ri_stuck_look {
 	size_t count;
 	size_t left_out;
 	int suspect;		/* index; -1: nobody is suspected */
+	int crowd;		/* index of one of those that wait for it, where there is one */
 };
 
 struct ri_stuck {

@@ -402,6 +402,22 @@ static void test_a_screen_for_512_ranks(void **state)
 	assert_true(count_lines(page) <= RI_STUCK_LINES);
 }
 
+/* A rank that left a collective of few may have sent them into it: neither side is accused. */
+static void test_two_collectives(void **state)
+{
+	static char page[2 * RI_STUCK_SHOWN];
+	struct ri_text out;
+
+	(void)state;
+	look_twice(8, 6, other_collective, 2, SYS_futex);
+	assert_int_equal(suspect(), 6);
+	ri_text_init(&out, page, sizeof(page));
+	ri_stuck_say(stuck, &out);
+	assert_null(strstr(page, "suspect"));
+	assert_ptr_equal(strstr(page, "the ranks differ: rank 6 (pid 106) waits for the other "
+		"ranks in barrier, train.py:95 in save; the others in all_reduce\n"), page);
+}
+
 static void test_foreign_strings(void **state)
 {
 	static const struct ri_stuck_frame hostile[] = {
@@ -485,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_classes_by_the_kernel),
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_a_screen_for_512_ranks),
+		cmocka_unit_test(test_two_collectives),
 		cmocka_unit_test(test_foreign_strings),
 		cmocka_unit_test(test_movement),
 	};
