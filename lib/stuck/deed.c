@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "stuck/judge.h"
 #include "stuck/say.h"
 
 enum { SHOWN = 120, DEEPEST = 4 };
@@ -88,15 +89,26 @@ static void add_place(struct ri_text *out, const struct ri_stuck_process *proces
 	ri_text_add_shown(out, frame->function, SHOWN);
 }
 
-static size_t count_children(const struct ri_stuck_look *look, const struct ri_stuck_process *of,
+static size_t count_workers(const struct ri_stuck_look *look, const struct ri_stuck_process *of,
 	bool idle)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < look->count; i++)
-		count += look->processes[i].parent == of->pid &&
+		count += ri_stuck_is_worker(look, i, of->pid) &&
 			(!idle || look->processes[i].class == RI_STUCK_WORK);
 	return count;
+}
+
+/* Any child whose Python was not read may be a worker. */
+static bool has_unread_child(const struct ri_stuck_look *look, const struct ri_stuck_process *of)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].parent == of->pid && look->processes[i].state != 0 &&
+			look->processes[i].python != RI_STUCK_HAS_PYTHON &&
+			look->processes[i].python != RI_STUCK_NO_PYTHON)
+			return true;
+	return false;
 }
 
 static void add_deed(struct ri_text *out, const struct ri_stuck_look *look, size_t i, int depth);
@@ -119,11 +131,11 @@ static void add_child(struct ri_text *out, const struct ri_stuck_look *look,
 	}
 	if (process->class != RI_STUCK_LOADER)
 		return;
-	all = count_children(look, process, false);
-	idle = count_children(look, process, true);
-	if (all == 0)
+	all = count_workers(look, process, false);
+	idle = count_workers(look, process, true);
+	if (all == 0 && !has_unread_child(look, process))
 		ri_text_add(out, ", of whose workers none is left");
-	else if (idle == all)
+	else if (all > 0 && idle == all)
 		ri_text_add(out, all == 1 ? ", whose worker is idle" : ", whose workers are idle");
 }
 

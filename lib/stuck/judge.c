@@ -3,17 +3,40 @@
 
 #include <string.h>
 
+#include "stuck/ranks.h"
+
 enum {
 	FEW = 4,		/* one in so many may differ from the others */
 	LEAST = 3,		/* ranks below which nobody is suspected */
 	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
 	HARDLY_EVER = 200,
+	DEEPEST = 8,		/* generations between a rank and its workers */
 	HARDLY = 100,		/* it stands still that was on a CPU for at most one in so many */
 };
 
 static const struct ri_stuck_stack *main_stack(const struct ri_stuck_process *process)
 {
 	return process->stack_count > 0 ? &process->stacks[0] : NULL;
+}
+
+static bool is_work(const struct ri_wait_row *row)
+{
+	return row->kind == RI_WAIT_WORK || row->kind == RI_WAIT_LOADS;
+}
+
+/* Does it run what a worker of a data loader runs, be it idle or not? */
+static bool loads(const struct ri_stuck_process *process)
+{
+	const struct ri_stuck_stack *stack = main_stack(process);
+
+	for (uint32_t i = 0; stack != NULL && i < stack->count; i++) {
+		const struct ri_stuck_frame *frame = &stack->frames[i];
+		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, 0);
+
+		if (row != NULL && row->kind == RI_WAIT_LOADS)
+			return true;
+	}
+	return false;
 }
 
 const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process)
@@ -29,7 +52,7 @@ const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process)
 		if (row == NULL)
 			continue;
 		/* a worker that works is not idle, though its loop stands above that */
-		if (row->kind == RI_WAIT_WORK && i > 0 && process->waits_at != (int)i - 1)
+		if (is_work(row) && i > 0 && process->waits_at != (int)i - 1)
 			continue;
 		process->waits_at = (int)i;
 		found = row;
@@ -55,6 +78,7 @@ static enum ri_stuck_class class_of_wait(const struct ri_stuck *stuck,
 	case RI_WAIT_LOADER:
 		return RI_STUCK_LOADER;
 	case RI_WAIT_WORK:
+	case RI_WAIT_LOADS:
 		return RI_STUCK_WORK;
 	case RI_WAIT_DATA:
 		return RI_STUCK_DATA;
@@ -154,8 +178,25 @@ static bool same_place(const struct ri_stuck_process *a, const struct ri_stuck_p
 	return one->hash == other->hash && !one->torn && !other->torn;
 }
 
+bool ri_stuck_is_worker(const struct ri_stuck_look *look, size_t i, pid_t of)
+{
+	pid_t above = look->processes[i].parent;
+
+	for (int depth = 0; look->processes[i].loads && depth < DEEPEST; depth++) {
+		int parent;
+
+		if (above == of)
+			return true;
+		parent = ri_stuck_find(look, above);
+		if (parent < 0)
+			break;
+		above = look->processes[parent].parent;
+	}
+	return false;
+}
+
 /* The one of its children that holds it up most evidently: what cannot move comes first. */
-static int find_child(const struct ri_stuck_look *look, size_t parent)
+static int find_child(const struct ri_stuck_look *look, size_t parent, bool workers)
 {
 	static const enum ri_stuck_class order[] = {
 		RI_STUCK_BLOCKED, RI_STUCK_STOPPED, RI_STUCK_DEBUGGED, RI_STUCK_VFORKING,
@@ -165,8 +206,9 @@ static int find_child(const struct ri_stuck_look *look, size_t parent)
 
 	for (size_t rank = 0; rank < sizeof(order) / sizeof(order[0]); rank++)
 		for (size_t i = 0; i < look->count; i++)
-			if (look->processes[i].parent == look->processes[parent].pid &&
-				look->processes[i].class == order[rank])
+			if (look->processes[i].class == order[rank] && (workers
+				? ri_stuck_is_worker(look, i, look->processes[parent].pid)
+				: look->processes[i].parent == look->processes[parent].pid))
 				return (int)i;
 	return -1;
 }
@@ -365,12 +407,17 @@ void ri_stuck_judge(struct ri_stuck *stuck)
 		process->wait = ri_stuck_find_wait(process);
 		process->class = class_of(stuck, process);
 		process->child = -1;
+		process->loads = loads(process);
 	}
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].class == RI_STUCK_CHILD ||
-			look->processes[i].class == RI_STUCK_LOADER ||
-			look->processes[i].class == RI_STUCK_VFORKING)
-			look->processes[i].child = find_child(look, i);
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_stuck_process *process = &look->processes[i];
+
+		if (process->class == RI_STUCK_LOADER)
+			process->child = find_child(look, i, true);
+		if (process->child < 0 && (process->class == RI_STUCK_CHILD ||
+			process->class == RI_STUCK_LOADER || process->class == RI_STUCK_VFORKING))
+			process->child = find_child(look, i, false);
+	}
 	make_groups(look);
 	look->suspect = find_suspect(stuck, look);
 }
@@ -392,26 +439,18 @@ bool ri_stuck_agrees(struct ri_stuck *stuck)
 	return false;
 }
 
-static const struct ri_stuck_process *find_parent(const struct ri_stuck_look *look,
-	const struct ri_stuck_process *process)
-{
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].pid == process->parent)
-			return &look->processes[i];
-	return NULL;
-}
 
 /* Whether this is a rank; where there are none, whether no process above it runs Python. */
 static bool counts(const struct ri_stuck_look *look, const struct ri_stuck_process *process)
 {
-	const struct ri_stuck_process *parent;
+	int parent;
 
 	for (size_t i = 0; i < look->count; i++)
 		if (look->processes[i].is_rank)
 			return process->is_rank;
-	parent = find_parent(look, process);
+	parent = ri_stuck_find(look, process->parent);
 	return process->python == RI_STUCK_HAS_PYTHON &&
-		(parent == NULL || parent->python != RI_STUCK_HAS_PYTHON);
+		(parent < 0 || look->processes[parent].python != RI_STUCK_HAS_PYTHON);
 }
 
 /* Between nothing and all of the time it was on a CPU: it does something. */

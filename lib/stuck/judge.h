@@ -19,6 +19,9 @@ void ri_stuck_judge(struct ri_stuck *stuck);
  */
 const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process);
 
+/* Is process i a data loader's worker of that process, or of a server of that? */
+bool ri_stuck_is_worker(const struct ri_stuck_look *look, size_t i, pid_t of);
+
 /* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
 bool ri_stuck_agrees(struct ri_stuck *stuck);
 

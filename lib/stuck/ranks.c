@@ -11,7 +11,7 @@ enum {
 static int parents[RI_STUCK_PROCESSES];		/* indexes; -1: it is not in the look */
 static int outermost[RI_STUCK_PROCESSES];	/* who claims to be a rank; -1: nobody */
 
-static int find_index(const struct ri_stuck_look *look, pid_t pid)
+int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid)
 {
 	size_t low = 0, high = look->count;
 
@@ -167,7 +167,7 @@ static struct ri_stuck_process *find_inner(struct ri_stuck_look *look,
 void ri_stuck_find_ranks(struct ri_stuck_look *look)
 {
 	for (size_t i = 0; i < look->count; i++)
-		parents[i] = find_index(look, look->processes[i].parent);
+		parents[i] = ri_stuck_find(look, look->processes[i].parent);
 	pass_over_launchers(look);
 	find_outermost(look);
 	number_descendants(look, mark_ranks(look));

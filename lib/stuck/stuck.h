@@ -110,6 +110,7 @@ struct ri_stuck_process {
 	const struct ri_wait_row *wait;	/* of the function that it waits in, or NULL */
 	int waits_at;			/* that frame of the main stack */
 	int child;			/* index of the process that it waits for; -1: not known */
+	bool loads;			/* it is a worker of a data loader */
 	bool still;			/* the same, at the same instruction, as one look before */
 	int group;			/* index of the first process that does the same */
 };

@@ -473,23 +473,6 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	process->stack_count = 0;
 }
 
-static struct ri_stuck_process *find_process(struct ri_stuck_look *look, pid_t pid)
-{
-	size_t low = 0, high = look->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (look->processes[middle].pid == pid)
-			return &look->processes[middle];
-		if (look->processes[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 /* What a total grew by; false where one of the two is not known. */
 static bool subtract(uint64_t now, uint64_t before, uint64_t *grown)
 {
@@ -501,8 +484,9 @@ static bool subtract(uint64_t now, uint64_t before, uint64_t *grown)
 
 static void compare(struct ri_stuck *stuck, struct ri_stuck_process *now)
 {
-	const struct ri_stuck_process *before = stuck->looks_taken == 0 ? NULL
-		: find_process(&stuck->looks[!stuck->last], now->pid);
+	const struct ri_stuck_look *old = &stuck->looks[!stuck->last];
+	int at = stuck->looks_taken == 0 ? -1 : ri_stuck_find(old, now->pid);
+	const struct ri_stuck_process *before = at < 0 ? NULL : &old->processes[at];
 
 	if (before == NULL || before->started != now->started || before->at_us >= now->at_us)
 		return;

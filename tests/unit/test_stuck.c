@@ -206,7 +206,7 @@ static void add(int64_t rank, const struct ri_stuck_frame *frames, uint32_t coun
 		.call = call_of(number, 0, 0),
 	};
 	process->stacks[0] = (struct ri_stuck_stack){ .frames = frames, .count = count,
-		.depth = count, .hash = frames[0].line };
+		.depth = count, .hash = count == 0 ? 0 : frames[0].line };
 }
 
 /* Two looks: each rank waits in all_reduce, but for one that does something else. */
@@ -362,6 +362,65 @@ static void test_workers(void **state)
 	assert_int_equal(ri_stuck_newer(stuck)->processes[2].class, RI_STUCK_WAITS);
 }
 
+static const struct ri_stuck_frame loading[] = {
+	{ "/v/site-packages/torch/utils/data/dataloader.py", "_try_get_data", 1 },
+	{ "/job/train.py", "step", 50 },
+};
+static const struct ri_stuck_frame tracker[] = {
+	{ "/usr/lib/python3.11/multiprocessing/resource_tracker.py", "main", 1 },
+};
+static const struct ri_stuck_frame server[] = {
+	{ "/usr/lib/python3.11/selectors.py", "EpollSelector.select", 1 },
+	{ "/usr/lib/python3.11/multiprocessing/forkserver.py", "main", 2 },
+};
+
+static struct ri_stuck_process *add_below(pid_t pid, pid_t parent,
+	const struct ri_stuck_frame *frames, uint32_t count, int number)
+{
+	struct ri_stuck_process *process;
+
+	add(pid - 100, frames, count, number);
+	process = &ri_stuck_newer(stuck)->processes[ri_stuck_newer(stuck)->count - 1];
+	process->parent = parent;
+	process->is_rank = false;
+	process->rank = 2;
+	return process;
+}
+
+/* multiprocessing starts them by a server, beside which there is a tracker that waits. */
+static void test_workers_of_a_server(void **state)
+{
+	char text[1024];
+	struct ri_text out;
+
+	(void)state;
+	look_twice(4, 2, loading, 2, SYS_ppoll);
+	add_below(200, 102, tracker, 1, SYS_read);
+	add_below(201, 102, server, 2, SYS_epoll_pwait);
+	add_below(202, 201, idle_worker, 2, SYS_ppoll);
+	ri_stuck_judge(stuck);
+	ri_text_init(&out, text, sizeof(text));
+	ri_stuck_add_deed(&out, ri_stuck_newer(stuck), 2);
+	assert_string_equal(text, "waits for its data loader, train.py:50 in step, "
+		"whose worker is idle");
+	assert_int_equal(ri_stuck_newer(stuck)->processes[4].class, RI_STUCK_WORK);
+	assert_int_equal(ri_stuck_newer(stuck)->processes[5].class, RI_STUCK_WORK);
+	add_below(203, 201, busy_worker, 3, SYS_clock_nanosleep);
+	ri_stuck_judge(stuck);
+	assert_int_equal(ri_stuck_newer(stuck)->processes[2].child, 7);
+	/* there is none; then one whose stack could not be read */
+	ri_stuck_newer(stuck)->count = 6;
+	ri_stuck_judge(stuck);
+	ri_text_init(&out, text, sizeof(text));
+	ri_stuck_add_deed(&out, ri_stuck_newer(stuck), 2);
+	assert_non_null(strstr(text, ", of whose workers none is left"));
+	add_below(202, 102, NULL, 0, SYS_ppoll)->python = RI_STUCK_REFUSED;
+	ri_stuck_newer(stuck)->processes[6].stack_count = 0;
+	ri_text_init(&out, text, sizeof(text));
+	ri_stuck_add_deed(&out, ri_stuck_newer(stuck), 2);
+	assert_null(strstr(text, "none is left"));
+}
+
 static size_t count_lines(const char *text)
 {
 	size_t lines = 0;
@@ -500,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_a_job_that_moves),
 		cmocka_unit_test(test_classes_by_the_kernel),
 		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_workers_of_a_server),
 		cmocka_unit_test(test_a_screen_for_512_ranks),
 		cmocka_unit_test(test_two_collectives),
 		cmocka_unit_test(test_foreign_strings),
