@@ -181,3 +181,9 @@ enum ri_stuck_claim ri_stuck_read_rank(const char *environment, size_t length, i
 	return read_variable(environment, length, "SLURM_PROCID", rank) ? RI_STUCK_STEP_RANK
 									: RI_STUCK_NO_RANK;
 }
+
+bool ri_stuck_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks)
+{
+	return read_variable(environment, length, "LOCAL_RANK", rank) &&
+		read_variable(environment, length, "LOCAL_WORLD_SIZE", ranks);
+}

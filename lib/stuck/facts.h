@@ -53,4 +53,10 @@ enum ri_stuck_claim {
 /* The rank that stands in an environment of so many bytes, each variable ended by '\0'. */
 enum ri_stuck_claim ri_stuck_read_rank(const char *environment, size_t length, int64_t *rank);
 
+/*
+ * The place of a rank among those of its node, and how many these are: LOCAL_RANK and
+ * LOCAL_WORLD_SIZE. False where either is missing.
+ */
+bool ri_stuck_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks);
+
 #endif

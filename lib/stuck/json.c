@@ -174,11 +174,15 @@ json_t *ri_stuck_json(struct ri_json *json, struct ri_stuck *stuck)
 {
 	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
 	json_t *object = json_object(), *groups = json_array(), *processes = json_array();
+	json_t *ended = json_array();
 
 	ri_json_put(json, object, "schema", json_string("rankinit-autopsy-1"));
 	ri_json_put(json, object, "at", describe_time(stuck->at));
 	ri_json_put(json, object, "interval_ms", json_integer(stuck->interval_ms));
 	ri_json_put(json, object, "suspect", describe_suspect(json, look));
+	for (size_t i = 0; i < look->ended_count; i++)
+		ri_json_append(json, ended, json_integer(look->ended[i]));
+	ri_json_put(json, object, "ended", ended);
 	for (size_t i = 0; i < look->count; i++) {
 		if (look->processes[i].group == (int)i)
 			ri_json_append(json, groups, describe_group(json, stuck, look, i));

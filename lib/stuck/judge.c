@@ -383,6 +383,7 @@ static int find_suspect(const struct ri_stuck *stuck, struct ri_stuck_look *look
 	for (size_t i = 0; i < look->count; i++)
 		ranks += look->processes[i].is_rank;
 	others = ranks - members;
+	look->all_wait = ranks > 0 && others == 0;
 	if (crowd < 0 || ranks < LEAST || others == 0 ||
 		others > (ranks / FEW > 1 ? ranks / FEW : 1))
 		return -1;
@@ -393,6 +394,18 @@ static int find_suspect(const struct ri_stuck *stuck, struct ri_stuck_look *look
 	/* all get on, and one of them is slow */
 	return woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
 										: suspect;
+}
+
+/* Ranks that start, or were replaced, miss in one look: what both miss has ended. */
+static void find_ended(const struct ri_stuck *stuck, struct ri_stuck_look *look)
+{
+	const struct ri_stuck_look *before = &stuck->looks[!stuck->last];
+
+	look->ended_count = 0;
+	for (size_t i = 0; stuck->looks_taken > 1 && i < look->missing_count; i++)
+		for (size_t k = 0; k < before->missing_count; k++)
+			if (before->missing[k] == look->missing[i])
+				look->ended[look->ended_count++] = look->missing[i];
 }
 
 void ri_stuck_judge(struct ri_stuck *stuck)
@@ -420,6 +433,7 @@ void ri_stuck_judge(struct ri_stuck *stuck)
 	}
 	make_groups(look);
 	look->suspect = find_suspect(stuck, look);
+	find_ended(stuck, look);
 }
 
 bool ri_stuck_agrees(struct ri_stuck *stuck)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stuck/ranks.h"
 
+#include <string.h>
+
 #include "stuck/judge.h"
 
 enum {
 	DEEPEST = 512,		/* generations */
 	CLAIMS = RI_STUCK_OWN_RANK + 1,
+	FEW = 4,		/* one in so many may be missing */
+	LEAST = 3,		/* ranks of a node, below which none is missed */
 };
 
 static int parents[RI_STUCK_PROCESSES];		/* indexes; -1: it is not in the look */
@@ -112,6 +116,44 @@ static void number_descendants(struct ri_stuck_look *look, enum ri_stuck_claim c
 			look->processes[i].rank = -1;
 }
 
+/* Who lives beside a rank, and is none as far as is known, may be the one that seems to miss. */
+static bool has_strange_sibling(const struct ri_stuck_look *look, pid_t parent)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].parent == parent && look->processes[i].rank < 0 &&
+			look->processes[i].state != 0 && !look->processes[i].dying)
+			return true;
+	return false;
+}
+
+static void find_missing(struct ri_stuck_look *look)
+{
+	static bool there[RI_STUCK_PROCESSES];
+	int64_t first = -1, all = 0, here = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_stuck_process *rank = &look->processes[i];
+
+		if (!rank->is_rank)
+			continue;
+		if (here++ == 0) {
+			first = rank->rank - rank->local_rank;
+			all = rank->local_ranks;
+			memset(there, 0, sizeof(there));
+		}
+		if (rank->claim != RI_STUCK_OWN_RANK || rank->local_ranks != all || first < 0 ||
+			all > RI_STUCK_PROCESSES || rank->rank < first ||
+			rank->rank >= first + all || has_strange_sibling(look, rank->parent))
+			return;
+		there[rank->rank - first] = true;
+	}
+	if (all < LEAST || all - here > (all / FEW > 1 ? all / FEW : 1))
+		return;
+	for (int64_t i = 0; i < all && look->missing_count < RI_STUCK_MISSING; i++)
+		if (!there[i])
+			look->missing[look->missing_count++] = first + i;
+}
+
 static bool waits_for_child(struct ri_stuck_process *process)
 {
 	const struct ri_wait_row *row = ri_stuck_find_wait(process);
@@ -171,6 +213,8 @@ void ri_stuck_find_ranks(struct ri_stuck_look *look)
 	pass_over_launchers(look);
 	find_outermost(look);
 	number_descendants(look, mark_ranks(look));
+	look->missing_count = 0;
+	find_missing(look);
 	for (size_t i = 0; i < look->count; i++) {
 		struct ri_stuck_process *rank = &look->processes[i], *inner;
 

@@ -10,6 +10,10 @@
  * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
  * one of its own. A launcher claims less than what it starts, and another number than most of
  * that. Each number belongs to one process, the eldest. The processes come in the order of pid.
+ *
+ * Sets missing, too: the numbers of this node that no process has. They are known where torchrun's
+ * variables say how many there are, at least three quarters of them are there, or all but one of
+ * three, and each process that the same parent started is one of them.
  */
 void ri_stuck_find_ranks(struct ri_stuck_look *look);
 

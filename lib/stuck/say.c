@@ -261,6 +261,22 @@ static void add_suspect(struct page *page, const struct ri_stuck_look *look)
 	end_line(page);
 }
 
+static void add_ended(struct page *page, const struct ri_stuck_look *look)
+{
+	struct list list = { .out = page->out, .first = -1 };
+
+	if (look->ended_count == 0)
+		return;
+	ri_text_add(page->out, look->ended_count == 1 ? "rank " : "ranks ");
+	for (size_t i = 0; i < look->ended_count; i++)
+		add_to_list(&list, look->ended[i]);
+	end_run(&list);
+	ri_text_addf(page->out, " %s ended", look->ended_count == 1 ? "has" : "have");
+	if (look->all_wait)
+		ri_text_add(page->out, "; the others wait for the other ranks");
+	end_line(page);
+}
+
 static void render(struct ri_stuck *stuck, struct ri_text *out)
 {
 	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
@@ -272,6 +288,7 @@ static void render(struct ri_stuck *stuck, struct ri_text *out)
 		groups += look->processes[i].group == (int)i && is_news(&look->processes[i]);
 	}
 	add_suspect(&page, look);
+	add_ended(&page, look);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < look->count; i++) {
 			const struct ri_stuck_process *process = &look->processes[i];

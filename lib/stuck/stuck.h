@@ -24,6 +24,7 @@ enum {
 	RI_STUCK_STACKS = 131072,	/* frames of all stacks */
 	RI_STUCK_TEXT = 4 << 20,	/* bytes of all strings */
 	RI_STUCK_PATH = 256,
+	RI_STUCK_MISSING = 128,		/* a quarter of 512 ranks */
 };
 
 /* A total that could not be read. */
@@ -100,6 +101,7 @@ struct ri_stuck_process {
 	int64_t at_us;		/* CLOCK_MONOTONIC */
 	uint64_t cpu_ticks, main_ns, io_total, switches;	/* since it began */
 	enum ri_stuck_claim claim;	/* how surely .rank is its own */
+	int64_t local_rank, local_ranks;	/* its place on the node; local_ranks 0: not known */
 	enum ri_stuck_python python;
 	int python_errno;	/* of RI_STUCK_REFUSED */
 	char release[32];
@@ -121,6 +123,12 @@ struct ri_stuck_look {
 	size_t count;
 	size_t left_out;
 	int suspect;		/* index; -1: nobody is suspected */
+	int64_t missing[RI_STUCK_MISSING];	/* ranks that have no process here */
+	size_t missing_count;
+	/* made by ri_stuck_judge */
+	int64_t ended[RI_STUCK_MISSING];	/* of those, which the look before missed, too */
+	size_t ended_count;
+	bool all_wait;		/* all ranks that are there wait for others */
 	int crowd;		/* index of one of those that wait for it, where there is one */
 };
 

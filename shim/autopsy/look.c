@@ -112,6 +112,7 @@ bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root)
 	look = ri_stuck_newer(stuck);
 	look->count = look->left_out = 0;
 	look->suspect = -1;
+	look->missing_count = look->ended_count = 0;
 	if (find_listed(count, root) == NULL)
 		return false;
 	for (size_t i = 0; i < count; i++) {
@@ -307,8 +308,12 @@ static void look_at_rank(struct ri_stuck_process *process)
 {
 	ssize_t length = ri_autopsy_read(text, "/proc/%d/environ", (int)process->pid);
 
-	if (length > 0)
-		process->claim = ri_stuck_read_rank(text, (size_t)length, &process->rank);
+	if (length <= 0)
+		return;
+	process->claim = ri_stuck_read_rank(text, (size_t)length, &process->rank);
+	if (process->claim == RI_STUCK_OWN_RANK && !ri_stuck_read_local(text, (size_t)length,
+		&process->local_rank, &process->local_ranks))
+		process->local_ranks = 0;
 }
 
 static bool read_maps(pid_t pid, struct ri_python_maps *maps)

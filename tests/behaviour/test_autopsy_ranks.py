@@ -112,3 +112,26 @@ def test_what_a_rank_below_mpirun_starts_is_no_rank(start, rankinit):
     assert ranks_of(autopsy) == list(range(RANKS))
     below = [one["rank"] for one in autopsy["processes"] if not one["is_rank"]]
     assert sorted(rank for rank in below if rank is not None) == list(range(RANKS))
+
+
+# The ranks of a launcher that lets one end, as torchrun does for a while.
+LAUNCHER = ["sh", "-c", 'for rank in 0 1 2 3; do RANK=$rank LOCAL_RANK=$rank LOCAL_WORLD_SIZE=4 '
+            '"$@" & done; wait', "sh"]
+
+
+def test_a_rank_that_has_ended(start, rankinit):
+    job = start("leave", "--source=none", before=LAUNCHER)
+    wait_until(lambda: look(rankinit, job)["ended"] == [VICTIM], job.error_text())
+    autopsy = look(rankinit, job)
+    assert (autopsy["suspect"], ranks_of(autopsy)) == (None, [0, 1, 3])
+    lines = ask(rankinit, job.pid, "--autopsy").splitlines()
+    assert lines[0] == f"rank {VICTIM} has ended; the others wait for the other ranks"
+
+
+def test_nobody_has_ended_where_all_are_there(start, rankinit):
+    job = start("hang", "--source=none", before=LAUNCHER)
+    assert suspect(rankinit, job)["rank"] == VICTIM
+    autopsy = look(rankinit, job)
+    assert autopsy["ended"] == []
+    one = next(each["pid"] for each in autopsy["processes"] if each["is_rank"])
+    assert json.loads(ask(rankinit, one))["ended"] == []

@@ -19,7 +19,7 @@ static void read_facts(const uint8_t *data, size_t size)
 	struct ri_mount mount;
 	unsigned threads;
 	uint64_t number;
-	int64_t rank = -1;
+	int64_t rank = -1, ranks;
 	pid_t tracer;
 
 	if (ri_call_read(text, &call)) {
@@ -47,6 +47,8 @@ static void read_facts(const uint8_t *data, size_t size)
 		CHECK(mount.point[0] == '/');
 	if (ri_stuck_read_rank((const char *)data, size, &rank) != RI_STUCK_NO_RANK)
 		CHECK(rank >= 0);
+	if (ri_stuck_read_local((const char *)data, size, &rank, &ranks))
+		CHECK(rank >= 0 && ranks >= 0);
 	free(copy);
 	free(text);
 }

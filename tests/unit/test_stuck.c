@@ -144,6 +144,9 @@ static void test_mounts(void **state)
 
 static void test_ranks_of_environments(void **state)
 {
+	static const char local[] = "LOCAL_RANK=1\0LOCAL_WORLD_SIZE=8";
+	int64_t rank, ranks;
+
 	(void)state;
 	RANK("PATH=/bin\0RANK=3\0LOCAL_RANK=1", RI_STUCK_OWN_RANK, 3);
 	RANK("RANK=3\0WORLD_SIZE=4", RI_STUCK_NODE_RANK, 3);
@@ -154,6 +157,10 @@ static void test_ranks_of_environments(void **state)
 	RANK("XRANK=3\0LOCAL_RANK=1", RI_STUCK_NO_RANK, -1);
 	RANK("RANK=-3\0LOCAL_RANK=1", RI_STUCK_NO_RANK, -1);
 	RANK("RANK=99999999999999999\0LOCAL_RANK=1", RI_STUCK_NO_RANK, -1);
+	assert_true(ri_stuck_read_local(local, sizeof(local), &rank, &ranks));
+	assert_int_equal(rank, 1);
+	assert_int_equal(ranks, 8);
+	assert_false(ri_stuck_read_local(local, strlen(local), &rank, &ranks));
 }
 
 static void test_waits(void **state)

@@ -32,6 +32,8 @@ struct row {
 static struct ri_stuck_look *look;
 
 /* "PID=RANK" of each rank, in the order of pid. */
+static int64_t local_ranks;	/* what all environments say; 0: nothing */
+
 static const char *ranks_of(const struct row *rows)
 {
 	static char shown[512];
@@ -42,6 +44,7 @@ static const char *ranks_of(const struct row *rows)
 		look->processes[look->count++] = (struct ri_stuck_process){
 			.pid = row->pid, .parent = row->parent, .started = row->started,
 			.claim = row->claim, .rank = row->claim == RI_STUCK_NO_RANK ? -1 : row->rank,
+			.local_rank = row->rank % 4, .local_ranks = local_ranks,
 			.state = 'S', .waits_at = -1, .child = -1,
 			.python = row->frames == NULL ? RI_STUCK_NO_PYTHON : RI_STUCK_HAS_PYTHON,
 			.stack_count = row->frames != NULL,
@@ -175,6 +178,38 @@ static void test_behind_a_wrapper(void **state)
 	assert_string_equal(ranks_of(pythons), "3=0 4=1 6=2");
 }
 
+static void test_missing_ranks(void **state)
+{
+	static const struct row node[] = {
+		{ 2, 1, OWN, 4, waiting, 5 }, { 3, 1, OWN, 5, waiting, 5 },
+		{ 4, 1, OWN, 7, waiting, 5 }, { .pid = 5, .parent = 4 }, { 0 },
+	};
+	/* one whose environment is not there any more, or that begins; and too few of them */
+	static const struct row strange[] = {
+		{ 2, 1, OWN, 4, waiting, 5 }, { 3, 1, OWN, 5, waiting, 5 },
+		{ 4, 1, OWN, 7, waiting, 5 }, { .pid = 5, .parent = 1 }, { 0 },
+	};
+	static const struct row few[] = {
+		{ 2, 1, OWN, 4, waiting, 5 }, { 3, 1, OWN, 5, waiting, 5 }, { 0 },
+	};
+
+	(void)state;
+	local_ranks = 4;
+	assert_string_equal(ranks_of(node), "2=4 3=5 4=7");
+	assert_int_equal(look->missing_count, 1);
+	assert_int_equal(look->missing[0], 6);
+	assert_string_equal(ranks_of(strange), "2=4 3=5 4=7");
+	assert_int_equal(look->missing_count, 0);
+	assert_string_equal(ranks_of(few), "2=4 3=5");
+	assert_int_equal(look->missing_count, 0);
+	local_ranks = 2;
+	assert_non_null(ranks_of(node));
+	assert_int_equal(look->missing_count, 0);
+	local_ranks = 0;
+	assert_non_null(ranks_of(node));
+	assert_int_equal(look->missing_count, 0);
+}
+
 /* What /proc says is gathered bit by bit: a parent may seem to be its own descendant. */
 static void test_no_end_of_parents(void **state)
 {
@@ -210,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_below_mpirun),
 		cmocka_unit_test(test_launchers_are_no_ranks),
 		cmocka_unit_test(test_behind_a_wrapper),
+		cmocka_unit_test(test_missing_ranks),
 		cmocka_unit_test(test_no_end_of_parents),
 	};
 
