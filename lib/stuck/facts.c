@@ -127,6 +127,49 @@ bool ri_stuck_find_mount_of(char *mountinfo, const char *path, struct ri_mount *
 	return found;
 }
 
+static bool says_rank(const char *variable)
+{
+	static const char *const names[] = {
+		"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+		"PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
+	};
+	size_t length = strcspn(variable, "=");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == length && strncmp(variable, names[i], length) == 0)
+			return variable[length] == '=';
+	return false;
+}
+
+static void keep_variable(struct ri_stuck_environment *environment)
+{
+	size_t length = environment->seen + 1;
+
+	if (!says_rank(environment->variable) ||
+		length > sizeof(environment->kept) - environment->length)
+		return;
+	memcpy(environment->kept + environment->length, environment->variable, length);
+	environment->length += length;
+}
+
+void ri_stuck_add_environment(struct ri_stuck_environment *environment, const char *piece,
+	size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		size_t at = environment->seen;
+
+		if (at < sizeof(environment->variable))
+			environment->variable[at] = piece[i];
+		if (piece[i] != '\0') {
+			environment->seen += at < sizeof(environment->variable);
+			continue;
+		}
+		if (at < sizeof(environment->variable))
+			keep_variable(environment);
+		environment->seen = 0;
+	}
+}
+
 static const char *find(const char *environment, size_t length, const char *name)
 {
 	const char *end = environment + length;

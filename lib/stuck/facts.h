@@ -50,6 +50,20 @@ enum ri_stuck_claim {
 	RI_STUCK_OWN_RANK,	/* RANK and LOCAL_RANK */
 };
 
+/*
+ * What of an environment says which rank it is of: the variables that the functions below ask
+ * for. It comes in pieces of any size. {0} to begin with.
+ */
+struct ri_stuck_environment {
+	char kept[512];
+	size_t length;
+	char variable[64];	/* the one that has not ended yet */
+	size_t seen;		/* bytes of it; more than fit: it is none of these */
+};
+
+void ri_stuck_add_environment(struct ri_stuck_environment *environment, const char *piece,
+	size_t length);
+
 /* The rank that stands in an environment of so many bytes, each variable ended by '\0'. */
 enum ri_stuck_claim ri_stuck_read_rank(const char *environment, size_t length, int64_t *rank);
 

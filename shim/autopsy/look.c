@@ -21,6 +21,7 @@ enum {
 	TRIES = 3,		/* to read what changes meanwhile */
 	TASKS = 1024,		/* threads of one process that are looked for */
 	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
+	PIECES = 64,		/* of an environment, which has 6 MiB at most (fs/exec.c) */
 	LISTED = 32768,		/* processes of the machine that are gone through */
 	DEEPEST = 512,		/* generations below root */
 };
@@ -306,13 +307,20 @@ static void look_at_path(struct ri_stuck_process *process)
 
 static void look_at_rank(struct ri_stuck_process *process)
 {
-	ssize_t length = ri_autopsy_read(text, "/proc/%d/environ", (int)process->pid);
+	struct ri_stuck_environment environment = { .length = 0 };
+	char path[32];
+	ssize_t got;
+	int fd;
 
-	if (length <= 0)
-		return;
-	process->claim = ri_stuck_read_rank(text, (size_t)length, &process->rank);
-	if (process->claim == RI_STUCK_OWN_RANK && !ri_stuck_read_local(text, (size_t)length,
-		&process->local_rank, &process->local_ranks))
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	for (int i = 0; i < PIECES && fd >= 0 && (got = read(fd, text, RI_AUTOPSY_FILE)) > 0; i++)
+		ri_stuck_add_environment(&environment, text, (size_t)got);
+	if (fd >= 0)
+		close(fd);
+	process->claim = ri_stuck_read_rank(environment.kept, environment.length, &process->rank);
+	if (process->claim == RI_STUCK_OWN_RANK && !ri_stuck_read_local(environment.kept,
+		environment.length, &process->local_rank, &process->local_ranks))
 		process->local_ranks = 0;
 }
 

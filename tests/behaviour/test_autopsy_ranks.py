@@ -135,3 +135,11 @@ def test_nobody_has_ended_where_all_are_there(start, rankinit):
     assert autopsy["ended"] == []
     one = next(each["pid"] for each in autopsy["processes"] if each["is_rank"])
     assert json.loads(ask(rankinit, one))["ended"] == []
+
+
+def test_ranks_with_a_large_environment(start, rankinit):
+    """That of a container in a large cluster has variables for each service."""
+    services = {f"SERVICE_{number}_HOST": "x" * 500 for number in range(800)}
+    job = start("hang", env={**BASE, **services})
+    assert suspect(rankinit, job)["rank"] == VICTIM
+    assert ranks_of(look(rankinit, job)) == list(range(RANKS))

@@ -19,6 +19,7 @@ static void read_facts(const uint8_t *data, size_t size)
 	struct ri_mount mount;
 	unsigned threads;
 	uint64_t number;
+	struct ri_stuck_environment environment;
 	int64_t rank = -1, ranks;
 	pid_t tracer;
 
@@ -47,6 +48,11 @@ static void read_facts(const uint8_t *data, size_t size)
 		CHECK(mount.point[0] == '/');
 	if (ri_stuck_read_rank((const char *)data, size, &rank) != RI_STUCK_NO_RANK)
 		CHECK(rank >= 0);
+	environment = (struct ri_stuck_environment){ .length = 0 };
+	for (size_t i = 0; i < size; i += 7)
+		ri_stuck_add_environment(&environment, (const char *)data + i,
+			size - i < 7 ? size - i : 7);
+	CHECK(environment.length <= sizeof(environment.kept));
 	if (ri_stuck_read_local((const char *)data, size, &rank, &ranks))
 		CHECK(rank >= 0 && ranks >= 0);
 	free(copy);
