@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "stuck/ranks.h"
-
 enum {
 	FEW = 4,		/* one in so many may differ from the others */
 	LEAST = 3,		/* ranks below which nobody is suspected */

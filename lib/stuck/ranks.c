@@ -15,23 +15,6 @@ enum {
 static int parents[RI_STUCK_PROCESSES];		/* indexes; -1: it is not in the look */
 static int outermost[RI_STUCK_PROCESSES];	/* who claims to be a rank; -1: nobody */
 
-int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid)
-{
-	size_t low = 0, high = look->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (look->processes[middle].pid == pid)
-			return (int)middle;
-		if (look->processes[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return -1;
-}
-
 /* Whoever started a process that is surer of another number is a launcher, and no rank. */
 static void pass_over_launchers(struct ri_stuck_look *look)
 {

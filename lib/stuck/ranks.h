@@ -17,7 +17,4 @@
  */
 void ri_stuck_find_ranks(struct ri_stuck_look *look);
 
-/* The index of a process, where they come in the order of pid; -1: there is none. */
-int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid);
-
 #endif

@@ -148,6 +148,9 @@ struct ri_stuck {
 /* The string in the region, which has each once if they come in a row; "" when it is full. */
 const char *ri_stuck_keep(struct ri_stuck *stuck, const char *string);
 
+/* The index of a process, where they come in the order of pid; -1: there is none. */
+int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid);
+
 static inline struct ri_stuck_look *ri_stuck_newer(struct ri_stuck *stuck)
 {
 	return &stuck->looks[stuck->last];

@@ -10,7 +10,7 @@ struct ri_autopsy_wish {
 	int64_t interval_ms;	/* between the looks */
 	int64_t most_ms;	/* for all of it */
 	bool once;		/* one look: only where each Python thread is (ri_stuck_moved) */
-	bool takes_time;	/* where one is suspected there is a third look, two seconds later */
+	bool takes_time;	/* where one is suspected there is a third look, 2 s later */
 };
 
 /* Memory for it, shared with the workers; NULL and errno: there is none. */

@@ -43,7 +43,8 @@ static const char *ranks_of(const struct row *rows)
 	for (const struct row *row = rows; row->pid != 0; row++)
 		look->processes[look->count++] = (struct ri_stuck_process){
 			.pid = row->pid, .parent = row->parent, .started = row->started,
-			.claim = row->claim, .rank = row->claim == RI_STUCK_NO_RANK ? -1 : row->rank,
+			.claim = row->claim,
+			.rank = row->claim == RI_STUCK_NO_RANK ? -1 : row->rank,
 			.local_rank = row->rank % 4, .local_ranks = local_ranks,
 			.state = 'S', .waits_at = -1, .child = -1,
 			.python = row->frames == NULL ? RI_STUCK_NO_PYTHON : RI_STUCK_HAS_PYTHON,
