@@ -75,10 +75,20 @@ static size_t utf8_length(const unsigned char *p)
 	return 0;
 }
 
-/* C1 controls (U+0080 to U+009F) are escape sequences to some terminals. */
-static bool is_c1_control(const unsigned char *p)
+/*
+ * C1 controls (U+0080 to U+009F) are escape sequences to some terminals. Characters without width
+ * (U+200B to U+200F, U+2060 to U+206F, U+FEFF) hide, or show what follows in another order, as do
+ * marks of direction (U+061C, U+202A to U+202E; Unicode Standard Annex 9); U+2028 and U+2029 end a
+ * line.
+ */
+static bool is_control(const unsigned char *p)
 {
-	return p[0] == 0xc2 && p[1] < 0xa0;
+	if (p[0] == 0xe2 && p[1] == 0x80)
+		return (p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae);
+	if (p[0] == 0xe2 && p[1] == 0x81)
+		return p[2] >= 0xa0 && p[2] <= 0xaf;
+	return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c) ||
+		(p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf);
 }
 
 static void add_escape(struct ri_text *text, unsigned char byte)
@@ -113,7 +123,7 @@ void ri_text_add_quoted(struct ri_text *text, const char *value)
 		bool plain = *p >= ' ' && *p < 0x7f && *p != '"' && *p != '\\';
 
 		length = plain ? 1 : utf8_length(p);
-		escape = length == 0 || is_c1_control(p);
+		escape = length == 0 || is_control(p);
 		if (escape)
 			length = 1;
 		if (length > left)
@@ -131,27 +141,12 @@ size_t ri_utf8_length(const char *p)
 	return (unsigned char)*p < 0x80 ? 1 : utf8_length((const unsigned char *)p);
 }
 
-/*
- * U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F and U+FEFF (Unicode, General Punctuation):
- * they have no width, or turn the order of what stands behind them.
- */
-static bool is_invisible(const unsigned char *p)
-{
-	if (p[0] == 0xef)
-		return p[1] == 0xbb && p[2] == 0xbf;
-	if (p[0] != 0xe2)
-		return false;
-	if (p[1] == 0x80)
-		return (p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xaa && p[2] <= 0xae);
-	return p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf;
-}
-
 /* The next character as ri_text_add_shown has it: its bytes and its columns. */
 static size_t measure(const unsigned char *p, size_t *columns, bool *escape)
 {
 	size_t length = ri_utf8_length((const char *)p);
 
-	*escape = length == 0 || *p < ' ' || *p == 0x7f || is_c1_control(p) || is_invisible(p);
+	*escape = length == 0 || *p < ' ' || *p == 0x7f || is_control(p);
 	if (!*escape) {
 		*columns = length < 3 ? 1 : 2;
 		return length;

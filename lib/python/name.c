@@ -119,6 +119,12 @@ static void write_name(const struct text *text, bool end_matters, char name[RI_P
 		else
 			end--;
 	}
+	/* a part of a folder's name may be a part of a secret, without the word that says so */
+	for (size_t i = first; cut && end_matters && i < end; i++)
+		if (character_at(text->bytes, text->width, i) == '/') {
+			first = i;
+			break;
+		}
 	if (cut && end_matters)
 		length += 3;
 	for (size_t i = first; i < end; i++)

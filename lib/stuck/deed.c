@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "report/redact.h"
 #include "stuck/judge.h"
 #include "stuck/say.h"
 
@@ -69,6 +70,16 @@ static bool is_of_library(const char *file)
 		strstr(file, "/dist-packages/") != NULL || strstr(file, "/lib/python3") != NULL;
 }
 
+const char *ri_stuck_redact(const char *file)
+{
+	static char shown[2 * RI_STUCK_PATH];
+	struct ri_text out;
+
+	ri_text_init(&out, shown, sizeof(shown));
+	ri_redact(&out, (struct ri_span){ file, strlen(file) });
+	return shown;
+}
+
 static void add_place(struct ri_text *out, const struct ri_stuck_process *process)
 {
 	const struct ri_stuck_stack *stack = &process->stacks[0];
@@ -82,7 +93,7 @@ static void add_place(struct ri_text *out, const struct ri_stuck_process *proces
 	if (frame == NULL)
 		frame = &stack->frames[0];
 	ri_text_add(out, ", ");
-	ri_text_add_shown(out, ri_path_name(frame->file), SHOWN);
+	ri_text_add_shown(out, ri_path_name(ri_stuck_redact(frame->file)), SHOWN);
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
 	ri_text_add(out, " in ");

@@ -138,7 +138,7 @@ static const char *behind_folder(const char *file)
 
 static void add_frame(struct ri_text *out, const struct ri_stuck_frame *frame)
 {
-	ri_text_add_shown(out, behind_folder(frame->file), SHOWN);
+	ri_text_add_shown(out, behind_folder(ri_stuck_redact(frame->file)), SHOWN);
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
 	ri_text_add(out, " in ");

@@ -35,4 +35,7 @@ void ri_stuck_add_deed(struct ri_text *out, const struct ri_stuck_look *look, si
 void ri_stuck_add_lack(struct ri_text *out, const struct ri_stuck *stuck,
 	const struct ri_stuck_process *process);
 
+/* A file's name without its secrets, all of it: what is cut may lack the word that says so. */
+const char *ri_stuck_redact(const char *file);
+
 #endif

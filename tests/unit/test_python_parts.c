@@ -401,6 +401,14 @@ static void long_names_are_cut_at_a_character(void **state)
 	memcpy(expected, "...", 3);
 	expected[RI_PYTHON_NAME - 1] = '\0';
 	compare_name(true, expected);
+	/* of a path what is left begins with a folder */
+	whole[100] = whole[200] = '/';
+	put_string(whole, RI_PYTHON_NAME, 1, true);
+	memset(expected + 3, 'x', RI_PYTHON_NAME - 103);
+	expected[3] = expected[103] = '/';
+	expected[RI_PYTHON_NAME - 97] = '\0';
+	compare_name(true, expected);
+	expected[RI_PYTHON_NAME - 1] = '\0';
 	/* 84 of three bytes are 252, and three dots */
 	for (size_t i = 0; i < COUNT(wide); i++)
 		wide[i] = i < 200 ? 0x65e5 : 0x672c;

@@ -488,6 +488,10 @@ static void test_foreign_strings(void **state)
 {
 	static const struct ri_stuck_frame hostile[] = {
 		{ "/job/\x1b[31m\xff.py", "password=hunter2hunter2", 1 },
+		{ "/x/AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYKEY", "f", 2 },
+	};
+	static const struct ri_stuck_frame key[] = {
+		{ "/x/AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYKEY", "f", 2 },
 	};
 	static char page[2 * RI_STUCK_SHOWN];
 	struct ri_json json = { .escapes = 0 };
@@ -496,7 +500,11 @@ static void test_foreign_strings(void **state)
 	char *text;
 
 	(void)state;
-	look_twice(4, 2, hostile, 1, SYS_clock_nanosleep);
+	look_twice(4, 2, key, 1, SYS_clock_nanosleep);
+	ri_text_init(&out, page, sizeof(page));
+	ri_stuck_say(stuck, &out);
+	assert_null(strstr(page, "bPxRfiCYKEY"));
+	look_twice(4, 2, hostile, 2, SYS_clock_nanosleep);
 	strcpy(ri_stuck_newer(stuck)->processes[2].path,
 		"/data?token=hf_abcdefghijklmnopqrstuvwxyz012345");
 	ri_text_init(&out, page, sizeof(page));

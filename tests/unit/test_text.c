@@ -361,6 +361,12 @@ static void test_shown_escapes_what_a_terminal_obeys(void **state)
 	assert_shown("\033[2J", 9, "\\x1b[2J", 7);
 	assert_shown("\x7f\xff", 9, "\\x7f\\xff", 8);
 	assert_shown("\xc2\x9b", 9, "\\xc2\\x9b", 8);
+	/* U+202E, U+2066, U+2028, U+061C; but not U+2026 */
+	assert_shown("\xe2\x80\xae", 12, "\\xe2\\x80\\xae", 12);
+	assert_shown("\xe2\x81\xa6", 12, "\\xe2\\x81\\xa6", 12);
+	assert_shown("\xe2\x80\xa8", 12, "\\xe2\\x80\\xa8", 12);
+	assert_shown("\xd8\x9c", 8, "\\xd8\\x9c", 8);
+	assert_shown("\xe2\x80\xa6", 12, "\xe2\x80\xa6", 2);
 	/* quotes and backslashes are as they are */
 	assert_shown("\"\\", 9, "\"\\", 2);
 	/* never half an escape */
