@@ -188,6 +188,8 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 	check/ids check/machine check/result check/runner system/mask)
 
+$(O)/tests/test_unseen: $(patsubst %,$(O)/shim/%.o,system/unseen system/mask)
+
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
 

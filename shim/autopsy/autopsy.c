@@ -153,9 +153,8 @@ static bool is_free(void)
 {
 	if (own.helper == 0 || take())
 		return true;
-	if (ri_now_ms() < own.until)
+	if (ri_now_ms() < own.until || !ri_unseen_leave(own.helper))
 		return false;
-	kill(own.helper, SIGKILL);
 	own.helper = 0;
 	return true;
 }

@@ -18,6 +18,7 @@
 #include "link/link.h"
 #include "system/log.h"
 #include "system/own_proc.h"
+#include "system/unseen.h"
 #include "watch/roll_call.h"
 #include "watch/told.h"
 
@@ -113,7 +114,7 @@ static bool is_helper(const struct ri_procstat *process)
 		if (helpers[i] != 0 &&
 			(process->pid == helpers[i] || process->parent == helpers[i]))
 			return true;
-	return false;
+	return ri_unseen_is_left(process->pid);
 }
 
 /* In our own PID namespace everything is ours, else what descends from us. */

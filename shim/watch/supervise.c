@@ -16,6 +16,7 @@
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
+#include "system/unseen.h"
 #include "watch/leftovers.h"
 #include "watch/let_go.h"
 #include "watch/obituary.h"
@@ -225,13 +226,20 @@ static void reap(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
 }
 
+/* One SIGIO may stand for all helpers, also for those that nobody knows any more. */
+static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
+{
+	bool unseen = ri_unseen_took(info), known = ri_timetable_took(sv->setting->timetable, info);
+
+	return unseen || known || ri_link_is_ours(info);
+}
+
 static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 {
 	int number = info->si_signo;
 
-	/* one SIGIO may stand for all helpers; reap() and hear_others() follow every wake-up */
-	if (number == SIGCHLD || ri_timetable_took(sv->setting->timetable, info) ||
-		ri_link_is_ours(info))
+	/* reap() and hear_others() follow every wake-up */
+	if (number == SIGCHLD || is_of_helpers(sv, info))
 		return;
 	/* our own write, to a pipe that nobody reads or a file at its limit */
 	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that looks for --autopsy-signal, --autopsy-after and --stall: what becomes of it."""
+
+import os
+import signal
+
+import pytest
+
+import peek
+from peek import wait_until
+from test_autopsy import ASKED, helper_of, said, until_said
+
+SLEEP = ["sleep", "600"]
+
+
+@pytest.fixture
+def pids():
+    """The folder of a cgroup that limits how many processes there may be."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        own = [line.strip().split(":", 2) for line in file]
+    path = next((path for _, names, path in own if "pids" in names.split(",")), None)
+    folder = f"/sys/fs/cgroup/pids{path}" if path else f"/sys/fs/cgroup{own[-1][2]}"
+    folder = os.path.join(folder, f"autopsy-{os.getpid()}")
+    try:
+        os.mkdir(folder)
+        with open(f"{folder}/pids.max", "w", encoding="ascii") as file:
+            file.write("max")
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: no pids cgroup can be made here: {error}")
+    yield folder
+    wait_until(lambda: not open(f"{folder}/cgroup.procs").read(), "the end of all of them")
+    os.rmdir(folder)
+
+
+def hold(job):
+    """A process that looks for PID 1, stopped; None where it was too quick."""
+    for pid in set(helper_of(job)) & set(peek.children(job.pid)):
+        job.signal(signal.SIGSTOP, pid)
+        if wait_until(lambda: peek.state(pid) in ("T", "Z", None), "a stop") and \
+                peek.state(pid) == "T":
+            return pid
+    return None
+
+
+def test_its_end_is_none_of_the_ranks_signals(box, pids):
+    """It has ended and was reaped, no other may be started, and only then its SIGIO comes."""
+    job = box.start("--nproc-per-node=2", "--checks=none", "--stall=1", "--autopsy-signal=USR1",
+                    "--", *SLEEP, shell=f"echo $$ >{pids}/cgroup.procs")
+    helper = wait_until(lambda: hold(job), "a look")
+    job.signal(signal.SIGSTOP)
+    job.signal(signal.SIGKILL, helper)
+    wait_until(lambda: peek.state(helper) == "Z", "its end")
+    with open(f"{pids}/pids.max", "w", encoding="ascii") as file:
+        file.write("1")
+    job.signal(signal.SIGUSR1)
+    job.signal(signal.SIGCONT)
+    until_said(job, "[autopsy.refused]")
+    assert not job.ended(1), job.error_text()
+    assert job.stop().status == 128 + signal.SIGTERM, job.error_text()
+    assert ASKED not in said(job)
