@@ -34,16 +34,30 @@ bool ri_stuck_read_status(const char *text, pid_t *tracer, unsigned *threads)
 }
 
 /* Behind the name, which may hold blanks and parentheses, the state is field 3. */
-bool ri_stuck_read_ticks(const char *text, uint64_t *ticks)
+static const char *find_field(const char *stat, int wanted)
 {
-	const char *at = strrchr(text, ')');
-	uint64_t user, kernel;
-	size_t digits;
+	const char *at = strrchr(stat, ')');
 
-	for (int field = 2; at != NULL && field < 14; field++) {
+	for (int field = 2; at != NULL && field < wanted; field++) {
 		at = strchr(at, ' ');
 		at = at == NULL ? NULL : at + 1;
 	}
+	return at;
+}
+
+bool ri_stuck_read_faults(const char *text, uint64_t *faults)
+{
+	const char *at = find_field(text, 10);
+
+	return at != NULL && ri_digits_read(at, faults) > 0;
+}
+
+bool ri_stuck_read_ticks(const char *text, uint64_t *ticks)
+{
+	const char *at = find_field(text, 14);
+	uint64_t user, kernel;
+	size_t digits;
+
 	if (at == NULL || (digits = ri_digits_read(at, &user)) == 0 || at[digits] != ' ' ||
 		ri_digits_read(at + digits + 1, &kernel) == 0)
 		return false;

@@ -16,8 +16,12 @@
 /* TracerPid and Threads of /proc/PID/status; false where one of them is missing. */
 bool ri_stuck_read_status(const char *text, pid_t *tracer, unsigned *threads);
 
-/* utime and stime of /proc/PID/stat together, in clock ticks. */
+/*
+ * Of /proc/PID/stat: utime and stime together, in clock ticks, and minflt, the pages of memory
+ * that it was given.
+ */
 bool ri_stuck_read_ticks(const char *text, uint64_t *ticks);
+bool ri_stuck_read_faults(const char *text, uint64_t *faults);
 
 /* Nanoseconds on a CPU: the first number of /proc/PID/task/TID/schedstat. */
 bool ri_stuck_read_schedstat(const char *text, uint64_t *ns);

@@ -7,7 +7,6 @@ enum {
 	FEW = 4,		/* one in so many may differ from the others */
 	LEAST = 3,		/* ranks below which nobody is suspected */
 	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
-	HARDLY_EVER = 200,
 	DEEPEST = 8,		/* generations between a rank and its workers */
 	HARDLY = 100,		/* it stands still that was on a CPU for at most one in so many */
 };
@@ -449,53 +448,4 @@ bool ri_stuck_agrees(struct ri_stuck *stuck)
 		return true;
 	now->suspect = -1;
 	return false;
-}
-
-
-/* Whether this is a rank; where there are none, whether no process above it runs Python. */
-static bool counts(const struct ri_stuck_look *look, const struct ri_stuck_process *process)
-{
-	int parent;
-
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].is_rank)
-			return process->is_rank;
-	parent = ri_stuck_find(look, process->parent);
-	return process->python == RI_STUCK_HAS_PYTHON &&
-		(parent < 0 || look->processes[parent].python != RI_STUCK_HAS_PYTHON);
-}
-
-/* Between nothing and all of the time it was on a CPU: it does something. */
-static bool worked(const struct ri_stuck_moment *then, const struct ri_stuck_moment *now)
-{
-	uint64_t since = (uint64_t)(now->at_us - then->at_us);
-	uint64_t busy = (now->main_ns - then->main_ns) / 1000;
-
-	return busy > since / HARDLY_EVER && busy < since - since / HARDLY;
-}
-
-bool ri_stuck_moved(struct ri_stuck *stuck, struct ri_stuck_moment *moments, size_t room)
-{
-	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
-	bool moved = false;
-	size_t count = 0;
-
-	for (size_t i = 0; i < look->count && count < room; i++) {
-		const struct ri_stuck_process *process = &look->processes[i];
-		const struct ri_stuck_stack *stack = main_stack(process);
-		struct ri_stuck_moment *then = &moments[count], now = {
-			.pid = process->pid, .main_ns = process->main_ns, .at_us = process->at_us,
-		};
-
-		if (!counts(look, process))
-			continue;
-		if (stack == NULL || stack->torn)
-			now.pid = 0;
-		else
-			now.hash = stack->hash;
-		moved = moved || now.pid == 0 || then->pid != now.pid || then->hash != now.hash ||
-			worked(then, &now);
-		moments[count++] = now;
-	}
-	return moved || count == 0;
 }

@@ -25,17 +25,19 @@ bool ri_stuck_is_worker(const struct ri_stuck_look *look, size_t i, pid_t of);
 /* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
 bool ri_stuck_agrees(struct ri_stuck *stuck);
 
-/* Where a rank's main thread was in Python, at some time. */
+/* Where a rank's main thread was in Python, at some time, and what works for it. */
 struct ri_stuck_moment {
 	pid_t pid;		/* 0: nothing is known */
-	uint64_t hash, main_ns;
+	uint64_t hash, main_ns, faults;
+	uint64_t ticks, stacks;	/* of all its threads, and of all processes below it */
 	int64_t at_us;
 };
 
 /*
  * Has any rank moved since these moments, which become those of the newer look? A rank that
- * stands still has the same stack and used no CPU, or nothing but CPU. True also where it cannot
- * be known. Without ranks the topmost Python processes count.
+ * stands still has the same stack, and its main thread used no CPU, or nothing but CPU and took
+ * no memory. If it does not wait for other ranks, what works for it stands still, too. True also
+ * where it cannot be known. Without ranks the topmost Python processes count.
  */
 bool ri_stuck_moved(struct ri_stuck *stuck, struct ri_stuck_moment *moments, size_t room);
 

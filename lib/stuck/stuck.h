@@ -99,7 +99,7 @@ struct ri_stuck_process {
 	uint64_t since_us, cpu_ms, main_us, io_bytes;
 	uint64_t naps;		/* how often the main thread began to wait since then */
 	int64_t at_us;		/* CLOCK_MONOTONIC */
-	uint64_t cpu_ticks, main_ns, io_total, switches;	/* since it began */
+	uint64_t cpu_ticks, main_ns, io_total, faults, switches;	/* since it began */
 	enum ri_stuck_claim claim;	/* how surely .rank is its own */
 	int64_t local_rank, local_ranks;	/* its place on the node; local_ranks 0: not known */
 	enum ri_stuck_python python;

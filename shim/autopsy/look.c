@@ -148,6 +148,7 @@ static bool look_at_state(struct ri_stuck_process *process)
 	process->state = now.state;
 	process->dying = now.dying;
 	ri_stuck_read_ticks(text, &process->cpu_ticks);
+	ri_stuck_read_faults(text, &process->faults);
 	return true;
 }
 

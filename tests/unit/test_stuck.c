@@ -89,6 +89,9 @@ static void test_facts(void **state)
 	assert_true(ri_stuck_read_ticks("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
 	assert_int_equal(number, 42);
 	assert_false(ri_stuck_read_ticks("1 (a) S 0 1", &number));
+	assert_true(ri_stuck_read_faults("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
+	assert_int_equal(number, 5);
+	assert_false(ri_stuck_read_faults("1 (a) S 0 1", &number));
 	assert_true(ri_stuck_read_schedstat("123 4 5\n", &number));
 	assert_int_equal(number, 123);
 	assert_true(ri_stuck_read_switches("Cpus_allowed:\t1\nvoluntary_ctxt_switches:\t42\n"
@@ -545,6 +548,57 @@ static void test_movement(void **state)
 	assert_true(ri_stuck_moved(stuck, moments, 8));
 }
 
+static void pass_a_second(void)
+{
+	for (size_t i = 0; i < ri_stuck_newer(stuck)->count; i++)
+		ri_stuck_newer(stuck)->processes[i].at_us += 1000000;
+}
+
+/* One rank waits for a process below it, the others for that rank. */
+static void test_movement_of_what_works_for_a_rank(void **state)
+{
+	struct ri_stuck_moment moments[8] = { { .pid = 0 } };
+	struct ri_stuck_process *processes, *rank, *worker;
+
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_wait4);
+	add(9, busy_worker, 3, SYS_read);
+	processes = ri_stuck_newer(stuck)->processes;
+	rank = &processes[2];
+	worker = &processes[4];
+	worker->is_rank = false;
+	worker->parent = rank->pid;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	pass_a_second();
+	worker->cpu_ticks += 4;
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	pass_a_second();
+	worker->cpu_ticks += 6;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	worker->stacks[0].hash++;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	/* a thread of the rank; of one that waits for ranks it is no news */
+	pass_a_second();
+	rank->cpu_ticks += 90;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	worker->parent = processes[1].pid;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+	pass_a_second();
+	processes[1].cpu_ticks += 90;
+	worker->stacks[0].hash++;
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	/* all of the time on a CPU: a compiler takes memory, who asks again does not */
+	pass_a_second();
+	rank->main_ns += 1000000000;
+	assert_false(ri_stuck_moved(stuck, moments, 8));
+	pass_a_second();
+	rank->main_ns += 1000000000;
+	rank->faults += 50;
+	assert_true(ri_stuck_moved(stuck, moments, 8));
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -579,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_two_collectives),
 		cmocka_unit_test(test_foreign_strings),
 		cmocka_unit_test(test_movement),
+		cmocka_unit_test(test_movement_of_what_works_for_a_rank),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
