@@ -41,4 +41,7 @@ struct ri_stuck_moment {
  */
 bool ri_stuck_moved(struct ri_stuck *stuck, struct ri_stuck_moment *moments, size_t room);
 
+/* The first rank whose stack cannot be read, whatever it does; NULL: there is none. */
+const struct ri_stuck_process *ri_stuck_unseen(struct ri_stuck *stuck);
+
 #endif

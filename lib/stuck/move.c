@@ -112,6 +112,22 @@ static bool has_moved(const struct ri_stuck_process *process, const struct ri_st
 	return !waits_for_ranks(process) && works_for(then, now);
 }
 
+const struct ri_stuck_process *ri_stuck_unseen(struct ri_stuck *stuck)
+{
+	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
+	bool ranks = has_ranks(look);
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		if (!counts(look, ranks, &look->processes[i]))
+			continue;
+		count++;
+		if (look->processes[i].stack_count == 0)
+			return &look->processes[i];
+	}
+	return count == 0 && look->count > 0 ? &look->processes[0] : NULL;
+}
+
 bool ri_stuck_moved(struct ri_stuck *stuck, struct ri_stuck_moment *moments, size_t room)
 {
 	static struct ri_stuck_moment now[RI_STUCK_PROCESSES];

@@ -318,3 +318,25 @@ void ri_stuck_say(struct ri_stuck *stuck, struct ri_text *out)
 	render(stuck, &text);
 	ri_redact(out, (struct ri_span){ text.bytes, text.length });
 }
+
+void ri_stuck_say_unseen(const struct ri_stuck *stuck, const struct ri_stuck_process *process,
+	struct ri_text *out)
+{
+	static char line[RI_STUCK_COLUMNS];
+	struct ri_text text;
+	size_t before;
+
+	ri_text_init(&text, line, sizeof(line));
+	if (process->rank >= 0)
+		ri_text_addf(&text, "rank %lld", (long long)process->rank);
+	else
+		ri_text_addf(&text, "process %d", (int)process->pid);
+	ri_text_add(&text, " (");
+	ri_text_add_shown(&text, process->name, SHOWN);
+	ri_text_add(&text, "): ");
+	before = text.length;
+	ri_stuck_add_lack(&text, stuck, process);
+	if (text.length == before)
+		ri_text_add(&text, "it runs no Python");
+	ri_redact(out, (struct ri_span){ text.bytes, text.length });
+}

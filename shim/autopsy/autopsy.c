@@ -40,6 +40,7 @@ static struct {
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	int64_t watch_at;	/* 0: never */
 	int64_t since;		/* since then no rank has moved */
+	unsigned blind;		/* watches in a row that saw nothing */
 	bool refused, has_loss;
 	char loss[RI_STUCK_SHOWN];
 } own;
@@ -79,11 +80,17 @@ static bool find_last_output(struct timespec *last)
 	return known;
 }
 
+/* Can it be known when something was printed? */
+static bool hears(struct timespec *last)
+{
+	return !own.plan.hides_output && find_last_output(last);
+}
+
 static bool is_silent_for(uint64_t ms)
 {
 	struct timespec now, last;
 
-	if (own.plan.children == NULL || own.plan.hides_output || !find_last_output(&last))
+	if (own.plan.children == NULL || !hears(&last))
 		return false;
 	if (last.tv_sec < own.plan.children->items[0].started.tv_sec)
 		last = own.plan.children->items[0].started;
@@ -148,6 +155,15 @@ static bool reserve(void)
 
 static bool take(void);
 
+/* Whoever asked, or set --stall, waits for an answer. */
+static void say_unfinished(const char *why)
+{
+	if (own.why == RI_AUTOPSY_ASKED || own.why == RI_AUTOPSY_STALL)
+		ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had an answer; "
+			"look from outside: rankinit --autopsy %d [%s]", why, (int)getpid(),
+			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
+}
+
 /* One that is over its time, in state D say, is left behind. */
 static bool is_free(void)
 {
@@ -156,6 +172,7 @@ static bool is_free(void)
 	if (ri_now_ms() < own.until || !ri_unseen_leave(own.helper))
 		return false;
 	own.helper = 0;
+	say_unfinished("did not end in time, and was left");
 	return true;
 }
 
@@ -240,28 +257,56 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
+/* A program may still start: only where it is so for all of the time is it said. */
+static void note_blindness(void)
+{
+	const char *why = own.answer->lines;
+
+	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
+	if (!own.answer->whole)
+		why = "the process that looks ends before it has an answer";
+	own.blind = *why == '\0' ? 0 : own.blind + 1;
+	if (own.blind == WATCHES)
+		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s [%s]",
+			why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
+}
+
 /* It reported once: then the watching is over, whatever comes of it. */
 static void note_movement(void)
 {
 	int64_t now = ri_now_ms();
+	struct timespec last;
 
+	note_blindness();
 	if (!own.answer->whole || own.answer->moved)
 		own.since = now;
 	else if (now - own.since >= (int64_t)own.plan.stall_ms &&
-		(is_silent_for(own.plan.stall_ms) || own.plan.hides_output)) {
+		(is_silent_for(own.plan.stall_ms) || !hears(&last))) {
 		own.watch_at = 0;
 		ri_autopsy_ask(RI_AUTOPSY_STALL);
 	}
 }
 
-static void conclude(void)
+static void say_stall(void)
+{
+	struct timespec last;
+
+	say(hears(&last)
+		? "no rank moves any more, and the job is silent; what its processes do:"
+		: "no rank moves any more; what its processes do:");
+}
+
+static void conclude(int status)
 {
 	if (own.why == RI_AUTOPSY_WATCH) {
 		note_movement();
 		return;
 	}
-	if (!own.answer->whole)
+	if (!own.answer->whole) {
+		say_unfinished(WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM ? "was killed"
+			: WIFSIGNALED(status) ? "took too long, and ended" : "ended");
 		return;
+	}
 	switch (own.why) {
 	case RI_AUTOPSY_ASKED:
 		say("what the processes do:");
@@ -272,8 +317,7 @@ static void conclude(void)
 		break;
 	case RI_AUTOPSY_STALL:
 		if (ri_log_shows(RI_LEVEL_WARNING))
-			say("no rank moves any more, and the job is silent; what its processes "
-				"do:");
+			say_stall();
 		break;
 	case RI_AUTOPSY_LOSS:
 		keep_loss();
@@ -286,10 +330,12 @@ static void conclude(void)
 /* Returns false where it still looks. */
 static bool take(void)
 {
-	if (waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0)
+	int status = 0;
+
+	if (waitpid(own.helper, &status, __WCLONE | WNOHANG) == 0)
 		return false;
 	own.helper = 0;
-	conclude();
+	conclude(status);
 	return own.helper == 0;
 }
 

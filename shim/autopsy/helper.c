@@ -75,6 +75,17 @@ static void render(struct ri_stuck *stuck, bool reports, struct ri_autopsy_answe
 		ri_json_dump(document, JSON_COMPACT, &out) == 0 && !out.cut;
 }
 
+static void watch(struct ri_stuck *stuck, struct ri_autopsy_answer *answer)
+{
+	const struct ri_stuck_process *unseen = ri_stuck_unseen(stuck);
+	struct ri_text out;
+
+	ri_text_init(&out, answer->lines, sizeof(answer->lines));
+	if (unseen != NULL)
+		ri_stuck_say_unseen(stuck, unseen, &out);
+	answer->moved = ri_stuck_moved(stuck, answer->moments, RI_MAX_LOCAL);
+}
+
 void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer *answer)
 {
 	const struct ri_autopsy_wish wish = {
@@ -88,7 +99,7 @@ void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer 
 	if (region == NULL || !ri_autopsy_examine(region, &wish))
 		_exit(1);
 	if (job->watches)
-		answer->moved = ri_stuck_moved(&region->stuck, answer->moments, RI_MAX_LOCAL);
+		watch(&region->stuck, answer);
 	else
 		render(&region->stuck, job->reports, answer);
 	answer->whole = true;

@@ -17,7 +17,7 @@ struct ri_autopsy_answer {
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
 	bool has_document;
 	struct ri_stuck_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
-	char lines[RI_STUCK_SHOWN];
+	char lines[RI_STUCK_SHOWN];	/* of one that watches: why it sees nothing, or "" */
 	char document[1 << 20];
 };
 

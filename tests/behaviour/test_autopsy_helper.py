@@ -58,3 +58,14 @@ def test_its_end_is_none_of_the_ranks_signals(box, pids):
     assert not job.ended(1), job.error_text()
     assert job.stop().status == 128 + signal.SIGTERM, job.error_text()
     assert ASKED not in said(job)
+
+
+def test_whoever_asked_is_told_that_there_is_no_answer(box):
+    job = box.start("--nproc-per-node=2", "--checks=none", "--autopsy-signal=USR1", "--", *SLEEP)
+    wait_until(lambda: len(peek.children(job.pid)) == 2, "the ranks")
+    job.signal(signal.SIGUSR1)
+    job.signal(signal.SIGKILL, wait_until(lambda: hold(job), "a look"))
+    until_said(job, "autopsy: the process that looks was killed before it had an answer; look "
+                    "from outside: rankinit --autopsy 1 [autopsy.unfinished]")
+    assert ASKED not in said(job)
+    assert not job.ended(0.2), job.error_text()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """--stall: which jobs move, though a rank's main thread stays where it is in Python."""
 
+import socket
 import time
 
 import pytest
 
+from peek import PATIENCE
 from test_autopsy import PYTHON, STALLED, said, until_said
 
 CHILD = "import subprocess, sys; subprocess.run([*sys.orig_argv[:3], '-c', sys.argv[1]])"
@@ -16,6 +18,7 @@ thread.join()
 """
 BUSY = "while True: sum(range(1000))"
 WALKS = """
+import socket
 import time
 def there(): time.sleep(0.3)
 def here(): time.sleep(0.3)
@@ -43,3 +46,32 @@ def test_what_works_for_a_rank_moves(box, program):
 @pytest.mark.parametrize("program", [[CHILD, IDLE], [THREAD, IDLE], [IDLE]])
 def test_what_stands_still_below_a_rank_does_not(box, program):
     until_said(start(box, *program), STALLED)
+
+
+def test_where_nobody_knows_what_is_printed(box):
+    """A socket has no time of its last write: Python alone says whether the job moves."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        box.start("--nproc-per-node=2", "--checks=none", "--stall=1", "--", *PYTHON, "-c", IDLE,
+                  stdout=theirs, stderr=theirs)
+        theirs.close()
+        ours.settimeout(PATIENCE)
+        text = b""
+        while b"\n" not in text:
+            text += ours.recv(4096)
+    assert text.startswith(b"rankinit: autopsy: no rank moves any more; what its processes do:\n")
+
+
+@pytest.mark.parametrize("program, why", [
+    (["sleep", "600"], "rank 0 (sleep): it runs no Python"),
+    ([*PYTHON, "-c", IDLE], None),
+])
+def test_what_cannot_be_seen_is_said_once(box, program, why):
+    job = box.start("--nproc-per-node=2", "--checks=none", "--stall=1", "--", *program)
+    if why is None:
+        until_said(job, STALLED)
+    else:
+        until_said(job, f"--stall cannot see whether a rank moves: {why} [autopsy.blind]")
+        time.sleep(2)
+        assert STALLED not in said(job)
+    assert sum("[autopsy.blind]" in line for line in said(job)) == (why is not None)
