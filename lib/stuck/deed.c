@@ -29,6 +29,7 @@ static const struct { const char *name, *words; } classes[] = {
 	[RI_STUCK_SPINS] = { "spins", "runs in C code, at one Python instruction" },
 	[RI_STUCK_RUNS] = { "runs", "runs" },
 	[RI_STUCK_REFUSED_ALL] = { "refused", "may not be looked at" },
+	[RI_STUCK_UNLOOKED] = { "unlooked", "was not looked at" },
 	[RI_STUCK_UNKNOWN] = { "unknown", "does something that is not known" },
 };
 
@@ -222,6 +223,10 @@ void ri_stuck_add_lack(struct ri_text *out, const struct ri_stuck *stuck,
 {
 	switch (process->python) {
 	case RI_STUCK_NOT_ASKED:
+		if (process->unread && !process->unlooked && !process->dying &&
+			process->state != 0)
+			ri_text_add(out, "no Python stack: its memory was not looked at");
+		break;
 	case RI_STUCK_HAS_PYTHON:
 	case RI_STUCK_NO_PYTHON:
 		break;
@@ -248,6 +253,9 @@ void ri_stuck_add_lack(struct ri_text *out, const struct ri_stuck *stuck,
 		break;
 	case RI_STUCK_SILENT:
 		ri_text_add(out, "no Python stack: its memory does not answer");
+		break;
+	case RI_STUCK_SLOW:
+		ri_text_add(out, "no Python stack: it took too long to read");
 		break;
 	}
 }

@@ -124,6 +124,8 @@ static enum ri_stuck_class class_of(const struct ri_stuck *stuck,
 	const struct ri_call_row *row = ri_call_row(&process->call);
 	bool moves;
 
+	if (process->unlooked)
+		return RI_STUCK_UNLOOKED;
 	if (process->state == 0)
 		return RI_STUCK_GONE;
 	if (process->dying)

@@ -222,7 +222,8 @@ static bool add_group(struct page *page, struct ri_stuck *stuck, int group, size
 /* Idle workers and launchers are no news. */
 static bool is_news(const struct ri_stuck_process *process)
 {
-	return process->is_rank || process->class != RI_STUCK_WORK;
+	return process->is_rank || (process->class != RI_STUCK_WORK &&
+		process->class != RI_STUCK_UNLOOKED);
 }
 
 /* Where the ranks are in two collectives, either may be the wrong one: both are told. */
@@ -277,6 +278,33 @@ static void add_ended(struct page *page, const struct ri_stuck_look *look)
 	end_line(page);
 }
 
+size_t ri_stuck_count_unseen(struct ri_stuck *stuck)
+{
+	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		count += look->processes[i].unlooked || (look->processes[i].unread &&
+			look->processes[i].python == RI_STUCK_NOT_ASKED);
+	return count;
+}
+
+static void add_cut(struct page *page, struct ri_stuck *stuck)
+{
+	size_t count = ri_stuck_count_unseen(stuck);
+
+	if (stuck->cut_ms == 0 || count == 0)
+		return;
+	if (stuck->cut_errno != 0)
+		ri_text_addf(page->out, "no process to look with (%s)",
+			strerror(stuck->cut_errno));
+	else
+		ri_text_addf(page->out, "cut short after %u ms", stuck->cut_ms);
+	ri_text_addf(page->out, ": %zu of %zu processes were not looked at", count,
+		ri_stuck_newer(stuck)->count);
+	end_line(page);
+}
+
 static void render(struct ri_stuck *stuck, struct ri_text *out)
 {
 	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
@@ -287,6 +315,7 @@ static void render(struct ri_stuck *stuck, struct ri_text *out)
 		ranks += look->processes[i].is_rank;
 		groups += look->processes[i].group == (int)i && is_news(&look->processes[i]);
 	}
+	add_cut(&page, stuck);
 	add_suspect(&page, look);
 	add_ended(&page, look);
 	for (int pass = 0; pass < 2; pass++)

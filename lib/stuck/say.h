@@ -37,6 +37,7 @@ void ri_stuck_add_lack(struct ri_text *out, const struct ri_stuck *stuck,
 
 /* A file's name without its secrets, all of it: what is cut may lack the word that says so. */
 const char *ri_stuck_redact(const char *file);
+
 /* Why it cannot be known whether a process moves, as "rank 0 (sleep): it runs no Python". */
 void ri_stuck_say_unseen(const struct ri_stuck *stuck, const struct ri_stuck_process *process,
 	struct ri_text *out);

@@ -32,12 +32,13 @@ enum {
 
 /* Is there a Python stack, and why not? */
 enum ri_stuck_python {
-	RI_STUCK_NOT_ASKED,	/* it is not there any more, or the time was over before */
+	RI_STUCK_NOT_ASKED,	/* it is not there any more, or was not read */
 	RI_STUCK_HAS_PYTHON,
 	RI_STUCK_NO_PYTHON,
 	RI_STUCK_OTHER_PYTHON,	/* a release that is not known */
 	RI_STUCK_REFUSED,	/* its memory may not be read */
 	RI_STUCK_SILENT,	/* who read it waited itself */
+	RI_STUCK_SLOW,		/* who read it did not come to an end */
 };
 
 enum ri_stuck_class {
@@ -59,6 +60,7 @@ enum ri_stuck_class {
 	RI_STUCK_SPINS,		/* runs, and the Python instruction stays the same */
 	RI_STUCK_RUNS,
 	RI_STUCK_REFUSED_ALL,	/* neither its call nor its memory may be read */
+	RI_STUCK_UNLOOKED,	/* the look was cut short before it */
 	RI_STUCK_UNKNOWN,
 };
 
@@ -83,6 +85,7 @@ struct ri_stuck_process {
 	bool is_rank;		/* it is the rank itself */
 	char state;		/* 'R', 'S', 'D', ... ; 0: it has ended */
 	bool dying;
+	bool unlooked, unread;	/* the look was cut short before it, or before its memory */
 	pid_t tracer;
 	char tracer_name[16];
 	unsigned threads;
@@ -139,6 +142,8 @@ struct ri_stuck {
 	uint32_t interval_ms;	/* between the two */
 	struct timespec at;	/* of the newer one; 0: not known */
 	bool by_seccomp;	/* a filter denies process_vm_readv(2) to whoever looks */
+	uint32_t cut_ms;	/* how long the look took that was cut short; 0: none was */
+	int cut_errno;		/* why there is no process that goes on with it; 0: time */
 	int yama;		/* kernel.yama.ptrace_scope; -1: there is no Yama */
 	uint32_t frame_count, text_length;
 	struct ri_stuck_frame frames[RI_STUCK_STACKS];
@@ -150,6 +155,9 @@ const char *ri_stuck_keep(struct ri_stuck *stuck, const char *string);
 
 /* The index of a process, where they come in the order of pid; -1: there is none. */
 int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid);
+
+/* How many processes of the newer look were not looked at, or not their memory. */
+size_t ri_stuck_count_unseen(struct ri_stuck *stuck);
 
 static inline struct ri_stuck_look *ri_stuck_newer(struct ri_stuck *stuck)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autopsy/examine.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "autopsy/files.h"
+#include "base/procstat.h"
 #include "stuck/judge.h"
 #include "system/clock.h"
 #include "system/mask.h"
@@ -36,9 +39,9 @@ __attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid
 		_exit(1);
 	for (size_t step = region->progress; step < 2 * count; step++) {
 		if (step < count)
-			ri_autopsy_look_outside(region, step);
+			ri_autopsy_look_outside(region, region->order[step]);
 		else
-			ri_autopsy_look_inside(region, step - count);
+			ri_autopsy_look_inside(region, region->order[step - count]);
 		region->progress = (uint32_t)step + 1;
 	}
 	_exit(0);
@@ -67,12 +70,38 @@ static bool attend(const struct ri_autopsy_region *region, pid_t worker, int64_t
 	}
 }
 
-/* One in state D dies when it can: it is left behind, and writes no more than it was writing. */
-static void give_up(pid_t worker)
+static bool waits(pid_t pid)
 {
+	static char text[RI_AUTOPSY_FILE + 1];
+	struct ri_procstat process;
+
+	return ri_autopsy_read(text, "/proc/%d/stat", (int)pid) > 0 &&
+		ri_procstat_read(text, &process) && (process.state == 'D' || process.state == 'S');
+}
+
+/*
+ * One in state D dies when it can: it is left behind, and writes no more than it was writing.
+ * Returns whether it waited for the memory that it read.
+ */
+static bool give_up(pid_t worker)
+{
+	bool waited = waits(worker);
+
 	kill(worker, SIGKILL);
 	for (int i = 0; i < POLL_MS && waitpid(worker, NULL, WNOHANG | __WALL) == 0; i++)
 		ri_mask_pause(1);
+	return waited;
+}
+
+/* This one holds up who looks at it, or ended it, or there is no time left for it. */
+static void note_failure(struct ri_stuck_process *process, bool waited, int64_t until)
+{
+	if (waited)
+		process->python = RI_STUCK_SILENT;
+	else if (ri_now_ms() < until)
+		process->python = RI_STUCK_SLOW;
+	else
+		process->unread = true;
 }
 
 /* Returns whether all were looked at before the time was over. */
@@ -82,23 +111,29 @@ static bool look_at_all(struct ri_autopsy_region *region, int64_t until)
 	pid_t self = getpid(), worker;
 
 	region->progress = 0;
+	region->stuck.cut_errno = 0;
 	while (region->progress < 2 * look->count) {
 		uint32_t step = region->progress;
+		bool waited;
 
-		worker = ri_now_ms() >= until ? -1 : ri_fork_unseen(SIGCHLD);
+		if (ri_now_ms() >= until)
+			return false;
+		worker = ri_fork_unseen(SIGCHLD);
 		if (worker == 0)
 			work(region, self);
-		if (worker < 0)
+		if (worker < 0) {
+			region->stuck.cut_errno = errno;
 			return false;
+		}
 		if (attend(region, worker, until) && region->progress > step)
 			continue;
-		give_up(worker);
-		if (region->progress >= 2 * look->count)
-			break;
-		/* this one holds up who looks at it, or ended it */
+		waited = give_up(worker);
 		step = region->progress;
+		if (step >= 2 * look->count)
+			break;
 		if (step >= look->count)
-			look->processes[step - look->count].python = RI_STUCK_SILENT;
+			note_failure(&look->processes[region->order[step - look->count]], waited,
+				until);
 		region->progress = step + 1;
 	}
 	return true;
@@ -142,6 +177,8 @@ bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autops
 	whole = look(region, wish->root, until);
 	if (stuck->looks_taken == 0)
 		return false;
+	if (!whole)
+		stuck->cut_ms = (uint32_t)(ri_now_ms() - begun) + 1;
 	if (!whole || wish->once || begun + wish->interval_ms >= until) {
 		ri_stuck_newer(stuck)->suspect = -1;
 		return true;

@@ -66,19 +66,20 @@ static const struct listed *find_listed(size_t count, pid_t pid)
 	return NULL;
 }
 
-static bool is_below(size_t count, pid_t pid, pid_t root)
+/* How many generations below root; -1: it is not of them. */
+static int find_depth(size_t count, pid_t pid, pid_t root)
 {
 	for (int depth = 0; depth < DEEPEST; depth++) {
 		const struct listed *process;
 
 		if (pid == root)
-			return true;
+			return depth;
 		process = find_listed(count, pid);
 		if (process == NULL || process->parent <= 0)
-			return false;
+			return -1;
 		pid = process->parent;
 	}
-	return false;
+	return -1;
 }
 
 /* /proc lists processes by their number (fs/proc/base.c, next_tgid), so the table is in order. */
@@ -102,8 +103,23 @@ static size_t list_all(void)
 	return count;
 }
 
+/* Ranks stand above what works for them: where the time ends first they were looked at. */
+static void put_in_order(struct ri_autopsy_region *region, const int *depths, size_t count)
+{
+	static size_t at[DEEPEST + 1];
+
+	memset(at, 0, sizeof(at));
+	for (size_t i = 0; i < count; i++)
+		at[depths[i] + 1]++;
+	for (size_t depth = 1; depth <= DEEPEST; depth++)
+		at[depth] += at[depth - 1];
+	for (size_t i = 0; i < count; i++)
+		region->order[at[depths[i]]++] = (uint32_t)i;
+}
+
 bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root)
 {
+	static int depths[RI_STUCK_PROCESSES];
 	struct ri_stuck *stuck = &region->stuck;
 	struct ri_stuck_look *look;
 	size_t count = list_all();
@@ -117,22 +133,27 @@ bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root)
 	if (find_listed(count, root) == NULL)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_below(count, listed[i].pid, root) || !read_stat(listed[i].pid, &process) ||
+		int depth = find_depth(count, listed[i].pid, root);
+
+		if (depth < 0 || !read_stat(listed[i].pid, &process) ||
 			process.pid == getpid() || is_rankinit(&process))
 			continue;
 		if (look->count == RI_STUCK_PROCESSES) {
 			look->left_out++;
 			continue;
 		}
+		depths[look->count] = depth;
 		look->processes[look->count] = (struct ri_stuck_process){
 			.pid = process.pid, .parent = process.parent, .started = process.started,
 			.state = process.state, .dying = process.dying, .rank = -1, .file = -1,
 			.waits_at = -1, .child = -1, .cpu_ticks = RI_STUCK_NO_TOTAL,
 			.main_ns = RI_STUCK_NO_TOTAL, .io_total = RI_STUCK_NO_TOTAL,
 			.switches = RI_STUCK_NO_TOTAL,
+			.unlooked = true, .unread = true,
 		};
 		memcpy(look->processes[look->count++].name, process.name, sizeof(process.name));
 	}
+	put_in_order(region, depths, look->count);
 	return true;
 }
 
@@ -267,6 +288,7 @@ void ri_autopsy_look_outside(struct ri_autopsy_region *region, size_t i)
 {
 	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
 
+	process->unlooked = false;
 	if (!look_at_state(process) || process->dying)
 		return;
 	look_at_tracer(process);
@@ -473,6 +495,7 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	const struct ri_call_row *row = ri_call_row(&process->call);
 	struct ri_procstat now;
 
+	process->unread = false;
 	if (process->state == 0 || process->dying)
 		return;
 	look_at_path(process);

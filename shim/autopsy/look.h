@@ -18,6 +18,7 @@ struct ri_autopsy_region {
 	struct ri_stuck stuck;
 	struct ri_python pythons[RI_STUCK_PROCESSES];	/* as they were found by the first look */
 	bool python_known[RI_STUCK_PROCESSES];
+	uint32_t order[RI_STUCK_PROCESSES];	/* of the newer look: the nearest to root first */
 	volatile uint32_t progress;	/* how many processes of the newer look are done */
 };
 

@@ -3,12 +3,16 @@
 
 import os
 import signal
+import subprocess
+import time
 
 import pytest
 
 import peek
-from peek import wait_until
-from test_autopsy import ASKED, helper_of, said, until_said
+from box import BASE, Result, refused
+from peek import PATIENCE, wait_until
+from test_autopsy import (ASKED, PYTHON, SILENT, folder, helper_of,  # noqa: F401  a fixture
+                          said, until_said)
 
 SLEEP = ["sleep", "600"]
 
@@ -32,6 +36,11 @@ def pids():
     os.rmdir(folder)
 
 
+def limit(folder, number):
+    with open(f"{folder}/pids.max", "w", encoding="ascii") as file:
+        file.write(str(number))
+
+
 def hold(job):
     """A process that looks for PID 1, stopped; None where it was too quick."""
     for pid in set(helper_of(job)) & set(peek.children(job.pid)):
@@ -50,8 +59,7 @@ def test_its_end_is_none_of_the_ranks_signals(box, pids):
     job.signal(signal.SIGSTOP)
     job.signal(signal.SIGKILL, helper)
     wait_until(lambda: peek.state(helper) == "Z", "its end")
-    with open(f"{pids}/pids.max", "w", encoding="ascii") as file:
-        file.write("1")
+    limit(pids, 1)
     job.signal(signal.SIGUSR1)
     job.signal(signal.SIGCONT)
     until_said(job, "[autopsy.refused]")
@@ -69,3 +77,55 @@ def test_whoever_asked_is_told_that_there_is_no_answer(box):
                     "from outside: rankinit --autopsy 1 [autopsy.unfinished]")
     assert ASKED not in said(job)
     assert not job.ended(0.2), job.error_text()
+
+
+def join(folder):
+    """Whoever comes from outside is counted, and not refused."""
+    with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+        file.write(str(os.getpid()))
+
+
+def test_no_process_to_look_with(box, pids):
+    """The helper may be there, and nobody that works for it."""
+    job = box.start("--nproc-per-node=2", "--checks=none", "--autopsy-signal=USR1", "--", *SLEEP,
+                    shell=f"echo $$ >{pids}/cgroup.procs")
+    wait_until(lambda: len(peek.children(job.pid)) == 2, "the ranks")
+    with open(f"{pids}/pids.current", encoding="ascii") as file:
+        limit(pids, int(file.read()) + 1)
+    job.signal(signal.SIGUSR1)
+    until_said(job, "  no process to look with (Resource temporarily unavailable): 2 of 2 processes "
+                    "were not looked at")
+    assert not any("not known" in line for line in said(job)), said(job)
+    done = subprocess.run([box.rankinit, "--autopsy", str(job.pid)], env=BASE, check=False,
+                          preexec_fn=lambda: join(pids), stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=PATIENCE)
+    refused(Result(done.returncode, done.stdout, done.stderr.decode()), 125, "spawn.refused",
+            "--autopsy")
+    job.stop()
+
+
+MANY = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1] + "/site-packages")
+from torch.distributed.distributed_c10d import all_reduce
+for _ in range(100):
+    if os.fork() == 0:
+        time.sleep(600)
+print("hangs", flush=True)
+all_reduce()
+"""
+
+
+def test_ranks_come_first_where_the_time_is_short(box, folder):  # noqa: F811
+    """Of what works for them most was not looked at, which is said."""
+    job = box.start("--nproc-per-node=4", "--checks=none", "--autopsy-after=0.5", "--", *PYTHON,
+                    "-c", MANY, folder)
+    wait_until(lambda: job.read("out").count(b"hangs") == 4, job.error_text())
+    time.sleep(1)
+    job.stop()
+    lines = said(job)
+    at = lines.index(SILENT)
+    assert lines[at + 1].startswith("  cut short after "), lines
+    assert lines[at + 1].endswith(" of 404 processes were not looked at")
+    assert lines[at + 2].startswith(
+        "  ranks 0-3 (4): each waits for the other ranks in all_reduce, distributed_c10d.py:")

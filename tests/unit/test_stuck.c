@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /proc says of a process that waits, and what is made of many of them. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -524,6 +525,48 @@ static void test_foreign_strings(void **state)
 	json_decref(document);
 }
 
+static void says(bool expected, const char *part)
+{
+	static char shown[RI_STUCK_SHOWN];
+	struct ri_text out;
+
+	ri_text_init(&out, shown, sizeof(shown));
+	ri_stuck_say(stuck, &out);
+	if ((strstr(shown, part) != NULL) != expected)
+		fail_msg("%s in:\n%s", part, shown);
+}
+
+/* Two of four were looked at, one of them not inside. */
+static void test_a_look_that_was_cut_short(void **state)
+{
+	struct ri_stuck_process *processes;
+
+	(void)state;
+	look_twice(4, 3, training, 1, SYS_clock_nanosleep);
+	processes = ri_stuck_newer(stuck)->processes;
+	says(false, "not looked at");
+	for (size_t i = 1; i < 4; i++) {
+		processes[i].unread = true;
+		processes[i].unlooked = i > 1;
+		processes[i].is_rank = i < 3;
+		processes[i].python = RI_STUCK_NOT_ASKED;
+		processes[i].stack_count = 0;
+	}
+	ri_stuck_judge(stuck);
+	stuck->cut_ms = 86;
+	assert_int_equal(ri_stuck_count_unseen(stuck), 3);
+	says(true, "cut short after 86 ms: 3 of 4 processes were not looked at\n");
+	says(true, "rank 1 (pid 101): waits for a lock\n    no Python stack: its memory was not");
+	says(true, "rank 2 (pid 102): was not looked at\n");
+	says(false, "(pid 103)");
+	stuck->cut_errno = EAGAIN;
+	says(true, "no process to look with (Resource temporarily unavailable): 3 of 4");
+	processes[1].python = RI_STUCK_SLOW;
+	says(true, "no Python stack: it took too long to read");
+	stuck->cut_ms = stuck->cut_errno = 0;
+	says(false, "3 of 4");
+}
+
 static void test_movement(void **state)
 {
 	struct ri_stuck_moment moments[8] = { { .pid = 0 } };
@@ -632,6 +675,7 @@ int main(void)
 		cmocka_unit_test(test_a_screen_for_512_ranks),
 		cmocka_unit_test(test_two_collectives),
 		cmocka_unit_test(test_foreign_strings),
+		cmocka_unit_test(test_a_look_that_was_cut_short),
 		cmocka_unit_test(test_movement),
 		cmocka_unit_test(test_movement_of_what_works_for_a_rank),
 	};
