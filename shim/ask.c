@@ -59,7 +59,7 @@ int ri_run_ask(struct ri_run *run)
 {
 	const struct ri_options *options = &run->options;
 	struct ri_autopsy_wish wish = {
-		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .takes_time = true,
+		.why = "asked", .interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .takes_time = true,
 	};
 	bool as_json = options->action_value != NULL && strcmp(options->action_value, "json") == 0;
 	struct ri_autopsy_region *region;

@@ -40,6 +40,7 @@ static struct {
 	int64_t asked;		/* when a signal was followed last; 0: never */
 	int64_t watch_at;	/* 0: never */
 	int64_t since;		/* since then no rank has moved */
+	const char *document;	/* the last one that was whole; NULL: there is none */
 	unsigned blind;		/* watches in a row that saw nothing */
 	bool refused, has_loss;
 	char loss[RI_STUCK_SHOWN];
@@ -114,8 +115,14 @@ static pid_t find_child(void)
 
 static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 {
+	static const char *const names[] = {
+		[RI_AUTOPSY_ASKED] = "asked", [RI_AUTOPSY_STOP] = "stop",
+		[RI_AUTOPSY_LOSS] = "loss", [RI_AUTOPSY_STALL] = "stall",
+		[RI_AUTOPSY_WATCH] = "watch",
+	};
 	struct ri_autopsy_job job = {
 		.child = find_child(), .parent = getpid(), .reports = own.plan.reports,
+		.why = names[why], .place = own.document == own.answer->documents[0],
 		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
 		.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL,
 	};
@@ -296,6 +303,16 @@ static void say_stall(void)
 		: "no rank moves any more; what its processes do:");
 }
 
+static void keep_document(void)
+{
+	char *place = own.answer->documents[own.document == own.answer->documents[0]];
+
+	if (!own.answer->has_document)
+		return;
+	place[sizeof(own.answer->documents[0]) - 1] = '\0';
+	own.document = place;
+}
+
 static void conclude(int status)
 {
 	if (own.why == RI_AUTOPSY_WATCH) {
@@ -307,6 +324,7 @@ static void conclude(int status)
 			: WIFSIGNALED(status) ? "took too long, and ended" : "ended");
 		return;
 	}
+	keep_document();
 	switch (own.why) {
 	case RI_AUTOPSY_ASKED:
 		say("what the processes do:");
@@ -395,8 +413,5 @@ const char *ri_autopsy_of_loss(void)
 
 const char *ri_autopsy_document(void)
 {
-	if (own.answer == NULL || !own.answer->whole || !own.answer->has_document)
-		return NULL;
-	own.answer->document[sizeof(own.answer->document) - 1] = '\0';
-	return own.answer->document;
+	return own.document;
 }

@@ -7,6 +7,7 @@
 
 struct ri_autopsy_wish {
 	pid_t root;
+	const char *why;	/* as stuck.h has it */
 	int64_t interval_ms;	/* between the looks */
 	int64_t most_ms;	/* for all of it */
 	bool once;		/* one look: only where each Python thread is (ri_stuck_moved) */

@@ -58,8 +58,10 @@ static void prepare(const struct ri_autopsy_job *job)
 	alarm((unsigned)(job->most_ms / 1000) + 2);
 }
 
-static void render(struct ri_stuck *stuck, bool reports, struct ri_autopsy_answer *answer)
+static void render(struct ri_stuck *stuck, const struct ri_autopsy_job *job,
+	struct ri_autopsy_answer *answer)
 {
+	char *place = answer->documents[job->place];
 	struct ri_json json = { .escapes = 0 };
 	struct ri_text out;
 	json_t *document;
@@ -67,10 +69,10 @@ static void render(struct ri_stuck *stuck, bool reports, struct ri_autopsy_answe
 	ri_text_init(&out, answer->lines, sizeof(answer->lines));
 	ri_stuck_say(stuck, &out);
 	answer->has_document = false;
-	if (!reports)
+	if (!job->reports)
 		return;
 	document = ri_stuck_json(&json, stuck);
-	ri_text_init(&out, answer->document, sizeof(answer->document));
+	ri_text_init(&out, place, sizeof(answer->documents[0]));
 	answer->has_document = !json.incomplete &&
 		ri_json_dump(document, JSON_COMPACT, &out) == 0 && !out.cut;
 }
@@ -90,7 +92,7 @@ void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer 
 {
 	const struct ri_autopsy_wish wish = {
 		.root = job->parent, .interval_ms = job->interval_ms, .most_ms = job->most_ms,
-		.once = job->watches, .takes_time = job->takes_time,
+		.why = job->why, .once = job->watches, .takes_time = job->takes_time,
 	};
 	struct ri_autopsy_region *region;
 
@@ -101,7 +103,7 @@ void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer 
 	if (job->watches)
 		watch(&region->stuck, answer);
 	else
-		render(&region->stuck, job->reports, answer);
+		render(&region->stuck, job, answer);
 	answer->whole = true;
 	_exit(0);
 }

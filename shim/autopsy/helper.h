@@ -15,10 +15,10 @@
 struct ri_autopsy_answer {
 	volatile bool whole;	/* all of the rest was written */
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
-	bool has_document;
+	bool has_document;	/* in the place that the job names */
 	struct ri_stuck_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
 	char lines[RI_STUCK_SHOWN];	/* of one that watches: why it sees nothing, or "" */
-	char document[1 << 20];
+	char documents[2][1 << 20];	/* one of them is kept while the other is written */
 };
 
 struct ri_autopsy_job {
@@ -27,6 +27,8 @@ struct ri_autopsy_job {
 	bool watches;		/* only whether a rank has moved */
 	bool takes_time;	/* nobody waits for it */
 	bool reports;		/* the document, too */
+	unsigned place;		/* of the document */
+	const char *why;	/* as stuck.h has it */
 	pid_t parent;		/* PID 1 */
 };
 

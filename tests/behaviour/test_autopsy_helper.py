@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that looks for --autopsy-signal, --autopsy-after and --stall: what becomes of it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -129,3 +130,21 @@ def test_ranks_come_first_where_the_time_is_short(box, folder):  # noqa: F811
     assert lines[at + 1].endswith(" of 404 processes were not looked at")
     assert lines[at + 2].startswith(
         "  ranks 0-3 (4): each waits for the other ranks in all_reduce, distributed_c10d.py:")
+
+
+def test_the_report_has_the_last_whole_one(box, tmp_path):
+    """When it was, and why; a later look that did not end takes nothing away."""
+    path = tmp_path / "report.json"
+    job = box.start("--nproc-per-node=2", "--checks=none", "--autopsy-after=0.5",
+                    "--autopsy-signal=USR1", f"--report={path}", "--", *SLEEP)
+    wait_until(lambda: len(peek.children(job.pid)) == 2, "the ranks")
+    job.signal(signal.SIGUSR1)
+    until_said(job, ASKED)
+    time.sleep(1)
+    job.signal(signal.SIGTERM)
+    wait_until(lambda: job.ended() or hold(job), "a look")
+    job.wait()
+    assert SILENT not in said(job)
+    report = json.loads(path.read_text())
+    assert report["autopsy"]["why"] == "asked"
+    assert report["started"] < report["autopsy"]["at"] < report["stop"]["at"]
