@@ -79,8 +79,8 @@ int ri_run_ask(struct ri_run *run)
 	}
 	if (region->stuck.cut_errno != 0 &&
 		ri_stuck_count_unseen(&region->stuck) == ri_stuck_newer(&region->stuck)->count)
-		return ri_fail(&run->err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process to "
-			"look with: %s", strerror(region->stuck.cut_errno));
+		return ri_fail(&run->err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
+			"to look with: %s", strerror(region->stuck.cut_errno));
 	if (render(&region->stuck, as_json, &out, &run->err) < 0)
 		return -1;
 	return ri_print_text(&out, &run->err);

@@ -104,7 +104,7 @@ struct ri_stuck_process {
 	int64_t at_us;		/* CLOCK_MONOTONIC */
 	uint64_t cpu_ticks, main_ns, io_total, faults, switches;	/* since it began */
 	enum ri_stuck_claim claim;	/* how surely .rank is its own */
-	int64_t local_rank, local_ranks;	/* its place on the node; local_ranks 0: not known */
+	int64_t local_rank, local_ranks;	/* its place on the node; 0 ranks: not known */
 	enum ri_stuck_python python;
 	int python_errno;	/* of RI_STUCK_REFUSED */
 	char release[32];

@@ -166,8 +166,8 @@ static bool take(void);
 static void say_unfinished(const char *why)
 {
 	if (own.why == RI_AUTOPSY_ASKED || own.why == RI_AUTOPSY_STALL)
-		ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had an answer; "
-			"look from outside: rankinit --autopsy %d [%s]", why, (int)getpid(),
+		ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had an "
+			"answer; look from outside: rankinit --autopsy %d [%s]", why, (int)getpid(),
 			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
 }
 
@@ -274,8 +274,8 @@ static void note_blindness(void)
 		why = "the process that looks ends before it has an answer";
 	own.blind = *why == '\0' ? 0 : own.blind + 1;
 	if (own.blind == WATCHES)
-		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s [%s]",
-			why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
+		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
+			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
 }
 
 /* It reported once: then the watching is over, whatever comes of it. */

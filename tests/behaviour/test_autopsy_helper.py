@@ -94,8 +94,8 @@ def test_no_process_to_look_with(box, pids):
     with open(f"{pids}/pids.current", encoding="ascii") as file:
         limit(pids, int(file.read()) + 1)
     job.signal(signal.SIGUSR1)
-    until_said(job, "  no process to look with (Resource temporarily unavailable): 2 of 2 processes "
-                    "were not looked at")
+    until_said(job, "  no process to look with (Resource temporarily unavailable): 2 of 2 "
+                    "processes were not looked at")
     assert not any("not known" in line for line in said(job)), said(job)
     done = subprocess.run([box.rankinit, "--autopsy", str(job.pid)], env=BASE, check=False,
                           preexec_fn=lambda: join(pids), stdin=subprocess.DEVNULL,

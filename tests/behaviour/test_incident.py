@@ -77,6 +77,12 @@ def steps():
         yield output
 
 
+def anywhere(text):
+    """A rank is stopped wherever it is in its program just then."""
+    text = re.sub(r"member\.py:\d+ in \w+", "member.py:N", text)
+    return re.sub(r"(\n +/job/member\.py:N)+", r"\1", text)
+
+
 def run(command, folder):
     done = subprocess.run([*ALONE, "sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
                           env={"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"},
@@ -102,5 +108,5 @@ def test_the_story(folder):
                 re.sub(r"\d+", "N", wanted)
         else:
             assert (status, err) == (0, "")
-            assert plain(out.rstrip("\n"), str(folder)) == wanted
+            assert anywhere(plain(out.rstrip("\n"), str(folder))) == anywhere(wanted)
     assert commands == 8
