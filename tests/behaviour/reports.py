@@ -86,7 +86,8 @@ def saw(odd, *others, at=60.0, text="sleeps, train.py:55 in step", suspects=True
                 "no_stack": None, "threads": [thread]}
     suspect = {"rank": odd, "pid": 9, "class": name, "text": text}
     document = {
-        "schema": "rankinit-autopsy-1", "at": clock(BEGAN + at), "interval_ms": 200,
+        "schema": "rankinit-autopsy-1", "at": clock(BEGAN + at), "why": "stop",
+        "interval_ms": 200, "ended": [], "unseen": 0, "cut_ms": None,
         "suspect": suspect if suspects else None,
         "groups": [group(0, [odd], name, text),
                    group(1, list(others), "collective", "waits for the other ranks in barrier")],

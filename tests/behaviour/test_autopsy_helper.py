@@ -109,7 +109,7 @@ MANY = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1] + "/site-packages")
 from torch.distributed.distributed_c10d import all_reduce
-for _ in range(100):
+for _ in range(300):
     if os.fork() == 0:
         time.sleep(600)
 print("hangs", flush=True)
@@ -127,7 +127,7 @@ def test_ranks_come_first_where_the_time_is_short(box, folder):  # noqa: F811
     lines = said(job)
     at = lines.index(SILENT)
     assert lines[at + 1].startswith("  cut short after "), lines
-    assert lines[at + 1].endswith(" of 404 processes were not looked at")
+    assert lines[at + 1].endswith(" of 1204 processes were not looked at")
     assert lines[at + 2].startswith(
         "  ranks 0-3 (4): each waits for the other ranks in all_reduce, distributed_c10d.py:")
 

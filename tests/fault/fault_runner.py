@@ -102,6 +102,8 @@ class Call:
         name, what = self.name, ""
         if name in ("prctl", "ioctl"):
             what = words[name == "ioctl"]
+        elif name == "renameat":
+            what = "before" if '.before"' in self.arguments else ""
         elif name == "clone":
             what = "helper" if "CLONE_FILES" in self.arguments else ""
         elif name in ("kill", "pidfd_send_signal"):
