@@ -80,13 +80,13 @@ static void add_interface(struct ri_node_facts *facts, struct ri_host *host, con
 
 	if (strlen(interface) > NAME_MOST - 4)
 		return;
-	snprintf(path, sizeof(path), NET "/%s/type", interface);
+	snprintf(path, sizeof(path), NET "/%.*s/type", NAME_MOST, interface);
 	ri_sysfile_number(host, path, &type);
-	snprintf(path, sizeof(path), NET "/%s/mtu", interface);
+	snprintf(path, sizeof(path), NET "/%.*s/mtu", NAME_MOST, interface);
 	ri_sysfile_number(host, path, &mtu);
 	if (type == LOOPBACK || mtu == 0)
 		return;
-	snprintf(name, sizeof(name), "mtu_%s", interface);
+	snprintf(name, sizeof(name), "mtu_%.*s", NAME_MOST, interface);
 	add(facts, name, ri_arena_number(arena, mtu), arena);
 }
 
