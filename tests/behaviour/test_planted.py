@@ -360,6 +360,7 @@ def test_many_of_us_in_one_folder(box, at_once):
         assert "cannot be written" not in job.error_text()
 
     at_once(one, range(1, 13))
-    assert sorted(os.listdir(shared.folder)) == ["err", "out", "report", "state"]
+    # who starts when another one has ended sets its report aside
+    assert set(os.listdir(shared.folder)) - {"report.before"} == {"err", "out", "report", "state"}
     assert 1 <= json.loads(shared.read("report"))["exit_status"] <= 12
     assert shared.read("state").count(b"\n") == 1
