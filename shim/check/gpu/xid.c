@@ -173,8 +173,8 @@ const struct ri_check ri_check_gpu_xid = {
 	.id = "gpu.xid",
 	.summary = "the kernel has logged no hardware error of a GPU",
 	.reads = "/dev/kmsg, where the container has it and may read it (kernel documentation, "
-		"ABI/testing/dev-kmsg), /proc/uptime; Xid 48, 62, 63, 64, 74, 79, 92, 94, 95, 119, "
-		"120 and 140 (NVIDIA XID Errors)",
+		"ABI/testing/dev-kmsg), CLOCK_BOOTTIME; Xid 48, 62, 63, 64, 74, 79, 92, 94, 95, "
+		"119, 120 and 140 (NVIDIA XID Errors)",
 	.fails = "never: a note if there is one, because the log goes back to the machine's start",
 	.advice = "node admin: NVIDIA XID Errors says what to do about each; for the job: another "
 		"node",

@@ -86,7 +86,7 @@ const struct ri_check ri_check_ib_flap = {
 	.id = "ib.flap",
 	.summary = "InfiniBand ports stay up",
 	.reads = "counters/link_downed of each InfiniBand port in /sys/class/infiniband (Linux "
-		"ABI/stable/sysfs-class-infiniband), /proc/uptime (proc(5))",
+		"ABI/stable/sysfs-class-infiniband), CLOCK_BOOTTIME (clock_gettime(2))",
 	.fails = "a port went down at least three times, and more than once a day since the "
 		"machine was started; a note",
 	.advice = cable_hint,
@@ -126,8 +126,8 @@ const struct ri_check ri_check_ib_errors = {
 	.id = "ib.errors",
 	.summary = "InfiniBand ports receive without errors",
 	.reads = "counters/symbol_error and port_rcv_errors of each InfiniBand port in "
-		"/sys/class/infiniband (Linux ABI/stable/sysfs-class-infiniband), /proc/uptime "
-		"(proc(5))",
+		"/sys/class/infiniband (Linux ABI/stable/sysfs-class-infiniband), "
+		"CLOCK_BOOTTIME (clock_gettime(2))",
 	.fails = "a port has at least a hundred of either, and more than ten an hour since the "
 		"machine was started; a note. An adapter may stop counting at 65535",
 	.advice = cable_hint,
