@@ -23,11 +23,6 @@ struct losses {
 	size_t waited;		/* how many did */
 };
 
-static int64_t true_time(const struct ri_witness *witness, int64_t at)
-{
-	return ri_witness_true(witness, at);
-}
-
 /* None of its ranks was started, and not for another node's failure, a master or a stop. */
 static bool is_refused(const struct ri_witness *witness)
 {
@@ -63,7 +58,7 @@ static struct ri_case_suspect suspect_of(const struct ri_witness *witness)
 
 	return (struct ri_case_suspect){
 		.witness = witness, .rank = refused ? NULL : rank_of(witness),
-		.at = true_time(witness, refused ? witness->ended : witness->failure.at),
+		.at = ri_witness_true(witness, refused ? witness->ended : witness->failure.at),
 	};
 }
 
@@ -239,7 +234,7 @@ static struct losses find_losses(const struct ri_case_attempt *attempt)
 		losses.ranks += witness->count;
 		for (size_t k = 0; k < witness->count; k++) {
 			const struct ri_witness_rank *rank = &witness->ranks[k];
-			int64_t at = true_time(witness, rank->ended);
+			int64_t at = ri_witness_true(witness, rank->ended);
 
 			if (rank->class != RI_CLASS_LOSS)
 				continue;
@@ -263,7 +258,7 @@ int64_t ri_witness_first_loss(const struct ri_witness *witness)
 		if (witness->ranks[i].class == RI_CLASS_LOSS && witness->ranks[i].ended != 0 &&
 			(first == 0 || witness->ranks[i].ended < first))
 			first = witness->ranks[i].ended;
-	return true_time(witness, first);
+	return ri_witness_true(witness, first);
 }
 
 /* Is that time, by the clock of this node, before all losses, as far as clocks tell? */
@@ -300,7 +295,7 @@ static bool is_done(const struct ri_case_attempt *attempt, const struct losses *
 	(void)attempt;
 	return rank->end == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
 		rank->ended != 0 &&
-		true_time(witness, rank->ended) <= losses->first + RI_CASE_APART_US;
+		ri_witness_true(witness, rank->ended) <= losses->first + RI_CASE_APART_US;
 }
 
 /* It had ended with 0 when the others lost one. */
@@ -308,7 +303,7 @@ static bool has_left(const struct ri_case_attempt *attempt, const struct losses 
 	const struct ri_witness *witness, const struct ri_witness_rank *rank)
 {
 	return is_done(attempt, losses, witness, rank) &&
-		is_before_losses(attempt, witness, true_time(witness, rank->ended));
+		is_before_losses(attempt, witness, ri_witness_true(witness, rank->ended));
 }
 
 static bool has_lost(const struct ri_case_attempt *attempt, const struct losses *losses,
@@ -341,7 +336,7 @@ static size_t find_ranks(const struct ri_case_attempt *attempt, const struct los
 			if (is(attempt, losses, witness, rank))
 				list[count++] = (struct ri_case_suspect){
 					.witness = witness, .rank = rank,
-					.at = true_time(witness, rank->ended),
+					.at = ri_witness_true(witness, rank->ended),
 				};
 		}
 	return count;
@@ -385,7 +380,7 @@ static bool find_evicted(struct ri_case *c, struct ri_case_suspect *list)
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_witness *witness = attempt->witnesses[i];
-		int64_t at = true_time(witness, witness->stopped);
+		int64_t at = ri_witness_true(witness, witness->stopped);
 
 		if (at != 0 && is_before_losses(attempt, witness, at))
 			list[count++] = (struct ri_case_suspect){ .witness = witness, .at = at };
@@ -410,7 +405,7 @@ static int64_t find_timeout(const struct ri_case_attempt *attempt, const struct 
 		const struct ri_witness *other = attempt->witnesses[i];
 
 		for (size_t k = 0; k < other->count && is_comparable(witness, other); k++) {
-			int64_t at = true_time(other, other->ranks[k].ended);
+			int64_t at = ri_witness_true(other, other->ranks[k].ended);
 
 			if (other->ranks[k].class == RI_CLASS_LOSS &&
 				other->ranks[k].lost == RI_LOSS_CLOCK && at != 0 &&

@@ -43,3 +43,15 @@ void ri_time_add(struct ri_text *out, struct timespec at)
 		parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
 		(int)(at.tv_nsec / 1000000));
 }
+
+json_t *ri_time_json(struct timespec at)
+{
+	char buffer[64];
+	struct ri_text text;
+
+	if (at.tv_sec == 0)
+		return json_null();
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_time_add(&text, at);
+	return json_string(buffer);
+}

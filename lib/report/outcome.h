@@ -6,6 +6,7 @@
 #ifndef RI_REPORT_OUTCOME_H
 #define RI_REPORT_OUTCOME_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -148,5 +149,8 @@ void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);
 
 /* Append a time as ISO 8601 has it: 2026-01-31T12:00:00.123Z */
 void ri_time_add(struct ri_text *out, struct timespec at);
+
+/* The same for a document, whose the result is; null where the time is not known. */
+json_t *ri_time_json(struct timespec at);
 
 #endif

@@ -31,18 +31,6 @@ static json_t *number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id 
 	return json_integer((json_int_t)number);
 }
 
-static json_t *time_or_null(struct timespec at)
-{
-	char buffer[64];
-	struct ri_text text;
-
-	if (at.tv_sec == 0)
-		return json_null();
-	ri_text_init(&text, buffer, sizeof(buffer));
-	ri_time_add(&text, at);
-	return json_string(buffer);
-}
-
 static json_t *exit_code(const struct ri_rank_outcome *rank)
 {
 	return rank->end == RI_END_EXITED ? json_integer(rank->exit_code) : json_null();
@@ -95,8 +83,8 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 	ri_json_put(json, object, "told", json_boolean(rank->told));
 	ri_json_put(json, object, "class", describe_class(rank->class));
 	ri_json_put(json, object, "lost", describe_loss(rank->loss));
-	ri_json_put(json, object, "started", time_or_null(rank->started));
-	ri_json_put(json, object, "ended", time_or_null(rank->ended));
+	ri_json_put(json, object, "started", ri_time_json(rank->started));
+	ri_json_put(json, object, "ended", ri_time_json(rank->ended));
 	ri_json_put(json, object, "log", string_or_null(json, rank->log, "log"));
 	return object;
 }
@@ -259,7 +247,7 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	ri_json_put(json, object, "kind", json_string(kind_of(rank)));
 	ri_json_put(json, object, "exit_code", exit_code(rank));
 	ri_json_put(json, object, "signal", signal_name(rank));
-	ri_json_put(json, object, "at", time_or_null(rank->ended));
+	ri_json_put(json, object, "at", ri_time_json(rank->ended));
 	ri_json_put(json, object, "cause", describe_cause(json, outcome->cause));
 	ri_json_put(json, object, "reason", list_reason(json, report));
 	ri_json_put(json, object, "traceback", describe_traceback(json, report->reason));
@@ -285,7 +273,7 @@ static json_t *describe_stop(const struct ri_outcome *outcome)
 	if (outcome->stop_signal == 0)
 		return json_null();
 	return json_pack("{s:s, s:o}", "signal", ri_signal_name(outcome->stop_signal, name), "at",
-		time_or_null(outcome->stopped_at));
+		ri_time_json(outcome->stopped_at));
 }
 
 static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
@@ -328,8 +316,8 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "exit_status", json_integer(outcome->exit_status));
 	ri_json_put(&json, object, "launch", json_string(outcome->launch));
 	ri_json_put(&json, object, "host", string_or_null(&json, outcome->host, "host"));
-	ri_json_put(&json, object, "started", time_or_null(outcome->started));
-	ri_json_put(&json, object, "ended", time_or_null(outcome->ended));
+	ri_json_put(&json, object, "started", ri_time_json(outcome->started));
+	ri_json_put(&json, object, "ended", ri_time_json(outcome->ended));
 	ri_json_put(&json, object, "topology", ri_json_topology(&json, outcome->topology));
 	ri_json_put(&json, object, "ranks", list_ranks(&json, outcome));
 	ri_json_put(&json, object, "first_failure", describe_first(&json, report));

@@ -29,18 +29,6 @@ static json_t *number_or_null(bool known, uint64_t number)
 	return known ? json_integer((json_int_t)number) : json_null();
 }
 
-static json_t *time_or_null(struct timespec at)
-{
-	char buffer[64];
-	struct ri_text text;
-
-	if (at.tv_sec == 0)
-		return json_null();
-	ri_text_init(&text, buffer, sizeof(buffer));
-	ri_time_add(&text, at);
-	return json_string(buffer);
-}
-
 static json_t *describe_stack(struct ri_json *json, const struct ri_stuck_stack *stack, bool main)
 {
 	json_t *object = json_object(), *frames = json_array();
@@ -177,7 +165,7 @@ json_t *ri_stuck_json(struct ri_json *json, struct ri_stuck *stuck)
 	json_t *ended = json_array();
 
 	ri_json_put(json, object, "schema", json_string("rankinit-autopsy-1"));
-	ri_json_put(json, object, "at", time_or_null(stuck->at));
+	ri_json_put(json, object, "at", ri_time_json(stuck->at));
 	ri_json_put(json, object, "why", stuck->why == NULL ? json_null()
 		: json_string(stuck->why));
 	ri_json_put(json, object, "interval_ms", json_integer(stuck->interval_ms));
