@@ -199,9 +199,10 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 	}
 	if (message->kind != RI_LINK_END)
 		return false;
-	centre->send(centre->context, session, &heard);
 	if (counts)
 		take_end(centre, node, &message->end, now);
+	/* behind the verdict that this end brought: who has heard this may leave at once */
+	centre->send(centre->context, session, &heard);
 	return true;
 }
 

@@ -119,7 +119,9 @@ static inline void end_from(size_t node, size_t session, enum ri_link_class clas
 
 	snprintf(message.end.text, sizeof(message.end.text), "rank of node %zu\n  why\n", node);
 	assert_true(ri_centre_hear(&centre, node, session, &message, now));
-	assert_non_null(last(session, RI_LINK_HEARD));
+	/* behind the verdict, if this end brought one */
+	assert_int_equal(sent[sent_count - 1].session, session);
+	assert_int_equal(sent[sent_count - 1].message.kind, RI_LINK_HEARD);
 }
 
 static inline void end(size_t node, enum ri_link_class class)
