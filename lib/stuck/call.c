@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "base/number.h"
 #include "base/text.h"
@@ -117,6 +118,19 @@ int ri_call_file(const struct ri_call *call)
 		return -1;
 	fd = (uint32_t)call->arguments[row->file];
 	return fd > INT_MAX ? -1 : (int)fd;
+}
+
+/* wait4(pid, ...); waitid(kind, pid, ...) */
+int ri_call_child(const struct ri_call *call)
+{
+	uint32_t pid = (uint32_t)call->arguments[0];
+
+	if (call->state != RI_CALL_INSIDE || (call->number != SYS_wait4 &&
+		(call->number != SYS_waitid || pid != P_PID)))
+		return -1;
+	if (call->number == SYS_waitid)
+		pid = (uint32_t)call->arguments[1];
+	return pid == 0 || pid > INT_MAX ? -1 : (int)pid;
 }
 
 uint64_t ri_call_path(const struct ri_call *call)

@@ -50,6 +50,9 @@ bool ri_call_sleeps(const struct ri_call *call);
 /* The descriptor that it waits for; -1: none. */
 int ri_call_file(const struct ri_call *call);
 
+/* The child that it waits for, by the number that the process knows; -1: any, or none. */
+int ri_call_child(const struct ri_call *call);
+
 /* Where in the memory of the process the path lies; 0: there is none. */
 uint64_t ri_call_path(const struct ri_call *call);
 

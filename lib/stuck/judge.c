@@ -143,7 +143,7 @@ static enum ri_stuck_class class_of(const struct ri_stuck *stuck,
 	if (!moves && process->call.state == RI_CALL_INSIDE)
 		return class_of_call(process);
 	if (moves || process->state == 'R')
-		return process->still ? RI_STUCK_SPINS : RI_STUCK_RUNS;
+		return process->still && process->stack_count > 0 ? RI_STUCK_SPINS : RI_STUCK_RUNS;
 	if (process->call_refused && process->python == RI_STUCK_REFUSED)
 		return RI_STUCK_REFUSED_ALL;
 	return RI_STUCK_UNKNOWN;
@@ -194,22 +194,48 @@ bool ri_stuck_is_worker(const struct ri_stuck_look *look, size_t i, pid_t of)
 	return false;
 }
 
-/* The one of its children that holds it up most evidently: what cannot move comes first. */
+/* The one of its children with this number; -1: there is none. */
+static int find_own_child(const struct ri_stuck_look *look, size_t parent, int pid)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].pid == pid &&
+			look->processes[i].parent == look->processes[parent].pid)
+			return (int)i;
+	return -1;
+}
+
+/* A shell in front of a rank: what it put into the background is not what it waits for. */
+static bool has_python(const struct ri_stuck_look *look, size_t parent)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].parent == look->processes[parent].pid &&
+			look->processes[i].python == RI_STUCK_HAS_PYTHON)
+			return true;
+	return false;
+}
+
+/*
+ * The one of its children that it waits for. Where that may be any, the one that holds it up most
+ * evidently: what cannot move comes first.
+ */
 static int find_child(const struct ri_stuck_look *look, size_t parent, bool workers)
 {
 	static const enum ri_stuck_class order[] = {
 		RI_STUCK_BLOCKED, RI_STUCK_STOPPED, RI_STUCK_DEBUGGED, RI_STUCK_VFORKING,
 		RI_STUCK_EXITING, RI_STUCK_SLEEPS, RI_STUCK_LOCK, RI_STUCK_DATA, RI_STUCK_SPINS,
-		RI_STUCK_CHILD, RI_STUCK_WAITS, RI_STUCK_RUNS,
+		RI_STUCK_CHILD, RI_STUCK_WAITS, RI_STUCK_RUNS, RI_STUCK_COLLECTIVE,
 	};
+	int own = find_own_child(look, parent, ri_call_child(&look->processes[parent].call));
+	bool python = has_python(look, parent);
 
-	for (size_t rank = 0; rank < sizeof(order) / sizeof(order[0]); rank++)
+	for (size_t rank = 0; own < 0 && rank < sizeof(order) / sizeof(order[0]); rank++)
 		for (size_t i = 0; i < look->count; i++)
-			if (look->processes[i].class == order[rank] && (workers
-				? ri_stuck_is_worker(look, i, look->processes[parent].pid)
-				: look->processes[i].parent == look->processes[parent].pid))
+			if (look->processes[i].class == order[rank] &&
+				(!python || look->processes[i].python == RI_STUCK_HAS_PYTHON) &&
+				(workers ? ri_stuck_is_worker(look, i, look->processes[parent].pid)
+					: look->processes[i].parent == look->processes[parent].pid))
 				return (int)i;
-	return -1;
+	return own;
 }
 
 static bool same_frame(const struct ri_stuck_frame *a, const struct ri_stuck_frame *b)
@@ -407,6 +433,14 @@ static void find_ended(const struct ri_stuck *stuck, struct ri_stuck_look *look)
 				look->ended[look->ended_count++] = look->missing[i];
 }
 
+bool ri_stuck_is_lost(const struct ri_stuck *stuck, const struct ri_stuck_process *process)
+{
+	return stuck->after_loss && (process->class == RI_STUCK_GONE ||
+		process->class == RI_STUCK_EXITING ||
+		(process->class == RI_STUCK_RUNS && process->stack_count == 0 &&
+		process->python == RI_STUCK_HAS_PYTHON));
+}
+
 void ri_stuck_judge(struct ri_stuck *stuck)
 {
 	struct ri_stuck_look *look = ri_stuck_newer(stuck);
@@ -433,6 +467,8 @@ void ri_stuck_judge(struct ri_stuck *stuck)
 	make_groups(look);
 	look->suspect = find_suspect(stuck, look);
 	find_ended(stuck, look);
+	if (look->suspect >= 0 && ri_stuck_is_lost(stuck, &look->processes[look->suspect]))
+		look->suspect = -1;
 }
 
 bool ri_stuck_agrees(struct ri_stuck *stuck)

@@ -25,6 +25,9 @@ bool ri_stuck_is_worker(const struct ri_stuck_look *look, size_t i, pid_t of);
 /* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
 bool ri_stuck_agrees(struct ri_stuck *stuck);
 
+/* After a loss: is it on its way out, or may it be? */
+bool ri_stuck_is_lost(const struct ri_stuck *stuck, const struct ri_stuck_process *process);
+
 /* Where a rank's main thread was in Python, at some time, and what works for it. */
 struct ri_stuck_moment {
 	pid_t pid;		/* 0: nothing is known */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/redact.h"
+#include "stuck/judge.h"
 
 enum {
 	SHOWN = 100,		/* columns of a path, a name */
@@ -220,8 +221,10 @@ static bool add_group(struct page *page, struct ri_stuck *stuck, int group, size
 }
 
 /* Idle workers and launchers are no news. */
-static bool is_news(const struct ri_stuck_process *process)
+static bool is_news(const struct ri_stuck *stuck, const struct ri_stuck_process *process)
 {
+	if (ri_stuck_is_lost(stuck, process))
+		return false;
 	return process->is_rank || (process->class != RI_STUCK_WORK &&
 		process->class != RI_STUCK_UNLOOKED);
 }
@@ -313,7 +316,7 @@ static void render(struct ri_stuck *stuck, struct ri_text *out)
 
 	for (size_t i = 0; i < look->count; i++) {
 		ranks += look->processes[i].is_rank;
-		groups += look->processes[i].group == (int)i && is_news(&look->processes[i]);
+		groups += look->processes[i].group == (int)i && is_news(stuck, &look->processes[i]);
 	}
 	add_cut(&page, stuck);
 	add_suspect(&page, look);
@@ -322,7 +325,7 @@ static void render(struct ri_stuck *stuck, struct ri_text *out)
 		for (size_t i = 0; i < look->count; i++) {
 			const struct ri_stuck_process *process = &look->processes[i];
 
-			if (process->group != (int)i || !is_news(process) ||
+			if (process->group != (int)i || !is_news(stuck, process) ||
 				process->is_rank != (pass == 0))
 				continue;
 			if (shown == GROUPS || !add_group(&page, stuck, (int)i,

@@ -140,6 +140,7 @@ struct ri_stuck {
 	unsigned last;		/* which of them is the newer one */
 	unsigned looks_taken;
 	uint32_t interval_ms;	/* between the two */
+	bool after_loss;	/* who is dying is no news: it is judged by its end */
 	const char *why;	/* it was looked, for programs: "asked", "stop" */
 	struct timespec at;	/* of the newer one; 0: not known */
 	bool by_seccomp;	/* a filter denies process_vm_readv(2) to whoever looks */

@@ -124,6 +124,7 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 		.child = find_child(), .parent = getpid(), .reports = own.plan.reports,
 		.why = names[why], .place = own.document == own.answer->documents[0],
 		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
+		.after_loss = why == RI_AUTOPSY_LOSS,
 		.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL,
 	};
 

@@ -174,6 +174,7 @@ bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autops
 
 	ri_autopsy_try(region);
 	stuck->why = wish->why;
+	stuck->after_loss = wish->after_loss;
 	stuck->interval_ms = (uint32_t)wish->interval_ms;
 	whole = look(region, wish->root, until);
 	if (stuck->looks_taken == 0)

@@ -7,6 +7,7 @@
 
 struct ri_autopsy_wish {
 	pid_t root;
+	bool after_loss;
 	const char *why;	/* as stuck.h has it */
 	int64_t interval_ms;	/* between the looks */
 	int64_t most_ms;	/* for all of it */

@@ -92,7 +92,8 @@ void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer 
 {
 	const struct ri_autopsy_wish wish = {
 		.root = job->parent, .interval_ms = job->interval_ms, .most_ms = job->most_ms,
-		.why = job->why, .once = job->watches, .takes_time = job->takes_time,
+		.why = job->why, .after_loss = job->after_loss, .once = job->watches,
+		.takes_time = job->takes_time,
 	};
 	struct ri_autopsy_region *region;
 

@@ -25,6 +25,7 @@ struct ri_autopsy_job {
 	pid_t child;		/* one of the ranks, or the command: whose user it becomes */
 	int64_t interval_ms, most_ms;
 	bool watches;		/* only whether a rank has moved */
+	bool after_loss;
 	bool takes_time;	/* nobody waits for it */
 	bool reports;		/* the document, too */
 	unsigned place;		/* of the document */

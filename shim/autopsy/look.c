@@ -503,10 +503,13 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	/* after vfork(2) the memory is its parent's, and what that runs */
 	if (row == NULL || row->kind != RI_CALL_EXEC)
 		look_at_python(region, process, i);
-	/* its number may be somebody else's by now, and so what was read */
-	if (read_stat(process->pid, &now) && now.started == process->started)
+	/* its number may be somebody else's by now, and so what was read; or its memory is gone */
+	if (!read_stat(process->pid, &now) || now.started != process->started)
+		process->state = 0;
+	else if (!now.dying)
 		return;
-	process->state = 0;
+	process->dying = true;
+	process->python = RI_STUCK_NOT_ASKED;
 	process->stack_count = 0;
 }
 

@@ -163,6 +163,13 @@ def test_shells_in_front(hang, rankinit):
     assert (found["rank"], found["class"]) == (int(VICTIM), "sleeps")
 
 
+def test_what_a_shell_put_into_the_background(hang, rankinit):
+    job = hang("sleep", before=["sh", "-c", 'sleep 600 & "$@"; :', "sh"])
+    groups = look(rankinit, job.pid)["groups"]
+    found = [one["text"] for one in groups if one["class"] == "child"]
+    assert found and all("(python3) " in text for text in found), groups
+
+
 def test_no_such_process(rankinit):
     done = ask(rankinit, 2 ** 22 + 1)
     refused(done, 125, "autopsy.pid", "--autopsy")
@@ -237,6 +244,31 @@ def test_a_filter_that_refuses(hang, rankinit, actor):
         "no Python stack: a seccomp profile refuses process_vm_readv"}
     assert process_of(autopsy, int(VICTIM))["call"]["name"] in ("clock_nanosleep", "select")
     assert autopsy["suspect"] is None
+
+
+# Each lives a moment: the parent of a new one ends at once.
+MAYFLIES = """
+import ctypes, os
+ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+for _ in range(6):
+    if os.fork() == 0:
+        while True:
+            if os.fork():
+                os._exit(0)
+            sum(range(30000))
+print("there", flush=True)
+while True:
+    os.wait()
+"""
+
+
+def test_processes_that_end_meanwhile(box, rankinit):
+    """What is gone was not refused."""
+    job = box.start("--checks=none", "--supervise=always", "--", *PYTHON, "-c", MAYFLIES)
+    wait_until(lambda: b"there" in job.read("out"), job.error_text())
+    for _ in range(12):
+        groups = look(rankinit, job.pid)["groups"]
+        assert not [one for one in groups if one["no_stack"]], groups
 
 
 def said(job):

@@ -203,6 +203,22 @@ static void test_classes_by_the_kernel(void **state)
 	}
 }
 
+/* A shell that computes has no Python instruction. */
+static void test_who_runs(void **state)
+{
+	struct ri_stuck_process *runs;
+
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_read);
+	runs = &ri_stuck_newer(stuck)->processes[2];
+	runs->main_us = runs->since_us;
+	ri_stuck_judge(stuck);
+	assert_int_equal(runs->class, RI_STUCK_SPINS);
+	runs->stack_count = stuck->looks[0].processes[2].stack_count = 0;
+	ri_stuck_judge(stuck);
+	assert_int_equal(runs->class, RI_STUCK_RUNS);
+}
+
 static void test_workers(void **state)
 {
 	(void)state;
@@ -406,6 +422,32 @@ static void test_a_look_that_was_cut_short(void **state)
 	says(false, "3 of 4");
 }
 
+static void test_who_is_dying_after_a_loss(void **state)
+{
+	struct ri_stuck_process *dying;
+
+	(void)state;
+	look_twice(4, 2, training, 1, SYS_read);
+	dying = &ri_stuck_newer(stuck)->processes[2];
+	dying->main_us = dying->since_us;
+	dying->stack_count = 0;
+	ri_stuck_judge(stuck);
+	says(true, "rank 2 (pid 102): runs\n");
+	stuck->after_loss = true;
+	ri_stuck_judge(stuck);
+	says(false, "rank 2 ");
+	says(true, "ranks 0-1, 3 (3): ");
+	/* not so of a program that never had a Python stack */
+	dying->python = RI_STUCK_NO_PYTHON;
+	says(true, "rank 2 (pid 102): runs\n");
+	dying->python = RI_STUCK_HAS_PYTHON;
+	dying->dying = true;
+	ri_stuck_judge(stuck);
+	says(false, "rank 2 ");
+	stuck->after_loss = false;
+	says(true, "rank 2 (pid 102): is ending\n");
+}
+
 static void test_movement(void **state)
 {
 	struct ri_stuck_moment moments[8] = { { .pid = 0 } };
@@ -503,12 +545,14 @@ int main(void)
 		cmocka_unit_test(test_looks_that_do_not_agree),
 		cmocka_unit_test(test_a_job_that_moves),
 		cmocka_unit_test(test_classes_by_the_kernel),
+		cmocka_unit_test(test_who_runs),
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_workers_of_a_server),
 		cmocka_unit_test(test_a_screen_for_512_ranks),
 		cmocka_unit_test(test_two_collectives),
 		cmocka_unit_test(test_foreign_strings),
 		cmocka_unit_test(test_a_look_that_was_cut_short),
+		cmocka_unit_test(test_who_is_dying_after_a_loss),
 		cmocka_unit_test(test_movement),
 		cmocka_unit_test(test_movement_of_what_works_for_a_rank),
 	};

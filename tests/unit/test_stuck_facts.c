@@ -69,6 +69,12 @@ static void test_what_a_call_waits_for(void **state)
 	assert_int_equal(ri_call_file(&call), -1);
 	call = call_of(SYS_read, UINT32_MAX, 0);
 	assert_int_equal(ri_call_file(&call), -1);
+	call = call_of(SYS_wait4, 7, 0);
+	assert_int_equal(ri_call_child(&call), 7);
+	call = call_of(SYS_waitid, 1, 7);
+	assert_int_equal(ri_call_child(&call), 7);
+	call = call_of(SYS_wait4, UINT32_MAX, 0);
+	assert_int_equal(ri_call_child(&call), -1);
 	call = call_of(999, 0, 0);
 	assert_null(ri_call_row(&call));
 }
