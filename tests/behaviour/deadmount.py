@@ -6,6 +6,7 @@ asks it for a file waits in the kernel. A dying one serves a folder of files unt
 is told to die. The numbers and structures are those of linux/fuse.h.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -15,6 +16,7 @@ import struct
 import time
 
 import peek
+import pytest
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 MNT_DETACH = 2
@@ -153,3 +155,17 @@ class DyingMount(DeadMount):
         if opcode in (RELEASE, FLUSH):
             return b""
         raise OSError(errno.ENOSYS, "")
+
+
+@contextlib.contextmanager
+def mounted(folder, kind=DeadMount):
+    """For one test, which is skipped where none can be made; then whoever waits there goes on."""
+    os.makedirs(folder, exist_ok=True)
+    try:
+        mount = kind(folder)
+    except OSError as error:
+        pytest.skip(f"NOT TESTED: no FUSE file system can be mounted here: {error}")
+    try:
+        yield mount
+    finally:
+        mount.let_go()

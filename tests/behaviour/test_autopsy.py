@@ -17,7 +17,7 @@ import everybody
 import peek
 import schema
 from box import BASE, HERE, Result, refused
-from deadmount import DeadMount
+from deadmount import mounted
 from peek import PATIENCE, wait_until
 
 COLLECTIVES = """
@@ -184,14 +184,8 @@ def test_what_is_no_process(box, words):
 @pytest.fixture
 def dead(folder):
     """A mount that does not answer, in the folder."""
-    point = folder / "dead"
-    point.mkdir()
-    try:
-        mount = DeadMount(point)
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: no FUSE mount can be made here: {error}")
-    yield point
-    mount.let_go()
+    with mounted(folder / "dead"):
+        yield folder / "dead"
 
 
 def test_blocked_on_a_dead_mount(hang, rankinit, dead):

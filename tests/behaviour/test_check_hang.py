@@ -14,7 +14,7 @@ import pytest
 
 import peek
 from box import BASE, warned
-from deadmount import DeadMount, is_held
+from deadmount import is_held, mounted
 from peek import PATIENCE, wait_until
 from test_check import HUGE, ONE, UNMET, machine, rank, unfit
 
@@ -24,19 +24,14 @@ def dead(tmp_path):
     """A machine some files of which lie on a FUSE mount that nobody answers for."""
     root = machine(tmp_path)
     point = os.path.join(root, "dead")
-    os.mkdir(point)
-    try:
-        mount = DeadMount(point)
-    except OSError as error:
-        pytest.skip(f"no FUSE file system can be mounted here: {error}")
 
     def hide(*paths):
         for path in paths:
             os.remove(os.path.join(root, path))
             os.symlink("/dead/file", os.path.join(root, path))
         return root
-    yield hide
-    mount.let_go()
+    with mounted(point):
+        yield hide
 
 
 def results(out, name=None):

@@ -16,21 +16,15 @@ import pytest
 
 import peek
 from box import PATH, refused
-from deadmount import DeadMount, DyingMount, is_held
+from deadmount import DyingMount, is_held, mounted
 from peek import wait_until
 
 
 @pytest.fixture
 def dead(tmp_path):
     """The path of the mount; gone, with whoever waits there, at the end."""
-    folder = tmp_path / "dead"
-    folder.mkdir()
-    try:
-        mount = DeadMount(folder)
-    except OSError as error:
-        pytest.skip(f"no FUSE file system can be mounted here: {error}")
-    yield folder
-    mount.let_go()
+    with mounted(tmp_path / "dead"):
+        yield tmp_path / "dead"
 
 
 def waits(job):
@@ -148,14 +142,8 @@ def test_a_tmpdir_that_does_not_answer_is_done_without(box, dead):
 @pytest.fixture
 def dying(tmp_path):
     """A mount that is alive until it is told to die."""
-    folder = tmp_path / "dying"
-    folder.mkdir()
-    try:
-        mount = DyingMount(folder)
-    except OSError as error:
-        pytest.skip(f"no FUSE file system can be mounted here: {error}")
-    yield mount
-    mount.let_go()
+    with mounted(tmp_path / "dying", DyingMount) as mount:
+        yield mount
 
 
 def test_a_stop_reaches_the_command_though_the_state_cannot_be_written(box, dying):

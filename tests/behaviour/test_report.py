@@ -9,7 +9,7 @@ import pytest
 
 import schema
 from box import refused, warned
-from deadmount import DeadMount
+from deadmount import mounted
 from peek import wait_until
 
 SH = ["sh", "-c"]
@@ -424,17 +424,11 @@ def test_facts_without_secrets(report, name, value, secret):
 
 def test_facts_that_a_driver_does_not_tell(box, tmp_path):
     """The start goes on, and the report is without them."""
-    try:
-        dead = DeadMount(tmp_path)
-    except OSError as error:
-        pytest.skip(f"no file system of our own can be made here: {error}")
-    try:
+    with mounted(tmp_path):
         job = box.start("--mount", "sh", "-c", f"mount --bind {tmp_path} /sys/class/net && "
                         'exec "$@"', "sh", box.rankinit, "-v", "--report=report.json", "--",
                         "true", program="/usr/bin/unshare")
         result = job.wait()
-    finally:
-        dead.let_go()
     assert result.status == 0, result.err
     assert "the report is without facts of this node" in result.err
     assert json.loads(job.read("report.json"))["facts"] == {}

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from conftest import PROGRAM, TOP, clean_env
-from deadmount import DeadMount
+from deadmount import mounted
 from peek import children, wait_until
 
 TRAIN = os.path.join(TOP, "tests", "frameworks", "train", "torch_hang.py")
@@ -82,14 +82,8 @@ def suspect(pid):
 
 @pytest.fixture
 def dead(tmp_path):
-    point = tmp_path / "dead"
-    point.mkdir()
-    try:
-        mount = DeadMount(point)
-    except OSError as error:
-        pytest.skip(f"NOT TESTED: no FUSE mount can be made here: {error}")
-    yield point
-    mount.let_go()
+    with mounted(tmp_path / "dead"):
+        yield tmp_path / "dead"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
