@@ -34,7 +34,8 @@ class Node:
 class Nodes:
     """Rankinits of one job side by side, each with files of its own."""
 
-    def __init__(self, box, count, ranks, command, *options, env=None, of=None, absent=()):
+    def __init__(self, box, count, ranks, command, *options, env=None, of=None, absent=(),
+                 before=None):
         self.count, self.absent = count, absent
         script = []
         for node in range(count):
@@ -44,7 +45,8 @@ class Nodes:
                      "--master-addr=10.9.0.1", "--master-port=29500",
                      f"--nproc-per-node={ranks}", *options, *(of or {}).get(node, []), "--",
                      "sh", "-c", command]
-            script.append(f"{{ {shlex.join(words)} >@FOLDER/out{node} 2>@FOLDER/err{node}; "
+            wait = (before or {}).get(node, ":")
+            script.append(f"{{ {wait}; {shlex.join(words)} >@FOLDER/out{node} 2>@FOLDER/err{node}; "
                           f"echo $? >@FOLDER/status{node}; }} &")
         script = "\n".join([*script, "wait"])
         self.job = box.start(*ALONE, "sh", "-c", script, program="/usr/bin/unshare",
@@ -291,7 +293,10 @@ def find_member(job, word):
 
 
 def test_an_unfit_node(box):
-    ended = Nodes(box, 3, 1, SLEEP, of={1: ["--require=shm=64T"]}).wait()
+    """The others run: a node that begins after the verdict would be told, and not stopped."""
+    others = "until [ -e @FOLDER/up0 ] && [ -e @FOLDER/up2 ]; do sleep .1; done"
+    ended = Nodes(box, 3, 1, "echo >@FOLDER/up$NODE_RANK; " + SLEEP,
+                  of={1: ["--require=shm=64T"]}, before={1: others}).wait()
     assert [ended[node].status for node in range(3)] == [122, 123, 122]
     for node in (0, 2):
         assert re.fullmatch(r"rankinit: node 1 \(\S+\) is not fit: shm\S* \(.*expected .*\) "
