@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Ranks without a framework. They meet at MASTER_ADDR, on the port after MASTER_PORT, which torchrun
-may have, and then run until somebody makes a file in their container: /tmp/end, or /tmp/fail-RANK
-for one of them.
+may have; where the leader goes before that they wait for the next one. Then they run until somebody
+makes a file in their container: /tmp/end, or /tmp/fail-RANK for one of them.
 
     ranks.py [early] [save=SECONDS]
 
@@ -53,10 +53,11 @@ def follow():
         try:
             with socket.create_connection(PLACE, timeout=1) as leader:
                 leader.settimeout(None)
-                assert leader.recv(1) == b"1"
-                return
+                if leader.recv(1) == b"1":
+                    return
         except OSError:
-            time.sleep(0.05)
+            pass
+        time.sleep(0.05)
 
 
 def save():
