@@ -4,6 +4,7 @@
 import functools
 import glob
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,11 +15,20 @@ import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("RANKINIT_UNDER_TEST", os.path.join(TOP, "build", "rankinit"))
+TRAIN = os.path.join(TOP, "tests", "frameworks", "train")
 SECONDS = 240
+# What a rank of these tests prints, in one write, since ranks share a pipe. It is not read by
+# lines: launchers run `python -u`, which writes the end of a line by itself.
+SAID = re.compile(r"rank (\d+) of (\d+), local (\d+), sum (\d+)")
 
 sys.path.append(os.path.join(TOP, "tests", "behaviour"))
 from cluster import make_cluster  # noqa: E402 (found by the line above)
 from hosts import Hosts  # noqa: E402
+
+
+def said(text):
+    """The rank, size, local rank and sum of each who says them, in order."""
+    return sorted(tuple(int(number) for number in row) for row in SAID.findall(text))
 
 
 @functools.lru_cache

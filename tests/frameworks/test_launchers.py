@@ -6,15 +6,10 @@ import shutil
 
 import pytest
 
+from conftest import TRAIN, said
+
 # Every rank adds another power of ten, so the sum shows who took part.
-ADD = """
-import os, torch, torch.distributed as dist
-dist.init_process_group("gloo")
-share = torch.tensor([10 ** dist.get_rank()])
-dist.all_reduce(share)
-print(dist.get_rank(), dist.get_world_size(), os.environ["LOCAL_RANK"], share.item(), flush=True)
-dist.destroy_process_group()
-"""
+ADD = os.path.join(TRAIN, "torch_add.py")
 
 ACCELERATE = """
 import os, torch
@@ -22,8 +17,9 @@ from accelerate import Accelerator
 accelerator = Accelerator(cpu=True)
 share = torch.tensor([10 ** accelerator.process_index])
 total = accelerator.reduce(share).item()
-print(accelerator.process_index, accelerator.num_processes,
-      accelerator.local_process_index, int(total), flush=True)
+print(f"rank {accelerator.process_index} of {accelerator.num_processes}, "
+      f"local {accelerator.local_process_index}, sum {int(total)}", flush=True)
+accelerator.wait_for_everyone()
 accelerator.end_training()
 """
 
@@ -33,7 +29,10 @@ from lightning.fabric import Fabric
 fabric = Fabric(accelerator="cpu", devices=2, num_nodes=2, strategy="ddp")
 fabric.launch()
 total = fabric.all_reduce(torch.tensor([10.0 ** fabric.global_rank]), reduce_op="sum")
-print(fabric.global_rank, fabric.world_size, fabric.local_rank, int(total.item()), flush=True)
+print(f"rank {fabric.global_rank} of {fabric.world_size}, local {fabric.local_rank}, "
+      f"sum {int(total.item())}", flush=True)
+fabric.barrier()
+torch.distributed.destroy_process_group()
 """
 
 
@@ -47,10 +46,8 @@ def check(outputs, size):
     """All ranks met; node k has the k-th share of them, in order."""
     local = size // 2
     for node, output in enumerate(outputs):
-        said = sorted(line.split() for line in output.splitlines()
-                      if line.endswith(" " + "1" * size))
-        assert said == [[str(node * local + place), str(size), str(place), "1" * size]
-                        for place in range(local)], output
+        assert said(output) == [(node * local + place, size, place, int("1" * size))
+                                for place in range(local)], output
 
 
 @pytest.fixture
@@ -62,19 +59,19 @@ def script(tmp_path):
     return write
 
 
-def test_torchrun_on_two_nodes(python_with, run_ranks, free_port, script):
-    command = [python_with("torch"), "-m", "torch.distributed.run", script(ADD)]
+def test_torchrun_on_two_nodes(python_with, run_ranks, free_port):
+    command = [python_with("torch"), "-m", "torch.distributed.run", ADD]
     outputs = run_ranks(nodes(free_port, "--nproc-per-node=2"), command,
                         GLOO_SOCKET_IFNAME="lo")
     check(outputs, 4)
 
 
-def test_each_process_is_a_node_of_torchrun(python_with, run_ranks, free_port, script):
+def test_each_process_is_a_node_of_torchrun(python_with, run_ranks, free_port):
     """As srun -n 2 would start them, both on one machine."""
     rows = [[f"--rank={rank}", "--world-size=2", f"--local-rank={rank}", "--local-world-size=2",
              f"--master-port={free_port}"] for rank in range(2)]
     command = [python_with("torch"), "-m", "torch.distributed.run", "--nnodes=2",
-               "--nproc-per-node=1", script(ADD)]
+               "--nproc-per-node=1", ADD]
     check(run_ranks(rows, command, GLOO_SOCKET_IFNAME="lo"), 2)
 
 
@@ -121,5 +118,4 @@ def test_fabric_under_mpirun(python_with, run_ranks, free_port, script):
                python_with("lightning"), script(text)]
     (output,) = run_ranks([["--launch=none"]], command, GLOO_SOCKET_IFNAME="lo",
                           MASTER_PORT=str(free_port))
-    said = sorted(line.split() for line in output.splitlines() if line.endswith(" 11"))
-    assert said == [["0", "2", "0", "11"], ["1", "2", "1", "11"]]
+    assert said(output) == [(0, 2, 0, 11), (1, 2, 1, 11)]

@@ -14,11 +14,9 @@ import pytest
 import platforms
 import recipes
 import shapes
-from conftest import PROGRAM, TOP
+from conftest import PROGRAM, TOP, said
 from hosts import PATH
 
-# Not by lines: launchers run `python -u`, which writes the end of a line by itself.
-SAID = re.compile(r"rank (\d+) of (\d+), local (\d+), sum (\d+)")
 BUILD = os.path.join(TOP, "build", "frameworks")
 RECIPES = recipes.read()
 
@@ -68,10 +66,6 @@ def start(shape, world, words, request):
     return platforms.AZUREML_JOBS[name](world, words, numbers)
 
 
-def rows_of(outcome):
-    return sorted(tuple(int(number) for number in row) for row in SAID.findall(outcome.out))
-
-
 BY_NAME = pytest.mark.parametrize("shape", shapes.SHAPES, ids=lambda shape: shape.recipe)
 
 
@@ -80,7 +74,7 @@ def test_all_ranks_take_part(shape, world, request):
     jobs = start(shape, world, RECIPES[shape.recipe].words, request)
     outcome = world.finish(jobs, platforms.SECONDS, shape.recipe.endswith("parameter-server"))
     print(outcome)
-    assert rows_of(outcome) == shape.rows
+    assert said(outcome.out) == shape.rows
     assert outcome.codes[0] == 0 and None not in outcome.codes
     assert not re.search("rankinit: (warning|error)", outcome.err)
 
@@ -93,7 +87,7 @@ def test_without_rankinit(shape, world, request):
     outcome = world.finish(jobs, without.seconds)
     print(outcome)
     if without.rows is not None:
-        assert rows_of(outcome) == without.rows
+        assert said(outcome.out) == without.rows
     else:
-        assert rows_of(outcome) == [] and any(code != 0 for code in outcome.codes)
+        assert said(outcome.out) == [] and any(code != 0 for code in outcome.codes)
         assert re.search(without.error or "", outcome.out + outcome.err)

@@ -14,12 +14,10 @@ import subprocess
 import pytest
 
 import recipes
-from conftest import PROGRAM, SECONDS, TOP, clean_env
+from conftest import PROGRAM, SECONDS, TOP, TRAIN, clean_env, said
 
 ALL = os.environ.get("SIMULATIONS") == "all"
 OFTEN = {"kubeflow_pytorch", "sagemaker", "indexed_job"}
-TRAIN = os.path.join(TOP, "tests", "frameworks", "train")
-SAID = re.compile(r"rank (\d+) of (\d+), local (\d+), sum (\d+)")
 RECIPES = recipes.read()
 # Seconds until a fault: they are tried until the ranks had met by then.
 MOMENTS = (10, 30, 90)
@@ -69,10 +67,6 @@ def rows_of(nodes, ranks):
     return [(rank, size, rank % ranks, int("1" * size)) for rank in range(size)]
 
 
-def said(done):
-    return sorted(tuple(int(number) for number in row) for row in SAID.findall(done.stdout))
-
-
 def lines_of(done):
     """Of rankinit, without the warnings of the frameworks."""
     return [line.removeprefix("rankinit: ") for line in done.stderr.splitlines()
@@ -82,7 +76,7 @@ def lines_of(done):
 def check(done, nodes, ranks):
     """All took part, and there was nothing to complain of."""
     told = done.stdout + done.stderr
-    assert (done.returncode, said(done)) == (0, rows_of(nodes, ranks)), told
+    assert (done.returncode, said(done.stdout)) == (0, rows_of(nodes, ranks)), told
     assert not re.search("rankinit: (warning|error)", done.stderr), done.stderr
 
 
@@ -128,7 +122,7 @@ def lose(python, job, fault):
     """The job with this fault at the first moment by which all of its ranks had met."""
     for moment in MOMENTS:
         done = simulate(f"{job},{fault}@{moment}", [python, "-c", LOOP])
-        if said(done) == rows_of(2, int(job[-1])):
+        if said(done.stdout) == rows_of(2, int(job[-1])):
             return lines_of(done), done
     pytest.skip(f"NOT TESTED: the ranks have not met after {MOMENTS[-1]} seconds")
 

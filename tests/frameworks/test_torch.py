@@ -2,26 +2,18 @@
 """torch's env:// with what rankinit writes: two ranks meet and add."""
 
 import json
+import os
 import subprocess
 
 import pytest
 
-from conftest import PROGRAM, SECONDS, clean_env
+from conftest import PROGRAM, SECONDS, TRAIN, clean_env, said
 
-# Every rank adds another power of ten, so the sum shows who took part.
-ADD = """
-import os, torch, torch.distributed as dist
-dist.init_process_group("gloo", init_method="env://")
-share = torch.tensor([10 ** dist.get_rank()])
-dist.all_reduce(share)
-print(dist.get_rank(), dist.get_world_size(), os.environ["LOCAL_RANK"], share.item())
-dist.destroy_process_group()
-"""
+ADD = os.path.join(TRAIN, "torch_add.py")
 
 
 def check(outputs):
-    said = [output.splitlines()[-1].split() for output in outputs]
-    assert said == [[str(rank), "2", str(rank), "11"] for rank in range(2)]
+    assert [said(output) for output in outputs] == [[(rank, 2, rank, 11)] for rank in range(2)]
 
 
 @pytest.mark.parametrize("master", ["127.0.0.1", " 127.0.0.1 ", "127.0.0.1:6000", "localhost"])
@@ -30,29 +22,27 @@ def test_all_reduce(python_with, run_ranks, free_port, master):
     python = python_with("torch")
     rows = [[f"--rank={rank}", "--world-size=2", f"--local-rank={rank}", "--local-world-size=2"]
             for rank in range(2)]
-    check(run_ranks(rows, [python, "-c", ADD], MASTER_ADDR=master, MASTER_PORT=str(free_port),
+    check(run_ranks(rows, [python, ADD], MASTER_ADDR=master, MASTER_PORT=str(free_port),
                     GLOO_SOCKET_IFNAME="lo"))
 
 
 def test_all_reduce_under_torchrun_in_node_mode(python_with, run_ranks, free_port):
     """torchrun takes where to meet from PET_*, and this node's place in the job."""
     python = python_with("torch")
-    shell = '[ "$1" = 0 ] || exit 0; exec "$0" -m torch.distributed.run --no-python "$0" -c "$2"'
+    shell = '[ "$1" = 0 ] || exit 0; exec "$0" -m torch.distributed.run --no-python "$0" "$2"'
     rows = [["--node-rank=0", "--nnodes=1", "--master-addr=127.0.0.1",
              f"--master-port={free_port}"]]
     (output,) = run_ranks(rows, ["sh", "-c", shell, python, "0", ADD], PET_NPROC_PER_NODE="2",
                           GLOO_SOCKET_IFNAME="lo")
-    said = sorted(line.split() for line in output.splitlines() if line.endswith(" 11"))
-    assert said == [["0", "2", "0", "11"], ["1", "2", "1", "11"]]
+    assert said(output) == [(0, 2, 0, 11), (1, 2, 1, 11)]
 
 
 def test_all_reduce_of_ranks_started_here(python_with, run_ranks, free_port):
     """rankinit in torchrun's place."""
     python = python_with("torch")
     (output,) = run_ranks([["--nproc-per-node=4", f"--master-port={free_port}"]],
-                          [python, "-c", ADD], GLOO_SOCKET_IFNAME="lo")
-    assert sorted(line.split() for line in output.splitlines()) == [
-        [str(rank), "4", str(rank), "1111"] for rank in range(4)]
+                          [python, ADD], GLOO_SOCKET_IFNAME="lo")
+    assert said(output) == [(rank, 4, rank, 1111) for rank in range(4)]
 
 
 FAIL = """
@@ -84,6 +74,6 @@ def test_the_rank_that_failed_first(python_with, free_port, tmp_path):
     assert first["rank"] == 2, done.stderr
     # @record wrote this, in the form of the torch that is installed
     assert first["torch_error"]["message"]["message"] == "ValueError: bad batch 17"
-    said = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ")]
-    assert said[0].startswith("rankinit: rank 2 (local rank 2, pid ")
-    assert "ValueError: bad batch 17" in "\n".join(said[:5]) and len(said) <= 25
+    lines = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ")]
+    assert lines[0].startswith("rankinit: rank 2 (local rank 2, pid ")
+    assert "ValueError: bad batch 17" in "\n".join(lines[:5]) and len(lines) <= 25

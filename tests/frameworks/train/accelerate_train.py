@@ -11,4 +11,9 @@ weight = next(model.parameters())
 total = round(weight.grad.item() * accelerator.num_processes)
 print(f"rank {accelerator.process_index} of {accelerator.num_processes}, "
       f"local {accelerator.local_process_index}, sum {total}", flush=True)
+# nobody hangs up on those who are still there
+accelerator.wait_for_everyone()
+# they hold the group, whose threads must not outlive the interpreter (pytorch/pytorch 179291)
+del model, weight
+accelerator.free_memory()
 accelerator.end_training()

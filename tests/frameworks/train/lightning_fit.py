@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lightning's Trainer on two nodes of two processes."""
 
+import gc
 import sys
 
 import lightning
 import torch
+import torch.distributed as dist
 from lightning.pytorch.strategies import DDPStrategy
 
 
@@ -32,3 +34,9 @@ trainer = lightning.Trainer(
     strategy=DDPStrategy(process_group_backend="gloo"),
     enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
 trainer.fit(Model(), torch.utils.data.DataLoader(torch.zeros(8, 1), batch_size=1))
+# nobody hangs up on those who are still there
+trainer.strategy.barrier()
+# it holds the group, whose threads must not outlive the interpreter (pytorch/pytorch 179291)
+del trainer
+gc.collect()
+dist.destroy_process_group()

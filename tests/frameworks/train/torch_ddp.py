@@ -2,6 +2,7 @@
 """DistributedDataParallel. Every rank adds another power of ten, so the sum shows who took part."""
 
 import argparse
+import gc
 import os
 
 import torch
@@ -23,4 +24,5 @@ print(f"rank {dist.get_rank()} of {dist.get_world_size()}, local {local}, sum {t
 dist.barrier()
 # it holds the group, whose threads must not outlive the interpreter (pytorch/pytorch 179291)
 del model
+gc.collect()
 dist.destroy_process_group()

@@ -33,3 +33,10 @@ share = torch.tensor([10 ** options.process_index])
 total = trainer.accelerator.reduce(share).item()
 print(f"rank {options.process_index} of {options.world_size}, "
       f"local {options.local_process_index}, sum {total}", flush=True)
+# nobody hangs up on those who are still there
+accelerator = trainer.accelerator
+accelerator.wait_for_everyone()
+# it holds the group, whose threads must not outlive the interpreter (pytorch/pytorch 179291)
+del trainer
+accelerator.free_memory()
+accelerator.end_training()
