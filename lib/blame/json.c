@@ -180,5 +180,5 @@ void ri_case_json(const struct ri_case *c, const char *version, struct ri_sheet 
 	put_oddities(sheet, c);
 	put_rest(sheet, c);
 	ri_sheet_close(sheet, '}');
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }

@@ -23,7 +23,7 @@ static void add_name(struct ri_sheet *sheet, const struct ri_witness *witness)
 	if (witness->node >= 0)
 		ri_text_add(&text, "node ");
 	ri_witness_name(&text, witness);
-	ri_sheet_add(sheet, name);
+	ri_sheet_add_shown(sheet, name, COLUMNS);
 }
 
 static void add_time(struct ri_sheet *sheet, int64_t at)
@@ -33,7 +33,7 @@ static void add_time(struct ri_sheet *sheet, int64_t at)
 
 	ri_text_init(&text, buffer, sizeof(buffer));
 	ri_time_show(&text, at);
-	ri_sheet_add(sheet, buffer);
+	ri_sheet_addf(sheet, "%s", buffer);
 }
 
 /* "1 node", "3 nodes" */
@@ -59,26 +59,26 @@ static void add_how(struct ri_sheet *sheet, const struct ri_case_suspect *suspec
 	if (suspect->rank == NULL && witness->failure.class == RI_CLASS_NONE)
 		ri_sheet_addf(sheet, "exit status %d", witness->exit_status);
 	else
-		ri_sheet_add(sheet, witness->failure.how);
-	ri_sheet_add(sheet, ", at ");
+		ri_sheet_add_shown(sheet, witness->failure.how, COLUMNS);
+	ri_sheet_addf(sheet, ", at ");
 	add_time(sheet, suspect->at);
-	ri_sheet_add(sheet, witness->compared ? ", by the clock of node 0\n" : "\n");
+	ri_sheet_addf(sheet, witness->compared ? ", by the clock of node 0\n" : "\n");
 }
 
 static void add_lines(struct ri_sheet *sheet, const char *const *lines, size_t count, size_t most)
 {
 	for (size_t i = 0; i < count && i < most; i++) {
-		ri_sheet_add(sheet, "    ");
+		ri_sheet_addf(sheet, "    ");
 		ri_sheet_add_shown(sheet, lines[i], COLUMNS);
-		ri_sheet_add(sheet, "\n");
+		ri_sheet_addf(sheet, "\n");
 	}
 }
 
 static void add_report(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
 {
-	ri_sheet_add(sheet, "    report: ");
+	ri_sheet_addf(sheet, "    report: ");
 	ri_sheet_add_shown(sheet, suspect->witness->file, COLUMNS);
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }
 
 static void add_reason(struct ri_sheet *sheet, const struct ri_case_suspect *suspect, size_t most)
@@ -94,11 +94,11 @@ static void add_deed(struct ri_sheet *sheet, const struct ri_case_suspect *suspe
 {
 	const struct ri_witness_autopsy *autopsy = &suspect->witness->autopsy;
 
-	ri_sheet_add(sheet, ", at ");
+	ri_sheet_addf(sheet, ", at ");
 	add_time(sheet, suspect->at);
-	ri_sheet_add(sheet, ": it ");
+	ri_sheet_addf(sheet, ": it ");
 	ri_sheet_add_shown(sheet, autopsy->did, RI_WITNESS_DEED);
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 	add_lines(sheet, autopsy->lines, autopsy->line_count, most);
 	add_report(sheet, suspect);
 }
@@ -107,17 +107,17 @@ static void add_deed(struct ri_sheet *sheet, const struct ri_case_suspect *suspe
 static void add_life(struct ri_sheet *sheet, const struct ri_case_suspect *suspect)
 {
 	if (suspect->life == RI_CASE_EARLIER_LIFE)
-		ri_sheet_add(sheet, "    but this report ended before any other began: its clock "
+		ri_sheet_addf(sheet, "    but this report ended before any other began: its clock "
 			"is slow, or it is of an attempt before\n");
 	if (suspect->life == RI_CASE_LATER_LIFE)
-		ri_sheet_add(sheet, "    but it began after others had lost a peer: its clock is "
+		ri_sheet_addf(sheet, "    but it began after others had lost a peer: its clock is "
 			"fast, or its node had failed before, and was started again\n");
 }
 
 static void add_first(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	add_who(sheet, &c->suspects[0]);
-	ri_sheet_add(sheet, c->finding == RI_CASE_REFUSED ? " refused to start: "
+	ri_sheet_addf(sheet, c->finding == RI_CASE_REFUSED ? " refused to start: "
 		: " failed first: ");
 	add_how(sheet, &c->suspects[0]);
 	add_reason(sheet, &c->suspects[0], RI_WITNESS_LINES);
@@ -162,9 +162,9 @@ static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
 	if (same)
 		add_reason(sheet, &c->suspects[0], REASON);
 	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
-		ri_sheet_add(sheet, "  ");
+		ri_sheet_addf(sheet, "  ");
 		add_who(sheet, &c->suspects[i]);
-		ri_sheet_add(sheet, ": ");
+		ri_sheet_addf(sheet, ": ");
 		add_how(sheet, &c->suspects[i]);
 		if (!same)
 			add_reason(sheet, &c->suspects[i], REASON);
@@ -179,7 +179,8 @@ static void add_tie(const struct ri_case *c, struct ri_sheet *sheet)
 static void add_list(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
-		ri_sheet_add(sheet, i == 0 ? "" : " or ");
+		if (i > 0)
+			ri_sheet_addf(sheet, " or ");
 		add_who(sheet, &c->suspects[i]);
 	}
 	if (c->suspect_count > SUSPECTS)
@@ -212,7 +213,7 @@ static void add_silent(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	const struct ri_case_roll *roll = c->nodes.missing > 0 ? &c->nodes : &c->ranks;
 
-	ri_sheet_add(sheet, roll->missing == 1 ? "one " : "some of ");
+	ri_sheet_addf(sheet, roll->missing == 1 ? "one " : "some of ");
 	if (roll->missing > 1)
 		ri_sheet_addf(sheet, "%zu ", roll->missing);
 	/* one of the files that were skipped may have been its report */
@@ -220,24 +221,26 @@ static void add_silent(const struct ri_case *c, struct ri_sheet *sheet)
 		roll == &c->nodes ? "node" : "rank", roll->missing == 1 ? "" : "s",
 		c->skip_count > 0 ? "readable " : "");
 	add_missing(sheet, roll);
-	ri_sheet_addf(sheet, "\n    the other ranks %s; look whether %s up, and what the platform "
+	ri_sheet_addf(sheet, "\n");
+	ri_sheet_addf(sheet, "    the other ranks %s; look whether %s up, and what the platform "
 		"says of it\n", c->victims.lost > 0 ? "lost a peer" : "were stopped",
 		roll->missing == 1 ? "that machine is" : "those machines are");
 	if (c->later.witness == NULL)
 		return;
-	ri_sheet_add(sheet, "later ");
+	ri_sheet_addf(sheet, "later ");
 	add_who(sheet, &c->later);
-	ri_sheet_add(sheet, " failed: ");
+	ri_sheet_addf(sheet, " failed: ");
 	add_how(sheet, &c->later);
 	add_reason(sheet, &c->later, REASON);
 }
 
 static void add_told(const struct ri_case *c, struct ri_sheet *sheet)
 {
-	ri_sheet_addf(sheet, "node %lld failed first, as the link said; it left no report:\n    ",
+	ri_sheet_addf(sheet, "node %lld failed first, as the link said; it left no report:\n",
 		(long long)c->verdict_node);
+	ri_sheet_addf(sheet, "    ");
 	ri_sheet_add_shown(sheet, c->verdict->verdict, COLUMNS);
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }
 
 /* Where to look further, where no end of its own is shown. */
@@ -254,7 +257,7 @@ static void add_held(const struct ri_case *c, struct ri_sheet *sheet)
 		ri_sheet_addf(sheet, "one of %zu held up the others, and what their nodes saw does "
 			"not tell which:\n", c->suspect_count + c->more_suspects);
 		for (size_t i = 0; i < c->suspect_count && i < SUSPECTS; i++) {
-			ri_sheet_add(sheet, "  ");
+			ri_sheet_addf(sheet, "  ");
 			add_who(sheet, &c->suspects[i]);
 			add_deed(sheet, &c->suspects[i], REASON);
 		}
@@ -265,11 +268,11 @@ static void add_held(const struct ri_case *c, struct ri_sheet *sheet)
 	}
 	add_who(sheet, &c->suspects[0]);
 	if (c->suspects[0].seen) {
-		ri_sheet_add(sheet, " held up the others");
+		ri_sheet_addf(sheet, " held up the others");
 		add_deed(sheet, &c->suspects[0], RI_WITNESS_DEEDS);
 		return;
 	}
-	ri_sheet_add(sheet, " did not come when all others waited for it: look at what it did "
+	ri_sheet_addf(sheet, " did not come when all others waited for it: look at what it did "
 		"last\n");
 	add_report(sheet, &c->suspects[0]);
 }
@@ -285,7 +288,7 @@ static void add_statuses(const struct ri_case *c, struct ri_sheet *sheet)
 
 		if (witness->exit_status == 0 || count++ >= SUSPECTS)
 			continue;
-		ri_sheet_add(sheet, "    but of ");
+		ri_sheet_addf(sheet, "    but of ");
 		add_name(sheet, witness);
 		ri_sheet_addf(sheet, " the exit status is %d\n", witness->exit_status);
 	}
@@ -297,11 +300,11 @@ static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	switch (c->finding) {
 	case RI_CASE_WELL:
-		ri_sheet_add(sheet, "no rank failed\n");
+		ri_sheet_addf(sheet, "no rank failed\n");
 		add_statuses(c, sheet);
 		break;
 	case RI_CASE_STOPPED:
-		ri_sheet_add(sheet, "no rank failed of its own: the job was stopped from "
+		ri_sheet_addf(sheet, "no rank failed of its own: the job was stopped from "
 			"outside\n");
 		break;
 	case RI_CASE_FIRST:
@@ -313,15 +316,15 @@ static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 		break;
 	case RI_CASE_EVICTED:
 		add_list(c, sheet);
-		ri_sheet_add(sheet, " was stopped from outside, at ");
+		ri_sheet_addf(sheet, " was stopped from outside, at ");
 		add_time(sheet, c->suspects[0].at);
-		ri_sheet_add(sheet, ", before the others lost it: ask the platform why\n");
+		ri_sheet_addf(sheet, ", before the others lost it: ask the platform why\n");
 		add_reports(c, sheet);
 		break;
 	case RI_CASE_LEFT:
 		add_list(c, sheet);
-		ri_sheet_add(sheet, " had ended with 0 before the others lost it: compare how many "
-			"steps each rank has\n");
+		ri_sheet_addf(sheet, " had ended with 0 before the others lost it: compare how "
+			"many steps each rank has\n");
 		add_reports(c, sheet);
 		break;
 	case RI_CASE_HELD:
@@ -334,7 +337,7 @@ static void add_finding(const struct ri_case *c, struct ri_sheet *sheet)
 		add_told(c, sheet);
 		break;
 	case RI_CASE_NOBODY:
-		ri_sheet_add(sheet, "it cannot be told which rank failed first: all that failed "
+		ri_sheet_addf(sheet, "it cannot be told which rank failed first: all that failed "
 			"lost a peer or waited for one\n");
 		break;
 	}
@@ -345,24 +348,24 @@ static void add_job(const struct ri_case *c, struct ri_sheet *sheet)
 	const struct ri_case_attempt *newest = &c->attempts[0];
 	const struct ri_witness *one = newest->witnesses[0];
 
-	ri_sheet_add(sheet, "job");
+	ri_sheet_addf(sheet, "job");
 	if (one->job != NULL) {
-		ri_sheet_add(sheet, " ");
+		ri_sheet_addf(sheet, " ");
 		ri_sheet_add_shown(sheet, one->job, COLUMNS);
 	}
 	if (one->attempt >= 0)
 		ri_sheet_addf(sheet, ", attempt %lld", (long long)one->attempt);
-	ri_sheet_add(sheet, ": ");
+	ri_sheet_addf(sheet, ": ");
 	add_count(sheet, newest->count, "report");
 	if (c->nodes.all > 0)
 		ri_sheet_addf(sheet, " of %zu node%s", c->nodes.all, c->nodes.all == 1 ? "" : "s");
 	if (c->ranks.all > 0)
 		ri_sheet_addf(sheet, ", %zu rank%s", c->ranks.all, c->ranks.all == 1 ? "" : "s");
-	ri_sheet_add(sheet, ", ");
+	ri_sheet_addf(sheet, ", ");
 	add_time(sheet, newest->began);
-	ri_sheet_add(sheet, " to ");
+	ri_sheet_addf(sheet, " to ");
 	add_time(sheet, newest->ended);
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }
 
 static void add_victims(const struct ri_case *c, struct ri_sheet *sheet)
@@ -372,9 +375,9 @@ static void add_victims(const struct ri_case *c, struct ri_sheet *sheet)
 
 	if (victims->ranks == 0)
 		return;
-	ri_sheet_add(sheet, c->finding == RI_CASE_STOPPED ? "that is " : "victims: ");
+	ri_sheet_addf(sheet, c->finding == RI_CASE_STOPPED ? "that is " : "victims: ");
 	add_count(sheet, victims->ranks, "rank");
-	ri_sheet_add(sheet, " on ");
+	ri_sheet_addf(sheet, " on ");
 	add_count(sheet, victims->nodes, "node");
 	if (victims->lost > 0) {
 		ri_sheet_addf(sheet, "%s%zu lost a peer or waited in vain", before, victims->lost);
@@ -386,7 +389,7 @@ static void add_victims(const struct ri_case *c, struct ri_sheet *sheet)
 	}
 	if (victims->failed > 0)
 		ri_sheet_addf(sheet, "%s%zu failed later", before, victims->failed);
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }
 
 static void add_rolls(const struct ri_case *c, struct ri_sheet *sheet)
@@ -399,7 +402,7 @@ static void add_rolls(const struct ri_case *c, struct ri_sheet *sheet)
 		c->skip_count > 0 ? "readable " : "", roll->missing, roll->all,
 		roll == &c->nodes ? "node" : "rank");
 	add_missing(sheet, roll);
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }
 
 /* Of a missing node there may be a report that a wrong clock has put among older ones. */
@@ -418,19 +421,19 @@ static void add_older(const struct ri_case *c, struct ri_sheet *sheet)
 				!ri_case_is_missing(&c->nodes, (size_t)one->node) ||
 				count++ >= NAMED)
 				continue;
-			ri_sheet_add(sheet, "    but by its clock there is an older report of ");
+			ri_sheet_addf(sheet, "    but by its clock there is an older report of ");
 			add_name(sheet, one);
-			ri_sheet_add(sheet, ": ");
+			ri_sheet_addf(sheet, ": ");
 			ri_sheet_add_shown(sheet, one->file, COLUMNS);
-			ri_sheet_add(sheet, "\n");
+			ri_sheet_addf(sheet, "\n");
 		}
 }
 
 static void add_verdicts(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	if (c->verdicts_differ)
-		ri_sheet_add(sheet, "the link's verdicts in these reports differ, so they were not "
-			"used\n");
+		ri_sheet_addf(sheet, "the link's verdicts in these reports differ, so they were "
+			"not used\n");
 }
 
 /* "node 2 (gpu-0002) began 360 s after most others: ..." */
@@ -454,9 +457,9 @@ static void add_value(struct ri_sheet *sheet, const char *value)
 	enum { VALUE = 80 };
 
 	if (value == NULL)
-		ri_sheet_add(sheet, "not there");
+		ri_sheet_addf(sheet, "not there");
 	else if (value[0] == '\0')
-		ri_sheet_add(sheet, "empty");
+		ri_sheet_addf(sheet, "empty");
 	else
 		ri_sheet_add_shown(sheet, value, VALUE);
 }
@@ -466,18 +469,19 @@ static void add_oddities(const struct ri_case *c, struct ri_sheet *sheet)
 	for (size_t i = 0; i < c->oddity_count && i < NAMED; i++) {
 		const struct ri_case_oddity *oddity = &c->oddities[i];
 
-		ri_sheet_add(sheet, "differs: ");
+		ri_sheet_addf(sheet, "differs: ");
 		ri_sheet_add_shown(sheet, oddity->fact, COLUMNS);
-		ri_sheet_add(sheet, " is ");
+		ri_sheet_addf(sheet, " is ");
 		add_value(sheet, oddity->value);
-		ri_sheet_add(sheet, " on ");
+		ri_sheet_addf(sheet, " on ");
 		for (size_t k = 0; k < oddity->count && k < NAMED; k++) {
-			ri_sheet_add(sheet, k == 0 ? "" : ", ");
+			if (k > 0)
+				ri_sheet_addf(sheet, ", ");
 			add_name(sheet, oddity->who[k]);
 		}
 		if (oddity->count > NAMED)
 			ri_sheet_addf(sheet, " and %zu more", oddity->count - NAMED);
-		ri_sheet_add(sheet, ", ");
+		ri_sheet_addf(sheet, ", ");
 		add_value(sheet, oddity->usual);
 		ri_sheet_addf(sheet, " on %zu others\n", oddity->usual_count);
 	}
@@ -492,20 +496,20 @@ static void add_attempts(const struct ri_case *c, struct ri_sheet *sheet)
 		const struct ri_case_attempt *attempt = &c->attempts[i];
 		const struct ri_witness *one = attempt->witnesses[0];
 
-		ri_sheet_add(sheet, "not judged: ");
+		ri_sheet_addf(sheet, "not judged: ");
 		add_count(sheet, attempt->count, "report");
-		ri_sheet_add(sheet, " of another attempt or job");
+		ri_sheet_addf(sheet, " of another attempt or job");
 		if (one->job != NULL) {
-			ri_sheet_add(sheet, ", ");
+			ri_sheet_addf(sheet, ", ");
 			ri_sheet_add_shown(sheet, one->job, COLUMNS);
 		}
 		if (one->attempt >= 0)
 			ri_sheet_addf(sheet, ", attempt %lld", (long long)one->attempt);
-		ri_sheet_add(sheet, ", ended ");
+		ri_sheet_addf(sheet, ", ended ");
 		add_time(sheet, attempt->ended);
-		ri_sheet_add(sheet, ": ");
+		ri_sheet_addf(sheet, ": ");
 		ri_sheet_add_shown(sheet, one->file, COLUMNS);
-		ri_sheet_add(sheet, attempt->count > 1 ? " and others\n" : "\n");
+		ri_sheet_addf(sheet, attempt->count > 1 ? " and others\n" : "\n");
 	}
 	if (c->attempt_count > NAMED + 1)
 		ri_sheet_addf(sheet, "not judged: %zu more attempts; --blame=json has all\n",
@@ -515,11 +519,11 @@ static void add_attempts(const struct ri_case *c, struct ri_sheet *sheet)
 static void add_skips(const struct ri_case *c, struct ri_sheet *sheet)
 {
 	for (size_t i = 0; i < c->skip_count && i < NAMED; i++) {
-		ri_sheet_add(sheet, "skipped: ");
+		ri_sheet_addf(sheet, "skipped: ");
 		ri_sheet_add_shown(sheet, c->skips[i].file, COLUMNS);
-		ri_sheet_add(sheet, ": ");
+		ri_sheet_addf(sheet, ": ");
 		ri_sheet_add_shown(sheet, c->skips[i].why, COLUMNS);
-		ri_sheet_add(sheet, "\n");
+		ri_sheet_addf(sheet, "\n");
 	}
 	if (c->skip_count > NAMED)
 		ri_sheet_addf(sheet, "skipped: %zu more files; --blame=json has all\n",

@@ -28,7 +28,7 @@ static void add_bytes(struct ri_sheet *sheet, const char *bytes, size_t length)
 	}
 }
 
-void ri_sheet_add(struct ri_sheet *sheet, const char *text)
+static void add(struct ri_sheet *sheet, const char *text)
 {
 	add_bytes(sheet, text, strlen(text));
 }
@@ -37,13 +37,21 @@ void ri_sheet_addf(struct ri_sheet *sheet, const char *format, ...)
 {
 	char piece[PIECE];
 	va_list arguments;
+	bool ends;
 	int length;
 
 	va_start(arguments, format);
 	length = vsnprintf(piece, sizeof(piece), format, arguments);
 	va_end(arguments);
-	if (length > 0)
-		add_bytes(sheet, piece, strlen(piece));
+	if (length < 0)
+		return;
+	/* only the format's own newline, its last byte, ends the line */
+	ends = format[0] != '\0' && format[strlen(format) - 1] == '\n';
+	if (ends && (size_t)length < sizeof(piece))
+		piece[length - 1] = '\0';
+	ri_sheet_add_shown(sheet, piece, PIECE);
+	if (ends)
+		add(sheet, "\n");
 }
 
 void ri_sheet_add_shown(struct ri_sheet *sheet, const char *value, size_t columns)
@@ -53,7 +61,7 @@ void ri_sheet_add_shown(struct ri_sheet *sheet, const char *value, size_t column
 
 	ri_text_init(&text, piece, sizeof(piece));
 	ri_text_add_shown(&text, value, columns);
-	ri_sheet_add(sheet, piece);
+	add(sheet, piece);
 }
 
 int ri_sheet_end(struct ri_sheet *sheet)
@@ -78,7 +86,7 @@ static void add_string(struct ri_sheet *sheet, const char *value)
 	const char *from = value;
 	size_t length;
 
-	ri_sheet_add(sheet, "\"");
+	add(sheet, "\"");
 	while (*value != '\0') {
 		length = plain_length(value);
 		if (length > 0) {
@@ -94,18 +102,18 @@ static void add_string(struct ri_sheet *sheet, const char *value)
 		from = value;
 	}
 	add_bytes(sheet, from, (size_t)(value - from));
-	ri_sheet_add(sheet, "\"");
+	add(sheet, "\"");
 }
 
 static void begin(struct ri_sheet *sheet, const char *name)
 {
 	if (sheet->follows)
-		ri_sheet_add(sheet, ", ");
+		add(sheet, ", ");
 	sheet->follows = true;
 	if (name == NULL)
 		return;
 	add_string(sheet, name);
-	ri_sheet_add(sheet, ": ");
+	add(sheet, ": ");
 }
 
 void ri_sheet_open(struct ri_sheet *sheet, const char *name, char bracket)
@@ -125,7 +133,7 @@ void ri_sheet_string(struct ri_sheet *sheet, const char *name, const char *value
 {
 	begin(sheet, name);
 	if (value == NULL)
-		ri_sheet_add(sheet, "null");
+		add(sheet, "null");
 	else
 		add_string(sheet, value);
 }
@@ -134,7 +142,7 @@ void ri_sheet_number(struct ri_sheet *sheet, const char *name, int64_t value)
 {
 	begin(sheet, name);
 	if (value < 0)
-		ri_sheet_add(sheet, "null");
+		add(sheet, "null");
 	else
 		ri_sheet_addf(sheet, "%lld", (long long)value);
 }
@@ -142,7 +150,7 @@ void ri_sheet_number(struct ri_sheet *sheet, const char *name, int64_t value)
 void ri_sheet_bool(struct ri_sheet *sheet, const char *name, bool value)
 {
 	begin(sheet, name);
-	ri_sheet_add(sheet, value ? "true" : "false");
+	add(sheet, value ? "true" : "false");
 }
 
 void ri_sheet_time(struct ri_sheet *sheet, const char *name, int64_t at)

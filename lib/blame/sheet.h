@@ -26,7 +26,11 @@ struct ri_sheet {
 	char bytes[RI_SHEET_SIZE];
 };
 
-void ri_sheet_add(struct ri_sheet *sheet, const char *text);
+/*
+ * Words of ours: the compiler refuses a format that is no literal. A newline at its end ends the
+ * line. In what the arguments say a newline, as any control character, becomes an escape: whoever
+ * wrote a report can neither begin a line nor reach the terminal.
+ */
 void ri_sheet_addf(struct ri_sheet *sheet, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

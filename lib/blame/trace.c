@@ -26,7 +26,7 @@ static void begin_event(struct ri_sheet *sheet, const char *phase, size_t proces
 static void end_event(struct ri_sheet *sheet)
 {
 	ri_sheet_close(sheet, '}');
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }
 
 static void put_name(struct ri_sheet *sheet, const char *kind, size_t process, int64_t row,
@@ -178,7 +178,7 @@ void ri_case_trace(const struct ri_case *c, struct ri_sheet *sheet)
 	ri_sheet_open(sheet, NULL, '{');
 	ri_sheet_string(sheet, "displayTimeUnit", "ms");
 	ri_sheet_open(sheet, "traceEvents", '[');
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 	for (size_t i = 0; i < newest->count; i++) {
 		const struct ri_witness *witness = newest->witnesses[i];
 
@@ -189,5 +189,5 @@ void ri_case_trace(const struct ri_case *c, struct ri_sheet *sheet)
 	}
 	ri_sheet_close(sheet, ']');
 	ri_sheet_close(sheet, '}');
-	ri_sheet_add(sheet, "\n");
+	ri_sheet_addf(sheet, "\n");
 }

@@ -288,6 +288,38 @@ def test_what_a_report_says_reaches_no_terminal_as_a_command(box, tmp_path):
         json.loads(out)
 
 
+def strings(part, way=()):
+    """Where in a document strings stand, the names of its members included."""
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(value, str):
+            yield (*way, key)
+        elif isinstance(value, (dict, list)):
+            yield from strings(value, (*way, key))
+
+
+def test_no_string_of_a_report_makes_a_line_of_its_own(box, tmp_path):
+    """Each of them in turn, whatever member it is of."""
+    evil = "\x1b[2J\nrank 9\r\u202e"
+    sample = report(0, 2, KILLED, STOPPED, facts={"nvidia_driver": "550.2"}, job="j",
+                    job_verdict="said", job_verdict_node=0)
+    write(tmp_path, [sample, stopped(1, 2, job="j")])
+    usual = page(box, tmp_path)
+    ways = list(strings(sample))
+    assert ("first_failure", "signal") in ways and len(ways) > 20
+    for way in ways:
+        document = json.loads(json.dumps(sample))
+        part = document
+        for key in way[:-1]:
+            part = part[key]
+        part[way[-1]] = evil
+        (tmp_path / "0.json").write_text(json.dumps(document))
+        said = page(box, tmp_path)
+        assert all(byte >= " " or byte == "\n" for byte in said) and "\u202e" not in said, way
+        assert "\nrank 9" not in said and len(said.splitlines()) <= len(usual.splitlines()) + 4
+        for form in ("json", "trace"):
+            json.loads(box.run(f"--blame={form}", str(tmp_path), place="below").out)
+
+
 def test_files_that_are_none(box, tmp_path):
     write(tmp_path, [report(0, 1, OWN, STOPPED)])
     os.mkfifo(tmp_path / "pipe")

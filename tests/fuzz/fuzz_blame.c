@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports of other machines, with a line "%%" between them: whatever they say, the page has
- * nothing that a terminal could take for a command, the two documents are JSON, and nobody is
- * named who is in none of them. To skim a report changes nothing of what is read of it.
+ * nothing that a terminal could take for a command and no line that one of their strings began,
+ * the two documents are JSON, and nobody is named who is in none of them. To skim a report changes
+ * nothing of what is read of it.
  */
 #include <jansson.h>
 
@@ -10,8 +11,9 @@
 #include "blame/skim.h"
 #include "fuzz.h"
 
-enum { PARTS = 16, ROOM = 4 << 20 };
+enum { PARTS = 16, ROOM = 4 << 20, STRINGS = 64 };
 
+static const char forged[] = "rank 9";
 static char written[ROOM];
 static size_t length;
 
@@ -57,7 +59,27 @@ static void check_page(void)
 		if (*end == '\n')
 			*end++ = '\0';
 		CHECK(fuzz_is_printable(line));
+		CHECK(strncmp(line, forged, strlen(forged)) != 0);
 	}
+}
+
+/* Let one string of the document, chosen by *left, go on with a line like ours. */
+static void forge(json_t *part, size_t *left)
+{
+	const char *name;
+	json_t *value;
+	size_t i;
+
+	if (json_is_string(part) && (*left)-- == 0) {
+		value = json_sprintf("%s\n%s", json_string_value(part), forged);
+		if (value != NULL)
+			json_string_set(part, json_string_value(value));
+		json_decref(value);
+	}
+	json_array_foreach(part, i, value)
+		forge(value, left);
+	json_object_foreach(part, name, value)
+		forge(value, left);
 }
 
 static void check_suspects(const struct ri_case *c)
@@ -109,44 +131,62 @@ static void check_skim(const char *bytes, size_t size)
 	free(copy);
 }
 
-static void add_part(struct ri_case *c, const char *text)
+static void add_part(struct ri_case *c, const char *text, size_t chosen)
 {
-	char *copy = fuzz_string(text, strlen(text));
+	json_t *document = json_loads(text, 0, NULL);
+	char *copy = NULL;
+
+	if (document != NULL) {
+		forge(document, &chosen);
+		copy = json_dumps(document, 0);
+		json_decref(document);
+	}
+	if (copy == NULL)
+		copy = fuzz_string(text, strlen(text));
 
 	check_skim(text, strlen(text));
 	ri_case_add(c, "report.json", copy, strlen(copy));
 	free(copy);
 }
 
+static void check_answers(struct ri_case *c)
+{
+	struct ri_sheet *sheet;
+
+	CHECK(ri_case_judge(c) == 0);
+	check_case(c);
+	sheet = begin();
+	ri_case_page(c, sheet);
+	if (finish(sheet))
+		check_page();
+	sheet = begin();
+	ri_case_json(c, "0", sheet);
+	if (finish(sheet))
+		check_json();
+	sheet = begin();
+	ri_case_trace(c, sheet);
+	if (finish(sheet))
+		check_json();
+}
+
+/* Once as they are, and once with a string of each that is forged. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ri_case c;
-	struct ri_sheet *sheet;
-	char *text = fuzz_string(data, size), *part = text, *rest;
 
 	json_object_seed(1);
-	CHECK(ri_case_begin(&c, PARTS) == 0);
-	for (int i = 0; i < PARTS && (i == 0 || *part != '\0'); i++, part = rest) {
-		rest = fuzz_cut_part(part);
-		add_part(&c, part);
+	for (int round = 0; round < 2; round++) {
+		char *text = fuzz_string(data, size), *part = text, *rest;
+
+		CHECK(ri_case_begin(&c, PARTS) == 0);
+		for (size_t i = 0; i < PARTS && (i == 0 || *part != '\0'); i++, part = rest) {
+			rest = fuzz_cut_part(part);
+			add_part(&c, part, round == 0 ? SIZE_MAX : (size + i) % STRINGS);
+		}
+		if (c.count > 0)
+			check_answers(&c);
+		ri_arena_release(&c.arena);
+		free(text);
 	}
-	if (c.count > 0) {
-		CHECK(ri_case_judge(&c) == 0);
-		check_case(&c);
-		sheet = begin();
-		ri_case_page(&c, sheet);
-		if (finish(sheet))
-			check_page();
-		sheet = begin();
-		ri_case_json(&c, "0", sheet);
-		if (finish(sheet))
-			check_json();
-		sheet = begin();
-		ri_case_trace(&c, sheet);
-		if (finish(sheet))
-			check_json();
-	}
-	ri_arena_release(&c.arena);
-	free(text);
 	return 0;
 }
