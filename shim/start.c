@@ -53,6 +53,20 @@ static int prepare_without(struct ri_run *run, struct ri_output_wishes *wishes)
 	return ri_output_prepare(&run->output, wishes, &run->arena, &run->err);
 }
 
+/*
+ * Log files that a variable asks for are no reason to start nothing: the ranks print
+ * what they say.
+ */
+static int prepare_without_files(struct ri_run *run, const struct ri_output_wishes *wishes)
+{
+	ri_log_without(&run->err, "the job runs without log files");
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	run->options.given.log_dir = run->options.given.log_file =
+		(struct ri_given){ .subject = NULL };
+	run->options.log_mode = RI_LOG_MODE_TEE;
+	return ri_output_prepare(&run->output, wishes, &run->arena, &run->err);
+}
+
 /* Of each child that starts here, whether they are ranks or not. */
 static int prepare_output(struct ri_run *run)
 {
@@ -62,8 +76,9 @@ static int prepare_output(struct ri_run *run)
 		.options = &run->options, .ranks = ranks, .count = count, .node = -1,
 		.keeps_stderr = count > 1 || run->options.given.report.value != NULL,
 	};
-	bool needs = wishes.keeps_stderr || ri_output_is_wanted(&run->options);
+	bool needs = wishes.keeps_stderr;
 	uint64_t rank = 0, local_rank = 0, node;
+	int status;
 
 	if (ranks == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
@@ -75,9 +90,13 @@ static int prepare_output(struct ri_run *run)
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
 	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on();
-	if (ri_output_prepare(&run->output, &wishes, &run->arena, &run->err) == 0)
-		return 0;
-	return needs || !ri_link_is_on() ? -1 : prepare_without(run, &wishes);
+	status = ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
+	if (status < 0 && ri_output_asker(&run->options)->twin &&
+		run->err.code == RI_CODE_LOG_REFUSED)
+		status = prepare_without_files(run, &wishes);
+	if (status < 0 && ri_link_is_on() && !needs && !ri_output_is_wanted(&run->options))
+		status = prepare_without(run, &wishes);
+	return status;
 }
 
 /* All that takes memory, and what ranks beside the first one read. */

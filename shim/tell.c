@@ -180,26 +180,41 @@ static int begin_state(void *argument)
 	return ri_state_begin(&run->options, &run->topology, run->self, &run->arena, &run->err);
 }
 
-/* What an option names is looked at without waiting for it longer than until a stop. */
-static int look_at(struct ri_run *run, const struct ri_given *option, int (*work)(void *argument))
+/*
+ * What an option names is looked at without waiting for it longer than until a stop. A
+ * variable may be that of a whole fleet, whose share is gone: its place is no reason to
+ * start nothing. so: what becomes of the job then.
+ */
+static int look_at(struct ri_run *run, struct ri_given *option, int (*work)(void *argument),
+	const char *so)
 {
 	const struct ri_apart looking = {
 		.work = work, .argument = run, .subject = option->subject, .path = option->value,
+		.most_ms = option->twin ? RI_APART_TWIN_MS : 0,
 	};
 
-	if (option->value == NULL)
+	if (option->value == NULL ||
+		ri_apart_or_fail(&looking, RI_CODE_REPORT_REFUSED, &run->err) == 0)
 		return 0;
-	return ri_apart_or_fail(&looking, RI_CODE_REPORT_REFUSED, &run->err);
+	if (!option->twin || run->err.code != RI_CODE_REPORT_REFUSED)
+		return -1;
+	ri_log_without(&run->err, so);
+	run->err = (struct ri_error)RI_ERROR_INIT;
+	*option = (struct ri_given){ .subject = NULL };
+	return 0;
 }
 
 int ri_run_prepare_telling(struct ri_run *run)
 {
-	const struct ri_options *options = &run->options;
+	struct ri_options *options = &run->options;
 
 	if (options->given.state.value != NULL)
 		run->self = getpid();
-	if (look_at(run, &options->given.report, prepare_report) < 0 || prepare_facts(run) < 0 ||
-		look_at(run, &options->given.state, begin_state) < 0)
+	if (look_at(run, &options->given.report, prepare_report,
+		    "the job runs without a report") < 0 ||
+		prepare_facts(run) < 0 ||
+		look_at(run, &options->given.state, begin_state,
+			"the job runs without a state file") < 0)
 		return -1;
 	if (options->disabled ||
 		(plan_report(run).ranks == 1 && options->given.report.value == NULL &&

@@ -32,7 +32,7 @@ struct plan {
 	struct ri_arena *arena;
 	struct ri_error *err;
 	const char *pattern;	/* NULL: no files */
-	const char *subject;	/* the option that asks for them */
+	const char *subject;	/* of who asks for them */
 	bool redirects;
 	bool shares;		/* several ranks, one file */
 	struct utsname names;
@@ -51,6 +51,15 @@ bool ri_output_is_wanted(const struct ri_options *options)
 	return options->log_prefix || has_files(options);
 }
 
+const struct ri_given *ri_output_asker(const struct ri_options *options)
+{
+	const struct ri_given *dir = &options->given.log_dir, *file = &options->given.log_file;
+
+	if (dir->value == NULL || (dir->twin && file->value != NULL && !file->twin))
+		return file;
+	return dir;
+}
+
 static int refuse(const struct plan *plan, const char *subject, const char *what)
 {
 	int error = errno;
@@ -59,6 +68,24 @@ static int refuse(const struct plan *plan, const char *subject, const char *what
 	if (error == EMFILE)
 		ri_fail_hint(plan->err, "raise the limit of open files (ulimit -n, docker run "
 					"--ulimit nofile=N)");
+	return ri_fail_errno(plan->err, error);
+}
+
+/* A folder or a file of the log, which whoever asks for it is blamed for. */
+static int refuse_path(const struct plan *plan, const char *path, const char *what)
+{
+	int error = errno;
+	char quoted[RI_QUOTE_SIZE];
+
+	ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject, "%s cannot be %s: %s",
+		ri_quote(quoted, sizeof(quoted), path), what, ri_spot_reason(error));
+	if (error == EMFILE)
+		ri_fail_hint(plan->err, "raise the limit of open files (ulimit -n, docker run "
+					"--ulimit nofile=N)");
+	else if (error == RI_SPOT_FOREIGN || error == RI_SPOT_SECOND_NAME)
+		ri_fail_hint(plan->err, "remove it, or name the file itself");
+	else
+		ri_fail_hint(plan->err, "the folder above it must exist and be writable");
 	return ri_fail_errno(plan->err, error);
 }
 
@@ -77,7 +104,7 @@ static int read_pattern(struct plan *plan)
 	plan->redirects = options->log_mode == RI_LOG_MODE_REDIRECT;
 	if (!has_files(options))
 		return 0;
-	plan->subject = file->value != NULL ? file->subject : dir->subject;
+	plan->subject = ri_output_asker(options)->subject;
 	plan->pattern = file->value;
 	if (dir->value != NULL)
 		plan->pattern = ri_arena_format(plan->arena, "%s/%s", dir->value,
@@ -135,11 +162,11 @@ static int make_directory(struct plan *plan, size_t index)
 	if (plan->made == NULL)
 		return no_memory(plan);
 	if (ri_spot_find(&spot, plan->made, plan->arena) < 0)
-		return refuse(plan, path, "the folder cannot be created");
+		return refuse_path(plan, path, "created");
 	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
 	ri_spot_close(&spot);
 	if (made < 0 && errno != EEXIST)
-		return refuse(plan, path, "the folder cannot be created");
+		return refuse_path(plan, path, "created");
 	return 0;
 }
 
@@ -149,17 +176,19 @@ static int make_directory(struct plan *plan, size_t index)
  */
 static int make_blocking(const struct plan *plan, const struct ri_log_file *file)
 {
+	char quoted[RI_QUOTE_SIZE];
 	struct stat info;
 
 	if (fstat(file->fd, &info) < 0)
-		return refuse(plan, file->path, "the log file cannot be used");
+		return refuse_path(plan, file->path, "used");
 	if (!S_ISREG(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(file->fd))) {
-		ri_fail(plan->err, RI_CODE_LOG_REFUSED, file->path,
-			"is not a regular file, and output cannot be redirected to it");
+		ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject,
+			"%s is not a regular file, and output cannot be redirected to it",
+			ri_quote(quoted, sizeof(quoted), file->path));
 		return ri_fail_hint(plan->err, "use --log-mode=tee, which works without a reader");
 	}
 	if (fcntl(file->fd, F_SETFL, O_APPEND) < 0)
-		return refuse(plan, file->path, "the log file cannot be used");
+		return refuse_path(plan, file->path, "used");
 	return 0;
 }
 
@@ -199,7 +228,7 @@ static int open_at(const struct ri_spot *spot)
 	if (fd < 0 || !may_be_planted(spot, fd))
 		return fd;
 	close(fd);
-	errno = EMLINK;
+	errno = RI_SPOT_SECOND_NAME;
 	return -1;
 }
 
@@ -216,7 +245,7 @@ static int open_path(struct plan *plan, const char *path)
 	if (spot.folder < 0)
 		spot.name = path;
 	fd = open_at(&spot);
-	if (fd >= 0 || errno != ELOOP || spot.folder < 0)
+	if (fd >= 0 || errno != RI_SPOT_FOREIGN)
 		return fd;
 	/* a link, which may be followed or not */
 	if (ri_spot_find(&spot, path, plan->arena) < 0)
@@ -224,20 +253,6 @@ static int open_path(struct plan *plan, const char *path)
 	fd = open_at(&spot);
 	ri_spot_close(&spot);
 	return fd;
-}
-
-static int refuse_file(const struct plan *plan, const char *path)
-{
-	int error = errno;
-
-	if (error != ELOOP && error != EMLINK)
-		return refuse(plan, path, "the log file cannot be opened");
-	ri_fail(plan->err, RI_CODE_LOG_REFUSED, path, error == ELOOP
-			? "another user owns a symbolic link in the path"
-			: "it has a second name (a hard link), and other users may write to its "
-				"folder");
-	ri_fail_hint(plan->err, "remove it, or name the file itself");
-	return ri_fail_errno(plan->err, error);
 }
 
 static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
@@ -249,7 +264,7 @@ static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
 		return no_memory(plan);
 	file->fd = open_path(plan, file->path);
 	if (file->fd < 0)
-		return refuse_file(plan, file->path);
+		return refuse_path(plan, file->path, "opened");
 	return plan->redirects ? make_blocking(plan, file) : 0;
 }
 
@@ -274,12 +289,10 @@ static int open_files(void *argument)
 /* Where they lie may not answer: a stop ends the waiting. */
 static int open_files_apart(struct plan *plan)
 {
-	const union ri_options_given *given = &plan->wishes->options->given;
-	const struct ri_given *place = given->log_dir.value != NULL ? &given->log_dir
-								    : &given->log_file;
+	const struct ri_given *asker = ri_output_asker(plan->wishes->options);
 	const struct ri_apart opening = {
-		.work = open_files, .argument = plan, .subject = place->subject,
-		.path = place->value,
+		.work = open_files, .argument = plan, .subject = asker->subject,
+		.path = asker->value, .most_ms = asker->twin ? RI_APART_TWIN_MS : 0,
 	};
 
 	if (plan->pattern == NULL)

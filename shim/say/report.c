@@ -122,7 +122,6 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 	const char *path;
 	uint64_t number;
 
-	own.option = option;
 	if (strncmp(option->value, "fd:", 3) == 0)
 		return read_fd(option->value + 3, 1, &number)
 			? take_fd(option, number, err)
@@ -142,7 +141,12 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	return plan->options->given.report.value == NULL ? 0 : find_place(plan, arena, err);
+	if (plan->options->given.report.value == NULL)
+		return 0;
+	if (find_place(plan, arena, err) < 0)
+		return -1;
+	own.option = &plan->options->given.report;
+	return 0;
 }
 
 int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)

@@ -85,13 +85,13 @@ static int refuse(const char *subject, const char *path, int error, struct ri_er
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
-		ri_quote(quoted, sizeof(quoted), path),
-		error == ELOOP ? "another user owns a symbolic link in the path" : strerror(error));
+		ri_quote(quoted, sizeof(quoted), path), ri_spot_reason(error));
 	ri_fail_errno(err, error);
 	if (error == EISDIR)
 		return ri_fail_hint(err, "give the path of a file");
-	return ri_fail_hint(err, error == ELOOP ? "give the path of the folder that it leads to"
-						: "its folder must exist and be writable");
+	return ri_fail_hint(err, error == RI_SPOT_FOREIGN
+			? "give the path of the folder that it leads to"
+			: "its folder must exist and be writable");
 }
 
 /* Could it be written now, and is it one to replace? -1 and errno. */

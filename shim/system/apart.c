@@ -172,7 +172,8 @@ int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_e
 	if (status >= 0 || ri_apart_stop() != 0 || err->code != RI_CODE_NONE)
 		return status;
 	ri_fail(err, code, call->subject, "%s cannot be checked: %s",
-		ri_quote(quoted, sizeof(quoted), call->path), strerror(error));
+		ri_quote(quoted, sizeof(quoted), call->path),
+		error == ETIMEDOUT ? "its file system does not answer" : strerror(error));
 	return ri_fail_errno(err, error);
 }
 

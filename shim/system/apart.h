@@ -37,6 +37,12 @@ int ri_apart(const struct ri_apart *call);
 /* The same of a work that gives its reasons in *err: where it gave none, that code and why. */
 int ri_apart_or_fail(const struct ri_apart *call, enum ri_code code, struct ri_error *err);
 
+/*
+ * What a variable asks for besides may lie on a mount that does not answer: after so
+ * long the launch goes on without it.
+ */
+enum { RI_APART_TWIN_MS = 30000 };
+
 /* The work of an open or a read of that path: struct ri_host's apart. */
 int ri_apart_file(int (*work)(void *argument), void *argument, const char *path);
 

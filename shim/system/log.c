@@ -110,6 +110,14 @@ void ri_log_error(const struct ri_error *err)
 	log_statement(RI_LEVEL_ERROR, err->subject, err->text, err->hint, err->code);
 }
 
+void ri_log_without(const struct ri_error *err, const char *so)
+{
+	char text[sizeof(err->text) + FRAME];
+
+	snprintf(text, sizeof(text), "%s; %s", err->text, so);
+	log_statement(RI_LEVEL_WARNING, err->subject, text, err->hint, err->code);
+}
+
 void ri_log_findings(const struct ri_findings *findings)
 {
 	static const enum ri_level levels[] = {

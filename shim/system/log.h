@@ -45,6 +45,9 @@ void ri_log_through(bool (*take)(const char *line, size_t length));
 /* "rankinit: error: SUBJECT: TEXT; HINT [code]" */
 void ri_log_error(const struct ri_error *err);
 
+/* What refuses no launch: "rankinit: warning: SUBJECT: TEXT; SO; HINT [code]" */
+void ri_log_without(const struct ri_error *err, const char *so);
+
 void ri_log_findings(const struct ri_findings *findings);
 
 #endif

@@ -136,7 +136,7 @@ static enum found take_name(char *path, size_t start, size_t length, int *folder
 	} else if (last) {
 		found = FOUND;
 	} else if (!S_ISDIR(info.st_mode)) {
-		errno = S_ISLNK(info.st_mode) ? ELOOP : ENOTDIR;
+		errno = S_ISLNK(info.st_mode) ? RI_SPOT_FOREIGN : ENOTDIR;
 	} else if (ours && !is_ours(&info)) {
 		errno = EPERM;
 	} else {
@@ -277,7 +277,25 @@ int ri_spot_open(const struct ri_spot *spot, int flags)
 		? open(spot->name, flags | O_CLOEXEC, MODE)
 		: openat(spot->folder, spot->name, flags | O_NOFOLLOW | O_CLOEXEC, MODE);
 
+	/* the links that may be followed were */
+	if (fd < 0 && errno == ELOOP && spot->folder >= 0)
+		errno = RI_SPOT_FOREIGN;
 	return ri_fd_move_up(fd);
+}
+
+const char *ri_spot_reason(int error)
+{
+	switch (error) {
+	case RI_SPOT_FOREIGN:
+		return "another user owns, or may have made, a symbolic link in the path";
+	case RI_SPOT_SECOND_NAME:
+		return "it has a second name (a hard link), and other users may write to its "
+		       "folder";
+	case ELOOP:
+		return "its symbolic links lead back to each other, or are more than 40";
+	default:
+		return strerror(error);
+	}
 }
 
 void ri_spot_close(struct ri_spot *spot)

@@ -14,6 +14,7 @@
 #ifndef RI_SHIM_SPOT_H
 #define RI_SHIM_SPOT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -24,6 +25,15 @@ struct ri_spot {
 	const char *name;	/* in the folder; of what is in /dev or /proc the path */
 };
 
+/* Values of errno that no file system gives: why a file that is there is not taken. */
+enum {
+	RI_SPOT_FOREIGN = EREMCHG,	/* a link that somebody else may have made */
+	RI_SPOT_SECOND_NAME = ENOTUNIQ,	/* the caller's: see ri_spot_is_anothers_name */
+};
+
+/* What these mean, in words; of all others what strerror(3) says, or better. */
+const char *ri_spot_reason(int error);
+
 /*
  * Names in /dev and /proc are the kernel's or the container's own, and stay as
  * they are; but what may be made in /dev is in /dev/shm.
@@ -32,8 +42,9 @@ bool ri_spot_is_kept(const char *path);
 
 /*
  * Find the spot of a path. The file need not be there; what is there
- * may be a link that must not be followed. Returns 0, or -1 and errno: ELOOP
- * where a link on the way must not be followed, or where there are too many.
+ * may be a link that must not be followed. Returns 0, or -1 and errno:
+ * RI_SPOT_FOREIGN where a link on the way must not be followed, ELOOP where they
+ * lead in a circle.
  */
 int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena);
 
@@ -46,8 +57,8 @@ int ri_spot_find(struct ri_spot *spot, const char *path, struct ri_arena *arena)
 int ri_spot_renew(struct ri_spot *spot, const char *path);
 
 /*
- * openat(2) with O_CLOEXEC, and with O_NOFOLLOW where there is a folder. The
- * descriptor is 3 or more.
+ * openat(2) with O_CLOEXEC, and with O_NOFOLLOW where there is a folder: a link
+ * there is RI_SPOT_FOREIGN. The descriptor is 3 or more.
  */
 int ri_spot_open(const struct ri_spot *spot, int flags);
 

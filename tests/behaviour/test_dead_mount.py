@@ -15,7 +15,7 @@ import struct
 import pytest
 
 import peek
-from box import PATH, refused
+from box import PATH, refused, warned
 from deadmount import DyingMount, is_held, mounted
 from peek import wait_until
 
@@ -253,3 +253,18 @@ def test_control_the_command_s_own_memory_is(box, option):
     assert may_write_memory(command, LESSER[option])
     assert not may_write_memory(job.pid, LESSER[option])
     job.stop()
+
+
+@pytest.mark.parametrize("variable, code, without", [
+    ("RANKINIT_REPORT", "report.refused", "a report"),
+    ("RANKINIT_STATE", "report.refused", "a state file"),
+    ("RANKINIT_LOG_DIR", "log.refused", "log files"),
+])
+def test_a_variable_is_no_reason_to_start_nothing(box, dead, variable, code, without):
+    """The helper ends, as it does when the time is over."""
+    job = box.start("--", "sh", "-c", "exit 7", env={variable: f"{dead}/place"})
+    waits(job)
+    job.signal(signal.SIGKILL, next(filter(is_held, job.members())))
+    result = job.wait()
+    assert result.status == 7
+    assert f"the job runs without {without}" in warned(result, code, variable)

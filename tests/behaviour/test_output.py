@@ -16,7 +16,7 @@ import time
 import pytest
 
 import peek
-from box import refused
+from box import refused, warned
 from peek import wait_until
 
 SH = ["--", "sh", "-c"]
@@ -134,19 +134,70 @@ def test_names_of_files(box, tmp_path):
     assert job.wait().status == 0 and job.read("d13/f5") == b"a\n"
 
 
-@pytest.mark.parametrize("options, subject", [
-    (["--log-dir=/nonexistent/a"], "/nonexistent/a"),
-    (["--log-dir=/dev/null"], "/dev/null/rank_0.log"),
-    (["--log-file=/"], "/"),
-    (["--log-file=/nonexistent/a"], "/nonexistent/a"),
-    (["--log-file=@FOLDER/fifo"], "@FOLDER/fifo"),
-    (["--log-file=@FOLDER/%n"], "--log-file"),
-])
-def test_files_that_cannot_be(box, options, subject):
-    job = box.start(*options, "--", "touch", "@FOLDER/ran", shell="mkfifo @FOLDER/fifo")
-    subject = subject.replace("@FOLDER", job.folder)
-    refused(job.wait(), 125, "log.refused", subject)
+PLACES = [
+    (["--log-dir=/nonexistent/a"], '"/nonexistent/a" cannot be created'),
+    (["--log-dir=/dev/null"], '"/dev/null/rank_0.log" cannot be opened'),
+    (["--log-file=/"], '"/" cannot be opened'),
+    (["--log-file=/nonexistent/a"], '"/nonexistent/a" cannot be opened'),
+    (["--log-file=@FOLDER/fifo"], '"@FOLDER/fifo" cannot be opened'),
+    (["--log-file=@FOLDER/%n"], "%n is the rank of this node"),
+    (["--log-dir=@FOLDER/gone/logs"], '"@FOLDER/gone/logs" cannot be created'),
+    (["--log-dir=/nonexistent/a", "--log-mode=redirect"], '"/nonexistent/a" cannot be created'),
+    (["--log-dir=/nonexistent/a", "--log-prefix"], '"/nonexistent/a" cannot be created'),
+    (["--log-dir=/proc/logs"], '"/proc/logs" cannot be created'),
+]
+TRAP = "mkfifo @FOLDER/fifo; ln -s nowhere @FOLDER/gone"
+
+
+@pytest.mark.parametrize("options, text", PLACES)
+def test_files_that_cannot_be(box, options, text):
+    job = box.start(*options, "--", "touch", "@FOLDER/ran", shell=TRAP)
+    error = refused(job.wait(), 125, "log.refused", options[0].partition("=")[0])
+    assert text.replace("@FOLDER", job.folder) in error
     assert not os.path.exists(job.folder + "/ran")
+
+
+@pytest.mark.parametrize("options, text, ranks", [
+    *((*place, []) for place in PLACES), (*PLACES[0], ["--nproc-per-node=2"]),
+])
+def test_files_of_a_variable_that_cannot_be(box, options, text, ranks):
+    """One for a whole fleet, whose share is gone: the jobs run, and print what they say."""
+    pairs = [option[2:].replace("-", "_", 1).partition("=") for option in options]
+    env = {"RANKINIT_" + name.upper(): value or "yes" for name, _, value in pairs}
+    asker = "RANKINIT_" + pairs[0][0].upper()
+    job = box.start(*ranks, *SH, "echo said; exit 7", shell=TRAP + "".join(
+        f"; export {name}={value}" for name, value in env.items()))
+    result = job.wait()
+    assert result.status == 7 and b"said\n" in result.out
+    warning = warned(result, "log.refused", asker)
+    assert text.replace("@FOLDER", job.folder) in warning
+    assert "the job runs without log files" in warning
+    assert (b"[0] said\n" in result.out) == ("--log-prefix" in options)
+    assert "said" not in box.run("-q", *ranks, "--", "true", env=env).err
+
+
+def test_who_asks_for_files(box):
+    """An option on the command line is meant, and a variable beside it too."""
+    job = box.start("--log-file=%r", "--", "true", env={"RANKINIT_LOG_DIR": "/nonexistent/a"})
+    refused(job.wait(), 125, "log.refused", "--log-file")
+    job = box.start("--log-dir=/nonexistent/a", "--", "true", env={"RANKINIT_LOG_FILE": "%r"})
+    refused(job.wait(), 125, "log.refused", "--log-dir")
+    both = {"RANKINIT_LOG_DIR": "/nonexistent/a", "RANKINIT_LOG_FILE": "%r"}
+    warned(box.run("--", "true", env=both), "log.refused", "RANKINIT_LOG_DIR")
+    result = box.run("--", "true", env={"RANKINIT_LOG_FILE": "%q"})
+    refused(result, 125, "option.value", "RANKINIT_LOG_FILE")
+
+
+def test_control_files_of_a_variable_that_can_be(box):
+    job = box.start(*SH, "echo said", shell="export RANKINIT_LOG_DIR=@FOLDER/logs")
+    result = job.wait()
+    assert (result.status, result.out, result.err) == (0, b"said\n", "")
+    assert job.read("logs/rank_0.log") == b"said\n"
+
+
+def test_a_disk_that_is_full(box):
+    result = box.run(*SH, "echo said; exit 7", env={"RANKINIT_LOG_FILE": "/dev/full"})
+    assert (result.status, result.out) == (7, b"said\n") and losses(result)["log files"] == 5
 
 
 def test_a_fifo_is_no_place_to_redirect_to(box):
@@ -155,7 +206,7 @@ def test_a_fifo_is_no_place_to_redirect_to(box):
         job = box.start("--log-file=@FOLDER/fifo", f"--log-mode={mode}", *SH, "seq 50000; exit 3",
                         shell="mkfifo @FOLDER/fifo; exec 9<>@FOLDER/fifo")
         if mode == "redirect":
-            refused(job.wait(), 125, "log.refused", job.folder + "/fifo")
+            refused(job.wait(), 125, "log.refused", "--log-file")
             continue
         result = job.wait()
         assert result.status == 3 and len(result.out) == 288894

@@ -90,7 +90,8 @@ def test_a_folder_that_was_a_link(attack):
     plant = "rm -r own/d && ln -s ../root own/d && chown -h 1234 own/d"
     job = attack("--report=own/d/report", "touch own/ran", shell=plant)
     error = refused(job.result, 125, "report.refused", "--report")
-    assert "another user owns a symbolic link in the path" in error and untouched(job)
+    assert "another user owns, or may have made, a symbolic link in the path" in error
+    assert untouched(job)
     assert not os.path.exists(os.path.join(job.folder, "own/ran"))
 
 
@@ -212,8 +213,8 @@ def test_a_log_that_was_a_link(attack, options):
     name = os.uname().nodename if "--log-file=%h" in options else "rank_0.log"
     plant = f"ln -s ../../root/file own/d/{name} && chown -h 1234 own/d/{name}"
     job = attack(options[0], "echo said", *options[1:], shell=plant)
-    error = refused(job.result, 125, "log.refused", f"own/d/{name}")
-    assert "another user owns" in error and untouched(job)
+    error = refused(job.result, 125, "log.refused", options[0].partition("=")[0])
+    assert f'"own/d/{name}" cannot be opened: another user owns' in error and untouched(job)
     # the control: the operator's own link, to a file that need not be there
     job = attack(options[0], "echo said", *options[1:],
                  shell=f"ln -s ../../root/log own/d/{name}")
@@ -226,8 +227,8 @@ def test_a_log_in_shm_that_was_a_link(attack, shm):
     mount = "mount -t tmpfs -o mode=1777 shm /dev/shm && mkdir -m 777 /dev/shm/d &&"
     plant = "ln -s $PWD/root/file /dev/shm/d/rank_0.log && chown -h {} /dev/shm/d/rank_0.log"
     job = attack(f"--log-dir={shm}/d", "echo said", shell=f"{mount} {plant.format(1234)}")
-    refused(job.result, 125, "log.refused", f"{shm}/d/rank_0.log")
-    assert untouched(job)
+    error = refused(job.result, 125, "log.refused", "--log-dir")
+    assert f'"{shm}/d/rank_0.log" cannot be opened' in error and untouched(job)
     # the control
     job = attack(f"--log-dir={shm}/d", "echo said", shell=f"{mount} {plant.format(0)}")
     assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
@@ -240,8 +241,8 @@ def test_a_log_with_another_name(attack):
     for before in ("", *(opened.format(mode) for mode in ("777", "1777", "775"))):
         job = attack("--log-dir=own/d", "echo said",
                      shell=f"{before} ln root/file own/d/rank_0.log")
-        refused(job.result, 125, "log.refused", "own/d/rank_0.log")
-        assert untouched(job)
+        error = refused(job.result, 125, "log.refused", "--log-dir")
+        assert "a second name (a hard link)" in error and untouched(job)
     # the controls: a folder of root's, and a file with one name
     job = attack("--log-dir=root", "echo said", shell="ln root/file root/rank_0.log")
     assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
@@ -256,8 +257,8 @@ def test_a_link_of_root_s_with_another_name(attack, kind):
     job = attack("--log-dir=own/d", "echo said",
                  shell=f"ln -s $PWD/root/file root/link && {plant} own/d/rank_0.log")
     if kind == "hard":
-        refused(job.result, 125, "log.refused", "own/d/rank_0.log")
-        assert untouched(job, "link")
+        error = refused(job.result, 125, "log.refused", "--log-dir")
+        assert "may have made, a symbolic link" in error and untouched(job, "link")
     else:       # the control: one that root made for it
         assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
 
@@ -265,10 +266,10 @@ def test_a_link_of_root_s_with_another_name(attack, kind):
 def test_a_folder_for_logs_that_was_a_link(attack):
     plant = "rm -r own/d && ln -s ../root own/d && chown -h 1234 own/d"
     job = attack("--log-dir=own/d", "echo said", shell=plant)
-    refused(job.result, 125, "log.refused", "own/d/rank_0.log")
+    refused(job.result, 125, "log.refused", "--log-dir")
     job = attack("--log-dir=own/d/logs", "echo said", shell=plant)
-    refused(job.result, 125, "log.refused", "own/d/logs")
-    assert untouched(job)
+    error = refused(job.result, 125, "log.refused", "--log-dir")
+    assert '"own/d/logs" cannot be created: another user owns' in error and untouched(job)
     # the control
     job = attack("--log-dir=own/d/logs", "echo said", shell="rm -r own/d && ln -s ../root own/d")
     assert job.result.status == 0 and job.read("root/logs/rank_0.log") == b"said\n"
@@ -364,3 +365,23 @@ def test_many_of_us_in_one_folder(box, at_once):
     assert set(os.listdir(shared.folder)) - {"report.before"} == {"err", "out", "report", "state"}
     assert 1 <= json.loads(shared.read("report"))["exit_status"] <= 12
     assert shared.read("state").count(b"\n") == 1
+
+
+@pytest.mark.parametrize("option, code", [
+    ("--report=ring/report", "report.refused"), ("--report=a", "report.refused"),
+    ("--log-dir=ring", "log.refused"), ("--log-file=a", "log.refused"),
+    ("--report=/dev/ring", "report.refused"), ("--log-file=/dev/ring", "log.refused"),
+])
+def test_links_that_lead_in_a_circle(box, option, code):
+    """They are the operator's own mistake, and nobody else's."""
+    ring = ("ln -s gnir @FOLDER/ring && ln -s ring @FOLDER/gnir && ln -s a @FOLDER/a && "
+            "mount -t tmpfs dev /dev && ln -s ring /dev/ring")
+    job = box.start(option, "--", "touch", "@FOLDER/ran", shell=ring)
+    error = refused(job.wait(), 125, code, option.partition("=")[0])
+    assert "its symbolic links lead back to each other" in error and "user" not in error
+    assert not os.path.exists(os.path.join(job.folder, "ran"))
+
+
+def test_control_a_chain_of_links_is_none(box):
+    job = box.start("--report=a", "--", "true", shell="ln -s b @FOLDER/a && ln -s c @FOLDER/b")
+    assert job.wait().status == 0 and b"rankinit-" in job.read("c")

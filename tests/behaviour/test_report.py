@@ -213,11 +213,57 @@ def test_descriptors_that_cannot_be_used(box):
     refused(result, 125, "option.value", "--report")
 
 
-@pytest.mark.parametrize("name", ["/nonexistent/report", "/etc", "/proc/report"])
+PLACES = ["/nonexistent/report", "/etc", "/proc/report", "/etc/passwd/report", "gone/report",
+          "own/report", "/mnt/report", "%n.json"]
+# A link that leads nowhere, a folder of somebody else's, a file system that nobody may write to.
+TRAP = ("ln -s nowhere @FOLDER/gone && mkdir @FOLDER/own && chmod 500 @FOLDER/own && "
+        "mount -t tmpfs -o ro none /mnt && chmod 777 @FOLDER")
+NOT_ROOT = ["--reuid=1500", "--regid=1500", "--clear-groups"]
+
+
+@pytest.mark.parametrize("name", PLACES)
 def test_places_that_cannot_be_written(box, name):
-    job = box.start(f"--report={name}", "--", "touch", "@FOLDER/ran")
+    job = box.start(*NOT_ROOT, box.rankinit, f"--report={name}", "--", "touch", "ran",
+                    program="/usr/bin/setpriv", shell=TRAP)
     refused(job.wait(), 125, "report.refused", "--report")
     assert not os.path.exists(os.path.join(job.folder, "ran"))
+
+
+@pytest.mark.parametrize("options, name", [
+    *(([], name) for name in PLACES), (["--nproc-per-node=2"], "/nonexistent/report"),
+])
+def test_places_of_a_variable_that_cannot_be_written(box, name, options):
+    """One for a whole fleet, whose share is gone: the jobs run, and say so."""
+    job = box.start(*NOT_ROOT, box.rankinit, *options, "--", *SH, "touch ran; exit 7",
+                    env={"RANKINIT_REPORT": name}, program="/usr/bin/setpriv", shell=TRAP)
+    result = job.wait()
+    warning = warned(result, "report.refused", "RANKINIT_REPORT")
+    assert result.status == 7 and "the job runs without a report" in warning
+    assert name in warning or name == "%n.json" and "%n is the rank of this node" in warning
+    assert os.path.exists(os.path.join(job.folder, "ran"))
+
+
+def test_control_a_place_of_a_variable(box):
+    job = box.start("--", "true", env={"RANKINIT_REPORT": "report.json"})
+    result = job.wait()
+    assert (result.status, result.err) == (0, "")
+    assert json.loads(job.read("report.json"))["exit_status"] == 0
+
+
+def test_a_variable_with_a_value_that_is_none(box):
+    """That is no place which has gone, but a mistake for which there is one reading: none."""
+    for value in "fd:x", "fd:77", "%q":
+        result = box.run("--", "true", env={"RANKINIT_REPORT": value})
+        refused(result, 125, "option.value", "RANKINIT_REPORT")
+
+
+@pytest.mark.parametrize("given", [["--report=/dev/full"], []])
+def test_a_disk_that_is_full_at_the_end(box, given):
+    env = {} if given else {"RANKINIT_REPORT": "/dev/full"}
+    result = box.run(*given, "--", *SH, "exit 7", env=env)
+    subject = "--report" if given else "RANKINIT_REPORT"
+    assert result.status == 7
+    assert f"warning: {subject}: the report cannot be written: No space left" in result.err
 
 
 @pytest.mark.parametrize("shell, name, why", [

@@ -526,3 +526,15 @@ def test_a_command_that_is_not_there(box):
         result = box.run(f"--simulate={kind}:2x1", "--", "/no/such/program")
         assert result.status == 127, result.err
         assert "exec.not_found" in result.err or "[exec." in result.err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variable, code", [("RANKINIT_REPORT", "report.refused"),
+                                            ("RANKINIT_LOG_DIR", "log.refused")])
+def test_a_place_of_a_variable_that_has_gone(box, kind, variable, code):
+    """Each member says so, and runs."""
+    result = box.run(f"--simulate={kind}:2x1", "--", "sh", "-c", "echo ran",
+                     env={variable: "/nonexistent/a/%n"})
+    assert result.status == 0 and result.out.count(b"ran\n") == 2, result.err
+    assert result.err.count(f"warning: {variable}: ") == 2
+    assert result.err.count(f"[{code}]") == 2
