@@ -292,8 +292,8 @@ static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *v
 	if (run->options.link == RI_LINK_MODE_TELL)
 		why = "with --link=tell rankinit stops none";
 	else if (!run->part.may_stop)
-		why = "rankinit stops those that it starts with --nproc-per-node, or those of a "
-			"torchrun without restarts";
+		why = "rankinit stops those that it starts with --nproc-per-node, those of a "
+			"torchrun without restarts, and the only task of a step on its node";
 	else
 		why = "rankinit stops only for a failure that ends the job, and only nodes that "
 			"came before it";

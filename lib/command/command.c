@@ -9,10 +9,11 @@
 #include "base/path.h"
 #include "command/words.h"
 
-#define RI_LAUNCHER(symbol, name_, mode_, reads_pet_, keeps_, counts_, letters_, longs_) \
+#define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, letters_, longs_) \
 	static const struct ri_launcher launcher_##symbol = { \
-		.name = name_, .mode = RI_MODE_##mode_, .reads_pet = reads_pet_, \
-		.keeps = keeps_, .counts = counts_, .letters = letters_, .longs = longs_, \
+		.name = name_, .mode = RI_MODE_##mode_, .reads_pet = pet_, \
+		.keeps = keeps_, .counts = counts_, .shortens = shortens_, \
+		.letters = letters_, .longs = longs_, \
 	};
 #include "command/launchers.def"
 
@@ -112,7 +113,7 @@ static struct place skip_options(const struct wrapper *row, char *const *words)
 				place.words = NULL;
 			break;
 		}
-		place.words = ri_word_skip_option(row->letters, row->longs, place.words);
+		place.words = ri_word_skip_option(row->letters, row->longs, false, place.words);
 	}
 	return place;
 }
@@ -271,12 +272,13 @@ static bool has_letter(const char *letters, char letter, char *const *words, con
 }
 
 /* Its value by that long name, NULL for none; false: another one. next: what follows it. */
-static bool has_long(const char *option, char *const *words, char *const *next,
+static bool has_long(const char *option, bool shortens, char *const *words, char *const *next,
 	const char **value)
 {
 	size_t length = strcspn(words[0], "=");
 
-	if (!ri_word_is_name(words[0], option, length))
+	if (!(shortens && length > 2 ? ri_word_begins(option, words[0], length)
+		: ri_word_is_name(words[0], option, length)))
 		return false;
 	if (words[0][length] == '=')
 		*value = words[0] + length + 1;
@@ -296,9 +298,10 @@ static bool find_option(const struct ri_command *command, const struct count *wa
 	if (launcher == NULL || word == NULL)
 		return false;
 	while (*word != NULL && ri_word_is_option(*word) && strcmp(*word, "--") != 0) {
-		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs, word);
+		char *const *next = ri_word_skip_option(launcher->letters, launcher->longs,
+			launcher->shortens, word);
 
-		if (has_long(wanted->option, word, next, value) ||
+		if (has_long(wanted->option, launcher->shortens, word, next, value) ||
 			(wanted->letter != 0 &&
 				has_letter(launcher->letters, wanted->letter, word, value)))
 			found = true;
@@ -355,13 +358,8 @@ bool ri_command_mentions(const struct ri_command *command, const char *option)
 
 	for (char *const *word = command->words; word != NULL && *word != NULL; word++) {
 		size_t length = strcspn(*word, "=");
-		char cut[64];
 
-		if (length < SHORTEST || length > strlen(option) || length >= sizeof(cut))
-			continue;
-		memcpy(cut, option, length);
-		cut[length] = '\0';
-		if (ri_word_is_name(*word, cut, length))
+		if (length >= SHORTEST && ri_word_begins(option, *word, length))
 			return true;
 	}
 	return false;

@@ -25,6 +25,7 @@ struct ri_launcher {
 	bool reads_pet;		/* takes PET_* for its defaults, as torchrun does */
 	const char *keeps;	/* variables of an identity that are not taken away */
 	bool counts;		/* ... unless that is where the identity was read */
+	bool shortens;		/* a long option of its may be cut short, as argparse allows */
 	const char *letters;	/* its options that take a value: see launchers.def */
 	const char *longs;
 };
@@ -47,8 +48,9 @@ void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode ask
 
 /*
  * Does the launcher have this long option ("--master-addr"; '_' is '-') among
- * its own, ahead of the script? Then *value, where value is not NULL, is what
- * it is given, or NULL. False without a known launcher.
+ * its own, ahead of the script, perhaps cut short? Then *value, where value is
+ * not NULL, is what it is given, or NULL. False without a known launcher. What is
+ * short for several options counts as each: the launcher refuses it.
  */
 bool ri_command_has(const struct ri_command *command, const char *option, const char **value);
 

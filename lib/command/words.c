@@ -22,32 +22,45 @@ bool ri_word_is_option(const char *word)
 	return word[0] == '-' && word[1] != '\0';
 }
 
-bool ri_word_is_name(const char *word, const char *name, size_t length)
+bool ri_word_begins(const char *name, const char *word, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		if (name[i] != word[i] && !(name[i] == '-' && word[i] == '_'))
 			return false;
-	return name[length] == '\0' || name[length] == ' ';
+	return true;
 }
 
-bool ri_word_is_listed(const char *list, const char *name)
+bool ri_word_is_name(const char *word, const char *name, size_t length)
 {
+	return ri_word_begins(name, word, length) && (name[length] == '\0' || name[length] == ' ');
+}
+
+/* Is it a name of the list, or, where these may be cut short, the beginning of one? */
+static bool is_listed(const char *list, const char *name, bool shortens)
+{
+	size_t length = strlen(name);
 	bool listed = false;
 
 	while (*list != '\0' && !listed) {
 		list += strspn(list, " ");
-		listed = *list != '\0' && ri_word_is_name(name, list, strlen(name));
+		listed = *list != '\0' && (shortens ? ri_word_begins(list, name, length)
+			: ri_word_is_name(name, list, length));
 		list += strcspn(list, " ");
 	}
 	return listed;
 }
 
+bool ri_word_is_listed(const char *list, const char *name)
+{
+	return is_listed(list, name, false);
+}
+
 /* Does the option of that long name, without "--", take its value from the next word? */
-static bool long_takes_word(const char *longs, const char *name)
+static bool long_takes_word(const char *longs, const char *name, bool shortens)
 {
 	bool others = longs[0] == '!';
 
-	return strchr(name, '=') == NULL && ri_word_is_listed(longs + others, name) != others;
+	return strchr(name, '=') == NULL && is_listed(longs + others, name, shortens) != others;
 }
 
 const char *ri_word_find_valued(const char *letters, const char *cluster)
@@ -60,13 +73,14 @@ const char *ri_word_find_valued(const char *letters, const char *cluster)
 	return NULL;
 }
 
-char *const *ri_word_skip_option(const char *letters, const char *longs, char *const *words)
+char *const *ri_word_skip_option(const char *letters, const char *longs, bool shortens,
+	char *const *words)
 {
 	const char *word = *words++, *valued;
 	bool takes_word;
 
 	if (word[1] == '-') {
-		takes_word = long_takes_word(longs, word + 2);
+		takes_word = long_takes_word(longs, word + 2, shortens);
 	} else {
 		valued = ri_word_find_valued(letters, word + 1);
 		takes_word = valued != NULL && valued[1] == '\0';

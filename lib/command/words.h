@@ -22,13 +22,17 @@ bool ri_word_is_option(const char *word);
  */
 bool ri_word_is_name(const char *word, const char *name, size_t length);
 
+/* Does the name begin with the first length bytes of the word, likewise? */
+bool ri_word_begins(const char *name, const char *word, size_t length);
+
 /* Is the name in a list with blanks between? */
 bool ri_word_is_listed(const char *list, const char *name);
 
 /* The first letter of "abc" (of the word "-abc") that takes a value, or NULL. */
 const char *ri_word_find_valued(const char *letters, const char *cluster);
 
-/* What follows the option at words, and its value. */
-char *const *ri_word_skip_option(const char *letters, const char *longs, char *const *words);
+/* What follows the option at words, and its value. shortens: long names may be cut short. */
+char *const *ri_word_skip_option(const char *letters, const char *longs, bool shortens,
+	char *const *words);
 
 #endif

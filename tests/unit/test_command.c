@@ -280,6 +280,29 @@ static void test_options_of_the_launcher(void **state)
 	assert_null(value);
 }
 
+/* As argparse allows, where the launcher lets it. */
+static void test_options_that_are_cut_short(void **state)
+{
+	const char *value = NULL;
+
+	(void)state;
+	assert_true(has("torchrun --stand t.py", "--standalone", NULL));
+	assert_true(has("torchrun --nn 1:4 t.py", "--nnodes", &value));
+	assert_string_equal(value, "1:4");
+	assert_true(has("torchrun --max_restart=3 t.py", "--max-restarts", &value));
+	assert_string_equal(value, "3");
+	/* a flag that is cut short takes no word either */
+	assert_true(has("torchrun --stand --nn=1:4 t.py", "--nnodes", &value));
+	assert_string_equal(value, "1:4");
+	assert_true(has("deepspeed --no_ssh --master_a a t.py", "--master-addr", &value));
+	assert_string_equal(value, "a");
+	assert_false(has("accelerate launch --main_process_i a t.py", "--main-process-ip", NULL));
+	assert_false(has("torchrun --nnodesx 2 t.py", "--nnodes", NULL));
+	assert_false(has("torchrun -nn 1:4 t.py", "--nnodes", NULL));
+	assert_false(has("torchrun t.py --nn 1:4", "--nnodes", NULL));
+	assert_false(has("torchrun -- --nn 1:4", "--nnodes", NULL));
+}
+
 static void test_options_of_the_script_are_not_the_launchers(void **state)
 {
 	const char *value = "untouched";
@@ -290,7 +313,6 @@ static void test_options_of_the_script_are_not_the_launchers(void **state)
 	assert_false(has("torchrun -- --standalone", "--standalone", NULL));
 	assert_false(has("torchrun --rdzv_id --standalone t.py", "--standalone", NULL));
 	assert_false(has("torchrun --standalonex t.py", "--standalone", NULL));
-	assert_false(has("torchrun --stand t.py", "--standalone", NULL));
 	assert_false(has("torchrun", "--standalone", NULL));
 	assert_false(has("python --standalone", "--standalone", NULL));
 	assert_false(has("env --standalone torchrun", "--standalone", NULL));
@@ -383,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_asked_for_wins),
 		cmocka_unit_test(test_a_program_of_python),
 		cmocka_unit_test(test_options_of_the_launcher),
+		cmocka_unit_test(test_options_that_are_cut_short),
 		cmocka_unit_test(test_options_of_the_script_are_not_the_launchers),
 		cmocka_unit_test(test_ranks_that_its_words_ask_for),
 		cmocka_unit_test(test_names_of_modes),

@@ -87,6 +87,9 @@ static void test_torchrun(void **state)
 		{ { "--max_restarts=3", "train.py" }, "A=b", false },
 		{ { "train.py" }, "PET_MAX_RESTARTS=0", true },
 		{ { "train.py" }, "PET_MAX_RESTARTS=3", false },
+		{ { "--max-restart=3", "train.py" }, "A=b", false },
+		{ { "--nn", "1:4", "train.py" }, "A=b", false },
+		{ { "--nn", "2", "train.py" }, "A=b", true },
 		/* its script's own words say nothing */
 		{ { "train.py", "--max-restarts=3" }, "A=b", true },
 	};
