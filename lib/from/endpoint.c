@@ -80,9 +80,9 @@ bool ri_is_host(struct ri_slice text)
 {
 	if (text.length == 0 || text.length > RI_MAX_NAME)
 		return false;
-	if (memchr(text.text, ':', text.length) != NULL)
-		return is_ipv6(text);
-	return is_numeric(text) ? is_ipv4(text) : is_name(text);
+	if (is_name(text))
+		return !is_numeric(text) || is_ipv4(text);
+	return memchr(text.text, ':', text.length) != NULL && is_ipv6(text);
 }
 
 /* A port that is the rest of the text: digits alone, no blanks. */

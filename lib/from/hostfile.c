@@ -14,7 +14,11 @@
 #include "base/number.h"
 #include "from/endpoint.h"
 
-static const char blanks[] = " \t\r\v\f";
+/* A hundred thousand lines are read before a start: no tables of strspn(3) for each word. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
 
 /* Names that were seen: open addressing, index + 1 of each in hosts. */
 struct seen {
@@ -59,15 +63,19 @@ static void add_once(struct seen *seen, const char *name, uint64_t slots)
 	*sum = slots < RI_MAX_RANKS ? (uint32_t)slots : RI_MAX_RANKS;
 }
 
-/* Cut the next word off *rest, in place; NULL where there is none. */
-static char *cut_word(char **rest)
+/* Cut the next word off *rest, in place; its length is 0 where there is none. */
+static char *cut_word(char **rest, size_t *length)
 {
-	char *word = *rest + strspn(*rest, blanks);
+	char *word, *end;
 
-	*rest = word + strcspn(word, blanks);
-	if (**rest != '\0')
-		*(*rest)++ = '\0';
-	return *word == '\0' ? NULL : word;
+	for (word = *rest; is_blank(*word); word++)
+		;
+	for (end = word; *end != '\0' && !is_blank(*end); end++)
+		;
+	*length = (size_t)(end - word);
+	*rest = *end == '\0' ? end : end + 1;
+	*end = '\0';
+	return word;
 }
 
 /* "slots=8", which becomes *slots; "max_slots=16", "max-slots=16" */
@@ -95,22 +103,35 @@ static bool read_line(struct seen *seen, char *line)
 	struct ri_endpoint endpoint;
 	char *word, *host;
 	uint64_t slots;
+	size_t length;
 
-	line[strcspn(line, "#")] = '\0';
-	host = cut_word(&line);
-	if (host == NULL)
+	host = cut_word(&line, &length);
+	if (length == 0)
 		return true;
 	/* Hydra and Intel MPI write "host:slots", which reads as a port. */
-	if (!ri_endpoint_read((struct ri_slice){ host, strlen(host) }, &endpoint))
+	if (!ri_endpoint_read((struct ri_slice){ host, length }, &endpoint))
 		return false;
 	slots = endpoint.port == 0 ? 1 : endpoint.port;
-	while ((word = cut_word(&line)) != NULL)
+	while (word = cut_word(&line, &length), length > 0)
 		if (!read_slots(word, &slots))
 			return false;
 	host += endpoint.host.text - host;
 	host[endpoint.host.length] = '\0';
 	add_once(seen, host, slots);
 	return true;
+}
+
+/* Cut the next line off *rest, in place, and its remark off the line. */
+static char *cut_line(char **rest)
+{
+	char *line = *rest, *end = line;
+
+	while (*end != '\0' && *end != '\n' && *end != '#')
+		end++;
+	*rest = *end == '#' ? strchrnul(end, '\n') : end;
+	*rest = **rest == '\0' ? NULL : *rest + 1;
+	*end = '\0';
+	return line;
 }
 
 static size_t count_lines(const char *text)
@@ -137,18 +158,14 @@ static int allocate(struct seen *seen, size_t lines, struct ri_arena *arena)
 
 int ri_hostfile_read(struct ri_hostfile *out, const char *text, struct ri_arena *arena)
 {
-	char *line = ri_arena_copy(arena, text, strlen(text)), *end;
+	char *rest = ri_arena_copy(arena, text, strlen(text));
 	struct seen seen = { .count = 0 };
-	size_t number = 1;
 
-	if (line == NULL || allocate(&seen, count_lines(text), arena) < 0)
+	if (rest == NULL || allocate(&seen, count_lines(text), arena) < 0)
 		return -1;
 	*out = (struct ri_hostfile){ .hosts = seen.hosts, .slots = seen.slots };
-	for (; line != NULL; line = end, number++) {
-		end = strchr(line, '\n');
-		if (end != NULL)
-			*end++ = '\0';
-		if (!read_line(&seen, line)) {
+	for (size_t number = 1; rest != NULL; number++) {
+		if (!read_line(&seen, cut_line(&rest))) {
 			out->bad_line = number;
 			return 0;
 		}

@@ -2,9 +2,9 @@
 #include "from/own_address.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/limits.h"
 #include "base/loopback.h"
@@ -174,16 +174,26 @@ bool ri_own_read(struct ri_own *out, struct ri_reading *reading)
 	return true;
 }
 
+/* Hosts of a long list are names, mostly: they are not to be read as an address. */
+static bool may_be_address(const char *host)
+{
+	return (*host >= '0' && *host <= '9') || strchr(host, ':') != NULL;
+}
+
+static bool is_own_name(const struct ri_own *own, const char *host)
+{
+	return own->name != NULL && ri_is_same_host(host, own->name) &&
+		!ri_loopback_is(host, strlen(host));
+}
+
 enum ri_is_own ri_own_is(const struct ri_own *own, const char *host)
 {
 	struct ri_address address;
 
-	if (ri_loopback_is(host, strlen(host)))
-		return RI_OWN_UNKNOWN;
-	if (!read_address(host, &address))
-		return own->name != NULL && ri_is_same_host(host, own->name) ? RI_OWN_YES
-									     : RI_OWN_UNKNOWN;
-	if (is_of_many(&address) || !(is_ipv4(&address) ? own->knows_ipv4 : own->knows_ipv6))
+	if (!may_be_address(host) || !read_address(host, &address))
+		return is_own_name(own, host) ? RI_OWN_YES : RI_OWN_UNKNOWN;
+	if (ri_loopback_is(host, strlen(host)) || is_of_many(&address) ||
+		!(is_ipv4(&address) ? own->knows_ipv4 : own->knows_ipv6))
 		return RI_OWN_UNKNOWN;
 	return bsearch(&address, own->addresses, own->count, sizeof(address), compare) != NULL
 		? RI_OWN_YES
@@ -242,10 +252,11 @@ const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
 
 bool ri_is_same_host(const char *a, const char *b)
 {
-	size_t a_label = strcspn(a, "."), b_label = strcspn(b, ".");
+	bool first_label = true;
 
-	if (strcasecmp(a, b) == 0)
+	for (; *a != '\0' && tolower((unsigned char)*a) == tolower((unsigned char)*b); a++, b++)
+		first_label = first_label && *a != '.';
+	if (*a == '\0' && *b == '\0')
 		return true;
-	return a_label == b_label && (a[a_label] == '\0' || b[b_label] == '\0') &&
-		strncasecmp(a, b, a_label) == 0;
+	return first_label && ((*a == '\0' && *b == '.') || (*a == '.' && *b == '\0'));
 }

@@ -91,6 +91,25 @@ static void test_names(void **state)
 	own.name = "node1";
 	assert_int_equal(ri_own_is(&own, "node1.cluster"), RI_OWN_YES);
 	assert_int_equal(ri_own_is(&own, "node2"), RI_OWN_UNKNOWN);
+	/* a name of every machine is nobody's own, even where the kernel has it */
+	own.name = "localhost";
+	assert_int_equal(ri_own_is(&own, "localhost"), RI_OWN_UNKNOWN);
+	own.name = "10gpu";
+	assert_int_equal(ri_own_is(&own, "10gpu"), RI_OWN_YES);
+}
+
+static void test_same_host(void **state)
+{
+	(void)state;
+	assert_true(ri_is_same_host("node7", "NODE7"));
+	assert_true(ri_is_same_host("node7", "node7.cluster"));
+	assert_true(ri_is_same_host("node7.cluster.local", "node7"));
+	assert_true(ri_is_same_host("node7.cluster", "node7.cluster"));
+	assert_false(ri_is_same_host("node7", "node70"));
+	assert_false(ri_is_same_host("node70.cluster", "node7"));
+	assert_false(ri_is_same_host("node7.a", "node7.b"));
+	assert_false(ri_is_same_host("node7.cluster", "node7.cluster.local"));
+	assert_false(ri_is_same_host("node7.", "node7.cluster"));
 }
 
 static bool find(const char *const *list, size_t count, uint64_t *place)
@@ -162,6 +181,7 @@ int main(void)
 		TEST(test_ipv6),
 		TEST(test_a_file_that_is_not_there),
 		TEST(test_names),
+		TEST(test_same_host),
 		TEST(test_just_one_of_the_list),
 		TEST(test_how_others_reach_it),
 		TEST(test_text_that_is_none_of_it),
