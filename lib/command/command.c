@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "command/words.h"
 
 #define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, letters_, longs_) \
@@ -363,6 +364,17 @@ bool ri_command_mentions(const struct ri_command *command, const char *option)
 			return true;
 	}
 	return false;
+}
+
+const char *ri_launcher_nearest(const char *word)
+{
+	const char *names[START_COUNT];
+	size_t count = 0;
+
+	for (size_t i = 0; i < START_COUNT; i++)
+		if (starts[i].where == PROGRAM)
+			names[count++] = starts[i].name;
+	return ri_text_nearest(word, names, count);
 }
 
 const char *ri_mode_name(enum ri_mode mode)

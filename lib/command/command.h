@@ -68,6 +68,9 @@ bool ri_command_ranks(const struct ri_command *command, uint64_t nodes, uint64_t
  */
 bool ri_command_mentions(const struct ri_command *command, const char *option);
 
+/* The program of a known launcher that a misspelt word is near to, by text.h; NULL: of none. */
+const char *ri_launcher_nearest(const char *word);
+
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);
 

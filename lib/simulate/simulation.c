@@ -43,19 +43,36 @@ static int refuse(const struct reading *reading, const char *word, const char *w
 		ri_quote(quoted, sizeof(quoted), word), why);
 }
 
-static int refuse_source(const struct reading *reading, const char *name)
+/* Those that begin with the name, as "azureml_mpi:2x4 or azureml_nodes:2x4". */
+static size_t list_begun(struct ri_text *out, const char *name, const char *size)
+{
+	const struct ri_shape *shape;
+	size_t found = 0;
+
+	for (size_t i = 0; (shape = ri_source_shape_at(i)) != NULL; i++)
+		if (strncmp(shape->name, name, strlen(name)) == 0)
+			ri_text_addf(out, "%s%s:%s", found++ == 0 ? "" : " or ", shape->name, size);
+	return found;
+}
+
+/* What was perhaps meant by the name of a job; size: "2x4", as it stands behind the name. */
+static int hint_at(const struct reading *reading, const char *name, const char *size)
 {
 	const char *names[RI_SOURCE_COUNT * 4], *nearest;
 	const struct ri_shape *shape;
+	char bytes[200];
+	struct ri_text begun;
 	size_t count = 0;
 
+	ri_text_init(&begun, bytes, sizeof(bytes));
+	if (strlen(name) >= 3 && list_begun(&begun, name, size) > 0)
+		return ri_fail_hint(reading->err, "did you mean %s?", bytes);
 	while (count < sizeof(names) / sizeof(names[0]) &&
 		(shape = ri_source_shape_at(count)) != NULL)
 		names[count++] = shape->name;
-	refuse(reading, name, "there is no simulation of this name");
 	nearest = ri_text_nearest(name, names, count);
 	if (nearest != NULL)
-		return ri_fail_hint(reading->err, "did you mean %s?", nearest);
+		return ri_fail_hint(reading->err, "did you mean %s:%s?", nearest, size);
 	return ri_fail_hint(reading->err, "see rankinit --list=simulations");
 }
 
@@ -79,14 +96,20 @@ static int read_job(const struct reading *reading, char *word)
 {
 	struct ri_simulation *out = reading->out;
 	char *colon = strchr(word, ':');
+	bool sized;
 
-	if (colon == NULL)
-		return refuse(reading, word, FORM);
+	if (colon == NULL) {
+		refuse(reading, word, FORM);
+		return hint_at(reading, word, "2x4");
+	}
 	*colon = '\0';
 	out->shape = ri_source_shape_find(word, strlen(word));
-	if (out->shape == NULL)
-		return refuse_source(reading, word);
-	if (!read_size(colon + 1, out))
+	sized = read_size(colon + 1, out);
+	if (out->shape == NULL) {
+		refuse(reading, word, "there is no simulation of this name");
+		return hint_at(reading, word, sized ? colon + 1 : "2x4");
+	}
+	if (!sized)
 		return refuse(reading, colon + 1, "expected NODESxRANKS, as 2x4");
 	if (out->nodes * out->ranks > RI_MAX_SIMULATED)
 		return refuse(reading, colon + 1,

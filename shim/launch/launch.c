@@ -331,7 +331,9 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
 			return ri_fail_hint(err, "is a variable in the command not set?");
 		}
-		if (ri_meant_words(command, err) || ri_meant_file(command, err))
+		if (ri_meant_words(command, err) || ri_meant_file(command, err) ||
+			ri_meant_option(command, err) ||
+			ri_meant_name(command, path == NULL ? ri_default_path : path, err))
 			return -1;
 		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
 		if (command[0] == '-')

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /*
- * The three that follow return false, and leave *err, where they know nothing
+ * Those that follow return false, and leave *err, where they know nothing
  * better than that it is not there or cannot be executed.
  */
 
@@ -17,6 +17,12 @@ bool ri_meant_words(const char *command, struct ri_error *err);
 
 /* Not found in PATH, and in this folder there is a file of that name. */
 bool ri_meant_file(const char *command, struct ri_error *err);
+
+/* Not found: the name of one of rankinit's own options, without its "--". */
+bool ri_meant_option(const char *command, struct ri_error *err);
+
+/* Not found in PATH, which has a program of nearly that name, or lacks a launcher of one. */
+bool ri_meant_name(const char *command, const char *path, struct ri_error *err);
 
 /*
  * The file at path is there and is no program, by its mode or by what is in it:

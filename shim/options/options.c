@@ -12,28 +12,42 @@
 #include "base/number.h"
 #include "base/overlay.h"
 #include "base/path.h"
+#include "command/words.h"
 #include "options/peer.h"
 #include "options/table.h"
 #include "options/value.h"
 #include "report/redact_words.h"
 
-/* Does a word "--signal-map=..." or "--signal_map" name this option? */
+enum {
+	DASHES = sizeof("--") - 1,
+	WORD = 48,	/* bytes of an option that is not ours, as it is named */
+};
+
+/* Does a word "signal-map=..." or "signal_map" name this option? */
 static bool is_named(const struct ri_option *option, const char *word)
 {
 	const char *symbol = option->symbol;
 
-	for (word += 2; *symbol != '\0'; symbol++, word++)
+	for (; *symbol != '\0'; symbol++, word++)
 		if (*word != *symbol && !(*symbol == '_' && *word == '-'))
 			return false;
 	return *word == '\0' || *word == '=';
 }
 
+/* By its name without "--". */
 static const struct ri_option *find_long(const char *word)
 {
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
 		if (is_named(&ri_option_table[i], word))
 			return &ri_option_table[i];
 	return NULL;
+}
+
+const char *ri_option_meant(const char *word)
+{
+	const struct ri_option *option = find_long(word);
+
+	return option == NULL ? NULL : ri_option_name(option);
 }
 
 static const struct ri_option *find_letter(char letter)
@@ -44,25 +58,56 @@ static const struct ri_option *find_letter(char letter)
 	return NULL;
 }
 
-/* Options of mpirun and torchrun that people put here by habit. */
+/* Options of mpirun and torchrun that people put here by habit; '_' is '-' in them. */
 static const struct {
 	const char *word;
 	const char *hint;
 } habits[] = {
-	{ "-np", "rankinit does not start ranks by -np: put mpirun into the command" },
-	{ "-n", "rankinit does not start ranks by -n: put mpirun or srun into the command" },
 	{ "-x", "the command inherits all variables: -x belongs to mpirun" },
 	{ "-g", "--signal-group sends signals to the process group" },
 	{ "-s", "rankinit becomes a subreaper without being asked" },
 	{ "-c", "put the shell into the command: rankinit -- sh -c '...'" },
+	{ "-m", "put python into the command: rankinit -- python3 -m MODULE" },
+	{ "--module", "put python into the command: rankinit -- python3 -m MODULE" },
+	{ "--use-env", "leave it out: ranks always find LOCAL_RANK in their environment" },
+	{ "--standalone", "leave it out: without an orchestrator all ranks are on this node; for "
+		"torchrun's own: rankinit -- torchrun --standalone ..." },
+	{ "--max-restarts", "rankinit starts no rank again; for torchrun's own: rankinit -- "
+		"torchrun --max-restarts=N ..." },
+	{ "--rdzv-backend", "ranks meet at --master-addr and --master-port; for torchrun's own: "
+		"rankinit -- torchrun --rdzv-backend=... ..." },
+	{ "--rdzv-endpoint", "ranks meet at --master-addr and --master-port; for torchrun's own: "
+		"rankinit -- torchrun --rdzv-endpoint=... ..." },
 };
 
-enum {
-	DASHES = sizeof("--") - 1,
-	WORD = 48,	/* bytes of an option that is not ours, as it is named */
+/* How others say how many ranks start; the number may follow at once, behind '=' or a blank. */
+static const char *const counts[] = {
+	"-n", "-np", "--np", "--nprocs", "--num-processes", "--num-procs", "--ntasks-per-node",
 };
 
-static int unknown_option(const char *word, struct ri_error *err)
+/* "-n 2", "-n2", "--nprocs=2": the same in our words. False: it is none of them. */
+static bool hint_count(const char *word, const char *next, struct ri_error *err)
+{
+	size_t length = strcspn(word, "=0123456789");
+	const char *value = word[length] == '=' ? word + length + 1 : word + length;
+	uint64_t number;
+
+	if (*value == '\0' && next != NULL)
+		value = next;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		if (!ri_word_is_name(word, counts[i], length))
+			continue;
+		if (ri_digits_read(value, &number) != strlen(value) || *value == '\0')
+			value = "N";
+		ri_fail_hint(err, "to start %s ranks on this node: --nproc-per-node=%s; to start a "
+			"job of several nodes put mpirun or srun into the command", value, value);
+		return true;
+	}
+	return false;
+}
+
+/* next: the word behind it, or NULL. */
+static int unknown_option(const char *word, const char *next, struct ri_error *err)
 {
 	char name[WORD], quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
 	const char *list[RI_OPTION_COUNT], *nearest;
@@ -77,8 +122,10 @@ static int unknown_option(const char *word, struct ri_error *err)
 	ri_quote(quoted, sizeof(quoted), shown);
 	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of rankinit", quoted);
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
-		if (strcmp(name, habits[i].word) == 0)
+		if (ri_word_is_name(name, habits[i].word, strlen(name)))
 			return ri_fail_hint(err, "%s", habits[i].hint);
+	if (hint_count(word, next, err))
+		return -1;
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean --%s?", nearest);
 	return ri_fail_hint(err, "see rankinit --help; put -- before a command that starts with -");
@@ -98,9 +145,15 @@ static int apply_word(struct ri_options *options, const struct ri_option *option
 		given.value = word[1];
 		*used = 2;
 	}
-	if (option->form == REQUIRED && (given.value == NULL || given.value[0] == '\0')) {
+	if (option->form == REQUIRED && given.value == NULL) {
 		ri_fail(err, RI_CODE_OPTION_MISSING, given.subject, "needs a value");
 		return ri_fail_hint(err, "write %s=%s", given.subject, option->meta);
+	}
+	if (option->form == REQUIRED && given.value[0] == '\0') {
+		ri_fail(err, RI_CODE_OPTION_MISSING, given.subject, "its value is empty; if a "
+			"variable stood there, as in %s=$NAME, it is not set", given.subject);
+		return ri_fail_hint(err, "set it, write %s=%s, or leave the option out",
+			given.subject, option->meta);
 	}
 	if (option->form == NONE && equals != NULL)
 		return ri_option_bad_value(given, "no value", err);
@@ -114,7 +167,7 @@ static int apply_letters(struct ri_options *options, char *const *word, struct r
 
 	for (const char *p = word[0] + 1; *p != '\0'; p++)
 		if (find_letter(*p) == NULL)
-			return unknown_option(word[0], err);
+			return unknown_option(word[0], word[1], err);
 	for (const char *p = word[0] + 1; *p != '\0'; p++)
 		if (apply_word(options, find_letter(*p), word, &used, err) < 0)
 			return -1;
@@ -140,9 +193,9 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 				return -1;
 			continue;
 		}
-		option = find_long(*word);
+		option = find_long(*word + DASHES);
 		if (option == NULL)
-			return unknown_option(*word, err);
+			return unknown_option(*word, word[1], err);
 		if (apply_word(options, option, word, &used, err) < 0)
 			return -1;
 		if (option->form != REQUIRED && strchr(*word, '=') == NULL)

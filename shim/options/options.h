@@ -157,6 +157,9 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 char **ri_options_words(const struct ri_options *options, const int *left_out,
 	struct ri_arena *arena);
 
+/* "--check", of a word "check" or "check=json" that is perhaps meant so; NULL: no option. */
+const char *ri_option_meant(const char *word);
+
 /* The text of --help, and the table as --list=options prints it. */
 void ri_options_help(struct ri_text *out);
 void ri_options_list(struct ri_text *out);

@@ -69,6 +69,24 @@ int ri_value_number(uint64_t *out, struct ri_range range, struct ri_given given,
 	return ri_option_bad_value(given, expected, err);
 }
 
+/* "5m", where seconds are meant: hint at 300. */
+static void hint_seconds(const char *value, uint64_t most, struct ri_error *err)
+{
+	static const struct {
+		const char *name;
+		uint64_t seconds;
+	} units[] = {
+		{ "s", 1 }, { "sec", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 },
+	};
+	uint64_t number;
+	size_t length = ri_digits_read(value, &number);
+
+	for (size_t i = 0; length > 0 && i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(value + length, units[i].name) == 0 && number <= most / units[i].seconds)
+			ri_fail_hint(err, "write %" PRIu64 ": seconds stand without a unit",
+				number * units[i].seconds);
+}
+
 int ri_value_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *err)
 {
 	const struct ri_range range = { 0, RI_MAX_GRACE_S };
@@ -78,5 +96,7 @@ int ri_value_seconds(uint64_t *out_ms, struct ri_given given, struct ri_error *e
 		return 0;
 	snprintf(expected, sizeof(expected), "seconds from 0 to %d, like 25 or 2.5",
 		RI_MAX_GRACE_S);
-	return ri_option_bad_value(given, expected, err);
+	ri_option_bad_value(given, expected, err);
+	hint_seconds(given.value, range.max, err);
+	return -1;
 }

@@ -89,3 +89,44 @@ def test_check_and_status_say_what_is_wrong_with_the_environment(box):
     for words in (["--check"], ["--status"]):
         warned(box.run(*words, env={"RANKINIT_GRACEE": "1"}), "option.twin", "RANKINIT_GRACEE")
         assert box.run(*words).err.count("warning: RANKINIT") == 0
+
+
+# What was meant by a word that is none of ours, or by a value.
+
+@pytest.mark.parametrize("words", [["-n", "2"], ["-np", "2"], ["--nprocs", "2"]])
+def test_a_count_in_a_word_of_its_own(box, words):
+    error = refused(box.run(*words, "true"), 125, "option.unknown", words[0])
+    assert "to start 2 ranks on this node: --nproc-per-node=2; " in error
+    # the control: the hint is true
+    assert box.run("--nproc-per-node=2", "echo", "ran").out == b"ran\n" * 2
+
+
+@pytest.mark.parametrize("option", ["--grace", "--wait-master", "--stall", "RANKINIT_GRACE"])
+@pytest.mark.parametrize("value, seconds", [
+    ("5m", "300"), ("5min", "300"), ("2h", "7200"), ("1d", "86400"), ("30s", "30"),
+    ("10sec", "10"), ("0m", "0"),
+])
+def test_seconds_with_a_unit(box, option, value, seconds):
+    words, env = ([f"{option}={value}"], {}) if option[0] == "-" else ([], {option: value})
+    error = refused(box.run(*words, "--", "true", env=env), 125, "option.value", option)
+    assert f"; write {seconds}: seconds stand without a unit [" in error
+    # the control: so it is accepted
+    words, env = ([f"{option}={seconds}"], {}) if option[0] == "-" else ([], {option: seconds})
+    assert box.run(*words, "--", "true", env=env).status == 0
+
+
+@pytest.mark.parametrize("value", ["5x", "m", "25h", "2d", "5m5s", "5 m", "m5", "-5m",
+                                   "99999999999999999999m"])
+def test_seconds_with_no_unit_that_is_one(box, value):
+    error = refused(box.run(f"--grace={value}", "--", "true"), 125, "option.value", "--grace")
+    assert "expected seconds from 0 to 86400, like 25 or 2.5 [" in error
+
+
+@pytest.mark.parametrize("words", [["--node-rank="], ["--node-rank", ""]])
+def test_a_value_that_was_a_variable_that_is_not_set(box, words):
+    error = refused(box.run(*words, "--", "true"), 125, "option.missing", "--node-rank")
+    assert ("its value is empty; if a variable stood there, as in --node-rank=$NAME, it is not "
+            "set; set it, write --node-rank=N, or leave the option out [") in error
+    # the control: there is no value
+    error = refused(box.run("--node-rank"), 125, "option.missing", "--node-rank")
+    assert "needs a value; write --node-rank=N [" in error

@@ -411,8 +411,15 @@ def test_the_tables_of_the_page(box):
 # What is refused.
 
 @pytest.mark.parametrize("value, said", [
-    ("openmpi", "expected SOURCE:NODESxRANKS"),
-    ("openmp:2x2", "did you mean openmpi?"),
+    ("openmpi", "expected SOURCE:NODESxRANKS, as openmpi:2x4, and faults behind commas; did you "
+                "mean openmpi:2x4?"),
+    ("azureml", "did you mean azureml_mpi:2x4 or azureml_pytorch:2x4 or azureml_nodes:2x4?"),
+    ("azureml:3x8", "did you mean azureml_mpi:3x8 or azureml_pytorch:3x8 or azureml_nodes:3x8?"),
+    ("azureml:8", "did you mean azureml_mpi:2x4 or"),
+    ("2x4", "--list=simulations"),
+    ("a", "--list=simulations"),
+    ("openmp:2x2", "did you mean openmpi:2x2?"),
+    ("opnempi:2x2", "did you mean openmpi:2x2?"),
     ("xyzzy:2x2", "--list=simulations"),
     ("openmpi:2", "expected NODESxRANKS"),
     ("openmpi:0x2", "expected NODESxRANKS"),
