@@ -104,7 +104,7 @@ $(O)/%.o: %.c $(DEPS) Makefile
 
 # A seventh smaller, and no start goes through it without waiting for the machine.
 ifeq ($(KIND),release)
-$(O)/shim/check/%.o $(O)/lib/report/redact%.o $(O)/lib/job/%.o $(O)/lib/python/%.o \
+$(O)/shim/check/%.o $(O)/lib/redact/%.o $(O)/lib/job/%.o $(O)/lib/python/%.o \
 		$(O)/lib/blame/%.o $(O)/lib/stuck/%.o $(O)/shim/link/%.o $(O)/shim/autopsy/%.o \
 		$(O)/shim/ask.o $(O)/shim/watch/roll_call.o: CFLAGS += -Os
 endif

@@ -6,6 +6,7 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "model/wishes.h"
+#include "redact/redact.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)
 {
@@ -44,6 +45,27 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 	return copy;
 }
 
+/*
+ * The value as it may be shown, with its faults where they are. Most values, and lists of hosts
+ * of any length, have none of the marks that a secret stands behind.
+ */
+static const char *mask(struct ri_reading *reading, const char *raw)
+{
+	char *copy;
+
+	if (raw[strcspn(raw, "=\"@")] == '\0')
+		return raw;
+	if (reading->raw != raw) {
+		copy = ri_reading_copy(reading, raw, strlen(raw));
+		if (copy == NULL)
+			return NULL;
+		ri_redact_mask(copy);
+		reading->raw = raw;
+		reading->masked = copy;
+	}
+	return reading->masked;
+}
+
 /* The only place where claims are made. */
 static struct ri_fact *add_claim(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *raw)
@@ -51,7 +73,8 @@ static struct ri_fact *add_claim(struct ri_reading *reading, enum ri_fact_id id,
 	struct ri_fact *claim = ri_reading_allocate(reading, 1, sizeof(*claim));
 	struct ri_fact **end = &reading->claims[id];
 
-	if (claim == NULL)
+	raw = mask(reading, raw);
+	if (claim == NULL || raw == NULL)
 		return NULL;
 	while (*end != NULL)
 		end = &(*end)->next;

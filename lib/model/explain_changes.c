@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/explain_parts.h"
+#include "redact/words.h"
 
 enum {
 	AT_NAME = 4,		/* columns where a variable and its value begin */
@@ -29,20 +30,29 @@ static enum change judge(const struct ri_env *env, const struct ri_env_edits *ed
 	return there ? CHANGES : SETS;
 }
 
-/* What stands in the environment now, in so many columns; of the link's secret, that it does. */
+/* A variable's value in so many columns, without secrets. */
+static void show_value(struct ri_page *page, const char *name, const char *value, size_t columns)
+{
+	char bytes[4 * RI_PAGE_WIDTH + 1];
+	struct ri_text text;
+
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_redact_value(&text, name, value);
+	ri_page_show_in(page, columns, bytes);
+}
+
+/* What stands in the environment now. */
 static void show_old(struct ri_page *page, const char *name, const struct ri_env_entry *entry,
 	size_t columns)
 {
 	const char *old = ri_env_entry_value(entry);
 
-	if (old != NULL && strcmp(name, "RANKINIT_LINK_KEY") == 0)
-		old = "***";
 	ri_page_paint(page, RI_LOOK_DIM);
 	if (old == NULL)
 		old = "no value";
 	else if (*old == '\0')
 		old = "\"\"";
-	ri_page_show_in(page, columns, old);
+	show_value(page, name, old, columns);
 	ri_page_paint(page, RI_LOOK_PLAIN);
 }
 
@@ -69,7 +79,7 @@ static void say_edit(struct ri_page *page, const struct ri_env *env,
 		ri_page_show(page, " -> ");
 	}
 	if (change != REMOVES)
-		ri_page_show(page, edit->value);
+		show_value(page, edit->name, edit->value, RI_PAGE_WIDTH);
 	if (entry != NULL && entry->next != 0)
 		ri_page_show(page, " (was set twice)");
 	ri_page_end_line(page);

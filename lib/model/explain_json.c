@@ -7,6 +7,8 @@
 #include <jansson.h>
 
 #include "model/json.h"
+#include "redact/redact.h"
+#include "redact/words.h"
 
 struct document {
 	const struct ri_explain *explain;
@@ -60,6 +62,20 @@ static json_t *list_argv(struct document *document, char *const *argv)
 	return list;
 }
 
+/* What a variable is set to, without secrets. */
+static json_t *set_value(struct document *document, const struct ri_env_edit *edit)
+{
+	struct ri_text text;
+	json_t *value;
+
+	if (!ri_json_buffer_take(&text, 2 * strlen(edit->value) + sizeof(RI_REDACTED)))
+		return NULL;
+	ri_redact_value(&text, edit->name, edit->value);
+	value = string(document, text.bytes, edit->name);
+	ri_json_buffer_release(&text);
+	return value;
+}
+
 static json_t *describe_rank(struct document *document, const struct ri_explained_rank *rank)
 {
 	json_t *object = json_object(), *set = json_object(), *unset = json_array();
@@ -70,8 +86,7 @@ static json_t *describe_rank(struct document *document, const struct ri_explaine
 		if (ri_env_edits_find(rank->edits, edit->name) != edit)
 			continue;
 		if (edit->value != NULL)
-			put_name(document, set, edit->name,
-				string(document, edit->value, edit->name));
+			put_name(document, set, edit->name, set_value(document, edit));
 		else
 			append(document, unset, string(document, edit->name, "unset"));
 	}

@@ -92,7 +92,7 @@ enum {
 struct ri_origin {
 	const char *source;	/* a source's name, "derived" or "default" */
 	const char *variable;	/* NULL where it was not read from one */
-	const char *raw;	/* its whole value, borrowed; "" where variable is NULL */
+	const char *raw;	/* its value, secrets masked, borrowed; "": variable is NULL */
 	unsigned from;		/* derived: RI_FROM(...) | ... */
 };
 

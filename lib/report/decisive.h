@@ -6,7 +6,7 @@
 #ifndef RI_REPORT_DECISIVE_H
 #define RI_REPORT_DECISIVE_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 enum ri_decisive {
 	RI_DECISIVE_NONE,

@@ -3,7 +3,7 @@
 #ifndef RI_REPORT_LAST_WORDS_H
 #define RI_REPORT_LAST_WORDS_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 enum { RI_LAST_WORDS = 8 };
 

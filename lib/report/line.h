@@ -3,7 +3,7 @@
 #ifndef RI_REPORT_LINE_H
 #define RI_REPORT_LINE_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 /* A line that was written over with '\r', as it was at last. */
 struct ri_span ri_line_last_state(struct ri_span line);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/span.h"
+#include "base/span.h"
 
 enum { RI_LOSS_ADDRESS = 64 };	/* bytes of an address, and its end */
 

@@ -3,7 +3,7 @@
 #ifndef RI_REPORT_NOISE_H
 #define RI_REPORT_NOISE_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 enum ri_noise {
 	RI_NOISE_NONE,

@@ -5,7 +5,7 @@
 
 #include "report/line.h"
 #include "report/noise.h"
-#include "report/redact.h"
+#include "redact/redact.h"
 #include "report/torch_error.h"
 
 enum {

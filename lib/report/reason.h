@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "report/last_words.h"
 #include "report/outcome.h"
-#include "report/span.h"
+#include "base/span.h"
 #include "report/traceback.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef RI_REPORT_SHAPE_H
 #define RI_REPORT_SHAPE_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 /* Of longer lines no more than this many bytes are looked at. */
 enum { RI_SHAPE_BYTES = 4096 };

@@ -5,8 +5,8 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "report/redact.h"
-#include "report/redact_name.h"
+#include "redact/redact.h"
+#include "redact/name.h"
 
 enum {
 	MAX_DEPTH = 16,		/* real ones have three */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "model/json.h"
-#include "report/span.h"
+#include "base/span.h"
 
 struct ri_torch_error {
 	char message[512];	/* "Type: text", cut to what fits */

@@ -17,7 +17,7 @@
 #ifndef RI_REPORT_TRACEBACK_H
 #define RI_REPORT_TRACEBACK_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 /* All of it points into the text. */
 struct ri_traceback {

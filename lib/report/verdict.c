@@ -9,7 +9,7 @@
 #include "report/blame.h"
 #include "report/loss.h"
 #include "report/moment.h"
-#include "report/redact_words.h"
+#include "redact/words.h"
 
 enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */

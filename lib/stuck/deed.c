@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "report/redact.h"
+#include "redact/redact.h"
 #include "stuck/judge.h"
 #include "stuck/say.h"
 

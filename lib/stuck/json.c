@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "report/outcome.h"
-#include "report/redact.h"
+#include "redact/redact.h"
 #include "stuck/say.h"
 
 enum { LONGEST = 1024 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "report/redact.h"
+#include "redact/redact.h"
 #include "stuck/judge.h"
 
 enum {

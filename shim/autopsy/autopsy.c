@@ -11,7 +11,7 @@
 #include "autopsy/helper.h"
 #include "base/cgroup.h"
 #include "base/signals.h"
-#include "report/span.h"
+#include "base/span.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"

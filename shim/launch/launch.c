@@ -22,7 +22,7 @@
 #include "image/script.h"
 #include "launch/children.h"
 #include "launch/meant.h"
-#include "report/redact_words.h"
+#include "redact/words.h"
 #include "system/apart.h"
 #include "system/mask.h"
 #include "system/raw_call.h"

@@ -16,7 +16,7 @@
 #include "options/peer.h"
 #include "options/table.h"
 #include "options/value.h"
-#include "report/redact_words.h"
+#include "redact/words.h"
 
 enum {
 	DASHES = sizeof("--") - 1,

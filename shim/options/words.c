@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "command/words.h"
 #include "options/table.h"
-#include "report/redact_words.h"
+#include "redact/words.h"
 
 enum { SHOWN = 160 };
 

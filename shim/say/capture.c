@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "report/redact_words.h"
+#include "redact/words.h"
 #include "say/print.h"
 
 static const struct ri_given *given;
@@ -68,7 +68,7 @@ static int mask_all(struct ri_env *env, struct ri_arena *arena, struct ri_error 
 	char **strings = ri_arena_array(arena, env->count + 1, sizeof(*strings));
 
 	for (size_t i = 0; strings != NULL && i < env->count; i++) {
-		strings[i] = ri_capture_mask(env->entries[i].text, arena);
+		strings[i] = ri_redact_copy(env->entries[i].text, arena);
 		if (strings[i] == NULL)
 			strings = NULL;
 	}

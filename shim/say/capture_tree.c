@@ -13,14 +13,11 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "report/redact.h"
-#include "report/redact_name.h"
+#include "redact/redact.h"
+#include "redact/words.h"
 
 enum {
 	LEFT_OUT = 256,		/* lines at most */
-	/* what a value may grow by where something in it is secret */
-	MASK_ROOM = 4096,
-	MASK_TIMES = 2,
 };
 
 /* All processes that read have it in common. */
@@ -151,27 +148,6 @@ void ri_capture_put(const char *path, const char *line)
 	close(at);
 }
 
-char *ri_capture_mask(const char *string, struct ri_arena *arena)
-{
-	size_t length = strlen(string), name = strcspn(string, "=");
-	size_t size = MASK_TIMES * length + MASK_ROOM;
-	const char *start = string + name + (string[name] == '=');
-	struct ri_span value = { start, length - (size_t)(start - string) };
-	struct ri_text out;
-	char *made;
-
-	if (start > string + name &&
-		ri_secrecy_hides(ri_secrecy_of((struct ri_span){ string, name }), value))
-		return ri_arena_format(arena, "%.*s=" RI_REDACTED, (int)name, string);
-	made = ri_arena_alloc(arena, size);
-	if (made == NULL)
-		return NULL;
-	ri_text_init(&out, made, size);
-	ri_text_add_bytes(&out, string, (size_t)(start - string));
-	ri_redact(&out, value);
-	return made;
-}
-
 /* The strings of /proc/PID/environ and the like, each by itself. Returns the length. */
 static size_t mask_strings(size_t length)
 {
@@ -180,7 +156,7 @@ static size_t mask_strings(size_t length)
 
 	content[length] = '\0';
 	for (size_t at = 0; at < length; at += strlen(content + at) + 1) {
-		const char *string = ri_capture_mask(content + at, &arena);
+		const char *string = ri_redact_copy(content + at, &arena);
 		size_t size = string == NULL ? 0 : strlen(string) + 1;
 
 		if (string == NULL || size > sizeof(masked) - used)

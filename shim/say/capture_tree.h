@@ -29,7 +29,4 @@ void ri_capture_tell(const struct ri_host *host, const char *path, int flags, in
 /* How many files and links were made; *left_out: how many lines left-out has. */
 size_t ri_capture_count(size_t *left_out);
 
-/* "NAME=value" without what is secret in it. NULL when out of memory. */
-char *ri_capture_mask(const char *string, struct ri_arena *arena);
-
 #endif

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "node/nvidia.h"
 #include "node/sysfile.h"
-#include "report/redact_words.h"
+#include "redact/words.h"
 
 enum {
 	NAME_MOST = 64,

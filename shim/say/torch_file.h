@@ -15,7 +15,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
-#include "report/span.h"
+#include "base/span.h"
 #include "system/spot.h"
 
 #define RI_TORCH_FILE "TORCHELASTIC_ERROR_FILE"

@@ -332,6 +332,32 @@ def test_the_secret_of_the_link(box, options):
             assert re.search(rb"- RANKINIT_LINK_KEY +\*\*\*", result.out), result.out
 
 
+@pytest.mark.parametrize("index, end", [(0, "}"), (9, "}"), (0, "")])
+def test_secrets_in_a_variable_that_is_read(box, tmp_path, index, end):
+    """Where it says who we are, where it is wrong, and where it is not used."""
+    value = json.dumps({"cluster": {"worker": ["w-0:1", "w-1:1"]}, "token": SECRET,
+                        "task": {"type": "worker", "index": index}, "api_key": SECRET})[:-1] + end
+    env = {"TF_CONFIG": value, "MASTER_ADDR": f"https://me:{SECRET}@w-0"}
+    report, state = tmp_path / "report.json", tmp_path / "state.json"
+    said = ""
+    for words in (["--explain"], ["--explain=json"], [f"--report={report}", f"--state={state}"]):
+        result = box.run(*words, "--", "sh", "-c", f"cat {state}", env=env)
+        said += result.out.decode() + result.err
+    said += report.read_text() if report.exists() else ""
+    assert SECRET not in said
+    assert "TF_CONFIG" in said and "*" * len(SECRET) in said
+    # the command itself gets it as it is
+    assert SECRET in box.run("--source=none", "--", "env", env=env).out.decode()
+
+
+def test_secrets_of_a_variable_that_is_changed(box):
+    rank = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "RANK":
+            f"token={SECRET}", "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
+    for how in ("--explain", "--explain=json"):
+        result = box.run(how, "--", "python3", "t.py", env=rank)
+        assert SECRET not in result.out.decode() + result.err and b"RANK" in result.out
+
+
 def test_words_that_only_look_like_secrets(box):
     words = ["python", "--tokenizer", "gpt2", "--max-tokens=4096", "--token", "None",
              "--tokenizer-path=a/b", "--sort-key", "name"]

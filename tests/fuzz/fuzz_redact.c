@@ -6,8 +6,8 @@
  * secret's own.
  */
 #include "fuzz.h"
-#include "report/redact.h"
-#include "report/redact_words.h"
+#include "redact/redact.h"
+#include "redact/words.h"
 
 static const char secret[] = "uZ8wV3qT";
 

@@ -66,16 +66,18 @@ look lib/demand base image
 look lib/output base
 look lib/command base
 look lib/python base
-look lib/model base command
-look lib/from base model
+look lib/redact base
+look lib/model base command redact
+look lib/from base redact model
 look lib/to base model command
-look lib/report base model output
+look lib/report base model output redact
 look lib/simulate base from
 look lib/job base node model command
 look lib/blame base report
-look lib/stuck base model report
+look lib/stuck base model redact report
 
-library='base node image demand output command python model from to report simulate job blame stuck'
+library='base node image demand output command python redact model from to report simulate job
+ blame stuck'
 look shim/system base node model
 look shim/check base node image demand model from system
 look shim/probe base node image check system

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/redact.h"
+#include "redact/redact.h"
 
 enum {
 	MAX_CASE = 4096,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the name of a value, and the value itself, say of each other (redact.def). */
-#ifndef RI_REPORT_REDACT_NAME_H
-#define RI_REPORT_REDACT_NAME_H
+#ifndef RI_REDACT_NAME_H
+#define RI_REDACT_NAME_H
 
-#include "report/span.h"
+#include "base/span.h"
 
 /* How much a name makes a secret of its value; redact.def has the words. */
 enum ri_secrecy {

@@ -4,12 +4,12 @@
  * byte is counted, and no function but ri_scan_line_end and ri_scan_closing goes
  * further than RI_SCAN_AHEAD.
  */
-#ifndef RI_REPORT_REDACT_SCAN_H
-#define RI_REPORT_REDACT_SCAN_H
+#ifndef RI_REDACT_SCAN_H
+#define RI_REDACT_SCAN_H
 
 #include "base/text.h"
-#include "report/redact_name.h"
-#include "report/span.h"
+#include "redact/name.h"
+#include "base/span.h"
 
 enum { RI_SCAN_AHEAD = 128 };
 
@@ -18,7 +18,8 @@ struct ri_scan {
 	size_t length;
 	size_t at;			/* of what is next */
 	size_t looks;			/* at bytes, those twice that were looked at twice */
-	struct ri_text *out;
+	struct ri_text *out;		/* NULL: what is hidden is masked in the text itself */
+	char *mask;
 	enum ri_secrecy named;		/* by "name": "HF_TOKEN", whose "value" is to come */
 	size_t named_at;
 };

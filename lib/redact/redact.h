@@ -10,11 +10,11 @@
  * ***), a path and an ordinary sentence stay (tests/unit/redact.hidden and
  * redact.kept). In doubt the value of an unmistakable name goes.
  */
-#ifndef RI_REPORT_REDACT_H
-#define RI_REPORT_REDACT_H
+#ifndef RI_REDACT_H
+#define RI_REDACT_H
 
 #include "base/text.h"
-#include "report/span.h"
+#include "base/span.h"
 
 /* What stands in the place of a secret. */
 #define RI_REDACTED "***"
@@ -28,5 +28,8 @@
 size_t ri_redact(struct ri_text *out, struct ri_span text);
 
 #define RI_REDACT_LOOKS 300
+
+/* A star for each byte of a secret, in its place: what stands behind it stays where it is. */
+void ri_redact_mask(char *text);
 
 #endif

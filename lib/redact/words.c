@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/redact_words.h"
+#include "redact/words.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "report/redact.h"
-#include "report/redact_name.h"
+#include "redact/redact.h"
+#include "redact/name.h"
 
 static struct ri_span span(const char *start, size_t length)
 {
@@ -30,6 +30,16 @@ static size_t find_value(const char *word)
 		start = i + 1;
 	}
 	return 0;
+}
+
+void ri_redact_value(struct ri_text *out, const char *name, const char *value)
+{
+	struct ri_span whole = span(value, strlen(value));
+
+	if (ri_secrecy_hides(ri_secrecy_of(span(name, strlen(name))), whole))
+		ri_text_add(out, RI_REDACTED);
+	else
+		ri_redact(out, whole);
 }
 
 void ri_redact_word(struct ri_text *out, const char *word)
@@ -62,7 +72,7 @@ static bool hides_next(const char *word, const char *next)
 		ri_secrecy_hides(ri_secrecy_of(span(word, strlen(word))), span(next, strlen(next)));
 }
 
-static char *redact(const char *word, struct ri_arena *arena)
+char *ri_redact_copy(const char *word, struct ri_arena *arena)
 {
 	/* a secret of one byte becomes three */
 	size_t size = strlen(word) * strlen(RI_REDACTED) + 1;
@@ -88,7 +98,7 @@ char **ri_redact_words(char *const *words, struct ri_arena *arena)
 	for (size_t i = 0; out != NULL && i < count; i++) {
 		hidden = i > 0 && !hidden && hides_next(words[i - 1], words[i]);
 		out[i] = hidden ? ri_arena_copy(arena, RI_REDACTED, strlen(RI_REDACTED))
-				: redact(words[i], arena);
+				: ri_redact_copy(words[i], arena);
 		if (out[i] == NULL)
 			return NULL;
 	}

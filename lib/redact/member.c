@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/redact_member.h"
+#include "redact/member.h"
 
 #include <stdint.h>
 #include <string.h>

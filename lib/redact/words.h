@@ -10,11 +10,17 @@
 #include "base/arena.h"
 #include "base/text.h"
 
+/* Append the value that a name has, whole: an environment variable's, say. */
+void ri_redact_value(struct ri_text *out, const char *name, const char *value);
+
 /* Append a word that nothing is known to stand before. */
 void ri_redact_word(struct ri_text *out, const char *word);
 
 /* The same in the place of the word, which is cut where it does not fit. */
 void ri_redact_word_in_place(char *word, size_t size);
+
+/* A copy of one word; NULL when out of memory. */
+char *ri_redact_copy(const char *word, struct ri_arena *arena);
 
 /* A copy of a list that ends in NULL; NULL when out of memory. */
 char **ri_redact_words(char *const *words, struct ri_arena *arena);

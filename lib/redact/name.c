@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/redact_name.h"
+#include "redact/name.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -14,58 +14,17 @@ enum {
 	LONG_RUN = 16,
 };
 
-enum kind { NONE, WEAK, MANY, PART, TOKEN, PHRASE, HEADER, NOTHING, NEUTRAL };
+enum kind {
+	NONE, WEAK, MANY, PART, TOKEN, PHRASE, HEADER, NOTHING, NEUTRAL,
+	CORE, LATER, HARMLESS, SENTENCE,
+};
 
-/* Small, since there are many. */
 static const struct {
-	char end[22];
-	unsigned char length;
-	unsigned char kind : 4, glued : 1;
-} names[] = {
-#define RI_NAME(end, kind) { end, sizeof(end) - 1, kind, false },
-#define RI_GLUED(end, kind) { end, sizeof(end) - 1, kind, true },
-#define RI_CORE(part)
-#define RI_LATER(word)
-#define RI_HARMLESS(word)
-#define RI_SENTENCE(word)
-#define RI_FORM(start, least, more, source)
-#include "report/redact.def"
-#undef RI_NAME
-#undef RI_GLUED
-#define RI_NAME(end, kind)
-#define RI_GLUED(end, kind)
-};
-
-static const char *const cores[] = {
-#undef RI_CORE
-#define RI_CORE(part) part,
-#include "report/redact.def"
-#undef RI_CORE
-#define RI_CORE(part)
-};
-
-static const char *const later[] = {
-#undef RI_LATER
-#define RI_LATER(word) word,
-#include "report/redact.def"
-#undef RI_LATER
-#define RI_LATER(word)
-};
-
-static const char *const harmless[] = {
-#undef RI_HARMLESS
-#define RI_HARMLESS(word) word,
-#include "report/redact.def"
-#undef RI_HARMLESS
-#define RI_HARMLESS(word)
-};
-
-static const char *const sentence[] = {
-#undef RI_SENTENCE
-#define RI_SENTENCE(word) word,
-#include "report/redact.def"
-#undef RI_SENTENCE
-#define RI_SENTENCE(word)
+	enum kind kind;
+	const char *words;
+} rows[] = {
+#define RI_WORDS(kind, words) { kind, words },
+#include "redact/redact.def"
 };
 
 static const struct {
@@ -74,9 +33,8 @@ static const struct {
 	size_t least;
 	const char *more;
 } forms[] = {
-#undef RI_FORM
 #define RI_FORM(start, least, more, source) { start, sizeof(start) - 1, least, more },
-#include "report/redact.def"
+#include "redact/redact.def"
 };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -103,12 +61,25 @@ static bool is_letter(char c)
 	return is_upper(c) || (c >= 'a' && c <= 'z');
 }
 
-static bool is_listed(const char *const list[], size_t count, struct ri_span word)
+/* The next word of a row. */
+static bool next_word(const char **words, struct ri_span *word)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strlen(list[i]) == word.length &&
-			strncasecmp(list[i], word.at, word.length) == 0)
-			return true;
+	*words += **words == ' ';
+	*word = (struct ri_span){ *words, strcspn(*words, " ") };
+	*words += word->length;
+	return word->length > 0;
+}
+
+static bool is_listed(enum kind kind, struct ri_span value)
+{
+	struct ri_span word;
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		for (const char *words = rows[i].words; rows[i].kind == kind &&
+			next_word(&words, &word);)
+			if (word.length == value.length &&
+				strncasecmp(word.at, value.at, value.length) == 0)
+				return true;
 	return false;
 }
 
@@ -159,16 +130,13 @@ static void split(struct ri_span name, struct words *out)
 
 static bool has_core(const struct words *words)
 {
-	for (size_t i = 0; i < words->length; i++)
-		for (size_t c = 0; c < COUNT(cores); c++) {
-			const char *core = cores[c];
-			size_t at = i;
+	struct ri_span core;
 
-			while (*core != '\0' && at < words->length && *core == words->bytes[at])
-				core++, at++;
-			if (*core == '\0')
+	for (size_t i = 0; i < COUNT(rows); i++)
+		for (const char *list = rows[i].words; rows[i].kind == CORE &&
+			next_word(&list, &core);)
+			if (memmem(words->bytes, words->length, core.at, core.length) != NULL)
 				return true;
-		}
 	return false;
 }
 
@@ -189,23 +157,33 @@ static size_t last_start(const struct words *words)
 	return start == 0 ? 0 : start - 1;
 }
 
-/* The longest row that the words end in; where it begins. */
+/* Does the name end in this word, as a row has it? */
+static bool ends_in(const struct words *words, struct ri_span end, bool anywhere)
+{
+	size_t start = words->length - end.length;
+
+	return end.length <= words->length && (anywhere || words->starts[start]) &&
+		memcmp(words->bytes + start, end.at, end.length) == 0;
+}
+
+/* The longest that the name ends in; where it begins. */
 static enum kind find_end(const struct words *words, size_t *begin)
 {
 	enum kind kind = NONE;
 	size_t longest = 0;
+	struct ri_span end;
 
-	for (size_t i = 0; i < COUNT(names); i++) {
-		size_t length = names[i].length, start = words->length - length;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		for (const char *list = rows[i].words; rows[i].kind < CORE &&
+			next_word(&list, &end);) {
+			bool anywhere = end.at[0] == '*';
 
-		if (length <= longest || length > words->length ||
-			names[i].end[length - 1] != words->bytes[words->length - 1] ||
-			memcmp(words->bytes + start, names[i].end, length) != 0 ||
-			(!names[i].glued && !words->starts[start]))
-			continue;
-		longest = length;
-		kind = (enum kind)names[i].kind;
-	}
+			end = ri_span_skip(end, anywhere);
+			if (end.length > longest && ends_in(words, end, anywhere)) {
+				longest = end.length;
+				kind = rows[i].kind;
+			}
+		}
 	*begin = words->length - longest;
 	return kind;
 }
@@ -250,7 +228,7 @@ enum ri_secrecy ri_secrecy_of(struct ri_span name)
 		if (kind != NONE && kind != NEUTRAL)
 			return secrecy_of_kind(kind, begin > 0, upper);
 		if (kind == NONE && !is_digit(words.bytes[words.length - 1]) &&
-			(!upper || is_listed(later, COUNT(later),
+			(!upper || is_listed(LATER,
 				(struct ri_span){ words.bytes + start, words.length - start })))
 			return RI_SECRECY_NONE;
 		words.length = start;
@@ -403,7 +381,7 @@ bool ri_value_is_sentence(struct ri_span value, size_t least)
 			return false;
 		while (word.length > 0 && memchr(",.;:", word.at[word.length - 1], 4) != NULL)
 			word.length--;
-		found += is_listed(sentence, COUNT(sentence), word);
+		found += is_listed(SENTENCE, word);
 	}
 	return count > 1 && found >= least;
 }
@@ -413,7 +391,7 @@ bool ri_secrecy_hides(enum ri_secrecy secrecy, struct ri_span value)
 	value = ri_span_trim_start(ri_span_trim_end(value));
 	if (secrecy == RI_SECRECY_NONE || value.length == 0 || is_number(value) ||
 		is_marks(value) || is_placeholder(value) ||
-		is_listed(harmless, COUNT(harmless), value))
+		is_listed(HARMLESS, value))
 		return false;
 	if (secrecy == RI_SECRECY_WEAK)
 		return ri_value_is_random(value);

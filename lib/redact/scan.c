@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/redact_scan.h"
+#include "redact/scan.h"
 
 #include <stdint.h>
 #include <string.h>

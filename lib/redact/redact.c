@@ -4,12 +4,12 @@
  * sign stands behind it and how far the value goes (redact_member.h), and
  * whether that is a secret.
  */
-#include "report/redact.h"
+#include "redact/redact.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "report/redact_member.h"
+#include "redact/member.h"
 
 enum {
 	MAX_BLOCK = 64,		/* lines of a value below its name */
@@ -22,10 +22,11 @@ static void copy(struct ri_scan *in, size_t end)
 {
 	if (end > in->length)
 		end = in->length;
-	if (end > in->at) {
+	if (end <= in->at)
+		return;
+	if (in->out != NULL)
 		ri_text_add_bytes(in->out, in->text + in->at, end - in->at);
-		in->at = end;
-	}
+	in->at = end;
 }
 
 /* Replace what stands between begin and end, if that is anything. */
@@ -34,10 +35,13 @@ static void hide(struct ri_scan *in, size_t begin, size_t end)
 	copy(in, begin);
 	if (end > in->length)
 		end = in->length;
-	if (end > in->at) {
+	if (end <= in->at)
+		return;
+	if (in->out == NULL)
+		memset(in->mask + in->at, '*', end - in->at);
+	else
 		ri_text_add(in->out, RI_REDACTED);
-		in->at = end;
-	}
+	in->at = end;
 }
 
 /* Where what stands in the quote ends: where that is closed, or with the line. */
@@ -518,19 +522,31 @@ static void take_other(struct ri_scan *in)
 	copy(in, in->at + (width > 0 ? width : 1));
 }
 
+static size_t redact(struct ri_scan *in)
+{
+	while (in->at < in->length && (in->out == NULL || !in->out->cut)) {
+		char c = ri_scan_byte(in, in->at);
+
+		if (ri_is_name_byte(c) && (c != '-' || !take_private_key(in)))
+			take_name(in);
+		else if (c == ':' && ri_scan_follows(in, in->at, "://"))
+			take_authority(in);
+		else if (!ri_is_name_byte(c))
+			take_other(in);
+	}
+	return in->looks;
+}
+
 size_t ri_redact(struct ri_text *out, struct ri_span text)
 {
 	struct ri_scan in = { .text = text.at, .length = text.length, .out = out };
 
-	while (in.at < in.length && !out->cut) {
-		char c = ri_scan_byte(&in, in.at);
+	return redact(&in);
+}
 
-		if (ri_is_name_byte(c) && (c != '-' || !take_private_key(&in)))
-			take_name(&in);
-		else if (c == ':' && ri_scan_follows(&in, in.at, "://"))
-			take_authority(&in);
-		else if (!ri_is_name_byte(c))
-			take_other(&in);
-	}
-	return in.looks;
+void ri_redact_mask(char *text)
+{
+	struct ri_scan in = { .text = text, .length = strlen(text), .mask = text };
+
+	redact(&in);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A name in a text, the sign behind it, and how far its value goes. */
-#ifndef RI_REPORT_REDACT_MEMBER_H
-#define RI_REPORT_REDACT_MEMBER_H
+#ifndef RI_REDACT_MEMBER_H
+#define RI_REDACT_MEMBER_H
 
-#include "report/redact_scan.h"
+#include "redact/scan.h"
 
 struct ri_member {
 	struct ri_span name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/span.h"
+#include "base/span.h"
 
 #include <string.h>
 
