@@ -13,6 +13,7 @@
 #include "from/settle.h"
 #include "launch/hosts.h"
 #include "launch/local_master.h"
+#include "launch/meant.h"
 #include "launch/nproc.h"
 #include "launch/port.h"
 #include "model/derive.h"
@@ -195,6 +196,21 @@ static int place(struct ri_run *run)
 	return ri_placing_prepare(&run->placing, &job, &run->err);
 }
 
+/* Of several ranks here the first one says it for all. */
+static void judge_words(struct ri_run *run)
+{
+	const struct ri_options *options = &run->options;
+	const char *option = ri_options_behind(options, &run->command);
+	uint64_t local_rank;
+
+	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank) && local_rank > 0)
+		return;
+	ri_options_judge_empty(options, &run->command, &run->findings);
+	if (option != NULL)
+		ri_options_judge_behind(options, option, options->given.root.value == NULL &&
+			ri_meant_for_us(&run->command, option), &run->findings);
+}
+
 bool ri_run_is_of_job(const struct ri_run *run)
 {
 	return run->topology.identity != NULL || (run->command.mode != RI_MODE_NONE &&
@@ -218,16 +234,15 @@ int ri_run_find(struct ri_run *run)
 			.meeting = run->options.given.root.value == NULL ? &meeting : NULL,
 		},
 	};
-	if (!run->options.disabled) {
+	if (!run->options.disabled)
 		ri_command_read(&run->command, run->options.command, run->options.launch);
-		ri_options_judge_command(&run->options, &run->command, &run->findings);
-	}
 	if (find_host(run) < 0)
 		return -1;
 	if (!run->options.disabled) {
 		if (count_ranks(run) < 0 || find_topology(run) < 0 || place(run) < 0)
 			return -1;
 		ri_telling_judge(run);
+		judge_words(run);
 	}
 	run->source.looks = ri_run_is_of_job(run);
 	/* what was given up for a stop may be a file that need not be there */

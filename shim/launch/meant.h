@@ -6,6 +6,15 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "command/command.h"
+
+/*
+ * Can the option "--log-prefix" among the words of the command be meant for rankinit
+ * alone? Yes where its scripts, of Python or a shell, do not mention the option and
+ * hand their arguments on to nobody, or are not there. Where nobody can tell it is no.
+ * Looks at few words, and for half a second at most.
+ */
+bool ri_meant_for_us(const struct ri_command *command, const char *option);
 
 /*
  * Those that follow return false, and leave *err, where they know nothing

@@ -135,10 +135,20 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 int ri_options_check(const struct ri_options *options, struct ri_error *err);
 
 /*
- * A note, RI_CODE_OPTION_BEHIND, where an option that only rankinit has stands
- * among the words of the command, and no launcher there knows it.
+ * The name of an option that only rankinit has, where it stands among the words of
+ * the command and no launcher there knows it; NULL: there is none.
  */
-void ri_options_judge_command(const struct ri_options *options, const struct ri_command *command,
+const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command);
+
+/* RI_CODE_OPTION_BEHIND about it: a warning where it is for us (launch/meant.h), else a note. */
+void ri_options_judge_behind(const struct ri_options *options, const char *name, bool for_us,
+	struct ri_findings *findings);
+
+/*
+ * A warning, RI_CODE_COMMAND_EMPTY, where an argument of the command such as --local_rank
+ * has an empty value.
+ */
+void ri_options_judge_empty(const struct ri_options *options, const struct ri_command *command,
 	struct ri_findings *findings);
 
 /*

@@ -62,16 +62,24 @@ static const int own[] = {
 	RI_OPTION_nproc_per_node, RI_OPTION_log_prefix, RI_OPTION_bind_to, RI_OPTION_gpu_bind,
 	RI_OPTION_omp_threads, RI_OPTION_wait_master, RI_OPTION_check_level, RI_OPTION_azure_size,
 	RI_OPTION_signal_map, RI_OPTION_exit_map, RI_OPTION_cap_drop, RI_OPTION_cap_keep,
-	RI_OPTION_no_new_privs, RI_OPTION_override_env, RI_OPTION_print_env,
+	RI_OPTION_no_new_privs, RI_OPTION_override_env, RI_OPTION_print_env, RI_OPTION_link_key,
+	RI_OPTION_link_port, RI_OPTION_link_grace, RI_OPTION_autopsy_after,
+	RI_OPTION_autopsy_signal, -1,
 };
 
-/* The one that the word names, or NULL. */
-static const struct ri_option *find_own(const char *word)
+/* What a variable of the job says, and scripts have options for. */
+static const int of_job[] = {
+	RI_OPTION_rank, RI_OPTION_world_size, RI_OPTION_local_rank, RI_OPTION_local_world_size,
+	RI_OPTION_node_rank, RI_OPTION_nnodes, RI_OPTION_master_addr, RI_OPTION_master_port, -1,
+};
+
+/* The one of these that the word names, or NULL. */
+static const struct ri_option *find_among(const int *numbers, const char *word)
 {
 	size_t length = strcspn(word, "=");
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-		const struct ri_option *option = &ri_option_table[own[i]];
+	for (; *numbers >= 0; numbers++) {
+		const struct ri_option *option = &ri_option_table[*numbers];
 
 		if (ri_word_is_name(word, ri_option_name(option), length))
 			return option;
@@ -85,32 +93,70 @@ static bool is_rankinit(const char *word)
 	return strcmp(ri_path_name(word), "rankinit") == 0;
 }
 
-void ri_options_judge_command(const struct ri_options *options, const struct ri_command *command,
+/* The next option among the words of the command that is rankinit's own business; or NULL. */
+static char *const *find_option(char *const *word, const struct ri_command *command)
+{
+	if (word == NULL || command->mode == RI_MODE_NONE)
+		return NULL;
+	while (*word != NULL && !is_rankinit(*word) && strncmp(*word, "--", 2) != 0)
+		word++;
+	return *word == NULL || is_rankinit(*word) ? NULL : word;
+}
+
+const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command)
+{
+	char *const *word = find_option(options->command, command);
+
+	for (; word != NULL; word = find_option(word + 1, command)) {
+		const struct ri_option *option = find_among(own, *word);
+
+		if (option != NULL && !ri_command_has(command, ri_option_name(option), NULL))
+			return ri_option_name(option);
+	}
+	return NULL;
+}
+
+void ri_options_judge_behind(const struct ri_options *options, const char *name, bool for_us,
 	struct ri_findings *findings)
 {
-	char *const *word = options->command;
-	const struct ri_option *option;
-	const char *name;
+	const struct ri_option *option = find_among(own, name);
 	char shown[SHOWN + 1];
 
-	if (word == NULL || command->mode == RI_MODE_NONE)
-		return;
-	for (; *word != NULL && !is_rankinit(*word); word++) {
-		if (strncmp(*word, "--", 2) != 0)
+	ri_finding_hint(ri_findings_add(findings,
+		for_us ? RI_SEVERITY_WARNING : RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND, name,
+		"stands after the command, so the command gets it and rankinit does not"),
+		"put it before the command: rankinit %s%s%s -- %.80s", name,
+		option->form == REQUIRED ? "=" : "", option->form == REQUIRED ? option->meta : "",
+		show(shown, options->command[0]));
+}
+
+/* "--local-rank=", or an empty word behind "--local-rank". */
+static bool is_empty(char *const *word)
+{
+	const char *equals = strchr(*word, '=');
+
+	if (equals != NULL)
+		return equals[1] == '\0';
+	return word[1] != NULL && word[1][0] == '\0';
+}
+
+void ri_options_judge_empty(const struct ri_options *options, const struct ri_command *command,
+	struct ri_findings *findings)
+{
+	char *const *word = find_option(options->command, command);
+
+	for (; word != NULL; word = find_option(word + 1, command)) {
+		const struct ri_option *option = find_among(of_job, *word);
+		char name[SHOWN + 1];
+
+		if (option == NULL || !is_empty(word))
 			continue;
-		option = find_own(*word);
-		if (option == NULL)
-			continue;
-		name = ri_option_name(option);
-		if (ri_command_has(command, name, NULL))
-			continue;
-		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_NOTE, RI_CODE_OPTION_BEHIND,
-			name, "stands after the command, so the command gets it and rankinit does "
-			"not"),
-			"put it before the command: rankinit %s%s%s -- %.80s", name,
-			option->form == REQUIRED ? "=" : "",
-			option->form == REQUIRED ? option->meta : "",
-			show(shown, options->command[0]));
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*word, "="), *word);
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+			RI_CODE_COMMAND_EMPTY, name, "its value is empty; if a variable stood "
+			"there, the shell that started rankinit has none of that name"),
+			"for the value that rankinit sets write '%s=$%s', in single quotes", name,
+			ri_option_twin(option) + sizeof("RANKINIT_") - 1);
 		return;
 	}
 }

@@ -53,20 +53,106 @@ def test_a_word_that_is_no_value(box, words):
     assert "option.apart" not in result.err + result.out.decode()
 
 
+# Scripts that cannot mean an option that stands behind them, and some that can.
+LOST = {
+    "python": (["python3", "train.py"], "train.py", "import os\nprint(os.environ)\n"),
+    "argparse": (["python3", "-u", "train.py"], "train.py",
+                 "parser.add_argument('--epochs')\nparser.parse_known_args()\n"),
+    "module": (["python3", "-m", "pkg.train"], "pkg/train.py", "print(1)\n"),
+    "package": (["python3", "-mpdb", "-m", "pkg.train"], "pkg/train/__main__.py", "print(1)\n"),
+    "launcher": (["torchrun", "train.py"], "train.py", "print(1)\n"),
+    "module of a launcher": (["python3", "-m", "torch.distributed.run", "train.py"], "train.py",
+                             "print(1)\n"),
+    "shell": (["sh", "run.sh"], "run.sh", "python3 train.py\n"),
+    "behind env": (["env", "A=b", "python3", "train.py"], "train.py", "print(1)\n"),
+    "not there": (["python3", "train.py"], "other.py", ""),
+}
+KEPT = {
+    "its own": (["python3", "train.py"], "train.py", "parser.add_argument('{}')\n"),
+    "as a name": (["python3", "train.py"], "train.py", "def main({}=2): pass\n"),
+    "in a module": (["python3", "-m", "pkg.train"], "pkg/train.py", "add('{}')\n"),
+    "arguments": (["python3", "train.py"], "train.py", "subprocess.run(['x', *sys.argv[1:]])\n"),
+    "all of a shell": (["sh", "run.sh"], "run.sh", 'exec torchrun "$@" train.py\n'),
+    "a line of a shell": (["sh", "-c", 'torchrun "$@" train.py', "sh"], "train.py", "print(1)\n"),
+    "a module elsewhere": (["python3", "-m", "launcher", "train.py"], "train.py", "print(1)\n"),
+    "another script too": (["python3", "launch.py", "train.py"], "launch.py", "add('{}')\n"),
+    "no script": (["true"], "true.py", ""),
+    "a program and data": (["true", "train.py"], "train.py", "print(1)\n"),
+    "a word of Python's": (["python3", "-c", "print(1)"], "train.py", ""),
+    "one that is no file": (["python3", "d/train.py"], "d/train.py/x", ""),
+    "too large a one": (["python3", "train.py"], "train.py", "#" * (1 << 20) + "\n"),
+}
+
+
+def behind(box, tmp_path, words, path, text, option):
+    """What is found of the option behind these words, where there is such a file."""
+    name = option.partition("=")[0]
+    text = text.format(name.lstrip("-").replace("-", "_") if "def " in text else name)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(text)
+    found = findings(box, *words, option, "2", cwd=str(tmp_path))
+    assert list(found) == [("option.behind", name.replace("_", "-"))]
+    return found["option.behind", name.replace("_", "-")]
+
+
 @pytest.mark.parametrize("option", ["--nproc-per-node=2", "--nproc_per_node", "--log-prefix",
-                                    "--gpu-bind=single"])
-@pytest.mark.parametrize("command", [["python3", "train.py"], ["torchrun", "train.py"],
-                                     ["sh", "run.sh"]])
-def test_an_option_behind_the_command(box, option, command):
+                                    "--gpu-bind=single", "--link-key=f"])
+@pytest.mark.parametrize("shape", LOST)
+def test_an_option_behind_the_command(box, tmp_path, option, shape):
+    words, path, text = LOST[shape]
+    one = behind(box, tmp_path, words, path, text, option)
     name = option.partition("=")[0].replace("_", "-")
-    found = findings(box, *command, option, "2")
-    assert list(found) == [("option.behind", name)]
-    one = found["option.behind", name]
-    assert one["severity"] == "note" and f"rankinit {name}" in one["hint"]
-    assert one["hint"].endswith(f" -- {command[0]}")
-    said = box.run("-v", "--", "true", *command, option)
-    assert said.status == 0 and said.err.count("[option.behind]") == 1
-    assert box.run("--", "true", *command, option).err == "", "a note, no warning"
+    assert one["severity"] == "warning" and f"before the command: rankinit {name}" in one["hint"]
+    assert one["hint"].endswith(f" -- {words[0]}")
+
+
+@pytest.mark.parametrize("option", ["--nproc-per-node=2", "--log_prefix"])
+@pytest.mark.parametrize("shape", KEPT)
+def test_an_option_that_may_be_the_script_s(box, tmp_path, option, shape):
+    """No warning where nobody can tell; with -v it is said all the same."""
+    assert behind(box, tmp_path, *KEPT[shape], option)["severity"] == "note"
+
+
+def test_a_warning_changes_nothing(box, tmp_path):
+    (tmp_path / "run.sh").write_text('for word; do echo "$word"; done; exit 7\n')
+    words = ["sh", "run.sh", "--nproc-per-node=2", "--", "--log-prefix"]
+    result = box.run(*words, cwd=str(tmp_path))
+    assert (result.status, result.out.decode().split()) == (7, words[2:])
+    warned(result, "option.behind", "--nproc-per-node")
+    assert box.run("-q", *words, cwd=str(tmp_path)).err == ""
+    # of several ranks the first one says it
+    rank = {f"OMPI_COMM_WORLD_{name}": "1" for name in ("RANK", "LOCAL_RANK")}
+    size = {f"OMPI_COMM_WORLD_{name}": "2" for name in ("SIZE", "LOCAL_SIZE")}
+    for local_rank in "01":
+        env = {**rank, **size, "OMPI_COMM_WORLD_LOCAL_RANK": local_rank, "MASTER_ADDR": "a"}
+        said = box.run("--", *words, cwd=str(tmp_path), env=env).err
+        assert said.count("[option.behind]") == (local_rank == "0")
+
+
+@pytest.mark.parametrize("words, name, variable", [
+    (["--local_rank="], "--local_rank", "LOCAL_RANK"), (["--rank", ""], "--rank", "RANK"),
+    (["--epochs=", "--node-rank="], "--node-rank", "NODE_RANK"),
+    (["--master_addr", "", "--master_port", ""], "--master_addr", "MASTER_ADDR"),
+])
+@pytest.mark.parametrize("command", [["python3", "train.py"], ["torchrun"], ["true"]])
+def test_a_variable_that_the_shell_has_not(box, words, name, variable, command):
+    one = findings(box, *command, *words)["command.empty", name]
+    assert one["severity"] == "warning"
+    assert one["hint"].endswith(f"write '{name}=${variable}', in single quotes")
+    result = box.run("--nproc-per-node=1", "--", "sh", "-c", 'echo "$@"', "sh",
+                     f"{name}=${variable}")
+    assert "command.empty" not in result.err, "the control: the hint is true"
+    assert b"$" not in result.out
+
+
+@pytest.mark.parametrize("words", [
+    ["python3", "t.py", "--local_rank=0"], ["python3", "t.py", "--local_rank"],
+    ["python3", "t.py", "--ranks="], ["python3", "t.py", "--rank", "--x="],
+    ["mpirun", "t.py", "--rank="], ["rankinit", "--rank="], ["python3", "t.py", "--name", ""],
+])
+def test_an_argument_that_is_not_empty_or_none_of_the_job(box, words):
+    """The control."""
+    assert [code for code, _ in findings(box, *words) if code == "command.empty"] == []
 
 
 @pytest.mark.parametrize("words", [
