@@ -6,8 +6,8 @@ Runs the suites and adds up what they say.
 usage: check.py [SUITE...]    all but those of targets of their own, unless they are named
 
 They run in three lanes side by side, as what waits for processes leaves time to what
-computes, which runs at nice 19; in a lane one comes after the other. Each suite's output
-goes to build/check/SUITE.log; the end of what a command that fails has said is printed.
+computes, which runs at nice 19; in a lane one comes after the other, and of what waits two
+tests for each CPU run at once. Each suite's output goes to build/check/SUITE.log; the end of what a command that fails has said is printed.
 The last line counts tests: N passed, N failed, N skipped. With CHECK_UNTIL no test begins
 after that time (deadline.py).
 """
@@ -36,6 +36,10 @@ PYTHON = "/usr/bin/python3"
 LINES = 120  # of a failing command's output
 PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider",
           "-p", "tests.deadline"]
+# Tests that wait for processes most of their time: twice as many at once as there are CPUs.
+# The tests of a file may share a cluster or a folder, and stay together where they do.
+AT_ONCE = [*PYTEST, "-n", str(2 * len(os.sched_getaffinity(0)))]
+FILES_AT_ONCE = [*AT_ONCE, "--dist", "loadfile"]
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
             "--errors-for-leak-kinds=definite"]
 
@@ -173,12 +177,12 @@ SUITES = {
     "fuzz": fuzz_commands,
     "coverage": coverage_commands,
     "golden": lambda: [[PYTHON, "tests/golden/run.py"]],
-    "behaviour": lambda: [PYTEST + ["tests/behaviour"] +
+    "behaviour": lambda: [FILES_AT_ONCE + ["tests/behaviour"] +
                           [f"--ignore={path}" for path in CHECKS + NODES + CONTAINERS]],
-    "nodes": lambda: [PYTEST + NODES],
-    "checks": lambda: [PYTEST + CHECKS],
+    "nodes": lambda: [AT_ONCE + NODES],
+    "checks": lambda: [FILES_AT_ONCE + CHECKS],
     "containers": containers_commands,
-    "fault": lambda: [PYTEST + ["tests/fault"]],
+    "fault": lambda: [AT_ONCE + ["tests/fault"]],
     "failures": failures_commands,
     "conformance": conformance_commands,
 }
