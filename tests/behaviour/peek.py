@@ -40,6 +40,17 @@ def state(pid):
     return found[1] if found else None
 
 
+# poll, rt_sigtimedwait and epoll_wait by /proc/PID/syscall. The wait for an exec is a ppoll,
+# which on x86_64 has a number of its own.
+WAITS = {"x86_64": {b"7", b"128", b"232", b"281"},
+         "aarch64": {b"22", b"73", b"137"}}.get(os.uname().machine, set())
+
+
+def rests(pid):
+    """Whether rankinit's start is over, and it sleeps until something comes."""
+    return state(pid) == "S" and read(pid, "syscall").partition(b" ")[0] in WAITS
+
+
 def wchan(pid):
     """The function of the kernel that a process waits in."""
     return read(pid, "wchan").decode()

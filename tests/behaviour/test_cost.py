@@ -228,13 +228,12 @@ def idle(box, place, **options):
     job = box.start("--", "sleep", "60", place=place, **options)
     child = job.main()
     wait_until(lambda: peek.stat(child)[0] == "sleep", "the command")
-    wait_until(lambda: peek.state(job.pid) == "S", "it sleeps")
+    wait_until(lambda: peek.rests(job.pid), "it sleeps")
     return job
 
 
 def test_no_wake_up_while_idle(box, tool):
     jobs = [idle(box, "init"), idle(box, "below"), idle(box, "init", program=tool("tini"))]
-    time.sleep(0.2)
     before = [sum(peek.switches(job.pid)) for job in jobs]
     time.sleep(2.2)
     moved = [sum(peek.switches(job.pid)) - count for job, count in zip(jobs, before)]
@@ -246,8 +245,9 @@ def test_no_wake_up_after_a_forwarded_signal_and_an_orphan(box, actor):
     job = box.start("--grace=30", "--", actor("probe"), "/dev/null", "orphans=3", "serve=0")
     child = job.main()
     wait_until(lambda: peek.state(child) == "S" and len(job.members()) == 2, "the orphans")
+    before = sum(peek.switches(job.pid))
     job.signal(10)
-    time.sleep(0.2)
+    wait_until(lambda: sum(peek.switches(job.pid)) > before and peek.rests(job.pid), "it is done")
     before = sum(peek.switches(job.pid))
     time.sleep(1.5)
     assert sum(peek.switches(job.pid)) == before

@@ -11,6 +11,7 @@ import link_peer
 import peek
 from link_node import Node, net, ticks  # noqa: F401  a fixture
 from link_peer import Closed, Peer, call, connect, end, hello, phase, verdict
+from peek import wait_until
 
 pytestmark = link_peer.needs_sodium
 
@@ -63,6 +64,7 @@ class Spent:
     """What the helper and PID 1 spent meanwhile."""
 
     def __init__(self, node):
+        wait_until(lambda: peek.rests(node.job.pid), "PID 1 sleeps")
         self.node = node
         self.ticks = ticks(node.helper)
         self.switches = peek.switches(node.job.pid)

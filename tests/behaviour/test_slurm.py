@@ -123,6 +123,7 @@ def run_step(cluster, words, *options, **env):
     """One task on each of two nodes: its status, what each said, how each ended."""
     step = cluster.start(*TWO, *options, *words, **{"RANKINIT_LINK_KEY": KEY, **env})
     out, err = step.communicate(timeout=60)
+    print(err)
     return step.returncode, out, *labelled(err)
 
 
