@@ -168,6 +168,9 @@ $(TEST_PROGRAMS): $(T)/%: %.c $(wildcard tests/bench/*.h) $(B)/deps/done
 	$(call say,CC)
 	$(Q)$(MUSL_CC) $(CFLAGS_TEST) -o $@ $<
 
+# Others look up its symbols, as they do Python's.
+$(T)/python_actor: CFLAGS_TEST := -fPIE -pie -Wl,--export-dynamic -O2 -Wall -Wextra -Werror
+
 # Prints what lib/python reads of a process; of the kind that is built.
 $(O)/tests/pystack: tests/python/pystack.c $(O)/librankinit.a
 	@mkdir -p $(@D)

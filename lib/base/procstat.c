@@ -39,8 +39,9 @@ static const char *skip_fields(const char *field, int count)
 /* "PID (NAME) STATE PPID PGRP SESSION ...": a name may hold blanks and parentheses. */
 bool ri_procstat_read(const char *text, struct ri_procstat *out)
 {
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *state, *started;
-	uint64_t pid, parent, group, session, flags, ticks;
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *state, *started,
+		*signals;
+	uint64_t pid, parent, group, session, flags, ticks, caught;
 	size_t length;
 
 	if (open == NULL || close == NULL || close < open || close[1] != ' ')
@@ -55,13 +56,17 @@ bool ri_procstat_read(const char *text, struct ri_procstat *out)
 		!read_number(skip_fields(state, 9 - 3), UINT64_MAX, &flags) ||
 		!read_number(started, UINT64_MAX, &ticks))
 		return false;
+	caught = UINT64_MAX;
+	signals = skip_fields(started, 34 - 22);
+	if (signals != NULL)
+		read_number(signals, UINT64_MAX, &caught);
 	length = (size_t)(close - open - 1);
 	if (length >= sizeof(out->name))
 		length = sizeof(out->name) - 1;
 	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)parent,
 		.group = (pid_t)group, .session = (pid_t)session, .state = *state,
 		.dying = (flags & EXITING) != 0 || *state == 'Z' || *state == 'X',
-		.started = ticks };
+		.started = ticks, .caught = caught };
 	memcpy(out->name, open + 1, length);
 	return true;
 }

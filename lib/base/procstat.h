@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6 and 22).
+ * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 22 and 34).
  */
 #ifndef RI_BASE_PROCSTAT_H
 #define RI_BASE_PROCSTAT_H
@@ -18,9 +18,13 @@ struct ri_procstat {
 	char name[16];		/* cut by the kernel; may hold any byte */
 	bool dying;		/* its end has begun, or it is a zombie */
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
+	uint64_t caught;	/* of signals 1 to 31 those with a handler, 1 << (number - 1) */
 };
 
-/* Read the text of the file. Returns false, and leaves *out, if it is not one. */
+/*
+ * Read the text of the file. Returns false, and leaves *out, if it is not one. Where it ends before
+ * the signals, all of them count as caught.
+ */
 bool ri_procstat_read(const char *text, struct ri_procstat *out);
 
 #endif

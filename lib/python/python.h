@@ -134,6 +134,7 @@ struct ri_python_stack {
 	size_t count;			/* of those that were filled */
 	size_t depth;			/* of the stack; more than count: outer ones are left out */
 	uint64_t hash;			/* of code and instruction of all frames of the depth */
+	uint64_t outermost;		/* code object of the outermost frame; 0: there is none */
 	bool cut;			/* there are more than RI_PYTHON_WALK */
 };
 
@@ -146,5 +147,18 @@ struct ri_python_stack {
  */
 enum ri_python_answer ri_python_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack);
+
+/* Name of the function of a code object, as a frame has it. False: it could not be read. */
+bool ri_python_function(
+	struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME]);
+
+/*
+ * Does the main thread still run the program? It has left it for good where the frame that all
+ * others run in is not the program's: the interpreter prints the exception that nothing caught
+ * (Python/pythonrun.c, PyErr_Print), waits for threads, calls what atexit knows, or has ended
+ * (Python/pylifecycle.c, Py_FinalizeEx). Only for a process whose program is python itself: who
+ * embeds it has times without a frame. RI_PYTHON_CHANGED: no reading was whole.
+ */
+enum ri_python_answer ri_python_runs(struct ri_python *python, bool *runs);
 
 #endif

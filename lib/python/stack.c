@@ -96,6 +96,7 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	uint64_t address;
 
 	stack->count = stack->depth = 0;
+	stack->outermost = 0;
 	stack->hash = 0xcbf29ce484222325;
 	stack->cut = false;
 	if (!read_innermost(python, thread->state, &address))
@@ -111,10 +112,20 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 		if (frame.inner)
 			continue;
 		stack->depth++;
+		stack->outermost = frame.code;
 		add_to_hash(&stack->hash, frame.code);
 		add_to_hash(&stack->hash, (uint64_t)frame.instruction);
 		if (stack->count < stack->room && !fill(python, &frame, stack))
 			answer = RI_PYTHON_CHANGED;
 	}
 	return answer;
+}
+
+bool ri_python_function(
+	struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME])
+{
+	struct ri_python_word word = { .offset = python->layout.code_name };
+
+	return ri_python_words(python, code, &word, 1) &&
+		ri_python_name(python, word.value, false, function);
 }

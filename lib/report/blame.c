@@ -4,8 +4,6 @@
 #include "report/loss.h"
 #include "report/moment.h"
 
-enum { ON_ITS_WAY_OUT = 2 };	/* seconds from an exception to what ends a program of it */
-
 uint64_t ri_blame_nodes(const struct ri_outcome *outcome)
 {
 	uint64_t nodes = 1;
@@ -28,29 +26,9 @@ static bool has_others(const struct ri_outcome *outcome)
 	return ranks > outcome->count || ri_blame_nodes(outcome) > 1;
 }
 
-/*
- * Its traceback is older than that by which another rank ended by itself: it was
- * logged, and the program went on until it was stopped.
- */
-static bool is_stale(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
-{
-	struct timespec since = rank->traceback_at;
-
-	since.tv_sec += ON_ITS_WAY_OUT;
-	for (size_t i = 0; i < outcome->count && rank->told && rank->witnessed; i++) {
-		const struct ri_rank_outcome *other = &outcome->ranks[i];
-
-		if (!other->told && ri_time_is_before(since, other->ended) &&
-			(other->class == RI_CLASS_OWN || other->class == RI_CLASS_UNKNOWN))
-			return true;
-	}
-	return false;
-}
-
 static bool counts(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
-	return rank->class > RI_CLASS_STOPPED && !(rank->told && outcome->stop_signal != 0) &&
-		!(rank->class == RI_CLASS_OWN && is_stale(outcome, rank));
+	return rank->class > RI_CLASS_STOPPED && !(rank->told && outcome->stop_signal != 0);
 }
 
 /* The first loss, or -1. */

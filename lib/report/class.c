@@ -167,6 +167,18 @@ static const struct ri_loss *find_later_loss(struct ri_span tail,
 	return ri_loss_of_lines(ri_span_skip(tail, end));
 }
 
+/*
+ * One that was told to stop had printed an exception, caught it and gone on: as was seen, or as it
+ * has to count where nothing was. A loss is nobody's blame, and needs no proof.
+ */
+static bool has_survived(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback)
+{
+	if (!rank->told || rank->course == RI_COURSE_ENDING)
+		return false;
+	return rank->course == RI_COURSE_RUNNING ||
+		(ri_class_loss(traceback) == NULL && !tells_of_stop(traceback));
+}
+
 /* By its own traceback. Returns false where it ended of none. */
 static bool find_traceback(struct ri_rank_outcome *rank)
 {
@@ -176,6 +188,11 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 	if (!ri_traceback_find(tail, &traceback) || !ri_rank_ended_of(rank, &traceback) ||
 		(rank->told && traceback.last.length == 0))
 		return false;
+	rank->printed = has_survived(rank, &traceback);
+	if (rank->printed) {
+		be(rank, RI_CLASS_STOPPED, find_later_loss(tail, &traceback));
+		return true;
+	}
 	rank->witnessed = rank->traceback_at.tv_sec > 0;
 	be(rank, RI_CLASS_OWN, ri_class_loss(&traceback));
 	rank->killed_others = tells_of_kill(&traceback);
@@ -195,7 +212,9 @@ static bool find_file(struct ri_rank_outcome *rank)
 	struct ri_torch_error error;
 	struct ri_span message;
 
-	if (file.at == NULL || !ri_torch_error_read(file, &error))
+	/* who was stopped has not failed, whoever wrote there */
+	if (file.at == NULL || (rank->told && rank->course != RI_COURSE_ENDING) ||
+		!ri_torch_error_read(file, &error))
 		return false;
 	message = (struct ri_span){ error.message, strlen(error.message) };
 	be(rank, RI_CLASS_OWN, ri_loss_of_exception(message));
@@ -257,7 +276,7 @@ void ri_class_find(struct ri_rank_outcome *rank)
 {
 	rank->class = RI_CLASS_NONE;
 	rank->loss = NULL;
-	rank->witnessed = rank->killed_others = rank->complained = false;
+	rank->witnessed = rank->killed_others = rank->complained = rank->printed = false;
 	if (!ri_rank_failed(rank))
 		return;
 	if (rank->end == RI_END_EXEC_FAILED)

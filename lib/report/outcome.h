@@ -35,6 +35,13 @@ enum ri_class {
 	RI_CLASS_OWN,
 };
 
+/* What a rank was about when it was told to stop. */
+enum ri_course {
+	RI_COURSE_UNKNOWN,
+	RI_COURSE_RUNNING,	/* its program: what it had printed had not ended it */
+	RI_COURSE_ENDING,	/* its program was over, or it ended without being told */
+};
+
 struct ri_loss;
 
 struct ri_rank_outcome {
@@ -47,6 +54,7 @@ struct ri_rank_outcome {
 	bool core;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
+	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
 	struct timespec ended;
@@ -62,6 +70,7 @@ struct ri_rank_outcome {
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
+	bool printed;		/* a traceback that it did not end of, as far as is known */
 	bool killed_others;	/* it says so itself */
 	bool complained;	/* its last lines have a word for an error */
 };
@@ -113,6 +122,7 @@ struct ri_outcome {
 	bool linked;		/* the other nodes were told of it */
 	const char *job;	/* the verdict on the whole job, from the link; or NULL */
 	const char *autopsy;	/* what the processes did at last, as JSON; or NULL */
+	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
 	const char *seen;	/* what those did that outlived the first loss, as lines; or NULL */
 	bool job_is_here;	/* it names this node */
 	int64_t job_node;	/* that it names; -1: none */

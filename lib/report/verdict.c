@@ -14,6 +14,7 @@
 enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */
 	MAX_RANGES = 12,
+	BEFORE_WORDS = 40,	/* columns for "  rank 1048575 had printed: " */
 };
 
 static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
@@ -341,9 +342,68 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	ri_text_add(out, "\n");
 }
 
+/* "rank 0 had printed: ValueError: bad sample" */
+static void add_words(struct ri_text *out, uint64_t rank, struct ri_span words)
+{
+	char copy[4 * RI_VERDICT_COLUMNS];
+	struct ri_text text;
+
+	ri_text_init(&text, copy, sizeof(copy));
+	ri_text_add_bytes(&text, words.at, words.length);
+	ri_text_addf(out, "rank %llu had printed: ", (unsigned long long)rank);
+	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - BEFORE_WORDS);
+	ri_text_add(out, "\n");
+}
+
+void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
+	struct ri_reason *scratch)
+{
+	size_t lines = 0, left = 0;
+
+	for (size_t i = 0; i < outcome->count; i++) {
+		const struct ri_rank_outcome *rank = &outcome->ranks[i];
+
+		if (!rank->printed)
+			continue;
+		if (lines == RI_VERDICT_PRINTED - 1) {
+			left++;
+			continue;
+		}
+		ri_reason_find(rank, scratch);
+		if (!scratch->has_traceback)
+			continue;
+		add_words(out, rank->rank, scratch->traceback.last);
+		lines++;
+	}
+	if (left > 0)
+		ri_text_addf(out, "%zu more %s had printed exceptions\n", left,
+			left == 1 ? "rank" : "ranks");
+}
+
+static size_t count_lines(const char *lines)
+{
+	size_t count = 0;
+
+	while (lines != NULL && (lines = strchr(lines, '\n')) != NULL) {
+		lines++;
+		count++;
+	}
+	return count;
+}
+
+/* Lines that were made before, each as one of those below the first. */
+static void add_lines(struct ri_text *out, const char *lines)
+{
+	for (const char *end; lines != NULL && *lines != '\0'; lines = end) {
+		end = lines + strcspn(lines, "\n");
+		end += *end == '\n';
+		ri_text_addf(out, "  %.*s", (int)(end - lines), lines);
+	}
+}
+
 static void add_others(struct ri_text *out, const struct ri_outcome *outcome)
 {
-	size_t groups = 0, left = 0;
+	size_t groups = count_lines(outcome->printed), left = 0;
 
 	for (size_t i = 0; i < outcome->count; i++) {
 		if (!leads_group(outcome, i))
@@ -355,6 +415,7 @@ static void add_others(struct ri_text *out, const struct ri_outcome *outcome)
 	}
 	if (left > 0)
 		ri_text_addf(out, "  other ranks ended in %zu more ways\n", left);
+	add_lines(out, outcome->printed);
 }
 
 static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
@@ -414,11 +475,7 @@ static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
 		add_failure(&own, outcome, reason, true);
 	else if (outcome->stop_signal != 0)
 		add_stop(&own, outcome);
-	for (const char *line = lines, *end; *line != '\0'; line = end) {
-		end = line + strcspn(line, "\n");
-		end += *end == '\n';
-		ri_text_addf(out, "  %.*s", (int)(end - line), line);
-	}
+	add_lines(out, lines);
 }
 
 void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,

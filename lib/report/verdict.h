@@ -14,8 +14,10 @@
 
 enum {
 	RI_VERDICT_LINES = 25,
+	RI_VERDICT_PRINTED = 3,		/* lines of ri_verdict_add_printed, at most */
 	/* holds any: a column has up to four bytes */
 	RI_VERDICT_SIZE = RI_VERDICT_LINES * (RI_VERDICT_COLUMNS * 4 + 1) + 1,
+	RI_VERDICT_PRINTED_SIZE = RI_VERDICT_PRINTED * (RI_VERDICT_COLUMNS * 4 + 1) + 1,
 };
 
 /*
@@ -24,6 +26,13 @@ enum {
  */
 void ri_verdict_render_job(const struct ri_outcome *outcome, const struct ri_reason *reason,
 	struct ri_text *out);
+
+/*
+ * Append a line for each of the first ranks that were stopped, and had printed an exception that
+ * they did not end of as far as is known: for outcome->printed. The scratch is used up.
+ */
+void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
+	struct ri_reason *scratch);
 
 /*
  * Append the lines, each ended by '\n'; the reason is that of the first

@@ -42,20 +42,20 @@ static void take_user_of(pid_t child)
 		_exit(1);
 }
 
-static void prepare(const struct ri_autopsy_job *job)
+void ri_autopsy_become_onlooker(pid_t child, pid_t parent, int64_t most_ms)
 {
 	prctl(PR_SET_NAME, "rankinit-look", 0, 0, 0);
 	offer_itself();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	take_user_of(job->child);
+	take_user_of(child);
 	/* a change of user takes it away: afterwards */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != job->parent || !ri_proc_is_ours(getpid()))
+	if (getppid() != parent || !ri_proc_is_ours(getpid()))
 		_exit(1);
 	ri_close_between(0, ~0u);
 	sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	ri_mask_set(~RI_MASK_OF(SIGALRM));
-	alarm((unsigned)(job->most_ms / 1000) + 2);
+	alarm((unsigned)(most_ms / 1000) + 2);
 }
 
 static void render(struct ri_stuck *stuck, const struct ri_autopsy_job *job,
@@ -97,7 +97,7 @@ void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer 
 	};
 	struct ri_autopsy_region *region;
 
-	prepare(job);
+	ri_autopsy_become_onlooker(job->child, job->parent, job->most_ms);
 	region = ri_autopsy_open();
 	if (region == NULL || !ri_autopsy_examine(region, &wish))
 		_exit(1);

@@ -33,6 +33,13 @@ struct ri_autopsy_job {
 	pid_t parent;		/* PID 1 */
 };
 
+/*
+ * In a new process: become one that may look at child, one of the ranks or the command, and do no
+ * more. It ends where it cannot, and where it takes longer than most_ms and some seconds. parent
+ * is PID 1.
+ */
+void ri_autopsy_become_onlooker(pid_t child, pid_t parent, int64_t most_ms);
+
 /* In the new process. */
 __attribute__((noreturn)) void ri_autopsy_help(const struct ri_autopsy_job *job,
 	struct ri_autopsy_answer *answer);

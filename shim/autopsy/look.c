@@ -347,7 +347,12 @@ static void look_at_rank(struct ri_stuck_process *process)
 		process->local_ranks = 0;
 }
 
-static bool read_maps(pid_t pid, struct ri_python_maps *maps)
+struct ri_python_memory ri_autopsy_memory(pid_t *pid)
+{
+	return (struct ri_python_memory){ read_memory, pid };
+}
+
+bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
 {
 	char path[32];
 	ssize_t got;
@@ -370,14 +375,14 @@ static bool read_maps(pid_t pid, struct ri_python_maps *maps)
 static enum ri_stuck_python find_python(struct ri_stuck_process *process,
 	struct ri_autopsy_region *region, size_t i)
 {
-	const struct ri_python_memory memory = { read_memory, &process->pid };
+	const struct ri_python_memory memory = ri_autopsy_memory(&process->pid);
 	struct ri_python *python = &region->pythons[i];
 	enum ri_python_answer answer = RI_PYTHON_CHANGED;
 	static struct ri_python_maps maps;
 
 	for (int tries = 0; tries < TRIES && answer == RI_PYTHON_CHANGED; tries++) {
 		errno = 0;
-		if (!read_maps(process->pid, &maps)) {
+		if (!ri_autopsy_read_maps(process->pid, &maps)) {
 			process->python_errno = errno;
 			return errno == 0 ? RI_STUCK_NO_PYTHON : RI_STUCK_REFUSED;
 		}
@@ -478,7 +483,7 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_stuck_pro
 		before->pid != process->pid || before->started != process->started)
 		region->python_known[i] = false;
 	if (region->python_known[i]) {
-		python->memory = (struct ri_python_memory){ read_memory, &process->pid };
+		python->memory = ri_autopsy_memory(&process->pid);
 		process->python = RI_STUCK_HAS_PYTHON;
 	} else {
 		process->python = find_python(process, region, i);

@@ -37,6 +37,10 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
 /* All were looked at: which of them are the ranks, and what went on since the look before. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);
 
+/* What lib/python asks for of a process, whose number lies at *pid as long as it is asked. */
+bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);
+struct ri_python_memory ri_autopsy_memory(pid_t *pid);
+
 /* May process_vm_readv(2) be called at all? Writes stuck.by_seccomp and stuck.yama. */
 void ri_autopsy_try(struct ri_autopsy_region *region);
 

@@ -30,6 +30,10 @@ struct ri_child {
 	struct timespec started, ended;	/* CLOCK_REALTIME */
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
 	enum ri_class class;	/* of its end, where that was asked for */
+	bool doubtful;		/* it printed a traceback, and may end of it or go on */
+	enum ri_course course;	/* which of the two, as autopsy/course.h saw it */
+	struct timespec course_at;	/* CLOCK_REALTIME, before the look; 0: there was none */
+	bool unheeding;		/* a stop would not end it before it ends of itself */
 };
 
 struct ri_children {

@@ -272,16 +272,16 @@ void ri_report_job(const char *verdict)
 	print(verdict);
 }
 
-void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)
+static void tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	struct ri_reason *reason)
 {
-	static struct ri_reason reason;
 	static char verdict[RI_VERDICT_SIZE];
 	struct ri_text out;
 
 	if (outcome->first >= 0)
-		ri_reason_find(&outcome->ranks[outcome->first], &reason);
+		ri_reason_find(&outcome->ranks[outcome->first], reason);
 	ri_text_init(&out, verdict, sizeof(verdict));
-	ri_verdict_render(outcome, &reason, &out);
+	ri_verdict_render(outcome, reason, &out);
 	if (outcome->job != NULL)	/* which was printed when it came */
 		print(verdict + strlen(outcome->job));
 	else if (says_more(outcome))
@@ -293,7 +293,20 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 		print_seen(outcome->seen);
 	leave_last_words(verdict);
 	if (own.option != NULL)
-		write_report(outcome, &reason, checked, NULL);
+		write_report(outcome, reason, checked, NULL);
+}
+
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)
+{
+	static char printed[RI_VERDICT_PRINTED_SIZE];
+	static struct ri_reason reason;
+	struct ri_outcome all = *outcome;
+	struct ri_text out;
+
+	ri_text_init(&out, printed, sizeof(printed));
+	ri_verdict_add_printed(&out, outcome, &reason);
+	all.printed = printed;
+	tell(&all, checked, &reason);
 }
 
 void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "autopsy/autopsy.h"
+#include "autopsy/course.h"
 #include "base/number.h"
 #include "base/path.h"
 #include "base/procstat.h"
@@ -82,6 +83,14 @@ bool ri_leftovers_is_dying(pid_t pid)
 	return read_process(pid, &process) && process.dying;
 }
 
+bool ri_leftovers_catches(pid_t pid, int number)
+{
+	struct ri_procstat process;
+
+	return !proc_is_ours() || !read_process(pid, &process) ||
+		(process.caught >> (number - 1) & 1) != 0;
+}
+
 void ri_leftovers_wake(pid_t pid)
 {
 	struct ri_procstat process;
@@ -108,7 +117,9 @@ static bool read_parent(const struct ri_procstat *process, struct ri_procstat *o
 /* Our own helpers, and who works for them, end with us. */
 static bool is_helper(const struct ri_procstat *process)
 {
-	const pid_t helpers[] = { ri_link_helper(), ri_roll_call_helper(), ri_autopsy_helper() };
+	const pid_t helpers[] = {
+		ri_link_helper(), ri_roll_call_helper(), ri_autopsy_helper(), ri_course_helper(),
+	};
 
 	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
 		if (helpers[i] != 0 &&

@@ -54,6 +54,9 @@ bool ri_leftovers_can_look(void);
 /* Has the end of this child begun? It closes its connections before it can be reaped. */
 bool ri_leftovers_is_dying(pid_t pid);
 
+/* Has it a handler for this signal? True where that cannot be known. */
+bool ri_leftovers_catches(pid_t pid, int number);
+
 /*
  * Calls visit for every process of ours, zombies included, until it says stop.
  * Returns false where /proc cannot be listed.

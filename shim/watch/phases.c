@@ -32,6 +32,7 @@ static void tell_children(struct ri_supervisor *sv)
 	if (sv->stopped_by_step && number == SIGTERM)
 		number = 0;
 	sv->phase = RI_PHASE_ASKED;
+	ri_settle_prepare_stop(sv->children, number);
 	ri_spare_children(sv->children, ri_phase_to_groups(sv));
 	if (number != 0)
 		ri_signal_children(sv->children, number, ri_phase_to_groups(sv));
@@ -108,11 +109,20 @@ static int64_t settling_time(const struct ri_supervisor *sv)
 	return settle < sv->limit / 4 ? settle : sv->limit / 4;
 }
 
-/* Where a rank only lost another one, that one gets a moment to end as well. */
+static bool is_settled(struct ri_supervisor *sv)
+{
+	ri_settle_ask(sv->children, sv->output);
+	return !ri_settle_is_open(sv->children, sv->output, settling_time(sv));
+}
+
+/*
+ * Where a rank only lost another one, that one gets a moment to end as well; so does one that has
+ * printed an exception, and may be ending of it.
+ */
 static void take_failure(struct ri_supervisor *sv)
 {
 	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
-	if (settling_time(sv) == 0 || !ri_settle_is_open(sv->children, sv->output)) {
+	if (settling_time(sv) == 0 || is_settled(sv)) {
 		stop_others(sv);
 		return;
 	}
@@ -124,7 +134,7 @@ static void take_failure(struct ri_supervisor *sv)
 
 static void take_another_failure(struct ri_supervisor *sv)
 {
-	if (!ri_settle_is_open(sv->children, sv->output))
+	if (is_settled(sv))
 		stop_others(sv);
 }
 
@@ -204,6 +214,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_STOP] = stop_others,
 		[RI_EVENT_RANK_FAILED] = take_another_failure,
 		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_LOOKED] = take_another_failure,
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,
 		[RI_EVENT_DEADLINE] = stop_others,

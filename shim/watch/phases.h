@@ -23,7 +23,7 @@ enum ri_event {
 	RI_EVENT_STOP,		/* SIGTERM; later on SIGINT too */
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
-	RI_EVENT_LOOKED,	/* who looked at a silent job has ended */
+	RI_EVENT_LOOKED,	/* who looked at a silent job, or at ranks, has ended */
 	RI_EVENT_COMMAND_GONE,	/* with all its ranks; children are left */
 	RI_EVENT_ALL_GONE,	/* there is no child any more */
 	RI_EVENT_DEADLINE,

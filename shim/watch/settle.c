@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "autopsy/course.h"
 #include "report/class.h"
 #include "report/moment.h"
 #include "system/clock.h"
@@ -56,6 +57,20 @@ static bool was_dying(const struct ri_child *child)
 		!(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGTERM);
 }
 
+/* Since its last traceback began. */
+static bool was_looked_at(const struct ri_child *child, struct timespec traceback_at)
+{
+	return child->course_at.tv_sec != 0 && !ri_time_is_before(child->course_at, traceback_at);
+}
+
+/* Whether it ended, or was about to, before it was told. */
+static enum ri_course course_of(const struct ri_child *child, struct timespec traceback_at)
+{
+	if (!child->lives && WIFEXITED(child->wait_status) && child->unheeding)
+		return RI_COURSE_ENDING;
+	return was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
+}
+
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out)
 {
@@ -69,6 +84,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->tail = ri_output_tail(output, index, &out->tail_length);
 	out->tail_cut = out->tail_length == RI_OUTPUT_TAIL;
 	out->traceback_at = ri_output_traceback(output, index);
+	out->course = course_of(child, out->traceback_at);
 }
 
 /* What it ended of; of one that lives, what it would have if it ended now. */
@@ -118,9 +134,62 @@ static bool has_lost(const struct ri_children *children, struct ri_output *outpu
 	return false;
 }
 
-bool ri_settle_is_open(struct ri_children *children, struct ri_output *output)
+/* It lives, and its last words are an exception of its own. */
+static bool has_own_words(const struct ri_child *child, struct ri_output *output, size_t index)
 {
-	if (children->refused != 0 || has_ended(children, output, RI_CLASS_OWN))
+	return child->lives && !child->told && ri_output_traceback(output, index).tv_sec != 0 &&
+		judge(child, output, index) == RI_CLASS_OWN;
+}
+
+void ri_settle_ask(struct ri_children *children, struct ri_output *output)
+{
+	if (ri_course_is_asked() || !ri_leftovers_can_look())
+		return;
+	for (size_t i = 0; i < children->started; i++) {
+		struct ri_child *child = &children->items[i];
+
+		child->doubtful = !was_looked_at(child, ri_output_traceback(output, i)) &&
+			has_own_words(child, output, i);
+	}
+	ri_course_ask(children);
+}
+
+void ri_settle_prepare_stop(struct ri_children *children, int number)
+{
+	for (size_t i = 0; i < children->started && children->count > 1; i++) {
+		struct ri_child *child = &children->items[i];
+
+		if (child->lives)
+			child->unheeding = number == 0 ||
+				!ri_leftovers_catches(child->pid, number);
+	}
+}
+
+/* Has it printed an exception, and may end of it, as far as can be told by now? */
+static bool is_undecided(const struct ri_child *child, struct ri_output *output, size_t index,
+	int64_t settle_ms)
+{
+	struct timespec at = ri_output_traceback(output, index), now;
+
+	if (child->doubtful && ri_course_is_asked())
+		return true;
+	if (!has_own_words(child, output, index) ||
+		(was_looked_at(child, at) && child->course == RI_COURSE_ENDING))
+		return false;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	at.tv_sec += (time_t)(settle_ms / 1000);
+	at.tv_nsec += settle_ms % 1000 * 1000000;
+	return ri_time_is_before(now, at);
+}
+
+bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, int64_t settle_ms)
+{
+	if (children->refused != 0)
+		return false;
+	for (size_t i = 0; i < children->started; i++)
+		if (is_undecided(&children->items[i], output, i, settle_ms))
+			return true;
+	if (has_ended(children, output, RI_CLASS_OWN))
 		return false;
 	return has_ended(children, output, RI_CLASS_LOSS) || has_lost(children, output);
 }

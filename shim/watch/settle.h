@@ -8,6 +8,7 @@
 #define RI_SHIM_SETTLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "launch/children.h"
 #include "pump/output.h"
@@ -20,14 +21,27 @@
  */
 void ri_settle_look(struct ri_children *children);
 
+/*
+ * Some have failed: begin to look which of the others, that have printed an exception, end of it.
+ * ri_course_take has the answer.
+ */
+void ri_settle_ask(struct ri_children *children, struct ri_output *output);
+
+/*
+ * Before they are told by this signal; 0: by none. What ends with a status though it had no
+ * handler for the signal, ended by itself.
+ */
+void ri_settle_prepare_stop(struct ri_children *children, int number);
+
 /* What became of a child, and what it said, as far as it is known by now. */
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out);
 
 /*
  * Some have failed and the others run: may the first failure be among those?
- * True where losses alone were seen.
+ * True where losses alone were seen, and as long as one that has printed an exception in the last
+ * settle_ms, or is being looked at, may still end of it.
  */
-bool ri_settle_is_open(struct ri_children *children, struct ri_output *output);
+bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, int64_t settle_ms);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "autopsy/autopsy.h"
+#include "autopsy/course.h"
 #include "link/link.h"
 #include "say/cause.h"
 #include "say/state.h"
@@ -256,6 +257,8 @@ static void hear_others(struct ri_supervisor *sv)
 {
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	if (ri_course_take(sv->children) && sv->phase == RI_PHASE_SETTLING)
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (!ri_link_hear())
 		return;
 	ri_phase_tell(sv, RI_TIDING_JUDGED);
@@ -344,6 +347,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 		take_time(&sv);
 	}
 	setting->output->alarm = NULL;
+	ri_course_end();
 	ri_output_finish(setting->output, sv.end.stop.asked);
 	if (sv.self != 1)
 		ri_terminal_take(setting->terminal, ri_phase_front_group(&sv));

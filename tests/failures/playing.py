@@ -13,7 +13,7 @@ from reading import STREAMS, flat
 
 LONGEST_MS = 3000       # of any pause
 NOISE_MS = 3
-SLOWNESS = (0, 0, 2, 6)     # of a culprit's death; see die_slowly() of actor.c
+SLOWNESS = (0, 0, 2, 6)     # of a culprit's death; see die_slowly() of python_actor.c
 GRACE = 8               # rankinit waits a quarter of it, at most, for a culprit to speak
 PATIENCE = 45           # seconds; the ranks end of their own after 30
 BASE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
@@ -83,9 +83,18 @@ def torch_file(traceback):
             % tuple(words))
 
 
+def last_words(failure, rank):
+    """The traceback that a rank exits of: it has left its program when it prints that."""
+    steps = [step for step in failure.steps_of(rank) if step.wait != "term"]
+    if not steps or steps[-1].what != "exit":
+        return None
+    return next((step for step in reversed(steps) if step.what == "stderr" and
+                 "Traceback (most recent call last)" in step.text), None)
+
+
 def plan_of(failure, rank, jitter):
-    """The steps of a rank for actor.c, which explains them."""
-    lines, last_term = [], 0
+    """The steps of a rank for python_actor.c, which explains them."""
+    lines, last_term, last = [], 0, last_words(failure, rank)
     for step, clock in timed(failure, rank):
         word, number, text = step.what, step.number, b""
         if word in STREAMS:
@@ -109,6 +118,9 @@ def plan_of(failure, rank, jitter):
             head = f"play at 0 {jitter.at(clock)}"
         else:
             head = f"play {step.wait} {peer} {jitter.delay(step.ms)}"
+        if step is last:
+            lines.append(f"{head} ending 0 0\n".encode())
+            head = "play delay 0 0"
         lines.append(f"{head} {word} {number} {len(text)}\n".encode() + text)
     slowness = jitter.slowness if rank in failure.culprits[:MOST_SLOW] else 0
     return f"{slowness}\n".encode() + b"".join(lines)

@@ -19,7 +19,7 @@ FIELDS = {
 ENDS = ("exit", "signal", "kill", "hang")
 STREAMS = ("stdout", "stderr")
 TEXTS = STREAMS + ("record",)   # what has lines below it
-ACTIONS = TEXTS + ENDS + ("close",)
+ACTIONS = TEXTS + ENDS + ("close", "ending")
 STEP = re.compile(r"@(?P<ranks>\S+) +(?:term +(?P<term>ignore|\+?\d+)|"
                   r"after +(?P<peer>\S+)(?: +\+?(?P<late>\d+))?|(?P<when>\+?\d+))"
                   r"(?: +(?P<what>\S+)(?: +(?P<number>\S+))?)?")

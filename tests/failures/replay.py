@@ -13,7 +13,7 @@ usage: replay.py [OPTION]... [PATH | PART-OF-A-NAME]...
     --seeds=N        replays of each failure (default: 3)
     --seed=S         one replay, with this seed
     --binary=FILE    a rankinit (default: build/rankinit)
-    --actor=FILE     a rank (default: build/tests/actor)
+    --actor=FILE     a rank (default: build/tests/python_actor)
     --option=WORD    one more option for rankinit, such as --option=--settle=0
     --jobs=N         replays side by side; most of their time they wait
     --json=FILE      write the results there too
@@ -42,7 +42,8 @@ def arguments_of(words):
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seed")
     parser.add_argument("--binary", type=pathlib.Path, default=TOP / "build" / "rankinit")
-    parser.add_argument("--actor", type=pathlib.Path, default=TOP / "build" / "tests" / "actor")
+    parser.add_argument("--actor", type=pathlib.Path,
+                        default=TOP / "build" / "tests" / "python_actor")
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=12 * (os.cpu_count() or 1))
     parser.add_argument("--json", type=pathlib.Path)
@@ -109,7 +110,7 @@ def show(result):
 
 
 def check_files(given):
-    for path, how in ((given.binary, "make"), (given.actor, "make build/tests/actor")):
+    for path, how in ((given.binary, "make"), (given.actor, "make build/tests/python_actor")):
         if not given.parse and not os.access(path, os.X_OK):
             sys.exit(f"failures: {path} is not there: {how}")
 

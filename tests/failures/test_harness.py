@@ -14,7 +14,7 @@ import reading  # noqa: E402  pylint: disable=wrong-import-position
 import score    # noqa: E402  pylint: disable=wrong-import-position
 
 TOP = reading.HERE.parent.parent
-PLAYERS = playing.Players(TOP / "build" / "rankinit", TOP / "build" / "tests" / "actor", [])
+PLAYERS = playing.Players(TOP / "build" / "rankinit", TOP / "build" / "tests" / "python_actor", [])
 HEADER = """# A failure of a test.
 origin: here
 framework: none

@@ -58,6 +58,10 @@ static void look(void)
 	CHECK(strnlen(python.release, sizeof(python.release)) < sizeof(python.release));
 	CHECK(answer != RI_PYTHON_UNKNOWN || python.release[0] != '\0');
 	if (answer == RI_PYTHON_OK) {
+		bool runs;
+
+		answer = ri_python_runs(&python, &runs);
+		CHECK(answer == RI_PYTHON_OK || answer == RI_PYTHON_CHANGED);
 		CHECK(python.minor >= RI_PYTHON_OLDEST && python.minor <= RI_PYTHON_NEWEST);
 		answer = ri_python_threads(&python, &tasks, &threads);
 		CHECK(answer == RI_PYTHON_OK || answer == RI_PYTHON_CHANGED);

@@ -197,8 +197,10 @@ static void classes_of_who_was_told(void **state)
 	(void)state;
 	is_stopped(0);
 	expect_class(RI_CLASS_STOPPED);
+	ranks[0].course = RI_COURSE_ENDING;
 	exits(0, 0, OWN, 150);
 	expect_class(RI_CLASS_OWN);
+	assert_false(ranks[0].printed);
 	exits(0, 0, LOST, 150);
 	expect_class(RI_CLASS_LOSS);
 	/* however much the libraries have to say after it */
@@ -222,6 +224,34 @@ static void classes_of_who_was_told(void **state)
 	ranks[0].told = false;
 	exits(0, 1, HEAD "KeyboardInterrupt\n", 150);
 	expect_class(RI_CLASS_OWN);
+}
+
+/* Where its program was not seen to be over, it may have caught what it printed. */
+static void classes_of_who_may_have_gone_on(void **state)
+{
+	(void)state;
+	is_stopped(0);
+	exits(0, 0, OWN, 150);
+	expect_class(RI_CLASS_STOPPED);
+	assert_true(ranks[0].printed);
+	assert_false(ranks[0].witnessed);
+	/* what follows it may still be a loss, and so may its own words */
+	exits(0, 0, OWN "\n1\n2\n3\n4\n[/gloo/transport/tcp/pair.cc:1] Connection closed by peer "
+		"[::1]:1\n", 150);
+	expect_class(RI_CLASS_LOSS);
+	exits(0, 0, LOST, 150);
+	expect_class(RI_CLASS_LOSS);
+	assert_false(ranks[0].printed);
+	/* but not of one that was seen to run its program afterwards */
+	ranks[0].course = RI_COURSE_RUNNING;
+	expect_class(RI_CLASS_STOPPED);
+	assert_true(ranks[0].printed);
+	/* the control: who was not told ended by itself */
+	ranks[0].told = false;
+	expect_class(RI_CLASS_LOSS);
+	exits(0, 1, OWN, 150);
+	expect_class(RI_CLASS_OWN);
+	assert_false(ranks[0].printed);
 }
 
 static void of_the_file_of_torch(void **state)
@@ -305,8 +335,12 @@ static void one_that_hangs_after_its_traceback(void **state)
 	is_stopped(1);
 	is_stopped(2);
 	exits(2, 0, OWN "[rank2]:[W1122 01:02:03.4 a.cpp:1] x\n", 140);
+	ranks[2].course = RI_COURSE_ENDING;
 	is_stopped(3);
 	expect(2, RI_BLAME_FIRST);
+	/* the control: where nobody saw that its program was over */
+	ranks[2].course = RI_COURSE_UNKNOWN;
+	expect(0, RI_BLAME_NOBODY);
 }
 
 static void one_that_was_seen_to_be_dying(void **state)
@@ -392,11 +426,14 @@ static void an_exception_that_was_handled(void **state)
 	ranks[0].signal = SIGTERM;
 	ranks[0].told = true;
 	exits(1, 3, "", 0);
-	ranks[1].ended.tv_sec = 160;
-	expect(1, RI_BLAME_FIRST);
-	/* the control: one that is on its way out still counts */
-	ranks[1].ended.tv_sec = 151;
-	expect(0, RI_BLAME_FIRST);
+	for (int second = 151; second < 200; second += 48) {
+		ranks[1].ended.tv_sec = second;
+		ranks[0].course = RI_COURSE_UNKNOWN;
+		expect(1, RI_BLAME_FIRST);
+		/* the control: one that is on its way out counts, and came first */
+		ranks[0].course = RI_COURSE_ENDING;
+		expect(0, RI_BLAME_FIRST);
+	}
 	/* and one that hangs after it, where the others only lose it */
 	exits(1, 1, LOST, 190);
 	expect(0, RI_BLAME_FIRST);
@@ -490,6 +527,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(classes_of_signals, begin, finish),
 		cmocka_unit_test_setup_teardown(an_own_end_that_became_a_loss, begin, finish),
 		cmocka_unit_test_setup_teardown(classes_of_who_was_told, begin, finish),
+		cmocka_unit_test_setup_teardown(classes_of_who_may_have_gone_on, begin, finish),
 		cmocka_unit_test_setup_teardown(of_the_file_of_torch, begin, finish),
 		cmocka_unit_test(the_names_of_classes),
 		cmocka_unit_test_setup_teardown(a_class_decides_before_the_time, begin, finish),

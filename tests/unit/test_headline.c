@@ -117,6 +117,43 @@ static void of_several_nodes(void **state)
 	expect_end("  this node's exit status is 1\n");
 }
 
+/* What a rank had printed, and gone on from, stands among the others. */
+static void who_had_printed_an_exception(void **state)
+{
+	static char printed[RI_VERDICT_PRINTED_SIZE];
+	struct ri_text out;
+
+	(void)state;
+	exits(1, 3, "");
+	for (int i = 0; i < RANKS; i++)
+		if (i != 1) {
+			exits(i, 0, HEAD "ValueError: bad sample, password=hunter2\n");
+			ranks[i].end = RI_END_SIGNALED;
+			ranks[i].signal = SIGTERM;
+			ranks[i].told = true;
+		}
+	verdict();
+	ri_text_init(&out, printed, sizeof(printed));
+	ri_verdict_add_printed(&out, &outcome, &reason);
+	assert_string_equal(printed, "rank 0 had printed: ValueError: bad sample, password=***\n"
+		"rank 2 had printed: ValueError: bad sample, password=***\n"
+		"1 more rank had printed exceptions\n");
+	outcome.printed = printed;
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first: exit status 3");
+	expect_end("\n  ranks 0, 2-3: told to stop, killed by SIGTERM (15)\n"
+		"  rank 0 had printed: ValueError: bad sample, password=***\n"
+		"  rank 2 had printed: ValueError: bad sample, password=***\n"
+		"  1 more rank had printed exceptions\n"
+		"  the job's exit status is 1\n");
+	/* the control: it ended of it */
+	for (int i = 0; i < RANKS; i++)
+		ranks[i].course = RI_COURSE_ENDING;
+	verdict();
+	ri_text_init(&out, printed, sizeof(printed));
+	ri_verdict_add_printed(&out, &outcome, &reason);
+	assert_string_equal(printed, "");
+}
+
 static void on_another_node(void **state)
 {
 	(void)state;
@@ -271,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(of_several_nodes, begin, finish),
+		cmocka_unit_test_setup_teardown(who_had_printed_an_exception, begin, finish),
 		cmocka_unit_test_setup_teardown(on_another_node, begin, finish),
 		cmocka_unit_test_setup_teardown(nobody_can_tell, begin, finish),
 		cmocka_unit_test_setup_teardown(one_had_ended, begin, finish),

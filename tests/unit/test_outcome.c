@@ -81,7 +81,8 @@ static void by_no_traceback_that_is_old(void **state)
 	ranks[0].traceback_at.tv_sec = 199;
 	ranks[0].tail = tail;
 	ranks[0].tail_length = strlen(tail);
-	/* the control: it is the last that it said */
+	/* the control: it is the last that it said, and its program was over */
+	ranks[0].course = RI_COURSE_ENDING;
 	expect(0);
 	strcat(tail, "step 1\nstep 2\nstep 3\nstep 4\n");
 	ranks[0].tail_length = strlen(tail);
@@ -267,7 +268,8 @@ static void of_an_end_of_another(void **state)
 	(void)state;
 	interrupts(199);
 	ranks[0] = (struct ri_rank_outcome){ .order = 2, KILLED(SIGTERM), .told = true,
-		.ended = { .tv_sec = 200 }, .traceback_at = { .tv_sec = 198 } };
+		.course = RI_COURSE_ENDING, .ended = { .tv_sec = 200 },
+		.traceback_at = { .tv_sec = 198 } };
 	says(0, "Traceback (most recent call last):\n");
 	expect_interrupted(false);
 	ranks[1] = (struct ri_rank_outcome){ .order = 1, KILLED(SIGINT) };

@@ -259,6 +259,27 @@ static void memory_that_cannot_be_read_is_told_apart(void **state)
 	assert_int_equal(find(), RI_PYTHON_CHANGED);
 }
 
+/* The images were taken of a program that runs; it has left its module where no frame is left. */
+static void sees_whether_the_program_runs(void **state)
+{
+	bool runs = false;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(images); i++) {
+		open_image(images[i].image);
+		assert_int_equal(find(), RI_PYTHON_OK);
+		assert_int_equal(ri_python_runs(&python, &runs), RI_PYTHON_OK);
+		assert_true(runs);
+	}
+	/* a thread that runs no Python any more, and one that leads nowhere */
+	open_found("3.13-x86_64");
+	put(threads.list[2].state + python.layout.thread_frame, 0);
+	assert_int_equal(ri_python_runs(&python, &runs), RI_PYTHON_OK);
+	assert_false(runs);
+	put(threads.list[2].state + python.layout.thread_frame, 0x1234567890);
+	assert_int_equal(ri_python_runs(&python, &runs), RI_PYTHON_CHANGED);
+}
+
 static void lists_that_lead_in_circles_end(void **state)
 {
 	uint64_t main_state, first;
@@ -343,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_the_stacks_of_every_minor),
+		cmocka_unit_test(sees_whether_the_program_runs),
 		cmocka_unit_test(the_outermost_frames_are_left_out_where_there_is_no_room),
 		cmocka_unit_test(another_version_is_named),
 		cmocka_unit_test(a_build_without_a_gil_is_named),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * actor: one rank of a failure that is played again; see README.md.
+ * python_actor: one rank of a failure that is played again; see README.md.
  *
- *   actor FOLDER FIRST
+ *   python_actor FOLDER FIRST
  *
  * It is rank RANK - FIRST of LOCAL_WORLD_SIZE ranks, has a connection to each
  * other one by a socket in FOLDER, waits until all have theirs, and plays the
@@ -48,6 +48,36 @@ struct list {
 	struct step steps[MAX_STEPS];
 	size_t count;
 };
+
+/*
+ * To who looks at its memory it is a CPython 3.11 (lib/python/offsets.def has the places) whose
+ * main thread runs one frame, that of the program, until the program has ended.
+ */
+static struct {
+	uint64_t head[2], length, hash;
+	uint32_t state, unused[3];
+	char characters[16];
+} module = { .length = 8, .state = 1 << 6 | 1 << 5 | 1 << 2, .characters = "<module>" };
+static uint64_t interpreter[16], thread[32], cframe[2], frame[16], code[32];
+uint64_t _PyRuntime[16];
+uint32_t Py_Version = 0x030b02f0;
+
+static void begin_program(void)
+{
+	code[14] = code[16] = (uintptr_t)&module;
+	frame[4] = (uintptr_t)code;
+	frame[7] = (uintptr_t)code + 184;
+	cframe[1] = (uintptr_t)frame;
+	thread[7] = (uintptr_t)cframe;
+	thread[20] = (uint64_t)getpid();
+	interpreter[2] = (uintptr_t)thread;
+	_PyRuntime[5] = (uintptr_t)interpreter;
+}
+
+static void end_program(void)
+{
+	cframe[1] = 0;
+}
 
 static struct list play, term;
 static int slowness;
@@ -315,6 +345,8 @@ static void do_step(const struct step *step)
 		hang();
 	else if (strcmp(what, "close") == 0)
 		close_all();
+	else if (strcmp(what, "ending") == 0)
+		end_program();
 	else if (strcmp(what, "ignore") == 0)
 		signal(SIGTERM, SIG_IGN);
 	else
@@ -377,6 +409,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		fail("usage: actor FOLDER FIRST");
 	limit_myself();
+	begin_program();
 	rank = number_of("RANK") - atoi(argv[2]);
 	ranks = number_of("LOCAL_WORLD_SIZE");
 	if (rank < 0 || rank >= ranks || ranks > MAX_RANKS)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank prints an exception that it has caught, and another one fails: who is named?"""
+
+import json
+
+import pytest
+
+PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
+BEGIN = """
+import atexit, os, signal, sys, time, traceback
+rank = os.environ['RANK']
+def say(name): open('@FOLDER/' + name, 'w').close()
+def wait(name):
+    while not os.path.exists('@FOLDER/' + name): time.sleep(0.01)
+def log(words):
+    try: raise ValueError(words)
+    except ValueError: traceback.print_exc()
+"""
+# Rank 0 is healthy, and logs an exception; rank 1 fails, and what of it comes in more lines.
+CAUGHT = BEGIN + """
+if rank == '0':
+    log('bad sample 12')
+    for step in range(LINES): print('step', step, file=sys.stderr, flush=True)
+    say('logged')
+    time.sleep(3600)
+wait('logged')
+time.sleep(AFTER)
+if rank == '1': FAILS
+time.sleep(3600)
+"""
+PRINTED = "rankinit:   rank 0 had printed: ValueError: bad sample 12"
+
+
+@pytest.fixture
+def run(box):
+    """The verdict's lines, the status and the report's first failure."""
+    def run_job(script, *options, count=3, program=None, words=()):
+        command = [f"--nproc-per-node={count}", "--report=report.json", *options, "--", *PYTHON,
+                   script]
+        more = {} if program is None else {"program": program}
+        if program is not None:
+            command = [*words, "--", box.rankinit, *command]
+        job = box.start(*command, **more)
+        result = job.wait()
+        lines = [line for line in result.err.splitlines() if "rankinit: " in line]
+        return lines, result.status, json.loads(job.read("report.json"))["first_failure"]
+    return run_job
+
+
+@pytest.mark.parametrize("after, lines", [(0, 0), (0.5, 2), (3, 0)])
+@pytest.mark.parametrize("fails, status, words", [
+    ("raise KeyError('the real one')", 1, "rankinit:   KeyError: 'the real one'"),
+    ("os._exit(9)", 9, "rankinit:   it wrote nothing to stderr: look at its stdout"),
+], ids=["raises", "silent"])
+def test_the_other_one_is_named(run, after, lines, fails, status, words):
+    script = CAUGHT.replace("LINES", str(lines)).replace("AFTER", str(after))
+    found, got, first = run(script.replace("FAILS", fails))
+    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert (got, first["rank"]) == (status, 1)
+    assert words in found and PRINTED in found
+    assert "rankinit:   ranks 0, 2: told to stop, killed by SIGTERM (15)" in found
+
+
+# Rank 1 raises, and is long at its exit; rank 2 ends because of that, without a word.
+LONG = BEGIN + """
+if rank == '0':
+    log('bad sample 12')
+    say('logged')
+    time.sleep(3600)
+wait('logged')
+if rank == '1':
+    def upload():
+        say('raised')
+        time.sleep(3600)
+    atexit.register(upload)
+    raise KeyError('the real one')
+wait('raised')
+os._exit(9)
+"""
+
+
+def test_one_that_is_at_its_exit_is_told_from_one_that_goes_on(run):
+    found, status, first = run(LONG)
+    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert ") failed first: raised the error below, then was stopped while exiting: " in found[0]
+    assert (status, first["rank"], first["class"]) == (9, 1, "own")
+    assert PRINTED in found and "rankinit:   rank 2: exit status 9" in found
+
+
+def test_where_memory_cannot_be_read_nobody_is_accused(run, actor):
+    """The control: what is not seen does not count, and is told."""
+    found, status, first = run(LONG, program=actor("deny"), words=["process_vm_readv=EPERM"])
+    assert found[0].startswith("rankinit: rank 2 (local rank 2, pid "), found
+    assert (status, first["rank"]) == (9, 2)
+    assert PRINTED in found
+    assert "rankinit:   rank 1 had printed: KeyError: 'the real one'" in found
+
+
+# Rank 1 notes its pid, so that rank 0 sees when it has been reaped.
+NOTED = """
+open('@FOLDER/new', 'w').write(str(os.getpid()))
+os.rename('@FOLDER/new', '@FOLDER/pid')
+wait('logged')
+os._exit(9)
+"""
+REAPED = "while os.path.exists('/proc/' + open('@FOLDER/pid').read()): time.sleep(0.01)"
+
+
+@pytest.mark.parametrize("handler, end, named", [
+    ("lambda *_: os._exit(1)", "time.sleep(3600)", "1"),
+    # it hears no SIGTERM, so its exit is its own
+    ("signal.SIG_IGN", f"{REAPED}\n    time.sleep(0.5)\n    os._exit(1)", "0"),
+], ids=["handles", "ignores"])
+def test_a_status_after_the_stop(run, handler, end, named):
+    script = BEGIN + f"""
+if rank == '0':
+    signal.signal(signal.SIGTERM, {handler})
+    wait('pid')
+    log('bad sample 12')
+    say('logged')
+    {end}
+""" + NOTED
+    found, _, first = run(script, "--settle=0", count=2)
+    assert found[0].startswith(f"rankinit: rank {named} ("), found
+    assert first["rank"] == int(named)
+
+
+def test_one_that_ends_of_what_it_caught_gets_its_time(run):
+    """It prints, tidies up and exits, and the other one ends in between: --settle is long."""
+    script = BEGIN + f"""
+if rank == '0':
+    wait('pid')
+    log('the real one')
+    say('logged')
+    {REAPED}
+    time.sleep(0.3)
+    os._exit(4)
+""" + NOTED
+    found, status, first = run(script, "--settle=1000", "--grace=4000", count=2)
+    assert found[0].startswith("rankinit: rank 0 ("), found
+    assert (status, first["rank"], first["exit_code"]) == (4, 0, 4)
+    # the control: without the wait it is stopped before
+    found, status, first = run(script, "--settle=0", count=2)
+    assert found[0].startswith("rankinit: rank 1 ("), found
+    assert (status, first["rank"]) == (9, 1)
