@@ -191,6 +191,10 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 	check/ids check/machine check/result check/runner system/mask)
 
+# Whom a look comes to, by a clock that counts.
+$(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
+	autopsy/examine autopsy/list autopsy/look autopsy/files system/mask system/unseen)
+
 $(O)/tests/test_unseen: $(patsubst %,$(O)/shim/%.o,system/unseen system/mask)
 
 # The reader of the command line is pure enough to be tested like the library.

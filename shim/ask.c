@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "say/print.h"
 #include "stuck/say.h"
+#include "system/clock.h"
 
 enum {
 	INTERVAL_MS = 200,
@@ -60,6 +61,7 @@ int ri_run_ask(struct ri_run *run)
 	const struct ri_options *options = &run->options;
 	struct ri_autopsy_wish wish = {
 		.why = "asked", .interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .takes_time = true,
+		.now_ms = ri_now_ms,
 	};
 	bool as_json = options->action_value != NULL && strcmp(options->action_value, "json") == 0;
 	struct ri_autopsy_region *region;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stuck/stuck.h"
 
-int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid)
+static int find(const struct ri_stuck_look *look, size_t low, size_t high, pid_t pid)
 {
-	size_t low = 0, high = look->count;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -16,4 +14,11 @@ int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid)
 			high = middle;
 	}
 	return -1;
+}
+
+int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid)
+{
+	int own = find(look, 0, look->own_count, pid);
+
+	return own >= 0 ? own : find(look, look->own_count, look->count, pid);
 }

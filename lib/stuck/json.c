@@ -182,6 +182,7 @@ json_t *ri_stuck_json(struct ri_json *json, struct ri_stuck *stuck)
 	ri_json_put(json, object, "processes", processes);
 	ri_json_put(json, object, "unseen",
 		json_integer((json_int_t)ri_stuck_count_unseen(stuck)));
+	ri_json_put(json, object, "listed", json_boolean(look->listed));
 	ri_json_put(json, object, "cut_ms", number_or_null(stuck->cut_ms > 0, stuck->cut_ms));
 	ri_json_put(json, object, "left_out", json_integer((json_int_t)look->left_out));
 	return object;

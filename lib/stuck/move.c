@@ -11,23 +11,12 @@ enum {
 	DEEPEST = 512,
 };
 
-/* They come in the order of their numbers. */
 static const struct ri_stuck_process *find_parent(const struct ri_stuck_look *look,
 	const struct ri_stuck_process *process)
 {
-	size_t low = 0, high = look->count;
+	int at = ri_stuck_find(look, process->parent);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (look->processes[middle].pid == process->parent)
-			return &look->processes[middle];
-		if (look->processes[middle].pid < process->parent)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < 0 ? NULL : &look->processes[at];
 }
 
 static bool has_ranks(const struct ri_stuck_look *look)

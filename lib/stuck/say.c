@@ -294,17 +294,24 @@ size_t ri_stuck_count_unseen(struct ri_stuck *stuck)
 
 static void add_cut(struct page *page, struct ri_stuck *stuck)
 {
+	const struct ri_stuck_look *look = ri_stuck_newer(stuck);
 	size_t count = ri_stuck_count_unseen(stuck);
 
-	if (stuck->cut_ms == 0 || count == 0)
+	if (stuck->cut_ms == 0 || (count == 0 && look->listed))
 		return;
 	if (stuck->cut_errno != 0)
-		ri_text_addf(page->out, "no process to look with (%s)",
+		ri_text_addf(page->out, "no process to look with (%s): ",
 			strerror(stuck->cut_errno));
 	else
-		ri_text_addf(page->out, "cut short after %u ms", stuck->cut_ms);
-	ri_text_addf(page->out, ": %zu of %zu processes were not looked at", count,
-		ri_stuck_newer(stuck)->count);
+		ri_text_addf(page->out, "cut short after %u ms: ", stuck->cut_ms);
+	if (look->listed)
+		ri_text_addf(page->out, "%zu of %zu processes were not looked at", count,
+			look->count);
+	else if (look->count == 0)
+		ri_text_add(page->out, "no process was looked at");
+	else
+		ri_text_addf(page->out, "%zu of the %zu processes that rankinit started were "
+			"looked at, and no other one", look->count - count, look->count);
 	end_line(page);
 }
 
@@ -337,7 +344,7 @@ static void render(struct ri_stuck *stuck, struct ri_text *out)
 		}
 	if (look->left_out > 0)
 		ri_text_addf(out, "and %zu processes more\n", look->left_out);
-	if (look->count == 0)
+	if (look->count == 0 && stuck->cut_ms == 0)
 		ri_text_add(out, "no process is there\n");
 }
 

@@ -124,6 +124,8 @@ struct ri_stuck_process {
 struct ri_stuck_look {
 	struct ri_stuck_process processes[RI_STUCK_PROCESSES];
 	size_t count;
+	size_t own_count;	/* the first ones, which whoever looks started itself */
+	bool listed;		/* the others are there, too: the look was not cut short before */
 	size_t left_out;
 	int suspect;		/* index; -1: nobody is suspected */
 	int64_t missing[RI_STUCK_MISSING];	/* ranks that have no process here */
@@ -155,7 +157,7 @@ struct ri_stuck {
 /* The string in the region, which has each once if they come in a row; "" when it is full. */
 const char *ri_stuck_keep(struct ri_stuck *stuck, const char *string);
 
-/* The index of a process, where they come in the order of pid; -1: there is none. */
+/* The index of a process, where the own ones and the others come in the order of pid; -1: none. */
 int ri_stuck_find(const struct ri_stuck_look *look, pid_t pid);
 
 /* How many processes of the newer look were not looked at, or not their memory. */

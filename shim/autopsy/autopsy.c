@@ -105,14 +105,6 @@ bool ri_autopsy_is_silent(void)
 	return own.plan.after_ms > 0 && is_silent_for(own.plan.after_ms);
 }
 
-static pid_t find_child(void)
-{
-	for (size_t i = 0; i < own.plan.children->started; i++)
-		if (own.plan.children->items[i].lives)
-			return own.plan.children->items[i].pid;
-	return 0;
-}
-
 static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 {
 	static const char *const names[] = {
@@ -121,7 +113,7 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 		[RI_AUTOPSY_WATCH] = "watch",
 	};
 	struct ri_autopsy_job job = {
-		.child = find_child(), .parent = getpid(), .reports = own.plan.reports,
+		.children = own.plan.children, .parent = getpid(), .reports = own.plan.reports,
 		.why = names[why], .place = own.document == own.answer->documents[0],
 		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
 		.after_loss = why == RI_AUTOPSY_LOSS,

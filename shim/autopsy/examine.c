@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "autopsy/files.h"
-#include "base/procstat.h"
+#include "autopsy/list.h"
 #include "stuck/judge.h"
 #include "system/clock.h"
 #include "system/mask.h"
@@ -29,54 +29,51 @@ struct ri_autopsy_region *ri_autopsy_open(void)
 	return region == MAP_FAILED ? NULL : region;
 }
 
-/* From outside all of them first: that is quick, and certain. */
-__attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid_t parent)
+/* As many as there is time for, and one. */
+__attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid_t parent,
+	const struct ri_autopsy_limit *limit)
 {
 	size_t count = ri_stuck_newer(&region->stuck)->count;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
 		_exit(1);
-	for (size_t step = region->progress; step < 2 * count; step++) {
-		if (step < count)
-			ri_autopsy_look_outside(region, region->order[step]);
-		else
-			ri_autopsy_look_inside(region, region->order[step - count]);
-		region->progress = (uint32_t)step + 1;
-	}
+	do {
+		ri_autopsy_look(region, region->order[region->progress]);
+		region->progress++;
+	} while (region->progress < count && !ri_autopsy_is_over(limit));
 	_exit(0);
 }
 
 /* Until it has ended, or does not get on, or the time is over. Returns whether it has ended. */
-static bool attend(const struct ri_autopsy_region *region, pid_t worker, int64_t until)
+static bool attend(const struct ri_autopsy_region *region, pid_t worker,
+	const struct ri_autopsy_limit *limit)
 {
-	int64_t moved = ri_now_ms(), now;
+	int64_t moved = limit->now_ms(), now;
 	uint32_t before = region->progress;
 	siginfo_t info;
 
 	for (;;) {
 		if (waitpid(worker, NULL, WNOHANG | __WALL) != 0)
 			return true;
-		now = ri_now_ms();
+		now = limit->now_ms();
 		if (region->progress != before) {
 			before = region->progress;
 			moved = now;
 		}
-		if (now >= until || now - moved >= PATIENCE_MS)
+		if (now >= limit->until || now - moved >= PATIENCE_MS)
 			return false;
 		if (ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, POLL_MS) == 0 &&
-			ri_now_ms() == now)
+			limit->now_ms() == now)
 			ri_mask_pause(1);
 	}
 }
 
 static bool waits(pid_t pid)
 {
-	static char text[RI_AUTOPSY_FILE + 1];
 	struct ri_procstat process;
 
-	return ri_autopsy_read(text, "/proc/%d/stat", (int)pid) > 0 &&
-		ri_procstat_read(text, &process) && (process.state == 'D' || process.state == 'S');
+	return ri_autopsy_stat(pid, &process) && (process.state == 'D' || process.state == 'S');
 }
 
 /*
@@ -93,68 +90,63 @@ static bool give_up(pid_t worker)
 	return waited;
 }
 
-/* This one holds up who looks at it, or ended it, or there is no time left for it. */
-static void note_failure(struct ri_stuck_process *process, bool waited, int64_t until)
-{
-	if (waited)
-		process->python = RI_STUCK_SILENT;
-	else if (ri_now_ms() < until)
-		process->python = RI_STUCK_SLOW;
-	else
-		process->unread = true;
-}
-
-/* Returns whether all were looked at before the time was over. */
-static bool look_at_all(struct ri_autopsy_region *region, int64_t until)
+/* Look at those that were added. Returns whether all were looked at before the time was over. */
+static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
 {
 	struct ri_stuck_look *look = ri_stuck_newer(&region->stuck);
 	pid_t self = getpid(), worker;
 
-	region->progress = 0;
-	region->stuck.cut_errno = 0;
-	while (region->progress < 2 * look->count) {
-		uint32_t step = region->progress;
-		bool waited;
+	while (region->progress < look->count) {
+		uint32_t begun = region->progress;
+		struct ri_stuck_process *process;
+		bool ended, waited;
 
-		if (ri_now_ms() >= until)
+		if (ri_autopsy_is_over(limit))
 			return false;
 		worker = ri_fork_unseen(SIGCHLD);
 		if (worker == 0)
-			work(region, self);
+			work(region, self, limit);
 		if (worker < 0) {
 			region->stuck.cut_errno = errno;
 			return false;
 		}
-		if (attend(region, worker, until) && region->progress > step)
+		ended = attend(region, worker, limit);
+		if (ended && region->progress > begun)
 			continue;
-		waited = give_up(worker);
-		step = region->progress;
-		if (step >= 2 * look->count)
+		waited = !ended && give_up(worker);
+		if (region->progress == look->count)
 			break;
-		if (step >= look->count)
-			note_failure(&look->processes[region->order[step - look->count]], waited,
-				until);
-		region->progress = step + 1;
+		/* it holds up who looks at it, or ended it, or there is no time left for it */
+		process = &look->processes[region->order[region->progress++]];
+		if (!waited && ri_autopsy_is_over(limit)) {
+			process->unread = true;
+			return false;
+		}
+		if (!process->unread)
+			process->python = waited ? RI_STUCK_SILENT : RI_STUCK_SLOW;
 	}
 	return true;
 }
 
-static bool look(struct ri_autopsy_region *region, pid_t root, int64_t until)
+static bool look(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish,
+	const struct ri_autopsy_limit *limit)
 {
 	bool whole;
 
-	if (!ri_autopsy_list(region, root))
+	if (!ri_autopsy_list_own(region, wish->root, wish->own, wish->own_count))
 		return false;
+	region->stuck.cut_errno = 0;
 	ri_clock_read(CLOCK_REALTIME, &region->stuck.at);
-	whole = look_at_all(region, until);
+	whole = look_at_all(region, limit) && ri_autopsy_list_others(region, wish->root, limit) &&
+		look_at_all(region, limit);
 	ri_autopsy_conclude(region);
 	ri_stuck_judge(&region->stuck);
 	return whole;
 }
 
-static void wait_until(int64_t at)
+static void wait_until(const struct ri_autopsy_wish *wish, int64_t at)
 {
-	for (int64_t left; (left = at - ri_now_ms()) > 0;)
+	for (int64_t left; (left = at - wish->now_ms()) > 0;)
 		ri_mask_pause(left < 500 ? (long)left : 500);
 }
 
@@ -169,31 +161,32 @@ static void take_back(struct ri_stuck *stuck)
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
 {
 	struct ri_stuck *stuck = &region->stuck;
-	int64_t begun = ri_now_ms(), until = begun + wish->most_ms;
+	int64_t begun = wish->now_ms();
+	const struct ri_autopsy_limit limit = { wish->now_ms, begun + wish->most_ms };
 	bool whole;
 
 	ri_autopsy_try(region);
 	stuck->why = wish->why;
 	stuck->after_loss = wish->after_loss;
 	stuck->interval_ms = (uint32_t)wish->interval_ms;
-	whole = look(region, wish->root, until);
+	whole = look(region, wish, &limit);
 	if (stuck->looks_taken == 0)
 		return false;
 	if (!whole)
-		stuck->cut_ms = (uint32_t)(ri_now_ms() - begun) + 1;
-	if (!whole || wish->once || begun + wish->interval_ms >= until) {
+		stuck->cut_ms = (uint32_t)(wish->now_ms() - begun) + 1;
+	if (!whole || wish->once || begun + wish->interval_ms >= limit.until) {
 		ri_stuck_newer(stuck)->suspect = -1;
 		return true;
 	}
-	wait_until(begun + wish->interval_ms);
-	if (!look(region, wish->root, until)) {
+	wait_until(wish, begun + wish->interval_ms);
+	if (!look(region, wish, &limit)) {
 		take_back(stuck);
 		return true;
 	}
 	if (!ri_stuck_agrees(stuck) || !wish->takes_time || ri_stuck_newer(stuck)->suspect < 0)
 		return true;
-	wait_until(ri_now_ms() + AGAIN_MS);
-	if (look(region, wish->root, until))
+	wait_until(wish, wish->now_ms() + AGAIN_MS);
+	if (look(region, wish, &limit))
 		ri_stuck_agrees(stuck);
 	else
 		take_back(stuck);

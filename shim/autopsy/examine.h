@@ -7,6 +7,9 @@
 
 struct ri_autopsy_wish {
 	pid_t root;
+	const pid_t *own;	/* whom rankinit started: they are looked at before all others */
+	size_t own_count;
+	int64_t (*now_ms)(void);	/* the clock that the times below are of */
 	bool after_loss;
 	const char *why;	/* as stuck.h has it */
 	int64_t interval_ms;	/* between the looks */

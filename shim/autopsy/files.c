@@ -33,6 +33,13 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...)
 	return got < 0 && length == 0 ? -1 : length;
 }
 
+bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out)
+{
+	static char text[RI_AUTOPSY_FILE + 1];
+
+	return ri_autopsy_read(text, "/proc/%d/stat", (int)pid) > 0 && ri_procstat_read(text, out);
+}
+
 bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
 {
 	char name[PATH_SIZE];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "autopsy/examine.h"
+#include "system/clock.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
 #include "system/spares.h"
@@ -88,16 +89,28 @@ static void watch(struct ri_stuck *stuck, struct ri_autopsy_answer *answer)
 	answer->moved = ri_stuck_moved(stuck, answer->moments, RI_MAX_LOCAL);
 }
 
+static size_t list_living(const struct ri_children *children, pid_t *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].lives)
+			out[count++] = children->items[i].pid;
+	return count;
+}
+
 void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer *answer)
 {
+	static pid_t own[RI_MAX_LOCAL];
 	const struct ri_autopsy_wish wish = {
-		.root = job->parent, .interval_ms = job->interval_ms, .most_ms = job->most_ms,
+		.root = job->parent, .own = own, .own_count = list_living(job->children, own),
+		.now_ms = ri_now_ms, .interval_ms = job->interval_ms, .most_ms = job->most_ms,
 		.why = job->why, .after_loss = job->after_loss, .once = job->watches,
 		.takes_time = job->takes_time,
 	};
 	struct ri_autopsy_region *region;
 
-	ri_autopsy_become_onlooker(job->child, job->parent, job->most_ms);
+	ri_autopsy_become_onlooker(own[0], job->parent, job->most_ms);
 	region = ri_autopsy_open();
 	if (region == NULL || !ri_autopsy_examine(region, &wish))
 		_exit(1);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/limits.h"
+#include "launch/children.h"
 #include "stuck/judge.h"
 #include "stuck/say.h"
 
@@ -22,7 +23,7 @@ struct ri_autopsy_answer {
 };
 
 struct ri_autopsy_job {
-	pid_t child;		/* one of the ranks, or the command: whose user it becomes */
+	const struct ri_children *children;	/* the ranks, or the command, of which one lives */
 	int64_t interval_ms, most_ms;
 	bool watches;		/* only whether a rank has moved */
 	bool after_loss;

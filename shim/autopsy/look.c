@@ -22,147 +22,17 @@ enum {
 	TASKS = 1024,		/* threads of one process that are looked for */
 	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
 	PIECES = 64,		/* of an environment, which has 6 MiB at most (fs/exec.c) */
-	LISTED = 32768,		/* processes of the machine that are gone through */
-	DEEPEST = 512,		/* generations below root */
 };
 
 static char text[RI_AUTOPSY_FILE + 1];	/* of whatever file is read just now */
-
-/* rankinit and its helpers wait for ranks, and are none. */
-static bool is_rankinit(const struct ri_procstat *process)
-{
-	char own[RI_STUCK_PATH], its[RI_STUCK_PATH];
-
-	if (strncmp(process->name, "rankinit", 8) == 0)
-		return true;
-	return ri_autopsy_link(its, sizeof(its), "/proc/%d/exe", (int)process->pid) &&
-		ri_autopsy_link(own, sizeof(own), "/proc/self/exe") && strcmp(own, its) == 0;
-}
-
-static bool read_stat(pid_t pid, struct ri_procstat *out)
-{
-	return ri_autopsy_read(text, "/proc/%d/stat", (int)pid) > 0 && ri_procstat_read(text, out);
-}
-
-static struct listed {
-	pid_t pid, parent;
-	bool below;		/* root, or a descendant of it */
-} listed[LISTED];
-
-static const struct listed *find_listed(size_t count, pid_t pid)
-{
-	size_t low = 0;
-
-	while (low < count) {
-		size_t middle = low + (count - low) / 2;
-
-		if (listed[middle].pid == pid)
-			return &listed[middle];
-		if (listed[middle].pid < pid)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return NULL;
-}
-
-/* How many generations below root; -1: it is not of them. */
-static int find_depth(size_t count, pid_t pid, pid_t root)
-{
-	for (int depth = 0; depth < DEEPEST; depth++) {
-		const struct listed *process;
-
-		if (pid == root)
-			return depth;
-		process = find_listed(count, pid);
-		if (process == NULL || process->parent <= 0)
-			return -1;
-		pid = process->parent;
-	}
-	return -1;
-}
-
-/* /proc lists processes by their number (fs/proc/base.c, next_tgid), so the table is in order. */
-static size_t list_all(void)
-{
-	static const struct ri_range pids = { 1, INT32_MAX };
-	DIR *folder = opendir("/proc");
-	struct ri_procstat process;
-	struct dirent *entry;
-	size_t count = 0;
-	uint64_t pid;
-
-	if (folder == NULL)
-		return 0;
-	while (count < LISTED && (entry = readdir(folder)) != NULL)
-		if (ri_number_read(entry->d_name, pids, &pid, NULL) == RI_NUMBER_OK &&
-			read_stat((pid_t)pid, &process) &&
-			(count == 0 || process.pid > listed[count - 1].pid))
-			listed[count++] = (struct listed){ process.pid, process.parent, false };
-	closedir(folder);
-	return count;
-}
-
-/* Ranks stand above what works for them: where the time ends first they were looked at. */
-static void put_in_order(struct ri_autopsy_region *region, const int *depths, size_t count)
-{
-	static size_t at[DEEPEST + 1];
-
-	memset(at, 0, sizeof(at));
-	for (size_t i = 0; i < count; i++)
-		at[depths[i] + 1]++;
-	for (size_t depth = 1; depth <= DEEPEST; depth++)
-		at[depth] += at[depth - 1];
-	for (size_t i = 0; i < count; i++)
-		region->order[at[depths[i]]++] = (uint32_t)i;
-}
-
-bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root)
-{
-	static int depths[RI_STUCK_PROCESSES];
-	struct ri_stuck *stuck = &region->stuck;
-	struct ri_stuck_look *look;
-	size_t count = list_all();
-	struct ri_procstat process;
-
-	stuck->last = stuck->looks_taken == 0 ? 0 : !stuck->last;
-	look = ri_stuck_newer(stuck);
-	look->count = look->left_out = 0;
-	look->suspect = -1;
-	look->missing_count = look->ended_count = 0;
-	if (find_listed(count, root) == NULL)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		int depth = find_depth(count, listed[i].pid, root);
-
-		if (depth < 0 || !read_stat(listed[i].pid, &process) ||
-			process.pid == getpid() || is_rankinit(&process))
-			continue;
-		if (look->count == RI_STUCK_PROCESSES) {
-			look->left_out++;
-			continue;
-		}
-		depths[look->count] = depth;
-		look->processes[look->count] = (struct ri_stuck_process){
-			.pid = process.pid, .parent = process.parent, .started = process.started,
-			.state = process.state, .dying = process.dying, .rank = -1, .file = -1,
-			.waits_at = -1, .child = -1, .cpu_ticks = RI_STUCK_NO_TOTAL,
-			.main_ns = RI_STUCK_NO_TOTAL, .io_total = RI_STUCK_NO_TOTAL,
-			.switches = RI_STUCK_NO_TOTAL,
-			.unlooked = true, .unread = true,
-		};
-		memcpy(look->processes[look->count++].name, process.name, sizeof(process.name));
-	}
-	put_in_order(region, depths, look->count);
-	return true;
-}
 
 /* The state of the main thread, as that of the process is. */
 static bool look_at_state(struct ri_stuck_process *process)
 {
 	struct ri_procstat now;
 
-	if (!read_stat(process->pid, &now) || now.started != process->started) {
+	if (ri_autopsy_read(text, "/proc/%d/stat", (int)process->pid) <= 0 ||
+		!ri_procstat_read(text, &now) || now.started != process->started) {
 		process->state = 0;
 		return false;
 	}
@@ -236,7 +106,7 @@ static void look_at_tracer(struct ri_stuck_process *process)
 
 	if (ri_autopsy_read(text, "/proc/%d/status", (int)process->pid) > 0)
 		ri_stuck_read_status(text, &process->tracer, &process->threads);
-	if (process->tracer > 0 && read_stat(process->tracer, &tracer))
+	if (process->tracer > 0 && ri_autopsy_stat(process->tracer, &tracer))
 		memcpy(process->tracer_name, tracer.name, sizeof(tracer.name));
 }
 
@@ -284,10 +154,8 @@ static void look_for_blocked(struct ri_stuck_process *process)
 	}
 }
 
-void ri_autopsy_look_outside(struct ri_autopsy_region *region, size_t i)
+static void look_outside(struct ri_stuck_process *process)
 {
-	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
-
 	process->unlooked = false;
 	if (!look_at_state(process) || process->dying)
 		return;
@@ -494,9 +362,9 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_stuck_pro
 	read_stacks(&region->stuck, process, python);
 }
 
-void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
+static void look_inside(struct ri_autopsy_region *region, struct ri_stuck_process *process,
+	size_t i)
 {
-	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
 	const struct ri_call_row *row = ri_call_row(&process->call);
 	struct ri_procstat now;
 
@@ -509,13 +377,21 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	if (row == NULL || row->kind != RI_CALL_EXEC)
 		look_at_python(region, process, i);
 	/* its number may be somebody else's by now, and so what was read; or its memory is gone */
-	if (!read_stat(process->pid, &now) || now.started != process->started)
+	if (!ri_autopsy_stat(process->pid, &now) || now.started != process->started)
 		process->state = 0;
 	else if (!now.dying)
 		return;
 	process->dying = true;
 	process->python = RI_STUCK_NOT_ASKED;
 	process->stack_count = 0;
+}
+
+void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
+{
+	struct ri_stuck_process *process = &ri_stuck_newer(&region->stuck)->processes[i];
+
+	look_outside(process);
+	look_inside(region, process, i);
 }
 
 /* What a total grew by; false where one of the two is not known. */

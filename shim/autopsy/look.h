@@ -10,29 +10,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/procstat.h"
 #include "python/python.h"
 #include "stuck/stuck.h"
+
+enum { RI_AUTOPSY_LISTED = 32768 };	/* processes of the machine that are gone through */
 
 /* Shared by whoever examines and its workers: nothing in it may be trusted to be complete. */
 struct ri_autopsy_region {
 	struct ri_stuck stuck;
 	struct ri_python pythons[RI_STUCK_PROCESSES];	/* as they were found by the first look */
 	bool python_known[RI_STUCK_PROCESSES];
-	uint32_t order[RI_STUCK_PROCESSES];	/* of the newer look: the nearest to root first */
+	uint32_t order[RI_STUCK_PROCESSES];	/* of the newer look: who is looked at first */
 	volatile uint32_t progress;	/* how many processes of the newer look are done */
+	struct ri_procstat listed[RI_AUTOPSY_LISTED];
 };
 
 /*
- * Begin the newer look: the descendants of root, and root itself unless it is a rankinit. Returns
- * false where /proc cannot be listed or has no such process.
+ * Look at process i of the newer look: what the kernel says of it, then what its memory says (its
+ * rank, a path, its Python), which may wait for ever.
  */
-bool ri_autopsy_list(struct ri_autopsy_region *region, pid_t root);
-
-/* What the kernel says of process i of the newer look. It does not wait. */
-void ri_autopsy_look_outside(struct ri_autopsy_region *region, size_t i);
-
-/* What its memory says: its rank, a path, its Python. It may wait for ever. */
-void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
+void ri_autopsy_look(struct ri_autopsy_region *region, size_t i);
 
 /* All were looked at: which of them are the ranks, and what went on since the look before. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);

@@ -91,7 +91,7 @@ def saw(odd, *others, at=60.0, text="sleeps, train.py:55 in step", suspects=True
         "suspect": suspect if suspects else None,
         "groups": [group(0, [odd], name, text),
                    group(1, list(others), "collective", "waits for the other ranks in barrier")],
-        "processes": [], "left_out": 0}
+        "processes": [], "listed": True, "left_out": 0}
     schema.check(document, "autopsy")
     return document
 

@@ -409,6 +409,7 @@ static void test_a_look_that_was_cut_short(void **state)
 	}
 	ri_stuck_judge(stuck);
 	stuck->cut_ms = 86;
+	ri_stuck_newer(stuck)->listed = true;
 	assert_int_equal(ri_stuck_count_unseen(stuck), 3);
 	says(true, "cut short after 86 ms: 3 of 4 processes were not looked at\n");
 	says(true, "rank 1 (pid 101): waits for a lock\n    no Python stack: its memory was not");
