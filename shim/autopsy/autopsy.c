@@ -12,6 +12,7 @@
 #include "base/cgroup.h"
 #include "base/signals.h"
 #include "base/span.h"
+#include "base/text.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
@@ -26,6 +27,7 @@ enum {
 	STOP_MOST_MS = 85,	/* the stop waits for a tenth of a second */
 	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
 	WATCHES = 4,		/* looks in the time of --stall */
+	REASONS = 4,		/* why these see nothing, of which people are told */
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
 	REAP_MS = 20, REAPS = 25,
@@ -42,6 +44,9 @@ static struct {
 	int64_t since;		/* since then no rank has moved */
 	const char *document;	/* the last one that was whole; NULL: there is none */
 	unsigned blind;		/* watches in a row that saw nothing */
+	char reasons[REASONS][RI_STUCK_COLUMNS];	/* why, as it was said */
+	size_t reason_count;
+	bool told_blind;	/* and not yet that they see again */
 	bool refused, has_loss;
 	char loss[RI_STUCK_SHOWN];
 } own;
@@ -257,18 +262,36 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
+/* Each is said once, and no more than a few. */
+static bool is_new_reason(const char *why)
+{
+	for (size_t i = 0; i < own.reason_count; i++)
+		if (strcmp(own.reasons[i], why) == 0)
+			return false;
+	if (own.reason_count == REASONS)
+		return false;
+	ri_text_copy(own.reasons[own.reason_count++], sizeof(own.reasons[0]), why);
+	return true;
+}
+
 /* A program may still start: only where it is so for all of the time is it said. */
 static void note_blindness(void)
 {
 	const char *why = own.answer->lines;
 
-	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
+	own.answer->lines[sizeof(own.reasons[0]) - 1] = '\0';
 	if (!own.answer->whole)
 		why = "the process that looks ends before it has an answer";
 	own.blind = *why == '\0' ? 0 : own.blind + 1;
-	if (own.blind == WATCHES)
+	if (own.blind >= WATCHES && is_new_reason(why)) {
+		own.told_blind = true;
 		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
 			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
+	} else if (own.blind == 0 && own.told_blind) {
+		own.told_blind = false;
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			ri_log(RI_LEVEL_ALWAYS, "autopsy: --stall sees all ranks again");
+	}
 }
 
 /* It reported once: then the watching is over, whatever comes of it. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--stall: which jobs move, though a rank's main thread stays where it is in Python."""
 
+import os
 import socket
 import time
 
@@ -18,6 +19,7 @@ thread.join()
 """
 BUSY = "while True: sum(range(1000))"
 WALKS = """
+import os
 import socket
 import time
 def there(): time.sleep(0.3)
@@ -75,3 +77,38 @@ def test_what_cannot_be_seen_is_said_once(box, program, why):
         time.sleep(2)
         assert STALLED not in said(job)
     assert sum("[autopsy.blind]" in line for line in said(job)) == (why is not None)
+
+
+# In turns it runs Python, and does not, for as long as whoever asked has not opened a FIFO.
+PHASES = """
+cd "$1"
+read word <shell
+"$2" -I -S -c 'import os, time
+while os.path.exists("python"):
+    sum(range(100000))
+    time.sleep(0.005)'
+read word <shell-again
+exec cat other
+"""
+
+
+def test_what_comes_again_is_said_once(box, tmp_path):
+    """Whatever else is the reason is said, too, and that it sees again."""
+    for name in ("shell", "shell-again", "other"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "python").touch()
+    job = box.start("--nproc-per-node=1", "--checks=none", "--stall=1", "--", "sh", "-c", PHASES,
+                    "sh", tmp_path, PYTHON[0])
+    blind = "autopsy: --stall cannot see whether a rank moves: rank 0 (%s): it runs no Python"
+    until_said(job, blind % "sh")
+    with open(tmp_path / "shell", "w"):
+        pass
+    until_said(job, "autopsy: --stall sees all ranks again")
+    (tmp_path / "python").unlink()
+    time.sleep(3)  # the control: here it was said again
+    with open(tmp_path / "shell-again", "w"):
+        pass
+    until_said(job, blind % "cat")
+    assert [line for line in said(job) if "--stall" in line] == [
+        f"warning: {blind % 'sh'} [autopsy.blind]", "autopsy: --stall sees all ranks again",
+        f"warning: {blind % 'cat'} [autopsy.blind]"]
