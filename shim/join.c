@@ -99,12 +99,24 @@ static const char *own_name(struct ri_run *run)
 	return uname(&names) == 0 ? names.nodename : NULL;
 }
 
+/* With a secret ranks would be stopped, if it were certain for which job. */
+static void say_if_mistaken(const struct ri_run *run)
+{
+	if (run->options.link != RI_LINK_MODE_STOP || !run->part.may_stop || run->part.apart)
+		return;
+	ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another node's "
+		"failure: another job whose node 0 is on the same host may have the same name; "
+		"give each job a port of its own: --master-port=PORT [%s]",
+		ri_code_name(RI_CODE_LINK_APART));
+}
+
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
 static int begin(struct ri_run *run)
 {
 	const struct ri_fact *hosts = &run->topology.facts[RI_FACT_HOSTS];
 	struct ri_link_setup setup = {
-		.part = run->part, .orders = run->options.link == RI_LINK_MODE_STOP,
+		.part = run->part,
+		.orders = run->options.link == RI_LINK_MODE_STOP && run->part.apart,
 		.roll_ms = run->options.roll_call_ms, .host = own_name(run),
 	};
 	struct secret secret = { .length = 0 };
@@ -119,6 +131,8 @@ static int begin(struct ri_run *run)
 		ri_seal_job_key(setup.keys.job, run->part.job,
 			setup.keys.keyed ? secret.bytes : NULL, secret.length);
 	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
+	if (status == 0 && setup.keys.keyed)
+		say_if_mistaken(run);
 	if (status == 0 && ri_link_begin(&setup) < 0)
 		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
 			"%s; the job goes on without it [%s]", strerror(errno),
@@ -294,6 +308,8 @@ static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *v
 	else if (!run->part.may_stop)
 		why = "rankinit stops those that it starts with --nproc-per-node, those of a "
 			"torchrun without restarts, and the only task of a step on its node";
+	else if (!run->part.apart)
+		why = "another job on the same host may have the name of this one";
 	else
 		why = "rankinit stops only for a failure that ends the job, and only nodes that "
 			"came before it";

@@ -122,7 +122,7 @@ def test_nodes_are_all_alike(file):
     """Nothing that tells one node from another is written by hand."""
     with open(os.path.join(HERE, file), encoding="utf-8") as text:
         lines = [line for line in text if not line.lstrip().startswith("#")]
-    by_hand = r"NODE_RANK|MASTER_|TF_CONFIG|\bRANK\b|WORLD_SIZE|node.rank|--rank|task"
+    by_hand = r"NODE_RANK|MASTER_ADDR|TF_CONFIG|\bRANK\b|WORLD_SIZE|node.rank|--rank|task"
     assert [line for line in lines if re.search(by_hand, line.replace("AZ_BATCH_MASTER_NODE", ""))
             ] == []
 

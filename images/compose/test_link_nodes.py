@@ -62,6 +62,7 @@ class Job:
         self.count, self.ranks, self.image = count, ranks, image
         self.words = words or ("python3", "/job/ranks.py")
         self.env = {"RANKINIT_HOSTS": ",".join(f"node-{n}" for n in range(count)),
+                    "RANKINIT_MASTER_PORT": "29500",
                     "RANKINIT_NPROC_PER_NODE": str(ranks), "RANKINIT_LINK": "1", **env}
         if key is not None:
             self.env["RANKINIT_LINK_KEY"] = key

@@ -33,6 +33,7 @@ struct ri_host {
 	int root;	/* directory fd, owned by whoever set it, or once it is open; or -1 */
 	const char *path;	/* of the root, which the first use opens; NULL: none has to */
 	const char *name;	/* of the machine; NULL: nobody has asked */
+	const char *job;	/* the simulated one that it plays a part in, or NULL */
 	enum ri_host_proc proc;
 	/* Both are asked at the first use and of the live machine alone; NULL: nothing is known. */
 	int (*ask_name)(char *out, size_t size);	/* as gethostname(2) */

@@ -7,6 +7,7 @@
  *     files      an object: the text of each path, read instead of the machine's own file;
  *                /proc/net/fib_trie and /proc/net/if_inet6 say which address is its own
  *     from       when it comes, in milliseconds of CLOCK_MONOTONIC; 0: it is there
+ *     job        what tells this job from others that are simulated here; or left out
  *
  * It stays in the environment of what they start: another rankinit below them plays
  * the same machine.
@@ -26,6 +27,7 @@ struct ri_overlay {
 	const char *name;
 	const struct ri_host_file *files;	/* end with a NULL path */
 	uint64_t from_ms;
+	const char *job;			/* or NULL */
 };
 
 /* Read its value. RI_CODE_OPTION_VALUE where it is none; its texts live in the arena. */

@@ -49,6 +49,7 @@ const struct ri_source ri_source_lws = {
 	.summary = "pod of a LeaderWorkerSet: a node of its group, and the leader's host",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
+	.traits = RI_TRAIT_NAMES_JOB,
 	.reads = reads,
 	.shapes = shapes,
 	.detect = detect,

@@ -67,6 +67,7 @@ const struct ri_source ri_source_vertex = {
 	.summary = "replica of a Vertex AI custom job: a node, in the first two pools",
 	.identity = RI_SCOPE_NODE,
 	.of_container = true,
+	.traits = RI_TRAIT_NAMES_JOB,
 	.reads = reads,
 	.shapes = shapes,
 	.detect = detect,

@@ -174,6 +174,7 @@ const struct ri_source ri_source_volcano = {
 	.name = "volcano",
 	.summary = "pod of a Volcano job: a node, or the launcher of an MPI job",
 	.identity = RI_SCOPE_NODE,
+	.traits = RI_TRAIT_NAMES_JOB,
 	.reads = reads,
 	.shapes = shapes,
 	.detect = detect,

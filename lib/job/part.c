@@ -4,19 +4,8 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "job/told.h"
 #include "model/wishes.h"
-
-/* What a launcher is told by a word, else by a variable; or NULL. */
-static const char *find_told(const struct ri_context *context, const char *option,
-	const char *variable)
-{
-	const struct ri_command *command = context->command;
-	const char *value = NULL;
-
-	if (ri_command_has(command, option, &value))
-		return value;
-	return command->launcher->reads_pet ? ri_env_get(context->env, variable) : NULL;
-}
 
 /*
  * Does torchrun start its workers once, on a fixed number of nodes? By default it does
@@ -30,8 +19,8 @@ static bool is_fixed_torchrun(const struct ri_context *context)
 	if (context->command->launcher == NULL ||
 		strcmp(context->command->launcher->name, "torchrun") != 0)
 		return false;
-	nodes = find_told(context, "--nnodes", "PET_NNODES");
-	restarts = find_told(context, "--max-restarts", "PET_MAX_RESTARTS");
+	nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
+	restarts = ri_told_find(context, "--max-restarts", "PET_MAX_RESTARTS");
 	colon = nodes == NULL ? NULL : strchr(nodes, ':');
 	if (colon != NULL && (strlen(colon + 1) != (size_t)(colon - nodes) ||
 		strncmp(nodes, colon + 1, (size_t)(colon - nodes)) != 0))
@@ -100,22 +89,36 @@ static uint64_t port_of(const char *endpoint)
 	return port;
 }
 
-/* The centre never takes the port that rank 0 will listen on. */
+/* Will rank 0, or a launcher of the job, want to listen on it? */
+static bool is_of_job(const struct ri_topology *topology, const struct ri_context *context,
+	uint64_t port)
+{
+	uint64_t master = 0;
+	bool is = false;
+
+	ri_topology_get(topology, RI_FACT_MASTER_PORT, &master);
+	for (const struct ri_told_pair *pair = ri_told_pairs; pair->port != NULL && !is; pair++) {
+		const char *told = ri_told_find(context, pair->port, pair->port_variable);
+		uint16_t number = 0;
+
+		is = told != NULL && ri_told_port(&number, told) && number == port;
+	}
+	return is || port == master ||
+		port == port_of(ri_told_find(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT"));
+}
+
+/* The centre never takes a port of the job's own. */
 static void choose_ports(struct ri_link_part *out, const struct ri_topology *topology,
 	const struct ri_context *context, uint16_t asked)
 {
-	uint64_t master = 0, meeting = 0;
 	size_t count = 0;
 
-	ri_topology_get(topology, RI_FACT_MASTER_PORT, &master);
-	if (context->command->launcher != NULL)
-		meeting = port_of(find_told(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT"));
 	if (asked != 0) {
-		out->ports[0] = asked == master || asked == meeting ? 0 : asked;
+		out->ports[0] = is_of_job(topology, context, asked) ? 0 : asked;
 		return;
 	}
 	for (unsigned port = RI_LINK_PORT; port < RI_LINK_PORT + RI_LINK_PORTS; port++)
-		if (port != master && port != meeting)
+		if (!is_of_job(topology, context, port))
 			out->ports[count++] = (uint16_t)port;
 }
 
@@ -129,19 +132,6 @@ void ri_link_ports_add(struct ri_text *out, const struct ri_link_part *part)
 		ri_text_addf(out, "port %u", part->ports[0]);
 	else if (count > 1)
 		ri_text_addf(out, "ports %u to %u", part->ports[0], part->ports[count - 1]);
-}
-
-static const char *name_job(const struct ri_topology *topology, const struct ri_context *context,
-	const struct ri_link_part *part)
-{
-	const struct ri_fact *id = &topology->facts[RI_FACT_JOB_ID];
-	uint64_t port = 0, attempt = 0;
-
-	ri_topology_get(topology, RI_FACT_MASTER_PORT, &port);
-	ri_topology_get(topology, RI_FACT_RESTART_COUNT, &attempt);
-	return ri_arena_format(context->arena, "nodes %llu, port %llu, attempt %llu, id %s",
-		(unsigned long long)part->nodes, (unsigned long long)port,
-		(unsigned long long)attempt, id->state == RI_STATE_KNOWN ? id->text : "");
 }
 
 int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topology,
@@ -159,6 +149,6 @@ int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topolo
 		return 0;
 	out->may_stop = find_may_stop(topology, context);
 	choose_ports(out, topology, context, port);
-	out->job = name_job(topology, context, out);
+	out->job = ri_told_name(topology, context, &out->apart);
 	return out->job == NULL ? -1 : 0;
 }

@@ -21,7 +21,8 @@ struct ri_link_part {
 	uint64_t node, nodes;
 	const char *centre;	/* MASTER_ADDR */
 	bool may_stop;		/* its ranks, for another node's failure */
-	const char *job;	/* what tells it from other jobs of the same secret */
+	const char *job;	/* what tells it from other jobs of the same secret: job/told.h */
+	bool apart;		/* ... and it does, also where node 0 of both is on one host */
 	/* to try, in this order; 0: no more. None: the one that was asked for is the job's own */
 	uint16_t ports[RI_LINK_PORTS];
 };

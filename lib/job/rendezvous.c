@@ -4,22 +4,10 @@
 #include <string.h>
 
 #include "base/loopback.h"
-#include "base/number.h"
 #include "base/overlay.h"
 #include "command/meeting.h"
+#include "job/told.h"
 #include "model/wishes.h"
-
-/* What a launcher is told by a word, else by a variable of torchrun's; or NULL. */
-static const char *find_told(const struct ri_context *context, const char *option,
-	const char *variable)
-{
-	const char *value = NULL;
-
-	if (ri_command_has(context->command, option, &value))
-		return value == NULL ? "" : value;
-	return variable != NULL && context->command->launcher->reads_pet
-		? ri_env_get(context->env, variable) : NULL;
-}
 
 static bool is_any(const char *value, const char *const names[])
 {
@@ -29,30 +17,11 @@ static bool is_any(const char *value, const char *const names[])
 	return false;
 }
 
-/* Is it node 0's name, or the variable of it that rankinit or a shell replaces? */
+/* Is it node 0's name, or the variable of it? */
 static bool is_master(const struct ri_rendezvous *place, const char *value, size_t length)
 {
-	static const char *const names[] = { "$MASTER_ADDR", "${MASTER_ADDR}" };
-
-	for (size_t i = 0; i < 2; i++)
-		if (strlen(names[i]) == length && strncmp(value, names[i], length) == 0)
-			return true;
-	return strlen(place->host) == length && strncmp(value, place->host, length) == 0;
-}
-
-/* A port in words; the variable of it is the one that is known. */
-static bool take_port(struct ri_rendezvous *place, const char *value)
-{
-	static const char *const names[] = { "$MASTER_PORT", "${MASTER_PORT}", NULL };
-	const struct ri_range range = { 1, 65535 };
-	uint64_t port;
-
-	if (value == NULL || is_any(value, names))
-		return true;
-	if (ri_number_read(value, range, &port, NULL) != RI_NUMBER_OK)
-		return false;
-	place->port = (uint16_t)port;
-	return true;
+	return ri_told_is_master(value, length) ||
+		(strlen(place->host) == length && strncmp(value, place->host, length) == 0);
 }
 
 /*
@@ -64,22 +33,13 @@ static bool take_endpoint(struct ri_rendezvous *place, const struct ri_context *
 	const char *endpoint)
 {
 	static const char *const stores[] = { "static", "c10d", NULL };
-	const char *backend = find_told(context, "--rdzv-backend", "PET_RDZV_BACKEND");
+	const char *backend = ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND");
 	const char *colon = strrchr(endpoint, ':');
 
 	return (backend == NULL || is_any(backend, stores)) && colon != NULL &&
 		is_master(place, endpoint, (size_t)(colon - endpoint)) &&
-		take_port(place, colon + 1);
+		ri_told_port(&place->port, colon + 1);
 }
-
-/* Of torchrun, composer and deepspeed; accelerate; fabric. */
-static const struct {
-	const char *host, *port;
-} pairs[] = {
-	{ "--master-addr", "--master-port" },
-	{ "--main-process-ip", "--main-process-port" },
-	{ "--main-address", "--main-port" },
-};
 
 /*
  * composer reads MASTER_*, torchrun PET_*. deepspeed and fabric have defaults of their own
@@ -93,23 +53,21 @@ static bool reads_environment(const struct ri_launcher *launcher)
 /* What its own words and PET_* say, where they say of a place that is known. */
 static bool take_told(struct ri_rendezvous *place, const struct ri_context *context)
 {
-	const char *endpoint = find_told(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT");
+	const char *endpoint = ri_told_find(context, "--rdzv-endpoint", "PET_RDZV_ENDPOINT");
 	bool told = false;
 
-	if (find_told(context, "--rdzv-conf", "PET_RDZV_CONF") != NULL)
+	if (ri_told_find(context, "--rdzv-conf", "PET_RDZV_CONF") != NULL)
 		return false;
 	if (endpoint != NULL && endpoint[0] != '\0')
 		return take_endpoint(place, context, endpoint);
-	if (find_told(context, "--rdzv-backend", "PET_RDZV_BACKEND") != NULL)
+	if (ri_told_find(context, "--rdzv-backend", "PET_RDZV_BACKEND") != NULL)
 		return false;	/* c10d without an endpoint chooses one by itself */
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		const char *host = find_told(context, pairs[i].host, i == 0 ? "PET_MASTER_ADDR"
-			: NULL);
-		const char *port = find_told(context, pairs[i].port, i == 0 ? "PET_MASTER_PORT"
-			: NULL);
+	for (const struct ri_told_pair *pair = ri_told_pairs; pair->host != NULL; pair++) {
+		const char *host = ri_told_find(context, pair->host, pair->host_variable);
+		const char *port = ri_told_find(context, pair->port, pair->port_variable);
 
 		if ((host != NULL && !is_master(place, host, strlen(host))) ||
-			!take_port(place, port))
+			(port != NULL && !ri_told_port(&place->port, port)))
 			return false;
 		told = told || (host != NULL && port != NULL);
 	}
@@ -119,7 +77,7 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_context *cont
 /* With a range of nodes nobody knows how many come (torch/distributed/run.py, --nnodes). */
 static bool is_elastic(const struct ri_context *context)
 {
-	const char *nodes = find_told(context, "--nnodes", "PET_NNODES");
+	const char *nodes = ri_told_find(context, "--nnodes", "PET_NNODES");
 
 	return nodes != NULL && strchr(nodes, ':') != NULL;
 }
@@ -162,7 +120,7 @@ static bool jax_is_elsewhere(const struct ri_rendezvous *place, const struct ri_
 	struct ri_rendezvous there = *place;
 
 	if (colon != NULL && (!is_master(place, address, (size_t)(colon - address)) ||
-		!take_port(&there, colon + 1)))
+		!ri_told_port(&there.port, colon + 1)))
 		return true;
 	return there.port != place->port;
 }

@@ -61,6 +61,7 @@ enum ri_trait {
 	RI_TRAIT_ANYBODYS = 2,	/* nothing tells who set its variables: an image may have */
 	RI_TRAIT_STORE = 4,	/* an agent of torchrun keeps a store for its ranks */
 	RI_TRAIT_ASKS_RANKS = 8,	/* a node is asked to start as many ranks as there are */
+	RI_TRAIT_NAMES_JOB = 16,	/* the name that it gives node 0 is a pod's, of one job */
 };
 
 enum ri_fact_state {

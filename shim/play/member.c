@@ -2,6 +2,7 @@
 #include "play/member.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/overlay.h"
 #include "from/sources.h"
@@ -133,6 +134,9 @@ static char *make_overlay(const struct ri_members *members, const struct ri_shap
 		.name = ri_arena_format(arena, "node%zu", member->node), .files = files,
 		.from_ms = late == NULL || members->began_ms == 0
 			? 0 : members->began_ms + late->at_ms,
+		.job = members->began_ms == 0 ? NULL
+			: ri_arena_format(arena, "%llu of process %d",
+				(unsigned long long)members->began_ms, (int)getpid()),
 	};
 	const struct ri_shape_row *row;
 	size_t count = 2;

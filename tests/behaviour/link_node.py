@@ -45,7 +45,8 @@ class Node:
         self.job = box.start(
             *before[1:], *([program] if before else []),
             f"--nnodes={nodes}", f"--node-rank={node}", "--nproc-per-node=1",
-            "--master-addr=127.0.0.1", "--link", "-v", *options, "--", *(command or COMMAND),
+            "--master-addr=127.0.0.1", "--master-port=29500",
+            "--link", "-v", *options, "--", *(command or COMMAND),
             program=before[0] if before else program, env={**env, **more.pop("env", {})}, **more)
         self.job.until("ready")
         self.helper = wait_until(self._find_helper, "a helper")

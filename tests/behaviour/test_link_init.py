@@ -46,7 +46,8 @@ class Nodes:
             where = ("/usr/bin/nsenter", [f"--net=/proc/self/fd/{self.network}"])
             options["pass_fds"] = (self.network,)
         env = {"RANKINIT_NNODES": str(count), "RANKINIT_NODE_RANK": str(index),
-               "RANKINIT_MASTER_ADDR": "127.0.0.1", "RANKINIT_LINK": "1",
+               "RANKINIT_MASTER_ADDR": "127.0.0.1", "RANKINIT_MASTER_PORT": "29500",
+               "RANKINIT_LINK": "1",
                "RANKINIT_LINK_KEY": key, "RANKINIT_CHECKS": "none", **(env or {})}
         job = self.box.start(*where[1], *command, program=where[0], env=env, **options)
         if self.first is None:

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -20,15 +21,24 @@ SIZES = ["2x1", "2x4", "3x2", "4x1", "5x2", "6x1"]
 PLAYED = "rankinit: simulated: "
 
 
-def play(box, shape, how, command):
-    return box.run(*ALONE, box.rankinit, f"--simulate={shape}:{how}", "--link",
-                   "--log-prefix=no", "--", "sh", "-c", command, program="/usr/bin/unshare",
+def words(box, shape, how, command):
+    return [box.rankinit, f"--simulate={shape}:{how}", "--link", "--log-prefix=no", "--",
+            "sh", "-c", command]
+
+
+def play(box, shape, how, command, beside=":"):
+    """beside: what runs there, too, and is waited for; its output is the result's."""
+    return box.run(*ALONE, "sh", "-c", f'{beside} & "$@"; status=$?; wait; exit $status', "sh",
+                   *words(box, shape, how, command), program="/usr/bin/unshare",
                    env={"RANKINIT_LINK_KEY": KEY})
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_node_names_the_rank(box, shape):
-    result = play(box, shape, "3x2,kill=4@1", "exec sleep 60")
+    """And stops no rank of another job of the same form, on the same host and with one secret."""
+    well = shlex.join(words(box, shape, "3x2", "exec sleep 4"))
+    result = play(box, shape, "3x2,kill=4@1", "exec sleep 60",
+                  f"{{ {well} 2>&1; echo it ended with $?; }}")
     who = re.findall(r"^rankinit: (rank \d+) \(local rank 0, pid \d+ on \S+\) failed first "
                      r"(\(node \d of \d\)): killed by SIGKILL \(9\), after \S+ s, at \S+$",
                      result.err, re.M)
@@ -37,6 +47,8 @@ def test_every_node_names_the_rank(box, shape):
     # 143: many platforms stop the other nodes as well, and here that came before the order
     assert re.fullmatch("0(122|143)1(122|143)2137", "".join(map("".join, ends))), result.err
     assert result.status == 137
+    other = result.out.decode()
+    assert other.endswith("it ended with 0\n") and "failed first" not in other, other
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "job/part.h"
+#include "job/told.h"
 #include "model/wishes.h"
 #include "topology_of.h"
 
@@ -148,21 +149,117 @@ static void test_ports(void **state)
 	assert_int_equal(part.ports[RI_LINK_PORTS - 2], 0);
 	find(LIST(POD, "PET_RDZV_ENDPOINT=[::1]:9473"), LIST("torchrun", "train.py"), 0, 0);
 	assert_int_equal(part.ports[2], 9474);
+	/* at which a launcher is told to meet */
+	find(LIST(POD), LIST("torchrun", "--master-port=9471", "train.py"), 0, 0);
+	assert_int_equal(part.ports[0], 9472);
+	find(LIST(POD), LIST("torchrun", "--master-port=9471", "train.py"), 0, 9471);
+	assert_int_equal(part.ports[0], 0);
 	find(LIST(POD), LIST("python3", "train.py"), 4, 7777);
 	assert_int_equal(part.ports[0], 7777);
 	assert_int_equal(part.ports[1], 0);
 }
 
-/* Jobs of one secret on one host: something in the name differs. */
+/* Jobs of one secret on one host: something in the name differs, or there are no orders. */
 static void test_names_of_jobs(void **state)
 {
 	(void)state;
 	find(LIST(TASK), LIST("python3", "train.py"), 0, 0);
 	assert_string_equal(part.job, "nodes 2, port 14242, attempt 0, id 4242.0");
+	assert_true(part.apart);
 	find(LIST(TASK, "SLURM_RESTART_COUNT=2"), LIST("python3", "train.py"), 0, 0);
 	assert_string_equal(part.job, "nodes 2, port 14242, attempt 2, id 4242.0");
 	find(LIST(POD), LIST("python3", "train.py"), 4, 0);
 	assert_string_equal(part.job, "nodes 2, port 23456, attempt 0, id ");
+	assert_true(part.apart);
+}
+
+/* A node of whom nobody says a port. */
+#define BARE "PET_NNODES=2", "PET_NODE_RANK=1", "MASTER_ADDR=worker-0"
+
+/* What is told, the name that it makes, and whether that is the job's own. */
+static void assert_name(char *const *env_, char *const *words, const char *name, bool apart)
+{
+	find(env_, words, 0, 0);
+	assert_null(part.why_not);
+	assert_string_equal(part.job, name);
+	assert_int_equal(part.apart, apart);
+}
+
+static void test_what_the_command_says_of_its_meeting(void **state)
+{
+	static const char plain[] = "nodes 2, port 29500, attempt 0, id ";
+	static const char at_7000[] = "nodes 2, port 29500, attempt 0, id , endpoint :7000";
+	static const char *const same[] = {
+		"--rdzv-endpoint=worker-0:7000", "--rdzv_endpoint=localhost:7000",
+		"--rdzv-endpoint=$MASTER_ADDR:7000", "--rdzv-endp=127.0.0.1:7000",
+	};
+
+	(void)state;
+	assert_name(LIST(BARE), LIST("torchrun", "t.py"), plain, false);
+	/* node 0 may be localhost to itself; all of these are one job */
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		assert_name(LIST(BARE), LIST("torchrun", same[i], "t.py"), at_7000, true);
+	assert_name(LIST(BARE, "PET_RDZV_ENDPOINT=worker-0:7000"), LIST("torchrun", "t.py"),
+		at_7000, true);
+	/* the store is on another node: jobs may have the same port there and here */
+	assert_name(LIST(BARE), LIST("torchrun", "--rdzv-endpoint=worker-1:7000", "t.py"),
+		"nodes 2, port 29500, attempt 0, id , endpoint worker-1:7000", true);
+	/* one that many jobs share */
+	assert_name(LIST(BARE), LIST("torchrun", "--rdzv-backend=etcd-v2",
+		"--rdzv-endpoint=etcd:2379", "t.py"),
+		"nodes 2, port 29500, attempt 0, id , endpoint etcd:2379", false);
+	assert_name(LIST(BARE), LIST("torchrun", "--rdzv-backend=etcd-v2", "--rdzv-id=a",
+		"--rdzv-endpoint=etcd:2379", "t.py"),
+		"nodes 2, port 29500, attempt 0, id , rdzv a, endpoint etcd:2379", true);
+	/* defaults, said or not */
+	assert_name(LIST(BARE), LIST("torchrun", "--rdzv-id=none", "t.py"), plain, false);
+	assert_name(LIST(BARE), LIST("torchrun", "--rdzv-endpoint=", "t.py"), plain, false);
+	assert_name(LIST(BARE), LIST("torchrun", "--rdzv-endpoint=worker-0", "t.py"),
+		"nodes 2, port 29500, attempt 0, id , endpoint :29400", false);
+	assert_name(LIST(BARE), LIST("torchrun",
+		"--rdzv-endpoint=$MASTER_ADDR:$MASTER_PORT", "t.py"),
+		"nodes 2, port 29500, attempt 0, id , endpoint :29500", false);
+	/* a port of its own */
+	assert_name(LIST(BARE), LIST("torchrun", "--master-port=7001", "t.py"),
+		"nodes 2, port 7001, attempt 0, id ", true);
+	assert_name(LIST(BARE, "MASTER_PORT=7001"), LIST("torchrun", "t.py"),
+		"nodes 2, port 7001, attempt 0, id ", true);
+	assert_name(LIST(BARE), LIST("accelerate", "launch", "--main_process_port", "7001",
+		"t.py"), "nodes 2, port 7001, attempt 0, id ", true);
+	/* nobody knows what the words of a script are about */
+	assert_name(LIST(BARE), LIST("torchrun", "t.py", "--rdzv-id=a"), plain, false);
+	assert_name(LIST(BARE), LIST("python3", "t.py", "--master-port=7001"), plain, false);
+}
+
+/* A platform's name for node 0 is one job's; an address may be that of a host with several. */
+static void test_what_the_platform_says_of_node_0(void **state)
+{
+	(void)state;
+	assert_name(LIST("LWS_LEADER_ADDRESS=lws-0.lws.default", "LWS_GROUP_SIZE=2",
+		"LWS_WORKER_INDEX=1"), LIST("torchrun", "t.py"),
+		"nodes 2, port 29500, attempt 0, id , host lws-0.lws.default", true);
+	assert_name(LIST("TF_CONFIG={\"cluster\":{\"worker\":[\"gpu-0:6000\",\"gpu-1:6000\"]},"
+		"\"task\":{\"type\":\"worker\",\"index\":1}}"), LIST("torchrun", "t.py"),
+		"nodes 2, port 29500, attempt 0, id ", false);
+	assert_name(LIST("LWS_LEADER_ADDRESS=10.0.0.1", "LWS_GROUP_SIZE=2",
+		"LWS_WORKER_INDEX=1"), LIST("torchrun", "t.py"),
+		"nodes 2, port 29500, attempt 0, id ", false);
+}
+
+/* Jobs that --simulate plays are each other's neighbours. */
+static void test_a_simulated_job(void **state)
+{
+	struct ri_context own = context;
+	struct ri_host host = { .root = -1, .job = "1 of process 2" };
+	bool apart = false;
+
+	(void)state;
+	find(LIST(BARE), LIST("torchrun", "t.py"), 0, 0);
+	own.command = &command;
+	own.host = &host;
+	assert_string_equal(ri_told_name(&topology, &own, &apart),
+		"nodes 2, port 29500, attempt 0, id , simulated 1 of process 2");
+	assert_true(apart);
 }
 
 int main(void)
@@ -175,6 +272,9 @@ int main(void)
 		cmocka_unit_test_teardown(test_who_takes_no_part, give_back),
 		cmocka_unit_test_teardown(test_ports, give_back),
 		cmocka_unit_test_teardown(test_names_of_jobs, give_back),
+		cmocka_unit_test_teardown(test_what_the_command_says_of_its_meeting, give_back),
+		cmocka_unit_test_teardown(test_what_the_platform_says_of_node_0, give_back),
+		cmocka_unit_test_teardown(test_a_simulated_job, give_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

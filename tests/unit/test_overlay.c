@@ -35,7 +35,8 @@ static const struct ri_host_file files[] = {
 
 static void test_what_is_written_reads_the_same(void **state)
 {
-	const struct ri_overlay overlay = { .name = "node0", .files = files, .from_ms = 86400000 };
+	const struct ri_overlay overlay = { .name = "node0", .files = files, .from_ms = 86400000,
+		.job = "17 of process 42" };
 	char *text = ri_overlay_write(&overlay, &arena);
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_overlay read;
@@ -45,6 +46,7 @@ static void test_what_is_written_reads_the_same(void **state)
 	assert_int_equal(ri_overlay_read(&read, text, &arena, &err), 0);
 	assert_string_equal(read.name, "node0");
 	assert_int_equal(read.from_ms, 86400000);
+	assert_string_equal(read.job, "17 of process 42");
 	for (size_t i = 0; i < 2; i++) {
 		assert_string_equal(read.files[i].path, files[i].path);
 		assert_int_equal(read.files[i].length, files[i].length);
@@ -63,6 +65,7 @@ static void test_what_else_is_in_it_is_left_alone(void **state)
 		" {\"files\": {}, \"later\": [1, {}], \"name\": \"a\"} ", &arena, &err), 0);
 	assert_string_equal(read.name, "a");
 	assert_int_equal(read.from_ms, 0);
+	assert_null(read.job);
 	assert_null(read.files[0].path);
 }
 
