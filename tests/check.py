@@ -7,9 +7,9 @@ usage: check.py [SUITE...]    all but those of targets of their own, unless they
 
 They run in three lanes side by side, as what waits for processes leaves time to what
 computes, which runs at nice 19; in a lane one comes after the other, and of what waits two
-tests for each CPU run at once. Each suite's output goes to build/check/SUITE.log; the end of what a command that fails has said is printed.
-The last line counts tests: N passed, N failed, N skipped. With CHECK_UNTIL no test begins
-after that time (deadline.py).
+tests for each CPU run at once. Each suite's output goes to build/check/SUITE.log; the end
+of what a command that fails has said is printed. The last line counts tests: N passed, N
+failed, N skipped. With CHECK_UNTIL no test begins after that time (deadline.py).
 """
 
 import concurrent.futures
