@@ -16,12 +16,12 @@ enum {
 	DENIED_MS = 20,		/* between looks where poll itself is refused */
 };
 
-/* The sink that has our stderr, while it has something of the ranks' pending. */
-static struct ri_sink *busy_stderr;
+/* The sink that has our stderr, if the ranks' goes there through us. */
+static struct ri_sink *stderr_sink;
 
 static bool take_own_line(const char *line, size_t length)
 {
-	struct ri_sink *sink = busy_stderr;
+	struct ri_sink *sink = stderr_sink;
 
 	if (!sink->blocked || sink->end + length > RI_OUTPUT_BUFFER)
 		return false;
@@ -34,9 +34,10 @@ void ri_output_guard_log(struct ri_output *output)
 {
 	bool own = output->groups[RI_GROUP_STDERR].open > 0;
 
-	busy_stderr = &output->groups[own ? RI_GROUP_STDERR : RI_GROUP_STDOUT].sink;
-	if (own || output->one_sink)
-		ri_log_through(take_own_line);
+	if (!own && !output->one_sink)
+		return;
+	stderr_sink = &output->groups[own ? RI_GROUP_STDERR : RI_GROUP_STDOUT].sink;
+	ri_log_through(take_own_line);
 }
 
 /* A log file takes what it takes: the job does not wait for a disk. */
@@ -118,6 +119,8 @@ static void take(struct ri_output *output, struct ri_stream *stream, size_t leng
 		memcpy(ri_sink_room(sink), output->in, length);
 		sink->end += length;
 		ri_sink_flush(sink);
+		if (sink == stderr_sink)
+			ri_log_follow(output->in[length - 1] != '\n');
 	}
 }
 

@@ -14,6 +14,7 @@ enum { FRAME = 64 };	/* room for who we are, a level, a colour */
 
 static enum ri_level threshold = RI_LEVEL_WARNING;
 static enum ri_log_color coloring = RI_LOG_PLAIN;
+static bool inside;		/* a line that somebody else began */
 static bool (*take_line)(const char *line, size_t length);
 
 void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)
@@ -25,6 +26,11 @@ void ri_log_init(bool quiet, bool verbose, enum ri_log_color color)
 void ri_log_through(bool (*take)(const char *line, size_t length))
 {
 	take_line = take;
+}
+
+void ri_log_follow(bool inside_line)
+{
+	inside = inside_line;
 }
 
 bool ri_log_shows(enum ri_level level)
@@ -70,6 +76,9 @@ static void emit(enum ri_level level, const char *text)
 	ri_text_init(&out, line, sizeof(line) - 1);
 	if (coloring == RI_LOG_COLOR_ON_TERMINAL)
 		coloring = isatty(STDERR_FILENO) ? RI_LOG_COLOR : RI_LOG_PLAIN;
+	if (inside)
+		ri_text_add(&out, "\n");
+	inside = false;
 	if (coloring == RI_LOG_COLOR)
 		ri_text_addf(&out, "\033[%smrankinit: %s\033[0m%s", looks[level].color,
 			looks[level].word, text);

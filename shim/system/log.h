@@ -42,6 +42,12 @@ void ri_log(enum ri_level level, const char *format, ...)
  */
 void ri_log_through(bool (*take)(const char *line, size_t length));
 
+/*
+ * Where we print for the ranks: did what went to our stderr last end no line? Then the next line
+ * of ours ends that one first.
+ */
+void ri_log_follow(bool inside_line);
+
 /* "rankinit: error: SUBJECT: TEXT; HINT [code]" */
 void ri_log_error(const struct ri_error *err);
 

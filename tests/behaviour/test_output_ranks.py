@@ -118,3 +118,29 @@ def test_stderr_is_passed_on_unchanged(ranks):
     assert sorted(result.out.split()) == [b"0", b"1", b"2", b"3"]
     for rank in range(RANKS):
         assert f"no end {rank}\r\0\n" in result.err
+
+
+FAILS = "[ $RANK = 1 ] || exec sleep 60; printf '%s' \"$1\" >&2; exit 3"
+
+
+@pytest.mark.parametrize("words, before", [("abc", "abc\n"), ("abc\n", "abc\n"),
+                                           (" 9%|#\r", " 9%|#\r\n"), ("", "")])
+def test_our_line_begins_a_line(box, words, before):
+    """The control ends its own: no empty line is made."""
+    job = box.start("--nproc-per-node=2", *SH, FAILS, "sh", words)
+    assert job.wait().err.startswith(before + "rankinit: rank 1 (")
+    job = box.start("--nproc-per-node=2", "--log-prefix", *SH, FAILS, "sh", words)
+    after = "" if words == "" else "\n" if words.endswith("\n") else words[-1] + "\n"
+    assert (after or "") + "rankinit: rank 1 (" in job.wait().err
+    assert "\n\n" not in job.error_text()
+
+
+def test_a_warning_begins_a_line(box):
+    """So does each line of ours that comes while the ranks run."""
+    script = "trap '' TERM; printf abc >&2; while :; do sleep 0.1; done"
+    job = box.start("--nproc-per-node=2", "--grace=2", *SH, script)
+    wait_until(lambda: job.error_text().count("abc") == 2, "both have said it")
+    job.signal(15)
+    text = job.wait().err
+    assert text.startswith("abcabc\nrankinit: warning: ")
+    assert all(line.startswith("rankinit: ") for line in text.splitlines()[1:])
