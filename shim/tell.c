@@ -105,6 +105,7 @@ static int make_torch_files(void *argument)
 struct torch_file {
 	struct ri_torch_files *files;
 	size_t index;
+	struct timespec ended;	/* the rank */
 	struct ri_span bytes;
 };
 
@@ -112,7 +113,7 @@ static int read_torch_file(void *argument)
 {
 	struct torch_file *file = argument;
 
-	return ri_torch_files_read(file->files, file->index, &file->bytes) ? 0 : -1;
+	return ri_torch_files_read(file->files, file->index, file->ended, &file->bytes) ? 0 : -1;
 }
 
 /* Where torch says why a rank failed. */
@@ -244,7 +245,9 @@ static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
 static void add_words(struct ri_run *run, size_t index)
 {
 	struct ri_rank_outcome *rank = &run->outcomes[index];
-	struct torch_file file = { .files = &run->torch_files, .index = index };
+	struct torch_file file = {
+		.files = &run->torch_files, .index = index, .ended = rank->ended,
+	};
 
 	rank->log = ri_output_path(&run->output, index);
 	if (run->torch_files.folder != NULL && ri_rank_failed(rank) &&

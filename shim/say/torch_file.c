@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/moment.h"
 #include "system/log.h"
 #include "system/spares.h"
 
@@ -96,7 +97,7 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 }
 
 /* The number of bytes that were read; 0: nothing that can be used. */
-static size_t read_file(int folder, size_t local_rank, char *bytes)
+static size_t read_file(int folder, size_t local_rank, struct timespec ended, char *bytes)
 {
 	char name[NAME_SIZE];
 	struct stat info;
@@ -109,13 +110,14 @@ static size_t read_file(int folder, size_t local_rank, char *bytes)
 		return 0;
 	/* one with other names may be a file that is nobody's business but ours */
 	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1 &&
-		info.st_size <= RI_TORCH_FILE_SIZE)
+		info.st_size <= RI_TORCH_FILE_SIZE && !ri_time_is_before(ended, info.st_mtim))
 		length = read(fd, bytes, RI_TORCH_FILE_SIZE);
 	close(fd);
 	return length < 0 ? 0 : (size_t)length;
 }
 
-bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct ri_span *out)
+bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct timespec ended,
+	struct ri_span *out)
 {
 	size_t length = 0;
 
@@ -130,8 +132,8 @@ bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct
 	out->at = files->bytes;
 	if (files->bytes != NULL && local_rank < files->count) {
 		out->at += local_rank * RI_TORCH_FILE_SIZE;
-		length = read_file(files->fd, local_rank, files->bytes +
-			local_rank * RI_TORCH_FILE_SIZE);
+		length = read_file(files->fd, local_rank, ended,
+			files->bytes + local_rank * RI_TORCH_FILE_SIZE);
 	}
 	out->length = length;
 	return length > 0;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/env.h"
@@ -46,11 +47,12 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 	struct ri_arena *arena);
 
 /*
- * When the ranks are gone: what a local rank wrote. Returns false where that
- * is nothing, too large, no regular file or one with other names. Good until
- * the files are removed.
+ * When the ranks are gone: what a local rank wrote, which ended then (CLOCK_REALTIME). Returns
+ * false where that is nothing, too large, no regular file or one with other names, or where it was
+ * written after that end: by another rank. Good until the files are removed.
  */
-bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct ri_span *out);
+bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct timespec ended,
+	struct ri_span *out);
 
 /* Take the files and their folder away; somebody else's in it stay. */
 void ri_torch_files_remove(struct ri_torch_files *files);

@@ -225,6 +225,41 @@ os._exit(1)
     assert found.first["torch_error"]["message"]["message"] == "ValueError: of torch"
 
 
+FORGED = """
+import json, os, sys, time
+rank = int(os.environ['RANK'])
+path = os.environ['TORCHELASTIC_ERROR_FILE'].replace(str(rank), '1')
+def forge():
+    json.dump({'message': {'message': 'ValueError: forged', 'extraInfo': {
+        'timestamp': str(int(time.time()))}}}, open(path, 'w'))
+"""
+
+
+@pytest.mark.parametrize("script", [
+    # a healthy rank, which is stopped
+    "if rank != 0: time.sleep(60)\nforge()\nos._exit(9)",
+    # one that has ended already, and whose words tell of a loss
+    """
+if rank == 1:
+    os.write(2, b'[/gloo/transport/tcp/pair.cc:1] Connection closed by peer [::1]:1\\n')
+    os._exit(1)
+if rank == 0:
+    time.sleep(1)
+    forge()
+    os._exit(9)
+time.sleep(60)
+""",
+], ids=["healthy", "ended"])
+def test_a_file_of_torch_that_another_rank_wrote(told, script):
+    found = told(*PYTHON, FORGED + script)
+    assert (found.first["rank"], found.result.status) == (0, 9)
+    assert "forged" not in "\n".join(found.verdict)
+    assert found.first["torch_error"] is None
+    # the control: who failed wrote it itself
+    found = told(*PYTHON, FORGED + "if rank == 1:\n    forge()\n    os._exit(9)\ntime.sleep(60)")
+    assert found.first["rank"] == 1 and "ValueError: forged" in found.verdict[1]
+
+
 def test_torch_files_are_taken_away(box, tmp_path):
     for script in 'ls -d "$TMPDIR"/*/; exit 0', 'echo x >$TORCHELASTIC_ERROR_FILE; exit 1':
         result = box.run("--nproc-per-node=2", "--", "sh", "-c", script,
