@@ -12,6 +12,7 @@
 #include "check/print.h"
 #include "from/sources.h"
 #include "link/link.h"
+#include "report/moment.h"
 #include "report/reason.h"
 #include "report/verdict.h"
 #include "say/report.h"
@@ -222,11 +223,14 @@ static void add_node(struct ri_text *out, struct ri_run *run)
 	}
 }
 
-static void say_end(struct ri_run *run, enum ri_link_class class, const char *lines)
+/* at: when it failed. */
+static void say_end(struct ri_run *run, enum ri_link_class class, struct timespec at,
+	const char *lines)
 {
 	static struct ri_link_end end;
 
-	end = (struct ri_link_end){ .class = class, .fatal = run->part.may_stop };
+	end = (struct ri_link_end){ .class = class, .fatal = run->part.may_stop,
+		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	ri_link_text_set(end.text, lines);
 	ri_link_end(&end);
 }
@@ -236,12 +240,13 @@ static const char stopped_words[] = " was stopped from outside by ";
 static void say_stop(struct ri_run *run, int number)
 {
 	char line[RI_MAX_LINE], name[RI_SIGNAL_NAME];
+	struct timespec unknown = { 0 };
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
 	add_node(&out, run);
 	ri_text_addf(&out, "%s%s\n", stopped_words, ri_signal_name(number, name));
-	say_end(run, RI_LINK_STOPPED, line);
+	say_end(run, RI_LINK_STOPPED, unknown, line);
 }
 
 /* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
@@ -274,6 +279,8 @@ static void say_failure(struct ri_run *run)
 	static char lines[RI_VERDICT_SIZE];
 	static struct ri_reason reason;
 	struct ri_outcome outcome = ri_run_judge(run);
+	const struct ri_rank_outcome *first;
+	struct timespec unknown = { 0 };
 	struct ri_text out;
 
 	if (is_stopped(&outcome)) {
@@ -282,13 +289,14 @@ static void say_failure(struct ri_run *run)
 	}
 	if (outcome.first < 0) {
 		if (run->children.living == 0)
-			say_end(run, RI_LINK_DONE, "");
+			say_end(run, RI_LINK_DONE, unknown, "");
 		return;
 	}
-	ri_reason_find(&outcome.ranks[outcome.first], &reason);
+	first = &outcome.ranks[outcome.first];
+	ri_reason_find(first, &reason);
 	ri_text_init(&out, lines, sizeof(lines));
 	ri_verdict_render_job(&outcome, &reason, &out);
-	say_end(run, class_of(&outcome), lines);
+	say_end(run, class_of(&outcome), ri_moment_find(first).at, lines);
 }
 
 /*
@@ -338,6 +346,7 @@ void ri_run_tidings(void *context, enum ri_tiding tiding)
 void ri_run_refused(struct ri_run *run)
 {
 	char line[RI_MAX_LINE], reasons[RI_CHECK_REASONS];
+	struct timespec now;
 	struct ri_text out;
 
 	if (!ri_link_is_on())
@@ -354,7 +363,8 @@ void ri_run_refused(struct ri_run *run)
 			ri_text_addf(&out, " could not start: %s: %s", run->err.subject,
 				run->err.text);
 		ri_text_addf(&out, " [%s]\n", ri_code_name(run->err.code));
-		say_end(run, RI_LINK_OWN, line);
+		ri_clock_read(CLOCK_REALTIME, &now);
+		say_end(run, RI_LINK_OWN, now, line);
 	}
 	ri_link_finish(FINISH_MS);
 }

@@ -45,9 +45,10 @@ static bool is_ordered(const struct ri_centre *centre, size_t node)
 {
 	const struct ri_centre_node *member = &centre->nodes[node];
 	bool culprit = centre->verdict.named && centre->verdict.node == node;
+	bool rival = centre->tied && centre->ends[1].node == node;
 
 	return centre->orders && centre->fatal && !centre->leaving && member->taken &&
-		member->may_stop && !culprit &&
+		member->may_stop && !culprit && !rival &&
 		!(member->ended &&
 			(member->class == RI_LINK_DONE || member->class == RI_LINK_STOPPED));
 }
@@ -64,7 +65,8 @@ static void send_verdict(struct ri_centre *centre, size_t node)
 static void decide(struct ri_centre *centre, const char *text, int64_t now)
 {
 	centre->decided = true;
-	centre->decided_at = now;
+	if (centre->failed_at == 0)
+		centre->failed_at = now;
 	centre->settle_at = 0;
 	ri_link_text_set(centre->verdict.text, text);
 	for (size_t i = 0; i < centre->count; i++)
@@ -105,6 +107,18 @@ static void add_suspects(struct ri_text *out, const struct ri_centre *centre, in
 	}
 }
 
+/* Lines of a node below ours, as many whole ones as there are in so many bytes. */
+static void add_below(struct ri_text *out, const char *lines, size_t most)
+{
+	for (const char *line = lines, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if ((size_t)(end - lines) > most)
+			break;
+		ri_text_addf(out, "  %.*s\n", (int)(end - line), line);
+		end += *end == '\n';
+	}
+}
+
 /* Losses alone: who lost somebody is no culprit. */
 static void decide_losses(struct ri_centre *centre, int64_t now)
 {
@@ -117,29 +131,125 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 		centre->losers == 1 ? "node" : "nodes");
 	add_suspects(&out, centre, now);
 	ri_text_add(&out, "  the first to lose another was ");
-	add_node(&out, centre, centre->best_node);
+	add_node(&out, centre, centre->ends[0].node);
 	ri_text_add(&out, ":\n");
-	for (const char *line = centre->best.text, *end; *line != '\0'; line = end) {
-		end = line + strcspn(line, "\n");
-		ri_text_addf(&out, "  %.*s\n", (int)(end - line), line);
-		end += *end == '\n';
-	}
-	centre->fatal = centre->best.fatal;
+	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
+	centre->fatal = centre->ends[0].end.fatal;
 	decide(centre, lines, now);
 }
 
-/* An end that another node's may explain: two seconds for that one. */
+/* By the clock of node 0, and beyond doubt? */
+static bool is_earlier(const struct ri_link_end *a, const struct ri_link_end *b)
+{
+	return a->at_us != 0 && b->at_us != 0 &&
+		a->at_us + a->error_us + b->error_us < b->at_us;
+}
+
+/* Of two of a class the one that came first counts where a time is not known. */
+static bool outweighs(const struct ri_link_end *a, const struct ri_link_end *b)
+{
+	if (a->class != b->class)
+		return a->class > b->class;
+	return a->at_us != 0 && b->at_us != 0 && a->at_us < b->at_us;
+}
+
+/* Neither says that it lost another, and the clocks do not tell which came first. */
+static bool is_tie(const struct ri_link_end *a, const struct ri_link_end *b)
+{
+	return a->class == b->class && a->at_us != 0 && b->at_us != 0 && !is_earlier(a, b);
+}
+
+/* Which of two comes first is not known: both are named. */
+static void decide_tie(struct ri_centre *centre, int64_t now)
+{
+	const struct ri_link_end *a = &centre->ends[0].end, *b = &centre->ends[1].end;
+	uint64_t apart = b->at_us - a->at_us, error = a->error_us + b->error_us;
+	char lines[RI_LINK_TEXT];
+	struct ri_text out;
+
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_text_addf(&out, "two nodes failed within %llu ms, and their clocks are known to %llu "
+		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
+		(unsigned long long)error / 1000 + 1);
+	for (size_t i = 0; i < 2; i++)
+		add_below(&out, centre->ends[i].end.text, RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
+	centre->tied = true;
+	decide_for(centre, centre->ends[0].node, lines, a->fatal, now);
+}
+
+/* The time is over, or all have been heard: the best that is known decides. */
+static void decide_best(struct ri_centre *centre, int64_t now)
+{
+	const struct ri_centre_end *best = &centre->ends[0], *other = &centre->ends[1];
+	char lines[RI_LINK_TEXT];
+	struct ri_text out;
+
+	if (best->end.class == RI_LINK_LOSS) {
+		decide_losses(centre, now);
+		return;
+	}
+	if (centre->end_count == 2 && is_tie(&best->end, &other->end)) {
+		decide_tie(centre, now);
+		return;
+	}
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_text_add(&out, best->end.text);
+	if (centre->end_count == 2 && other->end.class == RI_LINK_UNKNOWN &&
+		is_earlier(&other->end, &best->end)) {
+		ri_text_add(&out, "  before that, and without a word:\n");
+		add_below(&out, other->end.text, RI_LINK_TEXT);
+	}
+	decide_for(centre, best->node, lines, best->end.fatal, now);
+}
+
+/* Keep the best two; of a node that says more than before, that. */
+static void weigh(struct ri_centre *centre, size_t node, const struct ri_link_end *end)
+{
+	struct ri_centre_end *ends = centre->ends, first;
+	size_t at = centre->end_count;
+
+	for (size_t i = 0; i < centre->end_count; i++)
+		if (ends[i].node == node)
+			at = i;
+	if (at == 2 && !outweighs(end, &ends[1].end))
+		return;
+	at = at == 2 ? 1 : at;
+	ends[at] = (struct ri_centre_end){ .node = node, .end = *end };
+	if (at == centre->end_count)
+		centre->end_count++;
+	if (centre->end_count == 2 && outweighs(&ends[1].end, &ends[0].end)) {
+		first = ends[0];
+		ends[0] = ends[1];
+		ends[1] = first;
+	}
+}
+
+/* Is there nobody left whose end could say more? */
+static bool are_all_heard(const struct ri_centre *centre)
+{
+	for (size_t i = 0; i < centre->count; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+
+		if (!node->ended || node->class == RI_LINK_LOSS)
+			return false;
+	}
+	return true;
+}
+
+/* An end that another node's may explain, or precede: it gets the time to come. */
 static void settle(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
 	int64_t now)
 {
+	int64_t until = now + (end->class == RI_LINK_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
+
 	centre->losers += end->class == RI_LINK_LOSS;
-	if (centre->settle_at == 0) {
-		centre->settle_at = now + RI_CENTRE_SETTLE_MS;
-	} else if (end->class <= centre->best.class) {
-		return;
-	}
-	centre->best = *end;
-	centre->best_node = node;
+	if (centre->failed_at == 0)
+		centre->failed_at = now;
+	if (centre->settle_at == 0 || until < centre->settle_at)
+		centre->settle_at = until;
+	weigh(centre, node, end);
+	if (are_all_heard(centre))
+		decide_best(centre, now);
 }
 
 /* "node 1 (gpu-0514): WORDS", for an end that is not one of the job; some name it themselves. */
@@ -174,11 +284,11 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 		return;
 	} else if (!end->fatal) {
 		tell_end(centre, node, end->text);
+	} else if (end->class == RI_LINK_STOPPED && centre->end_count > 0 &&
+		centre->ends[0].end.class > RI_LINK_LOSS) {
+		decide_best(centre, now);	/* a failure was there before the stop */
 	} else if (end->class == RI_LINK_STOPPED) {
 		decide_for(centre, node, end->text, false, now);
-	} else if (end->class == RI_LINK_OWN ||
-		(end->class == RI_LINK_UNKNOWN && centre->settle_at == 0)) {
-		decide_for(centre, node, end->text, true, now);
 	} else {
 		settle(centre, node, end, now);
 	}
@@ -201,7 +311,6 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 		return false;
 	if (counts)
 		take_end(centre, node, &message->end, now);
-	/* behind the verdict that this end brought: who has heard this may leave at once */
 	centre->send(centre->context, session, &heard);
 	return true;
 }
@@ -254,6 +363,13 @@ static void send_away(struct ri_centre *centre, size_t node, const char *for_hos
 	member->lost_at = now;
 }
 
+/* Younger than the failure: it may be one of the next attempt. */
+static bool is_younger(const struct ri_centre *centre, const struct ri_link_hello *hello,
+	int64_t now)
+{
+	return centre->failed_at != 0 && hello->age_ms <= (uint64_t)(now - centre->failed_at);
+}
+
 /* What to make of a life, where the centre knows another one of its node. */
 static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
 	const struct ri_link_hello *hello, int64_t now)
@@ -271,7 +387,9 @@ static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
 		return RI_LINK_LATER;
 	if (member->here)
 		send_away(centre, node, hello->host, now);
-	return after && member->taken && !ran && !member->ended ? RI_LINK_TAKEN : RI_LINK_GUEST;
+	return after && member->taken && !ran && !member->ended && !is_younger(centre, hello, now)
+		? RI_LINK_TAKEN
+		: RI_LINK_GUEST;
 }
 
 /* Of which node, and what becomes of it? */
@@ -294,10 +412,7 @@ static enum ri_link_place place(struct ri_centre *centre, size_t session,
 		return member->taken ? RI_LINK_TAKEN : RI_LINK_GUEST;
 	if (!ri_link_life_is_none(&member->life))
 		return place_another(centre, hello->node, hello, now);
-	/* a life that is younger than the verdict may be one of the next attempt */
-	return !centre->decided || hello->age_ms > (uint64_t)(now - centre->decided_at)
-		? RI_LINK_TAKEN
-		: RI_LINK_GUEST;
+	return is_younger(centre, hello, now) ? RI_LINK_GUEST : RI_LINK_TAKEN;
 }
 
 static void tell_complete(struct ri_centre *centre, int64_t now)
@@ -434,13 +549,8 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 
 void ri_centre_pass(struct ri_centre *centre, int64_t now)
 {
-	if (centre->settle_at != 0 && now >= centre->settle_at) {
-		if (centre->best.class == RI_LINK_UNKNOWN)
-			decide_for(centre, centre->best_node, centre->best.text, centre->best.fatal,
-				now);
-		else
-			decide_losses(centre, now);
-	}
+	if (centre->settle_at != 0 && now >= centre->settle_at)
+		decide_best(centre, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
 	tell_silent(centre, now);

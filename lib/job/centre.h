@@ -12,7 +12,8 @@
 #include "job/message.h"
 
 enum {
-	RI_CENTRE_SETTLE_MS = 2000,	/* for a better word than a loss */
+	RI_CENTRE_OWN_MS = 500,		/* for an earlier end than one of its own */
+	RI_CENTRE_SETTLE_MS = 2000,	/* for a better word than a loss, or than none */
 	RI_CENTRE_SILENT_MS = 60000,	/* a connection that was lost so long ago is news */
 };
 
@@ -32,6 +33,12 @@ struct ri_centre_node {
 	char host[RI_LINK_WORD];
 };
 
+/* An end that may decide. */
+struct ri_centre_end {
+	size_t node;
+	struct ri_link_end end;
+};
+
 struct ri_centre {
 	/* Given by the caller. */
 	void (*send)(void *context, size_t session, const struct ri_link_message *message);
@@ -44,7 +51,8 @@ struct ri_centre {
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
 	/* The rest starts as zeroes. */
-	int64_t begun, roll_at, settle_at, decided_at;
+	int64_t begun, roll_at, settle_at;
+	int64_t failed_at;	/* when the first failure was heard; 0: none was */
 	size_t called;			/* nodes that have */
 	bool rolled;			/* somebody was missing, and that was news */
 	bool foreign;			/* somebody of another key or another job has called */
@@ -52,8 +60,10 @@ struct ri_centre {
 	bool decided;
 	bool fatal;			/* what decided it ended the job */
 	struct ri_link_verdict verdict;
-	struct ri_link_end best;	/* what is known while it settles */
-	size_t best_node, losers;
+	/* What is known while it settles: the best two ends, of two nodes. */
+	struct ri_centre_end ends[2];
+	size_t end_count, losers;
+	bool tied;		/* the verdict names both */
 	unsigned ends_told;
 };
 

@@ -38,7 +38,12 @@ static void send_phase(struct ri_member *member)
 static void send_end(struct ri_member *member)
 {
 	struct ri_link_message end = { .kind = RI_LINK_END, .end = member->end };
+	int64_t at = (int64_t)end.end.at_us - member->ahead_us;
 
+	if (end.end.at_us == 0 || !member->compared || at < 0 || at > RI_LINK_CLOCK)
+		at = 0;
+	end.end.at_us = (uint64_t)at;
+	end.end.error_us = at == 0 ? 0 : (uint64_t)member->error_us;
 	member->send(member->context, &end);
 }
 

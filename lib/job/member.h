@@ -20,6 +20,9 @@ struct ri_member {
 	const char *centre_name;	/* by which node 0 is called */
 	const char *ports;		/* and where: "port 7000" */
 	int64_t roll_ms;		/* until node 0 is said not to answer; 0: never */
+	/* As soon as it is known: */
+	bool compared;			/* this clock with that of node 0: */
+	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at;
 	bool joined;			/* the centre has answered, and the connection lasts */

@@ -114,8 +114,9 @@ static json_t *pack(const struct ri_link_message *message)
 	case RI_LINK_HELLO:
 		break;
 	case RI_LINK_END:
-		return json_pack("{s:s, s:s, s:b, s:s}", "say", say, "class", classes[end->class],
-			"fatal", end->fatal, "text", end->text);
+		return json_pack("{s:s, s:s, s:b, s:I, s:I, s:s}", "say", say, "class",
+			classes[end->class], "fatal", end->fatal, "at_us", (json_int_t)end->at_us,
+			"error_us", (json_int_t)end->error_us, "text", end->text);
 	case RI_LINK_PHASE:
 		return json_pack("{s:s, s:s}", "say", say, "phase", phases[message->phase]);
 	case RI_LINK_HEARD:
@@ -212,15 +213,18 @@ static bool read_phase(enum ri_link_phase *out, json_t *object)
 
 static bool read_end(struct ri_link_end *out, json_t *object)
 {
+	json_int_t at = 0, error = 0;
 	const char *class, *text;
 	int fatal, index;
 
-	if (json_unpack(object, "{s:s, s:b, s:s}", "class", &class, "fatal", &fatal, "text",
-		    &text) < 0)
+	if (json_unpack(object, "{s:s, s:b, s?:I, s?:I, s:s}", "class", &class, "fatal", &fatal,
+		    "at_us", &at, "error_us", &error, "text", &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
-	if (index < 0)
+	if (index < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 || error > RI_LINK_CLOCK)
 		return false;
+	out->at_us = (uint64_t)at;
+	out->error_us = (uint64_t)error;
 	out->class = (enum ri_link_class)index;
 	out->fatal = fatal;
 	return copy(out->text, sizeof(out->text), text, true);

@@ -21,6 +21,9 @@ enum {
 	RI_LINK_LIFE = 16,
 };
 
+/* The end of the year 9999, in microseconds since 1970: no clock says more. */
+#define RI_LINK_CLOCK INT64_C(253402300799000000)
+
 /* One start of a rankinit; zeroes: none. */
 struct ri_link_life {
 	unsigned char bytes[RI_LINK_LIFE];
@@ -68,6 +71,11 @@ enum ri_link_class {
 struct ri_link_end {
 	enum ri_link_class class;
 	bool fatal;		/* the job cannot go on without these ranks */
+	/*
+	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
+	 * between nodes by that of node 0, give or take error_us.
+	 */
+	uint64_t at_us, error_us;
 	char text[RI_LINK_TEXT];	/* lines, each ended by '\n', without secrets */
 };
 

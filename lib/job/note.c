@@ -17,6 +17,7 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 	} else if (message->kind == RI_LINK_END) {
 		out->word = (unsigned char)end->class;
 		out->flags = end->fatal ? FATAL : 0;
+		out->at_us = end->at_us;
 		ri_link_text_set(out->text, end->text);
 	} else if (message->kind == RI_LINK_VERDICT) {
 		out->flags = (unsigned char)((verdict->order ? FATAL : 0) |
@@ -39,8 +40,10 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 	case RI_LINK_END:
 		out->end.class = (enum ri_link_class)note->word;
 		out->end.fatal = (note->flags & FATAL) != 0;
+		out->end.at_us = note->at_us;
+		out->end.error_us = 0;
 		ri_link_text_set(out->end.text, note->text);
-		return note->word <= RI_LINK_STOPPED;
+		return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK;
 	case RI_LINK_HEARD:
 		return true;
 	case RI_LINK_VERDICT:

@@ -15,6 +15,7 @@ struct ri_link_note {
 	unsigned char flags;	/* 1: fatal, or an order; 2: the node is named */
 	unsigned char zero;
 	uint32_t node;
+	uint64_t at_us;		/* of an end */
 	char text[RI_LINK_TEXT];
 };
 

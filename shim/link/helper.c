@@ -20,7 +20,7 @@
 enum {
 	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
 	FLUSH_MS = 500,		/* for what was said last */
-	JUDGE_MS = 2500,	/* for the verdict on a loss */
+	JUDGE_MS = 2500,	/* for the verdict: the centre may wait for a better word */
 	FIND_MS = 5000,		/* to find a centre, or for nodes that have not called */
 };
 
@@ -64,7 +64,7 @@ static void begin_closing(void)
 	int64_t most = FLUSH_MS;
 
 	ri_own.closing = true;
-	if (awaits_verdict() && ri_own.member.end.class != RI_LINK_OWN && ri_own.member.joined)
+	if (awaits_verdict() && ri_own.member.joined)
 		most = JUDGE_MS;
 	if (is_missed() || (awaits_verdict() && !ri_own.is_centre && !ri_own.member.met))
 		most = FIND_MS;

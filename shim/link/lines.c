@@ -10,9 +10,6 @@
 #include "system/clock.h"
 #include "system/log.h"
 
-/* The end of the year 9999, in microseconds since 1970. */
-#define CLOCK_MOST UINT64_C(253402300799000000)
-
 static void say(void *context, const char *lines)
 {
 	size_t length;
@@ -71,13 +68,19 @@ static int64_t real_us(void)
 static void compare_clocks(const struct ri_line *line, const struct ri_link_hello *hello)
 {
 	struct ri_link_sight *sight = ri_own.setup->sight;
+	struct ri_member *member = &ri_own.member;
 	int64_t way = ri_now_us() - line->asked_us;
 
-	if (sight == NULL || hello->clock_us == 0 || hello->clock_us > CLOCK_MOST ||
-		!ri_own.setup->keys.keyed)
+	if (hello->clock_us == 0 || hello->clock_us > RI_LINK_CLOCK || !ri_own.setup->keys.keyed ||
+		(hello->place != RI_LINK_TAKEN && hello->place != RI_LINK_GUEST))
 		return;
-	sight->ahead_us = real_us() - way / 2 - (int64_t)hello->clock_us;
-	sight->error_us = way / 2 + 1;
+	member->ahead_us = real_us() - way / 2 - (int64_t)hello->clock_us;
+	member->error_us = way / 2 + 1;
+	member->compared = true;
+	if (sight == NULL)
+		return;
+	sight->ahead_us = member->ahead_us;
+	sight->error_us = member->error_us;
 	sight->compared = true;
 }
 
@@ -140,13 +143,13 @@ static void open_line(void *context, struct ri_wire *wire)
 /* The first centre that proves itself is it; what was called beside it is no more needed. */
 static bool hear_centre(size_t session, const struct ri_link_message *message)
 {
-	bool good = (ri_own.joined == 0 || ri_own.joined == session) &&
-		ri_member_hear(&ri_own.member, message, ri_own.now);
-
-	if (!good)
+	if (ri_own.joined != 0 && ri_own.joined != session)
 		return false;
-	if (message->kind == RI_LINK_HELLO && ri_own.member.joined)
+	/* first: an end that waits for the answer is told by the clock of node 0 */
+	if (message->kind == RI_LINK_HELLO)
 		compare_clocks(&ri_own.lines[session], &message->hello);
+	if (!ri_member_hear(&ri_own.member, message, ri_own.now))
+		return false;
 	keep_news(message);
 	if (ri_own.member.joined && ri_own.joined == 0)
 		ri_own.joined = session;
@@ -251,7 +254,9 @@ void ri_own_begin_centre(void)
 	};
 	if (ri_own.centre.nodes == NULL)
 		_exit(1);
-	if (setup->sight != NULL)	/* it is its own clock */
+	/* it is its own clock */
+	ri_own.member.compared = setup->keys.keyed;
+	if (setup->sight != NULL)
 		setup->sight->compared = setup->keys.keyed;
 	ri_centre_begin(&ri_own.centre, ri_own.now);
 	ri_member_connect(&ri_own.member, ri_own.now);

@@ -160,7 +160,7 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 		ri_settle_look(sv->children);
 	}
 	ri_children_end(sv->children, child, status, usage);
-	if (status == 0)
+	if (status == 0 && !child->told)
 		ri_link_reach(RI_LINK_LEAVING);
 	if (status == 0 || sv->status != 0)
 		return;

@@ -125,8 +125,8 @@ def listens_to(node, text=BLAME):
     others = [joins(node, index) for index in range(2, NODES)]
     peer = joins(node)
     peer.say(phase("running"), end(text))
-    assert peer.hear("verdict")["node"] == 1
     assert peer.hear() == {"say": "heard"}
+    assert peer.hear("verdict")["node"] == 1
     for other in [*others, peer]:
         other.close()
     return node.is_stopped(text.splitlines()[0])

@@ -11,7 +11,7 @@ from box import BASE
 from test_simulate import ALONE
 
 KEY = {"RANKINIT_LINK_KEY": "0123456789abcdef" * 2}
-FAILS = ["sh", "-c", "test $RANK = 1 && { sleep 1; exit 7; }; exec sleep 3"]
+FAILS = ["sh", "-c", "test $RANK = 1 && { sleep 1; exit 7; }; exec sleep 8"]
 
 
 def nodes(box, envs, options=()):

@@ -348,7 +348,7 @@ static void fail_itself(struct life *life, enum ri_link_class class)
 	for (size_t i = 0; i < world.count; i++)
 		if (i != life->node && life->runs && happens(70))
 			plan(world.now + (int64_t)draw(1500), LOSE, life->attempt * NODES + i);
-	plan(world.now + 600 + (int64_t)draw(3000), DIE, life->number);
+	plan(world.now + 2600 + (int64_t)draw(3000), DIE, life->number);
 }
 
 static void happen(struct event *event)

@@ -58,8 +58,8 @@ static void test_a_member_comes_back(void **state)
 	all_come();
 	ri_centre_lose(&centre, 2, 2, now);
 	end(1, RI_LINK_OWN);
+	pass(5000);
 	assert_null(last(2, RI_LINK_VERDICT));
-	now += 5000;
 	assert_int_equal(ri_centre_hello(&centre, 7, &(struct ri_link_hello){ .node = 2,
 		.nodes = NODES, .life = a_hello(2, false).life, .age_ms = 5001, .may_stop = true },
 		now), 2);
@@ -88,7 +88,7 @@ static void test_latecomers(void **state)
 	(void)state;
 	assert_int_equal(call(1, false), 1);
 	end(1, RI_LINK_OWN);
-	now += 3000;
+	pass(3000);
 	old.age_ms = 3001;
 	young.age_ms = 3000;
 	assert_int_equal(ri_centre_hello(&centre, 2, &old, now), 2);
@@ -165,7 +165,7 @@ static void test_a_restart_after_the_verdict(void **state)
 	all_come();
 	end(2, RI_LINK_OWN);
 	ri_centre_lose(&centre, 2, 2, now);
-	now += 5000;
+	pass(5000);
 	assert_int_equal(call(2, true), -1);
 	assert_int_equal(place_of(12), RI_LINK_LATER);
 	assert_null(last(12, RI_LINK_VERDICT));
@@ -209,6 +209,10 @@ static void test_an_end_of_its_own(void **state)
 	(void)state;
 	all_come();
 	end(1, RI_LINK_OWN);
+	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_OWN_MS);
+	pass(RI_CENTRE_OWN_MS - 1);
+	assert_false(centre.decided);
+	pass(1);
 	assert_verdict(0, 1, true);
 	assert_verdict(1, 1, false);
 	assert_verdict(2, 1, true);
@@ -223,6 +227,8 @@ static void test_an_end_without_a_word(void **state)
 	(void)state;
 	all_come();
 	end(1, RI_LINK_UNKNOWN);
+	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_SETTLE_MS);
+	pass(RI_CENTRE_SETTLE_MS);
 	assert_verdict(2, 1, true);
 }
 
@@ -236,6 +242,7 @@ static void test_a_loss_waits_for_a_better_word(void **state)
 	pass(RI_CENTRE_SETTLE_MS - 1);
 	assert_false(centre.decided);
 	end(2, RI_LINK_OWN);
+	pass(1);
 	assert_verdict(3, 2, true);
 	assert_verdict(1, 2, true);
 	pass(10);
@@ -261,6 +268,7 @@ static void test_a_node_corrects_itself(void **state)
 	all_come();
 	end(1, RI_LINK_LOSS);
 	end(1, RI_LINK_OWN);
+	pass(RI_CENTRE_OWN_MS);
 	assert_verdict(2, 1, true);
 }
 
@@ -357,6 +365,7 @@ static bool is_ordered_after(void (*change)(void))
 	if (change != NULL)
 		change();
 	end(1, RI_LINK_OWN);
+	pass(RI_CENTRE_OWN_MS);
 	assert_non_null(last(2, RI_LINK_VERDICT));
 	return last(2, RI_LINK_VERDICT)->verdict.order;
 }

@@ -66,11 +66,14 @@ static void test_ends_of_every_class(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		struct ri_link_message said = { .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
+			.at_us = 1769860800000000, .error_us = 250,
 			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
 		struct ri_link_message read = round_trip(&said);
 
 		assert_int_equal(read.end.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 0);
+		assert_int_equal(read.end.at_us, 1769860800000000);
+		assert_int_equal(read.end.error_us, 250);
 		assert_string_equal(read.end.text, said.end.text);
 	}
 }
@@ -213,6 +216,9 @@ static void test_verdicts_out_of_bounds(void **state)
 	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":1048576"), -1);
 	assert_int_equal(read_changed(&verdict, "\"order\":false", "\"order\":null"), -1);
 	assert_int_equal(read_changed(&end, "\"own\"", "\"owner\""), -1);
+	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000000"), 0);
+	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000001"), -1);
+	assert_int_equal(read_changed(&end, "\"error_us\":0", "\"error_us\":-1"), -1);
 	assert_int_equal(read_changed(&end, "\"fatal\":false", "\"fatal\":\"no\""), -1);
 }
 

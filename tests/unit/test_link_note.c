@@ -33,9 +33,11 @@ static void test_what_is_written_reads_the_same(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 1,
+			.at_us = 1769860800000000,
 			.text = "why\n" } });
 		assert_int_equal(read.end.class, class);
 		assert_int_equal(read.end.fatal, class % 2 == 1);
+		assert_int_equal(read.end.at_us, 1769860800000000);
 		assert_string_equal(read.end.text, "why\n");
 	}
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });

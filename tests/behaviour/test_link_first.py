@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--link names the rank that failed first, though what it made others end of is told before."""
+
+import json
+import os
+import re
+import shlex
+
+import pytest
+
+from test_link import Nodes
+
+# Two ranks with a connection. FIRST is what rank 1 does, THEN what rank 0 does of it.
+PAIR = """
+import atexit, os, socket, struct, sys, time
+
+def after(seconds):
+    "Once the traceback is printed: the peer loses it, and the end comes later."
+    def leave():
+        peer.close()
+        time.sleep(seconds)
+        open("@FOLDER/uploaded", "w").close()
+    atexit.register(leave)
+
+if os.environ["RANK"] == "1":
+    listener = socket.create_server(("10.9.0.1", 5555))
+    peer, _ = listener.accept()
+    time.sleep(1)
+    @FIRST@
+else:
+    while True:
+        try:
+            peer = socket.create_connection(("10.9.0.1", 5555))
+            break
+        except OSError:
+            time.sleep(.05)
+    gone = not peer.recv(1)
+    time.sleep(.2)
+    @THEN@
+"""
+LATER = {
+    "EOFError": "raise EOFError('the socket ended')",
+    "struct": "struct.unpack('>Q', b'')",
+    "reset": "raise ConnectionResetError(104, 'Connection reset by peer')",
+    "assert": "assert not gone, 'no header'",
+}
+
+
+def play(box, first, then):
+    """How both nodes ended, and what their reports say."""
+    text = PAIR.replace("@FIRST@", first).replace("@THEN@", then)
+    nodes = Nodes(box, 2, 1, f"exec python3 -c {shlex.quote(text)}", "--report=@FOLDER/report%n")
+    folder, ended = nodes.job.folder, nodes.wait()
+    reports = []
+    for node in range(2):
+        with open(os.path.join(folder, f"report{node}"), encoding="utf-8") as file:
+            reports.append(json.load(file))
+    assert len({report["job_verdict"] for report in reports}) == 1
+    return ended, reports
+
+
+def names(report, node, what):
+    """That node's rank, or both of them where the clocks do not tell."""
+    lines = report["job_verdict"].splitlines()
+    assert report["job_verdict_node"] == node, lines
+    assert any(what in line for line in lines), lines
+    at = 1 if lines[0].startswith("two nodes failed within ") else 0
+    assert re.match(rf" *rank {node} \(local rank 0, .*\) failed first", lines[at]), lines
+
+
+def test_who_ends_without_a_word(box):
+    ended, reports = play(box, "after(1); raise ValueError('bad batch 17')", "os._exit(3)")
+    names(reports[0], 1, "ValueError: bad batch 17")
+    assert "  before that, and without a word:" not in reports[0]["job_verdict"]
+    assert [ended[node].status for node in range(2)] == [3, 1]
+
+
+def test_nobody_says_more(box):
+    """The control: an end without a word is named where there is no better one."""
+    ended, reports = play(box, "os._exit(3)", "time.sleep(60)")
+    names(reports[0], 1, "exit status 3")
+    assert [ended[node].status for node in range(2)] == [122, 3]
+
+
+@pytest.mark.parametrize("what", LATER)
+def test_an_exception_of_the_loss(box, what):
+    """It is in no table, and comes before the end of the rank that was first."""
+    ended, reports = play(box, "after(.4); raise ValueError('bad batch 17')", LATER[what])
+    names(reports[0], 1, "ValueError: bad batch 17")
+    assert [ended[node].status for node in range(2)] == [1, 1]
+
+
+def test_the_first_exception(box):
+    """The control: the same exception is named where it is the first."""
+    ended, reports = play(box, "peer.shutdown(1); time.sleep(60)", LATER["EOFError"])
+    names(reports[0], 0, "EOFError: the socket ended")
+    assert [ended[node].status for node in range(2)] == [1, 122]

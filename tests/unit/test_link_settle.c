@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of several ends is named, and how long the centre waits for a better one: docs/link.md. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "centre_of.h"
+
+/* It ended of the loss of one that says so later. */
+static void test_no_word_before_an_end_of_its_own(void **state)
+{
+	(void)state;
+	all_come();
+	end(1, RI_LINK_UNKNOWN);
+	pass(RI_CENTRE_SETTLE_MS - RI_CENTRE_OWN_MS - 1);
+	end(2, RI_LINK_OWN);
+	pass(RI_CENTRE_OWN_MS - 1);
+	assert_false(centre.decided);
+	pass(1);
+	assert_verdict(3, 2, true);
+}
+
+/* Node 0 tells all when nothing better can come. */
+static void test_all_have_been_heard(void **state)
+{
+	(void)state;
+	all_come();
+	end(0, RI_LINK_UNKNOWN);
+	end(1, RI_LINK_OWN);
+	end(2, RI_LINK_UNKNOWN);
+	assert_false(centre.decided);
+	end(3, RI_LINK_UNKNOWN);
+	assert_verdict(3, 1, true);
+}
+
+/* Who only lost another may have more to say. */
+static void test_a_loser_is_waited_for(void **state)
+{
+	(void)state;
+	all_come();
+	end(0, RI_LINK_LOSS);
+	end(2, RI_LINK_UNKNOWN);
+	end(3, RI_LINK_UNKNOWN);
+	end(1, RI_LINK_OWN);
+	assert_false(centre.decided);
+	pass(RI_CENTRE_OWN_MS);
+	assert_verdict(3, 1, true);
+}
+
+static void end_at(size_t node, enum ri_link_class class, uint64_t at_us, uint64_t error_us)
+{
+	struct ri_link_message message = { .kind = RI_LINK_END, .end = { .class = class,
+		.fatal = true, .at_us = at_us, .error_us = error_us } };
+
+	snprintf(message.end.text, sizeof(message.end.text), "rank of node %zu\n  why\n", node);
+	assert_true(ri_centre_hear(&centre, node, session_of(node, false), &message, now));
+}
+
+/* By the clocks, whichever arrives first. */
+static void test_the_earlier_one_is_named(void **state)
+{
+	(void)state;
+	for (size_t first = 1; first <= 2; first++) {
+		begin(NULL);
+		all_come();
+		end_at(first, RI_LINK_OWN, first == 1 ? 5001000 : 5000000, 400);
+		pass(100);
+		end_at(3 - first, RI_LINK_OWN, first == 1 ? 5000000 : 5001000, 500);
+		end_at(3, RI_LINK_OWN, 5001500, 0);
+		pass(RI_CENTRE_OWN_MS);
+		assert_verdict(3, 2, true);
+		assert_verdict(1, 2, true);
+		assert_verdict(2, 2, false);
+	}
+}
+
+static void test_a_tie_names_both(void **state)
+{
+	(void)state;
+	all_come();
+	end_at(3, RI_LINK_OWN, 9000000, 0);
+	end_at(1, RI_LINK_OWN, 5003000, 2000);
+	end_at(2, RI_LINK_OWN, 5000000, 1000);
+	pass(RI_CENTRE_OWN_MS);
+	assert_string_equal(centre.verdict.text, "two nodes failed within 3 ms, and their clocks "
+		"are known to 4 ms, so either may be the first:\n"
+		"  rank of node 2\n    why\n  rank of node 1\n    why\n");
+	assert_true(centre.verdict.named);
+	assert_int_equal(centre.verdict.node, 2);
+	for (size_t i = 0; i < NODES; i++)
+		assert_int_equal(last(i, RI_LINK_VERDICT)->verdict.order, i == 0 || i == 3);
+}
+
+/* Of two whose times are not both known the first to come is named. */
+static void test_a_time_that_is_not_known(void **state)
+{
+	(void)state;
+	all_come();
+	end_at(1, RI_LINK_OWN, 0, 0);
+	end_at(2, RI_LINK_OWN, 5000000, 0);
+	pass(RI_CENTRE_OWN_MS);
+	assert_verdict(3, 1, true);
+}
+
+/* An end without a word is no reason; but the log says that it came before. */
+static void test_no_word_and_before(void **state)
+{
+	(void)state;
+	all_come();
+	end_at(1, RI_LINK_UNKNOWN, 5000000, 0);
+	end_at(2, RI_LINK_OWN, 5000100, 0);
+	pass(RI_CENTRE_OWN_MS);
+	assert_int_equal(centre.verdict.node, 2);
+	assert_string_equal(centre.verdict.text, "rank of node 2\n  why\n"
+		"  before that, and without a word:\n  rank of node 1\n    why\n");
+}
+
+/* A preempted job: nodes that had not failed are stopped in turn. */
+static void test_a_stop_after_a_failure(void **state)
+{
+	(void)state;
+	all_come();
+	end(1, RI_LINK_UNKNOWN);
+	end(2, RI_LINK_STOPPED);
+	assert_verdict(3, 1, true);
+	assert_verdict(2, 1, false);
+}
+
+/* Of the next attempt: it came when this one had failed, and was not judged yet. */
+static void test_a_latecomer_while_it_settles(void **state)
+{
+	struct ri_link_hello young = a_hello(3, false), old = a_hello(2, false);
+
+	(void)state;
+	assert_int_equal(call(1, false), 1);
+	end(1, RI_LINK_UNKNOWN);
+	pass(1000);
+	young.age_ms = 1000;
+	old.age_ms = 1001;
+	assert_int_equal(ri_centre_hello(&centre, 3, &young, now), 3);
+	assert_int_equal(ri_centre_hello(&centre, 2, &old, now), 2);
+	assert_int_equal(place_of(3), RI_LINK_GUEST);
+	assert_int_equal(place_of(2), RI_LINK_TAKEN);
+	pass(1000);
+	assert_verdict(2, 1, true);
+	assert_verdict(3, 1, false);
+}
+
+#define CENTRE(test) cmocka_unit_test_setup(test, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CENTRE(test_no_word_before_an_end_of_its_own),
+		CENTRE(test_all_have_been_heard),
+		CENTRE(test_a_loser_is_waited_for),
+		CENTRE(test_the_earlier_one_is_named),
+		CENTRE(test_a_tie_names_both),
+		CENTRE(test_a_time_that_is_not_known),
+		CENTRE(test_no_word_and_before),
+		CENTRE(test_a_stop_after_a_failure),
+		CENTRE(test_a_latecomer_while_it_settles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
