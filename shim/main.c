@@ -74,6 +74,10 @@ static int launch_command(struct ri_run *run)
 			run->options.peer == RI_PEER_NONE ? "--help" : "-h");
 		return ri_run_fail(run);
 	}
+	if (run->options.disabled)
+		ri_log(RI_LEVEL_WARNING, "RANKINIT_DISABLE: rankinit is a plain init: it sets no "
+			"variables, checks nothing and ignores all other RANKINIT_ variables; "
+			"unset it to change that [%s]", ri_code_name(RI_CODE_OPTION_DISABLED));
 	if (run->options.given.root.value != NULL) {
 		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.given.root.subject,
 			"a command cannot be launched on a recorded machine");

@@ -15,6 +15,7 @@
 #include "from/sources.h"
 #include "say/print.h"
 #include "system/mask.h"
+#include "system/said.h"
 
 /* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
 enum { FIRST_WORD_MS = 2000 };
@@ -248,19 +249,22 @@ static const char *explain_unasked(const struct ri_run *run)
 
 /*
  * An image's RANKINIT_REQUIRE is not for a shell in it, and goes on to a rankinit
- * that the command is or starts; whoever writes --require means it.
+ * that the command is or starts; whoever writes --require means it. Of all services of
+ * a container the first one says it.
  */
 static void say_unasked(const struct ri_run *run)
 {
 	const struct ri_given *meant = find_meant(&run->options.checks);
+	bool always = meant != NULL || run->options.action != RI_ACTION_LAUNCH;
 
 	if (meant == NULL && !is_plain_shell(run->options.command))
 		meant = ri_check_refuser(&run->options.checks);
 	if (meant == NULL || run->options.wishes.source.value != NULL ||
 		names_rankinit(run->options.command))
 		return;
-	ri_log(RI_LEVEL_WARNING, "%s: requirements not checked: %s [%s]",
-		meant->subject, explain_unasked(run), ri_code_name(RI_CODE_CHECK_UNASKED));
+	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
+		"%s: requirements not checked: %s [%s]", meant->subject, explain_unasked(run),
+		ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 /* Whoever turns checks off means it, and is not to forget what that leaves out. */

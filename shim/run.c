@@ -6,6 +6,7 @@
 #include "options/peer.h"
 #include "say/state.h"
 #include "system/apart.h"
+#include "system/said.h"
 
 enum { TMPDIR_MS = 5500 };	/* a little longer than until that is said */
 
@@ -65,6 +66,7 @@ int ri_run_end(struct ri_run *run, int status)
 	if (run->torch_files.folder != NULL)
 		ri_run_ask_torch_files(run, remove_torch_files, run);
 	ri_state_end(status);
+	ri_said_forget();
 	return status;
 }
 

@@ -201,6 +201,17 @@ static void judge_files(struct play *play)
 				"/tmp/job-%%n.json");
 }
 
+/* What a node of the platform has, this machine need not have. */
+static void judge_requirements(struct ri_run *run)
+{
+	const struct ri_given *refuser = ri_check_refuser(&run->options.checks);
+
+	if (refuser != NULL)
+		ri_findings_add(&run->findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
+			refuser->subject, "requirements not checked: this machine only plays the "
+			"nodes of the job");
+}
+
 /* Those that come, in their order. */
 static int choose_members(struct play *play)
 {
@@ -263,6 +274,7 @@ static int prepare(struct play *play)
 	};
 	find_program(play);
 	judge_files(play);
+	judge_requirements(run);
 	return choose_members(play);
 }
 

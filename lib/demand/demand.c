@@ -213,6 +213,50 @@ int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *lis
 	}
 }
 
+const char *ri_demands_skip_none(const char *list, bool *none)
+{
+	size_t length = strcspn(list, ",");
+
+	*none = length == strlen("none") && memcmp(list, "none", length) == 0;
+	if (!*none)
+		return list;
+	return list[length] == '\0' ? NULL : list + length + 1;
+}
+
+/* Is there a word of this name, whatever its value? */
+static bool names(const char *list, const char *name, size_t length)
+{
+	for (;; list++) {
+		if (strncmp(list, name, length) == 0 && strchr("=,", list[length]) != NULL)
+			return true;
+		list += strcspn(list, ",");
+		if (*list == '\0')
+			return false;
+	}
+}
+
+const char *ri_demands_join(const char *first, const char *second, struct ri_arena *arena)
+{
+	size_t size = strlen(first) + strlen(second) + 2, length;
+	char *bytes = ri_arena_alloc(arena, size);
+	struct ri_text out;
+
+	if (bytes == NULL)
+		return NULL;
+	ri_text_init(&out, bytes, size);
+	for (;; first += length + 1) {
+		length = strcspn(first, ",");
+		if (!names(second, first, strcspn(first, "=,"))) {
+			ri_text_add_bytes(&out, first, length);
+			ri_text_add(&out, ",");
+		}
+		if (first[length] == '\0')
+			break;
+	}
+	ri_text_add(&out, second);
+	return bytes;
+}
+
 void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_demand demand)
 {
 	demands->topics[demand.asker][topic] = demand;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 
 enum ri_topic {
@@ -66,6 +67,18 @@ struct ri_demand_list {
 /* Read a list into *demands. Returns 0, or -1 with RI_CODE_OPTION_VALUE. */
 int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *list,
 	struct ri_error *err);
+
+/*
+ * Does the list begin with the word "none"? Returns what follows it, the list itself
+ * where it does not, NULL where nothing follows.
+ */
+const char *ri_demands_skip_none(const char *list, bool *none);
+
+/*
+ * One list of two: all of the second, and before it what of the first it does not
+ * name. NULL when out of memory.
+ */
+const char *ri_demands_join(const char *first, const char *second, struct ri_arena *arena);
 
 /* Ask for one topic; what the demand does not state is 0. */
 void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_demand demand);

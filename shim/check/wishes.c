@@ -166,20 +166,58 @@ int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_given option,
 	return 0;
 }
 
+static bool has_ids(const struct ri_demands *demands, enum ri_asker asker)
+{
+	for (size_t i = 0; i < RI_MAX_CHECKS / 64; i++)
+		if (demands->by_id[asker][i] != 0)
+			return true;
+	return false;
+}
+
+/* What the command line states, in the place of what the variable says of it. */
+static void put_back(struct ri_demands *demands, const struct ri_demands *stated,
+	enum ri_asker asker)
+{
+	static const char *const both[RI_ASKER_COUNT] = {
+		[RI_ASKER_EXPECT] = "--expect and RANKINIT_EXPECT",
+		[RI_ASKER_REQUIRE] = "--require and RANKINIT_REQUIRE",
+	};
+	bool mixed = has_ids(demands, asker);
+
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if (stated->topics[asker][topic].subject != NULL)
+			demands->topics[asker][topic] = stated->topics[asker][topic];
+	if (!has_ids(stated, asker))
+		return;
+	for (size_t i = 0; i < RI_MAX_CHECKS / 64; i++)
+		demands->by_id[asker][i] |= stated->by_id[asker][i];
+	demands->checks[asker] = stated->checks[asker];
+	if (mixed)
+		demands->checks[asker].subject = both[asker];
+}
+
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	struct ri_given option, struct ri_error *err)
 {
-	const struct ri_demand_list list = {
-		.text = option.value, .subject = option.subject, .asker = asker,
-		.ids = ri_check_ids(),
+	const struct ri_demands stated = wishes->demands;
+	bool adds = option.twin && wishes->stated[asker], alone;
+	struct ri_demand_list list = {
+		.text = ri_demands_skip_none(option.value, &alone), .subject = option.subject,
+		.asker = asker, .ids = ri_check_ids(),
 	};
 
-	if (asker == RI_ASKER_REQUIRE)
-		wishes->require = option;
+	if (adds && wishes->alone[asker])
+		return 0;
+	wishes->stated[asker] = wishes->stated[asker] || !option.twin;
+	wishes->alone[asker] = alone;
 	memset(wishes->demands.topics[asker], 0, sizeof(wishes->demands.topics[asker]));
 	memset(wishes->demands.by_id[asker], 0, sizeof(wishes->demands.by_id[asker]));
-	if (ri_demands_read(&wishes->demands, &list, err) < 0)
+	if (list.text != NULL && ri_demands_read(&wishes->demands, &list, err) < 0)
 		return -1;
+	if (adds)
+		put_back(&wishes->demands, &stated, asker);
+	if (asker == RI_ASKER_REQUIRE && (!adds || wishes->require.value == NULL))
+		wishes->require = list.text == NULL ? (struct ri_given){ .value = NULL } : option;
 	ask_for_parts(wishes, asker);
 	return 0;
 }

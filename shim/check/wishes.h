@@ -35,7 +35,9 @@ struct ri_check_wishes {
 	struct ri_demands demands;	/* of --require, --expect and levels of fail */
 	bool deep;			/* those that run a program may do so */
 	struct ri_given checks;	/* --checks, as stated */
-	struct ri_given require;	/* --require */
+	struct ri_given require;	/* --require, or its variable alone */
+	bool stated[RI_ASKER_COUNT];	/* the command line has a list of this asker's ... */
+	bool alone[RI_ASKER_COUNT];	/* ... and it does not add to that of the variable */
 	struct ri_given level;	/* --check-level */
 	bool fails;			/* one of its levels is fail */
 	struct ri_given azure_size;
@@ -46,6 +48,12 @@ int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err);
 int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err);
+
+/*
+ * The same of --require and --expect, of the command line before the variable: what
+ * the variable asks for is added, but for topics that the command line has. "none",
+ * alone or before a list, leaves out what the variable asks for.
+ */
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	struct ri_given option, struct ri_error *err);
 

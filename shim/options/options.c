@@ -13,6 +13,7 @@
 #include "base/overlay.h"
 #include "base/path.h"
 #include "command/words.h"
+#include "demand/demand.h"
 #include "options/peer.h"
 #include "options/table.h"
 #include "options/value.h"
@@ -246,7 +247,7 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 		const struct ri_option *option = &ri_option_table[i];
 		struct ri_given given = { .twin = true };
 
-		if (option->kind == ACTION || options->given.at[i].subject != NULL)
+		if (option->kind == ACTION || (ri_option_stands(options, i) && !option->adds))
 			continue;
 		given.subject = ri_option_twin(option);
 		given.value = ri_env_get(env, given.subject);
@@ -256,7 +257,9 @@ static int read_twins(struct ri_options *options, const struct ri_env *env,
 		if (gives_way(options, i, given, findings))
 			continue;
 		/* go on: the others may say how the error is shown and mapped */
-		if (ri_option_take(options, option, given, err) < 0)
+		if (ri_option_stands(options, i)
+				? option->read(options, given, err) < 0
+				: ri_option_take(options, option, given, err) < 0)
 			status = -1;
 	}
 	return status;
@@ -370,6 +373,20 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	return status;
 }
 
+/* With which one of the command line goes on in the environment, where twin is its variable. */
+static const char *value_to_pass(const struct ri_option *option, const char *value,
+	const char *twin, struct ri_arena *arena)
+{
+	bool none;
+
+	if (value == NULL)
+		return "yes";
+	ri_demands_skip_none(value, &none);
+	if (!option->adds || none || twin == NULL || twin[0] == '\0')
+		return value;
+	return ri_demands_join(twin, value, arena);
+}
+
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,
 	struct ri_env_edits *edits, struct ri_arena *arena, struct ri_error *err)
 {
@@ -385,8 +402,11 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
 			continue;
 		edit.name = ri_option_twin(option);
 		if (goes_on)
-			edit.value = value == NULL ? "yes" : value;
-		else if (ri_env_find(env, edit.name) == NULL)
+			edit.value = value_to_pass(option, value, ri_env_get(env, edit.name),
+				arena);
+		if (goes_on && edit.value == NULL)
+			return ri_fail(err, RI_CODE_MEMORY, edit.name, "no memory left to set it");
+		if (!goes_on && ri_env_find(env, edit.name) == NULL)
 			continue;
 		if (ri_env_edits_add(edits, edit, arena, err) < 0)
 			return -1;

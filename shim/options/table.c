@@ -84,6 +84,7 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 #define CHOICE(name) .type = RI_OPTION_CHOICE, PLACE(name, unsigned)
 #define SECONDS(name) .type = RI_OPTION_SECONDS, PLACE(name, uint64_t)
 #define OWN(function) .type = RI_OPTION_OWN, .read = function
+#define ADDS(function) OWN(function), .adds = true
 
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {
 #define RI_OPTION(symbol_, letter_, kind_, form_, meta_, fallback_, type_, help_) \

@@ -32,13 +32,14 @@ struct ri_option {
 	const char *meta;
 	const char *fallback;
 	const char *help;
-	ri_option_reader *read;		/* of the type OWN */
+	ri_option_reader *read;		/* of the types OWN and ADDS */
 	size_t field;			/* of most: its place in struct ri_options */
 	enum ri_action action;		/* of the type ANSWER */
 	enum ri_option_type type;
 	enum ri_option_kind kind;
 	enum ri_option_form form;
 	char letter;
+	bool adds;			/* of the type ADDS */
 };
 
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];

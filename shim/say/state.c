@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/procstat.h"
 #include "base/text.h"
 #include "output/pattern.h"
 #include "say/print.h"
@@ -45,20 +44,6 @@ static ssize_t read_small(const char *path, char text[STAT_SIZE], int flags)
 		text[length] = '\0';
 	errno = saved;
 	return length;
-}
-
-/* Of a process in our PID namespace; false: /proc does not tell. */
-static bool read_birth(pid_t pid, uint64_t *born)
-{
-	char path[32], text[STAT_SIZE];
-	struct ri_procstat found;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (!ri_proc_is_ours(getpid()) || read_small(path, text, 0) < 0 ||
-		!ri_procstat_read(text, &found))
-		return false;
-	*born = found.started;
-	return true;
 }
 
 static int write_state(void)
@@ -137,7 +122,7 @@ int ri_state_begin(const struct ri_options *options, const struct ri_topology *t
 	if (option->value == NULL)
 		return 0;
 	own.job = (struct ri_job){ .word = RI_JOB_STARTING, .pid = self };
-	read_birth(own.job.pid, &own.job.born);
+	ri_proc_birth(own.job.pid, &own.job.born);
 	path = ri_whole_file_name(option, topology, arena, err);
 	if (path == NULL)
 		return -1;
@@ -181,7 +166,7 @@ static bool is_alive(const struct ri_job *job)
 
 	if (kill(job->pid, 0) < 0 && errno == ESRCH)
 		return false;
-	return job->born == 0 || !read_birth(job->pid, &born) || born == job->born;
+	return job->born == 0 || !ri_proc_birth(job->pid, &born) || born == job->born;
 }
 
 static bool is_over(const struct ri_job *job)

@@ -3,6 +3,7 @@
 #define RI_SHIM_OWN_PROC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -10,5 +11,8 @@
  * mount it shows strangers under our numbers. self is getpid().
  */
 bool ri_proc_is_ours(pid_t self);
+
+/* When a process of our PID namespace began, in ticks since boot; false: /proc does not tell. */
+bool ri_proc_birth(pid_t pid, uint64_t *born);
 
 #endif

@@ -85,7 +85,7 @@ def test_a_launch_without_an_identity_is_not_refused(box):
 
 
 def test_a_plain_init_and_a_launcher_of_the_job_do_not_check(box):
-    for env, options in (({**ONE, "RANKINIT_DISABLE": "1", "RANKINIT_REQUIRE": HUGE}, []),
+    for env, options in (({**ONE, "RANKINIT_DISABLE": "1", "RANKINIT_REQUIRE": HUGE}, ["-q"]),
                          (ONE, [UNMET, "--source=none"])):
         result = box.run(*options, "--", "true", env=env)
         assert (result.status, result.err) == (0, ""), (options, result.err)
@@ -94,6 +94,103 @@ def test_a_plain_init_and_a_launcher_of_the_job_do_not_check(box):
         assert result.status == 0 and len(result.lines()) == 1
         assert "put rankinit before the program" in result.err
         assert result.err.rstrip().endswith(" [check.unasked]")
+
+
+SERVICE = ["sh", "-c", 'for i in 1 2 3; do "$0" -- sh -c "exit 7"; done; exit 7']
+
+
+@pytest.mark.parametrize("place", ["init", "below"])
+def test_of_the_services_of_a_container_the_first_one_says_it(box, place):
+    env = {"RANKINIT_REQUIRE": HUGE}
+    for words in ([*SERVICE, box.rankinit], ["--", *SERVICE, box.rankinit]):
+        program = {} if words[0] == "--" else {"program": words[0]}
+        words = words if words[0] == "--" else words[1:]
+        result = box.run(*words, env=env, place=place, **program)
+        assert result.status == 7
+        warned(result, "check.unasked", "RANKINIT_REQUIRE")
+    # with -v all of them say it, and so does whoever writes it for this launch
+    job = box.run(*SERVICE[1:], box.rankinit, env={**env, "RANKINIT_VERBOSE": "1"}, place=place,
+                  program="sh")
+    assert job.err.count("requirements not checked") == 3
+    words = [word.replace('"$0"', f'"$0" {UNMET}') for word in SERVICE[1:]]
+    job = box.run(*words, box.rankinit, place=place, program="sh")
+    assert job.err.count("warning: --require: requirements not checked") == 3
+
+
+def test_process_1_leaves_nothing_in_shm(box):
+    job = box.start("--", "sh", "-c", "ls /dev/shm; exit 7", env={"RANKINIT_REQUIRE": HUGE},
+                    shell="mount -t tmpfs shm /dev/shm; mkdir @FOLDER/x; "
+                          "mount --bind /dev/shm @FOLDER/x")
+    result = job.wait()
+    assert result.status == 7 and result.out.startswith(b"rankinit-")
+    # where nothing can be made there, each says it
+    for shell in ("mount -t tmpfs -o ro shm /dev/shm", "mount -t tmpfs none /dev"):
+        result = box.run(*SERVICE[1:], box.rankinit, env={"RANKINIT_REQUIRE": HUGE},
+                         program="/bin/sh", shell=shell)
+        assert result.status == 7 and result.err.count("requirements not checked") == 3
+
+
+# Beside the variable of an image.
+
+@pytest.mark.parametrize("variable, option, asked", [
+    ("shm=4k", HUGE, {"--require"}), (HUGE, "shm=4k", set()), (HUGE, "lim.core", {"variable"}),
+    (HUGE, "none", set()), (HUGE, "none,lim.core", set()), ("none", HUGE, {"--require"}),
+    (HUGE, "gpu=1000", {"variable", "--require"}), ("none," + HUGE, "lim.core", {"variable"}),
+    ("gpu=1000", "none," + HUGE, {"--require"}), ("none", "none", set()),
+])
+def test_an_option_adds_to_the_variable(box, variable, option, asked):
+    """What both name the command line decides; none leaves out the variable's."""
+    result = box.run(f"--require={option}", "--", "sh", "-c", "echo ran", shell="ulimit -c 0",
+                     env={**ONE, "RANKINIT_REQUIRE": variable})
+    assert (result.status == 123) == bool(asked), result.err
+    lines = [line for line in result.lines() if not line.endswith("[check.unfit]")]
+    assert any("(--require)" in line for line in lines) == ("--require" in asked)
+    assert any("(RANKINIT_REQUIRE)" in line for line in lines) == ("variable" in asked)
+
+
+def test_ids_of_both_places(box):
+    env = {**ONE, "RANKINIT_REQUIRE": "lim.memlock"}
+
+    def run(option):
+        return box.run(f"--require={option}", "--", "true", env=env, shell="ulimit -n 1000")
+    result = run("lim.nofile")
+    assert result.status == 123 and "[lim.nofile.small]" in result.err
+    line, = [line for line in result.lines() if line.endswith("[check.skipped]")]
+    assert "memlock" in line and "(--require and RANKINIT_REQUIRE)" in line
+    # the controls: one of them alone, and none
+    alone = run("none,lim.nofile")
+    assert alone.status == 123 and "memlock" not in alone.err
+    assert run("shm=4k").status == 123 and "(RANKINIT_REQUIRE)" in run("shm=4k").err
+    assert (run("none").status, run("none").err) == (0, "")
+
+
+def test_a_variable_alone_may_say_none(box):
+    for value in ("none", "none,shm=4k"):
+        assert box.run("--", "true", env={**ONE, "RANKINIT_REQUIRE": value}).err == ""
+    assert box.run("--require=none", "--", "true", env=ONE).err == ""
+    assert box.run("--require=none", "--", "true", env={"RANKINIT_REQUIRE": HUGE}).err == ""
+    for value in ("nonee", "shm=4k,none", "none,", ",none", "none=1"):
+        result = box.run("--", "true", env={**ONE, "RANKINIT_REQUIRE": value})
+        refused(result, 125, "option.value", "RANKINIT_REQUIRE")
+        refused(box.run(f"--require={value}", "--", "true", env=ONE), 125, "option.value",
+                "--require")
+
+
+def test_expectations_add_as_well(box):
+    env = {**ONE, "RANKINIT_EXPECT": HUGE}
+    assert "shm.size.small" in box.run("--expect=lim.core", "--", "true", env=env).err
+    assert box.run("--expect=none", "--", "true", env=env).err == ""
+    assert box.run("--expect=shm=4k", "--", "true", env=env).err == ""
+
+
+def test_both_go_on_where_nothing_is_checked(box):
+    assert seen(box, "--require=shm=8k,ib", env={"RANKINIT_REQUIRE": "gpu=8,shm=4k,lim.core"}) == \
+        {"RANKINIT_REQUIRE": "gpu=8,lim.core,shm=8k,ib"}
+    assert seen(box, "--require=none", env={"RANKINIT_REQUIRE": "gpu=8"}) == \
+        {"RANKINIT_REQUIRE": "none"}
+    assert seen(box, "--require=none,ib", env={"RANKINIT_REQUIRE": "gpu=8"}) == \
+        {"RANKINIT_REQUIRE": "none,ib"}
+    assert seen(box, "--require=ib", env={"RANKINIT_REQUIRE": ""}) == {"RANKINIT_REQUIRE": "ib"}
 
 
 # A policy that was not applied goes on.

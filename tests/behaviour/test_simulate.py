@@ -545,3 +545,23 @@ def test_a_place_of_a_variable_that_has_gone(box, kind, variable, code):
     assert result.status == 0 and result.out.count(b"ran\n") == 2, result.err
     assert result.err.count(f"warning: {variable}: ") == 2
     assert result.err.count(f"[{code}]") == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("given, subject", [
+    (["--require=gpu=1000"], "--require"), ([], "RANKINIT_REQUIRE"),
+    (["--check-level=gpu.count=fail", "--expect=gpu=1000"], "--check-level"),
+])
+def test_nothing_is_required_of_this_machine(box, kind, given, subject):
+    """A laptop has none of the GPUs of the job that it plays."""
+    env = {"RANKINIT_REQUIRE": "gpu=1000"} if subject == "RANKINIT_REQUIRE" else {}
+    for action in ([], ["--explain"]):
+        result = box.run(f"--simulate={kind}:2x1", *action, *given, "--", "echo", "ran", env=env)
+        assert result.status == 0 and (action or result.out.count(b"ran\n") == 2)
+        line = warned(result, "check.unasked", subject)
+        assert "requirements not checked: this machine only plays the nodes of the job" in line
+        assert "check.unfit" not in result.err
+    # the control: a job that is none of these
+    rank = {f"OMPI_COMM_WORLD_{name}": number for name, number in
+            (("RANK", "0"), ("SIZE", "1"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1"))}
+    assert box.run(*given, "--", "true", env={**env, **rank}).status == 123

@@ -18,8 +18,13 @@ static void check_list(const char *text)
 	};
 	struct ri_demands demands = { .by_id = { { 0 } } };
 	struct ri_error err = RI_ERROR_INIT;
-	bool some = false;
+	struct ri_arena arena = { 0 };
+	bool some = false, none;
 
+	CHECK(strlen(ri_demands_join("gpu=8,shm=4k", text, &arena)) <= strlen(text) + 13);
+	ri_arena_release(&arena);
+	if (ri_demands_skip_none(text, &none) == NULL)
+		CHECK(none && strcmp(text, "none") == 0);
 	if (ri_demands_read(&demands, &list, &err) < 0) {
 		CHECK(err.code == RI_CODE_OPTION_VALUE && err.text[0] != '\0');
 		CHECK(fuzz_is_printable(err.text) && fuzz_is_printable(err.hint));

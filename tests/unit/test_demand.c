@@ -38,6 +38,42 @@ static void ask(enum ri_asker asker, const char *text)
 	assert_int_equal(err.code, RI_CODE_NONE);
 }
 
+static void test_none(void **state)
+{
+	bool none = false;
+
+	(void)state;
+	assert_null(ri_demands_skip_none("none", &none));
+	assert_true(none);
+	assert_string_equal(ri_demands_skip_none("none,gpu=2", &none), "gpu=2");
+	assert_true(none);
+	assert_string_equal(ri_demands_skip_none("none,", &none), "");
+	assert_true(none);
+	assert_string_equal(ri_demands_skip_none("gpu,none", &none), "gpu,none");
+	assert_false(none);
+	assert_string_equal(ri_demands_skip_none("nonesuch", &none), "nonesuch");
+	assert_false(none);
+	assert_string_equal(ri_demands_skip_none("", &none), "");
+	assert_false(none);
+}
+
+static void test_join(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "gpu=8", "ib", "gpu=8,ib" }, { "gpu=8,ib", "gpu=2", "ib,gpu=2" },
+		{ "gpu", "gpu=2", "gpu=2" }, { "gpu=8", "gpu", "gpu" },
+		{ "shm=4k,lim.core,ib=8@400", "ib=1,lim.core", "shm=4k,ib=1,lim.core" },
+		{ "ib.libs", "ib", "ib.libs,ib" }, { "ib", "ib.libs", "ib,ib.libs" },
+		{ "none,gpu", "ib", "none,gpu,ib" },
+	};
+	struct ri_arena arena = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(ri_demands_join(rows[i][0], rows[i][1], &arena), rows[i][2]);
+	ri_arena_release(&arena);
+}
+
 static void refuse(const char *text, const char *says, const char *hint)
 {
 	const struct ri_demand_list list = {
@@ -294,6 +330,8 @@ int main(void)
 		cmocka_unit_test_setup(test_without_numbers, begin),
 		cmocka_unit_test_setup(test_who_asks_the_firmest, begin),
 		cmocka_unit_test_setup(test_who_is_firm, begin),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_azure_sizes),
