@@ -29,9 +29,9 @@ struct ri_lines {
 	size_t prefix_length;	/* 0: none, and no mark either */
 };
 
-/* What ri_lines_cut puts out for so many bytes, at most, and room to work in. */
-#define RI_LINES_ROOM(length) \
-	(RI_OUTPUT_LINE + (length) + ((length) + 2) * (RI_LINES_PREFIX + 1) + 16)
+/* What ri_lines_cut puts out for so many bytes and such a prefix, at most, and room to work in. */
+#define RI_LINES_ROOM(length, prefix) \
+	(RI_OUTPUT_LINE + (length) + ((length) + 2) * ((prefix) + 1) + RI_LINES_PREFIX + 16)
 
 /*
  * Take bytes in, put the lines that they complete out. Returns their size;
@@ -39,7 +39,7 @@ struct ri_lines {
  */
 size_t ri_lines_cut(struct ri_lines *lines, const char *in, size_t length, char *out);
 
-/* No more comes: put out what is left, and complete it. Needs RI_LINES_ROOM(1). */
+/* No more comes: put out what is left, and complete it. Needs RI_LINES_ROOM(1, prefix). */
 size_t ri_lines_finish(struct ri_lines *lines, char *out);
 
 #endif

@@ -23,6 +23,7 @@ enum {
 	LARGE_PIPES = 16,	/* ranks that get larger ones */
 	PAGE = 4096,
 	HELD = RI_OUTPUT_LINE + PAGE,
+	OWN = 4 * RI_MAX_LINE,	/* for our own lines behind pending ones */
 };
 
 /* What prepare works from. */
@@ -389,15 +390,36 @@ static int make_streams(const struct plan *plan)
 	return 0;
 }
 
+/* What one read becomes: lines of one byte grow most, by their prefix. */
+static size_t find_growth(const struct ri_output *output, bool *lines)
+{
+	size_t prefix = 0;
+
+	*lines = false;
+	for (size_t i = 0; i < 2 * output->count; i++) {
+		const struct ri_stream *stream = &output->streams[i];
+
+		if (stream->printed != RI_FORM_LINES && stream->logged != RI_FORM_LINES)
+			continue;
+		*lines = true;
+		if (stream->lines.prefix_length > prefix)
+			prefix = stream->lines.prefix_length;
+	}
+	return *lines ? RI_LINES_ROOM(RI_OUTPUT_READ, prefix) : RI_OUTPUT_READ;
+}
+
 /*
  * One mapping for all buffers. A page of it counts when it is written to, so
- * it must not become a huge one.
+ * it must not become a huge one; all of it where the address space is limited
+ * (RLIMIT_AS), so there is no more than this job can need.
  */
 static int reserve(const struct plan *plan)
 {
 	struct ri_output *output = plan->output;
-	size_t count = output->count, size = 3 * RI_OUTPUT_BUFFER + RI_OUTPUT_READ + PAGE +
-					     count * (2 * HELD + RI_OUTPUT_TAIL);
+	bool lines;
+	size_t growth = find_growth(output, &lines), held = lines ? HELD : 0;
+	size_t count = output->count, room = RI_SINK_PENDING + growth + OWN;
+	size_t size = 3 * room + RI_OUTPUT_READ + PAGE + count * (2 * held + RI_OUTPUT_TAIL);
 	char *next = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -406,10 +428,11 @@ static int reserve(const struct plan *plan)
 	madvise(next, size, MADV_NOHUGEPAGE);
 	output->in = next;
 	output->rendered = next + RI_OUTPUT_READ;
+	output->room = room;
 	for (size_t i = 0; i < 2; i++)
-		output->groups[i].sink.bytes = output->rendered + (i + 1) * RI_OUTPUT_BUFFER;
-	next += RI_OUTPUT_READ + 3 * RI_OUTPUT_BUFFER;
-	for (size_t i = 0; i < 2 * count; i++, next += HELD)
+		output->groups[i].sink.bytes = output->rendered + (i + 1) * room;
+	next += RI_OUTPUT_READ + 3 * room;
+	for (size_t i = 0; i < 2 * count; i++, next += held)
 		output->streams[i].lines.held = next;
 	for (size_t i = 0; i < count; i++, next += RI_OUTPUT_TAIL)
 		output->memories[i].tail.bytes = next;

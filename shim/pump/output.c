@@ -16,14 +16,15 @@ enum {
 	DENIED_MS = 20,		/* between looks where poll itself is refused */
 };
 
-/* The sink that has our stderr, if the ranks' goes there through us. */
+/* The sink that has our stderr, if the ranks' goes there through us, and its room. */
 static struct ri_sink *stderr_sink;
+static size_t stderr_room;
 
 static bool take_own_line(const char *line, size_t length)
 {
 	struct ri_sink *sink = stderr_sink;
 
-	if (!sink->blocked || sink->end + length > RI_OUTPUT_BUFFER)
+	if (!sink->blocked || sink->end + length > stderr_room)
 		return false;
 	memcpy(sink->bytes + sink->end, line, length);
 	sink->end += length;
@@ -37,6 +38,7 @@ void ri_output_guard_log(struct ri_output *output)
 	if (!own && !output->one_sink)
 		return;
 	stderr_sink = &output->groups[own ? RI_GROUP_STDERR : RI_GROUP_STDOUT].sink;
+	stderr_room = output->room;
 	ri_log_through(take_own_line);
 }
 

@@ -73,6 +73,7 @@ struct ri_output {
 	struct ri_log_file *files;
 	size_t count, file_count;
 	char *in, *rendered;		/* what is read; lines for files only */
+	size_t room;			/* of .rendered, and of what each sink has pending */
 	struct rlimit files_before;	/* the limit to give back to the ranks */
 	bool raised;
 	void (*alarm)(void *context);	/* a traceback begins on some stderr; or NULL */

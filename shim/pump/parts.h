@@ -10,8 +10,6 @@
 enum {
 	RI_OUTPUT_PIPE = 262144,	/* asked for; 64 KiB is usual, more costs fewer wake-ups */
 	RI_OUTPUT_READ = 131072,	/* bytes of one read */
-	RI_OUTPUT_OWN = 4 * RI_MAX_LINE,	/* for our own lines behind pending ones */
-	RI_OUTPUT_BUFFER = RI_SINK_PENDING + RI_LINES_ROOM(RI_OUTPUT_READ) + RI_OUTPUT_OWN,
 };
 
 enum ri_form {

@@ -16,12 +16,12 @@ enum { PREFIX = 4, MOST = 4 * RI_OUTPUT_LINE };
 /* Append what comes out for these bytes; the buffer has exactly the room it needs. */
 static size_t feed(struct ri_lines *lines, const char *bytes, size_t size, char *out)
 {
-	char *in = fuzz_string(bytes, size), *room = malloc(RI_LINES_ROOM(size));
+	char *in = fuzz_string(bytes, size), *room = malloc(RI_LINES_ROOM(size, RI_LINES_PREFIX));
 	size_t added;
 
 	CHECK(room != NULL);
 	added = size == 0 ? ri_lines_finish(lines, room) : ri_lines_cut(lines, in, size, room);
-	CHECK(added <= RI_LINES_ROOM(size));
+	CHECK(added <= RI_LINES_ROOM(size, RI_LINES_PREFIX));
 	CHECK(lines->held_length <= RI_OUTPUT_LINE);
 	memcpy(out, room, added);
 	free(room);
@@ -31,7 +31,8 @@ static size_t feed(struct ri_lines *lines, const char *bytes, size_t size, char 
 
 static char *cut(const char *bytes, size_t size, size_t step, size_t *length)
 {
-	char *held = malloc(RI_OUTPUT_LINE + 1), *out = malloc(RI_LINES_ROOM(size));
+	char *out = malloc(RI_LINES_ROOM(size, RI_LINES_PREFIX));
+	char *held = malloc(RI_OUTPUT_LINE + 1);
 	struct ri_lines lines = { .held = held, .prefix = "[7] ", .prefix_length = PREFIX };
 
 	CHECK(held != NULL && out != NULL);
@@ -42,7 +43,7 @@ static char *cut(const char *bytes, size_t size, size_t step, size_t *length)
 		*length += feed(&lines, bytes + at, part, out + *length);
 	}
 	*length += feed(&lines, "", 0, out + *length);
-	CHECK(*length <= RI_LINES_ROOM(size));
+	CHECK(*length <= RI_LINES_ROOM(size, RI_LINES_PREFIX));
 	free(held);
 	return out;
 }

@@ -99,7 +99,7 @@ static void feed(struct cutter *cutter, const char *bytes, size_t length)
 {
 	size_t added = ri_lines_cut(&cutter->lines, bytes, length, cutter->out + cutter->length);
 
-	assert_true(added <= RI_LINES_ROOM(length));
+	assert_true(added <= RI_LINES_ROOM(length, RI_LINES_PREFIX));
 	cutter->length += added;
 }
 
