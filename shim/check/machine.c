@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mounts.h"
 #include "base/number.h"
+#include "base/pages.h"
 #include "base/text.h"
 #include "demand/demand.h"
 #include "node/storage.h"
@@ -101,15 +102,24 @@ static bool has_option(const char *options, const char *name)
 	}
 }
 
+char *ri_machine_mounts(struct ri_host *host)
+{
+	static char *text;
+
+	if (text == NULL)
+		text = ri_pages(MOUNTS_FILE);
+	return text == NULL || ri_host_read(host, "proc/self/mountinfo", text, MOUNTS_FILE) < 0
+		? NULL : text;
+}
+
 /* The last mount at a path hides those before it. */
 static int find_mount(struct ri_host *host, const char *path, struct ri_space *out)
 {
-	static char text[MOUNTS_FILE];
-	char *rest = text;
+	char *rest = ri_machine_mounts(host);
 	struct ri_mount mount;
 	int found = -1;
 
-	if (ri_host_read(host, "proc/self/mountinfo", text, sizeof(text)) < 0)
+	if (rest == NULL)
 		return -1;
 	while (ri_mount_next(&rest, &mount)) {
 		if (found < 0)
@@ -152,11 +162,10 @@ int ri_machine_space(struct ri_host *host, const char *path, struct ri_space *ou
 
 static bool is_read_only(struct ri_host *host, const char *path)
 {
-	static char text[MOUNTS_FILE];
+	char *text = ri_machine_mounts(host);
 	struct ri_mount mount;
 
-	return ri_host_read(host, "proc/self/mountinfo", text, sizeof(text)) >= 0 &&
-		ri_mount_of(text, path, &mount) &&
+	return text != NULL && ri_mount_of(text, path, &mount) &&
 		(has_option(mount.flags, "ro") || has_option(mount.options, "ro"));
 }
 

@@ -23,6 +23,9 @@ void ri_machine_no_core(void);
 /* Seconds since it was started; of a recorded machine by proc/uptime (proc(5)). */
 bool ri_machine_uptime(struct ri_host *host, uint64_t *out);
 
+/* proc/self/mountinfo, until the next call of a function here; NULL: it cannot be read. */
+char *ri_machine_mounts(struct ri_host *host);
+
 struct ri_space {
 	char type[32];		/* of the file system: "tmpfs" */
 	uint64_t size;		/* bytes in all; 0: unknown */

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "check/machine.h"
@@ -453,14 +454,13 @@ static int64_t limit_of_all(const struct ri_check_plan *plan)
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err)
 {
-	/* pages that nothing is written to are no memory */
-	static struct ri_check_result kept[RI_CHECKS_RESULTS];
-	struct run run = { .plan = plan, .kept = kept, .begun_us = ri_now_us() };
+	struct run run = { .plan = plan, .begun_us = ri_now_us() };
 
+	run.kept = ri_pages(RI_CHECKS_RESULTS * sizeof(*run.kept));
 	run.end_us = run.begun_us + limit_of_all(plan) * plan->times;
 	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (run.shared == MAP_FAILED)
+	if (run.kept == NULL || run.shared == MAP_FAILED)
 		return ri_fail(err, RI_CODE_MEMORY, "--checks", "no memory left for checks: %s",
 			strerror(errno));
 	run_all(&run);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/pages.h"
 #include "base/procstat.h"
 #include "watch/leftovers.h"
 
@@ -40,7 +41,7 @@ static bool is_rankinit(const struct ri_procstat *process)
 /* Both strings stand in its environment, as it was executed with (proc(5)). */
 static bool has_variables(pid_t pid, const struct search *search)
 {
-	static char text[RI_MAX_FILE];
+	static char *text;
 	size_t length = 0;
 	bool rank = search->rank[0] == '\0', local_rank = search->local_rank[0] == '\0';
 	char path[32];
@@ -49,12 +50,14 @@ static bool has_variables(pid_t pid, const struct search *search)
 
 	if (rank && local_rank)
 		return true;
+	if (text == NULL && (text = ri_pages(RI_MAX_FILE)) == NULL)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while (length < sizeof(text) - 1 &&
-		(got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
+	while (length < RI_MAX_FILE - 1 &&
+		(got = read(fd, text + length, RI_MAX_FILE - 1 - length)) > 0)
 		length += (size_t)got;
 	close(fd);
 	text[length] = '\0';

@@ -13,11 +13,14 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/pages.h"
 #include "redact/redact.h"
 #include "redact/words.h"
 
 enum {
 	LEFT_OUT = 256,		/* lines at most */
+	CONTENT = RI_CAPTURE_FILE + 1,
+	MASKED = 2 * RI_CAPTURE_FILE,
 };
 
 /* All processes that read have it in common. */
@@ -39,7 +42,8 @@ static struct walk {
 	char rest[PATH_MAX];
 } walk;
 
-static char content[RI_CAPTURE_FILE + 1], masked[2 * RI_CAPTURE_FILE];
+/* Of one file: as it is, and without its secrets. */
+static char *content, *masked;
 
 /* One line, which a path cannot break. */
 static void leave_out(const char *path, const char *why)
@@ -159,7 +163,7 @@ static size_t mask_strings(size_t length)
 		const char *string = ri_redact_copy(content + at, &arena);
 		size_t size = string == NULL ? 0 : strlen(string) + 1;
 
-		if (string == NULL || size > sizeof(masked) - used)
+		if (string == NULL || size > MASKED - used)
 			break;
 		memcpy(masked + used, string, size);
 		used += size;
@@ -187,7 +191,7 @@ static size_t mask(const char *path, size_t length, const char **out)
 	if (strncmp(path, "proc/", 5) == 0 && memchr(content, '\0', length) != NULL)
 		return mask_strings(length);
 	if (is_text(length)) {
-		ri_text_init(&text, masked, sizeof(masked));
+		ri_text_init(&text, masked, MASKED);
 		ri_redact(&text, (struct ri_span){ content, length });
 		return text.length;
 	}
@@ -204,8 +208,8 @@ static ssize_t read_content(const char *path)
 
 	if (fd < 0)
 		return -1;
-	while (length < sizeof(content)) {
-		count = read(fd, content + length, sizeof(content) - length);
+	while (length < CONTENT) {
+		count = read(fd, content + length, CONTENT - length);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
@@ -401,6 +405,10 @@ int ri_capture_tree_begin(int where, const char *subject, struct ri_error *err)
 	void *shared = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
+	content = ri_pages(CONTENT);
+	masked = ri_pages(MASKED);
+	if (content == NULL || masked == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, subject, "no memory left to make it");
 	folder = where;
 	if (shared != MAP_FAILED && mkdirat(folder, "root", 0700) == 0)
 		root = openat(folder, "root", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

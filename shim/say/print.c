@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <sodium/version.h>
 
+#include "base/pages.h"
 #include "base/text.h"
 #include "check/print.h"
 #include "from/sources.h"
@@ -19,10 +20,7 @@
 #include "to/scrub.h"
 #include "to/to.h"
 
-enum { PAGE = 262144 };
-
-/* An answer, built whole and written whole. */
-static char page[PAGE];
+enum { ANSWER = 262144 };
 
 /* Where the answer goes. */
 static int out_fd = STDOUT_FILENO;
@@ -53,18 +51,30 @@ int ri_print_text(const struct ri_text *text, struct ri_error *err)
 	return write_all(text->bytes, text->length, err);
 }
 
-static void begin_answer(struct ri_text *out, const struct ri_options *options)
+/* An answer is built whole and written whole. */
+static int begin_answer(struct ri_text *out, struct ri_error *err)
+{
+	char *room = ri_pages(ANSWER);
+
+	if (room == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "stdout", "no memory left for the answer");
+	ri_text_init(out, room, ANSWER);
+	return 0;
+}
+
+static int begin_own(struct ri_text *out, const struct ri_options *options, struct ri_error *err)
 {
 	if (options->peer == RI_PEER_DUMB_INIT)
 		out_fd = STDERR_FILENO;
-	ri_text_init(out, page, sizeof(page));
+	return begin_answer(out, err);
 }
 
 int ri_print_help(const struct ri_options *options, struct ri_error *err)
 {
 	struct ri_text out;
 
-	begin_answer(&out, options);
+	if (begin_own(&out, options, err) < 0)
+		return -1;
 	if (options->peer == RI_PEER_NONE)
 		ri_options_help(&out);
 	else
@@ -82,7 +92,8 @@ int ri_print_version(const struct ri_options *options, struct ri_error *err)
 {
 	struct ri_text out;
 
-	begin_answer(&out, options);
+	if (begin_own(&out, options, err) < 0)
+		return -1;
 	if (options->peer != RI_PEER_NONE) {
 		ri_peer_version(&out, options, RI_VERSION);
 		return ri_print_text(&out, err);
@@ -179,22 +190,23 @@ int ri_print_list(const char *table, struct ri_error *err)
 		{ "codes", list_codes, 0 },
 		{ "options", ri_options_list, 0 },
 	};
-	static char shown[PAGE];
-	struct ri_text out;
+	struct ri_text out, shown;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		if (strcmp(table, tables[i].name) != 0)
 			continue;
-		ri_text_init(&out, page, sizeof(page));
+		if (begin_answer(&out, err) < 0)
+			return -1;
 		tables[i].list(&out);
 		if (!isatty(STDOUT_FILENO))
 			return ri_print_text(&out, err);
-		ri_text_init(&out, shown, sizeof(shown));
-		ri_columns_show(page, tables[i].most, &out);
+		if (begin_answer(&shown, err) < 0)
+			return -1;
+		ri_columns_show(out.bytes, tables[i].most, &shown);
 		if (tables[i].most > 0)
-			ri_text_addf(&out, "%cAll of it, with tabs: rankinit --list=%s | cat\n",
+			ri_text_addf(&shown, "%cAll of it, with tabs: rankinit --list=%s | cat\n",
 				'\n', table);
-		return ri_print_text(&out, err);
+		return ri_print_text(&shown, err);
 	}
 	return 0;
 }
@@ -341,7 +353,8 @@ int ri_print_explain(const char *format, struct ri_explain *explain, enum ri_log
 		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO));
 	if (format != NULL && strcmp(format, "json") == 0)
 		return write_explain_json(explain, err);
-	ri_text_init(&out, page, sizeof(page));
+	if (begin_answer(&out, err) < 0)
+		return -1;
 	ri_explain_text(explain, &out);
 	return ri_print_text(&out, err);
 }
@@ -368,7 +381,8 @@ int ri_print_check(const char *format, const struct ri_check_report *report,
 
 	if (format != NULL && strcmp(format, "json") == 0)
 		return write_check_json(report, err);
-	ri_text_init(&out, page, sizeof(page));
+	if (begin_answer(&out, err) < 0)
+		return -1;
 	ri_check_print_text(report, &out, color == RI_LOG_COLOR ||
 		(color == RI_LOG_COLOR_ON_TERMINAL && isatty(STDOUT_FILENO)));
 	return ri_print_text(&out, err);

@@ -286,6 +286,17 @@ def test_page_faults(box, place):
     assert count(env=many) > PAGE_FAULTS, "the control: a large environment needs memory"
 
 
+def test_little_address_space(box):
+    """What is large and seldom needed is no static array: a limit would count that at the exec."""
+    def end(kilobytes):
+        words = ["prlimit", f"--as={kilobytes * 1024}", box.rankinit, "--", "/bin/true"]
+        return subprocess.run(words, env=BASE, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE, check=False).returncode
+
+    assert end(8192) == 0
+    assert end(1024) != 0, "the control: the limit is one"
+
+
 def test_memory_does_not_grow(box, actor):
     """A thousand orphans, and the environment of a large job."""
     job = box.start("--", actor("probe"), "/dev/null", "orphans=1000", "serve=15",

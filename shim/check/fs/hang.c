@@ -10,9 +10,10 @@
 
 #include "check/check.h"
 #include "check/fs/paths.h"
+#include "check/machine.h"
 #include "node/storage.h"
 
-enum { MOUNTS_SIZE = 262144, MOST = 64 };
+enum { MOST = 64 };
 
 static const char hang_hint[] =
 	"outside the image: start the container again, so that it is mounted again; node admin: "
@@ -51,9 +52,8 @@ static bool names_paths(const struct ri_checking *checking)
 
 static void check_hang(struct ri_checking *checking)
 {
-	static char text[MOUNTS_SIZE];
 	struct ri_mount mount;
-	char *rest = text;
+	char *rest;
 	size_t asked = 0;
 
 	if (!checking->asked &&
@@ -61,7 +61,8 @@ static void check_hang(struct ri_checking *checking)
 		ri_check_skip(checking, "mounts", "this job does not depend on them");
 		return;
 	}
-	if (ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0) {
+	rest = ri_machine_mounts(checking->host);
+	if (rest == NULL) {
 		ri_check_unknown(checking, RI_CODE_FS_HANG_UNKNOWN, "mounts",
 			"/proc/self/mountinfo cannot be read");
 		return;

@@ -8,9 +8,8 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "check/machine.h"
 #include "node/storage.h"
-
-enum { MOUNTS_SIZE = 262144 };
 
 /*
  * Batch AI REST reference, "Jobs - Create", inputDirectories; Azure ML SDK v1,
@@ -182,17 +181,9 @@ const char *ri_path_subject(const struct ri_named_path *named, char out[64])
 	return out;
 }
 
-static char *read_mounts(const struct ri_checking *checking)
-{
-	static char text[MOUNTS_SIZE];
-
-	return ri_host_read(checking->host, "proc/self/mountinfo", text, sizeof(text)) < 0
-		? NULL : text;
-}
-
 bool ri_path_mount(const struct ri_checking *checking, const char *path, struct ri_mount *out)
 {
-	char real[RI_PATH_SIZE], *text = read_mounts(checking);
+	char real[RI_PATH_SIZE], *text = ri_machine_mounts(checking->host);
 
 	if (text == NULL || !ri_mount_of(text, path, out))
 		return false;
@@ -200,6 +191,6 @@ bool ri_path_mount(const struct ri_checking *checking, const char *path, struct 
 	if (ri_storage_of(out) != RI_STORAGE_LOCAL ||
 		ri_path_real(checking->host, path, real) < 0 || strcmp(real, path) == 0)
 		return true;
-	text = read_mounts(checking);
+	text = ri_machine_mounts(checking->host);
 	return text != NULL && ri_mount_of(text, real, out);
 }
