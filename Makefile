@@ -75,6 +75,16 @@ PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
 SHIM_SRC := $(filter-out $(PROBE_SRC),$(wildcard shim/*.c shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
+# What no start goes through without waiting for the machine. It is made small, and linked behind
+# all else, the libraries too: a start needs pages of the program that lie side by side.
+LATE  := shim/ask shim/show shim/simulate shim/autopsy/% shim/check/% shim/link/% shim/play/% \
+	shim/probe/% shim/say/% shim/watch/settle shim/watch/told lib/blame/% lib/image/% lib/job/% \
+	lib/node/% lib/python/% lib/redact/% lib/report/% lib/simulate/% lib/stuck/%
+EARLY := shim/autopsy/autopsy shim/check/wishes shim/link/link shim/say/report shim/say/seed \
+	shim/say/state lib/job/part lib/job/rendezvous lib/node/place
+LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \
+	$(filter $(LATE:%=$(O)/%.o),$(SHIM_OBJ) $(LIB_OBJ)))
+EARLY_OBJ := $(filter-out $(LATE_OBJ),$(SHIM_OBJ) $(LIB_OBJ))
 
 .DEFAULT_GOAL := all
 .PHONY: all
@@ -102,11 +112,8 @@ $(O)/%.o: %.c $(DEPS) Makefile
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CPPFLAGS) $(CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# A seventh smaller, and no start goes through it without waiting for the machine.
 ifeq ($(KIND),release)
-$(O)/shim/check/%.o $(O)/lib/redact/%.o $(O)/lib/job/%.o $(O)/lib/python/%.o \
-		$(O)/lib/blame/%.o $(O)/lib/stuck/%.o $(O)/shim/link/%.o $(O)/shim/autopsy/%.o \
-		$(O)/shim/ask.o $(O)/shim/watch/roll_call.o: CFLAGS += -Os
+$(LATE_OBJ): CFLAGS += -Os
 endif
 
 $(O)/librankinit.a: $(LIB_OBJ)
@@ -114,9 +121,10 @@ $(O)/librankinit.a: $(LIB_OBJ)
 	$(Q)rm -f $@
 	$(Q)$(CROSS)ar rcs $@ $^
 
-$(EXE): $(SHIM_OBJ) $(O)/librankinit.a
+$(EXE): $(EARLY_OBJ) $(filter $(LATE_OBJ),$(SHIM_OBJ)) $(O)/librankinit.a
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@.tmp $(EARLY_OBJ) $(LDLIBS) -lc \
+		$(filter-out $(EARLY_OBJ),$^) $(LDLIBS)
 	$(if $(filter release,$(KIND)),$(Q)$(CROSS)strip $@.tmp)
 	@mv $@.tmp $@
 

@@ -27,8 +27,6 @@
  * zeroes: an initialiser would make the binary 80 KiB larger.
  */
 struct ri_run {
-	struct ri_arena arena;
-	struct ri_findings findings;
 	struct ri_options options;
 	struct ri_privileges privileges;
 	struct ri_env env;
@@ -54,6 +52,9 @@ struct ri_run {
 	pid_t self;		/* where --state is given */
 	struct ri_link_part part;	/* of this node in its job, where that matters */
 	struct ri_error err;
+	/* large, and behind what each start writes to: so it touches few pages */
+	struct ri_arena arena;
+	struct ri_findings findings;
 };
 
 /* find.c: who are we, and what does that make of the environment? */

@@ -35,12 +35,18 @@ static uint32_t *find_slot(const struct ri_env *env, const char *name, size_t le
 	return &env->buckets[at];
 }
 
+static uint64_t initial_of(const char *name)
+{
+	return (uint64_t)1 << (*name & 63);
+}
+
 static void index_entry(struct ri_env *env, uint32_t at, uint32_t *tails)
 {
 	struct ri_env_entry *entry = &env->entries[at];
 	uint32_t *slot = find_slot(env, entry->text, entry->name_length);
 	size_t bucket = (size_t)(slot - env->buckets);
 
+	env->initials |= initial_of(entry->name_length == 0 ? "" : entry->text);
 	if (*slot == 0)
 		*slot = at + 1;
 	else
@@ -82,8 +88,12 @@ int ri_env_init(struct ri_env *env, char *const *strings, struct ri_arena *arena
 
 const struct ri_env_entry *ri_env_find(const struct ri_env *env, const char *name)
 {
-	uint32_t at = *find_slot(env, name, strlen(name));
+	uint32_t at;
 
+	/* a start asks for a hundred variables of schedulers that are not there */
+	if ((env->initials & initial_of(name)) == 0)
+		return NULL;
+	at = *find_slot(env, name, strlen(name));
 	if (at == 0)
 		return NULL;
 	ri_env_ask(env, &env->entries[at - 1]);

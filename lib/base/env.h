@@ -28,6 +28,7 @@ struct ri_env {
 	size_t count;
 	uint32_t *buckets;		/* name -> 1 + index of its first entry */
 	uint32_t mask;
+	uint64_t initials;		/* a bit for the first byte of each name */
 	unsigned char *asked;		/* of each entry: was it asked for? NULL: it is not noted */
 };
 

@@ -27,9 +27,9 @@ struct ri_finding {
 
 /* What came past RI_MAX_FINDINGS is counted in dropped, not stored. */
 struct ri_findings {
-	struct ri_finding items[RI_MAX_FINDINGS];
 	size_t count;
 	size_t dropped;
+	struct ri_finding items[RI_MAX_FINDINGS];
 };
 
 /*

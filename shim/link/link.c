@@ -126,8 +126,11 @@ static void tell(const struct ri_link_message *message)
 
 void ri_link_reach(enum ri_link_phase phase)
 {
-	const struct ri_link_message message = { .kind = RI_LINK_PHASE, .phase = phase };
+	struct ri_link_message message;
 
+	if (own.fd < 0)
+		return;
+	message = (struct ri_link_message){ .kind = RI_LINK_PHASE, .phase = phase };
 	tell(&message);
 }
 

@@ -9,12 +9,13 @@
 enum { NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */
 
 /* Made when they are needed, which on most starts none is. */
-static char names[RI_OPTION_COUNT][NAME];
-static char twins[RI_OPTION_COUNT][NAME];
+static struct {
+	char option[NAME], twin[NAME];
+} names[RI_OPTION_COUNT];
 
 const char *ri_option_name(const struct ri_option *option)
 {
-	char *out = names[option - ri_option_table];
+	char *out = names[option - ri_option_table].option;
 
 	snprintf(out, NAME, "--%s", option->symbol);
 	for (char *p = out; *p != '\0'; p++)
@@ -25,7 +26,7 @@ const char *ri_option_name(const struct ri_option *option)
 
 const char *ri_option_twin(const struct ri_option *option)
 {
-	char *out = twins[option - ri_option_table];
+	char *out = names[option - ri_option_table].twin;
 
 	snprintf(out, NAME, "RANKINIT_%s", option->symbol);
 	for (char *p = out; *p != '\0'; p++)
