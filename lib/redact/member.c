@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { NEAR = 256 };	/* from a value to the name of it beside it */
+
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 bool ri_member_is(const struct ri_member *m, const char *word)
@@ -13,70 +15,46 @@ bool ri_member_is(const struct ri_member *m, const char *word)
 		strncasecmp(m->name.at, word, m->name.length) == 0;
 }
 
-/* "&token=x" of an URL, also where that is part of another one; "sig=x&se=1" without it. */
-static bool is_parameter(struct ri_scan *in, const struct ri_member *m)
+static char before_blanks(struct ri_scan *in, size_t at)
 {
-	if (ri_member_is(m, "sig") && m->sign == '=' && !m->spaced &&
-		ri_scan_is(in, ri_scan_find(in, m->begin,
-			m->begin + RI_SCAN_AHEAD, "&% \t\"'"), "&%"))
-		return true;
-	return m->start > 0 && (ri_is_one_of(in->text[m->start - 1], "?&") ||
-		ri_scan_precedes(in, m->start, "%3F") || ri_scan_precedes(in, m->start, "%26"));
+	size_t end = at > 8 ? at - 8 : 0;
+
+	while (at > end && ri_is_blank(ri_scan_byte(in, at - 1)))
+		at--;
+	return ri_scan_byte(in, at - 1);
 }
 
 /* <password>, <db:password type="x">: past the '>', or 0. */
 static size_t end_of_tag(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t at = m->start, end = m->end + RI_SCAN_AHEAD;
+	size_t at = m->start;
 
-	while (at > 0 && m->start - at < 32 && (ri_is_name_byte(ri_scan_byte(in, at - 1)) ||
+	while (m->start - at < 32 && (ri_is_name_byte(ri_scan_byte(in, at - 1)) ||
 		ri_scan_byte(in, at - 1) == ':'))
 		at--;
-	if (at == 0 || ri_scan_byte(in, at - 1) != '<')
+	if (ri_scan_byte(in, at - 1) != '<')
 		return 0;
-	for (at = m->end; at < end && !ri_scan_is(in, at, "<\n/"); at++)
-		if (ri_scan_byte(in, at) == '>')
-			return at + 1;
-	return 0;
+	at = ri_scan_find(in, m->end, m->end + RI_SCAN_AHEAD, "</>");
+	return ri_scan_byte(in, at) == '>' ? at + 1 : 0;
 }
 
-/* "machine h login me password x", on one line or several. */
-static bool is_netrc(struct ri_scan *in, size_t at)
+/* Does the word after the name belong to it: --token x, login me password x1, ENV HF_TOKEN x1? */
+static bool takes_word(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t end = at > 128 ? at - 128 : 0;
-
-	while (at > end && ri_is_space(ri_scan_byte(in, at - 1)))
-		at--;
-	while (at > end && !ri_is_space(ri_scan_byte(in, at - 1)))
-		at--;
-	while (at > end && ri_is_space(ri_scan_byte(in, at - 1)))
-		at--;
-	return ri_scan_precedes(in, at, "login") || ri_scan_precedes(in, at, "machine");
-}
-
-/* Does the word after the name belong to it, without a sign between? */
-static bool takes_word(struct ri_scan *in, const struct ri_member *m, size_t blanks)
-{
-	static const char *const words[] = {
-		"ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux ",
-		"configure set ",
-	};
+	size_t end = ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD, " \t\x1b=:");
+	bool upper = ri_name_is_upper(m->name);
 
 	if (m->name.at[0] == '-')
 		return !ri_scan_follows(in, m->begin, "--");
-	for (size_t i = 0; i < COUNT(words); i++)
-		if (ri_scan_precedes(in, m->start, words[i]))
-			return true;
-	if (ri_member_is(m, "password") && is_netrc(in, m->start))
-		return true;
-	/* columns */
-	return (blanks > 1 || ri_scan_byte(in, m->begin - 1) == '\t') &&
-		(memchr(m->name.at, '.', m->name.length) != NULL ||
-			(ri_name_is_upper(m->name) &&
-				memchr(m->name.at, '_', m->name.length) != NULL));
+	if (ri_scan_quote_at(in, m->begin).mark != 0)
+		return upper;
+	return !m->quoted && ri_scan_byte(in, m->begin) != '-' &&
+		ri_is_name_byte(ri_scan_byte(in, m->begin)) &&
+		(upper || m->secrecy == RI_SECRECY_PHRASE || ri_name_is_compound(m->name)) &&
+		!ri_value_is_plain(ri_scan_span(in, m->begin, end));
 }
 
-/* Past "str = " of "token: str = 'x'". */
+/* Past "str = " of "token: str = 'x'", and past a tag of YAML's. */
 static size_t skip_type(struct ri_scan *in, size_t at)
 {
 	static const char *const types[] = {
@@ -86,44 +64,30 @@ static size_t skip_type(struct ri_scan *in, size_t at)
 	for (size_t i = 0; i < COUNT(types); i++)
 		if (ri_scan_follows(in, at, types[i]))
 			return ri_scan_skip_blanks(in, at + strlen(types[i]));
+	if (ri_scan_byte(in, at) == '!' && ri_is_letter(ri_scan_byte(in, at + 1)))
+		at = ri_scan_skip_blanks(in, ri_scan_find(in, at, at + 32, " \t"));
 	return at;
 }
 
 static bool find_assigned(struct ri_scan *in, struct ri_member *m, size_t at)
 {
-	char sign = ri_scan_byte(in, at);
+	size_t sign = at + ri_scan_is(in, at, "?:+") * (ri_scan_byte(in, at + 1) == '=');
 
 	if (ri_scan_follows(in, at, "%3D") || ri_scan_follows(in, at, "%3A")) {
 		m->sign = ri_scan_follows(in, at, "%3D") ? '=' : ':';
 		m->begin = at + 3;
 		return true;
 	}
-	if (ri_is_one_of(sign, "?:+") && ri_scan_byte(in, at + 1) == '=')
-		sign = ri_scan_byte(in, ++at);
-	if ((sign != '=' && sign != ':') || (sign == ':' && ri_scan_byte(in, at + 1) == ':'))
+	m->sign = ri_scan_byte(in, sign);
+	if (!ri_is_one_of(m->sign, "=:") || ri_scan_follows(in, at, "::"))
 		return false;
-	m->sign = sign;
 	/* ":=", "==", "=>" */
-	m->begin = at;
-	while (ri_scan_is(in, at, "=:>") && at < m->end + RI_SCAN_AHEAD)
+	for (at = sign; ri_scan_is(in, at, "=:>") && at < m->end + RI_SCAN_AHEAD;)
 		at++;
-	/* a comparison in code, "token += x", "tokens[token] = x" */
-	if ((ri_scan_follows(in, m->begin, "==") || (at > 1 && in->text[m->begin - 1] == '+') ||
-			(!m->quoted && ri_scan_byte(in, m->end) == ']')) &&
-		ri_scan_quote_at(in, ri_scan_skip_blanks(in, at)).kind == 0)
-		return false;
 	m->begin = ri_scan_skip_blanks(in, at);
-	if (sign == ':' && !m->quoted)
+	if (m->sign == ':' && !m->quoted)
 		m->begin = skip_type(in, m->begin);
 	return true;
-}
-
-/* The sign of a table's cell, or 0. */
-static size_t width_of_bar(struct ri_scan *in, size_t at)
-{
-	if (ri_scan_byte(in, at) == '|')
-		return 1;
-	return ri_scan_follows(in, at, "\xe2\x94\x82") ? 3 : 0;
 }
 
 bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
@@ -133,9 +97,9 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
 	for (unsigned i = 0; i < 4; i++, at = next) {
 		struct ri_scan_quote quote = ri_scan_quote_at(in, at);
 
-		next = quote.kind != 0 ? at + quote.width : ri_scan_skip_colour(in, at);
+		next = quote.mark != 0 ? at + quote.width : ri_scan_skip_colour(in, at);
 		next += next == at && ri_scan_byte(in, at) == ']';
-		m->quoted = m->quoted || quote.kind != 0;
+		m->quoted = m->quoted || quote.mark != 0;
 	}
 	closed = at;
 	at = ri_scan_skip_blanks(in, at);
@@ -143,12 +107,12 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
 	m->begin = at;
 	if (find_assigned(in, m, at))
 		return true;
-	if (ri_scan_byte(in, at) == ',' && m->quoted) {
+	next = end_of_tag(in, m);
+	if (m->quoted && ri_scan_byte(in, at) == ',') {
 		m->sign = ',';
 		m->begin = ri_scan_skip_blanks(in, at + 1);
-		return ri_scan_quote_at(in, ri_scan_skip_prefix(in, m->begin)).kind != 0;
+		return true;
 	}
-	next = end_of_tag(in, m);
 	if (next > 0) {
 		m->sign = '>';
 		m->begin = next;
@@ -156,64 +120,52 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
 	}
 	if (!m->spaced || ri_scan_byte(in, at) == '\n')
 		return false;
-	next = width_of_bar(in, at);
-	m->sign = next > 0 ? '|' : ' ';
+	m->sign = ' ';
+	next = ri_scan_byte(in, at) == '|' ? 1 : ri_scan_follows(in, at, "\xe2\x94\x82") ? 3 : 0;
+	if (next > 0)
+		m->sign = '|';
 	if (ri_scan_follows(in, at, "is ") || ri_scan_follows(in, at, "is: ")) {
 		m->sign = 'i';
 		next = sizeof("is");
 	}
-	if (m->sign == ' ')
-		return takes_word(in, m, at - closed);
-	m->begin = ri_scan_skip_blanks(in, at + next);
-	return true;
+	m->begin = next == 0 ? at : ri_scan_skip_blanks(in, at + next);
+	return next > 0 || takes_word(in, m);
 }
 
-/* The name in a value: "HF_TOKEN" of "name": "HF_TOKEN". */
-static enum ri_secrecy secrecy_in(struct ri_scan *in, const struct ri_member *m)
+/* "&token=x" of an URL, also where that is part of another one; "sig=x&se=1" without it. */
+static bool is_parameter(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t begin = ri_scan_skip_prefix(in, m->begin), end;
-
-	begin += ri_scan_quote_at(in, begin).width * (ri_scan_quote_at(in, begin).kind != 0);
-	for (end = begin; end < begin + 128 && ri_is_name_byte(ri_scan_byte(in, end));)
-		end++;
-	return ri_secrecy_of(ri_scan_span(in, begin, end));
+	if (m->sign != '=')
+		return false;
+	return ri_scan_is(in, m->start - 1, "?&") || ri_scan_precedes(in, m->start, "%3F") ||
+		ri_scan_precedes(in, m->start, "%26") || (ri_member_is(m, "sig") && !m->spaced &&
+		ri_scan_is(in, ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD,
+			"&% \t\"'"), "&%"));
 }
 
-static bool names_other(const struct ri_member *m)
+/* Does an object, or an item of a list, begin or end here? */
+static bool is_edge(struct ri_scan *in, size_t at)
 {
-	return ri_member_is(m, "name") || ri_member_is(m, "key");
+	return ri_scan_is(in, at, "{}") ||
+		(ri_scan_byte(in, at) == '\n' &&
+			ri_scan_byte(in, ri_scan_skip_blanks(in, at + 1)) == '-');
 }
 
-bool ri_member_of_pair(const struct ri_member *m)
+/* What a name makes of the "value" beside it: {"name": "HF_TOKEN", "value": "x"}, in any order. */
+static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_member *m)
 {
-	return names_other(m) || ri_member_is(m, "value");
-}
+	enum ri_secrecy most = RI_SECRECY_NONE, secrecy;
+	size_t at = m->start, end;
 
-/* {"value": "x", "name": "HF_TOKEN"} */
-static enum ri_secrecy find_name_after(struct ri_scan *in, size_t at)
-{
-	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-	size_t end = quote.kind == 0 ? SIZE_MAX : ri_scan_closing(in, at + quote.width, quote);
-
-	at = end == SIZE_MAX ? at : end;
-	end = at + RI_SCAN_AHEAD < in->length ? at + RI_SCAN_AHEAD : in->length;
-	for (; at < end && ri_scan_byte(in, at) != '}'; at++) {
-		struct ri_member m = { .start = at, .end = at };
-
-		if (ri_scan_byte(in, at) == '\n' &&
-			ri_scan_byte(in, ri_scan_skip_blanks(in, at + 1)) == '-')
-			break;
-		if (!ri_is_letter(ri_scan_byte(in, at)))
-			continue;
-		while (m.end < end && ri_is_name_byte(ri_scan_byte(in, m.end)))
-			m.end++;
-		m.name = ri_scan_span(in, m.start, m.end);
-		if (names_other(&m) && ri_member_find_sign(in, &m) &&
-			secrecy_in(in, &m) > RI_SECRECY_WEAK)
-			return secrecy_in(in, &m);
-		at = m.end - 1;
+	while (at > 0 && m->start - at < NEAR && !is_edge(in, at - 1))
+		at--;
+	for (; at < m->start + NEAR && (at < m->start || !is_edge(in, at)); at = end + 1) {
+		for (end = at; ri_is_name_byte(ri_scan_byte(in, end));)
+			end++;
+		secrecy = ri_secrecy_of(ri_scan_span(in, at, end));
+		most = secrecy > most ? secrecy : most;
 	}
-	return RI_SECRECY_NONE;
+	return most;
 }
 
 /*
@@ -222,51 +174,33 @@ static enum ri_secrecy find_name_after(struct ri_scan *in, size_t at)
  */
 static bool is_login(struct ri_scan *in, const struct ri_member *m)
 {
-	struct ri_scan_quote quote;
-	size_t begin, end;
+	struct ri_scan_quote quote = ri_scan_quote_at(in, m->begin);
+	size_t begin = m->begin + quote.width;
+	size_t end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD, " \"'`");
 
-	if (ri_member_is(m, "auth") && m->sign == '=')
-		return ri_scan_byte(in, m->begin) == '(';
-	if (!ri_member_is(m, "pass"))
-		return false;
-	if (m->sign == '=' && !m->spaced && ri_name_is_upper(m->name))
-		return true;
-	quote = ri_scan_quote_at(in, m->begin);
-	begin = m->begin + quote.width;
-	end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD, " \"'`");
-	return m->sign == ':' && quote.kind != 0 && ri_scan_byte(in, end) != ' ' &&
-		!ri_value_is_plain(ri_scan_span(in, begin, end));
+	if (ri_member_is(m, "auth"))
+		return m->sign == '=' && ri_scan_byte(in, m->begin) == '(';
+	return ri_member_is(m, "pass") && ((m->sign == '=' && ri_name_is_upper(m->name)) ||
+		(m->sign == ':' && quote.mark != 0 && ri_scan_byte(in, end) != ' ' &&
+			!ri_value_is_plain(ri_scan_span(in, begin, end))));
 }
 
 void ri_member_judge(struct ri_scan *in, struct ri_member *m)
 {
-	enum ri_secrecy named;
 	size_t from = m->start;
 
-	if (is_login(in, m) || (m->secrecy == RI_SECRECY_WEAK && is_parameter(in, m) &&
-			(ri_member_is(m, "sig") || m->name.length > 8)))
+	if (is_login(in, m) || (m->secrecy == RI_SECRECY_WEAK && is_parameter(in, m)))
 		m->secrecy = RI_SECRECY_TOKEN;
 	/* "API key: x", "cache key: x" */
-	if (ri_member_is(m, "key") && !m->quoted && m->start > 1 &&
-		in->text[m->start - 1] == ' ' && ri_is_letter(in->text[m->start - 2])) {
+	if (ri_member_is(m, "key") && !m->quoted && ri_is_letter(ri_scan_byte(in, m->start - 2)) &&
+		ri_scan_byte(in, m->start - 1) == ' ') {
 		while (m->end - from < sizeof("subscription key") && from > 0 &&
 			(from == m->start || ri_is_name_byte(ri_scan_byte(in, from - 1))))
 			from--;
 		m->secrecy = ri_secrecy_of(ri_scan_span(in, from, m->end));
 	}
-	if (names_other(m) && m->sign != ',') {
-		named = secrecy_in(in, m);
-		if (named > RI_SECRECY_WEAK || ri_member_is(m, "name")) {
-			in->named = named > RI_SECRECY_WEAK ? named : RI_SECRECY_NONE;
-			in->named_at = m->end;
-		}
-	} else if (ri_member_is(m, "value") && m->secrecy == RI_SECRECY_NONE) {
-		if (m->start - in->named_at > 2 * RI_SCAN_AHEAD)
-			in->named = RI_SECRECY_NONE;
-		m->secrecy = in->named != RI_SECRECY_NONE ? in->named
-							  : find_name_after(in, m->begin);
-		in->named = RI_SECRECY_NONE;
-	}
+	if (ri_member_is(m, "value"))
+		m->secrecy = secrecy_beside(in, m);
 }
 
 /* ",name=" or ";name=" ends a value that has no quotes. */
@@ -280,15 +214,15 @@ static bool is_next_member(struct ri_scan *in, size_t at)
 }
 
 /* Without what ends a sentence or a list, though not what closes its own bracket. */
-static size_t trim(struct ri_scan *in, size_t begin, size_t end)
+static size_t trim(const struct ri_scan *in, size_t begin, size_t end)
 {
 	static const char closing[] = ")]}>", opening[] = "([{<";
 
 	for (; end > begin; end--) {
-		const char *found = memchr(closing, ri_scan_byte(in, end - 1), sizeof(closing) - 1);
+		const char *closes = memchr(closing, in->text[end - 1], sizeof(closing) - 1);
 
-		if (!ri_is_one_of(in->text[end - 1], ",;:\"'`") && (found == NULL ||
-			memchr(in->text + begin, opening[found - closing], end - begin) != NULL))
+		if (!ri_is_one_of(in->text[end - 1], ",;:\"'`") && (closes == NULL ||
+			memchr(in->text + begin, opening[closes - closing], end - begin) != NULL))
 			break;
 	}
 	return end;
@@ -296,80 +230,46 @@ static size_t trim(struct ri_scan *in, size_t begin, size_t end)
 
 size_t ri_member_word_end(struct ri_scan *in, size_t begin, size_t limit)
 {
-	size_t at = begin;
 	bool assigned = false;
+	size_t at = begin;
 
 	for (; at < limit && !ri_scan_is(in, at, " \t\r\n\v\f\x1b"); at++) {
-		char c = in->text[at];
+		char c = ri_scan_byte(in, at);
 
 		if ((ri_is_one_of(c, ",;") || (c == '&' && !assigned)) && is_next_member(in, at))
 			break;
-		if (ri_scan_quote_at(in, at).kind != 0 && (ri_scan_is(in, at + 1, ",:)]}") ||
+		if (ri_scan_quote_at(in, at).mark != 0 && (ri_scan_is(in, at + 1, ",:)]}") ||
 			ri_is_space(ri_scan_byte(in, at + 1))))
 			break;
 		assigned = assigned || c == '=';
+		/* a line that goes on in the next one */
+		at += ri_scan_follows(in, at, "\\\n");
 	}
+	at = at < in->length ? at : in->length;
 	return at == limit && limit < in->length ? at : trim(in, begin, at);
-}
-
-size_t ri_member_rest_end(struct ri_scan *in, const struct ri_member *m, size_t limit)
-{
-	size_t at = m->begin, colour;
-
-	for (; at < limit && ri_scan_byte(in, at) != '\n'; at++)
-		if (ri_scan_follows(in, at, "\\r\\n") ||
-			(m->secrecy != RI_SECRECY_HEADER && ri_scan_follows(in, at, " #")))
-			break;
-	for (colour = at; colour > m->begin && at - colour < 16;)
-		if (ri_scan_byte(in, --colour) == '\x1b')
-			break;
-	if (ri_scan_byte(in, colour) == '\x1b' && ri_scan_skip_colour(in, colour) == at)
-		at = colour;
-	while (at > m->begin && ri_is_space(ri_scan_byte(in, at - 1)))
-		at--;
-	return at;
-}
-
-static size_t end_of_parameter(struct ri_scan *in, size_t at, size_t limit)
-{
-	while (at < limit && !ri_scan_is(in, at, " \t\r\n&\"'`<>#") &&
-		!ri_scan_follows(in, at, "%26"))
-		at++;
-	return at;
-}
-
-static char before_blanks(struct ri_scan *in, size_t at)
-{
-	size_t end = at > 8 ? at - 8 : 0;
-
-	while (at > end && ri_is_blank(ri_scan_byte(in, at - 1)))
-		at--;
-	return at == 0 ? '\n' : ri_scan_byte(in, at - 1);
 }
 
 bool ri_member_is_rest(struct ri_scan *in, const struct ri_member *m)
 {
-	if (m->secrecy == RI_SECRECY_HEADER)
-		return true;
-	return m->secrecy == RI_SECRECY_PHRASE && ri_scan_starts_line(in, m->start) &&
-		(m->sign == ':' || (m->sign == '=' && (m->spaced || ri_name_is_upper(m->name))));
+	return m->secrecy == RI_SECRECY_HEADER || (m->secrecy == RI_SECRECY_PHRASE &&
+		(m->sign == ':' || (m->sign == '=' && (m->spaced || ri_name_is_upper(m->name)))) &&
+		ri_scan_starts_line(in, m->start));
 }
 
 size_t ri_member_bare_end(struct ri_scan *in, const struct ri_member *m, size_t limit)
 {
 	struct ri_scan_quote around = ri_scan_quote_before(in, m->start);
-	size_t at = m->begin;
+	size_t at = m->begin, end;
 	char before = before_blanks(in, m->start);
 
-	if (m->sign == '>')
-		return ri_scan_find(in, at, limit, "<");
-	if (m->sign == 'i')
-		return ri_member_word_end(in, at, limit);
-	if (m->sign == '=' && is_parameter(in, m))
-		return end_of_parameter(in, at, limit);
-	if (around.kind != 0 && !m->quoted) {
-		size_t end = ri_scan_closing(in, at, around);
-
+	if (is_parameter(in, m)) {
+		while (at < limit && !ri_scan_is(in, at, " \t\r\n&\"'`<>#") &&
+			!ri_scan_follows(in, at, "%26"))
+			at++;
+		return at;
+	}
+	if (around.mark != 0 && !m->quoted && m->sign != 'i') {
+		end = ri_scan_closing(in, at, around);
 		return end < limit ? end : ri_scan_find(in, at, limit, "");
 	}
 	if (m->sign == '=' && before == ';')
@@ -377,7 +277,12 @@ size_t ri_member_bare_end(struct ri_scan *in, const struct ri_member *m, size_t 
 	if (m->sign == ':' && m->secrecy != RI_SECRECY_HEADER &&
 		(m->quoted || before == '{' || before == ','))
 		return ri_scan_find(in, at, limit, ",}])");
-	if (ri_member_is_rest(in, m))
-		return ri_member_rest_end(in, m, limit);
-	return ri_member_word_end(in, at, limit);
+	if (m->sign == 'i' || !ri_member_is_rest(in, m))
+		return ri_member_word_end(in, at, limit);
+	while (at < limit && !ri_scan_is(in, at, "\n\x1b") && !ri_scan_follows(in, at, "\\r\\n"))
+		at++;
+	at = at < in->length ? at : in->length;
+	while (at > m->begin && ri_is_space(ri_scan_byte(in, at - 1)))
+		at--;
+	return at;
 }

@@ -3,23 +3,21 @@
 #ifndef RI_REDACT_MEMBER_H
 #define RI_REDACT_MEMBER_H
 
+#include "redact/name.h"
 #include "redact/scan.h"
 
 struct ri_member {
 	struct ri_span name;
 	size_t start, end;	/* of the name */
+	size_t begin;		/* of the value */
 	enum ri_secrecy secrecy;
-	char sign;		/* '=', ':', ',', '>' of a tag, '|' of a table, 'i' of "is", ' ' */
+	char sign;		/* '=', ':', ',', '>' of a tag, '|', 'i' of "is", ' ' */
 	bool quoted;		/* the name is */
 	bool spaced;		/* "name = value" */
-	size_t begin;		/* of the value */
 };
 
 /* In any case of letters. */
 bool ri_member_is(const struct ri_member *m, const char *word);
-
-/* May it be the one of {"name": "HF_TOKEN", "value": "x"}, or the other? */
-bool ri_member_of_pair(const struct ri_member *m);
 
 /*
  * Find the sign behind the name, and where its value begins. Returns false
@@ -32,9 +30,6 @@ void ri_member_judge(struct ri_scan *in, struct ri_member *m);
 
 /* The end of the word at begin, without what ends a list or a sentence. */
 size_t ri_member_word_end(struct ri_scan *in, size_t begin, size_t limit);
-
-/* The end of all that is left of the value's line. */
-size_t ri_member_rest_end(struct ri_scan *in, const struct ri_member *m, size_t limit);
 
 /* Is the value all that is left of its line, where it has no quotes? */
 bool ri_member_is_rest(struct ri_scan *in, const struct ri_member *m);

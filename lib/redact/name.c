@@ -95,6 +95,12 @@ bool ri_name_is_upper(struct ri_span name)
 	return upper;
 }
 
+bool ri_name_is_compound(struct ri_span name)
+{
+	return memchr(name.at, '_', name.length) != NULL ||
+		memchr(name.at, '.', name.length) != NULL;
+}
+
 /* "aB", "ABc" at its 'B', "a1" and "1a". */
 static bool begins_word(struct ri_span name, size_t i)
 {

@@ -22,6 +22,9 @@ bool ri_name_mentions(struct ri_span name);
 /* Small letters are missing, and a letter is there: HF_TOKEN. */
 bool ri_name_is_upper(struct ri_span name);
 
+/* "aws_secret_access_key", "fs.s3a.secret.key" */
+bool ri_name_is_compound(struct ri_span name);
+
 /*
  * Is the value of such a name a secret, where it is known to be all of it? A
  * number, a word as None, a path, what refers to a value ($HF_TOKEN) and stars in

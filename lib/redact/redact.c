@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the text. At each name: what the name says (redact_name.h), what
- * sign stands behind it and how far the value goes (redact_member.h), and
- * whether that is a secret.
+ * One pass over the text. At each name: what the name says (name.h), what sign
+ * stands behind it and how far the value goes (member.h), and whether that is a
+ * secret.
  */
 #include "redact/redact.h"
 
@@ -11,176 +11,29 @@
 
 #include "redact/member.h"
 
-enum {
-	MAX_BLOCK = 64,		/* lines of a value below its name */
-	LOGIN = 256,		/* bytes from a command to its option */
-};
+enum { MAX_LOGIN = 512 };	/* of an URL */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static void copy(struct ri_scan *in, size_t end)
+/* Options of commands that take a password, and say so by one letter. */
+static const struct {
+	const char *command;
+	const char *option;
+} logins[] = {
+#define RI_LOGIN(command, option) { command, option },
+#include "redact/redact.def"
+};
+
+static bool found(struct ri_scan *in, size_t begin, size_t end)
 {
-	if (end > in->length)
-		end = in->length;
-	if (end <= in->at)
-		return;
-	if (in->out != NULL)
-		ri_text_add_bytes(in->out, in->text + in->at, end - in->at);
-	in->at = end;
-}
-
-/* Replace what stands between begin and end, if that is anything. */
-static void hide(struct ri_scan *in, size_t begin, size_t end)
-{
-	copy(in, begin);
-	if (end > in->length)
-		end = in->length;
-	if (end <= in->at)
-		return;
-	if (in->out == NULL)
-		memset(in->mask + in->at, '*', end - in->at);
-	else
-		ri_text_add(in->out, RI_REDACTED);
-	in->at = end;
-}
-
-/* Where what stands in the quote ends: where that is closed, or with the line. */
-static size_t end_of_quoted(struct ri_scan *in, size_t at, struct ri_scan_quote quote)
-{
-	size_t end = ri_scan_closing(in, at, quote);
-
-	return end == SIZE_MAX ? ri_scan_line_end(in, at, ri_scan_horizon(in, at)) : end;
-}
-
-/* Hide what stands in the quote at at, if the name makes a secret of that. */
-static bool take_quoted(struct ri_scan *in, enum ri_secrecy secrecy, size_t at)
-{
-	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-	size_t end;
-
-	at += quote.width;
-	/* Python's long strings */
-	if (quote.depth == 0 && ri_scan_byte(in, at) == quote.kind &&
-		ri_scan_byte(in, at + 1) == quote.kind)
-		at += 2;
-	end = end_of_quoted(in, at, quote);
-	if (!ri_secrecy_hides(secrecy, ri_scan_span(in, at, end)))
-		return false;
-	if (ri_scan_quote_at(in, end).kind != quote.kind)
-		end = ri_scan_line_end(in, end, in->length);
-	hide(in, at, end);
-	return true;
-}
-
-/* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
-static void take_pair(struct ri_scan *in, const struct ri_member *m)
-{
-	size_t at = ri_scan_skip_prefix(in, m->begin), end, before;
-	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-	struct ri_scan_quote opening = ri_scan_quote_before(in, m->start);
-	struct ri_span value;
-
-	end = end_of_quoted(in, at + quote.width, quote);
-	value = ri_scan_span(in, at + quote.width, end);
-	/* another option, another name, a member of an object */
-	if (opening.kind == 0 || value.length == 0 || value.at[0] == '-' ||
-		ri_secrecy_of(value) != RI_SECRECY_NONE ||
-		(ri_name_is_upper(value) && memchr(value.at, '_', value.length) != NULL) ||
-		ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) == ':')
-		return;
-	for (before = m->start - opening.width; before > 0 && ri_scan_is(in, before - 1, "bruf");)
-		before--;
-	/* words beside each other, as "token" and "tag", may as well be a list */
-	if (!ri_name_is_upper(m->name) && m->name.at[0] != '-' &&
-		(before == 0 || ri_scan_byte(in, before - 1) != '(' ||
-			(m->secrecy == RI_SECRECY_TOKEN && ri_value_is_plain(value))))
-		return;
-	take_quoted(in, m->secrecy, at);
-}
-
-/* The end of a name that a bracket follows, as in "os.environ[" and "get(", or at. */
-static size_t end_of_code(struct ri_scan *in, size_t at)
-{
-	size_t end = at;
-
-	if (!ri_is_letter(ri_scan_byte(in, at)) && ri_scan_byte(in, at) != '_')
-		return at;
-	while (end < at + RI_SCAN_AHEAD && ri_is_name_byte(ri_scan_byte(in, end)) &&
-		ri_scan_byte(in, end) != '-')
-		end++;
-	return ri_scan_is(in, end, "([") ? end : at;
-}
-
-/* Where the bracket that opens at at is closed, or SIZE_MAX. */
-static size_t end_of_brackets(struct ri_scan *in, size_t at)
-{
-	size_t end = ri_scan_horizon(in, at), depth = 0;
-
-	for (; at < end; at++) {
-		if (ri_scan_is(in, at, "([{"))
-			depth++;
-		else if (ri_scan_is(in, at, ")]}") && --depth == 0)
-			return at;
-	}
-	return SIZE_MAX;
-}
-
-/* {"token": "must be a string of 40 letters"}: what checks a form answers. */
-static bool says_why(struct ri_scan *in, size_t at)
-{
-	size_t begin = at + ri_scan_quote_at(in, at).width;
-
-	return ri_value_is_sentence(ri_scan_span(in, begin,
-		ri_scan_find(in, begin, begin + RI_SCAN_AHEAD, "\"'`")), 3);
-}
-
-/* The words of a list; the names of an object stay. */
-static void take_brackets(struct ri_scan *in, enum ri_secrecy secrecy, size_t at)
-{
-	size_t end = end_of_brackets(in, at), next;
-
-	for (; at < end; at = next > in->at ? next : in->at) {
-		struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-
-		next = at + 1;
-		if (quote.kind != 0) {
-			size_t closing = end_of_quoted(in, at + quote.width, quote);
-
-			next = closing + quote.width;
-			if (ri_scan_byte(in, ri_scan_skip_blanks(in, next)) != ':' &&
-				!says_why(in, at))
-				take_quoted(in, secrecy, at);
-		} else if (ri_is_name_byte(ri_scan_byte(in, at))) {
-			while (next < end && !ri_is_space(ri_scan_byte(in, next)) &&
-				!ri_scan_is(in, next, ",()[]{}:\"'"))
-				next++;
-			if (ri_value_is_random(ri_scan_span(in, at, next)) &&
-				ri_secrecy_hides(secrecy, ri_scan_span(in, at, next)))
-				hide(in, at, next);
-		}
-	}
-}
-
-/* "self.state", "config.x", "secret.source", "_lib.X", but not "correct.horse" */
-static bool is_attribute(struct ri_span value)
-{
-	static const char *const owners[] = { "self.", "cls.", "args.", "cfg.", "config.", "_" };
-	size_t length = 0;
-
-	for (size_t i = 0; i < COUNT(owners); i++)
-		if (ri_span_starts(value, owners[i]))
-			return true;
-	while (length < value.length && value.at[length] != '.')
-		length++;
-	return length < value.length && ri_name_mentions((struct ri_span){ value.at, length });
+	in->begin = begin;
+	in->end = end < in->length ? end : in->length;
+	return in->end > begin;
 }
 
 /* "self.token", "token", "HF_TOKEN": the name of a secret is none. */
 static bool is_reference(const struct ri_member *m, struct ri_span value)
 {
-	bool joined = memchr(value.at, '_', value.length) != NULL ||
-		memchr(value.at, '.', value.length) != NULL;
-
 	for (size_t i = 0; i < value.length; i++)
 		if (!ri_is_letter(value.at[i]) && value.at[i] != '_' && value.at[i] != '.')
 			return false;
@@ -188,281 +41,322 @@ static bool is_reference(const struct ri_member *m, struct ri_span value)
 		return ri_secrecy_of(value) != RI_SECRECY_NONE;
 	if ((m->sign == ':' && !m->quoted) || (ri_name_is_upper(m->name) && !m->spaced))
 		return false;
-	if (is_attribute(value) || ri_span_starts(m->name, "self."))
-		return true;
 	/* but not "mysecretpassword" */
-	return (joined || value.length <= sizeof("password")) && ri_name_mentions(value);
+	return (ri_name_is_compound(value) || value.length <= sizeof("password")) &&
+		ri_name_mentions(value);
 }
 
 /* "token: unexpected end", "invalid token: x": what people write behind a name. */
 static bool is_remark(struct ri_scan *in, const struct ri_member *m, struct ri_span value)
 {
-	size_t end = m->begin + value.length, next = ri_scan_skip_blanks(in, end);
+	size_t end = m->begin + value.length, next = ri_scan_skip_blanks(in, end), second;
 	bool option = m->name.at[0] == '-', plain = ri_value_is_plain(value);
 	bool more = next > end && ri_is_letter(ri_scan_byte(in, next));
-	size_t second = ri_member_word_end(in, next, next + RI_SCAN_AHEAD), least;
 
 	if (m->sign == 'i')
-		return plain || ri_name_is_upper(value) || !ri_is_letter(value.at[0]);
+		return plain;
 	if (m->sign == '=' || m->sign == '>')
 		return false;
-	end = option ? second : ri_scan_line_end(in, m->begin, m->begin + RI_SCAN_AHEAD);
-	least = ri_member_is_rest(in, m) ? 2 : 1;
-	if (ri_value_is_sentence(ri_scan_span(in, m->begin, end), least))
+	second = ri_member_word_end(in, next, next + RI_SCAN_AHEAD);
+	end = option ? second : ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD, "");
+	if (ri_value_is_sentence(ri_scan_span(in, m->begin, end), ri_member_is_rest(in, m) ? 2 : 1))
 		return true;
-	if (!plain || option)
-		return false;
-	if (m->secrecy == RI_SECRECY_HEADER)
-		return !more;
-	if (more && ri_value_is_plain(ri_scan_span(in, next, second)))
-		return true;
-	return m->secrecy == RI_SECRECY_TOKEN && (m->sign == '|' || ri_member_is(m, "token") ||
-		ri_member_is(m, "credentials") || !ri_scan_starts_line(in, m->start));
+	return plain && !option && more && ri_value_is_plain(ri_scan_span(in, next, second));
 }
 
-/* "<set to the key 'token' in secret 'hf'>" of kubectl */
-static bool is_note(struct ri_scan *in, const struct ri_member *m)
+/* Does anything between brackets, or in lines, make a secret of all of it? */
+static bool hides_any(struct ri_scan *in, const struct ri_member *m, size_t begin, size_t end,
+	bool bare)
 {
-	size_t end = ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD, ">");
+	for (size_t at = begin, next; at < end; at = next) {
+		struct ri_scan_quote quote = ri_scan_quote_at(in, at);
+		size_t from = at + quote.width;
+		struct ri_span word;
 
-	return m->sign != '>' && ri_scan_byte(in, m->begin) == '<' &&
-		ri_is_letter(ri_scan_byte(in, m->begin + 1)) && ri_scan_byte(in, end) == '>';
+		next = at + 1;
+		if (quote.mark == 0 && ri_scan_is(in, at, " \t\r\n,()[]{}:="))
+			continue;
+		if (quote.mark != 0)
+			next = ri_scan_quoted_end(in, from, quote);
+		else
+			while (next < end && !ri_scan_is(in, next, " \t\r\n,()[]{}:=\"'"))
+				next++;
+		word = ri_scan_span(in, from, next < end ? next : end);
+		next += quote.width;
+		if (ri_scan_byte(in, ri_scan_skip_blanks(in, next)) != ':' &&
+			ri_secrecy_hides(m->secrecy, word) &&
+			ri_secrecy_of(word) == RI_SECRECY_NONE &&
+			(quote.mark != 0 || bare || ri_value_is_random(word)))
+			return true;
+	}
+	return false;
 }
 
-static void take_bare(struct ri_scan *in, const struct ri_member *m)
+/* What stands between the brackets at at. */
+static bool take_brackets(struct ri_scan *in, const struct ri_member *m, size_t at)
 {
-	size_t limit = m->begin + RI_SCAN_AHEAD, end;
-	struct ri_span value, first;
+	size_t end = ri_scan_brackets_end(in, at);
 
-	if (limit > in->length)
-		limit = in->length;
-	end = ri_member_bare_end(in, m, limit);
-	value = ri_scan_span(in, m->begin, end);
+	return end != SIZE_MAX && hides_any(in, m, at + 1, end - 1, false) &&
+		found(in, at + 1, end - 1);
+}
+
+/* The end of a name that a bracket follows, as in "os.environ[" and "get(", or at. */
+static size_t end_of_code(struct ri_scan *in, size_t at)
+{
+	size_t end = at;
+
+	while (end < at + RI_SCAN_AHEAD && ri_is_name_byte(ri_scan_byte(in, end)) &&
+		ri_scan_byte(in, end) != '-')
+		end++;
+	return ri_scan_is(in, end, "([{") && !ri_scan_is(in, at, "0123456789.") ? end : at;
+}
+
+static bool take_bare(struct ri_scan *in, const struct ri_member *m)
+{
+	size_t most = m->begin + RI_SCAN_AHEAD, limit = most < in->length ? most : in->length;
+	size_t end = ri_member_bare_end(in, m, limit);
+	struct ri_span value = ri_scan_span(in, m->begin, end);
 	/* "cookie=None, x", "password = password + x" */
-	first = ri_scan_span(in, m->begin, ri_member_word_end(in, m->begin, limit));
+	struct ri_span first = ri_scan_span(in, m->begin, ri_member_word_end(in, m->begin, limit));
+
 	if (m->sign == '=' && first.length < value.length && (is_reference(m, first) ||
 			!ri_secrecy_hides(RI_SECRECY_TOKEN, first)))
-		return;
-	/* "<token> expected before <eof>" */
-	if (m->sign == '>' && ri_scan_byte(in, end) == '<' && ri_scan_byte(in, end + 1) != '/')
-		return;
+		return false;
 	if (!ri_secrecy_hides(m->secrecy, value) || is_reference(m, value) ||
-		is_remark(in, m, value) || is_note(in, m))
-		return;
-	hide(in, m->begin, end == limit ? ri_member_bare_end(in, m, in->length) : end);
+		is_remark(in, m, value))
+		return false;
+	return found(in, m->begin, end == limit ? ri_member_bare_end(in, m, in->length) : end);
 }
 
-/* One line of a value that stands below its name. Returns false behind the value. */
-static bool take_line(struct ri_scan *in, struct ri_member *m, size_t at, size_t column)
+/* <password>x</password>, on one line or several; not "<token> expected before <eof>". */
+static bool take_element(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t margin = ri_scan_margin(in, at), first = margin, limit, end;
-	bool item;
+	size_t begin = m->begin, end = begin, limit = ri_scan_horizon(in, begin);
 
-	while (ri_scan_byte(in, first) == ' ' && first < margin + RI_SCAN_AHEAD)
-		first++;
-	if (ri_scan_byte(in, first) == '\n')
-		return true;
-	item = ri_scan_follows(in, first, "- ");
-	if (first - margin < column + !item || ri_scan_byte(in, first) == '<')
+	while (end < limit && ri_scan_byte(in, end) != '<')
+		end++;
+	if (!ri_scan_follows(in, end, "</"))
 		return false;
-	first += item ? 2 : 0;
-	m->begin = first;
-	if (ri_scan_quote_at(in, first).kind != 0)
-		return take_quoted(in, m->secrecy, first);
-	limit = in->length - first < RI_SCAN_AHEAD ? in->length : first + RI_SCAN_AHEAD;
-	end = ri_member_rest_end(in, m, limit);
-	/* names of their own */
-	if (memmem(in->text + first, end - first, ": ", 2) != NULL ||
-		ri_scan_byte(in, end - 1) == ':')
-		return false;
-	if (ri_secrecy_hides(m->secrecy, ri_scan_span(in, first, end)))
-		hide(in, first, ri_member_rest_end(in, m, in->length));
-	return true;
+	while (begin < end && ri_is_space(ri_scan_byte(in, begin)))
+		begin++;
+	while (end > begin && ri_is_space(ri_scan_byte(in, end - 1)))
+		end--;
+	return ri_secrecy_hides(m->secrecy, ri_scan_span(in, begin, end)) && found(in, begin, end);
 }
 
-/* YAML's blocks and lists, XML's elements, long lines of JSON. */
-static void take_lines(struct ri_scan *in, struct ri_member *m)
+/* Of one of Python's long strings, whose three quotes stand before at. */
+static size_t end_of_long(struct ri_scan *in, size_t at, char mark)
 {
-	size_t line = ri_scan_line(in, m->start), column;
-	size_t at = ri_scan_line_end(in, m->begin, m->begin + RI_SCAN_AHEAD);
+	const char three[] = { mark, mark, mark, '\0' };
+	size_t limit = ri_scan_horizon(in, at), end = at;
 
-	if (line == SIZE_MAX || ri_scan_byte(in, at) != '\n' ||
-		(m->sign != '>' && !ri_scan_starts_line(in, m->start)))
-		return;
-	column = m->start - ri_scan_quote_before(in, m->start).width - ri_scan_margin(in, line);
-	for (unsigned i = 0; i < MAX_BLOCK && at + 1 < in->length; i++) {
-		if (!take_line(in, m, at + 1, column))
-			return;
-		at = ri_scan_line_end(in, at + 1 > in->at ? at + 1 : in->at, in->length);
+	while (end < limit && !ri_scan_follows(in, end, three))
+		end++;
+	return end < limit ? end : ri_scan_find(in, at, in->length, "");
+}
+
+static bool take_quoted(struct ri_scan *in, const struct ri_member *m, size_t at)
+{
+	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
+	size_t end;
+
+	at += quote.width;
+	if (quote.depth == 0 && ri_scan_byte(in, at) == quote.mark) {
+		/* "" has no value */
+		if (ri_scan_byte(in, at + 1) != quote.mark)
+			return false;
+		at += 2;
+		end = end_of_long(in, at, quote.mark);
+	} else {
+		end = ri_scan_quoted_end(in, at, quote);
 	}
+	return ri_secrecy_hides(m->secrecy, ri_scan_span(in, at, end)) && found(in, at, end);
+}
+
+/* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
+static bool take_pair(struct ri_scan *in, const struct ri_member *m)
+{
+	size_t at = ri_scan_skip_prefix(in, m->begin), end;
+	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
+	struct ri_span value;
+
+	end = ri_scan_quoted_end(in, at + quote.width, quote);
+	value = ri_scan_span(in, at + quote.width, end);
+	/* another option, another name, a member of an object */
+	if (quote.mark == 0 || ri_scan_quote_before(in, m->start).mark == 0 ||
+		value.length == 0 || value.at[0] == '-' ||
+		ri_secrecy_of(value) != RI_SECRECY_NONE ||
+		ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) == ':')
+		return false;
+	return take_quoted(in, m, at);
+}
+
+/* Lines below the name that stand further right, or as a list: all of them, or none. */
+static bool take_block(struct ri_scan *in, const struct ri_member *m)
+{
+	size_t column = m->start - ri_scan_quote_before(in, m->start).width -
+		ri_scan_line(in, m->start);
+	size_t at = m->begin, limit = ri_scan_horizon(in, at), begin = 0, end = 0, first;
+
+	while (at < limit) {
+		size_t line = ri_scan_skip_margin(in, at + 1);
+
+		for (first = line; ri_scan_byte(in, first) == ' ' && first < line + RI_SCAN_AHEAD;)
+			first++;
+		if (ri_scan_byte(in, first) != '\n' &&
+			first - line < column + !ri_scan_follows(in, first, "- "))
+			break;
+		at = ri_scan_find(in, first, limit, "");
+		if (at > first) {
+			begin = begin == 0 ? first : begin;
+			end = at;
+		}
+	}
+	if (begin == 0 || !hides_any(in, m, begin, end, true))
+		return false;
+	return found(in, begin, end);
 }
 
 /* "|", ">-" and the like, and then the end of the line. */
-static bool is_block(struct ri_scan *in, const struct ri_member *m)
+static size_t skip_marker(struct ri_scan *in, const struct ri_member *m)
 {
 	size_t at = m->begin;
 
-	if (ri_scan_byte(in, at) == '|' || (ri_scan_byte(in, at) == '>' && m->sign == ':'))
-		at++;
-	while (at > m->begin && at < m->begin + 3 && ri_scan_is(in, at, "+-0123456789"))
-		at++;
-	return (m->sign == ':' || m->sign == '>') && ri_scan_byte(in, at) == '\n';
+	if (m->sign == ':' && ri_scan_is(in, at, "|>"))
+		for (at++; ri_scan_is(in, at, "+-0123456789");)
+			at++;
+	return ri_scan_skip_blanks(in, at);
 }
 
-/* "bad token=" + x: the quote ends what one before it in the line began. */
-static bool is_outer(struct ri_scan *in, const struct ri_member *m)
+/* Is what stands in the quote at at a name with a value of its own? */
+static bool is_name_of_other(struct ri_scan *in, size_t at)
 {
-	size_t at = m->begin, count = 0;
-	char quote = ri_scan_byte(in, at), before, after;
+	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
+	size_t begin = at + quote.width, end = ri_scan_quoted_end(in, begin, quote);
 
-	if (m->quoted || !ri_is_one_of(quote, "\"'`") || !ri_scan_is(in, at + 1, " )],;+\n"))
+	return ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) == ':' ||
+		ri_secrecy_of(ri_scan_span(in, begin, end)) != RI_SECRECY_NONE;
+}
+
+/* A value that stands below its name: quoted or in brackets in the next line, or a block. */
+static bool take_below(struct ri_scan *in, struct ri_member *m, size_t line_end)
+{
+	size_t next = ri_scan_skip_margin(in, line_end + 1), quote;
+
+	next = ri_scan_skip_blanks(in, next);
+	quote = ri_scan_skip_prefix(in, next);
+	m->begin = next;
+	if (ri_scan_quote_at(in, quote).mark != 0 && !is_name_of_other(in, quote))
+		return m->sign == ',' ? take_pair(in, m) : take_quoted(in, m, quote);
+	if (m->sign == ',')
 		return false;
-	for (; at > 0 && m->begin - at < RI_SCAN_AHEAD; at--) {
-		before = in->text[at - 1];
-		after = ri_scan_byte(in, at);
-		if (before == '\n')
-			break;
-		/* an apostrophe is none */
-		if (before == quote && !(ri_is_letter(after) && at > 1 &&
-			ri_is_letter(in->text[at - 2])))
-			count++;
-	}
-	return count % 2 == 1;
+	if (ri_scan_is(in, next, "[{("))
+		return take_brackets(in, m, next);
+	m->begin = line_end;
+	return m->sign == ':' && ri_scan_starts_line(in, m->start) && take_block(in, m);
 }
 
 /* The value of a name that makes a secret of it. */
-static void take_value(struct ri_scan *in, struct ri_member *m)
+static bool take_value(struct ri_scan *in, struct ri_member *m)
 {
-	bool variable = m->sign == '=' && !m->spaced && ri_name_is_upper(m->name);
-	size_t at;
-	char first;
+	size_t at = ri_is_one_of(m->sign, ":,=") ? skip_marker(in, m) : m->begin;
 
-	if (m->sign == ',') {
-		take_pair(in, m);
-		return;
-	}
-	/* a tag of YAML */
-	if (m->sign == ':' && ri_scan_byte(in, m->begin) == '!' &&
-		ri_is_letter(ri_scan_byte(in, m->begin + 1)))
-		m->begin = ri_scan_skip_blanks(in, ri_member_word_end(in, m->begin, m->begin + 32));
+	if (m->sign == '>')
+		return take_element(in, m);
+	if (ri_scan_byte(in, at) == '\n')
+		return take_below(in, m, at);
+	if (m->sign == ',')
+		return take_pair(in, m);
 	at = ri_scan_skip_prefix(in, m->begin);
-	first = ri_scan_byte(in, m->begin);
-	if (is_outer(in, m))
-		return;
-	if (ri_scan_quote_at(in, at).kind != 0 && m->sign != '>') {
-		if (m->sign != ':' || !says_why(in, at))
-			take_quoted(in, m->secrecy, at);
-	} else if (is_block(in, m)) {
-		take_lines(in, m);
-	} else if (!variable && ri_is_one_of(first, "([{") &&
-		end_of_brackets(in, m->begin) != SIZE_MAX) {
-		take_brackets(in, m->secrecy, m->begin);
-	} else if (!variable && end_of_code(in, m->begin) > m->begin) {
-		/* Secret("x") holds it; os.environ["HF_TOKEN"] and get("x") do not */
-		at = end_of_code(in, m->begin);
-		if (first >= 'A' && first <= 'Z' && ri_scan_byte(in, at) == '(' &&
-			ri_scan_quote_at(in, ri_scan_skip_prefix(in, at + 1)).kind != 0)
-			take_quoted(in, m->secrecy, ri_scan_skip_prefix(in, at + 1));
-	} else {
-		take_bare(in, m);
-	}
+	if (ri_scan_quote_at(in, at).mark != 0)
+		return take_quoted(in, m, at);
+	at = end_of_code(in, m->begin);
+	/* a variable's value has no code */
+	if (ri_scan_is(in, at, "([{") && ri_scan_brackets_end(in, at) != SIZE_MAX &&
+		!(m->sign == '=' && !m->spaced && ri_name_is_upper(m->name)))
+		return take_brackets(in, m, at);
+	return take_bare(in, m);
 }
 
 /* "Bearer x", but not "Bearer token is missing" and "Bearer realm=". */
 static bool take_bearer(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t begin, end;
+	struct ri_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
 
 	if (!ri_member_is(m, "bearer"))
 		return false;
-	begin = ri_scan_skip_blanks(in, m->end);
-	end = ri_member_word_end(in, begin, begin + RI_SCAN_AHEAD);
-	if (begin == m->end || ri_scan_follows(in, begin, "realm=") ||
-		ri_value_is_plain(ri_scan_span(in, begin, end)) ||
-		!ri_secrecy_hides(RI_SECRECY_TOKEN, ri_scan_span(in, begin, end)))
-		return false;
-	hide(in, begin, ri_member_word_end(in, begin, in->length));
-	return true;
+	value.begin = ri_scan_skip_blanks(in, m->end);
+	return value.begin > m->end && !ri_scan_follows(in, value.begin, "realm=") &&
+		!ri_value_is_plain(ri_scan_span(in, value.begin,
+			ri_member_word_end(in, value.begin, value.begin + RI_SCAN_AHEAD))) &&
+		take_bare(in, &value);
 }
-
-/* Options of commands that take a password, and say so by one letter. */
-static const struct {
-	const char *command;
-	const char *option;
-	bool joined;		/* "-px" */
-	bool of_user;		/* "me:x" */
-} logins[] = {
-	{ "curl ", "-u", false, true }, { "curl ", "--user", false, true },
-	{ "curl ", "--proxy-user", false, true }, { "sshpass ", "-p", true, false },
-	{ "mysql ", "-p", true, false }, { "mysqldump ", "-p", true, false },
-	{ "login ", "-p", false, false }, { "redis-cli ", "-a", false, false },
-};
 
 static bool take_login(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t from = m->start > LOGIN ? m->start - LOGIN : 0, length, begin, end;
-	const char *line = memrchr(in->text + from, '\n', m->start - from);
+	size_t line = ri_scan_line(in, m->start);
+	struct ri_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
 
-	if (m->name.at[0] != '-')
-		return false;
-	from = line == NULL ? from : (size_t)(line - in->text);
-	in->looks += m->start - from;
-	for (size_t i = 0; i < COUNT(logins); i++) {
-		length = strlen(logins[i].option);
+	for (size_t i = 0; m->name.at[0] == '-' && i < COUNT(logins); i++) {
+		size_t length = strlen(logins[i].option);
+
 		if (!ri_span_starts(m->name, logins[i].option) ||
-			(m->name.length > length && !logins[i].joined) ||
-			memmem(in->text + from, m->start - from, logins[i].command,
+			memmem(in->text + line, m->start - line, logins[i].command,
 				strlen(logins[i].command)) == NULL)
 			continue;
-		begin = m->start + length;
+		value.begin = m->start + length;
 		if (m->name.length == length)
-			begin = ri_scan_skip_blanks(in, begin);
-		if (ri_scan_quote_at(in, begin).kind != 0)
-			return take_quoted(in, RI_SECRECY_TOKEN, begin);
-		end = ri_member_word_end(in, begin, begin + RI_SCAN_AHEAD);
-		if (!ri_secrecy_hides(RI_SECRECY_TOKEN, ri_scan_span(in, begin, end)) ||
-			(logins[i].of_user && memchr(in->text + begin, ':', end - begin) == NULL))
-			return false;
-		hide(in, begin, end);
-		return true;
+			value.begin = ri_scan_skip_blanks(in, value.begin);
+		return ri_scan_quote_at(in, value.begin).mark == 0 ? take_bare(in, &value)
+			: take_quoted(in, &value, value.begin);
 	}
 	return false;
 }
 
-static void take_name(struct ri_scan *in)
+static bool take_name(struct ri_scan *in)
 {
 	struct ri_member m = { .start = in->at, .end = in->at };
 	size_t form = ri_secret_form(ri_scan_span(in, in->at, in->length));
 
-	if (form > 0) {
-		hide(in, in->at, in->at + form);
-		return;
-	}
-	while (m.end < in->length && ri_is_name_byte(ri_scan_byte(in, m.end)))
+	if (form > 0)
+		return found(in, in->at, in->at + form);
+	while (ri_is_name_byte(ri_scan_byte(in, m.end)))
 		m.end++;
+	in->at = m.end;
 	m.name = ri_scan_span(in, m.start, m.end);
 	m.secrecy = ri_secrecy_of(m.name);
-	if (!take_bearer(in, &m) && !take_login(in, &m) &&
-		(m.secrecy != RI_SECRECY_NONE || ri_member_of_pair(&m)) &&
-		ri_member_find_sign(in, &m)) {
-		ri_member_judge(in, &m);
-		if (m.secrecy != RI_SECRECY_NONE)
-			take_value(in, &m);
-	}
-	copy(in, m.end);
+	if (take_bearer(in, &m) || take_login(in, &m))
+		return true;
+	if ((m.secrecy == RI_SECRECY_NONE && !ri_member_is(&m, "value")) ||
+		!ri_member_find_sign(in, &m))
+		return false;
+	ri_member_judge(in, &m);
+	return m.secrecy != RI_SECRECY_NONE && take_value(in, &m);
 }
 
-/* "scheme://user:password@host": what stands before the last '@'. */
-static void take_authority(struct ri_scan *in)
+/*
+ * "scheme://user:password@host". A password may have '/', '?', '#' and '@' in it: behind a ':'
+ * that begins no port the last '@' of the word ends it.
+ */
+static bool take_authority(struct ri_scan *in)
 {
-	size_t found = SIZE_MAX, at;
+	size_t begin = in->at + 3, end, at, last = SIZE_MAX;
+	bool password = false;
 
-	copy(in, in->at + 3);
-	for (at = in->at; !ri_scan_is(in, at, " \t\r\n\v\f\"'`/?#<>"); at++)
+	in->at = begin;
+	for (end = begin; end < begin + MAX_LOGIN &&
+		!ri_scan_is(in, end, " \t\r\n\v\f\"'`<>/?#"); end++)
+		if (ri_scan_byte(in, end) == '@')
+			last = end;
+	if (ri_scan_byte(in, begin) != '[')
+		for (at = ri_scan_find(in, begin, end, ":"); at < end && !password; at++)
+			password = !ri_scan_is(in, at, ":0123456789");
+	for (at = end; password && at < begin + MAX_LOGIN &&
+		!ri_scan_is(in, at, " \t\r\n\v\f\"'`<>"); at++)
 		if (ri_scan_byte(in, at) == '@')
-			found = at;
-	if (found != SIZE_MAX)
-		hide(in, in->at, found);
+			last = at;
+	return last != SIZE_MAX && found(in, begin, last);
 }
 
 /* Lines of base64, as those of a key whose end was lost. */
@@ -470,11 +364,10 @@ static size_t end_of_key_lines(struct ri_scan *in, size_t at)
 {
 	size_t end;
 
-	for (at = ri_scan_line_end(in, at, in->length); at < in->length; at = end) {
-		for (end = ri_scan_margin(in, at + 1); end < in->length; end++)
-			if (!ri_is_name_byte(ri_scan_byte(in, end)) &&
-				!ri_scan_is(in, end, "+/=\r"))
-				break;
+	for (at = ri_scan_find(in, at, in->length, ""); at < in->length; at = end) {
+		end = ri_scan_skip_margin(in, at + 1);
+		while (ri_is_name_byte(ri_scan_byte(in, end)) || ri_scan_is(in, end, "+/=\r"))
+			end++;
 		if (ri_scan_byte(in, end) != '\n')
 			break;
 	}
@@ -484,69 +377,77 @@ static size_t end_of_key_lines(struct ri_scan *in, size_t at)
 /* "-----BEGIN ... PRIVATE KEY-----" (RFC 7468): up to the mark of its end. */
 static bool take_private_key(struct ri_scan *in)
 {
-	static const char begin[] = "-----BEGIN ", end[] = "-----END ";
 	struct ri_span rest = ri_scan_span(in, in->at, ri_scan_horizon(in, in->at));
-	const char *mark, *last;
+	const char *last;
 
-	if (!ri_span_starts(rest, begin))
-		return false;
-	mark = memmem(rest.at, rest.length < 64 ? rest.length : 64, "PRIVATE KEY", 11);
-	if (mark == NULL)
+	if (!ri_span_starts(rest, "-----BEGIN ") ||
+		memmem(rest.at, rest.length < 64 ? rest.length : 64, "PRIVATE KEY", 11) == NULL)
 		return false;
 	in->looks += rest.length;
-	last = memmem(rest.at, rest.length, end, sizeof(end) - 1);
+	last = memmem(rest.at, rest.length, "-----END ", 9);
 	if (last != NULL)
 		last = memmem(last + 5, (size_t)(rest.at + rest.length - last) - 5, "-----", 5);
-	hide(in, in->at, last == NULL ? end_of_key_lines(in, in->at)
-				      : (size_t)(last - in->text) + 5);
-	return true;
+	return found(in, in->at, last == NULL ? end_of_key_lines(in, in->at)
+					      : (size_t)(last - in->text) + 5);
 }
 
 /* What is no name, and what stands before one though it looks like its start. */
-static void take_other(struct ri_scan *in)
+static void skip_other(struct ri_scan *in)
 {
 	struct ri_scan_quote quote = ri_scan_quote_at(in, in->at);
-	size_t width = 1;
 	char c = ri_scan_byte(in, in->at), next = ri_scan_byte(in, in->at + 1);
+	size_t past = ri_scan_skip_colour(in, in->at);
 
 	if (quote.spelled)
-		width = quote.width;
-	else if (c == '%' && memchr("0123456789ABCDEFabcdef", next, 22) != NULL)
-		width = 3;
+		in->at += quote.width;
+	else if (c == '%' && ri_is_one_of(next, "0123456789ABCDEFabcdef"))
+		in->at += 3;
 	else if (c == '\\' && ri_is_one_of(next, "nrt"))
-		width = 2;
-	else if (c == '\x1b')
-		width = ri_scan_skip_colour(in, in->at) - in->at;
-	else if (c == '}')
-		in->named = RI_SECRECY_NONE;
-	copy(in, in->at + (width > 0 ? width : 1));
+		in->at += 2;
+	else
+		in->at = past > in->at ? past : in->at + 1;
 }
 
-static size_t redact(struct ri_scan *in)
+/* Find the next secret, from in->begin to in->end. */
+static bool find_secret(struct ri_scan *in)
 {
-	while (in->at < in->length && (in->out == NULL || !in->out->cut)) {
+	bool is_found = false;
+
+	while (in->at < in->length && !is_found) {
 		char c = ri_scan_byte(in, in->at);
 
-		if (ri_is_name_byte(c) && (c != '-' || !take_private_key(in)))
-			take_name(in);
-		else if (c == ':' && ri_scan_follows(in, in->at, "://"))
-			take_authority(in);
-		else if (!ri_is_name_byte(c))
-			take_other(in);
+		if (c == '-' && take_private_key(in))
+			is_found = true;
+		else if (ri_is_name_byte(c))
+			is_found = take_name(in);
+		else if (ri_scan_follows(in, in->at, "://"))
+			is_found = take_authority(in);
+		else
+			skip_other(in);
 	}
-	return in->looks;
+	if (is_found)
+		in->at = in->end;
+	return is_found;
 }
 
 size_t ri_redact(struct ri_text *out, struct ri_span text)
 {
-	struct ri_scan in = { .text = text.at, .length = text.length, .out = out };
+	struct ri_scan in = { .text = text.at, .length = text.length };
+	size_t done = 0;
 
-	return redact(&in);
+	while (!out->cut && find_secret(&in)) {
+		ri_text_add_bytes(out, text.at + done, in.begin - done);
+		ri_text_add(out, RI_REDACTED);
+		done = in.end;
+	}
+	ri_text_add_bytes(out, text.at + done, text.length - done);
+	return in.looks;
 }
 
 void ri_redact_mask(char *text)
 {
-	struct ri_scan in = { .text = text, .length = strlen(text), .mask = text };
+	struct ri_scan in = { .text = text, .length = strlen(text) };
 
-	redact(&in);
+	while (find_secret(&in))
+		memset(text + in.begin, '*', in.end - in.begin);
 }

@@ -27,7 +27,7 @@
  */
 size_t ri_redact(struct ri_text *out, struct ri_span text);
 
-#define RI_REDACT_LOOKS 300
+#define RI_REDACT_LOOKS 400
 
 /* A star for each byte of a secret, in its place: what stands behind it stays where it is. */
 void ri_redact_mask(char *text);

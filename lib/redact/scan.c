@@ -6,9 +6,8 @@
 #include <strings.h>
 
 enum {
-	MAX_VALUE = 16384,	/* how far for the end of a quoted or bracketed value */
-	MANY_LOOKS = 64,	/* for a byte of the text: then RI_SCAN_AHEAD must do there, too */
-	MAX_MARGIN = 80,	/* of a line before its first name */
+	MAX_VALUE = 16384,	/* how far the end of a value is looked for */
+	MANY_LOOKS = 48,	/* for a byte of the text: then a few bytes ahead must do */
 };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -37,18 +36,18 @@ bool ri_scan_follows(struct ri_scan *in, size_t at, const char *word)
 	size_t length = strlen(word);
 
 	in->looks++;
-	return at + length <= in->length && strncasecmp(in->text + at, word, length) == 0;
+	return at < in->length && length <= in->length - at &&
+		strncasecmp(in->text + at, word, length) == 0;
 }
 
 bool ri_scan_precedes(struct ri_scan *in, size_t at, const char *word)
 {
-	size_t length = strlen(word);
-
-	return at >= length && ri_scan_follows(in, at - length, word);
+	return at >= strlen(word) && ri_scan_follows(in, at - strlen(word), word);
 }
 
 struct ri_span ri_scan_span(const struct ri_scan *in, size_t begin, size_t end)
 {
+	end = end < in->length ? end : in->length;
 	return (struct ri_span){ in->text + begin, end > begin ? end - begin : 0 };
 }
 
@@ -71,6 +70,8 @@ size_t ri_scan_skip_blanks(struct ri_scan *in, size_t at)
 		size_t next = ri_is_blank(ri_scan_byte(in, at)) ? at + 1
 								: ri_scan_skip_colour(in, at);
 
+		if (next == at && ri_scan_follows(in, at, "\\\n"))
+			next = at + 2;
 		if (next == at)
 			break;
 		at = next;
@@ -78,23 +79,23 @@ size_t ri_scan_skip_blanks(struct ri_scan *in, size_t at)
 	return at;
 }
 
-size_t ri_scan_line_end(struct ri_scan *in, size_t at, size_t limit)
-{
-	while (at < limit && ri_scan_byte(in, at) != '\n')
-		at++;
-	return at;
-}
-
 size_t ri_scan_find(struct ri_scan *in, size_t at, size_t limit, const char *set)
 {
 	while (at < limit && ri_scan_byte(in, at) != '\n' && !ri_scan_is(in, at, set))
 		at++;
-	return at;
+	return at < in->length ? at : in->length;
+}
+
+size_t ri_scan_horizon(const struct ri_scan *in, size_t at)
+{
+	size_t most = in->looks / MANY_LOOKS > in->length ? RI_SCAN_AHEAD / 2 : MAX_VALUE;
+
+	return at + most < in->length ? at + most : in->length;
 }
 
 struct ri_scan_quote ri_scan_quote_at(struct ri_scan *in, size_t at)
 {
-	struct ri_scan_quote quote = { .depth = 0 };
+	struct ri_scan_quote quote = { .mark = 0 };
 
 	if (!ri_scan_is(in, at, "\"'`\\%&"))
 		return quote;
@@ -103,70 +104,93 @@ struct ri_scan_quote ri_scan_quote_at(struct ri_scan *in, size_t at)
 			return (struct ri_scan_quote){ (char)i, true, 0, strlen(spellings[i]) };
 	while (quote.depth < 16 && ri_scan_byte(in, at + quote.depth) == '\\')
 		quote.depth++;
-	quote.kind = ri_scan_byte(in, at + quote.depth);
+	quote.mark = ri_scan_byte(in, at + quote.depth);
 	quote.width = quote.depth + 1;
-	return ri_is_one_of(quote.kind, "\"'`") ? quote : (struct ri_scan_quote){ .kind = 0 };
-}
-
-size_t ri_scan_horizon(const struct ri_scan *in, size_t at)
-{
-	size_t most = in->looks / MANY_LOOKS > in->length ? RI_SCAN_AHEAD : MAX_VALUE;
-
-	return in->length - at < most ? in->length : at + most;
-}
-
-size_t ri_scan_closing(struct ri_scan *in, size_t at, struct ri_scan_quote quote)
-{
-	size_t end = at < in->length ? ri_scan_horizon(in, at) : at;
-
-	while (at < end) {
-		size_t slashes = 0;
-
-		if (quote.spelled && ri_scan_follows(in, at, spellings[(size_t)quote.kind]))
-			return at;
-		while (!quote.spelled && ri_scan_byte(in, at + slashes) == '\\')
-			slashes++;
-		if (!quote.spelled && slashes <= quote.depth &&
-			ri_scan_byte(in, at + slashes) == quote.kind)
-			return at;
-		at += slashes + 1;
-	}
-	return SIZE_MAX;
+	return ri_is_one_of(quote.mark, "\"'`") ? quote : (struct ri_scan_quote){ .mark = 0 };
 }
 
 struct ri_scan_quote ri_scan_quote_before(struct ri_scan *in, size_t at)
 {
-	struct ri_scan_quote found = { .kind = 0 };
+	struct ri_scan_quote found = { .mark = 0 };
 
 	for (size_t width = 1; width <= 8 && width <= at; width++) {
 		struct ri_scan_quote quote = ri_scan_quote_at(in, at - width);
 
-		if (quote.kind != 0 && quote.width == width)
+		if (quote.mark != 0 && quote.width == width)
 			found = quote;
 	}
 	return found;
 }
 
-size_t ri_scan_margin(struct ri_scan *in, size_t line)
+size_t ri_scan_skip_prefix(struct ri_scan *in, size_t at)
 {
-	size_t at = line;
+	size_t start = at;
 
-	if (ri_scan_byte(in, at) != '[')
-		return line;
-	while (at < line + 24 && !ri_scan_is(in, at, "]\n"))
+	while (at < start + 2 && ri_scan_is(in, at, "bBrRuUfF"))
 		at++;
-	if (ri_scan_byte(in, at) != ']')
-		return line;
-	at += ri_scan_byte(in, at + 1) == ':' ? 2 : 1;
-	return at + (ri_scan_byte(in, at) == ' ');
+	return ri_scan_quote_at(in, at).mark != 0 ? at : start;
+}
+
+size_t ri_scan_closing(struct ri_scan *in, size_t at, struct ri_scan_quote quote)
+{
+	for (size_t end = ri_scan_horizon(in, at), slashes; at < end; at += slashes + 1) {
+		slashes = 0;
+		if (quote.spelled && ri_scan_follows(in, at, spellings[(size_t)quote.mark]))
+			return at;
+		while (!quote.spelled && ri_scan_byte(in, at + slashes) == '\\')
+			slashes++;
+		if (quote.spelled || slashes > quote.depth ||
+			ri_scan_byte(in, at + slashes) != quote.mark)
+			continue;
+		if (slashes > 0 || ri_scan_byte(in, at + 1) != quote.mark)
+			return at;
+		slashes = 1;
+	}
+	return SIZE_MAX;
+}
+
+size_t ri_scan_quoted_end(struct ri_scan *in, size_t at, struct ri_scan_quote quote)
+{
+	size_t end = ri_scan_closing(in, at, quote);
+
+	return end == SIZE_MAX ? ri_scan_find(in, at, in->length, "") : end;
+}
+
+size_t ri_scan_brackets_end(struct ri_scan *in, size_t at)
+{
+	size_t end = ri_scan_horizon(in, at), depth = 0, closing;
+
+	for (; at < end; at++) {
+		struct ri_scan_quote quote = ri_scan_quote_at(in, at);
+
+		if (quote.mark != 0 && !ri_is_letter(ri_scan_byte(in, at - 1))) {
+			closing = ri_scan_closing(in, at + quote.width, quote);
+			at = closing == SIZE_MAX ? at : closing + quote.width - 1;
+		} else if (ri_scan_is(in, at, "([{")) {
+			depth++;
+		} else if (ri_scan_is(in, at, ")]}") && --depth == 0) {
+			return at + 1;
+		}
+	}
+	return SIZE_MAX;
+}
+
+size_t ri_scan_skip_margin(struct ri_scan *in, size_t line)
+{
+	size_t end = ri_scan_byte(in, line) != '[' ? line : ri_scan_find(in, line, line + 24, "]");
+
+	if (ri_scan_follows(in, end, "]: "))
+		return end + 3;
+	return ri_scan_follows(in, end, "] ") ? end + 2 : line;
 }
 
 size_t ri_scan_line(struct ri_scan *in, size_t at)
 {
-	for (size_t i = 0; i <= MAX_MARGIN; i++)
-		if (i == at || ri_scan_byte(in, at - i - 1) == '\n')
-			return at - i;
-	return SIZE_MAX;
+	size_t start = at;
+
+	while (start > 0 && at - start < RI_SCAN_AHEAD && ri_scan_byte(in, start - 1) != '\n')
+		start--;
+	return ri_scan_skip_margin(in, start);
 }
 
 bool ri_scan_starts_line(struct ri_scan *in, size_t at)
@@ -177,9 +201,6 @@ bool ri_scan_starts_line(struct ri_scan *in, size_t at)
 	};
 	size_t from = ri_scan_line(in, at), i;
 
-	if (from == SIZE_MAX)
-		return false;
-	from = ri_scan_margin(in, from);
 	while (from < at) {
 		size_t past = ri_scan_skip_colour(in, from);
 
@@ -192,14 +213,5 @@ bool ri_scan_starts_line(struct ri_scan *in, size_t at)
 		else
 			return false;
 	}
-	return true;
-}
-
-size_t ri_scan_skip_prefix(struct ri_scan *in, size_t at)
-{
-	size_t start = at;
-
-	while (at < start + 2 && ri_scan_is(in, at, "bBrRuUfF"))
-		at++;
-	return ri_scan_quote_at(in, at).kind != 0 ? at : start;
+	return from == at;
 }

@@ -23,6 +23,9 @@ static const char *const forms[] = {
 	"hf_token:\n  %s", "- name: HF_TOKEN\n  value: %s", "('HF_TOKEN', '%s')",
 	"setdefault(\"HF_TOKEN\", \"%s\")", "<password>%s</password>", "a=1;Password=%s;b=2",
 	"SharedAccessSignature=%s", "machine h login me password %s", "\x1b[1mHF_TOKEN\x1b[0m=%s",
+	"\"token\":\n  \"%s\"", "- token:\n    - %s", "secret: >-\n  a\n  %s", "passwd: 'it''s %s'",
+	"setdefault(\"HF_TOKEN\",\n\"%s\")", "export HF_TOKEN=\\\n%s", "https://me:a/#%s@host",
+	"password=)%s", "{\"secrets\": {\"a\": [\"%s\"]}}",
 	"token%%3D%s%%26", "ENV HF_TOKEN %s", "| HF_TOKEN | %s |", "curl -u me:%s h",
 };
 
