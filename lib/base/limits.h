@@ -22,6 +22,7 @@ enum {
 	RI_MAX_GPUS = 256,		/* of one node, MIG instances counted */
 	RI_OUTPUT_LINE = 65536,		/* bytes of a rank's line; a longer one is cut */
 	RI_OUTPUT_TAIL = 65536,		/* last bytes of a rank's stderr that are kept */
+	RI_OUTPUT_HEAD = 32768,		/* and first ones of a long traceback */
 	/* MAX_ARG_STRLEN (Linux include/uapi/linux/binfmts.h): 32 pages, '\0' counted */
 	RI_MAX_VARIABLE = 131072,
 	RI_CAPTURE_FILE = 1048576,	/* bytes of a file that --capture copies */

@@ -3,10 +3,54 @@
 
 #include <string.h>
 
+enum { MAX_PREFIX = 512 };	/* bytes before a traceback's first words that are kept with them */
+
+static char *ring_of(const struct ri_tail *tail)
+{
+	return tail->bytes + RI_OUTPUT_HEAD;
+}
+
+/* Of what came last, counted from behind; it is in the ring. */
+static char at_back(const struct ri_tail *tail, size_t back)
+{
+	return ring_of(tail)[(tail->next + RI_OUTPUT_TAIL - back) % RI_OUTPUT_TAIL];
+}
+
+/* Of these bytes the ring has no room for all that came since the mark: keep how that began. */
+static void keep_head(struct ri_tail *tail, const char *bytes)
+{
+	size_t there = (size_t)(tail->total - tail->mark);
+	size_t count = there < RI_OUTPUT_HEAD ? there : RI_OUTPUT_HEAD;
+
+	for (size_t i = 0; i < count; i++)
+		tail->bytes[i] = at_back(tail, there - i);
+	memcpy(tail->bytes + count, bytes, RI_OUTPUT_HEAD - count);
+	tail->has_head = true;
+}
+
+void ri_tail_mark(struct ri_tail *tail)
+{
+	size_t back = 1;
+
+	if (tail->marked && tail->total - tail->mark < RI_OUTPUT_HEAD / 2)
+		return;
+	while (back < tail->length && back < MAX_PREFIX && at_back(tail, back) != '\n')
+		back++;
+	if (at_back(tail, back) == '\n')
+		back--;
+	tail->mark = tail->total - back;
+	tail->marked = true;
+	tail->has_head = false;
+}
+
 void ri_tail_add(struct ri_tail *tail, const char *bytes, size_t length)
 {
 	size_t part;
 
+	if (tail->marked && !tail->has_head &&
+		tail->total + length - tail->mark > RI_OUTPUT_TAIL)
+		keep_head(tail, bytes);
+	tail->total += length;
 	if (length > RI_OUTPUT_TAIL) {
 		bytes += length - RI_OUTPUT_TAIL;
 		length = RI_OUTPUT_TAIL;
@@ -15,7 +59,7 @@ void ri_tail_add(struct ri_tail *tail, const char *bytes, size_t length)
 		part = RI_OUTPUT_TAIL - tail->next;
 		if (part > length)
 			part = length;
-		memcpy(tail->bytes + tail->next, bytes, part);
+		memcpy(ring_of(tail) + tail->next, bytes, part);
 		tail->next = (tail->next + part) % RI_OUTPUT_TAIL;
 		tail->length += part;
 	}
@@ -33,41 +77,75 @@ static void reverse(char *begin, char *end)
 	}
 }
 
-const char *ri_tail_read(struct ri_tail *tail, size_t *length)
+/* The oldest byte comes first. */
+static void turn(struct ri_tail *tail)
 {
+	char *ring = ring_of(tail);
+
 	/* once it is full, the oldest byte is the one to be overwritten next */
-	if (tail->length == RI_OUTPUT_TAIL && tail->next > 0) {
-		reverse(tail->bytes, tail->bytes + tail->next);
-		reverse(tail->bytes + tail->next, tail->bytes + RI_OUTPUT_TAIL);
-		reverse(tail->bytes, tail->bytes + RI_OUTPUT_TAIL);
-		tail->next = 0;
-	}
-	*length = tail->length;
-	return tail->bytes;
+	if (tail->length < RI_OUTPUT_TAIL || tail->next == 0)
+		return;
+	reverse(ring, ring + tail->next);
+	reverse(ring + tail->next, ring + RI_OUTPUT_TAIL);
+	reverse(ring, ring + RI_OUTPUT_TAIL);
+	tail->next = 0;
+}
+
+/*
+ * Leave the ring what the head leaves it. Of the line in which the head breaks off, and of that in
+ * which the rest begins, nothing is left but its end.
+ */
+static void make_room(struct ri_tail *tail)
+{
+	const size_t most = RI_OUTPUT_TAIL - RI_OUTPUT_HEAD;
+	size_t gone = tail->length > most ? tail->length - most : 0;
+	char *ring = ring_of(tail), *end = memchr(ring + gone, '\n', tail->length - gone);
+
+	gone = end == NULL ? tail->length : (size_t)(end - ring);
+	if (gone == 0)
+		return;
+	tail->length -= gone;
+	tail->next = tail->length;
+	memmove(ring, ring + gone, tail->length);
+}
+
+struct ri_tail_text ri_tail_read(struct ri_tail *tail)
+{
+	turn(tail);
+	if (!tail->has_head)
+		return (struct ri_tail_text){
+			.bytes = ring_of(tail), .length = tail->length,
+			.cut = tail->total > tail->length,
+		};
+	make_room(tail);
+	return (struct ri_tail_text){
+		.bytes = tail->bytes, .length = RI_OUTPUT_HEAD + tail->length,
+		.head = RI_OUTPUT_HEAD,
+	};
 }
 
 /* Its first letter comes but once in it, so what does not go on may only begin anew. */
-bool ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length)
+size_t ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length, bool *found)
 {
 	static const char words[] = RI_TRACEBACK;
-	const char *end = bytes + length;
-	bool found = false;
+	const char *at = bytes, *end = bytes + length;
 
-	while (bytes < end) {
+	*found = false;
+	while (at < end && !*found) {
 		if (watch->matched == 0) {
-			bytes = memchr(bytes, words[0], (size_t)(end - bytes));
-			if (bytes == NULL)
-				break;
+			at = memchr(at, words[0], (size_t)(end - at));
+			if (at == NULL)
+				return length;
 		}
-		if (*bytes == words[watch->matched])
+		if (*at == words[watch->matched])
 			watch->matched++;
 		else
-			watch->matched = *bytes == words[0];
-		bytes++;
+			watch->matched = *at == words[0];
+		at++;
 		if (watch->matched == sizeof(words) - 1) {
 			watch->matched = 0;
-			found = true;
+			*found = true;
 		}
 	}
-	return found;
+	return (size_t)(at - bytes);
 }

@@ -1,27 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is remembered of a rank's standard error: its last bytes, and whether
- * a traceback went by.
+ * What is remembered of a rank's standard error: its last bytes, and how the last traceback began,
+ * however long it is: a message may have a tensor in it, or a batch of text.
  */
 #ifndef RI_OUTPUT_TAIL_H
 #define RI_OUTPUT_TAIL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/limits.h"
 
-/* A beginning: .bytes has room for RI_OUTPUT_TAIL, all else is zero. */
+enum { RI_TAIL_ROOM = RI_OUTPUT_TAIL + RI_OUTPUT_HEAD };
+
+/* A beginning: .bytes has room for RI_TAIL_ROOM, all else is zero. */
 struct ri_tail {
-	char *bytes;		/* a ring */
+	char *bytes;		/* the head, and behind it a ring */
 	size_t next;		/* where the next byte goes */
 	size_t length;
+	uint64_t total;		/* bytes that have come */
+	uint64_t mark;		/* of these, where the head begins */
+	bool marked;
+	bool has_head;		/* it is full; else what it would have is still in the ring */
 };
 
 void ri_tail_add(struct ri_tail *tail, const char *bytes, size_t length);
 
-/* The bytes in one piece, oldest first; good until more are added. */
-const char *ri_tail_read(struct ri_tail *tail, size_t *length);
+/*
+ * The line whose beginning was added last begins a traceback: from there on the first bytes are
+ * kept. One that begins in the first half of what is kept of another is a part of that: exceptions
+ * are chained.
+ */
+void ri_tail_mark(struct ri_tail *tail);
+
+/* RI_OUTPUT_TAIL bytes at most. */
+struct ri_tail_text {
+	const char *bytes;
+	size_t length;
+	size_t head;		/* of these, how the last traceback began; 0: the rest has it */
+	bool cut;		/* the first line may be half of one */
+};
+
+/*
+ * What is remembered, in one piece, oldest first; good until more is added. After a head the next
+ * byte is the end of a line, or there is none.
+ */
+struct ri_tail_text ri_tail_read(struct ri_tail *tail);
 
 #define RI_TRACEBACK "Traceback (most recent call last):"
 
@@ -31,11 +56,12 @@ struct ri_watch {
 };
 
 /*
- * Did RI_TRACEBACK (Python's Lib/traceback.py) come by? It may stand behind what
+ * Does RI_TRACEBACK (Python's Lib/traceback.py) come by? It may stand behind what
  * others write before it: torch's "[rank3]: " (torch/distributed/
  * distributed_c10d.py, _distributed_excepthook), the time of a log, a bar of
- * progress that ended no line.
+ * progress that ended no line. Returns how many of the bytes were looked at: up to the end of the
+ * first one, where *found, or all.
  */
-bool ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length);
+size_t ri_watch_add(struct ri_watch *watch, const char *bytes, size_t length, bool *found);
 
 #endif

@@ -63,6 +63,7 @@ struct ri_rank_outcome {
 	const char *log;	/* path of its log, or NULL */
 	const char *tail;	/* the last bytes of its stderr; NULL: they were not kept */
 	size_t tail_length;
+	size_t tail_head;	/* of these, how a traceback began whose middle was not kept */
 	bool tail_cut;		/* there were more: the first line is half of one */
 	const char *torch_error;	/* content of its TORCHELASTIC_ERROR_FILE, or NULL */
 	size_t torch_error_length;

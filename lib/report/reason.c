@@ -28,11 +28,16 @@ enum {
 static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
 	struct ri_span text = { rank->tail, rank->tail_length }, line;
+	struct ri_traceback traceback;
 	struct ri_text clean;
 
 	ri_text_init(&clean, out->text, sizeof(out->text));
 	if (rank->tail == NULL)
 		return (struct ri_span){ out->text, 0 };
+	/* a traceback that the rank went on from, long ago */
+	if (rank->tail_head > 0 &&
+		!(ri_traceback_find(text, &traceback) && ri_rank_ended_of(rank, &traceback)))
+		text = ri_span_skip(text, rank->tail_head);
 	if (text.length > RI_MAX_TAIL)
 		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
 	if (rank->tail_cut || text.length < rank->tail_length)

@@ -419,7 +419,7 @@ static int reserve(const struct plan *plan)
 	bool lines;
 	size_t growth = find_growth(output, &lines), held = lines ? HELD : 0;
 	size_t count = output->count, room = RI_SINK_PENDING + growth + OWN;
-	size_t size = 3 * room + RI_OUTPUT_READ + PAGE + count * (2 * held + RI_OUTPUT_TAIL);
+	size_t size = 3 * room + RI_OUTPUT_READ + PAGE + count * (2 * held + RI_TAIL_ROOM);
 	char *next = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -434,7 +434,7 @@ static int reserve(const struct plan *plan)
 	next += RI_OUTPUT_READ + 3 * room;
 	for (size_t i = 0; i < 2 * count; i++, next += held)
 		output->streams[i].lines.held = next;
-	for (size_t i = 0; i < count; i++, next += RI_OUTPUT_TAIL)
+	for (size_t i = 0; i < count; i++, next += RI_TAIL_ROOM)
 		output->memories[i].tail.bytes = next;
 	return 0;
 }

@@ -69,8 +69,18 @@ static void write_log(struct ri_output *output, struct ri_log_file *file, const 
 
 static void remember(const struct ri_output *output, struct ri_memory *memory, size_t length)
 {
-	ri_tail_add(&memory->tail, output->in, length);
-	if (!ri_watch_add(&memory->watch, output->in, length))
+	const char *bytes = output->in, *end = bytes + length;
+	bool begins = false, found;
+	size_t part;
+
+	for (; bytes < end; bytes += part) {
+		part = ri_watch_add(&memory->watch, bytes, (size_t)(end - bytes), &found);
+		ri_tail_add(&memory->tail, bytes, part);
+		if (found)
+			ri_tail_mark(&memory->tail);
+		begins = begins || found;
+	}
+	if (!begins)
 		return;
 	/* who is dying now did so before it */
 	if (output->alarm != NULL)
@@ -316,12 +326,11 @@ int ri_output_next_fd(const struct ri_output *output, int from)
 	return best;
 }
 
-const char *ri_output_tail(struct ri_output *output, size_t index, size_t *length)
+struct ri_tail_text ri_output_tail(struct ri_output *output, size_t index)
 {
-	*length = 0;
 	if (index >= output->count || output->memories[index].tail.bytes == NULL)
-		return NULL;
-	return ri_tail_read(&output->memories[index].tail, length);
+		return (struct ri_tail_text){ .bytes = NULL };
+	return ri_tail_read(&output->memories[index].tail);
 }
 
 struct timespec ri_output_traceback(const struct ri_output *output, size_t index)

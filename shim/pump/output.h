@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "launch/launch.h"
 #include "options/options.h"
+#include "output/tail.h"
 #include "system/sink.h"
 
 struct ri_output_rank {
@@ -125,8 +126,8 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
  */
 void ri_output_finish(struct ri_output *output, bool stopped);
 
-/* The last bytes of a rank's stderr, oldest first, at most RI_OUTPUT_TAIL; NULL: none were kept. */
-const char *ri_output_tail(struct ri_output *output, size_t index, size_t *length);
+/* What is remembered of a rank's stderr; bytes are NULL: nothing was kept. */
+struct ri_tail_text ri_output_tail(struct ri_output *output, size_t index);
 
 /* When its last traceback began (CLOCK_REALTIME); zero: there was none. */
 struct timespec ri_output_traceback(const struct ri_output *output, size_t index);

@@ -74,6 +74,8 @@ static enum ri_course course_of(const struct ri_child *child, struct timespec tr
 void ri_settle_describe(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_rank_outcome *out)
 {
+	const struct ri_tail_text text = ri_output_tail(output, index);
+
 	out->pid = child->pid;
 	out->told = child->told && !was_dying(child);
 	out->order = child->order;
@@ -81,8 +83,10 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->ended = child->ended;
 	out->gone_at = child->gone_at;
 	describe_end(child, out);
-	out->tail = ri_output_tail(output, index, &out->tail_length);
-	out->tail_cut = out->tail_length == RI_OUTPUT_TAIL;
+	out->tail = text.bytes;
+	out->tail_length = text.length;
+	out->tail_head = text.head;
+	out->tail_cut = text.cut;
 	out->traceback_at = ri_output_traceback(output, index);
 	out->course = course_of(child, out->traceback_at);
 }
@@ -96,6 +100,7 @@ static enum ri_class judge(const struct ri_child *child, struct ri_output *outpu
 	if (child->lives) {
 		rank.end = RI_END_EXITED;
 		rank.exit_code = 1;
+		ri_clock_read(CLOCK_REALTIME, &rank.ended);
 	}
 	ri_class_find(&rank);
 	return rank.class;

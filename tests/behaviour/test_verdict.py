@@ -314,6 +314,45 @@ def test_never_more_than_25_lines(told, body):
         assert "OSError: the last one" in found.verdict[1]
 
 
+LONG = {
+    "line": "'bad batch 17: ' + 'y' * 200000",
+    "lines": "'bad batch 17: tensor([' + '[0.1, 0.2, 0.3],\\n' * 12000 + '])'",
+}
+
+
+@pytest.mark.parametrize("message", LONG)
+def test_a_message_longer_than_what_is_kept(told, message):
+    """Its rank is named, not the one that lost it and ended first; and so is what it said."""
+    found = told(*PYTHON, WAIT.replace("time.sleep(60)", """(
+    [time.sleep(0.01) for _ in iter(lambda: os.path.exists(os.environ['SAID']), True)],
+    time.sleep(0.3),
+    os._exit(3) if os.environ['RANK'] == '0' else time.sleep(60))""") + f"""
+import atexit
+atexit.register(lambda: (open(os.environ['SAID'], 'w').close(), time.sleep(2)))
+raise ValueError({LONG[message]})
+""", env={"SAID": f"/dev/shm/rankinit-long-{os.getpid()}"}, shell="rm -f $SAID")
+    os.unlink(f"/dev/shm/rankinit-long-{os.getpid()}")
+    assert found.first["rank"] == 2 and found.result.status in (1, 3)
+    assert found.verdict[1].startswith("rankinit:   ValueError: bad batch 17: ")
+    assert "in <module>" in found.first["traceback"]
+
+
+@pytest.mark.parametrize("after", [0, 60])
+def test_an_exception_long_before_a_flood(told, after):
+    """The control: what was caught before so much output is no reason of the end."""
+    found = told(*PYTHON, WAIT + f"""
+import sys, traceback
+try: 1 / 0
+except ZeroDivisionError: traceback.print_exc()
+for i in range(3000): print('step', i, 'z' * 100, file=sys.stderr)
+for i in range({after}): print('cannot open the data', file=sys.stderr)
+os._exit(3)
+""")
+    assert found.first["rank"] == 2 and found.first["traceback"] is None
+    assert "ZeroDivisionError" not in "\n".join(found.verdict)
+    assert found.verdict[1] == "rankinit:   its last lines on stderr:"
+
+
 def test_as_many_ways_to_end_as_ranks(told):
     """512 ranks, and yet a page."""
     found = told("sh", "-c", "trap 'exit $((RANK % 100 + 1))' TERM; [ $RANK = 9 ] && exit 3; "

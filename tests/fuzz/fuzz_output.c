@@ -85,21 +85,31 @@ static void check_lines(const char *bytes, size_t size, size_t step)
 
 static void check_memory(const char *bytes, size_t size, size_t step)
 {
-	static char ring[RI_OUTPUT_TAIL];
-	struct ri_tail tail = { .bytes = ring };
+	static char room[RI_TAIL_ROOM];
+	struct ri_tail tail = { .bytes = room };
 	struct ri_watch watch = { .matched = 0 }, single = { .matched = 0 };
-	bool found = false, once = ri_watch_add(&single, bytes, size);
-	size_t length;
+	bool any = false, once, found;
+	struct ri_tail_text text;
 
-	for (size_t at = 0; at < size; at += step) {
-		size_t part = size - at < step ? size - at : step;
-
+	ri_watch_add(&single, bytes, size, &once);
+	for (size_t at = 0, part; at < size; at += part) {
+		part = ri_watch_add(&watch, bytes + at, size - at < step ? size - at : step,
+			&found);
 		ri_tail_add(&tail, bytes + at, part);
-		found = ri_watch_add(&watch, bytes + at, part) || found;
+		if (found)
+			ri_tail_mark(&tail);
+		any = any || found;
+		if (at % 7 == 0)
+			ri_tail_read(&tail);
 	}
-	CHECK(found == once);
-	CHECK(memcmp(ri_tail_read(&tail, &length), bytes + size - tail.length, tail.length) == 0);
-	CHECK(length == (size < RI_OUTPUT_TAIL ? size : RI_OUTPUT_TAIL));
+	CHECK(any == once);
+	text = ri_tail_read(&tail);
+	CHECK(text.length <= RI_OUTPUT_TAIL && text.head <= text.length);
+	CHECK(text.head == 0 || text.head == text.length || text.bytes[text.head] == '\n');
+	bytes += size - (text.length - text.head);
+	CHECK(memcmp(text.bytes + text.head, bytes, text.length - text.head) == 0);
+	if (!any)
+		CHECK(text.length == (size < RI_OUTPUT_TAIL ? size : RI_OUTPUT_TAIL));
 }
 
 static void check_pattern(const char *pattern)
@@ -121,7 +131,8 @@ static void check_pattern(const char *pattern)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char bytes[MOST];
-	size_t step, times, count = 0;
+	const uint8_t *header = memmem(data, size, RI_TRACEBACK, sizeof(RI_TRACEBACK) - 1);
+	size_t step, times, once = 0, count = 0;
 	char *pattern;
 
 	if (size < 2)
@@ -131,9 +142,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(pattern);
 	step = data[0] < 128 ? (size_t)data[0] + 1 : (size_t)(data[0] - 127) * 1031;
 	times = data[1] < 128 ? 1 : (size_t)(data[1] - 127) * 515;
-	for (size_t i = 2; i < size; i++)
-		for (size_t n = 0; n < (data[i] == '\n' ? 1 : times) && count < MOST; n++)
+	/* what stands behind a traceback's first words is long, and these are whole */
+	if (header != NULL)
+		once = (size_t)(header - data) + sizeof(RI_TRACEBACK) - 1;
+	for (size_t i = 2; i < size; i++) {
+		size_t copies = i < once || data[i] == '\n' ? 1 : times;
+
+		for (size_t n = 0; n < copies && count < MOST; n++)
 			bytes[count++] = (char)data[i];
+	}
 	/* a few hundred reads are enough */
 	if (step < count / 256)
 		step = count / 256;

@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_rank_outcome rank = {
 		.end = size % 2 == 0 ? RI_END_EXITED : RI_END_SIGNALED, .exit_code = 1, .signal = 6,
 		.tail = tail, .tail_length = strlen(tail), .tail_cut = size % 3 == 0,
+		.tail_head = size % 5 == 0 ? strlen(tail) / 2 : 0,
 		.torch_error = file, .torch_error_length = strlen(file),
 	};
 	struct ri_outcome outcome = {

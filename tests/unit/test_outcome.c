@@ -95,6 +95,42 @@ static void by_no_traceback_that_is_old(void **state)
 	expect(1);
 }
 
+/* A tensor in a message has more lines than any program prints after an exception. */
+static void by_a_message_of_many_lines(void **state)
+{
+	static char tail[16384] = TRACEBACK;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		strcat(tail, "[0.1, 0.2],\n");
+	fails(0, 3);
+	fails(1, 1);
+	ranks[0].order = 2;
+	ranks[1].order = 3;
+	ranks[1].tail = tail;
+	ranks[1].tail_length = strlen(tail);
+	ranks[1].traceback_at.tv_sec = 195;
+	expect(1);
+	assert_true(ranks[1].witnessed);
+	/* the controls: long ago, of another status, without a time */
+	ranks[1].traceback_at.tv_sec = 180;
+	expect(0);
+	ranks[1].traceback_at.tv_sec = 195;
+	ranks[1].exit_code = 2;
+	expect(0);
+	ranks[1].exit_code = 1;
+	ranks[1].traceback_at.tv_sec = 0;
+	expect(0);
+	/* of one that was stopped: it was at its exit, and its beginning alone was kept */
+	ranks[1] = (struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGTERM,
+		.told = true, .course = RI_COURSE_ENDING, .order = 3, .tail = tail,
+		.tail_length = strlen(tail), .tail_head = 100, .ended = { .tv_sec = 200 },
+		.traceback_at = { .tv_sec = 195 } };
+	expect(1);
+	ranks[1].tail_head = 0;
+	expect(0);
+}
+
 static void by_the_order_of_reaping(void **state)
 {
 	(void)state;
@@ -400,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nobody_failed, begin),
 		cmocka_unit_test_setup(by_no_traceback_that_is_old, begin),
+		cmocka_unit_test_setup(by_a_message_of_many_lines, begin),
 		cmocka_unit_test_setup(by_the_order_of_reaping, begin),
 		cmocka_unit_test_setup(each_way_to_fail, begin),
 		cmocka_unit_test_setup(a_traceback_before_the_end_of_another, begin),

@@ -205,51 +205,142 @@ static void a_piece_ends_with_a_whole_character(void **state)
 
 static void a_short_end_is_kept_whole(void **state)
 {
-	static char ring[RI_OUTPUT_TAIL];
-	struct ri_tail tail = { .bytes = ring };
-	size_t length;
+	static char room[RI_TAIL_ROOM];
+	struct ri_tail tail = { .bytes = room };
+	struct ri_tail_text text;
 
 	(void)state;
-	ri_tail_read(&tail, &length);
-	assert_int_equal(length, 0);
+	assert_int_equal(ri_tail_read(&tail).length, 0);
 	ri_tail_add(&tail, "abc", 3);
 	ri_tail_add(&tail, "def", 3);
-	assert_memory_equal(ri_tail_read(&tail, &length), "abcdef", 6);
-	assert_int_equal(length, 6);
+	text = ri_tail_read(&tail);
+	assert_memory_equal(text.bytes, "abcdef", 6);
+	assert_int_equal(text.length, 6);
+	assert_int_equal(text.head, 0);
+	assert_false(text.cut);
 }
 
 static void of_more_the_last_bytes_are_kept(void **state)
 {
-	static char ring[RI_OUTPUT_TAIL], all[3 * RI_OUTPUT_TAIL];
+	static char room[RI_TAIL_ROOM], all[3 * RI_OUTPUT_TAIL];
 	static const size_t steps[] = { 1, 7, 4096, 65535, 65536, 65537, 100000, 2 * 65536 + 3 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all); i++)
 		all[i] = (char)(i * 2654435761u >> 24);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		struct ri_tail tail = { .bytes = ring };
-		const char *kept;
-		size_t at = 0, length;
+		struct ri_tail tail = { .bytes = room };
+		struct ri_tail_text text;
+		size_t at = 0;
 
 		for (; at + steps[i] <= sizeof(all); at += steps[i]) {
 			ri_tail_add(&tail, all + at, steps[i]);
 			/* to look at it changes nothing */
 			if (at < 8 * steps[i] || at / steps[i] % 997 == 0)
-				ri_tail_read(&tail, &length);
+				ri_tail_read(&tail);
 		}
-		kept = ri_tail_read(&tail, &length);
-		assert_memory_equal(kept, all + at - length, length);
-		assert_int_equal(length, at < RI_OUTPUT_TAIL ? at : RI_OUTPUT_TAIL);
+		text = ri_tail_read(&tail);
+		assert_memory_equal(text.bytes, all + at - text.length, text.length);
+		assert_int_equal(text.length, at < RI_OUTPUT_TAIL ? at : RI_OUTPUT_TAIL);
+		assert_int_equal(text.cut, at > RI_OUTPUT_TAIL);
+		assert_int_equal(text.head, 0);
 	}
+}
+
+#define FIRST "[rank0]: " RI_TRACEBACK "\n  File \"a.py\", line 1, in f\nValueError: "
+
+/* As the pump does it: in pieces of this size, and looked at after every so many of them. */
+static struct ri_tail_text remember(struct ri_tail *tail, const char *bytes, size_t length,
+	size_t step, size_t looks)
+{
+	struct ri_watch watch = { .matched = 0 };
+	size_t part, taken, count = 0;
+	bool found;
+
+	for (; length > 0; bytes += part, length -= part) {
+		part = length < step ? length : step;
+		for (taken = 0; taken < part;) {
+			size_t more = ri_watch_add(&watch, bytes + taken, part - taken, &found);
+
+			ri_tail_add(tail, bytes + taken, more);
+			if (found)
+				ri_tail_mark(tail);
+			taken += more;
+		}
+		if (count++ % looks == 0)
+			ri_tail_read(tail);
+	}
+	return ri_tail_read(tail);
+}
+
+/* However long the message is: of one line, of many, and with lines before and after. */
+static void a_long_traceback_keeps_its_beginning(void **state)
+{
+	static const size_t steps[] = { 1, 37, 4096, 65536, 131072, 500000 };
+	static char room[RI_TAIL_ROOM], all[500000];
+	const size_t before = 70000, begin = before + 1, end = sizeof(all) - 5;
+
+	(void)state;
+	for (int lines = 0; lines < 2; lines++) {
+		memset(all, 'x', sizeof(all));
+		for (size_t i = begin + 200; lines > 0 && i < end; i += 100)
+			all[i] = '\n';
+		all[before] = '\n';
+		memcpy(all + begin, FIRST, sizeof(FIRST) - 1);
+		memcpy(all + end, "\nend\n", 5);
+		for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+			struct ri_tail tail = { .bytes = room };
+			struct ri_tail_text text = remember(&tail, all, sizeof(all), steps[i],
+				steps[i] == 1 ? 50000 : 1);
+
+			assert_int_equal(text.head, RI_OUTPUT_HEAD);
+			assert_memory_equal(text.bytes, all + begin, RI_OUTPUT_HEAD);
+			assert_false(text.cut);
+			assert_in_range(text.length, text.head + 5, RI_OUTPUT_TAIL);
+			assert_int_equal(text.bytes[text.head], '\n');
+			assert_memory_equal(text.bytes + text.head, all + sizeof(all) -
+				(text.length - text.head), text.length - text.head);
+			/* of many lines more than the last one is left */
+			assert_int_equal(text.length > text.head + 30000, lines > 0);
+		}
+	}
+}
+
+/* A chain begins with its first one; a later one begins anew. */
+static void of_two_tracebacks_the_last_counts_unless_it_follows_at_once(void **state)
+{
+	static const char first[] = FIRST "1\n\n", second[] = FIRST "2\n";
+	static char room[RI_TAIL_ROOM], all[400000];
+	struct ri_tail tail = { .bytes = room };
+	struct ri_tail_text text;
+
+	(void)state;
+	memset(all, '\n', sizeof(all));
+	memcpy(all, first, sizeof(first) - 1);
+	memcpy(all + sizeof(first) - 1, second, sizeof(second) - 1);
+	text = remember(&tail, all, 200000, 4096, 1);
+	assert_int_equal(text.head, RI_OUTPUT_HEAD);
+	assert_memory_equal(text.bytes, all, RI_OUTPUT_HEAD);
+	memcpy(all + 100000, second, sizeof(second) - 1);
+	tail = (struct ri_tail){ .bytes = room };
+	text = remember(&tail, all, 400000, 4096, 1);
+	assert_memory_equal(text.bytes, all + 100000, RI_OUTPUT_HEAD);
+	/* the control: it is still in the ring */
+	tail = (struct ri_tail){ .bytes = room };
+	text = remember(&tail, all, 110000, 4096, 1);
+	assert_int_equal(text.head, 0);
 }
 
 static bool sees(const char *text)
 {
 	struct ri_watch whole = { .matched = 0 }, single = { .matched = 0 };
-	bool found = ri_watch_add(&whole, text, strlen(text)), again = false;
+	bool found, once, again = false;
 
-	for (const char *p = text; *p != '\0'; p++)
-		again = ri_watch_add(&single, p, 1) || again;
+	ri_watch_add(&whole, text, strlen(text), &found);
+	for (const char *p = text; *p != '\0'; p++) {
+		assert_int_equal(ri_watch_add(&single, p, 1, &once), 1);
+		again = again || once;
+	}
 	assert_true(found == again);
 	return found;
 }
@@ -286,6 +377,8 @@ int main(void)
 		cmocka_unit_test(a_piece_ends_with_a_whole_character),
 		cmocka_unit_test(a_short_end_is_kept_whole),
 		cmocka_unit_test(of_more_the_last_bytes_are_kept),
+		cmocka_unit_test(a_long_traceback_keeps_its_beginning),
+		cmocka_unit_test(of_two_tracebacks_the_last_counts_unless_it_follows_at_once),
 		cmocka_unit_test(a_traceback_is_seen_wherever_it_begins),
 	};
 
