@@ -228,7 +228,7 @@ os._exit(1)
 FORGED = """
 import json, os, sys, time
 rank = int(os.environ['RANK'])
-path = os.environ['TORCHELASTIC_ERROR_FILE'].replace(str(rank), '1')
+path = os.path.dirname(os.environ['TORCHELASTIC_ERROR_FILE']) + '/1.json'
 def forge():
     json.dump({'message': {'message': 'ValueError: forged', 'extraInfo': {
         'timestamp': str(int(time.time()))}}}, open(path, 'w'))
