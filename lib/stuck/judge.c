@@ -36,6 +36,19 @@ static bool loads(const struct ri_stuck_process *process)
 	return false;
 }
 
+/* Its system call may be what C++ waits in for other ranks: for a condition, or a socket. */
+static bool may_wait_for_peers(const struct ri_stuck_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+
+	if (ri_call_sleeps(&process->call))
+		return false;
+	if (row == NULL || row->kind == RI_CALL_EVENT)
+		return true;
+	return (row->kind == RI_CALL_LOCK || row->kind == RI_CALL_FILE) && row->path < 0 &&
+		process->path[0] != '/';
+}
+
 const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process)
 {
 	const struct ri_stuck_stack *stack = main_stack(process);
@@ -46,7 +59,7 @@ const struct ri_wait_row *ri_stuck_find_wait(struct ri_stuck_process *process)
 		const struct ri_stuck_frame *frame = &stack->frames[i];
 		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, i);
 
-		if (row == NULL)
+		if (row == NULL || (row->kind == RI_WAIT_PEERS && !may_wait_for_peers(process)))
 			continue;
 		/* a worker that works is not idle, though its loop stands above that */
 		if (is_work(row) && i > 0 && process->waits_at != (int)i - 1)
@@ -71,6 +84,7 @@ static enum ri_stuck_class class_of_wait(const struct ri_stuck *stuck,
 	case RI_WAIT_COLLECTIVE:
 		return RI_STUCK_COLLECTIVE;
 	case RI_WAIT_BACKWARD:
+	case RI_WAIT_PEERS:
 		return is_busy(stuck, process) ? RI_STUCK_RUNS : RI_STUCK_COLLECTIVE;
 	case RI_WAIT_LOADER:
 		return RI_STUCK_LOADER;

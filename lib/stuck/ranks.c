@@ -149,7 +149,8 @@ static bool waits_for_ranks(struct ri_stuck_process *process)
 	const struct ri_wait_row *row = ri_stuck_find_wait(process);
 
 	return row != NULL &&
-		(row->kind == RI_WAIT_COLLECTIVE || row->kind == RI_WAIT_BACKWARD);
+		(row->kind == RI_WAIT_COLLECTIVE || row->kind == RI_WAIT_BACKWARD ||
+		row->kind == RI_WAIT_PEERS);
 }
 
 /*

@@ -18,11 +18,14 @@ const char *ri_wait_name(const char *function)
 	return dot == NULL ? function : dot + 1;
 }
 
-static bool ends_with(const char *text, const char *end)
+/* The end of a path, or a folder in it. */
+static bool is_file(const char *path, const char *part)
 {
-	size_t length = strlen(text), tail = strlen(end);
+	size_t length = strlen(path), tail = strlen(part);
 
-	return length >= tail && strcmp(text + length - tail, end) == 0;
+	if (part[tail - 1] == '/')
+		return strstr(path, part) != NULL;
+	return length >= tail && strcmp(path + length - tail, part) == 0;
 }
 
 const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner)
@@ -32,7 +35,7 @@ const struct ri_wait_row *ri_wait_find(const char *file, const char *function, s
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct ri_wait_row *row = &rows[i];
 
-		if (inner <= row->reach && ends_with(file, row->file) &&
+		if (inner <= row->reach && is_file(file, row->file) &&
 			(row->function[0] == '*' || strcmp(row->function, name) == 0))
 			return row;
 	}

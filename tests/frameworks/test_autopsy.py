@@ -17,6 +17,7 @@ from deadmount import mounted
 from peek import children, wait_until
 
 TRAIN = os.path.join(TOP, "tests", "frameworks", "train", "torch_hang.py")
+WAITS = os.path.join(TOP, "tests", "frameworks", "train", "torch_waits.py")
 RANKS, VICTIM = 4, 1
 START = 120
 ENV = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
@@ -97,6 +98,43 @@ def test_the_suspect(python_with, job, fault, request):
     assert found["rank"] == VICTIM, found
     assert found["class"] in classes, found
     assert words in found["text"], found
+
+
+# Ways to be parallel, and a function in which the others wait.
+KINDS = {
+    "ddp": "_pre_forward", "ddp-buffers": "_distributed_broadcast_coalesced",
+    "fsdp1": "all_gather", "fsdp2": "all_gather", "fsdp2-prefetch": "foreach_all_gather_copy_out",
+    "pipeline": "_wait_batch_p2p", "checkpoint": "gather_object",
+}
+
+
+def groups_of(pid):
+    """What each rank does, as (ranks, sentence)."""
+    return [(tuple(group["ranks"]), group["text"]) for group in look(pid)["groups"]
+            if group["ranks"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_others_wait_in(python_with, job, kind, tmp_path):
+    """Whatever torch has them wait in, it is for the other ranks."""
+    here = job(python_with("torch"), WAITS, kind, str(VICTIM), str(tmp_path),
+               options=[f"--nproc-per-node={RANKS}"])
+
+    def hangs():
+        others = [text for ranks, text in groups_of(here.pid) if VICTIM not in ranks]
+        return others and all("waits for the other ranks in " in text for text in others) and \
+            any(f"in {KINDS[kind]}" in text for text in others)
+    wait_until(hangs, kind, START)
+    if kind != "ddp-buffers":  # one of the others may have had its buffers already
+        assert suspect(here.pid)["rank"] == VICTIM
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_is_suspected_of_one_that_moves(python_with, job, kind, tmp_path):
+    here = job(python_with("torch"), WAITS, kind, "-1", str(tmp_path),
+               options=[f"--nproc-per-node={RANKS}"])
+    for _ in range(5):
+        assert look(here.pid)["suspect"] is None
 
 
 def test_nobody_is_suspected_of_a_healthy_job(python_with, job):

@@ -185,6 +185,12 @@ static void test_waits(void **state)
 	assert_int_equal(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.get", 2)->kind,
 		RI_WAIT_DATA);
 	assert_null(ri_wait_find("/job/my_queue.py", "get", 0));
+	/* a folder, and below it; only what stands innermost */
+	row = ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "_wait_batch_p2p", 0);
+	assert_non_null(row);
+	assert_int_equal(row->kind, RI_WAIT_PEERS);
+	assert_null(ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "step", 1));
+	assert_null(ri_wait_find("/x/torch/nn/modules/linear.py", "forward", 0));
 	assert_null(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.put", 0));
 	assert_string_equal(ri_wait_name("A.<locals>.b"), "b");
 }
