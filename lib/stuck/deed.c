@@ -237,7 +237,9 @@ void ri_stuck_add_lack(struct ri_text *out, const struct ri_stuck *stuck,
 	case RI_STUCK_REFUSED:
 		ri_text_add(out, "no Python stack: ");
 		if (stuck->by_seccomp)
-			ri_text_add(out, "a seccomp profile refuses process_vm_readv");
+			ri_text_add(out, "a seccomp profile refuses process_vm_readv, as that of "
+				"Docker before 23 does, and of containerd before 1.7; start the "
+				"container with --cap-add=SYS_PTRACE");
 		else if (process->python_errno == ENOSYS)
 			ri_text_add(out, "this kernel has no process_vm_readv");
 		else if (stuck->yama > 1)
