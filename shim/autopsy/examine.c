@@ -16,7 +16,8 @@
 #include "system/unseen.h"
 
 enum {
-	PATIENCE_MS = 200,	/* for one process; the largest take a hundredth of that */
+	PATIENCE_MS = 200,	/* for one process, or half of the time that is left for all; the
+				 * largest take a hundredth of that */
 	POLL_MS = 10,
 	AGAIN_MS = 2000,	/* until the third look: of healthy jobs most take a step */
 };
@@ -61,7 +62,7 @@ static bool attend(const struct ri_autopsy_region *region, pid_t worker,
 			before = region->progress;
 			moved = now;
 		}
-		if (now >= limit->until || now - moved >= PATIENCE_MS)
+		if (now - moved >= PATIENCE_MS || 2 * (now - moved) >= limit->until - moved)
 			return false;
 		if (ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, POLL_MS) == 0 &&
 			limit->now_ms() == now)

@@ -213,10 +213,14 @@ def test_a_running_process_may_be_torn_but_is_never_wrong(pystack, words):
             "print(1, flush=True)\nwhile True: b(1)")
     allowed = {("a", "b", "<module>"), ("b", "<module>"), ("<module>",)}
     with started(words, text) as (python, _):
-        looks = [look(pystack, python.pid)["threads"] for _ in range(100)]
-    stacks = [tuple(frame[2] for frame in threads[0]["frames"]) for threads in looks
-              if threads and threads[0]["answer"] == "ok"]
-    assert len(stacks) > 50
+        stacks = []
+
+        def has_seen():
+            threads = look(pystack, python.pid)["threads"]
+            if threads and threads[0]["answer"] == "ok":
+                stacks.append(tuple(frame[2] for frame in threads[0]["frames"]))
+            return len(stacks) > 50
+        wait_until(has_seen, "whole stacks")
     assert len([stack for stack in stacks if stack in allowed]) >= 0.9 * len(stacks)
     assert ("<module>",) in stacks or ("b", "<module>") in stacks
 

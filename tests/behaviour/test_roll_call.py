@@ -79,6 +79,11 @@ def listening():
     return background(LISTEN) + f"until grep -q ':{PORT:04X} ' /proc/net/tcp; do sleep 0.02; done; "
 
 
+def connecting(*words):
+    """Beside who listens: a process that connects once the file is there."""
+    return background(CONNECT, *words).replace("/other", "/else")
+
+
 def said(job):
     return [line.removeprefix("rankinit: ") for line in job.error_text().splitlines()
             if line.startswith("rankinit: ")]
@@ -122,8 +127,8 @@ def test_node_0_listens_and_never_hears_of_it(network):
     until_said(job, " in 0.6 s: ")
     assert read(job, "other") == "listens\n"
     # the control: it does hear of a connection
-    job = network(*node(1), "--", *SLEEP, first=listening() + background(
-        CONNECT, "/", "10.9.0.1", "10.9.0.2").replace("/other", "/else"))
+    job = network(*node(1), "--", *SLEEP,
+                  first=listening() + connecting("/", "10.9.0.1", "10.9.0.2"))
     wait_until(lambda: "accepted 10.9.0.2\n" in read(job, "other"), "a connection")
 
 
@@ -145,7 +150,8 @@ def test_dropped_by_a_firewall(network, tool):
     iptables = tool("iptables")
     job = network(*node(1), "--", *SLEEP, first=listening() + f"{iptables} -A INPUT -p tcp "
                   f"--dport {PORT} -j DROP || exit 99; ")
-    if job.ended(0.5) and job.wait().status == 99:
+    wait_until(lambda: job.ended() or said(job), "a line, or no firewall")
+    if job.ended() and job.wait().status == 99:
         pytest.skip("iptables does not work here: " + job.error_text()[:200])
     assert ": no answer from there; " in until_said(job, "has not connected")
 
@@ -209,8 +215,8 @@ def test_node_0_does_not_listen(network):
 
 
 def test_who_is_missing_by_name(network):
-    job = network(*node(0, 4), "--hosts=10.9.0.1,10.9.0.2,10.9.0.3,10.9.0.4", "--",
-                  *PYTHON, LISTEN, first=background(CONNECT, '"$0/go"', "10.9.0.1", "10.9.0.3"))
+    job = network(*node(0, 4, every="1"), "--hosts=10.9.0.1,10.9.0.2,10.9.0.3,10.9.0.4", "--",
+                  *SLEEP, first=listening() + connecting('"$0/go"', "10.9.0.1", "10.9.0.3"))
     until_said(job, "0 of 3 other nodes have connected; missing: 10.9.0.2 (node 1), 10.9.0.3 "
                "(node 2), 10.9.0.4 (node 3); look at their logs")
     touch(job, "go")
@@ -219,15 +225,16 @@ def test_who_is_missing_by_name(network):
 
 
 def test_addresses_that_are_nobody_s_are_counted(network):
-    job = network(*node(0, 4), "--", *PYTHON, LISTEN, first=background(
-        CONNECT, "/", "10.9.0.1", "10.9.0.3", "10.9.0.3"))
+    met = 'until grep -q ^connected "$0/else"; do sleep 0.02; done; '
+    job = network(*node(0, 4), "--", *SLEEP, first=listening() + connecting(
+        "/", "10.9.0.1", "10.9.0.3", "10.9.0.3") + met)
     until_said(job, " processes of 1 other address have connected, but the job has 3 other nodes; "
                "look at the logs of the other nodes")
 
 
 def test_all_have_come_to_node_0(network):
-    job = network(*node(0, 3), "--", *PYTHON, LISTEN,
-                  first=background(CONNECT, '"$0/go"', "10.9.0.1", "10.9.0.2", "10.9.0.3"))
+    job = network(*node(0, 3), "--", *SLEEP, first=listening() + connecting(
+        '"$0/go"', "10.9.0.1", "10.9.0.2", "10.9.0.3"))
     until_said(job, "node 0 listens on port 29500")
     touch(job, "go")
     until_said(job, "the other nodes have connected to node 0 (port 29500)")
@@ -244,7 +251,10 @@ def test_with_a_link_too(network):
 # Where there is nothing to say.
 
 def test_a_job_that_has_met_is_silent(network):
-    """And nobody wakes up again, on either node. The control has not met, and began later."""
+    """
+    And nobody wakes up again, on either node. The control has not met, and began later. Those that
+    took longer to meet than a second, on a busy machine, have said that they met.
+    """
     jobs = [network(*node(0, every="1"), "--", *PYTHON, LISTEN, first=background(
                 CONNECT, "/", "10.9.0.1", "10.9.0.2")),
             network(*node(1, every="1"), "--", *PYTHON, CONNECT, "/", "10.9.0.1", "10.9.0.2",
@@ -256,7 +266,8 @@ def test_a_job_that_has_met_is_silent(network):
     before = [peek.switches(job.pid) for job in jobs]
     until_said(control, " in 4 s: ")
     assert [peek.switches(job.pid) for job in jobs] == before
-    assert [said(job) for job in jobs] == [[], []]
+    assert all(not said(job) or re.search("(has|have) connected to node 0", said(job)[-1])
+               for job in jobs)
 
 
 @pytest.mark.parametrize("options", [
@@ -277,8 +288,9 @@ def test_after_the_end_there_is_nothing_to_look_for(network):
                   "sleep 3 & wait; wait")
     job.until("ready")
     job.signal(signal.SIGTERM)
+    before = len([line for line in said(job) if "node 0 (" in line])
     job.wait()
-    assert not [line for line in said(job) if "node 0 (" in line]
+    assert len([line for line in said(job) if "node 0 (" in line]) == before
 
 
 def test_the_signal_that_wakes_us_is_the_command_s_too(network):
