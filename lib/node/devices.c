@@ -171,8 +171,8 @@ int ri_devices_find(struct ri_devices *out, const struct ri_node *node, struct r
 	out->list = ri_arena_array(node->arena, RI_MAX_GPUS, sizeof(*out->list));
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "GPUs", "no memory left for a list of them");
-	/* a sandbox like gVisor has the nodes alone */
-	if (!listed)
+	/* a sandbox like gVisor has the nodes alone, and that of the driver with those of GPUs */
+	if (!listed && ri_host_has(node->host, "dev/nvidiactl"))
 		left = ri_host_list(node->host, "dev", names, sizeof(names));
 	for (; left > 0; left--, name += strlen(name) + 1)
 		if (listed ? is_address(name) && read_device(node->host, name, &device)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/nvidia.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -55,9 +56,12 @@ void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host)
 	char text[TEXT_SIZE];
 
 	*out = (struct ri_nvidia){ .driver = ri_host_has(host, "proc/driver/nvidia") };
+	out->control = ri_host_node(host, "dev/nvidiactl", NULL);
+	/* a launch looks for it on every machine: what goes with it is not there without it */
+	if (!out->driver && out->control == ENOENT)
+		return;
 	if (ri_host_read(host, "proc/driver/nvidia/version", text, sizeof(text)) > 0)
 		ri_nvidia_version(text, out);
-	out->control = ri_host_node(host, "dev/nvidiactl", NULL);
 	out->memory = ri_host_has(host, "dev/nvidia-uvm");
 	/* Fabric Manager User Guide; NVIDIA container toolkit, its list of sockets */
 	out->switches = ri_host_has(host, "dev/nvidia-nvswitchctl") ||

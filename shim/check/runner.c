@@ -127,11 +127,9 @@ static void run_check(struct run *run, size_t number)
 {
 	static struct ri_check_result results[RI_CHECK_RESULTS];
 	struct ri_checking checking = run->plan->checking;
-	int64_t begun = ri_now_us();
+	int64_t begun = run->shared->since_us, now;
 	size_t kept;
-	uint32_t took;
 
-	run->shared->since_us = begun;
 	run->shared->running = (uint32_t)number;
 	checking.number = number;
 	checking.asked = ri_check_set_has(&run->plan->asked, number);
@@ -144,14 +142,16 @@ static void run_check(struct run *run, size_t number)
 	if (checking.count == 0)
 		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to check");
 	hold_skips(&checking);
-	took = (uint32_t)(ri_now_us() - begun);
+	/* one check begins where the one before it has ended */
+	now = ri_now_us();
+	run->shared->since_us = now;
 	kept = checking.count;
 	if (kept > RI_CHECK_RESULTS) {
 		kept = RI_CHECK_RESULTS;
 		run->shared->dropped++;
 	}
 	for (size_t i = 0; i < kept; i++) {
-		results[i].us = took;
+		results[i].us = (uint32_t)(now - begun);
 		apply_level(&results[i], (enum ri_check_level)run->plan->wishes->levels[number]);
 		publish(run, &results[i]);
 	}
@@ -175,6 +175,7 @@ __attribute__((noreturn)) static void child_main(struct run *run, size_t first, 
 	if (getppid() != parent)
 		_exit(1);
 	bound_child();
+	run->shared->since_us = ri_now_us();
 	for (size_t i = first; i < ri_check_count(); i++)
 		if (ri_check_set_has(&run->plan->chosen, i))
 			run_check(run, i);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rankinit costs: system calls at the start, wake-ups, memory."""
 
+import json
 import os
 import re
 import subprocess
@@ -148,6 +149,39 @@ def test_checks_of_a_job_cost_one_process(traced):
     assert added() == []
     assert added(env=ALONE) == added(*WIDE)
     assert added(env=ALONE).count("fork") == 1
+
+
+@pytest.fixture
+def looked(box, tool, tmp_path):
+    """What the checks ask of a machine with these folders: lines, and how many checks they are."""
+    def run(*folders):
+        root, trace = tmp_path / "machine", tmp_path / "trace"
+        for folder in ("proc", "dev", *folders):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        done = subprocess.run([tool("strace"), "-f", "-o", str(trace), box.rankinit,
+                               f"--root={root}", "--check=json"], env=BASE, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        if not trace.exists() or "execve" not in trace.read_text():
+            pytest.skip("strace does not work here")
+        lines = [line.split(None, 1)[1] for line in trace.read_text().splitlines()]
+        return lines, len({check["id"] for check in json.loads(done.stdout)["checks"]})
+    return run
+
+
+def test_checks_look_no_further_where_there_is_no_driver(looked):
+    """Files that only the driver makes are not looked for, one by one, before every job."""
+    files = ("nvidia-uvm", "nvidia-nvswitchctl", "nvidia-fabricmanager")
+    without, driver = looked()[0], looked("proc/driver/nvidia")[0]
+    assert [text for text in without if any(file in text for file in (*files, '"dev", '))] == []
+    for file in files:
+        assert any(file in text for text in driver), f"the control: {file}"
+
+
+def test_checks_ask_for_the_time_once_each(looked):
+    lines, checks = looked()
+    asked = sum(text.startswith("clock_gettime") for text in lines)
+    # and who waits for them asks a few times more
+    assert asked <= 1.5 * checks
 
 
 def test_a_node_asks_for_its_addresses_and_its_name(traced):
