@@ -65,9 +65,9 @@ static void say(struct waiting *waiting)
 		return;
 	waiting->say = now + SAY_EVERY_MS;
 	ri_log(RI_LEVEL_WARNING, "waiting for the master's name to resolve, %.0f s of %g s: %s: "
-		"%s", (double)(now - waiting->begun) / 1000,
+		"%s [%s]", (double)(now - waiting->begun) / 1000,
 		(double)(waiting->end - waiting->begun) / 1000, waiting->name,
-		explain(waiting->error));
+		explain(waiting->error), ri_code_name(RI_CODE_MASTER_UNRESOLVED));
 }
 
 /* Sleep until then, or a signal of the set. Returns its number, or 0. */

@@ -19,7 +19,7 @@ int ri_orphans_adopt(pid_t self, const struct ri_options *options, struct ri_err
 			"the kernel refused to make rankinit a subreaper: %s", strerror(errno));
 		return ri_fail_hint(err, "leave %s out to run without it", subject);
 	}
-	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s",
-		strerror(errno));
+	ri_log(RI_LEVEL_WARNING, "orphaned processes cannot be adopted and may outlive the job: %s "
+		"[%s]", strerror(errno), ri_code_name(RI_CODE_SUBREAPER_REFUSED));
 	return 0;
 }

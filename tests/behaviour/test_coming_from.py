@@ -63,6 +63,23 @@ def test_every_block_is_run():
     assert {len(lines) for lines in blocks()} == {2}
 
 
+# A /usr/bin with an init of that name and little else, and rankinit in /usr/local/bin.
+OTHER_INIT = """old=@FOLDER/bin; mkdir $old && mount --bind /usr/bin $old && PATH=$old &&
+mount -t tmpfs none /usr/bin && for name in ln sh env; do ln -s $old/$name /usr/bin/$name; done;
+echo old >/usr/bin/tini; cp /usr/bin/tini /usr/bin/dumb-init; mount -t tmpfs none /usr/local/bin;
+cp {} /usr/local/bin/rankinit; cd /; """
+
+
+@pytest.mark.parametrize("name, version", [("tini", "tini version"), ("dumb-init", "dumb-init v")])
+def test_the_line_that_replaces_an_init(box, name, version):
+    """As it stands there: the file is there already, and rankinit is somewhere else."""
+    with open(PAGE, encoding="utf-8") as file:
+        line, = re.findall(rf"`(ln [^`]* /usr/bin/{name})`", file.read())
+    result = box.run("--version", program=f"/usr/bin/{name}", place="below",
+                     shell=OTHER_INIT.format(box.rankinit) + line)
+    assert result.status == 0 and (result.out.decode() + result.err).startswith(version)
+
+
 def lines_of(program, number=0):
     return [lines for lines in blocks() if lines[0].split()[0] == program][number]
 
