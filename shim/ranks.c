@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command/expand.h"
+#include "launch/terminal.h"
 #include "model/derive.h"
 #include "system/log.h"
 #include "to/to.h"
@@ -238,7 +239,7 @@ int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err)
 	pid_t pid = 0;
 
 	/* the first one may have ours, the others would fight over it */
-	if (start->children->count > 1 && !isatty(STDIN_FILENO))
+	if (start->children->count > 1 && ri_terminal_may_read())
 		start->launch->input = -1;
 	for (size_t i = 0; i < start->children->count && pid >= 0 && !start->launch->hangs; i++) {
 		pid = spawn(start, i, err);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "autopsy/autopsy.h"
@@ -208,6 +209,9 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	status = ri_supervise_run(&run->children, &setting);
 	ri_roll_call_end();
 	ri_autopsy_end();
+	/* of several it was the first one that could read */
+	if (WIFSIGNALED(run->children.items[0].wait_status))
+		ri_terminal_reset(&terminal);
 	return ri_run_tell(run, status);
 }
 

@@ -24,6 +24,8 @@ void ri_terminal_find(struct ri_terminal *terminal, pid_t self)
 		terminal->is_front = group == terminal->own_group;
 		terminal->fd = fd;
 	}
+	terminal->keeps = terminal->fd == STDIN_FILENO && terminal->is_front &&
+		tcgetattr(STDIN_FILENO, &terminal->modes) == 0;
 	if (self != 1 && !(is_tty[0] && is_tty[1]))
 		ri_terminal_share(terminal);
 }
@@ -62,6 +64,21 @@ bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group)
 		(now != terminal->own_group && (kill(-now, 0) == 0 || errno != ESRCH)))
 		return false;
 	return ioctl(terminal->fd, TIOCSPGRP, &group) == 0;
+}
+
+bool ri_terminal_may_read(void)
+{
+	pid_t front;
+
+	/* fails for everything but our session's controlling terminal */
+	return ioctl(STDIN_FILENO, TIOCGPGRP, &front) < 0 || front == getpgrp();
+}
+
+/* SIGTTOU is blocked, so that we may do so from the background */
+void ri_terminal_reset(const struct ri_terminal *terminal)
+{
+	if (terminal->keeps)
+		tcsetattr(STDIN_FILENO, TCSANOW, &terminal->modes);
 }
 
 void ri_terminal_restore(const struct ri_terminal *terminal)

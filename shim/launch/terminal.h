@@ -15,12 +15,15 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <termios.h>
 
 struct ri_terminal {
 	int fd;			/* 0, 1 or 2; -1: there is none to give, now or later */
 	bool is_front;		/* our process group has it now */
 	pid_t own_group;
 	bool shared;		/* the command stays in our process group */
+	bool keeps;		/* it is stdin, and had these modes while we had it */
+	struct termios modes;
 };
 
 /* Look for the controlling terminal, and whether our process group has it. */
@@ -40,6 +43,18 @@ void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
  * left in the group that does. Returns whether that was so.
  */
 bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group);
+
+/*
+ * May ranks in our process group read our standard input? Not where it is our terminal
+ * and another group has that, as after a shell's '&': who reads then is stopped.
+ */
+bool ri_terminal_may_read(void);
+
+/*
+ * Give it the modes that it had when it was found: the reader was killed, perhaps in a
+ * line editor or a debugger, whose own modes echo nothing.
+ */
+void ri_terminal_reset(const struct ri_terminal *terminal);
 
 /* Take it back from a child that was given it and came to nothing. */
 void ri_terminal_restore(const struct ri_terminal *terminal);

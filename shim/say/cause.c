@@ -88,17 +88,20 @@ static bool asked_for_line(const struct ri_rank_outcome *rank)
 /* Who has a terminal may have left the debugger by hand. */
 static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 {
-	static struct ri_cause cause = {
-		.code = RI_CODE_INPUT_NONE, .subject = "stdin",
-		.hint = "debug a single rank on a terminal: docker run -it, with "
-			"--nproc-per-node=1",
-	};
+	static struct ri_cause cause = { .code = RI_CODE_INPUT_NONE, .subject = "stdin" };
+	bool terminal = isatty(STDIN_FILENO);
 
-	if (outcome->first == 0 && isatty(STDIN_FILENO))
+	if (outcome->first == 0 && terminal)
 		return NULL;
 	cause.text = outcome->first > 0
-		? "is /dev/null for all ranks but the first: breakpoint() and input() fail there"
+		? "is /dev/null for all ranks but the first one: breakpoint() and input() fail "
+		  "there"
 		: "is not a terminal and has ended: breakpoint() and input() fail then";
+	cause.hint = outcome->first > 0 && terminal
+		? "the first rank here has the terminal; write if os.environ[\"LOCAL_RANK\"] == "
+		  "\"0\": breakpoint()"
+		: "debug on a terminal, which the first rank here gets: docker run -it, kubectl "
+		  "exec -it";
 	return &cause;
 }
 

@@ -329,3 +329,66 @@ def test_a_terminal_that_is_not_ours(box, terminal):
         result = box.run("--", "sh", "-c", "tty; exit 3", stdin=file)
     assert (result.status, result.err) == (3, "")
     assert result.out.decode().strip() == terminal.path
+
+
+# Several ranks.
+
+PDB = [sys.executable, "-ISc", """import os
+if os.environ["RANK"] in os.environ["ASKING"]:
+    breakpoint(); x = 1
+print("went-on-" + os.environ["RANK"], flush=True)
+"""]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_first_rank_can_be_debugged(box, terminal, place):
+    job = start(box, terminal, "--nproc-per-node=3", "--", *PDB, place=place, ready=False,
+                env={"ASKING": "0", "TERM": "dumb"})
+    terminal.until(r"\(Pdb\) ")
+    terminal.until("went-on-2")
+    terminal.type("p 6 * 7\n")
+    terminal.until(r"42\r\n\(Pdb\) ")
+    terminal.type("c\n")
+    terminal.until("went-on-0")
+    assert job.wait().status == 0
+
+
+def test_another_rank_that_asks_is_told_who_has_the_terminal(box, terminal):
+    job = start(box, terminal, "--nproc-per-node=2", "--", *PDB, ready=False,
+                env={"ASKING": "0 1", "TERM": "dumb"})
+    terminal.until(r"\[input.none\]")
+    assert job.wait().status == 1
+    said = " ".join(terminal.text.split())
+    assert "rank 1 (local rank 1, pid " in said and "bdb.BdbQuit" in said
+    assert ("stdin is /dev/null for all ranks but the first one: breakpoint() and input() fail "
+            "there: the first rank here has the terminal; write if os.environ[\"LOCAL_RANK\"] == "
+            '"0": breakpoint() [input.none]') in said
+
+
+@pytest.mark.parametrize("options", [[], ["--nproc-per-node=2"]])
+@pytest.mark.parametrize("end, echoes", [("kill -9 $$", True), ("exit 3", False)])
+def test_who_is_killed_leaves_the_terminal_as_it_was(box, terminal, options, end, echoes):
+    """A line editor's own modes echo nothing; who ends by himself may mean them."""
+    script = f'[ "$RANK" = 1 ] || {{ stty -echo -icanon; {end}; }}'
+    job = start(box, terminal, *options, "--", "sh", "-c", script, ready=False)
+    assert job.wait().status in (3, 137)
+    wanted = termios.ECHO | termios.ICANON
+    assert termios.tcgetattr(terminal.slave)[3] & wanted == (wanted if echoes else 0)
+
+
+def test_ranks_in_the_background_of_a_shell(box, terminal, tool):
+    """Who reads there is stopped: then a job would hang for good."""
+    job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+    script = "sh -c 'echo $RANK-$(readlink /proc/self/fd/0)-$(cat)-'"
+    terminal.type(f"{box.rankinit} --nproc-per-node=2 -- {script} & wait %1; echo sta\"\"tus=$?\n")
+    terminal.until("status=0")
+    assert "0-/dev/null--" in terminal.text and "1-/dev/null--" in terminal.text
+    # the control: in the foreground the first one has it
+    terminal.text = ""
+    terminal.type(f"{box.rankinit} --nproc-per-node=2 -- {script}\n")
+    terminal.until("1-/dev/null--")
+    terminal.type(b"word\n\x04")
+    terminal.until("0-/dev/pts/[0-9]+-word-")
+    terminal.type("exit 9\n")
+    assert job.wait().status == 9
