@@ -111,6 +111,18 @@ static void say_if_mistaken(const struct ri_run *run)
 		ri_code_name(RI_CODE_LINK_APART));
 }
 
+static void say_no_link(const struct ri_link_setup *setup, int error)
+{
+	if (error == EADDRINUSE)
+		ri_log(RI_LEVEL_NOTE, "--link: another rankinit of this network is node %llu of "
+			"this job, so this one takes no part",
+			(unsigned long long)setup->part.node);
+	else
+		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
+			"%s; the job goes on without it [%s]", strerror(error),
+			ri_code_name(RI_CODE_LINK_REFUSED));
+}
+
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
 static int begin(struct ri_run *run)
 {
@@ -132,12 +144,10 @@ static int begin(struct ri_run *run)
 		ri_seal_job_key(setup.keys.job, run->part.job,
 			setup.keys.keyed ? secret.bytes : NULL, secret.length);
 	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
-	if (status == 0 && setup.keys.keyed)
-		say_if_mistaken(run);
 	if (status == 0 && ri_link_begin(&setup) < 0)
-		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
-			"%s; the job goes on without it [%s]", strerror(errno),
-			ri_code_name(RI_CODE_LINK_REFUSED));
+		say_no_link(&setup, errno);
+	if (ri_link_is_on() && setup.keys.keyed)
+		say_if_mistaken(run);
 	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
 	return status;
 }

@@ -229,24 +229,24 @@ static void drop_rights(void)
 }
 
 /* Of what PID 1 has open only its socket and stderr: who reads the rest waits for its end. */
-static void close_others(int inner)
+static void close_others(int inner, int place)
 {
 	/* where that is closed no connection is to become it: PID 1 takes no lines */
 	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
 		dup2(inner, STDERR_FILENO);
 	/* no socket is to have a number that somebody may print to */
-	dup2(inner, STDIN_FILENO);
+	dup2(place < 0 ? inner : place, STDIN_FILENO);
 	dup2(inner, STDOUT_FILENO);
 	if (inner > STDERR_FILENO + 1)
 		ri_close_between(STDERR_FILENO + 1, (unsigned)inner - 1);
 	ri_close_between((unsigned)inner + 1, ~0u);
 }
 
-void ri_link_help(const struct ri_link_setup *setup, int inner)
+void ri_link_help(const struct ri_link_setup *setup, int inner, int place)
 {
 	struct pollfd *polls;
 
-	close_others(inner);
+	close_others(inner, place);
 	drop_rights();
 	ri_own.setup = setup;
 	ri_own.is_centre = setup->part.node == 0;

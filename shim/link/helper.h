@@ -13,8 +13,10 @@
 
 /*
  * Be the helper until PID 1 has closed its end of inner, a SOCK_SEQPACKET socket with packets as
- * link/note.h has them, and what it said last was heard, or it is too late for that.
+ * link/note.h has them, and what it said last was heard, or it is too late for that. place stays
+ * open as long: link/place.h; -1: there is none.
  */
-__attribute__((noreturn)) void ri_link_help(const struct ri_link_setup *setup, int inner);
+__attribute__((noreturn)) void ri_link_help(const struct ri_link_setup *setup, int inner,
+	int place);
 
 #endif

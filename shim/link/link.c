@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "job/note.h"
+#include "link/place.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
@@ -30,11 +31,12 @@ static struct {
 	bool woken;		/* SIGIO may come of the socket, also of a closed one */
 	pid_t helper;		/* 0: none */
 	int fd;			/* to it; -1: it is gone */
+	int place;		/* that this node has in its network; -1: there is none */
 	struct ri_link_sight *sight;
 	bool finishing;		/* it may go */
 	bool failed;		/* this node, or the job: others are to hear it */
 	bool judged;
-} own = { .fd = -1 };
+} own = { .fd = -1, .place = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
 static struct ri_link_verdict verdict;
@@ -82,19 +84,29 @@ const struct ri_link_sight *ri_link_sight(void)
 	return own.helper == 0 ? own.sight : NULL;
 }
 
+/* Also where the helper dies: it is this rankinit that is the node. */
+static int take_place(const struct ri_link_setup *setup)
+{
+	own.place = ri_link_place_take(setup->keys.job, setup->part.node);
+	if (own.place < 0)	/* where the kernel has no such names each is on its own */
+		return errno == EADDRINUSE ? -1 : 0;
+	ri_spares_add(own.place);
+	return 0;
+}
+
 int ri_link_begin(struct ri_link_setup *setup)
 {
 	int ends[2], saved;
 	pid_t pid;
 
-	if (open_ends(ends) < 0)
+	if (take_place(setup) < 0 || open_ends(ends) < 0)
 		return -1;
 	share(setup);
 	own.woken = true;
 	pid = wake_us(ends[0]) < 0 ? -1 : ri_fork_unseen(0);
 	if (pid == 0) {
 		close(ends[0]);
-		ri_link_help(setup, ends[1]);
+		ri_link_help(setup, ends[1], own.place);
 	}
 	saved = errno;
 	if (pid < 0)	/* ours first, so that no SIGIO waits for a command that we become */

@@ -19,7 +19,8 @@
 
 /*
  * Start the helper, which gets a copy of all that setup points to; setup->sight is filled in.
- * Returns 0, or -1 and errno where there can be none.
+ * Returns 0, or -1 and errno where there can be none; EADDRINUSE: another rankinit of this network
+ * is this node of the job.
  */
 int ri_link_begin(struct ri_link_setup *setup);
 

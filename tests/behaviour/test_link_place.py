@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+--link and somebody who looks: another rankinit of the same pod, with its variables (kubectl exec,
+a sidecar), is no node of the job, whatever has become of the link of the one that is.
+"""
+
+import signal
+
+import pytest
+
+from peek import wait_until
+from test_link_init import REFUSED, fail, helper, nodes, ready, said  # noqa: F401  a fixture
+
+STAYS_OUT = "--link: another rankinit of this network is node {} of this job, so this one takes " \
+    "no part"
+
+
+def look(nodes, index, *command):
+    """Somebody does, and is told with -v that he is no node."""
+    result = nodes.run(index, "-v", "--nproc-per-node=2", "--", *(command or ["true"]))
+    assert STAYS_OUT.format(index) in said(result), result.err
+    return result
+
+
+def lose_helper(job):
+    job.signal(signal.SIGKILL, helper(job))
+    wait_until(lambda: REFUSED in job.error_text(), "a word on it")
+
+
+def stop(jobs):
+    """They were well until then."""
+    for job in jobs:
+        for number in ("0", "1", "2", "3"):
+            assert job.count(f"rank{number} SIGTERM") == 0
+    for job in reversed(jobs):
+        result = job.stop()
+        assert result.status == 0, result.err
+        assert "failed first" not in result.err and "two machines" not in result.err, result.err
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_where_the_helper_is_gone(nodes, index):
+    jobs = ready(nodes)
+    lose_helper(jobs[index])
+    assert look(nodes, index).status == 0
+    assert look(nodes, index, "sh", "-c", "exit 7").status == 7
+    stop(jobs)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_without_a_loss(nodes, index):
+    """The node keeps its link: its failure is heard, and stops the others."""
+    jobs = ready(nodes)
+    look(nodes, index)
+    fail(jobs[1], "rank3")
+    assert [job.wait().status for job in jobs] == [122, 137]
+
+
+def test_the_same_node_of_another_job(nodes):
+    """The control: it has a link, on the same network."""
+    jobs = ready(nodes)
+    other = nodes.start(1, "--nproc-per-node=2", "--master-port=29501",
+                        *nodes.box.payload("other"))
+    other.until("other ready")
+    helper(other)
+    assert other.stop().status == 0
+    stop(jobs)
+
+
+def test_the_next_one_of_a_node(nodes):
+    """And so has the same node when the one before it is gone, at once."""
+    first = nodes.start(1, "--nproc-per-node=2", *nodes.box.payload("env:RANK"))
+    first.until("rank2 ready", "rank3 ready")
+    first.signal(signal.SIGKILL)
+    next_one = nodes.start(1, "--nproc-per-node=2", *nodes.box.payload("env:RANK"))
+    next_one.until("rank2 ready", "rank3 ready")
+    helper(next_one)
+    assert next_one.stop().status == 0
