@@ -58,6 +58,7 @@ static void send_verdict(struct ri_centre *centre, size_t node)
 	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = centre->verdict };
 
 	message.verdict.order = is_ordered(centre, node);
+	centre->nodes[node].told = true;
 	centre->send(centre->context, centre->nodes[node].session, &message);
 }
 
@@ -102,7 +103,7 @@ static void add_suspects(struct ri_text *out, const struct ri_centre *centre, in
 			ri_text_add(out, " had ended with 0\n");
 		else
 			ri_text_addf(out, " has been silent for %lld s\n",
-				(long long)(now - node->lost_at) / 1000);
+				(long long)(now - node->heard_at) / 1000);
 		named++;
 	}
 }
@@ -360,7 +361,7 @@ static void send_away(struct ri_centre *centre, size_t node, const char *for_hos
 	answer(centre, member->session, RI_LINK_REPLACED, now);
 	centre->drop(centre->context, member->session);
 	member->here = false;
-	member->lost_at = now;
+	member->lost_at = member->heard_at = now;
 }
 
 /* Younger than the failure: it may be one of the next attempt. */
@@ -442,6 +443,7 @@ int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct r
 			centre->drop(centre->context, member->session);
 		if (!ri_link_life_is(&member->life, &hello->life)) {
 			member->phase = RI_LINK_STARTING;
+			member->told = false;
 			member->born = now - (int64_t)hello->age_ms;
 		}
 		member->life = hello->life;
@@ -468,7 +470,17 @@ void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64
 	if (!member->here || member->session != session)
 		return;
 	member->here = false;
-	member->lost_at = now;
+	member->lost_at = member->heard_at = now;
+}
+
+void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms)
+{
+	struct ri_centre_node *member = &centre->nodes[node];
+
+	if (member->here || member->session != session)
+		return;
+	member->heard_at = member->lost_at - quiet_ms;
+	member->told = false;
 }
 
 /*
@@ -509,6 +521,15 @@ static bool becomes_silent(const struct ri_centre_node *member)
 		!ri_link_life_is_none(&member->life);
 }
 
+bool ri_centre_misses(const struct ri_centre *centre)
+{
+	for (size_t i = 0; i < centre->count; i++)
+		if (!centre->nodes[i].called ||
+			(becomes_silent(&centre->nodes[i]) && !centre->nodes[i].told))
+			return true;
+	return false;
+}
+
 static void tell_silent(struct ri_centre *centre, int64_t now)
 {
 	char words[RI_MAX_LINE];
@@ -516,7 +537,7 @@ static void tell_silent(struct ri_centre *centre, int64_t now)
 	for (size_t i = 0; i < centre->count; i++) {
 		struct ri_centre_node *member = &centre->nodes[i];
 
-		if (!becomes_silent(member) || now < member->lost_at + RI_CENTRE_SILENT_MS)
+		if (!becomes_silent(member) || now < member->heard_at + RI_CENTRE_SILENT_MS)
 			continue;
 		member->silent = true;
 		snprintf(words, sizeof(words), "silent for %d s; look whether it still runs",
@@ -542,8 +563,8 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 		due = centre->roll_at;
 	for (size_t i = 0; i < centre->count; i++)
 		if (becomes_silent(&centre->nodes[i]) &&
-			centre->nodes[i].lost_at + RI_CENTRE_SILENT_MS < due)
-			due = centre->nodes[i].lost_at + RI_CENTRE_SILENT_MS;
+			centre->nodes[i].heard_at + RI_CENTRE_SILENT_MS < due)
+			due = centre->nodes[i].heard_at + RI_CENTRE_SILENT_MS;
 	return due;
 }
 

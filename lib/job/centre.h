@@ -26,10 +26,12 @@ struct ri_centre_node {
 	bool may_stop;
 	bool ended;
 	bool silent;			/* that was news */
+	bool told;			/* it has the verdict */
 	enum ri_link_phase phase;
 	enum ri_link_class class;	/* where it ended */
 	size_t session;
 	int64_t lost_at;		/* when it had the last one */
+	int64_t heard_at;		/* ... and when that was heard last */
 	char host[RI_LINK_WORD];
 };
 
@@ -86,6 +88,18 @@ bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
 
 /* The session is over. */
 void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now);
+
+/*
+ * The session that is over was not closed, but broke, as where a cable is cut: what was sent last
+ * may not have arrived, and it had been quiet for so long.
+ */
+void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms);
+
+/*
+ * Is there a node that may call yet, to hear the verdict? It has not come, or was lost without an
+ * end less than RI_CENTRE_SILENT_MS ago.
+ */
+bool ri_centre_misses(const struct ri_centre *centre);
 
 /* When something is due, or INT64_MAX; what was received until then is to be heard before. */
 int64_t ri_centre_due(const struct ri_centre *centre);

@@ -3,11 +3,9 @@
 
 #include <sys/random.h>
 
-#include "system/name_service.h"
-
 enum {
 	CALL_MS = 500,		/* between two calls, and as much again at random */
-	CALLS_LATER_MS = 300000,	/* after that ten times as long */
+	CALLS_LATER_MS = 300000,	/* without node 0; after that ten times as long */
 };
 
 static int64_t random_ms(int64_t below)
@@ -21,37 +19,40 @@ static int64_t random_ms(int64_t below)
 
 static void call_later(void)
 {
-	int64_t pause = ri_own.now - ri_own.member.begun > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
+	int64_t pause = ri_own.now - ri_own.alone_at > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
 
 	ri_own.calling = false;
 	ri_own.call_at = ri_own.now + pause + random_ms(pause);
 }
 
-/* All ports at once: where packets are dropped each would take its time. */
-static void call_address(const char *text)
+/* All addresses and ports at once: where packets are dropped each would take its time. */
+static void call_all(const struct ri_addresses *found)
 {
 	const struct ri_link_part *part = &ri_own.setup->part;
 	union ri_socket_address address;
 	socklen_t length;
 
-	for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
-		size_t session = ri_own_find_line();
+	for (int n = 0; n < found->count; n++)
+		for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
+			size_t session = ri_own_find_line();
 
-		length = ri_socket_address_read(&address, text, part->ports[i]);
-		if (length == 0 || session == 0)
-			break;
-		ri_wire_call(&ri_own.lines[session].wire, &address.any, length, ri_own.now);
-		ri_own.calling = true;
-	}
+			if (session == 0)
+				return;
+			length = ri_socket_address_make(&address, found->list[n], part->ports[i]);
+			ri_wire_call(&ri_own.lines[session].wire, &address.any, length,
+				ri_own.now);
+			ri_own.calling = true;
+		}
 }
 
 static void begin_call(void)
 {
 	const char *name = ri_own.setup->part.centre, *why;
+	struct ri_addresses found;
 
 	ri_own.call_at = 0;
-	if (ri_name_is_address(name)) {
-		call_address(name);
+	if (ri_address_read(&found, name)) {
+		call_all(&found);
 		return;
 	}
 	why = ri_look_up_begin(&ri_own.look_up, name, ri_own.now);
@@ -63,11 +64,11 @@ static void begin_call(void)
 
 void ri_own_end_look_up(void)
 {
-	char address[INET6_ADDRSTRLEN + 16];
-	const char *why = ri_look_up_end(&ri_own.look_up, address);
+	struct ri_addresses found;
+	const char *why = ri_look_up_end(&ri_own.look_up, &found);
 
 	if (why == NULL)
-		call_address(address);
+		call_all(&found);
 	else
 		ri_member_lose(&ri_own.member, why);
 	if (!ri_own.calling)

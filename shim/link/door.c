@@ -32,7 +32,7 @@ static void check_room(rlim_t files)
 int ri_own_reserve(void)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t left, most = RI_LINK_PORTS + 1;
+	rlim_t left, most = RI_LINK_PORTS * RI_NAME_ADDRESSES + 1;
 	struct ri_wire_room *rooms;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

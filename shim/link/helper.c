@@ -21,7 +21,7 @@ enum {
 	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
 	FLUSH_MS = 500,		/* for what was said last */
 	JUDGE_MS = 2500,	/* for the verdict: the centre may wait for a better word */
-	FIND_MS = 5000,		/* to find a centre, or for nodes that have not called */
+	FIND_MS = 4500,		/* to find a centre, or for nodes that may call yet */
 };
 
 struct ri_own ri_own;
@@ -51,10 +51,10 @@ static bool awaits_verdict(void)
 	return has_failed() && !ri_own.member.judged;
 }
 
-/* Nodes that have not called yet are to hear that the job has failed, from node 0 alone. */
+/* Nodes that may call yet are to hear that the job has failed: from node 0, if it has a port. */
 static bool is_missed(void)
 {
-	return ri_own.is_centre && ri_own.centre.called < ri_own.centre.count &&
+	return ri_own.is_centre && ri_own.listener >= 0 && ri_centre_misses(&ri_own.centre) &&
 		(has_failed() || (ri_own.centre.decided && ri_own.centre.fatal));
 }
 

@@ -36,6 +36,7 @@ static void judge(void *context, const struct ri_link_verdict *verdict)
 	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = *verdict };
 
 	(void)context;
+	dup2(ri_own.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
 	tell_init(&message);
 }
 
@@ -201,10 +202,14 @@ void ri_own_bury(size_t session)
 	ri_own.centre.foreign = ri_own.centre.foreign || (!wire->calls && wire->foreign);
 	if (!wire->calls && line->node >= 0)
 		ri_centre_lose(&ri_own.centre, (size_t)line->node, session, ri_own.now);
+	if (!wire->calls && line->node >= 0 && wire->broken)
+		ri_centre_break(&ri_own.centre, (size_t)line->node, session, wire->quiet_ms);
 	if (wire->calls && !ri_own.closed && (ri_own.joined == 0 || ri_own.joined == session))
 		ri_member_lose(&ri_own.member, wire->why);
-	if (ri_own.joined == session)
+	if (ri_own.joined == session) {
 		ri_own.joined = 0;
+		ri_own.alone_at = ri_own.now;
+	}
 	ri_wire_close(wire);
 	line->node = -1;
 }

@@ -165,6 +165,14 @@ static void lose_helper(void)
 			"goes on without it [%s]", ri_code_name(RI_CODE_LINK_REFUSED));
 }
 
+/* The job is over: the next attempt may start beside what is left of this one. */
+static void leave_place(void)
+{
+	if (own.place >= 0)
+		close(own.place);
+	own.place = -1;
+}
+
 bool ri_link_hear(void)
 {
 	static struct ri_link_message message;
@@ -184,6 +192,7 @@ bool ri_link_hear(void)
 			message.kind != RI_LINK_VERDICT)
 			continue;
 		own.judged = true;
+		leave_place();
 		verdict = message.verdict;
 		own.failed = own.failed || verdict.order;
 	}

@@ -11,47 +11,54 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/text.h"
-#include "system/name_service.h"
+#include "node/sockets.h"
 #include "system/spares.h"
 
 enum { LOOK_UP_MS = 30000 };
 
-socklen_t ri_socket_address_read(union ri_socket_address *out, const char *text, uint16_t port)
+socklen_t ri_socket_address_make(union ri_socket_address *out, const unsigned char address[16],
+	uint16_t port)
 {
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+
 	memset(out, 0, sizeof(*out));
-	if (inet_pton(AF_INET, text, &out->four.sin_addr) == 1) {
+	if (memcmp(address, mapped, sizeof(mapped)) == 0) {
 		out->four.sin_family = AF_INET;
 		out->four.sin_port = htons(port);
+		memcpy(&out->four.sin_addr, address + 12, sizeof(out->four.sin_addr));
 		return sizeof(out->four);
 	}
-	if (inet_pton(AF_INET6, text, &out->six.sin6_addr) == 1) {
-		out->six.sin6_family = AF_INET6;
-		out->six.sin6_port = htons(port);
-		return sizeof(out->six);
-	}
-	return 0;
+	out->six.sin6_family = AF_INET6;
+	out->six.sin6_port = htons(port);
+	memcpy(&out->six.sin6_addr, address, sizeof(out->six.sin6_addr));
+	return sizeof(out->six);
 }
 
-/* Its answer: an address, or '?' and why there is none. */
+bool ri_address_read(struct ri_addresses *out, const char *text)
+{
+	unsigned char ipv4[4];
+
+	if (inet_pton(AF_INET, text, ipv4) == 1)
+		ri_socket_ipv4(out->list[0], ipv4);
+	else if (inet_pton(AF_INET6, text, out->list[0]) != 1)
+		return false;
+	out->count = 1;
+	return true;
+}
+
+/* Its answer: addresses, or an error of getaddrinfo(3) as their count. */
 __attribute__((noreturn)) static void look_up(const char *name, int fd)
 {
-	char answer[INET6_ADDRSTRLEN + 64] = "?";
-	int error;
+	struct ri_addresses answer;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* the end of a connection, or of PID 1, is not to wait for us */
 	if (fd != 0)
 		fd = dup2(fd, 0);
 	ri_close_between(1, ~0u);
-	error = ri_name_resolve(name, answer, sizeof(answer));
-	if (error != 0)
-		ri_text_copy(answer + 1, sizeof(answer) - 1, error == EAI_NONAME ? "no such name"
-			: error == EAI_AGAIN ? "its name cannot be resolved yet"
-			: gai_strerror(error));
-	if (error != 0)
-		answer[0] = '?';
-	_exit(write(fd, answer, strlen(answer)) < 0);
+	memset(&answer, 0, sizeof(answer));
+	answer.count = ri_name_addresses(name, answer.list, RI_NAME_ADDRESSES);
+	_exit(write(fd, &answer, sizeof(answer)) < 0);
 }
 
 const char *ri_look_up_begin(struct ri_look_up *look_up_, const char *name, int64_t now)
@@ -73,24 +80,25 @@ const char *ri_look_up_begin(struct ri_look_up *look_up_, const char *name, int6
 	return NULL;
 }
 
-const char *ri_look_up_end(struct ri_look_up *look_up_, char address[INET6_ADDRSTRLEN + 16])
+const char *ri_look_up_end(struct ri_look_up *look_up_, struct ri_addresses *out)
 {
-	static char answer[INET6_ADDRSTRLEN + 64];
 	struct ri_look_up was = *look_up_;
+	struct ri_addresses answer;
 	ssize_t got;
 
 	fcntl(was.fd, F_SETFL, O_NONBLOCK);
-	got = read(was.fd, answer, sizeof(answer) - 1);
+	got = read(was.fd, &answer, sizeof(answer));	/* of a pipe: all of it */
 	close(was.fd);
 	kill(was.pid, SIGKILL);
 	while (waitpid(was.pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	*look_up_ = (struct ri_look_up){ .fd = -1 };
-	if (got <= 0)
+	if (got != sizeof(answer))
 		return "the name service does not answer";
-	answer[got] = '\0';
-	if (answer[0] == '?')
-		return answer + 1;
-	ri_text_copy(address, INET6_ADDRSTRLEN + 16, answer);
-	return NULL;
+	if (answer.count > 0)
+		*out = answer;
+	return answer.count > 0 ? NULL : answer.count == 0 ? "its name has no address"
+		: answer.count == EAI_NONAME ? "no such name"
+		: answer.count == EAI_AGAIN ? "its name cannot be resolved yet"
+		: gai_strerror(answer.count);
 }

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "system/name_service.h"
+
 /* The look-up of a name that is under way. Zeroes and fd -1: none is. */
 struct ri_look_up {
 	int fd;			/* to poll for reading; -1: none */
@@ -22,16 +24,26 @@ union ri_socket_address {
 	struct sockaddr_in6 six;
 };
 
-/* An address as text, of either kind. Returns its length, or 0. */
-socklen_t ri_socket_address_read(union ri_socket_address *out, const char *text, uint16_t port);
+/* The same of an address, IPv4 as ::ffff:a.b.c.d. Returns its length. */
+socklen_t ri_socket_address_make(union ri_socket_address *out, const unsigned char address[16],
+	uint16_t port);
+
+/* What it finds, or has found in a text that is an address: IPv4 as ::ffff:a.b.c.d. */
+struct ri_addresses {
+	int count;
+	unsigned char list[RI_NAME_ADDRESSES][16];
+};
+
+/* An address as text, of either kind, to *out. False where it is none. */
+bool ri_address_read(struct ri_addresses *out, const char *text);
 
 /* Begin. Returns NULL, or why it cannot. */
 const char *ri_look_up_begin(struct ri_look_up *look_up, const char *name, int64_t now);
 
 /*
- * It can be read, or its time is over: returns NULL and the address as text, or why there is
+ * It can be read, or its time is over: returns NULL and one address or more, or why there is
  * none. The look-up is over.
  */
-const char *ri_look_up_end(struct ri_look_up *look_up, char address[INET6_ADDRSTRLEN + 16]);
+const char *ri_look_up_end(struct ri_look_up *look_up, struct ri_addresses *out);
 
 #endif

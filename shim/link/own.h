@@ -35,6 +35,7 @@ struct ri_own {
 	struct ri_look_up look_up;
 	bool calling;		/* some line calls */
 	int64_t call_at;
+	int64_t alone_at;	/* since when a member has no line to the centre */
 	bool at_odds;		/* that was said */
 	bool closing;		/* PID 1 has said all */
 	bool closed;		/* and so have we */

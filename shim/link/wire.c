@@ -191,6 +191,19 @@ void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message)
 		put(wire, frame, size);
 }
 
+/* Without a reset the other machine, or the way to it, has been gone for a while (tcp(7)). */
+static void break_off(struct ri_wire *wire, int error)
+{
+	struct tcp_info info = { .tcpi_last_ack_recv = 0 };
+	socklen_t size = sizeof(info);
+
+	if (error != ECONNRESET &&
+		getsockopt(wire->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+		wire->quiet_ms = info.tcpi_last_ack_recv;
+	wire->broken = true;
+	ri_wire_kill(wire, strerror(error));
+}
+
 /* Returns how many of the bytes were used: whole openings and frames. */
 static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_t count,
 	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
@@ -241,7 +254,7 @@ static void read_some(struct ri_wire *wire, const struct ri_wire_keys *keys,
 			memcpy(bytes, wire->room->in, count);
 		got = recv(wire->fd, bytes + count, sizeof(bytes) - count, MSG_DONTWAIT);
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
-			ri_wire_kill(wire, strerror(errno));
+			break_off(wire, errno);
 		else if (got == 0)
 			ri_wire_kill(wire, wire->calls && wire->state == RI_WIRE_OPEN &&
 				!wire->proved ? "it has another key, or is of another job"

@@ -57,6 +57,8 @@ struct ri_wire {
 	int64_t born;
 	int64_t until;		/* when it is given up; INT64_MAX: never */
 	const char *why;	/* where it is dead */
+	bool broken;		/* ... and the other side did not close it */
+	int64_t quiet_ms;	/* ... but was heard last so long before */
 	struct ri_seal_nonces nonces;
 	struct ri_seal_pair seals;
 	struct ri_wire_room *room;	/* the owner's; it stays when the wire is closed */

@@ -15,6 +15,8 @@ bool ri_name_is_address(const char *name);
  */
 int ri_name_resolve(const char *name, char *address, size_t size);
 
+enum { RI_NAME_ADDRESSES = 4 };	/* of one name that are tried */
+
 /*
  * All addresses of a name or of an address as text, at most room of them: IPv4 as ::ffff:a.b.c.d.
  * As long as that one. Returns how many, or an error of getaddrinfo(3), which is below 0.

@@ -28,7 +28,6 @@ enum {
 	NAMES_MS = 15000,	/* for the names of the other nodes */
 	AGAIN_MS = 3000,	/* a call without an answer is looked at twice */
 	PORT_MS = 3000,		/* for an answer of node 0's port */
-	ADDRESSES = 4,		/* of one name */
 	NODES = 1024,		/* of more nodes none is named */
 	CHUNK = 65536,
 	NOBODY = 65534,		/* the kernel's own for a user that is none (fs/overflowuid) */
@@ -45,8 +44,8 @@ struct ri_roll_answer {
 static struct looker {
 	const struct ri_roll_call *roll;
 	struct ri_arrivals arrivals;
-	unsigned char masters[ADDRESSES][16];
-	struct ri_arrival_host hosts[NODES * ADDRESSES];
+	unsigned char masters[RI_NAME_ADDRESSES][16];
+	struct ri_arrival_host hosts[NODES * RI_NAME_ADDRESSES];
 	bool missing[NODES];
 	char text[CHUNK + 1];
 } *own;
@@ -118,8 +117,8 @@ static void name_missing(void)
 	if (roll->hosts == NULL || roll->place.nodes > NODES)
 		return;
 	for (size_t node = 1; node < roll->place.nodes; node++) {
-		unsigned char addresses[ADDRESSES][16];
-		int found = ri_name_addresses(roll->hosts[node], addresses, ADDRESSES);
+		unsigned char addresses[RI_NAME_ADDRESSES][16];
+		int found = ri_name_addresses(roll->hosts[node], addresses, RI_NAME_ADDRESSES);
 
 		for (int i = 0; i < found; i++, count++) {
 			own->hosts[count].node = node;
@@ -182,7 +181,7 @@ static void look_as_member(void)
 		return;
 	}
 	answer(RI_ARRIVAL_NAMELESS, "the name service does not answer", NULL);
-	count = ri_name_addresses(own->roll->place.host, own->masters, ADDRESSES);
+	count = ri_name_addresses(own->roll->place.host, own->masters, RI_NAME_ADDRESSES);
 	if (count > 0 || state == RI_ARRIVAL_AWAY)
 		state = look_at_sockets(count > 0 ? (size_t)count : 0);
 	if (state == RI_ARRIVAL_SILENT) {

@@ -73,6 +73,51 @@ static void test_a_node_is_silent(void **state)
 	assert_false(centre.decided);
 }
 
+/* What is cut is noticed a minute later: then it has been silent for that long. */
+static void test_a_node_that_was_cut_off(void **state)
+{
+	(void)state;
+	all_come();
+	ri_centre_lose(&centre, 3, 3, now);
+	ri_centre_break(&centre, 3, 3, RI_CENTRE_SILENT_MS - 1000);
+	assert_int_equal(ri_centre_due(&centre), now + 1000);
+	pass(999);
+	assert_int_equal(count(RI_LINK_NEWS), 0);
+	pass(1);
+	assert_string_equal(last(1, RI_LINK_NEWS)->news.text,
+		"node 3 (gpu-3): silent for 60 s; look whether it still runs\n");
+	/* not of a session that is no more the node's */
+	assert_int_equal(call(2, false), 2);
+	ri_centre_break(&centre, 2, 1, RI_CENTRE_SILENT_MS);
+	assert_int_equal(ri_centre_due(&centre), INT64_MAX);
+}
+
+/* Who may still call, and has not the verdict. */
+static void test_nodes_that_are_missed(void **state)
+{
+	struct ri_link_hello back = a_hello(2, false);
+
+	(void)state;
+	assert_true(ri_centre_misses(&centre));
+	all_come();
+	assert_false(ri_centre_misses(&centre));
+	ri_centre_lose(&centre, 2, 2, now);
+	ri_centre_lose(&centre, 3, 3, now);
+	end(1, RI_LINK_OWN);
+	assert_true(ri_centre_misses(&centre));
+	assert_int_equal(ri_centre_hello(&centre, 12, &back, now), 2);
+	assert_true(ri_centre_misses(&centre));
+	/* it has closed its connection behind the verdict; the other one is given up */
+	ri_centre_lose(&centre, 2, 12, now);
+	pass(RI_CENTRE_SILENT_MS);
+	assert_false(ri_centre_misses(&centre));
+	/* as it broke the verdict may not have arrived */
+	assert_int_equal(ri_centre_hello(&centre, 13, &back, now), 2);
+	ri_centre_lose(&centre, 2, 13, now);
+	ri_centre_break(&centre, 2, 13, 0);
+	assert_true(ri_centre_misses(&centre));
+}
+
 #define CENTRE(test) cmocka_unit_test_setup(test, begin)
 
 int main(void)
@@ -82,6 +127,8 @@ int main(void)
 		CENTRE(test_no_roll_call),
 		CENTRE(test_no_roll_call_after_the_verdict),
 		CENTRE(test_a_node_is_silent),
+		CENTRE(test_a_node_that_was_cut_off),
+		CENTRE(test_nodes_that_are_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

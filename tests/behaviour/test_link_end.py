@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+--link at the end: node 0 stays for who may still come to hear the verdict, and for nobody else; and
+a node calls node 0 wherever its name leads.
+"""
+
+import os
+import signal
+
+import pytest
+
+import link_peer
+from link_node import BLAME, Node, joins, net  # noqa: F401  a fixture
+from link_peer import Peer, connect, end, phase
+from peek import wait_until
+from test_link_init import fail, helper, nodes, ready, said  # noqa: F401  a fixture
+
+
+@link_peer.needs_sodium
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_a_connection_that_broke_before_the_verdict(box, net, how):
+    """The node calls again a second later, and hears that it is to stop."""
+    node = Node(box)
+    lost, failed = joins(node, 2), joins(node, 1)
+    lost.say(phase("running"))
+    wait_until(lost.has_arrived, "a word that has arrived")
+    getattr(lost, how)()
+    failed.say(phase("running"), end(BLAME))
+    assert failed.hear("verdict")["node"] == 1
+    failed.close()
+    wait_until(lambda: node.job.count("stopped") == 1 and len(node.job.members()) == 2,
+               "a rank of node 0 that has ended")
+    again = Peer(connect(node.port(), seconds=2), node.name)
+    again.meet()
+    assert again.hello(2, 3)["place"] == "taken"
+    assert again.hear("verdict") == {"say": "verdict", "node": 1, "named": True, "order": True,
+                                     "text": BLAME}
+    again.close()
+    node.is_stopped(BLAME.splitlines()[0])
+
+
+def test_node_0_without_a_port(nodes):
+    """It leaves at once: those that have not come cannot. The control has that port, and stays."""
+    words = ["-v", "--link-port=7777", "--nproc-per-node=1", "--", "sh", "-c",
+             "echo up >>@FOLDER/log; until [ -e @FOLDER/go ]; do sleep 0.02; done; exit 7"]
+    jobs = []
+    for port in ("29500", "29501"):
+        jobs.append(nodes.start(0, *words, env={"RANKINIT_MASTER_PORT": port}))
+        wait_until(lambda: "link: node 0 listens on port 7777" in jobs[0].error_text(), "a port")
+        jobs[-1].until("up")
+    stays, leaves = jobs
+    wait_until(lambda: "[link.port]" in leaves.error_text(), "a word on the port")
+    for job in jobs:
+        with open(f"{job.folder}/go", "w", encoding="ascii"):
+            pass
+    wait_until(lambda: stays.ended() or leaves.ended(), "an end")
+    assert leaves.ended() and not stays.ended()
+    assert [job.wait().status for job in jobs] == [7, 7]
+
+
+def test_a_helper_that_is_stopped_when_the_job_fails(nodes):
+    """PID 1 waits for it for five seconds at most, as for one that finds no node 0."""
+    jobs = ready(nodes)
+    job = jobs[1]
+    pid = helper(job)
+    job.signal(signal.SIGSTOP, pid)
+    fail(job, "rank3")
+    wait_until(lambda: "rank2 SIGTERM" in job.log(), "an end")
+    assert job.ended(7), "still waits"
+    assert job.wait().status == 137
+    assert jobs[0].stop().status == 0
+
+
+def test_a_name_of_several_addresses(nodes, tmp_path):
+    """Node 0 is at the second one, and no program of it at the first."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.9 node-0\n127.0.0.1 node-0\n", encoding="ascii")
+    os.chmod(tmp_path, 0o755)
+    # where node 0 listens on all addresses the first one would do as well
+    blocked = ["sh", "-c", 'ip route add blackhole 127.0.0.9 table local && exec "$@"', "sh"]
+    centre = nodes.start(0, "--nproc-per-node=2", *nodes.box.payload("env:RANK"), before=blocked)
+    centre.until("rank0 ready", "rank1 ready")
+    mounts = ["unshare", "--mount", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"',
+              "sh"]
+    failed = nodes.run(1, "--nproc-per-node=2", "--master-addr=node-0", "--", "sh", "-c",
+                       "sleep 1; exit 7", before=mounts)
+    assert failed.status == 7, failed.err
+    assert centre.wait().status == 122
+    assert "cannot be reached" not in failed.err, failed.err
