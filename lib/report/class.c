@@ -266,10 +266,15 @@ static bool find_time(struct ri_rank_outcome *rank)
 	return rank->witnessed;
 }
 
+/*
+ * What a rank says of a loss outranks its file, which another rank may have written: the same user
+ * has all of them. Who raised what its file has prints a traceback, too.
+ */
 static void find_other(struct ri_rank_outcome *rank)
 {
-	if (!find_file(rank))
-		find_lines(rank);
+	find_lines(rank);
+	if (rank->loss == NULL)
+		find_file(rank);
 }
 
 void ri_class_find(struct ri_rank_outcome *rank)

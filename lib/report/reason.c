@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/line.h"
+#include "report/loss.h"
 #include "report/noise.h"
 #include "redact/redact.h"
 #include "report/torch_error.h"
@@ -319,7 +320,7 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 	put_last_lines(room, reason);
 }
 
-/* What torch wrote counts where stderr has no traceback. */
+/* What torch wrote counts where stderr has no traceback, and does not tell of a loss alone. */
 static bool put_torch_error(struct room *room, const struct ri_rank_outcome *rank)
 {
 	const struct ri_last_words none = { .count = 0 };
@@ -327,7 +328,8 @@ static bool put_torch_error(struct room *room, const struct ri_rank_outcome *ran
 	struct ri_torch_error error;
 	struct ri_traceback traceback;
 
-	if (file.at == NULL || !ri_torch_error_read(file, &error))
+	if (file.at == NULL || !ri_torch_error_read(file, &error) || (rank->loss != NULL &&
+		ri_loss_of_exception(span_of(error.message)) == NULL))
 		return false;
 	if (ri_traceback_find(span_of(error.callstack), &traceback))
 		put_traceback(room, &traceback, &none);

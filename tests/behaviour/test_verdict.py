@@ -249,7 +249,19 @@ if rank == 0:
     os._exit(9)
 time.sleep(60)
 """,
-], ids=["healthy", "ended"])
+    # one that ends later, with words of a loss
+    """
+if rank == 1:
+    os.write(2, b'[/gloo/transport/tcp/pair.cc:1] Connection closed by peer [::1]:1\\n')
+    while not os.path.exists(path): time.sleep(0.01)
+    time.sleep(0.5)
+    os._exit(1)
+if rank == 0:
+    forge()
+    os._exit(9)
+time.sleep(60)
+""",
+], ids=["healthy", "ended", "victim"])
 def test_a_file_of_torch_that_another_rank_wrote(told, script):
     found = told(*PYTHON, FORGED + script)
     assert (found.first["rank"], found.result.status) == (0, 9)
