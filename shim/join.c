@@ -233,13 +233,18 @@ static void add_node(struct ri_text *out, struct ri_run *run)
 	}
 }
 
-/* at: when it failed. */
-static void say_end(struct ri_run *run, enum ri_link_class class, struct timespec at,
-	const char *lines)
+/* first: the rank that it is about; NULL: it is about the node, just now. */
+static void say_end(struct ri_run *run, enum ri_link_class class,
+	const struct ri_rank_outcome *first, const char *lines)
 {
 	static struct ri_link_end end;
+	struct timespec at;
 
+	ri_clock_read(CLOCK_REALTIME, &at);
+	if (first != NULL)
+		at = ri_moment_find(first).at;
 	end = (struct ri_link_end){ .class = class, .fatal = run->part.may_stop,
+		.lives = first != NULL && first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	ri_link_text_set(end.text, lines);
 	ri_link_end(&end);
@@ -250,13 +255,12 @@ static const char stopped_words[] = " was stopped from outside by ";
 static void say_stop(struct ri_run *run, int number)
 {
 	char line[RI_MAX_LINE], name[RI_SIGNAL_NAME];
-	struct timespec unknown = { 0 };
 	struct ri_text out;
 
 	ri_text_init(&out, line, sizeof(line));
 	add_node(&out, run);
 	ri_text_addf(&out, "%s%s\n", stopped_words, ri_signal_name(number, name));
-	say_end(run, RI_LINK_STOPPED, unknown, line);
+	say_end(run, RI_LINK_STOPPED, NULL, line);
 }
 
 /* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
@@ -290,7 +294,6 @@ static void say_failure(struct ri_run *run)
 	static struct ri_reason reason;
 	struct ri_outcome outcome = ri_run_judge(run);
 	const struct ri_rank_outcome *first;
-	struct timespec unknown = { 0 };
 	struct ri_text out;
 
 	if (is_stopped(&outcome)) {
@@ -299,14 +302,14 @@ static void say_failure(struct ri_run *run)
 	}
 	if (outcome.first < 0) {
 		if (run->children.living == 0)
-			say_end(run, RI_LINK_DONE, unknown, "");
+			say_end(run, RI_LINK_DONE, NULL, "");
 		return;
 	}
 	first = &outcome.ranks[outcome.first];
 	ri_reason_find(first, &reason);
 	ri_text_init(&out, lines, sizeof(lines));
 	ri_verdict_render_job(&outcome, &reason, &out);
-	say_end(run, class_of(&outcome), ri_moment_find(first).at, lines);
+	say_end(run, class_of(&outcome), first, lines);
 }
 
 /*
@@ -344,6 +347,7 @@ void ri_run_tidings(void *context, enum ri_tiding tiding)
 			say_failure(run);
 		break;
 	case RI_TIDING_STOPPED:
+	case RI_TIDING_ASKED:
 		say_failure(run);
 		break;
 	case RI_TIDING_JUDGED:
@@ -356,7 +360,6 @@ void ri_run_tidings(void *context, enum ri_tiding tiding)
 void ri_run_refused(struct ri_run *run)
 {
 	char line[RI_MAX_LINE], reasons[RI_CHECK_REASONS];
-	struct timespec now;
 	struct ri_text out;
 
 	if (!ri_link_is_on())
@@ -373,8 +376,7 @@ void ri_run_refused(struct ri_run *run)
 			ri_text_addf(&out, " could not start: %s: %s", run->err.subject,
 				run->err.text);
 		ri_text_addf(&out, " [%s]\n", ri_code_name(run->err.code));
-		ri_clock_read(CLOCK_REALTIME, &now);
-		say_end(run, RI_LINK_OWN, now, line);
+		say_end(run, RI_LINK_OWN, NULL, line);
 	}
 	ri_link_finish(FINISH_MS);
 }

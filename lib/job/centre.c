@@ -48,7 +48,7 @@ static bool is_ordered(const struct ri_centre *centre, size_t node)
 	bool rival = centre->tied && centre->ends[1].node == node;
 
 	return centre->orders && centre->fatal && !centre->leaving && member->taken &&
-		member->may_stop && !culprit && !rival &&
+		member->may_stop && (member->lives || (!culprit && !rival)) &&
 		!(member->ended &&
 			(member->class == RI_LINK_DONE || member->class == RI_LINK_STOPPED));
 }
@@ -231,10 +231,24 @@ static bool are_all_heard(const struct ri_centre *centre)
 	for (size_t i = 0; i < centre->count; i++) {
 		const struct ri_centre_node *node = &centre->nodes[i];
 
-		if (!node->ended || node->class == RI_LINK_LOSS)
+		if (!node->ended || node->lives || node->class == RI_LINK_LOSS)
 			return false;
 	}
 	return true;
+}
+
+/* A rank may have raised, closed its connections, and take long to end. */
+static void ask(struct ri_centre *centre, int64_t now)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_ASK };
+
+	centre->ask_at = now + RI_CENTRE_ASK_MS;
+	for (size_t i = 0; i < centre->count; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+
+		if (node->here && node->taken && (!node->ended || node->class == RI_LINK_LOSS))
+			centre->send(centre->context, node->session, &message);
+	}
 }
 
 /* An end that another node's may explain, or precede: it gets the time to come. */
@@ -246,6 +260,8 @@ static void settle(struct ri_centre *centre, size_t node, const struct ri_link_e
 	centre->losers += end->class == RI_LINK_LOSS;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
+	if (centre->settle_at == 0)
+		ask(centre, now);
 	if (centre->settle_at == 0 || until < centre->settle_at)
 		centre->settle_at = until;
 	weigh(centre, node, end);
@@ -279,6 +295,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 		return;
 	member->ended = true;
 	member->class = end->class;
+	member->lives = end->lives;
 	if (end->class == RI_LINK_DONE) {
 		centre->leaving = true;
 	} else if (centre->decided) {
@@ -558,7 +575,7 @@ int64_t ri_centre_due(const struct ri_centre *centre)
 	int64_t due = INT64_MAX;
 
 	if (centre->settle_at != 0)
-		due = centre->settle_at;
+		due = centre->settle_at < centre->ask_at ? centre->settle_at : centre->ask_at;
 	if (centre->roll_at != 0 && !centre->decided && centre->roll_at < due)
 		due = centre->roll_at;
 	for (size_t i = 0; i < centre->count; i++)
@@ -572,6 +589,8 @@ void ri_centre_pass(struct ri_centre *centre, int64_t now)
 {
 	if (centre->settle_at != 0 && now >= centre->settle_at)
 		decide_best(centre, now);
+	else if (centre->settle_at != 0 && now >= centre->ask_at)
+		ask(centre, now);
 	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
 		call_roll(centre, now);
 	tell_silent(centre, now);

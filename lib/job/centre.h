@@ -12,6 +12,7 @@
 #include "job/message.h"
 
 enum {
+	RI_CENTRE_ASK_MS = 400,		/* between two questions who ends of an exception */
 	RI_CENTRE_OWN_MS = 500,		/* for an earlier end than one of its own */
 	RI_CENTRE_SETTLE_MS = 2000,	/* for a better word than a loss, or than none */
 	RI_CENTRE_SILENT_MS = 60000,	/* a connection that was lost so long ago is news */
@@ -25,6 +26,7 @@ struct ri_centre_node {
 	bool here;			/* it has a session */
 	bool may_stop;
 	bool ended;
+	bool lives;			/* a rank of it is still on its way out */
 	bool silent;			/* that was news */
 	bool told;			/* it has the verdict */
 	enum ri_link_phase phase;
@@ -54,6 +56,7 @@ struct ri_centre {
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
 	/* The rest starts as zeroes. */
 	int64_t begun, roll_at, settle_at;
+	int64_t ask_at;		/* while it settles */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
 	size_t called;			/* nodes that have */
 	bool rolled;			/* somebody was missing, and that was news */

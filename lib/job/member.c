@@ -154,6 +154,13 @@ static void take_heard(struct ri_member *member)
 	member->heard(member->context);
 }
 
+/* Strangers wake no PID 1. */
+static void ask(struct ri_member *member)
+{
+	if (member->keyed && !member->judged)
+		member->ask(member->context);
+}
+
 bool ri_member_hear(struct ri_member *member, const struct ri_link_message *message, int64_t now)
 {
 	if (message->kind == RI_LINK_HELLO)
@@ -162,6 +169,8 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 		return false;
 	else if (message->kind == RI_LINK_HEARD)
 		take_heard(member);
+	else if (message->kind == RI_LINK_ASK)
+		ask(member);
 	else if (message->kind == RI_LINK_NEWS)
 		say_foreign(member, "", message->news.text);
 	else if (message->kind == RI_LINK_VERDICT)

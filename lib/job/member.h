@@ -13,6 +13,7 @@ struct ri_member {
 	void (*send)(void *context, const struct ri_link_message *message);	/* to the centre */
 	void (*judge)(void *context, const struct ri_link_verdict *verdict);	/* to PID 1 */
 	void (*heard)(void *context);	/* to PID 1: the centre knows its end */
+	void (*ask)(void *context);	/* to PID 1: does a rank end of an exception? */
 	void (*say)(void *context, const char *lines);	/* to people */
 	void *context;
 	struct ri_link_hello self;

@@ -13,6 +13,7 @@ static const char *const kinds[] = {
 	[RI_LINK_HEARD] = "heard",
 	[RI_LINK_NEWS] = "news",
 	[RI_LINK_VERDICT] = "verdict",
+	[RI_LINK_ASK] = "ask",
 };
 
 static const char *const places[] = {
@@ -114,12 +115,14 @@ static json_t *pack(const struct ri_link_message *message)
 	case RI_LINK_HELLO:
 		break;
 	case RI_LINK_END:
-		return json_pack("{s:s, s:s, s:b, s:I, s:I, s:s}", "say", say, "class",
-			classes[end->class], "fatal", end->fatal, "at_us", (json_int_t)end->at_us,
-			"error_us", (json_int_t)end->error_us, "text", end->text);
+		return json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:s}", "say", say, "class",
+			classes[end->class], "fatal", end->fatal, "lives", end->lives, "at_us",
+			(json_int_t)end->at_us, "error_us", (json_int_t)end->error_us, "text",
+			end->text);
 	case RI_LINK_PHASE:
 		return json_pack("{s:s, s:s}", "say", say, "phase", phases[message->phase]);
 	case RI_LINK_HEARD:
+	case RI_LINK_ASK:
 		return json_pack("{s:s}", "say", say);
 	case RI_LINK_NEWS:
 		return json_pack("{s:s, s:s}", "say", say, "text", message->news.text);
@@ -215,10 +218,10 @@ static bool read_end(struct ri_link_end *out, json_t *object)
 {
 	json_int_t at = 0, error = 0;
 	const char *class, *text;
-	int fatal, index;
+	int fatal, lives = 0, index;
 
-	if (json_unpack(object, "{s:s, s:b, s?:I, s?:I, s:s}", "class", &class, "fatal", &fatal,
-		    "at_us", &at, "error_us", &error, "text", &text) < 0)
+	if (json_unpack(object, "{s:s, s:b, s?:b, s?:I, s?:I, s:s}", "class", &class, "fatal",
+		    &fatal, "lives", &lives, "at_us", &at, "error_us", &error, "text", &text) < 0)
 		return false;
 	index = find(classes, COUNT(classes), class);
 	if (index < 0 || at < 0 || at > RI_LINK_CLOCK || error < 0 || error > RI_LINK_CLOCK)
@@ -227,6 +230,7 @@ static bool read_end(struct ri_link_end *out, json_t *object)
 	out->error_us = (uint64_t)error;
 	out->class = (enum ri_link_class)index;
 	out->fatal = fatal;
+	out->lives = lives;
 	return copy(out->text, sizeof(out->text), text, true);
 }
 
@@ -269,6 +273,7 @@ static bool read(struct ri_link_message *out, json_t *object)
 	case RI_LINK_PHASE:
 		return read_phase(&out->phase, object);
 	case RI_LINK_HEARD:
+	case RI_LINK_ASK:
 		return true;
 	case RI_LINK_NEWS:
 		return read_news(&out->news, object);

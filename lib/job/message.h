@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of a job say to each other, as docs/link.md lists it: six messages, each a
+ * What the nodes of a job say to each other, as docs/link.md lists it: seven messages, each a
  * JSON object of at most RI_LINK_FRAME bytes. Names that a reader does not know are skipped,
  * so that a later version may say more.
  */
@@ -71,6 +71,7 @@ enum ri_link_class {
 struct ri_link_end {
 	enum ri_link_class class;
 	bool fatal;		/* the job cannot go on without these ranks */
+	bool lives;		/* its rank has raised, and is still on its way out */
 	/*
 	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
 	 * between nodes by that of node 0, give or take error_us.
@@ -92,6 +93,7 @@ struct ri_link_verdict {
 
 enum ri_link_kind {
 	RI_LINK_HELLO, RI_LINK_PHASE, RI_LINK_END, RI_LINK_HEARD, RI_LINK_NEWS, RI_LINK_VERDICT,
+	RI_LINK_ASK,		/* does a rank of this node end of an exception? */
 };
 
 struct ri_link_message {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { FATAL = 1, NAMED = 2 };
+enum { FATAL = 1, NAMED = 2, LIVES = 2 };
 
 void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *message)
 {
@@ -16,7 +16,7 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->word = (unsigned char)message->phase;
 	} else if (message->kind == RI_LINK_END) {
 		out->word = (unsigned char)end->class;
-		out->flags = end->fatal ? FATAL : 0;
+		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0));
 		out->at_us = end->at_us;
 		ri_link_text_set(out->text, end->text);
 	} else if (message->kind == RI_LINK_VERDICT) {
@@ -40,11 +40,13 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 	case RI_LINK_END:
 		out->end.class = (enum ri_link_class)note->word;
 		out->end.fatal = (note->flags & FATAL) != 0;
+		out->end.lives = (note->flags & LIVES) != 0;
 		out->end.at_us = note->at_us;
 		out->end.error_us = 0;
 		ri_link_text_set(out->end.text, note->text);
 		return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK;
 	case RI_LINK_HEARD:
+	case RI_LINK_ASK:
 		return true;
 	case RI_LINK_VERDICT:
 		out->verdict.node = note->node;

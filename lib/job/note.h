@@ -12,14 +12,14 @@
 struct ri_link_note {
 	unsigned char kind;	/* enum ri_link_kind */
 	unsigned char word;	/* a phase or a class */
-	unsigned char flags;	/* 1: fatal, or an order; 2: the node is named */
+	unsigned char flags;	/* 1: fatal, or an order; 2: the node is named, or the rank lives */
 	unsigned char zero;
 	uint32_t node;
 	uint64_t at_us;		/* of an end */
 	char text[RI_LINK_TEXT];
 };
 
-/* The message is a phase, an end, "heard" or a verdict. */
+/* The message is a phase, an end, "heard", a verdict or "ask". */
 void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *message);
 
 /*

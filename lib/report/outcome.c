@@ -5,7 +5,8 @@
 
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {
-	return rank->end == RI_END_EXEC_FAILED || rank->end == RI_END_SIGNALED ||
+	return rank->leaving || rank->end == RI_END_EXEC_FAILED ||
+		rank->end == RI_END_SIGNALED ||
 		(rank->end == RI_END_EXITED && rank->exit_code != 0);
 }
 
@@ -36,7 +37,7 @@ bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceb
 
 	if (may_be_message(rank))
 		return true;
-	if (rank->end == RI_END_EXITED)
+	if (rank->end == RI_END_EXITED || rank->leaving)
 		return traceback->lines_after <= OLD_TRACEBACK;
 	after = ri_loss_count_before(traceback->more, &lost);
 	return after + (lost ? 0 : traceback->lines_after) <= OLD_BEFORE_SIGNAL;

@@ -54,6 +54,7 @@ struct ri_rank_outcome {
 	bool core;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
+	bool leaving;		/* it lives, has raised an exception, and said nothing since */
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
@@ -146,7 +147,7 @@ struct ri_outcome {
 	struct timespec ended;
 };
 
-/* Did it end otherwise than by exit(0)? One that was not started did not. */
+/* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
 
 /*

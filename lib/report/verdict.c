@@ -175,6 +175,10 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 		add_range(out, ranks[0].rank, ranks[outcome->count - 1].rank);
 	}
 	add_node(out, outcome);
+	if (ranks[outcome->first].leaving) {
+		ri_text_add(out, ": raised the error below, and has not ended yet\n");
+		return;
+	}
 	/* the stop for one that ended sooner was faster than its own way out */
 	ri_text_add(out, ranks[outcome->first].told
 			? ": raised the error below, then was stopped while exiting: " : ": ");

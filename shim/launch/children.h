@@ -29,6 +29,7 @@ struct ri_child {
 	int64_t ended_ms;	/* CLOCK_MONOTONIC */
 	struct timespec started, ended;	/* CLOCK_REALTIME */
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
+	bool leaving;		/* it has raised an exception, and said nothing since */
 	enum ri_class class;	/* of its end, where that was asked for */
 	bool doubtful;		/* it printed a traceback, and may end of it or go on */
 	enum ri_course course;	/* which of the two, as autopsy/course.h saw it */

@@ -48,6 +48,14 @@ static void note_heard(void *context)
 	tell_init(&message);
 }
 
+static void ask_init(void *context)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_ASK };
+
+	(void)context;
+	tell_init(&message);
+}
+
 static const char *name_of(void *context, size_t node)
 {
 	(void)context;
@@ -238,7 +246,8 @@ void ri_own_begin_member(void)
 	ri_text_replace_controls(self.host);
 	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
 	ri_own.member = (struct ri_member){
-		.send = send_to_centre, .judge = judge, .heard = note_heard, .say = say,
+		.send = send_to_centre, .judge = judge, .heard = note_heard, .ask = ask_init,
+		.say = say,
 		.self = self, .keyed = setup->keys.keyed, .centre_name = setup->part.centre,
 		.ports = ports,
 		.roll_ms = ri_own.is_centre ? 0 : (int64_t)setup->roll_ms,

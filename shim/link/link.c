@@ -36,6 +36,7 @@ static struct {
 	bool finishing;		/* it may go */
 	bool failed;		/* this node, or the job: others are to hear it */
 	bool judged;
+	bool asked;
 } own = { .fd = -1, .place = -1 };
 
 /* Apart: what begins with a value costs memory from the start, and this is large. */
@@ -188,8 +189,10 @@ bool ri_link_hear(void)
 			lose_helper();
 			break;
 		}
-		if (!ri_link_note_read(&message, &note, (size_t)got) || own.judged ||
-			message.kind != RI_LINK_VERDICT)
+		if (!ri_link_note_read(&message, &note, (size_t)got) || own.judged)
+			continue;
+		own.asked = own.asked || message.kind == RI_LINK_ASK;
+		if (message.kind != RI_LINK_VERDICT)
 			continue;
 		own.judged = true;
 		leave_place();
@@ -197,6 +200,14 @@ bool ri_link_hear(void)
 		own.failed = own.failed || verdict.order;
 	}
 	return own.judged && !judged;
+}
+
+bool ri_link_was_asked(void)
+{
+	bool asked = own.asked;
+
+	own.asked = false;
+	return asked;
 }
 
 const struct ri_link_verdict *ri_link_verdict(void)

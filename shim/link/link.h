@@ -44,6 +44,9 @@ void ri_link_end(const struct ri_link_end *end);
 /* Take what the helper has said. Returns true where the verdict was among it. */
 bool ri_link_hear(void);
 
+/* Has the centre asked since the last call whether a rank ends of an exception? */
+bool ri_link_was_asked(void);
+
 /* The verdict on the job, or NULL as long as there is none. It lasts. */
 const struct ri_link_verdict *ri_link_verdict(void);
 

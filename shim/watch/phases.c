@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "autopsy/autopsy.h"
+#include "autopsy/course.h"
 #include "say/state.h"
 #include "system/clock.h"
 #include "system/log.h"
@@ -93,9 +94,25 @@ static void stop_others(struct ri_supervisor *sv)
 	ri_phase_tell(sv, RI_TIDING_FAILED);
 }
 
-/* Healthy ranks, which may be writing a checkpoint. */
+/* Is one on its way out of an exception, or may it be? */
+static bool has_leavers(struct ri_supervisor *sv)
+{
+	return ri_settle_find_leavers(sv->children, sv->output) || ri_course_is_asked();
+}
+
+/*
+ * Healthy ranks, which may be writing a checkpoint. One that has raised an exception is not: its
+ * node ends of that, in the time that it would have to stop.
+ */
 static void obey(struct ri_supervisor *sv)
 {
+	if (!sv->spared && has_leavers(sv)) {
+		sv->spared = true;
+		ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
+		sv->phase = RI_PHASE_SETTLING;
+		sv->deadline = sv->limit > 0 ? sv->begun + sv->limit : 0;
+		return;
+	}
 	sv->result->ordered = true;
 	ri_phase_begin_end(sv, ri_now_ms(), sv->options->link_grace_ms);
 	tell_children(sv);
@@ -134,7 +151,24 @@ static void take_failure(struct ri_supervisor *sv)
 
 static void take_another_failure(struct ri_supervisor *sv)
 {
-	if (is_settled(sv))
+	if (sv->spared ? !has_leavers(sv) : is_settled(sv))
+		stop_others(sv);
+}
+
+static void take_look(struct ri_supervisor *sv)
+{
+	if (!sv->spared)
+		take_another_failure(sv);
+	else if (!has_leavers(sv))
+		obey(sv);
+}
+
+/* What was waited for did not come. */
+static void settle(struct ri_supervisor *sv)
+{
+	if (sv->spared)
+		obey(sv);
+	else
 		stop_others(sv);
 }
 
@@ -214,10 +248,10 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_STOP] = stop_others,
 		[RI_EVENT_RANK_FAILED] = take_another_failure,
 		[RI_EVENT_ORDERED] = obey,
-		[RI_EVENT_LOOKED] = take_another_failure,
+		[RI_EVENT_LOOKED] = take_look,
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,
-		[RI_EVENT_DEADLINE] = stop_others,
+		[RI_EVENT_DEADLINE] = settle,
 	},
 	[RI_PHASE_LOOKING] = {
 		[RI_EVENT_STOP] = ask_command,

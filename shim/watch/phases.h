@@ -49,6 +49,7 @@ struct ri_supervisor {
 	bool silent;		/* the job had been, when a stop came */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	bool has_more;		/* children may be left to reap */
+	bool spared;		/* an order came, and a rank was on its way out of an exception */
 	int64_t begun;		/* the end of the job: CLOCK_MONOTONIC ms, as the next two */
 	int64_t deadline;	/* 0: none */
 	int64_t tick;

@@ -27,6 +27,7 @@ struct ri_supervised {
 enum ri_tiding {
 	RI_TIDING_FAILED,	/* ranks have ended; again where more is known of it */
 	RI_TIDING_STOPPED,	/* a stop from outside came: result->stop */
+	RI_TIDING_ASKED,	/* the others lost somebody: does a rank end of an exception? */
 	RI_TIDING_JUDGED,	/* there is a verdict on the job */
 };
 

@@ -7,10 +7,15 @@
 #include "autopsy/course.h"
 #include "report/class.h"
 #include "report/moment.h"
+#include "report/traceback.h"
 #include "system/clock.h"
 #include "watch/leftovers.h"
 
-enum { SHARE = 64 };		/* of the time, at most, goes into looking */
+enum {
+	SHARE = 64,		/* of the time, at most, goes into looking */
+	FRESH_S = 10,		/* an exception that is older was caught, and its program went on */
+	SAID_SINCE = 4,		/* lines that show the same */
+};
 
 void ri_settle_look(struct ri_children *children)
 {
@@ -78,6 +83,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 
 	out->pid = child->pid;
 	out->told = child->told && !was_dying(child);
+	out->leaving = child->leaving && child->lives && !child->told;
 	out->order = child->order;
 	out->started = child->started;
 	out->ended = child->ended;
@@ -197,4 +203,47 @@ bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, i
 	if (has_ended(children, output, RI_CLASS_OWN))
 		return false;
 	return has_ended(children, output, RI_CLASS_LOSS) || has_lost(children, output);
+}
+
+/* Where its memory cannot tell: lines since, or a thread alone that ended, mean that it goes on. */
+static bool goes_on(struct ri_span tail)
+{
+	struct ri_traceback traceback;
+	struct ri_span before = tail, line;
+
+	if (!ri_traceback_find(tail, &traceback) || traceback.last.length == 0 ||
+		traceback.lines_after >= SAID_SINCE)
+		return true;
+	before.length = (size_t)(traceback.whole.at - tail.at);
+	return ri_span_last_line(&before, &line) &&
+		(ri_span_starts(line, "Exception in thread ") ||
+			ri_span_starts(line, "Exception ignored "));
+}
+
+static bool is_leaving(const struct ri_child *child, struct ri_output *output, size_t index)
+{
+	const struct ri_tail_text text = ri_output_tail(output, index);
+	struct timespec at = ri_output_traceback(output, index), now;
+
+	if (!has_own_words(child, output, index) || (child->doubtful && ri_course_is_asked()))
+		return false;
+	if (was_looked_at(child, at) && child->course != RI_COURSE_UNKNOWN)
+		return child->course == RI_COURSE_ENDING;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (child->leaving || now.tv_sec - at.tv_sec <= FRESH_S) && text.bytes != NULL &&
+		!goes_on((struct ri_span){ text.bytes, text.length });
+}
+
+bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *output)
+{
+	bool found = false;
+
+	ri_settle_ask(children, output);
+	for (size_t i = 0; i < children->started; i++) {
+		struct ri_child *child = &children->items[i];
+
+		child->leaving = is_leaving(child, output, i);
+		found = found || child->leaving;
+	}
+	return found;
 }

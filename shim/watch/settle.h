@@ -44,4 +44,11 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
  */
 bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, int64_t settle_ms);
 
+/*
+ * Mark the children that have raised an exception of their own and are on their way out of it,
+ * which may take long: by what ri_course_take saw, else by what they say. Asks as ri_settle_ask
+ * does. Returns whether there are any.
+ */
+bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *output);
+
 #endif

@@ -255,11 +255,16 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 
 static void hear_others(struct ri_supervisor *sv)
 {
+	bool judged = ri_link_hear();
+
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (ri_course_take(sv->children) && sv->phase == RI_PHASE_SETTLING)
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	if (!ri_link_hear())
+	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
+		ri_settle_find_leavers(sv->children, sv->output))
+		ri_phase_tell(sv, RI_TIDING_ASKED);
+	if (!judged)
 		return;
 	ri_phase_tell(sv, RI_TIDING_JUDGED);
 	if (ri_link_verdict()->order)

@@ -12,14 +12,14 @@ from test_link import Nodes
 
 # Two ranks with a connection. FIRST is what rank 1 does, THEN what rank 0 does of it.
 PAIR = """
-import atexit, os, socket, struct, sys, time
+import atexit, os, socket, struct, sys, time, traceback
 
 def after(seconds):
     "Once the traceback is printed: the peer loses it, and the end comes later."
     def leave():
         peer.close()
         time.sleep(seconds)
-        open("@FOLDER/uploaded", "w").close()
+        print("uploaded", flush=True)
     atexit.register(leave)
 
 if os.environ["RANK"] == "1":
@@ -94,4 +94,33 @@ def test_the_first_exception(box):
     """The control: the same exception is named where it is the first."""
     ended, reports = play(box, "peer.shutdown(1); time.sleep(60)", LATER["EOFError"])
     names(reports[0], 0, "EOFError: the socket ended")
+    assert [ended[node].status for node in range(2)] == [1, 122]
+
+
+UPLOADS = {
+    "an exception": "after(4); raise ValueError('bad batch 17')",
+    "a finally": "after(4)\n    try:\n        raise ValueError('bad batch 17')\n    finally:\n"
+                 "        peer.close()",
+}
+LOSES = "raise RuntimeError('Connection closed by peer [10.9.0.1]:5555')"
+
+
+@pytest.mark.parametrize("what", UPLOADS)
+def test_who_takes_long_to_end(box, what):
+    """It has raised, closed its connection and uploads: it is named, and keeps its time."""
+    ended, reports = play(box, UPLOADS[what], LOSES)
+    names(reports[0], 1, "ValueError: bad batch 17")
+    assert ": raised the error below, and has not ended yet" in reports[0]["job_verdict"]
+    assert [ended[node].status for node in range(2)] == [122, 1]
+    assert reports[1]["ranks"][0]["signal"] is None
+    assert ended[1].out == "uploaded\n"
+
+
+def test_an_exception_that_was_caught(box):
+    """The control: its rank goes on, and is stopped as any that is healthy."""
+    caught = "traceback.print_exception(ValueError('bad sample'))\n    time.sleep(1)\n    " \
+             "peer.close()\n    time.sleep(60)"
+    ended, reports = play(box, caught, LOSES)
+    assert reports[0]["job_verdict"].startswith("cannot tell which rank failed first: ")
+    assert "bad sample" not in reports[0]["job_verdict"]
     assert [ended[node].status for node in range(2)] == [1, 122]

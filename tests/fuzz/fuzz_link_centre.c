@@ -58,7 +58,9 @@ static void hear_end(size_t node, size_t session, unsigned more, int64_t now)
 
 	end = (struct ri_link_message){ .kind = RI_LINK_END, .end = {
 		.class = (enum ri_link_class)(more % (RI_LINK_STOPPED + 1)),
-		.fatal = (more & 8) != 0, .text = "rank\n" } };
+		.fatal = (more & 8) != 0, .lives = (more & 16) != 0,
+		.at_us = (uint64_t)(more >> 5) * 1000, .error_us = (more & 4) * 400,
+		.text = "rank\n" } };
 	failed = failed || (end.end.class != RI_LINK_DONE && end.end.class != RI_LINK_STOPPED);
 	CHECK(ri_centre_hear(&centre, node, session, &end, now));
 }

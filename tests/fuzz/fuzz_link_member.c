@@ -34,6 +34,12 @@ static void note_heard(void *context)
 	CHECK(member.end_heard);
 }
 
+static void ask(void *context)
+{
+	(void)context;
+	CHECK(member.keyed && !member.judged);
+}
+
 static void say(void *context, const char *text)
 {
 	(void)context;
@@ -59,7 +65,7 @@ static unsigned hear(unsigned what, unsigned more, int64_t now)
 {
 	static struct ri_link_message message;
 	static const enum ri_link_kind kinds[] = { RI_LINK_HELLO, RI_LINK_HEARD, RI_LINK_NEWS,
-		RI_LINK_VERDICT, RI_LINK_PHASE, RI_LINK_END };
+		RI_LINK_VERDICT, RI_LINK_PHASE, RI_LINK_END, RI_LINK_ASK };
 
 	memset(&message, 0, sizeof(message));
 	message.kind = kinds[what % (sizeof(kinds) / sizeof(kinds[0]))];
@@ -112,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	verdicts = lines = 0;
 	member = (struct ri_member){ .send = send_nothing, .judge = judge, .heard = note_heard,
+		.ask = ask,
 		.say = say, .keyed = (data[0] & 1) != 0, .centre_name = "node-0",
 		.ports = "port 9471",
 		.self = { .node = 1, .nodes = 4, .may_stop = (data[0] & 2) != 0 },

@@ -26,6 +26,7 @@ static const char *text_of(const struct ri_link_message *message)
 	case RI_LINK_HELLO:
 	case RI_LINK_PHASE:
 	case RI_LINK_HEARD:
+	case RI_LINK_ASK:
 		break;
 	}
 	return "";

@@ -186,6 +186,13 @@ static void member_heard(void *context)
 	(void)context;
 }
 
+static void member_ask(void *context)
+{
+	const struct life *life = context;
+
+	assert_true(life->alive);
+}
+
 static void member_say(void *context, const char *lines)
 {
 	struct life *life = context;
@@ -202,7 +209,8 @@ static void start(struct life *life)
 	self.life.bytes[1] = (unsigned char)life->number;
 	life->alive = true;
 	life->member = (struct ri_member){ .send = member_send, .judge = member_judge,
-		.heard = member_heard, .say = member_say, .context = life, .self = self,
+		.heard = member_heard, .ask = member_ask,
+		.say = member_say, .context = life, .self = self,
 		.keyed = world.keyed, .centre_name = "host-0", .ports = "port 9471",
 		.roll_ms = 10000 };
 	ri_member_begin(&life->member, world.now);

@@ -209,7 +209,7 @@ static void test_an_end_of_its_own(void **state)
 	(void)state;
 	all_come();
 	end(1, RI_LINK_OWN);
-	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_OWN_MS);
+	assert_int_equal(centre.settle_at, now + RI_CENTRE_OWN_MS);
 	pass(RI_CENTRE_OWN_MS - 1);
 	assert_false(centre.decided);
 	pass(1);
@@ -227,7 +227,7 @@ static void test_an_end_without_a_word(void **state)
 	(void)state;
 	all_come();
 	end(1, RI_LINK_UNKNOWN);
-	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_SETTLE_MS);
+	assert_int_equal(centre.settle_at, now + RI_CENTRE_SETTLE_MS);
 	pass(RI_CENTRE_SETTLE_MS);
 	assert_verdict(2, 1, true);
 }
@@ -238,7 +238,7 @@ static void test_a_loss_waits_for_a_better_word(void **state)
 	all_come();
 	end(1, RI_LINK_LOSS);
 	assert_false(centre.decided);
-	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_SETTLE_MS);
+	assert_int_equal(centre.settle_at, now + RI_CENTRE_SETTLE_MS);
 	pass(RI_CENTRE_SETTLE_MS - 1);
 	assert_false(centre.decided);
 	end(2, RI_LINK_OWN);

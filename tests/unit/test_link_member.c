@@ -27,7 +27,7 @@ static struct ri_link_hello a_hello(size_t node)
 
 static struct ri_member member;
 static struct ri_link_message to_centre[SENT];
-static size_t to_centre_count, judged, heard, lines;
+static size_t to_centre_count, judged, heard, asked, lines;
 static struct ri_link_verdict verdict;
 static char line[2 * RI_LINK_TEXT];
 
@@ -51,6 +51,12 @@ static void keep_heard(void *context)
 	heard++;
 }
 
+static void keep_ask(void *context)
+{
+	(void)context;
+	asked++;
+}
+
 static void keep_line(void *context, const char *text)
 {
 	(void)context;
@@ -61,9 +67,10 @@ static void keep_line(void *context, const char *text)
 static int begin_member(void **state)
 {
 	(void)state;
-	to_centre_count = judged = heard = lines = 0;
+	to_centre_count = judged = heard = asked = lines = 0;
 	now = 1000000;
 	member = (struct ri_member){ .send = keep_sent, .judge = keep_verdict, .heard = keep_heard,
+		.ask = keep_ask,
 		.say = keep_line, .self = a_hello(2), .keyed = true,
 		.centre_name = "gpu-0", .ports = "port 9471", .roll_ms = 10000 };
 	ri_member_begin(&member, now);
@@ -250,10 +257,57 @@ static void test_what_no_centre_says(void **state)
 
 #define MEMBER(test) cmocka_unit_test_setup(test, begin_member)
 
+/* PID 1 is asked by who has the key, as long as there is no verdict. */
+static void test_a_question(void **state)
+{
+	struct ri_link_message told = a_verdict();
+
+	(void)state;
+	assert_false(is_heard(RI_LINK_ASK));
+	from_centre(RI_LINK_TAKEN);
+	assert_true(is_heard(RI_LINK_ASK));
+	assert_int_equal(asked, 1);
+	member.keyed = false;
+	assert_true(is_heard(RI_LINK_ASK));
+	assert_int_equal(asked, 1);
+	member.keyed = true;
+	assert_true(ri_member_hear(&member, &told, now));
+	assert_true(is_heard(RI_LINK_ASK));
+	assert_int_equal(asked, 1);
+}
+
+/* An end is told by the clock of node 0, as far as that is known. */
+static void test_the_time_of_an_end(void **state)
+{
+	const struct { bool compared; int64_t ahead; uint64_t at, said; } cases[] = {
+		{ true, 2000000, 5000000, 3000000 }, { true, -2000000, 5000000, 7000000 },
+		{ false, 2000000, 5000000, 0 }, { true, 0, 0, 0 },
+		{ true, 6000000, 5000000, 0 }, { true, -RI_LINK_CLOCK, 5000000, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct ri_link_end end = { .class = RI_LINK_OWN, .at_us = cases[i].at };
+		const struct ri_link_end *sent;
+
+		begin_member(state);
+		member.compared = cases[i].compared;
+		member.ahead_us = cases[i].ahead;
+		member.error_us = 70;
+		from_centre(RI_LINK_TAKEN);
+		ri_member_end(&member, &end);
+		sent = &to_centre[to_centre_count - 1].end;
+		assert_int_equal(to_centre[to_centre_count - 1].kind, RI_LINK_END);
+		assert_int_equal(sent->at_us, cases[i].said);
+		assert_int_equal(sent->error_us, cases[i].said == 0 ? 0 : 70);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MEMBER(test_a_member_joins),
+		MEMBER(test_a_question),
+		MEMBER(test_the_time_of_an_end),
 		MEMBER(test_a_member_is_bound),
 		MEMBER(test_what_was_said_before_there_was_a_centre),
 		MEMBER(test_an_end_is_said_again),

@@ -66,7 +66,7 @@ static void test_ends_of_every_class(void **state)
 	for (int class = RI_LINK_DONE; class <= RI_LINK_STOPPED; class++) {
 		struct ri_link_message said = { .kind = RI_LINK_END, .end = {
 			.class = (enum ri_link_class)class, .fatal = class % 2 == 0,
-			.at_us = 1769860800000000, .error_us = 250,
+			.lives = class % 2 == 1, .at_us = 1769860800000000, .error_us = 250,
 			.text = "rank 3 failed first\n  ValueError: \303\244\n" } };
 		struct ri_link_message read = round_trip(&said);
 
@@ -74,6 +74,7 @@ static void test_ends_of_every_class(void **state)
 		assert_int_equal(read.end.fatal, class % 2 == 0);
 		assert_int_equal(read.end.at_us, 1769860800000000);
 		assert_int_equal(read.end.error_us, 250);
+		assert_int_equal(read.end.lives, class % 2 == 1);
 		assert_string_equal(read.end.text, said.end.text);
 	}
 }
@@ -104,6 +105,7 @@ static void test_phases_and_heard(void **state)
 		assert_int_equal(round_trip(&said).phase, phase);
 	}
 	round_trip(&heard);
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ASK });
 }
 
 /* Whatever a rank printed: the largest text there is, of what JSON makes longest. */

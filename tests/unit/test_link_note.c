@@ -41,6 +41,7 @@ static void test_what_is_written_reads_the_same(void **state)
 		assert_string_equal(read.end.text, "why\n");
 	}
 	round_trip(&(struct ri_link_message){ .kind = RI_LINK_HEARD });
+	round_trip(&(struct ri_link_message){ .kind = RI_LINK_ASK });
 }
 
 static void test_verdicts(void **state)
@@ -68,7 +69,8 @@ static void test_packets_that_are_none(void **state)
 	assert_false(ri_link_note_read(&read, &note, 0));
 	for (int kind = 0; kind < 256; kind++) {
 		bool good = kind == RI_LINK_PHASE || kind == RI_LINK_END ||
-			kind == RI_LINK_HEARD || kind == RI_LINK_VERDICT;
+			kind == RI_LINK_HEARD || kind == RI_LINK_VERDICT ||
+			kind == RI_LINK_ASK;
 
 		note.kind = (unsigned char)kind;
 		assert_int_equal(ri_link_note_read(&read, &note, sizeof(note)), good);

@@ -148,11 +148,51 @@ static void test_a_latecomer_while_it_settles(void **state)
 	assert_verdict(3, 1, false);
 }
 
+/* Who has not ended is asked whether a rank of it raised, again and again. */
+static void test_the_question(void **state)
+{
+	(void)state;
+	all_come();
+	end(1, RI_LINK_LOSS);
+	end(2, RI_LINK_UNKNOWN);
+	assert_int_equal(count(RI_LINK_ASK), 4);
+	sent_count = 0;
+	assert_int_equal(ri_centre_due(&centre), now + RI_CENTRE_ASK_MS);
+	pass(RI_CENTRE_ASK_MS - 1);
+	assert_int_equal(count(RI_LINK_ASK), 0);
+	pass(1);
+	assert_non_null(last(0, RI_LINK_ASK));
+	assert_non_null(last(1, RI_LINK_ASK));
+	assert_null(last(2, RI_LINK_ASK));
+	assert_non_null(last(3, RI_LINK_ASK));
+	pass(RI_CENTRE_SETTLE_MS);
+	sent_count = 0;
+	pass(RI_CENTRE_SETTLE_MS);
+	assert_int_equal(count(RI_LINK_ASK), 0);
+}
+
+/* It is named as one that has ended, and has to end: its own rankinit knows better how. */
+static void test_who_is_on_its_way_out(void **state)
+{
+	struct ri_link_message message = { .kind = RI_LINK_END, .end = { .class = RI_LINK_OWN,
+		.fatal = true, .lives = true, .text = "rank of node 2\n  why\n" } };
+
+	(void)state;
+	all_come();
+	end(1, RI_LINK_LOSS);
+	assert_true(ri_centre_hear(&centre, 2, 2, &message, now));
+	pass(RI_CENTRE_OWN_MS);
+	for (size_t i = 0; i < NODES; i++)
+		assert_verdict(i, 2, true);
+}
+
 #define CENTRE(test) cmocka_unit_test_setup(test, begin)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CENTRE(test_the_question),
+		CENTRE(test_who_is_on_its_way_out),
 		CENTRE(test_no_word_before_an_end_of_its_own),
 		CENTRE(test_all_have_been_heard),
 		CENTRE(test_a_loser_is_waited_for),
