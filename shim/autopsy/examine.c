@@ -91,16 +91,30 @@ static bool give_up(pid_t worker)
 	return waited;
 }
 
+/*
+ * This one holds up who looks at it, or ended it; or it was given less time than others may take.
+ * Returns whether that is an answer.
+ */
+static bool note_failure(struct ri_stuck_process *process, bool waited, bool hurried)
+{
+	if (process->unread)
+		return false;
+	process->unread = hurried && !waited;
+	if (!process->unread)
+		process->python = waited ? RI_STUCK_SILENT : RI_STUCK_SLOW;
+	return !process->unread;
+}
+
 /* Look at those that were added. Returns whether all were looked at before the time was over. */
 static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
 {
 	struct ri_stuck_look *look = ri_stuck_newer(&region->stuck);
 	pid_t self = getpid(), worker;
+	bool whole = true;
 
 	while (region->progress < look->count) {
 		uint32_t begun = region->progress;
-		struct ri_stuck_process *process;
-		bool ended, waited;
+		bool ended, waited, hurried;
 
 		if (ri_autopsy_is_over(limit))
 			return false;
@@ -117,16 +131,12 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 		waited = !ended && give_up(worker);
 		if (region->progress == look->count)
 			break;
-		/* it holds up who looks at it, or ended it, or there is no time left for it */
-		process = &look->processes[region->order[region->progress++]];
-		if (!waited && ri_autopsy_is_over(limit)) {
-			process->unread = true;
-			return false;
-		}
-		if (!process->unread)
-			process->python = waited ? RI_STUCK_SILENT : RI_STUCK_SLOW;
+		hurried = !ended && limit->until - limit->now_ms() < PATIENCE_MS;
+		whole = note_failure(&look->processes[region->order[region->progress]], waited,
+			hurried) && whole;
+		region->progress++;
 	}
-	return true;
+	return whole;
 }
 
 static bool look(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish,
