@@ -24,22 +24,11 @@ enum {
 	WORD = 48,	/* bytes of an option that is not ours, as it is named */
 };
 
-/* Does a word "signal-map=..." or "signal_map" name this option? */
-static bool is_named(const struct ri_option *option, const char *word)
-{
-	const char *symbol = option->symbol;
-
-	for (; *symbol != '\0'; symbol++, word++)
-		if (*word != *symbol && !(*symbol == '_' && *word == '-'))
-			return false;
-	return *word == '\0' || *word == '=';
-}
-
 /* By its name without "--". */
 static const struct ri_option *find_long(const char *word)
 {
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
-		if (is_named(&ri_option_table[i], word))
+		if (ri_option_is_named(&ri_option_table[i], word))
 			return &ri_option_table[i];
 	return NULL;
 }

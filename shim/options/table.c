@@ -35,6 +35,16 @@ const char *ri_option_twin(const struct ri_option *option)
 	return out;
 }
 
+bool ri_option_is_named(const struct ri_option *option, const char *word)
+{
+	const char *symbol = option->symbol;
+
+	for (; *symbol != '\0'; symbol++, word++)
+		if (*word != *symbol && !(*symbol == '_' && *word == '-'))
+			return false;
+	return *word == '\0' || *word == '=';
+}
+
 bool ri_option_stands(const struct ri_options *options, size_t number)
 {
 	const struct ri_given *given = &options->given.at[number];

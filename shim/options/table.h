@@ -60,6 +60,9 @@ const char *ri_option_name(const struct ri_option *option);
 /* "signal_map" as "RANKINIT_SIGNAL_MAP". It lasts. */
 const char *ri_option_twin(const struct ri_option *option);
 
+/* Does a word "signal-map=..." or "signal_map", without its "--", name this option? */
+bool ri_option_is_named(const struct ri_option *option, const char *word);
+
 /* Does the command line give the option of this number? */
 bool ri_option_stands(const struct ri_options *options, size_t number);
 

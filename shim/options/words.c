@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "command/words.h"
 #include "options/table.h"
 #include "redact/words.h"
 
@@ -73,17 +72,12 @@ static const int of_job[] = {
 	RI_OPTION_node_rank, RI_OPTION_nnodes, RI_OPTION_master_addr, RI_OPTION_master_port, -1,
 };
 
-/* The one of these that the word names, or NULL. */
+/* The one of these that the word "--name=..." names, or NULL. */
 static const struct ri_option *find_among(const int *numbers, const char *word)
 {
-	size_t length = strcspn(word, "=");
-
-	for (; *numbers >= 0; numbers++) {
-		const struct ri_option *option = &ri_option_table[*numbers];
-
-		if (ri_word_is_name(word, ri_option_name(option), length))
-			return option;
-	}
+	for (; *numbers >= 0; numbers++)
+		if (ri_option_is_named(&ri_option_table[*numbers], word + strlen("--")))
+			return &ri_option_table[*numbers];
 	return NULL;
 }
 

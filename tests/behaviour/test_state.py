@@ -173,6 +173,8 @@ def test_a_root_that_is_read_only(box, tool):
              "while :; do sleep 0.05; done"]
     job = box.start(*words, program="/usr/bin/setpriv", shell=READ_ONLY, env=IMAGE)
     job.until("ready")
+    # the command may be ready before that is written
+    wait_until(lambda: not healthcheck(job, box.rankinit, 0)[1].startswith("starting"), "it runs")
     for uid in 1000, 0:
         code, line = healthcheck(job, box.rankinit, uid)
         assert code == 0 and line.startswith("running, since "), line
