@@ -49,10 +49,11 @@ def context_switches(pid):
 def memory(pid):
     """
     In kB. Private is what no other container shares: anonymous pages. The rest of Rss is
-    the binary's own, in the page cache.
+    the binary's own, in the page cache. The address space is what RLIMIT_AS limits.
     """
     rollup = read_fields(f"/proc/{pid}/smaps_rollup")
-    return {"private_kb": rollup["Anonymous"], "rss_kb": rollup["Rss"]}
+    return {"private_kb": rollup["Anonymous"], "rss_kb": rollup["Rss"],
+            "space_kb": read_fields(f"/proc/{pid}/status")["VmSize"]}
 
 
 def sample(pids, seconds):

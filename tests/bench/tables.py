@@ -289,7 +289,8 @@ def idle(topic, env, seconds):
     compared(topic, f"Idle for {seconds} s, environment {env}; ratios of private memory",
              "private_kb",
              [("wake-ups", ("wakeups", plain)), ("private kB", ("private_kb", plain)),
-              ("Rss kB", ("rss_kb", plain))], target)
+              ("Rss kB", ("rss_kb", plain)), ("address space kB", ("space_kb", plain))],
+             target)
 
 
 def system_calls(topic, env):
