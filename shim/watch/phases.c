@@ -211,18 +211,28 @@ void ri_phase_kill(struct ri_supervisor *sv)
 	sv->tick = ri_now_ms() + KILL_AGAIN_MS;
 	for (size_t i = 0; i < sv->children->started; i++)
 		if (sv->children->items[i].lives) {
-			sv->children->items[i].killed = true;
+			sv->children->items[i].told = sv->children->items[i].killed = true;
 			ri_children_signal(sv->children->items[i].pid, SIGKILL);
 		}
 	ri_leftovers_kill();
 }
 
-static void kill_all(struct ri_supervisor *sv)
+static void begin_killing(struct ri_supervisor *sv, const char *why)
 {
-	ri_leftovers_say(RI_LEVEL_WARNING, "SIGKILL for processes that did not stop in time");
+	ri_leftovers_say(RI_LEVEL_WARNING, why);
 	sv->phase = RI_PHASE_KILLING;
 	sv->deadline = ri_now_ms() + GIVE_UP_MS;
 	ri_phase_kill(sv);
+}
+
+static void kill_late(struct ri_supervisor *sv)
+{
+	begin_killing(sv, "SIGKILL for processes that did not stop in time");
+}
+
+static void kill_now(struct ri_supervisor *sv)
+{
+	begin_killing(sv, "SIGKILL for processes that still run after three Ctrl-C");
 }
 
 static void give_up(struct ri_supervisor *sv)
@@ -239,6 +249,7 @@ static void finish(struct ri_supervisor *sv)
 static const reaction grid[RI_PHASES][RI_EVENTS] = {
 	[RI_PHASE_RUNNING] = {
 		[RI_EVENT_STOP] = look_or_ask,
+		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = take_failure,
 		[RI_EVENT_ORDERED] = obey,
 		[RI_EVENT_COMMAND_GONE] = sweep_after_end,
@@ -246,6 +257,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 	},
 	[RI_PHASE_SETTLING] = {
 		[RI_EVENT_STOP] = stop_others,
+		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = take_another_failure,
 		[RI_EVENT_ORDERED] = obey,
 		[RI_EVENT_LOOKED] = take_look,
@@ -254,7 +266,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_DEADLINE] = settle,
 	},
 	[RI_PHASE_LOOKING] = {
-		[RI_EVENT_STOP] = ask_command,
+		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = ask_command,
 		[RI_EVENT_ORDERED] = ask_command,
 		[RI_EVENT_LOOKED] = ask_command,
@@ -263,17 +275,17 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_DEADLINE] = ask_command,
 	},
 	[RI_PHASE_ASKED] = {
-		[RI_EVENT_STOP] = sweep,
+		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,
 		[RI_EVENT_DEADLINE] = sweep,
 		[RI_EVENT_TICK] = say_whom_we_wait_for,
 	},
 	[RI_PHASE_SWEEPING] = {
-		[RI_EVENT_STOP] = kill_all,
+		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_COMMAND_GONE] = sweep_rest,
 		[RI_EVENT_ALL_GONE] = finish,
-		[RI_EVENT_DEADLINE] = kill_all,
+		[RI_EVENT_DEADLINE] = kill_late,
 		[RI_EVENT_TICK] = say_who_stays,
 	},
 	[RI_PHASE_KILLING] = {

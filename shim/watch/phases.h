@@ -20,7 +20,8 @@ enum ri_phase {
 };
 
 enum ri_event {
-	RI_EVENT_STOP,		/* SIGTERM; later on SIGINT too */
+	RI_EVENT_STOP,		/* the first SIGTERM from outside */
+	RI_EVENT_INSISTED,	/* Ctrl-C was pressed three times in a row */
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
 	RI_EVENT_LOOKED,	/* who looked at a silent job, or at ranks, has ended */
@@ -47,6 +48,8 @@ struct ri_supervisor {
 	bool stopped_by_step;	/* and its SIGTERM has done so */
 	bool asked_to_stop;	/* by a SIGTSTP that we passed on, and no SIGCONT since */
 	bool silent;		/* the job had been, when a stop came */
+	int presses;		/* of Ctrl-C in a row, of which the last came then: */
+	int64_t pressed;	/* CLOCK_MONOTONIC ms */
 	pid_t self;		/* 1: we are the init of a PID namespace */
 	bool has_more;		/* children may be left to reap */
 	bool spared;		/* an order came, and a rank was on its way out of an exception */

@@ -28,7 +28,8 @@
 
 enum {
 	ORPHANS_AT_ONCE = 256,	/* before signals and deadlines are looked at again */
-	SAME_STOP_MS = 50,	/* relays duplicate a SIGTERM: one is meant */
+	IN_A_ROW_MS = 5000,	/* between one Ctrl-C and the next */
+	INSISTENCE = 3,		/* so many of them: it shall end, whatever is lost */
 };
 
 /* What a key or the end of a terminal's line makes, and programs end of. */
@@ -56,36 +57,53 @@ static void take_time_of_stop(struct ri_supervisor *sv, int64_t now)
 		sv->deadline = now + sv->limit;
 }
 
-/* SIGTERM, and SIGINT once a stop is under way. */
+/* Before any line of our own. */
+static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	sv->silent = ri_autopsy_is_silent();
+	sv->end.stop = (struct ri_stop){
+		.asked = true, .number = info->si_signo, .sender = info->si_pid,
+		.sender_uid = info->si_uid, .at_ms = ri_now_ms(),
+		.by_terminal = is_by_terminal(info),
+	};
+	sv->stopped_by_step = was_told_by_step(sv, info);
+	ri_state_stop();
+	sv->result->stop = sv->end.stop;
+	ri_phase_tell(sv, RI_TIDING_STOPPED);
+}
+
+/* The first SIGTERM: the phase passes it on, unless the children had ours before it. */
 static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 {
-	static int64_t last;
-	int64_t now = ri_now_ms();
-	bool first = !sv->end.stop.asked;
-
-	if (!first && info->si_signo == SIGTERM && now - last < SAME_STOP_MS)
-		return;
-	last = now;
-	if (first) {
-		/* before any line of our own */
-		sv->silent = ri_autopsy_is_silent();
-		sv->end.stop = (struct ri_stop){
-			.asked = true, .number = info->si_signo, .sender = info->si_pid,
-			.sender_uid = info->si_uid, .at_ms = now,
-			.by_terminal = is_by_terminal(info),
-		};
-		sv->stopped_by_step = was_told_by_step(sv, info);
-		ri_state_stop();
-		sv->result->stop = sv->end.stop;
-		ri_phase_tell(sv, RI_TIDING_STOPPED);
-	}
-	ri_log(RI_LEVEL_NOTE, "%s from pid %d of uid %u", info->si_signo == SIGTERM ? "SIGTERM"
-		: "SIGINT", (int)info->si_pid, (unsigned)info->si_uid);
-	/* after a normal end the first one changes nothing: all were told */
-	if (first && sv->result->ordered && sv->phase < RI_PHASE_KILLING)
-		take_time_of_stop(sv, now);
-	else if (!first || sv->phase <= RI_PHASE_ASKED)
+	note_stop(sv, info);
+	ri_log(RI_LEVEL_NOTE, "SIGTERM from pid %d of uid %u", (int)info->si_pid,
+		(unsigned)info->si_uid);
+	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING)
+		take_time_of_stop(sv, sv->end.stop.at_ms);
+	else
 		ri_phase_happen(sv, RI_EVENT_STOP);
+}
+
+/*
+ * The terminal sends us its keys where our process group is in its foreground. Who presses
+ * this one again and again has given up on what the ranks could still do.
+ */
+static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	int64_t now = ri_now_ms();
+
+	if (info->si_signo != SIGINT || !is_by_terminal(info))
+		return;
+	sv->presses = now - sv->pressed <= IN_A_ROW_MS ? sv->presses + 1 : 1;
+	sv->pressed = now;
+	if (sv->presses == INSISTENCE - 1)
+		ri_log(RI_LEVEL_WARNING, "one more Ctrl-C within %d seconds sends SIGKILL to "
+			"every process", IN_A_ROW_MS / 1000);
+	if (sv->presses != INSISTENCE)
+		return;
+	if (!sv->end.stop.asked)
+		note_stop(sv, info);
+	ri_phase_happen(sv, RI_EVENT_INSISTED);
 }
 
 /*
@@ -98,12 +116,13 @@ static bool was_told_by_terminal(const struct ri_supervisor *sv, const siginfo_t
 		(info->si_signo != SIGHUP || getsid(0) != sv->self);
 }
 
-/* After the first failure they say no more about it. */
+/* After the first failure, or a stop, they say no more about it. */
 static void note_interrupt(struct ri_supervisor *sv, const siginfo_t *info, int passed_on)
 {
 	struct ri_interrupt *interrupt = &sv->result->interrupt;
 
-	if ((sv->status != 0 && sv->phase != RI_PHASE_SETTLING) || passed_on == 0 ||
+	if ((sv->status != 0 && sv->phase != RI_PHASE_SETTLING) || sv->end.stop.asked ||
+		passed_on == 0 ||
 		(RI_MASK_OF(info->si_signo) & INTERRUPTS) == 0)
 		return;
 	*interrupt = (struct ri_interrupt){
@@ -146,6 +165,7 @@ static void take_interrupts(struct ri_supervisor *sv)
 	while (set != 0 && ri_mask_wait_for(set, &info, 0) != 0) {
 		set &= ~RI_MASK_OF(info.si_signo);
 		forward(sv, &info);
+		take_key(sv, &info);
 	}
 }
 
@@ -247,10 +267,15 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 		return;
 	if (number == sv->options->autopsy_signal && ri_autopsy_ask_again(info))
 		return;
-	if (number == SIGTERM || (number == SIGINT && sv->phase != RI_PHASE_RUNNING))
+	/* signals keep their order: the SIGTERM before this one is not held any longer */
+	if (sv->phase == RI_PHASE_LOOKING)
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	if (number == SIGTERM && !sv->end.stop.asked) {
 		take_stop(sv, info);
-	else
-		forward(sv, info);
+		return;
+	}
+	forward(sv, info);
+	take_key(sv, info);
 }
 
 static void hear_others(struct ri_supervisor *sv)

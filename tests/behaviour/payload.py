@@ -4,8 +4,8 @@ The trainer's place is taken by this.
 
     payload.py FOLDER NAME [WORD...]
 
-It writes "NAME SIGNAL" to FOLDER/log for every TERM, INT, USR1, USR2, HUP, CONT
-and RTMAX that it takes, once per signal; of RTMAX alone none is ever lost. The
+It writes "NAME SIGNAL" to FOLDER/log for every TERM, INT, QUIT, USR1, USR2, HUP,
+CONT and RTMAX that it takes, once per signal; of RTMAX alone none is ever lost. The
 first TERM or INT makes it write a checkpoint to FOLDER/NAME.ckpt, which takes
 its time; then it ends. Words:
 
@@ -30,8 +30,8 @@ import signal
 import sys
 import time
 
-TAKEN = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP,
-         signal.SIGCONT, signal.SIGRTMAX}
+TAKEN = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+         signal.SIGHUP, signal.SIGCONT, signal.SIGRTMAX}
 
 
 class Process:

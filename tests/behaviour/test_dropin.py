@@ -11,6 +11,7 @@ import pytest
 
 from box import BASE
 from peek import PATIENCE, state, wait_until
+from test_terminal import terminal  # noqa: F401  pylint: disable=unused-import
 
 PEERS = ["tini", "dumb-init"]
 EXIT = ["sh", "-c", 'exit "$0"']
@@ -169,6 +170,50 @@ def test_dumb_init_rewrites(box, peer, words, send, got):
     job.signal(send)
     job.until(f"main {got}")
     assert job.log()[2:] == [f"main {got}"] or got == "SIGINT"
+
+
+TERM, INT, QUIT, HUP, CONT = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP,
+                              signal.SIGCONT)
+
+
+@pytest.mark.parametrize("name, words, sends, got", [
+    *((name, [], [TERM, INT, TERM], "TERM INT TERM") for name in PEERS),
+    *((name, [], [TERM] * 4, "TERM TERM TERM TERM") for name in PEERS),
+    *((name, [], [TERM, QUIT, CONT, INT], "TERM QUIT CONT INT") for name in PEERS),
+    *((name, [], [INT, TERM, HUP, TERM, CONT], "INT TERM HUP TERM CONT") for name in PEERS),
+    ("dumb-init", ["-c"], [TERM, QUIT, CONT, INT], "TERM QUIT CONT INT"),
+    # dumb-init's own tests have these
+    ("dumb-init", ["-r", "15:2"], [TERM, QUIT, CONT, INT], "INT QUIT CONT INT"),
+    ("dumb-init", ["-r", "15:2", "-r", "2:15"], [TERM, QUIT, CONT, INT], "INT QUIT CONT TERM"),
+    ("dumb-init", ["-r", "15:3", "-r", "2:0"], [TERM, QUIT, INT, CONT], "QUIT QUIT CONT"),
+    ], ids=str)
+def test_every_signal_after_a_stop(box, peer, name, words, sends, got):
+    job = box.start(*words, "--", *box.payload("main", "deaf"), program=peer(name))
+    job.until("main ready")
+    for number in sends:
+        before = len(job.log())
+        job.signal(number)
+        if (number, words[-1:]) != (INT, ["2:0"]):
+            wait_until(lambda: len(job.log()) > before, job.log())  # pylint: disable=W0640
+    assert [line.removeprefix("main SIG") for line in job.log()[2:]] == got.split()
+    assert not job.ended()
+
+
+@pytest.mark.parametrize("name, words", [("tini", []), ("dumb-init", []), ("dumb-init", ["-c"])],
+                         ids=str)
+def test_the_end_of_a_session(box, peer, terminal, name, words):  # noqa: F811
+    """Process 1 leads it: the command gets one HUP and one CONT, and what comes by hand."""
+    job = box.start(*words, "--", *box.payload("main", "deaf"), program=peer(name),
+                    tty=terminal.path)
+    job.until("main ready")
+    for number in HUP, CONT:
+        job.signal(number)
+        job.until(f"main {number.name}")
+    terminal.hang_up()
+    wait_until(lambda: (job.count("main SIGHUP"), job.count("main SIGCONT")) == (2, 2), job.log())
+    job.signal(TERM)
+    job.until("main SIGTERM")
+    assert len(job.log()) == 2 + 5
 
 
 def test_dumb_init_drops(box, peer):

@@ -180,16 +180,12 @@ def test_the_deadline_of_a_failure(box):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_stop_while_the_others_are_stopped_moves_on(box, place):
-    """Without --grace the others have 30 s; two more stops need not wait so long."""
-    job = started(box, LAST, "deaf", place=place)
+def test_a_stop_while_the_others_are_stopped(box, place):
+    """They have had their SIGTERM for this end of the job, and keep their time."""
+    job = started(box, LAST, "deaf", options=["--grace=3"], place=place)
     job.until("rank0 SIGTERM", "rank2 SIGTERM", "rank3 SIGTERM")
-    begin = time.monotonic()
-    # two that come at the same time are one
-    while not job.ended(0.2):
-        job.signal(TERM)
-    result = job.wait()
-    assert result.status == 4 and time.monotonic() - begin < 20
+    result = job.stop()
+    assert result.status == 4 and "SIGKILL for processes that did not stop" in result.err
     assert job.count("rank0 SIGTERM") == 1
     nothing_is_left(job)
 
@@ -305,6 +301,60 @@ def test_ctrl_c_reaches_every_rank_once(box, terminal, place):  # noqa: F811
     terminal.type(CTRL_C)
     assert job.wait().status == 0
     assert [job.count(f"rank{k} SIGINT") for k in range(3)] == [1] * 3
+
+
+def took(job, count):
+    wait_until(lambda: job.ended() or job.count("rank0 SIGINT") >= count, f"{count} SIGINT")
+
+
+def press(job, terminal, count):  # noqa: F811
+    """Ctrl-C, each when the ranks have had the one before."""
+    for _ in range(count):
+        before = job.count("rank0 SIGINT")
+        terminal.type(CTRL_C)
+        took(job, before + 1)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("first", [None, TERM], ids=["running", "stopping"])
+def test_three_ctrl_c_in_a_row_kill(box, terminal, place, first):  # noqa: F811
+    """Of ranks that hear none of it; before that it is said."""
+    job = start(box, "deaf", options=["--report=report.json"], tty=terminal.path, place=place,
+                count=3)
+    if first:
+        job.signal(first)
+        job.until("rank0 SIGTERM")
+    press(job, terminal, 2)
+    assert not job.ended()
+    # on a machine that takes five seconds for one of them there are more in a row
+    for _ in range(20):
+        if job.ended(0.1):
+            break
+        press(job, terminal, 1)
+    result, failure = ended(job, terminal)
+    assert (result.status, failure) == (137, None)
+    assert "rankinit: warning: one more Ctrl-C within 5 seconds sends SIGKILL to every process\n" \
+        in result.err
+    assert "warning: SIGKILL for processes that still run after three Ctrl-C: python3 (" \
+        in result.err
+    stopped = "SIGTERM from " if first else "SIGINT from the terminal; exit status 137"
+    assert f"rankinit: stopped by {stopped}" in result.err, result.err
+    nothing_is_left(job)
+
+
+def test_ctrl_c_now_and_then_kills_nobody(box, terminal):  # noqa: F811
+    """The control: not in a row, or no key at all."""
+    job = start(box, "deaf", tty=terminal.path, count=2)
+    press(job, terminal, 2)
+    time.sleep(5.5)
+    press(job, terminal, 2)
+    for _ in range(4):
+        before = job.count("rank0 SIGINT")
+        job.signal(INT)
+        took(job, before + 1)
+    assert not job.ended()
+    terminal.look(0.1)
+    assert "SIGKILL for" not in terminal.text
 
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]

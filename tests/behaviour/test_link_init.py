@@ -273,6 +273,23 @@ def test_a_stop_after_an_order_keeps_its_own_time(nodes):
     assert jobs[0].count("worker SIGTERM") == 2, "one for each of the two"
 
 
+def both_have(job, number, count):
+    wait_until(lambda: all(job.count(f"rank{rank} {number.name}") == count for rank in (0, 1)),
+               f"{number.name} in {job.log()}")
+
+
+def test_signals_after_an_order(nodes):
+    """The order's SIGTERM stands for the platform's first one; all else reaches the ranks."""
+    jobs = ready(nodes, "deaf")
+    fail(jobs[1], "rank3")
+    both_have(jobs[0], signal.SIGTERM, 1)
+    for number, count in ((signal.SIGUSR1, 1), (signal.SIGINT, 1), (signal.SIGTERM, 1),
+                          (signal.SIGQUIT, 1), (signal.SIGTERM, 2)):
+        jobs[0].signal(number)
+        both_have(jobs[0], number, count)
+    assert not jobs[0].ended()
+
+
 def test_a_helper_that_is_stopped(nodes):
     """It is waited for no longer than it may take, and killed."""
     jobs = ready(nodes)

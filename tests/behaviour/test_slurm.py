@@ -245,9 +245,10 @@ def until(condition):
         time.sleep(0.02)
 
 
-def start_step(tracked, folder, *options, name):
+def start_step(tracked, folder, *options, name, words=()):
     step = tracked.start("srun", "-N1", "-n1", "--job-name", name, RANKINIT, *options, "--",
-                         sys.executable, os.path.join(HERE, "payload.py"), str(folder), "rank")
+                         sys.executable, os.path.join(HERE, "payload.py"), str(folder), "rank",
+                         *words)
     until(lambda: "rank ready" in read_log(folder) or step.poll() is not None)
     assert step.poll() is None, step.stderr.read()
     return step
@@ -289,3 +290,15 @@ def test_a_signal_from_elsewhere_is_forwarded(tracked, tmp_path, options):
     tracked.run("scancel", "--name=other")
     step.communicate(timeout=40)
     assert read_log(tmp_path).count("rank SIGUSR2") == 1
+
+
+@SUPERVISED
+def test_two_stops_of_the_step_are_two(tracked, tmp_path, options):
+    """No more, whether Slurm reaches the command as well or not, and no less."""
+    step = start_step(tracked, tmp_path, *options, name="twice", words=["save=6"])
+    for count in (1, 2):
+        tracked.run("scancel", "--signal=TERM", "--name=twice")
+        until(lambda: read_log(tmp_path).count("rank SIGTERM") >= count)   # pylint: disable=W0640
+    step.communicate(timeout=40)
+    assert read_log(tmp_path).count("rank SIGTERM") == 2
+    assert os.path.exists(tmp_path / "rank.ckpt")

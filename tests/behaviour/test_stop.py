@@ -38,7 +38,7 @@ def killing(result):
 
 
 def pause(seconds):
-    """Longer than the 50 ms within which repeats of TERM are one."""
+    """For what must not happen."""
     time.sleep(seconds)
 
 
@@ -80,13 +80,15 @@ def test_a_shell_with_a_trap_waits_for_its_child(box):
 
 
 def test_a_shell_with_a_trap_without_a_grace(box):
-    """The control: nobody tells python, until a second TERM does."""
+    """The control: rankinit does not tell python, however often it is stopped itself."""
     job = box.start(*TRAP, *box.payload("main"))
     job.until("main ready")
-    job.signal(TERM)
-    pause(0.5)
+    for _ in range(3):
+        job.signal(TERM)
+        pause(0.3)
     assert not job.ended() and job.count("main SIGTERM") == 0
-    result = job.stop()
+    job.signal(TERM, job.named("main"))
+    result = job.wait()
     assert (result.status, result.out) == (0, b"trapped\ncode 0\n")
     assert saved(job)
     told_once(job, "main")
@@ -212,53 +214,7 @@ def test_a_stopped_member_of_the_group_is_woken(box):
     assert job.count("sleeper done") == 1
 
 
-# More than one TERM.
-
-def twice_within(job, seconds):
-    """Two TERMs so close together; tells whether it was quick enough."""
-    begin = time.monotonic()
-    job.signal(TERM)
-    pause(seconds)
-    job.signal(TERM)
-    return time.monotonic() - begin < 0.04
-
-
-def test_two_terms_within_10_ms_are_one(box, tool):
-    for _ in range(10):
-        job = box.start("--", *box.payload("main", "session:loader"))
-        job.until("main ready", "loader ready")
-        if twice_within(job, 0.01):
-            break
-    assert job.wait().status == 0
-    told_once(job, "main", "loader")
-    assert job.count("main needs loader: there") == 1, "still the first phase"
-    # the control: with tini the trainer sees both
-    job = box.start("--", *box.payload("main"), program=tool("tini"))
-    job.until("main ready")
-    twice_within(job, 0.01)
-    assert job.wait().status == 0
-    assert job.count("main SIGTERM") == 2
-
-
-@pytest.mark.parametrize("second", [TERM, INT])
-def test_a_later_one_tells_the_rest(box, second):
-    job = box.start("--", *box.payload("main", "save=30", *LOADERS))
-    job.until("main ready", *(f"{name} ready" for name in KINDS))
-    job.signal(TERM)
-    job.until("main SIGTERM")
-    pause(0.1)
-    assert job.count("session SIGTERM") == 0
-    job.signal(second)
-    job.until(*(f"{name} done" for name in KINDS))
-    told_once(job, *KINDS)
-    assert job.count("main SIGTERM") == 1 and job.count("main SIGINT") == 0
-    # and one more ends it
-    pause(0.1)
-    job.signal(second)
-    result = job.wait()
-    assert result.status == 137
-    assert "python3 (" in killing(result)
-
+# More than one signal: see test_signals.py as well.
 
 def test_an_int_before_any_term_is_only_forwarded(box):
     job = box.start("--", *box.payload("main", "deaf", "session:loader"))
@@ -303,15 +259,16 @@ def test_only_the_deaf_one_is_killed(box):
     assert killing(result).count("python3 (") == 1
 
 
-def test_after_a_normal_end_it_is_said_and_can_be_cut_short(box):
+def test_after_a_normal_end_it_is_said_and_has_its_time(box):
     job = box.start("--", *box.payload("main", "after=0.1", "status=6", "session:bad!"))
     job.until("main done", "bad SIGTERM")
     wait_until(lambda: re.search(r"warning: waiting for .*: python3 \(", job.error_text()),
                "it is said", 5)
-    job.signal(TERM)
-    pause(0.3)
+    for _ in range(3):
+        job.signal(TERM)
+        pause(0.1)
     assert not job.ended() and job.count("bad SIGTERM") == 1
-    result = job.stop()
+    result = job.wait()
     assert result.status == 6 and "python3 (" in killing(result)
 
 
