@@ -94,14 +94,14 @@ static int launch_command(struct ri_run *run)
 		return ri_run_fail(run);
 	status = ri_run_preflight(run);
 	if (status != 0)
-		return status < 0 ? ri_run_refuse(run) : ri_run_leave(run, status);
+		return status < 0 ? ri_run_refuse(run) : ri_run_stopped(run, status - 128);
 	if (run->host.root >= 0)
 		close(run->host.root);
 	status = ri_master_wait(&run->options, &run->topology, &run->err);
 	if (status < 0)
 		return ri_run_fail(run);
 	if (status > 0)
-		return ri_run_leave(run, status);
+		return ri_run_stopped(run, status - 128);
 	return ri_run_hear(run) < 0 ? ri_run_fail(run) : ri_run_start(run);
 }
 

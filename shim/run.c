@@ -14,7 +14,7 @@ int ri_run_fail(struct ri_run *run)
 {
 	ri_run_refused(run);
 	if (ri_apart_stop() != 0)
-		return ri_run_leave(run, 128 + ri_apart_stop());
+		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
 	return ri_run_leave(run, ri_run_refusal(run));
 }

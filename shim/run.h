@@ -41,6 +41,7 @@ struct ri_run {
 	struct ri_host host;
 	struct ri_check_report checked;	/* where was_checked */
 	bool was_checked;
+	bool has_report;	/* its place was found */
 	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
 	struct ri_output output;
 	/* Of each rank, where these do not follow from those of the first; or NULL. */
@@ -157,6 +158,12 @@ int ri_run_reserve_telling(struct ri_run *run);
 
 /* This node is not fit: say why, and write it where the end of a job is written. */
 int ri_run_refuse(struct ri_run *run);
+
+/*
+ * A stop by this signal came before there was a command: the report says so, where one was asked
+ * for and its place is known. Returns the exit status, rewritten if --exit-map says so.
+ */
+int ri_run_stopped(struct ri_run *run, int number);
 
 /*
  * All is over, or could not begin: then run->err is why. status is that of the

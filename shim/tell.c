@@ -212,8 +212,10 @@ int ri_run_prepare_telling(struct ri_run *run)
 	if (options->given.state.value != NULL)
 		run->self = getpid();
 	if (look_at(run, &options->given.report, prepare_report,
-		    "the job runs without a report") < 0 ||
-		prepare_facts(run) < 0 ||
+		    "the job runs without a report") < 0)
+		return -1;
+	run->has_report = options->given.report.value != NULL;
+	if (prepare_facts(run) < 0 ||
 		look_at(run, &options->given.state, begin_state,
 			"the job runs without a state file") < 0)
 		return -1;
@@ -442,9 +444,25 @@ static void name_host(struct ri_run *run, struct ri_outcome *outcome)
 		outcome->host = names.nodename;
 }
 
+/* What there is to tell where nothing was started. */
+static struct ri_outcome begin_without(struct ri_run *run, int status)
+{
+	struct ri_outcome outcome;
+
+	clock_gettime(CLOCK_REALTIME, &run->started);
+	outcome = begin_outcome(run);
+	outcome.ended = run->started;
+	outcome.exit_status = run->options.exit_map.to[status];
+	if (run->options.given.report.value != NULL) {
+		name_host(run, &outcome);
+		add_surroundings(run, &outcome);
+	}
+	number_ranks(run, outcome.count);
+	return outcome;
+}
+
 int ri_run_refuse(struct ri_run *run)
 {
-	int status = run->options.exit_map.to[ri_code_status(run->err.code)];
 	struct ri_error why = run->err;
 	struct ri_outcome outcome;
 
@@ -454,17 +472,23 @@ int ri_run_refuse(struct ri_run *run)
 	}
 	ri_log_error(&why);
 	ri_run_refused(run);
-	clock_gettime(CLOCK_REALTIME, &run->started);
-	outcome = begin_outcome(run);
-	outcome.ended = run->started;
-	outcome.exit_status = status;
-	if (run->options.given.report.value != NULL) {
-		name_host(run, &outcome);
-		add_surroundings(run, &outcome);
-	}
-	number_ranks(run, outcome.count);
+	outcome = begin_without(run, ri_code_status(why.code));
 	tell(run, &outcome, &why);
 	return ri_run_leave(run, ri_code_status(why.code));
+}
+
+int ri_run_stopped(struct ri_run *run, int number)
+{
+	struct ri_outcome outcome;
+
+	if (!run->has_report || ri_run_reserve_telling(run) < 0)
+		return ri_run_leave(run, 128 + number);
+	run->supervised.stop = (struct ri_stop){
+		.asked = true, .number = number, .at_ms = ri_now_ms(),
+	};
+	outcome = begin_without(run, 128 + number);
+	tell(run, &outcome, NULL);
+	return ri_run_leave(run, 128 + number);
 }
 
 struct ri_outcome ri_run_judge(struct ri_run *run)

@@ -186,20 +186,21 @@ def hung_launch(box):
                 or libc.mount(b"dead", b"/dev/shm", b"fuse", 0, options.encode()) != 0):
             os._exit(99)
 
-    def run(words):
+    def run(words, **env):
         try:
             devices.append(os.open("/dev/fuse", os.O_RDWR))
         except OSError as error:
             pytest.skip(f"no FUSE here: {error}")
-        process = subprocess.Popen(words, env={**BASE, **ONE}, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   preexec_fn=enter, pass_fds=(devices[-1],))
+        process = subprocess.Popen(words, env={**BASE, **ONE, **env},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, preexec_fn=enter,
+                                   pass_fds=(devices[-1],))
         started.append(process)
         return process
 
-    def start(*options):
+    def start(*options, **env):
         return run([box.rankinit, "--checks=shm.size", *options, "--", "sh", "-c",
-                    "echo ran; exit 7"])
+                    "echo ran; exit 7"], **env)
     if run(["/bin/true"]).wait(PATIENCE) == 99:
         pytest.skip("no FUSE mount can be made here")
     yield start
@@ -227,14 +228,23 @@ def test_a_hang_of_what_is_required(hung_launch):
     assert b"[check.hung]" in err and err.endswith(b"[check.unfit]\n")
 
 
-@pytest.mark.parametrize("supervise", ["always", "never"])
-def test_a_stop_before_the_command_is_there(hung_launch, supervise):
-    process = hung_launch("--expect=shm=1k", f"--supervise={supervise}")
+@pytest.mark.parametrize("options", [["--supervise=never"], [], ["--report=report"]], ids=str)
+def test_a_stop_before_the_command_is_there(hung_launch, tmp_path, options):
+    report = tmp_path / "report"
+    options = [option.replace("=report", f"={report}") for option in options]
+    process = hung_launch("--expect=shm=1k", *options, TMPDIR=str(tmp_path))
     checker = child_of(process.pid)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (143, b"", b"")
     wait_until(lambda: not os.path.exists(f"/proc/{checker}"), "no child stays")
+    assert report.exists() == (len(options) > 0 and "--report" in options[0])
+    if not report.exists():
+        return
+    said = json.loads(report.read_text())
+    assert (said["exit_status"], said["stop"]["signal"]) == (143, "SIGTERM")
+    assert [rank["state"] for rank in said["ranks"]] == ["not-started"]
+
 
 def test_the_command_finds_nothing_of_it(box):
     """No child, no descriptor, no signal is left for the command; in place and supervised."""

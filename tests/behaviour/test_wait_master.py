@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--wait-master: names that resolve now, later, or never."""
 
+import json
 import os
 import signal
 import sys
@@ -120,6 +121,20 @@ def test_a_stop_ends_the_wait(isolated, name, status):
     job.until("asked")
     job.signal(getattr(signal, "SIG" + name))
     assert job.wait().status == status
+
+
+@pytest.mark.parametrize("options", [[], ["--nproc-per-node=2"]], ids=["one", "two"])
+@pytest.mark.parametrize("name, status", [("TERM", 143), ("INT", 130)])
+def test_a_stop_that_ends_the_wait_is_in_the_report(isolated, options, name, status):
+    job = isolated("--wait-master=600", NAME, *options, "--report=@FOLDER/report", "--", "true",
+                   answer_from=10 ** 9)
+    job.until("asked")
+    job.signal(getattr(signal, "SIG" + name))
+    assert job.wait().status == status
+    report = json.loads(job.read("report"))
+    assert (report["exit_status"], report["stop"]["signal"]) == (status, "SIG" + name)
+    assert [rank["state"] for rank in report["ranks"]] == ["not-started"] * max(1, 2 * len(options))
+    assert (report["first_failure"], report["refusal"]) == (None, None)
 
 
 def test_what_is_ignored_is_no_stop(isolated):
