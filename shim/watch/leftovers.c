@@ -76,19 +76,9 @@ bool ri_leftovers_can_look(void)
 	return proc_is_ours();
 }
 
-bool ri_leftovers_is_dying(pid_t pid)
+bool ri_leftovers_read(pid_t pid, struct ri_procstat *out)
 {
-	struct ri_procstat process;
-
-	return read_process(pid, &process) && process.dying;
-}
-
-bool ri_leftovers_catches(pid_t pid, int number)
-{
-	struct ri_procstat process;
-
-	return !proc_is_ours() || !read_process(pid, &process) ||
-		(process.caught >> (number - 1) & 1) != 0;
+	return read_process(pid, out);
 }
 
 void ri_leftovers_wake(pid_t pid)

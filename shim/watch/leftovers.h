@@ -51,11 +51,8 @@ void ri_leftovers_signal_groups(const struct ri_children *children, int number);
 /* Does /proc show our own processes? */
 bool ri_leftovers_can_look(void);
 
-/* Has the end of this child begun? It closes its connections before it can be reaped. */
-bool ri_leftovers_is_dying(pid_t pid);
-
-/* Has it a handler for this signal? True where that cannot be known. */
-bool ri_leftovers_catches(pid_t pid, int number);
+/* What /proc says of this child. False where that cannot be known. */
+bool ri_leftovers_read(pid_t pid, struct ri_procstat *out);
 
 /*
  * Calls visit for every process of ours, zombies included, until it says stop.

@@ -17,6 +17,11 @@ enum {
 	SAID_SINCE = 4,		/* lines that show the same */
 };
 
+static bool catches(const struct ri_procstat *process, int number)
+{
+	return (process->caught >> (number - 1) & 1) != 0;
+}
+
 void ri_settle_look(struct ri_children *children)
 {
 	static int64_t next;
@@ -28,10 +33,14 @@ void ri_settle_look(struct ri_children *children)
 	ri_clock_read(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		struct ri_procstat process;
 
-		if (child->lives && !child->told && child->gone_at.tv_sec == 0 &&
-			ri_leftovers_is_dying(child->pid))
+		if (!child->lives || child->told || child->gone_at.tv_sec != 0 ||
+			!ri_leftovers_read(child->pid, &process))
+			continue;
+		if (process.dying)
 			child->gone_at = now;
+		child->interruptible = child->interruptible || catches(&process, SIGINT);
 	}
 	next = begun + SHARE * (ri_now_us() - begun);
 }
@@ -71,7 +80,8 @@ static bool was_looked_at(const struct ri_child *child, struct timespec tracebac
 /* Whether it ended, or was about to, before it was told. */
 static enum ri_course course_of(const struct ri_child *child, struct timespec traceback_at)
 {
-	if (!child->lives && WIFEXITED(child->wait_status) && child->unheeding)
+	if (child->finalizing ||
+		(!child->lives && WIFEXITED(child->wait_status) && child->unheeding))
 		return RI_COURSE_ENDING;
 	return was_looked_at(child, traceback_at) ? child->course : RI_COURSE_UNKNOWN;
 }
@@ -167,12 +177,16 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 
 void ri_settle_prepare_stop(struct ri_children *children, int number)
 {
-	for (size_t i = 0; i < children->started && children->count > 1; i++) {
+	if (children->count < 2 || !ri_leftovers_can_look())
+		return;
+	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		struct ri_procstat process;
 
-		if (child->lives)
-			child->unheeding = number == 0 ||
-				!ri_leftovers_catches(child->pid, number);
+		if (!child->lives || !ri_leftovers_read(child->pid, &process))
+			continue;
+		child->unheeding = number == 0 || !catches(&process, number);
+		child->finalizing = child->interruptible && !catches(&process, SIGINT);
 	}
 }
 

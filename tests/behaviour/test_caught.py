@@ -31,6 +31,9 @@ time.sleep(3600)
 PRINTED = "rankinit:   rank 0 had printed: ValueError: bad sample 12"
 
 
+DENIED = ["process_vm_readv=EPERM"]
+
+
 @pytest.fixture
 def run(box):
     """The verdict's lines, the status and the report's first failure."""
@@ -89,11 +92,26 @@ def test_one_that_is_at_its_exit_is_told_from_one_that_goes_on(run):
 
 def test_where_memory_cannot_be_read_nobody_is_accused(run, actor):
     """The control: what is not seen does not count, and is told."""
-    found, status, first = run(LONG, program=actor("deny"), words=["process_vm_readv=EPERM"])
+    found, status, first = run(LONG, program=actor("deny"), words=DENIED)
     assert found[0].startswith("rankinit: rank 2 (local rank 2, pid "), found
     assert (status, first["rank"]) == (9, 2)
     assert PRINTED in found
     assert "rankinit:   rank 1 had printed: KeyError: 'the real one'" in found
+
+
+def test_a_python_at_its_very_end_is_seen_without_its_memory(run, actor):
+    """It has no handler for SIGINT any more, which /proc tells everybody."""
+    script = LONG.replace("atexit.register(upload)", """class Communicator:
+        def __del__(self, say=say, sleep=time.sleep):
+            say('raised')
+            sleep(3600)
+    sys.communicator = Communicator()""").replace(
+        "def say(name): open('@FOLDER/' + name, 'w').close()",
+        "def say(name, make=os.open, how=os.O_CREAT): make('@FOLDER/' + name, how)")
+    found, status, first = run(script, program=actor("deny"), words=DENIED)
+    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert (status, first["rank"]) == (9, 1)
+    assert PRINTED in found and "rankinit:   rank 2: exit status 9" in found
 
 
 # Rank 1 notes its pid, so that rank 0 sees when it has been reaped.

@@ -267,7 +267,7 @@ static void of_the_file_of_torch(void **state)
 	ranks[0].torch_error = own;
 	ranks[0].torch_error_length = strlen(own);
 	expect_class(RI_CLASS_OWN);
-	/* another rank may have written it: not against its own words, nor of one that was stopped */
+	/* another may have written it: not against its own words, nor of one that was stopped */
 	exits(0, 1, LOST + sizeof(HEAD "RuntimeError: ") - 1, 0);
 	expect_class(RI_CLASS_LOSS);
 	exits(0, 0, "", 0);
