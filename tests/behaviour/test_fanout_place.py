@@ -114,7 +114,7 @@ def test_nodes_in_turn(box):
 def test_a_gpu_for_each(box):
     """In a mount namespace of its own, with device nodes that nobody opens."""
     shell = ("mount -t tmpfs none /dev && mknod /dev/null c 1 3 && "
-             "for i in 0 1 2 3; do : >/dev/nvidia$i; done")
+             "for i in ctl 0 1 2 3; do : >/dev/nvidia$i; done")
     words = ["--nproc-per-node=4", "--gpu-bind=single", "--", *SHOW]
     found = ranks(box.run(*words, shell=shell, env={"CUDA_VISIBLE_DEVICES": None}))
     assert [gpu for _, gpu, _ in found] == ["0", "1", "2", "3"]

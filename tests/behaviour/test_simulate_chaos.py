@@ -135,7 +135,7 @@ def test_reports_behind_each_other(box, tmp_path):
 
 
 def test_a_plain_init_plays_no_machine(box):
-    result = box.run("--", "true", env={"RANKINIT_DISABLE": "1", "RANKINIT_SIMULATED": "{"})
+    result = box.run("-q", "--", "true", env={"RANKINIT_DISABLE": "1", "RANKINIT_SIMULATED": "{"})
     assert (result.status, result.err) == (0, "")
 
 
