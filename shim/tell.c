@@ -393,19 +393,25 @@ static void tell(struct ri_run *run, const struct ri_outcome *outcome, const str
 			"not answer [%s]", report->subject, ri_code_name(RI_CODE_FILE_SLOW));
 }
 
+/* Of what the helper has left, which is not ours to trust; NULL: nothing. */
+static const char *first_line(char out[RI_LINK_TEXT], const char from[RI_LINK_TEXT])
+{
+	memcpy(out, from, RI_LINK_TEXT - 1);
+	out[strcspn(out, "\n")] = '\0';
+	return out[0] == '\0' ? NULL : out;
+}
+
 /* What the link has seen of the other nodes. */
 static void add_sight(struct ri_outcome *outcome)
 {
-	static char said[RI_LINK_TEXT];
+	static char said[RI_LINK_TEXT], unproved[RI_LINK_TEXT];
 	const struct ri_link_sight *sight = ri_link_sight();
 
 	if (sight == NULL)
 		return;
-	if (outcome->roll_call == NULL && sight->roll_call[0] != '\0') {
-		memcpy(said, sight->roll_call, sizeof(said) - 1);
-		said[strcspn(said, "\n")] = '\0';
-		outcome->roll_call = said;
-	}
+	if (outcome->roll_call == NULL)
+		outcome->roll_call = first_line(said, sight->roll_call);
+	outcome->roll_call_unproved = first_line(unproved, sight->unproved);
 	outcome->compared = sight->compared;
 	outcome->ahead_s = (double)sight->ahead_us / 1e6;
 	outcome->error_s = (double)sight->error_us / 1e6;

@@ -397,6 +397,9 @@ static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
 	bool ran = member->phase != RI_LINK_STARTING;
 	bool after = !member->here && born > member->lost_at;
 
+	/* it proves nothing: who came first stays */
+	if (!centre->keyed && member->here)
+		return RI_LINK_LATER;
 	if (born < member->born)
 		return RI_LINK_REPLACED;
 	if (!centre->decided && after && ran && !member->ended && member->taken && member->may_stop)

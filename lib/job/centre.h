@@ -51,6 +51,7 @@ struct ri_centre {
 	void *context;
 	struct ri_centre_node *nodes;	/* zeroes */
 	size_t count;
+	bool keyed;			/* who calls has proved that it may */
 	bool orders;			/* there is a secret, and nobody asked to tell only */
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */

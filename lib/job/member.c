@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-	FOREIGN_MOST = 32,	/* lines of a centre that proves nothing */
+	UNPROVED_MOST = 32,	/* lines of a centre that proves nothing */
 	ROLL_MOST_MS = 3600000,
 };
 
@@ -106,32 +106,37 @@ static void take_hello(struct ri_member *member, const struct ri_link_hello *hel
 	}
 }
 
-/* Cut the text behind so many lines; returns how many it has then. */
-static unsigned keep_lines(char *text, unsigned most)
-{
-	unsigned count = 0;
-
-	for (; count < most && *text != '\0'; count++) {
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	*text = '\0';
-	return count;
-}
-
-/* What proves nothing is no verdict, and is not repeated for ever. */
-static void say_foreign(struct ri_member *member, const char *whose, const char *lines)
+/*
+ * What proves nothing may look like anything of ours: one message is one line, each has the mark,
+ * and there are not many.
+ */
+static void say_unproved(struct ri_member *member, const char *lines)
 {
 	char text[RI_LINK_TEXT + RI_MAX_LINE];
 	struct ri_text out;
 
+	if (member->said == UNPROVED_MOST)
+		return;
+	member->said++;
 	ri_text_init(&out, text, sizeof(text));
-	ri_text_add(&out, whose);
-	ri_text_add(&out, lines);
-	if (!member->keyed)
-		member->said += keep_lines(text, FOREIGN_MOST - member->said);
-	if (text[0] != '\0')
-		member->say(member->context, text);
+	ri_text_add(&out, "without a key, so that anybody may have said it: ");
+	for (const char *line = lines, *end; *line != '\0'; line = end) {
+		line += strspn(line, " ");
+		end = line + strcspn(line, "\n");
+		ri_text_addf(&out, "%s%.*s", line == lines ? "" : "; ", (int)(end - line), line);
+		end += *end == '\n';
+	}
+	member->say(member->context, text);
+}
+
+static void say_foreign(struct ri_member *member, const char *lines)
+{
+	if (lines[0] == '\0')
+		return;
+	if (member->keyed)
+		member->say(member->context, lines);
+	else
+		say_unproved(member, lines);
 }
 
 static void take_verdict(struct ri_member *member, const struct ri_link_verdict *verdict)
@@ -145,7 +150,7 @@ static void take_verdict(struct ri_member *member, const struct ri_link_verdict 
 	if (member->keyed)
 		member->judge(member->context, &told);
 	else
-		say_foreign(member, "without a key, so that anybody may have said it: ", told.text);
+		say_foreign(member, told.text);
 }
 
 static void take_heard(struct ri_member *member)
@@ -172,7 +177,7 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 	else if (message->kind == RI_LINK_ASK)
 		ask(member);
 	else if (message->kind == RI_LINK_NEWS)
-		say_foreign(member, "", message->news.text);
+		say_foreign(member, message->news.text);
 	else if (message->kind == RI_LINK_VERDICT)
 		take_verdict(member, &message->verdict);
 	else

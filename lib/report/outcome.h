@@ -129,6 +129,7 @@ struct ri_outcome {
 	bool job_is_here;	/* it names this node */
 	int64_t job_node;	/* that it names; -1: none */
 	const char *roll_call;	/* what the last one said, or NULL */
+	const char *roll_call_unproved;	/* the same, by nodes without a key */
 	ssize_t first;		/* index of the first failure, -1: none */
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */

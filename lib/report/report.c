@@ -296,6 +296,8 @@ static void put_surroundings(struct ri_json *json, json_t *object,
 	ri_json_put(json, object, "facts", list_facts(json, outcome));
 	ri_json_put(json, object, "roll_call",
 		string_or_null(json, outcome->roll_call, "roll_call"));
+	ri_json_put(json, object, "roll_call_unproved",
+		string_or_null(json, outcome->roll_call_unproved, "roll_call"));
 	ri_json_put(json, object, "clock", !outcome->compared ? json_null()
 		: json_pack("{s:f, s:f}", "ahead_s", outcome->ahead_s, "error_s",
 			outcome->error_s));

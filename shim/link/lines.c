@@ -96,8 +96,11 @@ static void compare_clocks(const struct ri_line *line, const struct ri_link_hell
 /* What is said of nodes that have not come, or are silent. */
 static void keep_news(const struct ri_link_message *message)
 {
-	if (message->kind == RI_LINK_NEWS && ri_own.setup->sight != NULL)
-		ri_text_copy(ri_own.setup->sight->roll_call, RI_LINK_TEXT, message->news.text);
+	struct ri_link_sight *sight = ri_own.setup->sight;
+
+	if (message->kind == RI_LINK_NEWS && sight != NULL)
+		ri_text_copy(ri_own.setup->keys.keyed ? sight->roll_call : sight->unproved,
+			RI_LINK_TEXT, message->news.text);
 }
 
 /* The centre's messages: to node 0's own member without a wire. */
@@ -263,7 +266,8 @@ void ri_own_begin_centre(void)
 		.send = send_to, .drop = drop, .host = name_of,
 		.nodes = ri_arena_array(&ri_own.arena, setup->part.nodes,
 			sizeof(struct ri_centre_node)),
-		.count = setup->part.nodes, .orders = setup->orders && setup->keys.keyed,
+		.count = setup->part.nodes, .keyed = setup->keys.keyed,
+		.orders = setup->orders && setup->keys.keyed,
 		.self = ri_own.member.self, .roll_ms = (int64_t)setup->roll_ms,
 	};
 	if (ri_own.centre.nodes == NULL)

@@ -15,6 +15,7 @@ struct ri_link_sight {
 	bool compared;		/* this node's clock with that of node 0: */
 	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
 	char roll_call[RI_LINK_TEXT];	/* what was said last of the nodes, or "" */
+	char unproved[RI_LINK_TEXT];	/* the same, where nobody has a key */
 };
 
 struct ri_link_setup {

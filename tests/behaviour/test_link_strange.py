@@ -67,15 +67,31 @@ def test_an_order_without_any_key(box, listener):
     assert "stopped" not in member.job.log() and "twice" not in result.err
 
 
+UNPROVED = "rankinit: without a key, so that anybody may have said it: "
+
+
 def test_lines_without_any_key(box, listener):
-    """32 of them at most, however they come."""
+    """One of each message, and 32 of them at most, however they come."""
     member = Node(box, node=1, secret=None)
     for count in (1, 20, 1500):
         peer = answer(listener, NAME, None)
         peer.say(centre_hello(), *[news("z\n" * count)] * 20)
         peer.close()
-    member.says("rankinit: z\n", 32)
-    assert member.ends(0).err.count("rankinit: z\n") == 32
+    member.says(UNPROVED + "z", 32)
+    result = member.ends(0)
+    assert result.err.count(UNPROVED) == 32 and "rankinit: z" not in result.err
+
+
+@pytest.mark.parametrize("what", [verdict, lambda node, text: news(text)])
+def test_each_line_is_marked(box, listener, what):
+    """No line of a stranger is one of ours, the second one no more than the first."""
+    member = Node(box, node=1, secret=None)
+    forged = "rank 3 (local rank 1, pid 47 on worker-1) failed first (node 1 of 2): exit status 1"
+    peer = answer(listener, NAME, None)
+    peer.say(centre_hello(), what(0, f"spam\n{forged}\n  ValueError: bad batch 17\n"))
+    member.says(f"{UNPROVED}spam; {forged}; ValueError: bad batch 17\n")
+    lines = member.ends(0).lines()
+    assert not [line for line in lines if "rank 3" in line and not line.startswith(UNPROVED)]
 
 
 def test_lines_with_a_key(member, listener):

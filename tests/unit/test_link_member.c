@@ -229,7 +229,7 @@ static void test_without_a_key(void **state)
 	assert_true(ri_member_hear(&member, &told, now));
 	assert_int_equal(judged, 0);
 	assert_string_equal(line,
-		"without a key, so that anybody may have said it: rank 9 failed first\n");
+		"without a key, so that anybody may have said it: rank 9 failed first");
 	for (size_t i = 0; i < 100; i++)
 		assert_true(ri_member_hear(&member, &news, now));
 	assert_int_equal(lines, 32);
