@@ -54,7 +54,7 @@ static bool takes_word(struct ri_scan *in, const struct ri_member *m)
 		!ri_value_is_plain(ri_scan_span(in, m->begin, end));
 }
 
-/* Past "str = " of "token: str = 'x'", and past a tag of YAML's. */
+/* Past "str = " of "token: str = 'x'", and past a tag or an anchor of YAML's. */
 static size_t skip_type(struct ri_scan *in, size_t at)
 {
 	static const char *const types[] = {
@@ -64,7 +64,7 @@ static size_t skip_type(struct ri_scan *in, size_t at)
 	for (size_t i = 0; i < COUNT(types); i++)
 		if (ri_scan_follows(in, at, types[i]))
 			return ri_scan_skip_blanks(in, at + strlen(types[i]));
-	if (ri_scan_byte(in, at) == '!' && ri_is_letter(ri_scan_byte(in, at + 1)))
+	if (ri_scan_is(in, at, "!&") && ri_scan_is(in, ri_scan_find(in, at, at + 32, " \t"), " \t"))
 		at = ri_scan_skip_blanks(in, ri_scan_find(in, at, at + 32, " \t"));
 	return at;
 }
@@ -105,6 +105,9 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
 	at = ri_scan_skip_blanks(in, at);
 	m->spaced = at > closed;
 	m->begin = at;
+	next = ri_scan_skip_blanks(in, at + 1);
+	if (m->quoted && ri_scan_byte(in, at) == '\n' && ri_scan_byte(in, next) == ':')
+		at = next;
 	if (find_assigned(in, m, at))
 		return true;
 	next = end_of_tag(in, m);

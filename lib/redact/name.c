@@ -396,7 +396,7 @@ bool ri_secrecy_hides(enum ri_secrecy secrecy, struct ri_span value)
 {
 	value = ri_span_trim_start(ri_span_trim_end(value));
 	if (secrecy == RI_SECRECY_NONE || value.length == 0 || is_number(value) ||
-		is_marks(value) || is_placeholder(value) ||
+		is_marks(value) || (is_placeholder(value) && !ri_value_is_random(value)) ||
 		is_listed(HARMLESS, value))
 		return false;
 	if (secrecy == RI_SECRECY_WEAK)

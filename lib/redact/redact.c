@@ -11,7 +11,7 @@
 
 #include "redact/member.h"
 
-enum { MAX_LOGIN = 512 };	/* of an URL */
+enum { MAX_LOGIN = 4096 };	/* bytes of an URL */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -134,6 +134,8 @@ static bool take_element(struct ri_scan *in, const struct ri_member *m)
 {
 	size_t begin = m->begin, end = begin, limit = ri_scan_horizon(in, begin);
 
+	if (ri_scan_follows(in, begin, "<![CDATA["))
+		end += sizeof("<![CDATA[");
 	while (end < limit && ri_scan_byte(in, end) != '<')
 		end++;
 	if (!ri_scan_follows(in, end, "</"))
@@ -156,6 +158,23 @@ static size_t end_of_long(struct ri_scan *in, size_t at, char mark)
 	return end < limit ? end : ri_scan_find(in, at, in->length, "");
 }
 
+/* 'x' 'y', "x" + "y": one string in several quotes; but not the end of one around it. */
+static size_t end_of_joined(struct ri_scan *in, size_t end, struct ri_scan_quote quote)
+{
+	while (quote.mark != 0 && ri_scan_quote_at(in, end).mark == quote.mark) {
+		size_t next = ri_scan_skip_blanks(in, end + quote.width);
+
+		next = ri_scan_skip_blanks(in, next + (ri_scan_byte(in, next) == '+'));
+		next = ri_scan_skip_prefix(in, next);
+		quote = ri_scan_quote_at(in, next);
+		next += quote.width;
+		if (quote.mark == 0 || ri_scan_is(in, next, " \n,;:)]}+\"'`"))
+			break;
+		end = ri_scan_quoted_end(in, next, quote);
+	}
+	return end;
+}
+
 static bool take_quoted(struct ri_scan *in, const struct ri_member *m, size_t at)
 {
 	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
@@ -171,7 +190,8 @@ static bool take_quoted(struct ri_scan *in, const struct ri_member *m, size_t at
 	} else {
 		end = ri_scan_quoted_end(in, at, quote);
 	}
-	return ri_secrecy_hides(m->secrecy, ri_scan_span(in, at, end)) && found(in, at, end);
+	return ri_secrecy_hides(m->secrecy, ri_scan_span(in, at, end)) &&
+		found(in, at, end_of_joined(in, end, quote));
 }
 
 /* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
@@ -181,15 +201,15 @@ static bool take_pair(struct ri_scan *in, const struct ri_member *m)
 	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
 	struct ri_span value;
 
+	if (quote.mark == 0 || ri_scan_quote_before(in, m->start).mark == 0)
+		return false;
 	end = ri_scan_quoted_end(in, at + quote.width, quote);
 	value = ri_scan_span(in, at + quote.width, end);
 	/* another option, another name, a member of an object */
-	if (quote.mark == 0 || ri_scan_quote_before(in, m->start).mark == 0 ||
-		value.length == 0 || value.at[0] == '-' ||
-		ri_secrecy_of(value) != RI_SECRECY_NONE ||
-		ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) == ':')
-		return false;
-	return take_quoted(in, m, at);
+	return value.length > 0 && value.at[0] != '-' &&
+		ri_secrecy_of(value) == RI_SECRECY_NONE &&
+		ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) != ':' &&
+		take_quoted(in, m, at);
 }
 
 /* Lines below the name that stand further right, or as a list: all of them, or none. */
@@ -295,10 +315,15 @@ static bool take_bearer(struct ri_scan *in, const struct ri_member *m)
 
 static bool take_login(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t line = ri_scan_line(in, m->start);
 	struct ri_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
+	size_t line;
 
-	for (size_t i = 0; m->name.at[0] == '-' && i < COUNT(logins); i++) {
+	if (m->name.at[0] != '-')
+		return false;
+	line = ri_scan_line(in, m->start);
+	while (ri_scan_precedes(in, line, "\\\n") && m->start - line < RI_SCAN_AHEAD)
+		line = ri_scan_line(in, line - 1);
+	for (size_t i = 0; i < COUNT(logins); i++) {
 		size_t length = strlen(logins[i].option);
 
 		if (!ri_span_starts(m->name, logins[i].option) ||
@@ -337,25 +362,26 @@ static bool take_name(struct ri_scan *in)
 
 /*
  * "scheme://user:password@host". A password may have '/', '?', '#' and '@' in it: behind a ':'
- * that begins no port the last '@' of the word ends it.
+ * the last '@' of the word ends it.
  */
 static bool take_authority(struct ri_scan *in)
 {
-	size_t begin = in->at + 3, end, at, last = SIZE_MAX;
+	size_t begin = in->at + 3, limit = begin + MAX_LOGIN, at = begin, last = SIZE_MAX;
 	bool password = false;
 
 	in->at = begin;
-	for (end = begin; end < begin + MAX_LOGIN &&
-		!ri_scan_is(in, end, " \t\r\n\v\f\"'`<>/?#"); end++)
-		if (ri_scan_byte(in, end) == '@')
-			last = end;
-	if (ri_scan_byte(in, begin) != '[')
-		for (at = ri_scan_find(in, begin, end, ":"); at < end && !password; at++)
-			password = !ri_scan_is(in, at, ":0123456789");
-	for (at = end; password && at < begin + MAX_LOGIN &&
-		!ri_scan_is(in, at, " \t\r\n\v\f\"'`<>"); at++)
+	for (; at < limit && !ri_scan_is(in, at, " \t\r\n\v\f\"'`<>/?#"); at++) {
+		password = password || ri_scan_byte(in, at) == ':';
 		if (ri_scan_byte(in, at) == '@')
 			last = at;
+	}
+	if (password && at < in->no_login)
+		at = in->no_login;
+	for (; password && at < limit && !ri_scan_is(in, at, " \t\r\n\v\f\"'`<>"); at++)
+		if (ri_scan_byte(in, at) == '@')
+			last = at;
+	if (password && last == SIZE_MAX)
+		in->no_login = at;
 	return last != SIZE_MAX && found(in, begin, last);
 }
 

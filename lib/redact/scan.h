@@ -18,6 +18,7 @@ struct ri_scan {
 	size_t at;		/* of what is next */
 	size_t looks;		/* at bytes, those twice that were looked at twice */
 	size_t begin, end;	/* of the secret that was found */
+	size_t no_login;	/* an URL that begins before has no '@' up to here */
 };
 
 /* A quote as it stands in the text: behind backslashes, or in another spelling. */

@@ -209,6 +209,7 @@ static void the_work_is_bounded(void **state)
 		"value:{", "keys:\n  - a\n", "keys=[token:", "\"keys\",\n\n", "keys=\"a:\"",
 		"://a:", "://a:b/", " keys:\n", "<sas>\n", "pwd a", "key:\n\n\n",
 		"-----BEGIN PRIVATE KEY-----\na\n", "token=\"\"\"",
+		"- \\\n", "`,sas", "://:", "auth:", "token='a' + 'b' +",
 		"sas:", "eyJ", "a=", "a ", "a", "pass='", "token is ", "{\"pass\": \"",
 	};
 	static char text[65536], buffer[4 * sizeof(text)];
