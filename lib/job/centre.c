@@ -139,27 +139,6 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 	decide(centre, lines, now);
 }
 
-/* By the clock of node 0, and beyond doubt? */
-static bool is_earlier(const struct ri_link_end *a, const struct ri_link_end *b)
-{
-	return a->at_us != 0 && b->at_us != 0 &&
-		a->at_us + a->error_us + b->error_us < b->at_us;
-}
-
-/* Of two of a class the one that came first counts where a time is not known. */
-static bool outweighs(const struct ri_link_end *a, const struct ri_link_end *b)
-{
-	if (a->class != b->class)
-		return a->class > b->class;
-	return a->at_us != 0 && b->at_us != 0 && a->at_us < b->at_us;
-}
-
-/* Neither says that it lost another, and the clocks do not tell which came first. */
-static bool is_tie(const struct ri_link_end *a, const struct ri_link_end *b)
-{
-	return a->class == b->class && a->at_us != 0 && b->at_us != 0 && !is_earlier(a, b);
-}
-
 /* Which of two comes first is not known: both are named. */
 static void decide_tie(struct ri_centre *centre, int64_t now)
 {
@@ -189,14 +168,14 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 		decide_losses(centre, now);
 		return;
 	}
-	if (centre->end_count == 2 && is_tie(&best->end, &other->end)) {
+	if (centre->end_count == 2 && ri_link_end_is_tie(&best->end, &other->end)) {
 		decide_tie(centre, now);
 		return;
 	}
 	ri_text_init(&out, lines, sizeof(lines));
 	ri_text_add(&out, best->end.text);
 	if (centre->end_count == 2 && other->end.class == RI_LINK_UNKNOWN &&
-		is_earlier(&other->end, &best->end)) {
+		ri_link_end_is_earlier(&other->end, &best->end)) {
 		ri_text_add(&out, "  before that, and without a word:\n");
 		add_below(&out, other->end.text, RI_LINK_TEXT);
 	}
@@ -212,13 +191,13 @@ static void weigh(struct ri_centre *centre, size_t node, const struct ri_link_en
 	for (size_t i = 0; i < centre->end_count; i++)
 		if (ends[i].node == node)
 			at = i;
-	if (at == 2 && !outweighs(end, &ends[1].end))
+	if (at == 2 && !ri_link_end_outweighs(end, &ends[1].end))
 		return;
 	at = at == 2 ? 1 : at;
 	ends[at] = (struct ri_centre_end){ .node = node, .end = *end };
 	if (at == centre->end_count)
 		centre->end_count++;
-	if (centre->end_count == 2 && outweighs(&ends[1].end, &ends[0].end)) {
+	if (centre->end_count == 2 && ri_link_end_outweighs(&ends[1].end, &ends[0].end)) {
 		first = ends[0];
 		ends[0] = ends[1];
 		ends[1] = first;

@@ -53,6 +53,25 @@ bool ri_link_life_is(const struct ri_link_life *a, const struct ri_link_life *b)
 	return memcmp(a->bytes, b->bytes, RI_LINK_LIFE) == 0;
 }
 
+bool ri_link_end_is_earlier(const struct ri_link_end *a, const struct ri_link_end *b)
+{
+	return a->at_us != 0 && b->at_us != 0 &&
+		a->at_us + a->error_us + b->error_us < b->at_us;
+}
+
+bool ri_link_end_outweighs(const struct ri_link_end *a, const struct ri_link_end *b)
+{
+	if (a->class != b->class)
+		return a->class > b->class;
+	return a->at_us != 0 && b->at_us != 0 && a->at_us < b->at_us;
+}
+
+bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b)
+{
+	return a->class == b->class && a->at_us != 0 && b->at_us != 0 &&
+		!ri_link_end_is_earlier(a, b);
+}
+
 void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines)
 {
 	struct ri_text text;

@@ -110,6 +110,15 @@ struct ri_link_message {
 bool ri_link_life_is_none(const struct ri_link_life *life);
 bool ri_link_life_is(const struct ri_link_life *a, const struct ri_link_life *b);
 
+/* Beyond doubt? Not where a time is not known. */
+bool ri_link_end_is_earlier(const struct ri_link_end *a, const struct ri_link_end *b);
+
+/* Does it say more, or as much and was likely earlier? */
+bool ri_link_end_outweighs(const struct ri_link_end *a, const struct ri_link_end *b);
+
+/* Do they say as much, and the clocks do not tell which was first? b was not likely earlier. */
+bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b);
+
 /*
  * Lines for a message: what is no UTF-8 or a control character is replaced, whole lines are
  * left out at the end where they do not fit. Takes any bytes.

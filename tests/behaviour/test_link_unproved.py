@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--link without a secret: strangers put no node off, and nothing that they say is taken for true."""
+"""--link without a secret: strangers put no node off, and their words are no truth."""
 
 import json
 import os

@@ -67,7 +67,8 @@ static inline int begin(void **state)
 	sent_count = dropped_count = 0;
 	now = 1000000;
 	centre = (struct ri_centre){ .send = keep, .drop = note_drop, .host = host, .nodes = nodes,
-		.count = NODES, .keyed = true, .orders = true, .self = a_hello(0, false), .roll_ms = 10000 };
+		.count = NODES,
+		.keyed = true, .orders = true, .self = a_hello(0, false), .roll_ms = 10000 };
 	ri_centre_begin(&centre, now);
 	assert_int_equal(call(0, false), 0);
 	return 0;
