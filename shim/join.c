@@ -123,6 +123,12 @@ static void say_no_link(const struct ri_link_setup *setup, int error)
 			ri_code_name(RI_CODE_LINK_REFUSED));
 }
 
+static bool find_rendezvous(struct ri_run *run, struct ri_rendezvous *out)
+{
+	return ri_rendezvous_find(out, &run->topology, &run->source.context, &run->part,
+		ri_source_mpi(run->topology.identity) != RI_SOURCE_NO_MPI);
+}
+
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
 static int begin(struct ri_run *run)
 {
@@ -132,6 +138,7 @@ static int begin(struct ri_run *run)
 		.orders = run->options.link == RI_LINK_MODE_STOP && run->part.apart,
 		.roll_ms = run->options.roll_call_ms, .host = own_name(run),
 	};
+	struct ri_rendezvous place;
 	struct secret secret = { .length = 0 };
 	int status = find_secret(run, &secret);
 
@@ -139,6 +146,8 @@ static int begin(struct ri_run *run)
 		setup.hosts = hosts->list;
 		setup.host_count = hosts->number;
 	}
+	if (find_rendezvous(run, &place))
+		setup.meeting = place.port;
 	setup.keys.keyed = secret.length > 0;
 	if (status == 0)
 		ri_seal_job_key(setup.keys.job, run->part.job,
@@ -212,8 +221,7 @@ bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll)
 		roll->first_ms = ROLL_CALL_MS;
 	if ((options->link == RI_LINK_MODE_NO &&
 		ri_link_part_find(&run->part, &run->topology, context, 0) < 0) ||
-		!ri_rendezvous_find(&roll->place, &run->topology, context, &run->part,
-			ri_source_mpi(run->topology.identity) != RI_SOURCE_NO_MPI))
+		!find_rendezvous(run, &roll->place))
 		return false;
 	if (hosts->state == RI_STATE_KNOWN && hosts->number == roll->place.nodes)
 		roll->hosts = hosts->list;

@@ -408,6 +408,9 @@ static enum ri_link_place place(struct ri_centre *centre, size_t session,
 	if (!ri_link_life_is_none(&hello->centre) &&
 		!ri_link_life_is(&hello->centre, &centre->self.life))
 		return RI_LINK_OTHER;
+	/* its ranks had met those of a node 0 before this one: of another attempt */
+	if (ri_link_life_is_none(&hello->centre) && hello->met_ms > (uint64_t)(now - centre->begun))
+		return RI_LINK_OTHER;
 	if (ri_link_life_is(&member->life, &hello->life))
 		return member->taken ? RI_LINK_TAKEN : RI_LINK_GUEST;
 	if (!ri_link_life_is_none(&member->life))

@@ -24,6 +24,7 @@ void ri_member_connect(struct ri_member *member, int64_t now)
 	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = member->self };
 
 	hello.hello.age_ms = (uint64_t)(now - member->begun);
+	hello.hello.met_ms = member->met_at == 0 ? 0 : (uint64_t)(now - member->met_at);
 	hello.hello.place = RI_LINK_GUEST;
 	member->send(member->context, &hello);
 }

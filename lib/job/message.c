@@ -116,12 +116,12 @@ static json_t *pack_hello(const struct ri_link_hello *hello)
 
 	write_life(life, &hello->life);
 	write_life(centre, &hello->centre);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I}",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I, s:I}",
 		"say", kinds[RI_LINK_HELLO], "life", life, "centre", centre,
 		"node", (json_int_t)hello->node, "nodes", (json_int_t)hello->nodes,
 		"age_ms", (json_int_t)hello->age_ms, "may_stop", hello->may_stop,
 		"place", places[hello->place], "host", hello->host, "version", hello->version,
-		"clock_us", (json_int_t)hello->clock_us);
+		"clock_us", (json_int_t)hello->clock_us, "met_ms", (json_int_t)hello->met_ms);
 }
 
 static json_t *pack(const struct ri_link_message *message)
@@ -198,23 +198,24 @@ static bool copy(char *out, size_t size, const char *from, bool lines)
 static bool read_hello(struct ri_link_hello *out, json_t *object)
 {
 	const char *life, *centre, *place, *host, *version;
-	json_int_t node, nodes, age, clock = 0;
+	json_int_t node, nodes, age, clock = 0, met = 0;
 	int may_stop, index;
 
-	if (json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s?:I}", "life",
+	if (json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s?:I, s?:I}", "life",
 		    &life, "centre", &centre, "node", &node, "nodes", &nodes, "age_ms", &age,
 		    "may_stop", &may_stop, "place", &place, "host", &host, "version", &version,
-		    "clock_us", &clock) < 0)
+		    "clock_us", &clock, "met_ms", &met) < 0)
 		return false;
 	index = find(places, COUNT(places), place);
 	if (index < 0 || nodes < 1 || nodes > RI_MAX_RANKS || node < 0 || node >= nodes)
 		return false;
-	if (age < 0 || clock < 0)
+	if (age < 0 || clock < 0 || met < 0)
 		return false;
 	out->clock_us = (uint64_t)clock;
 	out->node = (uint64_t)node;
 	out->nodes = (uint64_t)nodes;
 	out->age_ms = (uint64_t)age;
+	out->met_ms = (uint64_t)met;
 	out->may_stop = may_stop;
 	out->place = (enum ri_link_place)index;
 	return read_life(&out->life, life) && read_life(&out->centre, centre) &&

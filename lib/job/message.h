@@ -45,6 +45,7 @@ struct ri_link_hello {
 	uint64_t node;
 	uint64_t nodes;
 	uint64_t age_ms;	/* how long the speaker has run */
+	uint64_t met_ms;	/* how long ago its ranks had met node 0's; 0: not seen */
 	bool may_stop;		/* its ranks, for another node's failure */
 	enum ri_link_place place;	/* said by the centre; a member says RI_LINK_GUEST */
 	/* Of the centre, when this was said: microseconds since 1970; 0: it does not say. */

@@ -21,6 +21,7 @@ static void call_later(void)
 {
 	int64_t pause = ri_own.now - ri_own.alone_at > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
 
+	ri_own_look_whether_met();
 	ri_own.calling = false;
 	ri_own.call_at = ri_own.now + pause + random_ms(pause);
 }
@@ -32,6 +33,7 @@ static void call_all(const struct ri_addresses *found)
 	union ri_socket_address address;
 	socklen_t length;
 
+	ri_own.found = *found;
 	for (int n = 0; n < found->count; n++)
 		for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
 			size_t session = ri_own_find_line();

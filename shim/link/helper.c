@@ -252,7 +252,7 @@ void ri_link_help(const struct ri_link_setup *setup, int inner, int place)
 	ri_own.is_centre = setup->part.node == 0;
 	ri_own.inner = inner;
 	ri_own.listener = ri_own.look_up.fd = -1;
-	ri_own.now = read_clock();
+	ri_own.now = ri_own.alone_at = read_clock();
 	polls = ri_own_reserve() < 0 ? NULL
 		: ri_arena_array(&ri_own.arena, LINES + ri_own.count, sizeof(*polls));
 	if (polls == NULL)

@@ -35,6 +35,9 @@ struct ri_own {
 	struct ri_look_up look_up;
 	bool calling;		/* some line calls */
 	int64_t call_at;
+	struct ri_addresses found;	/* that were called last */
+	uint16_t met_by;	/* our end of a rank's connection, at the last look; or 0 */
+	int64_t met_look;	/* when that was */
 	int64_t alone_at;	/* since when a member has no line to the centre */
 	bool at_odds;		/* that was said */
 	bool closing;		/* PID 1 has said all */
@@ -66,6 +69,11 @@ void ri_own_look_after_calls(void);
 
 /* The look-up of node 0's name has ended, or its time is over. */
 void ri_own_end_look_up(void);
+
+/* met.c */
+
+/* A look at the sockets of the ranks, for a member that no centre has taken yet. */
+void ri_own_look_whether_met(void);
 
 /* door.c */
 

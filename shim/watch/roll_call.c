@@ -2,7 +2,6 @@
 #include "watch/roll_call.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <netdb.h>
 #include <string.h>
@@ -12,13 +11,13 @@
 #include <unistd.h>
 
 #include "job/arrival.h"
-#include "node/sockets.h"
 #include "system/clock.h"
 #include "system/half_open.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/name_service.h"
 #include "system/spares.h"
+#include "system/tcp_table.h"
 #include "system/unseen.h"
 
 enum {
@@ -47,7 +46,7 @@ static struct looker {
 	unsigned char masters[RI_NAME_ADDRESSES][16];
 	struct ri_arrival_host hosts[NODES * RI_NAME_ADDRESSES];
 	bool missing[NODES];
-	char text[CHUNK + 1];
+	char text[CHUNK];
 } *own;
 
 static pid_t helper;
@@ -68,30 +67,14 @@ static void answer(enum ri_arrival_state state, const char *why, const bool *mis
 	roll->answer->state = state;
 }
 
-/* Each line of the file. Returns false where there is none. */
+static void take_socket(void *context, const struct ri_socket *socket)
+{
+	ri_arrivals_add(context, socket);
+}
+
 static bool read_sockets(const char *path)
 {
-	char *text = own->text;
-	int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	struct ri_socket socket;
-	size_t length = 0;
-	ssize_t got;
-
-	if (fd < 0)
-		return false;
-	while ((got = read(fd, text + length, CHUNK - length)) > 0) {
-		char *line = text, *end;
-
-		length += (size_t)got;
-		text[length] = '\0';
-		for (; (end = strchr(line, '\n')) != NULL; line = end + 1)
-			if (ri_socket_read(&socket, line))
-				ri_arrivals_add(&own->arrivals, &socket);
-		length -= (size_t)(line - text);
-		memmove(text, line, length);
-	}
-	close(fd);
-	return true;
+	return ri_tcp_table_read(path, own->text, sizeof(own->text), take_socket, &own->arrivals);
 }
 
 static enum ri_arrival_state look_at_sockets(size_t master_count)

@@ -52,6 +52,22 @@ static void test_a_member_of_another_centre(void **state)
 	assert_int_equal(place_of(1), RI_LINK_TAKEN);
 }
 
+/* No centre has taken it, and its ranks had met before this one began. */
+static void test_a_member_of_an_older_attempt(void **state)
+{
+	struct ri_link_hello hello = a_hello(1, false);
+
+	(void)state;
+	now += 5000;
+	hello.age_ms = hello.met_ms = 5001;
+	assert_int_equal(ri_centre_hello(&centre, 1, &hello, now), -1);
+	assert_int_equal(place_of(1), RI_LINK_OTHER);
+	/* one that waited for node 0 as long, and met it since */
+	hello.met_ms = 5000;
+	assert_int_equal(ri_centre_hello(&centre, 1, &hello, now), 1);
+	assert_int_equal(place_of(1), RI_LINK_TAKEN);
+}
+
 static void test_a_member_comes_back(void **state)
 {
 	(void)state;
@@ -442,6 +458,7 @@ int main(void)
 		CENTRE(test_all_are_taken),
 		CENTRE(test_numbers_that_do_not_fit),
 		CENTRE(test_a_member_of_another_centre),
+		CENTRE(test_a_member_of_an_older_attempt),
 		CENTRE(test_a_member_comes_back),
 		CENTRE(test_a_second_connection_of_one_life),
 		CENTRE(test_latecomers),

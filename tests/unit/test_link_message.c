@@ -37,7 +37,8 @@ static struct ri_link_message a_hello(void)
 	return (struct ri_link_message){
 		.kind = RI_LINK_HELLO,
 		.hello = { .life = { { 1, 0x7f, 0x80, 0xff } }, .centre = { { [15] = 9 } },
-			.node = 999, .nodes = 1000, .age_ms = 86400000, .may_stop = true,
+			.node = 999, .nodes = 1000, .age_ms = 86400000, .met_ms = 5000,
+			.may_stop = true,
 			.place = RI_LINK_REPLACED, .clock_us = 1769860800000000, .host = "gpu-0514",
 			.version = "0.1.0" },
 	};
@@ -53,6 +54,7 @@ static void test_hello(void **state)
 	assert_int_equal(read.hello.node, 999);
 	assert_int_equal(read.hello.nodes, 1000);
 	assert_int_equal(read.hello.age_ms, 86400000);
+	assert_int_equal(read.hello.met_ms, 5000);
 	assert_true(read.hello.may_stop);
 	assert_int_equal(read.hello.place, RI_LINK_REPLACED);
 	assert_int_equal(read.hello.clock_us, 1769860800000000);
@@ -188,6 +190,7 @@ static void test_what_is_out_of_bounds_is_refused(void **state)
 		{ "\"node\":999", "\"node\":9.5" }, { "\"nodes\":1000", "\"nodes\":0" },
 		{ "\"nodes\":1000", "\"nodes\":1048577" },
 		{ "\"age_ms\":86400000", "\"age_ms\":-1" },
+		{ "\"met_ms\":5000", "\"met_ms\":-1" },
 		{ "\"may_stop\":true", "\"may_stop\":1" }, { "\"replaced\"", "\"REPLACED\"" },
 		{ "017f80ff", "017f80f" }, { "017f80ff", "017f80fg" }, { "017f80ff", "017F80ff" },
 		{ "gpu-0514", "gpu\\n0514" }, { "\"centre\"", "\"last\"" },
