@@ -64,24 +64,24 @@ int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void 
 }
 
 static void begin_direction(struct ri_seal *seal, const unsigned char job_key[RI_SEAL_KEY],
-	const char *direction, const struct ri_seal_nonces *nonces)
+	const char *direction, const struct ri_seal_openings *openings)
 {
 	crypto_generichash_state state;
 
 	begin_hash(&state, job_key, direction);
-	crypto_generichash_update(&state, nonces->node, RI_SEAL_NONCE);
-	end_hash(&state, seal->key, nonces->centre, RI_SEAL_NONCE);
+	crypto_generichash_update(&state, openings->node, RI_SEAL_OPENING);
+	end_hash(&state, seal->key, openings->centre, RI_SEAL_OPENING);
 	seal->count = 0;
 	seal->live = true;
 }
 
 void ri_seal_begin(struct ri_seal_pair *out, const unsigned char job_key[RI_SEAL_KEY],
-	enum ri_seal_side side, const struct ri_seal_nonces *nonces)
+	enum ri_seal_side side, const struct ri_seal_openings *openings)
 {
 	bool is_node = side == RI_SEAL_NODE;
 
-	begin_direction(is_node ? &out->out : &out->in, job_key, to_centre, nonces);
-	begin_direction(is_node ? &out->in : &out->out, job_key, to_node, nonces);
+	begin_direction(is_node ? &out->out : &out->in, job_key, to_centre, openings);
+	begin_direction(is_node ? &out->in : &out->out, job_key, to_node, openings);
 }
 
 /*

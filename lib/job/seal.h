@@ -6,10 +6,10 @@
  *
  * A frame is RI_SEAL_LENGTH bytes, big-endian, of how long its text is, then the text
  * encrypted, then RI_SEAL_TAG bytes that prove all of it. Each direction of a connection
- * has a key of its own, which both sides' nonces make new, and counts its frames.
+ * has a key of its own, which both sides' openings make new, and counts its frames.
  *
  * Nothing here asks for randomness, time or memory. Whoever recorded a connection can read
- * it after learning the secret: the keys come from that, the job's name and the nonces alone.
+ * it after learning the secret: the keys come from that, the job's name and the openings alone.
  */
 #ifndef RI_JOB_SEAL_H
 #define RI_JOB_SEAL_H
@@ -21,7 +21,7 @@
 enum {
 	RI_SEAL_SECRET = 32,	/* bytes of a secret, at least */
 	RI_SEAL_KEY = 32,
-	RI_SEAL_NONCE = 32,
+	RI_SEAL_OPENING = 37,	/* what is said in the clear, with a nonce: docs/link.md */
 	RI_SEAL_LENGTH = 2,
 	RI_SEAL_TAG = 16,
 	RI_SEAL_TEXT = 8192,	/* bytes of a text, at most; it may be empty */
@@ -55,19 +55,19 @@ enum ri_seal_side {
 	RI_SEAL_CENTRE,
 };
 
-/* What both sides drew for this connection, at random; they need no secrecy. */
-struct ri_seal_nonces {
-	unsigned char node[RI_SEAL_NONCE];
-	unsigned char centre[RI_SEAL_NONCE];
+/* All that both sides said in the clear, each with a nonce drawn at random; none is secret. */
+struct ri_seal_openings {
+	unsigned char node[RI_SEAL_OPENING];
+	unsigned char centre[RI_SEAL_OPENING];
 };
 
 /*
  * Begin a connection. A frame of the other side opens only if that has the same key, the
- * other role and the same nonces; an own nonce that was never used before makes sure that
+ * other role and heard the same openings; an own nonce that was never used before makes sure that
  * no frame of an earlier connection opens.
  */
 void ri_seal_begin(struct ri_seal_pair *out, const unsigned char job_key[RI_SEAL_KEY],
-	enum ri_seal_side side, const struct ri_seal_nonces *nonces);
+	enum ri_seal_side side, const struct ri_seal_openings *openings);
 
 /*
  * Make the next frame of length bytes of text, which is not in frame. Returns its size; 0,

@@ -15,7 +15,9 @@ enum {
 	UNHEARD_MS = 60000,	/* what was sent, and nobody acknowledges */
 };
 
-static const unsigned char magic[4] = { 'R', 'K', 'L', '1' };
+_Static_assert((int)RI_WIRE_OPENING == (int)RI_SEAL_OPENING, "opening");
+
+static const unsigned char magic[4] = { 'R', 'K', 'L', '2' };
 
 void ri_wire_kill(struct ri_wire *wire, const char *why)
 {
@@ -133,24 +135,21 @@ static void put(struct ri_wire *wire, const void *bytes, size_t count)
 /* This side's opening, with a nonce that was never used. */
 static void greet(struct ri_wire *wire, const struct ri_wire_keys *keys)
 {
-	unsigned char *nonce = wire->calls ? wire->nonces.node : wire->nonces.centre;
-	unsigned char opening[RI_WIRE_OPENING];
+	unsigned char *opening = wire->calls ? wire->openings.node : wire->openings.centre;
 
-	if (getrandom(nonce, RI_SEAL_NONCE, 0) != RI_SEAL_NONCE) {
-		ri_wire_kill(wire, "the kernel has no randomness");
-		return;
-	}
 	memcpy(opening, magic, sizeof(magic));
 	opening[sizeof(magic)] = keys->keyed;
-	memcpy(opening + sizeof(magic) + 1, nonce, RI_SEAL_NONCE);
-	put(wire, opening, sizeof(opening));
+	if (getrandom(opening + sizeof(magic) + 1, RI_WIRE_NONCE, 0) != RI_WIRE_NONCE)
+		ri_wire_kill(wire, "the kernel has no randomness");
+	else
+		put(wire, opening, RI_WIRE_OPENING);
 }
 
 /* What the other side's opening says. One that does not fit is answered too, to be understood. */
 static void take_opening(struct ri_wire *wire, const unsigned char *opening,
 	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
 {
-	unsigned char *nonce = wire->calls ? wire->nonces.centre : wire->nonces.node;
+	unsigned char *theirs = wire->calls ? wire->openings.centre : wire->openings.node;
 
 	if (memcmp(opening, magic, 3) != 0) {
 		ri_wire_kill(wire, "something else listens there");
@@ -166,9 +165,9 @@ static void take_opening(struct ri_wire *wire, const unsigned char *opening,
 			: "it has a key, and this node none");
 	if (wire->state == RI_WIRE_DEAD)
 		return;
-	memcpy(nonce, opening + sizeof(magic) + 1, RI_SEAL_NONCE);
+	memcpy(theirs, opening, RI_WIRE_OPENING);
 	ri_seal_begin(&wire->seals, keys->job, wire->calls ? RI_SEAL_NODE : RI_SEAL_CENTRE,
-		&wire->nonces);
+		&wire->openings);
 	wire->state = RI_WIRE_OPEN;
 	ear->open(ear->context, wire);
 }

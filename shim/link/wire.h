@@ -17,7 +17,8 @@
 #include "job/seal.h"
 
 enum {
-	RI_WIRE_OPENING = 37,	/* "RKL1", 1 for a key, a nonce */
+	RI_WIRE_NONCE = 32,
+	RI_WIRE_OPENING = 4 + 1 + RI_WIRE_NONCE,	/* "RKL2", 1 for a key, a nonce */
 	RI_WIRE_PROOF_MS = 2000,	/* until the other side has proved itself */
 	RI_WIRE_END_MS = 1000,	/* until what is still to be sent has gone */
 	RI_WIRE_OUT = 4 * RI_SEAL_FRAME,	/* bytes that wait for a peer which does not read */
@@ -59,7 +60,7 @@ struct ri_wire {
 	const char *why;	/* where it is dead */
 	bool broken;		/* ... and the other side did not close it */
 	int64_t quiet_ms;	/* ... but was heard last so long before */
-	struct ri_seal_nonces nonces;
+	struct ri_seal_openings openings;
 	struct ri_seal_pair seals;
 	struct ri_wire_room *room;	/* the owner's; it stays when the wire is closed */
 	size_t in_count;

@@ -172,20 +172,21 @@ class Peer:
 
     # The opening.
 
-    def opening(self, keyed=None, magic=b"RKL1", nonce=None):
+    def opening(self, keyed=None, magic=b"RKL2", nonce=None):
         self.nonce = os.urandom(32) if nonce is None else nonce
         keyed = self.keyed if keyed is None else keyed
-        return magic + bytes([keyed]) + self.nonce
+        self.own = magic + bytes([keyed]) + self.nonce
+        return self.own
 
     def take_opening(self, seconds=PATIENCE):
         theirs = self.take(OPENING, seconds)
         if len(theirs) < OPENING:
             raise Closed
-        self.seal(theirs[5:])
+        self.seal(theirs)
         return theirs
 
     def seal(self, theirs):
-        node, centre = (theirs, self.nonce) if self.centre else (self.nonce, theirs)
+        node, centre = (theirs, self.own) if self.centre else (self.own, theirs)
         up = Direction(self.key, b"node to centre", node, centre)
         down = Direction(self.key, b"centre to node", node, centre)
         self.out, self.into = (down, up) if self.centre else (up, down)
@@ -289,7 +290,7 @@ def _answer(listener, name, secret):
     with contextlib.suppress(OSError):
         theirs = peer.take(OPENING)
         peer.put(peer.opening())
-        peer.seal(theirs[5:])
+        peer.seal(theirs)
     return peer
 
 

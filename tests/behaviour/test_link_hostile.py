@@ -115,7 +115,7 @@ def test_a_captured_centre(box, net):
             for _ in range(3):
                 sock, _ = listener.accept()
                 sock.sendall(recorded[0])
-                assert Peer(sock, NAME).take(10000).startswith(b"RKL1\1")
+                assert Peer(sock, NAME).take(10000).startswith(b"RKL2\1")
                 sock.close()
             member.is_unharmed()
             obeys(member, listener)
@@ -323,8 +323,8 @@ def held(count, beginning=b""):
 
 
 BEGINNINGS = {
-    "silent": b"", "a byte": b"R", "an opening": b"RKL1\1" + bytes(32),
-    "a frame that has begun": b"RKL1\1" + bytes(32) + b"\x20\x00" + bytes(100),
+    "silent": b"", "a byte": b"R", "an opening": b"RKL2\1" + bytes(32),
+    "a frame that has begun": b"RKL2\1" + bytes(32) + b"\x20\x00" + bytes(100),
 }
 
 
@@ -390,7 +390,7 @@ def test_a_slow_member_that_has_the_key(centre):
 def test_ten_thousand_connections(centre):
     port = centre.port()
     ends = [lambda sock: sock.close(), lambda sock: Peer(sock, NAME).reset(),
-            lambda sock: (sock.sendall(b"RKL1\1" + bytes(32)), sock.close()),
+            lambda sock: (sock.sendall(b"RKL2\1" + bytes(32)), sock.close()),
             lambda sock: (sock.sendall(b"GET / HTTP/1.0\r\n\r\n" * 3), sock.close())]
 
     def flood(number):

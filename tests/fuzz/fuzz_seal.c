@@ -11,16 +11,17 @@ static struct ri_seal_opened opened;
 static void begin(struct ri_seal_pair *node, struct ri_seal_pair *centre)
 {
 	unsigned char secret[RI_SEAL_SECRET], key[RI_SEAL_KEY];
-	struct ri_seal_nonces nonces;
+	struct ri_seal_openings openings;
 
-	for (size_t i = 0; i < RI_SEAL_SECRET; i++) {
+	for (size_t i = 0; i < RI_SEAL_SECRET; i++)
 		secret[i] = (unsigned char)i;
-		nonces.node[i] = (unsigned char)(0x40 + i);
-		nonces.centre[i] = (unsigned char)(0x80 + i);
+	for (size_t i = 0; i < RI_SEAL_OPENING; i++) {
+		openings.node[i] = (unsigned char)(0x40 + i);
+		openings.centre[i] = (unsigned char)(0x80 + i);
 	}
 	CHECK(ri_seal_job_key(key, "train-7", secret, sizeof(secret)) == 0);
-	ri_seal_begin(node, key, RI_SEAL_NODE, &nonces);
-	ri_seal_begin(centre, key, RI_SEAL_CENTRE, &nonces);
+	ri_seal_begin(node, key, RI_SEAL_NODE, &openings);
+	ri_seal_begin(centre, key, RI_SEAL_CENTRE, &openings);
 }
 
 /* What opened is what the node makes of that text, and no part of it had opened. */

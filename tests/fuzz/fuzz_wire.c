@@ -101,8 +101,8 @@ static void put_frame(const char *text, size_t length)
 /* Both openings, which have to come first. */
 static void begin_peer(bool keyed)
 {
-	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', '1' };
-	struct ri_seal_nonces nonces = { .node = { 0 } };
+	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', '2' };
+	struct ri_seal_openings openings = { .node = { 0 } };
 	int ends[2];
 
 	memset(&own, 0, sizeof(own));
@@ -119,8 +119,8 @@ static void begin_peer(bool keyed)
 	deliver(own.count);
 	CHECK(own.wire.state == (keyed ? RI_WIRE_OPEN : RI_WIRE_DEAD));
 	CHECK(recv(own.fd, opening, sizeof(opening), MSG_DONTWAIT) == sizeof(opening));
-	memcpy(nonces.centre, opening + 5, RI_SEAL_NONCE);
-	ri_seal_begin(&own.seals, own.keys.job, RI_SEAL_NODE, &nonces);
+	memcpy(openings.centre, opening, RI_WIRE_OPENING);
+	ri_seal_begin(&own.seals, own.keys.job, RI_SEAL_NODE, &openings);
 }
 
 static void play(const char *bytes, size_t size)

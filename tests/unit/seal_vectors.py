@@ -91,7 +91,8 @@ def check():
 
 # --- the protocol, in the words of lib/job/seal.h ---------------------------------
 
-SECRET, NODE, CENTRE = (bytes(range(at, at + 32)) for at in (0, 0x40, 0x80))
+SECRET = bytes(range(32))
+NODE, CENTRE = (bytes(range(at, at + 37)) for at in (0x40, 0x80))
 
 
 def blake2b(parts, key=b""):

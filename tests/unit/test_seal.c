@@ -11,24 +11,25 @@
 #include "job/seal.h"
 
 static unsigned char secret[RI_SEAL_SECRET], job_key[RI_SEAL_KEY];
-static struct ri_seal_nonces nonces;
+static struct ri_seal_openings openings;
 static struct ri_seal_pair node, centre;
 static unsigned char frame[RI_SEAL_FRAME], second[RI_SEAL_FRAME];
 static struct ri_seal_opened opened;
 
-/* The names, the bytes of the secret and of the nonces are those of seal_vectors.py. */
+/* The names, the bytes of the secret and of the openings are those of seal_vectors.py. */
 static int begin(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < RI_SEAL_SECRET; i++) {
+	for (size_t i = 0; i < RI_SEAL_SECRET; i++)
 		secret[i] = (unsigned char)i;
-		nonces.node[i] = (unsigned char)(0x40 + i);
-		nonces.centre[i] = (unsigned char)(0x80 + i);
+	for (size_t i = 0; i < RI_SEAL_OPENING; i++) {
+		openings.node[i] = (unsigned char)(0x40 + i);
+		openings.centre[i] = (unsigned char)(0x80 + i);
 	}
 	if (ri_seal_job_key(job_key, "train-7", secret, sizeof(secret)) != 0)
 		return -1;
-	ri_seal_begin(&node, job_key, RI_SEAL_NODE, &nonces);
-	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &nonces);
+	ri_seal_begin(&node, job_key, RI_SEAL_NODE, &openings);
+	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &openings);
 	memset(&opened, 0, sizeof(opened));
 	return 0;
 }
@@ -99,9 +100,9 @@ static void test_known_keys(void **state)
 	assert_hex(key, sizeof(key),
 		"d9fd019711d2af5f289f8a25cd8567f4e93474f004f7211d02ec8e3dcd3934fc");
 	assert_hex(node.out.key, RI_SEAL_KEY,
-		"897dd0a21f54f8c70d31b70caaeb182852bedddab2739a16c6dbac62377edcad");
+		"112819a5d44a88c060cd3b73cc6372f782a8ce8f9f5210848d8cb18bfd7095a1");
 	assert_hex(node.in.key, RI_SEAL_KEY,
-		"8972daf12f8baacd711313678f1e6a687cdf7699206a78e590c0b3baccef0504");
+		"594ca27bac1e2087849c530dcf85d1ab283b035d0b1a88e2d40a53209f720502");
 }
 
 static void test_known_frames(void **state)
@@ -112,17 +113,17 @@ static void test_known_frames(void **state)
 	(void)state;
 	assert_int_equal(ri_seal_frame(&node.out, longest, sizeof(longest), frame), RI_SEAL_FRAME);
 	assert_hex(frame + RI_SEAL_FRAME - 32, 32,
-		"bee9521183c59e7acebcdb00a7429e967d48550114820ea242c6a347a26d2c21");
+		"8773ed67c942cb0013013145346c38d2671dbd16bb62bee24813fdf11e6b506b");
 	begin(NULL);
 	size = make(&node.out, "hello");
-	assert_hex(frame, size, "0005bdaaf4f9de9a05e846294667a9f2584fb875474209");
+	assert_hex(frame, size, "00059800501e419a144380ab5ac5f131caf447526ebb40");
 	size = make(&node.out, "");
-	assert_hex(frame, size, "00003cb4ee5051f667722a89ca02f45c5179");
+	assert_hex(frame, size, "000008a7ae86797bf1624915683301bf3ddf");
 	size = make(&centre.out, "stop");
-	assert_hex(frame, size, "00048a176f3ff8d12631cb96f3120b69710770e7f31b");
+	assert_hex(frame, size, "0004018cd47c1e12cab38a875bc915adf2793d679a72");
 	centre.out.count = UINT64_MAX - 1;
 	size = make(&centre.out, "end");
-	assert_hex(frame, size, "0003adf57bd14aabc1520a35a76ed40401ddfa1df2");
+	assert_hex(frame, size, "00035296a085c66da6f2c01254a5620d7bfbc0f825");
 }
 
 static void test_both_directions(void **state)
@@ -182,7 +183,7 @@ static void assert_another_key(const char *job, const void *of, size_t length)
 	begin(NULL);
 	assert_int_equal(ri_seal_job_key(key, job, of, length), 0);
 	assert_memory_not_equal(key, job_key, sizeof(key));
-	ri_seal_begin(&centre, key, RI_SEAL_CENTRE, &nonces);
+	ri_seal_begin(&centre, key, RI_SEAL_CENTRE, &openings);
 	size = make(&node.out, "hello");
 	assert_broken(&centre.in, frame, size);
 	size = make(&centre.out, "stop");
@@ -254,20 +255,20 @@ static void test_without_a_secret(void **state)
 	assert_int_equal(ri_seal_job_key(one, "train-7", NULL, 0), 0);
 	assert_int_equal(ri_seal_job_key(other, "train-8", NULL, 0), 0);
 	assert_memory_not_equal(one, other, sizeof(one));
-	ri_seal_begin(&node, one, RI_SEAL_NODE, &nonces);
-	ri_seal_begin(&centre, one, RI_SEAL_CENTRE, &nonces);
+	ri_seal_begin(&node, one, RI_SEAL_NODE, &openings);
+	ri_seal_begin(&centre, one, RI_SEAL_CENTRE, &openings);
 	assert_opens(&centre.in, frame, make(&node.out, "hello"), "hello");
 }
 
 static void test_another_nonce(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(nonces); i++) {
-		struct ri_seal_nonces other;
+	for (size_t i = 0; i < sizeof(openings); i++) {
+		struct ri_seal_openings other;
 		size_t size;
 
 		begin(NULL);
-		other = nonces;
+		other = openings;
 		*((unsigned char *)&other + i) ^= 1;
 		ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other);
 		size = make(&node.out, "hello");
@@ -277,13 +278,13 @@ static void test_another_nonce(void **state)
 	}
 }
 
-static void test_swapped_nonces(void **state)
+static void test_swapped_openings(void **state)
 {
-	struct ri_seal_nonces other;
+	struct ri_seal_openings other;
 
 	(void)state;
-	memcpy(other.node, nonces.centre, RI_SEAL_NONCE);
-	memcpy(other.centre, nonces.node, RI_SEAL_NONCE);
+	memcpy(other.node, openings.centre, RI_SEAL_OPENING);
+	memcpy(other.centre, openings.node, RI_SEAL_OPENING);
 	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other);
 	assert_broken(&centre.in, frame, make(&node.out, "hello"));
 }
@@ -295,12 +296,12 @@ static void test_swapped_roles(void **state)
 	size_t size;
 
 	(void)state;
-	ri_seal_begin(&other, job_key, RI_SEAL_NODE, &nonces);
+	ri_seal_begin(&other, job_key, RI_SEAL_NODE, &openings);
 	size = make(&node.out, "hello");
 	assert_broken(&other.in, frame, size);
 	assert_broken(&node.in, frame, size);
 	assert_opens(&centre.in, frame, size, "hello");
-	ri_seal_begin(&other, job_key, RI_SEAL_CENTRE, &nonces);
+	ri_seal_begin(&other, job_key, RI_SEAL_CENTRE, &openings);
 	size = make(&centre.out, "stop");
 	assert_broken(&other.in, frame, size);
 	assert_broken(&centre.in, frame, size);
@@ -459,7 +460,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_short_secret_is_refused, begin),
 		cmocka_unit_test_setup(test_without_a_secret, begin),
 		cmocka_unit_test_setup(test_another_nonce, begin),
-		cmocka_unit_test_setup(test_swapped_nonces, begin),
+		cmocka_unit_test_setup(test_swapped_openings, begin),
 		cmocka_unit_test_setup(test_swapped_roles, begin),
 		cmocka_unit_test_setup(test_replayed, begin),
 		cmocka_unit_test_setup(test_reordered, begin),
