@@ -59,7 +59,7 @@ def test_without_a_loss(nodes, index):
 def test_the_same_node_of_another_job(nodes):
     """The control: it has a link, on the same network."""
     jobs = ready(nodes)
-    other = nodes.start(1, "--nproc-per-node=2", "--master-port=29501",
+    other = nodes.start(1, "--nproc-per-node=1", "--master-port=29501",
                         *nodes.box.payload("other"))
     other.until("other ready")
     helper(other)
