@@ -50,20 +50,21 @@ __attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid
 static bool attend(const struct ri_autopsy_region *region, pid_t worker,
 	const struct ri_autopsy_limit *limit)
 {
-	int64_t moved = limit->now_ms(), now;
 	uint32_t before = region->progress;
+	int64_t moved = limit->now_ms(), now;
 	siginfo_t info;
 
 	for (;;) {
 		if (waitpid(worker, NULL, WNOHANG | __WALL) != 0)
 			return true;
 		now = limit->now_ms();
+		/* the clock first: what took that long is what has not been done since */
 		if (region->progress != before) {
 			before = region->progress;
-			moved = now;
-		}
-		if (now - moved >= PATIENCE_MS || 2 * (now - moved) >= limit->until - moved)
+			moved = limit->now_ms();
+		} else if (now - moved >= PATIENCE_MS || 2 * (now - moved) > limit->until - moved) {
 			return false;
+		}
 		if (ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, POLL_MS) == 0 &&
 			limit->now_ms() == now)
 			ri_mask_pause(1);

@@ -155,6 +155,8 @@ static void judge(const char *processes)
 		fuzz_split(text, lines, 0, PROCESSES);
 		for (char **line = lines; *line != NULL; line++)
 			add(ri_stuck_newer(stuck), *line);
+		/* as if whoever looks had started the first of them */
+		ri_stuck_newer(stuck)->own_count = ri_stuck_newer(stuck)->count / 2;
 		stuck->looks_taken++;
 		ri_stuck_judge(stuck);
 		free(text);
