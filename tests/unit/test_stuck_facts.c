@@ -191,6 +191,10 @@ static void test_waits(void **state)
 	assert_int_equal(row->kind, RI_WAIT_PEERS);
 	assert_null(ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "step", 1));
 	assert_null(ri_wait_find("/x/torch/nn/modules/linear.py", "forward", 0));
+	/* what has a row of its own there is that: torchrun waits for its ranks */
+	row = ri_wait_find("/x/torch/distributed/elastic/agent/server/api.py", "A._invoke_run", 0);
+	assert_non_null(row);
+	assert_int_equal(row->kind, RI_WAIT_CHILD);
 	assert_null(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.put", 0));
 	assert_string_equal(ri_wait_name("A.<locals>.b"), "b");
 }
