@@ -24,7 +24,7 @@ enum {
 	INTERVAL_MS = 200,
 	MOST_MS = 20000,
 	STOP_INTERVAL_MS = 40,
-	STOP_MOST_MS = 85,	/* the stop waits for a tenth of a second */
+	STOP_MOST_MS = 450,	/* the stop waits for half a second */
 	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
 	WATCHES = 4,		/* looks in the time of --stall */
 	REASONS = 4,		/* why these see nothing, of which people are told */

@@ -17,7 +17,7 @@ enum {
 	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
 	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
-	LOOK_MS = 100,			/* that a stop waits for a look at a silent job */
+	LOOK_MS = 500,			/* that a stop waits for a look at a silent job */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
 };

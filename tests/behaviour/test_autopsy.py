@@ -325,7 +325,7 @@ def stop_when_seen(job, folder, saved=tuple(f"saved.{rank}" for rank in range(RA
 
 
 def test_before_the_stop_of_a_silent_job(hang, folder):
-    """A suspect takes two looks in 85 ms, for which the machine may be too busy now and then."""
+    """A suspect takes two looks in 0.45 s, for which the machine may be too busy now and then."""
     for _ in range(ATTEMPTS):
         job = hang("sleep", "--autopsy-after=0.5", "-v", f"--report={folder}/report.json")
         time.sleep(1)
