@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -255,17 +256,18 @@ def test_a_command_that_cannot_be_executed(box, tmp_path, make, status, code):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("spoil, status, code", [
-    ("rm", 127, "exec.not_found"), ("chmod 0", 126, "exec.denied"),
-    ("echo no program >", 126, "exec.denied"),
+    ("rm COMMAND", 127, "exec.not_found"), ("chmod 0 COMMAND", 126, "exec.denied"),
+    ("echo no program >new; chmod 755 new; mv new COMMAND", 126, "exec.denied"),
 ])
 def test_a_command_that_is_spoilt_between_ranks(box, tmp_path, place, spoil, status, code):
     """The ranks that run are stopped, and the status says what happened."""
     command = tmp_path / "command"
-    # one line: a shell that has read it goes on, one that is late reads another file
-    command.write_text("#!/bin/sh\ntrap 'echo told; exit 0' TERM; "
-                       f"[ $RANK = 0 ] && {spoil} {command}; while :; do sleep 0.02; done\n")
-    command.chmod(0o755)
-    job = box.start("--nproc-per-node=512", "--", command, place=place)
+    # a program and no script, of which a shell that is late would not find the lines
+    shutil.copy("/bin/sh", command)
+    script = "trap 'echo told; exit 0' TERM; " \
+        f"[ $RANK = 0 ] && {{ {spoil}; }}; while :; do sleep 0.02; done"
+    job = box.start("--nproc-per-node=512", "--", command, "-c",
+                    script.replace("COMMAND", str(command)), cwd=tmp_path, place=place)
     result = job.wait()
     assert result.status == status and f"[{code}]" in result.err
     line, others = verdict(result)
@@ -504,7 +506,7 @@ def test_512_ranks(box, actor, place):
                     "exit=0", env=env, place=place)
     # in / it has closed what only the start needs
     wait_until(lambda: len(peek.children(job.pid)) == 512 and
-               os.readlink(f"/proc/{job.pid}/cwd") == "/" and peek.state(job.pid) == "S",
+               os.readlink(f"/proc/{job.pid}/cwd") == "/" and peek.rests(job.pid),
                "all of them")
     assert peek.private_memory(job.pid) < 4096, f"{peek.private_memory(job.pid)} kB"
     # a pipe from each, what these are waited for with, and the folder of torch's files, which is
