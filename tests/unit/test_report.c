@@ -288,8 +288,8 @@ static void the_document(void **state)
 	static const char *const keys[] = {
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
-		"job_verdict_node", "stop", "facts", "roll_call", "clock", "autopsy",
-		"refusal",
+		"job_verdict_node", "stop", "facts", "roll_call", "roll_call_unproved", "clock",
+		"autopsy", "refusal",
 	};
 	json_t *object, *first, *rank;
 
