@@ -186,11 +186,13 @@ size_t ri_scan_skip_margin(struct ri_scan *in, size_t line)
 
 size_t ri_scan_line(struct ri_scan *in, size_t at)
 {
-	size_t start = at;
+	size_t start = at, text;
 
 	while (start > 0 && at - start < RI_SCAN_AHEAD && ri_scan_byte(in, start - 1) != '\n')
 		start--;
-	return ri_scan_skip_margin(in, start);
+	text = ri_scan_skip_margin(in, start);
+	/* the place may be in the margin */
+	return text <= at ? text : start;
 }
 
 bool ri_scan_starts_line(struct ri_scan *in, size_t at)
