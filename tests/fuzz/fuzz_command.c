@@ -22,8 +22,12 @@ static void check_command(const struct ri_command *command, char *const *argv)
 {
 	const char *value = argv[0];
 	char *const *word = argv;
+	uint64_t ranks = 0;
 
 	CHECK(command->mode != RI_MODE_AUTO);
+	CHECK(ri_command_ranks(command, 2, &ranks) == (ranks > 0));
+	if (argv[0] != NULL)
+		ri_launcher_nearest(argv[0]);
 	CHECK((command->launcher == NULL) == (command->words == NULL));
 	if (command->launcher == NULL) {
 		CHECK(!ri_command_has(command, "--standalone", &value) && value == argv[0]);

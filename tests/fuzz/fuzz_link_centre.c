@@ -43,7 +43,8 @@ static const char *name(void *context, size_t node)
 static struct ri_link_hello a_hello(unsigned what, unsigned more)
 {
 	struct ri_link_hello hello = { .node = what % NODES, .nodes = NODES, .host = "gpu",
-		.age_ms = more * 1000, .may_stop = (more & 1) != 0 };
+		.age_ms = more * 1000, .may_stop = (more & 1) != 0,
+		.met_ms = (more & 0x20) != 0 ? more * 1500 : 0 };
 
 	hello.life.bytes[0] = (unsigned char)(1 + (what >> 2) % 3);
 	hello.life.bytes[1] = (unsigned char)hello.node;
@@ -83,6 +84,8 @@ static void hear(unsigned what, unsigned more, int64_t now)
 		hear_end((size_t)node, session, more, now);
 	} else if (what % 4 == 3 && node >= 0) {
 		ri_centre_lose(&centre, (size_t)node, session, now);
+		if (more % 2 == 1)
+			ri_centre_break(&centre, (size_t)node, session, more * 100);
 		of_session[session] = session == 0 ? 0 : -1;
 	}
 }
@@ -109,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ri_centre_pass(&centre, now);
 		CHECK(ri_centre_due(&centre) > now);
 	}
+	CHECK(ri_centre_misses(&centre) || centre.called == NODES);
 	ri_centre_close(&centre, now);
 	return 0;
 }
