@@ -132,7 +132,7 @@ def conformance_commands():
     yield [PYTHON, f"{here}/conform.py", "--suite", "--jobs", "2",
            "--build", "build", "--json", result]
     yield [PYTHON, f"{here}/report.py", result, "--require", "rankinit=all",
-           "--peer-limit", "38"]
+           "--peer-limit", "39"]
     yield [PYTHON, f"{here}/selftest.py", "build"]
 
 
