@@ -14,6 +14,8 @@
 _Static_assert(RI_SEAL_KEY == crypto_aead_xchacha20poly1305_ietf_KEYBYTES, "key");
 _Static_assert(RI_SEAL_TAG == crypto_aead_xchacha20poly1305_ietf_ABYTES, "tag");
 _Static_assert(RI_SEAL_KEY == crypto_generichash_BYTES, "hash");
+_Static_assert(RI_SEAL_SCALAR == crypto_scalarmult_curve25519_SCALARBYTES, "scalar");
+_Static_assert(RI_SEAL_POINT == crypto_scalarmult_curve25519_BYTES, "point");
 _Static_assert(RI_SEAL_TEXT < 1 << 8 * RI_SEAL_LENGTH, "length");
 
 /* What a hash is of is its first bytes, with their '\0': no two kinds have the same input. */
@@ -63,25 +65,41 @@ int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void 
 	return 0;
 }
 
+/* doc.libsodium.org, "Point*scalar multiplication": it clamps the scalar; -1 for low order */
+void ri_seal_point(unsigned char point[RI_SEAL_POINT], const unsigned char scalar[RI_SEAL_SCALAR])
+{
+	crypto_scalarmult_curve25519_base(point, scalar);
+}
+
 static void begin_direction(struct ri_seal *seal, const unsigned char job_key[RI_SEAL_KEY],
-	const char *direction, const struct ri_seal_openings *openings)
+	const char *direction, const struct ri_seal_openings *openings,
+	const unsigned char shared[RI_SEAL_POINT])
 {
 	crypto_generichash_state state;
 
 	begin_hash(&state, job_key, direction);
 	crypto_generichash_update(&state, openings->node, RI_SEAL_OPENING);
-	end_hash(&state, seal->key, openings->centre, RI_SEAL_OPENING);
+	crypto_generichash_update(&state, openings->centre, RI_SEAL_OPENING);
+	end_hash(&state, seal->key, shared, RI_SEAL_POINT);
 	seal->count = 0;
 	seal->live = true;
 }
 
-void ri_seal_begin(struct ri_seal_pair *out, const unsigned char job_key[RI_SEAL_KEY],
-	enum ri_seal_side side, const struct ri_seal_openings *openings)
+int ri_seal_begin(struct ri_seal_pair *out, const unsigned char job_key[RI_SEAL_KEY],
+	enum ri_seal_side side, const struct ri_seal_openings *openings,
+	const unsigned char scalar[RI_SEAL_SCALAR])
 {
 	bool is_node = side == RI_SEAL_NODE;
+	const unsigned char *theirs = is_node ? openings->centre : openings->node;
+	unsigned char shared[RI_SEAL_POINT];
 
-	begin_direction(is_node ? &out->out : &out->in, job_key, to_centre, openings);
-	begin_direction(is_node ? &out->in : &out->out, job_key, to_node, openings);
+	if (crypto_scalarmult_curve25519(shared, scalar,
+		theirs + RI_SEAL_OPENING - RI_SEAL_POINT) != 0)
+		return -1;
+	begin_direction(is_node ? &out->out : &out->in, job_key, to_centre, openings, shared);
+	begin_direction(is_node ? &out->in : &out->out, job_key, to_node, openings, shared);
+	ri_seal_wipe(shared, sizeof(shared));
+	return 0;
 }
 
 /*

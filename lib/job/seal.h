@@ -8,8 +8,11 @@
  * encrypted, then RI_SEAL_TAG bytes that prove all of it. Each direction of a connection
  * has a key of its own, which both sides' openings make new, and counts its frames.
  *
- * Nothing here asks for randomness, time or memory. Whoever recorded a connection can read
- * it after learning the secret: the keys come from that, the job's name and the openings alone.
+ * An opening ends with a point of X25519 (RFC 7748), of which its side alone has the scalar, for
+ * this connection. The keys are made of the shared point, too: who recorded a connection and
+ * learns the secret later cannot read it, because the scalars are gone.
+ *
+ * Nothing here asks for randomness, time or memory.
  */
 #ifndef RI_JOB_SEAL_H
 #define RI_JOB_SEAL_H
@@ -21,7 +24,9 @@
 enum {
 	RI_SEAL_SECRET = 32,	/* bytes of a secret, at least */
 	RI_SEAL_KEY = 32,
-	RI_SEAL_OPENING = 37,	/* what is said in the clear, with a nonce: docs/link.md */
+	RI_SEAL_SCALAR = 32,
+	RI_SEAL_POINT = 32,
+	RI_SEAL_OPENING = 69,	/* what is said in the clear: docs/link.md; its point is last */
 	RI_SEAL_LENGTH = 2,
 	RI_SEAL_TAG = 16,
 	RI_SEAL_TEXT = 8192,	/* bytes of a text, at most; it may be empty */
@@ -55,6 +60,12 @@ enum ri_seal_side {
 	RI_SEAL_CENTRE,
 };
 
+/*
+ * The point of a scalar, which is RI_SEAL_SCALAR bytes drawn at random for one connection, and
+ * secret until ri_seal_begin; wipe it then.
+ */
+void ri_seal_point(unsigned char point[RI_SEAL_POINT], const unsigned char scalar[RI_SEAL_SCALAR]);
+
 /* All that both sides said in the clear, each with a nonce drawn at random; none is secret. */
 struct ri_seal_openings {
 	unsigned char node[RI_SEAL_OPENING];
@@ -62,12 +73,14 @@ struct ri_seal_openings {
 };
 
 /*
- * Begin a connection. A frame of the other side opens only if that has the same key, the
- * other role and heard the same openings; an own nonce that was never used before makes sure that
- * no frame of an earlier connection opens.
+ * Begin a connection; scalar is that of this side's point. A frame of the other side opens only
+ * if that has the same key, the other role and heard the same openings; an own nonce that was never
+ * used before makes sure that no frame of an earlier connection opens. Returns -1, and leaves out
+ * as it is, where the other side's point is of low order: all scalars share the same one with it.
  */
-void ri_seal_begin(struct ri_seal_pair *out, const unsigned char job_key[RI_SEAL_KEY],
-	enum ri_seal_side side, const struct ri_seal_openings *openings);
+int ri_seal_begin(struct ri_seal_pair *out, const unsigned char job_key[RI_SEAL_KEY],
+	enum ri_seal_side side, const struct ri_seal_openings *openings,
+	const unsigned char scalar[RI_SEAL_SCALAR]);
 
 /*
  * Make the next frame of length bytes of text, which is not in frame. Returns its size; 0,

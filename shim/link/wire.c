@@ -31,6 +31,7 @@ void ri_wire_close(struct ri_wire *wire)
 {
 	if (wire->fd >= 0)
 		close(wire->fd);
+	ri_seal_wipe(wire->scalar, sizeof(wire->scalar));
 	ri_seal_wipe(&wire->seals, sizeof(wire->seals));
 	*wire = (struct ri_wire){ .fd = -1, .room = wire->room };
 }
@@ -132,44 +133,61 @@ static void put(struct ri_wire *wire, const void *bytes, size_t count)
 	flush(wire);
 }
 
-/* This side's opening, with a nonce that was never used. */
+/* This side's opening, with a nonce and a point that were never used. */
 static void greet(struct ri_wire *wire, const struct ri_wire_keys *keys)
 {
 	unsigned char *opening = wire->calls ? wire->openings.node : wire->openings.centre;
 
 	memcpy(opening, magic, sizeof(magic));
 	opening[sizeof(magic)] = keys->keyed;
-	if (getrandom(opening + sizeof(magic) + 1, RI_WIRE_NONCE, 0) != RI_WIRE_NONCE)
+	if (getrandom(opening + RI_WIRE_HEAD, RI_WIRE_NONCE, 0) != RI_WIRE_NONCE ||
+		getrandom(wire->scalar, RI_SEAL_SCALAR, 0) != RI_SEAL_SCALAR) {
 		ri_wire_kill(wire, "the kernel has no randomness");
-	else
-		put(wire, opening, RI_WIRE_OPENING);
+		return;
+	}
+	ri_seal_point(opening + RI_WIRE_HEAD + RI_WIRE_NONCE, wire->scalar);
+	put(wire, opening, RI_WIRE_OPENING);
 }
 
-/* What the other side's opening says. One that does not fit is answered too, to be understood. */
-static void take_opening(struct ri_wire *wire, const unsigned char *opening,
+/*
+ * What the other side's opening says. One that does not fit is answered too, to be understood, and
+ * as soon as its head is there: that of another version may be shorter. Returns the bytes used.
+ */
+static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, size_t count,
 	const struct ri_wire_keys *keys, const struct ri_wire_ear *ear)
 {
 	unsigned char *theirs = wire->calls ? wire->openings.centre : wire->openings.node;
+	const char *why = NULL;
 
+	if (count < RI_WIRE_HEAD)
+		return 0;
 	if (memcmp(opening, magic, 3) != 0) {
 		ri_wire_kill(wire, "something else listens there");
-		return;
+		return 0;
 	}
-	if (!wire->calls)
-		greet(wire, keys);
 	wire->at_odds = opening[sizeof(magic)] != keys->keyed;
 	if (opening[3] != magic[3])
-		ri_wire_kill(wire, "it speaks another version of the link");
+		why = "it speaks another version of the link";
 	else if (wire->at_odds)
-		ri_wire_kill(wire, keys->keyed ? "it has no key"
-			: "it has a key, and this node none");
+		why = keys->keyed ? "it has no key" : "it has a key, and this node none";
+	else if (count < RI_WIRE_OPENING)
+		return 0;
+	if (!wire->calls)
+		greet(wire, keys);
+	if (why != NULL)
+		ri_wire_kill(wire, why);
 	if (wire->state == RI_WIRE_DEAD)
-		return;
+		return 0;
 	memcpy(theirs, opening, RI_WIRE_OPENING);
-	ri_seal_begin(&wire->seals, keys->job, wire->calls ? RI_SEAL_NODE : RI_SEAL_CENTRE,
-		&wire->openings);
+	if (ri_seal_begin(&wire->seals, keys->job, wire->calls ? RI_SEAL_NODE : RI_SEAL_CENTRE,
+		&wire->openings, wire->scalar) < 0) {
+		ri_wire_kill(wire, "its opening has no usable point");
+		return 0;
+	}
+	ri_seal_wipe(wire->scalar, sizeof(wire->scalar));
 	wire->state = RI_WIRE_OPEN;
 	ear->open(ear->context, wire);
+	return RI_WIRE_OPENING;
 }
 
 void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message)
@@ -212,10 +230,8 @@ static size_t take_bytes(struct ri_wire *wire, const unsigned char *bytes, size_
 	enum ri_seal_result result;
 	size_t used = 0;
 
-	if (wire->state == RI_WIRE_GREETING && count >= RI_WIRE_OPENING) {
-		take_opening(wire, bytes, keys, ear);
-		used = RI_WIRE_OPENING;
-	}
+	if (wire->state == RI_WIRE_GREETING)
+		used = take_opening(wire, bytes, count, keys, ear);
 	while (wire->state == RI_WIRE_OPEN) {
 		result = ri_seal_open(&wire->seals.in, bytes + used, count - used, &opened);
 		if (result == RI_SEAL_MORE)

@@ -18,7 +18,8 @@
 
 enum {
 	RI_WIRE_NONCE = 32,
-	RI_WIRE_OPENING = 4 + 1 + RI_WIRE_NONCE,	/* "RKL2", 1 for a key, a nonce */
+	RI_WIRE_HEAD = 4 + 1,	/* "RKL2", 1 for a key */
+	RI_WIRE_OPENING = RI_WIRE_HEAD + RI_WIRE_NONCE + RI_SEAL_POINT,
 	RI_WIRE_PROOF_MS = 2000,	/* until the other side has proved itself */
 	RI_WIRE_END_MS = 1000,	/* until what is still to be sent has gone */
 	RI_WIRE_OUT = 4 * RI_SEAL_FRAME,	/* bytes that wait for a peer which does not read */
@@ -60,6 +61,7 @@ struct ri_wire {
 	const char *why;	/* where it is dead */
 	bool broken;		/* ... and the other side did not close it */
 	int64_t quiet_ms;	/* ... but was heard last so long before */
+	unsigned char scalar[RI_SEAL_SCALAR];	/* of this side's point, until seals are made */
 	struct ri_seal_openings openings;
 	struct ri_seal_pair seals;
 	struct ri_wire_room *room;	/* the owner's; it stays when the wire is closed */

@@ -2,7 +2,7 @@
 """
 The other side of --link, as docs/link.md and lib/job/seal.h describe it and without a line
 of rankinit's: a member or a centre that says what a test wants it to say. BLAKE2b is
-Python's, the cipher libsodium's.
+Python's, the cipher and X25519 libsodium's.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ SECRET = b"0123456789abcdef0123456789abcdef"
 OTHER_SECRET = b"fedcba9876543210fedcba9876543210"
 TEXT_MOST = 8192
 TAG = 16
-OPENING = 37
+OPENING = 69
 PATIENCE = 30.0
 CLONE_NEWNET = 0x40000000
 
@@ -56,6 +56,16 @@ def job_key(name, secret=SECRET):
     return blake2b(b"rankinit link 1: job\0", name, key=of_secret)
 
 
+BASE = b"\x09" + bytes(31)
+
+
+def x25519(scalar, point=BASE):
+    """RFC 7748: the point of a scalar, or what two sides share."""
+    out = ctypes.create_string_buffer(32)
+    assert SODIUM.crypto_scalarmult(out, scalar, point) == 0, "a point of low order"
+    return out.raw
+
+
 def _nonce(count):
     return bytes(16) + struct.pack(">Q", count)
 
@@ -63,8 +73,8 @@ def _nonce(count):
 class Direction:
     """Frames one way: each is numbered."""
 
-    def __init__(self, key, name, node, centre):
-        self.key = blake2b(b"rankinit link 1: ", name, b"\0", node, centre, key=key)
+    def __init__(self, key, name, node, centre, shared):
+        self.key = blake2b(b"rankinit link 1: ", name, b"\0", node, centre, shared, key=key)
         self.count = 0
 
     def frame(self, text):
@@ -172,10 +182,11 @@ class Peer:
 
     # The opening.
 
-    def opening(self, keyed=None, magic=b"RKL2", nonce=None):
-        self.nonce = os.urandom(32) if nonce is None else nonce
+    def opening(self, keyed=None, magic=b"RKL2", point=None):
+        self.scalar = os.urandom(32)
         keyed = self.keyed if keyed is None else keyed
-        self.own = magic + bytes([keyed]) + self.nonce
+        point = x25519(self.scalar) if point is None else point
+        self.own = magic + bytes([keyed]) + os.urandom(32) + point
         return self.own
 
     def take_opening(self, seconds=PATIENCE):
@@ -187,8 +198,9 @@ class Peer:
 
     def seal(self, theirs):
         node, centre = (theirs, self.own) if self.centre else (self.own, theirs)
-        up = Direction(self.key, b"node to centre", node, centre)
-        down = Direction(self.key, b"centre to node", node, centre)
+        shared = x25519(self.scalar, theirs[-32:])
+        up = Direction(self.key, b"node to centre", node, centre, shared)
+        down = Direction(self.key, b"centre to node", node, centre, shared)
         self.out, self.into = (down, up) if self.centre else (up, down)
 
     def meet(self, **opening):

@@ -16,8 +16,9 @@ import link_peer
 from link_node import (BLAME, NAME, NODES, STRANGERS, Node,
                        centre_hello, joins, listens_to, net, obeys,
                        ticks)  # noqa: F401  a fixture
-from link_peer import (OPENING, OTHER_SECRET, PORT, SECRET, Closed, Peer, answer, call, connect,
-                       end, hello, life, listen, news, phase, rendered, verdict)
+from link_peer import (BASE, OPENING, OTHER_SECRET, PORT, SECRET, TAG, Closed, Direction, Peer,
+                       answer, call, connect, end, hello, job_key, life, listen, news, phase,
+                       rendered, verdict, x25519)
 
 pytestmark = link_peer.needs_sodium
 
@@ -93,6 +94,73 @@ def test_a_captured_conversation(box, net):
     listens_to(second)
     # and of a job that is done, whose ports are free
     assert not is_open(PORT)
+
+
+@pytest.mark.parametrize("secret", [SECRET, None])
+def test_a_recording_and_the_secret(box, net, secret):
+    """Who has both, and was no side of the connection, cannot read what either side said."""
+    centre = Node(box, secret=secret)
+    peer = joins(centre, secret=secret)
+    node, other = peer.own, peer.got[:OPENING]
+
+    def reads(name, recorded, shared):
+        body = recorded[OPENING + 2:]
+        direction = Direction(job_key(NAME, secret), name, node, other, shared)
+        length = int.from_bytes(recorded[OPENING:OPENING + 2], "big")
+        try:
+            return b"hello" in direction.open(recorded[OPENING:OPENING + 2], body[:length + TAG])
+        except AssertionError:
+            return False
+
+    stranger = bytes(range(32))
+    of_a_stranger = [x25519(stranger, node[-32:]), x25519(stranger, other[-32:])]
+    for name, recorded in ((b"node to centre", peer.sent), (b"centre to node", peer.got)):
+        for shared in [b"", bytes(32), node[-32:], other[-32:], *of_a_stranger]:
+            assert not reads(name, recorded, shared)
+        # the control: the member itself
+        assert reads(name, recorded, x25519(peer.scalar, other[-32:]))
+    centre.is_unharmed()
+
+
+LOW = {"zeroes": bytes(32), "one": b"\1" + bytes(31), "minus one": b"\xec" + b"\xff" * 30 + b"\x7f"}
+
+
+@pytest.mark.parametrize("what", LOW)
+def test_a_point_that_shares_nothing(centre, what):
+    peer = Peer(connect(centre.port()), NAME)
+    peer.put(peer.opening(point=LOW[what]))
+    assert len(peer.take(OPENING)) == OPENING
+    # what everybody knows would be shared
+    peer.out = Direction(peer.key, b"node to centre", peer.own, peer.got, bytes(32))
+    with contextlib.suppress(OSError):
+        peer.say(hello(1, NODES), end(BLAME))
+    assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
+
+
+def test_a_centre_whose_point_shares_nothing(box, net):
+    listener = listen()
+    member = Node(box, node=1, options=["--roll-call=1"])
+    for _ in range(3):
+        sock, _ = listener.accept()
+        peer = Peer(sock, NAME, centre=True)
+        peer.take(OPENING)
+        peer.put(peer.opening(point=bytes(32)))
+        assert peer.is_closed()
+    member.says("node 0 (127.0.0.1), ports 9471 to 9478, has not been reached for 1 s: its opening "
+                "has no usable point")
+    obeys(member, listener)
+
+
+def test_an_older_version_calls(centre):
+    """Its opening is shorter, and it is answered at once, so that it can say why."""
+    peer = Peer(connect(centre.port()), NAME)
+    peer.put(b"RKL1\1" + bytes(32))
+    assert peer.take(OPENING).startswith(b"RKL2\1")
+    assert peer.is_closed()
+    centre.is_unharmed()
+    listens_to(centre)
 
 
 def is_open(port):
@@ -322,9 +390,10 @@ def held(count, beginning=b""):
     return socks
 
 
+STATED = b"RKL2\1" + bytes(32) + BASE
 BEGINNINGS = {
-    "silent": b"", "a byte": b"R", "an opening": b"RKL2\1" + bytes(32),
-    "a frame that has begun": b"RKL2\1" + bytes(32) + b"\x20\x00" + bytes(100),
+    "silent": b"", "a byte": b"R", "an opening": STATED,
+    "a frame that has begun": STATED + b"\x20\x00" + bytes(100),
 }
 
 
@@ -390,7 +459,7 @@ def test_a_slow_member_that_has_the_key(centre):
 def test_ten_thousand_connections(centre):
     port = centre.port()
     ends = [lambda sock: sock.close(), lambda sock: Peer(sock, NAME).reset(),
-            lambda sock: (sock.sendall(b"RKL2\1" + bytes(32)), sock.close()),
+            lambda sock: (sock.sendall(STATED), sock.close()),
             lambda sock: (sock.sendall(b"GET / HTTP/1.0\r\n\r\n" * 3), sock.close())]
 
     def flood(number):

@@ -215,7 +215,7 @@ STRANGE_SERVERS = {
     "HTTP": b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "nothing": b"",
     "the last version": b"RKL1\1" + bytes(32),
     "SSH": b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", "the next version": b"RKL3\1" + bytes(60),
-    "zeroes": bytes(100000), "nearly": b"RKL2\1" + bytes(31), "noise": bytes(range(255, 0, -1)) * 9,
+    "zeroes": bytes(100000), "nearly": b"RKL2\1" + bytes(63), "noise": bytes(range(255, 0, -1)) * 9,
 }
 
 
@@ -233,7 +233,11 @@ def test_a_stranger_at_the_port(box, listener, what):
     obeys(member, listener)
 
 
-def test_why_a_stranger_is_none(box, listener):
+@pytest.mark.parametrize("what, why", [
+    ("HTTP", "something else listens there"),
+    ("the last version", "it speaks another version of the link"),
+    ("the next version", "it speaks another version of the link")])
+def test_why_a_stranger_is_none(box, listener, what, why):
     """The ports where nobody listens are not the reason."""
     member = Node(box, node=1, options=["--roll-call=2"])
     until = time.monotonic() + 3
@@ -241,10 +245,10 @@ def test_why_a_stranger_is_none(box, listener):
     while time.monotonic() < until:
         with contextlib.suppress(TimeoutError):
             sock, _ = listener.accept()
-            sock.sendall(STRANGE_SERVERS["HTTP"])
+            sock.sendall(STRANGE_SERVERS[what])
             sock.close()
     assert ("rankinit: node 0 (127.0.0.1), ports 9471 to 9478, has not been reached for 2 s: "
-            "something else listens there" in member.said())
+            f"{why}" in member.said())
     member.ends(0)
 
 

@@ -11,6 +11,7 @@ static struct ri_seal_opened opened;
 static void begin(struct ri_seal_pair *node, struct ri_seal_pair *centre)
 {
 	unsigned char secret[RI_SEAL_SECRET], key[RI_SEAL_KEY];
+	unsigned char node_scalar[RI_SEAL_SCALAR], centre_scalar[RI_SEAL_SCALAR];
 	struct ri_seal_openings openings;
 
 	for (size_t i = 0; i < RI_SEAL_SECRET; i++)
@@ -19,9 +20,15 @@ static void begin(struct ri_seal_pair *node, struct ri_seal_pair *centre)
 		openings.node[i] = (unsigned char)(0x40 + i);
 		openings.centre[i] = (unsigned char)(0x80 + i);
 	}
+	for (size_t i = 0; i < RI_SEAL_SCALAR; i++) {
+		node_scalar[i] = (unsigned char)(0x20 + i);
+		centre_scalar[i] = (unsigned char)(0xc0 + i);
+	}
+	ri_seal_point(openings.node + RI_SEAL_OPENING - RI_SEAL_POINT, node_scalar);
+	ri_seal_point(openings.centre + RI_SEAL_OPENING - RI_SEAL_POINT, centre_scalar);
 	CHECK(ri_seal_job_key(key, "train-7", secret, sizeof(secret)) == 0);
-	ri_seal_begin(node, key, RI_SEAL_NODE, &openings);
-	ri_seal_begin(centre, key, RI_SEAL_CENTRE, &openings);
+	CHECK(ri_seal_begin(node, key, RI_SEAL_NODE, &openings, node_scalar) == 0);
+	CHECK(ri_seal_begin(centre, key, RI_SEAL_CENTRE, &openings, centre_scalar) == 0);
 }
 
 /* What opened is what the node makes of that text, and no part of it had opened. */

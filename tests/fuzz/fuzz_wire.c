@@ -98,11 +98,17 @@ static void put_frame(const char *text, size_t length)
 	put_bytes(frame, ri_seal_frame(&own.seals.out, text, length, frame));
 }
 
-/* Both openings, which have to come first. */
-static void begin_peer(bool keyed)
+/*
+ * Both openings, which have to come first: an honest one, or a peer without a key ('k'), with a
+ * point of zeroes ('z') or of another version, whose opening is shorter ('v').
+ */
+static void begin_peer(char kind)
 {
-	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', '2' };
-	struct ri_seal_openings openings = { .node = { 0 } };
+	static const unsigned char scalar[RI_SEAL_SCALAR] = { 1 };
+	unsigned char opening[RI_WIRE_OPENING] = { 'R', 'K', 'L', kind == 'v' ? '1' : '2' };
+	struct ri_seal_openings openings;
+	bool fits = kind != 'k' && kind != 'z' && kind != 'v';
+	size_t size = kind == 'v' ? 37 : sizeof(opening);
 	int ends[2];
 
 	memset(&own, 0, sizeof(own));
@@ -111,16 +117,19 @@ static void begin_peer(bool keyed)
 	own.keys.keyed = true;
 	own.wire.room = &own.room;
 	ri_wire_accept(&own.wire, ends[1], 0);
-	opening[4] = keyed;
-	for (size_t i = 0; i < sizeof(opening); i++)
-		put_bytes(opening + i, 1);
-	deliver(own.count / 2);
+	opening[4] = kind != 'k';
+	if (kind != 'z')
+		ri_seal_point(opening + RI_WIRE_OPENING - RI_SEAL_POINT, scalar);
+	memcpy(openings.node, opening, RI_WIRE_OPENING);
+	put_bytes(opening, size);
+	deliver(RI_WIRE_HEAD - 1);
 	CHECK(own.wire.state == RI_WIRE_GREETING);
+	deliver(1);
+	CHECK((own.wire.state == RI_WIRE_DEAD) == (kind == 'k' || kind == 'v'));
 	deliver(own.count);
-	CHECK(own.wire.state == (keyed ? RI_WIRE_OPEN : RI_WIRE_DEAD));
-	CHECK(recv(own.fd, opening, sizeof(opening), MSG_DONTWAIT) == sizeof(opening));
-	memcpy(openings.centre, opening, RI_WIRE_OPENING);
-	ri_seal_begin(&own.seals, own.keys.job, RI_SEAL_NODE, &openings);
+	CHECK(own.wire.state == (fits ? RI_WIRE_OPEN : RI_WIRE_DEAD));
+	CHECK(recv(own.fd, openings.centre, RI_WIRE_OPENING, MSG_DONTWAIT) == RI_WIRE_OPENING);
+	CHECK(ri_seal_begin(&own.seals, own.keys.job, RI_SEAL_NODE, &openings, scalar) == 0);
 }
 
 static void play(const char *bytes, size_t size)
@@ -168,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = fuzz_string(data, size);
 
-	begin_peer(size == 0 || bytes[0] != 'k');
+	begin_peer(size == 0 ? '\0' : bytes[0]);
 	play(bytes, size);
 	finish();
 	free(bytes);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 What test_seal.c and fuzz_seal.c compare with, made without libsodium: BLAKE2b is
-hashlib's, XChaCha20-Poly1305 stands here as RFC 8439 and draft-irtf-cfrg-xchacha-03
-write it down, and is held to the draft's own example first.
+hashlib's; XChaCha20-Poly1305 stands here as RFC 8439 and draft-irtf-cfrg-xchacha-03
+write it down, X25519 as RFC 7748 does, and both are held to these documents' examples first.
 
 usage: seal_vectors.py [FOLDER]    prints the vectors; writes the corpus of fuzz_seal
 """
@@ -79,6 +79,40 @@ def encrypt(key, nonce, text, data):
     return secret + poly1305(block(key, 0, nonce)[:32], proven)
 
 
+def x25519(scalar, point):
+    """RFC 7748, 5"""
+    prime = 2**255 - 19
+    k = int.from_bytes(scalar, "little") & ~7 & (1 << 255) - 1 | 1 << 254
+    u = int.from_bytes(point, "little") & (1 << 255) - 1
+    x2, z2, x3, z3, swap = 1, 0, u, 1, 0
+    for at in range(254, -1, -1):
+        bit = k >> at & 1
+        if swap ^ bit:
+            x2, x3, z2, z3 = x3, x2, z3, z2
+        swap = bit
+        plus, minus = x2 + z2, x2 - z2
+        aa, bb = plus * plus, minus * minus
+        da, cb = (x3 - z3) * plus, (x3 + z3) * minus
+        x3, z3 = (da + cb)**2 % prime, u * (da - cb)**2 % prime
+        x2, z2 = aa * bb % prime, (aa - bb) * (aa + 121665 * (aa - bb)) % prime
+    if swap:
+        x2, x3, z2, z3 = x3, x2, z3, z2
+    return (x2 * pow(z2, prime - 2, prime) % prime).to_bytes(32, "little")
+
+
+BASE = bytes([9]) + bytes(31)
+
+
+def check_points():
+    """RFC 7748, 6.1"""
+    alice, bob = (bytes.fromhex(scalar) for scalar in (
+        "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a",
+        "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb"))
+    shared = "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742"
+    assert x25519(alice, x25519(bob, BASE)).hex() == shared
+    assert x25519(bob, x25519(alice, BASE)).hex() == shared
+
+
 def check():
     """The draft, A.3.1"""
     text = (b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for "
@@ -92,7 +126,10 @@ def check():
 # --- the protocol, in the words of lib/job/seal.h ---------------------------------
 
 SECRET = bytes(range(32))
-NODE, CENTRE = (bytes(range(at, at + 37)) for at in (0x40, 0x80))
+SCALARS = [bytes(range(at, at + 32)) for at in (0x20, 0xc0)]
+NODE, CENTRE = (bytes(range(at, at + 37)) + x25519(scalar, BASE)
+                for at, scalar in zip((0x40, 0x80), SCALARS))
+SHARED = x25519(SCALARS[0], CENTRE[37:])
 
 
 def blake2b(parts, key=b""):
@@ -107,7 +144,7 @@ def job_key(job, secret):
 
 
 def direction(key, name):
-    return blake2b([b"rankinit link 1: ", name, b"\0", NODE, CENTRE], key)
+    return blake2b([b"rankinit link 1: ", name, b"\0", NODE, CENTRE, SHARED], key)
 
 
 def frame(key, count, text):
@@ -121,6 +158,7 @@ def flipped(text, at):
 
 def main(folder):
     check()
+    check_points()
     key = job_key(b"train-7", SECRET)
     up, down = direction(key, b"node to centre"), direction(key, b"centre to node")
     hello, empty, last = frame(up, 0, b"hello"), frame(up, 1, b""), frame(up, 2, b"x" * 300)

@@ -11,10 +11,13 @@
 #include "job/seal.h"
 
 static unsigned char secret[RI_SEAL_SECRET], job_key[RI_SEAL_KEY];
+static unsigned char node_scalar[RI_SEAL_SCALAR], centre_scalar[RI_SEAL_SCALAR];
 static struct ri_seal_openings openings;
 static struct ri_seal_pair node, centre;
 static unsigned char frame[RI_SEAL_FRAME], second[RI_SEAL_FRAME];
 static struct ri_seal_opened opened;
+
+enum { POINT_AT = RI_SEAL_OPENING - RI_SEAL_POINT };
 
 /* The names, the bytes of the secret and of the openings are those of seal_vectors.py. */
 static int begin(void **state)
@@ -26,12 +29,18 @@ static int begin(void **state)
 		openings.node[i] = (unsigned char)(0x40 + i);
 		openings.centre[i] = (unsigned char)(0x80 + i);
 	}
+	for (size_t i = 0; i < RI_SEAL_SCALAR; i++) {
+		node_scalar[i] = (unsigned char)(0x20 + i);
+		centre_scalar[i] = (unsigned char)(0xc0 + i);
+	}
+	ri_seal_point(openings.node + POINT_AT, node_scalar);
+	ri_seal_point(openings.centre + POINT_AT, centre_scalar);
 	if (ri_seal_job_key(job_key, "train-7", secret, sizeof(secret)) != 0)
 		return -1;
-	ri_seal_begin(&node, job_key, RI_SEAL_NODE, &openings);
-	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &openings);
 	memset(&opened, 0, sizeof(opened));
-	return 0;
+	if (ri_seal_begin(&node, job_key, RI_SEAL_NODE, &openings, node_scalar) != 0)
+		return -1;
+	return ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &openings, centre_scalar);
 }
 
 /* A copy of exactly that size, so that sanitizers see each byte read behind it. */
@@ -100,9 +109,9 @@ static void test_known_keys(void **state)
 	assert_hex(key, sizeof(key),
 		"d9fd019711d2af5f289f8a25cd8567f4e93474f004f7211d02ec8e3dcd3934fc");
 	assert_hex(node.out.key, RI_SEAL_KEY,
-		"112819a5d44a88c060cd3b73cc6372f782a8ce8f9f5210848d8cb18bfd7095a1");
+		"2d00653688ab65a28a44aea7d3905469849529ff230e767435ea8f2f7d1e4210");
 	assert_hex(node.in.key, RI_SEAL_KEY,
-		"594ca27bac1e2087849c530dcf85d1ab283b035d0b1a88e2d40a53209f720502");
+		"46a42992687a8078e395e2e500721acba73064bc1b827e1e1e30fbbb83e9c6bb");
 }
 
 static void test_known_frames(void **state)
@@ -113,17 +122,17 @@ static void test_known_frames(void **state)
 	(void)state;
 	assert_int_equal(ri_seal_frame(&node.out, longest, sizeof(longest), frame), RI_SEAL_FRAME);
 	assert_hex(frame + RI_SEAL_FRAME - 32, 32,
-		"8773ed67c942cb0013013145346c38d2671dbd16bb62bee24813fdf11e6b506b");
+		"67799c3621337b3a5c2e78194aa856869a3b8d8d8c833d358e94bc8c67f02f4d");
 	begin(NULL);
 	size = make(&node.out, "hello");
-	assert_hex(frame, size, "00059800501e419a144380ab5ac5f131caf447526ebb40");
+	assert_hex(frame, size, "00058a832ef459f9d308734c974035b4ce9cc4d2d04780");
 	size = make(&node.out, "");
-	assert_hex(frame, size, "000008a7ae86797bf1624915683301bf3ddf");
+	assert_hex(frame, size, "00003113ef1a5f10d94fd3094701a0099a74");
 	size = make(&centre.out, "stop");
-	assert_hex(frame, size, "0004018cd47c1e12cab38a875bc915adf2793d679a72");
+	assert_hex(frame, size, "000409e8afa7442b2b4c88e6b958b34bea2b4cd8bd66");
 	centre.out.count = UINT64_MAX - 1;
 	size = make(&centre.out, "end");
-	assert_hex(frame, size, "00035296a085c66da6f2c01254a5620d7bfbc0f825");
+	assert_hex(frame, size, "0003c9f29d7d3467c0c29a7293580548323390f34b");
 }
 
 static void test_both_directions(void **state)
@@ -183,7 +192,7 @@ static void assert_another_key(const char *job, const void *of, size_t length)
 	begin(NULL);
 	assert_int_equal(ri_seal_job_key(key, job, of, length), 0);
 	assert_memory_not_equal(key, job_key, sizeof(key));
-	ri_seal_begin(&centre, key, RI_SEAL_CENTRE, &openings);
+	assert_int_equal(ri_seal_begin(&centre, key, RI_SEAL_CENTRE, &openings, centre_scalar), 0);
 	size = make(&node.out, "hello");
 	assert_broken(&centre.in, frame, size);
 	size = make(&centre.out, "stop");
@@ -255,12 +264,70 @@ static void test_without_a_secret(void **state)
 	assert_int_equal(ri_seal_job_key(one, "train-7", NULL, 0), 0);
 	assert_int_equal(ri_seal_job_key(other, "train-8", NULL, 0), 0);
 	assert_memory_not_equal(one, other, sizeof(one));
-	ri_seal_begin(&node, one, RI_SEAL_NODE, &openings);
-	ri_seal_begin(&centre, one, RI_SEAL_CENTRE, &openings);
+	assert_int_equal(ri_seal_begin(&node, one, RI_SEAL_NODE, &openings, node_scalar), 0);
+	assert_int_equal(ri_seal_begin(&centre, one, RI_SEAL_CENTRE, &openings, centre_scalar), 0);
 	assert_opens(&centre.in, frame, make(&node.out, "hello"), "hello");
 }
 
-static void test_another_nonce(void **state)
+/* RFC 7748, 6.1: Alice's and Bob's. */
+static void test_a_known_point(void **state)
+{
+	static const unsigned char alice[RI_SEAL_SCALAR] = {
+		0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2,
+		0x66, 0x45, 0xdf, 0x4c, 0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5,
+		0x1d, 0xb9, 0x2c, 0x2a,
+	};
+	unsigned char point[RI_SEAL_POINT];
+
+	(void)state;
+	ri_seal_point(point, alice);
+	assert_hex(point, sizeof(point),
+		"8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a");
+}
+
+/* Who has the job's key and both openings, and no scalar of the two, opens nothing. */
+static void test_another_scalar(void **state)
+{
+	struct ri_seal_pair reader;
+
+	(void)state;
+	node_scalar[7] ^= 1;
+	assert_int_equal(ri_seal_begin(&reader, job_key, RI_SEAL_NODE, &openings, node_scalar), 0);
+	assert_memory_not_equal(reader.in.key, node.in.key, RI_SEAL_KEY);
+	assert_broken(&reader.in, frame, make(&centre.out, "stop"));
+}
+
+/* The points that share zero with every scalar, and such a one that is not written in full. */
+static void test_points_of_low_order(void **state)
+{
+	static const unsigned char points[][RI_SEAL_POINT] = {
+		{ 0 }, { 1 }, { [31] = 0x80 },
+		{ 0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1,
+			0x9f, 0xc4, 0x6a, 0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86,
+			0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00 },
+		{ 0xec, [1 ... 30] = 0xff, 0x7f }, { 0xed, [1 ... 30] = 0xff, 0x7f },
+		{ 0xee, [1 ... 30] = 0xff, 0x7f },
+	};
+	struct ri_seal_pair out, before;
+
+	(void)state;
+	memset(&before, 0x5a, sizeof(before));
+	out = before;
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		begin(NULL);
+		memcpy(openings.node + POINT_AT, points[i], RI_SEAL_POINT);
+		assert_int_equal(ri_seal_begin(&out, job_key, RI_SEAL_CENTRE, &openings,
+			centre_scalar), -1);
+		begin(NULL);
+		memcpy(openings.centre + POINT_AT, points[i], RI_SEAL_POINT);
+		assert_int_equal(ri_seal_begin(&out, job_key, RI_SEAL_NODE, &openings,
+			node_scalar), -1);
+	}
+	assert_memory_equal(&out, &before, sizeof(out));
+}
+
+/* Each byte of it counts: the version, the flag, the nonce and the point. */
+static void test_another_opening(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(openings); i++) {
@@ -270,7 +337,8 @@ static void test_another_nonce(void **state)
 		begin(NULL);
 		other = openings;
 		*((unsigned char *)&other + i) ^= 1;
-		ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other);
+		assert_int_equal(ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other,
+			centre_scalar), 0);
 		size = make(&node.out, "hello");
 		assert_broken(&centre.in, frame, size);
 		size = make(&centre.out, "stop");
@@ -285,7 +353,7 @@ static void test_swapped_openings(void **state)
 	(void)state;
 	memcpy(other.node, openings.centre, RI_SEAL_OPENING);
 	memcpy(other.centre, openings.node, RI_SEAL_OPENING);
-	ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other);
+	assert_int_equal(ri_seal_begin(&centre, job_key, RI_SEAL_CENTRE, &other, node_scalar), 0);
 	assert_broken(&centre.in, frame, make(&node.out, "hello"));
 }
 
@@ -296,12 +364,13 @@ static void test_swapped_roles(void **state)
 	size_t size;
 
 	(void)state;
-	ri_seal_begin(&other, job_key, RI_SEAL_NODE, &openings);
+	assert_int_equal(ri_seal_begin(&other, job_key, RI_SEAL_NODE, &openings, node_scalar), 0);
 	size = make(&node.out, "hello");
 	assert_broken(&other.in, frame, size);
 	assert_broken(&node.in, frame, size);
 	assert_opens(&centre.in, frame, size, "hello");
-	ri_seal_begin(&other, job_key, RI_SEAL_CENTRE, &openings);
+	assert_int_equal(ri_seal_begin(&other, job_key, RI_SEAL_CENTRE, &openings, centre_scalar),
+		0);
 	size = make(&centre.out, "stop");
 	assert_broken(&other.in, frame, size);
 	assert_broken(&centre.in, frame, size);
@@ -459,7 +528,10 @@ int main(void)
 		cmocka_unit_test_setup(test_a_long_secret_counts_whole, begin),
 		cmocka_unit_test_setup(test_a_short_secret_is_refused, begin),
 		cmocka_unit_test_setup(test_without_a_secret, begin),
-		cmocka_unit_test_setup(test_another_nonce, begin),
+		cmocka_unit_test_setup(test_a_known_point, begin),
+		cmocka_unit_test_setup(test_another_scalar, begin),
+		cmocka_unit_test_setup(test_points_of_low_order, begin),
+		cmocka_unit_test_setup(test_another_opening, begin),
 		cmocka_unit_test_setup(test_swapped_openings, begin),
 		cmocka_unit_test_setup(test_swapped_roles, begin),
 		cmocka_unit_test_setup(test_replayed, begin),
