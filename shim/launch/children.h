@@ -35,7 +35,9 @@ struct ri_child {
 	enum ri_course course;	/* which of the two, as autopsy/course.h saw it */
 	struct timespec course_at;	/* CLOCK_REALTIME, before the look; 0: there was none */
 	bool unheeding;		/* a stop would not end it before it ends of itself */
-	bool interruptible;	/* it was seen with a handler for SIGINT, as Python has one */
+	bool interruptible;	/* it was seen with a handler for SIGINT, as Python has one, */
+	char program[16];	/* when the kernel had this name for it: exec(2) changes it */
+	bool uncaught;		/* it had no such handler any more when it was looked at */
 	bool finalizing;	/* it had none when it was told: Python was at its very end */
 };
 

@@ -2,6 +2,7 @@
 #include "watch/settle.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "autopsy/course.h"
@@ -40,7 +41,10 @@ void ri_settle_look(struct ri_children *children)
 			continue;
 		if (process.dying)
 			child->gone_at = now;
-		child->interruptible = child->interruptible || catches(&process, SIGINT);
+		if (!catches(&process, SIGINT))
+			continue;
+		child->interruptible = true;
+		memcpy(child->program, process.name, sizeof(child->program));
 	}
 	next = begun + SHARE * (ri_now_us() - begun);
 }
@@ -168,11 +172,23 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 		return;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
+		struct ri_procstat process;
 
 		child->doubtful = !was_looked_at(child, ri_output_traceback(output, i)) &&
 			has_own_words(child, output, i);
+		if (child->doubtful)
+			child->uncaught = ri_leftovers_read(child->pid, &process) &&
+				!catches(&process, SIGINT);
 	}
 	ri_course_ask(children);
+}
+
+/* Of a program that itself had no handler for SIGINT, or is no Python by now, that says nothing. */
+static bool is_finalizing(const struct ri_child *child, const struct ri_procstat *process)
+{
+	return child->interruptible && !catches(process, SIGINT) &&
+		strncmp(child->program, process->name, sizeof(child->program)) == 0 &&
+		!(child->uncaught && child->course == RI_COURSE_RUNNING);
 }
 
 void ri_settle_prepare_stop(struct ri_children *children, int number)
@@ -186,7 +202,7 @@ void ri_settle_prepare_stop(struct ri_children *children, int number)
 		if (!child->lives || !ri_leftovers_read(child->pid, &process))
 			continue;
 		child->unheeding = number == 0 || !catches(&process, number);
-		child->finalizing = child->interruptible && !catches(&process, SIGINT);
+		child->finalizing = is_finalizing(child, &process);
 	}
 }
 

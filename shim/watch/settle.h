@@ -30,7 +30,8 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output);
 /*
  * Before they are told by this signal; 0: by none. What ends with a status though it had no
  * handler for the signal, ended by itself. A Python that has given up its handler for SIGINT is
- * behind its last line (Python/pylifecycle.c, Py_FinalizeEx).
+ * behind its last line (Python/pylifecycle.c, Py_FinalizeEx), unless its program did that, or
+ * another one runs in its place.
  */
 void ri_settle_prepare_stop(struct ri_children *children, int number);
 

@@ -114,6 +114,22 @@ def test_a_python_at_its_very_end_is_seen_without_its_memory(run, actor):
     assert PRINTED in found and "rankinit:   rank 2: exit status 9" in found
 
 
+# The handler is there when the traceback is read, and then it is not.
+@pytest.mark.parametrize("then", [
+    "signal.signal(signal.SIGINT, signal.SIG_DFL)",
+    "signal.signal(signal.SIGINT, signal.SIG_IGN)",
+    "os.execvp('sleep', ['sleep', '3600'])",
+], ids=["default", "ignores", "another program"])
+def test_a_handler_that_is_put_away_is_no_end(run, then):
+    script = CAUGHT.replace("LINES", "0").replace("AFTER", "0.5").replace(
+        "    say('logged')\n    time.sleep(3600)",
+        f"    say('logged')\n    time.sleep(0.3)\n    {then}\n    time.sleep(3600)")
+    found, status, first = run(script.replace("FAILS", "os._exit(9)"))
+    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert (status, first["rank"]) == (9, 1)
+    assert PRINTED in found
+
+
 # Rank 1 notes its pid, so that rank 0 sees when it has been reaped.
 NOTED = """
 open('@FOLDER/new', 'w').write(str(os.getpid()))
