@@ -74,10 +74,13 @@ bool ri_terminal_may_read(void)
 	return ioctl(STDIN_FILENO, TIOCGPGRP, &front) < 0 || front == getpgrp();
 }
 
-/* SIGTTOU is blocked, so that we may do so from the background */
+/* After a shell's bg another job has it, with modes of its own; below process 1 there is none. */
 void ri_terminal_reset(const struct ri_terminal *terminal)
 {
-	if (terminal->keeps)
+	pid_t now;
+
+	if (terminal->keeps && (getpid() == 1 ||
+		(ioctl(STDIN_FILENO, TIOCGPGRP, &now) == 0 && now == terminal->own_group)))
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal->modes);
 }
 

@@ -51,8 +51,9 @@ bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group);
 bool ri_terminal_may_read(void);
 
 /*
- * Give it the modes that it had when it was found: the reader was killed, perhaps in a
- * line editor or a debugger, whose own modes echo nothing.
+ * Give it the modes that it had when it was found, unless another job of our shell has it by
+ * now: the reader was killed, perhaps in a line editor or a debugger, whose own modes echo
+ * nothing.
  */
 void ri_terminal_reset(const struct ri_terminal *terminal);
 

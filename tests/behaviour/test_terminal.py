@@ -383,6 +383,25 @@ def test_who_is_killed_leaves_the_terminal_as_it_was(box, terminal, options, end
     assert termios.tcgetattr(terminal.slave)[3] & wanted == (wanted if echoes else 0)
 
 
+@pytest.mark.parametrize("options", ["", "--nproc-per-node=2"])
+def test_who_is_killed_in_the_background_changes_no_modes(box, terminal, tool, options):
+    """After Ctrl-Z and bg the terminal is another job's, as an editor's."""
+    job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
+    terminal.until("prompt> ")
+    terminal.type(f"{box.rankinit} {options} -- sleep 100\n")
+    ranks = wait_until(lambda: [pid for pid, facts in job.members().items()
+                                if facts[0] == "sleep"], "the ranks")
+    terminal.type(CTRL_Z)
+    terminal.until("Stopped")
+    terminal.type("bg; stty -icanon; echo ed\"\"its; wait; stty -a; exit 9\n")
+    terminal.until("edits")
+    for pid in ranks:
+        os.kill(pid, signal.SIGKILL)
+    terminal.until("isig -?icanon")
+    assert "isig -icanon" in terminal.text
+    assert job.wait().status == 9
+
+
 def test_ranks_in_the_background_of_a_shell(box, terminal, tool):
     """Who reads there is stopped: then a job would hang for good."""
     job = start(box, terminal, *BASH, program=tool("bash"), env=SHELL_ENV, ready=False)
