@@ -11,6 +11,7 @@
 #include "base/signals.h"
 #include "check/print.h"
 #include "from/sources.h"
+#include "job/secret.h"
 #include "link/link.h"
 #include "report/moment.h"
 #include "report/reason.h"
@@ -55,6 +56,24 @@ static void forget_secret(const struct ri_run *run)
 		ri_seal_wipe((void *)(uintptr_t)given->value, strlen(given->value));
 }
 
+/* Of a file; the options have looked at a variable. */
+static int look_at_secret(struct ri_run *run, const struct secret *secret)
+{
+	const struct ri_given *given = &run->options.given.link_key;
+	const char *flaw = ri_secret_flaw(secret->bytes, secret->length);
+
+	if (secret->length < RI_SEAL_SECRET)
+		ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; "
+			"expected %d or more", secret->length, RI_SEAL_SECRET);
+	else if (flaw != NULL)
+		ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "what is in the file is no "
+			"random secret: it %s", flaw);
+	else
+		return 0;
+	return ri_fail_hint(&run->err, "make one, and give each node the same: head -c 32 "
+		"/dev/urandom | base64 >%s", given->value);
+}
+
 /* What stands in the file, or in the variable, whose place in our own environment is wiped. */
 static int find_secret(struct ri_run *run, struct secret *secret)
 {
@@ -83,12 +102,7 @@ static int find_secret(struct ri_run *run, struct secret *secret)
 		secret->length--;
 	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\r')
 		secret->length--;
-	if (secret->length >= RI_SEAL_SECRET)
-		return 0;
-	ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; expected %d "
-		"or more", secret->length, RI_SEAL_SECRET);
-	return ri_fail_hint(&run->err, "make one, and give each node the same: head -c 32 "
-		"/dev/urandom | base64 >%s", given->value);
+	return look_at_secret(run, secret);
 }
 
 static const char *own_name(struct ri_run *run)

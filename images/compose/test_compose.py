@@ -264,7 +264,7 @@ def test_a_rank_is_killed(job):
 
 def test_a_rank_is_killed_and_all_nodes_are_told(job, monkeypatch):
     """With --link: one line in both logs, and a status of its own for the node that is healthy."""
-    monkeypatch.setitem(ENV, "LINK_KEY", "0123456789abcdef" * 2)
+    monkeypatch.setitem(ENV, "LINK_KEY", "d08fbc5a150028b59a73c7852451d26f")
     it = train(job("link.yml"))
     kill_a_rank(it)
     assert it.wait("node-1") == 137 and it.wait("node-0") == 122

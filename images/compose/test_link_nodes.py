@@ -15,7 +15,8 @@ import pytest
 from conftest import Engine, docker
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KEY = "0123456789abcdef" * 2
+KEY = "d08fbc5a150028b59a73c7852451d26f"
+OTHER_KEY = "db66ecb306cea2b109290e9e2b5bee16"
 AT_ONCE = 8
 LIMIT = 200  # seconds for whatever a test waits for
 TESTS = {}
@@ -525,7 +526,7 @@ def test_one_node_has_no_key(job):
 
 @beside
 def test_one_node_has_another_key(job):
-    job.setup(2, RANKINIT_ROLL_CALL="1").start(0).start(1, RANKINIT_LINK_KEY="x" * 40).until_up()
+    job.setup(2, RANKINIT_ROLL_CALL="1").start(0).start(1, RANKINIT_LINK_KEY=OTHER_KEY).until_up()
     why = "it has another key, or is of another job"
     missing = f"waiting for 1 of 2 nodes for T: node 1 (node-1){FOREIGN}"
     wrong = f"{CENTRE}, has not been reached for T: {why}"

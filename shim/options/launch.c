@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "job/seal.h"
+#include "job/secret.h"
 #include "options/table.h"
 #include "options/value.h"
 
@@ -52,11 +53,18 @@ int ri_read_link(struct ri_options *options, struct ri_given given, struct ri_er
 /* The twin is the secret itself, which no message shows. */
 int ri_read_link_key(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
+	size_t length = given.twin ? strlen(given.value) : 0;
+	const char *flaw = ri_secret_flaw(given.value, length);
+
 	(void)options;
-	if (!given.twin || strlen(given.value) >= RI_SEAL_SECRET)
+	if (!given.twin || (length >= RI_SEAL_SECRET && flaw == NULL))
 		return 0;
-	ri_fail(err, RI_CODE_LINK_KEY, given.subject, "it has %zu bytes; expected %d or more",
-		strlen(given.value), RI_SEAL_SECRET);
+	if (length < RI_SEAL_SECRET)
+		ri_fail(err, RI_CODE_LINK_KEY, given.subject, "it has %zu bytes; expected %d or "
+			"more", length, RI_SEAL_SECRET);
+	else
+		ri_fail(err, RI_CODE_LINK_KEY, given.subject, "it is no random secret: it %s",
+			flaw);
 	return ri_fail_hint(err, "make one: head -c 32 /dev/urandom | base64; to name a file use "
 		"--link-key=FILE");
 }

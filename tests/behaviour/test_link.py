@@ -13,7 +13,8 @@ import schema
 from box import refused
 from peek import wait_until
 
-KEY = "0123456789abcdef0123456789abcdef"
+KEY = "d08fbc5a150028b59a73c7852451d26f"
+OTHER_KEY = "db66ecb306cea2b109290e9e2b5bee16"
 # A network of its own, in which every node has the master's address.
 ALONE = ["--net", "sh", "-c", 'ip link set lo up && ip addr add 10.9.0.1/32 dev lo && exec "$@"',
          "sh"]
@@ -387,6 +388,41 @@ def test_a_short_key(box, key):
     assert f"it has {len(key)} bytes; expected 32 or more" in line and key not in line
 
 
+GUESSABLE = [
+    ("changeme" * 4, "repeats"), ("password" * 4, "repeats"), ("a" * 40, "repeats"),
+    (" " * 32, "repeats"), ("0123456789abcdef" * 2, "repeats"), (OTHER_KEY[:16] * 2, "repeats"),
+    ("abcdefghijklmnopqrstuvwxyz012345", "repeats"), ("1234567890" * 4, "repeats"),
+    ("qwertyuiopasdfghjklzxcvbnm123456", "repeats"),
+    ("my-very-secret-key-for-the-cluster", "words"),
+    ("Correct Horse Battery Staple Again", "words"),
+    ("/run/secrets/rankinit/cluster.key", "words"), ("RANKINIT_LINK_KEY=" + KEY, "variable")]
+FLAWS = {"repeats": "repeats itself, or goes on as an alphabet or a keyboard does",
+         "words": "is made of words", "variable": "has the name of the variable in it"}
+
+
+def runs_with_key(box, path, key):
+    """As the variable and in a file: the result, what it is about and how a message begins."""
+    job = ["--link", "--node-rank=0", "--nnodes=2", "--master-addr=127.0.0.1",
+           "--nproc-per-node=1", "--", "true"]
+    path.write_text(key + "\n")
+    yield box.run(*job, env={"RANKINIT_LINK_KEY": key}), "RANKINIT_LINK_KEY", "it"
+    yield box.run(f"--link-key={path}", *job), "--link-key", "what is in the file"
+
+
+@pytest.mark.parametrize("key, flaw", GUESSABLE)
+def test_a_key_that_can_be_guessed(box, tmp_path, key, flaw):
+    for result, subject, what in runs_with_key(box, tmp_path / "key", key):
+        line = refused(result, 125, "link.key", subject)
+        assert f"{what} is no random secret: it {FLAWS[flaw]}" in line
+        assert "head -c 32 /dev/urandom | base64" in line and key not in result.err
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER_KEY + "\n", "FkwlghzA7S6JwmuQD5ZNnkI6BUl7_eG1"])
+def test_a_random_key(box, tmp_path, key):
+    for result, _, _ in runs_with_key(box, tmp_path / "key", key):
+        assert result.status == 0 and "link.key]" not in result.err, result.err
+
+
 def test_key_files(box, tmp_path):
     path = tmp_path / "key"
     path.write_text("x" * 31 + "\n")
@@ -427,7 +463,7 @@ def test_a_port_that_is_the_job_s(box):
 
 def test_one_node_has_another_key(box):
     nodes = Nodes(box, 2, 1, "until [ -e @FOLDER/go ]; do sleep .1; done", "--roll-call=1",
-                  of={1: ["--link-key=/proc/self/environ"]})
+                  of={1: [f"--link-key={write_key(box, OTHER_KEY)}"]})
     wait_until(lambda: len(nodes.lines(0)) >= 2 and nodes.lines(1), "the calls")
     with open(os.path.join(nodes.job.folder, "go"), "w", encoding="ascii"):
         pass
@@ -453,10 +489,10 @@ def test_one_node_without_the_key(box):
                               "none; give all nodes the same --link-key [link.keys]"]
 
 
-def write_key(box):
+def write_key(box, key=KEY):
     path = os.path.join(box.folder if hasattr(box, "folder") else "/tmp", "link-key-of-tests")
     with open(path, "w", encoding="ascii") as file:
-        file.write(KEY)
+        file.write(key)
     return path
 
 

@@ -9,7 +9,8 @@ import pytest
 import link_peer
 import schema
 from link_node import NAME, NODES, Node, answer, centre_hello, net  # noqa: F401  a fixture
-from link_peer import SECRET, hello, listen, news
+from link_peer import hello, listen, news
+from link_secret import SECRET, Peer
 
 pytestmark = link_peer.needs_sodium
 
@@ -78,7 +79,7 @@ def test_what_was_said_last_of_the_nodes(report):
 def test_hellos_of_members_have_no_clock_to_believe(box, net):
     """A member's is not asked for."""
     node = Node(box)
-    peer = link_peer.Peer(link_peer.connect(node.port()), node.name)
+    peer = Peer(link_peer.connect(node.port()), node.name)
     peer.meet()
     peer.say(hello(1, NODES, clock_us=1))
     answered = peer.hear("hello")

@@ -14,7 +14,7 @@ import peek
 from box import refused
 from peek import wait_until
 
-KEY = "0123456789abcdef0123456789abcdef"
+KEY = "d08fbc5a150028b59a73c7852451d26f"
 UP = ["--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 REFUSED = "[link.refused]"
 # A launcher of node scope: rankinit starts one command, and needs nothing of its output.

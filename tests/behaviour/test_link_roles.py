@@ -10,7 +10,7 @@ import pytest
 from box import BASE
 from test_simulate import ALONE
 
-KEY = {"RANKINIT_LINK_KEY": "0123456789abcdef" * 2}
+KEY = {"RANKINIT_LINK_KEY": "d08fbc5a150028b59a73c7852451d26f"}
 FAILS = ["sh", "-c", "test $RANK = 1 && { sleep 1; exit 7; }; exec sleep 8"]
 
 

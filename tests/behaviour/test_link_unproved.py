@@ -8,7 +8,8 @@ import pytest
 
 import link_peer
 from link_node import NODES, Node, joins, net  # noqa: F401  a fixture
-from link_peer import Peer, connect, end
+from link_peer import connect, end
+from link_secret import SECRET, Peer
 
 pytestmark = link_peer.needs_sodium
 TWINS = "two machines call themselves node 1"
@@ -41,13 +42,13 @@ def test_who_proves_itself_later(box, net):
     """The control: with the secret the newer one counts, and the log says so."""
     centre = Node(box)
     older = joins(centre, 1, 11, age_ms=5000)
-    assert hellos(centre, link_peer.SECRET, 1) == ["guest"]
+    assert hellos(centre, SECRET, 1) == ["guest"]
     centre.says(TWINS)
     older.close()
     centre.ends(0)
 
 
-@pytest.mark.parametrize("secret", [None, link_peer.SECRET])
+@pytest.mark.parametrize("secret", [None, SECRET])
 def test_the_report_tells_them_apart(box, net, secret):
     centre = Node(box, secret=secret, options=["--report=@FOLDER/report"])
     peer = joins(centre, 1, secret=secret)

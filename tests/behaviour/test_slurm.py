@@ -96,7 +96,7 @@ def test_mpirun_inside_a_job_counts_its_own_ranks(cluster):
 
 # --- --link: a rankinit on each node ------------------------------------------------
 
-KEY = "0123456789abcdef" * 2
+KEY = "d08fbc5a150028b59a73c7852451d26f"
 # The others may still be busy with what ended before.
 TWO = ["srun", "--label", "-N2", "-n2", "--nodelist=n0,n1"]
 LINK = [RANKINIT, "--link", "--", sys.executable, "-c"]

@@ -23,7 +23,7 @@ from conftest import PROGRAM, TOP, clean_env
 
 ALL = os.environ.get("LINK") == "all"
 LOOP = os.path.join(TOP, "tests", "frameworks", "train", "link_loop.py")
-KEY = "0123456789abcdef" * 2
+KEY = "d08fbc5a150028b59a73c7852451d26f"
 # The ports of the link are fixed, so each job has a network of its own.
 ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 ENV = {"OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu",
