@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "from/sources.h"
 
-#define FORM "expected SOURCE:NODESxRANKS, as openmpi:2x4, and faults behind commas"
+#define FORM "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas"
 
 /* How a fault is written: NAME=WHO, the separator, SECONDS. */
 static const struct form {

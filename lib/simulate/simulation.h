@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What --simulate=SOURCE:NODESxRANKS[,FAULT...] asks for: whose job, of how many
+ * What --simulate=NAME:NODESxRANKS[,FAULT...] asks for: whose job, of how many
  * nodes and ranks, and what goes wrong in it.
  */
 #ifndef RI_SIMULATE_SIMULATION_H

@@ -411,7 +411,7 @@ def test_the_tables_of_the_page(box):
 # What is refused.
 
 @pytest.mark.parametrize("value, said", [
-    ("openmpi", "expected SOURCE:NODESxRANKS, as openmpi:2x4, and faults behind commas; did you "
+    ("openmpi", "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas; did you "
                 "mean openmpi:2x4?"),
     ("azureml", "did you mean azureml_mpi:2x4 or azureml_pytorch:2x4 or azureml_nodes:2x4?"),
     ("azureml:3x8", "did you mean azureml_mpi:3x8 or azureml_pytorch:3x8 or azureml_nodes:3x8?"),
@@ -445,7 +445,7 @@ def test_the_tables_of_the_page(box):
     ("openmpi:2x4,absent=1,kill=5@3", "its node is absent"),
     ("openmpi:2x4,late=1:3,absent=1", "its node is absent"),
     ("openmpi:2x4," + ",".join(f"kill={rank % 8}@{rank}" for rank in range(40)), "32 faults"),
-    ("openmpi:2x4," + "x" * 5000, "expected SOURCE:NODESxRANKS"),
+    ("openmpi:2x4," + "x" * 5000, "expected NAME:NODESxRANKS"),
 ])
 def test_values_that_make_no_sense(box, value, said):
     result = box.run(f"--simulate={value}", "--", "true")
