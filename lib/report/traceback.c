@@ -144,8 +144,13 @@ static void close_one(struct finder *finder)
 		now->wrapper.length = 0;
 	}
 	whole = now->last.length > 0;
-	if (whole && !finder->ignored)
+	if (whole && !finder->ignored) {
 		finder->previous = *now;
+		/* who lost others came of what stands before it, as the next one does */
+		if (now->before.length > 0 && ri_loss_of_exception(now->last) != NULL &&
+			ri_loss_of_exception(now->before) == NULL)
+			finder->previous.last = now->before;
+	}
 	if (whole && !finder->aside) {
 		finder->best = *now;
 		finder->has_best = true;

@@ -379,6 +379,36 @@ static void an_exception_shortly_before_it(void **state)
 	is(find(text).before, "");
 }
 
+/* In the log of a torchrun node: who failed, who lost it, and what the agent makes of both. */
+static void an_exception_before_those_who_lost_it(void **state)
+{
+#define OWN "[rank3]: " HEADER "[rank3]:   File \"/a.py\", line 1, in f\n" \
+	"[rank3]: ValueError: bad batch 17\n"
+#define LOST(rank) "[rank" rank "]: " HEADER "[rank" rank "]:   File \"/b.py\", line 2, in g\n" \
+	"[rank" rank "]: RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer\n"
+#define NO_LOSS "[rank2]: " HEADER "[rank2]:   File \"/b.py\", line 2, in g\n" \
+	"[rank2]: KeyError: 'pos'\n"
+#define AGENT HEADER FRAME("/c.py", "3", "h") "elastic.ChildFailedError: train.py FAILED\n"
+	static const char lost[] = "RuntimeError: [gloo/transport/tcp/pair.cc:553] "
+		"Connection closed by peer";
+
+	(void)state;
+	is(find(OWN AGENT).before, "ValueError: bad batch 17");
+	is(find(OWN LOST("2") AGENT).before, "ValueError: bad batch 17");
+	is(find(OWN LOST("2") LOST("1") AGENT).before, "ValueError: bad batch 17");
+	is(find(OWN LOST("2") LOST("1") AGENT).last, "elastic.ChildFailedError: train.py FAILED");
+	/* there is no other, or it is long ago, or the last one is no loss */
+	is(find(LOST("2") AGENT).before, lost);
+	is(find(LOST("2") LOST("1") AGENT).before, lost);
+	is(find(OWN "1\n2\n3\n4\n5\n6\n7\n8\n9\n" LOST("2") AGENT).before, lost);
+	is(find(OWN LOST("2") "1\n2\n3\n4\n5\n6\n7\n8\n9\n" AGENT).before, "");
+	is(find(OWN NO_LOSS AGENT).before, "KeyError: 'pos'");
+#undef AGENT
+#undef NO_LOSS
+#undef LOST
+#undef OWN
+}
+
 static void what_stands_before_the_rank(void **state)
 {
 	static const char rest[] = "[rank2]: " HEADER "[rank2]:   File \"/a.py\", line 1, in f\n"
@@ -517,6 +547,7 @@ int main(void)
 		cmocka_unit_test(what_failed_in_a_graph_of_tensorflow),
 		cmocka_unit_test(what_a_checkpoint_raised),
 		cmocka_unit_test(an_exception_shortly_before_it),
+		cmocka_unit_test(an_exception_before_those_who_lost_it),
 		cmocka_unit_test(what_stands_before_the_rank),
 		cmocka_unit_test(a_blank_before_the_header_alone),
 		cmocka_unit_test(a_frame_of_a_library_is_not_the_user_s_own),
