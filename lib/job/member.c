@@ -72,6 +72,7 @@ static void join(struct ri_member *member, const struct ri_link_hello *hello, in
 	member->closed = false;
 	member->roll_at = 0;
 	member->trouble[0] = '\0';
+	member->shut_out = false;
 	if (member->rolled) {
 		ri_text_init(&out, line, sizeof(line));
 		ri_text_addf(&out, "node 0 answers, after %lld s",
@@ -192,13 +193,20 @@ void ri_member_lose(struct ri_member *member, const char *why)
 
 	member->joined = false;
 	member->end_heard = member->end_heard && member->judged;
-	ri_text_copy(member->trouble, sizeof(member->trouble), member->closed && !member->met
+	member->shut_out = member->closed && !member->met;
+	ri_text_copy(member->trouble, sizeof(member->trouble), member->shut_out
 		? "it still ends an older attempt" : why);
 	member->closed = false;
 	if (!unexpected || member->judged || member->told_lost)
 		return;
 	member->told_lost = true;
 	member->say(member->context, "the connection to node 0 is lost; the job goes on");
+}
+
+void ri_member_shut_out(struct ri_member *member, const char *why)
+{
+	ri_member_lose(member, why);
+	member->shut_out = true;
 }
 
 void ri_member_reach(struct ri_member *member, enum ri_link_phase phase)
@@ -231,8 +239,8 @@ void ri_member_give_up(const struct ri_member *member)
 		class == RI_LINK_DONE || class == RI_LINK_STOPPED)
 		return;
 	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "node 0 (%s), %s, cannot be reached", member->centre_name,
-		member->ports);
+	ri_text_addf(&out, "node 0 (%s), %s, %s", member->centre_name, member->ports,
+		member->shut_out ? "does not let this node in" : "cannot be reached");
 	if (member->trouble[0] != '\0')
 		ri_text_addf(&out, ": %s", member->trouble);
 	ri_text_add(&out, "; what follows is what this node has seen itself");
@@ -253,8 +261,9 @@ void ri_member_pass(struct ri_member *member, int64_t now)
 	if (member->roll_at == 0 || now < member->roll_at)
 		return;
 	ri_text_init(&out, line, sizeof(line));
-	ri_text_addf(&out, "node 0 (%s), %s, has not been reached for %lld s",
-		member->centre_name, member->ports, (long long)waited / 1000);
+	ri_text_addf(&out, "node 0 (%s), %s, has not %s for %lld s", member->centre_name,
+		member->ports, member->shut_out ? "let this node in" : "been reached",
+		(long long)waited / 1000);
 	if (member->trouble[0] != '\0')
 		ri_text_addf(&out, ": %s", member->trouble);
 	member->rolled = true;

@@ -39,6 +39,7 @@ struct ri_member {
 	enum ri_link_phase phase;
 	struct ri_link_end end;
 	char trouble[RI_LINK_WORD];	/* why the last call failed, or "" */
+	bool shut_out;			/* though what listens there took it */
 };
 
 void ri_member_begin(struct ri_member *member, int64_t now);
@@ -54,6 +55,9 @@ bool ri_member_hear(struct ri_member *member, const struct ri_link_message *mess
 
 /* The connection is over, or a call has failed: why, in a few words. */
 void ri_member_lose(struct ri_member *member, const char *why);
+
+/* The same of a call that was taken, by what has another key, say: no link came of it. */
+void ri_member_shut_out(struct ri_member *member, const char *why);
 
 /* PID 1 says how far its ranks are, or how they ended; of ends the one that says most counts. */
 void ri_member_reach(struct ri_member *member, enum ri_link_phase phase);

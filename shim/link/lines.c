@@ -216,7 +216,8 @@ void ri_own_bury(size_t session)
 	if (!wire->calls && line->node >= 0 && wire->broken)
 		ri_centre_break(&ri_own.centre, (size_t)line->node, session, wire->quiet_ms);
 	if (wire->calls && !ri_own.closed && (ri_own.joined == 0 || ri_own.joined == session))
-		ri_member_lose(&ri_own.member, wire->why);
+		(wire->met && !wire->proved ? ri_member_shut_out : ri_member_lose)(&ri_own.member,
+			wire->why);
 	if (ri_own.joined == session) {
 		ri_own.joined = 0;
 		ri_own.alone_at = ri_own.now;

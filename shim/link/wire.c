@@ -293,6 +293,7 @@ static void finish_connecting(struct ri_wire *wire, const struct ri_wire_keys *k
 		ri_wire_kill(wire, strerror(error == 0 ? errno : error));
 		return;
 	}
+	wire->met = true;
 	wire->state = RI_WIRE_GREETING;
 	greet(wire, keys);
 }

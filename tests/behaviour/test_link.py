@@ -470,7 +470,9 @@ def test_one_node_has_another_key(box):
     ended = nodes.wait()
     foreign = "; a node that called has another key, or is of another job"
     assert ended[0].lines[1] == f"rankinit: waiting for 1 of 2 nodes for 2 s: node 1{foreign}"
-    assert [line for line in ended[1].lines if "it has another key, or is of another job" in line]
+    refused = r"rankinit: node 0 \([^)]+\), ports 9471 to 9478, has not let this node in for " \
+        r"\d+ s: it has another key, or is of another job"
+    assert [line for line in ended[1].lines if re.fullmatch(refused, line)], ended[1].lines
     assert [ended[node].status for node in range(2)] == [0, 0]
 
 

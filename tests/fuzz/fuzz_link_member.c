@@ -91,7 +91,8 @@ static unsigned play(unsigned what, unsigned more, int64_t now)
 
 	switch (what >> 5) {
 	case 0:
-		ri_member_lose(&member, "Connection refused");
+		(more % 2 == 0 ? ri_member_lose : ri_member_shut_out)(&member,
+			"Connection refused");
 		return 1;
 	case 1:
 		ri_member_reach(&member, (enum ri_link_phase)(more % 3));

@@ -213,9 +213,38 @@ static void test_no_centre(void **state)
 	assert_string_equal(line, "node 0 (gpu-0), port 9471, has not been reached for 20 s: no "
 		"such name");
 	assert_int_equal(ri_member_due(&member), now + 20000);
+	ri_member_shut_out(&member, "it has another key");
+	now += 20000;
+	ri_member_pass(&member, now);
+	assert_string_equal(line, "node 0 (gpu-0), port 9471, has not let this node in for 40 s: "
+		"it has another key");
 	from_centre(RI_LINK_TAKEN);
-	assert_string_equal(line, "node 0 answers, after 20 s");
-	assert_int_equal(lines, 3);
+	assert_string_equal(line, "node 0 answers, after 40 s");
+	assert_int_equal(lines, 4);
+}
+
+static void test_a_failure_without_a_centre(void **state)
+{
+	(void)state;
+	ri_member_end(&member, &(struct ri_link_end){ .class = RI_LINK_OWN, .text = "why\n" });
+	ri_member_lose(&member, "Connection refused");
+	ri_member_give_up(&member);
+	assert_string_equal(line, "node 0 (gpu-0), port 9471, cannot be reached: Connection "
+		"refused; what follows is what this node has seen itself");
+	/* it is there, and takes no other */
+	ri_member_shut_out(&member, "it has another key, or is of another job");
+	ri_member_give_up(&member);
+	assert_string_equal(line, "node 0 (gpu-0), port 9471, does not let this node in: it has "
+		"another key, or is of another job; what follows is what this node has seen "
+		"itself");
+	from_centre(RI_LINK_LATER);
+	ri_member_lose(&member, "lost");
+	ri_member_give_up(&member);
+	assert_string_equal(line, "node 0 (gpu-0), port 9471, does not let this node in: it still "
+		"ends an older attempt; what follows is what this node has seen itself");
+	ri_member_lose(&member, "Connection refused");
+	ri_member_give_up(&member);
+	assert_non_null(strstr(line, " cannot be reached: Connection refused; "));
 }
 
 static void test_without_a_key(void **state)
@@ -314,6 +343,7 @@ int main(void)
 		MEMBER(test_a_member_is_sent_away),
 		MEMBER(test_a_member_calls_later),
 		MEMBER(test_no_centre),
+		MEMBER(test_a_failure_without_a_centre),
 		MEMBER(test_without_a_key),
 		MEMBER(test_who_may_not_be_stopped),
 		MEMBER(test_what_no_centre_says),
