@@ -174,14 +174,29 @@ static bool has_ids(const struct ri_demands *demands, enum ri_asker asker)
 	return false;
 }
 
+/* Who asks where the command line and the variable both do. */
+static const char *const both[RI_ASKER_COUNT] = {
+	[RI_ASKER_EXPECT] = "--expect and RANKINIT_EXPECT",
+	[RI_ASKER_REQUIRE] = "--require and RANKINIT_REQUIRE",
+};
+
+/* Does somebody ask for something by another name than this? */
+static bool is_mixed(const struct ri_demands *demands, enum ri_asker asker, const char *subject)
+{
+	const char *other;
+
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
+		other = demands->topics[asker][topic].subject;
+		if (other != NULL && strcmp(other, subject) != 0)
+			return true;
+	}
+	return has_ids(demands, asker) && strcmp(demands->checks[asker].subject, subject) != 0;
+}
+
 /* What the command line states, in the place of what the variable says of it. */
 static void put_back(struct ri_demands *demands, const struct ri_demands *stated,
 	enum ri_asker asker)
 {
-	static const char *const both[RI_ASKER_COUNT] = {
-		[RI_ASKER_EXPECT] = "--expect and RANKINIT_EXPECT",
-		[RI_ASKER_REQUIRE] = "--require and RANKINIT_REQUIRE",
-	};
 	bool mixed = has_ids(demands, asker);
 
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
@@ -218,6 +233,9 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 		put_back(&wishes->demands, &stated, asker);
 	if (asker == RI_ASKER_REQUIRE && (!adds || wishes->require.value == NULL))
 		wishes->require = list.text == NULL ? (struct ri_given){ .value = NULL } : option;
+	if (wishes->require.value != NULL &&
+		is_mixed(&wishes->demands, RI_ASKER_REQUIRE, wishes->require.subject))
+		wishes->require.subject = both[RI_ASKER_REQUIRE];
 	ask_for_parts(wishes, asker);
 	return 0;
 }

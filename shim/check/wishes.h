@@ -35,7 +35,7 @@ struct ri_check_wishes {
 	struct ri_demands demands;	/* of --require, --expect and levels of fail */
 	bool deep;			/* those that run a program may do so */
 	struct ri_given checks;	/* --checks, as stated */
-	struct ri_given require;	/* --require, or its variable alone */
+	struct ri_given require;	/* --require, its variable alone, or the names of both */
 	bool stated[RI_ASKER_COUNT];	/* the command line has a list of this asker's ... */
 	bool alone[RI_ASKER_COUNT];	/* ... and it does not add to that of the variable */
 	struct ri_given level;	/* --check-level */

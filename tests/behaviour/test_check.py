@@ -148,6 +148,21 @@ def test_an_option_adds_to_the_variable(box, variable, option, asked):
     assert any("(RANKINIT_REQUIRE)" in line for line in lines) == ("variable" in asked)
 
 
+@pytest.mark.parametrize("variable, option, asker", [
+    ("gpu=1000", "shm=4k", "--require and RANKINIT_REQUIRE"),
+    ("lim.core", HUGE, "--require and RANKINIT_REQUIRE"),
+    ("gpu=1000", "lim.core", "--require and RANKINIT_REQUIRE"),
+    ("lim.core", "lim.memlock,gpu=1000", "--require and RANKINIT_REQUIRE"),
+    ("shm=4k", HUGE, "--require"), ("lim.core", "none," + HUGE, "--require"),
+    ("none", HUGE, "--require"), ("", HUGE, "--require")])
+def test_who_asked_refuses(box, variable, option, asker):
+    result = box.run(f"--require={option}", "--", "true", shell="ulimit -c 0",
+                     env={**ONE, "RANKINIT_REQUIRE": variable})
+    line = result.lines()[-1]
+    assert result.status == 123 and line.endswith("[check.unfit]"), result.err
+    assert line.startswith(f"rankinit: error: {asker}: this node "), line
+
+
 def test_ids_of_both_places(box):
     env = {**ONE, "RANKINIT_REQUIRE": "lim.memlock"}
 
