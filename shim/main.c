@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "launch/wait_master.h"
+#include "redact/words.h"
 #include "say/blame.h"
 #include "say/print.h"
 #include "say/seed.h"
@@ -62,18 +63,32 @@ static int find_less(struct ri_run *run)
 	return ri_run_find(run);
 }
 
+static int miss_command(struct ri_run *run)
+{
+	const struct ri_given *taker = run->options.took_last;
+	char shown[64], quoted[RI_QUOTE_SIZE];
+
+	ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
+	if (taker != NULL) {
+		/* such as "--report true" */
+		ri_text_copy(shown, sizeof(shown), taker->value);
+		ri_redact_word_in_place(shown, sizeof(shown));
+		ri_fail_hint(&run->err, "%s took %s as its value; write the command behind it, or "
+			"see %s --help", taker->subject,
+			ri_quote(quoted, sizeof(quoted), shown), run->options.called);
+	}
+	ri_fail_hint(&run->err, "usage: %s [OPTION]... [--] COMMAND [ARG]...; see %s %s",
+		run->options.called, run->options.called,
+		run->options.peer == RI_PEER_NONE ? "--help" : "-h");
+	return ri_run_fail(run);
+}
+
 static int launch_command(struct ri_run *run)
 {
 	int status;
 
-	if (run->options.command == NULL) {
-		ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND",
-			"no command was given");
-		ri_fail_hint(&run->err, "usage: %s [OPTION]... [--] COMMAND [ARG]...; see %s %s",
-			run->options.called, run->options.called,
-			run->options.peer == RI_PEER_NONE ? "--help" : "-h");
-		return ri_run_fail(run);
-	}
+	if (run->options.command == NULL)
+		return miss_command(run);
 	if (run->options.disabled)
 		ri_log(RI_LEVEL_WARNING, "RANKINIT_DISABLE: rankinit is a plain init: it sets no "
 			"variables, checks nothing and ignores all other RANKINIT_ variables; "

@@ -151,6 +151,10 @@ static int unknown_item(const struct ri_demand_list *list, const struct item *it
 	for (size_t i = 0; i < RI_MAX_CHECKS && list->ids[i] != NULL; i++)
 		names[count++] = list->ids[i];
 	nearest = ri_text_nearest(item->name, names, count);
+	/* in names as short as these one change may be any letter */
+	for (size_t i = 0; nearest == NULL && i < RI_TOPIC_COUNT; i++)
+		if (ri_text_distance(item->name, topics[i]) == 1)
+			nearest = topics[i];
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);
 	return ri_fail_hint(err, "see rankinit --list=checks");

@@ -168,11 +168,10 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 	struct ri_error *err)
 {
 	char *const *word = argv[0] == NULL ? argv : argv + 1;
+	const struct ri_option *option = NULL;
 	int used = 1;
 
 	for (; *word != NULL && (*word)[0] == '-' && (*word)[1] != '\0'; word += used) {
-		const struct ri_option *option;
-
 		used = 1;
 		if (strcmp(*word, "--") == 0) {
 			word++;
@@ -192,6 +191,8 @@ static int read_words(struct ri_options *options, char *const *argv, struct ri_f
 			ri_option_judge_next(option, word[1], findings);
 	}
 	options->command = *word == NULL ? NULL : word;
+	if (*word == NULL && used > 1)
+		options->took_last = &options->given.at[option - ri_option_table];
 	return 0;
 }
 

@@ -71,6 +71,7 @@ struct ri_options {
 	enum ri_action action;
 	const char *action_value;	/* of --list, --explain and the like; NULL: none given */
 	char *const *command;		/* NULL-terminated and not empty, or NULL */
+	const struct ri_given *took_last;	/* whose value is the last word, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */

@@ -24,10 +24,26 @@ int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err)
 	return ri_option_bad_value(given, "yes or no", err);
 }
 
+enum { CHOICES = 8, CHOICE_BYTES = 96 };	/* of one option */
+
+/* Which of the words "auto|always|never" was perhaps meant. */
+static int hint_choice(const char *value, const char *words, struct ri_error *err)
+{
+	const char *names[CHOICES], *nearest;
+	char bytes[CHOICE_BYTES], *rest = bytes;
+	size_t count = 0;
+
+	ri_text_copy(bytes, sizeof(bytes), words);
+	while (rest != NULL && count < CHOICES)
+		names[count++] = strsep(&rest, "|");
+	nearest = ri_text_nearest(value, names, count);
+	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
+}
+
 int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
 	struct ri_error *err)
 {
-	char bytes[96];
+	char bytes[CHOICE_BYTES];
 	struct ri_text expected;
 	const char *word = words;
 	size_t length;
@@ -42,8 +58,10 @@ int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
 		}
 		ri_text_add(&expected, i == 0 ? "" : word[length] == '\0' ? " or " : ", ");
 		ri_text_add_bytes(&expected, word, length);
-		if (word[length] == '\0')
-			return ri_option_bad_value(given, bytes, err);
+		if (word[length] == '\0') {
+			ri_option_bad_value(given, bytes, err);
+			return hint_choice(given.value, words, err);
+		}
 	}
 }
 

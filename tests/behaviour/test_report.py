@@ -513,3 +513,11 @@ def test_why_nothing_was_started(box):
         lines = document["refusal"] or []
         assert bool(lines) == refusal
         assert [line for line in lines if "/dev/shm" in line] or not refusal
+
+
+def test_an_option_that_took_the_command(box):
+    took = '--report took "true" as its value'
+    assert took in refused(box.run("--report", "true"), 125, "command.missing", "COMMAND")
+    # the controls: the command is not what is missing, or nobody took it
+    assert " took " not in box.run("--report=true").err
+    assert " took " not in box.run("--report", "true", "--").err

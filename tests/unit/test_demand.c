@@ -169,6 +169,10 @@ static void test_refused(void **state)
 	refuse("IB.libs", "the id of a check", "did you mean ib.libs?");
 	refuse("ib.lib", "the id of a check", "did you mean ib.libs?");
 	refuse("ib.libs=1", "\"ib.libs=1\": expected", "did you mean ib.libs?");
+	/* of few letters */
+	refuse("sh=64M", "\"sh=64M\": expected mpi,", "did you mean shm?");
+	refuse("pu", "\"pu\": expected mpi,", "did you mean gpu?");
+	refuse("zz", "\"zz\": expected mpi,", "--list=checks");
 	refuse("mpi=openmpi", "\"mpi=openmpi\": expected mpi", "");
 	refuse("gpu=0", "\"gpu=0\": expected gpu or gpu=N", "");
 	refuse("gpu=", "expected gpu or gpu=N", "");

@@ -106,8 +106,15 @@ static void a_word_of_no_choice(void **state)
 	assert_int_equal(read_word("--launch=nod"), RI_CODE_OPTION_VALUE);
 	assert_string_equal(err.subject, "--launch");
 	assert_string_equal(err.text, "\"nod\": expected auto, process, node or none");
+	assert_string_equal(err.hint, "did you mean node?");
 	assert_int_equal(read_word("--gpu-bind=none|single"), RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.hint, "");
 	assert_int_equal(read_word("--expand=autos"), RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.hint, "did you mean auto?");
+	assert_int_equal(read_word("--list=frmeworks"), RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.hint, "did you mean frameworks?");
+	assert_int_equal(read_word("--list=nothing"), RI_CODE_OPTION_VALUE);
+	assert_string_equal(err.hint, "");
 	assert_int_equal(read_word("--list=code"), RI_CODE_OPTION_VALUE);
 	assert_string_equal(err.text, "\"code\": expected sources, simulations, frameworks, "
 		"inherited, checks, codes or options");
