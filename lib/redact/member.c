@@ -142,8 +142,8 @@ static bool is_parameter(struct ri_scan *in, const struct ri_member *m)
 		return false;
 	return ri_scan_is(in, m->start - 1, "?&") || ri_scan_precedes(in, m->start, "%3F") ||
 		ri_scan_precedes(in, m->start, "%26") || (ri_member_is(m, "sig") && !m->spaced &&
-		ri_scan_is(in, ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD,
-			"&% \t\"'"), "&%"));
+		ri_scan_is(in, ri_scan_find(in, m->begin,
+			m->begin + ri_scan_reach(in, RI_SCAN_AHEAD), "&% \t\"'"), "&%"));
 }
 
 /* Does an object, or an item of a list, begin or end here? */
@@ -158,11 +158,11 @@ static bool is_edge(struct ri_scan *in, size_t at)
 static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_member *m)
 {
 	enum ri_secrecy most = RI_SECRECY_NONE, secrecy;
-	size_t at = m->start, end;
+	size_t at = m->start, reach = ri_scan_reach(in, NEAR), end;
 
-	while (at > 0 && m->start - at < NEAR && !is_edge(in, at - 1))
+	while (at > 0 && m->start - at < reach && !is_edge(in, at - 1))
 		at--;
-	for (; at < m->start + NEAR && (at < m->start || !is_edge(in, at)); at = end + 1) {
+	for (; at < m->start + reach && (at < m->start || !is_edge(in, at)); at = end + 1) {
 		for (end = at; ri_is_name_byte(ri_scan_byte(in, end));)
 			end++;
 		secrecy = ri_secrecy_of(ri_scan_span(in, at, end));

@@ -16,7 +16,7 @@ enum {
 
 enum kind {
 	NONE, WEAK, MANY, PART, TOKEN, PHRASE, HEADER, NOTHING, NEUTRAL,
-	CORE, LATER, HARMLESS, SENTENCE,
+	LATER, HARMLESS, SENTENCE,
 };
 
 static const struct {
@@ -34,6 +34,14 @@ static const struct {
 	const char *more;
 } forms[] = {
 #define RI_FORM(start, least, more, source) { start, sizeof(start) - 1, least, more },
+#include "redact/redact.def"
+};
+
+static const struct {
+	const char *word;
+	size_t length;
+} cores[] = {
+#define RI_CORE(word) { word, sizeof(word) - 1 },
 #include "redact/redact.def"
 };
 
@@ -134,14 +142,14 @@ static void split(struct ri_span name, struct words *out)
 	}
 }
 
+/* Asked of every word of a text, so it is quick. */
 static bool has_core(const struct words *words)
 {
-	struct ri_span core;
-
-	for (size_t i = 0; i < COUNT(rows); i++)
-		for (const char *list = rows[i].words; rows[i].kind == CORE &&
-			next_word(&list, &core);)
-			if (memmem(words->bytes, words->length, core.at, core.length) != NULL)
+	for (size_t at = 0; at < words->length; at++)
+		for (size_t i = 0; i < COUNT(cores); i++)
+			if (words->bytes[at] == cores[i].word[0] &&
+				cores[i].length <= words->length - at &&
+				memcmp(words->bytes + at, cores[i].word, cores[i].length) == 0)
 				return true;
 	return false;
 }
@@ -180,7 +188,7 @@ static enum kind find_end(const struct words *words, size_t *begin)
 	struct ri_span end;
 
 	for (size_t i = 0; i < COUNT(rows); i++)
-		for (const char *list = rows[i].words; rows[i].kind < CORE &&
+		for (const char *list = rows[i].words; rows[i].kind < LATER &&
 			next_word(&list, &end);) {
 			bool anywhere = end.at[0] == '*';
 

@@ -114,7 +114,8 @@ static size_t end_of_code(struct ri_scan *in, size_t at)
 
 static bool take_bare(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t most = m->begin + RI_SCAN_AHEAD, limit = most < in->length ? most : in->length;
+	size_t most = m->begin + ri_scan_reach(in, RI_SCAN_AHEAD);
+	size_t limit = most < in->length ? most : in->length;
 	size_t end = ri_member_bare_end(in, m, limit);
 	struct ri_span value = ri_scan_span(in, m->begin, end);
 	/* "cookie=None, x", "password = password + x" */

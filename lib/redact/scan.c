@@ -86,9 +86,16 @@ size_t ri_scan_find(struct ri_scan *in, size_t at, size_t limit, const char *set
 	return at < in->length ? at : in->length;
 }
 
+size_t ri_scan_reach(const struct ri_scan *in, size_t most)
+{
+	const size_t few = RI_SCAN_AHEAD / 2;
+
+	return most > few && in->looks / MANY_LOOKS > in->length ? few : most;
+}
+
 size_t ri_scan_horizon(const struct ri_scan *in, size_t at)
 {
-	size_t most = in->looks / MANY_LOOKS > in->length ? RI_SCAN_AHEAD / 2 : MAX_VALUE;
+	size_t most = ri_scan_reach(in, MAX_VALUE);
 
 	return at + most < in->length ? at + most : in->length;
 }

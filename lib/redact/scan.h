@@ -63,6 +63,9 @@ size_t ri_scan_find(struct ri_scan *in, size_t at, size_t limit, const char *set
 /* How far the end of a quote, a bracket or a block is looked for. */
 size_t ri_scan_horizon(const struct ri_scan *in, size_t at);
 
+/* So many bytes, or a few where the text has cost much by now. */
+size_t ri_scan_reach(const struct ri_scan *in, size_t most);
+
 /* The quote that begins at a place; the one that ends just before it. */
 struct ri_scan_quote ri_scan_quote_at(struct ri_scan *in, size_t at);
 struct ri_scan_quote ri_scan_quote_before(struct ri_scan *in, size_t at);
