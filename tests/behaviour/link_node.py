@@ -7,8 +7,8 @@ import pytest
 
 import link_peer
 import peek
-from link_peer import Closed, connect, end, hello, job_name, network, phase, verdict
-from link_secret import OTHER_SECRET, SECRET, Peer, answer, call
+from link_peer import (OTHER_SECRET, SECRET, Closed, Peer, answer, call, connect, end, hello,
+                       job_name, network, phase, verdict)
 from peek import wait_until
 
 NODES = 3

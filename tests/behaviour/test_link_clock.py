@@ -9,8 +9,7 @@ import pytest
 import link_peer
 import schema
 from link_node import NAME, NODES, Node, answer, centre_hello, net  # noqa: F401  a fixture
-from link_peer import hello, listen, news
-from link_secret import SECRET, Peer
+from link_peer import SECRET, Peer, hello, listen, news
 
 pytestmark = link_peer.needs_sodium
 

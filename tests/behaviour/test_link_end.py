@@ -11,8 +11,7 @@ import pytest
 
 import link_peer
 from link_node import BLAME, Node, joins, net  # noqa: F401  a fixture
-from link_peer import connect, end, phase
-from link_secret import Peer
+from link_peer import Peer, connect, end, phase
 from peek import wait_until
 from test_link_init import fail, helper, nodes, ready, said  # noqa: F401  a fixture
 

@@ -10,8 +10,7 @@ import pytest
 import link_peer
 import peek
 from link_node import Node, net, ticks  # noqa: F401  a fixture
-from link_peer import Closed, connect, end, hello, phase, verdict
-from link_secret import Peer, call
+from link_peer import Closed, Peer, call, connect, end, hello, phase, verdict
 from peek import wait_until
 
 pytestmark = link_peer.needs_sodium

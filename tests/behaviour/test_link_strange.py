@@ -15,8 +15,8 @@ import link_peer
 import peek
 from link_node import (BLAME, LOST, NAME, NODES, STRANGERS, Node,
                        centre_hello, net, obeys)  # noqa: F401  a fixture
-from link_peer import OPENING, PORT, PORTS, Closed, end, hello, life, listen, news, phase, verdict
-from link_secret import OTHER_SECRET, SECRET, Peer, answer, answers, call
+from link_peer import (OPENING, OTHER_SECRET, PORT, PORTS, SECRET, Closed, Peer, answer, answers,
+                       call, end, hello, life, listen, news, phase, verdict)
 from peek import wait_until
 
 pytestmark = link_peer.needs_sodium

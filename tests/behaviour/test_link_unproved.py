@@ -8,8 +8,7 @@ import pytest
 
 import link_peer
 from link_node import NODES, Node, joins, net  # noqa: F401  a fixture
-from link_peer import connect, end
-from link_secret import SECRET, Peer
+from link_peer import SECRET, Peer, connect, end
 
 pytestmark = link_peer.needs_sodium
 TWINS = "two machines call themselves node 1"
