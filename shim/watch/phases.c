@@ -246,6 +246,15 @@ static void finish(struct ri_supervisor *sv)
 	sv->phase = RI_PHASE_OVER;
 }
 
+/* Who stops us has a time of its own; a rank that was spared had that of an order. */
+static void stop_settling(struct ri_supervisor *sv)
+{
+	if (sv->spared)
+		ask_command(sv);
+	else
+		stop_others(sv);
+}
+
 static const reaction grid[RI_PHASES][RI_EVENTS] = {
 	[RI_PHASE_RUNNING] = {
 		[RI_EVENT_STOP] = look_or_ask,
@@ -256,7 +265,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_ALL_GONE] = finish,
 	},
 	[RI_PHASE_SETTLING] = {
-		[RI_EVENT_STOP] = stop_others,
+		[RI_EVENT_STOP] = stop_settling,
 		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = take_another_failure,
 		[RI_EVENT_ORDERED] = obey,

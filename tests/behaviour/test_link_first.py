@@ -5,9 +5,13 @@ import json
 import os
 import re
 import shlex
+import signal
+import time
 
 import pytest
 
+from link_node import BLAME, NAME, Node, answer, centre_hello, net  # noqa: F401  a fixture
+from link_peer import listen, needs_sodium, verdict
 from test_link import Nodes
 
 # Two ranks with a connection. FIRST is what rank 1 does, THEN what rank 0 does of it.
@@ -124,3 +128,25 @@ def test_an_exception_that_was_caught(box):
     assert reports[0]["job_verdict"].startswith("cannot tell which rank failed first: ")
     assert "bad sample" not in reports[0]["job_verdict"]
     assert [ended[node].status for node in range(2)] == [1, 122]
+
+
+@needs_sodium
+def test_a_stop_of_who_was_spared(box, net):
+    """It keeps the time of a stop, not that of an order."""
+    raises = ("import atexit, signal, time; signal.signal(15, signal.SIG_IGN); "
+              "atexit.register(time.sleep, 100); open('@FOLDER/log', 'w').write('ready\\n'); "
+              "raise ValueError('bad batch 17')")
+    with listen() as listener:
+        node = Node(box, 1, options=["--grace=1", "--link-grace=100"],
+                    command=["python3", "-c", raises])
+        peer = answer(listener, NAME)
+        peer.say(centre_hello())
+        peer.hear("phase")
+        node.says("bad batch 17")
+        peer.say(verdict(2, BLAME, order=True))
+        node.says(BLAME.splitlines()[0])
+        begun = time.monotonic()
+        node.job.signal(signal.SIGTERM)
+        node.job.wait()
+        assert time.monotonic() - begun < 10
+        peer.close()
