@@ -6,7 +6,9 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "model/wishes.h"
+#include "redact/name.h"
 #include "redact/redact.h"
+#include "redact/scan.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)
 {
@@ -46,14 +48,30 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 }
 
 /*
- * The value as it may be shown, with its faults where they are. Most values, and lists of hosts
- * of any length, have none of the marks that a secret stands behind.
+ * Most values, and lists of hosts of any length, have none of the marks that a secret stands
+ * behind, and no word that is one by its form.
  */
+static bool may_have_secret(const char *raw)
+{
+	size_t length = strlen(raw);
+	bool inside = false;
+
+	if (raw[strcspn(raw, "=\"@")] != '\0')
+		return true;
+	for (size_t i = 0; i < length; i++) {
+		if (!inside && ri_secret_form((struct ri_span){ raw + i, length - i }) > 0)
+			return true;
+		inside = ri_is_name_byte(raw[i]);
+	}
+	return false;
+}
+
+/* The value as it may be shown, with its faults where they are. */
 static const char *mask(struct ri_reading *reading, const char *raw)
 {
 	char *copy;
 
-	if (raw[strcspn(raw, "=\"@")] == '\0')
+	if (!may_have_secret(raw))
 		return raw;
 	if (reading->raw != raw) {
 		copy = ri_reading_copy(reading, raw, strlen(raw));

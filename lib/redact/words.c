@@ -7,6 +7,8 @@
 #include "redact/redact.h"
 #include "redact/name.h"
 
+enum { MAX_NAMES = 64 };	/* in a word: one with more of them is some text */
+
 static struct ri_span span(const char *start, size_t length)
 {
 	return (struct ri_span){ start, length };
@@ -19,15 +21,20 @@ static struct ri_span span(const char *start, size_t length)
  */
 static size_t find_value(const char *word)
 {
-	size_t start = 0;
+	size_t start = 0, end = strlen(word), names = 0;
+	enum ri_secrecy secrecy;
 
 	for (size_t i = 0; word[i] != '\0' && strchr(" \t\n\"'`", word[i]) == NULL; i++) {
 		if (word[i] != '=')
 			continue;
-		if (ri_secrecy_hides(ri_secrecy_of(span(word + start, i - start)),
-			span(word + i + 1, strlen(word + i + 1))))
-			return i + 1;
+		secrecy = ri_secrecy_of(span(word + start, i - start));
 		start = i + 1;
+		if (secrecy == RI_SECRECY_NONE)
+			continue;
+		if (ri_secrecy_hides(secrecy, span(word + start, end - start)))
+			return start;
+		if (++names == MAX_NAMES)
+			break;
 	}
 	return 0;
 }

@@ -7,13 +7,17 @@
 
 #include "base/text.h"
 #include "output/pattern.h"
+#include "redact/words.h"
 
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
 {
-	char quoted[RI_QUOTE_SIZE];
+	char quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
 
+	/* what was meant for the command */
+	ri_text_copy(shown, sizeof(shown), given.value);
+	ri_redact_word_in_place(shown, sizeof(shown));
 	return ri_fail(err, RI_CODE_OPTION_VALUE, given.subject, "%s: expected %s",
-		ri_quote(quoted, sizeof(quoted), given.value), expected);
+		ri_quote(quoted, sizeof(quoted), shown), expected);
 }
 
 int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err)

@@ -358,6 +358,20 @@ def test_secrets_of_a_variable_that_is_changed(box):
         assert SECRET not in result.out.decode() + result.err and b"RANK" in result.out
 
 
+TOKEN = "hf_" + "aB3dE5gH7jK9" * 3
+
+
+@pytest.mark.parametrize("secret", [TOKEN, f"token={SECRET}", f"https://me:{SECRET}@x"])
+def test_secrets_where_a_number_was_expected(box, secret):
+    ranks = {"WORLD_SIZE": "2", "LOCAL_RANK": "0"}
+    for words, env in ((["--explain"], {"RANK": secret}), (["--explain=json"], {"RANK": secret}),
+                       ([], {"RANK": secret}), ([], {"RANKINIT_SETTLE": secret}),
+                       ([f"--settle={secret}"], {})):
+        result = box.run(*words, "--", "python3", "t.py", env=ranks | env)
+        said = result.out.decode() + result.err
+        assert "expected" in said and SECRET not in said and TOKEN not in said, said
+
+
 def test_words_that_only_look_like_secrets(box):
     words = ["python", "--tokenizer", "gpt2", "--max-tokens=4096", "--token", "None",
              "--tokenizer-path=a/b", "--sort-key", "name"]
