@@ -38,20 +38,27 @@ static size_t end_of_tag(struct ri_scan *in, const struct ri_member *m)
 	return ri_scan_byte(in, at) == '>' ? at + 1 : 0;
 }
 
-/* Does the word after the name belong to it: --token x, login me password x1, ENV HF_TOKEN x1? */
+/*
+ * Does the word after the name belong to it: --token x, login me password x1, ENV HF_TOKEN x1,
+ * token 'x1y2z3w4' is invalid?
+ */
 static bool takes_word(struct ri_scan *in, const struct ri_member *m)
 {
-	size_t end = ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD, " \t\x1b=:");
-	bool upper = ri_name_is_upper(m->name);
+	size_t begin = m->begin + ri_scan_quote_at(in, m->begin).width;
+	size_t end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD,
+		begin > m->begin ? " \t\x1b=:\"'`" : " \t\x1b=:");
+	struct ri_span word = ri_scan_span(in, begin, end);
+	bool sure = ri_name_is_upper(m->name) ||
+		(m->secrecy >= RI_SECRECY_TOKEN && ri_value_is_random(word));
 
 	if (m->name.at[0] == '-')
 		return !ri_scan_follows(in, m->begin, "--");
-	if (ri_scan_quote_at(in, m->begin).mark != 0)
-		return upper;
+	if (begin > m->begin)
+		return sure;
 	return !m->quoted && ri_scan_byte(in, m->begin) != '-' &&
 		ri_is_name_byte(ri_scan_byte(in, m->begin)) &&
-		(upper || m->secrecy == RI_SECRECY_PHRASE || ri_name_is_compound(m->name)) &&
-		!ri_value_is_plain(ri_scan_span(in, m->begin, end));
+		(sure || m->secrecy == RI_SECRECY_PHRASE || ri_name_is_compound(m->name)) &&
+		!ri_value_is_plain(word);
 }
 
 /* Past "str = " of "token: str = 'x'", and past a tag or an anchor of YAML's. */
