@@ -165,6 +165,7 @@ static size_t take_opening(struct ri_wire *wire, const unsigned char *opening, s
 		ri_wire_kill(wire, "something else listens there");
 		return 0;
 	}
+	wire->met = true;
 	wire->at_odds = opening[sizeof(magic)] != keys->keyed;
 	if (opening[3] != magic[3])
 		why = "it speaks another version of the link";
@@ -293,7 +294,6 @@ static void finish_connecting(struct ri_wire *wire, const struct ri_wire_keys *k
 		ri_wire_kill(wire, strerror(error == 0 ? errno : error));
 		return;
 	}
-	wire->met = true;
 	wire->state = RI_WIRE_GREETING;
 	greet(wire, keys);
 }

@@ -148,8 +148,8 @@ def test_a_centre_whose_point_shares_nothing(box, net):
         peer.take(OPENING)
         peer.put(peer.opening(point=bytes(32)))
         assert peer.is_closed()
-    member.says("node 0 (127.0.0.1), ports 9471 to 9478, has not been reached for 1 s: its opening "
-                "has no usable point")
+    member.says("node 0 (127.0.0.1), ports 9471 to 9478, has not let this node in for 1 s: its "
+                "opening has no usable point")
     obeys(member, listener)
 
 
