@@ -78,7 +78,12 @@ def steps():
 
 
 def anywhere(text):
-    """A rank is stopped wherever it is in its program just then."""
+    """
+    A rank is stopped wherever it is in its program just then, and one that is late to notice that
+    it lost another is told to stop.
+    """
+    text = re.sub(r"(\d+) lost a peer or waited in vain, (\d+) told to stop", lambda found:
+                  f"{int(found[1]) + int(found[2])} lost a peer or waited in vain", text)
     text = re.sub(r"member\.py:\d+ in \w+", "member.py:N", text)
     return re.sub(r"(\n +/job/member\.py:N)+", r"\1", text)
 
