@@ -128,7 +128,12 @@ def test_a_descendant_by_a_number_of_a_rank(box, kind):
     job.until("rank1 done")
     time.sleep(0.1)
     assert job.count("stranger SIGTERM") == 0, "it has its turn with what else is left"
-    job.signal(TERM)
+
+    def ends():
+        job.signal(TERM)
+        return job.ended(0.5)
+
+    wait_until(ends, "the shell, of which each signal that it notices ends a wait")
     job.wait()
     assert job.count("rank1 SIGTERM") == job.count("stranger SIGTERM") == 1, job.log()
 
