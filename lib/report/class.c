@@ -173,7 +173,8 @@ static const struct ri_loss *find_later_loss(struct ri_span tail,
  */
 static bool has_survived(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback)
 {
-	if (!rank->told || rank->course == RI_COURSE_ENDING)
+	/* one that is over ended of its own exception, and of none that ended a thread */
+	if (!rank->told || (rank->course == RI_COURSE_ENDING && !traceback->aside))
 		return false;
 	return rank->course == RI_COURSE_RUNNING ||
 		(ri_class_loss(traceback) == NULL && !tells_of_stop(traceback));

@@ -144,6 +144,7 @@ static void close_one(struct finder *finder)
 		now->wrapper.length = 0;
 	}
 	whole = now->last.length > 0;
+	now->aside = finder->aside;
 	if (whole && !finder->ignored) {
 		finder->previous = *now;
 		/* who lost others came of what stands before it, as the next one does */

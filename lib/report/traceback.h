@@ -17,6 +17,8 @@
 #ifndef RI_REPORT_TRACEBACK_H
 #define RI_REPORT_TRACEBACK_H
 
+#include <stdbool.h>
+
 #include "base/span.h"
 
 /* All of it points into the text. */
@@ -38,6 +40,7 @@ struct ri_traceback {
 	struct ri_span own;	/* the innermost one that is in no library, or empty */
 	/* that are no noise, and of no traceback that ended nothing, up to a loss */
 	size_t lines_after;
+	bool aside;		/* it ended a thread only, or Python ignored it */
 };
 
 /*

@@ -239,15 +239,9 @@ bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, i
 static bool goes_on(struct ri_span tail)
 {
 	struct ri_traceback traceback;
-	struct ri_span before = tail, line;
 
-	if (!ri_traceback_find(tail, &traceback) || traceback.last.length == 0 ||
-		traceback.lines_after >= SAID_SINCE)
-		return true;
-	before.length = (size_t)(traceback.whole.at - tail.at);
-	return ri_span_last_line(&before, &line) &&
-		(ri_span_starts(line, "Exception in thread ") ||
-			ri_span_starts(line, "Exception ignored "));
+	return !ri_traceback_find(tail, &traceback) || traceback.last.length == 0 ||
+		traceback.lines_after >= SAID_SINCE || traceback.aside;
 }
 
 static bool is_leaving(const struct ri_child *child, struct ri_output *output, size_t index)

@@ -107,7 +107,10 @@ def test_a_python_at_its_very_end_is_seen_without_its_memory(run, actor):
             sleep(3600)
     sys.communicator = Communicator()""").replace(
         "def say(name): open('@FOLDER/' + name, 'w').close()",
-        "def say(name, make=os.open, how=os.O_CREAT): make('@FOLDER/' + name, how)")
+        "def say(name, make=os.open, how=os.O_CREAT): make('@FOLDER/' + name, how)").replace(
+        "    log('bad", "    wait('up')\n    log('bad").replace(
+        # with its handler, when rank 0 prints
+        "wait('logged')\nif", "if rank == '1': say('up')\nwait('logged')\nif")
     found, status, first = run(script, program=actor("deny"), words=DENIED)
     assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
     assert (status, first["rank"]) == (9, 1)
@@ -128,6 +131,42 @@ def test_a_handler_that_is_put_away_is_no_end(run, then):
     assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
     assert (status, first["rank"]) == (9, 1)
     assert PRINTED in found
+
+
+THREADS = BEGIN + """
+import threading
+def bad(): raise ValueError('bad sample 12')
+def train():
+    if rank == '0':
+        thread = threading.Thread(target=bad)
+        thread.start()
+        thread.join()
+        say('logged')
+    wait('logged')
+    time.sleep(0.5)
+    if rank == '1': os._exit(9)
+    time.sleep(3600)
+threading.Thread(target=train).start()
+"""
+
+
+def test_a_program_that_is_all_threads_does_not_end_of_one(run):
+    found, status, first = run(THREADS)
+    assert found[0].startswith("rankinit: rank 1 (local rank 1, pid "), found
+    assert (status, first["rank"]) == (9, 1)
+    assert PRINTED in found
+    # the control: the exception of the program itself, which waits for the thread
+    script = THREADS.replace("""        thread.start()
+        thread.join()
+        say('logged')
+""", "        wait('logged')\n") + """
+if rank == '0':
+    say('logged')
+    raise KeyError('the real one')
+"""
+    found, status, first = run(script)
+    assert found[0].startswith("rankinit: rank 0 (local rank 0, pid "), found
+    assert (status, first["rank"]) == (9, 0)
 
 
 # Rank 1 notes its pid, so that rank 0 sees when it has been reaped.

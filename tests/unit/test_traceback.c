@@ -505,9 +505,11 @@ static void what_ended_nothing_gives_way(void **state)
 		snprintf(text, sizeof(text), "%s%s%s", words[i],
 			HEADER FRAME("/b.py", "2", "g") "OSError: aside\n\n", real);
 		expect(text, "ValueError: real", "/a.py:1:f");
+		assert_false(find(text).aside);
 		snprintf(text, sizeof(text), "%s%s", words[i],
 			HEADER FRAME("/b.py", "2", "g") "OSError: alone\n");
 		expect(text, "OSError: alone", "/b.py:2:g");
+		assert_true(find(text).aside);
 	}
 }
 
