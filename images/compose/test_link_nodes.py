@@ -523,8 +523,8 @@ def test_one_node_has_no_key(job):
     assert job.said(0) == [f"warning: link: a node that called has no key; {more}"]
     assert job.said(1)[:2] == [
         f"warning: link: node 0 has a key, and this node has none; {more}",
-        f"{CENTRE}, cannot be reached: it has a key, and this node none; what follows is what "
-        "this node has seen itself"]
+        f"{CENTRE}, does not let this node in: it has a key, and this node none; what follows is "
+        "what this node has seen itself"]
 
 
 @beside
@@ -532,10 +532,10 @@ def test_one_node_has_another_key(job):
     job.setup(2, RANKINIT_ROLL_CALL="1").start(0).start(1, RANKINIT_LINK_KEY=OTHER_KEY).until_up()
     why = "it has another key, or is of another job"
     missing = f"waiting for 1 of 2 nodes for T: node 1 (node-1){FOREIGN}"
-    wrong = f"{CENTRE}, has not been reached for T: {why}"
+    wrong = f"{CENTRE}, has not let this node in for T: {why}"
     job.until(lambda: missing in job.said(0) and wrong in job.said(1))
     job.fail(1)
     assert job.wait(1) == [1] and job.end(0) == [0]
     assert missing in job.said(0) and set(job.said(0)) <= {missing, missing.removesuffix(FOREIGN)}
-    assert (f"{CENTRE}, cannot be reached: {why}; what follows is what this node has seen "
-            "itself") in job.said(1)
+    assert (f"{CENTRE}, does not let this node in: {why}; what follows is what this node has "
+            "seen itself") in job.said(1)
