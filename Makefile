@@ -77,11 +77,12 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is made small, and linked behind
 # all else, the libraries too: a start needs pages of the program that lie side by side.
-LATE  := shim/ask shim/show shim/simulate shim/autopsy/% shim/check/% shim/link/% shim/play/% \
-	shim/probe/% shim/say/% shim/watch/settle shim/watch/told lib/blame/% lib/image/% lib/job/% \
-	lib/node/% lib/python/% lib/redact/% lib/report/% lib/simulate/% lib/stuck/%
-EARLY := shim/autopsy/autopsy shim/check/wishes shim/link/link shim/say/report shim/say/seed \
-	shim/say/state lib/job/part lib/job/rendezvous lib/node/place
+LATE  := shim/ask shim/show shim/simulate shim/hang/% shim/check/% shim/link/% shim/play/% \
+	shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% lib/hang/% \
+	lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% lib/redact/% lib/report/% lib/words/%
+EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/roll_call \
+	shim/say/report_file shim/say/seed shim/say/state_file lib/link/part lib/link/rendezvous \
+	lib/node/place
 LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \
 	$(filter $(LATE:%=$(O)/%.o),$(SHIM_OBJ) $(LIB_OBJ)))
 EARLY_OBJ := $(filter-out $(LATE_OBJ),$(SHIM_OBJ) $(LIB_OBJ))
@@ -148,7 +149,7 @@ ifeq ($(wildcard /etc/alpine-release),)
 PROBE_LDFLAGS += -Wl,--wrap=__libc_start_main -Wl,--no-as-needed -l:libdl.so.2
 endif
 
-$(OUT)/rankinit-probe: $(PROBE_SRC) shim/probe/program.h lib/node/probe.h \
+$(OUT)/rankinit-probe: $(PROBE_SRC) shim/probe/program.h lib/node/probe_answer.h \
 		lib/node/gpu_state.h lib/node/infiniband.h Makefile
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -201,9 +202,9 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
-	autopsy/examine autopsy/list autopsy/look autopsy/files system/mask system/unseen)
+	hang/examine hang/list hang/look hang/files system/mask system/hidden_child)
 
-$(O)/tests/test_unseen: $(patsubst %,$(O)/shim/%.o,system/unseen system/mask)
+$(O)/tests/test_hidden_child: $(patsubst %,$(O)/shim/%.o,system/hidden_child system/mask)
 
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "autopsy/examine.h"
+#include "hang/examine.h"
 #include "base/number.h"
 #include "say/print.h"
-#include "stuck/say.h"
+#include "hang/wording.h"
 #include "system/clock.h"
 
 enum {
@@ -37,17 +37,17 @@ static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_erro
 	return 0;
 }
 
-static int render(struct ri_stuck *stuck, bool as_json, struct ri_text *out, struct ri_error *err)
+static int render(struct ri_hang *stuck, bool as_json, struct ri_text *out, struct ri_error *err)
 {
 	struct ri_json json = { .escapes = 0 };
 	json_t *document;
 	int status = -1;
 
 	if (!as_json) {
-		ri_stuck_say(stuck, out);
+		ri_hang_say(stuck, out);
 		return 0;
 	}
-	document = ri_stuck_json(&json, stuck);
+	document = ri_hang_json(&json, stuck);
 	if (!json.incomplete)
 		status = ri_json_dump(document, RI_JSON_LOOK, out);
 	json_decref(document);
@@ -80,7 +80,7 @@ int ri_run_ask(struct ri_run *run)
 		return ri_fail_hint(&run->err, "look for it: ps -e");
 	}
 	if (region->stuck.cut_errno != 0 &&
-		ri_stuck_count_unseen(&region->stuck) == ri_stuck_newer(&region->stuck)->count)
+		ri_hang_count_unseen(&region->stuck) == ri_hang_newer(&region->stuck)->count)
 		return ri_fail(&run->err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
 			"to look with: %s", strerror(region->stuck.cut_errno));
 	if (render(&region->stuck, as_json, &out, &run->err) < 0)

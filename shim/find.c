@@ -13,7 +13,7 @@
 #include "from/settle.h"
 #include "launch/hosts.h"
 #include "launch/local_master.h"
-#include "launch/meant.h"
+#include "launch/exec_hint.h"
 #include "launch/nproc.h"
 #include "launch/port.h"
 #include "model/derive.h"
@@ -208,7 +208,7 @@ static void judge_words(struct ri_run *run)
 	ri_options_judge_empty(options, &run->command, &run->findings);
 	if (option != NULL)
 		ri_options_judge_behind(options, option, options->given.root.value == NULL &&
-			ri_meant_for_us(&run->command, option), &run->findings);
+			ri_exec_hint_for_us(&run->command, option), &run->findings);
 }
 
 bool ri_run_is_of_job(const struct ri_run *run)

@@ -11,15 +11,15 @@
 #include "base/signals.h"
 #include "check/print.h"
 #include "from/sources.h"
-#include "job/secret.h"
+#include "link/secret.h"
 #include "link/link.h"
 #include "report/moment.h"
 #include "report/reason.h"
 #include "report/verdict.h"
-#include "say/report.h"
+#include "say/report_file.h"
 #include "system/apart.h"
 #include "system/clock.h"
-#include "watch/settle.h"
+#include "watch/first_failure.h"
 
 enum {
 	SECRET_MOST = 4096,

@@ -10,10 +10,10 @@
 
 #include "launch/wait_master.h"
 #include "redact/words.h"
-#include "say/blame.h"
+#include "say/blame_reports.h"
 #include "say/print.h"
 #include "say/seed.h"
-#include "say/state.h"
+#include "say/state_file.h"
 #include "system/apart.h"
 #include "system/mask.h"
 #include "run.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "options/peer.h"
-#include "say/state.h"
+#include "say/state_file.h"
 #include "system/apart.h"
 #include "system/said.h"
 

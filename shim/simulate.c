@@ -18,14 +18,14 @@
 #include "options/peer.h"
 #include "options/value.h"
 #include "output/pattern.h"
-#include "play/account.h"
+#include "play/summary.h"
 #include "play/faults.h"
-#include "play/member.h"
-#include "play/ports.h"
+#include "play/start_member.h"
+#include "play/free_ports.h"
 #include "system/clock.h"
 #include "system/mask.h"
-#include "system/spares.h"
-#include "watch/adopt.h"
+#include "system/kept_fds.h"
+#include "watch/subreaper.h"
 #include "watch/leftovers.h"
 
 /* A job in the making. */
@@ -289,7 +289,7 @@ static void open_report(struct play *play)
 	fd = memfd_create("reports", 0);
 	if (fd >= 0)
 		fcntl(fd, F_SETFL, O_APPEND);
-	ri_spares_add(fd);
+	ri_kept_fds_add(fd);
 	play->members.report = fd;
 }
 

@@ -6,16 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "autopsy/autopsy.h"
+#include "hang/autopsy.h"
 #include "from/sources.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
 #include "link/link.h"
-#include "say/state.h"
+#include "say/state_file.h"
 #include "system/clock.h"
 #include "system/mask.h"
-#include "watch/adopt.h"
-#include "watch/roll_call.h"
+#include "watch/subreaper.h"
+#include "link/roll_call.h"
 #include "watch/step.h"
 
 /* Somebody asked for it, and does not merely get it before a stop. */

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "autopsy/autopsy.h"
+#include "hang/autopsy.h"
 #include "link/link.h"
 #include "link/setup.h"
 #include "output/pattern.h"
@@ -16,13 +16,13 @@
 #include "report/class.h"
 #include "report/interrupt.h"
 #include "say/cause.h"
-#include "say/report.h"
-#include "say/state.h"
+#include "say/report_file.h"
+#include "say/state_file.h"
 #include "system/apart.h"
 #include "system/clock.h"
-#include "system/spot.h"
+#include "system/held_path.h"
 #include "watch/obituary.h"
-#include "watch/settle.h"
+#include "watch/first_failure.h"
 
 /* How long what the job left has to wait for a file system that may never answer. */
 enum {
@@ -43,7 +43,8 @@ static bool is_of_all(const struct ri_given *word)
 	struct ri_pattern_use use;
 
 	return word->value != NULL && strncmp(word->value, "fd:", 3) != 0 &&
-		!ri_spot_is_kept(word->value) && ri_pattern_read(word->value, &use) && !use.rank;
+		!ri_held_path_is_kept(word->value) && ri_pattern_read(word->value, &use) &&
+		!use.rank;
 }
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A piece of somebody else's text, which need not end in '\0'. */
-#ifndef RI_REPORT_SPAN_H
-#define RI_REPORT_SPAN_H
+#ifndef RI_BASE_SPAN_H
+#define RI_BASE_SPAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "report/loss.h"
+#include "words/loss.h"
 #include "report/outcome.h"
 
 enum {

@@ -3,8 +3,8 @@
  * What a VM size of Azure should have, as a table: azure_sizes.def. A size
  * that is not in it promises nothing.
  */
-#ifndef RI_NODE_AZURE_SIZE_H
-#define RI_NODE_AZURE_SIZE_H
+#ifndef RI_DEMAND_AZURE_SIZE_H
+#define RI_DEMAND_AZURE_SIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>

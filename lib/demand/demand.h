@@ -4,8 +4,8 @@
  * --expect, the table of Azure's VM sizes, the orchestrator by the kind of its
  * job. A check compares what it finds with that; nobody asks: nothing lacks.
  */
-#ifndef RI_NODE_DEMAND_H
-#define RI_NODE_DEMAND_H
+#ifndef RI_DEMAND_DEMAND_H
+#define RI_DEMAND_DEMAND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * all conditions of a word have to hold (NVIDIA container toolkit,
  * internal/requirements; libnvidia-container src/cli/dsl.c).
  */
-#ifndef RI_NODE_REQUIRE_H
-#define RI_NODE_REQUIRE_H
+#ifndef RI_DEMAND_REQUIRE_H
+#define RI_DEMAND_REQUIRE_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * libraries for older drivers that an image may bring (cuda-compat), and the
  * CUDA that the image is made for.
  */
-#ifndef RI_NODE_CUDA_H
-#define RI_NODE_CUDA_H
+#ifndef RI_IMAGE_CUDA_H
+#define RI_IMAGE_CUDA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * "Dynamic Linking"): read piece by piece, never mapped and never loaded, and
  * believed only where it stays within itself.
  */
-#ifndef RI_NODE_ELF_H
-#define RI_NODE_ELF_H
+#ifndef RI_IMAGE_ELF_H
+#define RI_IMAGE_ELF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the readers of ELF files share; for them alone. */
-#ifndef RI_NODE_ELF_PARTS_H
-#define RI_NODE_ELF_PARTS_H
+#ifndef RI_IMAGE_ELF_PARTS_H
+#define RI_IMAGE_ELF_PARTS_H
 
 #include "image/elf.h"
 

@@ -4,8 +4,8 @@
  * sysdeps/generic/dl-cache.h): a table of the first kind, one of the second,
  * or the second behind the first.
  */
-#ifndef RI_NODE_LDCACHE_H
-#define RI_NODE_LDCACHE_H
+#ifndef RI_IMAGE_LDCACHE_H
+#define RI_IMAGE_LDCACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

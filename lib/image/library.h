@@ -4,8 +4,8 @@
  * path of its own (ld.so(8)): LD_LIBRARY_PATH, the loader's table, its own
  * folders. musl's loader has no table (musl ldso/dynlink.c).
  */
-#ifndef RI_NODE_LIBRARY_H
-#define RI_NODE_LIBRARY_H
+#ifndef RI_IMAGE_LIBRARY_H
+#define RI_IMAGE_LIBRARY_H
 
 #include "image/elf.h"
 #include "image/ldcache.h"

@@ -3,8 +3,8 @@
  * MCA parameters, by which Open MPI is told what to use (Open MPI
  * opal/mca/base/mca_base_var.c, opal/util/keyval/keyval_lex.l).
  */
-#ifndef RI_NODE_MCA_H
-#define RI_NODE_MCA_H
+#ifndef RI_IMAGE_MCA_H
+#define RI_IMAGE_MCA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * The MPI of an image: libraries, launchers, of which implementation and
  * version they are, told from files alone.
  */
-#ifndef RI_NODE_MPI_H
-#define RI_NODE_MPI_H
+#ifndef RI_IMAGE_MPI_H
+#define RI_IMAGE_MPI_H
 
 #include "image/library.h"
 

@@ -3,8 +3,8 @@
  * NCCL's settings: variables, and files that set those which are not there
  * (NCCL src/misc/param.cc; NCCL documentation, "Environment Variables").
  */
-#ifndef RI_NODE_NCCL_CONF_H
-#define RI_NODE_NCCL_CONF_H
+#ifndef RI_IMAGE_NCCL_CONF_H
+#define RI_IMAGE_NCCL_CONF_H
 
 #include <stdbool.h>
 #include <stddef.h>

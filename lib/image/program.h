@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as a shell would find them: by PATH, below the root. */
-#ifndef RI_NODE_PROGRAM_H
-#define RI_NODE_PROGRAM_H
+#ifndef RI_IMAGE_PROGRAM_H
+#define RI_IMAGE_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

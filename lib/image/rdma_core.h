@@ -5,8 +5,8 @@
  * from rdma-core, or from the packages of MLNX_OFED, and must be of one
  * release: their private interface has a number.
  */
-#ifndef RI_NODE_RDMA_CORE_H
-#define RI_NODE_RDMA_CORE_H
+#ifndef RI_IMAGE_RDMA_CORE_H
+#define RI_IMAGE_RDMA_CORE_H
 
 #include "image/library.h"
 

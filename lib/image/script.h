@@ -4,8 +4,8 @@
  * scripts"; Linux fs/binfmt_script.c): the name ends at a blank or a newline,
  * and a carriage return before that is a part of it.
  */
-#ifndef RI_NODE_SCRIPT_H
-#define RI_NODE_SCRIPT_H
+#ifndef RI_IMAGE_SCRIPT_H
+#define RI_IMAGE_SCRIPT_H
 
 #include <stdbool.h>
 #include <stddef.h>

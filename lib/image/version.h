@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Versions of numbers with dots between them: "580.95.05". */
-#ifndef RI_NODE_VERSION_H
-#define RI_NODE_VERSION_H
+#ifndef RI_IMAGE_VERSION_H
+#define RI_IMAGE_VERSION_H
 
 #include <stdint.h>
 

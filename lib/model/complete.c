@@ -5,7 +5,7 @@
 
 #include "command/meeting.h"
 #include "model/derive.h"
-#include "model/lack.h"
+#include "model/missing.h"
 #include "model/wishes.h"
 
 /* The identity's tuple: known by the time that anything is derived. */
@@ -41,7 +41,7 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 	struct ri_text lack;
 
 	ri_text_init(&lack, bytes, sizeof(bytes));
-	ri_lack_explain(topology, RI_FACT_NODE_RANK, "the index of this node", &lack);
+	ri_missing_explain(topology, RI_FACT_NODE_RANK, "the index of this node", &lack);
 	ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
 		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))

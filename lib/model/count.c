@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "model/derive.h"
-#include "model/lack.h"
+#include "model/missing.h"
 #include "model/rules.h"
 
 /* The identity's tuple: known by the time that anything is derived. */
@@ -66,7 +66,7 @@ static void derive_local_size(struct ri_topology *topology, const struct ri_cont
 		(ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && rank / local != node))
 		return;
 	ri_text_init(&lack, bytes, sizeof(bytes));
-	ri_lack_explain(topology, RI_FACT_LOCAL_WORLD_SIZE, "the number of ranks on this node",
+	ri_missing_explain(topology, RI_FACT_LOCAL_WORLD_SIZE, "the number of ranks on this node",
 		&lack);
 	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
 	/* where ranks are started here there are as many as was asked for */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "python/lines.h"
+#include "python/line_table.h"
 #include "python/python.h"
 #include "python/remote.h"
-#include "python/name.h"
+#include "python/code_name.h"
 
 /* Bytes of code of one function, past which a pointer is taken for a torn one. */
 enum { LARGEST_CODE = 1 << 28 };

@@ -10,8 +10,8 @@
  * ***), a path and an ordinary sentence stay (tests/unit/redact.hidden and
  * redact.kept). In doubt the value of an unmistakable name goes.
  */
-#ifndef RI_REDACT_H
-#define RI_REDACT_H
+#ifndef RI_REDACT_REDACT_H
+#define RI_REDACT_REDACT_H
 
 #include "base/text.h"
 #include "base/span.h"

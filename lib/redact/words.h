@@ -4,8 +4,8 @@
  * --name=value up to the end of the word, the word after --name, and in each
  * word what redact.h finds in any text. The name decides, by the same rule.
  */
-#ifndef RI_REPORT_REDACT_WORDS_H
-#define RI_REPORT_REDACT_WORDS_H
+#ifndef RI_REDACT_WORDS_H
+#define RI_REDACT_WORDS_H
 
 #include "base/arena.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/blame.h"
 
-#include "report/loss.h"
+#include "words/loss.h"
 #include "report/moment.h"
 
 uint64_t ri_blame_nodes(const struct ri_outcome *outcome)

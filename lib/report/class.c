@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "report/decisive.h"
-#include "report/noise.h"
+#include "words/decisive.h"
+#include "words/noise.h"
 #include "report/torch_error.h"
 
 const char *ri_class_name(enum ri_class class)

@@ -7,7 +7,7 @@
 #ifndef RI_REPORT_CLASS_H
 #define RI_REPORT_CLASS_H
 
-#include "report/loss.h"
+#include "words/loss.h"
 #include "report/outcome.h"
 
 /*

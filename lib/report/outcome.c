@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/outcome.h"
 
-#include "report/loss.h"
+#include "words/loss.h"
 
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/topology.h"
-#include "report/traceback.h"
+#include "words/traceback.h"
 
 enum ri_rank_end {
 	RI_END_NOT_STARTED,

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "report/line.h"
-#include "report/loss.h"
-#include "report/noise.h"
+#include "words/line.h"
+#include "words/loss.h"
+#include "words/noise.h"
 #include "redact/redact.h"
 #include "report/torch_error.h"
 

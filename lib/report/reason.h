@@ -7,10 +7,10 @@
 #define RI_REPORT_REASON_H
 
 #include "base/text.h"
-#include "report/last_words.h"
+#include "words/last_words.h"
 #include "report/outcome.h"
 #include "base/span.h"
-#include "report/traceback.h"
+#include "words/traceback.h"
 
 enum {
 	RI_VERDICT_COLUMNS = 240,

@@ -9,7 +9,7 @@
 #include "base/signals.h"
 #include "model/json.h"
 #include "report/class.h"
-#include "report/loss.h"
+#include "words/loss.h"
 #include "report/torch_error.h"
 
 enum { MAX_LINE = 4096 };	/* of a log, or of the path of one */

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "base/signals.h"
 #include "report/blame.h"
-#include "report/loss.h"
+#include "words/loss.h"
 #include "report/moment.h"
 #include "redact/words.h"
 

@@ -4,8 +4,8 @@
  * node. The table is made before the first of them runs; what becomes of each
  * is kept in it until the end.
  */
-#ifndef RI_SHIM_CHILDREN_H
-#define RI_SHIM_CHILDREN_H
+#ifndef RI_SHIM_LAUNCH_CHILDREN_H
+#define RI_SHIM_LAUNCH_CHILDREN_H
 
 #include <stdbool.h>
 #include <stddef.h>

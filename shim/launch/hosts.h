@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SHIM_HOSTS_H
-#define RI_SHIM_HOSTS_H
+#ifndef RI_SHIM_LAUNCH_HOSTS_H
+#define RI_SHIM_LAUNCH_HOSTS_H
 
 #include "base/error.h"
 #include "base/host.h"

@@ -21,7 +21,7 @@
 #include "image/program.h"
 #include "image/script.h"
 #include "launch/children.h"
-#include "launch/meant.h"
+#include "launch/exec_hint.h"
 #include "redact/words.h"
 #include "system/apart.h"
 #include "system/mask.h"
@@ -331,9 +331,9 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
 			return ri_fail_hint(err, "is a variable in the command not set?");
 		}
-		if (ri_meant_words(command, err) || ri_meant_file(command, err) ||
-			ri_meant_option(command, err) ||
-			ri_meant_name(command, path == NULL ? ri_default_path : path, err))
+		if (ri_exec_hint_words(command, err) || ri_exec_hint_file(command, err) ||
+			ri_exec_hint_option(command, err) ||
+			ri_exec_hint_name(command, path == NULL ? ri_default_path : path, err))
 			return -1;
 		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
 		if (command[0] == '-')
@@ -350,7 +350,7 @@ static int exec_failed(const struct child *child, struct ri_error *err)
 		strerror(child->sys_errno));
 	present = find_present(child->launch);
 	if ((child->sys_errno == ENOEXEC || child->sys_errno == EACCES) && present != NULL &&
-		ri_meant_script(present, err))
+		ri_exec_hint_script(present, err))
 		return -1;
 	if (child->sys_errno == ENOEXEC)
 		return ri_fail_hint(err, "a script needs a first line such as #!/bin/sh, a program "

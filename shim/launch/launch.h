@@ -9,8 +9,8 @@
  * would hold us in the kernel for as long as the command's file system does not
  * answer: a stop ends the waiting.
  */
-#ifndef RI_SHIM_LAUNCH_H
-#define RI_SHIM_LAUNCH_H
+#ifndef RI_SHIM_LAUNCH_LAUNCH_H
+#define RI_SHIM_LAUNCH_LAUNCH_H
 
 #include <stdbool.h>
 #include <sys/resource.h>

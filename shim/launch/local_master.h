@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SHIM_LOCAL_MASTER_H
-#define RI_SHIM_LOCAL_MASTER_H
+#ifndef RI_SHIM_LAUNCH_LOCAL_MASTER_H
+#define RI_SHIM_LAUNCH_LOCAL_MASTER_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --nproc-per-node in words: how many ranks gpu, cpu and auto come to here. */
-#ifndef RI_SHIM_NPROC_H
-#define RI_SHIM_NPROC_H
+#ifndef RI_SHIM_LAUNCH_NPROC_H
+#define RI_SHIM_LAUNCH_NPROC_H
 
 #include "base/error.h"
 #include "node/node.h"

@@ -3,8 +3,8 @@
  * --bind-to, --gpu-bind and --omp-threads: what each rank gets is worked out
  * before the first of them is started.
  */
-#ifndef RI_SHIM_PLACEMENT_H
-#define RI_SHIM_PLACEMENT_H
+#ifndef RI_SHIM_LAUNCH_PLACEMENT_H
+#define RI_SHIM_LAUNCH_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

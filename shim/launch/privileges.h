@@ -3,8 +3,8 @@
  * --user, --cap-drop, --cap-keep, --no-new-privs: worked out before the
  * spawn, applied in the child.
  */
-#ifndef RI_SHIM_PRIVILEGES_H
-#define RI_SHIM_PRIVILEGES_H
+#ifndef RI_SHIM_LAUNCH_PRIVILEGES_H
+#define RI_SHIM_LAUNCH_PRIVILEGES_H
 
 #include <stdbool.h>
 

@@ -10,8 +10,8 @@
  * the command shares our process group, and gets what the terminal sends
  * without our help.
  */
-#ifndef RI_SHIM_TERMINAL_H
-#define RI_SHIM_TERMINAL_H
+#ifndef RI_SHIM_LAUNCH_TERMINAL_H
+#define RI_SHIM_LAUNCH_TERMINAL_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -4,8 +4,8 @@
  * pods get their names when they start, frameworks give up long before the
  * last one has (kubeflow/pytorch-operator issues 125 and 333).
  */
-#ifndef RI_SHIM_WAIT_MASTER_H
-#define RI_SHIM_WAIT_MASTER_H
+#ifndef RI_SHIM_LAUNCH_WAIT_MASTER_H
+#define RI_SHIM_LAUNCH_WAIT_MASTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "job/note.h"
+#include "link/note.h"
 #include "link/own.h"
 #include "system/clock.h"
 #include "system/log.h"
-#include "system/spares.h"
+#include "system/kept_fds.h"
 
 enum {
 	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */

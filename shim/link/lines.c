@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "job/note.h"
+#include "link/note.h"
 #include "system/clock.h"
 #include "system/log.h"
 

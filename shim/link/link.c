@@ -10,14 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "job/note.h"
-#include "link/place.h"
+#include "link/note.h"
+#include "link/node_socket.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
-#include "system/spares.h"
-#include "system/spot.h"
-#include "system/unseen.h"
+#include "system/kept_fds.h"
+#include "system/held_path.h"
+#include "system/hidden_child.h"
 
 enum {
 	/* more than the socket holds: no signal comes for what stays there; and not without end */
@@ -91,7 +91,7 @@ static int take_place(const struct ri_link_setup *setup)
 	own.place = ri_link_place_take(setup->keys.job, setup->part.node);
 	if (own.place < 0)	/* where the kernel has no such names each is on its own */
 		return errno == EADDRINUSE ? -1 : 0;
-	ri_spares_add(own.place);
+	ri_kept_fds_add(own.place);
 	return 0;
 }
 
@@ -116,7 +116,7 @@ int ri_link_begin(struct ri_link_setup *setup)
 	errno = saved;
 	if (pid < 0)
 		return -1;
-	ri_spares_add(ends[0]);
+	ri_kept_fds_add(ends[0]);
 	own.fd = ends[0];
 	own.helper = pid;
 	return 0;

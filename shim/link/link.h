@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "job/message.h"
+#include "link/message.h"
 #include "link/helper.h"
 
 /*

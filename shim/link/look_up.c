@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "node/sockets.h"
-#include "system/spares.h"
+#include "system/kept_fds.h"
 
 enum { LOOK_UP_MS = 30000 };
 

@@ -7,8 +7,8 @@
 #define RI_SHIM_LINK_OWN_H
 
 #include "base/arena.h"
-#include "job/centre.h"
-#include "job/member.h"
+#include "link/centre.h"
+#include "link/member.h"
 #include "link/look_up.h"
 #include "link/setup.h"
 

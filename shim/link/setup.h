@@ -3,8 +3,8 @@
 #ifndef RI_SHIM_LINK_SETUP_H
 #define RI_SHIM_LINK_SETUP_H
 
-#include "job/message.h"
-#include "job/part.h"
+#include "link/message.h"
+#include "link/part.h"
 #include "link/wire.h"
 
 /*

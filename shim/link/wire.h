@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "job/message.h"
-#include "job/seal.h"
+#include "link/message.h"
+#include "link/seal.h"
 
 enum {
 	RI_WIRE_NONCE = 32,

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "job/seal.h"
-#include "job/secret.h"
+#include "link/seal.h"
+#include "link/secret.h"
 #include "options/table.h"
 #include "options/value.h"
 

@@ -2,8 +2,8 @@
 /*
  * The command line and its RANKINIT_ twins, read into one struct.
  */
-#ifndef RI_SHIM_OPTIONS_H
-#define RI_SHIM_OPTIONS_H
+#ifndef RI_SHIM_OPTIONS_OPTIONS_H
+#define RI_SHIM_OPTIONS_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #include "command/expand.h"
 #include "model/wishes.h"
 #include "node/place.h"
-#include "simulate/simulation.h"
+#include "play/simulation.h"
 
 enum ri_action {
 	RI_ACTION_LAUNCH,

@@ -3,8 +3,8 @@
  * rankinit in the place of another init (peers.def): it is called by that one's
  * name, and knows its options, its variables and its exit statuses.
  */
-#ifndef RI_SHIM_PEER_H
-#define RI_SHIM_PEER_H
+#ifndef RI_SHIM_OPTIONS_PEER_H
+#define RI_SHIM_OPTIONS_PEER_H
 
 #include "options/options.h"
 

@@ -4,8 +4,8 @@
  * options.c reads the command line and the environment by it, usage.c prints it,
  * words.c finds options where they are of no use.
  */
-#ifndef RI_SHIM_OPTION_TABLE_H
-#define RI_SHIM_OPTION_TABLE_H
+#ifndef RI_SHIM_OPTIONS_TABLE_H
+#define RI_SHIM_OPTIONS_TABLE_H
 
 #include "options/options.h"
 

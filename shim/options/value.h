@@ -3,8 +3,8 @@
  * Values of options by their kind, whichever option it is. They fail as
  * ri_option_bad_value does.
  */
-#ifndef RI_SHIM_OPTION_VALUE_H
-#define RI_SHIM_OPTION_VALUE_H
+#ifndef RI_SHIM_OPTIONS_VALUE_H
+#define RI_SHIM_OPTIONS_VALUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #define RI_SHIM_PLAY_FAULTS_H
 
 #include "launch/children.h"
-#include "simulate/simulation.h"
+#include "play/simulation.h"
 #include "watch/supervise.h"
 
 struct ri_faults {

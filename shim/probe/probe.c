@@ -6,7 +6,7 @@
  *
  * usage: rankinit-probe verbs|mpi|nvml [LIBRARY [BYTES]]
  *
- * What it says is in lib/node/probe.h. What the library itself prints goes to
+ * What it says is in lib/node/probe_answer.h. What the library itself prints goes to
  * stderr. BYTES are registered with one of the devices, after a page with
  * each of them; without BYTES the pages alone.
  */
@@ -26,7 +26,7 @@
 #include <mpi.h>
 #endif
 
-#include "node/probe.h"
+#include "node/probe_answer.h"
 #include "probe/program.h"
 
 /*

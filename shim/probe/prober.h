@@ -4,14 +4,14 @@
  * own, which is killed when its time is over, with /dev/null for stdin and
  * stderr, no descriptor of ours, a pipe that takes so much and no more, and
  * of the environment what the loader and the libraries read. See
- * lib/node/probe.h for what it says.
+ * lib/node/probe_answer.h for what it says.
  */
-#ifndef RI_SHIM_CHECK_PROBER_H
-#define RI_SHIM_CHECK_PROBER_H
+#ifndef RI_SHIM_PROBE_PROBER_H
+#define RI_SHIM_PROBE_PROBER_H
 
 #include "check/check.h"
 #include "image/library.h"
-#include "node/probe.h"
+#include "node/probe_answer.h"
 
 enum {
 	RI_PROBER_MS = 2000,	/* for all runs of a check: devices take milliseconds each */

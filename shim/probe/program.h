@@ -3,7 +3,7 @@
 #ifndef RI_SHIM_PROBE_PROGRAM_H
 #define RI_SHIM_PROBE_PROGRAM_H
 
-#include "node/probe.h"
+#include "node/probe_answer.h"
 
 /* One whole line of printable ASCII, whatever a library gave for it. */
 void ri_probe_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,7 +16,7 @@
 #include "pump/parts.h"
 #include "system/apart.h"
 #include "system/mask.h"
-#include "system/spot.h"
+#include "system/held_path.h"
 
 enum {
 	FEW_FILES = 64,		/* what is open besides, and what checks and reports need */
@@ -39,7 +39,7 @@ struct plan {
 	struct utsname names;
 	const char *made;	/* the last folder of --log-dir */
 	const char *folder;	/* of the last file, up to its '/' */
-	struct ri_spot spot;	/* something in it */
+	struct ri_held_path spot;	/* something in it */
 };
 
 static bool has_files(const struct ri_options *options)
@@ -79,7 +79,7 @@ static int refuse_path(const struct plan *plan, const char *path, const char *wh
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_fail(plan->err, RI_CODE_LOG_REFUSED, plan->subject, "%s cannot be %s: %s",
-		ri_quote(quoted, sizeof(quoted), path), what, ri_spot_reason(error));
+		ri_quote(quoted, sizeof(quoted), path), what, ri_held_path_reason(error));
 	if (error == EMFILE)
 		ri_fail_hint(plan->err, "raise the limit of open files (ulimit -n, docker run "
 					"--ulimit nofile=N)");
@@ -148,7 +148,7 @@ static int make_directory(struct plan *plan, size_t index)
 	const struct ri_given *dir = &plan->wishes->options->given.log_dir;
 	const char *path = dir->value == NULL ? NULL : expand(plan, dir->value, index);
 	size_t length = path == NULL ? 0 : strlen(path);
-	struct ri_spot spot;
+	struct ri_held_path spot;
 	int made;
 
 	if (dir->value == NULL)
@@ -162,10 +162,10 @@ static int make_directory(struct plan *plan, size_t index)
 	plan->made = ri_arena_copy(plan->arena, path, length);
 	if (plan->made == NULL)
 		return no_memory(plan);
-	if (ri_spot_find(&spot, plan->made, plan->arena) < 0)
+	if (ri_held_path_find(&spot, plan->made, plan->arena) < 0)
 		return refuse_path(plan, path, "created");
 	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
-	ri_spot_close(&spot);
+	ri_held_path_close(&spot);
 	if (made < 0 && errno != EEXIST)
 		return refuse_path(plan, path, "created");
 	return 0;
@@ -200,31 +200,31 @@ static int find_folder(struct plan *plan, const char *path, size_t length)
 
 	if (is_same_path(plan->folder, path, length))
 		return 0;
-	ri_spot_close(&plan->spot);
+	ri_held_path_close(&plan->spot);
 	plan->folder = ri_arena_copy(plan->arena, path, length);
 	folder = ri_arena_format(plan->arena, "%.*s.", (int)length, path);
 	if (plan->folder == NULL || folder == NULL) {
 		errno = ENOMEM;
 		return -1;
 	}
-	return ri_spot_find(&plan->spot, folder, plan->arena);
+	return ri_held_path_find(&plan->spot, folder, plan->arena);
 }
 
-static bool may_be_planted(const struct ri_spot *spot, int fd)
+static bool may_be_planted(const struct ri_held_path *spot, int fd)
 {
 	struct stat file;
 
 	return spot->folder >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-		ri_spot_is_anothers_name(&file, spot->folder);
+		ri_held_path_is_anothers_name(&file, spot->folder);
 }
 
 /*
  * O_APPEND: whoever rotates may truncate the file, and others may append too.
  * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
  */
-static int open_at(const struct ri_spot *spot)
+static int open_at(const struct ri_held_path *spot)
 {
-	int fd = ri_spot_open(spot, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK);
+	int fd = ri_held_path_open(spot, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK);
 
 	if (fd < 0 || !may_be_planted(spot, fd))
 		return fd;
@@ -237,22 +237,22 @@ static int open_path(struct plan *plan, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-	struct ri_spot spot;
+	struct ri_held_path spot;
 	int fd;
 
 	if (find_folder(plan, path, length) < 0)
 		return -1;
-	spot = (struct ri_spot){ plan->spot.folder, path + length };
+	spot = (struct ri_held_path){ plan->spot.folder, path + length };
 	if (spot.folder < 0)
 		spot.name = path;
 	fd = open_at(&spot);
 	if (fd >= 0 || errno != RI_SPOT_FOREIGN)
 		return fd;
 	/* a link, which may be followed or not */
-	if (ri_spot_find(&spot, path, plan->arena) < 0)
+	if (ri_held_path_find(&spot, path, plan->arena) < 0)
 		return -1;
 	fd = open_at(&spot);
-	ri_spot_close(&spot);
+	ri_held_path_close(&spot);
 	return fd;
 }
 
@@ -532,7 +532,7 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 		return 0;
 	raise_limit(&plan);
 	failed = read_pattern(&plan) < 0 || open_files_apart(&plan) < 0;
-	ri_spot_close(&plan.spot);
+	ri_held_path_close(&plan.spot);
 	if (failed || make_streams(&plan) < 0)
 		return -1;
 	for (size_t i = 0; i < 2 * output->count; i++)

@@ -17,8 +17,8 @@
  *     ri_output_finish           when no process is left, before the verdict
  *     ri_output_tail, _traceback, _path   for the verdict
  */
-#ifndef RI_SHIM_OUTPUT_H
-#define RI_SHIM_OUTPUT_H
+#ifndef RI_SHIM_PUMP_OUTPUT_H
+#define RI_SHIM_PUMP_OUTPUT_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts share: open.c, output.c while ranks run, finish.c. */
-#ifndef RI_SHIM_OUTPUT_PARTS_H
-#define RI_SHIM_OUTPUT_PARTS_H
+#ifndef RI_SHIM_PUMP_PARTS_H
+#define RI_SHIM_PUMP_PARTS_H
 
 #include "output/lines.h"
 #include "output/tail.h"

@@ -11,8 +11,8 @@
  * Files are written by whoever reads them: by us, by a helper (system/apart.h), or
  * by the process in which checks run.
  */
-#ifndef RI_SHIM_CAPTURE_H
-#define RI_SHIM_CAPTURE_H
+#ifndef RI_SHIM_SAY_CAPTURE_H
+#define RI_SHIM_SAY_CAPTURE_H
 
 #include "base/env.h"
 #include "base/host.h"

@@ -5,8 +5,8 @@
  * that was not read is empty there; a device node is a file with the mode by which
  * base/host.h knows whether it could be opened. Nothing is written through a link.
  */
-#ifndef RI_SHIM_CAPTURE_TREE_H
-#define RI_SHIM_CAPTURE_TREE_H
+#ifndef RI_SHIM_SAY_CAPTURE_TREE_H
+#define RI_SHIM_SAY_CAPTURE_TREE_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What explains an abnormal end: what a check says of the thing that it ended of. */
-#ifndef RI_SHIM_CAUSE_H
-#define RI_SHIM_CAUSE_H
+#ifndef RI_SHIM_SAY_CAUSE_H
+#define RI_SHIM_SAY_CAUSE_H
 
 #include "check/machine.h"
 #include "report/outcome.h"

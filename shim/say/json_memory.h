@@ -5,8 +5,8 @@
  * may be short. Pages that are not used cost nothing. Where it is used up,
  * jansson is told so, and what it was asked for fails.
  */
-#ifndef RI_SHIM_JSON_MEMORY_H
-#define RI_SHIM_JSON_MEMORY_H
+#ifndef RI_SHIM_SAY_JSON_MEMORY_H
+#define RI_SHIM_SAY_JSON_MEMORY_H
 
 #include <stddef.h>
 

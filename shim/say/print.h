@@ -3,8 +3,8 @@
  * The actions that answer on stdout and run nothing: --help, --version,
  * --list, --print-env, --explain, --check, --status.
  */
-#ifndef RI_SHIM_PRINT_H
-#define RI_SHIM_PRINT_H
+#ifndef RI_SHIM_SAY_PRINT_H
+#define RI_SHIM_SAY_PRINT_H
 
 #include "base/env.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SEED_H
-#define RI_SEED_H
+#ifndef RI_SHIM_SAY_SEED_H
+#define RI_SHIM_SAY_SEED_H
 
 /*
  * Give jansson's hash the kernel's random bytes, without a system call; it

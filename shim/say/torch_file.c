@@ -12,18 +12,18 @@
 
 #include "report/moment.h"
 #include "system/log.h"
-#include "system/spares.h"
+#include "system/kept_fds.h"
 
 enum { NAME_SIZE = 32 };
 
 /* One with a name that nobody has, for us alone; -1 and errno. */
-static int make_folder(struct ri_spot *spot, char name[RI_SPOT_NEW])
+static int make_folder(struct ri_held_path *spot, char name[RI_SPOT_NEW])
 {
 	struct stat info;
 	int fd, made = -1;
 
 	for (int i = 0; i < RI_SPOT_ATTEMPTS && made < 0; i++) {
-		ri_spot_name_new(name, "rankinit", "");
+		ri_held_path_name_new(name, "rankinit", "");
 		made = mkdirat(spot->folder, name, 0700);
 		if (made < 0 && errno != EEXIST)
 			return -1;
@@ -31,7 +31,7 @@ static int make_folder(struct ri_spot *spot, char name[RI_SPOT_NEW])
 	if (made < 0)
 		return -1;
 	spot->name = name;
-	fd = ri_spot_open(spot, O_RDONLY | O_DIRECTORY);
+	fd = ri_held_path_open(spot, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 || (fstat(fd, &info) == 0 && info.st_uid == getauxval(AT_EUID)))
 		return fd;
 	/* somebody else's, put there since */
@@ -44,24 +44,24 @@ static bool make_below(struct ri_torch_files *files, const char *place, struct r
 {
 	const char *path = ri_arena_format(arena, "%s/rankinit", place);
 	char *name = ri_arena_alloc(arena, RI_SPOT_NEW);
-	struct ri_spot spot;
+	struct ri_held_path spot;
 	int fd;
 
-	if (path == NULL || name == NULL || ri_spot_find(&spot, path, arena) < 0)
+	if (path == NULL || name == NULL || ri_held_path_find(&spot, path, arena) < 0)
 		return false;
 	fd = spot.folder < 0 ? -1 : make_folder(&spot, name);
 	path = fd < 0 ? NULL : ri_arena_format(arena, "%s/%s", place, name);
 	if (path == NULL) {
 		if (fd >= 0)
 			close(fd);
-		ri_spot_close(&spot);
+		ri_held_path_close(&spot);
 		return false;
 	}
 	files->folder = path;
 	files->spot = spot;
 	files->fd = fd;
-	ri_spares_add(fd);
-	ri_spares_add(spot.folder);
+	ri_kept_fds_add(fd);
+	ri_kept_fds_add(spot.folder);
 	return true;
 }
 
@@ -142,7 +142,7 @@ bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct
 /* Most of the time there is nothing in it. */
 static void empty_and_remove(const struct ri_torch_files *files)
 {
-	const struct ri_spot *spot = &files->spot;
+	const struct ri_held_path *spot = &files->spot;
 	char name[NAME_SIZE];
 
 	if (unlinkat(spot->folder, spot->name, AT_REMOVEDIR) == 0)
@@ -159,7 +159,7 @@ void ri_torch_files_remove(struct ri_torch_files *files)
 	if (files->folder != NULL) {
 		empty_and_remove(files);
 		close(files->fd);
-		ri_spot_close(&files->spot);
+		ri_held_path_close(&files->spot);
 	}
 	if (files->bytes != NULL)
 		munmap(files->bytes, files->count * RI_TORCH_FILE_SIZE);

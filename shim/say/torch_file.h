@@ -6,8 +6,8 @@
  * /dev/shm or /tmp. Without a place to write there are none, and nothing is
  * said about it.
  */
-#ifndef RI_SHIM_TORCH_FILE_H
-#define RI_SHIM_TORCH_FILE_H
+#ifndef RI_SHIM_SAY_TORCH_FILE_H
+#define RI_SHIM_SAY_TORCH_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,13 +17,13 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/span.h"
-#include "system/spot.h"
+#include "system/held_path.h"
 
 #define RI_TORCH_FILE "TORCHELASTIC_ERROR_FILE"
 
 struct ri_torch_files {
 	const char *folder;	/* NULL: there are none */
-	struct ri_spot spot;	/* the folder's, held open as it is itself: spot.h */
+	struct ri_held_path spot;	/* the folder's, held open as it is itself: spot.h */
 	int fd;
 	size_t count;		/* of ranks */
 	char *bytes;		/* what was read, RI_TORCH_FILE_SIZE for each rank */

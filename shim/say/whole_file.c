@@ -20,7 +20,7 @@
 #include "output/pattern.h"
 #include "system/clock.h"
 #include "system/sink.h"
-#include "system/spares.h"
+#include "system/kept_fds.h"
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
@@ -85,7 +85,7 @@ static int refuse(const char *subject, const char *path, int error, struct ri_er
 	char quoted[RI_QUOTE_SIZE];
 
 	ri_fail(err, RI_CODE_REPORT_REFUSED, subject, "%s cannot be written: %s",
-		ri_quote(quoted, sizeof(quoted), path), ri_spot_reason(error));
+		ri_quote(quoted, sizeof(quoted), path), ri_held_path_reason(error));
 	ri_fail_errno(err, error);
 	if (error == EISDIR)
 		return ri_fail_hint(err, "give the path of a file");
@@ -97,7 +97,7 @@ static int refuse(const char *subject, const char *path, int error, struct ri_er
 /* Could it be written now, and is it one to replace? -1 and errno. */
 static int look(struct ri_whole_file *file)
 {
-	const struct ri_spot *spot = &file->spot;
+	const struct ri_held_path *spot = &file->spot;
 	bool named = spot->folder < 0;
 	struct stat info;
 	int status = named ? stat(spot->name, &info)
@@ -125,20 +125,20 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 {
 	struct ri_whole_file found = { .path = path };
 
-	if (ri_spot_find(&found.spot, path, arena) < 0)
+	if (ri_held_path_find(&found.spot, path, arena) < 0)
 		return refuse(subject, path, errno, err);
 	if (look(&found) < 0) {
-		ri_spot_close(&found.spot);
+		ri_held_path_close(&found.spot);
 		return refuse(subject, path, errno, err);
 	}
-	ri_spares_add(found.spot.folder);
+	ri_kept_fds_add(found.spot.folder);
 	*file = found;
 	return 0;
 }
 
 void ri_whole_file_set_aside(const struct ri_whole_file *file)
 {
-	const struct ri_spot *spot = &file->spot;
+	const struct ri_held_path *spot = &file->spot;
 	char name[NAME_MAX + 1];
 	int length = snprintf(name, sizeof(name), "%s.before", spot->name);
 
@@ -216,7 +216,7 @@ static bool is_the_same(const struct ri_whole_file *file, int fd)
 
 static int write_in_place(const struct ri_whole_file *file, const char *bytes, size_t length)
 {
-	int fd = ri_spot_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
+	int fd = ri_held_path_open(&file->spot, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY);
 	int status, saved;
 
 	if (fd < 0)
@@ -228,14 +228,14 @@ static int write_in_place(const struct ri_whole_file *file, const char *bytes, s
 	return status;
 }
 
-static int make_new(const struct ri_spot *spot, char name[RI_SPOT_NEW])
+static int make_new(const struct ri_held_path *spot, char name[RI_SPOT_NEW])
 {
-	const struct ri_spot new = { spot->folder, name };
+	const struct ri_held_path new = { spot->folder, name };
 	int fd = -1;
 
 	for (int i = 0; i < RI_SPOT_ATTEMPTS && fd < 0; i++) {
-		ri_spot_name_new(name, ".rankinit", ".new");
-		fd = ri_spot_open(&new, O_WRONLY | O_CREAT | O_EXCL);
+		ri_held_path_name_new(name, ".rankinit", ".new");
+		fd = ri_held_path_open(&new, O_WRONLY | O_CREAT | O_EXCL);
 		if (fd < 0 && errno != EEXIST)
 			return -1;
 	}
@@ -244,12 +244,12 @@ static int make_new(const struct ri_spot *spot, char name[RI_SPOT_NEW])
 
 static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 {
-	const struct ri_spot *spot = &file->spot;
+	const struct ri_held_path *spot = &file->spot;
 	char name[RI_SPOT_NEW];
 	int fd = make_new(spot, name), saved;
 
 	/* programs empty their output folder by removing it */
-	if (fd < 0 && errno == ENOENT && ri_spot_renew(&file->spot, file->path) == 0)
+	if (fd < 0 && errno == ENOENT && ri_held_path_renew(&file->spot, file->path) == 0)
 		fd = make_new(spot, name);
 	if (fd < 0)
 		return -1;

@@ -5,8 +5,8 @@
  * waits for a reader longer than RI_PATIENCE_MS, and no failure does more than
  * to return -1 with errno.
  */
-#ifndef RI_SHIM_WHOLE_FILE_H
-#define RI_SHIM_WHOLE_FILE_H
+#ifndef RI_SHIM_SAY_WHOLE_FILE_H
+#define RI_SHIM_SAY_WHOLE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,13 +16,13 @@
 #include "base/error.h"
 #include "model/topology.h"
 #include "options/options.h"
-#include "system/spot.h"
+#include "system/held_path.h"
 
 enum { RI_PATIENCE_MS = 1000 };
 
 struct ri_whole_file {
 	const char *path;	/* absolute, for messages */
-	struct ri_spot spot;
+	struct ri_held_path spot;
 	bool in_place;		/* a device, a pipe, /dev/stderr: never replaced */
 	dev_t device;		/* of these, so that nothing else is written to */
 	ino_t inode;
@@ -54,7 +54,7 @@ void ri_whole_file_set_aside(const struct ri_whole_file *file);
 /*
  * Write it: replace a regular file, add to what is none. It is written where
  * it was found, whatever became of the names on the way there; a folder that
- * was removed since is looked for again, as ri_spot_renew has it.
+ * was removed since is looked for again, as ri_held_path_renew has it.
  */
 int ri_whole_file_write(struct ri_whole_file *file, const char *bytes, size_t length);
 

@@ -9,8 +9,8 @@
  * The helper is no child that wait4(-1) knows. Where it is given up it gets
  * SIGKILL, after which it touches our memory no more, and is left behind.
  */
-#ifndef RI_SHIM_APART_H
-#define RI_SHIM_APART_H
+#ifndef RI_SHIM_SYSTEM_APART_H
+#define RI_SHIM_SYSTEM_APART_H
 
 #include <stdint.h>
 

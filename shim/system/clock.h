@@ -4,8 +4,8 @@
  * kernel maps for this, and that code for its data: two page faults and some
  * searching, which the few times that a start asks do not bring in again.
  */
-#ifndef RI_SHIM_CLOCK_H
-#define RI_SHIM_CLOCK_H
+#ifndef RI_SHIM_SYSTEM_CLOCK_H
+#define RI_SHIM_SYSTEM_CLOCK_H
 
 #include <stdint.h>
 #include <sys/syscall.h>

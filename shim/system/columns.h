@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables for people: what is tab-separated for programs, on a terminal. */
-#ifndef RI_SHIM_COLUMNS_H
-#define RI_SHIM_COLUMNS_H
+#ifndef RI_SHIM_SYSTEM_COLUMNS_H
+#define RI_SHIM_SYSTEM_COLUMNS_H
 
 #include <stddef.h>
 

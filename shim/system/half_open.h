@@ -10,8 +10,8 @@
  * of 0 by a reset: the other machine drops what it had begun. A filter on the socket would be more
  * certain, but from 2026 on Linux wants CAP_NET_ADMIN for one on TCP.
  */
-#ifndef RI_SHIM_HALF_OPEN_H
-#define RI_SHIM_HALF_OPEN_H
+#ifndef RI_SHIM_SYSTEM_HALF_OPEN_H
+#define RI_SHIM_SYSTEM_HALF_OPEN_H
 
 #include <stdint.h>
 

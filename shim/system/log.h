@@ -8,8 +8,8 @@
  * that nothing from an environment or a process name reaches a terminal as a
  * command.
  */
-#ifndef RI_SHIM_LOG_H
-#define RI_SHIM_LOG_H
+#ifndef RI_SHIM_SYSTEM_LOG_H
+#define RI_SHIM_SYSTEM_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * Blocked, it waits until the command runs and can be told. There is no
  * handler anywhere: signals are taken one by one from the queue.
  */
-#ifndef RI_SHIM_MASK_H
-#define RI_SHIM_MASK_H
+#ifndef RI_SHIM_SYSTEM_MASK_H
+#define RI_SHIM_SYSTEM_MASK_H
 
 #include <signal.h>
 #include <stdbool.h>

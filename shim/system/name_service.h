@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SHIM_NAME_SERVICE_H
-#define RI_SHIM_NAME_SERVICE_H
+#ifndef RI_SHIM_SYSTEM_NAME_SERVICE_H
+#define RI_SHIM_SYSTEM_NAME_SERVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

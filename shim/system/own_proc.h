@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SHIM_OWN_PROC_H
-#define RI_SHIM_OWN_PROC_H
+#ifndef RI_SHIM_SYSTEM_OWN_PROC_H
+#define RI_SHIM_SYSTEM_OWN_PROC_H
 
 #include <stdbool.h>
 #include <stdint.h>

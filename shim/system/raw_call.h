@@ -4,8 +4,8 @@
  * errno too: while both run, only one of them may use the C library's calls.
  * The registers are those of syscall(2), "Architecture calling conventions".
  */
-#ifndef RI_SHIM_RAW_CALL_H
-#define RI_SHIM_RAW_CALL_H
+#ifndef RI_SHIM_SYSTEM_RAW_CALL_H
+#define RI_SHIM_SYSTEM_RAW_CALL_H
 
 #include <stdint.h>
 #include <sys/syscall.h>

@@ -4,8 +4,8 @@
  * service: an empty file in /dev/shm, which a container has even where its root is
  * read-only, keeps it in mind.
  */
-#ifndef RI_SHIM_SAID_H
-#define RI_SHIM_SAID_H
+#ifndef RI_SHIM_SYSTEM_SAID_H
+#define RI_SHIM_SYSTEM_SAID_H
 
 #include <stdbool.h>
 

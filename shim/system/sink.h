@@ -18,8 +18,8 @@
  *                   terminal is little. There another writer can still come in
  *                   between.
  */
-#ifndef RI_SHIM_SINK_H
-#define RI_SHIM_SINK_H
+#ifndef RI_SHIM_SYSTEM_SINK_H
+#define RI_SHIM_SYSTEM_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>

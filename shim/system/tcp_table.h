@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SHIM_TCP_TABLE_H
-#define RI_SHIM_TCP_TABLE_H
+#ifndef RI_SHIM_SYSTEM_TCP_TABLE_H
+#define RI_SHIM_SYSTEM_TCP_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "autopsy/autopsy.h"
-#include "autopsy/course.h"
+#include "hang/autopsy.h"
+#include "hang/course.h"
 #include "base/number.h"
 #include "base/path.h"
 #include "base/procstat.h"
@@ -19,9 +19,9 @@
 #include "link/link.h"
 #include "system/log.h"
 #include "system/own_proc.h"
-#include "system/unseen.h"
-#include "watch/roll_call.h"
-#include "watch/told.h"
+#include "system/hidden_child.h"
+#include "link/roll_call.h"
+#include "watch/signalled.h"
 
 enum {
 	DEPTH_MAX = 512,	/* generations between a descendant and us */
@@ -115,7 +115,7 @@ static bool is_helper(const struct ri_procstat *process)
 		if (helpers[i] != 0 &&
 			(process->pid == helpers[i] || process->parent == helpers[i]))
 			return true;
-	return ri_unseen_is_left(process->pid);
+	return ri_hidden_child_is_left(process->pid);
 }
 
 /* In our own PID namespace everything is ours, else what descends from us. */
@@ -175,7 +175,7 @@ void ri_leftovers_spare(pid_t pid)
 	struct ri_procstat process;
 
 	if (proc_is_ours() && read_process(pid, &process))
-		ri_told_add(&process);
+		ri_signalled_add(&process);
 }
 
 /*
@@ -214,7 +214,7 @@ static bool left_its_group(const struct ri_procstat *then)
 
 void ri_leftovers_recheck(void)
 {
-	ri_told_forget(left_its_group);
+	ri_signalled_forget(left_its_group);
 }
 
 static const struct ri_child *find_leader(const struct ri_children *children, pid_t group)
@@ -244,7 +244,7 @@ static bool is_member(const struct ri_procstat *process, const struct ri_child *
 static bool spare_member(const struct ri_procstat *process, void *children)
 {
 	if (is_member(process, find_leader(children, process->group))) {
-		ri_told_add(process);
+		ri_signalled_add(process);
 		told_some = true;
 	}
 	return true;
@@ -337,14 +337,14 @@ static bool tell(const struct ri_procstat *process, void *context)
 {
 	struct telling *telling = context;
 
-	if (process->state == 'Z' || ri_told_has(process) ||
-		(!telling->children_too && ri_told_had(process->parent)))
+	if (process->state == 'Z' || ri_signalled_has(process) ||
+		(!telling->children_too && ri_signalled_had(process->parent)))
 		return true;
 	if (has_relay(process)) {
 		left_to_relay = true;
 		return true;
 	}
-	if (!ri_told_add(process)) {
+	if (!ri_signalled_add(process)) {
 		too_many = true;
 		return false;
 	}
@@ -359,7 +359,7 @@ static bool tell(const struct ri_procstat *process, void *context)
 static bool wake(const struct ri_procstat *process, void *context)
 {
 	(void)context;
-	ri_told_add(process);
+	ri_signalled_add(process);
 	if (process->state == 'T')
 		signal_process(process, SIGCONT);
 	return true;
@@ -388,7 +388,7 @@ static void tell_one_by_one(bool children_of_told)
 	left_to_relay = false;
 	for (int pass = 0; pass < PASSES && telling.found; pass++) {
 		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
-		ri_told_begin_pass();
+		ri_signalled_begin_pass();
 		if (!ri_leftovers_each(tell, &telling))
 			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
 						 "cannot be listed: %s", strerror(errno));

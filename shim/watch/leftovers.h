@@ -10,8 +10,8 @@
  * for in /proc. Not PID 1 never uses kill(-1), which would hit every process
  * of the user.
  */
-#ifndef RI_SHIM_LEFTOVERS_H
-#define RI_SHIM_LEFTOVERS_H
+#ifndef RI_SHIM_WATCH_LEFTOVERS_H
+#define RI_SHIM_WATCH_LEFTOVERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "system/log.h"
-#include "system/spares.h"
+#include "system/kept_fds.h"
 
 /* The lowest descriptor that is still needed, from this one on; -1: there is none. */
 static int next_fd(const struct ri_output *output, int from)
 {
-	int next = ri_output_next_fd(output, from), spare = ri_spares_next(from);
+	int next = ri_output_next_fd(output, from), spare = ri_kept_fds_next(from);
 
 	return next < 0 || (spare >= 0 && spare < next) ? spare : next;
 }

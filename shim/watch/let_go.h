@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the start needed and whoever watches over the job does not. */
-#ifndef RI_SHIM_LET_GO_H
-#define RI_SHIM_LET_GO_H
+#ifndef RI_SHIM_WATCH_LET_GO_H
+#define RI_SHIM_WATCH_LET_GO_H
 
 #include "pump/output.h"
 

@@ -3,8 +3,8 @@
  * How a command alone ended: one line on stderr when it was killed by a
  * signal, so that nobody has to guess what 137 means.
  */
-#ifndef RI_SHIM_OBITUARY_H
-#define RI_SHIM_OBITUARY_H
+#ifndef RI_SHIM_WATCH_OBITUARY_H
+#define RI_SHIM_WATCH_OBITUARY_H
 
 #include <stdbool.h>
 #include <stdint.h>

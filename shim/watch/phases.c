@@ -3,13 +3,13 @@
 
 #include <signal.h>
 
-#include "autopsy/autopsy.h"
-#include "autopsy/course.h"
-#include "say/state.h"
+#include "hang/autopsy.h"
+#include "hang/course.h"
+#include "say/state_file.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "watch/leftovers.h"
-#include "watch/settle.h"
+#include "watch/first_failure.h"
 #include "watch/signalling.h"
 
 enum {

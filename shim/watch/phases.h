@@ -3,8 +3,8 @@
  * The phases of a job's end, and what happens in which at which event: the grid of the loop in
  * supervise.c, which has the signals, the clock and the children.
  */
-#ifndef RI_SHIM_PHASES_H
-#define RI_SHIM_PHASES_H
+#ifndef RI_SHIM_WATCH_PHASES_H
+#define RI_SHIM_WATCH_PHASES_H
 
 #include "watch/setting.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the loop is told, and what it tells. */
-#ifndef RI_SHIM_SETTING_H
-#define RI_SHIM_SETTING_H
+#ifndef RI_SHIM_WATCH_SETTING_H
+#define RI_SHIM_WATCH_SETTING_H
 
 #include "check/machine.h"
 #include "launch/children.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A signal for every child, or for the groups that they lead. */
-#ifndef RI_SHIM_SIGNALLING_H
-#define RI_SHIM_SIGNALLING_H
+#ifndef RI_SHIM_WATCH_SIGNALLING_H
+#define RI_SHIM_WATCH_SIGNALLING_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  * group (Slurm src/plugins/proctrack). In the last two a command that is in our
  * group has been told when we are.
  */
-#ifndef RI_SHIM_STEP_H
-#define RI_SHIM_STEP_H
+#ifndef RI_SHIM_WATCH_STEP_H
+#define RI_SHIM_WATCH_STEP_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -9,20 +9,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "autopsy/autopsy.h"
-#include "autopsy/course.h"
+#include "hang/autopsy.h"
+#include "hang/course.h"
 #include "link/link.h"
 #include "say/cause.h"
-#include "say/state.h"
+#include "say/state_file.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
-#include "system/unseen.h"
+#include "system/hidden_child.h"
 #include "watch/leftovers.h"
 #include "watch/let_go.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
-#include "watch/settle.h"
+#include "watch/first_failure.h"
 #include "watch/signalling.h"
 #include "watch/step.h"
 
@@ -247,12 +247,13 @@ static void reap(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
 }
 
-/* One SIGIO may stand for all helpers, also for those that nobody knows any more. */
+/* One SIGIO may stand for all helpers, also for those that rankinit has given up. */
 static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
 {
-	bool unseen = ri_unseen_took(info), known = ri_timetable_took(sv->setting->timetable, info);
+	bool hidden = ri_hidden_child_took(info);
+	bool known = ri_timetable_took(sv->setting->timetable, info);
 
-	return unseen || known || ri_link_is_ours(info);
+	return hidden || known || ri_link_is_ours(info);
 }
 
 static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)

@@ -5,8 +5,8 @@
  * deadline, never to poll. It allocates nothing, and nothing ends it but the
  * end of the job.
  */
-#ifndef RI_SHIM_SUPERVISE_H
-#define RI_SHIM_SUPERVISE_H
+#ifndef RI_SHIM_WATCH_SUPERVISE_H
+#define RI_SHIM_WATCH_SUPERVISE_H
 
 #include "watch/setting.h"
 

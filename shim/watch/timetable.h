@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RI_SHIM_TIMETABLE_H
-#define RI_SHIM_TIMETABLE_H
+#ifndef RI_SHIM_WATCH_TIMETABLE_H
+#define RI_SHIM_WATCH_TIMETABLE_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The other side of --link, as docs/link.md and lib/job/seal.h describe it and without a line
+The other side of --link, as docs/link.md and lib/link/seal.h describe it and without a line
 of rankinit's: a member or a centre that says what a test wants it to say. BLAKE2b is
 Python's, the cipher and X25519 libsodium's.
 """
@@ -39,7 +39,7 @@ SODIUM = _find_sodium()
 needs_sodium = pytest.mark.skipif(SODIUM is None, reason="no libsodium to speak the link with")
 
 
-# The seal, in the words of lib/job/seal.h.
+# The seal, in the words of lib/link/seal.h.
 
 def blake2b(*parts, key=b""):
     return hashlib.blake2b(b"".join(parts), key=key, digest_size=32).digest()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read of a state file is written in a form that reads the same. */
 #include "fuzz.h"
-#include "report/job.h"
+#include "report/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
  * failure; and there is one verdict.
  */
 #include "fuzz.h"
-#include "job/centre.h"
+#include "link/centre.h"
 
 enum { NODES = 4, SESSIONS = 64 };
 

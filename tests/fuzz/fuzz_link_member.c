@@ -6,7 +6,7 @@
  * it was sent away.
  */
 #include "fuzz.h"
-#include "job/member.h"
+#include "link/member.h"
 
 enum { FOREIGN_MOST = 32, OWN_MOST = 2 };
 

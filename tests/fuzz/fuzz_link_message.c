@@ -4,8 +4,8 @@
  * characters, and means the same when it is written again. Likewise the packets of the helper.
  */
 #include "fuzz.h"
-#include "job/message.h"
-#include "job/note.h"
+#include "link/message.h"
+#include "link/note.h"
 
 static void check_text(const char *text)
 {

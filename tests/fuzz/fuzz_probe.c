@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "base/arena.h"
 #include "image/mpi.h"
-#include "node/probe.h"
+#include "node/probe_answer.h"
 
 static struct ri_probe probe;
 

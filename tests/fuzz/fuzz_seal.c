@@ -4,7 +4,7 @@
  * sealed. The corpus has frames of this connection, which seal_vectors.py made.
  */
 #include "fuzz.h"
-#include "job/seal.h"
+#include "link/seal.h"
 
 static struct ri_seal_opened opened;
 

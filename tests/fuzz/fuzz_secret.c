@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Anything as a secret: too little of it is always refused. */
 #include "fuzz.h"
-#include "job/secret.h"
+#include "link/secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
  */
 #include "from/sources.h"
 #include "fuzz.h"
-#include "simulate/simulation.h"
+#include "play/simulation.h"
 
 static void check_fault(const struct ri_simulation *job, const struct ri_fault *fault)
 {

@@ -4,8 +4,8 @@
 #define RI_FUZZ_LINKED_H
 
 #include "fuzz.h"
-#include "job/part.h"
-#include "job/rendezvous.h"
+#include "link/part.h"
+#include "link/rendezvous.h"
 
 /* Who takes part is one of the job's nodes, and never listens where the job does. */
 static void fuzz_check_linked(const struct ri_topology *topology, const struct ri_context *context)

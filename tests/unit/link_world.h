@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/centre.h"
-#include "job/member.h"
+#include "link/centre.h"
+#include "link/member.h"
 
 enum {
 	RUNS = 10000,

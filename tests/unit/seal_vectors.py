@@ -123,7 +123,7 @@ def check():
     assert made[-16:].hex() == "c0875924c1c7987947deafd8780acf49"
 
 
-# --- the protocol, in the words of lib/job/seal.h ---------------------------------
+# --- the protocol, in the words of lib/link/seal.h ---------------------------------
 
 SECRET = bytes(range(32))
 SCALARS = [bytes(range(at, at + 32)) for at in (0x20, 0xc0)]

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job/arrival.h"
+#include "link/arrival.h"
 
 enum { PORT = 29500 };
 

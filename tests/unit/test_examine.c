@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "autopsy/examine.h"
-#include "stuck/say.h"
+#include "hang/examine.h"
+#include "hang/wording.h"
 #include "system/mask.h"
 
 enum { RANKS = 3, WORKERS = RANKS, OTHERS = 1, ALL = RANKS + WORKERS + OTHERS };
@@ -97,17 +97,17 @@ static bool is_one_of(const pid_t *pids, size_t count, pid_t pid)
 }
 
 /* Of ranks, of who works for them, and of the others: how many were looked at, and whole. */
-static void count_seen(const struct ri_stuck_look *look, size_t seen[3])
+static void count_seen(const struct ri_hang_look *look, size_t seen[3])
 {
 	memset(seen, 0, 3 * sizeof(seen[0]));
 	for (size_t i = 0; i < look->count; i++) {
-		const struct ri_stuck_process *process = &look->processes[i];
+		const struct ri_hang_process *process = &look->processes[i];
 		int kind = is_one_of(ranks, RANKS, process->pid) ? 0
 			: is_one_of(ranks, RANKS, process->parent) ? 1 : 2;
 
 		assert_int_equal(process->unlooked, process->unread);
 		assert_int_equal(process->python,
-			process->unread ? RI_STUCK_NOT_ASKED : RI_STUCK_NO_PYTHON);
+			process->unread ? RI_HANG_NOT_ASKED : RI_HANG_NO_PYTHON);
 		seen[kind] += !process->unlooked;
 	}
 }
@@ -117,7 +117,7 @@ static size_t at_most(size_t number, size_t most)
 	return number < most ? number : most;
 }
 
-static void assert_order(const struct ri_stuck_look *look, size_t budget)
+static void assert_order(const struct ri_hang_look *look, size_t budget)
 {
 	size_t seen[3];
 
@@ -132,12 +132,12 @@ static void assert_order(const struct ri_stuck_look *look, size_t budget)
 static void assert_said(const char *end)
 {
 	static const char begin[] = "cut short after ";
-	static char page[RI_STUCK_SHOWN];
+	static char page[RI_HANG_SHOWN];
 	struct ri_text out;
 	char *line;
 
 	ri_text_init(&out, page, sizeof(page));
-	ri_stuck_say(&region->stuck, &out);
+	ri_hang_say(&region->stuck, &out);
 	assert_memory_equal(page, begin, strlen(begin));
 	line = strstr(page, " ms: ");
 	assert_non_null(line);
@@ -150,8 +150,8 @@ static void test_ranks_come_first_and_whole(void **state)
 	(void)state;
 	for (size_t budget = 1; budget <= ALL; budget++) {
 		examine(RANKS, (int64_t)budget);
-		assert_order(ri_stuck_newer(&region->stuck), budget);
-		assert_int_equal(ri_stuck_newer(&region->stuck)->suspect, -1);
+		assert_order(ri_hang_newer(&region->stuck), budget);
+		assert_int_equal(ri_hang_newer(&region->stuck)->suspect, -1);
 		assert_int_equal(region->stuck.cut_ms != 0, budget < ALL);
 	}
 }
@@ -174,12 +174,12 @@ static void test_the_second_look_likewise(void **state)
 {
 	(void)state;
 	for (size_t budget = 1; budget < ALL; budget++) {
-		struct ri_stuck *stuck;
+		struct ri_hang *stuck;
 
 		examine(RANKS, (int64_t)(ALL + budget));
 		stuck = &region->stuck;
 		assert_int_equal(stuck->looks_taken, 1);
-		assert_order(ri_stuck_newer(stuck), ALL);
+		assert_order(ri_hang_newer(stuck), ALL);
 		assert_order(&stuck->looks[!stuck->last], budget);
 		assert_int_equal(stuck->cut_ms, 0);
 	}
@@ -193,7 +193,7 @@ static void test_without_own_ones(void **state)
 		size_t seen[3];
 
 		examine(0, (int64_t)budget);
-		count_seen(ri_stuck_newer(&region->stuck), seen);
+		count_seen(ri_hang_newer(&region->stuck), seen);
 		assert_int_equal(seen[0] + seen[2], at_most(budget, RANKS + OTHERS));
 		assert_int_equal(seen[1], budget - seen[0] - seen[2]);
 	}
@@ -207,8 +207,8 @@ static void test_a_rank_that_has_gone(void **state)
 	(void)state;
 	ranks[RANKS - 1] = INT32_MAX;
 	examine(RANKS, 100 * ALL);
-	assert_int_equal(ri_stuck_newer(&region->stuck)->own_count, RANKS - 1);
-	assert_int_equal(ri_stuck_newer(&region->stuck)->count, ALL);
+	assert_int_equal(ri_hang_newer(&region->stuck)->own_count, RANKS - 1);
+	assert_int_equal(ri_hang_newer(&region->stuck)->count, ALL);
 	ranks[RANKS - 1] = last;
 }
 

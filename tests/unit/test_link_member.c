@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job/member.h"
+#include "link/member.h"
 
 enum { NODES = 4, SENT = 64 };
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job/message.h"
+#include "link/message.h"
 
 static char bytes[RI_LINK_FRAME + 1];
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "job/note.h"
+#include "link/note.h"
 
 static struct ri_link_note note;
 static struct ri_link_message read;

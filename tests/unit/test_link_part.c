@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "job/part.h"
-#include "job/told.h"
+#include "link/part.h"
+#include "link/told.h"
 #include "model/wishes.h"
 #include "topology_of.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "report/class.h"
-#include "report/loss.h"
+#include "words/loss.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 
@@ -296,7 +296,7 @@ static const struct {
 } remarks[] = {
 #define RI_LOSS(symbol_, kind_, framework_, seen_, words_, also_, source_) \
 	{ #symbol_, framework_, seen_, source_ },
-#include "report/losses.def"
+#include "words/losses.def"
 #undef RI_LOSS
 };
 

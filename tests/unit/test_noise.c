@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "report/decisive.h"
-#include "report/last_words.h"
-#include "report/line.h"
-#include "report/noise.h"
-#include "report/shape.h"
+#include "words/decisive.h"
+#include "words/last_words.h"
+#include "words/line.h"
+#include "words/noise.h"
+#include "words/pattern_line.h"
 
 static struct ri_span span(const char *text)
 {
@@ -78,7 +78,7 @@ static void each_row_of_noise(void **state)
 {
 	static const struct row rows[] = {
 #define RI_NOISE(what_, shape_, line_, source_) { RI_NOISE_##what_, shape_, line_, source_ },
-#include "report/noise.def"
+#include "words/noise.def"
 #undef RI_NOISE
 	};
 
@@ -95,7 +95,7 @@ static void each_row_of_what_decides(void **state)
 	static const struct row rows[] = {
 #define RI_DECISIVE(what_, shape_, line_, source_) \
 	{ RI_DECISIVE_##what_, shape_, line_, source_ },
-#include "report/decisive.def"
+#include "words/decisive.def"
 #undef RI_DECISIVE
 	};
 	struct ri_span name;

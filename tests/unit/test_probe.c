@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "image/mpi.h"
-#include "node/probe.h"
+#include "node/probe_answer.h"
 
 #define BEGIN "rankinit-probe 1\n"
 #define LOADED BEGIN "try load /usr/lib/libibverbs.so.1\nok\n"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "python/lines.h"
-#include "python/name.h"
+#include "python/line_table.h"
+#include "python/code_name.h"
 #include "python/python.h"
 #include "python/symbol.h"
 

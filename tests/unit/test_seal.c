@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/seal.h"
+#include "link/seal.h"
 
 static unsigned char secret[RI_SEAL_SECRET], job_key[RI_SEAL_KEY];
 static unsigned char node_scalar[RI_SEAL_SCALAR], centre_scalar[RI_SEAL_SCALAR];

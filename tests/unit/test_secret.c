@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "job/seal.h"
-#include "job/secret.h"
+#include "link/seal.h"
+#include "link/secret.h"
 
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define LOWER "abcdefghijklmnopqrstuvwxyz"

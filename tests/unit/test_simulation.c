@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "from/sources.h"
-#include "simulate/simulation.h"
+#include "play/simulation.h"
 
 static struct ri_simulation job;
 

@@ -4,8 +4,8 @@
  * place of its results, and what they are mounted from. The table of mounts
  * tells that; no file below a mount is touched, which may not answer.
  */
-#ifndef RI_SHIM_CHECK_PATHS_H
-#define RI_SHIM_CHECK_PATHS_H
+#ifndef RI_SHIM_CHECK_FS_PATHS_H
+#define RI_SHIM_CHECK_FS_PATHS_H
 
 #include "base/mounts.h"
 #include "check/check.h"

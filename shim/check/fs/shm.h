@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much shared memory so many ranks of a node want at least. */
-#ifndef RI_SHIM_CHECK_SHM_H
-#define RI_SHIM_CHECK_SHM_H
+#ifndef RI_SHIM_CHECK_FS_SHM_H
+#define RI_SHIM_CHECK_FS_SHM_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the checks of InfiniBand share. */
-#ifndef RI_SHIM_CHECK_IB_H
-#define RI_SHIM_CHECK_IB_H
+#ifndef RI_SHIM_CHECK_IB_IB_H
+#define RI_SHIM_CHECK_IB_IB_H
 
 #include "check/check.h"
 #include "node/infiniband.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in a row, for a result: "mlx5_ib0, mlx5_ib1 and 6 more". */
-#ifndef RI_SHIM_CHECK_ROW_H
-#define RI_SHIM_CHECK_ROW_H
+#ifndef RI_SHIM_CHECK_IB_ROW_H
+#define RI_SHIM_CHECK_IB_ROW_H
 
 #include <stddef.h>
 

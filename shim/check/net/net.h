@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the checks of names share. */
-#ifndef RI_SHIM_CHECK_NET_H
-#define RI_SHIM_CHECK_NET_H
+#ifndef RI_SHIM_CHECK_NET_NET_H
+#define RI_SHIM_CHECK_NET_NET_H
 
 #include "check/check.h"
 

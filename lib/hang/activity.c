@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one process does, in words. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "redact/redact.h"
+#include "hang/judge.h"
+#include "hang/wording.h"
+
+enum { SHOWN = 120, DEEPEST = 4 };
+
+static const struct { const char *name, *words; } classes[] = {
+	[RI_HANG_GONE] = { "gone", "has ended" },
+	[RI_HANG_EXITING] = { "exiting", "is ending" },
+	[RI_HANG_STOPPED] = { "stopped", "was stopped by a signal (SIGSTOP, SIGTSTP)" },
+	[RI_HANG_DEBUGGED] = { "debugged", "is in a debugger" },
+	[RI_HANG_VFORKING] = { "vforking", "waits in vfork for its child to start a program" },
+	[RI_HANG_BLOCKED] = { "blocked", "is blocked in the kernel" },
+	[RI_HANG_COLLECTIVE] = { "collective", "waits for the other ranks" },
+	[RI_HANG_CHILD] = { "child", "waits for a child" },
+	[RI_HANG_LOADER] = { "loader", "waits for its data loader" },
+	[RI_HANG_WORK] = { "work", "is idle, waits for work" },
+	[RI_HANG_DATA] = { "data", "waits for data" },
+	[RI_HANG_LOCK] = { "lock", "waits for a lock" },
+	[RI_HANG_THREAD] = { "thread", "waits for one of its threads" },
+	[RI_HANG_SLEEPS] = { "sleeps", "sleeps" },
+	[RI_HANG_WAITS] = { "waits", "waits" },
+	[RI_HANG_SPINS] = { "spins", "runs in C code, at one Python instruction" },
+	[RI_HANG_RUNS] = { "runs", "runs" },
+	[RI_HANG_REFUSED_ALL] = { "refused", "may not be looked at" },
+	[RI_HANG_UNLOOKED] = { "unlooked", "was not looked at" },
+	[RI_HANG_UNKNOWN] = { "unknown", "does something that is not known" },
+};
+
+const char *ri_hang_class_name(enum ri_hang_class class)
+{
+	return classes[class].name;
+}
+
+/* " in read() of /data/x (fuse.sshfs on /data)" */
+static void add_call(struct ri_text *out, const struct ri_hang_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+
+	if (row != NULL)
+		ri_text_addf(out, " in %s()", row->name);
+	else if (process->call.state == RI_CALL_INSIDE)
+		ri_text_addf(out, " in system call %ld", process->call.number);
+	if (process->path[0] != '\0') {
+		ri_text_add(out, row == NULL ? " on " : " of ");
+		ri_text_add_shown(out, process->path, SHOWN);
+	}
+	if (process->mount_type[0] != '\0') {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, process->mount_type, SHOWN);
+		ri_text_add(out, " on ");
+		ri_text_add_shown(out, process->mount, SHOWN);
+		ri_text_add(out, ")");
+	}
+	if (process->state == 'D' && process->wchan[0] != '\0' && row == NULL) {
+		ri_text_add(out, ", ");
+		ri_text_add_shown(out, process->wchan, SHOWN);
+	}
+}
+
+/* The libraries' own frames are where a program waits; why is where the program called them. */
+static bool is_of_library(const char *file)
+{
+	return file[0] == '<' || strstr(file, "/site-packages/") != NULL ||
+		strstr(file, "/dist-packages/") != NULL || strstr(file, "/lib/python3") != NULL;
+}
+
+const char *ri_hang_redact(const char *file)
+{
+	static char shown[2 * RI_HANG_PATH];
+	struct ri_text out;
+
+	ri_text_init(&out, shown, sizeof(shown));
+	ri_redact(&out, (struct ri_span){ file, strlen(file) });
+	return shown;
+}
+
+static void add_place(struct ri_text *out, const struct ri_hang_process *process)
+{
+	const struct ri_hang_stack *stack = &process->stacks[0];
+	const struct ri_hang_frame *frame = NULL;
+
+	if (process->stack_count == 0 || stack->count == 0)
+		return;
+	for (uint32_t i = 0; i < stack->count && frame == NULL; i++)
+		if (!is_of_library(stack->frames[i].file))
+			frame = &stack->frames[i];
+	if (frame == NULL)
+		frame = &stack->frames[0];
+	ri_text_add(out, ", ");
+	ri_text_add_shown(out, ri_path_name(ri_hang_redact(frame->file)), SHOWN);
+	if (frame->line > 0)
+		ri_text_addf(out, ":%u", frame->line);
+	ri_text_add(out, " in ");
+	ri_text_add_shown(out, frame->function, SHOWN);
+}
+
+static size_t count_workers(const struct ri_hang_look *look, const struct ri_hang_process *of,
+	bool idle)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		count += ri_hang_is_worker(look, i, of->pid) &&
+			(!idle || look->processes[i].class == RI_HANG_WORK);
+	return count;
+}
+
+/* Any child whose Python was not read may be a worker. */
+static bool has_unread_child(const struct ri_hang_look *look, const struct ri_hang_process *of)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].parent == of->pid && look->processes[i].state != 0 &&
+			look->processes[i].python != RI_HANG_HAS_PYTHON &&
+			look->processes[i].python != RI_HANG_NO_PYTHON)
+			return true;
+	return false;
+}
+
+static void add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth);
+
+/* Who waits for a child: which one, and what that does. */
+static void add_child(struct ri_text *out, const struct ri_hang_look *look,
+	const struct ri_hang_process *process, int depth)
+{
+	const struct ri_hang_process *child;
+	size_t all, idle;
+
+	if (process->child >= 0) {
+		child = &look->processes[process->child];
+		ri_text_addf(out, process->class == RI_HANG_LOADER
+			? ": worker %d (" : ", %d (", (int)child->pid);
+		ri_text_add_shown(out, child->name, SHOWN);
+		ri_text_add(out, ") ");
+		add_deed(out, look, (size_t)process->child, depth + 1);
+		return;
+	}
+	if (process->class != RI_HANG_LOADER)
+		return;
+	all = count_workers(look, process, false);
+	idle = count_workers(look, process, true);
+	if (all == 0 && !has_unread_child(look, process))
+		ri_text_add(out, ", of whose workers none is left");
+	else if (all > 0 && idle == all)
+		ri_text_add(out, all == 1 ? ", whose worker is idle" : ", whose workers are idle");
+}
+
+static void add_debugger(struct ri_text *out, const struct ri_hang_process *process)
+{
+	if (process->tracer == 0) {
+		if (process->waits_at >= 0) {
+			ri_text_add(out, ", ");
+			ri_text_add_shown(out, ri_path_name(
+				process->stacks[0].frames[process->waits_at].file), SHOWN);
+		}
+		return;
+	}
+	ri_text_add(out, ", ");
+	ri_text_add_shown(out, process->tracer_name, SHOWN);
+	ri_text_addf(out, " (pid %d)", (int)process->tracer);
+}
+
+static void add_function(struct ri_text *out, const struct ri_hang_process *process)
+{
+	if (process->waits_at < 0)
+		return;
+	ri_text_add(out, " in ");
+	ri_text_add_shown(out,
+		ri_wait_name(process->stacks[0].frames[process->waits_at].function), SHOWN);
+}
+
+static void add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth)
+{
+	const struct ri_hang_process *process = &look->processes[i];
+
+	ri_text_add(out, classes[process->class].words);
+	switch (process->class) {
+	case RI_HANG_BLOCKED:
+	case RI_HANG_WAITS:
+		add_call(out, process);
+		break;
+	case RI_HANG_COLLECTIVE:
+		add_function(out, process);
+		break;
+	case RI_HANG_DATA:
+	case RI_HANG_LOCK:
+		add_function(out, process);
+		if (process->path[0] != '\0')
+			add_call(out, process);
+		break;
+	case RI_HANG_DEBUGGED:
+		add_debugger(out, process);
+		break;
+	default:
+		break;
+	}
+	add_place(out, process);
+	if (depth < DEEPEST)
+		add_child(out, look, process, depth);
+	if (process->blocked_tid != 0) {
+		ri_text_addf(out, "; its thread %d is blocked in the kernel",
+			(int)process->blocked_tid);
+		if (process->blocked_wchan[0] != '\0') {
+			ri_text_add(out, ", ");
+			ri_text_add_shown(out, process->blocked_wchan, SHOWN);
+		}
+	}
+}
+
+void ri_hang_add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i)
+{
+	add_deed(out, look, i, 0);
+}
+
+void ri_hang_add_lack(struct ri_text *out, const struct ri_hang *stuck,
+	const struct ri_hang_process *process)
+{
+	switch (process->python) {
+	case RI_HANG_NOT_ASKED:
+		if (process->unread && !process->unlooked && !process->dying &&
+			process->state != 0)
+			ri_text_add(out, "no Python stack: its memory was not looked at");
+		break;
+	case RI_HANG_HAS_PYTHON:
+	case RI_HANG_NO_PYTHON:
+		break;
+	case RI_HANG_OTHER_PYTHON:
+		ri_text_add(out, "no Python stack: rankinit does not know Python ");
+		ri_text_add_shown(out, process->release, SHOWN);
+		break;
+	case RI_HANG_REFUSED:
+		ri_text_add(out, "no Python stack: ");
+		if (stuck->by_seccomp)
+			ri_text_add(out, "a seccomp profile refuses process_vm_readv, as that of "
+				"Docker before 23 does, and of containerd before 1.7; start the "
+				"container with --cap-add=SYS_PTRACE");
+		else if (process->python_errno == ENOSYS)
+			ri_text_add(out, "this kernel has no process_vm_readv");
+		else if (stuck->yama > 1)
+			ri_text_addf(out, "Yama refuses it (kernel.yama.ptrace_scope is %d)",
+				stuck->yama);
+		else if (stuck->yama == 1)
+			ri_text_add(out, "Yama refuses it (kernel.yama.ptrace_scope is 1), unless "
+				"rankinit started the rank with --autopsy-after, --autopsy-signal "
+				"or --stall");
+		else
+			ri_text_addf(out, "the kernel refuses its memory (%s): it has another user "
+				"or more capabilities", strerror(process->python_errno));
+		break;
+	case RI_HANG_SILENT:
+		ri_text_add(out, "no Python stack: its memory does not answer");
+		break;
+	case RI_HANG_SLOW:
+		ri_text_add(out, "no Python stack: it took too long to read");
+		break;
+	}
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "report/outcome.h"
+#include "redact/redact.h"
+#include "hang/wording.h"
+
+enum { LONGEST = 1024 };
+
+/* A foreign string without its secrets. */
+static json_t *foreign(struct ri_json *json, const char *value, const char *subject)
+{
+	char shown[2 * LONGEST], copy[LONGEST];
+	struct ri_text text;
+
+	ri_text_copy(copy, sizeof(copy), value);
+	ri_text_init(&text, shown, sizeof(shown));
+	ri_redact(&text, (struct ri_span){ copy, strlen(copy) });
+	return ri_json_string(json, shown, subject);
+}
+
+static json_t *foreign_or_null(struct ri_json *json, const char *value, const char *subject)
+{
+	return value[0] == '\0' ? json_null() : foreign(json, value, subject);
+}
+
+static json_t *number_or_null(bool known, uint64_t number)
+{
+	return known ? json_integer((json_int_t)number) : json_null();
+}
+
+static json_t *describe_stack(struct ri_json *json, const struct ri_hang_stack *stack, bool main)
+{
+	json_t *object = json_object(), *frames = json_array();
+
+	ri_json_put(json, object, "tid", number_or_null(stack->tid > 0, (uint64_t)stack->tid));
+	ri_json_put(json, object, "main", json_boolean(main));
+	ri_json_put(json, object, "depth", json_integer(stack->depth));
+	for (uint32_t i = 0; i < stack->count; i++) {
+		const struct ri_hang_frame *frame = &stack->frames[i];
+		json_t *one = json_object();
+
+		ri_json_put(json, one, "file", foreign(json, frame->file, "file"));
+		ri_json_put(json, one, "line", number_or_null(frame->line > 0, frame->line));
+		ri_json_put(json, one, "function", foreign(json, frame->function, "function"));
+		ri_json_append(json, frames, one);
+	}
+	ri_json_put(json, object, "frames", frames);
+	return object;
+}
+
+static json_t *sentence(struct ri_json *json, const struct ri_hang_look *look, size_t i)
+{
+	char words[RI_HANG_COLUMNS * 4];
+	struct ri_text out;
+
+	ri_text_init(&out, words, sizeof(words));
+	ri_hang_add_deed(&out, look, i);
+	return foreign(json, words, "text");
+}
+
+static json_t *describe_call(struct ri_json *json, const struct ri_hang_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+	json_t *object;
+
+	if (process->call.state != RI_CALL_INSIDE)
+		return json_null();
+	object = json_object();
+	ri_json_put(json, object, "number", json_integer(process->call.number));
+	ri_json_put(json, object, "name", row == NULL ? json_null() : json_string(row->name));
+	ri_json_put(json, object, "path", foreign_or_null(json, process->path, "path"));
+	ri_json_put(json, object, "mount", foreign_or_null(json, process->mount, "mount"));
+	ri_json_put(json, object, "mount_type",
+		foreign_or_null(json, process->mount_type, "mount_type"));
+	return object;
+}
+
+static json_t *describe_process(struct ri_json *json, const struct ri_hang_look *look, size_t i)
+{
+	const struct ri_hang_process *process = &look->processes[i];
+	char state[2] = { process->state, '\0' };
+	json_t *object = json_object();
+
+	ri_json_put(json, object, "pid", json_integer(process->pid));
+	ri_json_put(json, object, "parent", json_integer(process->parent));
+	ri_json_put(json, object, "name", foreign(json, process->name, "name"));
+	ri_json_put(json, object, "rank",
+		number_or_null(process->rank >= 0, (uint64_t)process->rank));
+	ri_json_put(json, object, "is_rank", json_boolean(process->is_rank));
+	ri_json_put(json, object, "group", json_integer(process->group));
+	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
+	ri_json_put(json, object, "state", foreign_or_null(json, state, "state"));
+	ri_json_put(json, object, "wchan", foreign_or_null(json, process->wchan, "wchan"));
+	ri_json_put(json, object, "call", describe_call(json, process));
+	ri_json_put(json, object, "tracer",
+		number_or_null(process->tracer > 0, (uint64_t)process->tracer));
+	ri_json_put(json, object, "waits_for", process->child < 0 ? json_null()
+		: json_integer(look->processes[process->child].pid));
+	ri_json_put(json, object, "threads", json_integer(process->threads));
+	ri_json_put(json, object, "cpu_ms", number_or_null(process->has_cpu, process->cpu_ms));
+	ri_json_put(json, object, "io_bytes", number_or_null(process->has_io, process->io_bytes));
+	ri_json_put(json, object, "still", json_boolean(process->still));
+	return object;
+}
+
+/* The numbers of the ranks of a group; null for one whose number is not known. */
+static json_t *list_ranks(struct ri_json *json, const struct ri_hang_look *look, size_t group)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_hang_process *process = &look->processes[i];
+
+		if (process->group == (int)group && process->is_rank)
+			ri_json_append(json, list,
+				number_or_null(process->rank >= 0, (uint64_t)process->rank));
+	}
+	return list;
+}
+
+static json_t *describe_group(struct ri_json *json, const struct ri_hang *stuck,
+	const struct ri_hang_look *look, size_t i)
+{
+	const struct ri_hang_process *process = &look->processes[i];
+	json_t *object = json_object(), *stacks = json_array();
+	char lack[256];
+	struct ri_text out;
+
+	ri_text_init(&out, lack, sizeof(lack));
+	ri_hang_add_lack(&out, stuck, process);
+	ri_json_put(json, object, "group", json_integer((json_int_t)i));
+	ri_json_put(json, object, "ranks", list_ranks(json, look, i));
+	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
+	ri_json_put(json, object, "text", sentence(json, look, i));
+	ri_json_put(json, object, "python", foreign_or_null(json, process->release, "python"));
+	ri_json_put(json, object, "no_stack", foreign_or_null(json, lack, "no_stack"));
+	for (uint32_t k = 0; k < process->stack_count; k++)
+		ri_json_append(json, stacks, describe_stack(json, &process->stacks[k], k == 0));
+	ri_json_put(json, object, "threads", stacks);
+	return object;
+}
+
+static json_t *describe_suspect(struct ri_json *json, const struct ri_hang_look *look)
+{
+	const struct ri_hang_process *suspect;
+	json_t *object;
+
+	if (look->suspect < 0)
+		return json_null();
+	suspect = &look->processes[look->suspect];
+	object = json_object();
+	ri_json_put(json, object, "rank",
+		number_or_null(suspect->rank >= 0, (uint64_t)suspect->rank));
+	ri_json_put(json, object, "pid", json_integer(suspect->pid));
+	ri_json_put(json, object, "class", json_string(ri_hang_class_name(suspect->class)));
+	ri_json_put(json, object, "text", sentence(json, look, (size_t)look->suspect));
+	return object;
+}
+
+json_t *ri_hang_json(struct ri_json *json, struct ri_hang *stuck)
+{
+	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	json_t *object = json_object(), *groups = json_array(), *processes = json_array();
+	json_t *ended = json_array();
+
+	ri_json_put(json, object, "schema", json_string("rankinit-autopsy-1"));
+	ri_json_put(json, object, "at", ri_time_json(stuck->at));
+	ri_json_put(json, object, "why", stuck->why == NULL ? json_null()
+		: json_string(stuck->why));
+	ri_json_put(json, object, "interval_ms", json_integer(stuck->interval_ms));
+	ri_json_put(json, object, "suspect", describe_suspect(json, look));
+	for (size_t i = 0; i < look->ended_count; i++)
+		ri_json_append(json, ended, json_integer(look->ended[i]));
+	ri_json_put(json, object, "ended", ended);
+	for (size_t i = 0; i < look->count; i++) {
+		if (look->processes[i].group == (int)i)
+			ri_json_append(json, groups, describe_group(json, stuck, look, i));
+		ri_json_append(json, processes, describe_process(json, look, i));
+	}
+	ri_json_put(json, object, "groups", groups);
+	ri_json_put(json, object, "processes", processes);
+	ri_json_put(json, object, "unseen",
+		json_integer((json_int_t)ri_hang_count_unseen(stuck)));
+	ri_json_put(json, object, "listed", json_boolean(look->listed));
+	ri_json_put(json, object, "cut_ms", number_or_null(stuck->cut_ms > 0, stuck->cut_ms));
+	ri_json_put(json, object, "left_out", json_integer((json_int_t)look->left_out));
+	return object;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files below /proc/PID that say what a process does (proc(5); kernel documentation,
+ * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'.
+ */
+#ifndef RI_HANG_FACTS_H
+#define RI_HANG_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/mounts.h"
+
+/* TracerPid and Threads of /proc/PID/status; false where one of them is missing. */
+bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads);
+
+/*
+ * Of /proc/PID/stat: utime and stime together, in clock ticks, and minflt, the pages of memory
+ * that it was given.
+ */
+bool ri_hang_read_ticks(const char *text, uint64_t *ticks);
+bool ri_hang_read_faults(const char *text, uint64_t *faults);
+
+/* Nanoseconds on a CPU: the first number of /proc/PID/task/TID/schedstat. */
+bool ri_hang_read_schedstat(const char *text, uint64_t *ns);
+
+/* How often it gave up its CPU by itself: voluntary_ctxt_switches of a status. */
+bool ri_hang_read_switches(const char *text, uint64_t *switches);
+
+/* All bytes that were read and written, by rchar and wchar of /proc/PID/io. */
+bool ri_hang_read_io(const char *text, uint64_t *bytes);
+
+/* The mount of an open file: mnt_id of /proc/PID/fdinfo/FD. */
+bool ri_hang_read_mount_id(const char *text, uint64_t *id);
+
+/* wchan, "" where it says "0": it waits in none. */
+void ri_hang_read_wchan(const char *text, char *out, size_t size);
+
+/*
+ * The mount of that id in the text of /proc/PID/mountinfo, or the one that an absolute path lies
+ * on; its strings lie in the text, which is cut for them. False: there is none.
+ */
+bool ri_hang_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out);
+bool ri_hang_find_mount_of(char *mountinfo, const char *path, struct ri_mount *out);
+
+/* How surely variables make a process a rank, from the least to the most. */
+enum ri_hang_claim {
+	RI_HANG_NO_RANK,
+	RI_HANG_STEP_RANK,	/* SLURM_PROCID: also of the launcher in a step */
+	RI_HANG_NODE_RANK,	/* RANK, without LOCAL_RANK: also of a node's launcher */
+	RI_HANG_MPI_RANK,
+	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK */
+};
+
+/*
+ * What of an environment says which rank it is of: the variables that the functions below ask
+ * for. It comes in pieces of any size. {0} to begin with.
+ */
+struct ri_hang_environment {
+	char kept[512];
+	size_t length;
+	char variable[64];	/* the one that has not ended yet */
+	size_t seen;		/* bytes of it; more than fit: it is none of these */
+};
+
+void ri_hang_add_environment(struct ri_hang_environment *environment, const char *piece,
+	size_t length);
+
+/* The rank that stands in an environment of so many bytes, each variable ended by '\0'. */
+enum ri_hang_claim ri_hang_read_rank(const char *environment, size_t length, int64_t *rank);
+
+/*
+ * The place of a rank among those of its node, and how many these are: LOCAL_RANK and
+ * LOCAL_WORLD_SIZE. False where either is missing.
+ */
+bool ri_hang_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks);
+
+#endif

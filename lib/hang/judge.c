@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hang/judge.h"
+
+#include <string.h>
+
+enum {
+	FEW = 4,		/* one in so many may differ from the others */
+	LEAST = 3,		/* ranks below which nobody is suspected */
+	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
+	DEEPEST = 8,		/* generations between a rank and its workers */
+	HARDLY = 100,		/* it stands still that was on a CPU for at most one in so many */
+};
+
+static const struct ri_hang_stack *main_stack(const struct ri_hang_process *process)
+{
+	return process->stack_count > 0 ? &process->stacks[0] : NULL;
+}
+
+static bool is_work(const struct ri_wait_row *row)
+{
+	return row->kind == RI_WAIT_WORK || row->kind == RI_WAIT_LOADS;
+}
+
+/* Does it run what a worker of a data loader runs, be it idle or not? */
+static bool loads(const struct ri_hang_process *process)
+{
+	const struct ri_hang_stack *stack = main_stack(process);
+
+	for (uint32_t i = 0; stack != NULL && i < stack->count; i++) {
+		const struct ri_hang_frame *frame = &stack->frames[i];
+		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, 0);
+
+		if (row != NULL && row->kind == RI_WAIT_LOADS)
+			return true;
+	}
+	return false;
+}
+
+/* Its system call may be what C++ waits in for other ranks: for a condition, or a socket. */
+static bool may_wait_for_peers(const struct ri_hang_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+
+	if (ri_call_sleeps(&process->call))
+		return false;
+	if (row == NULL || row->kind == RI_CALL_EVENT)
+		return true;
+	return (row->kind == RI_CALL_LOCK || row->kind == RI_CALL_FILE) && row->path < 0 &&
+		process->path[0] != '/';
+}
+
+const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process)
+{
+	const struct ri_hang_stack *stack = main_stack(process);
+	const struct ri_wait_row *found = NULL;
+
+	process->waits_at = -1;
+	for (uint32_t i = 0; stack != NULL && i < stack->count; i++) {
+		const struct ri_hang_frame *frame = &stack->frames[i];
+		const struct ri_wait_row *row = ri_wait_find(frame->file, frame->function, i);
+
+		if (row == NULL || (row->kind == RI_WAIT_PEERS && !may_wait_for_peers(process)))
+			continue;
+		/* a worker that works is not idle, though its loop stands above that */
+		if (is_work(row) && i > 0 && process->waits_at != (int)i - 1)
+			continue;
+		process->waits_at = (int)i;
+		found = row;
+	}
+	return found;
+}
+
+static bool is_busy(const struct ri_hang *stuck, const struct ri_hang_process *process)
+{
+	if (stuck->looks_taken < 2 || !process->has_cpu)
+		return process->state == 'R';
+	return process->main_us > process->since_us / HALF_BUSY;
+}
+
+static enum ri_hang_class class_of_wait(const struct ri_hang *stuck,
+	const struct ri_hang_process *process)
+{
+	switch (process->wait->kind) {
+	case RI_WAIT_COLLECTIVE:
+		return RI_HANG_COLLECTIVE;
+	case RI_WAIT_BACKWARD:
+	case RI_WAIT_PEERS:
+		return is_busy(stuck, process) ? RI_HANG_RUNS : RI_HANG_COLLECTIVE;
+	case RI_WAIT_LOADER:
+		return RI_HANG_LOADER;
+	case RI_WAIT_WORK:
+	case RI_WAIT_LOADS:
+		return RI_HANG_WORK;
+	case RI_WAIT_DATA:
+		return RI_HANG_DATA;
+	case RI_WAIT_LOCK:
+		return RI_HANG_LOCK;
+	case RI_WAIT_THREAD:
+		return RI_HANG_THREAD;
+	case RI_WAIT_CHILD:
+		return RI_HANG_CHILD;
+	case RI_WAIT_DEBUGGER:
+		return RI_HANG_DEBUGGED;
+	}
+	return RI_HANG_UNKNOWN;
+}
+
+static enum ri_hang_class class_of_call(const struct ri_hang_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+
+	if (ri_call_sleeps(&process->call))
+		return RI_HANG_SLEEPS;
+	if (row == NULL)
+		return process->call.state == RI_CALL_INSIDE ? RI_HANG_WAITS : RI_HANG_UNKNOWN;
+	switch (row->kind) {
+	case RI_CALL_LOCK:
+		return RI_HANG_LOCK;
+	case RI_CALL_CHILD:
+		return RI_HANG_CHILD;
+	case RI_CALL_END:
+		return RI_HANG_EXITING;
+	case RI_CALL_FILE:
+	case RI_CALL_EVENT:
+	case RI_CALL_SLEEP:
+	case RI_CALL_VFORK:
+	case RI_CALL_EXEC:
+	case RI_CALL_SIGNAL:
+		break;
+	}
+	return RI_HANG_WAITS;
+}
+
+/* What the kernel says is certain; what the Python stack says comes next, then the call. */
+static enum ri_hang_class class_of(const struct ri_hang *stuck,
+	const struct ri_hang_process *process)
+{
+	const struct ri_call_row *row = ri_call_row(&process->call);
+	bool moves;
+
+	if (process->unlooked)
+		return RI_HANG_UNLOOKED;
+	if (process->state == 0)
+		return RI_HANG_GONE;
+	if (process->dying)
+		return RI_HANG_EXITING;
+	if (process->state == 't' || (process->state == 'T' && process->tracer != 0))
+		return RI_HANG_DEBUGGED;
+	if (process->state == 'T')
+		return RI_HANG_STOPPED;
+	if (process->state == 'D')
+		return row != NULL && row->kind == RI_CALL_VFORK ? RI_HANG_VFORKING
+								 : RI_HANG_BLOCKED;
+	if (process->wait != NULL)
+		return class_of_wait(stuck, process);
+	moves = is_busy(stuck, process);
+	if (!moves && process->call.state == RI_CALL_INSIDE)
+		return class_of_call(process);
+	if (moves || process->state == 'R')
+		return process->still && process->stack_count > 0 ? RI_HANG_SPINS : RI_HANG_RUNS;
+	if (process->call_refused && process->python == RI_HANG_REFUSED)
+		return RI_HANG_REFUSED_ALL;
+	return RI_HANG_UNKNOWN;
+}
+
+/* The same process one look before; they come in the same order. */
+static const struct ri_hang_process *find_before(const struct ri_hang *stuck, size_t i)
+{
+	const struct ri_hang_look *before = &stuck->looks[!stuck->last];
+	const struct ri_hang_process *now = &stuck->looks[stuck->last].processes[i];
+
+	if (stuck->looks_taken < 2)
+		return NULL;
+	if (i < before->count && before->processes[i].pid == now->pid &&
+		before->processes[i].started == now->started)
+		return &before->processes[i];
+	for (size_t j = 0; j < before->count; j++)
+		if (before->processes[j].pid == now->pid &&
+			before->processes[j].started == now->started)
+			return &before->processes[j];
+	return NULL;
+}
+
+static bool same_place(const struct ri_hang_process *a, const struct ri_hang_process *b)
+{
+	const struct ri_hang_stack *one = main_stack(a), *other = main_stack(b);
+
+	if (one == NULL || other == NULL)
+		return one == other && a->call.state == b->call.state &&
+			a->call.number == b->call.number;
+	return one->hash == other->hash && !one->torn && !other->torn;
+}
+
+bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of)
+{
+	pid_t above = look->processes[i].parent;
+
+	for (int depth = 0; look->processes[i].loads && depth < DEEPEST; depth++) {
+		int parent;
+
+		if (above == of)
+			return true;
+		parent = ri_hang_find(look, above);
+		if (parent < 0)
+			break;
+		above = look->processes[parent].parent;
+	}
+	return false;
+}
+
+/* The one of its children with this number; -1: there is none. */
+static int find_own_child(const struct ri_hang_look *look, size_t parent, int pid)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].pid == pid &&
+			look->processes[i].parent == look->processes[parent].pid)
+			return (int)i;
+	return -1;
+}
+
+/* A shell in front of a rank: what it put into the background is not what it waits for. */
+static bool has_python(const struct ri_hang_look *look, size_t parent)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].parent == look->processes[parent].pid &&
+			look->processes[i].python == RI_HANG_HAS_PYTHON)
+			return true;
+	return false;
+}
+
+/*
+ * The one of its children that it waits for. Where that may be any, the one that holds it up most
+ * evidently: what cannot move comes first.
+ */
+static int find_child(const struct ri_hang_look *look, size_t parent, bool workers)
+{
+	static const enum ri_hang_class order[] = {
+		RI_HANG_BLOCKED, RI_HANG_STOPPED, RI_HANG_DEBUGGED, RI_HANG_VFORKING,
+		RI_HANG_EXITING, RI_HANG_SLEEPS, RI_HANG_LOCK, RI_HANG_DATA, RI_HANG_SPINS,
+		RI_HANG_CHILD, RI_HANG_WAITS, RI_HANG_RUNS, RI_HANG_COLLECTIVE,
+	};
+	int own = find_own_child(look, parent, ri_call_child(&look->processes[parent].call));
+	bool python = has_python(look, parent);
+
+	for (size_t rank = 0; own < 0 && rank < sizeof(order) / sizeof(order[0]); rank++)
+		for (size_t i = 0; i < look->count; i++)
+			if (look->processes[i].class == order[rank] &&
+				(!python || look->processes[i].python == RI_HANG_HAS_PYTHON) &&
+				(workers ? ri_hang_is_worker(look, i, look->processes[parent].pid)
+					: look->processes[i].parent == look->processes[parent].pid))
+				return (int)i;
+	return own;
+}
+
+static bool same_frame(const struct ri_hang_frame *a, const struct ri_hang_frame *b)
+{
+	return a->line == b->line && strcmp(a->function, b->function) == 0 &&
+		strcmp(a->file, b->file) == 0;
+}
+
+/* A pipe or a socket is each process's own. */
+static const char *path_of(const struct ri_hang_process *process)
+{
+	return process->path[0] == '/' ? process->path : "";
+}
+
+/* Do both do the same, as far as a reader would say so? */
+static bool is_same(const struct ri_hang_process *a, const struct ri_hang_process *b)
+{
+	const struct ri_hang_stack *one = main_stack(a), *other = main_stack(b);
+
+	if (a->class != b->class || a->is_rank != b->is_rank || a->python != b->python ||
+		(a->rank < 0) != (b->rank < 0) || strcmp(a->name, b->name) != 0 ||
+		strcmp(path_of(a), path_of(b)) != 0)
+		return false;
+	if (one == NULL || other == NULL)
+		return one == other && a->call.state == b->call.state &&
+			a->call.number == b->call.number;
+	if (one->count != other->count)
+		return false;
+	for (uint32_t i = 0; i < one->count; i++)
+		if (!same_frame(&one->frames[i], &other->frames[i]))
+			return false;
+	return true;
+}
+
+static void make_groups(struct ri_hang_look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		look->processes[i].group = (int)i;
+		for (size_t j = 0; j < i; j++)
+			if (look->processes[j].group == (int)j &&
+				is_same(&look->processes[j], &look->processes[i])) {
+				look->processes[i].group = (int)j;
+				break;
+			}
+	}
+}
+
+/* Two ranks wait at the same place, though what called it may differ. */
+static bool same_wait(const struct ri_hang_process *a, const struct ri_hang_process *b)
+{
+	return a->wait != NULL && b->wait != NULL && a->waits_at >= 0 && b->waits_at >= 0 &&
+		strcmp(ri_wait_name(main_stack(a)->frames[a->waits_at].function),
+			ri_wait_name(main_stack(b)->frames[b->waits_at].function)) == 0;
+}
+
+/* It does not move while it waits; but who waits by asking again and again is on a CPU always. */
+static bool waits_for_ranks(const struct ri_hang *stuck, const struct ri_hang_process *process)
+{
+	uint64_t since = process->since_us;
+
+	if (process->class != RI_HANG_COLLECTIVE)
+		return false;
+	return stuck->looks_taken < 2 || (process->still && (!process->has_cpu ||
+		process->main_us <= since / HARDLY ||
+		process->main_us >= since - since / HARDLY));
+}
+
+/* It is at the same place as before, but went on meanwhile: it began to wait anew. */
+static bool woke(const struct ri_hang_process *process)
+{
+	return process->has_switches && process->naps > 0;
+}
+
+/* The rank that most others' waiting is like: one of the largest set of equal ones. */
+static int find_crowd(const struct ri_hang *stuck, const struct ri_hang_look *look,
+	size_t *members)
+{
+	int best = -1;
+
+	*members = 0;
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_hang_process *one = &look->processes[i];
+		size_t count = 0;
+
+		if (!one->is_rank || !waits_for_ranks(stuck, one) || (best >= 0 &&
+			same_wait(&look->processes[best], one)))
+			continue;
+		for (size_t j = 0; j < look->count; j++)
+			count += look->processes[j].is_rank &&
+				waits_for_ranks(stuck, &look->processes[j]) &&
+				same_wait(one, &look->processes[j]);
+		if (count > *members) {
+			*members = count;
+			best = (int)i;
+		}
+	}
+	return best;
+}
+
+static bool is_of_crowd(const struct ri_hang *stuck, const struct ri_hang_look *look, int crowd,
+	size_t i)
+{
+	return waits_for_ranks(stuck, &look->processes[i]) &&
+		same_wait(&look->processes[crowd], &look->processes[i]);
+}
+
+/* Do most who wait for other ranks get what they wait for, again and again? Or they poll. */
+static bool crowd_wakes(const struct ri_hang *stuck, const struct ri_hang_look *look, int crowd,
+	size_t members)
+{
+	size_t awake = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		awake += look->processes[i].is_rank && is_of_crowd(stuck, look, crowd, i) &&
+			woke(&look->processes[i]);
+	return 2 * awake > members;
+}
+
+static bool runs(enum ri_hang_class class)
+{
+	return class == RI_HANG_RUNS || class == RI_HANG_SPINS;
+}
+
+/* How likely it holds up the others: a rank that waits for some itself comes last. */
+static int weight(enum ri_hang_class class)
+{
+	switch (class) {
+	case RI_HANG_COLLECTIVE:
+		return 1;
+	case RI_HANG_UNKNOWN:
+	case RI_HANG_REFUSED_ALL:
+	case RI_HANG_GONE:
+		return 0;
+	default:
+		return 2;
+	}
+}
+
+static int find_heaviest(const struct ri_hang *stuck, const struct ri_hang_look *look,
+	int crowd)
+{
+	int suspect = -1, most = 0;
+	size_t heavy = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		int weighs = weight(look->processes[i].class);
+
+		if (!look->processes[i].is_rank || is_of_crowd(stuck, look, crowd, i))
+			continue;
+		/* it gets on, if slowly */
+		if (stuck->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
+			!runs(look->processes[i].class))
+			weighs = 0;
+		if (weighs > most) {
+			most = weighs;
+			suspect = (int)i;
+			heavy = 0;
+		}
+		heavy += weighs == most && weighs > 0;
+	}
+	/* several that differ alike: the groups say it, none is named */
+	return heavy == 1 ? suspect : -1;
+}
+
+static int find_suspect(const struct ri_hang *stuck, struct ri_hang_look *look)
+{
+	size_t ranks = 0, members, others;
+	int crowd = find_crowd(stuck, look, &members), suspect;
+
+	for (size_t i = 0; i < look->count; i++)
+		ranks += look->processes[i].is_rank;
+	others = ranks - members;
+	look->all_wait = ranks > 0 && others == 0;
+	if (crowd < 0 || ranks < LEAST || others == 0 ||
+		others > (ranks / FEW > 1 ? ranks / FEW : 1))
+		return -1;
+	look->crowd = crowd;
+	suspect = find_heaviest(stuck, look, crowd);
+	if (suspect < 0 || !crowd_wakes(stuck, look, crowd, members))
+		return suspect;
+	/* all get on, and one of them is slow */
+	return woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
+										: suspect;
+}
+
+/* Ranks that start, or were replaced, miss in one look: what both miss has ended. */
+static void find_ended(const struct ri_hang *stuck, struct ri_hang_look *look)
+{
+	const struct ri_hang_look *before = &stuck->looks[!stuck->last];
+
+	look->ended_count = 0;
+	for (size_t i = 0; stuck->looks_taken > 1 && i < look->missing_count; i++)
+		for (size_t k = 0; k < before->missing_count; k++)
+			if (before->missing[k] == look->missing[i])
+				look->ended[look->ended_count++] = look->missing[i];
+}
+
+bool ri_hang_is_lost(const struct ri_hang *stuck, const struct ri_hang_process *process)
+{
+	return stuck->after_loss && (process->class == RI_HANG_GONE ||
+		process->class == RI_HANG_EXITING ||
+		(process->class == RI_HANG_RUNS && process->stack_count == 0 &&
+		process->python == RI_HANG_HAS_PYTHON));
+}
+
+void ri_hang_judge(struct ri_hang *stuck)
+{
+	struct ri_hang_look *look = ri_hang_newer(stuck);
+
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_hang_process *process = &look->processes[i];
+		const struct ri_hang_process *before = find_before(stuck, i);
+
+		process->still = before != NULL && same_place(before, process);
+		process->wait = ri_hang_find_wait(process);
+		process->class = class_of(stuck, process);
+		process->child = -1;
+		process->loads = loads(process);
+	}
+	for (size_t i = 0; i < look->count; i++) {
+		struct ri_hang_process *process = &look->processes[i];
+
+		if (process->class == RI_HANG_LOADER)
+			process->child = find_child(look, i, true);
+		if (process->child < 0 && (process->class == RI_HANG_CHILD ||
+			process->class == RI_HANG_LOADER || process->class == RI_HANG_VFORKING))
+			process->child = find_child(look, i, false);
+	}
+	make_groups(look);
+	look->suspect = find_suspect(stuck, look);
+	find_ended(stuck, look);
+	if (look->suspect >= 0 && ri_hang_is_lost(stuck, &look->processes[look->suspect]))
+		look->suspect = -1;
+}
+
+bool ri_hang_agrees(struct ri_hang *stuck)
+{
+	struct ri_hang_look *now = ri_hang_newer(stuck), *before = &stuck->looks[!stuck->last];
+	const struct ri_hang_process *one, *other;
+
+	if (now->suspect < 0)
+		return true;
+	one = &now->processes[now->suspect];
+	other = before->suspect < 0 ? NULL : &before->processes[before->suspect];
+	if (stuck->looks_taken > 1 && other != NULL && one->pid == other->pid &&
+		one->started == other->started && (one->class == other->class ||
+		(runs(one->class) && runs(other->class))))
+		return true;
+	now->suspect = -1;
+	return false;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hang/wording.h"
+
+#include <string.h>
+
+#include "redact/redact.h"
+#include "hang/judge.h"
+
+enum {
+	SHOWN = 100,		/* columns of a path, a name */
+	RUNS = 12,		/* "0-3, 5" of a list of ranks */
+	FRAMES = 7,		/* of a group of ranks */
+	FRAMES_FEW = 3,		/* of one of many */
+	FRAMES_THREAD = 3,	/* of a thread beside the main one */
+	MANY = 5,
+	GROUPS = 12,
+	PIDS = 4,
+};
+
+/* A list with "..." where it is longer than people read. */
+struct list {
+	struct ri_text *out;
+	size_t runs;
+	int64_t first, last;	/* of the run that has not been written yet; -1: none */
+};
+
+static void end_run(struct list *list)
+{
+	if (list->first < 0 || list->runs > RUNS)
+		return;
+	if (list->runs > 0)
+		ri_text_add(list->out, ", ");
+	if (list->runs++ == RUNS)
+		ri_text_add(list->out, "...");
+	else if (list->first == list->last)
+		ri_text_addf(list->out, "%lld", (long long)list->first);
+	else
+		ri_text_addf(list->out, "%lld-%lld", (long long)list->first,
+			(long long)list->last);
+}
+
+static void add_to_list(struct list *list, int64_t number)
+{
+	if (list->first >= 0 && number == list->last + 1) {
+		list->last = number;
+		return;
+	}
+	if (list->first >= 0 && number == list->last)
+		return;
+	end_run(list);
+	list->first = list->last = number;
+}
+
+static size_t count_group(const struct ri_hang_look *look, int group)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		count += look->processes[i].group == group;
+	return count;
+}
+
+/* The numbers of the ranks of a group, in their order. */
+static void add_ranks(struct ri_text *out, const struct ri_hang_look *look, int group)
+{
+	struct list list = { .out = out, .first = -1 };
+	int64_t next = -1;
+
+	for (;;) {
+		int64_t least = INT64_MAX;
+
+		for (size_t i = 0; i < look->count; i++)
+			if (look->processes[i].group == group &&
+				look->processes[i].rank > next && look->processes[i].rank < least)
+				least = look->processes[i].rank;
+		if (least == INT64_MAX)
+			break;
+		add_to_list(&list, least);
+		next = least;
+	}
+	end_run(&list);
+}
+
+static void add_pids(struct ri_text *out, const struct ri_hang_look *look, int group)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		if (look->processes[i].group != group)
+			continue;
+		if (count == PIDS) {
+			ri_text_add(out, ", ...");
+			return;
+		}
+		ri_text_addf(out, "%s%d", count == 0 ? "" : ", ", (int)look->processes[i].pid);
+		count++;
+	}
+}
+
+static void add_name(struct ri_text *out, const struct ri_hang_look *look, int group)
+{
+	const struct ri_hang_process *process = &look->processes[group];
+	size_t count = count_group(look, group);
+
+	if (process->is_rank) {
+		ri_text_add(out, count == 1 ? "rank " : "ranks ");
+		if (process->rank >= 0)
+			add_ranks(out, look, group);
+		if (count > 1)
+			ri_text_addf(out, " (%zu)", count);
+		else
+			ri_text_addf(out, " (pid %d)", (int)process->pid);
+		return;
+	}
+	if (count > 1)
+		ri_text_addf(out, "%zu processes ", count);
+	ri_text_add_shown(out, process->name, SHOWN);
+	ri_text_add(out, count == 1 ? " (pid " : " (pids ");
+	add_pids(out, look, group);
+	ri_text_add(out, ")");
+	if (process->rank >= 0) {
+		ri_text_add(out, " below rank ");
+		add_ranks(out, look, group);
+	}
+}
+
+/* Where a library lies says little: the path below site-packages, or below lib/python3.11. */
+static const char *behind_folder(const char *file)
+{
+	static const char packages[] = "-packages/", library[] = "/lib/python3.";
+	const char *inner = strstr(file, packages);
+
+	if (inner != NULL)
+		return inner + strlen(packages);
+	inner = strstr(file, library);
+	inner = inner == NULL ? NULL : strchr(inner + strlen(library), '/');
+	return inner == NULL ? file : inner + 1;
+}
+
+static void add_frame(struct ri_text *out, const struct ri_hang_frame *frame)
+{
+	ri_text_add_shown(out, behind_folder(ri_hang_redact(frame->file)), SHOWN);
+	if (frame->line > 0)
+		ri_text_addf(out, ":%u", frame->line);
+	ri_text_add(out, " in ");
+	ri_text_add_shown(out, frame->function, SHOWN);
+}
+
+struct page {
+	struct ri_text *out;
+	size_t lines;
+};
+
+static bool end_line(struct page *page)
+{
+	ri_text_add(page->out, "\n");
+	return ++page->lines < RI_HANG_LINES - 2;
+}
+
+/* The main thread's frames, then a line for each other thread that runs Python. */
+static bool add_stacks(struct page *page, const struct ri_hang_process *process, size_t most)
+{
+	for (uint32_t i = 0; process->stack_count > 0 && i < process->stacks[0].count; i++) {
+		const struct ri_hang_stack *stack = &process->stacks[0];
+
+		ri_text_add(page->out, "    ");
+		if (i == most) {
+			ri_text_addf(page->out, "and %u frames more", stack->depth - i);
+			if (!end_line(page))
+				return false;
+			break;
+		}
+		add_frame(page->out, &stack->frames[i]);
+		if (!end_line(page))
+			return false;
+	}
+	for (uint32_t i = 1; i < process->stack_count; i++) {
+		if (process->stacks[i].count == 0)
+			continue;
+		ri_text_addf(page->out, "    thread %d: ", (int)process->stacks[i].tid);
+		for (uint32_t k = 0; k < process->stacks[i].count && k < FRAMES_THREAD; k++) {
+			ri_text_add(page->out, k == 0 ? "" : " < ");
+			add_frame(page->out, &process->stacks[i].frames[k]);
+		}
+		if (!end_line(page))
+			return false;
+	}
+	return true;
+}
+
+static bool has_ranks(const struct ri_hang_look *look)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].is_rank)
+			return true;
+	return false;
+}
+
+static bool add_group(struct page *page, struct ri_hang *stuck, int group, size_t frames)
+{
+	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	const struct ri_hang_process *process = &look->processes[group];
+	size_t before;
+
+	add_name(page->out, look, group);
+	ri_text_add(page->out, count_group(look, group) > 1 ? ": each " : ": ");
+	ri_hang_add_deed(page->out, look, (size_t)group);
+	if (!end_line(page))
+		return false;
+	before = page->out->length;
+	ri_text_add(page->out, "    ");
+	ri_hang_add_lack(page->out, stuck, process);
+	if (page->out->length == before + 4) {
+		page->out->length = before;
+		page->out->bytes[before] = '\0';
+	} else if (!end_line(page)) {
+		return false;
+	}
+	/* where there are ranks, a launcher's own stack tells nothing of the job */
+	return process->rank < 0 && has_ranks(look) ? true : add_stacks(page, process, frames);
+}
+
+/* Idle workers and launchers are no news. */
+static bool is_news(const struct ri_hang *stuck, const struct ri_hang_process *process)
+{
+	if (ri_hang_is_lost(stuck, process))
+		return false;
+	return process->is_rank || (process->class != RI_HANG_WORK &&
+		process->class != RI_HANG_UNLOOKED);
+}
+
+/* Where the ranks are in two collectives, either may be the wrong one: both are told. */
+static void add_difference(struct ri_text *out, const struct ri_hang_look *look)
+{
+	const struct ri_hang_process *crowd = &look->processes[look->crowd];
+
+	ri_text_add(out, "the ranks differ: rank ");
+	ri_text_addf(out, "%lld (pid %d) ", (long long)look->processes[look->suspect].rank,
+		(int)look->processes[look->suspect].pid);
+	ri_hang_add_deed(out, look, (size_t)look->suspect);
+	ri_text_add(out, "; the others in ");
+	ri_text_add_shown(out,
+		ri_wait_name(crowd->stacks[0].frames[crowd->waits_at].function), SHOWN);
+}
+
+static void add_suspect(struct page *page, const struct ri_hang_look *look)
+{
+	const struct ri_hang_process *suspect;
+	struct ri_text *out = page->out;
+
+	if (look->suspect < 0)
+		return;
+	suspect = &look->processes[look->suspect];
+	if (suspect->class == RI_HANG_COLLECTIVE) {
+		add_difference(out, look);
+		end_line(page);
+		return;
+	}
+	ri_text_add(out, "suspect: ");
+	if (suspect->rank >= 0)
+		ri_text_addf(out, "rank %lld ", (long long)suspect->rank);
+	ri_text_addf(out, "(pid %d) ", (int)suspect->pid);
+	ri_hang_add_deed(out, look, (size_t)look->suspect);
+	ri_text_add(out, "; the others wait for it");
+	end_line(page);
+}
+
+static void add_ended(struct page *page, const struct ri_hang_look *look)
+{
+	struct list list = { .out = page->out, .first = -1 };
+
+	if (look->ended_count == 0)
+		return;
+	ri_text_add(page->out, look->ended_count == 1 ? "rank " : "ranks ");
+	for (size_t i = 0; i < look->ended_count; i++)
+		add_to_list(&list, look->ended[i]);
+	end_run(&list);
+	ri_text_addf(page->out, " %s ended", look->ended_count == 1 ? "has" : "have");
+	if (look->all_wait)
+		ri_text_add(page->out, "; the others wait for the other ranks");
+	end_line(page);
+}
+
+size_t ri_hang_count_unseen(struct ri_hang *stuck)
+{
+	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		count += look->processes[i].unlooked || (look->processes[i].unread &&
+			look->processes[i].python == RI_HANG_NOT_ASKED);
+	return count;
+}
+
+static void add_cut(struct page *page, struct ri_hang *stuck)
+{
+	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	size_t count = ri_hang_count_unseen(stuck);
+
+	if (stuck->cut_ms == 0 || (count == 0 && look->listed))
+		return;
+	if (stuck->cut_errno != 0)
+		ri_text_addf(page->out, "no process to look with (%s): ",
+			strerror(stuck->cut_errno));
+	else
+		ri_text_addf(page->out, "cut short after %u ms: ", stuck->cut_ms);
+	if (look->listed)
+		ri_text_addf(page->out, "%zu of %zu processes were not looked at", count,
+			look->count);
+	else if (look->count == 0)
+		ri_text_add(page->out, "no process was looked at");
+	else
+		ri_text_addf(page->out, "%zu of the %zu processes that rankinit started were "
+			"looked at, and no other one", look->count - count, look->count);
+	end_line(page);
+}
+
+static void render(struct ri_hang *stuck, struct ri_text *out)
+{
+	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	struct page page = { .out = out };
+	size_t ranks = 0, groups = 0, shown = 0;
+
+	for (size_t i = 0; i < look->count; i++) {
+		ranks += look->processes[i].is_rank;
+		groups += look->processes[i].group == (int)i && is_news(stuck, &look->processes[i]);
+	}
+	add_cut(&page, stuck);
+	add_suspect(&page, look);
+	add_ended(&page, look);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < look->count; i++) {
+			const struct ri_hang_process *process = &look->processes[i];
+
+			if (process->group != (int)i || !is_news(stuck, process) ||
+				process->is_rank != (pass == 0))
+				continue;
+			if (shown == GROUPS || !add_group(&page, stuck, (int)i,
+				groups > MANY ? FRAMES_FEW : FRAMES)) {
+				ri_text_addf(out, "and %zu groups more\n", groups - shown);
+				return;
+			}
+			shown++;
+		}
+	if (look->left_out > 0)
+		ri_text_addf(out, "and %zu processes more\n", look->left_out);
+	if (look->count == 0 && stuck->cut_ms == 0)
+		ri_text_add(out, "no process is there\n");
+}
+
+void ri_hang_say(struct ri_hang *stuck, struct ri_text *out)
+{
+	static char lines[RI_HANG_SHOWN];
+	struct ri_text text;
+
+	ri_text_init(&text, lines, sizeof(lines));
+	render(stuck, &text);
+	ri_redact(out, (struct ri_span){ text.bytes, text.length });
+}
+
+void ri_hang_say_unseen(const struct ri_hang *stuck, const struct ri_hang_process *process,
+	struct ri_text *out)
+{
+	static char line[RI_HANG_COLUMNS];
+	struct ri_text text;
+	size_t before;
+
+	ri_text_init(&text, line, sizeof(line));
+	if (process->rank >= 0)
+		ri_text_addf(&text, "rank %lld", (long long)process->rank);
+	else
+		ri_text_addf(&text, "process %d", (int)process->pid);
+	ri_text_add(&text, " (");
+	ri_text_add_shown(&text, process->name, SHOWN);
+	ri_text_add(&text, "): ");
+	before = text.length;
+	ri_hang_add_lack(&text, stuck, process);
+	if (text.length == before)
+		ri_text_add(&text, "it runs no Python");
+	ri_redact(out, (struct ri_span){ text.bytes, text.length });
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The autopsy for people and for programs. Whatever the processes are called and however many
+ * there are: at most RI_HANG_LINES lines, no secrets, nothing that a terminal could take for a
+ * command.
+ */
+#ifndef RI_HANG_WORDING_H
+#define RI_HANG_WORDING_H
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "model/json.h"
+#include "hang/hang.h"
+
+enum {
+	RI_HANG_LINES = 48,
+	RI_HANG_COLUMNS = 400,	/* of one line; a terminal breaks it */
+	RI_HANG_SHOWN = RI_HANG_LINES * RI_HANG_COLUMNS * 2,
+};
+
+/* What was judged, as lines that end in '\n'. */
+void ri_hang_say(struct ri_hang *stuck, struct ri_text *out);
+
+/* The same as an object; memory that runs out is noted in *json. */
+json_t *ri_hang_json(struct ri_json *json, struct ri_hang *stuck);
+
+/* "blocked", "collective": the name of a class for programs. */
+const char *ri_hang_class_name(enum ri_hang_class class);
+
+/* Append what a process does: "sleeps, train.py:55 in step". */
+void ri_hang_add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i);
+
+/* Append why there is no Python stack of it; nothing where there is one, or none is missed. */
+void ri_hang_add_lack(struct ri_text *out, const struct ri_hang *stuck,
+	const struct ri_hang_process *process);
+
+/* A file's name without its secrets, all of it: what is cut may lack the word that says so. */
+const char *ri_hang_redact(const char *file);
+
+/* Why it cannot be known whether a process moves, as "rank 0 (sleep): it runs no Python". */
+void ri_hang_say_unseen(const struct ri_hang *stuck, const struct ri_hang_process *process,
+	struct ri_text *out);
+
+#endif

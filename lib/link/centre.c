@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/centre.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	NAMED_MAX = 8,		/* nodes in one line */
+	ENDS_MOST = 16,		/* that are news: of a thousand nodes the others end alike */
+	ROLL_MOST_MS = 3600000,
+};
+
+/* "node 3 (gpu-0514)": by its own words, else by the job's list. */
+static void add_node(struct ri_text *out, const struct ri_centre *centre, size_t node)
+{
+	const char *host = centre->nodes[node].host;
+
+	if (host[0] == '\0')
+		host = centre->host(centre->context, node);
+	ri_text_addf(out, "node %zu", node);
+	if (host != NULL && host[0] != '\0') {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, host, RI_LINK_WORD);
+		ri_text_add(out, ")");
+	}
+}
+
+static void send_all(struct ri_centre *centre, const struct ri_link_message *message)
+{
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			centre->send(centre->context, centre->nodes[i].session, message);
+}
+
+static void tell(struct ri_centre *centre, const char *line)
+{
+	struct ri_link_message news = { .kind = RI_LINK_NEWS };
+
+	ri_link_text_set(news.news.text, line);
+	send_all(centre, &news);
+}
+
+/* May this member's ranks be stopped for what decided the job? */
+static bool is_ordered(const struct ri_centre *centre, size_t node)
+{
+	const struct ri_centre_node *member = &centre->nodes[node];
+	bool culprit = centre->verdict.named && centre->verdict.node == node;
+	bool rival = centre->tied && centre->ends[1].node == node;
+
+	return centre->orders && centre->fatal && !centre->leaving && member->taken &&
+		member->may_stop && (member->lives || (!culprit && !rival)) &&
+		!(member->ended &&
+			(member->class == RI_LINK_DONE || member->class == RI_LINK_STOPPED));
+}
+
+static void send_verdict(struct ri_centre *centre, size_t node)
+{
+	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = centre->verdict };
+
+	message.verdict.order = is_ordered(centre, node);
+	centre->nodes[node].told = true;
+	centre->send(centre->context, centre->nodes[node].session, &message);
+}
+
+/* The first decision stands, and everybody who is here gets it at once. */
+static void decide(struct ri_centre *centre, const char *text, int64_t now)
+{
+	centre->decided = true;
+	if (centre->failed_at == 0)
+		centre->failed_at = now;
+	centre->settle_at = 0;
+	ri_link_text_set(centre->verdict.text, text);
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			send_verdict(centre, i);
+}
+
+static void decide_for(struct ri_centre *centre, size_t node, const char *text, bool fatal,
+	int64_t now)
+{
+	centre->verdict.node = node;
+	centre->verdict.named = true;
+	centre->fatal = fatal;
+	decide(centre, text, now);
+}
+
+/* Nodes that may explain a loss: without a word, or gone. */
+static void add_suspects(struct ri_text *out, const struct ri_centre *centre, int64_t now)
+{
+	size_t named = 0;
+
+	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+		bool done = node->ended && node->class == RI_LINK_DONE;
+		bool left = !done && node->phase == RI_LINK_LEAVING;
+		bool gone = !node->here && !node->ended && !ri_link_life_is_none(&node->life);
+
+		if (!done && !left && !gone)
+			continue;
+		ri_text_add(out, left ? "  a rank of " : "  ");
+		add_node(out, centre, i);
+		if (done || left)
+			ri_text_add(out, " had ended with 0\n");
+		else
+			ri_text_addf(out, " has been silent for %lld s\n",
+				(long long)(now - node->heard_at) / 1000);
+		named++;
+	}
+}
+
+/* Lines of a node below ours, as many whole ones as there are in so many bytes. */
+static void add_below(struct ri_text *out, const char *lines, size_t most)
+{
+	for (const char *line = lines, *end; *line != '\0'; line = end) {
+		end = line + strcspn(line, "\n");
+		if ((size_t)(end - lines) > most)
+			break;
+		ri_text_addf(out, "  %.*s\n", (int)(end - line), line);
+		end += *end == '\n';
+	}
+}
+
+/* Losses alone: who lost somebody is no culprit. */
+static void decide_losses(struct ri_centre *centre, int64_t now)
+{
+	char lines[RI_LINK_TEXT];
+	struct ri_text out;
+
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_text_addf(&out, "cannot tell which rank failed first: ranks of %zu %s lost others, and "
+		"no rank failed of itself\n", centre->losers,
+		centre->losers == 1 ? "node" : "nodes");
+	add_suspects(&out, centre, now);
+	ri_text_add(&out, "  the first to lose another was ");
+	add_node(&out, centre, centre->ends[0].node);
+	ri_text_add(&out, ":\n");
+	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
+	centre->fatal = centre->ends[0].end.fatal;
+	decide(centre, lines, now);
+}
+
+/* Which of two comes first is not known: both are named. */
+static void decide_tie(struct ri_centre *centre, int64_t now)
+{
+	const struct ri_link_end *a = &centre->ends[0].end, *b = &centre->ends[1].end;
+	uint64_t apart = b->at_us - a->at_us, error = a->error_us + b->error_us;
+	char lines[RI_LINK_TEXT];
+	struct ri_text out;
+
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_text_addf(&out, "two nodes failed within %llu ms, and their clocks are known to %llu "
+		"ms, so either may be the first:\n", (unsigned long long)apart / 1000,
+		(unsigned long long)error / 1000 + 1);
+	for (size_t i = 0; i < 2; i++)
+		add_below(&out, centre->ends[i].end.text, RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
+	centre->tied = true;
+	decide_for(centre, centre->ends[0].node, lines, a->fatal, now);
+}
+
+/* The time is over, or all have been heard: the best that is known decides. */
+static void decide_best(struct ri_centre *centre, int64_t now)
+{
+	const struct ri_centre_end *best = &centre->ends[0], *other = &centre->ends[1];
+	char lines[RI_LINK_TEXT];
+	struct ri_text out;
+
+	if (best->end.class == RI_LINK_LOSS) {
+		decide_losses(centre, now);
+		return;
+	}
+	if (centre->end_count == 2 && ri_link_end_is_tie(&best->end, &other->end)) {
+		decide_tie(centre, now);
+		return;
+	}
+	ri_text_init(&out, lines, sizeof(lines));
+	ri_text_add(&out, best->end.text);
+	if (centre->end_count == 2 && other->end.class == RI_LINK_UNKNOWN &&
+		ri_link_end_is_earlier(&other->end, &best->end)) {
+		ri_text_add(&out, "  before that, and without a word:\n");
+		add_below(&out, other->end.text, RI_LINK_TEXT);
+	}
+	decide_for(centre, best->node, lines, best->end.fatal, now);
+}
+
+/* Keep the best two; of a node that says more than before, that. */
+static void weigh(struct ri_centre *centre, size_t node, const struct ri_link_end *end)
+{
+	struct ri_centre_end *ends = centre->ends, first;
+	size_t at = centre->end_count;
+
+	for (size_t i = 0; i < centre->end_count; i++)
+		if (ends[i].node == node)
+			at = i;
+	if (at == 2 && !ri_link_end_outweighs(end, &ends[1].end))
+		return;
+	at = at == 2 ? 1 : at;
+	ends[at] = (struct ri_centre_end){ .node = node, .end = *end };
+	if (at == centre->end_count)
+		centre->end_count++;
+	if (centre->end_count == 2 && ri_link_end_outweighs(&ends[1].end, &ends[0].end)) {
+		first = ends[0];
+		ends[0] = ends[1];
+		ends[1] = first;
+	}
+}
+
+/* Is there nobody left whose end could say more? */
+static bool are_all_heard(const struct ri_centre *centre)
+{
+	for (size_t i = 0; i < centre->count; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+
+		if (!node->ended || node->lives || node->class == RI_LINK_LOSS)
+			return false;
+	}
+	return true;
+}
+
+/* A rank may have raised, closed its connections, and take long to end. */
+static void ask(struct ri_centre *centre, int64_t now)
+{
+	const struct ri_link_message message = { .kind = RI_LINK_ASK };
+
+	centre->ask_at = now + RI_CENTRE_ASK_MS;
+	for (size_t i = 0; i < centre->count; i++) {
+		const struct ri_centre_node *node = &centre->nodes[i];
+
+		if (node->here && node->taken && (!node->ended || node->class == RI_LINK_LOSS))
+			centre->send(centre->context, node->session, &message);
+	}
+}
+
+/* An end that another node's may explain, or precede: it gets the time to come. */
+static void settle(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
+	int64_t now)
+{
+	int64_t until = now + (end->class == RI_LINK_OWN ? RI_CENTRE_OWN_MS : RI_CENTRE_SETTLE_MS);
+
+	centre->losers += end->class == RI_LINK_LOSS;
+	if (centre->failed_at == 0)
+		centre->failed_at = now;
+	if (centre->settle_at == 0)
+		ask(centre, now);
+	if (centre->settle_at == 0 || until < centre->settle_at)
+		centre->settle_at = until;
+	weigh(centre, node, end);
+	if (are_all_heard(centre))
+		decide_best(centre, now);
+}
+
+/* "node 1 (gpu-0514): WORDS", for an end that is not one of the job; some name it themselves. */
+static void tell_end(struct ri_centre *centre, size_t node, const char *words)
+{
+	char name[RI_MAX_LINE], lines[RI_LINK_TEXT];
+	struct ri_text out;
+
+	if (centre->ends_told++ >= ENDS_MOST)
+		return;
+	ri_text_init(&out, name, sizeof(name));
+	add_node(&out, centre, node);
+	ri_text_init(&out, lines, sizeof(lines));
+	if (strncmp(words, name, strlen(name)) != 0)
+		ri_text_addf(&out, "%s: ", name);
+	ri_text_add(&out, words);
+	tell(centre, lines);
+}
+
+static void take_end(struct ri_centre *centre, size_t node, const struct ri_link_end *end,
+	int64_t now)
+{
+	struct ri_centre_node *member = &centre->nodes[node];
+
+	if (member->ended && end->class <= member->class)
+		return;
+	member->ended = true;
+	member->class = end->class;
+	member->lives = end->lives;
+	if (end->class == RI_LINK_DONE) {
+		centre->leaving = true;
+	} else if (centre->decided) {
+		return;
+	} else if (!end->fatal) {
+		tell_end(centre, node, end->text);
+	} else if (end->class == RI_LINK_STOPPED && centre->end_count > 0 &&
+		centre->ends[0].end.class > RI_LINK_LOSS) {
+		decide_best(centre, now);	/* a failure was there before the stop */
+	} else if (end->class == RI_LINK_STOPPED) {
+		decide_for(centre, node, end->text, false, now);
+	} else {
+		settle(centre, node, end, now);
+	}
+}
+
+bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
+	const struct ri_link_message *message, int64_t now)
+{
+	const struct ri_link_message heard = { .kind = RI_LINK_HEARD };
+	struct ri_centre_node *member = &centre->nodes[node];
+	bool counts = member->here && member->session == session && member->taken;
+
+	if (message->kind == RI_LINK_PHASE) {
+		if (counts && message->phase > member->phase)
+			member->phase = message->phase;
+		centre->leaving = centre->leaving || (counts && message->phase == RI_LINK_LEAVING);
+		return true;
+	}
+	if (message->kind != RI_LINK_END)
+		return false;
+	if (counts)
+		take_end(centre, node, &message->end, now);
+	centre->send(centre->context, session, &heard);
+	return true;
+}
+
+static void answer(struct ri_centre *centre, size_t session, enum ri_link_place place, int64_t now)
+{
+	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = centre->self };
+
+	hello.hello.place = place;
+	hello.hello.age_ms = (uint64_t)(now - centre->begun);
+	centre->send(centre->context, session, &hello);
+}
+
+/* Both live: a platform's restart ends the older one first. */
+static void tell_of_twins(struct ri_centre *centre, size_t node, const char *other)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "two machines call themselves node %zu: ", node);
+	ri_text_add_shown(&out, centre->nodes[node].host, RI_LINK_WORD);
+	ri_text_add(&out, " and ");
+	ri_text_add_shown(&out, other, RI_LINK_WORD);
+	tell(centre, line);
+}
+
+/* Its ranks ran, it is gone without a word, and here is another: that is proof. */
+static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	add_node(&out, centre, node);
+	ri_text_add(&out, " failed first: it was started again, and ended before without a word, "
+		"as of SIGKILL for the whole container\n");
+	decide_for(centre, node, line, true, now);
+}
+
+/* The life that is still connected goes, and does not call again. */
+static void send_away(struct ri_centre *centre, size_t node, const char *for_host, int64_t now)
+{
+	struct ri_centre_node *member = &centre->nodes[node];
+
+	tell_of_twins(centre, node, for_host);
+	answer(centre, member->session, RI_LINK_REPLACED, now);
+	centre->drop(centre->context, member->session);
+	member->here = false;
+	member->lost_at = member->heard_at = now;
+}
+
+/* Younger than the failure: it may be one of the next attempt. */
+static bool is_younger(const struct ri_centre *centre, const struct ri_link_hello *hello,
+	int64_t now)
+{
+	return centre->failed_at != 0 && hello->age_ms <= (uint64_t)(now - centre->failed_at);
+}
+
+/* What to make of a life, where the centre knows another one of its node. */
+static enum ri_link_place place_another(struct ri_centre *centre, size_t node,
+	const struct ri_link_hello *hello, int64_t now)
+{
+	struct ri_centre_node *member = &centre->nodes[node];
+	int64_t born = now - (int64_t)hello->age_ms;
+	bool ran = member->phase != RI_LINK_STARTING;
+	bool after = !member->here && born > member->lost_at;
+
+	/* it proves nothing: who came first stays */
+	if (!centre->keyed && member->here)
+		return RI_LINK_LATER;
+	if (born < member->born)
+		return RI_LINK_REPLACED;
+	if (!centre->decided && after && ran && !member->ended && member->taken && member->may_stop)
+		decide_restart(centre, node, now);
+	if (centre->decided)
+		return RI_LINK_LATER;
+	if (member->here)
+		send_away(centre, node, hello->host, now);
+	return after && member->taken && !ran && !member->ended && !is_younger(centre, hello, now)
+		? RI_LINK_TAKEN
+		: RI_LINK_GUEST;
+}
+
+/* Of which node, and what becomes of it? */
+static enum ri_link_place place(struct ri_centre *centre, size_t session,
+	const struct ri_link_hello *hello, int64_t now)
+{
+	struct ri_centre_node *member;
+
+	if (hello->nodes != centre->count)
+		return RI_LINK_SIZE;
+	if ((hello->node == 0) != (session == 0))
+		return RI_LINK_OTHER;
+	member = &centre->nodes[hello->node];
+	centre->called += !member->called;
+	member->called = true;
+	if (!ri_link_life_is_none(&hello->centre) &&
+		!ri_link_life_is(&hello->centre, &centre->self.life))
+		return RI_LINK_OTHER;
+	/* its ranks had met those of a node 0 before this one: of another attempt */
+	if (ri_link_life_is_none(&hello->centre) && hello->met_ms > (uint64_t)(now - centre->begun))
+		return RI_LINK_OTHER;
+	if (ri_link_life_is(&member->life, &hello->life))
+		return member->taken ? RI_LINK_TAKEN : RI_LINK_GUEST;
+	if (!ri_link_life_is_none(&member->life))
+		return place_another(centre, hello->node, hello, now);
+	return is_younger(centre, hello, now) ? RI_LINK_GUEST : RI_LINK_TAKEN;
+}
+
+static void tell_complete(struct ri_centre *centre, int64_t now)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	centre->roll_at = 0;
+	if (!centre->rolled)
+		return;
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "all %zu nodes have come, after %lld s", centre->count,
+		(long long)(now - centre->begun) / 1000);
+	tell(centre, line);
+}
+
+int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct ri_link_hello *hello,
+	int64_t now)
+{
+	enum ri_link_place is = place(centre, session, hello, now);
+	struct ri_centre_node *member;
+
+	answer(centre, session, is, now);
+	if (is == RI_LINK_TAKEN || is == RI_LINK_GUEST) {
+		member = &centre->nodes[hello->node];
+		if (member->here)	/* the same life on a new connection: the old one is dead */
+			centre->drop(centre->context, member->session);
+		if (!ri_link_life_is(&member->life, &hello->life)) {
+			member->phase = RI_LINK_STARTING;
+			member->told = false;
+			member->born = now - (int64_t)hello->age_ms;
+		}
+		member->life = hello->life;
+		member->taken = is == RI_LINK_TAKEN;
+		member->may_stop = hello->may_stop;
+		member->here = true;
+		member->silent = false;
+		member->session = session;
+		ri_text_copy(member->host, sizeof(member->host), hello->host);
+		if (centre->decided)
+			send_verdict(centre, hello->node);
+	} else {
+		centre->drop(centre->context, session);
+	}
+	if (centre->called == centre->count && centre->roll_at != 0)
+		tell_complete(centre, now);
+	return is == RI_LINK_TAKEN || is == RI_LINK_GUEST ? (int64_t)hello->node : -1;
+}
+
+void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now)
+{
+	struct ri_centre_node *member = &centre->nodes[node];
+
+	if (!member->here || member->session != session)
+		return;
+	member->here = false;
+	member->lost_at = member->heard_at = now;
+}
+
+void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms)
+{
+	struct ri_centre_node *member = &centre->nodes[node];
+
+	if (member->here || member->session != session)
+		return;
+	member->heard_at = member->lost_at - quiet_ms;
+	member->told = false;
+}
+
+/*
+ * "waiting for 2 of 4 nodes for 20 s: node 2 (worker-2), node 3 (worker-3)"; the first time with
+ * what to look for.
+ */
+static void call_roll(struct ri_centre *centre, int64_t now)
+{
+	size_t missing = centre->count - centre->called, named = 0;
+	int64_t waited = now - centre->begun;
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "waiting for %zu of %zu nodes for %lld s:", missing, centre->count,
+		(long long)waited / 1000);
+	for (size_t i = 0; i < centre->count && named < NAMED_MAX; i++) {
+		if (centre->nodes[i].called)
+			continue;
+		ri_text_add(&out, named++ == 0 ? " " : ", ");
+		add_node(&out, centre, i);
+	}
+	if (missing > named)
+		ri_text_addf(&out, " and %zu more", missing - named);
+	if (centre->foreign)
+		ri_text_add(&out, "; a node that called has another key, or is of another job");
+	else if (!centre->rolled)
+		ri_text_add(&out, "; look whether they run, with --link and the same key");
+	centre->rolled = true;
+	centre->roll_at = now + (waited < ROLL_MOST_MS ? waited : ROLL_MOST_MS);
+	tell(centre, line);
+}
+
+/* One that was lost, and has not come back. */
+static bool becomes_silent(const struct ri_centre_node *member)
+{
+	return !member->here && !member->ended && !member->silent &&
+		!ri_link_life_is_none(&member->life);
+}
+
+bool ri_centre_misses(const struct ri_centre *centre)
+{
+	for (size_t i = 0; i < centre->count; i++)
+		if (!centre->nodes[i].called ||
+			(becomes_silent(&centre->nodes[i]) && !centre->nodes[i].told))
+			return true;
+	return false;
+}
+
+static void tell_silent(struct ri_centre *centre, int64_t now)
+{
+	char words[RI_MAX_LINE];
+
+	for (size_t i = 0; i < centre->count; i++) {
+		struct ri_centre_node *member = &centre->nodes[i];
+
+		if (!becomes_silent(member) || now < member->heard_at + RI_CENTRE_SILENT_MS)
+			continue;
+		member->silent = true;
+		snprintf(words, sizeof(words), "silent for %d s; look whether it still runs",
+			RI_CENTRE_SILENT_MS / 1000);
+		if (!centre->decided)
+			tell_end(centre, i, words);
+	}
+}
+
+void ri_centre_begin(struct ri_centre *centre, int64_t now)
+{
+	centre->begun = now;
+	centre->roll_at = centre->roll_ms > 0 ? now + centre->roll_ms : 0;
+}
+
+int64_t ri_centre_due(const struct ri_centre *centre)
+{
+	int64_t due = INT64_MAX;
+
+	if (centre->settle_at != 0)
+		due = centre->settle_at < centre->ask_at ? centre->settle_at : centre->ask_at;
+	if (centre->roll_at != 0 && !centre->decided && centre->roll_at < due)
+		due = centre->roll_at;
+	for (size_t i = 0; i < centre->count; i++)
+		if (becomes_silent(&centre->nodes[i]) &&
+			centre->nodes[i].heard_at + RI_CENTRE_SILENT_MS < due)
+			due = centre->nodes[i].heard_at + RI_CENTRE_SILENT_MS;
+	return due;
+}
+
+void ri_centre_pass(struct ri_centre *centre, int64_t now)
+{
+	if (centre->settle_at != 0 && now >= centre->settle_at)
+		decide_best(centre, now);
+	else if (centre->settle_at != 0 && now >= centre->ask_at)
+		ask(centre, now);
+	if (centre->roll_at != 0 && !centre->decided && now >= centre->roll_at)
+		call_roll(centre, now);
+	tell_silent(centre, now);
+}
+
+void ri_centre_close(struct ri_centre *centre, int64_t now)
+{
+	for (size_t i = 0; i < centre->count; i++)
+		if (centre->nodes[i].here)
+			answer(centre, centre->nodes[i].session, RI_LINK_LATER, now);
+}

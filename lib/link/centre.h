@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What node 0's helper makes of what the nodes say: who has come, which node failed first, who
+ * is to stop. It decides from messages and times alone; docs/link.md has the tables.
+ *
+ * Sessions are numbers of the caller's, one for each connection that has proved itself; 0 is
+ * node 0's own member. Times are milliseconds of one clock that goes on in a suspended machine.
+ */
+#ifndef RI_LINK_CENTRE_H
+#define RI_LINK_CENTRE_H
+
+#include "link/message.h"
+
+enum {
+	RI_CENTRE_ASK_MS = 400,		/* between two questions who ends of an exception */
+	RI_CENTRE_OWN_MS = 500,		/* for an earlier end than one of its own */
+	RI_CENTRE_SETTLE_MS = 2000,	/* for a better word than a loss, or than none */
+	RI_CENTRE_SILENT_MS = 60000,	/* a connection that was lost so long ago is news */
+};
+
+struct ri_centre_node {
+	struct ri_link_life life;	/* none: it has not called */
+	int64_t born;			/* when that life began, as its age says */
+	bool called;			/* somebody who proved the key has said to be this node */
+	bool taken;
+	bool here;			/* it has a session */
+	bool may_stop;
+	bool ended;
+	bool lives;			/* a rank of it is still on its way out */
+	bool silent;			/* that was news */
+	bool told;			/* it has the verdict */
+	enum ri_link_phase phase;
+	enum ri_link_class class;	/* where it ended */
+	size_t session;
+	int64_t lost_at;		/* when it had the last one */
+	int64_t heard_at;		/* ... and when that was heard last */
+	char host[RI_LINK_WORD];
+};
+
+/* An end that may decide. */
+struct ri_centre_end {
+	size_t node;
+	struct ri_link_end end;
+};
+
+struct ri_centre {
+	/* Given by the caller. */
+	void (*send)(void *context, size_t session, const struct ri_link_message *message);
+	void (*drop)(void *context, size_t session);	/* behind what was sent to it */
+	const char *(*host)(void *context, size_t node);	/* by the job's own list, or NULL */
+	void *context;
+	struct ri_centre_node *nodes;	/* zeroes */
+	size_t count;
+	bool keyed;			/* who calls has proved that it may */
+	bool orders;			/* there is a secret, and nobody asked to tell only */
+	struct ri_link_hello self;
+	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
+	/* The rest starts as zeroes. */
+	int64_t begun, roll_at, settle_at;
+	int64_t ask_at;		/* while it settles */
+	int64_t failed_at;	/* when the first failure was heard; 0: none was */
+	size_t called;			/* nodes that have */
+	bool rolled;			/* somebody was missing, and that was news */
+	bool foreign;			/* somebody of another key or another job has called */
+	bool leaving;			/* a rank of the job has ended with 0 */
+	bool decided;
+	bool fatal;			/* what decided it ended the job */
+	struct ri_link_verdict verdict;
+	/* What is known while it settles: the best two ends, of two nodes. */
+	struct ri_centre_end ends[2];
+	size_t end_count, losers;
+	bool tied;		/* the verdict names both */
+	unsigned ends_told;
+};
+
+/* The first call. */
+void ri_centre_begin(struct ri_centre *centre, int64_t now);
+
+/*
+ * Somebody with the key said so. Returns the node that the session is of, or -1 where it was sent
+ * away: then it is dropped already. The answer was sent.
+ */
+int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct ri_link_hello *hello,
+	int64_t now);
+
+/*
+ * The node of a session, as ri_centre_hello returned it, says more. Returns false for what a
+ * member does not say.
+ */
+bool ri_centre_hear(struct ri_centre *centre, size_t node, size_t session,
+	const struct ri_link_message *message, int64_t now);
+
+/* The session is over. */
+void ri_centre_lose(struct ri_centre *centre, size_t node, size_t session, int64_t now);
+
+/*
+ * The session that is over was not closed, but broke, as where a cable is cut: what was sent last
+ * may not have arrived, and it had been quiet for so long.
+ */
+void ri_centre_break(struct ri_centre *centre, size_t node, size_t session, int64_t quiet_ms);
+
+/*
+ * Is there a node that may call yet, to hear the verdict? It has not come, or was lost without an
+ * end less than RI_CENTRE_SILENT_MS ago.
+ */
+bool ri_centre_misses(const struct ri_centre *centre);
+
+/* When something is due, or INT64_MAX; what was received until then is to be heard before. */
+int64_t ri_centre_due(const struct ri_centre *centre);
+void ri_centre_pass(struct ri_centre *centre, int64_t now);
+
+/* Node 0's rankinit ends: the others do not miss it, and call again. */
+void ri_centre_close(struct ri_centre *centre, int64_t now);
+
+#endif

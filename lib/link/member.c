@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/member.h"
+
+#include <string.h>
+
+enum {
+	UNPROVED_MOST = 32,	/* lines of a centre that proves nothing */
+	ROLL_MOST_MS = 3600000,
+};
+
+void ri_member_begin(struct ri_member *member, int64_t now)
+{
+	member->begun = now;
+	member->roll_at = member->roll_ms > 0 ? now + member->roll_ms : 0;
+}
+
+bool ri_member_calls(const struct ri_member *member)
+{
+	return !member->over && !member->joined;
+}
+
+void ri_member_connect(struct ri_member *member, int64_t now)
+{
+	struct ri_link_message hello = { .kind = RI_LINK_HELLO, .hello = member->self };
+
+	hello.hello.age_ms = (uint64_t)(now - member->begun);
+	hello.hello.met_ms = member->met_at == 0 ? 0 : (uint64_t)(now - member->met_at);
+	hello.hello.place = RI_LINK_GUEST;
+	member->send(member->context, &hello);
+}
+
+static void send_phase(struct ri_member *member)
+{
+	struct ri_link_message phase = { .kind = RI_LINK_PHASE, .phase = member->phase };
+
+	member->send(member->context, &phase);
+}
+
+static void send_end(struct ri_member *member)
+{
+	struct ri_link_message end = { .kind = RI_LINK_END, .end = member->end };
+	int64_t at = (int64_t)end.end.at_us - member->ahead_us;
+
+	if (end.end.at_us == 0 || !member->compared || at < 0 || at > RI_LINK_CLOCK)
+		at = 0;
+	end.end.at_us = (uint64_t)at;
+	end.end.error_us = at == 0 ? 0 : (uint64_t)member->error_us;
+	member->send(member->context, &end);
+}
+
+static void leave(struct ri_member *member, const char *why)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	member->over = true;
+	member->roll_at = 0;
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "%s; the job goes on without the link of this node", why);
+	member->say(member->context, line);
+}
+
+static void join(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	if (hello->place == RI_LINK_TAKEN)
+		member->self.centre = hello->life;
+	member->joined = true;
+	member->met = true;
+	member->closed = false;
+	member->roll_at = 0;
+	member->trouble[0] = '\0';
+	member->shut_out = false;
+	if (member->rolled) {
+		ri_text_init(&out, line, sizeof(line));
+		ri_text_addf(&out, "node 0 answers, after %lld s",
+			(long long)(now - member->begun) / 1000);
+		member->say(member->context, line);
+	}
+	member->rolled = false;
+	if (member->phase != RI_LINK_STARTING)
+		send_phase(member);
+	if (member->has_end && !member->end_heard)
+		send_end(member);
+}
+
+static void take_hello(struct ri_member *member, const struct ri_link_hello *hello, int64_t now)
+{
+	switch (hello->place) {
+	case RI_LINK_TAKEN:
+	case RI_LINK_GUEST:
+		join(member, hello, now);
+		break;
+	case RI_LINK_LATER:
+		member->closed = true;
+		break;
+	case RI_LINK_REPLACED:
+		leave(member, "another machine calls itself this node, and came later");
+		break;
+	case RI_LINK_OTHER:
+		leave(member, "node 0 was started again");
+		break;
+	case RI_LINK_SIZE:
+		leave(member, "node 0 counts the nodes of the job otherwise");
+		break;
+	}
+}
+
+/*
+ * What proves nothing may look like anything of ours: one message is one line, each has the mark,
+ * and there are not many.
+ */
+static void say_unproved(struct ri_member *member, const char *lines)
+{
+	char text[RI_LINK_TEXT + RI_MAX_LINE];
+	struct ri_text out;
+
+	if (member->said == UNPROVED_MOST)
+		return;
+	member->said++;
+	ri_text_init(&out, text, sizeof(text));
+	ri_text_add(&out, "without a key, so that anybody may have said it: ");
+	for (const char *line = lines, *end; *line != '\0'; line = end) {
+		line += strspn(line, " ");
+		end = line + strcspn(line, "\n");
+		ri_text_addf(&out, "%s%.*s", line == lines ? "" : "; ", (int)(end - line), line);
+		end += *end == '\n';
+	}
+	member->say(member->context, text);
+}
+
+static void say_foreign(struct ri_member *member, const char *lines)
+{
+	if (lines[0] == '\0')
+		return;
+	if (member->keyed)
+		member->say(member->context, lines);
+	else
+		say_unproved(member, lines);
+}
+
+static void take_verdict(struct ri_member *member, const struct ri_link_verdict *verdict)
+{
+	struct ri_link_verdict told = *verdict;
+
+	if (member->judged)
+		return;
+	member->judged = true;
+	told.order = told.order && member->keyed && member->self.may_stop;
+	if (member->keyed)
+		member->judge(member->context, &told);
+	else
+		say_foreign(member, told.text);
+}
+
+static void take_heard(struct ri_member *member)
+{
+	member->end_heard = true;
+	member->heard(member->context);
+}
+
+/* Strangers wake no PID 1. */
+static void ask(struct ri_member *member)
+{
+	if (member->keyed && !member->judged)
+		member->ask(member->context);
+}
+
+bool ri_member_hear(struct ri_member *member, const struct ri_link_message *message, int64_t now)
+{
+	if (message->kind == RI_LINK_HELLO)
+		take_hello(member, &message->hello, now);
+	else if (!member->joined)
+		return false;
+	else if (message->kind == RI_LINK_HEARD)
+		take_heard(member);
+	else if (message->kind == RI_LINK_ASK)
+		ask(member);
+	else if (message->kind == RI_LINK_NEWS)
+		say_foreign(member, message->news.text);
+	else if (message->kind == RI_LINK_VERDICT)
+		take_verdict(member, &message->verdict);
+	else
+		return false;
+	return true;
+}
+
+void ri_member_lose(struct ri_member *member, const char *why)
+{
+	bool unexpected = member->joined && !member->closed && !member->over;
+
+	member->joined = false;
+	member->end_heard = member->end_heard && member->judged;
+	member->shut_out = member->closed && !member->met;
+	ri_text_copy(member->trouble, sizeof(member->trouble), member->shut_out
+		? "it still ends an older attempt" : why);
+	member->closed = false;
+	if (!unexpected || member->judged || member->told_lost)
+		return;
+	member->told_lost = true;
+	member->say(member->context, "the connection to node 0 is lost; the job goes on");
+}
+
+void ri_member_shut_out(struct ri_member *member, const char *why)
+{
+	ri_member_lose(member, why);
+	member->shut_out = true;
+}
+
+void ri_member_reach(struct ri_member *member, enum ri_link_phase phase)
+{
+	if (phase <= member->phase)
+		return;
+	member->phase = phase;
+	if (member->joined)
+		send_phase(member);
+}
+
+void ri_member_end(struct ri_member *member, const struct ri_link_end *end)
+{
+	if (member->has_end && end->class <= member->end.class)
+		return;
+	member->end = *end;
+	member->has_end = true;
+	member->end_heard = false;
+	if (member->joined)
+		send_end(member);
+}
+
+void ri_member_give_up(const struct ri_member *member)
+{
+	enum ri_link_class class = member->end.class;
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	if (!member->has_end || member->end_heard || member->judged || member->over ||
+		class == RI_LINK_DONE || class == RI_LINK_STOPPED)
+		return;
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "node 0 (%s), %s, %s", member->centre_name, member->ports,
+		member->shut_out ? "does not let this node in" : "cannot be reached");
+	if (member->trouble[0] != '\0')
+		ri_text_addf(&out, ": %s", member->trouble);
+	ri_text_add(&out, "; what follows is what this node has seen itself");
+	member->say(member->context, line);
+}
+
+int64_t ri_member_due(const struct ri_member *member)
+{
+	return member->roll_at == 0 ? INT64_MAX : member->roll_at;
+}
+
+void ri_member_pass(struct ri_member *member, int64_t now)
+{
+	int64_t waited = now - member->begun;
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	if (member->roll_at == 0 || now < member->roll_at)
+		return;
+	ri_text_init(&out, line, sizeof(line));
+	ri_text_addf(&out, "node 0 (%s), %s, has not %s for %lld s", member->centre_name,
+		member->ports, member->shut_out ? "let this node in" : "been reached",
+		(long long)waited / 1000);
+	if (member->trouble[0] != '\0')
+		ri_text_addf(&out, ": %s", member->trouble);
+	member->rolled = true;
+	member->roll_at = now + (waited < ROLL_MOST_MS ? waited : ROLL_MOST_MS);
+	member->say(member->context, line);
+}

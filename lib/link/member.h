@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node's helper makes of what its own PID 1 and the centre say: docs/link.md has the
+ * tables. Node 0 has one too. It decides from messages and times alone, as link/centre.h does.
+ */
+#ifndef RI_LINK_MEMBER_H
+#define RI_LINK_MEMBER_H
+
+#include "link/message.h"
+
+struct ri_member {
+	/* Given by the caller. */
+	void (*send)(void *context, const struct ri_link_message *message);	/* to the centre */
+	void (*judge)(void *context, const struct ri_link_verdict *verdict);	/* to PID 1 */
+	void (*heard)(void *context);	/* to PID 1: the centre knows its end */
+	void (*ask)(void *context);	/* to PID 1: does a rank end of an exception? */
+	void (*say)(void *context, const char *lines);	/* to people */
+	void *context;
+	struct ri_link_hello self;
+	bool keyed;
+	const char *centre_name;	/* by which node 0 is called */
+	const char *ports;		/* and where: "port 7000" */
+	int64_t roll_ms;		/* until node 0 is said not to answer; 0: never */
+	/* As soon as it is known: */
+	bool compared;			/* this clock with that of node 0: */
+	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
+	/* The rest starts as zeroes. */
+	int64_t begun, roll_at;
+	bool joined;			/* the centre has answered, and the connection lasts */
+	bool met;			/* that was so once */
+	int64_t met_at;			/* by the caller: its ranks had met node 0's; 0: not seen */
+	bool closed;			/* the centre said that it ends */
+	bool over;			/* never call again */
+	bool rolled;			/* it was said that node 0 does not answer */
+	bool told_lost;			/* that a connection ended */
+	bool judged;
+	bool has_end, end_heard;
+	unsigned said;			/* lines of a centre that proves nothing */
+	enum ri_link_phase phase;
+	struct ri_link_end end;
+	char trouble[RI_LINK_WORD];	/* why the last call failed, or "" */
+	bool shut_out;			/* though what listens there took it */
+};
+
+void ri_member_begin(struct ri_member *member, int64_t now);
+
+/* Is there a reason to call the centre, where there is no connection? */
+bool ri_member_calls(const struct ri_member *member);
+
+/* A connection has proved itself: the hello goes out. */
+void ri_member_connect(struct ri_member *member, int64_t now);
+
+/* The centre says something. Returns false for what a centre does not say: then lose it. */
+bool ri_member_hear(struct ri_member *member, const struct ri_link_message *message, int64_t now);
+
+/* The connection is over, or a call has failed: why, in a few words. */
+void ri_member_lose(struct ri_member *member, const char *why);
+
+/* The same of a call that was taken, by what has another key, say: no link came of it. */
+void ri_member_shut_out(struct ri_member *member, const char *why);
+
+/* PID 1 says how far its ranks are, or how they ended; of ends the one that says most counts. */
+void ri_member_reach(struct ri_member *member, enum ri_link_phase phase);
+void ri_member_end(struct ri_member *member, const struct ri_link_end *end);
+
+/* The node ends, and the centre has not heard how: what PID 1 says then is of this node alone. */
+void ri_member_give_up(const struct ri_member *member);
+
+/* When something is due, or INT64_MAX. */
+int64_t ri_member_due(const struct ri_member *member);
+void ri_member_pass(struct ri_member *member, int64_t now);
+
+#endif

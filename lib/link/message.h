@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the nodes of a job say to each other, as docs/link.md lists it: seven messages, each a
+ * JSON object of at most RI_LINK_FRAME bytes. Names that a reader does not know are skipped,
+ * so that a later version may say more.
+ */
+#ifndef RI_LINK_MESSAGE_H
+#define RI_LINK_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+
+enum {
+	RI_LINK_FRAME = 8192,	/* bytes of any message */
+	RI_LINK_TEXT = 3072,	/* of the lines in one, '\0' included; escaped twice that */
+	RI_LINK_WORD = 65,	/* of a host's name or a version, '\0' included */
+	RI_LINK_LIFE = 16,
+};
+
+/* The end of the year 9999, in microseconds since 1970: no clock says more. */
+#define RI_LINK_CLOCK INT64_C(253402300799000000)
+
+/* One start of a rankinit; zeroes: none. */
+struct ri_link_life {
+	unsigned char bytes[RI_LINK_LIFE];
+};
+
+/* What the centre makes of a member. */
+enum ri_link_place {
+	RI_LINK_TAKEN,		/* one of the job */
+	RI_LINK_GUEST,		/* told what there is to tell; its own words change nothing */
+	RI_LINK_LATER,		/* this centre's job is over: call again, there may be another */
+	RI_LINK_REPLACED,	/* a newer life of the node is here: do not call again */
+	RI_LINK_OTHER,		/* another centre has taken it, or it is one itself: likewise */
+	RI_LINK_SIZE,		/* it counts the nodes otherwise: likewise */
+};
+
+struct ri_link_hello {
+	struct ri_link_life life;	/* of the speaker */
+	struct ri_link_life centre;	/* that took a member before; the centre leaves it out */
+	uint64_t node;
+	uint64_t nodes;
+	uint64_t age_ms;	/* how long the speaker has run */
+	uint64_t met_ms;	/* how long ago its ranks had met node 0's; 0: not seen */
+	bool may_stop;		/* its ranks, for another node's failure */
+	enum ri_link_place place;	/* said by the centre; a member says RI_LINK_GUEST */
+	/* Of the centre, when this was said: microseconds since 1970; 0: it does not say. */
+	uint64_t clock_us;
+	char host[RI_LINK_WORD];
+	char version[RI_LINK_WORD];
+};
+
+enum ri_link_phase {
+	RI_LINK_STARTING,
+	RI_LINK_RUNNING,	/* its ranks were started */
+	RI_LINK_LEAVING,	/* one of them has ended with 0 */
+};
+
+/* What the end of a node's command is evidence of, from the least to the most. */
+enum ri_link_class {
+	RI_LINK_DONE,		/* all of its ranks ended with 0 */
+	RI_LINK_LOSS,		/* as in report/class.h */
+	RI_LINK_UNKNOWN,
+	RI_LINK_OWN,		/* also: not fit, not started */
+	RI_LINK_STOPPED,	/* a stop from outside: it is on its way */
+};
+
+struct ri_link_end {
+	enum ri_link_class class;
+	bool fatal;		/* the job cannot go on without these ranks */
+	bool lives;		/* its rank has raised, and is still on its way out */
+	/*
+	 * When, in microseconds since 1970; 0: that is not known. Within a node by its own clock,
+	 * between nodes by that of node 0, give or take error_us.
+	 */
+	uint64_t at_us, error_us;
+	char text[RI_LINK_TEXT];	/* lines, each ended by '\n', without secrets */
+};
+
+struct ri_link_news {
+	char text[RI_LINK_TEXT];	/* one line or more, likewise */
+};
+
+struct ri_link_verdict {
+	uint64_t node;		/* that failed first, or was stopped */
+	bool named;		/* it is known which; else node means nothing */
+	bool order;		/* the member is to stop */
+	char text[RI_LINK_TEXT];
+};
+
+enum ri_link_kind {
+	RI_LINK_HELLO, RI_LINK_PHASE, RI_LINK_END, RI_LINK_HEARD, RI_LINK_NEWS, RI_LINK_VERDICT,
+	RI_LINK_ASK,		/* does a rank of this node end of an exception? */
+};
+
+struct ri_link_message {
+	enum ri_link_kind kind;
+	union {
+		struct ri_link_hello hello;
+		enum ri_link_phase phase;
+		struct ri_link_end end;
+		struct ri_link_news news;
+		struct ri_link_verdict verdict;
+	};
+};
+
+bool ri_link_life_is_none(const struct ri_link_life *life);
+bool ri_link_life_is(const struct ri_link_life *a, const struct ri_link_life *b);
+
+/* Beyond doubt? Not where a time is not known. */
+bool ri_link_end_is_earlier(const struct ri_link_end *a, const struct ri_link_end *b);
+
+/* Does it say more, or as much and was likely earlier? */
+bool ri_link_end_outweighs(const struct ri_link_end *a, const struct ri_link_end *b);
+
+/* Do they say as much, and the clocks do not tell which was first? b was not likely earlier. */
+bool ri_link_end_is_tie(const struct ri_link_end *a, const struct ri_link_end *b);
+
+/*
+ * Lines for a message: what is no UTF-8 or a control character is replaced, whole lines are
+ * left out at the end where they do not fit. Takes any bytes.
+ */
+void ri_link_text_set(char out[RI_LINK_TEXT], const char *lines);
+
+/* Append the message as JSON. Returns 0, or -1 where memory ran out or it does not fit. */
+int ri_link_message_render(const struct ri_link_message *message, struct ri_text *out);
+
+/*
+ * Read one of so many bytes. Returns 0, or -1 where it is none: broken JSON, a member that is
+ * missing, of another type or out of its bounds, a text with control characters. jansson's hash
+ * must have been seeded (json_object_seed).
+ */
+int ri_link_message_read(struct ri_link_message *out, const char *bytes, size_t length);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/note.h"
+
+#include <string.h>
+
+enum { FATAL = 1, NAMED = 2, LIVES = 2 };
+
+void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *message)
+{
+	const struct ri_link_end *end = &message->end;
+	const struct ri_link_verdict *verdict = &message->verdict;
+
+	memset(out, 0, sizeof(*out));
+	out->kind = (unsigned char)message->kind;
+	if (message->kind == RI_LINK_PHASE) {
+		out->word = (unsigned char)message->phase;
+	} else if (message->kind == RI_LINK_END) {
+		out->word = (unsigned char)end->class;
+		out->flags = (unsigned char)((end->fatal ? FATAL : 0) | (end->lives ? LIVES : 0));
+		out->at_us = end->at_us;
+		ri_link_text_set(out->text, end->text);
+	} else if (message->kind == RI_LINK_VERDICT) {
+		out->flags = (unsigned char)((verdict->order ? FATAL : 0) |
+			(verdict->named ? NAMED : 0));
+		out->node = (uint32_t)verdict->node;
+		ri_link_text_set(out->text, verdict->text);
+	}
+}
+
+bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *note,
+	size_t length)
+{
+	if (length != sizeof(*note) || memchr(note->text, '\0', sizeof(note->text)) == NULL)
+		return false;
+	out->kind = (enum ri_link_kind)note->kind;
+	switch (note->kind) {
+	case RI_LINK_PHASE:
+		out->phase = (enum ri_link_phase)note->word;
+		return note->word <= RI_LINK_LEAVING;
+	case RI_LINK_END:
+		out->end.class = (enum ri_link_class)note->word;
+		out->end.fatal = (note->flags & FATAL) != 0;
+		out->end.lives = (note->flags & LIVES) != 0;
+		out->end.at_us = note->at_us;
+		out->end.error_us = 0;
+		ri_link_text_set(out->end.text, note->text);
+		return note->word <= RI_LINK_STOPPED && note->at_us <= RI_LINK_CLOCK;
+	case RI_LINK_HEARD:
+	case RI_LINK_ASK:
+		return true;
+	case RI_LINK_VERDICT:
+		out->verdict.node = note->node;
+		out->verdict.order = (note->flags & FATAL) != 0;
+		out->verdict.named = (note->flags & NAMED) != 0;
+		ri_link_text_set(out->verdict.text, note->text);
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Does this rankinit take part in the link of its job, and as what? */
+#ifndef RI_LINK_PART_H
+#define RI_LINK_PART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "model/context.h"
+#include "model/topology.h"
+
+enum {
+	RI_LINK_PORT = 9471,	/* the first of those that the centre tries */
+	RI_LINK_PORTS = 8,
+};
+
+struct ri_link_part {
+	const char *why_not;	/* it takes no part: why, in a few words; NULL: it does */
+	uint64_t node, nodes;
+	const char *centre;	/* MASTER_ADDR */
+	bool may_stop;		/* its ranks, for another node's failure */
+	const char *job;	/* what tells it from other jobs of the same secret: job/told.h */
+	bool apart;		/* ... and it does, also where node 0 of both is on one host */
+	/* to try, in this order; 0: no more. None: the one that was asked for is the job's own */
+	uint16_t ports[RI_LINK_PORTS];
+};
+
+/*
+ * By the topology, once it is complete, and the command. port: the only one to use; 0: the usual
+ * ones, but those where the job itself meets. Returns 0, or -1 where memory ran out.
+ */
+int ri_link_part_find(struct ri_link_part *out, const struct ri_topology *topology,
+	const struct ri_context *context, uint16_t port);
+
+/* "port 7000" or "ports 9471 to 9478" */
+void ri_link_ports_add(struct ri_text *out, const struct ri_link_part *part);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "play/simulation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "from/sources.h"
+
+#define FORM "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas"
+
+/* How a fault is written: NAME=WHO, the separator, SECONDS. */
+static const struct form {
+	const char *name;
+	bool of_node;	/* WHO is a node; else a rank */
+	char separator;	/* '\0': there are no seconds; '=': there are only seconds */
+	const char *example;
+} forms[] = {
+	[RI_FAULT_ABSENT] = { "absent", true, '\0', "absent=1" },
+	[RI_FAULT_LATE] = { "late", true, ':', "late=1:20" },
+	[RI_FAULT_KILL] = { "kill", false, '@', "kill=3@10" },
+	[RI_FAULT_HANG] = { "hang", false, '@', "hang=3@10" },
+	[RI_FAULT_UNLINK] = { "unlink", true, '@', "unlink=1@10" },
+	[RI_FAULT_STOP] = { "stop", false, '=', "stop=30" },
+};
+
+enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+
+struct reading {
+	struct ri_simulation *out;
+	const struct ri_given *given;
+	struct ri_error *err;
+};
+
+static int refuse(const struct reading *reading, const char *word, const char *why)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	return ri_fail(reading->err, RI_CODE_OPTION_VALUE, reading->given->subject, "%s: %s",
+		ri_quote(quoted, sizeof(quoted), word), why);
+}
+
+/* Those that begin with the name, as "azureml_mpi:2x4 or azureml_nodes:2x4". */
+static size_t list_begun(struct ri_text *out, const char *name, const char *size)
+{
+	const struct ri_shape *shape;
+	size_t found = 0;
+
+	for (size_t i = 0; (shape = ri_source_shape_at(i)) != NULL; i++)
+		if (strncmp(shape->name, name, strlen(name)) == 0)
+			ri_text_addf(out, "%s%s:%s", found++ == 0 ? "" : " or ", shape->name, size);
+	return found;
+}
+
+/* What was perhaps meant by the name of a job; size: "2x4", as it stands behind the name. */
+static int hint_at(const struct reading *reading, const char *name, const char *size)
+{
+	const char *names[RI_SOURCE_COUNT * 4], *nearest;
+	const struct ri_shape *shape;
+	char bytes[200];
+	struct ri_text begun;
+	size_t count = 0;
+
+	ri_text_init(&begun, bytes, sizeof(bytes));
+	if (strlen(name) >= 3 && list_begun(&begun, name, size) > 0)
+		return ri_fail_hint(reading->err, "did you mean %s?", bytes);
+	while (count < sizeof(names) / sizeof(names[0]) &&
+		(shape = ri_source_shape_at(count)) != NULL)
+		names[count++] = shape->name;
+	nearest = ri_text_nearest(name, names, count);
+	if (nearest != NULL)
+		return ri_fail_hint(reading->err, "did you mean %s:%s?", nearest, size);
+	return ri_fail_hint(reading->err, "see rankinit --list=simulations");
+}
+
+/* "2x4" */
+static bool read_size(const char *text, struct ri_simulation *out)
+{
+	uint64_t nodes, ranks;
+	size_t length = ri_digits_read(text, &nodes), second;
+
+	if (length == 0 || text[length] != 'x')
+		return false;
+	second = ri_digits_read(text + length + 1, &ranks);
+	if (second == 0 || text[length + 1 + second] != '\0' || nodes == 0 || ranks == 0)
+		return false;
+	out->nodes = nodes > RI_MAX_SIMULATED ? RI_MAX_SIMULATED + 1 : (size_t)nodes;
+	out->ranks = ranks > RI_MAX_SIMULATED ? RI_MAX_SIMULATED + 1 : (size_t)ranks;
+	return true;
+}
+
+static int read_job(const struct reading *reading, char *word)
+{
+	struct ri_simulation *out = reading->out;
+	char *colon = strchr(word, ':');
+	bool sized;
+
+	if (colon == NULL) {
+		refuse(reading, word, FORM);
+		return hint_at(reading, word, "2x4");
+	}
+	*colon = '\0';
+	out->shape = ri_source_shape_find(word, strlen(word));
+	sized = read_size(colon + 1, out);
+	if (out->shape == NULL) {
+		refuse(reading, word, "there is no simulation of this name");
+		return hint_at(reading, word, sized ? colon + 1 : "2x4");
+	}
+	if (!sized)
+		return refuse(reading, colon + 1, "expected NODESxRANKS, as 2x4");
+	if (out->nodes * out->ranks > RI_MAX_SIMULATED)
+		return refuse(reading, colon + 1,
+			"one machine plays at most 256 ranks in all");
+	return 0;
+}
+
+static const struct form *find_form(const char *word, size_t length)
+{
+	for (size_t i = 0; i < FORMS; i++)
+		if (strlen(forms[i].name) == length && memcmp(forms[i].name, word, length) == 0)
+			return &forms[i];
+	return NULL;
+}
+
+static int refuse_form(const struct reading *reading, const char *word, const struct form *form)
+{
+	char expected[48];
+
+	snprintf(expected, sizeof(expected), "expected it as in %s", form->example);
+	return refuse(reading, word, expected);
+}
+
+/* There are that many of them, 0 to N - 1. */
+static int refuse_who(const struct reading *reading, const char *word, const struct form *form)
+{
+	const struct ri_simulation *out = reading->out;
+	size_t count = form->of_node ? out->nodes : out->nodes * out->ranks;
+	char why[64];
+
+	snprintf(why, sizeof(why), "the job's %s are 0 to %zu", form->of_node ? "nodes" : "ranks",
+		count - 1);
+	return refuse(reading, word, why);
+}
+
+/* WHO and SECONDS of a fault, behind its '='. */
+static int read_fault(const struct reading *reading, const char *word)
+{
+	const struct ri_range range = { 0, RI_MAX_GRACE_S };
+	const struct form *form = find_form(word, strcspn(word, "="));
+	const char *text = strchr(word, '=');
+	struct ri_fault fault = { .who = 0 };
+	uint64_t who = 0;
+	size_t length;
+
+	if (form == NULL || text == NULL)
+		return refuse(reading, word, "expected a fault: absent=NODE, late=NODE:SECONDS, "
+			"kill=RANK@SECONDS, hang=RANK@SECONDS, unlink=NODE@SECONDS or "
+			"stop=SECONDS");
+	fault.kind = (enum ri_fault_kind)(form - forms);
+	if (form->separator != '=') {
+		length = ri_digits_read(++text, &who);
+		text += length;
+		if (length == 0 || *text != form->separator)
+			return refuse_form(reading, word, form);
+		if (who >= reading->out->nodes * (form->of_node ? 1 : reading->out->ranks))
+			return refuse_who(reading, word, form);
+	}
+	if (form->separator != '\0' &&
+		ri_seconds_read(text + 1, range, &fault.at_ms, NULL) != RI_NUMBER_OK)
+		return refuse_form(reading, word, form);
+	if (reading->out->fault_count == RI_MAX_FAULTS)
+		return refuse(reading, word, "there may be 32 faults");
+	fault.who = (size_t)who;
+	reading->out->faults[reading->out->fault_count++] = fault;
+	return 0;
+}
+
+const struct ri_fault *ri_simulation_fault_of(const struct ri_simulation *simulation,
+	enum ri_fault_kind kind, size_t node)
+{
+	for (size_t i = 0; i < simulation->fault_count; i++)
+		if (simulation->faults[i].kind == kind && simulation->faults[i].who == node)
+			return &simulation->faults[i];
+	return NULL;
+}
+
+/* Of a node that never comes nothing else can be said. */
+static int judge_faults(const struct reading *reading)
+{
+	const struct ri_simulation *out = reading->out;
+	size_t absent = 0;
+
+	for (size_t i = 0; i < out->fault_count; i++) {
+		const struct ri_fault *fault = &out->faults[i];
+		const struct form *form = &forms[fault->kind];
+		size_t node = form->of_node ? fault->who : fault->who / out->ranks;
+
+		for (size_t k = 0; k < i; k++)
+			if (out->faults[k].kind == fault->kind && out->faults[k].who == fault->who)
+				return refuse(reading, form->name,
+					"the same fault stands there twice");
+		if (fault->kind == RI_FAULT_ABSENT)
+			absent++;
+		else if (form->separator != '=' &&
+			ri_simulation_fault_of(out, RI_FAULT_ABSENT, node) != NULL)
+			return refuse(reading, form->name,
+				"its node is absent: there is nothing to happen to it");
+	}
+	if (absent == out->nodes)
+		return refuse(reading, "absent", "one node at least must come");
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct ri_fault *first = a, *second = b;
+
+	return (first->at_ms > second->at_ms) - (first->at_ms < second->at_ms);
+}
+
+int ri_simulation_read(struct ri_simulation *out, const struct ri_given *given,
+	struct ri_error *err)
+{
+	const struct reading reading = { out, given, err };
+	char copy[1024];
+	size_t length;
+
+	*out = (struct ri_simulation){ .nodes = 0 };
+	if (strlen(given->value) >= sizeof(copy))
+		return refuse(&reading, given->value, FORM);
+	ri_text_copy(copy, sizeof(copy), given->value);
+	for (char *word = copy; word != NULL;) {
+		char *next;
+
+		length = strcspn(word, ",");
+		next = word[length] == '\0' ? NULL : word + length + 1;
+		word[length] = '\0';
+		if ((word == copy ? read_job(&reading, word) : read_fault(&reading, word)) < 0)
+			return -1;
+		word = next;
+	}
+	qsort(out->faults, out->fault_count, sizeof(out->faults[0]), compare);
+	return judge_faults(&reading);
+}

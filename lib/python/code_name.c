@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "python/code_name.h"
+
+#include <string.h>
+
+#include "python/remote.h"
+
+enum {
+	HEADER = 96,		/* bytes before the characters; CPython has 72 at most */
+	UNITS = RI_PYTHON_NAME,	/* characters that are read: each becomes a byte at least */
+	WIDEST = 4,		/* bytes of a character */
+	/* bits of PyASCIIObject.state (Include/cpython/unicodeobject.h) */
+	KIND_SHIFT = 2,
+	KIND_MASK = 7,		/* bytes of a character: 1, 2 or 4 */
+	COMPACT = 1 << 5,	/* the characters follow the header */
+	ASCII = 1 << 6,
+	/* what Python makes of a byte 0x80 to 0xff that it cannot decode (PEP 383) */
+	ESCAPED_FIRST = 0xdc80,
+	ESCAPED_LAST = 0xdcff,
+};
+
+struct string {
+	uint64_t characters;	/* their address */
+	uint64_t length;
+	unsigned width;		/* bytes of each */
+};
+
+static bool read_header(struct ri_python *python, uint64_t address, struct string *string,
+	unsigned char *bytes, size_t *count)
+{
+	const struct ri_python_layout *layout = &python->layout;
+	uint32_t state, begin;
+
+	if (layout->str_ascii > HEADER || layout->str_compact > HEADER ||
+		layout->str_state + sizeof(state) > layout->str_ascii ||
+		layout->str_length + sizeof(string->length) > layout->str_ascii)
+		return false;
+	*count = ri_python_read_some(python, address, bytes, layout->str_ascii,
+		HEADER + UNITS);
+	if (*count == 0)
+		return false;
+	memcpy(&state, bytes + layout->str_state, sizeof(state));
+	memcpy(&string->length, bytes + layout->str_length, sizeof(string->length));
+	string->width = state >> KIND_SHIFT & KIND_MASK;
+	begin = (state & ASCII) != 0 ? layout->str_ascii : layout->str_compact;
+	string->characters = address + begin;
+	return (state & COMPACT) != 0 && string->length <= INT32_MAX &&
+		(string->width == 1 || string->width == 2 || string->width == 4);
+}
+
+static uint32_t character_at(const unsigned char *bytes, unsigned width, size_t index)
+{
+	uint32_t character = 0;
+
+	/* both machines are little-endian */
+	memcpy(&character, bytes + index * width, width);
+	return character;
+}
+
+/* Into at most four bytes; returns how many. */
+static size_t encode(uint32_t character, char *out)
+{
+	if (character >= ESCAPED_FIRST && character <= ESCAPED_LAST) {
+		out[0] = (char)(character & 0xff);
+		return 1;
+	}
+	if (character == 0 || character > 0x10ffff ||
+		(character >= 0xd800 && character <= 0xdfff))
+		character = '?';
+	if (character < 0x80) {
+		out[0] = (char)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		out[0] = (char)(0xc0 | character >> 6);
+		out[1] = (char)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		out[0] = (char)(0xe0 | character >> 12);
+		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | character >> 18);
+	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (character & 0x3f));
+	return 4;
+}
+
+struct text {
+	const unsigned char *bytes;
+	unsigned width;
+	size_t count;		/* of characters */
+	bool whole;		/* they are all that there are */
+};
+
+static size_t bytes_of(const struct text *text, size_t first, size_t end)
+{
+	char four[4];
+	size_t bytes = 0;
+
+	for (size_t i = first; i < end; i++)
+		bytes += encode(character_at(text->bytes, text->width, i), four);
+	return bytes;
+}
+
+static void write_name(const struct text *text, bool end_matters, char name[RI_PYTHON_NAME])
+{
+	size_t first = 0, end = text->count, length = 0, room = RI_PYTHON_NAME - 1;
+	bool cut = !text->whole || bytes_of(text, 0, text->count) > room;
+
+	if (cut)
+		room -= 3;
+	while (cut && bytes_of(text, first, end) > room) {
+		if (end_matters)
+			first++;
+		else
+			end--;
+	}
+	/* a part of a folder's name may be a part of a secret, without the word that says so */
+	for (size_t i = first; cut && end_matters && i < end; i++)
+		if (character_at(text->bytes, text->width, i) == '/') {
+			first = i;
+			break;
+		}
+	if (cut && end_matters)
+		length += 3;
+	for (size_t i = first; i < end; i++)
+		length += encode(character_at(text->bytes, text->width, i), name + length);
+	if (cut)
+		memcpy(end_matters ? name : name + length, "...", 3);
+	name[cut && !end_matters ? length + 3 : length] = '\0';
+}
+
+bool ri_python_name(
+	struct ri_python *python, uint64_t address, bool end_matters, char name[RI_PYTHON_NAME])
+{
+	unsigned char head[HEADER + UNITS], characters[UNITS * WIDEST];
+	struct text text = { .bytes = characters };
+	struct string string;
+	uint64_t first;
+	size_t there, size;
+
+	name[0] = '\0';
+	if (!read_header(python, address, &string, head, &there))
+		return false;
+	text.width = string.width;
+	text.count = string.length < UNITS ? string.length : UNITS;
+	text.whole = text.count == string.length;
+	first = end_matters ? string.length - text.count : 0;
+	size = text.count * text.width;
+	if (string.characters - address + (first + text.count) * text.width <= there)
+		text.bytes = head + (string.characters - address) + first * text.width;
+	else if (!ri_python_read(python, string.characters + first * text.width, characters, size))
+		return false;
+	write_name(&text, end_matters, name);
+	return true;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/state.h"
+
+#include <string.h>
+
+#include "base/number.h"
+#include "report/outcome.h"
+
+static const char magic[] = "rankinit-state-1 ";
+
+static const char *const words[RI_JOB_COUNT] = {
+	[RI_JOB_STARTING] = "starting",
+	[RI_JOB_RUNNING] = "running",
+	[RI_JOB_STOPPING] = "stopping",
+	[RI_JOB_FAILED] = "failed",
+	[RI_JOB_DONE] = "done",
+};
+
+const char *ri_job_name(enum ri_job_word word)
+{
+	return words[word];
+}
+
+void ri_job_render(const struct ri_job *job, struct ri_text *out)
+{
+	ri_text_addf(out, "%s%s pid=%d born=%llu ranks=%llu status=%d since=%lld at=", magic,
+		words[job->word], (int)job->pid, (unsigned long long)job->born,
+		(unsigned long long)job->ranks, job->exit_status, (long long)job->since.tv_sec);
+	ri_time_add(out, job->since);
+	ri_text_add(out, "\n");
+}
+
+/* The number of "name=NUMBER" among the words. */
+static bool read_number(const char *text, const char *name, uint64_t max, uint64_t *out)
+{
+	const struct ri_range range = { 0, max };
+	size_t length = strlen(name), digits;
+	char number[24];
+
+	while ((text = strchr(text, ' ')) != NULL) {
+		text++;
+		if (strncmp(text, name, length) != 0 || text[length] != '=')
+			continue;
+		text += length + 1;
+		digits = strcspn(text, " \n");
+		if (digits >= sizeof(number))
+			return false;
+		memcpy(number, text, digits);
+		number[digits] = '\0';
+		return ri_number_read(number, range, out, NULL) == RI_NUMBER_OK;
+	}
+	return false;
+}
+
+static bool read_word(const char *text, enum ri_job_word *out)
+{
+	size_t length;
+
+	if (strncmp(text, magic, sizeof(magic) - 1) != 0)
+		return false;
+	text += sizeof(magic) - 1;
+	length = strcspn(text, " \n");
+	for (int i = 0; i < RI_JOB_COUNT; i++) {
+		if (strlen(words[i]) == length && memcmp(words[i], text, length) == 0) {
+			*out = (enum ri_job_word)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ri_job_read(const char *text, struct ri_job *out)
+{
+	uint64_t pid, ranks, status, since;
+	struct ri_job job;
+
+	if (!read_word(text, &job.word) || !read_number(text, "pid", INT32_MAX, &pid) ||
+		!read_number(text, "born", UINT64_MAX, &job.born) ||
+		!read_number(text, "ranks", RI_MAX_RANKS, &ranks) ||
+		!read_number(text, "status", 255, &status) ||
+		!read_number(text, "since", INT64_MAX / 1000, &since) || pid == 0)
+		return false;
+	job.pid = (pid_t)pid;
+	job.ranks = ranks;
+	job.exit_status = (int)status;
+	job.since = (struct timespec){ .tv_sec = (time_t)since };
+	*out = job;
+	return true;
+}
+
+void ri_job_describe(const struct ri_job *job, struct ri_text *out)
+{
+	ri_text_add(out, words[job->word]);
+	if (job->word == RI_JOB_FAILED || job->word == RI_JOB_DONE)
+		ri_text_addf(out, ": exit status %d", job->exit_status);
+	else if (job->ranks > 1)
+		ri_text_addf(out, ": %llu ranks", (unsigned long long)job->ranks);
+	ri_text_add(out, ", since ");
+	ri_time_add(out, job->since);
+	ri_text_addf(out, " (pid %d)", (int)job->pid);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "words/loss.h"
+
+#include <string.h>
+
+#include "words/noise.h"
+
+static const struct ri_loss table[] = {
+#define RI_LOSS(symbol_, kind_, framework_, seen_, words_, also_, source_) \
+	{ .kind = RI_LOSS_##kind_, .words = words_, .also = also_ },
+#include "words/losses.def"
+#undef RI_LOSS
+};
+
+enum {
+	ROWS = sizeof(table) / sizeof(table[0]),
+	LAST_LINES = 16,	/* that are looked at, noise left out */
+	LINES = 512,		/* all in all */
+};
+
+static const char *const kinds[] = {
+	[RI_LOSS_OWN] = NULL,
+	[RI_LOSS_PEER] = "peer",
+	[RI_LOSS_STORE] = "store",
+	[RI_LOSS_CLOCK] = "clock",
+	[RI_LOSS_MISMATCH] = "mismatch",
+};
+
+const char *ri_loss_kind_name(enum ri_loss_kind kind)
+{
+	return kinds[kind];
+}
+
+enum ri_loss_kind ri_loss_kind_of(const char *name)
+{
+	for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i] != NULL && strcmp(kinds[i], name) == 0)
+			return (enum ri_loss_kind)i;
+	return RI_LOSS_OWN;
+}
+
+const struct ri_loss *ri_loss_at(size_t index)
+{
+	return index < ROWS ? &table[index] : NULL;
+}
+
+static bool has(struct ri_span text, const char *words)
+{
+	return memmem(text.at, text.length, words, strlen(words)) != NULL;
+}
+
+static bool fits(const struct ri_loss *row, struct ri_span message)
+{
+	bool begins = row->words[0] == '^' || row->words[0] == '=';
+
+	if (begins ? !ri_span_starts(message, row->words + 1) : !has(message, row->words))
+		return false;
+	return row->also[0] == '\0' || has(message, row->also);
+}
+
+/* The first row that fits, of those for an exception with its type or of the others. */
+static const struct ri_loss *find(struct ri_span message, bool typed)
+{
+	for (size_t i = 0; i < ROWS && message.length > 0; i++)
+		if ((table[i].words[0] == '=') == typed && fits(&table[i], message))
+			return table[i].kind == RI_LOSS_OWN ? NULL : &table[i];
+	return NULL;
+}
+
+const struct ri_loss *ri_loss_of_message(struct ri_span message)
+{
+	return find(message, false);
+}
+
+/* "package.Type" in front of ": text". */
+static struct ri_span type_of(struct ri_span exception)
+{
+	size_t length = 0;
+
+	while (length < exception.length && exception.at[length] != ':' &&
+		exception.at[length] != '\n')
+		length++;
+	return (struct ri_span){ exception.at, length };
+}
+
+/*
+ * What bindings make of a C++ exception (pybind11, include/pybind11/detail/
+ * internals.h), torch's own types (torch/csrc/Exceptions.cpp), those of Horovod
+ * (horovod/common/exceptions.py), TensorFlow (python/framework/errors_impl.py),
+ * JAX (jaxlib/xla_client.py) and mpi4py. A program's own types and ValueError,
+ * say, are for its own mistakes.
+ */
+static bool may_be_raised(struct ri_span type)
+{
+	static const char *const ends[] = {
+		"RuntimeError", "DistError", "DistBackendError", "DistStoreError",
+		"DistNetworkError", "DistQueueEmptyError", "HorovodInternalError", "MPI.Exception",
+		"RendezvousConnectionError", "RendezvousTimeoutError", "TimeoutError",
+		"ConnectionResetError", "ConnectionRefusedError", "ConnectionError",
+		"BrokenPipeError", "EOFError", "NcclError",
+	};
+
+	if (has(type, ".errors_impl."))
+		return true;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ri_span_ends(type, ends[i]))
+			return true;
+	return false;
+}
+
+const struct ri_loss *ri_loss_of_exception(struct ri_span exception)
+{
+	const struct ri_loss *found = find(exception, true);
+	struct ri_span type = type_of(exception), message;
+
+	if (found != NULL || !may_be_raised(type))
+		return found;
+	message = ri_span_trim_start(ri_span_skip(exception, type.length + 1));
+	return ri_loss_of_message(message);
+}
+
+size_t ri_loss_count_before(struct ri_span text, bool *lost)
+{
+	struct ri_span line;
+	size_t count = 0;
+
+	*lost = false;
+	while (!*lost && ri_span_line(&text, &line)) {
+		*lost = ri_loss_of_message(line) != NULL;
+		count += *lost ? 0 : ri_noise_count(line);
+	}
+	return count;
+}
+
+const struct ri_loss *ri_loss_of_lines(struct ri_span text)
+{
+	const struct ri_loss *found;
+	struct ri_span line;
+	int telling = 0;
+
+	for (int i = 0; i < LINES && telling < LAST_LINES && ri_span_last_line(&text, &line); i++) {
+		if (ri_noise_is_warning(line))
+			continue;
+		found = ri_loss_of_message(line);
+		if (found != NULL)
+			return found;
+		telling += !ri_noise_is(line);
+	}
+	return NULL;
+}
+
+static bool is_of_address(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '.' || c == ':';
+}
+
+/* "[ADDRESS]:PORT", as gloo's and c10d's addresses are written. */
+static bool find_address(struct ri_span text, struct ri_span *out)
+{
+	const char *open = text.at, *end = text.at + text.length;
+
+	while ((open = memchr(open, '[', (size_t)(end - open))) != NULL) {
+		const char *close = ++open;
+
+		while (close < end && is_of_address(*close))
+			close++;
+		if (close - open < 3 || close - open >= RI_LOSS_ADDRESS || end - close < 3 ||
+			close[0] != ']' || close[1] != ':' || close[2] < '0' || close[2] > '9')
+			continue;
+		*out = (struct ri_span){ open, (size_t)(close - open) };
+		return true;
+	}
+	return false;
+}
+
+bool ri_loss_peer(struct ri_span text, const struct ri_loss *loss, struct ri_span *out)
+{
+	struct ri_span line;
+
+	for (int i = 0; i < LINES && ri_span_last_line(&text, &line); i++)
+		if (ri_loss_of_message(line) == loss && find_address(line, out))
+			return true;
+	return false;
+}

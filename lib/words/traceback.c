@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "words/traceback.h"
+
+#include <string.h>
+
+#include "output/tail.h"
+#include "words/loss.h"
+#include "words/noise.h"
+
+enum {
+	MAX_MESSAGE_LINES = 16,
+	SHORTLY = 8,		/* lines between two tracebacks of which one may cause the other */
+	NOISE_BETWEEN = 64,	/* and lines in all */
+	LONG_AFTER = 128,	/* lines after it of which no more need be told apart */
+	NOISE_AFTER = 1024,	/* and lines in all */
+};
+
+static const char header[] = RI_TRACEBACK;
+
+enum state {
+	OUTSIDE,
+	FRAMES,		/* after a header */
+	HEADLESS,	/* after a "File" line that may become a SyntaxError */
+	GROUP,		/* in the frame of lines that an exception group has */
+	GRAPH,		/* after TensorFlow's first line, before what failed */
+	MESSAGE,	/* after "Type: message" */
+	BETWEEN,	/* after the blank line that ends it: a chain may go on */
+};
+
+/* What the line before says of an exception that follows. */
+enum link {
+	NO_LINK,
+	CHAINED,	/* it came of the one before, or while that was handled */
+	NESTED,		/* it is the one before, as a worker saw it */
+};
+
+struct finder {
+	enum state state;
+	struct ri_traceback now;	/* the one that is being read */
+	struct ri_traceback best;
+	struct ri_traceback spare;	/* where there is no best */
+	bool has_best, has_spare;
+	struct ri_traceback previous;	/* what was closed last, no exception that is ignored */
+	bool aside;			/* it ended no process, as the line before it said */
+	bool aside_next;		/* the line before says so of what follows */
+	bool ignored, ignored_next;	/* the same, and it caused nothing */
+	enum link link;			/* what the line before said */
+	bool nested;			/* in a member of a group */
+	unsigned message_lines;
+};
+
+static bool is_name_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		c == '_' || c == '.' || c == '<' || c == '>' || (unsigned char)c >= 0x80;
+}
+
+/*
+ * "Type", "package.Type: message", and Ray's "RayTaskError(Type): message": a
+ * log line of another thread is not.
+ */
+static bool is_exception(struct ri_span line)
+{
+	static const char ray[] = "RayTaskError(";
+	size_t length = 0;
+
+	while (length < line.length && is_name_byte(line.at[length]))
+		length++;
+	if (length < line.length && line.at[length] == '(' &&
+		ri_span_ends((struct ri_span){ line.at, length + 1 }, ray)) {
+		while (length < line.length && line.at[length] != ')')
+			length++;
+		length += length < line.length;
+	}
+	return length > 0 && (line.at[0] < '0' || line.at[0] > '9') && line.at[0] != '.' &&
+		(length == line.length || line.at[length] == ':');
+}
+
+static bool is_syntax_error(struct ri_span line)
+{
+	return ri_span_starts(line, "SyntaxError:") || ri_span_starts(line, "TabError:") ||
+		ri_span_starts(line, "IndentationError:");
+}
+
+static bool has(struct ri_span span, const char *word)
+{
+	return span.length > 0 && memmem(span.at, span.length, word, strlen(word)) != NULL;
+}
+
+/* The part of line before the first occurrence of word; all of it if none. */
+static struct ri_span until(struct ri_span line, const char *word)
+{
+	const char *found = memmem(line.at, line.length, word, strlen(word));
+
+	if (found != NULL)
+		line.length = (size_t)(found - line.at);
+	return line;
+}
+
+/* Where pip, Debian and CPython put what is not the user's own. */
+static bool is_library(struct ri_span path)
+{
+	return has(path, "/site-packages/") || has(path, "/dist-packages/") ||
+		has(path, "/lib/python3") || ri_span_starts(path, "<");
+}
+
+/* '  File "PATH", line N[, in FUNCTION]' */
+static bool read_frame(struct ri_span line, struct ri_traceback *out)
+{
+	static const char before[] = "File \"", between[] = "\", line ", after[] = ", in ";
+	struct ri_span rest = ri_span_trim_start(line), path, number;
+	size_t digits = 0;
+
+	if (rest.length == line.length || !ri_span_starts(rest, before))
+		return false;
+	path = until(ri_span_skip(rest, sizeof(before) - 1), between);
+	number = ri_span_skip(rest, sizeof(before) - 1 + path.length + sizeof(between) - 1);
+	while (digits < number.length && number.at[digits] >= '0' && number.at[digits] <= '9')
+		digits++;
+	if (digits == 0)
+		return false;
+	rest = ri_span_skip(number, digits);
+	if (rest.length > 0 && !ri_span_starts(rest, after))
+		return false;
+	out->file = path;
+	out->line = (struct ri_span){ number.at, digits };
+	out->function = ri_span_skip(rest, sizeof(after) - 1);
+	out->at = ri_span_trim_start(line);
+	if (!is_library(path))
+		out->own = out->at;
+	return true;
+}
+
+/* Keep what was read, if it is worth it. */
+static void close_one(struct finder *finder)
+{
+	struct ri_traceback *now = &finder->now;
+	bool whole;
+
+	if (finder->state == OUTSIDE || finder->state == HEADLESS)
+		return;
+	if (now->last.length == 0) {	/* a worker's own breaks off */
+		now->last = now->wrapper;
+		now->wrapper.length = 0;
+	}
+	whole = now->last.length > 0;
+	now->aside = finder->aside;
+	if (whole && !finder->ignored) {
+		finder->previous = *now;
+		/* who lost others came of what stands before it, as the next one does */
+		if (now->before.length > 0 && ri_loss_of_exception(now->last) != NULL &&
+			ri_loss_of_exception(now->before) == NULL)
+			finder->previous.last = now->before;
+	}
+	if (whole && !finder->aside) {
+		finder->best = *now;
+		finder->has_best = true;
+	} else if (whole || !finder->has_spare) {
+		finder->spare = *now;
+		finder->has_spare = true;
+	}
+}
+
+static void extend(struct finder *finder, struct ri_span line)
+{
+	struct ri_span *whole = &finder->now.whole;
+
+	whole->length = (size_t)(line.at + line.length - whole->at);
+}
+
+/* What ends a loop, or says that there is nothing yet, is handled and over. */
+static bool is_signpost(struct ri_span exception)
+{
+	struct ri_span type = until(exception, ":");
+
+	return ri_span_ends(type, "StopIteration") || ri_span_ends(type, "queue.Empty") ||
+		ri_span_ends(type, "StopAsyncIteration") ||
+		/* jax/_src/traceback_util.py: they repeat what follows, or say nothing */
+		ri_span_ends(type, "UnfilteredStackTrace") ||
+		ri_span_ends(type, "SimplifiedTraceback");
+}
+
+/* What the next exception of a chain keeps of those before it. */
+static struct ri_traceback follow(const struct ri_traceback *before, enum link link)
+{
+	struct ri_traceback next = {
+		.whole = before->whole, .before = before->before,
+		.cause = before->cause, .cause_at = before->cause_at,
+	};
+
+	if (link == NESTED) {
+		next.wrapper = before->wrapper.length > 0 ? before->wrapper : before->last;
+	} else if ((next.cause.length == 0 || is_signpost(next.cause)) &&
+		before->last.length > 0) {
+		next.cause = before->last;
+		next.cause_at = before->own.length > 0 ? before->own : before->at;
+	}
+	return next;
+}
+
+/* "jax.errors.JaxRuntimeError: ... callback: " in front of a header. */
+static bool is_wrapper(const struct finder *finder, struct ri_span prefix)
+{
+	return finder->state == FRAMES && is_exception(prefix) && has(prefix, "Error: ");
+}
+
+static bool is_equal(struct ri_span a, struct ri_span b)
+{
+	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
+/* Few lines that tell something. However much noise there may be, few are looked at. */
+static bool is_short(struct ri_span between)
+{
+	struct ri_span line;
+	size_t count = 0, lines = 0;
+
+	while (count <= SHORTLY && lines <= NOISE_BETWEEN && ri_span_line(&between, &line)) {
+		count += ri_noise_count(line);
+		lines++;
+	}
+	return count <= SHORTLY && lines <= NOISE_BETWEEN;
+}
+
+/* What a thread, a process or a handler printed before may be what it came of. */
+static struct ri_span find_before(const struct finder *finder, struct ri_span line)
+{
+	const struct ri_span *whole = &finder->previous.whole;
+	struct ri_span between = { whole->at + whole->length, 0 };
+
+	if (whole->length == 0)
+		return between;
+	between.length = (size_t)(line.at - between.at);
+	return is_short(between) ? finder->previous.last : (struct ri_span){ line.at, 0 };
+}
+
+/*
+ * A bar of progress may stand before torch's "[rank2]: ", which is before each
+ * line, and so may the '\0' that torch/csrc/DataLoader.cpp writes.
+ */
+static struct ri_span last_prefix(struct ri_span prefix)
+{
+	struct ri_span found = prefix;
+
+	for (struct ri_span rest = prefix; rest.length > 0; rest = ri_span_skip(rest, 1))
+		if (ri_span_starts(rest, "[rank") && ri_span_ends(rest, "]: "))
+			found = rest;
+	return found;
+}
+
+static void open_one(struct finder *finder, struct ri_span line, struct ri_span prefix)
+{
+	static const char group[] = "+ Exception Group ", original[] = "Original ";
+	struct ri_span content = ri_traceback_line(&finder->now, prefix);
+	struct ri_traceback next = { .whole = { line.at, 0 } };
+	enum link link = finder->link;
+
+	if (ri_span_ends(prefix, original)) {
+		link = NESTED;
+		prefix.length -= sizeof(original) - 1;
+	} else if (is_wrapper(finder, content)) {
+		link = NESTED;
+		finder->now.wrapper = ri_span_trim_end(content);
+		prefix.length = (size_t)(content.at - prefix.at);
+	}
+	if (link != NO_LINK && finder->state != OUTSIDE) {
+		next = follow(&finder->now, link);
+	} else {
+		close_one(finder);
+		finder->aside = finder->aside_next;
+		finder->ignored = finder->ignored_next;
+		next.before = find_before(finder, line);
+	}
+	finder->state = FRAMES;
+	if (ri_span_ends(prefix, group)) {
+		finder->state = GROUP;
+		prefix.length -= sizeof(group) - 1;
+		prefix = ri_span_trim_end(prefix);
+	}
+	finder->now = next;
+	finder->now.prefix = last_prefix(prefix);
+	finder->now.frames.at = line.at;
+	if (finder->state == FRAMES)
+		finder->now.frames.at += line.length - strlen(header);
+	finder->nested = false;
+	finder->link = NO_LINK;
+	extend(finder, line);
+}
+
+struct ri_span ri_traceback_line(const struct ri_traceback *traceback, struct ri_span line)
+{
+	struct ri_span prefix = traceback->prefix;
+
+	if (prefix.length == 0)
+		return line;
+	if (line.length >= prefix.length && memcmp(line.at, prefix.at, prefix.length) == 0)
+		return ri_span_skip(line, prefix.length);
+	/* blanks at the end of a line get lost */
+	prefix = ri_span_trim_end(prefix);
+	if (line.length == prefix.length && memcmp(line.at, prefix.at, line.length) == 0)
+		return ri_span_skip(line, prefix.length);
+	return line;
+}
+
+static void end_frames(struct finder *finder, struct ri_span line, struct ri_span content)
+{
+	finder->now.last = content;
+	finder->message_lines = 1;
+	finder->state = ri_span_ends(content, "Graph execution error:") ? GRAPH : MESSAGE;
+	extend(finder, line);
+}
+
+static void take_frame(struct finder *finder, struct ri_span line)
+{
+	struct ri_span content = ri_traceback_line(&finder->now, line);
+
+	/* a prefix of the header alone, such as a time or a blank: the rest has none */
+	if (finder->now.prefix.length > 0 && finder->now.file.length == 0 &&
+		(content.at == line.at || !ri_span_starts(content, "  ")) &&
+		read_frame(line, &finder->now)) {
+		finder->now.prefix.length = 0;
+		extend(finder, line);
+		return;
+	}
+	if (content.length == 0 || (finder->now.prefix.length > 0 && content.at == line.at))
+		return;
+	if (content.at[0] == ' ') {
+		read_frame(content, &finder->now);
+		extend(finder, line);
+	} else if (is_exception(content)) {
+		end_frames(finder, line, content);
+	}
+}
+
+static void take_headless(struct finder *finder, struct ri_span line)
+{
+	if (line.length > 0 && line.at[0] == ' ') {
+		extend(finder, line);
+	} else if (is_syntax_error(line)) {
+		end_frames(finder, line, line);
+	} else {
+		finder->state = OUTSIDE;
+	}
+}
+
+/* "  | TEXT" or "  +-+------- 1 -------": the text, empty for the second. */
+static bool read_group_line(const struct finder *finder, struct ri_span line, struct ri_span *text)
+{
+	struct ri_span rest = ri_span_trim_start(ri_traceback_line(&finder->now, line));
+
+	if (rest.length == 0 || (rest.at[0] != '|' && rest.at[0] != '+'))
+		return false;
+	*text = ri_span_skip(rest, rest.at[0] == '+' ? rest.length : 2);
+	return true;
+}
+
+static void take_group(struct finder *finder, struct ri_span line)
+{
+	struct ri_traceback *now = &finder->now;
+	struct ri_span text;
+
+	if (!read_group_line(finder, line, &text)) {
+		finder->state = BETWEEN;
+		return;
+	}
+	extend(finder, line);
+	if (text.length == 0 || now->member.length > 0)
+		return;
+	if (ri_span_ends(text, header)) {
+		finder->nested = now->last.length > 0;
+	} else if (text.at[0] == ' ') {
+		read_frame(text, now);
+	} else if (is_exception(text)) {
+		if (now->last.length == 0)
+			now->last = text;
+		else if (finder->nested)
+			now->member = text;
+	}
+}
+
+/* Words before a traceback that did not end the process. */
+static bool is_aside(struct ri_span line)
+{
+	return ri_span_starts(line, "Exception ignored ") ||
+		ri_span_starts(line, "Exception in thread ") ||
+		ri_span_starts(line, "--- Logging error ---");
+}
+
+/* The words between two exceptions of a chain, and before a process's own. */
+static enum link read_link(struct ri_span line)
+{
+	if (ri_span_starts(line, "During handling of the above exception, another") ||
+		ri_span_starts(line, "The above exception was the direct cause of") ||
+		ri_span_starts(line, "\"\"\""))
+		return CHAINED;
+	if (ri_span_starts(line, "-- Process ") &&
+		ri_span_ends(line, "terminated with the following error:"))
+		return NESTED;
+	return NO_LINK;
+}
+
+/* Ray leaves out the header of what a task raised, and torch's checkpoints add to it. */
+static bool begins_task(const struct finder *finder, struct ri_span content)
+{
+	struct ri_traceback frame;
+
+	if (ri_span_starts(content, "Traceback (most recent call last): (RANK "))
+		return finder->now.wrapper.length == 0;
+	return has(finder->now.last, "ray::") && read_frame(content, &frame);
+}
+
+static void open_task(struct finder *finder, struct ri_span line)
+{
+	struct ri_span prefix = finder->now.prefix;
+
+	finder->now.wrapper.length = 0;
+	finder->now = follow(&finder->now, NESTED);
+	finder->now.prefix = prefix;
+	finder->now.frames.at = line.at;
+	finder->state = FRAMES;
+	extend(finder, line);
+	take_frame(finder, line);
+}
+
+static void add_message(struct finder *finder, struct ri_span line)
+{
+	struct ri_traceback *now = &finder->now;
+
+	finder->message_lines++;
+	if (now->more.length == 0)
+		now->more.at = line.at;
+	now->more.length = (size_t)(line.at + line.length - now->more.at);
+	extend(finder, line);
+}
+
+static void take_message(struct finder *finder, struct ri_span line)
+{
+	struct ri_traceback *now = &finder->now;
+	struct ri_span content = ri_traceback_line(now, line);
+	bool foreign = now->prefix.length > 0 && content.at == line.at;
+
+	if (foreign)
+		return;
+	finder->link = read_link(content);
+	if (begins_task(finder, content))
+		open_task(finder, line);
+	else if (content.length == 0 || is_aside(content) || finder->link != NO_LINK ||
+		finder->message_lines >= MAX_MESSAGE_LINES)
+		finder->state = BETWEEN;
+	else
+		add_message(finder, line);
+	if (finder->link == NESTED)
+		now->wrapper = content;
+}
+
+/*
+ * "Detected at node 'x' defined at (most recent call last):", frames, "Node: 'x'",
+ * then what failed. The second part has quotes and the third is there up to 2.13.
+ */
+static void take_graph(struct finder *finder, struct ri_span line)
+{
+	struct ri_span content = ri_traceback_line(&finder->now, line);
+
+	if (ri_span_trim_start(content).length < content.length || content.length == 0 ||
+		ri_span_starts(content, "Detected at node ") || ri_span_starts(content, "Node: "))
+		return;
+	finder->state = MESSAGE;
+	take_message(finder, line);
+}
+
+static void take_outside(struct finder *finder, struct ri_span line)
+{
+	struct ri_traceback now = { .whole = { line.at, line.length } };
+
+	if (!read_frame(line, &now) || now.function.length > 0)
+		return;
+	close_one(finder);
+	finder->now = now;
+	finder->now.frames.at = line.at;
+	finder->aside = finder->ignored = false;
+	finder->link = NO_LINK;
+	finder->state = HEADLESS;
+}
+
+static void take_between(struct finder *finder, struct ri_span line)
+{
+	struct ri_span content = ri_traceback_line(&finder->now, line);
+
+	if (ri_span_trim_start(content).length > 0)
+		finder->link = read_link(content);
+	if (finder->link == NESTED)
+		finder->now.wrapper = content;
+	take_outside(finder, line);
+}
+
+static void take_line(struct finder *finder, struct ri_span line)
+{
+	struct ri_span text, prefix = { line.at, line.length - strlen(header) };
+
+	if (finder->state == GROUP && read_group_line(finder, line, &text)) {
+		take_group(finder, line);
+		return;
+	}
+	if (ri_span_ends(line, header)) {
+		open_one(finder, line, prefix);
+		return;
+	}
+	switch (finder->state) {
+	case OUTSIDE:
+		take_outside(finder, line);
+		break;
+	case FRAMES:
+		take_frame(finder, line);
+		break;
+	case HEADLESS:
+		take_headless(finder, line);
+		break;
+	case GROUP:
+		take_group(finder, line);
+		break;
+	case GRAPH:
+		take_graph(finder, line);
+		break;
+	case MESSAGE:
+		take_message(finder, line);
+		break;
+	case BETWEEN:
+		take_between(finder, line);
+		break;
+	}
+}
+
+/*
+ * What a process says after it, but for tracebacks that ended nothing, and up to
+ * a loss: on its way out it may wait for the others in vain.
+ */
+static size_t count_lines(struct ri_span text)
+{
+	struct ri_span line;
+	bool aside = false;
+	size_t count = 0;
+
+	for (int i = 0; i < NOISE_AFTER && count < LONG_AFTER && ri_span_line(&text, &line); i++) {
+		if (ri_loss_of_message(line) != NULL)
+			break;
+		if (is_aside(line)) {
+			aside = true;
+		} else if (!aside) {
+			count += ri_noise_count(line);
+		} else if (line.length > 0 && line.at[0] != ' ' && !ri_span_ends(line, header)) {
+			aside = false;	/* the exception, or no traceback */
+			count += !is_exception(line) && !ri_noise_is(line);
+		}
+	}
+	return count;
+}
+
+/* Up to the end of the line before the exception, or of all. */
+static void end_of_frames(struct ri_traceback *traceback)
+{
+	struct ri_span *frames = &traceback->frames;
+	const char *end = traceback->whole.at + traceback->whole.length;
+
+	if (traceback->last.at > frames->at && traceback->last.length > 0)
+		end = traceback->last.at;
+	frames->length = (size_t)(end - frames->at);
+	while (end < traceback->whole.at + traceback->whole.length && frames->length > 0 &&
+		frames->at[frames->length - 1] != '\n')
+		frames->length--;
+}
+
+bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
+{
+	struct finder finder = { .state = OUTSIDE };
+	const struct ri_traceback *found = &finder.best;
+	struct ri_span rest = text, line;
+	size_t end;
+
+	while (ri_span_line(&rest, &line)) {
+		take_line(&finder, line);
+		finder.aside_next = is_aside(line);
+		finder.ignored_next = finder.aside_next &&
+			!ri_span_starts(line, "Exception in thread ");
+	}
+	close_one(&finder);
+	if (!finder.has_best)
+		found = &finder.spare;
+	if (!finder.has_best && !finder.has_spare)
+		return false;
+	*out = *found;
+	if (out->before.length > 0 && is_equal(out->before, out->last))
+		out->before.length = 0;
+	if (out->cause.length > 0 && is_signpost(out->cause))
+		out->cause.length = out->cause_at.length = 0;
+	end_of_frames(out);
+	end = (size_t)(out->whole.at + out->whole.length - text.at);
+	out->lines_after = count_lines(ri_span_skip(text, end));
+	return true;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hang/autopsy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hang/helper.h"
+#include "base/cgroup.h"
+#include "base/signals.h"
+#include "base/span.h"
+#include "base/text.h"
+#include "system/clock.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "system/hidden_child.h"
+#include "system/mtime.h"
+
+enum {
+	AGAIN_MS = 10000,	/* between two by signal */
+	INTERVAL_MS = 200,
+	MOST_MS = 20000,
+	STOP_INTERVAL_MS = 40,
+	STOP_MOST_MS = 450,	/* the stop waits for half a second */
+	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
+	WATCHES = 4,		/* looks in the time of --stall */
+	REASONS = 4,		/* why these see nothing, of which people are told */
+	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
+	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
+	REAP_MS = 20, REAPS = 25,
+};
+
+static struct {
+	struct ri_autopsy_plan plan;
+	struct ri_autopsy_answer *answer;
+	pid_t helper;		/* 0: none */
+	enum ri_autopsy_why why;	/* of the helper, or the last one */
+	int64_t until;		/* from then on it is left behind */
+	int64_t asked;		/* when a signal was followed last; 0: never */
+	int64_t watch_at;	/* 0: never */
+	int64_t since;		/* since then no rank has moved */
+	const char *document;	/* the last one that was whole; NULL: there is none */
+	unsigned blind;		/* watches in a row that saw nothing */
+	char reasons[REASONS][RI_HANG_COLUMNS];	/* why, as it was said */
+	size_t reason_count;
+	bool told_blind;	/* and not yet that they see again */
+	bool refused, has_loss;
+	char loss[RI_HANG_SHOWN];
+} own;
+
+void ri_autopsy_plan(const struct ri_autopsy_plan *plan)
+{
+	own.plan = *plan;
+}
+
+static int64_t watch_every(void)
+{
+	return (int64_t)(own.plan.stall_ms / WATCHES) + 1;
+}
+
+void ri_autopsy_begin(void)
+{
+	if (own.plan.stall_ms == 0)
+		return;
+	own.since = ri_now_ms();
+	own.watch_at = own.since + watch_every();
+}
+
+/* The last one of them to be written to, of those that tell. */
+static bool find_last_output(struct timespec *last)
+{
+	bool known = false;
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct timespec at;
+
+		if (!ri_mtime_find(fd, &at))
+			continue;
+		if (!known || at.tv_sec > last->tv_sec)
+			*last = at;
+		known = true;
+	}
+	return known;
+}
+
+/* Can it be known when something was printed? */
+static bool hears(struct timespec *last)
+{
+	return !own.plan.hides_output && find_last_output(last);
+}
+
+static bool is_silent_for(uint64_t ms)
+{
+	struct timespec now, last;
+
+	if (own.plan.children == NULL || !hears(&last))
+		return false;
+	if (last.tv_sec < own.plan.children->items[0].started.tv_sec)
+		last = own.plan.children->items[0].started;
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return (now.tv_sec - last.tv_sec) * 1000 + (now.tv_nsec - last.tv_nsec) / 1000000 >=
+		(int64_t)ms;
+}
+
+bool ri_autopsy_is_silent(void)
+{
+	return own.plan.after_ms > 0 && is_silent_for(own.plan.after_ms);
+}
+
+static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
+{
+	static const char *const names[] = {
+		[RI_AUTOPSY_ASKED] = "asked", [RI_AUTOPSY_STOP] = "stop",
+		[RI_AUTOPSY_LOSS] = "loss", [RI_AUTOPSY_STALL] = "stall",
+		[RI_AUTOPSY_WATCH] = "watch",
+	};
+	struct ri_autopsy_job job = {
+		.children = own.plan.children, .parent = getpid(), .reports = own.plan.reports,
+		.why = names[why], .place = own.document == own.answer->documents[0],
+		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
+		.after_loss = why == RI_AUTOPSY_LOSS,
+		.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL,
+	};
+
+	if (why == RI_AUTOPSY_STOP) {
+		job.interval_ms = STOP_INTERVAL_MS;
+		job.most_ms = STOP_MOST_MS;
+	} else if (why == RI_AUTOPSY_LOSS) {
+		job.most_ms = LOSS_MOST_MS;
+	}
+	return job;
+}
+
+static bool refuse(void)
+{
+	if (!own.refused)
+		ri_log(RI_LEVEL_WARNING, "autopsy: there is no process or no memory for it: %s; "
+			"the job goes on without it [%s]", strerror(errno),
+			ri_code_name(RI_CODE_AUTOPSY_REFUSED));
+	own.refused = true;
+	return false;
+}
+
+static bool reserve(void)
+{
+	void *memory;
+
+	if (own.answer != NULL)
+		return true;
+	memory = mmap(NULL, sizeof(*own.answer), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	own.answer = memory;
+	return true;
+}
+
+static bool take(void);
+
+/* Whoever asked, or set --stall, waits for an answer. */
+static void say_unfinished(const char *why)
+{
+	if (own.why == RI_AUTOPSY_ASKED || own.why == RI_AUTOPSY_STALL)
+		ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had an "
+			"answer; look from outside: rankinit --autopsy %d [%s]", why, (int)getpid(),
+			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
+}
+
+/* One that is over its time, in state D say, is left behind. */
+static bool is_free(void)
+{
+	if (own.helper == 0 || take())
+		return true;
+	if (ri_now_ms() < own.until || !ri_hidden_child_leave(own.helper))
+		return false;
+	own.helper = 0;
+	say_unfinished("did not end in time, and was left");
+	return true;
+}
+
+/*
+ * Where the memory of a cgroup ends, the kernel kills its largest process for whoever asks for
+ * more, which would be a rank, for our look.
+ */
+static bool has_room(void)
+{
+	struct ri_host host = { .root = AT_FDCWD, .live = true };
+	static struct ri_cgroup_oom file;
+	uint64_t kills, room;
+
+	return ri_cgroup_oom_find(&host, &file, &kills) < 0 ||
+		ri_cgroup_room(&host, &file, &room) < 0 || room >= ROOM;
+}
+
+bool ri_autopsy_ask(enum ri_autopsy_why why)
+{
+	struct ri_autopsy_job job;
+
+	if (own.plan.children == NULL || own.plan.children->living == 0 || !is_free())
+		return false;
+	if (!has_room()) {
+		errno = ENOMEM;
+		return refuse();
+	}
+	if (!reserve())
+		return refuse();
+	job = describe_job(why);
+	own.why = why;
+	own.until = ri_now_ms() + job.most_ms + AGAIN_MS;
+	own.answer->whole = false;
+	/* SIGIO: wait4(-1) knows nothing of one whose end sends another signal than SIGCHLD */
+	own.helper = ri_fork_unseen(SIGIO);
+	if (own.helper == 0)
+		ri_autopsy_help(&job, own.answer);
+	if (own.helper > 0)
+		return true;
+	own.helper = 0;
+	return refuse();
+}
+
+bool ri_autopsy_ask_again(const siginfo_t *info)
+{
+	int64_t now = ri_now_ms();
+	char name[RI_SIGNAL_NAME];
+
+	if (own.plan.children == NULL)
+		return false;
+	if ((own.asked != 0 && now - own.asked < AGAIN_MS) || !ri_autopsy_ask(RI_AUTOPSY_ASKED))
+		return true;
+	own.asked = now;
+	ri_log(RI_LEVEL_NOTE, "autopsy: %s from pid %d of uid %u",
+		ri_signal_name(info->si_signo, name), (int)info->si_pid, (unsigned)info->si_uid);
+	return true;
+}
+
+static void say(const char *headline)
+{
+	struct ri_span rest = { own.answer->lines, 0 }, line;
+
+	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
+	rest.length = strlen(own.answer->lines);
+	ri_log(RI_LEVEL_ALWAYS, "autopsy: %s", headline);
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "  %.*s", (int)line.length, line.at);
+}
+
+/* The first lines of it, where it stands below the verdict. */
+static void keep_loss(void)
+{
+	const char *end = own.answer->lines;
+
+	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
+	for (int lines = 0; lines < LOSS_LINES && *end != '\0'; lines++) {
+		end += strcspn(end, "\n");
+		end += *end == '\n';
+	}
+	memcpy(own.loss, own.answer->lines, (size_t)(end - own.answer->lines));
+	own.loss[end - own.answer->lines] = '\0';
+	own.has_loss = own.loss[0] != '\0';
+}
+
+/* Each is said once, and no more than a few. */
+static bool is_new_reason(const char *why)
+{
+	for (size_t i = 0; i < own.reason_count; i++)
+		if (strcmp(own.reasons[i], why) == 0)
+			return false;
+	if (own.reason_count == REASONS)
+		return false;
+	ri_text_copy(own.reasons[own.reason_count++], sizeof(own.reasons[0]), why);
+	return true;
+}
+
+/* A program may still start: only where it is so for all of the time is it said. */
+static void note_blindness(void)
+{
+	const char *why = own.answer->lines;
+
+	own.answer->lines[sizeof(own.reasons[0]) - 1] = '\0';
+	if (!own.answer->whole)
+		why = "the process that looks ends before it has an answer";
+	own.blind = *why == '\0' ? 0 : own.blind + 1;
+	if (own.blind >= WATCHES && is_new_reason(why)) {
+		own.told_blind = true;
+		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
+			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
+	} else if (own.blind == 0 && own.told_blind) {
+		own.told_blind = false;
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			ri_log(RI_LEVEL_ALWAYS, "autopsy: --stall sees all ranks again");
+	}
+}
+
+/* It reported once: then the watching is over, whatever comes of it. */
+static void note_movement(void)
+{
+	int64_t now = ri_now_ms();
+	struct timespec last;
+
+	note_blindness();
+	if (!own.answer->whole || own.answer->moved)
+		own.since = now;
+	else if (now - own.since >= (int64_t)own.plan.stall_ms &&
+		(is_silent_for(own.plan.stall_ms) || !hears(&last))) {
+		own.watch_at = 0;
+		ri_autopsy_ask(RI_AUTOPSY_STALL);
+	}
+}
+
+static void say_stall(void)
+{
+	struct timespec last;
+
+	say(hears(&last)
+		? "no rank moves any more, and the job is silent; what its processes do:"
+		: "no rank moves any more; what its processes do:");
+}
+
+static void keep_document(void)
+{
+	char *place = own.answer->documents[own.document == own.answer->documents[0]];
+
+	if (!own.answer->has_document)
+		return;
+	place[sizeof(own.answer->documents[0]) - 1] = '\0';
+	own.document = place;
+}
+
+static void conclude(int status)
+{
+	if (own.why == RI_AUTOPSY_WATCH) {
+		note_movement();
+		return;
+	}
+	if (!own.answer->whole) {
+		say_unfinished(WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM ? "was killed"
+			: WIFSIGNALED(status) ? "took too long, and ended" : "ended");
+		return;
+	}
+	keep_document();
+	switch (own.why) {
+	case RI_AUTOPSY_ASKED:
+		say("what the processes do:");
+		break;
+	case RI_AUTOPSY_STOP:
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			say("the job had been silent; what its processes did before this stop:");
+		break;
+	case RI_AUTOPSY_STALL:
+		if (ri_log_shows(RI_LEVEL_WARNING))
+			say_stall();
+		break;
+	case RI_AUTOPSY_LOSS:
+		keep_loss();
+		break;
+	case RI_AUTOPSY_WATCH:
+		break;
+	}
+}
+
+/* Returns false where it still looks. */
+static bool take(void)
+{
+	int status = 0;
+
+	if (waitpid(own.helper, &status, __WCLONE | WNOHANG) == 0)
+		return false;
+	own.helper = 0;
+	conclude(status);
+	return own.helper == 0;
+}
+
+bool ri_autopsy_is_looking(void)
+{
+	return own.helper != 0 && own.why == RI_AUTOPSY_STOP;
+}
+
+/* Do all ranks run, and shall they? */
+static bool is_running(void)
+{
+	return !*own.plan.stopped && own.plan.children->living == own.plan.children->started;
+}
+
+int64_t ri_autopsy_due(void *context)
+{
+	(void)context;
+	return own.watch_at == 0 || !is_running() ? INT64_MAX : own.watch_at;
+}
+
+void ri_autopsy_act(void *context)
+{
+	(void)context;
+	own.watch_at = ri_now_ms() + watch_every();
+	ri_autopsy_ask(RI_AUTOPSY_WATCH);
+}
+
+/* Of the kernel's own making; that of a kill(2) is another one. */
+bool ri_autopsy_took(void *context, const siginfo_t *info)
+{
+	(void)context;
+	if (own.helper == 0 || info->si_signo != SIGIO || info->si_code <= 0)
+		return false;
+	take();
+	return true;
+}
+
+pid_t ri_autopsy_helper(void)
+{
+	return own.helper;
+}
+
+void ri_autopsy_end(void)
+{
+	if (own.helper == 0 || take())
+		return;
+	kill(own.helper, SIGKILL);
+	for (int i = 0; i < REAPS && waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0; i++)
+		ri_mask_pause(REAP_MS);
+	own.helper = 0;
+}
+
+const char *ri_autopsy_of_loss(void)
+{
+	return own.has_loss ? own.loss : NULL;
+}
+
+const char *ri_autopsy_document(void)
+{
+	return own.document;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hang/course.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hang/helper.h"
+#include "hang/look.h"
+#include "base/limits.h"
+#include "system/clock.h"
+#include "system/hidden_child.h"
+
+enum { MOST_MS = 3000 };	/* hundreds of ranks take less; nobody waits longer than --settle */
+
+static struct {
+	unsigned char *seen;	/* enum ri_course of each child, shared with the helper */
+	pid_t helper;		/* 0: none */
+	struct timespec begun;	/* CLOCK_REALTIME */
+} own;
+
+/* Where the process's program is python itself: see ri_python_runs. */
+static enum ri_course look_at(pid_t pid)
+{
+	static struct ri_python_maps maps;
+	static struct ri_python python;
+	const struct ri_python_memory memory = ri_autopsy_memory(&pid);
+	bool runs;
+
+	if (!ri_autopsy_read_maps(pid, &maps) || strncmp(maps.objects[0].name, "python", 6) != 0 ||
+		ri_python_find(&python, &memory, &maps) != RI_PYTHON_OK ||
+		ri_python_runs(&python, &runs) != RI_PYTHON_OK)
+		return RI_COURSE_UNKNOWN;
+	return runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
+}
+
+__attribute__((noreturn)) static void look(const struct ri_children *children, pid_t child,
+	pid_t parent)
+{
+	ri_autopsy_become_onlooker(child, parent, MOST_MS);
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].doubtful)
+			own.seen[i] = (unsigned char)look_at(children->items[i].pid);
+	_exit(0);
+}
+
+static pid_t find_doubtful(const struct ri_children *children)
+{
+	for (size_t i = 0; i < children->started; i++)
+		if (children->items[i].doubtful)
+			return children->items[i].pid;
+	return 0;
+}
+
+static bool reserve(void)
+{
+	void *memory;
+
+	if (own.seen == NULL) {
+		memory = mmap(NULL, RI_MAX_LOCAL, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		own.seen = memory == MAP_FAILED ? NULL : memory;
+	}
+	return own.seen != NULL;
+}
+
+void ri_course_ask(const struct ri_children *children)
+{
+	pid_t child = find_doubtful(children), parent = getpid();
+
+	if (child == 0 || own.helper != 0 || !reserve())
+		return;
+	ri_clock_read(CLOCK_REALTIME, &own.begun);
+	memset(own.seen, RI_COURSE_UNKNOWN, RI_MAX_LOCAL);
+	/* SIGIO: as the autopsy's */
+	own.helper = ri_fork_unseen(SIGIO);
+	if (own.helper == 0)
+		look(children, child, parent);
+	if (own.helper < 0)
+		own.helper = 0;
+}
+
+bool ri_course_is_asked(void)
+{
+	return own.helper != 0;
+}
+
+bool ri_course_take(struct ri_children *children)
+{
+	if (own.helper == 0 || waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0)
+		return false;
+	own.helper = 0;
+	for (size_t i = 0; i < children->started; i++) {
+		struct ri_child *child = &children->items[i];
+		unsigned char seen = own.seen[i];
+
+		if (!child->doubtful)
+			continue;
+		child->doubtful = false;
+		child->course = seen <= RI_COURSE_ENDING ? seen : RI_COURSE_UNKNOWN;
+		child->course_at = own.begun;
+	}
+	return true;
+}
+
+pid_t ri_course_helper(void)
+{
+	return own.helper;
+}
+
+void ri_course_end(void)
+{
+	if (own.helper != 0 && ri_hidden_child_leave(own.helper))
+		own.helper = 0;
+}

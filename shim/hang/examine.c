@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hang/examine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hang/files.h"
+#include "hang/list.h"
+#include "hang/judge.h"
+#include "system/clock.h"
+#include "system/mask.h"
+#include "system/hidden_child.h"
+
+enum {
+	PATIENCE_MS = 200,	/* for one process, or half of the time that is left for all; the
+				 * largest take a hundredth of that */
+	POLL_MS = 10,
+	AGAIN_MS = 2000,	/* until the third look: of healthy jobs most take a step */
+};
+
+struct ri_autopsy_region *ri_autopsy_open(void)
+{
+	void *region = mmap(NULL, sizeof(struct ri_autopsy_region), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return region == MAP_FAILED ? NULL : region;
+}
+
+/* As many as there is time for, and one. */
+__attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid_t parent,
+	const struct ri_autopsy_limit *limit)
+{
+	size_t count = ri_hang_newer(&region->stuck)->count;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(1);
+	do {
+		ri_autopsy_look(region, region->order[region->progress]);
+		region->progress++;
+	} while (region->progress < count && !ri_autopsy_is_over(limit));
+	_exit(0);
+}
+
+/* Until it has ended, or does not get on, or the time is over. Returns whether it has ended. */
+static bool attend(const struct ri_autopsy_region *region, pid_t worker,
+	const struct ri_autopsy_limit *limit)
+{
+	uint32_t before = region->progress;
+	int64_t moved = limit->now_ms(), now;
+	siginfo_t info;
+
+	for (;;) {
+		if (waitpid(worker, NULL, WNOHANG | __WALL) != 0)
+			return true;
+		now = limit->now_ms();
+		/* the clock first: what took that long is what has not been done since */
+		if (region->progress != before) {
+			before = region->progress;
+			moved = limit->now_ms();
+		} else if (now - moved >= PATIENCE_MS || 2 * (now - moved) > limit->until - moved) {
+			return false;
+		}
+		if (ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, POLL_MS) == 0 &&
+			limit->now_ms() == now)
+			ri_mask_pause(1);
+	}
+}
+
+static bool waits(pid_t pid)
+{
+	struct ri_procstat process;
+
+	return ri_autopsy_stat(pid, &process) && (process.state == 'D' || process.state == 'S');
+}
+
+/*
+ * One in state D dies when it can: it is left behind, and writes no more than it was writing.
+ * Returns whether it waited for the memory that it read.
+ */
+static bool give_up(pid_t worker)
+{
+	bool waited = waits(worker);
+
+	kill(worker, SIGKILL);
+	for (int i = 0; i < POLL_MS && waitpid(worker, NULL, WNOHANG | __WALL) == 0; i++)
+		ri_mask_pause(1);
+	return waited;
+}
+
+/*
+ * This one holds up who looks at it, or ended it; or it was given less time than others may take.
+ * Returns whether that is an answer.
+ */
+static bool note_failure(struct ri_hang_process *process, bool waited, bool hurried)
+{
+	if (process->unread)
+		return false;
+	process->unread = hurried && !waited;
+	if (!process->unread)
+		process->python = waited ? RI_HANG_SILENT : RI_HANG_SLOW;
+	return !process->unread;
+}
+
+/* Look at those that were added. Returns whether all were looked at before the time was over. */
+static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
+{
+	struct ri_hang_look *look = ri_hang_newer(&region->stuck);
+	pid_t self = getpid(), worker;
+	bool whole = true;
+
+	while (region->progress < look->count) {
+		uint32_t begun = region->progress;
+		bool ended, waited, hurried;
+
+		if (ri_autopsy_is_over(limit))
+			return false;
+		worker = ri_fork_unseen(SIGCHLD);
+		if (worker == 0)
+			work(region, self, limit);
+		if (worker < 0) {
+			region->stuck.cut_errno = errno;
+			return false;
+		}
+		ended = attend(region, worker, limit);
+		if (ended && region->progress > begun)
+			continue;
+		waited = !ended && give_up(worker);
+		if (region->progress == look->count)
+			break;
+		hurried = !ended && limit->until - limit->now_ms() < PATIENCE_MS;
+		whole = note_failure(&look->processes[region->order[region->progress]], waited,
+			hurried) && whole;
+		region->progress++;
+	}
+	return whole;
+}
+
+static bool look(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish,
+	const struct ri_autopsy_limit *limit)
+{
+	bool whole;
+
+	if (!ri_autopsy_list_own(region, wish->root, wish->own, wish->own_count))
+		return false;
+	region->stuck.cut_errno = 0;
+	ri_clock_read(CLOCK_REALTIME, &region->stuck.at);
+	whole = look_at_all(region, limit) && ri_autopsy_list_others(region, wish->root, limit) &&
+		look_at_all(region, limit);
+	ri_autopsy_conclude(region);
+	ri_hang_judge(&region->stuck);
+	return whole;
+}
+
+static void wait_until(const struct ri_autopsy_wish *wish, int64_t at)
+{
+	for (int64_t left; (left = at - wish->now_ms()) > 0;)
+		ri_mask_pause(left < 500 ? (long)left : 500);
+}
+
+/* A look that was not finished suspects nobody, and the one before it is what is told. */
+static void take_back(struct ri_hang *stuck)
+{
+	stuck->last = !stuck->last;
+	stuck->looks_taken--;
+	ri_hang_newer(stuck)->suspect = -1;
+}
+
+bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
+{
+	struct ri_hang *stuck = &region->stuck;
+	int64_t begun = wish->now_ms();
+	const struct ri_autopsy_limit limit = { wish->now_ms, begun + wish->most_ms };
+	bool whole;
+
+	ri_autopsy_try(region);
+	stuck->why = wish->why;
+	stuck->after_loss = wish->after_loss;
+	stuck->interval_ms = (uint32_t)wish->interval_ms;
+	whole = look(region, wish, &limit);
+	if (stuck->looks_taken == 0)
+		return false;
+	if (!whole)
+		stuck->cut_ms = (uint32_t)(wish->now_ms() - begun) + 1;
+	if (!whole || wish->once || begun + wish->interval_ms >= limit.until) {
+		ri_hang_newer(stuck)->suspect = -1;
+		return true;
+	}
+	wait_until(wish, begun + wish->interval_ms);
+	if (!look(region, wish, &limit)) {
+		take_back(stuck);
+		return true;
+	}
+	if (!ri_hang_agrees(stuck) || !wish->takes_time || ri_hang_newer(stuck)->suspect < 0)
+		return true;
+	wait_until(wish, wish->now_ms() + AGAIN_MS);
+	if (look(region, wish, &limit))
+		ri_hang_agrees(stuck);
+	else
+		take_back(stuck);
+	return true;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that looks for PID 1. */
+#ifndef RI_SHIM_HANG_HELPER_H
+#define RI_SHIM_HANG_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/limits.h"
+#include "launch/children.h"
+#include "hang/judge.h"
+#include "hang/wording.h"
+
+/* What it leaves behind: the page that it shares with PID 1, which trusts none of it. */
+struct ri_autopsy_answer {
+	volatile bool whole;	/* all of the rest was written */
+	bool moved;		/* a rank has, since the look before, or that cannot be known */
+	bool has_document;	/* in the place that the job names */
+	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
+	char lines[RI_HANG_SHOWN];	/* of one that watches: why it sees nothing, or "" */
+	char documents[2][1 << 20];	/* one of them is kept while the other is written */
+};
+
+struct ri_autopsy_job {
+	const struct ri_children *children;	/* the ranks, or the command, of which one lives */
+	int64_t interval_ms, most_ms;
+	bool watches;		/* only whether a rank has moved */
+	bool after_loss;
+	bool takes_time;	/* nobody waits for it */
+	bool reports;		/* the document, too */
+	unsigned place;		/* of the document */
+	const char *why;	/* as stuck.h has it */
+	pid_t parent;		/* PID 1 */
+};
+
+/*
+ * In a new process: become one that may look at child, one of the ranks or the command, and do no
+ * more. It ends where it cannot, and where it takes longer than most_ms and some seconds. parent
+ * is PID 1.
+ */
+void ri_autopsy_become_onlooker(pid_t child, pid_t parent, int64_t most_ms);
+
+/* In the new process. */
+__attribute__((noreturn)) void ri_autopsy_help(const struct ri_autopsy_job *job,
+	struct ri_autopsy_answer *answer);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/roll_call.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "link/arrival.h"
+#include "system/clock.h"
+#include "system/half_open.h"
+#include "system/log.h"
+#include "system/mask.h"
+#include "system/name_service.h"
+#include "system/kept_fds.h"
+#include "system/tcp_table.h"
+#include "system/hidden_child.h"
+
+enum {
+	LINES = 3,		/* about nodes that have not met; whoever waits has read them */
+	LOOKS = 20,		/* more than a year, by the usual time */
+	LOOK_S = 25,		/* what one may take, most of it for the name service */
+	NAMES_MS = 15000,	/* for the names of the other nodes */
+	AGAIN_MS = 3000,	/* a call without an answer is looked at twice */
+	PORT_MS = 3000,		/* for an answer of node 0's port */
+	NODES = 1024,		/* of more nodes none is named */
+	CHUNK = 65536,
+	NOBODY = 65534,		/* the kernel's own for a user that is none (fs/overflowuid) */
+	REAP_MS = 20, REAPS = 25,
+};
+
+/* What the process that looks leaves behind. */
+struct ri_roll_answer {
+	enum ri_arrival_state state;
+	char line[RI_ARRIVAL_LINE];
+};
+
+/* In the process that looks: memory that PID 1 never has. */
+static struct looker {
+	const struct ri_roll_call *roll;
+	struct ri_arrivals arrivals;
+	unsigned char masters[RI_NAME_ADDRESSES][16];
+	struct ri_arrival_host hosts[NODES * RI_NAME_ADDRESSES];
+	bool missing[NODES];
+	char text[CHUNK];
+} *own;
+
+static pid_t helper;
+
+static char said[RI_ARRIVAL_LINE];	/* what was printed last */
+
+static void answer(enum ri_arrival_state state, const char *why, const bool *missing)
+{
+	const struct ri_roll_call *roll = own->roll;
+	struct ri_text out;
+
+	ri_text_init(&out, roll->answer->line, sizeof(roll->answer->line));
+	ri_arrival_say(&out, &(struct ri_arrival_look){
+		.place = &roll->place, .state = state, .why = why, .arrivals = &own->arrivals,
+		.ms = (uint64_t)roll->first_ms << (roll->looks - 1),
+		.missing = missing, .hosts = roll->hosts,
+	});
+	roll->answer->state = state;
+}
+
+static void take_socket(void *context, const struct ri_socket *socket)
+{
+	ri_arrivals_add(context, socket);
+}
+
+static bool read_sockets(const char *path)
+{
+	return ri_tcp_table_read(path, own->text, sizeof(own->text), take_socket, &own->arrivals);
+}
+
+static enum ri_arrival_state look_at_sockets(size_t master_count)
+{
+	bool four, six;
+
+	memset(&own->arrivals, 0, sizeof(own->arrivals));
+	own->arrivals.place = &own->roll->place;
+	own->arrivals.masters = (const unsigned char (*)[16])own->masters;
+	own->arrivals.master_count = master_count;
+	four = read_sockets("/proc/self/net/tcp");
+	six = read_sockets("/proc/self/net/tcp6");
+	return four || six ? ri_arrivals_judge(&own->arrivals) : RI_ARRIVAL_UNSEEN;
+}
+
+/* The others' names, as far as there is time: which of them have come? */
+static void name_missing(void)
+{
+	const struct ri_roll_call *roll = own->roll;
+	int64_t until = ri_now_ms() + NAMES_MS;
+	size_t count = 0;
+
+	if (roll->hosts == NULL || roll->place.nodes > NODES)
+		return;
+	for (size_t node = 1; node < roll->place.nodes; node++) {
+		unsigned char addresses[RI_NAME_ADDRESSES][16];
+		int found = ri_name_addresses(roll->hosts[node], addresses, RI_NAME_ADDRESSES);
+
+		for (int i = 0; i < found; i++, count++) {
+			own->hosts[count].node = node;
+			memcpy(own->hosts[count].address, addresses[i], 16);
+		}
+		if (ri_now_ms() >= until)
+			return;
+	}
+	if (ri_arrivals_name(&own->arrivals, own->hosts, count, own->missing))
+		answer(RI_ARRIVAL_PART, NULL, own->missing);
+}
+
+static void look_as_centre(void)
+{
+	enum ri_arrival_state state = look_at_sockets(0);
+
+	answer(state, NULL, NULL);
+	if (state == RI_ARRIVAL_PART)
+		name_missing();
+}
+
+/* No process of this node calls: does one listen there? The best answer of any address counts. */
+static void ask_port(int count)
+{
+	enum ri_arrival_state best = RI_ARRIVAL_AWAY;
+	const char *why = NULL;
+
+	for (int i = 0; i < count && best != RI_ARRIVAL_OPEN; i++) {
+		switch (ri_half_open_ask(own->masters[i], own->roll->place.port, PORT_MS)) {
+		case RI_HALF_OPEN_LISTENS:
+			best = RI_ARRIVAL_OPEN;
+			break;
+		case RI_HALF_OPEN_REFUSED:
+			best = RI_ARRIVAL_REFUSED;
+			break;
+		case RI_HALF_OPEN_SILENT:
+			if (best != RI_ARRIVAL_REFUSED)
+				best = RI_ARRIVAL_SILENT;
+			break;
+		case RI_HALF_OPEN_FAILED:
+			why = strerror(errno);
+			if (best == RI_ARRIVAL_AWAY)
+				best = RI_ARRIVAL_UNREACHABLE;
+			break;
+		case RI_HALF_OPEN_UNKNOWN:
+			break;
+		}
+	}
+	answer(best, why, NULL);
+}
+
+static void look_as_member(void)
+{
+	enum ri_arrival_state state = look_at_sockets(0);
+	int count;
+
+	/* by the port alone: there may be a name service that we do not know */
+	if (state == RI_ARRIVAL_UNSEEN) {
+		answer(state, NULL, NULL);
+		return;
+	}
+	answer(RI_ARRIVAL_NAMELESS, "the name service does not answer", NULL);
+	count = ri_name_addresses(own->roll->place.host, own->masters, RI_NAME_ADDRESSES);
+	if (count > 0 || state == RI_ARRIVAL_AWAY)
+		state = look_at_sockets(count > 0 ? (size_t)count : 0);
+	if (state == RI_ARRIVAL_SILENT) {
+		ri_mask_pause(AGAIN_MS);
+		state = look_at_sockets(count > 0 ? (size_t)count : 0);
+	}
+	if (state != RI_ARRIVAL_AWAY)
+		answer(state, NULL, NULL);
+	else if (count > 0)
+		ask_port(count);
+	else if (count != EAI_AGAIN)
+		answer(RI_ARRIVAL_NAMELESS, count == EAI_NONAME ? "no such name"
+			: "its name has no address", NULL);
+}
+
+/*
+ * What reads the name service's answers needs no rights. Where the user namespace has no such
+ * user it stays who it is. setresuid(2) takes away the signal of the parent's death: afterwards.
+ */
+static void drop_rights(void)
+{
+	prctl(PR_SET_NAME, "rankinit-look", 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+		setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+/* It has nothing of ours open, and ends with us, or when its time is over. */
+__attribute__((noreturn)) static void look(const struct ri_roll_call *roll, pid_t parent)
+{
+	drop_rights();
+	own = mmap(NULL, sizeof(*own), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (own == MAP_FAILED || getppid() != parent)
+		_exit(1);
+	own->roll = roll;
+	ri_close_between(0, ~0u);
+	sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	ri_mask_set(~RI_MASK_OF(SIGALRM));
+	alarm(LOOK_S);
+	if (roll->place.node == 0)
+		look_as_centre();
+	else
+		look_as_member();
+	_exit(0);
+}
+
+pid_t ri_roll_call_helper(void)
+{
+	return helper;
+}
+
+/* Do all ranks run, and shall they? */
+static bool is_running(const struct ri_roll_call *roll)
+{
+	return !*roll->stopped && roll->children->living == roll->children->started;
+}
+
+const char *ri_roll_call_said(void)
+{
+	return said[0] == '\0' ? NULL : said;
+}
+
+static void say(struct ri_roll_call *roll)
+{
+	if (!is_running(roll))
+		return;
+	ri_text_copy(said, sizeof(said), roll->answer->line);
+	/* what shall be quiet is, though the line is no warning */
+	if (ri_log_shows(RI_LEVEL_WARNING))
+		ri_log(RI_LEVEL_ALWAYS, "%s", said);
+}
+
+/* It has ended: of its time being over it has left what it knew. */
+static void conclude(struct ri_roll_call *roll, int status)
+{
+	bool whole = status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+
+	roll->answer->line[RI_ARRIVAL_LINE - 1] = '\0';
+	if (!whole)
+		return;
+	switch (roll->answer->state) {
+	case RI_ARRIVAL_UNSEEN:
+		roll->over = true;
+		break;
+	case RI_ARRIVAL_MET:
+		roll->over = true;
+		if (roll->lines > 0)
+			say(roll);
+		break;
+	default:
+		if (roll->lines++ < LINES)
+			say(roll);
+	}
+}
+
+/* Returns false where it still looks. */
+static bool take(struct ri_roll_call *roll)
+{
+	int status = 0;
+	pid_t got = waitpid(helper, &status, __WCLONE | WNOHANG);
+
+	if (got == 0)
+		return false;
+	helper = 0;
+	if (got > 0)
+		conclude(roll, status);
+	return true;
+}
+
+void ri_roll_call_begin(struct ri_roll_call *roll)
+{
+	roll->begun = ri_now_ms();
+}
+
+int64_t ri_roll_call_due(void *context)
+{
+	const struct ri_roll_call *roll = context;
+
+	return roll->over || roll->looks == LOOKS || !is_running(roll) ? INT64_MAX
+		: roll->begun + (roll->first_ms << roll->looks);
+}
+
+void ri_roll_call_act(void *context)
+{
+	struct ri_roll_call *roll = context;
+	pid_t parent = getpid();
+
+	roll->looks++;
+	if ((helper != 0 && !take(roll)) || roll->over)
+		return;
+	if (roll->answer == NULL)
+		roll->answer = mmap(NULL, sizeof(*roll->answer), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (roll->answer == MAP_FAILED) {
+		roll->answer = NULL;
+		roll->over = true;
+		return;
+	}
+	roll->answer->state = RI_ARRIVAL_UNSEEN;
+	/* SIGIO: wait4(-1) knows nothing of one whose end sends another signal than SIGCHLD */
+	helper = ri_fork_unseen(SIGIO);
+	if (helper == 0)
+		look(roll, parent);
+	if (helper < 0) {
+		helper = 0;
+		roll->over = true;
+	}
+}
+
+/* Of the kernel's own making; that of a kill(2) is another one. */
+bool ri_roll_call_took(void *context, const siginfo_t *info)
+{
+	if (helper == 0 || info->si_signo != SIGIO || info->si_code <= 0)
+		return false;
+	take(context);
+	return true;
+}
+
+void ri_roll_call_end(void)
+{
+	if (helper == 0)
+		return;
+	kill(helper, SIGKILL);
+	for (int i = 0; i < REAPS && waitpid(helper, NULL, __WCLONE | WNOHANG) == 0; i++)
+		ri_mask_pause(REAP_MS);
+	helper = 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "play/start_member.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/overlay.h"
+#include "from/sources.h"
+#include "options/table.h"
+
+/*
+ * Options that the outer rankinit takes for itself: nothing is required of a machine that
+ * only plays the others.
+ */
+static const int *list_own(const struct ri_options *options)
+{
+	static const int own[] = {
+		RI_OPTION_check_level, RI_OPTION_simulate, RI_OPTION_log_prefix,
+		RI_OPTION_node_rank, RI_OPTION_local_rank, RI_OPTION_require, -1,
+	};
+
+	/* levels that do not fail stay */
+	return options->checks.fails ? own : own + 1;
+}
+
+size_t ri_members_count(const struct ri_simulation *simulation)
+{
+	return simulation->shape->scope == RI_SCOPE_PROCESS
+		? simulation->nodes * simulation->ranks : simulation->nodes;
+}
+
+struct ri_shape_member ri_members_at(const struct ri_members *members, size_t index)
+{
+	const struct ri_simulation *simulation = members->simulation;
+	size_t each = simulation->shape->scope == RI_SCOPE_PROCESS ? simulation->ranks : 1;
+
+	return (struct ri_shape_member){
+		.nodes = simulation->nodes, .ranks = simulation->ranks,
+		.node = index / each, .local_rank = index % each, .port = members->port,
+	};
+}
+
+static int no_memory(struct ri_error *err)
+{
+	return ri_fail(err, RI_CODE_MEMORY, "--simulate", "no memory left for a member of the job");
+}
+
+static size_t count_words(char *const *words)
+{
+	size_t count = 0;
+
+	while (words != NULL && words[count] != NULL)
+		count++;
+	return count;
+}
+
+char *const *ri_members_words(const struct ri_members *members, struct ri_error *err)
+{
+	const struct ri_options *options = members->options;
+	const struct ri_simulation *simulation = members->simulation;
+	char **given = ri_options_words(options, list_own(options), members->arena), **words;
+	size_t options_count = count_words(given), count = 0;
+	static char end[] = "--", prefix[] = "--log-prefix=node";
+
+	words = ri_arena_array(members->arena, options_count + count_words(options->command) + 8,
+		sizeof(*words));
+	if (given == NULL || words == NULL) {
+		no_memory(err);
+		return NULL;
+	}
+	words[count++] = ri_arena_copy(members->arena, members->program, strlen(members->program));
+	for (size_t i = 0; i < options_count; i++)
+		words[count++] = given[i];
+	if (simulation->shape->scope == RI_SCOPE_NODE) {
+		words[count++] = ri_arena_format(members->arena, "--nproc-per-node=%zu",
+			simulation->ranks);
+		if (options->action == RI_ACTION_LAUNCH && options->log_prefix)
+			words[count++] = prefix;
+		if (members->report >= 0)
+			words[count++] = ri_arena_format(members->arena, "--report=fd:%d",
+				members->report);
+		if (members->local_rank >= 0)
+			words[count++] = ri_arena_format(members->arena, "--local-rank=%d",
+				(int)members->local_rank);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (words[i] == NULL) {
+			no_memory(err);
+			return NULL;
+		}
+	words[count++] = end;
+	for (char *const *word = options->command; word != NULL && *word != NULL; word++)
+		words[count++] = *word;
+	return words;
+}
+
+static int set(struct ri_env_edits *edits, const struct ri_members *members, const char *name,
+	const char *value, struct ri_error *err)
+{
+	const struct ri_env_edit edit = { name, value };
+
+	return value == NULL ? no_memory(err) : ri_env_edits_add(edits, edit, members->arena, err);
+}
+
+static int take_away(struct ri_env_edits *edits, const struct ri_members *members,
+	const char *name, struct ri_error *err)
+{
+	const struct ri_env_edit edit = { name, NULL };
+
+	if (ri_env_find(members->env, name) == NULL)
+		return 0;
+	return ri_env_edits_add(edits, edit, members->arena, err);
+}
+
+/* What another platform may have left here, and what the outer rankinit was told. */
+static int clear(struct ri_env_edits *edits, const struct ri_members *members,
+	struct ri_error *err)
+{
+	const int *own = list_own(members->options);
+	const struct ri_source *source;
+
+	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)
+		for (const struct ri_variable *row = source->reads; row->name != NULL; row++)
+			if (take_away(edits, members, row->name, err) < 0)
+				return -1;
+	for (size_t i = 0; own[i] >= 0; i++)
+		if (take_away(edits, members, ri_option_twin(&ri_option_table[own[i]]), err) < 0)
+			return -1;
+	return 0;
+}
+
+/* The files of the platform, and the addresses of the node. */
+static char *make_overlay(const struct ri_members *members, const struct ri_shape_member *member)
+{
+	const struct ri_simulation *simulation = members->simulation;
+	const struct ri_fault *late =
+		ri_simulation_fault_of(simulation, RI_FAULT_LATE, member->node);
+	struct ri_arena *arena = members->arena;
+	struct ri_host_file files[RI_MAX_SHAPE_FILES + 3] = {
+		{ .path = "/proc/net/if_inet6", .text = "" },
+		{ .path = "/proc/net/fib_trie", .text = ri_arena_format(arena,
+			"|-- %s\n/32 host LOCAL\n", ri_shape_host(member->node, arena)) },
+	};
+	struct ri_overlay overlay = {
+		.name = ri_arena_format(arena, "node%zu", member->node), .files = files,
+		.from_ms = late == NULL || members->began_ms == 0
+			? 0 : members->began_ms + late->at_ms,
+		.job = members->began_ms == 0 ? NULL
+			: ri_arena_format(arena, "%llu of process %d",
+				(unsigned long long)members->began_ms, (int)getpid()),
+	};
+	const struct ri_shape_row *row;
+	size_t count = 2;
+
+	for (size_t i = 0; (row = ri_shape_row_at(simulation->shape, i)) != NULL; i++)
+		if (row->name[0] == '/' && ri_shape_row_is_of(row, member))
+			files[count++] = (struct ri_host_file){
+				.path = row->name, .text = ri_shape_value(row, member, arena),
+			};
+	for (size_t i = 0; i < count; i++) {
+		if (files[i].text == NULL)
+			return NULL;
+		files[i].length = strlen(files[i].text);
+	}
+	return overlay.name == NULL ? NULL : ri_overlay_write(&overlay, arena);
+}
+
+char **ri_members_environment(const struct ri_members *members,
+	const struct ri_shape_member *member, struct ri_error *err)
+{
+	const struct ri_shape *shape = members->simulation->shape;
+	struct ri_arena *arena = members->arena;
+	struct ri_env_edits edits = { .count = 0 };
+	const struct ri_shape_row *row;
+
+	if (clear(&edits, members, err) < 0)
+		return NULL;
+	for (size_t i = 0; (row = ri_shape_row_at(shape, i)) != NULL; i++)
+		if (row->name[0] != '/' && ri_shape_row_is_of(row, member) &&
+			set(&edits, members, row->name, ri_shape_value(row, member, arena), err) <
+				0)
+			return NULL;
+	if (set(&edits, members, RI_OVERLAY_VARIABLE, make_overlay(members, member), err) < 0)
+		return NULL;
+	if (members->port != ri_shape_port(shape) && !ri_shape_says_port(shape) &&
+		members->options->given.master_port.subject == NULL &&
+		set(&edits, members, "RANKINIT_MASTER_PORT",
+			ri_arena_number(arena, members->port), err) < 0)
+		return NULL;
+	if (members->threads > 0 && set(&edits, members, "OMP_NUM_THREADS",
+		ri_arena_number(arena, members->threads), err) < 0)
+		return NULL;
+	return ri_env_apply(members->env, &edits, arena, err);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say/blame_reports.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blame/sheet.h"
+#include "say/json_memory.h"
+#include "say/print.h"
+
+enum {
+	/* more than rankinit writes: 512 ranks, a traceback, 4,096 hosts */
+	FILE_MOST = 8 << 20,
+	/* for one at a time; a report of 20 kB takes 0.2 MB */
+	MEMORY = 48 << 20,
+};
+
+static struct {
+	struct ri_case c;
+	struct ri_arena names;
+	const char **paths;
+	size_t count;
+	char *bytes;
+} own;
+
+static int add_path(const char *path, struct ri_error *err)
+{
+	if (own.count == RI_CASE_FILES)
+		return ri_fail(err, RI_CODE_FILE_UNREADABLE, "--blame",
+			"more than %d files: name those of one job", RI_CASE_FILES);
+	own.paths[own.count++] = path;
+	return 0;
+}
+
+static bool is_named_json(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 5 && strcmp(name + length - 5, ".json") == 0;
+}
+
+/* The reports in a folder, but none of those below it. */
+static int add_folder(const char *path, struct ri_error *err)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	size_t before = own.count;
+	int status = 0;
+
+	if (folder == NULL)
+		return add_path(path, err);	/* why not is said where files are read */
+	while (status == 0 && (entry = readdir(folder)) != NULL) {
+		const char *file;
+
+		if (!is_named_json(entry->d_name))
+			continue;
+		file = ri_arena_format(&own.names, "%s/%s", path, entry->d_name);
+		status = file == NULL ? ri_fail(err, RI_CODE_MEMORY, "--blame",
+			"no memory left for file names") : add_path(file, err);
+	}
+	closedir(folder);
+	return status == 0 && own.count == before ? add_path(path, err) : status;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A file may be named by itself, and by its folder. */
+static void drop_twice(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < own.count; i++)
+		if (kept == 0 || strcmp(own.paths[kept - 1], own.paths[i]) != 0)
+			own.paths[kept++] = own.paths[i];
+	own.count = kept;
+}
+
+static int find_files(const struct ri_options *options, struct ri_error *err)
+{
+	struct stat info;
+
+	own.paths = ri_arena_array(&own.names, RI_CASE_FILES, sizeof(*own.paths));
+	if (own.paths == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for file names");
+	for (char *const *word = options->command; *word != NULL; word++) {
+		bool is_folder = stat(*word, &info) == 0 && S_ISDIR(info.st_mode);
+
+		if ((is_folder ? add_folder(*word, err) : add_path(*word, err)) < 0)
+			return -1;
+	}
+	qsort(own.paths, own.count, sizeof(*own.paths), compare_paths);
+	drop_twice();
+	return 0;
+}
+
+static const char *read_whole(int fd, size_t *length)
+{
+	struct stat info;
+	ssize_t got;
+
+	if (fstat(fd, &info) < 0)
+		return strerror(errno);
+	if (!S_ISREG(info.st_mode))
+		return "it became something else than a file";
+	if (info.st_size > FILE_MOST)
+		return "it is larger than any report";
+	for (*length = 0; *length < FILE_MOST; *length += (size_t)got) {
+		got = read(fd, own.bytes + *length, FILE_MOST - *length);
+		if (got < 0)
+			return strerror(errno);
+		if (got == 0)
+			break;
+	}
+	return NULL;
+}
+
+/* To open a pipe or a device may already do something: it is not opened. */
+static const char *look_at(const char *path)
+{
+	struct stat info;
+
+	if (stat(path, &info) < 0)
+		return strerror(errno);
+	if (S_ISDIR(info.st_mode))
+		return "no file in it has a name that ends in .json";
+	return S_ISREG(info.st_mode) ? NULL : "it is no file";
+}
+
+static void read_file(const char *path)
+{
+	const char *why = look_at(path);
+	int fd = why != NULL ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	size_t length = 0;
+
+	if (fd >= 0)
+		why = read_whole(fd, &length);
+	else if (why == NULL)
+		why = strerror(errno);
+	if (why != NULL)
+		ri_case_skip(&own.c, path, why);
+	else
+		ri_case_add(&own.c, path, own.bytes, length);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int read_files(const char *first, struct ri_error *err)
+{
+	own.bytes = mmap(NULL, FILE_MOST, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (own.bytes == MAP_FAILED || ri_json_memory_reserve(MEMORY) < 0 ||
+		ri_case_begin(&own.c, own.count) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for reports");
+	for (size_t i = 0; i < own.count; i++)
+		read_file(own.paths[i]);
+	if (own.c.count > 0)
+		return 0;
+	if (own.c.skip_count == 1)
+		ri_fail(err, RI_CODE_BLAME_NONE, own.c.skips[0].file, "no report of rankinit is "
+			"there: %s", own.c.skips[0].why);
+	else if (own.c.skip_count > 0)
+		ri_fail(err, RI_CODE_BLAME_NONE, own.c.skips[0].file, "none of these %zu files is "
+			"a report of rankinit; of this one: %s", own.count, own.c.skips[0].why);
+	else
+		ri_fail(err, RI_CODE_BLAME_NONE, first, "no report is there");
+	return ri_fail_hint(err, "start each node with --report=/shared/job/%%n.json, and then: "
+		"rankinit --blame /shared/job/*.json");
+}
+
+static int write_piece(void *context, const char *bytes, size_t length)
+{
+	const struct ri_text piece = {
+		.bytes = (char *)(uintptr_t)bytes, .size = length, .length = length,
+	};
+
+	return ri_print_text(&piece, context);
+}
+
+static int print(const char *format, struct ri_error *err)
+{
+	static struct ri_sheet sheet;
+
+	sheet.write = write_piece;
+	sheet.context = err;
+	if (format == NULL || strcmp(format, "text") == 0)
+		ri_case_page(&own.c, &sheet);
+	else if (strcmp(format, "json") == 0)
+		ri_case_json(&own.c, RI_VERSION, &sheet);
+	else
+		ri_case_trace(&own.c, &sheet);
+	return ri_sheet_end(&sheet);
+}
+
+int ri_blame_print(const struct ri_options *options, struct ri_error *err)
+{
+	if (options->command == NULL) {
+		ri_fail(err, RI_CODE_COMMAND_MISSING, "--blame", "no report was given");
+		return ri_fail_hint(err, "name the files that --report wrote: rankinit --blame "
+			"/shared/job/*.json");
+	}
+	if (find_files(options, err) < 0 || read_files(options->command[0], err) < 0)
+		return -1;
+	if (ri_case_judge(&own.c) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");
+	return print(options->action_value, err);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say/report_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "check/print.h"
+#include "report/report.h"
+#include "say/json_memory.h"
+#include "say/whole_file.h"
+#include "system/log.h"
+#include "system/kept_fds.h"
+
+enum {
+	MAX_FD = 1048576,
+	/* what Kubernetes keeps of it */
+	TERMINATION_SIZE = 4096,
+	/*
+	 * The document without hosts and ranks, at its largest: a traceback, 20
+	 * lines and torch's file, each byte of which may take six in JSON.
+	 */
+	DOCUMENT_SIZE = 6 << 20,
+	DOCUMENT_RANK = 8192,
+	DOCUMENT_CHECKS = RI_CHECKS_RESULTS * 6 * sizeof(struct ri_check_result),
+	/* jansson's own, for a file of torch's that is nothing but brackets */
+	MEMORY_SIZE = 48 << 20,
+	/* an autopsy, indented, and its values */
+	DOCUMENT_AUTOPSY = 8 << 20,
+	MEMORY_AUTOPSY = 32 << 20,
+	MEMORY_RANK = 16384,
+	MEMORY_HOST = 256,
+};
+
+/*
+ * Where a container leaves its last words (kubernetes.io, "Determine the
+ * Reason for Pod Failure": terminationMessagePath, at most 4096 bytes).
+ */
+static const char termination_log[] = "/dev/termination-log";
+
+static struct {
+	const struct ri_given *option;
+	struct ri_whole_file file;	/* no path: a descriptor, or nothing at all */
+	int fd;				/* 0: none */
+	char *document;
+	size_t size;
+} own;
+
+/* All that hosts and raw values take in the topology. */
+static size_t measure(const struct ri_topology *topology, size_t *hosts)
+{
+	size_t size = 0;
+
+	for (int id = 0; id < RI_FACT_COUNT; id++) {
+		const struct ri_fact *fact = &topology->facts[id];
+
+		if (fact->state != RI_STATE_KNOWN)
+			continue;
+		size += strlen(fact->origin.raw);
+		for (uint64_t i = 0; fact->list != NULL && i < fact->number; i++)
+			size += strlen(fact->list[i]) + 16;
+		*hosts += fact->list == NULL ? 0 : fact->number;
+	}
+	return size;
+}
+
+static int reserve(const struct ri_report_plan *plan, struct ri_error *err)
+{
+	size_t hosts = 0, text = measure(plan->topology, &hosts);
+	size_t memory = MEMORY_SIZE + MEMORY_AUTOPSY + plan->ranks * MEMORY_RANK +
+		hosts * MEMORY_HOST + 2 * text;
+
+	own.size = DOCUMENT_SIZE + DOCUMENT_AUTOPSY + DOCUMENT_CHECKS +
+		plan->ranks * DOCUMENT_RANK + 6 * text;
+	own.document = mmap(NULL, own.size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (own.document == MAP_FAILED || ri_json_memory_reserve(memory) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--report", "no memory left for it: %s",
+			strerror(errno));
+	return 0;
+}
+
+static bool read_fd(const char *text, uint64_t lowest, uint64_t *number)
+{
+	const struct ri_range range = { lowest, MAX_FD };
+
+	return ri_number_read(text, range, number, NULL) == RI_NUMBER_OK;
+}
+
+static int bad_fd(const struct ri_given *option, const char *why, struct ri_error *err)
+{
+	char quoted[RI_QUOTE_SIZE];
+
+	return ri_fail(err, RI_CODE_OPTION_VALUE, option->subject, "%s: %s",
+		ri_quote(quoted, sizeof(quoted), option->value), why);
+}
+
+/* The ranks do not get it: its reader waits for our own end alone. */
+static int take_fd(const struct ri_given *option, uint64_t number, struct ri_error *err)
+{
+	int flags = fcntl((int)number, F_GETFL);
+
+	if (flags < 0)
+		return bad_fd(option, "rankinit was started without this file descriptor", err);
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return bad_fd(option, "this file descriptor is not open for writing", err);
+	own.fd = (int)number;
+	if (own.fd > STDERR_FILENO)
+		fcntl(own.fd, F_SETFD, FD_CLOEXEC);
+	ri_kept_fds_add(own.fd);
+	return 0;
+}
+
+static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	const struct ri_given *option = &plan->options->given.report;
+	const char *path;
+	uint64_t number;
+
+	if (strncmp(option->value, "fd:", 3) == 0)
+		return read_fd(option->value + 3, 1, &number)
+			? take_fd(option, number, err)
+			: bad_fd(option, "expected fd: and the number of a file descriptor", err);
+	/* what a shell makes of >(COMMAND): by its name it would be gone by then */
+	if (strncmp(option->value, "/dev/fd/", 8) == 0 &&
+		read_fd(option->value + 8, STDERR_FILENO + 1, &number))
+		return take_fd(option, number, err);
+	path = ri_whole_file_name(option, plan->topology, arena, err);
+	if (path == NULL ||
+		ri_whole_file_find(&own.file, path, option->subject, arena, err) < 0)
+		return -1;
+	ri_whole_file_set_aside(&own.file);
+	return 0;
+}
+
+int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
+	struct ri_error *err)
+{
+	if (plan->options->given.report.value == NULL)
+		return 0;
+	if (find_place(plan, arena, err) < 0)
+		return -1;
+	own.option = &plan->options->given.report;
+	return 0;
+}
+
+int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err)
+{
+	if (plan->options->given.report.value != NULL)
+		return reserve(plan, err);
+	/* torch's files are no reason to refuse a launch */
+	if (plan->ranks > 1)
+		ri_json_memory_reserve(MEMORY_SIZE);
+	return 0;
+}
+
+/* Each line as one of our own. */
+static void print(const char *verdict)
+{
+	struct ri_span rest = { verdict, strlen(verdict) }, line;
+
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "%.*s", (int)line.length, line.at);
+}
+
+static void print_seen(const char *lines)
+{
+	struct ri_span rest = { lines, strlen(lines) }, line;
+
+	ri_log(RI_LEVEL_ALWAYS, "  what its processes did when the first rank was lost:");
+	while (ri_span_line(&rest, &line))
+		ri_log(RI_LEVEL_ALWAYS, "    %.*s", (int)line.length, line.at);
+}
+
+static void print_cause(const struct ri_cause *cause)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	ri_cause_add(&out, cause);
+	if (out.length > 0)
+		ri_log(RI_LEVEL_ALWAYS, "%s", line);
+}
+
+/* Line for line as it is printed, which log.h has. */
+static void make_plain(char *words)
+{
+	for (char *end; *words != '\0'; words = end) {
+		end = words + strcspn(words, "\n");
+		if (*end == '\n')
+			*end++ = '\0';
+		ri_text_replace_controls(words);
+		if (end > words && end[-1] == '\0')
+			end[-1] = '\n';
+	}
+}
+
+/* A message that the command left there is its own. */
+static void leave_last_words(char *verdict)
+{
+	size_t length = strlen(verdict);
+	struct stat info;
+	int fd;
+
+	if (length == 0)
+		return;
+	make_plain(verdict);
+	fd = open(termination_log, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (length > TERMINATION_SIZE)
+		length = TERMINATION_SIZE;
+	while (verdict[length - 1] != '\n')
+		length--;
+	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
+		write(fd, verdict, length) < 0)
+		ri_log(RI_LEVEL_NOTE, "%s: %s", termination_log, strerror(errno));
+	close(fd);
+}
+
+static json_t *describe_checks(struct ri_json *json, const void *checked)
+{
+	return ri_check_json(json, checked);
+}
+
+static void write_report(const struct ri_outcome *outcome, const struct ri_reason *reason,
+	const struct ri_check_report *checked, const char *refusal)
+{
+	const struct ri_report report = {
+		.version = RI_VERSION, .outcome = outcome, .reason = reason, .refusal = refusal,
+		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
+	};
+	struct ri_text out;
+	int status;
+
+	ri_text_init(&out, own.document, own.size);
+	if (ri_report_render(&report, &out) < 0) {
+		ri_log(RI_LEVEL_WARNING, "%s: the report is too large and was not written",
+			own.option->subject);
+		return;
+	}
+	if (own.fd > 0)
+		status = ri_write_patiently(own.fd, out.bytes, out.length);
+	else
+		status = ri_whole_file_write(&own.file, out.bytes, out.length);
+	if (status < 0)
+		ri_log(RI_LEVEL_WARNING, "%s: the report cannot be written: %s",
+			own.option->subject, strerror(errno));
+}
+
+/* Does the verdict know more than what became of one process? */
+static bool says_more(const struct ri_outcome *outcome)
+{
+	const struct ri_rank_outcome *rank;
+
+	if (outcome->first < 0)
+		return outcome->count > 1;
+	rank = &outcome->ranks[outcome->first];
+	return outcome->count > 1 || outcome->linked || rank->tail_length > 0 ||
+		rank->torch_error != NULL ||
+		(outcome->single && rank->end == RI_END_EXITED);
+}
+
+void ri_report_job(const char *verdict)
+{
+	print(verdict);
+}
+
+static void tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	struct ri_reason *reason)
+{
+	static char verdict[RI_VERDICT_SIZE];
+	struct ri_text out;
+
+	if (outcome->first >= 0)
+		ri_reason_find(&outcome->ranks[outcome->first], reason);
+	ri_text_init(&out, verdict, sizeof(verdict));
+	ri_verdict_render(outcome, reason, &out);
+	if (outcome->job != NULL)	/* which was printed when it came */
+		print(verdict + strlen(outcome->job));
+	else if (says_more(outcome))
+		print(verdict);
+	else
+		print_cause(outcome->cause);
+	if (outcome->seen != NULL && outcome->first >= 0 &&
+		outcome->ranks[outcome->first].class == RI_CLASS_LOSS)
+		print_seen(outcome->seen);
+	leave_last_words(verdict);
+	if (own.option != NULL)
+		write_report(outcome, reason, checked, NULL);
+}
+
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)
+{
+	static char printed[RI_VERDICT_PRINTED_SIZE];
+	static struct ri_reason reason;
+	struct ri_outcome all = *outcome;
+	struct ri_text out;
+
+	ri_text_init(&out, printed, sizeof(printed));
+	ri_verdict_add_printed(&out, outcome, &reason);
+	all.printed = printed;
+	tell(&all, checked, &reason);
+}
+
+void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *err)
+{
+	static char words[RI_VERDICT_SIZE];
+	struct ri_text out;
+
+	ri_text_init(&out, words, sizeof(words));
+	ri_check_words(checked, &out);
+	ri_text_addf(&out, "%s: %s; %s [%s]\n", err->subject, err->text, err->hint,
+		ri_code_name(err->code));
+	leave_last_words(words);
+	if (own.option != NULL)
+		write_report(outcome, NULL, checked, words);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Saying what happened: the verdict on stderr and for Kubernetes, the report
+ * of --report. Whatever fails here after the job is a warning at most.
+ */
+#ifndef RI_SHIM_SAY_REPORT_FILE_H
+#define RI_SHIM_SAY_REPORT_FILE_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "check/runner.h"
+#include "options/options.h"
+#include "report/outcome.h"
+
+struct ri_report_plan {
+	const struct ri_options *options;
+	const struct ri_topology *topology;
+	size_t ranks;		/* that start here, at least 1 */
+};
+
+/*
+ * Look at where the report of --report goes. RI_CODE_OPTION_VALUE,
+ * REPORT_REFUSED or MEMORY.
+ */
+int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
+	struct ri_error *err);
+
+/*
+ * The last thing before the first rank starts: reserve the memory that the
+ * report and torch's files take. Nothing is done for one rank without
+ * --report. RI_CODE_MEMORY.
+ */
+int ri_report_reserve(const struct ri_report_plan *plan, struct ri_error *err);
+
+/* The verdict on the whole job has come: print it, before anything of it happens here. */
+void ri_report_job(const char *verdict);
+
+/*
+ * When all is over. The verdict is printed where it says more than the line
+ * about the end of one command does; where there is /dev/termination-log, it
+ * gets a copy. checked is what the checks found, or NULL.
+ */
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked);
+
+/* The same where nothing was started, for what checks found: why was printed already. */
+void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *err);
+
+#endif

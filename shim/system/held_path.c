@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/held_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/open_how.h"
+
+enum {
+	FIRST_FD = 3,		/* 0 to 2 are the ranks', even where they are closed */
+	MAX_LINKS = 40,		/* as the kernel (path_resolution(7)) */
+	MODE = 0644,
+};
+
+enum found { FAILED = -1, FOUND, LINK };
+
+static bool starts_with(const char *path, const char *start)
+{
+	return strncmp(path, start, strlen(start)) == 0;
+}
+
+/* What is written in another way, as /dev//shm, is walked through like any other path. */
+bool ri_held_path_is_kept(const char *path)
+{
+	const char *rest = path[0] == '/' ? strchr(path + 1, '/') : NULL;
+
+	if (rest == NULL || rest[1] == '/' || rest[1] == '.' || strstr(rest, "/../") != NULL)
+		return false;
+	return starts_with(path, "/proc/") ||
+		(starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/"));
+}
+
+static void close_quietly(int fd)
+{
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+}
+
+int ri_fd_move_up(int fd)
+{
+	int high;
+
+	if (fd < 0 || fd >= FIRST_FD)
+		return fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+	close_quietly(fd);
+	return high;
+}
+
+bool ri_held_path_is_anothers_name(const struct stat *file, int folder)
+{
+	struct stat info;
+
+	if (getauxval(AT_EUID) != 0 || file->st_nlink < 2 || fstat(folder, &info) < 0)
+		return false;
+	return info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+static bool is_trusted(const struct stat *link, int folder)
+{
+	const mode_t open_to_all = S_ISVTX | S_IWOTH;
+	uid_t us = (uid_t)getauxval(AT_EUID);
+	struct stat info;
+
+	if (link->st_uid == 0 || link->st_uid == us)
+		return !ri_held_path_is_anothers_name(link, folder);
+	if (us == 0 || fstat(folder, &info) < 0)
+		return false;
+	return (info.st_mode & open_to_all) != open_to_all || link->st_uid == info.st_uid;
+}
+
+/* Could nobody but root and us have put it there, or put something into it? */
+static bool is_ours(const struct stat *folder)
+{
+	bool open = (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+
+	return (folder->st_uid == 0 || folder->st_uid == (uid_t)getauxval(AT_EUID)) &&
+		(!open || (folder->st_mode & S_ISVTX) != 0);
+}
+
+/* Put what a link says in the place of its name, which is at start. */
+static int replace_link(char *path, size_t start, size_t length, int link)
+{
+	char target[PATH_MAX], made[PATH_MAX];
+	ssize_t count = readlinkat(link, "", target, sizeof(target) - 1);
+	int size;
+
+	if (count < 0)
+		return -1;
+	target[count] = '\0';
+	size = snprintf(made, sizeof(made), "%.*s%s%s", target[0] == '/' ? 0 : (int)start, path,
+		target, path + start + length);
+	if (size >= (int)sizeof(made)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(path, made, (size_t)size + 1);
+	return 0;
+}
+
+/*
+ * One name further: *folder becomes what is there if more is to come, else
+ * stays the folder of the last name.
+ */
+static enum found take_name(char *path, size_t start, size_t length, int *folder, bool ours)
+{
+	char name[NAME_MAX + 1];
+	bool last = path[start + length] == '\0';
+	enum found found = FAILED;
+	struct stat info;
+	int fd;
+
+	if (length > NAME_MAX) {
+		errno = ENAMETOOLONG;
+		return FAILED;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)length, path + start);
+	fd = openat(*folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return last && errno == ENOENT ? FOUND : FAILED;
+	if (fstat(fd, &info) < 0) {
+		found = FAILED;
+	} else if (S_ISLNK(info.st_mode) && is_trusted(&info, *folder)) {
+		found = replace_link(path, start, length, fd) < 0 ? FAILED : LINK;
+	} else if (last) {
+		found = FOUND;
+	} else if (!S_ISDIR(info.st_mode)) {
+		errno = S_ISLNK(info.st_mode) ? RI_SPOT_FOREIGN : ENOTDIR;
+	} else if (ours && !is_ours(&info)) {
+		errno = EPERM;
+	} else {
+		close(*folder);
+		*folder = fd;
+		return FOUND;
+	}
+	close_quietly(fd);
+	return found;
+}
+
+/* The last name is a link only where it can be read as one. */
+static enum found take_last(char *path, size_t start, int *folder, bool ours)
+{
+	char byte;
+
+	if (path[start] == '\0') {
+		errno = EISDIR;		/* "/", or a name with '/' at its end */
+		return FAILED;
+	}
+	if (readlinkat(*folder, path + start, &byte, sizeof(byte)) < 0 &&
+		(errno == EINVAL || errno == ENOENT))
+		return FOUND;
+	return take_name(path, start, strlen(path + start), folder, ours);
+}
+
+/* The folder of the name at last, where no link is on the way to it; else -1. */
+static int open_at_once(char *path, size_t last)
+{
+	const struct ri_open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RI_RESOLVE_NO_SYMLINKS,
+	};
+	char first = path[last];
+	int folder;
+
+	path[last] = '\0';
+	folder = (int)syscall(SYS_openat2, AT_FDCWD, last == 0 ? "." : path, &how, sizeof(how));
+	path[last] = first;
+	return folder;
+}
+
+/* From where the path begins to the last name, whose offset *last gets, or to a link. */
+static enum found walk(char *path, int *folder, size_t *last, bool ours)
+{
+	const char *slash = strrchr(path, '/');
+	enum found found = FOUND;
+	size_t start = 0;
+
+	*last = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	*folder = ours ? -1 : open_at_once(path, *last);
+	if (*folder < 0) {
+		*folder = openat(AT_FDCWD, path[0] == '/' ? "/" : ".",
+			O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (*folder < 0)
+			return FAILED;
+		for (size_t length; found == FOUND && start < *last; start += length) {
+			length = strcspn(path + start, "/");
+			if (length == 0)
+				length = 1;
+			else
+				found = take_name(path, start, length, folder, ours);
+		}
+	}
+	if (found == FOUND)
+		found = take_last(path, *last, folder, ours);
+	if (found != FOUND) {
+		close_quietly(*folder);
+		*folder = -1;
+	}
+	return found;
+}
+
+static int keep_name(struct ri_held_path *spot, const char *name, struct ri_arena *arena)
+{
+	spot->name = ri_arena_copy(arena, name, strlen(name));
+	if (spot->name != NULL)
+		return 0;
+	ri_held_path_close(spot);
+	errno = ENOMEM;
+	return -1;
+}
+
+/* As far as links lead: FOUND, or LINK to what is kept. */
+static enum found resolve(char real[PATH_MAX], const char *path, int *folder, size_t *last,
+	bool ours)
+{
+	enum found what = LINK;
+
+	if (snprintf(real, PATH_MAX, "%s", path) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return FAILED;
+	}
+	for (int links = 0; what == LINK && !ri_held_path_is_kept(real); links++) {
+		if (links > MAX_LINKS) {
+			errno = ELOOP;
+			return FAILED;
+		}
+		what = walk(real, folder, last, ours);
+	}
+	return what;
+}
+
+int ri_held_path_find(struct ri_held_path *spot, const char *path, struct ri_arena *arena)
+{
+	struct ri_held_path found = { .folder = -1 };
+	char real[PATH_MAX];
+	size_t last = 0;
+	enum found what = resolve(real, path, &found.folder, &last, false);
+
+	if (what == FAILED)
+		return -1;
+	if (keep_name(&found, what == LINK ? real : real + last, arena) < 0)
+		return -1;
+	found.folder = ri_fd_move_up(found.folder);
+	*spot = found;
+	return what == LINK || found.folder >= 0 ? 0 : -1;
+}
+
+int ri_held_path_renew(struct ri_held_path *spot, const char *path)
+{
+	char real[PATH_MAX];
+	size_t last = 0;
+	int folder = -1, status = -1;
+
+	if (resolve(real, path, &folder, &last, true) != FOUND)
+		return -1;
+	if (strcmp(real + last, spot->name) != 0)
+		errno = ENOENT;
+	else if (dup3(folder, spot->folder, O_CLOEXEC) >= 0)
+		status = 0;
+	close_quietly(folder);
+	return status;
+}
+
+int ri_held_path_open(const struct ri_held_path *spot, int flags)
+{
+	int fd = spot->folder < 0
+		? open(spot->name, flags | O_CLOEXEC, MODE)
+		: openat(spot->folder, spot->name, flags | O_NOFOLLOW | O_CLOEXEC, MODE);
+
+	/* the links that may be followed were */
+	if (fd < 0 && errno == ELOOP && spot->folder >= 0)
+		errno = RI_SPOT_FOREIGN;
+	return ri_fd_move_up(fd);
+}
+
+const char *ri_held_path_reason(int error)
+{
+	switch (error) {
+	case RI_SPOT_FOREIGN:
+		return "another user owns, or may have made, a symbolic link in the path";
+	case RI_SPOT_SECOND_NAME:
+		return "it has a second name (a hard link), and other users may write to its "
+		       "folder";
+	case ELOOP:
+		return "its symbolic links lead back to each other, or are more than 40";
+	default:
+		return strerror(error);
+	}
+}
+
+void ri_held_path_close(struct ri_held_path *spot)
+{
+	if (spot->folder >= 0)
+		close_quietly(spot->folder);
+	spot->folder = -1;
+}
+
+void ri_held_path_name_new(char name[RI_SPOT_NEW], const char *start, const char *end)
+{
+	static uint32_t number;
+
+	/* the first bytes are the C library's own */
+	if (number == 0)
+		memcpy(&number, (const char *)getauxval(AT_RANDOM) + 8, sizeof(number));
+	snprintf(name, RI_SPOT_NEW, "%s-%08x%s", start, (unsigned)number++, end);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/kept_fds.h"
+
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SPARES = 8 };
+
+static int spares[SPARES];	/* 0: no more of them */
+
+void ri_kept_fds_add(int fd)
+{
+	for (size_t i = 0; fd >= 3 && i < SPARES; i++) {
+		if (spares[i] != 0)
+			continue;
+		spares[i] = fd;
+		return;
+	}
+}
+
+int ri_kept_fds_next(int from)
+{
+	int next = -1;
+
+	for (size_t i = 0; i < SPARES; i++)
+		if (spares[i] != 0 && spares[i] >= from && (next < 0 || spares[i] < next))
+			next = spares[i];
+	return next;
+}
+
+void ri_close_between(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t end;
+
+	if (syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	end = limit.rlim_cur > 65536 ? 65536 : limit.rlim_cur;
+	for (rlim_t fd = first; fd < end && fd <= last; fd++)
+		close((int)fd);
+}

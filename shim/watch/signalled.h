@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes had their SIGTERM, so that none gets a second one. In memory
+ * that is there from the start, since nothing is allocated while ranks run, and
+ * found by pid: with thousands of them every look goes through all.
+ */
+#ifndef RI_SHIM_WATCH_SIGNALLED_H
+#define RI_SHIM_WATCH_SIGNALLED_H
+
+#include <stdbool.h>
+
+#include "base/procstat.h"
+
+/* Begin a pass over /proc. */
+void ri_signalled_begin_pass(void);
+
+/* It had one: this process, not an earlier one of its number. */
+bool ri_signalled_has(const struct ri_procstat *process);
+
+/* The process of this number had one, before this pass began. */
+bool ri_signalled_had(pid_t pid);
+
+/* It gets one. Returns false, and remembers nothing, where there is no room. */
+bool ri_signalled_add(const struct ri_procstat *process);
+
+/* Forget those of whom forget says so, who is given the group that each was in. */
+void ri_signalled_forget(bool (*forget)(const struct ri_procstat *then));
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that lose their parent come to us. */
+#ifndef RI_SHIM_WATCH_SUBREAPER_H
+#define RI_SHIM_WATCH_SUBREAPER_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "options/options.h"
+
+/*
+ * Be ready for orphans. Not PID 1: become a subreaper (prctl(2)), which is an
+ * error only with --subreaper=yes.
+ */
+int ri_orphans_adopt(pid_t self, const struct ri_options *options, struct ri_error *err);
+
+#endif

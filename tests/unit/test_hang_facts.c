@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc says of a process that waits. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "hang/facts.h"
+#include "hang/judge.h"
+#include "hang/wording.h"
+
+/* read(3, ...), as fs/proc/base.c prints it */
+static const char inside[] =
+	"%d 0x3 0x7ffd0 0x10 0x0 0x0 0x0 0x7ffcd0000000 0x7f0000000000\n";
+
+static struct ri_call call_of(int number, uint64_t first, uint64_t second)
+{
+	return (struct ri_call){ .state = RI_CALL_INSIDE, .number = number,
+		.arguments = { first, second } };
+}
+
+static void test_calls(void **state)
+{
+	struct ri_call call = { .state = RI_CALL_UNKNOWN };
+	char text[128];
+
+	(void)state;
+	snprintf(text, sizeof(text), inside, SYS_read);
+	assert_true(ri_call_read(text, &call));
+	assert_string_equal(ri_call_row(&call)->name, "read");
+	assert_int_equal(ri_call_file(&call), 3);
+	assert_int_equal(ri_call_path(&call), 0);
+	assert_false(ri_call_sleeps(&call));
+	assert_true(ri_call_read("running\n", &call));
+	assert_int_equal(call.state, RI_CALL_RUNNING);
+	assert_null(ri_call_row(&call));
+	assert_true(ri_call_read("-1 0x7ffcd0000000 0x7f0000000000\n", &call));
+	assert_int_equal(call.state, RI_CALL_OUTSIDE);
+	assert_false(ri_call_read("", &call));
+	assert_false(ri_call_read("0 0x3\n", &call));
+	assert_false(ri_call_read("read 0x3\n", &call));
+	assert_false(ri_call_read("99999999999999999999 0x0 0x0 0x0 0x0 0x0 0x0\n", &call));
+	assert_int_equal(call.state, RI_CALL_OUTSIDE);
+}
+
+static void test_what_a_call_waits_for(void **state)
+{
+	struct ri_call call = call_of(SYS_clock_nanosleep, 0, 0);
+
+	(void)state;
+	assert_true(ri_call_sleeps(&call));
+	call = call_of(SYS_pselect6, 0, 0);
+	assert_true(ri_call_sleeps(&call));
+	call = call_of(SYS_pselect6, 4, 0);
+	assert_false(ri_call_sleeps(&call));
+	call = call_of(SYS_ppoll, 0x7000, 0);
+	assert_true(ri_call_sleeps(&call));
+	call = call_of(SYS_ppoll, 0x7000, 1);
+	assert_false(ri_call_sleeps(&call));
+	call = call_of(SYS_openat, 0, 0x7000);
+	assert_int_equal(ri_call_path(&call), 0x7000);
+	assert_int_equal(ri_call_file(&call), -1);
+	call = call_of(SYS_read, UINT32_MAX, 0);
+	assert_int_equal(ri_call_file(&call), -1);
+	call = call_of(SYS_wait4, 7, 0);
+	assert_int_equal(ri_call_child(&call), 7);
+	call = call_of(SYS_waitid, 1, 7);
+	assert_int_equal(ri_call_child(&call), 7);
+	call = call_of(SYS_wait4, UINT32_MAX, 0);
+	assert_int_equal(ri_call_child(&call), -1);
+	call = call_of(999, 0, 0);
+	assert_null(ri_call_row(&call));
+}
+
+static void test_facts(void **state)
+{
+	pid_t tracer = 7;
+	unsigned threads = 7;
+	uint64_t number = 7;
+	char wchan[8];
+
+	(void)state;
+	assert_true(ri_hang_read_status("Name:\tx\nTracerPid:\t12\nThreads:\t34\n", &tracer,
+		&threads));
+	assert_int_equal(tracer, 12);
+	assert_int_equal(threads, 34);
+	assert_false(ri_hang_read_status("Name:\tTracerPid:\t12\nThreads:\t1\n", &tracer,
+		&threads));
+	assert_true(ri_hang_read_ticks("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
+	assert_int_equal(number, 42);
+	assert_false(ri_hang_read_ticks("1 (a) S 0 1", &number));
+	assert_true(ri_hang_read_faults("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
+	assert_int_equal(number, 5);
+	assert_false(ri_hang_read_faults("1 (a) S 0 1", &number));
+	assert_true(ri_hang_read_schedstat("123 4 5\n", &number));
+	assert_int_equal(number, 123);
+	assert_true(ri_hang_read_switches("Cpus_allowed:\t1\nvoluntary_ctxt_switches:\t42\n"
+		"nonvoluntary_ctxt_switches:\t7\n", &number));
+	assert_int_equal(number, 42);
+	assert_false(ri_hang_read_switches("nonvoluntary_ctxt_switches:\t7\n", &number));
+	assert_true(ri_hang_read_io("rchar: 40\nwchar: 2\nsyscr: 9\n", &number));
+	assert_int_equal(number, 42);
+	assert_false(ri_hang_read_io("rchar: 40\n", &number));
+	assert_true(ri_hang_read_mount_id("pos:\t0\nflags:\t02\nmnt_id:\t29\n", &number));
+	assert_int_equal(number, 29);
+	ri_hang_read_wchan("0", wchan, sizeof(wchan));
+	assert_string_equal(wchan, "");
+	ri_hang_read_wchan("futex_wait_queue", wchan, sizeof(wchan));
+	assert_string_equal(wchan, "futex_w");
+}
+
+static const char mounts[] =
+	"20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+	"29 20 0:30 / /data rw - nfs4 server:/x rw\n"
+	"30 29 0:31 / /data/inner rw - fuse.sshfs s rw\n"
+	"31 20 0:32 / /data rw - lustre 10.0.0.1@tcp:/l rw\n";
+
+static void test_mounts(void **state)
+{
+	char text[sizeof(mounts)];
+	struct ri_mount mount;
+
+	(void)state;
+	strcpy(text, mounts);
+	assert_true(ri_hang_find_mount(text, 29, &mount));
+	assert_string_equal(mount.type, "nfs4");
+	assert_string_equal(mount.point, "/data");
+	strcpy(text, mounts);
+	assert_false(ri_hang_find_mount(text, 2, &mount));
+	strcpy(text, mounts);
+	assert_true(ri_hang_find_mount_of(text, "/data/inner/x", &mount));
+	assert_string_equal(mount.type, "fuse.sshfs");
+	strcpy(text, mounts);
+	assert_true(ri_hang_find_mount_of(text, "/data/x", &mount));
+	assert_string_equal(mount.type, "lustre");
+	strcpy(text, mounts);
+	assert_true(ri_hang_find_mount_of(text, "/database", &mount));
+	assert_string_equal(mount.type, "ext4");
+}
+
+#define RANK(block, claim_, number) \
+	do { \
+		int64_t rank_ = -1; \
+		assert_int_equal(ri_hang_read_rank(block, sizeof(block), &rank_), claim_); \
+		assert_int_equal(rank_, number); \
+	} while (0)
+
+static void test_ranks_of_environments(void **state)
+{
+	static const char local[] = "LOCAL_RANK=1\0LOCAL_WORLD_SIZE=8";
+	int64_t rank, ranks;
+
+	(void)state;
+	RANK("PATH=/bin\0RANK=3\0LOCAL_RANK=1", RI_HANG_OWN_RANK, 3);
+	RANK("RANK=3\0WORLD_SIZE=4", RI_HANG_NODE_RANK, 3);
+	RANK("RANK=3", RI_HANG_NO_RANK, -1);
+	RANK("OMPI_COMM_WORLD_RANK=2\0RANK=1\0WORLD_SIZE=9", RI_HANG_MPI_RANK, 2);
+	RANK("PMI_RANK=2", RI_HANG_MPI_RANK, 2);
+	RANK("SLURM_PROCID=5", RI_HANG_STEP_RANK, 5);
+	RANK("XRANK=3\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
+	RANK("RANK=-3\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
+	RANK("RANK=99999999999999999\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
+	assert_true(ri_hang_read_local(local, sizeof(local), &rank, &ranks));
+	assert_int_equal(rank, 1);
+	assert_int_equal(ranks, 8);
+	assert_false(ri_hang_read_local(local, strlen(local), &rank, &ranks));
+}
+
+static void test_waits(void **state)
+{
+	const struct ri_wait_row *row = ri_wait_find("/x/torch/distributed/distributed_c10d.py",
+		"all_reduce", 1);
+
+	(void)state;
+	assert_non_null(row);
+	assert_int_equal(row->kind, RI_WAIT_COLLECTIVE);
+	assert_null(ri_wait_find("/x/torch/distributed/distributed_c10d.py", "all_reduce", 3));
+	assert_int_equal(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.get", 2)->kind,
+		RI_WAIT_DATA);
+	assert_null(ri_wait_find("/job/my_queue.py", "get", 0));
+	/* a folder, and below it; only what stands innermost */
+	row = ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "_wait_batch_p2p", 0);
+	assert_non_null(row);
+	assert_int_equal(row->kind, RI_WAIT_PEERS);
+	assert_null(ri_wait_find("/x/torch/distributed/pipelining/schedules.py", "step", 1));
+	assert_null(ri_wait_find("/x/torch/nn/modules/linear.py", "forward", 0));
+	/* what has a row of its own there is that: torchrun waits for its ranks */
+	row = ri_wait_find("/x/torch/distributed/elastic/agent/server/api.py", "A._invoke_run", 0);
+	assert_non_null(row);
+	assert_int_equal(row->kind, RI_WAIT_CHILD);
+	assert_null(ri_wait_find("/usr/lib/python3.11/queue.py", "Queue.put", 0));
+	assert_string_equal(ri_wait_name("A.<locals>.b"), "b");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_what_a_call_waits_for),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_ranks_of_environments),
+		cmocka_unit_test(test_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

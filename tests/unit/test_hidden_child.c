@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Children that wait4(-1) does not know: whose SIGIO is ours, and what was left is reaped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "system/mask.h"
+#include "system/hidden_child.h"
+
+enum { PATIENCE_MS = 10000 };
+
+static pid_t start(void)
+{
+	pid_t pid = ri_fork_unseen(SIGIO);
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_true(pid > 0);
+	return pid;
+}
+
+static bool take_one(void)
+{
+	siginfo_t info;
+
+	assert_int_equal(ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, PATIENCE_MS), SIGIO);
+	return ri_hidden_child_took(&info);
+}
+
+static void test_nobody_was_started(void **state)
+{
+	(void)state;
+	assert_false(ri_hidden_child_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
+	assert_true(ri_fork_unseen(0) != 0 || (_exit(0), false));
+	assert_false(ri_hidden_child_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
+	assert_true(waitpid(-1, NULL, __WCLONE) > 0);
+}
+
+static void test_one_that_is_left_is_reaped(void **state)
+{
+	pid_t pid = start();
+
+	(void)state;
+	assert_false(ri_hidden_child_is_left(pid));
+	assert_true(ri_hidden_child_leave(pid));
+	assert_true(ri_hidden_child_is_left(pid));
+	assert_true(take_one());
+	assert_false(ri_hidden_child_is_left(pid));
+	assert_int_equal(waitpid(pid, NULL, __WCLONE | WNOHANG), -1);
+}
+
+static void test_one_that_was_reaped_before_its_signal(void **state)
+{
+	pid_t pid = start();
+
+	(void)state;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, __WCLONE), pid);
+	assert_true(take_one());
+}
+
+static void test_whoever_sends_one(void **state)
+{
+	(void)state;
+	kill(getpid(), SIGIO);
+	assert_false(take_one());
+	assert_false(ri_hidden_child_took(&(siginfo_t){
+		.si_signo = SIGUSR1, .si_code = CLD_EXITED }));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody_was_started),
+		cmocka_unit_test(test_one_that_is_left_is_reaped),
+		cmocka_unit_test(test_one_that_was_reaped_before_its_signal),
+		cmocka_unit_test(test_whoever_sends_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
