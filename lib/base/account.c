@@ -16,7 +16,7 @@ enum { WORD = 256 };
 static const char passwd_path[] = "/etc/passwd";
 static const char group_path[] = "/etc/group";
 
-/* (uid_t)-1 means "leave it" to setresuid(2): it is nobody's number. */
+/* (uid_t)-1 means "leave it" to setresuid(2): no account has it. */
 static const struct ri_range id_range = { 0, UINT32_MAX - 1 };
 
 /* What --user says, before any file is read. */

@@ -109,7 +109,7 @@ size_t ri_arena_size(const struct ri_arena *arena)
 void ri_arena_release(struct ri_arena *arena)
 {
 	struct ri_arena_chunk *chunk, *next;
-	/* what nobody was given is zero still */
+	/* what was not given out is zero still */
 	size_t given = arena->chunks == NULL ? arena->used : sizeof(arena->first);
 
 	for (chunk = arena->chunks; chunk != NULL; chunk = next) {

@@ -9,7 +9,7 @@ static int out_of_memory(struct ri_error *err)
 	return ri_fail_hint(err, "raise the memory limit of this container");
 }
 
-/* FNV-1a (draft-eastlake-fnv). Nobody chooses names to collide. */
+/* FNV-1a (draft-eastlake-fnv). An attacker gains little by names that collide. */
 static uint32_t hash_name(const char *name, size_t length)
 {
 	uint32_t hash = 2166136261u;

@@ -18,7 +18,7 @@ bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *e
 
 /*
  * Was the launcher told where to meet by its words, or torchrun by PET_RDZV_*?
- * Then nobody else has to know.
+ * Then no other launcher has to know.
  */
 bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *env);
 

@@ -25,7 +25,7 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 struct ri_fact *ri_allocation_claim_master(struct ri_reading *reading, const struct ri_fact *hosts);
 
 /*
- * Is nobody between the scheduler and this process? A launcher that started
+ * Does no launcher stand between the scheduler and this process? One that started
  * the ranks itself knows better; facts by hand change nothing.
  */
 bool ri_allocation_is_direct(const struct ri_reading *reading);
@@ -36,12 +36,12 @@ bool ri_allocation_is_direct(const struct ri_reading *reading);
  */
 bool ri_allocation_is_filled(const struct ri_reading *reading, uint64_t hosts);
 
-/* Under such a launcher: claim the first host where nobody says the master, and say so. */
+/* Under such a launcher: claim the first host where no variable names the master, and say so. */
 void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact *hosts);
 
 /*
  * All that a file of machines, from that one on, says to this process: hosts
- * and how many where nobody stands between, hosts and a guess of the master
+ * and how many where no launcher stands between, hosts and a guess of the master
  * under a launcher that fills them all.
  */
 void ri_allocation_claim(struct ri_reading *reading, const char *variable,

@@ -41,7 +41,7 @@ static bool detect(const struct ri_env *env)
 	return ri_source_sees(env, "AWS_BATCH_JOB_NUM_NODES") && ri_source_sees(env, INDEX);
 }
 
-/* The index of the main node, 0 where nothing says another one. */
+/* The index of the main node, 0 where no variable names another one. */
 static bool read_main(struct ri_reading *reading, uint64_t *out)
 {
 	const char *raw = ri_reading_get(reading, MAIN_INDEX);

@@ -5,7 +5,7 @@
  * nothing about ranks; which of them this is the machine's own address tells.
  *
  * The task's application command runs on the primary node alone, where it
- * usually is mpirun; the coordination command runs on all of them. Nothing in
+ * usually is mpirun; the coordination command runs on all of them. No variable in
  * the environment tells the two apart. So each node is told its place, and a
  * launcher on the primary node that it waits for the others.
  */

@@ -97,7 +97,7 @@ static void claim_init_method(struct ri_reading *reading)
 		claim->number = endpoint.port;
 }
 
-/* The host file as a list; NULL where it cannot be read, or nobody may. */
+/* The host file as a list; NULL where it cannot be read, or no source may read files now. */
 static struct ri_fact *claim_host_file(struct ri_reading *reading)
 {
 	const char *path = ri_reading_get(reading, HOST_FILE);

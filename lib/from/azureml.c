@@ -64,14 +64,14 @@ static void claim_nodes(struct ri_reading *reading)
 		ri_claim_number(reading, RI_FACT_NNODES, "NODE_COUNT");
 }
 
-/* Which node this is; of one where nothing was launched, all that is known. */
+/* Which node this is; where no rank was launched, all that is known. */
 static void claim_node(struct ri_reading *reading)
 {
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, "NODE_RANK");
 	ri_claim_filled(reading, RI_FACT_NODE_RANK, CR_NODE_RANK);
 }
 
-/* The service's own processes: nothing inside them was launched yet. */
+/* The service's own processes: no rank was launched inside them yet. */
 static void claim_process(struct ri_reading *reading)
 {
 	ri_quartet_claim(reading);

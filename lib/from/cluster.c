@@ -298,7 +298,7 @@ int ri_cluster_read(struct ri_cluster *out, const char *text,
 	json_t *root = json_loads(text, 0, &error);
 
 	*out = (struct ri_cluster){ .fault_at = root == NULL ? (size_t)error.position : 0 };
-	/* Where its memory runs out jansson has nothing to say. */
+	/* Where its memory runs out jansson leaves its message empty. */
 	if (root == NULL && error.text[0] == '\0')
 		return -1;
 	out->fault = read_root(&input, root, out);

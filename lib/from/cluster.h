@@ -5,7 +5,7 @@
  *
  *     {"cluster": {"worker": ["host:port", ...], ...}, "task": {"type": "worker", "index": 0}}
  *
- * Keys that are not known are nobody's business. {} is no cluster, and so is
+ * Keys that are not known are ignored. {} is no cluster, and so is
  * one without a task.
  */
 #ifndef RI_FROM_CLUSTER_H

@@ -45,7 +45,7 @@ static bool is_loopback(const struct ri_fact *master)
 	return ri_loopback_is(master->text, strlen(master->text));
 }
 
-/* NULL: nobody may win. reachable: only whom all nodes can meet at. */
+/* NULL: no claim may win. reachable: only a host where all nodes can meet. */
 static struct ri_fact **find_best(const struct ri_topology *topology, struct ri_fact **claims,
 	enum ri_fact_id id, bool reachable)
 {
@@ -61,7 +61,7 @@ static struct ri_fact **find_best(const struct ri_topology *topology, struct ri_
 
 /*
  * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
- * them would wait for each other. Who knows the master's node is right then.
+ * them would wait for each other. The source that knows the master's node is right then.
  */
 static bool gives_way(const struct ri_topology *topology, const struct ri_fact *claim,
 	enum ri_fact_id id)

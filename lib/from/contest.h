@@ -10,7 +10,7 @@
 
 /*
  * Take the winner out of the claims; the others become those that lost. The
- * topology's identity and scope stand already: nobody else gives its tuple.
+ * topology's identity and scope stand already: no other source gives its tuple.
  * Where the nodes are several, which must be known by then, a master that each of
  * them is itself gives way to one that is not: that one is returned, else NULL.
  */
@@ -21,7 +21,7 @@ const struct ri_fact *ri_contest_settle(struct ri_topology *out, struct ri_fact 
 bool ri_contest_decides(const struct ri_topology *topology, enum ri_fact_id id);
 
 /*
- * A broken claim is a finding, or RI_CODE_ENV_VALUE where nothing else says
+ * A broken claim is a finding, or RI_CODE_ENV_VALUE where no other claim says
  * what it should have; by hand it is RI_CODE_OPTION_VALUE.
  */
 int ri_contest_report_broken(const struct ri_topology *topology, enum ri_fact_id id,

@@ -67,7 +67,7 @@ static const struct ri_shape_row rows[] = {
 	{ .name = NULL },
 };
 
-/* Where a process fails, launch.py ends the others of its own node, and nobody else's. */
+/* Where a process fails, launch.py ends the others of its own node alone. */
 static const struct ri_shape shapes[] = {
 	{ .name = "deepspeed", .summary = "deepspeed's launch.py starts each process",
 	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,

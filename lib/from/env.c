@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source "env": what is there by the names that torch.distributed reads
- * itself, with nothing that tells who set it: Composer, a container hook, a
+ * itself, without a variable that tells who set it: Composer, a container hook, a
  * user, an image. The master stands above what other sources say, because a
  * user who sets MASTER_ADDR wants that one. The ranks stand below a
  * launcher's, unless their world is larger: then they were made inside of it.
  *
- * RANK and WORLD_SIZE without LOCAL_RANK may count nodes, and nothing is made
+ * RANK and WORLD_SIZE without LOCAL_RANK may count nodes, and no rank is made
  * of them. Only where NPROC_PER_NODE stands beside all four do they for
  * certain: Alibaba's PAI-DLC and Baidu's AIHC tell their nodes so what to start.
  */
@@ -81,7 +81,7 @@ static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, cons
 		ri_claim_filled(reading, id, variable);
 }
 
-/* With --override-env it counts where nothing else is known. */
+/* With --override-env it counts where no other claim is there. */
 static void weaken(struct ri_reading *reading, enum ri_fact_id id)
 {
 	for (struct ri_fact *claim = reading->claims[id]; claim != NULL; claim = claim->next)

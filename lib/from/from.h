@@ -17,7 +17,7 @@
  * topology's list of those that spoke, and the claims. Fails for lack of memory,
  * and with what is wrong with a file that the user names. After a failure, of
  * this step or a later one, *out holds the candidates that were read until then,
- * to explain it by; nothing can be started from it.
+ * to explain it by; no command can be started from it.
  *
  * The topology borrows from the snapshot, the arena and the reading.
  */

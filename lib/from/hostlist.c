@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text is gone through twice: to know how much room the names take, and
- * to write them. Nothing but the bounds stands between a short text and a
+ * to write them. Only the bounds stand between a short text and a
  * very long list.
  */
 #include "from/hostlist.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source "hydra": a rank that mpiexec of MPICH or Intel MPI started. PMI_RANK
- * alone proves nothing, since Slurm, Flux and PALS set it as well; the local
+ * alone is no proof, since Slurm, Flux and PALS set it as well; the local
  * index and count are Hydra's own.
  *
  * Hydra does not say which node this is. Where it used Slurm as its launcher

@@ -121,7 +121,7 @@ static bool knows_node(const struct ri_reading *reading, const struct ri_source 
 		find_known(reading, RI_FACT_HOSTS) != NULL;
 }
 
-/* Who starts the ranks is on none of their nodes, whatever else its pod is told. */
+/* A launcher pod, which starts the ranks, is none of their nodes, whatever its variables say. */
 static const struct ri_source *find_node(const struct ri_reading *reading)
 {
 	for (const struct ri_source *const *at = reading->spoke; *at != NULL; at++) {
@@ -182,7 +182,7 @@ static void report_default(const struct ri_reading *reading, const struct ri_sou
 	report_size(reading, size->origin.variable, size->number, node->name);
 }
 
-/* A default that stays, as nobody knows the node's place: each node is a job of its own. */
+/* A default that stays, as the node's place is unknown: each node is a job of its own. */
 static void report_kept(const struct ri_reading *reading)
 {
 	const struct ri_fact *nodes = find_known(reading, RI_FACT_NNODES);
@@ -219,7 +219,7 @@ static bool find_bare(const struct ri_reading *reading, struct bare *out)
 		ri_reading_number(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE", &out->size);
 }
 
-/* Of a node it is taken out, whoever set it: see remove_image_s of torch. */
+/* Of a node it is taken out, also where the image did not set it: see remove_image_s of torch. */
 static void report_few(const struct ri_reading *reading, const char *node)
 {
 	const struct ri_fact *said = reading->identity == NULL ? NULL
@@ -281,8 +281,8 @@ static const struct ri_fact *find_lone_place(const struct ri_reading *reading)
 }
 
 /*
- * Nobody knows who this is, but half of it is there. Plenty of jobs are none of
- * ours, so it is no warning. Who starts ranks here refuses, and says why; where
+ * The identity is not complete, but half of it is there. Plenty of jobs are none of
+ * ours, so it is no warning. A run that starts ranks here refuses, and says why; where
  * roles or the number of nodes are known there is another reason.
  */
 static void report_lone(const struct ri_reading *reading)
@@ -310,7 +310,7 @@ static void report_lone(const struct ri_reading *reading)
 }
 
 /*
- * Is this a node for whoever starts ranks here? One process beside the ranks is
+ * Is this a node on which rankinit or a launcher starts ranks? One process beside the ranks is
  * the task itself.
  */
 static bool may_adopt(const struct ri_reading *reading)

@@ -19,14 +19,14 @@ bool ri_identity_takes(struct ri_reading *reading);
 bool ri_identity_is_on_one_node(const struct ri_reading *reading);
 
 /*
- * Step 2: who says who we are. The innermost source with a complete tuple (rank,
+ * Step 2: which source says who we are. The innermost source with a complete tuple (rank,
  * world_size, local_rank, local_world_size), and no other one gives any part of
  * it; master and hosts may come from an outer one. Where no process has an
  * identity its node may: the first source that knows the node's place, if
  * anybody knows how many nodes there are. A launcher of ranks has none. Where
- * ranks are started here (context->fan_out) and nothing else gives the identity
+ * ranks are started here (context->fan_out) and no source gives the identity
  * the node's place does (reading->adopts), in the name of the user, if it turns out
- * to be certain. Fills in identity, scope and traits, and nothing else. Half of
+ * to be certain. Fills in identity, scope and traits alone. Half of
  * what an identity takes is a finding.
  */
 void ri_identity_choose(struct ri_topology *out, struct ri_reading *reading);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source "indexed_job": a pod of an Indexed Job of Kubernetes, which knows its
- * index and nothing else. Where nobody says how many pods train together it is
+ * index alone. Where no variable says how many pods train together it is
  * one of the many Indexed Jobs that do not.
  */
 #include "from/reading.h"

@@ -82,7 +82,7 @@ static const struct ri_shape_row trainjob[] = {
 	{ .name = NULL },
 };
 
-/* CleanPodPolicy is None where nobody sets it; a TrainJob is a JobSet. */
+/* CleanPodPolicy is None by default; a TrainJob is a JobSet. */
 static const struct ri_shape shapes[] = {
 	{ .name = "jax_job", .summary = "a JAXJob starts a pod for each node",
 	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 6666, .grace_s = 30, .goes_on = true,

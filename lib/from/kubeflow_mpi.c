@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source "kubeflow_mpi": an MPIJob or an MPI TrainJob. Its launcher pod runs
- * mpirun and is no rank, even where nothing but the variables for mpirun tells
- * it from others: no identity, and nothing is set.
+ * mpirun and is no rank, even where only the variables for mpirun tell
+ * it from others: no identity, and no variable is set.
  *
  * mpirun carries these variables to the ranks. They come over ssh and lack
  * what their pod was given, so the host file is a last way to find the node
@@ -38,7 +38,7 @@ static bool is_launcher(const struct ri_env *env)
 		strcmp(ri_env_get(env, "K_MPI_JOB_ROLE"), "launcher") == 0;
 }
 
-/* The variable that holds the operator's host file, or NULL: other files prove nothing. */
+/* The variable that holds the operator's host file, or NULL: other files are no proof. */
 static const char *find_path(const struct ri_env *env)
 {
 	for (size_t i = 0; i < PATHS; i++) {
@@ -65,7 +65,7 @@ static void claim_role(struct ri_reading *reading)
 		claim->text = RI_ROLE_LAUNCHER;
 }
 
-/* Does nobody know who the master is, and are there ranks elsewhere? */
+/* Is the master unknown, and are there ranks elsewhere? */
 static bool needs_master(const struct ri_reading *reading)
 {
 	return !ri_reading_has_master(reading) &&

@@ -2,7 +2,7 @@
 /*
  * Source "kubeflow_pytorch": a pod of a PyTorchJob (training operator 1) or of
  * a TrainJob (trainer 2). PET_* are the defaults of torchrun's options, and
- * the pod is a node: who starts its processes gives them ranks.
+ * the pod is a node: the launcher of its processes gives them ranks.
  *
  * A PyTorchJob sets RANK and WORLD_SIZE as well, but RANK is the pod's index
  * and WORLD_SIZE counts processes where their number is known. So neither is
@@ -63,7 +63,7 @@ static void claim_processes(struct ri_reading *reading)
 
 /*
  * Is LOCAL_RANK an image's? The others are still the operator's then: RANK is
- * the pod's, and WORLD_SIZE counts processes that nobody has started yet.
+ * the pod's, and WORLD_SIZE counts processes that no launcher has started yet.
  */
 static bool is_of_image(const struct ri_reading *reading)
 {
@@ -125,7 +125,7 @@ static const struct ri_shape_row trainjob[] = {
 	{ .name = NULL },
 };
 
-/* CleanPodPolicy is None where nobody sets it; a TrainJob is a JobSet, where one pod ends all. */
+/* CleanPodPolicy is None by default; a TrainJob is a JobSet, where one pod ends all. */
 
 static const struct ri_shape shapes[] = {
 	{ .name = "kubeflow_pytorch", .summary = "a PyTorchJob starts a pod for each node",

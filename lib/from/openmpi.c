@@ -177,7 +177,7 @@ static void claim_master(struct ri_reading *reading, struct daemon daemon, uint6
 	claim_regex_host(reading, offset);
 }
 
-/* Whoever wrote PMIX_NAMESPACE last started this process; mpirun's looks otherwise. */
+/* The launcher that wrote PMIX_NAMESPACE started this process; mpirun's looks otherwise. */
 static bool is_stale(const struct ri_reading *reading)
 {
 	const char *job = ri_reading_get(reading, "PMIX_NAMESPACE");

@@ -213,7 +213,7 @@ bool ri_own_find(const struct ri_own *own, const struct ri_fact *hosts, uint64_t
 	return found == 1;
 }
 
-/* docker0 where nobody configured it: docs.docker.com, "Bridge network driver" */
+/* docker0 by default: docs.docker.com, "Bridge network driver" */
 static bool is_docker_bridge(const struct ri_address *address)
 {
 	static const unsigned char bridge[] = { 172, 17, 0, 1 };

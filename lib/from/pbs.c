@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source "pbs": a job of OpenPBS, PBS Pro or Torque. It gives machines, and
- * starts one process on the first of them: nobody in it has a rank by PBS.
+ * starts one process on the first of them: no process in it has a rank by PBS.
  */
 #include "from/allocation.h"
 #include "from/reading.h"

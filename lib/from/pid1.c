@@ -71,7 +71,7 @@ static char **read_strings(struct ri_reading *reading)
 
 	if (bytes == NULL)
 		return NULL;
-	/* Of another user, hidden, too long: then it says nothing. */
+	/* Of another user, hidden, too long: then it gives no facts. */
 	length = ri_host_read(reading->context->host, ENVIRON, bytes, RI_MAX_FILE);
 	return length <= 0 ? NULL : cut(reading, bytes, (size_t)length);
 }

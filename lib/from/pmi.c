@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source "pmi": a rank of whoever speaks PMI and is none of the above. PMI's
- * own two variables say nothing of the node: with several ranks somebody has
+ * Source "pmi": a rank of a launcher that speaks PMI and has no source above. PMI's
+ * own two variables do not tell the node: with several ranks the user has
  * to say the local rank as well, else they are no identity.
  */
 #include "from/reading.h"
@@ -51,9 +51,9 @@ static const struct ri_shape_row rows[] = {
 	{ .name = NULL },
 };
 
-/* Nobody in particular: it waits as mpirun of others. */
+/* Its launcher is not known: it waits as others' mpirun does. */
 static const struct ri_shape shapes[] = {
-	{ .name = "pmi", .summary = "whoever speaks PMI starts each rank",
+	{ .name = "pmi", .summary = "a launcher that speaks PMI starts each rank",
 	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 5, .cite = CRAY },
 	{ .name = NULL },
 };

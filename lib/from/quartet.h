@@ -44,7 +44,7 @@ void ri_quartet_claim(struct ri_reading *reading);
 
 /*
  * Claim MASTER_ADDR and MASTER_PORT, where they are there and not blank, as
- * stated: whoever set these names wants them.
+ * stated: the user who set these names wants them.
  */
 void ri_quartet_claim_rendezvous(struct ri_reading *reading);
 

@@ -56,7 +56,7 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 /*
  * Claim a fact that this variable says: known, and without a value yet. NULL
  * when out of memory, and where the variable is not there: nothing is claimed
- * in the name of what nobody said, so a claim always has raw text.
+ * without a text that said it, so a claim always has raw text.
  */
 struct ri_fact *ri_claim(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
@@ -123,7 +123,7 @@ struct ri_fact *ri_claimed_hosts(const struct ri_reading *reading);
 void ri_claim_first_host(struct ri_reading *reading);
 
 /*
- * Claim the port that this system's jobs use where nothing says another one: the
+ * Claim the port that this system's jobs use by default: the
  * only claim in the name of no variable.
  */
 void ri_claim_default_port(struct ri_reading *reading, unsigned port);

@@ -161,7 +161,7 @@ static void read_toolkit(struct ri_reading *reading)
 	json_decref(hosts);
 }
 
-/* Who needs the file is refused; who has a rank without it goes on. */
+/* A run that needs the file is refused; one that has a rank without it goes on. */
 static void refuse(struct ri_reading *reading, const char *path, const char *what)
 {
 	if (reading->identity != NULL)

@@ -91,7 +91,7 @@ static int check_identity(const struct ri_topology *made, const struct ri_contex
 	return 0;
 }
 
-/* Who starts ranks here says by that who they are: it is one of the sources. */
+/* A rankinit that starts ranks says by that who they are: it is one of the sources. */
 static int adopt_node(struct ri_topology *out, const struct ri_context *context,
 	struct ri_error *err)
 {
@@ -117,7 +117,7 @@ static int adopt_node(struct ri_topology *out, const struct ri_context *context,
 }
 
 /*
- * The winners. Who says where rank 0 is has to know better on several nodes, so
+ * The winners. A claim of where rank 0 is has to be better on several nodes, so
  * it comes last.
  */
 static int settle_claims(struct ri_topology *out, struct ri_reading *reading)

@@ -9,7 +9,7 @@
  * many nodes and local ranks follow from that. Without an identity broken values
  * are findings. With one, a broken value that is needed is an error:
  * RI_CODE_ENV_VALUE and the name of the variable, or the code of the rule that
- * it breaks. Facts stated by hand win one by one, whoever gives the identity;
+ * it breaks. Facts stated by hand win one by one, by whichever source the identity is given;
  * what is wrong with them is always an error: RI_CODE_OPTION_VALUE,
  * RI_CODE_OPTION_CONFLICT. A source that is forced and gives no identity is
  * RI_CODE_SOURCE_ABSENT.
@@ -17,8 +17,8 @@
 int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading);
 
 /*
- * When all is derived: what is broken and nobody had to use is a finding, and
- * RI_CODE_ENV_VALUE where nothing else says what it should have.
+ * When all is derived: what is broken and was not needed is a finding, and
+ * RI_CODE_ENV_VALUE where no other claim says what it should have.
  */
 int ri_claims_report(const struct ri_topology *topology, struct ri_reading *reading);
 

@@ -48,7 +48,7 @@ struct ri_shape {
 	enum ri_scope scope;	/* each process is started, or a container on each node */
 	const struct ri_shape_row *rows;	/* end with a NULL name */
 	const struct ri_shape_row *inside;	/* of the launcher in its allocation; or NULL */
-	unsigned port;		/* what the master's is where nobody uses it; 0: 29500 */
+	unsigned port;		/* the master's by default; 0: 29500 */
 	unsigned grace_s;	/* between a stop's SIGTERM and SIGKILL */
 	/* The other nodes run on where one failed, and end by themselves. */
 	bool goes_on;
@@ -62,7 +62,7 @@ struct ri_shape {
 	{ "MASTER_ADDR", "<master>", 0 }, { "MASTER_PORT", "<master_port>", 0 }
 #define RI_SHAPE_STATES_NNODES { "RANKINIT_NNODES", "<nodes>", 0 }
 
-/* Between SIGTERM and SIGKILL a pod has 30 s where its author says nothing else. */
+/* Between SIGTERM and SIGKILL a pod has 30 s by default. */
 #define RI_SHAPE_POD \
 	"kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle, Termination of Pods"
 
@@ -85,7 +85,7 @@ bool ri_shape_row_is_of(const struct ri_shape_row *row, const struct ri_shape_me
 char *ri_shape_value(const struct ri_shape_row *row, const struct ri_shape_member *member,
 	struct ri_arena *arena);
 
-/* The master's port where nobody uses it. */
+/* The master's port by default. */
 unsigned ri_shape_port(const struct ri_shape *shape);
 
 /* Does a row say the port of the master, <master_port>? */

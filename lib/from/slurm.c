@@ -3,7 +3,7 @@
  * Source "slurm": a task that srun started. The names of the step are read,
  * not those of the job, since a step may run on a part of the job's nodes.
  *
- * Without a step it is an allocation: machines, and nobody's rank. Below
+ * Without a step it is an allocation: machines, and no rank. Below
  * another launcher the step is that one's daemons.
  */
 #include "from/slurm_step.h"
@@ -250,7 +250,7 @@ static const struct ri_shape_row rows[] = {
 	{ .name = NULL },
 };
 
-/* KillOnBadExit is 0 where nobody sets it: the step's other tasks run on. */
+/* KillOnBadExit is 0 by default: the step's other tasks run on. */
 static const struct ri_shape shapes[] = {
 	{ .name = "slurm", .summary = "srun starts each task",
 	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = FIRST_PORT + 1234, .grace_s = 30,

@@ -39,7 +39,7 @@ struct ri_source {
 	bool hidden;
 	/*
 	 * A variable, one of reads, that the service sets in the processes of its
-	 * jobs and nobody else anywhere: with it even who has no rank is no shell
+	 * jobs alone: with it even a process without a rank is no shell
 	 * that looks into an image. NULL: there is none, as of an allocation,
 	 * where people log in.
 	 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source "tf_config": TF_CONFIG of whoever set it. Chief (or master) and
+ * Source "tf_config": TF_CONFIG, by whichever platform it was set. Chief (or master) and
  * workers are nodes, in this order; parameter servers and evaluators have a
  * role and no rank. Its ports are TensorFlow's own.
  */
@@ -23,7 +23,7 @@ static const struct ri_shape_row rows[] = {
 	{ .name = NULL },
 };
 
-/* Anybody sets it: who ends the others, and how, is not known, and the least is here. */
+/* Many platforms set it: how they end the others is not known, and the least is here. */
 static const struct ri_shape shapes[] = {
 	{ .name = "tf_config", .summary = "TF_CONFIG for a worker on each node",
 	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 5,

@@ -157,7 +157,7 @@ static const struct ri_shape_row pytorch[] = {
 	{ .name = NULL },
 };
 
-/* Without policies nothing happens to the other pods where one fails. */
+/* Without policies the other pods run on where one fails. */
 static const struct ri_shape shapes[] = {
 	{ .name = "volcano", .summary = "a Volcano job of one task starts a pod for each node",
 	  .scope = RI_SCOPE_NODE, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,

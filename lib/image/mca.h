@@ -61,7 +61,7 @@ struct ri_mca_value {
 	size_t line;		/* of the file; 0: a variable */
 };
 
-/* What a parameter is set to. False where nobody sets it. */
+/* What a parameter is set to. False where no source sets it. */
 bool ri_mca_get(const struct ri_mca *mca, const char *name, struct ri_mca_value *out);
 
 /* Would a list "ucx,ob1" or "^ucx" have this component taken? An empty one takes all. */

@@ -58,7 +58,7 @@ const char *ri_mpi_family_name(enum ri_mpi_family family);
 /*
  * Does a launcher of one speak to ranks of the other? Open MPI's ranks find
  * each other by PMIx, those of MPICH and its kin by PMI (Hydra); a rank that
- * nobody speaks to takes itself for the only one. Unknown ones are believed.
+ * no launcher speaks to takes itself for the only one. Unknown ones are believed.
  */
 bool ri_mpi_fits(enum ri_mpi_family launcher, enum ri_mpi_family library);
 

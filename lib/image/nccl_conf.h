@@ -27,8 +27,8 @@ struct ri_nccl_conf {
 void ri_nccl_conf_read(struct ri_nccl_conf *out, const struct ri_image *image);
 
 /*
- * What a name is set to: value has RI_NCCL_VALUE bytes. Returns who says so,
- * the variable or the file; NULL, and value "", where nobody does or it does
+ * What a name is set to: value has RI_NCCL_VALUE bytes. Returns which of them says so,
+ * the variable or the file; NULL, and value "", where neither does or it does
  * not fit.
  */
 const char *ri_nccl_conf_get(const struct ri_nccl_conf *conf, const char *name, char *value);

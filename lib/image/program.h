@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "base/host.h"
 
-/* Who is asked: a machine or an image of one, in an environment. */
+/* Where it is looked for: on a machine or in an image of one, in an environment. */
 struct ri_image {
 	struct ri_host *host;
 	const struct ri_env *env;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs a script, as the kernel reads its #! line (execve(2), "Interpreter
+ * The program that runs a script, as the kernel reads its #! line (execve(2), "Interpreter
  * scripts"; Linux fs/binfmt_script.c): the name ends at a blank or a newline,
  * and a carriage return before that is a part of it.
  */
@@ -17,7 +17,7 @@ struct ri_script {
 	bool has_return;	/* the name ends with one */
 };
 
-/* From the beginning of a file. False, and *out is left, where it names nobody. */
+/* From the beginning of a file. False, and *out is left, where it names no program. */
 bool ri_script_read(struct ri_script *out, const char *head, size_t length);
 
 #endif

@@ -24,7 +24,7 @@ enum ri_gpu_bind {
 };
 
 enum ri_omp_threads {
-	RI_OMP_AUTO,	/* CPUs by ranks, where ranks are started here and nobody says else */
+	RI_OMP_AUTO,	/* CPUs by ranks, where ranks are started here, by default */
 	RI_OMP_KEEP,
 	RI_OMP_STATED,
 };

@@ -155,7 +155,7 @@ static bool is_script(const char *word)
 	return length > 3 && strcmp(word + length - 3, ".sh") == 0;
 }
 
-/* What is in it nobody here reads. */
+/* Its content is not read here. */
 static void note_script(const struct inner *inner, const char *script)
 {
 	/* HF_TOKEN=x is none */

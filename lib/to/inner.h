@@ -11,7 +11,7 @@
  * (-c) among them; said by the first rank of a node, and not where a launch
  * mode is stated.
  *
- * RI_CODE_LAUNCH_HIDDEN: a launcher in a shell's words, which nobody tells of
+ * RI_CODE_LAUNCH_HIDDEN: a launcher in a shell's words, which cannot be told of
  * the job, so that each rank makes one of its own; a note where a shell's
  * script may have one in it. Not where its own words say where the nodes meet.
  * RI_CODE_RANKS_WAITED: it is told to use more devices than ranks are here, as

@@ -78,7 +78,7 @@ static char *make_address(const struct ri_writing *writing, const struct ri_topo
 		host, brackets ? "]" : "", number);
 }
 
-/* Whoever asks for JAX needs it; where a platform spoke it may have had its reasons. */
+/* A user who asks for JAX needs it; where a platform spoke it may have had its reasons. */
 static void refuse_absence(struct ri_writing *writing)
 {
 	if (!ri_writing_is_asked(writing))

@@ -129,7 +129,7 @@ static struct demand find_demand(const struct ri_topology *topology,
 /*
  * A PyTorchJob's WORLD_SIZE counts the ranks that torchrun shall start. A
  * program of Python's without it is one rank on each node, and waits for the
- * others. Of a shell nobody knows; a TrainJob's pod has no WORLD_SIZE to wait by.
+ * others. Of a shell it is unknown; a TrainJob's pod has no WORLD_SIZE to wait by.
  */
 static void warn_of_missing_ranks(const struct ri_topology *topology,
 	const struct ri_context *context)
@@ -170,8 +170,8 @@ static bool is_for_torch(const struct ri_wishes *wishes)
 }
 
 /*
- * Who states the nodes by hand wants one job on them. A program of Python's that
- * gets no rank trains alone on each, where it starts no ranks itself; who names
+ * A user who states the nodes by hand wants one job on them. A program of Python's that
+ * gets no rank trains alone on each, where it starts no ranks itself; a user who names
  * other frameworks than torch has one that does, or needs none.
  */
 static void warn_of_no_rank(const struct ri_topology *topology, const struct ri_context *context)

@@ -9,7 +9,7 @@
 
 /*
  * Findings about what the command makes of a topology that is complete: a
- * launcher that waits for nodes which nobody starts, or is told nothing of them
+ * launcher that waits for nodes which are not started, or is not told of them
  * (RI_CODE_NODES_WAITED, RI_CODE_LAUNCH_ROLE, RI_CODE_SOURCE_INCOMPLETE), and one
  * process where ranks were asked for (RI_CODE_NPROC_UNUSED,
  * RI_CODE_LAUNCH_RANKLESS), with those of to/inner.h.
@@ -19,7 +19,7 @@ void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context 
 /*
  * RI_CODE_MASTER_LOOPBACK where rank 0 is on another node and the master, which
  * must be known, is each machine itself. Not where an option states it: somebody
- * has nodes that share a machine, or a tunnel. Nor where nobody said it: then
+ * has nodes that share a machine, or a tunnel. Nor where no source said it: then
  * all processes were on one machine before a launcher took them for nodes.
  */
 int ri_nodes_refuse_loopback(const struct ri_topology *topology, struct ri_error *err);

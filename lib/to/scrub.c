@@ -69,7 +69,7 @@ void ri_scrub(struct ri_writing *writing)
 		else if (is_wanted(&writing->wanted, wanted, edit.name))
 			ri_want_gone(writing, edit.name);
 		else if (ri_env_find(env, edit.name) == entry)
-			/* the names are all different: nobody has to look for them */
+			/* the names are all different: no look-up is needed */
 			ri_env_edits_add(&writing->wanted, edit, writing->context->arena,
 				writing->err);
 	}

@@ -261,7 +261,7 @@ static bool stays(const struct ri_writing *writing, const struct ri_topology *to
 		!is_of_another_job(writing, topology, given);
 }
 
-/* In a job of one task TensorFlow needs none, and waits for nobody. */
+/* In a job of one task TensorFlow needs none, and waits for no peer. */
 static bool is_alone(const struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_wishes *wishes = writing->context->wishes;
@@ -292,7 +292,7 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 	}
 	if (find_place(&job, writing, topology, err) < 0 ||
 		assign_roles(&job, writing->context->wishes, err) < 0) {
-		/* Nobody asked for one: what others said of another job goes. */
+		/* None was asked for: what others said of another job goes. */
 		if (err == &none)
 			judge(writing, topology);
 		return;

@@ -41,14 +41,14 @@ static const struct {
 
 enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
 
-/* A port without a host would be a default that nobody asked for. */
+/* A port without a host would be a default that was not asked for. */
 static bool is_told(const struct ri_topology *topology, enum ri_fact_id id)
 {
 	return ri_topology_knows(topology, id) &&
 		(id != RI_FACT_MASTER_PORT || ri_topology_knows(topology, RI_FACT_MASTER_ADDR));
 }
 
-/* What must be told, since nobody says it to the launcher in another way. */
+/* What must be told, since the launcher learns it in no other way. */
 static unsigned find_needs(const struct ri_writing *writing, const struct ri_share *share)
 {
 	const struct ri_command *command = writing->context->command;
@@ -123,7 +123,7 @@ static bool is_in_place(const struct ri_env *env, const struct ri_env_edit *edit
 	return value != NULL && strcmp(value, edit->value) == 0;
 }
 
-/* Nobody says who we are. Options may be those of the image, for jobs; a shell must start. */
+/* No source says who we are. Options may be those of the image, for jobs; a shell must start. */
 static void write_nameless(struct ri_writing *writing, const struct ri_topology *topology)
 {
 	const struct ri_framework *framework = writing->framework;
@@ -151,7 +151,7 @@ static void write_all(struct ri_writing *writing, const struct ri_topology *topo
 }
 
 /*
- * Who starts a rank says which one it is, as mpirun does, whatever its program
+ * The launcher of a rank says which one it is, as mpirun does, whatever its program
  * is made with: it may not have another way to tell itself from its neighbours.
  */
 static void write_own_rank(struct ri_writing *writing, const struct ri_topology *topology)

@@ -70,7 +70,7 @@ static void remove_identity(struct ri_writing *writing, const struct ri_topology
 			ri_want_gone(writing, identity[i].variable);
 }
 
-/* Left by somebody else: it is not what the identity says, or that says nothing of it. */
+/* Left by another program: it is not what the identity says, or the identity does not say it. */
 static void remove_stale(struct ri_writing *writing, const struct ri_topology *topology,
 	const char *variable, enum ri_fact_id id)
 {

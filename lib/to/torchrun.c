@@ -46,7 +46,7 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
 		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
 		return;
-	/* It said itself where: nobody has to be told. */
+	/* The command says where: it need not be told. */
 	if (ri_meeting_is_told(context->command, context->env) ||
 		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL)
 		return;

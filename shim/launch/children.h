@@ -58,7 +58,7 @@ int ri_children_init(struct ri_children *children, size_t count, struct ri_arena
 /* The next one was started. */
 void ri_children_add(struct ri_children *children, pid_t pid);
 
-/* The next one cannot be started, and nobody after it will be. */
+/* The next one cannot be started, and none after it will be. */
 void ri_children_refuse(struct ri_children *children, int exit_status);
 
 /* The one of that pid that lives, or NULL. */

@@ -31,7 +31,7 @@ static bool read_address(const char *host, union any *out, socklen_t *length)
 	return inet_pton(AF_INET6, host, &out->ipv6.sin6_addr) == 1;
 }
 
-/* By the kernel: nobody binds an address that is another machine's. */
+/* By the kernel: an address of another machine cannot be bound. */
 static bool is_own_address(const union any *address, socklen_t length)
 {
 	int fd = socket(address->head.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

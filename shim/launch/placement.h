@@ -21,7 +21,7 @@ struct ri_placing {
 };
 
 /*
- * Ask the kernel which CPUs are ours, into mask, for whoever counts CPUs of
+ * Ask the kernel which CPUs are ours, into mask, for code that counts CPUs of
  * this machine. Nothing of a recorded one.
  */
 void ri_placing_look(struct ri_node *node, struct ri_cpus *mask);

@@ -198,7 +198,7 @@ static int change_caps(const struct ri_privileges *privileges, enum ri_privilege
 }
 
 /*
- * The kernel takes them from who was root alone (capabilities(7), "Effect of
+ * The kernel takes them from a process that was root alone (capabilities(7), "Effect of
  * user ID changes on capabilities"), leaves what is inheritable in any case,
  * and with SECBIT_NO_SETUID_FIXUP all. No set is ambient that is not permitted.
  */

@@ -39,14 +39,14 @@ void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
 void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
 
 /*
- * Give it to a group that wants it, where we have it ourselves or nobody is
+ * Give it to a group that wants it, where we have it ourselves or no process is
  * left in the group that does. Returns whether that was so.
  */
 bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group);
 
 /*
  * May ranks in our process group read our standard input? Not where it is our terminal
- * and another group has that, as after a shell's '&': who reads then is stopped.
+ * and another group has that, as after a shell's '&': a process that reads then is stopped.
  */
 bool ri_terminal_may_read(void);
 
@@ -57,12 +57,12 @@ bool ri_terminal_may_read(void);
  */
 void ri_terminal_reset(const struct ri_terminal *terminal);
 
-/* Take it back from a child that was given it and came to nothing. */
+/* Take it back from a child that was given it and failed to start. */
 void ri_terminal_restore(const struct ri_terminal *terminal);
 
 /*
  * Stop this process as the terminal's suspend character would. Returns true
- * when somebody continued it, and false at once where nobody could: the kernel
+ * when it was continued, and false at once where no process could do so: the kernel
  * does not stop an orphaned process group.
  */
 bool ri_terminal_suspend_self(void);
@@ -75,7 +75,7 @@ void ri_terminal_stop_too(bool wanted, int number);
 
 /*
  * A child stopped, by this signal: Ctrl-Z. The terminal goes back to our parent, and we stop as
- * well. Where nobody could continue us, as never process 1, nobody could continue the command
+ * well. Where no process could continue us, as never process 1, none could continue the command
  * either: then the key does nothing. Other stops are somebody's own business, and so is a SIGTSTP
  * that was sent to us (asked). Who wants a terminal that nobody has any more gets it from process
  * 1, since there is no shell to do so.

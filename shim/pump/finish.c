@@ -70,7 +70,7 @@ static bool is_blocked(const struct ri_output *output)
 	return false;
 }
 
-/* Nobody reads: what is left goes to the files, and is counted as lost. */
+/* The reader is gone: what is left goes to the files, and is counted as lost. */
 static void give_up(struct ri_output *output)
 {
 	for (int i = 0; i < RI_GROUPS; i++)

@@ -72,7 +72,7 @@ static int refuse(const struct plan *plan, const char *subject, const char *what
 	return ri_fail_errno(plan->err, error);
 }
 
-/* A folder or a file of the log, which whoever asks for it is blamed for. */
+/* A folder or a file of the log; the message names the option that asks for it. */
 static int refuse_path(const struct plan *plan, const char *path, const char *what)
 {
 	int error = errno;
@@ -219,7 +219,7 @@ static bool may_be_planted(const struct ri_held_path *spot, int fd)
 }
 
 /*
- * O_APPEND: whoever rotates may truncate the file, and others may append too.
+ * O_APPEND: logrotate may truncate the file, and others may append too.
  * O_NONBLOCK: a FIFO without a reader is refused, not waited for.
  */
 static int open_at(const struct ri_held_path *spot)
@@ -537,7 +537,7 @@ int ri_output_prepare(struct ri_output *output, const struct ri_output_wishes *w
 		return -1;
 	for (size_t i = 0; i < 2 * output->count; i++)
 		output->active = output->active || output->streams[i].fd >= 0;
-	/* ranks that write to their files themselves need nothing of us */
+	/* ranks that write to their files themselves need no pipe */
 	if (!output->active)
 		return 0;
 	return reserve(&plan) < 0 ? -1 : watch_streams(&plan);

@@ -82,7 +82,7 @@ static void remember(const struct ri_output *output, struct ri_memory *memory, s
 	}
 	if (!begins)
 		return;
-	/* who is dying now did so before it */
+	/* a rank that is dying now did so before it */
 	if (output->alarm != NULL)
 		output->alarm(output->context);
 	clock_gettime(CLOCK_REALTIME, &memory->traceback);
@@ -159,7 +159,7 @@ size_t ri_output_move(struct ri_output *output, struct ri_stream *stream, size_t
 	return count > 0 ? (size_t)count : 0;
 }
 
-/* A profile denies epoll_pwait(2): nobody tells which of them has something. */
+/* A profile denies epoll_pwait(2): which of them can be read is not known. */
 static void move_all(struct ri_output *output, const struct ri_stream_group *group)
 {
 	for (size_t i = 0; i < 2 * output->count && !ri_sink_is_full(&group->sink); i++)

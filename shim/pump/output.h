@@ -37,14 +37,14 @@
 struct ri_output_rank {
 	uint64_t rank;
 	uint64_t local_rank;
-	int64_t node;		/* its index; -1: nobody knows it */
+	int64_t node;		/* its index; -1: unknown */
 };
 
 struct ri_output_wishes {
 	const struct ri_options *options;
 	const struct ri_output_rank *ranks;	/* those that start here, in their order */
 	size_t count;
-	int64_t node;		/* index of this node; -1: nobody knows it */
+	int64_t node;		/* index of this node; -1: unknown */
 	bool keeps_stderr;	/* for a verdict: several ranks, or a report */
 	bool bare;		/* lines that have their prefix already */
 };
@@ -87,9 +87,9 @@ struct ri_output {
 bool ri_output_is_wanted(const struct ri_options *options);
 
 /*
- * Who asks for log files, and is blamed for them: --log-dir or --log-file, and the
+ * The option that asks for log files, which messages name: --log-dir or --log-file, and the
  * variable of one only where none of both stands on the command line. No value:
- * nobody does.
+ * no option does.
  */
 const struct ri_given *ri_output_asker(const struct ri_options *options);
 

@@ -39,9 +39,9 @@ bool ri_log_shows(enum ri_level level)
 }
 
 /*
- * stderr may be a pipe or a terminal that nobody empties, and O_NONBLOCK would
- * be seen by everybody who shares it: sink.h has what can be done. A refusal
- * may come from somebody else who writes at the same moment: once more.
+ * stderr may be a pipe or a terminal that is not emptied, and O_NONBLOCK would
+ * be seen by all processes that share it: sink.h has what can be done. A refusal
+ * may come from another process that writes at the same moment: once more.
  */
 static void write_line(char *line, size_t length)
 {

@@ -64,7 +64,7 @@ ri_sigset ri_mask_stops(void)
 
 /*
  * The kernel gives the lowest number first (signal(7), "Real-time signals"), so
- * that who sends some without end would keep a SIGTERM waiting.
+ * that an endless sender of some would keep a SIGTERM waiting.
  */
 int ri_mask_wait(siginfo_t *info, int64_t timeout_ms)
 {
@@ -98,7 +98,7 @@ struct kernel_action {
 
 /*
  * To ignore a signal for a moment takes it off the queue (sigaction(2)), but
- * nobody says who sent it: a SIGIO is said to be of a descriptor, since it may
+ * no sender is known: a SIGIO is said to be of a descriptor, since it may
  * be of ours. SIGCHLD stays: while it is ignored an end would be lost, and
  * reaping does not need it.
  */
@@ -124,7 +124,7 @@ static int discard_signal(ri_sigset set, siginfo_t *info)
 /*
  * Without rt_sigtimedwait(2), which a seccomp profile denies: by signalfd(2),
  * and if that is denied too, without its sender. May return before the time is
- * over, since whoever waits has to look for ended children then.
+ * over, since the caller has to look for ended children then.
  */
 static int wait_otherwise(ri_sigset set, siginfo_t *info, int64_t timeout_ms)
 {

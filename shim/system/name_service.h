@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* No name, so that nobody has to be asked. */
+/* No name, so that no server has to be asked. */
 bool ri_name_is_address(const char *name);
 
 /*

@@ -15,7 +15,7 @@
  */
 bool ri_was_said(const char *word);
 
-/* Process 1 ends, and its namespace: nobody else would take the file away. */
+/* Process 1 ends, and its namespace: no other process would take the file away. */
 void ri_said_forget(void);
 
 #endif

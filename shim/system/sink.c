@@ -143,7 +143,7 @@ static bool is_final(int error)
 
 static void drop(struct ri_sink *sink)
 {
-	/* what was closed from the start is missed by nobody */
+	/* what was closed from the start is no loss */
 	if (sink->kind != RI_SINK_NONE || sink->why != 0)
 		sink->lost += sink->end - sink->begin;
 	sink->begin = sink->end = 0;

@@ -41,7 +41,7 @@ struct ri_sink {
 	bool blocked;		/* something is pending: wait for POLLOUT */
 	char *bytes;		/* pending: [begin, end) */
 	size_t begin, end;
-	uint64_t lost;		/* bytes that nobody will see */
+	uint64_t lost;		/* bytes that no reader will get */
 	int why;		/* errno of the last loss */
 };
 
