@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hang/examine.h"
 #include "launch/wait_master.h"
 #include "redact/words.h"
 #include "say/blame_reports.h"
@@ -140,7 +141,8 @@ static int answer(struct ri_run *run)
 	case RI_ACTION_PRINT_ENV:
 		return ri_run_print_env(run);
 	case RI_ACTION_AUTOPSY:
-		return ri_run_ask(run);
+		ri_log_findings(&run->findings);
+		return ri_autopsy_print(&run->options, &run->err);
 	case RI_ACTION_STATUS:
 		ri_log_findings(&run->findings);
 		return ri_apart_or_fail(&(struct ri_apart){

@@ -81,9 +81,6 @@ int ri_run_capture(struct ri_run *run);
  */
 int ri_run_preflight(struct ri_run *run);
 
-/* ask.c: --autopsy. Returns the exit status, or -1. */
-int ri_run_ask(struct ri_run *run);
-
 /* --check. Returns the exit status. */
 int ri_run_check(struct ri_run *run);
 

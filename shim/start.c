@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,13 +17,6 @@
 #include "link/roll_call.h"
 #include "watch/step.h"
 
-/* Somebody asked for it, and does not merely get it before a stop. */
-static bool wants_autopsy(const struct ri_options *options)
-{
-	return options->autopsy_signal != 0 || options->stall_ms > 0 ||
-		(options->given.autopsy_after.subject != NULL && options->autopsy_after_ms > 0);
-}
-
 /*
  * Become the command only where a process manager owns this one rank, and
  * nothing asks for a parent.
@@ -37,7 +29,7 @@ static bool becomes_command(struct ri_run *run, pid_t self)
 		return options->supervise == RI_NO;
 	return ri_source_manages(run->topology.identity) && self != 1 && options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
-		!wants_autopsy(options) && options->given.exit_map.subject == NULL &&
+		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		options->subreaper != RI_YES && !ri_link_is_on() &&
 		run->source.context.fan_out == 0;
@@ -131,33 +123,6 @@ static void note_refusal(struct ri_run *run)
 	ri_children_refuse(children, ri_run_refusal(run));
 }
 
-/*
- * kernel.yama.ptrace_scope is 1: a process may be looked at by its ancestors, and by whom it
- * admits, which our helpers, its siblings, are not by themselves.
- */
-static bool yama_restricts(void)
-{
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-	char mode = '0';
-	bool restricts = fd >= 0 && read(fd, &mode, 1) == 1 && mode == '1';
-
-	if (fd >= 0)
-		close(fd);
-	return restricts;
-}
-
-static void plan_autopsy(const struct ri_run *run)
-{
-	const struct ri_options *options = &run->options;
-
-	ri_autopsy_plan(&(struct ri_autopsy_plan){
-		.children = &run->children, .stopped = &run->supervised.stop.asked,
-		.after_ms = options->autopsy_after_ms, .stall_ms = options->stall_ms,
-		.hides_output = options->log_mode == RI_LOG_MODE_REDIRECT,
-		.reports = options->given.report.value != NULL,
-	});
-}
-
 /* Returns the exit status of the job. */
 static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 {
@@ -185,14 +150,14 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 
 	int status;
 
-	plan_autopsy(run);
+	ri_autopsy_plan(&run->options, &run->children, &run->supervised.stop.asked);
 	ri_terminal_find(&terminal, launch->self);
 	if (run->children.count > 1)
 		ri_terminal_share(&terminal);
 	launch->terminal = terminal.is_front ? terminal.fd : -1;
 	launch->told_by_step = ri_step_tells_all(&run->env);
 	launch->new_group = !terminal.shared && !launch->told_by_step;
-	launch->admits_us = wants_autopsy(&run->options) && yama_restricts();
+	launch->admits_us = ri_autopsy_needs_admission(&run->options);
 	launch->die_with_us = launch->self != 1;
 	ri_clock_read(CLOCK_REALTIME, &run->started);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {

@@ -34,7 +34,9 @@ enum {
 };
 
 static struct {
-	struct ri_autopsy_plan plan;
+	const struct ri_options *options;
+	const struct ri_children *children;	/* NULL: nothing was planned */
+	const bool *stopped;
 	struct ri_autopsy_answer *answer;
 	pid_t helper;		/* 0: none */
 	enum ri_autopsy_why why;	/* of the helper, or the last one */
@@ -51,19 +53,45 @@ static struct {
 	char loss[RI_HANG_SHOWN];
 } own;
 
-void ri_autopsy_plan(const struct ri_autopsy_plan *plan)
+bool ri_autopsy_is_wanted(const struct ri_options *options)
 {
-	own.plan = *plan;
+	return options->autopsy_signal != 0 || options->stall_ms > 0 ||
+		(options->given.autopsy_after.subject != NULL && options->autopsy_after_ms > 0);
+}
+
+/* Linux Documentation/admin-guide/LSM/Yama.rst */
+bool ri_autopsy_needs_admission(const struct ri_options *options)
+{
+	char mode = '0';
+	int fd;
+
+	if (!ri_autopsy_is_wanted(options))
+		return false;
+	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, &mode, 1) != 1)
+		mode = '0';
+	close(fd);
+	return mode == '1';
+}
+
+void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
+	const bool *stopped)
+{
+	own.options = options;
+	own.children = children;
+	own.stopped = stopped;
 }
 
 static int64_t watch_every(void)
 {
-	return (int64_t)(own.plan.stall_ms / WATCHES) + 1;
+	return (int64_t)(own.options->stall_ms / WATCHES) + 1;
 }
 
 void ri_autopsy_begin(void)
 {
-	if (own.plan.stall_ms == 0)
+	if (own.options->stall_ms == 0)
 		return;
 	own.since = ri_now_ms();
 	own.watch_at = own.since + watch_every();
@@ -89,17 +117,17 @@ static bool find_last_output(struct timespec *last)
 /* Can it be known when something was printed? */
 static bool hears(struct timespec *last)
 {
-	return !own.plan.hides_output && find_last_output(last);
+	return own.options->log_mode != RI_LOG_MODE_REDIRECT && find_last_output(last);
 }
 
 static bool is_silent_for(uint64_t ms)
 {
 	struct timespec now, last;
 
-	if (own.plan.children == NULL || !hears(&last))
+	if (!hears(&last))
 		return false;
-	if (last.tv_sec < own.plan.children->items[0].started.tv_sec)
-		last = own.plan.children->items[0].started;
+	if (last.tv_sec < own.children->items[0].started.tv_sec)
+		last = own.children->items[0].started;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	return (now.tv_sec - last.tv_sec) * 1000 + (now.tv_nsec - last.tv_nsec) / 1000000 >=
 		(int64_t)ms;
@@ -107,7 +135,8 @@ static bool is_silent_for(uint64_t ms)
 
 bool ri_autopsy_is_silent(void)
 {
-	return own.plan.after_ms > 0 && is_silent_for(own.plan.after_ms);
+	return own.children != NULL && own.options->autopsy_after_ms > 0 &&
+		is_silent_for(own.options->autopsy_after_ms);
 }
 
 static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
@@ -118,7 +147,8 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 		[RI_AUTOPSY_WATCH] = "watch",
 	};
 	struct ri_autopsy_job job = {
-		.children = own.plan.children, .parent = getpid(), .reports = own.plan.reports,
+		.children = own.children, .parent = getpid(),
+		.reports = own.options->given.report.value != NULL,
 		.why = names[why], .place = own.document == own.answer->documents[0],
 		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
 		.after_loss = why == RI_AUTOPSY_LOSS,
@@ -199,7 +229,7 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 {
 	struct ri_autopsy_job job;
 
-	if (own.plan.children == NULL || own.plan.children->living == 0 || !is_free())
+	if (own.children == NULL || own.children->living == 0 || !is_free())
 		return false;
 	if (!has_room()) {
 		errno = ENOMEM;
@@ -226,7 +256,7 @@ bool ri_autopsy_ask_again(const siginfo_t *info)
 	int64_t now = ri_now_ms();
 	char name[RI_SIGNAL_NAME];
 
-	if (own.plan.children == NULL)
+	if (own.children == NULL)
 		return false;
 	if ((own.asked != 0 && now - own.asked < AGAIN_MS) || !ri_autopsy_ask(RI_AUTOPSY_ASKED))
 		return true;
@@ -303,8 +333,8 @@ static void note_movement(void)
 	note_blindness();
 	if (!own.answer->whole || own.answer->moved)
 		own.since = now;
-	else if (now - own.since >= (int64_t)own.plan.stall_ms &&
-		(is_silent_for(own.plan.stall_ms) || !hears(&last))) {
+	else if (now - own.since >= (int64_t)own.options->stall_ms &&
+		(is_silent_for(own.options->stall_ms) || !hears(&last))) {
 		own.watch_at = 0;
 		ri_autopsy_ask(RI_AUTOPSY_STALL);
 	}
@@ -381,7 +411,7 @@ bool ri_autopsy_is_looking(void)
 /* Do all ranks run, and shall they? */
 static bool is_running(void)
 {
-	return !*own.plan.stopped && own.plan.children->living == own.plan.children->started;
+	return !*own.stopped && own.children->living == own.children->started;
 }
 
 int64_t ri_autopsy_due(void *context)

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "launch/children.h"
+#include "options/options.h"
 
 enum ri_autopsy_why {
 	RI_AUTOPSY_ASKED,	/* by --autopsy-signal */
@@ -22,17 +23,21 @@ enum ri_autopsy_why {
 	RI_AUTOPSY_WATCH,	/* --stall: has a rank moved? */
 };
 
-struct ri_autopsy_plan {
-	const struct ri_children *children;
-	const bool *stopped;		/* whether a stop came from outside */
-	uint64_t after_ms;		/* --autopsy-after; 0: not before a stop */
-	uint64_t stall_ms;		/* --stall; 0: never */
-	bool hides_output;		/* it goes to files alone: silence means nothing */
-	bool reports;			/* somebody wants it as JSON, too */
-};
+/* Do these options ask for one while the job runs? Each job may get one before a stop. */
+bool ri_autopsy_is_wanted(const struct ri_options *options);
 
-/* Before the first rank is started. It lasts. */
-void ri_autopsy_plan(const struct ri_autopsy_plan *plan);
+/*
+ * Must each rank admit rankinit, or the process beside PID 1 may not look at it? So it is where
+ * kernel.yama.ptrace_scope is 1: then ancestors may look at a process, and that one is a sibling.
+ */
+bool ri_autopsy_needs_admission(const struct ri_options *options);
+
+/*
+ * Before the first rank is started. All three last as long as the job; *stopped says whether a
+ * stop came from outside.
+ */
+void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
+	const bool *stopped);
 
 /* The ranks run: with --stall the watching begins. */
 void ri_autopsy_begin(void);

@@ -3,7 +3,9 @@
 #ifndef RI_SHIM_HANG_EXAMINE_H
 #define RI_SHIM_HANG_EXAMINE_H
 
+#include "base/error.h"
 #include "hang/look.h"
+#include "options/options.h"
 
 struct ri_autopsy_wish {
 	pid_t root;
@@ -23,5 +25,8 @@ struct ri_autopsy_region *ri_autopsy_open(void);
 
 /* Returns false where root is no process. All that is found is judged. */
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish);
+
+/* ask.c: --autopsy PID, on standard output. Returns the exit status, or -1 and why. */
+int ri_autopsy_print(const struct ri_options *options, struct ri_error *err);
 
 #endif

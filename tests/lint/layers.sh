@@ -100,7 +100,7 @@ look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
 look shim/link $library system launch
 # shellcheck disable=SC2086
-look shim/hang $library system options launch
+look shim/hang $library system options launch say
 # shellcheck disable=SC2086
 look shim/watch $library system check options launch pump say
 look shim/play base from system options launch link watch

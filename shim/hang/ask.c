@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --autopsy PID: what the processes below PID do, as whoever asks may see it. */
-#include "run.h"
+/* --autopsy PID: what the processes below PID do, as far as the user of rankinit may see it. */
+#include "hang/examine.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "hang/examine.h"
 #include "base/number.h"
 #include "say/print.h"
 #include "hang/wording.h"
@@ -56,9 +55,8 @@ static int render(struct ri_hang *stuck, bool as_json, struct ri_text *out, stru
 		"no memory left for the answer") : 0;
 }
 
-int ri_run_ask(struct ri_run *run)
+int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 {
-	const struct ri_options *options = &run->options;
 	struct ri_autopsy_wish wish = {
 		.why = "asked", .interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .takes_time = true,
 		.now_ms = ri_now_ms,
@@ -67,23 +65,22 @@ int ri_run_ask(struct ri_run *run)
 	struct ri_autopsy_region *region;
 	struct ri_text out;
 
-	ri_log_findings(&run->findings);
-	if (read_pid(options, &wish.root, &run->err) < 0)
+	if (read_pid(options, &wish.root, err) < 0)
 		return -1;
 	region = ri_autopsy_open();
 	if (region == NULL || !ri_json_buffer_take(&out, DOCUMENT))
-		return ri_fail(&run->err, RI_CODE_MEMORY, "--autopsy", "no memory left for it: %s",
+		return ri_fail(err, RI_CODE_MEMORY, "--autopsy", "no memory left for it: %s",
 			strerror(errno));
 	if (!ri_autopsy_examine(region, &wish)) {
-		ri_fail(&run->err, RI_CODE_AUTOPSY_PID, "--autopsy", "there is no process %d",
+		ri_fail(err, RI_CODE_AUTOPSY_PID, "--autopsy", "there is no process %d",
 			(int)wish.root);
-		return ri_fail_hint(&run->err, "look for it: ps -e");
+		return ri_fail_hint(err, "look for it: ps -e");
 	}
 	if (region->stuck.cut_errno != 0 &&
 		ri_hang_count_unseen(&region->stuck) == ri_hang_newer(&region->stuck)->count)
-		return ri_fail(&run->err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
+		return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
 			"to look with: %s", strerror(region->stuck.cut_errno));
-	if (render(&region->stuck, as_json, &out, &run->err) < 0)
+	if (render(&region->stuck, as_json, &out, err) < 0)
 		return -1;
-	return ri_print_text(&out, &run->err);
+	return ri_print_text(&out, err);
 }
