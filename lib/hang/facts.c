@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "from/sources.h"
 
 /* The number behind "NAME:" at the start of a line. */
 static bool read_field(const char *text, const char *name, uint64_t *out)
@@ -141,17 +142,50 @@ bool ri_hang_find_mount_of(char *mountinfo, const char *path, struct ri_mount *o
 	return found;
 }
 
+/* The variable in which the launcher of that source tells a process its rank; or NULL. */
+static const char *find_rank_variable(const struct ri_source *source)
+{
+	for (const struct ri_shape *shape = source->shapes;
+		shape != NULL && shape->name != NULL; shape++)
+		for (const struct ri_shape_row *row = shape->rows;
+			source->manages && row->name != NULL; row++)
+			if (strcmp(row->value, "<rank>") == 0)
+				return row->name;
+	return NULL;
+}
+
+/* The same for all sources, by their place in the table. */
+static const char *const *rank_variables(void)
+{
+	static const char *names[RI_SOURCE_COUNT];
+	static bool found;
+
+	for (size_t i = 0; !found && i < RI_SOURCE_COUNT; i++)
+		names[i] = find_rank_variable(ri_source_at(i));
+	found = true;
+	return names;
+}
+
+static bool is_named(const char *variable, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(variable, name, length) == 0 && variable[length] == '=';
+}
+
 static bool says_rank(const char *variable)
 {
-	static const char *const names[] = {
-		"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-		"PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
+	static const char *const others[] = {
+		"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "PMIX_RANK",
 	};
-	size_t length = strcspn(variable, "=");
+	const char *const *names = rank_variables();
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == length && strncmp(variable, names[i], length) == 0)
-			return variable[length] == '=';
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (is_named(variable, others[i]))
+			return true;
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
+		if (names[i] != NULL && is_named(variable, names[i]))
+			return true;
 	return false;
 }
 
@@ -216,27 +250,39 @@ static bool read_variable(const char *environment, size_t length, const char *na
 	return true;
 }
 
+/* As a launcher of MPI's ranks says it, or as another one does. */
+static bool read_launched(const char *environment, size_t length, bool by_mpi, int64_t *rank)
+{
+	const char *const *names = rank_variables();
+
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
+		if (names[i] != NULL && strcmp(names[i], "RANK") != 0 &&
+			(ri_source_at(i)->mpi != RI_SOURCE_NO_MPI) == by_mpi &&
+			read_variable(environment, length, names[i], rank))
+			return true;
+	return false;
+}
+
 /*
  * torchrun's variables (pytorch.org, "torchrun", Environment Variables), which rankinit's own
- * ranks have too; Open MPI's (docs.open-mpi.org, "Environment variables"), Hydra's PMI_RANK,
- * Slurm's (srun(1), OUTPUT ENVIRONMENT VARIABLES).
+ * ranks have too; PMIX_RANK of each process that a PMIx server started (openpmix 5.0
+ * src/server/pmix_server.c, PMIx_server_setup_fork); the other launchers' as lib/from has them.
  */
 enum ri_hang_claim ri_hang_read_rank(const char *environment, size_t length, int64_t *rank)
 {
-	static const char *const of_mpi[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" };
 	int64_t local;
 
 	if (read_variable(environment, length, "LOCAL_RANK", &local) &&
 		read_variable(environment, length, "RANK", rank))
 		return RI_HANG_OWN_RANK;
-	for (size_t i = 0; i < sizeof(of_mpi) / sizeof(of_mpi[0]); i++)
-		if (read_variable(environment, length, of_mpi[i], rank))
-			return RI_HANG_MPI_RANK;
+	if (read_launched(environment, length, true, rank) ||
+		read_variable(environment, length, "PMIX_RANK", rank))
+		return RI_HANG_MPI_RANK;
 	if (find(environment, length, "WORLD_SIZE") != NULL &&
 		read_variable(environment, length, "RANK", rank))
 		return RI_HANG_NODE_RANK;
-	return read_variable(environment, length, "SLURM_PROCID", rank) ? RI_HANG_STEP_RANK
-									: RI_HANG_NO_RANK;
+	return read_launched(environment, length, false, rank) ? RI_HANG_STEP_RANK
+							       : RI_HANG_NO_RANK;
 }
 
 bool ri_hang_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks)

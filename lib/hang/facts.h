@@ -48,7 +48,7 @@ bool ri_hang_find_mount_of(char *mountinfo, const char *path, struct ri_mount *o
 /* How surely variables make a process a rank, from the least to the most. */
 enum ri_hang_claim {
 	RI_HANG_NO_RANK,
-	RI_HANG_STEP_RANK,	/* SLURM_PROCID: also of the launcher in a step */
+	RI_HANG_STEP_RANK,	/* srun, flux run: also of a launcher that these started */
 	RI_HANG_NODE_RANK,	/* RANK, without LOCAL_RANK: also of a node's launcher */
 	RI_HANG_MPI_RANK,
 	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK */

@@ -76,7 +76,7 @@ look lib/report base model output redact words
 look lib/play base from
 look lib/link base node model command
 look lib/blame base words report
-look lib/hang base model redact words report
+look lib/hang base model redact from words report
 
 library='base node image demand output command python redact model from to words report play link
  blame hang'
