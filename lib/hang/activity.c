@@ -71,7 +71,7 @@ static bool is_of_library(const char *file)
 		strstr(file, "/dist-packages/") != NULL || strstr(file, "/lib/python3") != NULL;
 }
 
-const char *ri_hang_redact(const char *file)
+const char *ri_hang_redact_file(const char *file)
 {
 	static char shown[2 * RI_HANG_PATH];
 	struct ri_text out;
@@ -94,7 +94,7 @@ static void add_place(struct ri_text *out, const struct ri_hang_process *process
 	if (frame == NULL)
 		frame = &stack->frames[0];
 	ri_text_add(out, ", ");
-	ri_text_add_shown(out, ri_path_name(ri_hang_redact(frame->file)), SHOWN);
+	ri_text_add_shown(out, ri_path_name(ri_hang_redact_file(frame->file)), SHOWN);
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
 	ri_text_add(out, " in ");
@@ -123,7 +123,7 @@ static bool has_unread_child(const struct ri_hang_look *look, const struct ri_ha
 	return false;
 }
 
-static void add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth);
+static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth);
 
 /* Who waits for a child: which one, and what that does. */
 static void add_child(struct ri_text *out, const struct ri_hang_look *look,
@@ -138,7 +138,7 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 			? ": worker %d (" : ", %d (", (int)child->pid);
 		ri_text_add_shown(out, child->name, SHOWN);
 		ri_text_add(out, ") ");
-		add_deed(out, look, (size_t)process->child, depth + 1);
+		add_activity(out, look, (size_t)process->child, depth + 1);
 		return;
 	}
 	if (process->class != RI_HANG_LOADER)
@@ -175,7 +175,7 @@ static void add_function(struct ri_text *out, const struct ri_hang_process *proc
 		ri_wait_name(process->stacks[0].frames[process->waits_at].function), SHOWN);
 }
 
-static void add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth)
+static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth)
 {
 	const struct ri_hang_process *process = &look->processes[i];
 
@@ -213,12 +213,12 @@ static void add_deed(struct ri_text *out, const struct ri_hang_look *look, size_
 	}
 }
 
-void ri_hang_add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i)
+void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i)
 {
-	add_deed(out, look, i, 0);
+	add_activity(out, look, i, 0);
 }
 
-void ri_hang_add_lack(struct ri_text *out, const struct ri_hang *stuck,
+void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
 	switch (process->python) {
@@ -236,16 +236,16 @@ void ri_hang_add_lack(struct ri_text *out, const struct ri_hang *stuck,
 		break;
 	case RI_HANG_REFUSED:
 		ri_text_add(out, "no Python stack: ");
-		if (stuck->by_seccomp)
+		if (hang->by_seccomp)
 			ri_text_add(out, "a seccomp profile refuses process_vm_readv, as that of "
 				"Docker before 23 does, and of containerd before 1.7; start the "
 				"container with --cap-add=SYS_PTRACE");
 		else if (process->python_errno == ENOSYS)
 			ri_text_add(out, "this kernel has no process_vm_readv");
-		else if (stuck->yama > 1)
+		else if (hang->yama > 1)
 			ri_text_addf(out, "Yama refuses it (kernel.yama.ptrace_scope is %d)",
-				stuck->yama);
-		else if (stuck->yama == 1)
+				hang->yama);
+		else if (hang->yama == 1)
 			ri_text_add(out, "Yama refuses it (kernel.yama.ptrace_scope is 1), unless "
 				"rankinit started the rank with --autopsy-after, --autopsy-signal "
 				"or --stall");

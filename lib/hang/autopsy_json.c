@@ -55,7 +55,7 @@ static json_t *sentence(struct ri_json *json, const struct ri_hang_look *look, s
 	struct ri_text out;
 
 	ri_text_init(&out, words, sizeof(words));
-	ri_hang_add_deed(&out, look, i);
+	ri_hang_add_activity(&out, look, i);
 	return foreign(json, words, "text");
 }
 
@@ -119,22 +119,22 @@ static json_t *list_ranks(struct ri_json *json, const struct ri_hang_look *look,
 	return list;
 }
 
-static json_t *describe_group(struct ri_json *json, const struct ri_hang *stuck,
+static json_t *describe_group(struct ri_json *json, const struct ri_hang *hang,
 	const struct ri_hang_look *look, size_t i)
 {
 	const struct ri_hang_process *process = &look->processes[i];
 	json_t *object = json_object(), *stacks = json_array();
-	char lack[256];
+	char no_stack[256];
 	struct ri_text out;
 
-	ri_text_init(&out, lack, sizeof(lack));
-	ri_hang_add_lack(&out, stuck, process);
+	ri_text_init(&out, no_stack, sizeof(no_stack));
+	ri_hang_add_no_stack(&out, hang, process);
 	ri_json_put(json, object, "group", json_integer((json_int_t)i));
 	ri_json_put(json, object, "ranks", list_ranks(json, look, i));
 	ri_json_put(json, object, "class", json_string(ri_hang_class_name(process->class)));
 	ri_json_put(json, object, "text", sentence(json, look, i));
 	ri_json_put(json, object, "python", foreign_or_null(json, process->release, "python"));
-	ri_json_put(json, object, "no_stack", foreign_or_null(json, lack, "no_stack"));
+	ri_json_put(json, object, "no_stack", foreign_or_null(json, no_stack, "no_stack"));
 	for (uint32_t k = 0; k < process->stack_count; k++)
 		ri_json_append(json, stacks, describe_stack(json, &process->stacks[k], k == 0));
 	ri_json_put(json, object, "threads", stacks);
@@ -158,32 +158,32 @@ static json_t *describe_suspect(struct ri_json *json, const struct ri_hang_look 
 	return object;
 }
 
-json_t *ri_hang_json(struct ri_json *json, struct ri_hang *stuck)
+json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang)
 {
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
 	json_t *object = json_object(), *groups = json_array(), *processes = json_array();
 	json_t *ended = json_array();
 
 	ri_json_put(json, object, "schema", json_string("rankinit-autopsy-1"));
-	ri_json_put(json, object, "at", ri_time_json(stuck->at));
-	ri_json_put(json, object, "why", stuck->why == NULL ? json_null()
-		: json_string(stuck->why));
-	ri_json_put(json, object, "interval_ms", json_integer(stuck->interval_ms));
+	ri_json_put(json, object, "at", ri_time_json(hang->at));
+	ri_json_put(json, object, "why", hang->why == NULL ? json_null()
+		: json_string(hang->why));
+	ri_json_put(json, object, "interval_ms", json_integer(hang->interval_ms));
 	ri_json_put(json, object, "suspect", describe_suspect(json, look));
 	for (size_t i = 0; i < look->ended_count; i++)
 		ri_json_append(json, ended, json_integer(look->ended[i]));
 	ri_json_put(json, object, "ended", ended);
 	for (size_t i = 0; i < look->count; i++) {
 		if (look->processes[i].group == (int)i)
-			ri_json_append(json, groups, describe_group(json, stuck, look, i));
+			ri_json_append(json, groups, describe_group(json, hang, look, i));
 		ri_json_append(json, processes, describe_process(json, look, i));
 	}
 	ri_json_put(json, object, "groups", groups);
 	ri_json_put(json, object, "processes", processes);
 	ri_json_put(json, object, "unseen",
-		json_integer((json_int_t)ri_hang_count_unseen(stuck)));
+		json_integer((json_int_t)ri_hang_count_unlooked(hang)));
 	ri_json_put(json, object, "listed", json_boolean(look->listed));
-	ri_json_put(json, object, "cut_ms", number_or_null(stuck->cut_ms > 0, stuck->cut_ms));
+	ri_json_put(json, object, "cut_ms", number_or_null(hang->cut_ms > 0, hang->cut_ms));
 	ri_json_put(json, object, "left_out", json_integer((json_int_t)look->left_out));
 	return object;
 }

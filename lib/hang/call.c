@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/call.h"
+#include "hang/facts.h"
 
 #include <limits.h>
 #include <stddef.h>

@@ -7,8 +7,7 @@
 #include "base/text.h"
 #include "from/sources.h"
 
-/* The number behind "NAME:" at the start of a line. */
-static bool read_field(const char *text, const char *name, uint64_t *out)
+bool ri_hang_read_field(const char *text, const char *name, uint64_t *out)
 {
 	size_t length = strlen(name);
 
@@ -26,7 +25,7 @@ bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads)
 {
 	uint64_t pid, count;
 
-	if (!read_field(text, "TracerPid", &pid) || !read_field(text, "Threads", &count) ||
+	if (!ri_hang_read_field(text, "TracerPid", &pid) || !ri_hang_read_field(text, "Threads", &count) ||
 		pid > INT32_MAX || count > INT32_MAX)
 		return false;
 	*tracer = (pid_t)pid;
@@ -66,29 +65,14 @@ bool ri_hang_read_ticks(const char *text, uint64_t *ticks)
 	return true;
 }
 
-bool ri_hang_read_schedstat(const char *text, uint64_t *ns)
-{
-	return ri_digits_read(text, ns) > 0;
-}
-
-bool ri_hang_read_switches(const char *text, uint64_t *switches)
-{
-	return read_field(text, "voluntary_ctxt_switches", switches);
-}
-
 bool ri_hang_read_io(const char *text, uint64_t *bytes)
 {
 	uint64_t in, out;
 
-	if (!read_field(text, "rchar", &in) || !read_field(text, "wchar", &out))
+	if (!ri_hang_read_field(text, "rchar", &in) || !ri_hang_read_field(text, "wchar", &out))
 		return false;
 	*bytes = in + out;
 	return true;
-}
-
-bool ri_hang_read_mount_id(const char *text, uint64_t *id)
-{
-	return read_field(text, "mnt_id", id);
 }
 
 void ri_hang_read_wchan(const char *text, char *out, size_t size)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files below /proc/PID that say what a process does (proc(5); kernel documentation,
- * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'.
+ * filesystems/proc.rst and scheduler/sched-stats.rst). Texts end in '\0'. Of /proc/PID/syscall,
+ * call.c reads in which system call a thread waits; calls.def has what is known of the calls.
  */
 #ifndef RI_HANG_FACTS_H
 #define RI_HANG_FACTS_H
@@ -13,6 +14,9 @@
 
 #include "base/mounts.h"
 
+/* The number behind "NAME:" at the start of a line, as in status, io and fdinfo. */
+bool ri_hang_read_field(const char *text, const char *name, uint64_t *out);
+
 /* TracerPid and Threads of /proc/PID/status; false where one of them is missing. */
 bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads);
 
@@ -23,17 +27,8 @@ bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads);
 bool ri_hang_read_ticks(const char *text, uint64_t *ticks);
 bool ri_hang_read_faults(const char *text, uint64_t *faults);
 
-/* Nanoseconds on a CPU: the first number of /proc/PID/task/TID/schedstat. */
-bool ri_hang_read_schedstat(const char *text, uint64_t *ns);
-
-/* How often it gave up its CPU by itself: voluntary_ctxt_switches of a status. */
-bool ri_hang_read_switches(const char *text, uint64_t *switches);
-
 /* All bytes that were read and written, by rchar and wchar of /proc/PID/io. */
 bool ri_hang_read_io(const char *text, uint64_t *bytes);
-
-/* The mount of an open file: mnt_id of /proc/PID/fdinfo/FD. */
-bool ri_hang_read_mount_id(const char *text, uint64_t *id);
 
 /* wchan, "" where it says "0": it waits in none. */
 void ri_hang_read_wchan(const char *text, char *out, size_t size);
@@ -76,5 +71,55 @@ enum ri_hang_claim ri_hang_read_rank(const char *environment, size_t length, int
  * LOCAL_WORLD_SIZE. False where either is missing.
  */
 bool ri_hang_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks);
+
+enum ri_call_kind {
+	RI_CALL_FILE,
+	RI_CALL_SLEEP,
+	RI_CALL_LOCK,
+	RI_CALL_CHILD,
+	RI_CALL_EVENT,
+	RI_CALL_VFORK,
+	RI_CALL_EXEC,
+	RI_CALL_SIGNAL,
+	RI_CALL_END,
+};
+
+struct ri_call_row {
+	long number;
+	const char *name;
+	enum ri_call_kind kind;
+	int file, path;		/* its argument; -1: none */
+};
+
+enum ri_call_state {
+	RI_CALL_UNKNOWN,	/* not read, or not readable */
+	RI_CALL_RUNNING,	/* it runs, or could: no call holds it */
+	RI_CALL_OUTSIDE,	/* it waits, and not in a call: for memory, or stopped */
+	RI_CALL_INSIDE,
+};
+
+struct ri_call {
+	enum ri_call_state state;
+	long number;		/* of RI_CALL_INSIDE */
+	uint64_t arguments[6];
+};
+
+/* Read the text of the file. False, and *out untouched, where it is none. */
+bool ri_call_read(const char *text, struct ri_call *out);
+
+/* What is known of the call that it is inside of, or NULL. */
+const struct ri_call_row *ri_call_row(const struct ri_call *call);
+
+/* Does it wait for nothing but the time? Also a poll(2) of no file. */
+bool ri_call_sleeps(const struct ri_call *call);
+
+/* The descriptor that it waits for; -1: none. */
+int ri_call_file(const struct ri_call *call);
+
+/* The child that it waits for, by the number that the process knows; -1: any, or none. */
+int ri_call_child(const struct ri_call *call);
+
+/* Where in the memory of the process the path lies; 0: there is none. */
+uint64_t ri_call_path(const struct ri_call *call);
 
 #endif

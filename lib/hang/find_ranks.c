@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/find_ranks.h"
+#include "hang/judge.h"
 
 #include <string.h>
-
-#include "hang/judge.h"
 
 enum {
 	DEEPEST = 512,		/* generations */
@@ -193,7 +191,7 @@ static struct ri_hang_process *find_inner(struct ri_hang_look *look,
 void ri_hang_find_ranks(struct ri_hang_look *look)
 {
 	for (size_t i = 0; i < look->count; i++)
-		parents[i] = ri_hang_find(look, look->processes[i].parent);
+		parents[i] = ri_hang_find_process(look, look->processes[i].parent);
 	pass_over_launchers(look);
 	find_outermost(look);
 	number_descendants(look, mark_ranks(look));

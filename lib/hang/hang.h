@@ -13,9 +13,9 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "hang/call.h"
 #include "hang/facts.h"
-#include "hang/waits.h"
+
+struct ri_wait_row;
 
 enum {
 	RI_HANG_PROCESSES = 4096,	/* 512 ranks with seven data-loader workers each */
@@ -155,17 +155,20 @@ struct ri_hang {
 };
 
 /* The string in the region, which has each once if they come in a row; "" when it is full. */
-const char *ri_hang_keep(struct ri_hang *stuck, const char *string);
+const char *ri_hang_keep_string(struct ri_hang *hang, const char *string);
 
 /* The index of a process, where the own ones and the others come in the order of pid; -1: none. */
-int ri_hang_find(const struct ri_hang_look *look, pid_t pid);
+int ri_hang_find_process(const struct ri_hang_look *look, pid_t pid);
+
+/* Is any process of this look a rank? */
+bool ri_hang_has_ranks(const struct ri_hang_look *look);
 
 /* How many processes of the newer look were not looked at, or not their memory. */
-size_t ri_hang_count_unseen(struct ri_hang *stuck);
+size_t ri_hang_count_unlooked(struct ri_hang *hang);
 
-static inline struct ri_hang_look *ri_hang_newer(struct ri_hang *stuck)
+static inline struct ri_hang_look *ri_hang_newer(struct ri_hang *hang)
 {
-	return &stuck->looks[stuck->last];
+	return &hang->looks[hang->last];
 }
 
 #endif

@@ -70,14 +70,14 @@ const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process)
 	return found;
 }
 
-static bool is_busy(const struct ri_hang *stuck, const struct ri_hang_process *process)
+static bool is_busy(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
-	if (stuck->looks_taken < 2 || !process->has_cpu)
+	if (hang->looks_taken < 2 || !process->has_cpu)
 		return process->state == 'R';
 	return process->main_us > process->since_us / HALF_BUSY;
 }
 
-static enum ri_hang_class class_of_wait(const struct ri_hang *stuck,
+static enum ri_hang_class class_of_wait(const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
 	switch (process->wait->kind) {
@@ -85,7 +85,7 @@ static enum ri_hang_class class_of_wait(const struct ri_hang *stuck,
 		return RI_HANG_COLLECTIVE;
 	case RI_WAIT_BACKWARD:
 	case RI_WAIT_PEERS:
-		return is_busy(stuck, process) ? RI_HANG_RUNS : RI_HANG_COLLECTIVE;
+		return is_busy(hang, process) ? RI_HANG_RUNS : RI_HANG_COLLECTIVE;
 	case RI_WAIT_LOADER:
 		return RI_HANG_LOADER;
 	case RI_WAIT_WORK:
@@ -132,7 +132,7 @@ static enum ri_hang_class class_of_call(const struct ri_hang_process *process)
 }
 
 /* What the kernel says is certain; what the Python stack says comes next, then the call. */
-static enum ri_hang_class class_of(const struct ri_hang *stuck,
+static enum ri_hang_class class_of(const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
 	const struct ri_call_row *row = ri_call_row(&process->call);
@@ -152,8 +152,8 @@ static enum ri_hang_class class_of(const struct ri_hang *stuck,
 		return row != NULL && row->kind == RI_CALL_VFORK ? RI_HANG_VFORKING
 								 : RI_HANG_BLOCKED;
 	if (process->wait != NULL)
-		return class_of_wait(stuck, process);
-	moves = is_busy(stuck, process);
+		return class_of_wait(hang, process);
+	moves = is_busy(hang, process);
 	if (!moves && process->call.state == RI_CALL_INSIDE)
 		return class_of_call(process);
 	if (moves || process->state == 'R')
@@ -164,12 +164,12 @@ static enum ri_hang_class class_of(const struct ri_hang *stuck,
 }
 
 /* The same process one look before; they come in the same order. */
-static const struct ri_hang_process *find_before(const struct ri_hang *stuck, size_t i)
+static const struct ri_hang_process *find_before(const struct ri_hang *hang, size_t i)
 {
-	const struct ri_hang_look *before = &stuck->looks[!stuck->last];
-	const struct ri_hang_process *now = &stuck->looks[stuck->last].processes[i];
+	const struct ri_hang_look *before = &hang->looks[!hang->last];
+	const struct ri_hang_process *now = &hang->looks[hang->last].processes[i];
 
-	if (stuck->looks_taken < 2)
+	if (hang->looks_taken < 2)
 		return NULL;
 	if (i < before->count && before->processes[i].pid == now->pid &&
 		before->processes[i].started == now->started)
@@ -200,7 +200,7 @@ bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of)
 
 		if (above == of)
 			return true;
-		parent = ri_hang_find(look, above);
+		parent = ri_hang_find_process(look, above);
 		if (parent < 0)
 			break;
 		above = look->processes[parent].parent;
@@ -306,13 +306,13 @@ static bool same_wait(const struct ri_hang_process *a, const struct ri_hang_proc
 }
 
 /* It does not move while it waits; but who waits by asking again and again is on a CPU always. */
-static bool waits_for_ranks(const struct ri_hang *stuck, const struct ri_hang_process *process)
+static bool waits_for_ranks(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
 	uint64_t since = process->since_us;
 
 	if (process->class != RI_HANG_COLLECTIVE)
 		return false;
-	return stuck->looks_taken < 2 || (process->still && (!process->has_cpu ||
+	return hang->looks_taken < 2 || (process->still && (!process->has_cpu ||
 		process->main_us <= since / HARDLY ||
 		process->main_us >= since - since / HARDLY));
 }
@@ -324,7 +324,7 @@ static bool woke(const struct ri_hang_process *process)
 }
 
 /* The rank that most others' waiting is like: one of the largest set of equal ones. */
-static int find_crowd(const struct ri_hang *stuck, const struct ri_hang_look *look,
+static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *look,
 	size_t *members)
 {
 	int best = -1;
@@ -334,12 +334,12 @@ static int find_crowd(const struct ri_hang *stuck, const struct ri_hang_look *lo
 		const struct ri_hang_process *one = &look->processes[i];
 		size_t count = 0;
 
-		if (!one->is_rank || !waits_for_ranks(stuck, one) || (best >= 0 &&
+		if (!one->is_rank || !waits_for_ranks(hang, one) || (best >= 0 &&
 			same_wait(&look->processes[best], one)))
 			continue;
 		for (size_t j = 0; j < look->count; j++)
 			count += look->processes[j].is_rank &&
-				waits_for_ranks(stuck, &look->processes[j]) &&
+				waits_for_ranks(hang, &look->processes[j]) &&
 				same_wait(one, &look->processes[j]);
 		if (count > *members) {
 			*members = count;
@@ -349,21 +349,21 @@ static int find_crowd(const struct ri_hang *stuck, const struct ri_hang_look *lo
 	return best;
 }
 
-static bool is_of_crowd(const struct ri_hang *stuck, const struct ri_hang_look *look, int crowd,
+static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
 	size_t i)
 {
-	return waits_for_ranks(stuck, &look->processes[i]) &&
+	return waits_for_ranks(hang, &look->processes[i]) &&
 		same_wait(&look->processes[crowd], &look->processes[i]);
 }
 
 /* Do most who wait for other ranks get what they wait for, again and again? Or they poll. */
-static bool crowd_wakes(const struct ri_hang *stuck, const struct ri_hang_look *look, int crowd,
+static bool crowd_wakes(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
 	size_t members)
 {
 	size_t awake = 0;
 
 	for (size_t i = 0; i < look->count; i++)
-		awake += look->processes[i].is_rank && is_of_crowd(stuck, look, crowd, i) &&
+		awake += look->processes[i].is_rank && is_of_crowd(hang, look, crowd, i) &&
 			woke(&look->processes[i]);
 	return 2 * awake > members;
 }
@@ -388,7 +388,7 @@ static int weight(enum ri_hang_class class)
 	}
 }
 
-static int find_heaviest(const struct ri_hang *stuck, const struct ri_hang_look *look,
+static int find_heaviest(const struct ri_hang *hang, const struct ri_hang_look *look,
 	int crowd)
 {
 	int suspect = -1, most = 0;
@@ -397,10 +397,10 @@ static int find_heaviest(const struct ri_hang *stuck, const struct ri_hang_look 
 	for (size_t i = 0; i < look->count; i++) {
 		int weighs = weight(look->processes[i].class);
 
-		if (!look->processes[i].is_rank || is_of_crowd(stuck, look, crowd, i))
+		if (!look->processes[i].is_rank || is_of_crowd(hang, look, crowd, i))
 			continue;
 		/* it gets on, if slowly */
-		if (stuck->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
+		if (hang->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
 			!runs(look->processes[i].class))
 			weighs = 0;
 		if (weighs > most) {
@@ -414,10 +414,10 @@ static int find_heaviest(const struct ri_hang *stuck, const struct ri_hang_look 
 	return heavy == 1 ? suspect : -1;
 }
 
-static int find_suspect(const struct ri_hang *stuck, struct ri_hang_look *look)
+static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
 {
 	size_t ranks = 0, members, others;
-	int crowd = find_crowd(stuck, look, &members), suspect;
+	int crowd = find_crowd(hang, look, &members), suspect;
 
 	for (size_t i = 0; i < look->count; i++)
 		ranks += look->processes[i].is_rank;
@@ -427,8 +427,8 @@ static int find_suspect(const struct ri_hang *stuck, struct ri_hang_look *look)
 		others > (ranks / FEW > 1 ? ranks / FEW : 1))
 		return -1;
 	look->crowd = crowd;
-	suspect = find_heaviest(stuck, look, crowd);
-	if (suspect < 0 || !crowd_wakes(stuck, look, crowd, members))
+	suspect = find_heaviest(hang, look, crowd);
+	if (suspect < 0 || !crowd_wakes(hang, look, crowd, members))
 		return suspect;
 	/* all get on, and one of them is slow */
 	return woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
@@ -436,36 +436,36 @@ static int find_suspect(const struct ri_hang *stuck, struct ri_hang_look *look)
 }
 
 /* Ranks that start, or were replaced, miss in one look: what both miss has ended. */
-static void find_ended(const struct ri_hang *stuck, struct ri_hang_look *look)
+static void find_ended(const struct ri_hang *hang, struct ri_hang_look *look)
 {
-	const struct ri_hang_look *before = &stuck->looks[!stuck->last];
+	const struct ri_hang_look *before = &hang->looks[!hang->last];
 
 	look->ended_count = 0;
-	for (size_t i = 0; stuck->looks_taken > 1 && i < look->missing_count; i++)
+	for (size_t i = 0; hang->looks_taken > 1 && i < look->missing_count; i++)
 		for (size_t k = 0; k < before->missing_count; k++)
 			if (before->missing[k] == look->missing[i])
 				look->ended[look->ended_count++] = look->missing[i];
 }
 
-bool ri_hang_is_lost(const struct ri_hang *stuck, const struct ri_hang_process *process)
+bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
-	return stuck->after_loss && (process->class == RI_HANG_GONE ||
+	return hang->after_loss && (process->class == RI_HANG_GONE ||
 		process->class == RI_HANG_EXITING ||
 		(process->class == RI_HANG_RUNS && process->stack_count == 0 &&
 		process->python == RI_HANG_HAS_PYTHON));
 }
 
-void ri_hang_judge(struct ri_hang *stuck)
+void ri_hang_judge(struct ri_hang *hang)
 {
-	struct ri_hang_look *look = ri_hang_newer(stuck);
+	struct ri_hang_look *look = ri_hang_newer(hang);
 
 	for (size_t i = 0; i < look->count; i++) {
 		struct ri_hang_process *process = &look->processes[i];
-		const struct ri_hang_process *before = find_before(stuck, i);
+		const struct ri_hang_process *before = find_before(hang, i);
 
 		process->still = before != NULL && same_place(before, process);
 		process->wait = ri_hang_find_wait(process);
-		process->class = class_of(stuck, process);
+		process->class = class_of(hang, process);
 		process->child = -1;
 		process->loads = loads(process);
 	}
@@ -479,22 +479,22 @@ void ri_hang_judge(struct ri_hang *stuck)
 			process->child = find_child(look, i, false);
 	}
 	make_groups(look);
-	look->suspect = find_suspect(stuck, look);
-	find_ended(stuck, look);
-	if (look->suspect >= 0 && ri_hang_is_lost(stuck, &look->processes[look->suspect]))
+	look->suspect = find_suspect(hang, look);
+	find_ended(hang, look);
+	if (look->suspect >= 0 && ri_hang_is_lost(hang, &look->processes[look->suspect]))
 		look->suspect = -1;
 }
 
-bool ri_hang_agrees(struct ri_hang *stuck)
+bool ri_hang_looks_agree(struct ri_hang *hang)
 {
-	struct ri_hang_look *now = ri_hang_newer(stuck), *before = &stuck->looks[!stuck->last];
+	struct ri_hang_look *now = ri_hang_newer(hang), *before = &hang->looks[!hang->last];
 	const struct ri_hang_process *one, *other;
 
 	if (now->suspect < 0)
 		return true;
 	one = &now->processes[now->suspect];
 	other = before->suspect < 0 ? NULL : &before->processes[before->suspect];
-	if (stuck->looks_taken > 1 && other != NULL && one->pid == other->pid &&
+	if (hang->looks_taken > 1 && other != NULL && one->pid == other->pid &&
 		one->started == other->started && (one->class == other->class ||
 		(runs(one->class) && runs(other->class))))
 		return true;

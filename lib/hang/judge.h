@@ -5,13 +5,59 @@
 
 #include "hang/hang.h"
 
+/* waits.def: functions of Python libraries in which a process waits. */
+enum ri_wait_kind {
+	RI_WAIT_COLLECTIVE,
+	RI_WAIT_BACKWARD,
+	RI_WAIT_PEERS,
+	RI_WAIT_LOADER,
+	RI_WAIT_WORK,
+	RI_WAIT_LOADS,
+	RI_WAIT_DATA,
+	RI_WAIT_LOCK,
+	RI_WAIT_THREAD,
+	RI_WAIT_CHILD,
+	RI_WAIT_DEBUGGER,
+};
+
+struct ri_wait_row {
+	enum ri_wait_kind kind;
+	const char *file, *function;
+	size_t reach;
+};
+
+/*
+ * The row for a function of that file, with so many frames further in, or NULL. A qualified
+ * name's last part counts ("Queue.get").
+ */
+const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner);
+
+/* The last part of a qualified name. */
+const char *ri_wait_name(const char *function);
+
+/* find_ranks.c: which processes are the ranks, by their environments and who started whom. */
+
+/*
+ * Sets is_rank, and rank also of what runs below one, from rank and claim as they were read. The
+ * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
+ * one of its own. A launcher claims less than what it starts, and another number than most of
+ * that. Each number belongs to one process, the eldest. The processes come in the order of pid.
+ *
+ * Sets missing, too: the numbers of this node that no process has. They are known where torchrun's
+ * variables say how many there are, at least three quarters of them are there, or all but one of
+ * three, and each process that the same parent started is one of them.
+ */
+void ri_hang_find_ranks(struct ri_hang_look *look);
+
+/* judge.c */
+
 /*
  * Classes, groups and the suspect of the newer look; the one before says what stands still. A
  * suspect is named only where there are three ranks or more, the one rank that differs is at
  * most a quarter of them or one, and the others wait for other ranks without moving. Whether
- * two looks agree is for ri_hang_agrees.
+ * two looks agree is for ri_hang_looks_agree.
  */
-void ri_hang_judge(struct ri_hang *stuck);
+void ri_hang_judge(struct ri_hang *hang);
 
 /*
  * The row of the outermost frame of the main thread that is known to wait: what the program
@@ -23,10 +69,10 @@ const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process);
 bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
 
 /* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
-bool ri_hang_agrees(struct ri_hang *stuck);
+bool ri_hang_looks_agree(struct ri_hang *hang);
 
 /* After a loss: is it on its way out, or may it be? */
-bool ri_hang_is_lost(const struct ri_hang *stuck, const struct ri_hang_process *process);
+bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process);
 
 /* Where a rank's main thread was in Python, at some time, and what works for it. */
 struct ri_hang_moment {
@@ -42,9 +88,9 @@ struct ri_hang_moment {
  * no memory. If it does not wait for other ranks, what works for it stands still, too. True also
  * where it cannot be known. Without ranks the topmost Python processes count.
  */
-bool ri_hang_moved(struct ri_hang *stuck, struct ri_hang_moment *moments, size_t room);
+bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, size_t room);
 
 /* The first rank whose stack cannot be read, whatever it does; NULL: there is none. */
-const struct ri_hang_process *ri_hang_unseen(struct ri_hang *stuck);
+const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang);
 
 #endif

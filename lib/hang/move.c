@@ -14,17 +14,9 @@ enum {
 static const struct ri_hang_process *find_parent(const struct ri_hang_look *look,
 	const struct ri_hang_process *process)
 {
-	int at = ri_hang_find(look, process->parent);
+	int at = ri_hang_find_process(look, process->parent);
 
 	return at < 0 ? NULL : &look->processes[at];
-}
-
-static bool has_ranks(const struct ri_hang_look *look)
-{
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].is_rank)
-			return true;
-	return false;
 }
 
 /* Whether this is a rank; where there are none, whether no process above it runs Python. */
@@ -101,10 +93,10 @@ static bool has_moved(const struct ri_hang_process *process, const struct ri_han
 	return !waits_for_ranks(process) && works_for(then, now);
 }
 
-const struct ri_hang_process *ri_hang_unseen(struct ri_hang *stuck)
+const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang)
 {
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
-	bool ranks = has_ranks(look);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
+	bool ranks = ri_hang_has_ranks(look);
 	size_t count = 0;
 
 	for (size_t i = 0; i < look->count; i++) {
@@ -117,12 +109,12 @@ const struct ri_hang_process *ri_hang_unseen(struct ri_hang *stuck)
 	return count == 0 && look->count > 0 ? &look->processes[0] : NULL;
 }
 
-bool ri_hang_moved(struct ri_hang *stuck, struct ri_hang_moment *moments, size_t room)
+bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, size_t room)
 {
 	static struct ri_hang_moment now[RI_HANG_PROCESSES];
 	static const struct ri_hang_process *who[RI_HANG_PROCESSES];
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
-	bool moved = false, ranks = has_ranks(look);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
+	bool moved = false, ranks = ri_hang_has_ranks(look);
 	size_t count = 0;
 
 	for (size_t i = 0; i < look->count && count < room; i++) {

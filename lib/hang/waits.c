@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/waits.h"
+#include "hang/judge.h"
 
 #include <stdbool.h>
 #include <string.h>

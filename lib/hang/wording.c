@@ -139,7 +139,7 @@ static const char *behind_folder(const char *file)
 
 static void add_frame(struct ri_text *out, const struct ri_hang_frame *frame)
 {
-	ri_text_add_shown(out, behind_folder(ri_hang_redact(frame->file)), SHOWN);
+	ri_text_add_shown(out, behind_folder(ri_hang_redact_file(frame->file)), SHOWN);
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
 	ri_text_add(out, " in ");
@@ -188,28 +188,20 @@ static bool add_stacks(struct page *page, const struct ri_hang_process *process,
 	return true;
 }
 
-static bool has_ranks(const struct ri_hang_look *look)
+static bool add_group(struct page *page, struct ri_hang *hang, int group, size_t frames)
 {
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].is_rank)
-			return true;
-	return false;
-}
-
-static bool add_group(struct page *page, struct ri_hang *stuck, int group, size_t frames)
-{
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
 	const struct ri_hang_process *process = &look->processes[group];
 	size_t before;
 
 	add_name(page->out, look, group);
 	ri_text_add(page->out, count_group(look, group) > 1 ? ": each " : ": ");
-	ri_hang_add_deed(page->out, look, (size_t)group);
+	ri_hang_add_activity(page->out, look, (size_t)group);
 	if (!end_line(page))
 		return false;
 	before = page->out->length;
 	ri_text_add(page->out, "    ");
-	ri_hang_add_lack(page->out, stuck, process);
+	ri_hang_add_no_stack(page->out, hang, process);
 	if (page->out->length == before + 4) {
 		page->out->length = before;
 		page->out->bytes[before] = '\0';
@@ -217,13 +209,13 @@ static bool add_group(struct page *page, struct ri_hang *stuck, int group, size_
 		return false;
 	}
 	/* where there are ranks, a launcher's own stack tells nothing of the job */
-	return process->rank < 0 && has_ranks(look) ? true : add_stacks(page, process, frames);
+	return process->rank < 0 && ri_hang_has_ranks(look) ? true : add_stacks(page, process, frames);
 }
 
 /* Idle workers and launchers are no news. */
-static bool is_news(const struct ri_hang *stuck, const struct ri_hang_process *process)
+static bool is_news(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
-	if (ri_hang_is_lost(stuck, process))
+	if (ri_hang_is_lost(hang, process))
 		return false;
 	return process->is_rank || (process->class != RI_HANG_WORK &&
 		process->class != RI_HANG_UNLOOKED);
@@ -237,7 +229,7 @@ static void add_difference(struct ri_text *out, const struct ri_hang_look *look)
 	ri_text_add(out, "the ranks differ: rank ");
 	ri_text_addf(out, "%lld (pid %d) ", (long long)look->processes[look->suspect].rank,
 		(int)look->processes[look->suspect].pid);
-	ri_hang_add_deed(out, look, (size_t)look->suspect);
+	ri_hang_add_activity(out, look, (size_t)look->suspect);
 	ri_text_add(out, "; the others in ");
 	ri_text_add_shown(out,
 		ri_wait_name(crowd->stacks[0].frames[crowd->waits_at].function), SHOWN);
@@ -260,7 +252,7 @@ static void add_suspect(struct page *page, const struct ri_hang_look *look)
 	if (suspect->rank >= 0)
 		ri_text_addf(out, "rank %lld ", (long long)suspect->rank);
 	ri_text_addf(out, "(pid %d) ", (int)suspect->pid);
-	ri_hang_add_deed(out, look, (size_t)look->suspect);
+	ri_hang_add_activity(out, look, (size_t)look->suspect);
 	ri_text_add(out, "; the others wait for it");
 	end_line(page);
 }
@@ -281,9 +273,9 @@ static void add_ended(struct page *page, const struct ri_hang_look *look)
 	end_line(page);
 }
 
-size_t ri_hang_count_unseen(struct ri_hang *stuck)
+size_t ri_hang_count_unlooked(struct ri_hang *hang)
 {
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
 	size_t count = 0;
 
 	for (size_t i = 0; i < look->count; i++)
@@ -292,18 +284,18 @@ size_t ri_hang_count_unseen(struct ri_hang *stuck)
 	return count;
 }
 
-static void add_cut(struct page *page, struct ri_hang *stuck)
+static void add_cut(struct page *page, struct ri_hang *hang)
 {
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
-	size_t count = ri_hang_count_unseen(stuck);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
+	size_t count = ri_hang_count_unlooked(hang);
 
-	if (stuck->cut_ms == 0 || (count == 0 && look->listed))
+	if (hang->cut_ms == 0 || (count == 0 && look->listed))
 		return;
-	if (stuck->cut_errno != 0)
+	if (hang->cut_errno != 0)
 		ri_text_addf(page->out, "no process to look with (%s): ",
-			strerror(stuck->cut_errno));
+			strerror(hang->cut_errno));
 	else
-		ri_text_addf(page->out, "cut short after %u ms: ", stuck->cut_ms);
+		ri_text_addf(page->out, "cut short after %u ms: ", hang->cut_ms);
 	if (look->listed)
 		ri_text_addf(page->out, "%zu of %zu processes were not looked at", count,
 			look->count);
@@ -315,27 +307,27 @@ static void add_cut(struct page *page, struct ri_hang *stuck)
 	end_line(page);
 }
 
-static void render(struct ri_hang *stuck, struct ri_text *out)
+static void render(struct ri_hang *hang, struct ri_text *out)
 {
-	const struct ri_hang_look *look = ri_hang_newer(stuck);
+	const struct ri_hang_look *look = ri_hang_newer(hang);
 	struct page page = { .out = out };
 	size_t ranks = 0, groups = 0, shown = 0;
 
 	for (size_t i = 0; i < look->count; i++) {
 		ranks += look->processes[i].is_rank;
-		groups += look->processes[i].group == (int)i && is_news(stuck, &look->processes[i]);
+		groups += look->processes[i].group == (int)i && is_news(hang, &look->processes[i]);
 	}
-	add_cut(&page, stuck);
+	add_cut(&page, hang);
 	add_suspect(&page, look);
 	add_ended(&page, look);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < look->count; i++) {
 			const struct ri_hang_process *process = &look->processes[i];
 
-			if (process->group != (int)i || !is_news(stuck, process) ||
+			if (process->group != (int)i || !is_news(hang, process) ||
 				process->is_rank != (pass == 0))
 				continue;
-			if (shown == GROUPS || !add_group(&page, stuck, (int)i,
+			if (shown == GROUPS || !add_group(&page, hang, (int)i,
 				groups > MANY ? FRAMES_FEW : FRAMES)) {
 				ri_text_addf(out, "and %zu groups more\n", groups - shown);
 				return;
@@ -344,21 +336,21 @@ static void render(struct ri_hang *stuck, struct ri_text *out)
 		}
 	if (look->left_out > 0)
 		ri_text_addf(out, "and %zu processes more\n", look->left_out);
-	if (look->count == 0 && stuck->cut_ms == 0)
+	if (look->count == 0 && hang->cut_ms == 0)
 		ri_text_add(out, "no process is there\n");
 }
 
-void ri_hang_say(struct ri_hang *stuck, struct ri_text *out)
+void ri_hang_say(struct ri_hang *hang, struct ri_text *out)
 {
 	static char lines[RI_HANG_SHOWN];
 	struct ri_text text;
 
 	ri_text_init(&text, lines, sizeof(lines));
-	render(stuck, &text);
+	render(hang, &text);
 	ri_redact(out, (struct ri_span){ text.bytes, text.length });
 }
 
-void ri_hang_say_unseen(const struct ri_hang *stuck, const struct ri_hang_process *process,
+void ri_hang_say_unreadable(const struct ri_hang *hang, const struct ri_hang_process *process,
 	struct ri_text *out)
 {
 	static char line[RI_HANG_COLUMNS];
@@ -374,7 +366,7 @@ void ri_hang_say_unseen(const struct ri_hang *stuck, const struct ri_hang_proces
 	ri_text_add_shown(&text, process->name, SHOWN);
 	ri_text_add(&text, "): ");
 	before = text.length;
-	ri_hang_add_lack(&text, stuck, process);
+	ri_hang_add_no_stack(&text, hang, process);
 	if (text.length == before)
 		ri_text_add(&text, "it runs no Python");
 	ri_redact(out, (struct ri_span){ text.bytes, text.length });

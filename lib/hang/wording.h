@@ -20,26 +20,26 @@ enum {
 };
 
 /* What was judged, as lines that end in '\n'. */
-void ri_hang_say(struct ri_hang *stuck, struct ri_text *out);
+void ri_hang_say(struct ri_hang *hang, struct ri_text *out);
 
 /* The same as an object; memory that runs out is noted in *json. */
-json_t *ri_hang_json(struct ri_json *json, struct ri_hang *stuck);
+json_t *ri_hang_json(struct ri_json *json, struct ri_hang *hang);
 
 /* "blocked", "collective": the name of a class for programs. */
 const char *ri_hang_class_name(enum ri_hang_class class);
 
 /* Append what a process does: "sleeps, train.py:55 in step". */
-void ri_hang_add_deed(struct ri_text *out, const struct ri_hang_look *look, size_t i);
+void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i);
 
 /* Append why there is no Python stack of it; nothing where there is one, or none is missed. */
-void ri_hang_add_lack(struct ri_text *out, const struct ri_hang *stuck,
+void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
 	const struct ri_hang_process *process);
 
-/* A file's name without its secrets, all of it: what is cut may lack the word that says so. */
-const char *ri_hang_redact(const char *file);
+/* A file's name without its secrets, all of it: a part may lack the word that marks a secret. */
+const char *ri_hang_redact_file(const char *file);
 
 /* Why it cannot be known whether a process moves, as "rank 0 (sleep): it runs no Python". */
-void ri_hang_say_unseen(const struct ri_hang *stuck, const struct ri_hang_process *process,
+void ri_hang_say_unreadable(const struct ri_hang *hang, const struct ri_hang_process *process,
 	struct ri_text *out);
 
 #endif

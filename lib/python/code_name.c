@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/code_name.h"
+#include "python/remote.h"
 
 #include <string.h>
-
-#include "python/remote.h"
 
 enum {
 	HEADER = 96,		/* bytes before the characters; CPython has 72 at most */

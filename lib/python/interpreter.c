@@ -4,7 +4,6 @@
 
 #include "python/python.h"
 #include "python/remote.h"
-#include "python/symbol.h"
 
 /* The parts of PY_VERSION_HEX (Python's C API, "API and ABI Versioning"). */
 struct release {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/line_table.h"
+#include "python/remote.h"
 
 #include <string.h>
-
-#include "python/remote.h"
 
 enum {
 	PIECE = 256,		/* bytes of a table that are read at once, its header included */

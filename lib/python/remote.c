@@ -61,13 +61,13 @@ bool ri_python_words(
 	return true;
 }
 
-bool ri_python_way_on(struct ri_python_way *way, uint64_t address, size_t most)
+bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t most)
 {
-	if ((way->steps > 0 && address == way->mark) || way->steps >= most)
+	if ((walk->steps > 0 && address == walk->mark) || walk->steps >= most)
 		return false;
-	if (way->steps++ == way->turn) {
-		way->mark = address;
-		way->turn = 2 * way->turn + 1;
+	if (walk->steps++ == walk->turn) {
+		walk->mark = address;
+		walk->turn = 2 * walk->turn + 1;
 	}
 	return true;
 }

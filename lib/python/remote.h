@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the other process, for the files of this folder alone. */
+/* Reading the other process, for the files of this folder and its tests. */
 #ifndef RI_PYTHON_REMOTE_H
 #define RI_PYTHON_REMOTE_H
 
@@ -29,13 +29,54 @@ struct ri_python_word {
 bool ri_python_words(
 	struct ri_python *python, uint64_t address, struct ri_python_word *words, size_t count);
 
-/* A way along a list of the process's, which may lead in a circle (R. P. Brent, 1980). */
-struct ri_python_way {
+/* A walk along a list of the process's, which may lead in a circle (R. P. Brent, 1980). */
+struct ri_python_walk {
 	uint64_t mark;
 	size_t steps, turn;
 };
 
-/* The way has come to this address. False: it was there before, or goes on for too long. */
-bool ri_python_way_on(struct ri_python_way *way, uint64_t address, size_t most);
+/* The walk has come to this address. False: it was there before, or goes on for too long. */
+bool ri_python_walk_on(struct ri_python_walk *walk, uint64_t address, size_t most);
+
+/* code_name.c */
+
+/*
+ * The str at an address, of RI_PYTHON_NAME bytes at most: of a longer one the beginning, or
+ * where its end matters the end, with "..." for the rest. Bytes that Python could not decode
+ * (PEP 383) are there as they were; '?' for what is no character. False, and an empty string:
+ * it could not be read, or is none.
+ */
+bool ri_python_name(
+	struct ri_python *python, uint64_t address, bool end_matters, char name[RI_PYTHON_NAME]);
+
+/* line_table.c: the line of an instruction */
+
+/*
+ * table is the address of a code object's bytes: pairs of differences in 3.9
+ * (Objects/lnotab_notes.txt) and 3.10 (the same file, PEP 626), entries of varying length from
+ * 3.11 on (Objects/locations.md, PEP 657). instruction counts bytes from the first one; less
+ * than 0: the code has not begun. *line is 0 where the instruction belongs to none. False: the
+ * table could not be read, or ends before the instruction.
+ */
+bool ri_python_line(struct ri_python *python, uint64_t table, uint32_t first_line,
+	int64_t instruction, uint32_t *line);
+
+/*
+ * symbol.c: where a library or program that a process has mapped keeps a symbol (System V gABI, "Program
+ * Loading and Dynamic Linking"; GNU's hash table as binutils writes it), read from the memory of
+ * the process: the file may be replaced, or lie on a mount that does not answer.
+ */
+struct ri_python_symbols {
+	uint64_t bias;		/* of the addresses in the file */
+	uint64_t strings, symbols, gnu_hash, old_hash;	/* 0: there is none */
+};
+
+/* The file that is mapped at base. False: it is none, has no symbols, or could not be read. */
+bool ri_python_symbols_open(
+	struct ri_python *python, uint64_t base, struct ri_python_symbols *symbols);
+
+/* The address of what it defines by that name; 0: nothing. */
+uint64_t ri_python_symbol(
+	struct ri_python *python, const struct ri_python_symbols *symbols, const char *name);
 
 #endif

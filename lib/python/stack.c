@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "python/line_table.h"
-#include "python/python.h"
 #include "python/remote.h"
-#include "python/code_name.h"
+#include "python/python.h"
 
 /* Bytes of code of one function, past which a pointer is taken for a torn one. */
 enum { LARGEST_CODE = 1 << 28 };
@@ -13,7 +11,7 @@ enum { LARGEST_CODE = 1 << 28 };
 struct frame {
 	uint64_t previous, code;
 	int64_t instruction;	/* bytes from the first one; less than 0: it has not begun */
-	bool inner;		/* the interpreter's own: the way from C into Python */
+	bool inner;		/* the interpreter's own: the step from C into Python */
 };
 
 /* 0: the thread runs no Python. */
@@ -91,7 +89,7 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack)
 {
 	enum ri_python_answer answer = RI_PYTHON_OK;
-	struct ri_python_way way = { .steps = 0 };
+	struct ri_python_walk walk = { .steps = 0 };
 	struct frame frame;
 	uint64_t address;
 
@@ -102,10 +100,10 @@ enum ri_python_answer ri_python_stack(struct ri_python *python,
 	if (!read_innermost(python, thread->state, &address))
 		return RI_PYTHON_CHANGED;
 	while (address != 0) {
-		stack->cut = way.steps == RI_PYTHON_WALK;
+		stack->cut = walk.steps == RI_PYTHON_WALK;
 		if (stack->cut)
 			return answer;
-		if (!ri_python_way_on(&way, address, RI_PYTHON_WALK) ||
+		if (!ri_python_walk_on(&walk, address, RI_PYTHON_WALK) ||
 			!read_frame(python, address, &frame))
 			return RI_PYTHON_CHANGED;
 		address = frame.previous;

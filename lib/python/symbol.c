@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/symbol.h"
+#include "python/remote.h"
 
 #include <elf.h>
 #include <string.h>
-
-#include "python/remote.h"
 
 enum {
 	SEGMENTS = 32,		/* program headers that are read; real files have 13 */

@@ -38,13 +38,14 @@ static enum ri_python_answer walk_threads(struct ri_python *python, uint64_t int
 	uint64_t state, struct ri_python_threads *out)
 {
 	const struct ri_python_layout *layout = &python->layout;
-	struct ri_python_way way = { .steps = 0 };
+	struct ri_python_walk walk = { .steps = 0 };
 
 	while (state != 0) {
 		struct ri_python_word words[] = { { .offset = layout->thread_next },
 			{ .offset = layout->thread_pthread }, { .offset = layout->thread_tid } };
 
-		if (out->all >= RI_PYTHON_WALK || !ri_python_way_on(&way, state, RI_PYTHON_WALK) ||
+		if (out->all >= RI_PYTHON_WALK ||
+			!ri_python_walk_on(&walk, state, RI_PYTHON_WALK) ||
 			!ri_python_words(python, state, words, 3))
 			return RI_PYTHON_CHANGED;
 		*next_place(out) = (struct ri_python_thread){ .state = state,
@@ -68,7 +69,7 @@ enum ri_python_answer ri_python_threads(struct ri_python *python,
 {
 	const struct ri_python_layout *layout = &python->layout;
 	enum ri_python_answer answer = RI_PYTHON_OK;
-	struct ri_python_way way = { .steps = 0 };
+	struct ri_python_walk walk = { .steps = 0 };
 	uint64_t interpreter;
 
 	python->reads = 0;
@@ -80,7 +81,7 @@ enum ri_python_answer ri_python_threads(struct ri_python *python,
 		struct ri_python_word words[] = { { .offset = layout->interpreter_next },
 			{ .offset = layout->threads } };
 
-		if (!ri_python_way_on(&way, interpreter, RI_PYTHON_INTERPRETERS) ||
+		if (!ri_python_walk_on(&walk, interpreter, RI_PYTHON_INTERPRETERS) ||
 			!ri_python_words(python, interpreter, words, 2))
 			answer = RI_PYTHON_CHANGED;
 		else

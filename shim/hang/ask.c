@@ -36,17 +36,17 @@ static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_erro
 	return 0;
 }
 
-static int render(struct ri_hang *stuck, bool as_json, struct ri_text *out, struct ri_error *err)
+static int render(struct ri_hang *hang, bool as_json, struct ri_text *out, struct ri_error *err)
 {
 	struct ri_json json = { .escapes = 0 };
 	json_t *document;
 	int status = -1;
 
 	if (!as_json) {
-		ri_hang_say(stuck, out);
+		ri_hang_say(hang, out);
 		return 0;
 	}
-	document = ri_hang_json(&json, stuck);
+	document = ri_hang_json(&json, hang);
 	if (!json.incomplete)
 		status = ri_json_dump(document, RI_JSON_LOOK, out);
 	json_decref(document);
@@ -76,11 +76,11 @@ int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 			(int)wish.root);
 		return ri_fail_hint(err, "look for it: ps -e");
 	}
-	if (region->stuck.cut_errno != 0 &&
-		ri_hang_count_unseen(&region->stuck) == ri_hang_newer(&region->stuck)->count)
+	if (region->hang.cut_errno != 0 &&
+		ri_hang_count_unlooked(&region->hang) == ri_hang_newer(&region->hang)->count)
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
-			"to look with: %s", strerror(region->stuck.cut_errno));
-	if (render(&region->stuck, as_json, &out, err) < 0)
+			"to look with: %s", strerror(region->hang.cut_errno));
+	if (render(&region->hang, as_json, &out, err) < 0)
 		return -1;
 	return ri_print_text(&out, err);
 }

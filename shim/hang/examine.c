@@ -34,7 +34,7 @@ struct ri_autopsy_region *ri_autopsy_open(void)
 __attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid_t parent,
 	const struct ri_autopsy_limit *limit)
 {
-	size_t count = ri_hang_newer(&region->stuck)->count;
+	size_t count = ri_hang_newer(&region->hang)->count;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
@@ -109,7 +109,7 @@ static bool note_failure(struct ri_hang_process *process, bool waited, bool hurr
 /* Look at those that were added. Returns whether all were looked at before the time was over. */
 static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
 {
-	struct ri_hang_look *look = ri_hang_newer(&region->stuck);
+	struct ri_hang_look *look = ri_hang_newer(&region->hang);
 	pid_t self = getpid(), worker;
 	bool whole = true;
 
@@ -123,7 +123,7 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 		if (worker == 0)
 			work(region, self, limit);
 		if (worker < 0) {
-			region->stuck.cut_errno = errno;
+			region->hang.cut_errno = errno;
 			return false;
 		}
 		ended = attend(region, worker, limit);
@@ -147,12 +147,12 @@ static bool look(struct ri_autopsy_region *region, const struct ri_autopsy_wish 
 
 	if (!ri_autopsy_list_own(region, wish->root, wish->own, wish->own_count))
 		return false;
-	region->stuck.cut_errno = 0;
-	ri_clock_read(CLOCK_REALTIME, &region->stuck.at);
+	region->hang.cut_errno = 0;
+	ri_clock_read(CLOCK_REALTIME, &region->hang.at);
 	whole = look_at_all(region, limit) && ri_autopsy_list_others(region, wish->root, limit) &&
 		look_at_all(region, limit);
 	ri_autopsy_conclude(region);
-	ri_hang_judge(&region->stuck);
+	ri_hang_judge(&region->hang);
 	return whole;
 }
 
@@ -163,44 +163,44 @@ static void wait_until(const struct ri_autopsy_wish *wish, int64_t at)
 }
 
 /* A look that was not finished suspects nobody, and the one before it is what is told. */
-static void take_back(struct ri_hang *stuck)
+static void take_back(struct ri_hang *hang)
 {
-	stuck->last = !stuck->last;
-	stuck->looks_taken--;
-	ri_hang_newer(stuck)->suspect = -1;
+	hang->last = !hang->last;
+	hang->looks_taken--;
+	ri_hang_newer(hang)->suspect = -1;
 }
 
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
 {
-	struct ri_hang *stuck = &region->stuck;
+	struct ri_hang *hang = &region->hang;
 	int64_t begun = wish->now_ms();
 	const struct ri_autopsy_limit limit = { wish->now_ms, begun + wish->most_ms };
 	bool whole;
 
-	ri_autopsy_try(region);
-	stuck->why = wish->why;
-	stuck->after_loss = wish->after_loss;
-	stuck->interval_ms = (uint32_t)wish->interval_ms;
+	ri_autopsy_test_access(region);
+	hang->why = wish->why;
+	hang->after_loss = wish->after_loss;
+	hang->interval_ms = (uint32_t)wish->interval_ms;
 	whole = look(region, wish, &limit);
-	if (stuck->looks_taken == 0)
+	if (hang->looks_taken == 0)
 		return false;
 	if (!whole)
-		stuck->cut_ms = (uint32_t)(wish->now_ms() - begun) + 1;
+		hang->cut_ms = (uint32_t)(wish->now_ms() - begun) + 1;
 	if (!whole || wish->once || begun + wish->interval_ms >= limit.until) {
-		ri_hang_newer(stuck)->suspect = -1;
+		ri_hang_newer(hang)->suspect = -1;
 		return true;
 	}
 	wait_until(wish, begun + wish->interval_ms);
 	if (!look(region, wish, &limit)) {
-		take_back(stuck);
+		take_back(hang);
 		return true;
 	}
-	if (!ri_hang_agrees(stuck) || !wish->takes_time || ri_hang_newer(stuck)->suspect < 0)
+	if (!ri_hang_looks_agree(hang) || !wish->takes_time || ri_hang_newer(hang)->suspect < 0)
 		return true;
 	wait_until(wish, wish->now_ms() + AGAIN_MS);
 	if (look(region, wish, &limit))
-		ri_hang_agrees(stuck);
+		ri_hang_looks_agree(hang);
 	else
-		take_back(stuck);
+		take_back(hang);
 	return true;
 }

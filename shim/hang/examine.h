@@ -13,10 +13,10 @@ struct ri_autopsy_wish {
 	size_t own_count;
 	int64_t (*now_ms)(void);	/* the clock that the times below are of */
 	bool after_loss;
-	const char *why;	/* as stuck.h has it */
+	const char *why;	/* as hang.h has it */
 	int64_t interval_ms;	/* between the looks */
 	int64_t most_ms;	/* for all of it */
-	bool once;		/* one look: only where each Python thread is (ri_hang_moved) */
+	bool once;		/* one look: only where each Python thread is (ri_hang_has_moved) */
 	bool takes_time;	/* where one is suspected there is a third look, 2 s later */
 };
 

@@ -59,7 +59,7 @@ void ri_autopsy_become_onlooker(pid_t child, pid_t parent, int64_t most_ms)
 	alarm((unsigned)(most_ms / 1000) + 2);
 }
 
-static void render(struct ri_hang *stuck, const struct ri_autopsy_job *job,
+static void render(struct ri_hang *hang, const struct ri_autopsy_job *job,
 	struct ri_autopsy_answer *answer)
 {
 	char *place = answer->documents[job->place];
@@ -68,25 +68,25 @@ static void render(struct ri_hang *stuck, const struct ri_autopsy_job *job,
 	json_t *document;
 
 	ri_text_init(&out, answer->lines, sizeof(answer->lines));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	answer->has_document = false;
 	if (!job->reports)
 		return;
-	document = ri_hang_json(&json, stuck);
+	document = ri_hang_json(&json, hang);
 	ri_text_init(&out, place, sizeof(answer->documents[0]));
 	answer->has_document = !json.incomplete &&
 		ri_json_dump(document, JSON_COMPACT, &out) == 0 && !out.cut;
 }
 
-static void watch(struct ri_hang *stuck, struct ri_autopsy_answer *answer)
+static void watch(struct ri_hang *hang, struct ri_autopsy_answer *answer)
 {
-	const struct ri_hang_process *unseen = ri_hang_unseen(stuck);
+	const struct ri_hang_process *unseen = ri_hang_find_unreadable(hang);
 	struct ri_text out;
 
 	ri_text_init(&out, answer->lines, sizeof(answer->lines));
 	if (unseen != NULL)
-		ri_hang_say_unseen(stuck, unseen, &out);
-	answer->moved = ri_hang_moved(stuck, answer->moments, RI_MAX_LOCAL);
+		ri_hang_say_unreadable(hang, unseen, &out);
+	answer->moved = ri_hang_has_moved(hang, answer->moments, RI_MAX_LOCAL);
 }
 
 static size_t list_living(const struct ri_children *children, pid_t *out)
@@ -115,9 +115,9 @@ void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer 
 	if (region == NULL || !ri_autopsy_examine(region, &wish))
 		_exit(1);
 	if (job->watches)
-		watch(&region->stuck, answer);
+		watch(&region->hang, answer);
 	else
-		render(&region->stuck, job, answer);
+		render(&region->hang, job, answer);
 	answer->whole = true;
 	_exit(0);
 }

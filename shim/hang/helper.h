@@ -30,7 +30,7 @@ struct ri_autopsy_job {
 	bool takes_time;	/* nobody waits for it */
 	bool reports;		/* the document, too */
 	unsigned place;		/* of the document */
-	const char *why;	/* as stuck.h has it */
+	const char *why;	/* as hang.h has it */
 	pid_t parent;		/* PID 1 */
 };
 

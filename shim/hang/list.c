@@ -51,13 +51,13 @@ static int compare_pids(const void *a, const void *b)
 bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid_t *own,
 	size_t count)
 {
-	struct ri_hang *stuck = &region->stuck;
+	struct ri_hang *hang = &region->hang;
 	char program[RI_HANG_PATH];
 	struct ri_hang_look *look;
 	struct ri_procstat process;
 
-	stuck->last = stuck->looks_taken == 0 ? 0 : !stuck->last;
-	look = ri_hang_newer(stuck);
+	hang->last = hang->looks_taken == 0 ? 0 : !hang->last;
+	look = ri_hang_newer(hang);
 	look->count = look->left_out = look->own_count = 0;
 	look->listed = false;
 	look->suspect = -1;
@@ -119,7 +119,7 @@ static const struct ri_procstat *find_listed(const struct ri_procstat *listed, s
 
 static bool is_own(const struct ri_hang_look *look, pid_t pid)
 {
-	int at = ri_hang_find(look, pid);
+	int at = ri_hang_find_process(look, pid);
 
 	return at >= 0 && (size_t)at < look->own_count;
 }
@@ -130,7 +130,7 @@ static bool is_own(const struct ri_hang_look *look, pid_t pid)
  */
 static int find_place(const struct ri_autopsy_region *region, size_t count, pid_t pid, pid_t root)
 {
-	const struct ri_hang_look *look = &region->stuck.looks[region->stuck.last];
+	const struct ri_hang_look *look = &region->hang.looks[region->hang.last];
 	int below = look->own_count == 0 ? 0 : PLACES / 2;
 
 	for (int depth = 0; depth < DEEPEST; depth++) {
@@ -168,7 +168,7 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	const struct ri_autopsy_limit *limit)
 {
 	static int places[RI_HANG_PROCESSES];
-	struct ri_hang_look *look = ri_hang_newer(&region->stuck);
+	struct ri_hang_look *look = ri_hang_newer(&region->hang);
 	const struct ri_procstat *listed = region->listed;
 	char program[RI_HANG_PATH];
 	size_t count;

@@ -14,7 +14,7 @@
 #include "base/procstat.h"
 #include "base/text.h"
 #include "hang/facts.h"
-#include "hang/find_ranks.h"
+#include "hang/judge.h"
 #include "system/clock.h"
 
 enum {
@@ -49,7 +49,7 @@ static void look_at_times(struct ri_hang_process *process)
 
 	process->at_us = ri_now_us();
 	if (ri_autopsy_read(text, "/proc/%d/task/%d/schedstat", pid, pid) <= 0 ||
-		!ri_hang_read_schedstat(text, &process->main_ns)) {
+		ri_digits_read(text, &process->main_ns) == 0) {
 		uint64_t ticks;
 
 		if (ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, pid) <= 0 ||
@@ -59,7 +59,7 @@ static void look_at_times(struct ri_hang_process *process)
 			process->main_ns = ticks * TICK_MS * 1000000u;
 	}
 	if (ri_autopsy_read(text, "/proc/%d/task/%d/status", pid, pid) > 0)
-		ri_hang_read_switches(text, &process->switches);
+		ri_hang_read_field(text, "voluntary_ctxt_switches", &process->switches);
 	if (ri_autopsy_read(text, "/proc/%d/io", pid) > 0)
 		ri_hang_read_io(text, &process->io_total);
 }
@@ -94,7 +94,7 @@ static void look_at_file(struct ri_hang_process *process)
 		"/proc/%d/fd/%d", pid, process->file))
 		return;
 	if (ri_autopsy_read(text, "/proc/%d/fdinfo/%d", pid, process->file) > 0 &&
-		ri_hang_read_mount_id(text, &id) &&
+		ri_hang_read_field(text, "mnt_id", &id) &&
 		ri_autopsy_read(text, "/proc/%d/mountinfo", pid) > 0 &&
 		ri_hang_find_mount(text, id, &mount))
 		note_mount(process, &mount);
@@ -290,21 +290,21 @@ static enum ri_python_answer read_stack(struct ri_python *python,
 	return RI_PYTHON_CHANGED;
 }
 
-static void keep_stack(struct ri_hang *stuck, struct ri_hang_process *process,
+static void keep_stack(struct ri_hang *hang, struct ri_hang_process *process,
 	const struct ri_python_stack *stack, int32_t tid, bool torn)
 {
 	struct ri_hang_stack *out = &process->stacks[process->stack_count];
-	struct ri_hang_frame *frames = stuck->frames + stuck->frame_count;
+	struct ri_hang_frame *frames = hang->frames + hang->frame_count;
 
-	if (RI_HANG_STACKS - stuck->frame_count < stack->count)
+	if (RI_HANG_STACKS - hang->frame_count < stack->count)
 		return;
 	for (size_t i = 0; i < stack->count; i++)
 		frames[i] = (struct ri_hang_frame){
-			.file = ri_hang_keep(stuck, stack->frames[i].file),
-			.function = ri_hang_keep(stuck, stack->frames[i].function),
+			.file = ri_hang_keep_string(hang, stack->frames[i].file),
+			.function = ri_hang_keep_string(hang, stack->frames[i].function),
 			.line = stack->frames[i].line,
 		};
-	stuck->frame_count += (uint32_t)stack->count;
+	hang->frame_count += (uint32_t)stack->count;
 	*out = (struct ri_hang_stack){
 		.frames = frames, .count = (uint32_t)stack->count,
 		.depth = (uint32_t)stack->depth, .tid = tid, .hash = stack->hash, .torn = torn,
@@ -312,7 +312,7 @@ static void keep_stack(struct ri_hang *stuck, struct ri_hang_process *process,
 	process->stack_count++;
 }
 
-static void read_stacks(struct ri_hang *stuck, struct ri_hang_process *process,
+static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
 	struct ri_python *python)
 {
 	static struct ri_python_frame frames[RI_HANG_FRAMES];
@@ -335,7 +335,7 @@ static void read_stacks(struct ri_hang *stuck, struct ri_hang_process *process,
 			continue;
 		torn = read_stack(python, &threads.list[at], &stack) != RI_PYTHON_OK;
 		if (i == 0 || stack.count > 0)
-			keep_stack(stuck, process, &stack, threads.list[at].tid, torn);
+			keep_stack(hang, process, &stack, threads.list[at].tid, torn);
 	}
 }
 
@@ -343,11 +343,11 @@ static void read_stacks(struct ri_hang *stuck, struct ri_hang_process *process,
 static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_process *process,
 	size_t i)
 {
-	const struct ri_hang *stuck = &region->stuck;
-	const struct ri_hang_process *before = &stuck->looks[!stuck->last].processes[i];
+	const struct ri_hang *hang = &region->hang;
+	const struct ri_hang_process *before = &hang->looks[!hang->last].processes[i];
 	struct ri_python *python = &region->pythons[i];
 
-	if (stuck->looks_taken == 0 || i >= stuck->looks[!stuck->last].count ||
+	if (hang->looks_taken == 0 || i >= hang->looks[!hang->last].count ||
 		before->pid != process->pid || before->started != process->started)
 		region->python_known[i] = false;
 	if (region->python_known[i]) {
@@ -359,7 +359,7 @@ static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_proc
 	if (process->python != RI_HANG_HAS_PYTHON)
 		return;
 	ri_text_copy(process->release, sizeof(process->release), python->release);
-	read_stacks(&region->stuck, process, python);
+	read_stacks(&region->hang, process, python);
 }
 
 static void look_inside(struct ri_autopsy_region *region, struct ri_hang_process *process,
@@ -388,7 +388,7 @@ static void look_inside(struct ri_autopsy_region *region, struct ri_hang_process
 
 void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
 {
-	struct ri_hang_process *process = &ri_hang_newer(&region->stuck)->processes[i];
+	struct ri_hang_process *process = &ri_hang_newer(&region->hang)->processes[i];
 
 	look_outside(process);
 	look_inside(region, process, i);
@@ -403,10 +403,10 @@ static bool subtract(uint64_t now, uint64_t before, uint64_t *grown)
 	return true;
 }
 
-static void compare(struct ri_hang *stuck, struct ri_hang_process *now)
+static void compare(struct ri_hang *hang, struct ri_hang_process *now)
 {
-	const struct ri_hang_look *old = &stuck->looks[!stuck->last];
-	int at = stuck->looks_taken == 0 ? -1 : ri_hang_find(old, now->pid);
+	const struct ri_hang_look *old = &hang->looks[!hang->last];
+	int at = hang->looks_taken == 0 ? -1 : ri_hang_find_process(old, now->pid);
 	const struct ri_hang_process *before = at < 0 ? NULL : &old->processes[at];
 
 	if (before == NULL || before->started != now->started || before->at_us >= now->at_us)
@@ -422,26 +422,26 @@ static void compare(struct ri_hang *stuck, struct ri_hang_process *now)
 
 void ri_autopsy_conclude(struct ri_autopsy_region *region)
 {
-	struct ri_hang *stuck = &region->stuck;
-	struct ri_hang_look *look = ri_hang_newer(stuck);
+	struct ri_hang *hang = &region->hang;
+	struct ri_hang_look *look = ri_hang_newer(hang);
 
 	ri_hang_find_ranks(look);
 	for (size_t i = 0; i < look->count; i++)
-		compare(stuck, &look->processes[i]);
-	stuck->looks_taken++;
+		compare(hang, &look->processes[i]);
+	hang->looks_taken++;
 }
 
-void ri_autopsy_try(struct ri_autopsy_region *region)
+void ri_autopsy_test_access(struct ri_autopsy_region *region)
 {
 	const pid_t self = getpid();
 	uint64_t mode;
 	pid_t its;
 
 	if (!read_memory((void *)(uintptr_t)&self, (uint64_t)(uintptr_t)&self, &its, sizeof(its)))
-		region->stuck.by_seccomp = errno == EPERM || errno == EACCES;
+		region->hang.by_seccomp = errno == EPERM || errno == EACCES;
 	/* Linux Documentation/admin-guide/LSM/Yama.rst */
-	region->stuck.yama = -1;
+	region->hang.yama = -1;
 	if (ri_autopsy_read(text, "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
 		ri_digits_read(text, &mode) > 0 && mode < 4)
-		region->stuck.yama = (int)mode;
+		region->hang.yama = (int)mode;
 }

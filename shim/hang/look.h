@@ -18,7 +18,7 @@ enum { RI_AUTOPSY_LISTED = 32768 };	/* processes of the machine that are gone th
 
 /* Shared by whoever examines and its workers: nothing in it may be trusted to be complete. */
 struct ri_autopsy_region {
-	struct ri_hang stuck;
+	struct ri_hang hang;
 	struct ri_python pythons[RI_HANG_PROCESSES];	/* as they were found by the first look */
 	bool python_known[RI_HANG_PROCESSES];
 	uint32_t order[RI_HANG_PROCESSES];	/* of the newer look: who is looked at first */
@@ -39,7 +39,7 @@ void ri_autopsy_conclude(struct ri_autopsy_region *region);
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);
 struct ri_python_memory ri_autopsy_memory(pid_t *pid);
 
-/* May process_vm_readv(2) be called at all? Writes stuck.by_seccomp and stuck.yama. */
-void ri_autopsy_try(struct ri_autopsy_region *region);
+/* May process_vm_readv(2) be called at all? Writes hang.by_seccomp and hang.yama. */
+void ri_autopsy_test_access(struct ri_autopsy_region *region);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { PROCESSES = 64 };
 
-static struct ri_hang *stuck;
+static struct ri_hang *hang;
 
 static void read_facts(const uint8_t *data, size_t size)
 {
@@ -34,10 +34,9 @@ static void read_facts(const uint8_t *data, size_t size)
 	if (ri_hang_read_status(text, &tracer, &threads))
 		CHECK(tracer >= 0);
 	ri_hang_read_ticks(text, &number);
-	ri_hang_read_schedstat(text, &number);
-	ri_hang_read_switches(text, &number);
+	ri_hang_read_field(text, "voluntary_ctxt_switches", &number);
 	ri_hang_read_io(text, &number);
-	ri_hang_read_mount_id(text, &number);
+	ri_hang_read_field(text, "mnt_id", &number);
 	ri_hang_read_wchan(text, wchan, sizeof(wchan));
 	CHECK(strlen(wchan) < sizeof(wchan) && strchr(wchan, '\n') == NULL);
 	if (ri_hang_find_mount(copy, 29, &mount))
@@ -71,20 +70,20 @@ static const char *next(char **rest)
 
 static void add_stack(struct ri_hang_process *process, char *rest)
 {
-	struct ri_hang_frame *frames = stuck->frames + stuck->frame_count;
+	struct ri_hang_frame *frames = hang->frames + hang->frame_count;
 	uint32_t count = 0;
 
 	while (*rest != '\0' && count < RI_HANG_FRAMES) {
-		const char *file = ri_hang_keep(stuck, next(&rest));
+		const char *file = ri_hang_keep_string(hang, next(&rest));
 
 		frames[count] = (struct ri_hang_frame){
-			.file = file, .function = ri_hang_keep(stuck, next(&rest)), .line = count,
+			.file = file, .function = ri_hang_keep_string(hang, next(&rest)), .line = count,
 		};
 		count++;
 	}
 	if (count == 0)
 		return;
-	stuck->frame_count += count;
+	hang->frame_count += count;
 	process->python = RI_HANG_HAS_PYTHON;
 	process->stack_count = 1;
 	process->stacks[0] = (struct ri_hang_stack){ .frames = frames, .count = count,
@@ -120,7 +119,7 @@ static void check_text(void)
 	size_t lines = 0;
 
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	for (char *p = page; *p != '\0'; p++)
 		if (*p == '\n') {
 			lines++;
@@ -133,7 +132,7 @@ static void check_text(void)
 static void check_document(void)
 {
 	struct ri_json json = { .escapes = 0 };
-	json_t *document = ri_hang_json(&json, stuck);
+	json_t *document = ri_hang_json(&json, hang);
 	char *text = ri_json_dumps(document, JSON_COMPACT);
 
 	CHECK(!json.incomplete && text != NULL);
@@ -146,24 +145,24 @@ static void judge(const char *processes)
 {
 	struct ri_hang_moment moments[PROCESSES] = { { .pid = 0 } };
 
-	stuck->looks_taken = stuck->frame_count = stuck->text_length = 0;
+	hang->looks_taken = hang->frame_count = hang->text_length = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		char *text = fuzz_string(processes, strlen(processes)), *lines[PROCESSES + 1];
 
-		stuck->last = i;
-		ri_hang_newer(stuck)->count = 0;
+		hang->last = i;
+		ri_hang_newer(hang)->count = 0;
 		fuzz_split(text, lines, 0, PROCESSES);
 		for (char **line = lines; *line != NULL; line++)
-			add(ri_hang_newer(stuck), *line);
+			add(ri_hang_newer(hang), *line);
 		/* as if whoever looks had started the first of them */
-		ri_hang_newer(stuck)->own_count = ri_hang_newer(stuck)->count / 2;
-		stuck->looks_taken++;
-		ri_hang_judge(stuck);
+		ri_hang_newer(hang)->own_count = ri_hang_newer(hang)->count / 2;
+		hang->looks_taken++;
+		ri_hang_judge(hang);
 		free(text);
 	}
-	ri_hang_agrees(stuck);
-	CHECK(ri_hang_newer(stuck)->suspect < (int)ri_hang_newer(stuck)->count);
-	ri_hang_moved(stuck, moments, PROCESSES);
+	ri_hang_looks_agree(hang);
+	CHECK(ri_hang_newer(hang)->suspect < (int)ri_hang_newer(hang)->count);
+	ri_hang_has_moved(hang, moments, PROCESSES);
 	check_text();
 	check_document();
 }
@@ -172,9 +171,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size);
 
-	if (stuck == NULL)
-		stuck = calloc(1, sizeof(*stuck));
-	CHECK(stuck != NULL);
+	if (hang == NULL)
+		hang = calloc(1, sizeof(*hang));
+	CHECK(hang != NULL);
 	read_facts(data, size);
 	judge(fuzz_cut_part(text));
 	free(text);

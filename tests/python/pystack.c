@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "python/line_table.h"
+#include "python/remote.h"
 #include "python/python.h"
 
 static const char *const answers[] = { "ok", "none", "unknown", "unreadable", "changed" };

@@ -27,7 +27,7 @@ static int hold[2];
 
 static int64_t count_looked(void)
 {
-	return (int64_t)region->stuck.looks_taken * ALL + region->progress;
+	return (int64_t)region->hang.looks_taken * ALL + region->progress;
 }
 
 static pid_t start(const char *script, int out)
@@ -137,7 +137,7 @@ static void assert_said(const char *end)
 	char *line;
 
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(&region->stuck, &out);
+	ri_hang_say(&region->hang, &out);
 	assert_memory_equal(page, begin, strlen(begin));
 	line = strstr(page, " ms: ");
 	assert_non_null(line);
@@ -150,9 +150,9 @@ static void test_ranks_come_first_and_whole(void **state)
 	(void)state;
 	for (size_t budget = 1; budget <= ALL; budget++) {
 		examine(RANKS, (int64_t)budget);
-		assert_order(ri_hang_newer(&region->stuck), budget);
-		assert_int_equal(ri_hang_newer(&region->stuck)->suspect, -1);
-		assert_int_equal(region->stuck.cut_ms != 0, budget < ALL);
+		assert_order(ri_hang_newer(&region->hang), budget);
+		assert_int_equal(ri_hang_newer(&region->hang)->suspect, -1);
+		assert_int_equal(region->hang.cut_ms != 0, budget < ALL);
 	}
 }
 
@@ -174,14 +174,14 @@ static void test_the_second_look_likewise(void **state)
 {
 	(void)state;
 	for (size_t budget = 1; budget < ALL; budget++) {
-		struct ri_hang *stuck;
+		struct ri_hang *hang;
 
 		examine(RANKS, (int64_t)(ALL + budget));
-		stuck = &region->stuck;
-		assert_int_equal(stuck->looks_taken, 1);
-		assert_order(ri_hang_newer(stuck), ALL);
-		assert_order(&stuck->looks[!stuck->last], budget);
-		assert_int_equal(stuck->cut_ms, 0);
+		hang = &region->hang;
+		assert_int_equal(hang->looks_taken, 1);
+		assert_order(ri_hang_newer(hang), ALL);
+		assert_order(&hang->looks[!hang->last], budget);
+		assert_int_equal(hang->cut_ms, 0);
 	}
 }
 
@@ -193,7 +193,7 @@ static void test_without_own_ones(void **state)
 		size_t seen[3];
 
 		examine(0, (int64_t)budget);
-		count_seen(ri_hang_newer(&region->stuck), seen);
+		count_seen(ri_hang_newer(&region->hang), seen);
 		assert_int_equal(seen[0] + seen[2], at_most(budget, RANKS + OTHERS));
 		assert_int_equal(seen[1], budget - seen[0] - seen[2]);
 	}
@@ -207,8 +207,8 @@ static void test_a_rank_that_has_gone(void **state)
 	(void)state;
 	ranks[RANKS - 1] = INT32_MAX;
 	examine(RANKS, 100 * ALL);
-	assert_int_equal(ri_hang_newer(&region->stuck)->own_count, RANKS - 1);
-	assert_int_equal(ri_hang_newer(&region->stuck)->count, ALL);
+	assert_int_equal(ri_hang_newer(&region->hang)->own_count, RANKS - 1);
+	assert_int_equal(ri_hang_newer(&region->hang)->count, ALL);
 	ranks[RANKS - 1] = last;
 }
 
@@ -219,7 +219,7 @@ static void test_no_such_process(void **state)
 	};
 
 	(void)state;
-	region->stuck.looks_taken = 0;
+	region->hang.looks_taken = 0;
 	assert_false(ri_autopsy_examine(region, &wish));
 }
 

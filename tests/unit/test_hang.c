@@ -22,7 +22,7 @@ static struct ri_call call_of(int number, uint64_t first, uint64_t second)
 		.arguments = { first, second } };
 }
 
-static struct ri_hang *stuck;
+static struct ri_hang *hang;
 
 static const struct ri_hang_frame idle_worker[] = {
 	{ "/usr/lib/python3.11/multiprocessing/queues.py", "Queue.get", 1 },
@@ -46,7 +46,7 @@ static const struct ri_hang_frame training[] = { { "/job/train.py", "step", 55 }
 
 static void add(int64_t rank, const struct ri_hang_frame *frames, uint32_t count, int number)
 {
-	struct ri_hang_look *look = ri_hang_newer(stuck);
+	struct ri_hang_look *look = ri_hang_newer(hang);
 	struct ri_hang_process *process = &look->processes[look->count++];
 
 	*process = (struct ri_hang_process){
@@ -63,24 +63,24 @@ static void add(int64_t rank, const struct ri_hang_frame *frames, uint32_t count
 static void look_twice(int64_t ranks, int64_t odd, const struct ri_hang_frame *frames,
 	uint32_t count, int number)
 {
-	stuck->looks_taken = 0;
+	hang->looks_taken = 0;
 	for (unsigned i = 0; i < 2; i++) {
-		stuck->last = i;
-		ri_hang_newer(stuck)->count = 0;
+		hang->last = i;
+		ri_hang_newer(hang)->count = 0;
 		for (int64_t rank = 0; rank < ranks; rank++)
 			if (rank == odd)
 				add(rank, frames, count, number);
 			else
 				add(rank, collective, 2, SYS_futex);
-		stuck->looks_taken++;
-		ri_hang_judge(stuck);
+		hang->looks_taken++;
+		ri_hang_judge(hang);
 	}
 }
 
 static int suspect(void)
 {
-	ri_hang_agrees(stuck);
-	return ri_hang_newer(stuck)->suspect;
+	ri_hang_looks_agree(hang);
+	return ri_hang_newer(hang)->suspect;
 }
 
 static void test_the_suspect(void **state)
@@ -88,7 +88,7 @@ static void test_the_suspect(void **state)
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
 	assert_int_equal(suspect(), 2);
-	assert_int_equal(ri_hang_newer(stuck)->processes[2].class, RI_HANG_SLEEPS);
+	assert_int_equal(ri_hang_newer(hang)->processes[2].class, RI_HANG_SLEEPS);
 	look_twice(4, 1, other_collective, 2, SYS_futex);
 	assert_int_equal(suspect(), 1);
 	/* the controls: nobody differs; two ranks; the others wait for nobody */
@@ -106,10 +106,10 @@ static void test_two_that_differ(void **state)
 
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
-	process = &ri_hang_newer(stuck)->processes[3];
+	process = &ri_hang_newer(hang)->processes[3];
 	process->stacks[0].frames = training;
 	process->stacks[0].count = 1;
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	assert_int_equal(suspect(), -1);
 	/* of eight a quarter may differ, and two that do so alike are not told apart */
 	look_twice(8, 2, training, 1, SYS_clock_nanosleep);
@@ -122,30 +122,30 @@ static void test_looks_that_do_not_agree(void **state)
 
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
-	stuck->looks[!stuck->last].suspect = 1;
+	hang->looks[!hang->last].suspect = 1;
 	assert_int_equal(suspect(), -1);
 	/* others that get on wait for nobody */
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
 	for (int i = 0; i < 2; i++) {
-		process = &ri_hang_newer(stuck)->processes[i];
+		process = &ri_hang_newer(hang)->processes[i];
 		process->main_us = process->since_us / 4;
 	}
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	assert_int_equal(suspect(), -1);
 	/* and one that gets on holds up nobody for long */
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
-	ri_hang_newer(stuck)->processes[2].stacks[0].hash = 7;
-	ri_hang_judge(stuck);
+	ri_hang_newer(hang)->processes[2].stacks[0].hash = 7;
+	ri_hang_judge(hang);
 	assert_int_equal(suspect(), -1);
 }
 
 static void nap(size_t first, size_t last, uint64_t naps)
 {
 	for (size_t i = first; i <= last; i++) {
-		ri_hang_newer(stuck)->processes[i].has_switches = true;
-		ri_hang_newer(stuck)->processes[i].naps = naps;
+		ri_hang_newer(hang)->processes[i].has_switches = true;
+		ri_hang_newer(hang)->processes[i].naps = naps;
 	}
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 }
 
 /* One rank sleeps in each step: whoever looks finds all of them where they were. */
@@ -162,13 +162,13 @@ static void test_a_job_that_moves(void **state)
 	assert_int_equal(suspect(), 2);
 	/* one that computes has no need to wait: it comes last */
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
-	ri_hang_newer(stuck)->processes[2].state = 'R';
-	ri_hang_newer(stuck)->processes[2].main_us = 200000;
+	ri_hang_newer(hang)->processes[2].state = 'R';
+	ri_hang_newer(hang)->processes[2].main_us = 200000;
 	nap(2, 2, 0);
-	assert_int_equal(ri_hang_newer(stuck)->suspect, 2);
+	assert_int_equal(ri_hang_newer(hang)->suspect, 2);
 	nap(0, 1, 3);
 	nap(3, 3, 3);
-	assert_int_equal(ri_hang_newer(stuck)->suspect, -1);
+	assert_int_equal(ri_hang_newer(hang)->suspect, -1);
 }
 
 static void test_classes_by_the_kernel(void **state)
@@ -195,10 +195,10 @@ static void test_classes_by_the_kernel(void **state)
 		struct ri_hang_process *process;
 
 		look_twice(4, 2, training, 1, rows[i].call);
-		process = &ri_hang_newer(stuck)->processes[2];
+		process = &ri_hang_newer(hang)->processes[2];
 		process->state = rows[i].state;
 		process->tracer = rows[i].tracer;
-		ri_hang_judge(stuck);
+		ri_hang_judge(hang);
 		assert_int_equal(process->class, rows[i].class);
 	}
 }
@@ -210,12 +210,12 @@ static void test_who_runs(void **state)
 
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_read);
-	runs = &ri_hang_newer(stuck)->processes[2];
+	runs = &ri_hang_newer(hang)->processes[2];
 	runs->main_us = runs->since_us;
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	assert_int_equal(runs->class, RI_HANG_SPINS);
-	runs->stack_count = stuck->looks[0].processes[2].stack_count = 0;
-	ri_hang_judge(stuck);
+	runs->stack_count = hang->looks[0].processes[2].stack_count = 0;
+	ri_hang_judge(hang);
 	assert_int_equal(runs->class, RI_HANG_RUNS);
 }
 
@@ -223,9 +223,9 @@ static void test_workers(void **state)
 {
 	(void)state;
 	look_twice(4, 2, idle_worker, 2, SYS_ppoll);
-	assert_int_equal(ri_hang_newer(stuck)->processes[2].class, RI_HANG_WORK);
+	assert_int_equal(ri_hang_newer(hang)->processes[2].class, RI_HANG_WORK);
 	look_twice(4, 2, busy_worker, 3, SYS_read);
-	assert_int_equal(ri_hang_newer(stuck)->processes[2].class, RI_HANG_WAITS);
+	assert_int_equal(ri_hang_newer(hang)->processes[2].class, RI_HANG_WAITS);
 }
 
 static const struct ri_hang_frame loading[] = {
@@ -246,7 +246,7 @@ static struct ri_hang_process *add_below(pid_t pid, pid_t parent,
 	struct ri_hang_process *process;
 
 	add(pid - 100, frames, count, number);
-	process = &ri_hang_newer(stuck)->processes[ri_hang_newer(stuck)->count - 1];
+	process = &ri_hang_newer(hang)->processes[ri_hang_newer(hang)->count - 1];
 	process->parent = parent;
 	process->is_rank = false;
 	process->rank = 2;
@@ -264,26 +264,26 @@ static void test_workers_of_a_server(void **state)
 	add_below(200, 102, tracker, 1, SYS_read);
 	add_below(201, 102, server, 2, SYS_epoll_pwait);
 	add_below(202, 201, idle_worker, 2, SYS_ppoll);
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	ri_text_init(&out, text, sizeof(text));
-	ri_hang_add_deed(&out, ri_hang_newer(stuck), 2);
+	ri_hang_add_activity(&out, ri_hang_newer(hang), 2);
 	assert_string_equal(text, "waits for its data loader, train.py:50 in step, "
 		"whose worker is idle");
-	assert_int_equal(ri_hang_newer(stuck)->processes[4].class, RI_HANG_WORK);
-	assert_int_equal(ri_hang_newer(stuck)->processes[5].class, RI_HANG_WORK);
+	assert_int_equal(ri_hang_newer(hang)->processes[4].class, RI_HANG_WORK);
+	assert_int_equal(ri_hang_newer(hang)->processes[5].class, RI_HANG_WORK);
 	add_below(203, 201, busy_worker, 3, SYS_clock_nanosleep);
-	ri_hang_judge(stuck);
-	assert_int_equal(ri_hang_newer(stuck)->processes[2].child, 7);
+	ri_hang_judge(hang);
+	assert_int_equal(ri_hang_newer(hang)->processes[2].child, 7);
 	/* there is none; then one whose stack could not be read */
-	ri_hang_newer(stuck)->count = 6;
-	ri_hang_judge(stuck);
+	ri_hang_newer(hang)->count = 6;
+	ri_hang_judge(hang);
 	ri_text_init(&out, text, sizeof(text));
-	ri_hang_add_deed(&out, ri_hang_newer(stuck), 2);
+	ri_hang_add_activity(&out, ri_hang_newer(hang), 2);
 	assert_non_null(strstr(text, ", of whose workers none is left"));
 	add_below(202, 102, NULL, 0, SYS_ppoll)->python = RI_HANG_REFUSED;
-	ri_hang_newer(stuck)->processes[6].stack_count = 0;
+	ri_hang_newer(hang)->processes[6].stack_count = 0;
 	ri_text_init(&out, text, sizeof(text));
-	ri_hang_add_deed(&out, ri_hang_newer(stuck), 2);
+	ri_hang_add_activity(&out, ri_hang_newer(hang), 2);
 	assert_null(strstr(text, "none is left"));
 }
 
@@ -307,12 +307,12 @@ static void test_a_screen_for_512_ranks(void **state)
 	look_twice(512, 5, training, 1, SYS_clock_nanosleep);
 	assert_int_equal(suspect(), 5);
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	assert_non_null(strstr(page, "suspect: rank 5 (pid 105) sleeps, train.py:55 in step"));
 	assert_non_null(strstr(page, "ranks 0-4, 6-511 (511): "));
 	assert_true(count_lines(page) <= 8);
 	/* each does something else, thirty frames deep */
-	look = ri_hang_newer(stuck);
+	look = ri_hang_newer(hang);
 	for (size_t i = 0; i < 512; i++) {
 		for (size_t k = 0; k < 30; k++)
 			frames[i][k] = (struct ri_hang_frame){
@@ -321,9 +321,9 @@ static void test_a_screen_for_512_ranks(void **state)
 		look->processes[i].stacks[0].frames = frames[i];
 		look->processes[i].stacks[0].count = 30;
 	}
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	assert_true(count_lines(page) <= RI_HANG_LINES);
 }
 
@@ -337,7 +337,7 @@ static void test_two_collectives(void **state)
 	look_twice(8, 6, other_collective, 2, SYS_futex);
 	assert_int_equal(suspect(), 6);
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	assert_null(strstr(page, "suspect"));
 	assert_ptr_equal(strstr(page, "the ranks differ: rank 6 (pid 106) waits for the other "
 		"ranks in barrier, train.py:95 in save; the others in all_reduce\n"), page);
@@ -361,16 +361,16 @@ static void test_foreign_strings(void **state)
 	(void)state;
 	look_twice(4, 2, key, 1, SYS_clock_nanosleep);
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	assert_null(strstr(page, "bPxRfiCYKEY"));
 	look_twice(4, 2, hostile, 2, SYS_clock_nanosleep);
-	strcpy(ri_hang_newer(stuck)->processes[2].path,
+	strcpy(ri_hang_newer(hang)->processes[2].path,
 		"/data?token=hf_abcdefghijklmnopqrstuvwxyz012345");
 	ri_text_init(&out, page, sizeof(page));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	assert_null(strchr(page, '\x1b'));
 	assert_null(strstr(page, "hunter2hunter2"));
-	document = ri_hang_json(&json, stuck);
+	document = ri_hang_json(&json, hang);
 	assert_false(json.incomplete);
 	text = ri_json_dumps(document, JSON_COMPACT);
 	assert_null(strchr(text, '\x1b'));
@@ -386,7 +386,7 @@ static void says(bool expected, const char *part)
 	struct ri_text out;
 
 	ri_text_init(&out, shown, sizeof(shown));
-	ri_hang_say(stuck, &out);
+	ri_hang_say(hang, &out);
 	if ((strstr(shown, part) != NULL) != expected)
 		fail_msg("%s in:\n%s", part, shown);
 }
@@ -398,7 +398,7 @@ static void test_a_look_that_was_cut_short(void **state)
 
 	(void)state;
 	look_twice(4, 3, training, 1, SYS_clock_nanosleep);
-	processes = ri_hang_newer(stuck)->processes;
+	processes = ri_hang_newer(hang)->processes;
 	says(false, "not looked at");
 	for (size_t i = 1; i < 4; i++) {
 		processes[i].unread = true;
@@ -407,19 +407,19 @@ static void test_a_look_that_was_cut_short(void **state)
 		processes[i].python = RI_HANG_NOT_ASKED;
 		processes[i].stack_count = 0;
 	}
-	ri_hang_judge(stuck);
-	stuck->cut_ms = 86;
-	ri_hang_newer(stuck)->listed = true;
-	assert_int_equal(ri_hang_count_unseen(stuck), 3);
+	ri_hang_judge(hang);
+	hang->cut_ms = 86;
+	ri_hang_newer(hang)->listed = true;
+	assert_int_equal(ri_hang_count_unlooked(hang), 3);
 	says(true, "cut short after 86 ms: 3 of 4 processes were not looked at\n");
 	says(true, "rank 1 (pid 101): waits for a lock\n    no Python stack: its memory was not");
 	says(true, "rank 2 (pid 102): was not looked at\n");
 	says(false, "(pid 103)");
-	stuck->cut_errno = EAGAIN;
+	hang->cut_errno = EAGAIN;
 	says(true, "no process to look with (Resource temporarily unavailable): 3 of 4");
 	processes[1].python = RI_HANG_SLOW;
 	says(true, "no Python stack: it took too long to read");
-	stuck->cut_ms = stuck->cut_errno = 0;
+	hang->cut_ms = hang->cut_errno = 0;
 	says(false, "3 of 4");
 }
 
@@ -429,13 +429,13 @@ static void test_who_is_dying_after_a_loss(void **state)
 
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_read);
-	dying = &ri_hang_newer(stuck)->processes[2];
+	dying = &ri_hang_newer(hang)->processes[2];
 	dying->main_us = dying->since_us;
 	dying->stack_count = 0;
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	says(true, "rank 2 (pid 102): runs\n");
-	stuck->after_loss = true;
-	ri_hang_judge(stuck);
+	hang->after_loss = true;
+	ri_hang_judge(hang);
 	says(false, "rank 2 ");
 	says(true, "ranks 0-1, 3 (3): ");
 	/* not so of a program that never had a Python stack */
@@ -443,9 +443,9 @@ static void test_who_is_dying_after_a_loss(void **state)
 	says(true, "rank 2 (pid 102): runs\n");
 	dying->python = RI_HANG_HAS_PYTHON;
 	dying->dying = true;
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	says(false, "rank 2 ");
-	stuck->after_loss = false;
+	hang->after_loss = false;
 	says(true, "rank 2 (pid 102): is ending\n");
 }
 
@@ -455,28 +455,28 @@ static void test_movement(void **state)
 
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_clock_nanosleep);
-	assert_true(ri_hang_moved(stuck, moments, 8));
-	assert_false(ri_hang_moved(stuck, moments, 8));
-	ri_hang_newer(stuck)->processes[1].stacks[0].hash++;
-	assert_true(ri_hang_moved(stuck, moments, 8));
-	assert_false(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
+	ri_hang_newer(hang)->processes[1].stacks[0].hash++;
+	assert_true(ri_hang_has_moved(hang, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
 	/* a second later, a tenth of it on a CPU; then all of it */
 	for (size_t i = 0; i < 4; i++)
-		ri_hang_newer(stuck)->processes[i].at_us += 1000000;
-	ri_hang_newer(stuck)->processes[3].main_ns += 100000000;
-	assert_true(ri_hang_moved(stuck, moments, 8));
+		ri_hang_newer(hang)->processes[i].at_us += 1000000;
+	ri_hang_newer(hang)->processes[3].main_ns += 100000000;
+	assert_true(ri_hang_has_moved(hang, moments, 8));
 	for (size_t i = 0; i < 4; i++)
-		ri_hang_newer(stuck)->processes[i].at_us += 1000000;
-	ri_hang_newer(stuck)->processes[3].main_ns += 1000000000;
-	assert_false(ri_hang_moved(stuck, moments, 8));
-	ri_hang_newer(stuck)->count = 0;
-	assert_true(ri_hang_moved(stuck, moments, 8));
+		ri_hang_newer(hang)->processes[i].at_us += 1000000;
+	ri_hang_newer(hang)->processes[3].main_ns += 1000000000;
+	assert_false(ri_hang_has_moved(hang, moments, 8));
+	ri_hang_newer(hang)->count = 0;
+	assert_true(ri_hang_has_moved(hang, moments, 8));
 }
 
 static void pass_a_second(void)
 {
-	for (size_t i = 0; i < ri_hang_newer(stuck)->count; i++)
-		ri_hang_newer(stuck)->processes[i].at_us += 1000000;
+	for (size_t i = 0; i < ri_hang_newer(hang)->count; i++)
+		ri_hang_newer(hang)->processes[i].at_us += 1000000;
 }
 
 /* One rank waits for a process below it, the others for that rank. */
@@ -488,53 +488,53 @@ static void test_movement_of_what_works_for_a_rank(void **state)
 	(void)state;
 	look_twice(4, 2, training, 1, SYS_wait4);
 	add(9, busy_worker, 3, SYS_read);
-	processes = ri_hang_newer(stuck)->processes;
+	processes = ri_hang_newer(hang)->processes;
 	rank = &processes[2];
 	worker = &processes[4];
 	worker->is_rank = false;
 	worker->parent = rank->pid;
-	assert_true(ri_hang_moved(stuck, moments, 8));
-	assert_false(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
 	pass_a_second();
 	worker->cpu_ticks += 4;
-	assert_false(ri_hang_moved(stuck, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
 	pass_a_second();
 	worker->cpu_ticks += 6;
-	assert_true(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
 	worker->stacks[0].hash++;
-	assert_true(ri_hang_moved(stuck, moments, 8));
-	assert_false(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
 	/* a thread of the rank; of one that waits for ranks it is no news */
 	pass_a_second();
 	rank->cpu_ticks += 90;
-	assert_true(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
 	worker->parent = processes[1].pid;
-	assert_true(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
 	pass_a_second();
 	processes[1].cpu_ticks += 90;
 	worker->stacks[0].hash++;
-	assert_false(ri_hang_moved(stuck, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
 	/* all of the time on a CPU: a compiler takes memory, who asks again does not */
 	pass_a_second();
 	rank->main_ns += 1000000000;
-	assert_false(ri_hang_moved(stuck, moments, 8));
+	assert_false(ri_hang_has_moved(hang, moments, 8));
 	pass_a_second();
 	rank->main_ns += 1000000000;
 	rank->faults += 50;
-	assert_true(ri_hang_moved(stuck, moments, 8));
+	assert_true(ri_hang_has_moved(hang, moments, 8));
 }
 
 static int begin(void **state)
 {
 	(void)state;
-	stuck = calloc(1, sizeof(*stuck));
-	return stuck == NULL ? -1 : 0;
+	hang = calloc(1, sizeof(*hang));
+	return hang == NULL ? -1 : 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	free(stuck);
+	free(hang);
 	return 0;
 }
 

@@ -99,16 +99,17 @@ static void test_facts(void **state)
 	assert_true(ri_hang_read_faults("1 (a) b) S 0 1 1 0 -1 4 5 6 7 8 30 12 0 0", &number));
 	assert_int_equal(number, 5);
 	assert_false(ri_hang_read_faults("1 (a) S 0 1", &number));
-	assert_true(ri_hang_read_schedstat("123 4 5\n", &number));
-	assert_int_equal(number, 123);
-	assert_true(ri_hang_read_switches("Cpus_allowed:\t1\nvoluntary_ctxt_switches:\t42\n"
-		"nonvoluntary_ctxt_switches:\t7\n", &number));
+	assert_true(ri_hang_read_field("Cpus_allowed:\t1\nvoluntary_ctxt_switches:\t42\n"
+		"nonvoluntary_ctxt_switches:\t7\n", "voluntary_ctxt_switches",
+		&number));
 	assert_int_equal(number, 42);
-	assert_false(ri_hang_read_switches("nonvoluntary_ctxt_switches:\t7\n", &number));
+	assert_false(ri_hang_read_field("nonvoluntary_ctxt_switches:\t7\n",
+		"voluntary_ctxt_switches", &number));
 	assert_true(ri_hang_read_io("rchar: 40\nwchar: 2\nsyscr: 9\n", &number));
 	assert_int_equal(number, 42);
 	assert_false(ri_hang_read_io("rchar: 40\n", &number));
-	assert_true(ri_hang_read_mount_id("pos:\t0\nflags:\t02\nmnt_id:\t29\n", &number));
+	assert_true(ri_hang_read_field("pos:\t0\nflags:\t02\nmnt_id:\t29\n", "mnt_id",
+		&number));
 	assert_int_equal(number, 29);
 	ri_hang_read_wchan("0", wchan, sizeof(wchan));
 	assert_string_equal(wchan, "");

@@ -26,16 +26,16 @@ static const struct ri_hang_frame hook[] = {
 	{ "/v/site-packages/torch/nn/parallel/distributed.py", "D._pre_forward", 1775 },
 };
 
-static struct ri_hang *stuck;
+static struct ri_hang *hang;
 
 /* One rank in that system call, of whose two arguments each is 1. */
 static struct ri_hang_process *add_rank(const struct ri_hang_frame *frames, int call,
 	const char *path)
 {
-	struct ri_hang_look *look = ri_hang_newer(stuck);
+	struct ri_hang_look *look = ri_hang_newer(hang);
 	struct ri_hang_process *process = &look->processes[0];
 
-	stuck->looks_taken = 2;
+	hang->looks_taken = 2;
 	look->count = 1;
 	*process = (struct ri_hang_process){
 		.pid = 100, .parent = 1, .started = 1, .name = "python", .is_rank = true,
@@ -75,7 +75,7 @@ static void test_calls(void **state)
 		const struct ri_hang_process *process = add_rank(rows[i].frames, rows[i].call,
 			rows[i].path);
 
-		ri_hang_judge(stuck);
+		ri_hang_judge(hang);
 		if (process->class != rows[i].class)
 			fail_msg("row %zu: %s", i, ri_hang_class_name(process->class));
 	}
@@ -88,7 +88,7 @@ static void test_one_that_computes(void **state)
 
 	(void)state;
 	process->main_us = process->since_us;
-	ri_hang_judge(stuck);
+	ri_hang_judge(hang);
 	assert_int_equal(process->class, RI_HANG_RUNS);
 }
 
@@ -100,8 +100,8 @@ int main(void)
 	};
 	int failed;
 
-	stuck = calloc(1, sizeof(*stuck));
+	hang = calloc(1, sizeof(*hang));
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	free(stuck);
+	free(hang);
 	return failed;
 }

@@ -9,10 +9,8 @@
 
 #include <cmocka.h>
 
-#include "python/line_table.h"
-#include "python/code_name.h"
+#include "python/remote.h"
 #include "python/python.h"
-#include "python/symbol.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
