@@ -209,7 +209,9 @@ static bool add_group(struct page *page, struct ri_hang *hang, int group, size_t
 		return false;
 	}
 	/* where there are ranks, a launcher's own stack tells nothing of the job */
-	return process->rank < 0 && ri_hang_has_ranks(look) ? true : add_stacks(page, process, frames);
+	if (process->rank < 0 && ri_hang_has_ranks(look))
+		return true;
+	return add_stacks(page, process, frames);
 }
 
 /* Idle workers and launchers are no news. */

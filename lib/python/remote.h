@@ -62,9 +62,9 @@ bool ri_python_line(struct ri_python *python, uint64_t table, uint32_t first_lin
 	int64_t instruction, uint32_t *line);
 
 /*
- * symbol.c: where a library or program that a process has mapped keeps a symbol (System V gABI, "Program
- * Loading and Dynamic Linking"; GNU's hash table as binutils writes it), read from the memory of
- * the process: the file may be replaced, or lie on a mount that does not answer.
+ * symbol.c: where a library or program that a process has mapped keeps a symbol (System V gABI,
+ * "Program Loading and Dynamic Linking"; GNU's hash table as binutils writes it). It is read from
+ * the memory of the process: the file may be replaced, or lie on a mount that does not answer.
  */
 struct ri_python_symbols {
 	uint64_t bias;		/* of the addresses in the file */

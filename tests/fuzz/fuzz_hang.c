@@ -77,7 +77,8 @@ static void add_stack(struct ri_hang_process *process, char *rest)
 		const char *file = ri_hang_keep_string(hang, next(&rest));
 
 		frames[count] = (struct ri_hang_frame){
-			.file = file, .function = ri_hang_keep_string(hang, next(&rest)), .line = count,
+			.file = file, .line = count,
+			.function = ri_hang_keep_string(hang, next(&rest)),
 		};
 		count++;
 	}
