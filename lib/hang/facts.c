@@ -26,7 +26,8 @@ bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads)
 	uint64_t pid, count;
 
 	if (!ri_hang_read_field(text, "TracerPid", &pid) ||
-		!ri_hang_read_field(text, "Threads", &count) || pid > INT32_MAX || count > INT32_MAX)
+		!ri_hang_read_field(text, "Threads", &count) || pid > INT32_MAX ||
+		count > INT32_MAX)
 		return false;
 	*tracer = (pid_t)pid;
 	*threads = (unsigned)count;

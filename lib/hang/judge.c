@@ -4,11 +4,8 @@
 #include <string.h>
 
 enum {
-	FEW = 4,		/* one in so many may differ from the others */
-	LEAST = 3,		/* ranks below which nobody is suspected */
 	HALF_BUSY = 2,		/* one in so many microseconds: it runs */
 	DEEPEST = 8,		/* generations between a rank and its workers */
-	HARDLY = 100,		/* it stands still that was on a CPU for at most one in so many */
 };
 
 static const struct ri_hang_stack *main_stack(const struct ri_hang_process *process)
@@ -297,164 +294,6 @@ static void make_groups(struct ri_hang_look *look)
 	}
 }
 
-/* Two ranks wait at the same place, though what called it may differ. */
-static bool same_wait(const struct ri_hang_process *a, const struct ri_hang_process *b)
-{
-	return a->wait != NULL && b->wait != NULL && a->waits_at >= 0 && b->waits_at >= 0 &&
-		strcmp(ri_wait_name(main_stack(a)->frames[a->waits_at].function),
-			ri_wait_name(main_stack(b)->frames[b->waits_at].function)) == 0;
-}
-
-/* It does not move while it waits; but who waits by asking again and again is on a CPU always. */
-static bool waits_for_ranks(const struct ri_hang *hang, const struct ri_hang_process *process)
-{
-	uint64_t since = process->since_us;
-
-	if (process->class != RI_HANG_COLLECTIVE)
-		return false;
-	return hang->looks_taken < 2 || (process->still && (!process->has_cpu ||
-		process->main_us <= since / HARDLY ||
-		process->main_us >= since - since / HARDLY));
-}
-
-/* It is at the same place as before, but went on meanwhile: it began to wait anew. */
-static bool woke(const struct ri_hang_process *process)
-{
-	return process->has_switches && process->naps > 0;
-}
-
-/* The rank that most others' waiting is like: one of the largest set of equal ones. */
-static int find_crowd(const struct ri_hang *hang, const struct ri_hang_look *look,
-	size_t *members)
-{
-	int best = -1;
-
-	*members = 0;
-	for (size_t i = 0; i < look->count; i++) {
-		const struct ri_hang_process *one = &look->processes[i];
-		size_t count = 0;
-
-		if (!one->is_rank || !waits_for_ranks(hang, one) || (best >= 0 &&
-			same_wait(&look->processes[best], one)))
-			continue;
-		for (size_t j = 0; j < look->count; j++)
-			count += look->processes[j].is_rank &&
-				waits_for_ranks(hang, &look->processes[j]) &&
-				same_wait(one, &look->processes[j]);
-		if (count > *members) {
-			*members = count;
-			best = (int)i;
-		}
-	}
-	return best;
-}
-
-static bool is_of_crowd(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
-	size_t i)
-{
-	return waits_for_ranks(hang, &look->processes[i]) &&
-		same_wait(&look->processes[crowd], &look->processes[i]);
-}
-
-/* Do most who wait for other ranks get what they wait for, again and again? Or they poll. */
-static bool crowd_wakes(const struct ri_hang *hang, const struct ri_hang_look *look, int crowd,
-	size_t members)
-{
-	size_t awake = 0;
-
-	for (size_t i = 0; i < look->count; i++)
-		awake += look->processes[i].is_rank && is_of_crowd(hang, look, crowd, i) &&
-			woke(&look->processes[i]);
-	return 2 * awake > members;
-}
-
-static bool runs(enum ri_hang_class class)
-{
-	return class == RI_HANG_RUNS || class == RI_HANG_SPINS;
-}
-
-/* How likely it holds up the others: a rank that waits for some itself comes last. */
-static int weight(enum ri_hang_class class)
-{
-	switch (class) {
-	case RI_HANG_COLLECTIVE:
-		return 1;
-	case RI_HANG_UNKNOWN:
-	case RI_HANG_REFUSED_ALL:
-	case RI_HANG_GONE:
-		return 0;
-	default:
-		return 2;
-	}
-}
-
-static int find_heaviest(const struct ri_hang *hang, const struct ri_hang_look *look,
-	int crowd)
-{
-	int suspect = -1, most = 0;
-	size_t heavy = 0;
-
-	for (size_t i = 0; i < look->count; i++) {
-		int weighs = weight(look->processes[i].class);
-
-		if (!look->processes[i].is_rank || is_of_crowd(hang, look, crowd, i))
-			continue;
-		/* it gets on, if slowly */
-		if (hang->looks_taken > 1 && weighs == 2 && !look->processes[i].still &&
-			!runs(look->processes[i].class))
-			weighs = 0;
-		if (weighs > most) {
-			most = weighs;
-			suspect = (int)i;
-			heavy = 0;
-		}
-		heavy += weighs == most && weighs > 0;
-	}
-	/* several that differ alike: the groups say it, none is named */
-	return heavy == 1 ? suspect : -1;
-}
-
-static int find_suspect(const struct ri_hang *hang, struct ri_hang_look *look)
-{
-	size_t ranks = 0, members, others;
-	int crowd = find_crowd(hang, look, &members), suspect;
-
-	for (size_t i = 0; i < look->count; i++)
-		ranks += look->processes[i].is_rank;
-	others = ranks - members;
-	look->all_wait = ranks > 0 && others == 0;
-	if (crowd < 0 || ranks < LEAST || others == 0 ||
-		others > (ranks / FEW > 1 ? ranks / FEW : 1))
-		return -1;
-	look->crowd = crowd;
-	suspect = find_heaviest(hang, look, crowd);
-	if (suspect < 0 || !crowd_wakes(hang, look, crowd, members))
-		return suspect;
-	/* all get on, and one of them is slow */
-	return woke(&look->processes[suspect]) || runs(look->processes[suspect].class) ? -1
-										: suspect;
-}
-
-/* Ranks that start, or were replaced, miss in one look: what both miss has ended. */
-static void find_ended(const struct ri_hang *hang, struct ri_hang_look *look)
-{
-	const struct ri_hang_look *before = &hang->looks[!hang->last];
-
-	look->ended_count = 0;
-	for (size_t i = 0; hang->looks_taken > 1 && i < look->missing_count; i++)
-		for (size_t k = 0; k < before->missing_count; k++)
-			if (before->missing[k] == look->missing[i])
-				look->ended[look->ended_count++] = look->missing[i];
-}
-
-bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process)
-{
-	return hang->after_loss && (process->class == RI_HANG_GONE ||
-		process->class == RI_HANG_EXITING ||
-		(process->class == RI_HANG_RUNS && process->stack_count == 0 &&
-		process->python == RI_HANG_HAS_PYTHON));
-}
-
 void ri_hang_judge(struct ri_hang *hang)
 {
 	struct ri_hang_look *look = ri_hang_newer(hang);
@@ -479,25 +318,5 @@ void ri_hang_judge(struct ri_hang *hang)
 			process->child = find_child(look, i, false);
 	}
 	make_groups(look);
-	look->suspect = find_suspect(hang, look);
-	find_ended(hang, look);
-	if (look->suspect >= 0 && ri_hang_is_lost(hang, &look->processes[look->suspect]))
-		look->suspect = -1;
-}
-
-bool ri_hang_looks_agree(struct ri_hang *hang)
-{
-	struct ri_hang_look *now = ri_hang_newer(hang), *before = &hang->looks[!hang->last];
-	const struct ri_hang_process *one, *other;
-
-	if (now->suspect < 0)
-		return true;
-	one = &now->processes[now->suspect];
-	other = before->suspect < 0 ? NULL : &before->processes[before->suspect];
-	if (hang->looks_taken > 1 && other != NULL && one->pid == other->pid &&
-		one->started == other->started && (one->class == other->class ||
-		(runs(one->class) && runs(other->class))))
-		return true;
-	now->suspect = -1;
-	return false;
+	ri_hang_find_suspect(hang);
 }

@@ -35,9 +35,9 @@ const struct ri_wait_row *ri_wait_find(const char *file, const char *function, s
 /* The last part of a qualified name. */
 const char *ri_wait_name(const char *function);
 
-/* find_ranks.c: which processes are the ranks, by their environments and who started whom. */
-
 /*
+ * find_ranks.c: which processes are the ranks, by their environments and their parents.
+ *
  * Sets is_rank, and rank also of what runs below one, from rank and claim as they were read. The
  * outermost process that claims to be a rank is one: what it starts inherits the claim, or gets
  * one of its own. A launcher claims less than what it starts, and another number than most of
@@ -49,32 +49,38 @@ const char *ri_wait_name(const char *function);
  */
 void ri_hang_find_ranks(struct ri_hang_look *look);
 
-/* judge.c */
-
 /*
- * Classes, groups and the suspect of the newer look; the one before says what stands still. A
- * suspect is named only where there are three ranks or more, the one rank that differs is at
- * most a quarter of them or one, and the others wait for other ranks without moving. Whether
- * two looks agree is for ri_hang_looks_agree.
+ * Give each process of the newer look its class, its group and the child that it waits for, and
+ * find the suspect. The look before says which processes stand still.
  */
 void ri_hang_judge(struct ri_hang *hang);
 
 /*
- * The row of the outermost frame of the main thread that is known to wait: what the program
- * called, not what that consists of. NULL: there is none. Sets waits_at.
+ * The row of the outermost frame of the main thread that waits.def has: the function that the
+ * program called, not those that it consists of. NULL: there is none. Sets waits_at.
  */
 const struct ri_wait_row *ri_hang_find_wait(struct ri_hang_process *process);
 
 /* Is process i a data loader's worker of that process, or of a server of that? */
 bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
 
-/* Do both looks suspect the same rank of the same thing? Else the newer one suspects nobody. */
+/*
+ * suspect.c: find the rank that holds up the others, and the ranks that have ended. There must be
+ * three ranks or more; those that differ must be at most a quarter of them, or one, and the others
+ * must wait for other ranks without moving. Call it behind the classes and groups.
+ */
+void ri_hang_find_suspect(struct ri_hang *hang);
+
+/* Do both looks suspect the same rank of the same thing? Else the newer one's suspect is taken back. */
 bool ri_hang_looks_agree(struct ri_hang *hang);
 
-/* After a loss: is it on its way out, or may it be? */
+/* After a loss: is this process ending, or may it be? */
 bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *process);
 
-/* Where a rank's main thread was in Python, at some time, and what works for it. */
+/*
+ * move.c: where a rank's main thread was in Python at some time, and how much the processes had
+ * worked that run for it.
+ */
 struct ri_hang_moment {
 	pid_t pid;		/* 0: nothing is known */
 	uint64_t hash, main_ns, faults;
@@ -83,14 +89,14 @@ struct ri_hang_moment {
 };
 
 /*
- * Has any rank moved since these moments, which become those of the newer look? A rank that
- * stands still has the same stack, and its main thread used no CPU, or nothing but CPU and took
- * no memory. If it does not wait for other ranks, what works for it stands still, too. True also
- * where it cannot be known. Without ranks the topmost Python processes count.
+ * Has any rank moved since these moments? They become those of the newer look. A rank stands still
+ * if it has the same stack, and its main thread used no CPU, or used all of the time and got no
+ * memory. If it does not wait for other ranks, its threads and children must stand still, too.
+ * True also where this cannot be known. Without ranks the topmost Python processes count.
  */
 bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, size_t room);
 
-/* The first rank whose stack cannot be read, whatever it does; NULL: there is none. */
+/* The first rank whose Python stack could not be read; NULL: there is none. */
 const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang);
 
 #endif
