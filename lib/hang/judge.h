@@ -71,7 +71,7 @@ bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of);
  */
 void ri_hang_find_suspect(struct ri_hang *hang);
 
-/* Do both looks suspect the same rank of the same thing? Else the newer one's suspect is taken back. */
+/* Do both looks suspect the same rank of the same thing? Else no rank is suspected any more. */
 bool ri_hang_looks_agree(struct ri_hang *hang);
 
 /* After a loss: is this process ending, or may it be? */
