@@ -50,7 +50,7 @@ static int read_secret(void *argument)
 /* Also where it opens nothing here: on other nodes it does. */
 static void forget_secret(const struct ri_run *run)
 {
-	const struct ri_given *given = &run->options.given.link_key;
+	const struct ri_given *given = &run->found.options.given.link_key;
 
 	if (given->value != NULL && given->twin)
 		ri_seal_wipe((void *)(uintptr_t)given->value, strlen(given->value));
@@ -59,7 +59,7 @@ static void forget_secret(const struct ri_run *run)
 /* Of a file; the options have looked at a variable. */
 static int look_at_secret(struct ri_run *run, const struct secret *secret)
 {
-	const struct ri_given *given = &run->options.given.link_key;
+	const struct ri_given *given = &run->found.options.given.link_key;
 	const char *flaw = ri_secret_flaw(secret->bytes, secret->length);
 
 	if (secret->length < RI_SEAL_SECRET)
@@ -77,7 +77,7 @@ static int look_at_secret(struct ri_run *run, const struct secret *secret)
 /* What stands in the file, or in the variable, whose place in our own environment is wiped. */
 static int find_secret(struct ri_run *run, struct secret *secret)
 {
-	const struct ri_given *given = &run->options.given.link_key;
+	const struct ri_given *given = &run->found.options.given.link_key;
 	const struct ri_apart reading = {
 		.work = read_secret, .argument = secret, .subject = given->subject,
 		.path = given->value,
@@ -109,15 +109,16 @@ static const char *own_name(struct ri_run *run)
 {
 	static struct utsname names;
 
-	if (run->host.name != NULL)
-		return run->host.name;
+	if (run->found.host.name != NULL)
+		return run->found.host.name;
 	return uname(&names) == 0 ? names.nodename : NULL;
 }
 
 /* With a secret ranks would be stopped, if it were certain for which job. */
 static void say_if_mistaken(const struct ri_run *run)
 {
-	if (run->options.link != RI_LINK_MODE_STOP || !run->part.may_stop || run->part.apart)
+	if (run->found.options.link != RI_LINK_MODE_STOP || !run->started.part.may_stop ||
+		run->started.part.apart)
 		return;
 	ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another node's "
 		"failure: another job whose node 0 is on the same host may have the same name; "
@@ -139,18 +140,19 @@ static void say_no_link(const struct ri_link_setup *setup, int error)
 
 static bool find_rendezvous(struct ri_run *run, struct ri_rendezvous *out)
 {
-	return ri_rendezvous_find(out, &run->topology, &run->source.context, &run->part,
-		ri_source_mpi(run->topology.identity) != RI_SOURCE_NO_MPI);
+	return ri_rendezvous_find(out, &run->found.topology, &run->found.source.context,
+		&run->started.part,
+		ri_source_mpi(run->found.topology.identity) != RI_SOURCE_NO_MPI);
 }
 
 /* The helper lives in a copy of our memory: what it needs may lie on our stack. */
 static int begin(struct ri_run *run)
 {
-	const struct ri_fact *hosts = &run->topology.facts[RI_FACT_HOSTS];
+	const struct ri_fact *hosts = &run->found.topology.facts[RI_FACT_HOSTS];
 	struct ri_link_setup setup = {
-		.part = run->part,
-		.orders = run->options.link == RI_LINK_MODE_STOP && run->part.apart,
-		.roll_ms = run->options.roll_call_ms, .host = own_name(run),
+		.part = run->started.part,
+		.orders = run->found.options.link == RI_LINK_MODE_STOP && run->started.part.apart,
+		.roll_ms = run->found.options.roll_call_ms, .host = own_name(run),
 	};
 	struct ri_rendezvous place;
 	struct secret secret = { .length = 0 };
@@ -164,7 +166,7 @@ static int begin(struct ri_run *run)
 		setup.meeting = place.port;
 	setup.keys.keyed = secret.length > 0;
 	if (status == 0)
-		ri_seal_job_key(setup.keys.job, run->part.job,
+		ri_seal_job_key(setup.keys.job, run->started.part.job,
 			setup.keys.keyed ? secret.bytes : NULL, secret.length);
 	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
 	if (status == 0 && ri_link_begin(&setup) < 0)
@@ -178,10 +180,10 @@ static int begin(struct ri_run *run)
 /* Never where the ranks meet, whoever asks for it. */
 static int begin_at_ports(struct ri_run *run)
 {
-	if (run->part.ports[0] != 0)
+	if (run->started.part.ports[0] != 0)
 		return begin(run);
 	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
-		"one; the job goes on without the link [%s]", run->options.link_port,
+		"one; the job goes on without the link [%s]", run->found.options.link_port,
 		ri_code_name(RI_CODE_LINK_PORT));
 	return 0;
 }
@@ -189,18 +191,18 @@ static int begin_at_ports(struct ri_run *run)
 /* Returns as ri_run_join(). */
 static int join(struct ri_run *run)
 {
-	const struct ri_options *options = &run->options;
+	const struct ri_options *options = &run->found.options;
 
 	if (options->link == RI_LINK_MODE_NO)
 		return 0;
-	if (ri_link_part_find(&run->part, &run->topology, &run->source.context,
+	if (ri_link_part_find(&run->started.part, &run->found.topology, &run->found.source.context,
 		    options->link_port) < 0)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "--link", "no memory left for it");
 	if (options->supervise == RI_NO)
-		run->part.why_not = "by --supervise=never rankinit does not stay";
-	if (run->part.why_not == NULL)
+		run->started.part.why_not = "by --supervise=never rankinit does not stay";
+	if (run->started.part.why_not == NULL)
 		return begin_at_ports(run);
-	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", run->part.why_not);
+	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", run->started.part.why_not);
 	return 0;
 }
 
@@ -209,7 +211,7 @@ int ri_run_join(struct ri_run *run)
 	int status;
 
 	/* who is disabled changes nothing of what the command gets */
-	if (run->options.disabled)
+	if (run->found.options.disabled)
 		return 0;
 	status = join(run);
 	forget_secret(run);
@@ -218,13 +220,13 @@ int ri_run_join(struct ri_run *run)
 
 bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll)
 {
-	const struct ri_fact *hosts = &run->topology.facts[RI_FACT_HOSTS];
-	const struct ri_options *options = &run->options;
-	const struct ri_context *context = &run->source.context;
+	const struct ri_fact *hosts = &run->found.topology.facts[RI_FACT_HOSTS];
+	const struct ri_options *options = &run->found.options;
+	const struct ri_context *context = &run->found.source.context;
 
 	*roll = (struct ri_roll_call){
 		.first_ms = (int64_t)options->roll_call_ms,
-		.children = &run->children, .stopped = &run->supervised.stop.asked,
+		.children = &run->started.children, .stopped = &run->started.supervised.stop.asked,
 	};
 	if (options->disabled || roll->first_ms == 0)
 		return false;
@@ -234,7 +236,7 @@ bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll)
 	else if (options->given.roll_call.value == NULL)
 		roll->first_ms = ROLL_CALL_MS;
 	if ((options->link == RI_LINK_MODE_NO &&
-		ri_link_part_find(&run->part, &run->topology, context, 0) < 0) ||
+		ri_link_part_find(&run->started.part, &run->found.topology, context, 0) < 0) ||
 		!find_rendezvous(run, &roll->place))
 		return false;
 	if (hosts->state == RI_STATE_KNOWN && hosts->number == roll->place.nodes)
@@ -247,7 +249,7 @@ static void add_node(struct ri_text *out, struct ri_run *run)
 {
 	const char *name = own_name(run);
 
-	ri_text_addf(out, "node %llu", (unsigned long long)run->part.node);
+	ri_text_addf(out, "node %llu", (unsigned long long)run->started.part.node);
 	if (name != NULL) {
 		ri_text_add(out, " (");
 		ri_text_add_shown(out, name, RI_LINK_WORD);
@@ -265,7 +267,7 @@ static void say_end(struct ri_run *run, enum ri_link_class class,
 	ri_clock_read(CLOCK_REALTIME, &at);
 	if (first != NULL)
 		at = ri_moment_find(first).at;
-	end = (struct ri_link_end){ .class = class, .fatal = run->part.may_stop,
+	end = (struct ri_link_end){ .class = class, .fatal = run->started.part.may_stop,
 		.lives = first != NULL && first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	ri_link_text_set(end.text, lines);
@@ -323,7 +325,7 @@ static void say_failure(struct ri_run *run)
 		return;
 	}
 	if (outcome.first < 0) {
-		if (run->children.living == 0)
+		if (run->started.children.living == 0)
 			say_end(run, RI_LINK_DONE, NULL, "");
 		return;
 	}
@@ -343,15 +345,15 @@ static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *v
 	const char *why;
 
 	if (verdict->order || strstr(verdict->text, stopped_words) != NULL ||
-		run->children.living == 0 || run->supervised.stop.asked ||
-		(verdict->named && verdict->node == run->part.node))
+		run->started.children.living == 0 || run->started.supervised.stop.asked ||
+		(verdict->named && verdict->node == run->started.part.node))
 		return;
-	if (run->options.link == RI_LINK_MODE_TELL)
+	if (run->found.options.link == RI_LINK_MODE_TELL)
 		why = "with --link=tell rankinit stops none";
-	else if (!run->part.may_stop)
+	else if (!run->started.part.may_stop)
 		why = "rankinit stops those that it starts with --nproc-per-node, those of a "
 			"torchrun without restarts, and the only task of a step on its node";
-	else if (!run->part.apart)
+	else if (!run->started.part.apart)
 		why = "another job on the same host may have the name of this one";
 	else
 		why = "rankinit stops only for a failure that ends the job, and only nodes that "
@@ -365,7 +367,7 @@ void ri_run_tidings(void *context, enum ri_tiding tiding)
 
 	switch (tiding) {
 	case RI_TIDING_FAILED:
-		if (!run->supervised.ordered)
+		if (!run->started.supervised.ordered)
 			say_failure(run);
 		break;
 	case RI_TIDING_STOPPED:
@@ -421,10 +423,10 @@ int ri_run_hear(struct ri_run *run)
 /* Whoever stops us waits for --grace, as far as we know. */
 static int64_t time_to_finish(const struct ri_run *run)
 {
-	const struct ri_stop *stop = &run->supervised.stop;
-	int64_t left = stop->at_ms + (int64_t)run->options.grace_ms - ri_now_ms();
+	const struct ri_stop *stop = &run->started.supervised.stop;
+	int64_t left = stop->at_ms + (int64_t)run->found.options.grace_ms - ri_now_ms();
 
-	if (!stop->asked || run->options.grace_ms == 0 || left > FINISH_MS)
+	if (!stop->asked || run->found.options.grace_ms == 0 || left > FINISH_MS)
 		return FINISH_MS;
 	return left < 0 ? 0 : left;
 }
@@ -435,9 +437,9 @@ bool ri_run_conclude(struct ri_run *run, int status)
 
 	if (!ri_link_is_on())
 		return judged;
-	if (!run->supervised.ordered) {
-		if (status == 0 && run->supervised.stop.asked)
-			say_stop(run, run->supervised.stop.number);
+	if (!run->started.supervised.ordered) {
+		if (status == 0 && run->started.supervised.stop.asked)
+			say_stop(run, run->started.supervised.stop.number);
 		else
 			say_failure(run);
 	}
@@ -453,15 +455,15 @@ int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status)
 
 	outcome->job = verdict->text;
 	outcome->job_node = verdict->named ? (int64_t)verdict->node : -1;
-	outcome->job_is_here = verdict->named && verdict->node == run->part.node &&
+	outcome->job_is_here = verdict->named && verdict->node == run->started.part.node &&
 		outcome->first >= 0;
 	/* what ended here of itself, or well, before anything was stopped keeps its own status, */
-	if (!run->supervised.ordered && (!verdict->order || outcome->job_is_here ||
-		run->supervised.stop.asked || outcome->first < 0 ||
+	if (!run->started.supervised.ordered && (!verdict->order || outcome->job_is_here ||
+		run->started.supervised.stop.asked || outcome->first < 0 ||
 		class_of(outcome) != RI_LINK_LOSS))
 		return status;
 	/* and so does a loss where no node is named: some node has to say that the job failed */
-	if (!run->supervised.ordered && !verdict->named)
+	if (!run->started.supervised.ordered && !verdict->named)
 		return status;
 	return ri_code_status(RI_CODE_LINK_STOPPED);
 }

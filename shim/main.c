@@ -23,19 +23,20 @@ extern char **environ;
 
 static int read_options(struct ri_run *run, char **argv)
 {
-	const struct ri_options *options = &run->options;
+	const struct ri_options *options = &run->found.options;
 	int status;
 
 	/* an error may come before the options are read */
-	ri_exit_map_init(&run->options.exit_map);
+	ri_exit_map_init(&run->found.options.exit_map);
 	if (!ri_mask_is_set()) {
 		ri_fail(&run->err, RI_CODE_SIGNALS_REFUSED, "rt_sigprocmask",
 			"the kernel refused to block signals: %s", strerror(errno));
 		return ri_fail_hint(&run->err, "allow this call in the seccomp profile");
 	}
-	if (ri_env_init(&run->env, environ, &run->arena, &run->err) < 0)
+	if (ri_env_init(&run->found.env, environ, &run->arena, &run->err) < 0)
 		return -1;
-	status = ri_options_read(&run->options, argv, &run->env, &run->findings, &run->err);
+	status = ri_options_read(&run->found.options, argv, &run->found.env, &run->findings,
+		&run->err);
 	ri_log_init(options->quiet, options->verbose, ri_run_color(run));
 	return status;
 }
@@ -49,24 +50,25 @@ static int find_less(struct ri_run *run)
 {
 	static const char own[] = "RANKINIT_";
 
-	if (run->options.peer == RI_PEER_NONE || run->options.disabled || ri_apart_stop() != 0 ||
+	if (run->found.options.peer == RI_PEER_NONE || run->found.options.disabled ||
+		ri_apart_stop() != 0 ||
 		strncmp(run->err.subject, own, strlen(own)) == 0 ||
-		ri_check_refuser(&run->options.checks) != NULL)
+		ri_check_refuser(&run->found.options.checks) != NULL)
 		return -1;
 	ri_log(RI_LEVEL_WARNING, "%s: %s; the command runs without rankinit's variables, because "
 		"rankinit is called as %s [%s]", run->err.subject, run->err.text,
-		run->options.called, ri_code_name(run->err.code));
+		run->found.options.called, ri_code_name(run->err.code));
 	run->err = (struct ri_error)RI_ERROR_INIT;
-	run->command = (struct ri_command){ .mode = RI_MODE_AUTO };
-	run->topology = (struct ri_topology){ .identity = NULL };
+	run->found.command = (struct ri_command){ .mode = RI_MODE_AUTO };
+	run->found.topology = (struct ri_topology){ .identity = NULL };
 	run->findings.count = 0;
-	run->options.disabled = true;
+	run->found.options.disabled = true;
 	return ri_run_find(run);
 }
 
 static int miss_command(struct ri_run *run)
 {
-	const struct ri_given *taker = run->options.took_last;
+	const struct ri_given *taker = run->found.options.took_last;
 	char shown[64], quoted[RI_QUOTE_SIZE];
 
 	ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
@@ -76,11 +78,11 @@ static int miss_command(struct ri_run *run)
 		ri_redact_word_in_place(shown, sizeof(shown));
 		ri_fail_hint(&run->err, "%s took %s as its value; write the command behind it, or "
 			"see %s --help", taker->subject,
-			ri_quote(quoted, sizeof(quoted), shown), run->options.called);
+			ri_quote(quoted, sizeof(quoted), shown), run->found.options.called);
 	}
 	ri_fail_hint(&run->err, "usage: %s [OPTION]... [--] COMMAND [ARG]...; see %s %s",
-		run->options.called, run->options.called,
-		run->options.peer == RI_PEER_NONE ? "--help" : "-h");
+		run->found.options.called, run->found.options.called,
+		run->found.options.peer == RI_PEER_NONE ? "--help" : "-h");
 	return ri_run_fail(run);
 }
 
@@ -88,14 +90,14 @@ static int launch_command(struct ri_run *run)
 {
 	int status;
 
-	if (run->options.command == NULL)
+	if (run->found.options.command == NULL)
 		return miss_command(run);
-	if (run->options.disabled)
+	if (run->found.options.disabled)
 		ri_log(RI_LEVEL_WARNING, "RANKINIT_DISABLE: rankinit is a plain init: it sets no "
 			"variables, checks nothing and ignores all other RANKINIT_ variables; "
 			"unset it to change that [%s]", ri_code_name(RI_CODE_OPTION_DISABLED));
-	if (run->options.given.root.value != NULL) {
-		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.given.root.subject,
+	if (run->found.options.given.root.value != NULL) {
+		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->found.options.given.root.subject,
 			"a command cannot be launched on a recorded machine");
 		ri_fail_hint(&run->err, "use --root with --explain, --print-env or --check");
 		return ri_run_fail(run);
@@ -103,17 +105,18 @@ static int launch_command(struct ri_run *run)
 	if (ri_run_find(run) < 0 && find_less(run) < 0)
 		return ri_run_fail(run);
 	ri_log_findings(&run->findings);
-	if (ri_run_join(run) < 0 || ri_privileges_prepare(&run->privileges, &run->options,
-		    &run->host, &run->arena, &run->err) < 0)
+	if (ri_run_join(run) < 0 ||
+		ri_privileges_prepare(&run->started.privileges, &run->found.options,
+			&run->found.host, &run->arena, &run->err) < 0)
 		return ri_run_fail(run);
 	if (ri_run_prepare_telling(run) < 0)
 		return ri_run_fail(run);
 	status = ri_run_preflight(run);
 	if (status != 0)
 		return status < 0 ? ri_run_refuse(run) : ri_run_stopped(run, status - 128);
-	if (run->host.root >= 0)
-		close(run->host.root);
-	status = ri_master_wait(&run->options, &run->topology, &run->err);
+	if (run->found.host.root >= 0)
+		close(run->found.host.root);
+	status = ri_master_wait(&run->found.options, &run->found.topology, &run->err);
 	if (status < 0)
 		return ri_run_fail(run);
 	if (status > 0)
@@ -125,24 +128,24 @@ static int print_state(void *argument)
 {
 	struct ri_run *run = argument;
 
-	return ri_state_print(&run->options, &run->arena, &run->err);
+	return ri_state_print(&run->found.options, &run->arena, &run->err);
 }
 
 /* Actions that run nothing. */
 static int answer(struct ri_run *run)
 {
-	switch (run->options.action) {
+	switch (run->found.options.action) {
 	case RI_ACTION_HELP:
-		return ri_print_help(&run->options, &run->err);
+		return ri_print_help(&run->found.options, &run->err);
 	case RI_ACTION_VERSION:
-		return ri_print_version(&run->options, &run->err);
+		return ri_print_version(&run->found.options, &run->err);
 	case RI_ACTION_LIST:
-		return ri_print_list(run->options.action_value, &run->err);
+		return ri_print_list(run->found.options.action_value, &run->err);
 	case RI_ACTION_PRINT_ENV:
 		return ri_run_print_env(run);
 	case RI_ACTION_AUTOPSY:
 		ri_log_findings(&run->findings);
-		return ri_autopsy_print(&run->options, &run->err);
+		return ri_autopsy_print(&run->found.options, &run->err);
 	case RI_ACTION_STATUS:
 		ri_log_findings(&run->findings);
 		return ri_apart_or_fail(&(struct ri_apart){
@@ -152,7 +155,7 @@ static int answer(struct ri_run *run)
 	case RI_ACTION_BLAME:
 		/* there is nothing to look after: a signal ends it as any other program */
 		ri_mask_set(0);
-		return ri_blame_print(&run->options, &run->err);
+		return ri_blame_print(&run->found.options, &run->err);
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:
@@ -182,17 +185,17 @@ int main(int argc, char **argv)
 	(void)argc;
 	ri_seed_json();
 	reads = read_options(&run, argv) == 0;
-	if (reads && simulates(&run.options))
+	if (reads && simulates(&run.found.options))
 		return ri_run_simulate(&run);
-	if (run.options.action == RI_ACTION_EXPLAIN)
+	if (run.found.options.action == RI_ACTION_EXPLAIN)
 		return ri_run_explain(&run);
-	if (run.options.action == RI_ACTION_CAPTURE)
+	if (run.found.options.action == RI_ACTION_CAPTURE)
 		return ri_run_capture(&run);
 	if (!reads)
 		return ri_run_fail(&run);
-	if (run.options.action == RI_ACTION_LAUNCH)
+	if (run.found.options.action == RI_ACTION_LAUNCH)
 		return launch_command(&run);
-	if (run.options.action == RI_ACTION_CHECK)
+	if (run.found.options.action == RI_ACTION_CHECK)
 		return ri_run_check(&run);
 	status = answer(&run);
 	return status < 0 ? ri_run_fail(&run) : status;

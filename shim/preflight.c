@@ -27,20 +27,20 @@ enum { TIMES_RECORDED = 20 };
 static bool count_launched(const struct ri_run *run, uint64_t *out)
 {
 	const struct ri_range range = { 1, RI_MAX_LOCAL };
-	const struct ri_launcher *launcher = run->command.launcher;
+	const struct ri_launcher *launcher = run->found.command.launcher;
 	const char *variable;
 	uint64_t nodes = 0;
 
 	if (launcher == NULL)
 		return false;
-	ri_topology_get(&run->topology, RI_FACT_NNODES, &nodes);
-	if (ri_command_ranks(&run->command, nodes, out))
+	ri_topology_get(&run->found.topology, RI_FACT_NNODES, &nodes);
+	if (ri_command_ranks(&run->found.command, nodes, out))
 		return true;
-	*out = run->options.wishes.nproc_count;
+	*out = run->found.options.wishes.nproc_count;
 	if (*out > 0 || !launcher->reads_pet)
 		return *out > 0;
 	/* PyTorch torch/distributed/argparse_util.py, env */
-	variable = ri_env_get(&run->env, "PET_NPROC_PER_NODE");
+	variable = ri_env_get(&run->found.env, "PET_NPROC_PER_NODE");
 	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
 }
 
@@ -49,15 +49,16 @@ static uint64_t count_ranks(const struct ri_run *run)
 {
 	uint64_t ranks = 0;
 
-	if (run->source.context.fan_out > 0)
-		return run->source.context.fan_out;
+	if (run->found.source.context.fan_out > 0)
+		return run->found.source.context.fan_out;
 	if (count_launched(run, &ranks))
 		return ranks;
-	if (ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
+	if (ri_topology_get(&run->found.topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;
-	if (run->options.wishes.nproc_count > 0)
-		return run->options.wishes.nproc_count;
-	return ri_topology_get(&run->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
+	if (run->found.options.wishes.nproc_count > 0)
+		return run->found.options.wishes.nproc_count;
+	return ri_topology_get(&run->found.topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks
+		: 1;
 }
 
 /*
@@ -66,10 +67,10 @@ static uint64_t count_ranks(const struct ri_run *run)
  */
 static bool may_lack_gpus(const struct ri_run *run)
 {
-	if (run->options.nproc == RI_NPROC_CPU)
+	if (run->found.options.nproc == RI_NPROC_CPU)
 		return true;
-	return run->source.context.fan_out == 0 && run->command.mode != RI_MODE_NODE &&
-		ri_env_get(&run->env, "CUDA_VISIBLE_DEVICES") != NULL;
+	return run->found.source.context.fan_out == 0 && run->found.command.mode != RI_MODE_NODE &&
+		ri_env_get(&run->found.env, "CUDA_VISIBLE_DEVICES") != NULL;
 }
 
 /* Ranks that somebody else has started beside this one, which may be at work already. */
@@ -77,8 +78,9 @@ static bool has_peers(const struct ri_run *run)
 {
 	uint64_t ranks;
 
-	return run->source.context.fan_out == 0 && run->command.mode != RI_MODE_NODE &&
-		ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 1;
+	return run->found.source.context.fan_out == 0 && run->found.command.mode != RI_MODE_NODE &&
+		ri_topology_get(&run->found.topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) &&
+		ranks > 1;
 }
 
 /* Several ranks of a node would all find the same: the first one speaks. */
@@ -86,14 +88,14 @@ static bool is_speaker(const struct ri_run *run)
 {
 	uint64_t local_rank;
 
-	return !ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank) ||
+	return !ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank) ||
 		local_rank == 0;
 }
 
 static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 	struct ri_checking *checking)
 {
-	const char *name = run->options.checks.azure_size.value;
+	const char *name = run->found.options.checks.azure_size.value;
 	const struct ri_azure_size *size = name == NULL ? NULL : ri_azure_size_find(name);
 	struct ri_demand demand = { .subject = name, .asker = RI_ASKER_SIZE };
 	char quoted[RI_QUOTE_SIZE];
@@ -103,7 +105,7 @@ static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 		if (name != NULL)
 			ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and "
 				"expects nothing of this node "
-				"[%s]", run->options.checks.azure_size.subject,
+				"[%s]", run->found.options.checks.azure_size.subject,
 				ri_quote(quoted, sizeof(quoted), name),
 				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 		return;
@@ -125,25 +127,26 @@ static void find_demands(struct ri_run *run, struct ri_demands *demands,
 {
 	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
 	const struct ri_demand gpus = {
-		.subject = run->options.wishes.nproc.subject, .asker = RI_ASKER_SOURCE, .count = 1,
+		.subject = run->found.options.wishes.nproc.subject, .asker = RI_ASKER_SOURCE,
+		.count = 1,
 	};
 	uint64_t ranks = 0;
 
-	*demands = run->options.checks.demands;
-	if (run->options.nproc == RI_NPROC_GPU)
+	*demands = run->found.options.checks.demands;
+	if (run->found.options.nproc == RI_NPROC_GPU)
 		ri_demands_add(demands, RI_TOPIC_GPU, gpus);
-	ri_topology_get(&run->topology, RI_FACT_WORLD_SIZE, &ranks);
-	if (ranks > 1 && ri_source_mpi(run->topology.identity) != RI_SOURCE_NO_MPI)
+	ri_topology_get(&run->found.topology, RI_FACT_WORLD_SIZE, &ranks);
+	if (ranks > 1 && ri_source_mpi(run->found.topology.identity) != RI_SOURCE_NO_MPI)
 		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
 	ask_by_size(run, demands, checking);
 }
 
 static int open_host(struct ri_run *run, struct ri_host *host)
 {
-	if (ri_host_root(&run->host) < 0)
-		return ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, run->host.path,
+	if (ri_host_root(&run->found.host) < 0)
+		return ri_fail(&run->err, RI_CODE_FILE_UNREADABLE, run->found.host.path,
 			"cannot be opened: %s", strerror(errno));
-	*host = run->host;
+	*host = run->found.host;
 	/* what looks runs in a process of its own that is not waited for */
 	host->apart = NULL;
 	return 0;
@@ -153,17 +156,19 @@ static int open_host(struct ri_run *run, struct ri_host *host)
 static int run_checks(struct ri_run *run, bool all)
 {
 	static struct ri_demands demands;
-	struct ri_host host = { .root = -1, .live = run->options.given.root.value == NULL };
+	struct ri_host host = { .root = -1, .live = run->found.options.given.root.value == NULL };
 	struct ri_check_plan plan = {
 		.checking = {
-			.env = &run->env, .topology = &run->topology, .demands = &demands,
-			.arena = &run->arena, .ranks = count_ranks(run), .host = &host,
-			.command = run->options.command, .deep = run->options.checks.deep,
+			.env = &run->found.env, .topology = &run->found.topology,
+			.demands = &demands, .arena = &run->arena, .ranks = count_ranks(run),
+			.host = &host,
+			.command = run->found.options.command,
+			.deep = run->found.options.checks.deep,
 			.may_lack_gpus = may_lack_gpus(run), .has_peers = has_peers(run),
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
-		.wishes = &run->options.checks,
-		.times = run->host.tell == NULL ? 1 : TIMES_RECORDED,
+		.wishes = &run->found.options.checks,
+		.times = run->found.host.tell == NULL ? 1 : TIMES_RECORDED,
 		.keeps_all = all,
 	};
 	int status;
@@ -174,7 +179,7 @@ static int run_checks(struct ri_run *run, bool all)
 	if (open_host(run, &host) < 0)
 		return -1;
 	ri_mask_default_chld();
-	plan.keeps_all |= run->options.given.report.value != NULL;
+	plan.keeps_all |= run->found.options.given.report.value != NULL;
 	status = ri_checks_run(&plan, &run->checked, &run->err);
 	return status;
 }
@@ -182,7 +187,7 @@ static int run_checks(struct ri_run *run, bool all)
 /* A node that cannot be looked at is a reason to refuse where something is required. */
 static int go_on_unchecked(struct ri_run *run)
 {
-	if (ri_check_refuser(&run->options.checks) != NULL)
+	if (ri_check_refuser(&run->found.options.checks) != NULL)
 		return -1;
 	ri_log(RI_LEVEL_WARNING, "this node was not checked: %s: %s [%s]", run->err.subject,
 		run->err.text, ri_code_name(run->err.code));
@@ -237,10 +242,10 @@ static bool is_plain_shell(char *const *words)
 /* Why nothing is looked at, and what to do about it. */
 static const char *explain_unasked(const struct ri_run *run)
 {
-	if (ri_topology_is_beside(&run->topology))
+	if (ri_topology_is_beside(&run->found.topology))
 		return "this process is not a rank of the job; check the node with rankinit "
 			"--check";
-	if (run->command.mode == RI_MODE_NONE)
+	if (run->found.command.mode == RI_MODE_NONE)
 		return "this process starts the ranks of the whole job and is not a rank itself; "
 		       "put rankinit before the program that it starts";
 	return "this process is not recognised as part of a job; check the node with rankinit "
@@ -254,13 +259,13 @@ static const char *explain_unasked(const struct ri_run *run)
  */
 static void say_unasked(const struct ri_run *run)
 {
-	const struct ri_given *meant = find_meant(&run->options.checks);
-	bool always = meant != NULL || run->options.action != RI_ACTION_LAUNCH;
+	const struct ri_given *meant = find_meant(&run->found.options.checks);
+	bool always = meant != NULL || run->found.options.action != RI_ACTION_LAUNCH;
 
-	if (meant == NULL && !is_plain_shell(run->options.command))
-		meant = ri_check_refuser(&run->options.checks);
-	if (meant == NULL || run->options.wishes.source.value != NULL ||
-		names_rankinit(run->options.command))
+	if (meant == NULL && !is_plain_shell(run->found.options.command))
+		meant = ri_check_refuser(&run->found.options.checks);
+	if (meant == NULL || run->found.options.wishes.source.value != NULL ||
+		names_rankinit(run->found.options.command))
 		return;
 	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
 		"%s: requirements not checked: %s [%s]", meant->subject, explain_unasked(run),
@@ -270,17 +275,17 @@ static void say_unasked(const struct ri_run *run)
 /* Whoever turns checks off means it, and is not to forget what that leaves out. */
 static void say_left_out(const struct ri_run *run, const struct ri_given *refuser)
 {
-	if (refuser == NULL || !is_speaker(run) || run->command.mode == RI_MODE_NONE)
+	if (refuser == NULL || !is_speaker(run) || run->found.command.mode == RI_MODE_NONE)
 		return;
 	ri_log(RI_LEVEL_WARNING, "%s: requirements not checked, because %s=none turns off all "
 		"checks; this node may be unfit [%s]", refuser->subject,
-		run->options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
+		run->found.options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 /* The same of one check, that is required by its id. */
 static void say_turned_off(const struct ri_run *run)
 {
-	const struct ri_check_wishes *wishes = &run->options.checks;
+	const struct ri_check_wishes *wishes = &run->found.options.checks;
 	const char *id = ri_checks_turned_off(wishes);
 
 	if (id != NULL && is_speaker(run))
@@ -317,11 +322,11 @@ static int refuse(struct ri_run *run, const struct ri_given *refuser)
 	struct utsname names = { .nodename = "" };
 	int stop = 0;
 
-	if (!is_speaker(run) && run->options.action == RI_ACTION_LAUNCH)
+	if (!is_speaker(run) && run->found.options.action == RI_ACTION_LAUNCH)
 		stop = let_first_speak();
 	if (stop != 0)
 		return stop;
-	if (run->options.action == RI_ACTION_EXPLAIN) {
+	if (run->found.options.action == RI_ACTION_EXPLAIN) {
 		/* it may be about another machine's --root */
 		why = ", for the reasons in the other findings";
 	} else {
@@ -339,20 +344,20 @@ static int refuse(struct ri_run *run, const struct ri_given *refuser)
 
 static int look(struct ri_run *run)
 {
-	const struct ri_given *refuser = ri_check_refuser(&run->options.checks);
+	const struct ri_given *refuser = ri_check_refuser(&run->found.options.checks);
 	int status;
 
-	if (run->options.disabled)
+	if (run->found.options.disabled)
 		return 0;
 	if (!ri_run_is_of_job(run)) {
 		say_unasked(run);
 		return 0;
 	}
-	if (run->options.checks.pick == RI_CHECK_PICK_NONE) {
+	if (run->found.options.checks.pick == RI_CHECK_PICK_NONE) {
 		say_left_out(run, refuser);
 		return 0;
 	}
-	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0)
+	if (ri_checks_hold_deep(&run->found.options.checks, &run->err) < 0)
 		return -1;
 	say_turned_off(run);
 	if (!is_speaker(run) && refuser == NULL)
@@ -363,7 +368,7 @@ static int look(struct ri_run *run)
 	run->was_checked = true;
 	if (run->checked.stop != 0)
 		return 128 + run->checked.stop;
-	if (run->options.action == RI_ACTION_EXPLAIN)
+	if (run->found.options.action == RI_ACTION_EXPLAIN)
 		ri_check_explain(&run->checked, &run->findings);
 	else if (is_speaker(run))
 		ri_check_log(&run->checked);
@@ -374,9 +379,9 @@ int ri_run_preflight(struct ri_run *run)
 {
 	int status = look(run);
 
-	if (status != 0 || run->nproc_err.code == RI_CODE_NONE)
+	if (status != 0 || run->found.nproc_err.code == RI_CODE_NONE)
 		return status;
-	run->err = run->nproc_err;
+	run->err = run->found.nproc_err;
 	return -1;
 }
 
@@ -387,17 +392,19 @@ int ri_run_check(struct ri_run *run)
 	if (!is_speaker(run))
 		return 0;
 	ri_log_findings(&run->findings);
-	if (run->options.checks.pick == RI_CHECK_PICK_NONE)
-		say_left_out(run, ri_check_refuser(&run->options.checks));
+	if (run->found.options.checks.pick == RI_CHECK_PICK_NONE)
+		say_left_out(run, ri_check_refuser(&run->found.options.checks));
 	else
 		say_turned_off(run);
-	if (ri_checks_hold_deep(&run->options.checks, &run->err) < 0 || run_checks(run, true) < 0)
+	if (ri_checks_hold_deep(&run->found.options.checks, &run->err) < 0 || run_checks(run,
+		true) < 0)
 		return ri_run_fail(run);
 	if (run->checked.stop != 0)
 		return ri_run_leave(run, 128 + run->checked.stop);
-	if (ri_print_check(run->options.action_value, &run->checked, ri_run_color(run),
+	if (ri_print_check(run->found.options.action_value, &run->checked, ri_run_color(run),
 		    &run->err) < 0)
 		return ri_run_fail(run);
-	return run->options.exit_map.to[run->checked.unfit ? ri_code_status(RI_CODE_CHECK_UNFIT)
+	return run->found.options.exit_map.to[run->checked.unfit
+		? ri_code_status(RI_CODE_CHECK_UNFIT)
 							    : 0];
 }

@@ -21,13 +21,13 @@ int ri_run_fail(struct ri_run *run)
 
 int ri_run_refusal(const struct ri_run *run)
 {
-	return ri_peer_status(run->options.peer, ri_code_status(run->err.code));
+	return ri_peer_status(run->found.options.peer, ri_code_status(run->err.code));
 }
 
 enum ri_log_color ri_run_color(const struct ri_run *run)
 {
-	const struct ri_options *options = &run->options;
-	const char *no_color = ri_env_get(&run->env, "NO_COLOR");	/* no-color.org */
+	const struct ri_options *options = &run->found.options;
+	const char *no_color = ri_env_get(&run->found.env, "NO_COLOR");	/* no-color.org */
 
 	if (options->color != RI_AUTO)
 		return options->color == RI_YES ? RI_LOG_COLOR : RI_LOG_PLAIN;
@@ -36,11 +36,11 @@ enum ri_log_color ri_run_color(const struct ri_run *run)
 
 int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument)
 {
-	const char *folder = ri_env_get(&run->env, "TMPDIR");
+	const char *folder = ri_env_get(&run->found.env, "TMPDIR");
 	const struct ri_apart asking = {
 		.work = work, .argument = argument, .subject = "TMPDIR", .path = folder,
 		.most_ms = TMPDIR_MS,
-		.deaf_ms = run->supervised.stop.asked ? TMPDIR_MS : 0,
+		.deaf_ms = run->started.supervised.stop.asked ? TMPDIR_MS : 0,
 	};
 	int status = folder == NULL ? work(argument) : ri_apart(&asking);
 
@@ -48,7 +48,7 @@ int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void
 		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
 			"continues without torch's error files [%s]",
 			ri_code_name(RI_CODE_FILE_SLOW));
-		run->torch_files.folder = NULL;
+		run->started.torch_files.folder = NULL;
 	}
 	return status;
 }
@@ -57,13 +57,13 @@ static int remove_torch_files(void *argument)
 {
 	struct ri_run *run = argument;
 
-	ri_torch_files_remove(&run->torch_files);
+	ri_torch_files_remove(&run->started.torch_files);
 	return 0;
 }
 
 int ri_run_end(struct ri_run *run, int status)
 {
-	if (run->torch_files.folder != NULL)
+	if (run->started.torch_files.folder != NULL)
 		ri_run_ask_torch_files(run, remove_torch_files, run);
 	ri_state_end(status);
 	ri_said_forget();
@@ -72,5 +72,5 @@ int ri_run_end(struct ri_run *run, int status)
 
 int ri_run_leave(struct ri_run *run, int status)
 {
-	return ri_run_end(run, run->options.exit_map.to[status]);
+	return ri_run_end(run, run->found.options.exit_map.to[status]);
 }

@@ -22,36 +22,52 @@
 #include "watch/supervise.h"
 #include "ranks.h"
 
+/* Who we are: the options and the environment say so, and find.c works it out. */
+struct ri_found {
+	struct ri_options options;
+	struct ri_env env;
+	struct ri_host host;
+	struct ri_command command;
+	struct ri_topology topology;	/* of the first rank that is started here */
+	struct ri_placing placing;
+	struct ri_rank_source source;
+	struct ri_rank_view first;
+	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
+};
+
+/* What is made for the command or the ranks, and what becomes of them while they run. */
+struct ri_started {
+	struct ri_privileges privileges;
+	struct ri_link_part part;	/* of this node in its job, where that matters */
+	struct ri_torch_files torch_files;
+	struct ri_rank *ranks;
+	struct ri_children children;
+	struct ri_output output;
+	struct ri_supervised supervised;
+	struct timespec at;
+};
+
+/* What is told when all is over. */
+struct ri_ended {
+	bool has_report;	/* its place was found */
+	pid_t self;		/* where --state is given */
+	/* Of each rank, where these do not follow from those of the first; or NULL. */
+	const struct ri_output_rank *numbers;
+	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
+	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */
+};
+
 /*
- * What the parts hand on to each other. Nothing of it is ever freed, and all of it starts as
+ * What the parts hand on to each other, by how long it is known. A part that only reads one
+ * of these takes it as const. Nothing of it is ever freed, and all of it starts as
  * zeroes: an initialiser would make the binary 80 KiB larger.
  */
 struct ri_run {
-	struct ri_options options;
-	struct ri_privileges privileges;
-	struct ri_env env;
-	struct ri_command command;
-	struct ri_topology topology;	/* of the first rank that is started here */
-	struct ri_rank_source source;
-	struct ri_placing placing;
-	struct ri_torch_files torch_files;
-	struct ri_rank_view first;
-	struct ri_rank *ranks;
-	struct ri_children children;
-	struct ri_host host;
+	struct ri_found found;
+	struct ri_started started;
+	struct ri_ended ended;
 	struct ri_check_report checked;	/* where was_checked */
 	bool was_checked;
-	bool has_report;	/* its place was found */
-	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
-	struct ri_output output;
-	/* Of each rank, where these do not follow from those of the first; or NULL. */
-	const struct ri_output_rank *numbers;
-	struct ri_supervised supervised;
-	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
-	struct timespec started;
-	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */
-	pid_t self;		/* where --state is given */
-	struct ri_link_part part;	/* of this node in its job, where that matters */
 	struct ri_error err;
 	/* large, and behind what each start writes to: so it touches few pages */
 	struct ri_arena arena;

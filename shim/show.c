@@ -18,23 +18,23 @@
  */
 static int choose_rank(struct ri_run *run, uint64_t *chosen)
 {
-	struct ri_given *stated = &run->options.wishes.facts[RI_FACT_LOCAL_RANK];
+	struct ri_given *stated = &run->found.options.wishes.facts[RI_FACT_LOCAL_RANK];
 	const char *subject = stated->subject;
 	struct ri_range range = { 0, RI_MAX_LOCAL - 1 };
 
 	*chosen = 0;
-	if (run->options.wishes.nproc.value == NULL || stated->value == NULL ||
-		run->options.wishes.facts[RI_FACT_RANK].value != NULL)
+	if (run->found.options.wishes.nproc.value == NULL || stated->value == NULL ||
+		run->found.options.wishes.facts[RI_FACT_RANK].value != NULL)
 		return ri_run_find(run);
 	if (ri_number_read(stated->value, range, chosen, NULL) != RI_NUMBER_OK)
 		*chosen = RI_MAX_LOCAL;
 	stated->value = NULL;
 	if (ri_run_find(run) < 0)
 		return -1;
-	if (*chosen >= run->source.context.fan_out && run->source.context.fan_out > 0)
+	if (*chosen >= run->found.source.context.fan_out && run->found.source.context.fan_out > 0)
 		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, subject,
 			"expected one of the ranks started here, 0 to %d",
-			(int)run->source.context.fan_out - 1);
+			(int)run->found.source.context.fan_out - 1);
 	return 0;
 }
 
@@ -46,10 +46,11 @@ int ri_run_print_env(struct ri_run *run)
 	if (choose_rank(run, &index) < 0)
 		return -1;
 	ri_log_findings(&run->findings);
-	if (ri_rank_view(&view, &run->source, run->source.context.fan_out > 0 ? index : 0,
-		&run->err) < 0)
+	if (run->found.source.context.fan_out == 0)
+		index = 0;
+	if (ri_rank_view(&view, &run->found.source, index, &run->err) < 0)
 		return -1;
-	return ri_print_env(run->options.action_value, &view.edits, &run->err);
+	return ri_print_env(run->found.options.action_value, &view.edits, &run->err);
 }
 
 /* What people paste into a bug report has no secret of the command's. */
@@ -73,19 +74,19 @@ static void describe_rank(struct ri_run *run, struct ri_explained_rank *out,
 	if (ri_topology_get(topology, RI_FACT_LOCAL_RANK, &value))
 		out->local_rank = (int64_t)value;
 	out->argv = show_words(run, view->argv);
-	ri_placing_explain(&run->placing, view->index, out, &run->arena);
+	ri_placing_explain(&run->found.placing, view->index, out, &run->arena);
 }
 
 /* The ranks beside the first one. */
 static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, size_t count)
 {
-	struct ri_topology topology = run->topology;
+	struct ri_topology topology = run->found.topology;
 	struct ri_rank_view *views = ri_arena_array(&run->arena, count, sizeof(*views));
 
 	if (views == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "--explain", "no memory left for ranks");
 	for (size_t i = 1; i < count; i++) {
-		if (ri_rank_view(&views[i], &run->source, i, &run->err) < 0)
+		if (ri_rank_view(&views[i], &run->found.source, i, &run->err) < 0)
 			return -1;
 		ri_topology_go_to(&topology, i);
 		describe_rank(run, &ranks[i], &topology, &views[i]);
@@ -95,12 +96,12 @@ static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, 
 
 static const char *find_off(struct ri_run *run)
 {
-	if (run->options.disabled)
+	if (run->found.options.disabled)
 		return "RANKINIT_DISABLE is set: a plain init, rankinit reads and sets nothing";
-	if (ri_wishes_refuse_all(&run->options.wishes))
+	if (ri_wishes_refuse_all(&run->found.options.wishes))
 		return "--source=none: a plain init, rankinit reads and sets nothing";
 	/* in a launcher's container what was read says so */
-	if (run->command.mode == RI_MODE_NONE && run->topology.source_count == 0)
+	if (run->found.command.mode == RI_MODE_NONE && run->found.topology.source_count == 0)
 		return "the command starts the whole job: rankinit reads and sets nothing";
 	return NULL;
 }
@@ -111,8 +112,8 @@ static int explain(struct ri_run *run, const char *format, enum ri_log_color col
 {
 	static struct ri_explained_rank ranks[RI_MAX_LOCAL];
 	struct ri_explain explained = {
-		.topology = &run->topology,
-		.env = &run->env, .findings = &run->findings,
+		.topology = &run->found.topology,
+		.env = &run->found.env, .findings = &run->findings,
 		.err = &run->err, .ranks = ranks, .rank_count = 1, .launch = "process",
 	};
 	size_t count;
@@ -121,21 +122,21 @@ static int explain(struct ri_run *run, const char *format, enum ri_log_color col
 	if (run->err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so rankinit read nothing";
 	else if (ri_run_find(run) == 0 &&
-		ri_privileges_prepare(&run->privileges, &run->options, &run->host, &run->arena,
-			&run->err) == 0)
+		ri_privileges_prepare(&run->started.privileges, &run->found.options,
+			&run->found.host, &run->arena, &run->err) == 0)
 		stop = ri_run_preflight(run);
 	if (ri_apart_stop() != 0)
 		stop = 128 + ri_apart_stop();
 	if (stop > 0)
 		return stop;
-	if (run->first.argv == NULL)
-		run->first.argv = run->options.command;
-	describe_rank(run, &ranks[0], &run->topology, &run->first);
-	count = run->source.context.fan_out;
+	if (run->found.first.argv == NULL)
+		run->found.first.argv = run->found.options.command;
+	describe_rank(run, &ranks[0], &run->found.topology, &run->found.first);
+	count = run->found.source.context.fan_out;
 	if (run->err.code == RI_CODE_NONE && count > 1 && describe_others(run, ranks, count) == 0)
 		explained.rank_count = count;
-	if (run->command.mode != RI_MODE_AUTO)
-		explained.launch = ri_mode_name(run->command.mode);
+	if (run->found.command.mode != RI_MODE_AUTO)
+		explained.launch = ri_mode_name(run->found.command.mode);
 	if (explained.off == NULL)
 		explained.off = find_off(run);
 	return ri_print_explain(format, &explained, color, err);
@@ -144,7 +145,7 @@ static int explain(struct ri_run *run, const char *format, enum ri_log_color col
 int ri_run_explain(struct ri_run *run)
 {
 	struct ri_error err = RI_ERROR_INIT;
-	int stop = explain(run, run->options.action_value, ri_run_color(run), &err);
+	int stop = explain(run, run->found.options.action_value, ri_run_color(run), &err);
 
 	if (stop > 0)
 		return ri_run_leave(run, stop);
@@ -152,26 +153,28 @@ int ri_run_explain(struct ri_run *run)
 		run->err = err;
 		return ri_run_fail(run);
 	}
-	return run->options.exit_map.to[ri_code_status(run->err.code)];
+	return run->found.options.exit_map.to[ri_code_status(run->err.code)];
 }
 
 static int explain_into_folder(struct ri_run *run, struct ri_error *err)
 {
 	int fd, stop;
 
-	if (ri_capture_begin(&run->options.given.capture, &run->env, &run->arena, err) < 0)
+	if (ri_capture_begin(&run->found.options.given.capture, &run->found.env, &run->arena,
+		err) < 0)
 		return -1;
 	fd = ri_capture_file("explain", err);
 	if (fd < 0)
 		return -1;
-	run->options.action = RI_ACTION_EXPLAIN;
+	run->found.options.action = RI_ACTION_EXPLAIN;
 	ri_print_into(fd);
 	stop = explain(run, "text", RI_LOG_PLAIN, err);
 	ri_print_into(STDOUT_FILENO);
 	close(fd);
 	if (stop != 0)
 		return stop;
-	return ri_capture_end(&run->options, &run->env, &run->host, &run->arena, err);
+	return ri_capture_end(&run->found.options, &run->found.env, &run->found.host, &run->arena,
+		err);
 }
 
 /* What refuses the launch is in the explanation: there are no wrong options to record. */

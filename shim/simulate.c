@@ -73,33 +73,33 @@ static const struct {
 
 static int refuse_option(struct ri_run *run, int number, const char *why)
 {
-	const char *subject = run->options.given.at[number].subject;
+	const char *subject = run->found.options.given.at[number].subject;
 
 	ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject, "cannot be combined with %s: %s",
-		run->options.given.simulate.subject, why);
+		run->found.options.given.simulate.subject, why);
 	return ri_fail_hint(&run->err, "leave %s out", subject);
 }
 
 static int check_options(struct ri_run *run)
 {
-	const union ri_options_given *given = &run->options.given;
+	const union ri_options_given *given = &run->found.options.given;
 
-	if (run->options.peer != RI_PEER_NONE)
+	if (run->found.options.peer != RI_PEER_NONE)
 		return refuse(run, given->simulate.subject, "call it by the name rankinit",
 			"needs rankinit's own options");
-	if (ri_env_get(&run->env, RI_OVERLAY_VARIABLE) != NULL)
+	if (ri_env_get(&run->found.env, RI_OVERLAY_VARIABLE) != NULL)
 		return refuse(run, given->simulate.subject, "leave one of the two out",
 			"a simulated job cannot simulate another one");
 	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++)
 		if (given->at[senseless[i].option].subject != NULL &&
-			!(senseless[i].prints && run->options.action == RI_ACTION_PRINT_ENV))
+			!(senseless[i].prints && run->found.options.action == RI_ACTION_PRINT_ENV))
 			return refuse_option(run, senseless[i].option, senseless[i].why);
-	if (run->options.supervise == RI_NO &&
-		run->options.simulation.shape->scope == RI_SCOPE_NODE)
+	if (run->found.options.supervise == RI_NO &&
+		run->found.options.simulation.shape->scope == RI_SCOPE_NODE)
 		return refuse_option(run, RI_OPTION_supervise,
 			"the rankinit of a node is the parent of its ranks");
 	/* what each of them would say */
-	return ri_options_check(&run->options, &run->err);
+	return ri_options_check(&run->found.options, &run->err);
 }
 
 /* What one of them left here would be in each member too, and a rank of a real job plays none. */
@@ -109,14 +109,15 @@ static int refuse_platform(struct ri_run *run)
 	const char *name = "its variables";
 
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
-		if (source->detect == NULL || source->hidden || !source->detect(&run->env))
+		if (source->detect == NULL || source->hidden || !source->detect(&run->found.env))
 			continue;
 		for (const struct ri_variable *row = source->reads; row->name != NULL; row++)
-			if (ri_env_get(&run->env, row->name) != NULL) {
+			if (ri_env_get(&run->found.env, row->name) != NULL) {
 				name = row->name;
 				break;
 			}
-		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, run->options.given.simulate.subject,
+		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT,
+			run->found.options.given.simulate.subject,
 			"cannot be used inside a real job: %s shows one of %s", name,
 			source->name);
 		return ri_fail_hint(&run->err, "start it where no job runs, or unset %s", name);
@@ -126,7 +127,7 @@ static int refuse_platform(struct ri_run *run)
 
 static int check_command(struct ri_run *run)
 {
-	const struct ri_options *options = &run->options;
+	const struct ri_options *options = &run->found.options;
 
 	if (options->launch == RI_MODE_NONE)
 		return refuse_option(run, RI_OPTION_launch,
@@ -138,8 +139,8 @@ static int check_command(struct ri_run *run)
 		return ri_fail_hint(&run->err, "write what each of them runs: rankinit "
 			"--simulate=%s -- python3 train.py", options->given.simulate.value);
 	}
-	ri_command_read(&run->command, options->command, options->launch);
-	if (run->command.mode != RI_MODE_NONE)
+	ri_command_read(&run->found.command, options->command, options->launch);
+	if (run->found.command.mode != RI_MODE_NONE)
 		return 0;
 	return refuse(run, options->command[0],
 		"leave it out: write the training program itself, or torchrun",
@@ -151,15 +152,15 @@ static uint64_t share_threads(struct ri_run *run, const struct ri_simulation *si
 {
 	size_t ranks = simulation->nodes * simulation->ranks;
 	struct ri_node node = {
-		.host = &run->host, .env = &run->env, .arena = &run->arena,
+		.host = &run->found.host, .env = &run->found.env, .arena = &run->arena,
 		.findings = &run->findings,
 	};
 	struct ri_error err = RI_ERROR_INIT;
 	struct ri_budget budget;
 	struct ri_cpus mask;
 
-	if (ri_env_get(&run->env, "OMP_NUM_THREADS") != NULL ||
-		run->options.given.omp_threads.subject != NULL)
+	if (ri_env_get(&run->found.env, "OMP_NUM_THREADS") != NULL ||
+		run->found.options.given.omp_threads.subject != NULL)
 		return 0;
 	ri_placing_look(&node, &mask);
 	if (ri_budget_find(&budget, &node, &err) < 0)
@@ -184,7 +185,7 @@ static void find_program(struct play *play)
 /* On the platform each node has a disk of its own. */
 static void judge_files(struct play *play)
 {
-	const union ri_options_given *given = &play->run->options.given;
+	const union ri_options_given *given = &play->run->found.options.given;
 	const struct ri_given *files[] = { &given->report, &given->state };
 	struct ri_pattern_use use;
 
@@ -204,7 +205,7 @@ static void judge_files(struct play *play)
 /* What a node of the platform has, this machine need not have. */
 static void judge_requirements(struct ri_run *run)
 {
-	const struct ri_given *refuser = ri_check_refuser(&run->options.checks);
+	const struct ri_given *refuser = ri_check_refuser(&run->found.options.checks);
 
 	if (refuser != NULL)
 		ri_findings_add(&run->findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
@@ -219,8 +220,8 @@ static int choose_members(struct play *play)
 	size_t all = ri_members_count(&play->simulation);
 
 	play->places = ri_arena_array(&run->arena, all, sizeof(*play->places));
-	run->ranks = ri_arena_array(&run->arena, all, sizeof(*run->ranks));
-	if (play->places == NULL || run->ranks == NULL)
+	run->started.ranks = ri_arena_array(&run->arena, all, sizeof(*run->started.ranks));
+	if (play->places == NULL || run->started.ranks == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "--simulate",
 			"no memory left for the members of the job");
 	for (size_t i = 0; i < all; i++) {
@@ -228,7 +229,7 @@ static int choose_members(struct play *play)
 
 		if (ri_simulation_fault_of(&play->simulation, RI_FAULT_ABSENT, member.node) ==
 				NULL ||
-			run->options.action != RI_ACTION_LAUNCH)
+			run->found.options.action != RI_ACTION_LAUNCH)
 			play->places[play->count++] = i;
 	}
 	return 0;
@@ -244,15 +245,16 @@ static int prepare_members(struct play *play)
 	for (size_t i = 0; i < play->count; i++) {
 		struct ri_shape_member member = ri_members_at(&play->members, play->places[i]);
 
-		run->ranks[i].argv = words;
-		run->ranks[i].envp = ri_members_environment(&play->members, &member, &run->err);
-		if (run->ranks[i].envp == NULL)
+		run->started.ranks[i].argv = words;
+		run->started.ranks[i].envp = ri_members_environment(&play->members, &member,
+			&run->err);
+		if (run->started.ranks[i].envp == NULL)
 			return -1;
 	}
 	play->launch = (struct ri_launch){
-		.self = getpid(), .argv = words, .envp = run->ranks[0].envp, .terminal = -1,
-		.input = -1, .outputs = { -1, -1 }, .privileges = &run->privileges,
-		.signal_map = &run->options.signal_map,
+		.self = getpid(), .argv = words, .envp = run->started.ranks[0].envp, .terminal = -1,
+		.input = -1, .outputs = { -1, -1 }, .privileges = &run->started.privileges,
+		.signal_map = &run->found.options.signal_map,
 	};
 	return ri_launch_prepare(&play->launch, &run->arena, &run->err);
 }
@@ -260,14 +262,14 @@ static int prepare_members(struct play *play)
 static int prepare(struct play *play)
 {
 	struct ri_run *run = play->run;
-	const struct ri_options *options = &run->options;
+	const struct ri_options *options = &run->found.options;
 
 	if (check_options(run) < 0 || refuse_platform(run) < 0 || check_command(run) < 0)
 		return -1;
-	run->host = (struct ri_host){ .root = -1, .path = "/", .live = true };
-	play->simulation = run->options.simulation;
+	run->found.host = (struct ri_host){ .root = -1, .path = "/", .live = true };
+	play->simulation = run->found.options.simulation;
 	play->members = (struct ri_members){
-		.simulation = &play->simulation, .options = options, .env = &run->env,
+		.simulation = &play->simulation, .options = options, .env = &run->found.env,
 		.arena = &run->arena, .report = -1,
 		.local_rank = -1, .port = ri_shape_port(play->simulation.shape),
 		.threads = share_threads(run, &play->simulation),
@@ -284,7 +286,7 @@ static void open_report(struct play *play)
 	int fd;
 
 	if (play->simulation.shape->scope != RI_SCOPE_NODE ||
-		play->run->options.given.report.subject != NULL)
+		play->run->found.options.given.report.subject != NULL)
 		return;
 	fd = memfd_create("reports", 0);
 	if (fd >= 0)
@@ -318,7 +320,7 @@ static int prepare_output(struct play *play)
 	struct ri_run *run = play->run;
 	struct ri_output_rank *ranks = ri_arena_array(&run->arena, play->count, sizeof(*ranks));
 	struct ri_output_wishes wishes = {
-		.options = &run->options, .ranks = ranks, .count = play->count, .node = -1,
+		.options = &run->found.options, .ranks = ranks, .count = play->count, .node = -1,
 		.keeps_stderr = true, .bare = play->simulation.shape->scope == RI_SCOPE_NODE,
 	};
 
@@ -333,14 +335,14 @@ static int prepare_output(struct play *play)
 			.node = (int64_t)member.node,
 		};
 	}
-	run->numbers = ranks;
-	return ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
+	run->ended.numbers = ranks;
+	return ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 }
 
 /* Of a job of processes the verdict is ours, as that of its launcher. */
 static void describe_job(struct play *play)
 {
-	struct ri_topology *topology = &play->run->topology;
+	struct ri_topology *topology = &play->run->found.topology;
 	size_t ranks = play->simulation.nodes * play->simulation.ranks;
 
 	topology->scope = RI_SCOPE_PROCESS;
@@ -350,9 +352,9 @@ static void describe_job(struct play *play)
 	ri_topology_derive(topology, RI_FACT_LOCAL_RANK, 0, 0);
 	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, ranks, 0);
 	ri_topology_derive(topology, RI_FACT_NNODES, 1, 0);
-	play->run->first.argv = play->run->options.command;
-	play->run->command.mode = RI_MODE_PROCESS;
-	play->run->source.context.fan_out = play->count;
+	play->run->found.first.argv = play->run->found.options.command;
+	play->run->found.command.mode = RI_MODE_PROCESS;
+	play->run->found.source.context.fan_out = play->count;
 }
 
 static int watch(struct play *play)
@@ -361,23 +363,26 @@ static int watch(struct play *play)
 	const struct ri_simulation *simulation = &play->simulation;
 	struct ri_terminal terminal;
 	struct ri_faults faults = {
-		.simulation = simulation, .children = &run->children, .places = play->places,
+		.simulation = simulation, .children = &run->started.children,
+		.places = play->places,
 		.began_ms = ri_now_ms(),
 	};
 	const struct ri_timetable timetable = {
 		.due = ri_faults_due, .act = ri_faults_act, .context = &faults,
 	};
 	const struct ri_supervise setting = {
-		.rank = -1, .launch = &play->launch, .options = &run->options,
-		.terminal = &terminal, .output = &run->output, .result = &run->supervised,
+		.rank = -1, .launch = &play->launch, .options = &run->found.options,
+		.terminal = &terminal, .output = &run->started.output,
+		.result = &run->started.supervised,
 		.timetable = &timetable, .goes_on = simulation->shape->goes_on, .silent = true,
 	};
 	const struct ri_ranks_start start = {
-		.ranks = run->ranks, .launch = &play->launch, .children = &run->children,
-		.output = &run->output,
+		.ranks = run->started.ranks, .launch = &play->launch,
+		.children = &run->started.children, .output = &run->started.output,
 	};
 	struct ri_job_account account = {
-		.simulation = simulation, .children = &run->children, .places = play->places,
+		.simulation = simulation, .children = &run->started.children,
+		.places = play->places,
 		.report = play->members.report,
 	};
 
@@ -385,15 +390,16 @@ static int watch(struct play *play)
 	ri_terminal_share(&terminal);
 	play->launch.new_group = !terminal.shared;
 	play->launch.die_with_us = play->launch.self != 1;
-	ri_clock_read(CLOCK_REALTIME, &run->started);
+	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	if (ri_ranks_spawn(&start, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		ri_log_error(&run->err);
-		ri_children_refuse(&run->children, ri_run_refusal(run));
+		ri_children_refuse(&run->started.children, ri_run_refusal(run));
 	}
-	account.status = ri_supervise_run(&run->children, &setting);
-	account.stopped = run->supervised.stop.asked || run->supervised.interrupt.signal != 0;
-	account.quiet = run->options.quiet;
+	account.status = ri_supervise_run(&run->started.children, &setting);
+	account.stopped = run->started.supervised.stop.asked ||
+		run->started.supervised.interrupt.signal != 0;
+	account.quiet = run->found.options.quiet;
 	if (simulation->shape->scope == RI_SCOPE_PROCESS)
 		account.status = ri_run_tell(run, account.status);
 	ri_faults_tell(&faults);
@@ -405,27 +411,27 @@ static int launch_job(struct play *play)
 	struct ri_run *run = play->run;
 	const struct ri_simulation *simulation = &play->simulation;
 
-	run->options.log_prefix =
-		run->options.log_prefix || run->options.given.log_prefix.subject == NULL;
+	if (run->found.options.given.log_prefix.subject == NULL)
+		run->found.options.log_prefix = true;
 	play->members.port = ri_play_ports(ri_shape_port(simulation->shape), simulation->nodes);
 	play->members.began_ms = (uint64_t)ri_now_ms();
 	open_report(play);
 	if (prepare_members(play) < 0 ||
-		ri_children_init(&run->children, play->count, &run->arena, &run->err) < 0)
+		ri_children_init(&run->started.children, play->count, &run->arena, &run->err) < 0)
 		return -1;
-	run->options = loop_options(&run->options, simulation->shape);
+	run->found.options = loop_options(&run->found.options, simulation->shape);
 	play->launch.input = ri_ranks_open_input(&run->err);
 	if (play->launch.input < 0)
 		return -1;
 	ri_mask_default_chld();
-	if (ri_orphans_adopt(play->launch.self, &run->options, &run->err) < 0 ||
+	if (ri_orphans_adopt(play->launch.self, &run->found.options, &run->err) < 0 ||
 		prepare_output(play) < 0)
 		return -1;
 	ri_leftovers_add_relay(play->program);
 	describe_job(play);
 	if (simulation->shape->scope == RI_SCOPE_PROCESS && ri_run_reserve_telling(run) < 0)
 		return -1;
-	if (!run->options.quiet)
+	if (!run->found.options.quiet)
 		ri_log(RI_LEVEL_ALWAYS, "simulated: %zu node%s of %s, %zu rank%s each, below %s; "
 			"no GPU, no fabric", simulation->nodes, simulation->nodes == 1 ? "" : "s",
 			simulation->shape->name, simulation->ranks,
@@ -442,7 +448,7 @@ static int become_member(struct play *play)
 	uint64_t node = 0, local_rank = 0;
 	const struct ri_range nodes = { 0, simulation->nodes - 1 };
 	const struct ri_range ranks = { 0, simulation->ranks - 1 };
-	const union ri_options_given *given = &run->options.given;
+	const union ri_options_given *given = &run->found.options.given;
 
 	if (given->node_rank.subject != NULL &&
 		ri_value_number(&node, nodes, given->node_rank, &run->err) < 0)
@@ -503,8 +509,8 @@ static int wait_for_member(pid_t pid, int *status)
 static int explain_members(struct play *play)
 {
 	struct ri_run *run = play->run;
-	bool text = run->options.action_value == NULL ||
-		strcmp(run->options.action_value, "text") == 0;
+	bool text = run->found.options.action_value == NULL ||
+		strcmp(run->found.options.action_value, "text") == 0;
 	int first = 0, status = 0, stop;
 
 	if (prepare_members(play) < 0)
@@ -517,7 +523,7 @@ static int explain_members(struct play *play)
 
 		if (text)
 			print_member(play, &member, i > 0);
-		play->launch.envp = run->ranks[i].envp;
+		play->launch.envp = run->started.ranks[i].envp;
 		pid = ri_launch_spawn(&play->launch, &run->err);
 		if (pid < 0)
 			return -1;
@@ -538,9 +544,9 @@ int ri_run_simulate(struct ri_run *run)
 	play.run = run;
 	if (prepare(&play) == 0) {
 		ri_log_findings(&run->findings);
-		if (run->options.action == RI_ACTION_PRINT_ENV)
+		if (run->found.options.action == RI_ACTION_PRINT_ENV)
 			status = become_member(&play);
-		else if (run->options.action == RI_ACTION_EXPLAIN)
+		else if (run->found.options.action == RI_ACTION_EXPLAIN)
 			status = explain_members(&play);
 		else
 			status = launch_job(&play);

@@ -23,16 +23,17 @@
  */
 static bool becomes_command(struct ri_run *run, pid_t self)
 {
-	const struct ri_options *options = &run->options;
+	const struct ri_options *options = &run->found.options;
 
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
-	return ri_source_manages(run->topology.identity) && self != 1 && options->grace_ms == 0 &&
+	return ri_source_manages(run->found.topology.identity) && self != 1 &&
+		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		options->subreaper != RI_YES && !ri_link_is_on() &&
-		run->source.context.fan_out == 0;
+		run->found.source.context.fan_out == 0;
 }
 
 /* The link alone would like to read why a command fails, and is no reason to refuse it. */
@@ -43,7 +44,7 @@ static int prepare_without(struct ri_run *run, struct ri_output_wishes *wishes)
 		ri_code_name(RI_CODE_LINK_REFUSED));
 	run->err = (struct ri_error)RI_ERROR_INIT;
 	wishes->keeps_stderr = false;
-	return ri_output_prepare(&run->output, wishes, &run->arena, &run->err);
+	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
 }
 
 /*
@@ -54,20 +55,20 @@ static int prepare_without_files(struct ri_run *run, const struct ri_output_wish
 {
 	ri_log_without(&run->err, "the job runs without log files");
 	run->err = (struct ri_error)RI_ERROR_INIT;
-	run->options.given.log_dir = run->options.given.log_file =
+	run->found.options.given.log_dir = run->found.options.given.log_file =
 		(struct ri_given){ .subject = NULL };
-	run->options.log_mode = RI_LOG_MODE_TEE;
-	return ri_output_prepare(&run->output, wishes, &run->arena, &run->err);
+	run->found.options.log_mode = RI_LOG_MODE_TEE;
+	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
 }
 
 /* Of each child that starts here, whether they are ranks or not. */
 static int prepare_output(struct ri_run *run)
 {
-	size_t count = run->children.count;
+	size_t count = run->started.children.count;
 	struct ri_output_rank *ranks = ri_arena_array(&run->arena, count, sizeof(*ranks));
 	struct ri_output_wishes wishes = {
-		.options = &run->options, .ranks = ranks, .count = count, .node = -1,
-		.keeps_stderr = count > 1 || run->options.given.report.value != NULL,
+		.options = &run->found.options, .ranks = ranks, .count = count, .node = -1,
+		.keeps_stderr = count > 1 || run->found.options.given.report.value != NULL,
 	};
 	bool needs = wishes.keeps_stderr;
 	uint64_t rank = 0, local_rank = 0, node;
@@ -76,18 +77,18 @@ static int prepare_output(struct ri_run *run)
 	if (ranks == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
 			"no memory left for its output");
-	ri_topology_get(&run->topology, RI_FACT_RANK, &rank);
-	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
-	if (ri_topology_get(&run->topology, RI_FACT_NODE_RANK, &node))
+	ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank);
+	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (ri_topology_get(&run->found.topology, RI_FACT_NODE_RANK, &node))
 		wishes.node = (int64_t)node;
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
 	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on();
-	status = ri_output_prepare(&run->output, &wishes, &run->arena, &run->err);
-	if (status < 0 && ri_output_asker(&run->options)->twin &&
+	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
+	if (status < 0 && ri_output_asker(&run->found.options)->twin &&
 		run->err.code == RI_CODE_LOG_REFUSED)
 		status = prepare_without_files(run, &wishes);
-	if (status < 0 && ri_link_is_on() && !needs && !ri_output_is_wanted(&run->options))
+	if (status < 0 && ri_link_is_on() && !needs && !ri_output_is_wanted(&run->found.options))
 		status = prepare_without(run, &wishes);
 	return status;
 }
@@ -95,17 +96,18 @@ static int prepare_output(struct ri_run *run)
 /* All that takes memory, and what ranks beside the first one read. */
 static int prepare(struct ri_run *run, struct ri_launch *launch)
 {
-	size_t count = run->source.context.fan_out > 0 ? run->source.context.fan_out : 1;
+	size_t fan_out = run->found.source.context.fan_out, count = fan_out > 0 ? fan_out : 1;
 
-	if (ri_children_init(&run->children, count, &run->arena, &run->err) < 0 ||
+	if (ri_children_init(&run->started.children, count, &run->arena, &run->err) < 0 ||
 		ri_launch_prepare(launch, &run->arena, &run->err) < 0)
 		return -1;
 	if (count == 1)
 		return 0;
-	ri_topology_get(&run->topology, RI_FACT_RANK, &run->children.first_rank);
+	ri_topology_get(&run->found.topology, RI_FACT_RANK, &run->started.children.first_rank);
 	launch->input = ri_ranks_open_input(&run->err);
 	return launch->input < 0 ||
-			ri_ranks_prepare(&run->ranks, &run->source, launch, &run->err) < 0
+			ri_ranks_prepare(&run->started.ranks, &run->found.source, launch,
+				&run->err) < 0
 		? -1
 		: 0;
 }
@@ -113,7 +115,7 @@ static int prepare(struct ri_run *run, struct ri_launch *launch)
 /* Some of them run, or none: the others will never do so. */
 static void note_refusal(struct ri_run *run)
 {
-	struct ri_children *children = &run->children;
+	struct ri_children *children = &run->started.children;
 
 	ri_log_error(&run->err);
 	if (children->started > 0)
@@ -139,43 +141,44 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	const struct ri_supervise setting = {
 		.rank = ri_run_single_rank(run),
 		.timetable = calls_roll ? &roll_call : &autopsy,
-		.launch = launch, .options = &run->options, .terminal = &terminal,
-		.output = &run->output, .result = &run->supervised,
+		.launch = launch, .options = &run->found.options, .terminal = &terminal,
+		.output = &run->started.output, .result = &run->started.supervised,
 		.tell = ri_link_is_on() ? ri_run_tidings : NULL, .context = run,
 	};
 	const struct ri_ranks_start ranks = {
-		.ranks = run->ranks, .launch = launch, .children = &run->children,
-		.output = &run->output,
+		.ranks = run->started.ranks, .launch = launch, .children = &run->started.children,
+		.output = &run->started.output,
 	};
 
 	int status;
 
-	ri_autopsy_plan(&run->options, &run->children, &run->supervised.stop.asked);
+	ri_autopsy_plan(&run->found.options, &run->started.children,
+		&run->started.supervised.stop.asked);
 	ri_terminal_find(&terminal, launch->self);
-	if (run->children.count > 1)
+	if (run->started.children.count > 1)
 		ri_terminal_share(&terminal);
 	launch->terminal = terminal.is_front ? terminal.fd : -1;
-	launch->told_by_step = ri_step_tells_all(&run->env);
+	launch->told_by_step = ri_step_tells_all(&run->found.env);
 	launch->new_group = !terminal.shared && !launch->told_by_step;
-	launch->admits_us = ri_autopsy_needs_admission(&run->options);
+	launch->admits_us = ri_autopsy_needs_admission(&run->found.options);
 	launch->die_with_us = launch->self != 1;
-	ri_clock_read(CLOCK_REALTIME, &run->started);
+	ri_clock_read(CLOCK_REALTIME, &run->started.at);
 	if (ri_ranks_spawn(&ranks, &run->err) < 0) {
 		ri_terminal_restore(&terminal);
 		note_refusal(run);
-		if (run->children.started == 0)
-			return ri_run_tell(run, run->children.refused);
+		if (run->started.children.started == 0)
+			return ri_run_tell(run, run->started.children.refused);
 	}
-	ri_state_run(run->children.started);
+	ri_state_run(run->started.children.started);
 	ri_link_reach(RI_LINK_RUNNING);
 	if (calls_roll)
 		ri_roll_call_begin(&roll);
 	ri_autopsy_begin();
-	status = ri_supervise_run(&run->children, &setting);
+	status = ri_supervise_run(&run->started.children, &setting);
 	ri_roll_call_end();
 	ri_autopsy_end();
 	/* of several it was the first one that could read */
-	if (WIFSIGNALED(run->children.items[0].wait_status))
+	if (WIFSIGNALED(run->started.children.items[0].wait_status))
 		ri_terminal_reset(&terminal);
 	return ri_run_tell(run, status);
 }
@@ -184,26 +187,27 @@ int ri_run_start(struct ri_run *run)
 {
 	struct ri_launch launch = {
 		.self = getpid(),
-		.argv = run->first.argv,
+		.argv = run->found.first.argv,
 		.terminal = -1,
 		.input = -1,
 		.outputs = { -1, -1 },
-		.cpus = ri_placing_cpus(&run->placing, 0),
-		.privileges = &run->privileges,
-		.signal_map = &run->options.signal_map,
+		.cpus = ri_placing_cpus(&run->found.placing, 0),
+		.privileges = &run->started.privileges,
+		.signal_map = &run->found.options.signal_map,
 	};
 
-	launch.envp = ri_env_apply(&run->env, &run->first.edits, &run->arena, &run->err);
+	launch.envp = ri_env_apply(&run->found.env, &run->found.first.edits, &run->arena,
+		&run->err);
 	if (launch.envp == NULL || prepare(run, &launch) < 0)
 		return ri_run_fail(run);
 	ri_mask_default_chld();
-	if (run->options.parent_signal != 0)
-		prctl(PR_SET_PDEATHSIG, run->options.parent_signal, 0, 0, 0);
+	if (run->found.options.parent_signal != 0)
+		prctl(PR_SET_PDEATHSIG, run->found.options.parent_signal, 0, 0, 0);
 	if (becomes_command(run, launch.self)) {
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
-	if (ri_orphans_adopt(launch.self, &run->options, &run->err) < 0 ||
+	if (ri_orphans_adopt(launch.self, &run->found.options, &run->err) < 0 ||
 		prepare_output(run) < 0)
 		return ri_run_fail(run);
 	if (ri_run_reserve_telling(run) < 0)

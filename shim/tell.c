@@ -53,14 +53,14 @@ static bool is_of_all(const struct ri_given *word)
  */
 void ri_telling_judge(struct ri_run *run)
 {
-	const union ri_options_given *given = &run->options.given;
+	const union ri_options_given *given = &run->found.options.given;
 	const struct ri_given *words[] = { &given->report, &given->state };
 	uint64_t here = 0, local_rank = 0;
 
-	ri_topology_get(&run->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
-	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
-	if (run->source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
-		run->options.action == RI_ACTION_CHECK)
+	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
+	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (run->found.source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
+		run->found.options.action == RI_ACTION_CHECK)
 		return;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (is_of_all(words[i]))
@@ -75,19 +75,19 @@ int64_t ri_run_single_rank(const struct ri_run *run)
 {
 	uint64_t rank, ranks;
 
-	if (run->source.context.fan_out > 0 || run->command.mode != RI_MODE_PROCESS ||
-		!ri_topology_get(&run->topology, RI_FACT_RANK, &rank) ||
-		!ri_topology_get(&run->topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
+	if (run->found.source.context.fan_out > 0 || run->found.command.mode != RI_MODE_PROCESS ||
+		!ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank) ||
+		!ri_topology_get(&run->found.topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
 		return -1;
 	return (int64_t)rank;
 }
 
 static struct ri_report_plan plan_report(const struct ri_run *run)
 {
-	size_t fan_out = run->source.context.fan_out;
+	size_t fan_out = run->found.source.context.fan_out;
 
 	return (struct ri_report_plan){
-		.options = &run->options, .topology = &run->topology,
+		.options = &run->found.options, .topology = &run->found.topology,
 		.ranks = fan_out > 0 ? fan_out : 1,
 	};
 }
@@ -96,10 +96,11 @@ static int make_torch_files(void *argument)
 {
 	struct ri_run *run = argument;
 
-	ri_torch_files_make(&run->torch_files, &run->env, plan_report(run).ranks, &run->arena);
-	if (run->privileges.change_user)
-		ri_torch_files_give(&run->torch_files, run->privileges.account.uid,
-			run->privileges.account.gid);
+	ri_torch_files_make(&run->started.torch_files, &run->found.env, plan_report(run).ranks,
+		&run->arena);
+	if (run->started.privileges.change_user)
+		ri_torch_files_give(&run->started.torch_files, run->started.privileges.account.uid,
+			run->started.privileges.account.gid);
 	return 0;
 }
 
@@ -122,16 +123,16 @@ static int name_torch_files(struct ri_run *run)
 {
 	if (ri_run_ask_torch_files(run, make_torch_files, run) < 0 && ri_apart_stop() != 0)
 		return -1;
-	run->source.torch_files = &run->torch_files;
-	return ri_rank_name_torch_file(&run->first, &run->source, &run->err);
+	run->found.source.torch_files = &run->started.torch_files;
+	return ri_rank_name_torch_file(&run->found.first, &run->found.source, &run->err);
 }
 
 int ri_run_reserve_telling(struct ri_run *run)
 {
 	const struct ri_report_plan plan = plan_report(run);
 
-	run->outcomes = ri_arena_array(&run->arena, plan.ranks, sizeof(*run->outcomes));
-	if (run->outcomes == NULL)
+	run->ended.outcomes = ri_arena_array(&run->arena, plan.ranks, sizeof(*run->ended.outcomes));
+	if (run->ended.outcomes == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
 			"no memory left for what becomes of it");
 	return ri_report_reserve(&plan, &run->err);
@@ -149,7 +150,8 @@ static int find_facts(void *argument)
 {
 	struct ri_run *run = argument;
 
-	ri_node_facts_find(run->facts, &run->host, &run->env, &run->first.edits, &run->arena);
+	ri_node_facts_find(run->ended.facts, &run->found.host, &run->found.env,
+		&run->found.first.edits, &run->arena);
 	return 0;
 }
 
@@ -161,17 +163,17 @@ static int prepare_facts(struct ri_run *run)
 		.path = "/sys/class/net", .most_ms = FACTS_MOST_MS,
 	};
 
-	if (run->options.given.report.value == NULL)
+	if (run->found.options.given.report.value == NULL)
 		return 0;
-	run->facts = ri_arena_alloc(&run->arena, sizeof(*run->facts));
-	if (run->facts == NULL)
+	run->ended.facts = ri_arena_alloc(&run->arena, sizeof(*run->ended.facts));
+	if (run->ended.facts == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "--report", "no memory left for it");
 	if (ri_apart(&finding) == 0)
 		return 0;
 	if (errno == ETIMEDOUT)
 		ri_log(RI_LEVEL_NOTE, "the report is without facts of this node: after %d ms "
 			"they were not known", FACTS_MOST_MS);
-	run->facts = NULL;
+	run->ended.facts = NULL;
 	return 0;
 }
 
@@ -179,7 +181,8 @@ static int begin_state(void *argument)
 {
 	struct ri_run *run = argument;
 
-	return ri_state_begin(&run->options, &run->topology, run->self, &run->arena, &run->err);
+	return ri_state_begin(&run->found.options, &run->found.topology, run->ended.self,
+		&run->arena, &run->err);
 }
 
 /*
@@ -208,14 +211,14 @@ static int look_at(struct ri_run *run, struct ri_given *option, int (*work)(void
 
 int ri_run_prepare_telling(struct ri_run *run)
 {
-	struct ri_options *options = &run->options;
+	struct ri_options *options = &run->found.options;
 
 	if (options->given.state.value != NULL)
-		run->self = getpid();
+		run->ended.self = getpid();
 	if (look_at(run, &options->given.report, prepare_report,
 		    "the job runs without a report") < 0)
 		return -1;
-	run->has_report = options->given.report.value != NULL;
+	run->ended.has_report = options->given.report.value != NULL;
 	if (prepare_facts(run) < 0 ||
 		look_at(run, &options->given.state, begin_state,
 			"the job runs without a state file") < 0)
@@ -229,11 +232,11 @@ int ri_run_prepare_telling(struct ri_run *run)
 
 static void add_end(struct ri_run *run, size_t index)
 {
-	const struct ri_child *child = &run->children.items[index];
-	struct ri_rank_outcome *rank = &run->outcomes[index];
+	const struct ri_child *child = &run->started.children.items[index];
+	struct ri_rank_outcome *rank = &run->ended.outcomes[index];
 
-	ri_settle_describe(child, &run->output, index, rank);
-	rank->oom = rank->end == RI_END_SIGNALED && run->supervised.oom &&
+	ri_settle_describe(child, &run->started.output, index, rank);
+	rank->oom = rank->end == RI_END_SIGNALED && run->started.supervised.oom &&
 		rank->signal == SIGKILL && !child->killed;
 }
 
@@ -241,19 +244,19 @@ static void add_end(struct ri_run *run, size_t index)
 static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
 {
 	rank->end = RI_END_EXEC_FAILED;
-	rank->started = rank->ended = run->children.refused_at;
+	rank->started = rank->ended = run->started.children.refused_at;
 }
 
 /* What is left of its output, and what torch wrote where it failed. */
 static void add_words(struct ri_run *run, size_t index)
 {
-	struct ri_rank_outcome *rank = &run->outcomes[index];
+	struct ri_rank_outcome *rank = &run->ended.outcomes[index];
 	struct torch_file file = {
-		.files = &run->torch_files, .index = index, .ended = rank->ended,
+		.files = &run->started.torch_files, .index = index, .ended = rank->ended,
 	};
 
-	rank->log = ri_output_path(&run->output, index);
-	if (run->torch_files.folder != NULL && ri_rank_failed(rank) &&
+	rank->log = ri_output_path(&run->started.output, index);
+	if (run->started.torch_files.folder != NULL && ri_rank_failed(rank) &&
 		ri_run_ask_torch_files(run, read_torch_file, &file) == 0) {
 		rank->torch_error = file.bytes.at;
 		rank->torch_error_length = file.bytes.length;
@@ -262,31 +265,33 @@ static void add_words(struct ri_run *run, size_t index)
 
 static void number_ranks(struct ri_run *run, size_t count)
 {
+	const struct ri_output_rank *numbers = run->ended.numbers;
+	struct ri_rank_outcome *outcomes = run->ended.outcomes;
 	uint64_t rank = 0, local_rank = 0;
 
-	ri_topology_get(&run->topology, RI_FACT_RANK, &rank);
-	ri_topology_get(&run->topology, RI_FACT_LOCAL_RANK, &local_rank);
+	ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank);
+	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank);
 	for (size_t i = 0; i < count; i++) {
-		run->outcomes[i].rank = run->numbers != NULL ? run->numbers[i].rank : rank + i;
-		run->outcomes[i].local_rank =
-			run->numbers != NULL ? run->numbers[i].local_rank : local_rank + i;
+		outcomes[i].rank = numbers != NULL ? numbers[i].rank : rank + i;
+		outcomes[i].local_rank =
+			numbers != NULL ? numbers[i].local_rank : local_rank + i;
 	}
 }
 
 /* whole: also what lies in files that may not answer. */
 static void fill_outcomes(struct ri_run *run, bool whole)
 {
-	const struct ri_children *children = &run->children;
+	const struct ri_children *children = &run->started.children;
 
 	number_ranks(run, children->count);
 	for (size_t i = 0; i < children->count; i++) {
 		if (i < children->started)
 			add_end(run, i);
 		else if (i == children->started && children->refused != 0)
-			add_refusal(run, &run->outcomes[i]);
+			add_refusal(run, &run->ended.outcomes[i]);
 		if (whole)
 			add_words(run, i);
-		ri_class_find(&run->outcomes[i]);
+		ri_class_find(&run->ended.outcomes[i]);
 	}
 }
 
@@ -295,7 +300,7 @@ static void fill_outcomes(struct ri_run *run, bool whole)
  */
 static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
 {
-	const struct ri_interrupt *interrupt = &run->supervised.interrupt;
+	const struct ri_interrupt *interrupt = &run->started.supervised.interrupt;
 
 	outcome->interrupt = *interrupt;
 	if (!ri_outcome_is_interrupted(outcome))
@@ -313,7 +318,7 @@ static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
  */
 static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int status)
 {
-	const struct ri_children *children = &run->children;
+	const struct ri_children *children = &run->started.children;
 
 	if (children->refused != 0) {
 		outcome->first = (ssize_t)children->started;
@@ -333,9 +338,9 @@ static const struct ri_cause *find_cause(const struct ri_run *run,
 {
 	static struct ri_cause refusal = { .shown = true };
 
-	if (run->children.refused == 0)
+	if (run->started.children.refused == 0)
 		return ri_cause_find(outcome,
-			run->supervised.knows_shm ? &run->supervised.shm : NULL);
+			run->started.supervised.knows_shm ? &run->started.supervised.shm : NULL);
 	refusal.code = run->err.code;
 	refusal.subject = run->err.subject;
 	refusal.text = run->err.text;
@@ -345,16 +350,17 @@ static const struct ri_cause *find_cause(const struct ri_run *run,
 
 static struct ri_outcome begin_outcome(const struct ri_run *run)
 {
-	const struct ri_stop *stop = &run->supervised.stop;
+	const struct ri_stop *stop = &run->started.supervised.stop;
 
 	return (struct ri_outcome){
-		.topology = &run->topology, .command = run->first.argv[0],
-		.ranks = run->outcomes, .count = plan_report(run).ranks,
-		.launch = ri_mode_name(run->command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
-									 : run->command.mode),
+		.topology = &run->found.topology, .command = run->found.first.argv[0],
+		.ranks = run->ended.outcomes, .count = plan_report(run).ranks,
+		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
+									 : run->found.command.mode),
 		.first = -1, .job_node = -1, .single = ri_run_single_rank(run) >= 0,
-		.started = run->started,
-		.linked = run->options.link != RI_LINK_MODE_NO && run->part.job != NULL,
+		.started = run->started.at,
+		.linked = run->found.options.link != RI_LINK_MODE_NO &&
+			run->started.part.job != NULL,
 		.stop_signal = stop->asked ? stop->number : 0, .stop_sender = stop->sender,
 		.stopped_by_terminal = stop->by_terminal,
 	};
@@ -380,7 +386,7 @@ static int tell_all(void *argument)
 /* The end does not wait for ever for the mount of the report. */
 static void tell(struct ri_run *run, const struct ri_outcome *outcome, const struct ri_error *why)
 {
-	const struct ri_given *report = &run->options.given.report;
+	const struct ri_given *report = &run->found.options.given.report;
 	struct telling telling = { outcome, run->was_checked ? &run->checked : NULL, why };
 	const struct ri_apart writing = {
 		.work = tell_all, .argument = &telling, .subject = report->subject,
@@ -421,14 +427,14 @@ static void add_sight(struct ri_outcome *outcome)
 /* What only the report has. */
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
-	const struct ri_stop *stop = &run->supervised.stop;
+	const struct ri_stop *stop = &run->started.supervised.stop;
 	int64_t ago_ms;
 
 	outcome->roll_call = ri_roll_call_said();
 	add_sight(outcome);
-	if (run->facts != NULL) {
-		outcome->facts = run->facts->items;
-		outcome->fact_count = run->facts->count;
+	if (run->ended.facts != NULL) {
+		outcome->facts = run->ended.facts->items;
+		outcome->fact_count = run->ended.facts->count;
 	}
 	if (!stop->asked)
 		return;
@@ -446,7 +452,7 @@ static void name_host(struct ri_run *run, struct ri_outcome *outcome)
 {
 	static struct utsname names;
 
-	outcome->host = run->host.name;
+	outcome->host = run->found.host.name;
 	if (outcome->host == NULL && uname(&names) == 0)
 		outcome->host = names.nodename;
 }
@@ -456,11 +462,11 @@ static struct ri_outcome begin_without(struct ri_run *run, int status)
 {
 	struct ri_outcome outcome;
 
-	clock_gettime(CLOCK_REALTIME, &run->started);
+	clock_gettime(CLOCK_REALTIME, &run->started.at);
 	outcome = begin_outcome(run);
-	outcome.ended = run->started;
-	outcome.exit_status = run->options.exit_map.to[status];
-	if (run->options.given.report.value != NULL) {
+	outcome.ended = run->started.at;
+	outcome.exit_status = run->found.options.exit_map.to[status];
+	if (run->found.options.given.report.value != NULL) {
 		name_host(run, &outcome);
 		add_surroundings(run, &outcome);
 	}
@@ -488,9 +494,9 @@ int ri_run_stopped(struct ri_run *run, int number)
 {
 	struct ri_outcome outcome;
 
-	if (!run->has_report || ri_run_reserve_telling(run) < 0)
+	if (!run->ended.has_report || ri_run_reserve_telling(run) < 0)
 		return ri_run_leave(run, 128 + number);
-	run->supervised.stop = (struct ri_stop){
+	run->started.supervised.stop = (struct ri_stop){
 		.asked = true, .number = number, .at_ms = ri_now_ms(),
 	};
 	outcome = begin_without(run, 128 + number);
@@ -512,9 +518,12 @@ struct ri_outcome ri_run_judge(struct ri_run *run)
 /* One command that ended well, and nobody wants to read so. */
 static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
-	return run->children.count == 1 && run->children.refused == 0 && status == 0 &&
-		run->children.items[0].wait_status == 0 && !run->children.items[0].lives &&
-		!run->supervised.stop.asked && run->options.given.report.value == NULL;
+	const struct ri_children *children = &run->started.children;
+
+	return children->count == 1 && children->refused == 0 && status == 0 &&
+		children->items[0].wait_status == 0 && !children->items[0].lives &&
+		!run->started.supervised.stop.asked &&
+		run->found.options.given.report.value == NULL;
 }
 
 int ri_run_tell(struct ri_run *run, int status)
@@ -529,11 +538,11 @@ int ri_run_tell(struct ri_run *run, int status)
 	status = find_first(run, &outcome, status);
 	if (linked)
 		status = ri_run_judged(run, &outcome, status);
-	status = run->options.exit_map.to[status];
+	status = run->found.options.exit_map.to[status];
 	outcome.exit_status = status;
-	if (outcome.first >= 0 || status != 0 || run->options.given.report.value != NULL)
+	if (outcome.first >= 0 || status != 0 || run->found.options.given.report.value != NULL)
 		name_host(run, &outcome);
-	if (run->options.given.report.value != NULL)
+	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
 	outcome.autopsy = ri_autopsy_document();
