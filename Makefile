@@ -202,7 +202,7 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
-	hang/examine hang/list hang/look hang/files system/mask system/hidden_child)
+	hang/examine hang/list hang/look hang/inside hang/files system/mask system/hidden_child)
 
 $(O)/tests/test_hidden_child: $(patsubst %,$(O)/shim/%.o,system/hidden_child system/mask)
 

@@ -64,7 +64,7 @@ static void add_call(struct ri_text *out, const struct ri_hang_process *process)
 	}
 }
 
-/* The libraries' own frames are where a program waits; why is where the program called them. */
+/* A program waits in a library's frame; the reader looks for the line that called the library. */
 static bool is_of_library(const char *file)
 {
 	return file[0] == '<' || strstr(file, "/site-packages/") != NULL ||
@@ -125,7 +125,7 @@ static bool has_unread_child(const struct ri_hang_look *look, const struct ri_ha
 
 static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth);
 
-/* Who waits for a child: which one, and what that does. */
+/* Which child the process waits for, and what that one does. */
 static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 	const struct ri_hang_process *process, int depth)
 {

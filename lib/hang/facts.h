@@ -30,7 +30,7 @@ bool ri_hang_read_faults(const char *text, uint64_t *faults);
 /* All bytes that were read and written, by rchar and wchar of /proc/PID/io. */
 bool ri_hang_read_io(const char *text, uint64_t *bytes);
 
-/* wchan, "" where it says "0": it waits in none. */
+/* The function of the kernel that it waits in, of wchan; "" where that says "0": in none. */
 void ri_hang_read_wchan(const char *text, char *out, size_t size);
 
 /*
@@ -50,14 +50,14 @@ enum ri_hang_claim {
 };
 
 /*
- * What of an environment says which rank it is of: the variables that the functions below ask
- * for. It comes in pieces of any size. {0} to begin with.
+ * The variables of an environment that the functions below ask for. The environment comes in
+ * pieces of any size. Begin with {0}.
  */
 struct ri_hang_environment {
 	char kept[512];
 	size_t length;
-	char variable[64];	/* the one that has not ended yet */
-	size_t seen;		/* bytes of it; more than fit: it is none of these */
+	char variable[64];	/* the one that the last piece ended in */
+	size_t seen;		/* bytes of that; one that does not fit is not kept */
 };
 
 void ri_hang_add_environment(struct ri_hang_environment *environment, const char *piece,
@@ -110,7 +110,7 @@ bool ri_call_read(const char *text, struct ri_call *out);
 /* What is known of the call that it is inside of, or NULL. */
 const struct ri_call_row *ri_call_row(const struct ri_call *call);
 
-/* Does it wait for nothing but the time? Also a poll(2) of no file. */
+/* Does it wait for the time alone? So does a poll(2) of no file. */
 bool ri_call_sleeps(const struct ri_call *call);
 
 /* The descriptor that it waits for; -1: none. */

@@ -11,9 +11,9 @@ enum {
 };
 
 static int parents[RI_HANG_PROCESSES];		/* indexes; -1: it is not in the look */
-static int outermost[RI_HANG_PROCESSES];	/* who claims to be a rank; -1: nobody */
+static int outermost[RI_HANG_PROCESSES];	/* with a claim, at or above it; -1: none */
 
-/* Whoever started a process that is surer of another number is a launcher, and no rank. */
+/* A process is a launcher, and no rank, if one below it claims another number more surely. */
 static void pass_over_launchers(struct ri_hang_look *look)
 {
 	for (size_t i = 0; i < look->count; i++) {
@@ -44,7 +44,7 @@ static void find_outermost(const struct ri_hang_look *look)
 	}
 }
 
-/* Of several with one number and one kind of claim the eldest: the others lost their parent. */
+/* Several may have one number and kind of claim, if they lost their parent: the eldest counts. */
 static bool is_eldest(const struct ri_hang_look *look, size_t i)
 {
 	const struct ri_hang_process *process = &look->processes[i];
@@ -81,7 +81,7 @@ static enum ri_hang_claim mark_ranks(struct ri_hang_look *look)
 	return best;
 }
 
-/* What runs below a rank has its number, whatever its own environment says by now. */
+/* A process below a rank has the rank's number, even if its environment has another one by now. */
 static void number_descendants(struct ri_hang_look *look, enum ri_hang_claim claim)
 {
 	for (size_t i = 0; i < look->count; i++) {
@@ -97,7 +97,7 @@ static void number_descendants(struct ri_hang_look *look, enum ri_hang_claim cla
 			look->processes[i].rank = -1;
 }
 
-/* Who lives beside a rank, and is none as far as is known, may be the one that seems to miss. */
+/* A sibling of a rank that is not known to be one may be the rank that seems to be missing. */
 static bool has_strange_sibling(const struct ri_hang_look *look, pid_t parent)
 {
 	for (size_t i = 0; i < look->count; i++)

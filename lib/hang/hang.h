@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of a job do at one moment: filled in by who looks (shim/hang), judged and
- * shown by the other files of this room. One region of fixed size holds all of it, so that it can
+ * What the processes of a job do at one moment: shim/hang fills it in, the other files of this
+ * room judge and show it. One region of fixed size holds all of it, so that it can
  * be shared by processes. Every string in it is foreign.
  */
 #ifndef RI_HANG_HANG_H
@@ -37,8 +37,8 @@ enum ri_hang_python {
 	RI_HANG_NO_PYTHON,
 	RI_HANG_OTHER_PYTHON,	/* a release that is not known */
 	RI_HANG_REFUSED,	/* its memory may not be read */
-	RI_HANG_SILENT,	/* who read it waited itself */
-	RI_HANG_SLOW,		/* who read it did not come to an end */
+	RI_HANG_SILENT,	/* the worker that read it had to wait for its memory */
+	RI_HANG_SLOW,		/* the worker that read it was not done in time */
 };
 
 enum ri_hang_class {
@@ -124,10 +124,10 @@ struct ri_hang_process {
 struct ri_hang_look {
 	struct ri_hang_process processes[RI_HANG_PROCESSES];
 	size_t count;
-	size_t own_count;	/* the first ones, which whoever looks started itself */
+	size_t own_count;	/* the first ones, which this rankinit started itself */
 	bool listed;		/* the others are there, too: the look was not cut short before */
 	size_t left_out;
-	int suspect;		/* index; -1: nobody is suspected */
+	int suspect;		/* index of the rank that holds up the others; -1: none */
 	int64_t missing[RI_HANG_MISSING];	/* ranks that have no process here */
 	size_t missing_count;
 	/* made by ri_hang_judge */
@@ -142,10 +142,10 @@ struct ri_hang {
 	unsigned last;		/* which of them is the newer one */
 	unsigned looks_taken;
 	uint32_t interval_ms;	/* between the two */
-	bool after_loss;	/* who is dying is no news: it is judged by its end */
+	bool after_loss;	/* a process that is ending is not told of: its end will be */
 	const char *why;	/* it was looked, for programs: "asked", "stop" */
 	struct timespec at;	/* of the newer one; 0: not known */
-	bool by_seccomp;	/* a filter denies process_vm_readv(2) to whoever looks */
+	bool by_seccomp;	/* a filter denies process_vm_readv(2) to the process that looks */
 	uint32_t cut_ms;	/* how long the look took that was cut short; 0: none was */
 	int cut_errno;		/* why there is no process that goes on with it; 0: time */
 	int yama;		/* kernel.yama.ptrace_scope; -1: there is no Yama */
@@ -154,11 +154,18 @@ struct ri_hang {
 	char text[RI_HANG_TEXT];
 };
 
-/* The string in the region, which has each once if they come in a row; "" when it is full. */
+/*
+ * Copy a string into the region, which then lasts as long as that. One that was copied lately is
+ * not copied again. "" when the region is full.
+ */
 const char *ri_hang_keep_string(struct ri_hang *hang, const char *string);
 
-/* The index of a process, where the own ones and the others come in the order of pid; -1: none. */
+/* The index of a process; -1: none. Own ones and others must each be in the order of pid. */
 int ri_hang_find_process(const struct ri_hang_look *look, pid_t pid);
+
+/* A process of the newer look as the look before saw it; NULL: that did not see it. */
+const struct ri_hang_process *ri_hang_find_before(const struct ri_hang *hang,
+	const struct ri_hang_process *now);
 
 /* Is any process of this look a rank? */
 bool ri_hang_has_ranks(const struct ri_hang_look *look);

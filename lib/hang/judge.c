@@ -160,24 +160,6 @@ static enum ri_hang_class class_of(const struct ri_hang *hang,
 	return RI_HANG_UNKNOWN;
 }
 
-/* The same process one look before; they come in the same order. */
-static const struct ri_hang_process *find_before(const struct ri_hang *hang, size_t i)
-{
-	const struct ri_hang_look *before = &hang->looks[!hang->last];
-	const struct ri_hang_process *now = &hang->looks[hang->last].processes[i];
-
-	if (hang->looks_taken < 2)
-		return NULL;
-	if (i < before->count && before->processes[i].pid == now->pid &&
-		before->processes[i].started == now->started)
-		return &before->processes[i];
-	for (size_t j = 0; j < before->count; j++)
-		if (before->processes[j].pid == now->pid &&
-			before->processes[j].started == now->started)
-			return &before->processes[j];
-	return NULL;
-}
-
 static bool same_place(const struct ri_hang_process *a, const struct ri_hang_process *b)
 {
 	const struct ri_hang_stack *one = main_stack(a), *other = main_stack(b);
@@ -300,7 +282,7 @@ void ri_hang_judge(struct ri_hang *hang)
 
 	for (size_t i = 0; i < look->count; i++) {
 		struct ri_hang_process *process = &look->processes[i];
-		const struct ri_hang_process *before = find_before(hang, i);
+		const struct ri_hang_process *before = ri_hang_find_before(hang, process);
 
 		process->still = before != NULL && same_place(before, process);
 		process->wait = ri_hang_find_wait(process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each process of a look does, which of them do the same, and who holds up the others. */
+/* What each process of a look does, which of them do the same, and which holds up the others. */
 #ifndef RI_HANG_JUDGE_H
 #define RI_HANG_JUDGE_H
 
@@ -82,7 +82,7 @@ bool ri_hang_is_lost(const struct ri_hang *hang, const struct ri_hang_process *p
  * worked that run for it.
  */
 struct ri_hang_moment {
-	pid_t pid;		/* 0: nothing is known */
+	pid_t pid;		/* 0: there is no such moment yet */
 	uint64_t hash, main_ns, faults;
 	uint64_t ticks, stacks;	/* of all its threads, and of all processes below it */
 	int64_t at_us;

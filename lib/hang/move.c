@@ -6,7 +6,7 @@ enum {
 	HARDLY_EVER = 200,	/* its main thread was on a CPU for less than one in so many */
 	HARDLY = 100,
 	SELDOM = 20,		/* what works for it was, for less than that */
-	FAULTS = 20,		/* pages in a second, which nobody takes who only asks again */
+	FAULTS = 20,		/* pages in a second; a rank that only polls takes fewer */
 	TICK_US = 10000,	/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
 	DEEPEST = 512,
 };
@@ -45,7 +45,7 @@ static struct ri_hang_moment *find_moment(const struct ri_hang_look *look,
 	return NULL;
 }
 
-/* Of those below it which end, begin, or run Python somewhere else, the sum is another one. */
+/* The sum of hashes changes if a process below the rank ends, begins, or has another stack. */
 static void add_work(struct ri_hang_moment *moment, const struct ri_hang_process *process)
 {
 	uint64_t hash = (uint64_t)process->pid;
@@ -59,7 +59,7 @@ static void add_work(struct ri_hang_moment *moment, const struct ri_hang_process
 	moment->stacks += hash * 1099511628211u;
 }
 
-/* Between nothing and all of the time it was on a CPU, or all of it, and took memory. */
+/* Was it on a CPU for a part of the time, or for all of it and took memory? */
 static bool worked(const struct ri_hang_moment *then, const struct ri_hang_moment *now)
 {
 	uint64_t since = (uint64_t)(now->at_us - then->at_us);
@@ -69,7 +69,10 @@ static bool worked(const struct ri_hang_moment *then, const struct ri_hang_momen
 		(now->faults - then->faults) * 1000000 > since * FAULTS);
 }
 
-/* Who spins may have threads that do so for it: only of one that waits do they say anything. */
+/*
+ * Did threads or children work for a rank whose main thread waits? If that spins, its threads may
+ * spin for it, and their time proves no work.
+ */
 static bool works_for(const struct ri_hang_moment *then, const struct ri_hang_moment *now)
 {
 	uint64_t since = (uint64_t)(now->at_us - then->at_us);
@@ -79,7 +82,7 @@ static bool works_for(const struct ri_hang_moment *then, const struct ri_hang_mo
 		(now->ticks - then->ticks) * TICK_US > since / SELDOM);
 }
 
-static bool waits_for_ranks(const struct ri_hang_process *process)
+static bool is_collective(const struct ri_hang_process *process)
 {
 	return process->wait != NULL && process->wait->kind == RI_WAIT_COLLECTIVE;
 }
@@ -90,7 +93,7 @@ static bool has_moved(const struct ri_hang_process *process, const struct ri_han
 	if (process->stack_count == 0 || process->stacks[0].torn || then->pid != now->pid ||
 		then->hash != now->hash || worked(then, now))
 		return true;
-	return !waits_for_ranks(process) && works_for(then, now);
+	return !is_collective(process) && works_for(then, now);
 }
 
 const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang)
@@ -112,7 +115,7 @@ const struct ri_hang_process *ri_hang_find_unreadable(struct ri_hang *hang)
 bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, size_t room)
 {
 	static struct ri_hang_moment now[RI_HANG_PROCESSES];
-	static const struct ri_hang_process *who[RI_HANG_PROCESSES];
+	static const struct ri_hang_process *counted[RI_HANG_PROCESSES];
 	const struct ri_hang_look *look = ri_hang_newer(hang);
 	bool moved = false, ranks = ri_hang_has_ranks(look);
 	size_t count = 0;
@@ -122,7 +125,7 @@ bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, siz
 
 		if (!counts(look, ranks, process))
 			continue;
-		who[count] = process;
+		counted[count] = process;
 		now[count++] = (struct ri_hang_moment){
 			.pid = process->pid, .main_ns = process->main_ns, .at_us = process->at_us,
 			.faults = process->faults,
@@ -136,7 +139,7 @@ bool ri_hang_has_moved(struct ri_hang *hang, struct ri_hang_moment *moments, siz
 			add_work(moment, &look->processes[i]);
 	}
 	for (size_t i = 0; i < count; i++) {
-		moved = has_moved(who[i], &moments[i], &now[i]) || moved;
+		moved = has_moved(counted[i], &moments[i], &now[i]) || moved;
 		moments[i] = now[i];
 	}
 	return moved || count == 0;

@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hang/hang.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static int find(const struct ri_hang_look *look, size_t low, size_t high, pid_t pid)
+static int compare(const void *pid, const void *process)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	pid_t wanted = *(const pid_t *)pid, its = ((const struct ri_hang_process *)process)->pid;
 
-		if (look->processes[middle].pid == pid)
-			return (int)middle;
-		if (look->processes[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return -1;
+	return (wanted > its) - (wanted < its);
 }
 
 int ri_hang_find_process(const struct ri_hang_look *look, pid_t pid)
 {
-	int own = find(look, 0, look->own_count, pid);
+	const struct ri_hang_process *all = look->processes, *found;
 
-	return own >= 0 ? own : find(look, look->own_count, look->count, pid);
+	found = bsearch(&pid, all, look->own_count, sizeof(*all), compare);
+	if (found == NULL)
+		found = bsearch(&pid, all + look->own_count, look->count - look->own_count,
+			sizeof(*all), compare);
+	return found == NULL ? -1 : (int)(found - all);
+}
+
+const struct ri_hang_process *ri_hang_find_before(const struct ri_hang *hang,
+	const struct ri_hang_process *now)
+{
+	const struct ri_hang_look *before = &hang->looks[!hang->last];
+	int at = hang->looks_taken < 2 ? -1 : ri_hang_find_process(before, now->pid);
+
+	return at >= 0 && before->processes[at].started == now->started ? &before->processes[at]
+									: NULL;
 }
 
 bool ri_hang_has_ranks(const struct ri_hang_look *look)
@@ -33,7 +40,7 @@ bool ri_hang_has_ranks(const struct ri_hang_look *look)
 	return false;
 }
 
-/* The ranks of a job run the same program: what was kept last is what comes next. */
+/* Ranks run one program, so the strings of one rank mostly come again for the next. */
 enum { REMEMBERED = 512 };
 
 static const char *remembered[REMEMBERED];

@@ -208,13 +208,13 @@ static bool add_group(struct page *page, struct ri_hang *hang, int group, size_t
 	} else if (!end_line(page)) {
 		return false;
 	}
-	/* where there are ranks, a launcher's own stack tells nothing of the job */
+	/* a launcher's own stack does not help to understand the ranks */
 	if (process->rank < 0 && ri_hang_has_ranks(look))
 		return true;
 	return add_stacks(page, process, frames);
 }
 
-/* Idle workers and launchers are no news. */
+/* Shall a reader see it? Not an idle worker or launcher. */
 static bool is_news(const struct ri_hang *hang, const struct ri_hang_process *process)
 {
 	if (ri_hang_is_lost(hang, process))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The autopsy for people and for programs. Whatever the processes are called and however many
- * there are: at most RI_HANG_LINES lines, no secrets, nothing that a terminal could take for a
- * command.
+ * The autopsy for people and for programs. Names of processes and files are foreign: secrets are
+ * hidden, bytes that a terminal could take for a command are quoted, and there are RI_HANG_LINES
+ * lines at most.
  */
 #ifndef RI_HANG_WORDING_H
 #define RI_HANG_WORDING_H
@@ -31,7 +31,7 @@ const char *ri_hang_class_name(enum ri_hang_class class);
 /* Append what a process does: "sleeps, train.py:55 in step". */
 void ri_hang_add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i);
 
-/* Append why there is no Python stack of it; nothing where there is one, or none is missed. */
+/* Append why there is no Python stack of it, unless there is one, or it runs no Python. */
 void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
 	const struct ri_hang_process *process);
 

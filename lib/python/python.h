@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the threads of another process run in CPython, read from its memory alone: nothing is
- * stopped, attached, loaded or opened. The caller brings a function that reads the memory
+ * What the threads of another process run in CPython, read from its memory alone: this stops no
+ * process, attaches to none, and opens no file. The caller brings a function that reads the memory
  * (process_vm_readv, a recorded image) and the text of /proc/PID/maps.
  *
  *     ri_python_maps_add       which mapped files may be an interpreter
@@ -10,9 +10,9 @@
  *     ri_python_stack          the frames of one of them, the innermost first
  *
  * All that is read is hostile: every list is bounded, a circle ends as a broken one, a string
- * is cut. Memory is the caller's. A process that runs changes while it is read: what is torn is
- * mostly noticed (RI_PYTHON_CHANGED), but who wants to be sure takes two stacks of a thread and
- * compares their hashes.
+ * is cut. Memory is the caller's. A process that runs changes while it is read: the functions
+ * mostly notice that (RI_PYTHON_CHANGED), but a caller that wants to be sure takes two stacks of a
+ * thread and compares their hashes.
  */
 #ifndef RI_PYTHON_PYTHON_H
 #define RI_PYTHON_PYTHON_H
@@ -153,11 +153,11 @@ bool ri_python_function(
 	struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME]);
 
 /*
- * Does the main thread still run the program? It has left it for good where the frame that all
- * others run in is not the program's: the interpreter prints the exception that nothing caught
- * (Python/pythonrun.c, PyErr_Print), waits for threads, calls what atexit knows, or has ended
- * (Python/pylifecycle.c, Py_FinalizeEx). Only for a process whose program is python itself: who
- * embeds it has times without a frame. RI_PYTHON_CHANGED: no reading was whole.
+ * Does the main thread still run the program? It has left it for good where the outermost frame
+ * is not the program's: then the interpreter prints the uncaught exception (Python/pythonrun.c,
+ * PyErr_Print), waits for threads, calls what atexit knows, or has ended (Python/pylifecycle.c,
+ * Py_FinalizeEx). Only for a process whose program is python itself: a program that embeds it has
+ * times without a frame. RI_PYTHON_CHANGED: no reading was whole.
  */
 enum ri_python_answer ri_python_runs(struct ri_python *python, bool *runs);
 

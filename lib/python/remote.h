@@ -75,7 +75,7 @@ struct ri_python_symbols {
 bool ri_python_symbols_open(
 	struct ri_python *python, uint64_t base, struct ri_python_symbols *symbols);
 
-/* The address of what it defines by that name; 0: nothing. */
+/* The address of the symbol that it defines by that name; 0: it defines none. */
 uint64_t ri_python_symbol(
 	struct ri_python *python, const struct ri_python_symbols *symbols, const char *name);
 

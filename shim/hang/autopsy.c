@@ -27,7 +27,7 @@ enum {
 	STOP_MOST_MS = 450,	/* the stop waits for half a second */
 	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
 	WATCHES = 4,		/* looks in the time of --stall */
-	REASONS = 4,		/* why these see nothing, of which people are told */
+	REASONS = 4,		/* why watches see no movement, of which people are told */
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
 	REAP_MS = 20, REAPS = 25,
@@ -35,7 +35,7 @@ enum {
 
 static struct {
 	const struct ri_options *options;
-	const struct ri_children *children;	/* NULL: nothing was planned */
+	const struct ri_children *children;	/* NULL: ri_autopsy_plan was not called */
 	const bool *stopped;
 	struct ri_autopsy_answer *answer;
 	pid_t helper;		/* 0: none */
@@ -45,7 +45,7 @@ static struct {
 	int64_t watch_at;	/* 0: never */
 	int64_t since;		/* since then no rank has moved */
 	const char *document;	/* the last one that was whole; NULL: there is none */
-	unsigned blind;		/* watches in a row that saw nothing */
+	unsigned blind;		/* watches in a row that could not see a rank */
 	char reasons[REASONS][RI_HANG_COLUMNS];	/* why, as it was said */
 	size_t reason_count;
 	bool told_blind;	/* and not yet that they see again */
@@ -147,19 +147,19 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 		[RI_AUTOPSY_WATCH] = "watch",
 	};
 	struct ri_autopsy_job job = {
-		.children = own.children, .parent = getpid(),
-		.reports = own.options->given.report.value != NULL,
-		.why = names[why], .place = own.document == own.answer->documents[0],
-		.interval_ms = INTERVAL_MS, .most_ms = MOST_MS, .watches = why == RI_AUTOPSY_WATCH,
-		.after_loss = why == RI_AUTOPSY_LOSS,
-		.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL,
+		.children = own.children, .reports = own.options->given.report.value != NULL,
+		.place = own.document == own.answer->documents[0],
+		.wish = { .root = getpid(), .now_ms = ri_now_ms, .why = names[why],
+			.interval_ms = INTERVAL_MS, .most_ms = MOST_MS,
+			.once = why == RI_AUTOPSY_WATCH, .after_loss = why == RI_AUTOPSY_LOSS,
+			.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL },
 	};
 
 	if (why == RI_AUTOPSY_STOP) {
-		job.interval_ms = STOP_INTERVAL_MS;
-		job.most_ms = STOP_MOST_MS;
+		job.wish.interval_ms = STOP_INTERVAL_MS;
+		job.wish.most_ms = STOP_MOST_MS;
 	} else if (why == RI_AUTOPSY_LOSS) {
-		job.most_ms = LOSS_MOST_MS;
+		job.wish.most_ms = LOSS_MOST_MS;
 	}
 	return job;
 }
@@ -190,7 +190,7 @@ static bool reserve(void)
 
 static bool take(void);
 
-/* Whoever asked, or set --stall, waits for an answer. */
+/* A person who sent the signal, or set --stall, waits for an answer. */
 static void say_unfinished(const char *why)
 {
 	if (own.why == RI_AUTOPSY_ASKED || own.why == RI_AUTOPSY_STALL)
@@ -199,7 +199,7 @@ static void say_unfinished(const char *why)
 			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
 }
 
-/* One that is over its time, in state D say, is left behind. */
+/* May a look begin? A process that is over its time, in state D say, is left behind. */
 static bool is_free(void)
 {
 	if (own.helper == 0 || take())
@@ -212,8 +212,8 @@ static bool is_free(void)
 }
 
 /*
- * Where the memory of a cgroup ends, the kernel kills its largest process for whoever asks for
- * more, which would be a rank, for our look.
+ * If the memory of a cgroup ends, the kernel kills its largest process, even if a smaller one asked
+ * for more: our look would cost a rank.
  */
 static bool has_room(void)
 {
@@ -239,9 +239,9 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 		return refuse();
 	job = describe_job(why);
 	own.why = why;
-	own.until = ri_now_ms() + job.most_ms + AGAIN_MS;
+	own.until = ri_now_ms() + job.wish.most_ms + AGAIN_MS;
 	own.answer->whole = false;
-	/* SIGIO: wait4(-1) knows nothing of one whose end sends another signal than SIGCHLD */
+	/* SIGIO: wait4(-1) does not find a child whose end sends another signal than SIGCHLD */
 	own.helper = ri_fork_unseen(SIGIO);
 	if (own.helper == 0)
 		ri_autopsy_help(&job, own.answer);
@@ -292,7 +292,7 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
-/* Each is said once, and no more than a few. */
+/* Each reason is told once, and REASONS of them at most. */
 static bool is_new_reason(const char *why)
 {
 	for (size_t i = 0; i < own.reason_count; i++)
@@ -304,7 +304,7 @@ static bool is_new_reason(const char *why)
 	return true;
 }
 
-/* A program may still start: only where it is so for all of the time is it said. */
+/* A program may still start, so the warning comes only after a whole time of --stall. */
 static void note_blindness(void)
 {
 	const char *why = own.answer->lines;
@@ -324,7 +324,7 @@ static void note_blindness(void)
 	}
 }
 
-/* It reported once: then the watching is over, whatever comes of it. */
+/* One report is enough: then --stall watches no more, even if that look fails. */
 static void note_movement(void)
 {
 	int64_t now = ri_now_ms();
@@ -427,7 +427,7 @@ void ri_autopsy_act(void *context)
 	ri_autopsy_ask(RI_AUTOPSY_WATCH);
 }
 
-/* Of the kernel's own making; that of a kill(2) is another one. */
+/* The kernel sent this SIGIO for the end of a child; that of a kill(2) is not meant here. */
 bool ri_autopsy_took(void *context, const siginfo_t *info)
 {
 	(void)context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The autopsy as PID 1 has it: a process beside it that looks at the ranks, leaves its lines in a
- * page that both share, and ends. PID 1 never waits for it. One at a time; before ri_autopsy_plan
- * nothing below does anything, and none of it costs anything as long as nobody asks.
+ * The autopsy as PID 1 has it: a process beside it looks at the ranks, leaves its lines in memory
+ * that both share, and ends. PID 1 never waits for it, and there is one at a time. Without
+ * ri_autopsy_plan the functions below do nothing; without a request they make no system call.
  */
 #ifndef RI_SHIM_HANG_AUTOPSY_H
 #define RI_SHIM_HANG_AUTOPSY_H
@@ -49,15 +49,15 @@ void ri_autopsy_begin(void);
 bool ri_autopsy_ask(enum ri_autopsy_why why);
 
 /*
- * For a signal that --autopsy-signal names: ten seconds after the last one, or later. Returns
- * false where nothing was planned: somebody else looks.
+ * --autopsy-signal came: look, if the last such look is ten seconds old. Returns false without a
+ * plan: then the signal is for the command.
  */
 bool ri_autopsy_ask_again(const siginfo_t *info);
 
-/* Has nothing been printed for --autopsy-after? False where that cannot be known. */
+/* Was the job silent for --autopsy-after? False where that cannot be known. */
 bool ri_autopsy_is_silent(void);
 
-/* Is somebody looking, before the stop? */
+/* Does a process look before the stop? */
 bool ri_autopsy_is_looking(void);
 
 /* As watch/timetable.h has them; the context is not used. */
@@ -65,10 +65,10 @@ int64_t ri_autopsy_due(void *context);
 void ri_autopsy_act(void *context);
 bool ri_autopsy_took(void *context, const siginfo_t *info);
 
-/* The process that looks just now, which is none of the command's; 0: there is none. */
+/* The process that looks just now; 0: there is none. It is no descendant of the command. */
 pid_t ri_autopsy_helper(void);
 
-/* All is over: no process looks any more. */
+/* The job is over: end the process that looks. */
 void ri_autopsy_end(void);
 
 /* What was seen after a loss, as lines, and the last autopsy as JSON; NULL: there is none. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Python program may print an exception and go on, or end of it and take a while for that. Which
- * of the two is seen in its memory by a process beside PID 1, which never waits for it.
+ * A Python program may print an exception and go on, or end of it, which may take a while. A
+ * process beside PID 1 reads in its memory which of the two it does; PID 1 never waits for that
+ * process.
  */
 #ifndef RI_SHIM_HANG_COURSE_H
 #define RI_SHIM_HANG_COURSE_H
@@ -12,12 +13,12 @@
 #include "launch/children.h"
 
 /*
- * Begin to look at the children that are doubtful. Nothing happens where one looks already, where
- * there is none of them, or no process to look.
+ * Begin to look at the children that are doubtful. Does nothing if a process looks already, if no
+ * child is doubtful, or if the kernel refuses a process.
  */
 void ri_course_ask(const struct ri_children *children);
 
-/* Is somebody looking? */
+/* Does a process look just now? */
 bool ri_course_is_asked(void);
 
 /* A look is over: what it saw is in the children now. Returns false where none is. */
@@ -26,7 +27,7 @@ bool ri_course_take(struct ri_children *children);
 /* The process that looks just now; 0: there is none. */
 pid_t ri_course_helper(void);
 
-/* All is over: no process looks any more. */
+/* The job is over: end the process that looks. */
 void ri_course_end(void);
 
 #endif

@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hang/files.h"
-#include "hang/list.h"
 #include "hang/judge.h"
 #include "system/clock.h"
 #include "system/mask.h"
@@ -93,8 +91,8 @@ static bool give_up(pid_t worker)
 }
 
 /*
- * This one holds up who looks at it, or ended it; or it was given less time than others may take.
- * Returns whether that is an answer.
+ * A worker did not get past this process: its memory does not answer, or takes too long, or the
+ * time was shorter than a process may take. Returns whether more time would not help.
  */
 static bool note_failure(struct ri_hang_process *process, bool waited, bool hurried)
 {
@@ -162,7 +160,7 @@ static void wait_until(const struct ri_autopsy_wish *wish, int64_t at)
 		ri_mask_pause(left < 500 ? (long)left : 500);
 }
 
-/* A look that was not finished suspects nobody, and the one before it is what is told. */
+/* A look that was not finished is dropped: the one before it is told, without a suspect. */
 static void take_back(struct ri_hang *hang)
 {
 	hang->last = !hang->last;

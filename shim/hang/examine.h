@@ -9,7 +9,7 @@
 
 struct ri_autopsy_wish {
 	pid_t root;
-	const pid_t *own;	/* whom rankinit started: they are looked at before all others */
+	const pid_t *own;	/* children of rankinit: they are looked at before all others */
 	size_t own_count;
 	int64_t (*now_ms)(void);	/* the clock that the times below are of */
 	bool after_loss;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/files.h"
+#include "hang/look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...)
 	vsnprintf(name, sizeof(name), path, arguments);
 	va_end(arguments);
 	out[0] = '\0';
-	/* whoever may mount over /proc may put a FIFO there */
+	/* a mount over /proc may have a FIFO at this path */
 	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;

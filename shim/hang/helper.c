@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hang/examine.h"
-#include "system/clock.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
 #include "system/kept_fds.h"
@@ -27,8 +25,8 @@ static bool offer_itself(void)
 }
 
 /*
- * Who looks at a process needs its user (ptrace(2), "Ptrace access mode checking"), and no more
- * rights than that. Its folder in /proc belongs to it (proc(5)).
+ * To look at a process takes its user (ptrace(2), "Ptrace access mode checking"), and no right
+ * beside that. Its folder in /proc belongs to that user (proc(5)).
  */
 static void take_user_of(pid_t child)
 {
@@ -102,19 +100,16 @@ static size_t list_living(const struct ri_children *children, pid_t *out)
 void ri_autopsy_help(const struct ri_autopsy_job *job, struct ri_autopsy_answer *answer)
 {
 	static pid_t own[RI_MAX_LOCAL];
-	const struct ri_autopsy_wish wish = {
-		.root = job->parent, .own = own, .own_count = list_living(job->children, own),
-		.now_ms = ri_now_ms, .interval_ms = job->interval_ms, .most_ms = job->most_ms,
-		.why = job->why, .after_loss = job->after_loss, .once = job->watches,
-		.takes_time = job->takes_time,
-	};
+	struct ri_autopsy_wish wish = job->wish;
 	struct ri_autopsy_region *region;
 
-	ri_autopsy_become_onlooker(own[0], job->parent, job->most_ms);
+	wish.own = own;
+	wish.own_count = list_living(job->children, own);
+	ri_autopsy_become_onlooker(own[0], wish.root, wish.most_ms);
 	region = ri_autopsy_open();
 	if (region == NULL || !ri_autopsy_examine(region, &wish))
 		_exit(1);
-	if (job->watches)
+	if (wish.once)
 		watch(&region->hang, answer);
 	else
 		render(&region->hang, job, answer);

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "launch/children.h"
+#include "hang/examine.h"
 #include "hang/judge.h"
 #include "hang/wording.h"
 
@@ -18,20 +19,15 @@ struct ri_autopsy_answer {
 	bool moved;		/* a rank has, since the look before, or that cannot be known */
 	bool has_document;	/* in the place that the job names */
 	struct ri_hang_moment moments[RI_MAX_LOCAL];	/* for the next one that asks this */
-	char lines[RI_HANG_SHOWN];	/* of one that watches: why it sees nothing, or "" */
+	char lines[RI_HANG_SHOWN];	/* or why a watch cannot see a rank, "" where it can */
 	char documents[2][1 << 20];	/* one of them is kept while the other is written */
 };
 
 struct ri_autopsy_job {
 	const struct ri_children *children;	/* the ranks, or the command, of which one lives */
-	int64_t interval_ms, most_ms;
-	bool watches;		/* only whether a rank has moved */
-	bool after_loss;
-	bool takes_time;	/* nobody waits for it */
+	struct ri_autopsy_wish wish;	/* root is PID 1, and once: only whether a rank has moved */
 	bool reports;		/* the document, too */
 	unsigned place;		/* of the document */
-	const char *why;	/* as hang.h has it */
-	pid_t parent;		/* PID 1 */
 };
 
 /*

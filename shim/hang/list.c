@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/list.h"
+#include "hang/look.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "hang/files.h"
 #include "base/number.h"
 
 enum {
 	DEEPEST = 512,			/* generations below root */
-	PLACES = 2 * (DEEPEST + 1),	/* the latter half: of who works for none of the own ones */
+	PLACES = 2 * (DEEPEST + 1),	/* the latter half: below none of the own processes */
 };
 
 /* rankinit and its helpers wait for ranks, and are none. */
@@ -99,22 +98,12 @@ static bool list_all(struct ri_procstat *listed, size_t *count,
 	return !over;
 }
 
-static const struct ri_procstat *find_listed(const struct ri_procstat *listed, size_t count,
-	pid_t pid)
+static int compare_with_listed(const void *pid, const void *process)
 {
-	size_t low = 0;
+	const struct ri_procstat *listed = process;
+	pid_t wanted = *(const pid_t *)pid;
 
-	while (low < count) {
-		size_t middle = low + (count - low) / 2;
-
-		if (listed[middle].pid == pid)
-			return &listed[middle];
-		if (listed[middle].pid < pid)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return NULL;
+	return (wanted > listed->pid) - (wanted < listed->pid);
 }
 
 static bool is_own(const struct ri_hang_look *look, pid_t pid)
@@ -140,7 +129,8 @@ static int find_place(const struct ri_autopsy_region *region, size_t count, pid_
 			return below + depth;
 		if (is_own(look, pid))
 			below = 0;
-		process = find_listed(region->listed, count, pid);
+		process = bsearch(&pid, region->listed, count, sizeof(*process),
+			compare_with_listed);
 		if (process == NULL || process->parent <= 0)
 			return -1;
 		pid = process->parent;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking at processes from outside: nothing is stopped, attached or told. What may wait for a
- * process's memory is done by a worker that can be given up (examine.h), and never by PID 1.
+ * Looking at processes from outside, which stops none, attaches to none and sends no signal. A
+ * worker that can be given up (examine.h) reads what may have to wait for a process's memory, and
+ * PID 1 reads none of that.
  */
 #ifndef RI_SHIM_HANG_LOOK_H
 #define RI_SHIM_HANG_LOOK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,32 +16,84 @@
 #include "python/python.h"
 #include "hang/hang.h"
 
-enum { RI_AUTOPSY_LISTED = 32768 };	/* processes of the machine that are gone through */
+enum {
+	RI_AUTOPSY_LISTED = 32768,	/* processes of the machine that are gone through */
+	RI_AUTOPSY_TASKS = 1024,	/* threads of one process that are looked for */
+	RI_AUTOPSY_FILE = 262144,	/* of a file, in bytes: mount tables are large */
+};
 
-/* Shared by whoever examines and its workers: nothing in it may be trusted to be complete. */
+/*
+ * Shared by the process that examines and its workers, of which one may be killed while it writes:
+ * no string or list in it may be taken for complete.
+ */
 struct ri_autopsy_region {
 	struct ri_hang hang;
-	struct ri_python pythons[RI_HANG_PROCESSES];	/* as they were found by the first look */
+	struct ri_python pythons[RI_HANG_PROCESSES];	/* as the first look found them */
 	bool python_known[RI_HANG_PROCESSES];
-	uint32_t order[RI_HANG_PROCESSES];	/* of the newer look: who is looked at first */
+	uint32_t order[RI_HANG_PROCESSES];	/* of the newer look: which process comes when */
 	volatile uint32_t progress;	/* how many processes of the newer look are done */
 	struct ri_procstat listed[RI_AUTOPSY_LISTED];
 };
 
+/* files.c: a file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
+ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));
+
+/* /proc/PID/stat; false: there is no such process. */
+bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out);
+
+/* Where a link leads, as text. False, and "": nowhere, or it may not be read. */
+bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* When a look ends, by the clock of its caller. */
+struct ri_autopsy_limit {
+	int64_t (*now_ms)(void);
+	int64_t until;
+};
+
+static inline bool ri_autopsy_is_over(const struct ri_autopsy_limit *limit)
+{
+	return limit->now_ms() >= limit->until;
+}
+
 /*
- * Look at process i of the newer look: what the kernel says of it, then what its memory says (its
- * rank, a path, its Python), which may wait for ever.
+ * list.c: begin the newer look with those of these processes that are there: the caller started
+ * them, and they come first. Returns false where there is no process root.
+ */
+bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid_t *own,
+	size_t count);
+
+/*
+ * Add the other descendants of root, and root itself unless it is a rankinit: first those below
+ * the own ones, then the rest, the nearest first. Returns false, and adds none, where the time
+ * ends meanwhile or /proc cannot be listed.
+ */
+bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
+	const struct ri_autopsy_limit *limit);
+
+/*
+ * look.c: look at process i of the newer look: first what the kernel says of it, then what its
+ * memory says, which may wait for ever.
  */
 void ri_autopsy_look(struct ri_autopsy_region *region, size_t i);
 
-/* All were looked at: which of them are the ranks, and what went on since the look before. */
+/* After the last process of a look: find the ranks, and how much each process worked meanwhile. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);
+
+/* May process_vm_readv(2) be called at all? Writes hang.by_seccomp and hang.yama. */
+void ri_autopsy_test_access(struct ri_autopsy_region *region);
+
+/* inside.c: the rank, the path of its call and the Python stacks of process i, of its memory. */
+void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
 
 /* What lib/python asks for of a process, whose number lies at *pid as long as it is asked. */
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);
 struct ri_python_memory ri_autopsy_memory(pid_t *pid);
 
-/* May process_vm_readv(2) be called at all? Writes hang.by_seccomp and hang.yama. */
-void ri_autopsy_test_access(struct ri_autopsy_region *region);
+/* The process waits for a file on this mount. */
+void ri_autopsy_note_mount(struct ri_hang_process *process, const struct ri_mount *mount);
+
+/* The numbers of the threads of a process, RI_AUTOPSY_TASKS at most. Returns how many. */
+size_t ri_autopsy_list_tasks(pid_t pid, int32_t tasks[RI_AUTOPSY_TASKS]);
 
 #endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the memory of a process says: its rank, the path that it asks for, its Python stacks. */
+#include "hang/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "hang/facts.h"
+
+enum {
+	TRIES = 3,		/* to read what changes meanwhile */
+	PIECES = 64,		/* of an environment, which has 6 MiB at most (fs/exec.c) */
+};
+
+static char text[RI_AUTOPSY_FILE + 1];	/* of the file that is read just now */
+
+static bool read_memory(void *context, uint64_t address, void *out, size_t size)
+{
+	const pid_t *pid = context;
+	struct iovec ours = { .iov_base = out, .iov_len = size };
+	struct iovec theirs = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+
+	return process_vm_readv(*pid, &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+/* A path may end before a page that is not there. */
+static void look_at_path(struct ri_hang_process *process)
+{
+	uint64_t address = ri_call_path(&process->call);
+	char path[RI_HANG_PATH] = "";
+	struct ri_mount mount;
+	size_t length = 0;
+
+	while (address != 0 && length < sizeof(path) - 1 &&
+		read_memory(&process->pid, address + length, path + length, 1) &&
+		path[length] != '\0')
+		length++;
+	path[length] = '\0';
+	if (length == 0)
+		return;
+	ri_text_copy(process->path, sizeof(process->path), path);
+	if (path[0] == '/' && ri_autopsy_read(text, "/proc/%d/mountinfo", (int)process->pid) > 0 &&
+		ri_hang_find_mount_of(text, path, &mount))
+		ri_autopsy_note_mount(process, &mount);
+}
+
+static void look_at_rank(struct ri_hang_process *process)
+{
+	struct ri_hang_environment environment = { .length = 0 };
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	for (int i = 0; i < PIECES && fd >= 0 && (got = read(fd, text, RI_AUTOPSY_FILE)) > 0; i++)
+		ri_hang_add_environment(&environment, text, (size_t)got);
+	if (fd >= 0)
+		close(fd);
+	process->claim = ri_hang_read_rank(environment.kept, environment.length, &process->rank);
+	if (process->claim == RI_HANG_OWN_RANK && !ri_hang_read_local(environment.kept,
+		environment.length, &process->local_rank, &process->local_ranks))
+		process->local_ranks = 0;
+}
+
+struct ri_python_memory ri_autopsy_memory(pid_t *pid)
+{
+	return (struct ri_python_memory){ read_memory, pid };
+}
+
+bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
+{
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	ri_python_maps_init(maps);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (got = read(fd, text, RI_AUTOPSY_FILE)) > 0)
+		ri_python_maps_add(maps, text, (size_t)got);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && maps->count > 0;
+}
+
+/*
+ * Where there are no maps to read, the error of reading any memory says why. A Python that has just
+ * started, or loads a library, changes meanwhile.
+ */
+static enum ri_hang_python find_python(struct ri_hang_process *process,
+	struct ri_autopsy_region *region, size_t i)
+{
+	const struct ri_python_memory memory = ri_autopsy_memory(&process->pid);
+	struct ri_python *python = &region->pythons[i];
+	enum ri_python_answer answer = RI_PYTHON_CHANGED;
+	static struct ri_python_maps maps;
+
+	for (int tries = 0; tries < TRIES && answer == RI_PYTHON_CHANGED; tries++) {
+		errno = 0;
+		if (!ri_autopsy_read_maps(process->pid, &maps)) {
+			process->python_errno = errno;
+			return errno == 0 ? RI_HANG_NO_PYTHON : RI_HANG_REFUSED;
+		}
+		answer = ri_python_find(python, &memory, &maps);
+	}
+	switch (answer) {
+	case RI_PYTHON_OK:
+		region->python_known[i] = true;
+		break;
+	case RI_PYTHON_NONE:
+	case RI_PYTHON_CHANGED:
+		return RI_HANG_NO_PYTHON;
+	case RI_PYTHON_UNKNOWN:
+		ri_text_copy(process->release, sizeof(process->release), python->release);
+		return RI_HANG_OTHER_PYTHON;
+	case RI_PYTHON_UNREADABLE:
+		process->python_errno = errno;
+		return RI_HANG_REFUSED;
+	}
+	return RI_HANG_HAS_PYTHON;
+}
+
+/* Two readings in a row that are the same are whole; of a thread that runs there may be none. */
+static enum ri_python_answer read_stack(struct ri_python *python,
+	const struct ri_python_thread *thread, struct ri_python_stack *stack)
+{
+	enum ri_python_answer answer = ri_python_stack(python, thread, stack);
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t hash = stack->hash;
+		enum ri_python_answer before = answer;
+
+		answer = ri_python_stack(python, thread, stack);
+		if (answer == RI_PYTHON_OK && before == RI_PYTHON_OK && stack->hash == hash)
+			return answer;
+	}
+	return RI_PYTHON_CHANGED;
+}
+
+static void keep_stack(struct ri_hang *hang, struct ri_hang_process *process,
+	const struct ri_python_stack *stack, int32_t tid, bool torn)
+{
+	struct ri_hang_stack *out = &process->stacks[process->stack_count];
+	struct ri_hang_frame *frames = hang->frames + hang->frame_count;
+
+	if (RI_HANG_STACKS - hang->frame_count < stack->count)
+		return;
+	for (size_t i = 0; i < stack->count; i++)
+		frames[i] = (struct ri_hang_frame){
+			.file = ri_hang_keep_string(hang, stack->frames[i].file),
+			.function = ri_hang_keep_string(hang, stack->frames[i].function),
+			.line = stack->frames[i].line,
+		};
+	hang->frame_count += (uint32_t)stack->count;
+	*out = (struct ri_hang_stack){
+		.frames = frames, .count = (uint32_t)stack->count,
+		.depth = (uint32_t)stack->depth, .tid = tid, .hash = stack->hash, .torn = torn,
+	};
+	process->stack_count++;
+}
+
+static void read_stacks(struct ri_hang *hang, struct ri_hang_process *process,
+	struct ri_python *python)
+{
+	static struct ri_python_frame frames[RI_HANG_FRAMES];
+	static struct ri_python_threads threads;
+	static int32_t tasks[RI_AUTOPSY_TASKS];
+	const struct ri_python_tasks ids = { tasks, ri_autopsy_list_tasks(process->pid, tasks) };
+	size_t main;
+
+	ri_python_threads(python, &ids, &threads);
+	if (threads.count == 0)
+		return;
+	main = threads.count - 1;	/* the oldest one */
+	process->stacks_seen = (uint32_t)threads.all;
+	for (size_t i = 0; i <= threads.count && process->stack_count < RI_HANG_THREADS; i++) {
+		size_t at = i == 0 ? main : i - 1;
+		struct ri_python_stack stack = { .frames = frames, .room = RI_HANG_FRAMES };
+		bool torn;
+
+		if (i > 0 && at == main)
+			continue;
+		torn = read_stack(python, &threads.list[at], &stack) != RI_PYTHON_OK;
+		if (i == 0 || stack.count > 0)
+			keep_stack(hang, process, &stack, threads.list[at].tid, torn);
+	}
+}
+
+/* The same process as in the look before, whose interpreter is found already. */
+static void look_at_python(struct ri_autopsy_region *region, struct ri_hang_process *process,
+	size_t i)
+{
+	const struct ri_hang *hang = &region->hang;
+	const struct ri_hang_process *before = &hang->looks[!hang->last].processes[i];
+	struct ri_python *python = &region->pythons[i];
+
+	if (hang->looks_taken == 0 || i >= hang->looks[!hang->last].count ||
+		before->pid != process->pid || before->started != process->started)
+		region->python_known[i] = false;
+	if (region->python_known[i]) {
+		python->memory = ri_autopsy_memory(&process->pid);
+		process->python = RI_HANG_HAS_PYTHON;
+	} else {
+		process->python = find_python(process, region, i);
+	}
+	if (process->python != RI_HANG_HAS_PYTHON)
+		return;
+	ri_text_copy(process->release, sizeof(process->release), python->release);
+	read_stacks(&region->hang, process, python);
+}
+
+void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
+{
+	struct ri_hang_process *process = &ri_hang_newer(&region->hang)->processes[i];
+	const struct ri_call_row *row = ri_call_row(&process->call);
+	struct ri_procstat now;
+
+	process->unread = false;
+	if (process->state == 0 || process->dying)
+		return;
+	look_at_path(process);
+	look_at_rank(process);
+	/* after vfork(2) the memory is its parent's, and what that runs */
+	if (row == NULL || row->kind != RI_CALL_EXEC)
+		look_at_python(region, process, i);
+	/* if its number is another process's by now, that one was read; or its memory is gone */
+	if (!ri_autopsy_stat(process->pid, &now) || now.started != process->started)
+		process->state = 0;
+	else if (!now.dying)
+		return;
+	process->dying = true;
+	process->python = RI_HANG_NOT_ASKED;
+	process->stack_count = 0;
+}
+
+void ri_autopsy_test_access(struct ri_autopsy_region *region)
+{
+	const pid_t self = getpid();
+	uint64_t mode;
+	pid_t its;
+
+	if (!read_memory((void *)(uintptr_t)&self, (uint64_t)(uintptr_t)&self, &its, sizeof(its)))
+		region->hang.by_seccomp = errno == EPERM || errno == EACCES;
+	/* Linux Documentation/admin-guide/LSM/Yama.rst */
+	region->hang.yama = -1;
+	if (ri_autopsy_read(text, "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
+		ri_digits_read(text, &mode) > 0 && mode < 4)
+		region->hang.yama = (int)mode;
+}
