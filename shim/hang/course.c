@@ -13,7 +13,7 @@
 #include "system/clock.h"
 #include "system/hidden_child.h"
 
-enum { MOST_MS = 3000 };	/* hundreds of ranks take less; verdicts wait for --settle at most */
+enum { MOST_MS = 3000 };	/* hundreds of ranks take less; verdicts wait for --settle */
 
 static struct {
 	unsigned char *seen;	/* enum ri_course of each child, shared with the helper */
