@@ -12,12 +12,10 @@
 #include "base/cgroup.h"
 #include "base/signals.h"
 #include "base/span.h"
-#include "base/text.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/hidden_child.h"
-#include "system/mtime.h"
 
 enum {
 	AGAIN_MS = 10000,	/* between two by signal */
@@ -26,8 +24,6 @@ enum {
 	STOP_INTERVAL_MS = 40,
 	STOP_MOST_MS = 450,	/* the stop waits for half a second */
 	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
-	WATCHES = 4,		/* looks in the time of --stall */
-	REASONS = 4,		/* why watches see no movement, of which people are told */
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
 	REAP_MS = 20, REAPS = 25,
@@ -41,14 +37,9 @@ static struct {
 	pid_t helper;		/* 0: none */
 	enum ri_autopsy_why why;	/* of the helper, or the last one */
 	int64_t until;		/* from then on it is left behind */
+	int64_t watch_at;	/* --stall: the next watch; 0: never */
 	int64_t asked;		/* when a signal was followed last; 0: never */
-	int64_t watch_at;	/* 0: never */
-	int64_t since;		/* since then no rank has moved */
 	const char *document;	/* the last one that was whole; NULL: there is none */
-	unsigned blind;		/* watches in a row that could not see a rank */
-	char reasons[REASONS][RI_HANG_COLUMNS];	/* why, as it was said */
-	size_t reason_count;
-	bool told_blind;	/* and not yet that they see again */
 	bool refused, has_loss;
 	char loss[RI_HANG_SHOWN];
 } own;
@@ -84,59 +75,23 @@ void ri_autopsy_plan(const struct ri_options *options, const struct ri_children 
 	own.stopped = stopped;
 }
 
-static int64_t watch_every(void)
+static int64_t next_watch(void)
 {
-	return (int64_t)(own.options->stall_ms / WATCHES) + 1;
+	return ri_now_ms() + (int64_t)(own.options->stall_ms / RI_STALL_WATCHES) + 1;
 }
 
 void ri_autopsy_begin(void)
 {
 	if (own.options->stall_ms == 0)
 		return;
-	own.since = ri_now_ms();
-	own.watch_at = own.since + watch_every();
-}
-
-/* The last one of them to be written to, of those that tell. */
-static bool find_last_output(struct timespec *last)
-{
-	bool known = false;
-
-	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		struct timespec at;
-
-		if (!ri_mtime_find(fd, &at))
-			continue;
-		if (!known || at.tv_sec > last->tv_sec)
-			*last = at;
-		known = true;
-	}
-	return known;
-}
-
-/* Can it be known when something was printed? */
-static bool hears(struct timespec *last)
-{
-	return own.options->log_mode != RI_LOG_MODE_REDIRECT && find_last_output(last);
-}
-
-static bool is_silent_for(uint64_t ms)
-{
-	struct timespec now, last;
-
-	if (!hears(&last))
-		return false;
-	if (last.tv_sec < own.children->items[0].started.tv_sec)
-		last = own.children->items[0].started;
-	ri_clock_read(CLOCK_REALTIME, &now);
-	return (now.tv_sec - last.tv_sec) * 1000 + (now.tv_nsec - last.tv_nsec) / 1000000 >=
-		(int64_t)ms;
+	ri_stall_begin();
+	own.watch_at = next_watch();
 }
 
 bool ri_autopsy_is_silent(void)
 {
 	return own.children != NULL && own.options->autopsy_after_ms > 0 &&
-		is_silent_for(own.options->autopsy_after_ms);
+		ri_stall_is_silent(own.options, own.children, own.options->autopsy_after_ms);
 }
 
 static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
@@ -292,59 +247,9 @@ static void keep_loss(void)
 	own.has_loss = own.loss[0] != '\0';
 }
 
-/* Each reason is told once, and REASONS of them at most. */
-static bool is_new_reason(const char *why)
-{
-	for (size_t i = 0; i < own.reason_count; i++)
-		if (strcmp(own.reasons[i], why) == 0)
-			return false;
-	if (own.reason_count == REASONS)
-		return false;
-	ri_text_copy(own.reasons[own.reason_count++], sizeof(own.reasons[0]), why);
-	return true;
-}
-
-/* A program may still start, so the warning comes only after a whole time of --stall. */
-static void note_blindness(void)
-{
-	const char *why = own.answer->lines;
-
-	own.answer->lines[sizeof(own.reasons[0]) - 1] = '\0';
-	if (!own.answer->whole)
-		why = "the process that looks ends before it has an answer";
-	own.blind = *why == '\0' ? 0 : own.blind + 1;
-	if (own.blind >= WATCHES && is_new_reason(why)) {
-		own.told_blind = true;
-		ri_log(RI_LEVEL_WARNING, "autopsy: --stall cannot see whether a rank moves: %s "
-			"[%s]", why, ri_code_name(RI_CODE_AUTOPSY_BLIND));
-	} else if (own.blind == 0 && own.told_blind) {
-		own.told_blind = false;
-		if (ri_log_shows(RI_LEVEL_WARNING))
-			ri_log(RI_LEVEL_ALWAYS, "autopsy: --stall sees all ranks again");
-	}
-}
-
-/* One report is enough: then --stall watches no more, even if that look fails. */
-static void note_movement(void)
-{
-	int64_t now = ri_now_ms();
-	struct timespec last;
-
-	note_blindness();
-	if (!own.answer->whole || own.answer->moved)
-		own.since = now;
-	else if (now - own.since >= (int64_t)own.options->stall_ms &&
-		(is_silent_for(own.options->stall_ms) || !hears(&last))) {
-		own.watch_at = 0;
-		ri_autopsy_ask(RI_AUTOPSY_STALL);
-	}
-}
-
 static void say_stall(void)
 {
-	struct timespec last;
-
-	say(hears(&last)
+	say(ri_stall_knows_silence(own.options)
 		? "no rank moves any more, and the job is silent; what its processes do:"
 		: "no rank moves any more; what its processes do:");
 }
@@ -362,7 +267,11 @@ static void keep_document(void)
 static void conclude(int status)
 {
 	if (own.why == RI_AUTOPSY_WATCH) {
-		note_movement();
+		/* one report is enough: --stall watches no more, even if that look fails */
+		if (ri_stall_note(own.options, own.children, own.answer)) {
+			own.watch_at = 0;
+			ri_autopsy_ask(RI_AUTOPSY_STALL);
+		}
 		return;
 	}
 	if (!own.answer->whole) {
@@ -423,7 +332,7 @@ int64_t ri_autopsy_due(void *context)
 void ri_autopsy_act(void *context)
 {
 	(void)context;
-	own.watch_at = ri_now_ms() + watch_every();
+	own.watch_at = next_watch();
 	ri_autopsy_ask(RI_AUTOPSY_WATCH);
 }
 

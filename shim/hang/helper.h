@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "launch/children.h"
+#include "options/options.h"
 #include "hang/examine.h"
 #include "hang/judge.h"
 #include "hang/wording.h"
@@ -40,5 +41,25 @@ void ri_autopsy_become_onlooker(pid_t child, pid_t parent, int64_t most_ms);
 /* In the new process. */
 __attribute__((noreturn)) void ri_autopsy_help(const struct ri_autopsy_job *job,
 	struct ri_autopsy_answer *answer);
+
+/* stall.c: how many watches there are in the time of --stall. */
+enum { RI_STALL_WATCHES = 4 };
+
+/* The ranks have begun to run. */
+void ri_stall_begin(void);
+
+/*
+ * A watch is over, or its process ended without an answer. Warns where it cannot see all ranks.
+ * Returns whether no rank has moved for --stall, and the job was silent or that cannot be known.
+ */
+bool ri_stall_note(const struct ri_options *options, const struct ri_children *children,
+	struct ri_autopsy_answer *answer);
+
+/* Does the kernel know when the job last printed? */
+bool ri_stall_knows_silence(const struct ri_options *options);
+
+/* Was the job silent for so long? False where that cannot be known. */
+bool ri_stall_is_silent(const struct ri_options *options, const struct ri_children *children,
+	uint64_t ms);
 
 #endif
