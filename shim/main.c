@@ -37,7 +37,7 @@ static int read_options(struct ri_run *run, char **argv)
 		return -1;
 	status = ri_options_read(&run->found.options, argv, &run->found.env, &run->findings,
 		&run->err);
-	ri_log_init(options->quiet, options->verbose, ri_run_color(run));
+	ri_log_init(options->quiet, options->verbose, ri_found_color(&run->found));
 	return status;
 }
 
@@ -63,7 +63,7 @@ static int find_less(struct ri_run *run)
 	run->found.topology = (struct ri_topology){ .identity = NULL };
 	run->findings.count = 0;
 	run->found.options.disabled = true;
-	return ri_run_find(run);
+	return ri_found_fill(&run->found, &run->arena, &run->findings, &run->err);
 }
 
 static int miss_command(struct ri_run *run)
@@ -102,7 +102,8 @@ static int launch_command(struct ri_run *run)
 		ri_fail_hint(&run->err, "use --root with --explain, --print-env or --check");
 		return ri_run_fail(run);
 	}
-	if (ri_run_find(run) < 0 && find_less(run) < 0)
+	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0 &&
+		find_less(run) < 0)
 		return ri_run_fail(run);
 	ri_log_findings(&run->findings);
 	if (ri_run_join(run) < 0 ||

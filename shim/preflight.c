@@ -24,78 +24,76 @@ enum { FIRST_WORD_MS = 2000 };
 enum { TIMES_RECORDED = 20 };
 
 /* Those that a known launcher is told to start: its own words count first. */
-static bool count_launched(const struct ri_run *run, uint64_t *out)
+static bool count_launched(const struct ri_found *found, uint64_t *out)
 {
 	const struct ri_range range = { 1, RI_MAX_LOCAL };
-	const struct ri_launcher *launcher = run->found.command.launcher;
+	const struct ri_launcher *launcher = found->command.launcher;
 	const char *variable;
 	uint64_t nodes = 0;
 
 	if (launcher == NULL)
 		return false;
-	ri_topology_get(&run->found.topology, RI_FACT_NNODES, &nodes);
-	if (ri_command_ranks(&run->found.command, nodes, out))
+	ri_topology_get(&found->topology, RI_FACT_NNODES, &nodes);
+	if (ri_command_ranks(&found->command, nodes, out))
 		return true;
-	*out = run->found.options.wishes.nproc_count;
+	*out = found->options.wishes.nproc_count;
 	if (*out > 0 || !launcher->reads_pet)
 		return *out > 0;
 	/* PyTorch torch/distributed/argparse_util.py, env */
-	variable = ri_env_get(&run->found.env, "PET_NPROC_PER_NODE");
+	variable = ri_env_get(&found->env, "PET_NPROC_PER_NODE");
 	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
 }
 
 /* Those of this node, by whoever starts them. */
-static uint64_t count_ranks(const struct ri_run *run)
+static uint64_t count_ranks(const struct ri_found *found)
 {
 	uint64_t ranks = 0;
 
-	if (run->found.source.context.fan_out > 0)
-		return run->found.source.context.fan_out;
-	if (count_launched(run, &ranks))
+	if (found->source.context.fan_out > 0)
+		return found->source.context.fan_out;
+	if (count_launched(found, &ranks))
 		return ranks;
-	if (ri_topology_get(&run->found.topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
+	if (ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
 		return ranks;
-	if (run->found.options.wishes.nproc_count > 0)
-		return run->found.options.wishes.nproc_count;
-	return ri_topology_get(&run->found.topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks
-		: 1;
+	if (found->options.wishes.nproc_count > 0)
+		return found->options.wishes.nproc_count;
+	return ri_topology_get(&found->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
 }
 
 /*
  * A rank that somebody else started may have been given a GPU of its own, as
  * srun --gpus-per-task does; who counts ranks by CPUs wants no GPUs.
  */
-static bool may_lack_gpus(const struct ri_run *run)
+static bool may_lack_gpus(const struct ri_found *found)
 {
-	if (run->found.options.nproc == RI_NPROC_CPU)
+	if (found->options.nproc == RI_NPROC_CPU)
 		return true;
-	return run->found.source.context.fan_out == 0 && run->found.command.mode != RI_MODE_NODE &&
-		ri_env_get(&run->found.env, "CUDA_VISIBLE_DEVICES") != NULL;
+	return found->source.context.fan_out == 0 && found->command.mode != RI_MODE_NODE &&
+		ri_env_get(&found->env, "CUDA_VISIBLE_DEVICES") != NULL;
 }
 
 /* Ranks that somebody else has started beside this one, which may be at work already. */
-static bool has_peers(const struct ri_run *run)
+static bool has_peers(const struct ri_found *found)
 {
 	uint64_t ranks;
 
-	return run->found.source.context.fan_out == 0 && run->found.command.mode != RI_MODE_NODE &&
-		ri_topology_get(&run->found.topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) &&
-		ranks > 1;
+	return found->source.context.fan_out == 0 && found->command.mode != RI_MODE_NODE &&
+		ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 1;
 }
 
 /* Several ranks of a node would all find the same: the first one speaks. */
-static bool is_speaker(const struct ri_run *run)
+static bool is_speaker(const struct ri_found *found)
 {
 	uint64_t local_rank;
 
-	return !ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank) ||
+	return !ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank) ||
 		local_rank == 0;
 }
 
-static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
+static void ask_by_size(const struct ri_found *found, struct ri_demands *demands,
 	struct ri_checking *checking)
 {
-	const char *name = run->found.options.checks.azure_size.value;
+	const char *name = found->options.checks.azure_size.value;
 	const struct ri_azure_size *size = name == NULL ? NULL : ri_azure_size_find(name);
 	struct ri_demand demand = { .subject = name, .asker = RI_ASKER_SIZE };
 	char quoted[RI_QUOTE_SIZE];
@@ -105,7 +103,7 @@ static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 		if (name != NULL)
 			ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and "
 				"expects nothing of this node "
-				"[%s]", run->found.options.checks.azure_size.subject,
+				"[%s]", found->options.checks.azure_size.subject,
 				ri_quote(quoted, sizeof(quoted), name),
 				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 		return;
@@ -122,23 +120,23 @@ static void ask_by_size(struct ri_run *run, struct ri_demands *demands,
 }
 
 /* What is asked for, and by whom. */
-static void find_demands(struct ri_run *run, struct ri_demands *demands,
+static void find_demands(const struct ri_found *found, struct ri_demands *demands,
 	struct ri_checking *checking)
 {
 	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
 	const struct ri_demand gpus = {
-		.subject = run->found.options.wishes.nproc.subject, .asker = RI_ASKER_SOURCE,
+		.subject = found->options.wishes.nproc.subject, .asker = RI_ASKER_SOURCE,
 		.count = 1,
 	};
 	uint64_t ranks = 0;
 
-	*demands = run->found.options.checks.demands;
-	if (run->found.options.nproc == RI_NPROC_GPU)
+	*demands = found->options.checks.demands;
+	if (found->options.nproc == RI_NPROC_GPU)
 		ri_demands_add(demands, RI_TOPIC_GPU, gpus);
-	ri_topology_get(&run->found.topology, RI_FACT_WORLD_SIZE, &ranks);
-	if (ranks > 1 && ri_source_mpi(run->found.topology.identity) != RI_SOURCE_NO_MPI)
+	ri_topology_get(&found->topology, RI_FACT_WORLD_SIZE, &ranks);
+	if (ranks > 1 && ri_source_mpi(found->topology.identity) != RI_SOURCE_NO_MPI)
 		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
-	ask_by_size(run, demands, checking);
+	ask_by_size(found, demands, checking);
 }
 
 static int open_host(struct ri_run *run, struct ri_host *host)
@@ -160,11 +158,12 @@ static int run_checks(struct ri_run *run, bool all)
 	struct ri_check_plan plan = {
 		.checking = {
 			.env = &run->found.env, .topology = &run->found.topology,
-			.demands = &demands, .arena = &run->arena, .ranks = count_ranks(run),
-			.host = &host,
+			.demands = &demands, .arena = &run->arena,
+			.ranks = count_ranks(&run->found), .host = &host,
 			.command = run->found.options.command,
 			.deep = run->found.options.checks.deep,
-			.may_lack_gpus = may_lack_gpus(run), .has_peers = has_peers(run),
+			.may_lack_gpus = may_lack_gpus(&run->found),
+			.has_peers = has_peers(&run->found),
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
 		.wishes = &run->found.options.checks,
@@ -173,7 +172,7 @@ static int run_checks(struct ri_run *run, bool all)
 	};
 	int status;
 
-	find_demands(run, &demands, &plan.checking);
+	find_demands(&run->found, &demands, &plan.checking);
 	if (!ri_checks_choose(&plan, !all) && !all)
 		return 1;
 	if (open_host(run, &host) < 0)
@@ -240,12 +239,12 @@ static bool is_plain_shell(char *const *words)
 }
 
 /* Why nothing is looked at, and what to do about it. */
-static const char *explain_unasked(const struct ri_run *run)
+static const char *explain_unasked(const struct ri_found *found)
 {
-	if (ri_topology_is_beside(&run->found.topology))
+	if (ri_topology_is_beside(&found->topology))
 		return "this process is not a rank of the job; check the node with rankinit "
 			"--check";
-	if (run->found.command.mode == RI_MODE_NONE)
+	if (found->command.mode == RI_MODE_NONE)
 		return "this process starts the ranks of the whole job and is not a rank itself; "
 		       "put rankinit before the program that it starts";
 	return "this process is not recognised as part of a job; check the node with rankinit "
@@ -257,38 +256,38 @@ static const char *explain_unasked(const struct ri_run *run)
  * that the command is or starts; whoever writes --require means it. Of all services of
  * a container the first one says it.
  */
-static void say_unasked(const struct ri_run *run)
+static void say_unasked(const struct ri_found *found)
 {
-	const struct ri_given *meant = find_meant(&run->found.options.checks);
-	bool always = meant != NULL || run->found.options.action != RI_ACTION_LAUNCH;
+	const struct ri_given *meant = find_meant(&found->options.checks);
+	bool always = meant != NULL || found->options.action != RI_ACTION_LAUNCH;
 
-	if (meant == NULL && !is_plain_shell(run->found.options.command))
-		meant = ri_check_refuser(&run->found.options.checks);
-	if (meant == NULL || run->found.options.wishes.source.value != NULL ||
-		names_rankinit(run->found.options.command))
+	if (meant == NULL && !is_plain_shell(found->options.command))
+		meant = ri_check_refuser(&found->options.checks);
+	if (meant == NULL || found->options.wishes.source.value != NULL ||
+		names_rankinit(found->options.command))
 		return;
 	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
-		"%s: requirements not checked: %s [%s]", meant->subject, explain_unasked(run),
+		"%s: requirements not checked: %s [%s]", meant->subject, explain_unasked(found),
 		ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 /* Whoever turns checks off means it, and is not to forget what that leaves out. */
-static void say_left_out(const struct ri_run *run, const struct ri_given *refuser)
+static void say_left_out(const struct ri_found *found, const struct ri_given *refuser)
 {
-	if (refuser == NULL || !is_speaker(run) || run->found.command.mode == RI_MODE_NONE)
+	if (refuser == NULL || !is_speaker(found) || found->command.mode == RI_MODE_NONE)
 		return;
 	ri_log(RI_LEVEL_WARNING, "%s: requirements not checked, because %s=none turns off all "
 		"checks; this node may be unfit [%s]", refuser->subject,
-		run->found.options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
+		found->options.checks.checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 /* The same of one check, that is required by its id. */
-static void say_turned_off(const struct ri_run *run)
+static void say_turned_off(const struct ri_found *found)
 {
-	const struct ri_check_wishes *wishes = &run->found.options.checks;
+	const struct ri_check_wishes *wishes = &found->options.checks;
 	const char *id = ri_checks_turned_off(wishes);
 
-	if (id != NULL && is_speaker(run))
+	if (id != NULL && is_speaker(found))
 		ri_log(RI_LEVEL_WARNING, "%s: %s is not checked, because %s turns it off [%s]",
 			wishes->require.subject, id, wishes->level.subject,
 			ri_code_name(RI_CODE_CHECK_UNASKED));
@@ -322,7 +321,7 @@ static int refuse(struct ri_run *run, const struct ri_given *refuser)
 	struct utsname names = { .nodename = "" };
 	int stop = 0;
 
-	if (!is_speaker(run) && run->found.options.action == RI_ACTION_LAUNCH)
+	if (!is_speaker(&run->found) && run->found.options.action == RI_ACTION_LAUNCH)
 		stop = let_first_speak();
 	if (stop != 0)
 		return stop;
@@ -331,7 +330,7 @@ static int refuse(struct ri_run *run, const struct ri_given *refuser)
 		why = ", for the reasons in the other findings";
 	} else {
 		uname(&names);
-		if (!is_speaker(run)) {
+		if (!is_speaker(&run->found)) {
 			why = ri_check_reasons(&run->checked, reasons);
 			hint = "local rank 0 says what to do, if it sees the same problem";
 		}
@@ -349,18 +348,18 @@ static int look(struct ri_run *run)
 
 	if (run->found.options.disabled)
 		return 0;
-	if (!ri_run_is_of_job(run)) {
-		say_unasked(run);
+	if (!ri_found_is_of_job(&run->found)) {
+		say_unasked(&run->found);
 		return 0;
 	}
 	if (run->found.options.checks.pick == RI_CHECK_PICK_NONE) {
-		say_left_out(run, refuser);
+		say_left_out(&run->found, refuser);
 		return 0;
 	}
 	if (ri_checks_hold_deep(&run->found.options.checks, &run->err) < 0)
 		return -1;
-	say_turned_off(run);
-	if (!is_speaker(run) && refuser == NULL)
+	say_turned_off(&run->found);
+	if (!is_speaker(&run->found) && refuser == NULL)
 		return 0;
 	status = run_checks(run, false);
 	if (status != 0)
@@ -370,7 +369,7 @@ static int look(struct ri_run *run)
 		return 128 + run->checked.stop;
 	if (run->found.options.action == RI_ACTION_EXPLAIN)
 		ri_check_explain(&run->checked, &run->findings);
-	else if (is_speaker(run))
+	else if (is_speaker(&run->found))
 		ri_check_log(&run->checked);
 	return run->checked.unfit ? refuse(run, refuser) : 0;
 }
@@ -387,22 +386,22 @@ int ri_run_preflight(struct ri_run *run)
 
 int ri_run_check(struct ri_run *run)
 {
-	if (ri_run_find(run) < 0)
+	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
 		return ri_run_fail(run);
-	if (!is_speaker(run))
+	if (!is_speaker(&run->found))
 		return 0;
 	ri_log_findings(&run->findings);
 	if (run->found.options.checks.pick == RI_CHECK_PICK_NONE)
-		say_left_out(run, ri_check_refuser(&run->found.options.checks));
+		say_left_out(&run->found, ri_check_refuser(&run->found.options.checks));
 	else
-		say_turned_off(run);
+		say_turned_off(&run->found);
 	if (ri_checks_hold_deep(&run->found.options.checks, &run->err) < 0 || run_checks(run,
 		true) < 0)
 		return ri_run_fail(run);
 	if (run->checked.stop != 0)
 		return ri_run_leave(run, 128 + run->checked.stop);
-	if (ri_print_check(run->found.options.action_value, &run->checked, ri_run_color(run),
-		    &run->err) < 0)
+	if (ri_print_check(run->found.options.action_value, &run->checked,
+		    ri_found_color(&run->found), &run->err) < 0)
 		return ri_run_fail(run);
 	return run->found.options.exit_map.to[run->checked.unfit
 		? ri_code_status(RI_CODE_CHECK_UNFIT)

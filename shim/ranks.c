@@ -8,8 +8,14 @@
 #include <unistd.h>
 
 #include "command/expand.h"
+#include "launch/children.h"
+#include "launch/launch.h"
+#include "launch/placement.h"
 #include "launch/terminal.h"
 #include "model/derive.h"
+#include "options/options.h"
+#include "pump/output.h"
+#include "say/torch_file.h"
 #include "system/log.h"
 #include "to/to.h"
 

@@ -8,14 +8,16 @@
 #define RI_SHIM_RANKS_H
 
 #include "base/env.h"
-#include "launch/children.h"
-#include "launch/launch.h"
-#include "launch/placement.h"
 #include "model/context.h"
-#include "model/topology.h"
-#include "options/options.h"
-#include "pump/output.h"
-#include "say/torch_file.h"
+
+struct ri_children;
+struct ri_cpus;
+struct ri_launch;
+struct ri_options;
+struct ri_output;
+struct ri_placing;
+struct ri_topology;
+struct ri_torch_files;
 
 /* What one rank finds. */
 struct ri_rank_view {

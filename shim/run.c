@@ -24,16 +24,6 @@ int ri_run_refusal(const struct ri_run *run)
 	return ri_peer_status(run->found.options.peer, ri_code_status(run->err.code));
 }
 
-enum ri_log_color ri_run_color(const struct ri_run *run)
-{
-	const struct ri_options *options = &run->found.options;
-	const char *no_color = ri_env_get(&run->found.env, "NO_COLOR");	/* no-color.org */
-
-	if (options->color != RI_AUTO)
-		return options->color == RI_YES ? RI_LOG_COLOR : RI_LOG_PLAIN;
-	return no_color == NULL || no_color[0] == '\0' ? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_PLAIN;
-}
-
 int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument)
 {
 	const char *folder = ri_env_get(&run->found.env, "TMPDIR");

@@ -5,35 +5,18 @@
 
 #include <time.h>
 
-#include "base/arena.h"
-#include "base/env.h"
 #include "check/runner.h"
-#include "command/command.h"
 #include "link/part.h"
 #include "launch/children.h"
-#include "launch/placement.h"
 #include "launch/privileges.h"
-#include "options/options.h"
 #include "pump/output.h"
 #include "say/node_facts.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 #include "link/roll_call.h"
 #include "watch/supervise.h"
+#include "found.h"
 #include "ranks.h"
-
-/* Who we are: the options and the environment say so, and find.c works it out. */
-struct ri_found {
-	struct ri_options options;
-	struct ri_env env;
-	struct ri_host host;
-	struct ri_command command;
-	struct ri_topology topology;	/* of the first rank that is started here */
-	struct ri_placing placing;
-	struct ri_rank_source source;
-	struct ri_rank_view first;
-	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
-};
 
 /* What is made for the command or the ranks, and what becomes of them while they run. */
 struct ri_started {
@@ -74,15 +57,6 @@ struct ri_run {
 	struct ri_findings findings;
 };
 
-/* find.c: who are we, and what does that make of the environment? */
-int ri_run_find(struct ri_run *run);
-
-/*
- * By a rank or a place, or as its service says, once we were found; who starts a
- * whole job is none of it. Only for who is of a job this node is looked at.
- */
-bool ri_run_is_of_job(const struct ri_run *run);
-
 /* show.c: --print-env; --explain, which shows what refuses a launch as well as what it does. */
 int ri_run_print_env(struct ri_run *run);
 int ri_run_explain(struct ri_run *run);
@@ -100,10 +74,7 @@ int ri_run_preflight(struct ri_run *run);
 /* --check. Returns the exit status. */
 int ri_run_check(struct ri_run *run);
 
-/* run.c: --color, and NO_COLOR. */
-enum ri_log_color ri_run_color(const struct ri_run *run);
-
-/* Say the error. Returns its exit status, rewritten if --exit-map says so. */
+/* run.c: say the error. Returns its exit status, rewritten if --exit-map says so. */
 int ri_run_fail(struct ri_run *run);
 
 /* The exit status that the error stands for, under the name that rankinit is called by. */
@@ -160,9 +131,6 @@ struct ri_outcome ri_run_judge(struct ri_run *run);
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);
 
-/* A finding, RI_CODE_REPORT_SHARED, where ranks would overwrite each other's files. */
-void ri_telling_judge(struct ri_run *run);
-
 /* What goes out besides the exit status: its places are looked at now. */
 int ri_run_prepare_telling(struct ri_run *run);
 
@@ -184,11 +152,5 @@ int ri_run_stopped(struct ri_run *run, int number);
  * first, rewritten if --exit-map says so.
  */
 int ri_run_tell(struct ri_run *run, int status);
-
-/*
- * The rank of the command, where others of its job run below another rankinit, or
- * below none: one of mpirun's, of srun's, a pod's. Else -1.
- */
-int64_t ri_run_single_rank(const struct ri_run *run);
 
 #endif

@@ -25,11 +25,11 @@ static int choose_rank(struct ri_run *run, uint64_t *chosen)
 	*chosen = 0;
 	if (run->found.options.wishes.nproc.value == NULL || stated->value == NULL ||
 		run->found.options.wishes.facts[RI_FACT_RANK].value != NULL)
-		return ri_run_find(run);
+		return ri_found_fill(&run->found, &run->arena, &run->findings, &run->err);
 	if (ri_number_read(stated->value, range, chosen, NULL) != RI_NUMBER_OK)
 		*chosen = RI_MAX_LOCAL;
 	stated->value = NULL;
-	if (ri_run_find(run) < 0)
+	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
 		return -1;
 	if (*chosen >= run->found.source.context.fan_out && run->found.source.context.fan_out > 0)
 		return ri_fail(&run->err, RI_CODE_OPTION_VALUE, subject,
@@ -94,14 +94,14 @@ static int describe_others(struct ri_run *run, struct ri_explained_rank *ranks, 
 	return 0;
 }
 
-static const char *find_off(struct ri_run *run)
+static const char *find_off(const struct ri_found *found)
 {
-	if (run->found.options.disabled)
+	if (found->options.disabled)
 		return "RANKINIT_DISABLE is set: a plain init, rankinit reads and sets nothing";
-	if (ri_wishes_refuse_all(&run->found.options.wishes))
+	if (ri_wishes_refuse_all(&found->options.wishes))
 		return "--source=none: a plain init, rankinit reads and sets nothing";
 	/* in a launcher's container what was read says so */
-	if (run->found.command.mode == RI_MODE_NONE && run->found.topology.source_count == 0)
+	if (found->command.mode == RI_MODE_NONE && found->topology.source_count == 0)
 		return "the command starts the whole job: rankinit reads and sets nothing";
 	return NULL;
 }
@@ -121,7 +121,7 @@ static int explain(struct ri_run *run, const char *format, enum ri_log_color col
 
 	if (run->err.code != RI_CODE_NONE)
 		explained.off = "the options are wrong, so rankinit read nothing";
-	else if (ri_run_find(run) == 0 &&
+	else if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) == 0 &&
 		ri_privileges_prepare(&run->started.privileges, &run->found.options,
 			&run->found.host, &run->arena, &run->err) == 0)
 		stop = ri_run_preflight(run);
@@ -138,14 +138,14 @@ static int explain(struct ri_run *run, const char *format, enum ri_log_color col
 	if (run->found.command.mode != RI_MODE_AUTO)
 		explained.launch = ri_mode_name(run->found.command.mode);
 	if (explained.off == NULL)
-		explained.off = find_off(run);
+		explained.off = find_off(&run->found);
 	return ri_print_explain(format, &explained, color, err);
 }
 
 int ri_run_explain(struct ri_run *run)
 {
 	struct ri_error err = RI_ERROR_INIT;
-	int stop = explain(run, run->found.options.action_value, ri_run_color(run), &err);
+	int stop = explain(run, run->found.options.action_value, ri_found_color(&run->found), &err);
 
 	if (stop > 0)
 		return ri_run_leave(run, stop);

@@ -21,19 +21,19 @@
  * Become the command only where a process manager owns this one rank, and
  * nothing asks for a parent.
  */
-static bool becomes_command(struct ri_run *run, pid_t self)
+static bool becomes_command(const struct ri_found *found, pid_t self)
 {
-	const struct ri_options *options = &run->found.options;
+	const struct ri_options *options = &found->options;
 
 	if (options->supervise != RI_AUTO)
 		return options->supervise == RI_NO;
-	return ri_source_manages(run->found.topology.identity) && self != 1 &&
+	return ri_source_manages(found->topology.identity) && self != 1 &&
 		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
 		options->subreaper != RI_YES && !ri_link_is_on() &&
-		run->found.source.context.fan_out == 0;
+		found->source.context.fan_out == 0;
 }
 
 /* The link alone would like to read why a command fails, and is no reason to refuse it. */
@@ -139,7 +139,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	};
 	bool calls_roll = ri_run_calls_roll(run, &roll);
 	const struct ri_supervise setting = {
-		.rank = ri_run_single_rank(run),
+		.rank = ri_found_single_rank(&run->found),
 		.timetable = calls_roll ? &roll_call : &autopsy,
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
 		.output = &run->started.output, .result = &run->started.supervised,
@@ -203,7 +203,7 @@ int ri_run_start(struct ri_run *run)
 	ri_mask_default_chld();
 	if (run->found.options.parent_signal != 0)
 		prctl(PR_SET_PDEATHSIG, run->found.options.parent_signal, 0, 0, 0);
-	if (becomes_command(run, launch.self)) {
+	if (becomes_command(&run->found, launch.self)) {
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}

@@ -51,35 +51,24 @@ static bool is_of_all(const struct ri_given *word)
  * Under mpirun each rank has a rankinit of its own, and all of them replace one
  * file. Of files on other nodes nobody here knows whether they are the same.
  */
-void ri_telling_judge(struct ri_run *run)
+void ri_telling_judge(const struct ri_found *found, struct ri_findings *findings)
 {
-	const union ri_options_given *given = &run->found.options.given;
+	const union ri_options_given *given = &found->options.given;
 	const struct ri_given *words[] = { &given->report, &given->state };
 	uint64_t here = 0, local_rank = 0;
 
-	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
-	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank);
-	if (run->found.source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
-		run->found.options.action == RI_ACTION_CHECK)
+	ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
+	ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (found->source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
+		found->options.action == RI_ACTION_CHECK)
 		return;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (is_of_all(words[i]))
-			ri_finding_hint(ri_findings_add(&run->findings, RI_SEVERITY_WARNING,
+			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
 				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
 				"of this node replaces this file, so only the last report remains",
 				(unsigned long long)here), "put %%r, which is the rank, into its "
 				"name: as in /tmp/job-%%r.json");
-}
-
-int64_t ri_run_single_rank(const struct ri_run *run)
-{
-	uint64_t rank, ranks;
-
-	if (run->found.source.context.fan_out > 0 || run->found.command.mode != RI_MODE_PROCESS ||
-		!ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank) ||
-		!ri_topology_get(&run->found.topology, RI_FACT_WORLD_SIZE, &ranks) || ranks < 2)
-		return -1;
-	return (int64_t)rank;
 }
 
 static struct ri_report_plan plan_report(const struct ri_run *run)
@@ -357,7 +346,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->ended.outcomes, .count = plan_report(run).ranks,
 		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->found.command.mode),
-		.first = -1, .job_node = -1, .single = ri_run_single_rank(run) >= 0,
+		.first = -1, .job_node = -1, .single = ri_found_single_rank(&run->found) >= 0,
 		.started = run->started.at,
 		.linked = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.part.job != NULL,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who we are, and what that makes of the environment: known before anything starts. */
+#ifndef RI_SHIM_FOUND_H
+#define RI_SHIM_FOUND_H
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/finding.h"
+#include "command/command.h"
+#include "launch/placement.h"
+#include "options/options.h"
+#include "system/log.h"
+#include "ranks.h"
+
+/*
+ * options and env are read first; the rest is worked out from them. It lies where
+ * struct ri_run does, and like that starts as zeroes.
+ */
+struct ri_found {
+	struct ri_options options;
+	struct ri_env env;
+	struct ri_host host;
+	struct ri_command command;
+	struct ri_topology topology;	/* of the first rank that is started here */
+	struct ri_placing placing;
+	struct ri_rank_source source;
+	struct ri_rank_view first;
+	struct ri_error nproc_err;	/* why ranks could not be counted: the checks come first */
+};
+
+/*
+ * find.c: work out the rest. What has to be said goes to findings; all that is found
+ * lives in arena. Returns 0, or -1 and why the launch is refused.
+ */
+int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_findings *findings,
+	struct ri_error *err);
+
+/*
+ * Is this process one of a job: by a rank or a place, or because a service says so? A
+ * process that starts a whole job is not. Only for one of a job this node is looked at.
+ */
+bool ri_found_is_of_job(const struct ri_found *found);
+
+/*
+ * The rank of the command, where others of its job run below another rankinit, or
+ * below none: one of mpirun's, of srun's, a pod's. Else -1.
+ */
+int64_t ri_found_single_rank(const struct ri_found *found);
+
+/* --color, and NO_COLOR. */
+enum ri_log_color ri_found_color(const struct ri_found *found);
+
+/* tell.c: a finding, RI_CODE_REPORT_SHARED, where ranks would overwrite each other's files. */
+void ri_telling_judge(const struct ri_found *found, struct ri_findings *findings);
+
+#endif
