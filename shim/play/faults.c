@@ -9,7 +9,7 @@
 #include "link/helper.h"
 #include "play/process.h"
 #include "system/log.h"
-#include "watch/leftovers.h"
+#include "watch/descendants.h"
 
 /* Those of a node's beginning are in what the node was started with. */
 static const struct ri_fault *find_next(struct ri_faults *faults)
@@ -69,8 +69,8 @@ static void cut(const struct ri_faults *faults, const struct ri_fault *fault)
 	struct search search = { .parent = child == NULL ? 0 : child->pid };
 	double seconds = (double)fault->at_ms / 1000;
 
-	if (child != NULL && child->lives && ri_leftovers_can_look())
-		ri_leftovers_each(find_helper, &search);
+	if (child != NULL && child->lives && ri_descendants_are_shown())
+		ri_descendants_each(find_helper, &search);
 	if (search.found == 0) {
 		ri_log(RI_LEVEL_WARNING, "simulated: node %zu has no link %g s after the start, so "
 			"nothing is cut; it needs --link", fault->who, seconds);
@@ -91,7 +91,7 @@ static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 	char how[96] = "";
 	pid_t pid = 0;
 
-	if (!ri_leftovers_can_look()) {
+	if (!ri_descendants_are_shown()) {
 		ri_log(RI_LEVEL_WARNING, "simulated: /proc does not show rank %zu, so %s is not "
 			"sent: mount a new one there", fault->who, name);
 		return;

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/pages.h"
 #include "base/procstat.h"
+#include "watch/descendants.h"
 #include "watch/leftovers.h"
 
 enum { PROCESSES = 8192 };
@@ -113,7 +114,7 @@ pid_t ri_simulate_find(pid_t member, int64_t rank, int64_t local_rank)
 		snprintf(search.local_rank, sizeof(search.local_rank), "LOCAL_RANK=%d",
 			(int)local_rank);
 	count = 0;
-	ri_leftovers_each(note, &search);
+	ri_descendants_each(note, &search);
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].fits && is_first_below(&processes[i], member) &&
 			(eldest == NULL || processes[i].started < eldest->started))

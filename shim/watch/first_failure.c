@@ -10,7 +10,7 @@
 #include "report/moment.h"
 #include "words/traceback.h"
 #include "system/clock.h"
-#include "watch/leftovers.h"
+#include "watch/descendants.h"
 
 enum {
 	SHARE = 64,		/* of the time, at most, goes into looking */
@@ -29,7 +29,7 @@ void ri_settle_look(struct ri_children *children)
 	int64_t begun = ri_now_us();
 	struct timespec now;
 
-	if (children->count < 2 || begun < next || !ri_leftovers_can_look())
+	if (children->count < 2 || begun < next || !ri_descendants_are_shown())
 		return;
 	ri_clock_read(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < children->started; i++) {
@@ -37,7 +37,7 @@ void ri_settle_look(struct ri_children *children)
 		struct ri_procstat process;
 
 		if (!child->lives || child->told || child->gone_at.tv_sec != 0 ||
-			!ri_leftovers_read(child->pid, &process))
+			!ri_descendants_read(child->pid, &process))
 			continue;
 		if (process.dying)
 			child->gone_at = now;
@@ -168,7 +168,7 @@ static bool has_own_words(const struct ri_child *child, struct ri_output *output
 
 void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 {
-	if (ri_course_is_asked() || !ri_leftovers_can_look())
+	if (ri_course_is_asked() || !ri_descendants_are_shown())
 		return;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
@@ -177,7 +177,7 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 		child->doubtful = !was_looked_at(child, ri_output_traceback(output, i)) &&
 			has_own_words(child, output, i);
 		if (child->doubtful)
-			child->uncaught = ri_leftovers_read(child->pid, &process) &&
+			child->uncaught = ri_descendants_read(child->pid, &process) &&
 				!catches(&process, SIGINT);
 	}
 	ri_course_ask(children);
@@ -193,13 +193,13 @@ static bool is_finalizing(const struct ri_child *child, const struct ri_procstat
 
 void ri_settle_prepare_stop(struct ri_children *children, int number)
 {
-	if (children->count < 2 || !ri_leftovers_can_look())
+	if (children->count < 2 || !ri_descendants_are_shown())
 		return;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 		struct ri_procstat process;
 
-		if (!child->lives || !ri_leftovers_read(child->pid, &process))
+		if (!child->lives || !ri_descendants_read(child->pid, &process))
 			continue;
 		child->unheeding = number == 0 || !catches(&process, number);
 		child->finalizing = is_finalizing(child, &process);

@@ -2,43 +2,34 @@
 #include "watch/leftovers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hang/autopsy.h"
-#include "hang/course.h"
-#include "base/number.h"
 #include "base/path.h"
-#include "base/procstat.h"
 #include "command/words.h"
 #include "link/link.h"
 #include "system/log.h"
-#include "system/own_proc.h"
-#include "system/hidden_child.h"
-#include "link/roll_call.h"
+#include "watch/descendants.h"
 #include "watch/signalled.h"
 
 enum {
-	DEPTH_MAX = 512,	/* generations between a descendant and us */
-	PASSES = 16,		/* over /proc, until a pass finds nothing new */
+	PASSES = 16,		/* over /proc, until a pass finds no new process */
 	NAMED_MAX = 8,
 	SPARING_PASSES = 10,	/* of killing, so that the helper of the link lives */
 };
 
 static bool told_some;	/* beside the command */
-static bool too_many;	/* somebody was not told, since nobody could remember it */
-static bool left_to_relay;	/* somebody was not told, since a launcher does it */
+static bool too_many;	/* a process was not told, since the memory of those that were is full */
+static bool left_to_relay;	/* a process was not told, since a launcher passes the stop on */
 static char relay[sizeof(((struct ri_procstat *)NULL)->name)];	/* "": no other one */
 static pid_t self;
 
 void ri_leftovers_init(pid_t own_pid)
 {
 	self = own_pid;
+	ri_descendants_init(own_pid);
 }
 
 /* As the kernel has it, cut after 15 bytes. */
@@ -47,134 +38,21 @@ void ri_leftovers_add_relay(const char *program)
 	ri_text_copy(relay, sizeof(relay), ri_path_name(program));
 }
 
-static bool proc_is_ours(void)
-{
-	return ri_proc_is_ours(self);
-}
-
-static bool read_process(pid_t pid, struct ri_procstat *out)
-{
-	char path[32], text[1024];
-	ssize_t length;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	/* whoever may mount over /proc may put a FIFO there */
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return false;
-	text[length] = '\0';
-	return ri_procstat_read(text, out);
-}
-
-bool ri_leftovers_can_look(void)
-{
-	return proc_is_ours();
-}
-
-bool ri_leftovers_read(pid_t pid, struct ri_procstat *out)
-{
-	return read_process(pid, out);
-}
-
 void ri_leftovers_wake(pid_t pid)
 {
 	struct ri_procstat process;
 
-	/* where nobody tells, one that runs has to bear it */
-	if (!proc_is_ours() || (read_process(pid, &process) && process.state == 'T'))
+	/* if /proc cannot tell, a process that runs gets it, too */
+	if (!ri_descendants_are_shown() ||
+		(ri_descendants_read(pid, &process) && process.state == 'T'))
 		kill(pid, SIGCONT);
-}
-
-/*
- * Its parent. One that began after its child is somebody else, who has the
- * number of a parent that has gone meanwhile.
- */
-static bool read_parent(const struct ri_procstat *process, struct ri_procstat *out)
-{
-	struct ri_procstat parent;
-
-	if (!read_process(process->parent, &parent) || parent.started > process->started)
-		return false;
-	*out = parent;
-	return true;
-}
-
-/* Our own helpers, and who works for them, end with us. */
-static bool is_helper(const struct ri_procstat *process)
-{
-	const pid_t helpers[] = {
-		ri_link_helper(), ri_roll_call_helper(), ri_autopsy_helper(), ri_course_helper(),
-	};
-
-	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
-		if (helpers[i] != 0 &&
-			(process->pid == helpers[i] || process->parent == helpers[i]))
-			return true;
-	return ri_hidden_child_is_left(process->pid);
-}
-
-/* In our own PID namespace everything is ours, else what descends from us. */
-static bool is_ours(const struct ri_procstat *process)
-{
-	struct ri_procstat at = *process;
-
-	if (process->pid == self || is_helper(process))
-		return false;
-	if (self == 1)
-		return true;
-	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1; depth++) {
-		if (at.parent == self)
-			return true;
-		if (!read_parent(&at, &at))
-			return false;
-	}
-	return at.parent == self;
-}
-
-bool ri_leftovers_each(bool (*visit)(const struct ri_procstat *process, void *context),
-	void *context)
-{
-	struct entry {
-		uint64_t inode;
-		int64_t offset;
-		uint16_t length;
-		uint8_t type;
-		char name[];
-	};
-	const struct ri_range pids = { 1, INT32_MAX };
-	_Alignas(8) char buffer[4096];
-	int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool more = dir >= 0;
-	long length = 0;
-
-	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-		const struct entry *entry;
-
-		for (char *p = buffer; more && p < buffer + length; p += entry->length) {
-			struct ri_procstat process;
-			uint64_t pid;
-
-			entry = (const struct entry *)p;
-			if (ri_number_read(entry->name, pids, &pid, NULL) == RI_NUMBER_OK &&
-				read_process((pid_t)pid, &process) && is_ours(&process))
-				more = visit(&process, context);
-		}
-	}
-	if (dir >= 0)
-		close(dir);
-	return dir >= 0 && length >= 0;
 }
 
 void ri_leftovers_spare(pid_t pid)
 {
 	struct ri_procstat process;
 
-	if (proc_is_ours() && read_process(pid, &process))
+	if (ri_descendants_are_shown() && ri_descendants_read(pid, &process))
 		ri_signalled_add(&process);
 }
 
@@ -190,7 +68,7 @@ static void signal_process(const struct ri_procstat *process, int number)
 
 	if (fd < 0 && errno == ESRCH)
 		return;
-	if (!read_process(process->pid, &now) || now.started != process->started) {
+	if (!ri_descendants_read(process->pid, &now) || now.started != process->started) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -205,7 +83,7 @@ static bool left_its_group(const struct ri_procstat *then)
 {
 	struct ri_procstat now;
 
-	if (!read_process(then->pid, &now) || now.started != then->started)
+	if (!ri_descendants_read(then->pid, &now) || now.started != then->started)
 		return false;
 	if (now.group == then->group && now.state == 'T')
 		signal_process(&now, SIGCONT);
@@ -226,10 +104,9 @@ static const struct ri_child *find_leader(const struct ri_children *children, pi
 }
 
 /*
- * Is it in the group of a child? The number of a child that was reaped stays
- * taken by its group for as long as that has members, and who leads a group is
- * in our session. So where somebody has that number, or the session is another
- * one, the group is a stranger's.
+ * Is it in the group of a child? A group keeps its number as long as it has members, even if its
+ * leader, the child, was reaped; and our children are in our session. So if a process has that
+ * number again, or the session is another one, the group is a stranger's.
  */
 static bool is_member(const struct ri_procstat *process, const struct ri_child *leader)
 {
@@ -238,7 +115,7 @@ static bool is_member(const struct ri_procstat *process, const struct ri_child *
 	if (leader == NULL || process->state == 'Z')
 		return false;
 	return leader->lives ||
-		(process->session == getsid(0) && !read_process(leader->pid, &stranger));
+		(process->session == getsid(0) && !ri_descendants_read(leader->pid, &stranger));
 }
 
 static bool spare_member(const struct ri_procstat *process, void *children)
@@ -252,8 +129,8 @@ static bool spare_member(const struct ri_procstat *process, void *children)
 
 void ri_leftovers_spare_groups(struct ri_children *children)
 {
-	if (proc_is_ours())
-		ri_leftovers_each(spare_member, children);
+	if (ri_descendants_are_shown())
+		ri_descendants_each(spare_member, children);
 }
 
 struct signalling {
@@ -275,8 +152,8 @@ void ri_leftovers_signal_groups(const struct ri_children *children, int number)
 {
 	struct signalling signalling = { children, number };
 
-	if (proc_is_ours())
-		ri_leftovers_each(signal_member, &signalling);
+	if (ri_descendants_are_shown())
+		ri_descendants_each(signal_member, &signalling);
 }
 
 /* One pass of telling. */
@@ -305,13 +182,13 @@ bool ri_leftovers_is_relay(const struct ri_procstat *process)
 	return relay[0] != '\0' && strcmp(process->name, relay) == 0 && process->state != 'Z';
 }
 
-/* Its launcher lives: that one tells it, and a second SIGTERM would be ours. */
+/* Does its launcher live? Then that passes SIGTERM on, and ours would be a second one. */
 static bool has_relay(const struct ri_procstat *process)
 {
 	struct ri_procstat at = *process;
 
-	for (int depth = 0; depth < DEPTH_MAX && at.parent > 1 && at.parent != self; depth++) {
-		if (!read_parent(&at, &at))
+	for (int depth = 0; depth < RI_GENERATIONS && at.parent > 1 && at.parent != self; depth++) {
+		if (!ri_descendants_read_parent(&at, &at))
 			return false;
 		if (ri_leftovers_is_relay(&at))
 			return true;
@@ -329,7 +206,7 @@ static bool there_is_a_relay(void)
 {
 	bool found = false;
 
-	ri_leftovers_each(find_relay, &found);
+	ri_descendants_each(find_relay, &found);
 	return found;
 }
 
@@ -371,14 +248,14 @@ static bool tell_all_at_once(void)
 	if (kill(-1, SIGTERM) < 0 && errno != ESRCH)
 		return false;
 	told_some = true;
-	if (proc_is_ours())
-		ri_leftovers_each(wake, NULL);
+	if (ri_descendants_are_shown())
+		ri_descendants_each(wake, NULL);
 	else
 		kill(-1, SIGCONT);
 	return true;
 }
 
-/* children_of_told: in the first pass; later ones look for whom it missed. */
+/* children_of_told: in the first pass; later ones look for processes that it missed. */
 static void tell_one_by_one(bool children_of_told)
 {
 	struct telling telling = { .found = true };
@@ -389,7 +266,7 @@ static void tell_one_by_one(bool children_of_told)
 	for (int pass = 0; pass < PASSES && telling.found; pass++) {
 		telling = (struct telling){ .children_too = pass == 0 && children_of_told };
 		ri_signalled_begin_pass();
-		if (!ri_leftovers_each(tell, &telling))
+		if (!ri_descendants_each(tell, &telling))
 			ri_log(RI_LEVEL_WARNING, "cannot look for remaining processes: /proc "
 						 "cannot be listed: %s", strerror(errno));
 	}
@@ -400,7 +277,7 @@ static void tell_one_by_one(bool children_of_told)
 
 void ri_leftovers_stop(bool command_lives)
 {
-	bool ours = proc_is_ours();
+	bool ours = ri_descendants_are_shown();
 	bool at_once = !command_lives && !told_some && !(ours && there_is_a_relay());
 
 	if (self == 1 && (at_once || !ours) && tell_all_at_once())
@@ -414,7 +291,7 @@ void ri_leftovers_stop(bool command_lives)
 
 void ri_leftovers_stop_orphans(void)
 {
-	if (left_to_relay && proc_is_ours())
+	if (left_to_relay && ri_descendants_are_shown())
 		tell_one_by_one(false);
 }
 
@@ -438,11 +315,11 @@ static const char *find_waiting_shell(pid_t pid)
 	struct ri_procstat process;
 	const char *shell;
 
-	if (!proc_is_ours() || !read_process(pid, &process))
+	if (!ri_descendants_are_shown() || !ri_descendants_read(pid, &process))
 		return NULL;
 	shell = ri_word_shell(process.name);
 	if (shell != NULL)
-		ri_leftovers_each(find_child, &family);
+		ri_descendants_each(find_child, &family);
 	return family.found ? shell : NULL;
 }
 
@@ -472,13 +349,14 @@ static bool end(const struct ri_procstat *process, void *context)
 void ri_leftovers_kill(void)
 {
 	static int passes;
-	/* it has the others to tell how this ends; but nobody escapes in its shadow */
-	bool spares = ri_link_helper() != 0 && passes++ < SPARING_PASSES && proc_is_ours();
+	/* the link's helper tells the other nodes how this ends; after some passes it dies, too */
+	bool spares = ri_link_helper() != 0 && passes++ < SPARING_PASSES &&
+		ri_descendants_are_shown();
 
 	if (self == 1 && !spares && (kill(-1, SIGKILL) == 0 || errno == ESRCH))
 		return;
-	if (proc_is_ours())
-		ri_leftovers_each(end, NULL);
+	if (ri_descendants_are_shown())
+		ri_descendants_each(end, NULL);
 }
 
 struct naming {
@@ -511,12 +389,12 @@ void ri_leftovers_say(enum ri_level level, const char *what)
 	struct ri_text names;
 	struct naming naming = { .out = &names };
 
-	if (!proc_is_ours()) {
+	if (!ri_descendants_are_shown()) {
 		ri_log(level, "%s: /proc does not show which", what);
 		return;
 	}
 	ri_text_init(&names, buffer, sizeof(buffer));
-	ri_leftovers_each(name, &naming);
+	ri_descendants_each(name, &naming);
 	if (naming.count > NAMED_MAX)
 		ri_text_addf(&names, " and %d more", naming.count - NAMED_MAX);
 	if (naming.count > 0)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command left behind: torchrun's workers in sessions of their own,
- * the python below a shell, mpirun's ranks. Found, told to stop exactly once,
- * and in the end killed.
+ * The processes that the command left behind: torchrun's workers in sessions of their own, the
+ * python below a shell, mpirun's ranks. rankinit finds them, sends each exactly one SIGTERM, and
+ * kills them in the end.
  *
- * PID 1 of a namespace signals all of it at once with kill(-1), which no fork
- * escapes, unless somebody must be left out: the command at half of the grace,
- * the ranks of an mpirun. Then, and when we are not PID 1, processes are looked
- * for in /proc. Not PID 1 never uses kill(-1), which would hit every process
- * of the user.
+ * PID 1 of a namespace signals all at once with kill(-1), which no fork escapes, unless it must
+ * leave out some: the command at half of the grace, the ranks of an mpirun. Then, and if rankinit
+ * is not PID 1, it looks for them in /proc: kill(-1) of another process than PID 1 would hit every
+ * process of the user.
  */
 #ifndef RI_SHIM_WATCH_LEFTOVERS_H
 #define RI_SHIM_WATCH_LEFTOVERS_H
@@ -24,7 +23,7 @@
 /* To be called before the others, with our own pid. */
 void ri_leftovers_init(pid_t own_pid);
 
-/* What is started from this file passes a stop on, as a launcher does; its name is copied. */
+/* A process of this program passes a stop on, as a launcher does; its name is copied. */
 void ri_leftovers_add_relay(const char *program);
 
 /* Has it the name of one of those, or of a launcher that does the same? */
@@ -37,8 +36,8 @@ bool ri_leftovers_is_relay(const struct ri_procstat *process);
 void ri_leftovers_spare(pid_t pid);
 
 /*
- * The same for the members of the groups that these lead, or left behind: with
- * a leader that was reaped a group is theirs while nobody else has its number.
+ * The same for the members of the groups that these lead or have left behind. The group of a
+ * leader that was reaped is theirs as long as no process has its number again.
  */
 void ri_leftovers_spare_groups(struct ri_children *children);
 
@@ -48,35 +47,22 @@ void ri_leftovers_spare_groups(struct ri_children *children);
  */
 void ri_leftovers_signal_groups(const struct ri_children *children, int number);
 
-/* Does /proc show our own processes? */
-bool ri_leftovers_can_look(void);
-
-/* What /proc says of this child. False where that cannot be known. */
-bool ri_leftovers_read(pid_t pid, struct ri_procstat *out);
-
-/*
- * Calls visit for every process of ours, zombies included, until it says stop.
- * Returns false where /proc cannot be listed.
- */
-bool ri_leftovers_each(bool (*visit)(const struct ri_procstat *process, void *context),
-	void *context);
-
 /* SIGCONT for a process of ours that is stopped, and would not see its SIGTERM. */
 void ri_leftovers_wake(pid_t pid);
 
 /*
- * Once the groups were signalled: who left one meanwhile may have missed that,
- * and a member that is stopped gets a SIGCONT, to see it.
+ * After the groups were signalled: a process that left one meanwhile may have missed the signal
+ * and counts as not told. A member that is stopped gets a SIGCONT, to see it.
  */
 void ri_leftovers_recheck(void);
 
 /*
  * SIGTERM for every process that has not had one, and SIGCONT for those that
  * are stopped, since a stopped process would never see it. Children of a
- * process that was told are its own business: a shell's trap may be saving.
- * What runs below a launcher that passes a SIGTERM on is that launcher's.
- * command_lives: a command that was spared is not hit by kill(-1), but where
- * /proc is not ours, and there is no other way to reach the rest.
+ * process that was told are left to it: a shell's trap may be saving. Processes
+ * below a launcher that passes a SIGTERM on are left to that launcher.
+ * command_lives: a command that was spared is not hit by kill(-1), unless /proc
+ * is not ours, since the rest cannot be reached in another way.
  */
 void ri_leftovers_stop(bool command_lives);
 
@@ -90,12 +76,12 @@ void ri_leftovers_stop_orphans(void);
  */
 void ri_leftovers_say_shell(const struct ri_children *children);
 
-/* SIGKILL for all that is there. */
+/* SIGKILL for all that are left. */
 void ri_leftovers_kill(void);
 
 /*
- * "WHAT: python3 (12), sh (13, zombie of 12)": name what is there, at most a few. Nothing is
- * said where nothing is there.
+ * "WHAT: python3 (12), sh (13, zombie of 12)": name the processes that are left, at most a few.
+ * Without one there is no line.
  */
 void ri_leftovers_say(enum ri_level level, const char *what);
 
