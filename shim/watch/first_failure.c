@@ -66,8 +66,8 @@ static void describe_end(const struct ri_child *child, struct ri_rank_outcome *o
 }
 
 /*
- * Who is dying does not end of what it is told. One that ends of it was not: its
- * first thread alone had ended, and the others went on (pthread_exit(3)).
+ * Was it dying before a SIGTERM? Then it does not end of that signal. If it does, only its first
+ * thread had ended, and the others had gone on (pthread_exit(3)).
  */
 static bool was_dying(const struct ri_child *child)
 {
@@ -141,7 +141,7 @@ static bool has_ended(struct ri_children *children, struct ri_output *output, en
 
 		if (failed(child) && child->class == RI_CLASS_NONE)
 			child->class = judge(child, output, i);
-		/* who died before anybody lost it needs no words */
+		/* it died before a rank lost it, so its own words need not say so */
 		if (child->class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0)
 			child->class = RI_CLASS_OWN;
 		found = found || child->class == class;
@@ -183,7 +183,7 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 	ri_course_ask(children);
 }
 
-/* Of a program that itself had no handler for SIGINT, or is no Python by now, that says nothing. */
+/* A program that had no handler for SIGINT, or is no Python by now, cannot be judged by that. */
 static bool is_finalizing(const struct ri_child *child, const struct ri_procstat *process)
 {
 	return child->interruptible && !catches(process, SIGINT) &&

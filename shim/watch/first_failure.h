@@ -15,9 +15,9 @@
 #include "report/outcome.h"
 
 /*
- * Look once at every child that lives and was not told anything: which of them
- * are dying? Costs nothing where there is one child. Not more often than the
- * time that it takes allows.
+ * Look once at each child that lives and was not told to stop: which of them
+ * are dying? Does not look if there is one child, or if the last look is too
+ * recent for the time that it took.
  */
 void ri_settle_look(struct ri_children *children);
 

@@ -43,7 +43,7 @@ void ri_leftovers_spare_groups(struct ri_children *children);
 
 /*
  * A signal for each process of ours in a group whose leader was reaped; none
- * where /proc does not tell who that is.
+ * where /proc does not show which those are.
  */
 void ri_leftovers_signal_groups(const struct ri_children *children, int number);
 
@@ -71,8 +71,8 @@ void ri_leftovers_stop_orphans(void);
 
 /*
  * A warning about a child that is a shell with a child of its own. A shell with a trap
- * for SIGTERM runs it when what it runs has ended, and without --grace nobody tells that
- * (bash(1), "Signals").
+ * for SIGTERM runs it when the program that it started has ended, and without --grace that
+ * program is not told to stop (bash(1), "Signals").
  */
 void ri_leftovers_say_shell(const struct ri_children *children);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a command alone ended: one line on stderr when it was killed by a
- * signal, so that nobody has to guess what 137 means.
+ * signal, so that a reader need not guess what 137 means.
  */
 #ifndef RI_SHIM_WATCH_OBITUARY_H
 #define RI_SHIM_WATCH_OBITUARY_H
@@ -14,7 +14,7 @@
 #include "base/host.h"
 #include "launch/children.h"
 
-/* Who asked for the stop, as siginfo_t told. */
+/* Which process or terminal asked for the stop, as siginfo_t told. */
 struct ri_stop {
 	bool asked;
 	int number;		/* SIGTERM, or a further SIGINT */

@@ -15,14 +15,14 @@
 enum {
 	GRACE_AFTER_END_MS = 10000,	/* for what a command left, without --grace */
 	GRACE_AFTER_FAILURE_MS = 30000,	/* for the ranks beside one that failed */
-	GIVE_UP_MS = 2000,		/* between SIGKILL and naming who stays */
+	GIVE_UP_MS = 2000,		/* between SIGKILL and naming the processes that stay */
 	KILL_AGAIN_MS = 100,		/* for what was forked under the SIGKILLs */
 	LOOK_MS = 500,			/* that a stop waits for a look at a silent job */
 	SAY_AFTER_MS = 1000,		/* a wait longer than this is said */
 	SAY_ASKED_MS = 5000,		/* and one for a shell that waits for what it runs */
 };
 
-/* What happens in which phase at which event; NULL: nothing. */
+/* The reaction to an event in a phase; NULL: there is none. */
 typedef void (*reaction)(struct ri_supervisor *sv);
 
 /* Every child gets its SIGTERM, as --signal-map has it. */
@@ -64,7 +64,7 @@ static void ask_command(struct ri_supervisor *sv)
 	tell_children(sv);
 }
 
-/* A job that hangs ends because somebody stops it: what it does is seen now or never. */
+/* A job that hangs ends by a stop, so this is the last time to see what it does. */
 static void look_or_ask(struct ri_supervisor *sv)
 {
 	if (!sv->silent || !ri_autopsy_ask(RI_AUTOPSY_STOP)) {
@@ -75,12 +75,12 @@ static void look_or_ask(struct ri_supervisor *sv)
 	sv->deadline = ri_now_ms() + LOOK_MS;
 }
 
-static void say_whom_we_wait_for(struct ri_supervisor *sv)
+static void say_shell(struct ri_supervisor *sv)
 {
 	ri_leftovers_say_shell(sv->children);
 }
 
-/* The end comes from inside: nobody else has a deadline for it. */
+/* The end comes from inside, so no orchestrator has a deadline for it. */
 static uint64_t own_limit(const struct ri_supervisor *sv, uint64_t usual)
 {
 	return sv->options->grace_ms > 0 ? sv->options->grace_ms : usual;
@@ -246,7 +246,7 @@ static void finish(struct ri_supervisor *sv)
 	sv->phase = RI_PHASE_OVER;
 }
 
-/* Who stops us has a time of its own; a rank that was spared had that of an order. */
+/* A stop from outside has a grace of its own; a spared rank had that of an order until now. */
 static void stop_settling(struct ri_supervisor *sv)
 {
 	if (sv->spared)
@@ -288,7 +288,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_COMMAND_GONE] = sweep,
 		[RI_EVENT_ALL_GONE] = finish,
 		[RI_EVENT_DEADLINE] = sweep,
-		[RI_EVENT_TICK] = say_whom_we_wait_for,
+		[RI_EVENT_TICK] = say_shell,
 	},
 	[RI_PHASE_SWEEPING] = {
 		[RI_EVENT_INSISTED] = kill_now,

@@ -9,7 +9,7 @@
 #include "watch/setting.h"
 
 enum ri_phase {
-	RI_PHASE_RUNNING,	/* nobody asked for anything */
+	RI_PHASE_RUNNING,	/* neither a stop nor a failure came */
 	RI_PHASE_SETTLING,	/* a rank lost another one: which? */
 	RI_PHASE_LOOKING,	/* a stop came to a silent job: what does it do? */
 	RI_PHASE_ASKED,		/* the command has its SIGTERM, or every rank; the rest has not */
@@ -24,7 +24,7 @@ enum ri_event {
 	RI_EVENT_INSISTED,	/* Ctrl-C was pressed three times in a row */
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
-	RI_EVENT_LOOKED,	/* who looked at a silent job, or at ranks, has ended */
+	RI_EVENT_LOOKED,	/* the process that looked at a job or its ranks has ended */
 	RI_EVENT_COMMAND_GONE,	/* with all its ranks; children are left */
 	RI_EVENT_ALL_GONE,	/* there is no child any more */
 	RI_EVENT_DEADLINE,

@@ -27,7 +27,7 @@ struct ri_supervised {
 enum ri_tiding {
 	RI_TIDING_FAILED,	/* ranks have ended; again where more is known of it */
 	RI_TIDING_STOPPED,	/* a stop from outside came: result->stop */
-	RI_TIDING_ASKED,	/* the others lost somebody: does a rank end of an exception? */
+	RI_TIDING_ASKED,	/* other nodes lost a rank: does one here end of an exception? */
 	RI_TIDING_JUDGED,	/* there is a verdict on the job */
 };
 
@@ -42,7 +42,7 @@ struct ri_supervise {
 	void (*tell)(void *context, enum ri_tiding tiding);	/* it must not wait; or NULL */
 	void *context;		/* of tell */
 	bool goes_on;		/* where one child failed the others are not stopped */
-	bool silent;		/* of how a single one ended somebody else speaks */
+	bool silent;		/* the caller tells how a single child ended */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes had their SIGTERM, so that none gets a second one. In memory
- * that is there from the start, since nothing is allocated while ranks run, and
- * found by pid: with thousands of them every look goes through all.
+ * Which processes had their SIGTERM, so that none gets a second one. The memory is
+ * there from the start, since none is allocated while ranks run, and a process is found
+ * by its pid, since each pass over /proc asks for each of thousands.
  */
 #ifndef RI_SHIM_WATCH_SIGNALLED_H
 #define RI_SHIM_WATCH_SIGNALLED_H
@@ -20,10 +20,10 @@ bool ri_signalled_has(const struct ri_procstat *process);
 /* The process of this number had one, before this pass began. */
 bool ri_signalled_had(pid_t pid);
 
-/* It gets one. Returns false, and remembers nothing, where there is no room. */
+/* It gets one. Returns false where there is no room to remember it. */
 bool ri_signalled_add(const struct ri_procstat *process);
 
-/* Forget those of whom forget says so, who is given the group that each was in. */
+/* Forget the processes for which forget() is true; *then has the group that each was in. */
 void ri_signalled_forget(bool (*forget)(const struct ri_procstat *then));
 
 #endif

@@ -20,7 +20,7 @@ static void read_text(const char *path, char *text, size_t size)
 /*
  * Do the signals reach more than the task? ".../job_7/step_0/..." is how
  * proctrack/cgroup names its groups, in version 1 and 2 alike (Slurm
- * src/plugins/cgroup). Where nothing can be read a signal that comes twice is
+ * src/plugins/cgroup). Where it cannot be read a signal that comes twice is
  * better than none.
  */
 static bool are_all_tracked(void)
@@ -47,7 +47,7 @@ bool ri_step_sent(const siginfo_t *info)
 {
 	char path[32], name[32];
 
-	/* 0: from another PID namespace, by whom cannot be known */
+	/* 0: a process of another PID namespace sent it, and which cannot be known */
 	if (info->si_code != SI_USER || info->si_pid == 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)info->si_pid);

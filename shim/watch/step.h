@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The signals that Slurm sends to a step (scancel, --signal, a time limit).
- * Whom they reach depends on how the cluster tracks processes: with
+ * Which processes they reach depends on how the cluster tracks processes: with
  * proctrack/cgroup the task alone, so that a parent has to forward them; with
  * proctrack/linuxproc every process, with proctrack/pgid the task's process
  * group (Slurm src/plugins/proctrack). In the last two a command that is in our
@@ -17,8 +17,8 @@
 
 /*
  * Look once, before the spawn: are we in a step whose signals reach the
- * command too, if it stays in our process group? Asks for nothing but the
- * environment where there is no step.
+ * command too, if it stays in our process group? Without a step it reads the
+ * environment alone.
  */
 bool ri_step_tells_all(const struct ri_env *env);
 

@@ -47,7 +47,7 @@ static bool is_by_terminal(const siginfo_t *info)
 	return info->si_code == SI_KERNEL;
 }
 
-/* After an order all were told; from now on the time is that of who stops us. */
+/* After an order all were told to stop; from now on the time is that of the stop from outside. */
 static void take_time_of_stop(struct ri_supervisor *sv, int64_t now)
 {
 	if (sv->options->grace_ms == 0)
@@ -85,8 +85,8 @@ static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
 }
 
 /*
- * The terminal sends us its keys where our process group is in its foreground. Who presses
- * this one again and again has given up on what the ranks could still do.
+ * The terminal sends us its keys where our process group is in its foreground. A person
+ * who presses this one again and again has given up on what the ranks could still do.
  */
 static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
 {
@@ -154,8 +154,8 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 
 /*
  * A rank may end of a Ctrl-C before ours is off the queue; later it would be
- * taken for a second one. Each once: whoever sends them without end is no reason
- * not to look at anything else.
+ * taken for a second one. Each once: a process that sends them without end must
+ * not keep the loop from its other events.
  */
 static void take_interrupts(struct ri_supervisor *sv)
 {
@@ -190,7 +190,7 @@ static void note_end(struct ri_supervisor *sv, struct ri_child *child, int statu
 		sv->result->knows_shm = ri_cause_look(&sv->result->shm);
 }
 
-/* wait4(2) and waitid(2) are denied: who has ended, and how, would never be known. */
+/* wait4(2) and waitid(2) are denied: how a child has ended would never be known. */
 static void end_blind(struct ri_supervisor *sv)
 {
 	if (sv->phase == RI_PHASE_OVER)
@@ -263,7 +263,7 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	/* reap() and hear_others() follow every wake-up */
 	if (number == SIGCHLD || is_of_helpers(sv, info))
 		return;
-	/* our own write, to a pipe that nobody reads or a file at its limit */
+	/* of our own write to a pipe without a reader, or to a file at its limit */
 	if ((number == SIGPIPE || number == SIGXFSZ) && info->si_pid == sv->self)
 		return;
 	if (number == sv->options->autopsy_signal && ri_autopsy_ask_again(info))
@@ -327,7 +327,7 @@ static int64_t time_left(const struct ri_supervisor *sv)
 	return left < 0 ? 0 : left;
 }
 
-/* A traceback begins: who is dying now did so before, until we tell anybody to. */
+/* A traceback begins: a rank that dies by now did so before it, if none was told to stop. */
 static void look(void *supervisor)
 {
 	const struct ri_supervisor *sv = supervisor;

@@ -2,8 +2,8 @@
 /*
  * The loop of PID 1: take signals off the queue, reap, forward, and bring a
  * stop to its end. It sleeps in one system call and wakes for a signal or a
- * deadline, never to poll. It allocates nothing, and nothing ends it but the
- * end of the job.
+ * deadline, never to poll. It allocates no memory, and ends only
+ * with the job.
  */
 #ifndef RI_SHIM_WATCH_SUPERVISE_H
 #define RI_SHIM_WATCH_SUPERVISE_H

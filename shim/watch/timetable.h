@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What somebody else has to do at its time, while the loop runs. */
+/* What another part of rankinit has to do at its time, while the loop runs. */
 struct ri_timetable {
-	int64_t (*due)(void *context);	/* CLOCK_MONOTONIC ms; INT64_MAX: nothing more */
+	int64_t (*due)(void *context);	/* CLOCK_MONOTONIC ms; INT64_MAX: never */
 	void (*act)(void *context);	/* it must not wait */
 	bool (*took)(void *context, const siginfo_t *info);	/* a signal of its own; or NULL */
 	void *context;
-	const struct ri_timetable *next;	/* of somebody else; NULL: there is none */
+	const struct ri_timetable *next;	/* another part's; NULL: there is none */
 };
 
 /* These take NULL for no timetable. */
