@@ -27,6 +27,16 @@ struct ri_finding *ri_findings_add(struct ri_findings *findings, enum ri_severit
 	return finding;
 }
 
+struct ri_finding ri_finding_of_error(const struct ri_error *err)
+{
+	struct ri_finding finding = { .severity = RI_SEVERITY_ERROR, .code = err->code };
+
+	ri_text_copy(finding.subject, sizeof(finding.subject), err->subject);
+	ri_text_copy(finding.text, sizeof(finding.text), err->text);
+	ri_text_copy(finding.hint, sizeof(finding.hint), err->hint);
+	return finding;
+}
+
 void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
 {
 	va_list args;

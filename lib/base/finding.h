@@ -40,6 +40,9 @@ struct ri_finding *ri_findings_add(struct ri_findings *findings, enum ri_severit
 	enum ri_code code, const char *subject, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* A refusal as a finding of RI_SEVERITY_ERROR. */
+struct ri_finding ri_finding_of_error(const struct ri_error *err);
+
 /* Say what to do about it. A NULL finding is ignored. */
 void ri_finding_hint(struct ri_finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

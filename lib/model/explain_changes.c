@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/explain_parts.h"
+#include "model/explain_changes.h"
 #include "redact/words.h"
 
 enum {
@@ -122,7 +122,7 @@ static void say_edits(struct ri_page *page, const struct ri_explain *explain,
 	ri_page_end_line(page);
 }
 
-void ri_explain_environment(struct ri_page *page, const struct ri_explain *explain)
+static void say_environment(struct ri_page *page, const struct ri_explain *explain)
 {
 	char bytes[64];
 	struct ri_text text;
@@ -165,7 +165,7 @@ static void say_place(struct ri_page *page, const struct ri_explained_rank *rank
 }
 
 /* Nothing, where no rank has a place of its own. */
-void ri_explain_placement(struct ri_page *page, const struct ri_explain *explain)
+static void say_placement(struct ri_page *page, const struct ri_explain *explain)
 {
 	bool any = false;
 
@@ -232,7 +232,7 @@ static bool is_same(char *const *words, char *const *others)
 	return *words == *others;
 }
 
-void ri_explain_command(struct ri_page *page, const struct ri_explain *explain)
+static void say_command(struct ri_page *page, const struct ri_explain *explain)
 {
 	char *const *argv = explain->ranks[0].argv;
 	char bytes[64];
@@ -254,4 +254,11 @@ void ri_explain_command(struct ri_page *page, const struct ri_explain *explain)
 			say_words(page, explain->ranks[i].argv);
 	if (explain->rank_count > RANKS_MAX)
 		ri_page_fold(page, "and so on for the other ranks", RI_EXPLAIN_LABEL);
+}
+
+void ri_explain_changes(struct ri_page *page, const struct ri_explain *explain)
+{
+	say_environment(page, explain);
+	say_placement(page, explain);
+	say_command(page, explain);
 }

@@ -122,17 +122,6 @@ static json_t *describe_finding(struct document *document, const struct ri_findi
 	return object;
 }
 
-/* What refuses the launch is the first finding. */
-static json_t *describe_error(struct document *document, const struct ri_error *err)
-{
-	struct ri_finding finding = { .severity = RI_SEVERITY_ERROR, .code = err->code };
-
-	ri_text_copy(finding.subject, sizeof(finding.subject), err->subject);
-	ri_text_copy(finding.text, sizeof(finding.text), err->text);
-	ri_text_copy(finding.hint, sizeof(finding.hint), err->hint);
-	return describe_finding(document, &finding);
-}
-
 static json_t *describe_escapes(struct document *document)
 {
 	struct ri_finding finding = {
@@ -150,10 +139,12 @@ static json_t *describe_escapes(struct document *document)
 static json_t *list_findings(struct document *document)
 {
 	const struct ri_explain *explain = document->explain;
+	const struct ri_finding refusal = ri_finding_of_error(explain->err);
 	json_t *list = json_array();
 
+	/* what refuses the launch is the first finding */
 	if (explain->err->code != RI_CODE_NONE)
-		append(document, list, describe_error(document, explain->err));
+		append(document, list, describe_finding(document, &refusal));
 	for (size_t i = 0; i < explain->findings->count; i++)
 		append(document, list, describe_finding(document, &explain->findings->items[i]));
 	if (document->json.escapes > 0)
