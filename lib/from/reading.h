@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "from/endpoint.h"
-#include "from/sight.h"
 #include "from/sources.h"
 #include "model/context.h"
 #include "model/topology.h"

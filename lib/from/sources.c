@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "from/sight.h"
+#include "base/number.h"
 #include "model/wishes.h"
 
 #define RI_SOURCE(name) extern const struct ri_source ri_source_##name;
@@ -89,4 +89,35 @@ const struct ri_shape *ri_source_shape_find(const char *name, size_t length)
 		if (strlen(shape->name) == length && memcmp(shape->name, name, length) == 0)
 			return shape;
 	return NULL;
+}
+
+bool ri_text_is_blank(const char *text)
+{
+	return text[strspn(text, " \t\r\n\v\f")] == '\0';
+}
+
+bool ri_source_sees(const struct ri_env *env, const char *variable)
+{
+	const char *value = ri_env_get(env, variable);
+
+	return value != NULL && !ri_is_service_link(value);
+}
+
+bool ri_source_sees_text(const struct ri_env *env, const char *variable)
+{
+	const char *value = ri_env_get(env, variable);
+
+	return value != NULL && !ri_is_service_link(value) && !ri_text_is_blank(value);
+}
+
+bool ri_source_sees_mpi_rank(const struct ri_env *env)
+{
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "PMIX_RANK", "MV2_COMM_WORLD_RANK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ri_source_sees(env, names[i]))
+			return true;
+	return false;
 }

@@ -84,6 +84,24 @@ const struct ri_shape *ri_source_shape_at(size_t index);
 /* The one of that name, which need not end in '\0'; or NULL. */
 const struct ri_shape *ri_source_shape_find(const char *name, size_t length);
 
+/* Has the text no bytes but blanks, or none at all? */
+bool ri_text_is_blank(const char *text);
+
+/*
+ * Is the variable set, and no link to a Kubernetes service? For detect functions, which
+ * look at the environment alone.
+ */
+bool ri_source_sees(const struct ri_env *env, const char *variable);
+
+/* The same, and it is not blank? For names that an image may set to an empty value. */
+bool ri_source_sees_text(const struct ri_env *env, const char *variable);
+
+/*
+ * Did some MPI start this process, whether or not its tuple is whole? Then it
+ * is no launcher, even if it inherited the variables of one.
+ */
+bool ri_source_sees_mpi_rank(const struct ri_env *env);
+
 /* Is there something to read for it? */
 bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes);

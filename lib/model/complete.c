@@ -5,7 +5,6 @@
 
 #include "command/meeting.h"
 #include "model/derive.h"
-#include "model/missing.h"
 #include "model/wishes.h"
 
 /* The identity's tuple: known by the time that anything is derived. */
@@ -38,10 +37,11 @@ static void assume_even(struct ri_topology *topology, struct ri_findings *findin
 	uint64_t local = of(topology, RI_FACT_LOCAL_WORLD_SIZE);
 	struct ri_finding *finding;
 	char bytes[160];
-	struct ri_text lack;
+	struct ri_text missing;
 
-	ri_text_init(&lack, bytes, sizeof(bytes));
-	ri_missing_explain(topology, RI_FACT_NODE_RANK, "the index of this node", &lack);
+	ri_text_init(&missing, bytes, sizeof(bytes));
+	ri_topology_explain_missing(topology, RI_FACT_NODE_RANK, "the index of this node",
+		&missing);
 	ri_topology_derive(topology, RI_FACT_NODE_RANK, of(topology, RI_FACT_RANK) / local,
 		RI_FROM(RANK) | RI_FROM(LOCAL_WORLD_SIZE));
 	if (!ri_topology_knows(topology, RI_FACT_NNODES))

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "model/derive.h"
-#include "model/missing.h"
 #include "model/rules.h"
 
 /* The identity's tuple: known by the time that anything is derived. */
@@ -50,7 +49,7 @@ static void derive_local_size(struct ri_topology *topology, const struct ri_cont
 {
 	uint64_t rank = of(topology, RI_FACT_RANK), size = of(topology, RI_FACT_WORLD_SIZE);
 	char bytes[160];
-	struct ri_text lack;
+	struct ri_text missing;
 	uint64_t local, node;
 	unsigned from;
 
@@ -65,9 +64,9 @@ static void derive_local_size(struct ri_topology *topology, const struct ri_cont
 	if (local == 0 || rank % local != of(topology, RI_FACT_LOCAL_RANK) ||
 		(ri_topology_get(topology, RI_FACT_NODE_RANK, &node) && rank / local != node))
 		return;
-	ri_text_init(&lack, bytes, sizeof(bytes));
-	ri_missing_explain(topology, RI_FACT_LOCAL_WORLD_SIZE, "the number of ranks on this node",
-		&lack);
+	ri_text_init(&missing, bytes, sizeof(bytes));
+	ri_topology_explain_missing(topology, RI_FACT_LOCAL_WORLD_SIZE,
+		"the number of ranks on this node", &missing);
 	ri_topology_derive(topology, RI_FACT_LOCAL_WORLD_SIZE, local, from);
 	/* where ranks are started here there are as many as was asked for */
 	if (context->fan_out == 0)

@@ -160,6 +160,13 @@ bool ri_topology_is_beside(const struct ri_topology *topology);
  */
 const char *ri_topology_subject(const struct ri_topology *topology, enum ri_fact_id id);
 
+/*
+ * Add why the fact is unknown: "slurm does not give " and what, or why the value that
+ * a source gave is not used.
+ */
+void ri_topology_explain_missing(const struct ri_topology *topology, enum ri_fact_id id,
+	const char *what, struct ri_text *out);
+
 /* A candidate that was said, but in a way that cannot be used; or NULL. */
 const struct ri_fact *ri_fact_find_broken(const struct ri_fact *fact);
 
