@@ -41,7 +41,7 @@ static uint64_t digest_of(const char *bytes, size_t length)
 	return digest;
 }
 
-void ri_case_add(struct ri_case *c, const char *file, char *bytes, size_t length)
+void ri_case_add(struct ri_case *c, const char *file, const char *bytes, size_t length)
 {
 	struct ri_witness *witness;
 	uint64_t digest = digest_of(bytes, length);

@@ -116,8 +116,8 @@ struct ri_case {
 /* Begin with room for so many files. Returns 0, or -1: out of memory. */
 int ri_case_begin(struct ri_case *c, size_t files);
 
-/* A file's bytes, which are written over: a report, or a skip and why. */
-void ri_case_add(struct ri_case *c, const char *file, char *bytes, size_t length);
+/* A file's bytes: a report, or a skip and why. */
+void ri_case_add(struct ri_case *c, const char *file, const char *bytes, size_t length);
 
 /* A file that could not be read. */
 void ri_case_skip(struct ri_case *c, const char *file, const char *why);

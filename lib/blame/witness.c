@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 
-#include "blame/skim.h"
 #include "base/number.h"
 #include "base/signals.h"
 #include "report/class.h"
@@ -433,16 +432,15 @@ static int read_document(struct ri_witness *out, const json_t *document, struct 
 			read_facts(out, json_object_get(document, "facts"), arena) < 0 ? -1 : 0;
 }
 
-int ri_witness_read(struct ri_witness *out, char *bytes, size_t length,
+int ri_witness_read(struct ri_witness *out, const char *bytes, size_t length,
 	struct ri_arena *arena, char why[RI_WITNESS_WHY])
 {
 	struct ri_witness witness = { .node = -1 };
 	const char *said;
 	json_error_t error;
 	bool marked = length >= sizeof(mark) - 1 && memcmp(bytes, mark, sizeof(mark) - 1) == 0;
-	char *text = marked ? bytes + sizeof(mark) - 1 : bytes;
-	json_t *document = json_loadb(text,
-		ri_report_skim(text, length - (size_t)(text - bytes)), 0, &error);
+	const char *text = marked ? bytes + sizeof(mark) - 1 : bytes;
+	json_t *document = json_loadb(text, length - (size_t)(text - bytes), 0, &error);
 	int status = -1;
 
 	if (document == NULL && json_error_code(&error) == json_error_premature_end_of_input)

@@ -80,11 +80,11 @@ struct ri_witness {
 };
 
 /*
- * Read a report of so many bytes, which are written over. What is kept lives in the arena, at
+ * Read a report of so many bytes. What is kept lives in the arena, at
  * most about 256 kB. Returns 0, or -1 and why it is none. It takes jansson's memory, whose hash
  * must have been seeded (json_object_seed).
  */
-int ri_witness_read(struct ri_witness *out, char *bytes, size_t length,
+int ri_witness_read(struct ri_witness *out, const char *bytes, size_t length,
 	struct ri_arena *arena, char why[RI_WITNESS_WHY]);
 
 /* Microseconds of "2026-01-31T12:00:00.123Z", or 0 where it is no such time. */

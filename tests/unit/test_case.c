@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --blame reads of a report: times, what is skimmed, what cannot be. */
+/* What --blame reads of a report: times, what is missing, what cannot be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "blame/case.h"
-#include "blame/skim.h"
 
 static struct ri_arena arena;
 
@@ -43,55 +42,6 @@ static void test_times(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(ri_witness_time(rows[i].text), rows[i].at);
-}
-
-/* In memory of exactly that size, so that an overrun is seen. */
-static const char *skim(const char *text)
-{
-	static char result[512];
-	size_t length = strlen(text);
-	char *copy = malloc(length + 1);
-
-	assert_non_null(copy);
-	memcpy(copy, text, length);
-	length = ri_report_skim(copy, length);
-	snprintf(result, sizeof(result), "%.*s", (int)length, copy);
-	free(copy);
-	return result;
-}
-
-static void test_skim(void **state)
-{
-	static const char *const rows[][2] = {
-		{ "{\"version\": \"1.2\", \"host\": \"a\"}",
-			"{\"version\":null,\"host\":\"a\"}" },
-		{ "{\"x\": 1, \"y\": [], \"ranks\": [{\"x\": 1}]}",
-			"{\"x\":1,\"y\":[],\"ranks\":[{\"x\": 1}]}" },
-		{ "{\"check\": {\"a\": [\"}\\\"]\", {}]}, \"stop\": null}",
-			"{\"check\":null,\"stop\":null}" },
-		{ "{\"topology\": {\"nnodes\": {\"value\": 2}, \"hosts\": {\"value\": []}}}",
-			"{\"topology\":{\"nnodes\":{\"value\": 2},\"hosts\":null}}" },
-		{ "{\"first_failure\": null, \"topology\": 12345}",
-			"{\"first_failure\":null,\"topology\":12345}" },
-		{ "{\"x\": \"\\\\\\\\\", \"host\": \"\\\\\"}", "{\"x\":null,\"host\":\"\\\\\"}" },
-		/* also in the objects of a list */
-		{ "{\"autopsy\": {\"at\": \"x\", \"groups\": [{\"group\": 12345}, 7, {}], "
-			"\"processes\": [1, 2, 3]}}",
-			"{\"autopsy\":{\"at\":\"x\",\"groups\":[{\"group\":null},7,{}],"
-			"\"processes\":null}}" },
-		{ "{\"autopsy\": {\"groups\": [", "{\"autopsy\":{\"groups\":[" },
-		{ "{\"autopsy\": {\"groups\": [1, }}", "{\"autopsy\":{\"groups\":[1,}}" },
-		{ "{\"autopsy\": [], \"x\": {}}", "{\"autopsy\":[],\"x\":{}}" },
-		/* what breaks off still does, and what is no object stays */
-		{ "{\"x\": [1, 2, [3", "{\"x\":" }, { "{\"host\": \"ab", "{\"host\":\"ab" },
-		{ "{\"host", "{\"host" }, { "{", "{" }, { "", "" }, { "[1, 2]", "[1, 2]" },
-		{ "{\"a\": 1} rest", "{\"a\":1} rest" }, { "{1: 2}", "{1: 2}" },
-		{ "{\"abcdef\" 1}", "{\"abcdef\"1}" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(skim(rows[i][0]), rows[i][1]);
 }
 
 #define TIMES "\"started\": \"2026-01-31T12:00:00.000Z\", \"ended\": \"2026-01-31T12:00:09.000Z\""
@@ -226,7 +176,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_skim),
 		cmocka_unit_test_teardown(test_what_is_missing_is_unknown, end),
 		cmocka_unit_test_teardown(test_clocks, end),
 		cmocka_unit_test_teardown(test_autopsies, end),
