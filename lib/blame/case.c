@@ -314,7 +314,7 @@ static int begin_roll(struct ri_case_roll *roll, int64_t all, struct ri_arena *a
 	return roll->seen == NULL ? -1 : 0;
 }
 
-/* A roll that nobody answers is none: the numbers are not known. */
+/* Where no report tells its number, none of them is called missing: the numbers are not known. */
 static void end_roll(struct ri_case_roll *roll)
 {
 	if (roll->missing == roll->all)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reports of a job, taken together: which of them are of its newest attempt, who failed first,
- * who is missing, what differs. Pure: files are read by shim/blame.c.
+ * The reports of a job, taken together: which of them are of its newest attempt, which rank
+ * failed first, which nodes are missing, what differs. It opens no file.
  */
 #ifndef RI_BLAME_CASE_H
 #define RI_BLAME_CASE_H
@@ -44,7 +44,7 @@ enum ri_case_finding {
 	RI_CASE_HELD,		/* the others waited in vain for it; or autopsies suspect several */
 	RI_CASE_SILENT,		/* losses alone, and nodes or ranks that left no report */
 	RI_CASE_TOLD,		/* likewise, and the link named a node, of which there is none */
-	RI_CASE_NOBODY,		/* losses alone: it cannot be told who went first */
+	RI_CASE_NOBODY,		/* losses alone: they do not tell which rank went first */
 };
 
 /* Of what life of its node a report may be, by what others began or lost when. */
@@ -68,7 +68,7 @@ struct ri_case_victims {
 	size_t lost, stopped, failed;	/* of these ranks */
 };
 
-/* Numbers that occur, of nodes or of ranks: who is missing between them. */
+/* Numbers that occur, of nodes or of ranks, and which are missing between them. */
 struct ri_case_roll {
 	size_t all;		/* how many there should be; 0: unknown */
 	size_t missing;
@@ -128,12 +128,12 @@ void ri_case_skip(struct ri_case *c, const char *file, const char *why);
  * Attempts: by the job's id, its attempt, its nodes and its ranks; without an attempt two reports
  * of one node are two, and what ended a minute before the newest one began is of an older one; if
  * no node has two, an hour before, since clocks differ. A copy of a report is none.
- * Who failed first: the class decides before the clock. An end of its own, else one without a
- * word; of several the earliest, if the next one's is RI_CASE_APART_US later, or later than the
- * link's measure of both clocks, and their drift since then, leave open. One host has one clock.
- * The link's verdict orders what clocks do not, where all reports that have one agree. Losses
- * alone name nobody, but for a rank that had ended with 0, one that a node's autopsy suspects, or
- * one that alone did not wait. After a stop autopsies may name one, too.
+ * Find the rank that failed first: the class decides before the clock. An end of its own, else
+ * one without a word; of several the earliest, if the next one's is RI_CASE_APART_US later, or
+ * later than the link's measure of both clocks, and their drift since then, leave open. One host
+ * has one clock. The link's verdict orders what clocks do not, where all reports that have one
+ * agree. Losses alone name no rank, but for a rank that had ended with 0, one that a node's
+ * autopsy suspects, or one that alone did not wait. After a stop autopsies may name one, too.
  */
 int ri_case_judge(struct ri_case *c);
 

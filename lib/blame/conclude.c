@@ -281,7 +281,7 @@ static bool is_before_losses(const struct ri_case_attempt *attempt,
 			return false;
 		sure = false;
 	}
-	/* who is beside it lost it afterwards: that is enough where clocks leave the rest open */
+	/* a node of the same machine lost it later: enough where clocks leave the rest open */
 	return sure || here;
 }
 
@@ -467,7 +467,7 @@ static bool is_stopped(const struct ri_witness *witness)
 	return told || witness->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
 }
 
-/* Nobody failed by itself. Returns whether all went well. */
+/* No rank failed by itself. Returns whether all went well. */
 static bool find_calm(struct ri_case *c)
 {
 	const struct ri_case_attempt *attempt = &c->attempts[0];
@@ -533,7 +533,7 @@ static void find_who(struct ri_case *c)
 	} else if (list != NULL && find_first(c, list)) {
 		hide_later(c, whole);
 	} else if (losses.count == 0) {
-		/* who is gone without a word may be why the platform stopped the others */
+		/* the platform may have stopped the others because of a node that left no report */
 		if (!find_calm(c) && (c->finding != RI_CASE_STOPPED || !ri_case_find_seen(c)) &&
 			!whole)
 			c->finding = RI_CASE_SILENT;

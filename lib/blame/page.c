@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One page for people: who, why, who else, who is missing, what differs, what was left out. */
+/* One page for people: which rank, why, the victims, the nodes without a report, what differs. */
 #include "blame/sheet.h"
 
 #include <string.h>

@@ -28,8 +28,8 @@ struct ri_sheet {
 
 /*
  * Words of ours: the compiler refuses a format that is no literal. A newline at its end ends the
- * line. In what the arguments say a newline, as any control character, becomes an escape: whoever
- * wrote a report can neither begin a line nor reach the terminal.
+ * line. In what the arguments say a newline, as any control character, becomes an escape: the
+ * text of a report can neither begin a line nor reach the terminal.
  */
 void ri_sheet_addf(struct ri_sheet *sheet, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

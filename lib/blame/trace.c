@@ -43,7 +43,7 @@ static void put_name(struct ri_sheet *sheet, const char *kind, size_t process, i
 static void put_instant(struct ri_sheet *sheet, const char *name, size_t process, int64_t row,
 	int64_t at)
 {
-	if (at <= 0)	/* nobody knows when */
+	if (at <= 0)	/* its time is unknown */
 		return;
 	begin_event(sheet, "i", process, row);
 	ri_sheet_string(sheet, "name", name);

@@ -40,10 +40,10 @@ struct ri_witness_rank {
 /* The first failure of this node, as this node sees it. */
 struct ri_witness_failure {
 	int64_t rank;		/* -1: none is named */
-	enum ri_class class;	/* RI_CLASS_NONE: nothing failed */
+	enum ri_class class;	/* RI_CLASS_NONE: no rank failed */
 	int64_t at;		/* as above */
 	const char *how;	/* "exit status 1", "killed by SIGKILL" */
-	const char *lines[RI_WITNESS_LINES];	/* why, or why nothing was started */
+	const char *lines[RI_WITNESS_LINES];	/* why, or why the node started no rank */
 	size_t line_count;
 };
 

@@ -21,7 +21,7 @@ bool ri_member_is(const struct ri_member *m, const char *word);
 
 /*
  * Find the sign behind the name, and where its value begins. Returns false
- * where the text says nothing of a value.
+ * where no value follows.
  */
 bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m);
 

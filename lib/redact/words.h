@@ -13,7 +13,7 @@
 /* Append the value that a name has, whole: an environment variable's, say. */
 void ri_redact_value(struct ri_text *out, const char *name, const char *value);
 
-/* Append a word that nothing is known to stand before. */
+/* Append a word alone: what stood before it is not known. */
 void ri_redact_word(struct ri_text *out, const char *word);
 
 /* The same in the place of the word, which is cut where it does not fit. */
