@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "words/decisive.h"
+#include "words/glob.h"
 #include "words/line.h"
 #include "words/noise.h"
-#include "words/pattern_line.h"
 
 enum {
 	MAX_WORDS = 3,		/* lines that decide */
@@ -65,9 +65,9 @@ static void take_message(struct reader *reader, struct ri_span line)
 /* CPython's Python/traceback.c, _Py_DumpTracebackThreads: one stack for each thread. */
 static bool opens_stack(struct reader *reader, struct ri_span line)
 {
-	bool current = ri_shape_fits(line, "Current thread 0x* (most recent call first):");
+	bool current = ri_glob_fits(line, "Current thread 0x* (most recent call first):");
 
-	if (!current && !ri_shape_fits(line, "Thread 0x* (most recent call first):"))
+	if (!current && !ri_glob_fits(line, "Thread 0x* (most recent call first):"))
 		return false;
 	reader->in_message = false;
 	reader->in_stack = reader->words > 0 && (current || reader->frames == 0) &&
@@ -117,7 +117,7 @@ bool ri_last_words_warning(struct ri_span text, struct ri_span *out)
 	struct ri_span line;
 
 	while (ri_span_line(&text, &line)) {
-		if (!ri_shape_fits(line, "* NCCL WARN *"))
+		if (!ri_glob_fits(line, "* NCCL WARN *"))
 			continue;
 		*out = ri_line_trim(line);
 		return true;

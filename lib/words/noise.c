@@ -2,8 +2,8 @@
 #include "words/noise.h"
 
 #include "words/decisive.h"
+#include "words/glob.h"
 #include "words/line.h"
-#include "words/pattern_line.h"
 
 enum { STILL = 3 };	/* states of a bar that is only closed */
 
@@ -22,7 +22,7 @@ enum ri_noise ri_noise_find(struct ri_span line)
 	if (line.length == 0)
 		return RI_NOISE_LOG;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (ri_shape_fits(line, table[i].shape))
+		if (ri_glob_fits(line, table[i].shape))
 			return table[i].what;
 	return RI_NOISE_NONE;
 }

@@ -13,7 +13,7 @@
 #include "words/last_words.h"
 #include "words/line.h"
 #include "words/noise.h"
-#include "words/pattern_line.h"
+#include "words/glob.h"
 
 static struct ri_span span(const char *text)
 {
@@ -32,7 +32,7 @@ static void is(struct ri_span found, const char *expected)
 
 static void shapes(void **state)
 {
-	static char line[2 * RI_SHAPE_BYTES + 1];
+	static char line[2 * RI_GLOB_BYTES + 1];
 	static const struct {
 		const char *line, *shape;
 		bool fits;
@@ -47,12 +47,12 @@ static void shapes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (ri_shape_fits(span(cases[i].line), cases[i].shape) != cases[i].fits)
+		if (ri_glob_fits(span(cases[i].line), cases[i].shape) != cases[i].fits)
 			fail_msg("%s: %s", cases[i].line, cases[i].shape);
 	memset(line, 'x', sizeof(line) - 1);
-	assert_true(ri_shape_fits(span(line), "x*x"));
-	line[RI_SHAPE_BYTES] = 'y';
-	assert_false(ri_shape_fits(span(line), "*y*"));
+	assert_true(ri_glob_fits(span(line), "x*x"));
+	line[RI_GLOB_BYTES] = 'y';
+	assert_false(ri_glob_fits(span(line), "*y*"));
 }
 
 struct row {
@@ -66,7 +66,7 @@ static void fits_first(const struct row *rows, size_t i)
 	struct ri_span line = ri_line_trim(span(rows[i].line));
 	size_t found = 0;
 
-	while (found <= i && !ri_shape_fits(line, rows[found].shape))
+	while (found <= i && !ri_glob_fits(line, rows[found].shape))
 		found++;
 	if (found != i)
 		fail_msg("%s: %s", rows[found <= i ? found : i].shape, rows[i].line);
