@@ -49,6 +49,19 @@ bool ri_span_ends(struct ri_span span, const char *end)
 	return span.length >= length && memcmp(span.at + span.length - length, end, length) == 0;
 }
 
+bool ri_span_has(struct ri_span span, const char *word)
+{
+	return span.length > 0 && memmem(span.at, span.length, word, strlen(word)) != NULL;
+}
+
+bool ri_span_has_any(struct ri_span span, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ri_span_has(span, words[i]))
+			return true;
+	return false;
+}
+
 struct ri_span ri_span_skip(struct ri_span span, size_t count)
 {
 	if (count > span.length)

@@ -23,6 +23,12 @@ bool ri_span_last_line(struct ri_span *rest, struct ri_span *line);
 bool ri_span_starts(struct ri_span span, const char *start);
 bool ri_span_ends(struct ri_span span, const char *end);
 
+/* Does the word, which is not empty, stand anywhere in it? */
+bool ri_span_has(struct ri_span span, const char *word);
+
+/* The same for any of count words. */
+bool ri_span_has_any(struct ri_span span, const char *const *words, size_t count);
+
 /* Without its first count bytes, of which it may have fewer. */
 struct ri_span ri_span_skip(struct ri_span span, size_t count);
 

@@ -39,12 +39,8 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 		"KeyboardInterrupt", "SystemExit", "SignalException", "SIGTERM", "got signal: 15",
 		"killed by signal: Terminated", "signal 15",
 	};
-	const struct ri_span *last = &traceback->last;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (memmem(last->at, last->length, words[i], strlen(words[i])) != NULL)
-			return true;
-	return false;
+	return ri_span_has_any(traceback->last, words, sizeof(words) / sizeof(words[0]));
 }
 
 /*
@@ -54,14 +50,9 @@ static bool tells_of_stop(const struct ri_traceback *traceback)
 static bool tells_of_kill(const struct ri_traceback *traceback)
 {
 	static const char words[] = "DeadLock detected from rank: ";
-	/* the trace of the first exception stands in the message */
-	const struct ri_span said[] = { traceback->last, traceback->before };
 
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
-		if (said[i].length > 0 &&
-			memmem(said[i].at, said[i].length, words, sizeof(words) - 1) != NULL)
-			return true;
-	return false;
+	/* the trace of the first exception stands in the message */
+	return ri_span_has(traceback->last, words) || ri_span_has(traceback->before, words);
 }
 
 /*
@@ -70,10 +61,10 @@ static bool tells_of_kill(const struct ri_traceback *traceback)
  */
 static bool tells_of_segment(const struct ri_rank_outcome *rank)
 {
-	static const char words[] = "NCCL WARN Error while creating shared memory segment";
+	const struct ri_span tail = { rank->tail, rank->tail_length };
 
 	return rank->tail != NULL &&
-		memmem(rank->tail, rank->tail_length, words, sizeof(words) - 1) != NULL;
+		ri_span_has(tail, "NCCL WARN Error while creating shared memory segment");
 }
 
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
@@ -156,7 +147,7 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span tail,
 	return ended > 0 && lost >= ended ? loss : NULL;
 }
 
-/* One that was handled is followed by what it ended of. */
+/* A rank that handled its exception wrote what it did end of behind the traceback. */
 static const struct ri_loss *find_later_loss(struct ri_span tail,
 	const struct ri_traceback *traceback)
 {
@@ -168,12 +159,13 @@ static const struct ri_loss *find_later_loss(struct ri_span tail,
 }
 
 /*
- * One that was told to stop had printed an exception, caught it and gone on: as was seen, or as it
- * has to count where nothing was. A loss is nobody's blame, and needs no proof.
+ * Had a rank that was told to stop printed an exception, caught it and gone on? Where its course
+ * was not seen, any exception counts as caught, but for a loss and a stop: a rank that tells of a
+ * loss is not blamed for it, so that needs no proof.
  */
 static bool has_survived(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback)
 {
-	/* one that is over ended of its own exception, and of none that ended a thread */
+	/* a program that is over ended of its own exception, unless that ended a thread only */
 	if (!rank->told || (rank->course == RI_COURSE_ENDING && !traceback->aside))
 		return false;
 	return rank->course == RI_COURSE_RUNNING ||
@@ -213,7 +205,7 @@ static bool find_file(struct ri_rank_outcome *rank)
 	struct ri_torch_error error;
 	struct ri_span message;
 
-	/* who was stopped has not failed, whoever wrote there */
+	/* a rank that was stopped has not failed, even where another wrote its file */
 	if (file.at == NULL || (rank->told && rank->course != RI_COURSE_ENDING) ||
 		!ri_torch_error_read(file, &error))
 		return false;
@@ -222,7 +214,7 @@ static bool find_file(struct ri_rank_outcome *rank)
 	return true;
 }
 
-/* A pipe whose reader is gone is somebody else's end. */
+/* SIGPIPE comes because another process, the reader of the pipe, has ended. */
 static enum ri_class class_of_end(const struct ri_rank_outcome *rank)
 {
 	if (rank->end == RI_END_SIGNALED && rank->signal != SIGPIPE)
@@ -238,13 +230,10 @@ static bool has_error(struct ri_span text)
 	};
 	struct ri_span line;
 
-	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++) {
-		if (ri_noise_is_warning(line))
-			continue;
-		for (size_t word = 0; word < sizeof(words) / sizeof(words[0]); word++)
-			if (memmem(line.at, line.length, words[word], strlen(words[word])) != NULL)
-				return true;
-	}
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
+		if (!ri_noise_is_warning(line) &&
+			ri_span_has_any(line, words, sizeof(words) / sizeof(words[0])))
+			return true;
 	return false;
 }
 
@@ -268,8 +257,8 @@ static bool find_time(struct ri_rank_outcome *rank)
 }
 
 /*
- * What a rank says of a loss outranks its file, which another rank may have written: the same user
- * has all of them. Who raised what its file has prints a traceback, too.
+ * What a rank says of a loss outranks its file: another rank may have written that, since all have
+ * the same user. A rank that raised the exception in its file prints a traceback, too.
  */
 static void find_other(struct ri_rank_outcome *rank)
 {

@@ -2,7 +2,6 @@
 #include "report/interrupt.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "report/moment.h"
 
@@ -11,12 +10,11 @@ enum { HANDLER_SECONDS = 30 };	/* for what it does between Ctrl-C and its exit *
 /* One that was raised while it was handled does not hide it: all of the chain counts. */
 static bool tells_of_interrupt(const struct ri_traceback *traceback)
 {
-	static const char name[] = "KeyboardInterrupt";
 	struct ri_span rest = traceback->whole, line;
 
 	while (ri_span_line(&rest, &line)) {
 		line = ri_traceback_line(traceback, line);
-		if (line.length >= sizeof(name) - 1 && memcmp(line.at, name, sizeof(name) - 1) == 0)
+		if (ri_span_starts(line, "KeyboardInterrupt"))
 			return true;
 	}
 	return false;

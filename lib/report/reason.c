@@ -88,11 +88,6 @@ static struct ri_span text_before(struct ri_span text, const struct ri_traceback
 	return (struct ri_span){ text.at + at, length - at };
 }
 
-static bool has(struct ri_span span, const char *word)
-{
-	return span.length > 0 && memmem(span.at, span.length, word, strlen(word)) != NULL;
-}
-
 /* Does its message speak of another that died: a process, or a kernel on a GPU? */
 static bool is_of_another(const struct ri_traceback *traceback)
 {
@@ -101,10 +96,7 @@ static bool is_of_another(const struct ri_traceback *traceback)
 		"terminated abruptly", "terminated with signal",
 	};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (has(traceback->whole, words[i]))
-			return true;
-	return false;
+	return ri_span_has_any(traceback->whole, words, sizeof(words) / sizeof(words[0]));
 }
 
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
@@ -118,7 +110,7 @@ void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 		ri_last_words_collect(text, &out->words);
 	else if (is_of_another(&out->traceback))
 		ri_last_words_collect(text_before(text, &out->traceback), &out->words);
-	else if (has(out->traceback.whole, "NCCL error"))
+	else if (ri_span_has(out->traceback.whole, "NCCL error"))
 		out->words.count = ri_last_words_warning(text_before(text, &out->traceback),
 			&out->words.lines[0]);
 	if (!out->has_traceback && out->words.count == 0)

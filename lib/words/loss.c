@@ -44,18 +44,13 @@ const struct ri_loss *ri_loss_at(size_t index)
 	return index < ROWS ? &table[index] : NULL;
 }
 
-static bool has(struct ri_span text, const char *words)
-{
-	return memmem(text.at, text.length, words, strlen(words)) != NULL;
-}
-
 static bool fits(const struct ri_loss *row, struct ri_span message)
 {
 	bool begins = row->words[0] == '^' || row->words[0] == '=';
 
-	if (begins ? !ri_span_starts(message, row->words + 1) : !has(message, row->words))
+	if (begins ? !ri_span_starts(message, row->words + 1) : !ri_span_has(message, row->words))
 		return false;
-	return row->also[0] == '\0' || has(message, row->also);
+	return row->also[0] == '\0' || ri_span_has(message, row->also);
 }
 
 /* The first row that fits, of those for an exception with its type or of the others. */
@@ -100,7 +95,7 @@ static bool may_be_raised(struct ri_span type)
 		"BrokenPipeError", "EOFError", "NcclError",
 	};
 
-	if (has(type, ".errors_impl."))
+	if (ri_span_has(type, ".errors_impl."))
 		return true;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (ri_span_ends(type, ends[i]))

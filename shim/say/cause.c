@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -26,10 +25,9 @@ bool ri_cause_look(struct ri_space *shm)
 /* PyTorch's own words for a data loader that ended so: "... killed by signal: Bus error." */
 static bool tells_of_it(const struct ri_rank_outcome *rank)
 {
-	static const char words[] = "Bus error";
+	const struct ri_span tail = { rank->tail, rank->tail_length };
 
-	return rank->tail != NULL &&
-		memmem(rank->tail, rank->tail_length, words, sizeof(words) - 1) != NULL;
+	return rank->tail != NULL && ri_span_has(tail, "Bus error");
 }
 
 static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
@@ -79,13 +77,12 @@ static bool asked_for_line(const struct ri_rank_outcome *rank)
 		!ri_rank_ended_of(rank, &traceback))
 		return false;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (traceback.last.length >= strlen(ends[i]) &&
-			memcmp(traceback.last.at, ends[i], strlen(ends[i])) == 0)
+		if (ri_span_starts(traceback.last, ends[i]))
 			return true;
 	return false;
 }
 
-/* Who has a terminal may have left the debugger by hand. */
+/* At a terminal the user may have left the debugger by hand. */
 static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 {
 	static struct ri_cause cause = { .code = RI_CODE_INPUT_NONE, .subject = "stdin" };
