@@ -49,7 +49,7 @@ static bool is_of_all(const struct ri_given *word)
 
 /*
  * Under mpirun each rank has a rankinit of its own, and all of them replace one
- * file. Of files on other nodes nobody here knows whether they are the same.
+ * file. Whether files on other nodes are the same cannot be told here.
  */
 void ri_telling_judge(const struct ri_found *found, struct ri_findings *findings)
 {
@@ -285,7 +285,7 @@ static void fill_outcomes(struct ri_run *run, bool whole)
 }
 
 /*
- * Where a rank ended of a Ctrl-C the stop came from outside, and nobody failed.
+ * Where a rank ended of a Ctrl-C the stop came from outside, and no rank failed.
  */
 static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
 {
@@ -504,7 +504,7 @@ struct ri_outcome ri_run_judge(struct ri_run *run)
 	return outcome;
 }
 
-/* One command that ended well, and nobody wants to read so. */
+/* One command that ended well: the user need not read that. */
 static bool has_nothing_to_tell(const struct ri_run *run, int status)
 {
 	const struct ri_children *children = &run->started.children;

@@ -13,7 +13,7 @@ uint64_t ri_blame_nodes(const struct ri_outcome *outcome)
 	return nodes;
 }
 
-/* Ranks that nobody here watches, which may be what failed. */
+/* Ranks that this rankinit does not watch, of which one may have failed. */
 static bool has_others(const struct ri_outcome *outcome)
 {
 	uint64_t ranks = outcome->count;

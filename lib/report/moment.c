@@ -22,7 +22,7 @@ struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank)
 		moment.order = 0;
 	}
 	moment.second = moment.at.tv_sec;
-	/* of another run, or by another clock: the file says nothing */
+	/* of another run, or by another clock: the file's time does not count */
 	if (file.at != NULL && ri_torch_error_time(file, &second) &&
 		(int64_t)second >= rank->started.tv_sec && (int64_t)second <= rank->ended.tv_sec) {
 		moment.second = (int64_t)second;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What became of the ranks: filled in by whoever started them, read by the
- * verdict and the report. All of it is borrowed.
+ * What became of the ranks: the shim fills it in as it starts and reaps them,
+ * the verdict and the report read it. All of it is borrowed.
  */
 #ifndef RI_REPORT_OUTCOME_H
 #define RI_REPORT_OUTCOME_H
@@ -20,7 +20,7 @@
 
 enum ri_rank_end {
 	RI_END_NOT_STARTED,
-	RI_END_RUNNING,		/* still there: nothing could end it */
+	RI_END_RUNNING,		/* still there: no signal could end it */
 	RI_END_EXITED,
 	RI_END_SIGNALED,
 	RI_END_EXEC_FAILED,
@@ -45,7 +45,7 @@ enum ri_course {
 struct ri_loss;
 
 struct ri_rank_outcome {
-	uint64_t rank;		/* in the job; of a plain init it means nothing */
+	uint64_t rank;		/* in the job; without meaning for a plain init */
 	uint64_t local_rank;
 	pid_t pid;		/* 0: not started */
 	enum ri_rank_end end;
@@ -54,7 +54,7 @@ struct ri_rank_outcome {
 	bool core;
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
-	bool leaving;		/* it lives, has raised an exception, and said nothing since */
+	bool leaving;		/* it lives, has raised an exception, and is silent since */
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
@@ -82,7 +82,7 @@ enum ri_blame {
 	RI_BLAME_FIRST,		/* the first failure failed first */
 	RI_BLAME_LEFT,		/* another ended with 0, and the first failure then lost it */
 	RI_BLAME_HELD,		/* another did not come, and the first failure waited for it */
-	RI_BLAME_NOBODY,	/* losses alone: nobody can tell */
+	RI_BLAME_NOBODY,	/* losses alone: what they lost cannot be told */
 	RI_BLAME_ELSEWHERE,	/* losses alone, and there are other nodes */
 };
 
@@ -96,7 +96,7 @@ struct ri_cause {
 };
 
 /*
- * SIGINT, SIGQUIT or SIGHUP: whoever presses Ctrl-C wants the job to end. A
+ * SIGINT, SIGQUIT or SIGHUP: a user who presses Ctrl-C wants the job to end. A
  * rank may also take such a signal and go on, so it is a stop only where a rank
  * ended of it.
  */
@@ -143,7 +143,7 @@ struct ri_outcome {
 	size_t fact_count;
 	bool compared;		/* this clock with that of node 0: */
 	double ahead_s, error_s;	/* it goes so far before that, give or take */
-	struct ri_interrupt interrupt;	/* the last before anyone failed */
+	struct ri_interrupt interrupt;	/* the last before the first failure */
 	struct timespec started;
 	struct timespec ended;
 };

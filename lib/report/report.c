@@ -22,7 +22,7 @@ static const char *const states[] = {
 	[RI_END_EXEC_FAILED] = "exec-failed",
 };
 
-/* A rank means nothing where nobody said that there are ranks. */
+/* A plain init has no ranks, so its command has no number. */
 static json_t *number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id id,
 	uint64_t number)
 {
@@ -118,7 +118,7 @@ static void drop_last_character(struct ri_text *text)
 	text->bytes[text->length] = '\0';
 }
 
-/* A line as a string of its own, cut where nobody would read on. */
+/* A line as a string of its own, cut where it is too long to read. */
 static json_t *describe_line(struct ri_json *json, struct ri_span line)
 {
 	char copy[MAX_LINE];

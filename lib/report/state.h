@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state file: one line that says what rankinit is doing, for --status and
- * for whoever else wants to know. "rankinit-state-1 WORD name=value ...";
+ * for other programs to read. "rankinit-state-1 WORD name=value ...";
  * who reads it skips names that it does not know.
  */
 #ifndef RI_REPORT_STATE_H

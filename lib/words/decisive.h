@@ -12,7 +12,7 @@ enum ri_decisive {
 	RI_DECISIVE_NONE,
 	RI_DECISIVE_WORD,	/* it names an error */
 	RI_DECISIVE_LOG,	/* an error in a library's log */
-	RI_DECISIVE_LAST,	/* nothing of a process runs on after it */
+	RI_DECISIVE_LAST,	/* no part of the process runs on after it */
 };
 
 /* What a line is. */

@@ -25,7 +25,7 @@ bool ri_noise_hides(struct ri_span line);
  */
 bool ri_noise_is(struct ri_span line);
 
-/* Is it a note or a warning in a library's log: what is told there ended nothing? */
+/* Is it a note or a warning in a library's log, which tells of no end? */
 bool ri_noise_is_warning(struct ri_span line);
 
 /* Lines that say something; a bar that moved on counts as often as it did. */
