@@ -72,14 +72,17 @@ EXE := $(if $(filter release,$(KIND)),$(OUT)/rankinit,$(O)/rankinit)
 
 LIB_SRC  := $(wildcard lib/*/*.c)
 PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
-SHIM_SRC := $(filter-out $(PROBE_SRC),$(wildcard shim/*.c shim/*/*.c shim/*/*/*.c))
+# every start goes through these: side by side they take a page less
+SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c
+SHIM_SRC := $(SHIM_RUN) \
+	$(filter-out $(SHIM_RUN) $(PROBE_SRC),$(wildcard shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is made small, and linked behind
 # all else, the libraries too: a start needs pages of the program that lie side by side.
-LATE  := shim/show shim/simulate shim/hang/% shim/check/% shim/link/% shim/play/% \
-	shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% lib/hang/% \
-	lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% lib/redact/% lib/report/% lib/words/%
+LATE  := shim/show shim/simulate shim/preflight/unasked shim/hang/% shim/check/% shim/link/% \
+	shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
+	lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% lib/redact/% lib/report/% lib/words/%
 EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/roll_call \
 	shim/say/report_file shim/say/seed shim/say/state_file lib/link/part lib/link/rendezvous \
 	lib/node/place

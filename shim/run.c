@@ -10,6 +10,29 @@
 
 enum { TMPDIR_MS = 5500 };	/* a little longer than until that is said */
 
+struct ri_preflight ri_run_plan_preflight(struct ri_run *run)
+{
+	struct ri_found *found = &run->found;
+
+	return (struct ri_preflight){
+		.options = &found->options, .env = &found->env, .command = &found->command,
+		.topology = &found->topology, .host = &found->host, .arena = &run->arena,
+		.fan_out = found->source.context.fan_out,
+		.is_of_job = ri_found_is_of_job(found),
+	};
+}
+
+int ri_run_preflight(struct ri_run *run)
+{
+	const struct ri_preflight preflight = ri_run_plan_preflight(run);
+	int status = ri_preflight_look(&preflight, &run->checked, &run->findings, &run->err);
+
+	if (status != 0 || run->found.nproc_err.code == RI_CODE_NONE)
+		return status;
+	run->err = run->found.nproc_err;
+	return -1;
+}
+
 int ri_run_fail(struct ri_run *run)
 {
 	ri_run_refused(run);

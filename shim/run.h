@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "check/runner.h"
+#include "preflight/preflight.h"
 #include "link/part.h"
 #include "launch/children.h"
 #include "launch/privileges.h"
@@ -49,8 +50,7 @@ struct ri_run {
 	struct ri_found found;
 	struct ri_started started;
 	struct ri_ended ended;
-	struct ri_check_report checked;	/* where was_checked */
-	bool was_checked;
+	struct ri_check_report checked;	/* before the launch */
 	struct ri_error err;
 	/* large, and behind what each start writes to: so it touches few pages */
 	struct ri_arena arena;
@@ -65,13 +65,15 @@ int ri_run_explain(struct ri_run *run);
 int ri_run_capture(struct ri_run *run);
 
 /*
- * preflight.c: look at the node before a launch, or an explanation of it.
- * Returns 0 to go on, -1 with RI_CODE_CHECK_UNFIT and the like, or the exit
- * status of a stop that came.
+ * run.c: look at the node before a launch, or an explanation of it. Returns as
+ * ri_preflight_look().
  */
 int ri_run_preflight(struct ri_run *run);
 
-/* --check. Returns the exit status. */
+/* What the checks need to know of this run. */
+struct ri_preflight ri_run_plan_preflight(struct ri_run *run);
+
+/* show.c: --check. Returns the exit status. */
 int ri_run_check(struct ri_run *run);
 
 /* run.c: say the error. Returns its exit status, rewritten if --exit-map says so. */

@@ -156,6 +156,28 @@ int ri_run_explain(struct ri_run *run)
 	return run->found.options.exit_map.to[ri_code_status(run->err.code)];
 }
 
+int ri_run_check(struct ri_run *run)
+{
+	struct ri_check_report *checked = &run->checked;
+	struct ri_preflight preflight;
+
+	if (ri_found_fill(&run->found, &run->arena, &run->findings, &run->err) < 0)
+		return ri_run_fail(run);
+	preflight = ri_run_plan_preflight(run);
+	if (!ri_preflight_speaks(&preflight))
+		return 0;
+	ri_log_findings(&run->findings);
+	if (ri_preflight_check(&preflight, checked, &run->err) < 0)
+		return ri_run_fail(run);
+	if (checked->stop != 0)
+		return ri_run_leave(run, 128 + checked->stop);
+	if (ri_print_check(run->found.options.action_value, checked,
+		    ri_found_color(&run->found), &run->err) < 0)
+		return ri_run_fail(run);
+	return run->found.options.exit_map.to[checked->unfit ? ri_code_status(RI_CODE_CHECK_UNFIT)
+							     : 0];
+}
+
 static int explain_into_folder(struct ri_run *run, struct ri_error *err)
 {
 	int fd, stop;

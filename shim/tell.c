@@ -376,7 +376,7 @@ static int tell_all(void *argument)
 static void tell(struct ri_run *run, const struct ri_outcome *outcome, const struct ri_error *why)
 {
 	const struct ri_given *report = &run->found.options.given.report;
-	struct telling telling = { outcome, run->was_checked ? &run->checked : NULL, why };
+	struct telling telling = { outcome, run->checked.ran ? &run->checked : NULL, why };
 	const struct ri_apart writing = {
 		.work = tell_all, .argument = &telling, .subject = report->subject,
 		.path = report->value, .most_ms = REPORT_MS, .deaf_ms = REPORT_STOP_MS,
@@ -468,7 +468,7 @@ int ri_run_refuse(struct ri_run *run)
 	struct ri_error why = run->err;
 	struct ri_outcome outcome;
 
-	if (!run->was_checked || ri_run_reserve_telling(run) < 0) {
+	if (!run->checked.ran || ri_run_reserve_telling(run) < 0) {
 		run->err = why;
 		return ri_run_fail(run);
 	}

@@ -35,6 +35,7 @@ struct ri_check_plan {
 };
 
 struct ri_check_report {
+	bool ran;		/* for a launch: else the rest of it says nothing */
 	const struct ri_check_result *items;	/* in the order of the table */
 	size_t count;
 	size_t dropped;		/* what there was no room for */

@@ -92,6 +92,8 @@ look shim/check/host base node check check/ib
 # shellcheck disable=SC2086 # words
 look shim/options $library check
 # shellcheck disable=SC2086
+look shim/preflight $library system check options
+# shellcheck disable=SC2086
 look shim/launch $library system options
 # shellcheck disable=SC2086
 look shim/pump $library system options launch
@@ -105,7 +107,7 @@ look shim/hang $library system options launch say
 look shim/watch $library system check options launch pump say
 look shim/play base from system options launch link watch
 # shellcheck disable=SC2086
-look shim $library system check options launch pump say watch
+look shim $library system check options preflight launch pump say watch
 
 for folder in $(find lib shim -mindepth 1 -type d | sort); do
     case $rooms in

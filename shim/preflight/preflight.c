@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preflight/preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "check/choose.h"
+#include "check/print.h"
+#include "check/runner.h"
+#include "from/sources.h"
+#include "preflight/unasked.h"
+#include "system/log.h"
+#include "system/mask.h"
+
+/* How long the first rank speaks alone; Open MPI's mpirun takes a second to stop the others. */
+enum { FIRST_WORD_MS = 2000 };
+
+/* What is read is written, too: how much longer that may take. */
+enum { TIMES_RECORDED = 20 };
+
+/* Those that a known launcher is told to start: its own words count first. */
+static bool count_launched(const struct ri_preflight *of, uint64_t *out)
+{
+	const struct ri_range range = { 1, RI_MAX_LOCAL };
+	const struct ri_launcher *launcher = of->command->launcher;
+	const char *variable;
+	uint64_t nodes = 0;
+
+	if (launcher == NULL)
+		return false;
+	ri_topology_get(of->topology, RI_FACT_NNODES, &nodes);
+	if (ri_command_ranks(of->command, nodes, out))
+		return true;
+	*out = of->options->wishes.nproc_count;
+	if (*out > 0 || !launcher->reads_pet)
+		return *out > 0;
+	/* PyTorch torch/distributed/argparse_util.py, env */
+	variable = ri_env_get(of->env, "PET_NPROC_PER_NODE");
+	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
+}
+
+/* Those of this node, by whoever starts them. */
+static uint64_t count_ranks(const struct ri_preflight *of)
+{
+	uint64_t ranks = 0;
+
+	if (of->fan_out > 0)
+		return of->fan_out;
+	if (count_launched(of, &ranks))
+		return ranks;
+	if (ri_topology_get(of->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 0)
+		return ranks;
+	if (of->options->wishes.nproc_count > 0)
+		return of->options->wishes.nproc_count;
+	return ri_topology_get(of->topology, RI_FACT_NPROC, &ranks) && ranks > 0 ? ranks : 1;
+}
+
+/*
+ * A rank that somebody else started may have been given a GPU of its own, as
+ * srun --gpus-per-task does; who counts ranks by CPUs wants no GPUs.
+ */
+static bool may_lack_gpus(const struct ri_preflight *of)
+{
+	if (of->options->nproc == RI_NPROC_CPU)
+		return true;
+	return of->fan_out == 0 && of->command->mode != RI_MODE_NODE &&
+		ri_env_get(of->env, "CUDA_VISIBLE_DEVICES") != NULL;
+}
+
+/* Ranks that somebody else has started beside this one, which may be at work already. */
+static bool has_peers(const struct ri_preflight *of)
+{
+	uint64_t ranks;
+
+	return of->fan_out == 0 && of->command->mode != RI_MODE_NODE &&
+		ri_topology_get(of->topology, RI_FACT_LOCAL_WORLD_SIZE, &ranks) && ranks > 1;
+}
+
+bool ri_preflight_speaks(const struct ri_preflight *of)
+{
+	uint64_t local_rank;
+
+	return !ri_topology_get(of->topology, RI_FACT_LOCAL_RANK, &local_rank) ||
+		local_rank == 0;
+}
+
+static void ask_by_size(const struct ri_preflight *of, struct ri_demands *demands,
+	struct ri_checking *checking)
+{
+	const char *name = of->options->checks.azure_size.value;
+	const struct ri_azure_size *size = name == NULL ? NULL : ri_azure_size_find(name);
+	struct ri_demand demand = { .subject = name, .asker = RI_ASKER_SIZE };
+	char quoted[RI_QUOTE_SIZE];
+
+	checking->azure_size = size;
+	if (size == NULL) {
+		if (name != NULL)
+			ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and "
+				"expects nothing of this node [%s]",
+				of->options->checks.azure_size.subject,
+				ri_quote(quoted, sizeof(quoted), name),
+				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
+		return;
+	}
+	if (size->gpus > 0) {
+		demand.count = size->gpus;
+		ri_demands_add(demands, RI_TOPIC_GPU, demand);
+	}
+	if (size->network == RI_AZURE_INFINIBAND) {
+		demand.count = size->ports;
+		demand.rate = size->rate;
+		ri_demands_add(demands, RI_TOPIC_IB, demand);
+	}
+}
+
+/* What is asked for, and by whom. */
+static void find_demands(const struct ri_preflight *of, struct ri_demands *demands,
+	struct ri_checking *checking)
+{
+	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
+	const struct ri_demand gpus = {
+		.subject = of->options->wishes.nproc.subject, .asker = RI_ASKER_SOURCE,
+		.count = 1,
+	};
+	uint64_t ranks = 0;
+
+	*demands = of->options->checks.demands;
+	if (of->options->nproc == RI_NPROC_GPU)
+		ri_demands_add(demands, RI_TOPIC_GPU, gpus);
+	ri_topology_get(of->topology, RI_FACT_WORLD_SIZE, &ranks);
+	if (ranks > 1 && ri_source_mpi(of->topology->identity) != RI_SOURCE_NO_MPI)
+		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
+	ask_by_size(of, demands, checking);
+}
+
+static int open_host(const struct ri_preflight *of, struct ri_host *host, struct ri_error *err)
+{
+	if (ri_host_root(of->host) < 0)
+		return ri_fail(err, RI_CODE_FILE_UNREADABLE, of->host->path,
+			"cannot be opened: %s", strerror(errno));
+	*host = *of->host;
+	/* what looks runs in a process of its own that is not waited for */
+	host->apart = NULL;
+	return 0;
+}
+
+/* Run those that are chosen. Returns 0, 1 where none is, or -1. */
+static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_report *checked,
+	struct ri_error *err)
+{
+	static struct ri_demands demands;
+	struct ri_host host = { .root = -1, .live = of->options->given.root.value == NULL };
+	struct ri_check_plan plan = {
+		.checking = {
+			.env = of->env, .topology = of->topology, .demands = &demands,
+			.arena = of->arena, .ranks = count_ranks(of), .host = &host,
+			.command = of->options->command, .deep = of->options->checks.deep,
+			.may_lack_gpus = may_lack_gpus(of), .has_peers = has_peers(of),
+			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
+		},
+		.wishes = &of->options->checks,
+		.times = of->host->tell == NULL ? 1 : TIMES_RECORDED,
+		.keeps_all = all,
+	};
+
+	find_demands(of, &demands, &plan.checking);
+	if (!ri_checks_choose(&plan, !all) && !all)
+		return 1;
+	if (open_host(of, &host, err) < 0)
+		return -1;
+	ri_mask_default_chld();
+	plan.keeps_all |= of->options->given.report.value != NULL;
+	return ri_checks_run(&plan, checked, err);
+}
+
+/* A node that cannot be looked at is a reason to refuse where something is required. */
+static int go_on_unchecked(const struct ri_given *refuser, struct ri_error *err)
+{
+	if (refuser != NULL)
+		return -1;
+	ri_log(RI_LEVEL_WARNING, "this node was not checked: %s: %s [%s]", err->subject,
+		err->text, ri_code_name(err->code));
+	*err = (struct ri_error)RI_ERROR_INIT;
+	return 0;
+}
+
+/*
+ * Most launchers end a job at the first failure: a rank that left at once could
+ * have local rank 0 ended before that has said what to do. Returns the exit
+ * status of a stop that came, or 0.
+ */
+static int let_first_speak(void)
+{
+	siginfo_t info;
+	int number = ri_mask_wait_for(ri_mask_stops(), &info, FIRST_WORD_MS);
+
+	return number == 0 ? 0 : 128 + number;
+}
+
+/*
+ * All ranks refuse, so that none has begun when the job ends. The first one
+ * says why and what to do; the others may see what that one does not, as a
+ * CUDA_VISIBLE_DEVICES of their own, and say in a line what they see, if the
+ * launcher does not end them before. mpirun mixes the lines of all nodes, so each
+ * names its own.
+ */
+static int refuse(const struct ri_preflight *of, const struct ri_given *refuser,
+	const struct ri_check_report *checked, struct ri_error *err)
+{
+	const char *hint = "start it on another node, or give this one what it needs";
+	char reasons[RI_CHECK_REASONS];
+	const char *why = ", for the reasons above";
+	struct utsname names = { .nodename = "" };
+	int stop = 0;
+
+	if (!ri_preflight_speaks(of) && of->options->action == RI_ACTION_LAUNCH)
+		stop = let_first_speak();
+	if (stop != 0)
+		return stop;
+	if (of->options->action == RI_ACTION_EXPLAIN) {
+		/* it may be about another machine's --root */
+		why = ", for the reasons in the other findings";
+	} else {
+		uname(&names);
+		if (!ri_preflight_speaks(of)) {
+			why = ri_check_reasons(checked, reasons);
+			hint = "local rank 0 says what to do, if it sees the same problem";
+		}
+	}
+	ri_fail(err, RI_CODE_CHECK_UNFIT, refuser->subject, "this node%s%s%s is not fit for "
+		"the job%s", names.nodename[0] == '\0' ? "" : " (", names.nodename,
+		names.nodename[0] == '\0' ? "" : ")", why);
+	return ri_fail_hint(err, "%s", hint);
+}
+
+/* What is turned off, that was required. */
+static void say_off(const struct ri_preflight *of)
+{
+	const struct ri_check_wishes *wishes = &of->options->checks;
+	bool asked_of_ranks = wishes->pick == RI_CHECK_PICK_NONE &&
+		of->command->mode == RI_MODE_NONE;
+
+	/* mostly there is nothing to say */
+	if (ri_check_refuser(wishes) != NULL && ri_preflight_speaks(of) && !asked_of_ranks)
+		ri_unasked_say_off(wishes);
+}
+
+int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *checked,
+	struct ri_findings *findings, struct ri_error *err)
+{
+	const struct ri_check_wishes *wishes = &of->options->checks;
+	const struct ri_given *refuser = ri_check_refuser(wishes);
+	int status;
+
+	if (of->options->disabled)
+		return 0;
+	if (!of->is_of_job) {
+		ri_unasked_say(of->options, of->topology, of->command);
+		return 0;
+	}
+	if (wishes->pick != RI_CHECK_PICK_NONE && ri_checks_hold_deep(wishes, err) < 0)
+		return -1;
+	say_off(of);
+	if (wishes->pick == RI_CHECK_PICK_NONE || (!ri_preflight_speaks(of) && refuser == NULL))
+		return 0;
+	status = run_checks(of, false, checked, err);
+	if (status != 0)
+		return status < 0 ? go_on_unchecked(refuser, err) : 0;
+	checked->ran = true;
+	if (checked->stop != 0)
+		return 128 + checked->stop;
+	if (of->options->action == RI_ACTION_EXPLAIN)
+		ri_check_explain(checked, findings);
+	else if (ri_preflight_speaks(of))
+		ri_check_log(checked);
+	return checked->unfit ? refuse(of, refuser, checked, err) : 0;
+}
+
+int ri_preflight_check(const struct ri_preflight *of, struct ri_check_report *checked,
+	struct ri_error *err)
+{
+	say_off(of);
+	if (ri_checks_hold_deep(&of->options->checks, err) < 0)
+		return -1;
+	return run_checks(of, true, checked, err);
+}
