@@ -60,7 +60,7 @@ static bool read_main(struct ri_reading *reading, uint64_t *out)
 static void claim_own_address(struct ri_reading *reading)
 {
 	struct ri_fact *claim;
-	struct ri_own own;
+	struct ri_own_machine own;
 
 	if (reading->identity != NULL || !ri_own_read(&own, reading))
 		return;

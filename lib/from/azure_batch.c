@@ -173,7 +173,7 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 {
 	bool is_primary = false, is_said = read_primary(reading, &is_primary), is_found;
 	struct ri_fact *claim;
-	struct ri_own own;
+	struct ri_own_machine own;
 	uint64_t place = 0;
 
 	if (!ri_own_read(&own, reading))

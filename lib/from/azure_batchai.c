@@ -149,7 +149,7 @@ static void claim_index(struct ri_reading *reading)
 static void claim_node(struct ri_reading *reading)
 {
 	struct ri_fact *hosts, *claim;
-	struct ri_own own;
+	struct ri_own_machine own;
 	uint64_t place;
 
 	if (reading->identity != NULL || ri_claimed_hosts(reading) != NULL)

@@ -118,7 +118,7 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 {
 	const char *variable = hosts->origin.variable;
 	struct ri_fact *claim;
-	struct ri_own own;
+	struct ri_own_machine own;
 	uint64_t place;
 
 	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);

@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct ri_address));
 }
 
-static void add(struct ri_own *own, const struct ri_address *address)
+static void add(struct ri_own_machine *own, const struct ri_address *address)
 {
 	if (!is_of_many(address))
 		own->addresses[own->count++] = *address;
@@ -77,7 +77,7 @@ static void copy_leaf(char *leaf, struct ri_slice line)
 }
 
 /* A leaf is "|-- 10.0.0.4", and below it stands what it is: "/32 host LOCAL". */
-static void add_ipv4(struct ri_own *own, const char *text)
+static void add_ipv4(struct ri_own_machine *own, const char *text)
 {
 	char leaf[INET_ADDRSTRLEN] = "";
 	struct ri_address address;
@@ -109,7 +109,7 @@ static bool read_digits(struct ri_slice line, struct ri_address *out)
 	return true;
 }
 
-static void add_ipv6(struct ri_own *own, const char *text)
+static void add_ipv6(struct ri_own_machine *own, const char *text)
 {
 	while (*text != '\0') {
 		struct ri_address address = { { 0 } };
@@ -125,13 +125,15 @@ static size_t count_lines(const char *text, size_t length)
 	return text == NULL ? 0 : strlen(text) / length + 1;
 }
 
-bool ri_own_parse(struct ri_own *out, const char *fib_trie, const char *if_inet6,
+bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *if_inet6,
 	struct ri_arena *arena)
 {
 	size_t room = count_lines(fib_trie, sizeof("/32 host LOCAL") - 1) +
 		count_lines(if_inet6, 33);
 
-	*out = (struct ri_own){ .knows_ipv4 = fib_trie != NULL, .knows_ipv6 = if_inet6 != NULL };
+	*out = (struct ri_own_machine){
+		.knows_ipv4 = fib_trie != NULL, .knows_ipv6 = if_inet6 != NULL,
+	};
 	out->addresses = ri_arena_array(arena, room + 1, sizeof(*out->addresses));
 	if (out->addresses == NULL)
 		return false;
@@ -153,7 +155,7 @@ static const char *read_file(struct ri_reading *reading, const char *path)
 	return text;
 }
 
-bool ri_own_read(struct ri_own *out, struct ri_reading *reading)
+bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading)
 {
 	struct ri_host *host = reading->context->host;
 	const char *fib_trie = NULL, *if_inet6 = NULL;
@@ -180,13 +182,13 @@ static bool may_be_address(const char *host)
 	return (*host >= '0' && *host <= '9') || strchr(host, ':') != NULL;
 }
 
-static bool is_own_name(const struct ri_own *own, const char *host)
+static bool is_own_name(const struct ri_own_machine *own, const char *host)
 {
 	return own->name != NULL && ri_is_same_host(host, own->name) &&
 		!ri_loopback_is(host, strlen(host));
 }
 
-enum ri_is_own ri_own_is(const struct ri_own *own, const char *host)
+enum ri_is_own ri_own_is(const struct ri_own_machine *own, const char *host)
 {
 	struct ri_address address;
 
@@ -200,7 +202,7 @@ enum ri_is_own ri_own_is(const struct ri_own *own, const char *host)
 		: RI_OWN_NO;
 }
 
-bool ri_own_find(const struct ri_own *own, const struct ri_fact *hosts, uint64_t *place)
+bool ri_own_find(const struct ri_own_machine *own, const struct ri_fact *hosts, uint64_t *place)
 {
 	size_t found = 0;
 
@@ -222,14 +224,14 @@ static bool is_docker_bridge(const struct ri_address *address)
 }
 
 /* A name that others may know it by. */
-static const char *find_name(const struct ri_own *own)
+static const char *find_name(const struct ri_own_machine *own)
 {
 	struct ri_slice name = { own->name, own->name == NULL ? 0 : strlen(own->name) };
 
 	return ri_is_host(name) && !ri_loopback_is(name.text, name.length) ? own->name : NULL;
 }
 
-const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena)
+const char *ri_own_host(const struct ri_own_machine *own, struct ri_arena *arena)
 {
 	const struct ri_address *only = NULL;
 	const unsigned char *bytes;

@@ -30,7 +30,7 @@ struct ri_address {
 };
 
 /* What is known of this machine. */
-struct ri_own {
+struct ri_own_machine {
 	const char *name;		/* NULL: not known */
 	struct ri_address *addresses;	/* that may be its own alone, sorted */
 	size_t count;
@@ -48,29 +48,29 @@ enum ri_is_own {
  * Ask the context's machine. What cannot be read is unknown; false only when
  * out of memory.
  */
-bool ri_own_read(struct ri_own *out, struct ri_reading *reading);
+bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading);
 
 /*
  * The same out of the texts of the two files, either of them may be NULL.
  * name is borrowed.
  */
-bool ri_own_parse(struct ri_own *out, const char *fib_trie, const char *if_inet6,
+bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *if_inet6,
 	struct ri_arena *arena);
 
 /*
  * Is this host (ri_is_host takes it) the machine? Another name than its own is
  * unknown, since a machine may have several.
  */
-enum ri_is_own ri_own_is(const struct ri_own *own, const char *host);
+enum ri_is_own ri_own_is(const struct ri_own_machine *own, const char *host);
 
 /* The place of the one host that is the machine; false if not just one is. */
-bool ri_own_find(const struct ri_own *own, const struct ri_fact *hosts, uint64_t *place);
+bool ri_own_find(const struct ri_own_machine *own, const struct ri_fact *hosts, uint64_t *place);
 
 /*
  * How others reach this machine: its only IPv4 address, that of Docker's
  * bridge left out, else its name, else NULL. The text lives in the arena.
  */
-const char *ri_own_host(const struct ri_own *own, struct ri_arena *arena);
+const char *ri_own_host(const struct ri_own_machine *own, struct ri_arena *arena);
 
 /* Equal, or one of them is the other's first label: "node7", "node7.cluster". */
 bool ri_is_same_host(const char *a, const char *b);

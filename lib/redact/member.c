@@ -9,7 +9,7 @@ enum { NEAR = 256 };	/* from a value to the name of it beside it */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-bool ri_member_is(const struct ri_member *m, const char *word)
+bool ri_member_is(const struct ri_json_member *m, const char *word)
 {
 	return m->name.length == strlen(word) &&
 		strncasecmp(m->name.at, word, m->name.length) == 0;
@@ -25,7 +25,7 @@ static char before_blanks(struct ri_scan *in, size_t at)
 }
 
 /* <password>, <db:password type="x">: past the '>', or 0. */
-static size_t end_of_tag(struct ri_scan *in, const struct ri_member *m)
+static size_t end_of_tag(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t at = m->start;
 
@@ -42,7 +42,7 @@ static size_t end_of_tag(struct ri_scan *in, const struct ri_member *m)
  * Does the word after the name belong to it: --token x, login me password x1, ENV HF_TOKEN x1,
  * token 'x1y2z3w4' is invalid?
  */
-static bool takes_word(struct ri_scan *in, const struct ri_member *m)
+static bool takes_word(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t begin = m->begin + ri_scan_quote_at(in, m->begin).width;
 	size_t end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD,
@@ -76,7 +76,7 @@ static size_t skip_type(struct ri_scan *in, size_t at)
 	return at;
 }
 
-static bool find_assigned(struct ri_scan *in, struct ri_member *m, size_t at)
+static bool find_assigned(struct ri_scan *in, struct ri_json_member *m, size_t at)
 {
 	size_t sign = at + ri_scan_is(in, at, "?:+") * (ri_scan_byte(in, at + 1) == '=');
 
@@ -97,7 +97,7 @@ static bool find_assigned(struct ri_scan *in, struct ri_member *m, size_t at)
 	return true;
 }
 
-bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
+bool ri_member_find_sign(struct ri_scan *in, struct ri_json_member *m)
 {
 	size_t at = m->end, closed, next;
 
@@ -143,7 +143,7 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_member *m)
 }
 
 /* "&token=x" of an URL, also where that is part of another one; "sig=x&se=1" without it. */
-static bool is_parameter(struct ri_scan *in, const struct ri_member *m)
+static bool is_parameter(struct ri_scan *in, const struct ri_json_member *m)
 {
 	if (m->sign != '=')
 		return false;
@@ -162,7 +162,7 @@ static bool is_edge(struct ri_scan *in, size_t at)
 }
 
 /* What a name makes of the "value" beside it: {"name": "HF_TOKEN", "value": "x"}, in any order. */
-static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_member *m)
+static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_json_member *m)
 {
 	enum ri_secrecy most = RI_SECRECY_NONE, secrecy;
 	size_t at = m->start, reach = ri_scan_reach(in, NEAR), end;
@@ -182,7 +182,7 @@ static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_member
  * PASS=x of an environment, {"pass": "x1"}: others pass forward, or pass a test.
  * auth=("me", "x") of Python's requests.
  */
-static bool is_login(struct ri_scan *in, const struct ri_member *m)
+static bool is_login(struct ri_scan *in, const struct ri_json_member *m)
 {
 	struct ri_scan_quote quote = ri_scan_quote_at(in, m->begin);
 	size_t begin = m->begin + quote.width;
@@ -195,7 +195,7 @@ static bool is_login(struct ri_scan *in, const struct ri_member *m)
 			!ri_value_is_plain(ri_scan_span(in, begin, end))));
 }
 
-void ri_member_judge(struct ri_scan *in, struct ri_member *m)
+void ri_member_judge(struct ri_scan *in, struct ri_json_member *m)
 {
 	size_t from = m->start;
 
@@ -259,14 +259,14 @@ size_t ri_member_word_end(struct ri_scan *in, size_t begin, size_t limit)
 	return at == limit && limit < in->length ? at : trim(in, begin, at);
 }
 
-bool ri_member_is_rest(struct ri_scan *in, const struct ri_member *m)
+bool ri_member_is_rest(struct ri_scan *in, const struct ri_json_member *m)
 {
 	return m->secrecy == RI_SECRECY_HEADER || (m->secrecy == RI_SECRECY_PHRASE &&
 		(m->sign == ':' || (m->sign == '=' && (m->spaced || ri_name_is_upper(m->name)))) &&
 		ri_scan_starts_line(in, m->start));
 }
 
-size_t ri_member_bare_end(struct ri_scan *in, const struct ri_member *m, size_t limit)
+size_t ri_member_bare_end(struct ri_scan *in, const struct ri_json_member *m, size_t limit)
 {
 	struct ri_scan_quote around = ri_scan_quote_before(in, m->start);
 	size_t at = m->begin, end;

@@ -32,7 +32,7 @@ static bool found(struct ri_scan *in, size_t begin, size_t end)
 }
 
 /* "self.token", "token", "HF_TOKEN": the name of a secret is none. */
-static bool is_reference(const struct ri_member *m, struct ri_span value)
+static bool is_reference(const struct ri_json_member *m, struct ri_span value)
 {
 	for (size_t i = 0; i < value.length; i++)
 		if (!ri_is_letter(value.at[i]) && value.at[i] != '_' && value.at[i] != '.')
@@ -47,7 +47,7 @@ static bool is_reference(const struct ri_member *m, struct ri_span value)
 }
 
 /* "token: unexpected end", "invalid token: x": what people write behind a name. */
-static bool is_remark(struct ri_scan *in, const struct ri_member *m, struct ri_span value)
+static bool is_remark(struct ri_scan *in, const struct ri_json_member *m, struct ri_span value)
 {
 	size_t end = m->begin + value.length, next = ri_scan_skip_blanks(in, end), second;
 	bool option = m->name.at[0] == '-', plain = ri_value_is_plain(value);
@@ -65,7 +65,7 @@ static bool is_remark(struct ri_scan *in, const struct ri_member *m, struct ri_s
 }
 
 /* Does anything between brackets, or in lines, make a secret of all of it? */
-static bool hides_any(struct ri_scan *in, const struct ri_member *m, size_t begin, size_t end,
+static bool hides_any(struct ri_scan *in, const struct ri_json_member *m, size_t begin, size_t end,
 	bool bare)
 {
 	for (size_t at = begin, next; at < end; at = next) {
@@ -93,7 +93,7 @@ static bool hides_any(struct ri_scan *in, const struct ri_member *m, size_t begi
 }
 
 /* What stands between the brackets at at. */
-static bool take_brackets(struct ri_scan *in, const struct ri_member *m, size_t at)
+static bool take_brackets(struct ri_scan *in, const struct ri_json_member *m, size_t at)
 {
 	size_t end = ri_scan_brackets_end(in, at);
 
@@ -112,7 +112,7 @@ static size_t end_of_code(struct ri_scan *in, size_t at)
 	return ri_scan_is(in, end, "([{") && !ri_scan_is(in, at, "0123456789.") ? end : at;
 }
 
-static bool take_bare(struct ri_scan *in, const struct ri_member *m)
+static bool take_bare(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t most = m->begin + ri_scan_reach(in, RI_SCAN_AHEAD);
 	size_t limit = most < in->length ? most : in->length;
@@ -131,7 +131,7 @@ static bool take_bare(struct ri_scan *in, const struct ri_member *m)
 }
 
 /* <password>x</password>, on one line or several; not "<token> expected before <eof>". */
-static bool take_element(struct ri_scan *in, const struct ri_member *m)
+static bool take_element(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t begin = m->begin, end = begin, limit = ri_scan_horizon(in, begin);
 
@@ -176,7 +176,7 @@ static size_t end_of_joined(struct ri_scan *in, size_t end, struct ri_scan_quote
 	return end;
 }
 
-static bool take_quoted(struct ri_scan *in, const struct ri_member *m, size_t at)
+static bool take_quoted(struct ri_scan *in, const struct ri_json_member *m, size_t at)
 {
 	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
 	size_t end;
@@ -196,7 +196,7 @@ static bool take_quoted(struct ri_scan *in, const struct ri_member *m, size_t at
 }
 
 /* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
-static bool take_pair(struct ri_scan *in, const struct ri_member *m)
+static bool take_pair(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t at = ri_scan_skip_prefix(in, m->begin), end;
 	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
@@ -214,7 +214,7 @@ static bool take_pair(struct ri_scan *in, const struct ri_member *m)
 }
 
 /* Lines below the name that stand further right, or as a list: all of them, or none. */
-static bool take_block(struct ri_scan *in, const struct ri_member *m)
+static bool take_block(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t column = m->start - ri_scan_quote_before(in, m->start).width -
 		ri_scan_line(in, m->start);
@@ -240,7 +240,7 @@ static bool take_block(struct ri_scan *in, const struct ri_member *m)
 }
 
 /* "|", ">-" and the like, and then the end of the line. */
-static size_t skip_marker(struct ri_scan *in, const struct ri_member *m)
+static size_t skip_marker(struct ri_scan *in, const struct ri_json_member *m)
 {
 	size_t at = m->begin;
 
@@ -261,7 +261,7 @@ static bool is_name_of_other(struct ri_scan *in, size_t at)
 }
 
 /* A value that stands below its name: quoted or in brackets in the next line, or a block. */
-static bool take_below(struct ri_scan *in, struct ri_member *m, size_t line_end)
+static bool take_below(struct ri_scan *in, struct ri_json_member *m, size_t line_end)
 {
 	size_t next = ri_scan_skip_margin(in, line_end + 1), quote;
 
@@ -279,7 +279,7 @@ static bool take_below(struct ri_scan *in, struct ri_member *m, size_t line_end)
 }
 
 /* The value of a name that makes a secret of it. */
-static bool take_value(struct ri_scan *in, struct ri_member *m)
+static bool take_value(struct ri_scan *in, struct ri_json_member *m)
 {
 	size_t at = ri_is_one_of(m->sign, ":,=") ? skip_marker(in, m) : m->begin;
 
@@ -301,9 +301,9 @@ static bool take_value(struct ri_scan *in, struct ri_member *m)
 }
 
 /* "Bearer x", but not "Bearer token is missing" and "Bearer realm=". */
-static bool take_bearer(struct ri_scan *in, const struct ri_member *m)
+static bool take_bearer(struct ri_scan *in, const struct ri_json_member *m)
 {
-	struct ri_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
+	struct ri_json_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
 
 	if (!ri_member_is(m, "bearer"))
 		return false;
@@ -314,9 +314,9 @@ static bool take_bearer(struct ri_scan *in, const struct ri_member *m)
 		take_bare(in, &value);
 }
 
-static bool take_login(struct ri_scan *in, const struct ri_member *m)
+static bool take_login(struct ri_scan *in, const struct ri_json_member *m)
 {
-	struct ri_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
+	struct ri_json_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
 	size_t line;
 
 	if (m->name.at[0] != '-')
@@ -342,7 +342,7 @@ static bool take_login(struct ri_scan *in, const struct ri_member *m)
 
 static bool take_name(struct ri_scan *in)
 {
-	struct ri_member m = { .start = in->at, .end = in->at };
+	struct ri_json_member m = { .start = in->at, .end = in->at };
 	size_t form = ri_secret_form(ri_scan_span(in, in->at, in->length));
 
 	if (form > 0)

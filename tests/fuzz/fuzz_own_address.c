@@ -20,7 +20,7 @@ static size_t count_lines(const char *text)
 	return count;
 }
 
-static void check_address(const struct ri_own *own, const struct ri_address *address)
+static void check_address(const struct ri_own_machine *own, const struct ri_address *address)
 {
 	char text[INET6_ADDRSTRLEN];
 	const char *only[] = { text };
@@ -38,7 +38,7 @@ static void check_address(const struct ri_own *own, const struct ri_address *add
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_string(data, size), *part = fuzz_cut_part(text);
-	struct ri_own own;
+	struct ri_own_machine own;
 
 	CHECK(ri_own_parse(&own, text, *part == '\0' ? NULL : part, &arena));
 	CHECK(own.count <= count_lines(text) + count_lines(part));

@@ -127,6 +127,34 @@ expect layers.sh 'lib/from: these include each other in a circle: .*sources' \
     'rules.c: includes "system/log.h"' 'lib/new: no row'
 rmdir lib/new
 
+mkdir -p build/release/lib/base build/release/shim/say
+for number in 1 2 3 4 5; do
+    echo "ping$number lib/base pong$number"
+    echo "pong$number lib/base ping$number"
+done >pairs
+printf '%s\n' 'over shim/say under' 'under lib/base over' >>pairs
+while read -r name folder other; do
+    echo "int $name(void); int $other(void); int $name(void) { return $other(); }" \
+        >"$folder/$name.c"
+    gcc -c -o "build/release/$folder/$name.o" "$folder/$name.c"
+done <pairs
+printf 'enum { REAP_MS = 1 };\nstruct ri_arena {\n};\n' >>lib/base/ping1.c
+seq 20000 >shim/say/long.def
+echo 'int n = strstr(text, "was stopped");' >>shim/say/over.c
+for file in arena.c env.c from.c; do
+    echo >"shim/say/$file"
+done
+for number in 1 2 3; do
+    echo 'RI_OPTION(more, ' >>shim/options/options.def
+done
+expect house.py '^lines: ' '^files with a REAP_MS: .* lib/base/ping1.c' \
+    '^file names in several rooms: .* arena.c' '^files that search messages: .* shim/say/over.c' \
+    '^circles of calls.*lib/base/ping5 lib/base/pong5' '^options: ' \
+    '^struct ri_arena is defined in lib/base/arena.h and lib/base/ping1.c' \
+    '^these rooms call each other in a circle: lib/base shim/say'
+rm -r build/release pairs lib/base/p[io]ng[1-5].c lib/base/under.c shim/say/*.def shim/say/over.c
+rm shim/say/arena.c shim/say/env.c shim/say/from.c
+
 echo 'RI_CODE(NEVER_USED, "never.used", 125, "nobody says it")' >>lib/base/codes.def
 echo 'RI_CODE(MEMORY2, "memory", 125, "twice")' >>lib/base/codes.def
 expect codes.sh 'NEVER_USED is used nowhere' '^memory: stands twice'

@@ -169,7 +169,7 @@ static void test_files_stand_in_front_of_the_machines(void **state)
 
 static enum ri_is_own ask_own(const char *address)
 {
-	struct ri_own own;
+	struct ri_own_machine own;
 
 	assert_true(ri_own_parse(&own, "|-- 127.0.0.3\n/32 host LOCAL\n", "", &arena));
 	return ri_own_is(&own, address);

@@ -18,7 +18,7 @@ static const char one[] =
 	LEAF("127.0.0.1", LOCAL) LEAF("10.0.0.0", "/24 link UNICAST") LEAF("10.0.0.5", LOCAL)
 	LEAF("10.0.0.255", "/32 link BROADCAST") "Local:\n" LEAF("10.0.0.5", LOCAL);
 
-static struct ri_own own;
+static struct ri_own_machine own;
 
 static void parse(const char *fib_trie, const char *if_inet6)
 {
