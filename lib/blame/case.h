@@ -140,8 +140,11 @@ int ri_case_judge(struct ri_case *c);
 /* The number of the rank, or -1. */
 int64_t ri_case_rank(const struct ri_case_suspect *suspect);
 
-/* judge.c: the second half of it, of the newest attempt. */
-void ri_case_find_suspects(struct ri_case *c);
+/*
+ * case.c: sort the reports into attempts, count which nodes and ranks the newest one lacks, and
+ * take the link's verdict. Returns 0, or -1: out of memory.
+ */
+int ri_case_gather(struct ri_case *c);
 
 /* seen.c: name whom the nodes' autopsies suspect; those that contradict each other are a tie. */
 bool ri_case_find_seen(struct ri_case *c);
@@ -155,14 +158,8 @@ void ri_case_count_victims(struct ri_case *c);
 /* doubts.c: which reports are astray in time. Returns 0, or -1: out of memory. */
 int ri_case_find_doubts(struct ri_case *c);
 
-/* The first loss of this node, by the clock of node 0 where that is known; or 0. */
-int64_t ri_witness_first_loss(const struct ri_witness *witness);
-
 /* differ.c: what few of three or more nodes have. Returns 0, or -1: out of memory. */
 int ri_case_compare(struct ri_case *c);
-
-/* Are both of one machine, as far as is known? They have one clock. */
-bool ri_witness_is_beside(const struct ri_witness *a, const struct ri_witness *b);
 
 /* Is this number missing? */
 bool ri_case_is_missing(const struct ri_case_roll *roll, size_t number);

@@ -250,17 +250,6 @@ static struct losses find_losses(const struct ri_case_attempt *attempt)
 	return losses;
 }
 
-int64_t ri_witness_first_loss(const struct ri_witness *witness)
-{
-	int64_t first = 0;
-
-	for (size_t i = 0; i < witness->count; i++)
-		if (witness->ranks[i].class == RI_CLASS_LOSS && witness->ranks[i].ended != 0 &&
-			(first == 0 || witness->ranks[i].ended < first))
-			first = witness->ranks[i].ended;
-	return ri_witness_true(witness, first);
-}
-
 /* Is that time, by the clock of this node, before all losses, as far as clocks tell? */
 static bool is_before_losses(const struct ri_case_attempt *attempt,
 	const struct ri_witness *witness, int64_t at)
@@ -546,8 +535,11 @@ static void find_who(struct ri_case *c)
 	}
 }
 
-void ri_case_find_suspects(struct ri_case *c)
+int ri_case_judge(struct ri_case *c)
 {
+	if (ri_case_gather(c) < 0)
+		return -1;
 	find_who(c);
 	ri_case_count_victims(c);
+	return ri_case_find_doubts(c) < 0 ? -1 : ri_case_compare(c);
 }

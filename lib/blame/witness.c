@@ -466,3 +466,21 @@ int ri_witness_read(struct ri_witness *out, const char *bytes, size_t length,
 		*out = witness;
 	return status;
 }
+
+bool ri_witness_is_beside(const struct ri_witness *a, const struct ri_witness *b)
+{
+	if (a->node >= 0 && b->node >= 0)
+		return a->node == b->node;
+	return a == b || (a->host != NULL && b->host != NULL && strcmp(a->host, b->host) == 0);
+}
+
+int64_t ri_witness_first_loss(const struct ri_witness *witness)
+{
+	int64_t first = 0;
+
+	for (size_t i = 0; i < witness->count; i++)
+		if (witness->ranks[i].class == RI_CLASS_LOSS && witness->ranks[i].ended != 0 &&
+			(first == 0 || witness->ranks[i].ended < first))
+			first = witness->ranks[i].ended;
+	return ri_witness_true(witness, first);
+}

@@ -96,4 +96,10 @@ static inline int64_t ri_witness_true(const struct ri_witness *witness, int64_t 
 	return at == 0 || !witness->compared ? at : at - witness->ahead;
 }
 
+/* Are both of one machine, as far as is known? They have one clock. */
+bool ri_witness_is_beside(const struct ri_witness *a, const struct ri_witness *b);
+
+/* The first loss of this node, by the clock of node 0 where that is known; or 0. */
+int64_t ri_witness_first_loss(const struct ri_witness *witness);
+
 #endif
