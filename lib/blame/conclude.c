@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who failed first in a job, from what each node says of itself. */
-#include "blame/case.h"
+#include "blame/reports.h"
 
 #include <string.h>
 
@@ -24,95 +24,95 @@ struct losses {
 };
 
 /* None of its ranks was started, and not for another node's failure, a master or a stop. */
-static bool is_refused(const struct ri_witness *witness)
+static bool is_refused(const struct ri_node_report *report)
 {
-	for (size_t i = 0; i < witness->count; i++)
-		if (witness->ranks[i].end != RI_END_NOT_STARTED)
+	for (size_t i = 0; i < report->count; i++)
+		if (report->ranks[i].end != RI_END_NOT_STARTED)
 			return false;
-	return witness->exit_status > 0 && witness->exit_status < SIGNALLED &&
-		witness->exit_status != ri_code_status(RI_CODE_LINK_STOPPED) &&
-		witness->exit_status != ri_code_status(RI_CODE_MASTER_UNRESOLVED);
+	return report->exit_status > 0 && report->exit_status < SIGNALLED &&
+		report->exit_status != ri_code_status(RI_CODE_LINK_STOPPED) &&
+		report->exit_status != ri_code_status(RI_CODE_MASTER_UNRESOLVED);
 }
 
 /* How much this node's own failure weighs. */
-static enum ri_class class_of(const struct ri_witness *witness)
+static enum ri_class class_of(const struct ri_node_report *report)
 {
-	if (is_refused(witness))
+	if (is_refused(report))
 		return RI_CLASS_OWN;
-	return witness->failure.class == RI_CLASS_OWN || witness->failure.class == RI_CLASS_UNKNOWN
-		? witness->failure.class
+	return report->failure.class == RI_CLASS_OWN || report->failure.class == RI_CLASS_UNKNOWN
+		? report->failure.class
 		: RI_CLASS_NONE;
 }
 
-static const struct ri_witness_rank *rank_of(const struct ri_witness *witness)
+static const struct ri_reported_rank *rank_of(const struct ri_node_report *report)
 {
-	for (size_t i = 0; i < witness->count && witness->failure.rank >= 0; i++)
-		if (witness->ranks[i].rank == witness->failure.rank)
-			return &witness->ranks[i];
+	for (size_t i = 0; i < report->count && report->failure.rank >= 0; i++)
+		if (report->ranks[i].rank == report->failure.rank)
+			return &report->ranks[i];
 	return NULL;
 }
 
-static struct ri_case_suspect suspect_of(const struct ri_witness *witness)
+static struct ri_suspect suspect_of(const struct ri_node_report *report)
 {
-	bool refused = is_refused(witness);
+	bool refused = is_refused(report);
 
-	return (struct ri_case_suspect){
-		.witness = witness, .rank = refused ? NULL : rank_of(witness),
-		.at = ri_witness_true(witness, refused ? witness->ended : witness->failure.at),
+	return (struct ri_suspect){
+		.report = report, .rank = refused ? NULL : rank_of(report),
+		.at = ri_time_align(report, refused ? report->ended : report->failure.at),
 	};
 }
 
 /* How far a clock may have gone astray since it was compared, when the job began. */
-static int64_t drift_of(const struct ri_witness *witness)
+static int64_t drift_of(const struct ri_node_report *report)
 {
-	int64_t drift = MILLISECOND + (witness->ended - witness->began) / DRIFT;
+	int64_t drift = MILLISECOND + (report->ended - report->began) / DRIFT;
 
-	return drift < RI_CASE_APART_US / 2 ? drift : RI_CASE_APART_US / 2;
+	return drift < RI_REPORTS_APART_US / 2 ? drift : RI_REPORTS_APART_US / 2;
 }
 
 /* Do the two have one clock? */
-static bool is_one_clock(const struct ri_witness *a, const struct ri_witness *b)
+static bool is_one_clock(const struct ri_node_report *a, const struct ri_node_report *b)
 {
-	return ri_witness_is_beside(a, b) ||
+	return ri_node_report_is_beside(a, b) ||
 		(a->boot != NULL && b->boot != NULL && strcmp(a->boot, b->boot) == 0);
 }
 
-static bool is_comparable(const struct ri_witness *a, const struct ri_witness *b)
+static bool is_comparable(const struct ri_node_report *a, const struct ri_node_report *b)
 {
 	return is_one_clock(a, b) || (a->compared && b->compared);
 }
 
 /* How far the order of two times of these reports is open. */
-static int64_t doubt_of(const struct ri_witness *a, const struct ri_witness *b)
+static int64_t doubt_of(const struct ri_node_report *a, const struct ri_node_report *b)
 {
 	if (is_one_clock(a, b))
 		return 0;
 	if (a->compared && b->compared)
 		return a->error + drift_of(a) + b->error + drift_of(b);
-	return RI_CASE_APART_US;
+	return RI_REPORTS_APART_US;
 }
 
 /* May b have come before a, though its time is later or unknown? */
-static bool is_near(const struct ri_case_suspect *a, const struct ri_case_suspect *b)
+static bool is_near(const struct ri_suspect *a, const struct ri_suspect *b)
 {
 	if (a->at == 0 || b->at == 0)
 		return true;
-	if (ri_witness_is_beside(a->witness, b->witness))
+	if (ri_node_report_is_beside(a->report, b->report))
 		return false;
-	return b->at - a->at <= doubt_of(a->witness, b->witness);
+	return b->at - a->at <= doubt_of(a->report, b->report);
 }
 
 /*
  * Is another end of the same machine, whose clock both have, an earlier one? Reports of one
  * machine stand side by side, but where no node has a number.
  */
-static bool is_later_here(const struct ri_case_suspect *list, size_t count, size_t index)
+static bool is_later_here(const struct ri_suspect *list, size_t count, size_t index)
 {
 	size_t from = index > BESIDE ? index - BESIDE : 0;
 
 	for (size_t i = from; i < count && i < index + BESIDE; i++)
 		if (i != index && list[i].at != 0 && list[index].at != 0 &&
-			ri_witness_is_beside(list[i].witness, list[index].witness) &&
+			ri_node_report_is_beside(list[i].report, list[index].report) &&
 			(list[i].at < list[index].at ||
 				(list[i].at == list[index].at && i < index)))
 			return true;
@@ -120,121 +120,121 @@ static bool is_later_here(const struct ri_case_suspect *list, size_t count, size
 }
 
 /* Keep the earliest, and all that may have been it. */
-static void keep_first(struct ri_case *c, struct ri_case_suspect *list, size_t count)
+static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t count)
 {
 	size_t first = 0;
 
 	for (size_t i = 1; i < count; i++)
 		if (list[i].at != 0 && (list[first].at == 0 || list[i].at < list[first].at))
 			first = i;
-	c->suspects[0] = list[first];
-	c->suspect_count = 1;
+	job->suspects[0] = list[first];
+	job->suspect_count = 1;
 	for (size_t i = 0; i < count; i++) {
 		if (i == first || !is_near(&list[first], &list[i]) ||
 			is_later_here(list, count, i))
 			continue;
-		if (c->suspect_count < RI_CASE_SUSPECTS)
-			c->suspects[c->suspect_count++] = list[i];
+		if (job->suspect_count < RI_REPORTS_SUSPECTS)
+			job->suspects[job->suspect_count++] = list[i];
 		else
-			c->more_suspects++;
+			job->more_suspects++;
 	}
 }
 
 /* The link named another node, and what failed here had been told to stop by then. */
-static bool is_told(const struct ri_case *c, const struct ri_witness *witness)
+static bool is_told(const struct ri_reports *job, const struct ri_node_report *report)
 {
-	const struct ri_witness_rank *rank = rank_of(witness);
+	const struct ri_reported_rank *rank = rank_of(report);
 
-	return c->verdict_node >= 0 && witness->node != c->verdict_node && rank != NULL &&
+	return job->verdict_node >= 0 && report->node != job->verdict_node && rank != NULL &&
 		rank->told;
 }
 
 /* All whose own failure weighs so much. Returns how many there are. */
-static size_t collect(const struct ri_case *c, enum ri_class class, struct ri_case_suspect *list)
+static size_t collect(const struct ri_reports *job, enum ri_class class, struct ri_suspect *list)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++)
-		if (class_of(attempt->witnesses[i]) == class && !is_told(c, attempt->witnesses[i]))
-			list[count++] = suspect_of(attempt->witnesses[i]);
+		if (class_of(attempt->reports[i]) == class && !is_told(job, attempt->reports[i]))
+			list[count++] = suspect_of(attempt->reports[i]);
 	return count;
 }
 
 /* The link heard the ends in their order, which no clock tells as well. */
-static bool keep_named(struct ri_case *c, const struct ri_case_suspect *list, size_t count)
+static bool keep_named(struct ri_reports *job, const struct ri_suspect *list, size_t count)
 {
-	for (size_t i = 0; i < count && c->verdict_node >= 0; i++) {
-		if (list[i].witness->node != c->verdict_node)
+	for (size_t i = 0; i < count && job->verdict_node >= 0; i++) {
+		if (list[i].report->node != job->verdict_node)
 			continue;
-		c->suspects[0] = list[i];
-		c->suspect_count = 1;
+		job->suspects[0] = list[i];
+		job->suspect_count = 1;
 		return true;
 	}
 	return false;
 }
 
 /* The link named an end without a word, and another node ended of its own: either may be it. */
-static void add_named(struct ri_case *c)
+static void add_named(struct ri_reports *job)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 
-	for (size_t i = 0; i < attempt->count && c->suspect_count < RI_CASE_SUSPECTS; i++)
-		if (c->verdict_node >= 0 && attempt->witnesses[i]->node == c->verdict_node &&
-			class_of(attempt->witnesses[i]) == RI_CLASS_UNKNOWN)
-			c->suspects[c->suspect_count++] = suspect_of(attempt->witnesses[i]);
+	for (size_t i = 0; i < attempt->count && job->suspect_count < RI_REPORTS_SUSPECTS; i++)
+		if (job->verdict_node >= 0 && attempt->reports[i]->node == job->verdict_node &&
+			class_of(attempt->reports[i]) == RI_CLASS_UNKNOWN)
+			job->suspects[job->suspect_count++] = suspect_of(attempt->reports[i]);
 }
 
 /* Nodes alone that did not start their ranks: each of them is to be looked at. */
-static bool keep_refused(struct ri_case *c, const struct ri_case_suspect *list, size_t count)
+static bool keep_refused(struct ri_reports *job, const struct ri_suspect *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!is_refused(list[i].witness))
+		if (!is_refused(list[i].report))
 			return false;
-	c->finding = RI_CASE_REFUSED;
+	job->conclusion = RI_CONCLUSION_REFUSED;
 	for (size_t i = 0; i < count; i++) {
 		/* once for all ranks of a node */
-		if (i > 0 && ri_witness_is_beside(list[i - 1].witness, list[i].witness))
+		if (i > 0 && ri_node_report_is_beside(list[i - 1].report, list[i].report))
 			continue;
-		if (c->suspect_count < RI_CASE_SUSPECTS)
-			c->suspects[c->suspect_count++] = list[i];
+		if (job->suspect_count < RI_REPORTS_SUSPECTS)
+			job->suspects[job->suspect_count++] = list[i];
 		else
-			c->more_suspects++;
+			job->more_suspects++;
 	}
 	return true;
 }
 
-static bool find_first(struct ri_case *c, struct ri_case_suspect *list)
+static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 {
 	enum ri_class class = RI_CLASS_OWN;
-	size_t count = collect(c, class, list);
+	size_t count = collect(job, class, list);
 
 	if (count == 0) {
 		class = RI_CLASS_UNKNOWN;
-		count = collect(c, class, list);
+		count = collect(job, class, list);
 	}
-	if (count == 0 || keep_refused(c, list, count))
+	if (count == 0 || keep_refused(job, list, count))
 		return count > 0;
-	c->finding = RI_CASE_FIRST;
-	if (!keep_named(c, list, count)) {
-		keep_first(c, list, count);
+	job->conclusion = RI_CONCLUSION_FIRST;
+	if (!keep_named(job, list, count)) {
+		keep_first(job, list, count);
 		if (class == RI_CLASS_OWN)
-			add_named(c);
+			add_named(job);
 	}
 	return true;
 }
 
-static struct losses find_losses(const struct ri_case_attempt *attempt)
+static struct losses find_losses(const struct ri_attempt *attempt)
 {
 	struct losses losses = { .count = 0 };
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *witness = attempt->witnesses[i];
+		const struct ri_node_report *report = attempt->reports[i];
 
-		losses.ranks += witness->count;
-		for (size_t k = 0; k < witness->count; k++) {
-			const struct ri_witness_rank *rank = &witness->ranks[k];
-			int64_t at = ri_witness_true(witness, rank->ended);
+		losses.ranks += report->count;
+		for (size_t k = 0; k < report->count; k++) {
+			const struct ri_reported_rank *rank = &report->ranks[k];
+			int64_t at = ri_time_align(report, rank->ended);
 
 			if (rank->class != RI_CLASS_LOSS)
 				continue;
@@ -251,22 +251,22 @@ static struct losses find_losses(const struct ri_case_attempt *attempt)
 }
 
 /* Is that time, by the clock of this node, before all losses, as far as clocks tell? */
-static bool is_before_losses(const struct ri_case_attempt *attempt,
-	const struct ri_witness *witness, int64_t at)
+static bool is_before_losses(const struct ri_attempt *attempt,
+	const struct ri_node_report *report, int64_t at)
 {
 	bool here = false, sure = true;
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *other = attempt->witnesses[i];
-		int64_t loss = ri_witness_first_loss(other);
+		const struct ri_node_report *other = attempt->reports[i];
+		int64_t loss = ri_node_report_first_loss(other);
 
 		if (loss == 0)
 			continue;
-		if (at + doubt_of(witness, other) <= loss) {
-			here |= ri_witness_is_beside(witness, other);
+		if (at + doubt_of(report, other) <= loss) {
+			here |= ri_node_report_is_beside(report, other);
 			continue;
 		}
-		if (is_comparable(witness, other) || at > loss + RI_CASE_APART_US)
+		if (is_comparable(report, other) || at > loss + RI_REPORTS_APART_US)
 			return false;
 		sure = false;
 	}
@@ -274,76 +274,76 @@ static bool is_before_losses(const struct ri_case_attempt *attempt,
 	return sure || here;
 }
 
-typedef bool is_suspect(const struct ri_case_attempt *attempt, const struct losses *losses,
-	const struct ri_witness *witness, const struct ri_witness_rank *rank);
+typedef bool is_suspect(const struct ri_attempt *attempt, const struct losses *losses,
+	const struct ri_node_report *report, const struct ri_reported_rank *rank);
 
 /* It ended with 0 before the others lost a peer, or not much later. */
-static bool is_done(const struct ri_case_attempt *attempt, const struct losses *losses,
-	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+static bool is_done(const struct ri_attempt *attempt, const struct losses *losses,
+	const struct ri_node_report *report, const struct ri_reported_rank *rank)
 {
 	(void)attempt;
 	return rank->end == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
 		rank->ended != 0 &&
-		ri_witness_true(witness, rank->ended) <= losses->first + RI_CASE_APART_US;
+		ri_time_align(report, rank->ended) <= losses->first + RI_REPORTS_APART_US;
 }
 
 /* It had ended with 0 when the others lost one. */
-static bool has_left(const struct ri_case_attempt *attempt, const struct losses *losses,
-	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+static bool has_left(const struct ri_attempt *attempt, const struct losses *losses,
+	const struct ri_node_report *report, const struct ri_reported_rank *rank)
 {
-	return is_done(attempt, losses, witness, rank) &&
-		is_before_losses(attempt, witness, ri_witness_true(witness, rank->ended));
+	return is_done(attempt, losses, report, rank) &&
+		is_before_losses(attempt, report, ri_time_align(report, rank->ended));
 }
 
-static bool has_lost(const struct ri_case_attempt *attempt, const struct losses *losses,
-	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+static bool has_lost(const struct ri_attempt *attempt, const struct losses *losses,
+	const struct ri_node_report *report, const struct ri_reported_rank *rank)
 {
 	(void)attempt;
 	(void)losses;
-	(void)witness;
+	(void)report;
 	return rank->class == RI_CLASS_LOSS;
 }
 
 /* It did not say that it waited in vain. */
-static bool is_silent(const struct ri_case_attempt *attempt, const struct losses *losses,
-	const struct ri_witness *witness, const struct ri_witness_rank *rank)
+static bool is_silent(const struct ri_attempt *attempt, const struct losses *losses,
+	const struct ri_node_report *report, const struct ri_reported_rank *rank)
 {
-	return !has_lost(attempt, losses, witness, rank);
+	return !has_lost(attempt, losses, report, rank);
 }
 
 /* All ranks of which that is true, into the list. Returns how many. */
-static size_t find_ranks(const struct ri_case_attempt *attempt, const struct losses *losses,
-	is_suspect *is, struct ri_case_suspect *list)
+static size_t find_ranks(const struct ri_attempt *attempt, const struct losses *losses,
+	is_suspect *is, struct ri_suspect *list)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++)
-		for (size_t k = 0; k < attempt->witnesses[i]->count; k++) {
-			const struct ri_witness *witness = attempt->witnesses[i];
-			const struct ri_witness_rank *rank = &witness->ranks[k];
+		for (size_t k = 0; k < attempt->reports[i]->count; k++) {
+			const struct ri_node_report *report = attempt->reports[i];
+			const struct ri_reported_rank *rank = &report->ranks[k];
 
-			if (is(attempt, losses, witness, rank))
-				list[count++] = (struct ri_case_suspect){
-					.witness = witness, .rank = rank,
-					.at = ri_witness_true(witness, rank->ended),
+			if (is(attempt, losses, report, rank))
+				list[count++] = (struct ri_suspect){
+					.report = report, .rank = rank,
+					.at = ri_time_align(report, rank->ended),
 				};
 		}
 	return count;
 }
 
-static void name(struct ri_case *c, enum ri_case_finding finding,
-	const struct ri_case_suspect *suspect)
+static void name(struct ri_reports *job, enum ri_conclusion conclusion,
+	const struct ri_suspect *suspect)
 {
-	c->finding = finding;
-	c->suspects[0] = *suspect;
-	c->suspect_count = 1;
+	job->conclusion = conclusion;
+	job->suspects[0] = *suspect;
+	job->suspect_count = 1;
 }
 
 /* All but one had done their work, at one time: it was late, or failed on its way out. */
-static bool find_alone(struct ri_case *c, const struct losses *losses,
-	struct ri_case_suspect *list)
+static bool find_alone(struct ri_reports *job, const struct losses *losses,
+	struct ri_suspect *list)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t done = losses->count == 1 ? find_ranks(attempt, losses, is_done, list) : 0;
 	int64_t first, last;
 
@@ -354,47 +354,47 @@ static bool find_alone(struct ri_case *c, const struct losses *losses,
 		first = list[i].at < first ? list[i].at : first;
 		last = list[i].at > last ? list[i].at : last;
 	}
-	if (last - first > RI_CASE_APART_US)
+	if (last - first > RI_REPORTS_APART_US)
 		return false;
 	find_ranks(attempt, losses, has_lost, list);
-	name(c, RI_CASE_FIRST, &list[0]);
+	name(job, RI_CONCLUSION_FIRST, &list[0]);
 	return true;
 }
 
 /* Nodes that were stopped from outside before any lost a peer: one pod was evicted. */
-static bool find_evicted(struct ri_case *c, struct ri_case_suspect *list)
+static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *witness = attempt->witnesses[i];
-		int64_t at = ri_witness_true(witness, witness->stopped);
+		const struct ri_node_report *report = attempt->reports[i];
+		int64_t at = ri_time_align(report, report->stopped);
 
-		if (at != 0 && is_before_losses(attempt, witness, at))
-			list[count++] = (struct ri_case_suspect){ .witness = witness, .at = at };
+		if (at != 0 && is_before_losses(attempt, report, at))
+			list[count++] = (struct ri_suspect){ .report = report, .at = at };
 	}
 	if (count == 0)
 		return false;
-	c->finding = RI_CASE_STOPPED;
+	job->conclusion = RI_CONCLUSION_STOPPED;
 	if (count == attempt->count)
 		return true;
-	c->finding = RI_CASE_EVICTED;
-	keep_first(c, list, count);
+	job->conclusion = RI_CONCLUSION_EVICTED;
+	keep_first(job, list, count);
 	return true;
 }
 
 /* When the first rank waited in vain, by a clock that can be compared, or else by any. */
-static int64_t find_timeout(const struct ri_case_attempt *attempt, const struct losses *losses,
-	const struct ri_witness *witness)
+static int64_t find_timeout(const struct ri_attempt *attempt, const struct losses *losses,
+	const struct ri_node_report *report)
 {
 	int64_t first = 0;
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *other = attempt->witnesses[i];
+		const struct ri_node_report *other = attempt->reports[i];
 
-		for (size_t k = 0; k < other->count && is_comparable(witness, other); k++) {
-			int64_t at = ri_witness_true(other, other->ranks[k].ended);
+		for (size_t k = 0; k < other->count && is_comparable(report, other); k++) {
+			int64_t at = ri_time_align(other, other->ranks[k].ended);
 
 			if (other->ranks[k].class == RI_CLASS_LOSS &&
 				other->ranks[k].lost == RI_LOSS_CLOCK && at != 0 &&
@@ -402,7 +402,7 @@ static int64_t find_timeout(const struct ri_case_attempt *attempt, const struct 
 				first = at;
 		}
 	}
-	return first != 0 ? first : losses->timeout + RI_CASE_APART_US;
+	return first != 0 ? first : losses->timeout + RI_REPORTS_APART_US;
 }
 
 /*
@@ -411,64 +411,64 @@ static int64_t find_timeout(const struct ri_case_attempt *attempt, const struct 
  * have waited for that, and its time would have been over next: it takes longer. A time that is
  * over closes connections, and the next rank loses a peer.
  */
-static void find_held(struct ri_case *c, const struct losses *losses, struct ri_case_suspect *list)
+static void find_held(struct ri_reports *job, const struct losses *losses, struct ri_suspect *list)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 	int64_t most = losses->waited > 1 ? SETTLE : 2 * SETTLE;
 
-	if (losses->timeout == 0 || losses->timeout > losses->first + RI_CASE_APART_US ||
+	if (losses->timeout == 0 || losses->timeout > losses->first + RI_REPORTS_APART_US ||
 		find_ranks(attempt, losses, is_silent, list) != 1)
 		return;
 	if (list[0].rank->end == RI_END_RUNNING || (list[0].rank->told &&
-		list[0].at >= find_timeout(attempt, losses, list[0].witness) + most)) {
-		ri_case_add_seen(&list[0]);
-		name(c, RI_CASE_HELD, &list[0]);
+		list[0].at >= find_timeout(attempt, losses, list[0].report) + most)) {
+		ri_suspect_add_autopsy(&list[0]);
+		name(job, RI_CONCLUSION_HELD, &list[0]);
 	}
 }
 
 /* Losses alone, of a job all of whose ranks are here. */
-static void find_among_losses(struct ri_case *c, const struct losses *losses,
-	struct ri_case_suspect *list)
+static void find_among_losses(struct ri_reports *job, const struct losses *losses,
+	struct ri_suspect *list)
 {
 	size_t left;
 
-	if (find_alone(c, losses, list))
+	if (find_alone(job, losses, list))
 		return;
-	left = find_ranks(&c->attempts[0], losses, has_left, list);
+	left = find_ranks(&job->attempts[0], losses, has_left, list);
 	if (left > 0) {
-		c->finding = RI_CASE_LEFT;
-		keep_first(c, list, left);
-	} else if (find_evicted(c, list)) {
-		if (c->finding == RI_CASE_STOPPED)
-			ri_case_find_seen(c);
-	} else if (!ri_case_find_seen(c)) {
-		find_held(c, losses, list);
+		job->conclusion = RI_CONCLUSION_LEFT;
+		keep_first(job, list, left);
+	} else if (find_evicted(job, list)) {
+		if (job->conclusion == RI_CONCLUSION_STOPPED)
+			ri_reports_ask_autopsies(job);
+	} else if (!ri_reports_ask_autopsies(job)) {
+		find_held(job, losses, list);
 	}
 }
 
 /* Did a stop come from outside, or was a rank told to end? */
-static bool is_stopped(const struct ri_witness *witness)
+static bool is_stopped(const struct ri_node_report *report)
 {
-	bool told = witness->stopped != 0 || witness->exit_status >= SIGNALLED;
+	bool told = report->stopped != 0 || report->exit_status >= SIGNALLED;
 
-	for (size_t i = 0; i < witness->count && !told; i++)
-		told = witness->ranks[i].told;
-	return told || witness->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
+	for (size_t i = 0; i < report->count && !told; i++)
+		told = report->ranks[i].told;
+	return told || report->exit_status == ri_code_status(RI_CODE_LINK_STOPPED);
 }
 
 /* No rank failed by itself. Returns whether all went well. */
-static bool find_calm(struct ri_case *c)
+static bool find_calm(struct ri_reports *job)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 	bool well = true;
 
-	c->finding = RI_CASE_WELL;
+	job->conclusion = RI_CONCLUSION_WELL;
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *witness = attempt->witnesses[i];
+		const struct ri_node_report *report = attempt->reports[i];
 
-		if (is_stopped(witness))
-			c->finding = RI_CASE_STOPPED;
-		well = well && witness->exit_status == 0 && witness->stopped == 0;
+		if (is_stopped(report))
+			job->conclusion = RI_CONCLUSION_STOPPED;
+		well = well && report->exit_status == 0 && report->stopped == 0;
 	}
 	return well;
 }
@@ -477,69 +477,69 @@ static bool find_calm(struct ri_case *c)
  * Is there a loss, by a clock that can be compared, so long before each of the suspects that
  * their ends cannot have been its cause?
  */
-static bool are_late(const struct ri_case *c)
+static bool are_late(const struct ri_reports *job)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
+	const struct ri_attempt *attempt = &job->attempts[0];
 	size_t late = 0;
 
-	for (size_t i = 0; i < c->suspect_count; i++) {
-		const struct ri_case_suspect *suspect = &c->suspects[i];
+	for (size_t i = 0; i < job->suspect_count; i++) {
+		const struct ri_suspect *suspect = &job->suspects[i];
 		bool found = false;
 
 		for (size_t k = 0; k < attempt->count && !found; k++) {
-			const struct ri_witness *other = attempt->witnesses[k];
-			int64_t loss = ri_witness_first_loss(other);
+			const struct ri_node_report *other = attempt->reports[k];
+			int64_t loss = ri_node_report_first_loss(other);
 
-			found = loss != 0 && is_comparable(suspect->witness, other) &&
-				suspect->at > loss + RI_CASE_APART_US +
-					doubt_of(suspect->witness, other);
+			found = loss != 0 && is_comparable(suspect->report, other) &&
+				suspect->at > loss + RI_REPORTS_APART_US +
+					doubt_of(suspect->report, other);
 		}
 		late += found;
 	}
-	return late > 0 && late == c->suspect_count;
+	return late > 0 && late == job->suspect_count;
 }
 
 /* Where reports are missing: an end long after what others had lost is not the first one. */
-static void hide_later(struct ri_case *c, bool whole)
+static void hide_later(struct ri_reports *job, bool whole)
 {
-	if (whole || c->finding != RI_CASE_FIRST || !are_late(c))
+	if (whole || job->conclusion != RI_CONCLUSION_FIRST || !are_late(job))
 		return;
-	c->finding = RI_CASE_SILENT;
-	c->later = c->suspects[0];
-	c->suspect_count = c->more_suspects = 0;
+	job->conclusion = RI_CONCLUSION_SILENT;
+	job->later = job->suspects[0];
+	job->suspect_count = job->more_suspects = 0;
 }
 
-static void find_who(struct ri_case *c)
+static void find_who(struct ri_reports *job)
 {
-	struct losses losses = find_losses(&c->attempts[0]);
-	struct ri_case_suspect *list =
-		ri_arena_array(&c->arena, losses.ranks + c->count, sizeof(*list));
-	bool whole = c->nodes.missing == 0 && c->ranks.missing == 0;
+	struct losses losses = find_losses(&job->attempts[0]);
+	struct ri_suspect *list =
+		ri_arena_array(&job->arena, losses.ranks + job->count, sizeof(*list));
+	bool whole = job->nodes.missing == 0 && job->ranks.missing == 0;
 
 	/* the link heard what a node that left no report has said, or that it fell silent */
-	if (c->verdict_node >= 0 && ri_case_is_missing(&c->nodes, (size_t)c->verdict_node)) {
-		c->finding = RI_CASE_TOLD;
-	} else if (list != NULL && find_first(c, list)) {
-		hide_later(c, whole);
+	if (job->verdict_node >= 0 && ri_number_set_lacks(&job->nodes, (size_t)job->verdict_node)) {
+		job->conclusion = RI_CONCLUSION_TOLD;
+	} else if (list != NULL && find_first(job, list)) {
+		hide_later(job, whole);
 	} else if (losses.count == 0) {
 		/* the platform may have stopped the others because of a node that left no report */
-		if (!find_calm(c) && (c->finding != RI_CASE_STOPPED || !ri_case_find_seen(c)) &&
-			!whole)
-			c->finding = RI_CASE_SILENT;
+		if (!find_calm(job) && (job->conclusion != RI_CONCLUSION_STOPPED ||
+			!ri_reports_ask_autopsies(job)) && !whole)
+			job->conclusion = RI_CONCLUSION_SILENT;
 	} else {
-		c->finding = whole ? RI_CASE_NOBODY : RI_CASE_SILENT;
+		job->conclusion = whole ? RI_CONCLUSION_UNKNOWN : RI_CONCLUSION_SILENT;
 		if (whole && list != NULL)
-			find_among_losses(c, &losses, list);
+			find_among_losses(job, &losses, list);
 		else
-			ri_case_find_seen(c);
+			ri_reports_ask_autopsies(job);
 	}
 }
 
-int ri_case_judge(struct ri_case *c)
+int ri_reports_judge(struct ri_reports *job)
 {
-	if (ri_case_gather(c) < 0)
+	if (ri_reports_gather(job) < 0)
 		return -1;
-	find_who(c);
-	ri_case_count_victims(c);
-	return ri_case_find_doubts(c) < 0 ? -1 : ri_case_compare(c);
+	find_who(job);
+	ri_reports_count_victims(job);
+	return ri_reports_check_times(job) < 0 ? -1 : ri_reports_compare_facts(job);
 }

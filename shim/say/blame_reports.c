@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blame/sheet.h"
+#include "blame/writer.h"
 #include "say/json_memory.h"
 #include "say/print.h"
 
@@ -23,7 +23,7 @@ enum {
 };
 
 static struct {
-	struct ri_case c;
+	struct ri_reports job;
 	struct ri_arena names;
 	const char **paths;
 	size_t count;
@@ -32,9 +32,9 @@ static struct {
 
 static int add_path(const char *path, struct ri_error *err)
 {
-	if (own.count == RI_CASE_FILES)
+	if (own.count == RI_REPORTS_FILES)
 		return ri_fail(err, RI_CODE_FILE_UNREADABLE, "--blame",
-			"more than %d files: name those of one job", RI_CASE_FILES);
+			"more than %d files: name those of one job", RI_REPORTS_FILES);
 	own.paths[own.count++] = path;
 	return 0;
 }
@@ -89,7 +89,7 @@ static int find_files(const struct ri_options *options, struct ri_error *err)
 {
 	struct stat info;
 
-	own.paths = ri_arena_array(&own.names, RI_CASE_FILES, sizeof(*own.paths));
+	own.paths = ri_arena_array(&own.names, RI_REPORTS_FILES, sizeof(*own.paths));
 	if (own.paths == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for file names");
 	for (char *const *word = options->command; *word != NULL; word++) {
@@ -147,9 +147,9 @@ static void read_file(const char *path)
 	else if (why == NULL)
 		why = strerror(errno);
 	if (why != NULL)
-		ri_case_skip(&own.c, path, why);
+		ri_reports_skip(&own.job, path, why);
 	else
-		ri_case_add(&own.c, path, own.bytes, length);
+		ri_reports_add(&own.job, path, own.bytes, length);
 	if (fd >= 0)
 		close(fd);
 }
@@ -159,18 +159,19 @@ static int read_files(const char *first, struct ri_error *err)
 	own.bytes = mmap(NULL, FILE_MOST, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own.bytes == MAP_FAILED || ri_json_memory_reserve(MEMORY) < 0 ||
-		ri_case_begin(&own.c, own.count) < 0)
+		ri_reports_begin(&own.job, own.count) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left for reports");
 	for (size_t i = 0; i < own.count; i++)
 		read_file(own.paths[i]);
-	if (own.c.count > 0)
+	if (own.job.count > 0)
 		return 0;
-	if (own.c.skip_count == 1)
-		ri_fail(err, RI_CODE_BLAME_NONE, own.c.skips[0].file, "no report of rankinit is "
-			"there: %s", own.c.skips[0].why);
-	else if (own.c.skip_count > 0)
-		ri_fail(err, RI_CODE_BLAME_NONE, own.c.skips[0].file, "none of these %zu files is "
-			"a report of rankinit; of this one: %s", own.count, own.c.skips[0].why);
+	if (own.job.skip_count == 1)
+		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "no report of rankinit is "
+			"there: %s", own.job.skips[0].why);
+	else if (own.job.skip_count > 0)
+		ri_fail(err, RI_CODE_BLAME_NONE, own.job.skips[0].file, "none of these %zu files "
+			"is a report of rankinit; of this one: %s", own.count,
+			own.job.skips[0].why);
 	else
 		ri_fail(err, RI_CODE_BLAME_NONE, first, "no report is there");
 	return ri_fail_hint(err, "start each node with --report=/shared/job/%%n.json, and then: "
@@ -188,17 +189,17 @@ static int write_piece(void *context, const char *bytes, size_t length)
 
 static int print(const char *format, struct ri_error *err)
 {
-	static struct ri_sheet sheet;
+	static struct ri_writer writer;
 
-	sheet.write = write_piece;
-	sheet.context = err;
+	writer.write = write_piece;
+	writer.context = err;
 	if (format == NULL || strcmp(format, "text") == 0)
-		ri_case_page(&own.c, &sheet);
+		ri_reports_write_page(&own.job, &writer);
 	else if (strcmp(format, "json") == 0)
-		ri_case_json(&own.c, RI_VERSION, &sheet);
+		ri_reports_write_json(&own.job, RI_VERSION, &writer);
 	else
-		ri_case_trace(&own.c, &sheet);
-	return ri_sheet_end(&sheet);
+		ri_reports_write_trace(&own.job, &writer);
+	return ri_writer_end(&writer);
 }
 
 int ri_blame_print(const struct ri_options *options, struct ri_error *err)
@@ -210,7 +211,7 @@ int ri_blame_print(const struct ri_options *options, struct ri_error *err)
 	}
 	if (find_files(options, err) < 0 || read_files(options->command[0], err) < 0)
 		return -1;
-	if (ri_case_judge(&own.c) < 0)
+	if (ri_reports_judge(&own.job) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--blame", "no memory left to judge them");
 	return print(options->action_value, err);
 }

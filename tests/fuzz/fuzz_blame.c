@@ -6,7 +6,7 @@
  */
 #include <jansson.h>
 
-#include "blame/sheet.h"
+#include "blame/writer.h"
 #include "fuzz.h"
 
 enum { PARTS = 16, ROOM = 4 << 20, STRINGS = 64 };
@@ -26,19 +26,19 @@ static int write_piece(void *context, const char *bytes, size_t count)
 	return 0;
 }
 
-static bool finish(struct ri_sheet *sheet)
+static bool finish(struct ri_writer *writer)
 {
-	return ri_sheet_end(sheet) == 0;
+	return ri_writer_end(writer) == 0;
 }
 
-static struct ri_sheet *begin(void)
+static struct ri_writer *begin(void)
 {
-	static struct ri_sheet sheet;
+	static struct ri_writer writer;
 
-	memset(&sheet, 0, offsetof(struct ri_sheet, bytes));
-	sheet.write = write_piece;
+	memset(&writer, 0, offsetof(struct ri_writer, bytes));
+	writer.write = write_piece;
 	length = 0;
-	return &sheet;
+	return &writer;
 }
 
 static void check_json(void)
@@ -80,38 +80,38 @@ static void forge(json_t *part, size_t *left)
 		forge(value, left);
 }
 
-static void check_suspects(const struct ri_case *c)
+static void check_suspects(const struct ri_reports *job)
 {
-	CHECK(c->suspect_count <= RI_CASE_SUSPECTS);
-	for (size_t i = 0; i < c->suspect_count; i++) {
-		const struct ri_case_suspect *suspect = &c->suspects[i];
+	CHECK(job->suspect_count <= RI_REPORTS_SUSPECTS);
+	for (size_t i = 0; i < job->suspect_count; i++) {
+		const struct ri_suspect *suspect = &job->suspects[i];
 		bool found = false;
 
-		for (size_t k = 0; k < c->attempts[0].count; k++)
-			found |= c->attempts[0].witnesses[k] == suspect->witness;
+		for (size_t k = 0; k < job->attempts[0].count; k++)
+			found |= job->attempts[0].reports[k] == suspect->report;
 		CHECK(found);
-		CHECK(suspect->rank == NULL || (suspect->rank >= suspect->witness->ranks &&
-			suspect->rank < suspect->witness->ranks + suspect->witness->count));
-		CHECK(!suspect->seen || suspect->witness->autopsy.did != NULL);
-		CHECK(!suspect->seen || suspect->witness->world < 0 ||
-			ri_case_rank(suspect) < suspect->witness->world);
+		CHECK(suspect->rank == NULL || (suspect->rank >= suspect->report->ranks &&
+			suspect->rank < suspect->report->ranks + suspect->report->count));
+		CHECK(!suspect->seen || suspect->report->autopsy.did != NULL);
+		CHECK(!suspect->seen || suspect->report->world < 0 ||
+			ri_suspect_rank(suspect) < suspect->report->world);
 	}
 }
 
-static void check_case(struct ri_case *c)
+static void check_reports(struct ri_reports *job)
 {
-	size_t reports = 0;
+	size_t split = 0;
 
-	for (size_t i = 0; i < c->attempt_count; i++)
-		reports += c->attempts[i].count;
+	for (size_t i = 0; i < job->attempt_count; i++)
+		split += job->attempts[i].count;
 	/* copies are skipped */
-	CHECK(reports <= c->count && c->attempts[0].count > 0);
-	CHECK(reports == c->count || c->skip_count > 0);
-	CHECK(c->nodes.missing <= c->nodes.all && c->ranks.missing <= c->ranks.all);
-	check_suspects(c);
+	CHECK(split <= job->count && job->attempts[0].count > 0);
+	CHECK(split == job->count || job->skip_count > 0);
+	CHECK(job->nodes.missing <= job->nodes.all && job->ranks.missing <= job->ranks.all);
+	check_suspects(job);
 }
 
-static void add_part(struct ri_case *c, const char *text, size_t chosen)
+static void add_part(struct ri_reports *job, const char *text, size_t chosen)
 {
 	json_t *document = json_loads(text, 0, NULL);
 	char *copy = NULL;
@@ -124,47 +124,47 @@ static void add_part(struct ri_case *c, const char *text, size_t chosen)
 	if (copy == NULL)
 		copy = fuzz_string(text, strlen(text));
 
-	ri_case_add(c, "report.json", copy, strlen(copy));
+	ri_reports_add(job, "report.json", copy, strlen(copy));
 	free(copy);
 }
 
-static void check_answers(struct ri_case *c)
+static void check_answers(struct ri_reports *job)
 {
-	struct ri_sheet *sheet;
+	struct ri_writer *writer;
 
-	CHECK(ri_case_judge(c) == 0);
-	check_case(c);
-	sheet = begin();
-	ri_case_page(c, sheet);
-	if (finish(sheet))
+	CHECK(ri_reports_judge(job) == 0);
+	check_reports(job);
+	writer = begin();
+	ri_reports_write_page(job, writer);
+	if (finish(writer))
 		check_page();
-	sheet = begin();
-	ri_case_json(c, "0", sheet);
-	if (finish(sheet))
+	writer = begin();
+	ri_reports_write_json(job, "0", writer);
+	if (finish(writer))
 		check_json();
-	sheet = begin();
-	ri_case_trace(c, sheet);
-	if (finish(sheet))
+	writer = begin();
+	ri_reports_write_trace(job, writer);
+	if (finish(writer))
 		check_json();
 }
 
 /* Once as they are, and once with a string of each that is forged. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct ri_case c;
+	static struct ri_reports job;
 
 	json_object_seed(1);
 	for (int round = 0; round < 2; round++) {
 		char *text = fuzz_string(data, size), *part = text, *rest;
 
-		CHECK(ri_case_begin(&c, PARTS) == 0);
+		CHECK(ri_reports_begin(&job, PARTS) == 0);
 		for (size_t i = 0; i < PARTS && (i == 0 || *part != '\0'); i++, part = rest) {
 			rest = fuzz_cut_part(part);
-			add_part(&c, part, round == 0 ? SIZE_MAX : (size + i) % STRINGS);
+			add_part(&job, part, round == 0 ? SIZE_MAX : (size + i) % STRINGS);
 		}
-		if (c.count > 0)
-			check_answers(&c);
-		ri_arena_release(&c.arena);
+		if (job.count > 0)
+			check_answers(&job);
+		ri_arena_release(&job.arena);
 		free(text);
 	}
 	return 0;

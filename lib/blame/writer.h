@@ -3,19 +3,19 @@
  * Where an answer is written to, piece by piece: there may be a thousand nodes in it. And JSON,
  * whose strings are foreign.
  */
-#ifndef RI_BLAME_SHEET_H
-#define RI_BLAME_SHEET_H
+#ifndef RI_BLAME_WRITER_H
+#define RI_BLAME_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/text.h"
-#include "blame/case.h"
+#include "blame/reports.h"
 
-enum { RI_SHEET_SIZE = 65536 };
+enum { RI_WRITER_SIZE = 65536 };
 
-struct ri_sheet {
+struct ri_writer {
 	/* Returns -1 where it cannot be written; then no more is. */
 	int (*write)(void *context, const char *bytes, size_t length);
 	void *context;
@@ -23,7 +23,7 @@ struct ri_sheet {
 	bool failed;
 	bool follows;		/* the next member or element needs a comma before it */
 	size_t length;
-	char bytes[RI_SHEET_SIZE];
+	char bytes[RI_WRITER_SIZE];
 };
 
 /*
@@ -31,38 +31,39 @@ struct ri_sheet {
  * line. In what the arguments say a newline, as any control character, becomes an escape: the
  * text of a report can neither begin a line nor reach the terminal.
  */
-void ri_sheet_addf(struct ri_sheet *sheet, const char *format, ...)
+void ri_writer_addf(struct ri_writer *writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* A foreign value in so many columns, as ri_text_add_shown has it. */
-void ri_sheet_add_shown(struct ri_sheet *sheet, const char *value, size_t columns);
+void ri_writer_add_shown(struct ri_writer *writer, const char *value, size_t columns);
 
 /* Write what is left. Returns 0, or -1 where not all could be written. */
-int ri_sheet_end(struct ri_sheet *sheet);
+int ri_writer_end(struct ri_writer *writer);
 
 /*
  * JSON: begin with '{' or '[', end with the other one; a name is NULL in an array. A string of
  * NULL is null, and so are a number below 0 and a time that is not after 1970.
  */
-void ri_sheet_open(struct ri_sheet *sheet, const char *name, char bracket);
-void ri_sheet_close(struct ri_sheet *sheet, char bracket);
-void ri_sheet_string(struct ri_sheet *sheet, const char *name, const char *value);
-void ri_sheet_number(struct ri_sheet *sheet, const char *name, int64_t value);
-void ri_sheet_bool(struct ri_sheet *sheet, const char *name, bool value);
-void ri_sheet_time(struct ri_sheet *sheet, const char *name, int64_t at);
+void ri_writer_open(struct ri_writer *writer, const char *name, char bracket);
+void ri_writer_close(struct ri_writer *writer, char bracket);
+void ri_writer_string(struct ri_writer *writer, const char *name, const char *value);
+void ri_writer_number(struct ri_writer *writer, const char *name, int64_t value);
+void ri_writer_bool(struct ri_writer *writer, const char *name, bool value);
+void ri_writer_time(struct ri_writer *writer, const char *name, int64_t at);
 
 /* "2026-01-31T12:00:00.123Z" of microseconds, or "at an unknown time". */
 void ri_time_show(struct ri_text *out, int64_t at);
 
 /* "3 (gpu-0514)", "gpu-0514", or the name of the file: a node, without the word. */
-void ri_witness_name(struct ri_text *out, const struct ri_witness *witness);
+void ri_node_report_name(struct ri_text *out, const struct ri_node_report *report);
 
 /* The answers: one page, "rankinit-blame-1", Chrome's trace events. */
-void ri_case_page(const struct ri_case *c, struct ri_sheet *sheet);
-void ri_case_json(const struct ri_case *c, const char *version, struct ri_sheet *sheet);
-void ri_case_trace(const struct ri_case *c, struct ri_sheet *sheet);
+void ri_reports_write_page(const struct ri_reports *job, struct ri_writer *writer);
+void ri_reports_write_json(const struct ri_reports *job, const char *version,
+	struct ri_writer *writer);
+void ri_reports_write_trace(const struct ri_reports *job, struct ri_writer *writer);
 
 /* "first", "left" and the like, as rankinit-blame-1 has them. */
-const char *ri_case_finding_name(enum ri_case_finding finding);
+const char *ri_conclusion_name(enum ri_conclusion conclusion);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What few of the nodes have, and the others have not. */
-#include "blame/case.h"
+#include "blame/reports.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum {
 /* A node's value of one fact. */
 struct entry {
 	const char *fact, *value;
-	const struct ri_witness *who;
+	const struct ri_node_report *who;
 };
 
 static int compare(const void *first, const void *second)
@@ -29,16 +29,16 @@ static int compare(const void *first, const void *second)
 }
 
 /* One report of each machine: those of its ranks say the same. */
-static size_t choose(const struct ri_case_attempt *attempt, const struct ri_witness **out)
+static size_t choose(const struct ri_attempt *attempt, const struct ri_node_report **out)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++) {
-		const struct ri_witness *witness = attempt->witnesses[i];
+		const struct ri_node_report *report = attempt->reports[i];
 
-		if (witness->fact_count > 0 &&
-			(count == 0 || !ri_witness_is_beside(out[count - 1], witness)))
-			out[count++] = witness;
+		if (report->fact_count > 0 &&
+			(count == 0 || !ri_node_report_is_beside(out[count - 1], report)))
+			out[count++] = report;
 	}
 	return count;
 }
@@ -64,84 +64,84 @@ static size_t run_of(const struct entry *entries, size_t from, size_t end)
 	return at - from;
 }
 
-static int add(struct ri_case *c, const struct ri_case_oddity *oddity)
+static int add(struct ri_reports *job, const struct ri_odd_fact *odd)
 {
-	struct ri_case_oddity *list;
+	struct ri_odd_fact *list;
 
 	/* doubled at powers of two */
-	if ((c->oddity_count & (c->oddity_count - 1)) == 0) {
-		list = ri_arena_array(&c->arena, c->oddity_count * 2 + 1, sizeof(*list));
+	if ((job->odd_fact_count & (job->odd_fact_count - 1)) == 0) {
+		list = ri_arena_array(&job->arena, job->odd_fact_count * 2 + 1, sizeof(*list));
 		if (list == NULL)
 			return -1;
-		if (c->oddity_count > 0)
-			memcpy(list, c->oddities, c->oddity_count * sizeof(*list));
-		c->oddities = list;
+		if (job->odd_fact_count > 0)
+			memcpy(list, job->odd_facts, job->odd_fact_count * sizeof(*list));
+		job->odd_facts = list;
 	}
-	c->oddities[c->oddity_count++] = *oddity;
+	job->odd_facts[job->odd_fact_count++] = *odd;
 	return 0;
 }
 
 /* Those of the nodes that do not have the fact, of which entries lists who has. */
-static int add_lacking(struct ri_case *c, struct ri_case_oddity *oddity,
-	const struct entry *entries, size_t count, const struct ri_witness **nodes, size_t all)
+static int add_lacking(struct ri_reports *job, struct ri_odd_fact *odd,
+	const struct entry *entries, size_t count, const struct ri_node_report **nodes, size_t all)
 {
-	oddity->value = NULL;
-	oddity->count = 0;
-	oddity->who = ri_arena_array(&c->arena, all - count, sizeof(struct ri_witness *));
-	if (oddity->who == NULL)
+	odd->value = NULL;
+	odd->count = 0;
+	odd->who = ri_arena_array(&job->arena, all - count, sizeof(struct ri_node_report *));
+	if (odd->who == NULL)
 		return -1;
 	for (size_t i = 0; i < all; i++) {
 		bool has = false;
 
 		for (size_t k = 0; k < count && !has; k++)
 			has = entries[k].who == nodes[i];
-		if (!has && oddity->count < all - count)
-			oddity->who[oddity->count++] = nodes[i];
+		if (!has && odd->count < all - count)
+			odd->who[odd->count++] = nodes[i];
 	}
-	return add(c, oddity);
+	return add(job, odd);
 }
 
 /* All values of one fact. */
-static int compare_fact(struct ri_case *c, const struct entry *entries, size_t count,
-	const struct ri_witness **nodes, size_t all)
+static int compare_fact(struct ri_reports *job, const struct entry *entries, size_t count,
+	const struct ri_node_report **nodes, size_t all)
 {
 	size_t few = all / FEW > 1 ? all / FEW : 1, length;
 	size_t lacking = may_lack(entries[0].fact) ? all - count : 0;
-	struct ri_case_oddity oddity = { .fact = entries[0].fact, .usual_count = lacking };
+	struct ri_odd_fact odd = { .fact = entries[0].fact, .usual_count = lacking };
 
 	for (size_t i = 0; i < count; i += length) {
 		length = run_of(entries, i, count);
-		if (length > oddity.usual_count) {
-			oddity.usual = entries[i].value;
-			oddity.usual_count = length;
+		if (length > odd.usual_count) {
+			odd.usual = entries[i].value;
+			odd.usual_count = length;
 		}
 	}
-	if (oddity.usual_count <= few)
+	if (odd.usual_count <= few)
 		return 0;
 	for (size_t i = 0; i < count; i += length) {
 		length = run_of(entries, i, count);
 		if (length > few)
 			continue;
-		oddity.value = entries[i].value;
-		oddity.count = length;
-		oddity.who = ri_arena_array(&c->arena, length, sizeof(struct ri_witness *));
-		if (oddity.who == NULL)
+		odd.value = entries[i].value;
+		odd.count = length;
+		odd.who = ri_arena_array(&job->arena, length, sizeof(struct ri_node_report *));
+		if (odd.who == NULL)
 			return -1;
 		for (size_t k = 0; k < length; k++)
-			oddity.who[k] = entries[i + k].who;
-		if (add(c, &oddity) < 0)
+			odd.who[k] = entries[i + k].who;
+		if (add(job, &odd) < 0)
 			return -1;
 	}
 	if (lacking == 0 || lacking > few)
 		return 0;
-	return add_lacking(c, &oddity, entries, count, nodes, all);
+	return add_lacking(job, &odd, entries, count, nodes, all);
 }
 
-int ri_case_compare(struct ri_case *c)
+int ri_reports_compare_facts(struct ri_reports *job)
 {
-	const struct ri_case_attempt *attempt = &c->attempts[0];
-	const struct ri_witness **nodes =
-		ri_arena_array(&c->arena, attempt->count, sizeof(*nodes));
+	const struct ri_attempt *attempt = &job->attempts[0];
+	const struct ri_node_report **nodes =
+		ri_arena_array(&job->arena, attempt->count, sizeof(*nodes));
 	size_t all = nodes == NULL ? 0 : choose(attempt, nodes), count = 0, end;
 	struct entry *entries;
 
@@ -149,7 +149,7 @@ int ri_case_compare(struct ri_case *c)
 		return nodes == NULL ? -1 : 0;
 	for (size_t i = 0; i < all; i++)
 		count += nodes[i]->fact_count;
-	entries = ri_arena_array(&c->arena, count, sizeof(*entries));
+	entries = ri_arena_array(&job->arena, count, sizeof(*entries));
 	if (entries == NULL)
 		return -1;
 	count = 0;
@@ -164,7 +164,7 @@ int ri_case_compare(struct ri_case *c)
 			strcmp(entries[end].fact, entries[i].fact) == 0; end++)
 			;
 		if (is_compared(entries[i].fact) &&
-			compare_fact(c, entries + i, end - i, nodes, all) < 0)
+			compare_fact(job, entries + i, end - i, nodes, all) < 0)
 			return -1;
 	}
 	return 0;

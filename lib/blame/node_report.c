@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "blame/witness.h"
+#include "blame/node_report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int64_t count_days(int64_t year, int64_t month, int64_t day)
 		day - 1 - 719468;
 }
 
-int64_t ri_witness_time(const char *text)
+int64_t ri_time_parse(const char *text)
 {
 	int64_t year = read_part(&text, 4, '-'), month, day, hour, minute, second, part;
 
@@ -77,7 +77,7 @@ static const char *keep(const json_t *value, size_t most, struct ri_arena *arena
 
 static const char *keep_word(const json_t *object, const char *key, struct ri_arena *arena)
 {
-	return keep(json_object_get(object, key), RI_WITNESS_WORD, arena);
+	return keep(json_object_get(object, key), RI_REPORTED_WORD, arena);
 }
 
 /* A whole number from 0 to most, or -1. */
@@ -92,7 +92,7 @@ static int64_t time_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
-	return text == NULL ? 0 : ri_witness_time(text);
+	return text == NULL ? 0 : ri_time_parse(text);
 }
 
 /* The index of a word among those of a list, or 0. */
@@ -116,13 +116,13 @@ static enum ri_class class_of(const json_t *object)
 	return (enum ri_class)index_of(json_object_get(object, "class"), words, 5);
 }
 
-static void read_rank(struct ri_witness_rank *out, const json_t *rank, struct ri_arena *arena)
+static void read_rank(struct ri_reported_rank *out, const json_t *rank, struct ri_arena *arena)
 {
 	static const char *const states[] = {
 		"not-started", "running", "exited", "signaled", "exec-failed",
 	};
 
-	*out = (struct ri_witness_rank){
+	*out = (struct ri_reported_rank){
 		.rank = number_of(json_object_get(rank, "rank"), RI_MAX_RANKS - 1),
 		.local_rank = number_of(json_object_get(rank, "local_rank"), RI_MAX_RANKS - 1),
 		.began = time_of(rank, "started"), .ended = time_of(rank, "ended"),
@@ -134,7 +134,7 @@ static void read_rank(struct ri_witness_rank *out, const json_t *rank, struct ri
 	};
 }
 
-static int read_ranks(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+static int read_ranks(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const json_t *list = json_object_get(document, "ranks");
 	size_t count = json_array_size(list);
@@ -204,22 +204,22 @@ static const char *describe_cause(const json_t *cause, struct ri_arena *arena)
 		cut(text, 500), text, hint[0] == '\0' ? "" : "; ", cut(hint, 255), hint);
 }
 
-static void keep_lines(struct ri_witness_failure *failure, const json_t *lines,
+static void keep_lines(struct ri_reported_failure *failure, const json_t *lines,
 	struct ri_arena *arena)
 {
 	for (size_t i = 0; i < json_array_size(lines); i++) {
-		const char *line = failure->line_count == RI_WITNESS_LINES ? NULL
-			: keep(json_array_get(lines, i), RI_WITNESS_LINE, arena);
+		const char *line = failure->line_count == RI_REPORTED_LINES ? NULL
+			: keep(json_array_get(lines, i), RI_REPORTED_LINE, arena);
 
 		if (line != NULL)
 			failure->lines[failure->line_count++] = line;
 	}
 }
 
-static void read_failure(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+static void read_failure(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const json_t *failure = json_object_get(document, "first_failure");
-	struct ri_witness_failure *first = &out->failure;
+	struct ri_reported_failure *first = &out->failure;
 
 	first->rank = -1;
 	keep_lines(first, json_object_get(document, "refusal"), arena);
@@ -235,13 +235,13 @@ static void read_failure(struct ri_witness *out, const json_t *document, struct 
 }
 
 /* The names as they stand there: jansson's order is its own, and not always the same. */
-static int read_facts(struct ri_witness *out, json_t *facts, struct ri_arena *arena)
+static int read_facts(struct ri_node_report *out, json_t *facts, struct ri_arena *arena)
 {
 	size_t size = json_object_size(facts);
 	const char *name;
 	json_t *value;
 
-	if (size > RI_WITNESS_FACTS)
+	if (size > RI_REPORTED_FACTS)
 		return -1;
 	out->facts = ri_arena_array(arena, size + 1, sizeof(*out->facts));
 	if (out->facts == NULL)
@@ -249,8 +249,8 @@ static int read_facts(struct ri_witness *out, json_t *facts, struct ri_arena *ar
 	json_object_foreach(facts, name, value) {
 		const char **fact = out->facts[out->fact_count];
 
-		fact[0] = ri_arena_copy(arena, name, strnlen(name, RI_WITNESS_WORD));
-		fact[1] = keep(value, RI_WITNESS_WORD, arena);
+		fact[0] = ri_arena_copy(arena, name, strnlen(name, RI_REPORTED_WORD));
+		fact[1] = keep(value, RI_REPORTED_WORD, arena);
 		out->fact_count += fact[0] != NULL && fact[1] != NULL;
 		if (strcmp(name, "boot") == 0)
 			out->boot = fact[1];
@@ -259,7 +259,7 @@ static int read_facts(struct ri_witness *out, json_t *facts, struct ri_arena *ar
 }
 
 /* The link's measure; a clock that is years away is a mistake. */
-static void read_clock(struct ri_witness *out, const json_t *clock)
+static void read_clock(struct ri_node_report *out, const json_t *clock)
 {
 	const json_t *ahead = json_object_get(clock, "ahead_s");
 	double most = CLOCK_MOST_S;
@@ -310,14 +310,14 @@ static const json_t *find_odd(const json_t *groups)
 	return odd;
 }
 
-static void add_deed_line(struct ri_witness_autopsy *out, const char *line)
+static void add_deed_line(struct ri_reported_autopsy *out, const char *line)
 {
-	if (line != NULL && out->line_count < RI_WITNESS_DEEDS)
+	if (line != NULL && out->line_count < RI_REPORTED_DEEDS)
 		out->lines[out->line_count++] = line;
 }
 
 /* What most of the others did. */
-static void keep_others(struct ri_witness_autopsy *out, const json_t *groups,
+static void keep_others(struct ri_reported_autopsy *out, const json_t *groups,
 	struct ri_arena *arena)
 {
 	const json_t *most = NULL;
@@ -333,7 +333,7 @@ static void keep_others(struct ri_witness_autopsy *out, const json_t *groups,
 		most = group;
 		count = ranks;
 	}
-	did = keep(json_object_get(most, "text"), RI_WITNESS_DEED, arena);
+	did = keep(json_object_get(most, "text"), RI_REPORTED_DEED, arena);
 	if (did != NULL && count == 1)
 		add_deed_line(out, ri_arena_format(arena, "another rank there %s", did));
 	else if (did != NULL)
@@ -342,14 +342,15 @@ static void keep_others(struct ri_witness_autopsy *out, const json_t *groups,
 }
 
 /* The main thread's stack, the innermost frame first. */
-static void keep_stack(struct ri_witness_autopsy *out, const json_t *group, struct ri_arena *arena)
+static void keep_stack(struct ri_reported_autopsy *out, const json_t *group, struct ri_arena *arena)
 {
 	const json_t *thread = json_array_get(json_object_get(group, "threads"), 0);
 	const json_t *frames = json_object_get(thread, "frames");
 
 	if (!json_is_true(json_object_get(thread, "main")))
 		return;
-	for (size_t i = 0; i < json_array_size(frames) && out->line_count < RI_WITNESS_DEEDS; i++) {
+	for (size_t i = 0; i < json_array_size(frames) && out->line_count < RI_REPORTED_DEEDS;
+		i++) {
 		const json_t *frame = json_array_get(frames, i);
 		const char *file = keep_word(frame, "file", arena);
 		const char *function = keep_word(frame, "function", arena);
@@ -371,12 +372,12 @@ static const json_t *find_group(const json_t *groups, int64_t rank)
 }
 
 /* A rank that the job does not have is none. */
-static void read_autopsy(struct ri_witness *out, const json_t *autopsy, struct ri_arena *arena)
+static void read_autopsy(struct ri_node_report *out, const json_t *autopsy, struct ri_arena *arena)
 {
 	const json_t *suspect = json_object_get(autopsy, "suspect");
 	const json_t *groups = json_object_get(autopsy, "groups"), *group = find_odd(groups);
 	const json_t *ranks = json_object_get(group, "ranks"), *deed = group;
-	struct ri_witness_autopsy seen = { .at = time_of(autopsy, "at") };
+	struct ri_reported_autopsy seen = { .at = time_of(autopsy, "at") };
 	const json_t *rank = json_array_get(ranks, 0);
 
 	if (json_is_object(suspect)) {
@@ -387,7 +388,7 @@ static void read_autopsy(struct ri_witness *out, const json_t *autopsy, struct r
 	seen.rank = number_of(rank, RI_MAX_RANKS - 1);
 	if (seen.suspects)
 		group = find_group(groups, seen.rank);
-	seen.did = keep(json_object_get(deed, "text"), RI_WITNESS_DEED, arena);
+	seen.did = keep(json_object_get(deed, "text"), RI_REPORTED_DEED, arena);
 	if (seen.did == NULL || seen.at == 0 || (seen.rank < 0 && !json_is_null(rank)) ||
 		(out->world >= 0 && seen.rank >= out->world))
 		return;
@@ -396,23 +397,23 @@ static void read_autopsy(struct ri_witness *out, const json_t *autopsy, struct r
 	out->autopsy = seen;
 }
 
-static void read_verdict(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+static void read_verdict(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const char *text = json_string_value(json_object_get(document, "job_verdict"));
 	size_t length = text == NULL ? 0 : strcspn(text, "\n");
 
 	out->verdict_node = number_of(json_object_get(document, "job_verdict_node"),
 		RI_MAX_RANKS - 1);
-	if (length > 0 && length <= RI_WITNESS_LINE)
+	if (length > 0 && length <= RI_REPORTED_LINE)
 		out->verdict = ri_arena_copy(arena, text, length);
 }
 
-static int read_document(struct ri_witness *out, const json_t *document, struct ri_arena *arena)
+static int read_document(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const json_t *stop = json_object_get(document, "stop");
 
 	out->host = keep_word(document, "host", arena);
-	out->job = keep(fact_of(document, "job_id"), RI_WITNESS_WORD, arena);
+	out->job = keep(fact_of(document, "job_id"), RI_REPORTED_WORD, arena);
 	out->node = number_of(fact_of(document, "node_rank"), RI_MAX_RANKS - 1);
 	out->nodes = number_of(fact_of(document, "nnodes"), RI_MAX_RANKS);
 	out->world = number_of(fact_of(document, "world_size"), RI_MAX_RANKS);
@@ -432,10 +433,10 @@ static int read_document(struct ri_witness *out, const json_t *document, struct 
 			read_facts(out, json_object_get(document, "facts"), arena) < 0 ? -1 : 0;
 }
 
-int ri_witness_read(struct ri_witness *out, const char *bytes, size_t length,
-	struct ri_arena *arena, char why[RI_WITNESS_WHY])
+int ri_node_report_read(struct ri_node_report *out, const char *bytes, size_t length,
+	struct ri_arena *arena, char why[RI_REPORTED_WHY])
 {
-	struct ri_witness witness = { .node = -1 };
+	struct ri_node_report report = { .node = -1 };
 	const char *said;
 	json_error_t error;
 	bool marked = length >= sizeof(mark) - 1 && memcmp(bytes, mark, sizeof(mark) - 1) == 0;
@@ -444,43 +445,43 @@ int ri_witness_read(struct ri_witness *out, const char *bytes, size_t length,
 	int status = -1;
 
 	if (document == NULL && json_error_code(&error) == json_error_premature_end_of_input)
-		snprintf(why, RI_WITNESS_WHY, "it breaks off after %zu bytes", length);
+		snprintf(why, RI_REPORTED_WHY, "it breaks off after %zu bytes", length);
 	else if (document == NULL && error.line < 0)	/* jansson says no more of memory */
-		snprintf(why, RI_WITNESS_WHY, "it takes more memory than a report does");
+		snprintf(why, RI_REPORTED_WHY, "it takes more memory than a report does");
 	else if (document == NULL)
-		snprintf(why, RI_WITNESS_WHY, "it is no JSON");
+		snprintf(why, RI_REPORTED_WHY, "it is no JSON");
 	if (document == NULL)
 		return -1;
 	said = json_string_value(json_object_get(document, "schema"));
 	if (said != NULL && strncmp(said, schema, FAMILY) == 0 && strcmp(said, schema) != 0)
-		snprintf(why, RI_WITNESS_WHY, "it is a report of another version of rankinit: use "
+		snprintf(why, RI_REPORTED_WHY, "it is a report of another version of rankinit: use "
 			"that one's --blame");
 	else if (said == NULL || strcmp(said, schema) != 0)
-		snprintf(why, RI_WITNESS_WHY, "it is no report of rankinit");
-	else if (read_document(&witness, document, arena) < 0)
-		snprintf(why, RI_WITNESS_WHY, "it is a report, but what it says cannot be");
+		snprintf(why, RI_REPORTED_WHY, "it is no report of rankinit");
+	else if (read_document(&report, document, arena) < 0)
+		snprintf(why, RI_REPORTED_WHY, "it is a report, but what it says cannot be");
 	else
 		status = 0;
 	json_decref(document);
 	if (status == 0)
-		*out = witness;
+		*out = report;
 	return status;
 }
 
-bool ri_witness_is_beside(const struct ri_witness *a, const struct ri_witness *b)
+bool ri_node_report_is_beside(const struct ri_node_report *a, const struct ri_node_report *b)
 {
 	if (a->node >= 0 && b->node >= 0)
 		return a->node == b->node;
 	return a == b || (a->host != NULL && b->host != NULL && strcmp(a->host, b->host) == 0);
 }
 
-int64_t ri_witness_first_loss(const struct ri_witness *witness)
+int64_t ri_node_report_first_loss(const struct ri_node_report *report)
 {
 	int64_t first = 0;
 
-	for (size_t i = 0; i < witness->count; i++)
-		if (witness->ranks[i].class == RI_CLASS_LOSS && witness->ranks[i].ended != 0 &&
-			(first == 0 || witness->ranks[i].ended < first))
-			first = witness->ranks[i].ended;
-	return ri_witness_true(witness, first);
+	for (size_t i = 0; i < report->count; i++)
+		if (report->ranks[i].class == RI_CLASS_LOSS && report->ranks[i].ended != 0 &&
+			(first == 0 || report->ranks[i].ended < first))
+			first = report->ranks[i].ended;
+	return ri_time_align(report, first);
 }

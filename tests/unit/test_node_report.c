@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blame/case.h"
+#include "blame/reports.h"
 
 static struct ri_arena arena;
 
@@ -41,41 +41,41 @@ static void test_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(ri_witness_time(rows[i].text), rows[i].at);
+		assert_int_equal(ri_time_parse(rows[i].text), rows[i].at);
 }
 
 #define TIMES "\"started\": \"2026-01-31T12:00:00.000Z\", \"ended\": \"2026-01-31T12:00:09.000Z\""
 #define BEGIN "{\"schema\": \"rankinit-report-1\", \"exit_status\": 0, " TIMES
 #define RANKS ", \"ranks\": [{\"rank\": 3, \"state\": \"exited\", \"exit_code\": 0}]"
 
-static int read(struct ri_witness *out, const char *text, char why[RI_WITNESS_WHY])
+static int read(struct ri_node_report *out, const char *text, char why[RI_REPORTED_WHY])
 {
 	char *copy = malloc(strlen(text) + 1);
 	int status;
 
 	assert_non_null(copy);
 	memcpy(copy, text, strlen(text) + 1);
-	status = ri_witness_read(out, copy, strlen(copy), &arena, why);
+	status = ri_node_report_read(out, copy, strlen(copy), &arena, why);
 	free(copy);
 	return status;
 }
 
 static void test_what_is_missing_is_unknown(void **state)
 {
-	char why[RI_WITNESS_WHY];
-	struct ri_witness witness;
+	char why[RI_REPORTED_WHY];
+	struct ri_node_report report;
 
 	(void)state;
-	assert_int_equal(read(&witness, BEGIN RANKS "}", why), 0);
-	assert_null(witness.host);
-	assert_int_equal(witness.node, -1);
-	assert_int_equal(witness.attempt, -1);
-	assert_int_equal(witness.failure.class, RI_CLASS_NONE);
-	assert_int_equal(witness.count, 1);
-	assert_int_equal(witness.ranks[0].rank, 3);
-	assert_int_equal(witness.ranks[0].end, RI_END_EXITED);
-	assert_false(witness.compared);
-	assert_int_equal(witness.ended - witness.began, 9000000);
+	assert_int_equal(read(&report, BEGIN RANKS "}", why), 0);
+	assert_null(report.host);
+	assert_int_equal(report.node, -1);
+	assert_int_equal(report.attempt, -1);
+	assert_int_equal(report.failure.class, RI_CLASS_NONE);
+	assert_int_equal(report.count, 1);
+	assert_int_equal(report.ranks[0].rank, 3);
+	assert_int_equal(report.ranks[0].end, RI_END_EXITED);
+	assert_false(report.compared);
+	assert_int_equal(report.ended - report.began, 9000000);
 }
 
 static void test_clocks(void **state)
@@ -90,19 +90,19 @@ static void test_clocks(void **state)
 		{ "{\"ahead_s\": \"1\", \"error_s\": 0}", false },
 		{ "null", false }, { "[]", false },
 	};
-	char why[RI_WITNESS_WHY], text[512];
-	struct ri_witness witness;
+	char why[RI_REPORTED_WHY], text[512];
+	struct ri_node_report report;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(text, sizeof(text), BEGIN RANKS ", \"clock\": %s}", rows[i].clock);
-		assert_int_equal(read(&witness, text, why), 0);
-		assert_int_equal(witness.compared, rows[i].compared);
+		assert_int_equal(read(&report, text, why), 0);
+		assert_int_equal(report.compared, rows[i].compared);
 	}
 	snprintf(text, sizeof(text), BEGIN RANKS ", \"clock\": %s}", rows[0].clock);
-	assert_int_equal(read(&witness, text, why), 0);
-	assert_int_equal(ri_witness_true(&witness, 1000000), 2500000);
-	assert_int_equal(ri_witness_true(&witness, 0), 0);
+	assert_int_equal(read(&report, text, why), 0);
+	assert_int_equal(ri_time_align(&report, 1000000), 2500000);
+	assert_int_equal(ri_time_align(&report, 0), 0);
 }
 
 #define SEEN ", \"autopsy\": {\"at\": \"2026-01-31T12:00:09.000Z\", "
@@ -133,15 +133,15 @@ static void test_autopsies(void **state)
 		{ SEEN "\"suspect\": {\"rank\": 3, \"text\": 4}}", false, NULL, 0 },
 		{ ", \"autopsy\": null", false, NULL, 0 }, { ", \"autopsy\": []", false, NULL, 0 },
 	};
-	char why[RI_WITNESS_WHY], text[1024];
-	struct ri_witness witness;
+	char why[RI_REPORTED_WHY], text[1024];
+	struct ri_node_report report;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct ri_witness_autopsy *autopsy = &witness.autopsy;
+		const struct ri_reported_autopsy *autopsy = &report.autopsy;
 
 		snprintf(text, sizeof(text), BEGIN RANKS "%s}", rows[i].autopsy);
-		assert_int_equal(read(&witness, text, why), 0);
+		assert_int_equal(read(&report, text, why), 0);
 		assert_int_equal(autopsy->suspects, rows[i].suspects);
 		assert_int_equal(autopsy->line_count, rows[i].lines);
 		if (rows[i].did == NULL) {
@@ -161,15 +161,15 @@ static void test_what_is_no_report(void **state)
 		{ BEGIN "}", "it is a report, but what it says cannot be" },
 		{ BEGIN ", \"ranks\": []}", "it is a report, but what it says cannot be" },
 	};
-	char why[RI_WITNESS_WHY];
-	struct ri_witness witness = { .node = 17 };
+	char why[RI_REPORTED_WHY];
+	struct ri_node_report report = { .node = 17 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_int_equal(read(&witness, rows[i][0], why), -1);
+		assert_int_equal(read(&report, rows[i][0], why), -1);
 		assert_ptr_equal(strstr(why, rows[i][1]), why);
 	}
-	assert_int_equal(witness.node, 17);
+	assert_int_equal(report.node, 17);
 }
 
 int main(void)
@@ -182,5 +182,5 @@ int main(void)
 		cmocka_unit_test_teardown(test_what_is_no_report, end),
 	};
 
-	return cmocka_run_group_tests_name("case", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("node_report", tests, NULL, NULL);
 }

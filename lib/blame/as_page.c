@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One page for people: which rank, why, the victims, the nodes without a report, what differs. */
+#include "blame/writer.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+enum {
+	COLUMNS = 200,
+	NAMED = 10,	/* of a list; the rest is counted */
+	RANGES = 12,
+	SUSPECTS = 8,
+	REASON = 6,	/* lines of it, where several are suspected */
+};
+
+static void add_name(struct ri_writer *writer, const struct ri_node_report *report)
+{
+	char name[512];
+	struct ri_text text;
+
+	ri_text_init(&text, name, sizeof(name));
+	if (report->node >= 0)
+		ri_text_add(&text, "node ");
+	ri_node_report_name(&text, report);
+	ri_writer_add_shown(writer, name, COLUMNS);
+}
+
+static void add_time(struct ri_writer *writer, int64_t at)
+{
+	char buffer[64];
+	struct ri_text text;
+
+	ri_text_init(&text, buffer, sizeof(buffer));
+	ri_time_show(&text, at);
+	ri_writer_addf(writer, "%s", buffer);
+}
+
+/* "1 node", "3 nodes" */
+static void add_count(struct ri_writer *writer, size_t count, const char *what)
+{
+	ri_writer_addf(writer, "%zu %s%s", count, what, count == 1 ? "" : "s");
+}
+
+/* "rank 13 (node 1 (gpu-0514))", "node 1 (gpu-0514)" */
+static void add_who(struct ri_writer *writer, const struct ri_suspect *suspect)
+{
+	int64_t rank = ri_suspect_rank(suspect);
+
+	if (rank >= 0)
+		ri_writer_addf(writer, "rank %lld of ", (long long)rank);
+	add_name(writer, suspect->report);
+}
+
+static void add_how(struct ri_writer *writer, const struct ri_suspect *suspect)
+{
+	const struct ri_node_report *report = suspect->report;
+
+	if (suspect->rank == NULL && report->failure.class == RI_CLASS_NONE)
+		ri_writer_addf(writer, "exit status %d", report->exit_status);
+	else
+		ri_writer_add_shown(writer, report->failure.how, COLUMNS);
+	ri_writer_addf(writer, ", at ");
+	add_time(writer, suspect->at);
+	ri_writer_addf(writer, report->compared ? ", by the clock of node 0\n" : "\n");
+}
+
+static void add_lines(struct ri_writer *writer, const char *const *lines, size_t count, size_t most)
+{
+	for (size_t i = 0; i < count && i < most; i++) {
+		ri_writer_addf(writer, "    ");
+		ri_writer_add_shown(writer, lines[i], COLUMNS);
+		ri_writer_addf(writer, "\n");
+	}
+}
+
+static void add_report(struct ri_writer *writer, const struct ri_suspect *suspect)
+{
+	ri_writer_addf(writer, "    report: ");
+	ri_writer_add_shown(writer, suspect->report->file, COLUMNS);
+	ri_writer_addf(writer, "\n");
+}
+
+static void add_reason(struct ri_writer *writer, const struct ri_suspect *suspect, size_t most)
+{
+	const struct ri_reported_failure *failure = &suspect->report->failure;
+
+	add_lines(writer, failure->lines, failure->line_count, most);
+	add_report(writer, suspect);
+}
+
+/* ", at 2026-11-23T17:29:19.689Z: it sleeps, train.py:55 in step", and the lines about that */
+static void add_deed(struct ri_writer *writer, const struct ri_suspect *suspect, size_t most)
+{
+	const struct ri_reported_autopsy *autopsy = &suspect->report->autopsy;
+
+	ri_writer_addf(writer, ", at ");
+	add_time(writer, suspect->at);
+	ri_writer_addf(writer, ": it ");
+	ri_writer_add_shown(writer, autopsy->did, RI_REPORTED_DEED);
+	ri_writer_addf(writer, "\n");
+	add_lines(writer, autopsy->lines, autopsy->line_count, most);
+	add_report(writer, suspect);
+}
+
+/* Whether this is the life of the node in which it failed. */
+static void add_life(struct ri_writer *writer, const struct ri_suspect *suspect)
+{
+	if (suspect->life == RI_EARLIER_LIFE)
+		ri_writer_addf(writer, "    but this report ended before any other began: its "
+			"clock is slow, or it is of an attempt before\n");
+	if (suspect->life == RI_LATER_LIFE)
+		ri_writer_addf(writer, "    but it began after others had lost a peer: its clock "
+			"is fast, or its node had failed before, and was started again\n");
+}
+
+static void add_first(const struct ri_reports *job, struct ri_writer *writer)
+{
+	add_who(writer, &job->suspects[0]);
+	ri_writer_addf(writer, job->conclusion == RI_CONCLUSION_REFUSED ? " refused to start: "
+		: " failed first: ");
+	add_how(writer, &job->suspects[0]);
+	add_reason(writer, &job->suspects[0], RI_REPORTED_LINES);
+	add_life(writer, &job->suspects[0]);
+}
+
+/* Do all of several give the same first line as their reason? */
+static bool is_one_reason(const struct ri_reports *job)
+{
+	const struct ri_reported_failure *first = &job->suspects[0].report->failure;
+
+	for (size_t i = 0; i < job->suspect_count; i++) {
+		const struct ri_reported_failure *failure = &job->suspects[i].report->failure;
+
+		if (failure->line_count == 0 || first->line_count == 0 ||
+			strcmp(failure->lines[0], first->lines[0]) != 0)
+			return false;
+	}
+	return job->suspect_count > 2;
+}
+
+static void add_heading(const struct ri_reports *job, struct ri_writer *writer)
+{
+	size_t all = job->suspect_count + job->more_suspects;
+	bool fit = false;
+
+	for (size_t i = 0; i < job->suspect_count; i++)
+		fit |= job->suspects[i].report->exit_status != ri_code_status(RI_CODE_CHECK_UNFIT);
+	if (job->conclusion == RI_CONCLUSION_REFUSED)
+		ri_writer_addf(writer, "%zu nodes %s:\n", all,
+			fit ? "refused to start" : "were not fit");
+	else
+		ri_writer_addf(writer,
+			"one of %zu failed first, and the clocks do not tell which:\n", all);
+}
+
+static void add_tie(const struct ri_reports *job, struct ri_writer *writer)
+{
+	bool same = is_one_reason(job);
+
+	add_heading(job, writer);
+	if (same)
+		add_reason(writer, &job->suspects[0], REASON);
+	for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++) {
+		ri_writer_addf(writer, "  ");
+		add_who(writer, &job->suspects[i]);
+		ri_writer_addf(writer, ": ");
+		add_how(writer, &job->suspects[i]);
+		if (!same)
+			add_reason(writer, &job->suspects[i], REASON);
+		add_life(writer, &job->suspects[i]);
+	}
+	if (job->suspect_count > SUSPECTS)
+		ri_writer_addf(writer, "  and %zu more%s\n",
+			job->suspect_count + job->more_suspects - SUSPECTS,
+			same && job->more_suspects == 0 ? ", with the same first line" : "");
+}
+
+static void add_list(const struct ri_reports *job, struct ri_writer *writer)
+{
+	for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++) {
+		if (i > 0)
+			ri_writer_addf(writer, " or ");
+		add_who(writer, &job->suspects[i]);
+	}
+	if (job->suspect_count > SUSPECTS)
+		ri_writer_addf(writer, " or %zu more",
+			job->suspect_count + job->more_suspects - SUSPECTS);
+}
+
+/* "5, 17-18" */
+static void add_missing(struct ri_writer *writer, const struct ri_number_set *numbers)
+{
+	size_t ranges = 0, left = numbers->missing, end;
+
+	for (size_t i = 0; i < numbers->all && left > 0; i = end + 1) {
+		for (end = i; end < numbers->all && ri_number_set_lacks(numbers, end); end++)
+			;
+		if (end == i)
+			continue;
+		if (ranges == RANGES) {
+			ri_writer_addf(writer, " and %zu more", left);
+			return;
+		}
+		ri_writer_addf(writer, "%s%zu", ranges++ == 0 ? "" : ", ", i);
+		if (end - i > 1)
+			ri_writer_addf(writer, "-%zu", end - 1);
+		left -= end - i;
+	}
+}
+
+static void add_silent(const struct ri_reports *job, struct ri_writer *writer)
+{
+	const struct ri_number_set *numbers = job->nodes.missing > 0 ? &job->nodes : &job->ranks;
+
+	ri_writer_addf(writer, numbers->missing == 1 ? "one " : "some of ");
+	if (numbers->missing > 1)
+		ri_writer_addf(writer, "%zu ", numbers->missing);
+	/* one of the files that were skipped may have been its report */
+	ri_writer_addf(writer, "%s%s left no %sreport and may have gone first: ",
+		numbers == &job->nodes ? "node" : "rank", numbers->missing == 1 ? "" : "s",
+		job->skip_count > 0 ? "readable " : "");
+	add_missing(writer, numbers);
+	ri_writer_addf(writer, "\n");
+	ri_writer_addf(writer, "    the other ranks %s; look whether %s up, and what the platform "
+		"says of it\n", job->victims.lost > 0 ? "lost a peer" : "were stopped",
+		numbers->missing == 1 ? "that machine is" : "those machines are");
+	if (job->later.report == NULL)
+		return;
+	ri_writer_addf(writer, "later ");
+	add_who(writer, &job->later);
+	ri_writer_addf(writer, " failed: ");
+	add_how(writer, &job->later);
+	add_reason(writer, &job->later, REASON);
+}
+
+static void add_told(const struct ri_reports *job, struct ri_writer *writer)
+{
+	ri_writer_addf(writer, "node %lld failed first, as the link said; it left no report:\n",
+		(long long)job->verdict_node);
+	ri_writer_addf(writer, "    ");
+	ri_writer_add_shown(writer, job->verdict->verdict, COLUMNS);
+	ri_writer_addf(writer, "\n");
+}
+
+/* Where to look further, where no end of its own is shown. */
+static void add_reports(const struct ri_reports *job, struct ri_writer *writer)
+{
+	for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++)
+		add_report(writer, &job->suspects[i]);
+}
+
+/* By the losses, or by what its node's autopsy saw; of several nodes' there may be more. */
+static void add_held(const struct ri_reports *job, struct ri_writer *writer)
+{
+	if (job->suspect_count > 1) {
+		ri_writer_addf(writer, "one of %zu held up the others, and what their nodes saw "
+			"does not tell which:\n", job->suspect_count + job->more_suspects);
+		for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++) {
+			ri_writer_addf(writer, "  ");
+			add_who(writer, &job->suspects[i]);
+			add_deed(writer, &job->suspects[i], REASON);
+		}
+		if (job->suspect_count > SUSPECTS)
+			ri_writer_addf(writer, "  and %zu more\n",
+				job->suspect_count + job->more_suspects - SUSPECTS);
+		return;
+	}
+	add_who(writer, &job->suspects[0]);
+	if (job->suspects[0].seen) {
+		ri_writer_addf(writer, " held up the others");
+		add_deed(writer, &job->suspects[0], RI_REPORTED_DEEDS);
+		return;
+	}
+	ri_writer_addf(writer, " did not come when all others waited for it: look at what it did "
+		"last\n");
+	add_report(writer, &job->suspects[0]);
+}
+
+/* Of nodes whose ranks all ended well, and which nevertheless did not. */
+static void add_statuses(const struct ri_reports *job, struct ri_writer *writer)
+{
+	const struct ri_attempt *attempt = &job->attempts[0];
+	size_t count = 0;
+
+	for (size_t i = 0; i < attempt->count; i++) {
+		const struct ri_node_report *report = attempt->reports[i];
+
+		if (report->exit_status == 0 || count++ >= SUSPECTS)
+			continue;
+		ri_writer_addf(writer, "    but of ");
+		add_name(writer, report);
+		ri_writer_addf(writer, " the exit status is %d\n", report->exit_status);
+	}
+	if (count > SUSPECTS)
+		ri_writer_addf(writer, "    and so of %zu more\n", count - SUSPECTS);
+}
+
+static void add_conclusion(const struct ri_reports *job, struct ri_writer *writer)
+{
+	switch (job->conclusion) {
+	case RI_CONCLUSION_WELL:
+		ri_writer_addf(writer, "no rank failed\n");
+		add_statuses(job, writer);
+		break;
+	case RI_CONCLUSION_STOPPED:
+		ri_writer_addf(writer, "no rank failed of its own: the job was stopped from "
+			"outside\n");
+		break;
+	case RI_CONCLUSION_FIRST:
+	case RI_CONCLUSION_REFUSED:
+		if (job->suspect_count == 1)
+			add_first(job, writer);
+		else
+			add_tie(job, writer);
+		break;
+	case RI_CONCLUSION_EVICTED:
+		add_list(job, writer);
+		ri_writer_addf(writer, " was stopped from outside, at ");
+		add_time(writer, job->suspects[0].at);
+		ri_writer_addf(writer, ", before the others lost it: ask the platform why\n");
+		add_reports(job, writer);
+		break;
+	case RI_CONCLUSION_LEFT:
+		add_list(job, writer);
+		ri_writer_addf(writer, " had ended with 0 before the others lost it: compare how "
+			"many steps each rank has\n");
+		add_reports(job, writer);
+		break;
+	case RI_CONCLUSION_HELD:
+		add_held(job, writer);
+		break;
+	case RI_CONCLUSION_SILENT:
+		add_silent(job, writer);
+		break;
+	case RI_CONCLUSION_TOLD:
+		add_told(job, writer);
+		break;
+	case RI_CONCLUSION_UNKNOWN:
+		ri_writer_addf(writer, "it cannot be told which rank failed first: all that failed "
+			"lost a peer or waited for one\n");
+		break;
+	}
+}
+
+static void add_job(const struct ri_reports *job, struct ri_writer *writer)
+{
+	const struct ri_attempt *newest = &job->attempts[0];
+	const struct ri_node_report *one = newest->reports[0];
+
+	ri_writer_addf(writer, "job");
+	if (one->job != NULL) {
+		ri_writer_addf(writer, " ");
+		ri_writer_add_shown(writer, one->job, COLUMNS);
+	}
+	if (one->attempt >= 0)
+		ri_writer_addf(writer, ", attempt %lld", (long long)one->attempt);
+	ri_writer_addf(writer, ": ");
+	add_count(writer, newest->count, "report");
+	if (job->nodes.all > 0)
+		ri_writer_addf(writer, " of %zu node%s", job->nodes.all,
+			job->nodes.all == 1 ? "" : "s");
+	if (job->ranks.all > 0)
+		ri_writer_addf(writer, ", %zu rank%s", job->ranks.all,
+			job->ranks.all == 1 ? "" : "s");
+	ri_writer_addf(writer, ", ");
+	add_time(writer, newest->began);
+	ri_writer_addf(writer, " to ");
+	add_time(writer, newest->ended);
+	ri_writer_addf(writer, "\n");
+}
+
+static void add_victims(const struct ri_reports *job, struct ri_writer *writer)
+{
+	const struct ri_victims *victims = &job->victims;
+	const char *before = ": ";
+
+	if (victims->ranks == 0)
+		return;
+	ri_writer_addf(writer, job->conclusion == RI_CONCLUSION_STOPPED ? "that is " : "victims: ");
+	add_count(writer, victims->ranks, "rank");
+	ri_writer_addf(writer, " on ");
+	add_count(writer, victims->nodes, "node");
+	if (victims->lost > 0) {
+		ri_writer_addf(writer, "%s%zu lost a peer or waited in vain", before,
+			victims->lost);
+		before = ", ";
+	}
+	if (victims->stopped > 0) {
+		ri_writer_addf(writer, "%s%zu told to stop", before, victims->stopped);
+		before = ", ";
+	}
+	if (victims->failed > 0)
+		ri_writer_addf(writer, "%s%zu failed later", before, victims->failed);
+	ri_writer_addf(writer, "\n");
+}
+
+static void add_unreported(const struct ri_reports *job, struct ri_writer *writer)
+{
+	const struct ri_number_set *numbers = job->nodes.missing > 0 ? &job->nodes : &job->ranks;
+
+	if (numbers->missing == 0)
+		return;
+	ri_writer_addf(writer, "no %sreport from %zu of %zu %ss: ",
+		job->skip_count > 0 ? "readable " : "", numbers->missing, numbers->all,
+		numbers == &job->nodes ? "node" : "rank");
+	add_missing(writer, numbers);
+	ri_writer_addf(writer, "\n");
+}
+
+/* Of a missing node there may be a report that a wrong clock has put among older ones. */
+static void add_older(const struct ri_reports *job, struct ri_writer *writer)
+{
+	const struct ri_node_report *newest = job->attempts[0].reports[0], *one;
+	size_t count = 0;
+
+	if (newest->attempt >= 0)
+		return;
+	for (size_t i = 1; i < job->attempt_count && job->nodes.missing > 0; i++)
+		for (size_t k = 0; k < job->attempts[i].count; k++) {
+			one = job->attempts[i].reports[k];
+			if (job->attempts[i].job_ended != job->attempts[0].job_ended ||
+				one->node < 0 || one->nodes != newest->nodes ||
+				!ri_number_set_lacks(&job->nodes, (size_t)one->node) ||
+				count++ >= NAMED)
+				continue;
+			ri_writer_addf(writer, "    but by its clock there is an older report of ");
+			add_name(writer, one);
+			ri_writer_addf(writer, ": ");
+			ri_writer_add_shown(writer, one->file, COLUMNS);
+			ri_writer_addf(writer, "\n");
+		}
+}
+
+static void add_verdicts(const struct ri_reports *job, struct ri_writer *writer)
+{
+	if (job->verdicts_differ)
+		ri_writer_addf(writer, "the link's verdicts in these reports differ, so they were "
+			"not used\n");
+}
+
+/* "node 2 (gpu-0002) began 360 s after most others: ..." */
+static void add_astray(const struct ri_reports *job, struct ri_writer *writer)
+{
+	for (size_t i = 0; i < job->astray_count && i < NAMED; i++) {
+		const struct ri_node_report *one = job->astray[i];
+		int64_t by = (ri_time_align(one, one->began) - job->usual_start) / 1000000;
+
+		add_name(writer, one);
+		ri_writer_addf(writer, " began %lld s %s %s: its clock or its start is that "
+			"far off\n", (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
+			job->attempts[0].count == 2 ? "the other one" : "most others");
+	}
+	if (job->astray_count > NAMED)
+		ri_writer_addf(writer, "and so did %zu more\n", job->astray_count - NAMED);
+}
+
+static void add_value(struct ri_writer *writer, const char *value)
+{
+	enum { VALUE = 80 };
+
+	if (value == NULL)
+		ri_writer_addf(writer, "not there");
+	else if (value[0] == '\0')
+		ri_writer_addf(writer, "empty");
+	else
+		ri_writer_add_shown(writer, value, VALUE);
+}
+
+static void add_oddities(const struct ri_reports *job, struct ri_writer *writer)
+{
+	for (size_t i = 0; i < job->odd_fact_count && i < NAMED; i++) {
+		const struct ri_odd_fact *odd = &job->odd_facts[i];
+
+		ri_writer_addf(writer, "differs: ");
+		ri_writer_add_shown(writer, odd->fact, COLUMNS);
+		ri_writer_addf(writer, " is ");
+		add_value(writer, odd->value);
+		ri_writer_addf(writer, " on ");
+		for (size_t k = 0; k < odd->count && k < NAMED; k++) {
+			if (k > 0)
+				ri_writer_addf(writer, ", ");
+			add_name(writer, odd->who[k]);
+		}
+		if (odd->count > NAMED)
+			ri_writer_addf(writer, " and %zu more", odd->count - NAMED);
+		ri_writer_addf(writer, ", ");
+		add_value(writer, odd->usual);
+		ri_writer_addf(writer, " on %zu others\n", odd->usual_count);
+	}
+	if (job->odd_fact_count > NAMED)
+		ri_writer_addf(writer, "differs: %zu more; --blame=json has all\n",
+			job->odd_fact_count - NAMED);
+}
+
+static void add_attempts(const struct ri_reports *job, struct ri_writer *writer)
+{
+	for (size_t i = 1; i < job->attempt_count && i <= NAMED; i++) {
+		const struct ri_attempt *attempt = &job->attempts[i];
+		const struct ri_node_report *one = attempt->reports[0];
+
+		ri_writer_addf(writer, "not judged: ");
+		add_count(writer, attempt->count, "report");
+		ri_writer_addf(writer, " of another attempt or job");
+		if (one->job != NULL) {
+			ri_writer_addf(writer, ", ");
+			ri_writer_add_shown(writer, one->job, COLUMNS);
+		}
+		if (one->attempt >= 0)
+			ri_writer_addf(writer, ", attempt %lld", (long long)one->attempt);
+		ri_writer_addf(writer, ", ended ");
+		add_time(writer, attempt->ended);
+		ri_writer_addf(writer, ": ");
+		ri_writer_add_shown(writer, one->file, COLUMNS);
+		ri_writer_addf(writer, attempt->count > 1 ? " and others\n" : "\n");
+	}
+	if (job->attempt_count > NAMED + 1)
+		ri_writer_addf(writer, "not judged: %zu more attempts; --blame=json has all\n",
+			job->attempt_count - NAMED - 1);
+}
+
+static void add_skips(const struct ri_reports *job, struct ri_writer *writer)
+{
+	for (size_t i = 0; i < job->skip_count && i < NAMED; i++) {
+		ri_writer_addf(writer, "skipped: ");
+		ri_writer_add_shown(writer, job->skips[i].file, COLUMNS);
+		ri_writer_addf(writer, ": ");
+		ri_writer_add_shown(writer, job->skips[i].why, COLUMNS);
+		ri_writer_addf(writer, "\n");
+	}
+	if (job->skip_count > NAMED)
+		ri_writer_addf(writer, "skipped: %zu more files; --blame=json has all\n",
+			job->skip_count - NAMED);
+}
+
+void ri_reports_write_page(const struct ri_reports *job, struct ri_writer *writer)
+{
+	add_conclusion(job, writer);
+	add_victims(job, writer);
+	if (job->conclusion != RI_CONCLUSION_SILENT)
+		add_unreported(job, writer);
+	add_older(job, writer);
+	add_verdicts(job, writer);
+	add_astray(job, writer);
+	add_oddities(job, writer);
+	add_job(job, writer);
+	add_attempts(job, writer);
+	add_skips(job, writer);
+}

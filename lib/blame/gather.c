@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blame/reports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MINUTE INT64_C(60000000)
+#define HOUR (60 * MINUTE)	/* no clock goes so wrong, and no node comes so late */
+
+enum { LIVES = 32 };	/* of a job that are told apart by the clock: what is older is one */
+
+int ri_reports_begin(struct ri_reports *job, size_t files)
+{
+	*job = (struct ri_reports){ .verdict_node = -1 };
+	job->list = ri_arena_array(&job->arena, files, sizeof(struct ri_node_report *));
+	job->skips = ri_arena_array(&job->arena, files, sizeof(*job->skips));
+	return job->list == NULL || job->skips == NULL ? -1 : 0;
+}
+
+void ri_reports_skip(struct ri_reports *job, const char *file, const char *why)
+{
+	const char *copy = ri_arena_copy(&job->arena, why, strlen(why));
+
+	job->skips[job->skip_count++] = (struct ri_skipped_file){
+		file, copy == NULL ? "no memory left for it" : copy,
+	};
+}
+
+/* Eight bytes at a time: it tells copies from each other, and no more than that. */
+static uint64_t digest_of(const char *bytes, size_t length)
+{
+	uint64_t digest = length, word;
+
+	for (size_t part; length > 0; bytes += part, length -= part) {
+		word = 0;
+		part = length < sizeof(word) ? length : sizeof(word);
+		memcpy(&word, bytes, part);
+		digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		digest ^= digest >> 32;
+	}
+	return digest;
+}
+
+void ri_reports_add(struct ri_reports *job, const char *file, const char *bytes, size_t length)
+{
+	struct ri_node_report *report;
+	uint64_t digest = digest_of(bytes, length);
+	char why[RI_REPORTED_WHY];
+
+	if (job->kept > RI_REPORTS_BYTES) {
+		ri_reports_skip(job, file, "there is no room left for more reports");
+		return;
+	}
+	report = ri_arena_alloc(&job->arena, sizeof(*report));
+	if (report == NULL) {
+		ri_reports_skip(job, file, "no memory left for it");
+	} else if (ri_node_report_read(report, bytes, length, &job->arena, why) < 0) {
+		ri_reports_skip(job, file, why);
+	} else {
+		report->file = file;
+		report->digest = digest;
+		job->list[job->count++] = report;
+	}
+	job->kept = ri_arena_size(&job->arena);
+}
+
+/* Texts that may be missing; one that is, comes first. */
+static int compare_texts(const char *a, const char *b)
+{
+	if (a == NULL || b == NULL)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Do they say that they are of one job? */
+static int compare_jobs(const struct ri_node_report *a, const struct ri_node_report *b)
+{
+	int order = compare_texts(a->job, b->job);
+
+	if (order == 0)
+		order = compare_numbers(a->nodes, b->nodes);
+	return order != 0 ? order : compare_numbers(a->world, b->world);
+}
+
+static int compare_lives(const struct ri_node_report *a, const struct ri_node_report *b)
+{
+	int order = compare_jobs(a, b);
+
+	return order != 0 ? order : compare_numbers(a->attempt, b->attempt);
+}
+
+/* Jobs together, and of each what began last at first. */
+static int compare(const void *first, const void *second)
+{
+	const struct ri_node_report *a = *(const struct ri_node_report *const *)first;
+	const struct ri_node_report *b = *(const struct ri_node_report *const *)second;
+	int order = compare_lives(a, b);
+
+	if (order == 0)
+		order = compare_numbers(ri_time_align(b, b->began), ri_time_align(a, a->began));
+	if (order == 0)
+		order = (a->digest > b->digest) - (a->digest < b->digest);
+	return order != 0 ? order : strcmp(a->file, b->file);
+}
+
+/* Where a report stands in its job: its node, or its rank, or its machine. */
+static int compare_places(const void *first, const void *second)
+{
+	const struct ri_node_report *a = *(const struct ri_node_report *const *)first;
+	const struct ri_node_report *b = *(const struct ri_node_report *const *)second;
+	int order = compare_numbers(a->node, b->node);
+
+	if (order == 0)
+		order = compare_numbers(a->ranks[0].rank, b->ranks[0].rank);
+	if (order == 0 && a->node < 0 && a->ranks[0].rank < 0)
+		order = compare_texts(a->host, b->host);
+	return order;
+}
+
+static int compare_places_and_times(const void *first, const void *second)
+{
+	const struct ri_node_report *a = *(const struct ri_node_report *const *)first;
+	const struct ri_node_report *b = *(const struct ri_node_report *const *)second;
+	int order = compare_places(first, second);
+
+	return order != 0 ? order : -compare_numbers(a->began, b->began);
+}
+
+static bool is_again(const struct ri_node_report *const *list, size_t count, size_t index)
+{
+	return index < count && index > 0 && compare_places(&list[index - 1], &list[index]) == 0;
+}
+
+/* When two attempts began, by the places that have reports of both, sorted by place. */
+static bool find_two(const struct ri_node_report *const *list, size_t count, int64_t *last,
+	int64_t *before)
+{
+	double late = 0, early = 0;
+	size_t pairs = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		if (!is_again(list, count, i) || is_again(list, count, i - 1))
+			continue;
+		late += (double)list[i - 1]->began;
+		early += (double)list[i]->began;
+		pairs++;
+	}
+	if (pairs == 0)
+		return false;
+	*last = (int64_t)(late / (double)pairs);
+	*before = (int64_t)(early / (double)pairs);
+	return true;
+}
+
+/*
+ * Of one job, the newest attempt at first: what ended long before that began is older, and so is
+ * the second report of one place, and what began when those did. Where no place has two, a clock
+ * may be wrong instead. Returns how many reports are of it; the others stand behind.
+ */
+static size_t split(const struct ri_node_report **list, size_t count,
+	const struct ri_node_report **spare)
+{
+	int64_t newest = ri_time_align(list[0], list[0]->began), last = 0, before = 0;
+	size_t kept = 0, old = 0;
+	bool two;
+
+	qsort(list, count, sizeof(*list), compare_places_and_times);
+	two = find_two(list, count, &last, &before);
+	for (size_t i = 0; i < count; i++) {
+		bool again = kept > 0 && compare_places(&list[kept - 1], &list[i]) == 0;
+		bool alone = !again && !is_again(list, count, i + 1);
+		bool early = ri_time_align(list[i], list[i]->ended) <
+				newest - (two ? MINUTE : HOUR) ||
+			(two && alone &&
+				llabs(list[i]->began - before) < llabs(list[i]->began - last));
+
+		/* an attempt that the platform tells need not be told by the clock */
+		if (again || (list[i]->attempt < 0 && early))
+			spare[old++] = list[i];
+		else
+			list[kept++] = list[i];
+	}
+	memcpy(list + kept, spare, old * sizeof(*spare));
+	return kept;
+}
+
+static void add_attempt(struct ri_reports *job, const struct ri_node_report **list, size_t count)
+{
+	struct ri_attempt *attempt = &job->attempts[job->attempt_count++];
+
+	*attempt = (struct ri_attempt){ .reports = list, .count = count };
+	for (size_t i = 0; i < count; i++) {
+		int64_t began = ri_time_align(list[i], list[i]->began);
+		int64_t ended = ri_time_align(list[i], list[i]->ended);
+
+		if (attempt->began == 0 || began < attempt->began)
+			attempt->began = began;
+		if (ended > attempt->ended)
+			attempt->ended = ended;
+	}
+}
+
+/* The job that ended last at first, and of each its newest attempt. */
+static int compare_attempts(const void *first, const void *second)
+{
+	const struct ri_attempt *a = first, *b = second;
+	const struct ri_node_report *one = a->reports[0], *other = b->reports[0];
+	int order = -compare_numbers(a->job_ended, b->job_ended);
+
+	if (order == 0)
+		order = compare_jobs(one, other);
+	if (order == 0)
+		order = -compare_numbers(one->attempt, other->attempt);
+	if (order == 0)
+		order = -compare_numbers(a->ended, b->ended);
+	return order != 0 ? order : strcmp(one->file, other->file);
+}
+
+/* Attempts of one job stand side by side, as they were made. */
+static void find_ends_of_jobs(struct ri_reports *job)
+{
+	size_t end;
+
+	for (size_t i = 0; i < job->attempt_count; i = end) {
+		int64_t last = 0;
+
+		for (end = i; end < job->attempt_count && compare_jobs(job->attempts[i].reports[0],
+			job->attempts[end].reports[0]) == 0; end++)
+			last = job->attempts[end].ended > last ? job->attempts[end].ended : last;
+		for (size_t k = i; k < end; k++)
+			job->attempts[k].job_ended = last;
+	}
+}
+
+/* A report that was copied, or named twice, is one. Returns how many there are; sorted. */
+static size_t drop_copies(struct ri_reports *job, const struct ri_node_report **list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->count; i++) {
+		const struct ri_node_report *last = kept == 0 ? NULL : list[kept - 1];
+
+		if (last != NULL && compare_lives(last, list[i]) == 0 &&
+			compare_places(&last, &list[i]) == 0 && last->began == list[i]->began &&
+			last->ended == list[i]->ended && last->digest == list[i]->digest)
+			ri_reports_skip(job, list[i]->file, "another file has the same report");
+		else
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+static int find_attempts(struct ri_reports *job)
+{
+	const struct ri_node_report **list = ri_arena_array(&job->arena, job->count, sizeof(*list));
+	const struct ri_node_report **spare =
+		ri_arena_array(&job->arena, job->count, sizeof(*spare));
+	size_t end, kept, count;
+
+	job->attempts = ri_arena_array(&job->arena, job->count, sizeof(*job->attempts));
+	if (list == NULL || spare == NULL || job->attempts == NULL)
+		return -1;
+	memcpy(list, job->list, job->count * sizeof(*list));
+	qsort(list, job->count, sizeof(*list), compare);
+	count = drop_copies(job, list);
+	for (size_t i = 0; i < count; i = end) {
+		for (end = i + 1; end < count && compare_lives(list[i], list[end]) == 0; end++)
+			;
+		kept = 0;
+		for (size_t at = i, nth = 0; at < end; at += kept, nth++) {
+			qsort(list + at, end - at, sizeof(*list), compare);
+			kept = nth == LIVES ? end - at : split(list + at, end - at, spare);
+			add_attempt(job, list + at, kept);
+		}
+	}
+	find_ends_of_jobs(job);
+	qsort(job->attempts, job->attempt_count, sizeof(*job->attempts), compare_attempts);
+	return 0;
+}
+
+static bool is_seen(const struct ri_number_set *numbers, size_t number)
+{
+	return (numbers->seen[number / 8] & 1u << number % 8) != 0;
+}
+
+bool ri_number_set_lacks(const struct ri_number_set *numbers, size_t number)
+{
+	return number < numbers->all && !is_seen(numbers, number);
+}
+
+static void see(struct ri_number_set *numbers, int64_t number)
+{
+	if (number < 0 || (size_t)number >= numbers->all || is_seen(numbers, (size_t)number))
+		return;
+	numbers->seen[number / 8] |= (unsigned char)(1u << number % 8);
+	numbers->missing--;
+}
+
+static int begin_numbers(struct ri_number_set *numbers, int64_t all, struct ri_arena *arena)
+{
+	*numbers = (struct ri_number_set){ .all = all < 0 ? 0 : (size_t)all };
+	numbers->missing = numbers->all;
+	numbers->seen = ri_arena_alloc(arena, numbers->all / 8 + 1);
+	return numbers->seen == NULL ? -1 : 0;
+}
+
+/* Where no report tells its number, none of them is called missing: the numbers are not known. */
+static void end_numbers(struct ri_number_set *numbers)
+{
+	if (numbers->missing == numbers->all)
+		*numbers = (struct ri_number_set){ .seen = numbers->seen };
+}
+
+static int find_missing(struct ri_reports *job)
+{
+	const struct ri_attempt *newest = &job->attempts[0];
+
+	if (begin_numbers(&job->nodes, newest->reports[0]->nodes, &job->arena) < 0 ||
+		begin_numbers(&job->ranks, newest->reports[0]->world, &job->arena) < 0)
+		return -1;
+	for (size_t i = 0; i < newest->count; i++) {
+		const struct ri_node_report *report = newest->reports[i];
+
+		see(&job->nodes, report->node);
+		for (size_t rank = 0; rank < report->count; rank++)
+			see(&job->ranks, report->ranks[rank].rank);
+	}
+	end_numbers(&job->nodes);
+	end_numbers(&job->ranks);
+	return 0;
+}
+
+/* What the link said of the job, where all that heard it heard the same. */
+static void find_verdict(struct ri_reports *job)
+{
+	const struct ri_attempt *newest = &job->attempts[0];
+
+	for (size_t i = 0; i < newest->count; i++) {
+		const struct ri_node_report *report = newest->reports[i];
+
+		if (report->verdict == NULL || report->verdict_node < 0)
+			continue;
+		if (job->verdict == NULL)
+			job->verdict = report;
+		job->verdicts_differ |= report->verdict_node != job->verdict->verdict_node ||
+			strcmp(report->verdict, job->verdict->verdict) != 0;
+	}
+	if (job->verdict != NULL && !job->verdicts_differ)
+		job->verdict_node = job->verdict->verdict_node;
+}
+
+int ri_reports_gather(struct ri_reports *job)
+{
+	if (find_attempts(job) < 0 || find_missing(job) < 0)
+		return -1;
+	find_verdict(job);
+	return 0;
+}
