@@ -9,16 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/elf_parts.h"
-
 enum {
 	MAX_HEADERS = 128,	/* program headers; real files have a dozen */
 	MAX_DYNAMIC = 1024,	/* entries of the dynamic section; real ones have thirty */
 	BATCH = 64,		/* of them read at once */
 	MAX_NOTES = 64,
+	MAX_VERSIONS = 256,	/* that one file defines */
+	MAX_CHAIN = 4096,	/* symbols in one bucket of the hash table */
 };
 
-bool ri_elf_read(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t size)
+/* All of these bytes of the file; false where some are not in it. */
+static bool read_bytes(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t size)
 {
 	size_t done = 0;
 	ssize_t count;
@@ -40,7 +41,8 @@ bool ri_elf_read(const struct ri_elf *elf, uint64_t offset, void *bytes, size_t 
 	return true;
 }
 
-uint64_t ri_elf_offset(const struct ri_elf *elf, uint64_t address, uint64_t size)
+/* The file's offset of so many bytes at an address; 0 where it has none. */
+static uint64_t offset_of(const struct ri_elf *elf, uint64_t address, uint64_t size)
 {
 	for (size_t i = 0; i < elf->load_count; i++) {
 		const struct ri_elf_segment *load = &elf->loads[i];
@@ -65,7 +67,7 @@ static enum ri_elf_fault read_header(struct ri_elf *elf, Elf64_Ehdr *header)
 	unsigned char head[sizeof(*header)];
 	size_t length = elf->size < sizeof(head) ? (size_t)elf->size : sizeof(head);
 
-	if (!ri_elf_read(elf, 0, head, length) || length < SELFMAG)
+	if (!read_bytes(elf, 0, head, length) || length < SELFMAG)
 		return RI_ELF_BROKEN;
 	if (memcmp(head, ELFMAG, SELFMAG) != 0)
 		return RI_ELF_OTHER;
@@ -97,7 +99,7 @@ static bool read_segments(struct ri_elf *elf, const Elf64_Ehdr *header, Elf64_Ph
 {
 	Elf64_Phdr segments[MAX_HEADERS], *segment = segments;
 
-	if (!ri_elf_read(elf, header->e_phoff, segments, header->e_phnum * sizeof(segments[0])))
+	if (!read_bytes(elf, header->e_phoff, segments, header->e_phnum * sizeof(segments[0])))
 		return false;
 	for (; segment < segments + header->e_phnum; segment++) {
 		/* one without bytes of its own may begin anywhere */
@@ -165,7 +167,7 @@ static bool read_dynamic(struct ri_elf *elf, const Elf64_Phdr *dynamic)
 	while (left > 0) {
 		size_t count = left < BATCH ? (size_t)left : BATCH;
 
-		if (!ri_elf_read(elf, at, entries, count * sizeof(entries[0])))
+		if (!read_bytes(elf, at, entries, count * sizeof(entries[0])))
 			return false;
 		for (size_t i = 0; i < count; i++) {
 			if (entries[i].d_tag == DT_NULL)
@@ -183,11 +185,11 @@ static bool place_tables(struct ri_elf *elf)
 {
 	if (elf->strings_size == 0)
 		return true;
-	elf->strings = ri_elf_offset(elf, elf->strings, elf->strings_size);
-	elf->symbols = ri_elf_offset(elf, elf->symbols, sizeof(Elf64_Sym));
-	elf->old_hash = ri_elf_offset(elf, elf->old_hash, 2 * sizeof(uint32_t));
-	elf->gnu_hash = ri_elf_offset(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
-	elf->versions = ri_elf_offset(elf, elf->versions, sizeof(Elf64_Verdef));
+	elf->strings = offset_of(elf, elf->strings, elf->strings_size);
+	elf->symbols = offset_of(elf, elf->symbols, sizeof(Elf64_Sym));
+	elf->old_hash = offset_of(elf, elf->old_hash, 2 * sizeof(uint32_t));
+	elf->gnu_hash = offset_of(elf, elf->gnu_hash, 4 * sizeof(uint32_t));
+	elf->versions = offset_of(elf, elf->versions, sizeof(Elf64_Verdef));
 	return elf->strings != 0;
 }
 
@@ -210,7 +212,7 @@ static void read_head(struct ri_elf *elf)
 {
 	size_t size = elf->size < RI_ELF_HEAD ? (size_t)elf->size : RI_ELF_HEAD;
 
-	if (ri_elf_read(elf, 0, elf->head, size))
+	if (read_bytes(elf, 0, elf->head, size))
 		elf->head_size = size;
 }
 
@@ -243,7 +245,11 @@ void ri_elf_close(struct ri_elf *elf)
 	elf->fd = -1;
 }
 
-bool ri_elf_name(const struct ri_elf *elf, uint64_t at, char *name)
+/*
+ * A string of the table, which must end within it, into a buffer of RI_ELF_NAME
+ * bytes. False, and the buffer an empty string, where there is none.
+ */
+static bool read_name(const struct ri_elf *elf, uint64_t at, char *name)
 {
 	uint64_t room;
 
@@ -253,7 +259,7 @@ bool ri_elf_name(const struct ri_elf *elf, uint64_t at, char *name)
 	room = elf->strings_size - at;
 	if (room > RI_ELF_NAME)
 		room = RI_ELF_NAME;
-	if (ri_elf_read(elf, elf->strings + at, name, (size_t)room) &&
+	if (read_bytes(elf, elf->strings + at, name, (size_t)room) &&
 		memchr(name, '\0', (size_t)room) != NULL && name[0] != '\0')
 		return true;
 	name[0] = '\0';
@@ -262,12 +268,12 @@ bool ri_elf_name(const struct ri_elf *elf, uint64_t at, char *name)
 
 bool ri_elf_soname(const struct ri_elf *elf, char *name)
 {
-	return ri_elf_name(elf, elf->soname, name);
+	return read_name(elf, elf->soname, name);
 }
 
 bool ri_elf_needed(const struct ri_elf *elf, size_t index, char *name)
 {
-	return ri_elf_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
+	return read_name(elf, index < elf->needed_count ? elf->needed[index] : 0, name);
 }
 
 /* A note is its name and its payload, each filled up to four bytes. */
@@ -282,13 +288,13 @@ static bool find_note(const struct ri_elf *elf, const struct ri_elf_segment *not
 	for (size_t i = 0; i < MAX_NOTES && end - at >= sizeof(note); i++) {
 		uint64_t payload;
 
-		if (!ri_elf_read(elf, at, &note, sizeof(note)))
+		if (!read_bytes(elf, at, &note, sizeof(note)))
 			return false;
 		payload = at + sizeof(note) + ((uint64_t)note.n_namesz + 3) / 4 * 4;
 		at = payload + ((uint64_t)note.n_descsz + 3) / 4 * 4;
 		*out = (struct ri_elf_symbol){ .offset = payload, .size = note.n_descsz };
 		if (note.n_namesz == length && length <= sizeof(name) &&
-			ri_elf_read(elf, payload - (length + 3) / 4 * 4, name, length) &&
+			read_bytes(elf, payload - (length + 3) / 4 * 4, name, length) &&
 			memcmp(name, owner, length) == 0)
 			return true;
 		if (at > end)
@@ -304,13 +310,149 @@ bool ri_elf_note(const struct ri_elf *elf, const char *owner, char *text, size_t
 	text[0] = '\0';
 	for (size_t i = 0; i < elf->note_count; i++) {
 		if (!find_note(elf, &elf->notes[i], owner, &where) || where.size >= size ||
-			!ri_elf_read(elf, where.offset, text, (size_t)where.size))
+			!read_bytes(elf, where.offset, text, (size_t)where.size))
 			continue;
 		text[where.size] = '\0';
 		return true;
 	}
 	text[0] = '\0';
 	return false;
+}
+
+/* Linux Standard Base, "Symbol Versioning": a chain of definitions, the name in the first aux. */
+bool ri_elf_version(const struct ri_elf *elf, const char *beginning, char *name)
+{
+	uint64_t at = elf->versions;
+	Elf64_Verdef definition;
+	Elf64_Verdaux aux;
+
+	name[0] = '\0';
+	for (size_t i = 0; at != 0 && i < elf->version_count && i < MAX_VERSIONS; i++) {
+		if (!read_bytes(elf, at, &definition, sizeof(definition)) ||
+			!read_bytes(elf, at + definition.vd_aux, &aux, sizeof(aux)))
+			break;
+		if (read_name(elf, aux.vda_name, name) &&
+			strncmp(name, beginning, strlen(beginning)) == 0)
+			return true;
+		at = definition.vd_next == 0 ? 0 : at + definition.vd_next;
+	}
+	name[0] = '\0';
+	return false;
+}
+
+static bool is_symbol(const struct ri_elf *elf, uint32_t index, const char *name,
+	struct ri_elf_symbol *out)
+{
+	char found[RI_ELF_NAME];
+	Elf64_Sym symbol;
+
+	if (!read_bytes(elf, elf->symbols + (uint64_t)index * sizeof(symbol), &symbol,
+		    sizeof(symbol)) ||
+		symbol.st_shndx == SHN_UNDEF || !read_name(elf, symbol.st_name, found) ||
+		strcmp(found, name) != 0)
+		return false;
+	*out = (struct ri_elf_symbol){ .size = symbol.st_size,
+		.offset = offset_of(elf, symbol.st_value, symbol.st_size) };
+	return true;
+}
+
+/* The hash of DT_GNU_HASH: Bernstein's, h * 33 + c from 5381 on. */
+static uint32_t gnu_hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++)
+		hash = hash * 33 + *p;
+	return hash;
+}
+
+/*
+ * The table: how many buckets, the first symbol in it, words of the filter, a
+ * shift; the filter; the buckets; a hash for each symbol, odd at a chain's end.
+ */
+static bool find_by_gnu_hash(const struct ri_elf *elf, const char *name,
+	struct ri_elf_symbol *out)
+{
+	uint32_t head[4], index, hash = gnu_hash_of(name), found;
+	uint64_t buckets, chains;
+
+	if (!read_bytes(elf, elf->gnu_hash, head, sizeof(head)) || head[0] == 0)
+		return false;
+	buckets = elf->gnu_hash + sizeof(head) + (uint64_t)head[2] * sizeof(uint64_t);
+	chains = buckets + (uint64_t)head[0] * sizeof(uint32_t);
+	if (!read_bytes(elf, buckets + hash % head[0] * sizeof(index), &index, sizeof(index)))
+		return false;
+	for (size_t i = 0; index >= head[1] && i < MAX_CHAIN; i++, index++) {
+		if (!read_bytes(elf, chains + (uint64_t)(index - head[1]) * sizeof(found), &found,
+			    sizeof(found)))
+			return false;
+		if ((found | 1) == (hash | 1) && is_symbol(elf, index, name, out))
+			return true;
+		if ((found & 1) != 0)
+			return false;
+	}
+	return false;
+}
+
+/* The hash of DT_HASH (System V gABI, "Dynamic Linking", "Hash Table"). */
+static uint32_t old_hash_of(const char *name)
+{
+	uint32_t hash = 0;
+
+	for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++) {
+		hash = (hash << 4) + *p;
+		hash = (hash ^ (hash >> 28 << 4)) & 0x0fffffff;
+	}
+	return hash;
+}
+
+/* That table: how many buckets and symbols; the buckets; for each symbol the next one, or 0. */
+static bool find_by_old_hash(const struct ri_elf *elf, const char *name,
+	struct ri_elf_symbol *out)
+{
+	uint32_t head[2], index;
+	uint64_t at;
+
+	if (!read_bytes(elf, elf->old_hash, head, sizeof(head)) || head[0] == 0)
+		return false;
+	at = elf->old_hash + sizeof(head) + old_hash_of(name) % head[0] * sizeof(index);
+	for (size_t i = 0; i < MAX_CHAIN; i++) {
+		if (!read_bytes(elf, at, &index, sizeof(index)) || index == 0)
+			return false;
+		if (is_symbol(elf, index, name, out))
+			return true;
+		at = elf->old_hash + sizeof(head) + ((uint64_t)head[0] + index) * sizeof(index);
+	}
+	return false;
+}
+
+bool ri_elf_symbol(const struct ri_elf *elf, const char *name, struct ri_elf_symbol *out)
+{
+	if (elf->fd < 0 || elf->symbols == 0)
+		return false;
+	if (elf->gnu_hash != 0)
+		return find_by_gnu_hash(elf, name, out);
+	return elf->old_hash != 0 && find_by_old_hash(elf, name, out);
+}
+
+bool ri_elf_text(const struct ri_elf *elf, const char *symbol, char *text, size_t size)
+{
+	struct ri_elf_symbol where;
+	size_t length;
+
+	text[0] = '\0';
+	if (!ri_elf_symbol(elf, symbol, &where) || where.offset == 0)
+		return false;
+	length = where.size < size - 1 ? (size_t)where.size : size - 1;
+	if (!read_bytes(elf, where.offset, text, length)) {
+		text[0] = '\0';
+		return false;
+	}
+	text[length] = '\0';
+	for (char *p = text; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '\0';
+	return text[0] != '\0';
 }
 
 const char *ri_elf_machine_name(unsigned machine)
