@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/mpi.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/path.h"
+
+enum { SCRIPT_SIZE = 32768 };
 
 /*
  * Names of libraries that programs are linked to: Open MPI 3 to 5, 2; MPICH,
@@ -17,6 +21,317 @@ static const char *const launchers[] = { "mpirun", "mpiexec", "mpiexec.hydra", "
 static const char *const folders[] = { "lib", "lib64", "lib/release", "lib/release_mt",
 	"lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", NULL };
 
+static const char *keep(const struct ri_loader *loader, const char *text)
+{
+	const char *copy = ri_arena_copy(loader->image->arena, text, strlen(text));
+
+	return copy == NULL ? "" : copy;
+}
+
+static bool has_below(const struct ri_loader *loader, const char *folder, const char *name)
+{
+	char path[RI_PATH_SIZE];
+
+	return ri_path_join(path, folder, name) && ri_host_has(loader->image->host, path);
+}
+
+/* Of ".../lib", ".../lib64", ".../lib/x86_64-linux-gnu", Intel's ".../lib/release_mt". */
+static const char *prefix_of_library(const struct ri_loader *loader, const char *real)
+{
+	char folder[RI_PATH_SIZE];
+
+	ri_path_folder(real, folder);
+	if (strncmp(ri_path_name(folder), "release", 7) == 0 ||
+		strncmp(ri_path_name(folder), "debug", 5) == 0 ||
+		strstr(ri_path_name(folder), "-linux-") != NULL)
+		ri_path_folder(folder, folder);
+	if (strncmp(ri_path_name(folder), "lib", 3) == 0)
+		ri_path_folder(folder, folder);
+	return keep(loader, folder);
+}
+
+/*
+ * Intel MPI Developer Guide, "File Structure": I_MPI_ROOT; its library for
+ * 64-bit integers, which no other MPI has.
+ */
+static bool is_intel(const struct ri_loader *loader, const char *prefix)
+{
+	const char *root = ri_env_get(loader->image->env, "I_MPI_ROOT");
+	char real[RI_PATH_SIZE];
+
+	return (root != NULL && root[0] == '/' &&
+		       ri_path_real(loader->image->host, root, real) == 0 &&
+		       ri_path_below(prefix, real)) ||
+		strstr(prefix, "/intel/") != NULL || strstr(prefix, "/impi/") != NULL ||
+		has_below(loader, prefix, "lib/libmpi_ilp64.so.4");
+}
+
+/* MVAPICH2 User Guide, "mpiname": the tool that tells how it was built. */
+static bool is_mvapich(const struct ri_loader *loader, const char *prefix)
+{
+	return has_below(loader, prefix, "bin/mpiname") || strstr(prefix, "mvapich2") != NULL;
+}
+
+/* Digits and dots at the start of text. */
+static void keep_version(char version[RI_MPI_VERSION], const char *text)
+{
+	size_t length = strspn(text, "0123456789.");
+
+	while (length > 0 && text[length - 1] == '.')
+		length--;
+	if (length > 0 && length < RI_MPI_VERSION)
+		snprintf(version, RI_MPI_VERSION, "%.*s", (int)length, text);
+}
+
+/* The numbers behind ".so.": of libmpi.so.40.30.4 {40, 30, 4}. */
+static size_t read_suffix(const char *real, uint64_t numbers[3])
+{
+	const char *at = strstr(ri_path_name(real), ".so.");
+	size_t count = 0, digits;
+
+	for (at = at == NULL ? "" : at + 3; *at == '.' && count < 3; at += digits) {
+		digits = ri_digits_read(++at, &numbers[count]);
+		if (digits == 0)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Open MPI's VERSION files: libmpi.so.40 is 3.0 to 5.0, and the second number
+ * tells which.
+ */
+static void openmpi_by_name(struct ri_mpi_library *library)
+{
+	static const struct {
+		uint64_t number;
+		const char *series;
+	} series[] = { { 0, "3.0" }, { 10, "3.1" }, { 20, "4.0" }, { 30, "4.1" }, { 40, "5.0" } };
+	uint64_t numbers[3];
+
+	if (read_suffix(library->file.real, numbers) < 3 || numbers[0] != 40)
+		return;
+	for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++)
+		if (series[i].number == numbers[1] && numbers[2] < 1000)
+			snprintf(library->version, sizeof(library->version), "%s.%u",
+				series[i].series, (unsigned)numbers[2]);
+}
+
+/* MPICH's maint/version.m4, libmpi_so_version; the last number is not the release's. */
+static void mpich_by_name(struct ri_mpi_library *library)
+{
+	static const char *const series[] = { "3.1", "3.2", "4.0", "4.1", "4.2", "4.3" };
+	uint64_t numbers[3];
+
+	if (read_suffix(library->file.real, numbers) == 3 && numbers[0] == 12 &&
+		numbers[1] < sizeof(series) / sizeof(series[0]))
+		keep_version(library->version, series[numbers[1]]);
+}
+
+/* "Version: 2.3.7" of a pkg-config file. */
+static void version_by_package(const struct ri_loader *loader, const char *name,
+	struct ri_mpi_library *library)
+{
+	char folder[RI_PATH_SIZE], path[RI_PATH_SIZE], text[4096];
+	const char *line;
+
+	ri_path_folder(library->file.real, folder);
+	if (!ri_path_join(path, folder, name) ||
+		ri_host_read(loader->image->host, path, text, sizeof(text)) < 0)
+		return;
+	line = strstr(text, "\nVersion:");
+	if (line != NULL)
+		keep_version(library->version, line + 9 + strspn(line + 9, " \t"));
+}
+
+/* The number of a folder: "compilers_and_libraries_2018.2.199", "2021.10.0", "mvapich2-2.3.7" */
+static void version_by_path(const char *path, char version[RI_MPI_VERSION])
+{
+	while (*path != '\0') {
+		const char *at = path + strcspn(path, "/");
+		const char *digits = at;
+
+		while (digits > path && strchr("0123456789.", digits[-1]) != NULL)
+			digits--;
+		if (memchr(digits, '.', (size_t)(at - digits)) != NULL && *at == '/')
+			keep_version(version, digits);
+		path = at + (*at == '/');
+	}
+}
+
+/*
+ * Is there such a component in the folder of components? make install has
+ * openmpi, Fedora openmpi, Debian openmpi/lib/openmpi3 and openmpi40; the
+ * folders around them may hold thousands of names and are not listed.
+ */
+static bool has_component(const struct ri_loader *loader, const char *folder, const char *file)
+{
+	static const char *const inner[] = { "openmpi", "openmpi40", "openmpi/lib/openmpi3",
+		"openmpi/lib/openmpi40", "openmpi/lib/openmpi" };
+	char path[RI_PATH_SIZE];
+
+	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
+		if (ri_path_join(path, folder, inner[i]) && has_below(loader, path, file))
+			return true;
+	return false;
+}
+
+/* A component of its own, or built into the library (configure --with-ucx). */
+static bool can_use(const struct ri_loader *loader, const struct ri_mpi_library *library,
+	const struct ri_elf *elf, const char *const words[2])
+{
+	char folder[RI_PATH_SIZE], name[RI_ELF_NAME];
+
+	for (size_t i = 0; i < elf->needed_count; i++)
+		if (ri_elf_needed(elf, i, name) && strncmp(name, words[0], strlen(words[0])) == 0)
+			return true;
+	ri_path_folder(library->file.real, folder);
+	return has_component(loader, folder, words[1]);
+}
+
+static void judge_openmpi(const struct ri_loader *loader, const struct ri_elf *elf,
+	struct ri_mpi_library *library)
+{
+	static const char *const ucx[] = { "libucp.so", "mca_pml_ucx.so" };
+	static const char *const ofi[] = { "libfabric.so", "mca_mtl_ofi.so" };
+	char text[64];
+
+	library->family = RI_MPI_OPENMPI;
+	if (ri_elf_text(elf, "ompi_version_string", text, sizeof(text)))
+		keep_version(library->version, text);
+	if (library->version[0] == '\0')
+		openmpi_by_name(library);
+	library->ucx = can_use(loader, library, elf, ucx);
+	library->ofi = can_use(loader, library, elf, ofi);
+}
+
+static void judge_mpich(const struct ri_loader *loader, const struct ri_elf *elf,
+	struct ri_mpi_library *library)
+{
+	char text[64], soname[RI_ELF_NAME];
+	bool said = ri_elf_text(elf, "MPII_Version_string", text, sizeof(text));
+
+	if (said)
+		keep_version(library->version, text);
+	else
+		mpich_by_name(library);
+	/* others have the same name: what lies around it must speak for it */
+	if (said || library->version[0] != '\0' ||
+		(ri_elf_soname(elf, soname) && strncmp(soname, "libmpich", 8) == 0))
+		library->family = RI_MPI_MPICH;
+	if (!said)
+		version_by_package(loader, "pkgconfig/mpich.pc", library);
+}
+
+static void judge_opened(const struct ri_loader *loader, const struct ri_elf *elf,
+	struct ri_mpi_library *library)
+{
+	struct ri_elf_symbol symbol;
+
+	if (ri_elf_symbol(elf, "ompi_mpi_comm_world", &symbol)) {
+		judge_openmpi(loader, elf, library);
+	} else if (is_intel(loader, library->prefix)) {
+		library->family = RI_MPI_INTEL;
+		version_by_path(library->file.real, library->version);
+	} else if (is_mvapich(loader, library->prefix)) {
+		library->family = RI_MPI_MVAPICH2;
+		version_by_path(library->file.real, library->version);
+		version_by_package(loader, "pkgconfig/mvapich2.pc", library);
+	} else {
+		judge_mpich(loader, elf, library);
+	}
+}
+
+/* Which MPI a library belongs to. */
+static void judge_library(const struct ri_loader *loader, struct ri_mpi_library *library)
+{
+	struct ri_elf elf;
+
+	library->prefix = prefix_of_library(loader, library->file.real);
+	if (ri_elf_open(&elf, loader->image->host, library->file.real) == RI_ELF_OK)
+		judge_opened(loader, &elf, library);
+	ri_elf_close(&elf);
+}
+
+/*
+ * Linked to Open MPI's own layers: 4's orterun to libopen-rte, 5's mpirun to
+ * libopen-pal, and where that was linked in, as in Debian 13, to PMIx alone.
+ * Whatever other launcher may be linked to that is called mpiexec.SOMETHING.
+ */
+static bool is_linked_to_openmpi(const struct ri_loader *loader, const char *path)
+{
+	bool found = false, dotted = strncmp(ri_path_name(path), "mpiexec.", 8) == 0;
+	char name[RI_ELF_NAME];
+	struct ri_elf elf;
+
+	if (ri_elf_open(&elf, loader->image->host, path) == RI_ELF_OK)
+		for (size_t i = 0; i < elf.needed_count && !found; i++)
+			found = ri_elf_needed(&elf, i, name) &&
+				(strncmp(name, "libopen-", 8) == 0 ||
+					strncmp(name, "libprrte.", 9) == 0 ||
+					(strncmp(name, "libpmix.", 8) == 0 && !dotted));
+	ri_elf_close(&elf);
+	return found;
+}
+
+/* Intel's mpirun is a script around mpiexec.hydra; MPICH's may be one, too. */
+static enum ri_mpi_family family_of_script(const struct ri_loader *loader, const char *path)
+{
+	char text[SCRIPT_SIZE];
+
+	if (ri_host_read(loader->image->host, path, text, sizeof(text)) < 2 ||
+		strncmp(text, "#!", 2) != 0)
+		return RI_MPI_UNKNOWN;
+	if (strstr(text, "I_MPI_") != NULL)
+		return RI_MPI_INTEL;
+	return strstr(text, "hydra") != NULL ? RI_MPI_MPICH : RI_MPI_UNKNOWN;
+}
+
+static enum ri_mpi_family family_of(const struct ri_loader *loader, const char *prefix,
+	const char *real)
+{
+	const char *name = ri_path_name(real);
+
+	if (strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0 ||
+		strcmp(name, "prte") == 0 || is_linked_to_openmpi(loader, real))
+		return RI_MPI_OPENMPI;
+	if (strncmp(name, "mpirun_rsh", 10) == 0)
+		return RI_MPI_MVAPICH2;
+	if (strncmp(name, "mpiexec.", 8) != 0)
+		return family_of_script(loader, real);
+	if (is_intel(loader, prefix))
+		return RI_MPI_INTEL;
+	return is_mvapich(loader, prefix) ? RI_MPI_MVAPICH2 : RI_MPI_MPICH;
+}
+
+/* Open MPI 5.0: mpirun is a small program that executes prterun, the launcher of PRRTE. */
+static bool lacks_prterun(const struct ri_loader *loader, const struct ri_mpi_launcher *launcher)
+{
+	struct ri_program program;
+	char path[RI_PATH_SIZE];
+	const char *name = ri_path_name(launcher->program.real);
+
+	if (strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0)
+		return false;
+	return !(ri_path_join(path, launcher->prefix, "bin/prterun") &&
+		       ri_program_at(loader->image, path, &program)) &&
+		!ri_program_find(loader->image, "prterun", &program);
+}
+
+/* Which MPI a launcher belongs to. */
+static void judge_launcher(const struct ri_loader *loader, struct ri_mpi_launcher *launcher)
+{
+	char folder[RI_PATH_SIZE];
+
+	ri_path_folder(launcher->program.real, folder);
+	ri_path_folder(folder, folder);
+	launcher->prefix = keep(loader, folder);
+	launcher->family = family_of(loader, launcher->prefix, launcher->program.real);
+	launcher->lacks_prterun = launcher->family == RI_MPI_OPENMPI &&
+		lacks_prterun(loader, launcher);
+}
+
 /* The library of this file, perhaps one that is known by another path; NULL: one too many. */
 static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 	const struct ri_loader *loader, const struct ri_library *file)
@@ -29,7 +344,7 @@ static const struct ri_mpi_library *add_library(struct ri_mpi *out,
 	if (out->library_count == RI_MPI_MOST)
 		return NULL;
 	*library = (struct ri_mpi_library){ .file = *file };
-	ri_mpi_judge_library(loader, library);
+	judge_library(loader, library);
 	out->library_count++;
 	return library;
 }
@@ -45,7 +360,7 @@ static void add_launcher(struct ri_mpi *out, const struct ri_loader *loader,
 	if (out->launcher_count == RI_MPI_MOST)
 		return;
 	*launcher = (struct ri_mpi_launcher){ .program = *program };
-	ri_mpi_judge_launcher(loader, launcher);
+	judge_launcher(loader, launcher);
 	out->launcher_count++;
 }
 
@@ -125,4 +440,34 @@ bool ri_mpi_fits(enum ri_mpi_family launcher, enum ri_mpi_family library)
 	if (launcher == RI_MPI_UNKNOWN || library == RI_MPI_UNKNOWN)
 		return true;
 	return (launcher == RI_MPI_OPENMPI) == (library == RI_MPI_OPENMPI);
+}
+
+/*
+ * What MPI_Get_library_version says (MPI 3.1, 8.1.1), a text of no common form:
+ * Open MPI ompi/mpi/c/get_library_version.c; MPICH src/binding and its
+ * descendants, as their texts are; Cray's is MPICH with words of its own.
+ */
+static const struct {
+	const char *beginning;
+	enum ri_mpi_family family;
+} answers[] = {
+	{ "Open MPI v", RI_MPI_OPENMPI }, { "MPICH Version:", RI_MPI_MPICH },
+	{ "MPI VERSION    : CRAY MPICH version", RI_MPI_MPICH },
+	{ "Intel(R) MPI Library", RI_MPI_INTEL }, { "MVAPICH2 Version", RI_MPI_MVAPICH2 },
+	{ "MVAPICH Version", RI_MPI_MVAPICH2 },
+};
+
+enum ri_mpi_family ri_mpi_read_answer(const char *text, char version[RI_MPI_VERSION])
+{
+	version[0] = '\0';
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		size_t length = strlen(answers[i].beginning);
+
+		if (strncmp(text, answers[i].beginning, length) != 0)
+			continue;
+		text += length;
+		keep_version(version, text + strspn(text, " \t:"));
+		return answers[i].family;
+	}
+	return RI_MPI_UNKNOWN;
 }

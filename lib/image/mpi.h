@@ -68,8 +68,4 @@ bool ri_mpi_fits(enum ri_mpi_family launcher, enum ri_mpi_family library);
  */
 enum ri_mpi_family ri_mpi_read_answer(const char *text, char version[RI_MPI_VERSION]);
 
-/* The steps of both. */
-void ri_mpi_judge_library(const struct ri_loader *loader, struct ri_mpi_library *library);
-void ri_mpi_judge_launcher(const struct ri_loader *loader, struct ri_mpi_launcher *launcher);
-
 #endif
