@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "from/contest.h"
 #include "from/identity.h"
+#include "from/settle.h"
 #include "model/wishes.h"
 
 static int read_source(struct ri_topology *out, struct ri_reading *reading, const char **names)
@@ -74,6 +74,6 @@ int ri_sources_read(struct ri_topology *out, struct ri_reading *reading,
 	if (ri_wishes_refuse_all(context->wishes) || read_all(out, reading) == 0)
 		return 0;
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		ri_contest_settle(out, reading->claims[id], id);
+		ri_claims_choose(out, reading->claims[id], id);
 	return -1;
 }

@@ -1,14 +1,323 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what all sources claim to one set of facts that hold together. */
+/*
+ * From what all sources claim to one set of facts that hold together: which of
+ * the claims about a fact it is, and what has to be said of those that lost.
+ */
 #include "from/settle.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "from/contest.h"
+#include "base/loopback.h"
+#include "base/text.h"
 #include "from/identity.h"
 #include "model/derive.h"
 #include "model/wishes.h"
+
+static bool is_manual(const struct ri_fact *claim)
+{
+	return claim->strength == RI_STRENGTH_MANUAL;
+}
+
+static bool may_win(const struct ri_topology *topology, const struct ri_fact *claim,
+	enum ri_fact_id id)
+{
+	enum ri_fact_group group = ri_fact_group(id);
+
+	if (claim->state != RI_STATE_KNOWN && claim->state != RI_STATE_OPEN)
+		return false;
+	if (group == RI_GROUP_SHARED || group == RI_GROUP_EXTRA)
+		return true;
+	if (group == RI_GROUP_TUPLE && topology->scope == RI_SCOPE_NODE)
+		return false;
+	return claim->origin.source == topology->identity || is_manual(claim);
+}
+
+static bool is_better(const struct ri_topology *topology, enum ri_fact_id id,
+	const struct ri_fact *claim, const struct ri_fact *best)
+{
+	const char *identity = topology->identity;
+
+	if (best == NULL || claim->state != best->state)
+		return best == NULL || claim->state == RI_STATE_KNOWN;
+	if (claim->strength != best->strength)
+		return claim->strength > best->strength;
+	/* A node's place is one among those that its own source counts. */
+	return topology->scope == RI_SCOPE_NODE && id == RI_FACT_NNODES &&
+		claim->origin.source == identity && best->origin.source != identity;
+}
+
+static bool is_loopback(const struct ri_fact *master)
+{
+	return ri_loopback_is(master->text, strlen(master->text));
+}
+
+/* NULL: no claim may win. reachable: only a host where all nodes can meet. */
+static struct ri_fact **find_best(const struct ri_topology *topology, struct ri_fact **claims,
+	enum ri_fact_id id, bool reachable)
+{
+	struct ri_fact **best = NULL;
+
+	for (struct ri_fact **at = claims; *at != NULL; at = &(*at)->next)
+		if (may_win(topology, *at, id) &&
+			is_better(topology, id, *at, best ? *best : NULL) &&
+			!(reachable && ((*at)->state != RI_STATE_KNOWN || is_loopback(*at))))
+			best = at;
+	return best;
+}
+
+/*
+ * An image's MASTER_ADDR=localhost is each of several nodes itself, and all of
+ * them would wait for each other. The source that knows the master's node is right then.
+ */
+static bool gives_way(const struct ri_topology *topology, const struct ri_fact *claim,
+	enum ri_fact_id id)
+{
+	return id == RI_FACT_MASTER_ADDR && claim->state == RI_STATE_KNOWN &&
+		claim->strength == RI_STRENGTH_STATED && is_loopback(claim) &&
+		topology->identity != NULL && claim->origin.source != topology->identity &&
+		ri_topology_is_wide(topology);
+}
+
+const struct ri_fact *ri_claims_choose(struct ri_topology *out, struct ri_fact *claims,
+	enum ri_fact_id id)
+{
+	struct ri_fact **best = find_best(out, &claims, id, false), **other = NULL, *winner;
+	const struct ri_fact *gave_way = NULL;
+
+	if (best != NULL && gives_way(out, *best, id))
+		other = find_best(out, &claims, id, true);
+	if (other != NULL) {
+		gave_way = *best;
+		best = other;
+	}
+	if (best != NULL) {
+		winner = *best;
+		*best = winner->next;
+		out->facts[id] = *winner;
+	}
+	out->facts[id].next = claims;
+	return gave_way;
+}
+
+/* Of a long value the part around its fault, since what is quoted is cut at its end. */
+static void quote_fault(const struct ri_fact *claim, struct ri_text *out)
+{
+	const char *raw = claim->origin.raw;
+	char bytes[2 * RI_MAX_QUOTE];
+	struct ri_text part;
+	size_t from = claim->fault_at, length = strlen(raw);
+
+	if (length <= RI_MAX_QUOTE || from < RI_MAX_QUOTE / 2 || from > length) {
+		ri_text_add_quoted(out, raw);
+		return;
+	}
+	from -= RI_MAX_QUOTE / 2;
+	/* no half of a character */
+	while (from > 0 && ((unsigned char)raw[from] & 0xc0) == 0x80)
+		from--;
+	ri_text_init(&part, bytes, sizeof(bytes));
+	ri_text_add(&part, "...");
+	ri_text_add(&part, raw + from);
+	ri_text_add_quoted(out, bytes);
+}
+
+/* "the value is "3x", expected a whole number from 1 to 65535" */
+static void explain_broken(const struct ri_fact *claim, enum ri_fact_id id, struct ri_text *out)
+{
+	ri_text_add(out, "the value is ");
+	quote_fault(claim, out);
+	ri_text_add(out, ", expected ");
+	ri_fact_expect(claim, id, out);
+}
+
+/* Is the identity made of this fact? */
+static bool decides(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	if (topology->scope == RI_SCOPE_NODE)
+		return id == RI_FACT_NODE_RANK || id == RI_FACT_NNODES;
+	return ri_fact_group(id) == RI_GROUP_TUPLE;
+}
+
+static bool is_needed(const struct ri_topology *topology, const struct ri_fact *claim,
+	enum ri_fact_id id)
+{
+	if (is_manual(claim))
+		return true;
+	if (topology->identity == NULL || topology->facts[id].state == RI_STATE_KNOWN)
+		return false;
+	if (decides(topology, id))
+		return claim->origin.source == topology->identity;
+	return id == RI_FACT_MASTER_ADDR;
+}
+
+static int hint_at_option(enum ri_fact_id id, struct ri_error *err)
+{
+	char option[32];
+
+	ri_text_copy(option, sizeof(option), ri_fact_name(id));
+	for (char *p = option; *p != '\0'; p++)
+		if (*p == '_')
+			*p = '-';
+	return ri_fail_hint(err, "correct it where the job is started, or state it with --%s",
+		option);
+}
+
+/*
+ * A broken claim is a finding, or RI_CODE_ENV_VALUE where no other claim says
+ * what it should have; by hand it is RI_CODE_OPTION_VALUE.
+ */
+static int report_broken(const struct ri_topology *topology, enum ri_fact_id id,
+	const struct ri_context *context, struct ri_error *err)
+{
+	const struct ri_fact *claim = topology->facts[id].next;
+	char bytes[RI_QUOTE_SIZE + 128];
+	struct ri_text text;
+
+	for (; claim != NULL; claim = claim->next) {
+		if (claim->state != RI_STATE_BROKEN)
+			continue;
+		ri_text_init(&text, bytes, sizeof(bytes));
+		explain_broken(claim, id, &text);
+		if (is_needed(topology, claim, id)) {
+			ri_fail(err, is_manual(claim) ? RI_CODE_OPTION_VALUE : RI_CODE_ENV_VALUE,
+				claim->origin.variable, "%s", text.bytes);
+			return is_manual(claim) ? -1 : hint_at_option(id, err);
+		}
+		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
+			claim->origin.variable, "%s; it is not used", text.bytes);
+	}
+	return 0;
+}
+
+static bool differs(const struct ri_fact *a, const struct ri_fact *b)
+{
+	return a->text != NULL ? strcmp(a->text, b->text) != 0 : a->number != b->number;
+}
+
+/* Of one node "localhost" is as good as any name; of several it has given way. */
+static bool is_here(const struct ri_topology *topology, enum ri_fact_id id)
+{
+	return id == RI_FACT_MASTER_ADDR && is_loopback(&topology->facts[id]) &&
+		ri_topology_knows(topology, RI_FACT_NNODES);
+}
+
+/*
+ * The user's own MASTER_ADDR or MASTER_PORT wins. Say so where the
+ * orchestrator says something else, and where it had to be put right. Those
+ * of the identity's own launcher are what the others have to follow.
+ */
+static void report_stated(const struct ri_topology *topology, enum ri_fact_id id,
+	struct ri_findings *findings)
+{
+	const struct ri_fact *fact = &topology->facts[id];
+	const char *variable = fact->origin.variable, *kept;
+	char raw[RI_QUOTE_SIZE], other[RI_QUOTE_SIZE];
+
+	if (fact->state != RI_STATE_KNOWN || fact->strength != RI_STRENGTH_STATED)
+		return;
+	kept = fact->text != NULL ? fact->text : fact->origin.raw;
+	ri_quote(raw, sizeof(raw), fact->origin.raw);
+	if (strcmp(kept, fact->origin.raw) != 0)
+		ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+			RI_CODE_ENV_REPAIRED, variable, "%s becomes \"%s\"", raw, kept),
+			"expected one host without brackets, blanks or port");
+	if (fact->origin.source == topology->identity || is_here(topology, id))
+		return;
+	for (const struct ri_fact *lost = fact->next; lost != NULL; lost = lost->next) {
+		if (lost->state != RI_STATE_KNOWN || lost->strength != RI_STRENGTH_SAID ||
+			!differs(fact, lost))
+			continue;
+		ri_quote(other, sizeof(other), lost->origin.raw);
+		ri_quote(raw, sizeof(raw), kept);
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS, variable,
+			"%s is kept, though %s is %s", raw, lost->origin.variable, other);
+	}
+}
+
+static void report_way(const struct ri_topology *topology, const struct ri_fact *gave_way,
+	struct ri_findings *findings)
+{
+	const struct ri_fact *fact = &topology->facts[RI_FACT_MASTER_ADDR];
+	char old[RI_QUOTE_SIZE];
+
+	ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_ENV_DIFFERS,
+		gave_way->origin.variable, "%s becomes \"%s\", from %s: the old value makes each "
+		"node its own master", ri_quote(old, sizeof(old), gave_way->origin.raw), fact->text,
+		fact->origin.variable);
+}
+
+static const struct ri_fact *find_lost(
+	const struct ri_topology *topology, enum ri_fact_id id, const char *source)
+{
+	const struct ri_fact *lost = topology->facts[id].next;
+
+	while (lost != NULL && lost->origin.source != source)
+		lost = lost->next;
+	return lost != NULL && lost->state == RI_STATE_KNOWN ? lost : NULL;
+}
+
+/*
+ * Another source takes this process for another rank. That is a matter of
+ * course where one launcher runs inside another one, whose world is smaller;
+ * it is not where both count as many ranks, or where somebody set RANK.
+ */
+static void report_other_tuples(const struct ri_topology *topology, struct ri_findings *findings)
+{
+	const struct ri_fact *rank = &topology->facts[RI_FACT_RANK];
+	const struct ri_fact *size = &topology->facts[RI_FACT_WORLD_SIZE];
+	/* where ranks are started here, theirs follow from the node's place */
+	const char *by = rank->origin.variable == NULL ? topology->identity
+						       : rank->origin.variable;
+
+	for (const struct ri_fact *lost = rank->next; lost != NULL; lost = lost->next) {
+		const struct ri_fact *other =
+			find_lost(topology, RI_FACT_WORLD_SIZE, lost->origin.source);
+		bool larger = other != NULL && size->number > other->number;
+
+		if (lost->state != RI_STATE_KNOWN || other == NULL ||
+			(lost->number == rank->number && other->number == size->number))
+			continue;
+		ri_findings_add(findings,
+			larger && strcmp(lost->origin.variable, "RANK") != 0
+				? RI_SEVERITY_NOTE
+				: RI_SEVERITY_WARNING,
+			RI_CODE_ENV_DIFFERS, lost->origin.variable,
+			"%" PRIu64 " of %" PRIu64 " is not used: according to %s this is rank "
+				"%" PRIu64
+			" of %" PRIu64,
+			lost->number, other->number, by, rank->number, size->number);
+	}
+}
+
+/* A rank stated by hand is lost where only the node is known. */
+static void report_lost_ranks(const struct ri_topology *topology, struct ri_findings *findings)
+{
+	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++) {
+		const struct ri_fact *lost = topology->facts[id].next;
+
+		if (ri_fact_group(id) != RI_GROUP_TUPLE || lost == NULL || !is_manual(lost))
+			continue;
+		ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_SOURCE_INCOMPLETE,
+			lost->origin.variable,
+			"is not used: %s identifies the node but not the rank",
+			topology->identity);
+	}
+}
+
+/* Findings about claims that say something else than the fact, and about who gave way. */
+static void report_lost(const struct ri_topology *topology, const struct ri_fact *gave_way,
+	struct ri_findings *findings)
+{
+	if (topology->scope == RI_SCOPE_NODE)
+		report_lost_ranks(topology, findings);
+	else
+		report_other_tuples(topology, findings);
+	if (gave_way != NULL)
+		report_way(topology, gave_way, findings);
+	report_stated(topology, RI_FACT_MASTER_ADDR, findings);
+	report_stated(topology, RI_FACT_MASTER_PORT, findings);
+}
 
 /* Is it what an outer layer says of a job of several nodes? */
 static bool is_outer(const char *identity, const struct ri_fact *claim)
@@ -128,11 +437,11 @@ static int settle_claims(struct ri_topology *out, struct ri_reading *reading)
 		leave_outer(reading);
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if (id != RI_FACT_MASTER_ADDR)
-			ri_contest_settle(out, reading->claims[id], id);
+			ri_claims_choose(out, reading->claims[id], id);
 	status = check_identity(out, reading->context, reading->err);
 	if (status == 0 && reading->adopts)
 		status = adopt_node(out, reading->context, reading->err);
-	reading->gave_way = ri_contest_settle(out, reading->claims[RI_FACT_MASTER_ADDR],
+	reading->gave_way = ri_claims_choose(out, reading->claims[RI_FACT_MASTER_ADDR],
 		RI_FACT_MASTER_ADDR);
 	return status;
 }
@@ -147,13 +456,12 @@ int ri_claims_settle(struct ri_topology *out, struct ri_reading *reading)
 		return 0;
 	/* the identity must be whole before anything can be made of it */
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
-		if (ri_contest_decides(out, id)) {
+		if (decides(out, id)) {
 			reading->reported |= 1u << id;
-			if (ri_contest_report_broken(out, id, reading->context,
-				reading->err) < 0)
+			if (report_broken(out, id, reading->context, reading->err) < 0)
 				return -1;
 		}
-	ri_contest_report_lost(out, reading->gave_way, reading->context->findings);
+	report_lost(out, reading->gave_way, reading->context->findings);
 	return ri_topology_count(out, reading->context, reading->err);
 }
 
@@ -161,8 +469,7 @@ int ri_claims_report(const struct ri_topology *topology, struct ri_reading *read
 {
 	for (enum ri_fact_id id = 0; id < RI_FACT_COUNT; id++)
 		if ((reading->reported >> id & 1) == 0 &&
-			ri_contest_report_broken(topology, id, reading->context,
-				reading->err) < 0)
+			report_broken(topology, id, reading->context, reading->err) < 0)
 			return -1;
 	return 0;
 }

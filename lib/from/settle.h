@@ -5,6 +5,15 @@
 #include "from/reading.h"
 
 /*
+ * Take the winner out of the claims; the others become those that lost. The
+ * topology's identity and scope stand already: no other source gives its tuple.
+ * Where the nodes are several, which must be known by then, a master that each of
+ * them is itself gives way to one that is not: that one is returned, else NULL.
+ */
+const struct ri_fact *ri_claims_choose(struct ri_topology *out, struct ri_fact *claims,
+	enum ri_fact_id id);
+
+/*
  * Step 3: the facts as they are said, the best claim for each of them, and how
  * many nodes and local ranks follow from that. Without an identity broken values
  * are findings. With one, a broken value that is needed is an error:
