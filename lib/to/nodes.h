@@ -12,7 +12,13 @@
  * launcher that waits for nodes which are not started, or is not told of them
  * (RI_CODE_NODES_WAITED, RI_CODE_LAUNCH_ROLE, RI_CODE_SOURCE_INCOMPLETE), and one
  * process where ranks were asked for (RI_CODE_NPROC_UNUSED,
- * RI_CODE_LAUNCH_RANKLESS), with those of to/inner.h.
+ * RI_CODE_LAUNCH_RANKLESS). Of the command of a rank, by its words:
+ *
+ * RI_CODE_LAUNCH_HIDDEN: a launcher in a shell's words, which cannot be told of
+ * the job, so that each rank makes one of its own; a note where a shell's
+ * script may have one in it. Not where its own words say where the nodes meet.
+ * RI_CODE_RANKS_WAITED: it is told to use more devices than ranks are here, as
+ * a Trainer of Lightning's, which starts ranks unless LOCAL_RANK is set.
  */
 void ri_nodes_judge(const struct ri_topology *topology, const struct ri_context *context);
 
