@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/env.h"
+
 enum ri_mode {
 	RI_MODE_AUTO,		/* by the command: what is asked for, never an answer */
 	RI_MODE_PROCESS,	/* the command is a rank, or starts one */
@@ -67,6 +69,18 @@ bool ri_command_ranks(const struct ri_command *command, uint64_t nodes, uint64_t
  * would refuse what is not there.
  */
 bool ri_command_mentions(const struct ri_command *command, const char *option);
+
+/*
+ * Was torchrun told not to look beyond this process: --standalone, or
+ * --nnodes=1, or PET_STANDALONE=1? False for NULL, a command that is no launcher.
+ */
+bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *env);
+
+/*
+ * Was the launcher told where to meet by its words, or torchrun by PET_RDZV_*?
+ * Then no other launcher has to know. False for NULL, as above.
+ */
+bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *env);
 
 /* The program of a known launcher that a misspelt word is near to, by text.h; NULL: of none. */
 const char *ri_launcher_nearest(const char *word);

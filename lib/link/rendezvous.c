@@ -5,7 +5,7 @@
 
 #include "base/loopback.h"
 #include "base/overlay.h"
-#include "command/meeting.h"
+#include "command/command.h"
 #include "link/told.h"
 #include "model/wishes.h"
 

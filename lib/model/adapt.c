@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "command/meeting.h"
+#include "command/command.h"
 #include "model/derive.h"
 #include "model/wishes.h"
 

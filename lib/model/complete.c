@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "command/meeting.h"
+#include "command/command.h"
 #include "model/derive.h"
 #include "model/wishes.h"
 

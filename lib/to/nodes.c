@@ -9,7 +9,6 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "command/command.h"
-#include "command/meeting.h"
 #include "command/words.h"
 #include "model/wishes.h"
 

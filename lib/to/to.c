@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "command/meeting.h"
+#include "command/command.h"
 #include "model/wishes.h"
 #include "to/scrub.h"
 #include "to/writing.h"

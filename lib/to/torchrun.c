@@ -9,7 +9,7 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "command/meeting.h"
+#include "command/command.h"
 #include "model/wishes.h"
 #include "to/nodes.h"
 #include "to/writing.h"
