@@ -274,8 +274,6 @@ static void say_end(struct ri_run *run, enum ri_link_class class,
 	ri_link_end(&end);
 }
 
-static const char stopped_words[] = " was stopped from outside by ";
-
 static void say_stop(struct ri_run *run, int number)
 {
 	char line[RI_MAX_LINE], name[RI_SIGNAL_NAME];
@@ -283,7 +281,7 @@ static void say_stop(struct ri_run *run, int number)
 
 	ri_text_init(&out, line, sizeof(line));
 	add_node(&out, run);
-	ri_text_addf(&out, "%s%s\n", stopped_words, ri_signal_name(number, name));
+	ri_text_addf(&out, " was stopped from outside by %s\n", ri_signal_name(number, name));
 	say_end(run, RI_LINK_STOPPED, NULL, line);
 }
 
@@ -344,7 +342,7 @@ static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *v
 {
 	const char *why;
 
-	if (verdict->order || strstr(verdict->text, stopped_words) != NULL ||
+	if (verdict->order || verdict->class == RI_LINK_STOPPED ||
 		run->started.children.living == 0 || run->started.supervised.stop.asked ||
 		(verdict->named && verdict->node == run->started.part.node))
 		return;

@@ -62,9 +62,11 @@ static void send_verdict(struct ri_centre *centre, size_t node)
 	centre->send(centre->context, centre->nodes[node].session, &message);
 }
 
-/* The first decision stands, and everybody who is here gets it at once. */
-static void decide(struct ri_centre *centre, const char *text, int64_t now)
+/* The first decision stands. Each member that is connected gets it at once. */
+static void decide(struct ri_centre *centre, enum ri_link_class class, const char *text,
+	int64_t now)
 {
+	centre->verdict.class = class;
 	centre->decided = true;
 	if (centre->failed_at == 0)
 		centre->failed_at = now;
@@ -75,13 +77,13 @@ static void decide(struct ri_centre *centre, const char *text, int64_t now)
 			send_verdict(centre, i);
 }
 
-static void decide_for(struct ri_centre *centre, size_t node, const char *text, bool fatal,
-	int64_t now)
+static void decide_for(struct ri_centre *centre, size_t node, enum ri_link_class class,
+	const char *text, bool fatal, int64_t now)
 {
 	centre->verdict.node = node;
 	centre->verdict.named = true;
 	centre->fatal = fatal;
-	decide(centre, text, now);
+	decide(centre, class, text, now);
 }
 
 /* Nodes that may explain a loss: without a word, or gone. */
@@ -136,7 +138,7 @@ static void decide_losses(struct ri_centre *centre, int64_t now)
 	ri_text_add(&out, ":\n");
 	add_below(&out, centre->ends[0].end.text, RI_LINK_TEXT);
 	centre->fatal = centre->ends[0].end.fatal;
-	decide(centre, lines, now);
+	decide(centre, RI_LINK_LOSS, lines, now);
 }
 
 /* Which of two comes first is not known: both are named. */
@@ -154,7 +156,7 @@ static void decide_tie(struct ri_centre *centre, int64_t now)
 	for (size_t i = 0; i < 2; i++)
 		add_below(&out, centre->ends[i].end.text, RI_LINK_TEXT / 2 - RI_MAX_QUOTE * 2);
 	centre->tied = true;
-	decide_for(centre, centre->ends[0].node, lines, a->fatal, now);
+	decide_for(centre, centre->ends[0].node, a->class, lines, a->fatal, now);
 }
 
 /* The time is over, or all have been heard: the best that is known decides. */
@@ -179,7 +181,7 @@ static void decide_best(struct ri_centre *centre, int64_t now)
 		ri_text_add(&out, "  before that, and without a word:\n");
 		add_below(&out, other->end.text, RI_LINK_TEXT);
 	}
-	decide_for(centre, best->node, lines, best->end.fatal, now);
+	decide_for(centre, best->node, best->end.class, lines, best->end.fatal, now);
 }
 
 /* Keep the best two; of a node that says more than before, that. */
@@ -285,7 +287,7 @@ static void take_end(struct ri_centre *centre, size_t node, const struct ri_link
 		centre->ends[0].end.class > RI_LINK_LOSS) {
 		decide_best(centre, now);	/* a failure was there before the stop */
 	} else if (end->class == RI_LINK_STOPPED) {
-		decide_for(centre, node, end->text, false, now);
+		decide_for(centre, node, RI_LINK_STOPPED, end->text, false, now);
 	} else {
 		settle(centre, node, end, now);
 	}
@@ -345,7 +347,7 @@ static void decide_restart(struct ri_centre *centre, size_t node, int64_t now)
 	add_node(&out, centre, node);
 	ri_text_add(&out, " failed first: it was started again, and ended before without a word, "
 		"as of SIGKILL for the whole container\n");
-	decide_for(centre, node, line, true, now);
+	decide_for(centre, node, RI_LINK_OWN, line, true, now);
 }
 
 /* The life that is still connected goes, and does not call again. */

@@ -146,9 +146,9 @@ static json_t *pack(const struct ri_link_message *message)
 	case RI_LINK_NEWS:
 		return json_pack("{s:s, s:s}", "say", say, "text", message->news.text);
 	case RI_LINK_VERDICT:
-		return json_pack("{s:s, s:I, s:b, s:b, s:s}", "say", say, "node",
+		return json_pack("{s:s, s:I, s:b, s:b, s:s, s:s}", "say", say, "node",
 			(json_int_t)verdict->node, "named", verdict->named, "order",
-			verdict->order, "text", verdict->text);
+			verdict->order, "class", classes[verdict->class], "text", verdict->text);
 	}
 	return pack_hello(&message->hello);
 }
@@ -264,13 +264,18 @@ static bool read_news(struct ri_link_news *out, json_t *object)
 
 static bool read_verdict(struct ri_link_verdict *out, json_t *object)
 {
-	const char *text;
+	/* a centre of an older version leaves the class out */
+	const char *class = classes[RI_LINK_UNKNOWN], *text;
 	json_int_t node;
-	int named, order;
+	int named, order, index;
 
-	if (json_unpack(object, "{s:I, s:b, s:b, s:s}", "node", &node, "named", &named, "order",
-		    &order, "text", &text) < 0 || node < 0 || node >= RI_MAX_RANKS)
+	if (json_unpack(object, "{s:I, s:b, s:b, s?:s, s:s}", "node", &node, "named", &named,
+		    "order", &order, "class", &class, "text", &text) < 0)
 		return false;
+	index = find(classes, COUNT(classes), class);
+	if (index < 0 || node < 0 || node >= RI_MAX_RANKS)
+		return false;
+	out->class = (enum ri_link_class)index;
 	out->node = (uint64_t)node;
 	out->named = named;
 	out->order = order;

@@ -89,6 +89,7 @@ struct ri_link_verdict {
 	uint64_t node;		/* that failed first, or was stopped */
 	bool named;		/* it is known which; else node means nothing */
 	bool order;		/* the member is to stop */
+	enum ri_link_class class;	/* of the end that decided */
 	char text[RI_LINK_TEXT];
 };
 

@@ -20,6 +20,7 @@ void ri_link_note_make(struct ri_link_note *out, const struct ri_link_message *m
 		out->at_us = end->at_us;
 		ri_link_text_set(out->text, end->text);
 	} else if (message->kind == RI_LINK_VERDICT) {
+		out->word = (unsigned char)verdict->class;
 		out->flags = (unsigned char)((verdict->order ? FATAL : 0) |
 			(verdict->named ? NAMED : 0));
 		out->node = (uint32_t)verdict->node;
@@ -49,11 +50,12 @@ bool ri_link_note_read(struct ri_link_message *out, const struct ri_link_note *n
 	case RI_LINK_ASK:
 		return true;
 	case RI_LINK_VERDICT:
+		out->verdict.class = (enum ri_link_class)note->word;
 		out->verdict.node = note->node;
 		out->verdict.order = (note->flags & FATAL) != 0;
 		out->verdict.named = (note->flags & NAMED) != 0;
 		ri_link_text_set(out->verdict.text, note->text);
-		return true;
+		return note->word <= RI_LINK_STOPPED;
 	default:
 		return false;
 	}

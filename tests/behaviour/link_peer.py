@@ -122,8 +122,9 @@ def news(text):
     return {"say": "news", "text": text}
 
 
-def verdict(node, text, order=False, named=True):
-    return {"say": "verdict", "node": node, "named": named, "order": order, "text": text}
+def verdict(node, text, order=False, named=True, kind="own"):
+    return {"say": "verdict", "node": node, "named": named, "order": order, "class": kind,
+            "text": text}
 
 
 def rendered(message):

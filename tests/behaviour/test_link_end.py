@@ -34,7 +34,7 @@ def test_a_connection_that_broke_before_the_verdict(box, net, how):
     again.meet()
     assert again.hello(2, 3)["place"] == "taken"
     assert again.hear("verdict") == {"say": "verdict", "node": 1, "named": True, "order": True,
-                                     "text": BLAME}
+                                     "class": "own", "text": BLAME}
     again.close()
     node.is_stopped(BLAME.splitlines()[0])
 

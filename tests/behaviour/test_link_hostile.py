@@ -248,7 +248,7 @@ NONSENSE = {
     "a NUL": b'{"say":"he\\u0000llo"}', "no UTF-8": b'{"say":"\xff"}',
     "twice": b'{"say":"phase","say":"end"}', "an unknown word": b'{"say":"stop"}',
     "an end first": b'{"say":"end","class":"own","fatal":true,"text":"x"}',
-    "a verdict": b'{"say":"verdict","node":1,"named":true,"order":true,"text":"x"}',
+    "a verdict": b'{"say":"verdict","node":1,"named":true,"order":true,"class":"own","text":"x"}',
     "heard": b'{"say":"heard"}', "news": b'{"say":"news","text":"x"}',
 }
 
@@ -293,6 +293,20 @@ def test_a_long_end_is_passed_on(centre):
     assert peer.hear("verdict")["text"] == text
     assert other.hear("verdict") == verdict(2, text, order=True)
     centre.is_stopped("rankinit: rank 5 failed first")
+
+
+@pytest.mark.parametrize("kind, text, reasons", [
+    ("own", "node 2 was stopped from outside by SIGTERM, it says\n", 1),
+    ("stopped", "node 2 has to go\n", 0)])
+def test_a_stop_is_known_by_its_class(centre, kind, text, reasons):
+    """Not by words, which another node wrote: after a failure this node says why it runs on."""
+    peers = [joins(centre, 1), joins(centre, 2)]
+    # where a rank has ended with 0 no node is told to stop
+    peers[1].say(phase("running"), phase("leaving"), end(text, kind))
+    for peer in peers:
+        assert peer.hear("verdict") == verdict(2, text, kind=kind)
+    centre.says(text)
+    assert centre.ends(0).err.count("the ranks of this node run on") == reasons
 
 
 def test_two_machines_of_one_node(centre):

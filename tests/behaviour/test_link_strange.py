@@ -121,6 +121,7 @@ AFTER = {"an end": end(BLAME), "a phase": phase("running"), "escapes": news("\33
          "C1": verdict(0, "\u009bspam\n", order=True), "too long": news("spam" * 768),
          "a node beyond all": verdict(2**63 - 1, "spam\n", order=True),
          "a node below 0": verdict(-1, "spam\n", order=True),
+         "no class": verdict(0, "spam\n", order=True, kind="bad"),
          "an order in words": verdict(0, "spam\n", order="yes"), "nobody": {}}
 
 

@@ -140,6 +140,7 @@ static void test_a_restart_after_the_ranks_ran(void **state)
 	assert_string_equal(centre.verdict.text, "node 2 (gpu-2) failed first: it was started "
 		"again, and ended before without a word, as of SIGKILL for the whole container\n");
 	assert_true(last(1, RI_LINK_VERDICT)->verdict.order);
+	assert_int_equal(last(1, RI_LINK_VERDICT)->verdict.class, RI_LINK_OWN);
 	assert_null(last(12, RI_LINK_VERDICT));
 }
 
@@ -303,6 +304,7 @@ static void test_losses_alone(void **state)
 	assert_non_null(verdict);
 	assert_false(verdict->verdict.named);
 	assert_true(verdict->verdict.order);
+	assert_int_equal(verdict->verdict.class, RI_LINK_LOSS);
 	assert_string_equal(verdict->verdict.text, "cannot tell which rank failed first: ranks of "
 		"2 nodes lost others, and no rank failed of itself\n"
 		"  node 3 (gpu-3) has been silent for 6 s\n"
@@ -338,6 +340,7 @@ static void test_a_stop_from_outside(void **state)
 	all_come();
 	end(1, RI_LINK_STOPPED);
 	assert_verdict(2, 1, false);
+	assert_int_equal(last(2, RI_LINK_VERDICT)->verdict.class, RI_LINK_STOPPED);
 	sent_count = 0;
 	end(2, RI_LINK_LOSS);
 	end(3, RI_LINK_OWN);

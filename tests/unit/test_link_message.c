@@ -85,12 +85,14 @@ static void test_news_and_verdict(void **state)
 {
 	struct ri_link_message news = { .kind = RI_LINK_NEWS, .news = { "waiting for node 3\n" } };
 	struct ri_link_message verdict = { .kind = RI_LINK_VERDICT, .verdict = {
-		.node = 7, .named = true, .order = true, .text = "rank 9 failed first\n" } };
+		.node = 7, .named = true, .order = true, .class = RI_LINK_STOPPED,
+		.text = "rank 9 failed first\n" } };
 	struct ri_link_message read = round_trip(&verdict);
 
 	(void)state;
 	assert_int_equal(read.verdict.node, 7);
 	assert_true(read.verdict.named && read.verdict.order);
+	assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
 	assert_string_equal(read.verdict.text, verdict.verdict.text);
 	assert_string_equal(round_trip(&news).news.text, news.news.text);
 }
@@ -220,6 +222,10 @@ static void test_verdicts_out_of_bounds(void **state)
 	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":8"), 0);
 	assert_int_equal(read_changed(&verdict, "\"node\":7", "\"node\":1048576"), -1);
 	assert_int_equal(read_changed(&verdict, "\"order\":false", "\"order\":null"), -1);
+	assert_int_equal(read_changed(&verdict, "\"class\":\"done\"", "\"class\":\"gone\""), -1);
+	assert_int_equal(read_changed(&verdict, "\"class\":\"done\"", "\"class\":5"), -1);
+	/* of a centre that does not say it */
+	assert_int_equal(read_changed(&verdict, "\"class\":\"done\",", ""), 0);
 	assert_int_equal(read_changed(&end, "\"own\"", "\"owner\""), -1);
 	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000000"), 0);
 	assert_int_equal(read_changed(&end, "\"at_us\":0", "\"at_us\":253402300799000001"), -1);

@@ -49,9 +49,11 @@ static void test_verdicts(void **state)
 	(void)state;
 	for (int bits = 0; bits < 4; bits++) {
 		round_trip(&(struct ri_link_message){ .kind = RI_LINK_VERDICT, .verdict = {
-			.node = 1048575, .order = (bits & 1) != 0, .named = (bits & 2) != 0,
+			.node = 1048575, .class = RI_LINK_STOPPED,
+			.order = (bits & 1) != 0, .named = (bits & 2) != 0,
 			.text = "rank 9 failed first\n" } });
 		assert_int_equal(read.verdict.node, 1048575);
+		assert_int_equal(read.verdict.class, RI_LINK_STOPPED);
 		assert_int_equal(read.verdict.order, (bits & 1) != 0);
 		assert_int_equal(read.verdict.named, (bits & 2) != 0);
 		assert_string_equal(read.verdict.text, "rank 9 failed first\n");
@@ -77,6 +79,8 @@ static void test_packets_that_are_none(void **state)
 	}
 	note.kind = RI_LINK_END;
 	note.word = RI_LINK_STOPPED + 1;
+	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
+	note.kind = RI_LINK_VERDICT;
 	assert_false(ri_link_note_read(&read, &note, sizeof(note)));
 	note.kind = RI_LINK_PHASE;
 	assert_false(ri_link_note_read(&read, &note, sizeof(note)));

@@ -126,6 +126,7 @@ static void test_a_stop_after_a_failure(void **state)
 	end(2, RI_LINK_STOPPED);
 	assert_verdict(3, 1, true);
 	assert_verdict(2, 1, false);
+	assert_int_equal(last(3, RI_LINK_VERDICT)->verdict.class, RI_LINK_UNKNOWN);
 }
 
 /* Of the next attempt: it came when this one had failed, and was not judged yet. */
