@@ -258,10 +258,12 @@ void ri_link_help(const struct ri_link_setup *setup, int inner, int place)
 	if (polls == NULL)
 		_exit(1);
 	ri_own_begin_member();
-	if (ri_own.is_centre)
+	if (ri_own.is_centre) {
 		ri_own_begin_centre();
-	else
+		ri_own_listen();
+	} else {
 		ri_own.call_at = ri_own.now;
+	}
 	while (!is_closed()) {
 		if (wait(polls) < 0 && errno != EINTR)
 			_exit(1);

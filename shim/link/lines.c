@@ -204,6 +204,15 @@ static void say_odds(const struct ri_wire *wire)
 		ri_code_name(RI_CODE_LINK_KEY_DIFFERS));
 }
 
+/* A line to node 0 is dead: node 0 refused us, or it is gone. */
+static void lose_centre(const struct ri_wire *wire)
+{
+	if (wire->met && !wire->proved)
+		ri_member_shut_out(&ri_own.member, wire->why);
+	else
+		ri_member_lose(&ri_own.member, wire->why);
+}
+
 void ri_own_bury(size_t session)
 {
 	struct ri_line *line = &ri_own.lines[session];
@@ -216,8 +225,7 @@ void ri_own_bury(size_t session)
 	if (!wire->calls && line->node >= 0 && wire->broken)
 		ri_centre_break(&ri_own.centre, (size_t)line->node, session, wire->quiet_ms);
 	if (wire->calls && !ri_own.closed && (ri_own.joined == 0 || ri_own.joined == session))
-		(wire->met && !wire->proved ? ri_member_shut_out : ri_member_lose)(&ri_own.member,
-			wire->why);
+		lose_centre(wire);
 	if (ri_own.joined == session) {
 		ri_own.joined = 0;
 		ri_own.alone_at = ri_own.now;
@@ -279,5 +287,4 @@ void ri_own_begin_centre(void)
 		setup->sight->compared = setup->keys.keyed;
 	ri_centre_begin(&ri_own.centre, ri_own.now);
 	ri_member_connect(&ri_own.member, ri_own.now);
-	ri_own_listen();
 }
