@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/own.h"
+#include "link/helper_state.h"
 
 #include <sys/random.h>
 
@@ -13,90 +13,93 @@ static int64_t random_ms(int64_t below)
 	uint32_t drawn = 0;
 
 	if (getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK) < 0)
-		drawn = (uint32_t)ri_own.now;
+		drawn = (uint32_t)ri_helper.now;
 	return drawn % below;
 }
 
 static void call_later(void)
 {
-	int64_t pause = ri_own.now - ri_own.alone_at > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
+	int64_t alone = ri_helper.now - ri_helper.alone_at;
+	int64_t pause = alone > CALLS_LATER_MS ? 10 * CALL_MS : CALL_MS;
 
-	ri_own_look_whether_met();
-	ri_own.calling = false;
-	ri_own.call_at = ri_own.now + pause + random_ms(pause);
+	ri_helper_look_whether_met();
+	ri_helper.calling = false;
+	ri_helper.call_at = ri_helper.now + pause + random_ms(pause);
 }
 
 /* All addresses and ports at once: where packets are dropped each would take its time. */
 static void call_all(const struct ri_addresses *found)
 {
-	const struct ri_link_part *part = &ri_own.setup->part;
+	const struct ri_link_part *part = &ri_helper.setup->part;
 	union ri_socket_address address;
 	socklen_t length;
 
-	ri_own.found = *found;
+	ri_helper.found = *found;
 	for (int n = 0; n < found->count; n++)
 		for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
-			size_t session = ri_own_find_line();
+			size_t session = ri_helper_find_line();
 
 			if (session == 0)
 				return;
 			length = ri_socket_address_make(&address, found->list[n], part->ports[i]);
-			ri_wire_call(&ri_own.lines[session].wire, &address.any, length,
-				ri_own.now);
-			ri_own.calling = true;
+			ri_wire_call(&ri_helper.lines[session].wire, &address.any, length,
+				ri_helper.now);
+			ri_helper.calling = true;
 		}
 }
 
 static void begin_call(void)
 {
-	const char *name = ri_own.setup->part.centre, *why;
+	const char *name = ri_helper.setup->part.centre, *why;
 	struct ri_addresses found;
 
-	ri_own.call_at = 0;
+	ri_helper.call_at = 0;
 	if (ri_address_read(&found, name)) {
 		call_all(&found);
 		return;
 	}
-	why = ri_look_up_begin(&ri_own.look_up, name, ri_own.now);
+	why = ri_look_up_begin(&ri_helper.look_up, name, ri_helper.now);
 	if (why != NULL) {
-		ri_member_lose(&ri_own.member, why);
+		ri_member_lose(&ri_helper.member, why);
 		call_later();
 	}
 }
 
-void ri_own_end_look_up(void)
+void ri_helper_end_look_up(void)
 {
 	struct ri_addresses found;
-	const char *why = ri_look_up_end(&ri_own.look_up, &found);
+	const char *why = ri_look_up_end(&ri_helper.look_up, &found);
 
 	if (why == NULL)
 		call_all(&found);
 	else
-		ri_member_lose(&ri_own.member, why);
-	if (!ri_own.calling)
+		ri_member_lose(&ri_helper.member, why);
+	if (!ri_helper.calling)
 		call_later();
 }
 
 /* When no line calls any more, and nobody was found. */
-void ri_own_look_after_calls(void)
+void ri_helper_look_after_calls(void)
 {
 	bool calls = false;
 
-	for (size_t i = 1; i < ri_own.count; i++) {
-		struct ri_wire *wire = &ri_own.lines[i].wire;
+	for (size_t i = 1; i < ri_helper.count; i++) {
+		struct ri_wire *wire = &ri_helper.lines[i].wire;
 
-		if (!wire->calls || wire->state == RI_WIRE_FREE || i == ri_own.joined)
+		if (!wire->calls || wire->state == RI_WIRE_FREE || i == ri_helper.joined)
 			continue;
-		if (ri_own.joined != 0 || ri_own.member.over)
+		if (ri_helper.joined != 0 || ri_helper.member.over)
 			ri_wire_kill(wire, "another one was found");
 		else
 			calls = true;
 	}
-	if (ri_own.calling && !calls)
+	if (ri_helper.calling && !calls)
 		call_later();
-	if (ri_own.call_at == 0 && !ri_own.calling && ri_own.look_up.fd < 0 && ri_own.joined == 0 &&
-		ri_member_calls(&ri_own.member))
+	if (ri_helper.call_at == 0 && !ri_helper.calling && ri_helper.look_up.fd < 0 &&
+		ri_helper.joined == 0 &&
+		ri_member_calls(&ri_helper.member))
 		call_later();
-	if (ri_own.call_at != 0 && ri_own.now >= ri_own.call_at && ri_member_calls(&ri_own.member))
+	if (ri_helper.call_at != 0 && ri_helper.now >= ri_helper.call_at &&
+		ri_member_calls(&ri_helper.member))
 		begin_call();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/own.h"
+#include "link/helper_state.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,17 +19,17 @@ enum {
 /* Of so many lines: who has no room among them is not heard. */
 static void check_room(rlim_t files)
 {
-	bool enough = ri_own.count > (ri_own.is_centre ? ri_own.setup->part.nodes : RI_LINK_PORTS);
+	size_t nodes = ri_helper.setup->part.nodes;
 
-	if (!enough)
+	if (ri_helper.count <= (ri_helper.is_centre ? nodes : RI_LINK_PORTS))
 		ri_log(RI_LEVEL_WARNING, "link: this process may have %llu open files, too few "
 			"for %s; raise the limit: docker run --ulimit nofile=N [%s]",
 			(unsigned long long)files,
-			ri_own.is_centre ? "a connection of each node" : "calls to node 0",
+			ri_helper.is_centre ? "a connection of each node" : "calls to node 0",
 			ri_code_name(RI_CODE_LINK_FILES));
 }
 
-int ri_own_reserve(void)
+int ri_helper_reserve(void)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
 	rlim_t left, most = RI_LINK_PORTS * RI_NAME_ADDRESSES + 1;
@@ -39,17 +39,18 @@ int ri_own_reserve(void)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	if (ri_own.is_centre)
-		most = ri_own.setup->part.nodes + UNPROVED_MOST;
+	if (ri_helper.is_centre)
+		most = ri_helper.setup->part.nodes + UNPROVED_MOST;
 	left = limit.rlim_cur > OTHERS ? limit.rlim_cur - OTHERS : 0;
-	ri_own.count = (size_t)(most > left ? left : most) + 1;
+	ri_helper.count = (size_t)(most > left ? left : most) + 1;
 	check_room(limit.rlim_cur);
-	ri_own.lines = ri_arena_array(&ri_own.arena, ri_own.count, sizeof(*ri_own.lines));
-	rooms = ri_arena_array(&ri_own.arena, ri_own.count, sizeof(*rooms));
-	if (ri_own.lines == NULL || rooms == NULL)
+	ri_helper.lines = ri_arena_array(&ri_helper.arena, ri_helper.count,
+		sizeof(*ri_helper.lines));
+	rooms = ri_arena_array(&ri_helper.arena, ri_helper.count, sizeof(*rooms));
+	if (ri_helper.lines == NULL || rooms == NULL)
 		return -1;
-	for (size_t i = 0; i < ri_own.count; i++)
-		ri_own.lines[i] = (struct ri_line){
+	for (size_t i = 0; i < ri_helper.count; i++)
+		ri_helper.lines[i] = (struct ri_line){
 			.wire = { .fd = -1, .room = &rooms[i] }, .node = -1 };
 	return 0;
 }
@@ -77,23 +78,25 @@ static int listen_on(uint16_t port, int family)
 	return -1;
 }
 
-void ri_own_listen(void)
+void ri_helper_listen(void)
 {
-	const struct ri_link_part *part = &ri_own.setup->part;
+	const struct ri_link_part *part = &ri_helper.setup->part;
 	int why = 0;
 
-	for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0 && ri_own.listener < 0; i++) {
-		ri_own.listener = listen_on(part->ports[i], AF_INET6);
+	for (size_t i = 0; i < RI_LINK_PORTS && part->ports[i] != 0; i++) {
+		if (ri_helper.listener >= 0)
+			break;
+		ri_helper.listener = listen_on(part->ports[i], AF_INET6);
 		/* not where the port is taken: another program may have it for IPv6 alone */
-		if (ri_own.listener < 0 && errno != EADDRINUSE)
-			ri_own.listener = listen_on(part->ports[i], AF_INET);
+		if (ri_helper.listener < 0 && errno != EADDRINUSE)
+			ri_helper.listener = listen_on(part->ports[i], AF_INET);
 		why = errno;
-		if (ri_own.listener >= 0)
+		if (ri_helper.listener >= 0)
 			ri_log(RI_LEVEL_NOTE, "link: node 0 listens on port %u", part->ports[i]);
 	}
-	if (ri_own.listener < 0)
+	if (ri_helper.listener < 0)
 		ri_log(RI_LEVEL_WARNING, "link: node 0 cannot listen on %s: %s; choose another "
-			"port with --link-port [%s]", ri_own.member.ports, strerror(why),
+			"port with --link-port [%s]", ri_helper.member.ports, strerror(why),
 			ri_code_name(RI_CODE_LINK_PORT));
 }
 
@@ -103,14 +106,14 @@ static int64_t gives_way_at(const struct ri_wire *wire)
 	return wire->born + (wire->state == RI_WIRE_GREETING ? SILENT_MS : CROWDED_MS);
 }
 
-int64_t ri_own_room_at(size_t *stranger)
+int64_t ri_helper_room_at(size_t *stranger)
 {
 	int64_t at = INT64_MAX;
 	size_t unproved = 0;
 
 	*stranger = 0;
-	for (size_t i = 1; i < ri_own.count; i++) {
-		const struct ri_wire *wire = &ri_own.lines[i].wire;
+	for (size_t i = 1; i < ri_helper.count; i++) {
+		const struct ri_wire *wire = &ri_helper.lines[i].wire;
 
 		if (wire->state == RI_WIRE_FREE || wire->calls || wire->proved)
 			continue;
@@ -120,11 +123,11 @@ int64_t ri_own_room_at(size_t *stranger)
 			*stranger = i;
 		}
 	}
-	if (unproved < UNPROVED_MOST && ri_own_find_line() != 0) {
+	if (unproved < UNPROVED_MOST && ri_helper_find_line() != 0) {
 		*stranger = 0;
-		at = ri_own.now;
+		at = ri_helper.now;
 	}
-	return at > ri_own.listen_at ? at : ri_own.listen_at;
+	return at > ri_helper.listen_at ? at : ri_helper.listen_at;
 }
 
 /*
@@ -135,27 +138,27 @@ static void take_no_line(int error)
 {
 	if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
 		return;
-	if (ri_own.listen_at == 0)
+	if (ri_helper.listen_at == 0)
 		ri_log(RI_LEVEL_WARNING, "link: node 0 cannot take the call of another node: %s "
 			"[%s]", strerror(error), ri_code_name(RI_CODE_LINK_PORT));
-	ri_own.listen_at = ri_own.now + CROWDED_MS;
+	ri_helper.listen_at = ri_helper.now + CROWDED_MS;
 }
 
-void ri_own_accept(void)
+void ri_helper_accept(void)
 {
 	size_t stranger;
 
-	for (int i = 0; i < UNPROVED_MOST && ri_own_room_at(&stranger) <= ri_own.now; i++) {
-		int fd = accept4(ri_own.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	for (int i = 0; i < UNPROVED_MOST && ri_helper_room_at(&stranger) <= ri_helper.now; i++) {
+		int fd = accept4(ri_helper.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			take_no_line(errno);
 			return;
 		}
 		if (stranger != 0) {
-			ri_wire_kill(&ri_own.lines[stranger].wire, "others wait");
-			ri_own_bury(stranger);
+			ri_wire_kill(&ri_helper.lines[stranger].wire, "others wait");
+			ri_helper_bury(stranger);
 		}
-		ri_wire_accept(&ri_own.lines[ri_own_find_line()].wire, fd, ri_own.now);
+		ri_wire_accept(&ri_helper.lines[ri_helper_find_line()].wire, fd, ri_helper.now);
 	}
 }

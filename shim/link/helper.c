@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "link/note.h"
-#include "link/own.h"
+#include "link/helper_state.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/kept_fds.h"
@@ -24,7 +24,7 @@ enum {
 	FIND_MS = 4500,		/* to find a centre, or for nodes that may call yet */
 };
 
-struct ri_own ri_own;
+struct ri_helper ri_helper;
 
 static int64_t read_clock(void)
 {
@@ -39,23 +39,24 @@ static int64_t read_clock(void)
 /* This node, and the job with it. */
 static bool has_failed(void)
 {
-	const struct ri_link_end *end = &ri_own.member.end;
+	const struct ri_link_end *end = &ri_helper.member.end;
 
-	return ri_own.member.has_end && end->fatal && end->class != RI_LINK_DONE &&
+	return ri_helper.member.has_end && end->fatal && end->class != RI_LINK_DONE &&
 		end->class != RI_LINK_STOPPED;
 }
 
 /* A failure of its own may still be another node's, or have another's beside it. */
 static bool awaits_verdict(void)
 {
-	return has_failed() && !ri_own.member.judged;
+	return has_failed() && !ri_helper.member.judged;
 }
 
 /* Nodes that may call yet are to hear that the job has failed: from node 0, if it has a port. */
 static bool is_missed(void)
 {
-	return ri_own.is_centre && ri_own.listener >= 0 && ri_centre_misses(&ri_own.centre) &&
-		(has_failed() || (ri_own.centre.decided && ri_own.centre.fatal));
+	return ri_helper.is_centre && ri_helper.listener >= 0 &&
+		ri_centre_misses(&ri_helper.centre) &&
+		(has_failed() || (ri_helper.centre.decided && ri_helper.centre.fatal));
 }
 
 /* It has said all: how long is it worth to go on? */
@@ -63,19 +64,19 @@ static void begin_closing(void)
 {
 	int64_t most = FLUSH_MS;
 
-	ri_own.closing = true;
-	if (awaits_verdict() && ri_own.member.joined)
+	ri_helper.closing = true;
+	if (awaits_verdict() && ri_helper.member.joined)
 		most = JUDGE_MS;
-	if (is_missed() || (awaits_verdict() && !ri_own.is_centre && !ri_own.member.met))
+	if (is_missed() || (awaits_verdict() && !ri_helper.is_centre && !ri_helper.member.met))
 		most = FIND_MS;
-	ri_own.close_at = ri_own.now + most;
+	ri_helper.close_at = ri_helper.now + most;
 }
 
 static void hear_init(void)
 {
 	static struct ri_link_note note;
 	static struct ri_link_message message;
-	ssize_t got = recv(ri_own.inner, &note, sizeof(note), MSG_DONTWAIT);
+	ssize_t got = recv(ri_helper.inner, &note, sizeof(note), MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -84,21 +85,21 @@ static void hear_init(void)
 		return;
 	}
 	if (message.kind == RI_LINK_PHASE) {
-		ri_member_reach(&ri_own.member, message.phase);
+		ri_member_reach(&ri_helper.member, message.phase);
 	} else if (message.kind == RI_LINK_END) {
-		ri_member_end(&ri_own.member, &message.end);
-		if (ri_own.call_at != 0)
-			ri_own.call_at = ri_own.now;	/* somebody should know now */
+		ri_member_end(&ri_helper.member, &message.end);
+		if (ri_helper.call_at != 0)
+			ri_helper.call_at = ri_helper.now;	/* somebody should know now */
 	}
 }
 
 /* Has what was said last arrived, as far as it can? */
 static bool is_settled(void)
 {
-	bool said = !ri_own.member.has_end || (ri_own.member.end_heard && !awaits_verdict());
+	bool said = !ri_helper.member.has_end || (ri_helper.member.end_heard && !awaits_verdict());
 
-	if (!ri_own.is_centre)
-		return said || ri_own.member.over;
+	if (!ri_helper.is_centre)
+		return said || ri_helper.member.over;
 	return said && !is_missed();
 }
 
@@ -107,26 +108,27 @@ static bool is_closed(void)
 {
 	bool lines = false;
 
-	if (!ri_own.closing || (!ri_own.closed && !is_settled() && ri_own.now < ri_own.close_at))
+	if (!ri_helper.closing ||
+		(!ri_helper.closed && !is_settled() && ri_helper.now < ri_helper.close_at))
 		return false;
-	if (!ri_own.closed) {
-		ri_own.closed = true;
-		ri_own.close_at = ri_own.now + FLUSH_MS;
-		if (ri_own.is_centre)
-			ri_centre_close(&ri_own.centre, ri_own.now);
+	if (!ri_helper.closed) {
+		ri_helper.closed = true;
+		ri_helper.close_at = ri_helper.now + FLUSH_MS;
+		if (ri_helper.is_centre)
+			ri_centre_close(&ri_helper.centre, ri_helper.now);
 		else
-			ri_member_give_up(&ri_own.member);
-		for (size_t i = 1; i < ri_own.count; i++)
-			if (ri_own.lines[i].wire.state != RI_WIRE_FREE)
-				ri_wire_end(&ri_own.lines[i].wire, ri_own.now);
-		if (ri_own.listener >= 0)
-			close(ri_own.listener);
-		ri_own.listener = -1;
+			ri_member_give_up(&ri_helper.member);
+		for (size_t i = 1; i < ri_helper.count; i++)
+			if (ri_helper.lines[i].wire.state != RI_WIRE_FREE)
+				ri_wire_end(&ri_helper.lines[i].wire, ri_helper.now);
+		if (ri_helper.listener >= 0)
+			close(ri_helper.listener);
+		ri_helper.listener = -1;
 	}
-	for (size_t i = 1; i < ri_own.count; i++)
-		lines = lines || (ri_own.lines[i].wire.state != RI_WIRE_FREE &&
-			ri_own.lines[i].wire.state != RI_WIRE_DEAD);
-	return !lines || ri_own.now >= ri_own.close_at;
+	for (size_t i = 1; i < ri_helper.count; i++)
+		lines = lines || (ri_helper.lines[i].wire.state != RI_WIRE_FREE &&
+			ri_helper.lines[i].wire.state != RI_WIRE_DEAD);
+	return !lines || ri_helper.now >= ri_helper.close_at;
 }
 
 /* The loop. */
@@ -138,21 +140,21 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t find_due(void)
 {
-	int64_t due = ri_member_due(&ri_own.member);
+	int64_t due = ri_member_due(&ri_helper.member);
 
-	if (ri_own.is_centre)
-		due = earlier(due, ri_centre_due(&ri_own.centre));
-	if (ri_own.call_at != 0 && !ri_own.closed && ri_member_calls(&ri_own.member))
-		due = earlier(due, ri_own.call_at);
-	if (ri_own.look_up.fd >= 0)
-		due = earlier(due, ri_own.look_up.until);
-	if (ri_own.closing)
-		due = earlier(due, ri_own.close_at);
-	for (size_t i = 1; i < ri_own.count; i++)
-		if (ri_own.lines[i].wire.state == RI_WIRE_DEAD)
-			due = ri_own.now;	/* killed behind its turn: it is to be buried */
-		else if (ri_own.lines[i].wire.state != RI_WIRE_FREE)
-			due = earlier(due, ri_own.lines[i].wire.until);
+	if (ri_helper.is_centre)
+		due = earlier(due, ri_centre_due(&ri_helper.centre));
+	if (ri_helper.call_at != 0 && !ri_helper.closed && ri_member_calls(&ri_helper.member))
+		due = earlier(due, ri_helper.call_at);
+	if (ri_helper.look_up.fd >= 0)
+		due = earlier(due, ri_helper.look_up.until);
+	if (ri_helper.closing)
+		due = earlier(due, ri_helper.close_at);
+	for (size_t i = 1; i < ri_helper.count; i++)
+		if (ri_helper.lines[i].wire.state == RI_WIRE_DEAD)
+			due = ri_helper.now;	/* killed behind its turn: it is to be buried */
+		else if (ri_helper.lines[i].wire.state != RI_WIRE_FREE)
+			due = earlier(due, ri_helper.lines[i].wire.until);
 	return due;
 }
 
@@ -165,23 +167,23 @@ static int wait(struct pollfd *polls)
 	size_t stranger;
 
 	polls[INNER] = (struct pollfd){ .events = POLLIN };
-	polls[INNER].fd = ri_own.closing ? -1 : ri_own.inner;
-	if (ri_own.listener >= 0)
-		room_at = ri_own_room_at(&stranger);
+	polls[INNER].fd = ri_helper.closing ? -1 : ri_helper.inner;
+	if (ri_helper.listener >= 0)
+		room_at = ri_helper_room_at(&stranger);
 	polls[LISTENER] = (struct pollfd){ .events = POLLIN };
-	polls[LISTENER].fd = room_at <= ri_own.now ? ri_own.listener : -1;
-	polls[LOOK_UP] = (struct pollfd){ .fd = ri_own.look_up.fd, .events = POLLIN };
+	polls[LISTENER].fd = room_at <= ri_helper.now ? ri_helper.listener : -1;
+	polls[LOOK_UP] = (struct pollfd){ .fd = ri_helper.look_up.fd, .events = POLLIN };
 	polls[LINES].fd = -1;	/* of line 0, which is none */
-	for (size_t i = 1; i < ri_own.count; i++) {
-		const struct ri_wire *wire = &ri_own.lines[i].wire;
+	for (size_t i = 1; i < ri_helper.count; i++) {
+		const struct ri_wire *wire = &ri_helper.lines[i].wire;
 
 		polls[LINES + i] = (struct pollfd){ .events = ri_wire_events(wire) };
 		polls[LINES + i].fd = polls[LINES + i].events == 0 ? -1 : wire->fd;
 	}
-	if (room_at > ri_own.now)
+	if (room_at > ri_helper.now)
 		due = earlier(due, room_at);
-	left = due - ri_own.now;
-	return poll(polls, LINES + ri_own.count, due == INT64_MAX ? -1
+	left = due - ri_helper.now;
+	return poll(polls, LINES + ri_helper.count, due == INT64_MAX ? -1
 		: left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left);
 }
 
@@ -190,26 +192,26 @@ static void go_on(const struct pollfd *polls)
 	/* what was said comes before what is due: a deadline may pass while we are stopped */
 	if (polls[INNER].revents != 0)
 		hear_init();
-	for (size_t i = 1; i < ri_own.count; i++) {
-		struct ri_wire *wire = &ri_own.lines[i].wire;
+	for (size_t i = 1; i < ri_helper.count; i++) {
+		struct ri_wire *wire = &ri_helper.lines[i].wire;
 
-		ri_own.current = i;
+		ri_helper.current = i;
 		if (wire->state != RI_WIRE_FREE && wire->state != RI_WIRE_DEAD)
-			ri_wire_go_on(wire, polls[LINES + i].revents, &ri_own.setup->keys,
-				&ri_own_ear, ri_own.now);
+			ri_wire_go_on(wire, polls[LINES + i].revents, &ri_helper.setup->keys,
+				&ri_helper_ear, ri_helper.now);
 		if (wire->state == RI_WIRE_DEAD)
-			ri_own_bury(i);
+			ri_helper_bury(i);
 	}
-	if (polls[LISTENER].revents != 0 && ri_own.listener >= 0)
-		ri_own_accept();
-	if (ri_own.look_up.fd >= 0 &&
-		(polls[LOOK_UP].revents != 0 || ri_own.now >= ri_own.look_up.until))
-		ri_own_end_look_up();
-	ri_member_pass(&ri_own.member, ri_own.now);
-	if (ri_own.is_centre)
-		ri_centre_pass(&ri_own.centre, ri_own.now);
-	else if (!ri_own.closed)
-		ri_own_look_after_calls();
+	if (polls[LISTENER].revents != 0 && ri_helper.listener >= 0)
+		ri_helper_accept();
+	if (ri_helper.look_up.fd >= 0 &&
+		(polls[LOOK_UP].revents != 0 || ri_helper.now >= ri_helper.look_up.until))
+		ri_helper_end_look_up();
+	ri_member_pass(&ri_helper.member, ri_helper.now);
+	if (ri_helper.is_centre)
+		ri_centre_pass(&ri_helper.centre, ri_helper.now);
+	else if (!ri_helper.closed)
+		ri_helper_look_after_calls();
 }
 
 /*
@@ -248,26 +250,26 @@ void ri_link_help(const struct ri_link_setup *setup, int inner, int place)
 
 	close_others(inner, place);
 	drop_rights();
-	ri_own.setup = setup;
-	ri_own.is_centre = setup->part.node == 0;
-	ri_own.inner = inner;
-	ri_own.listener = ri_own.look_up.fd = -1;
-	ri_own.now = ri_own.alone_at = read_clock();
-	polls = ri_own_reserve() < 0 ? NULL
-		: ri_arena_array(&ri_own.arena, LINES + ri_own.count, sizeof(*polls));
+	ri_helper.setup = setup;
+	ri_helper.is_centre = setup->part.node == 0;
+	ri_helper.inner = inner;
+	ri_helper.listener = ri_helper.look_up.fd = -1;
+	ri_helper.now = ri_helper.alone_at = read_clock();
+	polls = ri_helper_reserve() < 0 ? NULL
+		: ri_arena_array(&ri_helper.arena, LINES + ri_helper.count, sizeof(*polls));
 	if (polls == NULL)
 		_exit(1);
-	ri_own_begin_member();
-	if (ri_own.is_centre) {
-		ri_own_begin_centre();
-		ri_own_listen();
+	ri_helper_begin_member();
+	if (ri_helper.is_centre) {
+		ri_helper_begin_centre();
+		ri_helper_listen();
 	} else {
-		ri_own.call_at = ri_own.now;
+		ri_helper.call_at = ri_helper.now;
 	}
 	while (!is_closed()) {
 		if (wait(polls) < 0 && errno != EINTR)
 			_exit(1);
-		ri_own.now = read_clock();
+		ri_helper.now = read_clock();
 		go_on(polls);
 	}
 	_exit(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "link/own.h"
+#include "link/helper_state.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,13 +21,13 @@ static void say(void *context, const char *lines)
 	}
 }
 
-/* To PID 1. Where its end is full or gone nothing can be done about it. */
+/* Send a message to PID 1. Where its socket is full or closed the message is lost. */
 static void tell_init(const struct ri_link_message *message)
 {
 	static struct ri_link_note note;
 
 	ri_link_note_make(&note, message);
-	if (send(ri_own.inner, &note, sizeof(note), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (send(ri_helper.inner, &note, sizeof(note), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		ri_log(RI_LEVEL_NOTE, "link: %s", strerror(errno));
 }
 
@@ -36,7 +36,7 @@ static void judge(void *context, const struct ri_link_verdict *verdict)
 	struct ri_link_message message = { .kind = RI_LINK_VERDICT, .verdict = *verdict };
 
 	(void)context;
-	dup2(ri_own.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
+	dup2(ri_helper.inner, STDIN_FILENO);	/* where its place was: see PID 1's side */
 	tell_init(&message);
 }
 
@@ -59,7 +59,7 @@ static void ask_init(void *context)
 static const char *name_of(void *context, size_t node)
 {
 	(void)context;
-	return node < ri_own.setup->host_count ? ri_own.setup->hosts[node] : NULL;
+	return node < ri_helper.setup->host_count ? ri_helper.setup->hosts[node] : NULL;
 }
 
 static int64_t real_us(void)
@@ -76,15 +76,16 @@ static int64_t real_us(void)
  */
 static void compare_clocks(const struct ri_line *line, const struct ri_link_hello *hello)
 {
-	struct ri_link_sight *sight = ri_own.setup->sight;
-	struct ri_member *member = &ri_own.member;
-	int64_t way = ri_now_us() - line->asked_us;
+	struct ri_link_sight *sight = ri_helper.setup->sight;
+	struct ri_member *member = &ri_helper.member;
+	int64_t took = ri_now_us() - line->asked_us;
 
-	if (hello->clock_us == 0 || hello->clock_us > RI_LINK_CLOCK || !ri_own.setup->keys.keyed ||
+	if (hello->clock_us == 0 || hello->clock_us > RI_LINK_CLOCK ||
+		!ri_helper.setup->keys.keyed ||
 		(hello->place != RI_LINK_TAKEN && hello->place != RI_LINK_GUEST))
 		return;
-	member->ahead_us = real_us() - way / 2 - (int64_t)hello->clock_us;
-	member->error_us = way / 2 + 1;
+	member->ahead_us = real_us() - took / 2 - (int64_t)hello->clock_us;
+	member->error_us = took / 2 + 1;
 	member->compared = true;
 	if (sight == NULL)
 		return;
@@ -93,17 +94,17 @@ static void compare_clocks(const struct ri_line *line, const struct ri_link_hell
 	sight->compared = true;
 }
 
-/* What is said of nodes that have not come, or are silent. */
+/* Keep the last news for the report: of nodes that have not come, or are silent. */
 static void keep_news(const struct ri_link_message *message)
 {
-	struct ri_link_sight *sight = ri_own.setup->sight;
+	struct ri_link_sight *sight = ri_helper.setup->sight;
 
 	if (message->kind == RI_LINK_NEWS && sight != NULL)
-		ri_text_copy(ri_own.setup->keys.keyed ? sight->roll_call : sight->unproved,
+		ri_text_copy(ri_helper.setup->keys.keyed ? sight->roll_call : sight->unproved,
 			RI_LINK_TEXT, message->news.text);
 }
 
-/* The centre's messages: to node 0's own member without a wire. */
+/* Send a message of the centre. Node 0's own member, session 0, gets it without a wire. */
 static void send_to(void *context, size_t session, const struct ri_link_message *message)
 {
 	static struct ri_link_message hello;
@@ -111,13 +112,13 @@ static void send_to(void *context, size_t session, const struct ri_link_message 
 	(void)context;
 	if (session == 0) {
 		keep_news(message);
-		ri_member_hear(&ri_own.member, message, ri_own.now);
+		ri_member_hear(&ri_helper.member, message, ri_helper.now);
 	} else if (message->kind == RI_LINK_HELLO) {
 		hello = *message;
 		hello.hello.clock_us = (uint64_t)real_us();
-		ri_wire_send(&ri_own.lines[session].wire, &hello);
+		ri_wire_send(&ri_helper.lines[session].wire, &hello);
 	} else {
-		ri_wire_send(&ri_own.lines[session].wire, message);
+		ri_wire_send(&ri_helper.lines[session].wire, message);
 	}
 }
 
@@ -125,82 +126,82 @@ static void drop(void *context, size_t session)
 {
 	(void)context;
 	if (session != 0) {
-		ri_own.lines[session].node = -1;
-		ri_wire_end(&ri_own.lines[session].wire, ri_own.now);
+		ri_helper.lines[session].node = -1;
+		ri_wire_end(&ri_helper.lines[session].wire, ri_helper.now);
 	}
 }
 
 static void send_to_centre(void *context, const struct ri_link_message *message)
 {
-	size_t session = ri_own.joined != 0 ? ri_own.joined : ri_own.current;
+	size_t session = ri_helper.joined != 0 ? ri_helper.joined : ri_helper.current;
 
 	(void)context;
-	if (!ri_own.is_centre && message->kind == RI_LINK_HELLO)
-		ri_own.lines[session].asked_us = ri_now_us();
-	if (!ri_own.is_centre)
-		ri_wire_send(&ri_own.lines[session].wire, message);
+	if (!ri_helper.is_centre && message->kind == RI_LINK_HELLO)
+		ri_helper.lines[session].asked_us = ri_now_us();
+	if (!ri_helper.is_centre)
+		ri_wire_send(&ri_helper.lines[session].wire, message);
 	else if (message->kind == RI_LINK_HELLO)
-		ri_centre_hello(&ri_own.centre, 0, &message->hello, ri_own.now);
+		ri_centre_hello(&ri_helper.centre, 0, &message->hello, ri_helper.now);
 	else
-		ri_centre_hear(&ri_own.centre, 0, 0, message, ri_own.now);
+		ri_centre_hear(&ri_helper.centre, 0, 0, message, ri_helper.now);
 }
 
 static void open_line(void *context, struct ri_wire *wire)
 {
 	(void)context;
-	if (wire->calls && ri_own.joined == 0)
-		ri_member_connect(&ri_own.member, ri_own.now);
+	if (wire->calls && ri_helper.joined == 0)
+		ri_member_connect(&ri_helper.member, ri_helper.now);
 }
 
-/* The first centre that proves itself is it; what was called beside it is no more needed. */
+/* The first centre that proves itself is the one that this member joins. */
 static bool hear_centre(size_t session, const struct ri_link_message *message)
 {
-	if (ri_own.joined != 0 && ri_own.joined != session)
+	if (ri_helper.joined != 0 && ri_helper.joined != session)
 		return false;
 	/* first: an end that waits for the answer is told by the clock of node 0 */
 	if (message->kind == RI_LINK_HELLO)
-		compare_clocks(&ri_own.lines[session], &message->hello);
-	if (!ri_member_hear(&ri_own.member, message, ri_own.now))
+		compare_clocks(&ri_helper.lines[session], &message->hello);
+	if (!ri_member_hear(&ri_helper.member, message, ri_helper.now))
 		return false;
 	keep_news(message);
-	if (ri_own.member.joined && ri_own.joined == 0)
-		ri_own.joined = session;
-	if (ri_own.member.closed || ri_own.member.over)
-		ri_wire_end(&ri_own.lines[session].wire, ri_own.now);
+	if (ri_helper.member.joined && ri_helper.joined == 0)
+		ri_helper.joined = session;
+	if (ri_helper.member.closed || ri_helper.member.over)
+		ri_wire_end(&ri_helper.lines[session].wire, ri_helper.now);
 	return true;
 }
 
 static bool hear_member(size_t session, const struct ri_link_message *message)
 {
-	struct ri_line *line = &ri_own.lines[session];
+	struct ri_line *line = &ri_helper.lines[session];
 
 	if (line->node >= 0)
-		return ri_centre_hear(&ri_own.centre, (size_t)line->node, session, message,
-			ri_own.now);
+		return ri_centre_hear(&ri_helper.centre, (size_t)line->node, session, message,
+			ri_helper.now);
 	if (message->kind != RI_LINK_HELLO)
 		return false;
-	line->node = ri_centre_hello(&ri_own.centre, session, &message->hello, ri_own.now);
+	line->node = ri_centre_hello(&ri_helper.centre, session, &message->hello, ri_helper.now);
 	return true;
 }
 
 static bool take(void *context, struct ri_wire *wire, const struct ri_link_message *message)
 {
 	(void)context;
-	return wire->calls ? hear_centre(ri_own.current, message)
-		: hear_member(ri_own.current, message);
+	return wire->calls ? hear_centre(ri_helper.current, message)
+		: hear_member(ri_helper.current, message);
 }
 
-const struct ri_wire_ear ri_own_ear = { open_line, take, NULL };
+const struct ri_wire_ear ri_helper_ear = { open_line, take, NULL };
 
-/* The centre says once that somebody has no key: a node may have been forgotten. */
+/* Warn once of a caller without a key, or with one: a node may have been forgotten. */
 static void say_odds(const struct ri_wire *wire)
 {
-	if (!wire->at_odds || ri_own.at_odds)
+	if (!wire->at_odds || ri_helper.at_odds)
 		return;
-	ri_own.at_odds = true;
+	ri_helper.at_odds = true;
 	ri_log(RI_LEVEL_WARNING, "link: %s %s; give all nodes the same --link-key [%s]",
 		wire->calls ? "node 0" : "a node that called",
-		ri_own.setup->keys.keyed ? "has no key" : "has a key, and this node has none",
+		ri_helper.setup->keys.keyed ? "has no key" : "has a key, and this node has none",
 		ri_code_name(RI_CODE_LINK_KEY_DIFFERS));
 }
 
@@ -208,45 +209,46 @@ static void say_odds(const struct ri_wire *wire)
 static void lose_centre(const struct ri_wire *wire)
 {
 	if (wire->met && !wire->proved)
-		ri_member_shut_out(&ri_own.member, wire->why);
+		ri_member_shut_out(&ri_helper.member, wire->why);
 	else
-		ri_member_lose(&ri_own.member, wire->why);
+		ri_member_lose(&ri_helper.member, wire->why);
 }
 
-void ri_own_bury(size_t session)
+void ri_helper_bury(size_t session)
 {
-	struct ri_line *line = &ri_own.lines[session];
+	struct ri_line *line = &ri_helper.lines[session];
 	struct ri_wire *wire = &line->wire;
 
 	say_odds(wire);
-	ri_own.centre.foreign = ri_own.centre.foreign || (!wire->calls && wire->foreign);
+	ri_helper.centre.foreign = ri_helper.centre.foreign || (!wire->calls && wire->foreign);
 	if (!wire->calls && line->node >= 0)
-		ri_centre_lose(&ri_own.centre, (size_t)line->node, session, ri_own.now);
+		ri_centre_lose(&ri_helper.centre, (size_t)line->node, session, ri_helper.now);
 	if (!wire->calls && line->node >= 0 && wire->broken)
-		ri_centre_break(&ri_own.centre, (size_t)line->node, session, wire->quiet_ms);
-	if (wire->calls && !ri_own.closed && (ri_own.joined == 0 || ri_own.joined == session))
+		ri_centre_break(&ri_helper.centre, (size_t)line->node, session, wire->quiet_ms);
+	if (wire->calls && !ri_helper.closed &&
+		(ri_helper.joined == 0 || ri_helper.joined == session))
 		lose_centre(wire);
-	if (ri_own.joined == session) {
-		ri_own.joined = 0;
-		ri_own.alone_at = ri_own.now;
+	if (ri_helper.joined == session) {
+		ri_helper.joined = 0;
+		ri_helper.alone_at = ri_helper.now;
 	}
 	ri_wire_close(wire);
 	line->node = -1;
 }
 
-size_t ri_own_find_line(void)
+size_t ri_helper_find_line(void)
 {
-	for (size_t i = 1; i < ri_own.count; i++)
-		if (ri_own.lines[i].wire.state == RI_WIRE_FREE)
+	for (size_t i = 1; i < ri_helper.count; i++)
+		if (ri_helper.lines[i].wire.state == RI_WIRE_FREE)
 			return i;
 	return 0;
 }
 
-void ri_own_begin_member(void)
+void ri_helper_begin_member(void)
 {
 	static char ports[32];
 	struct ri_text out;
-	const struct ri_link_setup *setup = ri_own.setup;
+	const struct ri_link_setup *setup = ri_helper.setup;
 	struct ri_link_hello self = { .node = setup->part.node, .nodes = setup->part.nodes,
 		.may_stop = setup->part.may_stop && setup->orders };
 
@@ -257,34 +259,34 @@ void ri_own_begin_member(void)
 	ri_text_copy(self.host, sizeof(self.host), setup->host == NULL ? "" : setup->host);
 	ri_text_replace_controls(self.host);
 	ri_text_copy(self.version, sizeof(self.version), RI_VERSION);
-	ri_own.member = (struct ri_member){
+	ri_helper.member = (struct ri_member){
 		.send = send_to_centre, .judge = judge, .heard = note_heard, .ask = ask_init,
 		.say = say,
 		.self = self, .keyed = setup->keys.keyed, .centre_name = setup->part.centre,
 		.ports = ports,
-		.roll_ms = ri_own.is_centre ? 0 : (int64_t)setup->roll_ms,
+		.roll_ms = ri_helper.is_centre ? 0 : (int64_t)setup->roll_ms,
 	};
-	ri_member_begin(&ri_own.member, ri_own.now);
+	ri_member_begin(&ri_helper.member, ri_helper.now);
 }
 
-void ri_own_begin_centre(void)
+void ri_helper_begin_centre(void)
 {
-	const struct ri_link_setup *setup = ri_own.setup;
+	const struct ri_link_setup *setup = ri_helper.setup;
 
-	ri_own.centre = (struct ri_centre){
+	ri_helper.centre = (struct ri_centre){
 		.send = send_to, .drop = drop, .host = name_of,
-		.nodes = ri_arena_array(&ri_own.arena, setup->part.nodes,
+		.nodes = ri_arena_array(&ri_helper.arena, setup->part.nodes,
 			sizeof(struct ri_centre_node)),
 		.count = setup->part.nodes, .keyed = setup->keys.keyed,
 		.orders = setup->orders && setup->keys.keyed,
-		.self = ri_own.member.self, .roll_ms = (int64_t)setup->roll_ms,
+		.self = ri_helper.member.self, .roll_ms = (int64_t)setup->roll_ms,
 	};
-	if (ri_own.centre.nodes == NULL)
+	if (ri_helper.centre.nodes == NULL)
 		_exit(1);
 	/* it is its own clock */
-	ri_own.member.compared = setup->keys.keyed;
+	ri_helper.member.compared = setup->keys.keyed;
 	if (setup->sight != NULL)
 		setup->sight->compared = setup->keys.keyed;
-	ri_centre_begin(&ri_own.centre, ri_own.now);
-	ri_member_connect(&ri_own.member, ri_own.now);
+	ri_centre_begin(&ri_helper.centre, ri_helper.now);
+	ri_member_connect(&ri_helper.member, ri_helper.now);
 }

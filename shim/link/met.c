@@ -3,7 +3,7 @@
  * Have the ranks of this node met those of node 0, before any centre took it? Then it is of an
  * attempt that is older than a centre which comes now.
  */
-#include "link/own.h"
+#include "link/helper_state.h"
 
 #include <string.h>
 
@@ -19,8 +19,8 @@ struct look {
 
 static bool is_centre(const unsigned char address[16])
 {
-	for (int i = 0; i < ri_own.found.count; i++)
-		if (memcmp(ri_own.found.list[i], address, 16) == 0)
+	for (int i = 0; i < ri_helper.found.count; i++)
+		if (memcmp(ri_helper.found.list[i], address, 16) == 0)
 			return true;
 	return false;
 }
@@ -30,26 +30,27 @@ static void take(void *context, const struct ri_socket *socket)
 	struct look *look = context;
 
 	if ((socket->state != ESTABLISHED && socket->state != CLOSE_WAIT) ||
-		socket->remote.port != ri_own.setup->meeting || !is_centre(socket->remote.address))
+		socket->remote.port != ri_helper.setup->meeting ||
+		!is_centre(socket->remote.address))
 		return;
 	look->first = look->first == 0 ? socket->local.port : look->first;
-	look->lasts = look->lasts || socket->local.port == ri_own.met_by;
+	look->lasts = look->lasts || socket->local.port == ri_helper.met_by;
 }
 
-void ri_own_look_whether_met(void)
+void ri_helper_look_whether_met(void)
 {
 	static char room[65536];
 	struct look look = { .first = 0 };
 
-	if (ri_own.setup->meeting == 0 || ri_own.member.met ||
-		ri_own.member.phase == RI_LINK_STARTING || ri_own.member.met_at != 0)
+	if (ri_helper.setup->meeting == 0 || ri_helper.member.met ||
+		ri_helper.member.phase == RI_LINK_STARTING || ri_helper.member.met_at != 0)
 		return;
 	ri_tcp_table_read("/proc/self/net/tcp", room, sizeof(room), take, &look);
 	ri_tcp_table_read("/proc/self/net/tcp6", room, sizeof(room), take, &look);
 	/* twice the same one: what a proxy answers, before node 0 does, does not last */
 	if (look.lasts)
-		ri_own.member.met_at = ri_own.met_look;
+		ri_helper.member.met_at = ri_helper.met_look;
 	if (!look.lasts)
-		ri_own.met_by = look.first;
-	ri_own.met_look = ri_own.now;
+		ri_helper.met_by = look.first;
+	ri_helper.met_look = ri_helper.now;
 }

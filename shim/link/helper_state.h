@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the helper share: its one state, since it is a process of its own. helper.c
- * has its loop, lines.c what is heard and said, call.c a member's calls, door.c node 0's door.
+ * The state of the helper, one for the process that it is, which its files share. helper.c has its
+ * loop; lines.c hears and sends messages, dial.c calls node 0, met.c looks whether the ranks have
+ * met, and door.c lets callers in at node 0.
  */
-#ifndef RI_SHIM_LINK_OWN_H
-#define RI_SHIM_LINK_OWN_H
+#ifndef RI_SHIM_LINK_HELPER_STATE_H
+#define RI_SHIM_LINK_HELPER_STATE_H
 
 #include "base/arena.h"
 #include "link/centre.h"
@@ -19,7 +20,7 @@ struct ri_line {
 	int64_t asked_us;	/* of a caller: when it said hello, by CLOCK_MONOTONIC */
 };
 
-struct ri_own {
+struct ri_helper {
 	const struct ri_link_setup *setup;
 	struct ri_arena arena;
 	bool is_centre;
@@ -41,51 +42,54 @@ struct ri_own {
 	int64_t alone_at;	/* since when a member has no line to the centre */
 	bool at_odds;		/* that was said */
 	bool closing;		/* PID 1 has said all */
-	bool closed;		/* and so have we */
+	bool closed;		/* and the helper lets go of its connections */
 	int64_t close_at;
 	int64_t now;
 };
 
-extern struct ri_own ri_own;
+extern struct ri_helper ri_helper;
 
 /* lines.c */
 
 /* This node as a member of its job, and the centre where it is node 0. */
-void ri_own_begin_member(void);
-void ri_own_begin_centre(void);
+void ri_helper_begin_member(void);
+void ri_helper_begin_centre(void);
 
-extern const struct ri_wire_ear ri_own_ear;
+extern const struct ri_wire_ear ri_helper_ear;
 
-/* A line is dead: who it was is lost, and the line free again. */
-void ri_own_bury(size_t session);
+/* A line is dead: tell the centre or the member so, and free the line. */
+void ri_helper_bury(size_t session);
 
 /* A line that is free, or 0. */
-size_t ri_own_find_line(void);
+size_t ri_helper_find_line(void);
 
-/* call.c */
+/* dial.c */
 
 /* Call node 0 when it is time to, and drop what was called in vain. */
-void ri_own_look_after_calls(void);
+void ri_helper_look_after_calls(void);
 
 /* The look-up of node 0's name has ended, or its time is over. */
-void ri_own_end_look_up(void);
+void ri_helper_end_look_up(void);
 
 /* met.c */
 
 /* A look at the sockets of the ranks, for a member that no centre has taken yet. */
-void ri_own_look_whether_met(void);
+void ri_helper_look_whether_met(void);
 
 /* door.c */
 
 /* Reserve the lines, as many as there may be descriptors. Returns 0, or -1 without memory. */
-int ri_own_reserve(void);
+int ri_helper_reserve(void);
 
 /* Node 0 listens: on the first of its ports that is free. */
-void ri_own_listen(void);
+void ri_helper_listen(void);
 
-/* When somebody may come in; in *stranger in whose place, 0: in nobody's. */
-int64_t ri_own_room_at(size_t *stranger);
+/*
+ * When node 0 may accept a caller. *stranger: the line of a caller that gives way to it; 0: a
+ * line is free.
+ */
+int64_t ri_helper_room_at(size_t *stranger);
 
-void ri_own_accept(void);
+void ri_helper_accept(void);
 
 #endif
