@@ -47,7 +47,7 @@ static int read_secret(void *argument)
 	return got < 0 ? -1 : 0;
 }
 
-/* Also where it opens nothing here: on other nodes it does. */
+/* Also where this node takes no part: the same secret is used on other nodes. */
 static void forget_secret(const struct ri_run *run)
 {
 	const struct ri_given *given = &run->found.options.given.link_key;
@@ -114,7 +114,7 @@ static const char *own_name(struct ri_run *run)
 	return uname(&names) == 0 ? names.nodename : NULL;
 }
 
-/* With a secret ranks would be stopped, if it were certain for which job. */
+/* There is a secret, but the job's name may be another one's, too: no rank is stopped. */
 static void say_if_mistaken(const struct ri_run *run)
 {
 	if (run->found.options.link != RI_LINK_MODE_STOP || !run->started.part.may_stop ||
@@ -177,7 +177,7 @@ static int begin(struct ri_run *run)
 	return status;
 }
 
-/* Never where the ranks meet, whoever asks for it. */
+/* The link never takes the port where the ranks meet, even where --link-port names it. */
 static int begin_at_ports(struct ri_run *run)
 {
 	if (run->started.part.ports[0] != 0)
@@ -210,7 +210,7 @@ int ri_run_join(struct ri_run *run)
 {
 	int status;
 
-	/* who is disabled changes nothing of what the command gets */
+	/* a disabled rankinit leaves the environment of the command as it is */
 	if (run->found.options.disabled)
 		return 0;
 	status = join(run);
@@ -335,8 +335,8 @@ static void say_failure(struct ri_run *run)
 }
 
 /*
- * The verdict is no order, and the ranks of this node run: who reads it wants to know why. A
- * stop is no failure, and mostly comes to all nodes.
+ * The verdict is no order, and the ranks of this node run on: say why. A stop is no failure, and
+ * mostly comes to all nodes.
  */
 static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *verdict)
 {
@@ -418,7 +418,7 @@ int ri_run_hear(struct ri_run *run)
 	return ri_fail_hint(&run->err, "look at the lines above: another node is the cause");
 }
 
-/* Whoever stops us waits for --grace, as far as we know. */
+/* The sender of the stop waits for --grace, as far as we know. */
 static int64_t time_to_finish(const struct ri_run *run)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;

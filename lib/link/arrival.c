@@ -7,7 +7,7 @@
 enum { NAMED_MOST = 8, NAME_COLUMNS = 64 };
 
 /*
- * Istio's sidecar passes on what comes in from this address of its own, whoever sent it (Istio
+ * Istio's sidecar passes on all incoming packets from this address of its own (Istio
  * pilot/pkg/networking/util/util.go, InboundPassthroughBindIpv4 and -Ipv6).
  */
 static bool is_sidecar(const unsigned char address[16])

@@ -122,7 +122,7 @@ static void add_below(struct ri_text *out, const char *lines, size_t most)
 	}
 }
 
-/* Losses alone: who lost somebody is no culprit. */
+/* Losses alone: a node whose ranks lost a peer is not to blame for it. */
 static void decide_losses(struct ri_centre *centre, int64_t now)
 {
 	char lines[RI_LINK_TEXT];
@@ -206,7 +206,7 @@ static void weigh(struct ri_centre *centre, size_t node, const struct ri_link_en
 	}
 }
 
-/* Is there nobody left whose end could say more? */
+/* Could no other node still tell an end that says more? */
 static bool are_all_heard(const struct ri_centre *centre)
 {
 	for (size_t i = 0; i < centre->count; i++) {

@@ -21,7 +21,7 @@ enum {
 struct ri_centre_node {
 	struct ri_link_life life;	/* none: it has not called */
 	int64_t born;			/* when that life began, as its age says */
-	bool called;			/* somebody who proved the key has said to be this node */
+	bool called;			/* a caller that proved the key said it is this node */
 	bool taken;
 	bool here;			/* it has a session */
 	bool may_stop;
@@ -51,8 +51,8 @@ struct ri_centre {
 	void *context;
 	struct ri_centre_node *nodes;	/* zeroes */
 	size_t count;
-	bool keyed;			/* who calls has proved that it may */
-	bool orders;			/* there is a secret, and nobody asked to tell only */
+	bool keyed;			/* each caller has proved that it has the secret */
+	bool orders;			/* there is a secret, and node 0 has no --link=tell */
 	struct ri_link_hello self;
 	int64_t roll_ms;		/* the first roll call, after the start; 0: there is none */
 	/* The rest starts as zeroes. */
@@ -60,8 +60,8 @@ struct ri_centre {
 	int64_t ask_at;		/* while it settles */
 	int64_t failed_at;	/* when the first failure was heard; 0: none was */
 	size_t called;			/* nodes that have */
-	bool rolled;			/* somebody was missing, and that was news */
-	bool foreign;			/* somebody of another key or another job has called */
+	bool rolled;			/* a roll call has named a missing node */
+	bool foreign;			/* a node with another key or of another job called */
 	bool leaving;			/* a rank of the job has ended with 0 */
 	bool decided;
 	bool fatal;			/* what decided it ended the job */
@@ -77,8 +77,8 @@ struct ri_centre {
 void ri_centre_begin(struct ri_centre *centre, int64_t now);
 
 /*
- * Somebody with the key said so. Returns the node that the session is of, or -1 where it was sent
- * away: then it is dropped already. The answer was sent.
+ * A caller that has the key said hello: answer it. Returns the node that the session is of, or -1
+ * where the caller was sent away and its session dropped.
  */
 int64_t ri_centre_hello(struct ri_centre *centre, size_t session, const struct ri_link_hello *hello,
 	int64_t now);

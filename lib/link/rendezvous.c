@@ -74,7 +74,7 @@ static bool take_told(struct ri_rendezvous *place, const struct ri_context *cont
 	return told || reads_environment(context->command->launcher);
 }
 
-/* With a range of nodes nobody knows how many come (torch/distributed/run.py, --nnodes). */
+/* A range of nodes does not tell how many will come (torch/distributed/run.py, --nnodes). */
 static bool is_elastic(const struct ri_context *context)
 {
 	const char *nodes = ri_told_find(context, "--nnodes", "PET_NNODES");

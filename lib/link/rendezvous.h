@@ -21,8 +21,8 @@ struct ri_rendezvous {
 /*
  * For whom part says that it owns the ranks of its node. Ranks that are started here meet at
  * MASTER_ADDR:MASTER_PORT, and so does a launcher of torch's that was not told of another place,
- * and a program of Python's alone on its node. Returns false where nobody may expect it: for a
- * shell or a program of which nothing is known, an elastic job, TensorFlow's TF_CONFIG, MPI
+ * and a program of Python's alone on its node. Returns false where the ranks need not meet there:
+ * for a shell or an unknown program, an elastic job, TensorFlow's TF_CONFIG, MPI
  * (is_mpi: the identity is an MPI rank's), a store of etcd's.
  */
 bool ri_rendezvous_find(struct ri_rendezvous *out, const struct ri_topology *topology,

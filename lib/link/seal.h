@@ -36,8 +36,8 @@ enum {
 /*
  * The key of a job: of the secret that its nodes share and of its name, so that jobs with
  * one secret have different keys. secret is NULL where there is none: then the key only
- * keeps jobs apart, everybody can make it, and what opens proves nothing. Returns -1, and
- * leaves out as it is, where the secret has less than RI_SEAL_SECRET bytes.
+ * keeps jobs apart, any program can make it, and a frame that it opens proves nothing.
+ * Returns -1, and leaves out as it is, where the secret has less than RI_SEAL_SECRET bytes.
  */
 int ri_seal_job_key(unsigned char out[RI_SEAL_KEY], const char *job, const void *secret,
 	size_t secret_length);

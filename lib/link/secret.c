@@ -78,7 +78,7 @@ static bool is_words(const unsigned char *bytes, size_t length)
 	return words > 1 && !(lower && upper);
 }
 
-/* A line of a file of variables, or a reference that nobody replaced. */
+/* A line of a file of variables, or a reference that no template engine replaced. */
 static bool has_name(const unsigned char *bytes, size_t length)
 {
 	static const char name[] = "LINK_KEY";

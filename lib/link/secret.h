@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does what should be a random secret show that it is none? Whoever listens at the port tries some
- * hundred thousand guesses a second, so what people type or copy falls.
+ * Does a secret show that it is not random? An attacker who plays a node can try some hundred
+ * thousand guesses a second, and finds what people type or copy.
  */
 #ifndef RI_LINK_SECRET_H
 #define RI_LINK_SECRET_H

@@ -109,7 +109,7 @@ static const char *add_endpoint(struct name *name)
 		port = C10D_PORT;
 	else if (!ri_told_port(&port, colon + 1))
 		return ri_arena_format(name->context->arena, ", endpoint %s", endpoint);
-	/* the default port, or a variable of a port that nobody has said, is no job's own */
+	/* the default port, or the name of a variable in its place, is no job's own */
 	name->apart |= colon != NULL && colon[1] != '$' &&
 		(backend == NULL || strcmp(backend, "static") == 0 ||
 			strcmp(backend, "c10d") == 0);

@@ -78,7 +78,7 @@ void ri_helper_end_look_up(void)
 		call_later();
 }
 
-/* When no line calls any more, and nobody was found. */
+/* When no line calls any more, and no call has found node 0. */
 void ri_helper_look_after_calls(void)
 {
 	bool calls = false;

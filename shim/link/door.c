@@ -10,13 +10,13 @@
 
 enum {
 	UNPROVED_MOST = 256,
-	SILENT_MS = 20,		/* then one of so many who has not said a word gives way */
-	CROWDED_MS = 250,	/* and one who has, but no frame that opens */
+	SILENT_MS = 20,		/* then a caller that has sent no opening gives way */
+	CROWDED_MS = 250,	/* and one that has, but has not proved the key */
 	BACKLOG = 4096,
 	OTHERS = 16,		/* descriptors that are no connection of a node */
 };
 
-/* Of so many lines: who has no room among them is not heard. */
+/* Warn where there are fewer lines than nodes or ports: the others are not heard. */
 static void check_room(rlim_t files)
 {
 	size_t nodes = ri_helper.setup->part.nodes;
@@ -100,7 +100,7 @@ void ri_helper_listen(void)
 			ri_code_name(RI_CODE_LINK_PORT));
 }
 
-/* Until when may this one, which has not proved itself, keep others waiting? */
+/* Until when may a caller that has not proved the key keep other callers waiting? */
 static int64_t gives_way_at(const struct ri_wire *wire)
 {
 	return wire->born + (wire->state == RI_WIRE_GREETING ? SILENT_MS : CROWDED_MS);

@@ -89,7 +89,7 @@ static void hear_init(void)
 	} else if (message.kind == RI_LINK_END) {
 		ri_member_end(&ri_helper.member, &message.end);
 		if (ri_helper.call_at != 0)
-			ri_helper.call_at = ri_helper.now;	/* somebody should know now */
+			ri_helper.call_at = ri_helper.now;	/* a centre should know of it now */
 	}
 }
 
@@ -236,7 +236,7 @@ static void close_others(int inner, int place)
 	/* where that is closed no connection is to become it: PID 1 takes no lines */
 	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
 		dup2(inner, STDERR_FILENO);
-	/* no socket is to have a number that somebody may print to */
+	/* no socket may get a number that a library prints to */
 	dup2(place < 0 ? inner : place, STDIN_FILENO);
 	dup2(inner, STDOUT_FILENO);
 	if (inner > STDERR_FILENO + 1)

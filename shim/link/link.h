@@ -4,7 +4,8 @@
  * never waits for the helper but at its own end. A signal (SIGIO) wakes it when there is something
  * to hear; it polls for nothing.
  *
- * One for a process. Before ri_link_begin, and where that failed, nothing below does anything.
+ * One for a process. Before ri_link_begin, and where that failed, the functions below have no
+ * effect.
  */
 #ifndef RI_SHIM_LINK_LINK_H
 #define RI_SHIM_LINK_LINK_H
@@ -32,7 +33,7 @@ bool ri_link_is_on(void);
 /* The helper, which is no process of the command's; 0: there is none. */
 pid_t ri_link_helper(void);
 
-/* Is this the signal by which the helper wakes us? Somebody else's SIGIO is not. */
+/* Is this the signal by which the helper wakes us? A SIGIO of another process is not. */
 bool ri_link_is_ours(const siginfo_t *info);
 
 /* How far the ranks are. */

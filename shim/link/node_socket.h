@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The place of a node in its job, which one rankinit of a network has: whoever looks into a pod
- * (kubectl exec, a sidecar) has the pod's variables, and is no node. It is the name of a socket,
- * which the kernel takes back with the last process that has it open.
+ * The place of a node in its job, which one rankinit of a network has: a second one in the pod
+ * (kubectl exec, a sidecar) has the pod's variables, too, but is no node. It is the name of a
+ * socket, which the kernel takes back with the last process that has it open.
  */
 #ifndef RI_SHIM_LINK_NODE_SOCKET_H
 #define RI_SHIM_LINK_NODE_SOCKET_H

@@ -21,7 +21,7 @@
 #include "system/hidden_child.h"
 
 enum {
-	LINES = 3,		/* about nodes that have not met; whoever waits has read them */
+	LINES = 3,		/* about nodes that have not met; more would say the same */
 	LOOKS = 20,		/* more than a year, by the usual time */
 	LOOK_S = 25,		/* what one may take, most of it for the name service */
 	NAMES_MS = 15000,	/* for the names of the other nodes */

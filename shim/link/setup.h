@@ -7,15 +7,12 @@
 #include "link/part.h"
 #include "link/wire.h"
 
-/*
- * What the helper leaves for the report, in a page that it shares with PID 1: nothing of it is
- * worth a wake-up.
- */
+/* What the helper leaves for the report, in a page that it shares with PID 1: no wake-up. */
 struct ri_link_sight {
 	bool compared;		/* this node's clock with that of node 0: */
 	int64_t ahead_us, error_us;	/* it goes so far before that, give or take */
 	char roll_call[RI_LINK_TEXT];	/* what was said last of the nodes, or "" */
-	char unproved[RI_LINK_TEXT];	/* the same, where nobody has a key */
+	char unproved[RI_LINK_TEXT];	/* the same, where there is no key */
 };
 
 struct ri_link_setup {

@@ -12,7 +12,7 @@
 enum {
 	READS_AT_ONCE = 4,	/* of a frame's size, so that no peer keeps the others waiting */
 	IDLE_S = 30, PROBE_S = 10, PROBES = 3,	/* of a connection whose other end may be gone */
-	UNHEARD_MS = 60000,	/* what was sent, and nobody acknowledges */
+	UNHEARD_MS = 60000,	/* how long the other side may leave bytes unacknowledged */
 };
 
 _Static_assert((int)RI_WIRE_OPENING == (int)RI_SEAL_OPENING, "opening");
@@ -209,7 +209,7 @@ void ri_wire_send(struct ri_wire *wire, const struct ri_link_message *message)
 		put(wire, frame, size);
 }
 
-/* Without a reset the other machine, or the way to it, has been gone for a while (tcp(7)). */
+/* An error that is no reset: the other machine or the network has been gone a while (tcp(7)). */
 static void break_off(struct ri_wire *wire, int error)
 {
 	struct tcp_info info = { .tcpi_last_ack_recv = 0 };

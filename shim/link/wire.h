@@ -3,7 +3,7 @@
  * One connection of the link, as either side has it: the opening in the clear, then sealed
  * frames with one message each. Nothing here waits; docs/link.md has the protocol.
  *
- * A wire that goes wrong is dead from then on, with a reason; whoever owns it closes it.
+ * A wire that goes wrong is dead from then on, with a reason; its owner closes it.
  */
 #ifndef RI_SHIM_LINK_WIRE_H
 #define RI_SHIM_LINK_WIRE_H
