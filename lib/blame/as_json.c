@@ -116,16 +116,12 @@ static void put_attempt(struct ri_writer *writer, const char *name,
 static void put_missing(struct ri_writer *writer, const char *name,
 	const struct ri_number_set *numbers)
 {
-	size_t end;
+	size_t first, end = 0;
 
 	ri_writer_open(writer, name, '[');
-	for (size_t i = 0; numbers->missing > 0 && i < numbers->all; i = end + 1) {
-		for (end = i; end < numbers->all && ri_number_set_lacks(numbers, end); end++)
-			;
-		if (end == i)
-			continue;
+	while (ri_number_set_next(numbers, &first, &end)) {
 		ri_writer_open(writer, NULL, '[');
-		ri_writer_number(writer, NULL, (int64_t)i);
+		ri_writer_number(writer, NULL, (int64_t)first);
 		ri_writer_number(writer, NULL, (int64_t)end - 1);
 		ri_writer_close(writer, ']');
 	}

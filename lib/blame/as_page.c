@@ -65,20 +65,23 @@ static void add_how(struct ri_writer *writer, const struct ri_suspect *suspect)
 	ri_writer_addf(writer, report->compared ? ", by the clock of node 0\n" : "\n");
 }
 
+/* Words of ours and a foreign value, which end the line. */
+static void add_line(struct ri_writer *writer, const char *words, const char *value)
+{
+	ri_writer_addf(writer, "%s", words);
+	ri_writer_add_shown(writer, value, COLUMNS);
+	ri_writer_addf(writer, "\n");
+}
+
 static void add_lines(struct ri_writer *writer, const char *const *lines, size_t count, size_t most)
 {
-	for (size_t i = 0; i < count && i < most; i++) {
-		ri_writer_addf(writer, "    ");
-		ri_writer_add_shown(writer, lines[i], COLUMNS);
-		ri_writer_addf(writer, "\n");
-	}
+	for (size_t i = 0; i < count && i < most; i++)
+		add_line(writer, "    ", lines[i]);
 }
 
 static void add_report(struct ri_writer *writer, const struct ri_suspect *suspect)
 {
-	ri_writer_addf(writer, "    report: ");
-	ri_writer_add_shown(writer, suspect->report->file, COLUMNS);
-	ri_writer_addf(writer, "\n");
+	add_line(writer, "    report: ", suspect->report->file);
 }
 
 static void add_reason(struct ri_writer *writer, const struct ri_suspect *suspect, size_t most)
@@ -191,21 +194,17 @@ static void add_list(const struct ri_reports *job, struct ri_writer *writer)
 /* "5, 17-18" */
 static void add_missing(struct ri_writer *writer, const struct ri_number_set *numbers)
 {
-	size_t ranges = 0, left = numbers->missing, end;
+	size_t ranges = 0, left = numbers->missing, first, end = 0;
 
-	for (size_t i = 0; i < numbers->all && left > 0; i = end + 1) {
-		for (end = i; end < numbers->all && ri_number_set_lacks(numbers, end); end++)
-			;
-		if (end == i)
-			continue;
+	while (ri_number_set_next(numbers, &first, &end)) {
 		if (ranges == RANGES) {
 			ri_writer_addf(writer, " and %zu more", left);
 			return;
 		}
-		ri_writer_addf(writer, "%s%zu", ranges++ == 0 ? "" : ", ", i);
-		if (end - i > 1)
+		ri_writer_addf(writer, "%s%zu", ranges++ == 0 ? "" : ", ", first);
+		if (end - first > 1)
 			ri_writer_addf(writer, "-%zu", end - 1);
-		left -= end - i;
+		left -= end - first;
 	}
 }
 
@@ -238,9 +237,7 @@ static void add_told(const struct ri_reports *job, struct ri_writer *writer)
 {
 	ri_writer_addf(writer, "node %lld failed first, as the link said; it left no report:\n",
 		(long long)job->verdict_node);
-	ri_writer_addf(writer, "    ");
-	ri_writer_add_shown(writer, job->verdict->verdict, COLUMNS);
-	ri_writer_addf(writer, "\n");
+	add_line(writer, "    ", job->verdict->verdict);
 }
 
 /* Where to look further, where no end of its own is shown. */
@@ -343,18 +340,24 @@ static void add_conclusion(const struct ri_reports *job, struct ri_writer *write
 	}
 }
 
+/* The job's id behind these words, and the attempt, as far as the platform tells them. */
+static void add_id(struct ri_writer *writer, const char *words, const struct ri_node_report *one)
+{
+	if (one->job != NULL) {
+		ri_writer_addf(writer, "%s", words);
+		ri_writer_add_shown(writer, one->job, COLUMNS);
+	}
+	if (one->attempt >= 0)
+		ri_writer_addf(writer, ", attempt %lld", (long long)one->attempt);
+}
+
 static void add_job(const struct ri_reports *job, struct ri_writer *writer)
 {
 	const struct ri_attempt *newest = &job->attempts[0];
 	const struct ri_node_report *one = newest->reports[0];
 
 	ri_writer_addf(writer, "job");
-	if (one->job != NULL) {
-		ri_writer_addf(writer, " ");
-		ri_writer_add_shown(writer, one->job, COLUMNS);
-	}
-	if (one->attempt >= 0)
-		ri_writer_addf(writer, ", attempt %lld", (long long)one->attempt);
+	add_id(writer, " ", one);
 	ri_writer_addf(writer, ": ");
 	add_count(writer, newest->count, "report");
 	if (job->nodes.all > 0)
@@ -426,9 +429,7 @@ static void add_older(const struct ri_reports *job, struct ri_writer *writer)
 				continue;
 			ri_writer_addf(writer, "    but by its clock there is an older report of ");
 			add_name(writer, one);
-			ri_writer_addf(writer, ": ");
-			ri_writer_add_shown(writer, one->file, COLUMNS);
-			ri_writer_addf(writer, "\n");
+			add_line(writer, ": ", one->file);
 		}
 }
 
@@ -502,12 +503,7 @@ static void add_attempts(const struct ri_reports *job, struct ri_writer *writer)
 		ri_writer_addf(writer, "not judged: ");
 		add_count(writer, attempt->count, "report");
 		ri_writer_addf(writer, " of another attempt or job");
-		if (one->job != NULL) {
-			ri_writer_addf(writer, ", ");
-			ri_writer_add_shown(writer, one->job, COLUMNS);
-		}
-		if (one->attempt >= 0)
-			ri_writer_addf(writer, ", attempt %lld", (long long)one->attempt);
+		add_id(writer, ", ", one);
 		ri_writer_addf(writer, ", ended ");
 		add_time(writer, attempt->ended);
 		ri_writer_addf(writer, ": ");
@@ -524,9 +520,7 @@ static void add_skips(const struct ri_reports *job, struct ri_writer *writer)
 	for (size_t i = 0; i < job->skip_count && i < NAMED; i++) {
 		ri_writer_addf(writer, "skipped: ");
 		ri_writer_add_shown(writer, job->skips[i].file, COLUMNS);
-		ri_writer_addf(writer, ": ");
-		ri_writer_add_shown(writer, job->skips[i].why, COLUMNS);
-		ri_writer_addf(writer, "\n");
+		add_line(writer, ": ", job->skips[i].why);
 	}
 	if (job->skip_count > NAMED)
 		ri_writer_addf(writer, "skipped: %zu more files; --blame=json has all\n",

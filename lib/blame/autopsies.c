@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Whom the autopsies of the nodes suspect, where they looked near the end. */
 #include "blame/reports.h"
 
 /* Did its autopsy see a rank near the end? */
@@ -52,14 +53,13 @@ bool ri_reports_ask_autopsies(struct ri_reports *job)
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
+		struct ri_suspect suspect;
 
 		if (!is_seen(report) || !report->autopsy.suspects ||
 			is_suspected(job, report->autopsy.rank))
 			continue;
-		if (job->suspect_count < RI_REPORTS_SUSPECTS)
-			job->suspects[job->suspect_count++] = seen_by(report);
-		else
-			job->more_suspects++;
+		suspect = seen_by(report);
+		ri_reports_suspect(job, &suspect);
 	}
 	if (job->suspect_count > 0)
 		job->conclusion = RI_CONCLUSION_HELD;

@@ -14,8 +14,9 @@ enum {
 	BESIDE = 1024,		/* reports that are looked at for one of the same machine */
 };
 
-/* What is known of the job's losses. */
+/* The ranks of an attempt that lost a peer, or waited for one in vain. */
 struct losses {
+	const struct ri_attempt *attempt;
 	size_t count;
 	size_t ranks;		/* that all reports together have */
 	int64_t first;		/* when; 0: there are none */
@@ -23,7 +24,7 @@ struct losses {
 	size_t waited;		/* how many did */
 };
 
-/* None of its ranks was started, and not for another node's failure, a master or a stop. */
+/* The node started no rank, for a reason of its own: no other node failed, no stop came. */
 static bool is_refused(const struct ri_node_report *report)
 {
 	for (size_t i = 0; i < report->count; i++)
@@ -129,15 +130,10 @@ static void keep_first(struct ri_reports *job, struct ri_suspect *list, size_t c
 			first = i;
 	job->suspects[0] = list[first];
 	job->suspect_count = 1;
-	for (size_t i = 0; i < count; i++) {
-		if (i == first || !is_near(&list[first], &list[i]) ||
-			is_later_here(list, count, i))
-			continue;
-		if (job->suspect_count < RI_REPORTS_SUSPECTS)
-			job->suspects[job->suspect_count++] = list[i];
-		else
-			job->more_suspects++;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (i != first && is_near(&list[first], &list[i]) &&
+			!is_later_here(list, count, i))
+			ri_reports_suspect(job, &list[i]);
 }
 
 /* The link named another node, and what failed here had been told to stop by then. */
@@ -149,7 +145,7 @@ static bool is_told(const struct ri_reports *job, const struct ri_node_report *r
 		rank->told;
 }
 
-/* All whose own failure weighs so much. Returns how many there are. */
+/* List all nodes whose own failure is of this class. Returns how many they are. */
 static size_t collect(const struct ri_reports *job, enum ri_class class, struct ri_suspect *list)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
@@ -192,15 +188,9 @@ static bool keep_refused(struct ri_reports *job, const struct ri_suspect *list, 
 		if (!is_refused(list[i].report))
 			return false;
 	job->conclusion = RI_CONCLUSION_REFUSED;
-	for (size_t i = 0; i < count; i++) {
-		/* once for all ranks of a node */
-		if (i > 0 && ri_node_report_is_beside(list[i - 1].report, list[i].report))
-			continue;
-		if (job->suspect_count < RI_REPORTS_SUSPECTS)
-			job->suspects[job->suspect_count++] = list[i];
-		else
-			job->more_suspects++;
-	}
+	for (size_t i = 0; i < count; i++)	/* once for all ranks of a node */
+		if (i == 0 || !ri_node_report_is_beside(list[i - 1].report, list[i].report))
+			ri_reports_suspect(job, &list[i]);
 	return true;
 }
 
@@ -226,7 +216,7 @@ static bool find_first(struct ri_reports *job, struct ri_suspect *list)
 
 static struct losses find_losses(const struct ri_attempt *attempt)
 {
-	struct losses losses = { .count = 0 };
+	struct losses losses = { .attempt = attempt };
 
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct ri_node_report *report = attempt->reports[i];
@@ -274,47 +264,45 @@ static bool is_before_losses(const struct ri_attempt *attempt,
 	return sure || here;
 }
 
-typedef bool is_suspect(const struct ri_attempt *attempt, const struct losses *losses,
-	const struct ri_node_report *report, const struct ri_reported_rank *rank);
+typedef bool is_suspect(const struct losses *losses, const struct ri_node_report *report,
+	const struct ri_reported_rank *rank);
 
-/* It ended with 0 before the others lost a peer, or not much later. */
-static bool is_done(const struct ri_attempt *attempt, const struct losses *losses,
-	const struct ri_node_report *report, const struct ri_reported_rank *rank)
+/* The rank ended with 0 before the others lost a peer, or not much later. */
+static bool is_done(const struct losses *losses, const struct ri_node_report *report,
+	const struct ri_reported_rank *rank)
 {
-	(void)attempt;
 	return rank->end == RI_END_EXITED && rank->exit_code == 0 && !rank->told &&
 		rank->ended != 0 &&
 		ri_time_align(report, rank->ended) <= losses->first + RI_REPORTS_APART_US;
 }
 
-/* It had ended with 0 when the others lost one. */
-static bool has_left(const struct ri_attempt *attempt, const struct losses *losses,
-	const struct ri_node_report *report, const struct ri_reported_rank *rank)
+/* The rank had ended with 0 when the others lost a peer. */
+static bool has_left(const struct losses *losses, const struct ri_node_report *report,
+	const struct ri_reported_rank *rank)
 {
-	return is_done(attempt, losses, report, rank) &&
-		is_before_losses(attempt, report, ri_time_align(report, rank->ended));
+	return is_done(losses, report, rank) &&
+		is_before_losses(losses->attempt, report, ri_time_align(report, rank->ended));
 }
 
-static bool has_lost(const struct ri_attempt *attempt, const struct losses *losses,
-	const struct ri_node_report *report, const struct ri_reported_rank *rank)
+static bool has_lost(const struct losses *losses, const struct ri_node_report *report,
+	const struct ri_reported_rank *rank)
 {
-	(void)attempt;
 	(void)losses;
 	(void)report;
 	return rank->class == RI_CLASS_LOSS;
 }
 
-/* It did not say that it waited in vain. */
-static bool is_silent(const struct ri_attempt *attempt, const struct losses *losses,
-	const struct ri_node_report *report, const struct ri_reported_rank *rank)
+/* The rank did not say that it waited in vain. */
+static bool is_silent(const struct losses *losses, const struct ri_node_report *report,
+	const struct ri_reported_rank *rank)
 {
-	return !has_lost(attempt, losses, report, rank);
+	return !has_lost(losses, report, rank);
 }
 
-/* All ranks of which that is true, into the list. Returns how many. */
-static size_t find_ranks(const struct ri_attempt *attempt, const struct losses *losses,
-	is_suspect *is, struct ri_suspect *list)
+/* List all ranks for which the question is answered with yes. Returns how many they are. */
+static size_t find_ranks(const struct losses *losses, is_suspect *is, struct ri_suspect *list)
 {
+	const struct ri_attempt *attempt = losses->attempt;
 	size_t count = 0;
 
 	for (size_t i = 0; i < attempt->count; i++)
@@ -322,7 +310,7 @@ static size_t find_ranks(const struct ri_attempt *attempt, const struct losses *
 			const struct ri_node_report *report = attempt->reports[i];
 			const struct ri_reported_rank *rank = &report->ranks[k];
 
-			if (is(attempt, losses, report, rank))
+			if (is(losses, report, rank))
 				list[count++] = (struct ri_suspect){
 					.report = report, .rank = rank,
 					.at = ri_time_align(report, rank->ended),
@@ -343,8 +331,7 @@ static void name(struct ri_reports *job, enum ri_conclusion conclusion,
 static bool find_alone(struct ri_reports *job, const struct losses *losses,
 	struct ri_suspect *list)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
-	size_t done = losses->count == 1 ? find_ranks(attempt, losses, is_done, list) : 0;
+	size_t done = losses->count == 1 ? find_ranks(losses, is_done, list) : 0;
 	int64_t first, last;
 
 	if (done < 2 || done + 1 != losses->ranks)
@@ -356,7 +343,7 @@ static bool find_alone(struct ri_reports *job, const struct losses *losses,
 	}
 	if (last - first > RI_REPORTS_APART_US)
 		return false;
-	find_ranks(attempt, losses, has_lost, list);
+	find_ranks(losses, has_lost, list);
 	name(job, RI_CONCLUSION_FIRST, &list[0]);
 	return true;
 }
@@ -385,9 +372,9 @@ static bool find_evicted(struct ri_reports *job, struct ri_suspect *list)
 }
 
 /* When the first rank waited in vain, by a clock that can be compared, or else by any. */
-static int64_t find_timeout(const struct ri_attempt *attempt, const struct losses *losses,
-	const struct ri_node_report *report)
+static int64_t find_timeout(const struct losses *losses, const struct ri_node_report *report)
 {
+	const struct ri_attempt *attempt = losses->attempt;
 	int64_t first = 0;
 
 	for (size_t i = 0; i < attempt->count; i++) {
@@ -413,14 +400,13 @@ static int64_t find_timeout(const struct ri_attempt *attempt, const struct losse
  */
 static void find_held(struct ri_reports *job, const struct losses *losses, struct ri_suspect *list)
 {
-	const struct ri_attempt *attempt = &job->attempts[0];
 	int64_t most = losses->waited > 1 ? SETTLE : 2 * SETTLE;
 
 	if (losses->timeout == 0 || losses->timeout > losses->first + RI_REPORTS_APART_US ||
-		find_ranks(attempt, losses, is_silent, list) != 1)
+		find_ranks(losses, is_silent, list) != 1)
 		return;
 	if (list[0].rank->end == RI_END_RUNNING || (list[0].rank->told &&
-		list[0].at >= find_timeout(attempt, losses, list[0].report) + most)) {
+		list[0].at >= find_timeout(losses, list[0].report) + most)) {
 		ri_suspect_add_autopsy(&list[0]);
 		name(job, RI_CONCLUSION_HELD, &list[0]);
 	}
@@ -434,7 +420,7 @@ static void find_among_losses(struct ri_reports *job, const struct losses *losse
 
 	if (find_alone(job, losses, list))
 		return;
-	left = find_ranks(&job->attempts[0], losses, has_left, list);
+	left = find_ranks(losses, has_left, list);
 	if (left > 0) {
 		job->conclusion = RI_CONCLUSION_LEFT;
 		keep_first(job, list, left);

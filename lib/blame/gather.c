@@ -293,6 +293,15 @@ bool ri_number_set_lacks(const struct ri_number_set *numbers, size_t number)
 	return number < numbers->all && !is_seen(numbers, number);
 }
 
+bool ri_number_set_next(const struct ri_number_set *numbers, size_t *first, size_t *end)
+{
+	for (*first = *end; *first < numbers->all && is_seen(numbers, *first); (*first)++)
+		;
+	for (*end = *first; ri_number_set_lacks(numbers, *end); (*end)++)
+		;
+	return *end > *first;
+}
+
 static void see(struct ri_number_set *numbers, int64_t number)
 {
 	if (number < 0 || (size_t)number >= numbers->all || is_seen(numbers, (size_t)number))
@@ -352,6 +361,14 @@ static void find_verdict(struct ri_reports *job)
 	}
 	if (job->verdict != NULL && !job->verdicts_differ)
 		job->verdict_node = job->verdict->verdict_node;
+}
+
+void ri_reports_suspect(struct ri_reports *job, const struct ri_suspect *suspect)
+{
+	if (job->suspect_count < RI_REPORTS_SUSPECTS)
+		job->suspects[job->suspect_count++] = *suspect;
+	else
+		job->more_suspects++;
 }
 
 int ri_reports_gather(struct ri_reports *job)

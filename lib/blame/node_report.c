@@ -61,18 +61,23 @@ int64_t ri_time_parse(const char *text)
 			SECOND + part * 1000;
 }
 
-/* A copy of a string, cut; NULL where it is none, or out of memory. */
-static const char *keep(const json_t *value, size_t most, struct ri_arena *arena)
+/* How many bytes of the text are whole characters and at most so many. */
+static int cut(const char *text, size_t most)
 {
-	const char *text = json_string_value(value);
-	size_t length = text == NULL ? 0 : strlen(text);
+	size_t length = strlen(text);
 
-	if (text == NULL)
-		return NULL;
 	if (length > most)
 		for (length = most; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
 			length--;
-	return ri_arena_copy(arena, text, length);
+	return (int)length;
+}
+
+/* A copy of a string, cut; NULL where the value is no string, or out of memory. */
+static const char *keep(const json_t *value, size_t most, struct ri_arena *arena)
+{
+	const char *text = json_string_value(value);
+
+	return text == NULL ? NULL : ri_arena_copy(arena, text, (size_t)cut(text, most));
 }
 
 static const char *keep_word(const json_t *object, const char *key, struct ri_arena *arena)
@@ -176,17 +181,6 @@ static const char *describe_end(const json_t *failure, struct ri_arena *arena)
 	if (code >= 0)
 		return ri_arena_format(arena, "exit status %d", (int)code);
 	return "it is unknown how it ended";
-}
-
-/* How many bytes of it are whole characters, and no more than so many. */
-static int cut(const char *text, size_t most)
-{
-	size_t length = strlen(text);
-
-	if (length > most)
-		for (length = most; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
-			length--;
-	return (int)length;
 }
 
 /* "/dev/shm was full: what to do [code]" */

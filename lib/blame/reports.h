@@ -36,14 +36,14 @@ struct ri_attempt {
 
 enum ri_conclusion {
 	RI_CONCLUSION_WELL,	/* no rank failed */
-	RI_CONCLUSION_STOPPED,	/* nor did one, but a stop came from outside */
+	RI_CONCLUSION_STOPPED,	/* no rank failed, but a stop came from outside */
 	RI_CONCLUSION_FIRST,	/* the suspects failed first: one, or several at once */
 	RI_CONCLUSION_REFUSED,	/* they did not start their ranks; all of them are named */
 	RI_CONCLUSION_EVICTED,	/* their nodes were stopped from outside before others lost them */
 	RI_CONCLUSION_LEFT,	/* they had ended with 0, and the others then lost them */
 	RI_CONCLUSION_HELD,	/* the others waited in vain for it; or autopsies suspect several */
 	RI_CONCLUSION_SILENT,	/* losses alone, and nodes or ranks that left no report */
-	RI_CONCLUSION_TOLD,	/* likewise, and the link named a node, of which there is none */
+	RI_CONCLUSION_TOLD,	/* the link named a node that left no report */
 	RI_CONCLUSION_UNKNOWN,	/* losses alone: they do not tell which rank went first */
 };
 
@@ -146,6 +146,9 @@ int64_t ri_suspect_rank(const struct ri_suspect *suspect);
  */
 int ri_reports_gather(struct ri_reports *job);
 
+/* gather.c: one suspect more, which is only counted where the list is full. */
+void ri_reports_suspect(struct ri_reports *job, const struct ri_suspect *suspect);
+
 /* autopsies.c: name whom the nodes' autopsies suspect; those that name several are a tie. */
 bool ri_reports_ask_autopsies(struct ri_reports *job);
 
@@ -163,5 +166,8 @@ int ri_reports_compare_facts(struct ri_reports *job);
 
 /* Is this number missing? */
 bool ri_number_set_lacks(const struct ri_number_set *numbers, size_t number);
+
+/* The next missing numbers in a row from *end on: from *first to before *end. */
+bool ri_number_set_next(const struct ri_number_set *numbers, size_t *first, size_t *end);
 
 #endif

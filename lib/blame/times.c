@@ -62,7 +62,7 @@ static int compare_starts(const void *first, const void *second)
 	return (one > other) - (one < other);
 }
 
-/* Who began a minute before or after the one in the middle. */
+/* List the reports that began a minute before or after the one in the middle. */
 static int find_astray(struct ri_reports *job)
 {
 	const struct ri_attempt *attempt = &job->attempts[0];
