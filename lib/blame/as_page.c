@@ -16,24 +16,16 @@ enum {
 
 static void add_name(struct ri_writer *writer, const struct ri_node_report *report)
 {
-	char name[512];
-	struct ri_text text;
+	char name[RI_NODE_SHOWN];
 
-	ri_text_init(&text, name, sizeof(name));
-	if (report->node >= 0)
-		ri_text_add(&text, "node ");
-	ri_node_report_name(&text, report);
-	ri_writer_add_shown(writer, name, COLUMNS);
+	ri_writer_add_shown(writer, ri_node_report_name(name, report), COLUMNS);
 }
 
 static void add_time(struct ri_writer *writer, int64_t at)
 {
-	char buffer[64];
-	struct ri_text text;
+	char buffer[RI_TIME_SHOWN];
 
-	ri_text_init(&text, buffer, sizeof(buffer));
-	ri_time_show(&text, at);
-	ri_writer_addf(writer, "%s", buffer);
+	ri_writer_addf(writer, "%s", ri_time_show(buffer, at));
 }
 
 /* "1 node", "3 nodes" */

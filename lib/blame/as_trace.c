@@ -159,13 +159,9 @@ static void put_rankinit(struct ri_writer *writer, const struct ri_reports *job,
 static void put_node(struct ri_writer *writer, const struct ri_reports *job,
 	const struct ri_node_report *report, size_t process)
 {
-	char name[600];
-	struct ri_text text;
+	char name[RI_NODE_SHOWN];
 
-	ri_text_init(&text, name, sizeof(name));
-	ri_text_add(&text, report->node >= 0 ? "node " : "");
-	ri_node_report_name(&text, report);
-	put_name(writer, "process_name", process, 1, name);
+	put_name(writer, "process_name", process, 1, ri_node_report_name(name, report));
 	for (size_t i = 0; i < report->count; i++)
 		put_rank(writer, job, report, &report->ranks[i], process);
 	put_rankinit(writer, job, report, process);

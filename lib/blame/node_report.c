@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -33,19 +34,10 @@ static int64_t read_part(const char **text, size_t digits, char end)
 	return (int64_t)value;
 }
 
-/* Days since 1970-01-01; the year begins with March, so that a leap day ends it. */
-static int64_t count_days(int64_t year, int64_t month, int64_t day)
-{
-	int64_t from_march = (month + 9) % 12;
-
-	year -= month <= 2;
-	return 365 * year + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5 +
-		day - 1 - 719468;
-}
-
 int64_t ri_time_parse(const char *text)
 {
 	int64_t year = read_part(&text, 4, '-'), month, day, hour, minute, second, part;
+	struct tm time;
 
 	if (year < 1970 || year > YEARS_MOST)
 		return 0;
@@ -57,8 +49,11 @@ int64_t ri_time_parse(const char *text)
 	part = second < 0 || second > 60 ? -1 : read_part(&text, 3, 'Z');
 	if (part < 0 || *text != '\0')
 		return 0;
-	return (((count_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) *
-			SECOND + part * 1000;
+	time = (struct tm){
+		.tm_year = (int)year - 1900, .tm_mon = (int)month - 1, .tm_mday = (int)day,
+		.tm_hour = (int)hour, .tm_min = (int)minute, .tm_sec = (int)second,
+	};
+	return (int64_t)timegm(&time) * SECOND + part * 1000;
 }
 
 /* How many bytes of the text are whole characters and at most so many. */

@@ -155,35 +155,38 @@ void ri_writer_bool(struct ri_writer *writer, const char *name, bool value)
 
 void ri_writer_time(struct ri_writer *writer, const char *name, int64_t at)
 {
-	char buffer[64];
-	struct ri_text text;
+	char buffer[RI_TIME_SHOWN];
 
-	ri_text_init(&text, buffer, sizeof(buffer));
-	ri_time_show(&text, at);
-	ri_writer_string(writer, name, at <= 0 ? NULL : buffer);
+	ri_writer_string(writer, name, at <= 0 ? NULL : ri_time_show(buffer, at));
 }
 
-void ri_time_show(struct ri_text *out, int64_t at)
+const char *ri_time_show(char out[RI_TIME_SHOWN], int64_t at)
 {
+	struct ri_text text;
 	struct timespec time = {
 		.tv_sec = (time_t)(at / 1000000), .tv_nsec = (long)(at % 1000000 * 1000),
 	};
 
+	ri_text_init(&text, out, RI_TIME_SHOWN);
 	if (at <= 0)
-		ri_text_add(out, "an unknown time");
+		ri_text_add(&text, "an unknown time");
 	else
-		ri_time_add(out, time);
+		ri_time_add(&text, time);
+	return out;
 }
 
-void ri_node_report_name(struct ri_text *out, const struct ri_node_report *report)
+const char *ri_node_report_name(char out[RI_NODE_SHOWN], const struct ri_node_report *report)
 {
 	enum { COLUMNS = 64 };
+	struct ri_text text;
 
+	ri_text_init(&text, out, RI_NODE_SHOWN);
 	if (report->node >= 0)
-		ri_text_addf(out, "%lld", (long long)report->node);
+		ri_text_addf(&text, "node %lld", (long long)report->node);
 	if (report->host == NULL && report->node >= 0)
-		return;
-	ri_text_add(out, report->node >= 0 ? " (" : "");
-	ri_text_add_shown(out, report->host != NULL ? report->host : report->file, COLUMNS);
-	ri_text_add(out, report->node >= 0 ? ")" : "");
+		return out;
+	ri_text_add(&text, report->node >= 0 ? " (" : "");
+	ri_text_add_shown(&text, report->host != NULL ? report->host : report->file, COLUMNS);
+	ri_text_add(&text, report->node >= 0 ? ")" : "");
+	return out;
 }

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "blame/reports.h"
 
-enum { RI_WRITER_SIZE = 65536 };
+enum { RI_WRITER_SIZE = 65536, RI_TIME_SHOWN = 64, RI_NODE_SHOWN = 512 };
 
 struct ri_writer {
 	/* Returns -1 where it cannot be written; then no more is. */
@@ -51,11 +51,11 @@ void ri_writer_number(struct ri_writer *writer, const char *name, int64_t value)
 void ri_writer_bool(struct ri_writer *writer, const char *name, bool value);
 void ri_writer_time(struct ri_writer *writer, const char *name, int64_t at);
 
-/* "2026-01-31T12:00:00.123Z" of microseconds, or "at an unknown time". */
-void ri_time_show(struct ri_text *out, int64_t at);
+/* "2026-01-31T12:00:00.123Z" of microseconds, or "an unknown time". Returns out. */
+const char *ri_time_show(char out[RI_TIME_SHOWN], int64_t at);
 
-/* "3 (gpu-0514)", "gpu-0514", or the name of the file: a node, without the word. */
-void ri_node_report_name(struct ri_text *out, const struct ri_node_report *report);
+/* "node 3 (gpu-0514)", "gpu-0514", or the name of the file. Returns out. */
+const char *ri_node_report_name(char out[RI_NODE_SHOWN], const struct ri_node_report *report);
 
 /* The answers: one page, "rankinit-blame-1", Chrome's trace events. */
 void ri_reports_write_page(const struct ri_reports *job, struct ri_writer *writer);
