@@ -142,15 +142,11 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_json_member *m)
 	return next > 0 || takes_word(in, m);
 }
 
-/* "&token=x" of an URL, also where that is part of another one; "sig=x&se=1" without it. */
+/* "&token=x" of an URL, also where that is part of another one. */
 static bool is_parameter(struct ri_scan *in, const struct ri_json_member *m)
 {
-	if (m->sign != '=')
-		return false;
-	return ri_scan_is(in, m->start - 1, "?&") || ri_scan_precedes(in, m->start, "%3F") ||
-		ri_scan_precedes(in, m->start, "%26") || (ri_member_is(m, "sig") && !m->spaced &&
-		ri_scan_is(in, ri_scan_find(in, m->begin,
-			m->begin + ri_scan_reach(in, RI_SCAN_AHEAD), "&% \t\"'"), "&%"));
+	return m->sign == '=' && (ri_scan_is(in, m->start - 1, "?&") ||
+		ri_scan_precedes(in, m->start, "%3F") || ri_scan_precedes(in, m->start, "%26"));
 }
 
 /* Does an object, or an item of a list, begin or end here? */
@@ -179,20 +175,17 @@ static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_json_m
 }
 
 /*
- * PASS=x of an environment, {"pass": "x1"}: others pass forward, or pass a test.
- * auth=("me", "x") of Python's requests.
+ * PASS=x of an environment, {"pass": "x"}: others pass forward, or pass a test.
+ * sig=x of a shared access signature. auth=("me", "x") of Python's requests.
  */
 static bool is_login(struct ri_scan *in, const struct ri_json_member *m)
 {
-	struct ri_scan_quote quote = ri_scan_quote_at(in, m->begin);
-	size_t begin = m->begin + quote.width;
-	size_t end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD, " \"'`");
-
 	if (ri_member_is(m, "auth"))
 		return m->sign == '=' && ri_scan_byte(in, m->begin) == '(';
+	if (ri_member_is(m, "sig"))
+		return m->sign == '=' && !m->spaced;
 	return ri_member_is(m, "pass") && ((m->sign == '=' && ri_name_is_upper(m->name)) ||
-		(m->sign == ':' && quote.mark != 0 && ri_scan_byte(in, end) != ' ' &&
-			!ri_value_is_plain(ri_scan_span(in, begin, end))));
+		(m->sign == ':' && ri_scan_quote_at(in, m->begin).mark != 0));
 }
 
 void ri_member_judge(struct ri_scan *in, struct ri_json_member *m)

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "redact/scan.h"
 
 enum {
 	MAX_NAME = 64,		/* bytes of a name that are looked at, from its end */
@@ -64,11 +65,6 @@ static bool is_upper(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
-static bool is_letter(char c)
-{
-	return is_upper(c) || (c >= 'a' && c <= 'z');
-}
-
 /* The next word of a row. */
 static bool next_word(const char **words, struct ri_span *word)
 {
@@ -96,7 +92,7 @@ bool ri_name_is_upper(struct ri_span name)
 	bool upper = false;
 
 	for (size_t i = 0; i < name.length; i++) {
-		if (is_letter(name.at[i]) && !is_upper(name.at[i]))
+		if (ri_is_letter(name.at[i]) && !is_upper(name.at[i]))
 			return false;
 		upper = upper || is_upper(name.at[i]);
 	}
@@ -118,7 +114,7 @@ static bool begins_word(struct ri_span name, size_t i)
 		return true;
 	if (!is_upper(c))
 		return false;
-	return !is_upper(before) || (i + 1 < name.length && is_letter(name.at[i + 1]) &&
+	return !is_upper(before) || (i + 1 < name.length && ri_is_letter(name.at[i + 1]) &&
 		!is_upper(name.at[i + 1]));
 }
 
@@ -132,7 +128,7 @@ static void split(struct ri_span name, struct words *out)
 	for (size_t i = 0; i < name.length; i++) {
 		char c = name.at[i];
 
-		if (!is_letter(c) && !is_digit(c)) {
+		if (!ri_is_letter(c) && !is_digit(c)) {
 			start = true;
 			continue;
 		}
@@ -204,22 +200,18 @@ static enum kind find_end(const struct words *words, size_t *begin)
 
 static enum ri_secrecy secrecy_of_kind(enum kind kind, bool prefixed, bool upper)
 {
-	switch (kind) {
-	case WEAK:
-		return prefixed && upper ? RI_SECRECY_TOKEN : RI_SECRECY_WEAK;
-	case MANY:
-		return RI_SECRECY_WEAK;
-	case PART:
-		return prefixed ? RI_SECRECY_TOKEN : RI_SECRECY_WEAK;
-	case TOKEN:
+	static const enum ri_secrecy alone[LATER] = {
+		[WEAK] = RI_SECRECY_WEAK,
+		[MANY] = RI_SECRECY_WEAK,
+		[PART] = RI_SECRECY_WEAK,
+		[TOKEN] = RI_SECRECY_TOKEN,
+		[PHRASE] = RI_SECRECY_PHRASE,
+		[HEADER] = RI_SECRECY_HEADER,
+	};
+
+	if (prefixed && (kind == PART || (kind == WEAK && upper)))
 		return RI_SECRECY_TOKEN;
-	case PHRASE:
-		return RI_SECRECY_PHRASE;
-	case HEADER:
-		return RI_SECRECY_HEADER;
-	default:
-		return RI_SECRECY_NONE;
-	}
+	return alone[kind];
 }
 
 /* The last word counts, or the one before those that say nothing of it. */
@@ -300,7 +292,7 @@ static bool is_number(struct ri_span value)
 static bool is_marks(struct ri_span value)
 {
 	for (size_t i = 0; i < value.length; i++)
-		if (is_letter(value.at[i]) || is_digit(value.at[i]))
+		if (ri_is_letter(value.at[i]) || is_digit(value.at[i]))
 			return false;
 	return true;
 }
@@ -316,14 +308,14 @@ static bool is_placeholder(struct ri_span value)
 	struct ri_span inner = ri_span_skip(value, 1);
 
 	if (first == '$')
-		return next == '{' || next == '(' || (is_letter(next) &&
+		return next == '{' || next == '(' || (ri_is_letter(next) &&
 			(ri_name_is_upper(inner) || ri_secrecy_of(inner) != RI_SECRECY_NONE));
 	if (first == '%' && memchr("sdr", next, 3) != NULL)
 		return true;
 	if (first == '{' || first == '%')
 		return next == '{' || next == '(' || last == '}';
 	if (first == '<')
-		return (is_letter(next) || memchr("/|", next, 2) != NULL) &&
+		return (ri_is_letter(next) || memchr("/|", next, 2) != NULL) &&
 			memchr(value.at, '>', value.length) != NULL;
 	return (first == '[' && last == ']' && ri_name_is_upper(value)) ||
 		ri_span_starts(value, "\xe2\x96\x81") || ri_span_starts(value, "\xc4\xa0");
@@ -344,20 +336,9 @@ bool ri_value_is_plain(struct ri_span value)
 	while (value.length > 0 && memchr(",.;:!?", value.at[value.length - 1], 6) != NULL)
 		value.length--;
 	for (size_t i = 0; i < value.length; i++)
-		if (!is_letter(value.at[i]) && value.at[i] != '\'' && value.at[i] != '-')
+		if (!ri_is_letter(value.at[i]) && value.at[i] != '\'' && value.at[i] != '-')
 			return false;
 	return value.length > 0 && value.length < LONG_RUN;
-}
-
-/* 550e8400-e29b-41d4-a716-446655440000 */
-static bool is_uuid(struct ri_span value)
-{
-	if (value.length != 36)
-		return false;
-	for (size_t i = 0; i < value.length; i++)
-		if ((value.at[i] == '-') != (i == 8 || i == 13 || i == 18 || i == 23))
-			return false;
-	return true;
 }
 
 bool ri_value_is_random(struct ri_span value)
@@ -365,12 +346,10 @@ bool ri_value_is_random(struct ri_span value)
 	size_t run = 0, changes = 0;
 	bool digits = false, letters = false;
 
-	if (is_uuid(value))
-		return false;
 	for (size_t i = 0; i < value.length; i++) {
 		bool digit = is_digit(value.at[i]);
 
-		if (!digit && !is_letter(value.at[i])) {
+		if (!digit && !ri_is_letter(value.at[i])) {
 			run = changes = 0;
 			digits = letters = false;
 			continue;
@@ -424,11 +403,11 @@ size_t ri_secret_form(struct ri_span text)
 		for (; end < text.length; end++) {
 			char c = text.at[end];
 
-			if (!is_letter(c) && !is_digit(c) &&
+			if (!ri_is_letter(c) && !is_digit(c) &&
 				(c == '\0' || strchr(forms[i].more, c) == NULL))
 				break;
 			digit = digit || is_digit(c);
-			marks = marks || !is_letter(c);
+			marks = marks || !ri_is_letter(c);
 		}
 		if (end - start >= forms[i].least && (digit || !marks))
 			return end;
