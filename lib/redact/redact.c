@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the text. At each name: what the name says (name.h), what sign
- * stands behind it and how far the value goes (member.h), and whether that is a
+ * stands behind it and how far the value goes (assignment.h), and whether that is a
  * secret.
  */
 #include "redact/redact.h"
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "redact/member.h"
+#include "redact/assignment.h"
 
 enum { MAX_LOGIN = 4096 };	/* bytes of an URL */
 
@@ -32,7 +32,7 @@ static bool found(struct ri_scan *in, size_t begin, size_t end)
 }
 
 /* "self.token", "token", "HF_TOKEN": the name of a secret is none. */
-static bool is_reference(const struct ri_json_member *m, struct ri_span value)
+static bool is_reference(const struct ri_assignment *m, struct ri_span value)
 {
 	for (size_t i = 0; i < value.length; i++)
 		if (!ri_is_letter(value.at[i]) && value.at[i] != '_' && value.at[i] != '.')
@@ -47,7 +47,7 @@ static bool is_reference(const struct ri_json_member *m, struct ri_span value)
 }
 
 /* "token: unexpected end", "invalid token: x": what people write behind a name. */
-static bool is_remark(struct ri_scan *in, const struct ri_json_member *m, struct ri_span value)
+static bool is_remark(struct ri_scan *in, const struct ri_assignment *m, struct ri_span value)
 {
 	size_t end = m->begin + value.length, next = ri_scan_skip_blanks(in, end), second;
 	bool option = m->name.at[0] == '-', plain = ri_value_is_plain(value);
@@ -57,15 +57,16 @@ static bool is_remark(struct ri_scan *in, const struct ri_json_member *m, struct
 		return plain;
 	if (m->sign == '=' || m->sign == '>')
 		return false;
-	second = ri_member_word_end(in, next, next + RI_SCAN_AHEAD);
+	second = ri_assignment_word_end(in, next, next + RI_SCAN_AHEAD);
 	end = option ? second : ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD, "");
-	if (ri_value_is_sentence(ri_scan_span(in, m->begin, end), ri_member_is_rest(in, m) ? 2 : 1))
+	if (ri_value_is_sentence(ri_scan_span(in, m->begin, end),
+			ri_assignment_is_rest(in, m) ? 2 : 1))
 		return true;
 	return plain && !option && more && ri_value_is_plain(ri_scan_span(in, next, second));
 }
 
 /* Does anything between brackets, or in lines, make a secret of all of it? */
-static bool hides_any(struct ri_scan *in, const struct ri_json_member *m, size_t begin, size_t end,
+static bool hides_any(struct ri_scan *in, const struct ri_assignment *m, size_t begin, size_t end,
 	bool bare)
 {
 	for (size_t at = begin, next; at < end; at = next) {
@@ -93,7 +94,7 @@ static bool hides_any(struct ri_scan *in, const struct ri_json_member *m, size_t
 }
 
 /* What stands between the brackets at at. */
-static bool take_brackets(struct ri_scan *in, const struct ri_json_member *m, size_t at)
+static bool take_brackets(struct ri_scan *in, const struct ri_assignment *m, size_t at)
 {
 	size_t end = ri_scan_brackets_end(in, at);
 
@@ -112,14 +113,15 @@ static size_t end_of_code(struct ri_scan *in, size_t at)
 	return ri_scan_is(in, end, "([{") && !ri_scan_is(in, at, "0123456789.") ? end : at;
 }
 
-static bool take_bare(struct ri_scan *in, const struct ri_json_member *m)
+static bool take_bare(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t most = m->begin + ri_scan_reach(in, RI_SCAN_AHEAD);
 	size_t limit = most < in->length ? most : in->length;
-	size_t end = ri_member_bare_end(in, m, limit);
+	size_t end = ri_assignment_bare_end(in, m, limit);
 	struct ri_span value = ri_scan_span(in, m->begin, end);
 	/* "cookie=None, x", "password = password + x" */
-	struct ri_span first = ri_scan_span(in, m->begin, ri_member_word_end(in, m->begin, limit));
+	struct ri_span first = ri_scan_span(in, m->begin,
+		ri_assignment_word_end(in, m->begin, limit));
 
 	if (m->sign == '=' && first.length < value.length && (is_reference(m, first) ||
 			!ri_secrecy_hides(RI_SECRECY_TOKEN, first)))
@@ -127,11 +129,11 @@ static bool take_bare(struct ri_scan *in, const struct ri_json_member *m)
 	if (!ri_secrecy_hides(m->secrecy, value) || is_reference(m, value) ||
 		is_remark(in, m, value))
 		return false;
-	return found(in, m->begin, end == limit ? ri_member_bare_end(in, m, in->length) : end);
+	return found(in, m->begin, end == limit ? ri_assignment_bare_end(in, m, in->length) : end);
 }
 
 /* <password>x</password>, on one line or several; not "<token> expected before <eof>". */
-static bool take_element(struct ri_scan *in, const struct ri_json_member *m)
+static bool take_element(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t begin = m->begin, end = begin, limit = ri_scan_horizon(in, begin);
 
@@ -176,7 +178,7 @@ static size_t end_of_joined(struct ri_scan *in, size_t end, struct ri_scan_quote
 	return end;
 }
 
-static bool take_quoted(struct ri_scan *in, const struct ri_json_member *m, size_t at)
+static bool take_quoted(struct ri_scan *in, const struct ri_assignment *m, size_t at)
 {
 	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
 	size_t end;
@@ -196,7 +198,7 @@ static bool take_quoted(struct ri_scan *in, const struct ri_json_member *m, size
 }
 
 /* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
-static bool take_pair(struct ri_scan *in, const struct ri_json_member *m)
+static bool take_pair(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t at = ri_scan_skip_prefix(in, m->begin), end;
 	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
@@ -214,7 +216,7 @@ static bool take_pair(struct ri_scan *in, const struct ri_json_member *m)
 }
 
 /* Lines below the name that stand further right, or as a list: all of them, or none. */
-static bool take_block(struct ri_scan *in, const struct ri_json_member *m)
+static bool take_block(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t column = m->start - ri_scan_quote_before(in, m->start).width -
 		ri_scan_line(in, m->start);
@@ -240,7 +242,7 @@ static bool take_block(struct ri_scan *in, const struct ri_json_member *m)
 }
 
 /* "|", ">-" and the like, and then the end of the line. */
-static size_t skip_marker(struct ri_scan *in, const struct ri_json_member *m)
+static size_t skip_marker(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t at = m->begin;
 
@@ -261,7 +263,7 @@ static bool is_name_of_other(struct ri_scan *in, size_t at)
 }
 
 /* A value that stands below its name: quoted or in brackets in the next line, or a block. */
-static bool take_below(struct ri_scan *in, struct ri_json_member *m, size_t line_end)
+static bool take_below(struct ri_scan *in, struct ri_assignment *m, size_t line_end)
 {
 	size_t next = ri_scan_skip_margin(in, line_end + 1), quote;
 
@@ -279,7 +281,7 @@ static bool take_below(struct ri_scan *in, struct ri_json_member *m, size_t line
 }
 
 /* The value of a name that makes a secret of it. */
-static bool take_value(struct ri_scan *in, struct ri_json_member *m)
+static bool take_value(struct ri_scan *in, struct ri_assignment *m)
 {
 	size_t at = ri_is_one_of(m->sign, ":,=") ? skip_marker(in, m) : m->begin;
 
@@ -301,22 +303,22 @@ static bool take_value(struct ri_scan *in, struct ri_json_member *m)
 }
 
 /* "Bearer x", but not "Bearer token is missing" and "Bearer realm=". */
-static bool take_bearer(struct ri_scan *in, const struct ri_json_member *m)
+static bool take_bearer(struct ri_scan *in, const struct ri_assignment *m)
 {
-	struct ri_json_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
+	struct ri_assignment value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
 
-	if (!ri_member_is(m, "bearer"))
+	if (!ri_assignment_is(m, "bearer"))
 		return false;
 	value.begin = ri_scan_skip_blanks(in, m->end);
 	return value.begin > m->end && !ri_scan_follows(in, value.begin, "realm=") &&
 		!ri_value_is_plain(ri_scan_span(in, value.begin,
-			ri_member_word_end(in, value.begin, value.begin + RI_SCAN_AHEAD))) &&
+			ri_assignment_word_end(in, value.begin, value.begin + RI_SCAN_AHEAD))) &&
 		take_bare(in, &value);
 }
 
-static bool take_login(struct ri_scan *in, const struct ri_json_member *m)
+static bool take_login(struct ri_scan *in, const struct ri_assignment *m)
 {
-	struct ri_json_member value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
+	struct ri_assignment value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
 	size_t line;
 
 	if (m->name.at[0] != '-')
@@ -342,7 +344,7 @@ static bool take_login(struct ri_scan *in, const struct ri_json_member *m)
 
 static bool take_name(struct ri_scan *in)
 {
-	struct ri_json_member m = { .start = in->at, .end = in->at };
+	struct ri_assignment m = { .start = in->at, .end = in->at };
 	size_t form = ri_secret_form(ri_scan_span(in, in->at, in->length));
 
 	if (form > 0)
@@ -354,10 +356,10 @@ static bool take_name(struct ri_scan *in)
 	m.secrecy = ri_secrecy_of(m.name);
 	if (take_bearer(in, &m) || take_login(in, &m))
 		return true;
-	if ((m.secrecy == RI_SECRECY_NONE && !ri_member_is(&m, "value")) ||
-		!ri_member_find_sign(in, &m))
+	if ((m.secrecy == RI_SECRECY_NONE && !ri_assignment_is(&m, "value")) ||
+		!ri_assignment_find_sign(in, &m))
 		return false;
-	ri_member_judge(in, &m);
+	ri_assignment_judge(in, &m);
 	return m.secrecy != RI_SECRECY_NONE && take_value(in, &m);
 }
 

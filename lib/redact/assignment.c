@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "redact/member.h"
+#include "redact/assignment.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@ enum { NEAR = 256 };	/* from a value to the name of it beside it */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-bool ri_member_is(const struct ri_json_member *m, const char *word)
+bool ri_assignment_is(const struct ri_assignment *m, const char *word)
 {
 	return m->name.length == strlen(word) &&
 		strncasecmp(m->name.at, word, m->name.length) == 0;
@@ -25,7 +25,7 @@ static char before_blanks(struct ri_scan *in, size_t at)
 }
 
 /* <password>, <db:password type="x">: past the '>', or 0. */
-static size_t end_of_tag(struct ri_scan *in, const struct ri_json_member *m)
+static size_t end_of_tag(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t at = m->start;
 
@@ -42,7 +42,7 @@ static size_t end_of_tag(struct ri_scan *in, const struct ri_json_member *m)
  * Does the word after the name belong to it: --token x, login me password x1, ENV HF_TOKEN x1,
  * token 'x1y2z3w4' is invalid?
  */
-static bool takes_word(struct ri_scan *in, const struct ri_json_member *m)
+static bool takes_word(struct ri_scan *in, const struct ri_assignment *m)
 {
 	size_t begin = m->begin + ri_scan_quote_at(in, m->begin).width;
 	size_t end = ri_scan_find(in, begin, begin + RI_SCAN_AHEAD,
@@ -76,7 +76,7 @@ static size_t skip_type(struct ri_scan *in, size_t at)
 	return at;
 }
 
-static bool find_assigned(struct ri_scan *in, struct ri_json_member *m, size_t at)
+static bool find_assigned(struct ri_scan *in, struct ri_assignment *m, size_t at)
 {
 	size_t sign = at + ri_scan_is(in, at, "?:+") * (ri_scan_byte(in, at + 1) == '=');
 
@@ -97,7 +97,7 @@ static bool find_assigned(struct ri_scan *in, struct ri_json_member *m, size_t a
 	return true;
 }
 
-bool ri_member_find_sign(struct ri_scan *in, struct ri_json_member *m)
+bool ri_assignment_find_sign(struct ri_scan *in, struct ri_assignment *m)
 {
 	size_t at = m->end, closed, next;
 
@@ -143,7 +143,7 @@ bool ri_member_find_sign(struct ri_scan *in, struct ri_json_member *m)
 }
 
 /* "&token=x" of an URL, also where that is part of another one. */
-static bool is_parameter(struct ri_scan *in, const struct ri_json_member *m)
+static bool is_parameter(struct ri_scan *in, const struct ri_assignment *m)
 {
 	return m->sign == '=' && (ri_scan_is(in, m->start - 1, "?&") ||
 		ri_scan_precedes(in, m->start, "%3F") || ri_scan_precedes(in, m->start, "%26"));
@@ -158,7 +158,7 @@ static bool is_edge(struct ri_scan *in, size_t at)
 }
 
 /* What a name makes of the "value" beside it: {"name": "HF_TOKEN", "value": "x"}, in any order. */
-static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_json_member *m)
+static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_assignment *m)
 {
 	enum ri_secrecy most = RI_SECRECY_NONE, secrecy;
 	size_t at = m->start, reach = ri_scan_reach(in, NEAR), end;
@@ -178,36 +178,37 @@ static enum ri_secrecy secrecy_beside(struct ri_scan *in, const struct ri_json_m
  * PASS=x of an environment, {"pass": "x"}: others pass forward, or pass a test.
  * sig=x of a shared access signature. auth=("me", "x") of Python's requests.
  */
-static bool is_login(struct ri_scan *in, const struct ri_json_member *m)
+static bool is_login(struct ri_scan *in, const struct ri_assignment *m)
 {
-	if (ri_member_is(m, "auth"))
+	if (ri_assignment_is(m, "auth"))
 		return m->sign == '=' && ri_scan_byte(in, m->begin) == '(';
-	if (ri_member_is(m, "sig"))
+	if (ri_assignment_is(m, "sig"))
 		return m->sign == '=' && !m->spaced;
-	return ri_member_is(m, "pass") && ((m->sign == '=' && ri_name_is_upper(m->name)) ||
+	return ri_assignment_is(m, "pass") && ((m->sign == '=' && ri_name_is_upper(m->name)) ||
 		(m->sign == ':' && ri_scan_quote_at(in, m->begin).mark != 0));
 }
 
-void ri_member_judge(struct ri_scan *in, struct ri_json_member *m)
+void ri_assignment_judge(struct ri_scan *in, struct ri_assignment *m)
 {
 	size_t from = m->start;
 
 	if (is_login(in, m) || (m->secrecy == RI_SECRECY_WEAK && is_parameter(in, m)))
 		m->secrecy = RI_SECRECY_TOKEN;
 	/* "API key: x", "cache key: x" */
-	if (ri_member_is(m, "key") && !m->quoted && ri_is_letter(ri_scan_byte(in, m->start - 2)) &&
+	if (ri_assignment_is(m, "key") && !m->quoted &&
+		ri_is_letter(ri_scan_byte(in, m->start - 2)) &&
 		ri_scan_byte(in, m->start - 1) == ' ') {
 		while (m->end - from < sizeof("subscription key") && from > 0 &&
 			(from == m->start || ri_is_name_byte(ri_scan_byte(in, from - 1))))
 			from--;
 		m->secrecy = ri_secrecy_of(ri_scan_span(in, from, m->end));
 	}
-	if (ri_member_is(m, "value"))
+	if (ri_assignment_is(m, "value"))
 		m->secrecy = secrecy_beside(in, m);
 }
 
 /* ",name=" or ";name=" ends a value that has no quotes. */
-static bool is_next_member(struct ri_scan *in, size_t at)
+static bool is_next_assignment(struct ri_scan *in, size_t at)
 {
 	size_t end = at + 1;
 
@@ -231,7 +232,7 @@ static size_t trim(const struct ri_scan *in, size_t begin, size_t end)
 	return end;
 }
 
-size_t ri_member_word_end(struct ri_scan *in, size_t begin, size_t limit)
+size_t ri_assignment_word_end(struct ri_scan *in, size_t begin, size_t limit)
 {
 	bool assigned = false;
 	size_t at = begin;
@@ -239,7 +240,8 @@ size_t ri_member_word_end(struct ri_scan *in, size_t begin, size_t limit)
 	for (; at < limit && !ri_scan_is(in, at, " \t\r\n\v\f\x1b"); at++) {
 		char c = ri_scan_byte(in, at);
 
-		if ((ri_is_one_of(c, ",;") || (c == '&' && !assigned)) && is_next_member(in, at))
+		if ((ri_is_one_of(c, ",;") || (c == '&' && !assigned)) &&
+			is_next_assignment(in, at))
 			break;
 		if (ri_scan_quote_at(in, at).mark != 0 && (ri_scan_is(in, at + 1, ",:)]}") ||
 			ri_is_space(ri_scan_byte(in, at + 1))))
@@ -252,14 +254,14 @@ size_t ri_member_word_end(struct ri_scan *in, size_t begin, size_t limit)
 	return at == limit && limit < in->length ? at : trim(in, begin, at);
 }
 
-bool ri_member_is_rest(struct ri_scan *in, const struct ri_json_member *m)
+bool ri_assignment_is_rest(struct ri_scan *in, const struct ri_assignment *m)
 {
 	return m->secrecy == RI_SECRECY_HEADER || (m->secrecy == RI_SECRECY_PHRASE &&
 		(m->sign == ':' || (m->sign == '=' && (m->spaced || ri_name_is_upper(m->name)))) &&
 		ri_scan_starts_line(in, m->start));
 }
 
-size_t ri_member_bare_end(struct ri_scan *in, const struct ri_json_member *m, size_t limit)
+size_t ri_assignment_bare_end(struct ri_scan *in, const struct ri_assignment *m, size_t limit)
 {
 	struct ri_scan_quote around = ri_scan_quote_before(in, m->start);
 	size_t at = m->begin, end;
@@ -280,8 +282,8 @@ size_t ri_member_bare_end(struct ri_scan *in, const struct ri_json_member *m, si
 	if (m->sign == ':' && m->secrecy != RI_SECRECY_HEADER &&
 		(m->quoted || before == '{' || before == ','))
 		return ri_scan_find(in, at, limit, ",}])");
-	if (m->sign == 'i' || !ri_member_is_rest(in, m))
-		return ri_member_word_end(in, at, limit);
+	if (m->sign == 'i' || !ri_assignment_is_rest(in, m))
+		return ri_assignment_word_end(in, at, limit);
 	while (at < limit && !ri_scan_is(in, at, "\n\x1b") && !ri_scan_follows(in, at, "\\r\\n"))
 		at++;
 	at = at < in->length ? at : in->length;
