@@ -9,7 +9,7 @@
 #include "from/ompi_place.h"
 #include "from/ompi_uri.h"
 #include "from/reading.h"
-#include "from/slurm_step.h"
+#include "from/slurm.h"
 
 #define SCHIZO "Open MPI 4.1 orte/mca/schizo/ompi/schizo_ompi.c"
 #define PMDL "openpmix 5.0 src/mca/pmdl/ompi/pmdl_ompi.c"

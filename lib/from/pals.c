@@ -4,7 +4,7 @@
  * for MPI of Cray; then it is Slurm that tells who a task is.
  */
 #include "from/reading.h"
-#include "from/slurm_step.h"
+#include "from/slurm.h"
 
 #define CORAL "flux-coral2 src/shell/plugins/cray_pals.c"
 #define SHASTA "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c"

@@ -6,10 +6,11 @@
  * Without a step it is an allocation: machines, and no rank. Below
  * another launcher the step is that one's daemons.
  */
-#include "from/slurm_step.h"
+#include "from/slurm.h"
 
 #include <inttypes.h>
 
+#include "base/number.h"
 #include "from/allocation.h"
 #include "from/hostlist.h"
 #include "from/reading.h"
@@ -57,6 +58,20 @@ static const struct ri_variable reads[] = {
 	  .cite = "Slurm sbatch(1)" },
 	{ .name = NULL },
 };
+
+bool ri_slurm_is_task(const struct ri_env *env)
+{
+	/* Slurm slurm/slurm.h: SLURM_MAX_NORMAL_STEP_ID; the special ones are above it. */
+	static const struct ri_range steps = { 0, 0xfffffff0 };
+	const char *step = ri_env_get(env, "SLURM_STEP_ID");
+	uint64_t number;
+
+	return step != NULL && ri_number_read(step, steps, &number, NULL) == RI_NUMBER_OK &&
+		ri_source_sees(env, "SLURM_PROCID") &&
+		(ri_source_sees(env, "SLURM_STEP_NUM_TASKS") ||
+			ri_source_sees(env, "SLURM_NTASKS")) &&
+		ri_source_sees(env, "SLURM_STEP_NODELIST");
+}
 
 static bool detect(const struct ri_env *env)
 {

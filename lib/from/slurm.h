@@ -5,8 +5,8 @@
  * launchers that srun started, where they describe these. Only a task of a
  * step is a rank.
  */
-#ifndef RI_FROM_SLURM_STEP_H
-#define RI_FROM_SLURM_STEP_H
+#ifndef RI_FROM_SLURM_H
+#define RI_FROM_SLURM_H
 
 #include <stdbool.h>
 
