@@ -13,9 +13,7 @@ enum {
 	NAMES_SIZE = 16384,
 	NAME_SIZE = 16,		/* IFNAMSIZ, linux/if.h */
 	PATH_SIZE = 64,
-	/* ARPHRD_INFINIBAND and ARPHRD_LOOPBACK, linux/if_arp.h */
-	TYPE_INFINIBAND = 32,
-	TYPE_LOOPBACK = 772,
+	TYPE_LOOPBACK = 772,	/* ARPHRD_LOOPBACK, linux/if_arp.h */
 };
 
 /* False where it is no interface: the folder of bonding holds a plain file too. */
@@ -27,7 +25,6 @@ static bool read_interface(struct ri_host *host, const char *name, struct ri_int
 	snprintf(path, sizeof(path), CLASS "/%.*s/type", NAME_SIZE, name);
 	if (!ri_sysfile_number(host, path, &type))
 		return false;
-	out->infiniband = type == TYPE_INFINIBAND;
 	out->loopback = type == TYPE_LOOPBACK;
 	snprintf(path, sizeof(path), CLASS "/%.*s/mtu", NAME_SIZE, name);
 	ri_sysfile_number(host, path, &out->mtu);

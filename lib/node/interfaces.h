@@ -18,7 +18,6 @@ struct ri_interface {
 	uint64_t mtu;		/* 0: unknown */
 	bool down;		/* it says so itself */
 	bool loopback;
-	bool infiniband;	/* IP over InfiniBand */
 };
 
 struct ri_interfaces {

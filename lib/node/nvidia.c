@@ -67,7 +67,6 @@ void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host)
 	out->switches = ri_host_has(host, "dev/nvidia-nvswitchctl") ||
 		ri_host_has(host, "proc/driver/nvidia-nvswitch/devices");
 	out->fabric = ri_host_has(host, "run/nvidia-fabricmanager/socket");
-	out->persistent = ri_host_has(host, "run/nvidia-persistenced/socket");
 }
 
 /* Is the kernel this one, or a later one? */

@@ -21,7 +21,6 @@ struct ri_nvidia {
 	bool memory;		/* there is /dev/nvidia-uvm */
 	bool switches;		/* NVSwitches: no GPU works before the fabric manager ran */
 	bool fabric;		/* the fabric manager's socket is shown to us */
-	bool persistent;	/* so is the persistence daemon's */
 };
 
 void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host);

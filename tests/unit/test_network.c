@@ -27,9 +27,9 @@ static void test_interfaces(void **state)
 	assert_int_equal(all.count, 10);
 	assert_string_equal(all.list[0].name, "eth0");
 	assert_int_equal(all.list[0].mtu, 1500);
-	assert_false(all.list[0].down || all.list[0].loopback || all.list[0].infiniband);
+	assert_false(all.list[0].down || all.list[0].loopback);
 	assert_string_equal(all.list[3].name, "ib2");
-	assert_true(all.list[3].down && all.list[3].infiniband);
+	assert_true(all.list[3].down);
 	assert_string_equal(all.list[9].name, "lo");
 	assert_true(all.list[9].loopback && !all.list[9].down);
 	close(host.root);

@@ -30,7 +30,7 @@ static void test_machines(void **state)
 
 	(void)state;
 	assert_true(nvidia.driver && nvidia.open && nvidia.memory);
-	assert_true(nvidia.switches && nvidia.fabric && nvidia.persistent);
+	assert_true(nvidia.switches && nvidia.fabric);
 	assert_string_equal(nvidia.version, "580.95.05");
 	assert_int_equal(nvidia.control, 0);
 	assert_string_equal(peers.path, "/sys/module/nvidia_peermem/version");
@@ -46,7 +46,7 @@ static void test_machines(void **state)
 	assert_int_equal(nvidia.control, EPERM);
 
 	nvidia = look("docker-default");
-	assert_true(nvidia.switches && !nvidia.fabric && !nvidia.persistent);
+	assert_true(nvidia.switches && !nvidia.fabric);
 
 	/* open modules, on a kernel from before */
 	look("inbox-5.4");
