@@ -289,10 +289,9 @@ struct ri_fact *ri_claim_list(
 	if (claim == NULL)
 		return NULL;
 	hosts = ri_reading_allocate(reading, room, sizeof(*hosts));
-	copy = ri_reading_allocate(reading, strlen(text) + 1, 1);
+	copy = ri_reading_copy(reading, text, strlen(text));
 	if (hosts == NULL || copy == NULL)
 		return NULL;
-	memcpy(copy, text, strlen(text) + 1);
 	claim->number = room > ri_fact_range(RI_FACT_HOSTS).max
 		? 0
 		: cut_hosts(copy, separator, hosts, &claim->fault_at);
