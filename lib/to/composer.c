@@ -58,16 +58,6 @@ static bool is_stated(const struct ri_writing *writing, uint64_t *each)
 	return true;
 }
 
-static void want_count(struct ri_writing *writing, const char *variable, uint64_t count)
-{
-	char *value = ri_arena_number(writing->context->arena, count);
-
-	if (value == NULL)
-		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
-	else
-		ri_want(writing, variable, value);
-}
-
 /* On the first node it would run a job of that node, on the others it would fail. */
 static void check_world(struct ri_writing *writing, uint64_t nodes)
 {
@@ -100,8 +90,8 @@ static void render(struct ri_writing *writing, const struct ri_topology *topolog
 			return;
 		}
 	}
-	want_count(writing, "WORLD_SIZE", nodes * each);
-	want_count(writing, "LOCAL_WORLD_SIZE", each);
+	ri_want_number(writing, "WORLD_SIZE", nodes * each);
+	ri_want_number(writing, "LOCAL_WORLD_SIZE", each);
 }
 
 const struct ri_framework ri_framework_composer = {

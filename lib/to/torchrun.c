@@ -137,7 +137,6 @@ static void want_count(struct ri_writing *writing)
 	const struct ri_wishes *wishes = writing->context->wishes;
 	const struct ri_launcher *launcher = writing->context->command->launcher;
 	struct ri_finding *finding;
-	char *value;
 
 	if (wishes == NULL || wishes->nproc_count == 0)
 		return;
@@ -151,12 +150,7 @@ static void want_count(struct ri_writing *writing)
 		ri_finding_hint(finding, "use its own option for it");
 		return;
 	}
-	value = ri_arena_number(writing->context->arena, wishes->nproc_count);
-	if (value == NULL)
-		ri_fail(writing->err, RI_CODE_MEMORY, "PET_NPROC_PER_NODE",
-			"no memory left for its value");
-	else
-		ri_want(writing, "PET_NPROC_PER_NODE", value);
+	ri_want_number(writing, "PET_NPROC_PER_NODE", wishes->nproc_count);
 }
 
 static bool is_counted(const struct ri_context *context)

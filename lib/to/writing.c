@@ -45,20 +45,27 @@ bool ri_writing_is_of_nodes(const struct ri_writing *writing, const struct ri_to
 	return ri_writing_mode(writing) == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE;
 }
 
-void ri_want_fact(struct ri_writing *writing, const char *variable,
-	const struct ri_topology *topology, enum ri_fact_id id)
+void ri_want_number(struct ri_writing *writing, const char *variable, uint64_t number)
 {
-	const struct ri_fact *fact = &topology->facts[id];
-	const char *value = fact->text;
+	const char *value = ri_arena_number(writing->context->arena, number);
 
-	if (fact->state != RI_STATE_KNOWN)
-		return;
-	if (value == NULL)
-		value = ri_arena_number(writing->context->arena, fact->number);
 	if (value == NULL)
 		ri_fail(writing->err, RI_CODE_MEMORY, variable, "no memory left for its value");
 	else
 		ri_want(writing, variable, value);
+}
+
+void ri_want_fact(struct ri_writing *writing, const char *variable,
+	const struct ri_topology *topology, enum ri_fact_id id)
+{
+	const struct ri_fact *fact = &topology->facts[id];
+
+	if (fact->state != RI_STATE_KNOWN)
+		return;
+	if (fact->text != NULL)
+		ri_want(writing, variable, fact->text);
+	else
+		ri_want_number(writing, variable, fact->number);
 }
 
 bool ri_writing_has_source(const struct ri_topology *topology, const char *const *names)

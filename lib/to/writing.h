@@ -34,6 +34,9 @@ void ri_want(struct ri_writing *writing, const char *variable, const char *value
  */
 void ri_want_gone(struct ri_writing *writing, const char *variable);
 
+/* The variable shall have this number. */
+void ri_want_number(struct ri_writing *writing, const char *variable, uint64_t number);
+
 /* The variable shall have the number or text of this fact, if it is known. */
 void ri_want_fact(struct ri_writing *writing, const char *variable,
 	const struct ri_topology *topology, enum ri_fact_id id);
