@@ -7,11 +7,10 @@
 #ifndef RI_REPORT_CLASS_H
 #define RI_REPORT_CLASS_H
 
-#include "words/loss.h"
 #include "report/outcome.h"
 
 /*
- * Fill in rank->class and what follows it from the rest.
+ * Read what the rank wrote, and fill in rank->words and what follows it from the rest.
  *
  * own: an exception that is no loss, in words or in torch's file; a signal that
  * we did not send; a failed exec. loss: it says that a peer, the store or the
@@ -20,13 +19,6 @@
  * it says no more than that.
  */
 void ri_class_find(struct ri_rank_outcome *rank);
-
-/*
- * The row of the exception that a process ended of, or NULL. In a chain the first
- * one counts, unless it only ended a loop: what is raised in a "finally" does not
- * hide it.
- */
-const struct ri_loss *ri_class_loss(const struct ri_traceback *traceback);
 
 /* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
 const char *ri_class_name(enum ri_class class);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/outcome.h"
 
-#include "words/loss.h"
-
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {
 	return rank->leaving || rank->end == RI_END_EXEC_FAILED ||
@@ -29,18 +27,15 @@ static bool may_be_message(const struct ri_rank_outcome *rank)
 		: rank->tail_head > 0 && rank->course == RI_COURSE_ENDING);
 }
 
-/* What comes right after it looks like more of its message. */
-bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback)
+bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_words *words)
 {
-	size_t after;
-	bool lost;
-
+	if (!words->has_traceback)
+		return false;
 	if (may_be_message(rank))
 		return true;
 	if (rank->end == RI_END_EXITED || rank->leaving)
-		return traceback->lines_after <= OLD_TRACEBACK;
-	after = ri_loss_count_before(traceback->more, &lost);
-	return after + (lost ? 0 : traceback->lines_after) <= OLD_BEFORE_SIGNAL;
+		return words->traceback.lines_after <= OLD_TRACEBACK;
+	return words->lines_since <= OLD_BEFORE_SIGNAL;
 }
 
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)

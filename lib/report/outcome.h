@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/topology.h"
-#include "words/traceback.h"
+#include "words/read_words.h"
 
 enum ri_rank_end {
 	RI_END_NOT_STARTED,
@@ -41,8 +41,6 @@ enum ri_course {
 	RI_COURSE_RUNNING,	/* its program: what it had printed had not ended it */
 	RI_COURSE_ENDING,	/* its program was over, or it ended without being told */
 };
-
-struct ri_loss;
 
 struct ri_rank_outcome {
 	uint64_t rank;		/* in the job; without meaning for a plain init */
@@ -69,6 +67,7 @@ struct ri_rank_outcome {
 	const char *torch_error;	/* content of its TORCHELASTIC_ERROR_FILE, or NULL */
 	size_t torch_error_length;
 	/* ri_class_find makes these of the rest */
+	struct ri_words words;	/* what the tail says, where the rank failed */
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
@@ -152,10 +151,10 @@ struct ri_outcome {
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
 
 /*
- * A program may print a traceback and go on. Is this one, found in its tail,
- * the last that it said?
+ * A program may print a traceback and go on. Do these words of the rank have one, and is it the
+ * last that the rank said?
  */
-bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_traceback *traceback);
+bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_words *words);
 
 /* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);

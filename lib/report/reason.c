@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "words/line.h"
-#include "words/loss.h"
 #include "words/noise.h"
 #include "redact/redact.h"
 #include "report/torch_error.h"
@@ -15,7 +13,6 @@ enum {
 	MAX_MESSAGE_LINES = 5,	/* after the first */
 	MAX_LAST_LINES = 8,
 	MAX_BEFORE = 2,		/* decisive lines before a traceback */
-	NEAR_BEFORE = 40,	/* lines before it, noise left out, that may explain it */
 	MAX_WRAPPED = 4,	/* lines that one long line becomes */
 	FEW_WRAPPED = 2,
 	SHOWN = RI_VERDICT_COLUMNS - 8,
@@ -29,15 +26,13 @@ enum {
 static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
 	struct ri_span text = { rank->tail, rank->tail_length }, line;
-	struct ri_traceback traceback;
 	struct ri_text clean;
 
 	ri_text_init(&clean, out->text, sizeof(out->text));
 	if (rank->tail == NULL)
 		return (struct ri_span){ out->text, 0 };
 	/* a traceback that the rank went on from, long ago */
-	if (rank->tail_head > 0 &&
-		!(ri_traceback_find(text, &traceback) && ri_rank_ended_of(rank, &traceback)))
+	if (rank->tail_head > 0 && !ri_rank_ended_of(rank, &rank->words))
 		text = ri_span_skip(text, rank->tail_head);
 	if (text.length > RI_MAX_TAIL)
 		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
@@ -51,73 +46,16 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	return (struct ri_span){ out->text, clean.length };
 }
 
-static void keep_line(struct ri_reason *out, struct ri_span line)
-{
-	if (out->line_count == RI_LAST_LINES)
-		memmove(out->lines, out->lines + 1,
-			(RI_LAST_LINES - 1) * sizeof(out->lines[0]));
-	else
-		out->line_count++;
-	out->lines[out->line_count - 1] = line;
-}
-
-static void keep_lines(struct ri_reason *out, struct ri_span text, bool noise)
-{
-	struct ri_span line;
-
-	while (ri_span_line(&text, &line)) {
-		line = ri_line_last_state(line);
-		if (ri_span_trim_start(line).length > 0 && (noise || !ri_noise_hides(line)))
-			keep_line(out, line);
-	}
-}
-
-/* The last lines before an exception: what killed a worker of it says so itself. */
-static struct ri_span text_before(struct ri_span text, const struct ri_traceback *traceback)
-{
-	size_t length = (size_t)(traceback->whole.at - text.at), at = length, lines = 0;
-
-	while (at > 0 && lines <= NEAR_BEFORE) {
-		size_t end = at;
-
-		do
-			at--;
-		while (at > 0 && text.at[at - 1] != '\n');
-		lines += !ri_noise_hides((struct ri_span){ text.at + at, end - at });
-	}
-	return (struct ri_span){ text.at + at, length - at };
-}
-
-/* Does its message speak of another that died: a process, or a kernel on a GPU? */
-static bool is_of_another(const struct ri_traceback *traceback)
-{
-	static const char *const words[] = {
-		"killed by signal", "exited unexpectedly", "device-side assert",
-		"terminated abruptly", "terminated with signal",
-	};
-
-	return ri_span_has_any(traceback->whole, words, sizeof(words) / sizeof(words[0]));
-}
-
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
 	struct ri_span text = clean_lines(rank, out);
+	struct ri_words words;
 
-	out->has_traceback = ri_traceback_find(text, &out->traceback) &&
-		ri_rank_ended_of(rank, &out->traceback);
-	out->words.count = out->line_count = 0;
-	if (!out->has_traceback)
-		ri_last_words_collect(text, &out->words);
-	else if (is_of_another(&out->traceback))
-		ri_last_words_collect(text_before(text, &out->traceback), &out->words);
-	else if (ri_span_has(out->traceback.whole, "NCCL error"))
-		out->words.count = ri_last_words_warning(text_before(text, &out->traceback),
-			&out->words.lines[0]);
-	if (!out->has_traceback && out->words.count == 0)
-		out->words.count = ri_last_words_name(text, &out->words.lines[0]);
-	keep_lines(out, text, false);
-	if (out->line_count == 0)
-		keep_lines(out, text, true);
+	ri_words_read(text, &words);
+	out->has_traceback = ri_rank_ended_of(rank, &words);
+	out->traceback = words.traceback;
+	ri_last_words_find(text, out->has_traceback ? &out->traceback : NULL, &out->words);
+	out->line_count = ri_last_lines_find(text, out->lines);
 }
 
 static struct ri_span span_of(const char *text)
@@ -318,13 +256,14 @@ static bool put_torch_error(struct room *room, const struct ri_rank_outcome *ran
 	const struct ri_last_words none = { .count = 0 };
 	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
 	struct ri_torch_error error;
-	struct ri_traceback traceback;
+	struct ri_words words;
 
 	if (file.at == NULL || !ri_torch_error_read(file, &error) || (rank->loss != NULL &&
 		ri_loss_of_exception(span_of(error.message)) == NULL))
 		return false;
-	if (ri_traceback_find(span_of(error.callstack), &traceback))
-		put_traceback(room, &traceback, &none);
+	ri_words_read(span_of(error.callstack), &words);
+	if (words.has_traceback)
+		put_traceback(room, &words.traceback, &none);
 	else
 		put_wrapped(room, "  ", span_of(error.message), MAX_WRAPPED);
 	return true;

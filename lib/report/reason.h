@@ -9,13 +9,10 @@
 #include "base/text.h"
 #include "words/last_words.h"
 #include "report/outcome.h"
-#include "base/span.h"
-#include "words/traceback.h"
 
 enum {
 	RI_VERDICT_COLUMNS = 240,
 	RI_REASON_LINES = 14,	/* that ri_reason_add appends, at most */
-	RI_LAST_LINES = 20,	/* kept of what a rank wrote last */
 	RI_MAX_TAIL = 65536,	/* bytes of it that are looked at */
 };
 
@@ -35,7 +32,7 @@ struct ri_reason {
 /*
  * Look for the reason in what a rank wrote to stderr. An old traceback, long
  * before the end or followed by more than a few lines where a signal killed
- * the rank, is none.
+ * the rank, is none. ri_class_find has been asked before.
  */
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out);
 

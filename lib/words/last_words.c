@@ -13,6 +13,7 @@ enum {
 	MAX_MESSAGE = 3,	/* lines of a message, after its first */
 	MAX_FRAMES = 4,
 	NEAR = 40,		/* last lines among which an error is looked for */
+	NEAR_BEFORE = 40,	/* lines before a traceback, noise left out, that may explain it */
 };
 
 /* What the lines of a death are read with. */
@@ -93,7 +94,11 @@ static void take_frame(struct reader *reader, struct ri_span line)
 		add(reader, line);
 }
 
-void ri_last_words_collect(struct ri_span text, struct ri_last_words *out)
+/*
+ * The words of a death, in their order: what a runtime said of it, the lines of
+ * a C++ exception's message, the first frames of faulthandler's stack.
+ */
+static void collect(struct ri_span text, struct ri_last_words *out)
 {
 	struct reader reader = { .out = out };
 	struct ri_span line;
@@ -112,7 +117,8 @@ void ri_last_words_collect(struct ri_span text, struct ri_last_words *out)
 	}
 }
 
-bool ri_last_words_warning(struct ri_span text, struct ri_span *out)
+/* NCCL's first warning, which says more than the exception that torch makes of it. */
+static bool find_warning(struct ri_span text, struct ri_span *out)
 {
 	struct ri_span line;
 
@@ -125,7 +131,8 @@ bool ri_last_words_warning(struct ri_span text, struct ri_span *out)
 	return false;
 }
 
-bool ri_last_words_name(struct ri_span text, struct ri_span *out)
+/* The first of the last lines that names an error. Returns false where none does. */
+static bool find_name(struct ri_span text, struct ri_span *out)
 {
 	struct ri_span near[NEAR], line;
 	size_t count = 0, first;
@@ -141,4 +148,69 @@ bool ri_last_words_name(struct ri_span text, struct ri_span *out)
 		return true;
 	}
 	return false;
+}
+
+/* The last lines before an exception: what killed a worker of it says so itself. */
+static struct ri_span text_before(struct ri_span text, const struct ri_traceback *traceback)
+{
+	size_t length = (size_t)(traceback->whole.at - text.at), at = length, lines = 0;
+
+	while (at > 0 && lines <= NEAR_BEFORE) {
+		size_t end = at;
+
+		do
+			at--;
+		while (at > 0 && text.at[at - 1] != '\n');
+		lines += !ri_noise_hides((struct ri_span){ text.at + at, end - at });
+	}
+	return (struct ri_span){ text.at + at, length - at };
+}
+
+/* Does its message speak of another that died: a process, or a kernel on a GPU? */
+static bool is_of_another(const struct ri_traceback *traceback)
+{
+	static const char *const words[] = {
+		"killed by signal", "exited unexpectedly", "device-side assert",
+		"terminated abruptly", "terminated with signal",
+	};
+
+	return ri_span_has_any(traceback->whole, words, sizeof(words) / sizeof(words[0]));
+}
+
+void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,
+	struct ri_last_words *out)
+{
+	out->count = 0;
+	if (traceback == NULL) {
+		collect(text, out);
+		if (out->count == 0)
+			out->count = find_name(text, &out->lines[0]);
+	} else if (is_of_another(traceback)) {
+		collect(text_before(text, traceback), out);
+	} else if (ri_span_has(traceback->whole, "NCCL error")) {
+		out->count = find_warning(text_before(text, traceback), &out->lines[0]);
+	}
+}
+
+static size_t keep_lines(struct ri_span text, bool noise, struct ri_span out[RI_LAST_LINES])
+{
+	struct ri_span line;
+	size_t count = 0;
+
+	while (ri_span_line(&text, &line)) {
+		line = ri_line_last_state(line);
+		if (ri_span_trim_start(line).length == 0 || (!noise && ri_noise_hides(line)))
+			continue;
+		if (count == RI_LAST_LINES)
+			memmove(out, out + 1, --count * sizeof(out[0]));
+		out[count++] = line;
+	}
+	return count;
+}
+
+size_t ri_last_lines_find(struct ri_span text, struct ri_span out[RI_LAST_LINES])
+{
+	size_t count = keep_lines(text, false, out);
+
+	return count > 0 ? count : keep_lines(text, true, out);
 }

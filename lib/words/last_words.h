@@ -4,8 +4,12 @@
 #define RI_WORDS_LAST_WORDS_H
 
 #include "base/span.h"
+#include "words/traceback.h"
 
-enum { RI_LAST_WORDS = 8 };
+enum {
+	RI_LAST_WORDS = 8,
+	RI_LAST_LINES = 20,	/* kept of what a rank wrote last */
+};
 
 struct ri_last_words {
 	struct ri_span lines[RI_LAST_WORDS];	/* without what stands around them */
@@ -13,15 +17,16 @@ struct ri_last_words {
 };
 
 /*
- * Collect the words of a death, in their order: what a runtime said of it, the
- * lines of a C++ exception's message, the first frames of faulthandler's stack.
+ * The words of a death: what a runtime said of it, the lines of a C++ exception's
+ * message, the first frames of faulthandler's stack; or else the first of the last
+ * lines that names an error. With a traceback, which the process ended of: what
+ * stands before it and explains it, where its message speaks of another that died
+ * or of NCCL.
  */
-void ri_last_words_collect(struct ri_span text, struct ri_last_words *out);
+void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,
+	struct ri_last_words *out);
 
-/* NCCL's first warning, which says more than the exception that torch makes of it. */
-bool ri_last_words_warning(struct ri_span text, struct ri_span *out);
-
-/* The first of the last lines that names an error. Returns false where none does. */
-bool ri_last_words_name(struct ri_span text, struct ri_span *out);
+/* The last lines that are no noise; where there is only noise: that. Returns their number. */
+size_t ri_last_lines_find(struct ri_span text, struct ri_span out[RI_LAST_LINES]);
 
 #endif

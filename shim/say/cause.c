@@ -22,14 +22,6 @@ bool ri_cause_look(struct ri_space *shm)
 	return ri_machine_tmpfs(&host, point, shm) && shm->size > 0;
 }
 
-/* PyTorch's own words for a data loader that ended so: "... killed by signal: Bus error." */
-static bool tells_of_it(const struct ri_rank_outcome *rank)
-{
-	const struct ri_span tail = { rank->tail, rank->tail_length };
-
-	return rank->tail != NULL && ri_span_has(tail, "Bus error");
-}
-
 static const struct ri_cause *blame_shm(const struct ri_outcome *outcome,
 	const struct ri_space *shm)
 {
@@ -63,25 +55,6 @@ static const struct ri_cause *blame_memory(void)
 	return &cause;
 }
 
-/*
- * What breakpoint() and input() end of where stdin does (CPython Lib/pdb.py,
- * do_EOF; Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl).
- */
-static bool asked_for_line(const struct ri_rank_outcome *rank)
-{
-	static const char *const ends[] = { "bdb.BdbQuit", "EOFError: EOF when reading a line" };
-	const struct ri_span tail = { rank->tail, rank->tail_length };
-	struct ri_traceback traceback;
-
-	if (rank->tail == NULL || !ri_traceback_find(tail, &traceback) ||
-		!ri_rank_ended_of(rank, &traceback))
-		return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ri_span_starts(traceback.last, ends[i]))
-			return true;
-	return false;
-}
-
 /* At a terminal the user may have left the debugger by hand. */
 static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 {
@@ -112,11 +85,11 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 	rank = &outcome->ranks[outcome->first];
 	if (rank->oom)
 		return blame_memory();
-	if (asked_for_line(rank))
+	if (ri_rank_ended_of(rank, &rank->words) && rank->words.asked_for_line)
 		return blame_input(outcome);
-	if (shm == NULL && tells_of_it(rank) && ri_cause_look(&now))
+	if (shm == NULL && rank->words.has_bus_error && ri_cause_look(&now))
 		shm = &now;
-	if (shm == NULL || (rank->signal != SIGBUS && !tells_of_it(rank)))
+	if (shm == NULL || (rank->signal != SIGBUS && !rank->words.has_bus_error))
 		return NULL;
 	return blame_shm(outcome, shm);
 }

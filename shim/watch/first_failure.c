@@ -8,7 +8,7 @@
 #include "hang/course.h"
 #include "report/class.h"
 #include "report/moment.h"
-#include "words/traceback.h"
+#include "words/read_words.h"
 #include "system/clock.h"
 #include "watch/descendants.h"
 
@@ -238,10 +238,11 @@ bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, i
 /* Where its memory cannot tell: lines since, or a thread alone that ended, mean that it goes on. */
 static bool goes_on(struct ri_span tail)
 {
-	struct ri_traceback traceback;
+	struct ri_words words;
 
-	return !ri_traceback_find(tail, &traceback) || traceback.last.length == 0 ||
-		traceback.lines_after >= SAID_SINCE || traceback.aside;
+	ri_words_read(tail, &words);
+	return !words.has_traceback || words.traceback.last.length == 0 ||
+		words.traceback.lines_after >= SAID_SINCE || words.traceback.aside;
 }
 
 static bool is_leaving(const struct ri_child *child, struct ri_output *output, size_t index)

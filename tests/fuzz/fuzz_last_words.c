@@ -30,22 +30,35 @@ static void check_line(struct ri_span line)
 		CHECK(ri_noise_is(line) && ri_decisive_find(line) == RI_DECISIVE_NONE);
 }
 
+static void check_words(struct ri_span text, const struct ri_last_words *words)
+{
+	CHECK(words->count <= RI_LAST_WORDS);
+	for (size_t i = 0; i < words->count; i++)
+		check_inside(text, words->lines[i]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = fuzz_string(data, size);
-	struct ri_span text = { bytes, size }, rest = text, line;
+	struct ri_span text = { bytes, size }, rest = text, line, lines[RI_LAST_LINES];
+	struct ri_traceback traceback;
 	struct ri_last_words words;
+	bool has_traceback;
+	size_t count;
 
 	while (ri_span_line(&rest, &line))
 		check_line(line);
-	ri_last_words_collect(text, &words);
-	CHECK(words.count <= RI_LAST_WORDS);
-	for (size_t i = 0; i < words.count; i++)
-		check_inside(text, words.lines[i]);
-	if (ri_last_words_name(text, &line))
-		check_inside(text, line);
-	if (ri_last_words_warning(text, &line))
-		check_inside(text, line);
+	has_traceback = ri_traceback_find(text, &traceback);
+	ri_last_words_find(text, NULL, &words);
+	check_words(text, &words);
+	if (has_traceback) {
+		ri_last_words_find(text, &traceback, &words);
+		check_words(text, &words);
+	}
+	count = ri_last_lines_find(text, lines);
+	CHECK(count <= RI_LAST_LINES);
+	for (size_t i = 0; i < count; i++)
+		check_inside(text, lines[i]);
 	free(bytes);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "fuzz.h"
+#include "report/class.h"
 #include "report/report.h"
 
 static void check_text(char *text)
@@ -42,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_text out;
 	json_t *object;
 
+	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
 	ri_text_init(&out, text, sizeof(text));
 	ri_verdict_render(&outcome, &reason, &out);

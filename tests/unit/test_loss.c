@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "report/class.h"
-#include "words/loss.h"
+#include "words/read_words.h"
 
 #define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 
@@ -366,10 +366,11 @@ static void own_exceptions_may_quote_one(void **state)
 
 static const struct ri_loss *of_text(const char *text)
 {
-	struct ri_traceback traceback;
+	struct ri_words words;
 
-	assert_true(ri_traceback_find(SPAN_OF(text), &traceback));
-	return ri_class_loss(&traceback);
+	ri_words_read(SPAN_OF(text), &words);
+	assert_true(words.has_traceback);
+	return words.loss;
 }
 
 static void the_first_of_a_chain_counts(void **state)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "report/class.h"
 #include "report/reason.h"
 
 #define HEADER "Traceback (most recent call last):\n"
@@ -27,6 +28,7 @@ static const char *tell(struct ri_rank_outcome rank, const char *tail)
 
 	rank.tail = tail;
 	rank.tail_length = tail == NULL ? 0 : strlen(tail);
+	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
 	ri_text_init(&out, lines, sizeof(lines));
 	ri_reason_add(&out, &rank, &reason);

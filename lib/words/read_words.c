@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "words/read_words.h"
+
+#include <string.h>
+
+#include "words/decisive.h"
+#include "words/noise.h"
+
+enum {
+	HANDLED = 4,		/* lines after a traceback that the program went on from */
+	LAST_LINES = 20,	/* in which an error is looked for */
+	WORKERS = 64,		/* tracebacks of them that are looked at */
+};
+
+/*
+ * What a stop makes of a program: Python's own exceptions, those of torchrun
+ * (torch/distributed/elastic/multiprocessing/api.py, SignalException), Lightning
+ * (lightning/pytorch/utilities/exceptions.py, SIGTERMException), and the words
+ * of a data loader whose workers were told as well (torch/utils/data/_utils/
+ * signal_handling.py).
+ */
+static bool tells_of_stop(const struct ri_traceback *traceback)
+{
+	static const char *const words[] = {
+		"KeyboardInterrupt", "SystemExit", "SignalException", "SIGTERM", "got signal: 15",
+		"killed by signal: Terminated", "signal 15",
+	};
+
+	return ri_span_has_any(traceback->last, words, sizeof(words) / sizeof(words[0]));
+}
+
+/*
+ * Lightning 1.4 to 1.9 kills the other ranks when one has raised an exception, and
+ * then raises this (pytorch_lightning/strategies/ddp.py, reconciliate_processes).
+ */
+static bool tells_of_kill(const struct ri_traceback *traceback)
+{
+	static const char words[] = "DeadLock detected from rank: ";
+
+	/* the trace of the first exception stands in the message */
+	return ri_span_has(traceback->last, words) || ri_span_has(traceback->before, words);
+}
+
+/* An exception raised while it was handled does not hide it: all of the chain counts. */
+static bool tells_of_interrupt(const struct ri_traceback *traceback)
+{
+	struct ri_span rest = traceback->whole, line;
+
+	while (ri_span_line(&rest, &line)) {
+		line = ri_traceback_line(traceback, line);
+		if (ri_span_starts(line, "KeyboardInterrupt"))
+			return true;
+	}
+	return false;
+}
+
+/* All of its message, up to what a library's log says behind it. */
+static struct ri_span message_of(const struct ri_traceback *traceback)
+{
+	struct ri_span more = traceback->more, message = traceback->last, line;
+
+	while (ri_span_line(&more, &line)) {
+		if (ri_decisive_find(line) == RI_DECISIVE_LOG ||
+			ri_decisive_find(line) == RI_DECISIVE_LAST)
+			break;
+		message.length = (size_t)(line.at + line.length - message.at);
+	}
+	return message;
+}
+
+/*
+ * In a chain the first exception counts, unless it only ended a loop: what is
+ * raised in a "finally" does not hide it.
+ */
+static const struct ri_loss *find_loss(const struct ri_traceback *traceback)
+{
+	if (traceback->cause.length > 0)
+		return ri_loss_of_exception(traceback->cause);
+	return ri_loss_of_exception(message_of(traceback));
+}
+
+/*
+ * In the summary of torchrun's agent, how many of its workers ended as a Python exception ends
+ * one; -1 where one ended in another way than by that or by the agent's own SIGTERM: "exitcode  :
+ * -9 (pid: 417)" (torch/distributed/elastic/multiprocessing/errors/__init__.py, _FAILURE_FORMAT).
+ */
+static int count_exceptions(struct ri_span summary)
+{
+	static const char word[] = "exitcode  : ";
+	struct ri_span line, code;
+	int count = 0;
+
+	while (ri_span_line(&summary, &line)) {
+		code = ri_span_trim_start(line);
+		if (!ri_span_starts(code, word))
+			continue;
+		code = ri_span_skip(code, sizeof(word) - 1);
+		if (!ri_span_starts(code, "1 (pid") && !ri_span_starts(code, "-15 (pid"))
+			return -1;
+		count += ri_span_starts(code, "1 (pid");
+	}
+	return count;
+}
+
+/*
+ * torchrun's agent says of each end of a worker that a child failed, and its stderr has what the
+ * workers said before. Where all of them that it counts lost others, so did this node.
+ */
+static const struct ri_loss *find_loss_of_workers(struct ri_span text,
+	const struct ri_traceback *agent)
+{
+	static const char type[] =
+		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:";
+	const struct ri_loss *loss = NULL, *found;
+	struct ri_traceback worker;
+	int ended, lost = 0;
+
+	if (!ri_span_starts(agent->last, type))
+		return NULL;
+	ended = count_exceptions(ri_span_skip(text, (size_t)(agent->last.at - text.at)));
+	text.length = (size_t)(agent->whole.at - text.at);
+	while (lost < WORKERS && ri_traceback_find(text, &worker)) {
+		found = find_loss(&worker);
+		if (found == NULL && !tells_of_stop(&worker))
+			return NULL;
+		loss = found != NULL ? found : loss;
+		lost++;
+		text.length = (size_t)(worker.whole.at - text.at);
+	}
+	return ended > 0 && lost >= ended ? loss : NULL;
+}
+
+/* A rank that handled its exception wrote what it did end of behind the traceback. */
+static const struct ri_loss *find_later_loss(struct ri_span text,
+	const struct ri_traceback *traceback)
+{
+	size_t end = (size_t)(traceback->whole.at + traceback->whole.length - text.at);
+
+	if (traceback->lines_after < HANDLED)
+		return NULL;
+	return ri_loss_of_lines(ri_span_skip(text, end));
+}
+
+/*
+ * What breakpoint() and input() end of where stdin does (CPython Lib/pdb.py,
+ * do_EOF; Lib/bdb.py, dispatch_line; Python/bltinmodule.c, builtin_input_impl).
+ */
+static bool asked_for_line(const struct ri_traceback *traceback)
+{
+	return ri_span_starts(traceback->last, "bdb.BdbQuit") ||
+		ri_span_starts(traceback->last, "EOFError: EOF when reading a line");
+}
+
+static void read_traceback(struct ri_span text, struct ri_words *out)
+{
+	const struct ri_traceback *traceback = &out->traceback;
+	bool lost;
+
+	out->lines_since = ri_loss_count_before(traceback->more, &lost);
+	out->lines_since += lost ? 0 : traceback->lines_after;
+	out->loss = find_loss(traceback);
+	out->workers_loss = find_loss_of_workers(text, traceback);
+	out->later_loss = find_later_loss(text, traceback);
+	out->tells_of_stop = tells_of_stop(traceback);
+	out->tells_of_kill = tells_of_kill(traceback);
+	out->interrupted = tells_of_interrupt(traceback);
+	out->asked_for_line = asked_for_line(traceback);
+}
+
+/* Has one of the last lines a word for an error, warnings left out? */
+static bool has_error(struct ri_span text)
+{
+	static const char *const words[] = {
+		"ERROR", "Error", "error:", "FATAL", "Fatal", "fatal:", "CRITICAL",
+	};
+	struct ri_span line;
+
+	for (int i = 0; i < LAST_LINES && ri_span_last_line(&text, &line); i++)
+		if (!ri_noise_is_warning(line) &&
+			ri_span_has_any(line, words, sizeof(words) / sizeof(words[0])))
+			return true;
+	return false;
+}
+
+void ri_words_read(struct ri_span text, struct ri_words *out)
+{
+	*out = (struct ri_words){ .has_traceback = false };
+	out->has_traceback = ri_traceback_find(text, &out->traceback);
+	if (out->has_traceback)
+		read_traceback(text, out);
+	out->last_loss = ri_loss_of_lines(text);
+	out->complains = has_error(text);
+	/* PyTorch's words for a data loader that ended so: "... killed by signal: Bus error." */
+	out->has_bus_error = ri_span_has(text, "Bus error");
+	/*
+	 * NCCL has one message for a peer that is gone and for a segment that it cannot
+	 * make; which of them it was stands in its log (NCCL src/misc/shmutils.cc).
+	 */
+	out->lacks_segment =
+		ri_span_has(text, "NCCL WARN Error while creating shared memory segment");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank's stderr says of its end, read once: what is judged of the rank reads this. */
+#ifndef RI_WORDS_READ_WORDS_H
+#define RI_WORDS_READ_WORDS_H
+
+#include "words/loss.h"
+#include "words/traceback.h"
+
+/* The spans point into the text that was read. */
+struct ri_words {
+	bool has_traceback;	/* false: all down to the empty line is zero */
+	struct ri_traceback traceback;
+	/* lines below the exception's first that say something, up to a loss */
+	size_t lines_since;
+	const struct ri_loss *loss;	/* that the exception tells of, or NULL */
+	/* where torchrun says that workers failed, and all of them tell of a loss; or NULL */
+	const struct ri_loss *workers_loss;
+	const struct ri_loss *later_loss;	/* behind the traceback, or NULL */
+	bool tells_of_stop;	/* the exception is what a stop makes of a program */
+	bool tells_of_kill;	/* the program says that it killed the other ranks */
+	bool interrupted;	/* the chain has a KeyboardInterrupt */
+	bool asked_for_line;	/* the program asked stdin for a line, which had ended */
+
+	const struct ri_loss *last_loss;	/* of the last lines, or NULL */
+	bool complains;		/* the last lines have a word for an error */
+	bool has_bus_error;
+	bool lacks_segment;	/* NCCL's log says that it could not make one in /dev/shm */
+};
+
+/* Read the last bytes of a process's stderr. Fills in all of *out. */
+void ri_words_read(struct ri_span text, struct ri_words *out);
+
+#endif
