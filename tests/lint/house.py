@@ -18,12 +18,23 @@ NAMES_TWICE = 23        # names of .c files that several rooms have; to come: 20
 REAP_FILES = 6          # that say how long they wait for a killed helper to end; to come: 1
 STRSTR = 0              # files that look for words in messages of rankinit's own; to come: 0
 CIRCLES = 3             # of files that call each other; to come: 0
+WORDS = 0               # calls of other parsers of a rank's words, from outside of their room
 OPTIONS = 71            # rows of options.def; to come: 66
 
 # These read what a machine, a file, a variable or a command says.
 READERS = ("lib/from", "lib/image", "lib/node", "lib/hang", "lib/to", "shim/check", "shim/probe",
            "shim/system", "shim/watch/step.c", "shim/preflight/")
 SOURCES = (".c", ".h", ".def")
+
+# What other rooms may ask lib/words: one function reads a rank's stderr for the verdict, three
+# find in it what the report quotes, the others are about torch's error file, a line that was
+# found before, and names.
+WORDS_ASKED = {"ri_words_read", "ri_last_words_find", "ri_last_lines_find", "ri_loss_peer",
+               "ri_loss_of_exception", "ri_traceback_line", "ri_noise_hides",
+               "ri_loss_kind_name", "ri_loss_kind_of"}
+# Who reads: class.c for the verdict, reason.c the text without secrets, and first_failure.c
+# what a rank wrote that still lives.
+WORDS_READERS = {"lib/report/class", "lib/report/reason", "shim/watch/first_failure"}
 
 
 def files(top):
@@ -86,6 +97,15 @@ def rooms(graph):
     return whole
 
 
+def parsers(graph):
+    """Calls into lib/words that are not for the rooms outside."""
+    return sorted(f"{caller}:{name}" for caller, called in graph.items()
+                  if not caller.startswith("lib/words/")
+                  for other, names in called.items() if other.startswith("lib/words/")
+                  for name in names if name not in WORDS_ASKED or
+                  (name == "ri_words_read" and caller not in WORDS_READERS))
+
+
 def structs_twice(paths):
     defined = collections.defaultdict(set)
     for path in paths:
@@ -112,11 +132,14 @@ def main():
     strstr = [path for path in paths if path.endswith(".c") and not path.startswith(READERS) and
               re.search(r"\bstrstr\(", read(path))]
     rings = [" ".join(circle) for circle in circles(graph)]
+    parsed = parsers(graph)
     figures = [("lines", sum(lines.values()), LINES, ""),
                ("file names in several rooms", len(twice), NAMES_TWICE, " ".join(twice)),
                ("files with a REAP_MS", len(reaps), REAP_FILES, " ".join(reaps)),
                ("files that search messages", len(strstr), STRSTR, " ".join(strstr)),
                ("circles of calls", len(rings), CIRCLES, "; ".join(rings)),
+               ("parsers of a rank's words outside lib/words", len(parsed), WORDS,
+                " ".join(parsed)),
                ("options", options, OPTIONS, "")]
     complaints = [f"{what}: {number}, the limit is {limit} {which}".rstrip()
                   for what, number, limit, which in figures if number > limit]
