@@ -205,9 +205,9 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
-	hang/examine hang/list hang/look hang/inside hang/files system/mask system/hidden_child)
+	hang/examine hang/list hang/look hang/inside hang/files system/mask system/helper)
 
-$(O)/tests/test_hidden_child: $(patsubst %,$(O)/shim/%.o,system/hidden_child system/mask)
+$(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/mask)
 
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c

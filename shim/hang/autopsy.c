@@ -8,14 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hang/helper.h"
+#include "hang/onlooker.h"
 #include "base/cgroup.h"
 #include "base/signals.h"
 #include "base/span.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 enum {
 	AGAIN_MS = 10000,	/* between two by signal */
@@ -159,7 +159,7 @@ static bool is_free(void)
 {
 	if (own.helper == 0 || take())
 		return true;
-	if (ri_now_ms() < own.until || !ri_hidden_child_leave(own.helper))
+	if (ri_now_ms() < own.until || !ri_helper_leave(own.helper))
 		return false;
 	own.helper = 0;
 	say_unfinished("did not end in time, and was left");
@@ -197,7 +197,7 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 	own.until = ri_now_ms() + job.wish.most_ms + AGAIN_MS;
 	own.answer->whole = false;
 	/* SIGIO: wait4(-1) does not find a child whose end sends another signal than SIGCHLD */
-	own.helper = ri_fork_unseen(SIGIO);
+	own.helper = ri_helper_fork(SIGIO);
 	if (own.helper == 0)
 		ri_autopsy_help(&job, own.answer);
 	if (own.helper > 0)

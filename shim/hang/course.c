@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hang/helper.h"
+#include "hang/onlooker.h"
 #include "hang/look.h"
 #include "base/limits.h"
 #include "system/clock.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 enum { MOST_MS = 3000 };	/* hundreds of ranks take less; verdicts wait for --settle */
 
@@ -75,7 +75,7 @@ void ri_course_ask(const struct ri_children *children)
 	ri_clock_read(CLOCK_REALTIME, &own.begun);
 	memset(own.seen, RI_COURSE_UNKNOWN, RI_MAX_LOCAL);
 	/* SIGIO: as the autopsy's */
-	own.helper = ri_fork_unseen(SIGIO);
+	own.helper = ri_helper_fork(SIGIO);
 	if (own.helper == 0)
 		look(children, child, parent);
 	if (own.helper < 0)
@@ -112,6 +112,6 @@ pid_t ri_course_helper(void)
 
 void ri_course_end(void)
 {
-	if (own.helper != 0 && ri_hidden_child_leave(own.helper))
+	if (own.helper != 0 && ri_helper_leave(own.helper))
 		own.helper = 0;
 }

@@ -11,7 +11,7 @@
 #include "hang/judge.h"
 #include "system/clock.h"
 #include "system/mask.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 enum {
 	PATIENCE_MS = 200,	/* for one process, or half of the time that is left for all; the
@@ -117,7 +117,7 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 
 		if (ri_autopsy_is_over(limit))
 			return false;
-		worker = ri_fork_unseen(SIGCHLD);
+		worker = ri_helper_fork(SIGCHLD);
 		if (worker == 0)
 			work(region, self, limit);
 		if (worker < 0) {

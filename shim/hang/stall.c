@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "hang/helper.h"
+#include "hang/onlooker.h"
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mtime.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the helper, one for the process that it is, which its files share. helper.c has its
- * loop; lines.c hears and sends messages, dial.c calls node 0, met.c looks whether the ranks have
- * met, and door.c lets callers in at node 0.
+ * The state of the helper, one for the process that it is, which its files share. link_helper.c has
+ * its loop; lines.c hears and sends messages, dial.c calls node 0, met.c looks whether the ranks
+ * have met, and door.c lets callers in at node 0.
  */
 #ifndef RI_SHIM_LINK_HELPER_STATE_H
 #define RI_SHIM_LINK_HELPER_STATE_H

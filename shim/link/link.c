@@ -17,7 +17,7 @@
 #include "system/mask.h"
 #include "system/kept_fds.h"
 #include "system/held_path.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 enum {
 	/* more than the socket holds: no signal comes for what stays there; and not without end */
@@ -104,7 +104,7 @@ int ri_link_begin(struct ri_link_setup *setup)
 		return -1;
 	share(setup);
 	own.woken = true;
-	pid = wake_us(ends[0]) < 0 ? -1 : ri_fork_unseen(0);
+	pid = wake_us(ends[0]) < 0 ? -1 : ri_helper_fork(0);
 	if (pid == 0) {
 		close(ends[0]);
 		ri_link_help(setup, ends[1], own.place);

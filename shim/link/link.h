@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "link/message.h"
-#include "link/helper.h"
+#include "link/link_helper.h"
 
 /*
  * Start the helper, which gets a copy of all that setup points to; setup->sight is filled in.

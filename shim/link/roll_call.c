@@ -18,7 +18,7 @@
 #include "system/name_service.h"
 #include "system/kept_fds.h"
 #include "system/tcp_table.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 enum {
 	LINES = 3,		/* about nodes that have not met; more would say the same */
@@ -307,7 +307,7 @@ void ri_roll_call_act(void *context)
 	}
 	roll->answer->state = RI_ARRIVAL_UNSEEN;
 	/* SIGIO: wait4(-1) knows nothing of one whose end sends another signal than SIGCHLD */
-	helper = ri_fork_unseen(SIGIO);
+	helper = ri_helper_fork(SIGIO);
 	if (helper == 0)
 		look(roll, parent);
 	if (helper < 0) {

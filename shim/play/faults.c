@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link/helper.h"
+#include "link/link_helper.h"
 #include "play/process.h"
 #include "system/log.h"
 #include "watch/descendants.h"

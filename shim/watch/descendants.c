@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "link/link.h"
 #include "link/roll_call.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 #include "system/own_proc.h"
 
 static pid_t self;
@@ -68,7 +68,7 @@ static bool is_helper(const struct ri_procstat *process)
 		if (helpers[i] != 0 &&
 			(process->pid == helpers[i] || process->parent == helpers[i]))
 			return true;
-	return ri_hidden_child_is_left(process->pid);
+	return ri_helper_is_left(process->pid);
 }
 
 /* PID 1 owns each process of its namespace; else descendants alone are ours. */

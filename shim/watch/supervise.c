@@ -17,7 +17,7 @@
 #include "system/clock.h"
 #include "system/log.h"
 #include "system/mask.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 #include "watch/leftovers.h"
 #include "watch/let_go.h"
 #include "watch/obituary.h"
@@ -250,7 +250,7 @@ static void reap(struct ri_supervisor *sv)
 /* One SIGIO may stand for all helpers, also for those that rankinit has given up. */
 static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
 {
-	bool hidden = ri_hidden_child_took(info);
+	bool hidden = ri_helper_took(info);
 	bool known = ri_timetable_took(sv->setting->timetable, info);
 
 	return hidden || known || ri_link_is_ours(info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/helper.h"
+#include "hang/onlooker.h"
 
 #include <fcntl.h>
 #include <grp.h>

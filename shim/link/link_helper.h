@@ -3,8 +3,8 @@
  * The helper: a process beside PID 1, in which the link of a node lives. It alone touches the
  * network and the key.
  */
-#ifndef RI_SHIM_LINK_HELPER_H
-#define RI_SHIM_LINK_HELPER_H
+#ifndef RI_SHIM_LINK_LINK_HELPER_H
+#define RI_SHIM_LINK_LINK_HELPER_H
 
 #include "link/setup.h"
 

@@ -10,13 +10,13 @@
 #include <cmocka.h>
 
 #include "system/mask.h"
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 enum { PATIENCE_MS = 10000 };
 
 static pid_t start(void)
 {
-	pid_t pid = ri_fork_unseen(SIGIO);
+	pid_t pid = ri_helper_fork(SIGIO);
 
 	if (pid == 0)
 		for (;;)
@@ -30,15 +30,15 @@ static bool take_one(void)
 	siginfo_t info;
 
 	assert_int_equal(ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, PATIENCE_MS), SIGIO);
-	return ri_hidden_child_took(&info);
+	return ri_helper_took(&info);
 }
 
 static void test_nobody_was_started(void **state)
 {
 	(void)state;
-	assert_false(ri_hidden_child_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
-	assert_true(ri_fork_unseen(0) != 0 || (_exit(0), false));
-	assert_false(ri_hidden_child_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
+	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
+	assert_true(ri_helper_fork(0) != 0 || (_exit(0), false));
+	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
 	assert_true(waitpid(-1, NULL, __WCLONE) > 0);
 }
 
@@ -47,11 +47,11 @@ static void test_one_that_is_left_is_reaped(void **state)
 	pid_t pid = start();
 
 	(void)state;
-	assert_false(ri_hidden_child_is_left(pid));
-	assert_true(ri_hidden_child_leave(pid));
-	assert_true(ri_hidden_child_is_left(pid));
+	assert_false(ri_helper_is_left(pid));
+	assert_true(ri_helper_leave(pid));
+	assert_true(ri_helper_is_left(pid));
 	assert_true(take_one());
-	assert_false(ri_hidden_child_is_left(pid));
+	assert_false(ri_helper_is_left(pid));
 	assert_int_equal(waitpid(pid, NULL, __WCLONE | WNOHANG), -1);
 }
 
@@ -70,7 +70,7 @@ static void test_whoever_sends_one(void **state)
 	(void)state;
 	kill(getpid(), SIGIO);
 	assert_false(take_one());
-	assert_false(ri_hidden_child_took(&(siginfo_t){
+	assert_false(ri_helper_took(&(siginfo_t){
 		.si_signo = SIGUSR1, .si_code = CLD_EXITED }));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "system/hidden_child.h"
+#include "system/helper.h"
 
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@ enum { LEFT = 4 };
 static bool woken;		/* SIGIO may come of one of them from now on */
 static pid_t left[LEFT];	/* 0: none */
 
-pid_t ri_fork_unseen(int signal)
+pid_t ri_helper_fork(int signal)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, signal, NULL, NULL, NULL, 0);
 
@@ -26,7 +26,7 @@ static void reap(void)
 			left[i] = 0;
 }
 
-bool ri_hidden_child_leave(pid_t pid)
+bool ri_helper_leave(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	reap();
@@ -38,7 +38,7 @@ bool ri_hidden_child_leave(pid_t pid)
 	return false;
 }
 
-bool ri_hidden_child_is_left(pid_t pid)
+bool ri_helper_is_left(pid_t pid)
 {
 	for (size_t i = 0; i < LEFT; i++)
 		if (pid != 0 && left[i] == pid)
@@ -46,7 +46,7 @@ bool ri_hidden_child_is_left(pid_t pid)
 	return false;
 }
 
-bool ri_hidden_child_took(const siginfo_t *info)
+bool ri_helper_took(const siginfo_t *info)
 {
 	if (!woken || info->si_signo != SIGIO || info->si_code <= 0)
 		return false;

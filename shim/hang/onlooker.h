@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process that looks for PID 1. */
-#ifndef RI_SHIM_HANG_HELPER_H
-#define RI_SHIM_HANG_HELPER_H
+#ifndef RI_SHIM_HANG_ONLOOKER_H
+#define RI_SHIM_HANG_ONLOOKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
