@@ -201,7 +201,7 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 
 # Running checks, with a table of checks that go wrong.
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
-	check/ids check/machine check/result check/runner system/mask)
+	check/ids check/machine check/result check/runner system/helper system/mask)
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \

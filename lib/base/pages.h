@@ -14,4 +14,7 @@
  */
 void *ri_pages(size_t size);
 
+/* The same, and processes that are forked from now on write to the same memory. */
+void *ri_pages_shared(size_t size);
+
 #endif

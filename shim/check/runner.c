@@ -22,12 +22,12 @@
 #include "base/text.h"
 #include "check/machine.h"
 #include "system/clock.h"
+#include "system/helper.h"
 #include "system/mask.h"
 
 enum {
 	LOOKS = 20,		/* how often a child that goes on is asked where it is */
 	LEAST_MS = 30,		/* no check is begun with less than that for all */
-	REAP_MS = 200,		/* how long the end of a killed child is waited for */
 };
 
 /* What means a stop; whatever else comes waits for the command. */
@@ -270,16 +270,6 @@ static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 	return waitpid(pid, status, WNOHANG) == pid;
 }
 
-static void end_child(struct run *run, pid_t pid)
-{
-	int64_t until = ri_now_us() + REAP_MS * 1000;
-	int status;
-
-	kill(pid, SIGKILL);
-	while (!wait_for(run, pid, until, &status) && ri_now_us() < until)
-		;
-}
-
 static bool is_late(const struct run *run)
 {
 	return ri_now_us() > run->end_us - LEAST_MS * 1000;
@@ -295,7 +285,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 
 		if (run->stop != 0) {
 			if (!ended)
-				end_child(run, pid);
+				ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL);
 			return true;
 		}
 		if (ended)
@@ -303,7 +293,7 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 		if (ri_now_us() < deadline(run))
 			continue;
 		*hung = true;
-		end_child(run, pid);
+		ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL);
 		return is_late(run);
 	}
 }
@@ -459,9 +449,8 @@ int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 
 	run.kept = ri_pages(RI_CHECKS_RESULTS * sizeof(*run.kept));
 	run.end_us = run.begun_us + limit_of_all(plan) * plan->times;
-	run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (run.kept == NULL || run.shared == MAP_FAILED)
+	run.shared = ri_pages_shared(sizeof(*run.shared));
+	if (run.kept == NULL || run.shared == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "--checks", "no memory left for checks: %s",
 			strerror(errno));
 	run_all(&run);

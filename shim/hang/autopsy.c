@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hang/onlooker.h"
 #include "base/cgroup.h"
+#include "base/pages.h"
 #include "base/signals.h"
 #include "base/span.h"
 #include "system/clock.h"
@@ -26,7 +26,6 @@ enum {
 	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
-	REAP_MS = 20, REAPS = 25,
 };
 
 static struct {
@@ -129,20 +128,6 @@ static bool refuse(void)
 	return false;
 }
 
-static bool reserve(void)
-{
-	void *memory;
-
-	if (own.answer != NULL)
-		return true;
-	memory = mmap(NULL, sizeof(*own.answer), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
-		return false;
-	own.answer = memory;
-	return true;
-}
-
 static bool take(void);
 
 /* A person who sent the signal, or set --stall, waits for an answer. */
@@ -190,7 +175,9 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 		errno = ENOMEM;
 		return refuse();
 	}
-	if (!reserve())
+	if (own.answer == NULL)
+		own.answer = ri_pages_shared(sizeof(*own.answer));
+	if (own.answer == NULL)
 		return refuse();
 	job = describe_job(why);
 	own.why = why;
@@ -305,7 +292,7 @@ static bool take(void)
 {
 	int status = 0;
 
-	if (waitpid(own.helper, &status, __WCLONE | WNOHANG) == 0)
+	if (!ri_helper_reap(own.helper, &status))
 		return false;
 	own.helper = 0;
 	conclude(status);
@@ -346,18 +333,11 @@ bool ri_autopsy_took(void *context, const siginfo_t *info)
 	return true;
 }
 
-pid_t ri_autopsy_helper(void)
-{
-	return own.helper;
-}
-
 void ri_autopsy_end(void)
 {
 	if (own.helper == 0 || take())
 		return;
-	kill(own.helper, SIGKILL);
-	for (int i = 0; i < REAPS && waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0; i++)
-		ri_mask_pause(REAP_MS);
+	ri_helper_end(own.helper, 0, NULL);
 	own.helper = 0;
 }
 

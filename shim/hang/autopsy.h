@@ -65,9 +65,6 @@ int64_t ri_autopsy_due(void *context);
 void ri_autopsy_act(void *context);
 bool ri_autopsy_took(void *context, const siginfo_t *info);
 
-/* The process that looks just now; 0: there is none. It is no descendant of the command. */
-pid_t ri_autopsy_helper(void);
-
 /* The job is over: end the process that looks. */
 void ri_autopsy_end(void);
 

@@ -3,13 +3,12 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hang/onlooker.h"
 #include "hang/look.h"
 #include "base/limits.h"
+#include "base/pages.h"
 #include "system/clock.h"
 #include "system/helper.h"
 
@@ -54,23 +53,15 @@ static pid_t find_doubtful(const struct ri_children *children)
 	return 0;
 }
 
-static bool reserve(void)
-{
-	void *memory;
-
-	if (own.seen == NULL) {
-		memory = mmap(NULL, RI_MAX_LOCAL, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		own.seen = memory == MAP_FAILED ? NULL : memory;
-	}
-	return own.seen != NULL;
-}
-
 void ri_course_ask(const struct ri_children *children)
 {
 	pid_t child = find_doubtful(children), parent = getpid();
 
-	if (child == 0 || own.helper != 0 || !reserve())
+	if (child == 0 || own.helper != 0)
+		return;
+	if (own.seen == NULL)
+		own.seen = ri_pages_shared(RI_MAX_LOCAL);
+	if (own.seen == NULL)
 		return;
 	ri_clock_read(CLOCK_REALTIME, &own.begun);
 	memset(own.seen, RI_COURSE_UNKNOWN, RI_MAX_LOCAL);
@@ -89,7 +80,7 @@ bool ri_course_is_asked(void)
 
 bool ri_course_take(struct ri_children *children)
 {
-	if (own.helper == 0 || waitpid(own.helper, NULL, __WCLONE | WNOHANG) == 0)
+	if (own.helper == 0 || !ri_helper_reap(own.helper, NULL))
 		return false;
 	own.helper = 0;
 	for (size_t i = 0; i < children->started; i++) {
@@ -103,11 +94,6 @@ bool ri_course_take(struct ri_children *children)
 		child->course_at = own.begun;
 	}
 	return true;
-}
-
-pid_t ri_course_helper(void)
-{
-	return own.helper;
 }
 
 void ri_course_end(void)

@@ -24,9 +24,6 @@ bool ri_course_is_asked(void);
 /* A look is over: what it saw is in the children now. Returns false where none is. */
 bool ri_course_take(struct ri_children *children);
 
-/* The process that looks just now; 0: there is none. */
-pid_t ri_course_helper(void);
-
 /* The job is over: end the process that looks. */
 void ri_course_end(void);
 

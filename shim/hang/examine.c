@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "hang/judge.h"
 #include "system/clock.h"
 #include "system/mask.h"
@@ -22,10 +22,7 @@ enum {
 
 struct ri_autopsy_region *ri_autopsy_open(void)
 {
-	void *region = mmap(NULL, sizeof(struct ri_autopsy_region), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return region == MAP_FAILED ? NULL : region;
+	return ri_pages_shared(sizeof(struct ri_autopsy_region));
 }
 
 /* As many as there is time for, and one. */

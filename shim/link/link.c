@@ -5,11 +5,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "link/note.h"
 #include "link/node_socket.h"
 #include "system/clock.h"
@@ -24,7 +23,6 @@ enum {
 	PACKETS_AT_ONCE = 256,
 	CALM_MS = 1500,		/* where no verdict is waited for: more than the helper takes */
 	LOOK_MS = 50,		/* how long a stop may wait at the end */
-	REAP_MS = 500,
 };
 
 static struct {
@@ -47,11 +45,6 @@ bool ri_link_is_on(void)
 	return own.helper != 0;
 }
 
-pid_t ri_link_helper(void)
-{
-	return own.helper;
-}
-
 /* SIGIO whose si_code is POLL_IN; that of a kill(2) is another one (fcntl(2), F_SETSIG). */
 static int wake_us(int fd)
 {
@@ -69,15 +62,6 @@ static int open_ends(int ends[2])
 	for (int i = 0; i < 2; i++)
 		ends[i] = ri_fd_move_up(ends[i]);
 	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
-}
-
-/* Where it cannot be had the report says less. */
-static void share(struct ri_link_setup *setup)
-{
-	void *page = mmap(NULL, sizeof(*own.sight), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	own.sight = setup->sight = page == MAP_FAILED ? NULL : page;
 }
 
 const struct ri_link_sight *ri_link_sight(void)
@@ -102,7 +86,8 @@ int ri_link_begin(struct ri_link_setup *setup)
 
 	if (take_place(setup) < 0 || open_ends(ends) < 0)
 		return -1;
-	share(setup);
+	/* without this memory the report says less */
+	own.sight = setup->sight = ri_pages_shared(sizeof(*own.sight));
 	own.woken = true;
 	pid = wake_us(ends[0]) < 0 ? -1 : ri_helper_fork(0);
 	if (pid == 0) {
@@ -215,16 +200,6 @@ const struct ri_link_verdict *ri_link_verdict(void)
 	return own.judged ? &verdict : NULL;
 }
 
-static void reap(void)
-{
-	for (int waited = 0; waited < REAP_MS; waited += LOOK_MS) {
-		if (waitpid(own.helper, NULL, __WCLONE | WNOHANG) != 0)
-			break;
-		ri_mask_pause(LOOK_MS);
-	}
-	own.helper = 0;
-}
-
 void ri_link_finish(int64_t most_ms)
 {
 	struct pollfd packets = { .fd = own.fd, .events = POLLIN };
@@ -242,6 +217,6 @@ void ri_link_finish(int64_t most_ms)
 	}
 	if (own.fd >= 0)
 		lose_helper();
-	kill(own.helper, SIGKILL);
-	reap();
+	ri_helper_end(own.helper, 0, NULL);
+	own.helper = 0;
 }

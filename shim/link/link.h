@@ -30,9 +30,6 @@ const struct ri_link_sight *ri_link_sight(void);
 
 bool ri_link_is_on(void);
 
-/* The helper, which is no process of the command's; 0: there is none. */
-pid_t ri_link_helper(void);
-
 /* Is this the signal by which the helper wakes us? A SIGIO of another process is not. */
 bool ri_link_is_ours(const siginfo_t *info);
 

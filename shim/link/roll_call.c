@@ -5,11 +5,11 @@
 #include <grp.h>
 #include <netdb.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "link/arrival.h"
 #include "system/clock.h"
 #include "system/half_open.h"
@@ -30,7 +30,6 @@ enum {
 	NODES = 1024,		/* of more nodes none is named */
 	CHUNK = 65536,
 	NOBODY = 65534,		/* the kernel's own for a user that is none (fs/overflowuid) */
-	REAP_MS = 20, REAPS = 25,
 };
 
 /* What the process that looks leaves behind. */
@@ -198,8 +197,8 @@ static void drop_rights(void)
 __attribute__((noreturn)) static void look(const struct ri_roll_call *roll, pid_t parent)
 {
 	drop_rights();
-	own = mmap(NULL, sizeof(*own), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (own == MAP_FAILED || getppid() != parent)
+	own = ri_pages(sizeof(*own));
+	if (own == NULL || getppid() != parent)
 		_exit(1);
 	own->roll = roll;
 	ri_close_between(0, ~0u);
@@ -211,11 +210,6 @@ __attribute__((noreturn)) static void look(const struct ri_roll_call *roll, pid_
 	else
 		look_as_member();
 	_exit(0);
-}
-
-pid_t ri_roll_call_helper(void)
-{
-	return helper;
 }
 
 /* Do all ranks run, and shall they? */
@@ -265,14 +259,12 @@ static void conclude(struct ri_roll_call *roll, int status)
 /* Returns false where it still looks. */
 static bool take(struct ri_roll_call *roll)
 {
-	int status = 0;
-	pid_t got = waitpid(helper, &status, __WCLONE | WNOHANG);
+	int status = SIGKILL;	/* where it stays so, its end is not known */
 
-	if (got == 0)
+	if (!ri_helper_reap(helper, &status))
 		return false;
 	helper = 0;
-	if (got > 0)
-		conclude(roll, status);
+	conclude(roll, status);
 	return true;
 }
 
@@ -298,10 +290,8 @@ void ri_roll_call_act(void *context)
 	if ((helper != 0 && !take(roll)) || roll->over)
 		return;
 	if (roll->answer == NULL)
-		roll->answer = mmap(NULL, sizeof(*roll->answer), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (roll->answer == MAP_FAILED) {
-		roll->answer = NULL;
+		roll->answer = ri_pages_shared(sizeof(*roll->answer));
+	if (roll->answer == NULL) {
 		roll->over = true;
 		return;
 	}
@@ -329,8 +319,6 @@ void ri_roll_call_end(void)
 {
 	if (helper == 0)
 		return;
-	kill(helper, SIGKILL);
-	for (int i = 0; i < REAPS && waitpid(helper, NULL, __WCLONE | WNOHANG) == 0; i++)
-		ri_mask_pause(REAP_MS);
+	ri_helper_end(helper, 0, NULL);
 	helper = 0;
 }

@@ -37,9 +37,6 @@ int64_t ri_roll_call_due(void *roll);
 void ri_roll_call_act(void *roll);
 bool ri_roll_call_took(void *roll, const siginfo_t *info);
 
-/* The process that looks just now, which is none of the command's; 0: there is none. */
-pid_t ri_roll_call_helper(void);
-
 /* The last line that was printed of it; NULL: none was. */
 const char *ri_roll_call_said(void);
 

@@ -18,6 +18,7 @@
 #include "check/runner.h"
 #include "check/software.h"
 #include "system/clock.h"
+#include "system/helper.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
 
@@ -25,7 +26,6 @@ static const char program_name[] = "rankinit-probe";
 
 enum {
 	LOOK_MS = 50,		/* somebody else may hold the pipe when it has ended */
-	REAP_MS = 200,		/* how long the end of a killed one is waited for */
 	MANY_FILES = 1024,
 	ADDRESSES_GIB = 4,	/* what it may map: libraries of GPUs are large */
 };
@@ -245,17 +245,11 @@ static void collect(struct probing *probing)
 	}
 }
 
-/* It, and whatever it has started. One that sleeps in a driver is left behind. */
+/* End it and what it has started. One that sleeps in a driver is left behind. */
 static void finish(struct probing *probing)
 {
-	int64_t until = ri_now_us() + REAP_MS * 1000, left;
-	siginfo_t info;
-
 	kill(-probing->pid, SIGKILL);
-	kill(probing->pid, SIGKILL);
-	while (!has_ended(probing) && (left = until - ri_now_us()) > 0)
-		ri_mask_wait_for(RI_MASK_OF(SIGCHLD), &info, left / 1000 + 1);
-	waitpid(probing->pid, &probing->status, WNOHANG);
+	ri_helper_end(probing->pid, RI_MASK_OF(SIGCHLD), &probing->status);
 	close(probing->pipe);
 }
 

@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/pages.h"
 #include "redact/words.h"
 #include "say/print.h"
 
@@ -50,12 +50,10 @@ static int make_folder(struct ri_error *err)
 static int watch(struct ri_env *env, struct ri_error *err)
 {
 	static const char own[] = "RANKINIT_";
-	void *asked = mmap(NULL, env->count + 1, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (asked == MAP_FAILED)
+	env->asked = ri_pages_shared(env->count + 1);
+	if (env->asked == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, given->subject, "no memory left");
-	env->asked = asked;
 	/* the options have been read */
 	for (size_t i = 0; i < env->count; i++)
 		if (strncmp(env->entries[i].text, own, strlen(own)) == 0)

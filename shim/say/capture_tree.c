@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -402,20 +401,17 @@ void ri_capture_tell(const struct ri_host *host, const char *path, int flags, in
 
 int ri_capture_tree_begin(int where, const char *subject, struct ri_error *err)
 {
-	void *shared = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
+	counts = ri_pages_shared(sizeof(*counts));
 	content = ri_pages(CONTENT);
 	masked = ri_pages(MASKED);
-	if (content == NULL || masked == NULL)
+	if (counts == NULL || content == NULL || masked == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, subject, "no memory left to make it");
 	folder = where;
-	if (shared != MAP_FAILED && mkdirat(folder, "root", 0700) == 0)
+	if (mkdirat(folder, "root", 0700) == 0)
 		root = openat(folder, "root", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0)
 		return ri_fail(err, RI_CODE_CAPTURE_REFUSED, subject, "cannot be made: %s",
 			strerror(errno));
-	counts = shared;
 	return 0;
 }
 

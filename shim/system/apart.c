@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "system/clock.h"
+#include "system/helper.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/raw_call.h"
@@ -23,7 +24,6 @@ enum {
 	STACK_SIZE = 256 * 1024,
 	TOP_SIZE = 256,		/* of it, for struct helper */
 	LOOK_MS = 50,		/* how long a stop may wait */
-	REAP_MS = 200,		/* a killed helper that stays longer is left behind */
 };
 
 /* What both see, above the helper's stack: it stays where the helper is left behind. */
@@ -106,13 +106,6 @@ static int find_end(const struct ri_apart *call, int64_t waited, bool *said)
 	return call->most_ms > 0 && waited >= call->most_ms ? ETIMEDOUT : 0;
 }
 
-static void leave_behind(struct helper *helper, pid_t pid)
-{
-	ri_raw_call(SYS_kill, pid, SIGKILL, 0, 0, 0);
-	for (int waited = 0; waited < REAP_MS && !wait_a_little(helper, pid); waited += LOOK_MS)
-		;
-}
-
 /* The helper, which runs; NULL: none can be made. */
 static struct helper *start(const struct ri_apart *call, pid_t *pid)
 {
@@ -159,7 +152,8 @@ int ri_apart(const struct ri_apart *call)
 			return finish(helper);
 		end = find_end(call, ri_now_ms() - begun, &said);
 	}
-	leave_behind(helper, pid);
+	/* its errno is of no use any more, so these calls may change it */
+	ri_helper_end(pid, 0, NULL);
 	errno = end;
 	return -1;
 }

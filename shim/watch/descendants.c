@@ -7,11 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hang/autopsy.h"
-#include "hang/course.h"
 #include "base/number.h"
-#include "link/link.h"
-#include "link/roll_call.h"
 #include "system/helper.h"
 #include "system/own_proc.h"
 
@@ -60,15 +56,7 @@ bool ri_descendants_read_parent(const struct ri_procstat *process, struct ri_pro
 /* rankinit's own helpers and their children, which end with it. */
 static bool is_helper(const struct ri_procstat *process)
 {
-	const pid_t helpers[] = {
-		ri_link_helper(), ri_roll_call_helper(), ri_autopsy_helper(), ri_course_helper(),
-	};
-
-	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
-		if (helpers[i] != 0 &&
-			(process->pid == helpers[i] || process->parent == helpers[i]))
-			return true;
-	return ri_helper_is_left(process->pid);
+	return ri_helper_is_one(process->pid) || ri_helper_is_one(process->parent);
 }
 
 /* PID 1 owns each process of its namespace; else descendants alone are ours. */

@@ -350,7 +350,7 @@ void ri_leftovers_kill(void)
 {
 	static int passes;
 	/* the link's helper tells the other nodes how this ends; after some passes it dies, too */
-	bool spares = ri_link_helper() != 0 && passes++ < SPARING_PASSES &&
+	bool spares = ri_link_is_on() && passes++ < SPARING_PASSES &&
 		ri_descendants_are_shown();
 
 	if (self == 1 && !spares && (kill(-1, SIGKILL) == 0 || errno == ESRCH))

@@ -35,11 +35,15 @@ static bool take_one(void)
 
 static void test_nobody_was_started(void **state)
 {
+	pid_t pid;
+
 	(void)state;
 	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
-	assert_true(ri_helper_fork(0) != 0 || (_exit(0), false));
+	pid = ri_helper_fork(0);
+	if (pid == 0)
+		_exit(0);
 	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
-	assert_true(waitpid(-1, NULL, __WCLONE) > 0);
+	assert_true(ri_helper_end(pid, 0, NULL));
 }
 
 static void test_one_that_is_left_is_reaped(void **state)
@@ -47,12 +51,58 @@ static void test_one_that_is_left_is_reaped(void **state)
 	pid_t pid = start();
 
 	(void)state;
-	assert_false(ri_helper_is_left(pid));
+	assert_true(ri_helper_is_one(pid));
 	assert_true(ri_helper_leave(pid));
-	assert_true(ri_helper_is_left(pid));
+	assert_true(ri_helper_is_one(pid));
 	assert_true(take_one());
-	assert_false(ri_helper_is_left(pid));
+	assert_false(ri_helper_is_one(pid));
 	assert_int_equal(waitpid(pid, NULL, __WCLONE | WNOHANG), -1);
+}
+
+static void test_an_end_is_waited_for(void **state)
+{
+	pid_t pid = start();
+	int status = 0;
+
+	(void)state;
+	assert_true(ri_helper_end(pid, 0, &status));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_false(ri_helper_is_one(pid));
+	assert_true(take_one());
+	/* also where another one has reaped it */
+	status = -1;
+	assert_true(ri_helper_reap(pid, &status));
+	assert_int_equal(status, -1);
+}
+
+static void test_what_is_not_hidden_is_ended_too(void **state)
+{
+	pid_t pid = ri_helper_fork(SIGCHLD);
+
+	(void)state;
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_false(ri_helper_is_one(pid));
+	assert_false(ri_helper_reap(pid, NULL));
+	assert_true(ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL));
+	assert_int_equal(waitpid(pid, NULL, __WALL | WNOHANG), -1);
+}
+
+static void test_as_many_as_there_can_be(void **state)
+{
+	pid_t pids[8];
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		pids[i] = start();
+		assert_true(ri_helper_is_one(pids[i]));
+	}
+	for (int i = 0; i < 8; i++)
+		assert_true(ri_helper_end(pids[i], 0, NULL));
+	for (int i = 0; i < 8; i++)
+		assert_false(ri_helper_is_one(pids[i]));
+	assert_true(take_one());
 }
 
 static void test_one_that_was_reaped_before_its_signal(void **state)
@@ -79,6 +129,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_was_started),
 		cmocka_unit_test(test_one_that_is_left_is_reaped),
+		cmocka_unit_test(test_an_end_is_waited_for),
+		cmocka_unit_test(test_what_is_not_hidden_is_ended_too),
+		cmocka_unit_test(test_as_many_as_there_can_be),
 		cmocka_unit_test(test_one_that_was_reaped_before_its_signal),
 		cmocka_unit_test(test_whoever_sends_one),
 	};
