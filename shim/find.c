@@ -92,7 +92,7 @@ static int check_fan_out(struct ri_found *found, const char *subject, struct ri_
 	return 0;
 }
 
-/* The machine, for whoever counts what it has. */
+/* The machine, for those parts that count what it has. */
 static struct ri_node this_node(struct ri_found *found)
 {
 	return (struct ri_node){
@@ -101,7 +101,7 @@ static struct ri_node this_node(struct ri_found *found)
 	};
 }
 
-/* No GPU to count by: whoever looks at the node says more about that than a count does. */
+/* No GPU to count by: the checks say more about that than a count does. */
 static int leave_count(struct ri_found *found, struct ri_error *err)
 {
 	const struct ri_options *options = &found->options;

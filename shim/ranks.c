@@ -208,7 +208,7 @@ int ri_ranks_open_input(struct ri_error *err)
 	}
 	if (fd > STDERR_FILENO)
 		return fd;
-	/* whoever closed standard input means the first rank, too */
+	/* a closed standard input is closed for the first rank, too */
 	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (high < 0)
 		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be kept open: %s",

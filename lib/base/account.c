@@ -53,7 +53,7 @@ static bool read_id(const char *text, uint32_t *id)
 	return true;
 }
 
-/* Comments, and the name service switch's "+name" and "-name", are nobody's. */
+/* Skip comments, and "+name" and "-name" of the name service switch. */
 static bool next_entry(char **file, struct entry *out)
 {
 	char *line;

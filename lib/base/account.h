@@ -26,7 +26,7 @@ struct ri_account {
  * Read "NAME", "UID", "NAME:GROUP" or "UID:GID". With a known user and no
  * group: its own group and its supplementary ones. With a group: that one
  * alone. A number that /etc/passwd does not know needs a group: running with
- * group 0 by silence is what other tools do and nobody expects.
+ * group 0 by silence is what other tools do, and it surprises their users.
  * subject names the option in errors about the wish (RI_CODE_OPTION_VALUE,
  * ACCOUNT_UNKNOWN); errors about a file (FILE_*) name the file.
  */

@@ -30,9 +30,9 @@ struct ri_host_file {
 };
 
 struct ri_host {
-	int root;	/* directory fd, owned by whoever set it, or once it is open; or -1 */
+	int root;	/* directory fd, owned by the code that set it, or once it is open; or -1 */
 	const char *path;	/* of the root, which the first use opens; NULL: none has to */
-	const char *name;	/* of the machine; NULL: nobody has asked */
+	const char *name;	/* of the machine; NULL: not asked yet */
 	const char *job;	/* the simulated one that it plays a part in, or NULL */
 	enum ri_host_proc proc;
 	/* Both are asked at the first use and of the live machine alone; NULL: nothing is known. */
@@ -51,7 +51,7 @@ struct ri_host {
 	/*
 	 * Told of each path that was opened, with the flags and the error, 0 for none; a
 	 * folder that is listed has O_DIRECTORY, what is not read O_PATH. It may be called
-	 * by whoever does what is done apart. NULL: none wants to know.
+	 * in a helper process. NULL: none wants to know.
 	 */
 	void (*tell)(const struct ri_host *host, const char *path, int flags, int error);
 };

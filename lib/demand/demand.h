@@ -2,7 +2,7 @@
 /*
  * What is asked of this node, and who asks: the user by --require and
  * --expect, the table of Azure's VM sizes, the orchestrator by the kind of its
- * job. A check compares what it finds with that; nobody asks: nothing lacks.
+ * job. A check compares what it finds with that; without a demand it lacks nothing.
  */
 #ifndef RI_DEMAND_DEMAND_H
 #define RI_DEMAND_DEMAND_H
@@ -37,7 +37,7 @@ enum ri_asker {
 };
 
 struct ri_demand {
-	const char *subject;	/* "--require", "an MPI job"; NULL: nobody asks */
+	const char *subject;	/* "--require", "an MPI job"; NULL: not asked for */
 	enum ri_asker asker;
 	uint64_t count;		/* of GPUs, of InfiniBand ports; 0: any */
 	uint64_t rate;		/* Gb/s of each port; 0: any */
@@ -46,7 +46,7 @@ struct ri_demand {
 
 enum { RI_MAX_CHECKS = 128 };
 
-/* All zero: nobody asks for anything. */
+/* All zero: no demand. */
 struct ri_demands {
 	struct ri_demand topics[RI_ASKER_COUNT][RI_TOPIC_COUNT];
 	struct ri_demand checks[RI_ASKER_COUNT];	/* by their ids; only subject and asker */
@@ -89,7 +89,7 @@ const char *ri_topic_name(enum ri_topic topic);
 /* Ask for check n by its id; only subject and asker of the demand count. */
 void ri_demands_add_check(struct ri_demands *demands, size_t n, struct ri_demand demand);
 
-/* Is what lacks it unfit? Not so where nobody asks, for NULL. */
+/* Is what lacks it unfit? Never without a demand, for NULL. */
 bool ri_demand_is_firm(const struct ri_demand *demand);
 
 /* The firmest demand of the topic, or NULL. */

@@ -43,7 +43,7 @@ static int check_one_each(const struct ri_topology *topology, const char *starte
 	return 0;
 }
 
-/* even: what nobody said of the node is what equally filled nodes, in order, make of it. */
+/* even: where no source says it of the node, take nodes as equally filled and in order. */
 static void settle(struct ri_topology *topology, enum ri_fact_id id, enum ri_fact_id from,
 	bool even)
 {

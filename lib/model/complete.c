@@ -136,7 +136,7 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 		ri_topology_derive(topology, RI_FACT_MASTER_ADDR, 0, RI_FROM(NNODES));
 		fact->text = "127.0.0.1";
 	} else if (ri_fact_find_broken(fact) == NULL && !is_told_elsewhere(topology, context)) {
-		/* A broken one is worse than none: whoever read it refuses. */
+		/* A broken one is worse than none: its reader has refused it. */
 		finding = ri_findings_add(context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_MASTER_ABSENT, "MASTER_ADDR",
 			"cannot tell where rank 0 of this job runs%s%s",
@@ -146,7 +146,7 @@ static void derive_master(struct ri_topology *topology, const struct ri_context 
 	}
 }
 
-/* Is it one node because nobody speaks of others, or because the user says so? */
+/* Is it one node because no source speaks of others, or because the user says so? */
 static bool is_alone(const struct ri_topology *topology)
 {
 	const struct ri_fact *nodes = &topology->facts[RI_FACT_NNODES];

@@ -30,7 +30,7 @@ struct ri_context {
 	struct ri_findings *findings;
 	const struct ri_command *command;	/* NULL: a process */
 	struct ri_host *host;		/* the machine, which sources may ask, or NULL */
-	const struct ri_meeting *meeting;	/* NULL: nobody asks, as of a recorded machine */
+	const struct ri_meeting *meeting;	/* NULL: do not ask, as of a recorded machine */
 	uint64_t fan_out;	/* processes of a node that are started here; 0: this is one */
 };
 

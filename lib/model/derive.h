@@ -12,8 +12,8 @@
 
 /*
  * Where ranks are started here and only the node gives an identity: take it for a
- * job's one process on it, as it stands among the nodes. Nobody says anything about
- * nodes: it is the only one.
+ * job's one process on it, as it stands among the nodes. Where no source speaks of
+ * nodes, it is the only one.
  * RI_CODE_LAUNCH_INCOMPLETE where it is one of several and nothing says which,
  * RI_CODE_LAUNCH_ROLE where it stands beside the ranks, RI_CODE_OPTION_CONFLICT
  * where a rank is stated that follows from the node's.

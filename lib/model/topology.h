@@ -65,7 +65,7 @@ enum ri_trait {
 };
 
 enum ri_fact_state {
-	RI_STATE_ABSENT,	/* nobody said anything */
+	RI_STATE_ABSENT,	/* no source said it */
 	RI_STATE_KNOWN,
 	RI_STATE_BROKEN,	/* said, but in a way that cannot be used */
 	RI_STATE_OPEN,		/* evidence was found, and it does not decide */
@@ -84,7 +84,7 @@ enum ri_strength {
 
 enum {
 	/*
-	 * MASTER_PORT where nobody says one: torchrun's static default, and what most
+	 * MASTER_PORT where no source says one: torchrun's static default, and what most
 	 * scripts write (PyTorch, torch/distributed/run.py, --master-port).
 	 */
 	RI_DEFAULT_PORT = 29500,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user wants by options: facts stated by hand, and choices. Nothing
- * of it is checked here but names of sources and frameworks, which whoever
- * fills this in has looked up.
+ * What the user wants by options: facts stated by hand, and choices. The
+ * options' reader has looked up the names of sources and frameworks; later rooms
+ * check the rest.
  */
 #ifndef RI_MODEL_WISHES_H
 #define RI_MODEL_WISHES_H

@@ -24,7 +24,7 @@
  *
  * The last three are of NVML, whose errors they are then; "list" too.
  *
- * "exec ERRNO" alone is what whoever was to execute it says in its place.
+ * "exec ERRNO" alone is what rankinit says where it could not execute the probe.
  */
 #ifndef RI_NODE_PROBE_ANSWER_H
 #define RI_NODE_PROBE_ANSWER_H

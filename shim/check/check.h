@@ -27,7 +27,7 @@
 
 struct ri_checking;
 
-/* Where a check runs though nobody asks for it, as by its id, by a topic of it or by --check. */
+/* Where a check runs although neither its id, its topic nor --check asks for it. */
 enum ri_check_runs {
 	RI_CHECK_ASKED = 0,	/* nowhere */
 	RI_CHECK_LAUNCH,	/* before a launch of a job, too; see `asked` below */
@@ -122,7 +122,7 @@ bool ri_check_is_shared(const struct ri_checking *checking);
 void ri_check_pass(struct ri_checking *checking, const char *subject, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Good to know, whoever asks for what. */
+/* Good to know, whatever is required. */
 void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -130,7 +130,7 @@ void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *
 void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Something makes a launch fail or crawl: a warning, whoever asks for what. */
+/* Something makes a launch fail or crawl: a warning, whatever is required. */
 void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the checks, for whoever reads options and knows nothing of checks. */
+/* The names of the checks, for the reader of options, which does not know the checks. */
 #ifndef RI_SHIM_CHECK_IDS_H
 #define RI_SHIM_CHECK_IDS_H
 
@@ -22,7 +22,7 @@ const char *const *ri_check_ids(void);
 void ri_check_set_add(struct ri_check_set *set, size_t number);
 bool ri_check_set_has(const struct ri_check_set *set, size_t number);
 
-/* Does whoever asks for the one by its id ask for the other one, too? */
+/* Does the id of the one ask for the other one, too? */
 bool ri_check_has_part(size_t whole, size_t part);
 
 /*

@@ -59,7 +59,7 @@ static bool is_folded(const struct ri_check_result *result)
 	return result->status == RI_CHECK_SKIP && !ri_log_shows(RI_LEVEL_NOTE);
 }
 
-/* Those that nobody would see anything beside are shown. */
+/* Is any result shown, by its severity? */
 static bool is_any_shown(const struct ri_check_report *report)
 {
 	for (size_t i = 0; i < report->count; i++)
@@ -169,7 +169,7 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 	return object;
 }
 
-/* Whether --check runs it where nobody names it, and whether a launch does. */
+/* Whether --check runs it where --checks does not name it, and whether a launch does. */
 static const char *const runs_of[][2] = {
 	[RI_CHECK_ASKED] = { "default", "asked" }, [RI_CHECK_LAUNCH] = { "default", "launch" },
 	[RI_CHECK_DEEP] = { "deep", "launch" }, [RI_CHECK_EXTRA] = { "extra", "asked" },

@@ -312,7 +312,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 	char text[160], hint[160], name[RI_SIGNAL_NAME], doing[RI_CHECK_SUBJECT];
 	struct fault fault = { RI_CODE_CHECK_CRASHED, text, hint, NULL };
 
-	/* whoever wrote it may have run wild */
+	/* the process that wrote it may have run wild */
 	memcpy(doing, run->shared->doing, sizeof(doing));
 	doing[sizeof(doing) - 1] = '\0';
 	if (hung && doing[0] != '\0')
@@ -334,7 +334,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 	add_unknown(run, number, &fault);
 }
 
-/* Those that nobody got to. The first one says what to do for all of them. */
+/* Checks that were not reached. The first one says what to do for all of them. */
 static void skip_rest(struct run *run, size_t first, struct fault fault)
 {
 	for (size_t i = first; i < ri_check_count(); i++) {

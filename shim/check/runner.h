@@ -51,7 +51,7 @@ struct ri_check_report {
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err);
 
-/* A result of a check that was not begun: nobody's fault, and the same for all of them. */
+/* A result of a check that was not begun: no fault of the check, and the same for all of them. */
 bool ri_check_was_begun(const struct ri_check_result *result);
 
 #endif

@@ -29,7 +29,7 @@ static enum ri_level level_of(const struct ri_check_result *result)
 		: RI_LEVEL_NOTE;
 }
 
-/* Not one of many that a single line stands for, and no more than unknown to nobody's harm. */
+/* Not one of many that a single line stands for, and not merely unknown without harm. */
 static bool is_said(const struct ri_check_result *result)
 {
 	return ri_check_was_begun(result) && result->status != RI_CHECK_PASS &&

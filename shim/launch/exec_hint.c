@@ -69,7 +69,7 @@ struct search {
 	const char *option;
 	char *text;
 	bool some;		/* there is a script */
-	bool mentions;		/* the option, or nobody can tell */
+	bool mentions;		/* the option; also in doubt */
 };
 
 /* A script that hands its arguments on may have whatever others have. */
@@ -105,7 +105,7 @@ static bool search_script(struct search *search, const char *path)
 	return !absent;
 }
 
-/* "pkg.train", which Python looks for in this folder first; elsewhere nobody looks for it. */
+/* "pkg.train", which Python looks for in this folder first; we look in no other folder. */
 static void search_module(struct search *search, const char *module)
 {
 	static const char *const ends[] = { ".py", "/__main__.py" };
@@ -153,7 +153,7 @@ bool ri_exec_hint_for_us(const struct ri_command *command, const char *option)
 		.path = command->argv[0], .most_ms = SCRIPT_MS,
 	};
 
-	/* of another program nobody knows what it makes of a script among its words */
+	/* what another program makes of a script among its words is unknown */
 	if (!command->is_python && command->launcher == NULL &&
 		ri_word_shell(command->argv[0]) == NULL)
 		return false;

@@ -11,7 +11,7 @@
 /*
  * Can the option "--log-prefix" among the words of the command be meant for rankinit
  * alone? Yes where its scripts, of Python or a shell, do not mention the option and
- * hand their arguments on to nobody, or are not there. Where nobody can tell it is no.
+ * hand their arguments on to no other program, or are not there. In doubt it is no.
  * Looks at few words, and for half a second at most.
  */
 bool ri_exec_hint_for_us(const struct ri_command *command, const char *option);

@@ -443,7 +443,7 @@ static bool open_sign(int sign[2])
 }
 
 /*
- * A signal that makes a core dump ends nobody who waits for a file, and no more
+ * A signal that makes a core dump ends no process that waits for a file, and no more
  * does what --signal-map makes of a stop for the command's own handler. A process
  * that is no command yet has nothing to dump, and no handler.
  */
@@ -578,7 +578,7 @@ int ri_launch_replace(const struct ri_launch *launch, struct ri_error *err)
 	struct child child = { .launch = launch };
 
 	become_command(&child);
-	/* a message to a pipe that nobody reads must not end us now */
+	/* a message to a pipe without a reader must not end us now */
 	ri_mask_set(RI_MASK_ALL);
 	return fail(&child, err);
 }

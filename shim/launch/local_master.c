@@ -38,7 +38,7 @@ static bool is_own_address(const union any *address, socklen_t length)
 	bool is_other;
 
 	if (fd < 0)
-		return true;	/* nobody can tell: it stays as it is */
+		return true;	/* in doubt it stays as it is */
 	is_other = bind(fd, &address->head, length) < 0 && errno == EADDRNOTAVAIL;
 	close(fd);
 	return !is_other;
@@ -60,7 +60,7 @@ bool ri_is_local_master(const char *host)
 	union any address;
 	socklen_t length;
 
-	/* with "%eth0" it is an address of this link, whoever has it */
+	/* with "%eth0" it is an address of this link, on this machine or another */
 	if (ri_loopback_is(host, strlen(host)) || strchr(host, '%') != NULL)
 		return true;
 	return read_address(host, &address, &length)

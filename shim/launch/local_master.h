@@ -6,7 +6,7 @@
 
 /*
  * Can a process of this machine listen at that host, by its name or one of its
- * addresses? Also where nobody can tell. No name is resolved.
+ * addresses? Yes in doubt. No name is resolved.
  */
 bool ri_is_local_master(const char *host);
 

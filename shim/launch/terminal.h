@@ -76,9 +76,9 @@ void ri_terminal_stop_too(bool wanted, int number);
 /*
  * A child stopped, by this signal: Ctrl-Z. The terminal goes back to our parent, and we stop as
  * well. Where no process could continue us, as never process 1, none could continue the command
- * either: then the key does nothing. Other stops are somebody's own business, and so is a SIGTSTP
- * that was sent to us (asked). Who wants a terminal that nobody has any more gets it from process
- * 1, since there is no shell to do so.
+ * either: then the key does nothing. Other stops are the sender's own business, and so is a SIGTSTP
+ * that was sent to us (asked). A process that wants a terminal without an owner gets it from
+ * process 1, since there is no shell to do so.
  */
 void ri_terminal_follow(const struct ri_terminal *terminal, pid_t group, bool asked, int number);
 

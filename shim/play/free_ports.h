@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * So many ports in a row that nobody has and no other simulated job was given: from
+ * So many ports in a row that no process uses and no other simulated job was given: from
  * usual on, where that may be. They are ours while this process runs. Where no such row
  * is found it is that from usual on all the same.
  */

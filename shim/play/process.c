@@ -27,7 +27,7 @@ struct search {
 	char rank[32], local_rank[32];	/* "RANK=3"; "": whatever it has there */
 };
 
-/* Is the file that it runs our own? Of one that nobody may read the kernel does not say so. */
+/* Is the file that it runs our own? The kernel does not tell where the file may not be read. */
 static bool is_rankinit(const struct ri_procstat *process)
 {
 	struct stat own, its;

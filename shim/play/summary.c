@@ -130,7 +130,7 @@ static size_t tell_absent(const struct ri_job_account *account)
 	return count;
 }
 
-/* What the platform makes of it; of a job that is not whole nobody can say. */
+/* What the platform makes of it; unknown of a job that is not whole. */
 static const char *find_state(const struct ri_job_account *account, int status)
 {
 	const struct ri_shape *shape = account->simulation->shape;

@@ -21,7 +21,7 @@ enum { FIRST_WORD_MS = 2000 };
 /* What is read is written, too: how much longer that may take. */
 enum { TIMES_RECORDED = 20 };
 
-/* Those that a known launcher is told to start: its own words count first. */
+/* Ranks that a known launcher is told to start: its own words count first. */
 static bool count_launched(const struct ri_preflight *of, uint64_t *out)
 {
 	const struct ri_range range = { 1, RI_MAX_LOCAL };
@@ -42,7 +42,7 @@ static bool count_launched(const struct ri_preflight *of, uint64_t *out)
 	return variable != NULL && ri_number_read(variable, range, out, NULL) == RI_NUMBER_OK;
 }
 
-/* Those of this node, by whoever starts them. */
+/* Ranks of this node, whichever program starts them. */
 static uint64_t count_ranks(const struct ri_preflight *of)
 {
 	uint64_t ranks = 0;

@@ -64,7 +64,7 @@ struct probing {
 	pid_t pid;
 	int pipe;		/* its end that is read */
 	size_t used;		/* of output */
-	bool over;		/* nobody writes any more */
+	bool over;		/* its last writer has closed it */
 	bool ended, flooded, hung;
 	int status;
 };
@@ -119,7 +119,7 @@ static void widen_memory(void)
 	setrlimit(RLIMIT_AS, &memory);
 }
 
-/* stdin and stderr are nobody's, stdout is the pipe, and there is nothing else. */
+/* stdin and stderr are /dev/null, stdout is the pipe; close all others. */
 static bool set_descriptors(int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high, pipe;
@@ -186,7 +186,7 @@ static int begin(struct probing *probing, const struct ri_env *env)
 		close(ends[0]);
 		return error;
 	}
-	/* whoever of both comes first */
+	/* in both processes, as either may come first */
 	setpgid(probing->pid, probing->pid);
 	probing->pipe = ends[0];
 	return 0;

@@ -152,7 +152,7 @@ void ri_state_stop(void)
 void ri_state_end(int exit_status)
 {
 	own.job.exit_status = exit_status;
-	/* nobody else would take it away from what others share */
+	/* the folder is shared: no other program would remove the file */
 	if (own.spare)
 		unlinkat(own.file.spot.folder, own.file.spot.name, 0);
 	else
@@ -221,7 +221,7 @@ static int judge(const char *path, struct ri_text *out)
 static const char *find_file(const struct ri_options *options, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	static const struct ri_topology nobody;
+	static const struct ri_topology nothing_known;
 	const struct ri_given *option = &options->given.state;
 	struct ri_pattern_use use;
 
@@ -235,7 +235,7 @@ static const char *find_file(const struct ri_options *options, struct ri_arena *
 		ri_fail_hint(err, "name the file: --status=FILE");
 		return NULL;
 	}
-	return ri_whole_file_name(option, &nobody, arena, err);
+	return ri_whole_file_name(option, &nothing_known, arena, err);
 }
 
 int ri_state_print(const struct ri_options *options, struct ri_arena *arena,

@@ -16,7 +16,7 @@
 
 enum { NAME_SIZE = 32 };
 
-/* One with a name that nobody has, for us alone; -1 and errno. */
+/* Make a folder with an unused name, for us alone; -1 and errno. */
 static int make_folder(struct ri_held_path *spot, char name[RI_SPOT_NEW])
 {
 	struct stat info;
@@ -108,7 +108,7 @@ static size_t read_file(int folder, size_t local_rank, struct timespec ended, ch
 	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	/* one with other names may be a file that is nobody's business but ours */
+	/* with other names (links) it may be a file that is not the rank's to show */
 	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1 &&
 		info.st_size <= RI_TORCH_FILE_SIZE && !ri_time_is_before(ended, info.st_mtim))
 		length = read(fd, bytes, RI_TORCH_FILE_SIZE);

@@ -45,8 +45,9 @@ int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char 
 	struct ri_arena *arena, struct ri_error *err);
 
 /*
- * Give what stands there another name, so that nobody takes what an earlier start has written for
- * what this one will: with ".before" behind it. What is written in place stays, and so does what
+ * Give what stands there another name, with ".before" behind it, so that no reader takes an
+ * earlier start's file for the one that this start will write. A file that is written in place
+ * stays, and so does one that
  * cannot be renamed.
  */
 void ri_whole_file_set_aside(const struct ri_whole_file *file);

@@ -14,7 +14,7 @@
 
 static inline void ri_clock_read(clockid_t clock, struct timespec *out)
 {
-	/* a seccomp profile may deny it: that code asks nobody */
+	/* a seccomp profile may deny it: the vDSO asks no kernel */
 	if (syscall(SYS_clock_gettime, clock, out) < 0)
 		clock_gettime(clock, out);
 }

@@ -80,7 +80,7 @@ static bool is_trusted(const struct stat *link, int folder)
 	return (info.st_mode & open_to_all) != open_to_all || link->st_uid == info.st_uid;
 }
 
-/* Could nobody but root and us have put it there, or put something into it? */
+/* Could only root and we have put it there, or put something into it? */
 static bool is_ours(const struct stat *folder)
 {
 	bool open = (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0;

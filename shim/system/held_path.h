@@ -50,8 +50,8 @@ int ri_held_path_find(struct ri_held_path *spot, const char *path, struct ri_are
 
 /*
  * Find the folder of that path again, where it was removed and made anew since,
- * and only if every folder on the way is root's or ours, and nobody else's to
- * write to, /tmp and its like aside: then it is no trick. It gets the same
+ * and only if every folder on the way is root's or ours, and writable by no other
+ * user, /tmp and its like aside: then it is no trick. It gets the same
  * descriptor, which let_go.h may have been told to spare. -1 and errno.
  */
 int ri_held_path_renew(struct ri_held_path *spot, const char *path);
@@ -72,7 +72,7 @@ bool ri_held_path_is_anothers_name(const struct stat *file, int folder);
 void ri_held_path_close(struct ri_held_path *spot);
 
 /*
- * A name that nobody has yet, START-xxxxxxxxEND: others of us may write to the
+ * A name that is not in use yet, START-xxxxxxxxEND: others of us may write to the
  * same folder, also as PID 1 each, and one that was killed may have left
  * something there. Another one each time; make it with O_EXCL or mkdirat(2).
  */

@@ -5,7 +5,7 @@
 
 #include "watch/leftovers.h"
 
-/* Until its leader is reaped nobody else can have a group's number. */
+/* Until its leader is reaped, the kernel gives a group's number to no other process. */
 static void signal_groups(const struct ri_children *children, int number)
 {
 	bool left = false;

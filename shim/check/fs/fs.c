@@ -45,7 +45,7 @@ static enum ri_code code_of(enum ri_storage storage)
 }
 
 /*
- * A path that nobody calls data is, where it is a folder on storage that is
+ * A path that no variable or option calls data is data, where it is a folder on storage that is
  * none for data. What is relative may be the name of a data set.
  */
 static bool is_worth_a_word(struct ri_checking *checking, const struct ri_named_path *data,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mounts that do not answer. A server of NFS that is gone leaves whoever asks
- * for it waiting for ever, and so does a FUSE file system whose process is
+ * Mounts that do not answer. A server of NFS that is gone leaves every reader
+ * waiting for ever, and so does a FUSE file system whose process is
  * stuck; ranks hang at their first file and nothing says why.
  */
 #include <errno.h>

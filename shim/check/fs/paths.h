@@ -19,7 +19,7 @@ struct ri_named_path {
 	const char *subject;	/* the variable or the option, of length bytes */
 	size_t length;
 	const char *path;	/* as it is named, absolute or not */
-	bool guessed;		/* a word of the command that may be data: nobody says so */
+	bool guessed;		/* a word of the command that may be data, by our guess alone */
 	bool relative;		/* it was named so, and may be no path but a name */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /dev/shm: what ranks of one node hand data through. It is a file system in
- * memory with a size of its own, 64 MiB in Docker and Kubernetes where nobody
- * says else. tmpfs gives out pages when they are touched, not when a file is
+ * memory with a size of its own, 64 MiB in Docker and Kubernetes by
+ * default. tmpfs gives out pages when they are touched, not when a file is
  * made that long: a page past its end is a SIGBUS, and so a data loader dies
  * of "Bus error", NCCL of "No space left on device".
  */
@@ -36,7 +36,7 @@ uint64_t ri_check_shm_least(uint64_t ranks)
 	"emptyDir with medium: Memory mounted at /dev/shm; Azure ML: shm_size: " size " in the " \
 	"job's resources"
 
-/* Enough for most, where nobody asks for more. */
+/* Enough for most, where the user does not ask for more. */
 #define USUAL_BYTES ((uint64_t)16 << 30)
 
 /* "16g": the largest unit of which it is so many. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of processes, which ranks inherit from whoever started the container. */
+/* Limits of processes, which ranks inherit from the program that started the container. */
 #include <stdio.h>
 
 #include "check/check.h"

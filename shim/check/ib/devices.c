@@ -176,7 +176,7 @@ static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
 	ri_check_hint(checking, "%s", mixed_hint);
 }
 
-/* No device is over InfiniBand, which is as it should be where nobody asks for that. */
+/* No device is over InfiniBand, which is right where the user does not ask for it. */
 static void say_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
 	struct ri_row row = { .count = 0 };

@@ -30,7 +30,7 @@ bool ri_ib_matters(struct ri_checking *checking);
 
 /*
  * What is wrong with it: a warning where a job of several nodes crawls for
- * that, held against whoever asks for RDMA.
+ * that, and a failure where the user asks for RDMA.
  */
 void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *what);

@@ -2,7 +2,7 @@
 /*
  * The MPI of the image: is there one, which, and do the launcher and the
  * library that programs load belong together? A rank whose launcher speaks
- * another language takes itself for rank 0 of 1, and nobody says a word.
+ * another language takes itself for rank 0 of 1, and no message says so.
  */
 #include <stdio.h>
 #include <string.h>

@@ -28,7 +28,7 @@ static const char name_hint[] =
 	"that no name is needed";
 
 /*
- * Nobody can be asked, which musl's resolver would do until its time is over,
+ * No name server can be asked, which musl's resolver would do until its time is over,
  * whatever the kernel says to it.
  */
 static bool is_alone(struct ri_checking *checking)
