@@ -55,8 +55,7 @@ static int prepare_without_files(struct ri_run *run, const struct ri_output_wish
 {
 	ri_log_without(&run->err, "the job runs without log files");
 	run->err = (struct ri_error)RI_ERROR_INIT;
-	run->found.options.given.log_dir = run->found.options.given.log_file =
-		(struct ri_given){ .subject = NULL };
+	run->found.options.given.log_file = (struct ri_given){ .subject = NULL };
 	run->found.options.log_mode = RI_LOG_MODE_TEE;
 	return ri_output_prepare(&run->started.output, wishes, &run->arena, &run->err);
 }
@@ -85,7 +84,7 @@ static int prepare_output(struct ri_run *run)
 		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
 	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on();
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
-	if (status < 0 && ri_output_asker(&run->found.options)->twin &&
+	if (status < 0 && run->found.options.given.log_file.twin &&
 		run->err.code == RI_CODE_LOG_REFUSED)
 		status = prepare_without_files(run, &wishes);
 	if (status < 0 && ri_link_is_on() && !needs && !ri_output_is_wanted(&run->found.options))

@@ -10,7 +10,7 @@ static bool is_of_program(enum ri_action action)
 	return action == RI_ACTION_HELP || action == RI_ACTION_VERSION;
 }
 
-/* The same once more is no other one: `--explain --dry-run`. */
+/* The same once more is no other one: `--check --check`. */
 static bool is_same_action(
 	const struct ri_options *options, enum ri_action action, const char *value)
 {

@@ -48,7 +48,10 @@ static const struct ri_option *find_letter(char letter)
 	return NULL;
 }
 
-/* Options of mpirun and torchrun that people put here by habit; '_' is '-' in them. */
+/*
+ * Options of mpirun and torchrun that people put here by habit, and options that rankinit
+ * had, whose variables get the hint, too; '_' is '-' in them.
+ */
 static const struct {
 	const char *word;
 	const char *hint;
@@ -66,9 +69,20 @@ static const struct {
 		"torchrun --max-restarts=N ..." },
 	{ "--rdzv-backend", "ranks meet at --master-addr and --master-port; for torchrun's own: "
 		"rankinit -- torchrun --rdzv-backend=... ..." },
+	{ "--dry-run", "--explain does it" },
+	{ "--log-dir", "--log-file=DIR/rank_%r.log does it" },
 	{ "--rdzv-endpoint", "ranks meet at --master-addr and --master-port; for torchrun's own: "
 		"rankinit -- torchrun --rdzv-endpoint=... ..." },
 };
+
+/* NULL: no habit. */
+static const char *find_habit(const char *word)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (ri_word_is_name(word, habits[i].word, strlen(word)))
+			return habits[i].hint;
+	return NULL;
+}
 
 /* How others say how many ranks start; the number may follow at once, behind '=' or a blank. */
 static const char *const counts[] = {
@@ -100,7 +114,7 @@ static bool hint_count(const char *word, const char *next, struct ri_error *err)
 static int unknown_option(const char *word, const char *next, struct ri_error *err)
 {
 	char name[WORD], quoted[RI_QUOTE_SIZE], shown[4 * RI_MAX_QUOTE];
-	const char *list[RI_OPTION_COUNT], *nearest;
+	const char *list[RI_OPTION_COUNT], *nearest, *habit;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)
@@ -111,9 +125,9 @@ static int unknown_option(const char *word, const char *next, struct ri_error *e
 	ri_redact_word_in_place(shown, sizeof(shown));
 	ri_quote(quoted, sizeof(quoted), shown);
 	ri_fail(err, RI_CODE_OPTION_UNKNOWN, name, "%s is not an option of rankinit", quoted);
-	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
-		if (ri_word_is_name(name, habits[i].word, strlen(name)))
-			return ri_fail_hint(err, "%s", habits[i].hint);
+	habit = find_habit(name);
+	if (habit != NULL)
+		return ri_fail_hint(err, "%s", habit);
 	if (hint_count(word, next, err))
 		return -1;
 	if (nearest != NULL)
@@ -268,8 +282,9 @@ static bool is_service_variable(const char *rest)
 
 static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 {
-	const char *list[RI_OPTION_COUNT + 1], *nearest;
+	const char *list[RI_OPTION_COUNT + 1], *nearest, *habit;
 	struct ri_finding *finding;
+	char option[WORD];
 	size_t count = 0;
 
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
@@ -280,11 +295,17 @@ static void judge_unknown_twin(const char *name, struct ri_findings *findings)
 			return;
 		list[count++] += PREFIX_LENGTH;
 	}
+	snprintf(option, sizeof(option), "--%.*s", WORD - DASHES - 1, name + PREFIX_LENGTH);
+	for (char *p = option; *p != '\0'; p++)
+		*p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
+	habit = find_habit(option);
 	list[count++] = "DISABLE";
 	nearest = ri_text_nearest(name + PREFIX_LENGTH, list, count);
 	finding = ri_findings_add(findings, RI_SEVERITY_WARNING, RI_CODE_OPTION_TWIN, name,
 		"is not a variable of rankinit");
-	if (nearest != NULL)
+	if (habit != NULL)
+		ri_finding_hint(finding, "%s", habit);
+	else if (nearest != NULL)
 		ri_finding_hint(finding, "did you mean %s%s?", prefix, nearest);
 	else
 		ri_finding_hint(finding, "see rankinit --help: each setting has such a variable");

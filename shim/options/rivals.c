@@ -25,11 +25,6 @@ static bool is_none(const char *value)
 	return strcmp(value, "none") == 0;
 }
 
-static bool is_absolute(const char *value)
-{
-	return value[0] == '/';
-}
-
 static bool is_redirect(const char *value)
 {
 	return strcmp(value, "redirect") == 0;
@@ -70,9 +65,7 @@ static const char no_output[] = "rankinit must stay to handle the output";
 static const char no_writer[] = "rankinit must stay to write it";
 
 static const struct pair pairs[] = {
-	{ PAIR(log_file, is_absolute, log_dir, NULL), .why = "it is an absolute path" },
 	{ PAIR(supervise, is_never, log_prefix, is_yes), .why = no_output },
-	{ PAIR(supervise, is_never, log_dir, NULL), .why = no_output },
 	{ PAIR(supervise, is_never, log_file, NULL), .why = no_output },
 	{ PAIR(supervise, is_never, log_mode, is_redirect), .why = no_output },
 	{ PAIR(report, NULL, supervise, is_never), .why = no_writer },
@@ -152,11 +145,10 @@ int ri_options_check(const struct ri_options *options, struct ri_error *err)
 			holds(pair->one_is, one.value) && holds(pair->other_is, other.value))
 			return refuse(pair, one, other, err);
 	}
-	if (options->log_mode == RI_LOG_MODE_REDIRECT && given->log_dir.value == NULL &&
-		given->log_file.value == NULL) {
+	if (options->log_mode == RI_LOG_MODE_REDIRECT && given->log_file.value == NULL) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, given->log_mode.subject,
 			"there is no file to redirect to");
-		return ri_fail_hint(err, "add --log-dir=DIR or --log-file=PATTERN");
+		return ri_fail_hint(err, "add --log-file=PATTERN");
 	}
 	return 0;
 }

@@ -37,28 +37,13 @@ struct plan {
 	bool redirects;
 	bool shares;		/* several ranks, one file */
 	struct utsname names;
-	const char *made;	/* the last folder of --log-dir */
 	const char *folder;	/* of the last file, up to its '/' */
 	struct ri_held_path spot;	/* something in it */
 };
 
-static bool has_files(const struct ri_options *options)
-{
-	return options->given.log_dir.value != NULL || options->given.log_file.value != NULL;
-}
-
 bool ri_output_is_wanted(const struct ri_options *options)
 {
-	return options->log_prefix || has_files(options);
-}
-
-const struct ri_given *ri_output_asker(const struct ri_options *options)
-{
-	const struct ri_given *dir = &options->given.log_dir, *file = &options->given.log_file;
-
-	if (dir->value == NULL || (dir->twin && file->value != NULL && !file->twin))
-		return file;
-	return dir;
+	return options->log_prefix || options->given.log_file.value != NULL;
 }
 
 static int refuse(const struct plan *plan, const char *subject, const char *what)
@@ -99,19 +84,13 @@ static int no_memory(const struct plan *plan)
 static int read_pattern(struct plan *plan)
 {
 	const struct ri_options *options = plan->wishes->options;
-	const struct ri_given *dir = &options->given.log_dir, *file = &options->given.log_file;
 	struct ri_pattern_use use;
 
 	plan->redirects = options->log_mode == RI_LOG_MODE_REDIRECT;
-	if (!has_files(options))
-		return 0;
-	plan->subject = ri_output_asker(options)->subject;
-	plan->pattern = file->value;
-	if (dir->value != NULL)
-		plan->pattern = ri_arena_format(plan->arena, "%s/%s", dir->value,
-			file->value == NULL ? "rank_%r.log" : file->value);
+	plan->pattern = options->given.log_file.value;
+	plan->subject = options->given.log_file.subject;
 	if (plan->pattern == NULL)
-		return no_memory(plan);
+		return 0;
 	ri_pattern_read(plan->pattern, &use);
 	plan->shares = !use.rank && plan->wishes->count > 1;
 	if (use.node && plan->wishes->node < 0) {
@@ -124,7 +103,7 @@ static int read_pattern(struct plan *plan)
 	return 0;
 }
 
-static const char *expand(const struct plan *plan, const char *pattern, size_t index)
+static const char *expand(const struct plan *plan, size_t index)
 {
 	const struct ri_output_rank *rank = &plan->wishes->ranks[index];
 	struct ri_pattern_values values = {
@@ -134,7 +113,7 @@ static const char *expand(const struct plan *plan, const char *pattern, size_t i
 		.host = plan->names.nodename,
 	};
 
-	return ri_pattern_expand(pattern, &values, plan->arena);
+	return ri_pattern_expand(plan->pattern, &values, plan->arena);
 }
 
 static bool is_same_path(const char *a, const char *b, size_t length)
@@ -142,33 +121,25 @@ static bool is_same_path(const char *a, const char *b, size_t length)
 	return a != NULL && strncmp(a, b, length) == 0 && a[length] == '\0';
 }
 
-/* Links on the way are followed as spot.h has it, and what is last is never one. */
-static int make_directory(struct plan *plan, size_t index)
+/* That of the file, in a folder that is there. Links are followed as held_path.h has it. */
+static int make_folder(const struct plan *plan, const char *path)
 {
-	const struct ri_given *dir = &plan->wishes->options->given.log_dir;
-	const char *path = dir->value == NULL ? NULL : expand(plan, dir->value, index);
-	size_t length = path == NULL ? 0 : strlen(path);
+	const char *slash = strrchr(path, '/');
 	struct ri_held_path spot;
 	int made;
 
-	if (dir->value == NULL)
+	while (slash != NULL && slash > path && slash[-1] == '/')
+		slash--;
+	if (slash == NULL || slash == path)
 		return 0;
+	path = ri_arena_copy(plan->arena, path, (size_t)(slash - path));
 	if (path == NULL)
 		return no_memory(plan);
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	if (is_same_path(plan->made, path, length) || is_same_path("/", path, length))
-		return 0;
-	plan->made = ri_arena_copy(plan->arena, path, length);
-	if (plan->made == NULL)
-		return no_memory(plan);
-	if (ri_held_path_find(&spot, plan->made, plan->arena) < 0)
+	if (ri_held_path_find(&spot, path, plan->arena) < 0)
 		return refuse_path(plan, path, "created");
 	made = mkdirat(spot.folder < 0 ? AT_FDCWD : spot.folder, spot.name, 0755);
 	ri_held_path_close(&spot);
-	if (made < 0 && errno != EEXIST)
-		return refuse_path(plan, path, "created");
-	return 0;
+	return made < 0 && errno != EEXIST ? refuse_path(plan, path, "created") : 0;
 }
 
 /*
@@ -207,7 +178,10 @@ static int find_folder(struct plan *plan, const char *path, size_t length)
 		errno = ENOMEM;
 		return -1;
 	}
-	return ri_held_path_find(&plan->spot, folder, plan->arena);
+	if (ri_held_path_find(&plan->spot, folder, plan->arena) == 0)
+		return 0;
+	plan->folder = NULL;
+	return -1;
 }
 
 static bool may_be_planted(const struct ri_held_path *spot, int fd)
@@ -258,12 +232,15 @@ static int open_path(struct plan *plan, const char *path)
 
 static int open_file(struct plan *plan, size_t index, struct ri_log_file *file)
 {
-	if (make_directory(plan, index) < 0)
-		return -1;
-	file->path = expand(plan, plan->pattern, index);
+	file->path = expand(plan, index);
 	if (file->path == NULL)
 		return no_memory(plan);
 	file->fd = open_path(plan, file->path);
+	if (file->fd < 0 && errno == ENOENT) {
+		if (make_folder(plan, file->path) < 0)
+			return -1;
+		file->fd = open_path(plan, file->path);
+	}
 	if (file->fd < 0)
 		return refuse_path(plan, file->path, "opened");
 	return plan->redirects ? make_blocking(plan, file) : 0;
@@ -290,7 +267,7 @@ static int open_files(void *argument)
 /* Where they lie may not answer: a stop ends the waiting. */
 static int open_files_apart(struct plan *plan)
 {
-	const struct ri_given *asker = ri_output_asker(plan->wishes->options);
+	const struct ri_given *asker = &plan->wishes->options->given.log_file;
 	const struct ri_apart opening = {
 		.work = open_files, .argument = plan, .subject = asker->subject,
 		.path = asker->value, .most_ms = asker->twin ? RI_APART_TWIN_MS : 0,

@@ -87,13 +87,6 @@ struct ri_output {
 bool ri_output_is_wanted(const struct ri_options *options);
 
 /*
- * The option that asks for log files, which messages name: --log-dir or --log-file, and the
- * variable of one only where none of both stands on the command line. No value:
- * no option does.
- */
-const struct ri_given *ri_output_asker(const struct ri_options *options);
-
-/*
  * Open the files, make the pipes, reserve the memory: whatever can fail does
  * so here, with RI_CODE_LOG_REFUSED or RI_CODE_MEMORY.
  */

@@ -43,7 +43,7 @@ PLACES = {
                                 "PBS_NODENUM": "0"}, ["true"]),
     "--state": (["--state=@/state"], {}, ["true"]),
     "--report": (["--report=@/report"], {}, ["true"]),
-    "--log-dir": (["--log-dir=@/logs"], {}, ["true"]),
+    "--log-file in a folder": (["--log-file=@/logs/a"], {}, ["true"]),
     "--log-file": (["--log-file=@/log"], {}, ["true"]),
     "TMPDIR": (["--nproc-per-node=2", "--master-port=1"], {"TMPDIR": "@"}, ["true"]),
 }
@@ -190,7 +190,7 @@ def test_control_the_mount_stays_alive(box, dying):
     ("--hostfile=@/hosts", "file.unreadable", "@/hosts"),
     ("--report=@/report", "report.refused", "--report"),
     ("--state=@/state", "report.refused", "--state"),
-    ("--log-dir=@/logs", "log.refused", "--log-dir"),
+    ("--log-file=@/logs/a", "log.refused", "--log-file"),
 ])
 def test_a_helper_that_somebody_kills_found_nothing(box, dead, option, code, subject):
     """The memory of a host, say: what it had not looked at is not taken for an empty file."""
@@ -258,7 +258,7 @@ def test_control_the_command_s_own_memory_is(box, option):
 @pytest.mark.parametrize("variable, code, without", [
     ("RANKINIT_REPORT", "report.refused", "a report"),
     ("RANKINIT_STATE", "report.refused", "a state file"),
-    ("RANKINIT_LOG_DIR", "log.refused", "log files"),
+    ("RANKINIT_LOG_FILE", "log.refused", "log files"),
 ])
 def test_a_variable_is_no_reason_to_start_nothing(box, dead, variable, code, without):
     """The helper ends, as it does when the time is over."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--explain, --dry-run, --root, and facts by hand: what the program itself adds."""
+"""--explain, --root, and facts by hand: what the program itself adds."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def test_document_is_what_a_launch_does():
     assert "RANKINIT_QUIET" not in child
 
 
-@pytest.mark.parametrize("form", ["--dry-run", "--dry_run", "--dry-run=text", "--explain=text"])
+@pytest.mark.parametrize("form", ["--explain", "--explain=text"])
 def test_other_spellings(form):
     assert run(form, "--", "x", env=RANK).stdout.decode() == text("--", "x", env=RANK)
 

@@ -155,7 +155,7 @@ def test_values_that_are_none(box, value):
 def test_what_does_not_go_with_it(box, options, subject, code):
     words = ["--nproc-per-node=2", *options, "--", "echo", "started"]
     refused(box.run(*words), 125, code, subject)
-    dry = box.run("--dry-run=json", *words)
+    dry = box.run("--explain=json", *words)
     assert dry.status == 125
     assert json.loads(dry.out)["findings"][0]["code"] == code
 

@@ -161,7 +161,7 @@ def test_processes_that_were_left(box):
 
 
 def test_paths(box):
-    for option in ("report", "state", "log-dir", "log-file"):
+    for option in ("report", "state", "log-file"):
         status, _, err = run(box, f"--{option}=/nonexistent/{HOSTILE}/x", "--", *SH, "exit 3")
         assert status == (3 if option == "state" else 125) and GOOD in err
     _, out, _ = run(box, f"--status=/nonexistent/{HOSTILE}")
@@ -180,7 +180,7 @@ def test_a_report(box):
     for command in ([*SH, SAYS, HOSTILE], ["python3", "-c", script, HOSTILE],
                     [HOSTILE]):
         shell = "touch @FOLDER/words; mkdir -p @FOLDER/d"
-        job = box.start("--report=d/report", "--nproc-per-node=2", f"--log-dir=d/{HOSTILE}",
+        job = box.start("--report=d/report", "--nproc-per-node=2", f"--log-file=d/{HOSTILE}/%r",
                         "--log-mode=redirect", "--", *command, shell=shell)
         job.wait()
         plain(job.read("err"))

@@ -19,14 +19,14 @@ def findings(box, *words, **more):
     (["--check", "text", "x"], "write --check=text"),
     (["--check", "gpu"], "to run only those checks: --checks=gpu.* --check"),
     (["--explain", "json"], "write --explain=json"),
-    (["--dry-run", "text", "python3", "t.py"], "write --dry-run=text"),
+    (["--explain", "text", "python3", "t.py"], "write --explain=text"),
     (["--print-env", "dotenv"], "write --print-env=dotenv"),
     (["--status", "/run/job.state"], "write --status=/run/job.state"),
 ])
 def test_the_value_of_an_action_stands_apart(box, words, hint):
     result = box.run(*words)
     assert result.status in (0, 1)
-    if words[0] not in ("--explain", "--dry-run"):
+    if words[0] != "--explain":
         line = warned(result, "option.apart", words[0])
         assert f'"{words[1]}" after it is taken as the command' in line and hint in line
     else:
@@ -163,7 +163,7 @@ def test_an_argument_that_is_not_empty_or_none_of_the_job(box, words):
     ["/usr/bin/rankinit", "--log-prefix", "train.py"],
     ["mpirun", "-np", "2", "--bind-to", "core", "train.py"],
     # what scripts call so, too
-    ["python3", "train.py", "--rank=1", "--local_rank=0", "--log-dir=out", "--user", "me"],
+    ["python3", "train.py", "--rank=1", "--local_rank=0", "--log-file=out", "--user", "me"],
     ["python3", "train.py", "--nproc-per-nodes=2", "nproc-per-node=2"],
 ])
 def test_an_option_that_is_the_command_s(box, words):
@@ -216,3 +216,21 @@ def test_a_value_that_was_a_variable_that_is_not_set(box, words):
     # the control: there is no value
     error = refused(box.run("--node-rank"), 125, "option.missing", "--node-rank")
     assert "needs a value; write --node-rank=N [" in error
+
+
+# What rankinit had, a value of it, and what says the same.
+GONE = [
+    ("dry_run", "json", "--explain does it"),
+    ("log_dir", "/x", "--log-file=DIR/rank_%r.log does it"),
+]
+
+
+@pytest.mark.parametrize("symbol, value, hint", GONE)
+def test_an_option_that_has_gone_names_its_successor(box, symbol, value, hint):
+    name, twin = "--" + symbol.replace("_", "-"), "RANKINIT_" + symbol.upper()
+    for word in name, f"{name}={value}", f"--{symbol}={value}":
+        error = refused(box.run(word, "--", "true"), 125, "option.unknown", word.partition("=")[0])
+        assert error.endswith(f"is not an option of rankinit; {hint} [option.unknown]")
+    result = box.run("--", "sh", "-c", "echo ran", env={twin: value})
+    assert (result.status, result.out) == (0, b"ran\n")
+    assert hint in warned(result, "option.twin", twin)

@@ -71,7 +71,6 @@ ROWS = {
                     more=["--cap-drop=all"]),
     "no_new_privs": Row("sed -n 's/^NoNewPrivs:.//p' /proc/self/status", "yes", "1", "no", "0"),
     "log_prefix": Row("echo a", "yes", "[0] a", "no", "a"),
-    "log_dir": Row("ls null 2>&-", "/dev", "", ".", "null", more=["--log-file=null"]),
     "log_file": Row("echo a", "/proc/self/fd/2", True, "/dev/null", False,
                     see=lambda result: result.err == "a\n"),
     "log_mode": Row("echo a", "redirect", "", "tee", "a", more=["--log-file=/dev/null"]),
@@ -153,8 +152,8 @@ ELSEWHERE = {"nnodes", "hostfile", "root", "gpu_bind", "simulate", "link_key", "
 if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
-ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "dry_run", "status",
-           "capture", "blame", "autopsy"}
+ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "status", "capture",
+           "blame", "autopsy"}
 
 
 def long(symbol):
@@ -237,19 +236,15 @@ RIVALS = [
     ("--source=none", "RANKINIT_NPROC_PER_NODE=2", True),
     ("--nproc-per-node=2", "RANKINIT_SOURCE=none", True),
     ("--supervise=never", "RANKINIT_LOG_PREFIX=yes", True),
-    ("--supervise=never", "RANKINIT_LOG_DIR=/x", True),
     ("--supervise=never", "RANKINIT_LOG_FILE=x", True),
     ("--supervise=never", "RANKINIT_LOG_MODE=redirect", True),
     ("--supervise=never", "RANKINIT_REPORT=/x", True),
     ("--supervise=never", "RANKINIT_STATE=/x", True),
     ("--nproc-per-node=2", "RANKINIT_SUPERVISE=never", True),
     ("--log-prefix", "RANKINIT_SUPERVISE=never", True),
-    ("--log-dir=/x", "RANKINIT_SUPERVISE=never", True),
     ("--log-file=x", "RANKINIT_SUPERVISE=never", True),
     ("--report=/x", "RANKINIT_SUPERVISE=never", True),
     ("--state=/x", "RANKINIT_SUPERVISE=never", True),
-    ("--log-file=/x", "RANKINIT_LOG_DIR=/y", True),
-    ("--log-dir=/y", "RANKINIT_LOG_FILE=/x", True),
     ("--frameworks=torch", "RANKINIT_TF_PS=1", True),
     ("--frameworks=torch", "RANKINIT_TF_CHIEF=yes", True),
     ("--frameworks=none", "RANKINIT_TF_PORT=1", True),
@@ -289,7 +284,6 @@ def test_a_twin_gives_way_to_a_rival(box, option, twin_, refused_, tmp_path):
 
 @pytest.mark.parametrize("one, other", [
     ("RANKINIT_SUPERVISE=never", "RANKINIT_LOG_PREFIX=yes"),
-    ("RANKINIT_LOG_FILE=/x", "RANKINIT_LOG_DIR=/y"),
     ("RANKINIT_STATE=/x", "RANKINIT_SUPERVISE=never"),
     ("RANKINIT_HOSTFILE=/hosts", "RANKINIT_HOSTS=a,b"),
 ])
@@ -309,8 +303,6 @@ def test_two_twins_that_exclude_each_other(box, one, other):
     ("--tf-chief=no", "RANKINIT_FRAMEWORKS=torch"),
     ("--source=env", "RANKINIT_NPROC_PER_NODE=2"),
     ("--nproc-per-node=2", "RANKINIT_SOURCE=manual"),
-    ("--log-file=x", "RANKINIT_LOG_DIR=/y"),
-    ("--log-dir=/y", "RANKINIT_LOG_FILE=x"),
     ("--frameworks=tensorflow,torch", "RANKINIT_TF_PS=0"),
     ("--tf-ps=0", "RANKINIT_FRAMEWORKS=tensorflow"),
     ("--require=shm=1K", "RANKINIT_CHECKS=none"),
@@ -348,7 +340,7 @@ def test_what_a_rival_makes_of_a_launch(box):
     assert job.wait().status == 0 and b"rankinit-report-1" in job.read("report")
     loud = box.run("-q", "--", "sh", "-c", "exit 0", env={"RANKINIT_VERBOSE": "yes"})
     assert loud.err == ""
-    broken = box.run("--log-file=%", "--", "true", env={"RANKINIT_LOG_DIR": "/x"})
+    broken = box.run("--log-file=%", "--", "true", env={"RANKINIT_LOG_FILE": "/x"})
     refused(broken, 125, "option.value", "--log-file")
 
 
@@ -418,8 +410,7 @@ def test_unknown_option(box, word, hint):
                    "TERM:CHLD", "0:TERM", "65:1", "1:65", "TERM:-1", "SIGSIGTERM:INT",
                    "RTMIN+31:1", "RTMAX-31:1", "RTMIN-1:1", "FOO:INT", "TERM=INT"],
     "supervise": ["yes", "Always", "auto,never", "x" * 100000],
-    "log_dir": ["%", "a%", "%x", "%%%", "%5r", "x" * 70000 + "%"],
-    "log_file": ["%", "/a%/", "%R", "% r", "%r%"],
+    "log_file": ["%", "a%", "%x", "%%%", "%5r", "x" * 70000 + "%", "/a%/", "%R", "% r", "%r%"],
     "log_mode": ["Tee", "both", "tee,redirect", "1"],
     "color": ["blue", "yes", "1", "auto "],
     "subreaper": ["", "never", "maybe"],
@@ -468,8 +459,8 @@ def test_values_of_actions(box, action, value, expected):
 
 @pytest.mark.parametrize("first, second", [
     ("--check", "--explain"), ("--print-env", "--explain"), ("--explain=json", "--check=json"),
-    ("--status", "--check"), ("--list=codes", "--print-env"), ("--dry-run", "--list=codes"),
-    ("--list=codes", "--list=checks"), ("--explain", "--dry-run=json")])
+    ("--status", "--check"), ("--list=codes", "--print-env"), ("--explain", "--list=codes"),
+    ("--list=codes", "--list=checks"), ("--explain", "--explain=json")])
 def test_two_actions_are_refused(box, first, second):
     error = refused(box.run(first, second, "--", "true"), 125, "option.conflict",
                     second.partition("=")[0])
@@ -479,7 +470,7 @@ def test_two_actions_are_refused(box, first, second):
 
 
 def test_an_action_twice_is_one_and_help_wins(box):
-    for words, says in ((("--explain", "--dry-run"), b"no orchestrator"),
+    for words, says in ((("--explain", "--explain"), b"no orchestrator"),
                         (("--check", "--check"), b"fit"), (("--check", "--help"), b"usage"),
                         (("--version", "--check"), b"rankinit "),
                         (("--print-env", "--version"), b"rankinit "),

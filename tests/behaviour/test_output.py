@@ -114,14 +114,14 @@ def test_stdout_and_stderr_in_one_pipe(box, tmp_path):
 def test_copies_in_a_folder_that_is_made(box, tmp_path):
     folder = tmp_path / "new"
     script = "umask; echo out; echo err >&2; ls -l /proc/self/fd/1 >/dev/null"
-    result = box.run("-q", f"--log-dir={folder}", *SH, script, env=RANK)
+    result = box.run("-q", f"--log-file={folder}/rank_%r.log", *SH, script, env=RANK)
     assert (result.out, result.err) == (b"0022\nout\n", "err\n")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
     log = folder / "rank_13.log"
     assert sorted(log.read_text().split()) == ["0022", "err", "out"]
     assert stat.S_IMODE(log.stat().st_mode) == 0o644
     # it is appended to
-    box.run(f"--log-dir={folder}", *SH, "echo again", env=RANK)
+    box.run(f"--log-file={folder}/rank_%r.log", *SH, "echo again", env=RANK)
     assert log.read_text().endswith("again\n") and "out" in log.read_text()
 
 
@@ -130,21 +130,20 @@ def test_names_of_files(box, tmp_path):
     box.run(f"--log-file={pattern}", "--node-rank=1", *SH, "echo a", env=RANK)
     assert os.listdir(tmp_path) == [f"13-5-1-{os.uname().nodename}-%.log"]
     # a name in a folder, both with a pattern; relative to where we are
-    job = box.start("--log-dir=d%r", "--log-file=f%l", *SH, "echo a", env=RANK)
+    job = box.start("--log-file=d%r/f%l", *SH, "echo a", env=RANK)
     assert job.wait().status == 0 and job.read("d13/f5") == b"a\n"
 
 
 PLACES = [
-    (["--log-dir=/nonexistent/a"], '"/nonexistent/a" cannot be created'),
-    (["--log-dir=/dev/null"], '"/dev/null/rank_0.log" cannot be opened'),
+    (["--log-file=/nonexistent/a/%r"], '"/nonexistent/a" cannot be created'),
+    (["--log-file=/dev/null/%r"], '"/dev/null/0" cannot be opened'),
     (["--log-file=/"], '"/" cannot be opened'),
-    (["--log-file=/nonexistent/a"], '"/nonexistent/a" cannot be opened'),
     (["--log-file=@FOLDER/fifo"], '"@FOLDER/fifo" cannot be opened'),
     (["--log-file=@FOLDER/%n"], "%n is the rank of this node"),
-    (["--log-dir=@FOLDER/gone/logs"], '"@FOLDER/gone/logs" cannot be created'),
-    (["--log-dir=/nonexistent/a", "--log-mode=redirect"], '"/nonexistent/a" cannot be created'),
-    (["--log-dir=/nonexistent/a", "--log-prefix"], '"/nonexistent/a" cannot be created'),
-    (["--log-dir=/proc/logs"], '"/proc/logs" cannot be created'),
+    (["--log-file=@FOLDER/gone/logs/%r"], '"@FOLDER/gone/logs" cannot be created'),
+    (["--log-file=/nonexistent/a/%r", "--log-mode=redirect"], '"/nonexistent/a" cannot be created'),
+    (["--log-file=/nonexistent/a/%r", "--log-prefix"], '"/nonexistent/a" cannot be created'),
+    (["--log-file=/proc/logs/%r"], '"/proc/logs" cannot be created'),
 ]
 TRAP = "mkfifo @FOLDER/fifo; ln -s nowhere @FOLDER/gone"
 
@@ -177,19 +176,17 @@ def test_files_of_a_variable_that_cannot_be(box, options, text, ranks):
 
 
 def test_who_asks_for_files(box):
-    """An option on the command line is meant, and a variable beside it too."""
-    job = box.start("--log-file=%r", "--", "true", env={"RANKINIT_LOG_DIR": "/nonexistent/a"})
+    """An option on the command line is meant, whatever a variable beside it says."""
+    none = {"RANKINIT_LOG_FILE": "/nonexistent/a/%r"}
+    job = box.start("--log-file=/nonexistent/b/%r", "--", "true", env=none)
     refused(job.wait(), 125, "log.refused", "--log-file")
-    job = box.start("--log-dir=/nonexistent/a", "--", "true", env={"RANKINIT_LOG_FILE": "%r"})
-    refused(job.wait(), 125, "log.refused", "--log-dir")
-    both = {"RANKINIT_LOG_DIR": "/nonexistent/a", "RANKINIT_LOG_FILE": "%r"}
-    warned(box.run("--", "true", env=both), "log.refused", "RANKINIT_LOG_DIR")
+    warned(box.run("--", "true", env=none), "log.refused", "RANKINIT_LOG_FILE")
     result = box.run("--", "true", env={"RANKINIT_LOG_FILE": "%q"})
     refused(result, 125, "option.value", "RANKINIT_LOG_FILE")
 
 
 def test_control_files_of_a_variable_that_can_be(box):
-    job = box.start(*SH, "echo said", shell="export RANKINIT_LOG_DIR=@FOLDER/logs")
+    job = box.start(*SH, "echo said", shell="export RANKINIT_LOG_FILE=@FOLDER/logs/rank_%r.log")
     result = job.wait()
     assert (result.status, result.out, result.err) == (0, b"said\n", "")
     assert job.read("logs/rank_0.log") == b"said\n"
@@ -215,7 +212,6 @@ def test_a_fifo_is_no_place_to_redirect_to(box):
 
 @pytest.mark.parametrize("options, subject", [
     (["--log-mode=redirect"], "--log-mode"),
-    (["--log-dir=/tmp", "--log-file=/tmp/a"], "--log-file"),
     (["--log-prefix", "--supervise=never"], "--supervise"),
 ])
 def test_options_that_contradict_each_other(box, options, subject):

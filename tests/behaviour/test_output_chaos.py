@@ -50,8 +50,9 @@ class Round:
         if self.action == "none" and "stays" in self.fates and \
                 not {"7", "dies"} & set(self.fates):
             self.action = "stop"
-        self.options = dice.choice([["--log-prefix"], ["--log-prefix", "--log-dir=@FOLDER/logs"],
-                                    ["--log-prefix", "--log-dir=@FOLDER/logs", "--report=r.json"]])
+        logs = "--log-file=@FOLDER/logs/%r"
+        self.options = dice.choice([["--log-prefix"], ["--log-prefix", logs],
+                                    ["--log-prefix", logs, "--report=r.json"]])
         self.lines = dice.choice([10, LINES // 10, LINES])
         self.wait = dice.uniform(0, 0.3)
         self.dawdle = dice.choice([0, 0, 0.002])

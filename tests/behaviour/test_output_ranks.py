@@ -102,7 +102,7 @@ def test_a_warning_stands_behind_lines_that_wait(box, tool):
 
 @pytest.mark.parametrize("mode", ["tee", "redirect"])
 def test_a_file_for_each_rank(ranks, mode):
-    job = ranks("echo out $RANK; echo err $RANK >&2", "--log-dir=@FOLDER/logs",
+    job = ranks("echo out $RANK; echo err $RANK >&2", "--log-file=@FOLDER/logs/rank_%r.log",
                 f"--log-mode={mode}")
     result = job.wait()
     assert len(result.out.splitlines()) == (RANKS if mode == "tee" else 0)

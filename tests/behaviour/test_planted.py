@@ -206,11 +206,11 @@ def test_a_fifo_that_becomes_something_else(box, tmp_path, plant, written):
         os.close(reader)
 
 
-@pytest.mark.parametrize("options", [["--log-dir=own/d"], ["--log-dir=own/d", "--log-file=%h"],
-                                     ["--log-dir=own/d", "--log-mode=redirect"],
+@pytest.mark.parametrize("options", [["--log-file=own/d/%h"],
+                                     ["--log-file=own/d/rank_%r.log", "--log-mode=redirect"],
                                      ["--log-file=own/d/rank_%r.log"]])
 def test_a_log_that_was_a_link(attack, options):
-    name = os.uname().nodename if "--log-file=%h" in options else "rank_0.log"
+    name = os.uname().nodename if "%h" in options[0] else "rank_0.log"
     plant = f"ln -s ../../root/file own/d/{name} && chown -h 1234 own/d/{name}"
     job = attack(options[0], "echo said", *options[1:], shell=plant)
     error = refused(job.result, 125, "log.refused", options[0].partition("=")[0])
@@ -224,13 +224,13 @@ def test_a_log_that_was_a_link(attack, options):
 @pytest.mark.parametrize("shm", ["/dev/shm", "/dev//shm", "/dev/./shm", "/dev/pts/../shm"])
 def test_a_log_in_shm_that_was_a_link(attack, shm):
     """What is in /dev is the container's own, but for what everybody may make there."""
-    mount = "mount -t tmpfs -o mode=1777 shm /dev/shm && mkdir -m 777 /dev/shm/d &&"
+    mount = "mount -t tmpfs -o mode=1777 shm /dev/shm && mkdir -m 777 /dev/shm/d && "
     plant = "ln -s $PWD/root/file /dev/shm/d/rank_0.log && chown -h {} /dev/shm/d/rank_0.log"
-    job = attack(f"--log-dir={shm}/d", "echo said", shell=f"{mount} {plant.format(1234)}")
-    error = refused(job.result, 125, "log.refused", "--log-dir")
+    job = attack(f"--log-file={shm}/d/rank_%r.log", "echo said", shell=mount + plant.format(1234))
+    error = refused(job.result, 125, "log.refused", "--log-file")
     assert f'"{shm}/d/rank_0.log" cannot be opened' in error and untouched(job)
     # the control
-    job = attack(f"--log-dir={shm}/d", "echo said", shell=f"{mount} {plant.format(0)}")
+    job = attack(f"--log-file={shm}/d/rank_%r.log", "echo said", shell=mount + plant.format(0))
     assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
 
 
@@ -239,14 +239,14 @@ def test_a_log_with_another_name(attack):
     opened = "chown 0 own/d && chmod {} own/d &&"
     # the command's own folder, and an emptyDir of Kubernetes', /tmp, one of a group's
     for before in ("", *(opened.format(mode) for mode in ("777", "1777", "775"))):
-        job = attack("--log-dir=own/d", "echo said",
+        job = attack("--log-file=own/d/rank_%r.log", "echo said",
                      shell=f"{before} ln root/file own/d/rank_0.log")
-        error = refused(job.result, 125, "log.refused", "--log-dir")
+        error = refused(job.result, 125, "log.refused", "--log-file")
         assert "a second name (a hard link)" in error and untouched(job)
     # the controls: a folder of root's, and a file with one name
-    job = attack("--log-dir=root", "echo said", shell="ln root/file root/rank_0.log")
+    job = attack("--log-file=root/rank_%r.log", "echo said", shell="ln root/file root/rank_0.log")
     assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
-    job = attack("--log-dir=own/d", "echo said", shell="echo old >own/d/rank_0.log")
+    job = attack("--log-file=own/d/rank_%r.log", "echo said", shell="echo old >own/d/rank_0.log")
     assert job.result.status == 0 and job.read("own/d/rank_0.log") == b"old\nsaid\n"
 
 
@@ -254,10 +254,10 @@ def test_a_log_with_another_name(attack):
 def test_a_link_of_root_s_with_another_name(attack, kind):
     """ln makes a hard link of a link, too: it is root's still, but not where it stands."""
     plant = "ln -P root/link" if kind == "hard" else "cp -P root/link"
-    job = attack("--log-dir=own/d", "echo said",
+    job = attack("--log-file=own/d/rank_%r.log", "echo said",
                  shell=f"ln -s $PWD/root/file root/link && {plant} own/d/rank_0.log")
     if kind == "hard":
-        error = refused(job.result, 125, "log.refused", "--log-dir")
+        error = refused(job.result, 125, "log.refused", "--log-file")
         assert "may have made, a symbolic link" in error and untouched(job, "link")
     else:       # the control: one that root made for it
         assert job.result.status == 0 and job.read("root/file") == b"secret\nsaid\n"
@@ -265,13 +265,14 @@ def test_a_link_of_root_s_with_another_name(attack, kind):
 
 def test_a_folder_for_logs_that_was_a_link(attack):
     plant = "rm -r own/d && ln -s ../root own/d && chown -h 1234 own/d"
-    job = attack("--log-dir=own/d", "echo said", shell=plant)
-    refused(job.result, 125, "log.refused", "--log-dir")
-    job = attack("--log-dir=own/d/logs", "echo said", shell=plant)
-    error = refused(job.result, 125, "log.refused", "--log-dir")
-    assert '"own/d/logs" cannot be created: another user owns' in error and untouched(job)
+    job = attack("--log-file=own/d/rank_%r.log", "echo said", shell=plant)
+    refused(job.result, 125, "log.refused", "--log-file")
+    job = attack("--log-file=own/d/logs/rank_%r.log", "echo said", shell=plant)
+    error = refused(job.result, 125, "log.refused", "--log-file")
+    assert '"own/d/logs/rank_0.log" cannot be opened: another user owns' in error and untouched(job)
     # the control
-    job = attack("--log-dir=own/d/logs", "echo said", shell="rm -r own/d && ln -s ../root own/d")
+    job = attack("--log-file=own/d/logs/rank_%r.log", "echo said",
+                 shell="rm -r own/d && ln -s ../root own/d")
     assert job.result.status == 0 and job.read("root/logs/rank_0.log") == b"said\n"
 
 
@@ -325,7 +326,7 @@ def test_a_termination_log_that_is_a_link(box):
 
 def test_the_command_gets_no_folder(box):
     options = ["--report=report", "--state=state", "--nproc-per-node=2"]
-    for more in ([], ["--log-dir=logs"]):
+    for more in ([], ["--log-file=logs/rank_%r.log"]):
         result = box.run(*options, *more, "--", *SH, "ls -l /proc/self/fd | sed 's/.* -> //'",
                          env={"TMPDIR": "/tmp"})
         lines = result.out.decode().splitlines()
@@ -369,7 +370,7 @@ def test_many_of_us_in_one_folder(box, at_once):
 
 @pytest.mark.parametrize("option, code", [
     ("--report=ring/report", "report.refused"), ("--report=a", "report.refused"),
-    ("--log-dir=ring", "log.refused"), ("--log-file=a", "log.refused"),
+    ("--log-file=ring/a", "log.refused"), ("--log-file=a", "log.refused"),
     ("--report=/dev/ring", "report.refused"), ("--log-file=/dev/ring", "log.refused"),
 ])
 def test_links_that_lead_in_a_circle(box, option, code):

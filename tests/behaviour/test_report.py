@@ -408,7 +408,7 @@ def test_last_lines(report):
 
 
 def test_the_log_is_named(report):
-    _, document = report("true", options=["--log-dir=logs"])
+    _, document = report("true", options=["--log-file=logs/rank_%r.log"])
     assert document["ranks"][0]["log"].endswith("logs/rank_0.log")
 
 

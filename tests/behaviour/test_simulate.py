@@ -537,7 +537,7 @@ def test_a_command_that_is_not_there(box):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("variable, code", [("RANKINIT_REPORT", "report.refused"),
-                                            ("RANKINIT_LOG_DIR", "log.refused")])
+                                            ("RANKINIT_LOG_FILE", "log.refused")])
 def test_a_place_of_a_variable_that_has_gone(box, kind, variable, code):
     """Each member says so, and runs."""
     result = box.run(f"--simulate={kind}:2x1", "--", "sh", "-c", "echo ran",

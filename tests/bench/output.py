@@ -62,8 +62,8 @@ def ways(rankinit, fans_out, talk, quick):
     rows = {
         "cat": Way(["sh", "-c", f"'{talk}' say @BYTES {LENGTH} | cat"], size, ranks=1),
         "rankinit-prefix": Way([*start, "--log-prefix", "--", *say], size, PREFIX, ranks),
-        "rankinit-files": Way([*start, "--log-prefix", "--log-dir=@FOLDER", "--", *say], size // 5,
-                              PREFIX, ranks),
+        "rankinit-files": Way([*start, "--log-prefix", "--log-file=@FOLDER/%r", "--", *say],
+                              size // 5, PREFIX, ranks),
     }
     tee = torchrun()
     if tee:

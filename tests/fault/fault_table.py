@@ -124,7 +124,7 @@ SCENARIOS = {
                            ("LOCAL_SIZE", "2"))}, status=123, waits=2),
     "tty": Scenario(EXIT, STAY, tty=True),
     "tty1": Scenario(EXIT, tty=True, pid1=True),
-    "log1": Scenario(SAYS, [*LOG, "--log-dir=/dev", "--log-file=null"], pid1=True, deny=ITSELF),
+    "log1": Scenario(SAYS, [*LOG, "--log-file=/dev/null"], pid1=True, deny=ITSELF),
     "log": Scenario(SAYS, [*STAY, *LOG]),
     "logold": Scenario(SAYS, [*STAY, *LOG], deny=OLD),
     "logtty": Scenario(SAYS, [*STAY, *LOG], tty=True),

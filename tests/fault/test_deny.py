@@ -289,7 +289,7 @@ def test_an_end_as_waitid_tells_it(status):
 
 def test_much_output_without_epoll_pwait():
     """Nobody tells which pipe has something: more than a pipe holds comes through all the same."""
-    counted = f"[ $({RANKINIT} --log-dir=/dev --log-file=null -- head -c 3000000 /dev/zero " \
+    counted = f"[ $({RANKINIT} --log-file=/dev/null -- head -c 3000000 /dev/zero " \
               "| wc -c) = 3000000 ] && exit 7"
     scenario = Scenario(["/bin/sh", "-c", counted], waits=5)
     for rules in (), ("epoll_pwait=EPERM",), ("epoll_pwait=ENOSYS",):

@@ -310,7 +310,7 @@ static void test_nearest_option(void **state)
 		{ "nodes", "nnodes" }, { "rnak", "rank" }, { "ranks", "rank" },
 		{ "master_address", "master_addr" }, { "masterport", "master_port" },
 		{ "hostsfile", "hostfile" }, { "host", "hosts" }, { "print", "print_env" },
-		{ "printenv", "print_env" }, { "dryrun", "dry_run" }, { "expl", "explain" },
+		{ "printenv", "print_env" }, { "explai", "explain" }, { "expl", "explain" },
 		{ "chekcs", "checks" }, { "verbos", "verbose" }, { "quite", "quiet" },
 		{ "stat", "state" }, { "graze", "grace" }, { "wait", "wait_master" },
 		{ "prefix", NULL }, { "log", NULL }, { "signal", NULL }, { "master", NULL },
