@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,151 +15,100 @@
 #include "base/limits.h"
 #include "base/open_how.h"
 
+/* How far a path is resolved below the root, and what stands there. */
+struct walk {
+	struct ri_way way;
+	char done[PATH_MAX];	/* without links; "" is the root */
+	struct stat info;
+	char target[PATH_MAX];	/* of a link */
+};
+
+/* Path is FOLDER/NAME, or NAME in the root. -1 and errno where that is too long. */
+static int add_name(char path[PATH_MAX], const char *name)
+{
+	size_t length = strlen(path);
+
+	if (snprintf(path + length, PATH_MAX - length, "%s%s", length == 0 ? "" : "/", name) <
+		(int)(PATH_MAX - length))
+		return 0;
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
+static void go_up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	*(slash == NULL ? path : slash) = '\0';
+}
+
+/* What stands at walk->done, no name of which is a link but perhaps the last one. */
+static int look(const struct ri_host *host, struct walk *walk)
+{
+	ssize_t length;
+
+	if (fstatat(host->root, walk->done, &walk->info, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (!S_ISLNK(walk->info.st_mode))
+		return 0;
+	length = readlinkat(host->root, walk->done, walk->target, sizeof(walk->target) - 1);
+	if (length >= 0)
+		walk->target[length] = '\0';
+	return length < 0 ? -1 : 0;
+}
+
+/*
+ * Find where a path leads, a last link included unless flags have O_NOFOLLOW, which is
+ * about a path that does not end in '/'. Returns 0, or -1 and errno.
+ */
+static int resolve(const struct ri_host *host, struct walk *walk, const char *path, int flags)
+{
+	char name[NAME_MAX + 2];
+	bool last;
+
+	if (ri_way_begin(&walk->way, path) < 0)
+		return -1;
+	walk->done[0] = '\0';
+	walk->info = (struct stat){ .st_mode = S_IFDIR };
+	while (S_ISDIR(walk->info.st_mode) && ri_way_next(&walk->way, name, &last)) {
+		if (strcmp(name, ".") == 0)
+			continue;
+		if (strcmp(name, "..") == 0) {
+			go_up(walk->done);
+			continue;
+		}
+		if (add_name(walk->done, name) < 0 || look(host, walk) < 0)
+			return -1;
+		if (!S_ISLNK(walk->info.st_mode) ||
+			(last && (flags & O_NOFOLLOW) && !walk->way.slash))
+			continue;
+		if (ri_way_follow(&walk->way, walk->target) < 0)
+			return -1;
+		go_up(walk->done);
+		if (walk->target[0] == '/')
+			walk->done[0] = '\0';
+		walk->info.st_mode = S_IFDIR;
+	}
+	if (S_ISDIR(walk->info.st_mode) || (walk->way.rest[0] == '\0' && !walk->way.slash))
+		return 0;
+	errno = ENOTDIR;
+	return -1;
+}
+
+static int open_by_walking(const struct ri_host *host, const char *path, int flags)
+{
+	struct walk walk;
+
+	if (resolve(host, &walk, path, flags) < 0)
+		return -1;
+	return openat(host->root, walk.done[0] == '\0' ? "." : walk.done, flags | O_NOFOLLOW);
+}
+
 static int open_in_root(int root, const char *path, int flags)
 {
 	struct ri_open_how how = { .flags = (uint64_t)flags, .resolve = RI_RESOLVE_IN_ROOT };
 
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-}
-
-/* A path still to be walked, and where the walk stands. */
-struct walk {
-	char rest[PATH_MAX];	/* components not yet taken */
-	int stack[64];		/* open directories below the root, for ".." */
-	int depth;
-	int links;		/* symbolic links followed */
-	int root;
-	bool slash;		/* the path ends in '/': only a directory will do */
-};
-
-static int walk_here(const struct walk *walk)
-{
-	return walk->depth == 0 ? walk->root : walk->stack[walk->depth - 1];
-}
-
-static void walk_up(struct walk *walk)
-{
-	if (walk->depth > 0)
-		close(walk->stack[--walk->depth]);
-}
-
-static void walk_to_root(struct walk *walk)
-{
-	while (walk->depth > 0)
-		walk_up(walk);
-}
-
-/* Put a link's target before what is left. An absolute one starts at the root. */
-static int walk_follow(struct walk *walk, const char *name)
-{
-	char target[PATH_MAX];
-	ssize_t length = readlinkat(walk_here(walk), name, target, sizeof(target));
-	size_t rest = strlen(walk->rest);
-
-	if (length < 0)
-		return -1;
-	if (++walk->links > RI_MAX_LINKS) {
-		errno = ELOOP;
-		return -1;
-	}
-	if ((size_t)length + 1 + rest + 1 > sizeof(walk->rest)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memmove(walk->rest + length + (rest > 0), walk->rest, rest + 1);
-	memcpy(walk->rest, target, (size_t)length);
-	if (rest > 0)
-		walk->rest[length] = '/';
-	if (target[0] == '/')
-		walk_to_root(walk);
-	return 0;
-}
-
-/* Cut the first component off rest; false when none is left. */
-static bool walk_next(struct walk *walk, char *name, bool *last)
-{
-	char *start = walk->rest + strspn(walk->rest, "/");
-	size_t full = strcspn(start, "/"), length = full;
-	char *rest = start + full + strspn(start + full, "/");
-
-	if (length == 0)
-		return false;
-	if (length > NAME_MAX)
-		length = NAME_MAX + 1;
-	memcpy(name, start, length);
-	name[length] = '\0';
-	*last = *rest == '\0';
-	walk->slash |= *last && start[full] == '/';
-	memmove(walk->rest, rest, strlen(rest) + 1);
-	return true;
-}
-
-static int walk_down(struct walk *walk, const char *name)
-{
-	int fd = openat(walk_here(walk), name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	if (walk->depth == (int)(sizeof(walk->stack) / sizeof(walk->stack[0]))) {
-		close(fd);
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	walk->stack[walk->depth++] = fd;
-	return 0;
-}
-
-static bool is_link(int dir, const char *name)
-{
-	struct stat info;
-
-	return fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
-}
-
-/* O_NOFOLLOW is about the last component, and only where no '/' follows it. */
-static bool must_follow(const struct walk *walk, const char *name, bool last, int flags)
-{
-	bool stop = last && (flags & O_NOFOLLOW) && !walk->slash;
-
-	return !stop && is_link(walk_here(walk), name);
-}
-
-static int walk_open(struct walk *walk, int flags)
-{
-	char name[NAME_MAX + 2];
-	bool last;
-
-	while (walk_next(walk, name, &last)) {
-		if (strcmp(name, ".") == 0)
-			continue;
-		if (strcmp(name, "..") == 0) {
-			walk_up(walk);
-		} else if (must_follow(walk, name, last, flags)) {
-			if (walk_follow(walk, name) < 0)
-				return -1;
-		} else if (last) {
-			flags |= O_NOFOLLOW | (walk->slash ? O_DIRECTORY : 0);
-			return openat(walk_here(walk), name, flags);
-		} else if (walk_down(walk, name) < 0) {
-			return -1;
-		}
-	}
-	return openat(walk_here(walk), ".", flags);
-}
-
-static int open_by_walking(int root, const char *path, int flags)
-{
-	struct walk walk = { .root = root };
-	int fd;
-
-	if (path[0] == '\0' || strlen(path) >= sizeof(walk.rest)) {
-		errno = path[0] == '\0' ? ENOENT : ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(walk.rest, path, strlen(path) + 1);
-	fd = walk_open(&walk, flags);
-	walk_to_root(&walk);
-	return fd;
 }
 
 int ri_host_root(struct ri_host *host)
@@ -190,7 +140,7 @@ static int open_untold(struct ri_host *host, const char *path, int flags)
 		else if (errno != EAGAIN && errno != EXDEV)
 			return -1;
 	}
-	return open_by_walking(host->root, path, flags);
+	return open_by_walking(host, path, flags);
 }
 
 static int open_here(struct ri_host *host, const char *path, int flags)
@@ -225,7 +175,17 @@ struct request {
 	char *buffer;
 	size_t size;
 	long length;	/* what ri_host_read returns */
+	struct stat *info;
 };
+
+/* Here, or in a helper where the file may hang. */
+static int ask(int (*work)(void *argument), struct request *request)
+{
+	const struct ri_host *host = request->host;
+
+	return may_hang(host, request->path) ? host->apart(work, request, request->path)
+					     : work(request);
+}
 
 static int open_requested(void *argument)
 {
@@ -238,8 +198,50 @@ int ri_host_open(struct ri_host *host, const char *path, int flags)
 {
 	struct request request = { .host = host, .path = path, .flags = flags };
 
-	return may_hang(host, path) ? host->apart(open_requested, &request, path)
-				    : open_here(host, path, flags);
+	return ask(open_requested, &request);
+}
+
+static int stat_requested(void *argument)
+{
+	const struct request *request = argument;
+	int fd = open_here(request->host, request->path, O_PATH), status, saved;
+
+	if (fd < 0)
+		return -1;
+	status = fstat(fd, request->info);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return status;
+}
+
+int ri_host_stat(struct ri_host *host, const char *path, struct stat *info)
+{
+	struct request request = { .host = host, .path = path, .info = info };
+
+	return ask(stat_requested, &request);
+}
+
+static int find_real(void *argument)
+{
+	const struct request *request = argument;
+	struct walk walk;
+
+	if (ri_host_root(request->host) < 0 || resolve(request->host, &walk, request->path, 0) < 0)
+		return -1;
+	if (request->host->tell != NULL)
+		request->host->tell(request->host, request->path, O_PATH, 0);
+	if (snprintf(request->buffer, RI_PATH_SIZE, "/%s", walk.done) < RI_PATH_SIZE)
+		return 0;
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
+int ri_host_real(struct ri_host *host, const char *path, char *real)
+{
+	struct request request = { .host = host, .path = path, .buffer = real };
+
+	return ask(find_real, &request);
 }
 
 static long read_here(struct ri_host *host, const char *path, char *buffer, size_t size)
@@ -307,9 +309,7 @@ long ri_host_read(struct ri_host *host, const char *path, char *buffer, size_t s
 
 	if (given != NULL)
 		return read_given(given, buffer, size);
-	if (!may_hang(host, path))
-		return read_here(host, path, buffer, size);
-	return host->apart(read_requested, &request, path) < 0 ? -1 : request.length;
+	return ask(read_requested, &request) < 0 ? -1 : request.length;
 }
 
 /*
@@ -389,26 +389,14 @@ static int node_of_mode(mode_t mode)
 	return mode & 0400 ? EPERM : EACCES;
 }
 
-/* What is at the path, which O_PATH asks no device about. */
-static int node_look(struct ri_host *host, const char *path, struct stat *info)
-{
-	int fd = ri_host_open(host, path, O_PATH), saved = errno;
-
-	if (fd < 0)
-		return saved;
-	saved = fstat(fd, info) < 0 ? errno : 0;
-	close(fd);
-	return saved;
-}
-
 int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
 {
 	bool walk = host->walk;
 	struct stat info;
-	int fd, saved = node_look(host, path, &info);
+	int fd, saved;
 
-	if (saved != 0)
-		return saved;
+	if (ri_host_stat(host, path, &info) < 0)
+		return errno;
 	if (number != NULL)
 		*number = S_ISCHR(info.st_mode) ? info.st_rdev : 0;
 	if (!host->live && S_ISREG(info.st_mode))
@@ -427,14 +415,9 @@ int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
 
 bool ri_host_has(struct ri_host *host, const char *path)
 {
-	int fd;
+	struct stat info;
 
-	if (find_file(host, path) != NULL)
-		return true;
-	fd = ri_host_open(host, path, O_PATH);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return find_file(host, path) != NULL || ri_host_stat(host, path, &info) == 0;
 }
 
 const char *ri_host_name(struct ri_host *host, struct ri_arena *arena)

@@ -10,9 +10,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/path.h"
 
 /* What /proc of a machine shows. */
 enum ri_host_proc {
@@ -100,6 +102,16 @@ long ri_host_link(struct ri_host *host, const char *path, char *target, size_t s
  * device cgroup that grants reading says), 0 EACCES.
  */
 int ri_host_node(struct ri_host *host, const char *path, dev_t *number);
+
+/* What stands at a path, as stat(2) has it: 0, or -1 and errno. */
+int ri_host_stat(struct ri_host *host, const char *path, struct stat *info);
+
+/*
+ * What realpath(3) says, seen from the root, into a buffer of RI_PATH_SIZE bytes: an
+ * absolute path without symbolic links, "." and "..", of something that is there. ".."
+ * stops at the root. Returns 0, or -1 and errno.
+ */
+int ri_host_real(struct ri_host *host, const char *path, char *real);
 
 /* Is there something at this path? A symbolic link counts as what it leads to. */
 bool ri_host_has(struct ri_host *host, const char *path);

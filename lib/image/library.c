@@ -107,7 +107,7 @@ static bool try_path(const struct ri_loader *loader, const char *path, struct ri
 	}
 	out->fault = fault;
 	out->path = keep(image, path);
-	out->real = ri_path_real(image->host, path, real) < 0 ? out->path : keep(image, real);
+	out->real = ri_host_real(image->host, path, real) < 0 ? out->path : keep(image, real);
 	return out->path != NULL && out->real != NULL;
 }
 

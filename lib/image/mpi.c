@@ -60,7 +60,7 @@ static bool is_intel(const struct ri_loader *loader, const char *prefix)
 	char real[RI_PATH_SIZE];
 
 	return (root != NULL && root[0] == '/' &&
-		       ri_path_real(loader->image->host, root, real) == 0 &&
+		       ri_host_real(loader->image->host, root, real) == 0 &&
 		       ri_path_below(prefix, real)) ||
 		strstr(prefix, "/intel/") != NULL || strstr(prefix, "/impi/") != NULL ||
 		has_below(loader, prefix, "lib/libmpi_ilp64.so.4");

@@ -12,16 +12,11 @@ const char ri_default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bi
 
 bool ri_program_at(const struct ri_image *image, const char *path, struct ri_program *out)
 {
-	int fd = ri_host_open(image->host, path, O_PATH);
 	char real[RI_PATH_SIZE];
 	struct stat info;
-	bool found;
 
-	if (fd < 0)
-		return false;
-	found = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 0111) != 0;
-	close(fd);
-	if (!found || ri_path_real(image->host, path, real) < 0)
+	if (ri_host_stat(image->host, path, &info) < 0 || !S_ISREG(info.st_mode) ||
+		(info.st_mode & 0111) == 0 || ri_host_real(image->host, path, real) < 0)
 		return false;
 	*out = (struct ri_program){ .path = ri_arena_copy(image->arena, path, strlen(path)),
 		.real = ri_arena_copy(image->arena, real, strlen(real)) };

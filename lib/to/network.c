@@ -28,16 +28,12 @@ bool ri_network_is_loopback(const char *list)
 static bool exists(struct ri_host *host, const char *name, size_t length)
 {
 	char path[sizeof("/sys/class/net/") + NAME_MAX_LENGTH];
-	int fd;
 
 	if (length == 0 || length > NAME_MAX_LENGTH || memchr(name, '/', length) != NULL ||
 		name[0] == '.')
 		return false;
 	snprintf(path, sizeof(path), "/sys/class/net/%.*s", (int)length, name);
-	fd = ri_host_open(host, path, O_PATH);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return ri_host_has(host, path);
 }
 
 static void warn_absent(struct ri_writing *writing, const char *variable, struct ri_text *name)

@@ -172,18 +172,14 @@ static bool is_read_only(struct ri_host *host, const char *path)
 int ri_machine_writable(struct ri_host *host, const char *path)
 {
 	struct stat info;
-	int fd, error = 0;
 
 	if (host->live)
 		return access(path, W_OK) == 0 ? 0 : errno;
-	fd = ri_host_open(host, path, O_PATH);
-	if (fd < 0 || fstat(fd, &info) < 0)
-		error = errno;
-	else if ((info.st_mode & S_IWUSR) == 0)
-		error = EACCES;
-	if (fd >= 0)
-		close(fd);
-	return error != 0 ? error : is_read_only(host, path) ? EROFS : 0;
+	if (ri_host_stat(host, path, &info) < 0)
+		return errno;
+	if ((info.st_mode & S_IWUSR) == 0)
+		return EACCES;
+	return is_read_only(host, path) ? EROFS : 0;
 }
 
 bool ri_machine_tmpfs(struct ri_host *host, const char *path, struct ri_space *out)

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "base/path.h"
+#include "base/host.h"
 #include "fuzz.h"
 
 enum { LINKS = 8 };
@@ -53,14 +53,14 @@ static void check_real(const char *path)
 	char real[RI_PATH_SIZE], again[RI_PATH_SIZE];
 	long found = outcome(path, false, O_PATH);
 
-	if (ri_path_real(&host, path, real) < 0) {
+	if (ri_host_real(&host, path, real) < 0) {
 		CHECK(found < 0 || errno == ENAMETOOLONG);
 		return;
 	}
 	CHECK(real[0] == '/' && strlen(real) < sizeof(real));
 	/* where it ends in '/', a path to a file is none for the kernel */
 	CHECK(found < 0 || found == outcome(real, false, O_PATH | O_NOFOLLOW));
-	CHECK(ri_path_real(&host, real, again) == 0 && strcmp(real, again) == 0);
+	CHECK(ri_host_real(&host, real, again) == 0 && strcmp(real, again) == 0);
 }
 
 static void check(const char *path)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/path.h"
+#include "base/host.h"
 #include "tree.h"
 
 static struct tree tree;
@@ -45,7 +45,7 @@ static int drop(void **state)
 
 static const char *real_of(const char *path)
 {
-	if (ri_path_real(&host, path, real) < 0)
+	if (ri_host_real(&host, path, real) < 0)
 		return strerror(errno);
 	return real;
 }

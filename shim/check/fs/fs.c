@@ -51,16 +51,13 @@ static enum ri_code code_of(enum ri_storage storage)
 static bool is_worth_a_word(struct ri_checking *checking, const struct ri_named_path *data,
 	enum ri_storage storage)
 {
-	int fd;
+	struct stat info;
 
 	if (!data->guessed && !data->relative)
 		return true;
 	if (data->guessed && fault_of(storage)[0] == '\0')
 		return false;
-	fd = ri_host_open(checking->host, data->path, O_PATH | O_DIRECTORY);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return ri_host_stat(checking->host, data->path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 static void judge(struct ri_checking *checking, const struct ri_named_path *data)

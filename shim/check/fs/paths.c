@@ -154,7 +154,7 @@ static bool make_absolute(const struct ri_checking *checking, const char *path,
 	length = snprintf(joined, sizeof(joined), "%s/%s", here[1] == '\0' ? "" : here, path);
 	if (length >= (int)sizeof(joined))
 		return false;
-	if (ri_path_real(checking->host, joined, out) < 0)
+	if (ri_host_real(checking->host, joined, out) < 0)
 		ri_text_copy(out, RI_PATH_SIZE, joined);
 	return true;
 }
@@ -189,7 +189,7 @@ bool ri_path_mount(const struct ri_checking *checking, const char *path, struct 
 		return false;
 	/* by its words first: to follow a path into a mount is to touch it */
 	if (ri_storage_of(out) != RI_STORAGE_LOCAL ||
-		ri_path_real(checking->host, path, real) < 0 || strcmp(real, path) == 0)
+		ri_host_real(checking->host, path, real) < 0 || strcmp(real, path) == 0)
 		return true;
 	text = ri_machine_mounts(checking->host);
 	return text != NULL && ri_mount_of(text, real, out);

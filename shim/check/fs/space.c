@@ -48,11 +48,9 @@ static void find_there(struct ri_checking *checking, const char *path, char out[
 
 static bool is_folder(struct ri_host *host, const char *path)
 {
-	int fd = ri_host_open(host, path, O_PATH | O_DIRECTORY);
+	struct stat info;
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return ri_host_stat(host, path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 static void judge_output(struct ri_checking *checking, const struct ri_named_path *named)
@@ -172,14 +170,11 @@ static const char tmp_hint[] =
 static enum ri_code judge_folder(struct ri_checking *checking, const char *folder,
 	struct stat *info, int *error)
 {
-	int fd = ri_host_open(checking->host, folder, O_PATH | O_DIRECTORY);
+	bool found = ri_host_stat(checking->host, folder, info) == 0;
 
-	*error = errno;
-	if (fd < 0)
+	*error = found ? ENOTDIR : errno;
+	if (!found || !S_ISDIR(info->st_mode))
 		return checking->host->live ? RI_CODE_FS_TMP_ABSENT : RI_CODE_FS_TMP_UNKNOWN;
-	if (fstat(fd, info) < 0)
-		info->st_mode = 0;
-	close(fd);
 	*error = ri_machine_writable(checking->host, folder);
 	return *error != 0 ? RI_CODE_FS_TMP_DENIED : RI_CODE_NONE;
 }
