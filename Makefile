@@ -201,13 +201,16 @@ $(O)/tests/test_%: tests/unit/test_%.c $(O)/librankinit.a
 
 # Running checks, with a table of checks that go wrong.
 $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
-	check/ids check/machine check/result check/runner system/helper system/mask)
+	check/ids check/machine check/result check/runner system/helper system/kept_fds \
+	system/mask system/own_proc)
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
-	hang/examine hang/list hang/look hang/inside hang/files system/mask system/helper)
+	hang/examine hang/list hang/look hang/inside hang/files system/helper \
+	system/kept_fds system/mask system/own_proc)
 
-$(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/mask)
+$(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/kept_fds \
+	system/mask system/own_proc)
 
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c

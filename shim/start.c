@@ -130,10 +130,10 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	struct ri_terminal terminal;
 	struct ri_roll_call roll;
 	const struct ri_timetable autopsy = {
-		.due = ri_autopsy_due, .act = ri_autopsy_act, .took = ri_autopsy_took,
+		.due = ri_autopsy_due, .act = ri_autopsy_act, .take = ri_autopsy_take,
 	};
 	const struct ri_timetable roll_call = {
-		.due = ri_roll_call_due, .act = ri_roll_call_act, .took = ri_roll_call_took,
+		.due = ri_roll_call_due, .act = ri_roll_call_act, .take = ri_roll_call_take,
 		.context = &roll, .next = &autopsy,
 	};
 	bool calls_roll = ri_run_calls_roll(run, &roll);

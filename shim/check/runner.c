@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -50,6 +49,7 @@ struct run {
 	struct ri_check_result *kept;
 	size_t count;
 	size_t dropped;
+	size_t first;		/* check that the next child begins with */
 	int64_t begun_us, end_us;	/* of all */
 	int64_t granted_us;	/* to the check that hung */
 	int stop;
@@ -169,17 +169,15 @@ static void bound_child(void)
 	}
 }
 
-__attribute__((noreturn)) static void child_main(struct run *run, size_t first, pid_t parent)
+static void child_main(void *context)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
-		_exit(1);
+	struct run *run = context;
+
 	bound_child();
 	run->shared->since_us = ri_now_us();
-	for (size_t i = first; i < ri_check_count(); i++)
+	for (size_t i = run->first; i < ri_check_count(); i++)
 		if (ri_check_set_has(&run->plan->chosen, i))
 			run_check(run, i);
-	_exit(0);
 }
 
 /* Copied once and put right: what wrote it may have run wild. */
@@ -298,12 +296,12 @@ static bool watch(struct run *run, pid_t pid, bool *hung, int *status)
 	}
 }
 
-/* From this one on; their number where there is none. */
-static size_t find_chosen(const struct run *run, size_t first)
+/* From the first on: false where there is none. */
+static bool find_chosen(struct run *run)
 {
-	while (first < ri_check_count() && !ri_check_set_has(&run->plan->chosen, first))
-		first++;
-	return first;
+	while (run->first < ri_check_count() && !ri_check_set_has(&run->plan->chosen, run->first))
+		run->first++;
+	return run->first < ri_check_count();
 }
 
 /* Say what became of it. */
@@ -335,9 +333,9 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 }
 
 /* Checks that were not reached. The first one says what to do for all of them. */
-static void skip_rest(struct run *run, size_t first, struct fault fault)
+static void skip_rest(struct run *run, struct fault fault)
 {
-	for (size_t i = first; i < ri_check_count(); i++) {
+	for (size_t i = run->first; i < ri_check_count(); i++) {
 		if (!ri_check_set_has(&run->plan->chosen, i))
 			continue;
 		add_unknown(run, i, &fault);
@@ -345,18 +343,18 @@ static void skip_rest(struct run *run, size_t first, struct fault fault)
 	}
 }
 
-static void skip_for_time(struct run *run, size_t first)
+static void skip_for_time(struct run *run)
 {
 	static const struct fault late = {
 		RI_CODE_CHECK_UNREACHED, "not reached in time",
 		"the time for all checks ran out before it; the results above say why", NULL,
 	};
 
-	skip_rest(run, first, late);
+	skip_rest(run, late);
 }
 
 /* error is that of fork(2). */
-static void skip_for_process(struct run *run, size_t first, int error)
+static void skip_for_process(struct run *run, int error)
 {
 	static const char pids[] =
 		"outside the image: docker run --pids-limit=-1 --ulimit nproc=-1; Kubernetes: node "
@@ -365,39 +363,39 @@ static void skip_for_process(struct run *run, size_t first, int error)
 
 	snprintf(text, sizeof(text), "not run: the kernel refused a process for the checks: %s",
 		strerror(error));
-	skip_rest(run, first, (struct fault){ RI_CODE_CHECK_REFUSED, text,
+	skip_rest(run, (struct fault){ RI_CODE_CHECK_REFUSED, text,
 		error == EAGAIN ? pids : "", NULL });
 }
 
 /* One child after the other, until all checks were run. */
 static void run_all(struct run *run)
 {
-	size_t first = 0;
+	const struct ri_helper_task task = {
+		.body = child_main, .context = run, .signal = SIGCHLD,
+	};
 
-	while ((first = find_chosen(run, first)) < ri_check_count()) {
+	while (find_chosen(run)) {
 		bool hung = false, last;
 		int status = 0;
-		pid_t parent = getpid(), pid;
+		pid_t pid;
 
-		run->shared->running = (uint32_t)first;
+		run->shared->running = (uint32_t)run->first;
 		run->shared->since_us = ri_now_us();
-		pid = fork();
+		pid = ri_helper_start(&task);
 		if (pid < 0) {
-			skip_for_process(run, first, errno);
+			skip_for_process(run, errno);
 			return;
 		}
-		if (pid == 0)
-			child_main(run, first, parent);
 		last = watch(run, pid, &hung, &status);
 		take(run);
 		if (run->stop != 0 || (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0))
 			return;
 		/* never one that is over, whatever the child says */
-		if (run->shared->running > first && run->shared->running < ri_check_count())
-			first = run->shared->running;
-		blame(run, first++, hung, status);
+		if (run->shared->running > run->first && run->shared->running < ri_check_count())
+			run->first = run->shared->running;
+		blame(run, run->first++, hung, status);
 		if (last) {
-			skip_for_time(run, first);
+			skip_for_time(run);
 			return;
 		}
 	}

@@ -101,7 +101,8 @@ static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
 		[RI_AUTOPSY_WATCH] = "watch",
 	};
 	struct ri_autopsy_job job = {
-		.children = own.children, .reports = own.options->given.report.value != NULL,
+		.children = own.children, .answer = own.answer,
+		.reports = own.options->given.report.value != NULL,
 		.place = own.document == own.answer->documents[0],
 		.wish = { .root = getpid(), .now_ms = ri_now_ms, .why = names[why],
 			.interval_ms = INTERVAL_MS, .most_ms = MOST_MS,
@@ -128,8 +129,6 @@ static bool refuse(void)
 	return false;
 }
 
-static bool take(void);
-
 /* A person who sent the signal, or set --stall, waits for an answer. */
 static void say_unfinished(const char *why)
 {
@@ -142,7 +141,8 @@ static void say_unfinished(const char *why)
 /* May a look begin? A process that is over its time, in state D say, is left behind. */
 static bool is_free(void)
 {
-	if (own.helper == 0 || take())
+	ri_autopsy_take(NULL);
+	if (own.helper == 0)
 		return true;
 	if (ri_now_ms() < own.until || !ri_helper_leave(own.helper))
 		return false;
@@ -183,10 +183,7 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 	own.why = why;
 	own.until = ri_now_ms() + job.wish.most_ms + AGAIN_MS;
 	own.answer->whole = false;
-	/* SIGIO: wait4(-1) does not find a child whose end sends another signal than SIGCHLD */
-	own.helper = ri_helper_fork(SIGIO);
-	if (own.helper == 0)
-		ri_autopsy_help(&job, own.answer);
+	own.helper = ri_autopsy_start(&job);
 	if (own.helper > 0)
 		return true;
 	own.helper = 0;
@@ -287,16 +284,15 @@ static void conclude(int status)
 	}
 }
 
-/* Returns false where it still looks. */
-static bool take(void)
+void ri_autopsy_take(void *context)
 {
 	int status = 0;
 
-	if (!ri_helper_reap(own.helper, &status))
-		return false;
+	(void)context;
+	if (own.helper == 0 || !ri_helper_reap(own.helper, &status))
+		return;
 	own.helper = 0;
 	conclude(status);
-	return own.helper == 0;
 }
 
 bool ri_autopsy_is_looking(void)
@@ -323,19 +319,10 @@ void ri_autopsy_act(void *context)
 	ri_autopsy_ask(RI_AUTOPSY_WATCH);
 }
 
-/* The kernel sent this SIGIO for the end of a child; that of a kill(2) is not meant here. */
-bool ri_autopsy_took(void *context, const siginfo_t *info)
-{
-	(void)context;
-	if (own.helper == 0 || info->si_signo != SIGIO || info->si_code <= 0)
-		return false;
-	take();
-	return true;
-}
-
 void ri_autopsy_end(void)
 {
-	if (own.helper == 0 || take())
+	ri_autopsy_take(NULL);
+	if (own.helper == 0)
 		return;
 	ri_helper_end(own.helper, 0, NULL);
 	own.helper = 0;

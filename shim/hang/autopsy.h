@@ -63,7 +63,7 @@ bool ri_autopsy_is_looking(void);
 /* As watch/timetable.h has them; the context is not used. */
 int64_t ri_autopsy_due(void *context);
 void ri_autopsy_act(void *context);
-bool ri_autopsy_took(void *context, const siginfo_t *info);
+void ri_autopsy_take(void *context);
 
 /* The job is over: end the process that looks. */
 void ri_autopsy_end(void);

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hang/onlooker.h"
 #include "hang/look.h"
@@ -35,14 +34,13 @@ static enum ri_course look_at(pid_t pid)
 	return runs ? RI_COURSE_RUNNING : RI_COURSE_ENDING;
 }
 
-__attribute__((noreturn)) static void look(const struct ri_children *children, pid_t child,
-	pid_t parent)
+static void look(void *context)
 {
-	ri_autopsy_become_onlooker(child, parent, MOST_MS);
+	const struct ri_children *children = context;
+
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].doubtful)
 			own.seen[i] = (unsigned char)look_at(children->items[i].pid);
-	_exit(0);
 }
 
 static pid_t find_doubtful(const struct ri_children *children)
@@ -53,9 +51,9 @@ static pid_t find_doubtful(const struct ri_children *children)
 	return 0;
 }
 
-void ri_course_ask(const struct ri_children *children)
+void ri_course_ask(struct ri_children *children)
 {
-	pid_t child = find_doubtful(children), parent = getpid();
+	pid_t child = find_doubtful(children);
 
 	if (child == 0 || own.helper != 0)
 		return;
@@ -65,10 +63,10 @@ void ri_course_ask(const struct ri_children *children)
 		return;
 	ri_clock_read(CLOCK_REALTIME, &own.begun);
 	memset(own.seen, RI_COURSE_UNKNOWN, RI_MAX_LOCAL);
-	/* SIGIO: as the autopsy's */
-	own.helper = ri_helper_fork(SIGIO);
-	if (own.helper == 0)
-		look(children, child, parent);
+	own.helper = ri_helper_start(&(struct ri_helper_task){
+		.body = look, .context = children, .signal = SIGIO, .user = RI_HELPER_OWNER,
+		.name = RI_ONLOOKER, .owned = child, .seconds = ri_onlooker_seconds(MOST_MS),
+	});
 	if (own.helper < 0)
 		own.helper = 0;
 }

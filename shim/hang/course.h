@@ -16,7 +16,7 @@
  * Begin to look at the children that are doubtful. Does nothing if a process looks already, if no
  * child is doubtful, or if the kernel refuses a process.
  */
-void ri_course_ask(const struct ri_children *children);
+void ri_course_ask(struct ri_children *children);
 
 /* Does a process look just now? */
 bool ri_course_is_asked(void);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,20 +24,22 @@ struct ri_autopsy_region *ri_autopsy_open(void)
 	return ri_pages_shared(sizeof(struct ri_autopsy_region));
 }
 
+struct work {
+	struct ri_autopsy_region *region;
+	const struct ri_autopsy_limit *limit;
+};
+
 /* As many as there is time for, and one. */
-__attribute__((noreturn)) static void work(struct ri_autopsy_region *region, pid_t parent,
-	const struct ri_autopsy_limit *limit)
+static void work(void *context)
 {
+	const struct work *work = context;
+	struct ri_autopsy_region *region = work->region;
 	size_t count = ri_hang_newer(&region->hang)->count;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
-		_exit(1);
 	do {
 		ri_autopsy_look(region, region->order[region->progress]);
 		region->progress++;
-	} while (region->progress < count && !ri_autopsy_is_over(limit));
-	_exit(0);
+	} while (region->progress < count && !ri_autopsy_is_over(work->limit));
 }
 
 /* Until it has ended, or does not get on, or the time is over. Returns whether it has ended. */
@@ -105,8 +106,11 @@ static bool note_failure(struct ri_hang_process *process, bool waited, bool hurr
 static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autopsy_limit *limit)
 {
 	struct ri_hang_look *look = ri_hang_newer(&region->hang);
-	pid_t self = getpid(), worker;
+	const struct ri_helper_task task = {
+		.body = work, .context = &(struct work){ region, limit }, .signal = SIGCHLD,
+	};
 	bool whole = true;
+	pid_t worker;
 
 	while (region->progress < look->count) {
 		uint32_t begun = region->progress;
@@ -114,9 +118,7 @@ static bool look_at_all(struct ri_autopsy_region *region, const struct ri_autops
 
 		if (ri_autopsy_is_over(limit))
 			return false;
-		worker = ri_helper_fork(SIGCHLD);
-		if (worker == 0)
-			work(region, self, limit);
+		worker = ri_helper_start(&task);
 		if (worker < 0) {
 			region->hang.cut_errno = errno;
 			return false;

@@ -26,21 +26,22 @@ struct ri_autopsy_answer {
 
 struct ri_autopsy_job {
 	const struct ri_children *children;	/* the ranks, or the command, of which one lives */
+	struct ri_autopsy_answer *answer;
 	struct ri_autopsy_wish wish;	/* root is PID 1, and once: only whether a rank has moved */
 	bool reports;		/* the document, too */
 	unsigned place;		/* of the document */
 };
 
-/*
- * In a new process: become one that may look at child, one of the ranks or the command, and do no
- * more. It ends where it cannot, and where it takes longer than most_ms and some seconds. parent
- * is PID 1.
- */
-void ri_autopsy_become_onlooker(pid_t child, pid_t parent, int64_t most_ms);
+/* The name of a process that looks, as the kernel has it, and when SIGALRM ends it. */
+#define RI_ONLOOKER "rankinit-look"
 
-/* In the new process. */
-__attribute__((noreturn)) void ri_autopsy_help(const struct ri_autopsy_job *job,
-	struct ri_autopsy_answer *answer);
+static inline unsigned ri_onlooker_seconds(int64_t most_ms)
+{
+	return (unsigned)(most_ms / 1000) + 2;
+}
+
+/* Start the process that does the job, whose answer it fills. Its number, or -1 and errno. */
+pid_t ri_autopsy_start(struct ri_autopsy_job *job);
 
 /* stall.c: how many watches there are in the time of --stall. */
 enum { RI_STALL_WATCHES = 4 };

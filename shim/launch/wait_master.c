@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 
 #include "launch/children.h"
 #include "system/clock.h"
+#include "system/helper.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/name_service.h"
@@ -40,15 +40,12 @@ struct waiting {
 };
 
 /* In the child. The errors of getaddrinfo(3) are small numbers below 0. */
-__attribute__((noreturn)) static void resolve(const char *name, pid_t parent)
+static void resolve(void *context)
 {
+	const struct waiting *waiting = context;
 	char address[INET6_ADDRSTRLEN];
-	int error;
+	int error = ri_name_resolve(waiting->name, address, sizeof(address));
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
-		_exit(TIMED_OUT);
-	error = ri_name_resolve(name, address, sizeof(address));
 	_exit(error < 0 ? -error : error);
 }
 
@@ -92,14 +89,14 @@ static int sleep_until(struct waiting *waiting, int64_t until, ri_sigset set)
 /* One attempt, for at most so long. Returns false where no process could be made for it. */
 static bool attempt(struct waiting *waiting, int64_t until)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = ri_helper_start(&(struct ri_helper_task){
+		.body = resolve, .context = waiting, .signal = SIGCHLD,
+	});
 	struct rusage usage;
 	int status = TIMED_OUT << 8, number;
 
 	if (pid < 0)
 		return false;
-	if (pid == 0)
-		resolve(waiting->name, parent);
 	/* an orphan's end is none of this one's */
 	do {
 		number = sleep_until(waiting, until, waiting->stops | RI_MASK_OF(SIGCHLD));

@@ -81,6 +81,11 @@ static int take_place(const struct ri_link_setup *setup)
 
 int ri_link_begin(struct ri_link_setup *setup)
 {
+	struct ri_link_inside inside = { .setup = setup };
+	const struct ri_helper_task task = {
+		.body = ri_link_help, .context = &inside, .user = RI_HELPER_NOBODY,
+		.name = RI_LINK_HELPER,
+	};
 	int ends[2], saved;
 	pid_t pid;
 
@@ -89,11 +94,9 @@ int ri_link_begin(struct ri_link_setup *setup)
 	/* without this memory the report says less */
 	own.sight = setup->sight = ri_pages_shared(sizeof(*own.sight));
 	own.woken = true;
-	pid = wake_us(ends[0]) < 0 ? -1 : ri_helper_fork(0);
-	if (pid == 0) {
-		close(ends[0]);
-		ri_link_help(setup, ends[1], own.place);
-	}
+	inside.inner = ends[1];
+	inside.place = own.place;
+	pid = wake_us(ends[0]) < 0 ? -1 : ri_helper_start(&task);
 	saved = errno;
 	if (pid < 0)	/* ours first, so that no SIGIO waits for a command that we become */
 		close(ends[0]);

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +15,6 @@
 #include "system/kept_fds.h"
 
 enum {
-	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
 	FLUSH_MS = 500,		/* for what was said last */
 	JUDGE_MS = 2500,	/* for the verdict: the centre may wait for a better word */
 	FIND_MS = 4500,		/* to find a centre, or for nodes that may call yet */
@@ -214,22 +210,6 @@ static void go_on(const struct pollfd *polls)
 		ri_helper_look_after_calls();
 }
 
-/*
- * What talks to the network needs no rights. Where the user namespace has no such user, or we
- * may not change ours, we stay who we are. setuid(2) takes away the signal of the parent's
- * death, and who may be traced: both again afterwards.
- */
-static void drop_rights(void)
-{
-	prctl(PR_SET_NAME, RI_LINK_HELPER, 0, 0, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-		setresuid(NOBODY, NOBODY, NOBODY) < 0)
-		ri_log(RI_LEVEL_NOTE, "link: its helper stays root: %s", strerror(errno));
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-}
-
 /* Of what PID 1 has open only its socket and stderr: who reads the rest waits for its end. */
 static void close_others(int inner, int place)
 {
@@ -244,15 +224,15 @@ static void close_others(int inner, int place)
 	ri_close_between((unsigned)inner + 1, ~0u);
 }
 
-void ri_link_help(const struct ri_link_setup *setup, int inner, int place)
+void ri_link_help(void *context)
 {
+	const struct ri_link_inside *inside = context;
 	struct pollfd *polls;
 
-	close_others(inner, place);
-	drop_rights();
-	ri_helper.setup = setup;
-	ri_helper.is_centre = setup->part.node == 0;
-	ri_helper.inner = inner;
+	close_others(inside->inner, inside->place);
+	ri_helper.setup = inside->setup;
+	ri_helper.is_centre = inside->setup->part.node == 0;
+	ri_helper.inner = inside->inner;
 	ri_helper.listener = ri_helper.look_up.fd = -1;
 	ri_helper.now = ri_helper.alone_at = read_clock();
 	polls = ri_helper_reserve() < 0 ? NULL
@@ -272,5 +252,4 @@ void ri_link_help(const struct ri_link_setup *setup, int inner, int place)
 		ri_helper.now = read_clock();
 		go_on(polls);
 	}
-	_exit(0);
 }

@@ -11,12 +11,17 @@
 /* Its name, as the kernel has it. */
 #define RI_LINK_HELPER "rankinit-link"
 
+/* What the helper begins with. */
+struct ri_link_inside {
+	const struct ri_link_setup *setup;
+	int inner;		/* a SOCK_SEQPACKET socket with packets as link/note.h has them */
+	int place;		/* open as long as it runs (node_socket.h); -1: there is none */
+};
+
 /*
- * Be the helper until PID 1 has closed its end of inner, a SOCK_SEQPACKET socket with packets as
- * link/note.h has them, and what it said last was heard, or it is too late for that. place stays
- * open as long: link/place.h; -1: there is none.
+ * Be the helper until PID 1 has closed its end of inner, and what it said last was heard, or it is
+ * too late for that. The context is a struct ri_link_inside.
  */
-__attribute__((noreturn)) void ri_link_help(const struct ri_link_setup *setup, int inner,
-	int place);
+void ri_link_help(void *context);
 
 #endif

@@ -7,11 +7,11 @@
 #include <netdb.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "node/sockets.h"
+#include "system/helper.h"
 #include "system/kept_fds.h"
 
 enum { LOOK_UP_MS = 30000 };
@@ -46,31 +46,40 @@ bool ri_address_read(struct ri_addresses *out, const char *text)
 	return true;
 }
 
-/* Its answer: addresses, or an error of getaddrinfo(3) as their count. */
-__attribute__((noreturn)) static void look_up(const char *name, int fd)
-{
-	struct ri_addresses answer;
+struct question {
+	const char *name;
+	int fd;			/* for the answer */
+};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+/* Its answer: addresses, or an error of getaddrinfo(3) as their count. */
+static void look_up(void *context)
+{
+	const struct question *question = context;
+	struct ri_addresses answer;
+	int fd = question->fd;
+
 	/* the end of a connection, or of PID 1, is not to wait for us */
 	if (fd != 0)
 		fd = dup2(fd, 0);
 	ri_close_between(1, ~0u);
 	memset(&answer, 0, sizeof(answer));
-	answer.count = ri_name_addresses(name, answer.list, RI_NAME_ADDRESSES);
-	_exit(write(fd, &answer, sizeof(answer)) < 0);
+	answer.count = ri_name_addresses(question->name, answer.list, RI_NAME_ADDRESSES);
+	if (write(fd, &answer, sizeof(answer)) < 0)
+		_exit(1);
 }
 
 const char *ri_look_up_begin(struct ri_look_up *look_up_, const char *name, int64_t now)
 {
+	struct question question = { .name = name };
 	int ends[2];
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return strerror(errno);
-	pid = fork();
-	if (pid == 0)
-		look_up(name, ends[1]);
+	question.fd = ends[1];
+	pid = ri_helper_start(&(struct ri_helper_task){
+		.body = look_up, .context = &question, .signal = SIGCHLD,
+	});
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);

@@ -2,10 +2,8 @@
 #include "link/roll_call.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <netdb.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +14,6 @@
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/name_service.h"
-#include "system/kept_fds.h"
 #include "system/tcp_table.h"
 #include "system/helper.h"
 
@@ -29,7 +26,6 @@ enum {
 	PORT_MS = 3000,		/* for an answer of node 0's port */
 	NODES = 1024,		/* of more nodes none is named */
 	CHUNK = 65536,
-	NOBODY = 65534,		/* the kernel's own for a user that is none (fs/overflowuid) */
 };
 
 /* What the process that looks leaves behind. */
@@ -179,37 +175,16 @@ static void look_as_member(void)
 			: "its name has no address", NULL);
 }
 
-/*
- * What reads the name service's answers needs no rights. Where the user namespace has no such
- * user it stays who it is. setresuid(2) takes away the signal of the parent's death: afterwards.
- */
-static void drop_rights(void)
+static void look(void *context)
 {
-	prctl(PR_SET_NAME, "rankinit-look", 0, 0, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-		setresuid(NOBODY, NOBODY, NOBODY) < 0)
-		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-}
-
-/* It has nothing of ours open, and ends with us, or when its time is over. */
-__attribute__((noreturn)) static void look(const struct ri_roll_call *roll, pid_t parent)
-{
-	drop_rights();
 	own = ri_pages(sizeof(*own));
-	if (own == NULL || getppid() != parent)
+	if (own == NULL)
 		_exit(1);
-	own->roll = roll;
-	ri_close_between(0, ~0u);
-	sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
-	ri_mask_set(~RI_MASK_OF(SIGALRM));
-	alarm(LOOK_S);
-	if (roll->place.node == 0)
+	own->roll = context;
+	if (own->roll->place.node == 0)
 		look_as_centre();
 	else
 		look_as_member();
-	_exit(0);
 }
 
 /* Do all ranks run, and shall they? */
@@ -256,16 +231,14 @@ static void conclude(struct ri_roll_call *roll, int status)
 	}
 }
 
-/* Returns false where it still looks. */
-static bool take(struct ri_roll_call *roll)
+void ri_roll_call_take(void *context)
 {
 	int status = SIGKILL;	/* where it stays so, its end is not known */
 
-	if (!ri_helper_reap(helper, &status))
-		return false;
+	if (helper == 0 || !ri_helper_reap(helper, &status))
+		return;
 	helper = 0;
-	conclude(roll, status);
-	return true;
+	conclude(context, status);
 }
 
 void ri_roll_call_begin(struct ri_roll_call *roll)
@@ -284,10 +257,10 @@ int64_t ri_roll_call_due(void *context)
 void ri_roll_call_act(void *context)
 {
 	struct ri_roll_call *roll = context;
-	pid_t parent = getpid();
 
 	roll->looks++;
-	if ((helper != 0 && !take(roll)) || roll->over)
+	ri_roll_call_take(roll);
+	if (helper != 0 || roll->over)
 		return;
 	if (roll->answer == NULL)
 		roll->answer = ri_pages_shared(sizeof(*roll->answer));
@@ -296,23 +269,14 @@ void ri_roll_call_act(void *context)
 		return;
 	}
 	roll->answer->state = RI_ARRIVAL_UNSEEN;
-	/* SIGIO: wait4(-1) knows nothing of one whose end sends another signal than SIGCHLD */
-	helper = ri_helper_fork(SIGIO);
-	if (helper == 0)
-		look(roll, parent);
+	helper = ri_helper_start(&(struct ri_helper_task){
+		.body = look, .context = roll, .signal = SIGIO, .user = RI_HELPER_NOBODY,
+		.name = "rankinit-look", .seconds = LOOK_S,
+	});
 	if (helper < 0) {
 		helper = 0;
 		roll->over = true;
 	}
-}
-
-/* Of the kernel's own making; that of a kill(2) is another one. */
-bool ri_roll_call_took(void *context, const siginfo_t *info)
-{
-	if (helper == 0 || info->si_signo != SIGIO || info->si_code <= 0)
-		return false;
-	take(context);
-	return true;
 }
 
 void ri_roll_call_end(void)

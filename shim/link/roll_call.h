@@ -35,7 +35,7 @@ void ri_roll_call_begin(struct ri_roll_call *roll);
 /* As watch/timetable.h has them; the context is the roll call. */
 int64_t ri_roll_call_due(void *roll);
 void ri_roll_call_act(void *roll);
-bool ri_roll_call_took(void *roll, const siginfo_t *info);
+void ri_roll_call_take(void *roll);
 
 /* The last line that was printed of it; NULL: none was. */
 const char *ri_roll_call_said(void);

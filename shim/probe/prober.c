@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -61,8 +60,9 @@ enum { PASSED = sizeof(passed) / sizeof(passed[0]) };
 struct probing {
 	const struct ri_prober_order *order;
 	const char *path;
+	char *environment[PASSED + 2];
 	pid_t pid;
-	int pipe;		/* its end that is read */
+	int pipe, out;		/* its end that is read, and the one that is written */
 	size_t used;		/* of output */
 	bool over;		/* its last writer has closed it */
 	bool ended, flooded, hung;
@@ -138,30 +138,26 @@ static bool set_descriptors(int out)
 	return true;
 }
 
-__attribute__((noreturn)) static void child_main(const struct probing *probing,
-	char *const *envp, int out, pid_t parent)
+static void child_main(void *context)
 {
+	const struct probing *probing = context;
 	char bytes[24], text[32];
 	char *const argv[] = { (char *)(uintptr_t)program_name,
 		(char *)(uintptr_t)probing->order->what,
 		(char *)(uintptr_t)probing->order->library, bytes, NULL };
-	int length;
+	int length, out = probing->out;
 
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
-		_exit(1);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)probing->order->bytes);
 	if (set_descriptors(out)) {
 		widen_memory();
 		ri_mask_set(ri_mask_inherited);
-		execve(probing->path, argv, envp);
+		execve(probing->path, argv, probing->environment);
 		out = STDOUT_FILENO;
 	}
 	length = snprintf(text, sizeof(text), "exec %d\n", errno);
 	if (write(out, text, (size_t)length) < 0)
 		_exit(1);
-	_exit(0);
 }
 
 /* --- in ours -------------------------------------------------------------- */
@@ -169,18 +165,18 @@ __attribute__((noreturn)) static void child_main(const struct probing *probing,
 /* Returns 0, or errno. */
 static int begin(struct probing *probing, const struct ri_env *env)
 {
-	char *list[PASSED + 2];
-	pid_t parent = getpid();
 	int ends[2], error;
 
-	list_environment(env, list);
+	list_environment(env, probing->environment);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return errno;
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	probing->pid = fork();
+	probing->pipe = ends[0];
+	probing->out = ends[1];
+	probing->pid = ri_helper_start(&(struct ri_helper_task){
+		.body = child_main, .context = probing, .signal = SIGCHLD,
+	});
 	error = errno;
-	if (probing->pid == 0)
-		child_main(probing, list, ends[1], parent);
 	close(ends[1]);
 	if (probing->pid < 0) {
 		close(ends[0]);
@@ -188,7 +184,6 @@ static int begin(struct probing *probing, const struct ri_env *env)
 	}
 	/* in both processes, as either may come first */
 	setpgid(probing->pid, probing->pid);
-	probing->pipe = ends[0];
 	return 0;
 }
 

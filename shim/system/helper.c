@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/helper.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "system/clock.h"
+#include "system/kept_fds.h"
+#include "system/own_proc.h"
 
 enum {
 	REAP_MS = 200,		/* a killed helper that stays longer is left behind */
 	STEP_MS = 1,
 	LEFT = 4,		/* that may stay though they were killed */
 	MOST = LEFT + 4,	/* link, roll call, autopsy and course have one each */
+	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
 };
 
 static bool woken;		/* SIGIO may come of one of them from now on */
@@ -31,12 +42,81 @@ static struct hidden *find(pid_t pid)
 	return NULL;
 }
 
-pid_t ri_helper_fork(int signal)
+static bool take_user(uid_t user, gid_t group)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, signal, NULL, NULL, NULL, 0);
-	struct hidden *place = pid > 0 && signal != SIGCHLD ? find(0) : NULL;
+	return setgroups(0, NULL) == 0 && setresgid(group, group, group) == 0 &&
+		setresuid(user, user, user) == 0;
+}
 
-	woken = woken || (signal == SIGIO && pid > 0);
+static bool drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[2] = { { .effective = 0 } };
+	struct __user_cap_data_struct held[2];
+
+	/* a seccomp profile may deny capset(2) even if it would change nothing */
+	if (syscall(SYS_capget, &header, held) == 0 && memcmp(held, none, sizeof(none)) == 0)
+		return true;
+	return syscall(SYS_capset, &header, none) == 0;
+}
+
+/* EPERM: the container lets its root change no user; EINVAL: the user namespace lacks this one. */
+static bool become_nobody(void)
+{
+	if (geteuid() == 0 && !take_user(NOBODY, NOBODY) && errno != EPERM && errno != EINVAL)
+		return false;
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return drop_capabilities();
+}
+
+/* proc(5): the folder of a process belongs to its user, and 1000 goes first where memory ends. */
+static bool become_owner(pid_t pid)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	char path[32];
+	struct stat info;
+
+	if (fd >= 0 && write(fd, "1000", 4) < 0)
+		errno = 0;	/* then the kernel goes by size alone */
+	close(fd);
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return ri_proc_is_ours(getpid()) && stat(path, &info) == 0 && (geteuid() != 0 ||
+		info.st_uid == 0 || take_user(info.st_uid, info.st_gid));
+}
+
+__attribute__((noreturn)) static void run(const struct ri_helper_task *task, pid_t parent)
+{
+	if (task->user != RI_HELPER_SAME) {
+		prctl(PR_SET_NAME, task->name, 0, 0, 0);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	}
+	if ((task->user == RI_HELPER_NOBODY && !become_nobody()) ||
+		(task->user == RI_HELPER_OWNER && !become_owner(task->owned)))
+		_exit(1);
+	/* a change of user takes it away: afterwards */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(1);
+	if (task->seconds > 0) {
+		ri_close_between(0, ~0u);
+		sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+		ri_mask_set(~RI_MASK_OF(SIGALRM));
+		alarm(task->seconds);
+	}
+	task->body(task->context);
+	_exit(0);
+}
+
+pid_t ri_helper_start(const struct ri_helper_task *task)
+{
+	pid_t parent = getpid();
+	pid_t pid = task->signal == SIGCHLD ? fork()
+		: (pid_t)syscall(SYS_clone, task->signal, NULL, NULL, NULL, 0);
+	struct hidden *place = pid > 0 && task->signal != SIGCHLD ? find(0) : NULL;
+
+	if (pid == 0)
+		run(task, parent);
+	woken = woken || (task->signal == SIGIO && pid > 0);
 	if (place != NULL)
 		*place = (struct hidden){ .pid = pid };
 	return pid;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Helpers: processes beside this one that may hang or crash in its place. Each part that has one
- * starts it, gives it a time, and takes its answer from memory that both share (ri_pages_shared).
- * Here is what all have in common: how they are hidden, found, killed and reaped.
+ * starts it, gives it a time, and takes its answer from memory that both share (ri_pages_shared),
+ * from a pipe or from its status. Here is what all have in common: how they are started with no
+ * more rights than they need, hidden, found, killed and reaped.
  *
  * The job is over when wait4(-1) finds no child any more, so a helper that lives while ranks run
  * is hidden from it: what ends with another signal than SIGCHLD, or with none, is a "clone child"
@@ -17,8 +18,41 @@
 
 #include "system/mask.h"
 
-/* fork(2) of one whose end sends this signal; 0: none. Any other than SIGCHLD hides it. */
-pid_t ri_helper_fork(int signal);
+/* With whose rights it works. docs/SECURITY.md says what that promises. */
+enum ri_helper_user {
+	RI_HELPER_SAME,		/* rankinit's own */
+	/*
+	 * What hears strangers: it has no capabilities, nobody traces it, and it is the user
+	 * nobody, except where rankinit is root and may not become that user.
+	 */
+	RI_HELPER_NOBODY,
+	/*
+	 * What looks at a process: root becomes that process's user, which is what the kernel asks
+	 * for (ptrace(2), "Ptrace access mode checking"). It is the first to go where memory ends.
+	 */
+	RI_HELPER_OWNER,
+};
+
+struct ri_helper_task {
+	void (*body)(void *context);	/* if it returns, the status is 0 */
+	void *context;
+	int signal;		/* that its end sends; 0: none. Any other than SIGCHLD hides it. */
+	enum ri_helper_user user;
+	const char *name;	/* as the kernel has it; not for RI_HELPER_SAME */
+	pid_t owned;		/* for RI_HELPER_OWNER: the process whose user it becomes */
+	/*
+	 * Then SIGALRM ends it, the one signal that it does not block, and it has no descriptor
+	 * of ours. 0: it has all of them and our mask, and its owner sees to its end.
+	 */
+	unsigned seconds;
+};
+
+/*
+ * Start one. It dies with us. Where it cannot drop its rights, or /proc is not ours and it is to
+ * look at a process, it ends with status 1 before it does anything. Returns its number, or -1 and
+ * errno.
+ */
+pid_t ri_helper_start(const struct ri_helper_task *task);
 
 /*
  * Has it ended? Reaps it then. *status is that of wait(2), and stays as it is where somebody else

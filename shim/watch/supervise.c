@@ -247,13 +247,12 @@ static void reap(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_RANK_FAILED);
 }
 
-/* One SIGIO may stand for all helpers, also for those that rankinit has given up. */
 static bool is_of_helpers(const struct ri_supervisor *sv, const siginfo_t *info)
 {
-	bool hidden = ri_helper_took(info);
-	bool known = ri_timetable_took(sv->setting->timetable, info);
-
-	return hidden || known || ri_link_is_ours(info);
+	if (!ri_helper_took(info))
+		return ri_link_is_ours(info);
+	ri_timetable_take(sv->setting->timetable);
+	return true;
 }
 
 static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)

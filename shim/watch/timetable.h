@@ -2,8 +2,6 @@
 #ifndef RI_SHIM_WATCH_TIMETABLE_H
 #define RI_SHIM_WATCH_TIMETABLE_H
 
-#include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +9,7 @@
 struct ri_timetable {
 	int64_t (*due)(void *context);	/* CLOCK_MONOTONIC ms; INT64_MAX: never */
 	void (*act)(void *context);	/* it must not wait */
-	bool (*took)(void *context, const siginfo_t *info);	/* a signal of its own; or NULL */
+	void (*take)(void *context);	/* its helper may have ended */
 	void *context;
 	const struct ri_timetable *next;	/* another part's; NULL: there is none */
 };
@@ -35,15 +33,11 @@ static inline void ri_timetable_act(const struct ri_timetable *table, int64_t no
 			table->act(table->context);
 }
 
-/* One signal may stand for several, so each of them looks for its own. */
-static inline bool ri_timetable_took(const struct ri_timetable *table, const siginfo_t *info)
+/* One signal may stand for several helpers, so each part looks for its own. */
+static inline void ri_timetable_take(const struct ri_timetable *table)
 {
-	bool took = false;
-
 	for (; table != NULL; table = table->next)
-		if (table->took != NULL && table->took(table->context, info))
-			took = true;
-	return took;
+		table->take(table->context);
 }
 
 #endif

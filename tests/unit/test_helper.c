@@ -1,28 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Children that wait4(-1) does not know: whose SIGIO is ours, and what was left is reaped. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
+
 #include <cmocka.h>
+
+#include "base/pages.h"
 
 #include "system/mask.h"
 #include "system/helper.h"
 
 enum { PATIENCE_MS = 10000 };
 
-static pid_t start(void)
+static void stay(void *context)
 {
-	pid_t pid = ri_helper_fork(SIGIO);
+	(void)context;
+	for (;;)
+		pause();
+}
 
-	if (pid == 0)
-		for (;;)
-			pause();
+static pid_t start_of(int signal)
+{
+	pid_t pid = ri_helper_start(&(struct ri_helper_task){ .body = stay, .signal = signal });
+
 	assert_true(pid > 0);
 	return pid;
+}
+
+static pid_t start(void)
+{
+	return start_of(SIGIO);
 }
 
 static bool take_one(void)
@@ -39,9 +56,7 @@ static void test_nobody_was_started(void **state)
 
 	(void)state;
 	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
-	pid = ri_helper_fork(0);
-	if (pid == 0)
-		_exit(0);
+	pid = start_of(0);
 	assert_false(ri_helper_took(&(siginfo_t){ .si_signo = SIGIO, .si_code = POLL_IN }));
 	assert_true(ri_helper_end(pid, 0, NULL));
 }
@@ -77,12 +92,9 @@ static void test_an_end_is_waited_for(void **state)
 
 static void test_what_is_not_hidden_is_ended_too(void **state)
 {
-	pid_t pid = ri_helper_fork(SIGCHLD);
+	pid_t pid = start_of(SIGCHLD);
 
 	(void)state;
-	if (pid == 0)
-		for (;;)
-			pause();
 	assert_false(ri_helper_is_one(pid));
 	assert_false(ri_helper_reap(pid, NULL));
 	assert_true(ri_helper_end(pid, RI_MASK_OF(SIGCHLD), NULL));
@@ -124,6 +136,81 @@ static void test_whoever_sends_one(void **state)
 		.si_signo = SIGUSR1, .si_code = CLD_EXITED }));
 }
 
+/* What one sees of itself. */
+static struct seen {
+	uid_t user;
+	bool has_capabilities, is_traceable, has_stdin;
+	char name[16];
+} *seen;
+
+static void look_at_oneself(void *context)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[2] = { { .effective = 0 } };
+	struct __user_cap_data_struct held[2];
+
+	(void)context;
+	seen->user = geteuid();
+	seen->has_capabilities = syscall(SYS_capget, &header, held) < 0 ||
+		memcmp(held, none, sizeof(none)) != 0;
+	seen->is_traceable = prctl(PR_GET_DUMPABLE) != 0;
+	seen->has_stdin = lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0 || errno != EBADF;
+	prctl(PR_GET_NAME, seen->name);
+}
+
+static int status_of(const struct ri_helper_task *task)
+{
+	pid_t pid = ri_helper_start(task);
+	int status = -1;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, __WALL), pid);
+	return status;
+}
+
+static void test_the_rights_of_one_that_hears_strangers(void **state)
+{
+	const struct ri_helper_task task = {
+		.body = look_at_oneself, .signal = SIGCHLD, .user = RI_HELPER_NOBODY,
+		.name = "hears", .seconds = 60,
+	};
+
+	(void)state;
+	seen = ri_pages_shared(sizeof(*seen));
+	assert_int_equal(status_of(&task), 0);
+	assert_true(geteuid() != 0 || seen->user == 65534);
+	assert_false(seen->has_capabilities);
+	assert_false(seen->is_traceable);
+	assert_false(seen->has_stdin);
+	assert_string_equal(seen->name, "hears");
+}
+
+/* One that is gone has no user: root does not look in its place. */
+static void test_whose_user_it_becomes(void **state)
+{
+	struct ri_helper_task task = {
+		.body = look_at_oneself, .signal = SIGCHLD, .user = RI_HELPER_OWNER,
+		.name = "looks", .owned = getpid(),
+	};
+
+	(void)state;
+	seen = ri_pages_shared(sizeof(*seen));
+	assert_int_equal(status_of(&task), 0);
+	assert_int_equal(seen->user, geteuid());
+	if (geteuid() != 0)
+		return;
+	task.owned = start_of(SIGCHLD);
+	assert_true(ri_helper_end(task.owned, RI_MASK_OF(SIGCHLD), NULL));
+	assert_int_equal(status_of(&task), 1 << 8);
+}
+
+static void test_its_time(void **state)
+{
+	(void)state;
+	assert_int_equal(status_of(&(struct ri_helper_task){
+		.body = stay, .signal = SIGCHLD, .seconds = 1 }), SIGALRM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +221,9 @@ int main(void)
 		cmocka_unit_test(test_as_many_as_there_can_be),
 		cmocka_unit_test(test_one_that_was_reaped_before_its_signal),
 		cmocka_unit_test(test_whoever_sends_one),
+		cmocka_unit_test(test_the_rights_of_one_that_hears_strangers),
+		cmocka_unit_test(test_whose_user_it_becomes),
+		cmocka_unit_test(test_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
