@@ -180,6 +180,11 @@ def checks():
                      for line in check_section(fields)).rstrip()
 
 
+def facts():
+    return "\n".join(f"| `{name}` | {cell(says)} | {'yes' if report == 'report' else 'no'} "
+                     f"| {cell(reads)} |" for (name, says, report, reads), _ in table("facts"))
+
+
 def completion():
     words = []
     for (name, _, form, meta, *_), _ in table("options"):
@@ -214,6 +219,7 @@ TABLES = {
     "FRAMEWORKS": frameworks,
     "INHERITED": inherited,
     "CHECKS": checks,
+    "FACTS": facts,
     "AZURE_SIZES": azure_sizes,
     "CODES": codes,
     "SIMULATIONS": simulations,

@@ -5,13 +5,13 @@
 
 #include <time.h>
 
+#include "check/node_facts.h"
 #include "check/runner.h"
 #include "preflight/preflight.h"
 #include "link/part.h"
 #include "launch/children.h"
 #include "launch/privileges.h"
 #include "pump/output.h"
-#include "say/node_facts.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 #include "link/roll_call.h"

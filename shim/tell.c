@@ -138,9 +138,13 @@ static int prepare_report(void *argument)
 static int find_facts(void *argument)
 {
 	struct ri_run *run = argument;
+	const struct ri_node_facts_plan plan = {
+		.checking = { .host = &run->found.host, .env = &run->found.env,
+			.arena = &run->arena },
+		.edits = &run->found.first.edits, .is_init = getpid() == 1,
+	};
 
-	ri_node_facts_find(run->ended.facts, &run->found.host, &run->found.env,
-		&run->found.first.edits, &run->arena);
+	ri_node_facts_find(run->ended.facts, &plan);
 	return 0;
 }
 

@@ -307,7 +307,7 @@ class Device:
             root = os.path.join(folder, "machine")
             grow_lines("machine.tree", file.read().splitlines(), root)
             found = [{(one["id"], one["status"], one["code"]) for one in
-                      self.look(name, "--checks=gpu.dev,gpu.driver,gpu.count,gpu.numa", *words)}
+                      self.look(name, "--checks=gpu.dev,gpu.count,gpu.numa", *words)}
                      for name, words in (("live", []), ("recorded", [f"--root={root}"]))]
         for one in sorted(found[0] ^ found[1], key=str):
             self.say(f"live and recorded: {one}", True)

@@ -143,9 +143,12 @@ static int unknown_item(const struct ri_demand_list *list, const struct item *it
 	struct ri_error *err)
 {
 	const char *names[RI_TOPIC_COUNT + RI_MAX_CHECKS], *nearest;
+	const char *fact = list->fact_of_check == NULL ? NULL : list->fact_of_check(item->name);
 	size_t count = 0;
 
 	bad_item(list, item, "mpi, ofed, gpu, ib, shm or the id of a check", err);
+	if (fact != NULL)
+		return ri_fail_hint(err, RI_DEMAND_FACT, fact);
 	for (; count < RI_TOPIC_COUNT; count++)
 		names[count] = topics[count];
 	for (size_t i = 0; i < RI_MAX_CHECKS && list->ids[i] != NULL; i++)

@@ -62,7 +62,12 @@ struct ri_demand_list {
 	const char *subject;		/* "--require"; must last as long as the demands */
 	enum ri_asker asker;
 	const char *const *ids;		/* ids[n] is that of check n; ends with NULL */
+	/* The fact that a check of this id has become, or NULL. */
+	const char *(*fact_of_check)(const char *id);
 };
+
+/* What to say of such an id, with the name of the fact. */
+#define RI_DEMAND_FACT "it is no check any more, but the fact %s, which rankinit --check shows"
 
 /* Read a list into *demands. Returns 0, or -1 with RI_CODE_OPTION_VALUE. */
 int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *list,

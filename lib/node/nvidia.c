@@ -63,10 +63,6 @@ void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host)
 	if (ri_host_read(host, "proc/driver/nvidia/version", text, sizeof(text)) > 0)
 		ri_nvidia_version(text, out);
 	out->memory = ri_host_has(host, "dev/nvidia-uvm");
-	/* Fabric Manager User Guide; NVIDIA container toolkit, its list of sockets */
-	out->switches = ri_host_has(host, "dev/nvidia-nvswitchctl") ||
-		ri_host_has(host, "proc/driver/nvidia-nvswitch/devices");
-	out->fabric = ri_host_has(host, "run/nvidia-fabricmanager/socket");
 }
 
 /* Is the kernel this one, or a later one? */

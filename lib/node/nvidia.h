@@ -19,8 +19,6 @@ struct ri_nvidia {
 	bool open;		/* the open kernel modules */
 	int control;		/* errno of opening /dev/nvidiactl; 0: it can be used */
 	bool memory;		/* there is /dev/nvidia-uvm */
-	bool switches;		/* NVSwitches: no GPU works before the fabric manager ran */
-	bool fabric;		/* the fabric manager's socket is shown to us */
 };
 
 void ri_nvidia_read(struct ri_nvidia *out, struct ri_host *host);

@@ -66,7 +66,7 @@ int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
 	const char *name = names;
 	long left = ri_host_list(node->host, CLASS, names, sizeof(names));
 
-	*out = (struct ri_verbs_all){ .folder = ri_host_has(node->host, NODES) };
+	*out = (struct ri_verbs_all){ .count = 0 };
 	out->list = ri_arena_array(node->arena, hcas->count, sizeof(*out->list));
 	if (out->list == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for their nodes");
@@ -76,6 +76,5 @@ int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
 	for (; left > 0; left--, name += strlen(name) + 1)
 		if (strncmp(name, "uverbs", 6) == 0 && strlen(name) < NAME_SIZE)
 			look(out, node->host, name);
-	out->manager = ri_host_node(node->host, NODES "/rdma_cm", NULL);
 	return 0;
 }

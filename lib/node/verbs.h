@@ -21,8 +21,6 @@ struct ri_verbs {
 struct ri_verbs_all {
 	struct ri_verbs *list;	/* one for each of the devices, in their order */
 	size_t count;
-	bool folder;		/* there is a /dev/infiniband */
-	int manager;		/* errno of opening /dev/infiniband/rdma_cm; 0: it can be used */
 };
 
 /*

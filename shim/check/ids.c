@@ -47,6 +47,25 @@ bool ri_check_has_part(size_t whole, size_t part)
 	return false;
 }
 
+const char *ri_check_fact(const char *id)
+{
+	/* TABLE: what was a check in an earlier version, so that options may name it */
+	static const char *const facts[][2] = {
+		{ "gpu.driver", "nvidia_driver" }, { "gpu.fabricmanager", "fabric_manager" },
+		{ "ib.rdma_cm", "rdma_cm" }, { "ib.ofed_user", "rdma_libraries" },
+		{ "mpi.impl", "mpi" }, { "mpi.membind", "membind" },
+		{ "lim.stack", "stack_limit" }, { "lim.core", "core_limit" },
+		{ "net.mtu", "mtu_INTERFACE" }, { "env.pid1", "pid1" },
+		{ "env.userns", "user_namespace" }, { "env.seccomp", "seccomp" },
+		{ "env.nv_entrypoint", "nvidia_entrypoint" }, { "env.image", "image" },
+	};
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		if (strcmp(id, facts[i][0]) == 0)
+			return facts[i][1];
+	return NULL;
+}
+
 static bool is_named(const char *id, const char *word, size_t length)
 {
 	/* "shm." of "shm.*" */

@@ -25,6 +25,9 @@ bool ri_check_set_has(const struct ri_check_set *set, size_t number);
 /* Does the id of the one ask for the other one, too? */
 bool ri_check_has_part(size_t whole, size_t part);
 
+/* The fact of node_facts.h that a check of this id has become, or NULL. */
+const char *ri_check_fact(const char *id);
+
 /*
  * Add the checks that a word names: an id, or "shm.*" for all of a family.
  * Returns how many there are.

@@ -39,19 +39,14 @@ static uint64_t limit_number(rlim_t value)
 	return value == RLIM_INFINITY ? RI_UNLIMITED : (uint64_t)value;
 }
 
-/* Ours is another one where checks run. */
-static struct rlimit inherited_core;
-static bool has_no_core;
-
 void ri_machine_no_core(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_CORE, &inherited_core) < 0)
+	if (getrlimit(RLIMIT_CORE, &limit) < 0)
 		return;
-	limit = inherited_core;
 	limit.rlim_cur = 0;
-	has_no_core = setrlimit(RLIMIT_CORE, &limit) == 0;
+	setrlimit(RLIMIT_CORE, &limit);
 }
 
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out)
@@ -67,8 +62,6 @@ bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_l
 		return ri_limit_read_file(host, name, out);
 	if (getrlimit(resources[name], &limit) < 0)
 		return false;
-	if (name == RI_LIMIT_CORE && has_no_core)
-		limit = inherited_core;
 	*out = (struct ri_limit){ limit_number(limit.rlim_cur), limit_number(limit.rlim_max) };
 	return true;
 }

@@ -17,7 +17,7 @@
 /* setrlimit(2); of a recorded machine from proc/self/limits. */
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);
 
-/* From now on this process leaves no core; the limit of it stays known. */
+/* From now on this process leaves no core. */
 void ri_machine_no_core(void);
 
 /* Seconds since it was started; of a recorded machine by proc/uptime (proc(5)). */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check/node_facts.h"
 #include "model/page.h"
 #include "system/log.h"
 
@@ -90,6 +91,16 @@ static void print_folded(struct ri_page *page, const struct ri_check_report *rep
 	ri_page_fold(page, words, ID_COLUMN);
 }
 
+static void print_facts(struct ri_page *page, const struct ri_node_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++) {
+		ri_page_show_as(page, RI_LOOK_PLAIN, "fact");
+		ri_page_go(page, ID_COLUMN);
+		ri_page_show(page, facts->items[i].name);
+		fold(page, "", facts->items[i].value);
+	}
+}
+
 static void print_sum(struct ri_page *page, const struct ri_check_report *report)
 {
 	unsigned counts[RI_CHECK_STATUS_COUNT] = { 0 };
@@ -131,6 +142,8 @@ void ri_check_print_text(const struct ri_check_report *report, struct ri_text *o
 			print_result(&page, &report->items[i]);
 	if (folds)
 		print_folded(&page, report);
+	if (report->facts != NULL)
+		print_facts(&page, report->facts);
 	print_sum(&page, report);
 }
 
@@ -157,6 +170,16 @@ static json_t *describe(struct ri_json *json, const struct ri_check_report *repo
 	return object;
 }
 
+static json_t *describe_facts(struct ri_json *json, const struct ri_node_facts *facts)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < facts->count; i++)
+		ri_json_put(json, object, facts->items[i].name,
+			ri_json_string(json, facts->items[i].value, facts->items[i].name));
+	return object;
+}
+
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report)
 {
 	json_t *object = json_object(), *list = json_array();
@@ -166,6 +189,8 @@ json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report
 	ri_json_put(json, object, "schema", json_string("rankinit-check-1"));
 	ri_json_put(json, object, "fit", json_boolean(!report->unfit));
 	ri_json_put(json, object, "checks", list);
+	if (report->facts != NULL)
+		ri_json_put(json, object, "facts", describe_facts(json, report->facts));
 	return object;
 }
 

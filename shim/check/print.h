@@ -13,7 +13,7 @@
 /* For people: a line or more for each result, skips together unless -v asks, and the sum. */
 void ri_check_print_text(const struct ri_check_report *report, struct ri_text *out, bool color);
 
-/* {"schema": "rankinit-check-1", "fit": ..., "checks": [...]}; NULL: out of memory. */
+/* {"schema": "rankinit-check-1", "fit": ..., "checks": [...], ...}; NULL: out of memory. */
 json_t *ri_check_json(struct ri_json *json, const struct ri_check_report *report);
 
 enum { RI_CHECK_TEXT = 768 };

@@ -41,6 +41,7 @@ struct ri_check_report {
 	size_t dropped;		/* what there was no room for */
 	bool unfit;		/* some result is unfit */
 	int stop;		/* the signal that ended it all, or 0 */
+	const struct ri_node_facts *facts;	/* for --check; NULL: none was looked for */
 };
 
 /*

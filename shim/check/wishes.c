@@ -27,7 +27,7 @@ static int unknown_check(struct ri_given option, const char *text, size_t length
 	struct ri_error *err)
 {
 	char word[WORD], quoted[RI_QUOTE_SIZE];
-	const char *nearest;
+	const char *fact, *nearest;
 
 	snprintf(word, sizeof(word), "%.*s", (int)length, text);
 	ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
@@ -35,6 +35,9 @@ static int unknown_check(struct ri_given option, const char *text, size_t length
 		ri_quote(quoted, sizeof(quoted), word));
 	if (ri_check_is_family(word))
 		return ri_fail_hint(err, "%s.* stands for the whole family", word);
+	fact = ri_check_fact(word);
+	if (fact != NULL)
+		return ri_fail_hint(err, RI_DEMAND_FACT, fact);
 	nearest = ri_text_nearest(word, ri_check_ids(), ri_check_count());
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);
@@ -218,7 +221,7 @@ int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	bool adds = option.twin && wishes->stated[asker], alone;
 	struct ri_demand_list list = {
 		.text = ri_demands_skip_none(option.value, &alone), .subject = option.subject,
-		.asker = asker, .ids = ri_check_ids(),
+		.asker = asker, .ids = ri_check_ids(), .fact_of_check = ri_check_fact,
 	};
 
 	if (adds && wishes->alone[asker])

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "check/choose.h"
+#include "check/node_facts.h"
 #include "check/print.h"
 #include "check/runner.h"
 #include "from/sources.h"
 #include "preflight/unasked.h"
+#include "system/apart.h"
 #include "system/log.h"
 #include "system/mask.h"
 
@@ -147,6 +149,38 @@ static int open_host(const struct ri_preflight *of, struct ri_host *host, struct
 	return 0;
 }
 
+struct finding {
+	struct ri_node_facts_plan plan;
+	struct ri_node_facts facts;
+};
+
+static int find_facts(void *argument)
+{
+	struct finding *finding = argument;
+
+	ri_node_facts_find(&finding->facts, &finding->plan);
+	return 0;
+}
+
+/* NULL: a file or a driver did not answer, or the user named checks and no more. */
+static const struct ri_node_facts *look_for_facts(const struct ri_preflight *of,
+	const struct ri_checking *checking)
+{
+	static struct finding finding;
+	const enum ri_check_pick pick = of->options->checks.pick;
+	const struct ri_apart work = {
+		.work = find_facts, .argument = &finding, .subject = "--check", .path = "/sys",
+		.most_ms = RI_CHECKS_MS,
+	};
+
+	if (pick == RI_CHECK_PICK_LIST || pick == RI_CHECK_PICK_NONE)
+		return NULL;
+	finding.plan = (struct ri_node_facts_plan){
+		.checking = *checking, .is_init = getpid() == 1, .looks = true,
+	};
+	return ri_apart(&work) < 0 ? NULL : &finding.facts;
+}
+
 /* Run those that are chosen. Returns 0, 1 where none is, or -1. */
 static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_report *checked,
 	struct ri_error *err)
@@ -173,7 +207,10 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 		return -1;
 	ri_mask_default_chld();
 	plan.keeps_all |= of->options->given.report.value != NULL;
-	return ri_checks_run(&plan, checked, err);
+	if (ri_checks_run(&plan, checked, err) < 0)
+		return -1;
+	checked->facts = all && checked->stop == 0 ? look_for_facts(of, &plan.checking) : NULL;
+	return 0;
 }
 
 /* A node that cannot be looked at is a reason to refuse where something is required. */

@@ -12,6 +12,7 @@
 
 #include "base/pages.h"
 #include "base/text.h"
+#include "check/node_facts.h"
 #include "check/print.h"
 #include "from/sources.h"
 #include "options/options.h"
@@ -187,6 +188,7 @@ int ri_print_list(const char *table, struct ri_error *err)
 		{ "frameworks", list_frameworks, 0 },
 		{ "inherited", list_inherited, 0 },
 		{ "checks", ri_check_list, 2 },
+		{ "facts", ri_node_facts_list, 2 },
 		{ "codes", list_codes, 0 },
 		{ "options", ri_options_list, 0 },
 	};

@@ -133,9 +133,9 @@ def test_process_1_leaves_nothing_in_shm(box):
 # Beside the variable of an image.
 
 @pytest.mark.parametrize("variable, option, asked", [
-    ("shm=4k", HUGE, {"--require"}), (HUGE, "shm=4k", set()), (HUGE, "lim.core", {"variable"}),
-    (HUGE, "none", set()), (HUGE, "none,lim.core", set()), ("none", HUGE, {"--require"}),
-    (HUGE, "gpu=1000", {"variable", "--require"}), ("none," + HUGE, "lim.core", {"variable"}),
+    ("shm=4k", HUGE, {"--require"}), (HUGE, "shm=4k", set()), (HUGE, "net.loopback", {"variable"}),
+    (HUGE, "none", set()), (HUGE, "none,net.loopback", set()), ("none", HUGE, {"--require"}),
+    (HUGE, "gpu=1000", {"variable", "--require"}), ("none," + HUGE, "net.loopback", {"variable"}),
     ("gpu=1000", "none," + HUGE, {"--require"}), ("none", "none", set()),
 ])
 def test_an_option_adds_to_the_variable(box, variable, option, asked):
@@ -150,10 +150,10 @@ def test_an_option_adds_to_the_variable(box, variable, option, asked):
 
 @pytest.mark.parametrize("variable, option, asker", [
     ("gpu=1000", "shm=4k", "--require and RANKINIT_REQUIRE"),
-    ("lim.core", HUGE, "--require and RANKINIT_REQUIRE"),
-    ("gpu=1000", "lim.core", "--require and RANKINIT_REQUIRE"),
-    ("lim.core", "lim.memlock,gpu=1000", "--require and RANKINIT_REQUIRE"),
-    ("shm=4k", HUGE, "--require"), ("lim.core", "none," + HUGE, "--require"),
+    ("net.loopback", HUGE, "--require and RANKINIT_REQUIRE"),
+    ("gpu=1000", "net.loopback", "--require and RANKINIT_REQUIRE"),
+    ("net.loopback", "lim.memlock,gpu=1000", "--require and RANKINIT_REQUIRE"),
+    ("shm=4k", HUGE, "--require"), ("net.loopback", "none," + HUGE, "--require"),
     ("none", HUGE, "--require"), ("", HUGE, "--require")])
 def test_who_asked_refuses(box, variable, option, asker):
     result = box.run(f"--require={option}", "--", "true", shell="ulimit -c 0",
@@ -193,14 +193,15 @@ def test_a_variable_alone_may_say_none(box):
 
 def test_expectations_add_as_well(box):
     env = {**ONE, "RANKINIT_EXPECT": HUGE}
-    assert "shm.size.small" in box.run("--expect=lim.core", "--", "true", env=env).err
+    assert "shm.size.small" in box.run("--expect=net.loopback", "--", "true", env=env).err
     assert box.run("--expect=none", "--", "true", env=env).err == ""
     assert box.run("--expect=shm=4k", "--", "true", env=env).err == ""
 
 
 def test_both_go_on_where_nothing_is_checked(box):
-    assert seen(box, "--require=shm=8k,ib", env={"RANKINIT_REQUIRE": "gpu=8,shm=4k,lim.core"}) == \
-        {"RANKINIT_REQUIRE": "gpu=8,lim.core,shm=8k,ib"}
+    env = {"RANKINIT_REQUIRE": "gpu=8,shm=4k,net.loopback"}
+    assert seen(box, "--require=shm=8k,ib", env=env) == \
+        {"RANKINIT_REQUIRE": "gpu=8,net.loopback,shm=8k,ib"}
     assert seen(box, "--require=none", env={"RANKINIT_REQUIRE": "gpu=8"}) == \
         {"RANKINIT_REQUIRE": "none"}
     assert seen(box, "--require=none,ib", env={"RANKINIT_REQUIRE": "gpu=8"}) == \
@@ -473,19 +474,21 @@ def shm(options):
     (shm("size=64m"), "shm.write", "pass", None),
     ("ulimit -n 1024", "lim.nofile", "note", "lim.nofile.small"),
     ("ulimit -n 5000", "lim.nofile", "pass", None),
-    ("ulimit -c 0", "lim.core", "pass", None),
 ])
 def test_live(box, tool, script, name, status, code):
     result = live(box, tool, script)[name]
     assert (result["status"], result["code"]) == (status, code), result
 
 
+@pytest.mark.parametrize("option", ["--require", "--expect", "--checks"])
+def test_a_check_that_is_a_fact_now(box, option):
+    said = refused(box.run(f"{option}=lim.core", "--", "true", env=ONE), 125, "option.value",
+                   option)
+    assert "it is no check any more, but the fact core_limit" in said, said
+    said = box.run(f"{option}=shm.sizes", "--", "true", env=ONE).err
+    assert "did you mean shm.size?" in said, "the control"
+
+
 def test_live_64_mib(box, tool):
     result = live(box, tool, shm("size=64m"), "--require=shm=16G")["shm.size"]
     assert (result["status"], result["text"].split(",")[0]) == ("fail", "has 64 MiB")
-
-
-def test_live_cores(box, tool):
-    """The child that checks leaves none itself, which is not what is shown."""
-    result = live(box, tool, "ulimit -S -c 4096 || exit 99")["lim.core"]
-    assert (result["status"], result["code"]) == ("note", "lim.core.large")

@@ -9,6 +9,7 @@ import test_check_docker as docker
 import test_check_hosts as hosts
 import test_check_namespaces as namespaces
 import test_check_software as software
+import test_facts
 
 TOP = os.path.dirname(os.path.dirname(hosts.HOSTS))
 
@@ -51,6 +52,19 @@ def test_every_check_has_a_pair():
     assert [name for name in listed() if name not in paired] == []
 
 
+def test_every_fact_has_a_pair():
+    """But for what test_report.py has, and what only this machine and its packages can show."""
+    facts = set(re.findall(r'^\t\{ "(\w+|NCCL_\*)",', read("shim/check/node_facts.c"), re.M))
+    paired = {pair.check for pair in test_facts.FACTS.values() if pair.before != pair.after}
+    for toggle in toggles():
+        paired |= set(toggle.said)
+    elsewhere = {"NCCL_*": "report", "mpi": "check_software"}
+    for fact, file in elsewhere.items():
+        assert fact.strip("*") in read(f"tests/behaviour/test_{file}.py")
+    assert len(facts) > 15
+    assert {fact.replace("INTERFACE", "eth0") for fact in facts} - paired == set(elsewhere)
+
+
 def test_every_code_is_seen():
     """In a pair, or in what is said of a recorded machine."""
     lines = [line for path in glob.glob(hosts.HOSTS + "/*.checks")
@@ -58,7 +72,8 @@ def test_every_code_is_seen():
     for pair in [*hosts.PAIRS.values(), *software.PAIRS.values()]:
         lines += [*getattr(pair, "before", []), *pair.after]
     for toggle in toggles():
-        lines += [line for both in toggle.said.values() for side in both for line in side]
+        lines += [line for both in toggle.said.values() for side in both
+                  if isinstance(side, list) for line in side]
     seen = set(re.findall(r'"(\w+\.\w+\.\w+)"', deep() + storage()))
     seen |= {word for line in lines for word in line.split()[1:3]}
     codes = re.findall(r'^RI_CODE\(\w+, "(\w+\.\w+)(\.\w+)"', read("lib/base/codes.def"), re.M)

@@ -60,15 +60,15 @@ def test_required_and_unknown_is_not_fit(box, dead, asked, status):
 
 def test_many_hang_and_the_others_run(box, dead):
     """Each takes a third of the time that is left at most, so that some always is."""
-    hanging = ["shm.size", "shm.free", "lim.memlock", "lim.nofile", "lim.stack"]
+    hanging = ["shm.size", "shm.free", "lim.memlock", "lim.nofile", "fs.hang"]
     root = dead("proc/self/mountinfo", "proc/self/limits")
     # few enough that a machine that is slow has a part of a second left for the others
-    checks = ",".join([*hanging, "env.image", "gpu.vendor"])
+    checks = ",".join([*hanging, "fs.out", "gpu.vendor"])
     result = box.run("--check=json", f"--checks={checks}", f"--root={root}")
     codes = {one["id"]: one["code"] for one in results(result.out)}
     hung = {name for name, code in codes.items() if code == "check.hung"}
     assert hung == set(hanging)
-    assert codes["env.image"] is None and codes["gpu.vendor"] is None
+    assert codes["fs.out"] is None and codes["gpu.vendor"] is None
     times = [int(re.search(r"within (\d+) ms", one["text"]).group(1))
              for one in results(result.out) if one["id"] in hung]
     assert times[0] == 500 and times == sorted(times, reverse=True) and times[-1] < 300

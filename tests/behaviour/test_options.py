@@ -445,7 +445,7 @@ def test_seconds_that_are_good(box, value):
 
 @pytest.mark.parametrize("action, value, expected", [
     ("--list", "nothing",
-     "sources, simulations, frameworks, inherited, checks, codes or options"),
+     "sources, simulations, frameworks, inherited, checks, facts, codes or options"),
     ("--check", "xml", "text or json"),
     ("--print-env", "xml", "shell, dotenv, json or null"),
     ("--blame", "xml", "text, json or trace"),

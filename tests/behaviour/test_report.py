@@ -453,7 +453,9 @@ def test_facts_of_the_node(report):
     assert facts["image"] == "/images/train.sif"
     assert not {"NCCL_EMPTY", "OTHER"} & set(facts)
     _, document = report("true", env={"NCCL_DEBUG": "WARN"})
-    assert document["facts"]["NCCL_DEBUG"] == "WARN" and "image" not in document["facts"]
+    assert document["facts"]["NCCL_DEBUG"] == "WARN"
+    assert document["facts"].get("image") != "/images/train.sif"
+    assert facts["stack_limit"] and "mpi" not in facts, "no library is looked at for a report"
 
 
 @pytest.mark.parametrize("name, value, secret", [

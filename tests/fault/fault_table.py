@@ -110,9 +110,9 @@ SCENARIOS = {
     "places": Scenario([PROBE, "/dev/null", "exit=0"],
                        ["--nproc-per-node=1", "--bind-to=core", "--checks=none"], status=0),
     # what nothing is wrong with
-    "checked": Scenario(EXIT, ["--checks=lim.stack", "--expect=lim.stack"], pid1=True,
+    "checked": Scenario(EXIT, ["--checks=lim.nofile", "--expect=lim.nofile"], pid1=True,
                         env=ALONE),
-    "required": Scenario(EXIT, ["--checks=lim.stack", "--require=lim.stack"], pid1=True,
+    "required": Scenario(EXIT, ["--checks=lim.nofile", "--require=lim.nofile"], pid1=True,
                          env=ALONE),
     "unfit": Scenario(EXIT, ["--checks=shm.size", "--require=shm=1000000G",
                              f"--report={FOLDER}/report"], pid1=True,

@@ -81,7 +81,7 @@ look lib/hang base model redact from words report
 library='base node image demand output command python redact model from to words report play link
  blame hang'
 look shim/system base node model
-look shim/check base node image demand model from system
+look shim/check base node image demand redact model from report system
 look shim/probe base node image check system
 look shim/check/fs base node check
 look shim/check/gpu base node image demand check probe system

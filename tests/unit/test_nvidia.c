@@ -30,7 +30,6 @@ static void test_machines(void **state)
 
 	(void)state;
 	assert_true(nvidia.driver && nvidia.open && nvidia.memory);
-	assert_true(nvidia.switches && nvidia.fabric);
 	assert_string_equal(nvidia.version, "580.95.05");
 	assert_int_equal(nvidia.control, 0);
 	assert_string_equal(peers.path, "/sys/module/nvidia_peermem/version");
@@ -45,15 +44,12 @@ static void test_machines(void **state)
 	nvidia = look("gpu-denied");
 	assert_int_equal(nvidia.control, EPERM);
 
-	nvidia = look("docker-default");
-	assert_true(nvidia.switches && !nvidia.fabric);
-
 	/* open modules, on a kernel from before */
 	look("inbox-5.4");
 	assert_false(peers.dmabuf);
 
 	nvidia = look("accounts");
-	assert_false(nvidia.driver || nvidia.open || nvidia.memory || nvidia.switches);
+	assert_false(nvidia.driver || nvidia.open || nvidia.memory);
 	assert_string_equal(nvidia.version, "");
 	assert_int_equal(nvidia.control, ENOENT);
 

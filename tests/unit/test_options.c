@@ -117,7 +117,7 @@ static void a_word_of_no_choice(void **state)
 	assert_string_equal(err.hint, "");
 	assert_int_equal(read_word("--list=code"), RI_CODE_OPTION_VALUE);
 	assert_string_equal(err.text, "\"code\": expected sources, simulations, frameworks, "
-		"inherited, checks, codes or options");
+		"inherited, checks, facts, codes or options");
 }
 
 static void check_given(struct ri_given given, const char *subject, const char *value, bool twin)

@@ -187,35 +187,3 @@ const struct ri_check ri_check_ib_provider = {
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_provider,
 };
-
-/* ib.ofed_user */
-
-static void check_ofed_user(struct ri_checking *checking)
-{
-	const struct ri_rdma_core *core = ri_check_rdma_core(checking);
-	struct ri_program info;
-
-	if (core->verbs.path == NULL) {
-		ri_check_skip(checking, "libibverbs.so.1", "is not in this image");
-		return;
-	}
-	if (core->release != 0)
-		ri_check_pass(checking, core->verbs.real, "rdma-core %" PRIu64
-			", private interface %" PRIu64, core->release, core->abi);
-	else
-		ri_check_pass(checking, core->verbs.real, "private interface %" PRIu64, core->abi);
-	if (ri_program_find(ri_check_loader(checking)->image, "ofed_info", &info))
-		ri_check_pass(checking, info.path, "the image has the user-space part of MLNX_OFED "
-			"or DOCA-OFED");
-}
-
-const struct ri_check ri_check_ib_ofed_user = {
-	.id = "ib.ofed_user",
-	.summary = "which RDMA libraries the image has",
-	.reads = "the name of libibverbs' file, the version IBVERBS_PRIVATE of its symbols, PATH "
-		"for ofed_info",
-	.fails = "never: rdma-core works with both the kernel's drivers and those of OFED",
-	.advice = "nothing",
-	.unverified = "the names of the files of MLNX_OFED",
-	.run = check_ofed_user,
-};

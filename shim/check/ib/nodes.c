@@ -141,33 +141,3 @@ const struct ri_check ri_check_ib_uverbs = {
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_uverbs,
 };
-
-static const char manager[] = "/dev/infiniband/rdma_cm";
-
-static void check_rdma_cm(struct ri_checking *checking)
-{
-	const struct ri_verbs_all *verbs = ri_ib_open(checking);
-
-	if (verbs == NULL)
-		return;
-	if (verbs->count == 0) {
-		ri_check_skip(checking, manager, "no RDMA device is here");
-	} else if (verbs->manager == 0) {
-		ri_check_pass(checking, manager, "can be opened");
-	} else {
-		ri_check_note(checking, RI_CODE_IB_RDMA_CM_ABSENT, manager,
-			"%s; only programs that connect with librdmacm need it",
-			strerror(verbs->manager));
-		if (verbs->folder)
-			ri_check_hint(checking, "%s", absent_hint);
-	}
-}
-
-const struct ri_check ri_check_ib_rdma_cm = {
-	.id = "ib.rdma_cm",
-	.summary = "the device file of the RDMA connection manager can be opened",
-	.reads = "/dev/infiniband/rdma_cm, which is opened and closed (rdma-core librdmacm/cma.c)",
-	.fails = "it cannot be opened: a note, because few programs need it",
-	.advice = absent_hint,
-	.run = check_rdma_cm,
-};

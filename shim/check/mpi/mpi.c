@@ -138,42 +138,6 @@ const struct ri_check ri_check_mpi_present = {
 	.run = check_present,
 };
 
-/* mpi.impl */
-
-static void check_impl(struct ri_checking *checking)
-{
-	const struct ri_mpi *mpi = ri_check_mpi(checking);
-	char what[64];
-
-	for (size_t i = 0; i < mpi->library_count; i++) {
-		const struct ri_mpi_library *library = &mpi->libraries[i];
-
-		if (library->file.fault != RI_ELF_OK)
-			continue;
-		if (library->family == RI_MPI_UNKNOWN)
-			ri_check_unknown(checking, RI_CODE_MPI_IMPL_UNKNOWN, library->file.path,
-				"has a name that several implementations use, and shows no mark of "
-				"any of them");
-		else
-			ri_check_pass(checking, library->file.real, "%s, from %s",
-				describe(what, sizeof(what), library->family, library->version),
-				ri_library_place_name(library->file.place));
-	}
-	if (checking->count == 0)
-		ri_check_skip(checking, "libmpi", "no MPI library could be read");
-}
-
-const struct ri_check ri_check_mpi_impl = {
-	.id = "mpi.impl",
-	.summary = "which MPI the image has",
-	.reads = "symbols, name and surroundings of each library: ompi_version_string, "
-		"MPII_Version_string (src/mpi/init), I_MPI_ROOT, pkgconfig/mpich.pc",
-	.fails = "it is unknown which implementation a library is",
-	.advice = "nothing, if programs run",
-	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: artificial images only",
-	.run = check_impl,
-};
-
 /* mpi.launcher */
 
 static void check_launcher(struct ri_checking *checking)

@@ -265,37 +265,6 @@ const struct ri_check ri_check_mpi_cma = {
 	.run = check_cma,
 };
 
-/* mpi.membind */
-
-static void check_membind(struct ri_checking *checking)
-{
-	const char *subject = "set_mempolicy";
-
-	if (!checking->host->live)
-		ri_check_skip(checking, subject, "a recorded machine has no kernel to ask");
-	else if (ri_check_mpi_loaded(checking)->library_count == 0)
-		ri_check_skip(checking, subject, "no MPI is here to need it");
-	/* the default in place of the default */
-	else if (syscall(SYS_set_mempolicy, 0, NULL, 0) == 0)
-		ri_check_pass(checking, subject, "may be used");
-	else
-		ri_check_note(checking, RI_CODE_MPI_MEMBIND_DENIED, subject,
-			"is forbidden (%s), so Open MPI reports that memory is not bound",
-			errno == EPERM ? "EPERM" : "by the kernel");
-	if (checking->count == 1 && checking->results[0].status == RI_CHECK_NOTE)
-		ri_check_hint(checking, "outside the image: docker run --cap-add SYS_NICE; "
-			"harmless if one rank uses one NUMA node");
-}
-
-const struct ri_check ri_check_mpi_membind = {
-	.id = "mpi.membind",
-	.summary = "memory can be bound to NUMA nodes",
-	.reads = "set_mempolicy(2) with the default policy, which changes nothing",
-	.fails = "never: a note if it is forbidden",
-	.advice = "outside the image: docker run --cap-add SYS_NICE",
-	.run = check_membind,
-};
-
 /* mpi.ssh */
 
 static void check_ssh(struct ri_checking *checking)

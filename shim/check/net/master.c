@@ -59,33 +59,3 @@ const struct ri_check ri_check_net_master = {
 	.runs = RI_CHECK_EXTRA,
 	.run = check_master,
 };
-
-/* "eth0 9000, ib0 2044" */
-static void check_mtu(struct ri_checking *checking)
-{
-	char text[200] = "";
-	struct ri_interfaces all;
-	struct ri_error err = RI_ERROR_INIT;
-	size_t used = 0;
-
-	if (ri_interfaces_find(&all, checking->host, checking->arena, &err) < 0)
-		return;
-	for (size_t i = 0; i < all.count && used + 40 < sizeof(text); i++)
-		if (!all.list[i].loopback && !all.list[i].down && all.list[i].mtu > 0)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.20s %llu",
-				used == 0 ? "" : ", ", all.list[i].name,
-				(unsigned long long)all.list[i].mtu);
-	if (used == 0)
-		ri_check_skip(checking, "MTU", "no interface that is up is shown here");
-	else
-		ri_check_pass(checking, "MTU", "%s", text);
-}
-
-const struct ri_check ri_check_net_mtu = {
-	.id = "net.mtu",
-	.summary = "the MTU of each interface",
-	.reads = "mtu in /sys/class/net (Linux ABI/testing/sysfs-class-net)",
-	.fails = "never: for comparing nodes, which should all have the same",
-	.advice = "node admin: the same MTU on all nodes and on the network between them",
-	.run = check_mtu,
-};
