@@ -206,7 +206,7 @@ $(O)/tests/test_runner: $(patsubst %,$(O)/shim/%.o, \
 
 # Whom a look comes to, by a clock that counts.
 $(O)/tests/test_examine: $(patsubst %,$(O)/shim/%.o, \
-	hang/examine hang/list hang/look hang/inside hang/files system/helper \
+	hang/examine hang/list hang/look hang/inside system/helper \
 	system/kept_fds system/mask system/own_proc)
 
 $(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/kept_fds \

@@ -36,25 +36,6 @@ static int read_pid(const struct ri_options *options, pid_t *pid, struct ri_erro
 	return 0;
 }
 
-static int render(struct ri_hang *hang, bool as_json, struct ri_text *out, struct ri_error *err)
-{
-	struct ri_json json = { .escapes = 0 };
-	json_t *document;
-	int status = -1;
-
-	if (!as_json) {
-		ri_hang_say(hang, out);
-		return 0;
-	}
-	document = ri_hang_json(&json, hang);
-	if (!json.incomplete)
-		status = ri_json_dump(document, RI_JSON_LOOK, out);
-	json_decref(document);
-	ri_text_add(out, "\n");
-	return status < 0 || out->cut ? ri_fail(err, RI_CODE_MEMORY, "--autopsy",
-		"no memory left for the answer") : 0;
-}
-
 int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 {
 	struct ri_autopsy_wish wish = {
@@ -80,7 +61,10 @@ int ri_autopsy_print(const struct ri_options *options, struct ri_error *err)
 		ri_hang_count_unlooked(&region->hang) == ri_hang_newer(&region->hang)->count)
 		return ri_fail(err, RI_CODE_SPAWN_REFUSED, "--autopsy", "there is no process "
 			"to look with: %s", strerror(region->hang.cut_errno));
-	if (render(&region->hang, as_json, &out, err) < 0)
-		return -1;
+	if (!as_json)
+		ri_hang_say(&region->hang, &out);
+	else if (!ri_autopsy_dump(&region->hang, RI_JSON_LOOK, &out))
+		return ri_fail(err, RI_CODE_MEMORY, "--autopsy", "no memory left for the answer");
+	ri_text_add(&out, as_json ? "\n" : "");
 	return ri_print_text(&out, err);
 }

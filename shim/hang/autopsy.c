@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hang/onlooker.h"
+#include "hang/examine.h"
+#include "hang/judge.h"
+#include "hang/stall.h"
+#include "hang/wording.h"
 #include "base/cgroup.h"
 #include "base/pages.h"
 #include "base/signals.h"
@@ -19,13 +23,33 @@
 
 enum {
 	AGAIN_MS = 10000,	/* between two by signal */
-	INTERVAL_MS = 200,
-	MOST_MS = 20000,
-	STOP_INTERVAL_MS = 40,
-	STOP_MOST_MS = 450,	/* the stop waits for half a second */
-	LOSS_MOST_MS = 1500,	/* what the others wait for by --settle */
 	ROOM = 16 << 20,	/* many times what a look at a hundred processes takes */
 	LOSS_LINES = 14,	/* of a verdict that has lines of its own */
+};
+
+static const struct reason {
+	const char *name;	/* for programs */
+	int64_t interval_ms, most_ms;
+	bool takes_time;
+	bool is_awaited;	/* a person who sent the signal, or set --stall, waits for it */
+	const char *headline;	/* of its lines; NULL: no lines are said */
+} reasons[] = {
+	[RI_AUTOPSY_ASKED] = { "asked", 200, 20000, true, true, "what the processes do:" },
+	/* the stop waits for half a second */
+	[RI_AUTOPSY_STOP] = { "stop", 40, 450, false, false,
+		"the job had been silent; what its processes did before this stop:" },
+	/* the others wait by --settle */
+	[RI_AUTOPSY_LOSS] = { "loss", 200, 1500, false, false, NULL },
+	[RI_AUTOPSY_STALL] = { "stall", 200, 20000, true, true,
+		"no rank moves any more; what its processes do:" },
+	[RI_AUTOPSY_WATCH] = { "watch", 200, 20000, false, false, NULL },
+};
+
+/* For a moment only: the helper has a copy. */
+struct job {
+	struct ri_autopsy_wish wish;
+	bool reports;		/* the document, too */
+	char *document;		/* where to */
 };
 
 static struct {
@@ -38,7 +62,7 @@ static struct {
 	int64_t until;		/* from then on it is left behind */
 	int64_t watch_at;	/* --stall: the next watch; 0: never */
 	int64_t asked;		/* when a signal was followed last; 0: never */
-	const char *document;	/* the last one that was whole; NULL: there is none */
+	char *document;		/* the last one that was whole; NULL: there is none */
 	bool refused, has_loss;
 	char loss[RI_HANG_SHOWN];
 } own;
@@ -49,21 +73,9 @@ bool ri_autopsy_is_wanted(const struct ri_options *options)
 		(options->given.autopsy_after.subject != NULL && options->autopsy_after_ms > 0);
 }
 
-/* Linux Documentation/admin-guide/LSM/Yama.rst */
 bool ri_autopsy_needs_admission(const struct ri_options *options)
 {
-	char mode = '0';
-	int fd;
-
-	if (!ri_autopsy_is_wanted(options))
-		return false;
-	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (read(fd, &mode, 1) != 1)
-		mode = '0';
-	close(fd);
-	return mode == '1';
+	return ri_autopsy_is_wanted(options) && ri_autopsy_yama() == 1;
 }
 
 void ri_autopsy_plan(const struct ri_options *options, const struct ri_children *children,
@@ -93,30 +105,66 @@ bool ri_autopsy_is_silent(void)
 		ri_stall_is_silent(own.options, own.children, own.options->autopsy_after_ms);
 }
 
-static struct ri_autopsy_job describe_job(enum ri_autopsy_why why)
+/* --- in the process that looks -------------------------------------------- */
+
+static void render(struct ri_hang *hang, const struct job *job)
 {
-	static const char *const names[] = {
-		[RI_AUTOPSY_ASKED] = "asked", [RI_AUTOPSY_STOP] = "stop",
-		[RI_AUTOPSY_LOSS] = "loss", [RI_AUTOPSY_STALL] = "stall",
-		[RI_AUTOPSY_WATCH] = "watch",
-	};
-	struct ri_autopsy_job job = {
-		.children = own.children, .answer = own.answer,
+	struct ri_text out;
+
+	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
+	ri_hang_say(hang, &out);
+	ri_text_init(&out, job->document, sizeof(own.answer->documents[0]));
+	own.answer->has_document = job->reports && ri_autopsy_dump(hang, JSON_COMPACT, &out);
+}
+
+static void watch(struct ri_hang *hang)
+{
+	const struct ri_hang_process *unseen = ri_hang_find_unreadable(hang);
+	struct ri_text out;
+
+	ri_text_init(&out, own.answer->lines, sizeof(own.answer->lines));
+	if (unseen != NULL)
+		ri_hang_say_unreadable(hang, unseen, &out);
+	own.answer->moved = ri_hang_has_moved(hang, own.answer->moments, RI_MAX_LOCAL);
+}
+
+static void look(void *context)
+{
+	const struct job *job = context;
+	struct ri_autopsy_region *region = ri_autopsy_open();
+
+	if (region == NULL || !ri_autopsy_examine(region, &job->wish))
+		_exit(1);
+	if (job->wish.once)
+		watch(&region->hang);
+	else
+		render(&region->hang, job);
+	own.answer->whole = true;
+}
+
+/* --- in PID 1 -------------------------------------------------------------- */
+
+static pid_t start(enum ri_autopsy_why why)
+{
+	static pid_t living[RI_MAX_LOCAL];
+	const struct reason *reason = &reasons[why];
+	struct job job = {
 		.reports = own.options->given.report.value != NULL,
-		.place = own.document == own.answer->documents[0],
-		.wish = { .root = getpid(), .now_ms = ri_now_ms, .why = names[why],
-			.interval_ms = INTERVAL_MS, .most_ms = MOST_MS,
-			.once = why == RI_AUTOPSY_WATCH, .after_loss = why == RI_AUTOPSY_LOSS,
-			.takes_time = why == RI_AUTOPSY_ASKED || why == RI_AUTOPSY_STALL },
+		.document = own.answer->documents[own.document == own.answer->documents[0]],
+		.wish = { .root = getpid(), .own = living, .now_ms = ri_now_ms,
+			.why = reason->name, .interval_ms = reason->interval_ms,
+			.most_ms = reason->most_ms, .takes_time = reason->takes_time,
+			.once = why == RI_AUTOPSY_WATCH, .after_loss = why == RI_AUTOPSY_LOSS },
 	};
 
-	if (why == RI_AUTOPSY_STOP) {
-		job.wish.interval_ms = STOP_INTERVAL_MS;
-		job.wish.most_ms = STOP_MOST_MS;
-	} else if (why == RI_AUTOPSY_LOSS) {
-		job.wish.most_ms = LOSS_MOST_MS;
-	}
-	return job;
+	for (size_t i = 0; i < own.children->started; i++)
+		if (own.children->items[i].lives)
+			living[job.wish.own_count++] = own.children->items[i].pid;
+	return ri_helper_start(&(struct ri_helper_task){
+		.body = look, .context = &job, .signal = SIGIO, .user = RI_HELPER_OWNER,
+		.name = "rankinit-look", .owned = living[0],
+		.seconds = (unsigned)(reason->most_ms / 1000) + 2,
+	});
 }
 
 static bool refuse(void)
@@ -129,10 +177,9 @@ static bool refuse(void)
 	return false;
 }
 
-/* A person who sent the signal, or set --stall, waits for an answer. */
 static void say_unfinished(const char *why)
 {
-	if (own.why == RI_AUTOPSY_ASKED || own.why == RI_AUTOPSY_STALL)
+	if (reasons[own.why].is_awaited)
 		ri_log(RI_LEVEL_WARNING, "autopsy: the process that looks %s before it had an "
 			"answer; look from outside: rankinit --autopsy %d [%s]", why, (int)getpid(),
 			ri_code_name(RI_CODE_AUTOPSY_UNFINISHED));
@@ -167,8 +214,6 @@ static bool has_room(void)
 
 bool ri_autopsy_ask(enum ri_autopsy_why why)
 {
-	struct ri_autopsy_job job;
-
 	if (own.children == NULL || own.children->living == 0 || !is_free())
 		return false;
 	if (!has_room()) {
@@ -179,11 +224,10 @@ bool ri_autopsy_ask(enum ri_autopsy_why why)
 		own.answer = ri_pages_shared(sizeof(*own.answer));
 	if (own.answer == NULL)
 		return refuse();
-	job = describe_job(why);
 	own.why = why;
-	own.until = ri_now_ms() + job.wish.most_ms + AGAIN_MS;
+	own.until = ri_now_ms() + reasons[why].most_ms + AGAIN_MS;
 	own.answer->whole = false;
-	own.helper = ri_autopsy_start(&job);
+	own.helper = start(why);
 	if (own.helper > 0)
 		return true;
 	own.helper = 0;
@@ -205,12 +249,13 @@ bool ri_autopsy_ask_again(const siginfo_t *info)
 	return true;
 }
 
-static void say(const char *headline)
+static void say(void)
 {
-	struct ri_span rest = { own.answer->lines, 0 }, line;
+	struct ri_span rest = { own.answer->lines, strlen(own.answer->lines) }, line;
+	const char *headline = reasons[own.why].headline;
 
-	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
-	rest.length = strlen(own.answer->lines);
+	if (own.why == RI_AUTOPSY_STALL && ri_stall_knows_silence(own.options))
+		headline = "no rank moves any more, and the job is silent; what its processes do:";
 	ri_log(RI_LEVEL_ALWAYS, "autopsy: %s", headline);
 	while (ri_span_line(&rest, &line))
 		ri_log(RI_LEVEL_ALWAYS, "  %.*s", (int)line.length, line.at);
@@ -221,7 +266,6 @@ static void keep_loss(void)
 {
 	const char *end = own.answer->lines;
 
-	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
 	for (int lines = 0; lines < LOSS_LINES && *end != '\0'; lines++) {
 		end += strcspn(end, "\n");
 		end += *end == '\n';
@@ -229,13 +273,6 @@ static void keep_loss(void)
 	memcpy(own.loss, own.answer->lines, (size_t)(end - own.answer->lines));
 	own.loss[end - own.answer->lines] = '\0';
 	own.has_loss = own.loss[0] != '\0';
-}
-
-static void say_stall(void)
-{
-	say(ri_stall_knows_silence(own.options)
-		? "no rank moves any more, and the job is silent; what its processes do:"
-		: "no rank moves any more; what its processes do:");
 }
 
 static void keep_document(void)
@@ -263,25 +300,12 @@ static void conclude(int status)
 			: WIFSIGNALED(status) ? "took too long, and ended" : "ended");
 		return;
 	}
+	own.answer->lines[sizeof(own.answer->lines) - 1] = '\0';
 	keep_document();
-	switch (own.why) {
-	case RI_AUTOPSY_ASKED:
-		say("what the processes do:");
-		break;
-	case RI_AUTOPSY_STOP:
-		if (ri_log_shows(RI_LEVEL_WARNING))
-			say("the job had been silent; what its processes did before this stop:");
-		break;
-	case RI_AUTOPSY_STALL:
-		if (ri_log_shows(RI_LEVEL_WARNING))
-			say_stall();
-		break;
-	case RI_AUTOPSY_LOSS:
+	if (own.why == RI_AUTOPSY_LOSS)
 		keep_loss();
-		break;
-	case RI_AUTOPSY_WATCH:
-		break;
-	}
+	else if (own.why == RI_AUTOPSY_ASKED || ri_log_shows(RI_LEVEL_WARNING))
+		say();
 }
 
 void ri_autopsy_take(void *context)

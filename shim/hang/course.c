@@ -4,14 +4,13 @@
 #include <signal.h>
 #include <string.h>
 
-#include "hang/onlooker.h"
 #include "hang/look.h"
 #include "base/limits.h"
 #include "base/pages.h"
 #include "system/clock.h"
 #include "system/helper.h"
 
-enum { MOST_MS = 3000 };	/* hundreds of ranks take less; verdicts wait for --settle */
+enum { MOST_S = 5 };	/* hundreds of ranks take 3; verdicts wait for --settle */
 
 static struct {
 	unsigned char *seen;	/* enum ri_course of each child, shared with the helper */
@@ -65,7 +64,7 @@ void ri_course_ask(struct ri_children *children)
 	memset(own.seen, RI_COURSE_UNKNOWN, RI_MAX_LOCAL);
 	own.helper = ri_helper_start(&(struct ri_helper_task){
 		.body = look, .context = children, .signal = SIGIO, .user = RI_HELPER_OWNER,
-		.name = RI_ONLOOKER, .owned = child, .seconds = ri_onlooker_seconds(MOST_MS),
+		.name = "rankinit-look", .owned = child, .seconds = MOST_S,
 	});
 	if (own.helper < 0)
 		own.helper = 0;

@@ -8,6 +8,7 @@
 
 #include "base/pages.h"
 #include "hang/judge.h"
+#include "hang/wording.h"
 #include "system/clock.h"
 #include "system/mask.h"
 #include "system/helper.h"
@@ -37,7 +38,10 @@ static void work(void *context)
 	size_t count = ri_hang_newer(&region->hang)->count;
 
 	do {
-		ri_autopsy_look(region, region->order[region->progress]);
+		size_t i = region->order[region->progress];
+
+		ri_autopsy_look_outside(&ri_hang_newer(&region->hang)->processes[i]);
+		ri_autopsy_look_inside(region, i);
 		region->progress++;
 	} while (region->progress < count && !ri_autopsy_is_over(work->limit));
 }
@@ -167,6 +171,16 @@ static void take_back(struct ri_hang *hang)
 	ri_hang_newer(hang)->suspect = -1;
 }
 
+bool ri_autopsy_dump(struct ri_hang *hang, size_t flags, struct ri_text *out)
+{
+	struct ri_json json = { .escapes = 0 };
+	json_t *document = ri_hang_json(&json, hang);
+	bool whole = !json.incomplete && ri_json_dump(document, flags, out) == 0 && !out->cut;
+
+	json_decref(document);
+	return whole;
+}
+
 bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autopsy_wish *wish)
 {
 	struct ri_hang *hang = &region->hang;
@@ -174,7 +188,8 @@ bool ri_autopsy_examine(struct ri_autopsy_region *region, const struct ri_autops
 	const struct ri_autopsy_limit limit = { wish->now_ms, begun + wish->most_ms };
 	bool whole;
 
-	ri_autopsy_test_access(region);
+	hang->by_seccomp = ri_autopsy_is_filtered();
+	hang->yama = ri_autopsy_yama();
 	hang->why = wish->why;
 	hang->after_loss = wish->after_loss;
 	hang->interval_ms = (uint32_t)wish->interval_ms;

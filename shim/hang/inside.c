@@ -9,7 +9,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "base/text.h"
 #include "hang/facts.h"
 
@@ -240,17 +239,10 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	process->stack_count = 0;
 }
 
-void ri_autopsy_test_access(struct ri_autopsy_region *region)
+bool ri_autopsy_is_filtered(void)
 {
-	const pid_t self = getpid();
-	uint64_t mode;
-	pid_t its;
+	pid_t self = getpid(), its;
 
-	if (!read_memory((void *)(uintptr_t)&self, (uint64_t)(uintptr_t)&self, &its, sizeof(its)))
-		region->hang.by_seccomp = errno == EPERM || errno == EACCES;
-	/* Linux Documentation/admin-guide/LSM/Yama.rst */
-	region->hang.yama = -1;
-	if (ri_autopsy_read(text, "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
-		ri_digits_read(text, &mode) > 0 && mode < 4)
-		region->hang.yama = (int)mode;
+	return !read_memory(&self, (uint64_t)(uintptr_t)&self, &its, sizeof(its)) &&
+		(errno == EPERM || errno == EACCES);
 }

@@ -4,9 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/number.h"
@@ -16,9 +16,66 @@
 #include "hang/judge.h"
 #include "system/clock.h"
 
-enum { TICK_MS = 10 };	/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
+enum {
+	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
+	PATH_SIZE = 64,
+};
 
 static char text[RI_AUTOPSY_FILE + 1];	/* of whatever file is read just now */
+
+ssize_t ri_autopsy_read(char *out, const char *path, ...)
+{
+	char name[PATH_SIZE];
+	ssize_t length = 0, got;
+	va_list arguments;
+	int fd, saved;
+
+	va_start(arguments, path);
+	vsnprintf(name, sizeof(name), path, arguments);
+	va_end(arguments);
+	out[0] = '\0';
+	/* a mount over /proc may have a FIFO at this path */
+	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	while ((got = read(fd, out + length, (size_t)(RI_AUTOPSY_FILE - length))) > 0)
+		length += got;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	out[length] = '\0';
+	return got < 0 && length == 0 ? -1 : length;
+}
+
+bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out)
+{
+	static char stat[RI_AUTOPSY_FILE + 1];	/* the caller may be reading another file */
+
+	return ri_autopsy_read(stat, "/proc/%d/stat", (int)pid) > 0 && ri_procstat_read(stat, out);
+}
+
+bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
+{
+	char name[PATH_SIZE];
+	va_list arguments;
+	ssize_t length;
+
+	va_start(arguments, path);
+	vsnprintf(name, sizeof(name), path, arguments);
+	va_end(arguments);
+	length = readlink(name, out, size - 1);
+	out[length < 0 ? 0 : length] = '\0';
+	return length >= 0;
+}
+
+/* Linux Documentation/admin-guide/LSM/Yama.rst */
+int ri_autopsy_yama(void)
+{
+	uint64_t mode;
+
+	return ri_autopsy_read(text, "/proc/sys/kernel/yama/ptrace_scope") > 0 &&
+		ri_digits_read(text, &mode) > 0 && mode < 4 ? (int)mode : -1;
+}
 
 /* The state of the main thread, as that of the process is. */
 static bool look_at_state(struct ri_hang_process *process)
@@ -148,7 +205,7 @@ static void look_for_blocked(struct ri_hang_process *process)
 	}
 }
 
-static void look_outside(struct ri_hang_process *process)
+void ri_autopsy_look_outside(struct ri_hang_process *process)
 {
 	process->unlooked = false;
 	if (!look_at_state(process) || process->dying)
@@ -158,14 +215,6 @@ static void look_outside(struct ri_hang_process *process)
 	look_at_times(process);
 	look_at_file(process);
 	look_for_blocked(process);
-}
-
-void ri_autopsy_look(struct ri_autopsy_region *region, size_t i)
-{
-	struct ri_hang_process *process = &ri_hang_newer(&region->hang)->processes[i];
-
-	look_outside(process);
-	ri_autopsy_look_inside(region, i);
 }
 
 /* What a total grew by; false where one of the two is not known. */

@@ -35,7 +35,7 @@ struct ri_autopsy_region {
 	struct ri_procstat listed[RI_AUTOPSY_LISTED];
 };
 
-/* files.c: a file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
+/* A file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
 ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
 /* /proc/PID/stat; false: there is no such process. */
@@ -71,20 +71,23 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
 bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	const struct ri_autopsy_limit *limit);
 
+/* Look at a process of the newer look: what the kernel says of it. */
+void ri_autopsy_look_outside(struct ri_hang_process *process);
+
 /*
- * look.c: look at process i of the newer look: first what the kernel says of it, then what its
- * memory says, which may wait for ever.
+ * inside.c: then what the memory of process i says, which may wait for ever: the rank, the path of
+ * its call and the Python stacks.
  */
-void ri_autopsy_look(struct ri_autopsy_region *region, size_t i);
+void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
 
 /* After the last process of a look: find the ranks, and how much each process worked meanwhile. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);
 
-/* May process_vm_readv(2) be called at all? Writes hang.by_seccomp and hang.yama. */
-void ri_autopsy_test_access(struct ri_autopsy_region *region);
+/* Does a filter deny process_vm_readv(2)? */
+bool ri_autopsy_is_filtered(void);
 
-/* inside.c: the rank, the path of its call and the Python stacks of process i, of its memory. */
-void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
+/* kernel.yama.ptrace_scope; -1: there is no Yama. */
+int ri_autopsy_yama(void);
 
 /* What lib/python asks for of a process, whose number lies at *pid as long as it is asked. */
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps);

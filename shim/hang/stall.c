@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --stall knows: since when no rank has moved, and whether the job is silent. */
+#include "hang/stall.h"
+
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "hang/onlooker.h"
 #include "system/clock.h"
 #include "system/log.h"
-#include "system/mtime.h"
 
 enum { REASONS = 4 };	/* why watches see no movement, of which people are told */
 
@@ -24,6 +24,53 @@ void ri_stall_begin(void)
 	own.since = ri_now_ms();
 }
 
+/* statx(2), and struct statx of linux/stat.h, which C libraries have not had for long. */
+enum {
+	EMPTY_PATH = 0x1000, DONT_SYNC = 0x4000,
+	MASK_TYPE = 0x1, MASK_MTIME = 0x40,
+	TYPE = 0170000, PIPE = 0010000, CHARACTERS = 0020000, FILE_TYPE = 0100000,
+};
+
+struct status {
+	uint32_t mask, block_size;
+	uint64_t attributes;
+	uint32_t links, uid, gid;
+	uint16_t mode, spare;
+	uint64_t others[10];	/* up to the fourth of the times, which is of the content */
+	int64_t seconds;
+	uint32_t nanoseconds;
+	unsigned char rest[256 - 124];
+};
+
+_Static_assert(sizeof(struct status) == 256, "struct statx");
+
+/*
+ * When somebody last wrote to what this descriptor is (CLOCK_REALTIME): the kernel notes it for
+ * pipes and files, and for terminals every eight seconds. It asks no server of a file, so that it
+ * never waits. False where it cannot be known, as of a socket or /dev/null.
+ */
+static bool find_mtime(int fd, struct timespec *at)
+{
+	struct status status = { .mask = 0 };
+
+	if (syscall(SYS_statx, fd, "", EMPTY_PATH | DONT_SYNC, MASK_TYPE | MASK_MTIME,
+		    &status) < 0 || (status.mask & MASK_MTIME) == 0)
+		return false;
+	switch (status.mode & TYPE) {
+	case PIPE:
+	case FILE_TYPE:
+		break;
+	case CHARACTERS:
+		if (!isatty(fd))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*at = (struct timespec){ .tv_sec = status.seconds, .tv_nsec = status.nanoseconds };
+	return true;
+}
+
 /* When standard output or error was last written to, whichever has such a time. */
 static bool find_last_output(const struct ri_options *options, struct timespec *last)
 {
@@ -33,7 +80,7 @@ static bool find_last_output(const struct ri_options *options, struct timespec *
 		struct timespec at;
 
 		/* ranks whose output goes to files alone write to neither */
-		if (options->log_mode == RI_LOG_MODE_REDIRECT || !ri_mtime_find(fd, &at))
+		if (options->log_mode == RI_LOG_MODE_REDIRECT || !find_mtime(fd, &at))
 			continue;
 		if (!known || at.tv_sec > last->tv_sec)
 			*last = at;

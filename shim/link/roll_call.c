@@ -3,14 +3,16 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/pages.h"
 #include "link/arrival.h"
+#include "link/look_up.h"
 #include "system/clock.h"
-#include "system/half_open.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/name_service.h"
@@ -118,31 +120,70 @@ static void look_as_centre(void)
 		name_missing();
 }
 
+/* 0: it answers; else an errno. */
+static int begin_connection(int fd, const unsigned char address[16], uint16_t port)
+{
+	struct pollfd reply = { .fd = fd, .events = POLLOUT };
+	union ri_socket_address to;
+	socklen_t length = ri_socket_address_make(&to, address, port);
+	int error = connect(fd, &to.any, length) < 0 ? errno : 0;
+
+	length = sizeof(error);
+	if (error == EINPROGRESS && poll(&reply, 1, PORT_MS) <= 0)
+		return ETIMEDOUT;
+	if (error == EINPROGRESS && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+		return errno;
+	return error;
+}
+
+/*
+ * Does a process listen on node 0's port? Asked by the first packet of a connection alone, so that
+ * the process does not hear of it: a rank 0 that counts what accept(2) returns would take ours for
+ * a rank, and fail.
+ *
+ * The answer to that packet completes our side of the connection, and theirs waits for one packet
+ * more. Without TCP_QUICKACK the kernel sends that up to 200 ms later (Linux net/ipv4/tcp_input.c,
+ * tcp_rcv_synsent_state_process; TCP_DELACK_MAX), and by then the socket is closed, with SO_LINGER
+ * of 0 by a reset: the other machine drops what it had begun. A filter on the socket would be more
+ * certain, but from 2026 on Linux wants CAP_NET_ADMIN for one on TCP.
+ *
+ * Returns 0, or an errno; -1: the kernel refused a socket, or what makes it no connection.
+ */
+static int ask_port(const unsigned char address[16], uint16_t port)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	int family = memcmp(address, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = -1;
+
+	if (fd < 0)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0 &&
+		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){ 0 }, sizeof(int)) == 0)
+		error = begin_connection(fd, address, port);
+	close(fd);
+	return error;
+}
+
 /* No process of this node calls: does one listen there? The best answer of any address counts. */
-static void ask_port(int count)
+static void ask_ports(int count)
 {
 	enum ri_arrival_state best = RI_ARRIVAL_AWAY;
 	const char *why = NULL;
 
 	for (int i = 0; i < count && best != RI_ARRIVAL_OPEN; i++) {
-		switch (ri_half_open_ask(own->masters[i], own->roll->place.port, PORT_MS)) {
-		case RI_HALF_OPEN_LISTENS:
+		int error = ask_port(own->masters[i], own->roll->place.port);
+
+		if (error == 0) {
 			best = RI_ARRIVAL_OPEN;
-			break;
-		case RI_HALF_OPEN_REFUSED:
+		} else if (error == ECONNREFUSED) {
 			best = RI_ARRIVAL_REFUSED;
-			break;
-		case RI_HALF_OPEN_SILENT:
-			if (best != RI_ARRIVAL_REFUSED)
-				best = RI_ARRIVAL_SILENT;
-			break;
-		case RI_HALF_OPEN_FAILED:
-			why = strerror(errno);
+		} else if (error == ETIMEDOUT && best != RI_ARRIVAL_REFUSED) {
+			best = RI_ARRIVAL_SILENT;
+		} else if (error > 0 && error != ETIMEDOUT) {
+			why = strerror(error);
 			if (best == RI_ARRIVAL_AWAY)
 				best = RI_ARRIVAL_UNREACHABLE;
-			break;
-		case RI_HALF_OPEN_UNKNOWN:
-			break;
 		}
 	}
 	answer(best, why, NULL);
@@ -169,7 +210,7 @@ static void look_as_member(void)
 	if (state != RI_ARRIVAL_AWAY)
 		answer(state, NULL, NULL);
 	else if (count > 0)
-		ask_port(count);
+		ask_ports(count);
 	else if (count != EAI_AGAIN)
 		answer(RI_ARRIVAL_NAMELESS, count == EAI_NONAME ? "no such name"
 			: "its name has no address", NULL);
