@@ -151,101 +151,23 @@ static const char *const *rank_variables(void)
 	return names;
 }
 
-static bool is_named(const char *variable, const char *name)
-{
-	size_t length = strlen(name);
+const struct ri_hang_identity ri_hang_unsaid = {
+	.rank = -1, .local_rank = -1, .local_ranks = -1, .pmix_rank = -1,
+	.launched = { { .rank = -1 }, { .rank = -1 } },
+};
 
-	return strncmp(variable, name, length) == 0 && variable[length] == '=';
-}
-
-static bool says_rank(const char *variable)
-{
-	static const char *const others[] = {
-		"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE", "PMIX_RANK",
-	};
-	const char *const *names = rank_variables();
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (is_named(variable, others[i]))
-			return true;
-	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
-		if (names[i] != NULL && is_named(variable, names[i]))
-			return true;
-	return false;
-}
-
-static void keep_variable(struct ri_hang_environment *environment)
-{
-	size_t length = environment->seen + 1;
-
-	if (!says_rank(environment->variable) ||
-		length > sizeof(environment->kept) - environment->length)
-		return;
-	memcpy(environment->kept + environment->length, environment->variable, length);
-	environment->length += length;
-}
-
-void ri_hang_add_environment(struct ri_hang_environment *environment, const char *piece,
-	size_t length)
-{
-	for (size_t i = 0; i < length; i++) {
-		size_t at = environment->seen;
-
-		if (at < sizeof(environment->variable))
-			environment->variable[at] = piece[i];
-		if (piece[i] != '\0') {
-			environment->seen += at < sizeof(environment->variable);
-			continue;
-		}
-		if (at < sizeof(environment->variable))
-			keep_variable(environment);
-		environment->seen = 0;
-	}
-}
-
-static const char *find(const char *environment, size_t length, const char *name)
-{
-	const char *end = environment + length;
-	size_t size = strlen(name);
-
-	for (const char *at = environment; at < end; at += strnlen(at, (size_t)(end - at)) + 1)
-		if ((size_t)(end - at) > size && memcmp(at, name, size) == 0 && at[size] == '=')
-			return at + size + 1;
-	return NULL;
-}
-
-static bool read_variable(const char *environment, size_t length, const char *name, int64_t *rank)
+/* Takes the number of a variable of that name. False: it is another one, or not a number. */
+static bool take(const char *variable, const char *name, int64_t *out)
 {
 	static const struct ri_range ranks = { 0, INT32_MAX };
-	const char *value = find(environment, length, name);
-	char copy[16];
+	size_t length = strlen(name);
 	uint64_t number;
-	size_t size;
 
-	if (value == NULL)
+	if (strncmp(variable, name, length) != 0 || variable[length] != '=' ||
+		ri_number_read(variable + length + 1, ranks, &number, NULL) != RI_NUMBER_OK)
 		return false;
-	size = strnlen(value, (size_t)(environment + length - value));
-	if (size >= sizeof(copy))
-		return false;
-	memcpy(copy, value, size);
-	copy[size] = '\0';
-	if (ri_number_read(copy, ranks, &number, NULL) != RI_NUMBER_OK)
-		return false;
-	*rank = (int64_t)number;
+	*out = (int64_t)number;
 	return true;
-}
-
-/* As a launcher of MPI's ranks says it, or as another one does. */
-static bool read_launched(const char *environment, size_t length, bool by_mpi, int64_t *rank)
-{
-	const char *const *names = rank_variables();
-
-	for (size_t i = 0; i < RI_SOURCE_COUNT; i++)
-		if (names[i] != NULL && strcmp(names[i], "RANK") != 0 &&
-			(ri_source_at(i)->mpi != RI_SOURCE_NO_MPI) == by_mpi &&
-			read_variable(environment, length, names[i], rank))
-			return true;
-	return false;
 }
 
 /*
@@ -253,25 +175,43 @@ static bool read_launched(const char *environment, size_t length, bool by_mpi, i
  * ranks have too; PMIX_RANK of each process that a PMIx server started (openpmix 5.0
  * src/server/pmix_server.c, PMIx_server_setup_fork); the other launchers' as lib/from has them.
  */
-enum ri_hang_claim ri_hang_read_rank(const char *environment, size_t length, int64_t *rank)
+void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 {
-	int64_t local;
+	const char *const *names = rank_variables();
 
-	if (read_variable(environment, length, "LOCAL_RANK", &local) &&
-		read_variable(environment, length, "RANK", rank))
-		return RI_HANG_OWN_RANK;
-	if (read_launched(environment, length, true, rank) ||
-		read_variable(environment, length, "PMIX_RANK", rank))
-		return RI_HANG_MPI_RANK;
-	if (find(environment, length, "WORLD_SIZE") != NULL &&
-		read_variable(environment, length, "RANK", rank))
-		return RI_HANG_NODE_RANK;
-	return read_launched(environment, length, false, rank) ? RI_HANG_STEP_RANK
-							       : RI_HANG_NO_RANK;
+	take(variable, "RANK", &said->rank);
+	take(variable, "LOCAL_RANK", &said->local_rank);
+	take(variable, "LOCAL_WORLD_SIZE", &said->local_ranks);
+	take(variable, "PMIX_RANK", &said->pmix_rank);
+	said->has_world = said->has_world || strncmp(variable, "WORLD_SIZE=", 11) == 0;
+	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
+		bool by_mpi = ri_source_at(i)->mpi != RI_SOURCE_NO_MPI;
+
+		if (names[i] != NULL && strcmp(names[i], "RANK") != 0 &&
+			(said->launched[by_mpi].rank < 0 || i < said->launched[by_mpi].source) &&
+			take(variable, names[i], &said->launched[by_mpi].rank))
+			said->launched[by_mpi].source = i;
+	}
 }
 
-bool ri_hang_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks)
+enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said, int64_t *rank)
 {
-	return read_variable(environment, length, "LOCAL_RANK", rank) &&
-		read_variable(environment, length, "LOCAL_WORLD_SIZE", ranks);
+	const struct {
+		bool claims;
+		enum ri_hang_claim claim;
+		int64_t rank;
+	} claims[] = {
+		{ said->local_rank >= 0, RI_HANG_OWN_RANK, said->rank },
+		{ true, RI_HANG_MPI_RANK, said->launched[true].rank },
+		{ true, RI_HANG_MPI_RANK, said->pmix_rank },
+		{ said->has_world, RI_HANG_NODE_RANK, said->rank },
+		{ true, RI_HANG_STEP_RANK, said->launched[false].rank },
+	};
+
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
+		if (claims[i].claims && claims[i].rank >= 0) {
+			*rank = claims[i].rank;
+			return claims[i].claim;
+		}
+	return RI_HANG_NO_RANK;
 }

@@ -49,28 +49,23 @@ enum ri_hang_claim {
 	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK */
 };
 
-/*
- * The variables of an environment that the functions below ask for. The environment comes in
- * pieces of any size. Begin with {0}.
- */
-struct ri_hang_environment {
-	char kept[512];
-	size_t length;
-	char variable[64];	/* the one that the last piece ended in */
-	size_t seen;		/* bytes of that; one that does not fit is not kept */
+/* What the variables of a process say of its rank; -1: nothing. Begin with ri_hang_unsaid. */
+struct ri_hang_identity {
+	int64_t rank, local_rank, local_ranks, pmix_rank;
+	bool has_world;
+	struct {
+		int64_t rank;
+		size_t source;		/* of several the first one in the table counts */
+	} launched[2];			/* by launchers: true: of MPI's ranks; false: of others */
 };
 
-void ri_hang_add_environment(struct ri_hang_environment *environment, const char *piece,
-	size_t length);
+extern const struct ri_hang_identity ri_hang_unsaid;
 
-/* The rank that stands in an environment of so many bytes, each variable ended by '\0'. */
-enum ri_hang_claim ri_hang_read_rank(const char *environment, size_t length, int64_t *rank);
+/* Notes what one variable says, as "NAME=VALUE". */
+void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable);
 
-/*
- * The place of a rank among those of its node, and how many these are: LOCAL_RANK and
- * LOCAL_WORLD_SIZE. False where either is missing.
- */
-bool ri_hang_read_local(const char *environment, size_t length, int64_t *rank, int64_t *ranks);
+/* The rank that they claim together, which is left as it is where they claim none. */
+enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said, int64_t *rank);
 
 enum ri_call_kind {
 	RI_CALL_FILE,

@@ -2,8 +2,60 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+#include "base/text.h"
 #include "python/python.h"
 #include "python/remote.h"
+
+enum {
+	MINORS = RI_PYTHON_NEWEST - RI_PYTHON_OLDEST + 1,
+	/* No struct of CPython is as large; that of an interpreter has some hundred kB. */
+	LARGEST = 1 << 24,
+};
+
+struct row {
+	size_t member;		/* of the layout */
+	bool told;		/* by the process, from RI_PYTHON_SELF_TOLD on */
+	uint32_t numbers[MINORS];
+};
+
+static const struct row rows[] = {
+#define RI_PYTHON_OFFSET(name, ...) \
+	{ offsetof(struct ri_python_layout, name), true, { __VA_ARGS__ } },
+#define RI_PYTHON_CONSTANT(name, ...) \
+	{ offsetof(struct ri_python_layout, name), false, { __VA_ARGS__ } },
+#include "python/offsets.def"
+};
+
+/* After the blanks that follow a field. */
+static const char *next_field(const char *text)
+{
+	text += strcspn(text, " ");
+	return text + strspn(text, " ");
+}
+
+/* "BEGIN-END PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)) */
+void ri_python_maps_add(struct ri_python_maps *maps, const char *line)
+{
+	const char *permissions = next_field(line), *path = strchr(line, '/'), *name;
+	struct ri_python_object *object;
+	uint64_t base, offset;
+	bool is_program;
+
+	if (path == NULL || ri_hex_read(line, &base) == 0)
+		return;
+	name = strrchr(path, '/') + 1;
+	is_program = !maps->seen;
+	maps->seen = true;
+	if (!is_program && strncmp(name, "python", 6) != 0 && strncmp(name, "libpython", 9) != 0)
+		return;
+	if (*permissions != 'r' || ri_hex_read(next_field(permissions), &offset) == 0 ||
+		offset != 0 || maps->count == RI_PYTHON_OBJECTS)
+		return;
+	object = &maps->objects[maps->count++];
+	object->base = base;
+	ri_text_copy(object->name, sizeof(object->name), name);
+}
 
 /* The parts of PY_VERSION_HEX (Python's C API, "API and ABI Versioning"). */
 struct release {
@@ -74,6 +126,24 @@ static enum ri_python_answer read_debug(struct ri_python *python, unsigned char 
 	length = strlen(python->release);
 	snprintf(python->release + length, sizeof(python->release) - length, " (free-threaded)");
 	return RI_PYTHON_UNKNOWN;
+}
+
+bool ri_python_layout_read(
+	struct ri_python_layout *layout, unsigned minor, const unsigned char *debug)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t number = rows[i].numbers[minor - RI_PYTHON_OLDEST];
+		uint64_t offset = number;
+
+		if (rows[i].told && minor >= RI_PYTHON_SELF_TOLD && number != RI_PYTHON_NO) {
+			memcpy(&offset, debug + number, sizeof(offset));
+			if (offset > LARGEST)
+				return false;
+			number = (uint32_t)offset;
+		}
+		memcpy((unsigned char *)layout + rows[i].member, &number, sizeof(number));
+	}
+	return true;
 }
 
 static enum ri_python_answer read_layout(

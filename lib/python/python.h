@@ -47,9 +47,8 @@ enum ri_python_answer {
 };
 
 /*
- * /proc/PID/maps (proc(5)), taken in pieces of any size, since that of a process with torch
- * has some hundred kB. Kept are the readable beginnings of the file that is mapped first,
- * which is the program, and of files named python... or libpython...
+ * Of /proc/PID/maps (proc(5)): the readable beginnings of the file that is mapped first, which is
+ * the program, and of files named python... or libpython... Begin with zeroes.
  */
 struct ri_python_object {
 	uint64_t base;			/* where the first byte of the file is mapped */
@@ -60,14 +59,10 @@ struct ri_python_maps {
 	struct ri_python_object objects[RI_PYTHON_OBJECTS];
 	size_t count;
 	bool seen;			/* a file was, so the next one is not the program */
-	/* of the line that has not ended yet: up to its path, and the last component of that */
-	char fields[128], name[64];
-	size_t fields_length, name_length;
-	bool in_path;
 };
 
-void ri_python_maps_init(struct ri_python_maps *maps);
-void ri_python_maps_add(struct ri_python_maps *maps, const char *text, size_t size);
+/* The next line of it, without its end. */
+void ri_python_maps_add(struct ri_python_maps *maps, const char *line);
 
 /* A CPython of the process. */
 struct ri_python {

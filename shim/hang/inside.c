@@ -3,7 +3,6 @@
 #include "hang/look.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -12,10 +11,7 @@
 #include "base/text.h"
 #include "hang/facts.h"
 
-enum {
-	TRIES = 3,		/* to read what changes meanwhile */
-	PIECES = 64,		/* of an environment, which has 6 MiB at most (fs/exec.c) */
-};
+enum { TRIES = 3 };	/* to read what changes meanwhile */
 
 static char text[RI_AUTOPSY_FILE + 1];	/* of the file that is read just now */
 
@@ -49,23 +45,23 @@ static void look_at_path(struct ri_hang_process *process)
 		ri_autopsy_note_mount(process, &mount);
 }
 
+static void take_variable(void *said, const char *variable)
+{
+	ri_hang_note_variable(said, variable);
+}
+
 static void look_at_rank(struct ri_hang_process *process)
 {
-	struct ri_hang_environment environment = { .length = 0 };
+	struct ri_hang_identity said = ri_hang_unsaid;
 	char path[32];
-	ssize_t got;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	for (int i = 0; i < PIECES && fd >= 0 && (got = read(fd, text, RI_AUTOPSY_FILE)) > 0; i++)
-		ri_hang_add_environment(&environment, text, (size_t)got);
-	if (fd >= 0)
-		close(fd);
-	process->claim = ri_hang_read_rank(environment.kept, environment.length, &process->rank);
-	if (process->claim == RI_HANG_OWN_RANK && !ri_hang_read_local(environment.kept,
-		environment.length, &process->local_rank, &process->local_ranks))
-		process->local_ranks = 0;
+	ri_autopsy_each(path, '\0', take_variable, &said);
+	process->claim = ri_hang_claim_of(&said, &process->rank);
+	if (process->claim == RI_HANG_OWN_RANK && said.local_ranks >= 0) {
+		process->local_rank = said.local_rank;
+		process->local_ranks = said.local_ranks;
+	}
 }
 
 struct ri_python_memory ri_autopsy_memory(pid_t *pid)
@@ -73,20 +69,18 @@ struct ri_python_memory ri_autopsy_memory(pid_t *pid)
 	return (struct ri_python_memory){ read_memory, pid };
 }
 
+static void take_map(void *maps, const char *line)
+{
+	ri_python_maps_add(maps, line);
+}
+
 bool ri_autopsy_read_maps(pid_t pid, struct ri_python_maps *maps)
 {
 	char path[32];
-	ssize_t got;
-	int fd;
 
-	ri_python_maps_init(maps);
+	memset(maps, 0, sizeof(*maps));
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && (got = read(fd, text, RI_AUTOPSY_FILE)) > 0)
-		ri_python_maps_add(maps, text, (size_t)got);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 && maps->count > 0;
+	return ri_autopsy_each(path, '\n', take_map, maps) && maps->count > 0;
 }
 
 /*

@@ -47,6 +47,36 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...)
 	return got < 0 && length == 0 ? -1 : length;
 }
 
+bool ri_autopsy_each(const char *path, char end, void (*take)(void *context, const char *part),
+	void *context)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is_long = false;	/* the part that begins here has lost its beginning */
+	size_t used = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	while ((got = read(fd, text + used, RI_AUTOPSY_FILE - used)) > 0) {
+		char *part = text, *stop;
+
+		used += (size_t)got;
+		while ((stop = memchr(part, end, (size_t)(text + used - part))) != NULL) {
+			*stop = '\0';
+			if (!is_long)
+				take(context, part);
+			is_long = false;
+			part = stop + 1;
+		}
+		used = (size_t)(text + used - part);
+		is_long = is_long || used == RI_AUTOPSY_FILE;
+		used = is_long ? 0 : used;
+		memmove(text, part, used);
+	}
+	close(fd);
+	return true;
+}
+
 bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out)
 {
 	static char stat[RI_AUTOPSY_FILE + 1];	/* the caller may be reading another file */

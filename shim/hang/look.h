@@ -38,6 +38,14 @@ struct ri_autopsy_region {
 /* A file as text, into RI_AUTOPSY_FILE + 1 bytes. Returns its length, or -1 and errno. */
 ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Take each part of a file that ends in this byte, as a string. One of RI_AUTOPSY_FILE bytes or
+ * more is left out, and what stands behind the last end. Returns false, and errno, where the file
+ * cannot be opened.
+ */
+bool ri_autopsy_each(const char *path, char end, void (*take)(void *context, const char *part),
+	void *context);
+
 /* /proc/PID/stat; false: there is no such process. */
 bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out);
 

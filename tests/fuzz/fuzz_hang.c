@@ -19,8 +19,8 @@ static void read_facts(const uint8_t *data, size_t size)
 	struct ri_mount mount;
 	unsigned threads;
 	uint64_t number;
-	struct ri_hang_environment environment;
-	int64_t rank = -1, ranks;
+	struct ri_hang_identity said = ri_hang_unsaid;
+	int64_t rank = -1;
 	pid_t tracer;
 
 	if (ri_call_read(text, &call)) {
@@ -45,15 +45,12 @@ static void read_facts(const uint8_t *data, size_t size)
 	copy = fuzz_string(data, size);
 	if (ri_hang_find_mount_of(copy, "/data/x", &mount))
 		CHECK(mount.point[0] == '/');
-	if (ri_hang_read_rank((const char *)data, size, &rank) != RI_HANG_NO_RANK)
-		CHECK(rank >= 0);
-	environment = (struct ri_hang_environment){ .length = 0 };
-	for (size_t i = 0; i < size; i += 7)
-		ri_hang_add_environment(&environment, (const char *)data + i,
-			size - i < 7 ? size - i : 7);
-	CHECK(environment.length <= sizeof(environment.kept));
-	if (ri_hang_read_local((const char *)data, size, &rank, &ranks))
-		CHECK(rank >= 0 && ranks >= 0);
+	free(copy);
+	copy = fuzz_string(data, size);
+	for (size_t at = 0; at < size; at += strlen(copy + at) + 1)
+		ri_hang_note_variable(&said, copy + at);
+	if (ri_hang_claim_of(&said, &rank) != RI_HANG_NO_RANK)
+		CHECK(rank >= 0 && rank <= INT32_MAX);
 	free(copy);
 	free(text);
 }

@@ -43,12 +43,18 @@ static void image_open(struct image *image, char *text, size_t size)
 {
 	char *end = text + size, *at = strstr(text, "%%\n");
 
-	ri_python_maps_init(&image->maps);
+	memset(&image->maps, 0, sizeof(image->maps));
 	image->count = 0;
 	image->reads = 0;
 	if (at == NULL)
 		at = end;
-	ri_python_maps_add(&image->maps, text, (size_t)(at - text));
+	for (char *line = text, *stop; line < at; line = stop + 1) {
+		stop = line + strcspn(line, "\n");
+		stop = stop < at ? stop : at;
+		/* the '%' of what follows has been found already */
+		*stop = '\0';
+		ri_python_maps_add(&image->maps, line);
+	}
 	at += at < end ? 3 : 0;
 	while (at < end && image->count < IMAGE_PIECES) {
 		char *rest, *line = memchr(at, '\n', (size_t)(end - at));

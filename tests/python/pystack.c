@@ -59,19 +59,21 @@ static bool read_target(void *context, uint64_t address, void *out, size_t size)
 
 static bool read_maps(pid_t pid)
 {
-	char path[64], text[4096];
-	ssize_t count;
-	int fd;
+	char path[64], *line = NULL;
+	size_t size = 0;
+	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	file = fopen(path, "re");
+	if (file == NULL)
 		return false;
-	ri_python_maps_init(&maps);
-	while ((count = read(fd, text, sizeof(text))) > 0)
-		ri_python_maps_add(&maps, text, (size_t)count);
-	close(fd);
-	return count == 0;
+	memset(&maps, 0, sizeof(maps));
+	while (getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		ri_python_maps_add(&maps, line);
+	}
+	free(line);
+	return fclose(file) == 0;
 }
 
 static size_t read_tasks(pid_t pid)

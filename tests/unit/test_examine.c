@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -223,6 +225,38 @@ static void test_no_such_process(void **state)
 	assert_false(ri_autopsy_examine(region, &wish));
 }
 
+static size_t parts;
+static char last[32];
+
+static void take(void *context, const char *part)
+{
+	assert_ptr_equal(context, &parts);
+	parts++;
+	snprintf(last, sizeof(last), "%s", part);
+}
+
+/* It may be longer than the memory for it, and so may one part. */
+static void test_a_file_in_parts(void **state)
+{
+	static char block[3 * RI_AUTOPSY_FILE];
+	char path[] = "/tmp/test_examine.XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (int i = 0; i < RI_AUTOPSY_FILE / 4; i++)
+		assert_int_equal(write(fd, "RANK=3\0", 7), 7);
+	memset(block, 'x', sizeof(block));
+	assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+	assert_int_equal(write(fd, "\0\0RANK=4\0RANK=5", 15), 15);
+	close(fd);
+	assert_true(ri_autopsy_each(path, '\0', take, &parts));
+	assert_int_equal(parts, RI_AUTOPSY_FILE / 4 + 2);
+	assert_string_equal(last, "RANK=4");
+	unlink(path);
+	assert_false(ri_autopsy_each(path, '\0', take, &parts));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_without_own_ones),
 		cmocka_unit_test(test_a_rank_that_has_gone),
 		cmocka_unit_test(test_no_such_process),
+		cmocka_unit_test(test_a_file_in_parts),
 	};
 
 	return cmocka_run_group_tests(tests, start_all, stop_all);

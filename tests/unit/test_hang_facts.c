@@ -146,17 +146,27 @@ static void test_mounts(void **state)
 	assert_string_equal(mount.type, "ext4");
 }
 
+static struct ri_hang_identity identity_of(const char *block, size_t size)
+{
+	struct ri_hang_identity said = ri_hang_unsaid;
+
+	for (size_t at = 0; at < size; at += strlen(block + at) + 1)
+		ri_hang_note_variable(&said, block + at);
+	return said;
+}
+
 #define RANK(block, claim_, number) \
 	do { \
+		struct ri_hang_identity said_ = identity_of(block, sizeof(block)); \
 		int64_t rank_ = -1; \
-		assert_int_equal(ri_hang_read_rank(block, sizeof(block), &rank_), claim_); \
+		assert_int_equal(ri_hang_claim_of(&said_, &rank_), claim_); \
 		assert_int_equal(rank_, number); \
 	} while (0)
 
 static void test_ranks_of_environments(void **state)
 {
 	static const char local[] = "LOCAL_RANK=1\0LOCAL_WORLD_SIZE=8";
-	int64_t rank, ranks;
+	struct ri_hang_identity said = identity_of(local, sizeof(local));
 
 	(void)state;
 	RANK("PATH=/bin\0RANK=3\0LOCAL_RANK=1", RI_HANG_OWN_RANK, 3);
@@ -172,10 +182,11 @@ static void test_ranks_of_environments(void **state)
 	RANK("XRANK=3\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
 	RANK("RANK=-3\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
 	RANK("RANK=99999999999999999\0LOCAL_RANK=1", RI_HANG_NO_RANK, -1);
-	assert_true(ri_hang_read_local(local, sizeof(local), &rank, &ranks));
-	assert_int_equal(rank, 1);
-	assert_int_equal(ranks, 8);
-	assert_false(ri_hang_read_local(local, strlen(local), &rank, &ranks));
+	RANK("XRANK=1\0PATH=/bin:/usr/bin\0RANK=3\0LOCAL_WORLD_SIZE=4\0RANKS=7\0LOCAL_RANK=1",
+		RI_HANG_OWN_RANK, 3);
+	assert_int_equal(said.local_rank, 1);
+	assert_int_equal(said.local_ranks, 8);
+	assert_int_equal(said.rank, -1);
 }
 
 static void test_waits(void **state)

@@ -211,43 +211,6 @@ static void test_missing_ranks(void **state)
 	assert_int_equal(look->missing_count, 0);
 }
 
-/* It may be longer than any buffer; and no piece ends where a variable does. */
-static void test_an_environment_in_pieces(void **state)
-{
-	static const char block[] = "XRANK=1\0PATH=/bin:/usr/bin:/usr/local/bin:/sbin:/usr/sbin:"
-		"/opt/bin:/opt/sbin\0RANK=3\0LOCAL_WORLD_SIZE=4\0RANKS=7\0LOCAL_RANK=1";
-	struct ri_hang_environment environment;
-
-	(void)state;
-	for (size_t piece = 1; piece <= sizeof(block); piece++) {
-		int64_t rank = -1, local = -1, ranks = -1;
-
-		environment = (struct ri_hang_environment){ .length = 0 };
-		for (size_t i = 0; i < sizeof(block); i += piece)
-			ri_hang_add_environment(&environment, block + i,
-				sizeof(block) - i < piece ? sizeof(block) - i : piece);
-		assert_int_equal(environment.length, sizeof("RANK=3") +
-			sizeof("LOCAL_WORLD_SIZE=4") + sizeof("LOCAL_RANK=1"));
-		assert_int_equal(ri_hang_read_rank(environment.kept, environment.length, &rank),
-			RI_HANG_OWN_RANK);
-		assert_true(ri_hang_read_local(environment.kept, environment.length, &local,
-			&ranks));
-		assert_int_equal(rank, 3);
-		assert_int_equal(local, 1);
-		assert_int_equal(ranks, 4);
-	}
-}
-
-static void test_no_room_for_variables(void **state)
-{
-	struct ri_hang_environment environment = { .length = 0 };
-
-	(void)state;
-	for (int i = 0; i < 200; i++)
-		ri_hang_add_environment(&environment, "RANK=1", sizeof("RANK=1"));
-	assert_in_range(environment.length, 500, sizeof(environment.kept));
-}
-
 /* What /proc says is gathered bit by bit: a parent may seem to be its own descendant. */
 static void test_no_end_of_parents(void **state)
 {
@@ -284,8 +247,6 @@ int main(void)
 		cmocka_unit_test(test_launchers_are_no_ranks),
 		cmocka_unit_test(test_behind_a_wrapper),
 		cmocka_unit_test(test_missing_ranks),
-		cmocka_unit_test(test_an_environment_in_pieces),
-		cmocka_unit_test(test_no_room_for_variables),
 		cmocka_unit_test(test_no_end_of_parents),
 	};
 

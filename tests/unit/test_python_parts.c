@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -72,42 +73,35 @@ static const char text[] =
 
 static void maps_name_the_program_and_pythons(void **state)
 {
-	(void)state;
-	for (size_t piece = 1; piece < sizeof(text); piece += 7) {
-		struct ri_python_maps maps;
+	struct ri_python_maps maps = { .count = 0 };
+	char *copy = strdup(text), *rest = copy, *line;
 
-		ri_python_maps_init(&maps);
-		for (size_t at = 0; at < sizeof(text) - 1; at += piece)
-			ri_python_maps_add(&maps, text + at, at + piece < sizeof(text) ? piece :
-				sizeof(text) - 1 - at);
-		assert_int_equal(maps.count, 3);
-		assert_int_equal(maps.objects[0].base, 0x400000);
-		assert_string_equal(maps.objects[0].name, "trainer");
-		assert_int_equal(maps.objects[1].base, 0x7f2000000000);
-		assert_string_equal(maps.objects[1].name, "libpython3.12.so.1.0 (deleted)");
-		assert_int_equal(maps.objects[2].base, 0x7f4000000000);
-		assert_string_equal(maps.objects[2].name, "python3.12");
-	}
+	(void)state;
+	while ((line = strsep(&rest, "\n")) != NULL)
+		ri_python_maps_add(&maps, line);
+	free(copy);
+	assert_int_equal(maps.count, 3);
+	assert_int_equal(maps.objects[0].base, 0x400000);
+	assert_string_equal(maps.objects[0].name, "trainer");
+	assert_int_equal(maps.objects[1].base, 0x7f2000000000);
+	assert_string_equal(maps.objects[1].name, "libpython3.12.so.1.0 (deleted)");
+	assert_int_equal(maps.objects[2].base, 0x7f4000000000);
+	assert_string_equal(maps.objects[2].name, "python3.12");
 }
 
 static void maps_of_any_length_are_bounded(void **state)
 {
-	static const char line[] = "1000-2000 r--p 0 0:0 0 ";
-	struct ri_python_maps maps;
+	static char line[200000] = "1000-2000 r--p 0 0:0 0 ";
+	struct ri_python_maps maps = { .count = 0 };
 
 	(void)state;
-	ri_python_maps_init(&maps);
-	ri_python_maps_add(&maps, line, sizeof(line) - 1);
 	for (int i = 0; i < 10000; i++)
-		ri_python_maps_add(&maps, "/a long way to it", 17);
-	ri_python_maps_add(&maps, "/python", 7);
-	for (int i = 0; i < 1000; i++)
-		ri_python_maps_add(&maps, "3", 1);
-	for (int i = 0; i < 100; i++) {
-		ri_python_maps_add(&maps, "\n", 1);
-		ri_python_maps_add(&maps, line, sizeof(line) - 1);
-		ri_python_maps_add(&maps, "/python3", 8);
-	}
+		memcpy(line + strlen(line), "/a long way to it", 18);
+	strcat(line, "/python");
+	memset(line + strlen(line), '3', 1000);
+	ri_python_maps_add(&maps, line);
+	for (int i = 0; i < 100; i++)
+		ri_python_maps_add(&maps, "1000-2000 r--p 0 0:0 0 /python3");
 	assert_int_equal(maps.count, RI_PYTHON_OBJECTS);
 	assert_int_equal(strlen(maps.objects[0].name), sizeof(maps.objects[0].name) - 1);
 	assert_string_equal(maps.objects[1].name, "python3");
