@@ -290,7 +290,7 @@ static enum ri_link_class class_of(const struct ri_outcome *outcome)
 {
 	if (outcome->blame != RI_BLAME_FIRST)
 		return RI_LINK_LOSS;
-	switch (outcome->ranks[outcome->first].class) {
+	switch (outcome->ranks[outcome->first].evidence.class) {
 	case RI_CLASS_OWN:
 		return RI_LINK_OWN;
 	case RI_CLASS_LOSS:
@@ -306,7 +306,7 @@ static enum ri_link_class class_of(const struct ri_outcome *outcome)
 /* From outside; not where that came for a failure, or after it. */
 static bool is_stopped(const struct ri_outcome *outcome)
 {
-	return outcome->stop_signal != 0 &&
+	return outcome->stop.signal != 0 &&
 		(outcome->first < 0 || class_of(outcome) == RI_LINK_LOSS);
 }
 
@@ -319,7 +319,7 @@ static void say_failure(struct ri_run *run)
 	struct ri_text out;
 
 	if (is_stopped(&outcome)) {
-		say_stop(run, outcome.stop_signal);
+		say_stop(run, outcome.stop.signal);
 		return;
 	}
 	if (outcome.first < 0) {
@@ -451,12 +451,12 @@ int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status)
 {
 	const struct ri_link_verdict *verdict = ri_link_verdict();
 
-	outcome->job = verdict->text;
-	outcome->job_node = verdict->named ? (int64_t)verdict->node : -1;
-	outcome->job_is_here = verdict->named && verdict->node == run->started.part.node &&
+	outcome->link.verdict = verdict->text;
+	outcome->link.verdict_node = verdict->named ? (int64_t)verdict->node : -1;
+	outcome->link.verdict_is_here = verdict->named && verdict->node == run->started.part.node &&
 		outcome->first >= 0;
 	/* what ended here of itself, or well, before anything was stopped keeps its own status, */
-	if (!run->started.supervised.ordered && (!verdict->order || outcome->job_is_here ||
+	if (!run->started.supervised.ordered && (!verdict->order || outcome->link.verdict_is_here ||
 		run->started.supervised.stop.asked || outcome->first < 0 ||
 		class_of(outcome) != RI_LINK_LOSS))
 		return status;

@@ -248,12 +248,10 @@ static void add_words(struct ri_run *run, size_t index)
 		.files = &run->started.torch_files, .index = index, .ended = rank->ended,
 	};
 
-	rank->log = ri_output_path(&run->started.output, index);
+	rank->wrote.log = ri_output_path(&run->started.output, index);
 	if (run->started.torch_files.folder != NULL && ri_rank_failed(rank) &&
-		ri_run_ask_torch_files(run, read_torch_file, &file) == 0) {
-		rank->torch_error = file.bytes.at;
-		rank->torch_error_length = file.bytes.length;
-	}
+		ri_run_ask_torch_files(run, read_torch_file, &file) == 0)
+		rank->wrote.torch_error = file.bytes;
 }
 
 static void number_ranks(struct ri_run *run, size_t count)
@@ -299,9 +297,10 @@ static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
 	if (!ri_outcome_is_interrupted(outcome))
 		return;
 	outcome->first = -1;
-	outcome->stop_signal = interrupt->signal;
-	outcome->stop_sender = interrupt->sender;
-	outcome->stopped_by_terminal = interrupt->by_terminal;
+	outcome->stop = (struct ri_outside_stop){
+		.signal = interrupt->signal, .sender = interrupt->sender,
+		.by_terminal = interrupt->by_terminal,
+	};
 }
 
 /*
@@ -350,12 +349,13 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->ended.outcomes, .count = plan_report(run).ranks,
 		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->found.command.mode),
-		.first = -1, .job_node = -1, .single = ri_found_single_rank(&run->found) >= 0,
+		.first = -1, .link.verdict_node = -1,
+		.single = ri_found_single_rank(&run->found) >= 0,
 		.started = run->started.at,
-		.linked = run->found.options.link != RI_LINK_MODE_NO &&
+		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
 			run->started.part.job != NULL,
-		.stop_signal = stop->asked ? stop->number : 0, .stop_sender = stop->sender,
-		.stopped_by_terminal = stop->by_terminal,
+		.stop.signal = stop->asked ? stop->number : 0, .stop.sender = stop->sender,
+		.stop.by_terminal = stop->by_terminal,
 	};
 }
 
@@ -409,12 +409,12 @@ static void add_sight(struct ri_outcome *outcome)
 
 	if (sight == NULL)
 		return;
-	if (outcome->roll_call == NULL)
-		outcome->roll_call = first_line(said, sight->roll_call);
-	outcome->roll_call_unproved = first_line(unproved, sight->unproved);
-	outcome->compared = sight->compared;
-	outcome->ahead_s = (double)sight->ahead_us / 1e6;
-	outcome->error_s = (double)sight->error_us / 1e6;
+	if (outcome->link.roll_call == NULL)
+		outcome->link.roll_call = first_line(said, sight->roll_call);
+	outcome->link.unproved = first_line(unproved, sight->unproved);
+	outcome->link.compared = sight->compared;
+	outcome->link.ahead_s = (double)sight->ahead_us / 1e6;
+	outcome->link.error_s = (double)sight->error_us / 1e6;
 }
 
 /* What only the report has. */
@@ -423,21 +423,21 @@ static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcom
 	const struct ri_stop *stop = &run->started.supervised.stop;
 	int64_t ago_ms;
 
-	outcome->roll_call = ri_roll_call_said();
+	outcome->link.roll_call = ri_roll_call_said();
 	add_sight(outcome);
 	if (run->ended.facts != NULL) {
-		outcome->facts = run->ended.facts->items;
-		outcome->fact_count = run->ended.facts->count;
+		outcome->facts.items = run->ended.facts->items;
+		outcome->facts.count = run->ended.facts->count;
 	}
 	if (!stop->asked)
 		return;
 	ago_ms = ri_now_ms() - stop->at_ms;
-	clock_gettime(CLOCK_REALTIME, &outcome->stopped_at);
-	outcome->stopped_at.tv_sec -= ago_ms / 1000;
-	outcome->stopped_at.tv_nsec -= ago_ms % 1000 * 1000000;
-	if (outcome->stopped_at.tv_nsec < 0) {
-		outcome->stopped_at.tv_sec--;
-		outcome->stopped_at.tv_nsec += 1000000000;
+	clock_gettime(CLOCK_REALTIME, &outcome->stop.at);
+	outcome->stop.at.tv_sec -= ago_ms / 1000;
+	outcome->stop.at.tv_nsec -= ago_ms % 1000 * 1000000;
+	if (outcome->stop.at.tv_nsec < 0) {
+		outcome->stop.at.tv_sec--;
+		outcome->stop.at.tv_nsec += 1000000000;
 	}
 }
 
@@ -538,8 +538,8 @@ int ri_run_tell(struct ri_run *run, int status)
 	if (run->found.options.given.report.value != NULL)
 		add_surroundings(run, &outcome);
 	outcome.cause = find_cause(run, &outcome);
-	outcome.autopsy = ri_autopsy_document();
-	outcome.seen = ri_autopsy_of_loss();
+	outcome.hang.autopsy = ri_autopsy_document();
+	outcome.hang.seen = ri_autopsy_of_loss();
 	clock_gettime(CLOCK_REALTIME, &outcome.ended);
 	tell(run, &outcome, NULL);
 	return ri_run_end(run, status);

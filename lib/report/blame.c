@@ -28,7 +28,8 @@ static bool has_others(const struct ri_outcome *outcome)
 
 static bool counts(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
-	return rank->class > RI_CLASS_STOPPED && !(rank->told && outcome->stop_signal != 0);
+	return rank->evidence.class > RI_CLASS_STOPPED &&
+		!(rank->told && outcome->stop.signal != 0);
 }
 
 /* The first loss, or -1. */
@@ -40,7 +41,7 @@ static ssize_t find_loss(const struct ri_outcome *outcome)
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
 
-		if (rank->class != RI_CLASS_LOSS || !counts(outcome, rank))
+		if (rank->evidence.class != RI_CLASS_LOSS || !counts(outcome, rank))
 			continue;
 		moment = ri_moment_find(rank);
 		if (found >= 0 && !ri_moment_is_earlier(&moment, &first))
@@ -65,8 +66,8 @@ static bool was_gone(const struct ri_outcome *outcome, const struct ri_rank_outc
 static enum ri_class weigh(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank,
 	ssize_t loss)
 {
-	if (rank->class != RI_CLASS_UNKNOWN || loss < 0)
-		return rank->class;
+	if (rank->evidence.class != RI_CLASS_UNKNOWN || loss < 0)
+		return rank->evidence.class;
 	if (was_gone(outcome, rank, loss))
 		return RI_CLASS_OWN;
 	return has_others(outcome) ? RI_CLASS_LOSS : RI_CLASS_UNKNOWN;
@@ -80,11 +81,11 @@ static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outc
 {
 	struct ri_moment moment = ri_moment_find(a), other = ri_moment_find(b);
 
-	if (a->killed_others != b->killed_others)
-		return a->killed_others;
-	if (a->class == RI_CLASS_UNKNOWN && b->class == RI_CLASS_UNKNOWN &&
-		a->exit_code == b->exit_code && a->complained != b->complained)
-		return a->complained;
+	if (a->evidence.killed_others != b->evidence.killed_others)
+		return a->evidence.killed_others;
+	if (a->evidence.class == RI_CLASS_UNKNOWN && b->evidence.class == RI_CLASS_UNKNOWN &&
+		a->exit_code == b->exit_code && a->evidence.complained != b->evidence.complained)
+		return a->evidence.complained;
 	return ri_moment_is_earlier(&moment, &other);
 }
 
@@ -130,10 +131,10 @@ static bool find_holder(const struct ri_outcome *outcome, size_t *out)
 {
 	size_t silent = 0;
 
-	if (outcome->ranks[outcome->first].loss->kind != RI_LOSS_CLOCK)
+	if (outcome->ranks[outcome->first].evidence.loss->kind != RI_LOSS_CLOCK)
 		return false;
 	for (size_t i = 0; i < outcome->count; i++) {
-		if (outcome->ranks[i].class == RI_CLASS_LOSS)
+		if (outcome->ranks[i].evidence.class == RI_CLASS_LOSS)
 			continue;
 		*out = i;
 		silent++;
@@ -149,10 +150,10 @@ static bool may_be_here(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks;
 
-	if (ranks[outcome->first].loss->kind != RI_LOSS_CLOCK)
+	if (ranks[outcome->first].evidence.loss->kind != RI_LOSS_CLOCK)
 		return false;
 	for (size_t i = 0; i < outcome->count; i++)
-		if (ranks[i].told && ranks[i].class != RI_CLASS_LOSS)
+		if (ranks[i].told && ranks[i].evidence.class != RI_CLASS_LOSS)
 			return true;
 	return false;
 }
@@ -169,7 +170,7 @@ void ri_blame_find(struct ri_outcome *outcome)
 	outcome->first = loss;
 	leavers = count_leavers(outcome, &outcome->named);
 	if (has_others(outcome))
-		outcome->blame = may_be_here(outcome) ? RI_BLAME_NOBODY : RI_BLAME_ELSEWHERE;
+		outcome->blame = may_be_here(outcome) ? RI_BLAME_UNKNOWN : RI_BLAME_ELSEWHERE;
 	else if (leavers > 1 && leavers + 1 == outcome->count)
 		outcome->blame = RI_BLAME_FIRST;	/* all but this one had done their work */
 	else if (leavers > 0)
@@ -177,5 +178,5 @@ void ri_blame_find(struct ri_outcome *outcome)
 	else if (find_holder(outcome, &outcome->named))
 		outcome->blame = RI_BLAME_HELD;
 	else if (outcome->count > 1)
-		outcome->blame = RI_BLAME_NOBODY;
+		outcome->blame = RI_BLAME_UNKNOWN;
 }

@@ -20,10 +20,10 @@ const char *ri_class_name(enum ri_class class)
 
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
 {
-	if (rank->words.lacks_segment)
+	if (rank->evidence.words.lacks_segment)
 		loss = NULL;
-	rank->loss = loss;
-	rank->class = loss != NULL ? RI_CLASS_LOSS : class;
+	rank->evidence.loss = loss;
+	rank->evidence.class = loss != NULL ? RI_CLASS_LOSS : class;
 }
 
 /*
@@ -33,7 +33,7 @@ static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct r
  */
 static bool has_survived(const struct ri_rank_outcome *rank)
 {
-	const struct ri_words *words = &rank->words;
+	const struct ri_words *words = &rank->evidence.words;
 
 	/* a program that is over ended of its own exception, unless that ended a thread only */
 	if (!rank->told || (rank->course == RI_COURSE_ENDING && !words->traceback.aside))
@@ -44,24 +44,24 @@ static bool has_survived(const struct ri_rank_outcome *rank)
 /* By its own traceback. Returns false where it ended of none. */
 static bool find_traceback(struct ri_rank_outcome *rank)
 {
-	const struct ri_words *words = &rank->words;
+	const struct ri_words *words = &rank->evidence.words;
 
 	if (!ri_rank_ended_of(rank, words) ||
 		(rank->told && words->traceback.last.length == 0))
 		return false;
-	rank->printed = has_survived(rank);
-	if (rank->printed) {
+	rank->evidence.printed = has_survived(rank);
+	if (rank->evidence.printed) {
 		be(rank, RI_CLASS_STOPPED, words->later_loss);
 		return true;
 	}
-	rank->witnessed = rank->traceback_at.tv_sec > 0;
+	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
 	be(rank, RI_CLASS_OWN, words->loss);
-	rank->killed_others = words->tells_of_kill;
-	if (rank->loss == NULL && rank->told && words->tells_of_stop)
-		rank->class = RI_CLASS_STOPPED;
-	else if (rank->loss == NULL)
+	rank->evidence.killed_others = words->tells_of_kill;
+	if (rank->evidence.loss == NULL && rank->told && words->tells_of_stop)
+		rank->evidence.class = RI_CLASS_STOPPED;
+	else if (rank->evidence.loss == NULL)
 		be(rank, RI_CLASS_OWN, words->workers_loss);
-	if (rank->class == RI_CLASS_OWN)
+	if (rank->evidence.class == RI_CLASS_OWN)
 		be(rank, RI_CLASS_OWN, words->later_loss);
 	return true;
 }
@@ -69,7 +69,7 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 /* By the file that torch wrote, which has the words of an exception. */
 static bool find_file(struct ri_rank_outcome *rank)
 {
-	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
+	const struct ri_span file = rank->wrote.torch_error;
 	struct ri_torch_error error;
 	struct ri_span message;
 
@@ -93,16 +93,16 @@ static enum ri_class class_of_end(const struct ri_rank_outcome *rank)
 static void find_lines(struct ri_rank_outcome *rank)
 {
 	be(rank, rank->told ? RI_CLASS_STOPPED : class_of_end(rank),
-		rank->oom ? NULL : rank->words.last_loss);
-	rank->complained = rank->words.complains;
+		rank->oom ? NULL : rank->evidence.words.last_loss);
+	rank->evidence.complained = rank->evidence.words.complains;
 }
 
 /* Where the tail was not kept the time alone counts. */
 static bool find_time(struct ri_rank_outcome *rank)
 {
-	rank->witnessed = rank->traceback_at.tv_sec > 0;
-	rank->class = RI_CLASS_OWN;
-	return rank->witnessed;
+	rank->evidence.witnessed = rank->traceback_at.tv_sec > 0;
+	rank->evidence.class = RI_CLASS_OWN;
+	return rank->evidence.witnessed;
 }
 
 /*
@@ -112,22 +112,19 @@ static bool find_time(struct ri_rank_outcome *rank)
 static void find_other(struct ri_rank_outcome *rank)
 {
 	find_lines(rank);
-	if (rank->loss == NULL)
+	if (rank->evidence.loss == NULL)
 		find_file(rank);
 }
 
 void ri_class_find(struct ri_rank_outcome *rank)
 {
-	rank->class = RI_CLASS_NONE;
-	rank->loss = NULL;
-	rank->witnessed = rank->killed_others = rank->complained = rank->printed = false;
-	rank->words = (struct ri_words){ .has_traceback = false };
+	rank->evidence = (struct ri_evidence){ .class = RI_CLASS_NONE };
 	if (!ri_rank_failed(rank))
 		return;
-	if (rank->tail != NULL)
-		ri_words_read((struct ri_span){ rank->tail, rank->tail_length }, &rank->words);
+	if (rank->wrote.tail.at != NULL)
+		ri_words_read(rank->wrote.tail, &rank->evidence.words);
 	if (rank->end == RI_END_EXEC_FAILED)
-		rank->class = RI_CLASS_OWN;
-	else if (rank->tail != NULL ? !find_traceback(rank) : !find_time(rank))
+		rank->evidence.class = RI_CLASS_OWN;
+	else if (rank->wrote.tail.at != NULL ? !find_traceback(rank) : !find_time(rank))
 		find_other(rank);
 }

@@ -10,7 +10,7 @@
 #include "report/outcome.h"
 
 /*
- * Read what the rank wrote, and fill in rank->words and what follows it from the rest.
+ * Read what the rank wrote, and fill in rank->evidence.words and what follows it from the rest.
  *
  * own: an exception that is no loss, in words or in torch's file; a signal that
  * we did not send; a failed exec. loss: it says that a peer, the store or the

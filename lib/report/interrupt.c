@@ -10,7 +10,7 @@ enum { HANDLER_SECONDS = 30 };	/* for what it does between Ctrl-C and its exit *
 /* A handler has no more to say than that it ends. */
 static bool was_handled(const struct ri_rank_outcome *rank, const struct ri_interrupt *interrupt)
 {
-	return rank->end == RI_END_EXITED && rank->torch_error == NULL &&
+	return rank->end == RI_END_EXITED && rank->wrote.torch_error.at == NULL &&
 		!ri_time_is_before(rank->ended, interrupt->at) &&
 		rank->ended.tv_sec - interrupt->at.tv_sec <= HANDLER_SECONDS;
 }
@@ -21,8 +21,8 @@ static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interru
 
 	if (number == interrupt->signal || number == interrupt->passed_on)
 		return true;
-	if (ri_rank_ended_of(rank, &rank->words))
-		return interrupt->passed_on == SIGINT && rank->words.interrupted;
+	if (ri_rank_ended_of(rank, &rank->evidence.words))
+		return interrupt->passed_on == SIGINT && rank->evidence.words.interrupted;
 	return was_handled(rank, interrupt);
 }
 
@@ -32,8 +32,8 @@ static bool was_cut_short(const struct ri_rank_outcome *rank, const struct ri_in
 	if (!rank->told)
 		return false;
 	return !ri_time_is_before(ri_moment_find(rank).at, interrupt->at) ||
-		(ri_rank_ended_of(rank, &rank->words) &&
-			rank->words.traceback.last.length == 0);
+		(ri_rank_ended_of(rank, &rank->evidence.words) &&
+			rank->evidence.words.traceback.last.length == 0);
 }
 
 bool ri_outcome_is_interrupted(const struct ri_outcome *outcome)

@@ -10,11 +10,11 @@ bool ri_time_is_before(struct timespec a, struct timespec b)
 
 struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank)
 {
-	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
+	const struct ri_span file = rank->wrote.torch_error;
 	struct ri_moment moment = { .at = rank->ended, .order = rank->order };
 	uint64_t second;
 
-	if (rank->witnessed) {
+	if (rank->evidence.witnessed) {
 		moment.at = rank->traceback_at;
 		moment.witnessed = true;
 	} else if (rank->gone_at.tv_sec > 0) {

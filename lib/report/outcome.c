@@ -24,7 +24,7 @@ static bool may_be_message(const struct ri_rank_outcome *rank)
 		rank->ended.tv_sec - rank->traceback_at.tv_sec <= MESSAGE_SECONDS;
 
 	return recent && (rank->end == RI_END_EXITED ? rank->exit_code == 1
-		: rank->tail_head > 0 && rank->course == RI_COURSE_ENDING);
+		: rank->wrote.head > 0 && rank->course == RI_COURSE_ENDING);
 }
 
 bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_words *words)

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/span.h"
 #include "base/text.h"
 #include "model/topology.h"
 #include "words/read_words.h"
@@ -42,6 +43,26 @@ enum ri_course {
 	RI_COURSE_ENDING,	/* its program was over, or it ended without being told */
 };
 
+/* What a rank left to read. */
+struct ri_rank_wrote {
+	const char *log;	/* path of its log, or NULL */
+	struct ri_span tail;	/* the last bytes of its stderr; at NULL: they were not kept */
+	size_t head;		/* of these, how a traceback began whose middle was not kept */
+	bool cut;		/* there were more: the first line is half of one */
+	struct ri_span torch_error;	/* its TORCHELASTIC_ERROR_FILE; at NULL: none */
+};
+
+/* What the end of a rank is evidence of: ri_class_find makes it of the rest. */
+struct ri_evidence {
+	struct ri_words words;	/* what the tail says, where the rank failed */
+	enum ri_class class;
+	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
+	bool witnessed;		/* the traceback whose time is known is what it ended of */
+	bool printed;		/* a traceback that it did not end of, as far as is known */
+	bool killed_others;	/* it says so itself */
+	bool complained;	/* its last lines have a word for an error */
+};
+
 struct ri_rank_outcome {
 	uint64_t rank;		/* in the job; without meaning for a plain init */
 	uint64_t local_rank;
@@ -59,21 +80,8 @@ struct ri_rank_outcome {
 	struct timespec ended;
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */
 	struct timespec traceback_at;	/* when one appeared on its stderr; 0: none did */
-	const char *log;	/* path of its log, or NULL */
-	const char *tail;	/* the last bytes of its stderr; NULL: they were not kept */
-	size_t tail_length;
-	size_t tail_head;	/* of these, how a traceback began whose middle was not kept */
-	bool tail_cut;		/* there were more: the first line is half of one */
-	const char *torch_error;	/* content of its TORCHELASTIC_ERROR_FILE, or NULL */
-	size_t torch_error_length;
-	/* ri_class_find makes these of the rest */
-	struct ri_words words;	/* what the tail says, where the rank failed */
-	enum ri_class class;
-	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
-	bool witnessed;		/* the traceback whose time is known is what it ended of */
-	bool printed;		/* a traceback that it did not end of, as far as is known */
-	bool killed_others;	/* it says so itself */
-	bool complained;	/* its last lines have a word for an error */
+	struct ri_rank_wrote wrote;
+	struct ri_evidence evidence;
 };
 
 /* How the failure is told, and of whom. */
@@ -81,7 +89,7 @@ enum ri_blame {
 	RI_BLAME_FIRST,		/* the first failure failed first */
 	RI_BLAME_LEFT,		/* another ended with 0, and the first failure then lost it */
 	RI_BLAME_HELD,		/* another did not come, and the first failure waited for it */
-	RI_BLAME_NOBODY,	/* losses alone: what they lost cannot be told */
+	RI_BLAME_UNKNOWN,	/* losses alone: what they lost cannot be told */
 	RI_BLAME_ELSEWHERE,	/* losses alone, and there are other nodes */
 };
 
@@ -107,6 +115,32 @@ struct ri_interrupt {
 	struct timespec at;
 };
 
+/* A stop from outside. */
+struct ri_outside_stop {
+	int signal;		/* 0: none came */
+	pid_t sender;		/* 0: outside of our PID namespace */
+	bool by_terminal;
+	struct timespec at;
+};
+
+/* What the other nodes of the job say, by the link. */
+struct ri_link_outcome {
+	bool on;		/* they were told of this node */
+	const char *verdict;	/* on the whole job, or NULL */
+	bool verdict_is_here;	/* it names this node */
+	int64_t verdict_node;	/* that it names; -1: none */
+	const char *roll_call;	/* what the last one said, or NULL */
+	const char *unproved;	/* the same, by nodes without a key */
+	bool compared;		/* this clock with that of node 0: */
+	double ahead_s, error_s;	/* it goes so far before that, give or take */
+};
+
+/* What the processes did that did not end, or NULL where it was not looked at. */
+struct ri_hang_outcome {
+	const char *autopsy;	/* of all, at last, as JSON */
+	const char *seen;	/* of those that outlived the first loss, as lines */
+};
+
 /* What a node has, by which it may differ from others: "kernel", "6.1.0"; without secrets. */
 struct ri_node_fact {
 	const char *name, *value;
@@ -120,31 +154,22 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
-	bool linked;		/* the other nodes were told of it */
-	const char *job;	/* the verdict on the whole job, from the link; or NULL */
-	const char *autopsy;	/* what the processes did at last, as JSON; or NULL */
-	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
-	const char *seen;	/* what those did that outlived the first loss, as lines; or NULL */
-	bool job_is_here;	/* it names this node */
-	int64_t job_node;	/* that it names; -1: none */
-	const char *roll_call;	/* what the last one said, or NULL */
-	const char *roll_call_unproved;	/* the same, by nodes without a key */
+	int exit_status;
+	struct timespec started;
+	struct timespec ended;
 	ssize_t first;		/* index of the first failure, -1: none */
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
 	const struct ri_cause *cause;	/* what explains it, or NULL */
-	int exit_status;
-	int stop_signal;	/* that came from outside; 0: none did */
-	pid_t stop_sender;	/* 0: outside of our PID namespace */
-	bool stopped_by_terminal;
-	struct timespec stopped_at;
-	const struct ri_node_fact *facts;
-	size_t fact_count;
-	bool compared;		/* this clock with that of node 0: */
-	double ahead_s, error_s;	/* it goes so far before that, give or take */
+	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
 	struct ri_interrupt interrupt;	/* the last before the first failure */
-	struct timespec started;
-	struct timespec ended;
+	struct ri_outside_stop stop;
+	struct ri_link_outcome link;
+	struct ri_hang_outcome hang;
+	struct {
+		const struct ri_node_fact *items;
+		size_t count;
+	} facts;
 };
 
 /* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */

@@ -25,18 +25,18 @@ enum {
  */
 static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
-	struct ri_span text = { rank->tail, rank->tail_length }, line;
+	struct ri_span text = rank->wrote.tail, line;
 	struct ri_text clean;
 
 	ri_text_init(&clean, out->text, sizeof(out->text));
-	if (rank->tail == NULL)
+	if (rank->wrote.tail.at == NULL)
 		return (struct ri_span){ out->text, 0 };
 	/* a traceback that the rank went on from, long ago */
-	if (rank->tail_head > 0 && !ri_rank_ended_of(rank, &rank->words))
-		text = ri_span_skip(text, rank->tail_head);
+	if (rank->wrote.head > 0 && !ri_rank_ended_of(rank, &rank->evidence.words))
+		text = ri_span_skip(text, rank->wrote.head);
 	if (text.length > RI_MAX_TAIL)
 		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
-	if (rank->tail_cut || text.length < rank->tail_length)
+	if (rank->wrote.cut || text.length < rank->wrote.tail.length)
 		ri_span_line(&text, &line);
 	ri_redact(&clean, text);
 	/* a NUL would end the text */
@@ -240,7 +240,7 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 {
 	const struct ri_last_words *words = &reason->words;
 
-	if (rank->end == RI_END_EXITED && rank->tail != NULL && reason->line_count == 0)
+	if (rank->end == RI_END_EXITED && rank->wrote.tail.at != NULL && reason->line_count == 0)
 		put(room, "  it wrote nothing to stderr: look at its stdout", span_of(""));
 	for (size_t i = 0; i < words->count; i++)
 		if (ri_span_starts(words->lines[i], "File \""))
@@ -254,11 +254,11 @@ static void put_words(struct room *room, const struct ri_rank_outcome *rank,
 static bool put_torch_error(struct room *room, const struct ri_rank_outcome *rank)
 {
 	const struct ri_last_words none = { .count = 0 };
-	const struct ri_span file = { rank->torch_error, rank->torch_error_length };
+	const struct ri_span file = rank->wrote.torch_error;
 	struct ri_torch_error error;
 	struct ri_words words;
 
-	if (file.at == NULL || !ri_torch_error_read(file, &error) || (rank->loss != NULL &&
+	if (file.at == NULL || !ri_torch_error_read(file, &error) || (rank->evidence.loss != NULL &&
 		ri_loss_of_exception(span_of(error.message)) == NULL))
 		return false;
 	ri_words_read(span_of(error.callstack), &words);
@@ -278,6 +278,6 @@ void ri_reason_add(struct ri_text *out, const struct ri_rank_outcome *rank,
 		put_traceback(&room, &reason->traceback, &reason->words);
 	else if (!put_torch_error(&room, rank))
 		put_words(&room, rank, reason);
-	if (rank->log != NULL)
-		ri_reason_add_line(out, "  log: ", span_of(rank->log));
+	if (rank->wrote.log != NULL)
+		ri_reason_add_line(out, "  log: ", span_of(rank->wrote.log));
 }

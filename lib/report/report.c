@@ -81,11 +81,11 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 	ri_json_put(json, object, "exit_code", exit_code(rank));
 	ri_json_put(json, object, "signal", signal_name(rank));
 	ri_json_put(json, object, "told", json_boolean(rank->told));
-	ri_json_put(json, object, "class", describe_class(rank->class));
-	ri_json_put(json, object, "lost", describe_loss(rank->loss));
+	ri_json_put(json, object, "class", describe_class(rank->evidence.class));
+	ri_json_put(json, object, "lost", describe_loss(rank->evidence.loss));
 	ri_json_put(json, object, "started", ri_time_json(rank->started));
 	ri_json_put(json, object, "ended", ri_time_json(rank->ended));
-	ri_json_put(json, object, "log", string_or_null(json, rank->log, "log"));
+	ri_json_put(json, object, "log", string_or_null(json, rank->wrote.log, "log"));
 	return object;
 }
 
@@ -207,7 +207,7 @@ static void put_named(struct ri_json *json, json_t *object, const struct ri_outc
 
 	if (outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD)
 		named = outcome->named;
-	if (outcome->blame != RI_BLAME_NOBODY && outcome->blame != RI_BLAME_ELSEWHERE) {
+	if (outcome->blame != RI_BLAME_UNKNOWN && outcome->blame != RI_BLAME_ELSEWHERE) {
 		put_numbers(json, object, outcome, &outcome->ranks[named]);
 		return;
 	}
@@ -218,10 +218,11 @@ static void put_named(struct ri_json *json, json_t *object, const struct ri_outc
 /* The address of the peer that was lost. */
 static json_t *describe_peer(struct ri_json *json, const struct ri_rank_outcome *rank)
 {
-	struct ri_span tail = { rank->tail, rank->tail_length }, peer;
+	struct ri_span peer;
 	char copy[RI_LOSS_ADDRESS];
 
-	if (rank->loss == NULL || !ri_loss_peer(tail, rank->loss, &peer))
+	if (rank->evidence.loss == NULL ||
+		!ri_loss_peer(rank->wrote.tail, rank->evidence.loss, &peer))
 		return json_null();
 	snprintf(copy, sizeof(copy), "%.*s", (int)peer.length, peer.at);
 	return ri_json_string(json, copy, "node");
@@ -237,10 +238,10 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 	if (outcome->first < 0)
 		return json_null();
 	rank = &outcome->ranks[outcome->first];
-	file = (struct ri_span){ rank->torch_error, rank->torch_error_length };
+	file = rank->wrote.torch_error;
 	object = json_object();
 	put_named(json, object, outcome);
-	ri_json_put(json, object, "class", describe_class(rank->class));
+	ri_json_put(json, object, "class", describe_class(rank->evidence.class));
 	ri_json_put(json, object, "elsewhere",
 		json_boolean(outcome->blame == RI_BLAME_ELSEWHERE));
 	ri_json_put(json, object, "node", describe_peer(json, rank));
@@ -260,8 +261,8 @@ static json_t *describe_first(struct ri_json *json, const struct ri_report *repo
 /* A document of our own, but of strings that were in the memory of others. */
 static json_t *describe_autopsy(const struct ri_outcome *outcome)
 {
-	json_t *document = outcome->autopsy == NULL ? NULL
-		: json_loads(outcome->autopsy, JSON_REJECT_DUPLICATES, NULL);
+	json_t *document = outcome->hang.autopsy == NULL ? NULL
+		: json_loads(outcome->hang.autopsy, JSON_REJECT_DUPLICATES, NULL);
 
 	return document == NULL ? json_null() : document;
 }
@@ -270,19 +271,22 @@ static json_t *describe_stop(const struct ri_outcome *outcome)
 {
 	char name[RI_SIGNAL_NAME];
 
-	if (outcome->stop_signal == 0)
+	if (outcome->stop.signal == 0)
 		return json_null();
-	return json_pack("{s:s, s:o}", "signal", ri_signal_name(outcome->stop_signal, name), "at",
-		ri_time_json(outcome->stopped_at));
+	return json_pack("{s:s, s:o}", "signal", ri_signal_name(outcome->stop.signal, name), "at",
+		ri_time_json(outcome->stop.at));
 }
 
 static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome)
 {
 	json_t *object = json_object();
 
-	for (size_t i = 0; i < outcome->fact_count; i++)
-		ri_json_put(json, object, outcome->facts[i].name,
-			ri_json_string(json, outcome->facts[i].value, outcome->facts[i].name));
+	for (size_t i = 0; i < outcome->facts.count; i++) {
+		const struct ri_node_fact *fact = &outcome->facts.items[i];
+
+		ri_json_put(json, object, fact->name,
+			ri_json_string(json, fact->value, fact->name));
+	}
 	return object;
 }
 
@@ -290,20 +294,20 @@ static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome
 static void put_surroundings(struct ri_json *json, json_t *object,
 	const struct ri_outcome *outcome)
 {
-	bool named = outcome->job != NULL && outcome->job_node >= 0;
+	bool named = outcome->link.verdict != NULL && outcome->link.verdict_node >= 0;
 
 	ri_json_put(json, object, "stop", describe_stop(outcome));
 	ri_json_put(json, object, "facts", list_facts(json, outcome));
 	ri_json_put(json, object, "roll_call",
-		string_or_null(json, outcome->roll_call, "roll_call"));
+		string_or_null(json, outcome->link.roll_call, "roll_call"));
 	ri_json_put(json, object, "roll_call_unproved",
-		string_or_null(json, outcome->roll_call_unproved, "roll_call"));
-	ri_json_put(json, object, "clock", !outcome->compared ? json_null()
-		: json_pack("{s:f, s:f}", "ahead_s", outcome->ahead_s, "error_s",
-			outcome->error_s));
+		string_or_null(json, outcome->link.unproved, "roll_call"));
+	ri_json_put(json, object, "clock", !outcome->link.compared ? json_null()
+		: json_pack("{s:f, s:f}", "ahead_s", outcome->link.ahead_s, "error_s",
+			outcome->link.error_s));
 	ri_json_put(json, object, "autopsy", describe_autopsy(outcome));
 	ri_json_put(json, object, "job_verdict_node",
-		named ? json_integer(outcome->job_node) : json_null());
+		named ? json_integer(outcome->link.verdict_node) : json_null());
 }
 
 int ri_report_render(const struct ri_report *report, struct ri_text *out)
@@ -326,7 +330,7 @@ int ri_report_render(const struct ri_report *report, struct ri_text *out)
 	ri_json_put(&json, object, "refusal", report->refusal == NULL ? json_null()
 		: split(&json, report->refusal, "refusal"));
 	ri_json_put(&json, object, "job_verdict",
-		string_or_null(&json, outcome->job, "job_verdict"));
+		string_or_null(&json, outcome->link.verdict, "job_verdict"));
 	put_surroundings(&json, object, outcome);
 	ri_json_put(&json, object, "check", report->check == NULL ? json_null()
 		: report->check(&json, report->checked));

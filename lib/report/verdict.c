@@ -134,7 +134,7 @@ static size_t add_members(struct ri_text *out, const struct ri_outcome *outcome,
 static bool has_lost(const struct ri_outcome *outcome, size_t leader, size_t i)
 {
 	(void)leader;
-	return outcome->ranks[i].class == RI_CLASS_LOSS;
+	return outcome->ranks[i].evidence.class == RI_CLASS_LOSS;
 }
 
 static const char *loss_words(const struct ri_loss *loss)
@@ -167,7 +167,7 @@ static void add_node(struct ri_text *out, const struct ri_outcome *outcome)
 static void add_first(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks;
-	bool lost = ranks[outcome->first].class == RI_CLASS_LOSS;
+	bool lost = ranks[outcome->first].evidence.class == RI_CLASS_LOSS;
 
 	ri_text_add(out, outcome->count > 1 || (of_job && !lost) ? " failed first" : " failed");
 	if (!of_job && ri_blame_nodes(outcome) > 1 && outcome->count > 1) {
@@ -188,9 +188,9 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 /* Losses alone, and not the one that caused them. */
 static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bool of_job)
 {
-	const struct ri_loss *loss = outcome->ranks[outcome->first].loss;
+	const struct ri_loss *loss = outcome->ranks[outcome->first].evidence.loss;
 
-	if (outcome->blame == RI_BLAME_NOBODY)
+	if (outcome->blame == RI_BLAME_UNKNOWN)
 		ri_text_add(out, "cannot tell which rank failed first: ");
 	add_members(out, outcome, 0, has_lost);
 	ri_text_addf(out, " %s", loss_words(loss));
@@ -229,10 +229,10 @@ static void add_leaver(struct ri_text *out, const struct ri_rank_outcome *left, 
 static void add_first_loser(struct ri_text *out, const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *ranks = outcome->ranks, *rank = &ranks[outcome->first];
-	struct timespec at = rank->witnessed ? rank->traceback_at : rank->ended;
+	struct timespec at = rank->evidence.witnessed ? rank->traceback_at : rank->ended;
 
 	ri_text_addf(out, "  rank %llu %s first", (unsigned long long)rank->rank,
-		first_words(rank->loss));
+		first_words(rank->evidence.loss));
 	if (outcome->blame == RI_BLAME_LEFT)
 		add_leaver(out, &ranks[outcome->named], at);
 	ri_text_add(out, ": ");
@@ -259,7 +259,7 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 		ri_text_add(out, named->told ? "told to stop, " : "");
 		add_end(out, named);
 		break;
-	case RI_BLAME_NOBODY:
+	case RI_BLAME_UNKNOWN:
 	case RI_BLAME_ELSEWHERE:
 		add_losers(out, outcome, of_job);
 		break;
@@ -286,8 +286,8 @@ static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcom
 {
 	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
 		a->signal == b->signal && a->oom == b->oom &&
-		(a->loss == NULL) == (b->loss == NULL) &&
-		(a->loss == NULL || a->loss->kind == b->loss->kind);
+		(a->evidence.loss == NULL) == (b->evidence.loss == NULL) &&
+		(a->evidence.loss == NULL || a->evidence.loss->kind == b->evidence.loss->kind);
 }
 
 /* Did this node fail too, and not because of the other one? */
@@ -295,9 +295,9 @@ static bool fails_too(const struct ri_outcome *outcome)
 {
 	const struct ri_rank_outcome *rank = &outcome->ranks[outcome->first];
 
-	return outcome->first >= 0 && !outcome->job_is_here && !rank->told &&
+	return outcome->first >= 0 && !outcome->link.verdict_is_here && !rank->told &&
 		outcome->blame == RI_BLAME_FIRST &&
-		(rank->class == RI_CLASS_OWN || rank->class == RI_CLASS_UNKNOWN);
+		(rank->evidence.class == RI_CLASS_OWN || rank->evidence.class == RI_CLASS_UNKNOWN);
 }
 
 /* Is it told of in the first lines? */
@@ -305,7 +305,7 @@ static bool is_told_of(const struct ri_outcome *outcome, size_t i)
 {
 	bool named = outcome->blame == RI_BLAME_LEFT || outcome->blame == RI_BLAME_HELD;
 
-	if (outcome->job != NULL && !outcome->job_is_here && !fails_too(outcome))
+	if (outcome->link.verdict != NULL && !outcome->link.verdict_is_here && !fails_too(outcome))
 		return false;
 	return (ssize_t)i == outcome->first || (named && i == outcome->named);
 }
@@ -337,8 +337,8 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	else
 		add_command(out, outcome);
 	ri_text_add(out, ": ");
-	if (rank->loss != NULL)
-		ri_text_addf(out, "%s, ", loss_words(rank->loss));
+	if (rank->evidence.loss != NULL)
+		ri_text_addf(out, "%s, ", loss_words(rank->evidence.loss));
 	ri_text_add(out, rank->told ? "told to stop, " : "");
 	add_how(out, rank);
 	if (rank->end == RI_END_RUNNING && count == 1)
@@ -367,7 +367,7 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
 
-		if (!rank->printed)
+		if (!rank->evidence.printed)
 			continue;
 		if (lines == RI_VERDICT_PRINTED - 1) {
 			left++;
@@ -426,14 +426,14 @@ static void add_stop(struct ri_text *out, const struct ri_outcome *outcome)
 {
 	char name[RI_SIGNAL_NAME];
 
-	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop_signal, name));
-	if (outcome->stopped_by_terminal)
+	ri_text_addf(out, "stopped by %s from ", ri_signal_name(outcome->stop.signal, name));
+	if (outcome->stop.by_terminal)
 		ri_text_add(out, "the terminal");
-	else if (outcome->stop_sender == 0)
+	else if (outcome->stop.sender == 0)
 		ri_text_add(out, "outside this container");
 	else
-		ri_text_addf(out, "pid %d", (int)outcome->stop_sender);
-	if (outcome->job == NULL)
+		ri_text_addf(out, "pid %d", (int)outcome->stop.sender);
+	if (outcome->link.verdict == NULL)
 		ri_text_addf(out, "; exit status %d", outcome->exit_status);
 	ri_text_add(out, "\n");
 }
@@ -473,11 +473,11 @@ static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
 	static char lines[RI_VERDICT_SIZE];
 	struct ri_text own;
 
-	ri_text_add(out, outcome->job);
+	ri_text_add(out, outcome->link.verdict);
 	ri_text_init(&own, lines, sizeof(lines));
 	if (fails_too(outcome))
 		add_failure(&own, outcome, reason, true);
-	else if (outcome->stop_signal != 0)
+	else if (outcome->stop.signal != 0)
 		add_stop(&own, outcome);
 	add_lines(out, lines);
 }
@@ -485,16 +485,16 @@ static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
 void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason *reason,
 	struct ri_text *out)
 {
-	if (outcome->job != NULL)
+	if (outcome->link.verdict != NULL)
 		add_job(out, outcome, reason);
 	else if (outcome->first >= 0)
 		add_failure(out, outcome, reason, false);
-	else if (outcome->stop_signal != 0 && outcome->exit_status != 0)
+	else if (outcome->stop.signal != 0 && outcome->exit_status != 0)
 		add_stop(out, outcome);
 	else
 		return;
 	add_others(out, outcome);
-	if (outcome->job != NULL || (outcome->first >= 0 && outcome->count > 1))
+	if (outcome->link.verdict != NULL || (outcome->first >= 0 && outcome->count > 1))
 		ri_text_addf(out, "  %s exit status is %d\n",
 			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",
 			outcome->exit_status);

@@ -85,11 +85,11 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 	rank = &outcome->ranks[outcome->first];
 	if (rank->oom)
 		return blame_memory();
-	if (ri_rank_ended_of(rank, &rank->words) && rank->words.asked_for_line)
+	if (ri_rank_ended_of(rank, &rank->evidence.words) && rank->evidence.words.asked_for_line)
 		return blame_input(outcome);
-	if (shm == NULL && rank->words.has_bus_error && ri_cause_look(&now))
+	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))
 		shm = &now;
-	if (shm == NULL || (rank->signal != SIGBUS && !rank->words.has_bus_error))
+	if (shm == NULL || (rank->signal != SIGBUS && !rank->evidence.words.has_bus_error))
 		return NULL;
 	return blame_shm(outcome, shm);
 }

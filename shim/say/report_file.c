@@ -262,8 +262,8 @@ static bool says_more(const struct ri_outcome *outcome)
 	if (outcome->first < 0)
 		return outcome->count > 1;
 	rank = &outcome->ranks[outcome->first];
-	return outcome->count > 1 || outcome->linked || rank->tail_length > 0 ||
-		rank->torch_error != NULL ||
+	return outcome->count > 1 || outcome->link.on || rank->wrote.tail.length > 0 ||
+		rank->wrote.torch_error.at != NULL ||
 		(outcome->single && rank->end == RI_END_EXITED);
 }
 
@@ -282,15 +282,15 @@ static void tell(const struct ri_outcome *outcome, const struct ri_check_report 
 		ri_reason_find(&outcome->ranks[outcome->first], reason);
 	ri_text_init(&out, verdict, sizeof(verdict));
 	ri_verdict_render(outcome, reason, &out);
-	if (outcome->job != NULL)	/* which was printed when it came */
-		print(verdict + strlen(outcome->job));
+	if (outcome->link.verdict != NULL)	/* which was printed when it came */
+		print(verdict + strlen(outcome->link.verdict));
 	else if (says_more(outcome))
 		print(verdict);
 	else
 		print_cause(outcome->cause);
-	if (outcome->seen != NULL && outcome->first >= 0 &&
-		outcome->ranks[outcome->first].class == RI_CLASS_LOSS)
-		print_seen(outcome->seen);
+	if (outcome->hang.seen != NULL && outcome->first >= 0 &&
+		outcome->ranks[outcome->first].evidence.class == RI_CLASS_LOSS)
+		print_seen(outcome->hang.seen);
 	leave_last_words(verdict);
 	if (own.option != NULL)
 		write_report(outcome, reason, checked, NULL);

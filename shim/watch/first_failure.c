@@ -103,10 +103,9 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->ended = child->ended;
 	out->gone_at = child->gone_at;
 	describe_end(child, out);
-	out->tail = text.bytes;
-	out->tail_length = text.length;
-	out->tail_head = text.head;
-	out->tail_cut = text.cut;
+	out->wrote = (struct ri_rank_wrote){
+		.tail = { text.bytes, text.length }, .head = text.head, .cut = text.cut,
+	};
 	out->traceback_at = ri_output_traceback(output, index);
 	out->course = course_of(child, out->traceback_at);
 }
@@ -123,7 +122,7 @@ static enum ri_class judge(const struct ri_child *child, struct ri_output *outpu
 		ri_clock_read(CLOCK_REALTIME, &rank.ended);
 	}
 	ri_class_find(&rank);
-	return rank.class;
+	return rank.evidence.class;
 }
 
 static bool failed(const struct ri_child *child)

@@ -19,13 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_span text = { bytes, size };
 	struct ri_rank_outcome rank = {
 		.end = size % 2 == 0 ? RI_END_EXITED : RI_END_SIGNALED, .exit_code = 1, .signal = 6,
-		.told = size % 3 == 0, .course = (enum ri_course)(size % 5 % 3), .tail = bytes,
-		.tail_length = size,
+		.told = size % 3 == 0, .course = (enum ri_course)(size % 5 % 3),
+		.wrote.tail = text,
 	};
 
 	ri_class_find(&rank);
-	CHECK(rank.class != RI_CLASS_NONE && ri_class_name(rank.class) != NULL);
-	CHECK((rank.loss != NULL) == (rank.class == RI_CLASS_LOSS));
+	CHECK(rank.evidence.class != RI_CLASS_NONE && ri_class_name(rank.evidence.class) != NULL);
+	CHECK((rank.evidence.loss != NULL) == (rank.evidence.class == RI_CLASS_LOSS));
 	for (size_t i = 0; ri_loss_at(i) != NULL; i++)
 		check_peer(text, ri_loss_at(i));
 	free(bytes);

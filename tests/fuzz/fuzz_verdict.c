@@ -32,9 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *tail = fuzz_string(data, size), *file = fuzz_cut_part(tail);
 	struct ri_rank_outcome rank = {
 		.end = size % 2 == 0 ? RI_END_EXITED : RI_END_SIGNALED, .exit_code = 1, .signal = 6,
-		.tail = tail, .tail_length = strlen(tail), .tail_cut = size % 3 == 0,
-		.tail_head = size % 5 == 0 ? strlen(tail) / 2 : 0,
-		.torch_error = file, .torch_error_length = strlen(file),
+		.wrote.tail = { tail, strlen(tail) }, .wrote.cut = size % 3 == 0,
+		.wrote.head = size % 5 == 0 ? strlen(tail) / 2 : 0,
+		.wrote.torch_error = { file, strlen(file) },
 	};
 	struct ri_outcome outcome = {
 		.topology = &topology, .launch = "process", .ranks = &rank, .count = 1,

@@ -35,7 +35,7 @@ static int begin(void **state)
 	for (unsigned i = 0; i < RANKS; i++)
 		ranks[i] = (struct ri_rank_outcome){
 			.rank = i, .local_rank = i, .pid = (pid_t)(10 + i), .end = RI_END_EXITED,
-			.order = i + 1, .started = { .tv_sec = 100 }, .tail = "",
+			.order = i + 1, .started = { .tv_sec = 100 }, .wrote.tail.at = "",
 			.ended = { .tv_sec = 200, .tv_nsec = (long)i * 1000 },
 		};
 	outcome = (struct ri_outcome){
@@ -60,8 +60,8 @@ static void of_two_nodes(void)
 static void exits(int index, int code, const char *words, time_t second)
 {
 	ranks[index].exit_code = code;
-	ranks[index].tail = words;
-	ranks[index].tail_length = strlen(words);
+	ranks[index].wrote.tail.at = words;
+	ranks[index].wrote.tail.length = strlen(words);
 	ranks[index].traceback_at.tv_sec = second;
 }
 
@@ -95,8 +95,8 @@ static void expect(int first, enum ri_blame blame)
 static void expect_class(enum ri_class class)
 {
 	ri_class_find(&ranks[0]);
-	assert_int_equal(ranks[0].class, class);
-	assert_int_equal(ranks[0].loss != NULL, class == RI_CLASS_LOSS);
+	assert_int_equal(ranks[0].evidence.class, class);
+	assert_int_equal(ranks[0].evidence.loss != NULL, class == RI_CLASS_LOSS);
 }
 
 #define ENDED(code) "  rank      : 2 (local_rank: 0)\n  exitcode  : " code " (pid: 9416)\n"
@@ -138,7 +138,7 @@ static void classes_of_exits(void **state)
 	expect_class(RI_CLASS_UNKNOWN);
 	exits(0, 1, OWN, 150);
 	expect_class(RI_CLASS_OWN);
-	assert_true(ranks[0].witnessed);
+	assert_true(ranks[0].evidence.witnessed);
 	exits(0, 1, LOST, 150);
 	expect_class(RI_CLASS_LOSS);
 	exits(0, 1, "step 1\nHorovod has been shut down. This was caused by x\n", 0);
@@ -170,7 +170,7 @@ static void classes_of_signals(void **state)
 	is_killed(0, SIGABRT);
 	exits(0, 0, ABORTED, 0);
 	expect_class(RI_CLASS_LOSS);
-	assert_int_equal(ranks[0].loss->kind, RI_LOSS_CLOCK);
+	assert_int_equal(ranks[0].evidence.loss->kind, RI_LOSS_CLOCK);
 	is_killed(0, SIGKILL);
 	ranks[0].oom = true;
 	expect_class(RI_CLASS_OWN);
@@ -200,7 +200,7 @@ static void classes_of_who_was_told(void **state)
 	ranks[0].course = RI_COURSE_ENDING;
 	exits(0, 0, OWN, 150);
 	expect_class(RI_CLASS_OWN);
-	assert_false(ranks[0].printed);
+	assert_false(ranks[0].evidence.printed);
 	exits(0, 0, LOST, 150);
 	expect_class(RI_CLASS_LOSS);
 	/* however much the libraries have to say after it */
@@ -233,25 +233,25 @@ static void classes_of_who_may_have_gone_on(void **state)
 	is_stopped(0);
 	exits(0, 0, OWN, 150);
 	expect_class(RI_CLASS_STOPPED);
-	assert_true(ranks[0].printed);
-	assert_false(ranks[0].witnessed);
+	assert_true(ranks[0].evidence.printed);
+	assert_false(ranks[0].evidence.witnessed);
 	/* what follows it may still be a loss, and so may its own words */
 	exits(0, 0, OWN "\n1\n2\n3\n4\n[/gloo/transport/tcp/pair.cc:1] Connection closed by peer "
 		"[::1]:1\n", 150);
 	expect_class(RI_CLASS_LOSS);
 	exits(0, 0, LOST, 150);
 	expect_class(RI_CLASS_LOSS);
-	assert_false(ranks[0].printed);
+	assert_false(ranks[0].evidence.printed);
 	/* but not of one that was seen to run its program afterwards */
 	ranks[0].course = RI_COURSE_RUNNING;
 	expect_class(RI_CLASS_STOPPED);
-	assert_true(ranks[0].printed);
+	assert_true(ranks[0].evidence.printed);
 	/* the control: who was not told ended by itself */
 	ranks[0].told = false;
 	expect_class(RI_CLASS_LOSS);
 	exits(0, 1, OWN, 150);
 	expect_class(RI_CLASS_OWN);
-	assert_false(ranks[0].printed);
+	assert_false(ranks[0].evidence.printed);
 }
 
 static void of_the_file_of_torch(void **state)
@@ -264,8 +264,8 @@ static void of_the_file_of_torch(void **state)
 
 	(void)state;
 	exits(0, 1, "", 0);
-	ranks[0].torch_error = own;
-	ranks[0].torch_error_length = strlen(own);
+	ranks[0].wrote.torch_error.at = own;
+	ranks[0].wrote.torch_error.length = strlen(own);
 	expect_class(RI_CLASS_OWN);
 	/* another may have written it: not against its own words, nor of one that was stopped */
 	exits(0, 1, LOST + sizeof(HEAD "RuntimeError: ") - 1, 0);
@@ -277,8 +277,8 @@ static void of_the_file_of_torch(void **state)
 	expect_class(RI_CLASS_OWN);
 	begin(NULL);
 	exits(0, 1, "", 0);
-	ranks[0].torch_error = lost;
-	ranks[0].torch_error_length = strlen(lost);
+	ranks[0].wrote.torch_error.at = lost;
+	ranks[0].wrote.torch_error.length = strlen(lost);
 	expect_class(RI_CLASS_LOSS);
 }
 
@@ -350,7 +350,7 @@ static void one_that_hangs_after_its_traceback(void **state)
 	expect(2, RI_BLAME_FIRST);
 	/* the control: where nobody saw that its program was over */
 	ranks[2].course = RI_COURSE_UNKNOWN;
-	expect(0, RI_BLAME_NOBODY);
+	expect(0, RI_BLAME_UNKNOWN);
 }
 
 static void one_that_was_seen_to_be_dying(void **state)
@@ -394,7 +394,7 @@ static void losses_alone(void **state)
 	exits(1, 1, LOST, 150);
 	is_stopped(2);
 	is_stopped(3);
-	expect(1, RI_BLAME_NOBODY);
+	expect(1, RI_BLAME_UNKNOWN);
 	of_two_nodes();
 	expect(1, RI_BLAME_ELSEWHERE);
 	assert_int_equal(ri_blame_nodes(&outcome), 2);
@@ -417,7 +417,7 @@ static void a_wait_that_another_rank_of_this_node_may_have_caused(void **state)
 	is_stopped(1);
 	is_stopped(2);
 	is_stopped(3);
-	expect(0, RI_BLAME_NOBODY);
+	expect(0, RI_BLAME_UNKNOWN);
 	/* the controls: all waited in vain; a connection was lost, which a hung rank keeps */
 	for (int i = 1; i < RANKS; i++)
 		exits(i, 1, LATE, 150);
@@ -483,7 +483,7 @@ static void who_was_told_did_not_leave(void **state)
 	exits(1, 1, LOST, 150);
 	ranks[2].told = true;
 	is_stopped(3);
-	expect(0, RI_BLAME_NOBODY);
+	expect(0, RI_BLAME_UNKNOWN);
 }
 
 static void one_that_all_others_waited_for(void **state)
@@ -491,7 +491,7 @@ static void one_that_all_others_waited_for(void **state)
 	(void)state;
 	for (int i = 0; i < RANKS; i++)
 		exits(i, 1, LATE, 150 + i);
-	expect(0, RI_BLAME_NOBODY);
+	expect(0, RI_BLAME_UNKNOWN);
 	exits(1, 0, "", 0);
 	is_stopped(1);
 	expect(0, RI_BLAME_HELD);
@@ -502,20 +502,20 @@ static void one_that_all_others_waited_for(void **state)
 	/* two of them: nobody can tell */
 	exits(3, 0, "", 0);
 	is_stopped(3);
-	expect(0, RI_BLAME_NOBODY);
+	expect(0, RI_BLAME_UNKNOWN);
 	/* and what was lost first was lost, not late */
 	begin(state);
 	exits(0, 1, LOST, 150);
 	exits(2, 1, LATE, 151);
 	exits(3, 1, LATE, 151);
 	is_stopped(1);
-	expect(0, RI_BLAME_NOBODY);
+	expect(0, RI_BLAME_UNKNOWN);
 }
 
 static void a_stop_from_outside(void **state)
 {
 	(void)state;
-	outcome.stop_signal = SIGTERM;
+	outcome.stop.signal = SIGTERM;
 	is_stopped(0);
 	exits(0, 0, OWN, 150);
 	is_stopped(1);
@@ -526,7 +526,7 @@ static void a_stop_from_outside(void **state)
 	ranks[1].told = false;
 	exits(1, 1, LOST, 150);
 	ranks[1].end = RI_END_EXITED;
-	expect(1, RI_BLAME_NOBODY);
+	expect(1, RI_BLAME_UNKNOWN);
 }
 
 int main(void)

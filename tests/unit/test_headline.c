@@ -36,7 +36,8 @@ static int begin(void **state)
 	for (unsigned i = 0; i < RANKS; i++)
 		ranks[i] = (struct ri_rank_outcome){
 			.rank = i, .local_rank = i, .pid = (pid_t)(100 + i),
-			.end = RI_END_SIGNALED, .signal = SIGTERM, .told = true, .tail = "",
+			.end = RI_END_SIGNALED, .signal = SIGTERM, .told = true,
+			.wrote.tail.at = "",
 			.started = { .tv_sec = 1700000000 },
 			.ended = { .tv_sec = 1700000001, .tv_nsec = 500000000 },
 		};
@@ -68,8 +69,8 @@ static void exits(int index, int code, const char *words)
 	ranks[index].end = RI_END_EXITED;
 	ranks[index].told = false;
 	ranks[index].exit_code = code;
-	ranks[index].tail = words;
-	ranks[index].tail_length = strlen(words);
+	ranks[index].wrote.tail.at = words;
+	ranks[index].wrote.tail.length = strlen(words);
 	ranks[index].ended = (struct timespec){ .tv_sec = 1700000001, .tv_nsec = index };
 }
 
@@ -236,7 +237,7 @@ static void of_the_job(void **state)
 			: " failed first (node 0 of 2): exit status 1"));
 	}
 	/* and what it says of itself below another node's failure */
-	outcome.job = "rank 7 failed first\n";
+	outcome.link.verdict = "rank 7 failed first\n";
 	outcome.command = "/usr/bin/torchrun";
 	assert_string_equal(verdict(), "rank 7 failed first\n"
 		"  torchrun: lost a peer, exit status 1\n"

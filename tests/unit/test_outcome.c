@@ -79,13 +79,13 @@ static void by_no_traceback_that_is_old(void **state)
 	ranks[0].signal = SIGTERM;
 	ranks[0].told = true;
 	ranks[0].traceback_at.tv_sec = 199;
-	ranks[0].tail = tail;
-	ranks[0].tail_length = strlen(tail);
+	ranks[0].wrote.tail.at = tail;
+	ranks[0].wrote.tail.length = strlen(tail);
 	/* the control: it is the last that it said, and its program was over */
 	ranks[0].course = RI_COURSE_ENDING;
 	expect(0);
 	strcat(tail, "step 1\nstep 2\nstep 3\nstep 4\n");
-	ranks[0].tail_length = strlen(tail);
+	ranks[0].wrote.tail.length = strlen(tail);
 	expect(1);
 	/* one that failed by itself is compared by its end then */
 	ranks[0].told = false;
@@ -107,11 +107,11 @@ static void by_a_message_of_many_lines(void **state)
 	fails(1, 1);
 	ranks[0].order = 2;
 	ranks[1].order = 3;
-	ranks[1].tail = tail;
-	ranks[1].tail_length = strlen(tail);
+	ranks[1].wrote.tail.at = tail;
+	ranks[1].wrote.tail.length = strlen(tail);
 	ranks[1].traceback_at.tv_sec = 195;
 	expect(1);
-	assert_true(ranks[1].witnessed);
+	assert_true(ranks[1].evidence.witnessed);
 	/* the controls: long ago, of another status, without a time */
 	ranks[1].traceback_at.tv_sec = 180;
 	expect(0);
@@ -123,11 +123,11 @@ static void by_a_message_of_many_lines(void **state)
 	expect(0);
 	/* of one that was stopped: it was at its exit, and its beginning alone was kept */
 	ranks[1] = (struct ri_rank_outcome){ .end = RI_END_SIGNALED, .signal = SIGTERM,
-		.told = true, .course = RI_COURSE_ENDING, .order = 3, .tail = tail,
-		.tail_length = strlen(tail), .tail_head = 100, .ended = { .tv_sec = 200 },
+		.told = true, .course = RI_COURSE_ENDING, .order = 3, .wrote.tail.at = tail,
+		.wrote.tail.length = strlen(tail), .wrote.head = 100, .ended = { .tv_sec = 200 },
 		.traceback_at = { .tv_sec = 195 } };
 	expect(1);
-	ranks[1].tail_head = 0;
+	ranks[1].wrote.head = 0;
 	expect(0);
 }
 
@@ -178,11 +178,11 @@ static void by_torch_s_file(void **state)
 	fails(0, 1);
 	fails(1, 1);
 	fails(2, 1);
-	ranks[1].torch_error = late;
-	ranks[1].torch_error_length = strlen(late);
+	ranks[1].wrote.torch_error.at = late;
+	ranks[1].wrote.torch_error.length = strlen(late);
 	expect(1);
-	ranks[2].torch_error = early;
-	ranks[2].torch_error_length = strlen(early);
+	ranks[2].wrote.torch_error.at = early;
+	ranks[2].wrote.torch_error.length = strlen(early);
 	expect(2);
 	/* an end without a word says less than a file */
 	ranks[0].ended.tv_sec = 120;
@@ -199,8 +199,8 @@ static void torch_cuts_its_time_to_seconds(void **state)
 	(void)state;
 	crashes(0);
 	fails(2, 1);
-	ranks[2].torch_error = file;
-	ranks[2].torch_error_length = strlen(file);
+	ranks[2].wrote.torch_error.at = file;
+	ranks[2].wrote.torch_error.length = strlen(file);
 	expect(0);
 	ranks[2].traceback_at = (struct timespec){ .tv_sec = 199, .tv_nsec = 999999999 };
 	expect(2);
@@ -213,8 +213,8 @@ static void a_file_of_another_time_says_nothing(void **state)
 	(void)state;
 	crashes(0);
 	fails(2, 1);
-	ranks[2].torch_error = file;
-	ranks[2].torch_error_length = strlen(file);
+	ranks[2].wrote.torch_error.at = file;
+	ranks[2].wrote.torch_error.length = strlen(file);
 	expect(0);
 }
 
@@ -231,7 +231,7 @@ static void who_was_told_counts_with_a_witness_only(void **state)
 	fails(2, 1);
 	expect(1);
 	/* a stop from outside: what handlers print then is no failure */
-	outcome.stop_signal = SIGTERM;
+	outcome.stop.signal = SIGTERM;
 	expect(2);
 }
 
@@ -241,8 +241,8 @@ static void who_was_told_counts_with_a_witness_only(void **state)
 
 static void says(int index, const char *tail)
 {
-	ranks[index].tail = tail;
-	ranks[index].tail_length = strlen(tail);
+	ranks[index].wrote.tail.at = tail;
+	ranks[index].wrote.tail.length = strlen(tail);
 }
 
 static void expect_interrupted(bool is)
@@ -333,9 +333,9 @@ static void of_a_handler(void **state)
 	says(0, TRACEBACK);
 	expect_interrupted(false);
 	says(0, "saved\n");
-	ranks[0].torch_error = "{}";
+	ranks[0].wrote.torch_error.at = "{}";
 	expect_interrupted(false);
-	ranks[0].torch_error = NULL;
+	ranks[0].wrote.torch_error.at = NULL;
 	/* before it, and long after it */
 	interrupts(201);
 	expect_interrupted(false);

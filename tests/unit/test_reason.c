@@ -26,8 +26,8 @@ static const char *tell(struct ri_rank_outcome rank, const char *tail)
 {
 	struct ri_text out;
 
-	rank.tail = tail;
-	rank.tail_length = tail == NULL ? 0 : strlen(tail);
+	rank.wrote.tail.at = tail;
+	rank.wrote.tail.length = tail == NULL ? 0 : strlen(tail);
 	ri_class_find(&rank);
 	ri_reason_find(&rank, &reason);
 	ri_text_init(&out, lines, sizeof(lines));
@@ -206,7 +206,8 @@ static void never_too_long(void **state)
 			"following exception:\n\n" HEADER);
 	}
 	strcat(text, "more\nmore\nmore\nmore\n");
-	tell((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 1, .log = "/log" }, text);
+	tell((struct ri_rank_outcome){ .end = RI_END_EXITED, .exit_code = 1,
+		.wrote.log = "/log" }, text);
 	for (line = lines; *line != '\0'; line++)
 		count += *line == '\n';
 	assert_int_equal(count, RI_REASON_LINES);

@@ -83,8 +83,8 @@ static json_t *report(void)
 static void fail_rank(int index, const char *tail)
 {
 	ranks[index].exit_code = 1;
-	ranks[index].tail = tail;
-	ranks[index].tail_length = strlen(tail);
+	ranks[index].wrote.tail.at = tail;
+	ranks[index].wrote.tail.length = strlen(tail);
 	outcome.first = index;
 	outcome.exit_status = 1;
 }
@@ -102,7 +102,7 @@ static void nothing_to_say(void **state)
 {
 	(void)state;
 	assert_string_equal(verdict(), "");
-	outcome.stop_signal = SIGTERM;
+	outcome.stop.signal = SIGTERM;
 	assert_string_equal(verdict(), "");
 }
 
@@ -135,7 +135,7 @@ static void last_lines_where_there_is_no_traceback(void **state)
 	assert_non_null(strstr(verdict(), "on stderr:\n    one\n    MY_KEY=***\n"
 		"    \\x1b[31mred\n    last\n"));
 	/* half a line may be half a secret */
-	ranks[0].tail_cut = true;
+	ranks[0].wrote.cut = true;
 	assert_null(strstr(verdict(), "one"));
 }
 
@@ -182,7 +182,7 @@ static void an_old_traceback_is_no_reason(void **state)
 	ranks[1].end = RI_END_EXITED;
 	for (int i = 0; i < 70; i++)
 		strcat(tail, "a line\n");
-	ranks[1].tail_length = strlen(tail);
+	ranks[1].wrote.tail.length = strlen(tail);
 	assert_non_null(strstr(verdict(), "its last lines"));
 }
 
@@ -195,12 +195,12 @@ static void torch_s_file_where_stderr_tells_nothing(void **state)
 
 	(void)state;
 	fail_rank(0, "some line\n");
-	ranks[0].torch_error = plain;
-	ranks[0].torch_error_length = strlen(plain);
+	ranks[0].wrote.torch_error.at = plain;
+	ranks[0].wrote.torch_error.length = strlen(plain);
 	assert_non_null(strstr(verdict(), "  OSError: PASS=***\n"));
 	assert_null(strstr(bytes, "some line"));
-	ranks[0].torch_error = whole;
-	ranks[0].torch_error_length = strlen(whole);
+	ranks[0].wrote.torch_error.at = whole;
+	ranks[0].wrote.torch_error.length = strlen(whole);
 	assert_non_null(strstr(verdict(), "  OSError: x\n    Traceback"));
 	assert_non_null(strstr(bytes, "File \"/a.py\", line 3, in f\n"));
 }
@@ -208,17 +208,17 @@ static void torch_s_file_where_stderr_tells_nothing(void **state)
 static void a_stop_from_outside(void **state)
 {
 	(void)state;
-	outcome.stop_signal = SIGTERM;
+	outcome.stop.signal = SIGTERM;
 	outcome.exit_status = 143;
 	for (int i = 0; i < 4; i++)
 		ranks[i] = (struct ri_rank_outcome){ .rank = (uint64_t)i, .told = true,
 			.end = RI_END_SIGNALED, .signal = SIGTERM };
 	assert_string_equal(verdict(), "stopped by SIGTERM from outside this container; exit "
 		"status 143\n  ranks 0-3: told to stop, killed by SIGTERM (15)\n");
-	outcome.stop_sender = 17;
+	outcome.stop.sender = 17;
 	assert_non_null(strstr(verdict(), "from pid 17;"));
-	outcome.stop_signal = SIGINT;
-	outcome.stopped_by_terminal = true;
+	outcome.stop.signal = SIGINT;
+	outcome.stop.by_terminal = true;
 	assert_non_null(strstr(verdict(), "stopped by SIGINT from the terminal;"));
 }
 
@@ -253,7 +253,7 @@ static void the_longest_verdict_is_bounded(void **state)
 	for (int i = 0; i < 20; i++)
 		sprintf(tail + strlen(tail), "\xe2\x82\xac%0400d\n", i);
 	fail_rank(0, tail);
-	ranks[0].log = tail;
+	ranks[0].wrote.log = tail;
 	for (int i = 1; i < MANY; i++) {
 		ranks[i].exit_code = i % 255;
 		ranks[i].told = i % 2 != 0;
@@ -295,7 +295,7 @@ static void the_document(void **state)
 
 	take(LIST(RANK_13));
 	fail_rank(2, TRACEBACK);
-	ranks[2].log = "/logs/\xff.log";
+	ranks[2].wrote.log = "/logs/\xff.log";
 	object = report();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		assert_non_null(json_object_get(object, keys[i]));
@@ -338,13 +338,13 @@ static void what_stands_beside_it(void **state)
 	fail_rank(1, "Traceback (most recent call last):\n  File \"a.py\", line 1, in b\n"
 		"    c()\n" LOSS "\n");
 	ri_class_find(&ranks[1]);
-	outcome.facts = facts;
-	outcome.fact_count = 2;
-	outcome.roll_call = "node 1 has not connected";
-	outcome.stop_signal = SIGTERM;
-	outcome.stopped_at.tv_sec = 1700000000;
-	outcome.job = "rank 7 failed first\n";
-	outcome.job_node = 3;
+	outcome.facts.items = facts;
+	outcome.facts.count = 2;
+	outcome.link.roll_call = "node 1 has not connected";
+	outcome.stop.signal = SIGTERM;
+	outcome.stop.at.tv_sec = 1700000000;
+	outcome.link.verdict = "rank 7 failed first\n";
+	outcome.link.verdict_node = 3;
 	object = report();
 	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "facts"),
 		"NCCL_X")), "\\xff");
@@ -431,8 +431,8 @@ static void secrets_in_torch_s_file(void **state)
 
 	(void)state;
 	fail_rank(1, "x\n");
-	ranks[1].torch_error = file;
-	ranks[1].torch_error_length = strlen(file);
+	ranks[1].wrote.torch_error.at = file;
+	ranks[1].wrote.torch_error.length = strlen(file);
 	object = report();
 	error = json_object_get(json_object_get(object, "first_failure"), "torch_error");
 	assert_string_equal(json_string_value(json_object_get(error, "message")), "x --token ***");
@@ -479,9 +479,9 @@ static void memory_that_runs_out_is_said(void **state)
 	(void)state;
 	take(LIST(RANK_13, "MASTER_ADDR=h"));
 	fail_rank(2, TRACEBACK);
-	ranks[2].torch_error = "{\"message\": [\"x\", {\"a\": 1}]}";
-	ranks[2].torch_error_length = strlen(ranks[2].torch_error);
-	ranks[2].log = "\xff";
+	ranks[2].wrote.torch_error.at = "{\"message\": [\"x\", {\"a\": 1}]}";
+	ranks[2].wrote.torch_error.length = strlen(ranks[2].wrote.torch_error.at);
+	ranks[2].wrote.log = "\xff";
 	ri_reason_find(&ranks[2], &reason);
 	json_set_alloc_funcs(take_some, free);
 	for (needed = 0; status < 0 && needed < 100000; needed++) {
