@@ -13,7 +13,7 @@
 #include "from/sources.h"
 #include "link/secret.h"
 #include "link/link.h"
-#include "report/moment.h"
+#include "report/class.h"
 #include "report/reason.h"
 #include "report/verdict.h"
 #include "say/report_file.h"

@@ -14,7 +14,6 @@
 #include "output/pattern.h"
 #include "report/blame.h"
 #include "report/class.h"
-#include "report/interrupt.h"
 #include "say/cause.h"
 #include "say/report_file.h"
 #include "say/state_file.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the end of a rank is evidence of. Who dies closes its connections before
- * it can be reaped, so that its peers' exceptions come first: what a rank ended
- * of says more than when it did.
+ * What the end of a rank is evidence of, and when it failed. A process that dies
+ * closes its connections before it can be reaped, so its peers' exceptions come
+ * first: what a rank ended of says more than when it did.
  */
 #ifndef RI_REPORT_CLASS_H
 #define RI_REPORT_CLASS_H
@@ -22,5 +22,24 @@ void ri_class_find(struct ri_rank_outcome *rank);
 
 /* "own", "loss", "unknown", "stopped"; NULL for one that did not fail. */
 const char *ri_class_name(enum ri_class class);
+
+struct ri_moment {
+	int64_t second;		/* torch cuts its time to these */
+	struct timespec at;
+	unsigned order;		/* 0: unknown */
+	bool witnessed;		/* by a file or a traceback */
+};
+
+/*
+ * The second in its torch error file, then the time when the traceback that it
+ * ended of appeared, or else that when it was seen to be dying, or its end.
+ * ri_class_find has been asked before.
+ */
+struct ri_moment ri_moment_find(const struct ri_rank_outcome *rank);
+
+/* By time; of two ends by the order of reaping, since a clock may be set meanwhile. */
+bool ri_moment_is_earlier(const struct ri_moment *a, const struct ri_moment *b);
+
+bool ri_time_is_before(struct timespec a, struct timespec b);
 
 #endif

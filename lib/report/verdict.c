@@ -8,7 +8,7 @@
 #include "base/signals.h"
 #include "report/blame.h"
 #include "words/loss.h"
-#include "report/moment.h"
+#include "report/class.h"
 #include "redact/words.h"
 
 enum {

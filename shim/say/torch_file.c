@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/moment.h"
+#include "report/class.h"
 #include "system/log.h"
 #include "system/kept_fds.h"
 

@@ -7,7 +7,6 @@
 
 #include "hang/course.h"
 #include "report/class.h"
-#include "report/moment.h"
 #include "words/read_words.h"
 #include "system/clock.h"
 #include "watch/descendants.h"

@@ -12,7 +12,6 @@
 
 #include "report/blame.h"
 #include "report/class.h"
-#include "report/interrupt.h"
 #include "report/outcome.h"
 #include "report/torch_error.h"
 
