@@ -40,7 +40,7 @@ struct ri_check {
 	const char *summary;	/* one line for --list */
 	const char *reads;	/* what it looks at, and where the meaning of that was read */
 	const char *fails;	/* when it says that something is wrong */
-	const char *advice;	/* what to do then */
+	const char *advice;	/* what to do then: the hint of a lack or a warning with no other */
 	const char *unverified;	/* what was never seen on real hardware; NULL: nothing */
 	enum ri_check_runs runs;
 	const char *probe;	/* one run of rankinit-probe for all that try the same: "nvml" */
@@ -163,11 +163,15 @@ void ri_check_expected(struct ri_checking *checking, const char *format, ...)
 void ri_check_expected_count(struct ri_checking *checking, const struct ri_demand *demand);
 
 /*
- * What to do about the last result. Say whether inside the image or outside,
- * with the flag of docker, the field of Kubernetes and of Azure ML where they
- * differ, "node admin:" before what only one can do.
+ * What to do about the last result, where that is not the check's advice. Say
+ * whether inside the image or outside, with the flag of docker, the field of
+ * Kubernetes and of Azure ML where they differ, "node admin:" before what only
+ * one can do.
  */
 void ri_check_hint(struct ri_checking *checking, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The check's advice is the hint of the last result, too, which is no lack or warning. */
+void ri_check_advise(struct ri_checking *checking);
 
 #endif

@@ -59,6 +59,17 @@ void ri_check_note(struct ri_checking *checking, enum ri_code code, const char *
 	FILL(result, text, format);
 }
 
+/* Its hint is what the check advises, unless it gets another. */
+static struct ri_check_result *add_problem(struct ri_checking *checking,
+	enum ri_check_status status, enum ri_code code, const char *subject)
+{
+	struct ri_check_result *result = add(checking, status, code, subject);
+
+	result->problem = true;
+	ri_check_advise(checking);
+	return result;
+}
+
 /* A demand of the check by its id. */
 static void ask_by_id(struct ri_checking *checking)
 {
@@ -68,20 +79,18 @@ static void ask_by_id(struct ri_checking *checking)
 void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...)
 {
-	struct ri_check_result *result = add(checking, RI_CHECK_NOTE, code, subject);
+	struct ri_check_result *result = add_problem(checking, RI_CHECK_NOTE, code, subject);
 
 	FILL(result, text, format);
-	result->problem = true;
 	ask_by_id(checking);
 }
 
 void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *format, ...)
 {
-	struct ri_check_result *result = add(checking, RI_CHECK_WARN, code, subject);
+	struct ri_check_result *result = add_problem(checking, RI_CHECK_WARN, code, subject);
 
 	FILL(result, text, format);
-	result->problem = true;
 	ask_by_id(checking);
 }
 
@@ -145,4 +154,11 @@ void ri_check_expected_count(struct ri_checking *checking, const struct ri_deman
 void ri_check_hint(struct ri_checking *checking, const char *format, ...)
 {
 	FILL(last(checking), hint, format);
+}
+
+void ri_check_advise(struct ri_checking *checking)
+{
+	struct ri_check_result *result = last(checking);
+
+	ri_text_copy(result->hint, sizeof(result->hint), ri_check_at(checking->number)->advice);
 }

@@ -15,10 +15,6 @@
 
 enum { MOST = 64 };
 
-static const char hang_hint[] =
-	"outside the image: start the container again, so that it is mounted again; node admin: "
-	"umount -l PATH on the host, and check the server or the process behind the mount";
-
 /* What an answer is, though none that helps. */
 static bool is_dead(int error)
 {
@@ -38,7 +34,6 @@ static void ask(struct ri_checking *checking, const struct ri_mount *mount)
 		return;
 	ri_check_warn(checking, RI_CODE_FS_HANG_DEAD, mount->point, "%s does not answer: %s",
 		ri_storage_name(ri_storage_of(mount)), strerror(error));
-	ri_check_hint(checking, "%s", hang_hint);
 }
 
 static bool names_paths(const struct ri_checking *checking)
@@ -91,7 +86,9 @@ const struct ri_check ri_check_fs_hang = {
 		"a process that rankinit need not wait for",
 	.fails = "one does not answer in time, and is then named, or reports that its server is "
 		"gone",
-	.advice = hang_hint,
+	.advice = "outside the image: start the container again, so that it is mounted again; "
+		"node admin: umount -l PATH on the host, and check the server or the process "
+		"behind the mount",
 	.unverified = "servers other than those of FUSE",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_hang,

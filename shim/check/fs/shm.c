@@ -164,7 +164,6 @@ static void check_free(struct ri_checking *checking)
 	}
 	ri_check_lack(checking, RI_CODE_SHM_FREE_SMALL, point, "only %s of %s are free", left,
 		size);
-	ri_check_hint(checking, "%s", free_hint);
 }
 
 const struct ri_check ri_check_shm_free = {

@@ -31,11 +31,6 @@ static const char *temporary_folder(const struct ri_checking *checking, const ch
 	return *subject == usual ? usual : value;
 }
 
-static const char out_hint[] =
-	"outside the image: mount it without :ro (docker run -v SOURCE:PATH; Kubernetes: readOnly: "
-	"false; Azure ML: mode: rw_mount for the output), owned by the user of the job; or use "
-	"another folder";
-
 /* The path itself, or the folder that it would be made in. */
 static void find_there(struct ri_checking *checking, const char *path, char out[RI_PATH_SIZE])
 {
@@ -70,7 +65,6 @@ static void judge_output(struct ri_checking *checking, const struct ri_named_pat
 	}
 	ri_check_warn(checking, RI_CODE_FS_OUT_DENIED, subject, "%s: results cannot be written "
 		"there: %s", quoted, strerror(error));
-	ri_check_hint(checking, "%s", out_hint);
 }
 
 static void check_out(struct ri_checking *checking)
@@ -91,16 +85,13 @@ const struct ri_check ri_check_fs_out = {
 		"SM_OUTPUT_* and options such as --output-dir, and whether the kernel would let "
 		"this user write there (access(2)); nothing is written",
 	.fails = "the kernel would refuse it",
-	.advice = out_hint,
+	.advice = "outside the image: mount it without :ro (docker run -v SOURCE:PATH; "
+		"Kubernetes: readOnly: false; Azure ML: mode: rw_mount for the output), owned by "
+		"the user of the job; or use another folder",
 	.unverified = "a later refusal by an NFS server or a FUSE file system; a user of --user",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_out,
 };
-
-static const char space_hint[] =
-	"outside the image: more disk for the container, or a volume (docker run -v, Kubernetes: "
-	"an emptyDir or resources.limits with ephemeral-storage); or another folder in TMPDIR, in "
-	"the job's environment";
 
 /* Says nothing where there is enough. */
 static void judge_space(struct ri_checking *checking, const char *subject, const char *path)
@@ -145,10 +136,6 @@ static void check_space(struct ri_checking *checking)
 		find_there(checking, named.path, there);
 		judge_space(checking, ri_path_subject(&named, name), there);
 	}
-	for (size_t i = 0; i < checking->count && i < RI_CHECK_RESULTS; i++)
-		if (checking->results[i].problem)
-			snprintf(checking->results[i].hint, sizeof(checking->results[i].hint),
-				"%s", space_hint);
 }
 
 const struct ri_check ri_check_fs_space = {
@@ -157,14 +144,11 @@ const struct ri_check ri_check_fs_space = {
 	.reads = "the free space in the file systems of TMPDIR or /tmp and of the folders of "
 		"fs.out (statvfs(3))",
 	.fails = "one of them has less than 1 GiB left, or room for fewer than 10000 files",
-	.advice = space_hint,
+	.advice = "outside the image: more disk for the container, or a volume (docker run -v, "
+		"Kubernetes: an emptyDir or resources.limits with ephemeral-storage); or another "
+		"folder in TMPDIR, in the job's environment",
 	.run = check_space,
 };
-
-static const char tmp_hint[] =
-	"outside the image: docker run --read-only also needs --tmpfs /tmp, Kubernetes: "
-	"readOnlyRootFilesystem also needs an emptyDir at /tmp; or TMPDIR in the job's "
-	"environment: the short path of an existing, writable folder";
 
 /* What is wrong with it: a code, or RI_CODE_NONE. */
 static enum ri_code judge_folder(struct ri_checking *checking, const char *folder,
@@ -191,7 +175,6 @@ static void judge_length(struct ri_checking *checking, const char *folder)
 	else
 		ri_check_lack(checking, RI_CODE_FS_TMP_LONG, temporary, text, strlen(folder));
 	ri_check_expected(checking, "at most %d", LONGEST);
-	ri_check_hint(checking, "%s", tmp_hint);
 }
 
 static void check_tmp(struct ri_checking *checking)
@@ -215,7 +198,6 @@ static void check_tmp(struct ri_checking *checking)
 	} else if (code != RI_CODE_NONE) {
 		ri_check_warn(checking, code, subject, "%s: %s: mpirun and Python's "
 			"multiprocessing need it", quoted, strerror(error));
-		ri_check_hint(checking, "%s", tmp_hint);
 	} else if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) {
 		ri_check_note(checking, RI_CODE_FS_TMP_STICKY, subject, "%s is writable for all "
 			"users and has no sticky bit: users can remove each other's files", quoted);
@@ -233,7 +215,9 @@ const struct ri_check ri_check_fs_tmp = {
 		"write there (access(2)); the longest name of a socket (unix(7))",
 	.fails = "it does not exist, is not writable, or its path is too long for the names of "
 		"sockets below it: a warning if several ranks are on the node",
-	.advice = tmp_hint,
+	.advice = "outside the image: docker run --read-only also needs --tmpfs /tmp, Kubernetes: "
+		"readOnlyRootFilesystem also needs an emptyDir at /tmp; or TMPDIR in the job's "
+		"environment: the short path of an existing, writable folder",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_tmp,
 };

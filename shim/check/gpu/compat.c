@@ -118,10 +118,6 @@ const struct ri_check ri_check_gpu_compat = {
 	.run = check_compat,
 };
 
-static const char require_hint[] =
-	"node admin: a newer driver on the host; or another image. If the program runs with this "
-	"driver anyway: NVIDIA_DISABLE_REQUIRE=1 in the job's environment";
-
 static void judge_requirement(struct ri_checking *checking, const char *name, const char *text)
 {
 	const struct ri_nvidia *nvidia = ri_check_nvidia(checking);
@@ -153,7 +149,6 @@ static void judge_requirement(struct ri_checking *checking, const char *name, co
 			"the image requires %s, but the driver is %s, for CUDA %s", quoted,
 			nvidia->version, facts.cuda == NULL ? "before 10.0" : facts.cuda);
 		ri_check_asked(checking, gpu);
-		ri_check_hint(checking, "%s", require_hint);
 	}
 }
 
@@ -197,7 +192,8 @@ const struct ri_check ri_check_gpu_require = {
 		"\"CUDA Toolkit and Corresponding Driver Versions\"",
 	.fails = "none of its alternatives can be met; unknown if it depends on the brand or the "
 		"architecture of the GPUs",
-	.advice = require_hint,
+	.advice = "node admin: a newer driver on the host; or another image. If the program runs "
+		"with this driver anyway: NVIDIA_DISABLE_REQUIRE=1 in the job's environment",
 	.topics = RI_ABOUT(GPU),
 	.run = check_require,
 };

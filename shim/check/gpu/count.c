@@ -13,10 +13,6 @@ static const char visible[] = "CUDA_VISIBLE_DEVICES";
 static const char visible_hint[] =
 	"in the job's environment: list GPUs that this container has, or unset it";
 
-static const char count_hint[] =
-	"outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
-	"resources.limits; if the node has lost a GPU: node admin: nvidia-smi on the host";
-
 /* NCCL src/init.cc, "Duplicate GPU detected". */
 static const char shared_hint[] =
 	"NCCL refuses two ranks on one GPU: start one rank for each GPU (--nproc-per-node=gpu), or "
@@ -89,7 +85,6 @@ static void check_count(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_GPU_COUNT_FEW, "GPUs", "a program sees %zu", count);
 		ri_check_asked(checking, demand);
 		ri_check_expected_count(checking, demand);
-		ri_check_hint(checking, "%s", count_hint);
 	} else if (count > 0 && count < checking->ranks) {
 		say_shared(checking, count);
 	} else if (count == 0) {
@@ -105,7 +100,8 @@ const struct ri_check ri_check_gpu_count = {
 	.reads = "/proc/driver/nvidia/gpus, /dev/nvidiaN, CUDA_VISIBLE_DEVICES (CUDA Programming "
 		"Guide, \"CUDA Environment Variables\")",
 	.fails = "a program would see fewer than \"gpu=N\", or some, but fewer than the ranks here",
-	.advice = count_hint,
+	.advice = "outside the image: docker run --gpus all; Kubernetes: nvidia.com/gpu: N in "
+		"resources.limits; if the node has lost a GPU: node admin: nvidia-smi on the host",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.vendor",
@@ -120,7 +116,6 @@ static void say_hidden(struct ri_checking *checking, const char *value)
 		"is %s, which hides all GPUs", value[0] == '\0' ? "empty"
 		: ri_quote(quoted, sizeof(quoted), value));
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-	ri_check_hint(checking, "%s", visible_hint);
 }
 
 static void check_visible(struct ri_checking *checking)
@@ -138,7 +133,6 @@ static void check_visible(struct ri_checking *checking)
 			counted->known ? found->items[0].text : counted->err.text);
 		ri_check_asked(checking, ri_demands_unmet(checking->demands, RI_TOPIC_GPU,
 			RI_DEMAND_COUNT, counted->known ? counted->gpus.count : 0));
-		ri_check_hint(checking, "%s", visible_hint);
 	} else if (counted->gpus.count == 0) {
 		say_hidden(checking, value);
 	} else {
@@ -160,9 +154,6 @@ const struct ri_check ri_check_gpu_visible = {
 
 /* NVIDIA container toolkit documentation: what of the driver is put into the container. */
 static const char capabilities[] = "NVIDIA_DRIVER_CAPABILITIES";
-
-static const char drvcaps_hint[] =
-	"inside the image or outside: NVIDIA_DRIVER_CAPABILITIES=compute,utility";
 
 static bool lists_word(const char *list, const char *word)
 {
@@ -189,7 +180,6 @@ static void check_drvcaps(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_GPU_DRVCAPS_COMPUTE, capabilities,
 			"lacks compute: the container was started without CUDA's library");
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-		ri_check_hint(checking, "%s", drvcaps_hint);
 	}
 }
 
@@ -198,14 +188,10 @@ const struct ri_check ri_check_gpu_drvcaps = {
 	.summary = "the container was started with CUDA's library",
 	.reads = "NVIDIA_DRIVER_CAPABILITIES (NVIDIA container toolkit documentation)",
 	.fails = "it is set and includes neither compute nor all",
-	.advice = drvcaps_hint,
+	.advice = "inside the image or outside: NVIDIA_DRIVER_CAPABILITIES=compute,utility",
 	.topics = RI_ABOUT(GPU),
 	.run = check_drvcaps,
 };
-
-static const char mig_hint[] =
-	"start as many ranks as MIG instances, each with its own CUDA_VISIBLE_DEVICES=MIG-...: a "
-	"process uses only one; or node admin: turn MIG off";
 
 /*
  * Has a GPU of this node instances of MIG? Two of the nodes are of MIG as such,
@@ -245,7 +231,6 @@ static void check_mig(struct ri_checking *checking)
 			"a process sees %zu, but %llu ranks are here", counted->gpus.count,
 			(unsigned long long)checking->ranks);
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-		ri_check_hint(checking, "%s", mig_hint);
 	}
 }
 
@@ -254,16 +239,13 @@ const struct ri_check ri_check_gpu_mig = {
 	.summary = "each rank has a MIG instance of its own",
 	.reads = "/dev/nvidia-caps, CUDA_VISIBLE_DEVICES (NVIDIA MIG User Guide)",
 	.fails = "there are MIG instances, and a process sees fewer than the ranks here",
-	.advice = mig_hint,
+	.advice = "start as many ranks as MIG instances, each with its own "
+		"CUDA_VISIBLE_DEVICES=MIG-...: a process uses only one; or node admin: turn MIG "
+		"off",
 	.unverified = "all of it",
 	.topics = RI_ABOUT(GPU),
 	.run = check_mig,
 };
-
-static const char numa_hint[] =
-	"outside the image: docker run without --cpuset-cpus, or with CPUs of the GPUs' NUMA "
-	"node; Kubernetes: node admin: topology-manager-policy of the kubelet; Slurm: "
-	"--gpu-bind=closest";
 
 enum nearness { NEAR, FAR, NOT_TOLD };
 
@@ -305,7 +287,6 @@ static void check_numa(struct ri_checking *checking)
 	default:
 		ri_check_lack(checking, RI_CODE_GPU_NUMA_FAR, "GPUs", "all of them are on other "
 			"NUMA nodes than the CPUs of this process");
-		ri_check_hint(checking, "%s", numa_hint);
 	}
 }
 
@@ -315,6 +296,8 @@ const struct ri_check ri_check_gpu_numa = {
 	.reads = "numa_node and local_cpulist in /sys/bus/pci/devices (Linux "
 		"ABI/testing/sysfs-bus-pci), Cpus_allowed_list in /proc/self/status (proc(5))",
 	.fails = "no visible GPU is local to a CPU on which this process may run",
-	.advice = numa_hint,
+	.advice = "outside the image: docker run without --cpuset-cpus, or with CPUs of the GPUs' "
+		"NUMA node; Kubernetes: node admin: topology-manager-policy of the kubelet; "
+		"Slurm: --gpu-bind=closest",
 	.run = check_numa,
 };

@@ -12,9 +12,6 @@
 
 /* gpu.health */
 
-static const char lost_hint[] =
-	"for the job: another node; node admin: reboot the host, and see its kernel log for Xid "
-	"79; if it comes back, check the board and its power";
 static const char reset_hint[] =
 	"for the job: another node; node admin: end what uses the GPU, then nvidia-smi --gpu-reset";
 static const char library_hint[] =
@@ -59,7 +56,6 @@ static void judge_gpu(struct ri_checking *checking, const struct ri_gpu_state *g
 	if (has_error(gpu, RI_NVML_LOST)) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_LOST, name,
 			"fallen off the bus: no program can use it");
-		ri_check_hint(checking, "%s", lost_hint);
 	} else if (has_error(gpu, RI_NVML_RESET_REQUIRED)) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_RESET, name,
 			"not to be used before a reset");
@@ -132,7 +128,6 @@ static bool judge_library(struct ri_checking *checking, const struct ri_probe *s
 	} else if (failed->error == RI_NVML_LOST) {
 		ri_check_warn(checking, RI_CODE_GPU_HEALTH_LOST, "GPUs",
 			"one of them has fallen off the bus, and NVML does not start");
-		ri_check_hint(checking, "%s", lost_hint);
 		return false;
 	} else if ((failed->error == RI_NVML_DRIVER_NOT_LOADED ||
 		failed->error == RI_NVML_LIBRARY_NOT_FOUND) &&
@@ -197,15 +192,14 @@ const struct ri_check ri_check_gpu_health = {
 		"(NVML API Reference Guide), in a separate process that gets six seconds",
 	.fails = "a GPU is lost or needs a reset; unknown where the library is not there, does not "
 		"start, ends that process or does not return. What the driver recommends is a note",
-	.advice = lost_hint,
+	.advice = "for the job: another node; node admin: reboot the host, and see its kernel log "
+		"for Xid 79; if it comes back, check the board and its power",
 	RI_GPU_PROBED,
 	.run = check_health,
 };
 
 /* gpu.remap */
 
-static const char remap_hint[] =
-	"node admin: nvidia-smi --gpu-reset when nothing runs on the GPU, which remaps the rows";
 static const char remap_failed_hint[] =
 	"for the job: another node; node admin: have the GPU replaced (NVIDIA GPU Memory Error "
 	"Management, \"RMA Policy\")";
@@ -231,7 +225,6 @@ static void judge_remap(struct ri_checking *checking, const struct ri_gpu_look *
 	} else if (rows[2] != 0) {
 		ri_check_lack(checking, RI_CODE_GPU_REMAP_PENDING, name,
 			"a faulty row of memory waits for the next reset to be remapped");
-		ri_check_hint(checking, "%s", remap_hint);
 	}
 }
 
@@ -254,15 +247,13 @@ const struct ri_check ri_check_gpu_remap = {
 		"Management)",
 	.fails = "a remap has failed; a note if one is pending, which harms nothing that starts "
 		"now. \"--require=gpu.health\" requires this check, too",
-	.advice = remap_hint,
+	.advice = "node admin: nvidia-smi --gpu-reset when nothing runs on the GPU, which remaps "
+		"the rows",
 	RI_GPU_PROBED,
 	.run = check_remap,
 };
 
 /* gpu.ecc */
-
-static const char ecc_hint[] =
-	"node admin: nvidia-smi -q -d ECC,ROW_REMAPPER; the counter starts anew with the driver";
 
 static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_look *look,
 	const struct ri_gpu_state *gpu)
@@ -283,7 +274,7 @@ static void judge_ecc(struct ri_checking *checking, const struct ri_gpu_look *lo
 		ri_check_note(checking, RI_CODE_GPU_ECC_ERRORS, name, "%" PRIu64
 			" uncorrectable errors since the driver was loaded; they may be of an "
 			"earlier job", *errors);
-		ri_check_hint(checking, "%s", ecc_hint);
+		ri_check_advise(checking);
 	}
 }
 
@@ -306,16 +297,13 @@ const struct ri_check ri_check_gpu_ecc = {
 	.fails = "the SRAM has had more than NVIDIA accepts (its own flag for a replacement); a "
 		"note if the driver has counted any error. Errors of a GPU's whole life are not "
 		"looked at",
-	.advice = ecc_hint,
+	.advice = "node admin: nvidia-smi -q -d ECC,ROW_REMAPPER; the counter starts anew with "
+		"the driver",
 	RI_GPU_PROBED,
 	.run = check_ecc,
 };
 
 /* gpu.retired */
-
-static const char retired_hint[] =
-	"node admin: nvidia-smi -q -d PAGE_RETIREMENT; pending pages are retired when the driver "
-	"is loaded anew; NVIDIA replaces a GPU with many (NVIDIA Dynamic Page Retirement)";
 
 static void judge_retired(struct ri_checking *checking, const struct ri_gpu_look *look,
 	const struct ri_gpu_state *gpu)
@@ -334,9 +322,6 @@ static void judge_retired(struct ri_checking *checking, const struct ri_gpu_look
 		ri_check_lack(checking, RI_CODE_GPU_RETIRED_MANY, name,
 			"%" PRIu64 " pages of memory are retired, and there is room for 64",
 			all);
-	else
-		return;
-	ri_check_hint(checking, "%s", retired_hint);
 }
 
 static void check_retired(struct ri_checking *checking)
@@ -357,16 +342,14 @@ const struct ri_check ri_check_gpu_retired = {
 	.reads = "NVML_FI_DEV_RETIRED_SBE, _DBE and _PENDING (NVML API Reference Guide, \"Field "
 		"Value Enums\"), which GPUs before Ampere have",
 	.fails = "a page waits to be retired, or 60 are; a note either way",
-	.advice = retired_hint,
+	.advice = "node admin: nvidia-smi -q -d PAGE_RETIREMENT; pending pages are retired when "
+		"the driver is loaded anew; NVIDIA replaces a GPU with many (NVIDIA Dynamic Page "
+		"Retirement)",
 	RI_GPU_PROBED,
 	.run = check_retired,
 };
 
 /* gpu.uuid */
-
-static const char uuid_hint[] =
-	"node admin: virtual machines that were cloned, or a driver that is not whole; choose GPUs "
-	"by index, not by UUID";
 
 /* The first of two says so. */
 static void judge_uuids(struct ri_checking *checking, const struct ri_probe *said, size_t first)
@@ -380,7 +363,6 @@ static void judge_uuids(struct ri_checking *checking, const struct ri_probe *sai
 		ri_check_lack(checking, RI_CODE_GPU_UUID_TWICE,
 			ri_gpu_name(name, &said->gpus[first]), "has the UUID of %s, so a program "
 			"that names it gets either", ri_gpu_name(other, &said->gpus[i]));
-		ri_check_hint(checking, "%s", uuid_hint);
 		return;
 	}
 }
@@ -412,7 +394,8 @@ const struct ri_check ri_check_gpu_uuid = {
 	.summary = "each GPU has a UUID of its own",
 	.reads = "nvmlDeviceGetUUID (NVML API Reference Guide)",
 	.fails = "two GPUs have the same one; a note",
-	.advice = uuid_hint,
+	.advice = "node admin: virtual machines that were cloned, or a driver that is not whole; "
+		"choose GPUs by index, not by UUID",
 	RI_GPU_PROBED,
 	.run = check_uuid,
 };

@@ -13,11 +13,6 @@
 
 static const char libcuda[] = "libcuda.so.1";
 
-static const char missing_hint[] =
-	"outside the image: docker run --gpus all, or CDI's --device nvidia.com/gpu=all, instead "
-	"of single device files; -e NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: "
-	"nvidia.com/gpu in resources.limits. An image cannot bring libcuda, which belongs to the "
-	"host's driver";
 static const char stub_hint[] =
 	"outside the image: docker run --gpus all puts the driver's own into the container; "
 	"inside: remove the stubs folder from LD_LIBRARY_PATH, it is only for linking";
@@ -56,7 +51,6 @@ static void say_none(struct ri_checking *checking, const struct ri_cuda *cuda)
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_MISSING, libcuda,
 			"is not in this container");
 	}
-	ri_check_hint(checking, "%s", missing_hint);
 }
 
 /* Without any the tree shows a machine, and nothing of an image. */
@@ -88,7 +82,6 @@ static void check_libcuda(struct ri_checking *checking)
 	} else if (cuda->driver.file.fault != RI_ELF_OK) {
 		say_bad(checking, RI_CODE_GPU_LIBCUDA_BROKEN, cuda->driver.file.path,
 			ri_check_library_fault(&cuda->driver.file));
-		ri_check_hint(checking, "%s", missing_hint);
 	} else {
 		ri_check_pass(checking, cuda->driver.file.path, "found by %s",
 			ri_library_place_name(cuda->driver.file.place));
@@ -102,17 +95,16 @@ const struct ri_check ri_check_gpu_libcuda = {
 		"libcuda.so.1; /usr/local/cuda/lib64/stubs (CUDA toolkit)",
 	.fails = "/dev/nvidiactl is here, but libcuda is missing, damaged, the toolkit's stub, for "
 		"another processor, or in a folder that the loader does not search",
-	.advice = missing_hint,
+	.advice = "outside the image: docker run --gpus all, or CDI's --device "
+		"nvidia.com/gpu=all, instead of single device files; -e "
+		"NVIDIA_DRIVER_CAPABILITIES=compute,utility; Kubernetes: nvidia.com/gpu in "
+		"resources.limits. An image cannot bring libcuda, which belongs to the host's "
+		"driver",
 	.unverified = "all of it but the names",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),
 	.run = check_libcuda,
 };
-
-static const char version_hint[] =
-	"outside the image: start the container again, so that it gets the libraries of the "
-	"running driver; node admin: if that does not help, the host's driver was updated and "
-	"needs a reboot; inside: remove libnvidia-* and libcuda packages from the image";
 
 /* Is this one of another version than the kernel's driver? Then it is said. */
 static bool judge_version(struct ri_checking *checking, const struct ri_cuda_library *library)
@@ -126,7 +118,6 @@ static bool judge_version(struct ri_checking *checking, const struct ri_cuda_lib
 		"(\"Driver/library version mismatch\")", library->version, kernel);
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	ri_check_expected(checking, "%s (/proc/driver/nvidia/version)", kernel);
-	ri_check_hint(checking, "%s", version_hint);
 	return false;
 }
 
@@ -161,7 +152,10 @@ const struct ri_check ri_check_gpu_libver = {
 		"/proc/driver/nvidia/version (NVIDIA container toolkit, troubleshooting: "
 		"\"Driver/library version mismatch\")",
 	.fails = "one of them has another version; libcuda of cuda-compat may differ",
-	.advice = version_hint,
+	.advice = "outside the image: start the container again, so that it gets the libraries of "
+		"the running driver; node admin: if that does not help, the host's driver was "
+		"updated and needs a reboot; inside: remove libnvidia-* and libcuda packages from "
+		"the image",
 	.unverified = "all of it",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(GPU),

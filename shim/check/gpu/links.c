@@ -7,10 +7,6 @@
 
 /* gpu.nvlink */
 
-static const char nvlink_hint[] =
-	"node admin: nvidia-smi nvlink -s and -e, the kernel's log (Xid 74, SXid), the fabric "
-	"manager; for the job: another node";
-
 /* Of GPUs that have as many links as this one, the most active ones. */
 static uint64_t find_most_active(const struct ri_probe *said, uint64_t links)
 {
@@ -66,16 +62,14 @@ static void judge_nvlink(struct ri_checking *checking, const struct ri_gpu_look 
 	char name[RI_GPU_NAME];
 
 	ri_gpu_name(name, gpu);
-	if (links[1] > 0 && links[1] < most) {
+	if (links[1] > 0 && links[1] < most)
 		ri_check_lack(checking, RI_CODE_GPU_NVLINK_DOWN, name,
 			"%" PRIu64 " NVLinks are active, %" PRIu64 " of another GPU here",
 			links[1], most);
-		ri_check_hint(checking, "%s", nvlink_hint);
-	}
 	if (errors != NULL && errors[1] > 0) {
 		ri_check_note(checking, RI_CODE_GPU_NVLINK_ERRORS, name, "NVLinks had to "
 			"recover %" PRIu64 " times since the driver was loaded", errors[1]);
-		ri_check_hint(checking, "%s", nvlink_hint);
+		ri_check_advise(checking);
 	}
 	judge_fabric(checking, gpu, name);
 }
@@ -99,16 +93,13 @@ const struct ri_check ri_check_gpu_nvlink = {
 	.fails = "a GPU has some active links, but fewer than one of its kind beside it; a note, "
 		"as are links that had to recover and the state of the NVSwitch fabric. GPUs none "
 		"of whose links are active are taken for cards without a bridge",
-	.advice = nvlink_hint,
+	.advice = "node admin: nvidia-smi nvlink -s and -e, the kernel's log (Xid 74, SXid), the "
+		"fabric manager; for the job: another node",
 	RI_GPU_PROBED,
 	.run = check_nvlink,
 };
 
 /* gpu.pcie */
-
-static const char pcie_hint[] =
-	"node admin: seat the board or its riser anew, see the kernel's log for AER messages; an "
-	"idle GPU may save power that way: look again under load (nvidia-smi -q, \"PCI\")";
 
 /* Has each GPU that tells the same width? Then that is how this machine is built. */
 static bool is_common(const struct ri_probe *said, uint64_t width)
@@ -141,7 +132,6 @@ static void judge_pcie(struct ri_checking *checking, const struct ri_gpu_look *l
 	else
 		ri_check_lack(checking, RI_CODE_GPU_PCIE_NARROW, name, "%" PRIu64
 			" of %" PRIu64 " PCIe lanes in use", pcie[0], pcie[1]);
-	ri_check_hint(checking, "%s", pcie_hint);
 }
 
 static void check_pcie(struct ri_checking *checking)
@@ -162,7 +152,9 @@ const struct ri_check ri_check_gpu_pcie = {
 		"that GPU and slot have in common (NVML API Reference Guide)",
 	.fails = "a GPU uses fewer lanes than it could, and another one here does not; a note. The "
 		"generation is not judged, since idle links run slower",
-	.advice = pcie_hint,
+	.advice = "node admin: seat the board or its riser anew, see the kernel's log for AER "
+		"messages; an idle GPU may save power that way: look again under load (nvidia-smi "
+		"-q, \"PCI\")",
 	RI_GPU_PROBED,
 	.run = check_pcie,
 };

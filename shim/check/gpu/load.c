@@ -8,10 +8,6 @@
 
 /* gpu.busy */
 
-static const char busy_hint[] =
-	"node admin: nvidia-smi on the host shows whose it is: another job, or processes of an "
-	"earlier one that have not ended; for the job: wait, or another node";
-
 /*
  * May it be ours, or meant to be shared? Ranks that a launcher started beside
  * this one may be on the GPU already, unlike those that we are to start; MPS
@@ -95,7 +91,6 @@ static void judge_busy(struct ri_checking *checking, const struct ri_gpu_look *l
 		ri_check_note(checking, RI_CODE_GPU_BUSY_SHARED, name, "%s; %s", text, reason);
 	else
 		ri_check_lack(checking, RI_CODE_GPU_BUSY_OTHERS, name, "%s", text);
-	ri_check_hint(checking, "%s", busy_hint);
 }
 
 static void check_busy(struct ri_checking *checking)
@@ -120,7 +115,9 @@ const struct ri_check ri_check_gpu_busy = {
 	.fails = "memory is taken or a process computes there; a note. With MPS, where a "
 		"launcher has started several ranks on this node, and where the memory is a NUMA "
 		"node without processes, it cannot be required; a GPU with MIG is left out",
-	.advice = busy_hint,
+	.advice = "node admin: nvidia-smi on the host shows whose it is: another job, or "
+		"processes of an earlier one that have not ended; for the job: wait, or another "
+		"node",
 	RI_GPU_PROBED,
 	.run = check_busy,
 };
@@ -129,10 +126,6 @@ const struct ri_check ri_check_gpu_busy = {
 
 /* NVML API Reference Guide, "NvmlClocksEventReasons". */
 enum { HW_SLOWDOWN = 0x8, HW_THERMAL = 0x40, HW_POWER_BRAKE = 0x80 };
-
-static const char throttle_hint[] =
-	"node admin: cooling, power supply and power limits of the host (nvidia-smi -q -d "
-	"PERFORMANCE,TEMPERATURE,POWER); for the job: another node, since one slow GPU slows all";
 
 /* Since the driver was loaded, which may be months. */
 static void note_slowed(struct ri_checking *checking, const struct ri_gpu_state *gpu,
@@ -147,7 +140,7 @@ static void note_slowed(struct ri_checking *checking, const struct ri_gpu_state 
 	ri_check_note(checking, RI_CODE_GPU_THROTTLE_COUNTED, name, "since the driver was loaded "
 		"the hardware slowed the clocks for %" PRIu64 " s because of heat and for %" PRIu64
 		" s because of power", slowed[0] / second, slowed[1] / second);
-	ri_check_hint(checking, "%s", throttle_hint);
+	ri_check_advise(checking);
 }
 
 /* HW_SLOWDOWN alone shows while clocks change, too, and so proves nothing. */
@@ -163,7 +156,6 @@ static void judge_throttle(struct ri_checking *checking, const struct ri_gpu_loo
 		ri_check_lack(checking, RI_CODE_GPU_THROTTLE_NOW, name,
 			"the hardware slows the clocks now because of %s",
 			(reasons & HW_THERMAL) != 0 ? "heat" : "power");
-		ri_check_hint(checking, "%s", throttle_hint);
 	} else if ((reasons & HW_SLOWDOWN) != 0) {
 		ri_check_note(checking, RI_CODE_GPU_THROTTLE_SLOWDOWN, name, "a hardware slowdown "
 			"without a reason, as while clocks change");
@@ -191,7 +183,9 @@ const struct ri_check ri_check_gpu_throttle = {
 		"_HW_POWER_BRAKE_SLOWDOWN (NVML API Reference Guide)",
 	.fails = "heat or the power brake slows one down now; a note, as is what was counted. "
 		"Limits that software sets, as the power cap, are normal",
-	.advice = throttle_hint,
+	.advice = "node admin: cooling, power supply and power limits of the host (nvidia-smi -q "
+		"-d PERFORMANCE,TEMPERATURE,POWER); for the job: another node, since one slow GPU "
+		"slows all",
 	RI_GPU_PROBED,
 	.run = check_throttle,
 };
@@ -200,10 +194,6 @@ const struct ri_check ri_check_gpu_throttle = {
 
 /* nvmlComputeMode_t */
 enum { MODE_PROHIBITED = 2, MODE_EXCLUSIVE_PROCESS = 3 };
-
-static const char mode_hint[] =
-	"node admin: nvidia-smi -c DEFAULT sets the compute mode, nvidia-smi -pm 1 or "
-	"nvidia-persistenced the persistence mode";
 
 static void judge_mode(struct ri_checking *checking, const struct ri_gpu_look *look,
 	const struct ri_gpu_state *gpu)
@@ -218,7 +208,6 @@ static void judge_mode(struct ri_checking *checking, const struct ri_gpu_look *l
 	if (mode == MODE_PROHIBITED) {
 		ri_check_warn(checking, RI_CODE_GPU_MODE_PROHIBITED, name,
 			"the compute mode is \"prohibited\": no CUDA program can use it");
-		ri_check_hint(checking, "%s", mode_hint);
 	} else if (mode == MODE_EXCLUSIVE_PROCESS) {
 		ri_check_note(checking, RI_CODE_GPU_MODE_EXCLUSIVE, name,
 			"the compute mode is \"exclusive process\": one process at a time");
@@ -226,7 +215,7 @@ static void judge_mode(struct ri_checking *checking, const struct ri_gpu_look *l
 	if (persistence != NULL && *persistence == 0) {
 		ri_check_note(checking, RI_CODE_GPU_MODE_PERSISTENCE, name, "persistence mode is "
 			"off: the first process waits for the driver");
-		ri_check_hint(checking, "%s", mode_hint);
+		ri_check_advise(checking);
 	}
 	if (mig != NULL && mig[0] != mig[1])
 		ri_check_note(checking, RI_CODE_GPU_MODE_MIG, name, "the next reset turns MIG %s",
@@ -251,7 +240,8 @@ const struct ri_check ri_check_gpu_mode = {
 		"(NVML API Reference Guide)",
 	.fails = "the compute mode is \"prohibited\"; a note if it is \"exclusive process\", "
 		"persistence is off, or MIG is about to change",
-	.advice = mode_hint,
+	.advice = "node admin: nvidia-smi -c DEFAULT sets the compute mode, nvidia-smi -pm 1 or "
+		"nvidia-persistenced the persistence mode",
 	RI_GPU_PROBED,
 	.run = check_mode,
 };

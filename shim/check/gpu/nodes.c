@@ -9,10 +9,6 @@
 
 static const char control[] = "/dev/nvidiactl";
 
-static const char absent_hint[] =
-	"outside the image: docker run --gpus all (with NVIDIA's container toolkit on the host); "
-	"Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute with GPUs";
-
 static void check_vendor(struct ri_checking *checking)
 {
 	const struct ri_gpu_node *node = ri_gpu_node_find(checking->host, false);
@@ -32,7 +28,6 @@ static void check_vendor(struct ri_checking *checking)
 	ri_check_lack(checking, RI_CODE_GPU_VENDOR_NONE, "/dev", "no GPU device file is here");
 	ri_check_asked(checking, demand);
 	ri_check_expected_count(checking, demand);
-	ri_check_hint(checking, "%s", absent_hint);
 }
 
 const struct ri_check ri_check_gpu_vendor = {
@@ -40,24 +35,20 @@ const struct ri_check ri_check_gpu_vendor = {
 	.summary = "GPUs of some kind are here",
 	.reads = "which of nvidiactl, kfd, dxg, nvgpu and nvhost-ctrl is in /dev",
 	.fails = "none is",
-	.advice = absent_hint,
+	.advice = "outside the image: docker run --gpus all (with NVIDIA's container toolkit on "
+		"the host); Kubernetes: resources.limits with nvidia.com/gpu; Azure ML: a compute "
+		"with GPUs",
 	.unverified = "AMD, WSL and Tegra: only their presence is checked",
 	.topics = RI_ABOUT(GPU),
 	.because = "gpu.dev",
 	.run = check_vendor,
 };
 
-static const char dev_hint[] =
-	"outside the image: the container was started without NVIDIA's hook: docker run --gpus "
-	"all, or --device nvidia.com/gpu=all with CDI; Kubernetes: nvidia.com/gpu in "
-	"resources.limits";
-
 static void say_missing(struct ri_checking *checking, enum ri_code code, const char *node,
 	const char *text)
 {
 	ri_check_lack(checking, code, node, "%s", text);
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
-	ri_check_hint(checking, "%s", dev_hint);
 }
 
 static void check_dev(struct ri_checking *checking)
@@ -81,7 +72,9 @@ const struct ri_check ri_check_gpu_dev = {
 	.summary = "the device files of the NVIDIA driver are in the container",
 	.reads = "/proc/driver/nvidia, /dev/nvidiactl, /dev/nvidia-uvm (NVIDIA container toolkit)",
 	.fails = "the driver is loaded and a device file is missing",
-	.advice = dev_hint,
+	.advice = "outside the image: the container was started without NVIDIA's hook: docker run "
+		"--gpus all, or --device nvidia.com/gpu=all with CDI; Kubernetes: nvidia.com/gpu "
+		"in resources.limits",
 	.topics = RI_ABOUT(GPU),
 	.run = check_dev,
 };

@@ -132,8 +132,7 @@ static void say_kind(struct ri_checking *checking, const struct kind *kind, uint
 	ri_check_note(checking, RI_CODE_GPU_XID_LOGGED, kind->last.address, "the kernel's log has "
 		"Xid %" PRIu64 " of this GPU: %s%s, last %" PRIu64 " min ago", kind->last.number,
 		ri_xid_text(kind->last.number), times, ago / 60);
-	ri_check_hint(checking, "it may be of an earlier job; node admin: NVIDIA XID Errors says "
-		"what to do about each");
+	ri_check_advise(checking);
 }
 
 static void check_xid(struct ri_checking *checking)
@@ -176,8 +175,8 @@ const struct ri_check ri_check_gpu_xid = {
 		"ABI/testing/dev-kmsg), CLOCK_BOOTTIME; Xid 48, 62, 63, 64, 74, 79, 92, 94, 95, "
 		"119, 120 and 140 (NVIDIA XID Errors)",
 	.fails = "never: a note if there is one, because the log goes back to the machine's start",
-	.advice = "node admin: NVIDIA XID Errors says what to do about each; for the job: another "
-		"node",
+	.advice = "it may be of an earlier job; node admin: NVIDIA XID Errors says what to do "
+		"about each",
 	.unverified = "all of it",
 	.run = check_xid,
 };

@@ -29,7 +29,6 @@ static void check_mem(struct ri_checking *checking)
 		ri_check_expected(checking, "at least %s for %llu rank%s",
 			ri_size_show(wanted, least), (unsigned long long)checking->ranks,
 			checking->ranks == 1 ? "" : "s");
-		ri_check_hint(checking, "%s", mem_hint);
 	}
 }
 
@@ -73,11 +72,6 @@ const struct ri_check ri_check_cg_oom = {
 	.run = check_oom,
 };
 
-static const char cpu_hint[] =
-	"outside the image: docker run --cpus; Kubernetes: resources.limits.cpu; inside: "
-	"--omp-threads, because programs count the CPUs of the machine and not the CPU time "
-	"granted";
-
 static void check_cpu(struct ri_checking *checking)
 {
 	const struct ri_node node = {
@@ -99,7 +93,6 @@ static void check_cpu(struct ri_checking *checking)
 			(double)quota.milli / 1000);
 		ri_check_expected(checking, "at least one CPU for each of %llu rank%s",
 			(unsigned long long)checking->ranks, checking->ranks == 1 ? "" : "s");
-		ri_check_hint(checking, "%s", cpu_hint);
 	}
 }
 
@@ -109,6 +102,8 @@ const struct ri_check ri_check_cg_cpu = {
 	.reads = "cpu.max or cpu.cfs_quota_us of this cgroup and of those around it (Linux "
 		"admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst)",
 	.fails = "it is less than one CPU for each rank here",
-	.advice = cpu_hint,
+	.advice = "outside the image: docker run --cpus; Kubernetes: resources.limits.cpu; "
+		"inside: --omp-threads, because programs count the CPUs of the machine and not "
+		"the CPU time granted",
 	.run = check_cpu,
 };

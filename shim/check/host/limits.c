@@ -62,8 +62,6 @@ static void say_memlock(struct ri_checking *checking, const struct ri_limit *lim
 			"starts the ranks");
 	else if (is_in_user_namespace(checking->host))
 		ri_check_hint(checking, "%s", mapped_hint);
-	else
-		ri_check_hint(checking, "%s", ri_memlock_hint);
 }
 
 static void check_memlock(struct ri_checking *checking)
@@ -107,10 +105,6 @@ const struct ri_check ri_check_lim_memlock = {
 /* Sockets to all other ranks, data loaders, checkpoints: more than 1024 are soon used. */
 enum { ENOUGH_FILES = 4096, RANK_PROCESSES = 64, ENOUGH_PROCESSES = 1024 };
 
-static const char nofile_hint[] =
-	"outside the image: docker run --ulimit nofile=1048576:1048576; Azure ML: docker_args: "
-	"\"--ulimit nofile=1048576:1048576\"; Kubernetes: node admin: LimitNOFILE of containerd";
-
 static void check_nofile(struct ri_checking *checking)
 {
 	struct ri_limit limit;
@@ -128,8 +122,6 @@ static void check_nofile(struct ri_checking *checking)
 		if (limit.hard >= ENOUGH_FILES)
 			ri_check_hint(checking, "inside: \"ulimit -n %d\" in the shell that starts "
 				"the ranks", ENOUGH_FILES);
-		else
-			ri_check_hint(checking, "%s", nofile_hint);
 	}
 }
 
@@ -138,13 +130,11 @@ const struct ri_check ri_check_lim_nofile = {
 	.summary = "a process may open enough files",
 	.reads = "RLIMIT_NOFILE (setrlimit(2))",
 	.fails = "a process may have fewer than 4096 open files",
-	.advice = nofile_hint,
+	.advice = "outside the image: docker run --ulimit nofile=1048576:1048576; Azure ML: "
+		"docker_args: \"--ulimit nofile=1048576:1048576\"; Kubernetes: node admin: "
+		"LimitNOFILE of containerd",
 	.run = check_nofile,
 };
-
-static const char nproc_hint[] =
-	"outside the image: docker run --pids-limit=-1 --ulimit nproc=-1; Azure ML: the same in "
-	"docker_args; Kubernetes: node admin: podPidsLimit of the kubelet";
 
 static void judge_nproc(struct ri_checking *checking, uint64_t most, const char *subject)
 {
@@ -164,7 +154,6 @@ static void judge_nproc(struct ri_checking *checking, uint64_t most, const char 
 		ri_check_expected(checking, "at least %llu for %llu rank%s",
 			(unsigned long long)least, (unsigned long long)checking->ranks,
 			checking->ranks == 1 ? "" : "s");
-		ri_check_hint(checking, "%s", nproc_hint);
 	}
 }
 
@@ -192,6 +181,7 @@ const struct ri_check ri_check_lim_nproc = {
 		"cgroup-v1/pids.rst), and RLIMIT_NPROC (setrlimit(2)) if this user is not root",
 	.fails = "they allow fewer than 1024 processes and threads, or fewer than 64 for each rank "
 		"here",
-	.advice = nproc_hint,
+	.advice = "outside the image: docker run --pids-limit=-1 --ulimit nproc=-1; Azure ML: the "
+		"same in docker_args; Kubernetes: node admin: podPidsLimit of the kubelet",
 	.run = check_nproc,
 };

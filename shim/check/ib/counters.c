@@ -73,7 +73,6 @@ static bool judge_flap(struct ri_checking *checking, const struct ri_hca *hca,
 	ri_check_lack(checking, RI_CODE_IB_FLAP_OFTEN, name_port(name, hca, port),
 		"went down %" PRIu64 " times; the machine runs for %" PRIu64 " h", count,
 		uptime / HOUR);
-	ri_check_hint(checking, "%s", cable_hint);
 	return true;
 }
 
@@ -113,7 +112,6 @@ static bool judge_errors(struct ri_checking *checking, const struct ri_hca *hca,
 	ri_check_lack(checking, RI_CODE_IB_ERRORS_MANY, name_port(name, hca, port),
 		"%" PRIu64 " symbol errors and %" PRIu64 " packets with an error; the machine runs "
 		"for %" PRIu64 " h", symbols, packets, hours);
-	ri_check_hint(checking, "%s", cable_hint);
 	return true;
 }
 
@@ -154,7 +152,6 @@ static bool judge_width(struct ri_checking *checking, const struct ri_hca *hca,
 		return true;
 	ri_check_lack(checking, RI_CODE_IB_WIDTH_NARROW, name_port(name, hca, port),
 		"uses one lane");
-	ri_check_hint(checking, "%s", cable_hint);
 	return true;
 }
 

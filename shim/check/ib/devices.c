@@ -44,8 +44,6 @@ static void say_absent(struct ri_checking *checking, const struct ri_hcas *hcas)
 		ri_check_hint(checking, "%s has no InfiniBand: take a size with an r in its name, "
 			"such as ND96isr_H100_v5, or do not request InfiniBand",
 			checking->azure_size->name);
-	else
-		ri_check_hint(checking, "%s", ri_ib_absent_hint);
 }
 
 /* Those of neither kind, such as EFA of AWS; text is as large as a number and some words. */
@@ -134,7 +132,6 @@ static void check_nonsriov(struct ri_checking *checking)
 		"has RDMA without SR-IOV: programs that use verbs, such as NCCL, cannot use it, "
 		"whatever is installed");
 	ri_ib_asked(checking, 0);
-	ri_check_hint(checking, "%s", direct_hint);
 }
 
 const struct ri_check ri_check_ib_nonsriov = {
@@ -153,10 +150,6 @@ const struct ri_check ri_check_ib_nonsriov = {
 /* NCCL Environment Variables: which devices NCCL uses. */
 static const char chosen[] = "NCCL_IB_HCA";
 
-static const char mixed_hint[] =
-	"NCCL_IB_HCA=^mlx5_an in the job's environment, or another list that excludes the Ethernet "
-	"devices";
-
 static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
 {
 	const char *value = ri_env_get(checking->env, chosen);
@@ -173,7 +166,7 @@ static void say_mixed(struct ri_checking *checking, const struct ri_hcas *hcas)
 	}
 	ri_check_note(checking, RI_CODE_IB_LINKLAYER_MIXED, ri_row_end(&row),
 		"on Ethernet, beside devices on InfiniBand: NCCL may use it between nodes");
-	ri_check_hint(checking, "%s", mixed_hint);
+	ri_check_advise(checking);
 }
 
 /* No device is over InfiniBand, which is right where the user does not ask for it. */
@@ -224,7 +217,8 @@ const struct ri_check ri_check_ib_linklayer = {
 		"\"Environment Variables\")",
 	.fails = "none is on InfiniBand; a note if both kinds are here and NCCL_IB_HCA chooses one "
 		"on Ethernet",
-	.advice = mixed_hint,
+	.advice = "NCCL_IB_HCA=^mlx5_an in the job's environment, or another list that excludes "
+		"the Ethernet devices",
 	.topics = RI_ABOUT(IB),
 	.because = "ib.dev",
 	.run = check_linklayer,

@@ -9,11 +9,6 @@
 #include "node/nvidia.h"
 #include "node/ofed.h"
 
-static const char ofed_hint[] =
-	"node admin: install DOCA-OFED (MLNX_OFED before 2025) on the host, an image cannot bring "
-	"a driver (Azure: an HPC image, AmlCompute has it); if the kernel's own driver is enough, "
-	"request ib instead of ofed (ib.uverbs and ib.libs for Ethernet)";
-
 /* Is there a device that a driver of Mellanox's is for? */
 static bool has_mellanox(const struct ri_hcas *hcas)
 {
@@ -38,7 +33,6 @@ static void judge_inbox(struct ri_checking *checking, const struct ri_ofed *ofed
 	ri_check_lack(checking, RI_CODE_IB_OFED_INBOX, ofed->module, "%s, not that of OFED", what);
 	ri_check_asked(checking, demand);
 	ri_check_expected(checking, "MLNX_OFED or DOCA-OFED (%s)", demand->subject);
-	ri_check_hint(checking, "%s", ofed_hint);
 }
 
 /* OFED is for the adapters of one maker alone. */
@@ -74,7 +68,7 @@ static void judge_none(struct ri_checking *checking, const struct ri_hcas *hcas)
 	ri_check_unknown(checking, RI_CODE_IB_OFED_UNKNOWN, modules,
 		"neither mlx5_core nor mlx4_core is shown");
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_OFED));
-	ri_check_hint(checking, "%s", ofed_hint);
+	ri_check_advise(checking);
 }
 
 static void check_ofed(struct ri_checking *checking)
@@ -102,15 +96,14 @@ const struct ri_check ri_check_ib_ofed = {
 		"drivers/net/ethernet/mellanox)",
 	.fails = "OFED is requested and the driver is the kernel's own, or the adapters are not "
 		"from Mellanox; unknown if no driver is shown",
-	.advice = ofed_hint,
+	.advice = "node admin: install DOCA-OFED (MLNX_OFED before 2025) on the host, an image "
+		"cannot bring a driver (Azure: an HPC image, AmlCompute has it); if the kernel's "
+		"own driver is enough, request ib instead of ofed (ib.uverbs and ib.libs for "
+		"Ethernet)",
 	.topics = RI_ABOUT(OFED),
 	.because = "ib.dev",
 	.run = check_ofed,
 };
-
-static const char peer_hint[] =
-	"node admin: modprobe nvidia-peermem on the host, or use the open kernel modules with "
-	"kernel 5.12 or newer, which do not need it";
 
 static void check_peermem(struct ri_checking *checking)
 {
@@ -134,7 +127,6 @@ static void check_peermem(struct ri_checking *checking)
 			"is not loaded: data between GPUs of two nodes is copied through the "
 			"memory of both, several times slower");
 		ri_ib_wished(checking, ri_ib_demand(checking));
-		ri_check_hint(checking, "%s", peer_hint);
 	}
 }
 
@@ -145,17 +137,14 @@ const struct ri_check ri_check_ib_peermem = {
 		"look), /proc/driver/nvidia/version and the kernel's release",
 	.fails = "no peer memory module is loaded and dma-buf cannot replace it; at most a warning "
 		"if ib or ofed is requested",
-	.advice = peer_hint,
+	.advice = "node admin: modprobe nvidia-peermem on the host, or use the open kernel "
+		"modules with kernel 5.12 or newer, which do not need it",
 	.unverified = "whether dma-buf works if it is available",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_peermem,
 };
 
 static const char gdrcopy[] = "/dev/gdrdrv";
-
-static const char gdrcopy_hint[] =
-	"outside the image: docker run --device=/dev/gdrdrv, or -e NVIDIA_GDRCOPY=enabled with the "
-	"NVIDIA runtime; node admin: install gdrcopy (gdrdrv) on the host";
 
 /* It speeds up small messages; everything works without it. */
 static void check_gdrcopy(struct ri_checking *checking)
@@ -167,12 +156,10 @@ static void check_gdrcopy(struct ri_checking *checking)
 		ri_check_pass(checking, gdrcopy, "can be opened");
 	} else if (error != ENOENT) {
 		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_DENIED, gdrcopy, "%s", strerror(error));
-		ri_check_hint(checking, "%s", gdrcopy_hint);
 	} else if (loaded || ri_demands_check(checking->demands, checking->number) != NULL) {
 		ri_check_lack(checking, RI_CODE_IB_GDRCOPY_ABSENT, gdrcopy, loaded
 			? "is not in this container, though the host has its driver"
 			: "is not here, and neither is its driver");
-		ri_check_hint(checking, "%s", gdrcopy_hint);
 	} else {
 		ri_check_skip(checking, gdrcopy, "the host has no driver for it");
 	}
@@ -184,7 +171,9 @@ const struct ri_check ri_check_ib_gdrcopy = {
 	.reads = "/dev/gdrdrv, which is opened and closed, /sys/module/gdrdrv (NVIDIA/gdrcopy; "
 		"NVIDIA container toolkit, NVIDIA_GDRCOPY)",
 	.fails = "the host has the driver but the file is missing, or it cannot be opened",
-	.advice = gdrcopy_hint,
+	.advice = "outside the image: docker run --device=/dev/gdrdrv, or -e "
+		"NVIDIA_GDRCOPY=enabled with the NVIDIA runtime; node admin: install gdrcopy "
+		"(gdrdrv) on the host",
 	.unverified = "all of it",
 	.run = check_gdrcopy,
 };

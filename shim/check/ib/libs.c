@@ -11,10 +11,6 @@
 #include "check/ib/ib.h"
 #include "check/software.h"
 
-#define INSTALL \
-	"inside the image: apt-get install libibverbs1 ibverbs-providers librdmacm1 (Fedora, " \
-	"RHEL: libibverbs librdmacm)"
-
 /* ib.libs */
 
 static void say_missing(struct ri_checking *checking, const struct ri_library *verbs)
@@ -32,7 +28,6 @@ static void say_missing(struct ri_checking *checking, const struct ri_library *v
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_MISSING, "libibverbs.so.1",
 			"is not in this image: NCCL and MPI use TCP instead");
 	}
-	ri_check_hint(checking, "%s", INSTALL);
 }
 
 static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core *core)
@@ -51,7 +46,6 @@ static void judge_verbs(struct ri_checking *checking, const struct ri_rdma_core 
 	} else if (verbs->fault != RI_ELF_OK) {
 		ri_ib_say_bad(checking, RI_CODE_IB_LIBS_BROKEN, verbs->path,
 			ri_check_library_fault(verbs));
-		ri_check_hint(checking, "%s", INSTALL);
 	} else {
 		ri_check_pass(checking, verbs->path, "found by %s",
 			ri_library_place_name(verbs->place));
@@ -71,7 +65,7 @@ static void check_libs(struct ri_checking *checking)
 	if (core->verbs.path != NULL && core->manager.path == NULL) {
 		ri_check_note(checking, RI_CODE_IB_LIBS_MISSING, "librdmacm.so.1",
 			"is not in this image; UCX and MPI may need it, NCCL does not");
-		ri_check_hint(checking, "%s", INSTALL);
+		ri_check_advise(checking);
 	}
 }
 
@@ -83,7 +77,8 @@ const struct ri_check ri_check_ib_libs = {
 	.fails = "an RDMA adapter is here, but libibverbs is missing, damaged, for another "
 		"processor, or in a folder that the loader does not search; a warning if the job "
 		"has several nodes",
-	.advice = INSTALL,
+	.advice = "inside the image: apt-get install libibverbs1 ibverbs-providers librdmacm1 "
+		"(Fedora, RHEL: libibverbs librdmacm)",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),
 	.run = check_libs,
@@ -115,8 +110,6 @@ static void judge_provider(struct ri_checking *checking, const char *driver)
 		ri_check_pass(checking, name, "fits libibverbs and the driver %s", driver);
 		return;
 	}
-	ri_check_hint(checking, "inside the image: apt-get install ibverbs-providers of the same "
-		"release as libibverbs1, and do not overwrite it with another copy");
 }
 
 /* Adapters of one driver have one provider. */
@@ -181,7 +174,8 @@ const struct ri_check ri_check_ib_provider = {
 		"/etc/libibverbs.d/*.driver (rdma-core libibverbs/dynamic_driver.c)",
 	.fails = "the provider for a driver is missing, has another private interface, or is not "
 		"named in a file; a warning if the job has several nodes",
-	.advice = "inside the image: apt-get install ibverbs-providers of libibverbs1's release",
+	.advice = "inside the image: apt-get install ibverbs-providers of the same release as "
+		"libibverbs1, and do not overwrite it with another copy",
 	.unverified = "names of providers other than mlx5, mlx4, efa and mana",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(OFED) | RI_ABOUT(IB),

@@ -20,9 +20,6 @@ static const char net[] = "NCCL_NET";
 static const char plugin[] = "NCCL_NET_PLUGIN";
 static const char topo_file[] = "NCCL_TOPO_FILE";
 
-static const char env_hint[] =
-	"in the job's environment (or the image's /etc/nccl.conf): unset it, or name what is here";
-
 static const struct ri_nccl_conf *read_conf(const struct ri_checking *checking)
 {
 	static struct ri_nccl_conf conf;
@@ -67,7 +64,6 @@ static void say_bad(struct ri_checking *checking, enum ri_code code, const struc
 		ri_check_lack(checking, code, setting->name, "%s%s %s", setting->quoted,
 			setting->where, what);
 	ri_ib_wished(checking, ri_ib_demand(checking));
-	ri_check_hint(checking, "%s", env_hint);
 }
 
 static void judge_disable(struct ri_checking *checking, const struct ri_hcas *hcas)
@@ -122,7 +118,6 @@ static void judge_net(struct ri_checking *checking, const struct ri_hcas *hcas)
 		ri_check_lack(checking, RI_CODE_NCCL_ENV_NET, net, "%s%s, but there is no RDMA "
 			"device", setting.quoted, setting.where);
 	ri_ib_wished(checking, ri_ib_demand(checking));
-	ri_check_hint(checking, "%s", env_hint);
 }
 
 /* The same place: NAME stands for libnccl-net-NAME.so, or is a library itself. */
@@ -151,7 +146,6 @@ static void judge_plugin(struct ri_checking *checking)
 	ri_check_lack(checking, RI_CODE_NCCL_ENV_PLUGIN, plugin, "%s%s is not a library that the "
 		"loader finds: NCCL continues without it", setting.quoted, setting.where);
 	ri_ib_wished(checking, ri_ib_demand(checking));
-	ri_check_hint(checking, "%s", env_hint);
 }
 
 static void judge_topo_file(struct ri_checking *checking)
@@ -196,17 +190,13 @@ const struct ri_check ri_check_nccl_env = {
 	.fails = "InfiniBand is here and switched off, NCCL_IB_HCA matches no adapter, NCCL_NET is "
 		"IB without any adapter, or a named file or plug-in is missing; a warning if the "
 		"job has several nodes, for NCCL_NET=IB also if it has several ranks here",
-	.advice = env_hint,
+	.advice = "in the job's environment (or the image's /etc/nccl.conf): unset it, or name "
+		"what is here",
 	.unverified = "all of it",
 	.runs = RI_CHECK_LAUNCH,
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_env,
 };
-
-static const char topo_hint[] =
-	"inside the image: the XML file for this VM size from Azure/azhpc-images (topology/), and "
-	"NCCL_TOPO_FILE=/path/of/it in the job's environment or /etc/nccl.conf; or outside: mount "
-	"/opt/microsoft and /etc/nccl.conf of an Azure HPC host";
 
 /* Where NCCL looks by itself (NCCL documentation, NCCL_TOPO_FILE). */
 static const char virtual_topology[] = "/var/run/nvidia-topologyd/virtualTopology.xml";
@@ -237,7 +227,6 @@ static void check_topo(struct ri_checking *checking)
 			"them badly", checking->azure_size->name);
 		if (ri_topology_is_wide(checking->topology))
 			ri_ib_wished(checking, ri_ib_demand(checking));
-		ri_check_hint(checking, "%s", topo_hint);
 	}
 }
 
@@ -249,7 +238,10 @@ const struct ri_check ri_check_nccl_topo = {
 		"Azure/azhpc-images, customizations",
 	.fails = "the size has eight GPUs and eight InfiniBand adapters, and no setting names a "
 		"file; a warning if the job has several nodes",
-	.advice = topo_hint,
+	.advice = "inside the image: the XML file for this VM size from Azure/azhpc-images "
+		"(topology/), and NCCL_TOPO_FILE=/path/of/it in the job's environment or "
+		"/etc/nccl.conf; or outside: mount /opt/microsoft and /etc/nccl.conf of an Azure "
+		"HPC host",
 	.unverified = "the loss on each of the sizes",
 	.topics = RI_ABOUT(IB),
 	.run = check_topo,
@@ -275,7 +267,6 @@ static void check_lib(struct ri_checking *checking)
 		if (library.fault != RI_ELF_OK) {
 			ri_check_lack(checking, RI_CODE_NCCL_LIB_BROKEN, library.path, "%s",
 				ri_check_library_fault(&library));
-			ri_check_hint(checking, "inside the image: install it again");
 		} else if (i == 0) {
 			ri_check_pass(checking, library.path, "version %s", version_of(&library));
 		} else {

@@ -40,10 +40,6 @@ static bool is_up(const struct ri_port *port)
 	return port->state == RI_PORT_ACTIVE && (port->phys == RI_PHYS_UP || port->phys == 0);
 }
 
-static const char port_hint[] =
-	"node admin: check the cable, the switch port and the subnet manager; for the job: another "
-	"node (Azure: redeploy the VM)";
-
 static const char *explain(const struct ri_port *port)
 {
 	if (port->state == RI_PORT_INIT || port->state == RI_PORT_ARMED)
@@ -70,8 +66,8 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 	else
 		ri_check_lack(checking, RI_CODE_IB_PORT_DOWN, ri_row_end(&row), "state %s%s",
 			ri_port_state_name(first->state), explain(first));
+	ri_check_advise(checking);
 	ri_ib_asked(checking, ri_ib_active(hcas));
-	ri_check_hint(checking, "%s", port_hint);
 }
 
 /* Was a port in the same state before this one? */
@@ -112,14 +108,11 @@ const struct ri_check ri_check_ib_port = {
 	.reads = "state, phys_state and sm_lid of each InfiniBand port in /sys/class/infiniband "
 		"(Linux ABI/stable/sysfs-class-infiniband)",
 	.fails = "a port is not ACTIVE and LinkUp; counts as requested if fewer than \"ib=N\" are",
-	.advice = port_hint,
+	.advice = "node admin: check the cable, the switch port and the subnet manager; for the "
+		"job: another node (Azure: redeploy the VM)",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_port,
 };
-
-static const char rate_hint[] =
-	"node admin: the link is slower than it can be, check the cable and the switch port; for "
-	"the job: another node";
 
 /* Ports slower than this; their rates are in Mb/s. */
 static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row *row)
@@ -197,7 +190,6 @@ static void judge_rate(struct ri_checking *checking, const struct ri_hcas *hcas,
 	ri_check_asked(checking, demand);
 	ri_check_expected(checking, "%llu Gb/s (%s)", (unsigned long long)wanted / 1000,
 		demand == NULL ? "the rate of the others" : demand->subject);
-	ri_check_hint(checking, "%s", rate_hint);
 }
 
 static void check_rate(struct ri_checking *checking)
@@ -226,7 +218,8 @@ const struct ri_check ri_check_ib_rate = {
 		"ABI/stable/sysfs-class-infiniband)",
 	.fails = "fewer ports than \"ib=N@RATE\" requests have that rate; if no rate is requested, "
 		"a port is slower than the others",
-	.advice = rate_hint,
+	.advice = "node admin: the link is slower than it can be, check the cable and the switch "
+		"port; for the job: another node",
 	.topics = RI_ABOUT(IB),
 	.run = check_rate,
 };
@@ -287,10 +280,6 @@ enum { FULL_MEMBER = 0x8000, DEFAULT_KEY = 0x7fff };
 /* UCX documentation, "UCX environment parameters": the key's lower 15 bits. */
 static const char ucx_key[] = "UCX_IB_PKEY";
 
-static const char key_hint[] =
-	"UCX_IB_PKEY in the job's environment: the key without its highest bit; NCCL uses the key "
-	"at index NCCL_IB_PKEY";
-
 static void judge_keys(struct ri_checking *checking, const uint16_t *keys, size_t count,
 	const char *name)
 {
@@ -346,6 +335,7 @@ const struct ri_check ri_check_ib_pkey = {
 	.reads = "pkeys of the first active InfiniBand port in /sys/class/infiniband (Linux "
 		"ABI/stable/sysfs-class-infiniband), UCX_IB_PKEY (UCX documentation)",
 	.fails = "no key belongs to a full member; a note if one does but is not the first",
-	.advice = key_hint,
+	.advice = "UCX_IB_PKEY in the job's environment: the key without its highest bit; NCCL "
+		"uses the key at index NCCL_IB_PKEY",
 	.run = check_pkey,
 };

@@ -86,10 +86,12 @@ static void say_device(struct ri_checking *checking, const struct ri_probe_devic
 	if (device->firmware[0] != '\0')
 		ri_text_addf(&text, ", firmware %s", device->firmware);
 	say_ports(&text, device, &active);
-	if (active > 0)
+	if (active > 0) {
 		ri_check_pass(checking, device->name, "%s", bytes);
-	else
-		ri_check_lack(checking, RI_CODE_IB_VERBS_PORT, device->name, "%s", bytes);
+		return;
+	}
+	ri_check_lack(checking, RI_CODE_IB_VERBS_PORT, device->name, "%s", bytes);
+	ri_check_hint(checking, "see ib.port");
 }
 
 /* Those that cannot be opened, in a row; the first error stands for all. */
@@ -110,7 +112,6 @@ static void say_closed(struct ri_checking *checking, const struct ri_probe *said
 	snprintf(what, sizeof(what), "seen by libibverbs, but cannot be opened: %s",
 		strerror((int)error));
 	ri_ib_say_bad(checking, RI_CODE_IB_VERBS_OPEN, ri_row_end(&row), what);
-	ri_check_hint(checking, "%s", open_hint);
 }
 
 static void judge_devices(struct ri_checking *checking, const struct ri_probe *said)

@@ -11,10 +11,6 @@
 #include "check/software.h"
 #include "from/sources.h"
 
-static const char install_hint[] =
-	"inside the image: a base image with MPI, or apt-get install openmpi-bin libopenmpi-dev "
-	"(or mpich)";
-
 /* Has the loader a way to it? Broken ones count: that is where it ends. */
 static bool is_found(const struct ri_mpi_library *library)
 {
@@ -84,7 +80,6 @@ static void say_missing(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_MPI_PRESENT_MISSING, "libmpi",
 			"this image has no MPI library");
 	ask_mpi(checking);
-	ri_check_hint(checking, "%s", install_hint);
 }
 
 /* The first whole one that lies apart, where the loader finds none. */
@@ -132,7 +127,8 @@ const struct ri_check ri_check_mpi_present = {
 	.fails = "it is missing, damaged, for another processor, or in a folder that the loader "
 		"does not search; a warning in an MPI job, unless the library's own mpirun is "
 		"first on PATH",
-	.advice = install_hint,
+	.advice = "inside the image: a base image with MPI, or apt-get install openmpi-bin "
+		"libopenmpi-dev (or mpich)",
 	.unverified = "Intel MPI and MVAPICH2: artificial images only",
 	.topics = RI_ABOUT(MPI),
 	.run = check_present,
@@ -152,8 +148,6 @@ static void check_launcher(struct ri_checking *checking)
 	} else if (mpi->launcher_count == 0) {
 		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_MISSING, "mpirun",
 			"neither mpirun nor mpiexec is on PATH");
-		ri_check_hint(checking, "inside the image: only needed if ranks are started from "
-			"inside; apt-get install openmpi-bin, or put its folder on PATH");
 	} else if (launcher->lacks_prterun) {
 		ri_check_lack(checking, RI_CODE_MPI_LAUNCHER_PRTERUN, launcher->program.path,
 			"belongs to Open MPI 5 and executes prterun, which is missing");
@@ -171,8 +165,8 @@ const struct ri_check ri_check_mpi_launcher = {
 	.reads = "PATH for mpirun, mpiexec and similar, prterun for Open MPI 5 (its "
 		"ompi/tools/mpirun)",
 	.fails = "mpirun is missing, or that of Open MPI 5 has no prterun",
-	.advice = "inside the image: install the launcher, or put its folder on PATH; not needed "
-		"if an orchestrator starts the ranks",
+	.advice = "inside the image: only needed if ranks are started from inside; apt-get "
+		"install openmpi-bin, or put its folder on PATH",
 	.run = check_launcher,
 };
 
@@ -231,8 +225,6 @@ static void say_mismatch(struct ri_checking *checking, const char *subject,
 		describe(what, sizeof(what), library->family, library->version),
 		library->file.path);
 	ask_mpi(checking);
-	ri_check_hint(checking, "inside the image: put the folder of one MPI first on both PATH "
-		"and LD_LIBRARY_PATH; with conda, remove its MPI or use it for both");
 }
 
 /* Versions of one implementation mostly understand each other, those of a series surely. */
@@ -277,7 +269,8 @@ const struct ri_check ri_check_mpi_match = {
 	.fails = "no library that programs find can talk to the launcher: PMIx with Open MPI, PMI "
 		"with MPICH and its relatives; or they are of different series. A warning in an "
 		"MPI job",
-	.advice = "inside the image: put one MPI first on both PATH and LD_LIBRARY_PATH",
+	.advice = "inside the image: put the folder of one MPI first on both PATH and "
+		"LD_LIBRARY_PATH; with conda, remove its MPI or use it for both",
 	.unverified = "a rank under another MPI's launcher was tested with Open MPI and MPICH only",
 	.topics = RI_ABOUT(MPI),
 	.run = check_match,
@@ -330,8 +323,6 @@ static void check_multiple(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_MPI_MULTIPLE_CONDA,
 			mpi->launchers[0].program.path, "conda's launcher comes first on PATH; %s "
 			"and %s are installed", what, second);
-		ri_check_hint(checking, "inside the image: put the system's folder before conda's "
-			"on PATH, or use conda's MPI for everything");
 	} else {
 		ri_check_note(checking, RI_CODE_MPI_MULTIPLE_SEVERAL, first->file.path,
 			"%s, and also %s (%s)", what, second, other->file.path);
@@ -345,7 +336,7 @@ const struct ri_check ri_check_mpi_multiple = {
 		"conda environment)",
 	.fails = "several MPIs are installed and conda's launcher is first; several without that "
 		"are a note",
-	.advice = "inside the image: keep only one, or use the same order on PATH and "
-		"LD_LIBRARY_PATH",
+	.advice = "inside the image: put the system's folder before conda's on PATH, or use "
+		"conda's MPI for everything",
 	.run = check_multiple,
 };

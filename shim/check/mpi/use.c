@@ -58,8 +58,6 @@ static void say_off(struct ri_checking *checking, const struct ri_mca_value *pml
 			"line %zu, pml = %s, keeps Open MPI off InfiniBand, which it uses through "
 			"UCX", pml->line, quoted);
 	ri_ib_wished(checking, ri_ib_demand(checking));
-	ri_check_hint(checking, "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; "
-		"NCCL is not affected");
 }
 
 static void check_mca(struct ri_checking *checking)
@@ -86,7 +84,8 @@ const struct ri_check ri_check_mpi_mca = {
 		"and /etc/openmpi (opal/mca/base/mca_base_var.c)",
 	.fails = "a setting excludes UCX while an InfiniBand adapter is here, as in the file that "
 		"Debian and Ubuntu ship; a warning if ib or ofed is requested",
-	.advice = "in the job or the image: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx",
+	.advice = "in the job or the image: OMPI_MCA_pml=ucx and OMPI_MCA_osc=ucx; NCCL is not "
+		"affected",
 	.unverified = "whether traffic then moves to InfiniBand",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_mca,
@@ -109,8 +108,6 @@ static void check_ucx(struct ri_checking *checking)
 	ri_check_lack(checking, RI_CODE_MPI_UCX_MISSING, library->file.path,
 		"was built without UCX and libfabric, so it uses TCP");
 	ri_ib_wished(checking, ri_ib_demand(checking));
-	ri_check_hint(checking, "inside the image: build it with --with-ucx, or use one built that "
-		"way, such as HPC-X; NCCL does not need it");
 }
 
 const struct ri_check ri_check_mpi_ucx = {
@@ -120,7 +117,8 @@ const struct ri_check ri_check_mpi_ucx = {
 		"and libfabric among the libraries that its library needs",
 	.fails = "an InfiniBand adapter is here and Open MPI has neither; a warning if ib or ofed "
 		"is requested",
-	.advice = "inside the image: an Open MPI built with --with-ucx",
+	.advice = "inside the image: build it with --with-ucx, or use one built that way, such "
+		"as HPC-X; NCCL does not need it",
 	.unverified = "Open MPI 3 with openib only",
 	.topics = RI_ABOUT(IB) | RI_ABOUT(OFED),
 	.run = check_ucx,
@@ -156,8 +154,6 @@ static void check_root(struct ri_checking *checking)
 	} else {
 		ri_check_lack(checking, RI_CODE_MPI_ROOT_GUARD, path,
 			"refuses to run as root, and this process is root");
-		ri_check_hint(checking, "in the image or the job: OMPI_ALLOW_RUN_AS_ROOT=1 and "
-			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or mpirun --allow-run-as-root");
 	}
 }
 
@@ -167,7 +163,8 @@ const struct ri_check ri_check_mpi_root = {
 	.reads = "the user of /proc/self/status, OMPI_ALLOW_RUN_AS_ROOT and "
 		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM (Open MPI, mpirun(1))",
 	.fails = "it is from Open MPI, this process is root, and the two variables are not both 1",
-	.advice = "in the image or the job: set both to 1",
+	.advice = "in the image or the job: OMPI_ALLOW_RUN_AS_ROOT=1 and "
+		"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or mpirun --allow-run-as-root",
 	.run = check_root,
 };
 
@@ -223,10 +220,6 @@ static void say_cma(struct ri_checking *checking, const char *why)
 		"%s: ranks of a node copy twice, or fill the log with errors", why);
 	if (checking->ranks > 1)
 		ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_MPI));
-	ri_check_hint(checking, "outside the image: docker run --cap-add SYS_PTRACE; Kubernetes: "
-		"securityContext.capabilities.add SYS_PTRACE; or in the job: "
-		"OMPI_MCA_btl_vader_single_copy_mechanism=none (Open MPI 4), OMPI_MCA_smsc=^cma "
-		"(5)");
 }
 
 static void check_cma(struct ri_checking *checking)
@@ -260,7 +253,10 @@ const struct ri_check ri_check_mpi_cma = {
 		"OMPI_MCA_smsc (Open MPI opal/mca/btl/vader, opal/mca/smsc)",
 	.fails = "a seccomp filter or Yama forbids it, and Open MPI is not set to work without it; "
 		"a warning in an MPI job with several ranks here",
-	.advice = "outside the image: docker run --cap-add SYS_PTRACE, or a newer runtime",
+	.advice = "outside the image: docker run --cap-add SYS_PTRACE; Kubernetes: "
+		"securityContext.capabilities.add SYS_PTRACE; or in the job: "
+		"OMPI_MCA_btl_vader_single_copy_mechanism=none (Open MPI 4), OMPI_MCA_smsc=^cma "
+		"(5)",
 	.topics = RI_ABOUT(MPI),
 	.run = check_cma,
 };
@@ -283,8 +279,7 @@ static void check_ssh(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_MPI_SSH_MISSING, "ssh",
 			"is not on PATH; mpirun needs it to start ranks on the other nodes");
 	if (checking->results[0].code == RI_CODE_MPI_SSH_MISSING)
-		ri_check_hint(checking, "inside the image: apt-get install openssh-client; not "
-			"needed if an orchestrator or srun starts the ranks");
+		ri_check_advise(checking);
 }
 
 const struct ri_check ri_check_mpi_ssh = {
@@ -292,6 +287,7 @@ const struct ri_check ri_check_mpi_ssh = {
 	.summary = "mpirun can reach other nodes",
 	.reads = "PATH for ssh (Open MPI, plm_rsh_agent)",
 	.fails = "a launcher is here, the job has several nodes, and ssh is missing",
-	.advice = "inside the image: apt-get install openssh-client",
+	.advice = "inside the image: apt-get install openssh-client; not needed if an "
+		"orchestrator or srun starts the ranks",
 	.run = check_ssh,
 };

@@ -47,8 +47,6 @@ static void try_library(struct ri_checking *checking, const struct ri_mpi_librar
 		ri_check_lack(checking, RI_CODE_MPI_VERSION_UNLOADED, library->file.path,
 			"cannot be loaded: %.200s", prober.said.text);
 		ask_mpi(checking);
-		ri_check_hint(checking, "inside the image: install it again, with all libraries "
-			"that it needs; \"ldd\" shows which one is missing");
 	} else if (!prober.said.version.ok) {
 		ri_check_unknown(checking, RI_CODE_MPI_VERSION_UNKNOWN, library->file.path,
 			"does not report its version: error %llu",
@@ -92,7 +90,8 @@ const struct ri_check ri_check_mpi_version = {
 		"a separate process that gets two seconds",
 	.fails = "a library cannot be loaded, ends that process or does not return; unknown "
 		"without rankinit-probe",
-	.advice = "inside the image: install the library again, with all libraries that it needs",
+	.advice = "inside the image: install it again, with all libraries that it needs; \"ldd\" "
+		"shows which one is missing",
 	.unverified = "Intel MPI, MVAPICH2 and Cray MPICH: tested by their version texts only",
 	.runs = RI_CHECK_DEEP,
 	.probe = "mpi",

@@ -8,11 +8,6 @@
 #include "node/interfaces.h"
 #include "system/name_service.h"
 
-static const char master_hint[] =
-	"--wait-master=120 waits until it resolves; Kubernetes: a headless service with "
-	"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an address of "
-	"the node of rank 0";
-
 static void judge_master(struct ri_checking *checking, const char *subject, const char *name)
 {
 	char address[RI_NET_NAME];
@@ -29,7 +24,6 @@ static void judge_master(struct ri_checking *checking, const char *subject, cons
 	default:
 		ri_check_lack(checking, RI_CODE_NET_MASTER_UNRESOLVED, subject,
 			"%s does not resolve, or not yet", name);
-		ri_check_hint(checking, "%s", master_hint);
 	}
 }
 
@@ -55,7 +49,9 @@ const struct ri_check ri_check_net_master = {
 	.summary = "the master's name resolves",
 	.reads = "MASTER_ADDR as it was found, /etc/hosts (hosts(5)), and then the name service",
 	.fails = "neither knows the name; it may become known later",
-	.advice = master_hint,
+	.advice = "--wait-master=120 waits until it resolves; Kubernetes: a headless service with "
+		"publishNotReadyAddresses: true; else MASTER_ADDR in the job's environment: an "
+		"address of the node of rank 0",
 	.runs = RI_CHECK_EXTRA,
 	.run = check_master,
 };

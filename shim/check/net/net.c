@@ -78,7 +78,6 @@ static void check_hostname(struct ri_checking *checking)
 	default:
 		ri_check_lack(checking, RI_CODE_NET_HOSTNAME_UNRESOLVED, name,
 			"this node's own name does not resolve: Gloo and MPI look it up");
-		ri_check_hint(checking, "%s", name_hint);
 	}
 }
 
@@ -106,7 +105,6 @@ static void check_loopback(struct ri_checking *checking)
 		ri_check_lack(checking, RI_CODE_NET_LOOPBACK_NAME, name,
 			"is %s: Gloo gives that address to other nodes, which cannot reach it",
 			address);
-		ri_check_hint(checking, "%s", name_hint);
 	}
 }
 
@@ -119,10 +117,6 @@ const struct ri_check ri_check_net_loopback = {
 	.advice = name_hint,
 	.run = check_loopback,
 };
-
-static const char iface_hint[] =
-	"in the job's environment: name an interface that this container has, or unset it; docker "
-	"run --network=host shows those of the machine";
 
 /* Variables that choose interfaces. */
 static const struct {
@@ -178,7 +172,6 @@ static void say_fault(struct ri_checking *checking, const char *variable, const 
 			"find each other", quoted, fault);
 	else
 		ri_check_lack(checking, RI_CODE_NET_IFACE_NONE, variable, "%s %s", quoted, fault);
-	ri_check_hint(checking, "%s", iface_hint);
 }
 
 static void check_iface(struct ri_checking *checking)
@@ -221,14 +214,11 @@ const struct ri_check ri_check_net_iface = {
 		"ABI/testing/sysfs-class-net)",
 	.fails = "none of the interfaces named by one variable is here and up; a warning if "
 		"several ranks are here",
-	.advice = iface_hint,
+	.advice = "in the job's environment: name an interface that this container has, or unset "
+		"it; docker run --network=host shows those of the machine",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_iface,
 };
-
-static const char port_hint[] =
-	"MASTER_PORT in the job's environment, or --master-port: a port on which no process of "
-	"this machine listens";
 
 /* Bind as torch's store does; 0, or the errno. */
 static int try_port(uint16_t port)
@@ -292,7 +282,6 @@ static void check_masterport(struct ri_checking *checking)
 		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_TAKEN, subject,
 			"%llu is in use on this machine, so rank 0 cannot open it",
 			(unsigned long long)port);
-		ri_check_hint(checking, "%s", port_hint);
 	} else if (error == EACCES && port < LEAST_FREE_PORT) {
 		ri_check_warn(checking, RI_CODE_NET_MASTERPORT_DENIED, subject,
 			"%llu requires CAP_NET_BIND_SERVICE, as all ports below %d do: rank 0 "
@@ -311,7 +300,8 @@ const struct ri_check ri_check_net_masterport = {
 	.fails = "a process of this machine listens on it, or it requires a capability that is "
 		"missing (capabilities(7): CAP_NET_BIND_SERVICE)",
 	.unverified = "a user of --user, who may lack rights that rankinit has",
-	.advice = port_hint,
+	.advice = "MASTER_PORT in the job's environment, or --master-port: a port on which no "
+		"process of this machine listens",
 	.runs = RI_CHECK_LAUNCH,
 	.run = check_masterport,
 };
