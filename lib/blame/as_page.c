@@ -2,6 +2,7 @@
 /* One page for people: which rank, why, the victims, the nodes without a report, what differs. */
 #include "blame/writer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -14,66 +15,75 @@ enum {
 	REASON = 6,	/* lines of it, where several are suspected */
 };
 
-static void add_name(struct ri_writer *writer, const struct ri_node_report *report)
-{
-	char name[RI_NODE_SHOWN];
+/* These lie in a place of the writer's. */
 
-	ri_writer_add_shown(writer, ri_node_report_name(name, report), COLUMNS);
+static const char *shown(struct ri_writer *writer, const char *value)
+{
+	return ri_writer_show(writer, value, COLUMNS);
 }
 
-static void add_time(struct ri_writer *writer, int64_t at)
+static const char *name_of(struct ri_writer *writer, const struct ri_node_report *report)
 {
-	char buffer[RI_TIME_SHOWN];
-
-	ri_writer_addf(writer, "%s", ri_time_show(buffer, at));
+	return ri_node_report_name(ri_writer_place(writer), report);
 }
 
-/* "1 node", "3 nodes" */
-static void add_count(struct ri_writer *writer, size_t count, const char *what)
+static const char *time_of(struct ri_writer *writer, int64_t at)
 {
-	ri_writer_addf(writer, "%zu %s%s", count, what, count == 1 ? "" : "s");
+	return ri_time_show(ri_writer_place(writer), at);
 }
 
-/* "rank 13 (node 1 (gpu-0514))", "node 1 (gpu-0514)" */
-static void add_who(struct ri_writer *writer, const struct ri_suspect *suspect)
+/* "rank 13 of node 1 (gpu-0514)", "node 1 (gpu-0514)" */
+static const char *who(struct ri_writer *writer, const struct ri_suspect *suspect)
 {
+	const char *name = name_of(writer, suspect->report);
 	int64_t rank = ri_suspect_rank(suspect);
+	char *place;
 
-	if (rank >= 0)
-		ri_writer_addf(writer, "rank %lld of ", (long long)rank);
-	add_name(writer, suspect->report);
+	if (rank < 0)
+		return name;
+	place = ri_writer_place(writer);
+	snprintf(place, RI_WRITER_PLACE, "rank %lld of %s", (long long)rank, name);
+	return place;
 }
 
-static void add_how(struct ri_writer *writer, const struct ri_suspect *suspect)
+/* "killed by SIGKILL, at 2026-11-23T17:29:19.689Z" */
+static const char *how(struct ri_writer *writer, const struct ri_suspect *suspect)
 {
 	const struct ri_node_report *report = suspect->report;
+	bool failed = suspect->rank != NULL || report->failure.class != RI_CLASS_NONE;
+	const char *at = time_of(writer, suspect->at);
+	const char *clock = report->compared ? ", by the clock of node 0" : "";
+	const char *end = failed ? shown(writer, report->failure.how) : NULL;
+	char *place = ri_writer_place(writer);
 
-	if (suspect->rank == NULL && report->failure.class == RI_CLASS_NONE)
-		ri_writer_addf(writer, "exit status %d", report->exit_status);
+	if (failed)
+		snprintf(place, RI_WRITER_PLACE, "%s, at %s%s", end, at, clock);
 	else
-		ri_writer_add_shown(writer, report->failure.how, COLUMNS);
-	ri_writer_addf(writer, ", at ");
-	add_time(writer, suspect->at);
-	ri_writer_addf(writer, report->compared ? ", by the clock of node 0\n" : "\n");
+		snprintf(place, RI_WRITER_PLACE, "exit status %d, at %s%s", report->exit_status, at,
+			clock);
+	return place;
 }
 
-/* Words of ours and a foreign value, which end the line. */
-static void add_line(struct ri_writer *writer, const char *words, const char *value)
+static const char *plural(size_t count)
 {
-	ri_writer_addf(writer, "%s", words);
-	ri_writer_add_shown(writer, value, COLUMNS);
-	ri_writer_addf(writer, "\n");
+	return count == 1 ? "" : "s";
+}
+
+/* All suspects, and those of them that are not shown. */
+static size_t count_suspects(const struct ri_reports *job)
+{
+	return job->suspect_count + job->more_suspects;
 }
 
 static void add_lines(struct ri_writer *writer, const char *const *lines, size_t count, size_t most)
 {
 	for (size_t i = 0; i < count && i < most; i++)
-		add_line(writer, "    ", lines[i]);
+		ri_writer_addf(writer, "    %s\n", shown(writer, lines[i]));
 }
 
 static void add_report(struct ri_writer *writer, const struct ri_suspect *suspect)
 {
-	add_line(writer, "    report: ", suspect->report->file);
+	ri_writer_addf(writer, "    report: %s\n", shown(writer, suspect->report->file));
 }
 
 static void add_reason(struct ri_writer *writer, const struct ri_suspect *suspect, size_t most)
@@ -89,11 +99,8 @@ static void add_deed(struct ri_writer *writer, const struct ri_suspect *suspect,
 {
 	const struct ri_reported_autopsy *autopsy = &suspect->report->autopsy;
 
-	ri_writer_addf(writer, ", at ");
-	add_time(writer, suspect->at);
-	ri_writer_addf(writer, ": it ");
-	ri_writer_add_shown(writer, autopsy->did, RI_REPORTED_DEED);
-	ri_writer_addf(writer, "\n");
+	ri_writer_addf(writer, ", at %s: it %s\n", time_of(writer, suspect->at),
+		ri_writer_show(writer, autopsy->did, RI_REPORTED_DEED));
 	add_lines(writer, autopsy->lines, autopsy->line_count, most);
 	add_report(writer, suspect);
 }
@@ -111,10 +118,9 @@ static void add_life(struct ri_writer *writer, const struct ri_suspect *suspect)
 
 static void add_first(const struct ri_reports *job, struct ri_writer *writer)
 {
-	add_who(writer, &job->suspects[0]);
-	ri_writer_addf(writer, job->conclusion == RI_CONCLUSION_REFUSED ? " refused to start: "
-		: " failed first: ");
-	add_how(writer, &job->suspects[0]);
+	ri_writer_addf(writer, "%s %s: %s\n", who(writer, &job->suspects[0]),
+		job->conclusion == RI_CONCLUSION_REFUSED ? "refused to start" : "failed first",
+		how(writer, &job->suspects[0]));
 	add_reason(writer, &job->suspects[0], RI_REPORTED_LINES);
 	add_life(writer, &job->suspects[0]);
 }
@@ -136,7 +142,7 @@ static bool is_one_reason(const struct ri_reports *job)
 
 static void add_heading(const struct ri_reports *job, struct ri_writer *writer)
 {
-	size_t all = job->suspect_count + job->more_suspects;
+	size_t all = count_suspects(job);
 	bool fit = false;
 
 	for (size_t i = 0; i < job->suspect_count; i++)
@@ -157,30 +163,24 @@ static void add_tie(const struct ri_reports *job, struct ri_writer *writer)
 	if (same)
 		add_reason(writer, &job->suspects[0], REASON);
 	for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++) {
-		ri_writer_addf(writer, "  ");
-		add_who(writer, &job->suspects[i]);
-		ri_writer_addf(writer, ": ");
-		add_how(writer, &job->suspects[i]);
+		ri_writer_addf(writer, "  %s: %s\n", who(writer, &job->suspects[i]),
+			how(writer, &job->suspects[i]));
 		if (!same)
 			add_reason(writer, &job->suspects[i], REASON);
 		add_life(writer, &job->suspects[i]);
 	}
 	if (job->suspect_count > SUSPECTS)
-		ri_writer_addf(writer, "  and %zu more%s\n",
-			job->suspect_count + job->more_suspects - SUSPECTS,
+		ri_writer_addf(writer, "  and %zu more%s\n", count_suspects(job) - SUSPECTS,
 			same && job->more_suspects == 0 ? ", with the same first line" : "");
 }
 
 static void add_list(const struct ri_reports *job, struct ri_writer *writer)
 {
-	for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++) {
-		if (i > 0)
-			ri_writer_addf(writer, " or ");
-		add_who(writer, &job->suspects[i]);
-	}
+	for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++)
+		ri_writer_addf(writer, "%s%s", i > 0 ? " or " : "",
+			who(writer, &job->suspects[i]));
 	if (job->suspect_count > SUSPECTS)
-		ri_writer_addf(writer, " or %zu more",
-			job->suspect_count + job->more_suspects - SUSPECTS);
+		ri_writer_addf(writer, " or %zu more", count_suspects(job) - SUSPECTS);
 }
 
 /* "5, 17-18" */
@@ -203,25 +203,25 @@ static void add_missing(struct ri_writer *writer, const struct ri_number_set *nu
 static void add_silent(const struct ri_reports *job, struct ri_writer *writer)
 {
 	const struct ri_number_set *numbers = job->nodes.missing > 0 ? &job->nodes : &job->ranks;
+	bool one = numbers->missing == 1;
 
-	ri_writer_addf(writer, numbers->missing == 1 ? "one " : "some of ");
-	if (numbers->missing > 1)
-		ri_writer_addf(writer, "%zu ", numbers->missing);
+	if (one)
+		ri_writer_addf(writer, "one ");
+	else
+		ri_writer_addf(writer, "some of %zu ", numbers->missing);
 	/* one of the files that were skipped may have been its report */
 	ri_writer_addf(writer, "%s%s left no %sreport and may have gone first: ",
-		numbers == &job->nodes ? "node" : "rank", numbers->missing == 1 ? "" : "s",
+		numbers == &job->nodes ? "node" : "rank", plural(numbers->missing),
 		job->skip_count > 0 ? "readable " : "");
 	add_missing(writer, numbers);
 	ri_writer_addf(writer, "\n");
 	ri_writer_addf(writer, "    the other ranks %s; look whether %s up, and what the platform "
 		"says of it\n", job->victims.lost > 0 ? "lost a peer" : "were stopped",
-		numbers->missing == 1 ? "that machine is" : "those machines are");
+		one ? "that machine is" : "those machines are");
 	if (job->later.report == NULL)
 		return;
-	ri_writer_addf(writer, "later ");
-	add_who(writer, &job->later);
-	ri_writer_addf(writer, " failed: ");
-	add_how(writer, &job->later);
+	ri_writer_addf(writer, "later %s failed: %s\n", who(writer, &job->later),
+		how(writer, &job->later));
 	add_reason(writer, &job->later, REASON);
 }
 
@@ -229,7 +229,7 @@ static void add_told(const struct ri_reports *job, struct ri_writer *writer)
 {
 	ri_writer_addf(writer, "node %lld failed first, as the link said; it left no report:\n",
 		(long long)job->verdict_node);
-	add_line(writer, "    ", job->verdict->verdict);
+	ri_writer_addf(writer, "    %s\n", shown(writer, job->verdict->verdict));
 }
 
 /* Where to look further, where no end of its own is shown. */
@@ -244,25 +244,22 @@ static void add_held(const struct ri_reports *job, struct ri_writer *writer)
 {
 	if (job->suspect_count > 1) {
 		ri_writer_addf(writer, "one of %zu held up the others, and what their nodes saw "
-			"does not tell which:\n", job->suspect_count + job->more_suspects);
+			"does not tell which:\n", count_suspects(job));
 		for (size_t i = 0; i < job->suspect_count && i < SUSPECTS; i++) {
-			ri_writer_addf(writer, "  ");
-			add_who(writer, &job->suspects[i]);
+			ri_writer_addf(writer, "  %s", who(writer, &job->suspects[i]));
 			add_deed(writer, &job->suspects[i], REASON);
 		}
 		if (job->suspect_count > SUSPECTS)
-			ri_writer_addf(writer, "  and %zu more\n",
-				job->suspect_count + job->more_suspects - SUSPECTS);
+			ri_writer_addf(writer, "  and %zu more\n", count_suspects(job) - SUSPECTS);
 		return;
 	}
-	add_who(writer, &job->suspects[0]);
 	if (job->suspects[0].seen) {
-		ri_writer_addf(writer, " held up the others");
+		ri_writer_addf(writer, "%s held up the others", who(writer, &job->suspects[0]));
 		add_deed(writer, &job->suspects[0], RI_REPORTED_DEEDS);
 		return;
 	}
-	ri_writer_addf(writer, " did not come when all others waited for it: look at what it did "
-		"last\n");
+	ri_writer_addf(writer, "%s did not come when all others waited for it: look at what it did "
+		"last\n", who(writer, &job->suspects[0]));
 	add_report(writer, &job->suspects[0]);
 }
 
@@ -277,9 +274,8 @@ static void add_statuses(const struct ri_reports *job, struct ri_writer *writer)
 
 		if (report->exit_status == 0 || count++ >= SUSPECTS)
 			continue;
-		ri_writer_addf(writer, "    but of ");
-		add_name(writer, report);
-		ri_writer_addf(writer, " the exit status is %d\n", report->exit_status);
+		ri_writer_addf(writer, "    but of %s the exit status is %d\n",
+			name_of(writer, report), report->exit_status);
 	}
 	if (count > SUSPECTS)
 		ri_writer_addf(writer, "    and so of %zu more\n", count - SUSPECTS);
@@ -305,9 +301,8 @@ static void add_conclusion(const struct ri_reports *job, struct ri_writer *write
 		break;
 	case RI_CONCLUSION_EVICTED:
 		add_list(job, writer);
-		ri_writer_addf(writer, " was stopped from outside, at ");
-		add_time(writer, job->suspects[0].at);
-		ri_writer_addf(writer, ", before the others lost it: ask the platform why\n");
+		ri_writer_addf(writer, " was stopped from outside, at %s, before the others lost "
+			"it: ask the platform why\n", time_of(writer, job->suspects[0].at));
 		add_reports(job, writer);
 		break;
 	case RI_CONCLUSION_LEFT:
@@ -335,10 +330,8 @@ static void add_conclusion(const struct ri_reports *job, struct ri_writer *write
 /* The job's id behind these words, and the attempt, as far as the platform tells them. */
 static void add_id(struct ri_writer *writer, const char *words, const struct ri_node_report *one)
 {
-	if (one->job != NULL) {
-		ri_writer_addf(writer, "%s", words);
-		ri_writer_add_shown(writer, one->job, COLUMNS);
-	}
+	if (one->job != NULL)
+		ri_writer_addf(writer, "%s%s", words, shown(writer, one->job));
 	if (one->attempt >= 0)
 		ri_writer_addf(writer, ", attempt %lld", (long long)one->attempt);
 }
@@ -346,23 +339,16 @@ static void add_id(struct ri_writer *writer, const char *words, const struct ri_
 static void add_job(const struct ri_reports *job, struct ri_writer *writer)
 {
 	const struct ri_attempt *newest = &job->attempts[0];
-	const struct ri_node_report *one = newest->reports[0];
 
 	ri_writer_addf(writer, "job");
-	add_id(writer, " ", one);
-	ri_writer_addf(writer, ": ");
-	add_count(writer, newest->count, "report");
+	add_id(writer, " ", newest->reports[0]);
+	ri_writer_addf(writer, ": %zu report%s", newest->count, plural(newest->count));
 	if (job->nodes.all > 0)
-		ri_writer_addf(writer, " of %zu node%s", job->nodes.all,
-			job->nodes.all == 1 ? "" : "s");
+		ri_writer_addf(writer, " of %zu node%s", job->nodes.all, plural(job->nodes.all));
 	if (job->ranks.all > 0)
-		ri_writer_addf(writer, ", %zu rank%s", job->ranks.all,
-			job->ranks.all == 1 ? "" : "s");
-	ri_writer_addf(writer, ", ");
-	add_time(writer, newest->began);
-	ri_writer_addf(writer, " to ");
-	add_time(writer, newest->ended);
-	ri_writer_addf(writer, "\n");
+		ri_writer_addf(writer, ", %zu rank%s", job->ranks.all, plural(job->ranks.all));
+	ri_writer_addf(writer, ", %s to %s\n", time_of(writer, newest->began),
+		time_of(writer, newest->ended));
 }
 
 static void add_victims(const struct ri_reports *job, struct ri_writer *writer)
@@ -372,21 +358,20 @@ static void add_victims(const struct ri_reports *job, struct ri_writer *writer)
 
 	if (victims->ranks == 0)
 		return;
-	ri_writer_addf(writer, job->conclusion == RI_CONCLUSION_STOPPED ? "that is " : "victims: ");
-	add_count(writer, victims->ranks, "rank");
-	ri_writer_addf(writer, " on ");
-	add_count(writer, victims->nodes, "node");
-	if (victims->lost > 0) {
-		ri_writer_addf(writer, "%s%zu lost a peer or waited in vain", before,
-			victims->lost);
+	ri_writer_addf(writer, "%s%zu rank%s on %zu node%s",
+		job->conclusion == RI_CONCLUSION_STOPPED ? "that is " : "victims: ",
+		victims->ranks, plural(victims->ranks), victims->nodes, plural(victims->nodes));
+	for (int kind = 0; kind < 3; kind++) {
+		const size_t counts[] = { victims->lost, victims->stopped, victims->failed };
+		static const char *const words[] = {
+			"lost a peer or waited in vain", "told to stop", "failed later",
+		};
+
+		if (counts[kind] == 0)
+			continue;
+		ri_writer_addf(writer, "%s%zu %s", before, counts[kind], words[kind]);
 		before = ", ";
 	}
-	if (victims->stopped > 0) {
-		ri_writer_addf(writer, "%s%zu told to stop", before, victims->stopped);
-		before = ", ";
-	}
-	if (victims->failed > 0)
-		ri_writer_addf(writer, "%s%zu failed later", before, victims->failed);
 	ri_writer_addf(writer, "\n");
 }
 
@@ -419,9 +404,8 @@ static void add_older(const struct ri_reports *job, struct ri_writer *writer)
 				!ri_number_set_lacks(&job->nodes, (size_t)one->node) ||
 				count++ >= NAMED)
 				continue;
-			ri_writer_addf(writer, "    but by its clock there is an older report of ");
-			add_name(writer, one);
-			add_line(writer, ": ", one->file);
+			ri_writer_addf(writer, "    but by its clock there is an older report of "
+				"%s: %s\n", name_of(writer, one), shown(writer, one->file));
 		}
 }
 
@@ -439,25 +423,20 @@ static void add_astray(const struct ri_reports *job, struct ri_writer *writer)
 		const struct ri_node_report *one = job->astray[i];
 		int64_t by = (ri_time_align(one, one->began) - job->usual_start) / 1000000;
 
-		add_name(writer, one);
-		ri_writer_addf(writer, " began %lld s %s %s: its clock or its start is that "
-			"far off\n", (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
+		ri_writer_addf(writer, "%s began %lld s %s %s: its clock or its start is that "
+			"far off\n", name_of(writer, one), (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
 			job->attempts[0].count == 2 ? "the other one" : "most others");
 	}
 	if (job->astray_count > NAMED)
 		ri_writer_addf(writer, "and so did %zu more\n", job->astray_count - NAMED);
 }
 
-static void add_value(struct ri_writer *writer, const char *value)
+static const char *value_of(struct ri_writer *writer, const char *value)
 {
 	enum { VALUE = 80 };
 
-	if (value == NULL)
-		ri_writer_addf(writer, "not there");
-	else if (value[0] == '\0')
-		ri_writer_addf(writer, "empty");
-	else
-		ri_writer_add_shown(writer, value, VALUE);
+	return value == NULL ? "not there" : value[0] == '\0' ? "empty"
+		: ri_writer_show(writer, value, VALUE);
 }
 
 static void add_oddities(const struct ri_reports *job, struct ri_writer *writer)
@@ -465,21 +444,15 @@ static void add_oddities(const struct ri_reports *job, struct ri_writer *writer)
 	for (size_t i = 0; i < job->odd_fact_count && i < NAMED; i++) {
 		const struct ri_odd_fact *odd = &job->odd_facts[i];
 
-		ri_writer_addf(writer, "differs: ");
-		ri_writer_add_shown(writer, odd->fact, COLUMNS);
-		ri_writer_addf(writer, " is ");
-		add_value(writer, odd->value);
-		ri_writer_addf(writer, " on ");
-		for (size_t k = 0; k < odd->count && k < NAMED; k++) {
-			if (k > 0)
-				ri_writer_addf(writer, ", ");
-			add_name(writer, odd->who[k]);
-		}
+		ri_writer_addf(writer, "differs: %s is %s on ", shown(writer, odd->fact),
+			value_of(writer, odd->value));
+		for (size_t k = 0; k < odd->count && k < NAMED; k++)
+			ri_writer_addf(writer, "%s%s", k > 0 ? ", " : "",
+				name_of(writer, odd->who[k]));
 		if (odd->count > NAMED)
 			ri_writer_addf(writer, " and %zu more", odd->count - NAMED);
-		ri_writer_addf(writer, ", ");
-		add_value(writer, odd->usual);
-		ri_writer_addf(writer, " on %zu others\n", odd->usual_count);
+		ri_writer_addf(writer, ", %s on %zu others\n", value_of(writer, odd->usual),
+			odd->usual_count);
 	}
 	if (job->odd_fact_count > NAMED)
 		ri_writer_addf(writer, "differs: %zu more; --blame=json has all\n",
@@ -492,15 +465,11 @@ static void add_attempts(const struct ri_reports *job, struct ri_writer *writer)
 		const struct ri_attempt *attempt = &job->attempts[i];
 		const struct ri_node_report *one = attempt->reports[0];
 
-		ri_writer_addf(writer, "not judged: ");
-		add_count(writer, attempt->count, "report");
-		ri_writer_addf(writer, " of another attempt or job");
+		ri_writer_addf(writer, "not judged: %zu report%s of another attempt or job",
+			attempt->count, plural(attempt->count));
 		add_id(writer, ", ", one);
-		ri_writer_addf(writer, ", ended ");
-		add_time(writer, attempt->ended);
-		ri_writer_addf(writer, ": ");
-		ri_writer_add_shown(writer, one->file, COLUMNS);
-		ri_writer_addf(writer, attempt->count > 1 ? " and others\n" : "\n");
+		ri_writer_addf(writer, ", ended %s: %s%s\n", time_of(writer, attempt->ended),
+			shown(writer, one->file), attempt->count > 1 ? " and others" : "");
 	}
 	if (job->attempt_count > NAMED + 1)
 		ri_writer_addf(writer, "not judged: %zu more attempts; --blame=json has all\n",
@@ -509,11 +478,9 @@ static void add_attempts(const struct ri_reports *job, struct ri_writer *writer)
 
 static void add_skips(const struct ri_reports *job, struct ri_writer *writer)
 {
-	for (size_t i = 0; i < job->skip_count && i < NAMED; i++) {
-		ri_writer_addf(writer, "skipped: ");
-		ri_writer_add_shown(writer, job->skips[i].file, COLUMNS);
-		add_line(writer, ": ", job->skips[i].why);
-	}
+	for (size_t i = 0; i < job->skip_count && i < NAMED; i++)
+		ri_writer_addf(writer, "skipped: %s: %s\n", shown(writer, job->skips[i].file),
+			shown(writer, job->skips[i].why));
 	if (job->skip_count > NAMED)
 		ri_writer_addf(writer, "skipped: %zu more files; --blame=json has all\n",
 			job->skip_count - NAMED);

@@ -35,7 +35,8 @@ static void add(struct ri_writer *writer, const char *text)
 
 void ri_writer_addf(struct ri_writer *writer, const char *format, ...)
 {
-	char piece[PIECE];
+	char piece[PIECE], whole[PIECE];
+	struct ri_text text;
 	va_list arguments;
 	bool ends;
 	int length;
@@ -49,19 +50,26 @@ void ri_writer_addf(struct ri_writer *writer, const char *format, ...)
 	ends = format[0] != '\0' && format[strlen(format) - 1] == '\n';
 	if (ends && (size_t)length < sizeof(piece))
 		piece[length - 1] = '\0';
-	ri_writer_add_shown(writer, piece, PIECE);
+	ri_text_init(&text, whole, sizeof(whole));
+	ri_text_add_shown(&text, piece, PIECE);
+	add(writer, whole);
 	if (ends)
 		add(writer, "\n");
 }
 
-void ri_writer_add_shown(struct ri_writer *writer, const char *value, size_t columns)
+char *ri_writer_place(struct ri_writer *writer)
 {
-	char piece[PIECE];
+	return writer->places[writer->place++ % RI_WRITER_PLACES];
+}
+
+const char *ri_writer_show(struct ri_writer *writer, const char *value, size_t columns)
+{
+	char *place = ri_writer_place(writer);
 	struct ri_text text;
 
-	ri_text_init(&text, piece, sizeof(piece));
+	ri_text_init(&text, place, RI_WRITER_PLACE);
 	ri_text_add_shown(&text, value, columns);
-	add(writer, piece);
+	return place;
 }
 
 int ri_writer_end(struct ri_writer *writer)

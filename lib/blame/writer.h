@@ -13,7 +13,13 @@
 #include "base/text.h"
 #include "blame/reports.h"
 
-enum { RI_WRITER_SIZE = 65536, RI_TIME_SHOWN = 64, RI_NODE_SHOWN = 512 };
+enum {
+	RI_WRITER_SIZE = 65536,
+	RI_WRITER_PLACES = 8,
+	RI_WRITER_PLACE = 2048,	/* of 512 columns, and some words */
+	RI_TIME_SHOWN = 64,
+	RI_NODE_SHOWN = 512,
+};
 
 struct ri_writer {
 	/* Returns -1 where it cannot be written; then no more is. */
@@ -23,7 +29,9 @@ struct ri_writer {
 	bool failed;
 	bool follows;		/* the next member or element needs a comma before it */
 	size_t length;
+	size_t place;		/* that is given next */
 	char bytes[RI_WRITER_SIZE];
+	char places[RI_WRITER_PLACES][RI_WRITER_PLACE];
 };
 
 /*
@@ -34,8 +42,11 @@ struct ri_writer {
 void ri_writer_addf(struct ri_writer *writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A foreign value in so many columns, as ri_text_add_shown has it. */
-void ri_writer_add_shown(struct ri_writer *writer, const char *value, size_t columns);
+/* A text's place, which lasts until seven more were taken: longer than a line is made. */
+char *ri_writer_place(struct ri_writer *writer);
+
+/* A foreign value in so many columns, 512 at most, as ri_text_add_shown has it, in a place. */
+const char *ri_writer_show(struct ri_writer *writer, const char *value, size_t columns);
 
 /* Write what is left. Returns 0, or -1 where not all could be written. */
 int ri_writer_end(struct ri_writer *writer);
