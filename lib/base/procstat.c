@@ -5,68 +5,62 @@
 
 #include "base/number.h"
 
-/*
- * PF_EXITING of include/linux/sched.h, in field 9 (proc(5), "flags"): set before
- * the files of a process are closed (kernel/exit.c, do_exit).
- */
-enum { EXITING = 0x4 };
+enum {
+	/*
+	 * PF_EXITING of include/linux/sched.h, in field 9 (proc(5), "flags"): set before
+	 * the files of a process are closed (kernel/exit.c, do_exit).
+	 */
+	EXITING = 0x4,
+	/* fields that are read, by their number in proc(5) */
+	PARENT = 4, GROUP = 5, SESSION = 6, FLAGS = 9, FAULTS = 10, USER_TICKS = 14,
+	KERNEL_TICKS = 15, STARTED = 22, CAUGHT = 34,
+};
 
-/* The number that starts here and ends at a blank or at the end of the line. */
-static bool read_number(const char *text, uint64_t max, uint64_t *out)
+/* The number that starts here and ends at a blank or at the end of the line; UINT64_MAX: none. */
+static uint64_t read_number(const char *text)
 {
-	const struct ri_range range = { 0, max };
+	static const struct ri_range all = { 0, UINT64_MAX };
 	size_t length = strcspn(text, " \n");
+	uint64_t number = UINT64_MAX;
 	char field[24];
 
 	if (length == 0 || length >= sizeof(field))
-		return false;
+		return UINT64_MAX;
 	memcpy(field, text, length);
 	field[length] = '\0';
-	return ri_number_read(field, range, out, NULL) == RI_NUMBER_OK;
-}
-
-/* From the start of one field to that of another one, count fields on. */
-static const char *skip_fields(const char *field, int count)
-{
-	for (; field != NULL && count > 0; count--) {
-		field = strchr(field, ' ');
-		if (field != NULL)
-			field++;
-	}
-	return field;
+	ri_number_read(field, all, &number, NULL);
+	return number;
 }
 
 /* "PID (NAME) STATE PPID PGRP SESSION ...": a name may hold blanks and parentheses. */
 bool ri_procstat_read(const char *text, struct ri_procstat *out)
 {
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *state, *started,
-		*signals;
-	uint64_t pid, parent, group, session, flags, ticks, caught;
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
+	uint64_t pid = read_number(text), fields[CAUGHT + 1];
 	size_t length;
+	char state;
 
-	if (open == NULL || close == NULL || close < open || close[1] != ' ')
+	if (open == NULL || close == NULL || close < open || close[1] != ' ' ||
+		close[2] == '\0' || close[3] != ' ')
 		return false;
-	state = close + 2;
-	started = skip_fields(state, 22 - 3);
-	if (*state == '\0' || state[1] != ' ' || started == NULL ||
-		!read_number(text, INT32_MAX, &pid) ||
-		!read_number(state + 2, INT32_MAX, &parent) ||
-		!read_number(skip_fields(state, 2), INT32_MAX, &group) ||
-		!read_number(skip_fields(state, 3), INT32_MAX, &session) ||
-		!read_number(skip_fields(state, 9 - 3), UINT64_MAX, &flags) ||
-		!read_number(started, UINT64_MAX, &ticks))
+	state = close[2];
+	at = close + 3;
+	for (int i = PARENT; i <= CAUGHT; i++) {
+		fields[i] = at == NULL ? UINT64_MAX : read_number(at + 1);
+		at = at == NULL ? NULL : strchr(at + 1, ' ');
+	}
+	if (pid > INT32_MAX || fields[PARENT] > INT32_MAX || fields[GROUP] > INT32_MAX ||
+		fields[SESSION] > INT32_MAX || fields[FLAGS] == UINT64_MAX ||
+		fields[STARTED] == UINT64_MAX)
 		return false;
-	caught = UINT64_MAX;
-	signals = skip_fields(started, 34 - 22);
-	if (signals != NULL)
-		read_number(signals, UINT64_MAX, &caught);
 	length = (size_t)(close - open - 1);
 	if (length >= sizeof(out->name))
 		length = sizeof(out->name) - 1;
-	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)parent,
-		.group = (pid_t)group, .session = (pid_t)session, .state = *state,
-		.dying = (flags & EXITING) != 0 || *state == 'Z' || *state == 'X',
-		.started = ticks, .caught = caught };
+	*out = (struct ri_procstat){ .pid = (pid_t)pid, .parent = (pid_t)fields[PARENT],
+		.group = (pid_t)fields[GROUP], .session = (pid_t)fields[SESSION], .state = state,
+		.dying = (fields[FLAGS] & EXITING) != 0 || state == 'Z' || state == 'X',
+		.started = fields[STARTED], .caught = fields[CAUGHT], .faults = fields[FAULTS],
+		.ticks = fields[USER_TICKS] + fields[KERNEL_TICKS] };
 	memcpy(out->name, open + 1, length);
 	return true;
 }

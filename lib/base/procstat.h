@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 22 and 34).
+ * One process as /proc/PID/stat tells it (proc(5), fields 1 to 6, 9, 10, 14, 15, 22 and 34).
  */
 #ifndef RI_BASE_PROCSTAT_H
 #define RI_BASE_PROCSTAT_H
@@ -18,6 +18,8 @@ struct ri_procstat {
 	char name[16];		/* cut by the kernel; may hold any byte */
 	bool dying;		/* its end has begun, or it is a zombie */
 	uint64_t started;	/* clock ticks since boot: tells a reused pid */
+	uint64_t ticks;		/* of a CPU that it was given, for itself and in the kernel */
+	uint64_t faults;	/* pages of memory that it was given without reading them */
 	uint64_t caught;	/* of signals 1 to 31 those with a handler, 1 << (number - 1) */
 };
 

@@ -21,61 +21,6 @@ bool ri_hang_read_field(const char *text, const char *name, uint64_t *out)
 	return ri_digits_read(text + strspn(text, " \t"), out) > 0;
 }
 
-bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads)
-{
-	uint64_t pid, count;
-
-	if (!ri_hang_read_field(text, "TracerPid", &pid) ||
-		!ri_hang_read_field(text, "Threads", &count) || pid > INT32_MAX ||
-		count > INT32_MAX)
-		return false;
-	*tracer = (pid_t)pid;
-	*threads = (unsigned)count;
-	return true;
-}
-
-/* Behind the name, which may hold blanks and parentheses, the state is field 3. */
-static const char *find_field(const char *stat, int wanted)
-{
-	const char *at = strrchr(stat, ')');
-
-	for (int field = 2; at != NULL && field < wanted; field++) {
-		at = strchr(at, ' ');
-		at = at == NULL ? NULL : at + 1;
-	}
-	return at;
-}
-
-bool ri_hang_read_faults(const char *text, uint64_t *faults)
-{
-	const char *at = find_field(text, 10);
-
-	return at != NULL && ri_digits_read(at, faults) > 0;
-}
-
-bool ri_hang_read_ticks(const char *text, uint64_t *ticks)
-{
-	const char *at = find_field(text, 14);
-	uint64_t user, kernel;
-	size_t digits;
-
-	if (at == NULL || (digits = ri_digits_read(at, &user)) == 0 || at[digits] != ' ' ||
-		ri_digits_read(at + digits + 1, &kernel) == 0)
-		return false;
-	*ticks = user + kernel;
-	return true;
-}
-
-bool ri_hang_read_io(const char *text, uint64_t *bytes)
-{
-	uint64_t in, out;
-
-	if (!ri_hang_read_field(text, "rchar", &in) || !ri_hang_read_field(text, "wchar", &out))
-		return false;
-	*bytes = in + out;
-	return true;
-}
-
 void ri_hang_read_wchan(const char *text, char *out, size_t size)
 {
 	ri_text_copy(out, size, strcmp(text, "0") == 0 ? "" : text);

@@ -17,19 +17,6 @@
 /* The number behind "NAME:" at the start of a line, as in status, io and fdinfo. */
 bool ri_hang_read_field(const char *text, const char *name, uint64_t *out);
 
-/* TracerPid and Threads of /proc/PID/status; false where one of them is missing. */
-bool ri_hang_read_status(const char *text, pid_t *tracer, unsigned *threads);
-
-/*
- * Of /proc/PID/stat: utime and stime together, in clock ticks, and minflt, the pages of memory
- * that it was given.
- */
-bool ri_hang_read_ticks(const char *text, uint64_t *ticks);
-bool ri_hang_read_faults(const char *text, uint64_t *faults);
-
-/* All bytes that were read and written, by rchar and wchar of /proc/PID/io. */
-bool ri_hang_read_io(const char *text, uint64_t *bytes);
-
 /* The function of the kernel that it waits in, of wchan; "" where that says "0": in none. */
 void ri_hang_read_wchan(const char *text, char *out, size_t size);
 

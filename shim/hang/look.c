@@ -112,37 +112,35 @@ static bool look_at_state(struct ri_hang_process *process)
 {
 	struct ri_procstat now;
 
-	if (ri_autopsy_read(text, "/proc/%d/stat", (int)process->pid) <= 0 ||
-		!ri_procstat_read(text, &now) || now.started != process->started) {
+	if (!ri_autopsy_stat(process->pid, &now) || now.started != process->started) {
 		process->state = 0;
 		return false;
 	}
 	process->state = now.state;
 	process->dying = now.dying;
-	ri_hang_read_ticks(text, &process->cpu_ticks);
-	ri_hang_read_faults(text, &process->faults);
+	process->cpu_ticks = now.ticks;
+	process->faults = now.faults;
 	return true;
 }
 
 static void look_at_times(struct ri_hang_process *process)
 {
 	int pid = (int)process->pid;
+	struct ri_procstat thread;
+	uint64_t in, out;
 
 	process->at_us = ri_now_us();
 	if (ri_autopsy_read(text, "/proc/%d/task/%d/schedstat", pid, pid) <= 0 ||
-		ri_digits_read(text, &process->main_ns) == 0) {
-		uint64_t ticks;
-
-		if (ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, pid) <= 0 ||
-			!ri_hang_read_ticks(text, &ticks))
-			process->main_ns = RI_HANG_NO_TOTAL;
-		else
-			process->main_ns = ticks * TICK_MS * 1000000u;
-	}
+		ri_digits_read(text, &process->main_ns) == 0)
+		process->main_ns =
+			ri_autopsy_read(text, "/proc/%d/task/%d/stat", pid, pid) > 0 &&
+			ri_procstat_read(text, &thread) ? thread.ticks * TICK_MS * 1000000u
+			: RI_HANG_NO_TOTAL;
 	if (ri_autopsy_read(text, "/proc/%d/task/%d/status", pid, pid) > 0)
 		ri_hang_read_field(text, "voluntary_ctxt_switches", &process->switches);
-	if (ri_autopsy_read(text, "/proc/%d/io", pid) > 0)
-		ri_hang_read_io(text, &process->io_total);
+	if (ri_autopsy_read(text, "/proc/%d/io", pid) > 0 &&
+		ri_hang_read_field(text, "rchar", &in) && ri_hang_read_field(text, "wchar", &out))
+		process->io_total = in + out;
 }
 
 static void look_at_call(struct ri_hang_process *process)
@@ -184,9 +182,14 @@ static void look_at_file(struct ri_hang_process *process)
 static void look_at_tracer(struct ri_hang_process *process)
 {
 	struct ri_procstat tracer;
+	uint64_t pid, threads;
 
-	if (ri_autopsy_read(text, "/proc/%d/status", (int)process->pid) > 0)
-		ri_hang_read_status(text, &process->tracer, &process->threads);
+	if (ri_autopsy_read(text, "/proc/%d/status", (int)process->pid) > 0 &&
+		ri_hang_read_field(text, "TracerPid", &pid) && pid <= INT32_MAX &&
+		ri_hang_read_field(text, "Threads", &threads) && threads <= INT32_MAX) {
+		process->tracer = (pid_t)pid;
+		process->threads = (unsigned)threads;
+	}
 	if (process->tracer > 0 && ri_autopsy_stat(process->tracer, &tracer))
 		memcpy(process->tracer_name, tracer.name, sizeof(tracer.name));
 }

@@ -17,11 +17,9 @@ static void read_facts(const uint8_t *data, size_t size)
 	char *text = fuzz_string(data, size), *copy = fuzz_string(data, size), wchan[48];
 	struct ri_call call = { .state = RI_CALL_UNKNOWN };
 	struct ri_mount mount;
-	unsigned threads;
 	uint64_t number;
 	struct ri_hang_identity said = ri_hang_unsaid;
 	int64_t rank = -1;
-	pid_t tracer;
 
 	if (ri_call_read(text, &call)) {
 		const struct ri_call_row *row = ri_call_row(&call);
@@ -31,11 +29,7 @@ static void read_facts(const uint8_t *data, size_t size)
 		ri_call_path(&call);
 		ri_call_sleeps(&call);
 	}
-	if (ri_hang_read_status(text, &tracer, &threads))
-		CHECK(tracer >= 0);
-	ri_hang_read_ticks(text, &number);
 	ri_hang_read_field(text, "voluntary_ctxt_switches", &number);
-	ri_hang_read_io(text, &number);
 	ri_hang_read_field(text, "mnt_id", &number);
 	ri_hang_read_wchan(text, wchan, sizeof(wchan));
 	CHECK(strlen(wchan) < sizeof(wchan) && strchr(wchan, '\n') == NULL);

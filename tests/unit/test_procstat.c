@@ -27,6 +27,8 @@ static void reads_an_ordinary_line(void **state)
 	assert_int_equal(found.state, 'S');
 	assert_string_equal(found.name, "python3");
 	assert_int_equal(found.started, 7718);
+	assert_int_equal(found.ticks, 3);
+	assert_int_equal(found.faults, 1);
 }
 
 static void tells_which_signals_have_a_handler(void **state)
