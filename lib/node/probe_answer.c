@@ -14,40 +14,54 @@ static const char *const steps[] = {
 	[RI_PROBE_INIT] = "init", [RI_PROBE_GPU] = "gpu", [RI_PROBE_ASK] = "ask",
 };
 
-/* What is left of a line. */
-struct line {
-	const char *rest;
+/* Reading it, line by line. */
+struct reading {
+	struct ri_probe *probe;
+	const char *rest;		/* of the line */
+	struct ri_probe_answer *kept;	/* where the answer to the last step goes */
 };
 
-static bool is_over(const struct line *line)
-{
-	return line->rest[0] == '\0';
-}
-
 /* A blank stands before each word but the first; a word is not empty. */
-static bool take_word(struct line *line, char *out, size_t size)
+static bool take_word(struct reading *in, char *out, size_t size)
 {
-	size_t length = strcspn(line->rest, " ");
+	size_t length = strcspn(in->rest, " ");
 
 	if (length == 0 || length >= size)
 		return false;
-	snprintf(out, size, "%.*s", (int)length, line->rest);
-	line->rest += length;
-	if (line->rest[0] == ' ' && line->rest[1] != '\0')
-		line->rest++;
-	return line->rest[0] != ' ';
+	snprintf(out, size, "%.*s", (int)length, in->rest);
+	in->rest += length;
+	if (in->rest[0] == ' ' && in->rest[1] != '\0')
+		in->rest++;
+	return in->rest[0] != ' ';
 }
 
-static bool take_number(struct line *line, uint64_t most, uint64_t *out)
+/* A word, and "" for "-", which is what is unknown. */
+static bool take_name(struct reading *in, char *out, size_t size)
+{
+	if (!take_word(in, out, size))
+		return false;
+	if (strcmp(out, "-") == 0)
+		out[0] = '\0';
+	return true;
+}
+
+static bool take_number(struct reading *in, uint64_t most, uint64_t *out)
 {
 	char word[24];
 	uint64_t number;
 
-	if (!take_word(line, word, sizeof(word)) ||
+	if (!take_word(in, word, sizeof(word)) ||
 		ri_digits_read(word, &number) != strlen(word) || number > most)
 		return false;
 	*out = number;
 	return true;
+}
+
+/* All that is left, blanks and all. */
+static void take_rest(struct reading *in, char *out, size_t size)
+{
+	ri_text_copy(out, size, in->rest);
+	in->rest += strlen(in->rest);
 }
 
 static struct ri_probe_device *last_device(struct ri_probe *probe)
@@ -55,138 +69,145 @@ static struct ri_probe_device *last_device(struct ri_probe *probe)
 	return probe->device_count == 0 ? NULL : &probe->devices[probe->device_count - 1];
 }
 
-/* The steps that are about a device are about the one that was opened last. */
-static bool take_device(struct ri_probe *probe, struct line *line)
-{
-	const struct ri_probe_device *device = last_device(probe);
-	char name[RI_PROBE_NAME];
-
-	return take_word(line, name, sizeof(name)) && device != NULL && device->answer.ok &&
-		strcmp(device->name, name) == 0;
-}
-
-static bool try_open(struct ri_probe *probe, struct line *line)
-{
-	struct ri_probe_device *device;
-
-	if (!probe->list.ok || probe->device_count == RI_MAX_HCAS ||
-		probe->device_count == probe->listed)
-		return false;
-	device = &probe->devices[probe->device_count++];
-	*device = (struct ri_probe_device){ .answer.tried = true };
-	return take_word(line, device->name, sizeof(device->name));
-}
-
-static bool try_port(struct ri_probe *probe, struct line *line)
-{
-	struct ri_probe_device *device = last_device(probe);
-	struct ri_probe_port *port;
-	uint64_t number;
-
-	if (!take_device(probe, line) || device->port_count == RI_MAX_HCA_PORTS ||
-		!take_number(line, UINT8_MAX, &number))
-		return false;
-	port = &device->ports[device->port_count++];
-	*port = (struct ri_probe_port){ .answer.tried = true, .port.number = (unsigned)number };
-	return true;
-}
-
-static bool try_memory(struct ri_probe *probe, struct line *line)
-{
-	struct ri_probe_memory *asked = &probe->asked;
-
-	*asked = (struct ri_probe_memory){ .answer.tried = true };
-	if (!take_device(probe, line) || !take_number(line, UINT64_MAX, &asked->size))
-		return false;
-	ri_text_copy(asked->device, sizeof(asked->device), last_device(probe)->name);
-	return asked->size > 0;
-}
-
 static struct ri_gpu_state *last_gpu(struct ri_probe *probe)
 {
 	return probe->gpu_count == 0 ? NULL : &probe->gpus[probe->gpu_count - 1];
 }
 
-static bool try_gpu(struct ri_probe *probe, struct line *line)
+/* The steps that are about a device are about the one that was opened last. */
+static struct ri_probe_device *take_device(struct reading *in)
 {
+	struct ri_probe_device *device = last_device(in->probe);
+	char name[RI_PROBE_NAME];
+
+	return take_word(in, name, sizeof(name)) && device != NULL && device->answer.ok &&
+		strcmp(device->name, name) == 0 ? device : NULL;
+}
+
+/*
+ * Steps begin. Each function returns where the answer goes, or NULL where the step is against the
+ * rules.
+ */
+
+static struct ri_probe_answer *begin_device(struct reading *in)
+{
+	struct ri_probe *probe = in->probe;
+	struct ri_probe_device *device;
+
+	if (!probe->list.ok || probe->device_count == RI_MAX_HCAS ||
+		probe->device_count == probe->listed)
+		return NULL;
+	device = &probe->devices[probe->device_count++];
+	return take_word(in, device->name, sizeof(device->name)) ? &device->answer : NULL;
+}
+
+static struct ri_probe_answer *begin_port(struct reading *in)
+{
+	struct ri_probe_device *device = take_device(in);
+	struct ri_probe_port *port;
+	uint64_t number;
+
+	if (device == NULL || device->port_count == RI_MAX_HCA_PORTS ||
+		!take_number(in, UINT8_MAX, &number))
+		return NULL;
+	port = &device->ports[device->port_count++];
+	port->port.number = (unsigned)number;
+	return &port->answer;
+}
+
+static struct ri_probe_answer *begin_memory(struct reading *in)
+{
+	struct ri_probe_memory *asked = &in->probe->asked;
+	const struct ri_probe_device *device = take_device(in);
+
+	if (device == NULL || !take_number(in, UINT64_MAX, &asked->size) || asked->size == 0)
+		return NULL;
+	ri_text_copy(asked->device, sizeof(asked->device), device->name);
+	return &asked->answer;
+}
+
+static struct ri_probe_answer *begin_gpu(struct reading *in)
+{
+	struct ri_probe *probe = in->probe;
 	struct ri_gpu_state *gpu;
-	uint64_t index;
 
 	if (!probe->init.ok || !probe->list.ok || probe->gpu_count == RI_GPU_STATES ||
-		probe->gpu_count == probe->listed || !take_number(line, UINT32_MAX, &index))
-		return false;
+		probe->gpu_count == probe->listed)
+		return NULL;
 	gpu = &probe->gpus[probe->gpu_count++];
-	*gpu = (struct ri_gpu_state){ .index = index, .answer.tried = true };
-	return true;
+	return take_number(in, UINT32_MAX, &gpu->index) ? &gpu->answer : NULL;
 }
 
 /* The GPU that was opened last, and nothing twice. */
-static bool try_ask(struct ri_probe *probe, struct line *line)
+static struct ri_probe_answer *begin_question(struct reading *in)
 {
+	struct ri_probe *probe = in->probe;
 	struct ri_gpu_state *gpu = last_gpu(probe);
 	char word[16];
 	uint64_t index;
 
-	if (gpu == NULL || !gpu->answer.ok || !take_number(line, UINT32_MAX, &index) ||
-		index != gpu->index || !take_word(line, word, sizeof(word)))
-		return false;
+	if (gpu == NULL || !gpu->answer.ok || !take_number(in, UINT32_MAX, &index) ||
+		index != gpu->index || !take_word(in, word, sizeof(word)))
+		return NULL;
 	probe->question = ri_gpu_asked_find(word);
-	if (probe->question == RI_GPU_ASKED_COUNT ||
-		gpu->asked[probe->question].answer.tried)
-		return false;
-	gpu->asked[probe->question].answer.tried = true;
-	return true;
+	return probe->question == RI_GPU_ASKED_COUNT ||
+		gpu->asked[probe->question].answer.tried ? NULL
+		: &gpu->asked[probe->question].answer;
 }
 
 /* The fields behind "try STEP". */
-static bool read_try(struct ri_probe *probe, struct line *line)
+static struct ri_probe_answer *begin(struct reading *in)
 {
+	struct ri_probe *probe = in->probe;
+	char path[RI_PROBE_LINE];
+
 	switch (probe->at) {
 	case RI_PROBE_LOAD:
-		probe->load.tried = true;
-		line->rest += strlen(line->rest);	/* a path, blanks and all */
-		return probe->subject[0] != '\0';
+		take_rest(in, path, sizeof(path));
+		return path[0] == '\0' ? NULL : &probe->load;
 	case RI_PROBE_LIST:
-		probe->list.tried = true;
-		return probe->load.ok;
-	case RI_PROBE_OPEN:
-		return try_open(probe, line);
-	case RI_PROBE_PORT:
-		return try_port(probe, line);
-	case RI_PROBE_MEMORY:
-		return try_memory(probe, line);
-	case RI_PROBE_CLOSE:
-		return take_device(probe, line);
+		return probe->load.ok ? &probe->list : NULL;
 	case RI_PROBE_INIT:
-		probe->init.tried = true;
-		return probe->load.ok;
+		return probe->load.ok ? &probe->init : NULL;
+	case RI_PROBE_VERSION:
+		return probe->load.ok ? &probe->version : NULL;
+	case RI_PROBE_OPEN:
+		return begin_device(in);
+	case RI_PROBE_PORT:
+		return begin_port(in);
+	case RI_PROBE_MEMORY:
+		return begin_memory(in);
+	case RI_PROBE_CLOSE:
+		return take_device(in) == NULL ? NULL : &probe->closed;
 	case RI_PROBE_GPU:
-		return try_gpu(probe, line);
+		return begin_gpu(in);
 	case RI_PROBE_ASK:
-		return try_ask(probe, line);
+		return begin_question(in);
 	default:
-		probe->version.tried = true;
-		return probe->load.ok;
+		return NULL;
 	}
 }
 
-static bool begin_step(struct ri_probe *probe, struct line *line)
+static bool begin_step(struct reading *in)
 {
+	struct ri_probe *probe = in->probe;
+	unsigned step = RI_PROBE_LOAD;
 	char word[16];
 
-	if (probe->answer.tried && !probe->answer.given)
+	if ((probe->answer.tried && !probe->answer.given) || !take_word(in, word, sizeof(word)))
 		return false;
-	if (!take_word(line, word, sizeof(word)))
+	while (step < RI_PROBE_STEPS && strcmp(word, steps[step]) != 0)
+		step++;
+	if (step == RI_PROBE_STEPS)
 		return false;
-	for (unsigned step = RI_PROBE_LOAD; step < RI_PROBE_STEPS; step++) {
-		if (strcmp(word, steps[step]) != 0)
-			continue;
-		probe->at = (enum ri_probe_step)step;
-		probe->answer = (struct ri_probe_answer){ .tried = true };
-		ri_text_copy(probe->subject, sizeof(probe->subject), line->rest);
-		return read_try(probe, line) && is_over(line);
-	}
-	return false;
+	probe->at = (enum ri_probe_step)step;
+	probe->answer = (struct ri_probe_answer){ .tried = true };
+	ri_text_copy(probe->subject, sizeof(probe->subject), in->rest);
+	in->kept = begin(in);
+	if (in->kept == NULL || in->rest[0] != '\0')
+		return false;
+	*in->kept = probe->answer;
+	return true;
 }
 
 uint64_t ri_link_rate(uint64_t width, uint64_t speed)
@@ -206,19 +227,18 @@ uint64_t ri_link_rate(uint64_t width, uint64_t speed)
 	return lanes * lane;
 }
 
-static bool read_port(struct ri_probe_port *port, struct line *line)
+static bool read_port(struct reading *in, struct ri_probe_port *port)
 {
 	/* IBV_LINK_LAYER_... */
 	static const enum ri_link layers[] = { RI_LINK_UNKNOWN, RI_LINK_INFINIBAND,
 		RI_LINK_ETHERNET };
 	uint64_t layer, width, speed;
 
-	if (!take_number(line, UINT8_MAX, &port->port.state) ||
-		!take_number(line, UINT8_MAX, &port->port.phys) ||
-		!take_number(line, UINT8_MAX, &layer) || !take_number(line, UINT8_MAX, &width) ||
-		!take_number(line, UINT32_MAX, &speed) ||
-		!take_number(line, UINT32_MAX, &port->lid) ||
-		!take_number(line, UINT32_MAX, &port->port.manager))
+	if (!take_number(in, UINT8_MAX, &port->port.state) ||
+		!take_number(in, UINT8_MAX, &port->port.phys) ||
+		!take_number(in, UINT8_MAX, &layer) || !take_number(in, UINT8_MAX, &width) ||
+		!take_number(in, UINT32_MAX, &speed) || !take_number(in, UINT32_MAX, &port->lid) ||
+		!take_number(in, UINT32_MAX, &port->port.manager))
 		return false;
 	port->port.link = layer < sizeof(layers) / sizeof(layers[0]) ? layers[layer]
 		: RI_LINK_UNKNOWN;
@@ -226,68 +246,61 @@ static bool read_port(struct ri_probe_port *port, struct line *line)
 	return true;
 }
 
-/* A word, and "" for "-", which is what is unknown. */
-static bool take_name(struct line *line, char *out, size_t size)
+static bool read_gpu(struct reading *in, struct ri_gpu_state *gpu)
 {
-	if (!take_word(line, out, size))
-		return false;
-	if (strcmp(out, "-") == 0)
-		out[0] = '\0';
-	return true;
-}
-
-static bool read_open(struct ri_probe_device *device, struct line *line)
-{
-	uint64_t ports;
-
-	return take_number(line, UINT8_MAX, &ports) &&
-		take_name(line, device->firmware, sizeof(device->firmware));
-}
-
-static bool read_gpu(struct ri_gpu_state *gpu, struct line *line)
-{
-	if (!take_name(line, gpu->address, sizeof(gpu->address)) ||
-		!take_name(line, gpu->uuid, sizeof(gpu->uuid)))
+	if (!take_name(in, gpu->address, sizeof(gpu->address)) ||
+		!take_name(in, gpu->uuid, sizeof(gpu->uuid)))
 		return false;
 	ri_gpu_address_normalise(gpu->address);
 	return true;
 }
 
-static bool read_asked(struct ri_gpu_state *gpu, enum ri_gpu_asked asked, struct line *line)
+static bool read_numbers(struct reading *in, uint64_t *numbers, size_t count)
 {
-	for (size_t i = 0; i < ri_gpu_asked_numbers(asked); i++)
-		if (!take_number(line, UINT64_MAX, &gpu->asked[asked].numbers[i]))
+	for (size_t i = 0; i < count; i++)
+		if (!take_number(in, UINT64_MAX, &numbers[i]))
 			return false;
 	return true;
 }
 
-/* Where the answer to this step is kept; NULL: nowhere. */
-static struct ri_probe_answer *find_answer(struct ri_probe *probe)
+static bool read_ok(struct reading *in)
 {
+	struct ri_probe *probe = in->probe;
 	struct ri_probe_device *device = last_device(probe);
+	uint64_t ports;
 
 	switch (probe->at) {
-	case RI_PROBE_LOAD:
-		return &probe->load;
 	case RI_PROBE_LIST:
-		return &probe->list;
-	case RI_PROBE_VERSION:
-		return &probe->version;
+		return take_number(in, UINT32_MAX, &probe->listed);
 	case RI_PROBE_OPEN:
-		return &device->answer;
+		return take_number(in, UINT8_MAX, &ports) &&
+			take_name(in, device->firmware, sizeof(device->firmware));
 	case RI_PROBE_PORT:
-		return &device->ports[device->port_count - 1].answer;
-	case RI_PROBE_MEMORY:
-		return &probe->asked.answer;
-	case RI_PROBE_INIT:
-		return &probe->init;
+		return read_port(in, &device->ports[device->port_count - 1]);
 	case RI_PROBE_GPU:
-		return &last_gpu(probe)->answer;
+		return read_gpu(in, last_gpu(probe));
 	case RI_PROBE_ASK:
-		return &last_gpu(probe)->asked[probe->question].answer;
+		return read_numbers(in, last_gpu(probe)->asked[probe->question].numbers,
+			ri_gpu_asked_numbers(probe->question));
+	case RI_PROBE_VERSION:
+		take_rest(in, probe->text, sizeof(probe->text));
+		return true;
 	default:
-		return NULL;
+		return true;
 	}
+}
+
+static bool read_error(struct reading *in)
+{
+	struct ri_probe *probe = in->probe;
+	char text[RI_PROBE_LINE];
+
+	if (!take_number(in, UINT16_MAX, &probe->answer.error))
+		return false;
+	take_rest(in, text, sizeof(text));
+	if (probe->at == RI_PROBE_LOAD || probe->at == RI_PROBE_VERSION)
+		ri_text_copy(probe->text, sizeof(probe->text), text);
+	return true;
 }
 
 /* The largest that was given, the first that was not. */
@@ -300,85 +313,43 @@ static void keep_memory(struct ri_probe *probe)
 		*kept = probe->asked;
 }
 
-static void keep_text(struct ri_probe *probe, struct line *line)
+static bool end_step(struct reading *in, bool ok)
 {
-	ri_text_copy(probe->text, sizeof(probe->text), line->rest);
-	line->rest += strlen(line->rest);
-}
+	struct ri_probe *probe = in->probe;
 
-static bool read_ok(struct ri_probe *probe, struct line *line)
-{
-	struct ri_probe_device *device = last_device(probe);
-
-	switch (probe->at) {
-	case RI_PROBE_LIST:
-		return take_number(line, UINT32_MAX, &probe->listed);
-	case RI_PROBE_OPEN:
-		return read_open(device, line);
-	case RI_PROBE_PORT:
-		return read_port(&device->ports[device->port_count - 1], line);
-	case RI_PROBE_GPU:
-		return read_gpu(last_gpu(probe), line);
-	case RI_PROBE_ASK:
-		return read_asked(last_gpu(probe), probe->question, line);
-	case RI_PROBE_VERSION:
-		keep_text(probe, line);
-		return true;
-	default:
-		return true;
-	}
-}
-
-static bool read_error(struct ri_probe *probe, struct line *line)
-{
-	if (!take_number(line, UINT16_MAX, &probe->answer.error))
-		return false;
-	if (probe->at == RI_PROBE_LOAD || probe->at == RI_PROBE_VERSION)
-		keep_text(probe, line);
-	line->rest += strlen(line->rest);
-	return true;
-}
-
-static bool end_step(struct ri_probe *probe, struct line *line, bool ok)
-{
-	struct ri_probe_answer *kept;
-
-	if (!probe->answer.tried || probe->answer.given)
-		return false;
-	if (!(ok ? read_ok(probe, line) : read_error(probe, line)) || !is_over(line))
+	if (!probe->answer.tried || probe->answer.given || !(ok ? read_ok(in) : read_error(in)) ||
+		in->rest[0] != '\0')
 		return false;
 	probe->answer.given = true;
 	probe->answer.ok = ok;
-	kept = find_answer(probe);
-	if (kept != NULL)
-		*kept = probe->answer;
+	*in->kept = probe->answer;
 	if (probe->at == RI_PROBE_MEMORY)
 		keep_memory(probe);
 	return true;
 }
 
-static bool read_line(struct ri_probe *probe, const char *text)
+static bool read_line(struct reading *in)
 {
-	struct line line = { .rest = text };
+	struct ri_probe *probe = in->probe;
 	char word[16];
 	uint64_t rules;
 
-	if (probe->ended || probe->exec_error != 0 || !take_word(&line, word, sizeof(word)))
+	if (probe->ended || probe->exec_error != 0 || !take_word(in, word, sizeof(word)))
 		return false;
 	if (!probe->began) {
 		if (strcmp(word, "exec") == 0)
-			return take_number(&line, UINT16_MAX, &probe->exec_error) &&
-				probe->exec_error != 0 && is_over(&line);
+			return take_number(in, UINT16_MAX, &probe->exec_error) &&
+				probe->exec_error != 0 && in->rest[0] == '\0';
 		probe->began = strcmp(word, "rankinit-probe") == 0 &&
-			take_number(&line, UINT32_MAX, &rules) && is_over(&line) &&
+			take_number(in, UINT32_MAX, &rules) && in->rest[0] == '\0' &&
 			rules == RI_PROBE_RULES;
 		return probe->began;
 	}
 	if (strcmp(word, "try") == 0)
-		return begin_step(probe, &line);
+		return begin_step(in);
 	if (strcmp(word, "ok") == 0 || strcmp(word, "error") == 0)
-		return end_step(probe, &line, word[0] == 'o');
-	probe->ended = strcmp(word, "end") == 0 && is_over(&line) &&
+		return end_step(in, word[0] == 'o');
+	probe->ended = strcmp(word, "end") == 0 && in->rest[0] == '\0' &&
 		(!probe->answer.tried || probe->answer.given);
 	return probe->ended;
 }
@@ -397,6 +368,7 @@ static bool copy_line(char out[RI_PROBE_LINE], const char *bytes, size_t length)
 
 size_t ri_probe_read(struct ri_probe *out, const char *bytes, size_t size)
 {
+	struct reading in = { .probe = out };
 	const char *end;
 	char text[RI_PROBE_LINE];
 
@@ -408,7 +380,8 @@ size_t ri_probe_read(struct ri_probe *out, const char *bytes, size_t size)
 		if (end == NULL)
 			break;
 		length = (size_t)(end - bytes);
-		if (!copy_line(text, bytes, length) || !read_line(out, text))
+		in.rest = text;
+		if (!copy_line(text, bytes, length) || !read_line(&in))
 			return number;
 		bytes += length + 1;
 		size -= length + 1;

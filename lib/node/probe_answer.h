@@ -91,6 +91,7 @@ struct ri_probe {
 	struct ri_probe_answer list;
 	struct ri_probe_answer version;
 	struct ri_probe_answer init;
+	struct ri_probe_answer closed;	/* of the device that was closed last */
 	char text[RI_PROBE_TEXT];	/* the version, or why the library was not loaded */
 	struct ri_probe_device devices[RI_MAX_HCAS];
 	size_t device_count;		/* that were opened, or should have been */
