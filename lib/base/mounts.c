@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/number.h"
+
 /* Fields before the optional ones, whose end is a lone "-". */
-enum { AT_ROOT = 3, AT_POINT = 4, AT_FLAGS = 5, FIXED = 6 };
+enum { AT_ID = 0, AT_ROOT = 3, AT_POINT = 4, AT_FLAGS = 5, FIXED = 6 };
 
 /* Cut a field off at the blank behind it; NULL where the line is at its end. */
 static char *next_field(char **rest)
@@ -61,6 +63,8 @@ static bool read_mount(char *line, struct ri_mount *out)
 		field = next_field(&line);
 		if (field == NULL)
 			return false;
+		if (i == AT_ID && ri_digits_read(field, &out->id) == 0)
+			return false;
 		if (i == AT_ROOT)
 			out->root = decode(field);
 		else if (i == AT_POINT)
@@ -91,6 +95,32 @@ bool ri_mount_next(char **text, struct ri_mount *out)
 		*text = *end == '\0' ? end : end + 1;
 		*end = '\0';
 		found = read_mount(line, out);
+	}
+	return found;
+}
+
+/* Does the path lead to the point or below it? */
+static bool holds(const char *point, const char *path)
+{
+	size_t length = strlen(point);
+
+	while (length > 0 && point[length - 1] == '/')
+		length--;
+	return strncmp(point, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool ri_mount_of(char *text, const char *path, struct ri_mount *out)
+{
+	struct ri_mount mount;
+	bool found = false;
+
+	while (ri_mount_next(&text, &mount)) {
+		if (mount.point[0] != '/' || !holds(mount.point, path))
+			continue;
+		if (found && strlen(mount.point) < strlen(out->point))
+			continue;
+		*out = mount;
+		found = true;
 	}
 	return found;
 }

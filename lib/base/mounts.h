@@ -7,9 +7,11 @@
 #define RI_BASE_MOUNTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* One mount. The strings lie in the text that was read. */
 struct ri_mount {
+	uint64_t id;
 	const char *root;	/* what of the file system is mounted: "/" is all of it */
 	const char *point;	/* where */
 	const char *flags;	/* of this mount: "ro,nosuid,relatime" */
@@ -24,5 +26,12 @@ struct ri_mount {
  * when there is no more.
  */
 bool ri_mount_next(char **text, struct ri_mount *out);
+
+/*
+ * The mount that a path lies on: the longest mount point that it begins with,
+ * of equal ones the last. text is cut up as by ri_mount_next; path is absolute,
+ * without "..", "." or links. False where no mount holds it.
+ */
+bool ri_mount_of(char *text, const char *path, struct ri_mount *out);
 
 #endif

@@ -424,7 +424,8 @@ static void add_astray(const struct ri_reports *job, struct ri_writer *writer)
 		int64_t by = (ri_time_align(one, one->began) - job->usual_start) / 1000000;
 
 		ri_writer_addf(writer, "%s began %lld s %s %s: its clock or its start is that "
-			"far off\n", name_of(writer, one), (long long)(by < 0 ? -by : by), by < 0 ? "before" : "after",
+			"far off\n", name_of(writer, one), (long long)(by < 0 ? -by : by),
+			by < 0 ? "before" : "after",
 			job->attempts[0].count == 2 ? "the other one" : "most others");
 	}
 	if (job->astray_count > NAMED)

@@ -29,47 +29,10 @@ void ri_hang_read_wchan(const char *text, char *out, size_t size)
 
 bool ri_hang_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out)
 {
-	for (char *line = mountinfo, *end; *line != '\0'; line = end) {
-		uint64_t number;
-		size_t digits = ri_digits_read(line, &number);
-
-		end = line + strcspn(line, "\n");
-		end += *end == '\n';
-		if (digits == 0 || line[digits] != ' ' || number != id)
-			continue;
-		return ri_mount_next(&line, out);
-	}
+	while (ri_mount_next(&mountinfo, out))
+		if (out->id == id)
+			return true;
 	return false;
-}
-
-/* Is the path the point or below it? */
-static bool is_below(const char *path, const char *point)
-{
-	size_t length = strlen(point);
-
-	if (strcmp(point, "/") == 0)
-		return path[0] == '/';
-	return strncmp(path, point, length) == 0 &&
-		(path[length] == '\0' || path[length] == '/');
-}
-
-/* Of several at one point the last one hides the others. */
-bool ri_hang_find_mount_of(char *mountinfo, const char *path, struct ri_mount *out)
-{
-	struct ri_mount mount;
-	size_t longest = 0;
-	bool found = false;
-
-	while (ri_mount_next(&mountinfo, &mount)) {
-		size_t length = strlen(mount.point);
-
-		if (length < longest || !is_below(path, mount.point))
-			continue;
-		longest = length;
-		*out = mount;
-		found = true;
-	}
-	return found;
 }
 
 /* The variable in which the launcher of that source tells a process its rank; or NULL. */

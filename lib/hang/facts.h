@@ -20,12 +20,8 @@ bool ri_hang_read_field(const char *text, const char *name, uint64_t *out);
 /* The function of the kernel that it waits in, of wchan; "" where that says "0": in none. */
 void ri_hang_read_wchan(const char *text, char *out, size_t size);
 
-/*
- * The mount of that id in the text of /proc/PID/mountinfo, or the one that an absolute path lies
- * on; its strings lie in the text, which is cut for them. False: there is none.
- */
+/* The mount of that id in the text of /proc/PID/mountinfo, which is cut. False: there is none. */
 bool ri_hang_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out);
-bool ri_hang_find_mount_of(char *mountinfo, const char *path, struct ri_mount *out);
 
 /* How surely variables make a process a rank, from the least to the most. */
 enum ri_hang_claim {

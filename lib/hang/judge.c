@@ -8,6 +8,44 @@ enum {
 	DEEPEST = 8,		/* generations between a rank and its workers */
 };
 
+static const struct ri_wait_row rows[] = {
+#define RI_WAIT(kind_, file_, function_, reach_) \
+	{ RI_WAIT_##kind_, file_, function_, reach_ },
+#include "hang/waits.def"
+#undef RI_WAIT
+};
+
+const char *ri_wait_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot == NULL ? function : dot + 1;
+}
+
+/* The end of a path, or a folder in it. */
+static bool is_file(const char *path, const char *part)
+{
+	size_t length = strlen(path), tail = strlen(part);
+
+	if (part[tail - 1] == '/')
+		return strstr(path, part) != NULL;
+	return length >= tail && strcmp(path + length - tail, part) == 0;
+}
+
+const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner)
+{
+	const char *name = ri_wait_name(function);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ri_wait_row *row = &rows[i];
+
+		if (inner <= row->reach && is_file(file, row->file) &&
+			(row->function[0] == '*' || strcmp(row->function, name) == 0))
+			return row;
+	}
+	return NULL;
+}
+
 static const struct ri_hang_stack *main_stack(const struct ri_hang_process *process)
 {
 	return process->stack_count > 0 ? &process->stacks[0] : NULL;
@@ -77,55 +115,36 @@ static bool is_busy(const struct ri_hang *hang, const struct ri_hang_process *pr
 static enum ri_hang_class class_of_wait(const struct ri_hang *hang,
 	const struct ri_hang_process *process)
 {
-	switch (process->wait->kind) {
-	case RI_WAIT_COLLECTIVE:
-		return RI_HANG_COLLECTIVE;
-	case RI_WAIT_BACKWARD:
-	case RI_WAIT_PEERS:
-		return is_busy(hang, process) ? RI_HANG_RUNS : RI_HANG_COLLECTIVE;
-	case RI_WAIT_LOADER:
-		return RI_HANG_LOADER;
-	case RI_WAIT_WORK:
-	case RI_WAIT_LOADS:
-		return RI_HANG_WORK;
-	case RI_WAIT_DATA:
-		return RI_HANG_DATA;
-	case RI_WAIT_LOCK:
-		return RI_HANG_LOCK;
-	case RI_WAIT_THREAD:
-		return RI_HANG_THREAD;
-	case RI_WAIT_CHILD:
-		return RI_HANG_CHILD;
-	case RI_WAIT_DEBUGGER:
-		return RI_HANG_DEBUGGED;
-	}
-	return RI_HANG_UNKNOWN;
+	static const enum ri_hang_class classes[] = {
+		[RI_WAIT_COLLECTIVE] = RI_HANG_COLLECTIVE, [RI_WAIT_BACKWARD] = RI_HANG_COLLECTIVE,
+		[RI_WAIT_PEERS] = RI_HANG_COLLECTIVE, [RI_WAIT_LOADER] = RI_HANG_LOADER,
+		[RI_WAIT_WORK] = RI_HANG_WORK, [RI_WAIT_LOADS] = RI_HANG_WORK,
+		[RI_WAIT_DATA] = RI_HANG_DATA, [RI_WAIT_LOCK] = RI_HANG_LOCK,
+		[RI_WAIT_THREAD] = RI_HANG_THREAD, [RI_WAIT_CHILD] = RI_HANG_CHILD,
+		[RI_WAIT_DEBUGGER] = RI_HANG_DEBUGGED,
+	};
+	enum ri_wait_kind kind = process->wait->kind;
+
+	return (kind == RI_WAIT_BACKWARD || kind == RI_WAIT_PEERS) && is_busy(hang, process)
+		? RI_HANG_RUNS : classes[kind];
 }
 
 static enum ri_hang_class class_of_call(const struct ri_hang_process *process)
 {
+	static const enum ri_hang_class classes[] = {
+		[RI_CALL_FILE] = RI_HANG_WAITS, [RI_CALL_SLEEP] = RI_HANG_WAITS,
+		[RI_CALL_LOCK] = RI_HANG_LOCK, [RI_CALL_CHILD] = RI_HANG_CHILD,
+		[RI_CALL_EVENT] = RI_HANG_WAITS, [RI_CALL_VFORK] = RI_HANG_WAITS,
+		[RI_CALL_EXEC] = RI_HANG_WAITS, [RI_CALL_SIGNAL] = RI_HANG_WAITS,
+		[RI_CALL_END] = RI_HANG_EXITING,
+	};
 	const struct ri_call_row *row = ri_call_row(&process->call);
 
 	if (ri_call_sleeps(&process->call))
 		return RI_HANG_SLEEPS;
 	if (row == NULL)
 		return process->call.state == RI_CALL_INSIDE ? RI_HANG_WAITS : RI_HANG_UNKNOWN;
-	switch (row->kind) {
-	case RI_CALL_LOCK:
-		return RI_HANG_LOCK;
-	case RI_CALL_CHILD:
-		return RI_HANG_CHILD;
-	case RI_CALL_END:
-		return RI_HANG_EXITING;
-	case RI_CALL_FILE:
-	case RI_CALL_EVENT:
-	case RI_CALL_SLEEP:
-	case RI_CALL_VFORK:
-	case RI_CALL_EXEC:
-	case RI_CALL_SIGNAL:
-		break;
-	}
-	return RI_HANG_WAITS;
+	return classes[row->kind];
 }
 
 /* What the kernel says is certain; what the Python stack says comes next, then the call. */
@@ -190,11 +209,9 @@ bool ri_hang_is_worker(const struct ri_hang_look *look, size_t i, pid_t of)
 /* The one of its children with this number; -1: there is none. */
 static int find_own_child(const struct ri_hang_look *look, size_t parent, int pid)
 {
-	for (size_t i = 0; i < look->count; i++)
-		if (look->processes[i].pid == pid &&
-			look->processes[i].parent == look->processes[parent].pid)
-			return (int)i;
-	return -1;
+	int at = ri_hang_find_process(look, pid);
+
+	return at >= 0 && look->processes[at].parent == look->processes[parent].pid ? at : -1;
 }
 
 /* A shell in front of a rank: what it put into the background is not what it waits for. */

@@ -55,28 +55,3 @@ const char *ri_storage_name(enum ri_storage storage)
 
 	return names[storage];
 }
-
-static bool holds(const char *point, const char *path)
-{
-	size_t length = strlen(point);
-
-	while (length > 0 && point[length - 1] == '/')
-		length--;
-	return strncmp(point, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
-bool ri_mount_of(char *text, const char *path, struct ri_mount *out)
-{
-	struct ri_mount mount;
-	bool found = false;
-
-	while (ri_mount_next(&text, &mount)) {
-		if (mount.point[0] != '/' || !holds(mount.point, path))
-			continue;
-		if (found && strlen(mount.point) < strlen(out->point))
-			continue;
-		*out = mount;
-		found = true;
-	}
-	return found;
-}

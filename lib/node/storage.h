@@ -22,11 +22,4 @@ enum ri_storage ri_storage_of(const struct ri_mount *mount);
 /* "an Azure blob mount (blobfuse)" */
 const char *ri_storage_name(enum ri_storage storage);
 
-/*
- * The mount that a path lies on: the longest mount point that it begins with,
- * of equal ones the last. text is cut up as by ri_mount_next; path is absolute,
- * without "..", "." or links. False where no mount holds it.
- */
-bool ri_mount_of(char *text, const char *path, struct ri_mount *out);
-
 #endif

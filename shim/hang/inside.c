@@ -41,7 +41,7 @@ static void look_at_path(struct ri_hang_process *process)
 		return;
 	ri_text_copy(process->path, sizeof(process->path), path);
 	if (path[0] == '/' && ri_autopsy_read(text, "/proc/%d/mountinfo", (int)process->pid) > 0 &&
-		ri_hang_find_mount_of(text, path, &mount))
+		ri_mount_of(text, path, &mount))
 		ri_autopsy_note_mount(process, &mount);
 }
 

@@ -37,7 +37,7 @@ static void read_facts(const uint8_t *data, size_t size)
 		CHECK(strlen(mount.type) <= size);
 	free(copy);
 	copy = fuzz_string(data, size);
-	if (ri_hang_find_mount_of(copy, "/data/x", &mount))
+	if (ri_mount_of(copy, "/data/x", &mount))
 		CHECK(mount.point[0] == '/');
 	free(copy);
 	copy = fuzz_string(data, size);

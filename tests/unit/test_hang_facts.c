@@ -130,13 +130,13 @@ static void test_mounts(void **state)
 	strcpy(text, mounts);
 	assert_false(ri_hang_find_mount(text, 2, &mount));
 	strcpy(text, mounts);
-	assert_true(ri_hang_find_mount_of(text, "/data/inner/x", &mount));
+	assert_true(ri_mount_of(text, "/data/inner/x", &mount));
 	assert_string_equal(mount.type, "fuse.sshfs");
 	strcpy(text, mounts);
-	assert_true(ri_hang_find_mount_of(text, "/data/x", &mount));
+	assert_true(ri_mount_of(text, "/data/x", &mount));
 	assert_string_equal(mount.type, "lustre");
 	strcpy(text, mounts);
-	assert_true(ri_hang_find_mount_of(text, "/database", &mount));
+	assert_true(ri_mount_of(text, "/database", &mount));
 	assert_string_equal(mount.type, "ext4");
 }
 
