@@ -3,11 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "node/sysfile.h"
 
 #define CLASS "sys/class/net"
+#define BLANKS " \t\r"
 
 enum {
 	NAMES_SIZE = 16384,
@@ -69,4 +71,99 @@ int ri_interfaces_find(struct ri_interfaces *out, struct ri_host *host, struct r
 		insert(out, &interface);
 	}
 	return 0;
+}
+
+bool ri_hostname_read(struct ri_host *host, char *name, size_t size)
+{
+	/* proc(5): "(none)" until somebody sets one */
+	if (ri_sysfile_line(host, "proc/sys/kernel/hostname", name, size) &&
+		strcmp(name, "(none)") != 0)
+		return true;
+	name[0] = '\0';
+	return false;
+}
+
+/* Is one of the words up to end the name? */
+static bool has_word(const char *words, const char *end, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (words < end) {
+		size_t word;
+
+		words += strspn(words, BLANKS);
+		word = strcspn(words, BLANKS "\n#");
+		if (word == 0)
+			break;
+		if (word == length && strncasecmp(words, name, length) == 0)
+			return true;
+		words += word;
+	}
+	return false;
+}
+
+bool ri_hosts_find(const char *text, const char *name, char *address, size_t size)
+{
+	while (*text != '\0') {
+		const char *start = text + strspn(text, BLANKS);
+		size_t length = strcspn(start, BLANKS "\n#");
+		const char *end = start + strcspn(start, "\n#");
+
+		if (length > 0 && length < size && has_word(start + length, end, name)) {
+			memcpy(address, start, length);
+			address[length] = '\0';
+			return true;
+		}
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return false;
+}
+
+void ri_choice_init(struct ri_choice *choice, const char *list, enum ri_choice_kind kind)
+{
+	*choice = (struct ri_choice){ .rest = list, .exact = kind == RI_CHOICE_NAMES };
+	if (kind != RI_CHOICE_NCCL)
+		return;
+	/* NCCL src/misc/socket.cc: '^' first, then '=' */
+	if (*choice->rest == '^') {
+		choice->excludes = true;
+		choice->rest++;
+	}
+	if (*choice->rest == '=') {
+		choice->exact = true;
+		choice->rest++;
+	}
+}
+
+bool ri_choice_next(struct ri_choice *choice, char *word, size_t size)
+{
+	const char *start = choice->rest + strspn(choice->rest, ", ");
+	size_t length = strcspn(start, ", "), name = strcspn(start, ":, ");
+
+	choice->rest = start + length;
+	if (name >= size)
+		name = size - 1;
+	memcpy(word, start, name);
+	word[name] = '\0';
+	return length > 0;
+}
+
+bool ri_choice_matches(const struct ri_choice *choice, const char *word, const char *name)
+{
+	return choice->exact ? strcmp(word, name) == 0 : strncmp(word, name, strlen(word)) == 0;
+}
+
+bool ri_choice_takes(const char *list, enum ri_choice_kind kind, const char *name)
+{
+	struct ri_choice choice;
+	bool any = false, found = false;
+	char word[128];
+
+	ri_choice_init(&choice, list, kind);
+	while (ri_choice_next(&choice, word, sizeof(word))) {
+		any = true;
+		found |= ri_choice_matches(&choice, word, name);
+	}
+	return any ? found != choice.excludes : !choice.excludes;
 }

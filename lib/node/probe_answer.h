@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #include "node/gpu_state.h"
-#include "node/infiniband.h"
+#include "node/rdma.h"
 
 enum {
 	RI_PROBE_RULES = 1,

@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "base/host.h"
-#include "node/limits.h"
-#include "node/status.h"
+#include "node/allowed.h"
 
 /* setrlimit(2); of a recorded machine from proc/self/limits. */
 bool ri_machine_limit(struct ri_host *host, enum ri_limit_name name, struct ri_limit *out);

@@ -7,8 +7,7 @@
 
 #include "demand/azure_size.h"
 #include "demand/demand.h"
-#include "node/limits.h"
-#include "node/status.h"
+#include "node/allowed.h"
 
 static void check_list(const char *text)
 {

@@ -3,17 +3,14 @@
  * Input: a machine as fuzz_tree.h has it, of which the hardware and the limits are
  * read, and on which ranks are placed.
  */
-#include "node/cores.h"
+#include "image/rdma_core.h"
 #include "node/gpus.h"
 #include "node/hierarchy.h"
-#include "node/hostname.h"
 #include "node/interfaces.h"
-#include "node/limits.h"
 #include "node/nvidia.h"
-#include "node/ofed.h"
 #include "node/place.h"
-#include "image/rdma_core.h"
-#include "node/verbs.h"
+#include "node/allowed.h"
+#include "node/rdma.h"
 #include "fuzz_tree.h"
 
 static struct fuzz_tree tree;

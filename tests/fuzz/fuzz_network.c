@@ -5,8 +5,7 @@
  */
 #include "base/loopback.h"
 #include "fuzz.h"
-#include "node/choice.h"
-#include "node/hostname.h"
+#include "node/interfaces.h"
 #include "node/storage.h"
 
 static void check_choice(const char *list, enum ri_choice_kind kind)

@@ -5,8 +5,7 @@
  * release.
  */
 #include "fuzz.h"
-#include "node/ofed.h"
-#include "node/verbs.h"
+#include "node/rdma.h"
 
 #define HCA "sys/class/infiniband/mlx5_0/"
 #define VERBS "sys/class/infiniband_verbs/uverbs0/"

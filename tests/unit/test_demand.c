@@ -12,8 +12,7 @@
 #include "demand/azure_size.h"
 #include "demand/demand.h"
 #include "node/hierarchy.h"
-#include "node/limits.h"
-#include "node/status.h"
+#include "node/allowed.h"
 #include "tree.h"
 
 static const char *const ids[] = { "shm.size", "ib.libs", "ib.rate", NULL };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "node/gpu_state.h"
-#include "node/infiniband.h"
+#include "node/rdma.h"
 #include "node/xid.h"
 
 static void test_questions(void **state)

@@ -7,8 +7,6 @@
 #include <cmocka.h>
 
 #include "base/loopback.h"
-#include "node/choice.h"
-#include "node/hostname.h"
 #include "node/interfaces.h"
 #include "node/storage.h"
 #include "tree.h"

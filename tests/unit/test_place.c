@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "node/cores.h"
 #include "node/place.h"
 #include "tree.h"
 

@@ -8,9 +8,7 @@
 
 #include <errno.h>
 
-#include "node/infiniband.h"
-#include "node/ofed.h"
-#include "node/verbs.h"
+#include "node/rdma.h"
 #include "tree.h"
 
 static struct ri_arena arena;

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "check/ib/ib.h"
-#include "check/ib/row.h"
-#include "node/choice.h"
+#include "node/interfaces.h"
 
 static const char folder[] = "/sys/class/infiniband";
 

@@ -7,7 +7,7 @@
 #include "check/ib/ib.h"
 #include "check/software.h"
 #include "node/nvidia.h"
-#include "node/ofed.h"
+#include "node/rdma.h"
 
 /* Is there a device that a driver of Mellanox's is for? */
 static bool has_mellanox(const struct ri_hcas *hcas)

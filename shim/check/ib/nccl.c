@@ -11,7 +11,7 @@
 #include "check/ib/ib.h"
 #include "check/software.h"
 #include "image/nccl_conf.h"
-#include "node/choice.h"
+#include "node/interfaces.h"
 
 /* NCCL documentation, "Environment Variables" */
 static const char ib_disable[] = "NCCL_IB_DISABLE";

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "check/ib/ib.h"
-#include "check/ib/row.h"
 
 static const char folder[] = "/dev/infiniband";
 

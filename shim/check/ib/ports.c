@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "check/ib/ib.h"
-#include "check/ib/row.h"
 
 static const char none[] = "no InfiniBand port is here";
 static const char folder[] = "/sys/class/infiniband";

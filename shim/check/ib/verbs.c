@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "check/ib/ib.h"
-#include "check/ib/row.h"
 #include "check/machine.h"
 #include "check/software.h"
 #include "node/hierarchy.h"

@@ -9,8 +9,6 @@
 #include "base/loopback.h"
 #include "check/check.h"
 #include "check/net/net.h"
-#include "node/choice.h"
-#include "node/hostname.h"
 #include "node/interfaces.h"
 #include "system/name_service.h"
 

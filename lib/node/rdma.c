@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/infiniband.h"
+#include "node/rdma.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/number.h"
 #include "base/text.h"
@@ -12,11 +13,16 @@
 #define CLASS "sys/class/infiniband"
 /* Linux drivers/infiniband/core/device.c: 1, or 0 where rdma-system(8) set "exclusive". */
 #define SHARED "sys/module/ib_core/parameters/netns_mode"
+/* Kernel documentation, ABI/stable/sysfs-class-infiniband: ibdev and dev of each uverbsN. */
+#define VERBS "sys/class/infiniband_verbs"
+/* rdma-core libibverbs/init.c: RDMA_CDEV_DIR. */
+#define NODES "/dev/infiniband"
 
 enum {
 	NAMES_SIZE = 16384,
 	NAME_SIZE = 64,		/* IB_DEVICE_NAME_MAX, include/rdma/ib_verbs.h */
 	PATH_SIZE = 256,
+	VERBS_NAME = 32,
 	RATE_MAX = 1000000,	/* Gb/s */
 };
 
@@ -262,4 +268,136 @@ size_t ri_port_pkeys(struct ri_host *host, const struct ri_hca *hca, const struc
 			keys[count++] = (uint16_t)key;
 	}
 	return count;
+}
+
+static struct ri_verbs *find_verbs(const struct ri_verbs_all *all, const char *hca)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (strcmp(all->list[i].hca, hca) == 0)
+			return &all->list[i];
+	return NULL;
+}
+
+/* "231:192"; 0 where it is not said. */
+static dev_t read_number(struct ri_host *host, const char *name)
+{
+	char path[PATH_SIZE], line[32];
+	uint64_t high, low;
+	size_t digits;
+
+	snprintf(path, sizeof(path), VERBS "/%.*s/dev", VERBS_NAME, name);
+	ri_sysfile_line(host, path, line, sizeof(line));
+	digits = ri_digits_read(line, &high);
+	if (digits == 0 || line[digits] != ':' || ri_digits_read(line + digits + 1, &low) == 0 ||
+		high > 0xfff || low > 0xfffff)
+		return 0;
+	return makedev((unsigned)high, (unsigned)low);
+}
+
+/* One entry of VERBS: whose is it, and can its node be opened? */
+static void read_verbs(struct ri_verbs_all *all, struct ri_host *host, const char *name)
+{
+	char path[PATH_SIZE], hca[128];
+	struct ri_verbs *verbs;
+	dev_t expected, number = 0;
+
+	snprintf(path, sizeof(path), VERBS "/%.*s/ibdev", VERBS_NAME, name);
+	if (!ri_sysfile_line(host, path, hca, sizeof(hca)))
+		return;
+	verbs = find_verbs(all, hca);
+	if (verbs == NULL)
+		return;
+	snprintf(verbs->node, sizeof(verbs->node), NODES "/%.*s", VERBS_NAME, name);
+	verbs->error = ri_host_node(host, verbs->node, &number);
+	expected = read_number(host, name);
+	verbs->stale = number != 0 && expected != 0 && number != expected;
+}
+
+int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
+	const struct ri_node *node, struct ri_error *err)
+{
+	char names[NAMES_SIZE];
+	const char *name = names;
+	long left = ri_host_list(node->host, VERBS, names, sizeof(names));
+
+	*out = (struct ri_verbs_all){ .count = 0 };
+	out->list = ri_arena_array(node->arena, hcas->count, sizeof(*out->list));
+	if (out->list == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "HCAs", "no memory left for their nodes");
+	for (; out->count < hcas->count; out->count++)
+		out->list[out->count] = (struct ri_verbs){ .error = ENODEV,
+			.hca = hcas->list[out->count].name };
+	for (; left > 0; left--, name += strlen(name) + 1)
+		if (strncmp(name, "uverbs", 6) == 0 && strlen(name) < VERBS_NAME)
+			read_verbs(out, node->host, name);
+	return 0;
+}
+
+/* "5.4-3.1.0": digits read into series, and what stands behind the dash; NULL: of no such shape. */
+static const char *read_series(const char *version, uint64_t *series)
+{
+	size_t digits = ri_digits_read(version, &series[0]);
+
+	if (digits == 0 || version[digits] != '.')
+		return NULL;
+	version += digits + 1;
+	digits = ri_digits_read(version, &series[1]);
+	return digits == 0 || version[digits] != '-' ? NULL : version + digits + 1;
+}
+
+/*
+ * Linux drivers/net/ethernet/mellanox/mlx5/core: DRIVER_VERSION was "3.0-1",
+ * then "5.0-0", until 5.10; since then the module has no version. Some
+ * distributions give every module the kernel's release. OFED's are MAJOR.MINOR-
+ * and a number with dots: "4.9-0.1.7", "25.10-1.2.8" (MLNX_OFED release notes).
+ */
+enum ri_ofed_kind ri_ofed_judge(const char *version, const char *release)
+{
+	uint64_t series[2];
+	const char *build = read_series(version, series);
+
+	if (build == NULL || strcmp(version, release) == 0)
+		return RI_OFED_INBOX;
+	return strchr(build, '.') == NULL ? RI_OFED_INBOX : RI_OFED_MELLANOX;
+}
+
+static bool find_module(struct ri_ofed *out, struct ri_host *host)
+{
+	static const char *const modules[] = { "mlx5_core", "mlx4_core" };
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		snprintf(path, sizeof(path), "sys/module/%s", modules[i]);
+		if (!ri_host_has(host, path))
+			continue;
+		out->module = modules[i];
+		snprintf(path, sizeof(path), "sys/module/%s/version", modules[i]);
+		ri_sysfile_line(host, path, out->version, sizeof(out->version));
+		return true;
+	}
+	return false;
+}
+
+void ri_ofed_read(struct ri_ofed *out, struct ri_host *host)
+{
+	char release[128];
+
+	*out = (struct ri_ofed){ .kind = RI_OFED_NONE };
+	if (!find_module(out, host))
+		return;
+	ri_sysfile_line(host, "proc/sys/kernel/osrelease", release, sizeof(release));
+	out->kind = ri_ofed_judge(out->version, release);
+	/* the layer that lets OFED's drivers run on older kernels; only OFED has it */
+	if (ri_host_has(host, "sys/module/mlx_compat"))
+		out->kind = RI_OFED_MELLANOX;
+	if (out->kind == RI_OFED_MELLANOX && read_series(out->version, out->series) == NULL)
+		out->series[0] = out->series[1] = 0;
+}
+
+const char *ri_ofed_name(const struct ri_ofed *ofed)
+{
+	/* 24.10 was the last series that came under both names */
+	if (ofed->series[0] == 0 || ofed->series[0] == 24)
+		return "MLNX_OFED or DOCA-OFED";
+	return ofed->series[0] < 24 ? "MLNX_OFED" : "DOCA-OFED";
 }

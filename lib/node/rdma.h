@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The RDMA devices that sysfs shows (kernel documentation,
- * ABI/stable/sysfs-class-infiniband). Sysfs shows them in a container also
- * where their nodes are missing: see verbs.h. Names are no evidence of what a
- * device is, the link layer of its ports is.
+ * RDMA devices: what sysfs shows of them (kernel documentation,
+ * ABI/stable/sysfs-class-infiniband), their device files, and whose driver they
+ * have. Sysfs shows them in a container also where their device files are
+ * missing. Names are no evidence of what a device is, the link layer of its
+ * ports is.
  */
-#ifndef RI_NODE_INFINIBAND_H
-#define RI_NODE_INFINIBAND_H
+#ifndef RI_NODE_RDMA_H
+#define RI_NODE_RDMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/host.h"
+#include "node/node.h"
 
 enum {
 	RI_MAX_HCAS = 256,	/* with SR-IOV a container may see 16 for each real one */
@@ -84,5 +86,55 @@ bool ri_port_counter(struct ri_host *host, const struct ri_hca *hca, const struc
 
 /* "ACTIVE", "INIT"; "unknown" for what has no name. */
 const char *ri_port_state_name(uint64_t state);
+
+/*
+ * The device nodes through which libibverbs and librdmacm reach RDMA devices.
+ * libibverbs passes over a device whose node is missing without a word
+ * (rdma-core libibverbs/init.c), so that programs find none and use sockets.
+ */
+struct ri_verbs {
+	const char *hca;	/* name of the device */
+	char node[64];		/* "/dev/infiniband/uverbs0"; "": sysfs does not name one */
+	int error;		/* errno of opening it to read and write; 0: it can be used */
+	bool stale;		/* its number is not the device's: it was made for another */
+};
+
+struct ri_verbs_all {
+	struct ri_verbs *list;	/* one for each of the devices, in their order */
+	size_t count;
+};
+
+/*
+ * Opening and closing these nodes does nothing to the hardware. Returns 0, or
+ * -1 with RI_CODE_MEMORY.
+ */
+int ri_verbs_find(struct ri_verbs_all *out, const struct ri_hcas *hcas,
+	const struct ri_node *node, struct ri_error *err);
+
+/*
+ * Whose driver the kernel runs for the adapters of Mellanox: its own ("inbox"),
+ * or that of MLNX_OFED, since 2025 DOCA-OFED. It is the machine's, whatever
+ * the image brings, and /sys/module shows it in containers too.
+ */
+enum ri_ofed_kind {
+	RI_OFED_NONE,		/* no such driver is loaded, or it is built in */
+	RI_OFED_INBOX,
+	RI_OFED_MELLANOX,
+};
+
+struct ri_ofed {
+	enum ri_ofed_kind kind;
+	const char *module;	/* "mlx5_core"; NULL where none */
+	char version[64];	/* as the driver says it: "23.10-1.1.9"; "" where it does not */
+	uint64_t series[2];	/* of OFED: 23 and 10; zeroes where unknown */
+};
+
+/* What a version says of a driver; release: of the kernel, "" where unknown. */
+enum ri_ofed_kind ri_ofed_judge(const char *version, const char *release);
+
+void ri_ofed_read(struct ri_ofed *out, struct ri_host *host);
+
+/* "MLNX_OFED", "DOCA-OFED": what packages of this series are called. */
+const char *ri_ofed_name(const struct ri_ofed *ofed);
 
 #endif
