@@ -15,13 +15,6 @@ static const struct ri_wait_row rows[] = {
 #undef RI_WAIT
 };
 
-const char *ri_wait_name(const char *function)
-{
-	const char *dot = strrchr(function, '.');
-
-	return dot == NULL ? function : dot + 1;
-}
-
 /* The end of a path, or a folder in it. */
 static bool is_file(const char *path, const char *part)
 {

@@ -3,6 +3,8 @@
 #ifndef RI_HANG_JUDGE_H
 #define RI_HANG_JUDGE_H
 
+#include <string.h>
+
 #include "hang/hang.h"
 
 /* waits.def: functions of Python libraries in which a process waits. */
@@ -33,7 +35,12 @@ struct ri_wait_row {
 const struct ri_wait_row *ri_wait_find(const char *file, const char *function, size_t inner);
 
 /* The last part of a qualified name. */
-const char *ri_wait_name(const char *function);
+static inline const char *ri_wait_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot == NULL ? function : dot + 1;
+}
 
 /*
  * find_ranks.c: which processes are the ranks, by their environments and their parents.

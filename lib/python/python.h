@@ -143,10 +143,6 @@ struct ri_python_stack {
 enum ri_python_answer ri_python_stack(struct ri_python *python,
 	const struct ri_python_thread *thread, struct ri_python_stack *stack);
 
-/* Name of the function of a code object, as a frame has it. False: it could not be read. */
-bool ri_python_function(
-	struct ri_python *python, uint64_t code, char function[RI_PYTHON_NAME]);
-
 /*
  * Does the main thread still run the program? It has left it for good where the outermost frame
  * is not the program's: then the interpreter prints the uncaught exception (Python/pythonrun.c,

@@ -12,6 +12,7 @@
 #include "system/clock.h"
 #include "system/mask.h"
 #include "system/helper.h"
+#include "system/own_proc.h"
 
 enum {
 	PATIENCE_MS = 200,	/* for one process, or half of the time that is left for all; the
@@ -75,7 +76,7 @@ static bool waits(pid_t pid)
 {
 	struct ri_procstat process;
 
-	return ri_autopsy_stat(pid, &process) && (process.state == 'D' || process.state == 'S');
+	return ri_proc_read(pid, &process) && (process.state == 'D' || process.state == 'S');
 }
 
 /*

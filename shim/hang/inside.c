@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "hang/facts.h"
+#include "system/own_proc.h"
 
 enum { TRIES = 3 };	/* to read what changes meanwhile */
 
@@ -224,7 +225,7 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	if (row == NULL || row->kind != RI_CALL_EXEC)
 		look_at_python(region, process, i);
 	/* if its number is another process's by now, that one was read; or its memory is gone */
-	if (!ri_autopsy_stat(process->pid, &now) || now.started != process->started)
+	if (!ri_proc_read(process->pid, &now) || now.started != process->started)
 		process->state = 0;
 	else if (!now.dying)
 		return;

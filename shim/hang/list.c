@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hang/look.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/number.h"
+#include "system/own_proc.h"
 
 enum {
 	DEEPEST = 512,			/* generations below root */
@@ -62,11 +61,11 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
 	look->suspect = -1;
 	look->missing_count = look->ended_count = 0;
 	region->progress = 0;
-	if (!ri_autopsy_stat(root, &process))
+	if (!ri_proc_read(root, &process))
 		return false;
 	ri_autopsy_link(program, sizeof(program), "/proc/self/exe");
 	for (size_t i = 0; i < count && look->count < RI_HANG_PROCESSES; i++)
-		if (ri_autopsy_stat(own[i], &process) && !is_rankinit(&process, program))
+		if (ri_proc_read(own[i], &process) && !is_rankinit(&process, program))
 			add(look, &process);
 	look->own_count = look->count;
 	qsort(look->processes, look->count, sizeof(look->processes[0]), compare_pids);
@@ -75,27 +74,24 @@ bool ri_autopsy_list_own(struct ri_autopsy_region *region, pid_t root, const pid
 	return true;
 }
 
-/* /proc lists processes by their number (fs/proc/base.c, next_tgid), so the table is in order. */
-static bool list_all(struct ri_procstat *listed, size_t *count,
-	const struct ri_autopsy_limit *limit)
-{
-	static const struct ri_range pids = { 1, INT32_MAX };
-	DIR *folder = opendir("/proc");
-	struct dirent *entry;
-	bool over = false;
-	uint64_t pid;
+struct listing {
+	struct ri_procstat *listed;
+	size_t count;
+	const struct ri_autopsy_limit *limit;
+	bool over;
+};
 
-	*count = 0;
-	if (folder == NULL)
-		return false;
-	while (*count < RI_AUTOPSY_LISTED && !(over = ri_autopsy_is_over(limit)) &&
-		(entry = readdir(folder)) != NULL)
-		if (ri_number_read(entry->d_name, pids, &pid, NULL) == RI_NUMBER_OK &&
-			ri_autopsy_stat((pid_t)pid, &listed[*count]) &&
-			(*count == 0 || listed[*count].pid > listed[*count - 1].pid))
-			++*count;
-	closedir(folder);
-	return !over;
+/* /proc lists processes by their number (fs/proc/base.c, next_tgid), so the table is in order. */
+static bool add_listed(pid_t pid, void *context)
+{
+	struct listing *listing = context;
+	struct ri_procstat *next = &listing->listed[listing->count];
+
+	listing->over = ri_autopsy_is_over(listing->limit);
+	if (!listing->over && ri_proc_read(pid, next) &&
+		(listing->count == 0 || next->pid > next[-1].pid))
+		listing->count++;
+	return !listing->over && listing->count < RI_AUTOPSY_LISTED;
 }
 
 static int compare_with_listed(const void *pid, const void *process)
@@ -161,10 +157,12 @@ bool ri_autopsy_list_others(struct ri_autopsy_region *region, pid_t root,
 	struct ri_hang_look *look = ri_hang_newer(&region->hang);
 	const struct ri_procstat *listed = region->listed;
 	char program[RI_HANG_PATH];
+	struct listing listing = { .listed = region->listed, .limit = limit };
 	size_t count;
 
-	if (!list_all(region->listed, &count, limit))
+	if (!ri_proc_each("/proc", add_listed, &listing) || listing.over)
 		return false;
+	count = listing.count;
 	ri_autopsy_link(program, sizeof(program), "/proc/self/exe");
 	for (size_t i = 0; i < count; i++) {
 		int place = find_place(region, count, listed[i].pid, root);

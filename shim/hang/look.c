@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hang/look.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -15,6 +14,7 @@
 #include "hang/facts.h"
 #include "hang/judge.h"
 #include "system/clock.h"
+#include "system/own_proc.h"
 
 enum {
 	TICK_MS = 10,		/* sysconf(_SC_CLK_TCK) is 100 on all architectures of ours */
@@ -77,13 +77,6 @@ bool ri_autopsy_each(const char *path, char end, void (*take)(void *context, con
 	return true;
 }
 
-bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out)
-{
-	static char stat[RI_AUTOPSY_FILE + 1];	/* the caller may be reading another file */
-
-	return ri_autopsy_read(stat, "/proc/%d/stat", (int)pid) > 0 && ri_procstat_read(stat, out);
-}
-
 bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
 {
 	char name[PATH_SIZE];
@@ -112,7 +105,7 @@ static bool look_at_state(struct ri_hang_process *process)
 {
 	struct ri_procstat now;
 
-	if (!ri_autopsy_stat(process->pid, &now) || now.started != process->started) {
+	if (!ri_proc_read(process->pid, &now) || now.started != process->started) {
 		process->state = 0;
 		return false;
 	}
@@ -190,28 +183,31 @@ static void look_at_tracer(struct ri_hang_process *process)
 		process->tracer = (pid_t)pid;
 		process->threads = (unsigned)threads;
 	}
-	if (process->tracer > 0 && ri_autopsy_stat(process->tracer, &tracer))
+	if (process->tracer > 0 && ri_proc_read(process->tracer, &tracer))
 		memcpy(process->tracer_name, tracer.name, sizeof(tracer.name));
 }
 
-/* The numbers of its threads. Returns how many. */
-size_t ri_autopsy_list_tasks(pid_t pid, int32_t tasks[RI_AUTOPSY_TASKS])
+struct tasks {
+	int32_t *list;
+	size_t count;
+};
+
+static bool add_task(pid_t tid, void *context)
 {
-	static const struct ri_range pids = { 1, INT32_MAX };
-	struct dirent *entry;
+	struct tasks *tasks = context;
+
+	tasks->list[tasks->count++] = (int32_t)tid;
+	return tasks->count < RI_AUTOPSY_TASKS;
+}
+
+size_t ri_autopsy_list_tasks(pid_t pid, int32_t list[RI_AUTOPSY_TASKS])
+{
+	struct tasks tasks = { .list = list };
 	char path[32];
-	size_t count = 0;
-	uint64_t tid;
-	DIR *folder;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	folder = opendir(path);
-	while (folder != NULL && count < RI_AUTOPSY_TASKS && (entry = readdir(folder)) != NULL)
-		if (ri_number_read(entry->d_name, pids, &tid, NULL) == RI_NUMBER_OK)
-			tasks[count++] = (int32_t)tid;
-	if (folder != NULL)
-		closedir(folder);
-	return count;
+	ri_proc_each(path, add_task, &tasks);
+	return tasks.count;
 }
 
 /* A thread in state D may hold the lock that the others wait for. */

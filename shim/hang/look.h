@@ -46,9 +46,6 @@ ssize_t ri_autopsy_read(char *out, const char *path, ...) __attribute__((format(
 bool ri_autopsy_each(const char *path, char end, void (*take)(void *context, const char *part),
 	void *context);
 
-/* /proc/PID/stat; false: there is no such process. */
-bool ri_autopsy_stat(pid_t pid, struct ri_procstat *out);
-
 /* Where a link leads, as text. False, and "": nowhere, or it may not be read. */
 bool ri_autopsy_link(char *out, size_t size, const char *path, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -4,9 +4,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/procstat.h"
+#include "base/number.h"
 
 enum { STAT_SIZE = 1024 };
 
@@ -19,24 +20,63 @@ bool ri_proc_is_ours(pid_t self)
 	return length == (ssize_t)strlen(own) && memcmp(link, own, (size_t)length) == 0;
 }
 
-bool ri_proc_birth(pid_t pid, uint64_t *born)
+bool ri_proc_read(pid_t pid, struct ri_procstat *out)
 {
 	char path[32], text[STAT_SIZE];
-	struct ri_procstat found;
 	ssize_t length;
 	int fd;
 
-	if (!ri_proc_is_ours(getpid()))
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* a mount over /proc may have a FIFO at this path */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
-	text[length < 0 ? 0 : length] = '\0';
-	if (!ri_procstat_read(text, &found))
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	return ri_procstat_read(text, out);
+}
+
+bool ri_proc_birth(pid_t pid, uint64_t *born)
+{
+	struct ri_procstat found;
+
+	if (!ri_proc_is_ours(getpid()) || !ri_proc_read(pid, &found))
 		return false;
 	*born = found.started;
 	return true;
+}
+
+/* opendir(3) would allocate memory. */
+bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
+{
+	struct entry {
+		uint64_t inode;
+		int64_t offset;
+		uint16_t length;
+		uint8_t type;
+		char name[];
+	};
+	static const struct ri_range pids = { 1, INT32_MAX };
+	_Alignas(8) char buffer[4096];
+	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool more = dir >= 0;
+	long length = 0;
+
+	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
+		const struct entry *entry;
+
+		for (char *p = buffer; more && p < buffer + length; p += entry->length) {
+			uint64_t pid;
+
+			entry = (const struct entry *)p;
+			if (ri_number_read(entry->name, pids, &pid, NULL) == RI_NUMBER_OK)
+				more = visit((pid_t)pid, context);
+		}
+	}
+	if (dir >= 0)
+		close(dir);
+	return dir >= 0 && length >= 0;
 }

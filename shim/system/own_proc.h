@@ -6,11 +6,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/procstat.h"
+
 /*
  * Is /proc that of our own PID namespace? After unshare --pid without a new
  * mount it shows strangers under our numbers. self is getpid().
  */
 bool ri_proc_is_ours(pid_t self);
+
+/* What /proc says of a process. False where that cannot be known. */
+bool ri_proc_read(pid_t pid, struct ri_procstat *out);
+
+/*
+ * Call visit for each number that names something in a folder, /proc or that of a process's
+ * threads, until it returns false. Returns false where the folder cannot be listed.
+ */
+bool ri_proc_each(const char *folder, bool (*visit)(pid_t pid, void *context), void *context);
 
 /* When a process of our PID namespace began, in ticks since boot; false: /proc does not tell. */
 bool ri_proc_birth(pid_t pid, uint64_t *born);

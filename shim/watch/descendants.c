@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/descendants.h"
 
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "base/number.h"
 #include "system/helper.h"
 #include "system/own_proc.h"
 
@@ -16,25 +9,6 @@ static pid_t self;
 void ri_descendants_init(pid_t own_pid)
 {
 	self = own_pid;
-}
-
-bool ri_descendants_read(pid_t pid, struct ri_procstat *out)
-{
-	char path[32], text[1024];
-	ssize_t length;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	/* a mount over /proc may have a FIFO at this path */
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return false;
-	text[length] = '\0';
-	return ri_procstat_read(text, out);
 }
 
 bool ri_descendants_are_shown(void)
@@ -47,7 +21,7 @@ bool ri_descendants_read_parent(const struct ri_procstat *process, struct ri_pro
 	struct ri_procstat parent;
 
 	/* one that began after its child got the number of a parent that has ended */
-	if (!ri_descendants_read(process->parent, &parent) || parent.started > process->started)
+	if (!ri_proc_read(process->parent, &parent) || parent.started > process->started)
 		return false;
 	*out = parent;
 	return true;
@@ -77,36 +51,22 @@ static bool is_ours(const struct ri_procstat *process)
 	return at.parent == self;
 }
 
+struct visit {
+	bool (*visit)(const struct ri_procstat *process, void *context);
+	void *context;
+};
+
+static bool visit_ours(pid_t pid, void *context)
+{
+	const struct visit *visit = context;
+	struct ri_procstat process;
+
+	return !ri_proc_read(pid, &process) || !is_ours(&process) ||
+		visit->visit(&process, visit->context);
+}
+
 bool ri_descendants_each(bool (*visit)(const struct ri_procstat *process, void *context),
 	void *context)
 {
-	struct entry {
-		uint64_t inode;
-		int64_t offset;
-		uint16_t length;
-		uint8_t type;
-		char name[];
-	};
-	const struct ri_range pids = { 1, INT32_MAX };
-	_Alignas(8) char buffer[4096];
-	int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool more = dir >= 0;
-	long length = 0;
-
-	while (more && (length = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
-		const struct entry *entry;
-
-		for (char *p = buffer; more && p < buffer + length; p += entry->length) {
-			struct ri_procstat process;
-			uint64_t pid;
-
-			entry = (const struct entry *)p;
-			if (ri_number_read(entry->name, pids, &pid, NULL) == RI_NUMBER_OK &&
-				ri_descendants_read((pid_t)pid, &process) && is_ours(&process))
-				more = visit(&process, context);
-		}
-	}
-	if (dir >= 0)
-		close(dir);
-	return dir >= 0 && length >= 0;
+	return ri_proc_each("/proc", visit_ours, &(struct visit){ visit, context });
 }

@@ -19,10 +19,10 @@ void ri_descendants_init(pid_t own_pid);
 /* Does /proc show our own processes? */
 bool ri_descendants_are_shown(void);
 
-/* What /proc says of a process. False where that cannot be known. */
-bool ri_descendants_read(pid_t pid, struct ri_procstat *out);
-
-/* The same of its parent; *process may be *out. False also where the parent has ended. */
+/*
+ * What /proc says of its parent (ri_proc_read); *process may be *out. False also where the parent
+ * has ended.
+ */
 bool ri_descendants_read_parent(const struct ri_procstat *process, struct ri_procstat *out);
 
 /*

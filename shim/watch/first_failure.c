@@ -9,6 +9,7 @@
 #include "report/class.h"
 #include "words/read_words.h"
 #include "system/clock.h"
+#include "system/own_proc.h"
 #include "watch/descendants.h"
 
 enum {
@@ -36,7 +37,7 @@ void ri_settle_look(struct ri_children *children)
 		struct ri_procstat process;
 
 		if (!child->lives || child->told || child->gone_at.tv_sec != 0 ||
-			!ri_descendants_read(child->pid, &process))
+			!ri_proc_read(child->pid, &process))
 			continue;
 		if (process.dying)
 			child->gone_at = now;
@@ -175,7 +176,7 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 		child->doubtful = !was_looked_at(child, ri_output_traceback(output, i)) &&
 			has_own_words(child, output, i);
 		if (child->doubtful)
-			child->uncaught = ri_descendants_read(child->pid, &process) &&
+			child->uncaught = ri_proc_read(child->pid, &process) &&
 				!catches(&process, SIGINT);
 	}
 	ri_course_ask(children);
@@ -197,7 +198,7 @@ void ri_settle_prepare_stop(struct ri_children *children, int number)
 		struct ri_child *child = &children->items[i];
 		struct ri_procstat process;
 
-		if (!child->lives || !ri_descendants_read(child->pid, &process))
+		if (!child->lives || !ri_proc_read(child->pid, &process))
 			continue;
 		child->unheeding = number == 0 || !catches(&process, number);
 		child->finalizing = is_finalizing(child, &process);

@@ -11,6 +11,7 @@
 #include "command/words.h"
 #include "link/link.h"
 #include "system/log.h"
+#include "system/own_proc.h"
 #include "watch/descendants.h"
 #include "watch/signalled.h"
 
@@ -44,7 +45,7 @@ void ri_leftovers_wake(pid_t pid)
 
 	/* if /proc cannot tell, a process that runs gets it, too */
 	if (!ri_descendants_are_shown() ||
-		(ri_descendants_read(pid, &process) && process.state == 'T'))
+		(ri_proc_read(pid, &process) && process.state == 'T'))
 		kill(pid, SIGCONT);
 }
 
@@ -52,7 +53,7 @@ void ri_leftovers_spare(pid_t pid)
 {
 	struct ri_procstat process;
 
-	if (ri_descendants_are_shown() && ri_descendants_read(pid, &process))
+	if (ri_descendants_are_shown() && ri_proc_read(pid, &process))
 		ri_signalled_add(&process);
 }
 
@@ -68,7 +69,7 @@ static void signal_process(const struct ri_procstat *process, int number)
 
 	if (fd < 0 && errno == ESRCH)
 		return;
-	if (!ri_descendants_read(process->pid, &now) || now.started != process->started) {
+	if (!ri_proc_read(process->pid, &now) || now.started != process->started) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -83,7 +84,7 @@ static bool left_its_group(const struct ri_procstat *then)
 {
 	struct ri_procstat now;
 
-	if (!ri_descendants_read(then->pid, &now) || now.started != then->started)
+	if (!ri_proc_read(then->pid, &now) || now.started != then->started)
 		return false;
 	if (now.group == then->group && now.state == 'T')
 		signal_process(&now, SIGCONT);
@@ -115,7 +116,7 @@ static bool is_member(const struct ri_procstat *process, const struct ri_child *
 	if (leader == NULL || process->state == 'Z')
 		return false;
 	return leader->lives ||
-		(process->session == getsid(0) && !ri_descendants_read(leader->pid, &stranger));
+		(process->session == getsid(0) && !ri_proc_read(leader->pid, &stranger));
 }
 
 static bool spare_member(const struct ri_procstat *process, void *children)
@@ -315,7 +316,7 @@ static const char *find_waiting_shell(pid_t pid)
 	struct ri_procstat process;
 	const char *shell;
 
-	if (!ri_descendants_are_shown() || !ri_descendants_read(pid, &process))
+	if (!ri_descendants_are_shown() || !ri_proc_read(pid, &process))
 		return NULL;
 	shell = ri_word_shell(process.name);
 	if (shell != NULL)
