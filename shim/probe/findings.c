@@ -45,28 +45,32 @@ bool ri_prober_may_run(struct ri_checking *checking, const char *subject)
 	return false;
 }
 
-/* "while mlx5_ib0 was opened" */
+/* "while mlx5_ib0 was opened": the words before and behind the first word of the subject. */
 static void describe_step(char *out, size_t size, const struct ri_probe *said)
 {
-	static const char *const steps[] = {
-		[RI_PROBE_NOTHING] = "before it tried anything",
-		[RI_PROBE_LOAD] = "while the library was loaded",
-		[RI_PROBE_LIST] = "while the devices were listed",
-		[RI_PROBE_OPEN] = "while %s was opened",
-		[RI_PROBE_PORT] = "while a port of %s was queried",
-		[RI_PROBE_MEMORY] = "while memory was registered with %s",
-		[RI_PROBE_CLOSE] = "while %s was closed",
-		[RI_PROBE_VERSION] = "while its version was queried",
+	static const char *const steps[][2] = {
+		[RI_PROBE_NOTHING] = { "before it tried anything" },
+		[RI_PROBE_LOAD] = { "while the library was loaded" },
+		[RI_PROBE_LIST] = { "while the devices were listed" },
+		[RI_PROBE_OPEN] = { "while ", " was opened" },
+		[RI_PROBE_PORT] = { "while a port of ", " was queried" },
+		[RI_PROBE_MEMORY] = { "while memory was registered with ", "" },
+		[RI_PROBE_CLOSE] = { "while ", " was closed" },
+		[RI_PROBE_VERSION] = { "while its version was queried" },
+		/* of another library, which a library that writes into the output may claim */
+		[RI_PROBE_INIT] = { "while NVML was initialised" },
+		[RI_PROBE_GPU] = { "while GPU ", " was opened" },
+		[RI_PROBE_ASK] = { "while GPU ", " was asked" },
 	};
-	const char *text = steps[said->at], *hole = strstr(text, "%s");
+	const char *const *words = steps[said->at];
 
 	if (said->at != RI_PROBE_NOTHING && said->answer.given)
 		snprintf(out, size, "after its last answer");
-	else if (hole == NULL || said->at == RI_PROBE_LOAD)
-		snprintf(out, size, "%s", text);
+	else if (words[1] == NULL)
+		snprintf(out, size, "%s", words[0]);
 	else
-		snprintf(out, size, "%.*s%.*s%s", (int)(hole - text), text,
-			(int)strcspn(said->subject, " "), said->subject, hole + 2);
+		snprintf(out, size, "%s%.*s%s", words[0], (int)strcspn(said->subject, " "),
+			said->subject, words[1]);
 }
 
 static void say_crashed(struct ri_checking *checking, const struct ri_prober *prober,

@@ -242,6 +242,8 @@ MPI = {
     "flood": ({"IN_VERSION": "for(;;)write(1,text,8192)"}, "warn", "mpi.version.hung", ""),
     "intruder": ({"IN_VERSION": "for(;;)write(9,text,8192)"}, "unknown", "probe.garbled",
                  "writes into its output"),
+    "stranger": ({"IN_VERSION": 'write(9,"ok 1\\ntry init\\n",14),abort()'}, "warn",
+                 "mpi.version.crashed", "by SIGABRT, while NVML was initialised"),
     "liar": ({"IN_VERSION": 'write(9,"ok\\n",3)'}, "unknown", "probe.garbled",
              "unexpected line"),
     "talker": ({"IN_LOAD": 'printf("hello\\n");fflush(stdout)'}, "pass", None, "Open MPI 4.1.4"),
