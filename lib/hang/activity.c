@@ -38,6 +38,13 @@ const char *ri_hang_class_name(enum ri_hang_class class)
 	return classes[class].name;
 }
 
+/* Words of ours, and a foreign value. */
+static void add_shown(struct ri_text *out, const char *words, const char *value)
+{
+	ri_text_add(out, words);
+	ri_text_add_shown(out, value, SHOWN);
+}
+
 /* " in read() of /data/x (fuse.sshfs on /data)" */
 static void add_call(struct ri_text *out, const struct ri_hang_process *process)
 {
@@ -47,21 +54,15 @@ static void add_call(struct ri_text *out, const struct ri_hang_process *process)
 		ri_text_addf(out, " in %s()", row->name);
 	else if (process->call.state == RI_CALL_INSIDE)
 		ri_text_addf(out, " in system call %ld", process->call.number);
-	if (process->path[0] != '\0') {
-		ri_text_add(out, row == NULL ? " on " : " of ");
-		ri_text_add_shown(out, process->path, SHOWN);
-	}
+	if (process->path[0] != '\0')
+		add_shown(out, row == NULL ? " on " : " of ", process->path);
 	if (process->mount_type[0] != '\0') {
-		ri_text_add(out, " (");
-		ri_text_add_shown(out, process->mount_type, SHOWN);
-		ri_text_add(out, " on ");
-		ri_text_add_shown(out, process->mount, SHOWN);
+		add_shown(out, " (", process->mount_type);
+		add_shown(out, " on ", process->mount);
 		ri_text_add(out, ")");
 	}
-	if (process->state == 'D' && process->wchan[0] != '\0' && row == NULL) {
-		ri_text_add(out, ", ");
-		ri_text_add_shown(out, process->wchan, SHOWN);
-	}
+	if (process->state == 'D' && process->wchan[0] != '\0' && row == NULL)
+		add_shown(out, ", ", process->wchan);
 }
 
 /* A program waits in a library's frame; the reader looks for the line that called the library. */
@@ -93,12 +94,10 @@ static void add_place(struct ri_text *out, const struct ri_hang_process *process
 			frame = &stack->frames[i];
 	if (frame == NULL)
 		frame = &stack->frames[0];
-	ri_text_add(out, ", ");
-	ri_text_add_shown(out, ri_path_name(ri_hang_redact_file(frame->file)), SHOWN);
+	add_shown(out, ", ", ri_path_name(ri_hang_redact_file(frame->file)));
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
-	ri_text_add(out, " in ");
-	ri_text_add_shown(out, frame->function, SHOWN);
+	add_shown(out, " in ", frame->function);
 }
 
 static size_t count_workers(const struct ri_hang_look *look, const struct ri_hang_process *of,
@@ -154,15 +153,12 @@ static void add_child(struct ri_text *out, const struct ri_hang_look *look,
 static void add_debugger(struct ri_text *out, const struct ri_hang_process *process)
 {
 	if (process->tracer == 0) {
-		if (process->waits_at >= 0) {
-			ri_text_add(out, ", ");
-			ri_text_add_shown(out, ri_path_name(
-				process->stacks[0].frames[process->waits_at].file), SHOWN);
-		}
+		if (process->waits_at >= 0)
+			add_shown(out, ", ", ri_path_name(
+				process->stacks[0].frames[process->waits_at].file));
 		return;
 	}
-	ri_text_add(out, ", ");
-	ri_text_add_shown(out, process->tracer_name, SHOWN);
+	add_shown(out, ", ", process->tracer_name);
 	ri_text_addf(out, " (pid %d)", (int)process->tracer);
 }
 
@@ -170,9 +166,7 @@ static void add_function(struct ri_text *out, const struct ri_hang_process *proc
 {
 	if (process->waits_at < 0)
 		return;
-	ri_text_add(out, " in ");
-	ri_text_add_shown(out,
-		ri_wait_name(process->stacks[0].frames[process->waits_at].function), SHOWN);
+	add_shown(out, " in ", ri_wait_name(process->stacks[0].frames[process->waits_at].function));
 }
 
 static void add_activity(struct ri_text *out, const struct ri_hang_look *look, size_t i, int depth)
@@ -206,10 +200,8 @@ static void add_activity(struct ri_text *out, const struct ri_hang_look *look, s
 	if (process->blocked_tid != 0) {
 		ri_text_addf(out, "; its thread %d is blocked in the kernel",
 			(int)process->blocked_tid);
-		if (process->blocked_wchan[0] != '\0') {
-			ri_text_add(out, ", ");
-			ri_text_add_shown(out, process->blocked_wchan, SHOWN);
-		}
+		if (process->blocked_wchan[0] != '\0')
+			add_shown(out, ", ", process->blocked_wchan);
 	}
 }
 
@@ -231,8 +223,7 @@ void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
 	case RI_HANG_NO_PYTHON:
 		break;
 	case RI_HANG_OTHER_PYTHON:
-		ri_text_add(out, "no Python stack: rankinit does not know Python ");
-		ri_text_add_shown(out, process->release, SHOWN);
+		add_shown(out, "no Python stack: rankinit does not know Python ", process->release);
 		break;
 	case RI_HANG_REFUSED:
 		ri_text_add(out, "no Python stack: ");
