@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "check/software.h"
 #include "system/clock.h"
 #include "system/helper.h"
+#include "system/kept_fds.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
 
@@ -25,7 +25,6 @@ static const char program_name[] = "rankinit-probe";
 
 enum {
 	LOOK_MS = 50,		/* somebody else may hold the pipe when it has ended */
-	MANY_FILES = 1024,
 	ADDRESSES_GIB = 4,	/* what it may map: libraries of GPUs are large */
 };
 
@@ -132,9 +131,7 @@ static bool set_descriptors(int out)
 	if (high < 0 || pipe < 0 || dup2(high, STDIN_FILENO) < 0 ||
 		dup2(pipe, STDOUT_FILENO) < 0 || dup2(high, STDERR_FILENO) < 0)
 		return false;
-	if (syscall(SYS_close_range, 3, ~0U, 0) < 0)
-		for (int fd = 3; fd < MANY_FILES; fd++)
-			close(fd);
+	ri_close_between(3, ~0u);
 	return true;
 }
 
