@@ -13,7 +13,7 @@
 #include "from/settle.h"
 #include "launch/hosts.h"
 #include "launch/local_master.h"
-#include "launch/exec_hint.h"
+#include "launch/script_option.h"
 #include "launch/nproc.h"
 #include "launch/port.h"
 #include "model/derive.h"
@@ -210,7 +210,7 @@ static void judge_words(const struct ri_found *found)
 	ri_options_judge_empty(options, &found->command, found->source.context.findings);
 	if (option != NULL)
 		ri_options_judge_behind(options, option, options->given.root.value == NULL &&
-			ri_exec_hint_for_us(&found->command, option),
+			ri_script_option_is_for_us(&found->command, option),
 			found->source.context.findings);
 }
 

@@ -401,17 +401,6 @@ bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *e
 	return false;
 }
 
-const char *ri_launcher_nearest(const char *word)
-{
-	const char *names[START_COUNT];
-	size_t count = 0;
-
-	for (size_t i = 0; i < START_COUNT; i++)
-		if (starts[i].where == PROGRAM)
-			names[count++] = starts[i].name;
-	return ri_text_nearest(word, names, count);
-}
-
 const char *ri_mode_name(enum ri_mode mode)
 {
 	static const char *const names[] = {

@@ -82,9 +82,6 @@ bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *e
  */
 bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *env);
 
-/* The program of a known launcher that a misspelt word is near to, by text.h; NULL: of none. */
-const char *ri_launcher_nearest(const char *word);
-
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);
 

@@ -3,25 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "base/text.h"
 #include "image/program.h"
-#include "image/script.h"
 #include "launch/children.h"
-#include "launch/exec_hint.h"
+#include "launch/exec_failure.h"
 #include "redact/words.h"
 #include "system/apart.h"
 #include "system/mask.h"
@@ -71,14 +68,12 @@ static const char *value_of(char *const *envp, const char *name)
  */
 static char *list_candidates(const struct ri_launch *launch, struct ri_arena *arena)
 {
-	const char *command = launch->argv[0], *path = value_of(launch->envp, "PATH");
+	const char *command = launch->argv[0], *path = launch->path;
 	size_t command_length = strlen(command), elements = 1;
 	char *list, *end;
 
 	if (strchr(command, '/') != NULL || command[0] == '\0')
 		path = NULL;
-	else if (path == NULL)
-		path = ri_default_path;
 	for (const char *p = path; p != NULL && *p != '\0'; p++)
 		elements += *p == ':';
 	list = ri_arena_alloc(arena, (path == NULL ? 0 : strlen(path)) +
@@ -122,6 +117,9 @@ static char *find_listen_pid(const struct ri_launch *launch, struct ri_arena *ar
 int ri_launch_prepare(struct ri_launch *launch, struct ri_arena *arena, struct ri_error *err)
 {
 	launch->listen_pid = find_listen_pid(launch, arena);
+	launch->path = value_of(launch->envp, "PATH");
+	if (launch->path == NULL)
+		launch->path = ri_default_path;
 	launch->candidates = list_candidates(launch, arena);
 	if (launch->candidates == NULL)
 		return ri_fail(err, RI_CODE_MEMORY, launch->argv[0],
@@ -234,133 +232,6 @@ static int child_entry(void *argument)
 	child_main(argument);
 }
 
-/* Is one of the candidates there, though execve said "no such file"? */
-static const char *find_present(const struct ri_launch *launch)
-{
-	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1)
-		if (faccessat(AT_FDCWD, path, F_OK, 0) == 0)
-			return path;
-	return NULL;
-}
-
-static const char *find_directory(const struct ri_launch *launch)
-{
-	struct stat info;
-
-	for (const char *path = launch->candidates; *path != '\0'; path += strlen(path) + 1)
-		if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-			return path;
-	return NULL;
-}
-
-static int too_big(const struct ri_launch *launch, struct ri_error *err)
-{
-	const char *largest = "";
-	size_t length = 0, total = 0, at;
-	char name[64];
-
-	for (int pass = 0; pass < 2; pass++) {
-		for (char *const *p = pass == 0 ? launch->argv : launch->envp; *p != NULL; p++) {
-			at = strlen(*p) + 1;
-			total += at + sizeof(char *);
-			if (at > length) {
-				length = at;
-				largest = *p;
-			}
-		}
-	}
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(largest, "="), largest);
-	ri_fail(err, RI_CODE_EXEC_TOO_BIG, launch->argv[0],
-		"the arguments and the environment (%zu bytes) exceed the kernel's limit; the "
-		"largest string has %zu bytes: %s",
-		total, length, name);
-	return ri_fail_hint(err, "a single string may have 131071 bytes: shorten or unset it");
-}
-
-static bool read_script(const char *path, struct ri_script *script)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	char head[RI_SCRIPT_HEAD];
-	ssize_t length;
-
-	if (fd < 0)
-		return false;
-	length = read(fd, head, sizeof(head));
-	close(fd);
-	return length > 0 && ri_script_read(script, head, (size_t)length);
-}
-
-/* It is there, and what would run it is not: the kernel tells no difference. */
-static int cannot_be_run(const char *path, const char *command, struct ri_error *err)
-{
-	struct ri_script script;
-
-	if (!read_script(path, &script)) {
-		ri_fail(err, RI_CODE_EXEC_DENIED, command,
-			"%s exists, but its interpreter or dynamic loader is missing", path);
-		return ri_fail_hint(err, "check the dynamic loader that it was linked for (readelf "
-					 "-l)");
-	}
-	if (script.has_return) {
-		ri_fail(err, RI_CODE_EXEC_DENIED, command,
-			"the #! line of %s names %s with a carriage return at its end: the file "
-			"has Windows line endings",
-			path, script.interpreter);
-		return ri_fail_hint(err, "remove them with dos2unix, or sed -i 's/\\r$//' %s",
-			path);
-	}
-	ri_fail(err, RI_CODE_EXEC_DENIED, command,
-		"%s exists, but %s, named in its #! line, cannot be executed", path,
-		script.interpreter);
-	return ri_fail_hint(err, "check that line, and that the image contains this file");
-}
-
-static int exec_failed(const struct child *child, struct ri_error *err)
-{
-	const char *command = child->launch->argv[0], *present;
-	const char *path = value_of(child->launch->envp, "PATH");
-	char quoted[RI_QUOTE_SIZE];
-
-	if (child->sys_errno == E2BIG)
-		return too_big(child->launch, err);
-	if (child->sys_errno == ENOENT || child->sys_errno == ENOTDIR) {
-		present = find_present(child->launch);
-		if (present != NULL)
-			return cannot_be_run(present, command, err);
-		if (command[0] == '\0') {
-			ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
-			return ri_fail_hint(err, "is a variable in the command not set?");
-		}
-		if (ri_exec_hint_words(command, err) || ri_exec_hint_file(command, err) ||
-			ri_exec_hint_option(command, err) ||
-			ri_exec_hint_name(command, path == NULL ? ri_default_path : path, err))
-			return -1;
-		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
-		if (command[0] == '-')
-			return ri_fail_hint(err, "options of rankinit go before --");
-		if (strchr(command, '/') != NULL)
-			return ri_fail_hint(err, "check the path, and that the image contains it");
-		return ri_fail_hint(err, "searched in PATH=%s",
-			ri_quote(quoted, sizeof(quoted), path == NULL ? ri_default_path : path));
-	}
-	if (child->sys_errno == EACCES && find_directory(child->launch) != NULL)
-		return ri_fail(err, RI_CODE_EXEC_DENIED, command, "%s is a directory",
-			find_directory(child->launch));
-	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s",
-		strerror(child->sys_errno));
-	present = find_present(child->launch);
-	if ((child->sys_errno == ENOEXEC || child->sys_errno == EACCES) && present != NULL &&
-		ri_exec_hint_script(present, err))
-		return -1;
-	if (child->sys_errno == ENOEXEC)
-		return ri_fail_hint(err, "a script needs a first line such as #!/bin/sh, a program "
-					 "must be built for this processor");
-	if (child->sys_errno == EACCES)
-		return ri_fail_hint(err, "it must be a file with execute permission (chmod +x), on "
-					 "a file system not mounted noexec");
-	return -1;
-}
-
 struct failure {
 	const struct child *child;
 	struct ri_error *err;
@@ -396,7 +267,11 @@ static int report_failure(const struct child *child, struct ri_error *err)
 	case STEP_EXEC:
 		break;
 	}
-	return exec_failed(child, err);
+	return ri_exec_explain(&(struct ri_exec_failure){
+		.error = child->sys_errno, .argv = child->launch->argv,
+		.envp = child->launch->envp, .candidates = child->launch->candidates,
+		.path = child->launch->path,
+	}, err);
 }
 
 /*
@@ -532,8 +407,8 @@ static pid_t start_child(struct child **child, int flags)
 
 	if (pid >= 0 || errno != EINVAL)
 		return pid;
-	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (both == MAP_FAILED)
+	both = ri_pages_shared(sizeof(*both));
+	if (both == NULL)
 		return -1;
 	*both = **child;
 	*child = both;

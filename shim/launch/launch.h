@@ -38,6 +38,7 @@ struct ri_launch {
 	const struct ri_privileges *privileges;
 	const struct ri_signal_map *signal_map;
 	/* made by ri_launch_prepare */
+	const char *path;	/* in which a command without a slash is looked for */
 	char *candidates;	/* paths to try, each ended by '\0', then an empty one */
 	char *listen_pid;	/* room for its digits, or NULL */
 	/* made by ri_launch_spawn: a stop came before the command was executed */

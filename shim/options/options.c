@@ -33,13 +33,6 @@ static const struct ri_option *find_long(const char *word)
 	return NULL;
 }
 
-const char *ri_option_meant(const char *word)
-{
-	const struct ri_option *option = find_long(word);
-
-	return option == NULL ? NULL : ri_option_name(option);
-}
-
 static const struct ri_option *find_letter(char letter)
 {
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++)

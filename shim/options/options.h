@@ -141,7 +141,10 @@ int ri_options_check(const struct ri_options *options, struct ri_error *err);
  */
 const char *ri_options_behind(const struct ri_options *options, const struct ri_command *command);
 
-/* RI_CODE_OPTION_BEHIND about it: a warning where it is for us (launch/meant.h), else a note. */
+/*
+ * RI_CODE_OPTION_BEHIND about it: a warning where it is for us (launch/script_option.h), else a
+ * note.
+ */
 void ri_options_judge_behind(const struct ri_options *options, const char *name, bool for_us,
 	struct ri_findings *findings);
 
@@ -167,9 +170,6 @@ int ri_options_scrub(const struct ri_options *options, const struct ri_env *env,
  */
 char **ri_options_words(const struct ri_options *options, const int *left_out,
 	struct ri_arena *arena);
-
-/* "--check", of a word "check" or "check=json" that is perhaps meant so; NULL: no option. */
-const char *ri_option_meant(const char *word);
 
 /* The text of --help, and the table as --list=options prints it. */
 void ri_options_help(struct ri_text *out);

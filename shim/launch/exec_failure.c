@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/exec_failure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "image/script.h"
+
+/* The first path that is there, whatever execve said of it; or NULL. */
+static const char *find_present(const struct ri_exec_failure *failure)
+{
+	for (const char *path = failure->candidates; *path != '\0'; path += strlen(path) + 1)
+		if (faccessat(AT_FDCWD, path, F_OK, 0) == 0)
+			return path;
+	return NULL;
+}
+
+static int too_big(const struct ri_exec_failure *failure, struct ri_error *err)
+{
+	char *const *const lists[] = { failure->argv, failure->envp };
+	const char *largest = "";
+	size_t total = 0;
+	char name[64];
+
+	for (int i = 0; i < 2; i++)
+		for (char *const *p = lists[i]; *p != NULL; p++) {
+			total += strlen(*p) + 1 + sizeof(char *);
+			if (strlen(*p) > strlen(largest))
+				largest = *p;
+		}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(largest, "="), largest);
+	ri_fail(err, RI_CODE_EXEC_TOO_BIG, failure->argv[0],
+		"the arguments and the environment (%zu bytes) exceed the kernel's limit; the "
+		"largest string has %zu bytes: %s",
+		total, strlen(largest) + 1, name);
+	return ri_fail_hint(err, "a single string may have 131071 bytes: shorten or unset it");
+}
+
+static bool read_script(const char *path, struct ri_script *script)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char head[RI_SCRIPT_HEAD];
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	length = read(fd, head, sizeof(head));
+	close(fd);
+	return length > 0 && ri_script_read(script, head, (size_t)length);
+}
+
+/* It is there, and what would run it is not: the kernel tells no difference. */
+static int cannot_be_run(const char *path, const char *command, struct ri_error *err)
+{
+	struct ri_script script;
+
+	if (!read_script(path, &script)) {
+		ri_fail(err, RI_CODE_EXEC_DENIED, command,
+			"%s exists, but its interpreter or dynamic loader is missing", path);
+		return ri_fail_hint(err, "check the dynamic loader that it was linked for (readelf "
+					 "-l)");
+	}
+	if (script.has_return) {
+		ri_fail(err, RI_CODE_EXEC_DENIED, command,
+			"the #! line of %s names %s with a carriage return at its end: the file "
+			"has Windows line endings",
+			path, script.interpreter);
+		return ri_fail_hint(err, "remove them with dos2unix, or sed -i 's/\\r$//' %s",
+			path);
+	}
+	ri_fail(err, RI_CODE_EXEC_DENIED, command,
+		"%s exists, but %s, named in its #! line, cannot be executed", path,
+		script.interpreter);
+	return ri_fail_hint(err, "check that line, and that the image contains this file");
+}
+
+/* A whole line that came as one word, since somebody quoted it. */
+static int one_word(const char *command, struct ri_error *err)
+{
+	char shown[RI_QUOTE_SIZE];
+	struct ri_text text;
+
+	ri_text_init(&text, shown, sizeof(shown));
+	ri_text_add_shown(&text, command, sizeof(shown) / 4 - 1);
+	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command,
+		"it is one word that contains a space, and no command has that name");
+	if (strpbrk(command, "&|;<>$`\n") != NULL)
+		return ri_fail_hint(err, "to run a shell line, use a shell: rankinit -- sh -c '%s'",
+			shown);
+	return ri_fail_hint(err, "write each word separately, without quotes around them: "
+		"rankinit -- %s; in a list (CMD of a Dockerfile, command: of Kubernetes) each word "
+		"is a string of its own", shown);
+}
+
+static int not_found(const struct ri_exec_failure *failure, struct ri_error *err)
+{
+	const char *command = failure->argv[0];
+	char quoted[RI_QUOTE_SIZE];
+
+	if (command[0] == '\0') {
+		ri_fail(err, RI_CODE_EXEC_NOT_FOUND, "COMMAND", "it is an empty string");
+		return ri_fail_hint(err, "is a variable in the command not set?");
+	}
+	if (strpbrk(command, " \t\n") != NULL)
+		return one_word(command, err);
+	ri_fail(err, RI_CODE_EXEC_NOT_FOUND, command, "there is no such command");
+	if (command[0] == '-')
+		return ri_fail_hint(err, "options of rankinit go before --");
+	if (strchr(command, '/') != NULL)
+		return ri_fail_hint(err, "check the path, and that the image contains it");
+	if (faccessat(AT_FDCWD, command, F_OK, 0) == 0)
+		return ri_fail_hint(err, "this folder has a file of that name: write ./%s, or the "
+			"program that runs it before it: python3 %s", command, command);
+	return ri_fail_hint(err, "searched in PATH=%s",
+		ri_quote(quoted, sizeof(quoted), failure->path));
+}
+
+int ri_exec_explain(const struct ri_exec_failure *failure, struct ri_error *err)
+{
+	const char *command = failure->argv[0], *present = find_present(failure);
+	int error = failure->error;
+	struct stat info;
+
+	if (error == E2BIG)
+		return too_big(failure, err);
+	if (error == ENOENT || error == ENOTDIR)
+		return present == NULL ? not_found(failure, err)
+			: cannot_be_run(present, command, err);
+	if (error == EACCES && present != NULL && stat(present, &info) == 0 &&
+		S_ISDIR(info.st_mode))
+		return ri_fail(err, RI_CODE_EXEC_DENIED, command, "%s is a directory", present);
+	ri_fail(err, RI_CODE_EXEC_DENIED, command, "cannot be executed: %s", strerror(error));
+	if (error == ENOEXEC)
+		return ri_fail_hint(err, "a script needs a first line such as #!/bin/sh, a program "
+			"must be built for this processor");
+	if (error == EACCES)
+		return ri_fail_hint(err, "it must be a file with execute permission (chmod +x), on "
+			"a file system not mounted noexec");
+	return -1;
+}
