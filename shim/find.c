@@ -17,9 +17,11 @@
 #include "launch/nproc.h"
 #include "launch/port.h"
 #include "model/derive.h"
+#include "output/pattern.h"
 #include "say/capture.h"
 #include "system/apart.h"
 #include "system/clock.h"
+#include "system/held_path.h"
 #include "system/mask.h"
 #include "system/own_proc.h"
 #include "to/nodes.h"
@@ -214,6 +216,40 @@ static void judge_words(const struct ri_found *found)
 			found->source.context.findings);
 }
 
+/* Does the file have a name that all ranks of this node give it? */
+static bool is_of_all(const struct ri_given *word)
+{
+	struct ri_pattern_use use;
+
+	return word->value != NULL && strncmp(word->value, "fd:", 3) != 0 &&
+		!ri_held_path_is_kept(word->value) && ri_pattern_read(word->value, &use) &&
+		!use.rank;
+}
+
+/*
+ * Under mpirun each rank has a rankinit of its own, and all of them replace one
+ * file. Whether files on other nodes are the same cannot be told here.
+ */
+static void judge_files(const struct ri_found *found, struct ri_findings *findings)
+{
+	const union ri_options_given *given = &found->options.given;
+	const struct ri_given *words[] = { &given->report, &given->state };
+	uint64_t here = 0, local_rank = 0;
+
+	ri_topology_get(&found->topology, RI_FACT_LOCAL_WORLD_SIZE, &here);
+	ri_topology_get(&found->topology, RI_FACT_LOCAL_RANK, &local_rank);
+	if (found->source.context.fan_out > 0 || here < 2 || local_rank > 0 ||
+		found->options.action == RI_ACTION_CHECK)
+		return;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (is_of_all(words[i]))
+			ri_finding_hint(ri_findings_add(findings, RI_SEVERITY_WARNING,
+				RI_CODE_REPORT_SHARED, words[i]->subject, "each of the %llu ranks "
+				"of this node replaces this file, so only the last report remains",
+				(unsigned long long)here), "put %%r, which is the rank, into its "
+				"name: as in /tmp/job-%%r.json");
+}
+
 bool ri_found_is_of_job(const struct ri_found *found)
 {
 	return found->topology.identity != NULL || (found->command.mode != RI_MODE_NONE &&
@@ -267,7 +303,7 @@ int ri_found_fill(struct ri_found *found, struct ri_arena *arena, struct ri_find
 		if (count_ranks(found, err) < 0 || find_topology(found, err) < 0 ||
 			place(found, err) < 0)
 			return -1;
-		ri_telling_judge(found, findings);
+		judge_files(found, findings);
 		judge_words(found);
 	}
 	found->source.looks = ri_found_is_of_job(found);

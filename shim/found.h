@@ -51,7 +51,4 @@ int64_t ri_found_single_rank(const struct ri_found *found);
 /* --color, and NO_COLOR. */
 enum ri_log_color ri_found_color(const struct ri_found *found);
 
-/* tell.c: a finding, RI_CODE_REPORT_SHARED, where ranks would overwrite each other's files. */
-void ri_telling_judge(const struct ri_found *found, struct ri_findings *findings);
-
 #endif

@@ -314,7 +314,7 @@ static void say_failure(struct ri_run *run)
 {
 	static char lines[RI_VERDICT_SIZE];
 	static struct ri_reason reason;
-	struct ri_outcome outcome = ri_run_judge(run);
+	struct ri_outcome outcome = ri_ends_so_far(run);
 	const struct ri_rank_outcome *first;
 	struct ri_text out;
 

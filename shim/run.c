@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
-#include <errno.h>
-
 #include "options/peer.h"
 #include "say/state_file.h"
-#include "system/apart.h"
 #include "system/said.h"
-
-enum { TMPDIR_MS = 5500 };	/* a little longer than until that is said */
 
 struct ri_preflight ri_run_plan_preflight(struct ri_run *run)
 {
@@ -33,13 +28,11 @@ int ri_run_preflight(struct ri_run *run)
 	return -1;
 }
 
-int ri_run_fail(struct ri_run *run)
+size_t ri_run_ranks(const struct ri_run *run)
 {
-	ri_run_refused(run);
-	if (ri_apart_stop() != 0)
-		return ri_run_stopped(run, ri_apart_stop());
-	ri_log_error(&run->err);
-	return ri_run_leave(run, ri_run_refusal(run));
+	size_t fan_out = run->found.source.context.fan_out;
+
+	return fan_out > 0 ? fan_out : 1;
 }
 
 int ri_run_refusal(const struct ri_run *run)
@@ -47,37 +40,9 @@ int ri_run_refusal(const struct ri_run *run)
 	return ri_peer_status(run->found.options.peer, ri_code_status(run->err.code));
 }
 
-int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument)
-{
-	const char *folder = ri_env_get(&run->found.env, "TMPDIR");
-	const struct ri_apart asking = {
-		.work = work, .argument = argument, .subject = "TMPDIR", .path = folder,
-		.most_ms = TMPDIR_MS,
-		.deaf_ms = run->started.supervised.stop.asked ? TMPDIR_MS : 0,
-	};
-	int status = folder == NULL ? work(argument) : ri_apart(&asking);
-
-	if (status < 0 && errno == ETIMEDOUT) {
-		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
-			"continues without torch's error files [%s]",
-			ri_code_name(RI_CODE_FILE_SLOW));
-		run->started.torch_files.folder = NULL;
-	}
-	return status;
-}
-
-static int remove_torch_files(void *argument)
-{
-	struct ri_run *run = argument;
-
-	ri_torch_files_remove(&run->started.torch_files);
-	return 0;
-}
-
 int ri_run_end(struct ri_run *run, int status)
 {
-	if (run->started.torch_files.folder != NULL)
-		ri_run_ask_torch_files(run, remove_torch_files, run);
+	ri_torch_files_remove(&run->started.torch_files, run->started.supervised.stop.asked);
 	ri_state_end(status);
 	ri_said_forget();
 	return status;

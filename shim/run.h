@@ -76,8 +76,8 @@ struct ri_preflight ri_run_plan_preflight(struct ri_run *run);
 /* show.c: --check. Returns the exit status. */
 int ri_run_check(struct ri_run *run);
 
-/* run.c: say the error. Returns its exit status, rewritten if --exit-map says so. */
-int ri_run_fail(struct ri_run *run);
+/* How many ranks start here, or 1 for a command that is none. */
+size_t ri_run_ranks(const struct ri_run *run);
 
 /* The exit status that the error stands for, under the name that rankinit is called by. */
 int ri_run_refusal(const struct ri_run *run);
@@ -87,12 +87,6 @@ int ri_run_leave(struct ri_run *run, int status);
 
 /* It ends with this status: torch's error files go, --state has it. Returns it. */
 int ri_run_end(struct ri_run *run, int status);
-
-/*
- * Do some work in TMPDIR, where torch's error files are, and which may be on a
- * mount that does not answer: then there are none. Returns as ri_apart() does.
- */
-int ri_run_ask_torch_files(struct ri_run *run, int (*work)(void *argument), void *argument);
 
 /* simulate.c: --simulate, with --explain or --print-env too. Returns the exit status. */
 int ri_run_simulate(struct ri_run *run);
@@ -127,8 +121,18 @@ int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status);
 /* join.c: without a link, is it missed here if the nodes do not meet? Then *roll is about that. */
 bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll);
 
-/* tell.c: what is known by now of how the ranks ended. */
-struct ri_outcome ri_run_judge(struct ri_run *run);
+/* ends.c: what is known by now of how the ranks ended, without what files have. */
+struct ri_outcome ri_ends_so_far(struct ri_run *run);
+
+/*
+ * All that is known when all is over. *status is that of the first end that was no success, and
+ * becomes that of the rank that failed first. What the other nodes made of it, and
+ * what the exit status is, the caller adds.
+ */
+struct ri_outcome ri_ends_gather(struct ri_run *run, int *status);
+
+/* What there is to tell where nothing was started, and rankinit ends with this status. */
+struct ri_outcome ri_ends_of_none(struct ri_run *run, int status);
 
 /* tell.c: options that need somebody who stays to write something. */
 bool ri_telling_is_wanted(const struct ri_options *options);
@@ -138,6 +142,9 @@ int ri_run_prepare_telling(struct ri_run *run);
 
 /* The memory for it: when nothing else will take any. */
 int ri_run_reserve_telling(struct ri_run *run);
+
+/* Say the error. Returns its exit status, rewritten if --exit-map says so. */
+int ri_run_fail(struct ri_run *run);
 
 /* This node is not fit: say why, and write it where the end of a job is written. */
 int ri_run_refuse(struct ri_run *run);

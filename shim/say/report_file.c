@@ -272,7 +272,23 @@ void ri_report_job(const char *verdict)
 	print(verdict);
 }
 
-static void tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+/* Nothing was started, for what checks found: why was printed already. */
+static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *why)
+{
+	static char words[RI_VERDICT_SIZE];
+	struct ri_text out;
+
+	ri_text_init(&out, words, sizeof(words));
+	ri_check_words(checked, &out);
+	ri_text_addf(&out, "%s: %s; %s [%s]\n", why->subject, why->text, why->hint,
+		ri_code_name(why->code));
+	leave_last_words(words);
+	if (own.option != NULL)
+		write_report(outcome, NULL, checked, words);
+}
+
+static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	struct ri_reason *reason)
 {
 	static char verdict[RI_VERDICT_SIZE];
@@ -296,30 +312,20 @@ static void tell(const struct ri_outcome *outcome, const struct ri_check_report 
 		write_report(outcome, reason, checked, NULL);
 }
 
-void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked)
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *why)
 {
 	static char printed[RI_VERDICT_PRINTED_SIZE];
 	static struct ri_reason reason;
 	struct ri_outcome all = *outcome;
 	struct ri_text out;
 
+	if (why != NULL) {
+		tell_refusal(outcome, checked, why);
+		return;
+	}
 	ri_text_init(&out, printed, sizeof(printed));
 	ri_verdict_add_printed(&out, outcome, &reason);
 	all.printed = printed;
-	tell(&all, checked, &reason);
-}
-
-void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
-	const struct ri_error *err)
-{
-	static char words[RI_VERDICT_SIZE];
-	struct ri_text out;
-
-	ri_text_init(&out, words, sizeof(words));
-	ri_check_words(checked, &out);
-	ri_text_addf(&out, "%s: %s; %s [%s]\n", err->subject, err->text, err->hint,
-		ri_code_name(err->code));
-	leave_last_words(words);
-	if (own.option != NULL)
-		write_report(outcome, NULL, checked, words);
+	tell_ends(&all, checked, &reason);
 }

@@ -40,12 +40,10 @@ void ri_report_job(const char *verdict);
 /*
  * When all is over. The verdict is printed where it says more than the line
  * about the end of one command does; where there is /dev/termination-log, it
- * gets a copy. checked is what the checks found, or NULL.
+ * gets a copy. checked is what the checks found, or NULL. why: nothing was started, for what they
+ * found, and that was printed already; or NULL.
  */
-void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked);
-
-/* The same where nothing was started, for what checks found: why was printed already. */
-void ri_report_refuse(const struct ri_outcome *outcome, const struct ri_check_report *checked,
-	const struct ri_error *err);
+void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const struct ri_error *why);
 
 #endif

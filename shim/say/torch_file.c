@@ -11,10 +11,33 @@
 #include <unistd.h>
 
 #include "report/class.h"
+#include "system/apart.h"
 #include "system/log.h"
 #include "system/kept_fds.h"
 
-enum { NAME_SIZE = 32 };
+enum {
+	NAME_SIZE = 32,
+	TMPDIR_MS = 5500,	/* a little longer than until that is said */
+};
+
+/* Some work in TMPDIR, which may be on a mount that does not answer: then there are no files. */
+static int ask(struct ri_torch_files *files, bool stopped, int (*work)(void *argument),
+	void *argument)
+{
+	const struct ri_apart asking = {
+		.work = work, .argument = argument, .subject = "TMPDIR", .path = files->tmpdir,
+		.most_ms = TMPDIR_MS, .deaf_ms = stopped ? TMPDIR_MS : 0,
+	};
+	int status = files->tmpdir == NULL ? work(argument) : ri_apart(&asking);
+
+	if (status < 0 && errno == ETIMEDOUT) {
+		ri_log(RI_LEVEL_WARNING, "TMPDIR: its file system does not answer, so rankinit "
+			"continues without torch's error files [%s]",
+			ri_code_name(RI_CODE_FILE_SLOW));
+		files->folder = NULL;
+	}
+	return status;
+}
 
 /* Make a folder with an unused name, for us alone; -1 and errno. */
 static int make_folder(struct ri_held_path *spot, char name[RI_SPOT_NEW])
@@ -65,27 +88,38 @@ static bool make_below(struct ri_torch_files *files, const char *place, struct r
 	return true;
 }
 
-void ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env, size_t count,
-	struct ri_arena *arena)
+struct making {
+	struct ri_torch_files *files;
+	struct ri_arena *arena;
+};
+
+static int make(void *argument)
 {
-	/* POSIX, "Environment Variables" */
-	const char *stated = ri_env_get(env, "TMPDIR");
+	const struct making *making = argument;
+	struct ri_torch_files *files = making->files;
+	const char *stated = files->tmpdir;
 	bool usable = stated != NULL && stated[0] == '/';
 
-	*files = (struct ri_torch_files){ .count = count };
-	if (ri_env_get(env, RI_TORCH_FILE) != NULL)
-		return;
 	/* memory is faster than a disk, where there is some */
-	if (usable ? make_below(files, stated, arena)
-		   : make_below(files, "/dev/shm", arena) || make_below(files, "/tmp", arena))
-		return;
-	ri_log(RI_LEVEL_NOTE, "no folder for torch's error files: %s", strerror(errno));
+	if (usable ? !make_below(files, stated, making->arena)
+		   : !make_below(files, "/dev/shm", making->arena) &&
+			!make_below(files, "/tmp", making->arena))
+		ri_log(RI_LEVEL_NOTE, "no folder for torch's error files: %s", strerror(errno));
+	else if (fchown(files->fd, files->uid, files->gid) < 0)
+		ri_log(RI_LEVEL_NOTE, "%s: %s", files->folder, strerror(errno));
+	return 0;
 }
 
-void ri_torch_files_give(const struct ri_torch_files *files, uid_t uid, gid_t gid)
+int ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env,
+	struct ri_arena *arena)
 {
-	if (files->folder != NULL && fchown(files->fd, uid, gid) < 0)
-		ri_log(RI_LEVEL_NOTE, "%s: %s", files->folder, strerror(errno));
+	struct making making = { files, arena };
+
+	/* POSIX, "Environment Variables" */
+	files->tmpdir = ri_env_get(env, "TMPDIR");
+	if (ri_env_get(env, RI_TORCH_FILE) != NULL)
+		return 0;
+	return ask(files, false, make, &making) < 0 && ri_apart_stop() != 0 ? -1 : 0;
 }
 
 const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local_rank,
@@ -96,32 +130,43 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 	return ri_arena_format(arena, "%s/%zu.json", files->folder, local_rank);
 }
 
-/* The number of bytes that were read; 0: nothing that can be used. */
-static size_t read_file(int folder, size_t local_rank, struct timespec ended, char *bytes)
+struct reading {
+	struct ri_torch_files *files;
+	size_t local_rank;
+	struct timespec ended;
+	size_t length;		/* 0: there is nothing that can be used */
+};
+
+static int read_file(void *argument)
 {
+	struct reading *reading = argument;
+	const struct ri_torch_files *files = reading->files;
 	char name[NAME_SIZE];
 	struct stat info;
 	ssize_t length = 0;
 	int fd;
 
-	snprintf(name, sizeof(name), "%zu.json", local_rank);
-	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "%zu.json", reading->local_rank);
+	fd = openat(files->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	/* with other names (links) it may be a file that is not the rank's to show */
 	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1 &&
-		info.st_size <= RI_TORCH_FILE_SIZE && !ri_time_is_before(ended, info.st_mtim))
-		length = read(fd, bytes, RI_TORCH_FILE_SIZE);
+		info.st_size <= RI_TORCH_FILE_SIZE &&
+		!ri_time_is_before(reading->ended, info.st_mtim))
+		length = read(fd, files->bytes + reading->local_rank * RI_TORCH_FILE_SIZE,
+			RI_TORCH_FILE_SIZE);
 	close(fd);
-	return length < 0 ? 0 : (size_t)length;
+	reading->length = length < 0 ? 0 : (size_t)length;
+	return 0;
 }
 
 bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct timespec ended,
-	struct ri_span *out)
+	bool stopped, struct ri_span *out)
 {
-	size_t length = 0;
+	struct reading reading = { files, local_rank, ended, 0 };
 
-	if (files->folder == NULL)
+	if (files->folder == NULL || local_rank >= files->count)
 		return false;
 	if (files->bytes == NULL) {
 		files->bytes = mmap(NULL, files->count * RI_TORCH_FILE_SIZE,
@@ -129,14 +174,10 @@ bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct
 		if (files->bytes == MAP_FAILED)
 			files->bytes = NULL;
 	}
-	out->at = files->bytes;
-	if (files->bytes != NULL && local_rank < files->count) {
-		out->at += local_rank * RI_TORCH_FILE_SIZE;
-		length = read_file(files->fd, local_rank, ended,
-			files->bytes + local_rank * RI_TORCH_FILE_SIZE);
-	}
-	out->length = length;
-	return length > 0;
+	if (files->bytes == NULL || ask(files, stopped, read_file, &reading) < 0)
+		return false;
+	*out = (struct ri_span){ files->bytes + local_rank * RI_TORCH_FILE_SIZE, reading.length };
+	return reading.length > 0;
 }
 
 /* Most of the time there is nothing in it. */
@@ -154,14 +195,20 @@ static void empty_and_remove(const struct ri_torch_files *files)
 	unlinkat(spot->folder, spot->name, AT_REMOVEDIR);
 }
 
-void ri_torch_files_remove(struct ri_torch_files *files)
+static int take_away(void *argument)
 {
-	if (files->folder != NULL) {
-		empty_and_remove(files);
-		close(files->fd);
-		ri_held_path_close(&files->spot);
-	}
-	if (files->bytes != NULL)
-		munmap(files->bytes, files->count * RI_TORCH_FILE_SIZE);
-	*files = (struct ri_torch_files){ .folder = NULL };
+	struct ri_torch_files *files = argument;
+
+	empty_and_remove(files);
+	close(files->fd);
+	ri_held_path_close(&files->spot);
+	files->folder = NULL;
+	return 0;
+}
+
+void ri_torch_files_remove(struct ri_torch_files *files, bool stopped)
+{
+	if (files->folder != NULL)
+		ask(files, stopped, take_away, files);
+	files->folder = NULL;
 }

@@ -23,24 +23,24 @@
 
 struct ri_torch_files {
 	const char *folder;	/* NULL: there are none */
+	const char *tmpdir;	/* TMPDIR, or NULL */
 	struct ri_held_path spot;	/* the folder's, held open as it is itself: spot.h */
 	int fd;
-	size_t count;		/* of ranks */
+	size_t count;		/* of ranks; the caller's to say, as the next two */
+	uid_t uid;		/* which may write there; -1: as rankinit is */
+	gid_t gid;
 	char *bytes;		/* what was read, RI_TORCH_FILE_SIZE for each rank */
 };
 
 enum { RI_TORCH_FILE_SIZE = 262144 };	/* a larger file is not read */
 
 /*
- * Make the folder, for so many ranks.
- * None is made where the variable is set already: then the file is the
- * user's.
+ * Make the folder. None is made where the variable is set already: then the file is the user's.
+ * The three functions that go to TMPDIR give up after some seconds where its mount does not
+ * answer; there are no files from then on. Returns 0, or -1 for a stop that came meanwhile.
  */
-void ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env, size_t count,
+int ri_torch_files_make(struct ri_torch_files *files, const struct ri_env *env,
 	struct ri_arena *arena);
-
-/* Let another user write there: what is in it then is the command's. */
-void ri_torch_files_give(const struct ri_torch_files *files, uid_t uid, gid_t gid);
 
 /* The path for a local rank; NULL: there are no files, or no memory. */
 const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local_rank,
@@ -49,12 +49,12 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 /*
  * When the ranks are gone: what a local rank wrote, which ended then (CLOCK_REALTIME). Returns
  * false where that is nothing, too large, no regular file or one with other names, or where it was
- * written after that end: by another rank. Good until the files are removed.
+ * written after that end: by another rank. stopped: a stop came, and another one changes nothing.
  */
 bool ri_torch_files_read(struct ri_torch_files *files, size_t local_rank, struct timespec ended,
-	struct ri_span *out);
+	bool stopped, struct ri_span *out);
 
 /* Take the files and their folder away; somebody else's in it stay. */
-void ri_torch_files_remove(struct ri_torch_files *files);
+void ri_torch_files_remove(struct ri_torch_files *files, bool stopped);
 
 #endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "hang/autopsy.h"
+#include "link/link.h"
+#include "link/setup.h"
+#include "report/blame.h"
+#include "report/class.h"
+#include "say/cause.h"
+#include "system/clock.h"
+#include "watch/first_failure.h"
+#include "watch/obituary.h"
+
+static void add_end(struct ri_run *run, size_t index)
+{
+	const struct ri_child *child = &run->started.children.items[index];
+	struct ri_rank_outcome *rank = &run->ended.outcomes[index];
+
+	ri_settle_describe(child, &run->started.output, index, rank);
+	rank->oom = rank->end == RI_END_SIGNALED && run->started.supervised.oom &&
+		rank->signal == SIGKILL && !child->killed;
+}
+
+/* The one that should have been next. */
+static void add_refusal(const struct ri_run *run, struct ri_rank_outcome *rank)
+{
+	rank->end = RI_END_EXEC_FAILED;
+	rank->started = rank->ended = run->started.children.refused_at;
+}
+
+/* What is left of its output, and what torch wrote where it failed. */
+static void add_words(struct ri_run *run, size_t index)
+{
+	struct ri_rank_outcome *rank = &run->ended.outcomes[index];
+	struct ri_span file;
+
+	rank->wrote.log = ri_output_path(&run->started.output, index);
+	if (ri_rank_failed(rank) && ri_torch_files_read(&run->started.torch_files, index,
+			rank->ended, run->started.supervised.stop.asked, &file))
+		rank->wrote.torch_error = file;
+}
+
+static void number_ranks(struct ri_run *run, size_t count)
+{
+	const struct ri_output_rank *numbers = run->ended.numbers;
+	struct ri_rank_outcome *outcomes = run->ended.outcomes;
+	uint64_t rank = 0, local_rank = 0;
+
+	ri_topology_get(&run->found.topology, RI_FACT_RANK, &rank);
+	ri_topology_get(&run->found.topology, RI_FACT_LOCAL_RANK, &local_rank);
+	for (size_t i = 0; i < count; i++) {
+		outcomes[i].rank = numbers != NULL ? numbers[i].rank : rank + i;
+		outcomes[i].local_rank =
+			numbers != NULL ? numbers[i].local_rank : local_rank + i;
+	}
+}
+
+/* whole: also what lies in files that may not answer. */
+static void fill_outcomes(struct ri_run *run, bool whole)
+{
+	const struct ri_children *children = &run->started.children;
+
+	number_ranks(run, children->count);
+	for (size_t i = 0; i < children->count; i++) {
+		if (i < children->started)
+			add_end(run, i);
+		else if (i == children->started && children->refused != 0)
+			add_refusal(run, &run->ended.outcomes[i]);
+		if (whole)
+			add_words(run, i);
+		ri_class_find(&run->ended.outcomes[i]);
+	}
+}
+
+/*
+ * Where a rank ended of a Ctrl-C the stop came from outside, and no rank failed.
+ */
+static void find_interrupt(const struct ri_run *run, struct ri_outcome *outcome)
+{
+	const struct ri_interrupt *interrupt = &run->started.supervised.interrupt;
+
+	outcome->interrupt = *interrupt;
+	if (!ri_outcome_is_interrupted(outcome))
+		return;
+	outcome->first = -1;
+	outcome->stop = (struct ri_outside_stop){
+		.signal = interrupt->signal, .sender = interrupt->sender,
+		.by_terminal = interrupt->by_terminal,
+	};
+}
+
+/*
+ * The status of the rank that failed first, whichever was reaped first. Where
+ * our own stop ended it on its way out, its status is lost, and that of the
+ * one that we stopped all for is left.
+ */
+static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int status)
+{
+	const struct ri_children *children = &run->started.children;
+
+	if (children->refused != 0) {
+		outcome->first = (ssize_t)children->started;
+		return status;
+	}
+	ri_blame_find(outcome);
+	find_interrupt(run, outcome);
+	if (outcome->first < 0 || (outcome->ranks[outcome->first].told &&
+		outcome->ranks[outcome->first].end == RI_END_SIGNALED))
+		return status;
+	return ri_verdict_status(children->items[outcome->first].wait_status);
+}
+
+/* Why a start failed was an error, and its line is there already. */
+static const struct ri_cause *find_cause(const struct ri_run *run,
+	const struct ri_outcome *outcome)
+{
+	static struct ri_cause refusal = { .shown = true };
+
+	if (run->started.children.refused == 0)
+		return ri_cause_find(outcome,
+			run->started.supervised.knows_shm ? &run->started.supervised.shm : NULL);
+	refusal.code = run->err.code;
+	refusal.subject = run->err.subject;
+	refusal.text = run->err.text;
+	refusal.hint = run->err.hint;
+	return &refusal;
+}
+
+static struct ri_outcome begin_outcome(const struct ri_run *run)
+{
+	const struct ri_stop *stop = &run->started.supervised.stop;
+
+	return (struct ri_outcome){
+		.topology = &run->found.topology, .command = run->found.first.argv[0],
+		.ranks = run->ended.outcomes, .count = ri_run_ranks(run),
+		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
+									 : run->found.command.mode),
+		.first = -1, .link.verdict_node = -1,
+		.single = ri_found_single_rank(&run->found) >= 0,
+		.started = run->started.at,
+		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
+			run->started.part.job != NULL,
+		.stop.signal = stop->asked ? stop->number : 0, .stop.sender = stop->sender,
+		.stop.by_terminal = stop->by_terminal,
+	};
+}
+
+/* Of what the helper has left, which is not ours to trust; NULL: nothing. */
+static const char *first_line(char out[RI_LINK_TEXT], const char from[RI_LINK_TEXT])
+{
+	memcpy(out, from, RI_LINK_TEXT - 1);
+	out[strcspn(out, "\n")] = '\0';
+	return out[0] == '\0' ? NULL : out;
+}
+
+/* What the link has seen of the other nodes. */
+static void add_sight(struct ri_outcome *outcome)
+{
+	static char said[RI_LINK_TEXT], unproved[RI_LINK_TEXT];
+	const struct ri_link_sight *sight = ri_link_sight();
+
+	if (sight == NULL)
+		return;
+	if (outcome->link.roll_call == NULL)
+		outcome->link.roll_call = first_line(said, sight->roll_call);
+	outcome->link.unproved = first_line(unproved, sight->unproved);
+	outcome->link.compared = sight->compared;
+	outcome->link.ahead_s = (double)sight->ahead_us / 1e6;
+	outcome->link.error_s = (double)sight->error_us / 1e6;
+}
+
+static void name_host(const struct ri_run *run, struct ri_outcome *outcome)
+{
+	static struct utsname names;
+
+	outcome->host = run->found.host.name;
+	if (outcome->host == NULL && uname(&names) == 0)
+		outcome->host = names.nodename;
+}
+
+/* What only the report has. */
+static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
+{
+	const struct ri_stop *stop = &run->started.supervised.stop;
+	int64_t ago_ms;
+
+	name_host(run, outcome);
+	outcome->link.roll_call = ri_roll_call_said();
+	add_sight(outcome);
+	if (run->ended.facts != NULL) {
+		outcome->facts.items = run->ended.facts->items;
+		outcome->facts.count = run->ended.facts->count;
+	}
+	if (!stop->asked)
+		return;
+	ago_ms = ri_now_ms() - stop->at_ms;
+	clock_gettime(CLOCK_REALTIME, &outcome->stop.at);
+	outcome->stop.at.tv_sec -= ago_ms / 1000;
+	outcome->stop.at.tv_nsec -= ago_ms % 1000 * 1000000;
+	if (outcome->stop.at.tv_nsec < 0) {
+		outcome->stop.at.tv_sec--;
+		outcome->stop.at.tv_nsec += 1000000000;
+	}
+}
+
+struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)
+{
+	struct ri_outcome outcome;
+
+	clock_gettime(CLOCK_REALTIME, &run->started.at);
+	outcome = begin_outcome(run);
+	outcome.ended = run->started.at;
+	outcome.exit_status = run->found.options.exit_map.to[status];
+	if (run->found.options.given.report.value != NULL)
+		add_surroundings(run, &outcome);
+	number_ranks(run, outcome.count);
+	return outcome;
+}
+
+/* Sets *status to that of the rank that failed first, where one did. */
+static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
+{
+	struct ri_outcome outcome = begin_outcome(run);
+
+	fill_outcomes(run, whole);
+	*status = find_first(run, &outcome, *status);
+	outcome.cause = find_cause(run, &outcome);
+	name_host(run, &outcome);
+	return outcome;
+}
+
+struct ri_outcome ri_ends_so_far(struct ri_run *run)
+{
+	int status = 1;
+
+	return gather(run, false, &status);
+}
+
+struct ri_outcome ri_ends_gather(struct ri_run *run, int *status)
+{
+	struct ri_outcome outcome = gather(run, true, status);
+
+	if (run->found.options.given.report.value != NULL)
+		add_surroundings(run, &outcome);
+	outcome.hang.autopsy = ri_autopsy_document();
+	outcome.hang.seen = ri_autopsy_of_loss();
+	clock_gettime(CLOCK_REALTIME, &outcome.ended);
+	return outcome;
+}
