@@ -13,12 +13,6 @@ const char *ri_wishes_subject(const struct ri_wishes *wishes)
 	return wishes->hostfile.value == NULL ? NULL : wishes->hostfile.subject;
 }
 
-bool ri_wishes_state_hosts(const struct ri_wishes *wishes)
-{
-	return wishes != NULL && (wishes->facts[RI_FACT_HOSTS].value != NULL ||
-		wishes->hostfile.value != NULL);
-}
-
 static bool is_said_by(const struct ri_given *stated, const char *subject)
 {
 	return stated->value != NULL && strcmp(stated->subject, subject) == 0;

@@ -34,9 +34,6 @@ struct ri_wishes {
 /* The first option or twin that states a fact; NULL where there is none. */
 const char *ri_wishes_subject(const struct ri_wishes *wishes);
 
-/* Are the hosts stated, by themselves or in a file? */
-bool ri_wishes_state_hosts(const struct ri_wishes *wishes);
-
 /* The value that this option or twin states, or NULL. */
 const char *ri_wishes_get(const struct ri_wishes *wishes, const char *subject);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model/rules.h"
+#include "model/derive.h"
 #include "model/topology.h"
 #include "topology_of.h"
 
