@@ -9,8 +9,6 @@
 
 #include "base/overlay.h"
 #include "from/from.h"
-#include "from/identity.h"
-#include "from/settle.h"
 #include "launch/hosts.h"
 #include "launch/local_master.h"
 #include "launch/script_option.h"

@@ -21,12 +21,18 @@ struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variab
 	}
 	claim->list = list.hosts;
 	claim->number = list.count;
-	if (list.reason != NULL) {
-		claim->state = RI_STATE_BROKEN;
-		claim->reason = list.reason;
-		claim->fault_at = list.fault_at;
-	}
-	return claim;
+	claim->fault_at = list.fault_at;
+	return list.reason == NULL ? claim
+		: ri_claim_spoil(claim, RI_STATE_BROKEN, list.reason);
+}
+
+bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,
+	const char *text, struct ri_hostfile *out)
+{
+	if (ri_hostfile_read(out, text, reading->context->arena) == 0)
+		return true;
+	ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
+	return false;
 }
 
 bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
@@ -38,19 +44,13 @@ bool ri_allocation_read_file(struct ri_reading *reading, const char *variable,
 
 	if (context->host == NULL || !ri_source_sees_text(context->env, variable))
 		return false;
-	text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
-	if (text == NULL)
-		return false;
+	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
 	/* It is there on the job's first node alone, and not in every container. */
-	if (ri_host_read(context->host, path, text, RI_MAX_HOSTFILE) < 0) {
+	if (text == NULL && reading->err->code == RI_CODE_NONE)
 		ri_findings_add(context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_IGNORED, variable,
 			"the file named there cannot be read");
+	if (text == NULL || !ri_allocation_read_text(reading, variable, text, out))
 		return false;
-	}
-	if (ri_hostfile_read(out, text, context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-		return false;
-	}
 	if (out->bad_line != 0)
 		ri_findings_add(context->findings, RI_SEVERITY_WARNING, RI_CODE_ENV_IGNORED,
 			variable, "line %zu of the file names no host and is not used",
@@ -79,22 +79,14 @@ bool ri_allocation_is_direct(const struct ri_reading *reading)
 		(reading->launcher->traits & RI_TRAIT_BY_HAND) != 0;
 }
 
-static bool get_number(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
-{
-	const struct ri_fact *claim = ri_claim_of(reading, id, reading->launcher->name);
-
-	if (claim == NULL || claim->state != RI_STATE_KNOWN)
-		return false;
-	*out = claim->number;
-	return true;
-}
-
 bool ri_allocation_is_filled(const struct ri_reading *reading, uint64_t hosts)
 {
+	const char *launcher = reading->launcher->name;
 	uint64_t size, local;
 
-	return get_number(reading, RI_FACT_WORLD_SIZE, &size) &&
-		get_number(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && hosts * local == size;
+	return ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, launcher, &size) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, launcher, &local) &&
+		hosts * local == size;
 }
 
 void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact *hosts)
@@ -115,38 +107,20 @@ void ri_allocation_guess_master(struct ri_reading *reading, const struct ri_fact
 		"set MASTER_ADDR if this is another host");
 }
 
-/* The hosts of a file, from that one on. */
-static struct ri_fact *claim_machines(struct ri_reading *reading, const char *variable,
-	const struct ri_hostfile *file, size_t from)
-{
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_HOSTS, variable);
-
-	if (claim == NULL)
-		return NULL;
-	claim->list = file->hosts + from;
-	claim->number = file->count - from;
-	return claim;
-}
-
 void ri_allocation_claim(struct ri_reading *reading, const char *variable,
 	const struct ri_hostfile *file, size_t from)
 {
 	bool direct = ri_allocation_is_direct(reading);
-	struct ri_fact *hosts, *nodes;
+	struct ri_fact *hosts;
 
 	if (file->count <= from ||
 		(!direct && !ri_allocation_is_filled(reading, file->count - from)))
 		return;
-	hosts = claim_machines(reading, variable, file, from);
-	if (hosts == NULL)
-		return;
-	if (!direct) {
+	hosts = ri_claim_list_of(reading, variable, file->hosts + from, file->count - from);
+	if (hosts != NULL && direct)
+		ri_claim_value(reading, RI_FACT_NNODES, variable, hosts->number);
+	else if (hosts != NULL)
 		ri_allocation_guess_master(reading, hosts);
-		return;
-	}
-	nodes = ri_claim(reading, RI_FACT_NNODES, variable);
-	if (nodes != NULL)
-		nodes->number = hosts->number;
 }
 
 void ri_allocation_note(const struct ri_reading *reading, const char *variable)

@@ -13,6 +13,10 @@
 /* Claim the hosts of a list in Slurm's notation (hostlist.h): known, or broken. */
 struct ri_fact *ri_claim_hostlist(struct ri_reading *reading, const char *variable);
 
+/* Read a text as a host file; false when out of memory. */
+bool ri_allocation_read_text(struct ri_reading *reading, const char *variable,
+	const char *text, struct ri_hostfile *out);
+
 /*
  * Read the file that the variable names as a host file (hostfile.h): false
  * where there is none, it cannot be read, or it names no hosts. What is wrong

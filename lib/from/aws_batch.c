@@ -59,20 +59,18 @@ static bool read_main(struct ri_reading *reading, uint64_t *out)
 /* Rank 0 listens here, and others know this node by some address. */
 static void claim_own_address(struct ri_reading *reading)
 {
-	struct ri_fact *claim;
+	const char *variable = ri_reading_get(reading, MAIN_INDEX) != NULL ? MAIN_INDEX : INDEX;
 	struct ri_own_machine own;
+	const char *host;
 
 	if (reading->identity != NULL || !ri_own_read(&own, reading))
 		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR,
-		ri_reading_get(reading, MAIN_INDEX) != NULL ? MAIN_INDEX : INDEX);
-	if (claim == NULL)
-		return;
-	claim->text = ri_own_host(&own, reading->context->arena);
-	if (claim->text != NULL)
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = "this is the main node, and its own address is unknown";
+	host = ri_own_host(&own, reading->context->arena);
+	if (host != NULL)
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, host, RI_STRENGTH_SAID);
+	else
+		ri_claim_open(reading, RI_FACT_MASTER_ADDR, variable,
+			"this is the main node, and its own address is unknown");
 }
 
 static void claim_place(struct ri_reading *reading)
@@ -113,12 +111,10 @@ static void claim_restarts(struct ri_reading *reading)
 
 	if (claim == NULL || claim->state != RI_STATE_KNOWN)
 		return;
-	if (claim->number > 0) {
+	if (claim->number > 0)
 		claim->number--;
-		return;
-	}
-	claim->state = RI_STATE_BROKEN;
-	claim->reason = "an attempt, counted from 1";
+	else
+		ri_claim_spoil(claim, RI_STATE_BROKEN, "an attempt, counted from 1");
 }
 
 static void read_aws_batch(struct ri_reading *reading)

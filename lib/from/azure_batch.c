@@ -159,15 +159,6 @@ static void report_other_primary(struct ri_reading *reading, const struct ri_fac
 		place->origin.variable, (int)place->number);
 }
 
-/* The job's command is started on the primary node, and on no other one. */
-static void claim_role(struct ri_reading *reading, const struct ri_fact *place)
-{
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_ROLE, place->origin.variable);
-
-	if (claim != NULL)
-		claim->text = RI_ROLE_PRIMARY;
-}
-
 /* Which of the hosts is this one? That it is the primary node goes without an address. */
 static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 {
@@ -179,23 +170,21 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 	if (!ri_own_read(&own, reading))
 		return;
 	is_found = ri_own_find(&own, hosts, &place);
-	if (!is_found)
-		place = 0;
-	claim = ri_claim(reading, RI_FACT_NODE_RANK,
-		is_found || !is_primary ? hosts->origin.variable : PRIMARY);
+	claim = ri_claim_value(reading, RI_FACT_NODE_RANK,
+		is_found || !is_primary ? hosts->origin.variable : PRIMARY, is_found ? place : 0);
 	if (claim == NULL)
 		return;
-	claim->number = place;
 	if (!is_found && !is_primary) {
-		claim->state = RI_STATE_OPEN;
-		claim->reason = "the name and the addresses of this machine match none of the "
-			"hosts, or more than one";
+		ri_claim_spoil(claim, RI_STATE_OPEN, "the name and the addresses of this machine "
+			"match none of the hosts, or more than one");
 		return;
 	}
-	if (is_said && is_primary != (place == 0))
+	if (is_said && is_primary != (claim->number == 0))
 		report_other_primary(reading, claim);
-	if (place == 0)
-		claim_role(reading, claim);
+	/* The job's command is started on the primary node, and on no other one. */
+	if (claim->number == 0)
+		ri_claim_word(reading, RI_FACT_ROLE, claim->origin.variable, RI_ROLE_PRIMARY,
+			RI_STRENGTH_SAID);
 }
 
 /* An IPv4 address, which is written in one way alone? */

@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "base/loopback.h"
-#include "from/hostfile.h"
+#include "from/allocation.h"
 #include "from/own_address.h"
 #include "from/reading.h"
 
@@ -56,13 +56,10 @@ static bool detect(const struct ri_env *env)
 /* "localhost" is each node itself: that serves a job of one node. */
 static void judge_master(struct ri_reading *reading, struct ri_fact *claim)
 {
-	if (claim == NULL || claim->state != RI_STATE_KNOWN ||
-		!ri_loopback_is(claim->text, strlen(claim->text)))
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = ri_arena_format(reading->context->arena, "%s makes each node its own "
-		"master",
-		claim->origin.variable);
+	if (claim != NULL && claim->state == RI_STATE_KNOWN &&
+		ri_loopback_is(claim->text, strlen(claim->text)))
+		ri_claim_spoil(claim, RI_STATE_OPEN, ri_arena_format(reading->context->arena,
+			"%s makes each node its own master", claim->origin.variable));
 }
 
 static void claim_master(struct ri_reading *reading, const char *variable)
@@ -84,8 +81,7 @@ static void claim_init_method(struct ri_reading *reading)
 		return;
 	if (!ri_endpoint_read((struct ri_slice){ raw + 6, strcspn(raw + 6, "/?") }, &endpoint) ||
 		endpoint.port == 0) {
-		claim->state = RI_STATE_BROKEN;
-		claim->reason = "tcp://HOST:PORT";
+		ri_claim_spoil(claim, RI_STATE_BROKEN, "tcp://HOST:PORT");
 		return;
 	}
 	claim->text = ri_reading_copy(reading, endpoint.host.text, endpoint.host.length);
@@ -107,26 +103,17 @@ static struct ri_fact *claim_host_file(struct ri_reading *reading)
 
 	if (path == NULL || reading->context->host == NULL)
 		return NULL;
-	text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
-	if (text == NULL || ri_host_read(reading->context->host, path, text, RI_MAX_HOSTFILE) < 0)
+	text = ri_reading_file(reading, path, RI_MAX_HOSTFILE);
+	if (text == NULL || !ri_allocation_read_text(reading, HOST_FILE, text, &file))
 		return NULL;
-	if (ri_hostfile_read(&file, text, reading->context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, HOST_FILE, "no memory left to read it");
-		return NULL;
-	}
-	claim = ri_claim(reading, RI_FACT_HOSTS, HOST_FILE);
-	if (claim == NULL)
-		return NULL;
-	claim->list = file.hosts;
-	claim->number = file.count;
+	claim = ri_claim_list_of(reading, HOST_FILE, file.hosts, file.count);
 	if (file.count > 0)
 		return claim;
-	claim->state = RI_STATE_BROKEN;
-	claim->reason = "the path of a file that lists hosts";
-	if (file.bad_line != 0)
-		claim->reason = ri_arena_format(reading->context->arena,
-			"a host file of lines \"HOST [slots=N]\", which line %zu is "
-			"not", file.bad_line);
+	ri_claim_spoil(claim, RI_STATE_BROKEN, file.bad_line == 0
+		? "the path of a file that lists hosts"
+		: ri_arena_format(reading->context->arena,
+			"a host file of lines \"HOST [slots=N]\", which line %zu is not",
+			file.bad_line));
 	return NULL;
 }
 
@@ -138,29 +125,25 @@ static void claim_index(struct ri_reading *reading)
 {
 	struct ri_fact *claim = ri_claim_filled(reading, RI_FACT_NODE_RANK, TASK_INDEX);
 
-	if (claim == NULL || claim->state != RI_STATE_KNOWN ||
-		!ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = "AZ_BATCHAI_TASK_INDEX may be the index of a parameter server";
+	if (claim != NULL && claim->state == RI_STATE_KNOWN &&
+		ri_source_sees_text(reading->context->env, "AZ_BATCHAI_PS_HOSTS"))
+		ri_claim_spoil(claim, RI_STATE_OPEN,
+			"AZ_BATCHAI_TASK_INDEX may be the index of a parameter server");
 }
 
 /* A rank has its place from its launcher. */
 static void claim_node(struct ri_reading *reading)
 {
-	struct ri_fact *hosts, *claim;
+	struct ri_fact *hosts;
 	struct ri_own_machine own;
 	uint64_t place;
 
 	if (reading->identity != NULL || ri_claimed_hosts(reading) != NULL)
 		return;
 	hosts = claim_host_file(reading);
-	if (hosts == NULL || ri_source_sees_text(reading->context->env, TASK_INDEX) ||
-		!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
-		return;
-	claim = ri_claim(reading, RI_FACT_NODE_RANK, HOST_FILE);
-	if (claim != NULL)
-		claim->number = place;
+	if (hosts != NULL && !ri_source_sees_text(reading->context->env, TASK_INDEX) &&
+		ri_own_read(&own, reading) && ri_own_find(&own, hosts, &place))
+		ri_claim_value(reading, RI_FACT_NODE_RANK, HOST_FILE, place);
 }
 
 static void read_azure_batchai(struct ri_reading *reading)

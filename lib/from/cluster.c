@@ -323,31 +323,8 @@ static void claim_place(struct ri_reading *reading, const char *variable,
 			claim->fault_at = cluster->fault_at;
 		return;
 	}
-	claim = cluster->has_place ? ri_claim(reading, RI_FACT_NODE_RANK, variable) : NULL;
-	if (claim != NULL)
-		claim->number = cluster->place;
-}
-
-static void claim_hosts(struct ri_reading *reading, const char *variable,
-	const struct ri_cluster *cluster)
-{
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_NNODES, variable);
-
-	if (claim != NULL)
-		claim->number = cluster->count;
-	claim = ri_claim(reading, RI_FACT_HOSTS, variable);
-	if (claim == NULL)
-		return;
-	claim->list = cluster->hosts;
-	claim->number = cluster->count;
-	/* Alone it may not even be reachable by that name. */
-	if (cluster->count == 1)
-		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
-	if (claim == NULL)
-		return;
-	claim->text = cluster->hosts[0];
-	claim->strength = RI_STRENGTH_DEFAULT;
+	if (cluster->has_place)
+		ri_claim_value(reading, RI_FACT_NODE_RANK, variable, cluster->place);
 }
 
 void ri_cluster_claim(struct ri_reading *reading, const char *variable,
@@ -362,12 +339,18 @@ void ri_cluster_claim(struct ri_reading *reading, const char *variable,
 		return;
 	}
 	claim_place(reading, variable, &cluster);
-	if (cluster.count > 0)
-		claim_hosts(reading, variable, &cluster);
-	claim = cluster.role == NULL ? NULL : ri_claim(reading, RI_FACT_ROLE, variable);
+	if (cluster.count > 0) {
+		ri_claim_value(reading, RI_FACT_NNODES, variable, cluster.count);
+		ri_claim_list_of(reading, variable, cluster.hosts, cluster.count);
+	}
+	/* Alone it may not even be reachable by that name. */
+	if (cluster.count > 1)
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, cluster.hosts[0],
+			RI_STRENGTH_DEFAULT);
+	claim = cluster.role == NULL ? NULL
+		: ri_claim_word(reading, RI_FACT_ROLE, variable, cluster.role, RI_STRENGTH_SAID);
 	if (claim == NULL)
 		return;
-	claim->text = cluster.role;
 	claim->number = cluster.index;
 	claim->served = cluster.served;
 }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "from/identity.h"
-#include "from/settle.h"
 #include "model/wishes.h"
 
 static int read_source(struct ri_topology *out, struct ri_reading *reading, const char **names)

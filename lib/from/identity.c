@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "from/identity.h"
+#include "from/from.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -41,28 +41,23 @@ static void report_half(const struct ri_reading *reading, const char *missing)
 			"%s does not give %s, so its ranks are not used", source, missing);
 }
 
-static bool get_claim(const struct ri_reading *reading, enum ri_fact_id id,
-	const struct ri_source *source, uint64_t *out)
+/* What the source says whose tuple counts so far. */
+static bool get_held(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)
 {
-	const struct ri_fact *claim = ri_claim_of(reading, id, source->name);
-
-	if (claim == NULL || claim->state != RI_STATE_KNOWN)
-		return false;
-	*out = claim->number;
-	return true;
+	return ri_claim_number_of(reading, id, reading->identity->name, out);
 }
 
 /* Is this a tuple that could be true, of a world larger than the other one's? */
 static bool has_larger_world(const struct ri_reading *reading)
 {
-	const struct ri_source *source = reading->source;
+	const char *source = reading->source->name;
 	uint64_t rank, size, local_rank, local_size, other;
 
-	return get_claim(reading, RI_FACT_RANK, source, &rank) &&
-		get_claim(reading, RI_FACT_WORLD_SIZE, source, &size) &&
-		get_claim(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
-		get_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local_size) &&
-		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &other) &&
+	return ri_claim_number_of(reading, RI_FACT_RANK, source, &rank) &&
+		ri_claim_number_of(reading, RI_FACT_WORLD_SIZE, source, &size) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_RANK, source, &local_rank) &&
+		ri_claim_number_of(reading, RI_FACT_LOCAL_WORLD_SIZE, source, &local_size) &&
+		get_held(reading, RI_FACT_WORLD_SIZE, &other) &&
 		rank < size && local_rank < local_size && local_size <= size && size > other;
 }
 
@@ -160,7 +155,7 @@ static bool is_default(const struct ri_reading *reading)
 	uint64_t size;
 
 	return (reading->identity->traits & RI_TRAIT_ANYBODYS) != 0 &&
-		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) &&
+		get_held(reading, RI_FACT_WORLD_SIZE, &size) &&
 		(size < count_nodes(reading) || (size == 1 && has_launcher(reading)));
 }
 
@@ -190,7 +185,7 @@ static void report_kept(const struct ri_reading *reading)
 
 	if (nodes == NULL)
 		nodes = find_known(reading, RI_FACT_HOSTS);
-	if (nodes == NULL || !get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size))
+	if (nodes == NULL || !get_held(reading, RI_FACT_WORLD_SIZE, &size))
 		return;
 	ri_finding_hint(ri_findings_add(reading->context->findings, RI_SEVERITY_WARNING,
 		RI_CODE_NODES_COUNT, nodes->origin.variable == NULL ? nodes->origin.source
@@ -246,8 +241,8 @@ static void report_bare(const struct ri_reading *reading, const struct ri_topolo
 	if (made->scope == RI_SCOPE_NODE) {
 		report_few(reading, made->identity);
 	} else if (find_bare(reading, &bare) && bare.size == 1 &&
-		get_claim(reading, RI_FACT_RANK, reading->identity, &rank) &&
-		get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size) && size > 1) {
+		get_held(reading, RI_FACT_RANK, &rank) &&
+		get_held(reading, RI_FACT_WORLD_SIZE, &size) && size > 1) {
 		ri_findings_add(reading->context->findings, RI_SEVERITY_NOTE, RI_CODE_ENV_DIFFERS,
 			"RANK", "%" PRIu64 " of %" PRIu64 " is not used: according to %s this is "
 				"rank %"
@@ -259,10 +254,9 @@ bool ri_identity_is_on_one_node(const struct ri_reading *reading)
 {
 	uint64_t size, local;
 
-	if (!get_claim(reading, RI_FACT_WORLD_SIZE, reading->identity, &size))
+	if (!get_held(reading, RI_FACT_WORLD_SIZE, &size))
 		return false;
-	return size == 1 || (get_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, reading->identity,
-				     &local) && local == size);
+	return size == 1 || (get_held(reading, RI_FACT_LOCAL_WORLD_SIZE, &local) && local == size);
 }
 
 /* A node's place that somebody says who could say who we are, if he knew the others. */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "from/hostfile.h"
-#include "from/identity.h"
+#include "from/allocation.h"
+#include "from/from.h"
 #include "from/reading.h"
 
 #define OPERATOR "mpi-operator pkg/controller/mpi_job_controller.go"
@@ -58,11 +58,9 @@ static bool detect(const struct ri_env *env)
 static void claim_role(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
-	struct ri_fact *claim = ri_claim(reading, RI_FACT_ROLE,
-		is_launcher(env) ? "K_MPI_JOB_ROLE" : find_path(env));
 
-	if (claim != NULL)
-		claim->text = RI_ROLE_LAUNCHER;
+	ri_claim_word(reading, RI_FACT_ROLE, is_launcher(env) ? "K_MPI_JOB_ROLE" : find_path(env),
+		RI_ROLE_LAUNCHER, RI_STRENGTH_SAID);
 }
 
 /* Is the master unknown, and are there ranks elsewhere? */
@@ -71,17 +69,6 @@ static bool needs_master(const struct ri_reading *reading)
 	return !ri_reading_has_master(reading) &&
 		ri_claim_of(reading, RI_FACT_LOCAL_WORLD_SIZE, reading->identity->name) != NULL &&
 		!ri_identity_is_on_one_node(reading);
-}
-
-/* The text of the host file, or NULL where it is not to be had. */
-static char *read_text(struct ri_reading *reading, const char *path)
-{
-	char *text = ri_reading_allocate(reading, RI_MAX_HOSTFILE, 1);
-
-	if (text == NULL || ri_host_read(reading->context->host, path, text,
-		RI_MAX_HOSTFILE) < 0)
-		return NULL;
-	return text;
 }
 
 /* A pod's own name is the first label of the one in the host file. */
@@ -131,25 +118,15 @@ static void claim_hosts(struct ri_reading *reading)
 	const struct ri_context *context = reading->context;
 	const char *name;
 	struct ri_hostfile file;
-	struct ri_fact *claim;
 	uint64_t place;
 
-	text = read_text(reading, ri_reading_get(reading, variable));
-	if (text == NULL)
+	text = ri_reading_file(reading, ri_reading_get(reading, variable), RI_MAX_HOSTFILE);
+	if (text == NULL || !ri_allocation_read_text(reading, variable, text, &file))
 		return;
-	if (ri_hostfile_read(&file, text, context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-		return;
-	}
 	name = ri_host_name(context->host, context->arena);
-	if (name == NULL || !find_self(&file, name, &place) ||
-		!agrees(reading, &file, place))
-		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
-	if (claim == NULL)
-		return;
-	claim->text = file.hosts[0];
-	claim->strength = RI_STRENGTH_DEFAULT;
+	if (name != NULL && find_self(&file, name, &place) && agrees(reading, &file, place))
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, file.hosts[0],
+			RI_STRENGTH_DEFAULT);
 }
 
 static void read_kubeflow_mpi(struct ri_reading *reading)

@@ -81,12 +81,8 @@ static bool claim_list(struct ri_reading *reading, const char *variable, bool pa
 	if (!ri_source_sees_text(reading->context->env, variable))
 		return false;
 	lines = make_lines(reading, raw, pairs);
-	if (lines == NULL)
+	if (lines == NULL || !ri_allocation_read_text(reading, variable, lines, &file))
 		return false;
-	if (ri_hostfile_read(&file, lines, reading->context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, variable, "no memory left to read it");
-		return false;
-	}
 	if (file.bad_line != 0) {
 		ri_claim_broken(reading, RI_FACT_HOSTS, variable,
 			pairs ? "hosts, each with its slots" : "a list of hosts");

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "from/hostfile.h"
+#include "from/allocation.h"
 #include "from/own_address.h"
 #include "from/reading.h"
 #include "model/wishes.h"
@@ -32,11 +32,8 @@ static const struct ri_variable reads[] = {
 
 static void spoil(struct ri_fact *claim, const char *reason, size_t at)
 {
-	if (claim == NULL)
-		return;
-	claim->state = RI_STATE_BROKEN;
-	claim->reason = reason;
-	claim->fault_at = at;
+	if (ri_claim_spoil(claim, RI_STATE_BROKEN, reason) != NULL)
+		claim->fault_at = at;
 }
 
 /* One host; a port in it would be lost, so it is no host. */
@@ -94,21 +91,17 @@ static void claim_hostfile(struct ri_reading *reading)
 
 	if (wishes->hostfile_text == NULL)
 		return;
-	if (ri_hostfile_read(&file, wishes->hostfile_text, reading->context->arena) < 0) {
-		ri_fail(reading->err, RI_CODE_MEMORY, wishes->hostfile.subject,
-			"no memory left to read this file");
+	if (!ri_allocation_read_text(reading, wishes->hostfile.subject, wishes->hostfile_text,
+		&file))
 		return;
-	}
 	if (file.bad_line != 0) {
 		ri_fail(reading->err, RI_CODE_FILE_SYNTAX, wishes->hostfile.value,
 			"line %zu is neither \"HOST [slots=N]\" nor a comment", file.bad_line);
 		return;
 	}
-	claim = ri_claim(reading, RI_FACT_HOSTS, wishes->hostfile.subject);
+	claim = ri_claim_list_of(reading, wishes->hostfile.subject, file.hosts, file.count);
 	if (claim == NULL)
 		return;
-	claim->list = file.hosts;
-	claim->number = file.count;
 	claim->strength = RI_STRENGTH_MANUAL;
 	if (file.count == 0)
 		spoil(claim, "a file that lists hosts", 0);
@@ -121,18 +114,12 @@ static void claim_place(struct ri_reading *reading, const struct ri_fact *hosts)
 	struct ri_own_machine own;
 	uint64_t place;
 
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, variable);
-	if (claim == NULL)
-		return;
-	claim->text = hosts->list[0];
-	claim->strength = RI_STRENGTH_MANUAL;
+	ri_claim_word(reading, RI_FACT_MASTER_ADDR, variable, hosts->list[0], RI_STRENGTH_MANUAL);
 	if (!ri_own_read(&own, reading) || !ri_own_find(&own, hosts, &place))
 		return;
-	claim = ri_claim(reading, RI_FACT_NODE_RANK, variable);
-	if (claim == NULL)
-		return;
-	claim->number = place;
-	claim->strength = RI_STRENGTH_MANUAL;
+	claim = ri_claim_value(reading, RI_FACT_NODE_RANK, variable, place);
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_MANUAL;
 }
 
 /* Runs first, so that every claim there is is its own. */

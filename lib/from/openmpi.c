@@ -2,14 +2,12 @@
 /*
  * Source "openmpi": a rank that mpirun of Open MPI 3, 4 or 5 started. The
  * tuple is there; the node's index and the master have to be read from what
- * the daemons tell their children (ompi_place.h, ompi_uri.h).
+ * the daemons tell their children (ompi.h).
  */
 #include <string.h>
 
-#include "from/ompi_place.h"
-#include "from/ompi_uri.h"
+#include "from/ompi.h"
 #include "from/reading.h"
-#include "from/slurm.h"
 
 #define SCHIZO "Open MPI 4.1 orte/mca/schizo/ompi/schizo_ompi.c"
 #define PMDL "openpmix 5.0 src/mca/pmdl/ompi/pmdl_ompi.c"
@@ -119,8 +117,8 @@ static bool claim_node_rank(struct ri_reading *reading, struct daemon daemon, ui
 	if (claim == NULL)
 		return false;
 	if (!ri_ompi_node_rank(&place, &claim->number)) {
-		claim->state = RI_STATE_OPEN;
-		claim->reason = "the daemon's index fits none of the nodes, or more than one";
+		ri_claim_spoil(claim, RI_STATE_OPEN,
+			"the daemon's index fits none of the nodes, or more than one");
 		return false;
 	}
 	*offset = daemon.index - claim->number;
@@ -183,7 +181,7 @@ static bool is_stale(const struct ri_reading *reading)
 	const char *job = ri_reading_get(reading, "PMIX_NAMESPACE");
 
 	return job != NULL && strncmp(job, "slurm.pmix.", strlen("slurm.pmix.")) == 0 &&
-		ri_slurm_is_task(reading->context->env);
+		ri_source_sees_slurm_task(reading->context->env);
 }
 
 static void read_openmpi(struct ri_reading *reading)

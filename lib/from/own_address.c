@@ -145,16 +145,6 @@ bool ri_own_parse(struct ri_own_machine *out, const char *fib_trie, const char *
 	return true;
 }
 
-/* NULL where it cannot be read. */
-static const char *read_file(struct ri_reading *reading, const char *path)
-{
-	char *text = ri_reading_allocate(reading, RI_MAX_FILE, 1);
-
-	if (text == NULL || ri_host_read(reading->context->host, path, text, RI_MAX_FILE) < 0)
-		return NULL;
-	return text;
-}
-
 bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading)
 {
 	struct ri_host *host = reading->context->host;
@@ -162,8 +152,8 @@ bool ri_own_read(struct ri_own_machine *out, struct ri_reading *reading)
 
 	/* somebody else's addresses would make it somebody else's node */
 	if (host != NULL && ri_host_proc(host) != RI_PROC_FOREIGN) {
-		fib_trie = read_file(reading, "/proc/net/fib_trie");
-		if_inet6 = read_file(reading, "/proc/net/if_inet6");
+		fib_trie = ri_reading_file(reading, "/proc/net/fib_trie", RI_MAX_FILE);
+		if_inet6 = ri_reading_file(reading, "/proc/net/if_inet6", RI_MAX_FILE);
 	}
 	if (reading->err->code != RI_CODE_NONE)
 		return false;

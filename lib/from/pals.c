@@ -4,7 +4,6 @@
  * for MPI of Cray; then it is Slurm that tells who a task is.
  */
 #include "from/reading.h"
-#include "from/slurm.h"
 
 #define CORAL "flux-coral2 src/shell/plugins/cray_pals.c"
 #define SHASTA "Slurm src/plugins/mpi/cray_shasta/mpi_cray_shasta.c"
@@ -24,7 +23,7 @@ static const struct ri_variable reads[] = {
 static bool detect(const struct ri_env *env)
 {
 	return ri_source_sees(env, "PALS_RANKID") && ri_source_sees(env, "PALS_NODEID") &&
-		!ri_slurm_is_task(env);
+		!ri_source_sees_slurm_task(env);
 }
 
 static void claim_either(struct ri_reading *reading, enum ri_fact_id id, const char *own,

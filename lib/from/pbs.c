@@ -20,27 +20,18 @@ static bool detect(const struct ri_env *env)
 	return ri_source_sees(env, "PBS_JOBID") && ri_source_sees(env, "PBS_NODEFILE");
 }
 
-static void claim_nproc(struct ri_reading *reading, const struct ri_hostfile *file)
-{
-	uint32_t share = ri_hostfile_share(file, 0);
-	struct ri_fact *claim;
-
-	if (share == 0)
-		return;
-	claim = ri_claim(reading, RI_FACT_NPROC, "PBS_NODEFILE");
-	if (claim != NULL)
-		claim->number = share;
-}
-
 static void read_pbs(struct ri_reading *reading)
 {
 	struct ri_hostfile file;
+	uint32_t share;
 
 	ri_allocation_note(reading, "PBS_JOBID");
 	ri_claim_label(reading, RI_FACT_JOB_ID, "PBS_JOBID");
 	if (!ri_allocation_read_file(reading, "PBS_NODEFILE", &file))
 		return;
-	claim_nproc(reading, &file);
+	share = ri_hostfile_share(&file, 0);
+	if (share > 0)
+		ri_claim_value(reading, RI_FACT_NPROC, "PBS_NODEFILE", share);
 	ri_allocation_claim(reading, "PBS_NODEFILE", &file, 0);
 }
 

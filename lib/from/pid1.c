@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "from/identity.h"
+#include "from/from.h"
 #include "from/reading.h"
 
 #define ENVIRON "/proc/1/environ"

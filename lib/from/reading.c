@@ -28,6 +28,14 @@ bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
 	return raw != NULL && ri_number_read(raw, ri_fact_range(id), out, NULL) == RI_NUMBER_OK;
 }
 
+char *ri_reading_file(struct ri_reading *reading, const char *path, size_t most)
+{
+	char *text = ri_reading_allocate(reading, most, 1);
+
+	return text != NULL && ri_host_read(reading->context->host, path, text, most) >= 0
+		? text : NULL;
+}
+
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size)
 {
 	void *result = ri_arena_array(reading->context->arena, count, size);
@@ -122,6 +130,38 @@ struct ri_fact *ri_claim(
 	return raw == NULL ? NULL : add_claim(reading, id, variable, raw);
 }
 
+struct ri_fact *ri_claim_value(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, uint64_t number)
+{
+	struct ri_fact *claim = ri_claim(reading, id, variable);
+
+	if (claim != NULL)
+		claim->number = number;
+	return claim;
+}
+
+struct ri_fact *ri_claim_word(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *text, enum ri_strength strength)
+{
+	struct ri_fact *claim = ri_claim(reading, id, variable);
+
+	if (claim == NULL)
+		return NULL;
+	claim->text = text;
+	claim->strength = strength;
+	return claim;
+}
+
+struct ri_fact *ri_claim_list_of(struct ri_reading *reading, const char *variable,
+	const char *const *hosts, size_t count)
+{
+	struct ri_fact *claim = ri_claim_value(reading, RI_FACT_HOSTS, variable, count);
+
+	if (claim != NULL)
+		claim->list = hosts;
+	return claim;
+}
+
 static struct ri_fact *claim_slice(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *raw, struct ri_slice text)
 {
@@ -177,17 +217,13 @@ struct ri_fact *ri_claim_label(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
 	const char *raw = ri_reading_get(reading, variable);
-	struct ri_fact *claim;
 
-	if (raw == NULL || ri_text_is_blank(raw))
-		return NULL;
-	claim = add_claim(reading, id, variable, raw);
-	if (claim != NULL)
-		claim->text = raw;
-	return claim;
+	return raw == NULL || ri_text_is_blank(raw)
+		? NULL
+		: ri_claim_word(reading, id, variable, raw, RI_STRENGTH_SAID);
 }
 
-static struct ri_fact *claim_unusable(struct ri_fact *claim, enum ri_fact_state state,
+struct ri_fact *ri_claim_spoil(struct ri_fact *claim, enum ri_fact_state state,
 	const char *reason)
 {
 	if (claim != NULL) {
@@ -200,13 +236,13 @@ static struct ri_fact *claim_unusable(struct ri_fact *claim, enum ri_fact_state 
 struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *reason)
 {
-	return claim_unusable(ri_claim(reading, id, variable), RI_STATE_BROKEN, reason);
+	return ri_claim_spoil(ri_claim(reading, id, variable), RI_STATE_BROKEN, reason);
 }
 
 struct ri_fact *ri_claim_open(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *reason)
 {
-	return claim_unusable(ri_claim(reading, id, variable), RI_STATE_OPEN, reason);
+	return ri_claim_spoil(ri_claim(reading, id, variable), RI_STATE_OPEN, reason);
 }
 
 struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id,
@@ -223,7 +259,7 @@ struct ri_fact *ri_claim_endpoint(struct ri_reading *reading, enum ri_fact_id id
 		*port = endpoint.port;
 		return claim_slice(reading, id, variable, raw, endpoint.host);
 	}
-	claim = claim_unusable(add_claim(reading, id, variable, raw), RI_STATE_BROKEN,
+	claim = ri_claim_spoil(add_claim(reading, id, variable, raw), RI_STATE_BROKEN,
 		ri_endpoint_expect(raw, strlen(raw)));
 	if (claim != NULL)
 		claim->fault_at = ri_host_fault(raw, strlen(raw));
@@ -296,11 +332,8 @@ struct ri_fact *ri_claim_list(
 		? 0
 		: cut_hosts(copy, separator, hosts, &claim->fault_at);
 	claim->list = hosts;
-	if (claim->number == 0) {
-		claim->state = RI_STATE_BROKEN;
-		claim->reason = "a list of host names or addresses";
-	}
-	return claim;
+	return claim->number > 0 ? claim : ri_claim_spoil(claim, RI_STATE_BROKEN,
+		"a list of host names or addresses");
 }
 
 struct ri_fact *ri_claim_hosts(struct ri_reading *reading, const char *variable, char separator)
@@ -350,10 +383,9 @@ void ri_claim_first_host(struct ri_reading *reading)
 		return;
 	claim->text = hosts->list[0];
 	claim->strength = RI_STRENGTH_DEFAULT;
-	if (!ri_loopback_is(claim->text, strlen(claim->text)))
-		return;
-	claim->state = RI_STATE_OPEN;
-	claim->reason = "the first host of the list makes each node its own master";
+	if (ri_loopback_is(claim->text, strlen(claim->text)))
+		ri_claim_spoil(claim, RI_STATE_OPEN,
+			"the first host of the list makes each node its own master");
 }
 
 void ri_claim_default_port(struct ri_reading *reading, unsigned port)
@@ -380,6 +412,17 @@ struct ri_fact *ri_claim_of(
 	while (claim != NULL && claim->origin.source != source)
 		claim = claim->next;
 	return claim;
+}
+
+bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
+	uint64_t *out)
+{
+	const struct ri_fact *claim = ri_claim_of(reading, id, source);
+
+	if (claim == NULL || claim->state != RI_STATE_KNOWN)
+		return false;
+	*out = claim->number;
+	return true;
 }
 
 bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out)

@@ -46,6 +46,9 @@ const char *ri_reading_get(const struct ri_reading *reading, const char *variabl
 bool ri_reading_number(const struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, uint64_t *out);
 
+/* The text of a file of the context's machine, of less than most bytes; or NULL. */
+char *ri_reading_file(struct ri_reading *reading, const char *path, size_t most);
+
 /* Zeroed memory that lives as long as the topology, or NULL. */
 void *ri_reading_allocate(struct ri_reading *reading, size_t count, size_t size);
 
@@ -63,6 +66,18 @@ struct ri_fact *ri_claim(
 /* The same for what was read in another place, a file or a part of a variable. */
 struct ri_fact *ri_claim_read(struct ri_reading *reading, enum ri_fact_id id,
 	const char *variable, const char *raw) __attribute__((nonnull));
+
+/* ri_claim with a number that follows from what the variable says. */
+struct ri_fact *ri_claim_value(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, uint64_t number);
+
+/* The same with a text, which has to live as long as the topology. */
+struct ri_fact *ri_claim_word(struct ri_reading *reading, enum ri_fact_id id,
+	const char *variable, const char *text, enum ri_strength strength);
+
+/* The same with so many hosts, in order. */
+struct ri_fact *ri_claim_list_of(struct ri_reading *reading, const char *variable,
+	const char *const *hosts, size_t count);
 
 /* ri_claim with a text, which is copied unless it is the variable's value. */
 struct ri_fact *ri_claim_text(struct ri_reading *reading, enum ri_fact_id id,
@@ -82,6 +97,13 @@ struct ri_fact *ri_claim_filled(
 /* Claim a text as it stands, unless the variable is blank. */
 struct ri_fact *ri_claim_label(
 	struct ri_reading *reading, enum ri_fact_id id, const char *variable);
+
+/*
+ * Make a claim one that cannot be used, for this reason: RI_STATE_BROKEN or
+ * RI_STATE_OPEN. Returns the claim; NULL does nothing.
+ */
+struct ri_fact *ri_claim_spoil(struct ri_fact *claim, enum ri_fact_state state,
+	const char *reason);
 
 /* Claim that the variable is broken: what was expected instead. */
 struct ri_fact *ri_claim_broken(struct ri_reading *reading, enum ri_fact_id id,
@@ -133,6 +155,10 @@ bool ri_reading_has_master(const struct ri_reading *reading);
 /* The first claim that the source of that name made, or NULL. */
 struct ri_fact *ri_claim_of(
 	const struct ri_reading *reading, enum ri_fact_id id, const char *source);
+
+/* The number of that claim, if it is known. */
+bool ri_claim_number_of(const struct ri_reading *reading, enum ri_fact_id id, const char *source,
+	uint64_t *out);
 
 /* What the source whose turn it is has claimed, if that is a known number. */
 bool ri_claim_get(const struct ri_reading *reading, enum ri_fact_id id, uint64_t *out);

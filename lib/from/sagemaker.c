@@ -73,12 +73,8 @@ struct cluster {
 static void claim_broken(struct ri_reading *reading, enum ri_fact_id id,
 	const struct cluster *cluster)
 {
-	struct ri_fact *made = ri_claim_read(reading, id, cluster->hosts_from, cluster->hosts_raw);
-
-	if (made == NULL)
-		return;
-	made->state = RI_STATE_BROKEN;
-	made->reason = "a list of host names in JSON";
+	ri_claim_spoil(ri_claim_read(reading, id, cluster->hosts_from, cluster->hosts_raw),
+		RI_STATE_BROKEN, "a list of host names in JSON");
 }
 
 /* The list in the arena; NULL where it is none. */
@@ -119,10 +115,9 @@ static void claim_place(struct ri_reading *reading, const struct cluster *cluste
 		made->number = i;
 		found++;
 	}
-	if (found == 1)
-		return;
-	made->state = RI_STATE_BROKEN;
-	made->reason = "a host that is in the list of hosts exactly once";
+	if (found != 1)
+		ri_claim_spoil(made, RI_STATE_BROKEN,
+			"a host that is in the list of hosts exactly once");
 }
 
 static void claim_cluster(struct ri_reading *reading, const struct cluster *cluster)

@@ -3,14 +3,13 @@
  * From what all sources claim to one set of facts that hold together: which of
  * the claims about a fact it is, and what has to be said of those that lost.
  */
-#include "from/settle.h"
+#include "from/from.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/loopback.h"
 #include "base/text.h"
-#include "from/identity.h"
 #include "model/derive.h"
 #include "model/wishes.h"
 

@@ -6,8 +6,6 @@
  * Without a step it is an allocation: machines, and no rank. Below
  * another launcher the step is that one's daemons.
  */
-#include "from/slurm.h"
-
 #include <inttypes.h>
 
 #include "base/number.h"
@@ -59,9 +57,12 @@ static const struct ri_variable reads[] = {
 	{ .name = NULL },
 };
 
-bool ri_slurm_is_task(const struct ri_env *env)
+bool ri_source_sees_slurm_task(const struct ri_env *env)
 {
-	/* Slurm slurm/slurm.h: SLURM_MAX_NORMAL_STEP_ID; the special ones are above it. */
+	/*
+	 * Slurm slurm/slurm.h: SLURM_MAX_NORMAL_STEP_ID. Batch scripts, interactive shells and
+	 * the external step have the numbers above it, or none.
+	 */
 	static const struct ri_range steps = { 0, 0xfffffff0 };
 	const char *step = ri_env_get(env, "SLURM_STEP_ID");
 	uint64_t number;
@@ -75,7 +76,7 @@ bool ri_slurm_is_task(const struct ri_env *env)
 
 static bool detect(const struct ri_env *env)
 {
-	return ri_source_sees(env, "SLURM_JOB_ID") || ri_slurm_is_task(env);
+	return ri_source_sees(env, "SLURM_JOB_ID") || ri_source_sees_slurm_task(env);
 }
 
 /* Steps of one job share the port; on the same first node it must be stated. */
@@ -93,11 +94,9 @@ static void claim_job(struct ri_reading *reading)
 		ri_claim_broken(reading, RI_FACT_MASTER_PORT, variable, "the number of a job");
 		return;
 	}
-	claim = ri_claim(reading, RI_FACT_MASTER_PORT, variable);
-	if (claim == NULL)
-		return;
-	claim->number = FIRST_PORT + job % PORTS;
-	claim->strength = RI_STRENGTH_DEFAULT;
+	claim = ri_claim_value(reading, RI_FACT_MASTER_PORT, variable, FIRST_PORT + job % PORTS);
+	if (claim != NULL)
+		claim->strength = RI_STRENGTH_DEFAULT;
 }
 
 /* Ranks are counted through all components, a host list is of one of them. */
@@ -137,7 +136,6 @@ static void claim_local_size(struct ri_reading *reading)
 {
 	uint64_t size, nodes, node = 0;
 	struct ri_tasks tasks;
-	struct ri_fact *claim;
 
 	if (!ri_source_sees_text(reading->context->env, per_node) ||
 		!ri_claim_get(reading, RI_FACT_WORLD_SIZE, &size) ||
@@ -145,18 +143,13 @@ static void claim_local_size(struct ri_reading *reading)
 		!ri_claim_get(reading, RI_FACT_NODE_RANK, &node))
 		return;
 	if (!ri_tasks_read(ri_reading_get(reading, per_node), node, &tasks) ||
-		tasks.nodes != nodes || tasks.tasks != size) {
+		tasks.nodes != nodes || tasks.tasks != size)
 		leave_tasks(reading, size, nodes);
-		return;
-	}
-	if (tasks.here == 0) {
+	else if (tasks.here == 0)
 		ri_claim_open(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node,
 			"SLURM_STEP_TASKS_PER_NODE has no tasks on the node of SLURM_NODEID");
-		return;
-	}
-	claim = ri_claim(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node);
-	if (claim != NULL)
-		claim->number = tasks.here;
+	else
+		ri_claim_value(reading, RI_FACT_LOCAL_WORLD_SIZE, per_node, tasks.here);
 }
 
 static void claim_tuple(struct ri_reading *reading)
@@ -222,17 +215,15 @@ static void claim_around(struct ri_reading *reading)
 	hosts = ri_claim_hostlist(reading, "SLURM_JOB_NODELIST");
 	if (hosts == NULL || hosts->state != RI_STATE_KNOWN)
 		return;
-	if (hosts->number == count) {
+	if (hosts->number == count)
 		ri_allocation_guess_master(reading, hosts);
-		return;
-	}
-	hosts->state = RI_STATE_BROKEN;
-	hosts->reason = "as many hosts as in SLURM_JOB_NUM_NODES";
+	else
+		ri_claim_spoil(hosts, RI_STATE_BROKEN, "as many hosts as in SLURM_JOB_NUM_NODES");
 }
 
 static void read_slurm(struct ri_reading *reading)
 {
-	bool task = ri_slurm_is_task(reading->context->env);
+	bool task = ri_source_sees_slurm_task(reading->context->env);
 
 	claim_job(reading);
 	if (!ri_allocation_is_direct(reading)) {

@@ -102,6 +102,13 @@ bool ri_source_sees_text(const struct ri_env *env, const char *variable);
  */
 bool ri_source_sees_mpi_rank(const struct ri_env *env);
 
+/*
+ * Does the environment describe a task that srun started (slurm.c)? Slurm's variables
+ * are in every process of a job: in its batch script and in a shell of salloc they
+ * describe the job, and below launchers that srun started they describe these.
+ */
+bool ri_source_sees_slurm_task(const struct ri_env *env);
+
 /* Is there something to read for it? */
 bool ri_source_is_there(const struct ri_source *source, const struct ri_env *env,
 	const struct ri_wishes *wishes);

@@ -88,19 +88,15 @@ static void claim_task(struct ri_reading *reading, const char *hosts_name)
 	int length = (int)(strlen(hosts_name) - strlen("HOSTS"));
 	const char *count_name = ri_arena_format(reading->context->arena, "%.*sNUM", length,
 		hosts_name);
-	struct ri_fact *hosts, *claim;
+	struct ri_fact *hosts;
 
 	ri_claim_number(reading, RI_FACT_NODE_RANK, find_index(reading->context->env));
 	if (count_name != NULL)
 		ri_claim_filled(reading, RI_FACT_NNODES, count_name);
 	hosts = ri_claim_hosts(reading, hosts_name, ',');
-	if (hosts == NULL || hosts->state != RI_STATE_KNOWN)
-		return;
-	claim = ri_claim(reading, RI_FACT_MASTER_ADDR, hosts_name);
-	if (claim == NULL)
-		return;
-	claim->text = hosts->list[0];
-	claim->strength = RI_STRENGTH_DEFAULT;
+	if (hosts != NULL && hosts->state == RI_STATE_KNOWN)
+		ri_claim_word(reading, RI_FACT_MASTER_ADDR, hosts_name, hosts->list[0],
+			RI_STRENGTH_DEFAULT);
 }
 
 static void claim_node(struct ri_reading *reading)
@@ -123,16 +119,13 @@ static void claim_node(struct ri_reading *reading)
 static void read_volcano(struct ri_reading *reading)
 {
 	const struct ri_env *env = reading->context->env;
-	struct ri_fact *claim;
 
 	if (reading->identity != NULL || !ri_source_sees_text(env, "MPI_HOST") ||
-		ri_source_sees_mpi_rank(env)) {
+		ri_source_sees_mpi_rank(env))
 		claim_node(reading);
-		return;
-	}
-	claim = ri_claim(reading, RI_FACT_ROLE, "MPI_HOST");
-	if (claim != NULL)
-		claim->text = RI_ROLE_LAUNCHER;
+	else
+		ri_claim_word(reading, RI_FACT_ROLE, "MPI_HOST", RI_ROLE_LAUNCHER,
+			RI_STRENGTH_SAID);
 }
 
 static const struct ri_shape_row rows[] = {

@@ -4,8 +4,6 @@
 #define RI_TESTS_STAGES_OF_H
 
 #include "from/from.h"
-#include "from/identity.h"
-#include "from/settle.h"
 #include "model/derive.h"
 #include "to/nodes.h"
 

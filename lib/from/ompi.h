@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two grammars in which Open MPI's daemons tell their children about
- * themselves.
+ * What Open MPI's daemons tell their children about themselves, in two grammars, and
+ * which node a rank runs on by that.
  *
  * A daemon's URI: "<job>.<index>;tcp://a,b:port;tcp6://[c,d]:port" (Open MPI
  * 4.1, orte/mca/oob/base/oob_base_stubs.c and orte/mca/oob/tcp; a PMIx server
@@ -10,8 +10,8 @@
  * the number of their digits, and after '@' the daemons that run there
  * (Open MPI 4.1, orte/mca/regx).
  */
-#ifndef RI_FROM_OMPI_URI_H
-#define RI_FROM_OMPI_URI_H
+#ifndef RI_FROM_OMPI_H
+#define RI_FROM_OMPI_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +34,27 @@ bool ri_ompi_uri_address(const char *uri, const char *other, struct ri_slice *ou
  * not say, cannot be read, or the name is longer than size - 1.
  */
 bool ri_ompi_regex_host(const char *regex, uint64_t index, char *name, size_t size);
+
+/*
+ * Which node a rank runs on, from the index of its node's daemon.
+ * OMPI_COMM_WORLD_NODE_RANK does not say so: it counts processes on the node
+ * (Open MPI 5.0, docs/tuning-apps/environment-var.rst).
+ */
+struct ri_ompi_place {
+	uint64_t rank;
+	uint64_t world_size;
+	uint64_t local_rank;
+	uint64_t local_world_size;
+	uint64_t daemon;	/* index of the daemon on this node */
+	uint64_t nodes;		/* that have ranks; 0: not known (Open MPI 5) */
+	uint64_t daemons;	/* in all; 0: not known, as many as nodes */
+};
+
+/*
+ * Daemons are numbered as nodes are, but for mpirun's node, which is number 0
+ * whether or not it has ranks, and for nodes that have none. False where what
+ * is known leaves more than one answer, or none.
+ */
+bool ri_ompi_node_rank(const struct ri_ompi_place *place, uint64_t *node_rank);
 
 #endif
