@@ -10,7 +10,7 @@
 
 #include "hang/examine.h"
 #include "launch/wait_master.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 #include "say/blame_reports.h"
 #include "say/print.h"
 #include "say/seed.h"

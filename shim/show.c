@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "model/derive.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 #include "say/capture.h"
 #include "say/print.h"
 #include "system/apart.h"

@@ -6,9 +6,7 @@
 #include "base/loopback.h"
 #include "base/number.h"
 #include "model/wishes.h"
-#include "redact/name.h"
 #include "redact/redact.h"
-#include "redact/scan.h"
 
 const char *ri_reading_get(const struct ri_reading *reading, const char *variable)
 {
@@ -55,38 +53,18 @@ char *ri_reading_copy(struct ri_reading *reading, const char *text, size_t lengt
 	return copy;
 }
 
-/*
- * Most values, and lists of hosts of any length, have none of the marks that a secret stands
- * behind, and no word that is one by its form.
- */
-static bool may_have_secret(const char *raw)
-{
-	size_t length = strlen(raw);
-	bool inside = false;
-
-	if (raw[strcspn(raw, "=\"@")] != '\0')
-		return true;
-	for (size_t i = 0; i < length; i++) {
-		if (!inside && ri_secret_form((struct ri_span){ raw + i, length - i }) > 0)
-			return true;
-		inside = ri_is_name_byte(raw[i]);
-	}
-	return false;
-}
-
 /* The value as it may be shown, with its faults where they are. */
 static const char *mask(struct ri_reading *reading, const char *raw)
 {
 	char *copy;
 
-	if (!may_have_secret(raw))
-		return raw;
-	if (reading->raw != raw) {
+	if (reading->raw == raw)
+		return reading->masked;
+	reading->raw = reading->masked = raw;
+	if (ri_redact_finds(raw)) {
 		copy = ri_reading_copy(reading, raw, strlen(raw));
-		if (copy == NULL)
-			return NULL;
-		ri_redact_mask(copy);
-		reading->raw = raw;
+		if (copy != NULL)
+			ri_redact_mask(copy);
 		reading->masked = copy;
 	}
 	return reading->masked;

@@ -25,7 +25,7 @@ struct ri_reading {
 	const struct ri_source *launcher;	/* the innermost whose tuple is signed, or NULL */
 	struct ri_fact *claims[RI_FACT_COUNT];	/* by all sources so far, in their order */
 	size_t claim_count;			/* of all of them */
-	const char *raw, *masked;	/* the last value with signs of a secret, as shown */
+	const char *raw, *masked;	/* the last value, and as it may be shown */
 	bool adopts;	/* the identity is that of the node, where ranks are started here */
 	unsigned reported;	/* RI_FROM(id): what is broken of these was said */
 	const struct ri_fact *gave_way;		/* a master that each node is itself, or NULL */

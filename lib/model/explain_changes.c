@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/explain_changes.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 
 enum {
 	AT_NAME = 4,		/* columns where a variable and its value begin */

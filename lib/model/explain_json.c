@@ -8,7 +8,6 @@
 
 #include "model/json.h"
 #include "redact/redact.h"
-#include "redact/words.h"
 
 struct document {
 	const struct ri_explain *explain;

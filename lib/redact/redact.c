@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the text. At each name: what the name says (name.h), what sign
- * stands behind it and how far the value goes (assignment.h), and whether that is a
- * secret.
+ * One pass over the tokens. At each name: what the name says, what sign stands behind it, how
+ * far the value goes, and whether that is a secret.
  */
 #include "redact/redact.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
-#include "redact/assignment.h"
+#include "redact/secrecy.h"
+#include "redact/token.h"
 
-enum { MAX_LOGIN = 4096 };	/* bytes of an URL */
+enum { NEAR = 256 };	/* from a value to the name of it beside it, or to its command */
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-/* Options of commands that take a password, and say so by one letter. */
+/* Commands with an option that takes a password, and says so by one letter. */
 static const struct {
 	const char *command;
 	const char *option;
@@ -24,459 +24,577 @@ static const struct {
 #include "redact/redact.def"
 };
 
-static bool found(struct ri_scan *in, size_t begin, size_t end)
+struct search {
+	struct ri_tokens in;
+	size_t at;		/* of what is next */
+
+	/* what stands before the name */
+	struct ri_token last;	/* any token */
+	struct ri_token word;	/* another name */
+	size_t line;		/* begins, behind its margin */
+	size_t command;		/* begins, in this line or one that goes on in it */
+	bool first;		/* in the line but for marks, and what sets a variable */
+	bool tag;		/* "<", "<db:" */
+	enum ri_secrecy beside;	/* the most that names of the same object say */
+	size_t beside_at;
+
+	/* the name, and its value */
+	struct ri_span name;
+	size_t start;		/* of the name */
+	enum ri_secrecy secrecy;
+	char sign;		/* '=', ':', ',', '>' of a tag, '|', 'i' of "is", ' ' */
+	bool quoted;		/* the name is */
+	bool spaced;		/* "name = value" */
+	struct ri_token value;	/* the first token of it */
+
+	size_t begin, end;	/* of the secret that was found */
+};
+
+static struct ri_token token(struct search *s, size_t at)
 {
-	in->begin = begin;
-	in->end = end < in->length ? end : in->length;
-	return in->end > begin;
+	return ri_token_at(&s->in, at);
+}
+
+static char byte(struct search *s, size_t at)
+{
+	return ri_token_byte(&s->in, at);
+}
+
+static struct ri_span span(const struct search *s, size_t begin, size_t end)
+{
+	return ri_token_span(&s->in, begin, end);
+}
+
+static bool is(struct ri_span name, const char *word)
+{
+	return name.length == strlen(word) && strncasecmp(name.at, word, name.length) == 0;
+}
+
+static bool found(struct search *s, size_t begin, size_t end)
+{
+	s->begin = begin;
+	s->end = end;
+	return end > begin;
+}
+
+/* Does a quote stand just before the name? */
+static bool is_in_quotes(const struct search *s)
+{
+	return ri_is_quote(s->last) && s->last.end == s->start;
+}
+
+/* "&token=x" of an URL, also where that is part of another one. */
+static bool is_parameter(const struct search *s)
+{
+	return s->sign == '=' && ri_is_one_of(s->last.c, "?&") && s->last.end == s->start;
+}
+
+/* Is the value all that is left of its line, where it has no quotes? */
+static bool is_rest(const struct search *s)
+{
+	return s->secrecy == RI_SECRECY_HEADER || (s->secrecy == RI_SECRECY_PHRASE && s->first &&
+		(s->sign == ':' || (s->sign == '=' && (s->spaced || ri_name_is_upper(s->name)))));
+}
+
+/* The end of a value without quotes, or limit where that comes first. */
+static size_t bare_end(struct search *s, size_t limit)
+{
+	size_t begin = s->value.begin, end;
+
+	if (is_parameter(s))
+		return ri_tokens_end(&s->in, begin, limit, "&\"'`<>#", true);
+	if (is_in_quotes(s) && !s->quoted && s->sign != 'i') {
+		end = ri_string_end(&s->in, s->last, begin);
+		return end < limit ? end : limit;
+	}
+	if (s->sign == '=' && s->last.c == ';')
+		return ri_tokens_end(&s->in, begin, limit, ";\"'", false);
+	if (s->sign == ':' && s->secrecy != RI_SECRECY_HEADER &&
+		(s->quoted || ri_is_one_of(s->last.c, "{,")))
+		return ri_tokens_end(&s->in, begin, limit, ",}])", false);
+	if (s->sign != 'i' && is_rest(s))
+		return ri_tokens_end(&s->in, begin, limit, "", false);
+	return ri_word_end(&s->in, begin, limit);
 }
 
 /* "self.token", "token", "HF_TOKEN": the name of a secret is none. */
-static bool is_reference(const struct ri_assignment *m, struct ri_span value)
+static bool is_reference(const struct search *s, struct ri_span value)
 {
+	bool compound = ri_span_has(value, "_") || ri_span_has(value, ".");
+
 	for (size_t i = 0; i < value.length; i++)
-		if (!ri_is_letter(value.at[i]) && value.at[i] != '_' && value.at[i] != '.')
+		if (!isalpha((unsigned char)value.at[i]) && !ri_is_one_of(value.at[i], "_."))
 			return false;
 	if (ri_name_is_upper(value))
 		return ri_secrecy_of(value) != RI_SECRECY_NONE;
-	if ((m->sign == ':' && !m->quoted) || (ri_name_is_upper(m->name) && !m->spaced))
+	if ((s->sign == ':' && !s->quoted) || (ri_name_is_upper(s->name) && !s->spaced))
 		return false;
 	/* but not "mysecretpassword" */
-	return (ri_name_is_compound(value) || value.length <= sizeof("password")) &&
-		ri_name_mentions(value);
+	return (compound || value.length <= sizeof("password")) && ri_name_mentions(value);
 }
 
-/* "token: unexpected end", "invalid token: x": what people write behind a name. */
-static bool is_remark(struct ri_scan *in, const struct ri_assignment *m, struct ri_span value)
+/* "token: unexpected end", "--token is required": what people write behind a name. */
+static bool is_remark(struct search *s, struct ri_span value)
 {
-	size_t end = m->begin + value.length, next = ri_scan_skip_blanks(in, end), second;
-	bool option = m->name.at[0] == '-', plain = ri_value_is_plain(value);
-	bool more = next > end && ri_is_letter(ri_scan_byte(in, next));
+	size_t begin = s->value.begin;
+	struct ri_token next = token(s, begin + value.length);
+	bool more = next.gap && isalpha((unsigned char)byte(s, next.begin));
 
-	if (m->sign == 'i')
-		return plain;
-	if (m->sign == '=' || m->sign == '>')
+	if (s->sign == '=')
 		return false;
-	second = ri_assignment_word_end(in, next, next + RI_SCAN_AHEAD);
-	end = option ? second : ri_scan_find(in, m->begin, m->begin + RI_SCAN_AHEAD, "");
-	if (ri_value_is_sentence(ri_scan_span(in, m->begin, end),
-			ri_assignment_is_rest(in, m) ? 2 : 1))
+	if (s->sign == 'i')
+		return ri_value_is_plain(value);
+	if (s->name.at[0] == '-')
+		return more && ri_word_is(RI_SECRECY_SENTENCE, value);
+	if (more && ri_value_is_plain(value) && ri_value_is_plain(span(s, next.begin,
+			ri_word_end(&s->in, next.begin, next.begin + RI_AHEAD))))
 		return true;
-	return plain && !option && more && ri_value_is_plain(ri_scan_span(in, next, second));
+	return ri_value_is_sentence(span(s, begin,
+		ri_tokens_end(&s->in, begin, begin + RI_AHEAD, "", false)), is_rest(s) ? 2 : 1);
 }
 
-/* Does anything between brackets, or in lines, make a secret of all of it? */
-static bool hides_any(struct ri_scan *in, const struct ri_assignment *m, size_t begin, size_t end,
-	bool bare)
+static bool take_bare(struct search *s)
 {
-	for (size_t at = begin, next; at < end; at = next) {
-		struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-		size_t from = at + quote.width;
-		struct ri_span word;
-
-		next = at + 1;
-		if (quote.mark == 0 && ri_scan_is(in, at, " \t\r\n,()[]{}:="))
-			continue;
-		if (quote.mark != 0)
-			next = ri_scan_quoted_end(in, from, quote);
-		else
-			while (next < end && !ri_scan_is(in, next, " \t\r\n,()[]{}:=\"'"))
-				next++;
-		word = ri_scan_span(in, from, next < end ? next : end);
-		next += quote.width;
-		if (ri_scan_byte(in, ri_scan_skip_blanks(in, next)) != ':' &&
-			ri_secrecy_hides(m->secrecy, word) &&
-			ri_secrecy_of(word) == RI_SECRECY_NONE &&
-			(quote.mark != 0 || bare || ri_value_is_random(word)))
-			return true;
-	}
-	return false;
-}
-
-/* What stands between the brackets at at. */
-static bool take_brackets(struct ri_scan *in, const struct ri_assignment *m, size_t at)
-{
-	size_t end = ri_scan_brackets_end(in, at);
-
-	return end != SIZE_MAX && hides_any(in, m, at + 1, end - 1, false) &&
-		found(in, at + 1, end - 1);
-}
-
-/* The end of a name that a bracket follows, as in "os.environ[" and "get(", or at. */
-static size_t end_of_code(struct ri_scan *in, size_t at)
-{
-	size_t end = at;
-
-	while (end < at + RI_SCAN_AHEAD && ri_is_name_byte(ri_scan_byte(in, end)) &&
-		ri_scan_byte(in, end) != '-')
-		end++;
-	return ri_scan_is(in, end, "([{") && !ri_scan_is(in, at, "0123456789.") ? end : at;
-}
-
-static bool take_bare(struct ri_scan *in, const struct ri_assignment *m)
-{
-	size_t most = m->begin + ri_scan_reach(in, RI_SCAN_AHEAD);
-	size_t limit = most < in->length ? most : in->length;
-	size_t end = ri_assignment_bare_end(in, m, limit);
-	struct ri_span value = ri_scan_span(in, m->begin, end);
+	size_t begin = s->value.begin, limit = ri_horizon(&s->in, begin, RI_AHEAD);
+	size_t end = bare_end(s, limit);
+	struct ri_span value = span(s, begin, end);
 	/* "cookie=None, x", "password = password + x" */
-	struct ri_span first = ri_scan_span(in, m->begin,
-		ri_assignment_word_end(in, m->begin, limit));
+	struct ri_span first = span(s, begin, ri_word_end(&s->in, begin, limit));
 
-	if (m->sign == '=' && first.length < value.length && (is_reference(m, first) ||
+	if (s->sign == '=' && first.length < value.length && (is_reference(s, first) ||
 			!ri_secrecy_hides(RI_SECRECY_TOKEN, first)))
 		return false;
-	if (!ri_secrecy_hides(m->secrecy, value) || is_reference(m, value) ||
-		is_remark(in, m, value))
+	if (!ri_secrecy_hides(s->secrecy, value) || is_reference(s, value) ||
+		is_remark(s, value))
 		return false;
-	return found(in, m->begin, end == limit ? ri_assignment_bare_end(in, m, in->length) : end);
+	return found(s, begin, end == limit ? bare_end(s, s->in.length) : end);
+}
+
+/* What stands behind the string that a quote begins. */
+static struct ri_token behind(struct search *s, struct ri_token quote)
+{
+	return token(s, token(s, ri_string_end(&s->in, quote, quote.end)).end);
+}
+
+/* 'x', and 'x' 'y' or "x" + "y"; but not the end of a string around it. */
+static bool take_quoted(struct search *s, struct ri_token quote)
+{
+	size_t begin = quote.end, end = ri_string_end(&s->in, quote, begin);
+
+	if (!ri_secrecy_hides(s->secrecy, span(s, begin, end)))
+		return false;
+	while (token(s, end).c == quote.c) {
+		struct ri_token next = behind(s, quote);
+
+		next = ri_token_unprefixed(&s->in, next.c == '+' ? token(s, next.end) : next);
+		if (!ri_is_quote(next) || ri_is_one_of(byte(s, next.end), " \n,;:)]}+\"'`"))
+			break;
+		quote = next;
+		end = ri_string_end(&s->in, quote, quote.end);
+	}
+	return found(s, begin, end);
+}
+
+/* All between two brackets, or in several lines, where any of it makes a secret. */
+static bool take_any(struct search *s, size_t begin, size_t end, bool bare)
+{
+	struct ri_token t = token(s, begin), next;
+
+	for (; t.begin < end; t = next) {
+		bool quoted = ri_is_quote(t);
+		size_t from = quoted ? t.end : t.begin;
+		size_t to = quoted ? ri_string_end(&s->in, t, from)
+				   : ri_tokens_end(&s->in, from, end, ",()[]{}:=\"'", true);
+		struct ri_span word = span(s, from, to < end ? to : end);
+
+		next = quoted ? behind(s, t) : token(s, to > t.end ? to : t.end);
+		if (next.c != ':' && ri_secrecy_hides(s->secrecy, word) &&
+			ri_secrecy_of(word) == RI_SECRECY_NONE &&
+			(quoted || bare || ri_value_is_random(word)))
+			return found(s, begin, end);
+	}
+	return false;
 }
 
 /* <password>x</password>, on one line or several; not "<token> expected before <eof>". */
-static bool take_element(struct ri_scan *in, const struct ri_assignment *m)
+static bool take_element(struct search *s)
 {
-	size_t begin = m->begin, end = begin, limit = ri_scan_horizon(in, begin);
+	struct ri_token t = s->value;
+	size_t limit = ri_horizon(&s->in, t.begin, RI_MAX_VALUE), begin, end;
 
-	if (ri_scan_follows(in, begin, "<![CDATA["))
-		end += sizeof("<![CDATA[");
-	while (end < limit && ri_scan_byte(in, end) != '<')
-		end++;
-	if (!ri_scan_follows(in, end, "</"))
-		return false;
-	while (begin < end && ri_is_space(ri_scan_byte(in, begin)))
-		begin++;
-	while (end > begin && ri_is_space(ri_scan_byte(in, end - 1)))
-		end--;
-	return ri_secrecy_hides(m->secrecy, ri_scan_span(in, begin, end)) && found(in, begin, end);
-}
-
-/* Of one of Python's long strings, whose three quotes stand before at. */
-static size_t end_of_long(struct ri_scan *in, size_t at, char mark)
-{
-	const char three[] = { mark, mark, mark, '\0' };
-	size_t limit = ri_scan_horizon(in, at), end = at;
-
-	while (end < limit && !ri_scan_follows(in, end, three))
-		end++;
-	return end < limit ? end : ri_scan_find(in, at, in->length, "");
-}
-
-/* 'x' 'y', "x" + "y": one string in several quotes; but not the end of one around it. */
-static size_t end_of_joined(struct ri_scan *in, size_t end, struct ri_scan_quote quote)
-{
-	while (quote.mark != 0 && ri_scan_quote_at(in, end).mark == quote.mark) {
-		size_t next = ri_scan_skip_blanks(in, end + quote.width);
-
-		next = ri_scan_skip_blanks(in, next + (ri_scan_byte(in, next) == '+'));
-		next = ri_scan_skip_prefix(in, next);
-		quote = ri_scan_quote_at(in, next);
-		next += quote.width;
-		if (quote.mark == 0 || ri_scan_is(in, next, " \n,;:)]}+\"'`"))
-			break;
-		end = ri_scan_quoted_end(in, next, quote);
-	}
-	return end;
-}
-
-static bool take_quoted(struct ri_scan *in, const struct ri_assignment *m, size_t at)
-{
-	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-	size_t end;
-
-	at += quote.width;
-	if (quote.depth == 0 && ri_scan_byte(in, at) == quote.mark) {
-		/* "" has no value */
-		if (ri_scan_byte(in, at + 1) != quote.mark)
-			return false;
-		at += 2;
-		end = end_of_long(in, at, quote.mark);
-	} else {
-		end = ri_scan_quoted_end(in, at, quote);
-	}
-	return ri_secrecy_hides(m->secrecy, ri_scan_span(in, at, end)) &&
-		found(in, at, end_of_joined(in, end, quote));
-}
-
-/* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
-static bool take_pair(struct ri_scan *in, const struct ri_assignment *m)
-{
-	size_t at = ri_scan_skip_prefix(in, m->begin), end;
-	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-	struct ri_span value;
-
-	if (quote.mark == 0 || ri_scan_quote_before(in, m->start).mark == 0)
-		return false;
-	end = ri_scan_quoted_end(in, at + quote.width, quote);
-	value = ri_scan_span(in, at + quote.width, end);
-	/* another option, another name, a member of an object */
-	return value.length > 0 && value.at[0] != '-' &&
-		ri_secrecy_of(value) == RI_SECRECY_NONE &&
-		ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) != ':' &&
-		take_quoted(in, m, at);
+	if (t.c == RI_TOKEN_LINE)
+		t = token(s, t.end);
+	begin = end = t.begin;
+	for (; t.begin < limit && (t.c != '<' || byte(s, t.end) == '!'); t = token(s, t.end))
+		end = t.c == RI_TOKEN_LINE ? end : t.end;
+	return ri_span_starts(span(s, t.begin, limit), "</") &&
+		ri_secrecy_hides(s->secrecy, span(s, begin, end)) && found(s, begin, end);
 }
 
 /* Lines below the name that stand further right, or as a list: all of them, or none. */
-static bool take_block(struct ri_scan *in, const struct ri_assignment *m)
+static bool take_block(struct search *s, struct ri_token line)
 {
-	size_t column = m->start - ri_scan_quote_before(in, m->start).width -
-		ri_scan_line(in, m->start);
-	size_t at = m->begin, limit = ri_scan_horizon(in, at), begin = 0, end = 0, first;
+	size_t limit = ri_horizon(&s->in, line.begin, RI_MAX_VALUE), begin = 0, end = 0;
+	size_t column = (is_in_quotes(s) ? s->last.begin : s->start) - s->line;
 
-	while (at < limit) {
-		size_t line = ri_scan_skip_margin(in, at + 1);
+	while (line.begin < limit) {
+		struct ri_token t = token(s, line.end);
+		bool item = ri_span_starts(span(s, t.begin, limit), "- ");
 
-		for (first = line; ri_scan_byte(in, first) == ' ' && first < line + RI_SCAN_AHEAD;)
-			first++;
-		if (ri_scan_byte(in, first) != '\n' &&
-			first - line < column + !ri_scan_follows(in, first, "- "))
+		if (t.c != RI_TOKEN_LINE && (t.begin - line.end < column + !item ||
+			byte(s, line.end) == '\t'))
 			break;
-		at = ri_scan_find(in, first, limit, "");
-		if (at > first) {
-			begin = begin == 0 ? first : begin;
-			end = at;
-		}
+		begin = begin == 0 && t.c != RI_TOKEN_LINE ? t.begin : begin;
+		for (; t.c != RI_TOKEN_LINE; t = token(s, t.end))
+			end = t.end;
+		line = t;
 	}
-	if (begin == 0 || !hides_any(in, m, begin, end, true))
-		return false;
-	return found(in, begin, end);
+	return begin > 0 && take_any(s, begin, end, true);
 }
 
-/* "|", ">-" and the like, and then the end of the line. */
-static size_t skip_marker(struct ri_scan *in, const struct ri_assignment *m)
+/* The bracket behind a name that is code, as in "os.environ[" and "get(", or the value itself. */
+static struct ri_token skip_code(struct search *s)
 {
-	size_t at = m->begin;
+	struct ri_token t = s->value, next = token(s, t.end);
+	char c = byte(s, t.begin);
 
-	if (m->sign == ':' && ri_scan_is(in, at, "|>"))
-		for (at++; ri_scan_is(in, at, "+-0123456789");)
-			at++;
-	return ri_scan_skip_blanks(in, at);
+	return t.c == RI_TOKEN_NAME && !next.gap && (isalpha((unsigned char)c) || c == '_') &&
+		!ri_span_has(span(s, t.begin, t.end), "-") ? next : t;
 }
 
-/* Is what stands in the quote at at a name with a value of its own? */
-static bool is_name_of_other(struct ri_scan *in, size_t at)
+/* Does what stands in the quote have a value of its own? */
+static bool is_other(struct search *s, struct ri_token quote)
 {
-	struct ri_scan_quote quote = ri_scan_quote_at(in, at);
-	size_t begin = at + quote.width, end = ri_scan_quoted_end(in, begin, quote);
-
-	return ri_scan_byte(in, ri_scan_skip_blanks(in, end + quote.width)) == ':' ||
-		ri_secrecy_of(ri_scan_span(in, begin, end)) != RI_SECRECY_NONE;
-}
-
-/* A value that stands below its name: quoted or in brackets in the next line, or a block. */
-static bool take_below(struct ri_scan *in, struct ri_assignment *m, size_t line_end)
-{
-	size_t next = ri_scan_skip_margin(in, line_end + 1), quote;
-
-	next = ri_scan_skip_blanks(in, next);
-	quote = ri_scan_skip_prefix(in, next);
-	m->begin = next;
-	if (ri_scan_quote_at(in, quote).mark != 0 && !is_name_of_other(in, quote))
-		return m->sign == ',' ? take_pair(in, m) : take_quoted(in, m, quote);
-	if (m->sign == ',')
-		return false;
-	if (ri_scan_is(in, next, "[{("))
-		return take_brackets(in, m, next);
-	m->begin = line_end;
-	return m->sign == ':' && ri_scan_starts_line(in, m->start) && take_block(in, m);
+	return behind(s, quote).c == ':' || ri_secrecy_of(span(s, quote.end,
+		ri_string_end(&s->in, quote, quote.end))) != RI_SECRECY_NONE;
 }
 
 /* The value of a name that makes a secret of it. */
-static bool take_value(struct ri_scan *in, struct ri_assignment *m)
+static bool take_value(struct search *s)
 {
-	size_t at = ri_is_one_of(m->sign, ":,=") ? skip_marker(in, m) : m->begin;
+	struct ri_token line = s->value, t;
+	bool below = line.c == RI_TOKEN_LINE;
+	size_t end;
 
-	if (m->sign == '>')
-		return take_element(in, m);
-	if (ri_scan_byte(in, at) == '\n')
-		return take_below(in, m, at);
-	if (m->sign == ',')
-		return take_pair(in, m);
-	at = ri_scan_skip_prefix(in, m->begin);
-	if (ri_scan_quote_at(in, at).mark != 0)
-		return take_quoted(in, m, at);
-	at = end_of_code(in, m->begin);
+	if (s->sign == '>')
+		return take_element(s);
+	if (below)
+		s->value = token(s, line.end);
+	t = ri_token_unprefixed(&s->in, s->value);
+	/* ('HF_TOKEN', 'x'), setdefault("HF_TOKEN", "x"), ['--token', 'x'] */
+	if (s->sign == ',')
+		return ri_is_quote(t) && is_in_quotes(s) && !is_other(s, t) &&
+			byte(s, t.end) != '-' && take_quoted(s, t);
+	if (ri_is_quote(t) && !(below && is_other(s, t)))
+		return take_quoted(s, t);
+	t = below ? s->value : skip_code(s);
 	/* a variable's value has no code */
-	if (ri_scan_is(in, at, "([{") && ri_scan_brackets_end(in, at) != SIZE_MAX &&
-		!(m->sign == '=' && !m->spaced && ri_name_is_upper(m->name)))
-		return take_brackets(in, m, at);
-	return take_bare(in, m);
+	end = ri_is_one_of(t.c, "([{") && (below || s->sign != '=' || s->spaced ||
+		!ri_name_is_upper(s->name)) ? ri_brackets_end(&s->in, t.begin) : SIZE_MAX;
+	if (end != SIZE_MAX)
+		return take_any(s, t.end, end, false);
+	if (below)
+		return s->sign == ':' && s->first && take_block(s, line);
+	return take_bare(s);
 }
 
-/* "Bearer x", but not "Bearer token is missing" and "Bearer realm=". */
-static bool take_bearer(struct ri_scan *in, const struct ri_assignment *m)
+/*
+ * Does the word after the name belong to it: --token x, login me password x1, ENV HF_TOKEN x1,
+ * Bearer x1, token 'x1y2z3w4' is invalid?
+ */
+static bool takes_word(struct search *s)
 {
-	struct ri_assignment value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
+	bool quoted = ri_is_quote(s->value);
+	size_t begin = quoted ? s->value.end : s->value.begin;
+	struct ri_span word = span(s, begin, ri_tokens_end(&s->in, begin, begin + RI_AHEAD,
+		quoted ? "=:\"'`" : "=:", true));
+	bool sure = ri_name_is_upper(s->name) ||
+		(s->secrecy >= RI_SECRECY_TOKEN && ri_value_is_random(word));
 
-	if (!ri_assignment_is(m, "bearer"))
-		return false;
-	value.begin = ri_scan_skip_blanks(in, m->end);
-	return value.begin > m->end && !ri_scan_follows(in, value.begin, "realm=") &&
-		!ri_value_is_plain(ri_scan_span(in, value.begin,
-			ri_assignment_word_end(in, value.begin, value.begin + RI_SCAN_AHEAD))) &&
-		take_bare(in, &value);
+	if (is(s->name, "bearer"))
+		return !ri_value_is_plain(word);
+	if (s->name.at[0] == '-')
+		return !ri_span_starts(word, "--");
+	if (quoted)
+		return sure;
+	return !s->quoted && s->value.c == RI_TOKEN_NAME && !ri_span_starts(word, "-") &&
+		(sure || s->secrecy == RI_SECRECY_PHRASE || ri_span_has(s->name, "_") ||
+			ri_span_has(s->name, ".")) &&
+		word.length > 0 && !ri_value_is_plain(word);
 }
 
-static bool take_login(struct ri_scan *in, const struct ri_assignment *m)
+/* Past "str = " of "token: str = 'x'", a tag or an anchor of YAML's, "|" or ">-" before a block. */
+static void skip_type(struct search *s)
 {
-	struct ri_assignment value = { .name = m->name, .secrecy = RI_SECRECY_TOKEN, .sign = '=' };
-	size_t line;
+	struct ri_token t = s->value;
 
-	if (m->name.at[0] != '-')
+	if (!s->quoted && t.gap && ri_is_one_of(t.c, "!&")) {
+		t = token(s, ri_tokens_end(&s->in, t.begin, s->in.length, "", true));
+		s->value = t.gap && t.c != RI_TOKEN_LINE ? t : s->value;
+	}
+	t = s->value;
+	if (ri_is_one_of(t.c, "|>")) {
+		while (ri_is_one_of(byte(s, t.end), "+-0123456789"))
+			t.end++;
+		t = token(s, t.end);
+		s->value = t.c == RI_TOKEN_LINE ? t : s->value;
+	}
+	while (!s->quoted && (ri_is_one_of(t.c, "[|]") || (t.c == RI_TOKEN_NAME &&
+		ri_word_is(RI_SECRECY_TYPE, span(s, t.begin, t.end)))))
+		t = token(s, t.end);
+	if (!s->quoted && t.c == '=') {
+		s->sign = '=';
+		s->value = token(s, t.end);
+	}
+}
+
+/* "=", ":=", "?=", "==", "=>", ":" */
+static bool find_assigned(struct search *s, struct ri_token t)
+{
+	if (ri_is_one_of(t.c, "?:+") && byte(s, t.end) == '=')
+		t = token(s, t.end);
+	if (!ri_is_one_of(t.c, "=:") || (t.c == ':' && byte(s, t.end) == ':'))
 		return false;
-	line = ri_scan_line(in, m->start);
-	while (ri_scan_precedes(in, line, "\\\n") && m->start - line < RI_SCAN_AHEAD)
-		line = ri_scan_line(in, line - 1);
-	for (size_t i = 0; i < COUNT(logins); i++) {
-		size_t length = strlen(logins[i].option);
+	s->sign = t.c;
+	while (ri_is_one_of(byte(s, t.end), "=:>"))
+		t.end++;
+	s->value = token(s, t.end);
+	if (s->sign == ':')
+		skip_type(s);
+	return true;
+}
 
-		if (!ri_span_starts(m->name, logins[i].option) ||
-			memmem(in->text + line, m->start - line, logins[i].command,
-				strlen(logins[i].command)) == NULL)
+/* Find the sign behind the name, and its value. Returns false where no value follows. */
+static bool find_sign(struct search *s, struct ri_token name)
+{
+	struct ri_token t = token(s, name.end), next;
+
+	s->quoted = false;
+	for (unsigned i = 0; i < 3 && !t.gap && (ri_is_quote(t) || t.c == ']'); i++) {
+		s->quoted = s->quoted || t.c != ']';
+		t = token(s, t.end);
+	}
+	s->spaced = t.gap && ri_is_space(byte(s, t.begin - 1));
+	next = token(s, t.end);
+	if (find_assigned(s, s->quoted && t.c == RI_TOKEN_LINE ? next : t))
+		return true;
+	s->value = next;
+	s->sign = s->quoted && t.c == ',' ? ',' : t.c == '|' && t.gap ? '|' : ' ';
+	if (s->sign != ' ')
+		return true;
+	if (is(span(s, t.begin, t.end), "is") && (next.gap || next.c == ':')) {
+		s->sign = 'i';
+		s->value = next.c == ':' ? token(s, next.end) : next;
+		return true;
+	}
+	next = token(s, ri_tokens_end(&s->in, name.end, name.end + RI_AHEAD, "</>", false));
+	if (s->tag && !name.gap && next.c == '>') {
+		s->sign = '>';
+		s->value = token(s, next.end);
+		return true;
+	}
+	s->value = t;
+	return t.gap && t.c != RI_TOKEN_LINE && takes_word(s);
+}
+
+/* Does an object, or an item of a list, begin or end here? */
+static bool is_edge(struct search *s, struct ri_token t)
+{
+	return ri_is_one_of(t.c, "{}") ||
+		(t.c == RI_TOKEN_LINE && byte(s, token(s, t.end).begin) == '-');
+}
+
+/* What a name makes of the "value" beside it: {"name": "HF_TOKEN", "value": "x"}, in any order. */
+static enum ri_secrecy secrecy_beside(struct search *s)
+{
+	enum ri_secrecy most = s->start - s->beside_at < NEAR ? s->beside : RI_SECRECY_NONE, own;
+	size_t limit = ri_horizon(&s->in, s->start, NEAR);
+	struct ri_token t = token(s, s->start);
+
+	for (; t.begin < limit && !is_edge(s, t); t = token(s, t.end)) {
+		own = t.c == RI_TOKEN_NAME ? ri_secrecy_of(span(s, t.begin, t.end)) : most;
+		most = own > most ? own : most;
+	}
+	return most;
+}
+
+/* What stands around the name adds to what it says. */
+static enum ri_secrecy judge(struct search *s)
+{
+	bool assigned = s->sign == '=';
+
+	if (is(s->name, "value"))
+		return secrecy_beside(s);
+	/* "API key: x", "cache key: x" */
+	if (is(s->name, "key") && !s->quoted && s->word.end + 1 == s->start &&
+		byte(s, s->word.end) == ' ')
+		return ri_secrecy_of(span(s, s->word.begin, s->start + s->name.length));
+	/*
+	 * auth=("me", "x") of Python's requests, sig=x of a shared access signature. PASS=x,
+	 * pass="x" and {"pass": "x"}: others pass forward, or pass a test.
+	 */
+	return (is(s->name, "auth") && assigned && s->value.c == '(') ||
+		(is(s->name, "sig") && assigned && !s->spaced) ||
+		(is(s->name, "pass") && ((assigned && ri_name_is_upper(s->name)) ||
+			((assigned || s->sign == ':') && ri_is_quote(s->value)))) ||
+		(s->secrecy == RI_SECRECY_WEAK && is_parameter(s)) ? RI_SECRECY_TOKEN : s->secrecy;
+}
+
+static bool take_login(struct search *s)
+{
+	struct ri_span before = span(s,
+		s->start - s->command < NEAR ? s->command : s->start - NEAR, s->start);
+
+	for (size_t i = 0; i < sizeof(logins) / sizeof(logins[0]) && !is_in_quotes(s); i++) {
+		if (!ri_span_starts(s->name, logins[i].option) ||
+			!ri_span_has(before, logins[i].command))
 			continue;
-		value.begin = m->start + length;
-		if (m->name.length == length)
-			value.begin = ri_scan_skip_blanks(in, value.begin);
-		return ri_scan_quote_at(in, value.begin).mark == 0 ? take_bare(in, &value)
-			: take_quoted(in, &value, value.begin);
+		s->value = token(s, s->start + strlen(logins[i].option));
+		s->secrecy = RI_SECRECY_TOKEN;
+		s->sign = '=';
+		return ri_is_quote(s->value) ? take_quoted(s, s->value) : take_bare(s);
 	}
 	return false;
 }
 
-static bool take_name(struct ri_scan *in)
+/* "-----BEGIN ... PRIVATE KEY-----" (RFC 7468): up to the mark of its end, or its last line. */
+static bool take_private_key(struct search *s, struct ri_token t)
 {
-	struct ri_assignment m = { .start = in->at, .end = in->at };
-	size_t form = ri_secret_form(ri_scan_span(in, in->at, in->length));
+	size_t limit = ri_horizon(&s->in, t.begin, RI_MAX_VALUE), end = limit;
+	bool head = true, whole = true, last = false;
+
+	if (!ri_span_starts(s->name, "-----BEGIN") ||
+		!ri_span_has(span(s, s->start, s->start + RI_AHEAD), " PRIVATE KEY"))
+		return false;
+	for (; t.begin < limit; t = token(s, t.end)) {
+		struct ri_span word = span(s, t.begin, t.end);
+
+		if (last && ri_span_has(word, "-----"))
+			return found(s, s->start, t.end);
+		last = last || ri_span_starts(word, "-----END");
+		whole = whole && (head || (!t.gap &&
+			(t.c == RI_TOKEN_NAME || ri_is_one_of(t.c, "+/=\n"))));
+		if (t.c == RI_TOKEN_LINE) {
+			head = false;
+			end = whole ? t.begin : end;
+		}
+	}
+	return found(s, s->start, whole ? limit : end);
+}
+
+static bool take_name(struct search *s, struct ri_token t)
+{
+	size_t form = ri_secret_form(span(s, t.begin, s->in.length));
 
 	if (form > 0)
-		return found(in, in->at, in->at + form);
-	while (ri_is_name_byte(ri_scan_byte(in, m.end)))
-		m.end++;
-	in->at = m.end;
-	m.name = ri_scan_span(in, m.start, m.end);
-	m.secrecy = ri_secrecy_of(m.name);
-	if (take_bearer(in, &m) || take_login(in, &m))
+		return found(s, t.begin, t.begin + form);
+	s->start = t.begin;
+	s->name = span(s, t.begin, t.end);
+	if (take_login(s) || take_private_key(s, t))
 		return true;
-	if ((m.secrecy == RI_SECRECY_NONE && !ri_assignment_is(&m, "value")) ||
-		!ri_assignment_find_sign(in, &m))
+	s->secrecy = is(s->name, "bearer") ? RI_SECRECY_PHRASE : ri_secrecy_of(s->name);
+	if (s->secrecy > s->beside || (s->secrecy > 0 && t.begin - s->beside_at >= NEAR)) {
+		s->beside = s->secrecy;
+		s->beside_at = t.begin;
+	}
+	if ((s->secrecy == RI_SECRECY_NONE && !is(s->name, "value")) || !find_sign(s, t))
 		return false;
-	ri_assignment_judge(in, &m);
-	return m.secrecy != RI_SECRECY_NONE && take_value(in, &m);
+	s->secrecy = judge(s);
+	return s->secrecy != RI_SECRECY_NONE && take_value(s);
 }
 
 /*
  * "scheme://user:password@host". A password may have '/', '?', '#' and '@' in it: behind a ':'
  * the last '@' of the word ends it.
  */
-static bool take_authority(struct ri_scan *in)
+static bool take_authority(struct search *s, size_t begin)
 {
-	size_t begin = in->at + 3, limit = begin + MAX_LOGIN, at = begin, last = SIZE_MAX;
+	size_t limit = ri_horizon(&s->in, begin, RI_MAX_VALUE), last = begin;
 	bool password = false;
 
-	in->at = begin;
-	for (; at < limit && !ri_scan_is(in, at, " \t\r\n\v\f\"'`<>/?#"); at++) {
-		password = password || ri_scan_byte(in, at) == ':';
-		if (ri_scan_byte(in, at) == '@')
-			last = at;
-	}
-	if (password && at < in->no_login)
-		at = in->no_login;
-	for (; password && at < limit && !ri_scan_is(in, at, " \t\r\n\v\f\"'`<>"); at++)
-		if (ri_scan_byte(in, at) == '@')
-			last = at;
-	if (password && last == SIZE_MAX)
-		in->no_login = at;
-	return last != SIZE_MAX && found(in, begin, last);
-}
+	for (size_t at = begin; at < limit; at++) {
+		char c = byte(s, at);
 
-/* Lines of base64, as those of a key whose end was lost. */
-static size_t end_of_key_lines(struct ri_scan *in, size_t at)
-{
-	size_t end;
-
-	for (at = ri_scan_find(in, at, in->length, ""); at < in->length; at = end) {
-		end = ri_scan_skip_margin(in, at + 1);
-		while (ri_is_name_byte(ri_scan_byte(in, end)) || ri_scan_is(in, end, "+/=\r"))
-			end++;
-		if (ri_scan_byte(in, end) != '\n')
+		if (ri_is_space(c) || ri_is_one_of(c, password ? "\"'`<>" : "\"'`<>/?#"))
 			break;
+		password = password || c == ':';
+		last = c == '@' ? at : last;
 	}
-	return at;
+	return found(s, begin, last);
 }
 
-/* "-----BEGIN ... PRIVATE KEY-----" (RFC 7468): up to the mark of its end. */
-static bool take_private_key(struct ri_scan *in)
+/* What the next name may ask of the tokens before it. */
+static void remember(struct search *s, struct ri_token t)
 {
-	struct ri_span rest = ri_scan_span(in, in->at, ri_scan_horizon(in, in->at));
-	const char *last;
+	struct ri_span word = span(s, t.begin, t.end);
 
-	if (!ri_span_starts(rest, "-----BEGIN ") ||
-		memmem(rest.at, rest.length < 64 ? rest.length : 64, "PRIVATE KEY", 11) == NULL)
-		return false;
-	in->looks += rest.length;
-	last = memmem(rest.at, rest.length, "-----END ", 9);
-	if (last != NULL)
-		last = memmem(last + 5, (size_t)(rest.at + rest.length - last) - 5, "-----", 5);
-	return found(in, in->at, last == NULL ? end_of_key_lines(in, in->at)
-					      : (size_t)(last - in->text) + 5);
+	if (t.c == RI_TOKEN_LINE)
+		s->line = s->command = t.end;
+	if (t.c == RI_TOKEN_NAME)
+		s->word = t;
+	s->first = t.c == RI_TOKEN_LINE || t.begin < s->line || (s->first &&
+		(ri_is_one_of(t.c, "+>|$#*\"'\\") || ri_span_starts(word, "-") ||
+			ri_word_is(RI_SECRECY_SETTER, word)));
+	s->tag = t.c == '<' || (s->tag && !t.gap && (t.c == RI_TOKEN_NAME || t.c == ':'));
+	if (is_edge(s, t))
+		s->beside = RI_SECRECY_NONE;
+	s->last = t;
 }
 
-/* What is no name, and what stands before one though it looks like its start. */
-static void skip_other(struct ri_scan *in)
+static bool find_secret(struct search *s)
 {
-	struct ri_scan_quote quote = ri_scan_quote_at(in, in->at);
-	char c = ri_scan_byte(in, in->at), next = ri_scan_byte(in, in->at + 1);
-	size_t past = ri_scan_skip_colour(in, in->at);
+	if (s->at == 0)
+		remember(s, (struct ri_token){
+			.c = RI_TOKEN_LINE, .end = ri_token_margin(&s->in, 0),
+		});
+	while (s->at < s->in.length) {
+		struct ri_token t = token(s, s->at);
+		const char *newline = memrchr(s->in.text + s->at, '\n', t.begin - s->at);
+		bool url = ri_span_starts(span(s, t.begin, s->in.length), "://"), taken;
 
-	if (quote.spelled)
-		in->at += quote.width;
-	else if (c == '%' && ri_is_one_of(next, "0123456789ABCDEFabcdef"))
-		in->at += 3;
-	else if (c == '\\' && ri_is_one_of(next, "nrt"))
-		in->at += 2;
-	else
-		in->at = past > in->at ? past : in->at + 1;
-}
-
-/* Find the next secret, from in->begin to in->end. */
-static bool find_secret(struct ri_scan *in)
-{
-	bool is_found = false;
-
-	while (in->at < in->length && !is_found) {
-		char c = ri_scan_byte(in, in->at);
-
-		if (c == '-' && take_private_key(in))
-			is_found = true;
-		else if (ri_is_name_byte(c))
-			is_found = take_name(in);
-		else if (ri_scan_follows(in, in->at, "://"))
-			is_found = take_authority(in);
-		else
-			skip_other(in);
+		/* behind a '\\' */
+		if (newline != NULL) {
+			s->line = (size_t)(newline + 1 - s->in.text);
+			s->first = true;
+		}
+		/* a margin is text too */
+		s->at = url ? t.begin + 3 : t.c == RI_TOKEN_LINE ? t.begin + 1 : t.end;
+		taken = url ? take_authority(s, s->at) : t.c == RI_TOKEN_NAME && take_name(s, t);
+		remember(s, t);
+		if (taken) {
+			s->last = (struct ri_token){ .c = '*', .end = s->end };
+			s->at = s->end;
+			return true;
+		}
 	}
-	if (is_found)
-		in->at = in->end;
-	return is_found;
+	return false;
 }
 
 size_t ri_redact(struct ri_text *out, struct ri_span text)
 {
-	struct ri_scan in = { .text = text.at, .length = text.length };
+	struct search search = { .in = { .text = text.at, .length = text.length } };
 	size_t done = 0;
 
-	while (!out->cut && find_secret(&in)) {
-		ri_text_add_bytes(out, text.at + done, in.begin - done);
+	while (!out->cut && find_secret(&search)) {
+		ri_text_add_bytes(out, text.at + done, search.begin - done);
 		ri_text_add(out, RI_REDACTED);
-		done = in.end;
+		done = search.end;
 	}
 	ri_text_add_bytes(out, text.at + done, text.length - done);
-	return in.looks;
+	return search.in.looks;
+}
+
+bool ri_redact_finds(const char *text)
+{
+	struct search search = { .in = { .text = text, .length = strlen(text) } };
+
+	return find_secret(&search);
 }
 
 void ri_redact_mask(char *text)
 {
-	struct ri_scan in = { .text = text, .length = strlen(text) };
+	struct search search = { .in = { .text = text, .length = strlen(text) } };
 
-	while (find_secret(&in))
-		memset(text + in.begin, '*', in.end - in.begin);
+	while (find_secret(&search))
+		memset(text + search.begin, '*', search.end - search.begin);
 }

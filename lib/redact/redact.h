@@ -13,8 +13,9 @@
 #ifndef RI_REDACT_REDACT_H
 #define RI_REDACT_REDACT_H
 
-#include "base/text.h"
+#include "base/arena.h"
 #include "base/span.h"
+#include "base/text.h"
 
 /* What stands in the place of a secret. */
 #define RI_REDACTED "***"
@@ -29,7 +30,29 @@ size_t ri_redact(struct ri_text *out, struct ri_span text);
 
 #define RI_REDACT_LOOKS 400
 
+/* Is there a secret in it? */
+bool ri_redact_finds(const char *text);
+
 /* A star for each byte of a secret, in its place: what stands behind it stays where it is. */
 void ri_redact_mask(char *text);
+
+/* Append the value that a name has, whole: an environment variable's, say. */
+void ri_redact_value(struct ri_text *out, const char *name, const char *value);
+
+/*
+ * Secrets out of a command's words, where they are shown: NAME=value and
+ * --name=value up to the end of the word, and what ri_redact() finds.
+ * What stood before the word is not known.
+ */
+void ri_redact_word(struct ri_text *out, const char *word);
+
+/* The same in the place of the word, which is cut where it does not fit. */
+void ri_redact_word_in_place(char *word, size_t size);
+
+/* A copy of one word; NULL when out of memory. */
+char *ri_redact_copy(const char *word, struct ri_arena *arena);
+
+/* A copy of a list that ends in NULL, also without the word after --name; NULL: no memory. */
+char **ri_redact_words(char *const *words, struct ri_arena *arena);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "redact/redact.h"
-#include "redact/name.h"
+#include "redact/secrecy.h"
 
 enum {
 	MAX_DEPTH = 16,		/* real ones have three */

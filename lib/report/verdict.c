@@ -9,7 +9,7 @@
 #include "report/blame.h"
 #include "words/loss.h"
 #include "report/class.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 
 enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */

@@ -13,7 +13,7 @@
 #include "check/machine.h"
 #include "check/software.h"
 #include "node/sysfile.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 
 enum {
 	NAME_MOST = 64,

@@ -19,7 +19,7 @@
 #include "image/program.h"
 #include "launch/children.h"
 #include "launch/exec_failure.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 #include "system/apart.h"
 #include "system/mask.h"
 #include "system/raw_call.h"

@@ -17,7 +17,7 @@
 #include "options/peer.h"
 #include "options/table.h"
 #include "options/value.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 
 enum {
 	DASHES = sizeof("--") - 1,

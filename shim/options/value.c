@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "output/pattern.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 
 int ri_option_bad_value(struct ri_given given, const char *expected, struct ri_error *err)
 {

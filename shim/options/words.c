@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "options/table.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 
 enum { SHOWN = 160 };
 

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/pages.h"
-#include "redact/words.h"
+#include "redact/redact.h"
 #include "say/print.h"
 
 static const struct ri_given *given;

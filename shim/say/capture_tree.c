@@ -14,7 +14,6 @@
 #include "base/limits.h"
 #include "base/pages.h"
 #include "redact/redact.h"
-#include "redact/words.h"
 
 enum {
 	LEFT_OUT = 256,		/* lines at most */

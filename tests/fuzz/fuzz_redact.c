@@ -7,7 +7,6 @@
  */
 #include "fuzz.h"
 #include "redact/redact.h"
-#include "redact/words.h"
 
 static const char secret[] = "uZ8wV3qT";
 

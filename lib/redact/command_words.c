@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "redact/words.h"
+#include "redact/redact.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "redact/redact.h"
-#include "redact/name.h"
+#include "redact/secrecy.h"
 
 enum { MAX_NAMES = 64 };	/* in a word: one with more of them is some text */
 
-static struct ri_span span(const char *start, size_t length)
+static struct ri_span whole(const char *text)
 {
-	return (struct ri_span){ start, length };
+	return (struct ri_span){ text, strlen(text) };
+}
+
+void ri_redact_value(struct ri_text *out, const char *name, const char *value)
+{
+	if (ri_secrecy_hides(ri_secrecy_of(whole(name)), whole(value)))
+		ri_text_add(out, RI_REDACTED);
+	else
+		ri_redact(out, whole(value));
 }
 
 /*
@@ -21,32 +28,18 @@ static struct ri_span span(const char *start, size_t length)
  */
 static size_t find_value(const char *word)
 {
-	size_t start = 0, end = strlen(word), names = 0;
-	enum ri_secrecy secrecy;
+	size_t start = 0, end;
 
-	for (size_t i = 0; word[i] != '\0' && strchr(" \t\n\"'`", word[i]) == NULL; i++) {
-		if (word[i] != '=')
-			continue;
-		secrecy = ri_secrecy_of(span(word + start, i - start));
-		start = i + 1;
-		if (secrecy == RI_SECRECY_NONE)
-			continue;
-		if (ri_secrecy_hides(secrecy, span(word + start, end - start)))
-			return start;
-		if (++names == MAX_NAMES)
+	for (unsigned names = 0; names < MAX_NAMES; names++) {
+		end = start + strcspn(word + start, "= \t\n\"'`");
+		if (word[end] != '=')
 			break;
+		if (ri_secrecy_hides(ri_secrecy_of((struct ri_span){ word + start, end - start }),
+			whole(word + end + 1)))
+			return end + 1;
+		start = end + 1;
 	}
 	return 0;
-}
-
-void ri_redact_value(struct ri_text *out, const char *name, const char *value)
-{
-	struct ri_span whole = span(value, strlen(value));
-
-	if (ri_secrecy_hides(ri_secrecy_of(span(name, strlen(name))), whole))
-		ri_text_add(out, RI_REDACTED);
-	else
-		ri_redact(out, whole);
 }
 
 void ri_redact_word(struct ri_text *out, const char *word)
@@ -54,11 +47,11 @@ void ri_redact_word(struct ri_text *out, const char *word)
 	size_t value = find_value(word);
 
 	if (value == 0) {
-		ri_redact(out, (struct ri_span){ word, strlen(word) });
+		ri_redact(out, whole(word));
 		return;
 	}
 	ri_text_add_bytes(out, word, value);
-	ri_text_add(out, word[value] == '\0' ? "" : RI_REDACTED);
+	ri_text_add(out, RI_REDACTED);
 }
 
 void ri_redact_word_in_place(char *word, size_t size)
@@ -69,14 +62,6 @@ void ri_redact_word_in_place(char *word, size_t size)
 	ri_text_init(&text, copy, size < sizeof(copy) ? size : sizeof(copy));
 	ri_redact_word(&text, word);
 	memcpy(word, copy, text.length + 1);
-}
-
-/* Is the word after it its value, and secret? An option says so, and "--name=" does not. */
-static bool hides_next(const char *word, const char *next)
-{
-	return word[0] == '-' && word[strcspn(word, "= \t\n\"'`")] == '\0' &&
-		strncmp(next, "--", 2) != 0 &&
-		ri_secrecy_hides(ri_secrecy_of(span(word, strlen(word))), span(next, strlen(next)));
 }
 
 char *ri_redact_copy(const char *word, struct ri_arena *arena)
@@ -91,6 +76,14 @@ char *ri_redact_copy(const char *word, struct ri_arena *arena)
 	ri_text_init(&text, bytes, size);
 	ri_redact_word(&text, word);
 	return bytes;
+}
+
+/* Is the word after it its value, and secret? An option says so, and "--name=" does not. */
+static bool hides_next(const char *word, const char *next)
+{
+	return word[0] == '-' && word[strcspn(word, "= \t\n\"'`")] == '\0' &&
+		strncmp(next, "--", 2) != 0 &&
+		ri_secrecy_hides(ri_secrecy_of(whole(word)), whole(next));
 }
 
 char **ri_redact_words(char *const *words, struct ri_arena *arena)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A text as tokens, and where strings, brackets and words of it end. This alone knows colours, the
+ * spellings of marks, the margins of lines, and lines that go on in the next one.
+ */
+#ifndef RI_REDACT_TOKEN_H
+#define RI_REDACT_TOKEN_H
+
+#include "base/span.h"
+
+enum {
+	RI_TOKEN_NAME = 'a', RI_TOKEN_LINE = '\n',
+	RI_AHEAD = 128,		/* bytes of a value that tell what it is */
+	RI_MAX_VALUE = 16384,	/* how far the end of a value is looked for */
+};
+
+struct ri_tokens {
+	const char *text;
+	size_t length;
+	size_t looks;		/* at bytes, those twice that were looked at twice */
+};
+
+struct ri_token {
+	size_t begin, end;
+	char c;			/* NAME, LINE (also at the end), or the mark that it stands for */
+	bool gap;		/* a blank or a colour stands before it */
+	unsigned char form;	/* of a quote: backslashes before it, or another spelling */
+};
+
+bool ri_is_one_of(char c, const char *set);
+bool ri_is_quote(struct ri_token t);
+
+/* The byte at a place, '\n' before the start and past the end. */
+char ri_token_byte(struct ri_tokens *in, size_t at);
+
+struct ri_span ri_token_span(const struct ri_tokens *in, size_t begin, size_t end);
+
+/* The next token from a place on. */
+struct ri_token ri_token_at(struct ri_tokens *in, size_t at);
+
+/* Behind "[rank0]: " where a line starts with that. */
+size_t ri_token_margin(struct ri_tokens *in, size_t line);
+
+/* The quote behind the letters of b'...' and rb"...", or the token itself. */
+struct ri_token ri_token_unprefixed(struct ri_tokens *in, struct ri_token t);
+
+/* So far, within the text; less where the text has cost much by now. */
+size_t ri_horizon(const struct ri_tokens *in, size_t at, size_t most);
+
+/* The end of the tokens before one of stops, before the end of the line, or before a gap. */
+size_t ri_tokens_end(struct ri_tokens *in, size_t begin, size_t limit, const char *stops,
+	bool gap);
+
+/* Where a quote is matched, or the end of the line. One that is doubled, as in YAML, goes on. */
+size_t ri_string_end(struct ri_tokens *in, struct ri_token open, size_t from);
+
+/* Where the bracket is that closes the one at at, quotes left out; SIZE_MAX: there is none. */
+size_t ri_brackets_end(struct ri_tokens *in, size_t at);
+
+/* The end of the word at begin, without what ends a list or a sentence. */
+size_t ri_word_end(struct ri_tokens *in, size_t begin, size_t limit);
+
+#endif
