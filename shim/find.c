@@ -12,7 +12,6 @@
 #include "launch/hosts.h"
 #include "launch/local_master.h"
 #include "launch/script_option.h"
-#include "launch/nproc.h"
 #include "launch/port.h"
 #include "model/derive.h"
 #include "output/pattern.h"

@@ -50,4 +50,10 @@ const struct ri_cpus *ri_placing_cpus(const struct ri_placing *placing, uint64_t
 void ri_placing_explain(const struct ri_placing *placing, uint64_t index,
 	struct ri_explained_rank *rank, struct ri_arena *arena);
 
+/*
+ * --nproc-per-node in words: how many ranks gpu, cpu and auto come to here, to wishes.nproc_count.
+ * RI_CODE_NPROC_NONE where there is no GPU, and what counting GPUs and CPUs gives (node/node.h).
+ */
+int ri_nproc_count(struct ri_options *options, struct ri_node *node, struct ri_error *err);
+
 #endif

@@ -39,7 +39,7 @@ const char *ri_whole_file_name(const struct ri_given *option, const struct ri_to
 
 /*
  * Find it, and see whether it could be written now. Its folder is held open
- * from here on (spot.h, let_go.h). RI_CODE_REPORT_REFUSED.
+ * from here on (held_path.h, watch/supervise.c). RI_CODE_REPORT_REFUSED.
  */
 int ri_whole_file_find(struct ri_whole_file *file, const char *path, const char *subject,
 	struct ri_arena *arena, struct ri_error *err);

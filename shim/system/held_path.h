@@ -52,7 +52,7 @@ int ri_held_path_find(struct ri_held_path *spot, const char *path, struct ri_are
  * Find the folder of that path again, where it was removed and made anew since,
  * and only if every folder on the way is root's or ours, and writable by no other
  * user, /tmp and its like aside: then it is no trick. It gets the same
- * descriptor, which let_go.h may have been told to spare. -1 and errno.
+ * descriptor, which kept_fds.h may have been told to spare. -1 and errno.
  */
 int ri_held_path_renew(struct ri_held_path *spot, const char *path);
 

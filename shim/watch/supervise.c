@@ -15,11 +15,11 @@
 #include "say/cause.h"
 #include "say/state_file.h"
 #include "system/clock.h"
+#include "system/kept_fds.h"
 #include "system/log.h"
 #include "system/mask.h"
 #include "system/helper.h"
 #include "watch/leftovers.h"
-#include "watch/let_go.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
 #include "watch/first_failure.h"
@@ -347,6 +347,32 @@ static void conclude(struct ri_supervisor *sv, struct ri_supervised *out)
 		ri_verdict_obituary(&sv->end, &sv->oom);
 }
 
+/* The lowest descriptor that is still needed, from this one on; -1: there is none. */
+static int next_fd(const struct ri_output *output, int from)
+{
+	int next = ri_output_next_fd(output, from), spare = ri_kept_fds_next(from);
+
+	return next < 0 || (spare >= 0 && spare < next) ? spare : next;
+}
+
+/*
+ * What the start needed, and watching over the job does not: the files that were passed in keep
+ * pipes and mounts busy, and the working directory keeps its file system mounted.
+ */
+static void let_go(const struct ri_output *output)
+{
+	int first = 3, own;
+
+	while ((own = next_fd(output, first)) >= 0) {
+		if (own > first)
+			ri_close_between((unsigned)first, (unsigned)own - 1);
+		first = own + 1;
+	}
+	ri_close_between((unsigned)first, ~0u);
+	if (chdir("/") < 0)
+		ri_log(RI_LEVEL_NOTE, "cannot change to /: %s", strerror(errno));
+}
+
 int ri_supervise_run(struct ri_children *children, const struct ri_supervise *setting)
 {
 	const struct ri_launch *launch = setting->launch;
@@ -361,7 +387,7 @@ int ri_supervise_run(struct ri_children *children, const struct ri_supervise *se
 	};
 	siginfo_t info;
 
-	ri_let_go(setting->output);
+	let_go(setting->output);
 	ri_verdict_watch(&sv.oom);
 	ri_leftovers_init(launch->self);
 	setting->output->alarm = look;
