@@ -10,6 +10,7 @@
 #include "link/setup.h"
 #include "report/blame.h"
 #include "report/class.h"
+#include "report/reason.h"
 #include "say/cause.h"
 #include "system/clock.h"
 #include "watch/first_failure.h"
@@ -221,6 +222,17 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)
 	return outcome;
 }
 
+/* Of the first failure. It is found once: for the other nodes, and for what is told at the end. */
+static const struct ri_reason *find_reason(const struct ri_outcome *outcome)
+{
+	static struct ri_reason reason;
+
+	if (outcome->first < 0)
+		return NULL;
+	ri_reason_find(&outcome->ranks[outcome->first], &reason);
+	return &reason;
+}
+
 /* Sets *status to that of the rank that failed first, where one did. */
 static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 {
@@ -229,6 +241,7 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	fill_outcomes(run, whole);
 	*status = find_first(run, &outcome, *status);
 	outcome.cause = find_cause(run, &outcome);
+	outcome.reason = find_reason(&outcome);
 	name_host(run, &outcome);
 	return outcome;
 }

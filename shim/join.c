@@ -14,7 +14,6 @@
 #include "link/secret.h"
 #include "link/link.h"
 #include "report/class.h"
-#include "report/reason.h"
 #include "report/verdict.h"
 #include "say/report_file.h"
 #include "system/apart.h"
@@ -313,7 +312,6 @@ static bool is_stopped(const struct ri_outcome *outcome)
 static void say_failure(struct ri_run *run)
 {
 	static char lines[RI_VERDICT_SIZE];
-	static struct ri_reason reason;
 	struct ri_outcome outcome = ri_ends_so_far(run);
 	const struct ri_rank_outcome *first;
 	struct ri_text out;
@@ -328,9 +326,8 @@ static void say_failure(struct ri_run *run)
 		return;
 	}
 	first = &outcome.ranks[outcome.first];
-	ri_reason_find(first, &reason);
 	ri_text_init(&out, lines, sizeof(lines));
-	ri_verdict_render_job(&outcome, &reason, &out);
+	ri_verdict_render_job(&outcome, outcome.reason, &out);
 	say_end(run, class_of(&outcome), first, lines);
 }
 

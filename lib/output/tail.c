@@ -115,12 +115,12 @@ struct ri_tail_text ri_tail_read(struct ri_tail *tail)
 	if (!tail->has_head)
 		return (struct ri_tail_text){
 			.bytes = ring_of(tail), .length = tail->length,
-			.cut = tail->total > tail->length,
+			.cut = tail->total > tail->length, .total = tail->total,
 		};
 	make_room(tail);
 	return (struct ri_tail_text){
 		.bytes = tail->bytes, .length = RI_OUTPUT_HEAD + tail->length,
-		.head = RI_OUTPUT_HEAD,
+		.head = RI_OUTPUT_HEAD, .total = tail->total,
 	};
 }
 

@@ -40,6 +40,7 @@ struct ri_tail_text {
 	size_t length;
 	size_t head;		/* of these, how the last traceback began; 0: the rest has it */
 	bool cut;		/* the first line may be half of one */
+	uint64_t total;		/* bytes that had come: the same number, the same text */
 };
 
 /*

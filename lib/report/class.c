@@ -118,10 +118,15 @@ static void find_other(struct ri_rank_outcome *rank)
 
 void ri_class_find(struct ri_rank_outcome *rank)
 {
+	const struct ri_evidence before = rank->evidence;
+
 	rank->evidence = (struct ri_evidence){ .class = RI_CLASS_NONE };
 	if (!ri_rank_failed(rank))
 		return;
-	if (rank->wrote.tail.at != NULL)
+	rank->evidence.total = rank->wrote.total;
+	if (rank->wrote.total > 0 && before.total == rank->wrote.total)
+		rank->evidence.words = before.words;
+	else if (rank->wrote.tail.at != NULL)
 		ri_words_read(rank->wrote.tail, &rank->evidence.words);
 	if (rank->end == RI_END_EXEC_FAILED)
 		rank->evidence.class = RI_CLASS_OWN;

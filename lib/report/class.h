@@ -11,6 +11,7 @@
 
 /*
  * Read what the rank wrote, and fill in rank->evidence.words and what follows it from the rest.
+ * Words that were read in the same bytes before (wrote.total) are not read again.
  *
  * own: an exception that is no loss, in words or in torch's file; a signal that
  * we did not send; a failed exec. loss: it says that a peer, the store or the

@@ -19,6 +19,8 @@
 #include "model/topology.h"
 #include "words/read_words.h"
 
+struct ri_reason;
+
 enum ri_rank_end {
 	RI_END_NOT_STARTED,
 	RI_END_RUNNING,		/* still there: no signal could end it */
@@ -49,12 +51,14 @@ struct ri_rank_wrote {
 	struct ri_span tail;	/* the last bytes of its stderr; at NULL: they were not kept */
 	size_t head;		/* of these, how a traceback began whose middle was not kept */
 	bool cut;		/* there were more: the first line is half of one */
+	uint64_t total;		/* all of these bytes: with the same number, the same; 0: unknown */
 	struct ri_span torch_error;	/* its TORCHELASTIC_ERROR_FILE; at NULL: none */
 };
 
 /* What the end of a rank is evidence of: ri_class_find makes it of the rest. */
 struct ri_evidence {
 	struct ri_words words;	/* what the tail says, where the rank failed */
+	uint64_t total;		/* of the tail that they were read in; 0: unknown */
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
@@ -160,6 +164,7 @@ struct ri_outcome {
 	ssize_t first;		/* index of the first failure, -1: none */
 	enum ri_blame blame;
 	size_t named;		/* index of the other one, of RI_BLAME_LEFT and _HELD */
+	const struct ri_reason *reason;	/* in its own words; NULL where there is no first one */
 	const struct ri_cause *cause;	/* what explains it, or NULL */
 	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
 	struct ri_interrupt interrupt;	/* the last before the first failure */

@@ -32,7 +32,7 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 	if (rank->wrote.tail.at == NULL)
 		return (struct ri_span){ out->text, 0 };
 	/* a traceback that the rank went on from, long ago */
-	if (rank->wrote.head > 0 && !ri_rank_ended_of(rank, &rank->evidence.words))
+	if (rank->wrote.head > 0 && !out->ended_of)
 		text = ri_span_skip(text, rank->wrote.head);
 	if (text.length > RI_MAX_TAIL)
 		text = ri_span_skip(text, text.length - RI_MAX_TAIL);
@@ -48,9 +48,17 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
-	struct ri_span text = clean_lines(rank, out);
+	bool ended_of = ri_rank_ended_of(rank, &rank->evidence.words);
 	struct ri_words words;
+	struct ri_span text;
 
+	if (rank->wrote.total > 0 && out->rank == rank && out->total == rank->wrote.total &&
+		out->ended_of == ended_of)
+		return;
+	out->rank = rank;
+	out->total = rank->wrote.total;
+	out->ended_of = ended_of;
+	text = clean_lines(rank, out);
 	ri_words_read(text, &words);
 	out->has_traceback = ri_rank_ended_of(rank, &words);
 	out->traceback = words.traceback;

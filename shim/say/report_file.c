@@ -229,11 +229,12 @@ static json_t *describe_checks(struct ri_json *json, const void *checked)
 	return ri_check_json(json, checked);
 }
 
-static void write_report(const struct ri_outcome *outcome, const struct ri_reason *reason,
-	const struct ri_check_report *checked, const char *refusal)
+static void write_report(const struct ri_outcome *outcome, const struct ri_check_report *checked,
+	const char *refusal)
 {
 	const struct ri_report report = {
-		.version = RI_VERSION, .outcome = outcome, .reason = reason, .refusal = refusal,
+		.version = RI_VERSION, .outcome = outcome, .reason = outcome->reason,
+		.refusal = refusal,
 		.check = checked == NULL ? NULL : describe_checks, .checked = checked,
 	};
 	struct ri_text out;
@@ -285,19 +286,16 @@ static void tell_refusal(const struct ri_outcome *outcome, const struct ri_check
 		ri_code_name(why->code));
 	leave_last_words(words);
 	if (own.option != NULL)
-		write_report(outcome, NULL, checked, words);
+		write_report(outcome, checked, words);
 }
 
-static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_report *checked,
-	struct ri_reason *reason)
+static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_report *checked)
 {
 	static char verdict[RI_VERDICT_SIZE];
 	struct ri_text out;
 
-	if (outcome->first >= 0)
-		ri_reason_find(&outcome->ranks[outcome->first], reason);
 	ri_text_init(&out, verdict, sizeof(verdict));
-	ri_verdict_render(outcome, reason, &out);
+	ri_verdict_render(outcome, outcome->reason, &out);
 	if (outcome->link.verdict != NULL)	/* which was printed when it came */
 		print(verdict + strlen(outcome->link.verdict));
 	else if (says_more(outcome))
@@ -309,14 +307,14 @@ static void tell_ends(const struct ri_outcome *outcome, const struct ri_check_re
 		print_seen(outcome->hang.seen);
 	leave_last_words(verdict);
 	if (own.option != NULL)
-		write_report(outcome, reason, checked, NULL);
+		write_report(outcome, checked, NULL);
 }
 
 void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_report *checked,
 	const struct ri_error *why)
 {
 	static char printed[RI_VERDICT_PRINTED_SIZE];
-	static struct ri_reason reason;
+	static struct ri_reason scratch;
 	struct ri_outcome all = *outcome;
 	struct ri_text out;
 
@@ -325,7 +323,7 @@ void ri_report_tell(const struct ri_outcome *outcome, const struct ri_check_repo
 		return;
 	}
 	ri_text_init(&out, printed, sizeof(printed));
-	ri_verdict_add_printed(&out, outcome, &reason);
+	ri_verdict_add_printed(&out, outcome, &scratch);
 	all.printed = printed;
-	tell_ends(&all, checked, &reason);
+	tell_ends(&all, checked);
 }

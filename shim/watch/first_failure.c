@@ -105,6 +105,7 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	describe_end(child, out);
 	out->wrote = (struct ri_rank_wrote){
 		.tail = { text.bytes, text.length }, .head = text.head, .cut = text.cut,
+		.total = text.total,
 	};
 	out->traceback_at = ri_output_traceback(output, index);
 	out->course = course_of(child, out->traceback_at);
