@@ -17,9 +17,9 @@ enum {
 
 static const struct {
 	enum ri_secrecy kind;
-	const char *words;
+	struct ri_span words;
 } rows[] = {
-#define RI_WORDS(kind, words) { RI_SECRECY_##kind, words },
+#define RI_WORDS(kind, words) { RI_SECRECY_##kind, { words, sizeof(words) - 1 } },
 #include "redact/redact.def"
 };
 
@@ -90,7 +90,7 @@ static struct ri_span next_word(struct ri_span *text)
 bool ri_word_is(enum ri_secrecy kind, struct ri_span value)
 {
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct ri_span row = { rows[i].words, strlen(rows[i].words) }, word;
+		struct ri_span row = rows[i].words, word;
 
 		while (rows[i].kind == kind && (word = next_word(&row)).length > 0)
 			if (word.length == value.length &&
@@ -152,7 +152,7 @@ static enum ri_secrecy kind_of(struct ri_span name, size_t *begin)
 
 	*begin = name.length;
 	for (size_t i = 0; i < COUNT(rows) && rows[i].kind <= RI_SECRECY_NEUTRAL; i++) {
-		struct ri_span row = { rows[i].words, strlen(rows[i].words) }, word;
+		struct ri_span row = rows[i].words, word;
 
 		while ((word = next_word(&row)).length > 0) {
 			size_t at = find_end(name, word);
