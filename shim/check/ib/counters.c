@@ -21,13 +21,6 @@ static const char cable_hint[] =
 typedef bool judge_port(struct ri_checking *checking, const struct ri_hca *hca,
 	const struct ri_port *port, uint64_t uptime);
 
-/* "mlx5_ib0:1", as NCCL_IB_HCA has it. */
-static const char *name_port(char name[80], const struct ri_hca *hca, const struct ri_port *port)
-{
-	snprintf(name, 80, "%.60s:%u", hca->name, port->number);
-	return name;
-}
-
 static void judge_ports(struct ri_checking *checking, judge_port *judge, const char *pass)
 {
 	const struct ri_hcas *hcas = ri_ib_look(checking);
@@ -70,7 +63,7 @@ static bool judge_flap(struct ri_checking *checking, const struct ri_hca *hca,
 		return false;
 	if (!is_many(count, RI_THRESHOLD_FLAPS, RI_THRESHOLD_FLAPS_A_DAY, days))
 		return true;
-	ri_check_lack(checking, RI_CODE_IB_FLAP_OFTEN, name_port(name, hca, port),
+	ri_check_lack(checking, RI_CODE_IB_FLAP_OFTEN, ri_ib_name(name, hca, port),
 		"went down %" PRIu64 " times; the machine runs for %" PRIu64 " h", count,
 		uptime / HOUR);
 	return true;
@@ -109,7 +102,7 @@ static bool judge_errors(struct ri_checking *checking, const struct ri_hca *hca,
 	if (!is_many(symbols, RI_THRESHOLD_ERRORS, RI_THRESHOLD_ERRORS_AN_HOUR, hours) &&
 		!is_many(packets, RI_THRESHOLD_ERRORS, RI_THRESHOLD_ERRORS_AN_HOUR, hours))
 		return known;
-	ri_check_lack(checking, RI_CODE_IB_ERRORS_MANY, name_port(name, hca, port),
+	ri_check_lack(checking, RI_CODE_IB_ERRORS_MANY, ri_ib_name(name, hca, port),
 		"%" PRIu64 " symbol errors and %" PRIu64 " packets with an error; the machine runs "
 		"for %" PRIu64 " h", symbols, packets, hours);
 	return true;
@@ -150,7 +143,7 @@ static bool judge_width(struct ri_checking *checking, const struct ri_hca *hca,
 		return false;
 	if (port->lanes > 1)
 		return true;
-	ri_check_lack(checking, RI_CODE_IB_WIDTH_NARROW, name_port(name, hca, port),
+	ri_check_lack(checking, RI_CODE_IB_WIDTH_NARROW, ri_ib_name(name, hca, port),
 		"uses one lane");
 	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/ib/ib.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -87,6 +88,12 @@ void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *
 	else
 		ri_check_lack(checking, code, subject, "%s", what);
 	ri_check_asked(checking, ri_ib_demand(checking));
+}
+
+const char *ri_ib_name(char name[80], const struct ri_hca *hca, const struct ri_port *port)
+{
+	snprintf(name, 80, "%.60s:%u", hca->name, port->number);
+	return name;
 }
 
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link)

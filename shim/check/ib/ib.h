@@ -34,6 +34,9 @@ bool ri_ib_matters(struct ri_checking *checking);
 void ri_ib_say_bad(struct ri_checking *checking, enum ri_code code, const char *subject,
 	const char *what);
 
+/* "mlx5_ib0:1", as NCCL_IB_HCA has it. Returns name. */
+const char *ri_ib_name(char name[80], const struct ri_hca *hca, const struct ri_port *port);
+
 /* Devices with a port of this kind. */
 size_t ri_ib_count(const struct ri_hcas *hcas, enum ri_link link);
 

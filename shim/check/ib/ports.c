@@ -27,13 +27,6 @@ static bool walk_ports(const struct ri_hcas *hcas, struct walk *walk)
 	return false;
 }
 
-/* "mlx5_ib0:1", as NCCL_IB_HCA has it. */
-static const char *name_port(char name[80], const struct walk *walk)
-{
-	snprintf(name, 80, "%.60s:%u", walk->hca->name, walk->port->number);
-	return name;
-}
-
 static bool is_up(const struct ri_port *port)
 {
 	return port->state == RI_PORT_ACTIVE && (port->phys == RI_PHYS_UP || port->phys == 0);
@@ -58,7 +51,7 @@ static void say_bad(struct ri_checking *checking, const struct ri_hcas *hcas,
 
 	while (walk_ports(hcas, &walk))
 		if (walk.port->state == first->state && walk.port->phys == first->phys)
-			ri_row_add(&row, name_port(name, &walk));
+			ri_row_add(&row, ri_ib_name(name, walk.hca, walk.port));
 	if (first->state == 0)
 		ri_check_unknown(checking, RI_CODE_IB_PORT_UNKNOWN, ri_row_end(&row),
 			"its state cannot be read");
@@ -122,7 +115,7 @@ static size_t find_slow(const struct ri_hcas *hcas, uint64_t rate, struct ri_row
 	while (walk_ports(hcas, &walk))
 		if (walk.port->state == RI_PORT_ACTIVE && walk.port->rate != 0 &&
 			walk.port->rate < rate)
-			ri_row_add(row, name_port(name, &walk));
+			ri_row_add(row, ri_ib_name(name, walk.hca, walk.port));
 	return row->count;
 }
 
@@ -316,7 +309,7 @@ static void check_pkey(struct ri_checking *checking)
 	while (walk_ports(hcas, &walk)) {
 		if (walk.port->state != RI_PORT_ACTIVE)
 			continue;
-		name_port(name, &walk);
+		ri_ib_name(name, walk.hca, walk.port);
 		count = ri_port_pkeys(checking->host, walk.hca, walk.port, keys);
 		if (count > 0)
 			judge_keys(checking, keys, count, name);
