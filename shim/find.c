@@ -2,14 +2,15 @@
 #include "found.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/overlay.h"
 #include "from/from.h"
-#include "launch/hosts.h"
 #include "launch/local_master.h"
 #include "launch/script_option.h"
 #include "launch/port.h"
@@ -154,6 +155,53 @@ static int adapt(struct ri_found *found, struct ri_error *err)
 	return ri_topology_adapt(&found->topology, &found->source.context, err);
 }
 
+/* A path is relative to where the user stands; of a recorded machine, to its root. */
+static const char *find_hostfile(const char *path, const struct ri_host *host,
+	struct ri_arena *arena)
+{
+	char here[PATH_MAX];
+
+	if (!host->live || path[0] == '/' || getcwd(here, sizeof(here)) == NULL)
+		return path;
+	return ri_arena_format(arena, "%s/%s", here, path);
+}
+
+static int read_hostfile(struct ri_wishes *wishes, const struct ri_context *context,
+	struct ri_error *err)
+{
+	struct ri_arena *arena = context->arena;
+	struct ri_host *host = context->host;
+	const char *path = find_hostfile(wishes->hostfile.value, host, arena);
+	char *text = ri_arena_alloc(arena, RI_MAX_HOSTFILE);
+
+	if (path == NULL || text == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, wishes->hostfile.value,
+			"no memory left to read it");
+	if (ri_host_read(host, path, text, RI_MAX_HOSTFILE) < 0) {
+		int saved = errno;
+
+		ri_fail(err, RI_CODE_FILE_UNREADABLE, wishes->hostfile.value, "cannot be read: %s",
+			strerror(saved));
+		return ri_fail_errno(err, saved);
+	}
+	wishes->hostfile_text = text;
+	return 0;
+}
+
+/* The content of --hostfile, where that is given. */
+static int prepare_hosts(struct ri_wishes *wishes, const struct ri_context *context,
+	struct ri_error *err)
+{
+	const struct ri_given *hosts = &wishes->facts[RI_FACT_HOSTS];
+
+	if (hosts->value != NULL && wishes->hostfile.value != NULL) {
+		ri_fail(err, RI_CODE_OPTION_CONFLICT, wishes->hostfile.subject,
+			"%s gives the hosts, too", hosts->subject);
+		return ri_fail_hint(err, "use only one of them");
+	}
+	return wishes->hostfile.value == NULL ? 0 : read_hostfile(wishes, context, err);
+}
+
 /* Who are we? */
 static int find_topology(struct ri_found *found, struct ri_error *err)
 {
@@ -165,7 +213,7 @@ static int find_topology(struct ri_found *found, struct ri_error *err)
 	/* Who starts the whole job is no part of it: not even a contradiction matters. */
 	if (found->command.mode == RI_MODE_NONE)
 		return 0;
-	if (ri_hosts_prepare(&found->options.wishes, context, err) < 0)
+	if (prepare_hosts(&found->options.wishes, context, err) < 0)
 		return -1;
 	if (ri_sources_read(topology, &reading, context, err) < 0)
 		return -1;
