@@ -199,7 +199,7 @@ static bool ended_of(const struct ri_rank_outcome *rank, const struct ri_interru
 
 	if (number == interrupt->signal || number == interrupt->passed_on)
 		return true;
-	if (ri_rank_ended_of(rank, &rank->evidence.words))
+	if (rank->evidence.ended_of_traceback)
 		return interrupt->passed_on == SIGINT && rank->evidence.words.interrupted;
 	return was_handled(rank, interrupt);
 }
@@ -210,7 +210,7 @@ static bool was_cut_short(const struct ri_rank_outcome *rank, const struct ri_in
 	if (!rank->told)
 		return false;
 	return !ri_time_is_before(ri_moment_find(rank).at, interrupt->at) ||
-		(ri_rank_ended_of(rank, &rank->evidence.words) &&
+		(rank->evidence.ended_of_traceback &&
 			rank->evidence.words.traceback.last.length == 0);
 }
 

@@ -6,6 +6,12 @@
 
 #include "report/torch_error.h"
 
+enum {
+	OLD_TRACEBACK = 50,	/* lines after it */
+	OLD_BEFORE_SIGNAL = 3,
+	MESSAGE_SECONDS = 10,	/* for a long message, and what Python does before its end */
+};
+
 const char *ri_class_name(enum ri_class class)
 {
 	static const char *const names[] = {
@@ -16,6 +22,36 @@ const char *ri_class_name(enum ri_class class)
 	};
 
 	return names[class];
+}
+
+/*
+ * Lines after it may all be its message, of which a tensor has thousands: Python ends with 1 then.
+ * Of one that was stopped at its exit a few lines would be no such message.
+ */
+static bool may_be_message(const struct ri_rank_outcome *rank)
+{
+	bool recent = rank->traceback_at.tv_sec > 0 &&
+		rank->ended.tv_sec - rank->traceback_at.tv_sec <= MESSAGE_SECONDS;
+
+	return recent && (rank->end == RI_END_EXITED ? rank->exit_code == 1
+		: rank->wrote.head > 0 && rank->course == RI_COURSE_ENDING);
+}
+
+/*
+ * A program may print a traceback and go on. Do the words have one, and is it the last that the
+ * rank said?
+ */
+static bool ended_of_traceback(const struct ri_rank_outcome *rank)
+{
+	const struct ri_words *words = &rank->evidence.words;
+
+	if (!words->has_traceback)
+		return false;
+	if (may_be_message(rank))
+		return true;
+	if (rank->end == RI_END_EXITED || rank->leaving)
+		return words->traceback.lines_after <= OLD_TRACEBACK;
+	return words->lines_since <= OLD_BEFORE_SIGNAL;
 }
 
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
@@ -46,7 +82,7 @@ static bool find_traceback(struct ri_rank_outcome *rank)
 {
 	const struct ri_words *words = &rank->evidence.words;
 
-	if (!ri_rank_ended_of(rank, words) ||
+	if (!rank->evidence.ended_of_traceback ||
 		(rank->told && words->traceback.last.length == 0))
 		return false;
 	rank->evidence.printed = has_survived(rank);
@@ -128,6 +164,7 @@ void ri_class_find(struct ri_rank_outcome *rank)
 		rank->evidence.words = before.words;
 	else if (rank->wrote.tail.at != NULL)
 		ri_words_read(rank->wrote.tail, &rank->evidence.words);
+	rank->evidence.ended_of_traceback = ended_of_traceback(rank);
 	if (rank->end == RI_END_EXEC_FAILED)
 		rank->evidence.class = RI_CLASS_OWN;
 	else if (rank->wrote.tail.at != NULL ? !find_traceback(rank) : !find_time(rank))

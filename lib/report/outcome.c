@@ -8,36 +8,6 @@ bool ri_rank_failed(const struct ri_rank_outcome *rank)
 		(rank->end == RI_END_EXITED && rank->exit_code != 0);
 }
 
-enum {
-	OLD_TRACEBACK = 50,	/* lines after it */
-	OLD_BEFORE_SIGNAL = 3,
-	MESSAGE_SECONDS = 10,	/* for a long message, and what Python does before its end */
-};
-
-/*
- * Lines after it may all be its message, of which a tensor has thousands: Python ends with 1 then.
- * Of one that was stopped at its exit a few lines would be no such message.
- */
-static bool may_be_message(const struct ri_rank_outcome *rank)
-{
-	bool recent = rank->traceback_at.tv_sec > 0 &&
-		rank->ended.tv_sec - rank->traceback_at.tv_sec <= MESSAGE_SECONDS;
-
-	return recent && (rank->end == RI_END_EXITED ? rank->exit_code == 1
-		: rank->wrote.head > 0 && rank->course == RI_COURSE_ENDING);
-}
-
-bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_words *words)
-{
-	if (!words->has_traceback)
-		return false;
-	if (may_be_message(rank))
-		return true;
-	if (rank->end == RI_END_EXITED || rank->leaving)
-		return words->traceback.lines_after <= OLD_TRACEBACK;
-	return words->lines_since <= OLD_BEFORE_SIGNAL;
-}
-
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)
 {
 	if (cause != NULL && !cause->shown)

@@ -59,6 +59,7 @@ struct ri_rank_wrote {
 struct ri_evidence {
 	struct ri_words words;	/* what the tail says, where the rank failed */
 	uint64_t total;		/* of the tail that they were read in; 0: unknown */
+	bool ended_of_traceback;	/* the words have one, and the rank did not go on */
 	enum ri_class class;
 	const struct ri_loss *loss;	/* whose words it ended with, or NULL */
 	bool witnessed;		/* the traceback whose time is known is what it ended of */
@@ -179,12 +180,6 @@ struct ri_outcome {
 
 /* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
-
-/*
- * A program may print a traceback and go on. Do these words of the rank have one, and is it the
- * last that the rank said?
- */
-bool ri_rank_ended_of(const struct ri_rank_outcome *rank, const struct ri_words *words);
 
 /* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);

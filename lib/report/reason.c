@@ -48,8 +48,7 @@ static struct ri_span clean_lines(const struct ri_rank_outcome *rank, struct ri_
 
 void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 {
-	bool ended_of = ri_rank_ended_of(rank, &rank->evidence.words);
-	struct ri_words words;
+	bool ended_of = rank->evidence.ended_of_traceback;
 	struct ri_span text;
 
 	if (rank->wrote.total > 0 && out->rank == rank && out->total == rank->wrote.total &&
@@ -59,9 +58,7 @@ void ri_reason_find(const struct ri_rank_outcome *rank, struct ri_reason *out)
 	out->total = rank->wrote.total;
 	out->ended_of = ended_of;
 	text = clean_lines(rank, out);
-	ri_words_read(text, &words);
-	out->has_traceback = ri_rank_ended_of(rank, &words);
-	out->traceback = words.traceback;
+	out->has_traceback = ended_of && ri_traceback_find(text, &out->traceback);
 	ri_last_words_find(text, out->has_traceback ? &out->traceback : NULL, &out->words);
 	out->line_count = ri_last_lines_find(text, out->lines);
 }
@@ -264,14 +261,13 @@ static bool put_torch_error(struct room *room, const struct ri_rank_outcome *ran
 	const struct ri_last_words none = { .count = 0 };
 	const struct ri_span file = rank->wrote.torch_error;
 	struct ri_torch_error error;
-	struct ri_words words;
+	struct ri_traceback traceback;
 
 	if (file.at == NULL || !ri_torch_error_read(file, &error) || (rank->evidence.loss != NULL &&
 		ri_loss_of_exception(span_of(error.message)) == NULL))
 		return false;
-	ri_words_read(span_of(error.callstack), &words);
-	if (words.has_traceback)
-		put_traceback(room, &words.traceback, &none);
+	if (ri_traceback_find(span_of(error.callstack), &traceback))
+		put_traceback(room, &traceback, &none);
 	else
 		put_wrapped(room, "  ", span_of(error.message), MAX_WRAPPED);
 	return true;

@@ -85,7 +85,7 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 	rank = &outcome->ranks[outcome->first];
 	if (rank->oom)
 		return blame_memory();
-	if (ri_rank_ended_of(rank, &rank->evidence.words) && rank->evidence.words.asked_for_line)
+	if (rank->evidence.ended_of_traceback && rank->evidence.words.asked_for_line)
 		return blame_input(outcome);
 	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))
 		shm = &now;

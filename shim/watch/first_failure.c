@@ -7,7 +7,6 @@
 
 #include "hang/course.h"
 #include "report/class.h"
-#include "words/read_words.h"
 #include "system/clock.h"
 #include "system/own_proc.h"
 #include "watch/descendants.h"
@@ -111,8 +110,9 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	out->course = course_of(child, out->traceback_at);
 }
 
-/* What it ended of; of one that lives, what it would have if it ended now. */
-static enum ri_class judge(const struct ri_child *child, struct ri_output *output, size_t index)
+/* What its end is evidence of; of one that lives, what it would be if it ended now. */
+static struct ri_evidence judge(const struct ri_child *child, struct ri_output *output,
+	size_t index)
 {
 	struct ri_rank_outcome rank = { .pid = 0 };
 
@@ -123,7 +123,7 @@ static enum ri_class judge(const struct ri_child *child, struct ri_output *outpu
 		ri_clock_read(CLOCK_REALTIME, &rank.ended);
 	}
 	ri_class_find(&rank);
-	return rank.evidence.class;
+	return rank.evidence;
 }
 
 static bool failed(const struct ri_child *child)
@@ -140,7 +140,7 @@ static bool has_ended(struct ri_children *children, struct ri_output *output, en
 		struct ri_child *child = &children->items[i];
 
 		if (failed(child) && child->class == RI_CLASS_NONE)
-			child->class = judge(child, output, i);
+			child->class = judge(child, output, i).class;
 		/* it died before a rank lost it, so its own words need not say so */
 		if (child->class == RI_CLASS_UNKNOWN && child->gone_at.tv_sec != 0)
 			child->class = RI_CLASS_OWN;
@@ -154,16 +154,29 @@ static bool has_lost(const struct ri_children *children, struct ri_output *outpu
 {
 	for (size_t i = 0; i < children->started; i++)
 		if (children->items[i].lives && ri_output_traceback(output, i).tv_sec != 0 &&
-			judge(&children->items[i], output, i) == RI_CLASS_LOSS)
+			judge(&children->items[i], output, i).class == RI_CLASS_LOSS)
 			return true;
 	return false;
 }
 
-/* It lives, and its last words are an exception of its own. */
+/* It lives, and its last words are an exception of its own: these. */
+static bool find_own_words(const struct ri_child *child, struct ri_output *output, size_t index,
+	struct ri_words *out)
+{
+	struct ri_evidence evidence;
+
+	if (!child->lives || child->told || ri_output_traceback(output, index).tv_sec == 0)
+		return false;
+	evidence = judge(child, output, index);
+	*out = evidence.words;
+	return evidence.class == RI_CLASS_OWN;
+}
+
 static bool has_own_words(const struct ri_child *child, struct ri_output *output, size_t index)
 {
-	return child->lives && !child->told && ri_output_traceback(output, index).tv_sec != 0 &&
-		judge(child, output, index) == RI_CLASS_OWN;
+	struct ri_words words;
+
+	return find_own_words(child, output, index, &words);
 }
 
 void ri_settle_ask(struct ri_children *children, struct ri_output *output)
@@ -236,27 +249,24 @@ bool ri_settle_is_open(struct ri_children *children, struct ri_output *output, i
 }
 
 /* Where its memory cannot tell: lines since, or a thread alone that ended, mean that it goes on. */
-static bool goes_on(struct ri_span tail)
+static bool goes_on(const struct ri_words *words)
 {
-	struct ri_words words;
-
-	ri_words_read(tail, &words);
-	return !words.has_traceback || words.traceback.last.length == 0 ||
-		words.traceback.lines_after >= SAID_SINCE || words.traceback.aside;
+	return !words->has_traceback || words->traceback.last.length == 0 ||
+		words->traceback.lines_after >= SAID_SINCE || words->traceback.aside;
 }
 
 static bool is_leaving(const struct ri_child *child, struct ri_output *output, size_t index)
 {
-	const struct ri_tail_text text = ri_output_tail(output, index);
 	struct timespec at = ri_output_traceback(output, index), now;
+	struct ri_words words;
 
-	if (!has_own_words(child, output, index) || (child->doubtful && ri_course_is_asked()))
+	if (!find_own_words(child, output, index, &words) ||
+		(child->doubtful && ri_course_is_asked()))
 		return false;
 	if (was_looked_at(child, at) && child->course != RI_COURSE_UNKNOWN)
 		return child->course == RI_COURSE_ENDING;
 	ri_clock_read(CLOCK_REALTIME, &now);
-	return (child->leaving || now.tv_sec - at.tv_sec <= FRESH_S) && text.bytes != NULL &&
-		!goes_on((struct ri_span){ text.bytes, text.length });
+	return (child->leaving || now.tv_sec - at.tv_sec <= FRESH_S) && !goes_on(&words);
 }
 
 bool ri_settle_find_leavers(struct ri_children *children, struct ri_output *output)

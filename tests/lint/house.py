@@ -29,12 +29,11 @@ SOURCES = (".c", ".h", ".def")
 # What other rooms may ask lib/words: one function reads a rank's stderr for the verdict, three
 # find in it what the report quotes, the others are about torch's error file, a line that was
 # found before, and names.
-WORDS_ASKED = {"ri_words_read", "ri_last_words_find", "ri_last_lines_find", "ri_loss_peer",
-               "ri_loss_of_exception", "ri_traceback_line", "ri_noise_hides",
+WORDS_ASKED = {"ri_words_read", "ri_traceback_find", "ri_last_words_find", "ri_last_lines_find",
+               "ri_loss_peer", "ri_loss_of_exception", "ri_traceback_line", "ri_noise_hides",
                "ri_loss_kind_name", "ri_loss_kind_of"}
-# Who reads: class.c for the verdict, reason.c the text without secrets, and first_failure.c
-# what a rank wrote that still lives.
-WORDS_READERS = {"lib/report/class", "lib/report/reason", "shim/watch/first_failure"}
+# Who reads: class.c alone, into the outcome.
+WORDS_READERS = {"lib/report/class"}
 
 
 def files(top):

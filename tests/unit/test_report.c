@@ -54,8 +54,10 @@ static const char *verdict(void)
 {
 	struct ri_text out;
 
-	if (outcome.first >= 0)
+	if (outcome.first >= 0) {
+		ri_class_find(&ranks[outcome.first]);
 		ri_reason_find(&ranks[outcome.first], &reason);
+	}
 	ri_text_init(&out, bytes, RI_VERDICT_SIZE);
 	ri_verdict_render(&outcome, &reason, &out);
 	assert_false(out.cut);
@@ -70,8 +72,10 @@ static json_t *report(void)
 	struct ri_text out;
 	json_t *object;
 
-	if (outcome.first >= 0)
+	if (outcome.first >= 0) {
+		ri_class_find(&ranks[outcome.first]);
 		ri_reason_find(&ranks[outcome.first], &reason);
+	}
 	ri_text_init(&out, bytes, sizeof(bytes));
 	assert_int_equal(ri_report_render(&document, &out), 0);
 	assert_int_equal(bytes[out.length - 1], '\n');
