@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "words/noise.h"
 #include "redact/redact.h"
 #include "report/torch_error.h"
+#include "words/line.h"
 
 enum {
 	MIN_FRAME_LINES = 4,

@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-#include "words/decisive.h"
-#include "words/glob.h"
 #include "words/line.h"
-#include "words/noise.h"
 
 enum {
 	MAX_WORDS = 3,		/* lines that decide */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "words/noise.h"
+#include "words/line.h"
 
 static const struct ri_loss table[] = {
 #define RI_LOSS(symbol_, kind_, framework_, seen_, words_, also_, source_) \

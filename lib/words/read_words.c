@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "words/decisive.h"
-#include "words/noise.h"
+#include "words/line.h"
 
 enum {
 	HANDLED = 4,		/* lines after a traceback that the program went on from */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "output/tail.h"
+#include "words/line.h"
 #include "words/loss.h"
-#include "words/noise.h"
 
 enum {
 	MAX_MESSAGE_LINES = 16,

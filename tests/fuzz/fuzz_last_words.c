@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each line is something, and what is found of the last words lies in the text, without an end. */
 #include "fuzz.h"
-#include "words/decisive.h"
 #include "words/last_words.h"
 #include "words/line.h"
-#include "words/noise.h"
 
 static void check_inside(struct ri_span text, struct ri_span span)
 {

@@ -9,11 +9,8 @@
 
 #include <cmocka.h>
 
-#include "words/decisive.h"
 #include "words/last_words.h"
 #include "words/line.h"
-#include "words/noise.h"
-#include "words/glob.h"
 
 static struct ri_span span(const char *text)
 {
