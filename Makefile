@@ -138,7 +138,7 @@ $(EXE): $(EARLY_OBJ) $(filter $(LATE_OBJ),$(SHIM_OBJ)) $(O)/librankinit.a
 # the distribution's own C library. Of glibc it takes the oldest symbols: see
 # shim/probe/probe.c. mpi.h is used where it is found.
 .PHONY: probe
-probe: deps-probe ## build build/rankinit-probe, which --deep runs
+probe: deps-probe ## build build/rankinit-probe, which --require=deep runs
 	+@$(MAKE) --no-print-directory $(OUT)/rankinit-probe
 
 # Of the other architecture there are glibc's own headers, before those of this one.
@@ -215,8 +215,9 @@ $(O)/tests/test_helper: $(patsubst %,$(O)/shim/%.o,system/helper system/kept_fds
 # The reader of the command line is pure enough to be tested like the library.
 PURE_SHIM := $(wildcard shim/options/*.c) shim/check/ids.c shim/check/wishes.c
 
-# Golden cases have options, and so have the members of simulated jobs.
-$(O)/tests/test_golden $(O)/tests/test_options $(O)/tests/test_shape: $(PURE_SHIM:%.c=$(O)/%.o)
+# Golden cases have options, and so have the members of simulated jobs; lists of checks are some.
+$(O)/tests/test_golden $(O)/tests/test_options $(O)/tests/test_shape $(O)/tests/test_demand: \
+	$(PURE_SHIM:%.c=$(O)/%.o)
 
 $(O)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) \
 		$(PURE_SHIM:%.c=$(O)/%.o) $(O)/librankinit.a

@@ -23,7 +23,7 @@ PID 1 of GPU training containers
  orphans, and names the rank that failed first.
  .
  It is one static program that can be copied to any image. rankinit-probe,
- which loads the libraries of the image for the checks of --deep, is beside it.
+ which loads the libraries of the image for the checks of --require=deep, is beside it.
 """
 # Static on purpose: PID 1 loads no library of the image that it runs in.
 OVERRIDES = """\

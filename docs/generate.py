@@ -142,8 +142,8 @@ def check_section(fields):
     if default == "extra":
         lines.append("- Runs only by its id, or with `--checks=all`.")
     if default == "deep":
-        lines.append("- Runs only with `--deep`, because rankinit-probe loads the image's own "
-                     "libraries for\n  it. Its id without `--deep` is an error (125).")
+        lines.append("- Runs only with `deep`, because rankinit-probe loads the image's own "
+                     "libraries for\n  it. Its id without `deep` is an error (125).")
     return [*lines, ""]
 
 

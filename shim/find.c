@@ -107,7 +107,7 @@ static int leave_count(struct ri_found *found, struct ri_error *err)
 	const struct ri_options *options = &found->options;
 
 	if (err->code != RI_CODE_NPROC_NONE || options->action == RI_ACTION_PRINT_ENV ||
-		(options->action != RI_ACTION_CHECK && ri_check_refuser(&options->checks) == NULL))
+		(options->action != RI_ACTION_CHECK && options->checks.require.value == NULL))
 		return -1;
 	found->nproc_err = *err;
 	*err = (struct ri_error)RI_ERROR_INIT;

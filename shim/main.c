@@ -53,7 +53,7 @@ static int find_less(struct ri_run *run)
 	if (run->found.options.peer == RI_PEER_NONE || run->found.options.disabled ||
 		ri_apart_stop() != 0 ||
 		strncmp(run->err.subject, own, strlen(own)) == 0 ||
-		ri_check_refuser(&run->found.options.checks) != NULL)
+		run->found.options.checks.require.value != NULL)
 		return -1;
 	ri_log(RI_LEVEL_WARNING, "%s: %s; the command runs without rankinit's variables, because "
 		"rankinit is called as %s [%s]", run->err.subject, run->err.text,

@@ -205,11 +205,11 @@ static void judge_files(struct play *play)
 /* What a node of the platform has, this machine need not have. */
 static void judge_requirements(struct ri_run *run)
 {
-	const struct ri_given *refuser = ri_check_refuser(&run->found.options.checks);
+	const struct ri_given *require = &run->found.options.checks.require;
 
-	if (refuser != NULL)
+	if (require->value != NULL)
 		ri_findings_add(&run->findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
-			refuser->subject, "requirements not checked: this machine only plays the "
+			require->subject, "requirements not checked: this machine only plays the "
 			"nodes of the job");
 }
 

@@ -258,11 +258,11 @@ class Device:
         return checks
 
     def check(self):
-        for one in self.look("check", "--deep", "--checks=gpu.*,ib.*"):
+        for one in self.look("check", "--expect=deep", "--checks=gpu.*,ib.*"):
             if one["status"] != "skip":
                 self.say(f"  {one['status']} {one['id']} {one['code'] or '-'} {one['subject']}: "
                          f"{one['text']}")
-        hidden = self.look("hidden", "--deep", "--checks=gpu.health,gpu.busy",
+        hidden = self.look("hidden", "--expect=deep", "--checks=gpu.health,gpu.busy",
                            env={"CUDA_VISIBLE_DEVICES": ""})
         if {one["status"] for one in hidden} - {"skip"}:
             self.say("with CUDA_VISIBLE_DEVICES= the checks still speak", True)
@@ -349,7 +349,7 @@ class Device:
         with subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "device_holder.py")],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
             held = holder.stdout.readline().strip()
-            checks = self.look("busy", "--deep", "--checks=gpu.busy") if held else []
+            checks = self.look("busy", "--expect=deep", "--checks=gpu.busy") if held else []
             holder.stdin.close()
         if not held:
             self.say("busy: skipped, Python gets no memory of a GPU by libcuda or torch")

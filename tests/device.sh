@@ -32,7 +32,7 @@ mkdir -p "$out" || cannot "cannot make $out"
 if ! command -v python3 >/dev/null; then
     timeout 60 "${rankinit%/*}/rankinit-probe" nvml >"$out/probe.txt" 2>&1
     timeout 60 nvidia-smi -q >"$out/nvidia-smi.txt" 2>&1
-    timeout 60 "$rankinit" --check=json --deep --checks='gpu.*,ib.*' >"$out/checks.json" 2>&1
+    timeout 60 "$rankinit" --check=json --expect=deep --checks='gpu.*,ib.*' >"$out/checks.json" 2>&1
     # shellcheck disable=SC2016     # the rank's own variables
     timeout 60 "$rankinit" --nproc-per-node=gpu -- sh -c \
         'echo "plain rank $RANK of $WORLD_SIZE, local $LOCAL_RANK"' >"$out/plain.txt" 2>&1

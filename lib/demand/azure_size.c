@@ -9,7 +9,7 @@ enum { NAME = 64 };
 
 static const struct ri_azure_size sizes[] = {
 #define RI_AZURE_SIZE(name_, gpus_, ports_, rate_, network_) \
-	{ .name = name_, .gpus = gpus_, .ports = ports_, .rate = rate_, \
+	{ .word = "azure=" name_, .name = name_, .gpus = gpus_, .ports = ports_, .rate = rate_, \
 		.network = RI_AZURE_##network_ },
 #include "demand/azure_sizes.def"
 #undef RI_AZURE_SIZE

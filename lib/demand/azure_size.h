@@ -21,6 +21,7 @@ enum ri_azure_network {
 };
 
 struct ri_azure_size {
+	const char *word;	/* "azure=nd96isr_h100_v5", as lists have it */
 	const char *name;	/* without "Standard_", in small letters, of all cores */
 	uint64_t gpus;
 	uint64_t ports;		/* of InfiniBand */

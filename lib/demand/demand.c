@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 enum {
-	ITEM = 64,	/* longer than any topic or id with its numbers */
+	DIGITS = 64,	/* bytes of a size, as it is written */
 	MAX_COUNT = 1024,
 	MAX_RATE = 100000,
 };
@@ -31,7 +31,7 @@ bool ri_size_read(const char *text, size_t length, uint64_t *out)
 {
 	static const char units[] = "kmgt";
 	uint64_t number;
-	char copy[ITEM], *rest, *unit;
+	char copy[DIGITS], *rest, *unit;
 	unsigned shift = 0;
 	size_t digits;
 
@@ -76,23 +76,6 @@ const char *ri_size_show(char out[RI_SIZE_TEXT], uint64_t bytes)
 	return out;
 }
 
-/* One word of the list, cut at its '='. */
-struct item {
-	char name[ITEM];
-	char *value;	/* NULL: none */
-};
-
-static int bad_item(const struct ri_demand_list *list, const struct item *item,
-	const char *expected, struct ri_error *err)
-{
-	char quoted[RI_QUOTE_SIZE], whole[2 * ITEM];
-
-	snprintf(whole, sizeof(whole), "%s%s%s", item->name, item->value == NULL ? "" : "=",
-		item->value == NULL ? "" : item->value);
-	return ri_fail(err, RI_CODE_OPTION_VALUE, list->subject, "%s: expected %s",
-		ri_quote(quoted, sizeof(quoted), whole), expected);
-}
-
 static bool read_count(const char *text, uint64_t max, uint64_t *out)
 {
 	const struct ri_range range = { 1, max };
@@ -125,148 +108,34 @@ static bool read_size(const char *value, uint64_t *out)
 		*out > 0;
 }
 
-static bool read_value(enum ri_topic topic, char *value, struct ri_demand *out)
+const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *value)
 {
-	switch (topic) {
-	case RI_TOPIC_GPU:
-		return value == NULL || read_count(value, MAX_COUNT, &out->count);
-	case RI_TOPIC_IB:
-		return value == NULL || read_ports(value, out);
-	case RI_TOPIC_SHM:
-		return value != NULL && read_size(value, &out->size);
-	default:
-		return value == NULL;
-	}
+	bool good = value == NULL;
+
+	if (topic == RI_TOPIC_GPU)
+		good = good || read_count(value, MAX_COUNT, &out->count);
+	else if (topic == RI_TOPIC_IB)
+		good = good || read_ports(value, out);
+	else if (topic == RI_TOPIC_SHM)
+		good = value != NULL && read_size(value, &out->size);
+	return good ? NULL : forms[topic];
 }
 
-static int unknown_item(const struct ri_demand_list *list, const struct item *item,
-	struct ri_error *err)
+void ri_demands_add_size(struct ri_asked *asked, enum ri_asker asker)
 {
-	const char *names[RI_TOPIC_COUNT + RI_MAX_CHECKS], *nearest;
-	const char *fact = list->fact_of_check == NULL ? NULL : list->fact_of_check(item->name);
-	size_t count = 0;
+	const struct ri_azure_size *size = asked->size;
 
-	bad_item(list, item, "mpi, ofed, gpu, ib, shm or the id of a check", err);
-	if (fact != NULL)
-		return ri_fail_hint(err, RI_DEMAND_FACT, fact);
-	for (; count < RI_TOPIC_COUNT; count++)
-		names[count] = topics[count];
-	for (size_t i = 0; i < RI_MAX_CHECKS && list->ids[i] != NULL; i++)
-		names[count++] = list->ids[i];
-	nearest = ri_text_nearest(item->name, names, count);
-	/* in names as short as these one change may be any letter */
-	for (size_t i = 0; nearest == NULL && i < RI_TOPIC_COUNT; i++)
-		if (ri_text_distance(item->name, topics[i]) == 1)
-			nearest = topics[i];
-	if (nearest != NULL)
-		return ri_fail_hint(err, "did you mean %s?", nearest);
-	return ri_fail_hint(err, "see rankinit --list=checks");
-}
-
-static int add_check(struct ri_demands *demands, const struct ri_demand_list *list,
-	const struct item *item, struct ri_error *err)
-{
-	for (size_t i = 0; i < RI_MAX_CHECKS && list->ids[i] != NULL; i++) {
-		if (item->value != NULL || strcmp(item->name, list->ids[i]) != 0)
-			continue;
-		if ((demands->by_id[list->asker][i / 64] >> i % 64 & 1) != 0)
-			return bad_item(list, item, "each of them only once", err);
-		ri_demands_add_check(demands, i, (struct ri_demand){
-			.subject = list->subject, .asker = list->asker,
-		});
-		return 0;
-	}
-	return unknown_item(list, item, err);
-}
-
-static int add_item(struct ri_demands *demands, const struct ri_demand_list *list,
-	struct item *item, struct ri_error *err)
-{
-	struct ri_demand demand = { .subject = list->subject, .asker = list->asker };
-
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
-		if (strcmp(item->name, topics[topic]) != 0)
-			continue;
-		if (demands->topics[list->asker][topic].subject != NULL)
-			return bad_item(list, item, "each of them only once", err);
-		if (!read_value((enum ri_topic)topic, item->value, &demand))
-			return bad_item(list, item, forms[topic], err);
-		ri_demands_add(demands, (enum ri_topic)topic, demand);
-		return 0;
-	}
-	return add_check(demands, list, item, err);
-}
-
-int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *list,
-	struct ri_error *err)
-{
-	struct item item;
-	size_t length;
-
-	for (const char *text = list->text;; text += length + 1) {
-		length = strcspn(text, ",");
-		snprintf(item.name, sizeof(item.name), "%.*s", (int)length, text);
-		/* what was cut off may be what counts */
-		item.value = NULL;
-		if (length >= sizeof(item.name))
-			return unknown_item(list, &item, err);
-		item.value = strchr(item.name, '=');
-		if (item.value != NULL)
-			*item.value++ = '\0';
-		if (add_item(demands, list, &item, err) < 0)
-			return -1;
-		if (text[length] == '\0')
-			return 0;
-	}
-}
-
-const char *ri_demands_skip_none(const char *list, bool *none)
-{
-	size_t length = strcspn(list, ",");
-
-	*none = length == strlen("none") && memcmp(list, "none", length) == 0;
-	if (!*none)
-		return list;
-	return list[length] == '\0' ? NULL : list + length + 1;
-}
-
-/* Is there a word of this name, whatever its value? */
-static bool names(const char *list, const char *name, size_t length)
-{
-	for (;; list++) {
-		if (strncmp(list, name, length) == 0 && strchr("=,", list[length]) != NULL)
-			return true;
-		list += strcspn(list, ",");
-		if (*list == '\0')
-			return false;
-	}
-}
-
-const char *ri_demands_join(const char *first, const char *second, struct ri_arena *arena)
-{
-	size_t size = strlen(first) + strlen(second) + 2, length;
-	char *bytes = ri_arena_alloc(arena, size);
-	struct ri_text out;
-
-	if (bytes == NULL)
-		return NULL;
-	ri_text_init(&out, bytes, size);
-	for (;; first += length + 1) {
-		length = strcspn(first, ",");
-		if (!names(second, first, strcspn(first, "=,"))) {
-			ri_text_add_bytes(&out, first, length);
-			ri_text_add(&out, ",");
-		}
-		if (first[length] == '\0')
-			break;
-	}
-	ri_text_add(&out, second);
-	return bytes;
-}
-
-void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_demand demand)
-{
-	demands->topics[demand.asker][topic] = demand;
+	if (size == NULL)
+		return;
+	if (size->gpus > 0 && asked->topics[RI_TOPIC_GPU].subject == NULL)
+		asked->topics[RI_TOPIC_GPU] = (struct ri_demand){
+			.subject = size->word, .asker = asker, .count = size->gpus,
+		};
+	if (size->network == RI_AZURE_INFINIBAND && asked->topics[RI_TOPIC_IB].subject == NULL)
+		asked->topics[RI_TOPIC_IB] = (struct ri_demand){
+			.subject = size->word, .asker = asker, .count = size->ports,
+			.rate = size->rate,
+		};
 }
 
 const char *ri_topic_name(enum ri_topic topic)
@@ -274,22 +143,16 @@ const char *ri_topic_name(enum ri_topic topic)
 	return topics[topic];
 }
 
-void ri_demands_add_check(struct ri_demands *demands, size_t n, struct ri_demand demand)
-{
-	demands->checks[demand.asker] = demand;
-	demands->by_id[demand.asker][n / 64] |= (uint64_t)1 << n % 64;
-}
-
 bool ri_demand_is_firm(const struct ri_demand *demand)
 {
-	return demand != NULL && demand->asker >= RI_ASKER_LEVEL;
+	return demand != NULL && demand->asker == RI_ASKER_REQUIRE;
 }
 
 const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum ri_topic topic)
 {
 	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;)
-		if (demands->topics[asker][topic].subject != NULL)
-			return &demands->topics[asker][topic];
+		if (demands->of[asker].topics[topic].subject != NULL)
+			return &demands->of[asker].topics[topic];
 	return NULL;
 }
 
@@ -297,7 +160,7 @@ const struct ri_demand *ri_demands_unmet(const struct ri_demands *demands, enum 
 	enum ri_demand_number number, uint64_t found)
 {
 	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;) {
-		const struct ri_demand *demand = &demands->topics[asker][topic];
+		const struct ri_demand *demand = &demands->of[asker].topics[topic];
 		uint64_t asked = number == RI_DEMAND_COUNT ? demand->count
 			: number == RI_DEMAND_RATE ? demand->rate : demand->size;
 
@@ -313,7 +176,25 @@ const struct ri_demand *ri_demands_unmet(const struct ri_demands *demands, enum 
 const struct ri_demand *ri_demands_check(const struct ri_demands *demands, size_t n)
 {
 	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;)
-		if ((demands->by_id[asker][n / 64] >> n % 64 & 1) != 0)
-			return &demands->checks[asker];
+		if (ri_check_set_has(&demands->of[asker].by_id, n))
+			return &demands->of[asker].checks;
 	return NULL;
+}
+
+const struct ri_demand *ri_demands_family(const struct ri_demands *demands, size_t n)
+{
+	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;)
+		if (ri_check_set_has(&demands->of[asker].by_family, n))
+			return &demands->of[asker].checks;
+	return NULL;
+}
+
+void ri_check_set_add(struct ri_check_set *set, size_t n)
+{
+	set->words[n / 64] |= (uint64_t)1 << n % 64;
+}
+
+bool ri_check_set_has(const struct ri_check_set *set, size_t n)
+{
+	return (set->words[n / 64] >> n % 64 & 1) != 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is asked of this node, and who asks: the user by --require and
- * --expect, the table of Azure's VM sizes, the orchestrator by the kind of its
- * job. A check compares what it finds with that; without a demand it lacks nothing.
+ * --expect, by its own words or by the name of a VM size, and the orchestrator by the
+ * kind of its job. A check compares what it finds with that; without a demand it lacks nothing.
  */
 #ifndef RI_DEMAND_DEMAND_H
 #define RI_DEMAND_DEMAND_H
@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "demand/azure_size.h"
 
 enum ri_topic {
 	RI_TOPIC_MPI,		/* "mpi" */
@@ -29,9 +28,7 @@ enum ri_topic {
 /* Who asks; the later the firmer. */
 enum ri_asker {
 	RI_ASKER_SOURCE,	/* such a job cannot do without */
-	RI_ASKER_SIZE,		/* --azure-size: this VM should have it */
 	RI_ASKER_EXPECT,	/* --expect */
-	RI_ASKER_LEVEL,		/* --check-level, of a check by its id: unfit without */
 	RI_ASKER_REQUIRE,	/* --require: unfit without */
 	RI_ASKER_COUNT,
 };
@@ -46,53 +43,39 @@ struct ri_demand {
 
 enum { RI_MAX_CHECKS = 128 };
 
-/* All zero: no demand. */
+/* One bit for each check, by its number, which is its place in checks.def. */
+struct ri_check_set {
+	uint64_t words[RI_MAX_CHECKS / 64];
+};
+
+/* What one of them asks for. All zero: nothing. */
+struct ri_asked {
+	struct ri_demand topics[RI_TOPIC_COUNT];
+	struct ri_demand checks;	/* of all checks below; only subject and asker */
+	struct ri_check_set by_id;
+	struct ri_check_set by_family;	/* these need not have anything to look at */
+	const struct ri_azure_size *size;	/* NULL: none */
+	bool deep;			/* what runs a program may do so */
+};
+
 struct ri_demands {
-	struct ri_demand topics[RI_ASKER_COUNT][RI_TOPIC_COUNT];
-	struct ri_demand checks[RI_ASKER_COUNT];	/* by their ids; only subject and asker */
-	uint64_t by_id[RI_ASKER_COUNT][RI_MAX_CHECKS / 64];	/* bit n: check n */
+	struct ri_asked of[RI_ASKER_COUNT];
 };
 
 /* Which number of a demand. */
 enum ri_demand_number { RI_DEMAND_COUNT, RI_DEMAND_RATE, RI_DEMAND_SIZE };
 
-/* Who asks, by which name, and the ids of checks that may be asked for. */
-struct ri_demand_list {
-	const char *text;		/* "mpi,gpu=8,ib=8@400,shm=16G,ib.libs" */
-	const char *subject;		/* "--require"; must last as long as the demands */
-	enum ri_asker asker;
-	const char *const *ids;		/* ids[n] is that of check n; ends with NULL */
-	/* The fact that a check of this id has become, or NULL. */
-	const char *(*fact_of_check)(const char *id);
-};
-
-/* What to say of such an id, with the name of the fact. */
-#define RI_DEMAND_FACT "it is no check any more, but the fact %s, which rankinit --check shows"
-
-/* Read a list into *demands. Returns 0, or -1 with RI_CODE_OPTION_VALUE. */
-int ri_demands_read(struct ri_demands *demands, const struct ri_demand_list *list,
-	struct ri_error *err);
-
 /*
- * Does the list begin with the word "none"? Returns what follows it, the list itself
- * where it does not, NULL where nothing follows.
+ * Read what stands behind a topic, "8" or "8@400" or "16G", or NULL. Returns NULL, or
+ * what is expected there.
  */
-const char *ri_demands_skip_none(const char *list, bool *none);
+const char *ri_demand_read(struct ri_demand *out, enum ri_topic topic, char *value);
 
-/*
- * One list of two: all of the second, and before it what of the first it does not
- * name. NULL when out of memory.
- */
-const char *ri_demands_join(const char *first, const char *second, struct ri_arena *arena);
-
-/* Ask for one topic; what the demand does not state is 0. */
-void ri_demands_add(struct ri_demands *demands, enum ri_topic topic, struct ri_demand demand);
+/* Ask for what the size has, but for topics that were asked for by themselves. */
+void ri_demands_add_size(struct ri_asked *asked, enum ri_asker asker);
 
 /* "mpi", as lists have it. */
 const char *ri_topic_name(enum ri_topic topic);
-
-/* Ask for check n by its id; only subject and asker of the demand count. */
-void ri_demands_add_check(struct ri_demands *demands, size_t n, struct ri_demand demand);
 
 /* Is what lacks it unfit? Never without a demand, for NULL. */
 bool ri_demand_is_firm(const struct ri_demand *demand);
@@ -104,8 +87,12 @@ const struct ri_demand *ri_demands_find(const struct ri_demands *demands, enum r
 const struct ri_demand *ri_demands_unmet(const struct ri_demands *demands, enum ri_topic topic,
 	enum ri_demand_number number, uint64_t found);
 
-/* The firmest demand of check n by its id, or NULL. */
+/* The firmest demand of check n by its id, or NULL; and of its family. */
 const struct ri_demand *ri_demands_check(const struct ri_demands *demands, size_t n);
+const struct ri_demand *ri_demands_family(const struct ri_demands *demands, size_t n);
+
+void ri_check_set_add(struct ri_check_set *set, size_t n);
+bool ri_check_set_has(const struct ri_check_set *set, size_t n);
 
 /* Read "16G", "512m", "2Gi" or "65536" as bytes; the units are powers of 1024. */
 bool ri_size_read(const char *text, size_t length, uint64_t *out);

@@ -31,7 +31,7 @@ struct ri_checking;
 enum ri_check_runs {
 	RI_CHECK_ASKED = 0,	/* nowhere */
 	RI_CHECK_LAUNCH,	/* before a launch of a job, too; see `asked` below */
-	RI_CHECK_DEEP,		/* the same, but with --deep alone: it runs a program */
+	RI_CHECK_DEEP,		/* the same, where "deep" is asked for: it runs a program */
 	RI_CHECK_EXTRA,		/* not even by --check: by its id, or with "all" */
 };
 
@@ -59,7 +59,7 @@ enum ri_check_status {
 	RI_CHECK_PASS,
 	RI_CHECK_NOTE,
 	RI_CHECK_WARN,
-	RI_CHECK_FAIL,		/* only by a demand, or by --check-level */
+	RI_CHECK_FAIL,		/* only by a demand */
 	RI_CHECK_UNKNOWN,
 	RI_CHECK_SKIP,		/* there is nothing here to check */
 	RI_CHECK_STATUS_COUNT,
@@ -96,7 +96,7 @@ struct ri_checking {
 	uint64_t ranks;		/* on this node, as far as that is known; else 1 */
 	char *const *command;	/* its words, ended by NULL; or NULL */
 	char *doing;		/* what it waits for, see ri_check_doing; or NULL */
-	bool deep;		/* --deep: a program may be run */
+	bool deep;		/* a program may be run */
 	bool may_lack_gpus;	/* ranks that are more than the GPUs seen may be so by design */
 	bool has_peers;		/* ranks beside this one may be at work on the node */
 	bool verbose;		/* notes are shown */
@@ -104,7 +104,6 @@ struct ri_checking {
 	/* of the functions below */
 	size_t number;		/* of the check that runs */
 	bool asked;		/* for this one: else it skips what the job may do without */
-	bool lowered;		/* --check-level has its problems be notes */
 	struct ri_check_result *results;	/* RI_CHECK_RESULTS of them */
 	size_t count;
 };
@@ -151,9 +150,12 @@ void ri_check_skip(struct ri_checking *checking, const char *subject, const char
 /*
  * The last result is against this demand, NULL allowed: a lack becomes a
  * warning; where the demand is --require's, a lack or a warning a failure,
- * and an unknown unfit. A demand of the check by its id counts by itself.
+ * and an unknown unfit. A demand of the check by its id or family counts by itself.
  */
 void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand);
+
+/* At the end: of a check that --require has by its id, to have nothing to look at is no pass. */
+void ri_check_hold_skips(struct ri_checking *checking);
 
 /* What was expected in the last result: "at least 16 GiB (--require)". */
 void ri_check_expected(struct ri_checking *checking, const char *format, ...)

@@ -1,37 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check/choose.h"
 
-/* Not one of those that only their name brings in, or --deep. */
-static bool is_common(const struct ri_check_wishes *wishes, size_t number)
+/* Not one of those that only their name brings in, or "deep". */
+static bool is_common(size_t number, bool deep)
 {
 	enum ri_check_runs runs = ri_check_at(number)->runs;
 
-	return runs != RI_CHECK_EXTRA && (runs != RI_CHECK_DEEP || wishes->deep);
+	return runs != RI_CHECK_EXTRA && (runs != RI_CHECK_DEEP || deep);
+}
+
+static bool is_about(size_t number, unsigned topic)
+{
+	return (ri_check_at(number)->topics & 1u << topic) != 0;
+}
+
+bool ri_checks_are_deep(const struct ri_check_wishes *wishes)
+{
+	return wishes->demands.of[RI_ASKER_EXPECT].deep ||
+		wishes->demands.of[RI_ASKER_REQUIRE].deep;
 }
 
 /* Are all checks off that look after the topic? */
 static bool is_topic_off(const struct ri_check_wishes *wishes, unsigned topic)
 {
 	for (size_t i = 0; i < ri_check_count(); i++)
-		if ((ri_check_at(i)->topics & 1u << topic) != 0 && is_common(wishes, i) &&
-			wishes->levels[i] != RI_CHECK_LEVEL_OFF)
+		if (is_about(i, topic) && is_common(i, ri_checks_are_deep(wishes)) &&
+			!ri_check_set_has(&wishes->off, i))
 			return false;
 	return true;
 }
 
 const char *ri_checks_turned_off(const struct ri_check_wishes *wishes)
 {
-	const struct ri_demand *demand;
+	const struct ri_asked *required = &wishes->demands.of[RI_ASKER_REQUIRE];
+	const char *first = NULL;
+	bool some = false;
 
 	for (size_t i = 0; i < ri_check_count(); i++) {
-		demand = ri_demands_check(&wishes->demands, i);
-		if (demand != NULL && demand->asker == RI_ASKER_REQUIRE &&
-			wishes->levels[i] == RI_CHECK_LEVEL_OFF)
+		bool off = ri_check_set_has(&wishes->off, i);
+
+		if (off && ri_check_set_has(&required->by_id, i))
 			return ri_check_at(i)->id;
+		if (!ri_check_set_has(&required->by_family, i))
+			continue;
+		some = some || !off;
+		first = first == NULL ? ri_check_at(i)->id : first;
 	}
+	if (first != NULL && !some)
+		return first;
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if (wishes->demands.topics[RI_ASKER_REQUIRE][topic].subject != NULL &&
-			is_topic_off(wishes, topic))
+		if (required->topics[topic].subject != NULL && is_topic_off(wishes, topic))
 			return ri_topic_name((enum ri_topic)topic);
 	return NULL;
 }
@@ -43,59 +61,51 @@ int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *e
 
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
 		demand = ri_demands_check(&wishes->demands, i);
-		if (wishes->deep || check->runs != RI_CHECK_DEEP || demand == NULL ||
-			wishes->levels[i] == RI_CHECK_LEVEL_OFF)
+		if (ri_checks_are_deep(wishes) || check->runs != RI_CHECK_DEEP || demand == NULL ||
+			ri_check_set_has(&wishes->off, i))
 			continue;
 		ri_fail(err, RI_CODE_OPTION_VALUE, demand->subject,
-			"\"%s\": this check needs --deep", check->id);
-		return ri_fail_hint(err, "add --deep, with which rankinit-probe loads the image's "
-			"own libraries, or leave the check out");
+			"\"%s\": this check needs deep", check->id);
+		return ri_fail_hint(err, "add deep to the list, with which rankinit-probe loads "
+			"the image's own libraries, or leave the check out");
 	}
 	return 0;
 }
 
-/* A list of checks takes nothing from what is required. */
-static bool is_required(const struct ri_check_wishes *wishes, size_t number)
+/* By its id, by its family, or by one of its topics. */
+static bool is_demanded(const struct ri_demands *demands, size_t number)
 {
-	const struct ri_demand *demands = wishes->demands.topics[RI_ASKER_REQUIRE];
-
-	if (wishes->levels[number] == RI_CHECK_LEVEL_FAIL)
-		return true;
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if ((ri_check_at(number)->topics & 1u << topic) != 0 &&
-			demands[topic].subject != NULL)
-			return true;
-	return false;
-}
-
-static bool is_picked(const struct ri_check_wishes *wishes, size_t number)
-{
-	const bool common = is_common(wishes, number);
-
-	if (wishes->levels[number] == RI_CHECK_LEVEL_OFF || wishes->pick == RI_CHECK_PICK_NONE)
-		return false;
-	if (ri_demands_check(&wishes->demands, number) != NULL)
-		return true;
-	if (wishes->pick == RI_CHECK_PICK_LIST)
-		return ri_check_set_has(&wishes->picked, number) ||
-			(common && is_required(wishes, number));
-	return wishes->pick == RI_CHECK_PICK_ALL || common;
-}
-
-/* By an option for checks, or as one that looks after what is asked for. */
-static bool is_asked(const struct ri_check_plan *plan, size_t number)
-{
-	const struct ri_demands *demands = plan->checking.demands;
-
-	if (plan->wishes->pick == RI_CHECK_PICK_ALL || plan->wishes->pick == RI_CHECK_PICK_LIST ||
-		plan->wishes->levels[number] >= RI_CHECK_LEVEL_WARN ||
-		ri_demands_check(demands, number) != NULL)
-		return true;
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if ((ri_check_at(number)->topics & 1u << topic) != 0 &&
+		if (is_about(number, topic) &&
 			ri_demands_find(demands, (enum ri_topic)topic) != NULL)
 			return true;
-	return false;
+	return ri_demands_check(demands, number) != NULL ||
+		ri_demands_family(demands, number) != NULL;
+}
+
+/* A list of checks takes nothing from what is required. */
+static bool is_required(const struct ri_demands *demands, size_t number)
+{
+	const struct ri_asked *required = &demands->of[RI_ASKER_REQUIRE];
+
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
+		if (is_about(number, topic) && required->topics[topic].subject != NULL)
+			return true;
+	return ri_check_set_has(&required->by_family, number);
+}
+
+static bool is_picked(const struct ri_check_plan *plan, size_t number)
+{
+	const struct ri_check_wishes *wishes = plan->wishes;
+	const struct ri_demands *demands = plan->checking.demands;
+
+	if (ri_check_set_has(&wishes->off, number) || wishes->pick == RI_CHECK_PICK_NONE)
+		return false;
+	if (ri_check_set_has(&wishes->picked, number) || wishes->pick == RI_CHECK_PICK_ALL ||
+		ri_demands_check(demands, number) != NULL)
+		return true;
+	return is_common(number, plan->checking.deep) &&
+		(wishes->pick == RI_CHECK_PICK_DEFAULT || is_required(demands, number));
 }
 
 bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch)
@@ -104,9 +114,11 @@ bool ri_checks_choose(struct ri_check_plan *plan, bool before_launch)
 
 	for (size_t i = 0; i < ri_check_count(); i++) {
 		enum ri_check_runs runs = ri_check_at(i)->runs;
-		bool asked = !before_launch || is_asked(plan, i);
+		bool asked = !before_launch || plan->wishes->pick == RI_CHECK_PICK_ALL ||
+			ri_check_set_has(&plan->wishes->picked, i) ||
+			is_demanded(plan->checking.demands, i);
 
-		if (!is_picked(plan->wishes, i) ||
+		if (!is_picked(plan, i) ||
 			(!asked && runs != RI_CHECK_LAUNCH && runs != RI_CHECK_DEEP))
 			continue;
 		ri_check_set_add(&plan->chosen, i);

@@ -10,15 +10,18 @@
 
 #include "check/runner.h"
 
+/* May what runs a program do so? */
+bool ri_checks_are_deep(const struct ri_check_wishes *wishes);
+
 /*
- * Is a check that only --deep runs asked for by its id, and --deep is not
- * stated? Then -1, with RI_CODE_OPTION_VALUE: it would say nothing.
+ * Is a check that runs a program asked for by its id, and "deep" is not? Then -1, with
+ * RI_CODE_OPTION_VALUE: it would say nothing.
  */
 int ri_checks_hold_deep(const struct ri_check_wishes *wishes, struct ri_error *err);
 
 /*
- * What --require names and a level of off leaves out, or NULL: the id of a
- * check, or a word such as "gpu" of which no check is left.
+ * What --require names and --checks leaves out, or NULL: the id of a check, of a family the
+ * first, or a word such as "gpu" of which no check is left.
  */
 const char *ri_checks_turned_off(const struct ri_check_wishes *wishes);
 

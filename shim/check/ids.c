@@ -24,29 +24,6 @@ const char *const *ri_check_ids(void)
 	return ids;
 }
 
-void ri_check_set_add(struct ri_check_set *set, size_t number)
-{
-	set->words[number / 64] |= (uint64_t)1 << number % 64;
-}
-
-bool ri_check_set_has(const struct ri_check_set *set, size_t number)
-{
-	return (set->words[number / 64] >> number % 64 & 1) != 0;
-}
-
-bool ri_check_has_part(size_t whole, size_t part)
-{
-	/* TABLE: what a demand stands for beside the check of its name */
-	static const char *const parts[][2] = {
-		{ "gpu.health", "gpu.remap" },
-	};
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (strcmp(ids[whole], parts[i][0]) == 0 && strcmp(ids[part], parts[i][1]) == 0)
-			return true;
-	return false;
-}
-
 const char *ri_check_fact(const char *id)
 {
 	/* TABLE: what was a check in an earlier version, so that options may name it */
@@ -85,4 +62,17 @@ size_t ri_check_match(const char *word, size_t length, struct ri_check_set *set)
 		count++;
 	}
 	return count;
+}
+
+void ri_check_add_parts(struct ri_check_set *set)
+{
+	/* TABLE: what a demand stands for beside the check of its name */
+	static const char *const parts[][2] = {
+		{ "gpu.health", "gpu.remap" },
+	};
+
+	for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++)
+		for (size_t i = 0; i < COUNT; i++)
+			if (ri_check_set_has(set, i) && strcmp(ids[i], parts[part][0]) == 0)
+				ri_check_match(parts[part][1], strlen(parts[part][1]), set);
 }

@@ -9,21 +9,13 @@
 
 #include "demand/demand.h"
 
-/* One bit for each check, by its number, which is its place in checks.def. */
-struct ri_check_set {
-	uint64_t words[RI_MAX_CHECKS / 64];
-};
-
 size_t ri_check_count(void);
 
 /* All ids, in the order of the table, NULL at their end. */
 const char *const *ri_check_ids(void);
 
-void ri_check_set_add(struct ri_check_set *set, size_t number);
-bool ri_check_set_has(const struct ri_check_set *set, size_t number);
-
-/* Does the id of the one ask for the other one, too? */
-bool ri_check_has_part(size_t whole, size_t part);
+/* Add what stands beside those of the set, for whoever asks for these by their ids. */
+void ri_check_add_parts(struct ri_check_set *set);
 
 /* The fact of node_facts.h that a check of this id has become, or NULL. */
 const char *ri_check_fact(const char *id);

@@ -70,10 +70,11 @@ static struct ri_check_result *add_problem(struct ri_checking *checking,
 	return result;
 }
 
-/* A demand of the check by its id. */
-static void ask_by_id(struct ri_checking *checking)
+/* By its id or its family. */
+static void ask_by_name(struct ri_checking *checking)
 {
 	ri_check_asked(checking, ri_demands_check(checking->demands, checking->number));
+	ri_check_asked(checking, ri_demands_family(checking->demands, checking->number));
 }
 
 void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -82,7 +83,7 @@ void ri_check_lack(struct ri_checking *checking, enum ri_code code, const char *
 	struct ri_check_result *result = add_problem(checking, RI_CHECK_NOTE, code, subject);
 
 	FILL(result, text, format);
-	ask_by_id(checking);
+	ask_by_name(checking);
 }
 
 void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -91,7 +92,7 @@ void ri_check_warn(struct ri_checking *checking, enum ri_code code, const char *
 	struct ri_check_result *result = add_problem(checking, RI_CHECK_WARN, code, subject);
 
 	FILL(result, text, format);
-	ask_by_id(checking);
+	ask_by_name(checking);
 }
 
 void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const char *subject,
@@ -100,7 +101,7 @@ void ri_check_unknown(struct ri_checking *checking, enum ri_code code, const cha
 	struct ri_check_result *result = add(checking, RI_CHECK_UNKNOWN, code, subject);
 
 	FILL(result, text, format);
-	ask_by_id(checking);
+	ask_by_name(checking);
 }
 
 void ri_check_skip(struct ri_checking *checking, const char *subject, const char *format, ...)
@@ -135,6 +136,27 @@ void ri_check_asked(struct ri_checking *checking, const struct ri_demand *demand
 		else if (result->status == RI_CHECK_NOTE)
 			result->status = RI_CHECK_WARN;
 		result->unfit |= required;
+	}
+}
+
+void ri_check_hold_skips(struct ri_checking *checking)
+{
+	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number);
+	size_t count = checking->count < RI_CHECK_RESULTS ? checking->count : RI_CHECK_RESULTS;
+
+	if (!ri_demand_is_firm(demand))
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (checking->results[i].status != RI_CHECK_SKIP)
+			return;
+	for (size_t i = 0; i < count; i++) {
+		struct ri_check_result *result = &checking->results[i];
+
+		result->status = RI_CHECK_UNKNOWN;
+		result->code = RI_CODE_CHECK_SKIPPED;
+		result->problem = result->unfit = true;
+		snprintf(result->expected, sizeof(result->expected), "a pass (%s)",
+			demand->subject);
 	}
 }
 

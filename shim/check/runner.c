@@ -85,44 +85,6 @@ static void publish(struct run *run, const struct ri_check_result *result)
 	shared->count++;
 }
 
-/* What --check-level makes of it. */
-static void apply_level(struct ri_check_result *result, enum ri_check_level level)
-{
-	static const uint8_t statuses[] = {
-		[RI_CHECK_LEVEL_NOTE] = RI_CHECK_NOTE, [RI_CHECK_LEVEL_WARN] = RI_CHECK_WARN,
-		[RI_CHECK_LEVEL_FAIL] = RI_CHECK_FAIL,
-	};
-
-	if (level <= RI_CHECK_LEVEL_OFF)
-		return;
-	if (result->problem && result->status != RI_CHECK_UNKNOWN)
-		result->status = statuses[level];
-	if (result->problem || result->unfit || result->status == RI_CHECK_UNKNOWN)
-		result->unfit = level == RI_CHECK_LEVEL_FAIL;
-}
-
-/* Where it is required by its id, to have nothing to look at is no pass. */
-static void hold_skips(struct ri_checking *checking)
-{
-	const struct ri_demand *demand = ri_demands_check(checking->demands, checking->number);
-	size_t count = checking->count < RI_CHECK_RESULTS ? checking->count : RI_CHECK_RESULTS;
-
-	if (!ri_demand_is_firm(demand))
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (checking->results[i].status != RI_CHECK_SKIP)
-			return;
-	for (size_t i = 0; i < count; i++) {
-		struct ri_check_result *result = &checking->results[i];
-
-		result->status = RI_CHECK_UNKNOWN;
-		result->code = RI_CODE_CHECK_SKIPPED;
-		result->problem = result->unfit = true;
-		snprintf(result->expected, sizeof(result->expected), "a pass (%s)",
-			demand->subject);
-	}
-}
-
 static void run_check(struct run *run, size_t number)
 {
 	static struct ri_check_result results[RI_CHECK_RESULTS];
@@ -133,7 +95,6 @@ static void run_check(struct run *run, size_t number)
 	run->shared->running = (uint32_t)number;
 	checking.number = number;
 	checking.asked = ri_check_set_has(&run->plan->asked, number);
-	checking.lowered = run->plan->wishes->levels[number] == RI_CHECK_LEVEL_NOTE;
 	checking.doing = run->shared->doing;
 	ri_check_doing(&checking, NULL);
 	checking.results = results;
@@ -141,7 +102,7 @@ static void run_check(struct run *run, size_t number)
 	ri_check_at(number)->run(&checking);
 	if (checking.count == 0)
 		ri_check_skip(&checking, ri_check_at(number)->id, "there is nothing to check");
-	hold_skips(&checking);
+	ri_check_hold_skips(&checking);
 	/* one check begins where the one before it has ended */
 	now = ri_now_us();
 	run->shared->since_us = now;
@@ -152,7 +113,6 @@ static void run_check(struct run *run, size_t number)
 	}
 	for (size_t i = 0; i < kept; i++) {
 		results[i].us = (uint32_t)(now - begun);
-		apply_level(&results[i], (enum ri_check_level)run->plan->wishes->levels[number]);
 		publish(run, &results[i]);
 	}
 }
@@ -224,8 +184,6 @@ static void add_unknown(struct run *run, size_t number, const struct fault *faul
 				(enum ri_topic)topic));
 	ri_check_hint(&checking, "%s", fault->hint);
 	run->kept[run->count].problem = true;
-	apply_level(&run->kept[run->count],
-		(enum ri_check_level)run->plan->wishes->levels[number]);
 	run->count++;
 }
 
@@ -326,7 +284,7 @@ static void blame(struct run *run, size_t number, bool hung, int status)
 		snprintf(text, sizeof(text), "was ended by %s", WIFSIGNALED(status)
 			? ri_signal_name(WTERMSIG(status), name) : "an error of its own");
 	}
-	snprintf(hint, sizeof(hint), "%s--check-level=%s=off skips this check", hung
+	snprintf(hint, sizeof(hint), "%s--checks=default,^%s skips this check", hung
 		? "a mount or a name server that does not answer makes a check hang; " : "",
 		ri_check_at(number)->id);
 	add_unknown(run, number, &fault);

@@ -13,7 +13,7 @@
 
 enum {
 	/*
-	 * For all of them, but those of --deep. One of them may take a third of
+	 * For all of them, but those that run a program. One of them may take a third of
 	 * what is left, and no more than its own limit: those that hang leave time
 	 * for the others.
 	 */
@@ -29,7 +29,7 @@ struct ri_check_plan {
 	struct ri_checking checking;
 	struct ri_check_set chosen;
 	struct ri_check_set asked;	/* those of them that somebody asks for */
-	const struct ri_check_wishes *wishes;	/* for the levels; not NULL */
+	const struct ri_check_wishes *wishes;	/* not NULL */
 	unsigned times;		/* by which each may take longer: 1, more while it is recorded */
 	bool keeps_all;		/* passes and skips too: for --check and the report */
 };

@@ -6,175 +6,202 @@
 
 #include "base/text.h"
 
-enum { WORD = 64 };
+/* One word of a list, cut at its '='. */
+struct word {
+	char name[RI_CHECK_WORD];
+	char *value;		/* NULL: none */
+	bool first;
+};
 
-static bool is_word(const char *text, size_t length, const char *word)
+/* What a list is about. */
+struct reading {
+	struct ri_check_wishes *wishes;
+	struct ri_given option;
+	struct ri_asked *asked;		/* of --require and --expect */
+	enum ri_asker asker;
+	int (*add)(const struct reading *reading, struct word *word, struct ri_error *err);
+	const char *expected;
+	const char *const *words;	/* that are no ids, NULL at their end */
+};
+
+static int bad_word(const struct reading *reading, const struct word *word,
+	const char *expected, struct ri_error *err)
 {
-	return strlen(word) == length && memcmp(text, word, length) == 0;
+	char quoted[RI_QUOTE_SIZE], whole[2 * RI_CHECK_WORD];
+
+	snprintf(whole, sizeof(whole), "%s%s%s", word->name, word->value == NULL ? "" : "=",
+		word->value == NULL ? "" : word->value);
+	return ri_fail(err, RI_CODE_OPTION_VALUE, reading->option.subject, "%s: expected %s",
+		ri_quote(quoted, sizeof(quoted), whole), expected);
 }
 
 bool ri_check_is_family(const char *word)
 {
-	char all[WORD + 2];
+	char all[RI_CHECK_WORD + 2];
 	struct ri_check_set set = { .words = { 0 } };
-	int length = snprintf(all, sizeof(all), "%.*s.*", WORD - 1, word);
+	int length = snprintf(all, sizeof(all), "%.*s.*", RI_CHECK_WORD - 1, word);
 
 	return ri_check_match(all, (size_t)length, &set) > 0;
 }
 
-/* No check is called so. */
-static int unknown_check(struct ri_given option, const char *text, size_t length,
+static int unknown_word(const struct reading *reading, const struct word *word,
 	struct ri_error *err)
 {
-	char word[WORD], quoted[RI_QUOTE_SIZE];
-	const char *fact, *nearest;
+	const char *names[RI_MAX_CHECKS + 8], *nearest, *fact = ri_check_fact(word->name);
+	size_t count = 0;
 
-	snprintf(word, sizeof(word), "%.*s", (int)length, text);
-	ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
-		"%s: expected the id of a check, as shm.size",
-		ri_quote(quoted, sizeof(quoted), word));
-	if (ri_check_is_family(word))
-		return ri_fail_hint(err, "%s.* stands for the whole family", word);
-	fact = ri_check_fact(word);
+	bad_word(reading, word, reading->expected, err);
+	if (ri_check_is_family(word->name))
+		return ri_fail_hint(err, "%s.* stands for the whole family", word->name);
 	if (fact != NULL)
-		return ri_fail_hint(err, RI_DEMAND_FACT, fact);
-	nearest = ri_text_nearest(word, ri_check_ids(), ri_check_count());
+		return ri_fail_hint(err, "it is no check any more, but the fact %s, which rankinit "
+			"--check shows", fact);
+	for (size_t i = 0; reading->words[i] != NULL; i++)
+		names[count++] = reading->words[i];
+	for (size_t i = 0; i < ri_check_count(); i++)
+		names[count++] = ri_check_ids()[i];
+	nearest = ri_text_nearest(word->name, names, count);
+	/* in names as short as these one change may be any letter */
+	for (size_t i = 0; nearest == NULL && reading->words[i] != NULL; i++)
+		if (ri_text_distance(word->name, reading->words[i]) == 1)
+			nearest = reading->words[i];
 	if (nearest != NULL)
 		return ri_fail_hint(err, "did you mean %s?", nearest);
 	return ri_fail_hint(err, "see rankinit --list=checks");
 }
 
-static const char *const picks[] = {
-	[RI_CHECK_PICK_DEFAULT] = "default", [RI_CHECK_PICK_ALL] = "all",
-	[RI_CHECK_PICK_NONE] = "none",
-};
-
-static bool stands_alone(const char *text, size_t length)
+static int read_list(const struct reading *reading, const char *text, struct ri_error *err)
 {
-	for (unsigned i = 0; i <= RI_CHECK_PICK_NONE; i++)
-		if (is_word(text, length, picks[i]))
-			return true;
-	return false;
+	struct word word = { .first = true };
+	size_t length;
+
+	for (;; text += length + 1) {
+		length = strcspn(text, ",");
+		snprintf(word.name, sizeof(word.name), "%.*s", (int)length, text);
+		/* what was cut off may be what counts */
+		word.value = NULL;
+		if (length >= sizeof(word.name))
+			return unknown_word(reading, &word, err);
+		word.value = strchr(word.name, '=');
+		if (word.value != NULL)
+			*word.value++ = '\0';
+		if (reading->add(reading, &word, err) < 0)
+			return -1;
+		word.first = false;
+		if (text[length] == '\0')
+			return 0;
+	}
+}
+
+/* By the values of enum ri_check_pick. */
+static const char *const picks[] = { "default", "all", "none", NULL };
+
+static int add_pick(const struct reading *reading, struct word *word, struct ri_error *err)
+{
+	struct ri_check_wishes *wishes = reading->wishes;
+	const bool off = word->name[0] == '^';
+	const char *name = off ? word->name + 1 : word->name;
+
+	for (unsigned i = 0; picks[i] != NULL; i++) {
+		if (word->value != NULL || strcmp(word->name, picks[i]) != 0)
+			continue;
+		if (!word->first)
+			return bad_word(reading, word, "alone, or first of a list", err);
+		wishes->pick = (enum ri_check_pick)i;
+		return 0;
+	}
+	if (word->first)
+		wishes->pick = off ? RI_CHECK_PICK_DEFAULT : RI_CHECK_PICK_LIST;
+	if (wishes->pick == RI_CHECK_PICK_NONE)
+		return bad_word(reading, word, "nothing behind none", err);
+	if (word->value != NULL ||
+		ri_check_match(name, strlen(name), off ? &wishes->off : &wishes->picked) == 0)
+		return unknown_word(reading, word, err);
+	return 0;
 }
 
 int ri_check_read_pick(struct ri_check_wishes *wishes, struct ri_given option,
 	struct ri_error *err)
 {
-	size_t length;
+	const struct reading reading = {
+		.wishes = wishes, .option = option, .add = add_pick, .words = picks,
+		.expected = "the id of a check, as shm.size, or ^ and the id of one to leave out",
+	};
 
 	wishes->checks = option;
-	wishes->picked = (struct ri_check_set){ .words = { 0 } };
-	for (unsigned i = 0; i <= RI_CHECK_PICK_NONE; i++) {
-		wishes->pick = (enum ri_check_pick)i;
-		if (strcmp(option.value, picks[i]) == 0)
-			return 0;
-	}
-	wishes->pick = RI_CHECK_PICK_LIST;
-	for (const char *text = option.value;; text += length + 1) {
-		length = strcspn(text, ",");
-		if (stands_alone(text, length))
-			return ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
-				"\"%.*s\": expected alone, not in a list", (int)length, text);
-		if (ri_check_match(text, length, &wishes->picked) == 0)
-			return unknown_check(option, text, length, err);
-		if (text[length] == '\0')
-			return 0;
-	}
+	wishes->picked = wishes->off = (struct ri_check_set){ .words = { 0 } };
+	return read_list(&reading, option.value, err);
 }
 
-static int bad_level(struct ri_given option, const char *text, size_t length,
+static int add_size(const struct reading *reading, struct word *word, struct ri_error *err)
+{
+	struct ri_check_wishes *wishes = reading->wishes;
+	const char *nearest;
+
+	if (word->value == NULL)
+		return bad_word(reading, word, "azure=SIZE, as azure=Standard_ND96isr_H100_v5",
+			err);
+	reading->asked->size = ri_azure_size_find(word->value);
+	if (reading->asked->size != NULL)
+		return 0;
+	/* in an environment that was made for all sizes it is a warning, later on */
+	if (reading->option.twin) {
+		wishes->unknown_asker = reading->option.subject;
+		ri_text_copy(wishes->unknown_size, sizeof(wishes->unknown_size), word->value);
+		return 0;
+	}
+	bad_word(reading, word, "an Azure VM size that rankinit knows", err);
+	nearest = ri_azure_size_nearest(word->value);
+	if (nearest != NULL)
+		return ri_fail_hint(err, "did you mean azure=Standard_%s?", nearest);
+	return ri_fail_hint(err, "docs/checks.md lists them; for another size say what it has, as "
+		"gpu=8,ib=8@400");
+}
+
+static int add_check(const struct reading *reading, const struct word *word,
 	struct ri_error *err)
 {
-	char word[WORD], quoted[RI_QUOTE_SIZE];
-
-	snprintf(word, sizeof(word), "%.*s", (int)length, text);
-	return ri_fail(err, RI_CODE_OPTION_VALUE, option.subject,
-		"%s: expected ID=LEVEL, with a LEVEL of off, note, warn or fail",
-		ri_quote(quoted, sizeof(quoted), word));
-}
-
-static bool read_level(const char *text, size_t length, enum ri_check_level *out)
-{
-	static const char *const words[] = {
-		[RI_CHECK_LEVEL_OFF] = "off", [RI_CHECK_LEVEL_NOTE] = "note",
-		[RI_CHECK_LEVEL_WARN] = "warn", [RI_CHECK_LEVEL_FAIL] = "fail",
-	};
-
-	for (unsigned i = RI_CHECK_LEVEL_OFF; i <= RI_CHECK_LEVEL_FAIL; i++) {
-		if (!is_word(text, length, words[i]))
-			continue;
-		*out = (enum ri_check_level)i;
-		return true;
-	}
-	return false;
-}
-
-/* A check that is asked for by its id brings those that are part of it. */
-static void ask_for_parts(struct ri_check_wishes *wishes, enum ri_asker asker)
-{
-	const struct ri_demand demand = wishes->demands.checks[asker];
-
-	for (size_t i = 0; i < ri_check_count(); i++)
-		for (size_t part = 0; part < ri_check_count(); part++)
-			if ((wishes->demands.by_id[asker][i / 64] >> i % 64 & 1) != 0 &&
-				ri_check_has_part(i, part))
-				ri_demands_add_check(&wishes->demands, part, demand);
-}
-
-/* Who names a check by its id wants it passed; a later level of a pattern may take that back. */
-static void ask_for_failing(struct ri_check_wishes *wishes, const struct ri_check_set *named)
-{
-	const struct ri_demand demand = {
-		.subject = wishes->level.subject, .asker = RI_ASKER_LEVEL,
-	};
-
-	for (size_t i = 0; i < ri_check_count(); i++)
-		if (ri_check_set_has(named, i) && wishes->levels[i] == RI_CHECK_LEVEL_FAIL)
-			ri_demands_add_check(&wishes->demands, i, demand);
-	ask_for_parts(wishes, RI_ASKER_LEVEL);
-}
-
-int ri_check_read_level(struct ri_check_wishes *wishes, struct ri_given option,
-	struct ri_error *err)
-{
+	const size_t length = strlen(word->name);
+	const bool family = strchr(word->name, '*') != NULL;
+	struct ri_asked *asked = reading->asked;
 	struct ri_check_set named = { .words = { 0 } };
-	size_t length, name;
 
-	wishes->level = option;
-	wishes->fails = false;
-	memset(wishes->demands.by_id[RI_ASKER_LEVEL], 0,
-		sizeof(wishes->demands.by_id[RI_ASKER_LEVEL]));
-	memset(wishes->levels, RI_CHECK_LEVEL_OWN, sizeof(wishes->levels));
-	for (const char *text = option.value;; text += length + 1) {
-		struct ri_check_set set = { .words = { 0 } };
-		enum ri_check_level level;
-
-		length = strcspn(text, ",");
-		name = strcspn(text, "=,");
-		if (name == length || !read_level(text + name + 1, length - name - 1, &level))
-			return bad_level(option, text, length, err);
-		if (ri_check_match(text, name, &set) == 0)
-			return unknown_check(option, text, name, err);
-		if (level == RI_CHECK_LEVEL_FAIL)
-			wishes->fails = true;
-		if (memchr(text, '*', name) == NULL)
-			ri_check_match(text, name, &named);
-		for (size_t i = 0; i < ri_check_count(); i++)
-			if (ri_check_set_has(&set, i))
-				wishes->levels[i] = (uint8_t)level;
-		if (text[length] == '\0')
-			break;
+	if (word->value != NULL || ri_check_match(word->name, length, &named) == 0)
+		return unknown_word(reading, word, err);
+	for (size_t i = 0; i < ri_check_count(); i++) {
+		if (!ri_check_set_has(&named, i))
+			continue;
+		if (!family && ri_check_set_has(&asked->by_id, i))
+			return bad_word(reading, word, "each of them only once", err);
+		ri_check_set_add(family ? &asked->by_family : &asked->by_id, i);
 	}
-	ask_for_failing(wishes, &named);
 	return 0;
 }
 
-static bool has_ids(const struct ri_demands *demands, enum ri_asker asker)
+static int add_demand(const struct reading *reading, struct word *word, struct ri_error *err)
 {
-	for (size_t i = 0; i < RI_MAX_CHECKS / 64; i++)
-		if (demands->by_id[asker][i] != 0)
-			return true;
-	return false;
+	struct ri_demand demand = { .subject = reading->option.subject, .asker = reading->asker };
+	struct ri_asked *asked = reading->asked;
+	const char *expected;
+
+	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
+		if (strcmp(word->name, ri_topic_name((enum ri_topic)topic)) != 0)
+			continue;
+		if (asked->topics[topic].subject != NULL)
+			return bad_word(reading, word, "each of them only once", err);
+		expected = ri_demand_read(&demand, (enum ri_topic)topic, word->value);
+		if (expected != NULL)
+			return bad_word(reading, word, expected, err);
+		asked->topics[topic] = demand;
+		return 0;
+	}
+	if (strcmp(word->name, "azure") == 0)
+		return add_size(reading, word, err);
+	asked->checks = demand;
+	if (strcmp(word->name, "deep") != 0 || word->value != NULL)
+		return add_check(reading, word, err);
+	asked->deep = true;
+	return 0;
 }
 
 /* Who asks where the command line and the variable both do. */
@@ -183,69 +210,116 @@ static const char *const both[RI_ASKER_COUNT] = {
 	[RI_ASKER_REQUIRE] = "--require and RANKINIT_REQUIRE",
 };
 
-/* Does somebody ask for something by another name than this? */
-static bool is_mixed(const struct ri_demands *demands, enum ri_asker asker, const char *subject)
+/* What the variable asks for, but for what the command line has. Is there any of it? */
+static bool add_rest(struct ri_asked *asked, const struct ri_asked *rest, enum ri_asker asker)
 {
-	const char *other;
+	bool some = rest->checks.subject != NULL || (asked->size == NULL && rest->size != NULL);
 
 	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
-		other = demands->topics[asker][topic].subject;
-		if (other != NULL && strcmp(other, subject) != 0)
-			return true;
+		if (asked->topics[topic].subject != NULL || rest->topics[topic].subject == NULL)
+			continue;
+		asked->topics[topic] = rest->topics[topic];
+		some = true;
 	}
-	return has_ids(demands, asker) && strcmp(demands->checks[asker].subject, subject) != 0;
+	for (size_t i = 0; i < RI_MAX_CHECKS / 64; i++) {
+		asked->by_id.words[i] |= rest->by_id.words[i];
+		asked->by_family.words[i] |= rest->by_family.words[i];
+	}
+	asked->deep |= rest->deep;
+	if (asked->size == NULL)
+		asked->size = rest->size;
+	if (asked->checks.subject == NULL)
+		asked->checks = rest->checks;
+	else if (rest->checks.subject != NULL)
+		asked->checks.subject = both[asker];
+	return some;
 }
 
-/* What the command line states, in the place of what the variable says of it. */
-static void put_back(struct ri_demands *demands, const struct ri_demands *stated,
-	enum ri_asker asker)
+/* Does the list begin with "none"? Returns what follows it, NULL where nothing does. */
+static const char *skip_none(const char *list, bool *none)
 {
-	bool mixed = has_ids(demands, asker);
+	size_t length = strcspn(list, ",");
 
-	for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++)
-		if (stated->topics[asker][topic].subject != NULL)
-			demands->topics[asker][topic] = stated->topics[asker][topic];
-	if (!has_ids(stated, asker))
-		return;
-	for (size_t i = 0; i < RI_MAX_CHECKS / 64; i++)
-		demands->by_id[asker][i] |= stated->by_id[asker][i];
-	demands->checks[asker] = stated->checks[asker];
-	if (mixed)
-		demands->checks[asker].subject = both[asker];
+	*none = length == strlen("none") && memcmp(list, "none", length) == 0;
+	if (!*none)
+		return list;
+	return list[length] == '\0' ? NULL : list + length + 1;
 }
 
 int ri_check_read_demands(struct ri_check_wishes *wishes, enum ri_asker asker,
 	struct ri_given option, struct ri_error *err)
 {
-	const struct ri_demands stated = wishes->demands;
-	bool adds = option.twin && wishes->stated[asker], alone;
-	struct ri_demand_list list = {
-		.text = ri_demands_skip_none(option.value, &alone), .subject = option.subject,
-		.asker = asker, .ids = ri_check_ids(), .fact_of_check = ri_check_fact,
+	static const char *const words[] = {
+		"mpi", "ofed", "gpu", "ib", "shm", "azure", "deep", NULL,
 	};
+	struct ri_asked asked = { .size = NULL };
+	const struct reading reading = {
+		.wishes = wishes, .option = option, .asked = &asked, .asker = asker,
+		.add = add_demand, .words = words,
+		.expected = "mpi, ofed, gpu, ib, shm, azure=SIZE, deep or the id of a check",
+	};
+	const bool adds = option.twin && wishes->stated[asker];
+	bool alone;
+	const char *list = skip_none(option.value, &alone);
 
 	if (adds && wishes->alone[asker])
 		return 0;
-	wishes->stated[asker] = wishes->stated[asker] || !option.twin;
-	wishes->alone[asker] = alone;
-	memset(wishes->demands.topics[asker], 0, sizeof(wishes->demands.topics[asker]));
-	memset(wishes->demands.by_id[asker], 0, sizeof(wishes->demands.by_id[asker]));
-	if (list.text != NULL && ri_demands_read(&wishes->demands, &list, err) < 0)
+	if (list != NULL && read_list(&reading, list, err) < 0)
 		return -1;
-	if (adds)
-		put_back(&wishes->demands, &stated, asker);
-	if (asker == RI_ASKER_REQUIRE && (!adds || wishes->require.value == NULL))
-		wishes->require = list.text == NULL ? (struct ri_given){ .value = NULL } : option;
-	if (wishes->require.value != NULL &&
-		is_mixed(&wishes->demands, RI_ASKER_REQUIRE, wishes->require.subject))
-		wishes->require.subject = both[RI_ASKER_REQUIRE];
-	ask_for_parts(wishes, asker);
+	ri_check_add_parts(&asked.by_id);
+	if (!adds) {
+		wishes->demands.of[asker] = asked;
+		wishes->stated[asker] = !option.twin;
+		wishes->alone[asker] = alone;
+	} else if (!add_rest(&wishes->demands.of[asker], &asked, asker)) {
+		return 0;
+	}
+	if (asker != RI_ASKER_REQUIRE)
+		return 0;
+	if (adds && wishes->require.value != NULL)
+		wishes->require.subject = both[asker];
+	else
+		wishes->require = list == NULL ? (struct ri_given){ .value = NULL } : option;
 	return 0;
 }
 
-const struct ri_given *ri_check_refuser(const struct ri_check_wishes *wishes)
+/* Is there a word of this name, whatever its value? */
+static bool names(const char *list, const char *name, size_t length)
 {
-	if (wishes->require.value != NULL)
-		return &wishes->require;
-	return wishes->fails ? &wishes->level : NULL;
+	for (;; list++) {
+		if (strncmp(list, name, length) == 0 && strchr("=,", list[length]) != NULL)
+			return true;
+		list += strcspn(list, ",");
+		if (*list == '\0')
+			return false;
+	}
+}
+
+const char *ri_check_join_demands(const char *variable, const char *stated,
+	struct ri_arena *arena)
+{
+	size_t size, length;
+	struct ri_text out;
+	char *bytes;
+	bool none;
+
+	skip_none(stated, &none);
+	if (none || variable == NULL || variable[0] == '\0')
+		return stated;
+	size = strlen(variable) + strlen(stated) + 2;
+	bytes = ri_arena_alloc(arena, size);
+	if (bytes == NULL)
+		return NULL;
+	ri_text_init(&out, bytes, size);
+	for (;; variable += length + 1) {
+		length = strcspn(variable, ",");
+		if (!names(stated, variable, strcspn(variable, "=,"))) {
+			ri_text_add_bytes(&out, variable, length);
+			ri_text_add(&out, ",");
+		}
+		if (variable[length] == '\0')
+			break;
+	}
+	ri_text_add(&out, stated);
+	return bytes;
 }

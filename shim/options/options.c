@@ -13,7 +13,6 @@
 #include "base/overlay.h"
 #include "base/path.h"
 #include "command/words.h"
-#include "demand/demand.h"
 #include "options/peer.h"
 #include "options/table.h"
 #include "options/value.h"
@@ -63,6 +62,11 @@ static const struct {
 	{ "--rdzv-backend", "ranks meet at --master-addr and --master-port; for torchrun's own: "
 		"rankinit -- torchrun --rdzv-backend=... ..." },
 	{ "--dry-run", "--explain does it" },
+	{ "--deep", "--expect=deep does it, --require=deep also refuses a node with a problem" },
+	{ "--azure-size", "--expect=azure=SIZE does it, --require=azure=SIZE refuses a node that "
+		"has less" },
+	{ "--check-level", "ID=off is --checks=default,^ID, ID=warn is --expect=ID, ID=fail is "
+		"--require=ID" },
 	{ "--log-dir", "--log-file=DIR/rank_%r.log does it" },
 	{ "--rdzv-endpoint", "ranks meet at --master-addr and --master-port; for torchrun's own: "
 		"rankinit -- torchrun --rdzv-endpoint=... ..." },
@@ -381,14 +385,7 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 static const char *value_to_pass(const struct ri_option *option, const char *value,
 	const char *twin, struct ri_arena *arena)
 {
-	bool none;
-
-	if (value == NULL)
-		return "yes";
-	ri_demands_skip_none(value, &none);
-	if (!option->adds || none || twin == NULL || twin[0] == '\0')
-		return value;
-	return ri_demands_join(twin, value, arena);
+	return option->adds ? ri_check_join_demands(twin, value, arena) : value;
 }
 
 int ri_options_scrub(const struct ri_options *options, const struct ri_env *env, bool applied,

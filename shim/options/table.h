@@ -49,8 +49,8 @@ ri_option_reader ri_read_status, ri_read_capture;
 ri_option_reader ri_read_source, ri_read_frameworks, ri_read_nproc_per_node;
 ri_option_reader ri_read_tf_ps, ri_read_tf_chief, ri_read_tf_port;
 ri_option_reader ri_read_subreaper, ri_read_omp_threads, ri_read_signal_map, ri_read_exit_map;
-ri_option_reader ri_read_require, ri_read_expect, ri_read_checks, ri_read_check_level;
-ri_option_reader ri_read_azure_size, ri_read_log_prefix, ri_read_simulate;
+ri_option_reader ri_read_require, ri_read_expect, ri_read_checks;
+ri_option_reader ri_read_log_prefix, ri_read_simulate;
 ri_option_reader ri_read_autopsy_signal;
 ri_option_reader ri_read_link, ri_read_link_key, ri_read_link_port;
 

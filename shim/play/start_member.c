@@ -12,16 +12,10 @@
  * Options that the outer rankinit takes for itself: nothing is required of a machine that
  * only plays the others.
  */
-static const int *list_own(const struct ri_options *options)
-{
-	static const int own[] = {
-		RI_OPTION_check_level, RI_OPTION_simulate, RI_OPTION_log_prefix,
-		RI_OPTION_node_rank, RI_OPTION_local_rank, RI_OPTION_require, -1,
-	};
-
-	/* levels that do not fail stay */
-	return options->checks.fails ? own : own + 1;
-}
+static const int own[] = {
+	RI_OPTION_simulate, RI_OPTION_log_prefix, RI_OPTION_node_rank, RI_OPTION_local_rank,
+	RI_OPTION_require, -1,
+};
 
 size_t ri_members_count(const struct ri_simulation *simulation)
 {
@@ -58,7 +52,7 @@ char *const *ri_members_words(const struct ri_members *members, struct ri_error 
 {
 	const struct ri_options *options = members->options;
 	const struct ri_simulation *simulation = members->simulation;
-	char **given = ri_options_words(options, list_own(options), members->arena), **words;
+	char **given = ri_options_words(options, own, members->arena), **words;
 	size_t options_count = count_words(given), count = 0;
 	static char end[] = "--", prefix[] = "--log-prefix=node";
 
@@ -116,7 +110,6 @@ static int take_away(struct ri_env_edits *edits, const struct ri_members *member
 static int clear(struct ri_env_edits *edits, const struct ri_members *members,
 	struct ri_error *err)
 {
-	const int *own = list_own(members->options);
 	const struct ri_source *source;
 
 	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++)

@@ -89,53 +89,41 @@ bool ri_preflight_speaks(const struct ri_preflight *of)
 		local_rank == 0;
 }
 
-static void ask_by_size(const struct ri_preflight *of, struct ri_demands *demands,
-	struct ri_checking *checking)
+/* A size of the environment that no table has promises nothing. */
+static void say_size(const struct ri_check_wishes *wishes)
 {
-	const char *name = of->options->checks.azure_size.value;
-	const struct ri_azure_size *size = name == NULL ? NULL : ri_azure_size_find(name);
-	struct ri_demand demand = { .subject = name, .asker = RI_ASKER_SIZE };
 	char quoted[RI_QUOTE_SIZE];
 
-	checking->azure_size = size;
-	if (size == NULL) {
-		if (name != NULL)
-			ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and "
-				"expects nothing of this node [%s]",
-				of->options->checks.azure_size.subject,
-				ri_quote(quoted, sizeof(quoted), name),
-				ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
-		return;
-	}
-	if (size->gpus > 0) {
-		demand.count = size->gpus;
-		ri_demands_add(demands, RI_TOPIC_GPU, demand);
-	}
-	if (size->network == RI_AZURE_INFINIBAND) {
-		demand.count = size->ports;
-		demand.rate = size->rate;
-		ri_demands_add(demands, RI_TOPIC_IB, demand);
-	}
+	if (wishes->unknown_asker != NULL)
+		ri_log(RI_LEVEL_WARNING, "%s: rankinit does not know the size %s and expects "
+			"nothing of this node [%s]", wishes->unknown_asker,
+			ri_quote(quoted, sizeof(quoted), wishes->unknown_size),
+			ri_code_name(RI_CODE_AZURE_SIZE_UNKNOWN));
 }
 
 /* What is asked for, and by whom. */
-static void find_demands(const struct ri_preflight *of, struct ri_demands *demands,
-	struct ri_checking *checking)
+static void find_demands(const struct ri_preflight *of, struct ri_demands *demands)
 {
-	const struct ri_demand mpi = { .subject = "an MPI job", .asker = RI_ASKER_SOURCE };
-	const struct ri_demand gpus = {
-		.subject = of->options->wishes.nproc.subject, .asker = RI_ASKER_SOURCE,
-		.count = 1,
-	};
+	struct ri_asked *job = &demands->of[RI_ASKER_SOURCE];
+	struct ri_asked *required = &demands->of[RI_ASKER_REQUIRE];
 	uint64_t ranks = 0;
 
 	*demands = of->options->checks.demands;
 	if (of->options->nproc == RI_NPROC_GPU)
-		ri_demands_add(demands, RI_TOPIC_GPU, gpus);
+		job->topics[RI_TOPIC_GPU] = (struct ri_demand){
+			.subject = of->options->wishes.nproc.subject, .asker = RI_ASKER_SOURCE,
+			.count = 1,
+		};
 	ri_topology_get(of->topology, RI_FACT_WORLD_SIZE, &ranks);
 	if (ranks > 1 && ri_source_mpi(of->topology->identity) != RI_SOURCE_NO_MPI)
-		ri_demands_add(demands, RI_TOPIC_MPI, mpi);
-	ask_by_size(of, demands, checking);
+		job->topics[RI_TOPIC_MPI] = (struct ri_demand){
+			.subject = "an MPI job", .asker = RI_ASKER_SOURCE,
+		};
+	ri_demands_add_size(&demands->of[RI_ASKER_EXPECT], RI_ASKER_EXPECT);
+	ri_demands_add_size(required, RI_ASKER_REQUIRE);
+	for (size_t i = 0; required->deep && i < ri_check_count(); i++)
+		if (ri_check_at(i)->runs == RI_CHECK_DEEP)
+			ri_check_set_add(&required->by_family, i);
 }
 
 static int open_host(const struct ri_preflight *of, struct ri_host *host, struct ri_error *err)
@@ -187,20 +175,25 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 {
 	static struct ri_demands demands;
 	struct ri_host host = { .root = -1, .live = of->options->given.root.value == NULL };
+	const struct ri_check_wishes *wishes = &of->options->checks;
 	struct ri_check_plan plan = {
 		.checking = {
 			.env = of->env, .topology = of->topology, .demands = &demands,
 			.arena = of->arena, .ranks = count_ranks(of), .host = &host,
-			.command = of->options->command, .deep = of->options->checks.deep,
+			.command = of->options->command, .deep = ri_checks_are_deep(wishes),
 			.may_lack_gpus = may_lack_gpus(of), .has_peers = has_peers(of),
 			.verbose = all || ri_log_shows(RI_LEVEL_NOTE),
 		},
-		.wishes = &of->options->checks,
+		.wishes = wishes,
 		.times = of->host->tell == NULL ? 1 : TIMES_RECORDED,
 		.keeps_all = all,
 	};
 
-	find_demands(of, &demands, &plan.checking);
+	find_demands(of, &demands);
+	plan.checking.azure_size = demands.of[RI_ASKER_REQUIRE].size;
+	if (plan.checking.azure_size == NULL)
+		plan.checking.azure_size = demands.of[RI_ASKER_EXPECT].size;
+	say_size(wishes);
 	if (!ri_checks_choose(&plan, !all) && !all)
 		return 1;
 	if (open_host(of, &host, err) < 0)
@@ -281,7 +274,7 @@ static void say_off(const struct ri_preflight *of)
 		of->command->mode == RI_MODE_NONE;
 
 	/* mostly there is nothing to say */
-	if (ri_check_refuser(wishes) != NULL && ri_preflight_speaks(of) && !asked_of_ranks)
+	if (wishes->require.value != NULL && ri_preflight_speaks(of) && !asked_of_ranks)
 		ri_unasked_say_off(wishes);
 }
 
@@ -289,7 +282,7 @@ int ri_preflight_look(const struct ri_preflight *of, struct ri_check_report *che
 	struct ri_findings *findings, struct ri_error *err)
 {
 	const struct ri_check_wishes *wishes = &of->options->checks;
-	const struct ri_given *refuser = ri_check_refuser(wishes);
+	const struct ri_given *refuser = wishes->require.value == NULL ? NULL : &wishes->require;
 	int status;
 
 	if (of->options->disabled)

@@ -8,14 +8,6 @@
 #include "system/log.h"
 #include "system/said.h"
 
-/* The one of those that may refuse which somebody wrote for this launch; or NULL. */
-static const struct ri_given *find_meant(const struct ri_check_wishes *wishes)
-{
-	if (wishes->require.value != NULL && !wishes->require.twin)
-		return &wishes->require;
-	return wishes->fails && !wishes->level.twin ? &wishes->level : NULL;
-}
-
 /* As a command: what stands around it is a blank, a sign of the shell's, or '/' before it. */
 static bool has_rankinit(const char *word)
 {
@@ -68,35 +60,30 @@ static const char *explain(const struct ri_topology *topology, const struct ri_c
 void ri_unasked_say(const struct ri_options *options, const struct ri_topology *topology,
 	const struct ri_command *command)
 {
-	const struct ri_given *meant = find_meant(&options->checks);
-	bool always = meant != NULL || options->action != RI_ACTION_LAUNCH;
+	const struct ri_given *require = &options->checks.require;
+	bool always = !require->twin || options->action != RI_ACTION_LAUNCH;
 
-	if (meant == NULL && !is_plain_shell(options->command))
-		meant = ri_check_refuser(&options->checks);
-	if (meant == NULL || options->wishes.source.value != NULL ||
-		names_rankinit(options->command))
+	if (require->value == NULL || (require->twin && is_plain_shell(options->command)) ||
+		options->wishes.source.value != NULL || names_rankinit(options->command))
 		return;
 	ri_log(always || !ri_was_said("unchecked") ? RI_LEVEL_WARNING : RI_LEVEL_NOTE,
-		"%s: requirements not checked: %s [%s]", meant->subject,
+		"%s: requirements not checked: %s [%s]", require->subject,
 		explain(topology, command), ri_code_name(RI_CODE_CHECK_UNASKED));
 }
 
 void ri_unasked_say_off(const struct ri_check_wishes *wishes)
 {
-	const struct ri_given *refuser = ri_check_refuser(wishes);
 	const char *id;
 
 	if (wishes->pick == RI_CHECK_PICK_NONE) {
-		if (refuser != NULL)
-			ri_log(RI_LEVEL_WARNING, "%s: requirements not checked, because %s=none "
-				"turns off all checks; this node may be unfit [%s]",
-				refuser->subject, wishes->checks.subject,
-				ri_code_name(RI_CODE_CHECK_UNASKED));
+		ri_log(RI_LEVEL_WARNING, "%s: requirements not checked, because %s=none turns "
+			"off all checks; this node may be unfit [%s]", wishes->require.subject,
+			wishes->checks.subject, ri_code_name(RI_CODE_CHECK_UNASKED));
 		return;
 	}
 	id = ri_checks_turned_off(wishes);
 	if (id != NULL)
 		ri_log(RI_LEVEL_WARNING, "%s: %s is not checked, because %s turns it off [%s]",
-			wishes->require.subject, id, wishes->level.subject,
+			wishes->require.subject, id, wishes->checks.subject,
 			ri_code_name(RI_CODE_CHECK_UNASKED));
 }

@@ -36,7 +36,7 @@ bool ri_prober_says_lost(char *out, size_t size, const struct ri_library *librar
 bool ri_prober_may_run(struct ri_checking *checking, const char *subject)
 {
 	if (!checking->deep)
-		ri_prober_skip(checking, subject, "is tried only with --deep");
+		ri_prober_skip(checking, subject, "is tried only where deep is asked for");
 	else if (!checking->host->live)
 		ri_prober_skip(checking, subject,
 			"is not tried: rankinit runs no code of a recorded machine or an image");
@@ -108,7 +108,7 @@ static void say_hung(struct ri_checking *checking, const struct ri_prober *probe
 	ri_check_warn(checking, code, library->path, "did not return within %d ms, %s",
 		(int)RI_PROBER_MS, step);
 	ri_check_hint(checking, "node admin: an adapter that does not answer, or a mount that the "
-		"library reads from; --check-level=%s=off skips this check",
+		"library reads from; --checks=default,^%s skips this check",
 		ri_check_at(checking->number)->id);
 }
 
@@ -122,7 +122,7 @@ bool ri_prober_judge(struct ri_checking *checking, const struct ri_prober *probe
 		ri_check_unknown(checking, RI_CODE_PROBE_MISSING, "rankinit-probe",
 			"is neither beside rankinit nor on PATH, so %s was not tried",
 			library->path);
-		ri_check_hint(checking, "%s; or leave --deep out", INSTALL);
+		ri_check_hint(checking, "%s; or leave deep out", INSTALL);
 		break;
 	case RI_PROBER_REFUSED:
 		ri_check_unknown(checking, RI_CODE_PROBE_REFUSED, prober->path,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running rankinit-probe, for the checks of --deep: in a process group of its
+ * Running rankinit-probe, for the checks that need "deep": in a process group of its
  * own, which is killed when its time is over, with /dev/null for stdin and
  * stderr, no descriptor of ours, a pipe that takes so much and no more, and
  * of the environment what the loader and the libraries read. See
@@ -51,7 +51,7 @@ void ri_prober_run(struct ri_prober *out, const struct ri_checking *checking,
 	const struct ri_prober_order *order);
 
 /*
- * May a program be run: with --deep, on the live machine? Where not, says so:
+ * May a program be run: with "deep", on the live machine? Where not, says so:
  * a skip, or unknown where the check is asked for by its id.
  */
 bool ri_prober_may_run(struct ri_checking *checking, const char *subject);

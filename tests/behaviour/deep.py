@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of --deep share: libraries of their own, and how to ask about them."""
+"""What the tests of "deep" share: libraries of their own, and how to ask about them."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def fake_fixture(tmp_path_factory):
 
 def look(rankinit, *options, env=None, **more):
     """What is said: the exit status, and every result as {id, status, code, ...}."""
-    done = subprocess.run([rankinit, "--check=json", DEEP, "--deep", *options],
+    done = subprocess.run([rankinit, "--check=json", DEEP, "--expect=deep", *options],
                           env={**BASE, **(env or {})}, capture_output=True, timeout=PATIENCE,
                           check=False, **more)
     assert done.returncode in (0, 123), done.stderr.decode()

@@ -75,8 +75,8 @@ def test_a_launch_without_an_identity_is_not_refused(box):
         assert box.run("--", "sh", "-c", words, env={"RANKINIT_REQUIRE": HUGE}).err == ""
     assert box.run("--", "sh", "-c", "exit 7", env={"RANKINIT_EXPECT": HUGE}).err == ""
     assert warned(box.run(UNMET, "--", "true"), "check.unasked", "--require")
-    level = box.run("--check-level=shm.size=fail", "--", "true", env={"RANKINIT_REQUIRE": HUGE})
-    assert warned(level, "check.unasked", "--check-level"), "it is written for this launch"
+    both = box.run("--require=shm.size", "--", "sh", env={"RANKINIT_REQUIRE": HUGE})
+    assert warned(both, "check.unasked", "--require and RANKINIT_REQUIRE"), "written for this one"
     task = '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}}'
     beside = box.run(UNMET, "--nproc-per-node=1", "--", "true", env={"TF_CONFIG": task})
     line = warned(beside, "check.unasked", "--require")
@@ -211,9 +211,7 @@ def test_both_go_on_where_nothing_is_checked(box):
 
 # A policy that was not applied goes on.
 
-POLICY = {"RANKINIT_REQUIRE": "shm=4k", "RANKINIT_EXPECT": "shm=4k", "RANKINIT_CHECKS": "shm.*",
-          "RANKINIT_CHECK_LEVEL": "shm.size=note", "RANKINIT_DEEP": "no",
-          "RANKINIT_AZURE_SIZE": "Standard_ND96isr_H100_v5"}
+POLICY = {"RANKINIT_REQUIRE": "shm=4k", "RANKINIT_EXPECT": "shm=4k", "RANKINIT_CHECKS": "shm.*"}
 
 
 def seen(box, *options, env=None):
@@ -239,8 +237,8 @@ def test_what_was_not_applied_goes_on(box):
 
 
 def test_the_command_line_goes_on_as_its_twin(box):
-    assert seen(box, "--require=shm=8k", "--deep", env=POLICY) == \
-        {**POLICY, "RANKINIT_REQUIRE": "shm=8k", "RANKINIT_DEEP": "yes"}
+    assert seen(box, "--require=shm=8k,deep", env=POLICY) == \
+        {**POLICY, "RANKINIT_REQUIRE": "shm=8k,deep"}
     assert seen(box, "--require=shm=8k", "--grace=5") == {"RANKINIT_REQUIRE": "shm=8k"}
     assert seen(box, "--require=shm=8k", env=ONE) == {}, "the control: it was looked at"
 
@@ -272,12 +270,14 @@ def test_a_firm_demand_and_a_mild_one(box):
     assert "(--expect)" in warned(result, "shm.size.small", "/dev/shm")
 
 
-def test_levels(box):
-    levels = {"shm.size=note": (0, ""), "shm.*=off": (0, ""), "shm.size=fail": (123, "error"),
-              "shm.size=warn": (0, "warning")}
-    for level, (status, word) in levels.items():
-        result = box.run(f"--check-level={level}", f"--expect={HUGE}", "--", "true", env=ONE)
-        assert result.status == status, (level, result.err)
+def test_what_silences_and_what_refuses(box):
+    options = {"--checks=default,^shm.size": (0, ""), "--checks=^shm.*": (0, ""),
+               "--require=shm.size": (123, "error"), "--require=shm.*": (123, "error"),
+               "--expect=shm.size": (0, "warning")}
+    for option, (status, word) in options.items():
+        result = box.run(option, f"--expect={HUGE}" if word != "warning" else "-v", "--", "true",
+                         env={**ONE, "RANKINIT_EXPECT": HUGE})
+        assert result.status == status, (option, result.err)
         assert (f"rankinit: {word}: /dev/shm" in result.err) == (word != ""), result.err
         assert word or result.err == ""
 

@@ -164,8 +164,8 @@ def test_nothing_to_look_at_is_no_pass_of_what_is_required(box, tmp_path):
 
 
 @pytest.mark.parametrize("name, status", [("gpu.vendor", "fail"), ("gpu.count", "unknown")])
-def test_a_level_of_fail_asks_for_a_check_by_its_id(box, tmp_path, name, status):
-    """As --require does; a pattern, and what is taken back, asks for none."""
+def test_a_family_leaves_what_has_nothing_to_look_at_alone(box, tmp_path, name, status):
+    """A check that is named must pass; of a family no check may find a problem."""
     (tmp_path / "root").mkdir()
     where = ["--check=json", f"--checks={name}", f"--root={tmp_path}/root"]
 
@@ -173,14 +173,12 @@ def test_a_level_of_fail_asks_for_a_check_by_its_id(box, tmp_path, name, status)
         result = box.run(*options, *where, env=env or {})
         one, = [each for each in json.loads(result.out)["checks"] if each["id"] == name]
         return result.status, one["status"], one["code"]
-    level = found(f"--check-level={name}=fail")
-    assert level == found(f"--require={name}") and level[:2] == (123, status)
-    assert found(env={"RANKINIT_CHECK_LEVEL": f"{name}=fail"}) == level
-    assert found(f"--check-level=gpu.*=off,{name}=fail") == level
-    for other in ("gpu.*=fail", f"{name}=warn", f"{name}=fail,gpu.*=note"):
-        assert found(f"--check-level={other}")[:2] == (0, "skip"), other
-    both = box.run(f"--check-level={name}=fail", f"--expect={name}", *where)
-    assert both.status == 123, "the firmer one counts"
+    named = found(f"--require={name}")
+    assert named[:2] == (123, status)
+    assert found(f"--require=gpu.*,{name}") == named
+    assert found(env={"RANKINIT_REQUIRE": f"gpu.*,{name}"}) == named
+    assert found("--require=gpu.*")[:2] == (0, "skip")
+    assert found(f"--require={name}", f"--expect={name},gpu.*")[0] == 123, "the firmer one counts"
 
 
 JOBS = [{"AZUREML_RUN_ID": "brave_owl_1", "AZUREML_NODE_COUNT": "1"}, {"AZUREML_RUN_ID": "r"},
@@ -217,18 +215,18 @@ def test_a_shell_in_an_allocation_is_no_job(box, allocation):
 
 # Who refuses, of several ranks, and who says why.
 
-def test_a_level_of_fail_makes_each_rank_look(box):
-    """None of them may begin, whichever option it is that finds the node unfit."""
+def test_a_family_makes_each_rank_look(box):
+    """None of them may begin, whichever word it is that finds the node unfit."""
     words = [f"--expect={test_check.HUGE}", "--", "sh", "-c", "echo ran"]
     for number in (0, 1, 3):
         rank = test_check.rank(number, 4)
-        result = box.run("--check-level=shm.size=fail", *words, env=rank)
+        result = box.run("--require=shm.size", *words, env=rank)
         assert (result.status, result.out) == (123, b""), number
-        assert result.lines()[-1].startswith("rankinit: error: --check-level: this node "
+        assert result.lines()[-1].startswith("rankinit: error: --require: this node "
                                              f"({os.uname().nodename}) is not fit")
-        twin = box.run(*words, env={**rank, "RANKINIT_CHECK_LEVEL": "shm.*=fail"})
-        assert (twin.status, "error: RANKINIT_CHECK_LEVEL: " in twin.err) == (123, True)
-        mild = box.run("--check-level=shm.size=warn", *words, env=rank)
+        twin = box.run(*words, env={**rank, "RANKINIT_REQUIRE": "shm.*"})
+        assert (twin.status, "error: RANKINIT_REQUIRE: " in twin.err) == (123, True)
+        mild = box.run("--expect=shm.*", *words[1:], env=rank)
         assert (mild.status, mild.out) == (0, b"ran\n"), "the control"
 
 
@@ -283,9 +281,8 @@ def test_no_checks_leave_out_what_is_required_and_say_so(box):
     asked = box.run("--check", "--checks=none", test_check.UNMET)
     assert (asked.status, asked.out) == (0, b"no checks were run\n")
     warned(asked, "check.unasked", "--require")
-    level = box.run("--checks=none", "--check-level=shm.size=fail", "--", "true",
-                    env=test_check.ONE)
-    warned(level, "check.unasked", "--check-level")
+    family = box.run("--checks=none", "--require=shm.*", "--", "true", env=test_check.ONE)
+    warned(family, "check.unasked", "--require")
     assert box.run("--checks=none", "--", "true", env=test_check.ONE).err == "", "the control"
 
 
@@ -294,16 +291,16 @@ def test_no_checks_leave_out_what_is_required_and_say_so(box):
 def test_the_size_of_the_vm(box):
     """A mistyped name promises nothing: refused where somebody wrote it for this launch."""
     words = ["--", "sh", "-c", "echo ran"]
-    typo = box.run("--azure-size=Standard_ND96irs_H100_v5", *words, env=test_check.ONE)
-    line = refused(typo, 125, "option.value", "--azure-size")
-    assert "did you mean Standard_nd96isr_h100_v5?" in line
-    other = box.run("--check", "--azure-size=Standard_D4s_v5")
-    assert "--expect=gpu=" in refused(other, 125, "option.value", "--azure-size")
-    image = box.run(*words, env={**test_check.ONE, "RANKINIT_AZURE_SIZE": "nd96_unknown"})
+    typo = box.run("--expect=azure=Standard_ND96irs_H100_v5", *words, env=test_check.ONE)
+    line = refused(typo, 125, "option.value", "--expect")
+    assert "did you mean azure=Standard_nd96isr_h100_v5?" in line
+    other = box.run("--check", "--require=azure=Standard_D4s_v5")
+    assert "as gpu=8,ib=8@400" in refused(other, 125, "option.value", "--require")
+    image = box.run(*words, env={**test_check.ONE, "RANKINIT_EXPECT": "azure=nd96_unknown"})
     assert (image.status, image.out) == (0, b"ran\n")
-    assert "nd96_unknown" in warned(image, "azure_size.unknown", "RANKINIT_AZURE_SIZE")
+    assert "nd96_unknown" in warned(image, "azure_size.unknown", "RANKINIT_EXPECT")
     for name in ("Standard_ND96isr_H100_v5", "hb120-16RS_v3", "standard_nc24r"):
-        result = box.run(f"--azure-size={name}", *words, env=test_check.ONE)
+        result = box.run(f"--expect=azure={name}", *words, env=test_check.ONE)
         assert (result.status, result.out) == (0, b"ran\n")
         assert "azure_size.unknown" not in result.err
 
@@ -323,12 +320,12 @@ def test_how_a_size_is_required(box, tmp_path, machine, fit):
     root = str(tmp_path / "root")
     grow(machine, root)
     ways = [words for words in commands("docs/checks.md") if "shm=" not in words[0]
-            and "--deep" not in words]
+            and "deep" not in words[0]]
     assert len(ways) == 2
     for words in ways:
         result = box.run(*words, "--check", f"--root={root}")
         assert result.status == (0 if fit else 123), (words, result.out.decode())
-    mild = box.run(ways[0][0], "--check=json", f"--root={root}")
+    mild = box.run(ways[0][0].replace("--require", "--expect"), "--check=json", f"--root={root}")
     states = {one["status"] for one in json.loads(mild.out)["checks"]
               if one["id"] in ("ib.count", "ib.rate")}
     assert (mild.status, "warn" in states) == (0, not fit), "the control: a size is expected"
@@ -348,7 +345,7 @@ def lines_before_a_launch(box, *words):
 ])
 def test_one_cause_is_one_line(box, asked, cause, folded):
     """A machine without: what that makes of other checks is in JSON and in the table alone."""
-    words = [f"--require={asked}", "--check-level=mpi.*=off"]
+    words = [f"--require={asked}", "--checks=default,^mpi.*"]
     shown = json.loads(box.run("--check=json", *words).out)["checks"]
     found = {one["code"]: one for one in shown if one["status"] in ("fail", "unknown")}
     if cause not in found:
@@ -361,14 +358,14 @@ def test_one_cause_is_one_line(box, asked, cause, folded):
     explained = json.loads(box.run("--explain=json", *words, "--", "true", env=test_check.ONE).out)
     assert [one["code"] for one in explained["findings"] if one["code"] in found] == [cause]
     # the control: without the cause, its consequence is a line
-    words[1] += f",{cause.rpartition('.')[0]}=off"
+    words[1] += f",^{cause.rpartition('.')[0]}"
     codes, _ = lines_before_a_launch(box, *words)
     assert {code.rpartition(".")[0] for code in codes} == {*folded, "check"}
 
 
 def test_a_cause_that_is_milder_folds_nothing(box):
     """What refuses is always said."""
-    codes, result = lines_before_a_launch(box, "--expect=gpu=1000", "--check-level=gpu.count=fail")
+    codes, result = lines_before_a_launch(box, "--expect=gpu=1000", "--require=gpu.count")
     if "gpu.vendor.none" not in codes:
         pytest.skip("this machine has a GPU")
     assert (result.status, codes) == (123, ["gpu.vendor.none", "gpu.count.few", "check.unfit"])
@@ -389,19 +386,23 @@ def test_causes_have_causes(rankinit, tmp_path):
         os.mkdir(f"{root}/sys/class/infiniband")
 
 
-def test_a_level_of_fail_makes_its_check_run(box):
-    """By its id also one that no list has, and one that the given list has not."""
+def test_what_is_required_runs(box):
+    """By its id also a check that no list has; a family those that run by default."""
     words = ["--check=json", "--master-addr=nowhere.invalid"]
 
     def ids(*options):
         done = box.run(*words, *options)
         return done.status, {one["id"] for one in json.loads(done.out)["checks"]}
-    status, found = ids("--check-level=net.master=fail")
+    status, found = ids("--require=net.master")
     assert (status, "net.master" in found) == (123, True)
-    assert "net.master" not in ids("--check-level=net.*=fail")[1], "the control"
-    assert ids("--checks=lim.nofile", "--check-level=net.loopback=fail")[1] == {"lim.nofile",
-                                                                            "net.loopback"}
-    assert ids("--checks=lim.nofile", "--check-level=net.loopback=warn")[1] == {"lim.nofile"}
+    assert "net.master" not in ids("--require=net.*")[1], "the control"
+    assert ids("--checks=default,net.master")[1] - ids()[1] == {"net.master"}
+    assert ids("--checks=lim.nofile", "--require=lim.nproc")[1] == {"lim.nofile", "lim.nproc"}
+    assert ids("--checks=lim.nofile", "--expect=lim.*")[1] == {"lim.nofile"}
+    some = ids("--checks=lim.nofile", "--require=lim.*")[1]
+    assert some == ids("--checks=lim.*")[1] > {"lim.nofile", "lim.nproc"}
+    assert ids("--checks=lim.*,^lim.nofile")[1] == some - {"lim.nofile"}
+    assert ids("--checks=^lim.nofile")[1] == ids()[1] - {"lim.nofile"}
 
 
 @pytest.mark.parametrize("options, size", [
@@ -414,18 +415,18 @@ def test_the_hint_has_the_size_that_is_asked_for(rankinit, tmp_path, options, si
     assert f"--shm-size={size} " in found["hint"] and f"shm_size: {size} " in found["hint"]
 
 
-def test_a_level_of_off_leaves_out_what_is_required_and_says_so(box):
+def test_a_check_that_is_left_out_though_it_is_required(box):
     words = ["--require=lim.nofile,shm=4k", "--", "sh", "-c", "echo ran"]
-    result = box.run("--check-level=lim.*=off", *words, env=test_check.ONE)
+    result = box.run("--checks=default,^lim.*", *words, env=test_check.ONE)
     assert (result.status, result.out) == (0, b"ran\n")
     line = warned(result, "check.unasked", "--require")
-    assert "lim.nofile is not checked, because --check-level turns it off" in line
-    warned(box.run("--check", "--check-level=lim.*=off", words[0]), "check.unasked", "--require")
+    assert "lim.nofile is not checked, because --checks turns it off" in line
+    warned(box.run("--check", "--checks=default,^lim.*", words[0]), "check.unasked", "--require")
     # of what a word stands for, a part may be left out without a word, but not all
-    assert box.run("--check-level=shm.free=off", "--require=shm=4k", "--", "true",
+    assert box.run("--checks=default,^shm.free", "--require=shm=4k", "--", "true",
                    env=test_check.ONE).err == "", "the control"
-    result = box.run("--check-level=gpu.*=off", "--require=gpu=8", "--", "true",
+    result = box.run("--checks=default,^gpu.*", "--require=gpu=8", "--", "true",
                      env=test_check.ONE)
     assert result.status == 0
     line = warned(result, "check.unasked", "--require")
-    assert "gpu is not checked, because --check-level turns it off" in line
+    assert "gpu is not checked, because --checks turns it off" in line

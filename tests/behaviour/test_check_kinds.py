@@ -141,10 +141,11 @@ def test_ranks_that_its_words_ask_for(rankinit, tmp_path, given, words, status):
 
 @pytest.mark.parametrize("option, value, expected", [
     ("--checks", "shm", "shm.* stands for the whole family"),
-    ("--checks", "shm.size,all", '"all": expected alone'),
+    ("--checks", "shm.size,all", '"all": expected alone, or first'),
+    ("--checks", "none,^shm.size", "expected nothing behind none"),
     ("--checks", "shm.sizes", "did you mean shm.size?"),
-    ("--check-level", "net=off", "net.* stands for the whole family"),
-    ("--check-level", "net.iface", "expected ID=LEVEL"),
+    ("--checks", "default,^net", '"^net": expected the id of a check'),
+    ("--require", "net", "net.* stands for the whole family"),
     ("--require", "ib=@400", '"ib=@400": expected ib, ib=N or ib=N@RATE'),
     ("--expect", "shm.size,shm.size", '"shm.size": expected each of them only once'),
 ])
@@ -157,8 +158,8 @@ def test_what_must_be_known(box, tmp_path):
     grow("cgroup-none", str(tmp_path / "root"))
     words = ["--check", f"--root={tmp_path}/root", "--checks=lim.nproc"]
     assert box.run(*words).status == 0
-    assert box.run(*words, "--check-level=lim.nproc=fail").status == 123
-    assert box.run(*words, "--check-level=lim.nproc=warn").status == 0
+    assert box.run(*words, "--require=lim.*").status == 123
+    assert box.run(*words, "--expect=lim.nproc").status == 0
     required = box.run(*words, "--require=lim.nproc")
     assert required.status == 123
     assert "expected an answer (--require)" in " ".join(required.out.decode().split())

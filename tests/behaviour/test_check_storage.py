@@ -122,20 +122,20 @@ CD = 'cd "$0" && exec "$@"'
 
 @pytest.mark.parametrize("words", [["--data-dir", "stuck"], ["--data-dir=./stuck"], ["./stuck"]])
 def test_relative_data(rankinit, tmp_path, words):
-    """From the working directory on; --check-level=fs.data=note is not told to who said it."""
+    """From the working directory on; the hint says how to be told no more."""
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
         pytest.skip("a FUSE file system needs root and /dev/fuse")
     (tmp_path / "stuck").mkdir()
     before = [sys.executable, "-c", STUCK, "stuck", str(tmp_path / "stuck"), "sh", "-c", CD,
               str(tmp_path)]
     found = {}
-    for level in ("warn", "note"):
-        found[level], = check(rankinit, "fs.data", "--nnodes=2", "--node-rank=0",
-                              f"--check-level=fs.data={level}", "--", "python3", "train.py",
-                              *words, before=before)
+    for level, nodes in ("warn", 2), ("note", 1):
+        found[level], = check(rankinit, "fs.data", f"--nnodes={nodes}", "--node-rank=0", "--",
+                              "python3", "train.py", *words, before=before)
         assert (found[level]["status"], found[level]["code"]) == (level, "fs.data.shared")
         assert f'"{tmp_path}/stuck" is on ' in found[level]["text"]
-    assert "--check-level" in found["warn"]["hint"] and "--check-level" not in found["note"]["hint"]
+    way = "--checks=default,^fs.data"
+    assert way in found["warn"]["hint"] and way not in found["note"]["hint"]
     # the controls: the same word where nothing is called so, and what is no path
     for place, other, status in (("/", words, "skip"),
                                  (tmp_path, ["--data-dir", "s3://stuck/"], "skip"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
---deep: when libraries are loaded, in which process, and what is said of libraries
-of the tests' own that crash, hang, flood and lie.
+"deep", by --require and --expect: when libraries are loaded, in which process, and what is said of
+libraries of the tests' own that crash, hang, flood and lie.
 """
 
 import json
@@ -44,12 +44,12 @@ def test_nothing_is_executed_without_it(rankinit, probe, fake, tool, tmp_path):
     assert programs("--check", DEEP) == [rankinit]
     assert programs("--expect=mpi,ofed", "--", "/bin/true") == [rankinit, "/bin/true"]
     # the control
-    assert probe in programs("--check", "--checks=mpi.version", "--deep")
-    assert probe in programs("--check", "--deep")
+    assert probe in programs("--check", "--checks=mpi.version", "--expect=deep")
+    assert probe in programs("--check", "--require=deep")
 
 
 def test_nor_of_a_recorded_machine(rankinit, probe, tool, tmp_path):
-    words = [rankinit, "--check", "--deep", "--root=/"]
+    words = [rankinit, "--check", "--require=deep", "--root=/"]
     assert executed(tool, tmp_path / "trace", words) == [rankinit]
     status, checks = look(rankinit, "--root=/")
     assert status == 0 and {check["status"] for check in checks} == {"skip"}
@@ -62,23 +62,22 @@ def test_asked_for_without_it(box):
     """By its id: no fault of the node's, so no 123; every rank of a job refuses alike."""
     words = ["--", "sh", "-c", "echo ran"]
     for option, subject in (("--require=mpi.version", "--require"),
-                            ("--expect=ofed,ib.verbs", "--expect"),
-                            ("--check-level=ib.memory=fail", "--check-level")):
+                            ("--expect=ofed,ib.verbs", "--expect")):
         for env in (RANK, {**RANK, "OMPI_COMM_WORLD_LOCAL_RANK": "1",
                            "OMPI_COMM_WORLD_RANK": "1"}):
             result = box.run(option, *words, env=env)
-            assert "needs --deep; add --deep" in refused(result, 125, "option.value", subject)
-        assert "needs --deep" in refused(box.run("--check", option), 125, "option.value", subject)
-        assert "needs --deep" in box.run("--explain", option, *words, env=RANK).out.decode()
+            assert "needs deep; add deep" in refused(result, 125, "option.value", subject)
+        assert "needs deep" in refused(box.run("--check", option), 125, "option.value", subject)
+        assert "needs deep" in box.run("--explain", option, *words, env=RANK).out.decode()
     image = {"RANKINIT_REQUIRE": "mpi.version"}
     shell = box.run(*words, env=image)
     assert (shell.status, shell.out) == (0, b"ran\n"), "a shell in such an image"
     warned(shell, "check.unasked", "RANKINIT_REQUIRE")
     refused(box.run(*words, env={**RANK, **image}), 125, "option.value", "RANKINIT_REQUIRE")
     # what names it among others asks for those that run
-    family = box.run("--check-level=mpi.*=fail,ib.*=off", "--require=shm=4k", *words, env=RANK)
-    assert "needs --deep" not in family.err
-    off = box.run("--require=ib.verbs", "--check-level=ib.verbs=off", *words, env=RANK)
+    family = box.run("--checks=default,^ib.*", "--require=mpi.*,shm=4k", *words, env=RANK)
+    assert "needs deep" not in family.err
+    off = box.run("--require=ib.verbs", "--checks=default,^ib.verbs", *words, env=RANK)
     assert (off.status, off.out) == (0, b"ran\n"), "nothing is to run"
     assert "ib.verbs is not checked" in warned(off, "check.unasked", "--require")
 
@@ -86,16 +85,17 @@ def test_asked_for_without_it(box):
 def test_a_launch(box, probe, fake):
     env = {**RANK, "LD_LIBRARY_PATH": fake("mpi", IN_VERSION="abort()")}
     words = ["--checks=mpi.version", "--", "sh", "-c", "echo ran"]
-    result = box.run("--deep", *words, env=env)
+    result = box.run("--expect=deep", *words, env=env)
     assert (result.status, result.out) == (0, b"ran\n")
     library = f"{env['LD_LIBRARY_PATH']}/libmpi.so.40"
     assert "by SIGABRT" in warned(result, "mpi.version.crashed", library)
-    assert "SIGABRT" in box.run(*words, env={**env, "RANKINIT_DEEP": "1"}).err
+    assert "SIGABRT" in box.run(*words, env={**env, "RANKINIT_EXPECT": "deep"}).err
     # the control
     assert box.run(*words, env=env).err == ""
-    unfit = box.run("--deep", "--require=mpi", *words, env=env)
-    assert (unfit.status, unfit.out) == (123, b"")
-    fit = box.run("--deep", *words, env={**RANK, "LD_LIBRARY_PATH": fake("mpi")})
+    for asked in ("deep,mpi", "deep"):
+        unfit = box.run(f"--require={asked}", *words, env=env)
+        assert (unfit.status, unfit.out) == (123, b""), asked
+    fit = box.run("--require=deep", *words, env={**RANK, "LD_LIBRARY_PATH": fake("mpi")})
     assert (fit.status, fit.err) == (0, "")
 
 
@@ -195,8 +195,8 @@ def test_what_it_is_given(rankinit, probe, fake, tmp_path):
     told = tmp_path / "told"
     folder = fake("mpi", IN_VERSION=f'tell("{told}")')
     env = {"SECRET_TOKEN": "x", "LD_PRELOAD": "", "OMPI_COMM_WORLD_RANK": "0", "PMIX_RANK": "0",
-           "VERBS_LOG_FILE": str(tmp_path / "log"), "RANKINIT_DEEP": "1", "IBV_DRIVERS": "mlx5",
-           "HOME": "/nowhere", "LD_LIBRARY_PATH": folder}
+           "VERBS_LOG_FILE": str(tmp_path / "log"), "RANKINIT_EXPECT": "deep",
+           "IBV_DRIVERS": "mlx5", "HOME": "/nowhere", "LD_LIBRARY_PATH": folder}
     with open(tmp_path / "open", "w", encoding="ascii") as file:
         os.set_inheritable(file.fileno(), True)
         look(rankinit, "--checks=mpi.version", "--source=none", env=env,
@@ -219,7 +219,7 @@ def test_closed_descriptors(rankinit, probe, fake, tmp_path):
     env = {**BASE, "LD_LIBRARY_PATH": fake("mpi", IN_VERSION=f'tell("{told}")')}
     for closed in ("<&-", "<&- 2>&-", "2>&-"):
         done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", rankinit,
-                               "--check=json", "--deep", "--checks=mpi.version"], env=env,
+                               "--check=json", "--expect=deep", "--checks=mpi.version"], env=env,
                               capture_output=True, timeout=PATIENCE, check=True)
         assert b"Open MPI 4.1.4" in done.stdout
         lines = told.read_text().splitlines()
@@ -300,7 +300,7 @@ def test_a_process_that_a_library_starts(rankinit, probe, fake, tmp_path):
 @pytest.mark.parametrize("place", ["init", "below"])
 def test_a_stop_in_the_middle(box, probe, fake, place):
     env = {**RANK, "LD_LIBRARY_PATH": fake("mpi", IN_LOAD="for(;;)pause()")}
-    job = box.start("--deep", "--checks=mpi.version", "--", "sh", "-c", "echo ran", env=env,
+    job = box.start("--expect=deep", "--checks=mpi.version", "--", "sh", "-c", "echo ran", env=env,
                     place=place)
 
     def probing():

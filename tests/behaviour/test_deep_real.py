@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--deep with the packages of this machine, whole and broken."""
+"""What "deep" finds with the packages of this machine, whole and broken."""
 
 import json
 import os
@@ -210,7 +210,7 @@ def test_the_real_library_and_an_adapter(rankinit, probe, tmp_path, tool, node, 
     path = own(r"libibverbs\.so\.1")
     if path is None:
         pytest.skip("there is no rdma-core")
-    done = with_adapter(tmp_path, tool, node, rankinit, "--check=json", "--deep",
+    done = with_adapter(tmp_path, tool, node, rankinit, "--check=json", "--expect=deep",
                         "--checks=ib.verbs,ib.memory", "--require=ofed")
     assert done.returncode == 123, done.stderr
     checks = json.loads(done.stdout)["checks"]
@@ -222,7 +222,7 @@ def test_the_real_library_and_an_adapter(rankinit, probe, tmp_path, tool, node, 
 
 def test_the_real_library_and_an_adapter_that_opens(rankinit, probe, tmp_path, tool):
     """What /dev/null answers is taken for success; ibv_devinfo sees the same."""
-    done = with_adapter(tmp_path, tool, "null", rankinit, "--check=json", "--deep",
+    done = with_adapter(tmp_path, tool, "null", rankinit, "--check=json", "--expect=deep",
                         "--checks=ib.verbs,ib.memory")
     found, = of(json.loads(done.stdout)["checks"], "ib.verbs")
     said = with_adapter(tmp_path, tool, "null", tool("ibv_devinfo")).stdout

@@ -416,7 +416,7 @@ def fixture_machine(rankinit, probe, tool, tmp_path):
         place = tempfile.mkdtemp(dir=tmp_path)
         done = subprocess.run(
             [tool("unshare"), "--mount", "sh", "-c", MACHINE, "sh", place, rankinit,
-             "--check=json", "--deep", f"--checks={check}", f"--require={check}"],
+             "--check=json", f"--checks={check}", f"--require=deep,{check}"],
             env={**BASE, "LD_LIBRARY_PATH": folder, **env}, capture_output=True,
             timeout=PATIENCE, check=False)
         return done.returncode, of(json.loads(done.stdout)["checks"], check)
@@ -491,7 +491,7 @@ def test_a_probe_that_asks_less(rankinit, probe, gpus, tmp_path):
 
 def test_busy_before_our_own_ranks(box, probe, gpus):
     """None of them has begun."""
-    words = ["--deep", "--nproc-per-node=2", "--require=gpu.busy", "--", "sh", "-c", "echo ran"]
+    words = ["--nproc-per-node=2", "--require=deep,gpu.busy", "--", "sh", "-c", "echo ran"]
     unfit = box.run(*words, env={"LD_LIBRARY_PATH": gpus("3.processes.0 1")})
     assert (unfit.status, unfit.out) == (123, b"") and "gpu.busy.others" in unfit.err
     fit = box.run(*words, env={"LD_LIBRARY_PATH": gpus()})
@@ -499,36 +499,36 @@ def test_busy_before_our_own_ranks(box, probe, gpus):
 
 
 @pytest.mark.parametrize("options, status", [
-    (["--require=gpu.health,gpu.remap"], 123), (["--check-level=gpu.health=fail"], 123),
-    (["--expect=gpu.health"], 0), (["--check-level=gpu.health=fail,gpu.remap=note"], 0),
-    (["--require=gpu.ecc"], 0),
+    (["--require=gpu.health,gpu.remap"], 123), (["--require=gpu.health"], 123),
+    (["--require=gpu.*"], 123), (["--require=deep"], 123),
+    (["--expect=deep,gpu.health"], 0), (["--expect=deep,gpu.*"], 0), (["--require=gpu.ecc"], 0),
 ])
 def test_who_asks_for_a_remap(rankinit, probe, gpus, options, status):
     done, checks = look(rankinit, gpus("3.remap.2 1"), *options)
     found = of(checks, "gpu.remap")[0]["status"]
     assert (done, found) == (status, "fail" if status else
-                             "warn" if "--expect" in options[0] else "note")
+                             "warn" if "gpu" in options[0] and "--expect" in options[0] else "note")
 
 
 def test_a_launch(box, probe, gpus):
     words = ["--", "sh", "-c", "echo ran"]
     env = {**RANK, "LD_LIBRARY_PATH": gpus("3.remap.2 1")}
     asked = box.run("--require=gpu.health", *words, env=env)
-    assert "needs --deep" in refused(asked, 125, "option.value", "--require")
-    unfit = box.run("--deep", "--require=gpu.health", *words, env=env)
+    assert "needs deep" in refused(asked, 125, "option.value", "--require")
+    unfit = box.run("--require=deep,gpu.health", *words, env=env)
     assert (unfit.status, unfit.out) == (123, b"")
     assert "gpu.remap.pending" in unfit.err
     # the controls: nobody requires it; it is well
-    fit = box.run("--deep", "--checks=gpu.remap", *words, env=env)
+    fit = box.run("--expect=deep", "--checks=gpu.remap", *words, env=env)
     assert (fit.status, fit.out, fit.err) == (0, b"ran\n", "")
-    well = box.run("--deep", "--require=gpu.health", *words,
+    well = box.run("--require=deep,gpu.health", *words,
                    env={**RANK, "LD_LIBRARY_PATH": gpus()})
     assert (well.status, well.out, well.err) == (0, b"ran\n", "")
-    lost = box.run("--deep", "--checks=gpu.health", *words,
+    lost = box.run("--expect=deep", "--checks=gpu.health", *words,
                    env={**RANK, "LD_LIBRARY_PATH": gpus("3.gpu.error 15")})
     assert (lost.status, lost.out) == (0, b"ran\n")
     assert "fallen off the bus" in warned(lost, "gpu.health.lost", "GPU 3")
-    off = box.run("--deep", "--require=gpu.health", "--check-level=gpu.remap=off", *words,
+    off = box.run("--require=deep,gpu.health", "--checks=default,^gpu.remap", *words,
                   env=env)
     assert (off.status, off.out) == (0, b"ran\n")
     assert "gpu.remap is not checked" in warned(off, "check.unasked", "--require")
@@ -538,7 +538,7 @@ def test_one_run_for_all(rankinit, probe, gpus, tool, tmp_path):
     """Ten checks, one process, which asks each GPU each thing once."""
     trace = tmp_path / "trace"
     subprocess.run([tool("strace"), "-f", "-e", "trace=execve", "-o", str(trace), rankinit,
-                    "--check", "--deep", ALL], check=True, capture_output=True,
+                    "--check", "--expect=deep", ALL], check=True, capture_output=True,
                    env={**BASE, "LD_LIBRARY_PATH": gpus()}, timeout=PATIENCE)
     assert len(re.findall(r'execve\("[^"]*rankinit-probe"', trace.read_text())) == 1
     done = subprocess.run([probe, "nvml", f"{gpus()}/libnvidia-ml.so.1"], check=True,

@@ -221,6 +221,11 @@ def test_a_value_that_was_a_variable_that_is_not_set(box, words):
 # What rankinit had, a value of it, and what says the same.
 GONE = [
     ("dry_run", "json", "--explain does it"),
+    ("deep", "yes", "--expect=deep does it, --require=deep also refuses a node with a problem"),
+    ("azure_size", "Standard_ND40rs_v2", "--expect=azure=SIZE does it, --require=azure=SIZE "
+     "refuses a node that has less"),
+    ("check_level", "gpu.count=off", "ID=off is --checks=default,^ID, ID=warn is --expect=ID, "
+     "ID=fail is --require=ID"),
     ("log_dir", "/x", "--log-file=DIR/rank_%r.log does it"),
 ]
 

@@ -53,6 +53,6 @@ def test_install(probe, tool, tmp_path):
     assert found == ["opt/x/bin/rankinit", "opt/x/bin/rankinit-probe",
                      "opt/x/share/bash-completion/completions/rankinit",
                      "opt/x/share/man/man8/rankinit.8"]
-    done = subprocess.run([tmp_path / found[0], "--check", "--deep", "--checks=mpi.version"],
+    done = subprocess.run([tmp_path / found[0], "--check", "--expect=deep", "--checks=mpi.version"],
                           capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert "rankinit-probe" not in done.stdout, "it is found, beside"

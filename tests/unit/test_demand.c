@@ -9,51 +9,47 @@
 
 #include <cmocka.h>
 
+#include "check/wishes.h"
 #include "demand/azure_size.h"
 #include "demand/demand.h"
 #include "node/hierarchy.h"
 #include "node/allowed.h"
 #include "tree.h"
 
-static const char *const ids[] = { "shm.size", "ib.libs", "ib.rate", NULL };
-static struct ri_demands demands;
+static struct ri_check_wishes wishes;
+static const struct ri_demands *const demands = &wishes.demands;
 
 static int begin(void **state)
 {
 	(void)state;
-	memset(&demands, 0, sizeof(demands));
+	memset(&wishes, 0, sizeof(wishes));
 	return 0;
+}
+
+static size_t number(const char *id)
+{
+	for (size_t i = 0; i < ri_check_count(); i++)
+		if (strcmp(ri_check_ids()[i], id) == 0)
+			return i;
+	fail_msg("no check is called %s", id);
+	return 0;
+}
+
+static void ask_by(enum ri_asker asker, const char *text, bool twin)
+{
+	const struct ri_given option = {
+		.value = text, .twin = twin, .subject = asker == RI_ASKER_EXPECT ? "--expect"
+			: twin ? "RANKINIT_REQUIRE" : "--require",
+	};
+	struct ri_error err = RI_ERROR_INIT;
+
+	assert_int_equal(ri_check_read_demands(&wishes, asker, option, &err), 0);
+	assert_int_equal(err.code, RI_CODE_NONE);
 }
 
 static void ask(enum ri_asker asker, const char *text)
 {
-	const struct ri_demand_list list = {
-		.text = text, .subject = asker == RI_ASKER_REQUIRE ? "--require" : "--expect",
-		.asker = asker, .ids = ids,
-	};
-	struct ri_error err = RI_ERROR_INIT;
-
-	assert_int_equal(ri_demands_read(&demands, &list, &err), 0);
-	assert_int_equal(err.code, RI_CODE_NONE);
-}
-
-static void test_none(void **state)
-{
-	bool none = false;
-
-	(void)state;
-	assert_null(ri_demands_skip_none("none", &none));
-	assert_true(none);
-	assert_string_equal(ri_demands_skip_none("none,gpu=2", &none), "gpu=2");
-	assert_true(none);
-	assert_string_equal(ri_demands_skip_none("none,", &none), "");
-	assert_true(none);
-	assert_string_equal(ri_demands_skip_none("gpu,none", &none), "gpu,none");
-	assert_false(none);
-	assert_string_equal(ri_demands_skip_none("nonesuch", &none), "nonesuch");
-	assert_false(none);
-	assert_string_equal(ri_demands_skip_none("", &none), "");
-	assert_false(none);
+	ask_by(asker, text, false);
 }
 
 static void test_join(void **state)
@@ -63,25 +59,124 @@ static void test_join(void **state)
 		{ "gpu", "gpu=2", "gpu=2" }, { "gpu=8", "gpu", "gpu" },
 		{ "shm=4k,lim.core,ib=8@400", "ib=1,lim.core", "shm=4k,ib=1,lim.core" },
 		{ "ib.libs", "ib", "ib.libs,ib" }, { "ib", "ib.libs", "ib,ib.libs" },
-		{ "none,gpu", "ib", "none,gpu,ib" },
+		{ "none,gpu", "ib", "none,gpu,ib" }, { "azure=a,deep", "azure=b", "deep,azure=b" },
+		{ "gpu", "none", "none" }, { "gpu", "none,ib", "none,ib" }, { "", "ib", "ib" },
+		{ NULL, "ib", "ib" }, { "gpu", "nonesuch", "gpu,nonesuch" },
 	};
 	struct ri_arena arena = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(ri_demands_join(rows[i][0], rows[i][1], &arena), rows[i][2]);
+		assert_string_equal(ri_check_join_demands(rows[i][0], rows[i][1], &arena),
+			rows[i][2]);
 	ri_arena_release(&arena);
+}
+
+/* The variable adds to the command line, but for what that names itself or where it says none. */
+static void test_two_lists(void **state)
+{
+	(void)state;
+	ask(RI_ASKER_REQUIRE, "gpu=2,ib.libs");
+	ask_by(RI_ASKER_REQUIRE, "gpu=8", true);
+	assert_int_equal(ri_demands_find(demands, RI_TOPIC_GPU)->count, 2);
+	assert_string_equal(wishes.require.subject, "--require");
+	ask_by(RI_ASKER_REQUIRE, "gpu=8,ib=1,ib.rate", true);
+	assert_int_equal(ri_demands_find(demands, RI_TOPIC_GPU)->count, 2);
+	assert_string_equal(ri_demands_find(demands, RI_TOPIC_IB)->subject, "RANKINIT_REQUIRE");
+	assert_non_null(ri_demands_check(demands, number("ib.libs")));
+	assert_string_equal(ri_demands_check(demands, number("ib.rate"))->subject,
+		"--require and RANKINIT_REQUIRE");
+	assert_string_equal(wishes.require.subject, "--require and RANKINIT_REQUIRE");
+	assert_false(wishes.require.twin);
+	begin(NULL);
+	ask(RI_ASKER_REQUIRE, "none,ib");
+	ask_by(RI_ASKER_REQUIRE, "gpu=8", true);
+	assert_null(ri_demands_find(demands, RI_TOPIC_GPU));
+	assert_non_null(ri_demands_find(demands, RI_TOPIC_IB));
+	ask(RI_ASKER_REQUIRE, "none");
+	assert_null(wishes.require.value);
+	assert_null(ri_demands_find(demands, RI_TOPIC_IB));
+}
+
+/* A size asks for what no word asks for itself; one that is unknown for nothing. */
+static void test_a_size(void **state)
+{
+	struct ri_demands all;
+
+	(void)state;
+	ask(RI_ASKER_EXPECT, "azure=Standard_ND96asr_v4,gpu=4");
+	all = *demands;
+	ri_demands_add_size(&all.of[RI_ASKER_EXPECT], RI_ASKER_EXPECT);
+	assert_int_equal(ri_demands_find(&all, RI_TOPIC_GPU)->count, 4);
+	assert_int_equal(ri_demands_find(&all, RI_TOPIC_IB)->rate, 200);
+	assert_string_equal(ri_demands_find(&all, RI_TOPIC_IB)->subject, "azure=nd96asr_v4");
+	assert_false(ri_demand_is_firm(ri_demands_find(&all, RI_TOPIC_IB)));
+	ask(RI_ASKER_REQUIRE, "azure=nc24r");
+	all = *demands;
+	ri_demands_add_size(&all.of[RI_ASKER_REQUIRE], RI_ASKER_REQUIRE);
+	assert_true(ri_demand_is_firm(ri_demands_find(&all, RI_TOPIC_GPU)));
+	assert_null(ri_demands_find(&all, RI_TOPIC_IB));
+	begin(NULL);
+	ask_by(RI_ASKER_REQUIRE, "azure=nd97", true);
+	assert_null(demands->of[RI_ASKER_REQUIRE].size);
+	assert_string_equal(wishes.unknown_size, "nd97");
+	assert_string_equal(wishes.unknown_asker, "RANKINIT_REQUIRE");
+}
+
+static void pick(const char *text, enum ri_check_pick expected)
+{
+	struct ri_error err = RI_ERROR_INIT;
+
+	assert_int_equal(ri_check_read_pick(&wishes,
+		(struct ri_given){ .subject = "--checks", .value = text }, &err), 0);
+	assert_int_equal(wishes.pick, expected);
+}
+
+static void refuse_pick(const char *text, const char *says)
+{
+	struct ri_error err = RI_ERROR_INIT;
+
+	assert_int_equal(ri_check_read_pick(&wishes,
+		(struct ri_given){ .subject = "--checks", .value = text }, &err), -1);
+	assert_int_equal(err.code, RI_CODE_OPTION_VALUE);
+	assert_non_null(strstr(err.text, says));
+}
+
+static void test_which_run(void **state)
+{
+	(void)state;
+	pick("default", RI_CHECK_PICK_DEFAULT);
+	pick("none", RI_CHECK_PICK_NONE);
+	pick("shm.*,lim.nofile", RI_CHECK_PICK_LIST);
+	assert_true(ri_check_set_has(&wishes.picked, number("shm.free")));
+	assert_true(ri_check_set_has(&wishes.picked, number("lim.nofile")));
+	assert_false(ri_check_set_has(&wishes.picked, number("lim.nproc")));
+	pick("all,^shm.*,^lim.nofile", RI_CHECK_PICK_ALL);
+	assert_true(ri_check_set_has(&wishes.off, number("shm.free")));
+	assert_true(ri_check_set_has(&wishes.off, number("lim.nofile")));
+	assert_false(ri_check_set_has(&wishes.picked, number("lim.nofile")));
+	pick("^ib.rate", RI_CHECK_PICK_DEFAULT);
+	assert_true(ri_check_set_has(&wishes.off, number("ib.rate")));
+	assert_false(ri_check_set_has(&wishes.off, number("lim.nofile")));
+	pick("shm.*,^shm.free", RI_CHECK_PICK_LIST);
+	pick("default,net.master", RI_CHECK_PICK_DEFAULT);
+	assert_true(ri_check_set_has(&wishes.picked, number("net.master")));
+	refuse_pick("shm.size,all", "\"all\": expected alone, or first");
+	refuse_pick("none,shm.size", "expected nothing behind none");
+	refuse_pick("none,^shm.size", "expected nothing behind none");
+	refuse_pick("^all", "\"^all\": expected the id of a check");
+	refuse_pick("^", "\"^\": expected the id");
+	refuse_pick("shm.size=1", "\"shm.size=1\": expected the id");
+	refuse_pick("", "\"\": expected the id");
 }
 
 static void refuse(const char *text, const char *says, const char *hint)
 {
-	const struct ri_demand_list list = {
-		.text = text, .subject = "--require", .asker = RI_ASKER_REQUIRE, .ids = ids,
-	};
+	const struct ri_given option = { .subject = "--require", .value = text };
 	struct ri_error err = RI_ERROR_INIT;
 
 	begin(NULL);
-	assert_int_equal(ri_demands_read(&demands, &list, &err), -1);
+	assert_int_equal(ri_check_read_demands(&wishes, RI_ASKER_REQUIRE, option, &err), -1);
 	assert_int_equal(err.code, RI_CODE_OPTION_VALUE);
 	assert_string_equal(err.subject, "--require");
 	assert_non_null(strstr(err.text, says));
@@ -94,30 +189,30 @@ static void test_list(void **state)
 
 	(void)state;
 	ask(RI_ASKER_REQUIRE, "mpi,ofed,gpu=8,ib=8@400,shm=16G,ib.libs");
-	demand = ri_demands_find(&demands, RI_TOPIC_GPU);
+	demand = ri_demands_find(demands, RI_TOPIC_GPU);
 	assert_int_equal(demand->count, 8);
 	assert_string_equal(demand->subject, "--require");
-	demand = ri_demands_find(&demands, RI_TOPIC_IB);
+	demand = ri_demands_find(demands, RI_TOPIC_IB);
 	assert_int_equal(demand->count, 8);
 	assert_int_equal(demand->rate, 400);
-	assert_int_equal(ri_demands_find(&demands, RI_TOPIC_SHM)->size, (uint64_t)16 << 30);
-	assert_non_null(ri_demands_find(&demands, RI_TOPIC_MPI));
-	assert_non_null(ri_demands_find(&demands, RI_TOPIC_OFED));
-	assert_null(ri_demands_check(&demands, 0));
-	assert_int_equal(ri_demands_check(&demands, 1)->asker, RI_ASKER_REQUIRE);
-	assert_null(ri_demands_check(&demands, 2));
+	assert_int_equal(ri_demands_find(demands, RI_TOPIC_SHM)->size, (uint64_t)16 << 30);
+	assert_non_null(ri_demands_find(demands, RI_TOPIC_MPI));
+	assert_non_null(ri_demands_find(demands, RI_TOPIC_OFED));
+	assert_null(ri_demands_check(demands, number("shm.size")));
+	assert_int_equal(ri_demands_check(demands, number("ib.libs"))->asker, RI_ASKER_REQUIRE);
+	assert_null(ri_demands_check(demands, number("ib.rate")));
 }
 
 static void test_without_numbers(void **state)
 {
 	(void)state;
 	ask(RI_ASKER_EXPECT, "gpu,ib");
-	assert_int_equal(ri_demands_find(&demands, RI_TOPIC_GPU)->count, 0);
-	assert_non_null(ri_demands_unmet(&demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0));
-	assert_null(ri_demands_unmet(&demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 1));
-	assert_null(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_RATE, 0));
-	assert_null(ri_demands_find(&demands, RI_TOPIC_SHM));
-	assert_null(ri_demands_unmet(&demands, RI_TOPIC_SHM, RI_DEMAND_SIZE, 0));
+	assert_int_equal(ri_demands_find(demands, RI_TOPIC_GPU)->count, 0);
+	assert_non_null(ri_demands_unmet(demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 0));
+	assert_null(ri_demands_unmet(demands, RI_TOPIC_GPU, RI_DEMAND_COUNT, 1));
+	assert_null(ri_demands_unmet(demands, RI_TOPIC_IB, RI_DEMAND_RATE, 0));
+	assert_null(ri_demands_find(demands, RI_TOPIC_SHM));
+	assert_null(ri_demands_unmet(demands, RI_TOPIC_SHM, RI_DEMAND_SIZE, 0));
 }
 
 static void test_who_asks_the_firmest(void **state)
@@ -125,41 +220,42 @@ static void test_who_asks_the_firmest(void **state)
 	(void)state;
 	ask(RI_ASKER_REQUIRE, "ib=1,shm=1G,shm.size");
 	ask(RI_ASKER_EXPECT, "ib=8@400,shm=2G");
-	assert_int_equal(ri_demands_find(&demands, RI_TOPIC_IB)->asker, RI_ASKER_REQUIRE);
+	assert_int_equal(ri_demands_find(demands, RI_TOPIC_IB)->asker, RI_ASKER_REQUIRE);
 	/* four are enough for the one, not for the other */
-	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 4)->asker,
+	assert_int_equal(ri_demands_unmet(demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 4)->asker,
 		RI_ASKER_EXPECT);
-	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0)->asker,
+	assert_int_equal(ri_demands_unmet(demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 0)->asker,
 		RI_ASKER_REQUIRE);
-	assert_null(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 8));
-	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_IB, RI_DEMAND_RATE, 200)->asker,
+	assert_null(ri_demands_unmet(demands, RI_TOPIC_IB, RI_DEMAND_COUNT, 8));
+	assert_int_equal(ri_demands_unmet(demands, RI_TOPIC_IB, RI_DEMAND_RATE, 200)->asker,
 		RI_ASKER_EXPECT);
-	assert_int_equal(ri_demands_unmet(&demands, RI_TOPIC_SHM, RI_DEMAND_SIZE,
+	assert_int_equal(ri_demands_unmet(demands, RI_TOPIC_SHM, RI_DEMAND_SIZE,
 		(uint64_t)1 << 30)->asker, RI_ASKER_EXPECT);
 }
 
-/* What is lacked is unfit by --require and by a level of fail; the former is named. */
+/* By an id before a family; what is lacked is unfit by --require alone. */
 static void test_who_is_firm(void **state)
 {
-	struct ri_demand level = { .subject = "--check-level", .asker = RI_ASKER_LEVEL };
-
 	(void)state;
-	ask(RI_ASKER_REQUIRE, "shm.size");
-	ask(RI_ASKER_EXPECT, "ib.rate,ib.libs");
-	ri_demands_add_check(&demands, 0, level);
-	ri_demands_add_check(&demands, 1, level);
-	assert_string_equal(ri_demands_check(&demands, 0)->subject, "--require");
-	assert_string_equal(ri_demands_check(&demands, 1)->subject, "--check-level");
-	assert_true(ri_demand_is_firm(ri_demands_check(&demands, 0)));
-	assert_true(ri_demand_is_firm(ri_demands_check(&demands, 1)));
-	assert_false(ri_demand_is_firm(ri_demands_check(&demands, 2)));
+	ask(RI_ASKER_REQUIRE, "shm.size,lim.*,gpu.health");
+	ask(RI_ASKER_EXPECT, "ib.rate,ib.libs,shm.size,shm.*,lim.nofile");
+	assert_string_equal(ri_demands_check(demands, number("shm.size"))->subject, "--require");
+	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("shm.size"))));
+	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("ib.rate"))));
+	assert_false(ri_demand_is_firm(ri_demands_check(demands, number("lim.nofile"))));
+	assert_true(ri_demand_is_firm(ri_demands_family(demands, number("lim.nofile"))));
+	assert_null(ri_demands_check(demands, number("lim.nproc")));
+	assert_false(ri_demand_is_firm(ri_demands_family(demands, number("shm.free"))));
+	assert_null(ri_demands_family(demands, number("ib.rate")));
+	assert_true(ri_demand_is_firm(ri_demands_check(demands, number("gpu.remap"))));
 	assert_false(ri_demand_is_firm(NULL));
 }
 
 static void test_refused(void **state)
 {
 	(void)state;
-	refuse("", "expected mpi, ofed, gpu, ib, shm or the id of a check", "--list=checks");
+	refuse("", "expected mpi, ofed, gpu, ib, shm, azure=SIZE, deep or the id of a check",
+		"--list=checks");
 	refuse("mpi,", "\"\": expected", "--list=checks");
 	refuse("mpii", "\"mpii\": expected mpi,", "did you mean mpi?");
 	refuse("MPI", "\"MPI\": expected mpi,", "did you mean mpi?");
@@ -186,6 +282,13 @@ static void test_refused(void **state)
 	refuse("shm=0", "\"shm=0\": expected a size with a unit", "");
 	refuse("shm=0G", "expected a size with a unit", "");
 	refuse("shm=16X", "expected a size with a unit", "");
+	refuse("azure", "\"azure\": expected azure=SIZE", "");
+	refuse("azure=Standard_ND96irs_H100_v5", "expected an Azure VM size",
+		"did you mean azure=Standard_nd96isr_h100_v5?");
+	refuse("azure=Standard_D4s_v5", "expected an Azure VM size", "as gpu=8,ib=8@400");
+	refuse("deep=1", "\"deep=1\": expected mpi,", "did you mean deep?");
+	refuse("lim", "\"lim\": expected mpi,", "lim.* stands for the whole family");
+	refuse("^shm.size", "\"^shm.size\": expected mpi,", "");
 	/* 18 is cut off behind its 1 */
 	refuse("gpu=0000000000000000000000000000000000000000000000000000000000" "18",
 		"the id of a check", "");
@@ -333,7 +436,9 @@ int main(void)
 		cmocka_unit_test_setup(test_without_numbers, begin),
 		cmocka_unit_test_setup(test_who_asks_the_firmest, begin),
 		cmocka_unit_test_setup(test_who_is_firm, begin),
-		cmocka_unit_test(test_none),
+		cmocka_unit_test_setup(test_two_lists, begin),
+		cmocka_unit_test_setup(test_a_size, begin),
+		cmocka_unit_test_setup(test_which_run, begin),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_sizes),

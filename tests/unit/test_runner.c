@@ -218,7 +218,10 @@ static void what_is_required_is_unfit(void **state)
 	struct ri_check_report report;
 
 	(void)state;
-	wishes.levels[SEGFAULTS] = RI_CHECK_LEVEL_FAIL;
+	wishes.demands.of[RI_ASKER_REQUIRE].checks = (struct ri_demand){
+		.subject = "--require", .asker = RI_ASKER_REQUIRE,
+	};
+	ri_check_set_add(&wishes.demands.of[RI_ASKER_REQUIRE].by_family, SEGFAULTS);
 	report = run(&wishes, SEGFAULTS, LAST);
 	assert_true(report.unfit && report.items[1].unfit);
 	assert_true(ri_check_was_begun(&report.items[1]));

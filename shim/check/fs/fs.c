@@ -20,7 +20,7 @@ static const char data_hint[] =
 
 /* For a warning, which may be wrong. */
 static const char meant_hint[] =
-	". If the server is built for that many readers: --check-level=fs.data=note";
+	". If the server is built for that many readers: --checks=default,^fs.data";
 
 /* What it means for the ranks of several nodes; "" where it keeps up. */
 static const char *fault_of(enum ri_storage storage)
@@ -89,8 +89,8 @@ static void judge(struct ri_checking *checking, const struct ri_named_path *data
 	else
 		ri_check_lack(checking, code_of(storage), subject, "%s is on %s; a local disk is "
 			"faster", quoted, ri_storage_name(storage));
-	ri_check_hint(checking, "%s%s", data_hint, checking->lowered ||
-		!ri_topology_is_wide(checking->topology) ? "" : meant_hint);
+	ri_check_hint(checking, "%s%s", data_hint,
+		ri_topology_is_wide(checking->topology) ? meant_hint : "");
 }
 
 static void check_data(struct ri_checking *checking)

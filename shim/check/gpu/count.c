@@ -50,7 +50,7 @@ static void say_uncounted(struct ri_checking *checking, const struct counted *co
 	ri_check_asked(checking, ri_demands_find(checking->demands, RI_TOPIC_GPU));
 	if (counted->known)
 		ri_check_hint(checking, "rankinit counts only NVIDIA GPUs; "
-			"--check-level=gpu.count=off turns this check off, and gpu.vendor still "
+			"--checks=default,^gpu.count turns this check off, and gpu.vendor still "
 			"shows that GPUs are here");
 	else
 		ri_check_hint(checking, "%s", visible_hint);

@@ -112,7 +112,7 @@ static void say_cut_short(struct ri_checking *checking, const struct ri_prober *
 			WIFSIGNALED(prober->status)
 				? ri_signal_name(WTERMSIG(prober->status), name) : "", step);
 	ri_check_hint(checking, "node admin: nvidia-smi on the host; \"rankinit-probe nvml %s\" "
-		"repeats the test; --check-level=gpu.health=off skips it", path);
+		"repeats the test; --checks=default,^gpu.health skips it", path);
 }
 
 /* False where no GPU could be asked. */

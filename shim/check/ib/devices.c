@@ -112,11 +112,11 @@ static void check_nonsriov(struct ri_checking *checking)
 	const char *name;
 
 	if (!is_direct(checking)) {
-		ri_check_skip(checking, "--azure-size", "no VM size without SR-IOV is given");
+		ri_check_skip(checking, "azure=SIZE", "no VM size without SR-IOV is given");
 		return;
 	}
 	if (!checking->asked && !ri_topology_is_wide(checking->topology)) {
-		ri_check_skip(checking, "--azure-size", "a job of one node does not need it");
+		ri_check_skip(checking, "azure=SIZE", "a job of one node does not need it");
 		return;
 	}
 	hcas = ri_ib_look(checking);
@@ -136,8 +136,8 @@ static void check_nonsriov(struct ri_checking *checking)
 const struct ri_check ri_check_ib_nonsriov = {
 	.id = "ib.nonsriov",
 	.summary = "the VM size has RDMA that verbs can use",
-	.reads = "--azure-size and its table, /sys/class/infiniband (Azure documentation, "
-		"\"Distributed GPU training guide\": NC24r)",
+	.reads = "the VM size of azure=SIZE and its table, /sys/class/infiniband (Azure "
+		"documentation, \"Distributed GPU training guide\": NC24r)",
 	.fails = "the size has RDMA without SR-IOV",
 	.advice = direct_hint,
 	.unverified = "all of it: the sizes are retired",

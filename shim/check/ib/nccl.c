@@ -233,7 +233,7 @@ static void check_topo(struct ri_checking *checking)
 const struct ri_check ri_check_nccl_topo = {
 	.id = "nccl.topo",
 	.summary = "NCCL gets the topology of the VM size",
-	.reads = "--azure-size, NCCL_TOPO_FILE as a variable and in NCCL's files, "
+	.reads = "the VM size of azure=SIZE, NCCL_TOPO_FILE as a variable and in NCCL's files, "
 		"/var/run/nvidia-topologyd/virtualTopology.xml (NCCL documentation); "
 		"Azure/azhpc-images, customizations",
 	.fails = "the size has eight GPUs and eight InfiniBand adapters, and no setting names a "

@@ -147,7 +147,7 @@ static const struct ri_demand *find_unmet_rate(const struct ri_checking *checkin
 	size_t active = ri_ib_active(hcas);
 
 	for (unsigned asker = RI_ASKER_COUNT; asker-- > 0;) {
-		const struct ri_demand *demand = &checking->demands->topics[asker][RI_TOPIC_IB];
+		const struct ri_demand *demand = &checking->demands->of[asker].topics[RI_TOPIC_IB];
 		uint64_t count = demand->count == 0 ? 1 : demand->count;
 		struct ri_row row = { .count = 0 };
 
