@@ -42,12 +42,25 @@ static void go_up(char *path)
 	*(slash == NULL ? path : slash) = '\0';
 }
 
+/*
+ * As lstat(2), by what the kernel knows already: no server is asked, which may not answer.
+ * Before Linux 4.11 it does not know the flag, which statx(2) has brought.
+ */
+static int stat_known(int root, const char *path, struct stat *info)
+{
+	enum { DONT_SYNC = 0x4000 };	/* AT_STATX_DONT_SYNC of linux/fcntl.h */
+
+	if (fstatat(root, path, info, AT_SYMLINK_NOFOLLOW | DONT_SYNC) == 0)
+		return 0;
+	return errno == EINVAL ? fstatat(root, path, info, AT_SYMLINK_NOFOLLOW) : -1;
+}
+
 /* What stands at walk->done, no name of which is a link but perhaps the last one. */
 static int look(const struct ri_host *host, struct walk *walk)
 {
 	ssize_t length;
 
-	if (fstatat(host->root, walk->done, &walk->info, AT_SYMLINK_NOFOLLOW) < 0)
+	if (stat_known(host->root, walk->done, &walk->info) < 0)
 		return -1;
 	if (!S_ISLNK(walk->info.st_mode))
 		return 0;
@@ -413,11 +426,24 @@ int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
 	return 0;
 }
 
+/* To open it asks a file system less than stat(2) does, which one that hangs does not answer. */
+static bool can_open(struct ri_host *host, const char *path, int flags)
+{
+	int fd = ri_host_open(host, path, flags);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 bool ri_host_has(struct ri_host *host, const char *path)
 {
-	struct stat info;
+	return find_file(host, path) != NULL || can_open(host, path, O_PATH);
+}
 
-	return find_file(host, path) != NULL || ri_host_stat(host, path, &info) == 0;
+bool ri_host_has_folder(struct ri_host *host, const char *path)
+{
+	return can_open(host, path, O_PATH | O_DIRECTORY);
 }
 
 const char *ri_host_name(struct ri_host *host, struct ri_arena *arena)

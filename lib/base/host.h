@@ -116,4 +116,7 @@ int ri_host_real(struct ri_host *host, const char *path, char *real);
 /* Is there something at this path? A symbolic link counts as what it leads to. */
 bool ri_host_has(struct ri_host *host, const char *path);
 
+/* Is there a folder at this path, or a link to one? */
+bool ri_host_has_folder(struct ri_host *host, const char *path);
+
 #endif

@@ -51,13 +51,11 @@ static enum ri_code code_of(enum ri_storage storage)
 static bool is_worth_a_word(struct ri_checking *checking, const struct ri_named_path *data,
 	enum ri_storage storage)
 {
-	struct stat info;
-
 	if (!data->guessed && !data->relative)
 		return true;
 	if (data->guessed && fault_of(storage)[0] == '\0')
 		return false;
-	return ri_host_stat(checking->host, data->path, &info) == 0 && S_ISDIR(info.st_mode);
+	return ri_host_has_folder(checking->host, data->path);
 }
 
 static void judge(struct ri_checking *checking, const struct ri_named_path *data)

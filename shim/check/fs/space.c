@@ -41,13 +41,6 @@ static void find_there(struct ri_checking *checking, const char *path, char out[
 		snprintf(out, RI_PATH_SIZE, "/");
 }
 
-static bool is_folder(struct ri_host *host, const char *path)
-{
-	struct stat info;
-
-	return ri_host_stat(host, path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static void judge_output(struct ri_checking *checking, const struct ri_named_path *named)
 {
 	char name[64], quoted[RI_QUOTE_SIZE], there[RI_PATH_SIZE];
@@ -57,7 +50,7 @@ static void judge_output(struct ri_checking *checking, const struct ri_named_pat
 	find_there(checking, named->path, there);
 	ri_quote(quoted, sizeof(quoted), named->path);
 	/* a file that is there is written anew; in one nothing can be made */
-	error = strcmp(there, named->path) == 0 || is_folder(checking->host, there)
+	error = strcmp(there, named->path) == 0 || ri_host_has_folder(checking->host, there)
 		? ri_machine_writable(checking->host, there) : ENOTDIR;
 	if (error == 0) {
 		ri_check_pass(checking, subject, "%s is writable", quoted);
