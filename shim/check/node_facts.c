@@ -117,6 +117,8 @@ static void find_modules(struct finder *finder)
 /* Without it CUDA ends with error 802; most containers lack its socket, though it runs. */
 static void find_fabric_manager(struct finder *finder)
 {
+	if (!ri_host_has(finder->host, "proc/driver/nvidia"))
+		return;
 	if (ri_host_has(finder->host, "dev/nvidia-nvswitchctl") ||
 		ri_host_has(finder->host, "proc/driver/nvidia-nvswitch/devices"))
 		add(finder, "%s", ri_host_has(finder->host, "run/nvidia-fabricmanager/socket")
