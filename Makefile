@@ -80,7 +80,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # What no start goes through without waiting for the machine. It is made small, and linked behind
 # all else, the libraries too: a start needs pages of the program that lie side by side.
-LATE  := shim/show shim/simulate shim/preflight/unasked shim/hang/% shim/check/% shim/link/% \
+LATE  := shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked shim/hang/% shim/check/% shim/link/% \
 	shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
 	lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% lib/redact/% lib/report/% lib/words/%
 EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/roll_call \

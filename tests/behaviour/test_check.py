@@ -388,7 +388,7 @@ def test_json(box, tmp_path):
     root = machine(tmp_path, PAIRS["shm_docker"])
     result = box.run("--check=json", f"--root={root}", "--require=shm=16G")
     document = json.loads(result.out)
-    assert list(document) == ["schema", "fit", "checks"]
+    assert list(document) == ["schema", "fit", "checks", "facts"]
     assert (document["schema"], document["fit"]) == ("rankinit-check-1", False)
     assert all(list(one) == ["id", "status", "code", "subject", "text", "expected", "hint",
                              "because_of", "ms"] for one in document["checks"])

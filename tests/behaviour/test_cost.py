@@ -170,7 +170,7 @@ def looked(box, tool, tmp_path):
 
 def test_checks_look_no_further_where_there_is_no_driver(looked):
     """Files that only the driver makes are not looked for, one by one, before every job."""
-    files = ("nvidia-uvm", "nvidia-nvswitchctl", "nvidia-fabricmanager")
+    files = ("nvidia-uvm", "nvidia-nvswitchctl")
     without, driver = looked()[0], looked("proc/driver/nvidia")[0]
     assert [text for text in without if any(file in text for file in (*files, '"dev", '))] == []
     for file in files:
