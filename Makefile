@@ -82,9 +82,10 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(O)/%.o)
 # all else, the libraries too: a start needs pages of the program that lie side by side.
 LATE  := shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked shim/hang/% shim/check/% shim/link/% \
 	shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
-	lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% lib/redact/% lib/report/% lib/words/%
+	lib/base/recorded lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
+	lib/redact/% lib/report/% lib/words/%
 EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/roll_call \
-	shim/say/report_file shim/say/seed shim/say/state_file lib/link/part lib/link/rendezvous \
+	shim/say/report_file shim/say/json_memory shim/say/state_file lib/link/part lib/link/rendezvous \
 	lib/node/place
 LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \
 	$(filter $(LATE:%=$(O)/%.o),$(SHIM_OBJ) $(LIB_OBJ)))

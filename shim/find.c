@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/overlay.h"
+#include "base/recorded.h"
 #include "from/from.h"
 #include "launch/local_master.h"
 #include "launch/script_option.h"
@@ -70,6 +71,8 @@ static int find_host(struct ri_found *found, struct ri_error *err)
 	/* a recorded one is where the user says, if it is */
 	if (root == NULL || ri_apart_file(open_root, host, root) >= 0)
 		return 0;
+	if (errno == ENOTDIR)
+		return ri_recorded_load(root, &host->document, err);
 	ri_fail(err, RI_CODE_FILE_UNREADABLE, root, "cannot be opened: %s", strerror(errno));
 	return ri_fail_errno(err, errno);
 }

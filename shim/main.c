@@ -12,8 +12,8 @@
 #include "launch/wait_master.h"
 #include "redact/redact.h"
 #include "say/blame_reports.h"
+#include "say/json_memory.h"
 #include "say/print.h"
-#include "say/seed.h"
 #include "say/state_file.h"
 #include "system/apart.h"
 #include "system/mask.h"
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	int status;
 
 	(void)argc;
-	ri_seed_json();
+	ri_json_seed();
 	reads = read_options(&run, argv) == 0;
 	if (reads && simulates(&run.found.options))
 		return ri_run_simulate(&run);

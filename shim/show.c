@@ -6,11 +6,14 @@
 
 #include "base/limits.h"
 #include "base/number.h"
+#include "base/pages.h"
 #include "model/derive.h"
 #include "redact/redact.h"
 #include "say/capture.h"
 #include "say/print.h"
 #include "system/apart.h"
+
+enum { EXPLANATION = 262144 };	/* bytes of one in a capture */
 
 /*
  * --local-rank names the rank whose variables are printed, where several are
@@ -178,32 +181,35 @@ int ri_run_check(struct ri_run *run)
 							     : 0];
 }
 
-static int explain_into_folder(struct ri_run *run, struct ri_error *err)
+static int capture(struct ri_run *run, struct ri_error *err)
 {
-	int fd, stop;
+	struct ri_captured captured = {
+		.options = &run->found.options, .topology = &run->found.topology,
+		.env = &run->found.env, .host = &run->found.host,
+	};
+	char *room = ri_pages(EXPLANATION);
+	struct ri_text text;
+	int stop;
 
+	if (room == NULL)
+		return ri_fail(err, RI_CODE_MEMORY, "--capture", "no memory left");
 	if (ri_capture_begin(&run->found.options.given.capture, &run->found.env, &run->arena,
 		err) < 0)
 		return -1;
-	fd = ri_capture_file("explain", err);
-	if (fd < 0)
-		return -1;
+	ri_text_init(&text, room, EXPLANATION);
 	run->found.options.action = RI_ACTION_EXPLAIN;
-	ri_print_into(fd);
+	ri_print_into(&text);
 	stop = explain(run, "text", RI_LOG_PLAIN, err);
-	ri_print_into(STDOUT_FILENO);
-	close(fd);
-	if (stop != 0)
-		return stop;
-	return ri_capture_end(&run->found.options, &run->found.env, &run->found.host, &run->arena,
-		err);
+	ri_print_into(NULL);
+	captured.explanation = &text;
+	return stop != 0 ? stop : ri_capture_end(&captured, &run->arena, err);
 }
 
 /* What refuses the launch is in the explanation: there are no wrong options to record. */
 int ri_run_capture(struct ri_run *run)
 {
 	struct ri_error err = RI_ERROR_INIT;
-	int stop = explain_into_folder(run, &err);
+	int stop = capture(run, &err);
 
 	if (stop > 0)
 		return ri_run_leave(run, stop);

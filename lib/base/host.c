@@ -8,12 +8,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/limits.h"
 #include "base/open_how.h"
+#include "base/recorded.h"
 
 /* How far a path is resolved below the root, and what stands there. */
 struct walk {
@@ -55,8 +59,7 @@ static int stat_known(int root, const char *path, struct stat *info)
 	return errno == EINVAL ? fstatat(root, path, info, AT_SYMLINK_NOFOLLOW) : -1;
 }
 
-/* What stands at walk->done, no name of which is a link but perhaps the last one. */
-static int look(const struct ri_host *host, struct walk *walk)
+static int look_in_folder(const struct ri_host *host, struct walk *walk)
 {
 	ssize_t length;
 
@@ -68,6 +71,51 @@ static int look(const struct ri_host *host, struct walk *walk)
 	if (length >= 0)
 		walk->target[length] = '\0';
 	return length < 0 ? -1 : 0;
+}
+
+static int look_in_document(const struct ri_host *host, struct walk *walk)
+{
+	struct ri_recorded found;
+
+	if (!ri_recorded_find(host->document, walk->done, &found)) {
+		errno = ENOENT;
+		return -1;
+	}
+	if (found.mode == 0) {
+		errno = found.error;
+		return -1;
+	}
+	walk->info = (struct stat){
+		.st_mode = found.mode, .st_size = (off_t)found.length, .st_rdev = found.number,
+	};
+	if (S_ISLNK(found.mode))
+		memcpy(walk->target, found.bytes, found.length + 1);
+	return 0;
+}
+
+/* What became of it is told; errno stays. */
+static void tell(const struct ri_host *host, const struct walk *walk, int flags, int status)
+{
+	int error = status < 0 ? errno : 0;
+
+	if (host->tell != NULL && walk->done[0] != '\0')
+		host->tell(host, &(struct ri_host_told){
+			.path = walk->done, .flags = flags, .error = error,
+			.info = flags == O_PATH && status < 0 ? NULL : &walk->info,
+			.target = walk->target,
+		});
+	if (status < 0)
+		errno = error;
+}
+
+/* What stands at walk->done, no name of which is a link but perhaps the last one. */
+static int look(const struct ri_host *host, struct walk *walk)
+{
+	int status = host->document != NULL ? look_in_document(host, walk)
+					    : look_in_folder(host, walk);
+
+	tell(host, walk, O_PATH, status);
+	return status;
 }
 
 /*
@@ -111,10 +159,18 @@ static int resolve(const struct ri_host *host, struct walk *walk, const char *pa
 static int open_by_walking(const struct ri_host *host, const char *path, int flags)
 {
 	struct walk walk;
+	int fd;
 
 	if (resolve(host, &walk, path, flags) < 0)
 		return -1;
-	return openat(host->root, walk.done[0] == '\0' ? "." : walk.done, flags | O_NOFOLLOW);
+	if (host->document != NULL)
+		fd = ri_recorded_open(host->document, walk.done);
+	else
+		fd = openat(host->root, walk.done[0] == '\0' ? "." : walk.done,
+			flags | O_NOFOLLOW);
+	if ((flags & O_PATH) == 0)
+		tell(host, &walk, flags, fd);
+	return fd;
 }
 
 static int open_in_root(int root, const char *path, int flags)
@@ -126,19 +182,26 @@ static int open_in_root(int root, const char *path, int flags)
 
 int ri_host_root(struct ri_host *host)
 {
-	if (host->root < 0 && host->path != NULL)
-		host->root = open(host->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return host->root;
+	if (host->document != NULL || host->root >= 0 || host->path == NULL)
+		return 0;
+	host->root = open(host->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return host->root < 0 ? -1 : 0;
 }
 
-static int open_untold(struct ri_host *host, const char *path, int flags)
+/* Is the way to each of its paths found here, not by the kernel? */
+static bool must_walk(const struct ri_host *host)
+{
+	return host->walk || host->document != NULL || host->tell != NULL;
+}
+
+static int open_here(struct ri_host *host, const char *path, int flags)
 {
 	int fd;
 
-	if (host->path != NULL && ri_host_root(host) < 0)
+	if (ri_host_root(host) < 0)
 		return -1;
 	flags |= O_CLOEXEC;
-	if (!host->walk) {
+	if (!must_walk(host)) {
 		fd = open_in_root(host->root, path, flags);
 		if (fd >= 0)
 			return fd;
@@ -154,16 +217,6 @@ static int open_untold(struct ri_host *host, const char *path, int flags)
 			return -1;
 	}
 	return open_by_walking(host, path, flags);
-}
-
-static int open_here(struct ri_host *host, const char *path, int flags)
-{
-	int fd = open_untold(host, path, flags), saved = errno;
-
-	if (host->tell != NULL)
-		host->tell(host, path, flags, fd < 0 ? saved : 0);
-	errno = saved;
-	return fd;
 }
 
 /* Is the file on a mount of its own, whose server may be gone? */
@@ -187,8 +240,8 @@ struct request {
 	int flags;
 	char *buffer;
 	size_t size;
-	long length;	/* what ri_host_read returns */
-	struct stat *info;
+	long length;		/* what ri_host_read returns */
+	struct walk *walk;	/* where the path led */
 };
 
 /* Here, or in a helper where the file may hang. */
@@ -214,14 +267,33 @@ int ri_host_open(struct ri_host *host, const char *path, int flags)
 	return ask(open_requested, &request);
 }
 
-static int stat_requested(void *argument)
+static int find_requested(void *argument)
 {
 	const struct request *request = argument;
-	int fd = open_here(request->host, request->path, O_PATH), status, saved;
 
+	return ri_host_root(request->host) < 0 ? -1
+		: resolve(request->host, request->walk, request->path, request->flags);
+}
+
+static int find(struct ri_host *host, const char *path, int flags, struct walk *walk)
+{
+	struct request request = { .host = host, .path = path, .flags = flags, .walk = walk };
+
+	return ask(find_requested, &request);
+}
+
+/* By the kernel where it finds the way: that takes fewer calls than there are names. */
+static int stat_requested(void *argument)
+{
+	struct request *request = argument;
+	int fd, status, saved;
+
+	if (must_walk(request->host))
+		return find_requested(request);
+	fd = open_here(request->host, request->path, O_PATH);
 	if (fd < 0)
 		return -1;
-	status = fstat(fd, request->info);
+	status = fstat(fd, &request->walk->info);
 	saved = errno;
 	close(fd);
 	errno = saved;
@@ -230,31 +302,41 @@ static int stat_requested(void *argument)
 
 int ri_host_stat(struct ri_host *host, const char *path, struct stat *info)
 {
-	struct request request = { .host = host, .path = path, .info = info };
+	struct walk walk;
+	struct request request = { .host = host, .path = path, .walk = &walk };
 
-	return ask(stat_requested, &request);
+	if (ask(stat_requested, &request) < 0)
+		return -1;
+	*info = walk.info;
+	return 0;
 }
 
-static int find_real(void *argument)
+int ri_host_real(struct ri_host *host, const char *path, char *real)
 {
-	const struct request *request = argument;
 	struct walk walk;
 
-	if (ri_host_root(request->host) < 0 || resolve(request->host, &walk, request->path, 0) < 0)
+	if (find(host, path, 0, &walk) < 0)
 		return -1;
-	if (request->host->tell != NULL)
-		request->host->tell(request->host, request->path, O_PATH, 0);
-	if (snprintf(request->buffer, RI_PATH_SIZE, "/%s", walk.done) < RI_PATH_SIZE)
+	if (snprintf(real, RI_PATH_SIZE, "/%s", walk.done) < RI_PATH_SIZE)
 		return 0;
 	errno = ENAMETOOLONG;
 	return -1;
 }
 
-int ri_host_real(struct ri_host *host, const char *path, char *real)
+long ri_host_link(struct ri_host *host, const char *path, char *target, size_t size)
 {
-	struct request request = { .host = host, .path = path, .buffer = real };
+	struct walk walk;
+	size_t length;
 
-	return ask(find_real, &request);
+	if (find(host, path, O_NOFOLLOW, &walk) < 0)
+		return -1;
+	length = S_ISLNK(walk.info.st_mode) ? strlen(walk.target) : 0;
+	if (length == 0 || length >= size) {
+		errno = length == 0 ? EINVAL : EFBIG;
+		return -1;
+	}
+	memcpy(target, walk.target, length + 1);
+	return (long)length;
 }
 
 static long read_here(struct ri_host *host, const char *path, char *buffer, size_t size)
@@ -350,12 +432,26 @@ static long copy_names(const char *entries, long length, char *names, size_t roo
 	return (long)used;
 }
 
-long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
+/* The same as copy_all. */
+static long copy_recorded(struct ri_host *host, const char *path, char *names, size_t room)
+{
+	struct walk walk;
+
+	if (find(host, path, 0, &walk) < 0)
+		return -1;
+	if (S_ISDIR(walk.info.st_mode))
+		return ri_recorded_list(host->document, walk.done, names, room);
+	errno = ENOTDIR;
+	return -1;
+}
+
+/* Of a folder: how many bytes of names it has, or -1 and errno. */
+static long copy_all(struct ri_host *host, const char *path, char *names, size_t size)
 {
 	int fd = ri_host_open(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	_Alignas(struct dirent) char entries[4096];
 	size_t used = 0;
-	long length, added = 0, count = 0;
+	long length, added = 0;
 	int saved;
 
 	if (fd < 0)
@@ -369,30 +465,31 @@ long ri_host_list(struct ri_host *host, const char *path, char *names, size_t si
 	saved = errno;
 	close(fd);
 	errno = added < 0 ? EFBIG : saved;
-	if (length != 0)
-		return -1;
-	for (size_t i = 0; i < used; i++)
-		count += names[i] == '\0';
-	return count;
+	return length != 0 ? -1 : (long)used;
 }
 
-long ri_host_link(struct ri_host *host, const char *path, char *target, size_t size)
+/* What stands in a folder that was listed is told as if it had been looked for. */
+static void tell_names(struct ri_host *host, const char *path, const char *names, size_t used)
 {
-	int fd = ri_host_open(host, path, O_PATH | O_NOFOLLOW);
-	ssize_t length;
-	int saved;
+	char entry[PATH_MAX];
+	struct walk walk;
 
-	if (fd < 0)
-		return -1;
-	length = readlinkat(fd, "", target, size);
-	/* ENOENT: how readlinkat(2) says of an empty path that it is no link */
-	saved = length >= 0 ? EFBIG : errno == ENOENT ? EINVAL : errno;
-	close(fd);
-	errno = saved;
-	if (length < 0 || (size_t)length >= size)
-		return -1;
-	target[length] = '\0';
-	return (long)length;
+	for (const char *name = names; name < names + used; name += strlen(name) + 1)
+		if (snprintf(entry, sizeof(entry), "%s/%s", path, name) < (int)sizeof(entry))
+			find(host, entry, O_NOFOLLOW, &walk);
+}
+
+long ri_host_list(struct ri_host *host, const char *path, char *names, size_t size)
+{
+	long used = host->document != NULL ? copy_recorded(host, path, names, size)
+					   : copy_all(host, path, names, size);
+	long count = 0;
+
+	if (used > 0 && host->tell != NULL)
+		tell_names(host, path, names, (size_t)used);
+	for (long i = 0; i < used; i++)
+		count += names[i] == '\0';
+	return used < 0 ? -1 : count;
 }
 
 static int node_of_mode(mode_t mode)
@@ -429,8 +526,13 @@ int ri_host_node(struct ri_host *host, const char *path, dev_t *number)
 /* To open it asks a file system less than stat(2) does, which one that hangs does not answer. */
 static bool can_open(struct ri_host *host, const char *path, int flags)
 {
-	int fd = ri_host_open(host, path, flags);
+	struct walk walk;
+	int fd;
 
+	if (must_walk(host))
+		return find(host, path, 0, &walk) == 0 &&
+			((flags & O_DIRECTORY) == 0 || S_ISDIR(walk.info.st_mode));
+	fd = ri_host_open(host, path, flags);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;

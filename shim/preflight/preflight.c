@@ -202,7 +202,9 @@ static int run_checks(const struct ri_preflight *of, bool all, struct ri_check_r
 	plan.keeps_all |= of->options->given.report.value != NULL;
 	if (ri_checks_run(&plan, checked, err) < 0)
 		return -1;
-	checked->facts = all && checked->stop == 0 ? look_for_facts(of, &plan.checking) : NULL;
+	/* a capture has the files for them, too */
+	if ((all || of->host->tell != NULL) && checked->stop == 0)
+		checked->facts = look_for_facts(of, &plan.checking);
 	return 0;
 }
 

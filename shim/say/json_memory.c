@@ -3,11 +3,21 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <jansson.h>
 
 enum { ALIGNMENT = 16 };
+
+void ri_json_seed(void)
+{
+	uint32_t seed;
+
+	/* they need not be aligned */
+	memcpy(&seed, (const void *)getauxval(AT_RANDOM), sizeof(seed));
+	json_object_seed(seed | 1);
+}
 
 static struct {
 	unsigned char *bytes;

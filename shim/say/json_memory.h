@@ -11,6 +11,12 @@
 #include <stddef.h>
 
 /*
+ * Give jansson's hash the kernel's random bytes, without a system call; it
+ * would open a file for them. Before the first JSON is read or made.
+ */
+void ri_json_seed(void);
+
+/*
  * Reserve so many bytes, for all that jansson does from now on; what it
  * allocated before must not be freed any more. Returns -1 and errno, and
  * changes nothing, where they cannot be had.

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--capture: a folder with what was read, by which the same is explained elsewhere."""
+"""--capture: a file with what was read, by which the same is explained elsewhere."""
 
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
+import schema
 from box import BASE, refused, Result
 from peek import PATIENCE
 
@@ -29,12 +32,17 @@ def as_result(done):
     return Result(done.returncode, done.stdout.encode(), done.stderr)
 
 
-def explained_and_captured(program, machine, folder, env, words):
+def explained_and_captured(program, machine, path, env, words):
     """What --explain prints, and the capture of it."""
     explained = run([program, f"--root={machine}", "--explain", *words], env)
-    done = run([program, f"--root={machine}", f"--capture={folder}", *words], env)
+    done = run([program, f"--root={machine}", f"--capture={path}", *words], env)
     assert (done.returncode, done.stderr) == (0, ""), done
-    return explained, cases.Capture.read(folder)
+    schema.check(json.loads(path.read_text(encoding="utf-8")), "capture")
+    return explained, cases.Capture.read(path)
+
+
+def without_times(text):
+    return re.sub(r'"ms": [0-9.]+', '"ms": 0', text)
 
 
 @pytest.mark.parametrize("source", sorted({case.name.partition("/")[0] for case in cases.load()}))
@@ -46,7 +54,7 @@ def test_every_golden_case_can_be_replayed(rankinit, tmp_path, at_once, source):
         explained, capture = explained_and_captured(
             rankinit, tmp_path / f"machine{number}", tmp_path / str(number),
             dict(line.split("=", 1) for line in case.env), words)
-        assert list(golden.faults_of_capture(rankinit, capture.folder)) == [], case.name
+        assert list(golden.faults_of_capture(rankinit, capture.path)) == [], case.name
         assert explained.stdout == capture.explain, case.name
         replayed = run(capture.command(rankinit), capture.env)
         assert replayed.returncode == explained.returncode, case.name
@@ -65,33 +73,40 @@ def test_what_checks_read_can_be_replayed(rankinit, tmp_path, name):
              "python3", "train.py", "--data=/mnt/data"]
     grow.grow(name, str(tmp_path / "machine"))
     explained, capture = explained_and_captured(
-        rankinit, tmp_path / "machine", tmp_path / "folder", env, words)
+        rankinit, tmp_path / "machine", tmp_path / "file", env, words)
     assert explained.stdout == capture.explain
-    assert list(golden.faults_of_capture(rankinit, capture.folder)) == []
+    assert list(golden.faults_of_capture(rankinit, capture.path)) == []
     # which is for --user alone
-    assert os.listdir(f"{capture.folder}/root") or name == "accounts"
+    assert capture.files or name == "accounts"
+    # the same as JSON, and the checks by themselves, from the folder and from the file
+    for action in "--explain=json", "--check=json":
+        one, other = (run([rankinit, f"--root={root}", action, *words], env)
+                      for root in (tmp_path / "machine", tmp_path / "file"))
+        assert without_times(one.stdout) == without_times(other.stdout), action
+        assert (one.returncode, one.stderr) == (other.returncode, other.stderr), action
 
 
-def test_the_replay_needs_the_folder(rankinit, tmp_path):
+def test_the_replay_needs_the_file(rankinit, tmp_path):
     """The control: without one of its files, or with another value, it is explained otherwise."""
     (case,) = [case for case in cases.load("pid1") if case.name == "pid1/azure-batch"]
     case.put_machine(tmp_path / "machine")
     env = dict(line.split("=", 1) for line in case.env)
     words = ["--", "true"]
-    _, capture = explained_and_captured(
-        rankinit, tmp_path / "machine", tmp_path / "one", env, words)
+    path = tmp_path / "one"
+    explained_and_captured(rankinit, tmp_path / "machine", path, env, words)
     program = [ROOT / "tests/golden/run.py", rankinit]
-    done = run([sys.executable, "-B", *program, capture.folder], BASE)
+    done = run([sys.executable, "-B", *program, path], BASE)
     assert (done.returncode, done.stdout) == (0, "1 passed, 0 failed, 0 skipped\n")
-    environ = tmp_path / "one" / "root" / "proc" / "1" / "environ"
-    whole = environ.read_bytes()
-    environ.unlink()
-    done = run([sys.executable, "-B", *program, capture.folder], BASE)
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    del whole["files"]["proc/1/environ"]
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    done = run([sys.executable, "-B", *program, path], BASE)
     assert done.returncode == 1 and "10.0.0.4" in done.stdout
-    environ.write_bytes(whole)
-    listed = tmp_path / "one" / "environ"
-    listed.write_bytes(listed.read_bytes().replace(b"WORLD_RANK=13", b"WORLD_RANK=12"))
-    assert list(golden.faults_of_capture(rankinit, capture.folder))
+    explained_and_captured(rankinit, tmp_path / "machine", path, env, words)
+    text = path.read_text(encoding="utf-8")
+    assert "WORLD_RANK=13" in text
+    path.write_text(text.replace("WORLD_RANK=13", "WORLD_RANK=12"), encoding="utf-8")
+    assert list(golden.faults_of_capture(rankinit, path))
 
 
 HOSTILE = {"HF_TOKEN": "tkn-1", "DATA_PATH": "/data?sig=tkn-2",
@@ -100,17 +115,13 @@ HOSTILE = {"HF_TOKEN": "tkn-1", "DATA_PATH": "/data?sig=tkn-2",
            "NCCL_SOCKET_IFNAME": "https://me:tkn-5@host/"}
 
 
-def bytes_of(folder):
-    """Every file, and every name."""
-    for where, folders, files in os.walk(folder):
-        for name in folders + files:
-            path = os.path.join(where, name)
-            yield os.fsencode(os.path.relpath(path, folder))
-            if os.path.islink(path):
-                yield os.fsencode(os.readlink(path))
-            elif os.path.isfile(path):
-                with open(path, "rb") as file:
-                    yield file.read()
+def everything(*captures):
+    """Each file as it is, and again with what stands in base64 there."""
+    return "\n".join(text for capture in captures for text in (
+        pathlib.Path(capture.path).read_text(encoding="utf-8"), *capture.env.values(),
+        *capture.words, *(cases.string_of(entry.get("text", entry))
+                          for entry in capture.files.values()
+                          if {"text", "base64"} & set(entry))))
 
 
 def test_secrets_stay_where_they_are(rankinit, tmp_path):
@@ -126,11 +137,11 @@ def test_secrets_stay_where_they_are(rankinit, tmp_path):
         rankinit, machine, tmp_path / "one", {**HOSTILE, **rank}, words)
     _, other = explained_and_captured(rankinit, machine, tmp_path / "two", {**HOSTILE, **rank},
                                       words[1:])
-    everything = b"\n".join([*bytes_of(capture.folder), *bytes_of(other.folder)])
-    assert b"tkn-" not in everything
+    text = everything(capture, other)
+    assert "tkn-" not in text
     # the control: it is there, without what is secret in it
-    assert b"DB_PASSWORD=***" in everything and b"10.0.0.4" in everything
-    assert b"node0 slots=1" in everything and b"WANDB_API_KEY=***" in everything
+    assert "DB_PASSWORD=***" in text and "10.0.0.4" in text
+    assert "node0 slots=1" in text and "WANDB_API_KEY=***" in text
     assert capture.env["RANKINIT_TOKEN"] == "***" and capture.env["RANKINIT_GRACE"] == "5"
     assert {"HF_TOKEN", "NOTE"} & {*capture.env, *other.env} == set()
 
@@ -141,39 +152,57 @@ def test_a_stray_nul_hides_no_secret(rankinit, tmp_path):
     done = run([rankinit, f"--hostfile={tmp_path}/hosts", f"--capture={tmp_path}/one", "--",
                 "true"], BASE)
     assert done.returncode == 0
-    everything = b"\n".join(bytes_of(tmp_path / "one"))
-    assert b"tkn-" not in everything and b"# nothing else" in everything
+    text = everything(cases.Capture.read(tmp_path / "one"))
+    assert "tkn-" not in text and "# nothing else" in text
 
 
-def test_the_folder_is_ours_alone(rankinit, tmp_path):
-    folder = tmp_path / "new"
-    done = run([rankinit, f"--capture={folder}", "--", "true"], {**BASE, "RANK": "0"})
-    assert done.returncode == 0
-    assert done.stdout.startswith(f'"{folder}": ') and done.stdout.count("\n") == 1
-    assert sorted(os.listdir(folder)) == ["command", "environ", "explain", "root"]
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert (folder / "command").read_bytes() == b"--\0true\0"
+def test_bytes_that_are_no_text(rankinit, tmp_path):
+    """A file, a variable and a word that are not UTF-8 come back as they were."""
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    (machine / "hosts").write_bytes(b"node0\nnode\xff1\n")
+    env = {**BASE, "RANKINIT_NOTE": os.fsdecode(b"eth\xfe")}
+    words = ["--node-rank=0", "--hostfile=/hosts", "--", "true", os.fsdecode(b"a\xfd")]
+    explained, capture = explained_and_captured(rankinit, machine, tmp_path / "one", env, words)
+    assert capture.files["hosts"] == {"base64": "bm9kZTAKbm9kZf8xCg=="}
+    assert capture.env["RANKINIT_NOTE"] == env["RANKINIT_NOTE"]
+    assert capture.words == words and explained.stdout == capture.explain
+    assert list(golden.faults_of_capture(rankinit, capture.path)) == []
 
 
-def test_an_empty_folder_will_do(rankinit, tmp_path):
-    (tmp_path / "one").mkdir()
-    assert run([rankinit, f"--capture={tmp_path}/one"], BASE).returncode == 0
-    assert (tmp_path / "one" / "command").read_bytes() == b""
+def test_the_file_is_ours_alone(rankinit, tmp_path):
+    """Also in the place of one that others may read; of nothing else a trace stays."""
+    path = tmp_path / "new"
+    for _ in range(2):
+        done = run([rankinit, f"--capture={path}", "--", "true"], {**BASE, "RANK": "0"})
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f'"{path}": ') and done.stdout.count("\n") == 1
+        assert os.listdir(tmp_path) == ["new"]
+        assert path.stat().st_mode & 0o777 == 0o600
+        capture = cases.Capture.read(path)
+        assert capture.words == ["--", "true"] and "RANK" in capture.env
+        path.write_text("old")
+        path.chmod(0o644)
 
 
-@pytest.mark.parametrize("what", ["full", "file", "link", "nowhere"])
+def test_to_a_pipe(rankinit):
+    """The document alone; the line about it would be no JSON."""
+    done = run([rankinit, "--capture=/dev/stdout"], BASE)
+    assert (done.returncode, done.stderr) == (0, "")
+    schema.check(json.loads(done.stdout), "capture")
+
+
+@pytest.mark.parametrize("what", ["full", "link", "nowhere"])
 def test_where_it_cannot_be(rankinit, tmp_path, what):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "kept").write_text("kept")
-    (tmp_path / "file").write_text("kept")
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("empty")
-    path = tmp_path / ("no/folder" if what == "nowhere" else what)
+    path = tmp_path / ("no/file" if what == "nowhere" else what)
     done = run([rankinit, f"--capture={path}", "--", "sh", "-c", "echo ran"], BASE)
     line = refused(as_result(done), 125, "capture.refused", "--capture")
     assert str(path) in line
     assert (tmp_path / "full" / "kept").read_text() == "kept"
-    assert (tmp_path / "file").read_text() == "kept"
     assert os.listdir(tmp_path / "full") == ["kept"] and not os.listdir(tmp_path / "empty")
 
 
@@ -182,11 +211,11 @@ def test_a_launch_that_would_be_refused(rankinit, tmp_path):
     env = {"OMPI_COMM_WORLD_RANK": "9", "OMPI_COMM_WORLD_SIZE": "4",
            "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
     for number, (words, code) in enumerate([([], "rank.range"), (["--grace=x"], "option.value")]):
-        folder = tmp_path / str(number)
-        done = run([rankinit, f"--capture={folder}", *words, "--", "true"], env)
+        path = tmp_path / str(number)
+        done = run([rankinit, f"--capture={path}", *words, "--", "true"], env)
         assert (done.returncode, done.stderr) == (0, "")
-        assert f"[{code}]" in (folder / "explain").read_text()
-        assert list(golden.faults_of_capture(rankinit, folder)) == []
+        assert f"[{code}]" in cases.Capture.read(path).explain
+        assert list(golden.faults_of_capture(rankinit, path)) == []
 
 
 def test_it_runs_nothing_and_excludes_other_answers(rankinit, tmp_path):
@@ -200,27 +229,24 @@ def test_it_runs_nothing_and_excludes_other_answers(rankinit, tmp_path):
 
 
 def test_what_is_too_much_is_left_out(rankinit, tmp_path):
-    """A large file, a FIFO and a folder that is too full; the rest is there."""
+    """A large file and a FIFO; the rest is there."""
     machine = tmp_path / "machine"
     machine.mkdir()
     (machine / "hosts").write_text("node0\nnode1\n" + "# a remark\n" * 100000)
     os.truncate(machine / "hosts", 1048577)
-    done = run([rankinit, f"--root={machine}", f"--capture={tmp_path}/one", "--hostfile=/hosts",
-                "--", "true"], BASE)
-    assert done.returncode == 0 and "without 1 that left-out names" in done.stdout
-    left = (tmp_path / "one" / "left-out").read_text()
-    assert left == "hosts: larger than 1 MiB\n"
-    assert (tmp_path / "one" / "root" / "hosts").stat().st_size == 0
+    words = ["--hostfile=/hosts", "--", "true"]
+    done = run([rankinit, f"--root={machine}", f"--capture={tmp_path}/one", *words], BASE)
+    assert done.returncode == 0 and "without 1 that left_out names" in done.stdout
+    capture = cases.Capture.read(tmp_path / "one")
+    assert capture.left_out == ["hosts: larger than 1 MiB"]
+    assert capture.files["hosts"] == {"file": True}
     os.truncate(machine / "hosts", 1048576)
-    done = run([rankinit, f"--root={machine}", f"--capture={tmp_path}/two", "--hostfile=/hosts",
-                "--", "true"], BASE)
-    assert not (tmp_path / "two" / "left-out").exists()
+    _, capture = explained_and_captured(rankinit, machine, tmp_path / "two", BASE, words)
+    assert capture.left_out == [] and len(capture.files["hosts"]["text"]) == 1048576
     (machine / "hosts").unlink()
     os.mkfifo(machine / "hosts")
-    done = run([rankinit, f"--root={machine}", f"--capture={tmp_path}/three", "--hostfile=/hosts",
-                "--", "true"], BASE)
-    assert done.returncode == 0
-    assert (tmp_path / "three" / "root" / "hosts").is_file()
+    _, capture = explained_and_captured(rankinit, machine, tmp_path / "three", BASE, words)
+    assert capture.files["hosts"] == {"file": True, "mode": 0}
 
 
 def test_links_are_links_and_lead_nowhere_else(rankinit, tmp_path):
@@ -231,18 +257,17 @@ def test_links_are_links_and_lead_nowhere_else(rankinit, tmp_path):
     (machine / "b").symlink_to("../../a/hosts")
     (machine / "out").symlink_to("../../../etc/passwd")
     for number, (name, links) in enumerate([("b", ["a", "b"]), ("a/hosts", ["a"])]):
-        folder = tmp_path / str(number)
-        done = run([rankinit, f"--root={machine}", f"--capture={folder}", f"--hostfile=/{name}",
-                    "--", "true"], BASE)
+        done = run([rankinit, f"--root={machine}", f"--capture={tmp_path}/{number}",
+                    f"--hostfile=/{name}", "--", "true"], BASE)
         assert done.returncode == 0
-        copy = folder / "root"
-        assert sorted(path.name for path in copy.iterdir() if path.is_symlink()) == links
-        assert (copy / "real" / "hosts").read_text() == "node0\nnode1\n"
-        assert list(golden.faults_of_capture(rankinit, folder)) == []
+        capture = cases.Capture.read(tmp_path / str(number))
+        assert sorted(path for path, entry in capture.files.items() if "link" in entry) == links
+        assert capture.files["real/hosts"] == {"text": "node0\nnode1\n"}
+        assert list(golden.faults_of_capture(rankinit, capture.path)) == []
     done = run([rankinit, f"--root={machine}", f"--capture={tmp_path}/x", "--hostfile=/out",
                 "--", "true"], BASE)
     assert done.returncode == 0
-    assert not any(b"root:" in data for data in bytes_of(tmp_path / "x"))
+    assert "root:" not in everything(cases.Capture.read(tmp_path / "x"))
 
 
 def test_this_machine(rankinit, tmp_path):
@@ -251,5 +276,61 @@ def test_this_machine(rankinit, tmp_path):
     done = run([rankinit, f"--capture={tmp_path}/one", "--hostfile=hosts", "--node-rank=1",
                 "--checks=none", "--", "python3", "x.py"], BASE, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "node1" in (tmp_path / "one" / "explain").read_text()
+    assert "node1" in cases.Capture.read(tmp_path / "one").explain
     assert list(golden.faults_of_capture(rankinit, tmp_path / "one")) == []
+
+
+def document(**files):
+    return json.dumps({"rankinit_capture": 1, "files": files})
+
+
+@pytest.mark.parametrize("why, text", [
+    ("no JSON", ""), ("no JSON", '{"rankinit_capture": 1, "files": {'), ("no JSON", "[" * 100000),
+    ("no JSON", '{"rankinit_capture": 1, "files": {"a": {"text": ""}, "a": {"text": ""}}}'),
+    ("no capture", "{}"), ("no capture", "[]"), ("no capture", '{"rankinit_capture": "1"}'),
+    ("newer rankinit", '{"rankinit_capture": 2, "files": {}}'),
+    ("damaged", '{"rankinit_capture": 1}'),
+    ("damaged", document(**{str(number): {"dir": True} for number in range(4097)})),
+    *(("damaged", document(a=entry)) for entry in (
+        {}, [], "text", {"text": 1}, {"text": "", "link": "b"}, {"link": ""}, {"link": "a\0b"},
+        {"link": "a" * 4096}, {"base64": "?"}, {"base64": "YQ==", "text": ""}, {"dir": False},
+        {"node": [1]}, {"node": [1, -1]}, {"node": [1, "2"]}, {"error": "EWHAT"}, {"error": 13},
+        {"file": True, "mode": 8}, {"file": True, "mode": 10000}, {"file": True, "mode": "7"})),
+])
+def test_a_file_that_is_no_capture(rankinit, tmp_path, why, text):
+    """One sentence, with the file in it; a folder, and a capture without files, are machines."""
+    path = tmp_path / "file"
+    path.write_text(text, encoding="utf-8")
+    done = run([rankinit, f"--root={path}", "--check", "--", "true"], BASE)
+    line = refused(as_result(done), 125, "file.unreadable", str(path))
+    assert why in line
+    path.write_text(document(), encoding="utf-8")
+    for root in tmp_path, path:
+        assert run([rankinit, f"--root={root}", "--print-env", "--", "true"],
+                   BASE).returncode == 0
+
+
+def test_a_file_that_cannot_be_read(rankinit, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", 134217729)
+    for name, why in (("fifo", "neither a folder nor a file"), ("large", "larger"),
+                      ("no", "No such")):
+        done = run([rankinit, f"--root={tmp_path}/{name}", "--explain=json", "--", "true"], BASE)
+        assert why in done.stdout and "file.unreadable" in done.stdout
+
+
+def test_what_a_document_says_of_files(rankinit, tmp_path):
+    """Nodes, errors and modes are as in a folder that has the same."""
+    path = tmp_path / "file"
+    for entry, why in (({"node": [10, 56]}, None), ({"node": [10, 56], "error": "EPERM"}, "EPERM"),
+                       ({"file": True, "mode": 400}, "EPERM"), ({"file": True, "mode": 600}, None),
+                       ({"error": "EACCES"}, "EACCES")):
+        path.write_text(document(**{
+            "hosts": {"text": "node0\nnode1\n"}, "dev": {"dir": True}, "dev/fuse": entry}))
+        done = run([rankinit, f"--root={path}", "--explain", "--hostfile=hosts", "--node-rank=1",
+                    "--", "true"], BASE)
+        assert done.returncode == 0 and "node1" in done.stdout, why
+    path.write_text(document(hosts={"error": "EACCES"}))
+    done = run([rankinit, f"--root={path}", "--print-env", "--hostfile=hosts", "--", "true"], BASE)
+    assert "Permission denied" in refused(as_result(done), 125, "file.unreadable", "hosts")

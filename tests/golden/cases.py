@@ -6,6 +6,8 @@
 
 tests/unit/golden_cases.h reads the same files in C; malformed.txt has what both refuse.
 """
+import base64
+import json
 import os
 import pathlib
 import re
@@ -52,27 +54,35 @@ class Case:
         grow_lines(f"{self.path}:{self.line}: machine", self.machine or [], root)
 
 
+def string_of(value):
+    """A string of a capture, or what stands there in base64."""
+    if isinstance(value, str):
+        return value
+    return base64.b64decode(value["base64"]).decode(errors="surrogateescape")
+
+
 @dataclass
 class Capture:
-    """The folder that --capture wrote: what was read, and what rankinit made of it."""
-    folder: str
+    """The file that --capture wrote: what was read, and what rankinit made of it."""
+    path: str
     env: dict
     words: list     # of the command line behind --root and --explain
     explain: str
+    files: dict
+    left_out: list
 
     @classmethod
-    def read(cls, folder):
-        def text(name):
-            with open(os.path.join(folder, name), encoding="utf-8",
-                      errors="surrogateescape") as file:
-                return file.read()
+    def read(cls, path):
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
         env = {}
-        for name, _, value in (one.partition("=") for one in text("environ").split("\0")[:-1]):
+        for name, _, value in (string_of(one).partition("=") for one in document["environ"]):
             env.setdefault(name, value)
-        return cls(folder, env, text("command").split("\0")[:-1], text("explain"))
+        return cls(path, env, [string_of(word) for word in document["command"]],
+                   string_of(document["explain"]), document["files"], document["left_out"])
 
     def command(self, program):
-        return [str(program), f"--root={self.folder}/root", "--explain", *self.words]
+        return [str(program), f"--root={self.path}", "--explain", *self.words]
 
 
 class Reader:

@@ -3,9 +3,9 @@
 """Run rankinit in every golden environment and compare what it would set.
 
     run.py [PROGRAM] [PART-OF-A-CASE-NAME]...
-    run.py PROGRAM FOLDER...
+    run.py PROGRAM FILE...
 
-A folder is what --capture wrote, as it comes with a bug report: is it explained as it
+A file is what --capture wrote, as it comes with a bug report: is it explained as it
 was there? What a case is stands in README.md. Findings are looked for on stderr where
 they are warnings; the exact list is checked by tests/unit/test_golden.c.
 """
@@ -113,9 +113,9 @@ def faults(program, case):
     return found
 
 
-def faults_of_capture(program, folder):
+def faults_of_capture(program, path):
     """The first line is the version."""
-    capture = cases.Capture.read(folder)
+    capture = cases.Capture.read(path)
     done = subprocess.run(capture.command(program), env=capture.env, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, errors="surrogateescape", timeout=60,
                           check=False)
@@ -126,14 +126,14 @@ def faults_of_capture(program, folder):
         yield line.rstrip("\n")
 
 
-def replay(program, folders):
+def replay(program, paths):
     failed = 0
-    for folder in folders:
-        found = list(faults_of_capture(program, folder))
+    for path in paths:
+        found = list(faults_of_capture(program, path))
         failed += bool(found)
         for fault in found:
-            print(f"{folder}: {fault}")
-    print(f"{len(folders) - failed} passed, {failed} failed, 0 skipped")
+            print(f"{path}: {fault}")
+    print(f"{len(paths) - failed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
 
@@ -147,7 +147,7 @@ def main(arguments):
     if not os.access(program, os.X_OK):
         print(f"golden: {program} is not there: build it first", file=sys.stderr)
         return 2
-    if arguments[1:] and all(map(os.path.isdir, arguments[1:])):
+    if arguments[1:] and all(map(os.path.isfile, arguments[1:])):
         return replay(program, arguments[1:])
     misread = list(cases.faults_of_reader())
     for fault in misread:
