@@ -12,7 +12,7 @@
 #include "linked.h"
 #include "../unit/stages_of.h"
 
-enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
+enum { MAX_STRINGS = 256, INPUT_SIZE = 16384 };
 
 static struct ri_arena arena;
 static struct ri_findings findings;
@@ -26,8 +26,6 @@ static void check_command(const struct ri_command *command, char *const *argv)
 
 	CHECK(command->mode != RI_MODE_AUTO);
 	CHECK(ri_command_ranks(command, 2, &ranks) == (ranks > 0));
-	if (argv[0] != NULL)
-		ri_launcher_nearest(argv[0]);
 	CHECK((command->launcher == NULL) == (command->words == NULL));
 	if (command->launcher == NULL) {
 		CHECK(!ri_command_has(command, "--standalone", &value) && value == argv[0]);
@@ -115,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *argv[MAX_STRINGS + 1], *strings[MAX_STRINGS + 1];
 	char *text;
 
-	if (size > MAX_INPUT)
+	if (size > INPUT_SIZE)
 		return 0;
 	text = fuzz_string(data, size);
 	fuzz_split(fuzz_cut_part(text), strings, 0, MAX_STRINGS);

@@ -20,7 +20,7 @@
 #include "linked.h"
 #include "../unit/stages_of.h"
 
-enum { MAX_STRINGS = 256, MAX_INPUT = 16384 };
+enum { MAX_STRINGS = 256, INPUT_SIZE = 16384 };
 
 static struct ri_arena arena;
 static struct ri_findings findings;
@@ -248,7 +248,7 @@ static void assert_explained(const struct ri_topology *topology, const struct ri
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char text[MAX_INPUT + 1];
+	static char text[INPUT_SIZE + 1];
 	char *strings[MAX_STRINGS + 1];
 	struct ri_env env;
 	const struct ri_command command = { .mode = RI_MODE_PROCESS };
@@ -260,7 +260,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ri_error err = RI_ERROR_INIT;
 	char *part;
 
-	if (size > MAX_INPUT)
+	if (size > INPUT_SIZE)
 		return 0;
 	memcpy(text, data, size);
 	text[size] = '\0';
