@@ -264,8 +264,8 @@ static void check_match(struct ri_checking *checking)
 const struct ri_check ri_check_mpi_match = {
 	.id = "mpi.match",
 	.summary = "the launcher and the library match",
-	.reads = "what mpi.impl and mpi.launcher read; in an MPI job, the launcher whose variables "
-		"are set",
+	.reads = "what the fact `mpi` and mpi.launcher read; in an MPI job, the launcher whose "
+		"variables are set",
 	.fails = "no library that programs find can talk to the launcher: PMIx with Open MPI, PMI "
 		"with MPICH and its relatives; or they are of different series. A warning in an "
 		"MPI job",
@@ -332,8 +332,8 @@ static void check_multiple(struct ri_checking *checking)
 const struct ri_check ri_check_mpi_multiple = {
 	.id = "mpi.multiple",
 	.summary = "how many MPIs the image has, and which comes first",
-	.reads = "what mpi.impl reads, PATH, and conda-meta beside the launcher (which marks a "
-		"conda environment)",
+	.reads = "what the fact `mpi` reads, PATH, and conda-meta beside the launcher (which marks "
+		"a conda environment)",
 	.fails = "several MPIs are installed and conda's launcher is first; several without that "
 		"are a note",
 	.advice = "inside the image: put the system's folder before conda's on PATH, or use "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a library of MPI says of itself when it is loaded: mpi.impl has read its file alone. */
+/* What a library of MPI says of itself when it is loaded: the fact "mpi" has only read its file. */
 #include <stdio.h>
 
 #include "check/software.h"
