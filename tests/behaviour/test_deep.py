@@ -316,7 +316,7 @@ def test_a_stop_in_the_middle(box, probe, fake, place):
 
 def test_verbs(rankinit, probe, fake):
     status, checks = verbs(rankinit, fake("verbs", COUNT=14, IN_REGISTER="return&region"),
-                          "--require=ib.verbs,ib.memory", "--expect=ofed")
+                          "--require=ib.verbs,ib.memory", "--expect=deep,ofed")
     assert status == 0
     found = of(checks, "ib.verbs")
     assert {check["status"] for check in found} == {"pass"}
