@@ -105,7 +105,7 @@ static int make(void *argument)
 		   : !make_below(files, "/dev/shm", making->arena) &&
 			!make_below(files, "/tmp", making->arena))
 		ri_log(RI_LEVEL_NOTE, "no folder for torch's error files: %s", strerror(errno));
-	else if (fchown(files->fd, files->uid, files->gid) < 0)
+	else if (files->uid != -1U && fchown(files->fd, files->uid, files->gid) < 0)
 		ri_log(RI_LEVEL_NOTE, "%s: %s", files->folder, strerror(errno));
 	return 0;
 }
