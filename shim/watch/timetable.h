@@ -9,7 +9,7 @@
 struct ri_timetable {
 	int64_t (*due)(void *context);	/* CLOCK_MONOTONIC ms; INT64_MAX: never */
 	void (*act)(void *context);	/* it must not wait */
-	void (*take)(void *context);	/* its helper may have ended */
+	void (*take)(void *context);	/* its helper may have ended; NULL: it has none */
 	void *context;
 	const struct ri_timetable *next;	/* another part's; NULL: there is none */
 };
@@ -37,7 +37,8 @@ static inline void ri_timetable_act(const struct ri_timetable *table, int64_t no
 static inline void ri_timetable_take(const struct ri_timetable *table)
 {
 	for (; table != NULL; table = table->next)
-		table->take(table->context);
+		if (table->take != NULL)
+			table->take(table->context);
 }
 
 #endif

@@ -336,6 +336,26 @@ def test_what_each_node_and_the_platform_says(box):
     assert simulated(good)[-1] == "the job's exit status is 0; there it would be Completed"
 
 
+CAUGHT = """import os, time, traceback
+if os.environ["RANK"] == "1":
+    time.sleep(.5)
+    raise ValueError("bad batch 17")
+try:
+    raise OSError("once")
+except OSError:
+    traceback.print_exc()
+time.sleep(600)
+"""
+
+
+def test_a_failure_beside_a_traceback_that_was_caught(box):
+    """A helper looks whether that rank is on its way out; its end wakes the simulation, too."""
+    result = box.run("--simulate=tf_config:2x1", "--grace=1", "--", sys.executable, "-c", CAUGHT)
+    assert result.status == 1, result.err
+    assert [line.partition(":")[0] for line in simulated(result) if line.startswith("node ")] == [
+        "node 0", "node 1"], result.err
+
+
 def test_the_status_is_of_who_failed_by_itself(box):
     """Not of who ended first: node 0 only lost a rank of node 1, which ends later."""
     lost = ("Traceback (most recent call last):\n  File \"/job/train.py\", line 7, in <module>\n"
