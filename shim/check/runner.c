@@ -18,7 +18,6 @@
 
 #include "base/pages.h"
 #include "base/signals.h"
-#include "base/text.h"
 #include "check/machine.h"
 #include "system/clock.h"
 #include "system/helper.h"
@@ -28,10 +27,6 @@ enum {
 	LOOKS = 20,		/* how often a child that goes on is asked where it is */
 	LEAST_MS = 30,		/* no check is begun with less than that for all */
 };
-
-/* What means a stop; whatever else comes waits for the command. */
-static const ri_sigset stops = RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT) |
-	RI_MASK_OF(SIGHUP);
 
 /* What parent and child share; the child writes. */
 struct shared {
@@ -52,6 +47,7 @@ struct run {
 	size_t first;		/* check that the next child begins with */
 	int64_t begun_us, end_us;	/* of all */
 	int64_t granted_us;	/* to the check that hung */
+	ri_sigset stops;	/* signals that mean a stop */
 	int stop;
 };
 
@@ -217,7 +213,7 @@ static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 {
 	siginfo_t info;
 	int64_t left = until_us - ri_now_us();
-	int number = ri_mask_wait_for(stops | RI_MASK_OF(SIGCHLD), &info,
+	int number = ri_mask_wait_for(run->stops | RI_MASK_OF(SIGCHLD), &info,
 		left <= 0 ? 0 : left / 1000 + 1);
 
 	if (number != 0 && number != SIGCHLD)
@@ -401,7 +397,7 @@ static int64_t limit_of_all(const struct ri_check_plan *plan)
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err)
 {
-	struct run run = { .plan = plan, .begun_us = ri_now_us() };
+	struct run run = { .plan = plan, .begun_us = ri_now_us(), .stops = ri_mask_stops() };
 
 	run.kept = ri_pages(RI_CHECKS_RESULTS * sizeof(*run.kept));
 	run.end_us = run.begun_us + limit_of_all(plan) * plan->times;

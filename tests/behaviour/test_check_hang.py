@@ -166,6 +166,16 @@ def test_a_hang_under_load_of_other_signals(box, dead):
     assert results(job.wait().out)[0]["code"] == "check.hung"
 
 
+@pytest.mark.parametrize("trap, status", [("trap '' HUP", 0), ("true", 129)])
+def test_a_stop_that_we_were_started_to_ignore(box, dead, trap, status):
+    """As nohup(1) does; without it, the control, it ends the checks."""
+    root = dead("proc/self/mountinfo")
+    job = box.start("--check=json", "--checks=shm.size", f"--root={root}", shell=trap)
+    child_of(job.pid)
+    job.signal(signal.SIGHUP)
+    assert job.wait().status == status
+
+
 def test_sigchld_ignored_by_whoever_started_us(box):
     result = box.run("--check", shell="trap '' CHLD")
     assert result.status == 0 and b"shm.size" in result.out
