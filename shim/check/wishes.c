@@ -141,15 +141,18 @@ static int add_size(const struct reading *reading, struct word *word, struct ri_
 	if (word->value == NULL)
 		return bad_word(reading, word, "azure=SIZE, as azure=Standard_ND96isr_H100_v5",
 			err);
+	if (reading->asked->size != NULL)
+		return bad_word(reading, word, "each of them only once", err);
 	reading->asked->size = ri_azure_size_find(word->value);
 	if (reading->asked->size != NULL)
 		return 0;
 	/* in an environment that was made for all sizes it is a warning, later on */
-	if (reading->option.twin) {
+	if (reading->option.twin && wishes->demands.of[reading->asker].size == NULL) {
 		wishes->unknown_asker = reading->option.subject;
 		ri_text_copy(wishes->unknown_size, sizeof(wishes->unknown_size), word->value);
-		return 0;
 	}
+	if (reading->option.twin)
+		return 0;
 	bad_word(reading, word, "an Azure VM size that rankinit knows", err);
 	nearest = ri_azure_size_nearest(word->value);
 	if (nearest != NULL)

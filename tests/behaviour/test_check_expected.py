@@ -303,6 +303,12 @@ def test_the_size_of_the_vm(box):
         result = box.run(f"--expect=azure={name}", *words, env=test_check.ONE)
         assert (result.status, result.out) == (0, b"ran\n")
         assert "azure_size.unknown" not in result.err
+        # of the command line; the variable's is not in force
+        result = box.run(f"--expect=azure={name}", *words,
+                         env={**test_check.ONE, "RANKINIT_EXPECT": "azure=nd96_unknown"})
+        assert "azure_size.unknown" not in result.err
+    both = box.run("--expect=azure=nc24r,azure=nd96isr_h100_v5", *words, env=test_check.ONE)
+    assert "each of them only once" in refused(both, 125, "option.value", "--expect")
 
 
 def commands(path):
