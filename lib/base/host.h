@@ -3,7 +3,8 @@
  * The files of a machine, read below a root directory, "/" of the live one or a
  * recorded tree, or in a document that --capture wrote (recorded.h). No path, and no
  * symbolic link inside the tree, leads out of it: openat2(2) with RESOLVE_IN_ROOT, and
- * where the kernel or a seccomp profile lacks that, a walk of our own.
+ * where the kernel or a seccomp profile lacks that, a walk of our own, as also where the
+ * steps are told. The walk takes it that no process changes the tree meanwhile.
  */
 #ifndef RI_BASE_HOST_H
 #define RI_BASE_HOST_H

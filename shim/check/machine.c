@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/mounts.h"
 #include "base/number.h"
 #include "base/pages.h"

@@ -202,7 +202,6 @@ static const char *const runs_of[][2] = {
 
 void ri_check_list(struct ri_text *out)
 {
-	static const char *const topics[] = { "mpi", "ofed", "gpu", "ib", "shm" };
 	const struct ri_check *check;
 
 	for (size_t i = 0; (check = ri_check_at(i)) != NULL; i++) {
@@ -213,7 +212,8 @@ void ri_check_list(struct ri_text *out)
 		for (unsigned topic = 0; topic < RI_TOPIC_COUNT; topic++) {
 			if ((check->topics & 1u << topic) == 0)
 				continue;
-			ri_text_addf(out, "%s%s", comma, topics[topic]);
+			ri_text_addf(out, "%s%s", comma,
+				ri_topic_name((enum ri_topic)topic));
 			comma = ",";
 		}
 		ri_text_addf(out, "%s\t%s\t%s\t%s\t%s\n", check->topics == 0 ? "-" : "",

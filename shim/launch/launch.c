@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/pages.h"
-#include "base/text.h"
 #include "image/program.h"
 #include "launch/children.h"
 #include "launch/exec_failure.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "check/check.h"
 #include "check/fs/shm.h"
 #include "demand/demand.h"

@@ -24,7 +24,7 @@
 struct ri_torch_files {
 	const char *folder;	/* NULL: there are none */
 	const char *tmpdir;	/* TMPDIR, or NULL */
-	struct ri_held_path spot;	/* the folder's, held open as it is itself: spot.h */
+	struct ri_held_path spot;	/* the folder's, held open as it is itself */
 	int fd;
 	size_t count;		/* of ranks; the caller's to say, as the next two */
 	uid_t uid;		/* which may write there; -1: as rankinit is */

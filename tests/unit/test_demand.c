@@ -57,7 +57,7 @@ static void test_join(void **state)
 	static const char *const rows[][3] = {
 		{ "gpu=8", "ib", "gpu=8,ib" }, { "gpu=8,ib", "gpu=2", "ib,gpu=2" },
 		{ "gpu", "gpu=2", "gpu=2" }, { "gpu=8", "gpu", "gpu" },
-		{ "shm=4k,lim.core,ib=8@400", "ib=1,lim.core", "shm=4k,ib=1,lim.core" },
+		{ "shm=4k,lim.nofile,ib=8@400", "ib=1,lim.nofile", "shm=4k,ib=1,lim.nofile" },
 		{ "ib.libs", "ib", "ib.libs,ib" }, { "ib", "ib.libs", "ib,ib.libs" },
 		{ "none,gpu", "ib", "none,gpu,ib" }, { "azure=a,deep", "azure=b", "deep,azure=b" },
 		{ "gpu", "none", "none" }, { "gpu", "none,ib", "none,ib" }, { "", "ib", "ib" },

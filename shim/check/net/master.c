@@ -5,7 +5,6 @@
 
 #include "check/check.h"
 #include "check/net/net.h"
-#include "node/interfaces.h"
 #include "system/name_service.h"
 
 static void judge_master(struct ri_checking *checking, const char *subject, const char *name)
