@@ -47,7 +47,6 @@ struct run {
 	size_t first;		/* check that the next child begins with */
 	int64_t begun_us, end_us;	/* of all */
 	int64_t granted_us;	/* to the check that hung */
-	ri_sigset stops;	/* signals that mean a stop */
 	int stop;
 };
 
@@ -213,10 +212,11 @@ static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 {
 	siginfo_t info;
 	int64_t left = until_us - ri_now_us();
-	int number = ri_mask_wait_for(run->stops | RI_MASK_OF(SIGCHLD), &info,
+	int number = ri_mask_wait_for(RI_MASK_MAY_STOP | RI_MASK_OF(SIGCHLD), &info,
 		left <= 0 ? 0 : left / 1000 + 1);
 
-	if (number != 0 && number != SIGCHLD)
+	/* the kernel is asked what we ignore only where a signal came */
+	if (number != 0 && (ri_mask_stops() & RI_MASK_OF(number)) != 0)
 		run->stop = number;
 	/* an orphan's end is none of this one's */
 	return waitpid(pid, status, WNOHANG) == pid;
@@ -397,7 +397,7 @@ static int64_t limit_of_all(const struct ri_check_plan *plan)
 int ri_checks_run(const struct ri_check_plan *plan, struct ri_check_report *out,
 	struct ri_error *err)
 {
-	struct run run = { .plan = plan, .begun_us = ri_now_us(), .stops = ri_mask_stops() };
+	struct run run = { .plan = plan, .begun_us = ri_now_us() };
 
 	run.kept = ri_pages(RI_CHECKS_RESULTS * sizeof(*run.kept));
 	run.end_us = run.begun_us + limit_of_all(plan) * plan->times;

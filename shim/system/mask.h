@@ -56,6 +56,10 @@ void ri_mask_pause(long ms);
  */
 ri_sigset ri_mask_stops(void);
 
+/* All that may be in it, which asks the kernel nothing. */
+#define RI_MASK_MAY_STOP (RI_MASK_OF(SIGTERM) | RI_MASK_OF(SIGINT) | RI_MASK_OF(SIGQUIT) | \
+	RI_MASK_OF(SIGHUP))
+
 /* Give SIGCHLD its default action: one that is ignored is never reported. */
 void ri_mask_default_chld(void);
 
