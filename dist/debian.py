@@ -22,8 +22,8 @@ PID 1 of GPU training containers
  each rank its place in the job, checks the node, forwards signals, reaps
  orphans, and names the rank that failed first.
  .
- It is one static program that can be copied to any image. rankinit-probe,
- which loads the libraries of the image for the checks of --require=deep, is beside it.
+ It is one static program that can be copied to any image. Beside it is
+ rankinit-probe, which loads the image's libraries for --require=deep.
 """
 # Static on purpose: PID 1 loads no library of the image that it runs in.
 OVERRIDES = """\
