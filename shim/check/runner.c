@@ -216,7 +216,7 @@ static bool wait_for(struct run *run, pid_t pid, int64_t until_us, int *status)
 		left <= 0 ? 0 : left / 1000 + 1);
 
 	/* the kernel is asked what we ignore only where a signal came */
-	if (number != 0 && (ri_mask_stops() & RI_MASK_OF(number)) != 0)
+	if (number != 0 && number != SIGCHLD && (ri_mask_stops() & RI_MASK_OF(number)) != 0)
 		run->stop = number;
 	/* an orphan's end is none of this one's */
 	return waitpid(pid, status, WNOHANG) == pid;
