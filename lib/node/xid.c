@@ -9,7 +9,7 @@
 static const char mark[] = "NVRM: Xid (";
 
 /* "PCI:0000:1b:00" or, of old drivers, "0000:1b:00"; some add the function. */
-static bool read_address(const char *text, size_t length, char out[24])
+static bool read_address(const char *text, size_t length, char out[RI_XID_ADDRESS])
 {
 	static const char allowed[] = "0123456789abcdefABCDEF:.";
 
@@ -19,7 +19,7 @@ static bool read_address(const char *text, size_t length, char out[24])
 	}
 	if (length == 0 || length > 16 || strspn(text, allowed) < length)
 		return false;
-	snprintf(out, 24, "%.*s%s", (int)length, text,
+	snprintf(out, RI_XID_ADDRESS, "%.*s%s", (int)length, text,
 		memchr(text, '.', length) == NULL ? ".0" : "");
 	for (char *at = out; *at != '\0'; at++)
 		if (*at >= 'A' && *at <= 'F')
@@ -27,26 +27,34 @@ static bool read_address(const char *text, size_t length, char out[24])
 	return true;
 }
 
-/* "4,1234,56789012,-;...": priority, sequence, microseconds. */
-static uint64_t read_time(const char *record)
+/*
+ * "4,1234,56789012,-;...": facility and level, sequence, microseconds, flags. The kernel's own
+ * facility is 0, and it gives a record that a process wrote another one (Linux
+ * kernel/printk/printk.c, devkmsg_write). NULL, or what stands behind it.
+ */
+static const char *read_prefix(const char *record, uint64_t *at_us)
 {
-	uint64_t number = 0;
+	uint64_t numbers[3];
 
-	for (int comma = 0; comma < 2; comma++) {
-		record += strcspn(record, ",;");
-		if (*record != ',')
-			return 0;
-		record++;
+	for (int i = 0; i < 3; i++) {
+		size_t digits = ri_digits_read(record, &numbers[i]);
+
+		if (digits == 0 || record[digits] != ',')
+			return NULL;
+		record += digits + 1;
 	}
-	return ri_digits_read(record, &number) > 0 ? number / 1000000 : 0;
+	record += strcspn(record, ";");
+	*at_us = numbers[2];
+	return *record == ';' && numbers[0] >> 3 == 0 ? record + 1 : NULL;
 }
 
 bool ri_xid_read(struct ri_xid *out, const char *record)
 {
-	const char *text = strstr(record, mark), *end;
-	struct ri_xid found = { .at = read_time(record) };
+	struct ri_xid found;
+	const char *text = read_prefix(record, &found.at_us), *end;
 
-	if (text == NULL)
+	/* at the beginning alone: other messages have words of processes */
+	if (text == NULL || strncmp(text, mark, sizeof(mark) - 1) != 0)
 		return false;
 	text += sizeof(mark) - 1;
 	end = strchr(text, ')');
@@ -57,25 +65,28 @@ bool ri_xid_read(struct ri_xid *out, const char *record)
 	return true;
 }
 
-const char *ri_xid_text(uint64_t number)
+const struct ri_xid_kind *ri_xid_kind_find(uint64_t number)
 {
-	/* NVIDIA XID Errors, "Xid Catalog": those whose cause is the hardware or its firmware */
-	static const struct {
-		uint64_t number;
-		const char *text;
-	} texts[] = {
-		{ 48, "an uncorrectable memory error" }, { 62, "its microcontroller halted" },
-		{ 63, "a faulty row or page of memory was recorded" },
-		{ 64, "a faulty row or page of memory could not be recorded" },
-		{ 74, "an NVLink error" }, { 79, "it fell off the bus" },
-		{ 92, "many correctable memory errors" },
-		{ 94, "a contained memory error" }, { 95, "an uncontained memory error" },
-		{ 119, "its firmware did not answer" }, { 120, "its firmware failed" },
-		{ 140, "an unrecovered memory error" },
+	/* NVIDIA XID Errors, "Xid Catalog" */
+	static const struct ri_xid_kind kinds[] = {
+		{ 13, RI_XID_PROGRAM, "an exception on the GPU, mostly a program's own fault" },
+		{ 31, RI_XID_PROGRAM, "a GPU page fault, mostly a program's own fault" },
+		{ 48, RI_XID_FATAL, "an uncorrectable memory error" },
+		{ 62, RI_XID_HARDWARE, "its microcontroller halted" },
+		{ 63, RI_XID_HARDWARE, "a faulty row or page of memory was recorded" },
+		{ 64, RI_XID_HARDWARE, "a faulty row or page of memory could not be recorded" },
+		{ 74, RI_XID_HARDWARE, "an NVLink error" },
+		{ 79, RI_XID_FATAL, "the GPU has fallen off the bus" },
+		{ 92, RI_XID_HARDWARE, "many correctable memory errors" },
+		{ 94, RI_XID_FATAL, "a contained memory error" },
+		{ 95, RI_XID_FATAL, "an uncontained memory error" },
+		{ 119, RI_XID_HARDWARE, "its firmware did not answer" },
+		{ 120, RI_XID_HARDWARE, "its firmware failed" },
+		{ 140, RI_XID_FATAL, "an unrecovered memory error" },
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].number == number)
-			return texts[i].text;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].number == number)
+			return &kinds[i];
 	return NULL;
 }

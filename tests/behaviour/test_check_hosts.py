@@ -440,6 +440,8 @@ PAIRS.update({
                     ["skip - /dev/kmsg"], ["note gpu.xid.logged 0003:00:00.0"]),
     "gpu_xid_of_a_program": Pair(FULL, "gpu.xid", {"dev/kmsg": XID.replace(": 79,", ": 31,")},
                                  ["skip - /dev/kmsg"], ["pass - /dev/kmsg"]),
+    "gpu_xid_of_a_process": Pair(FULL, "gpu.xid", {"dev/kmsg": XID.replace("4,40,", "12,40,")},
+                                 ["skip - /dev/kmsg"], ["pass - /dev/kmsg"]),
     "gpu_xid_elsewhere": Pair(FULL, "gpu.xid", {"dev/kmsg": XID.replace("0003:00", "0009:00")},
                               ["skip - /dev/kmsg"], ["pass - /dev/kmsg"]),
     "mpi_multiple": Pair("both-mpi", "mpi.multiple", dict.fromkeys(MPICH),

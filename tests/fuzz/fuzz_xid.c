@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(length > 0 && length < sizeof(xid.address));
 		CHECK(strspn(xid.address, "0123456789abcdef:.") == length);
 		CHECK(strchr(xid.address, '.') != NULL);
-		CHECK(strstr(text, "Xid (") != NULL);
-		CHECK(ri_xid_text(xid.number) == NULL || xid.number < 1000);
+		CHECK(strstr(text, ";NVRM: Xid (") != NULL);
+		CHECK(ri_xid_kind_find(xid.number) == NULL || xid.number < 1000);
 	}
 	free(text);
 	return 0;
