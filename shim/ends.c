@@ -10,11 +10,13 @@
 #include "link/setup.h"
 #include "report/blame.h"
 #include "report/class.h"
+#include "report/launched.h"
 #include "report/reason.h"
 #include "say/cause.h"
 #include "system/clock.h"
 #include "watch/first_failure.h"
 #include "watch/obituary.h"
+#include "watch/others.h"
 
 static void add_end(struct ri_run *run, size_t index)
 {
@@ -112,6 +114,9 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 	if (outcome->first < 0 || (outcome->ranks[outcome->first].told &&
 		outcome->ranks[outcome->first].end == RI_END_SIGNALED))
 		return status;
+	/* a launcher's own status says how it took that */
+	if (outcome->launched)
+		return status;
 	return ri_verdict_status(children->items[outcome->first].wait_status);
 }
 
@@ -183,11 +188,25 @@ static void name_host(const struct ri_run *run, struct ri_outcome *outcome)
 		outcome->host = names.nodename;
 }
 
+static struct timespec time_of(int64_t at_ms)
+{
+	int64_t ago_ms = ri_now_ms() - at_ms;
+	struct timespec at;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec -= ago_ms / 1000;
+	at.tv_nsec -= ago_ms % 1000 * 1000000;
+	if (at.tv_nsec < 0) {
+		at.tv_sec--;
+		at.tv_nsec += 1000000000;
+	}
+	return at;
+}
+
 /* What only the report has. */
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
-	int64_t ago_ms;
 
 	name_host(run, outcome);
 	outcome->link.roll_call = ri_roll_call_said();
@@ -198,14 +217,7 @@ static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcom
 	}
 	if (!stop->asked)
 		return;
-	ago_ms = ri_now_ms() - stop->at_ms;
-	clock_gettime(CLOCK_REALTIME, &outcome->stop.at);
-	outcome->stop.at.tv_sec -= ago_ms / 1000;
-	outcome->stop.at.tv_nsec -= ago_ms % 1000 * 1000000;
-	if (outcome->stop.at.tv_nsec < 0) {
-		outcome->stop.at.tv_sec--;
-		outcome->stop.at.tv_nsec += 1000000000;
-	}
+	outcome->stop.at = time_of(stop->at_ms);
 }
 
 struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)
@@ -220,6 +232,35 @@ struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)
 		add_surroundings(run, &outcome);
 	number_ranks(run, outcome.count);
 	return outcome;
+}
+
+/* Where a launcher failed because a rank of its did, the ranks are what is told of. */
+static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
+{
+	const struct ri_stop *stop = &run->started.supervised.stop;
+	const struct ri_rank_outcome *launcher = &run->ended.outcomes[0];
+	struct ri_launched_source source = {
+		.text = launcher->wrote.tail, .cut = launcher->wrote.cut,
+		.room = run->ended.words, .ended = launcher->ended,
+	};
+	size_t count;
+
+	if (run->ended.launched == NULL || source.room == NULL || !ri_rank_failed(launcher))
+		return;
+	if (stop->asked)
+		source.stopped = time_of(stop->at_ms);
+	source.count = ri_others_seen(&source.seen);
+	count = ri_launched_outcomes(&source, run->ended.launched, RI_LAUNCHED);
+	if (count == 0)
+		return;
+	outcome->launched = true;
+	outcome->ranks = run->ended.launched;
+	outcome->count = count;
+	for (size_t i = 0; i < count; i++) {
+		run->ended.launched[i].oom = run->ended.launched[i].signal == SIGKILL &&
+			run->started.supervised.oom && !run->ended.launched[i].told;
+		ri_class_find(&run->ended.launched[i]);
+	}
 }
 
 /* Of the first failure. It is found once: for the other nodes, and for what is told at the end. */
@@ -239,6 +280,7 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	struct ri_outcome outcome = begin_outcome(run);
 
 	fill_outcomes(run, whole);
+	take_launched(run, &outcome);
 	*status = find_first(run, &outcome, *status);
 	outcome.cause = find_cause(run, &outcome);
 	outcome.reason = find_reason(&outcome);

@@ -28,6 +28,7 @@ struct ri_started {
 	struct ri_children children;
 	struct ri_output output;
 	struct ri_supervised supervised;
+	bool has_others;	/* the command may start ranks that are no children of ours */
 	struct timespec at;
 };
 
@@ -38,6 +39,8 @@ struct ri_ended {
 	/* Of each rank, where these do not follow from those of the first; or NULL. */
 	const struct ri_output_rank *numbers;
 	struct ri_rank_outcome *outcomes;	/* one for each child that there shall be */
+	struct ri_rank_outcome *launched;	/* of ranks that a launcher started; or NULL */
+	char *words;		/* of these */
 	struct ri_node_facts *facts;	/* of this node, where --report is given; or NULL */
 };
 

@@ -8,11 +8,13 @@
 #include "hang/autopsy.h"
 #include "from/sources.h"
 #include "launch/launch.h"
+#include "launch/starts_ranks.h"
 #include "launch/terminal.h"
 #include "link/link.h"
 #include "say/state_file.h"
 #include "system/clock.h"
 #include "system/mask.h"
+#include "watch/others.h"
 #include "watch/subreaper.h"
 #include "link/roll_call.h"
 #include "watch/step.h"
@@ -82,7 +84,8 @@ static int prepare_output(struct ri_run *run)
 		wishes.node = (int64_t)node;
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct ri_output_rank){ rank + i, local_rank + i, wishes.node };
-	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on();
+	wishes.keeps_stderr = wishes.keeps_stderr || ri_link_is_on() ||
+		(run->started.has_others && !isatty(STDERR_FILENO));
 	status = ri_output_prepare(&run->started.output, &wishes, &run->arena, &run->err);
 	if (status < 0 && run->found.options.given.log_file.twin &&
 		run->err.code == RI_CODE_LOG_REFUSED)
@@ -173,9 +176,12 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	if (calls_roll)
 		ri_roll_call_begin(&roll);
 	ri_autopsy_begin();
+	if (run->started.has_others)
+		ri_others_begin(run->started.children.items[0].pid);
 	status = ri_supervise_run(&run->started.children, &setting);
 	ri_roll_call_end();
 	ri_autopsy_end();
+	ri_others_end();
 	/* of several it was the first one that could read */
 	if (WIFSIGNALED(run->started.children.items[0].wait_status))
 		ri_terminal_reset(&terminal);
@@ -206,6 +212,9 @@ int ri_run_start(struct ri_run *run)
 		ri_launch_replace(&launch, &run->err);
 		return ri_run_fail(run);
 	}
+	run->started.has_others = run->started.children.count == 1 &&
+		!ri_topology_knows(&run->found.topology, RI_FACT_RANK) &&
+		ri_starts_ranks(&run->found.command);
 	if (ri_orphans_adopt(launch.self, &run->found.options, &run->err) < 0 ||
 		prepare_output(run) < 0)
 		return ri_run_fail(run);

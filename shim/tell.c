@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "link/link.h"
+#include "report/launched.h"
 #include "say/report_file.h"
 #include "say/state_file.h"
 #include "system/apart.h"
@@ -56,6 +58,10 @@ int ri_run_reserve_telling(struct ri_run *run)
 	if (run->ended.outcomes == NULL)
 		return ri_fail(&run->err, RI_CODE_MEMORY, "COMMAND",
 			"no memory left for what becomes of it");
+	if (run->started.has_others) {
+		run->ended.launched = ri_pages(RI_LAUNCHED * sizeof(*run->ended.launched));
+		run->ended.words = ri_pages(RI_LAUNCHED_WORDS);
+	}
 	return ri_report_reserve(&plan, &run->err);
 }
 

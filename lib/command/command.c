@@ -243,6 +243,35 @@ static bool is_python(const struct place *place)
 	return strncmp(base, "python", 6) == 0 && base[6 + strspn(base + 6, "0123456789.")] == '\0';
 }
 
+static bool is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		c == '_' || c == '-' || c == '.';
+}
+
+static bool has_word(struct ri_span text, const char *word)
+{
+	const char *end = text.at + text.length, *found;
+	size_t length = strlen(word);
+
+	while ((found = memmem(text.at, text.length, word, length)) != NULL) {
+		bool begins = found == text.at || !is_of_name(found[-1]);
+
+		if (begins && (found + length == end || !is_of_name(found[length])))
+			return true;
+		text = ri_span_skip(text, (size_t)(found - text.at) + length);
+	}
+	return false;
+}
+
+bool ri_command_text_names_launcher(struct ri_span text)
+{
+	for (size_t i = 0; i < START_COUNT; i++)
+		if (has_word(text, starts[i].name))
+			return true;
+	return false;
+}
+
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked)
 {
 	struct place place = { .words = argv };

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/env.h"
+#include "base/span.h"
 
 enum ri_mode {
 	RI_MODE_AUTO,		/* by the command: what is asked for, never an answer */
@@ -47,6 +48,9 @@ struct ri_command {
  * Never fails: what is not understood is not a launcher.
  */
 void ri_command_read(struct ri_command *out, char *const *argv, enum ri_mode asked);
+
+/* Does this line or script of a shell have the name of a known launcher among its words? */
+bool ri_command_text_names_launcher(struct ri_span text);
 
 /*
  * Does the launcher have this long option ("--master-addr"; '_' is '-') among

@@ -159,6 +159,7 @@ struct ri_outcome {
 	const struct ri_rank_outcome *ranks;
 	size_t count;		/* at least 1 */
 	bool single;		/* one rank, of a job whose others are watched elsewhere */
+	bool launched;		/* the command is a launcher, and the ranks are its own children */
 	int exit_status;
 	struct timespec started;
 	struct timespec ended;

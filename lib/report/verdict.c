@@ -45,7 +45,8 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 /* A launcher or a plain command is no rank. */
 static bool has_ranks(const struct ri_outcome *outcome)
 {
-	return outcome->count > 1 || ri_topology_knows(outcome->topology, RI_FACT_RANK);
+	return outcome->count > 1 || outcome->launched ||
+		ri_topology_knows(outcome->topology, RI_FACT_RANK);
 }
 
 static void add_command(struct ri_text *out, const struct ri_outcome *outcome)

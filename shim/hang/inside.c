@@ -51,7 +51,7 @@ static void take_variable(void *said, const char *variable)
 	ri_hang_note_variable(said, variable);
 }
 
-static void look_at_rank(struct ri_hang_process *process)
+void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 {
 	struct ri_hang_identity said = ri_hang_unsaid;
 	char path[32];
@@ -220,7 +220,7 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i)
 	if (process->state == 0 || process->dying)
 		return;
 	look_at_path(process);
-	look_at_rank(process);
+	ri_autopsy_look_at_rank(process);
 	/* after vfork(2) the memory is its parent's, and what that runs */
 	if (row == NULL || row->kind != RI_CALL_EXEC)
 		look_at_python(region, process, i);

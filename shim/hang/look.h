@@ -85,6 +85,9 @@ void ri_autopsy_look_outside(struct ri_hang_process *process);
  */
 void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
 
+/* Of that, the rank alone, by the variables of the process. */
+void ri_autopsy_look_at_rank(struct ri_hang_process *process);
+
 /* After the last process of a look: find the ranks, and how much each process worked meanwhile. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);
 

@@ -349,6 +349,27 @@ static int make_stream(const struct plan *plan, size_t index, unsigned which)
 	return make_pipe(plan, stream);
 }
 
+/* stdout and stderr that are one and the same get their lines from one hand. */
+static bool is_same(int a, int b)
+{
+	struct stat one, other;
+
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+		one.st_ino == other.st_ino;
+}
+
+/* One command whose stderr alone is kept: where both go to one place, their order stays. */
+static int share_pipe(const struct plan *plan)
+{
+	struct ri_stream *streams = plan->output->streams;
+
+	if (plan->wishes->count > 1 || streams[0].given >= 0 || streams[1].fd < 0 ||
+		!is_same(STDOUT_FILENO, STDERR_FILENO))
+		return 0;
+	streams[0].given = ri_fd_move_up(fcntl(streams[1].given, F_DUPFD_CLOEXEC, 0));
+	return streams[0].given < 0 ? refuse(plan, "pipe", "the pipe cannot be used") : 0;
+}
+
 static int make_streams(const struct plan *plan)
 {
 	struct ri_output *output = plan->output;
@@ -364,7 +385,7 @@ static int make_streams(const struct plan *plan)
 	for (size_t i = 0; i < 2 * count; i++)
 		if (make_stream(plan, i / 2, i % 2) < 0)
 			return -1;
-	return 0;
+	return share_pipe(plan);
 }
 
 /* What one read becomes: lines of one byte grow most, by their prefix. */
@@ -414,15 +435,6 @@ static int reserve(const struct plan *plan)
 	for (size_t i = 0; i < count; i++, next += RI_TAIL_ROOM)
 		output->memories[i].tail.bytes = next;
 	return 0;
-}
-
-/* stdout and stderr that are one and the same get their lines from one hand. */
-static bool is_same(int a, int b)
-{
-	struct stat one, other;
-
-	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
-		one.st_ino == other.st_ino;
 }
 
 static struct ri_stream_group *choose_group(struct ri_output *output, size_t index)

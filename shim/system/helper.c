@@ -22,7 +22,7 @@ enum {
 	REAP_MS = 200,		/* a killed helper that stays longer is left behind */
 	STEP_MS = 1,
 	LEFT = 4,		/* that may stay though they were killed */
-	MOST = LEFT + 4,	/* link, roll call, autopsy and course have one each */
+	MOST = LEFT + 5,	/* link, roll call, autopsy, course and others have one each */
 	NOBODY = 65534,		/* the kernel's own number for no user (fs/overflowuid) */
 };
 
@@ -69,16 +69,22 @@ static bool become_nobody(void)
 	return drop_capabilities();
 }
 
-/* proc(5): the folder of a process belongs to its user, and 1000 goes first where memory ends. */
-static bool become_owner(pid_t pid)
+/* proc(5): 1000 goes first. */
+static void go_first(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	char path[32];
-	struct stat info;
 
 	if (fd >= 0 && write(fd, "1000", 4) < 0)
 		errno = 0;	/* then the kernel goes by size alone */
 	close(fd);
+}
+
+/* proc(5): the folder of a process belongs to its user. */
+static bool become_owner(pid_t pid)
+{
+	char path[32];
+	struct stat info;
+
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	return ri_proc_is_ours(getpid()) && stat(path, &info) == 0 && (geteuid() != 0 ||
 		info.st_uid == 0 || take_user(info.st_uid, info.st_gid));
@@ -90,6 +96,8 @@ __attribute__((noreturn)) static void run(const struct ri_helper_task *task, pid
 		prctl(PR_SET_NAME, task->name, 0, 0, 0);
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	}
+	if (task->user == RI_HELPER_OWNER && task->seconds > 0)
+		go_first();
 	if ((task->user == RI_HELPER_NOBODY && !become_nobody()) ||
 		(task->user == RI_HELPER_OWNER && !become_owner(task->owned)))
 		_exit(1);

@@ -28,7 +28,8 @@ enum ri_helper_user {
 	RI_HELPER_NOBODY,
 	/*
 	 * What looks at a process: root becomes that process's user, which is what the kernel asks
-	 * for (ptrace(2), "Ptrace access mode checking"). It is the first to go where memory ends.
+	 * for (ptrace(2), "Ptrace access mode checking"). One that has a time is the first to go
+	 * where memory ends.
 	 */
 	RI_HELPER_OWNER,
 };

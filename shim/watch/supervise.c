@@ -20,6 +20,7 @@
 #include "system/mask.h"
 #include "system/helper.h"
 #include "watch/leftovers.h"
+#include "watch/others.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
 #include "watch/first_failure.h"
@@ -331,8 +332,10 @@ static void look(void *supervisor)
 {
 	const struct ri_supervisor *sv = supervisor;
 
-	if (sv->phase < RI_PHASE_ASKED)
+	if (sv->phase < RI_PHASE_ASKED) {
 		ri_settle_look(sv->children);
+		ri_others_look();
+	}
 }
 
 /* Of several ranks, or with a report, more will be said than how one of them ended. */

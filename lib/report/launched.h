@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks that a launcher started below rankinit: what the kernel told of their ends, what the
+ * launcher says of them on its stderr, and whose words stand there, made into outcomes of ranks.
+ */
+#ifndef RI_REPORT_LAUNCHED_H
+#define RI_REPORT_LAUNCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "base/span.h"
+#include "report/outcome.h"
+
+enum {
+	RI_LAUNCHED = 1024,	/* ranks of one node that are watched, those of restarts counted */
+	/* bytes of the words of all of them: each is a part of what is kept, and ends in a line */
+	RI_LAUNCHED_WORDS = 2 * (RI_OUTPUT_TAIL + RI_OUTPUT_HEAD),
+};
+
+/* One that was seen while it lived. */
+struct ri_launched {
+	pid_t pid;
+	uint64_t born;		/* clock ticks since boot */
+	int64_t rank, local_rank;	/* local_rank -1: not known */
+	bool is_rank;		/* false: one below it is, as was seen later */
+	unsigned order;		/* 1: it ended first; 0: it lives, as far as is known */
+	struct timespec started, ended;	/* CLOCK_REALTIME */
+	bool has_status;	/* the kernel told how it ended: */
+	int wait_status;	/* as wait4(2) gives it */
+};
+
+struct ri_launched_source {
+	const struct ri_launched *seen;
+	size_t count;
+	struct ri_span text;	/* the last bytes of the launcher's stderr; at NULL: not kept */
+	bool cut;		/* there were more */
+	struct timespec stopped;	/* CLOCK_REALTIME, a stop from outside; 0: none came */
+	struct timespec ended;	/* the launcher did */
+	char *room;		/* of RI_LAUNCHED_WORDS, for the words of the ranks */
+};
+
+/*
+ * The outcomes of the ranks that were seen last under their numbers, or that the launcher tells of,
+ * in the order of their numbers, out of room at most. Classes are not found yet. Returns how many;
+ * 0 where none failed before the launcher ended.
+ */
+size_t ri_launched_outcomes(const struct ri_launched_source *source, struct ri_rank_outcome *out,
+	size_t room);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch/others.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/pages.h"
+#include "hang/judge.h"
+#include "hang/look.h"
+#include "system/clock.h"
+#include "system/helper.h"
+#include "system/kept_fds.h"
+#include "system/mask.h"
+#include "system/own_proc.h"
+
+enum {
+	LOOK = SIGUSR1,		/* to the helper: look now */
+	LAST = SIGUSR2,		/* write down what is left, and end */
+	BATCH = 64,		/* ends that are taken at once */
+	DEEPEST = 64,		/* generations between a rank and what seemed to be one */
+	LOOKS = 7,		/* 1, 2, 4 ... 64 s after the start */
+	AGAIN_MS = 250,		/* a job may print traceback after traceback */
+	LOOK_MS = 2000,		/* that one may take */
+	END_MS = 200,		/* for the last word */
+	STEP_MS = 2,
+	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
+};
+
+/* linux/pidfd.h of 6.15: struct pidfd_info up to its first published size. */
+struct end_info {
+	uint64_t mask, cgroup;
+	uint32_t numbers[11];	/* pid, tgid, ppid, and eight of users and groups */
+	int32_t exit_code;
+};
+
+enum { INFO_EXIT = 1 << 3 };
+
+#define GET_INFO _IOWR(0xFF, 11, struct end_info)
+
+/* Shared with the helper, which alone writes. */
+struct table {
+	volatile uint32_t count;
+	struct ri_launched items[RI_LAUNCHED];
+};
+
+static struct {
+	struct table *table;
+	pid_t helper;		/* 0: none */
+	pid_t launcher;
+} own;
+
+/* --- in the helper --------------------------------------------------------- */
+
+static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
+static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
+static struct ri_autopsy_region *region;
+static unsigned ended;
+
+static struct ri_launched *find_item(const struct ri_hang_process *process)
+{
+	for (size_t i = 0; i < own.table->count; i++) {
+		struct ri_launched *item = &own.table->items[i];
+
+		if (item->pid == process->pid && item->born == process->started)
+			return item;
+	}
+	return NULL;
+}
+
+/* proc(5), starttime: in clock ticks since the machine's start. */
+static struct timespec time_of(uint64_t born)
+{
+	uint64_t hertz = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now, up;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	ri_clock_read(CLOCK_BOOTTIME, &up);
+	now.tv_sec += (time_t)(born / hertz) - up.tv_sec;
+	now.tv_nsec += (long)(born % hertz * (1000000000 / hertz)) - up.tv_nsec;
+	if (now.tv_nsec < 0 || now.tv_nsec >= 1000000000) {
+		int step = now.tv_nsec < 0 ? -1 : 1;
+
+		now.tv_sec += step;
+		now.tv_nsec -= step * 1000000000L;
+	}
+	return now;
+}
+
+/* A rank that is new. */
+static void add_item(const struct ri_hang_process *process)
+{
+	uint32_t at = own.table->count;
+	struct ri_launched *item = &own.table->items[at];
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u32 = at };
+	uint64_t born;
+	int fd;
+
+	if (at == RI_LAUNCHED)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	if (fd < 0)
+		return;
+	/* by now the number may be another process's, which began later */
+	if (!ri_proc_birth(process->pid, &born) || born != process->started ||
+		epoll_ctl(ends, EPOLL_CTL_ADD, fd, &event) < 0) {
+		close(fd);
+		return;
+	}
+	pidfds[at] = fd;
+	*item = (struct ri_launched){
+		.pid = process->pid, .born = born, .rank = process->rank, .is_rank = true,
+		.local_rank = process->local_ranks > 0 ? process->local_rank : -1,
+		.started = time_of(born),
+	};
+	own.table->count++;
+}
+
+/* What seemed to be a rank, and has one below it, is a launcher. */
+static void pass_over(const struct ri_hang_look *look, const struct ri_hang_process *rank)
+{
+	int at = ri_hang_find_process(look, rank->parent);
+
+	for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
+		struct ri_launched *item = find_item(&look->processes[at]);
+
+		if (item != NULL)
+			item->is_rank = false;
+		at = ri_hang_find_process(look, look->processes[at].parent);
+	}
+}
+
+static void take_ranks(const struct ri_hang_look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		const struct ri_hang_process *process = &look->processes[i];
+
+		if (!process->is_rank || process->dying || process->pid == own.launcher ||
+			find_item(process) != NULL)
+			continue;
+		add_item(process);
+		pass_over(look, process);
+	}
+}
+
+/* What a rank that has ended left behind has the variables of that. */
+static bool is_orphan(const struct ri_hang_process *process)
+{
+	return process->parent == getppid() && process->pid != own.launcher;
+}
+
+static void look_for_ranks(void)
+{
+	const struct ri_autopsy_limit limit = { ri_now_ms, ri_now_ms() + LOOK_MS };
+	struct ri_hang_look *look;
+
+	if (!ri_autopsy_list_own(region, getppid(), &own.launcher, 1) ||
+		!ri_autopsy_list_others(region, getppid(), &limit))
+		return;
+	look = ri_hang_newer(&region->hang);
+	for (size_t i = 0; i < look->count && !ri_autopsy_is_over(&limit); i++)
+		if (!is_orphan(&look->processes[i]))
+			ri_autopsy_look_at_rank(&look->processes[i]);
+	ri_hang_find_ranks(look);
+	take_ranks(look);
+}
+
+/* An end has an order and a time; how it came is known when the launcher has reaped the rank. */
+static void take_end(struct ri_launched *item, int *pidfd)
+{
+	struct end_info info = { .mask = INFO_EXIT };
+
+	if (item->order == 0) {
+		ri_clock_read(CLOCK_REALTIME, &item->ended);
+		item->order = ++ended;
+	}
+	if (ioctl(*pidfd, GET_INFO, &info) < 0 || (info.mask & INFO_EXIT) == 0)
+		return;
+	item->wait_status = info.exit_code;
+	item->has_status = true;
+	close(*pidfd);
+	*pidfd = -1;
+}
+
+/* Takes what comes until then, or until PID 1 says something. */
+static void wait_for_ends(int64_t until)
+{
+	struct epoll_event events[BATCH];
+	int64_t left = until == INT64_MAX ? -1 : until - ri_now_ms();
+	int count = epoll_wait(ends, events, BATCH, left < -1 ? 0 : (int)left);
+
+	for (int i = 0; i < count; i++) {
+		uint32_t at = events[i].data.u32;
+
+		if (at < RI_LAUNCHED && pidfds[at] >= 0)
+			take_end(&own.table->items[at], &pidfds[at]);
+	}
+}
+
+static bool has_open_ends(void)
+{
+	for (uint32_t i = 0; i < own.table->count; i++)
+		if (own.table->items[i].order != 0 && pidfds[i] >= 0)
+			return true;
+	return false;
+}
+
+/* All that have ended were killed or reaped by the launcher, or are about to be by PID 1. */
+static void write_down_the_rest(void)
+{
+	int64_t until = ri_now_ms() + REAPED_MS;
+
+	do
+		wait_for_ends(ri_now_ms() + STEP_MS);
+	while (has_open_ends() && ri_now_ms() < until);
+}
+
+static bool make_room(void)
+{
+	const ri_sigset told = RI_MASK_OF(LOOK) | RI_MASK_OF(LAST);
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = RI_LAUNCHED };
+	struct rlimit files;
+
+	ri_close_between(0, ~0u);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	ri_mask_set(RI_MASK_ALL);
+	orders = (int)syscall(SYS_signalfd4, -1, &told, sizeof(told), SFD_NONBLOCK);
+	ends = epoll_create1(0);
+	region = ri_pages(sizeof(*region));
+	return orders >= 0 && ends >= 0 && region != NULL &&
+		epoll_ctl(ends, EPOLL_CTL_ADD, orders, &event) == 0;
+}
+
+static void watch_ranks(void *context)
+{
+	int64_t begun = ri_now_ms(), due = begun + 1000, looked = 0;
+	struct signalfd_siginfo told;
+	unsigned looks = 0;
+
+	(void)context;
+	if (!make_room())
+		return;
+	for (;;) {
+		wait_for_ends(looks < LOOKS ? due : INT64_MAX);
+		if (read(orders, &told, sizeof(told)) == sizeof(told)) {
+			if (told.ssi_signo == LAST)
+				break;
+			if (ri_now_ms() - looked >= AGAIN_MS)
+				look_for_ranks();
+			looked = ri_now_ms();
+		}
+		if (looks < LOOKS && ri_now_ms() >= due) {
+			look_for_ranks();
+			due = begun + (INT64_C(1000) << ++looks);
+		}
+	}
+	write_down_the_rest();
+}
+
+/* --- in PID 1 -------------------------------------------------------------- */
+
+void ri_others_begin(pid_t launcher)
+{
+	own.launcher = launcher;
+	own.table = ri_pages_shared(sizeof(*own.table));
+	if (own.table == NULL)
+		return;
+	own.helper = ri_helper_start(&(struct ri_helper_task){
+		.body = watch_ranks, .signal = SIGIO, .user = RI_HELPER_OWNER,
+		.name = "rankinit-ranks", .owned = launcher,
+	});
+	if (own.helper < 0)
+		own.helper = 0;
+}
+
+void ri_others_look(void)
+{
+	if (own.helper != 0)
+		kill(own.helper, LOOK);
+}
+
+void ri_others_end(void)
+{
+	int64_t until = ri_now_ms() + END_MS;
+	siginfo_t info;
+
+	if (own.helper == 0)
+		return;
+	kill(own.helper, LAST);
+	while (!ri_helper_reap(own.helper, NULL)) {
+		if (ri_now_ms() >= until) {
+			ri_helper_end(own.helper, RI_MASK_OF(SIGIO), NULL);
+			break;
+		}
+		ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, STEP_MS);
+	}
+	own.helper = 0;
+}
+
+size_t ri_others_seen(const struct ri_launched **out)
+{
+	uint32_t count = own.table == NULL ? 0 : own.table->count;
+
+	*out = own.table == NULL ? NULL : own.table->items;
+	return count > RI_LAUNCHED ? RI_LAUNCHED : count;
+}

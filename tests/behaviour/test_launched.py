@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Ranks that a launcher starts: which failed first and why, though their parent is another one.
+
+The launcher is a stand-in that starts, reaps and stops its ranks as torchrun does (torch/
+distributed/elastic/multiprocessing/api.py); tests/frameworks has the real ones.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+
+import pytest
+
+import peek
+import schema
+from peek import wait_until
+from test_terminal import terminal  # noqa: F401  a fixture
+
+LAUNCHER = f"""#!{sys.executable} -IS
+import os, signal, sys
+ranks, restarts = {{}}, int(os.environ.pop("RESTARTS", "0"))
+signal.signal(signal.SIGTERM, lambda *_: [os.kill(pid, 15) for pid in ranks])
+def start(attempt):
+    for rank, command in enumerate(sys.argv[1:]):
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            world = str(len(sys.argv) - 1)
+            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=world,
+                              LOCAL_WORLD_SIZE=world, ATTEMPT=str(attempt))
+            os.execv("/bin/sh", ["sh", "-c", command])
+        ranks[pid] = rank
+for attempt in range(restarts + 1):
+    start(attempt)
+    failed = False
+    while ranks:
+        pid, status = os.wait()
+        del ranks[pid]
+        if status and not failed:
+            failed = True
+            for pid in ranks:
+                os.kill(pid, 15)
+    if not failed:
+        sys.exit(0)
+sys.exit(1)
+"""
+
+SCRIPT = """#!/bin/sh
+./torchrun "$@"
+"""
+
+# A rank waits for its file, to end when the test has seen that it is watched.
+WAIT = "until [ -e go$RANK.$ATTEMPT ]; do sleep 0.02; done; "
+RAISE = WAIT + """exec python3 -ISc 'raise ValueError("bad batch 17")'"""
+LOSE = WAIT + """echo '[rank1]: Traceback (most recent call last):
+[rank1]:   File "train.py", line 9, in <module>
+[rank1]: RuntimeError: [../gloo/pair.cc:598] Connection closed by peer [10.0.0.1]:3' >&2; exit 1"""
+OWN = WAIT + """echo '[rank0]: Traceback (most recent call last):
+[rank0]:   File "train.py", line 7, in <module>
+[rank0]: ValueError: bad batch 17' >&2; exit 1"""
+
+
+@pytest.fixture
+def launch(box):
+    """Start a launcher in front of ranks; each is a shell's line."""
+    def start(*ranks, options=(), command=None, **more):
+        job = box.start(*options, "--", *(command or ["./torchrun"]), *ranks,
+                        shell=f"cat >torchrun <<'E'\n{LAUNCHER}E\ncat >run.sh <<'E'\n{SCRIPT}E\n"
+                              "chmod +x torchrun run.sh", **more)
+        return job
+    return start
+
+
+def pids_held(pid):
+    """Of which processes it holds a pidfd."""
+    held = set()
+    for path in pathlib.Path(f"/proc/{pid}/fdinfo").glob("*"):
+        try:
+            lines = path.read_text(encoding="ascii").splitlines()
+        except OSError:
+            continue
+        held |= {int(line.split()[1]) for line in lines if line.startswith("Pid:")}
+    return held
+
+
+def ranks_of(job, attempt=0):
+    """{rank: pid} of those that live."""
+    found = {}
+    for pid in job.members():
+        said = dict(pair.partition(b"=")[::2] for pair in peek.read(pid, "environ").split(b"\0"))
+        if said.get(b"ATTEMPT") == str(attempt).encode() and (peek.stat(pid) or [""])[0] == "sh":
+            found[int(said[b"RANK"])] = pid
+    return found
+
+
+def helper_of(job):
+    return next((pid for pid, facts in job.members().items() if facts[0] == "rankinit-ranks"), None)
+
+
+def until_watched(job, count, attempt=0):
+    """Until the helper holds a pidfd of each rank. Returns {rank: pid}."""
+    def look():
+        ranks = ranks_of(job, attempt)
+        held = pids_held(helper_of(job) or 0)
+        return ranks if len(ranks) == count and set(ranks.values()) <= held else None
+    return wait_until(look, "a helper that watches each rank")
+
+
+def let_go(job, rank, attempt=0):
+    pathlib.Path(job.folder, f"go{rank}.{attempt}").touch()
+
+
+def verdict(result):
+    return "\n".join(result.lines())
+
+
+def test_an_exception_of_a_rank_below_a_launcher(launch):
+    job = launch("sleep 99", RAISE)
+    until_watched(job, 2)
+    let_go(job, 1)
+    result = job.wait()
+    said = verdict(result)
+    assert result.status == 1
+    assert "rank 1 (local rank 1, pid " in said.splitlines()[0], said
+    assert "failed first: exit status 1, after " in said.splitlines()[0], said
+    assert "  ValueError: bad batch 17" in said.splitlines()[1], said
+    assert "rank 0: told to stop, killed by SIGTERM (15)" in said
+    assert said.splitlines()[-1].endswith("  the job's exit status is 1")
+
+
+@pytest.mark.parametrize("end, said", [
+    ("kill -KILL $$", "failed first: killed by SIGKILL (9), after "),
+    ("kill -SEGV $$", "failed first: killed by SIGSEGV (11), after "),
+    ("exit 3", "failed first: exit status 3, after "),
+])
+def test_the_kernel_tells_how_a_rank_ended(launch, end, said):
+    job = launch(WAIT + end, "sleep 99", "sleep 99")
+    until_watched(job, 3)
+    let_go(job, 0)
+    result = job.wait()
+    assert "rank 0 (local rank 0, pid " in verdict(result) and said in verdict(result)
+    assert "ranks 1-2: told to stop, killed by SIGTERM (15)" in verdict(result)
+
+
+def test_a_victim_is_not_named(launch):
+    """It ended first, and its words, which bear its number, say that it lost the other."""
+    job = launch(OWN, LOSE)
+    pids = until_watched(job, 2)
+    let_go(job, 1)
+    wait_until(lambda: peek.state(pids[1]) in (None, "Z"), "the end of rank 1")
+    let_go(job, 0)
+    result = job.wait()
+    said = verdict(result)
+    if "killed by SIGTERM" not in said:     # the launcher was faster than rank 0
+        assert "rank 0 (local rank 0, pid " in said.splitlines()[0], said
+        assert "  ValueError: bad batch 17" in said.splitlines()[1], said
+        assert "rank 1: lost a peer, exit status 1" in said, said
+
+
+def test_a_report_has_the_ranks(launch):
+    job = launch("sleep 99", RAISE, options=["--report=r.json"])
+    pids = until_watched(job, 2)
+    inner = {rank: int(job.inner(pid)) for rank, pid in pids.items()}
+    let_go(job, 1)
+    job.wait()
+    document = json.loads(job.read("r.json"))
+    schema.check(document, "report")
+    ranks = document["ranks"]
+    assert [rank["rank"] for rank in ranks] == [0, 1]
+    assert [rank["pid"] for rank in ranks] == [inner[0], inner[1]]
+    assert [rank["class"] for rank in ranks] == ["stopped", "own"]
+    assert [rank["signal"] for rank in ranks] == ["SIGTERM", None]
+    assert document["first_failure"]["rank"] == 1
+    assert "ValueError: bad batch 17" in json.dumps(document["first_failure"]["reason"])
+    assert document["launch"] == "node" and document["exit_status"] == 1
+
+
+@pytest.mark.parametrize("command", [
+    ["bash", "-c", './torchrun "$@"', "bash"],
+    ["sh", "run.sh"],
+    ["./run.sh"],
+])
+def test_a_shell_in_front(launch, command):
+    job = launch("sleep 99", RAISE, options=["--report=r.json"], command=command)
+    until_watched(job, 2)
+    let_go(job, 1)
+    result = job.wait()
+    assert "rank 1 (local rank 1, pid " in verdict(result)
+    assert "  ValueError: bad batch 17" in verdict(result)
+    assert json.loads(job.read("r.json"))["launch"] == "process", "a shell is no launcher"
+
+
+def test_a_restart_is_no_failure_of_the_job(launch):
+    job = launch(WAIT + "exit 0", WAIT + "[ $ATTEMPT = 1 ]", env={"RESTARTS": "1"})
+    until_watched(job, 2)
+    let_go(job, 1)
+    until_watched(job, 2, attempt=1)
+    let_go(job, 0, attempt=1)
+    let_go(job, 1, attempt=1)
+    result = job.wait()
+    assert result.status == 0 and not result.lines()
+
+
+def test_the_last_attempt_is_told_of(launch):
+    job = launch("sleep 99", WAIT + "[ $ATTEMPT = 0 ] && exit 3; exit 5", env={"RESTARTS": "1"})
+    until_watched(job, 2)
+    let_go(job, 1)
+    until_watched(job, 2, attempt=1)
+    let_go(job, 1, attempt=1)
+    result = job.wait()
+    assert "rank 1 (" in verdict(result) and "exit status 5" in verdict(result)
+    assert "exit status 3" not in verdict(result)
+
+
+def test_a_stop_from_outside_is_no_failure_of_a_rank(launch):
+    job = launch("sleep 99", "sleep 99")
+    until_watched(job, 2)
+    job.signal(signal.SIGTERM)
+    result = job.wait()
+    assert "failed" not in verdict(result), verdict(result)
+
+
+def test_a_job_that_ends_well_says_nothing(launch):
+    job = launch(WAIT + "echo done", WAIT + "echo done")
+    until_watched(job, 2)
+    let_go(job, 0)
+    let_go(job, 1)
+    result = job.wait()
+    assert (result.status, result.out, result.err) == (0, b"done\ndone\n", "")
+
+
+@pytest.mark.parametrize("words", [
+    ["sleep", "99"],
+    ["sh", "-c", "sleep 99"],
+    ["--launch=process", "./torchrun", "sleep 99"],
+    ["--supervise=never", "./torchrun", "sleep 99"],
+])
+def test_who_is_not_watched(launch, words):
+    """A command that names no launcher, and one that is said to be a rank."""
+    options = [word for word in words if word.startswith("--")]
+    command = [word for word in words if not word.startswith("--")]
+    job = launch(options=options, command=command)
+    wait_until(lambda: any(facts[0] == "sleep" for facts in job.members().values()), "its sleep")
+    assert helper_of(job) is None
+
+
+def test_both_streams_keep_their_order(box, tmp_path):
+    """One place for both: one pipe for both."""
+    lines = "for i in $(seq 300); do echo out $i; echo err $i >&2; done"
+    with open(tmp_path / "both", "w+b") as both:
+        job = box.start("--", "bash", "-c", f": torchrun; {lines}", stdout=both, stderr=both)
+        job.wait()
+        both.seek(0)
+        said = both.read().decode().split("\n")
+    assert said[:-1] == [f"{word} {i}" for i in range(1, 301) for word in ("out", "err")]
+
+
+def test_a_terminal_stays_one(launch, terminal):  # noqa: F811
+    """stderr is not read there, and the ends tell which rank it was."""
+    job = launch("sleep 99", WAIT + "test -t 2 && exit 3", tty=terminal.path)
+    until_watched(job, 2)
+    let_go(job, 1)
+    assert job.wait().status == 1
+    terminal.look(0.1)
+    assert "rank 1 (local rank 1, pid " in terminal.text, terminal.text
+    assert "failed first: exit status 3, after " in terminal.text, terminal.text
+    assert "it wrote nothing to stderr" not in terminal.text, terminal.text
+
+
+def test_a_helper_that_was_killed_costs_nothing_but_its_words(launch):
+    job = launch("sleep 99", RAISE)
+    until_watched(job, 2)
+    os.kill(helper_of(job), signal.SIGKILL)
+    let_go(job, 1)
+    result = job.wait()
+    assert result.status == 1
+    assert "  ValueError: bad batch 17" in verdict(result)

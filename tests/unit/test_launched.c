@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that a launcher started: whose words are whose, and which failed first. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/blame.h"
+#include "report/class.h"
+#include "report/launched.h"
+
+enum { EXIT_1 = 1 << 8, EXIT_3 = 3 << 8 };
+
+static char room[RI_LAUNCHED_WORDS];
+static struct ri_rank_outcome ranks[8];
+
+static struct ri_launched seen(pid_t pid, int64_t rank, unsigned order, int status)
+{
+	return (struct ri_launched){
+		.pid = pid, .rank = rank, .local_rank = rank, .is_rank = true, .order = order,
+		.started.tv_sec = 100, .ended.tv_sec = 200 + (time_t)order,
+		.has_status = order > 0, .wait_status = status,
+	};
+}
+
+/* Their outcomes, with the class of each. */
+static size_t outcomes(const struct ri_launched *items, size_t count, const char *text,
+	time_t stopped)
+{
+	const struct ri_launched_source source = {
+		.seen = items, .count = count, .room = room, .stopped.tv_sec = stopped,
+		.text = { text, text == NULL ? 0 : strlen(text) },
+	};
+	size_t found;
+
+	memset(ranks, 0, sizeof(ranks));
+	found = ri_launched_outcomes(&source, ranks, 8);
+	for (size_t i = 0; i < found; i++)
+		ri_class_find(&ranks[i]);
+	return found;
+}
+
+static ssize_t first_of(size_t count)
+{
+	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
+
+	ri_blame_find(&outcome);
+	return outcome.first;
+}
+
+static bool has_words(size_t i, const char *word)
+{
+	return ri_span_has(ranks[i].wrote.tail, word);
+}
+
+static const char unnumbered[] =
+	"W1127 01:14:19.5 7166 torch/distributed/run.py:874] Setting OMP_NUM_THREADS\n"
+	"Traceback (most recent call last):\n"
+	"  File \"train.py\", line 3, in <module>\n"
+	"ValueError: bad batch 17\n"
+	"E1127 01:14:19.7 7166 torch/distributed/elastic/multiprocessing/api.py:1002] failed "
+	"(exitcode: 1) local_rank: 1 (pid: 11) of binary: python\n";
+
+static void test_words_without_a_number(void **state)
+{
+	const struct ri_launched items[] = {
+		seen(10, 0, 2, SIGTERM), seen(11, 1, 1, EXIT_1),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, unnumbered, 0), 2);
+	assert_int_equal(first_of(2), 1);
+	assert_int_equal(ranks[1].evidence.class, RI_CLASS_OWN);
+	assert_true(has_words(1, "ValueError: bad batch 17"));
+	assert_false(has_words(1, "OMP_NUM_THREADS"));
+	assert_false(has_words(1, "exitcode"));
+	assert_true(ranks[0].told);
+	assert_int_equal(ranks[0].evidence.class, RI_CLASS_STOPPED);
+}
+
+static void test_words_that_bear_numbers(void **state)
+{
+	static const char text[] =
+		"[rank1]: Traceback (most recent call last):\n"
+		"[rank0]: Traceback (most recent call last):\n"
+		"[rank1]:   File \"train.py\", line 3, in <module>\n"
+		"[rank0]:   File \"train.py\", line 5, in <module>\n"
+		"[rank1]: RuntimeError: Connection closed by peer [127.0.0.1]:3\n"
+		"[rank0]: ValueError: bad batch 17\n";
+	const struct ri_launched items[] = {
+		seen(10, 0, 2, EXIT_1), seen(11, 1, 1, EXIT_1),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, text, 0), 2);
+	assert_int_equal(ranks[1].evidence.class, RI_CLASS_LOSS);
+	assert_int_equal(ranks[0].evidence.class, RI_CLASS_OWN);
+	assert_int_equal(first_of(2), 0);
+	assert_false(has_words(0, "closed by peer"));
+}
+
+static void test_the_first_that_lost_no_other(void **state)
+{
+	static const char text[] =
+		"Traceback (most recent call last):\n"
+		"  File \"train.py\", line 3, in <module>\n"
+		"ValueError: bad batch 17\n"
+		"Traceback (most recent call last):\n"
+		"  File \"train.py\", line 5, in <module>\n"
+		"RuntimeError: Connection closed by peer [127.0.0.1]:3\n";
+	const struct ri_launched items[] = {
+		seen(10, 0, 2, EXIT_1), seen(11, 1, 1, EXIT_1),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, text, 0), 2);
+	assert_int_equal(first_of(2), 1);
+	assert_true(has_words(1, "ValueError"));
+	assert_false(has_words(1, "closed by peer"));
+}
+
+static void test_ends_without_words(void **state)
+{
+	const struct ri_launched items[] = {
+		seen(10, 0, 1, SIGSEGV), seen(11, 1, 2, SIGKILL), seen(12, 2, 0, 0),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 3, NULL, 0), 3);
+	assert_int_equal(first_of(3), 0);
+	assert_int_equal(ranks[0].signal, SIGSEGV);
+	assert_true(ranks[1].told);
+	assert_int_equal(ranks[2].end, RI_END_RUNNING);
+	assert_null(ranks[0].wrote.tail.at);
+}
+
+static void test_the_last_under_each_number(void **state)
+{
+	const struct ri_launched items[] = {
+		seen(11, 1, 1, EXIT_3), seen(10, 0, 2, SIGTERM),
+		seen(20, 0, 4, SIGTERM), seen(21, 1, 3, EXIT_1),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 4, NULL, 0), 2);
+	assert_int_equal(ranks[0].pid, 20);
+	assert_int_equal(ranks[1].pid, 21);
+	assert_int_equal(ranks[1].exit_code, 1);
+}
+
+static void test_who_is_no_rank(void **state)
+{
+	struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 0, 2, EXIT_3) };
+
+	(void)state;
+	items[0].is_rank = false;
+	assert_int_equal(outcomes(items, 2, NULL, 0), 1);
+	assert_int_equal(ranks[0].pid, 11);
+}
+
+static void test_where_no_rank_failed(void **state)
+{
+	const struct ri_launched items[] = { seen(10, 0, 1, 0), seen(11, 1, 0, 0) };
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, unnumbered, 0), 0);
+	assert_int_equal(outcomes(NULL, 0, unnumbered, 0), 0);
+}
+
+static void test_a_stop_from_outside(void **state)
+{
+	const struct ri_launched items[] = {
+		seen(10, 0, 1, SIGTERM), seen(11, 1, 2, EXIT_1),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, NULL, 150), 2);
+	assert_true(ranks[0].told && ranks[1].told);
+	assert_int_equal(outcomes(items, 2, NULL, 202), 2);
+	assert_false(ranks[0].told);
+}
+
+static void test_more_than_there_is_room_for(void **state)
+{
+	struct ri_launched items[12];
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		items[i] = seen(10 + i, i, (unsigned)i + 1, EXIT_1);
+	assert_int_equal(outcomes(items, 12, unnumbered, 0), 8);
+	assert_true(has_words(0, "ValueError"));
+	assert_false(has_words(1, "ValueError"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words_without_a_number),
+		cmocka_unit_test(test_words_that_bear_numbers),
+		cmocka_unit_test(test_the_first_that_lost_no_other),
+		cmocka_unit_test(test_ends_without_words),
+		cmocka_unit_test(test_the_last_under_each_number),
+		cmocka_unit_test(test_who_is_no_rank),
+		cmocka_unit_test(test_where_no_rank_failed),
+		cmocka_unit_test(test_a_stop_from_outside),
+		cmocka_unit_test(test_more_than_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
