@@ -13,6 +13,7 @@
 #include "report/launched.h"
 #include "report/reason.h"
 #include "say/cause.h"
+#include "say/gpu_errors.h"
 #include "system/clock.h"
 #include "watch/first_failure.h"
 #include "watch/obituary.h"
@@ -282,6 +283,8 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	fill_outcomes(run, whole);
 	take_launched(run, &outcome);
 	*status = find_first(run, &outcome, *status);
+	if (run->started.children.refused == 0)
+		outcome.gpu_errors = ri_gpu_errors_find(&outcome, &run->found.env);
 	outcome.cause = find_cause(run, &outcome);
 	outcome.reason = find_reason(&outcome);
 	name_host(run, &outcome);

@@ -200,6 +200,27 @@ static json_t *describe_cause(struct ri_json *json, const struct ri_cause *cause
 	return object;
 }
 
+static json_t *describe_gpu_errors(struct ri_json *json, const struct ri_gpu_errors *errors)
+{
+	json_t *object, *list;
+
+	if (errors == NULL)
+		return json_null();
+	object = json_object();
+	list = json_array();
+	for (size_t i = 0; i < errors->count; i++) {
+		const struct ri_gpu_error *error = &errors->items[i];
+
+		ri_json_append(json, list, json_pack("{s:I, s:s, s:s, s:s, s:b}",
+			"xid", (json_int_t)error->number, "gpu", error->address,
+			"text", error->text, "of", error->of_program ? "program" : "hardware",
+			"after_end", error->later));
+	}
+	ri_json_put(json, object, "listed", list);
+	ri_json_put(json, object, "more", json_integer((json_int_t)errors->more));
+	return object;
+}
+
 /* The rank that is named, where one is. */
 static void put_named(struct ri_json *json, json_t *object, const struct ri_outcome *outcome)
 {
@@ -305,6 +326,7 @@ static void put_surroundings(struct ri_json *json, json_t *object,
 	ri_json_put(json, object, "clock", !outcome->link.compared ? json_null()
 		: json_pack("{s:f, s:f}", "ahead_s", outcome->link.ahead_s, "error_s",
 			outcome->link.error_s));
+	ri_json_put(json, object, "gpu_errors", describe_gpu_errors(json, outcome->gpu_errors));
 	ri_json_put(json, object, "autopsy", describe_autopsy(outcome));
 	ri_json_put(json, object, "job_verdict_node",
 		named ? json_integer(outcome->link.verdict_node) : json_null());

@@ -454,6 +454,7 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 {
 	add_headline(out, outcome, of_job);
 	ri_reason_add(out, &outcome->ranks[outcome->first], reason);
+	ri_gpu_errors_add(out, outcome->gpu_errors, "  ", "it");
 	if (outcome->ranks[outcome->first].end == RI_END_EXEC_FAILED)
 		add_refusal(out, outcome->cause);
 	else
@@ -480,6 +481,8 @@ static void add_job(struct ri_text *out, const struct ri_outcome *outcome,
 		add_failure(&own, outcome, reason, true);
 	else if (outcome->stop.signal != 0)
 		add_stop(&own, outcome);
+	if (!outcome->link.verdict_is_here && !fails_too(outcome))
+		ri_gpu_errors_add(&own, outcome->gpu_errors, "on this node, ", "it");
 	add_lines(out, lines);
 }
 

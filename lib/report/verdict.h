@@ -13,7 +13,7 @@
 #include "report/reason.h"
 
 enum {
-	RI_VERDICT_LINES = 25,
+	RI_VERDICT_LINES = 30,
 	RI_VERDICT_PRINTED = 3,		/* lines of ri_verdict_add_printed, at most */
 	/* holds any: a column has up to four bytes */
 	RI_VERDICT_SIZE = RI_VERDICT_LINES * (RI_VERDICT_COLUMNS * 4 + 1) + 1,

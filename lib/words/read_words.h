@@ -24,6 +24,7 @@ struct ri_words {
 	const struct ri_loss *last_loss;	/* of the last lines, or NULL */
 	bool complains;		/* the last lines have a word for an error */
 	bool has_bus_error;
+	bool has_gpu_error;	/* CUDA's words for what a GPU that failed does to a program */
 	bool lacks_segment;	/* NCCL's log says that it could not make one in /dev/shm */
 };
 
