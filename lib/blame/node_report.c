@@ -205,6 +205,30 @@ static void keep_lines(struct ri_reported_failure *failure, const json_t *lines,
 	}
 }
 
+/* As the verdict has them: report/outcome.h. */
+static void keep_gpu_errors(struct ri_reported_failure *failure, const json_t *errors,
+	struct ri_arena *arena)
+{
+	const json_t *list = json_object_get(errors, "listed");
+
+	for (size_t i = 0; i < json_array_size(list) && i < RI_GPU_ERRORS; i++) {
+		const json_t *error = json_array_get(list, i);
+		const char *gpu = json_string_value(json_object_get(error, "gpu"));
+		const char *text = json_string_value(json_object_get(error, "text"));
+		int64_t number = number_of(json_object_get(error, "xid"), INT32_MAX);
+		const char *line;
+
+		if (gpu == NULL || text == NULL || number < 0 ||
+			failure->line_count == RI_REPORTED_LINES)
+			continue;
+		line = ri_arena_format(arena, "%s it: Xid %d on GPU %.*s (%.*s)",
+			json_is_true(json_object_get(error, "after_end")) ? "after" : "before",
+			(int)number, cut(gpu, 40), gpu, cut(text, 255), text);
+		if (line != NULL)
+			failure->lines[failure->line_count++] = line;
+	}
+}
+
 static void read_failure(struct ri_node_report *out, const json_t *document, struct ri_arena *arena)
 {
 	const json_t *failure = json_object_get(document, "first_failure");
@@ -221,6 +245,7 @@ static void read_failure(struct ri_node_report *out, const json_t *document, str
 	first->lines[0] = describe_cause(json_object_get(failure, "cause"), arena);
 	first->line_count = first->lines[0] != NULL;
 	keep_lines(first, json_object_get(failure, "reason"), arena);
+	keep_gpu_errors(first, json_object_get(document, "gpu_errors"), arena);
 }
 
 /* The names as they stand there: jansson's order is its own, and not always the same. */

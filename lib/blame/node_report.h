@@ -18,7 +18,7 @@
 enum {
 	RI_REPORTED_WORD = 256,	/* bytes of a name or a value that are kept */
 	RI_REPORTED_LINE = 1024,	/* of a line of a verdict */
-	RI_REPORTED_LINES = 16,	/* of a reason */
+	RI_REPORTED_LINES = 20,	/* of a reason */
 	RI_REPORTED_FACTS = 256,
 	RI_REPORTED_DEED = 400,	/* of what a rank did */
 	RI_REPORTED_DEEDS = 8,	/* lines about it */

@@ -15,6 +15,7 @@ import pytest
 import schema
 from box import BASE
 from peek import PATIENCE
+from reports import page
 
 GPUS = ("0000:1b:00.0", "0000:3b:00.0", "0000:4c:00.0", "0000:5d:00.0", "0000:9b:00.0")
 MOUNTS = "mount -t tmpfs driver /proc/driver || exit 99; mkdir @FOLDER/dev; touch @FOLDER/log " \
@@ -65,8 +66,8 @@ def told(box):
     return run
 
 
-def test_a_gpu_that_is_gone(told):
-    """In the verdict and in the report."""
+def test_a_gpu_that_is_gone(told, box):
+    """In the verdict, in the report, and on the page that blames a node."""
     found = told("xid('3b', 79)\n" + BAD)
     assert found.result.status == 1
     assert found.xids == [f"before it: {OFF}"]
@@ -77,6 +78,7 @@ def test_a_gpu_that_is_gone(told):
         {"xid": 79, "gpu": "0000:3b:00.0", "text": "the GPU has fallen off the bus",
          "of": "hardware", "after_end": False}]}
     assert found.first["cause"] is None, "a bad batch is none of its errors"
+    assert f"before it: {OFF}" in page(box, os.path.join(found.folder, "report.json"))
 
 
 @pytest.mark.parametrize("xid", [
