@@ -184,20 +184,40 @@ def test_a_user_who_may_not_read_it(told):
     assert told(BAD, shell=shell.replace("chmod 600", "chmod 644")).errors is not None
 
 
-@pytest.mark.parametrize("end, opens", [("exit 0", 0), ("exit 3", 1)])
-def test_a_healthy_job_opens_nothing(box, told, tool, tmp_path, end, opens):
-    """The control fails, and reads the log once, without waiting for more of it."""
+@pytest.fixture
+def traced(box, told, tool, tmp_path):
+    """traced(strace's options, command): the trace, and what was said."""
     del told
-    trace = tmp_path / "trace"
-    words = [tool("unshare"), "--mount", "sh", "-c",
-             (MOUNTS + DRIVER + LOG + '; exec "$@"').replace("@FOLDER", str(tmp_path)), "sh",
-             tool("strace"), "-f", "-o", str(trace), box.rankinit, "--nproc-per-node=2",
-             "--checks=none", "--", "sh", "-c", end]
-    done = subprocess.run(words, env=BASE, stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=PATIENCE, check=False)
-    if not trace.exists() or "execve" not in trace.read_text():
-        pytest.skip("strace does not work here: " + done.stderr.decode()[:200])
-    text = trace.read_text()
+
+    def run(options, *command):
+        trace = tmp_path / "trace"
+        words = [tool("unshare"), "--mount", "sh", "-c",
+                 (MOUNTS + DRIVER + LOG + '; exec "$@"').replace("@FOLDER", str(tmp_path)), "sh",
+                 tool("strace"), "-f", "-o", str(trace), *options, box.rankinit,
+                 "--nproc-per-node=2", "--checks=none", "--", *command]
+        done = subprocess.run(words, env=BASE, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE, check=False)
+        if not trace.exists() or "exited with" not in trace.read_text():
+            pytest.skip("strace does not work here: " + done.stderr.decode()[:200])
+        return trace.read_text(), done.stderr.decode()
+    return run
+
+
+@pytest.mark.parametrize("error, told_of", [("EPIPE", True), ("EINTR", True), ("EIO", False)])
+def test_records_that_were_overwritten(traced, error, told_of):
+    """The next read goes on; the control is an error that ends it."""
+    program = RANK + "xid('3b', 79)\nsys.exit(3)\n"
+    trace, said = traced(["-P", "/dev/kmsg", "-e", "trace=read", "-e",
+                          f"inject=read:error={error}:when=1"],
+                         "/usr/bin/python3", "-I", "-S", "-c", program)
+    assert f"{error} (" in trace and "(INJECTED)" in trace
+    assert (f"rankinit:   before it: {OFF}\n" in said) == told_of
+
+
+@pytest.mark.parametrize("end, opens", [("exit 0", 0), ("exit 3", 1)])
+def test_a_healthy_job_opens_nothing(traced, end, opens):
+    """The control fails, and reads the log once, without waiting for more of it."""
+    text, _ = traced([], "sh", "-c", end)
     found = re.findall(r"open\w*\(.*kmsg.*", text)
     assert len(found) == opens, found
     assert all("O_RDONLY|O_NOCTTY|O_NONBLOCK" in line for line in found)
