@@ -35,33 +35,40 @@ bool ri_hang_find_mount(char *mountinfo, uint64_t id, struct ri_mount *out)
 	return false;
 }
 
-/* The variable in which the launcher of that source tells a process its rank; or NULL. */
-static const char *find_rank_variable(const struct ri_source *source)
+enum { RANK, LOCAL_RANK, LOCAL_RANKS, PLACES };
+
+/* The variable in which the launcher of that source tells a process its rank, say; or NULL. */
+static const char *find_variable(const struct ri_source *source, const char *value)
 {
 	for (const struct ri_shape *shape = source->shapes;
 		shape != NULL && shape->name != NULL; shape++)
 		for (const struct ri_shape_row *row = shape->rows;
 			source->manages && row->name != NULL; row++)
-			if (strcmp(row->value, "<rank>") == 0)
+			if (strcmp(row->value, value) == 0)
 				return row->name;
 	return NULL;
 }
 
-/* The same for all sources, by their place in the table. */
-static const char *const *rank_variables(void)
+/* The same for all sources, by their place in the table, and for all that they tell. */
+static const char *const (*find_variables(void))[PLACES]
 {
-	static const char *names[RI_SOURCE_COUNT];
+	static const char *const values[] = { "<rank>", "<local_rank>", "<ranks>" };
+	static const char *names[RI_SOURCE_COUNT][PLACES];
 	static bool found;
 
 	for (size_t i = 0; !found && i < RI_SOURCE_COUNT; i++)
-		names[i] = find_rank_variable(ri_source_at(i));
+		for (int place = 0; place < PLACES; place++)
+			names[i][place] = find_variable(ri_source_at(i), values[place]);
 	found = true;
-	return names;
+	return (const char *const (*)[PLACES])names;
 }
 
 const struct ri_hang_identity ri_hang_unsaid = {
 	.rank = -1, .local_rank = -1, .local_ranks = -1, .pmix_rank = -1,
-	.launched = { { .rank = -1 }, { .rank = -1 } },
+	.launched = {
+		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
+		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
+	},
 };
 
 /* Takes the number of a variable of that name. False: it is another one, or not a number. */
@@ -78,6 +85,22 @@ static bool take(const char *variable, const char *name, int64_t *out)
 	return true;
 }
 
+/* Its place on the node, as the same source has it. */
+static void take_place(const char *variable, const char *name, size_t source, int64_t *out,
+	struct ri_hang_launched *launched)
+{
+	int64_t number;
+
+	if (name == NULL || (launched->has_place && source > launched->place_source) ||
+		!take(variable, name, &number))
+		return;
+	if (!launched->has_place || source < launched->place_source)
+		launched->local_rank = launched->local_ranks = -1;
+	launched->has_place = true;
+	launched->place_source = source;
+	*out = number;
+}
+
 /*
  * torchrun's variables (pytorch.org, "torchrun", Environment Variables), which rankinit's own
  * ranks have too; PMIX_RANK of each process that a PMIx server started (openpmix 5.0
@@ -85,7 +108,7 @@ static bool take(const char *variable, const char *name, int64_t *out)
  */
 void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 {
-	const char *const *names = rank_variables();
+	const char *const (*names)[PLACES] = find_variables();
 
 	take(variable, "RANK", &said->rank);
 	take(variable, "LOCAL_RANK", &said->local_rank);
@@ -93,32 +116,40 @@ void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 	take(variable, "PMIX_RANK", &said->pmix_rank);
 	said->has_world = said->has_world || strncmp(variable, "WORLD_SIZE=", 11) == 0;
 	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
-		bool by_mpi = ri_source_at(i)->mpi != RI_SOURCE_NO_MPI;
+		struct ri_hang_launched *launched =
+			&said->launched[ri_source_at(i)->mpi != RI_SOURCE_NO_MPI];
 
-		if (names[i] != NULL && strcmp(names[i], "RANK") != 0 &&
-			(said->launched[by_mpi].rank < 0 || i < said->launched[by_mpi].source) &&
-			take(variable, names[i], &said->launched[by_mpi].rank))
-			said->launched[by_mpi].source = i;
+		if (names[i][RANK] == NULL || strcmp(names[i][RANK], "RANK") == 0)
+			continue;
+		if ((launched->rank < 0 || i < launched->source) &&
+			take(variable, names[i][RANK], &launched->rank))
+			launched->source = i;
+		take_place(variable, names[i][LOCAL_RANK], i, &launched->local_rank, launched);
+		take_place(variable, names[i][LOCAL_RANKS], i, &launched->local_ranks, launched);
 	}
 }
 
-enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said, int64_t *rank)
+enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
+	struct ri_hang_place *place)
 {
+	const struct ri_hang_launched *mpi = &said->launched[true], *other = &said->launched[false];
 	const struct {
 		bool claims;
 		enum ri_hang_claim claim;
-		int64_t rank;
+		struct ri_hang_place place;
 	} claims[] = {
-		{ said->local_rank >= 0, RI_HANG_OWN_RANK, said->rank },
-		{ true, RI_HANG_MPI_RANK, said->launched[true].rank },
-		{ true, RI_HANG_MPI_RANK, said->pmix_rank },
-		{ said->has_world, RI_HANG_NODE_RANK, said->rank },
-		{ true, RI_HANG_STEP_RANK, said->launched[false].rank },
+		{ said->local_rank >= 0, RI_HANG_OWN_RANK,
+			{ said->rank, said->local_rank, said->local_ranks } },
+		{ true, RI_HANG_MPI_RANK, { mpi->rank, mpi->local_rank, mpi->local_ranks } },
+		{ true, RI_HANG_MPI_RANK, { said->pmix_rank, -1, -1 } },
+		{ said->has_world, RI_HANG_NODE_RANK, { said->rank, -1, -1 } },
+		{ true, RI_HANG_STEP_RANK,
+			{ other->rank, other->local_rank, other->local_ranks } },
 	};
 
 	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
-		if (claims[i].claims && claims[i].rank >= 0) {
-			*rank = claims[i].rank;
+		if (claims[i].claims && claims[i].place.rank >= 0) {
+			*place = claims[i].place;
 			return claims[i].claim;
 		}
 	return RI_HANG_NO_RANK;

@@ -32,14 +32,23 @@ enum ri_hang_claim {
 	RI_HANG_OWN_RANK,	/* RANK and LOCAL_RANK */
 };
 
+/* Where a process is in its job, and on its node; -1: not known. */
+struct ri_hang_place {
+	int64_t rank, local_rank, local_ranks;
+};
+
+/* What variables of launchers say; of several launchers the first one in the table counts. */
+struct ri_hang_launched {
+	int64_t rank, local_rank, local_ranks;
+	size_t source, place_source;
+	bool has_place;
+};
+
 /* What the variables of a process say of its rank; -1: nothing. Begin with ri_hang_unsaid. */
 struct ri_hang_identity {
 	int64_t rank, local_rank, local_ranks, pmix_rank;
 	bool has_world;
-	struct {
-		int64_t rank;
-		size_t source;		/* of several the first one in the table counts */
-	} launched[2];			/* by launchers: true: of MPI's ranks; false: of others */
+	struct ri_hang_launched launched[2];	/* true: of MPI's ranks; false: of others */
 };
 
 extern const struct ri_hang_identity ri_hang_unsaid;
@@ -47,8 +56,9 @@ extern const struct ri_hang_identity ri_hang_unsaid;
 /* Notes what one variable says, as "NAME=VALUE". */
 void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable);
 
-/* The rank that they claim together, which is left as it is where they claim none. */
-enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said, int64_t *rank);
+/* The rank that they claim together; *place is left as it is where they claim none. */
+enum ri_hang_claim ri_hang_claim_of(const struct ri_hang_identity *said,
+	struct ri_hang_place *place);
 
 enum ri_call_kind {
 	RI_CALL_FILE,

@@ -60,30 +60,46 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 	return count;
 }
 
-/* The first that ended in a failure, or NULL. */
-static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t count)
+/* Was each rank of the node seen? One that was not may have failed before all of these. */
+static bool is_whole(const struct ri_launched_source *source, size_t count)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < source->count; i++)
+		if (source->seen[i].is_rank && source->seen[i].local_ranks > most)
+			most = source->seen[i].local_ranks;
+	return most > 0 && count >= (size_t)most;
+}
+
+/* Launchers send SIGTERM to the ranks that are left after a failure, and then SIGKILL. */
+static bool may_be_stopped(const struct ri_rank_outcome *rank, bool whole)
+{
+	return rank->end == RI_END_SIGNALED &&
+		(rank->signal == SIGTERM || (rank->signal == SIGKILL && !whole));
+}
+
+/* The first that ended in a failure of its own, or NULL. */
+static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t count, bool whole)
 {
 	struct ri_rank_outcome *first = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (ri_rank_failed(&ranks[i]) && ranks[i].order > 0 &&
+			!may_be_stopped(&ranks[i], whole) &&
 			(first == NULL || ranks[i].order < first->order))
 			first = &ranks[i];
 	return first;
 }
 
-/* After the first failure launchers send SIGTERM to the others, and then SIGKILL. */
 static void mark_told(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
-	size_t count, const struct ri_rank_outcome *first)
+	size_t count, unsigned first)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &ranks[i];
 		bool stopped = source->stopped.tv_sec != 0 &&
 			!ri_time_is_before(rank->ended, source->stopped);
 
-		rank->told = stopped || (first != NULL && rank->order > first->order &&
-			rank->end == RI_END_SIGNALED &&
-			(rank->signal == SIGTERM || rank->signal == SIGKILL));
+		rank->told = stopped || may_be_stopped(rank, rank->order <= first);
 	}
 }
 
@@ -181,11 +197,11 @@ size_t ri_launched_outcomes(const struct ri_launched_source *source, struct ri_r
 	size_t room)
 {
 	size_t count = take_seen(source, out, room);
-	struct ri_rank_outcome *first = find_first(out, count);
+	struct ri_rank_outcome *first = find_first(out, count, is_whole(source, count));
 
 	if (first == NULL)
 		return 0;
-	mark_told(source, out, count, first);
+	mark_told(source, out, count, first->order);
 	if (source->text.at != NULL)
 		give_words(source, out, count);
 	qsort(out, count, sizeof(*out), compare_ranks);

@@ -27,6 +27,7 @@ struct ri_launched {
 	pid_t pid;
 	uint64_t born;		/* clock ticks since boot */
 	int64_t rank, local_rank;	/* local_rank -1: not known */
+	int64_t local_ranks;	/* that the launcher starts on this node; 0: not known */
 	bool is_rank;		/* false: one below it is, as was seen later */
 	unsigned order;		/* 1: it ended first; 0: it lives, as far as is known */
 	struct timespec started, ended;	/* CLOCK_REALTIME */

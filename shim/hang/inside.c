@@ -54,15 +54,16 @@ static void take_variable(void *said, const char *variable)
 void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 {
 	struct ri_hang_identity said = ri_hang_unsaid;
+	struct ri_hang_place place = { process->rank, -1, -1 };
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process->pid);
 	ri_autopsy_each(path, '\0', take_variable, &said);
-	process->claim = ri_hang_claim_of(&said, &process->rank);
-	if (process->claim == RI_HANG_OWN_RANK && said.local_ranks >= 0) {
-		process->local_rank = said.local_rank;
-		process->local_ranks = said.local_ranks;
-	}
+	process->claim = ri_hang_claim_of(&said, &place);
+	process->rank = place.rank;
+	process->local_rank = place.local_rank;
+	if (place.local_ranks >= 0)
+		process->local_ranks = place.local_ranks;
 }
 
 struct ri_python_memory ri_autopsy_memory(pid_t *pid)

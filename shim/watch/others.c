@@ -23,7 +23,8 @@ enum {
 	LAST = SIGUSR2,		/* write down what is left, and end */
 	BATCH = 64,		/* ends that are taken at once */
 	DEEPEST = 64,		/* generations between a rank and what seemed to be one */
-	LOOKS = 7,		/* 1, 2, 4 ... 64 s after the start */
+	LOOKS = 9,		/* each after twice the time: 64 s after the start the last one */
+	FIRST_MS = 250,
 	AGAIN_MS = 250,		/* a job may print traceback after traceback */
 	LOOK_MS = 2000,		/* that one may take */
 	END_MS = 200,		/* for the last word */
@@ -114,7 +115,7 @@ static void add_item(const struct ri_hang_process *process)
 	pidfds[at] = fd;
 	*item = (struct ri_launched){
 		.pid = process->pid, .born = born, .rank = process->rank, .is_rank = true,
-		.local_rank = process->local_ranks > 0 ? process->local_rank : -1,
+		.local_rank = process->local_rank, .local_ranks = process->local_ranks,
 		.started = time_of(born),
 	};
 	own.table->count++;
@@ -240,7 +241,7 @@ static bool make_room(void)
 
 static void watch_ranks(void *context)
 {
-	int64_t begun = ri_now_ms(), due = begun + 1000, looked = 0;
+	int64_t begun = ri_now_ms(), due = begun + FIRST_MS, looked = 0;
 	struct signalfd_siginfo told;
 	unsigned looks = 0;
 
@@ -258,7 +259,7 @@ static void watch_ranks(void *context)
 		}
 		if (looks < LOOKS && ri_now_ms() >= due) {
 			look_for_ranks();
-			due = begun + (INT64_C(1000) << ++looks);
+			due = begun + ((int64_t)FIRST_MS << ++looks);
 		}
 	}
 	write_down_the_rest();

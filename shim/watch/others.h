@@ -16,7 +16,7 @@
 #include "report/launched.h"
 
 /*
- * Begin to look for ranks below this launcher: 1, 2, 4 ... 64 s after its start, and when
+ * Begin to look for ranks below this launcher: 0.25, 0.5, 1 ... 64 s after its start, and when
  * ri_others_look asks for it. Where there is no helper, no rank is ever seen.
  */
 void ri_others_begin(pid_t launcher);

@@ -152,10 +152,30 @@ static struct ri_hang_identity identity_of(const char *block, size_t size)
 #define RANK(block, claim_, number) \
 	do { \
 		struct ri_hang_identity said_ = identity_of(block, sizeof(block)); \
-		int64_t rank_ = -1; \
-		assert_int_equal(ri_hang_claim_of(&said_, &rank_), claim_); \
-		assert_int_equal(rank_, number); \
+		struct ri_hang_place place_ = { -1, -1, -1 }; \
+		assert_int_equal(ri_hang_claim_of(&said_, &place_), claim_); \
+		assert_int_equal(place_.rank, number); \
 	} while (0)
+
+#define PLACE(block, local_rank_, local_ranks_) \
+	do { \
+		struct ri_hang_identity said_ = identity_of(block, sizeof(block)); \
+		struct ri_hang_place place_ = { -1, -1, -1 }; \
+		ri_hang_claim_of(&said_, &place_); \
+		assert_int_equal(place_.local_rank, local_rank_); \
+		assert_int_equal(place_.local_ranks, local_ranks_); \
+	} while (0)
+
+static void test_places_on_the_node(void **state)
+{
+	(void)state;
+	PLACE("RANK=3\0LOCAL_RANK=1\0LOCAL_WORLD_SIZE=2", 1, 2);
+	PLACE("OMPI_COMM_WORLD_LOCAL_RANK=1\0OMPI_COMM_WORLD_RANK=5\0"
+		"OMPI_COMM_WORLD_LOCAL_SIZE=4", 1, 4);
+	PLACE("PMI_RANK=5\0MPI_LOCALRANKID=1\0MPI_LOCALNRANKS=4", 1, 4);
+	PLACE("OMPI_COMM_WORLD_RANK=5", -1, -1);
+	PLACE("PMIX_RANK=2\0LOCAL_WORLD_SIZE=2", -1, -1);
+}
 
 static void test_ranks_of_environments(void **state)
 {
@@ -217,6 +237,7 @@ int main(void)
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_ranks_of_environments),
+		cmocka_unit_test(test_places_on_the_node),
 		cmocka_unit_test(test_waits),
 	};
 

@@ -21,7 +21,8 @@ static struct ri_rank_outcome ranks[8];
 static struct ri_launched seen(pid_t pid, int64_t rank, unsigned order, int status)
 {
 	return (struct ri_launched){
-		.pid = pid, .rank = rank, .local_rank = rank, .is_rank = true, .order = order,
+		.pid = pid, .rank = rank, .local_rank = rank, .local_ranks = 2, .is_rank = true,
+		.order = order,
 		.started.tv_sec = 100, .ended.tv_sec = 200 + (time_t)order,
 		.has_status = order > 0, .wait_status = status,
 	};
@@ -138,6 +139,22 @@ static void test_ends_without_words(void **state)
 	assert_null(ranks[0].wrote.tail.at);
 }
 
+/* Hydra kills the ranks that are left; the one that it saw die first was not seen here. */
+static void test_one_that_the_launcher_stopped(void **state)
+{
+	struct ri_launched items[] = { seen(10, 0, 1, SIGKILL), seen(11, 1, 2, SIGKILL) };
+
+	(void)state;
+	assert_int_equal(outcomes(items, 1, NULL, 0), 0);
+	assert_int_equal(outcomes(items, 2, NULL, 0), 2);
+	assert_int_equal(first_of(2), 0);
+	assert_true(ranks[1].told);
+	items[0].local_ranks = items[1].local_ranks = 0;
+	assert_int_equal(outcomes(items, 2, NULL, 0), 0);
+	items[0] = items[1] = seen(10, 0, 1, SIGTERM);
+	assert_int_equal(outcomes(items, 2, NULL, 0), 0);
+}
+
 static void test_the_last_under_each_number(void **state)
 {
 	const struct ri_launched items[] = {
@@ -174,7 +191,7 @@ static void test_where_no_rank_failed(void **state)
 static void test_a_stop_from_outside(void **state)
 {
 	const struct ri_launched items[] = {
-		seen(10, 0, 1, SIGTERM), seen(11, 1, 2, EXIT_1),
+		seen(10, 0, 1, EXIT_3), seen(11, 1, 2, EXIT_1),
 	};
 
 	(void)state;
@@ -203,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_words_that_bear_numbers),
 		cmocka_unit_test(test_the_first_that_lost_no_other),
 		cmocka_unit_test(test_ends_without_words),
+		cmocka_unit_test(test_one_that_the_launcher_stopped),
 		cmocka_unit_test(test_the_last_under_each_number),
 		cmocka_unit_test(test_who_is_no_rank),
 		cmocka_unit_test(test_where_no_rank_failed),
