@@ -84,7 +84,7 @@ LATE  := shim/show shim/simulate shim/ends shim/tell shim/preflight/unasked shim
 	shim/play/% shim/probe/% shim/say/% shim/watch/first_failure shim/watch/signalled lib/blame/% \
 	lib/base/recorded lib/hang/% lib/image/% lib/link/% lib/node/% lib/play/% lib/python/% \
 	lib/redact/% lib/report/% lib/words/%
-EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/roll_call \
+EARLY := shim/hang/autopsy shim/check/wishes shim/link/link shim/link/take_part shim/link/roll_call \
 	shim/say/report_file shim/say/json_memory shim/say/state_file lib/link/part lib/link/rendezvous \
 	lib/node/place
 LATE_OBJ  := $(filter-out $(EARLY:%=$(O)/%.o), \

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "hang/autopsy.h"
 #include "link/link.h"
@@ -143,6 +142,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 
 	return (struct ri_outcome){
 		.topology = &run->found.topology, .command = run->found.first.argv[0],
+		.host = ri_run_host(run),
 		.ranks = run->ended.outcomes, .count = ri_run_ranks(run),
 		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->found.command.mode),
@@ -150,7 +150,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.single = ri_found_single_rank(&run->found) >= 0,
 		.started = run->started.at,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
-			run->started.part.job != NULL,
+			run->started.job.part.job != NULL,
 		.stop.signal = stop->asked ? stop->number : 0, .stop.sender = stop->sender,
 		.stop.by_terminal = stop->by_terminal,
 	};
@@ -180,15 +180,6 @@ static void add_sight(struct ri_outcome *outcome)
 	outcome->link.error_s = (double)sight->error_us / 1e6;
 }
 
-static void name_host(const struct ri_run *run, struct ri_outcome *outcome)
-{
-	static struct utsname names;
-
-	outcome->host = run->found.host.name;
-	if (outcome->host == NULL && uname(&names) == 0)
-		outcome->host = names.nodename;
-}
-
 static struct timespec time_of(int64_t at_ms)
 {
 	int64_t ago_ms = ri_now_ms() - at_ms;
@@ -209,7 +200,6 @@ static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcom
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
 
-	name_host(run, outcome);
 	outcome->link.roll_call = ri_roll_call_said();
 	add_sight(outcome);
 	if (run->ended.facts != NULL) {
@@ -287,7 +277,6 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 		outcome.gpu_errors = ri_gpu_errors_find(&outcome, &run->found.env);
 	outcome.cause = find_cause(run, &outcome);
 	outcome.reason = find_reason(&outcome);
-	name_host(run, &outcome);
 	return outcome;
 }
 

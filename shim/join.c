@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This node as one of its job's: --link and what the others are told; --roll-call without it. */
+/* This node as one of its job's: --link, and what the others are told. */
 #include "run.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/signals.h"
 #include "check/print.h"
-#include "from/sources.h"
-#include "link/secret.h"
 #include "link/link.h"
 #include "report/class.h"
 #include "report/verdict.h"
@@ -21,234 +13,29 @@
 #include "watch/first_failure.h"
 
 enum {
-	SECRET_MOST = 4096,
 	FINISH_MS = 5000,	/* as long as the helper takes at most */
-	ROLL_CALL_MS = 30000,	/* without a link */
 };
 
-struct secret {
-	const char *path;
-	char bytes[SECRET_MOST];
-	size_t length;
-};
-
-static int read_secret(void *argument)
-{
-	struct secret *secret = argument;
-	int fd = open(secret->path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, secret->bytes, sizeof(secret->bytes));
-	int saved = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	secret->length = got < 0 ? 0 : (size_t)got;
-	return got < 0 ? -1 : 0;
-}
-
-/* Also where this node takes no part: the same secret is used on other nodes. */
-static void forget_secret(const struct ri_run *run)
-{
-	const struct ri_given *given = &run->found.options.given.link_key;
-
-	if (given->value != NULL && given->twin)
-		ri_seal_wipe((void *)(uintptr_t)given->value, strlen(given->value));
-}
-
-/* Of a file; the options have looked at a variable. */
-static int look_at_secret(struct ri_run *run, const struct secret *secret)
-{
-	const struct ri_given *given = &run->found.options.given.link_key;
-	const char *flaw = ri_secret_flaw(secret->bytes, secret->length);
-
-	if (secret->length < RI_SEAL_SECRET)
-		ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; "
-			"expected %d or more", secret->length, RI_SEAL_SECRET);
-	else if (flaw != NULL)
-		ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "what is in the file is no "
-			"random secret: it %s", flaw);
-	else
-		return 0;
-	return ri_fail_hint(&run->err, "make one, and give each node the same: head -c 32 "
-		"/dev/urandom | base64 >%s", given->value);
-}
-
-/* What stands in the file, or in the variable, whose place in our own environment is wiped. */
-static int find_secret(struct ri_run *run, struct secret *secret)
-{
-	const struct ri_given *given = &run->found.options.given.link_key;
-	const struct ri_apart reading = {
-		.work = read_secret, .argument = secret, .subject = given->subject,
-		.path = given->value,
-	};
-
-	secret->path = given->value;
-	if (given->value == NULL)
-		return 0;
-	if (given->twin) {
-		secret->length = strnlen(given->value, sizeof(secret->bytes));
-		memcpy(secret->bytes, given->value, secret->length);
-		forget_secret(run);
-		return 0;
-	}
-	if (ri_apart(&reading) < 0) {
-		ri_fail(&run->err, RI_CODE_LINK_KEY, given->subject, "the file cannot be read: %s",
-			strerror(errno));
-		return ri_fail_hint(&run->err, "look whether rankinit's own user may read it: "
-			"ls -l %s", given->value);
-	}
-	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\n')
-		secret->length--;
-	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\r')
-		secret->length--;
-	return look_at_secret(run, secret);
-}
-
-static const char *own_name(struct ri_run *run)
-{
-	static struct utsname names;
-
-	if (run->found.host.name != NULL)
-		return run->found.host.name;
-	return uname(&names) == 0 ? names.nodename : NULL;
-}
-
-/* There is a secret, but the job's name may be another one's, too: no rank is stopped. */
-static void say_if_mistaken(const struct ri_run *run)
-{
-	if (run->found.options.link != RI_LINK_MODE_STOP || !run->started.part.may_stop ||
-		run->started.part.apart)
-		return;
-	ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another node's "
-		"failure: another job whose node 0 is on the same host may have the same name; "
-		"give each job a port of its own: --master-port=PORT [%s]",
-		ri_code_name(RI_CODE_LINK_APART));
-}
-
-static void say_no_link(const struct ri_link_setup *setup, int error)
-{
-	if (error == EADDRINUSE)
-		ri_log(RI_LEVEL_NOTE, "--link: another rankinit of this network is node %llu of "
-			"this job, so this one takes no part",
-			(unsigned long long)setup->part.node);
-	else
-		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
-			"%s; the job goes on without it [%s]", strerror(error),
-			ri_code_name(RI_CODE_LINK_REFUSED));
-}
-
-static bool find_rendezvous(struct ri_run *run, struct ri_rendezvous *out)
-{
-	return ri_rendezvous_find(out, &run->found.topology, &run->found.source.context,
-		&run->started.part,
-		ri_source_mpi(run->found.topology.identity) != RI_SOURCE_NO_MPI);
-}
-
-/* The helper lives in a copy of our memory: what it needs may lie on our stack. */
-static int begin(struct ri_run *run)
-{
-	const struct ri_fact *hosts = &run->found.topology.facts[RI_FACT_HOSTS];
-	struct ri_link_setup setup = {
-		.part = run->started.part,
-		.orders = run->found.options.link == RI_LINK_MODE_STOP && run->started.part.apart,
-		.roll_ms = run->found.options.roll_call_ms, .host = own_name(run),
-	};
-	struct ri_rendezvous place;
-	struct secret secret = { .length = 0 };
-	int status = find_secret(run, &secret);
-
-	if (hosts->state == RI_STATE_KNOWN) {
-		setup.hosts = hosts->list;
-		setup.host_count = hosts->number;
-	}
-	if (find_rendezvous(run, &place))
-		setup.meeting = place.port;
-	setup.keys.keyed = secret.length > 0;
-	if (status == 0)
-		ri_seal_job_key(setup.keys.job, run->started.part.job,
-			setup.keys.keyed ? secret.bytes : NULL, secret.length);
-	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
-	if (status == 0 && ri_link_begin(&setup) < 0)
-		say_no_link(&setup, errno);
-	if (ri_link_is_on() && setup.keys.keyed)
-		say_if_mistaken(run);
-	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
-	return status;
-}
-
-/* The link never takes the port where the ranks meet, even where --link-port names it. */
-static int begin_at_ports(struct ri_run *run)
-{
-	if (run->started.part.ports[0] != 0)
-		return begin(run);
-	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
-		"one; the job goes on without the link [%s]", run->found.options.link_port,
-		ri_code_name(RI_CODE_LINK_PORT));
-	return 0;
-}
-
-/* Returns as ri_run_join(). */
-static int join(struct ri_run *run)
-{
-	const struct ri_options *options = &run->found.options;
-
-	if (options->link == RI_LINK_MODE_NO)
-		return 0;
-	if (ri_link_part_find(&run->started.part, &run->found.topology, &run->found.source.context,
-		    options->link_port) < 0)
-		return ri_fail(&run->err, RI_CODE_MEMORY, "--link", "no memory left for it");
-	if (options->supervise == RI_NO)
-		run->started.part.why_not = "by --supervise=never rankinit does not stay";
-	if (run->started.part.why_not == NULL)
-		return begin_at_ports(run);
-	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", run->started.part.why_not);
-	return 0;
-}
-
+/* Before the link begins: without it no name is asked for. */
 int ri_run_join(struct ri_run *run)
 {
-	int status;
-
-	/* a disabled rankinit leaves the environment of the command as it is */
-	if (run->found.options.disabled)
-		return 0;
-	status = join(run);
-	forget_secret(run);
-	return status;
-}
-
-bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll)
-{
-	const struct ri_fact *hosts = &run->found.topology.facts[RI_FACT_HOSTS];
 	const struct ri_options *options = &run->found.options;
-	const struct ri_context *context = &run->found.source.context;
 
-	*roll = (struct ri_roll_call){
-		.first_ms = (int64_t)options->roll_call_ms,
-		.children = &run->started.children, .stopped = &run->started.supervised.stop.asked,
+	run->started.job = (struct ri_link_job){
+		.options = options, .topology = &run->found.topology,
+		.context = &run->found.source.context,
+		.host = options->link == RI_LINK_MODE_NO ? NULL : ri_run_host(run),
+		.children = &run->started.children, .stop = &run->started.supervised.stop,
 	};
-	if (options->disabled || roll->first_ms == 0)
-		return false;
-	/* with a link the names of the nodes that do not run come before this */
-	if (options->link != RI_LINK_MODE_NO)
-		roll->first_ms *= 3;
-	else if (options->given.roll_call.value == NULL)
-		roll->first_ms = ROLL_CALL_MS;
-	if ((options->link == RI_LINK_MODE_NO &&
-		ri_link_part_find(&run->started.part, &run->found.topology, context, 0) < 0) ||
-		!find_rendezvous(run, &roll->place))
-		return false;
-	if (hosts->state == RI_STATE_KNOWN && hosts->number == roll->place.nodes)
-		roll->hosts = hosts->list;
-	return true;
+	return ri_link_join(&run->started.job, &run->err);
 }
 
 /* "node 1 (gpu-0514)" */
 static void add_node(struct ri_text *out, struct ri_run *run)
 {
-	const char *name = own_name(run);
+	const char *name = run->started.job.host;
 
-	ri_text_addf(out, "node %llu", (unsigned long long)run->started.part.node);
+	ri_text_addf(out, "node %llu", (unsigned long long)run->started.job.part.node);
 	if (name != NULL) {
 		ri_text_add(out, " (");
 		ri_text_add_shown(out, name, RI_LINK_WORD);
@@ -266,7 +53,7 @@ static void say_end(struct ri_run *run, enum ri_link_class class,
 	ri_clock_read(CLOCK_REALTIME, &at);
 	if (first != NULL)
 		at = ri_moment_find(first).at;
-	end = (struct ri_link_end){ .class = class, .fatal = run->started.part.may_stop,
+	end = (struct ri_link_end){ .class = class, .fatal = run->started.job.part.may_stop,
 		.lives = first != NULL && first->leaving,
 		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
 	ri_link_text_set(end.text, lines);
@@ -341,14 +128,14 @@ static void say_why_we_go_on(struct ri_run *run, const struct ri_link_verdict *v
 
 	if (verdict->order || verdict->class == RI_LINK_STOPPED ||
 		run->started.children.living == 0 || run->started.supervised.stop.asked ||
-		(verdict->named && verdict->node == run->started.part.node))
+		(verdict->named && verdict->node == run->started.job.part.node))
 		return;
 	if (run->found.options.link == RI_LINK_MODE_TELL)
 		why = "with --link=tell rankinit stops none";
-	else if (!run->started.part.may_stop)
+	else if (!run->started.job.part.may_stop)
 		why = "rankinit stops those that it starts with --nproc-per-node, those of a "
 			"torchrun without restarts, and the only task of a step on its node";
-	else if (!run->started.part.apart)
+	else if (!run->started.job.part.apart)
 		why = "another job on the same host may have the name of this one";
 	else
 		why = "rankinit stops only for a failure that ends the job, and only nodes that "
@@ -450,8 +237,8 @@ int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status)
 
 	outcome->link.verdict = verdict->text;
 	outcome->link.verdict_node = verdict->named ? (int64_t)verdict->node : -1;
-	outcome->link.verdict_is_here = verdict->named && verdict->node == run->started.part.node &&
-		outcome->first >= 0;
+	outcome->link.verdict_is_here = verdict->named && outcome->first >= 0 &&
+		verdict->node == run->started.job.part.node;
 	/* what ended here of itself, or well, before anything was stopped keeps its own status, */
 	if (!run->started.supervised.ordered && (!verdict->order || outcome->link.verdict_is_here ||
 		run->started.supervised.stop.asked || outcome->first < 0 ||

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
+#include <sys/utsname.h>
+
 #include "options/peer.h"
 #include "say/state_file.h"
 #include "system/said.h"
@@ -26,6 +28,15 @@ int ri_run_preflight(struct ri_run *run)
 		return status;
 	run->err = run->found.nproc_err;
 	return -1;
+}
+
+const char *ri_run_host(const struct ri_run *run)
+{
+	static struct utsname names;
+
+	if (run->found.host.name != NULL)
+		return run->found.host.name;
+	return uname(&names) == 0 ? names.nodename : NULL;
 }
 
 size_t ri_run_ranks(const struct ri_run *run)

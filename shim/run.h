@@ -8,13 +8,12 @@
 #include "check/node_facts.h"
 #include "check/runner.h"
 #include "preflight/preflight.h"
-#include "link/part.h"
+#include "link/job.h"
 #include "launch/children.h"
 #include "launch/privileges.h"
 #include "pump/output.h"
 #include "say/torch_file.h"
 #include "system/log.h"
-#include "link/roll_call.h"
 #include "watch/supervise.h"
 #include "found.h"
 #include "ranks.h"
@@ -22,7 +21,7 @@
 /* What is made for the command or the ranks, and what becomes of them while they run. */
 struct ri_started {
 	struct ri_privileges privileges;
-	struct ri_link_part part;	/* of this node in its job, where that matters */
+	struct ri_link_job job;
 	struct ri_torch_files torch_files;
 	struct ri_rank *ranks;
 	struct ri_children children;
@@ -79,6 +78,9 @@ struct ri_preflight ri_run_plan_preflight(struct ri_run *run);
 /* show.c: --check. Returns the exit status. */
 int ri_run_check(struct ri_run *run);
 
+/* The name of this machine; NULL: not known. */
+const char *ri_run_host(const struct ri_run *run);
+
 /* How many ranks start here, or 1 for a command that is none. */
 size_t ri_run_ranks(const struct ri_run *run);
 
@@ -98,8 +100,8 @@ int ri_run_simulate(struct ri_run *run);
 int ri_run_start(struct ri_run *run);
 
 /*
- * join.c: --link. Begin, where this node takes part; a link that cannot be is a warning. Returns
- * 0, or -1 where its key cannot be used.
+ * join.c: this node as one of its job's, for the link and the roll call. Returns as
+ * ri_link_join().
  */
 int ri_run_join(struct ri_run *run);
 
@@ -120,9 +122,6 @@ bool ri_run_conclude(struct ri_run *run, int status);
 
 /* What that verdict makes of the end of this node. Returns the exit status. */
 int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status);
-
-/* join.c: without a link, is it missed here if the nodes do not meet? Then *roll is about that. */
-bool ri_run_calls_roll(struct ri_run *run, struct ri_roll_call *roll);
 
 /* ends.c: what is known by now of how the ranks ended, without what files have. */
 struct ri_outcome ri_ends_so_far(struct ri_run *run);

@@ -16,7 +16,6 @@
 #include "system/mask.h"
 #include "watch/others.h"
 #include "watch/subreaper.h"
-#include "link/roll_call.h"
 #include "watch/step.h"
 
 /*
@@ -139,7 +138,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.due = ri_roll_call_due, .act = ri_roll_call_act, .take = ri_roll_call_take,
 		.context = &roll, .next = &autopsy,
 	};
-	bool calls_roll = ri_run_calls_roll(run, &roll);
+	bool calls_roll = ri_link_calls_roll(&run->started.job, &roll);
 	const struct ri_supervise setting = {
 		.rank = ri_found_single_rank(&run->found),
 		.timetable = calls_roll ? &roll_call : &autopsy,

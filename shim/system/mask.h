@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A signal set as the kernel has it: signal n is bit n - 1. */
 typedef uint64_t ri_sigset;
@@ -30,6 +31,16 @@ void ri_mask_set(ri_sigset set);
 /* Every signal, and one. */
 #define RI_MASK_ALL (~(ri_sigset)0)
 #define RI_MASK_OF(number) ((ri_sigset)1 << ((number) - 1))
+
+/* Which process or terminal asked for the stop, as siginfo_t told. */
+struct ri_stop {
+	bool asked;
+	int number;		/* SIGTERM, or a further SIGINT */
+	pid_t sender;		/* 0: from outside our PID namespace, or the kernel */
+	uid_t sender_uid;
+	bool by_terminal;
+	int64_t at_ms;		/* CLOCK_MONOTONIC */
+};
 
 /* The signals in the queue. */
 ri_sigset ri_mask_pending(void);

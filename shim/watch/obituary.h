@@ -13,16 +13,7 @@
 #include "base/cgroup.h"
 #include "base/host.h"
 #include "launch/children.h"
-
-/* Which process or terminal asked for the stop, as siginfo_t told. */
-struct ri_stop {
-	bool asked;
-	int number;		/* SIGTERM, or a further SIGINT */
-	pid_t sender;		/* 0: from outside our PID namespace, or the kernel */
-	uid_t sender_uid;
-	bool by_terminal;
-	int64_t at_ms;		/* CLOCK_MONOTONIC */
-};
+#include "system/mask.h"
 
 /* The end that decides the exit status. */
 struct ri_end {

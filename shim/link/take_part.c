@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "from/sources.h"
+#include "link/link.h"
+#include "link/seal.h"
+#include "link/secret.h"
+#include "system/apart.h"
+#include "system/log.h"
+
+enum {
+	SECRET_MOST = 4096,
+	ROLL_CALL_MS = 30000,	/* without a link */
+};
+
+struct secret {
+	const char *path;
+	char bytes[SECRET_MOST];
+	size_t length;
+};
+
+static int read_secret(void *argument)
+{
+	struct secret *secret = argument;
+	int fd = open(secret->path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, secret->bytes, sizeof(secret->bytes));
+	int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	secret->length = got < 0 ? 0 : (size_t)got;
+	return got < 0 ? -1 : 0;
+}
+
+/* Also where this node takes no part: the same secret is used on other nodes. */
+static void forget_secret(const struct ri_given *given)
+{
+	if (given->value != NULL && given->twin)
+		ri_seal_wipe((void *)(uintptr_t)given->value, strlen(given->value));
+}
+
+/* Of a file; the options have looked at a variable. */
+static int look_at_secret(const struct ri_given *given, const struct secret *secret,
+	struct ri_error *err)
+{
+	const char *flaw = ri_secret_flaw(secret->bytes, secret->length);
+
+	if (secret->length < RI_SEAL_SECRET)
+		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "the file has %zu bytes; "
+			"expected %d or more", secret->length, RI_SEAL_SECRET);
+	else if (flaw != NULL)
+		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "what is in the file is no "
+			"random secret: it %s", flaw);
+	else
+		return 0;
+	return ri_fail_hint(err, "make one, and give each node the same: head -c 32 "
+		"/dev/urandom | base64 >%s", given->value);
+}
+
+/* What stands in the file, or in the variable, whose place in our own environment is wiped. */
+static int find_secret(const struct ri_given *given, struct secret *secret, struct ri_error *err)
+{
+	const struct ri_apart reading = {
+		.work = read_secret, .argument = secret, .subject = given->subject,
+		.path = given->value,
+	};
+
+	secret->path = given->value;
+	if (given->value == NULL)
+		return 0;
+	if (given->twin) {
+		secret->length = strnlen(given->value, sizeof(secret->bytes));
+		memcpy(secret->bytes, given->value, secret->length);
+		forget_secret(given);
+		return 0;
+	}
+	if (ri_apart(&reading) < 0) {
+		ri_fail(err, RI_CODE_LINK_KEY, given->subject, "the file cannot be read: %s",
+			strerror(errno));
+		return ri_fail_hint(err, "look whether rankinit's own user may read it: "
+			"ls -l %s", given->value);
+	}
+	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\n')
+		secret->length--;
+	if (secret->length > 0 && secret->bytes[secret->length - 1] == '\r')
+		secret->length--;
+	return look_at_secret(given, secret, err);
+}
+
+/* There is a secret, but the job's name may be another one's, too: no rank is stopped. */
+static void say_if_mistaken(const struct ri_link_job *job)
+{
+	if (job->options->link != RI_LINK_MODE_STOP || !job->part.may_stop || job->part.apart)
+		return;
+	ri_log(RI_LEVEL_WARNING, "--link: no rank of this job is stopped for another node's "
+		"failure: another job whose node 0 is on the same host may have the same name; "
+		"give each job a port of its own: --master-port=PORT [%s]",
+		ri_code_name(RI_CODE_LINK_APART));
+}
+
+static void say_no_link(const struct ri_link_setup *setup, int error)
+{
+	if (error == EADDRINUSE)
+		ri_log(RI_LEVEL_NOTE, "--link: another rankinit of this network is node %llu of "
+			"this job, so this one takes no part",
+			(unsigned long long)setup->part.node);
+	else
+		ri_log(RI_LEVEL_WARNING, "--link: the kernel refused its process or its socket: "
+			"%s; the job goes on without it [%s]", strerror(error),
+			ri_code_name(RI_CODE_LINK_REFUSED));
+}
+
+static bool find_rendezvous(const struct ri_link_job *job, struct ri_rendezvous *out)
+{
+	return ri_rendezvous_find(out, job->topology, job->context, &job->part,
+		ri_source_mpi(job->topology->identity) != RI_SOURCE_NO_MPI);
+}
+
+/* The helper lives in a copy of our memory: what it needs may lie on our stack. */
+static int begin(const struct ri_link_job *job, struct ri_error *err)
+{
+	const struct ri_fact *hosts = &job->topology->facts[RI_FACT_HOSTS];
+	struct ri_link_setup setup = {
+		.part = job->part,
+		.orders = job->options->link == RI_LINK_MODE_STOP && job->part.apart,
+		.roll_ms = job->options->roll_call_ms, .host = job->host,
+	};
+	struct ri_rendezvous place;
+	struct secret secret = { .length = 0 };
+	int status = find_secret(&job->options->given.link_key, &secret, err);
+
+	if (hosts->state == RI_STATE_KNOWN) {
+		setup.hosts = hosts->list;
+		setup.host_count = hosts->number;
+	}
+	if (find_rendezvous(job, &place))
+		setup.meeting = place.port;
+	setup.keys.keyed = secret.length > 0;
+	if (status == 0)
+		ri_seal_job_key(setup.keys.job, job->part.job,
+			setup.keys.keyed ? secret.bytes : NULL, secret.length);
+	ri_seal_wipe(secret.bytes, sizeof(secret.bytes));
+	if (status == 0 && ri_link_begin(&setup) < 0)
+		say_no_link(&setup, errno);
+	if (ri_link_is_on() && setup.keys.keyed)
+		say_if_mistaken(job);
+	ri_seal_wipe(&setup.keys, sizeof(setup.keys));
+	return status;
+}
+
+/* The link never takes the port where the ranks meet, even where --link-port names it. */
+static int begin_at_ports(const struct ri_link_job *job, struct ri_error *err)
+{
+	if (job->part.ports[0] != 0)
+		return begin(job, err);
+	ri_log(RI_LEVEL_WARNING, "--link-port: %u is the port where the ranks meet; choose another "
+		"one; the job goes on without the link [%s]", job->options->link_port,
+		ri_code_name(RI_CODE_LINK_PORT));
+	return 0;
+}
+
+/* Returns as ri_link_join(). */
+static int join(struct ri_link_job *job, struct ri_error *err)
+{
+	const struct ri_options *options = job->options;
+
+	if (options->link == RI_LINK_MODE_NO)
+		return 0;
+	if (ri_link_part_find(&job->part, job->topology, job->context, options->link_port) < 0)
+		return ri_fail(err, RI_CODE_MEMORY, "--link", "no memory left for it");
+	if (options->supervise == RI_NO)
+		job->part.why_not = "by --supervise=never rankinit does not stay";
+	if (job->part.why_not == NULL)
+		return begin_at_ports(job, err);
+	ri_log(RI_LEVEL_NOTE, "--link: %s, so this node has no link", job->part.why_not);
+	return 0;
+}
+
+int ri_link_join(struct ri_link_job *job, struct ri_error *err)
+{
+	int status;
+
+	/* a disabled rankinit leaves the environment of the command as it is */
+	if (job->options->disabled)
+		return 0;
+	status = join(job, err);
+	forget_secret(&job->options->given.link_key);
+	return status;
+}
+
+bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll)
+{
+	const struct ri_fact *hosts = &job->topology->facts[RI_FACT_HOSTS];
+	const struct ri_options *options = job->options;
+
+	*roll = (struct ri_roll_call){
+		.first_ms = (int64_t)options->roll_call_ms,
+		.children = job->children, .stopped = &job->stop->asked,
+	};
+	if (options->disabled || roll->first_ms == 0)
+		return false;
+	/* with a link the names of the nodes that do not run come before this */
+	if (options->link != RI_LINK_MODE_NO)
+		roll->first_ms *= 3;
+	else if (options->given.roll_call.value == NULL)
+		roll->first_ms = ROLL_CALL_MS;
+	if ((options->link == RI_LINK_MODE_NO &&
+		ri_link_part_find(&job->part, job->topology, job->context, 0) < 0) ||
+		!find_rendezvous(job, &roll->place))
+		return false;
+	if (hosts->state == RI_STATE_KNOWN && hosts->number == roll->place.nodes)
+		roll->hosts = hosts->list;
+	return true;
+}
