@@ -43,6 +43,16 @@ size_t ri_digits_read(const char *text, uint64_t *out)
 	return (size_t)(end - text);
 }
 
+size_t ri_digits_of(struct ri_span span, uint64_t *out)
+{
+	char text[24];	/* more digits than a number has */
+	size_t length = span.length < sizeof(text) ? span.length : sizeof(text) - 1;
+
+	memcpy(text, span.length == 0 ? "" : span.at, length);
+	text[length] = '\0';
+	return ri_digits_read(text, out);
+}
+
 static unsigned hex_of(char c)
 {
 	if (is_digit(c))

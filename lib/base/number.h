@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
+
 enum ri_number_fault {
 	RI_NUMBER_OK,
 	RI_NUMBER_EMPTY,	/* nothing, or blanks alone */
@@ -39,6 +41,9 @@ enum ri_number_fault ri_number_read(
  * are none or more than a number holds.
  */
 size_t ri_digits_read(const char *text, uint64_t *out);
+
+/* The same for text that need not end in '\0'. */
+size_t ri_digits_of(struct ri_span span, uint64_t *out);
 
 /* The same of hexadecimal digits in either case, without a "0x" before them. */
 size_t ri_hex_read(const char *text, uint64_t *out);

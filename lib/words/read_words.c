@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "words/read_words.h"
 
+#include <signal.h>
 #include <string.h>
 
+#include "words/launcher_words.h"
 #include "words/line.h"
 
 enum {
@@ -80,23 +82,18 @@ static const struct ri_loss *find_loss(const struct ri_traceback *traceback)
 
 /*
  * In the summary of torchrun's agent, how many of its workers ended as a Python exception ends
- * one; -1 where one ended in another way than by that or by the agent's own SIGTERM: "exitcode  :
- * -9 (pid: 417)" (torch/distributed/elastic/multiprocessing/errors/__init__.py, _FAILURE_FORMAT).
+ * one; -1 where one ended in another way than by that or by the agent's own SIGTERM.
  */
 static int count_exceptions(struct ri_span summary)
 {
-	static const char word[] = "exitcode  : ";
-	struct ri_span line, code;
+	struct ri_rank_said said[WORKERS];
+	size_t ends = ri_launcher_words_read(summary, said, WORKERS);
 	int count = 0;
 
-	while (ri_span_line(&summary, &line)) {
-		code = ri_span_trim_start(line);
-		if (!ri_span_starts(code, word))
-			continue;
-		code = ri_span_skip(code, sizeof(word) - 1);
-		if (!ri_span_starts(code, "1 (pid") && !ri_span_starts(code, "-15 (pid"))
+	for (size_t i = 0; i < ends; i++) {
+		if (said[i].exit_code != 1 && said[i].signal != SIGTERM)
 			return -1;
-		count += ri_span_starts(code, "1 (pid");
+		count += said[i].exit_code == 1;
 	}
 	return count;
 }

@@ -99,32 +99,33 @@ static void expect_class(enum ri_class class)
 	assert_int_equal(ranks[0].evidence.loss != NULL, class == RI_CLASS_LOSS);
 }
 
-#define ENDED(code) "  rank      : 2 (local_rank: 0)\n  exitcode  : " code " (pid: 9416)\n"
+#define ENDED(rank, code) "[" rank "]:\n  rank      : " rank " (local_rank: " rank ")\n" \
+	"  exitcode  : " code " (pid: 941" rank ")\n"
 #define AGENT(codes) HEAD "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" \
-	"====\ntrain.py FAILED\n----\nFailures:\n[1]:\n" codes "====\n"
+	"====\ntrain.py FAILED\n----\nFailures:\n" codes "====\n"
 
 /* torchrun's agent has one exception for all that its workers may end of. */
 static void classes_of_agents(void **state)
 {
 	(void)state;
-	exits(0, 1, LOST LATE "W x] Sending process 7 closing signal SIGTERM\n" AGENT(ENDED("1")
-		ENDED("-15")), 150);
+	exits(0, 1, LOST LATE "W x] Sending process 7 closing signal SIGTERM\n"
+		AGENT(ENDED("1", "1") ENDED("2", "-15")), 150);
 	expect_class(RI_CLASS_LOSS);
-	exits(0, 1, OWN LOST AGENT(ENDED("1") ENDED("1")), 150);
+	exits(0, 1, OWN LOST AGENT(ENDED("1", "1") ENDED("2", "1")), 150);
 	expect_class(RI_CLASS_OWN);
-	exits(0, 1, LOST OWN AGENT(ENDED("-15") ENDED("1")), 150);
+	exits(0, 1, LOST OWN AGENT(ENDED("1", "-15") ENDED("2", "1")), 150);
 	expect_class(RI_CLASS_OWN);
 	/* one of them without a word, or not of an exception */
-	exits(0, 1, LOST AGENT(ENDED("1") ENDED("1")), 150);
+	exits(0, 1, LOST AGENT(ENDED("1", "1") ENDED("2", "1")), 150);
 	expect_class(RI_CLASS_OWN);
-	exits(0, 1, LOST AGENT(ENDED("1") ENDED("-9")), 150);
+	exits(0, 1, LOST AGENT(ENDED("1", "1") ENDED("2", "-9")), 150);
 	expect_class(RI_CLASS_OWN);
-	exits(0, 1, LOST AGENT(ENDED("3")), 150);
+	exits(0, 1, LOST AGENT(ENDED("1", "3")), 150);
 	expect_class(RI_CLASS_OWN);
 	exits(0, 1, LOST AGENT(""), 150);
 	expect_class(RI_CLASS_OWN);
 	/* no agent's */
-	exits(0, 1, LOST HEAD "errors.ChildFailedError: \n" ENDED("1"), 150);
+	exits(0, 1, LOST HEAD "errors.ChildFailedError: \n" ENDED("1", "1"), 150);
 	expect_class(RI_CLASS_OWN);
 }
 

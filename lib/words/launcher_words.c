@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "words/launcher_words.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/signals.h"
+#include "base/text.h"
+
+enum { RULE = 4, LONG_RULE = 70 };	/* bytes of a line of dashes; of one that stands alone */
+
+/* Parts of launchers' messages. */
+enum part { ANY, STAY, NONE, TABLE, ROOT };
+
+enum { NEW = 1, FIRST = 2, WORDS = 4, MEMORY = 8, KILLER = 16, ENDS = 32, FRAMED = 64 };
+
+static const struct row {
+	const char *launcher;
+	enum part in, then;
+	unsigned what;
+	const char *shape;
+} rows[] = {
+#define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_) \
+	{ launcher_, in_, then_, what_, shape_ },
+#define RI_SIGNAL_WORD(number_, word_)
+#include "words/launcher_words.def"
+#undef RI_SAID
+#undef RI_SIGNAL_WORD
+};
+
+static const struct {
+	int number;
+	const char *word;
+} signals[] = {
+#define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_)
+#define RI_SIGNAL_WORD(number_, word_) { number_, word_ },
+#include "words/launcher_words.def"
+#undef RI_SAID
+#undef RI_SIGNAL_WORD
+	{ SIGKILL, "Killed" },
+};
+
+/* A word of a line that fits: the facts, and the ranks of "0-2,5". */
+struct found {
+	struct ri_rank_said said;
+	struct ri_span ranks;
+};
+
+static const struct ri_rank_said unsaid = {
+	.rank = -1, .local_rank = -1, .exit_code = -1, .signal = -1,
+};
+
+static bool take_number(struct ri_span *rest, uint64_t most, uint64_t *out)
+{
+	struct ri_span at = ri_span_trim_start(*rest);
+	size_t length = ri_digits_of(at, out);
+
+	*rest = ri_span_skip(at, length);
+	return length > 0 && *out <= most;
+}
+
+/* "SIGKILL", "Segmentation fault (core dumped)". */
+static int signal_of(struct ri_span name)
+{
+	static const char core[] = " (core dumped)";
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*s", (int)(name.length < 99 ? name.length : 99), name.at);
+	if (ri_span_ends(name, core) && name.length < sizeof(text))
+		text[name.length - (sizeof(core) - 1)] = '\0';
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (strcmp(text, signals[i].word) == 0)
+			return signals[i].number;
+	return strncmp(text, "SIG", 3) == 0 ? ri_signal_read(text) : -1;
+}
+
+static bool take_text(char what, struct ri_span *rest, struct found *found)
+{
+	struct ri_span all = *rest, word = *rest;
+	size_t length = 0;
+
+	while (length < all.length && !ri_is_space(all.at[length]) && all.at[length] != ':')
+		length++;
+	word.length = length;
+	if (what == 'h')
+		found->said.host = word;
+	else if (what == 't')
+		found->ranks = word;
+	else if (what == 'f')
+		found->said.error_file = all;
+	else if (what == 'm')
+		found->said.message = all;
+	else
+		found->said.signal = signal_of(all);
+	*rest = ri_span_skip(all, what == 'h' || what == 't' ? length : all.length);
+	return what == 'n' ? found->said.signal > 0 : all.length > rest->length;
+}
+
+static bool take(char what, struct ri_span *rest, struct found *found)
+{
+	struct ri_rank_said *said = &found->said;
+	bool negative = what == 'e' && ri_span_starts(*rest, "-");
+	bool is_signal = what == 's' || negative, is_code = what == 'x' || what == 'e';
+	uint64_t number;
+
+	if (strchr("rlpexs", what) == NULL)
+		return take_text(what, rest, found);
+	*rest = ri_span_skip(*rest, negative);
+	if (!take_number(rest, is_signal ? RI_SIGNAL_MAX : is_code ? UINT8_MAX : INT32_MAX,
+		&number))
+		return false;
+	if (is_signal || is_code)
+		*(is_signal ? &said->signal : &said->exit_code) = (int)number;
+	else
+		*(what == 'r' ? &said->rank : what == 'l' ? &said->local_rank : &said->pid) =
+			(int64_t)number;
+	return true;
+}
+
+/*
+ * '*': up to the first of what stands behind it in the shape, before the next '*' or '%'. What
+ * stands at the shape's end has to be at the line's.
+ */
+static bool skip_any(struct ri_span *rest, const char *shape)
+{
+	size_t length = strcspn(shape, "*%");
+	const char *at = rest->at + rest->length - length;
+
+	if (length > rest->length)
+		return false;
+	if (shape[length] != '\0')
+		at = memmem(rest->at, rest->length, shape, length);
+	if (at == NULL)
+		return false;
+	*rest = ri_span_skip(*rest, (size_t)(at - rest->at));
+	return true;
+}
+
+static bool fits(struct ri_span line, const char *shape, struct found *found)
+{
+	*found = (struct found){ .said = unsaid };
+	while (*shape != '\0') {
+		char c = *shape++;
+
+		if (c == '*') {
+			if (!skip_any(&line, shape))
+				return false;
+		} else if (c == '%') {
+			if (!take(*shape++, &line, found))
+				return false;
+		} else if (line.length == 0 || line.at[0] != c) {
+			return false;
+		} else {
+			line = ri_span_skip(line, 1);
+		}
+	}
+	return line.length == 0;
+}
+
+/* A launcher's text as it is read. */
+struct scan {
+	struct ri_span text;	/* what is left */
+	enum ri_labels labels;
+	enum part part;
+	bool framed;		/* a frame of a launcher's own stands above this line */
+	bool ends_own;		/* this line ends the launcher's own traceback */
+	int64_t label;		/* of the lines of this part */
+	struct ri_rank_said *out, *now;	/* now: the record that is written, or NULL */
+	size_t count, room;
+};
+
+static const struct row *find_row(const struct scan *scan, struct ri_span line,
+	struct found *found)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((rows[i].in == ANY || rows[i].in == scan->part) &&
+			(scan->framed || (rows[i].what & FRAMED) == 0) &&
+			fits(line, rows[i].shape, found))
+			return &rows[i];
+	return NULL;
+}
+
+static bool says_nothing(const struct ri_rank_said *said)
+{
+	return said->rank < 0 && said->local_rank < 0 && said->pid == 0 && said->exit_code < 0 &&
+		said->signal < 0 && !said->out_of_memory;
+}
+
+static void begin(struct scan *scan, const char *launcher, const struct ri_owner *owner)
+{
+	if (scan->room == 0)
+		return;
+	if (scan->count == scan->room ||
+		(scan->count > 0 && says_nothing(&scan->out[scan->count - 1])))
+		scan->count--;
+	scan->now = &scan->out[scan->count++];
+	*scan->now = unsaid;
+	scan->now->launcher = launcher;
+	scan->now->owned = owner->rank >= 0;
+}
+
+/* What is known already stays: a message that looks like a field of its table changes none. */
+static void fill(struct ri_rank_said *said, const struct ri_rank_said *more)
+{
+	said->rank = said->rank < 0 ? more->rank : said->rank;
+	said->local_rank = said->local_rank < 0 ? more->local_rank : said->local_rank;
+	said->pid = said->pid == 0 ? more->pid : said->pid;
+	if (said->signal < 0 && said->exit_code < 0) {
+		said->signal = more->signal;
+		said->exit_code = more->exit_code;
+	}
+	said->host = said->host.length == 0 ? more->host : said->host;
+	said->error_file = said->error_file.length == 0 ? more->error_file : said->error_file;
+	said->message = said->message.length == 0 ? more->message : said->message;
+	said->first = said->first || more->first;
+	said->out_of_memory = said->out_of_memory || more->out_of_memory;
+}
+
+/* "0-2,5": a record for each, while there is room. */
+static void expand(struct scan *scan, const char *launcher, const struct ri_owner *owner,
+	struct found *found)
+{
+	struct ri_span rest = found->ranks;
+	uint64_t from, to;
+
+	while (scan->count < scan->room && take_number(&rest, INT32_MAX, &from)) {
+		to = from;
+		if (ri_span_starts(rest, "-")) {
+			rest = ri_span_skip(rest, 1);
+			if (!take_number(&rest, INT32_MAX, &to))
+				return;
+		}
+		for (; from <= to && scan->count < scan->room; from++) {
+			begin(scan, launcher, owner);
+			found->said.rank = (int64_t)from;
+			fill(scan->now, &found->said);
+		}
+		rest = ri_span_skip(rest, 1);
+	}
+}
+
+static void apply(struct scan *scan, const struct row *row, const struct ri_owner *owner,
+	struct found *found)
+{
+	found->said.first = (row->what & FIRST) != 0;
+	found->said.out_of_memory = (row->what & MEMORY) != 0;
+	if (found->ranks.length > 0) {
+		expand(scan, row->launcher, owner, found);
+		return;
+	}
+	if ((row->what & NEW) != 0)
+		begin(scan, row->launcher, owner);
+	if (scan->now == NULL)
+		return;
+	if ((row->what & KILLER) != 0) {
+		scan->now->exit_code = -1;
+		scan->now->pid = found->said.signal == SIGKILL ? 0 : scan->now->pid;
+	}
+	fill(scan->now, &found->said);
+}
+
+static bool is_rule(struct ri_span line)
+{
+	size_t length = 0;
+
+	if (line.length < RULE || strchr("-=*", line.at[0]) == NULL)
+		return false;
+	while (length < line.length && line.at[length] == line.at[0])
+		length++;
+	return length == line.length;
+}
+
+/* A line that fits no row: does it belong to the part that is read? */
+static bool read_rest(struct scan *scan, struct ri_span line)
+{
+	bool was_in = scan->part != NONE, indented = ri_span_starts(line, "  ");
+	struct ri_span *message = scan->now == NULL ? NULL : &scan->now->message;
+
+	if (is_rule(line)) {
+		scan->part = scan->part == TABLE ? TABLE : NONE;
+		return was_in || line.length >= LONG_RULE;
+	}
+	if (was_in && (indented || line.length == 0)) {
+		if (message != NULL && message->length > 0 && !scan->now->owned)
+			message->length = (size_t)(line.at + line.length - message->at);
+		return true;
+	}
+	scan->part = NONE;
+	scan->now = NULL;
+	return false;
+}
+
+/* torchrun, and launchers that run it, end with a traceback of their own where a rank failed. */
+static bool is_frame(struct ri_span line)
+{
+	static const char *const frames[] = {
+		"/torch/distributed/launch", "/torch/distributed/run.py",
+		"/accelerate/commands/launch.py",
+	};
+
+	return ri_span_has_any(line, frames, sizeof(frames) / sizeof(frames[0]));
+}
+
+/* Reads the next line. *owner is whose it is; *launchers, whether it is a launcher's. */
+static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers)
+{
+	const struct row *row;
+	struct found found;
+	struct ri_span line;
+
+	if (!ri_span_line(&scan->text, &line))
+		return false;
+	ri_owner_find(line, scan->labels, owner);
+	*launchers = false;
+	scan->ends_own = false;
+	if (owner->is_rank)
+		return true;
+	if (owner->rank != scan->label) {
+		scan->label = owner->rank;
+		scan->part = NONE;
+		scan->now = NULL;
+	}
+	row = find_row(scan, owner->rest, &found);
+	scan->framed = ri_span_starts(owner->rest, "  ") &&
+		(scan->framed || is_frame(owner->rest));
+	if (row == NULL) {
+		*launchers = read_rest(scan, owner->rest);
+		return true;
+	}
+	apply(scan, row, owner, &found);
+	scan->part = row->then == STAY ? scan->part : row->then;
+	scan->ends_own = (row->what & ENDS) != 0;
+	*launchers = (row->what & WORDS) == 0;
+	return true;
+}
+
+static bool is_same(const struct ri_rank_said *one, const struct ri_rank_said *other)
+{
+	if (one->pid > 0 && other->pid > 0)
+		return one->pid == other->pid;
+	return one->rank >= 0 && one->rank == other->rank && one->launcher == other->launcher;
+}
+
+/* One record for each rank; blocks of which the text has the head alone say nothing. */
+static size_t merge(struct ri_rank_said *out, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = 0;
+
+		if (says_nothing(&out[i]))
+			continue;
+		while (at < kept && !is_same(&out[at], &out[i]))
+			at++;
+		if (at < kept)
+			fill(&out[at], &out[i]);
+		else
+			out[kept++] = out[i];
+	}
+	return kept;
+}
+
+size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, size_t room)
+{
+	struct scan scan = {
+		.text = text, .labels = ri_labels_find(text), .part = NONE, .label = -1,
+		.out = out, .room = room,
+	};
+	struct ri_owner owner;
+	bool launchers;
+
+	while (read_next(&scan, &owner, &launchers))
+		continue;
+	return merge(out, scan.count);
+}
+
+bool ri_line_is_launchers(struct ri_span line)
+{
+	struct scan scan = { .text = line, .part = NONE, .label = -1 };
+	struct ri_owner owner;
+	bool launchers;
+
+	return read_next(&scan, &owner, &launchers) && launchers;
+}
+
+size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room, size_t size)
+{
+	struct scan scan = {
+		.text = text, .labels = ri_labels_find(text), .part = NONE, .label = -1,
+	};
+	struct ri_owner owner;
+	size_t used = 0, header = 0;
+	bool launchers, owned;
+
+	while (read_next(&scan, &owner, &launchers)) {
+		owned = owner.rank >= 0 || owner.local_rank >= 0 || owner.pid > 0;
+		if (scan.ends_own && !owned && rank == NULL)
+			used = header;
+		if (launchers || (rank == NULL ? owned : !ri_owner_is(&owner, rank)) ||
+			owner.rest.length >= size - used)
+			continue;
+		memcpy(room + used, owner.rest.at, owner.rest.length);
+		used += owner.rest.length;
+		room[used++] = '\n';
+		/* a launcher's own traceback, whose end tells that it is one, is taken back */
+		if (ri_span_starts(owner.rest, "Traceback (most recent call last):"))
+			header = used - owner.rest.length - 1;
+		else if (!ri_span_starts(owner.rest, "  "))
+			header = used;
+	}
+	return used;
+}
