@@ -365,7 +365,8 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	int status;
 
 	*options = (struct ri_options){
-		.disabled = is_disabled(env), .settle_ms = 2000, .link_grace_ms = 300000,
+		.disabled = is_disabled(env), .settle_ms = 2000, .linger_ms = 30000,
+		.link_grace_ms = 300000,
 		.roll_call_ms = 10000, .autopsy_after_ms = 60000,
 		.peer = ri_peer_find(argv[0]), .called = "rankinit",
 	};

@@ -84,6 +84,7 @@ struct ri_options {
 	enum ri_switch subreaper;
 	enum ri_switch color;
 	uint64_t grace_ms;		/* 0: no deadline */
+	uint64_t linger_ms;		/* 0: one may end of its exception as late as it likes */
 	uint64_t settle_ms;		/* 0: a loss is an end like any other */
 	enum ri_link_mode link;
 	uint16_t link_port;		/* 0: the usual ones */

@@ -67,7 +67,7 @@ static void write_log(struct ri_output *output, struct ri_log_file *file, const 
 	file->said = true;
 }
 
-static void remember(const struct ri_output *output, struct ri_memory *memory, size_t length)
+static void remember(struct ri_output *output, struct ri_memory *memory, size_t length)
 {
 	const char *bytes = output->in, *end = bytes + length;
 	bool begins = false, found;
@@ -85,6 +85,7 @@ static void remember(const struct ri_output *output, struct ri_memory *memory, s
 	/* a rank that is dying now did so before it */
 	if (output->alarm != NULL)
 		output->alarm(output->context);
+	output->rang = true;
 	clock_gettime(CLOCK_REALTIME, &memory->traceback);
 }
 
@@ -263,6 +264,10 @@ int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms
 		/* one that cannot be taken may stand for a child that ended: never wait on */
 		if (ri_output_wait_once(output, left, true))
 			return ri_mask_wait(info, 0);
+		if (output->rang) {
+			output->rang = false;
+			return 0;
+		}
 		if (end < 0)
 			continue;
 		left = end - ri_now_ms();

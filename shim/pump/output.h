@@ -78,6 +78,7 @@ struct ri_output {
 	struct rlimit files_before;	/* the limit to give back to the ranks */
 	bool raised;
 	void (*alarm)(void *context);	/* a traceback begins on some stderr; or NULL */
+	bool rang;		/* and the caller may wait otherwise now */
 	void *context;
 	uint64_t files_lost;		/* bytes that no log file took */
 	int files_why;
@@ -107,7 +108,7 @@ int ri_output_next_fd(const struct ri_output *output, int from);
 
 /*
  * As ri_mask_wait, and meanwhile everything that can be moved is moved. It may
- * return 0 before the time is over.
+ * return 0 before the time is over, as it does after an alarm.
  */
 int ri_output_wait(struct ri_output *output, siginfo_t *info, int64_t timeout_ms);
 

@@ -179,10 +179,12 @@ static bool has_own_words(const struct ri_child *child, struct ri_output *output
 	return find_own_words(child, output, index, &words);
 }
 
-void ri_settle_ask(struct ri_children *children, struct ri_output *output)
+bool ri_settle_ask(struct ri_children *children, struct ri_output *output)
 {
+	bool asks = false;
+
 	if (ri_course_is_asked() || !ri_descendants_are_shown())
-		return;
+		return ri_course_is_asked();
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 		struct ri_procstat process;
@@ -192,8 +194,18 @@ void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 		if (child->doubtful)
 			child->uncaught = ri_proc_read(child->pid, &process) &&
 				!catches(&process, SIGINT);
+		asks = asks || child->doubtful;
 	}
 	ri_course_ask(children);
+	return asks;
+}
+
+bool ri_settle_is_over(const struct ri_child *child, struct ri_output *output, size_t index,
+	struct ri_words *out)
+{
+	return find_own_words(child, output, index, out) && !out->traceback.aside &&
+		was_looked_at(child, ri_output_traceback(output, index)) &&
+		child->course == RI_COURSE_ENDING;
 }
 
 /* A program that had no handler for SIGINT, or is no Python by now, cannot be judged by that. */

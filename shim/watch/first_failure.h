@@ -23,9 +23,16 @@ void ri_settle_look(struct ri_children *children);
 
 /*
  * Some have failed: begin to look which of the others, that have printed an exception, end of it.
- * ri_course_take has the answer.
+ * ri_course_take has the answer. Returns whether a look is on its way.
  */
-void ri_settle_ask(struct ri_children *children, struct ri_output *output);
+bool ri_settle_ask(struct ri_children *children, struct ri_output *output);
+
+/*
+ * Was it seen to have left its program for good, and are its last words an exception of its own?
+ * Then *out has these words.
+ */
+bool ri_settle_is_over(const struct ri_child *child, struct ri_output *output, size_t index,
+	struct ri_words *out);
 
 /*
  * Before they are told by this signal; 0: by none. What ends with a status though it had no

@@ -94,6 +94,13 @@ static void stop_others(struct ri_supervisor *sv)
 	ri_phase_tell(sv, RI_TIDING_FAILED);
 }
 
+/* What it waits for may be the others, and what they wait for it. */
+static void end_lingerer(struct ri_supervisor *sv)
+{
+	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_FAILURE_MS));
+	stop_others(sv);
+}
+
 /* Is one on its way out of an exception, or may it be? */
 static bool has_leavers(struct ri_supervisor *sv)
 {
@@ -261,6 +268,7 @@ static const reaction grid[RI_PHASES][RI_EVENTS] = {
 		[RI_EVENT_INSISTED] = kill_now,
 		[RI_EVENT_RANK_FAILED] = take_failure,
 		[RI_EVENT_ORDERED] = obey,
+		[RI_EVENT_LINGERED] = end_lingerer,
 		[RI_EVENT_COMMAND_GONE] = sweep_after_end,
 		[RI_EVENT_ALL_GONE] = finish,
 	},

@@ -24,6 +24,7 @@ enum ri_event {
 	RI_EVENT_INSISTED,	/* Ctrl-C was pressed three times in a row */
 	RI_EVENT_RANK_FAILED,	/* and others run */
 	RI_EVENT_ORDERED,	/* the job has failed on another node */
+	RI_EVENT_LINGERED,	/* a rank has raised an exception, and does not get to its end */
 	RI_EVENT_LOOKED,	/* the process that looked at a job or its ranks has ended */
 	RI_EVENT_COMMAND_GONE,	/* with all its ranks; children are left */
 	RI_EVENT_ALL_GONE,	/* there is no child any more */

@@ -20,6 +20,7 @@
 #include "system/mask.h"
 #include "system/helper.h"
 #include "watch/leftovers.h"
+#include "watch/linger.h"
 #include "watch/others.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
@@ -279,14 +280,25 @@ static void take_signal(struct ri_supervisor *sv, const siginfo_t *info)
 	take_key(sv, info);
 }
 
+/* A rank that does not get to its end has failed all the same: as an exception has it. */
+static void take_course(struct ri_supervisor *sv)
+{
+	if (sv->phase == RI_PHASE_SETTLING) {
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	} else if (sv->phase == RI_PHASE_RUNNING && ri_linger_find(sv->children, sv->output)) {
+		sv->status = 1;
+		ri_phase_happen(sv, RI_EVENT_LINGERED);
+	}
+}
+
 static void hear_others(struct ri_supervisor *sv)
 {
 	bool judged = ri_link_hear();
 
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking())
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	if (ri_course_take(sv->children) && sv->phase == RI_PHASE_SETTLING)
-		ri_phase_happen(sv, RI_EVENT_LOOKED);
+	if (ri_course_take(sv->children))
+		take_course(sv);
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
 		ri_settle_find_leavers(sv->children, sv->output))
 		ri_phase_tell(sv, RI_TIDING_ASKED);
@@ -308,6 +320,8 @@ static void take_time(struct ri_supervisor *sv)
 		sv->tick = 0;
 		ri_phase_happen(sv, RI_EVENT_TICK);
 	}
+	if (now >= ri_linger_due())
+		ri_linger_look(sv->children, sv->output);
 	ri_timetable_act(sv->setting->timetable, now);
 }
 
@@ -321,6 +335,8 @@ static int64_t time_left(const struct ri_supervisor *sv)
 		next = sv->deadline;
 	if (sv->tick != 0 && sv->tick < next)
 		next = sv->tick;
+	if (ri_linger_due() < next)
+		next = ri_linger_due();
 	if (next == INT64_MAX)
 		return -1;
 	left = next - ri_now_ms();
@@ -335,6 +351,7 @@ static void look(void *supervisor)
 	if (sv->phase < RI_PHASE_ASKED) {
 		ri_settle_look(sv->children);
 		ri_others_look();
+		ri_linger_begin((int64_t)sv->options->linger_ms);
 	}
 }
 

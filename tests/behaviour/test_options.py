@@ -4,6 +4,7 @@
 import atexit
 import json
 import os
+import sys
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,6 +20,17 @@ GROUP = ('trap "kill -USR2 \\$!" USR1; '
 LOST = ('if [ $RANK = 1 ]; then while [ ! -e ready ]; do sleep 0.02; done; rm ready; '
         'echo "Horovod has been shut down" >&2; exit 1; fi; '
         'trap "echo stopped; exit 1" TERM; : > ready; sleep 0.5; echo spoke')
+# A thread holds rank 1 for a while after its exception, or until it is stopped.
+HELD = ("[ $RANK = 0 ] && { trap 'echo stopped; exit 1' TERM; "
+        "while [ ! -e over ]; do sleep 0.02; done; echo ended; rm over; exit; }; "
+        f"exec {sys.executable} -ISc 'import os, threading, time\n"
+        "def hold():\n"
+        "    time.sleep(2)\n"
+        "    open(\"over\", \"w\")\n"
+        "    while os.path.exists(\"over\"):\n"
+        "        time.sleep(0.02)\n"
+        "threading.Thread(target=hold).start()\n"
+        "raise ValueError'")
 MAPPED = ('trap "echo one; exit" USR1; trap "echo two; exit" USR2; kill -USR1 1; '
           'while :; do sleep 0.02; done')
 BOUNDING = "sed -n 's/^CapBnd:.//p' /proc/self/status"
@@ -62,6 +74,7 @@ ROWS = {
     "subreaper": Row("setsid sleep 60 >/dev/null 2>&1 &", "no", 1, "auto", 0, see=None),
     "grace": Row("echo $OMPI_MCA_odls_base_sigkill_timeout", "10", "4", "0", ""),
     "settle": Row(LOST, "0", "stopped", "2", "spoke", more=["--nproc-per-node=2"]),
+    "linger": Row(HELD, "0.2", "stopped", "0", "ended", more=["--nproc-per-node=2"]),
     "signal_map": Row(MAPPED, "USR1:USR2", "two", "USR1:10", "one"),
     "signal_group": Row(GROUP, "yes", "group", "no", "alone"),
     "exit_map": Row("exit 3", "3:9", 9, "4:9", 3, see=lambda result: result.status),
@@ -398,6 +411,7 @@ def test_unknown_option(box, word, hint):
     "autopsy_signal": ["TERM", "INT", "KILL", "STOP", "CHLD", "IO", "CONT", "TSTP", "x", "0", "65",
                        "USR1,USR2"],
     "settle": ["-1", "1e3", "5s", "86401", "x"],
+    "linger": ["-1", "1e3", "5s", "86401", "x"],
     "exit_map": ["3", "3:", ":3", "3:9,", ",3:9", "256:0", "0:256", "-1:0", "3:9:1", "a:b",
                  "3 9", "143:0;1:2", "3:9,,4:5", "9" * 70000],
     "signal_map": ["TERM", "TERM:", ":TERM", "TERM:INT,", "KILL:TERM", "STOP:TERM", "CHLD:TERM",
