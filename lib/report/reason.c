@@ -175,7 +175,8 @@ static void put_frames(struct room *room, const struct ri_traceback *traceback)
 		put(room, "    ", kept[i % MAX_FRAME_LINES]);
 }
 
-static void put_message(struct room *room, const struct ri_traceback *traceback)
+/* The lines of its message below the first. */
+static void put_message(struct room *room, const char *before, const struct ri_traceback *traceback)
 {
 	struct ri_span more = traceback->more, line;
 	int count = 0;
@@ -183,10 +184,21 @@ static void put_message(struct room *room, const struct ri_traceback *traceback)
 	while (count < MAX_MESSAGE_LINES && ri_span_line(&more, &line)) {
 		line = ri_traceback_line(traceback, line);
 		if (!ri_noise_hides(line)) {
-			put(room, "  ", line);
+			put(room, before, line);
 			count++;
 		}
 	}
+}
+
+/* The message of the exception shortly before it. */
+static void put_before(struct room *room, const struct ri_traceback *traceback)
+{
+	struct ri_traceback before = {
+		.more = traceback->before_more, .prefix = traceback->before_prefix,
+	};
+
+	put_wrapped(room, "  before it: ", traceback->before, FEW_WRAPPED);
+	put_message(room, "    ", &before);
 }
 
 static void put_traceback(struct room *room, const struct ri_traceback *traceback,
@@ -204,10 +216,10 @@ static void put_traceback(struct room *room, const struct ri_traceback *tracebac
 	if (traceback->cause.length > 0 && traceback->cause_at.length > 0)
 		put(room, "    ", traceback->cause_at);
 	if (traceback->before.length > 0)
-		put(room, "  before it: ", traceback->before);
+		put_before(room, traceback);
 	for (size_t i = 0; i < words->count && i < MAX_BEFORE; i++)
 		put(room, "  before it: ", words->lines[i]);
-	put_message(room, traceback);
+	put_message(room, "  ", traceback);
 	room->left += MIN_FRAME_LINES;
 	put_frames(room, traceback);
 }

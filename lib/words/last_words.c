@@ -19,6 +19,7 @@ struct reader {
 	size_t words, message, frames;
 	size_t stack;		/* where the frames of the present stack begin */
 	bool in_message, in_stack;
+	bool in_summary;	/* below Paddle's heading, above the message */
 	bool of_current;	/* the thread that died: the stacks of others do not count */
 };
 
@@ -91,6 +92,21 @@ static void take_frame(struct reader *reader, struct ri_span line)
 		add(reader, line);
 }
 
+/* paddle/phi/core/enforce.h, GetErrorSumaryString, 2.0 to 3.0: between lines of dashes. */
+static bool opens_summary(struct reader *reader, struct ri_span line)
+{
+	if (ri_span_starts(line, "Error Message Summary:")) {
+		reader->in_summary = true;
+		return true;
+	}
+	if (!reader->in_summary || line.length == 0 || ri_span_starts(line, "-----"))
+		return reader->in_summary;
+	reader->in_summary = false;
+	take_words(reader, line);
+	reader->in_message = true;
+	return true;
+}
+
 /*
  * The words of a death, in their order: what a runtime said of it, the lines of
  * a C++ exception's message, the first frames of faulthandler's stack.
@@ -103,7 +119,7 @@ static void collect(struct ri_span text, struct ri_last_words *out)
 	out->count = 0;
 	while (ri_span_line(&text, &line)) {
 		line = ri_line_trim(line);
-		if (opens_stack(&reader, line))
+		if (opens_summary(&reader, line) || opens_stack(&reader, line))
 			continue;
 		if (ri_decisive_find(line) == RI_DECISIVE_LAST)
 			take_words(&reader, line);

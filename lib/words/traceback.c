@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "output/tail.h"
 #include "words/line.h"
 #include "words/loss.h"
+#include "words/traceback_line.h"
 
 enum {
 	MAX_MESSAGE_LINES = 16,
@@ -15,23 +15,14 @@ enum {
 	NOISE_AFTER = 1024,	/* and lines in all */
 };
 
-static const char header[] = RI_TRACEBACK;
-
 enum state {
 	OUTSIDE,
 	FRAMES,		/* after a header */
 	HEADLESS,	/* after a "File" line that may become a SyntaxError */
 	GROUP,		/* in the frame of lines that an exception group has */
-	GRAPH,		/* after TensorFlow's first line, before what failed */
+	PREAMBLE,	/* after "Type: ", where a library tells a stack before what failed */
 	MESSAGE,	/* after "Type: message" */
 	BETWEEN,	/* after the blank line that ends it: a chain may go on */
-};
-
-/* What the line before says of an exception that follows. */
-enum link {
-	NO_LINK,
-	CHAINED,	/* it came of the one before, or while that was handled */
-	NESTED,		/* it is the one before, as a worker saw it */
 };
 
 struct finder {
@@ -44,90 +35,23 @@ struct finder {
 	bool aside;			/* it ended no process, as the line before it said */
 	bool aside_next;		/* the line before says so of what follows */
 	bool ignored, ignored_next;	/* the same, and it caused nothing */
-	enum link link;			/* what the line before said */
+	enum ri_link link;			/* what the line before said */
 	bool nested;			/* in a member of a group */
 	unsigned message_lines;
 };
 
-static bool is_name_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		c == '_' || c == '.' || c == '<' || c == '>' || (unsigned char)c >= 0x80;
-}
-
-/*
- * "Type", "package.Type: message", and Ray's "RayTaskError(Type): message": a
- * log line of another thread is not.
- */
-static bool is_exception(struct ri_span line)
-{
-	static const char ray[] = "RayTaskError(";
-	size_t length = 0;
-
-	while (length < line.length && is_name_byte(line.at[length]))
-		length++;
-	if (length < line.length && line.at[length] == '(' &&
-		ri_span_ends((struct ri_span){ line.at, length + 1 }, ray)) {
-		while (length < line.length && line.at[length] != ')')
-			length++;
-		length += length < line.length;
-	}
-	return length > 0 && (line.at[0] < '0' || line.at[0] > '9') && line.at[0] != '.' &&
-		(length == line.length || line.at[length] == ':');
-}
-
-static bool is_syntax_error(struct ri_span line)
-{
-	return ri_span_starts(line, "SyntaxError:") || ri_span_starts(line, "TabError:") ||
-		ri_span_starts(line, "IndentationError:");
-}
-
-static bool has(struct ri_span span, const char *word)
-{
-	return span.length > 0 && memmem(span.at, span.length, word, strlen(word)) != NULL;
-}
-
-/* The part of line before the first occurrence of word; all of it if none. */
-static struct ri_span until(struct ri_span line, const char *word)
-{
-	const char *found = memmem(line.at, line.length, word, strlen(word));
-
-	if (found != NULL)
-		line.length = (size_t)(found - line.at);
-	return line;
-}
-
-/* Where pip, Debian and CPython put what is not the user's own. */
-static bool is_library(struct ri_span path)
-{
-	return has(path, "/site-packages/") || has(path, "/dist-packages/") ||
-		has(path, "/lib/python3") || ri_span_starts(path, "<");
-}
-
-/* '  File "PATH", line N[, in FUNCTION]' */
 static bool read_frame(struct ri_span line, struct ri_traceback *out)
 {
-	static const char before[] = "File \"", between[] = "\", line ", after[] = ", in ";
-	struct ri_span rest = ri_span_trim_start(line), path, number;
-	size_t digits = 0;
+	struct ri_frame frame;
 
-	if (rest.length == line.length || !ri_span_starts(rest, before))
+	if (!ri_frame_read(line, &frame))
 		return false;
-	path = until(ri_span_skip(rest, sizeof(before) - 1), between);
-	number = ri_span_skip(rest, sizeof(before) - 1 + path.length + sizeof(between) - 1);
-	while (digits < number.length && number.at[digits] >= '0' && number.at[digits] <= '9')
-		digits++;
-	if (digits == 0)
-		return false;
-	rest = ri_span_skip(number, digits);
-	if (rest.length > 0 && !ri_span_starts(rest, after))
-		return false;
-	out->file = path;
-	out->line = (struct ri_span){ number.at, digits };
-	out->function = ri_span_skip(rest, sizeof(after) - 1);
-	out->at = ri_span_trim_start(line);
-	if (!is_library(path))
-		out->own = out->at;
+	out->file = frame.file;
+	out->line = frame.line;
+	out->function = frame.function;
+	out->at = frame.at;
+	if (frame.own)
+		out->own = frame.at;
 	return true;
 }
 
@@ -149,8 +73,11 @@ static void close_one(struct finder *finder)
 		finder->previous = *now;
 		/* who lost others came of what stands before it, as the next one does */
 		if (now->before.length > 0 && ri_loss_of_exception(now->last) != NULL &&
-			ri_loss_of_exception(now->before) == NULL)
+			ri_loss_of_exception(now->before) == NULL) {
 			finder->previous.last = now->before;
+			finder->previous.more = now->before_more;
+			finder->previous.prefix = now->before_prefix;
+		}
 	}
 	if (whole && !finder->aside) {
 		finder->best = *now;
@@ -168,29 +95,18 @@ static void extend(struct finder *finder, struct ri_span line)
 	whole->length = (size_t)(line.at + line.length - whole->at);
 }
 
-/* What ends a loop, or says that there is nothing yet, is handled and over. */
-static bool is_signpost(struct ri_span exception)
-{
-	struct ri_span type = until(exception, ":");
-
-	return ri_span_ends(type, "StopIteration") || ri_span_ends(type, "queue.Empty") ||
-		ri_span_ends(type, "StopAsyncIteration") ||
-		/* jax/_src/traceback_util.py: they repeat what follows, or say nothing */
-		ri_span_ends(type, "UnfilteredStackTrace") ||
-		ri_span_ends(type, "SimplifiedTraceback");
-}
-
 /* What the next exception of a chain keeps of those before it. */
-static struct ri_traceback follow(const struct ri_traceback *before, enum link link)
+static struct ri_traceback follow(const struct ri_traceback *before, enum ri_link link)
 {
 	struct ri_traceback next = {
 		.whole = before->whole, .before = before->before,
+		.before_more = before->before_more, .before_prefix = before->before_prefix,
 		.cause = before->cause, .cause_at = before->cause_at,
 	};
 
-	if (link == NESTED) {
+	if (link == RI_LINK_NESTED) {
 		next.wrapper = before->wrapper.length > 0 ? before->wrapper : before->last;
-	} else if ((next.cause.length == 0 || is_signpost(next.cause)) &&
+	} else if ((next.cause.length == 0 || ri_signpost_is(next.cause)) &&
 		before->last.length > 0) {
 		next.cause = before->last;
 		next.cause_at = before->own.length > 0 ? before->own : before->at;
@@ -201,7 +117,7 @@ static struct ri_traceback follow(const struct ri_traceback *before, enum link l
 /* "jax.errors.JaxRuntimeError: ... callback: " in front of a header. */
 static bool is_wrapper(const struct finder *finder, struct ri_span prefix)
 {
-	return finder->state == FRAMES && is_exception(prefix) && has(prefix, "Error: ");
+	return finder->state == FRAMES && ri_exception_is(prefix) && ri_span_has(prefix, "Error: ");
 }
 
 static bool is_equal(struct ri_span a, struct ri_span b)
@@ -223,15 +139,19 @@ static bool is_short(struct ri_span between)
 }
 
 /* What a thread, a process or a handler printed before may be what it came of. */
-static struct ri_span find_before(const struct finder *finder, struct ri_span line)
+static void add_before(const struct finder *finder, struct ri_span line, struct ri_traceback *next)
 {
-	const struct ri_span *whole = &finder->previous.whole;
-	struct ri_span between = { whole->at + whole->length, 0 };
+	const struct ri_traceback *previous = &finder->previous;
+	struct ri_span between = { previous->whole.at + previous->whole.length, 0 };
 
-	if (whole->length == 0)
-		return between;
+	if (previous->whole.length == 0)
+		return;
 	between.length = (size_t)(line.at - between.at);
-	return is_short(between) ? finder->previous.last : (struct ri_span){ line.at, 0 };
+	if (!is_short(between))
+		return;
+	next->before = previous->last;
+	next->before_more = previous->more;
+	next->before_prefix = previous->prefix;
 }
 
 /*
@@ -253,23 +173,24 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	static const char group[] = "+ Exception Group ", original[] = "Original ";
 	struct ri_span content = ri_traceback_line(&finder->now, prefix);
 	struct ri_traceback next = { .whole = { line.at, 0 } };
-	enum link link = finder->link;
+	const char *frames = prefix.at + prefix.length;
+	enum ri_link link = finder->link;
 
 	if (ri_span_ends(prefix, original)) {
-		link = NESTED;
+		link = RI_LINK_NESTED;
 		prefix.length -= sizeof(original) - 1;
 	} else if (is_wrapper(finder, content)) {
-		link = NESTED;
+		link = RI_LINK_NESTED;
 		finder->now.wrapper = ri_span_trim_end(content);
 		prefix.length = (size_t)(content.at - prefix.at);
 	}
-	if (link != NO_LINK && finder->state != OUTSIDE) {
+	if (link != RI_LINK_NONE && finder->state != OUTSIDE) {
 		next = follow(&finder->now, link);
 	} else {
 		close_one(finder);
 		finder->aside = finder->aside_next;
 		finder->ignored = finder->ignored_next;
-		next.before = find_before(finder, line);
+		add_before(finder, line, &next);
 	}
 	finder->state = FRAMES;
 	if (ri_span_ends(prefix, group)) {
@@ -279,11 +200,9 @@ static void open_one(struct finder *finder, struct ri_span line, struct ri_span 
 	}
 	finder->now = next;
 	finder->now.prefix = last_prefix(prefix);
-	finder->now.frames.at = line.at;
-	if (finder->state == FRAMES)
-		finder->now.frames.at += line.length - strlen(header);
+	finder->now.frames.at = finder->state == FRAMES ? frames : line.at;
 	finder->nested = false;
-	finder->link = NO_LINK;
+	finder->link = RI_LINK_NONE;
 	extend(finder, line);
 }
 
@@ -306,7 +225,7 @@ static void end_frames(struct finder *finder, struct ri_span line, struct ri_spa
 {
 	finder->now.last = content;
 	finder->message_lines = 1;
-	finder->state = ri_span_ends(content, "Graph execution error:") ? GRAPH : MESSAGE;
+	finder->state = ri_span_ends(content, "Graph execution error:") ? PREAMBLE : MESSAGE;
 	extend(finder, line);
 }
 
@@ -327,7 +246,7 @@ static void take_frame(struct finder *finder, struct ri_span line)
 	if (content.at[0] == ' ') {
 		read_frame(content, &finder->now);
 		extend(finder, line);
-	} else if (is_exception(content)) {
+	} else if (ri_exception_is(content)) {
 		end_frames(finder, line, content);
 	}
 }
@@ -336,7 +255,7 @@ static void take_headless(struct finder *finder, struct ri_span line)
 {
 	if (line.length > 0 && line.at[0] == ' ') {
 		extend(finder, line);
-	} else if (is_syntax_error(line)) {
+	} else if (ri_syntax_error_is(line)) {
 		end_frames(finder, line, line);
 	} else {
 		finder->state = OUTSIDE;
@@ -357,7 +276,7 @@ static bool read_group_line(const struct finder *finder, struct ri_span line, st
 static void take_group(struct finder *finder, struct ri_span line)
 {
 	struct ri_traceback *now = &finder->now;
-	struct ri_span text;
+	struct ri_span text, prefix;
 
 	if (!read_group_line(finder, line, &text)) {
 		finder->state = BETWEEN;
@@ -366,11 +285,11 @@ static void take_group(struct finder *finder, struct ri_span line)
 	extend(finder, line);
 	if (text.length == 0 || now->member.length > 0)
 		return;
-	if (ri_span_ends(text, header)) {
+	if (ri_header_find(text, &prefix)) {
 		finder->nested = now->last.length > 0;
 	} else if (text.at[0] == ' ') {
 		read_frame(text, now);
-	} else if (is_exception(text)) {
+	} else if (ri_exception_is(text)) {
 		if (now->last.length == 0)
 			now->last = text;
 		else if (finder->nested)
@@ -378,35 +297,14 @@ static void take_group(struct finder *finder, struct ri_span line)
 	}
 }
 
-/* Words before a traceback that did not end the process. */
-static bool is_aside(struct ri_span line)
-{
-	return ri_span_starts(line, "Exception ignored ") ||
-		ri_span_starts(line, "Exception in thread ") ||
-		ri_span_starts(line, "--- Logging error ---");
-}
-
-/* The words between two exceptions of a chain, and before a process's own. */
-static enum link read_link(struct ri_span line)
-{
-	if (ri_span_starts(line, "During handling of the above exception, another") ||
-		ri_span_starts(line, "The above exception was the direct cause of") ||
-		ri_span_starts(line, "\"\"\""))
-		return CHAINED;
-	if (ri_span_starts(line, "-- Process ") &&
-		ri_span_ends(line, "terminated with the following error:"))
-		return NESTED;
-	return NO_LINK;
-}
-
 /* Ray leaves out the header of what a task raised, and torch's checkpoints add to it. */
 static bool begins_task(const struct finder *finder, struct ri_span content)
 {
-	struct ri_traceback frame;
+	struct ri_frame frame;
 
 	if (ri_span_starts(content, "Traceback (most recent call last): (RANK "))
 		return finder->now.wrapper.length == 0;
-	return has(finder->now.last, "ray::") && read_frame(content, &frame);
+	return ri_span_has(finder->now.last, "ray::") && ri_frame_read(content, &frame);
 }
 
 static void open_task(struct finder *finder, struct ri_span line)
@@ -414,7 +312,7 @@ static void open_task(struct finder *finder, struct ri_span line)
 	struct ri_span prefix = finder->now.prefix;
 
 	finder->now.wrapper.length = 0;
-	finder->now = follow(&finder->now, NESTED);
+	finder->now = follow(&finder->now, RI_LINK_NESTED);
 	finder->now.prefix = prefix;
 	finder->now.frames.at = line.at;
 	finder->state = FRAMES;
@@ -441,28 +339,30 @@ static void take_message(struct finder *finder, struct ri_span line)
 
 	if (foreign)
 		return;
-	finder->link = read_link(content);
+	finder->link = ri_link_read(content);
 	if (begins_task(finder, content))
 		open_task(finder, line);
-	else if (content.length == 0 || is_aside(content) || finder->link != NO_LINK ||
+	else if (content.length == 0 || ri_aside_is(content) || finder->link != RI_LINK_NONE ||
 		finder->message_lines >= MAX_MESSAGE_LINES)
 		finder->state = BETWEEN;
 	else
 		add_message(finder, line);
-	if (finder->link == NESTED)
+	if (finder->link == RI_LINK_NESTED)
 		now->wrapper = content;
 }
 
 /*
- * "Detected at node 'x' defined at (most recent call last):", frames, "Node: 'x'",
- * then what failed. The second part has quotes and the third is there up to 2.13.
+ * TensorFlow's "Detected at node 'x' defined at (most recent call last):", frames, "Node: 'x'",
+ * then what failed. The second part has quotes and the third is there up to 2.13. Of Paddle's the
+ * line below "Error Message Summary:".
  */
-static void take_graph(struct finder *finder, struct ri_span line)
+static void take_preamble(struct finder *finder, struct ri_span line)
 {
 	struct ri_span content = ri_traceback_line(&finder->now, line);
 
 	if (ri_span_trim_start(content).length < content.length || content.length == 0 ||
-		ri_span_starts(content, "Detected at node ") || ri_span_starts(content, "Node: "))
+		ri_span_starts(content, "Detected at node ") ||
+		ri_span_starts(content, "Node: ") || ri_span_starts(content, "-----"))
 		return;
 	finder->state = MESSAGE;
 	take_message(finder, line);
@@ -478,8 +378,18 @@ static void take_outside(struct finder *finder, struct ri_span line)
 	finder->now = now;
 	finder->now.frames.at = line.at;
 	finder->aside = finder->ignored = false;
-	finder->link = NO_LINK;
+	finder->link = RI_LINK_NONE;
 	finder->state = HEADLESS;
+}
+
+/*
+ * Paddle's message may begin with a stack of C++, which ends with a frame of dashes around this
+ * (paddle/phi/core/enforce.h, GetErrorSumaryString, 2.0 to 3.0).
+ */
+static bool is_summary(const struct finder *finder, struct ri_span content)
+{
+	return ri_span_starts(content, "Error Message Summary:") &&
+		ri_span_ends(ri_span_trim_end(finder->now.last), ":");
 }
 
 static void take_between(struct finder *finder, struct ri_span line)
@@ -487,21 +397,24 @@ static void take_between(struct finder *finder, struct ri_span line)
 	struct ri_span content = ri_traceback_line(&finder->now, line);
 
 	if (ri_span_trim_start(content).length > 0)
-		finder->link = read_link(content);
-	if (finder->link == NESTED)
+		finder->link = ri_link_read(content);
+	if (finder->link == RI_LINK_NESTED)
 		finder->now.wrapper = content;
-	take_outside(finder, line);
+	if (is_summary(finder, content))
+		finder->state = PREAMBLE;
+	else
+		take_outside(finder, line);
 }
 
 static void take_line(struct finder *finder, struct ri_span line)
 {
-	struct ri_span text, prefix = { line.at, line.length - strlen(header) };
+	struct ri_span text, prefix;
 
 	if (finder->state == GROUP && read_group_line(finder, line, &text)) {
 		take_group(finder, line);
 		return;
 	}
-	if (ri_span_ends(line, header)) {
+	if (ri_header_find(line, &prefix)) {
 		open_one(finder, line, prefix);
 		return;
 	}
@@ -518,8 +431,8 @@ static void take_line(struct finder *finder, struct ri_span line)
 	case GROUP:
 		take_group(finder, line);
 		break;
-	case GRAPH:
-		take_graph(finder, line);
+	case PREAMBLE:
+		take_preamble(finder, line);
 		break;
 	case MESSAGE:
 		take_message(finder, line);
@@ -536,20 +449,20 @@ static void take_line(struct finder *finder, struct ri_span line)
  */
 static size_t count_lines(struct ri_span text)
 {
-	struct ri_span line;
+	struct ri_span line, prefix;
 	bool aside = false;
 	size_t count = 0;
 
 	for (int i = 0; i < NOISE_AFTER && count < LONG_AFTER && ri_span_line(&text, &line); i++) {
 		if (ri_loss_of_message(line) != NULL)
 			break;
-		if (is_aside(line)) {
+		if (ri_aside_is(line)) {
 			aside = true;
 		} else if (!aside) {
 			count += ri_noise_count(line);
-		} else if (line.length > 0 && line.at[0] != ' ' && !ri_span_ends(line, header)) {
+		} else if (line.length > 0 && line.at[0] != ' ' && !ri_header_find(line, &prefix)) {
 			aside = false;	/* the exception, or no traceback */
-			count += !is_exception(line) && !ri_noise_is(line);
+			count += !ri_exception_is(line) && !ri_noise_is(line);
 		}
 	}
 	return count;
@@ -578,9 +491,8 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 
 	while (ri_span_line(&rest, &line)) {
 		take_line(&finder, line);
-		finder.aside_next = is_aside(line);
-		finder.ignored_next = finder.aside_next &&
-			!ri_span_starts(line, "Exception in thread ");
+		finder.aside_next = ri_aside_is(line);
+		finder.ignored_next = ri_ignored_is(line);
 	}
 	close_one(&finder);
 	if (!finder.has_best)
@@ -590,7 +502,7 @@ bool ri_traceback_find(struct ri_span text, struct ri_traceback *out)
 	*out = *found;
 	if (out->before.length > 0 && is_equal(out->before, out->last))
 		out->before.length = 0;
-	if (out->cause.length > 0 && is_signpost(out->cause))
+	if (out->cause.length > 0 && ri_signpost_is(out->cause))
 		out->cause.length = out->cause_at.length = 0;
 	end_of_frames(out);
 	end = (size_t)(out->whole.at + out->whole.length - text.at);

@@ -12,7 +12,8 @@
  * follow; Ray's python/ray/exceptions.py, RayTaskError, without a header;
  * a callback's in jaxlib's JaxRuntimeError). TensorFlow's message tells where a
  * graph was made before it tells what failed (tensorflow/python/eager/
- * execute.py with tensorflow/core/framework/graph_debug_info, 2.8 to 2.21).
+ * execute.py with tensorflow/core/framework/graph_debug_info, 2.8 to 2.21), Paddle's
+ * a stack of C++ (paddle/phi/core/enforce.h, 2.0 to 3.0).
  */
 #ifndef RI_WORDS_TRACEBACK_H
 #define RI_WORDS_TRACEBACK_H
@@ -30,7 +31,9 @@ struct ri_traceback {
 	struct ri_span member;	/* of an exception group: the first member's "Type: message" */
 	struct ri_span cause;	/* of a chain: the first exception's "Type: message", or empty */
 	struct ri_span cause_at;	/* the frame of it: 'File "X", line N, in F', or empty */
-	struct ri_span before;	/* of the one shortly before it, which is none of its chain */
+	struct ri_span before;	/* of the one shortly before it, which is none of its chain: last */
+	struct ri_span before_more;	/* and its more, */
+	struct ri_span before_prefix;	/* its prefix */
 	struct ri_span wrapper;	/* of a worker's: the line that says so, or empty */
 	struct ri_span frames;	/* from the header of the last exception to the end of its frames */
 	struct ri_span file;	/* of the innermost frame, of a group's first member's */

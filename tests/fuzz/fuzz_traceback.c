@@ -34,6 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_line(found.whole, found.cause);
 		check_line(found.whole, found.cause_at);
 		check_line(text, found.before);
+		check_inside(text, found.before_more);
+		check_line(text, found.before_prefix);
 		check_line(found.whole, found.wrapper);
 		check_line(found.whole, found.at);
 		check_line(found.whole, found.own);

@@ -113,7 +113,7 @@ static void ordinary_lines(void **state)
 	static const char *const lines[] = {
 		"epoch 3, loss 2.31", "cannot open the data", "100% of the data is there",
 		"step 5: 3 of 10 [ok]", "Train: 72 [1350/5004 ( 27%)]  Loss: 2.884 (2.69)",
-		"F is for failure", "E1 is a name", "frame 5 of 10", "wandb is off",
+		"F is for failure", "E1 is a name", "MPI_ERR_TRUNCATE was caught",
 	};
 	struct ri_last_words found;
 
@@ -191,6 +191,12 @@ static void an_exception_of_cpp(void **state)
 		"what():  CUDA error: out of memory\nsecond line\n");
 	collect("  what():  NCCL error: x\nLast error:\nNET/OFI: bad\n" STACK "later\n",
 		"what():  NCCL error: x\nLast error:\nNET/OFI: bad\n");
+	/* Paddle's, whose stack stands above it */
+	collect("C++ Traceback (most recent call last):\n0   paddle::f()\n\n--------------------\n"
+		"Error Message Summary:\n--------------------\nExternalError: CUDA error(719)\n"
+		"  [Hint: x] (at /x.cc:1)\n\nlater\n",
+		"ExternalError: CUDA error(719)\n[Hint: x] (at /x.cc:1)\n");
+	collect("----------------------\nExternalError is one of them\n", "");
 	collect("  what():  x\n1\n2\n3\n4\n", "what():  x\n1\n2\n3\n");
 	collect("epoch 1\n" STACK, "");
 }

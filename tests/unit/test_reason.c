@@ -79,6 +79,21 @@ static void a_worker_and_the_user_s_own_frame(void **state)
 		SHOWN SHOWN SHOWN);
 }
 
+/* The cause stands in the last line of a message that a process above it wrote. */
+static void all_of_the_message_before_it(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(exited("(W pid=7) " HEADER
+		"(W pid=7)   File \"/a.py\", line 1, in f\n"
+		"(W pid=7) DistBackendError: NCCL error in: x.cpp:8\n(W pid=7) Last error:\n"
+		"(W pid=7) Error while creating shared memory segment\n" HEADER LIBRARY
+		"RuntimeError: a worker failed\n"),
+		"  RuntimeError: a worker failed\n"
+		"  before it: DistBackendError: NCCL error in: x.cpp:8\n"
+		"    Last error:\n"
+		"    Error while creating shared memory segment\n"));
+}
+
 /* The middle gives way: what differs stands at the end. */
 static void a_long_message(void **state)
 {
@@ -244,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain),
 		cmocka_unit_test(a_worker_and_the_user_s_own_frame),
+		cmocka_unit_test(all_of_the_message_before_it),
 		cmocka_unit_test(a_long_message),
 		cmocka_unit_test(a_death_in_cpp),
 		cmocka_unit_test(an_abort_behind_a_traceback),

@@ -86,6 +86,23 @@ static void there_is_none(void **state)
 	}
 }
 
+static void a_summary_below_a_stack_of_cpp(void **state)
+{
+#define STACK "\n--------------------\nC++ " HEADER "--------------------\n" \
+	"0   paddle::imperative::Tracer::TraceOp()\n\n----------------------\n" \
+	"Error Message Summary:\n----------------------\n" \
+	"InvalidArgumentError: shapes differ\n  [Hint: Expected 2] (at /x.cc:1)\n\n"
+	struct ri_traceback found = find(HEADER FRAME("/a.py", "1", "f") "ValueError: \n" STACK
+		"bye\n");
+
+	(void)state;
+	is(found.last, "ValueError: ");
+	is(found.more, "InvalidArgumentError: shapes differ\n  [Hint: Expected 2] (at /x.cc:1)");
+	assert_int_equal(found.lines_after, 1);
+	/* an exception that has a message has all of it */
+	is(find(HEADER FRAME("/a.py", "1", "f") "ValueError: 1\n" STACK).more, "");
+}
+
 static void the_last_of_a_chain_counts_and_the_whole_is_kept(void **state)
 {
 	static const char text[] = HEADER FRAME("/a.py", "1", "load") "    x[k]\n    ~^^^\n"
@@ -363,8 +380,20 @@ static void an_exception_shortly_before_it(void **state)
 		snprintf(text, sizeof(text), "%s" HEADER FRAME("/a.py", "1", "f")
 			"ValueError: 0\n\nwandb: x\n%s", words[i], last);
 		is(find(text).before, "ValueError: 0");
+		is(find(text).before_more, "");
 		is(find(text).cause, "");
 	}
+	/* with all of its message, and what stands before each line of that */
+	snprintf(text, sizeof(text), "(W) " HEADER "(W)   File \"/a.py\", line 1, in f\n"
+		"(W) ValueError: 0\n(W) 1\n(W) 2\n%s", last);
+	is(find(text).before, "ValueError: 0");
+	is(find(text).before_more, "(W) 1\n(W) 2");
+	is(find(text).before_prefix, "(W) ");
+	/* what the hook for exceptions makes of itself is not what the exception came of */
+	snprintf(text, sizeof(text), "Error in sys.excepthook:\n" HEADER FRAME("/a.py", "1", "f")
+		"TypeError: 0\n\nOriginal exception was:\n%s", last);
+	is(find(text).last, "RuntimeError: thread exited");
+	is(find(text).before, "");
 	snprintf(text, sizeof(text), "Exception ignored in: <f>\n" HEADER FRAME("/a.py", "1", "f")
 		"ValueError: 0\n%s", last);
 	is(find(text).before, "");
@@ -490,6 +519,7 @@ static void what_ended_nothing_gives_way(void **state)
 		"Exception ignored in: <function D.__del__ at 0x7f>\n",
 		"Exception in thread Thread-1 (run):\n",
 		"--- Logging error ---\n",
+		"Error in sys.excepthook:\n",
 	};
 	char text[512];
 
@@ -534,6 +564,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plain_one),
 		cmocka_unit_test(there_is_none),
+		cmocka_unit_test(a_summary_below_a_stack_of_cpp),
 		cmocka_unit_test(the_last_of_a_chain_counts_and_the_whole_is_kept),
 		cmocka_unit_test(of_two_that_are_no_chain_the_later),
 		cmocka_unit_test(lines_of_a_message),
