@@ -52,7 +52,7 @@ static bool drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	const struct __user_cap_data_struct none[2] = { { .effective = 0 } };
-	struct __user_cap_data_struct held[2];
+	struct __user_cap_data_struct held[2] = { { .effective = 0 } };	/* valgrind knows of one */
 
 	/* a seccomp profile may deny capset(2) even if it would change nothing */
 	if (syscall(SYS_capget, &header, held) == 0 && memcmp(held, none, sizeof(none)) == 0)
