@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "link/arrival.h"
+#include "thinned.h"
 
 enum { PORT = 29500 };
 
@@ -154,18 +155,23 @@ static void several_nodes_of_one_machine(void **state)
 	assert_int_equal(ri_arrivals_judge(&arrivals), RI_ARRIVAL_MET);
 }
 
+/* Each is looked for among those before it, so below valgrind most are there already. */
 static void more_addresses_than_there_is_room_for(void **state)
 {
+	const size_t there = thinned(0, RI_ARRIVAL_PEERS - 10);
 	char text[32];
 
 	(void)state;
 	begin(0, RI_MAX_RANKS, 1);
-	for (int i = 0; i < RI_ARRIVAL_PEERS + 100; i++) {
-		snprintf(text, sizeof(text), "11.%d.%d.%d", i >> 16, i >> 8 & 255, i & 255);
-		accept_from(text);
+	for (size_t i = 0; i < RI_ARRIVAL_PEERS + 100; i++) {
+		snprintf(text, sizeof(text), "11.%zu.%zu.%zu", i >> 16, i >> 8 & 255, i & 255);
+		if (i >= there)
+			accept_from(text);
+		else
+			read_address(arrivals.peers[arrivals.peer_count++], text);
 	}
 	assert_int_equal(arrivals.peer_count, RI_ARRIVAL_PEERS);
-	assert_int_equal(arrivals.foreign, RI_ARRIVAL_PEERS + 100);
+	assert_int_equal(arrivals.foreign, RI_ARRIVAL_PEERS + 100 - there);
 }
 
 static struct ri_arrival_host hosts[8];

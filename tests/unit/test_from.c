@@ -13,6 +13,7 @@
 #include "from/ompi.h"
 #include "from/reading.h"
 #include "out_of_memory.h"
+#include "thinned.h"
 #include "topology_of.h"
 
 static struct ri_slice slice(const char *text)
@@ -450,6 +451,10 @@ static void test_most_hosts(void **state)
 	static char list[32 + 2 * (RI_MAX_RANKS + 1)];
 	size_t start = (size_t)sprintf(list, "AZ_BATCH_HOST_LIST=");
 
+	if (below_valgrind()) {
+		puts("skip test_most_hosts: below valgrind the list of test_many_hosts is enough");
+		skip();
+	}
 	for (size_t i = 0; i <= RI_MAX_RANKS; i++)
 		memcpy(list + start + 2 * i, "a,", 2);
 	list[start + 2 * RI_MAX_RANKS - 1] = '\0';
@@ -522,10 +527,8 @@ static void test_a_claim_has_raw_text(void **state)
 /* Wherever memory ends, that is the error, and nothing is half done. */
 static void test_out_of_memory(void **state)
 {
-	const char *preload = getenv("LD_PRELOAD");
-
 	(void)state;
-	if (preload != NULL && strstr(preload, "vgpreload") != NULL) {
+	if (below_valgrind()) {
 		puts("skip test_out_of_memory: valgrind ends where it gets no memory of its own");
 		skip();
 	}

@@ -92,13 +92,14 @@ static void maps_name_the_program_and_pythons(void **state)
 static void maps_of_any_length_are_bounded(void **state)
 {
 	static char line[200000] = "1000-2000 r--p 0 0:0 0 ";
+	char *end = line + strlen(line);
 	struct ri_python_maps maps = { .count = 0 };
 
 	(void)state;
 	for (int i = 0; i < 10000; i++)
-		memcpy(line + strlen(line), "/a long way to it", 18);
-	strcat(line, "/python");
-	memset(line + strlen(line), '3', 1000);
+		end = stpcpy(end, "/a long way to it");
+	end = stpcpy(end, "/python");
+	memset(end, '3', 1000);
 	ri_python_maps_add(&maps, line);
 	for (int i = 0; i < 100; i++)
 		ri_python_maps_add(&maps, "1000-2000 r--p 0 0:0 0 /python3");

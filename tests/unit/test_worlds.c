@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "thinned.h"
 #include "topology_of.h"
 
 enum { NODES = 6, SLOTS = 6, RANKS = NODES * SLOTS, STRINGS = 24, STRING = 96 };
@@ -292,16 +293,16 @@ static void test_even_worlds(void **state)
 		}
 }
 
-/* All of up to three nodes, and staircases of up to six. */
+/* All of up to three nodes (some, below valgrind), and staircases of up to six. */
 static void test_uneven_worlds(void **state)
 {
 	struct world world = { .nodes = 3 };
 
 	(void)state;
-	for (unsigned i = 0; i < SLOTS * SLOTS * SLOTS; i++) {
-		world.slots[0] = 1 + i % SLOTS;
-		world.slots[1] = 1 + i / SLOTS % SLOTS;
-		world.slots[2] = 1 + i / SLOTS / SLOTS;
+	for (size_t i = 0; i < SLOTS * SLOTS * SLOTS; i += thinned(1, 13)) {
+		world.slots[0] = 1 + (unsigned)i % SLOTS;
+		world.slots[1] = 1 + (unsigned)i / SLOTS % SLOTS;
+		world.slots[2] = 1 + (unsigned)i / SLOTS / SLOTS;
 		world.nodes = 2 + i % 2;
 		check_both_ways(&world);
 	}
