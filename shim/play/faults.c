@@ -126,7 +126,6 @@ void ri_faults_act(void *context)
 		hit(faults, fault);
 	if (fault->kind != RI_FAULT_STOP)
 		return;
-	faults->stopped = true;
 	ri_log(RI_LEVEL_ALWAYS, "simulated: SIGTERM for the whole job, %g s after the start; "
 		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
 		faults->simulation->shape->grace_s);

@@ -13,7 +13,6 @@ struct ri_faults {
 	const size_t *places;	/* of each child among the members: see member.h */
 	size_t next;
 	int64_t began_ms;	/* CLOCK_MONOTONIC */
-	bool stopped;		/* the stop was one of ours */
 };
 
 /* The faults in the order of their times: due and act of struct ri_timetable. */

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play/process.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/limits.h"
-#include "base/pages.h"
 #include "base/procstat.h"
+#include "hang/look.h"
 #include "watch/descendants.h"
 #include "watch/leftovers.h"
 
@@ -25,6 +22,7 @@ static size_t count;
 
 struct search {
 	char rank[32], local_rank[32];	/* "RANK=3"; "": whatever it has there */
+	bool has_rank, has_local_rank;	/* the process that is looked at */
 };
 
 /* Is the file that it runs our own? The kernel does not tell where the file may not be read. */
@@ -39,34 +37,27 @@ static bool is_rankinit(const struct ri_procstat *process)
 	return own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
-/* Both strings stand in its environment, as it was executed with (proc(5)). */
-static bool has_variables(pid_t pid, const struct search *search)
+static void compare(void *context, const char *variable)
 {
-	static char *text;
-	size_t length = 0;
-	bool rank = search->rank[0] == '\0', local_rank = search->local_rank[0] == '\0';
-	char path[32];
-	ssize_t got;
-	int fd;
+	struct search *search = context;
 
-	if (rank && local_rank)
+	search->has_rank = search->has_rank || strcmp(variable, search->rank) == 0;
+	search->has_local_rank =
+		search->has_local_rank || strcmp(variable, search->local_rank) == 0;
+}
+
+/* Both strings stand in its environment, as it was executed with (proc(5)). */
+static bool has_variables(pid_t pid, struct search *search)
+{
+	char path[32];
+
+	search->has_rank = search->rank[0] == '\0';
+	search->has_local_rank = search->local_rank[0] == '\0';
+	if (search->has_rank && search->has_local_rank)
 		return true;
-	if (text == NULL && (text = ri_pages(RI_MAX_FILE)) == NULL)
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (length < RI_MAX_FILE - 1 &&
-		(got = read(fd, text + length, RI_MAX_FILE - 1 - length)) > 0)
-		length += (size_t)got;
-	close(fd);
-	text[length] = '\0';
-	for (const char *at = text; at < text + length; at += strlen(at) + 1) {
-		rank = rank || strcmp(at, search->rank) == 0;
-		local_rank = local_rank || strcmp(at, search->local_rank) == 0;
-	}
-	return rank && local_rank;
+	return ri_autopsy_each(path, '\0', compare, search) && search->has_rank &&
+		search->has_local_rank;
 }
 
 static bool note(const struct ri_procstat *process, void *context)
