@@ -12,14 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/overlay.h"
-#include "from/sources.h"
 #include "launch/terminal.h"
 #include "options/peer.h"
 #include "options/value.h"
-#include "output/pattern.h"
 #include "play/summary.h"
 #include "play/faults.h"
+#include "play/refuse.h"
 #include "play/start_member.h"
 #include "play/free_ports.h"
 #include "system/clock.h"
@@ -38,114 +36,6 @@ struct play {
 	struct ri_launch launch;
 	char program[4096];
 };
-
-static int refuse(struct ri_run *run, const char *subject, const char *hint, const char *why)
-{
-	ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject, "%s", why);
-	return ri_fail_hint(&run->err, "%s", hint);
-}
-
-#define SAID "its value says that already"
-#define LOOKS "it looks at one machine, and a simulated job has none of its own"
-#define CHOOSES "it chooses whose variables --print-env prints"
-
-/* What has no meaning beside it. */
-static const struct {
-	int option;
-	const char *why;
-	bool prints;	/* but for --print-env */
-} senseless[] = {
-	{ RI_OPTION_rank, SAID, false },
-	{ RI_OPTION_world_size, SAID, false },
-	{ RI_OPTION_local_world_size, SAID, false },
-	{ RI_OPTION_nnodes, SAID, false },
-	{ RI_OPTION_master_addr, SAID, false },
-	{ RI_OPTION_hosts, SAID, false },
-	{ RI_OPTION_hostfile, SAID, false },
-	{ RI_OPTION_source, SAID, false },
-	{ RI_OPTION_nproc_per_node, SAID, false },
-	{ RI_OPTION_root, LOOKS, false },
-	{ RI_OPTION_capture, LOOKS, false },
-	{ RI_OPTION_check, LOOKS, false },
-	{ RI_OPTION_node_rank, CHOOSES, true },
-	{ RI_OPTION_local_rank, CHOOSES, true },
-};
-
-static int refuse_option(struct ri_run *run, int number, const char *why)
-{
-	const char *subject = run->found.options.given.at[number].subject;
-
-	ri_fail(&run->err, RI_CODE_OPTION_CONFLICT, subject, "cannot be combined with %s: %s",
-		run->found.options.given.simulate.subject, why);
-	return ri_fail_hint(&run->err, "leave %s out", subject);
-}
-
-static int check_options(struct ri_run *run)
-{
-	const union ri_options_given *given = &run->found.options.given;
-
-	if (run->found.options.peer != RI_PEER_NONE)
-		return refuse(run, given->simulate.subject, "call it by the name rankinit",
-			"needs rankinit's own options");
-	if (ri_env_get(&run->found.env, RI_OVERLAY_VARIABLE) != NULL)
-		return refuse(run, given->simulate.subject, "leave one of the two out",
-			"a simulated job cannot simulate another one");
-	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++)
-		if (given->at[senseless[i].option].subject != NULL &&
-			!(senseless[i].prints && run->found.options.action == RI_ACTION_PRINT_ENV))
-			return refuse_option(run, senseless[i].option, senseless[i].why);
-	if (run->found.options.supervise == RI_NO &&
-		run->found.options.simulation.shape->scope == RI_SCOPE_NODE)
-		return refuse_option(run, RI_OPTION_supervise,
-			"the rankinit of a node is the parent of its ranks");
-	/* what each of them would say */
-	return ri_options_check(&run->found.options, &run->err);
-}
-
-/* What one of them left here would be in each member too, and a rank of a real job plays none. */
-static int refuse_platform(struct ri_run *run)
-{
-	const struct ri_source *source;
-	const char *name = "its variables";
-
-	for (size_t i = 0; (source = ri_source_at(i)) != NULL; i++) {
-		if (source->detect == NULL || source->hidden || !source->detect(&run->found.env))
-			continue;
-		for (const struct ri_variable *row = source->reads; row->name != NULL; row++)
-			if (ri_env_get(&run->found.env, row->name) != NULL) {
-				name = row->name;
-				break;
-			}
-		ri_fail(&run->err, RI_CODE_OPTION_CONFLICT,
-			run->found.options.given.simulate.subject,
-			"cannot be used inside a real job: %s shows one of %s", name,
-			source->name);
-		return ri_fail_hint(&run->err, "start it where no job runs, or unset %s", name);
-	}
-	return 0;
-}
-
-static int check_command(struct ri_run *run)
-{
-	const struct ri_options *options = &run->found.options;
-
-	if (options->launch == RI_MODE_NONE)
-		return refuse_option(run, RI_OPTION_launch,
-			"it says that COMMAND starts the whole job, which is what is played");
-	if (options->command == NULL && options->action != RI_ACTION_LAUNCH)
-		return 0;
-	if (options->command == NULL) {
-		ri_fail(&run->err, RI_CODE_COMMAND_MISSING, "COMMAND", "no command was given");
-		return ri_fail_hint(&run->err, "write what each of them runs: rankinit "
-			"--simulate=%s -- python3 train.py", options->given.simulate.value);
-	}
-	ri_command_read(&run->found.command, options->command, options->launch);
-	if (run->found.command.mode != RI_MODE_NONE)
-		return 0;
-	return refuse(run, options->command[0],
-		"leave it out: write the training program itself, or torchrun",
-		"starts a whole job by itself, and --simulate plays who starts it");
-}
 
 /* The CPUs by all ranks of the machine: each node would take them all. */
 static uint64_t share_threads(struct ri_run *run, const struct ri_simulation *simulation)
@@ -180,37 +70,6 @@ static void find_program(struct play *play)
 		ri_text_copy(play->program, sizeof(play->program),
 			length > 0 ? "/proc/self/exe" : started);
 	play->members.program = play->program;
-}
-
-/* On the platform each node has a disk of its own. */
-static void judge_files(struct play *play)
-{
-	const union ri_options_given *given = &play->run->found.options.given;
-	const struct ri_given *files[] = { &given->report, &given->state };
-	struct ri_pattern_use use;
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (play->simulation.shape->scope == RI_SCOPE_NODE && play->simulation.nodes > 1 &&
-			files[i]->value != NULL && strncmp(files[i]->value, "fd:", 3) != 0 &&
-			ri_pattern_read(files[i]->value, &use) &&
-			!use.node && !use.rank)
-			ri_finding_hint(ri_findings_add(&play->run->findings,
-				RI_SEVERITY_WARNING, RI_CODE_REPORT_SHARED, files[i]->subject,
-				"each of the %zu nodes replaces this file, so only the last one "
-				"remains", play->simulation.nodes),
-				"put %%n, which is the node, into its name: as in "
-				"/tmp/job-%%n.json");
-}
-
-/* What a node of the platform has, this machine need not have. */
-static void judge_requirements(struct ri_run *run)
-{
-	const struct ri_given *require = &run->found.options.checks.require;
-
-	if (require->value != NULL)
-		ri_findings_add(&run->findings, RI_SEVERITY_WARNING, RI_CODE_CHECK_UNASKED,
-			require->subject, "requirements not checked: this machine only plays the "
-			"nodes of the job");
 }
 
 /* Those that come, in their order. */
@@ -264,7 +123,7 @@ static int prepare(struct play *play)
 	struct ri_run *run = play->run;
 	const struct ri_options *options = &run->found.options;
 
-	if (check_options(run) < 0 || refuse_platform(run) < 0 || check_command(run) < 0)
+	if (ri_simulate_check(options, &run->found.env, &run->found.command, &run->err) < 0)
 		return -1;
 	run->found.host = (struct ri_host){ .root = -1, .path = "/", .live = true };
 	play->simulation = run->found.options.simulation;
@@ -275,8 +134,7 @@ static int prepare(struct play *play)
 		.threads = share_threads(run, &play->simulation),
 	};
 	find_program(play);
-	judge_files(play);
-	judge_requirements(run);
+	ri_simulate_judge(options, &run->findings);
 	return choose_members(play);
 }
 
