@@ -2,17 +2,18 @@
 #include "words/launcher_words.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
-#include "base/signals.h"
-#include "base/text.h"
 
-enum { RULE = 4, LONG_RULE = 70 };	/* bytes of a line of dashes; of one that stands alone */
+enum {
+	RULE = 4,		/* bytes of a line of dashes */
+	LONG_RULE = 70,		/* of one that stands alone */
+	BOX = 24,		/* lines of a message between two of them */
+};
 
 /* Parts of launchers' messages. */
-enum part { ANY, STAY, NONE, TABLE, ROOT };
+enum part { ANY, STAY, NONE, TABLE, ROOT, MPI, HYDRA, ACTOR };
 
 enum { NEW = 1, FIRST = 2, WORDS = 4, MEMORY = 8, KILLER = 16, ENDS = 32, FRAMED = 64 };
 
@@ -24,140 +25,13 @@ static const struct row {
 } rows[] = {
 #define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_) \
 	{ launcher_, in_, then_, what_, shape_ },
+#define RI_LABEL(level_, labels_, shape_, source_)
 #define RI_SIGNAL_WORD(number_, word_)
 #include "words/launcher_words.def"
 #undef RI_SAID
+#undef RI_LABEL
 #undef RI_SIGNAL_WORD
 };
-
-static const struct {
-	int number;
-	const char *word;
-} signals[] = {
-#define RI_SAID(launcher_, in_, then_, what_, shape_, seen_, source_)
-#define RI_SIGNAL_WORD(number_, word_) { number_, word_ },
-#include "words/launcher_words.def"
-#undef RI_SAID
-#undef RI_SIGNAL_WORD
-	{ SIGKILL, "Killed" },
-};
-
-/* A word of a line that fits: the facts, and the ranks of "0-2,5". */
-struct found {
-	struct ri_rank_said said;
-	struct ri_span ranks;
-};
-
-static const struct ri_rank_said unsaid = {
-	.rank = -1, .local_rank = -1, .exit_code = -1, .signal = -1,
-};
-
-static bool take_number(struct ri_span *rest, uint64_t most, uint64_t *out)
-{
-	struct ri_span at = ri_span_trim_start(*rest);
-	size_t length = ri_digits_of(at, out);
-
-	*rest = ri_span_skip(at, length);
-	return length > 0 && *out <= most;
-}
-
-/* "SIGKILL", "Segmentation fault (core dumped)". */
-static int signal_of(struct ri_span name)
-{
-	static const char core[] = " (core dumped)";
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.*s", (int)(name.length < 99 ? name.length : 99), name.at);
-	if (ri_span_ends(name, core) && name.length < sizeof(text))
-		text[name.length - (sizeof(core) - 1)] = '\0';
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (strcmp(text, signals[i].word) == 0)
-			return signals[i].number;
-	return strncmp(text, "SIG", 3) == 0 ? ri_signal_read(text) : -1;
-}
-
-static bool take_text(char what, struct ri_span *rest, struct found *found)
-{
-	struct ri_span all = *rest, word = *rest;
-	size_t length = 0;
-
-	while (length < all.length && !ri_is_space(all.at[length]) && all.at[length] != ':')
-		length++;
-	word.length = length;
-	if (what == 'h')
-		found->said.host = word;
-	else if (what == 't')
-		found->ranks = word;
-	else if (what == 'f')
-		found->said.error_file = all;
-	else if (what == 'm')
-		found->said.message = all;
-	else
-		found->said.signal = signal_of(all);
-	*rest = ri_span_skip(all, what == 'h' || what == 't' ? length : all.length);
-	return what == 'n' ? found->said.signal > 0 : all.length > rest->length;
-}
-
-static bool take(char what, struct ri_span *rest, struct found *found)
-{
-	struct ri_rank_said *said = &found->said;
-	bool negative = what == 'e' && ri_span_starts(*rest, "-");
-	bool is_signal = what == 's' || negative, is_code = what == 'x' || what == 'e';
-	uint64_t number;
-
-	if (strchr("rlpexs", what) == NULL)
-		return take_text(what, rest, found);
-	*rest = ri_span_skip(*rest, negative);
-	if (!take_number(rest, is_signal ? RI_SIGNAL_MAX : is_code ? UINT8_MAX : INT32_MAX,
-		&number))
-		return false;
-	if (is_signal || is_code)
-		*(is_signal ? &said->signal : &said->exit_code) = (int)number;
-	else
-		*(what == 'r' ? &said->rank : what == 'l' ? &said->local_rank : &said->pid) =
-			(int64_t)number;
-	return true;
-}
-
-/*
- * '*': up to the first of what stands behind it in the shape, before the next '*' or '%'. What
- * stands at the shape's end has to be at the line's.
- */
-static bool skip_any(struct ri_span *rest, const char *shape)
-{
-	size_t length = strcspn(shape, "*%");
-	const char *at = rest->at + rest->length - length;
-
-	if (length > rest->length)
-		return false;
-	if (shape[length] != '\0')
-		at = memmem(rest->at, rest->length, shape, length);
-	if (at == NULL)
-		return false;
-	*rest = ri_span_skip(*rest, (size_t)(at - rest->at));
-	return true;
-}
-
-static bool fits(struct ri_span line, const char *shape, struct found *found)
-{
-	*found = (struct found){ .said = unsaid };
-	while (*shape != '\0') {
-		char c = *shape++;
-
-		if (c == '*') {
-			if (!skip_any(&line, shape))
-				return false;
-		} else if (c == '%') {
-			if (!take(*shape++, &line, found))
-				return false;
-		} else if (line.length == 0 || line.at[0] != c) {
-			return false;
-		} else {
-			line = ri_span_skip(line, 1);
-		}
-	}
-	return line.length == 0;
-}
 
 /* A launcher's text as it is read. */
 struct scan {
@@ -168,16 +42,16 @@ struct scan {
 	bool ends_own;		/* this line ends the launcher's own traceback */
 	int64_t label;		/* of the lines of this part */
 	struct ri_rank_said *out, *now;	/* now: the record that is written, or NULL */
-	size_t count, room;
+	size_t count, room, box;	/* box: lines that a message may still have */
 };
 
 static const struct row *find_row(const struct scan *scan, struct ri_span line,
-	struct found *found)
+	struct ri_rank_said *found)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if ((rows[i].in == ANY || rows[i].in == scan->part) &&
 			(scan->framed || (rows[i].what & FRAMED) == 0) &&
-			fits(line, rows[i].shape, found))
+			ri_said_fits(line, rows[i].shape, found))
 			return &rows[i];
 	return NULL;
 }
@@ -196,7 +70,7 @@ static void begin(struct scan *scan, const char *launcher, const struct ri_owner
 		(scan->count > 0 && says_nothing(&scan->out[scan->count - 1])))
 		scan->count--;
 	scan->now = &scan->out[scan->count++];
-	*scan->now = unsaid;
+	*scan->now = ri_rank_unsaid;
 	scan->now->launcher = launcher;
 	scan->now->owned = owner->rank >= 0;
 }
@@ -220,45 +94,54 @@ static void fill(struct ri_rank_said *said, const struct ri_rank_said *more)
 
 /* "0-2,5": a record for each, while there is room. */
 static void expand(struct scan *scan, const char *launcher, const struct ri_owner *owner,
-	struct found *found)
+	struct ri_rank_said *found)
 {
 	struct ri_span rest = found->ranks;
 	uint64_t from, to;
+	size_t length;
 
-	while (scan->count < scan->room && take_number(&rest, INT32_MAX, &from)) {
+	while ((length = ri_digits_of(rest, &from)) > 0) {
+		rest = ri_span_skip(rest, length);
 		to = from;
-		if (ri_span_starts(rest, "-")) {
-			rest = ri_span_skip(rest, 1);
-			if (!take_number(&rest, INT32_MAX, &to))
-				return;
-		}
-		for (; from <= to && scan->count < scan->room; from++) {
+		if (ri_span_starts(rest, "-"))
+			rest = ri_span_skip(rest, ri_digits_of(ri_span_skip(rest, 1), &to) + 1);
+		for (; from <= to && to <= INT32_MAX && scan->count < scan->room; from++) {
 			begin(scan, launcher, owner);
-			found->said.rank = (int64_t)from;
-			fill(scan->now, &found->said);
+			found->rank = (int64_t)from;
+			fill(scan->now, found);
 		}
 		rest = ri_span_skip(rest, 1);
 	}
 }
 
 static void apply(struct scan *scan, const struct row *row, const struct ri_owner *owner,
-	struct found *found)
+	struct ri_rank_said *found)
 {
-	found->said.first = (row->what & FIRST) != 0;
-	found->said.out_of_memory = (row->what & MEMORY) != 0;
+	found->first = (row->what & FIRST) != 0;
+	found->out_of_memory = (row->what & MEMORY) != 0;
 	if (found->ranks.length > 0) {
 		expand(scan, row->launcher, owner, found);
 		return;
 	}
 	if ((row->what & NEW) != 0)
 		begin(scan, row->launcher, owner);
-	if (scan->now == NULL)
+	if (scan->now == NULL || strcmp(scan->now->launcher, row->launcher) != 0)
 		return;
 	if ((row->what & KILLER) != 0) {
 		scan->now->exit_code = -1;
-		scan->now->pid = found->said.signal == SIGKILL ? 0 : scan->now->pid;
+		scan->now->pid = found->signal == SIGKILL ? 0 : scan->now->pid;
 	}
-	fill(scan->now, &found->said);
+	fill(scan->now, found);
+}
+
+static bool is_indented(struct ri_span line)
+{
+	return ri_span_starts(line, "  ");
+}
+
+static bool is_header(struct ri_span line)
+{
+	return ri_span_starts(line, "Traceback (most recent call last):");
 }
 
 static bool is_rule(struct ri_span line)
@@ -272,17 +155,19 @@ static bool is_rule(struct ri_span line)
 	return length == line.length;
 }
 
-/* A line that fits no row: does it belong to the part that is read? */
+/* A line that fits no row: does it belong to the message that is read? */
 static bool read_rest(struct scan *scan, struct ri_span line)
 {
-	bool was_in = scan->part != NONE, indented = ri_span_starts(line, "  ");
 	struct ri_span *message = scan->now == NULL ? NULL : &scan->now->message;
+	bool goes_on = line.length == 0 || (scan->part == MPI ? scan->box > 0 : is_indented(line));
 
 	if (is_rule(line)) {
+		goes_on = scan->part != NONE;
 		scan->part = scan->part == TABLE ? TABLE : NONE;
-		return was_in || line.length >= LONG_RULE;
+		return goes_on || line.length >= LONG_RULE;
 	}
-	if (was_in && (indented || line.length == 0)) {
+	if (scan->part != NONE && goes_on && !is_header(line)) {
+		scan->box -= scan->part == MPI && scan->box > 0;
 		if (message != NULL && message->length > 0 && !scan->now->owned)
 			message->length = (size_t)(line.at + line.length - message->at);
 		return true;
@@ -297,7 +182,7 @@ static bool is_frame(struct ri_span line)
 {
 	static const char *const frames[] = {
 		"/torch/distributed/launch", "/torch/distributed/run.py",
-		"/accelerate/commands/launch.py",
+		"/accelerate/commands/launch.py", "/horovod/runner/",
 	};
 
 	return ri_span_has_any(line, frames, sizeof(frames) / sizeof(frames[0]));
@@ -307,7 +192,7 @@ static bool is_frame(struct ri_span line)
 static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers)
 {
 	const struct row *row;
-	struct found found;
+	struct ri_rank_said found;
 	struct ri_span line;
 
 	if (!ri_span_line(&scan->text, &line))
@@ -323,14 +208,16 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 		scan->now = NULL;
 	}
 	row = find_row(scan, owner->rest, &found);
-	scan->framed = ri_span_starts(owner->rest, "  ") &&
-		(scan->framed || is_frame(owner->rest));
+	scan->framed = is_indented(owner->rest) && (scan->framed || is_frame(owner->rest));
 	if (row == NULL) {
 		*launchers = read_rest(scan, owner->rest);
 		return true;
 	}
 	apply(scan, row, owner, &found);
-	scan->part = row->then == STAY ? scan->part : row->then;
+	if (row->then != STAY) {
+		scan->part = row->then;
+		scan->box = BOX;
+	}
 	scan->ends_own = (row->what & ENDS) != 0;
 	*launchers = (row->what & WORDS) == 0;
 	return true;
@@ -340,7 +227,8 @@ static bool is_same(const struct ri_rank_said *one, const struct ri_rank_said *o
 {
 	if (one->pid > 0 && other->pid > 0)
 		return one->pid == other->pid;
-	return one->rank >= 0 && one->rank == other->rank && one->launcher == other->launcher;
+	return one->rank >= 0 && one->rank == other->rank &&
+		strcmp(one->launcher, other->launcher) == 0;
 }
 
 /* One record for each rank; blocks of which the text has the head alone say nothing. */
@@ -361,6 +249,24 @@ static size_t merge(struct ri_rank_said *out, size_t count)
 			out[kept++] = out[i];
 	}
 	return kept;
+}
+
+enum ri_labels ri_labels_find(struct ri_span text)
+{
+	struct scan scan = { .text = text, .part = NONE, .label = -1 };
+	size_t lines = 0, srun = 0, hydra = 0;
+	struct ri_rank_said said;
+	struct ri_owner owner;
+	bool launchers;
+
+	while (read_next(&scan, &owner, &launchers)) {
+		lines += !launchers && owner.rest.length > 0;
+		srun += ri_said_fits(owner.rest, "%r: *", &said);
+		hydra += ri_said_fits(owner.rest, "[%r] *", &said);
+	}
+	if (srun > 0 && srun * 4 >= lines * 3)
+		return RI_LABELS_SRUN;
+	return hydra > 0 && hydra * 4 >= lines * 3 ? RI_LABELS_HYDRA : RI_LABELS_NAMED;
 }
 
 size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, size_t room)
@@ -406,9 +312,9 @@ size_t ri_lines_of(struct ri_span text, const struct ri_owner *rank, char *room,
 		used += owner.rest.length;
 		room[used++] = '\n';
 		/* a launcher's own traceback, whose end tells that it is one, is taken back */
-		if (ri_span_starts(owner.rest, "Traceback (most recent call last):"))
+		if (is_header(owner.rest))
 			header = used - owner.rest.length - 1;
-		else if (!ri_span_starts(owner.rest, "  "))
+		else if (!is_indented(owner.rest))
 			header = used;
 	}
 	return used;

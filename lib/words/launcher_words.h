@@ -9,25 +9,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/span.h"
 #include "words/owner.h"
-
-/* The end of one rank. The spans point into the text. */
-struct ri_rank_said {
-	const char *launcher;	/* "torchrun": by whose word */
-	int64_t rank, local_rank;	/* -1: not said */
-	int64_t pid;	/* 0: not said */
-	int exit_code, signal;	/* -1: not said; at most one of them is */
-	bool first;	/* the launcher saw this one end first */
-	bool out_of_memory;	/* by name; without a rank: one of them */
-	bool owned;	/* the line bears the label of another launcher: it may be a rank's, too */
-	struct ri_span host;	/* or empty, as the three below */
-	struct ri_span error_file;	/* torch's */
-	struct ri_span message;	/* of the error file, in torchrun's table: lines after the first
-				 * are indented by two */
-};
+#include "words/rank_said.h"
 
 /*
  * What the last bytes of a launcher's stderr, whose first line may be half a one, tell of ends, in
@@ -38,6 +23,9 @@ size_t ri_launcher_words_read(struct ri_span text, struct ri_rank_said *out, siz
 
 /* Is it a launcher's own, by this line alone? Then it is no reason. */
 bool ri_line_is_launchers(struct ri_span line);
+
+/* Which labels a text bears: of its lines that are no launcher's three in four at least. */
+enum ri_labels ri_labels_find(struct ri_span text);
 
 /*
  * Copy the lines of a rank, without their labels, or with NULL those that bear none and are no

@@ -29,9 +29,6 @@ enum ri_labels {
 	RI_LABELS_HYDRA,	/* "[3] " as well */
 };
 
-/* Which labels a text bears: of its lines three in four at least. */
-enum ri_labels ri_labels_find(struct ri_span text);
-
 /*
  * Several labels may stand before a line, as where srun starts torchrun; the last one that tells a
  * number counts. Returns false, and all of *out but the rest zero or -1, where a line has no label.

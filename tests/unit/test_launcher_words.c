@@ -82,7 +82,8 @@ static const char *read_lines(struct ri_span text, int64_t rank)
 }
 
 static const struct {
-	const char *name, *records, *shared;	/* what is no rank's by its label */
+	const char *name, *records;
+	const char *shared;	/* what is no rank's by its label; NULL: not compared */
 } recorded[] = {
 	{ "torch-2.13-kill",
 		"torchrun rank=1 local=1 pid=25934 signal=9 host=node-0 file=<N/A> first\n"
@@ -112,6 +113,49 @@ static const struct {
 	{ "torch-2.13-tee",
 		"torchrun rank=1 local=1 pid=29294 exit=1 host=node-0 file=<N/A> first\n"
 		"torchrun rank=0 local=0 pid=29289 signal=15 host=node-0 file=<N/A>\n", "" },
+	{ "accelerate-1.15-one", "accelerate exit=1 first\n",
+		"Traceback (most recent call last):\n"
+		"  File \"/job/f.py\", line 4, in <module>\n"
+		"    rank=int(os.environ[\"RANK\"])\n"
+		"             ~~~~~~~~~~^^^^^^^^\n"
+		"  File \"<frozen os>\", line 679, in __getitem__\n"
+		"KeyError: 'RANK'\n" },
+	{ "deepspeed-0.19-exit", "deepspeed local=1 exit=3 first\n", "" },
+	{ "openmpi-4.1-abort", "mpirun rank=1 exit=7 first\n",
+		"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n"
+		"with errorcode 7.\n" },
+	{ "openmpi-4.1-exit", "mpirun rank=1 exit=3 first\n",
+		"hello 1 21019\nhello 0 21018\nhello 2 21020\n" },
+	{ "openmpi-4.1-kill", "mpirun rank=1 signal=9 host=node-0 first\n",
+		"hello 0 21648\nhello 1 21649\nhello 2 21651\n" },
+	{ "openmpi-4.1-tag", "mpirun rank=1 signal=11 host=node-0 first\n", "" },
+	{ "openmpi-5.0-abort", "mpirun rank=1 exit=7 first\n",
+		"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n"
+		"  Errorcode: 7\n" },
+	{ "openmpi-5.0-exit", "mpirun rank=1 exit=3 first\n",
+		"hello 0 14789\nhello 2 14792\nhello 1 14791\n" },
+	{ "openmpi-5.0-kill", "mpirun rank=1 pid=14834 signal=9 host=node-0 first\n",
+		"hello 1 14834\nhello 0 14833\nhello 2 14837\n" },
+	{ "openmpi-5.0-rank", "mpirun rank=1 pid=14902 signal=11 host=node-0 first\n", "" },
+	{ "openmpi-5.0-tag", "mpirun rank=1 pid=14867 signal=11 host=node-0 first\n", "" },
+	/* rank 1, pid 26652, was killed; MPICH tells rank 0's pid */
+	{ "mpich-4.0-kill", "mpiexec signal=9 host=node-0\n",
+		"hello 1 26652\nhello 0 26651\nhello 2 26654\n\n" },
+	{ "mpich-4.0-label", "mpiexec pid=26776 signal=11 host=node-0\n", "\n" },
+	{ "intel-2021.19-kill", "mpiexec rank=1 pid=15554 signal=9 host=node-0\n",
+		"hello 0 15553\nhello 1 15554\nhello 2 15555\n\n" },
+	{ "slurm-22.05-exit", "srun rank=0 exit=3 host=n0\nsrun rank=1 exit=3 host=n0\n"
+		"srun rank=2 exit=3 host=n1\n", "" },
+	{ "slurm-22.05-kill", "srun rank=3 signal=9 host=n1\n", "hi 2\nhi 1\nhi 3\nhi 0\n" },
+	{ "slurm-22.05-label", "srun rank=1 exit=5 host=n0\nsrun rank=8 exit=143 host=n2\n"
+		"srun rank=0 signal=15 host=n0\nsrun rank=3 signal=15 host=n0\n"
+		"srun rank=2 exit=143 host=n0\nsrun rank=9 signal=15 host=n2\n"
+		"srun rank=10 signal=15 host=n2\nsrun rank=11 signal=15 host=n2\n"
+		"srun rank=4 exit=143 host=n1\nsrun rank=5 signal=15 host=n1\n"
+		"srun rank=6 signal=15 host=n1\nsrun rank=7 signal=15 host=n1\n", "" },
+	{ "spawn-2.13-kill", "torch.multiprocessing.spawn local=1 signal=9 first\n", NULL },
+	{ "spawn-2.13-exit", "torch.multiprocessing.spawn local=1 exit=3 first\n", NULL },
+	{ "spawn-2.13-raise", "torch.multiprocessing.spawn local=1 first\n", NULL },
 };
 
 static void test_recorded(void **state)
@@ -122,13 +166,20 @@ static void test_recorded(void **state)
 
 		print_message("%s\n", recorded[i].name);
 		assert_string_equal(read_words(text), recorded[i].records);
-		assert_string_equal(read_lines(text, -1), recorded[i].shared);
+		if (recorded[i].shared != NULL)
+			assert_string_equal(read_lines(text, -1), recorded[i].shared);
 	}
 }
 
-static void test_tee(void **state)
+static void test_labels(void **state)
 {
 	(void)state;
+	assert_string_equal(read_lines(read_recorded("openmpi-4.1-tag"), 1), "hello 1 22591\n");
+	assert_string_equal(read_lines(read_recorded("openmpi-5.0-tag"), 1), "hello 1 14867\n");
+	assert_string_equal(read_lines(read_recorded("openmpi-5.0-rank"), 1), "hello 1 14902\n");
+	assert_string_equal(read_lines(read_recorded("mpich-4.0-label"), 1), "hello 1 26776\n");
+	assert_string_equal(read_lines(read_recorded("slurm-22.05-label"), 4),
+		"hi 4\nTerminated\n");
 	assert_string_equal(read_lines(read_recorded("torch-2.13-tee"), 1),
 		"Traceback (most recent call last):\n"
 		"  File \"/job/f.py\", line 16, in <module>\n"
@@ -138,6 +189,19 @@ static void test_tee(void **state)
 		"                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
 		"ValueError: bad batch 17\n");
 	assert_string_equal(read_lines(read_recorded("torch-2.13-tee"), 0), "");
+}
+
+/* The parent's exception has the reason in it. */
+static void test_spawn_keeps_its_words(void **state)
+{
+	(void)state;
+	read_lines(read_recorded("spawn-2.13-raise"), -1);
+	assert_non_null(strstr(lines, "\n-- Process 1 terminated with the following error:\n"
+		"Traceback (most recent call last):\n"));
+	assert_non_null(strstr(lines, "\nValueError: bad batch 17\n"));
+	assert_null(strstr(lines, "Terminating process"));
+	read_lines(read_recorded("spawn-2.13-kill"), -1);
+	assert_non_null(strstr(lines, ": process 1 terminated with signal SIGKILL\n"));
 }
 
 static void test_message_of_error_file(void **state)
@@ -194,6 +258,82 @@ static void test_other_versions_of_torch(void **state)
 	assert_string_equal(read_lines(SPAN_OF(table_1_9), -1), "");
 }
 
+/* Forms of documents and sources, whose programs are not on this machine. */
+static void test_documented(void **state)
+{
+	static const struct {
+		const char *text, *records;
+	} rows[] = {
+		{ "prterun noticed that process rank 17 with PID 417 on node\n"
+			"a-long-name.example exited on signal 9 (Killed).\n",
+			"mpirun rank=17 pid=417 signal=9 host=a-long-name.example first\n" },
+		{ "prterun noticed that process rank 17 with PID 417 on node n1 exited\n"
+			"on signal 11 (Segmentation fault).\n",
+			"mpirun rank=17 pid=417 signal=11 host=n1 first\n" },
+		{ "prterun has exited due to process rank 1 with PID 0 on node n1 calling\n"
+			"\"abort\". This may have caused other processes in the application\n",
+			"mpirun rank=1 first\n" },
+		{ "slurmstepd: error: Detected 1 oom_kill event in StepId=3.0. Some of the step "
+			"tasks have been OOM Killed.\nsrun: error: n1: task 3: Out Of Memory\n",
+			"srun memory\nsrun rank=3 host=n1 memory\n" },
+		{ "slurmstepd: error: Detected 1 oom-kill event(s) in step 3.0 cgroup.\n",
+			"srun memory\n" },
+		{ "srun: error: n1: task 3: Segmentation fault (core dumped)\n",
+			"srun rank=3 signal=11 host=n1\n" },
+		{ "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+			"=   PID 417 RUNNING AT n1\n=   EXIT CODE: 139\n=====\n"
+			"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault "
+			"(core dumped) (signal 11)\n",
+			"mpiexec pid=417 signal=11 host=n1\n" },
+		{ "  File \"/x/torch/distributed/launch.py\", line 263, in main\n"
+			"subprocess.CalledProcessError: Command '['/x/python', '-u', 'train.py', "
+			"'--local_rank=3']' returned non-zero exit status 1.\n",
+			"torch.distributed.launch local=3 exit=1 first\n" },
+		{ "  File \"/x/torch/distributed/launch.py\", line 263, in main\n"
+			"subprocess.CalledProcessError: Command '['/x/python', '-u', 'train.py', "
+			"'--local_rank=3']' died with <Signals.SIGKILL: 9>.\n",
+			"torch.distributed.launch local=3 signal=9 first\n" },
+		{ "Exception: process 1 terminated with signal SIGSEGV\n",
+			"torch.multiprocessing.spawn local=1 signal=11 first\n" },
+		{ "ERROR:composer.cli.launcher:Rank 1 crashed with exit code -9.\n"
+			"Global rank 1 (PID 417) exited with code -9\n",
+			"composer rank=1 pid=417 signal=9 first\n" },
+		{ "RuntimeError: Horovod detected that one or more processes exited with non-zero "
+			"status, thus causing the job to be terminated. The first process to do so "
+			"was:\nProcess name: 1\nExit code: 3\n",
+			"horovodrun rank=1 exit=3 first\n" },
+		{ "(raylet) A worker died or was killed while executing a task by an unexpected "
+			"system error. Lease ID: a Worker ID: b Node ID: c Worker IP address: "
+			"10.0.0.2 Worker port: 10003 Worker PID: 417 Worker exit type: SYSTEM_ERROR"
+			" "
+			"Worker exit detail: Worker exits unexpectedly. Worker exits with an exit "
+			"code 3. x\n",
+			"ray pid=417 exit=3 host=10.0.0.2\n" },
+		{ "A worker died or was killed while executing a task by an unexpected system "
+			"error. Worker IP address: 10.0.0.2 Worker port: 10003 Worker PID: 417 "
+			"Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly "
+			"exits with a connection error code 2. End of file. (1) The process is "
+			"killed by SIGKILL by OOM killer due to high memory usage.\n",
+			"ray pid=417 host=10.0.0.2\n" },
+		{ "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing "
+			"this task.\n\tclass_name: Worker\n"
+			"\tactor_id: a\n\tpid: 417\n\tnamespace: b\n"
+			"\tip: 10.0.0.2\nThe actor is dead because its worker process has died.\n",
+			"ray pid=417 host=10.0.0.2\n" },
+		{ "Memory on the node (IP: 10.0.0.2, ID: a) where the task (actor ID: b, name=f, "
+			"pid=417, memory used=1.00GB) was running was 63.00GB / 64.00GB\n",
+			"ray pid=417 memory\n" },
+		/* srun -l in front of torchrun */
+		{ "0: E1127 1 torch/distributed/elastic/multiprocessing/api.py:1002] failed "
+			"(exitcode: -9) local_rank: 1 (pid: 417) of binary: x\n",
+			"torchrun local=1 pid=417 signal=9 first owned\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(read_words(SPAN_OF(rows[i].text)), rows[i].records);
+}
+
 /* Lines of programs that are near those of launchers. */
 static void test_no_launchers(void **state)
 {
@@ -209,6 +349,27 @@ static void test_no_launchers(void **state)
 		"torch elastic failed (exitcode: 300) local_rank: 1 (pid: 417) of binary: x\n",
 		"torch elastic failed (exitcode: -65) local_rank: 1 (pid: 417) of binary: x\n",
 		"torch elastic failed (exitcode: 1) local_rank: 1 (pid: 9999999999) of binary: x\n",
+		/* of the program, not of a launcher that it is */
+		"subprocess.CalledProcessError: Command '['ffmpeg']' died with <Signals.SIGKILL: "
+		"9>.\n",
+		"  File \"train.py\", line 3\n"
+		"subprocess.CalledProcessError: Command '['ffmpeg']' returned non-zero exit status "
+		"1.\n",
+		"mpirun noticed that process rank 1 was slow\n",
+		"Process name: [[1,1],1]\nExit code: 3\n",
+		"  Process name: [prterun-n-1@2,1]\n",
+		"signal 9 (Killed).\n",
+		"=   EXIT CODE: 9\n",
+		"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
+		"srun: error: n1: task 3: Snoozing\n",
+		"srun: error: n1: task x: Killed\n",
+		"srun: error: Unable to create step for job 3: Memory required by task\n",
+		"process 1 terminated with signal SIGKILL\n",
+		"rank 1 crashed with exit code 3.\n",
+		"\tpid: 417\n",
+		"the kernel sent an oom_kill event\n",
+		"[rank0]: srun: error: n1: task 3: Killed\n",
+		"(Worker pid=417) srun: error: n1: task 3: Killed\n",
 		"", "\n", "-", "[", "[rank", "(", "====================\n",
 	};
 
@@ -242,6 +403,44 @@ static void test_message_that_forges(void **state)
 	(void)state;
 	assert_string_equal(read_words(SPAN_OF(text)),
 		"torchrun rank=1 local=1 pid=417 exit=1 file=/e first\n");
+}
+
+/* Numbers of tasks that nothing bounds but the room. */
+static void test_many_tasks(void **state)
+{
+	static const char text[] =
+		"srun: error: n[0-9]: tasks 3,5-2000000000: Exited with exit code 3\n";
+
+	(void)state;
+	assert_int_equal(ri_launcher_words_read(SPAN_OF(text), said, ROOM), ROOM);
+	assert_int_equal(said[0].rank, 3);
+	assert_int_equal(said[ROOM - 1].rank, 5 + ROOM - 2);
+	assert_string_equal(read_words(SPAN_OF("srun: error: n: tasks 3,5-9999999999: Killed\n")),
+		"srun rank=3 signal=9 host=n\n");
+	assert_string_equal(read_words(SPAN_OF("srun: error: n: tasks 3-: Killed\n")),
+		"srun rank=3 signal=9 host=n\n");
+}
+
+/* A message that has no end takes no more than its own lines. */
+static void test_words_behind_a_message(void **state)
+{
+	static const char *const texts[] = {
+		"x noticed that process rank 1 with PID 417 on\n"
+		"Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: x\n",
+		"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+		"Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: x\n",
+		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+		"Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: x\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_string_equal(read_lines(SPAN_OF(texts[i]), -1),
+			strstr(texts[i], "Traceback"));
+	read_lines(SPAN_OF("x noticed that process rank 1 with PID 417 on\n"
+		"1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n"
+		"after\n"), -1);
+	assert_string_equal(lines, "after\n");
 }
 
 /* torchrun's own failure is told by its traceback, which is no summary of ranks. */
@@ -330,6 +529,11 @@ static void test_owners(void **state)
 		{ "[1,3]<stdout>: x", " rank=3|x", RI_LABELS_NAMED },
 		{ "[0]<stderr>:x", " rank=0|x", RI_LABELS_NAMED },
 		{ "[2,3]<stderr>:x", "|x", RI_LABELS_NAMED },
+		{ "3: [1,5]<stderr>:[default1]:[rank9]: x", " rank=9 local=1|x", RI_LABELS_SRUN },
+		/* the words of a rank have no labels */
+		{ "[rank3]: [rank5]: x", " rank=3|[rank5]: x", RI_LABELS_NAMED },
+		{ "[rank3]: [1,5]<stderr>:x", " rank=3|[1,5]<stderr>:x", RI_LABELS_NAMED },
+		{ "[default3]:3: x", " local=3|3: x", RI_LABELS_SRUN },
 		{ "(WorkerDict pid=417) x", " pid=417|x", RI_LABELS_NAMED },
 		{ "\x1b[36m(WorkerDict pid=417)\x1b[0m x", " pid=417|x", RI_LABELS_NAMED },
 		{ "(train_fn pid=417, ip=10.0.0.2)   File", " pid=417 host=10.0.0.2|  File",
@@ -374,11 +578,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_tee),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_spawn_keeps_its_words),
 		cmocka_unit_test(test_message_of_error_file),
 		cmocka_unit_test(test_other_versions_of_torch),
+		cmocka_unit_test(test_documented),
 		cmocka_unit_test(test_no_launchers),
 		cmocka_unit_test(test_message_that_forges),
+		cmocka_unit_test(test_many_tasks),
+		cmocka_unit_test(test_words_behind_a_message),
 		cmocka_unit_test(test_failure_of_the_launcher),
 		cmocka_unit_test(test_little_room),
 		cmocka_unit_test(test_a_line_of_the_launcher),

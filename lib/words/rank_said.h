@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a line tells of one rank, read by a shape of launcher_words.def. */
+#ifndef RI_WORDS_RANK_SAID_H
+#define RI_WORDS_RANK_SAID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+/* The spans point into the text. */
+struct ri_rank_said {
+	const char *launcher;	/* "torchrun": by whose word */
+	int64_t rank, local_rank;	/* -1: not said */
+	int64_t pid;	/* 0: not said */
+	int exit_code, signal;	/* -1: not said; at most one of them is */
+	bool first;	/* the launcher saw this one end first */
+	bool out_of_memory;	/* by name; without a rank: one of them */
+	bool owned;	/* the line bears the label of another launcher: it may be a rank's, too */
+	struct ri_span host;	/* or empty, as those below */
+	struct ri_span error_file;	/* torch's */
+	struct ri_span message;	/* of the error file, in torchrun's table: lines after the first
+				 * are indented by two */
+	struct ri_span ranks;	/* "0-2,5", while it is read */
+};
+
+/* Nothing is said. */
+extern const struct ri_rank_said ri_rank_unsaid;
+
+/* Does the whole line fit? All of *out is written, but of use only where it does. */
+bool ri_said_fits(struct ri_span line, const char *shape, struct ri_rank_said *out);
+
+#endif
