@@ -56,8 +56,6 @@ static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 
 static void be(struct ri_rank_outcome *rank, enum ri_class class, const struct ri_loss *loss)
 {
-	if (rank->evidence.words.lacks_segment)
-		loss = NULL;
 	rank->evidence.loss = loss;
 	rank->evidence.class = loss != NULL ? RI_CLASS_LOSS : class;
 }

@@ -204,9 +204,14 @@ static void put_before(struct room *room, const struct ri_traceback *traceback)
 static void put_traceback(struct room *room, const struct ri_traceback *traceback,
 	const struct ri_last_words *words)
 {
+	size_t leading = words->lead && words->count > 0 ? words->count : 0;
+
 	room->left -= MIN_FRAME_LINES;
+	for (size_t i = 0; i < leading && i < MAX_BEFORE; i++)
+		put_wrapped(room, "  ", words->lines[i], FEW_WRAPPED);
 	if (traceback->last.length > 0)
-		put_wrapped(room, "  ", traceback->last, MAX_WRAPPED);
+		put_wrapped(room, leading > 0 ? "  raised then: " : "  ", traceback->last,
+			MAX_WRAPPED);
 	if (traceback->wrapper.length > 0)
 		put(room, "  raised in a worker: ", traceback->wrapper);
 	if (traceback->member.length > 0)
@@ -217,7 +222,7 @@ static void put_traceback(struct room *room, const struct ri_traceback *tracebac
 		put(room, "    ", traceback->cause_at);
 	if (traceback->before.length > 0)
 		put_before(room, traceback);
-	for (size_t i = 0; i < words->count && i < MAX_BEFORE; i++)
+	for (size_t i = leading; i < words->count && i < MAX_BEFORE; i++)
 		put(room, "  before it: ", words->lines[i]);
 	put_message(room, "  ", traceback);
 	room->left += MIN_FRAME_LINES;

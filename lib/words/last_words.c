@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "words/line.h"
+#include "words/logged.h"
 
 enum {
 	MAX_WORDS = 3,		/* lines that decide */
@@ -190,10 +191,32 @@ static bool is_of_another(const struct ri_traceback *traceback)
 	return ri_span_has_any(traceback->whole, words, sizeof(words) / sizeof(words[0]));
 }
 
+/* The line of a log that says what it was, before what a runtime said of the death. */
+static bool find_logged(struct ri_span text, const struct ri_traceback *traceback,
+	struct ri_last_words *out)
+{
+	struct ri_span own;
+
+	ri_logged_loss(text, traceback, &own);
+	if (own.length == 0)
+		return false;
+	if (traceback == NULL)
+		collect(text, out);
+	if (out->count == RI_LAST_WORDS)
+		out->count--;
+	memmove(out->lines + 1, out->lines, out->count * sizeof(out->lines[0]));
+	out->lines[0] = own;
+	out->count++;
+	return true;
+}
+
 void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,
 	struct ri_last_words *out)
 {
 	out->count = 0;
+	out->lead = find_logged(text, traceback, out);
+	if (out->lead)
+		return;
 	if (traceback == NULL) {
 		collect(text, out);
 		if (out->count == 0)

@@ -14,6 +14,7 @@ enum {
 struct ri_last_words {
 	struct ri_span lines[RI_LAST_WORDS];	/* without what stands around them */
 	size_t count;
+	bool lead;	/* they say what it was, and the exception only what came of it */
 };
 
 /*
@@ -21,7 +22,7 @@ struct ri_last_words {
  * message, the first frames of faulthandler's stack; or else the first of the last
  * lines that names an error. With a traceback, which the process ended of: what
  * stands before it and explains it, where its message speaks of another that died
- * or of NCCL.
+ * or of NCCL; the line of a log by which it lost no peer.
  */
 void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,
 	struct ri_last_words *out);

@@ -54,12 +54,26 @@ static bool fits(const struct ri_loss *row, struct ri_span message)
 }
 
 /* The first row that fits, of those for an exception with its type or of the others. */
-static const struct ri_loss *find(struct ri_span message, bool typed)
+static const struct ri_loss *find_row(struct ri_span message, bool typed)
 {
 	for (size_t i = 0; i < ROWS && message.length > 0; i++)
 		if ((table[i].words[0] == '=') == typed && fits(&table[i], message))
-			return table[i].kind == RI_LOSS_OWN ? NULL : &table[i];
+			return &table[i];
 	return NULL;
+}
+
+static const struct ri_loss *find(struct ri_span message, bool typed)
+{
+	const struct ri_loss *row = find_row(message, typed);
+
+	return row == NULL || row->kind == RI_LOSS_OWN ? NULL : row;
+}
+
+bool ri_loss_is_own(struct ri_span message)
+{
+	const struct ri_loss *row = find_row(message, false);
+
+	return row != NULL && row->kind == RI_LOSS_OWN;
 }
 
 const struct ri_loss *ri_loss_of_message(struct ri_span message)

@@ -35,6 +35,9 @@ enum ri_loss_kind ri_loss_kind_of(const char *name);
 /* The row of the table that the message fits, or NULL where it tells of no loss. */
 const struct ri_loss *ri_loss_of_message(struct ri_span message);
 
+/* Does it only look like a loss, by a row of kind RI_LOSS_OWN? */
+bool ri_loss_is_own(struct ri_span message);
+
 /*
  * The same for an exception, "package.Type: message". One of a type that
  * frameworks do not raise for a loss tells of none, whatever it quotes.

@@ -6,6 +6,7 @@
 
 #include "words/launcher_words.h"
 #include "words/line.h"
+#include "words/logged.h"
 
 enum {
 	HANDLED = 4,		/* lines after a traceback that the program went on from */
@@ -55,31 +56,6 @@ static bool tells_of_interrupt(const struct ri_traceback *traceback)
 	return false;
 }
 
-/* All of its message, up to what a library's log says behind it. */
-static struct ri_span message_of(const struct ri_traceback *traceback)
-{
-	struct ri_span more = traceback->more, message = traceback->last, line;
-
-	while (ri_span_line(&more, &line)) {
-		if (ri_decisive_find(line) == RI_DECISIVE_LOG ||
-			ri_decisive_find(line) == RI_DECISIVE_LAST)
-			break;
-		message.length = (size_t)(line.at + line.length - message.at);
-	}
-	return message;
-}
-
-/*
- * In a chain the first exception counts, unless it only ended a loop: what is
- * raised in a "finally" does not hide it.
- */
-static const struct ri_loss *find_loss(const struct ri_traceback *traceback)
-{
-	if (traceback->cause.length > 0)
-		return ri_loss_of_exception(traceback->cause);
-	return ri_loss_of_exception(message_of(traceback));
-}
-
 /*
  * In the summary of torchrun's agent, how many of its workers ended as a Python exception ends
  * one; -1 where one ended in another way than by that or by the agent's own SIGTERM.
@@ -109,6 +85,7 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:";
 	const struct ri_loss *loss = NULL, *found;
 	struct ri_traceback worker;
+	struct ri_span own;
 	int ended, lost = 0;
 
 	if (!ri_span_starts(agent->last, type))
@@ -116,7 +93,7 @@ static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 	ended = count_exceptions(ri_span_skip(text, (size_t)(agent->last.at - text.at)));
 	text.length = (size_t)(agent->whole.at - text.at);
 	while (lost < WORKERS && ri_traceback_find(text, &worker)) {
-		found = find_loss(&worker);
+		found = ri_logged_loss(text, &worker, &own);
 		if (found == NULL && !tells_of_stop(&worker))
 			return NULL;
 		loss = found != NULL ? found : loss;
@@ -150,11 +127,12 @@ static bool asked_for_line(const struct ri_traceback *traceback)
 static void read_traceback(struct ri_span text, struct ri_words *out)
 {
 	const struct ri_traceback *traceback = &out->traceback;
+	struct ri_span own;
 	bool lost;
 
 	out->lines_since = ri_loss_count_before(traceback->more, &lost);
 	out->lines_since += lost ? 0 : traceback->lines_after;
-	out->loss = find_loss(traceback);
+	out->loss = ri_logged_loss(text, traceback, &own);
 	out->workers_loss = find_loss_of_workers(text, traceback);
 	out->later_loss = find_later_loss(text, traceback);
 	out->tells_of_stop = tells_of_stop(traceback);
@@ -195,19 +173,15 @@ static bool has_gpu_error(struct ri_span text)
 
 void ri_words_read(struct ri_span text, struct ri_words *out)
 {
+	struct ri_span own;
+
 	*out = (struct ri_words){ .has_traceback = false };
 	out->has_traceback = ri_traceback_find(text, &out->traceback);
 	if (out->has_traceback)
 		read_traceback(text, out);
-	out->last_loss = ri_loss_of_lines(text);
+	out->last_loss = ri_logged_loss(text, NULL, &own);
 	out->complains = has_error(text);
 	/* PyTorch's words for a data loader that ended so: "... killed by signal: Bus error." */
 	out->has_bus_error = ri_span_has(text, "Bus error");
 	out->has_gpu_error = has_gpu_error(text);
-	/*
-	 * NCCL has one message for a peer that is gone and for a segment that it cannot
-	 * make; which of them it was stands in its log (NCCL src/misc/shmutils.cc).
-	 */
-	out->lacks_segment =
-		ri_span_has(text, "NCCL WARN Error while creating shared memory segment");
 }

@@ -25,7 +25,6 @@ struct ri_words {
 	bool complains;		/* the last lines have a word for an error */
 	bool has_bus_error;
 	bool has_gpu_error;	/* CUDA's words for what a GPU that failed does to a program */
-	bool lacks_segment;	/* NCCL's log says that it could not make one in /dev/shm */
 };
 
 /* Read the last bytes of a process's stderr. Fills in all of *out. */

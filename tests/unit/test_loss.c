@@ -28,6 +28,46 @@ static const struct {
 		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
 		"system error\nLast error:\nError while creating shared memory segment "
 		"/dev/shm/nccl-x" },
+	{ "no_space",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\n"
+		"Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: "
+		"No space left on device (28)" },
+	{ "nccl_ib_gone",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\n"
+		"Call to ibv_modify_qp failed with 19 No such device, on dev mlx5_0:1" },
+	{ "nccl_ib_memory",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\n"
+		"Call to ibv_alloc_pd failed with error Cannot allocate memory" },
+	{ "nccl_ib_register",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\n"
+		"Call to ibv_reg_mr failed with error Bad address" },
+	{ "nccl_ib_create",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\n"
+		"Call to ibv_create_cq failed with error Invalid argument" },
+	{ "nccl_ib_fatal",
+		"torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled "
+		"system error\nLast error:\n"
+		"NET/IB : mlx5_0:1 async fatal event: local catastrophic error" },
+	{ "name_unknown",
+		"torch.distributed.DistNetworkError: The client socket has failed to "
+		"connect to any network address of (gpu-0, 29500). The IPv4 network "
+		"addresses of (gpu-0, 29500) cannot be retrieved (gai error: "
+		"-2 - Name or service not known)." },
+	{ "name_server",
+		"torch.distributed.DistNetworkError: The client socket has failed to "
+		"connect to any network address of (gpu-0, 29500). The IPv4 network "
+		"addresses of (gpu-0, 29500) cannot be retrieved (gai error: "
+		"-3 - Temporary failure in name resolution)." },
+	{ "name_no_address",
+		"torch.distributed.DistNetworkError: The client socket has failed to "
+		"connect to any network address of (gpu-0, 29500). The IPv4 network "
+		"addresses of (gpu-0, 29500) cannot be retrieved (gai error: "
+		"-5 - No address associated with hostname)." },
 	{ "gloo_closed",
 		"RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:553] "
 		"Connection closed by peer [127.0.0.1]:1451" },
