@@ -73,7 +73,7 @@ EXE := $(if $(filter release,$(KIND)),$(OUT)/rankinit,$(O)/rankinit)
 LIB_SRC  := $(wildcard lib/*/*.c)
 PROBE_SRC := shim/probe/probe.c shim/probe/nvml.c
 # every start goes through these: side by side they take a page less
-SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c
+SHIM_RUN := $(wildcard shim/*.c) shim/preflight/preflight.c shim/pump/spawn_ranks.c
 SHIM_SRC := $(SHIM_RUN) \
 	$(filter-out $(SHIM_RUN) $(PROBE_SRC),$(wildcard shim/*/*.c shim/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)

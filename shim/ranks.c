@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command/expand.h"
-#include "launch/children.h"
 #include "launch/launch.h"
 #include "launch/placement.h"
-#include "launch/terminal.h"
 #include "model/derive.h"
 #include "options/options.h"
-#include "pump/output.h"
+#include "pump/spawn_ranks.h"
 #include "say/torch_file.h"
-#include "system/log.h"
 #include "to/to.h"
 
 static int set_variable(struct ri_rank_source *source, struct ri_env_edit edit,
@@ -195,64 +188,4 @@ int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
 	}
 	*out = ranks;
 	return 0;
-}
-
-int ri_ranks_open_input(struct ri_error *err)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), high;
-
-	if (fd < 0) {
-		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be opened: %s",
-			strerror(errno));
-		return ri_fail_errno(err, errno);
-	}
-	if (fd > STDERR_FILENO)
-		return fd;
-	/* a closed standard input is closed for the first rank, too */
-	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (high < 0)
-		ri_fail(err, RI_CODE_FILE_UNREADABLE, "/dev/null", "cannot be kept open: %s",
-			strerror(errno));
-	close(fd);
-	return high;
-}
-
-static pid_t spawn(const struct ri_ranks_start *start, size_t index, struct ri_error *err)
-{
-	const struct ri_rank *rank = start->ranks == NULL ? NULL : &start->ranks[index];
-	char *const *argv = start->launch->argv;
-	char **envp = start->launch->envp;
-	pid_t pid;
-
-	ri_output_give(start->output, index, start->launch);
-	if (rank != NULL)
-		start->launch->cpus = rank->cpus;
-	if (index > 0) {
-		start->launch->argv = rank->argv;
-		start->launch->envp = rank->envp;
-	}
-	pid = ri_launch_spawn(start->launch, err);
-	if (!start->launch->hangs) {
-		start->launch->argv = argv;
-		start->launch->envp = envp;
-	}
-	return pid;
-}
-
-int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err)
-{
-	int others_read = start->launch->input;
-	pid_t pid = 0;
-
-	/* the first one may have ours, the others would fight over it */
-	if (start->children->count > 1 && ri_terminal_may_read())
-		start->launch->input = -1;
-	for (size_t i = 0; i < start->children->count && pid >= 0 && !start->launch->hangs; i++) {
-		pid = spawn(start, i, err);
-		start->launch->input = others_read;
-		if (pid > 0)
-			ri_children_add(start->children, pid);
-	}
-	ri_output_given(start->output);
-	return pid < 0 ? -1 : 0;
 }

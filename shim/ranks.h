@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each rank finds in its environment and in its words, and starting them
- * one after the other. Each has lists of its own, and shares with the first
- * the strings that it has as well.
+ * What each rank finds in its environment and in its words. Each has lists of its own,
+ * and shares with the first the strings that it has as well.
  */
 #ifndef RI_SHIM_RANKS_H
 #define RI_SHIM_RANKS_H
@@ -10,12 +9,10 @@
 #include "base/env.h"
 #include "model/context.h"
 
-struct ri_children;
-struct ri_cpus;
 struct ri_launch;
 struct ri_options;
-struct ri_output;
 struct ri_placing;
+struct ri_rank;
 struct ri_topology;
 struct ri_torch_files;
 
@@ -51,34 +48,11 @@ int ri_rank_view(struct ri_rank_view *out, const struct ri_rank_source *source, 
 int ri_rank_name_torch_file(struct ri_rank_view *view, const struct ri_rank_source *source,
 	struct ri_error *err);
 
-/* What a rank has of its own. */
-struct ri_rank {
-	char *const *argv;	/* NULL for the first: as struct ri_launch has it */
-	char **envp;
-	const struct ri_cpus *cpus;	/* as in struct ri_launch; of the first too */
-};
-
 /*
  * Work out what each of the ranks has of its own, all of them before the first
  * is started. launch holds the lists of the first.
  */
 int ri_ranks_prepare(struct ri_rank **out, const struct ri_rank_source *source,
 	const struct ri_launch *launch, struct ri_error *err);
-
-/* What ranks beside the first one read from: /dev/null, closed by an exec. */
-int ri_ranks_open_input(struct ri_error *err);
-
-struct ri_ranks_start {
-	const struct ri_rank *ranks;	/* NULL for a single one */
-	struct ri_launch *launch;
-	struct ri_children *children;
-	struct ri_output *output;
-};
-
-/*
- * Start all that there shall be in children. After a failure, which is in
- * *err, those that run are the caller's to end.
- */
-int ri_ranks_spawn(const struct ri_ranks_start *start, struct ri_error *err);
 
 #endif

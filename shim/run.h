@@ -12,6 +12,7 @@
 #include "launch/children.h"
 #include "launch/privileges.h"
 #include "pump/output.h"
+#include "pump/spawn_ranks.h"
 #include "say/torch_file.h"
 #include "system/log.h"
 #include "watch/supervise.h"
