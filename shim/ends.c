@@ -232,7 +232,7 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	const struct ri_rank_outcome *launcher = &run->ended.outcomes[0];
 	struct ri_launched_source source = {
 		.text = launcher->wrote.tail, .cut = launcher->wrote.cut,
-		.room = run->ended.words, .ended = launcher->ended,
+		.room = run->ended.words, .started = launcher->started, .ended = launcher->ended,
 	};
 	size_t count;
 

@@ -2,15 +2,17 @@
 #include "report/launched.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/number.h"
 #include "report/class.h"
+#include "words/launcher_words.h"
 
-enum { TRACEBACKS = 64 };	/* in which that of the first failure is looked for */
+enum {
+	TRACEBACKS = 64,	/* in which that of the first failure is looked for */
+	SAID = 64,		/* ends that a launcher tells of */
+};
 
 static void describe(const struct ri_launched *seen, struct ri_rank_outcome *out)
 {
@@ -78,78 +80,131 @@ static bool may_be_stopped(const struct ri_rank_outcome *rank, bool whole)
 		(rank->signal == SIGTERM || (rank->signal == SIGKILL && !whole));
 }
 
-/* The first that ended in a failure of its own, or NULL. */
+static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
+{
+	if (a->order > 0 && b->order > 0)
+		return a->order < b->order;
+	return a->first_said || (a->order > 0 && !b->first_said);
+}
+
+/*
+ * The first that ended in a failure of its own, or NULL. One that the launcher says was first, and
+ * that was not seen, had ended before there was a look.
+ */
 static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t count, bool whole)
 {
 	struct ri_rank_outcome *first = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (ri_rank_failed(&ranks[i]) && ranks[i].order > 0 &&
-			!may_be_stopped(&ranks[i], whole) &&
-			(first == NULL || ranks[i].order < first->order))
+		if (ri_rank_failed(&ranks[i]) &&
+			(ranks[i].first_said || !may_be_stopped(&ranks[i], whole)) &&
+			(first == NULL || is_before(&ranks[i], first)))
 			first = &ranks[i];
 	return first;
 }
 
+/* And gives it the first place, where the kernel did not. */
 static void mark_told(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
-	size_t count, unsigned first)
+	size_t count, struct ri_rank_outcome *first)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct ri_rank_outcome *rank = &ranks[i];
 		bool stopped = source->stopped.tv_sec != 0 &&
 			!ri_time_is_before(rank->ended, source->stopped);
 
-		rank->told = stopped || may_be_stopped(rank, rank->order <= first);
+		rank->told = stopped || (rank != first &&
+			may_be_stopped(rank, rank->order > 0 && rank->order < first->order));
+		rank->order = rank == first ? 1 : rank->order + 2;
 	}
+}
+
+/* The rank that a record is of, by the surest number that both have, or NULL. */
+static struct ri_rank_outcome *find_said(const struct ri_rank_said *said,
+	struct ri_rank_outcome *ranks, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct ri_rank_outcome *rank = &ranks[i];
+
+		if (said->pid > 0 && rank->pid > 0 ? said->pid == rank->pid
+			: said->rank >= 0 ? (uint64_t)said->rank == rank->rank
+			: said->local_rank >= 0 && (uint64_t)said->local_rank == rank->local_rank)
+			return rank;
+	}
+	return NULL;
+}
+
+/* One whose end was not seen. */
+static void take_word(const struct ri_rank_said *said, const struct ri_launched_source *source,
+	struct ri_rank_outcome *rank)
+{
+	rank->word_of = said->launcher;
+	rank->ended = source->ended;
+	rank->end = said->signal > 0 ? RI_END_SIGNALED : RI_END_EXITED;
+	rank->signal = said->signal > 0 ? said->signal : 0;
+	rank->exit_code = said->exit_code > 0 ? said->exit_code : 0;
+	rank->oom = said->out_of_memory && rank->signal == SIGKILL;
+	if (rank->pid == 0 && said->pid > 0)
+		rank->pid = (pid_t)said->pid;
+	rank->first_said = said->first;
 }
 
 /*
- * "[rank3]: " stands before each line of an exception that reaches the end of a program that called
- * init_process_group (torch/distributed/distributed_c10d.py, _get_exception_logger's hook).
+ * What the launcher says of ends that the kernel did not tell. A line that bears the label of a
+ * rank is that rank's, whatever it says.
  */
-static bool find_owner(struct ri_span *line, uint64_t *rank)
+static size_t take_words(const struct ri_launched_source *source, struct ri_rank_outcome *ranks,
+	size_t count, size_t room)
 {
-	static const char start[] = "[rank";
-	char number[24];
-	size_t length;
+	struct ri_rank_said said[SAID];
+	size_t records = source->text.at == NULL ? 0
+		: ri_launcher_words_read(source->text, said, SAID);
 
-	if (!ri_span_starts(*line, start))
-		return false;
-	snprintf(number, sizeof(number), "%.*s", (int)(line->length - sizeof(start) + 1),
-		line->at + sizeof(start) - 1);
-	length = ri_digits_read(number, rank);
-	if (length == 0 || strncmp(number + length, "]:", 2) != 0)
-		return false;
-	*line = ri_span_skip(*line, sizeof(start) - 1 + length + 2);
-	if (ri_span_starts(*line, " "))
-		*line = ri_span_skip(*line, 1);
-	return true;
-}
+	for (size_t i = 0; i < records; i++) {
+		struct ri_rank_outcome *rank = find_said(&said[i], ranks, count);
+		int64_t number = said[i].rank >= 0 ? said[i].rank : said[i].local_rank;
 
-/* The agent's log, which stands between the words of ranks. */
-static bool is_launchers(struct ri_span line)
-{
-	return ri_span_has(line, "torch/distributed/elastic/") ||
-		ri_span_has(line, "torch/distributed/run.py:");
-}
-
-/* Copies the lines of a rank, or those of no owner, to *room. Returns them. */
-static struct ri_span copy_lines(struct ri_span text, const struct ri_rank_outcome *rank,
-	char **room)
-{
-	struct ri_span out = { *room, 0 }, line;
-	uint64_t owner;
-
-	while (ri_span_line(&text, &line)) {
-		bool owned = find_owner(&line, &owner);
-
-		if (rank == NULL ? owned || is_launchers(line) : !owned || owner != rank->rank)
+		if (said[i].owned || (said[i].exit_code < 0 && said[i].signal < 0))
 			continue;
-		memcpy(*room, line.at, line.length);
-		*room += line.length;
-		*(*room)++ = '\n';
+		if (rank == NULL && number >= 0 && count < room) {
+			rank = &ranks[count++];
+			*rank = (struct ri_rank_outcome){
+				.rank = (uint64_t)number, .started = source->started,
+				.local_rank = (uint64_t)(said[i].local_rank < 0 ? number
+					: said[i].local_rank),
+			};
+		}
+		if (rank != NULL && rank->end != RI_END_EXITED && rank->end != RI_END_SIGNALED)
+			take_word(&said[i], source, rank);
 	}
-	out.length = (size_t)(*room - out.at);
+	return count;
+}
+
+/* Of these nothing is known: an older kernel, and a launcher that does not speak of them. */
+static size_t drop_unknown(struct ri_rank_outcome *ranks, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (ranks[i].end == RI_END_EXITED || ranks[i].end == RI_END_SIGNALED)
+			ranks[kept++] = ranks[i];
+	return kept;
+}
+
+/* Copies the lines of a rank, or those of no rank, to *room. Returns them. */
+static struct ri_span copy_lines(const struct ri_launched_source *source,
+	const struct ri_rank_outcome *rank, char **room)
+{
+	struct ri_owner owner = { .rank = -1, .local_rank = -1 };
+	struct ri_span out = { *room, 0 };
+
+	if (rank != NULL) {
+		owner.rank = (int64_t)rank->rank;
+		owner.local_rank = (int64_t)rank->local_rank;
+		owner.pid = rank->pid;
+	}
+	out.length = ri_lines_of(source->text, rank == NULL ? NULL : &owner, *room,
+		(size_t)(source->room + RI_LAUNCHED_WORDS - *room));
+	*room += out.length;
 	return out;
 }
 
@@ -184,24 +239,27 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 
 		if (!ri_rank_failed(rank))
 			continue;
-		rank->wrote.tail = copy_lines(source->text, rank, &room);
+		rank->wrote.tail = copy_lines(source, rank, &room);
 		if (rank->wrote.tail.length == 0 && !rank->told &&
 			(silent == NULL || rank->order < silent->order))
 			silent = rank;
 	}
 	if (silent != NULL)
-		silent->wrote.tail = cut_shared(copy_lines(source->text, NULL, &room));
+		silent->wrote.tail = cut_shared(copy_lines(source, NULL, &room));
 }
 
 size_t ri_launched_outcomes(const struct ri_launched_source *source, struct ri_rank_outcome *out,
 	size_t room)
 {
 	size_t count = take_seen(source, out, room);
-	struct ri_rank_outcome *first = find_first(out, count, is_whole(source, count));
+	bool whole = is_whole(source, count);
+	struct ri_rank_outcome *first;
 
+	count = drop_unknown(out, take_words(source, out, count, room));
+	first = find_first(out, count, whole);
 	if (first == NULL)
 		return 0;
-	mark_told(source, out, count, first->order);
+	mark_told(source, out, count, first);
 	if (source->text.at != NULL)
 		give_words(source, out, count);
 	qsort(out, count, sizeof(*out), compare_ranks);

@@ -41,7 +41,7 @@ struct ri_launched_source {
 	struct ri_span text;	/* the last bytes of the launcher's stderr; at NULL: not kept */
 	bool cut;		/* there were more */
 	struct timespec stopped;	/* CLOCK_REALTIME, a stop from outside; 0: none came */
-	struct timespec ended;	/* the launcher did */
+	struct timespec started, ended;	/* the launcher did */
 	char *room;		/* of RI_LAUNCHED_WORDS, for the words of the ranks */
 };
 

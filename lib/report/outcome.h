@@ -81,6 +81,8 @@ struct ri_rank_outcome {
 	bool leaving;		/* it lives, has raised an exception, and is silent since */
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
+	const char *word_of;	/* the launcher that tells of the end; NULL: the kernel does */
+	bool first_said;	/* and that it was the first */
 	struct timespec started;	/* CLOCK_REALTIME, as all of these */
 	struct timespec ended;
 	struct timespec gone_at;	/* when it was first seen to be dying; 0: it was not */

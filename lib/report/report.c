@@ -81,6 +81,7 @@ static json_t *describe_rank(struct ri_json *json, const struct ri_outcome *outc
 	ri_json_put(json, object, "exit_code", exit_code(rank));
 	ri_json_put(json, object, "signal", signal_name(rank));
 	ri_json_put(json, object, "told", json_boolean(rank->told));
+	ri_json_put(json, object, "word_of", string_or_null(json, rank->word_of, "word_of"));
 	ri_json_put(json, object, "class", describe_class(rank->evidence.class));
 	ri_json_put(json, object, "lost", describe_loss(rank->evidence.loss));
 	ri_json_put(json, object, "started", ri_time_json(rank->started));

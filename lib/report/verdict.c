@@ -40,6 +40,8 @@ static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
 			rank->oom ? ": out of memory (the cgroup's oom_kill count rose)" : "");
 		break;
 	}
+	if (rank->word_of != NULL)
+		ri_text_addf(out, " (by %s's word)", rank->word_of);
 }
 
 /* A launcher or a plain command is no rank. */
@@ -286,7 +288,7 @@ static void add_refusal(struct ri_text *out, const struct ri_cause *cause)
 static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcome *b)
 {
 	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
-		a->signal == b->signal && a->oom == b->oom &&
+		a->signal == b->signal && a->oom == b->oom && a->word_of == b->word_of &&
 		(a->evidence.loss == NULL) == (b->evidence.loss == NULL) &&
 		(a->evidence.loss == NULL || a->evidence.loss->kind == b->evidence.loss->kind);
 }

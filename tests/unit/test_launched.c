@@ -131,11 +131,10 @@ static void test_ends_without_words(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(outcomes(items, 3, NULL, 0), 3);
-	assert_int_equal(first_of(3), 0);
+	assert_int_equal(outcomes(items, 3, NULL, 0), 2);
+	assert_int_equal(first_of(2), 0);
 	assert_int_equal(ranks[0].signal, SIGSEGV);
 	assert_true(ranks[1].told);
-	assert_int_equal(ranks[2].end, RI_END_RUNNING);
 	assert_null(ranks[0].wrote.tail.at);
 }
 
@@ -153,6 +152,102 @@ static void test_one_that_the_launcher_stopped(void **state)
 	assert_int_equal(outcomes(items, 2, NULL, 0), 0);
 	items[0] = items[1] = seen(10, 0, 1, SIGTERM);
 	assert_int_equal(outcomes(items, 2, NULL, 0), 0);
+}
+
+/* They were not seen: torchrun's own words of torch 2.13. */
+static const char told[] =
+	"W1127 01:36:54.8 1729 torch/distributed/elastic/multiprocessing/api.py:1028] "
+	"Sending process 10 closing signal SIGTERM\n"
+	"E1127 01:36:54.8 1729 torch/distributed/elastic/multiprocessing/api.py:1002] "
+	"failed (exitcode: -9) local_rank: 1 (pid: 11) of binary: python\n"
+	"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+	"============================================================\n"
+	"train.py FAILED\n"
+	"------------------------------------------------------------\n"
+	"Failures:\n"
+	"[1]:\n"
+	"  time      : 2026-11-27_01:36:54\n"
+	"  host      : localhost\n"
+	"  rank      : 0 (local_rank: 0)\n"
+	"  exitcode  : -15 (pid: 10)  (SIGTERM)\n"
+	"  error_file: <N/A>\n"
+	"  traceback : Signal 15 (SIGTERM) received by PID 10\n"
+	"------------------------------------------------------------\n"
+	"Root Cause (first observed failure):\n"
+	"[0]:\n"
+	"  time      : 2026-11-27_01:36:54\n"
+	"  host      : localhost\n"
+	"  rank      : 1 (local_rank: 1)\n"
+	"  exitcode  : -9 (pid: 11)  (SIGKILL)\n"
+	"  error_file: <N/A>\n"
+	"  traceback : Signal 9 (SIGKILL) received by PID 11\n"
+	"============================================================\n";
+
+static void test_the_launchers_word(void **state)
+{
+	(void)state;
+	assert_int_equal(outcomes(NULL, 0, told, 0), 2);
+	assert_int_equal(first_of(2), 1);
+	assert_int_equal(ranks[1].signal, SIGKILL);
+	assert_int_equal(ranks[1].pid, 11);
+	assert_string_equal(ranks[1].word_of, "torchrun");
+	assert_true(ranks[0].told);
+	assert_false(has_words(1, "Root Cause"));
+}
+
+static void test_the_kernel_outranks_it(void **state)
+{
+	const struct ri_launched items[] = {
+		seen(10, 0, 1, SIGSEGV), seen(11, 1, 2, SIGKILL),
+	};
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, told, 0), 2);
+	assert_int_equal(first_of(2), 0);
+	assert_null(ranks[0].word_of);
+	assert_null(ranks[1].word_of);
+	assert_int_equal(ranks[0].signal, SIGSEGV);
+}
+
+/* mpirun stopped rank 0, which alone was seen; rank 1 was first by its word. */
+static void test_one_of_each(void **state)
+{
+	const struct ri_launched items[] = { seen(10, 0, 1, SIGTERM) };
+
+	(void)state;
+	assert_int_equal(outcomes(items, 1, told, 0), 2);
+	assert_int_equal(first_of(2), 1);
+	assert_null(ranks[0].word_of);
+	assert_string_equal(ranks[1].word_of, "torchrun");
+}
+
+/* A rank may print what it likes: what bears its label is its own. */
+static void test_a_forged_word(void **state)
+{
+	static const char text[] =
+		"[rank0]: failed (exitcode: -9) local_rank: 1 (pid: 11) of binary: python\n"
+		"[rank0]: rankinit: rank 1 (local rank 1, pid 11 on a) failed first\n";
+	const struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 1, 0, 0) };
+
+	(void)state;
+	assert_int_equal(outcomes(items, 2, text, 0), 1);
+	assert_int_equal(ranks[0].rank, 0);
+	assert_int_equal(outcomes(NULL, 0, text, 0), 0);
+}
+
+/* An older kernel tells that it ended, and not how. */
+static void test_an_older_kernel(void **state)
+{
+	struct ri_launched items[] = { seen(10, 0, 2, 0), seen(11, 1, 1, 0) };
+
+	(void)state;
+	items[0].has_status = items[1].has_status = false;
+	assert_int_equal(outcomes(items, 2, told, 0), 2);
+	assert_int_equal(first_of(2), 1);
+	assert_string_equal(ranks[1].word_of, "torchrun");
+	assert_int_equal(outcomes(items, 2, unnumbered, 0), 1);
+	assert_int_equal(ranks[0].exit_code, 1);
+	assert_int_equal(outcomes(items, 2, "", 0), 0);
 }
 
 static void test_the_last_under_each_number(void **state)
@@ -184,8 +279,8 @@ static void test_where_no_rank_failed(void **state)
 	const struct ri_launched items[] = { seen(10, 0, 1, 0), seen(11, 1, 0, 0) };
 
 	(void)state;
-	assert_int_equal(outcomes(items, 2, unnumbered, 0), 0);
-	assert_int_equal(outcomes(NULL, 0, unnumbered, 0), 0);
+	assert_int_equal(outcomes(items, 2, "", 0), 0);
+	assert_int_equal(outcomes(NULL, 0, "", 0), 0);
 }
 
 static void test_a_stop_from_outside(void **state)
@@ -221,6 +316,11 @@ int main(void)
 		cmocka_unit_test(test_the_first_that_lost_no_other),
 		cmocka_unit_test(test_ends_without_words),
 		cmocka_unit_test(test_one_that_the_launcher_stopped),
+		cmocka_unit_test(test_the_launchers_word),
+		cmocka_unit_test(test_the_kernel_outranks_it),
+		cmocka_unit_test(test_one_of_each),
+		cmocka_unit_test(test_a_forged_word),
+		cmocka_unit_test(test_an_older_kernel),
 		cmocka_unit_test(test_the_last_under_each_number),
 		cmocka_unit_test(test_who_is_no_rank),
 		cmocka_unit_test(test_where_no_rank_failed),
