@@ -280,7 +280,7 @@ static struct ri_outcome gather(struct ri_run *run, bool whole, int *status)
 	return outcome;
 }
 
-struct ri_outcome ri_ends_so_far(struct ri_run *run)
+struct ri_outcome ri_ends_so_far(void *run)
 {
 	int status = 1;
 

@@ -86,6 +86,22 @@ static int miss_command(struct ri_run *run)
 	return ri_run_fail(run);
 }
 
+/* As one of its job's, for the link and the roll call. Without a link no name is asked for. */
+static int join(struct ri_run *run)
+{
+	const struct ri_options *options = &run->found.options;
+
+	run->started.job = (struct ri_link_job){
+		.options = options, .topology = &run->found.topology,
+		.context = &run->found.source.context,
+		.host = options->link == RI_LINK_MODE_NO ? NULL : ri_run_host(run),
+		.children = &run->started.children, .stop = &run->started.supervised.stop,
+		.ordered = &run->started.supervised.ordered,
+		.so_far = ri_ends_so_far, .run = run,
+	};
+	return ri_link_join(&run->started.job, &run->err);
+}
+
 static int launch_command(struct ri_run *run)
 {
 	int status;
@@ -106,7 +122,7 @@ static int launch_command(struct ri_run *run)
 		find_less(run) < 0)
 		return ri_run_fail(run);
 	ri_log_findings(&run->findings);
-	if (ri_run_join(run) < 0 ||
+	if (join(run) < 0 ||
 		ri_privileges_prepare(&run->started.privileges, &run->found.options,
 			&run->found.host, &run->arena, &run->err) < 0)
 		return ri_run_fail(run);
@@ -122,7 +138,7 @@ static int launch_command(struct ri_run *run)
 		return ri_run_fail(run);
 	if (status > 0)
 		return ri_run_stopped(run, status - 128);
-	return ri_run_hear(run) < 0 ? ri_run_fail(run) : ri_run_start(run);
+	return ri_link_permit(&run->err) < 0 ? ri_run_fail(run) : ri_run_start(run);
 }
 
 static int print_state(void *argument)

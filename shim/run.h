@@ -100,32 +100,8 @@ int ri_run_simulate(struct ri_run *run);
 /* start.c: start the command or the ranks, and watch over them. Returns the exit status. */
 int ri_run_start(struct ri_run *run);
 
-/*
- * join.c: this node as one of its job's, for the link and the roll call. Returns as
- * ri_link_join().
- */
-int ri_run_join(struct ri_run *run);
-
-/* As struct ri_supervise has it. */
-void ri_run_tidings(void *run, enum ri_tiding tiding);
-
-/* No rank is started: the others are to know why, and the helper ends. */
-void ri_run_refused(struct ri_run *run);
-
-/*
- * A verdict on the job that came before there were ranks. Returns 0, or -1 with
- * RI_CODE_LINK_STOPPED: then none is started.
- */
-int ri_run_hear(struct ri_run *run);
-
-/* All is over: say the last word, wait a little for the verdict. Returns whether there is one. */
-bool ri_run_conclude(struct ri_run *run, int status);
-
-/* What that verdict makes of the end of this node. Returns the exit status. */
-int ri_run_judged(struct ri_run *run, struct ri_outcome *outcome, int status);
-
 /* ends.c: what is known by now of how the ranks ended, without what files have. */
-struct ri_outcome ri_ends_so_far(struct ri_run *run);
+struct ri_outcome ri_ends_so_far(void *run);
 
 /*
  * All that is known when all is over. *status is that of the first end that was no success, and

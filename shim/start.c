@@ -144,7 +144,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.timetable = calls_roll ? &roll_call : &autopsy,
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
 		.output = &run->started.output, .result = &run->started.supervised,
-		.tell = ri_link_is_on() ? ri_run_tidings : NULL, .context = run,
+		.job = &run->started.job,
 	};
 	const struct ri_ranks_start ranks = {
 		.ranks = run->started.ranks, .launch = launch, .children = &run->started.children,

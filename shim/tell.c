@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/pages.h"
+#include "check/print.h"
 #include "link/link.h"
 #include "report/launched.h"
 #include "say/report_file.h"
@@ -210,9 +211,17 @@ int ri_run_stopped(struct ri_run *run, int number)
 	return end_unstarted(run, 128 + number, NULL);
 }
 
+/* No rank is started: the other nodes are to know why. */
+static void tell_others(struct ri_run *run)
+{
+	char reasons[RI_CHECK_REASONS];
+
+	ri_link_refuse(&run->started.job, &run->err, ri_check_reasons(&run->checked, reasons));
+}
+
 int ri_run_fail(struct ri_run *run)
 {
-	ri_run_refused(run);
+	tell_others(run);
 	if (ri_apart_stop() != 0)
 		return ri_run_stopped(run, ri_apart_stop());
 	ri_log_error(&run->err);
@@ -228,7 +237,7 @@ int ri_run_refuse(struct ri_run *run)
 		return ri_run_fail(run);
 	}
 	ri_log_error(&why);
-	ri_run_refused(run);
+	tell_others(run);
 	return end_unstarted(run, ri_code_status(why.code), &why);
 }
 
@@ -245,14 +254,14 @@ static bool has_nothing_to_tell(const struct ri_run *run, int status)
 
 int ri_run_tell(struct ri_run *run, int status)
 {
-	bool linked = ri_run_conclude(run, status);
+	bool linked = ri_link_conclude(&run->started.job, status);
 	struct ri_outcome outcome;
 
 	if (!linked && has_nothing_to_tell(run, status))
 		return ri_run_leave(run, status);
 	outcome = ri_ends_gather(run, &status);
 	if (linked)
-		status = ri_run_judged(run, &outcome, status);
+		status = ri_link_judge(&run->started.job, &outcome, status);
 	status = outcome.exit_status = run->found.options.exit_map.to[status];
 	tell(run, &outcome, NULL);
 	return ri_run_end(run, status);

@@ -8,6 +8,7 @@
 #include "link/part.h"
 #include "link/roll_call.h"
 #include "options/options.h"
+#include "report/outcome.h"
 #include "system/mask.h"
 
 struct ri_link_job {
@@ -17,16 +18,48 @@ struct ri_link_job {
 	const char *host;		/* of this node; NULL: not known, or there is no link */
 	const struct ri_children *children;
 	const struct ri_stop *stop;	/* that came from outside */
+	const bool *ordered;		/* the ranks were stopped for another node's failure */
+	struct ri_outcome (*so_far)(void *run);	/* what is known by now of how they ended */
+	void *run;			/* of so_far */
 	struct ri_link_part part;	/* of this node; take_part.c finds it, where it matters */
 };
 
 /*
- * --link: begin, where this node takes part; a link that cannot be is a warning. Returns 0, or -1
- * where its key cannot be used.
+ * take_part.c: --link. Begin, where this node takes part; a link that cannot be is a warning.
+ * Returns 0, or -1 where its key cannot be used.
  */
 int ri_link_join(struct ri_link_job *job, struct ri_error *err);
 
 /* Without a link, is it missed here if the nodes do not meet? Then *roll is about that. */
 bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll);
+
+/*
+ * Print a verdict that came before there were ranks. Returns 0, or -1 with RI_CODE_LINK_STOPPED:
+ * then none is started.
+ */
+int ri_link_permit(struct ri_error *err);
+
+/*
+ * tell_others.c: what the others are told, and the verdict on the job. Without a link none is told,
+ * and there is none.
+ */
+
+/* How this node has ended by now, or what stops it; again where more is known of it. */
+void ri_link_tell(const struct ri_link_job *job);
+
+/*
+ * No rank is started: the others are to know why, and the helper ends. reasons: of
+ * RI_CODE_CHECK_UNFIT, as ri_check_reasons has them.
+ */
+void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, const char *reasons);
+
+/* There is a verdict: print it, and why the ranks of this node run on, if they do. */
+void ri_link_print_verdict(const struct ri_link_job *job);
+
+/* All is over: say the last word, wait a little for the verdict. Returns whether there is one. */
+bool ri_link_conclude(const struct ri_link_job *job, int status);
+
+/* What that verdict makes of the end of this node. Returns the exit status. */
+int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int status);
 
 #endif

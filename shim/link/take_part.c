@@ -10,6 +10,7 @@
 #include "link/link.h"
 #include "link/seal.h"
 #include "link/secret.h"
+#include "say/report_file.h"
 #include "system/apart.h"
 #include "system/log.h"
 
@@ -217,4 +218,19 @@ bool ri_link_calls_roll(struct ri_link_job *job, struct ri_roll_call *roll)
 	if (hosts->state == RI_STATE_KNOWN && hosts->number == roll->place.nodes)
 		roll->hosts = hosts->list;
 	return true;
+}
+
+int ri_link_permit(struct ri_error *err)
+{
+	const struct ri_link_verdict *verdict;
+
+	if (!ri_link_hear())
+		return 0;
+	verdict = ri_link_verdict();
+	ri_report_job(verdict->text);
+	if (!verdict->order)
+		return 0;
+	ri_fail(err, RI_CODE_LINK_STOPPED, "--link", "the job has failed before the ranks of "
+		"this node were started");
+	return ri_fail_hint(err, "look at the lines above: another node is the cause");
 }

@@ -86,12 +86,19 @@ static uint64_t own_limit(const struct ri_supervisor *sv, uint64_t usual)
 	return sv->options->grace_ms > 0 ? sv->options->grace_ms : usual;
 }
 
+/* Of what ended here; not of what was stopped for another node's failure. */
+static void tell_others(const struct ri_supervisor *sv)
+{
+	if (!sv->result->ordered)
+		ri_link_tell(sv->setting->job);
+}
+
 static void stop_others(struct ri_supervisor *sv)
 {
 	ri_settle_look(sv->children);
 	sv->deadline = sv->begun + sv->limit / 2;
 	tell_children(sv);
-	ri_phase_tell(sv, RI_TIDING_FAILED);
+	tell_others(sv);
 }
 
 /* What it waits for may be the others, and what they wait for it. */
@@ -153,7 +160,7 @@ static void take_failure(struct ri_supervisor *sv)
 	sv->phase = RI_PHASE_SETTLING;
 	ri_autopsy_ask(RI_AUTOPSY_LOSS);
 	sv->deadline = sv->begun + settling_time(sv);
-	ri_phase_tell(sv, RI_TIDING_FAILED);
+	tell_others(sv);
 }
 
 static void take_another_failure(struct ri_supervisor *sv)
@@ -190,7 +197,7 @@ static void sweep(struct ri_supervisor *sv)
 static void sweep_after_end(struct ri_supervisor *sv)
 {
 	ri_phase_begin_end(sv, ri_now_ms(), own_limit(sv, GRACE_AFTER_END_MS));
-	ri_phase_tell(sv, RI_TIDING_FAILED);
+	tell_others(sv);
 	sweep(sv);
 }
 

@@ -80,10 +80,4 @@ static inline bool ri_phase_to_groups(const struct ri_supervisor *sv)
 	return sv->options->signal_group && sv->groups;
 }
 
-static inline void ri_phase_tell(const struct ri_supervisor *sv, enum ri_tiding tiding)
-{
-	if (sv->setting->tell != NULL)
-		sv->setting->tell(sv->setting->context, tiding);
-}
-
 #endif

@@ -7,6 +7,7 @@
 #include "launch/children.h"
 #include "launch/launch.h"
 #include "launch/terminal.h"
+#include "link/job.h"
 #include "options/options.h"
 #include "pump/output.h"
 #include "report/outcome.h"
@@ -23,14 +24,6 @@ struct ri_supervised {
 	struct ri_space shm;	/* /dev/shm, when the first failure was a SIGBUS */
 };
 
-/* What the other nodes of the job are to know, or have said, where there is a link to them. */
-enum ri_tiding {
-	RI_TIDING_FAILED,	/* ranks have ended; again where more is known of it */
-	RI_TIDING_STOPPED,	/* a stop from outside came: result->stop */
-	RI_TIDING_ASKED,	/* other nodes lost a rank: does one here end of an exception? */
-	RI_TIDING_JUDGED,	/* there is a verdict on the job */
-};
-
 struct ri_supervise {
 	const struct ri_launch *launch;
 	const struct ri_options *options;
@@ -39,8 +32,7 @@ struct ri_supervise {
 	struct ri_output *output;	/* the loop looks after it as well, where it is active */
 	struct ri_supervised *result;
 	const struct ri_timetable *timetable;	/* NULL: there is none */
-	void (*tell)(void *context, enum ri_tiding tiding);	/* it must not wait; or NULL */
-	void *context;		/* of tell */
+	const struct ri_link_job *job;	/* NULL: the link is off */
 	bool goes_on;		/* where one child failed the others are not stopped */
 	bool silent;		/* the caller tells how a single child ended */
 };

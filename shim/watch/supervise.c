@@ -71,7 +71,7 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	sv->stopped_by_step = was_told_by_step(sv, info);
 	ri_state_stop();
 	sv->result->stop = sv->end.stop;
-	ri_phase_tell(sv, RI_TIDING_STOPPED);
+	ri_link_tell(sv->setting->job);
 }
 
 /* The first SIGTERM: the phase passes it on, unless the children had ours before it. */
@@ -301,10 +301,10 @@ static void hear_others(struct ri_supervisor *sv)
 		take_course(sv);
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
 		ri_settle_find_leavers(sv->children, sv->output))
-		ri_phase_tell(sv, RI_TIDING_ASKED);
+		ri_link_tell(sv->setting->job);
 	if (!judged)
 		return;
-	ri_phase_tell(sv, RI_TIDING_JUDGED);
+	ri_link_print_verdict(sv->setting->job);
 	if (ri_link_verdict()->order)
 		ri_phase_happen(sv, RI_EVENT_ORDERED);
 }
@@ -363,7 +363,7 @@ static void conclude(struct ri_supervisor *sv, struct ri_supervised *out)
 	out->oom = ri_children_lost_one(children) && ri_verdict_is_oom(&sv->oom);
 	out->stop = sv->end.stop;
 	if (children->count == 1 && sv->end.child != NULL && !sv->setting->silent &&
-		sv->setting->tell == NULL)
+		!ri_link_is_on())
 		ri_verdict_obituary(&sv->end, &sv->oom);
 }
 

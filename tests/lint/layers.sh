@@ -100,7 +100,7 @@ look shim/pump $library system options launch
 # shellcheck disable=SC2086
 look shim/say $library system check check/fs options
 # shellcheck disable=SC2086
-look shim/link $library system options launch
+look shim/link $library system options launch say
 # shellcheck disable=SC2086
 look shim/hang $library system options launch say
 # shellcheck disable=SC2086

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link/job.h"
+
+#include "base/signals.h"
+#include "link/link.h"
+#include "report/class.h"
+#include "report/verdict.h"
+#include "say/report_file.h"
+#include "system/apart.h"
+#include "system/clock.h"
+#include "system/log.h"
+
+enum { FINISH_MS = 5000 };	/* as long as the helper takes at most */
+
+/* "node 1 (gpu-0514)" */
+static void add_node(struct ri_text *out, const struct ri_link_job *job)
+{
+	ri_text_addf(out, "node %llu", (unsigned long long)job->part.node);
+	if (job->host != NULL) {
+		ri_text_add(out, " (");
+		ri_text_add_shown(out, job->host, RI_LINK_WORD);
+		ri_text_add(out, ")");
+	}
+}
+
+/* first: the rank that it is about; NULL: it is about the node, just now. */
+static void say_end(const struct ri_link_job *job, enum ri_link_class class,
+	const struct ri_rank_outcome *first, const char *lines)
+{
+	static struct ri_link_end end;
+	struct timespec at;
+
+	ri_clock_read(CLOCK_REALTIME, &at);
+	if (first != NULL)
+		at = ri_moment_find(first).at;
+	end = (struct ri_link_end){ .class = class, .fatal = job->part.may_stop,
+		.lives = first != NULL && first->leaving,
+		.at_us = (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000 };
+	ri_link_text_set(end.text, lines);
+	ri_link_end(&end);
+}
+
+static void say_stop(const struct ri_link_job *job, int number)
+{
+	char line[RI_MAX_LINE], name[RI_SIGNAL_NAME];
+	struct ri_text out;
+
+	ri_text_init(&out, line, sizeof(line));
+	add_node(&out, job);
+	ri_text_addf(&out, " was stopped from outside by %s\n", ri_signal_name(number, name));
+	say_end(job, RI_LINK_STOPPED, NULL, line);
+}
+
+/* What this end says of the job; what is blamed on a rank that hangs, or left, is less sure. */
+static enum ri_link_class class_of(const struct ri_outcome *outcome)
+{
+	if (outcome->blame != RI_BLAME_FIRST)
+		return RI_LINK_LOSS;
+	switch (outcome->ranks[outcome->first].evidence.class) {
+	case RI_CLASS_OWN:
+		return RI_LINK_OWN;
+	case RI_CLASS_LOSS:
+		return RI_LINK_LOSS;
+	case RI_CLASS_UNKNOWN:
+	case RI_CLASS_STOPPED:
+	case RI_CLASS_NONE:
+		break;
+	}
+	return RI_LINK_UNKNOWN;
+}
+
+/* From outside; not where that came for a failure, or after it. */
+static bool is_stopped(const struct ri_outcome *outcome)
+{
+	return outcome->stop.signal != 0 &&
+		(outcome->first < 0 || class_of(outcome) == RI_LINK_LOSS);
+}
+
+void ri_link_tell(const struct ri_link_job *job)
+{
+	static char lines[RI_VERDICT_SIZE];
+	struct ri_outcome outcome;
+	const struct ri_rank_outcome *first;
+	struct ri_text out;
+
+	if (!ri_link_is_on())
+		return;
+	outcome = job->so_far(job->run);
+	if (is_stopped(&outcome)) {
+		say_stop(job, outcome.stop.signal);
+	} else if (outcome.first >= 0) {
+		first = &outcome.ranks[outcome.first];
+		ri_text_init(&out, lines, sizeof(lines));
+		ri_verdict_render_job(&outcome, outcome.reason, &out);
+		say_end(job, class_of(&outcome), first, lines);
+	} else if (job->children->living == 0) {
+		say_end(job, RI_LINK_DONE, NULL, "");
+	}
+}
+
+/*
+ * The verdict is no order, and the ranks of this node run on: say why. A stop is no failure, and
+ * mostly comes to all nodes.
+ */
+static void say_why_we_go_on(const struct ri_link_job *job, const struct ri_link_verdict *verdict)
+{
+	const char *why;
+
+	if (verdict->order || verdict->class == RI_LINK_STOPPED ||
+		job->children->living == 0 || job->stop->asked ||
+		(verdict->named && verdict->node == job->part.node))
+		return;
+	if (job->options->link == RI_LINK_MODE_TELL)
+		why = "with --link=tell rankinit stops none";
+	else if (!job->part.may_stop)
+		why = "rankinit stops those that it starts with --nproc-per-node, those of a "
+			"torchrun without restarts, and the only task of a step on its node";
+	else if (!job->part.apart)
+		why = "another job on the same host may have the name of this one";
+	else
+		why = "rankinit stops only for a failure that ends the job, and only nodes that "
+			"came before it";
+	ri_log(RI_LEVEL_ALWAYS, "  the ranks of this node run on: %s", why);
+}
+
+void ri_link_print_verdict(const struct ri_link_job *job)
+{
+	ri_report_job(ri_link_verdict()->text);
+	say_why_we_go_on(job, ri_link_verdict());
+}
+
+void ri_link_refuse(const struct ri_link_job *job, const struct ri_error *err, const char *reasons)
+{
+	char line[RI_MAX_LINE];
+	struct ri_text out;
+
+	if (!ri_link_is_on())
+		return;
+	if (ri_apart_stop() != 0) {
+		say_stop(job, ri_apart_stop());
+	} else if (err->code != RI_CODE_LINK_STOPPED) {
+		ri_text_init(&out, line, sizeof(line));
+		add_node(&out, job);
+		if (err->code == RI_CODE_CHECK_UNFIT)
+			ri_text_addf(&out, " is not fit%s", reasons);
+		else
+			ri_text_addf(&out, " could not start: %s: %s", err->subject, err->text);
+		ri_text_addf(&out, " [%s]\n", ri_code_name(err->code));
+		say_end(job, RI_LINK_OWN, NULL, line);
+	}
+	ri_link_finish(FINISH_MS);
+}
+
+/* The sender of the stop waits for --grace, as far as we know. */
+static int64_t time_to_finish(const struct ri_link_job *job)
+{
+	uint64_t grace_ms = job->options->grace_ms;
+	int64_t left = job->stop->at_ms + (int64_t)grace_ms - ri_now_ms();
+
+	if (!job->stop->asked || grace_ms == 0 || left > FINISH_MS)
+		return FINISH_MS;
+	return left < 0 ? 0 : left;
+}
+
+bool ri_link_conclude(const struct ri_link_job *job, int status)
+{
+	bool judged = ri_link_verdict() != NULL;
+
+	if (!ri_link_is_on())
+		return judged;
+	if (!*job->ordered && status == 0 && job->stop->asked)
+		say_stop(job, job->stop->number);
+	else if (!*job->ordered)
+		ri_link_tell(job);
+	ri_link_finish(time_to_finish(job));
+	if (!judged && ri_link_verdict() != NULL)
+		ri_report_job(ri_link_verdict()->text);
+	return ri_link_verdict() != NULL;
+}
+
+int ri_link_judge(const struct ri_link_job *job, struct ri_outcome *outcome, int status)
+{
+	const struct ri_link_verdict *verdict = ri_link_verdict();
+
+	outcome->link.verdict = verdict->text;
+	outcome->link.verdict_node = verdict->named ? (int64_t)verdict->node : -1;
+	outcome->link.verdict_is_here = verdict->named && verdict->node == job->part.node &&
+		outcome->first >= 0;
+	if (*job->ordered)
+		return ri_code_status(RI_CODE_LINK_STOPPED);
+	/* what ended here of itself, or well, before anything was stopped keeps its own status, */
+	if (!verdict->order || outcome->link.verdict_is_here || job->stop->asked ||
+		outcome->first < 0 || class_of(outcome) != RI_LINK_LOSS)
+		return status;
+	/* and so does a loss where no node is named: some node has to say that the job failed */
+	return verdict->named ? ri_code_status(RI_CODE_LINK_STOPPED) : status;
+}
