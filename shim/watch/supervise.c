@@ -74,40 +74,6 @@ static void note_stop(struct ri_supervisor *sv, const siginfo_t *info)
 	ri_link_tell(sv->setting->job);
 }
 
-/* The first SIGTERM: the phase passes it on, unless the children had ours before it. */
-static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
-{
-	note_stop(sv, info);
-	ri_log(RI_LEVEL_NOTE, "SIGTERM from pid %d of uid %u", (int)info->si_pid,
-		(unsigned)info->si_uid);
-	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING)
-		take_time_of_stop(sv, sv->end.stop.at_ms);
-	else
-		ri_phase_happen(sv, RI_EVENT_STOP);
-}
-
-/*
- * The terminal sends us its keys where our process group is in its foreground. A person
- * who presses this one again and again has given up on what the ranks could still do.
- */
-static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
-{
-	int64_t now = ri_now_ms();
-
-	if (info->si_signo != SIGINT || !is_by_terminal(info))
-		return;
-	sv->presses = now - sv->pressed <= IN_A_ROW_MS ? sv->presses + 1 : 1;
-	sv->pressed = now;
-	if (sv->presses == INSISTENCE - 1)
-		ri_log(RI_LEVEL_WARNING, "one more Ctrl-C within %d seconds sends SIGKILL to "
-			"every process", IN_A_ROW_MS / 1000);
-	if (sv->presses != INSISTENCE)
-		return;
-	if (!sv->end.stop.asked)
-		note_stop(sv, info);
-	ri_phase_happen(sv, RI_EVENT_INSISTED);
-}
-
 /*
  * The terminal told the whole process group, and the command is in it. When the line is
  * hung up its session's leader alone is told (Linux drivers/tty, __tty_hangup).
@@ -152,6 +118,43 @@ static void forward(struct ri_supervisor *sv, const siginfo_t *info)
 	if (mapped != 0 && (mapped != number || !was_told_by_step(sv, info)))
 		ri_signal_children(sv->children, mapped, ri_phase_to_groups(sv));
 	ri_terminal_stop_too(sv->options->stops_too, number);
+}
+
+/* The first SIGTERM. Before the children are told it is the phase that passes it on. */
+static void take_stop(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	note_stop(sv, info);
+	ri_log(RI_LEVEL_NOTE, "SIGTERM from pid %d of uid %u", (int)info->si_pid,
+		(unsigned)info->si_uid);
+	if (sv->phase < RI_PHASE_ASKED) {
+		ri_phase_happen(sv, RI_EVENT_STOP);
+		return;
+	}
+	if (sv->result->ordered && sv->phase < RI_PHASE_KILLING)
+		take_time_of_stop(sv, sv->end.stop.at_ms);
+	forward(sv, info);
+}
+
+/*
+ * The terminal sends us its keys where our process group is in its foreground. A person
+ * who presses this one again and again has given up on what the ranks could still do.
+ */
+static void take_key(struct ri_supervisor *sv, const siginfo_t *info)
+{
+	int64_t now = ri_now_ms();
+
+	if (info->si_signo != SIGINT || !is_by_terminal(info))
+		return;
+	sv->presses = now - sv->pressed <= IN_A_ROW_MS ? sv->presses + 1 : 1;
+	sv->pressed = now;
+	if (sv->presses == INSISTENCE - 1)
+		ri_log(RI_LEVEL_WARNING, "one more Ctrl-C within %d seconds sends SIGKILL to "
+			"every process", IN_A_ROW_MS / 1000);
+	if (sv->presses != INSISTENCE)
+		return;
+	if (!sv->end.stop.asked)
+		note_stop(sv, info);
+	ri_phase_happen(sv, RI_EVENT_INSISTED);
 }
 
 /*
