@@ -19,7 +19,7 @@ static void read_facts(const uint8_t *data, size_t size)
 	struct ri_mount mount;
 	uint64_t number;
 	struct ri_hang_identity said = ri_hang_unsaid;
-	int64_t rank = -1;
+	struct ri_hang_place place = { .rank = -1 };
 
 	if (ri_call_read(text, &call)) {
 		const struct ri_call_row *row = ri_call_row(&call);
@@ -43,8 +43,8 @@ static void read_facts(const uint8_t *data, size_t size)
 	copy = fuzz_string(data, size);
 	for (size_t at = 0; at < size; at += strlen(copy + at) + 1)
 		ri_hang_note_variable(&said, copy + at);
-	if (ri_hang_claim_of(&said, &rank) != RI_HANG_NO_RANK)
-		CHECK(rank >= 0 && rank <= INT32_MAX);
+	if (ri_hang_claim_of(&said, &place) != RI_HANG_NO_RANK)
+		CHECK(place.rank >= 0 && place.rank <= INT32_MAX);
 	free(copy);
 	free(text);
 }
