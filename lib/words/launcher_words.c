@@ -40,6 +40,7 @@ struct scan {
 	enum part part;
 	bool framed;		/* a frame of a launcher's own stands above this line */
 	bool ends_own;		/* this line ends the launcher's own traceback */
+	bool labelled;		/* it bears a label */
 	int64_t label;		/* of the lines of this part */
 	struct ri_rank_said *out, *now;	/* now: the record that is written, or NULL */
 	size_t count, room, box;	/* box: lines that a message may still have */
@@ -62,7 +63,7 @@ static bool says_nothing(const struct ri_rank_said *said)
 		said->signal < 0 && !said->out_of_memory;
 }
 
-static void begin(struct scan *scan, const char *launcher, const struct ri_owner *owner)
+static void begin(struct scan *scan, const char *launcher)
 {
 	if (scan->room == 0)
 		return;
@@ -72,7 +73,7 @@ static void begin(struct scan *scan, const char *launcher, const struct ri_owner
 	scan->now = &scan->out[scan->count++];
 	*scan->now = ri_rank_unsaid;
 	scan->now->launcher = launcher;
-	scan->now->owned = owner->rank >= 0;
+	scan->now->owned = scan->labelled;
 }
 
 /* What is known already stays: a message that looks like a field of its table changes none. */
@@ -93,8 +94,7 @@ static void fill(struct ri_rank_said *said, const struct ri_rank_said *more)
 }
 
 /* "0-2,5": a record for each, while there is room. */
-static void expand(struct scan *scan, const char *launcher, const struct ri_owner *owner,
-	struct ri_rank_said *found)
+static void expand(struct scan *scan, const char *launcher, struct ri_rank_said *found)
 {
 	struct ri_span rest = found->ranks;
 	uint64_t from, to;
@@ -106,7 +106,7 @@ static void expand(struct scan *scan, const char *launcher, const struct ri_owne
 		if (ri_span_starts(rest, "-"))
 			rest = ri_span_skip(rest, ri_digits_of(ri_span_skip(rest, 1), &to) + 1);
 		for (; from <= to && to <= INT32_MAX && scan->count < scan->room; from++) {
-			begin(scan, launcher, owner);
+			begin(scan, launcher);
 			found->rank = (int64_t)from;
 			fill(scan->now, found);
 		}
@@ -114,17 +114,16 @@ static void expand(struct scan *scan, const char *launcher, const struct ri_owne
 	}
 }
 
-static void apply(struct scan *scan, const struct row *row, const struct ri_owner *owner,
-	struct ri_rank_said *found)
+static void apply(struct scan *scan, const struct row *row, struct ri_rank_said *found)
 {
 	found->first = (row->what & FIRST) != 0;
 	found->out_of_memory = (row->what & MEMORY) != 0;
 	if (found->ranks.length > 0) {
-		expand(scan, row->launcher, owner, found);
+		expand(scan, row->launcher, found);
 		return;
 	}
 	if ((row->what & NEW) != 0)
-		begin(scan, row->launcher, owner);
+		begin(scan, row->launcher);
 	if (scan->now == NULL || strcmp(scan->now->launcher, row->launcher) != 0)
 		return;
 	if ((row->what & KILLER) != 0) {
@@ -197,7 +196,7 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 
 	if (!ri_span_line(&scan->text, &line))
 		return false;
-	ri_owner_find(line, scan->labels, owner);
+	scan->labelled = ri_owner_find(line, scan->labels, owner);
 	*launchers = false;
 	scan->ends_own = false;
 	if (owner->is_rank)
@@ -213,7 +212,7 @@ static bool read_next(struct scan *scan, struct ri_owner *owner, bool *launchers
 		*launchers = read_rest(scan, owner->rest);
 		return true;
 	}
-	apply(scan, row, owner, &found);
+	apply(scan, row, &found);
 	if (row->then != STAY) {
 		scan->part = row->then;
 		scan->box = BOX;

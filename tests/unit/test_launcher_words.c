@@ -4,6 +4,7 @@
  * and what only looks like it.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,10 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base/text.h"
+#include "said_of.h"
 #include "words/launcher_words.h"
-
-#define SPAN_OF(text) ((struct ri_span){ (text), strlen(text) })
 
 enum { ROOM = 16 };
 
@@ -35,18 +34,6 @@ static struct ri_span read_recorded(const char *name)
 	length = fread(file_text, 1, sizeof(file_text), file);
 	fclose(file);
 	return (struct ri_span){ file_text, length };
-}
-
-static void add_number(struct ri_text *text, const char *name, int64_t number, int64_t unsaid)
-{
-	if (number != unsaid)
-		ri_text_addf(text, " %s=%lld", name, (long long)number);
-}
-
-static void add_span(struct ri_text *text, const char *name, struct ri_span span)
-{
-	if (span.length > 0)
-		ri_text_addf(text, " %s=%.*s", name, (int)span.length, span.at);
 }
 
 /* A line for each record: who says it, and what. */
@@ -256,6 +243,8 @@ static void test_other_versions_of_torch(void **state)
 		"torchrun rank=5 local=1 pid=417 signal=7 file=<N/A> first\n"
 		"torchrun rank=4 local=0 pid=416 exit=1 file=<N/A>\n");
 	assert_string_equal(read_lines(SPAN_OF(table_1_9), -1), "");
+	read_words(SPAN_OF(table_1_9));
+	assert_true(ri_span_starts(said[0].message, "\"Signal 7 (SIGBUS) received by PID 417\""));
 }
 
 /* Forms of documents and sources, whose programs are not on this machine. */
@@ -278,6 +267,16 @@ static void test_documented(void **state)
 			"srun memory\nsrun rank=3 host=n1 memory\n" },
 		{ "slurmstepd: error: Detected 1 oom-kill event(s) in step 3.0 cgroup.\n",
 			"srun memory\n" },
+		{ "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
+			"=   PID 417 RUNNING AT n1\n=   EXIT CODE: 3\n",
+			"mpiexec pid=417 exit=3 host=n1\n" },
+		{ "  File \"/x/accelerate/commands/launch.py\", line 999, in simple_launcher\n"
+			"subprocess.CalledProcessError: Command '['python', 'train.py']' died with "
+			"<Signals.SIGKILL: 9>.\n",
+			"accelerate signal=9 first\n" },
+		{ "[2026-11-27 01:25:45,438] [ERROR] [launch.py:259:sigkill_handler] ['python', "
+			"'-u', 'f.py'] exits with return code = -9\n",
+			"deepspeed signal=9 first\n" },
 		{ "srun: error: n1: task 3: Segmentation fault (core dumped)\n",
 			"srun rank=3 signal=11 host=n1\n" },
 		{ "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n"
@@ -327,6 +326,8 @@ static void test_documented(void **state)
 		{ "0: E1127 1 torch/distributed/elastic/multiprocessing/api.py:1002] failed "
 			"(exitcode: -9) local_rank: 1 (pid: 417) of binary: x\n",
 			"torchrun local=1 pid=417 signal=9 first owned\n" },
+		{ "[2,0]<stderr>:srun: error: n1: task 3: Killed\n",
+			"srun rank=3 signal=9 host=n1 owned\n" },
 	};
 
 	(void)state;
@@ -403,6 +404,45 @@ static void test_message_that_forges(void **state)
 	(void)state;
 	assert_string_equal(read_words(SPAN_OF(text)),
 		"torchrun rank=1 local=1 pid=417 exit=1 file=/e first\n");
+}
+
+static void test_names_of_signals(void **state)
+{
+	static const int numbers[] = {
+		SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1,
+		SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS,
+	};
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		snprintf(text, sizeof(text), "srun: error: n: task 0: %s\n", strsignal(numbers[i]));
+		assert_int_equal(ri_launcher_words_read(SPAN_OF(text), said, ROOM), 1);
+		assert_int_equal(said[0].signal, numbers[i]);
+	}
+}
+
+/* The launcher's own traceback is no reason; what stands around it is kept. */
+static void test_traceback_of_the_launcher(void **state)
+{
+	static const char text[] =
+		"Traceback (most recent call last):\n"
+		"  File \"train.py\", line 3\n"
+		"ValueError: x\n"
+		"  of two lines\n"
+		"Traceback (most recent call last):\n"
+		"  File \"/x/horovod/runner/gloo_run.py\", line 3\n"
+		"RuntimeError: Horovod detected that one or more processes exited with non-zero "
+		"status, thus causing the job to be terminated. The first process to do so was:\n"
+		"Process name: 1\n"
+		"Exit code: 3\n";
+
+	(void)state;
+	assert_string_equal(read_lines(SPAN_OF(text), -1),
+		"Traceback (most recent call last):\n"
+		"  File \"train.py\", line 3\n"
+		"ValueError: x\n"
+		"  of two lines\n");
 }
 
 /* Numbers of tasks that nothing bounds but the room. */
@@ -487,6 +527,20 @@ static void test_a_line_of_the_launcher(void **state)
 		{ "ValueError: bad batch 17", false },
 		{ "torch.distributed.DistBackendError: NCCL error", false },
 		{ "", false },
+		{ "[2024-01-01 12:00:00,123] torch.distributed.run: [WARNING] *****", true },
+		{ "WARNING:torch.distributed.run:*****", true },
+		{ "[2026-11-27 01:25:17,767] [INFO] [runner.py:618:main] cmd = python3", true },
+		{ "[2026-11-27 01:25:17,767] [INFO] [train.py:618:main] cmd = python3", false },
+		{ "Killing subprocess 417", true },
+		{ "Killing subprocess of a loader", false },
+		{ "----------Begin global rank 1 STDERR----------", true },
+		{ "Waiting up to 30 seconds for all training processes to terminate. Press Ctrl-C",
+			true },
+		{ "slurmstepd-n0: error: *** STEP 5.0 ON n0 CANCELLED AT 2026-11-27T01:27:42 ***",
+			true },
+		{ "slurmstepd-n0: error: execve(): /nosuch: No such file or directory", false },
+		{ "srun: Job step aborted: Waiting up to 32 seconds.", true },
+		{ "srun: error: Unable to create step for job 3: Invalid partition", false },
 	};
 
 	(void)state;
@@ -494,84 +548,6 @@ static void test_a_line_of_the_launcher(void **state)
 		print_message("%s\n", rows[i].line);
 		assert_int_equal(ri_line_is_launchers(SPAN_OF(rows[i].line)), rows[i].own);
 	}
-}
-
-static const char *show_owner(const char *line, enum ri_labels labels)
-{
-	struct ri_owner owner;
-	struct ri_text out;
-
-	ri_text_init(&out, shown, sizeof(shown));
-	if (!ri_owner_find(SPAN_OF(line), labels, &owner))
-		ri_text_add(&out, "none");
-	add_number(&out, "rank", owner.rank, -1);
-	add_number(&out, "local", owner.local_rank, -1);
-	add_number(&out, "pid", owner.pid, 0);
-	add_span(&out, "host", owner.host);
-	ri_text_addf(&out, "|%.*s", (int)owner.rest.length, owner.rest.at);
-	return shown;
-}
-
-static void test_owners(void **state)
-{
-	static const struct {
-		const char *line, *owner;
-		enum ri_labels labels;
-	} rows[] = {
-		{ "[rank3]: ValueError: x", " rank=3|ValueError: x", RI_LABELS_NAMED },
-		{ "[rank3]:[E1126 12:00:00 ProcessGroupNCCL.cpp:1] x",
-			" rank=3|[E1126 12:00:00 ProcessGroupNCCL.cpp:1] x", RI_LABELS_NAMED },
-		{ "[default3]:  File \"a.py\"", " local=3|  File \"a.py\"", RI_LABELS_NAMED },
-		{ "[trainer0]:x", " local=0|x", RI_LABELS_NAMED },
-		{ "[default1]:[rank9]: x", " rank=9 local=1|x", RI_LABELS_NAMED },
-		{ "[1,3]<stderr>:  File", " rank=3|  File", RI_LABELS_NAMED },
-		{ "[1,3]<stderr>:   File", " rank=3|  File", RI_LABELS_NAMED },
-		{ "[1,3]<stdout>: x", " rank=3|x", RI_LABELS_NAMED },
-		{ "[0]<stderr>:x", " rank=0|x", RI_LABELS_NAMED },
-		{ "[2,3]<stderr>:x", "|x", RI_LABELS_NAMED },
-		{ "3: [1,5]<stderr>:[default1]:[rank9]: x", " rank=9 local=1|x", RI_LABELS_SRUN },
-		/* the words of a rank have no labels */
-		{ "[rank3]: [rank5]: x", " rank=3|[rank5]: x", RI_LABELS_NAMED },
-		{ "[rank3]: [1,5]<stderr>:x", " rank=3|[1,5]<stderr>:x", RI_LABELS_NAMED },
-		{ "[default3]:3: x", " local=3|3: x", RI_LABELS_SRUN },
-		{ "(WorkerDict pid=417) x", " pid=417|x", RI_LABELS_NAMED },
-		{ "\x1b[36m(WorkerDict pid=417)\x1b[0m x", " pid=417|x", RI_LABELS_NAMED },
-		{ "(train_fn pid=417, ip=10.0.0.2)   File", " pid=417 host=10.0.0.2|  File",
-			RI_LABELS_NAMED },
-		{ "(RayTrainWorker pid=417) [rank2]: x", " rank=2 pid=417|x", RI_LABELS_NAMED },
-		{ "3: x", " rank=3|x", RI_LABELS_SRUN },
-		{ " 3:   File", " rank=3|  File", RI_LABELS_SRUN },
-		{ "3: [default1]:x", " local=1|x", RI_LABELS_SRUN },
-		{ "3: [rank9]: x", " rank=9|x", RI_LABELS_SRUN },
-		{ "[3] x", " rank=3|x", RI_LABELS_HYDRA },
-		{ "3: x", "none|3: x", RI_LABELS_NAMED },
-		{ "[3] x", "none|[3] x", RI_LABELS_NAMED },
-		{ "3:x", "none|3:x", RI_LABELS_SRUN },
-		{ "[3]: x", "none|[3]: x", RI_LABELS_HYDRA },
-		{ "[rank]: x", "none|[rank]: x", RI_LABELS_NAMED },
-		{ "[rank3] x", "none|[rank3] x", RI_LABELS_NAMED },
-		{ "[rank99999999999]: x", "none|[rank99999999999]: x", RI_LABELS_NAMED },
-		{ "[node3]:x", "none|[node3]:x", RI_LABELS_NAMED },
-		{ "(pid=417) x", "none|(pid=417) x", RI_LABELS_NAMED },
-		{ "(a) b pid=417) x", "none|(a) b pid=417) x", RI_LABELS_NAMED },
-		{ "(WorkerDict pid=417 x", "none|(WorkerDict pid=417 x", RI_LABELS_NAMED },
-		{ "\x1b[36;1", "none|\x1b[36;1", RI_LABELS_NAMED },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(show_owner(rows[i].line, rows[i].labels), rows[i].owner);
-}
-
-static void test_labels_of_a_text(void **state)
-{
-	(void)state;
-	assert_int_equal(ri_labels_find(SPAN_OF("0: a\n1: b\nsrun: error: n0: task 1: Killed\n")),
-		RI_LABELS_SRUN);
-	assert_int_equal(ri_labels_find(SPAN_OF("[0] a\n[1] b\n")), RI_LABELS_HYDRA);
-	assert_int_equal(ri_labels_find(SPAN_OF("0: a\nb\n")), RI_LABELS_NAMED);
-	assert_int_equal(ri_labels_find(SPAN_OF("[0] a\nloss 3\n[1] b\n")), RI_LABELS_NAMED);
-	assert_int_equal(ri_labels_find(SPAN_OF("")), RI_LABELS_NAMED);
 }
 
 int main(void)
@@ -585,13 +561,13 @@ int main(void)
 		cmocka_unit_test(test_documented),
 		cmocka_unit_test(test_no_launchers),
 		cmocka_unit_test(test_message_that_forges),
+		cmocka_unit_test(test_names_of_signals),
+		cmocka_unit_test(test_traceback_of_the_launcher),
 		cmocka_unit_test(test_many_tasks),
 		cmocka_unit_test(test_words_behind_a_message),
 		cmocka_unit_test(test_failure_of_the_launcher),
 		cmocka_unit_test(test_little_room),
 		cmocka_unit_test(test_a_line_of_the_launcher),
-		cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_labels_of_a_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
