@@ -191,27 +191,29 @@ static void put_message(struct room *room, const char *before, const struct ri_t
 }
 
 /* The message of the exception shortly before it. */
-static void put_before(struct room *room, const struct ri_traceback *traceback)
+static void put_before(struct room *room, const char *label, const struct ri_traceback *traceback)
 {
 	struct ri_traceback before = {
 		.more = traceback->before_more, .prefix = traceback->before_prefix,
 	};
 
-	put_wrapped(room, "  before it: ", traceback->before, FEW_WRAPPED);
+	put_wrapped(room, label, traceback->before, FEW_WRAPPED);
 	put_message(room, "    ", &before);
 }
 
 static void put_traceback(struct room *room, const struct ri_traceback *traceback,
 	const struct ri_last_words *words)
 {
-	size_t leading = words->lead && words->count > 0 ? words->count : 0;
+	bool leads = words->lead || words->before_leads;
+	size_t leading = words->lead ? words->count : 0;
 
 	room->left -= MIN_FRAME_LINES;
+	if (words->before_leads)
+		put_before(room, "  ", traceback);
 	for (size_t i = 0; i < leading && i < MAX_BEFORE; i++)
 		put_wrapped(room, "  ", words->lines[i], FEW_WRAPPED);
 	if (traceback->last.length > 0)
-		put_wrapped(room, leading > 0 ? "  raised then: " : "  ", traceback->last,
-			MAX_WRAPPED);
+		put_wrapped(room, leads ? "  raised then: " : "  ", traceback->last, MAX_WRAPPED);
 	if (traceback->wrapper.length > 0)
 		put(room, "  raised in a worker: ", traceback->wrapper);
 	if (traceback->member.length > 0)
@@ -220,11 +222,12 @@ static void put_traceback(struct room *room, const struct ri_traceback *tracebac
 		put_wrapped(room, "  caused by: ", traceback->cause, FEW_WRAPPED);
 	if (traceback->cause.length > 0 && traceback->cause_at.length > 0)
 		put(room, "    ", traceback->cause_at);
-	if (traceback->before.length > 0)
-		put_before(room, traceback);
+	if (traceback->before.length > 0 && !words->before_leads)
+		put_before(room, "  before it: ", traceback);
 	for (size_t i = leading; i < words->count && i < MAX_BEFORE; i++)
 		put(room, "  before it: ", words->lines[i]);
-	put_message(room, "  ", traceback);
+	if (!words->replace_more)
+		put_message(room, "  ", traceback);
 	room->left += MIN_FRAME_LINES;
 	put_frames(room, traceback);
 }

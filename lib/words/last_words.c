@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "words/launcher_words.h"
 #include "words/line.h"
 #include "words/logged.h"
 
@@ -12,6 +13,8 @@ enum {
 	MAX_FRAMES = 4,
 	NEAR = 40,		/* last lines among which an error is looked for */
 	NEAR_BEFORE = 40,	/* lines before a traceback, noise left out, that may explain it */
+	BEFORE_AGENT = 400,	/* the same before torchrun's: its ranks have tracebacks, too */
+	ENDS = 64,		/* of ranks, in torchrun's table */
 };
 
 /* What the lines of a death are read with. */
@@ -165,11 +168,12 @@ static bool find_name(struct ri_span text, struct ri_span *out)
 }
 
 /* The last lines before an exception: what killed a worker of it says so itself. */
-static struct ri_span text_before(struct ri_span text, const struct ri_traceback *traceback)
+static struct ri_span text_before(struct ri_span text, const struct ri_traceback *traceback,
+	size_t most)
 {
 	size_t length = (size_t)(traceback->whole.at - text.at), at = length, lines = 0;
 
-	while (at > 0 && lines <= NEAR_BEFORE) {
+	while (at > 0 && lines <= most) {
 		size_t end = at;
 
 		do
@@ -180,15 +184,60 @@ static struct ri_span text_before(struct ri_span text, const struct ri_traceback
 	return (struct ri_span){ text.at + at, length - at };
 }
 
-/* Does its message speak of another that died: a process, or a kernel on a GPU? */
-static bool is_of_another(const struct ri_traceback *traceback)
+/* What the message of an exception tells of another: what that said itself is the cause. */
+enum news {
+	NEWS_NONE,
+	NEWS_KERNEL,	/* of a GPU: an assertion failed in it */
+	NEWS_DEATH,	/* a process died by a signal */
+	NEWS_EXIT,	/* a process ended in another way */
+};
+
+/* By torchrun's table (torch/distributed/elastic/multiprocessing/errors/__init__.py). */
+static enum news news_of_agent(struct ri_span table)
 {
-	static const char *const words[] = {
-		"killed by signal", "exited unexpectedly", "device-side assert",
-		"terminated abruptly", "terminated with signal",
+	struct ri_rank_said said[ENDS];
+	size_t count = ri_launcher_words_read(table, said, ENDS);
+
+	for (size_t i = 0; i < count; i++)
+		if (said[i].first && said[i].signal > 0)
+			return NEWS_DEATH;
+	return NEWS_EXIT;
+}
+
+/*
+ * torch/utils/data/_utils/signal_handling.py and dataloader.py, torch/multiprocessing/spawn.py,
+ * CPython's Lib/concurrent/futures/process.py, loky's process_executor.py; vLLM's
+ * vllm/v1/executor/multiproc_executor.py and vllm/v1/engine/core_client.py (0.8), utils.py (0.10).
+ */
+static enum news news_of(struct ri_span text, const struct ri_traceback *traceback)
+{
+	static const char *const deaths[] = {
+		"killed by signal", "terminated abruptly", "terminated with signal",
+	};
+	static const char *const exits[] = {
+		"exited unexpectedly", "terminated with exit code", "See root cause above",
+		"check the stack trace above for the root cause",
 	};
 
-	return ri_span_has_any(traceback->whole, words, sizeof(words) / sizeof(words[0]));
+	if (ri_agent_is(traceback))
+		return news_of_agent(ri_span_skip(text, (size_t)(traceback->last.at - text.at)));
+	if (ri_span_has(traceback->whole, "device-side assert"))
+		return NEWS_KERNEL;
+	if (ri_span_has_any(traceback->whole, deaths, sizeof(deaths) / sizeof(deaths[0])))
+		return NEWS_DEATH;
+	return ri_span_has_any(traceback->whole, exits, sizeof(exits) / sizeof(exits[0]))
+		? NEWS_EXIT : NEWS_NONE;
+}
+
+static void find_news(struct ri_span text, const struct ri_traceback *traceback, enum news news,
+	struct ri_last_words *out)
+{
+	bool agent = ri_agent_is(traceback);
+
+	collect(text_before(text, traceback, agent ? BEFORE_AGENT : NEAR_BEFORE), out);
+	out->before_leads = news == NEWS_EXIT && traceback->before.length > 0;
+	out->lead = news != NEWS_KERNEL && !out->before_leads && out->count > 0;
+	out->replace_more = agent && (out->lead || out->before_leads);
 }
 
 /* The line of a log that says what it was, before what a runtime said of the death. */
@@ -213,7 +262,10 @@ static bool find_logged(struct ri_span text, const struct ri_traceback *tracebac
 void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,
 	struct ri_last_words *out)
 {
+	enum news news = traceback == NULL ? NEWS_NONE : news_of(text, traceback);
+
 	out->count = 0;
+	out->before_leads = out->replace_more = false;
 	out->lead = find_logged(text, traceback, out);
 	if (out->lead)
 		return;
@@ -221,10 +273,11 @@ void ri_last_words_find(struct ri_span text, const struct ri_traceback *tracebac
 		collect(text, out);
 		if (out->count == 0)
 			out->count = find_name(text, &out->lines[0]);
-	} else if (is_of_another(traceback)) {
-		collect(text_before(text, traceback), out);
+	} else if (news != NEWS_NONE) {
+		find_news(text, traceback, news, out);
 	} else if (ri_span_has(traceback->whole, "NCCL error")) {
-		out->count = find_warning(text_before(text, traceback), &out->lines[0]);
+		out->count = find_warning(text_before(text, traceback, NEAR_BEFORE),
+			&out->lines[0]);
 	}
 }
 

@@ -14,14 +14,16 @@ enum {
 struct ri_last_words {
 	struct ri_span lines[RI_LAST_WORDS];	/* without what stands around them */
 	size_t count;
-	bool lead;	/* they say what it was, and the exception only what came of it */
+	/* it is what the exception only tells of: the exception before that, these words */
+	bool before_leads, lead;
+	bool replace_more;	/* and the further lines of the exception, which are a table */
 };
 
 /*
  * The words of a death: what a runtime said of it, the lines of a C++ exception's
  * message, the first frames of faulthandler's stack; or else the first of the last
  * lines that names an error. With a traceback, which the process ended of: what
- * stands before it and explains it, where its message speaks of another that died
+ * stands before it and explains it, where its message speaks of another that ended
  * or of NCCL; the line of a log by which it lost no peer.
  */
 void ri_last_words_find(struct ri_span text, const struct ri_traceback *traceback,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "words/launcher_words.h"
 #include "words/line.h"
 
 enum {
@@ -10,10 +11,12 @@ enum {
 	LINES = 1024,	/* all in all */
 };
 
-/* Which log tells more than a message of these words. */
+/* Which log tells more than a message of these words; what a dead actor of Ray said itself. */
+static const char actor[] = "";
 static const struct {
 	const char *words, *log;
 } logs[] = {
+	{ "=ray.exceptions.ActorDiedError", actor }, { "=ray.exceptions.RayActorError", actor },
 	/* NCCL src/init.cc, ncclGetErrorString; src/debug.cc, ncclDebugLog */
 	{ "unhandled system error", "* NCCL WARN *" },
 	{ "remote process exited or there was a network error", "* NCCL WARN *" },
@@ -30,6 +33,31 @@ static const char *log_of(const struct ri_loss *loss)
 		if (strcmp(loss->words, logs[i].words) == 0)
 			return logs[i].log;
 	return NULL;
+}
+
+/*
+ * A driver of Ray writes what its actors write, each line with who wrote it (python/ray/_private/
+ * worker.py, print_worker_logs). Is it the last that the actor could say?
+ */
+static bool is_of_actor(struct ri_span line, int64_t pid)
+{
+	struct ri_owner owner;
+
+	return ri_owner_find(line, RI_LABELS_NAMED, &owner) && owner.pid > 0 &&
+		(pid == 0 || owner.pid == pid) &&
+		ri_decisive_find(owner.rest) == RI_DECISIVE_LAST;
+}
+
+static bool find_of_actor(struct ri_span text, struct ri_span message, struct ri_span *own)
+{
+	struct ri_rank_said said;
+	int64_t pid = ri_launcher_words_read(message, &said, 1) > 0 ? said.pid : 0;
+	struct ri_span line;
+
+	while (ri_span_last_line(&text, &line))
+		if (is_of_actor(line, pid))
+			*own = ri_line_trim(line);
+	return own->length > 0;
 }
 
 /*
@@ -84,7 +112,7 @@ const struct ri_loss *ri_logged_loss(struct ri_span text, const struct ri_traceb
 	struct ri_span after = { NULL, 0 };
 
 	*own = (struct ri_span){ text.at, 0 };
-	if (log == NULL)
+	if (log == NULL || (log == actor && traceback == NULL))
 		return loss;
 	if (traceback != NULL) {
 		struct ri_span last = traceback->last.length > 0 ? traceback->last
@@ -95,5 +123,7 @@ const struct ri_loss *ri_logged_loss(struct ri_span text, const struct ri_traceb
 		after = ri_span_skip(text, (size_t)(end - text.at));
 		text.length = (size_t)(traceback->whole.at - text.at);
 	}
+	if (log == actor)
+		return find_of_actor(text, message_of(traceback), own) ? NULL : loss;
 	return find_own(text, log, own) || find_own(after, log, own) ? NULL : loss;
 }

@@ -81,14 +81,12 @@ static int count_exceptions(struct ri_span summary)
 static const struct ri_loss *find_loss_of_workers(struct ri_span text,
 	const struct ri_traceback *agent)
 {
-	static const char type[] =
-		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:";
 	const struct ri_loss *loss = NULL, *found;
 	struct ri_traceback worker;
 	struct ri_span own;
 	int ended, lost = 0;
 
-	if (!ri_span_starts(agent->last, type))
+	if (!ri_agent_is(agent))
 		return NULL;
 	ended = count_exceptions(ri_span_skip(text, (size_t)(agent->last.at - text.at)));
 	text.length = (size_t)(agent->whole.at - text.at);

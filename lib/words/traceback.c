@@ -221,6 +221,12 @@ struct ri_span ri_traceback_line(const struct ri_traceback *traceback, struct ri
 	return line;
 }
 
+bool ri_agent_is(const struct ri_traceback *traceback)
+{
+	return ri_span_starts(traceback->last,
+		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:");
+}
+
 static void end_frames(struct finder *finder, struct ri_span line, struct ri_span content)
 {
 	finder->now.last = content;

@@ -53,6 +53,9 @@ struct ri_traceback {
  */
 bool ri_traceback_find(struct ri_span text, struct ri_traceback *out);
 
+/* Is it of torchrun's agent, which tells of the ends of its ranks in a table? */
+bool ri_agent_is(const struct ri_traceback *traceback);
+
 /* What a line of it says, without the prefix. */
 struct ri_span ri_traceback_line(const struct ri_traceback *traceback, struct ri_span line);
 

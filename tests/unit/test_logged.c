@@ -113,12 +113,40 @@ static void a_name_that_does_not_resolve(void **state)
 	assert_null(words.last_loss);
 }
 
+#define DIED RAISED "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing " \
+	"this task.\n\tclass_name: Worker\n\tactor_id: 31c2\n\tpid: 417\n\tnamespace: x\n" \
+	"The actor is dead because its worker process has died.\n"
+#define FATAL_OF(pid) "(Worker pid=" pid ") Fatal Python error: Aborted\n"
+
+/* An actor below this process is none of its peers, if it said itself what it died of. */
+static void an_actor_that_tells_why(void **state)
+{
+	static char text[8192];
+
+	(void)state;
+	assert_int_equal(kind(FATAL_OF("417") DIED, "Fatal Python error"), RI_LOSS_OWN);
+	assert_int_equal(kind("(Worker pid=417) x.cc:5: f: Assertion `n' failed.\n" FATAL_OF("417")
+		DIED, "Assertion `n' failed."), RI_LOSS_OWN);
+	/* however much its stack and others say */
+	strcpy(text, FATAL_OF("417"));
+	for (int i = 0; i < 100; i++)
+		strcat(text, "(Worker pid=418) step\n");
+	strcat(text, DIED);
+	assert_int_equal(kind(text, "Fatal Python error"), RI_LOSS_OWN);
+	/* another one's, no one's, or nothing that ends a process */
+	assert_int_equal(kind(FATAL_OF("418") DIED, NULL), RI_LOSS_PEER);
+	assert_int_equal(kind("Fatal Python error: Aborted\n" DIED, NULL), RI_LOSS_PEER);
+	assert_int_equal(kind("(Worker pid=417) ERROR: slow\n" DIED, NULL), RI_LOSS_PEER);
+	assert_int_equal(kind(DIED, NULL), RI_LOSS_PEER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_of_the_node_s_own),
 		cmocka_unit_test(a_peer_that_is_gone),
 		cmocka_unit_test(a_name_that_does_not_resolve),
+		cmocka_unit_test(an_actor_that_tells_why),
 	};
 
 	return cmocka_run_group_tests_name("logged", tests, NULL, NULL);

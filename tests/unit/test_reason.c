@@ -167,7 +167,14 @@ static void what_killed_a_worker(void **state)
 
 	(void)state;
 	snprintf(text, sizeof(text), "LLVM ERROR: pthread_join failed\n%s", killed);
-	assert_non_null(strstr(exited(text), "\n  before it: LLVM ERROR: pthread_join failed\n"));
+	assert_non_null(strstr(exited(text), "  LLVM ERROR: pthread_join failed\n"
+		"  raised then: RuntimeError: DataLoader worker (pid 7) is killed by signal: "
+		"Aborted.\n"));
+	/* what a program had handled shortly before did not kill it */
+	snprintf(text, sizeof(text), HEADER LIBRARY "ValueError: bad image\n%s", killed);
+	assert_true(ri_span_starts((struct ri_span){ exited(text), strlen(lines) },
+		"  RuntimeError: DataLoader worker (pid 7) is killed by signal: Aborted.\n"
+		"  before it: ValueError: bad image\n"));
 	/* of one that speaks of no other */
 	assert_null(strstr(exited("LLVM ERROR: x\n" HEADER LIBRARY "ValueError: 17\n"), "LLVM"));
 	/* long ago */
@@ -180,6 +187,45 @@ static void what_killed_a_worker(void **state)
 		"n:7:9 [0] NCCL WARN later\n" HEADER LIBRARY
 		"RuntimeError: NCCL error in: x.cpp:8\n"),
 		"\n  before it: n:7:9 [0] NCCL WARN No space left on device\n"));
+}
+
+#define WORKER "Process Process-12:\n" HEADER LIBRARY "PanicException: no threads\n"
+#define AGENT(exitcode) HEADER LIBRARY \
+	"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" \
+	"============\ntrain.py FAILED\n------------\nFailures:\n  <NO_OTHER_FAILURES>\n" \
+	"------------\nRoot Cause (first observed failure):\n[0]:\n  time      : " \
+	"2024-05-31_10:12:05\n  host      : n0\n  rank      : 1 (local_rank: 1)\n" \
+	"  exitcode  : " exitcode " (pid: 7)\n  error_file: <N/A>\n"
+
+/* An exception that brings the news of another process's end gives way to that one's words. */
+static void news_of_another(void **state)
+{
+	static const char exit[] = HEADER LIBRARY "RuntimeError: DataLoader worker (pid(s) 7) "
+		"exited unexpectedly\n";
+	char text[2048];
+
+	(void)state;
+	snprintf(text, sizeof(text), WORKER "%s", exit);
+	assert_non_null(strstr(exited(text), "  PanicException: no threads\n"
+		"  raised then: RuntimeError: DataLoader worker (pid(s) 7) exited unexpectedly\n"));
+	assert_true(ri_span_starts((struct ri_span){ exited(exit), strlen(lines) },
+		"  RuntimeError: DataLoader"));
+	/* of a kill it is not what a process raised */
+	assert_true(ri_span_starts((struct ri_span){ exited("x.cc:4: f: Assertion `n' failed.\n"
+		WORKER AGENT("-6")), strlen(lines) }, "  x.cc:4: f: Assertion `n' failed.\n"
+		"  raised then: torch.distributed.elastic.multiprocessing.errors.Child"));
+	assert_non_null(strstr(lines, "\n  before it: PanicException: no threads\n"));
+	assert_null(strstr(lines, "train.py FAILED"));
+	assert_true(ri_span_starts((struct ri_span){ exited("x.cc:4: f: Assertion `n' failed.\n"
+		WORKER AGENT("1 ")), strlen(lines) }, "  PanicException: no threads\n"));
+	/* where no rank said a word the table is all there is */
+	assert_true(ri_span_starts((struct ri_span){ exited(AGENT("-9")), strlen(lines) },
+		"  torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+		"  ============\n  train.py FAILED\n"));
+	/* other exceptions are not moved */
+	assert_true(ri_span_starts((struct ri_span){ exited(WORKER HEADER LIBRARY
+		"KeyError: 1\n"), strlen(lines) },
+		"  KeyError: 1\n  before it: PanicException"));
 }
 
 static void last_lines_that_are_worth_it(void **state)
@@ -264,6 +310,7 @@ int main(void)
 		cmocka_unit_test(a_death_in_cpp),
 		cmocka_unit_test(an_abort_behind_a_traceback),
 		cmocka_unit_test(what_killed_a_worker),
+		cmocka_unit_test(news_of_another),
 		cmocka_unit_test(last_lines_that_are_worth_it),
 		cmocka_unit_test(never_too_long),
 		cmocka_unit_test(read_once),
