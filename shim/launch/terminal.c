@@ -56,7 +56,11 @@ void ri_terminal_take(const struct ri_terminal *terminal, pid_t group)
 	pass_on(terminal, group, terminal->own_group);
 }
 
-bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group)
+/*
+ * Give it to a group that wants it, where we have it ourselves or no process is
+ * left in the group that does. Returns whether that was so.
+ */
+static bool inherit(const struct ri_terminal *terminal, pid_t group)
 {
 	pid_t now;
 
@@ -116,7 +120,7 @@ void ri_terminal_follow(const struct ri_terminal *terminal, pid_t group, bool as
 		return;
 	if (getpid() == 1) {
 		if (number == SIGTTIN || number == SIGTTOU)
-			goes_on = ri_terminal_inherit(terminal, group);
+			goes_on = inherit(terminal, group);
 	} else {
 		ri_terminal_take(terminal, group);
 		goes_on = ri_terminal_suspend_self() || goes_on;

@@ -39,12 +39,6 @@ void ri_terminal_lend(const struct ri_terminal *terminal, pid_t group);
 void ri_terminal_take(const struct ri_terminal *terminal, pid_t group);
 
 /*
- * Give it to a group that wants it, where we have it ourselves or no process is
- * left in the group that does. Returns whether that was so.
- */
-bool ri_terminal_inherit(const struct ri_terminal *terminal, pid_t group);
-
-/*
  * May ranks in our process group read our standard input? Not where it is our terminal
  * and another group has that, as after a shell's '&': a process that reads then is stopped.
  */

@@ -56,8 +56,6 @@ void ri_output_end_stream(struct ri_output *output, struct ri_stream *stream);
  */
 bool ri_output_wait_once(struct ri_output *output, int64_t timeout_ms, bool moves);
 
-int64_t ri_output_now(void);	/* CLOCK_MONOTONIC, in ms */
-
 /* Our own lines wait behind those of the ranks, if these go to stderr as well. */
 void ri_output_guard_log(struct ri_output *output);
 

@@ -141,8 +141,6 @@ static int find_place(const struct ri_report_plan *plan, struct ri_arena *arena,
 int ri_report_prepare(const struct ri_report_plan *plan, struct ri_arena *arena,
 	struct ri_error *err)
 {
-	if (plan->options->given.report.value == NULL)
-		return 0;
 	if (find_place(plan, arena, err) < 0)
 		return -1;
 	own.option = &plan->options->given.report;
