@@ -86,7 +86,7 @@ static int check_fan_out(struct ri_found *found, const char *subject, struct ri_
 			found->options.wishes.source.subject);
 		return ri_fail_hint(err, "leave one of them out");
 	}
-	if (found->options.supervise == RI_NO && found->source.context.fan_out > 1) {
+	if (found->options.supervise == RI_SWITCH_NEVER && found->source.context.fan_out > 1) {
 		ri_fail(err, RI_CODE_OPTION_CONFLICT, subject,
 			"several ranks need rankinit as their parent, so it cannot become one of "
 			"them");
@@ -309,8 +309,8 @@ enum ri_log_color ri_found_color(const struct ri_found *found)
 	const struct ri_options *options = &found->options;
 	const char *no_color = ri_env_get(&found->env, "NO_COLOR");	/* no-color.org */
 
-	if (options->color != RI_AUTO)
-		return options->color == RI_YES ? RI_LOG_COLOR : RI_LOG_PLAIN;
+	if (options->color != RI_SWITCH_AUTO)
+		return options->color == RI_SWITCH_ALWAYS ? RI_LOG_COLOR : RI_LOG_PLAIN;
 	return no_color == NULL || no_color[0] == '\0' ? RI_LOG_COLOR_ON_TERMINAL : RI_LOG_PLAIN;
 }
 

@@ -26,14 +26,14 @@ static bool becomes_command(const struct ri_found *found, pid_t self)
 {
 	const struct ri_options *options = &found->options;
 
-	if (options->supervise != RI_AUTO)
-		return options->supervise == RI_NO;
+	if (options->supervise != RI_SWITCH_AUTO)
+		return options->supervise == RI_SWITCH_NEVER;
 	return ri_source_manages(found->topology.identity) && self != 1 &&
 		options->grace_ms == 0 &&
 		!ri_output_is_wanted(options) && !ri_telling_is_wanted(options) &&
 		!ri_autopsy_is_wanted(options) && options->given.exit_map.subject == NULL &&
 		options->given.signal_map.subject == NULL && !options->signal_group &&
-		options->subreaper != RI_YES && !ri_link_is_on() &&
+		options->subreaper != RI_SWITCH_ALWAYS && !ri_link_is_on() &&
 		found->source.context.fan_out == 0;
 }
 

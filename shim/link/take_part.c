@@ -175,7 +175,7 @@ static int join(struct ri_link_job *job, struct ri_error *err)
 		return 0;
 	if (ri_link_part_find(&job->part, job->topology, job->context, options->link_port) < 0)
 		return ri_fail(err, RI_CODE_MEMORY, "--link", "no memory left for it");
-	if (options->supervise == RI_NO)
+	if (options->supervise == RI_SWITCH_NEVER)
 		job->part.why_not = "by --supervise=never rankinit does not stay";
 	if (job->part.why_not == NULL)
 		return begin_at_ports(job, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options about the launch. */
+/* Options about the launch, and about the checks before it. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +15,12 @@ int ri_read_subreaper(struct ri_options *options, struct ri_given given, struct 
 	bool yes = true;
 
 	if (given.value != NULL && strcmp(given.value, "auto") == 0) {
-		options->subreaper = RI_AUTO;
+		options->subreaper = RI_SWITCH_AUTO;
 		return 0;
 	}
 	if (given.value != NULL && !ri_bool_read(given.value, &yes))
 		return ri_option_bad_value(given, "auto, yes or no", err);
-	options->subreaper = yes ? RI_YES : RI_NO;
+	options->subreaper = yes ? RI_SWITCH_ALWAYS : RI_SWITCH_NEVER;
 	return 0;
 }
 
@@ -128,4 +128,19 @@ int ri_read_exit_map(struct ri_options *options, struct ri_given given, struct r
 {
 	ri_exit_map_init(&options->exit_map);
 	return ri_exit_map_read(&options->exit_map, given.value, given.subject, err);
+}
+
+int ri_read_require(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_check_read_demands(&options->checks, RI_ASKER_REQUIRE, given, err);
+}
+
+int ri_read_expect(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_check_read_demands(&options->checks, RI_ASKER_EXPECT, given, err);
+}
+
+int ri_read_checks(struct ri_options *options, struct ri_given given, struct ri_error *err)
+{
+	return ri_check_read_pick(&options->checks, given, err);
 }

@@ -365,13 +365,12 @@ int ri_options_read(struct ri_options *options, char *const *argv, const struct 
 	int status;
 
 	*options = (struct ri_options){
-		.disabled = is_disabled(env), .settle_ms = 2000, .linger_ms = 30000,
-		.link_grace_ms = 300000,
-		.roll_call_ms = 10000, .autopsy_after_ms = 60000,
-		.peer = ri_peer_find(argv[0]), .called = "rankinit",
+		.disabled = is_disabled(env), .peer = ri_peer_find(argv[0]),
+		.called = "rankinit",
 	};
 	if (options->peer != RI_PEER_NONE)
 		options->called = ri_path_name(argv[0]);
+	ri_option_fall_back(options);
 	ri_signal_map_init(&options->signal_map);
 	ri_exit_map_init(&options->exit_map);
 	status = read_all(options, argv, env, findings, err);

@@ -39,7 +39,7 @@ enum ri_action {
 enum ri_peer { RI_PEER_NONE, RI_PEER_TINI, RI_PEER_DUMB_INIT };
 
 /* auto, or a choice made by hand */
-enum ri_switch { RI_AUTO, RI_YES, RI_NO };
+enum ri_switch { RI_SWITCH_AUTO, RI_SWITCH_ALWAYS, RI_SWITCH_NEVER };
 
 /* How many ranks are started here: stated, or by what is here. */
 enum ri_nproc { RI_NPROC_STATED, RI_NPROC_GPU, RI_NPROC_CPU, RI_NPROC_AUTO };
@@ -66,6 +66,18 @@ union ri_options_given {
 	};
 };
 
+/* The field that the type of an option declares, in a struct: see options.def. */
+#define RI_FIELD_YES(name) bool name;
+#define RI_FIELD_CHOICE(type, name) enum type name;
+#define RI_FIELD_SECONDS(name) uint64_t name;
+#define RI_FIELD_OWN(function, type, name) type name;
+#define RI_FIELD_IN(type)
+#define RI_FIELD_ANSWER(action)
+#define RI_FIELD_TEXT
+#define RI_FIELD_PATTERN
+#define RI_FIELD_GIVEN(place)
+#define RI_FIELD_ADDS(function)
+
 struct ri_options {
 	union ri_options_given given;
 	enum ri_action action;
@@ -74,36 +86,17 @@ struct ri_options {
 	const struct ri_given *took_last;	/* whose value is the last word, or NULL */
 	bool disabled;			/* RANKINIT_DISABLE: a plain init */
 
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) RI_FIELD_##type
+#include "options/options.def"
+#undef RI_OPTION
+
+	/* What the options without a field of their own go to. */
 	struct ri_wishes wishes;	/* as stated; files and the host name are the caller's */
-	enum ri_mode launch;		/* RI_MODE_AUTO: by the command */
 	enum ri_nproc nproc;		/* how wishes.nproc_count comes about */
-	enum ri_expand expand;
 	struct ri_place_wish place;
 	struct ri_check_wishes checks;
-	enum ri_switch supervise;	/* RI_YES: always, RI_NO: never */
-	enum ri_switch subreaper;
-	enum ri_switch color;
-	uint64_t grace_ms;		/* 0: no deadline */
-	uint64_t linger_ms;		/* 0: one may end of its exception as late as it likes */
-	uint64_t settle_ms;		/* 0: a loss is an end like any other */
-	enum ri_link_mode link;
-	uint16_t link_port;		/* 0: the usual ones */
-	uint64_t link_grace_ms;		/* 0: no deadline */
-	uint64_t autopsy_after_ms;	/* 0: not before a stop */
-	uint64_t stall_ms;		/* 0: never */
-	int autopsy_signal;		/* 0: none */
-	uint64_t roll_call_ms;		/* 0: none is missed; without a link if it is given */
-	struct ri_signal_map signal_map;
-	struct ri_exit_map exit_map;
-	bool signal_group;
-	bool no_new_privs;
 	bool log_prefix;
 	bool log_prefix_node;		/* the prefix begins with the node */
-	struct ri_simulation simulation;	/* of --simulate, where it is given */
-	enum ri_log_mode log_mode;
-	uint64_t wait_master_ms;	/* 0: not at all */
-	bool quiet;
-	bool verbose;
 
 	/* Under the name of another init; what only such a one has is 0 otherwise. */
 	enum ri_peer peer;

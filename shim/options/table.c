@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/number.h"
 #include "options/value.h"
 
 enum { NAME = 48 };	/* bytes of any "--name" or "RANKINIT_NAME" */
@@ -52,6 +53,17 @@ bool ri_option_stands(const struct ri_options *options, size_t number)
 	return given->subject != NULL && !given->twin;
 }
 
+void ri_option_fall_back(struct ri_options *options)
+{
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+		uint64_t *ms = (uint64_t *)((char *)options + option->field);
+
+		if (option->type == RI_OPTION_SECONDS && ri_digits_read(option->fallback, ms) > 0)
+			*ms *= 1000;
+	}
+}
+
 int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	struct ri_given given, struct ri_error *err)
 {
@@ -92,9 +104,10 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 #define PATTERN .type = RI_OPTION_PATTERN
 #define GIVEN(name) .type = RI_OPTION_GIVEN, PLACE(name, struct ri_given)
 #define YES(name) .type = RI_OPTION_YES, PLACE(name, bool)
-#define CHOICE(name) .type = RI_OPTION_CHOICE, PLACE(name, unsigned)
+#define CHOICE(enum_, name) .type = RI_OPTION_CHOICE, PLACE(name, enum enum_)
 #define SECONDS(name) .type = RI_OPTION_SECONDS, PLACE(name, uint64_t)
-#define OWN(function) .type = RI_OPTION_OWN, .read = function
+#define OWN(function, ...) .type = RI_OPTION_OWN, .read = function
+#define IN(type_) type_
 #define ADDS(function) OWN(function), .adds = true
 
 const struct ri_option ri_option_table[RI_OPTION_COUNT] = {

@@ -44,15 +44,11 @@ struct ri_option {
 
 extern const struct ri_option ri_option_table[RI_OPTION_COUNT];
 
-/* Readers of the type OWN: in answer.c, job.c, launch.c and checks.c. */
-ri_option_reader ri_read_status, ri_read_capture;
-ri_option_reader ri_read_source, ri_read_frameworks, ri_read_nproc_per_node;
-ri_option_reader ri_read_tf_ps, ri_read_tf_chief, ri_read_tf_port;
-ri_option_reader ri_read_subreaper, ri_read_omp_threads, ri_read_signal_map, ri_read_exit_map;
-ri_option_reader ri_read_require, ri_read_expect, ri_read_checks;
-ri_option_reader ri_read_log_prefix, ri_read_simulate;
-ri_option_reader ri_read_autopsy_signal;
-ri_option_reader ri_read_link, ri_read_link_key, ri_read_link_port;
+/* The readers; only an option whose type names one has it. */
+#define RI_OPTION(symbol, letter, kind, form, meta, fallback, type, help) \
+	ri_option_reader ri_read_##symbol;
+#include "options/options.def"
+#undef RI_OPTION
 
 /* "signal_map" as "--signal-map". It lasts. */
 const char *ri_option_name(const struct ri_option *option);
@@ -65,6 +61,9 @@ bool ri_option_is_named(const struct ri_option *option, const char *word);
 
 /* Does the command line give the option of this number? */
 bool ri_option_stands(const struct ri_options *options, size_t number);
+
+/* Set each field of the type SECONDS to what counts without its option. */
+void ri_option_fall_back(struct ri_options *options);
 
 /* Note what is given of an option, and make of it what its type says. */
 int ri_option_take(struct ri_options *options, const struct ri_option *option,

@@ -28,45 +28,31 @@ int ri_value_flag(bool *out, struct ri_given given, struct ri_error *err)
 	return ri_option_bad_value(given, "yes or no", err);
 }
 
-enum { CHOICES = 8, CHOICE_BYTES = 96 };	/* of one option */
-
-/* Which of the words "auto|always|never" was perhaps meant. */
-static int hint_choice(const char *value, const char *words, struct ri_error *err)
-{
-	const char *names[CHOICES], *nearest;
-	char bytes[CHOICE_BYTES], *rest = bytes;
-	size_t count = 0;
-
-	ri_text_copy(bytes, sizeof(bytes), words);
-	while (rest != NULL && count < CHOICES)
-		names[count++] = strsep(&rest, "|");
-	nearest = ri_text_nearest(value, names, count);
-	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
-}
+enum { CHOICES = 16, CHOICE_BYTES = 128 };	/* of one option */
 
 int ri_value_choice(unsigned *out, const char *words, struct ri_given given,
 	struct ri_error *err)
 {
-	char bytes[CHOICE_BYTES];
+	char copy[CHOICE_BYTES], bytes[CHOICE_BYTES], *rest = copy;
+	const char *names[CHOICES], *nearest;
 	struct ri_text expected;
-	const char *word = words;
-	size_t length;
+	unsigned count = 0;
 
 	ri_text_init(&expected, bytes, sizeof(bytes));
-	for (unsigned i = 0;; i++, word += length + 1) {
-		length = strcspn(word, "|");
-		if (strlen(given.value) == length && memcmp(given.value, word, length) == 0) {
+	ri_text_copy(copy, sizeof(copy), words);
+	for (; rest != NULL && count < CHOICES; count++) {
+		names[count] = strsep(&rest, "|");
+		if (strcmp(given.value, names[count]) == 0) {
 			if (out != NULL)
-				*out = i;
+				*out = count;
 			return 0;
 		}
-		ri_text_add(&expected, i == 0 ? "" : word[length] == '\0' ? " or " : ", ");
-		ri_text_add_bytes(&expected, word, length);
-		if (word[length] == '\0') {
-			ri_option_bad_value(given, bytes, err);
-			return hint_choice(given.value, words, err);
-		}
+		ri_text_add(&expected, count == 0 ? "" : rest == NULL ? " or " : ", ");
+		ri_text_add(&expected, names[count]);
 	}
+	ri_option_bad_value(given, bytes, err);
+	nearest = ri_text_nearest(given.value, names, count);
+	return nearest == NULL ? -1 : ri_fail_hint(err, "did you mean %s?", nearest);
 }
 
 int ri_value_pattern(struct ri_given given, struct ri_error *err)

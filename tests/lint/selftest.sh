@@ -189,10 +189,12 @@ echo 'RI_FRAMEWORK(ghost)' >>lib/to/frameworks.def
 sed -i '/\.shapes = /d' lib/from/lws.c
 sed -i 's/^\t\.reads = reads,/&\n\t.shapes = shapes,/' lib/from/pid1.c
 : >tests/golden/stray.cases
+sed -i 's/RI_BIND_NUMA,/RI_BIND_SOCKET,/' lib/node/place.h
 expect tables.py 'sources.def: ghost is defined' 'env.c: env is not in' \
     'sources.md: no section for ghost' 'sources.md: a section for env' \
     'golden/ghost.cases: no such' 'golden/stray.cases: not the name' \
-    'frameworks.def: ghost is defined' 'lws.c: lws has no .shapes' 'pid1.c: pid1 has .shapes'
+    'frameworks.def: ghost is defined' 'lws.c: lws has no .shapes' 'pid1.c: pid1 has .shapes' \
+    'bind_to: enum ri_bind is not'
 
 if [ -f docs/generate.py ]; then
     echo 'a line by hand' >>docs/codes.md

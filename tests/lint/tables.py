@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tables.py [FOLDER]: folder, table, documents and golden cases say the same."""
+"""tables.py [FOLDER]: folder, table, documents, golden cases and enums say the same."""
 
 import glob
 import os
@@ -130,6 +130,19 @@ def check_checks():
         yield f"lib/base/codes.def: codes of {name}, which is not in {CHECKS}"
 
 
+def check_choices():
+    """The constants of an option's enum are its words, in their order."""
+    headers = "".join(read(path) for path in glob.glob("lib/*/*.h") + glob.glob("shim/*/*.h"))
+    for symbol, meta, enum in re.findall(r'^RI_OPTION\((\w+), .*?, "([^"]*)", "[^"]*",\s*'
+                                         r"(?:IN\()?CHOICE\((\w+), ", read(OPTIONS), re.M):
+        found = re.search(rf"^enum {enum} {{(.*?)}};", headers, re.M | re.S)
+        words = re.findall(r"\w+", re.sub(r"/\*.*?\*/", "", found[1] if found else "", flags=re.S))
+        wanted = [f"{enum}_{word}".upper() for word in meta.split("|")]
+        if words != wanted:
+            yield f"{OPTIONS}: {symbol}: enum {enum} is not {', '.join(wanted)}"
+
+
+OPTIONS = "shim/options/options.def"
 CHECKS = "shim/check/checks.def"
 KINDS = [Kind("source", "lib/from", "sources.def", "docs/sources.md", True), FRAMEWORK]
 
@@ -143,6 +156,7 @@ def main():
     errors = [line for kind in KINDS for check in
               (kind.check_folder, kind.check_document, kind.check_golden) for line in check()]
     errors += check_shapes(KINDS[0])
+    errors += check_choices()
     errors += check_checks()
     for line in errors:
         print(line)

@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/number.h"
 #include "options/table.h"
 
 static struct ri_options options;
@@ -54,50 +56,49 @@ static void names_of_all(void **state)
 		"RANKINIT_SIGNAL_MAP");
 }
 
-/* The constants of an enum are the words of the table, in their order. */
+/* Each word of the table is its place there: tests/lint/tables.py compares them with the enum. */
 static void choices(void **state)
 {
-	static const struct {
-		const char *word;
-		const void *field;
-		unsigned value;
-	} rows[] = {
-		{ "--launch=auto", &options.launch, RI_MODE_AUTO },
-		{ "--launch=process", &options.launch, RI_MODE_PROCESS },
-		{ "--launch=node", &options.launch, RI_MODE_NODE },
-		{ "--launch=none", &options.launch, RI_MODE_NONE },
-		{ "--expand=auto", &options.expand, RI_EXPAND_AUTO },
-		{ "--expand=all", &options.expand, RI_EXPAND_ALL },
-		{ "--expand=off", &options.expand, RI_EXPAND_OFF },
-		{ "--supervise=auto", &options.supervise, RI_AUTO },
-		{ "--supervise=always", &options.supervise, RI_YES },
-		{ "--supervise=never", &options.supervise, RI_NO },
-		{ "--bind-to=none", &options.place.bind, RI_BIND_NONE },
-		{ "--bind-to=numa", &options.place.bind, RI_BIND_NUMA },
-		{ "--bind-to=core", &options.place.bind, RI_BIND_CORE },
-		{ "--gpu-bind=none", &options.place.gpu_bind, RI_GPU_BIND_NONE },
-		{ "--gpu-bind=single", &options.place.gpu_bind, RI_GPU_BIND_SINGLE },
-		{ "--log-mode=tee", &options.log_mode, RI_LOG_MODE_TEE },
-		{ "--log-mode=redirect", &options.log_mode, RI_LOG_MODE_REDIRECT },
-		{ "--color=auto", &options.color, RI_AUTO },
-		{ "--color=always", &options.color, RI_YES },
-		{ "--color=never", &options.color, RI_NO },
-	};
-	size_t words = 0;
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_int_equal(read_word(rows[i].word), RI_CODE_NONE);
-		assert_memory_equal(rows[i].field, &rows[i].value, sizeof(unsigned));
-	}
 	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
-		if (ri_option_table[i].type != RI_OPTION_CHOICE)
-			continue;
-		words++;
-		for (const char *p = ri_option_table[i].meta; *p != '\0'; p++)
-			words += *p == '|';
+		const struct ri_option *option = &ri_option_table[i];
+		const char *words = option->meta;
+		char line[64];
+
+		for (unsigned n = 0; option->type == RI_OPTION_CHOICE && words != NULL; n++) {
+			int length = (int)strcspn(words, "|");
+
+			snprintf(line, sizeof(line), "%s=%.*s", ri_option_name(option), length,
+				words);
+			words = words[length] == '\0' ? NULL : words + length + 1;
+			assert_int_equal(read_word(line), RI_CODE_NONE);
+			assert_memory_equal((char *)&options + option->field, &n, sizeof(n));
+		}
 	}
-	assert_int_equal(words, sizeof(rows) / sizeof(rows[0]));
+	assert_int_equal(read_word("--launch=none"), RI_CODE_NONE);
+	assert_int_equal(options.launch, RI_MODE_NONE);
+}
+
+/* What stands in the table for people is what counts. */
+static void seconds_without_an_option(void **state)
+{
+	(void)state;
+	assert_int_equal(read_word("--quiet"), RI_CODE_NONE);
+	assert_int_equal(options.grace_ms, 0);
+	assert_int_equal(options.settle_ms, 2000);
+	assert_int_equal(options.roll_call_ms, 10000);
+	assert_int_equal(options.link_grace_ms, 300000);
+	assert_int_equal(options.autopsy_after_ms, 60000);
+	assert_int_equal(read_word("--settle=0"), RI_CODE_NONE);
+	assert_int_equal(options.settle_ms, 0);
+	assert_int_equal(options.roll_call_ms, 10000);
+	for (size_t i = 0; i < RI_OPTION_COUNT; i++) {
+		const struct ri_option *option = &ri_option_table[i];
+		uint64_t number;
+
+		if (option->type == RI_OPTION_SECONDS)
+			assert_true(ri_digits_read(option->fallback, &number) > 0);
+	}
 }
 
 static void a_word_of_no_choice(void **state)
@@ -200,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_all),
 		cmocka_unit_test(choices),
+		cmocka_unit_test(seconds_without_an_option),
 		cmocka_unit_test(a_word_of_no_choice),
 		cmocka_unit_test(what_is_given),
 		cmocka_unit_test(a_twin_that_gives_way),
