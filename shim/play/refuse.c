@@ -64,7 +64,8 @@ static int check_options(const struct ri_options *options, const struct ri_env *
 		if (given->at[senseless[i].option].subject != NULL &&
 			!(senseless[i].prints && options->action == RI_ACTION_PRINT_ENV))
 			return refuse_option(options, senseless[i].option, senseless[i].why, err);
-	if (options->supervise == RI_SWITCH_NEVER && options->simulation.shape->scope == RI_SCOPE_NODE)
+	if (options->supervise == RI_SWITCH_NEVER &&
+		options->simulation.shape->scope == RI_SCOPE_NODE)
 		return refuse_option(options, RI_OPTION_supervise,
 			"the rankinit of a node is the parent of its ranks", err);
 	/* what each of them would say */
