@@ -267,12 +267,16 @@ hosts: $(HOSTS)
 unit-programs: $(UNIT_TESTS:%=$(O)/tests/%) $(HOSTS)
 fuzz-programs: $(FUZZERS:%=$(O)/tests/%) $(HOSTS)
 
+# What any of these suites needs, where SUITES has one of them, or none at all.
+for_suites = $(if $(filter $(1),$(or $(SUITES),$(1))),$(2))
+
 .PHONY: check
 check: deps-check ## install what is missing, build, run every test that can run here
-	$(COMPILE) all probe actors
-	$(COMPILE) SAN=1 all unit-programs fuzz-programs
-	$(COMPILE) DEBUG=1 all unit-programs
-	-$(if $(filter containers,$(or $(SUITES),containers)),$(COMPILE) roots)
+	$(COMPILE) all probe actors hosts
+	$(call for_suites,unit fuzz,$(COMPILE) SAN=1 all unit-programs)
+	$(call for_suites,fuzz,$(COMPILE) SAN=1 fuzz-programs)
+	$(call for_suites,valgrind,$(COMPILE) DEBUG=1 all unit-programs)
+	-$(call for_suites,containers,$(COMPILE) roots)
 	$(PYTHON) tests/check.py $(SUITES)
 
 # For the loop of somebody at work: under a minute on two CPUs, the build apart.
@@ -283,9 +287,9 @@ quick: ## unit tests, golden cases and lints, in less than a minute
 	$(PYTHON) tests/check.py unit golden lint
 
 # In a root without anything: what was installed or built here does not help.
-FRESH_SUITES ?= lint golden behaviour checks fault
+FRESH_SUITES ?= lint unit golden behaviour checks fault
 .PHONY: fresh
-fresh: deps-fresh ## make demo and make check in a Debian 12 made anew, from a clone below its /root
+fresh: deps-fresh ## make demo and a sample of make check in a Debian 12 made anew, in a clone below /root
 	@$(PYTHON) tests/fresh/fresh.py $(FRESH_SUITES)
 
 .PHONY: frameworks

@@ -9,7 +9,8 @@ They run in three lanes side by side, as what waits for processes leaves time to
 computes, which runs at nice 19; in a lane one comes after the other, and of what waits two
 tests for each CPU run at once. Each suite's output goes to build/check/SUITE.log; the end
 of what a command that fails has said is printed. The last line counts tests: N passed, N
-failed, N skipped. With CHECK_UNTIL no test begins after that time (deadline.py).
+failed, N skipped. With CHECK_UNTIL no test begins after that time (deadline.py), and with
+CHECK_SAMPLE pytest runs one test of each kind (kinds.py).
 """
 
 import concurrent.futures
@@ -35,7 +36,7 @@ LOGS = os.path.join(TOP, "build", "check")
 PYTHON = "/usr/bin/python3"
 LINES = 120  # of a failing command's output
 PYTEST = [PYTHON, "-B", "-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider",
-          "-p", "tests.deadline"]
+          "-p", "tests.deadline", "-p", "tests.kinds"]
 # Tests that wait for processes most of their time: twice as many at once as there are CPUs.
 # The tests of a file may share a cluster or a folder, and stay together where they do.
 AT_ONCE = [*PYTEST, "-n", str(2 * len(os.sched_getaffinity(0)))]

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 What the README says to try, on a Debian 12 made anew: `make demo`, and suites of
-`make check`, in a clone of HEAD below its /root, which is closed to all others.
+`make check`, in a clone of HEAD below its /root, which is closed to all others. Where a suite
+has the same test with several values, one of them is enough there (tests/kinds.py): that it
+can run on such a machine is what is asked, and `make check` has run them all.
 
 usage: fresh.py SUITE...    as root, with mmdebstrap and a Debian mirror
 
@@ -147,7 +149,7 @@ def try_all(root, suites):
         status, _ = enter(root, log, MINUTES["demo"], "make", "demo")
         stages.end(f"make demo, exit status {status}")
         counts = [int(status == 0), int(status != 0), 0]
-        words = ["make", "check", f"SUITES={' '.join(suites)}"]
+        words = ["make", "check", f"SUITES={' '.join(suites)}", "CHECK_SAMPLE=1"]
         status, said = enter(root, log, MINUTES["check"], *words)
         stages.end(f"make check, exit status {status}")
         enter(root, log, 1, "apt-get", "-qq", "autoclean")

@@ -273,4 +273,21 @@ grep -qx '0 passed, 0 failed, 2 skipped' "$copies/out" ||
     CHECK_UNTIL=1 /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -p tests.deadline \
         tests/behaviour/test_status.py >"$copies/out" 2>&1
 grep -qE '(^| )[0-9]+ skipped in ' "$copies/out" || complain "deadline.py: runs after CHECK_UNTIL"
+
+# Where it takes a sample each kind of test has one, and of the frameworks' one of each comes first.
+kinds() {
+    /usr/bin/python3 -B -m pytest -q --collect-only -p no:cacheprovider -p tests.kinds "$1" |
+        sed -n 's/^\(tests[^[ ]*::[^[ ]*\).*/\1/p' >"$copies/kinds"
+    sort -u "$copies/kinds" >"$copies/each"
+}
+if /usr/bin/python3 -B -m pytest --version >/dev/null 2>&1; then
+    (unset CHECK_SAMPLE && kinds tests/behaviour/test_status.py)
+    cp "$copies/each" "$copies/all"
+    cmp -s "$copies/kinds" "$copies/all" && complain "kinds.py: no kind has two tests"
+    (export CHECK_SAMPLE=1 && kinds tests/behaviour/test_status.py)
+    sort "$copies/kinds" | cmp -s - "$copies/all" || complain "kinds.py: not one of each kind"
+    (unset CHECK_SAMPLE && kinds tests/frameworks)
+    head -n "$(wc -l <"$copies/each")" "$copies/kinds" | sort | cmp -s - "$copies/each" ||
+        complain "frameworks: a second one of a kind comes before the first of another"
+fi
 finish
