@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play/simulation.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "from/sources.h"
 
 #define FORM "expected NAME:NODESxRANKS, as openmpi:2x4, and faults behind commas"
+#define EXAMPLE "expected it as in %s"
 
 /* How a fault is written: NAME=WHO, the separator, SECONDS. */
 static const struct form {
@@ -35,10 +37,15 @@ struct reading {
 	struct ri_error *err;
 };
 
-static int refuse(const struct reading *reading, const char *word, const char *why)
+__attribute__((format(printf, 3, 4)))
+static int refuse(const struct reading *reading, const char *word, const char *format, ...)
 {
-	char quoted[RI_QUOTE_SIZE];
+	char quoted[RI_QUOTE_SIZE], why[160];
+	va_list arguments;
 
+	va_start(arguments, format);
+	vsnprintf(why, sizeof(why), format, arguments);
+	va_end(arguments);
 	return ri_fail(reading->err, RI_CODE_OPTION_VALUE, reading->given->subject, "%s: %s",
 		ri_quote(quoted, sizeof(quoted), word), why);
 }
@@ -125,26 +132,6 @@ static const struct form *find_form(const char *word, size_t length)
 	return NULL;
 }
 
-static int refuse_form(const struct reading *reading, const char *word, const struct form *form)
-{
-	char expected[48];
-
-	snprintf(expected, sizeof(expected), "expected it as in %s", form->example);
-	return refuse(reading, word, expected);
-}
-
-/* There are that many of them, 0 to N - 1. */
-static int refuse_who(const struct reading *reading, const char *word, const struct form *form)
-{
-	const struct ri_simulation *out = reading->out;
-	size_t count = form->of_node ? out->nodes : out->nodes * out->ranks;
-	char why[64];
-
-	snprintf(why, sizeof(why), "the job's %s are 0 to %zu", form->of_node ? "nodes" : "ranks",
-		count - 1);
-	return refuse(reading, word, why);
-}
-
 /* WHO and SECONDS of a fault, behind its '='. */
 static int read_fault(const struct reading *reading, const char *word)
 {
@@ -152,8 +139,8 @@ static int read_fault(const struct reading *reading, const char *word)
 	const struct form *form = find_form(word, strcspn(word, "="));
 	const char *text = strchr(word, '=');
 	struct ri_fault fault = { .who = 0 };
+	size_t count, length;
 	uint64_t who = 0;
-	size_t length;
 
 	if (form == NULL || text == NULL)
 		return refuse(reading, word, "expected a fault: absent=NODE, late=NODE:SECONDS, "
@@ -164,13 +151,15 @@ static int read_fault(const struct reading *reading, const char *word)
 		length = ri_digits_read(++text, &who);
 		text += length;
 		if (length == 0 || *text != form->separator)
-			return refuse_form(reading, word, form);
-		if (who >= reading->out->nodes * (form->of_node ? 1 : reading->out->ranks))
-			return refuse_who(reading, word, form);
+			return refuse(reading, word, EXAMPLE, form->example);
+		count = reading->out->nodes * (form->of_node ? 1 : reading->out->ranks);
+		if (who >= count)
+			return refuse(reading, word, "the job's %s are 0 to %zu",
+				form->of_node ? "nodes" : "ranks", count - 1);
 	}
 	if (form->separator != '\0' &&
 		ri_seconds_read(text + 1, range, &fault.at_ms, NULL) != RI_NUMBER_OK)
-		return refuse_form(reading, word, form);
+		return refuse(reading, word, EXAMPLE, form->example);
 	if (reading->out->fault_count == RI_MAX_FAULTS)
 		return refuse(reading, word, "there may be 32 faults");
 	fault.who = (size_t)who;
