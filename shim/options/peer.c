@@ -26,18 +26,6 @@ static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
 
 enum { STOPS = sizeof(stops) / sizeof(stops[0]), LAST_SIGNAL = 31 };
 
-static int adopt(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	given.value = "yes";
-	return ri_option_take(options, &ri_option_table[RI_OPTION_subreaper], given, err);
-}
-
-static int signal_group(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	given.value = "yes";
-	return ri_option_take(options, &ri_option_table[RI_OPTION_signal_group], given, err);
-}
-
 static int signal_child(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	for (size_t i = 0; i < STOPS; i++)
@@ -77,12 +65,6 @@ static int tell_reaped(struct ri_options *options, struct ri_given given, struct
 	return 0;
 }
 
-static int talk(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	given.value = "yes";
-	return ri_option_take(options, &ri_option_table[RI_OPTION_verbose], given, err);
-}
-
 /* What is no number counts as 0, as atoi(3) has it. */
 static int be_verbose(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
@@ -116,16 +98,6 @@ static int rewrite(struct ri_options *options, struct ri_given given, struct ri_
 	return 0;
 }
 
-static int show_help(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return ri_option_answer(options, RI_ACTION_HELP, given, err);
-}
-
-static int show_version(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return ri_option_answer(options, RI_ACTION_VERSION, given, err);
-}
-
 static int show_licence(struct ri_options *options, struct ri_given given, struct ri_error *err)
 {
 	given.value = "licence";
@@ -138,17 +110,22 @@ struct peer_option {
 	const char *variable;
 	const char *value;
 	const char *help;
-	ri_option_reader *does;
+	ri_option_reader *by;
+	const char *as;		/* without by: the value for this option of rankinit's own */
+	size_t option;
 	enum ri_peer peer;
 	char letter;
 	char name[3];	/* "-r", to blame */
 };
 
+#define AS(option_, value_) .option = RI_OPTION_##option_, .as = value_
+#define BY(function) .by = function
+
 static const struct peer_option table[] = {
 #define RI_PEER(peer, name)
 #define RI_PEER_OPTION(peer_, letter_, word_, meta_, variable_, value_, does_, help_) \
 	{ .peer = RI_PEER_##peer_, .letter = letter_, .word = word_, .meta = meta_, \
-		.variable = variable_, .value = value_, .does = does_, .help = help_, \
+		.variable = variable_, .value = value_, does_, .help = help_, \
 		.name = { '-', letter_ == 0 ? '-' : letter_ } },
 #include "options/peers.def"
 #undef RI_PEER
@@ -196,6 +173,15 @@ static int unknown(const struct ri_options *options, const char *word, struct ri
 		"is RANKINIT_GRACE=25", options->called);
 }
 
+static int take(struct ri_options *options, const struct peer_option *option,
+	struct ri_given given, struct ri_error *err)
+{
+	if (option->by != NULL)
+		return option->by(options, given, err);
+	given.value = option->as;
+	return ri_option_take(options, &ri_option_table[option->option], given, err);
+}
+
 /* The option that a word has at this place, and its value: the rest, or the next word. */
 static int apply(struct ri_options *options, const struct peer_option *option, const char *rest,
 	char *const *word, int *used, struct ri_error *err)
@@ -211,7 +197,7 @@ static int apply(struct ri_options *options, const struct peer_option *option, c
 	if (option->meta[0] != '\0' && (given.value == NULL || given.value[0] == '\0'))
 		return ri_fail(err, RI_CODE_OPTION_MISSING, given.subject, "needs a value: %s",
 			option->meta);
-	return option->does(options, given, err);
+	return take(options, option, given, err);
 }
 
 static int apply_long(struct ri_options *options, char *const *word, int *used,
@@ -275,7 +261,7 @@ static int read_variables(struct ri_options *options, const struct ri_env *env,
 		if (given.value == NULL ||
 			(table[i].value[0] != '\0' && strcmp(given.value, table[i].value) != 0))
 			continue;
-		if (table[i].does(options, given, err) < 0)
+		if (take(options, &table[i], given, err) < 0)
 			return -1;
 	}
 	return 0;
