@@ -57,8 +57,3 @@ int ri_read_status(struct ri_options *options, struct ri_given given, struct ri_
 		return ri_option_bad_value(given, "a file name, or no =", err);
 	return ri_option_answer(options, RI_ACTION_STATUS, given, err);
 }
-
-int ri_read_capture(struct ri_options *options, struct ri_given given, struct ri_error *err)
-{
-	return ri_option_answer(options, RI_ACTION_CAPTURE, given, err);
-}

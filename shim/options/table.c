@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/number.h"
 #include "options/value.h"
@@ -72,7 +73,8 @@ int ri_option_take(struct ri_options *options, const struct ri_option *option,
 	options->given.at[option - ri_option_table] = given;
 	switch (option->type) {
 	case RI_OPTION_ANSWER:
-		if (given.value != NULL && ri_value_choice(NULL, option->meta, given, err) < 0)
+		if (given.value != NULL && strchr(option->meta, '|') != NULL &&
+			ri_value_choice(NULL, option->meta, given, err) < 0)
 			return -1;
 		return ri_option_answer(options, option->action, given, err);
 	case RI_OPTION_TEXT:
