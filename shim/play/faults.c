@@ -14,7 +14,7 @@
 /* Those of a node's beginning are in what the node was started with. */
 static const struct ri_fault *find_next(struct ri_faults *faults)
 {
-	const struct ri_simulation *simulation = faults->simulation;
+	const struct ri_simulation *simulation = faults->members->simulation;
 
 	while (faults->next < simulation->fault_count) {
 		const struct ri_fault *fault = &simulation->faults[faults->next];
@@ -37,12 +37,12 @@ int64_t ri_faults_due(void *context)
 /* The child in which the rank runs, and which is started alone or with its node; or NULL. */
 static const struct ri_child *find_child(const struct ri_faults *faults, size_t rank)
 {
-	const struct ri_simulation *simulation = faults->simulation;
+	const struct ri_simulation *simulation = faults->members->simulation;
 	size_t place = simulation->shape->scope == RI_SCOPE_PROCESS
 		? rank : rank / simulation->ranks;
 
 	for (size_t i = 0; i < faults->children->started; i++)
-		if (faults->places[i] == place)
+		if (faults->members->places[i] == place)
 			return &faults->children->items[i];
 	return NULL;
 }
@@ -65,7 +65,8 @@ static bool find_helper(const struct ri_procstat *process, void *context)
 /* What the node and the others make of it is the link's business. */
 static void cut(const struct ri_faults *faults, const struct ri_fault *fault)
 {
-	const struct ri_child *child = find_child(faults, fault->who * faults->simulation->ranks);
+	size_t first = fault->who * faults->members->simulation->ranks;
+	const struct ri_child *child = find_child(faults, first);
 	struct search search = { .parent = child == NULL ? 0 : child->pid };
 	double seconds = (double)fault->at_ms / 1000;
 
@@ -83,10 +84,11 @@ static void cut(const struct ri_faults *faults, const struct ri_fault *fault)
 
 static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 {
+	const struct ri_simulation *simulation = faults->members->simulation;
 	const struct ri_child *child = find_child(faults, fault->who);
 	int number = fault->kind == RI_FAULT_KILL ? SIGKILL : SIGSTOP;
 	const char *name = fault->kind == RI_FAULT_KILL ? "SIGKILL" : "SIGSTOP";
-	bool alone = faults->simulation->shape->scope == RI_SCOPE_PROCESS;
+	bool alone = simulation->shape->scope == RI_SCOPE_PROCESS;
 	double seconds = (double)fault->at_ms / 1000;
 	char how[96] = "";
 	pid_t pid = 0;
@@ -98,11 +100,11 @@ static void hit(const struct ri_faults *faults, const struct ri_fault *fault)
 	}
 	if (child != NULL && child->lives)
 		pid = ri_simulate_find(child->pid, alone ? -1 : (int64_t)fault->who,
-			alone ? -1 : (int64_t)(fault->who % faults->simulation->ranks));
+			alone ? -1 : (int64_t)(fault->who % simulation->ranks));
 	if (pid == 0) {
 		if (!alone)
 			snprintf(how, sizeof(how), "; its RANK=%zu and LOCAL_RANK=%zu are looked "
-				"for", fault->who, fault->who % faults->simulation->ranks);
+				"for", fault->who, fault->who % simulation->ranks);
 		ri_log(RI_LEVEL_WARNING, "simulated: rank %zu does not run %g s after the start, "
 			"so %s is not sent%s", fault->who, seconds, name, how);
 		return;
@@ -128,17 +130,16 @@ void ri_faults_act(void *context)
 		return;
 	ri_log(RI_LEVEL_ALWAYS, "simulated: SIGTERM for the whole job, %g s after the start; "
 		"SIGKILL follows after %u s", (double)fault->at_ms / 1000,
-		faults->simulation->shape->grace_s);
+		faults->members->simulation->shape->grace_s);
 	ri_children_signal(getpid(), SIGTERM);
 }
 
 void ri_faults_tell(const struct ri_faults *faults)
 {
-	const struct ri_simulation *simulation = faults->simulation;
+	const struct ri_simulation *simulation = faults->members->simulation;
 
 	for (size_t i = faults->next; i < simulation->fault_count; i++) {
 		const struct ri_fault *fault = &simulation->faults[i];
-
 		const char *name = fault->kind == RI_FAULT_KILL ? "kill"
 			: fault->kind == RI_FAULT_HANG ? "hang"
 			: fault->kind == RI_FAULT_UNLINK ? "unlink" : NULL;

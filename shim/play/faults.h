@@ -3,14 +3,12 @@
 #ifndef RI_SHIM_PLAY_FAULTS_H
 #define RI_SHIM_PLAY_FAULTS_H
 
-#include "launch/children.h"
-#include "play/simulation.h"
+#include "play/start_member.h"
 #include "watch/supervise.h"
 
 struct ri_faults {
-	const struct ri_simulation *simulation;
+	const struct ri_members *members;	/* each is a child */
 	const struct ri_children *children;
-	const size_t *places;	/* of each child among the members: see member.h */
 	size_t next;
 	int64_t began_ms;	/* CLOCK_MONOTONIC */
 };

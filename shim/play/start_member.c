@@ -2,10 +2,14 @@
 #include "play/start_member.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/overlay.h"
 #include "from/sources.h"
+#include "launch/placement.h"
+#include "node/budget.h"
+#include "options/peer.h"
 #include "options/table.h"
 
 /*
@@ -17,26 +21,77 @@ static const int own[] = {
 	RI_OPTION_require, -1,
 };
 
-size_t ri_members_count(const struct ri_simulation *simulation)
-{
-	return simulation->shape->scope == RI_SCOPE_PROCESS
-		? simulation->nodes * simulation->ranks : simulation->nodes;
-}
-
-struct ri_shape_member ri_members_at(const struct ri_members *members, size_t index)
+struct ri_shape_member ri_members_at(const struct ri_members *members, size_t place)
 {
 	const struct ri_simulation *simulation = members->simulation;
 	size_t each = simulation->shape->scope == RI_SCOPE_PROCESS ? simulation->ranks : 1;
 
 	return (struct ri_shape_member){
 		.nodes = simulation->nodes, .ranks = simulation->ranks,
-		.node = index / each, .local_rank = index % each, .port = members->port,
+		.node = place / each, .local_rank = place % each, .port = members->port,
 	};
 }
 
 static int no_memory(struct ri_error *err)
 {
-	return ri_fail(err, RI_CODE_MEMORY, "--simulate", "no memory left for a member of the job");
+	return ri_fail(err, RI_CODE_MEMORY, "--simulate",
+		"no memory left for the members of the job");
+}
+
+/* The CPUs by all ranks of the machine: each node would take them all. */
+static uint64_t share_threads(const struct ri_options *options, struct ri_node machine)
+{
+	size_t ranks = options->simulation.nodes * options->simulation.ranks;
+	struct ri_error err = RI_ERROR_INIT;
+	struct ri_budget budget;
+	struct ri_cpus mask;
+
+	if (ri_env_get(machine.env, "OMP_NUM_THREADS") != NULL ||
+		options->given.omp_threads.subject != NULL)
+		return 0;
+	ri_placing_look(&machine, &mask);
+	if (ri_budget_find(&budget, &machine, &err) < 0)
+		return 0;
+	return budget.usable <= ranks ? 1 : budget.usable / ranks;
+}
+
+/* This binary, by a name that ps shows. */
+static void find_program(char *out, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", out, size - 1);
+	const char *started = (const char *)getauxval(AT_EXECFN);
+
+	out[length < 0 ? 0 : length] = '\0';
+	if (length <= 0 || access(out, X_OK) < 0 || ri_peer_find(out) != RI_PEER_NONE)
+		ri_text_copy(out, size, length > 0 ? "/proc/self/exe" : started);
+}
+
+int ri_members_choose(struct ri_members *out, const struct ri_options *options,
+	const struct ri_node *machine, struct ri_error *err)
+{
+	const struct ri_simulation *simulation = &options->simulation;
+	bool alone = simulation->shape->scope == RI_SCOPE_PROCESS;
+	size_t all = simulation->nodes * (alone ? simulation->ranks : 1);
+
+	out->simulation = simulation;
+	out->options = options;
+	out->env = machine->env;
+	out->arena = machine->arena;
+	out->port = ri_shape_port(simulation->shape);
+	out->report = -1;
+	out->local_rank = -1;
+	out->threads = share_threads(options, *machine);
+	find_program(out->program, sizeof(out->program));
+	out->places = ri_arena_array(out->arena, all, sizeof(*out->places));
+	out->ranks = ri_arena_array(out->arena, all, sizeof(*out->ranks));
+	if (out->places == NULL || out->ranks == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < all; i++)
+		if (options->action != RI_ACTION_LAUNCH ||
+			ri_simulation_fault_of(simulation, RI_FAULT_ABSENT,
+				ri_members_at(out, i).node) == NULL)
+			out->places[out->count++] = i;
+	return 0;
 }
 
 static size_t count_words(char *const *words)
@@ -48,7 +103,7 @@ static size_t count_words(char *const *words)
 	return count;
 }
 
-char *const *ri_members_words(const struct ri_members *members, struct ri_error *err)
+static char *const *make_words(const struct ri_members *members, struct ri_error *err)
 {
 	const struct ri_options *options = members->options;
 	const struct ri_simulation *simulation = members->simulation;
@@ -158,7 +213,7 @@ static char *make_overlay(const struct ri_members *members, const struct ri_shap
 	return overlay.name == NULL ? NULL : ri_overlay_write(&overlay, arena);
 }
 
-char **ri_members_environment(const struct ri_members *members,
+static char **make_environment(const struct ri_members *members,
 	const struct ri_shape_member *member, struct ri_error *err)
 {
 	const struct ri_shape *shape = members->simulation->shape;
@@ -184,4 +239,29 @@ char **ri_members_environment(const struct ri_members *members,
 		ri_arena_number(arena, members->threads), err) < 0)
 		return NULL;
 	return ri_env_apply(members->env, &edits, arena, err);
+}
+
+int ri_members_prepare(struct ri_members *members, struct ri_launch *launch, struct ri_error *err)
+{
+	static const struct ri_privileges as_we_are;
+	char *const *words = make_words(members, err);
+
+	if (words == NULL)
+		return -1;
+	for (size_t i = 0; i < members->count; i++) {
+		struct ri_shape_member member = ri_members_at(members, members->places[i]);
+		struct ri_rank *rank = &members->ranks[i];
+
+		*rank = (struct ri_rank){
+			.argv = words, .envp = make_environment(members, &member, err),
+		};
+		if (rank->envp == NULL)
+			return -1;
+	}
+	*launch = (struct ri_launch){
+		.self = getpid(), .argv = words, .envp = members->ranks[0].envp, .terminal = -1,
+		.input = -1, .outputs = { -1, -1 }, .privileges = &as_we_are,
+		.signal_map = &members->options->signal_map,
+	};
+	return ri_launch_prepare(launch, members->arena, err);
 }

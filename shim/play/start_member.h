@@ -6,34 +6,36 @@
 #ifndef RI_SHIM_PLAY_START_MEMBER_H
 #define RI_SHIM_PLAY_START_MEMBER_H
 
-#include "base/env.h"
+#include "node/node.h"
 #include "options/options.h"
+#include "pump/spawn_ranks.h"
 
-/* What they are made from. */
+/* Those that come, and what they are made from. */
 struct ri_members {
 	const struct ri_simulation *simulation;
 	const struct ri_options *options;
 	const struct ri_env *env;	/* our own */
-	const char *program;	/* path of this rankinit */
-	unsigned port;		/* of the master; the nodes' own follow it */
+	struct ri_arena *arena;
+	char program[4096];	/* path of this rankinit */
 	uint64_t threads;	/* OMP_NUM_THREADS of each rank; 0: as it is */
+	size_t *places;		/* of each that comes, among all */
+	size_t count;
+	struct ri_rank *ranks;	/* what each is started with, made by ri_members_prepare */
+	/* the caller's to change before that */
+	unsigned port;		/* of the master; the nodes' own follow it */
 	int report;		/* descriptor to which each node writes its report, or -1 */
 	uint64_t began_ms;	/* the job, CLOCK_MONOTONIC; 0: it does not, there is an answer */
 	int64_t local_rank;	/* --print-env: of which of a node's ranks; -1: no matter */
-	struct ri_arena *arena;
 };
 
-/* How many are started: each process, or one for each node. */
-size_t ri_members_count(const struct ri_simulation *simulation);
+/* Who comes: without a launch all of them, and in their order. RI_CODE_MEMORY. */
+int ri_members_choose(struct ri_members *out, const struct ri_options *options,
+	const struct ri_node *machine, struct ri_error *err);
 
 /* The one at this place of all, whether or not it ever comes. */
-struct ri_shape_member ri_members_at(const struct ri_members *members, size_t index);
+struct ri_shape_member ri_members_at(const struct ri_members *members, size_t place);
 
-/* The words, which are those of every member. NULL and RI_CODE_MEMORY. */
-char *const *ri_members_words(const struct ri_members *members, struct ri_error *err);
-
-/* The environment of one. NULL and RI_CODE_MEMORY. */
-char **ri_members_environment(const struct ri_members *members,
-	const struct ri_shape_member *member, struct ri_error *err);
+/* What each that comes is started with, and *launch for the first of them. RI_CODE_MEMORY. */
+int ri_members_prepare(struct ri_members *members, struct ri_launch *launch, struct ri_error *err);
 
 #endif

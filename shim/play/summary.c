@@ -89,15 +89,14 @@ static void tell_node(size_t node, const struct ri_child *child, const struct to
 }
 
 /* The node whose own failure came first, else whichever failed first; NULL: none did. */
-static const struct ri_child *find_first(const struct ri_job_account *account,
-	const struct told *told)
+static const struct ri_child *find_first(const struct ri_play_job *job, const struct told *told)
 {
 	const struct ri_child *first = NULL;
 	bool own = false;
 
-	for (size_t i = 0; i < account->children->started; i++) {
-		const struct ri_child *child = &account->children->items[i];
-		const struct told *node = &told[account->places[i]];
+	for (size_t i = 0; i < job->children->started; i++) {
+		const struct ri_child *child = &job->children->items[i];
+		const struct told *node = &told[job->members->places[i]];
 		bool is_own = node->failed && !node->elsewhere;
 
 		if (child->lives || child->wait_status == 0)
@@ -111,18 +110,14 @@ static const struct ri_child *find_first(const struct ri_job_account *account,
 	return first;
 }
 
-static bool is_absent(const struct ri_job_account *account, size_t node)
-{
-	return ri_simulation_fault_of(account->simulation, RI_FAULT_ABSENT, node) != NULL;
-}
-
 /* Returns how many never came. */
-static size_t tell_absent(const struct ri_job_account *account)
+static size_t tell_absent(const struct ri_play_job *job)
 {
+	const struct ri_simulation *simulation = job->members->simulation;
 	size_t count = 0;
 
-	for (size_t node = 0; node < account->simulation->nodes; node++) {
-		if (!is_absent(account, node))
+	for (size_t node = 0; node < simulation->nodes; node++) {
+		if (ri_simulation_fault_of(simulation, RI_FAULT_ABSENT, node) == NULL)
 			continue;
 		count++;
 		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it never came", node);
@@ -130,43 +125,38 @@ static size_t tell_absent(const struct ri_job_account *account)
 	return count;
 }
 
-/* What the platform makes of it; unknown of a job that is not whole. */
-static const char *find_state(const struct ri_job_account *account, int status)
-{
-	const struct ri_shape *shape = account->simulation->shape;
-
-	if (account->stopped)
-		return shape->stopped;
-	return status != 0 ? shape->failed : shape->succeeded;
-}
-
-int ri_job_account_tell(const struct ri_job_account *account)
+int ri_play_job_tell(const struct ri_play_job *job, int status)
 {
 	static struct told told[RI_MAX_SIMULATED];
-	const struct ri_simulation *simulation = account->simulation;
-	bool of_nodes = simulation->shape->scope == RI_SCOPE_NODE;
+	const struct ri_simulation *simulation = job->members->simulation;
+	const struct ri_shape *shape = simulation->shape;
+	bool stopped = job->supervised->stop.asked || job->supervised->interrupt.signal != 0;
+	bool of_nodes = shape->scope == RI_SCOPE_NODE;
 	const struct ri_child *first = NULL;
-	int status = account->status;
 	const char *state;
 
+	ri_faults_tell(&job->faults);
 	if (of_nodes) {
-		read_reports(account->report, told, simulation->nodes);
-		first = find_first(account, told);
+		read_reports(job->members->report, told, simulation->nodes);
+		first = find_first(job, told);
 	}
 	/* those that run were stopped for the one that could not be started */
-	if (first != NULL && account->children->refused == 0)
+	if (first != NULL && job->children->refused == 0)
 		status = ri_verdict_status(first->wait_status);
-	if (account->quiet && status == 0)
+	if (job->options->quiet && status == 0)
 		return 0;
-	for (size_t i = 0; of_nodes && i < account->children->started; i++)
-		tell_node(account->places[i], &account->children->items[i],
-			&told[account->places[i]]);
-	for (size_t i = account->children->started; of_nodes && i < account->children->count; i++)
+	for (size_t i = 0; of_nodes && i < job->children->started; i++)
+		tell_node(job->members->places[i], &job->children->items[i],
+			&told[job->members->places[i]]);
+	for (size_t i = job->children->started; of_nodes && i < job->children->count; i++)
 		ri_log(RI_LEVEL_ALWAYS, "simulated: node %zu: it could not be started",
-			account->places[i]);
-	state = tell_absent(account) == 0 ? find_state(account, status) : NULL;
+			job->members->places[i]);
+	state = stopped ? shape->stopped : status != 0 ? shape->failed : shape->succeeded;
+	/* what it makes of a job that is not whole is not known */
+	if (tell_absent(job) > 0)
+		state = NULL;
 	ri_log(RI_LEVEL_ALWAYS, "simulated: the job's exit status is %d%s%s%s", status,
 		state == NULL ? "" : "; there it would be ", state == NULL ? "" : state,
-		state != NULL && account->stopped ? ", since it was stopped" : "");
+		state != NULL && stopped ? ", since it was stopped" : "");
 	return status;
 }

@@ -3,20 +3,9 @@
 #ifndef RI_SHIM_PLAY_SUMMARY_H
 #define RI_SHIM_PLAY_SUMMARY_H
 
-#include "launch/children.h"
-#include "play/simulation.h"
+#include "play/play_job.h"
 
-struct ri_job_account {
-	const struct ri_simulation *simulation;
-	const struct ri_children *children;
-	const size_t *places;	/* of each child among the members */
-	int report;		/* where the nodes wrote their reports, one after the other; -1 */
-	bool stopped;		/* from outside, or by a fault */
-	bool quiet;		/* a good end is not told */
-	int status;		/* of the first that ended with another one than 0 */
-};
-
-/* Say it. Returns the job's exit status. */
-int ri_job_account_tell(const struct ri_job_account *account);
+/* Say it; status is that of the first failure. Returns the exit status of the job. */
+int ri_play_job_tell(const struct ri_play_job *job, int status);
 
 #endif

@@ -105,7 +105,7 @@ look shim/link $library system options launch say
 look shim/hang $library system options launch say
 # shellcheck disable=SC2086
 look shim/watch $library system check options launch pump say
-look shim/play base from command output system options launch link hang watch
+look shim/play base node from command output system options launch pump link hang watch
 # shellcheck disable=SC2086
 look shim $library system check options preflight launch pump say watch
 
