@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "report/class.h"
+#include "report/mismatch.h"
 #include "words/loss.h"
 
 uint64_t ri_blame_nodes(const struct ri_outcome *outcome)
@@ -160,6 +161,11 @@ static bool may_be_here(const struct ri_outcome *outcome)
 	return false;
 }
 
+static bool ranks_differ(const struct ri_outcome *outcome)
+{
+	return outcome->ranks[outcome->first].evidence.loss->kind == RI_LOSS_MISMATCH;
+}
+
 void ri_blame_find(struct ri_outcome *outcome)
 {
 	ssize_t loss = find_loss(outcome);
@@ -170,6 +176,10 @@ void ri_blame_find(struct ri_outcome *outcome)
 	if (outcome->first >= 0 || loss < 0)
 		return;
 	outcome->first = loss;
+	if (ranks_differ(outcome) && ri_mismatch_odd(outcome, &outcome->named)) {
+		outcome->blame = RI_BLAME_HELD;
+		return;
+	}
 	leavers = count_leavers(outcome, &outcome->named);
 	if (has_others(outcome))
 		outcome->blame = may_be_here(outcome) ? RI_BLAME_UNKNOWN : RI_BLAME_ELSEWHERE;

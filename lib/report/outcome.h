@@ -95,7 +95,8 @@ struct ri_rank_outcome {
 enum ri_blame {
 	RI_BLAME_FIRST,		/* the first failure failed first */
 	RI_BLAME_LEFT,		/* another ended with 0, and the first failure then lost it */
-	RI_BLAME_HELD,		/* another did not come, and the first failure waited for it */
+	/* another did not come, or it ran another collective, and the first failure waited */
+	RI_BLAME_HELD,
 	RI_BLAME_UNKNOWN,	/* losses alone: what they lost cannot be told */
 	RI_BLAME_ELSEWHERE,	/* losses alone, and there are other nodes */
 };

@@ -9,6 +9,7 @@
 #include "report/blame.h"
 #include "words/loss.h"
 #include "report/class.h"
+#include "report/mismatch.h"
 #include "redact/redact.h"
 
 enum {
@@ -258,7 +259,9 @@ static void add_headline(struct ri_text *out, const struct ri_outcome *outcome, 
 		break;
 	case RI_BLAME_HELD:
 		add_who(out, outcome, named);
-		ri_text_add(out, " did not come when all others waited for it: ");
+		ri_text_add(out, outcome->ranks[outcome->first].evidence.loss->kind ==
+			RI_LOSS_MISMATCH ? " did not run the collective of all others: "
+			: " did not come when all others waited for it: ");
 		ri_text_add(out, named->told ? "told to stop, " : "");
 		add_end(out, named);
 		break;
@@ -454,10 +457,14 @@ static void add_cause(struct ri_text *out, const struct ri_cause *cause)
 static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_reason *reason, bool of_job)
 {
+	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
+
 	add_headline(out, outcome, of_job);
-	ri_reason_add(out, &outcome->ranks[outcome->first], reason);
+	if (first->evidence.loss != NULL && first->evidence.loss->kind == RI_LOSS_MISMATCH)
+		ri_mismatch_add(out, outcome);
+	ri_reason_add(out, first, reason);
 	ri_gpu_errors_add(out, outcome->gpu_errors, "  ", "it");
-	if (outcome->ranks[outcome->first].end == RI_END_EXEC_FAILED)
+	if (first->end == RI_END_EXEC_FAILED)
 		add_refusal(out, outcome->cause);
 	else
 		add_cause(out, outcome->cause);

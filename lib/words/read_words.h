@@ -3,6 +3,7 @@
 #ifndef RI_WORDS_READ_WORDS_H
 #define RI_WORDS_READ_WORDS_H
 
+#include "words/fingerprint.h"
 #include "words/loss.h"
 #include "words/traceback.h"
 
@@ -22,6 +23,8 @@ struct ri_words {
 	bool asked_for_line;	/* the program asked stdin for a line, which had ended */
 
 	const struct ri_loss *last_loss;	/* of the last lines, or NULL */
+	bool has_calls;		/* torch says which collectives were not the same: */
+	struct ri_fingerprint calls[2];
 	bool complains;		/* the last lines have a word for an error */
 	bool has_bus_error;
 	bool has_gpu_error;	/* CUDA's words for what a GPU that failed does to a program */

@@ -24,7 +24,7 @@ STEP = re.compile(r"@(?P<ranks>\S+) +(?:term +(?P<term>ignore|\+?\d+)|"
                   r"after +(?P<peer>\S+)(?: +\+?(?P<late>\d+))?|(?P<when>\+?\d+))"
                   r"(?: +(?P<what>\S+)(?: +(?P<number>\S+))?)?")
 # Where a silent death has no words of its own, its cause is rankinit's.
-OWN_WORDS = re.compile(r"killed by|exit status|out of memory|exited|SIG[A-Z]+|rank \d|node \d")
+OWN_WORDS = re.compile(r"killed by|exit status|out of memory|exited|SIG[A-Z]+|ranks? \d|node \d")
 
 
 class Malformed(Exception):

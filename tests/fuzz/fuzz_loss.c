@@ -25,6 +25,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	ri_class_find(&rank);
 	CHECK(rank.evidence.class != RI_CLASS_NONE && ri_class_name(rank.evidence.class) != NULL);
+	if (rank.evidence.words.has_calls)
+		for (int i = 0; i < 2; i++)
+			CHECK(rank.evidence.words.calls[i].op[0] != '\0' &&
+				strlen(rank.evidence.words.calls[i].op) < RI_FINGERPRINT_OP &&
+				strlen(rank.evidence.words.calls[i].shape) < RI_FINGERPRINT_SHAPE);
 	CHECK((rank.evidence.loss != NULL) == (rank.evidence.class == RI_CLASS_LOSS));
 	for (size_t i = 0; ri_loss_at(i) != NULL; i++)
 		check_peer(text, ri_loss_at(i));

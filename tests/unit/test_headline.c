@@ -305,9 +305,84 @@ static void the_report(void **state)
 	expect_first(-1, "loss", true, "10.0.0.5");
 }
 
+#define RUNS(rank, call) "Rank " #rank " is running collective: CollectiveFingerPrint(" call ")"
+#define DIFFERS(rank, call, other, another) HEAD "RuntimeError: Detected mismatch between " \
+	"collectives on ranks. " RUNS(rank, call) ", but " RUNS(other, another) ".\n"
+#define SUM "SequenceNumber=101, OpType=ALLREDUCE, TensorShape=[4]"
+#define ROOT "SequenceNumber=101, OpType=REDUCE, TensorShape=[1]"
+#define OTHER "SequenceNumber=0OpType=REDUCE"
+
+/* Who called what; who differs from three that agree is named. */
+static void ranks_with_different_collectives(void **state)
+{
+	exits(0, 1, DIFFERS(0, SUM, 2, OTHER));
+	exits(1, 1, DIFFERS(1, SUM, 2, OTHER));
+	exits(2, 1, DIFFERS(2, ROOT, 0, "SequenceNumber=0OpType=ALLREDUCE"));
+	exits(3, 1, DIFFERS(3, SUM, 2, OTHER));
+	expect_start("rank 2 (local rank 2, pid 102 on node-a) did not run the collective of all "
+		"others: exit status 1, after 1.000 s, at 2023-11-14T22:13:21.000Z\n"
+		"  rank 0 said so first: exit status 1, after 1.000 s, at "
+		"2023-11-14T22:13:21.000Z\n  rank 2: REDUCE 101; ranks 0-1, 3: ALLREDUCE 101\n");
+	assert_int_equal(outcome.blame, RI_BLAME_HELD);
+	/* it may be silent: the others say what it ran */
+	begin(state);
+	exits(0, 1, DIFFERS(0, SUM, 2, OTHER));
+	exits(1, 1, DIFFERS(1, SUM, 2, OTHER));
+	exits(3, 1, DIFFERS(3, SUM, 2, OTHER));
+	expect_start("rank 2 (local rank 2, pid 102 on node-a) did not run the collective of all "
+		"others: told to stop, killed by SIGTERM (15), after 1.500 s, at "
+		"2023-11-14T22:13:21.500Z\n");
+	assert_non_null(strstr(bytes, "  rank 2: REDUCE 0; ranks 0-1, 3: ALLREDUCE 101\n"));
+	/* two and two, or two against one: no one is */
+	begin(state);
+	exits(0, 1, DIFFERS(0, SUM, 2, OTHER));
+	exits(1, 1, DIFFERS(1, SUM, 2, OTHER));
+	exits(2, 1, DIFFERS(2, ROOT, 0, OTHER));
+	exits(3, 1, DIFFERS(3, ROOT, 0, OTHER));
+	expect_start("cannot tell which rank failed first: ranks 0-3 ran another collective than "
+		"a peer\n");
+	assert_non_null(strstr(bytes, "  ranks 0-1: ALLREDUCE 101; ranks 2-3: REDUCE 101\n"));
+	begin(state);
+	exits(0, 1, DIFFERS(0, SUM, 2, SUM "5"));
+	exits(1, 1, DIFFERS(1, SUM, 2, SUM "5"));
+	expect_start("cannot tell which rank failed first: ranks 0-1 ran another collective than "
+		"a peer\n");
+	/* the numbers of a smaller group are no ranks */
+	begin(state);
+	for (int i = 0; i < RANKS; i++)
+		exits(i, 1, DIFFERS(9, SUM, 2, OTHER));
+	expect_start("cannot tell which rank failed first: ranks 0-3 ran another collective than "
+		"a peer\n");
+	assert_null(strstr(bytes, "REDUCE 0"));
+	/* shapes, where they alone differ */
+	begin(state);
+	exits(0, 1, DIFFERS(0, SUM, 1, "SequenceNumber=101, OpType=ALLREDUCE, TensorShape=[9]"));
+	exits(1, 1, DIFFERS(1, "SequenceNumber=101, OpType=ALLREDUCE, TensorShape=[9]", 0, SUM));
+	assert_non_null(strstr(verdict(),
+		"  rank 0: ALLREDUCE 101 [4]; rank 1: ALLREDUCE 101 [9]\n"));
+}
+
+/* One of another node that differs is told of, and not named. */
+static void a_collective_of_another_node(void **state)
+{
+	(void)state;
+	of_two_nodes("0");
+	for (int i = 0; i < RANKS; i++)
+		exits(i, 1, HEAD "RuntimeError: x\n");
+	exits(0, 1, DIFFERS(0, SUM, 5, OTHER));
+	exits(1, 1, DIFFERS(1, SUM, 5, OTHER));
+	exits(2, 1, DIFFERS(2, SUM, 5, OTHER));
+	exits(3, 1, DIFFERS(3, SUM, 5, OTHER));
+	expect_start("ranks 0-3 ran another collective than a peer on another node (node 0 of "
+		"2)\n");
+	assert_non_null(strstr(bytes, "  rank 5: REDUCE 0; ranks 0-3: ALLREDUCE 101\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(ranks_with_different_collectives, begin, finish),
+		cmocka_unit_test_setup_teardown(a_collective_of_another_node, begin, finish),
 		cmocka_unit_test_setup_teardown(of_several_nodes, begin, finish),
 		cmocka_unit_test_setup_teardown(who_had_printed_an_exception, begin, finish),
 		cmocka_unit_test_setup_teardown(on_another_node, begin, finish),
