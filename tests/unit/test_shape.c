@@ -32,17 +32,9 @@ static const struct { const char *shape, *source; } others[] = {
 	{ "azureml_mpi", "azure_batchai" },
 };
 
-/* What is found and right. */
+/* What is found and right, beside what is assumed of a shape that does not say it. */
 static const struct { const char *shape, *code, *subject; } right[] = {
-	/* they say neither the node nor whether all have as many ranks */
 	{ "horovod", "node_rank.assumed", "HOROVOD_CROSS_RANK" },
-	{ "jsm", "node_rank.assumed", "NODE_RANK" },
-	{ "flux", "node_rank.assumed", "NODE_RANK" },
-	{ "flux", "local_size.assumed", "LOCAL_WORLD_SIZE" },
-	{ "azureml_pytorch", "local_size.assumed", "LOCAL_WORLD_SIZE" },
-	{ "mvapich2", "node_rank.assumed", "NODE_RANK" },
-	{ "hydra", "node_rank.assumed", "NODE_RANK" },
-	{ "pmi", "node_rank.assumed", "NODE_RANK" },
 	/* a task for each node, where each has several ranks */
 	{ "tf_config", "env.differs", "TF_CONFIG" },
 };
@@ -250,8 +242,22 @@ static unsigned compare_nodes(const struct job *job, const struct answer *answer
 	return compare_number(job, answer, RI_FACT_NNODES, job->member.nodes);
 }
 
+/* Does a variable of this shape have this in its value? */
+static bool says(const struct job *job, const char *what)
+{
+	for (const struct ri_shape_row *row = job->shape->rows; row->name != NULL; row++)
+		if (strstr(row->value, what) != NULL)
+			return true;
+	return false;
+}
+
 static bool is_right(const struct job *job, const struct ri_finding *finding)
 {
+	if (finding->code == RI_CODE_NODE_RANK_ASSUMED &&
+		strcmp(finding->subject, "NODE_RANK") == 0)
+		return !says(job, "<node>");
+	if (finding->code == RI_CODE_LOCAL_SIZE_ASSUMED)
+		return !says(job, "<ranks>");
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
 		if (strcmp(right[i].shape, job->shape->name) == 0 &&
 			strcmp(right[i].code, ri_code_name(finding->code)) == 0 &&
