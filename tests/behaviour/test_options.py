@@ -233,6 +233,9 @@ def test_the_last_of_two_counts(box):
     row = ROWS["exit_map"]
     assert seen(box, row, "--exit-map=3:9", "--exit-map=3:8") == 8
     assert seen(box, row, "--exit-map=3:9", "--exit-map=4:8") == 3, "it replaces the first"
+    row = ROWS["expect"]
+    assert seen(box, row, f"--expect={HUGE}", "--expect=shm=1k") is False, "lists do not add up"
+    assert seen(box, row, "--expect=shm=1k", f"--expect={HUGE}") is True
 
 
 def test_letters(box):
