@@ -111,8 +111,9 @@ static int find_first(const struct ri_run *run, struct ri_outcome *outcome, int 
 	}
 	ri_blame_find(outcome);
 	find_interrupt(run, outcome);
-	if (outcome->first < 0 || (outcome->ranks[outcome->first].told &&
-		outcome->ranks[outcome->first].end == RI_END_SIGNALED))
+	if (outcome->first < 0 || outcome->ranks[outcome->first].lingered_s > 0 ||
+		(outcome->ranks[outcome->first].told &&
+			outcome->ranks[outcome->first].end == RI_END_SIGNALED))
 		return status;
 	/* a launcher's own status says how it took that */
 	if (outcome->launched)

@@ -124,11 +124,10 @@ static void add_name(struct ri_text *out, const struct ri_hang_look *look, int g
 	}
 }
 
-/* Where a library lies says little: the path below site-packages, or below lib/python3.11. */
-static const char *behind_folder(const char *file)
+const char *ri_hang_short_file(const char *path)
 {
 	static const char packages[] = "-packages/", library[] = "/lib/python3.";
-	const char *inner = strstr(file, packages);
+	const char *file = ri_hang_redact_file(path), *inner = strstr(file, packages);
 
 	if (inner != NULL)
 		return inner + strlen(packages);
@@ -139,7 +138,7 @@ static const char *behind_folder(const char *file)
 
 static void add_frame(struct ri_text *out, const struct ri_hang_frame *frame)
 {
-	ri_text_add_shown(out, behind_folder(ri_hang_redact_file(frame->file)), SHOWN);
+	ri_text_add_shown(out, ri_hang_short_file(frame->file), SHOWN);
 	if (frame->line > 0)
 		ri_text_addf(out, ":%u", frame->line);
 	ri_text_add(out, " in ");

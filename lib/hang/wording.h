@@ -38,6 +38,12 @@ void ri_hang_add_no_stack(struct ri_text *out, const struct ri_hang *hang,
 /* A file's name without its secrets, all of it: a part may lack the word that marks a secret. */
 const char *ri_hang_redact_file(const char *file);
 
+/*
+ * The same, without where a library lies, which says little: the path below site-packages, or below
+ * lib/python3.11.
+ */
+const char *ri_hang_short_file(const char *path);
+
 /* Why it cannot be known whether a process moves, as "rank 0 (sleep): it runs no Python". */
 void ri_hang_say_unreadable(const struct ri_hang *hang, const struct ri_hang_process *process,
 	struct ri_text *out);

@@ -32,7 +32,7 @@ static bool has_others(const struct ri_outcome *outcome)
 static bool counts(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
 {
 	return rank->evidence.class > RI_CLASS_STOPPED &&
-		!(rank->told && outcome->stop.signal != 0);
+		!(rank->told && outcome->stop.signal != 0 && rank->lingered_s == 0);
 }
 
 /* The first loss, or -1. */

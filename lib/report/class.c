@@ -49,7 +49,7 @@ static bool ended_of_traceback(const struct ri_rank_outcome *rank)
 		return false;
 	if (may_be_message(rank))
 		return true;
-	if (rank->end == RI_END_EXITED || rank->leaving)
+	if (rank->end == RI_END_EXITED || rank->leaving || rank->lingered_s > 0)
 		return words->traceback.lines_after <= OLD_TRACEBACK;
 	return words->lines_since <= OLD_BEFORE_SIGNAL;
 }

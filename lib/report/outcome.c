@@ -3,7 +3,7 @@
 
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {
-	return rank->leaving || rank->end == RI_END_EXEC_FAILED ||
+	return rank->leaving || rank->lingered_s > 0 || rank->end == RI_END_EXEC_FAILED ||
 		rank->end == RI_END_SIGNALED ||
 		(rank->end == RI_END_EXITED && rank->exit_code != 0);
 }

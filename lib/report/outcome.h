@@ -79,6 +79,8 @@ struct ri_rank_outcome {
 	bool oom;		/* the cgroup counted an out-of-memory kill meanwhile */
 	bool told;		/* we had told it to stop before it ended */
 	bool leaving;		/* it lives, has raised an exception, and is silent since */
+	unsigned lingered_s;	/* so long after its exception we stopped it; 0: we did not */
+	const char *held;	/* by what it was kept from its end, "it waits in ..."; or NULL */
 	enum ri_course course;	/* of one that was told, after its last traceback began */
 	unsigned order;		/* 1: reaped first; 0: unknown, its end is compared */
 	const char *word_of;	/* the launcher that tells of the end; NULL: the kernel does */

@@ -183,6 +183,15 @@ static void add_first(struct ri_text *out, const struct ri_outcome *outcome, boo
 		ri_text_add(out, ": raised the error below, and has not ended yet\n");
 		return;
 	}
+	if (ranks[outcome->first].lingered_s > 0) {
+		ri_text_addf(out, ": raised the error below, and %s not ended %u s later",
+			ranks[outcome->first].end == RI_END_RUNNING ? "has" : "had",
+			ranks[outcome->first].lingered_s);
+		ri_text_add(out, ranks[outcome->first].end == RI_END_RUNNING ? "\n" : ": ");
+		if (ranks[outcome->first].end != RI_END_RUNNING)
+			add_end(out, &ranks[outcome->first]);
+		return;
+	}
 	/* the stop for one that ended sooner was faster than its own way out */
 	ri_text_add(out, ranks[outcome->first].told
 			? ": raised the error below, then was stopped while exiting: " : ": ");
@@ -292,6 +301,7 @@ static bool is_same(const struct ri_rank_outcome *a, const struct ri_rank_outcom
 {
 	return a->end == b->end && a->told == b->told && a->exit_code == b->exit_code &&
 		a->signal == b->signal && a->oom == b->oom && a->word_of == b->word_of &&
+		(a->lingered_s > 0) == (b->lingered_s > 0) &&
 		(a->evidence.loss == NULL) == (b->evidence.loss == NULL) &&
 		(a->evidence.loss == NULL || a->evidence.loss->kind == b->evidence.loss->kind);
 }
@@ -345,6 +355,7 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 	ri_text_add(out, ": ");
 	if (rank->evidence.loss != NULL)
 		ri_text_addf(out, "%s, ", loss_words(rank->evidence.loss));
+	ri_text_add(out, rank->lingered_s > 0 ? "had not ended of an exception, " : "");
 	ri_text_add(out, rank->told ? "told to stop, " : "");
 	add_how(out, rank);
 	if (rank->end == RI_END_RUNNING && count == 1)
@@ -460,6 +471,8 @@ static void add_failure(struct ri_text *out, const struct ri_outcome *outcome,
 	const struct ri_rank_outcome *first = &outcome->ranks[outcome->first];
 
 	add_headline(out, outcome, of_job);
+	if (first->held != NULL)
+		ri_text_addf(out, "  seen before the stop: %s\n", first->held);
 	if (first->evidence.loss != NULL && first->evidence.loss->kind == RI_LOSS_MISMATCH)
 		ri_mismatch_add(out, outcome);
 	ri_reason_add(out, first, reason);

@@ -12,6 +12,8 @@
 
 #include "launch/children.h"
 
+enum { RI_COURSE_HELD = 512 };
+
 /*
  * Begin to look at the children that are doubtful. Does nothing if a process looks already, if no
  * child is doubtful, or if the kernel refuses a process.
@@ -23,6 +25,12 @@ bool ri_course_is_asked(void);
 
 /* A look is over: what it saw is in the children now. Returns false where none is. */
 bool ri_course_take(struct ri_children *children);
+
+/*
+ * What the last look saw that child in whose program was over: "it waits in threading._shutdown for
+ * ...". NULL: there was no such look. It is good until the next one at the same child.
+ */
+const char *ri_course_held(size_t index);
 
 /* The job is over: end the process that looks. */
 void ri_course_end(void);

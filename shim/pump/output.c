@@ -84,7 +84,7 @@ static void remember(struct ri_output *output, struct ri_memory *memory, size_t 
 		return;
 	/* a rank that is dying now did so before it */
 	if (output->alarm != NULL)
-		output->alarm(output->context);
+		output->alarm(output->context, (size_t)(memory - output->memories));
 	output->rang = true;
 	clock_gettime(CLOCK_REALTIME, &memory->traceback);
 }

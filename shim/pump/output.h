@@ -77,7 +77,8 @@ struct ri_output {
 	size_t room;			/* of .rendered, and of what each sink has pending */
 	struct rlimit files_before;	/* the limit to give back to the ranks */
 	bool raised;
-	void (*alarm)(void *context);	/* a traceback begins on some stderr; or NULL */
+	/* a traceback begins on the stderr of the rank with this index; or NULL */
+	void (*alarm)(void *context, size_t index);
 	bool rang;		/* and the caller may wait otherwise now */
 	void *context;
 	uint64_t files_lost;		/* bytes that no log file took */

@@ -108,6 +108,8 @@ void ri_settle_describe(const struct ri_child *child, struct ri_output *output, 
 	};
 	out->traceback_at = ri_output_traceback(output, index);
 	out->course = course_of(child, out->traceback_at);
+	out->lingered_s = child->lingered_s;
+	out->held = child->lingered_s > 0 ? ri_course_held(index) : NULL;
 }
 
 /* What its end is evidence of; of one that lives, what it would be if it ended now. */
@@ -179,12 +181,10 @@ static bool has_own_words(const struct ri_child *child, struct ri_output *output
 	return find_own_words(child, output, index, &words);
 }
 
-bool ri_settle_ask(struct ri_children *children, struct ri_output *output)
+void ri_settle_ask(struct ri_children *children, struct ri_output *output)
 {
-	bool asks = false;
-
 	if (ri_course_is_asked() || !ri_descendants_are_shown())
-		return ri_course_is_asked();
+		return;
 	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 		struct ri_procstat process;
@@ -194,18 +194,21 @@ bool ri_settle_ask(struct ri_children *children, struct ri_output *output)
 		if (child->doubtful)
 			child->uncaught = ri_proc_read(child->pid, &process) &&
 				!catches(&process, SIGINT);
-		asks = asks || child->doubtful;
 	}
 	ri_course_ask(children);
-	return asks;
 }
 
-bool ri_settle_is_over(const struct ri_child *child, struct ri_output *output, size_t index,
+bool ri_settle_may_linger(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_words *out)
 {
-	return find_own_words(child, output, index, out) && !out->traceback.aside &&
-		was_looked_at(child, ri_output_traceback(output, index)) &&
-		child->course == RI_COURSE_ENDING;
+	struct ri_evidence evidence;
+
+	if (!child->lives || child->told || ri_output_traceback(output, index).tv_sec == 0)
+		return false;
+	evidence = judge(child, output, index);
+	*out = evidence.words;
+	return evidence.ended_of_traceback && !out->traceback.aside && out->uncaught &&
+		out->traceback.last.length > 0;
 }
 
 /* A program that had no handler for SIGINT, or is no Python by now, cannot be judged by that. */

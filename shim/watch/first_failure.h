@@ -23,15 +23,15 @@ void ri_settle_look(struct ri_children *children);
 
 /*
  * Some have failed: begin to look which of the others, that have printed an exception, end of it.
- * ri_course_take has the answer. Returns whether a look is on its way.
+ * ri_course_take has the answer.
  */
-bool ri_settle_ask(struct ri_children *children, struct ri_output *output);
+void ri_settle_ask(struct ri_children *children, struct ri_output *output);
 
 /*
- * Was it seen to have left its program for good, and are its last words an exception of its own?
- * Then *out has these words.
+ * It was not told to stop, and lives: are its last words an exception that may have ended its
+ * program? Then *out has these words.
  */
-bool ri_settle_is_over(const struct ri_child *child, struct ri_output *output, size_t index,
+bool ri_settle_may_linger(const struct ri_child *child, struct ri_output *output, size_t index,
 	struct ri_words *out);
 
 /*

@@ -1,67 +1,169 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/linger.h"
 
+#include "base/limits.h"
+#include "base/path.h"
+#include "hang/course.h"
 #include "redact/redact.h"
 #include "system/clock.h"
 #include "system/log.h"
+#include "watch/descendants.h"
 #include "watch/first_failure.h"
 
-enum { SHOWN = 200 };	/* bytes of an exception */
+enum {
+	SHOWN = 200,		/* bytes of an exception */
+	SAID = 4,		/* ranks of which a line is said */
+	BUSY_MS = 1000,		/* another look is on its way */
+};
+
+struct rank {
+	int64_t due;		/* CLOCK_MONOTONIC ms; 0: never */
+	int64_t step;		/* ms until the next look */
+	size_t lines;		/* behind its exception's first, some time later */
+	bool counted;		/* these are known */
+	bool asked;		/* it is looked at */
+	bool ran;		/* its program did, after the traceback */
+	bool over;		/* and was over afterwards */
+};
 
 static struct {
-	int64_t begun, after_ms;
-	int64_t due;		/* 0: never */
+	struct rank ranks[RI_MAX_LOCAL];
+	int64_t after_ms;
+	int64_t next;		/* no rank is due before; 0: none is */
 } own;
 
-void ri_linger_begin(int64_t after_ms)
+static void plan(struct rank *rank, int64_t due)
 {
-	own.begun = ri_now_ms();
+	rank->due = due;
+	if (own.next == 0 || due < own.next)
+		own.next = due;
+}
+
+void ri_linger_begin(size_t index, int64_t after_ms)
+{
+	struct rank *rank = &own.ranks[index];
+
 	own.after_ms = after_ms;
-	own.due = after_ms > 0 ? own.begun + after_ms : 0;
+	if (after_ms == 0)
+		return;
+	*rank = (struct rank){ .step = after_ms };
+	plan(rank, ri_now_ms() + after_ms / 2);
 }
 
 int64_t ri_linger_due(void)
 {
-	return own.due == 0 ? INT64_MAX : own.due;
+	return own.next == 0 ? INT64_MAX : own.next;
 }
 
-void ri_linger_look(struct ri_children *children, struct ri_output *output)
-{
-	own.due = 0;
-	for (size_t i = 0; i < children->started; i++)
-		if (children->items[i].course == RI_COURSE_RUNNING)
-			children->items[i].course_at.tv_sec = 0;
-	if (ri_settle_ask(children, output))
-		own.due = ri_now_ms() + 2 * (ri_now_ms() - own.begun);
-}
-
-static void say(const struct ri_children *children, size_t index, struct ri_span exception)
-{
-	char shown[SHOWN];
-	struct ri_text text;
-
-	ri_text_init(&text, shown, sizeof(shown));
-	ri_redact(&text, exception);
-	ri_text_replace_controls(shown);
-	ri_log(RI_LEVEL_ALWAYS, "rank %llu (pid %d) raised %s; its program is over, and it has not "
-		"ended for %lld s: it is stopped now (--linger)",
-		(unsigned long long)(children->first_rank + index),
-		(int)children->items[index].pid, shown,
-		(long long)(ri_now_ms() - own.begun) / 1000);
-}
-
-struct ri_child *ri_linger_find(const struct ri_children *children, struct ri_output *output)
+/*
+ * Shall it be looked at now? By half of its time the message is printed, however long that is: what
+ * comes after it shows that the rank gets on.
+ */
+static bool is_suspect(struct rank *rank, const struct ri_child *child, struct ri_output *output,
+	size_t index)
 {
 	struct ri_words words;
 
-	for (size_t i = 0; own.begun != 0 && i < children->started; i++) {
+	rank->due = 0;
+	if (!ri_settle_may_linger(child, output, index, &words))
+		return false;
+	if (rank->counted && words.lines_since == rank->lines)
+		return true;
+	rank->due = ri_now_ms() + (rank->counted ? own.after_ms : own.after_ms - own.after_ms / 2);
+	rank->lines = words.lines_since;
+	rank->counted = true;
+	return false;
+}
+
+void ri_linger_act(struct ri_children *children, struct ri_output *output)
+{
+	int64_t now = ri_now_ms();
+	bool busy = ri_course_is_asked();
+
+	own.next = 0;
+	for (size_t i = 0; i < children->started; i++) {
+		struct rank *rank = &own.ranks[i];
+
+		if (rank->due != 0 && rank->due <= now && busy)
+			rank->due = now + BUSY_MS;
+		else if (rank->due != 0 && rank->due <= now)
+			children->items[i].doubtful = rank->asked =
+				is_suspect(rank, &children->items[i], output, i);
+		if (rank->due != 0)
+			plan(rank, rank->due);
+	}
+	if (!busy && ri_descendants_are_shown())
+		ri_course_ask(children);
+	/* without a look there is no answer */
+	for (size_t i = 0; i < children->started && !ri_course_is_asked(); i++)
+		own.ranks[i].asked = children->items[i].doubtful = false;
+}
+
+static void say(const struct ri_children *children, size_t index, const struct ri_end *end,
+	struct ri_span exception)
+{
+	const struct ri_child *child = &children->items[index];
+	const char *held = ri_course_held(index);
+	char shown[SHOWN], who[64];
+	struct ri_text text;
+
+	ri_text_init(&text, who, sizeof(who));
+	if (children->count > 1 || end->rank >= 0)
+		ri_text_addf(&text, "rank %lld", end->rank >= 0 ? (long long)end->rank
+			: (long long)(children->first_rank + index));
+	else
+		ri_text_add_shown(&text, ri_path_name(end->command), sizeof(who) / 2);
+	ri_text_init(&text, shown, sizeof(shown));
+	ri_redact(&text, exception);
+	ri_text_replace_controls(shown);
+	ri_log(RI_LEVEL_ALWAYS, "%s (pid %d) raised %s and has not ended for %u s: %s; --linger "
+		"stops it now", who, (int)child->pid, shown, child->lingered_s,
+		held == NULL ? "its program is over" : held);
+}
+
+/* By the clock that has its traceback's time; at least 1. */
+static unsigned seconds_since(struct timespec at)
+{
+	struct timespec now;
+
+	ri_clock_read(CLOCK_REALTIME, &now);
+	return now.tv_sec > at.tv_sec ? (unsigned)(now.tv_sec - at.tv_sec) : 1;
+}
+
+/* It was looked at: is it at its end, and does it stay there? */
+static bool lingers(struct rank *rank, enum ri_course course)
+{
+	bool seen_over = rank->over || !rank->ran;
+
+	rank->over = course == RI_COURSE_ENDING;
+	rank->ran = rank->ran || course == RI_COURSE_RUNNING;
+	if (rank->over && seen_over)
+		return true;
+	rank->step *= rank->over ? 1 : 2;
+	plan(rank, ri_now_ms() + (rank->over ? own.after_ms : rank->step));
+	return false;
+}
+
+bool ri_linger_take(struct ri_children *children, struct ri_output *output,
+	const struct ri_end *end)
+{
+	struct ri_words words;
+	unsigned found = 0;
+
+	for (size_t i = 0; i < children->started; i++) {
 		struct ri_child *child = &children->items[i];
 
-		if (!ri_settle_is_over(child, output, i, &words) ||
-			ri_now_ms() - own.begun < own.after_ms)
+		if (!own.ranks[i].asked)
 			continue;
-		say(children, i, words.traceback.last);
-		return child;
+		own.ranks[i].asked = false;
+		if (!lingers(&own.ranks[i], child->course) ||
+			!ri_settle_may_linger(child, output, i, &words))
+			continue;
+		child->lingered_s = seconds_since(ri_output_traceback(output, i));
+		if (found++ < SAID)
+			say(children, i, end, words.traceback.last);
 	}
-	return NULL;
+	if (found > SAID)
+		ri_log(RI_LEVEL_ALWAYS, "and so have %u more ranks", found - SAID);
+	return found > 0;
 }

@@ -288,7 +288,8 @@ static void take_course(struct ri_supervisor *sv)
 {
 	if (sv->phase == RI_PHASE_SETTLING) {
 		ri_phase_happen(sv, RI_EVENT_LOOKED);
-	} else if (sv->phase == RI_PHASE_RUNNING && ri_linger_find(sv->children, sv->output)) {
+	} else if (sv->phase == RI_PHASE_RUNNING &&
+		ri_linger_take(sv->children, sv->output, &sv->end)) {
 		sv->status = 1;
 		ri_phase_happen(sv, RI_EVENT_LINGERED);
 	}
@@ -324,7 +325,7 @@ static void take_time(struct ri_supervisor *sv)
 		ri_phase_happen(sv, RI_EVENT_TICK);
 	}
 	if (now >= ri_linger_due())
-		ri_linger_look(sv->children, sv->output);
+		ri_linger_act(sv->children, sv->output);
 	ri_timetable_act(sv->setting->timetable, now);
 }
 
@@ -347,14 +348,14 @@ static int64_t time_left(const struct ri_supervisor *sv)
 }
 
 /* A traceback begins: a rank that dies by now did so before it, if none was told to stop. */
-static void look(void *supervisor)
+static void look(void *supervisor, size_t index)
 {
 	const struct ri_supervisor *sv = supervisor;
 
 	if (sv->phase < RI_PHASE_ASKED) {
 		ri_settle_look(sv->children);
 		ri_others_look();
-		ri_linger_begin((int64_t)sv->options->linger_ms);
+		ri_linger_begin(index, (int64_t)sv->options->linger_ms);
 	}
 }
 

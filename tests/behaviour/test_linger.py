@@ -2,6 +2,7 @@
 """--linger: a rank that has raised an exception, and does not get to its end."""
 
 import json
+import signal
 import sys
 
 import pytest
@@ -9,85 +10,208 @@ import pytest
 import schema
 from peek import wait_until
 
+# What holds it, and what is said of that.
 HANGS = {
-    "a thread": "threading.Thread(target=time.sleep, args=(600,)).start()",
-    "a handler of atexit": "atexit.register(time.sleep, 600)",
-    "an excepthook": "sys.excepthook = lambda *a: (sys.__excepthook__(*a), time.sleep(600))",
-    "what ignores SIGTERM": "signal.signal(15, signal.SIG_IGN); atexit.register(time.sleep, 600)",
+    "a thread": (
+        "threading.Thread(target=work).start()",
+        "it waits in threading._shutdown for a thread in work (<string>:4)"),
+    "a handler of atexit": (
+        "atexit.register(work)", "it is in work (<string>:4)"),
+    "one of C": (
+        "atexit.register(time.sleep, 600)",
+        "its interpreter is behind the last line of Python"),
+    "an excepthook": (
+        "sys.excepthook = lambda *a: (sys.__excepthook__(*a), work())",
+        "it is in <lambda> (<string>:7), and there in work (<string>:4)"),
+    "an object of the module": (
+        "class Held:\n    def __del__(self): work()\nheld = Held()",
+        "it is in Held.__del__ (<string>:8), and there in work (<string>:4)"),
+    "what ignores SIGTERM": (
+        "signal.signal(15, signal.SIG_IGN); atexit.register(work)", "it is in work (<string>:4)"),
+    "what ends well of SIGTERM": (
+        "signal.signal(15, lambda *a: os._exit(0)); atexit.register(work)",
+        "it is in work (<string>:4)"),
 }
 # Rank 1 raises, and what it has set up holds it; rank 0 waits for it in vain.
 RAISES = """
-import atexit, os, signal, sys, threading, time
-if os.environ["RANK"] == "0":
-    time.sleep(600)
+import atexit, os, signal, sys, threading, time, traceback
+def work():
+    while True: time.sleep(600)
+if os.environ.get("RANK") == "0":
+    work()
 {hang}
-raise ValueError("bad batch 17")
+raise {exception}
 """
+BAD = 'ValueError("bad batch 17")'
+LOST = "RuntimeError('[../third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by " \
+    "peer [10.0.0.4]:3021')"
 # It goes on after each exception that it prints, and says in the end that it has.
 CATCHES = """
-import logging, os, queue, time
+import atexit, logging, os, queue, sys, time, traceback
 def catch():
     try:
         raise ValueError("bad batch 17")
     except ValueError:
         logging.exception("once more")
-catch()
 {then}
 print("done", flush=True)
 """
 
 
-def start(box, program, *options, **more):
-    return box.start("--nproc-per-node=2", *options, "--", sys.executable, "-ISc", program, **more)
+def program(hang="a thread", exception=BAD):
+    return RAISES.format(hang=HANGS[hang][0], exception=exception)
+
+
+def start(box, text, *options, ranks=2, **more):
+    return box.start(*([f"--nproc-per-node={ranks}"] if ranks > 1 else []), *options, "--",
+                     sys.executable, "-ISc", text, **more)
+
+
+def said_at_once(result):
+    return [line for line in result.lines() if "; --linger stops it now" in line]
 
 
 @pytest.mark.parametrize("hang", HANGS)
 def test_a_rank_that_does_not_get_to_its_end(box, hang):
-    job = start(box, RAISES.format(hang=HANGS[hang]), "--linger=0.3", "--grace=3",
-                "--report=r.json")
+    job = start(box, program(hang), "--linger=0.3", "--grace=3", "--report=r.json")
     result = job.wait()
-    lines = [line for line in result.lines() if not line.startswith("rankinit: warning: ")]
     assert result.status == 1, result.err
-    assert lines[0].startswith("rankinit: rank 1 (pid "), lines
-    assert ") raised ValueError: bad batch 17; its program is over, and it has not ended for " \
-        in lines[0] and lines[0].endswith(" s: it is stopped now (--linger)")
+    lines = [line for line in result.lines() if not line.startswith("rankinit: warning: ")]
+    assert lines[0].startswith("rankinit: rank 1 (pid ")
+    assert ") raised ValueError: bad batch 17 and has not ended for " in lines[0]
+    assert lines[0].endswith(f" s: {HANGS[hang][1]}; --linger stops it now"), lines[0]
     assert lines[1].startswith("rankinit: rank 1 (local rank 1, pid ")
-    assert ": raised the error below, then was stopped while exiting: killed by SIG" in lines[1]
-    assert lines[2] == "rankinit:   ValueError: bad batch 17"
+    assert " failed first: raised the error below, and had not ended " in lines[1]
+    assert ("SIGKILL (9)" in lines[1]) == (hang == "what ignores SIGTERM")
+    assert ("exit status 0" in lines[1]) == (hang == "what ends well of SIGTERM")
+    assert lines[2] == f"rankinit:   seen before the stop: {HANGS[hang][1]}"
+    assert lines[3] == "rankinit:   ValueError: bad batch 17"
     assert "rankinit:   rank 0: told to stop, killed by SIGTERM (15)" in lines
+    assert lines[-1] == "rankinit:   the job's exit status is 1"
     document = json.loads(job.read("r.json"))
     schema.check(document, "report")
     assert document["first_failure"]["rank"] == 1 and document["first_failure"]["class"] == "own"
+    assert document["exit_status"] == 1
+
+
+def test_a_loss(box):
+    """It lost another node's rank, whose node need not tell; it ends as after any other."""
+    result = start(box, program(exception=LOST), "--linger=0.3").wait()
+    assert result.status == 1 and len(said_at_once(result)) == 1, result.err
+    assert "rank 1 lost a peer" in result.err
+
+
+def test_all_ranks_do(box):
+    """A line for four of them."""
+    text = RAISES.replace('if os.environ.get("RANK") == "0":\n    work()\n', "")
+    result = start(box, text.format(hang=HANGS["a thread"][0], exception=BAD), "--linger=1.5",
+                   ranks=6).wait()
+    assert result.status == 1, result.err
+    # those that were slower than the first ones by more than that may be missing
+    assert 1 <= len(said_at_once(result)) <= 4
+    assert "had not ended of an exception, told to stop, killed by SIGTERM (15)" in result.err or \
+        len(said_at_once(result)) == 1
+
+
+def test_a_rank_beside_one_that_prints_tracebacks(box):
+    """Each has a time of its own."""
+    text = CATCHES.format(then="while True:\n    catch()\n    time.sleep(0.05)")
+    job = box.start("--nproc-per-node=2", "--linger=0.6", "--", "sh", "-c",
+                    'if [ $RANK = 0 ]; then exec "$@"; fi; shift 4; exec "$@"', "sh",
+                    sys.executable, "-ISc", text, "--", sys.executable, "-ISc", program())
+    result = job.wait()
+    assert result.status == 1, result.err
+    assert len(said_at_once(result)) == 1 and said_at_once(result)[0].startswith(
+        "rankinit: rank 1 (pid ")
+
+
+@pytest.mark.parametrize("report", [True, False])
+def test_a_single_command(box, report):
+    """Where its standard error is read; else its exception is not known."""
+    job = start(box, program(), "--linger=0.2", *(["--report=r.json"] if report else []), ranks=1)
+    if report:
+        result = job.wait()
+        assert result.status == 1
+        assert said_at_once(result)[0].startswith("rankinit: python3 (pid ") or \
+            said_at_once(result)[0].startswith("rankinit: python")
+        return
+    wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
+    assert not job.ended(1.0)
+    result = job.stop()
+    assert result.status == 143 and "--linger" not in result.err
+
+
+def test_one_that_prints_its_exception_early(box):
+    """It was seen to run after it, so it has to be seen at its end twice."""
+    hang = "try:\n    raise ValueError('bad batch 17')\nexcept ValueError:\n" \
+        "    traceback.print_exc()\ntime.sleep(1.5)\nthreading.Thread(target=work).start()\n" \
+        "sys.exit(1)"
+    result = start(box, RAISES.format(hang=hang, exception=BAD), "--linger=0.3").wait()
+    assert result.status == 1 and len(said_at_once(result)) == 1, result.err
 
 
 @pytest.mark.parametrize("then", [
-    "for _ in range(20):\n    time.sleep(0.1)\n    catch()",
-    "end = time.monotonic() + 2\nwhile time.monotonic() < end:\n    pass",
-    "time.sleep(2)",
-    "try:\n    queue.Queue().get(timeout=2)\nexcept queue.Empty:\n    pass",
+    # a loop that tries again
+    "for _ in range(20):\n    catch()\n    time.sleep(0.1)",
+    # its program is over, and what it had caught did not end it
+    "catch()\natexit.register(time.sleep, 2)",
+    # it computes, waits, sleeps
+    "catch()\nend = time.monotonic() + 2\nwhile time.monotonic() < end:\n    pass",
+    "catch()\ntime.sleep(2)",
+    "catch()\ntry:\n    queue.Queue().get(timeout=2)\nexcept queue.Empty:\n    pass",
+    # the same, caught by the module itself
+    "try:\n    raise ValueError('x')\nexcept ValueError:\n    traceback.print_exc()\ntime.sleep(2)",
 ])
-def test_an_exception_that_was_caught(box, then):
-    """It computes, waits, or catches one after the other, and is left alone."""
-    job = start(box, CATCHES.format(then=then), "--linger=0.2")
+def test_who_is_left_alone(box, then):
+    job = start(box, CATCHES.format(then=then), "--linger=0.5")
     result = job.wait()
     assert (result.status, result.out) == (0, b"done\ndone\n"), result.err
     assert not result.lines()
 
 
+def test_one_that_has_something_to_say_on_its_way_out(box):
+    then = "def upload():\n    for i in range(60):\n        time.sleep(0.05)\n" \
+        "        print('uploaded', i, file=sys.stderr, flush=True)\n    os._exit(3)\n" \
+        "atexit.register(upload)\nraise ValueError('bad batch 17')"
+    result = start(box, CATCHES.format(then=then), "--linger=2").wait()
+    assert result.status == 3 and not said_at_once(result), result.err
+
+
+def test_one_whose_memory_may_not_be_read(box, actor):
+    """What it does is not known: it goes on until it is stopped."""
+    job = box.start("process_vm_readv=EPERM", "--", box.rankinit, "--nproc-per-node=2",
+                    "--linger=0.2", "--", sys.executable, "-ISc", program(),
+                    program=actor("deny"))
+    wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
+    assert not job.ended(1.5)
+    result = job.stop()
+    assert "--linger" not in result.err
+
+
 def test_without_it_the_job_waits(box):
     """The control: a stop from outside ends it, and tells of the exception."""
-    job = start(box, RAISES.format(hang=HANGS["a thread"]), "--linger=0", "--autopsy-after=0")
+    job = start(box, program(), "--linger=0", "--autopsy-after=0")
     wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
     assert not job.ended(1.0)
     result = job.stop()
-    assert "rank 1" in result.err and "(--linger)" not in result.err
+    assert "rank 1" in result.err and "--linger" not in result.err
+
+
+def test_a_stop_while_it_is_stopped(box):
+    """The failure was there before it, and the stop reaches the ranks."""
+    job = start(box, program("what ignores SIGTERM"), "--linger=0.3", "--grace=4")
+    wait_until(lambda: "; --linger stops it now" in job.error_text(), "the line")
+    job.signal(signal.SIGTERM)
+    result = job.wait()
+    assert result.status == 1, result.err
+    assert "failed first: raised the error below, and had not ended " in result.err
 
 
 def test_a_program_that_is_no_python(box):
     """It prints what looks like a traceback, and its memory says that it has no program."""
     job = box.start("--nproc-per-node=2", "--linger=0.2", "--", "sh", "-c",
-                    'printf "Traceback (most recent call last):\\n  File \\"a\\", line 1, in f\\n'
-                    'ValueError: bad\\n" >&2; sleep 1.5; echo done')
+                    'printf "Traceback (most recent call last):\\n  File \\"a\\", line 1, in '
+                    '<module>\\nValueError: bad\\n" >&2; sleep 1.5; echo done')
     result = job.wait()
     assert (result.status, result.out) == (0, b"done\ndone\n"), result.err
     assert not result.lines()

@@ -67,6 +67,31 @@ static void nobody_failed(void **state)
 
 #define TRACEBACK "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nOSError: x\n"
 
+/* Its message is long, it ended of our stop with 0, and a stop from outside came after that. */
+static void one_that_lingered(void **state)
+{
+	static const char tail[] = TRACEBACK "1\n2\n3\n4\n5\n";
+
+	(void)state;
+	ranks[1].wrote.tail = SPAN_OF(tail);
+	ranks[1].traceback_at.tv_sec = 160;
+	ranks[1].told = true;
+	ranks[1].course = RI_COURSE_ENDING;
+	outcome.stop.signal = SIGTERM;
+	ranks[1].lingered_s = 30;
+	expect(1);
+	assert_int_equal(ranks[1].evidence.class, RI_CLASS_OWN);
+	/* still there, for the other nodes */
+	ranks[1].end = RI_END_RUNNING;
+	expect(1);
+	ranks[1].end = RI_END_SIGNALED;
+	ranks[1].signal = SIGKILL;
+	expect(1);
+	/* the control: one that was only stopped */
+	ranks[1].lingered_s = 0;
+	expect(-1);
+}
+
 /* It was printed, and the rank went on for a long time. */
 static void by_no_traceback_that_is_old(void **state)
 {
@@ -434,6 +459,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nobody_failed, begin),
+		cmocka_unit_test_setup(one_that_lingered, begin),
 		cmocka_unit_test_setup(by_no_traceback_that_is_old, begin),
 		cmocka_unit_test_setup(by_a_message_of_many_lines, begin),
 		cmocka_unit_test_setup(by_the_order_of_reaping, begin),
