@@ -137,6 +137,21 @@ static const struct ri_cause *find_cause(const struct ri_run *run,
 	return &refusal;
 }
 
+static struct timespec time_of(int64_t at_ms)
+{
+	int64_t ago_ms = ri_now_ms() - at_ms;
+	struct timespec at;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec -= ago_ms / 1000;
+	at.tv_nsec -= ago_ms % 1000 * 1000000;
+	if (at.tv_nsec < 0) {
+		at.tv_sec--;
+		at.tv_nsec += 1000000000;
+	}
+	return at;
+}
+
 static struct ri_outcome begin_outcome(const struct ri_run *run)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
@@ -154,6 +169,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 			run->started.job.part.job != NULL,
 		.stop.signal = stop->asked ? stop->number : 0, .stop.sender = stop->sender,
 		.stop.by_terminal = stop->by_terminal,
+		.stop.at = stop->asked ? time_of(stop->at_ms) : (struct timespec){ 0 },
 	};
 }
 
@@ -181,35 +197,15 @@ static void add_sight(struct ri_outcome *outcome)
 	outcome->link.error_s = (double)sight->error_us / 1e6;
 }
 
-static struct timespec time_of(int64_t at_ms)
-{
-	int64_t ago_ms = ri_now_ms() - at_ms;
-	struct timespec at;
-
-	clock_gettime(CLOCK_REALTIME, &at);
-	at.tv_sec -= ago_ms / 1000;
-	at.tv_nsec -= ago_ms % 1000 * 1000000;
-	if (at.tv_nsec < 0) {
-		at.tv_sec--;
-		at.tv_nsec += 1000000000;
-	}
-	return at;
-}
-
 /* What only the report has. */
 static void add_surroundings(const struct ri_run *run, struct ri_outcome *outcome)
 {
-	const struct ri_stop *stop = &run->started.supervised.stop;
-
 	outcome->link.roll_call = ri_roll_call_said();
 	add_sight(outcome);
 	if (run->ended.facts != NULL) {
 		outcome->facts.items = run->ended.facts->items;
 		outcome->facts.count = run->ended.facts->count;
 	}
-	if (!stop->asked)
-		return;
-	outcome->stop.at = time_of(stop->at_ms);
 }
 
 struct ri_outcome ri_ends_of_none(struct ri_run *run, int status)

@@ -16,6 +16,7 @@ enum {
 	MAX_GROUPS = 6,		/* of ranks that ended alike */
 	MAX_RANGES = 12,
 	BEFORE_WORDS = 40,	/* columns for "  rank 1048575 had printed: " */
+	AROUND_WORDS = 90,	/* and for ".. had raised .., 59 s before this stop, and .." */
 };
 
 static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
@@ -376,6 +377,42 @@ static void add_words(struct ri_text *out, uint64_t rank, struct ri_span words)
 	ri_text_add(out, "\n");
 }
 
+/* "9 h" */
+static void add_time(struct ri_text *out, int64_t seconds)
+{
+	if (seconds < 120)
+		ri_text_addf(out, "%lld s", (long long)(seconds < 0 ? 0 : seconds));
+	else if (seconds < 7200)
+		ri_text_addf(out, "%lld min", (long long)seconds / 60);
+	else
+		ri_text_addf(out, "%lld h", (long long)seconds / 3600);
+}
+
+/* Had an exception ended its program when a stop from outside came, and did it still live? */
+static bool was_held(const struct ri_outcome *outcome, const struct ri_rank_outcome *rank)
+{
+	return outcome->stop.signal != 0 && rank->told && rank->lingered_s == 0 &&
+		rank->course == RI_COURSE_ENDING && rank->evidence.ended_of_traceback &&
+		rank->evidence.words.uncaught && !rank->evidence.words.traceback.aside &&
+		rank->evidence.words.traceback.last.length > 0;
+}
+
+/* "rank 1 had raised ValueError: bad batch 17, 9 h before this stop, and had not ended" */
+static void add_held(struct ri_text *out, const struct ri_outcome *outcome,
+	const struct ri_rank_outcome *rank, struct ri_span words)
+{
+	char copy[4 * RI_VERDICT_COLUMNS];
+	struct ri_text text;
+
+	ri_text_init(&text, copy, sizeof(copy));
+	ri_text_add_bytes(&text, words.at, words.length);
+	ri_text_addf(out, "rank %llu had raised ", (unsigned long long)rank->rank);
+	ri_text_add_shown(out, copy, RI_VERDICT_COLUMNS - AROUND_WORDS);
+	ri_text_add(out, ", ");
+	add_time(out, outcome->stop.at.tv_sec - rank->traceback_at.tv_sec);
+	ri_text_add(out, " before this stop, and had not ended\n");
+}
+
 void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcome,
 	struct ri_reason *scratch)
 {
@@ -383,8 +420,9 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 
 	for (size_t i = 0; i < outcome->count; i++) {
 		const struct ri_rank_outcome *rank = &outcome->ranks[i];
+		bool held = was_held(outcome, rank);
 
-		if (!rank->evidence.printed)
+		if (!rank->evidence.printed && !held)
 			continue;
 		if (lines == RI_VERDICT_PRINTED - 1) {
 			left++;
@@ -393,7 +431,10 @@ void ri_verdict_add_printed(struct ri_text *out, const struct ri_outcome *outcom
 		ri_reason_find(rank, scratch);
 		if (!scratch->has_traceback)
 			continue;
-		add_words(out, rank->rank, scratch->traceback.last);
+		if (held)
+			add_held(out, outcome, rank, scratch->traceback.last);
+		else
+			add_words(out, rank->rank, scratch->traceback.last);
 		lines++;
 	}
 	if (left > 0)

@@ -99,6 +99,19 @@ void ri_linger_act(struct ri_children *children, struct ri_output *output)
 		own.ranks[i].asked = children->items[i].doubtful = false;
 }
 
+bool ri_linger_ask(struct ri_children *children, struct ri_output *output)
+{
+	struct ri_words words;
+
+	if (ri_course_is_asked() || !ri_descendants_are_shown())
+		return ri_course_is_asked();
+	for (size_t i = 0; i < children->started; i++)
+		children->items[i].doubtful =
+			ri_settle_may_linger(&children->items[i], output, i, &words);
+	ri_course_ask(children);
+	return ri_course_is_asked();
+}
+
 static void say(const struct ri_children *children, size_t index, const struct ri_end *end,
 	struct ri_span exception)
 {

@@ -29,6 +29,12 @@ int64_t ri_linger_due(void);
 void ri_linger_act(struct ri_children *children, struct ri_output *output);
 
 /*
+ * A stop came: look at those that may linger, whether their time is over or not. ri_course_take has
+ * the answer. Returns whether a look is on its way.
+ */
+bool ri_linger_ask(struct ri_children *children, struct ri_output *output);
+
+/*
  * A look has been. Marks those that linger (lingered_s) and says of each what it raised and what
  * keeps it; end has the command's name, or its rank. Returns whether there are any.
  */

@@ -9,6 +9,7 @@
 #include "system/clock.h"
 #include "system/log.h"
 #include "watch/leftovers.h"
+#include "watch/linger.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
 
@@ -64,10 +65,15 @@ static void ask_command(struct ri_supervisor *sv)
 	tell_children(sv);
 }
 
-/* A job that hangs ends by a stop, so this is the last time to see what it does. */
+/*
+ * A job that hangs ends by a stop, so this is the last time to see what it does; and so ends a rank
+ * that had raised an exception, and did not get to its end.
+ */
 static void look_or_ask(struct ri_supervisor *sv)
 {
-	if (!sv->silent || !ri_autopsy_ask(RI_AUTOPSY_STOP)) {
+	bool looks = sv->silent && ri_autopsy_ask(RI_AUTOPSY_STOP);
+
+	if (!ri_linger_ask(sv->children, sv->output) && !looks) {
 		ask_command(sv);
 		return;
 	}

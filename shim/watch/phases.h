@@ -11,7 +11,7 @@
 enum ri_phase {
 	RI_PHASE_RUNNING,	/* neither a stop nor a failure came */
 	RI_PHASE_SETTLING,	/* a rank lost another one: which? */
-	RI_PHASE_LOOKING,	/* a stop came to a silent job: what does it do? */
+	RI_PHASE_LOOKING,	/* a stop came: what does a silent job, or one that failed, do? */
 	RI_PHASE_ASKED,		/* the command has its SIGTERM, or every rank; the rest has not */
 	RI_PHASE_SWEEPING,	/* everything has its SIGTERM; wait until it is gone */
 	RI_PHASE_KILLING,	/* everything has its SIGKILL */

@@ -299,10 +299,10 @@ static void hear_others(struct ri_supervisor *sv)
 {
 	bool judged = ri_link_hear();
 
-	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking())
-		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (ri_course_take(sv->children))
 		take_course(sv);
+	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())
+		ri_phase_happen(sv, RI_EVENT_LOOKED);
 	if (ri_link_was_asked() && !judged && sv->phase < RI_PHASE_ASKED &&
 		ri_settle_find_leavers(sv->children, sv->output))
 		ri_link_tell(sv->setting->job);

@@ -185,16 +185,33 @@ def test_one_whose_memory_may_not_be_read(box, actor):
     wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
     assert not job.ended(1.5)
     result = job.stop()
-    assert "--linger" not in result.err
+    assert "--linger" not in result.err and "had raised" not in result.err
+    assert "rankinit:   rank 1 had printed: ValueError: bad batch 17" in result.lines()
 
 
-def test_without_it_the_job_waits(box):
+@pytest.mark.parametrize("hang", ["a thread", "one of C"])
+def test_without_it_the_job_waits(box, hang):
     """The control: a stop from outside ends it, and tells of the exception."""
-    job = start(box, program(), "--linger=0", "--autopsy-after=0")
+    job = start(box, program(hang), "--linger=0", "--autopsy-after=0")
     wait_until(lambda: "ValueError: bad batch 17" in job.error_text(), "its traceback")
     assert not job.ended(1.0)
     result = job.stop()
-    assert "rank 1" in result.err and "--linger" not in result.err
+    assert result.status == 143 and "--linger" not in result.err
+    said = result.lines()[-1]
+    assert said.startswith("rankinit:   rank 1 had raised ValueError: bad batch 17, ")
+    assert said.endswith(" s before this stop, and had not ended")
+
+
+def test_a_stop_of_ranks_that_caught_theirs(box):
+    """The control: they run on, each with an exception that left nothing."""
+    then = "try:\n    raise ValueError('bad batch 17')\nexcept ValueError:\n" \
+        "    sys.excepthook(*sys.exc_info())\nwhile True:\n    time.sleep(600)"
+    job = start(box, CATCHES.format(then=then), "--linger=0.2")
+    wait_until(lambda: job.error_text().count("ValueError: bad batch 17") == 2, "two tracebacks")
+    assert not job.ended(1.0)
+    result = job.stop()
+    assert result.status == 143 and "had raised" not in result.err
+    assert "rankinit:   rank 1 had printed: ValueError: bad batch 17" in result.lines()
 
 
 def test_a_stop_while_it_is_stopped(box):

@@ -155,6 +155,78 @@ static void who_had_printed_an_exception(void **state)
 	assert_string_equal(printed, "");
 }
 
+static void held(int64_t seconds, const char *words)
+{
+	static char printed[RI_VERDICT_PRINTED_SIZE];
+	struct ri_text out;
+
+	outcome.stop.at.tv_sec = ranks[1].traceback_at.tv_sec + seconds;
+	for (int i = 0; i < RANKS; i++)
+		ri_class_find(&ranks[i]);
+	ri_text_init(&out, printed, sizeof(printed));
+	ri_verdict_add_printed(&out, &outcome, &reason);
+	assert_string_equal(printed, words);
+}
+
+/* A stop from outside came to a rank that had raised an exception, and not got to its end. */
+static void who_had_not_ended(void **state)
+{
+	static const char text[] = "Traceback (most recent call last):\n"
+		"  File \"a.py\", line 1, in <module>\nValueError: bad, password=hunter2\n";
+
+	(void)state;
+	exits(1, 0, text);
+	ranks[1].end = RI_END_SIGNALED;
+	ranks[1].signal = SIGTERM;
+	ranks[1].told = true;
+	ranks[1].course = RI_COURSE_ENDING;
+	ranks[1].traceback_at.tv_sec = ranks[1].ended.tv_sec - 1;
+	outcome.stop.signal = SIGTERM;
+	held(9 * 3600 + 1800, "rank 1 had raised ValueError: bad, password=***, 9 h before "
+		"this stop, and had not ended\n");
+	held(119, "rank 1 had raised ValueError: bad, password=***, 119 s before this "
+		"stop, and had not ended\n");
+	held(120, "rank 1 had raised ValueError: bad, password=***, 2 min before this "
+		"stop, and had not ended\n");
+	/* what it did by then is not known; it ran on; a function had caught it */
+	ranks[1].course = RI_COURSE_UNKNOWN;
+	held(120, "rank 1 had printed: ValueError: bad, password=***\n");
+	ranks[1].course = RI_COURSE_RUNNING;
+	held(120, "rank 1 had printed: ValueError: bad, password=***\n");
+	exits(1, 0, HEAD "ValueError: bad sample\n");
+	ranks[1].end = RI_END_SIGNALED;
+	ranks[1].told = true;
+	ranks[1].course = RI_COURSE_ENDING;
+	held(120, "");
+}
+
+/* The rank that was stopped for it, and another one. */
+static void who_lingered(void **state)
+{
+	(void)state;
+	for (int i = 1; i < 3; i++) {
+		exits(i, 0, HEAD "ValueError: x\n");
+		ranks[i].end = RI_END_SIGNALED;
+		ranks[i].signal = SIGTERM;
+		ranks[i].told = true;
+		ranks[i].course = RI_COURSE_ENDING;
+		ranks[i].lingered_s = 30;
+	}
+	ranks[1].held = "it is in work (a.py:3)";
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first: raised the error "
+		"below, and had not ended 30 s later: killed by SIGTERM (15), after 1.000 s, at "
+		"2023-11-14T22:13:21.000Z\n  seen before the stop: it is in work (a.py:3)\n"
+		"  ValueError: x\n");
+	expect_end("  ranks 0, 3: told to stop, killed by SIGTERM (15)\n"
+		"  rank 2: had not ended of an exception, told to stop, killed by SIGTERM (15)\n"
+		"  the job's exit status is 1\n");
+	/* as the other nodes hear of it */
+	ranks[1].end = RI_END_RUNNING;
+	expect_start("rank 1 (local rank 1, pid 101 on node-a) failed first: raised the error "
+		"below, and has not ended 30 s later\n  seen before the stop: it is in work "
+		"(a.py:3)\n");
+}
+
 static void on_another_node(void **state)
 {
 	(void)state;
@@ -385,6 +457,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_collective_of_another_node, begin, finish),
 		cmocka_unit_test_setup_teardown(of_several_nodes, begin, finish),
 		cmocka_unit_test_setup_teardown(who_had_printed_an_exception, begin, finish),
+		cmocka_unit_test_setup_teardown(who_had_not_ended, begin, finish),
+		cmocka_unit_test_setup_teardown(who_lingered, begin, finish),
 		cmocka_unit_test_setup_teardown(on_another_node, begin, finish),
 		cmocka_unit_test_setup_teardown(nobody_can_tell, begin, finish),
 		cmocka_unit_test_setup_teardown(one_had_ended, begin, finish),
