@@ -6,6 +6,7 @@ and nobody is told what is not so. Each node is process 1 of a namespace; they s
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -260,6 +261,35 @@ def test_what_kills_the_leftovers_spares_the_helper(nodes):
         assert "rank 3 (" in said(result)[0] and "failed first (node 1 of 2)" in said(result)[0]
         assert "rankinit-link" not in result.err
     assert [jobs[0].count(f"rank{rank} SIGTERM") for rank in (0, 1)] == [1, 1]
+
+
+HELD = """
+import os, sys, threading, time
+def work():
+    while True:
+        time.sleep(600)
+if os.environ["RANK"] != "3":
+    work()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+threading.Thread(target=work).start()
+raise ValueError("bad batch 17")
+"""
+
+
+def test_a_rank_that_does_not_get_to_its_end(nodes, tmp_path):
+    """Its exception is the job's failure, though it has not ended: both nodes say so and end."""
+    jobs = [nodes.start(index, "--nproc-per-node=2", "--linger=0.5", "--", sys.executable, "-ISc",
+                        HELD, tmp_path / "go") for index in (0, 1)]
+    wait_until(lambda: len(connected(jobs[0])) == 2, "a link")
+    (tmp_path / "go").touch()
+    for job, status in zip(jobs, (122, 1)):
+        result = job.wait()
+        lines = [line for line in said(result) if " failed first" in line]
+        assert result.status == status, result.err
+        assert len(lines) == 1 and lines[0].startswith("rank 3 (local rank 1, pid ")
+        assert " failed first (node 1 of 2): raised the error below, and ha" in lines[0]
+        assert "  ValueError: bad batch 17" in said(result)
 
 
 def test_a_stop_after_an_order_keeps_its_own_time(nodes):
