@@ -55,8 +55,15 @@ static int make_folder(struct ri_held_path *spot, char name[RI_SPOT_NEW])
 		return -1;
 	spot->name = name;
 	fd = ri_held_path_open(spot, O_RDONLY | O_DIRECTORY);
-	if (fd < 0 || (fstat(fd, &info) == 0 && info.st_uid == getauxval(AT_EUID)))
+	if (fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == getauxval(AT_EUID))
 		return fd;
+	if (fd < 0) {
+		int saved = errno;
+
+		unlinkat(spot->folder, name, AT_REMOVEDIR);
+		errno = saved;
+		return -1;
+	}
 	/* somebody else's, put there since */
 	close(fd);
 	errno = EPERM;
@@ -65,18 +72,15 @@ static int make_folder(struct ri_held_path *spot, char name[RI_SPOT_NEW])
 
 static bool make_below(struct ri_torch_files *files, const char *place, struct ri_arena *arena)
 {
-	const char *path = ri_arena_format(arena, "%s/rankinit", place);
-	char *name = ri_arena_alloc(arena, RI_SPOT_NEW);
+	/* with room for the name that it gets */
+	char *path = ri_arena_format(arena, "%s/%*s", place, RI_SPOT_NEW, "");
 	struct ri_held_path spot;
 	int fd;
 
-	if (path == NULL || name == NULL || ri_held_path_find(&spot, path, arena) < 0)
+	if (path == NULL || ri_held_path_find(&spot, path, arena) < 0)
 		return false;
-	fd = spot.folder < 0 ? -1 : make_folder(&spot, name);
-	path = fd < 0 ? NULL : ri_arena_format(arena, "%s/%s", place, name);
-	if (path == NULL) {
-		if (fd >= 0)
-			close(fd);
+	fd = spot.folder < 0 ? -1 : make_folder(&spot, strrchr(path, '/') + 1);
+	if (fd < 0) {
 		ri_held_path_close(&spot);
 		return false;
 	}

@@ -118,3 +118,16 @@ def test_waiting_goes_on(errno):
     assert check(result, next(row[2] for row in TABLE if row[1] == "rt_sigtimedwait"),
                  "exit1") is None, result.story()
     assert len(result.calls) <= len(clean("exit1").calls) + 40, result.story()
+
+
+@pytest.mark.parametrize("errno", [None, "EMFILE"])
+def test_the_folder_of_torch_is_not_left_behind(errno):
+    """Of a run without a fault, and where it was made and cannot be opened."""
+    call = occurrences("report", "openat torch")[0]
+    faults = [f"{call.name}:error={errno}:when={call.ordinal}"] if errno else []
+    before = set(os.listdir(FOLDER))    # a removal that a fault refused stays
+    result = run(SCENARIOS["report"], faults)
+    assert ("openat torch" in result.injected) == bool(errno), result.story()
+    assert [one for one in result.calls if one.name == "mkdirat" and one.result == "0"]
+    assert {name for name in set(os.listdir(FOLDER)) - before if name.startswith("rankinit-")} \
+        == set()
