@@ -248,13 +248,19 @@ static void give_words(const struct ri_launched_source *source, struct ri_rank_o
 		silent->wrote.tail = cut_shared(copy_lines(source, NULL, &room));
 }
 
-size_t ri_launched_outcomes(const struct ri_launched_source *source, struct ri_rank_outcome *out,
+size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room)
 {
+	struct ri_launched_source all = *given;
+	const struct ri_launched_source *source = &all;
 	size_t count = take_seen(source, out, room);
 	bool whole = is_whole(source, count);
 	struct ri_rank_outcome *first;
+	struct ri_span half;
 
+	/* what it lost may have been the name of a secret */
+	if (all.cut)
+		ri_span_line(&all.text, &half);
 	count = drop_unknown(out, take_words(source, out, count, room));
 	first = find_first(out, count, whole);
 	if (first == NULL)

@@ -39,7 +39,7 @@ struct ri_launched_source {
 	const struct ri_launched *seen;
 	size_t count;
 	struct ri_span text;	/* the last bytes of the launcher's stderr; at NULL: not kept */
-	bool cut;		/* there were more */
+	bool cut;		/* its first line may be half of one, and is left out */
 	struct timespec stopped;	/* CLOCK_REALTIME, a stop from outside; 0: none came */
 	struct timespec started, ended;	/* the launcher did */
 	char *room;		/* of RI_LAUNCHED_WORDS, for the words of the ranks */
@@ -50,7 +50,7 @@ struct ri_launched_source {
  * in the order of their numbers, out of room at most. Classes are not found yet. Returns how many;
  * 0 where none failed before the launcher ended.
  */
-size_t ri_launched_outcomes(const struct ri_launched_source *source, struct ri_rank_outcome *out,
+size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room);
 
 #endif

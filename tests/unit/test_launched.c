@@ -104,6 +104,25 @@ static void test_words_that_bear_numbers(void **state)
 	assert_false(has_words(0, "closed by peer"));
 }
 
+/* What it lost may have been "TOKEN=". */
+static void test_half_a_line_is_left_out(void **state)
+{
+	static const char text[] = "hunter2-of-a-secret\nTraceback (most recent call last):\n"
+		"  File \"train.py\", line 3, in <module>\nValueError: bad batch 17\n";
+	const struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 1, 2, SIGTERM) };
+	struct ri_launched_source source = {
+		.seen = items, .count = 2, .room = room, .text = { text, strlen(text) },
+	};
+
+	(void)state;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
+	assert_true(has_words(0, "hunter2"));
+	source.cut = true;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
+	assert_true(has_words(0, "ValueError: bad batch 17"));
+	assert_false(has_words(0, "hunter2"));
+}
+
 static void test_the_first_that_lost_no_other(void **state)
 {
 	static const char text[] =
@@ -313,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words_without_a_number),
 		cmocka_unit_test(test_words_that_bear_numbers),
+		cmocka_unit_test(test_half_a_line_is_left_out),
 		cmocka_unit_test(test_the_first_that_lost_no_other),
 		cmocka_unit_test(test_ends_without_words),
 		cmocka_unit_test(test_one_that_the_launcher_stopped),
