@@ -40,10 +40,9 @@ class Shape:
     module: str
     job: str
     loop: str
-    words: list = field(default_factory=list)   # before the program
+    words: list = field(default_factory=list)   # of the launcher, before the program
     options: list = field(default_factory=list)
     runs_on: bool = True    # where the platform does not stop the other node
-    launcher: bool = False  # below which rankinit sees no ranks
     aborts: bool = False    # once the ranks have met, its runtime does so at the end
 
     @property
@@ -52,15 +51,15 @@ class Shape:
 
     def culprit(self, words=" failed first"):
         """As every log names it."""
-        who = r"python \(" if self.launcher else rf"rank {self.ranks - 1} \(local rank \d, "
-        return rf"{who}pid \d+ on node1\){words} \(node 1 of 2\): "
+        return (rf"rank {self.ranks - 1} \(local rank \d, pid \d+ on node1\){words} "
+                r"\(node 1 of 2\): ")
 
 
 # The runtimes of TensorFlow and JAX catch SIGTERM, for preemptions, and go on.
 TORCHRUN = ["-m", "torch.distributed.run"]
 SHAPES = {
     "torch": Shape("torch", "kubeflow_pytorch:2x2", "torch"),
-    "torchrun": Shape("torch", "kubeflow_pytorch:2x2", "torch", TORCHRUN, launcher=True),
+    "torchrun": Shape("torch", "kubeflow_pytorch:2x2", "torch", TORCHRUN),
     "lightning": Shape("lightning", "kubeflow_pytorch:2x2", "lightning"),
     "tensorflow": Shape("tensorflow", "tf_config:2x1", "tensorflow", options=["--grace=3"],
                         runs_on=False),
@@ -188,9 +187,7 @@ def test_a_rank_of_the_other_node_raises(start, name, moment):
     shape = SHAPES[name]
     job = start(shape, moment).wait()
     check(job, shape, 134 if shape.aborts and moment == "middle" else 1)
-    # torchrun may show the exception of one that lost the culprit
-    if not (shape.launcher and moment == "middle"):
-        assert "bad batch 17" in "\n".join(job.lines), repr(job)
+    assert "bad batch 17" in "\n".join(job.lines), repr(job)
     assert job.met == ([] if moment == "before" else list(range(shape.ranks))), repr(job)
 
 
@@ -209,8 +206,8 @@ def test_a_rank_of_the_other_node_is_killed(start, name):
     seldom(name, "kill")
     shape = SHAPES[name]
     job = kill(start, shape)
-    check(job, shape, 1 if shape.launcher else 137)
-    assert shape.launcher or "killed by SIGKILL" in job.named()[0], repr(job)
+    check(job, shape, 1 if shape.words else 137)    # torchrun's own, and the rank's
+    assert "killed by SIGKILL" in job.named()[0], repr(job)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -306,9 +303,9 @@ def check_told(job, first):
 @pytest.mark.parametrize("words", [["--nnodes=1:2"], ["--max-restarts=1"]])
 def test_an_elastic_torchrun_is_told(start, words):
     seldom("torchrun", "elastic")
-    elastic = Shape("torch", "kubeflow_pytorch:2x2", "torch", [*TORCHRUN, *words], launcher=True)
+    elastic = Shape("torch", "kubeflow_pytorch:2x2", "torch", [*TORCHRUN, *words])
     check_told(start(elastic, "before", options=["--grace=10"]),
-               r"python \(pid \d+ on node1\) failed first \(node 1 of 2\): exit status 1")
+               elastic.culprit() + "exit status 1")
 
 
 def test_a_script_is_told(start_nodes, python_with):
