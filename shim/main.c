@@ -12,6 +12,7 @@
 #include "launch/wait_master.h"
 #include "redact/redact.h"
 #include "say/blame_reports.h"
+#include "say/install.h"
 #include "say/json_memory.h"
 #include "say/print.h"
 #include "say/state_file.h"
@@ -173,6 +174,8 @@ static int answer(struct ri_run *run)
 		/* there is nothing to look after: a signal ends it as any other program */
 		ri_mask_set(0);
 		return ri_blame_print(&run->found.options, &run->err);
+	case RI_ACTION_INSTALL:
+		return ri_install(&run->found.options, &run->arena, &run->err);
 	case RI_ACTION_LAUNCH:
 	case RI_ACTION_EXPLAIN:
 	case RI_ACTION_CHECK:
@@ -190,7 +193,8 @@ static bool simulates(const struct ri_options *options)
 	return options->given.simulate.value != NULL && !options->disabled &&
 		action != RI_ACTION_HELP && action != RI_ACTION_VERSION &&
 		action != RI_ACTION_LIST && action != RI_ACTION_STATUS &&
-		action != RI_ACTION_BLAME && action != RI_ACTION_AUTOPSY;
+		action != RI_ACTION_BLAME && action != RI_ACTION_AUTOPSY &&
+		action != RI_ACTION_INSTALL;
 }
 
 int main(int argc, char **argv)

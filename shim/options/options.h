@@ -33,6 +33,7 @@ enum ri_action {
 	RI_ACTION_CHECK,
 	RI_ACTION_CAPTURE,
 	RI_ACTION_BLAME,
+	RI_ACTION_INSTALL,
 };
 
 /* Whose options are read, by the name that rankinit is called by: see options/peer.h. */

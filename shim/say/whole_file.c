@@ -253,7 +253,8 @@ static int replace(struct ri_whole_file *file, const char *bytes, size_t length)
 		fd = make_new(spot, name);
 	if (fd < 0)
 		return -1;
-	if (write_whole(fd, bytes, length) < 0) {
+	if (write_whole(fd, bytes, length) < 0 ||
+		(file->mode != 0 && (fchmod(fd, file->mode) < 0 || fsync(fd) < 0))) {
 		saved = errno;
 		close(fd);
 	} else if (close(fd) < 0 && errno != EINTR) {

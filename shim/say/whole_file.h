@@ -26,6 +26,7 @@ struct ri_whole_file {
 	bool in_place;		/* a device, a pipe, /dev/stderr: never replaced */
 	dev_t device;		/* of these, so that nothing else is written to */
 	ino_t inode;
+	mode_t mode;		/* 0: by the umask; else a new one has it, and is on the disk */
 };
 
 /*

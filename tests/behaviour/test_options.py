@@ -159,7 +159,7 @@ if len(cpus.cores()) < 2:
     ELSEWHERE |= {"bind_to"}
     del ROWS["bind_to"]
 ACTIONS = {"help", "version", "list", "print_env", "explain", "check", "status", "capture",
-           "blame", "autopsy"}
+           "blame", "autopsy", "install"}
 
 
 def long(symbol):
