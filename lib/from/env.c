@@ -9,17 +9,29 @@
  * RANK and WORLD_SIZE without LOCAL_RANK may count nodes, and no rank is made
  * of them. Only where NPROC_PER_NODE stands beside all four do they for
  * certain: Alibaba's PAI-DLC and Baidu's AIHC tell their nodes so what to start.
+ * NODE_RANK and a count of nodes beside MASTER_ADDR describe a node by their names,
+ * whatever RANK and WORLD_SIZE count: RunPod's WORLD_SIZE counts GPUs.
  */
 #include <string.h>
 
 #include "from/quartet.h"
 #include "model/wishes.h"
 
+#define RUNPOD "docs.runpod.io, Instant Clusters, Configuration reference"
+
 static const struct ri_variable reads[] = {
 	RI_QUARTET_READS,
 	{ .name = "NODE_RANK", .meaning = "index of this node",
 	  .cite = "Lightning src/lightning/fabric/plugins/environments/lightning.py; "
-		  "Composer composer/cli/launcher.py" },
+		  "Composer composer/cli/launcher.py; " RUNPOD },
+	{ .name = "NUM_NODES", .meaning = "nodes, if NODE_RANK and MASTER_ADDR are set",
+	  .cite = RUNPOD },
+	{ .name = "NNODES", .meaning = "the same",
+	  .cite = "docs.nvidia.com/dgx-cloud/lepton, Batch Jobs, Templates" },
+	{ .name = "NODE_COUNT", .meaning = "the same",
+	  .cite = "Azure ML, Distributed GPU training guide" },
+	{ .name = "NUM_TRAINERS", .meaning = "processes to start on each node, beside those",
+	  .cite = RUNPOD },
 	{ .name = "NPROC_PER_NODE", .meaning = "processes to start; if it is set and LOCAL_RANK is "
 	  "not, RANK and WORLD_SIZE count nodes",
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables" },
@@ -72,6 +84,33 @@ static void claim_node(struct ri_reading *reading)
 	ri_claim_number(reading, RI_FACT_NPROC, "NPROC_PER_NODE");
 }
 
+/*
+ * The variable that counts the nodes of which NODE_RANK is one, or NULL. Counts that differ,
+ * and a place that is none of them, are left-overs.
+ */
+static const char *find_node_count(const struct ri_reading *reading)
+{
+	static const char *const names[] = { "NUM_NODES", "NNODES", "NODE_COUNT" };
+	const struct ri_env *env = reading->context->env;
+	const char *found = NULL;
+	uint64_t place, nodes = 0, other;
+
+	if (reading->identity != NULL || !ri_source_sees_text(env, "MASTER_ADDR") ||
+		!ri_reading_number(reading, RI_FACT_NODE_RANK, "NODE_RANK", &place))
+		return NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!ri_source_sees_text(env, names[i]))
+			continue;
+		if (!ri_reading_number(reading, RI_FACT_NNODES, names[i], &other) ||
+			(found != NULL && other != nodes))
+			return NULL;
+		nodes = other;
+		if (found == NULL)
+			found = names[i];
+	}
+	return place < nodes ? found : NULL;
+}
+
 /* No identity, but a number that is none is worth a warning. */
 static void claim_if_broken(struct ri_reading *reading, enum ri_fact_id id, const char *variable)
 {
@@ -91,6 +130,8 @@ static void weaken(struct ri_reading *reading, enum ri_fact_id id)
 
 static void read_env(struct ri_reading *reading)
 {
+	const char *count;
+
 	if (is_taken(reading, RI_FACT_RANK))
 		return;
 	ri_quartet_claim_rendezvous(reading);
@@ -108,6 +149,12 @@ static void read_env(struct ri_reading *reading)
 	if (is_of_node(reading)) {
 		claim_node(reading);
 		return;
+	}
+	count = find_node_count(reading);
+	if (count != NULL) {
+		ri_claim_number(reading, RI_FACT_NODE_RANK, "NODE_RANK");
+		ri_claim_number(reading, RI_FACT_NNODES, count);
+		ri_claim_gpus(reading, "NUM_TRAINERS");
 	}
 	claim_if_broken(reading, RI_FACT_RANK, "RANK");
 	claim_if_broken(reading, RI_FACT_WORLD_SIZE, "WORLD_SIZE");
@@ -134,7 +181,17 @@ static const struct ri_shape_row nodes[] = {
 	{ .name = NULL },
 };
 
-/* Composer ends the processes of its own node; what PAI-DLC does is not known. */
+static const struct ri_shape_row runpod[] = {
+	{ "NODE_RANK", "<node>", 0 },
+	{ "NUM_NODES", "<nodes>", 0 },
+	{ "NUM_TRAINERS", "<ranks>", 0 },
+	{ "WORLD_SIZE", "<world_size>", 0 },
+	{ "MASTER_ADDR", "<master>", 0 },
+	{ "MASTER_PORT", "<master_port>", 0 },
+	{ .name = NULL },
+};
+
+/* Composer ends the processes of its own node; what the others do is not known. */
 static const struct ri_shape shapes[] = {
 	{ .name = "env", .summary = "Composer or another launcher starts each process",
 	  .scope = RI_SCOPE_PROCESS, .rows = rows, .port = 29500, .grace_s = 30, .goes_on = true,
@@ -142,12 +199,16 @@ static const struct ri_shape shapes[] = {
 	{ .name = "env_nodes", .summary = "PAI-DLC or AIHC starts a container on each node",
 	  .scope = RI_SCOPE_NODE, .rows = nodes, .port = 23456, .grace_s = 30,
 	  .cite = "Alibaba Cloud PAI-DLC, General environment variables; " RI_SHAPE_POD },
+	{ .name = "env_runpod", .summary = "RunPod or Mithril starts a container on each node",
+	  .scope = RI_SCOPE_NODE, .rows = runpod, .port = 29400, .grace_s = 10, .goes_on = true,
+	  .cite = RUNPOD },
 	{ .name = NULL },
 };
 
 const struct ri_source ri_source_env = {
 	.name = "env",
-	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, if already set",
+	.summary = "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, or NODE_RANK and "
+		"NUM_NODES, if already set",
 	.identity = RI_SCOPE_PROCESS | RI_SCOPE_NODE,
 	.unsigned_tuple = true,
 	.of_container = true,

@@ -17,6 +17,8 @@
 
 enum { NODES = 6, SLOTS = 6, RANKS = NODES * SLOTS, STRINGS = 24, STRING = 96 };
 
+static const char master[] = "10.0.0.1";
+
 struct world {
 	unsigned nodes;
 	unsigned slots[NODES];
@@ -316,11 +318,59 @@ static void test_uneven_worlds(void **state)
 	}
 }
 
+static void say_runpod(const struct place *place)
+{
+	say("NODE_RANK", "%u", place->node);
+	say("NUM_NODES", "%u", place->nodes);
+	say("NUM_TRAINERS", "%u", place->locals);
+	say("WORLD_SIZE", "%u", place->size);
+	say("MASTER_ADDR", "%s", master);
+}
+
+/* Those that tell a node who it is, with a name for what says how many ranks it starts. */
+static const struct {
+	const char *name;
+	void (*say)(const struct place *place);
+} node_tellers[] = {
+	{ "env", say_runpod },
+};
+
+static void assert_node(const char *name, const struct place *place)
+{
+	assert_string_equal(topology.identity, name);
+	assert_int_equal(topology.scope, RI_SCOPE_NODE);
+	assert_number(RI_FACT_NODE_RANK, place->node);
+	assert_number(RI_FACT_NNODES, place->nodes);
+	assert_number(RI_FACT_NPROC, place->locals);
+	assert_unknown(RI_FACT_RANK);
+	assert_string_equal(topology.facts[RI_FACT_MASTER_ADDR].text, master);
+	assert_int_equal(findings.count, 0);
+}
+
+static void test_nodes(void **state)
+{
+	struct place place;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(node_tellers) / sizeof(node_tellers[0]); i++)
+		for (place.nodes = 1; place.nodes <= NODES; place.nodes++)
+			for (place.node = 0; place.node < place.nodes; place.node++) {
+				place.locals = SLOTS;
+				place.size = place.nodes * SLOTS;
+				string_count = 0;
+				node_tellers[i].say(&place);
+				take(strings);
+				assert_node(node_tellers[i].name, &place);
+				give_back(NULL);
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_even_worlds, give_back),
 		cmocka_unit_test_teardown(test_uneven_worlds, give_back),
+		cmocka_unit_test_teardown(test_nodes, give_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
