@@ -392,7 +392,7 @@ static const struct kind {
 	{ "seccomp", "whether system calls are filtered", "Seccomp in /proc/self/status (proc(5))",
 		find_seccomp, false },
 	{ "nvidia_entrypoint", "whether the entrypoint of NVIDIA's images has run; to keep it: "
-		"ENTRYPOINT [\"rankinit\", \"--\", \"/opt/nvidia/nvidia_entrypoint.sh\"]",
+		"ENTRYPOINT [\"/opt/nvidia/nvidia_entrypoint.sh\", \"rankinit\"]",
 		"/opt/nvidia/nvidia_entrypoint.sh, /usr/local/cuda/compat, _CUDA_COMPAT_STATUS "
 		"(NVIDIA CUDA container images, entrypoint.d)", find_entrypoint, false },
 	{ "image", "which image this is",

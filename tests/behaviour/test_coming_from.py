@@ -15,6 +15,7 @@ from box import BASE
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENTRYPOINT = "/opt/nvidia/nvidia_entrypoint.sh"
+BANNER = "stand-in: this is no CUDA image"
 NAMES = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK")
 # it prints these as one line, and ends as STATUS says
 TRAIN = f"""\
@@ -101,11 +102,45 @@ JOB = {"NODE_RANK": "1", "NNODES": "2", "MASTER_ADDR": "node0", "MASTER_PORT": "
 
 
 def test_nvidias_entrypoint(at):
-    """The banner, and then the launcher; only with us it knows its node."""
+    """The banner, once, and then the launcher; only with us it knows its node."""
     theirs, ours = (at(line, **JOB) for line in lines_of(ENTRYPOINT))
     assert (theirs.returncode, ours.returncode) == (0, 0)
     assert ours.stdout.startswith(theirs.stdout) and "train.py" in theirs.stdout
     assert "PET_NODE_RANK=1" in ours.stdout and "PET_" not in theirs.stdout
+    assert ours.stdout.count(BANNER) == theirs.stdout.count(BANNER) == 1
+
+
+@pytest.fixture
+def nvidias(box, tmp_path):
+    """nvidias(word, ...): the script, process 1, with a part that sets a variable."""
+    (tmp_path / "entrypoint.d").mkdir()
+    (tmp_path / "entrypoint.d" / "10-part.sh").write_text(
+        "echo part of $$\nexport _CUDA_COMPAT_STATUS=CUDA_DRIVER_OK\n")
+    script = shutil.copy(f"{ROOT}/images/cuda/stand-in/nvidia_entrypoint.sh", tmp_path)
+    os.chmod(script, 0o755)
+    return lambda *words, **more: box.run(*words, program=script, **more)
+
+
+def test_rankinit_becomes_process_1_behind_nvidias_entrypoint(box, nvidias):
+    """ENTRYPOINT ["/opt/nvidia/nvidia_entrypoint.sh", "rankinit"] of the page."""
+    with open(PAGE, encoding="utf-8") as file:
+        assert f'ENTRYPOINT ["{ENTRYPOINT}", "rankinit"]' in file.read()
+    what = "echo $(cat /proc/1/comm) $_CUDA_COMPAT_STATUS $RANK; exit 7"
+    result = nvidias(box.rankinit, "--nproc-per-node=1", "--", "sh", "-c", what)
+    assert result.status == 7, result.err
+    assert result.out.decode().splitlines() == [
+        BANNER, "part of 1", "rankinit CUDA_DRIVER_OK 0"]
+    control = nvidias("sh", "-c", what)
+    assert control.out.decode().splitlines()[2] == "sh CUDA_DRIVER_OK"
+
+
+def test_options_behind_nvidias_entrypoint(box, nvidias):
+    """docker run IMAGE --print-env; with rankinit in front the script takes it for a command."""
+    result = nvidias(box.rankinit, "--print-env", "--rank=1", "--world-size=2", "--local-rank=1",
+                     "--local-world-size=2", "--master-addr=node0")
+    assert result.status == 0 and "export RANK=1" in result.out.decode().replace("'", "")
+    result = nvidias("--print-env")
+    assert result.status == 127, "the control"
 
 
 def test_torchrun_on_two_nodes(at):
