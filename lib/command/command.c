@@ -395,6 +395,22 @@ bool ri_command_mentions(const struct ri_command *command, const char *option)
 	return false;
 }
 
+bool ri_command_tells_nodes(const struct ri_command *command)
+{
+	/* of torchrun and those like it; accelerate; fabric; composer; deepspeed */
+	static const char *const words[] = {
+		"--nnodes", "--standalone", "--node-rank", "--rdzv-endpoint", "--master-addr",
+		"--num-machines", "--machine-rank", "--main-process-ip", "--num-nodes",
+		"--main-address", "--world-size", "--hostfile",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (ri_command_mentions(command, words[i]))
+			return true;
+	/* accelerate's file of defaults has them, too */
+	return ri_command_has(command, "--config-file", NULL);
+}
+
 bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *env)
 {
 	/* parsed as a number (PyTorch torch/distributed/argparse_util.py, check_env) */

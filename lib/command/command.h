@@ -75,6 +75,12 @@ bool ri_command_ranks(const struct ri_command *command, uint64_t nodes, uint64_t
 bool ri_command_mentions(const struct ri_command *command, const char *option);
 
 /*
+ * Do the words behind a known launcher say how many nodes there are, which one this is or
+ * where they meet, or that there is one alone? A script's own words count, too.
+ */
+bool ri_command_tells_nodes(const struct ri_command *command);
+
+/*
  * Was torchrun told not to look beyond this process: --standalone, or
  * --nnodes=1, or PET_STANDALONE=1? False for NULL, a command that is no launcher.
  */

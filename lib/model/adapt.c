@@ -165,7 +165,7 @@ int ri_topology_adapt(struct ri_topology *topology, const struct ri_context *con
 	const struct ri_command *command = context->command;
 
 	if (topology->identity == NULL)
-		return 0;
+		return ri_topology_refuse_split(topology, context, err);
 	if (context->fan_out != 0)
 		return fan_out(topology, context, err);
 	/* An identity of the node is what a launcher wants. */

@@ -62,14 +62,20 @@ static int refuse_signs_of_nodes(const struct ri_topology *topology,
 	const struct ri_context *context, struct ri_error *err)
 {
 	const struct ri_fact *said = topology->facts[RI_FACT_NODE_RANK].next;
+	char bytes[160];
+	struct ri_text text;
+	const char *sign;
 
 	if (holds(context, "WORLD_SIZE", 2) && holds(context, "RANK", 0))
 		return refuse_variable("RANK", "it may be that of a node or of a process, because "
 			"LOCAL_RANK is not set, and WORLD_SIZE is more than 1", err);
-	if (holds(context, "NODE_RANK", 1))
-		return refuse_variable("NODE_RANK", "the number of nodes is unknown", err);
-	if (holds(context, "NNODES", 2))
-		return refuse_variable("NNODES", "cannot tell which of the nodes this is", err);
+	ri_text_init(&text, bytes, sizeof(bytes));
+	ri_text_add(&text, "there are other nodes according to ");
+	sign = ri_signs_of_nodes(context, context->fan_out, &text);
+	if (sign != NULL) {
+		ri_text_add(&text, ", and no source tells which one this is");
+		return refuse_variable(sign, text.bytes, err);
+	}
 	for (; said != NULL; said = said->next)
 		if (said->state == RI_STATE_KNOWN && said->number > 0)
 			return refuse_variable(said->origin.variable == NULL

@@ -266,20 +266,6 @@ static void judge_devices(const struct inner *inner, char *const *words)
 	}
 }
 
-/* Says the launcher itself where its nodes meet, or that it is alone? */
-static bool knows_nodes(const struct ri_command *command)
-{
-	static const char *const words[] = {
-		"--nnodes", "--standalone", "--node-rank", "--rdzv-endpoint", "--master-addr",
-		"--num-machines", "--machine-rank", "--main-process-ip", "--world-size",
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (ri_command_mentions(command, words[i]))
-			return true;
-	return false;
-}
-
 /* One command of a shell's line. Returns true where something was said. */
 static bool judge_command(const struct inner *inner, char *const *words)
 {
@@ -289,7 +275,7 @@ static bool judge_command(const struct inner *inner, char *const *words)
 	ri_command_read(&command, words, RI_MODE_AUTO);
 	if (command.mode == RI_MODE_PROCESS && command.is_python)
 		judge_devices(inner, words);
-	if (command.mode == RI_MODE_NODE && inner->world > 1 && !knows_nodes(&command))
+	if (command.mode == RI_MODE_NODE && inner->world > 1 && !ri_command_tells_nodes(&command))
 		ri_finding_hint(ri_findings_add(inner->context->findings, RI_SEVERITY_WARNING,
 			RI_CODE_LAUNCH_HIDDEN, command.launcher->name, "a shell starts it in each "
 			"of %" PRIu64 " ranks, and rankinit cannot pass the job's variables to it "
