@@ -17,6 +17,7 @@
 #include "watch/first_failure.h"
 #include "watch/obituary.h"
 #include "watch/others.h"
+#include "watch/restarted.h"
 
 static void add_end(struct ri_run *run, size_t index)
 {
@@ -162,7 +163,7 @@ static struct ri_outcome begin_outcome(const struct ri_run *run)
 		.ranks = run->ended.outcomes, .count = ri_run_ranks(run),
 		.launch = ri_mode_name(run->found.command.mode == RI_MODE_AUTO ? RI_MODE_PROCESS
 									 : run->found.command.mode),
-		.first = -1, .link.verdict_node = -1,
+		.first = -1, .link.verdict_node = -1, .restarts = ri_restarted_seen(),
 		.single = ri_found_single_rank(&run->found) >= 0,
 		.started = run->started.at,
 		.link.on = run->found.options.link != RI_LINK_MODE_NO &&
@@ -227,8 +228,9 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 {
 	const struct ri_stop *stop = &run->started.supervised.stop;
 	const struct ri_rank_outcome *launcher = &run->ended.outcomes[0];
+	struct ri_tail_text text = ri_restarted_last_text(&run->started.output);
 	struct ri_launched_source source = {
-		.text = launcher->wrote.tail, .cut = launcher->wrote.cut,
+		.text = { text.bytes, text.length }, .cut = text.cut,
 		.room = run->ended.words, .started = launcher->started, .ended = launcher->ended,
 	};
 	size_t count;

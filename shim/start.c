@@ -15,6 +15,7 @@
 #include "system/clock.h"
 #include "system/mask.h"
 #include "watch/others.h"
+#include "watch/restarted.h"
 #include "watch/subreaper.h"
 #include "watch/step.h"
 
@@ -175,8 +176,10 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 	if (calls_roll)
 		ri_roll_call_begin(&roll);
 	ri_autopsy_begin();
-	if (run->started.has_others)
+	if (run->started.has_others) {
+		ri_restarted_begin(run->ended.launched, run->ended.words);
 		ri_others_begin(run->started.children.items[0].pid);
+	}
 	status = ri_supervise_run(&run->started.children, &setting);
 	ri_roll_call_end();
 	ri_autopsy_end();

@@ -65,6 +65,7 @@ static const char *const (*find_variables(void))[PLACES]
 
 const struct ri_hang_identity ri_hang_unsaid = {
 	.rank = -1, .local_rank = -1, .local_ranks = -1, .pmix_rank = -1,
+	.restarts = -1, .most_restarts = -1,
 	.launched = {
 		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
 		{ .rank = -1, .local_rank = -1, .local_ranks = -1 },
@@ -114,6 +115,8 @@ void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 	take(variable, "LOCAL_RANK", &said->local_rank);
 	take(variable, "LOCAL_WORLD_SIZE", &said->local_ranks);
 	take(variable, "PMIX_RANK", &said->pmix_rank);
+	take(variable, "TORCHELASTIC_RESTART_COUNT", &said->restarts);
+	take(variable, "TORCHELASTIC_MAX_RESTARTS", &said->most_restarts);
 	said->has_world = said->has_world || strncmp(variable, "WORLD_SIZE=", 11) == 0;
 	for (size_t i = 0; i < RI_SOURCE_COUNT; i++) {
 		struct ri_hang_launched *launched =

@@ -47,6 +47,7 @@ struct ri_hang_launched {
 /* What the variables of a process say of its rank; -1: nothing. Begin with ri_hang_unsaid. */
 struct ri_hang_identity {
 	int64_t rank, local_rank, local_ranks, pmix_rank;
+	int64_t restarts, most_restarts;	/* of torchrun's ranks; -1: it tells none */
 	bool has_world;
 	struct ri_hang_launched launched[2];	/* true: of MPI's ranks; false: of others */
 };

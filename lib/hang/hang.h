@@ -105,6 +105,7 @@ struct ri_hang_process {
 	uint64_t cpu_ticks, main_ns, io_total, faults, switches;	/* since it began */
 	enum ri_hang_claim claim;	/* how surely .rank is its own */
 	int64_t local_rank, local_ranks;	/* its place on the node; 0 ranks: not known */
+	int64_t restarts, most_restarts;	/* of its launcher's before it; 0: none, no limit */
 	enum ri_hang_python python;
 	int python_errno;	/* of RI_HANG_REFUSED */
 	char release[32];

@@ -120,8 +120,30 @@ struct ri_tail_text ri_tail_read(struct ri_tail *tail)
 	make_room(tail);
 	return (struct ri_tail_text){
 		.bytes = tail->bytes, .length = RI_OUTPUT_HEAD + tail->length,
-		.head = RI_OUTPUT_HEAD, .total = tail->total,
+		.head = RI_OUTPUT_HEAD, .head_at = tail->mark, .total = tail->total,
 	};
+}
+
+struct ri_tail_text ri_tail_between(struct ri_tail_text text, uint64_t from, uint64_t to)
+{
+	uint64_t after = to < text.total ? text.total - to : 0, left;
+
+	if (text.bytes == NULL)
+		return text;
+	if (text.head > 0 && (text.head_at < from || text.head_at >= to)) {
+		text.bytes += text.head;
+		text.length -= text.head;
+		text.head = 0;
+	}
+	text.length -= after < text.length - text.head ? (size_t)after : text.length - text.head;
+	text.total -= after;
+	left = text.total > from ? text.total - from : 0;
+	if (text.head > 0 || left > text.length)
+		return text;
+	text.bytes += text.length - left;
+	text.length = (size_t)left;
+	text.cut = false;
+	return text;
 }
 
 /* Its first letter comes but once in it, so what does not go on may only begin anew. */

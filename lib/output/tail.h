@@ -40,6 +40,7 @@ struct ri_tail_text {
 	size_t length;
 	size_t head;		/* of these, how the last traceback began; 0: the rest has it */
 	bool cut;		/* the first line may be half of one */
+	uint64_t head_at;	/* where the head began */
 	uint64_t total;		/* bytes that had come: the same number, the same text */
 };
 
@@ -48,6 +49,9 @@ struct ri_tail_text {
  * byte is the end of a line, or there is none.
  */
 struct ri_tail_text ri_tail_read(struct ri_tail *tail);
+
+/* Of a text what came from the byte of this number on, and before that one. */
+struct ri_tail_text ri_tail_between(struct ri_tail_text text, uint64_t from, uint64_t to);
 
 #define RI_TRACEBACK "Traceback (most recent call last):"
 

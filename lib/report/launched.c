@@ -40,6 +40,16 @@ static int compare_ranks(const void *a, const void *b)
 	return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
+/* Did its launcher start its ranks again since? */
+static bool is_past(const struct ri_launched_source *source, const struct ri_launched *seen)
+{
+	for (size_t i = 0; i < source->count; i++)
+		if (source->seen[i].is_rank && source->seen[i].parent == seen->parent &&
+			source->seen[i].restarts > seen->restarts)
+			return true;
+	return false;
+}
+
 /* A launcher that restarts its ranks gives each number again: the last one counts. */
 static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_outcome *out,
 	size_t room)
@@ -50,7 +60,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 		const struct ri_launched *seen = &source->seen[i];
 		size_t at = 0;
 
-		if (!seen->is_rank)
+		if (!seen->is_rank || is_past(source, seen))
 			continue;
 		while (at < count && out[at].rank != (uint64_t)seen->rank)
 			at++;
@@ -133,6 +143,35 @@ static struct ri_rank_outcome *find_said(const struct ri_rank_said *said,
 	return NULL;
 }
 
+/* Is it of one that was seen, but of an earlier start? */
+static bool is_of_past(const struct ri_rank_said *said, const struct ri_launched_source *source)
+{
+	for (size_t i = 0; i < source->count && said->pid > 0; i++)
+		if (source->seen[i].pid == said->pid)
+			return is_past(source, &source->seen[i]);
+	return false;
+}
+
+static bool is_known(const struct ri_rank_outcome *rank)
+{
+	return rank->end == RI_END_EXITED || rank->end == RI_END_SIGNALED;
+}
+
+/* Another process under the same number, from before or after a restart: the last word counts. */
+static struct ri_rank_outcome *find_namesake(uint64_t number, struct ri_rank_outcome *ranks,
+	size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (ranks[i].rank != number)
+			continue;
+		if (ranks[i].word_of != NULL)
+			ranks[i].end = RI_END_RUNNING;
+		ranks[i].pid = is_known(&ranks[i]) ? ranks[i].pid : 0;
+		return &ranks[i];
+	}
+	return NULL;
+}
+
 /* One whose end was not seen. */
 static void take_word(const struct ri_rank_said *said, const struct ri_launched_source *source,
 	struct ri_rank_outcome *rank)
@@ -163,8 +202,11 @@ static size_t take_words(const struct ri_launched_source *source, struct ri_rank
 		struct ri_rank_outcome *rank = find_said(&said[i], ranks, count);
 		int64_t number = said[i].rank >= 0 ? said[i].rank : said[i].local_rank;
 
-		if (said[i].owned || (said[i].exit_code < 0 && said[i].signal < 0))
+		if (said[i].owned || (said[i].exit_code < 0 && said[i].signal < 0) ||
+			is_of_past(&said[i], source))
 			continue;
+		if (rank == NULL && number >= 0)
+			rank = find_namesake((uint64_t)number, ranks, count);
 		if (rank == NULL && number >= 0 && count < room) {
 			rank = &ranks[count++];
 			*rank = (struct ri_rank_outcome){
@@ -173,7 +215,7 @@ static size_t take_words(const struct ri_launched_source *source, struct ri_rank
 					: said[i].local_rank),
 			};
 		}
-		if (rank != NULL && rank->end != RI_END_EXITED && rank->end != RI_END_SIGNALED)
+		if (rank != NULL && !is_known(rank))
 			take_word(&said[i], source, rank);
 	}
 	return count;
@@ -185,7 +227,7 @@ static size_t drop_unknown(struct ri_rank_outcome *ranks, size_t count)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (ranks[i].end == RI_END_EXITED || ranks[i].end == RI_END_SIGNALED)
+		if (is_known(&ranks[i]))
 			ranks[kept++] = ranks[i];
 	return kept;
 }

@@ -24,10 +24,11 @@ enum {
 
 /* One that was seen while it lived. */
 struct ri_launched {
-	pid_t pid;
+	pid_t pid, parent;
 	uint64_t born;		/* clock ticks since boot */
 	int64_t rank, local_rank;	/* local_rank -1: not known */
 	int64_t local_ranks;	/* that the launcher starts on this node; 0: not known */
+	int64_t restarts, most_restarts;	/* of its launcher's, before this one began */
 	bool is_rank;		/* false: one below it is, as was seen later */
 	unsigned order;		/* 1: it ended first; 0: it lives, as far as is known */
 	struct timespec started, ended;	/* CLOCK_REALTIME */
@@ -46,9 +47,9 @@ struct ri_launched_source {
 };
 
 /*
- * The outcomes of the ranks that were seen last under their numbers, or that the launcher tells of,
- * in the order of their numbers, out of room at most. Classes are not found yet. Returns how many;
- * 0 where none failed before the launcher ended.
+ * The outcomes of the ranks that were seen last under their numbers, of the last start of their
+ * launcher, or that the launcher tells of, in the order of their numbers, out of room at most.
+ * Classes are not found yet. Returns how many; 0 where none failed before the launcher ended.
  */
 size_t ri_launched_outcomes(const struct ri_launched_source *given, struct ri_rank_outcome *out,
 	size_t room);

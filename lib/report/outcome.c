@@ -1,11 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/outcome.h"
 
+#include "base/signals.h"
+
 bool ri_rank_failed(const struct ri_rank_outcome *rank)
 {
 	return rank->leaving || rank->lingered_s > 0 || rank->end == RI_END_EXEC_FAILED ||
 		rank->end == RI_END_SIGNALED ||
 		(rank->end == RI_END_EXITED && rank->exit_code != 0);
+}
+
+void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
+{
+	char name[RI_SIGNAL_NAME];
+
+	switch (rank->end) {
+	case RI_END_NOT_STARTED:
+		ri_text_add(out, "not started");
+		break;
+	case RI_END_RUNNING:
+		ri_text_add(out, "cannot be killed");
+		break;
+	case RI_END_EXITED:
+		ri_text_addf(out, "exit status %d", rank->exit_code);
+		break;
+	case RI_END_EXEC_FAILED:
+		ri_text_add(out, "could not be started");
+		break;
+	case RI_END_SIGNALED:
+		ri_text_addf(out, "killed by %s (%d)%s%s", ri_signal_name(rank->signal, name),
+			rank->signal, rank->core ? ", core dumped" : "",
+			rank->oom ? ": out of memory (the cgroup's oom_kill count rose)" : "");
+		break;
+	}
+	if (rank->word_of != NULL)
+		ri_text_addf(out, " (by %s's word)", rank->word_of);
+}
+
+const char *ri_outcome_deed(const struct ri_loss *loss)
+{
+	if (loss == NULL)
+		return "failed";
+	switch (loss->kind) {
+	case RI_LOSS_CLOCK:
+		return "timed out waiting for a peer";
+	case RI_LOSS_STORE:
+		return "lost the store";
+	case RI_LOSS_MISMATCH:
+		return "ran another collective than a peer";
+	default:
+		return "lost a peer";
+	}
+}
+
+void ri_rank_add_life(struct ri_text *out, const struct ri_rank_outcome *rank)
+{
+	if (rank->ended.tv_sec > 0)
+		ri_text_addf(out, ", after %.3f s",
+			(double)(rank->ended.tv_sec - rank->started.tv_sec) +
+			(double)(rank->ended.tv_nsec - rank->started.tv_nsec) / 1e9);
 }
 
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause)

@@ -128,6 +128,24 @@ struct ri_gpu_errors {
 	uint64_t more;
 };
 
+enum {
+	RI_RESTARTS = 16,	/* that are listed */
+	RI_RESTART_WORDS = 512,
+};
+
+/* A launcher started its ranks again after one of them had failed: no failure of the job. */
+struct ri_restarts {
+	struct ri_restart {
+		uint64_t number, most;	/* of so many that it may make; most 0: not known */
+		struct timespec at;	/* when the first of the new ranks began */
+		bool known;		/* which rank had failed: */
+		struct ri_rank_outcome first;	/* without its words */
+		char words[RI_RESTART_WORDS];	/* its exception, without secrets; or "" */
+	} items[RI_RESTARTS];
+	size_t count;
+	uint64_t all;		/* with those that are not listed */
+};
+
 /*
  * SIGINT, SIGQUIT or SIGHUP: a user who presses Ctrl-C wants the job to end. A
  * rank may also take such a signal and go on, so it is a stop only where a rank
@@ -191,6 +209,7 @@ struct ri_outcome {
 	const struct ri_cause *cause;	/* what explains it, or NULL */
 	const struct ri_gpu_errors *gpu_errors;	/* NULL: not known */
 	const char *printed;	/* lines of ri_verdict_add_printed, or NULL */
+	const struct ri_restarts *restarts;	/* NULL: none were seen */
 	struct ri_interrupt interrupt;	/* the last before the first failure */
 	struct ri_outside_stop stop;
 	struct ri_link_outcome link;
@@ -203,6 +222,15 @@ struct ri_outcome {
 
 /* Did it end otherwise than by exit(0), or is about to? One that was not started did not. */
 bool ri_rank_failed(const struct ri_rank_outcome *rank);
+
+/* Append "exit status 1", "killed by SIGKILL (9)", and by whose word. */
+void ri_rank_add_end(struct ri_text *out, const struct ri_rank_outcome *rank);
+
+/* What a rank did that has this loss, "lost a peer"; "failed" where it is NULL. */
+const char *ri_outcome_deed(const struct ri_loss *loss);
+
+/* Append ", after 0.595 s", where the time of the end is known. */
+void ri_rank_add_life(struct ri_text *out, const struct ri_rank_outcome *rank);
 
 /* Append "/dev/shm was full: what to do [code]", unless it is shown elsewhere. */
 void ri_cause_add(struct ri_text *out, const struct ri_cause *cause);

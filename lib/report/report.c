@@ -26,7 +26,8 @@ static const char *const states[] = {
 static json_t *number_of_rank(const struct ri_outcome *outcome, enum ri_fact_id id,
 	uint64_t number)
 {
-	if (outcome->count == 1 && !ri_topology_knows(outcome->topology, id))
+	if (outcome->count == 1 && !outcome->launched &&
+		!ri_topology_knows(outcome->topology, id))
 		return json_null();
 	return json_integer((json_int_t)number);
 }
@@ -312,6 +313,31 @@ static json_t *list_facts(struct ri_json *json, const struct ri_outcome *outcome
 	return object;
 }
 
+static json_t *describe_restart(struct ri_json *json, const struct ri_restart *restart)
+{
+	static const struct ri_outcome launched = { .count = 1, .launched = true };
+	json_t *object = json_object();
+
+	ri_json_put(json, object, "number", json_integer((json_int_t)restart->number));
+	ri_json_put(json, object, "most",
+		restart->most == 0 ? json_null() : json_integer((json_int_t)restart->most));
+	ri_json_put(json, object, "at", ri_time_json(restart->at));
+	ri_json_put(json, object, "rank", !restart->known ? json_null()
+		: describe_rank(json, &launched, &restart->first));
+	ri_json_put(json, object, "exception", string_or_null(json,
+		restart->words[0] == '\0' ? NULL : restart->words, "exception"));
+	return object;
+}
+
+static json_t *list_restarts(struct ri_json *json, const struct ri_restarts *restarts)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; restarts != NULL && i < restarts->count; i++)
+		ri_json_append(json, list, describe_restart(json, &restarts->items[i]));
+	return list;
+}
+
 /* What --blame compares, and what other nodes and other looks say. */
 static void put_surroundings(struct ri_json *json, json_t *object,
 	const struct ri_outcome *outcome)
@@ -328,6 +354,7 @@ static void put_surroundings(struct ri_json *json, json_t *object,
 		: json_pack("{s:f, s:f}", "ahead_s", outcome->link.ahead_s, "error_s",
 			outcome->link.error_s));
 	ri_json_put(json, object, "gpu_errors", describe_gpu_errors(json, outcome->gpu_errors));
+	ri_json_put(json, object, "restarts", list_restarts(json, outcome->restarts));
 	ri_json_put(json, object, "autopsy", describe_autopsy(outcome));
 	ri_json_put(json, object, "job_verdict_node",
 		named ? json_integer(outcome->link.verdict_node) : json_null());

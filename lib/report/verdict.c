@@ -10,6 +10,7 @@
 #include "words/loss.h"
 #include "report/class.h"
 #include "report/mismatch.h"
+#include "report/restarts.h"
 #include "redact/redact.h"
 
 enum {
@@ -18,33 +19,6 @@ enum {
 	BEFORE_WORDS = 40,	/* columns for "  rank 1048575 had printed: " */
 	AROUND_WORDS = 90,	/* and for ".. had raised .., 59 s before this stop, and .." */
 };
-
-static void add_how(struct ri_text *out, const struct ri_rank_outcome *rank)
-{
-	char name[RI_SIGNAL_NAME];
-
-	switch (rank->end) {
-	case RI_END_NOT_STARTED:
-		ri_text_add(out, "not started");
-		break;
-	case RI_END_RUNNING:
-		ri_text_add(out, "cannot be killed");
-		break;
-	case RI_END_EXITED:
-		ri_text_addf(out, "exit status %d", rank->exit_code);
-		break;
-	case RI_END_EXEC_FAILED:
-		ri_text_add(out, "could not be started");
-		break;
-	case RI_END_SIGNALED:
-		ri_text_addf(out, "killed by %s (%d)%s%s", ri_signal_name(rank->signal, name),
-			rank->signal, rank->core ? ", core dumped" : "",
-			rank->oom ? ": out of memory (the cgroup's oom_kill count rose)" : "");
-		break;
-	}
-	if (rank->word_of != NULL)
-		ri_text_addf(out, " (by %s's word)", rank->word_of);
-}
 
 /* A launcher or a plain command is no rank. */
 static bool has_ranks(const struct ri_outcome *outcome)
@@ -88,11 +62,10 @@ static void add_who(struct ri_text *out, const struct ri_outcome *outcome,
 /* How and when it ended. */
 static void add_end(struct ri_text *out, const struct ri_rank_outcome *rank)
 {
-	add_how(out, rank);
+	ri_rank_add_end(out, rank);
 	if (rank->ended.tv_sec > 0 && rank->end != RI_END_EXEC_FAILED) {
-		ri_text_addf(out, ", after %.3f s, at ",
-			(double)(rank->ended.tv_sec - rank->started.tv_sec) +
-			(double)(rank->ended.tv_nsec - rank->started.tv_nsec) / 1e9);
+		ri_rank_add_life(out, rank);
+		ri_text_add(out, ", at ");
 		ri_time_add(out, rank->ended);
 	}
 	ri_text_add(out, "\n");
@@ -140,20 +113,6 @@ static bool has_lost(const struct ri_outcome *outcome, size_t leader, size_t i)
 {
 	(void)leader;
 	return outcome->ranks[i].evidence.class == RI_CLASS_LOSS;
-}
-
-static const char *loss_words(const struct ri_loss *loss)
-{
-	switch (loss->kind) {
-	case RI_LOSS_CLOCK:
-		return "timed out waiting for a peer";
-	case RI_LOSS_STORE:
-		return "lost the store";
-	case RI_LOSS_MISMATCH:
-		return "ran another collective than a peer";
-	default:
-		return "lost a peer";
-	}
 }
 
 /* " (node 0 of 2)", where there are several. */
@@ -207,7 +166,7 @@ static void add_losers(struct ri_text *out, const struct ri_outcome *outcome, bo
 	if (outcome->blame == RI_BLAME_UNKNOWN)
 		ri_text_add(out, "cannot tell which rank failed first: ");
 	add_members(out, outcome, 0, has_lost);
-	ri_text_addf(out, " %s", loss_words(loss));
+	ri_text_addf(out, " %s", ri_outcome_deed(loss));
 	if (outcome->blame == RI_BLAME_ELSEWHERE && ri_blame_nodes(outcome) > 1) {
 		ri_text_add(out, " on another node");
 		add_node(out, outcome);
@@ -355,10 +314,10 @@ static void add_group(struct ri_text *out, const struct ri_outcome *outcome, siz
 		add_command(out, outcome);
 	ri_text_add(out, ": ");
 	if (rank->evidence.loss != NULL)
-		ri_text_addf(out, "%s, ", loss_words(rank->evidence.loss));
+		ri_text_addf(out, "%s, ", ri_outcome_deed(rank->evidence.loss));
 	ri_text_add(out, rank->lingered_s > 0 ? "had not ended of an exception, " : "");
 	ri_text_add(out, rank->told ? "told to stop, " : "");
-	add_how(out, rank);
+	ri_rank_add_end(out, rank);
 	if (rank->end == RI_END_RUNNING && count == 1)
 		ri_text_addf(out, " (pid %d)", (int)rank->pid);
 	ri_text_add(out, "\n");
@@ -561,6 +520,8 @@ void ri_verdict_render(const struct ri_outcome *outcome, const struct ri_reason 
 	else
 		return;
 	add_others(out, outcome);
+	if (outcome->restarts != NULL)
+		ri_restarts_add(out, outcome->restarts);
 	if (outcome->link.verdict != NULL || (outcome->first >= 0 && outcome->count > 1))
 		ri_text_addf(out, "  %s exit status is %d\n",
 			ri_blame_nodes(outcome) > 1 ? "this node's" : "the job's",

@@ -64,6 +64,8 @@ void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 	process->local_rank = place.local_rank;
 	if (place.local_ranks >= 0)
 		process->local_ranks = place.local_ranks;
+	process->restarts = said.restarts < 0 ? 0 : said.restarts;
+	process->most_restarts = said.most_restarts < 0 ? 0 : said.most_restarts;
 }
 
 struct ri_python_memory ri_autopsy_memory(pid_t *pid)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch/others.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -13,6 +15,7 @@
 #include "hang/judge.h"
 #include "hang/look.h"
 #include "system/clock.h"
+#include "system/held_path.h"
 #include "system/helper.h"
 #include "system/kept_fds.h"
 #include "system/mask.h"
@@ -28,6 +31,7 @@ enum {
 	AGAIN_MS = 250,		/* a job may print traceback after traceback */
 	LOOK_MS = 2000,		/* that one may take */
 	END_MS = 200,		/* for the last word */
+	BELL = 0,		/* the descriptor that the helper has of it */
 	STEP_MS = 2,
 	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
 };
@@ -46,6 +50,7 @@ enum { INFO_EXIT = 1 << 3 };
 /* Shared with the helper, which alone writes. */
 struct table {
 	volatile uint32_t count;
+	volatile uint32_t news;	/* how often there was something that PID 1 waits for */
 	struct ri_launched items[RI_LAUNCHED];
 };
 
@@ -53,6 +58,8 @@ static struct {
 	struct table *table;
 	pid_t helper;		/* 0: none */
 	pid_t launcher;
+	int bell[2];		/* a pipe: its bytes wake PID 1 */
+	uint32_t heard;		/* of the table's news */
 } own;
 
 /* --- in the helper --------------------------------------------------------- */
@@ -61,6 +68,7 @@ static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
 static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
 static struct ri_autopsy_region *region;
 static unsigned ended;
+static bool changed;		/* a rank has ended: its launcher may start others */
 
 static struct ri_launched *find_item(const struct ri_hang_process *process)
 {
@@ -71,6 +79,22 @@ static struct ri_launched *find_item(const struct ri_hang_process *process)
 			return item;
 	}
 	return NULL;
+}
+
+/* That all ranks have ended, or that there is one of a restart. */
+static void tell_news(void)
+{
+	own.table->news++;
+	if (write(BELL, "", 1) < 0)
+		errno = 0;	/* it is full of news */
+}
+
+static bool has_living(void)
+{
+	for (uint32_t i = 0; i < own.table->count; i++)
+		if (own.table->items[i].is_rank && own.table->items[i].order == 0)
+			return true;
+	return false;
 }
 
 /* proc(5), starttime: in clock ticks since the machine's start. */
@@ -114,11 +138,15 @@ static void add_item(const struct ri_hang_process *process)
 	}
 	pidfds[at] = fd;
 	*item = (struct ri_launched){
-		.pid = process->pid, .born = born, .rank = process->rank, .is_rank = true,
+		.pid = process->pid, .parent = process->parent, .born = born,
+		.rank = process->rank, .is_rank = true,
+		.restarts = process->restarts, .most_restarts = process->most_restarts,
 		.local_rank = process->local_rank, .local_ranks = process->local_ranks,
 		.started = time_of(born),
 	};
 	own.table->count++;
+	if (item->restarts > 0)
+		tell_news();
 }
 
 /* What seemed to be a rank, and has one below it, is a launcher. */
@@ -178,6 +206,9 @@ static void take_end(struct ri_launched *item, int *pidfd)
 	if (item->order == 0) {
 		ri_clock_read(CLOCK_REALTIME, &item->ended);
 		item->order = ++ended;
+		changed = true;
+		if (!has_living())
+			tell_news();
 	}
 	if (ioctl(*pidfd, GET_INFO, &info) < 0 || (info.mask & INFO_EXIT) == 0)
 		return;
@@ -226,7 +257,9 @@ static bool make_room(void)
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = RI_LAUNCHED };
 	struct rlimit files;
 
-	ri_close_between(0, ~0u);
+	if (dup2(own.bell[1], BELL) < 0)
+		return false;
+	ri_close_between(BELL + 1, ~0u);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -239,39 +272,72 @@ static bool make_room(void)
 		epoll_ctl(ends, EPOLL_CTL_ADD, orders, &event) == 0;
 }
 
+/* Later and later, from the start on and anew where a rank has ended. */
+struct looking {
+	int64_t begun, due;
+	unsigned looks;
+};
+
+static void look_in_time(struct looking *looking)
+{
+	int64_t now = ri_now_ms();
+
+	if (changed && looking->looks > 0)
+		*looking = (struct looking){ now, now + FIRST_MS, 0 };
+	changed = false;
+	if (looking->looks == LOOKS || now < looking->due)
+		return;
+	look_for_ranks();
+	looking->due = looking->begun + ((int64_t)FIRST_MS << ++looking->looks);
+}
+
 static void watch_ranks(void *context)
 {
-	int64_t begun = ri_now_ms(), due = begun + FIRST_MS, looked = 0;
+	int64_t begun = ri_now_ms(), looked = 0;
+	struct looking looking = { begun, begun + FIRST_MS, 0 };
 	struct signalfd_siginfo told;
-	unsigned looks = 0;
 
 	(void)context;
 	if (!make_room())
 		return;
 	for (;;) {
-		wait_for_ends(looks < LOOKS ? due : INT64_MAX);
+		wait_for_ends(looking.looks < LOOKS ? looking.due : INT64_MAX);
 		if (read(orders, &told, sizeof(told)) == sizeof(told)) {
 			if (told.ssi_signo == LAST)
 				break;
 			if (ri_now_ms() - looked >= AGAIN_MS)
 				look_for_ranks();
 			looked = ri_now_ms();
+			changed = changed || !has_living();
 		}
-		if (looks < LOOKS && ri_now_ms() >= due) {
-			look_for_ranks();
-			due = begun + ((int64_t)FIRST_MS << ++looks);
-		}
+		look_in_time(&looking);
 	}
 	write_down_the_rest();
 }
 
 /* --- in PID 1 -------------------------------------------------------------- */
 
+/* A user that the helper became may send us no signal: its pipe does (fcntl(2), O_ASYNC). */
+static bool make_bell(void)
+{
+	if (pipe2(own.bell, O_CLOEXEC | O_NONBLOCK) < 0)
+		return false;
+	own.bell[0] = ri_fd_move_up(own.bell[0]);
+	ri_kept_fds_add(own.bell[0]);
+	if (own.bell[0] >= 0 && fcntl(own.bell[0], F_SETOWN, getpid()) == 0 &&
+		fcntl(own.bell[0], F_SETSIG, SIGIO) == 0 &&
+		fcntl(own.bell[0], F_SETFL, O_NONBLOCK | O_ASYNC) == 0)
+		return true;
+	close(own.bell[0]);
+	close(own.bell[1]);
+	return false;
+}
+
 void ri_others_begin(pid_t launcher)
 {
 	own.launcher = launcher;
 	own.table = ri_pages_shared(sizeof(*own.table));
-	if (own.table == NULL)
+	if (own.table == NULL || !make_bell())
 		return;
 	own.helper = ri_helper_start(&(struct ri_helper_task){
 		.body = watch_ranks, .signal = SIGIO, .user = RI_HELPER_OWNER,
@@ -279,6 +345,19 @@ void ri_others_begin(pid_t launcher)
 	});
 	if (own.helper < 0)
 		own.helper = 0;
+	close(own.bell[1]);
+}
+
+bool ri_others_heard(void)
+{
+	char bytes[BATCH];
+
+	if (own.helper == 0 || own.table->news == own.heard)
+		return false;
+	own.heard = own.table->news;
+	while (read(own.bell[0], bytes, sizeof(bytes)) > 0)
+		continue;
+	return true;
 }
 
 void ri_others_look(void)

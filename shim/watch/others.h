@@ -10,14 +10,16 @@
 #ifndef RI_SHIM_WATCH_OTHERS_H
 #define RI_SHIM_WATCH_OTHERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "report/launched.h"
 
 /*
- * Begin to look for ranks below this launcher: 0.25, 0.5, 1 ... 64 s after its start, and when
- * ri_others_look asks for it. Where there is no helper, no rank is ever seen.
+ * Begin to look for ranks below this launcher: 0.25, 0.5, 1 ... 64 s after its start and after the
+ * end of a rank, and when ri_others_look asks for it. Where there is no helper, no rank is ever
+ * seen.
  */
 void ri_others_begin(pid_t launcher);
 
@@ -29,6 +31,12 @@ void ri_others_look(void);
  * fifth of a second at most.
  */
 void ri_others_end(void);
+
+/*
+ * Is there news since the last call: all ranks that were seen have ended, or some were seen that
+ * began after a restart? It comes with a SIGIO.
+ */
+bool ri_others_heard(void);
 
 /* All that were seen, in the order in which they were found. Returns how many. */
 size_t ri_others_seen(const struct ri_launched **out);

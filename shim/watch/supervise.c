@@ -24,6 +24,7 @@
 #include "watch/others.h"
 #include "watch/obituary.h"
 #include "watch/phases.h"
+#include "watch/restarted.h"
 #include "watch/first_failure.h"
 #include "watch/signalling.h"
 #include "watch/step.h"
@@ -299,6 +300,7 @@ static void hear_others(struct ri_supervisor *sv)
 {
 	bool judged = ri_link_hear();
 
+	ri_restarted_hear(sv->output);
 	if (ri_course_take(sv->children))
 		take_course(sv);
 	if (sv->phase == RI_PHASE_LOOKING && !ri_autopsy_is_looking() && !ri_course_is_asked())

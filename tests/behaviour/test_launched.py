@@ -22,6 +22,7 @@ from test_terminal import terminal  # noqa: F401  a fixture
 LAUNCHER = f"""#!{sys.executable} -IS
 import os, signal, sys
 ranks, restarts = {{}}, int(os.environ.pop("RESTARTS", "0"))
+tells = "TELLS" in os.environ
 signal.signal(signal.SIGTERM, lambda *_: [os.kill(pid, 15) for pid in ranks])
 def start(attempt):
     for rank, command in enumerate(sys.argv[1:]):
@@ -31,6 +32,9 @@ def start(attempt):
             world = str(len(sys.argv) - 1)
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=world,
                               LOCAL_WORLD_SIZE=world, ATTEMPT=str(attempt))
+            if tells:
+                os.environ.update(TORCHELASTIC_RESTART_COUNT=str(attempt),
+                                  TORCHELASTIC_MAX_RESTARTS=str(restarts))
             os.execv("/bin/sh", ["sh", "-c", command])
         ranks[pid] = rank
 for attempt in range(restarts + 1):
@@ -193,26 +197,89 @@ def test_a_shell_in_front(launch, command):
     assert json.loads(job.read("r.json"))["launch"] == "process", "a shell is no launcher"
 
 
+FAILS_ONCE = WAIT + """[ $ATTEMPT = 1 ] || exec python3 -ISc 'raise ValueError("bad batch 17")'"""
+
+
+def run_attempts(job, *fails):
+    """The ranks in fails end one after the other, each in its attempt."""
+    for attempt, rank in enumerate(fails):
+        until_watched(job, 2, attempt)
+        let_go(job, rank, attempt)
+
+
+def finish_attempt(job, attempt):
+    """All ranks of this attempt end. Returns the result."""
+    until_watched(job, 2, attempt)
+    for rank in range(2):
+        let_go(job, rank, attempt)
+    return job.wait()
+
+
 def test_a_restart_is_no_failure_of_the_job(launch):
-    job = launch(WAIT + "exit 0", WAIT + "[ $ATTEMPT = 1 ]", env={"RESTARTS": "1"})
-    until_watched(job, 2)
-    let_go(job, 1)
-    until_watched(job, 2, attempt=1)
-    let_go(job, 0, attempt=1)
-    let_go(job, 1, attempt=1)
-    result = job.wait()
+    """It is said when it happens, and the report has it."""
+    job = launch(WAIT + "exit 0", FAILS_ONCE, env={"RESTARTS": "1", "TELLS": "1"},
+                 options=["--report=r.json"])
+    pid = job.inner(until_watched(job, 2)[1])
+    run_attempts(job, 1)
+    result = finish_attempt(job, 1)
+    assert result.status == 0
+    said, = result.lines()
+    assert f"rank 1 (local rank 1, pid {pid}) failed: exit status 1, after " in said, said
+    assert " s: ValueError: bad batch 17; torchrun starts its ranks again (restart 1 of 1)" in said
+    document = json.loads(job.read("r.json"))
+    schema.check(document, "report")
+    restart, = document["restarts"]
+    assert (restart["number"], restart["most"], restart["exception"]) == (
+        1, 1, "ValueError: bad batch 17")
+    assert (restart["rank"]["rank"], restart["rank"]["pid"], restart["rank"]["exit_code"]) == (
+        1, int(pid), 1)
+    assert document["first_failure"] is None
+
+
+@pytest.mark.parametrize("env", [{"RESTARTS": "1"}, {"TELLS": "1"}])
+def test_what_is_no_restart(launch, env):
+    """Ranks that come again without torchrun's count, and a count that stays."""
+    job = launch(WAIT + "exit 0", WAIT + ("exit 0" if "TELLS" in env else "[ $ATTEMPT = 1 ]"),
+                 env=env, options=["--report=r.json"])
+    run_attempts(job, *([1] if "RESTARTS" in env else []))
+    result = finish_attempt(job, int(env.get("RESTARTS", "0")))
     assert result.status == 0 and not result.lines()
+    assert json.loads(job.read("r.json"))["restarts"] == []
 
 
 def test_the_last_attempt_is_told_of(launch):
     job = launch("sleep 99", WAIT + "[ $ATTEMPT = 0 ] && exit 3; exit 5", env={"RESTARTS": "1"})
-    until_watched(job, 2)
-    let_go(job, 1)
-    until_watched(job, 2, attempt=1)
-    let_go(job, 1, attempt=1)
+    run_attempts(job, 1, 1)
     result = job.wait()
     assert "rank 1 (" in verdict(result) and "exit status 5" in verdict(result)
     assert "exit status 3" not in verdict(result)
+
+
+def test_the_verdict_tells_of_the_restarts_before(launch):
+    """Each attempt with its own rank and words, however little it said itself."""
+    job = launch(WAIT + "exit 5", FAILS_ONCE + "; kill -KILL $$",
+                 env={"RESTARTS": "2", "TELLS": "1"})
+    run_attempts(job, 1, 1, 0)
+    result = job.wait()
+    first, second, *said = result.lines()
+    assert "failed: exit status 1, after " in first and "(restart 1 of 2)" in first, first
+    assert "rank 1 (" in second and "failed: killed by SIGKILL (9), after " in second, second
+    assert " s; torchrun starts its ranks again (restart 2 of 2)" in second, second
+    assert "rank 0 (local rank 0, pid " in said[0] and "exit status 5" in said[0], said
+    assert "bad batch" not in "".join(said[:-2]), said
+    assert ("  torchrun had started its ranks again 2 times, at first because rank 1 failed: exit "
+            "status 1, after ") in said[-2], said
+    assert said[-2].endswith(" s: ValueError: bad batch 17"), said
+    assert said[-1].endswith("  the job's exit status is 1")
+
+
+def test_blame_tells_of_the_last_attempt(launch, box):
+    job = launch("sleep 99", FAILS_ONCE + "; exit 5", env={"RESTARTS": "1", "TELLS": "1"},
+                 options=["--report=r.json"])
+    run_attempts(job, 1, 1)
+    job.wait()
+    page = box.run("--blame", f"{job.folder}/r.json").out.decode()
+    assert "exit status 5" in page and "exit status 1" not in page, page
 
 
 def test_a_stop_from_outside_is_no_failure_of_a_rank(launch):

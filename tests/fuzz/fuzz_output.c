@@ -108,6 +108,14 @@ static void check_memory(const char *bytes, size_t size, size_t step)
 	CHECK(text.head == 0 || text.head == text.length || text.bytes[text.head] == '\n');
 	bytes += size - (text.length - text.head);
 	CHECK(memcmp(text.bytes + text.head, bytes, text.length - text.head) == 0);
+	for (uint64_t from = 0; from <= size + 1; from += 1 + size / 8) {
+		struct ri_tail_text part = ri_tail_between(text, from, from + size / 4);
+
+		CHECK(part.head <= part.length && part.length <= text.length);
+		CHECK(part.bytes >= text.bytes);
+		CHECK(part.bytes + part.length <= text.bytes + text.length);
+		CHECK(part.head > 0 || part.length <= size / 4);
+	}
 	if (!any)
 		CHECK(text.length == (size < RI_OUTPUT_TAIL ? size : RI_OUTPUT_TAIL));
 }

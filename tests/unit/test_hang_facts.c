@@ -201,6 +201,17 @@ static void test_ranks_of_environments(void **state)
 	assert_int_equal(said.local_rank, 1);
 	assert_int_equal(said.local_ranks, 8);
 	assert_int_equal(said.rank, -1);
+	assert_int_equal(said.restarts, -1);
+}
+
+static void test_restarts(void **state)
+{
+	static const char local[] = "TORCHELASTIC_RESTART_COUNT=2\0TORCHELASTIC_MAX_RESTARTS=3";
+	struct ri_hang_identity said = identity_of(local, sizeof(local));
+
+	(void)state;
+	assert_int_equal(said.restarts, 2);
+	assert_int_equal(said.most_restarts, 3);
 }
 
 static void test_waits(void **state)
@@ -237,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_ranks_of_environments),
+		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_places_on_the_node),
 		cmocka_unit_test(test_waits),
 	};

@@ -283,6 +283,52 @@ static void test_the_last_under_each_number(void **state)
 	assert_int_equal(ranks[1].exit_code, 1);
 }
 
+/* torchrun counts its restarts; a rank of the last start may be one that was not seen. */
+static void test_the_last_start_of_each_launcher(void **state)
+{
+	struct ri_launched items[] = {
+		seen(10, 0, 2, SIGTERM), seen(11, 1, 1, EXIT_1), seen(20, 0, 3, EXIT_3),
+		seen(30, 2, 0, 0),
+	};
+
+	(void)state;
+	items[2].restarts = 1;
+	items[3].parent = 7;
+	assert_int_equal(outcomes(items, 3, NULL, 0), 1);
+	assert_int_equal(ranks[0].pid, 20);
+	/* the control: without its count they are of one start */
+	items[2].restarts = 0;
+	assert_int_equal(outcomes(items, 3, NULL, 0), 2);
+	/* and another launcher's rank is of its own */
+	items[2].restarts = 1;
+	items[3].order = 4;
+	items[3].has_status = true;
+	assert_int_equal(outcomes(items, 4, NULL, 0), 2);
+	assert_int_equal(ranks[1].pid, 30);
+}
+
+#define FAILED(pid) "E1127 01:14:19.7 7166 torch/distributed/elastic/multiprocessing/api.py:1002]" \
+	" failed (exitcode: 1) local_rank: 1 (pid: " pid ") of binary: python\n"
+
+/* What the launcher said of an earlier start is no end of the last one. */
+static void test_words_of_an_earlier_start(void **state)
+{
+	struct ri_launched items[] = { seen(11, 1, 1, EXIT_1), seen(21, 1, 2, EXIT_3) };
+
+	(void)state;
+	items[1].restarts = 1;
+	assert_int_equal(outcomes(items, 2, FAILED("11"), 0), 1);
+	assert_int_equal(ranks[0].pid, 21);
+	assert_int_equal(ranks[0].exit_code, 3);
+	/* nor where that was not seen */
+	assert_int_equal(outcomes(items, 2, FAILED("15"), 0), 1);
+	assert_int_equal(ranks[0].pid, 21);
+	/* of those that were not seen it is the last */
+	assert_int_equal(outcomes(NULL, 0, FAILED("15") FAILED("25"), 0), 1);
+	assert_int_equal(ranks[0].pid, 25);
+	assert_int_equal(ranks[0].rank, 1);
+}
+
 static void test_who_is_no_rank(void **state)
 {
 	struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 0, 2, EXIT_3) };
@@ -342,6 +388,8 @@ int main(void)
 		cmocka_unit_test(test_a_forged_word),
 		cmocka_unit_test(test_an_older_kernel),
 		cmocka_unit_test(test_the_last_under_each_number),
+		cmocka_unit_test(test_the_last_start_of_each_launcher),
+		cmocka_unit_test(test_words_of_an_earlier_start),
 		cmocka_unit_test(test_who_is_no_rank),
 		cmocka_unit_test(test_where_no_rank_failed),
 		cmocka_unit_test(test_a_stop_from_outside),

@@ -335,6 +335,56 @@ static void of_two_tracebacks_the_last_counts_unless_it_follows_at_once(void **s
 	assert_int_equal(text.head, 0);
 }
 
+#define BETWEEN(text_, from, to, bytes_) \
+	do { \
+		struct ri_tail_text part_ = ri_tail_between(text_, from, to); \
+		assert_int_equal(part_.length, strlen(bytes_)); \
+		assert_memory_equal(part_.bytes, bytes_, part_.length); \
+	} while (0)
+
+static void a_part_of_what_is_remembered(void **state)
+{
+	static char room[RI_TAIL_ROOM], all[200000];
+	struct ri_tail tail = { .bytes = room };
+	struct ri_tail_text text, part;
+
+	(void)state;
+	ri_tail_add(&tail, "abcdef", 6);
+	text = ri_tail_read(&tail);
+	BETWEEN(text, 0, UINT64_MAX, "abcdef");
+	BETWEEN(text, 2, UINT64_MAX, "cdef");
+	BETWEEN(text, 0, 4, "abcd");
+	BETWEEN(text, 2, 4, "cd");
+	BETWEEN(text, 6, UINT64_MAX, "");
+	BETWEEN(text, 9, UINT64_MAX, "");
+	BETWEEN(text, 0, 0, "");
+	BETWEEN(text, 4, 2, "");
+	part = ri_tail_between((struct ri_tail_text){ .bytes = NULL }, 3, UINT64_MAX);
+	assert_null(part.bytes);
+	/* what is gone from the ring, and a head of an earlier part */
+	memset(all, 'x', sizeof(all));
+	memcpy(all + 1000, "\n" FIRST, sizeof(FIRST));
+	memcpy(all + sizeof(all) - 9, "\nend\nlast", 9);
+	tail = (struct ri_tail){ .bytes = room };
+	text = remember(&tail, all, sizeof(all), 4096, 1);
+	assert_int_equal(text.head, RI_OUTPUT_HEAD);
+	part = ri_tail_between(text, 1001, UINT64_MAX);
+	assert_int_equal(part.head, RI_OUTPUT_HEAD);
+	assert_int_equal(part.length, text.length);
+	part = ri_tail_between(text, 1001, sizeof(all) - 4);
+	assert_int_equal(part.length, text.length - 4);
+	BETWEEN(text, sizeof(all) - 4, UINT64_MAX, "last");
+	part = ri_tail_between(text, 2000, UINT64_MAX);
+	assert_int_equal(part.head, 0);
+	assert_int_equal(part.length, text.length - text.head);
+	/* the control: nothing of a text is lost that began before */
+	tail = (struct ri_tail){ .bytes = room };
+	ri_tail_add(&tail, all + 2000, sizeof(all) - 2000);
+	part = ri_tail_between(ri_tail_read(&tail), 10, UINT64_MAX);
+	assert_true(part.cut);
+	assert_int_equal(part.length, RI_OUTPUT_TAIL);
+}
+
 static bool sees(const char *text)
 {
 	struct ri_watch whole = { .matched = 0 }, single = { .matched = 0 };
@@ -383,6 +433,7 @@ int main(void)
 		cmocka_unit_test(of_more_the_last_bytes_are_kept),
 		cmocka_unit_test(a_long_traceback_keeps_its_beginning),
 		cmocka_unit_test(of_two_tracebacks_the_last_counts_unless_it_follows_at_once),
+		cmocka_unit_test(a_part_of_what_is_remembered),
 		cmocka_unit_test(a_traceback_is_seen_wherever_it_begins),
 	};
 

@@ -253,6 +253,7 @@ static void the_longest_verdict_is_bounded(void **state)
 		.count = RI_GPU_ERRORS, .more = 9,
 	};
 	static const struct ri_cause cause = { .subject = "x", .text = "y", .hint = "z" };
+	static const struct ri_restarts restarts = { .count = 1, .all = 2 };
 	const char *line;
 	size_t length;
 
@@ -266,6 +267,7 @@ static void the_longest_verdict_is_bounded(void **state)
 		sprintf(tail + strlen(tail), "\xe2\x82\xac%0400d\n", i);
 	fail_rank(0, tail);
 	ranks[0].wrote.log = tail;
+	outcome.restarts = &restarts;
 	outcome.gpu_errors = &errors;
 	outcome.cause = &cause;
 	for (int i = 1; i < MANY; i++) {
@@ -303,7 +305,7 @@ static void the_document(void **state)
 		"schema", "version", "exit_status", "launch", "host", "started", "ended",
 		"topology", "ranks", "first_failure", "job_verdict", "check",
 		"job_verdict_node", "stop", "facts", "roll_call", "roll_call_unproved", "clock",
-		"autopsy", "gpu_errors", "refusal",
+		"autopsy", "gpu_errors", "refusal", "restarts",
 	};
 	json_t *object, *first, *rank;
 
@@ -451,6 +453,22 @@ static void what_the_driver_logged(void **state)
 	assert_null(strstr(verdict(), "Xid"));
 }
 
+static void restarts_before_it(void **state)
+{
+	static struct ri_restarts restarts = { .count = 1, .all = 1, .items[0].known = true };
+	json_t *object, *member;
+
+	(void)state;
+	fail_rank(1, TRACEBACK);
+	restarts.items[0].first = ranks[1];
+	outcome.restarts = &restarts;
+	object = report();
+	member = json_array_get(json_object_get(object, "restarts"), 0);
+	member = json_object_get(member, "rank");
+	assert_int_equal(json_integer_value(json_object_get(member, "rank")), 9);
+	json_decref(object);
+}
+
 static void why_a_start_failed(void **state)
 {
 	static char text[600];
@@ -569,6 +587,7 @@ int main(void)
 		cmocka_unit_test_setup(what_stands_beside_it, begin),
 		cmocka_unit_test_setup(what_explains_the_end, begin),
 		cmocka_unit_test_setup(what_the_driver_logged, begin),
+		cmocka_unit_test_setup(restarts_before_it, begin),
 		cmocka_unit_test_setup(why_a_start_failed, begin),
 		cmocka_unit_test_setup(secrets_in_torch_s_file, begin),
 		cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of a launcher that started its ranks again. */
+#ifndef RI_REPORT_RESTARTS_H
+#define RI_REPORT_RESTARTS_H
+
+#include "base/text.h"
+#include "report/outcome.h"
+#include "report/reason.h"
+
+/*
+ * Fill in how the attempt before a restart failed: its ranks, whose classes are found. None are
+ * known where count is 0. The scratch is used up.
+ */
+void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *ranks, size_t count,
+	struct ri_reason *scratch);
+
+/* Append what is said when it happens, without an end of the line. */
+void ri_restart_add(struct ri_text *out, const struct ri_restart *restart);
+
+/* Append the verdict's line of all of them, of which there is one at least. */
+void ri_restarts_add(struct ri_text *out, const struct ri_restarts *restarts);
+
+#endif
