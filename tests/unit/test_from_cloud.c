@@ -215,6 +215,18 @@ static void test_skypilot_hosts(void **state)
 	assert_found(RI_CODE_ENV_IGNORED, "SKYPILOT_NODE_IPS");
 }
 
+static void test_dstack_hosts(void **state)
+{
+	(void)state;
+	take(LIST("DSTACK_NODE_RANK=1", "DSTACK_NODES_NUM=2", "DSTACK_MASTER_NODE_IP=10.0.0.4",
+		"DSTACK_NODES_IPS=10.0.0.4\n10.0.0.5", "DSTACK_RUN_ID=51e837bf"));
+	assert_string_equal(topology.identity, "dstack");
+	assert_number(RI_FACT_HOSTS, 2);
+	assert_string_equal(topology.facts[RI_FACT_HOSTS].list[1], "10.0.0.5");
+	assert_string_equal(topology.facts[RI_FACT_JOB_ID].text, "51e837bf");
+	assert_int_equal(findings.count, 0);
+}
+
 static void test_half_of_it_is_not_there(void **state)
 {
 	(void)state;
@@ -314,6 +326,7 @@ int main(void)
 		TEST(test_half_of_the_toolkit_is_named),
 		TEST(test_sagemaker_error_names_the_line),
 		TEST(test_skypilot_hosts),
+		TEST(test_dstack_hosts),
 		TEST(test_half_of_it_is_not_there),
 		TEST(test_aws_batch_job),
 		TEST(test_host_file_of_batch_ai),
