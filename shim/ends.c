@@ -247,9 +247,11 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	outcome->ranks = run->ended.launched;
 	outcome->count = count;
 	for (size_t i = 0; i < count; i++) {
-		run->ended.launched[i].oom = run->ended.launched[i].signal == SIGKILL &&
-			run->started.supervised.oom && !run->ended.launched[i].told;
-		ri_class_find(&run->ended.launched[i]);
+		struct ri_rank_outcome *rank = &run->ended.launched[i];
+
+		if (rank->signal == SIGKILL && run->started.supervised.oom && !rank->told)
+			rank->oom = true;
+		ri_class_find(rank);
 	}
 }
 

@@ -145,7 +145,7 @@ static int start_and_watch(struct ri_run *run, struct ri_launch *launch)
 		.timetable = calls_roll ? &roll_call : &autopsy,
 		.launch = launch, .options = &run->found.options, .terminal = &terminal,
 		.output = &run->started.output, .result = &run->started.supervised,
-		.job = &run->started.job,
+		.job = &run->started.job, .has_others = run->started.has_others,
 	};
 	const struct ri_ranks_start ranks = {
 		.ranks = run->started.ranks, .launch = launch, .children = &run->started.children,

@@ -33,6 +33,7 @@ struct ri_supervise {
 	struct ri_supervised *result;
 	const struct ri_timetable *timetable;	/* NULL: there is none */
 	const struct ri_link_job *job;	/* NULL: the link is off */
+	bool has_others;	/* the command may start ranks of its own */
 	bool goes_on;		/* where one child failed the others are not stopped */
 	bool silent;		/* the caller tells how a single child ended */
 };

@@ -366,7 +366,8 @@ static void conclude(struct ri_supervisor *sv, struct ri_supervised *out)
 {
 	const struct ri_children *children = sv->children;
 
-	out->oom = ri_children_lost_one(children) && ri_verdict_is_oom(&sv->oom);
+	out->oom = (ri_children_lost_one(children) || sv->setting->has_others) &&
+		ri_verdict_is_oom(&sv->oom);
 	out->stop = sv->end.stop;
 	if (children->count == 1 && sv->end.child != NULL && !sv->setting->silent &&
 		!ri_link_is_on())

@@ -17,6 +17,7 @@ import pytest
 import peek
 import schema
 from peek import wait_until
+from test_obituary import GREEDY, enter, memory_group
 from test_terminal import terminal  # noqa: F401  a fixture
 
 LAUNCHER = f"""#!{sys.executable} -IS
@@ -71,10 +72,10 @@ OWN = WAIT + """echo '[rank0]: Traceback (most recent call last):
 @pytest.fixture
 def launch(box):
     """Start a launcher in front of ranks; each is a shell's line."""
-    def start(*ranks, options=(), command=None, **more):
+    def start(*ranks, options=(), command=None, shell=":", **more):
         job = box.start(*options, "--", *(command or ["./torchrun"]), *ranks,
-                        shell=f"cat >torchrun <<'E'\n{LAUNCHER}E\ncat >run.sh <<'E'\n{SCRIPT}E\n"
-                              "chmod +x torchrun run.sh", **more)
+                        shell=f"{shell}\ncat >torchrun <<'E'\n{LAUNCHER}E\n"
+                              f"cat >run.sh <<'E'\n{SCRIPT}E\nchmod +x torchrun run.sh", **more)
         return job
     return start
 
@@ -148,6 +149,18 @@ def test_the_kernel_tells_how_a_rank_ended(launch, end, said):
     result = job.wait()
     assert "rank 0 (local rank 0, pid " in verdict(result) and said in verdict(result)
     assert "ranks 1-2: told to stop, killed by SIGTERM (15)" in verdict(result)
+
+
+def test_a_rank_that_ran_out_of_memory(launch, cgroup):
+    """The cgroup counts it, whoever the parent is; a kill for another reason it does not."""
+    group = memory_group(cgroup)
+    for end, counted in ((f'exec python3 -ISc "{GREEDY}"', True), ("kill -KILL $$", False)):
+        job = launch("sleep 99", WAIT + end, shell=enter(group))
+        until_watched(job, 2)
+        let_go(job, 1)
+        line = verdict(job.wait()).splitlines()[0]
+        assert "rank 1 (local rank 1, pid " in line and "killed by SIGKILL (9)" in line
+        assert ("out of memory (the cgroup's oom_kill count rose)" in line) == counted
 
 
 def test_a_victim_is_not_named(launch):
