@@ -104,7 +104,8 @@ static void take_place(const char *variable, const char *name, size_t source, in
 
 /*
  * torchrun's variables (pytorch.org, "torchrun", Environment Variables), which rankinit's own
- * ranks have too; PMIX_RANK of each process that a PMIx server started (openpmix 5.0
+ * ranks have too; LOCAL_SIZE of DeepSpeed's, which have no LOCAL_WORLD_SIZE (deepspeed/launcher/
+ * launch.py); PMIX_RANK of each process that a PMIx server started (openpmix 5.0
  * src/server/pmix_server.c, PMIx_server_setup_fork); the other launchers' as lib/from has them.
  */
 void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
@@ -113,6 +114,8 @@ void ri_hang_note_variable(struct ri_hang_identity *said, const char *variable)
 
 	take(variable, "RANK", &said->rank);
 	take(variable, "LOCAL_RANK", &said->local_rank);
+	if (said->local_ranks < 0)
+		take(variable, "LOCAL_SIZE", &said->local_ranks);
 	take(variable, "LOCAL_WORLD_SIZE", &said->local_ranks);
 	take(variable, "PMIX_RANK", &said->pmix_rank);
 	take(variable, "TORCHELASTIC_RESTART_COUNT", &said->restarts);
