@@ -98,6 +98,18 @@ static bool is_before(const struct ri_rank_outcome *a, const struct ri_rank_outc
 }
 
 /*
+ * Who stops a job sends SIGTERM first: one that SIGKILL ended before the launcher told of an end by
+ * SIGTERM, and that alone, was not stopped. NULL: there is none, or the kernel told who was first.
+ */
+static struct ri_rank_outcome *find_killed(struct ri_rank_outcome *ranks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ranks[i].order > 0 || (ranks[i].signal == SIGKILL) != (i == 0))
+			return NULL;
+	return count > 0 ? &ranks[0] : NULL;
+}
+
+/*
  * The first that ended in a failure of its own, or NULL. One that the launcher says was first, and
  * that was not seen, had ended before there was a look.
  */
@@ -110,7 +122,7 @@ static struct ri_rank_outcome *find_first(struct ri_rank_outcome *ranks, size_t 
 			(ranks[i].first_said || !may_be_stopped(&ranks[i], whole)) &&
 			(first == NULL || is_before(&ranks[i], first)))
 			first = &ranks[i];
-	return first;
+	return first != NULL ? first : find_killed(ranks, count);
 }
 
 /* And gives it the first place, where the kernel did not. */

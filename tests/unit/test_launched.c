@@ -240,6 +240,26 @@ static void test_one_of_each(void **state)
 	assert_string_equal(ranks[1].word_of, "torchrun");
 }
 
+/* srun tells of no pids, and sends SIGTERM to the others, or lets them be. */
+static void test_one_that_was_killed(void **state)
+{
+	static const char killed[] = "srun: error: n0: task 1: Killed\n";
+	static const char others[] = "srun: error: n0: task 0: Terminated\n";
+	char text[128];
+
+	(void)state;
+	assert_int_equal(outcomes(NULL, 0, killed, 0), 1);
+	assert_int_equal(ranks[0].rank, 1);
+	assert_int_equal(ranks[0].signal, SIGKILL);
+	snprintf(text, sizeof(text), "%s%s", killed, others);
+	assert_int_equal(outcomes(NULL, 0, text, 0), 2);
+	assert_int_equal(first_of(2), 1);
+	/* it did not end of SIGTERM: scancel(1) */
+	snprintf(text, sizeof(text), "%s%s", others, killed);
+	assert_int_equal(outcomes(NULL, 0, text, 0), 0);
+	assert_int_equal(outcomes(NULL, 0, "srun: error: n0: tasks 0-1: Killed\n", 0), 0);
+}
+
 /* A rank may print what it likes: what bears its label is its own. */
 static void test_a_forged_word(void **state)
 {
@@ -385,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_the_launchers_word),
 		cmocka_unit_test(test_the_kernel_outranks_it),
 		cmocka_unit_test(test_one_of_each),
+		cmocka_unit_test(test_one_that_was_killed),
 		cmocka_unit_test(test_a_forged_word),
 		cmocka_unit_test(test_an_older_kernel),
 		cmocka_unit_test(test_the_last_under_each_number),
