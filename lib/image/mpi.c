@@ -218,6 +218,7 @@ static void judge_mpich(const struct ri_loader *loader, const struct ri_elf *elf
 		mpich_by_name(library);
 	/* others have the same name: what lies around it must speak for it */
 	if (said || library->version[0] != '\0' ||
+		has_below(loader, library->prefix, "bin/mpichversion") ||
 		(ri_elf_soname(elf, soname) && strncmp(soname, "libmpich", 8) == 0))
 		library->family = RI_MPI_MPICH;
 	if (!said)
@@ -288,18 +289,36 @@ static enum ri_mpi_family family_of_script(const struct ri_loader *loader, const
 	return strstr(text, "hydra") != NULL ? RI_MPI_MPICH : RI_MPI_UNKNOWN;
 }
 
+/*
+ * What make install puts beside the launcher (ompi_info(1); MPICH src/env/mpichversion.c): PyPI's
+ * Open MPI 5 has a small program of its own as mpirun, its MPICH a Hydra of that name. Where both
+ * lie there, as in /usr/bin, neither tells.
+ */
+static enum ri_mpi_family family_beside(const struct ri_loader *loader, const char *prefix)
+{
+	bool openmpi = has_below(loader, prefix, "bin/ompi_info");
+	bool mpich = has_below(loader, prefix, "bin/mpichversion") && !is_mvapich(loader, prefix);
+
+	if (openmpi == mpich)
+		return RI_MPI_UNKNOWN;
+	return openmpi ? RI_MPI_OPENMPI : RI_MPI_MPICH;
+}
+
 static enum ri_mpi_family family_of(const struct ri_loader *loader, const char *prefix,
 	const char *real)
 {
 	const char *name = ri_path_name(real);
+	enum ri_mpi_family family;
 
 	if (strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0 ||
 		strcmp(name, "prte") == 0 || is_linked_to_openmpi(loader, real))
 		return RI_MPI_OPENMPI;
 	if (strncmp(name, "mpirun_rsh", 10) == 0)
 		return RI_MPI_MVAPICH2;
-	if (strncmp(name, "mpiexec.", 8) != 0)
-		return family_of_script(loader, real);
+	if (strncmp(name, "mpiexec.", 8) != 0) {
+		family = family_of_script(loader, real);
+		return family != RI_MPI_UNKNOWN ? family : family_beside(loader, prefix);
+	}
 	if (is_intel(loader, prefix))
 		return RI_MPI_INTEL;
 	return is_mvapich(loader, prefix) ? RI_MPI_MVAPICH2 : RI_MPI_MPICH;

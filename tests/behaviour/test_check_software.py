@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from box import BASE
-from image import ADAPTER, FIT, PORT, TRIPLET, Elf, Link, grow, make_kit, put
+from image import ADAPTER, FIT, LIBRARIES, PORT, TRIPLET, Elf, Link, grow, make_kit, put
 
 OURS = ["mpi." + name for name in ("present", "launcher", "match", "multiple", "mca",
                                    "ucx", "root", "cma", "ssh")]
@@ -337,9 +337,9 @@ def own(pattern):
     return found[1] if found else None
 
 
-def texts(rankinit, root, *options):
+def texts(rankinit, root, *options, PATH="/usr/bin:/bin"):
     done = subprocess.run([rankinit, "--check=json", f"--root={root}", *options],
-                          env={**BASE, "PATH": "/usr/bin:/bin"}, capture_output=True,
+                          env={**BASE, "PATH": PATH}, capture_output=True,
                           timeout=60, check=False)
     assert done.returncode in (0, 123), done.stderr.decode()
     document = json.loads(done.stdout)
@@ -389,6 +389,27 @@ def test_an_mpi_without_a_mark(rankinit, kit, tmp_path):
     put(root, f"{TRIPLET}/libmpi.so.12", Elf("nameless"), kit)
     assert ("mpi", None, f"{first}, an unknown MPI (/{TRIPLET}/libmpi.so.12)") in texts(
         rankinit, root)
+
+
+@pytest.mark.parametrize("beside, library, name", [
+    ("ompi_info", "ompi-5.0.7", "Open MPI 5.0.7"),
+    ("mpichversion", "nameless", "MPICH"),
+])
+def test_a_launcher_without_a_mark(rankinit, kit, tmp_path, beside, library, name):
+    """PyPI's: what lies beside it tells whose it is, where only one of them does."""
+    root = str(tmp_path / "root")
+    grow(root, FIT, kit)
+    for path, content in (("mpirun", Elf("plain")), (beside, ""), ("prterun", "")):
+        put(root, f"opt/venv/bin/{path}", content, kit)
+    put(root, f"opt/venv/lib/{LIBRARIES[library][0]}", Elf(library), kit)
+
+    def launcher():
+        return [text for check, _, text in texts(rankinit, root, PATH="/opt/venv/bin")
+                if check == "mpi.launcher"]
+    assert launcher() == [name]
+    put(root, "opt/venv/bin/mpichversion", "", kit)
+    put(root, "opt/venv/bin/ompi_info", "", kit)
+    assert launcher() == ["an unknown MPI"]
 
 
 def test_both_real(rankinit, tmp_path):
