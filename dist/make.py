@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes the artefacts of a release of what was built: for each architecture a tar.gz and
-a Debian package, an image of one file for both, an SBOM and checksums.
+Makes the artefacts of a release of what was built: for each architecture a tar.gz, a
+Debian package and a Python wheel, an image of one file for both, an SBOM and checksums.
 
 usage: make.py VERSION BUILD...    BUILD: the folder with rankinit and rankinit-probe of
                                    one architecture
@@ -25,6 +25,7 @@ import elf
 import oci
 import sbom
 import tree
+import wheel
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(TOP, "build", "dist")
@@ -69,17 +70,19 @@ def main(version, folders):
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
     libraries = sbom.libraries(os.path.join(TOP, "build", "deps"))
-    programs = {}
+    programs, found = {}, {}
     for folder in folders:
         arch = elf.architecture(os.path.join(folder, "rankinit"))
-        files = tree.files(TOP, folder, libraries)
+        files = found[arch] = tree.files(TOP, folder, libraries)
         programs[arch] = files["bin/rankinit"].content
         tarball(f"rankinit-{version}-linux-{arch}", files, when)
         debian.package(OUT, version, arch, files, when)
     oci.archive(os.path.join(OUT, f"rankinit-{version}-oci.tar"), version, revision(), programs,
                 when)
-    sbom.write(os.path.join(OUT, f"rankinit-{version}.spdx.json"), version, revision(), programs,
-               libraries, when)
+    materials = os.path.join(OUT, f"rankinit-{version}.spdx.json")
+    sbom.write(materials, version, revision(), programs, libraries, when)
+    for arch, files in found.items():
+        wheel.package(OUT, version, arch, files, tree.read(materials), when)
     checksums()
     for name in sorted(os.listdir(OUT)):
         print(f"{os.path.getsize(os.path.join(OUT, name)):>9} build/dist/{name}")

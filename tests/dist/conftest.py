@@ -23,6 +23,8 @@ HOST = os.uname().machine
 OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}[HOST]
 NAMES = sorted([f"rankinit-{VERSION}-linux-{arch}.tar.gz" for arch in DEBIAN] +
                [f"rankinit_{VERSION}_{arch}.deb" for arch in DEBIAN.values()] +
+               [f"rankinit-{VERSION}-py3-none-manylinux2014_{arch}.musllinux_1_1_{arch}.whl"
+                for arch in DEBIAN] +
                [f"rankinit-{VERSION}-oci.tar", f"rankinit-{VERSION}.spdx.json", "SHA256SUMS"])
 
 

@@ -38,7 +38,8 @@ def enter(root, tmp_path, script, folder=DIST):
 
 
 def test_the_page_has_all_ways():
-    assert list(WAYS) == ["check", "deb", "tarball", "image", "Dockerfile", "source"]
+    assert list(WAYS) == ["check", "deb", "tarball", "wheel", "image", "Dockerfile",
+                          "source"]
 
 
 @pytest.mark.parametrize("suite", SUITES)
