@@ -148,6 +148,27 @@ static bool asked_for_line(const struct ri_traceback *traceback)
 		ri_span_starts(traceback->last, "EOFError: EOF when reading a line");
 }
 
+/*
+ * torch/distributed/rendezvous.py, _env_rendezvous_handler (1.0 to 2.13), and os.environ["RANK"]
+ * itself: CPython Lib/os.py, _Environ.__getitem__, which is frozen since 3.12.
+ */
+static bool lacks_rank(const struct ri_traceback *traceback)
+{
+	static const char *const asked[] = {
+		"environment variable RANK expected, but not set",
+		"environment variable WORLD_SIZE expected, but not set",
+	};
+	static const char *const missing[] = {
+		"KeyError: 'RANK'", "KeyError: 'WORLD_SIZE'", "KeyError: 'LOCAL_RANK'",
+	};
+
+	if (ri_span_starts(traceback->last, "ValueError: Error initializing torch.distributed "))
+		return ri_span_has_any(traceback->last, asked, 2);
+	return (ri_span_ends(traceback->file, "/os.py") ||
+		       ri_span_ends(traceback->file, "<frozen os>")) &&
+		ri_span_has_any(traceback->last, missing, 3);
+}
+
 static void read_traceback(struct ri_span text, struct ri_words *out)
 {
 	const struct ri_traceback *traceback = &out->traceback;
@@ -163,6 +184,7 @@ static void read_traceback(struct ri_span text, struct ri_words *out)
 	out->tells_of_kill = tells_of_kill(traceback);
 	out->interrupted = tells_of_interrupt(traceback);
 	out->uncaught = left_program(text, traceback);
+	out->lacks_rank = lacks_rank(traceback);
 	out->asked_for_line = asked_for_line(traceback);
 }
 

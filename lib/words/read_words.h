@@ -21,6 +21,7 @@ struct ri_words {
 	bool tells_of_kill;	/* the program says that it killed the other ranks */
 	bool interrupted;	/* the chain has a KeyboardInterrupt */
 	bool uncaught;		/* it left the program, by its outermost frame */
+	bool lacks_rank;	/* the program asked the environment for a rank, and got none */
 	bool asked_for_line;	/* the program asked stdin for a line, which had ended */
 
 	const struct ri_loss *last_loss;	/* of the last lines, or NULL */

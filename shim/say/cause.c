@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check/check.h"
@@ -102,6 +103,19 @@ static const struct ri_cause *blame_input(const struct ri_outcome *outcome)
 	return &cause;
 }
 
+/* A program for several ranks, which was started as any other one, where no job is. */
+static const struct ri_cause *blame_start(void)
+{
+	static const struct ri_cause cause = {
+		.code = RI_CODE_RANK_ABSENT, .subject = "RANK",
+		.text = "is not set, since the command was started as no rank of a job",
+		.hint = "rankinit --nproc-per-node=gpu -- COMMAND starts one rank for each GPU of "
+			"this node",
+	};
+
+	return &cause;
+}
+
 const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const struct ri_space *shm)
 {
 	static struct ri_space now;
@@ -114,6 +128,10 @@ const struct ri_cause *ri_cause_find(const struct ri_outcome *outcome, const str
 		return blame_memory();
 	if (rank->evidence.ended_of_traceback && rank->evidence.words.asked_for_line)
 		return blame_input(outcome);
+	if (rank->evidence.ended_of_traceback && rank->evidence.words.lacks_rank &&
+		outcome->count == 1 && outcome->topology->identity == NULL &&
+		strcmp(outcome->launch, "process") == 0)
+		return blame_start();
 	if (rank->evidence.words.has_gpu_error && find_fatal(outcome->gpu_errors) != NULL)
 		return blame_gpu(find_fatal(outcome->gpu_errors));
 	if (shm == NULL && rank->evidence.words.has_bus_error && ri_cause_look(&now))

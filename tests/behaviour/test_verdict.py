@@ -480,6 +480,33 @@ def test_a_rank_without_a_terminal(told, rank, stdin, call, last):
     assert found.first["cause"]["subject"] == "stdin"
 
 
+UNSET = ("raise ValueError('Error initializing torch.distributed using env:// rendezvous: "
+         "environment variable RANK expected, but not set')")
+RANK_OF_TWO = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+               "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+
+
+@pytest.mark.parametrize("call", [UNSET, "import os; os.environ['LOCAL_RANK']"])
+def test_a_program_for_ranks_that_was_started_as_none(box, call):
+    """With a report, for which rankinit reads the stderr of one command as well."""
+    def run(*words, **more):
+        job = box.start("--report=report.json", *words, **more)
+        result = job.wait()
+        assert result.status == 1
+        lines = [line for line in result.lines() if line.endswith("[rank.absent]")]
+        return lines, json.loads(job.read("report.json"))["first_failure"]["cause"]
+    lines, cause = run("--", *PYTHON, call)
+    assert lines == ["rankinit:   RANK is not set, since the command was started as no rank of a "
+                     "job: rankinit --nproc-per-node=gpu -- COMMAND starts one rank for each GPU "
+                     "of this node [rank.absent]"]
+    assert (cause["code"], cause["subject"]) == ("rank.absent", "RANK")
+    # the controls: another error, a rank of a job, ranks that start here
+    assert run("--", *PYTHON, "raise ValueError('RANK')") == ([], None)
+    loses = f"import os; os.environ.pop('LOCAL_RANK'); {call}"
+    assert run("--", *PYTHON, loses, env=RANK_OF_TWO) == ([], None)
+    assert run("--nproc-per-node=2", "--", *PYTHON, loses) == ([], None)
+
+
 def test_other_ends_have_no_such_cause(told):
     """The control: another exception, and one of these that a rank lived through."""
     for call in ("raise EOFError('no more data')", "raise ValueError('BdbQuit')",
