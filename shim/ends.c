@@ -240,6 +240,7 @@ static void take_launched(struct ri_run *run, struct ri_outcome *outcome)
 	if (stop->asked)
 		source.stopped = time_of(stop->at_ms);
 	source.count = ri_others_seen(&source.seen);
+	source.error_count = ri_others_errors(&source.errors);
 	count = ri_launched_outcomes(&source, run->ended.launched, RI_LAUNCHED);
 	if (count == 0)
 		return;

@@ -33,6 +33,17 @@ static void describe(const struct ri_launched *seen, struct ri_rank_outcome *out
 	}
 }
 
+/* Its file of torch's; at NULL: none. */
+static struct ri_span find_error(const struct ri_launched_source *source, size_t item)
+{
+	for (size_t i = 0; i < source->error_count; i++)
+		if (source->errors[i].item == item &&
+			source->errors[i].length <= RI_LAUNCHED_ERROR)
+			return (struct ri_span){ source->errors[i].bytes,
+				source->errors[i].length };
+	return (struct ri_span){ NULL, 0 };
+}
+
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct ri_rank_outcome *one = a, *other = b;
@@ -67,6 +78,7 @@ static size_t take_seen(const struct ri_launched_source *source, struct ri_rank_
 		if (at == room)
 			continue;
 		describe(seen, &out[at]);
+		out[at].wrote.torch_error = find_error(source, i);
 		count += at == count;
 	}
 	return count;
@@ -259,6 +271,9 @@ static struct ri_span copy_lines(const struct ri_launched_source *source,
 	out.length = ri_lines_of(source->text, rank == NULL ? NULL : &owner, *room,
 		(size_t)(source->room + RI_LAUNCHED_WORDS - *room));
 	*room += out.length;
+	/* the launcher may have put its words elsewhere: that it wrote none is not known */
+	if (out.length == 0)
+		out.at = NULL;
 	return out;
 }
 

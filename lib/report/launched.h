@@ -20,6 +20,15 @@ enum {
 	RI_LAUNCHED = 1024,	/* ranks of one node that are watched, those of restarts counted */
 	/* bytes of the words of all of them: each is a part of what is kept, and ends in a line */
 	RI_LAUNCHED_WORDS = 2 * (RI_OUTPUT_TAIL + RI_OUTPUT_HEAD),
+	RI_LAUNCHED_ERRORS = 16,	/* error files of torch's, of the ranks that ended first */
+	RI_LAUNCHED_ERROR = 65536,	/* bytes of one; a larger one is not read */
+};
+
+/* What a rank wrote where its launcher's TORCHELASTIC_ERROR_FILE said. */
+struct ri_launched_error {
+	uint32_t item;		/* index of that rank */
+	uint32_t length;
+	char bytes[RI_LAUNCHED_ERROR];
 };
 
 /* One that was seen while it lived. */
@@ -39,6 +48,8 @@ struct ri_launched {
 struct ri_launched_source {
 	const struct ri_launched *seen;
 	size_t count;
+	const struct ri_launched_error *errors;
+	size_t error_count;
 	struct ri_span text;	/* the last bytes of the launcher's stderr; at NULL: not kept */
 	bool cut;		/* its first line may be half of one, and is left out */
 	struct timespec stopped;	/* CLOCK_REALTIME, a stop from outside; 0: none came */

@@ -2,6 +2,7 @@
 #include "report/restarts.h"
 
 #include "report/blame.h"
+#include "report/torch_error.h"
 
 enum { FEW = 20 };	/* columns in which an exception says nothing */
 
@@ -9,6 +10,7 @@ void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *r
 	struct ri_reason *scratch)
 {
 	struct ri_outcome outcome = { .ranks = ranks, .count = count, .launched = true };
+	static struct ri_torch_error error;
 	struct ri_text words;
 
 	ri_blame_find(&outcome);
@@ -21,6 +23,9 @@ void ri_restart_find(struct ri_restart *restart, const struct ri_rank_outcome *r
 	if (scratch->has_traceback)
 		ri_text_add_bytes(&words, scratch->traceback.last.at,
 			scratch->traceback.last.length);
+	else if (ranks[outcome.first].wrote.torch_error.at != NULL &&
+		ri_torch_error_read(ranks[outcome.first].wrote.torch_error, &error))
+		ri_text_add(&words, error.message);
 	/* it lasts longer than the text that these point into */
 	restart->first.wrote = (struct ri_rank_wrote){ .total = 0 };
 	restart->first.evidence.words = (struct ri_words){ .has_traceback = false };

@@ -68,6 +68,35 @@ void ri_autopsy_look_at_rank(struct ri_hang_process *process)
 	process->most_restarts = said.most_restarts < 0 ? 0 : said.most_restarts;
 }
 
+struct wanted {
+	const char *name;
+	char *out;
+	size_t size;
+	bool found;
+};
+
+static void take_wanted(void *context, const char *variable)
+{
+	struct wanted *wanted = context;
+	size_t length = strlen(wanted->name);
+
+	if (wanted->found || strncmp(variable, wanted->name, length) != 0 ||
+		variable[length] != '=' || strlen(variable + length + 1) >= wanted->size)
+		return;
+	ri_text_copy(wanted->out, wanted->size, variable + length + 1);
+	wanted->found = true;
+}
+
+bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size)
+{
+	struct wanted wanted = { name, out, size, false };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	ri_autopsy_each(path, '\0', take_wanted, &wanted);
+	return wanted.found;
+}
+
 struct ri_python_memory ri_autopsy_memory(pid_t *pid)
 {
 	return (struct ri_python_memory){ read_memory, pid };

@@ -88,6 +88,12 @@ void ri_autopsy_look_inside(struct ri_autopsy_region *region, size_t i);
 /* Of that, the rank alone, by the variables of the process. */
 void ri_autopsy_look_at_rank(struct ri_hang_process *process);
 
+/*
+ * The value of a variable that the process was started with. False, and *out untouched, where it
+ * has none, or one that does not fit.
+ */
+bool ri_autopsy_variable(pid_t pid, const char *name, char *out, size_t size);
+
 /* After the last process of a look: find the ranks, and how much each process worked meanwhile. */
 void ri_autopsy_conclude(struct ri_autopsy_region *region);
 

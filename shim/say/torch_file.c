@@ -134,6 +134,24 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 	return ri_arena_format(arena, "%s/%zu.json", files->folder, local_rank);
 }
 
+size_t ri_torch_file_take(int folder, const char *path, struct timespec ended, uid_t owner,
+	char *out, size_t size)
+{
+	struct stat info;
+	ssize_t length = 0;
+	int fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	/* with other names (links) it may be a file that is not the rank's to show */
+	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1 &&
+		(owner == -1U || info.st_uid == owner) && info.st_size <= (off_t)size &&
+		!ri_time_is_before(ended, info.st_mtim))
+		length = read(fd, out, size);
+	close(fd);
+	return length < 0 ? 0 : (size_t)length;
+}
+
 struct reading {
 	struct ri_torch_files *files;
 	size_t local_rank;
@@ -146,22 +164,10 @@ static int read_file(void *argument)
 	struct reading *reading = argument;
 	const struct ri_torch_files *files = reading->files;
 	char name[NAME_SIZE];
-	struct stat info;
-	ssize_t length = 0;
-	int fd;
 
 	snprintf(name, sizeof(name), "%zu.json", reading->local_rank);
-	fd = openat(files->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	/* with other names (links) it may be a file that is not the rank's to show */
-	if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1 &&
-		info.st_size <= RI_TORCH_FILE_SIZE &&
-		!ri_time_is_before(reading->ended, info.st_mtim))
-		length = read(fd, files->bytes + reading->local_rank * RI_TORCH_FILE_SIZE,
-			RI_TORCH_FILE_SIZE);
-	close(fd);
-	reading->length = length < 0 ? 0 : (size_t)length;
+	reading->length = ri_torch_file_take(files->fd, name, reading->ended, -1U,
+		files->bytes + reading->local_rank * RI_TORCH_FILE_SIZE, RI_TORCH_FILE_SIZE);
 	return 0;
 }
 

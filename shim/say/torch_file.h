@@ -47,6 +47,14 @@ const char *ri_torch_files_path(const struct ri_torch_files *files, size_t local
 	struct ri_arena *arena);
 
 /*
+ * Read such a file whole, which has a path from that folder on (AT_FDCWD: ours). Returns its
+ * length, 0 where it is none of regular form and one name, is larger than size or empty, or was
+ * written after that end (CLOCK_REALTIME), by another. owner: of this user alone; -1: of any.
+ */
+size_t ri_torch_file_take(int folder, const char *path, struct timespec ended, uid_t owner,
+	char *out, size_t size);
+
+/*
  * When the ranks are gone: what a local rank wrote, which ended then (CLOCK_REALTIME). Returns
  * false where that is nothing, too large, no regular file or one with other names, or where it was
  * written after that end: by another rank. stopped: a stop came, and another one changes nothing.

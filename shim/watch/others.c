@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include "base/pages.h"
 #include "hang/judge.h"
 #include "hang/look.h"
+#include "say/torch_file.h"
 #include "system/clock.h"
 #include "system/held_path.h"
 #include "system/helper.h"
@@ -31,6 +33,7 @@ enum {
 	AGAIN_MS = 250,		/* a job may print traceback after traceback */
 	LOOK_MS = 2000,		/* that one may take */
 	END_MS = 200,		/* for the last word */
+	ERROR_PATH = 512,	/* bytes of one that is read, and its end */
 	BELL = 0,		/* the descriptor that the helper has of it */
 	STEP_MS = 2,
 	REAPED_MS = 50,		/* until the ranks of a launcher that has ended are reaped, too */
@@ -52,6 +55,8 @@ struct table {
 	volatile uint32_t count;
 	volatile uint32_t news;	/* how often there was something that PID 1 waits for */
 	struct ri_launched items[RI_LAUNCHED];
+	volatile uint32_t error_count;
+	struct ri_launched_error errors[RI_LAUNCHED_ERRORS];
 };
 
 static struct {
@@ -65,6 +70,7 @@ static struct {
 /* --- in the helper --------------------------------------------------------- */
 
 static int pidfds[RI_LAUNCHED];	/* of each item; -1: its end is known */
+static char error_files[RI_LAUNCHED][ERROR_PATH];	/* of each, where it may write; or "" */
 static int orders, ends;	/* a signalfd; an epoll(7), which keeps the order of ends */
 static struct ri_autopsy_region *region;
 static unsigned ended;
@@ -144,6 +150,9 @@ static void add_item(const struct ri_hang_process *process)
 		.local_rank = process->local_rank, .local_ranks = process->local_ranks,
 		.started = time_of(born),
 	};
+	if (!ri_autopsy_variable(process->pid, RI_TORCH_FILE, error_files[at], ERROR_PATH) ||
+		error_files[at][0] != '/')
+		error_files[at][0] = '\0';
 	own.table->count++;
 	if (item->restarts > 0)
 		tell_news();
@@ -198,6 +207,42 @@ static void look_for_ranks(void)
 	take_ranks(look);
 }
 
+/* A launcher that hands on its own variable, as mpirun does, gives one file to all. */
+static bool is_shared(uint32_t item)
+{
+	for (uint32_t i = 0; i < own.table->count; i++)
+		if (i != item && strcmp(error_files[i], error_files[item]) == 0)
+			return true;
+	return false;
+}
+
+/* Of the start that has ended, by the order of the ends: the first ones fail of themselves. */
+static void read_errors(void)
+{
+	struct table *table = own.table;
+	static unsigned read_up_to;
+
+	/* PID 1 has heard of those before a restart */
+	if (table->error_count > 0 && table->items[table->errors[0].item].restarts <
+		table->items[table->count - 1].restarts)
+		table->error_count = 0;
+	while (read_up_to < ended && table->error_count < RI_LAUNCHED_ERRORS) {
+		struct ri_launched_error *error = &table->errors[table->error_count];
+		uint32_t i = 0;
+
+		read_up_to++;
+		while (i < table->count && table->items[i].order != read_up_to)
+			i++;
+		if (i == table->count || error_files[i][0] == '\0' || is_shared(i))
+			continue;
+		error->item = i;
+		error->length = (uint32_t)ri_torch_file_take(AT_FDCWD, error_files[i],
+			table->items[i].ended, geteuid(), error->bytes, sizeof(error->bytes));
+		table->error_count += error->length > 0;
+	}
+	read_up_to = ended;
+}
+
 /* An end has an order and a time; how it came is known when the launcher has reaped the rank. */
 static void take_end(struct ri_launched *item, int *pidfd)
 {
@@ -207,8 +252,10 @@ static void take_end(struct ri_launched *item, int *pidfd)
 		ri_clock_read(CLOCK_REALTIME, &item->ended);
 		item->order = ++ended;
 		changed = true;
-		if (!has_living())
+		if (!has_living()) {
+			read_errors();
 			tell_news();
+		}
 	}
 	if (ioctl(*pidfd, GET_INFO, &info) < 0 || (info.mask & INFO_EXIT) == 0)
 		return;
@@ -249,6 +296,8 @@ static void write_down_the_rest(void)
 	do
 		wait_for_ends(ri_now_ms() + STEP_MS);
 	while (has_open_ends() && ri_now_ms() < until);
+	if (has_living())
+		read_errors();
 }
 
 static bool make_room(void)
@@ -382,6 +431,14 @@ void ri_others_end(void)
 		ri_mask_wait_for(RI_MASK_OF(SIGIO), &info, STEP_MS);
 	}
 	own.helper = 0;
+}
+
+size_t ri_others_errors(const struct ri_launched_error **out)
+{
+	uint32_t count = own.table == NULL ? 0 : own.table->error_count;
+
+	*out = own.table == NULL ? NULL : own.table->errors;
+	return count > RI_LAUNCHED_ERRORS ? RI_LAUNCHED_ERRORS : count;
 }
 
 size_t ri_others_seen(const struct ri_launched **out)

@@ -38,6 +38,9 @@ void ri_others_end(void);
  */
 bool ri_others_heard(void);
 
+/* What those of them wrote that ended, in torch's error files. Returns how many. */
+size_t ri_others_errors(const struct ri_launched_error **out);
+
 /* All that were seen, in the order in which they were found. Returns how many. */
 size_t ri_others_seen(const struct ri_launched **out);
 

@@ -52,7 +52,7 @@ static void find_failure(struct ri_output *output, const struct ri_launched *see
 	/* the launcher tells of an end after that */
 	uint64_t to = own.gone > own.begun && kernel_tells_all(seen, at) ? own.gone : UINT64_MAX;
 	struct ri_tail_text text = ri_tail_between(ri_output_tail(output, 0), own.begun, to);
-	const struct ri_launched_source source = {
+	struct ri_launched_source source = {
 		.seen = seen, .count = at, .text = { text.bytes, text.length }, .cut = text.cut,
 		.room = own.words,
 	};
@@ -60,6 +60,7 @@ static void find_failure(struct ri_output *output, const struct ri_launched *see
 
 	if (own.ranks == NULL || own.words == NULL)
 		return;
+	source.error_count = ri_others_errors(&source.errors);
 	count = ri_launched_outcomes(&source, own.ranks, RI_LAUNCHED);
 	for (size_t i = 0; i < count; i++)
 		ri_class_find(&own.ranks[i]);

@@ -33,6 +33,9 @@ def start(attempt):
             world = str(len(sys.argv) - 1)
             os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=world,
                               LOCAL_WORLD_SIZE=world, ATTEMPT=str(attempt))
+            if "ERRORS" in os.environ:
+                os.environ["TORCHELASTIC_ERROR_FILE"] = os.path.abspath(
+                    os.environ["ERRORS"] % (attempt, rank))
             if tells:
                 os.environ.update(TORCHELASTIC_RESTART_COUNT=str(attempt),
                                   TORCHELASTIC_MAX_RESTARTS=str(restarts))
@@ -348,6 +351,60 @@ def test_a_terminal_stays_one(launch, terminal):  # noqa: F811
     assert "rank 1 (local rank 1, pid " in terminal.text, terminal.text
     assert "failed first: exit status 3, after " in terminal.text, terminal.text
     assert "it wrote nothing to stderr" not in terminal.text, terminal.text
+
+
+# As torch writes it where the program's main function bears @record (error_handler.py).
+ERROR = """printf '{"message": {"message": "ValueError: bad batch 17", "extraInfo":
+{"py_callstack": "Traceback (most recent call last):\\\\n  File a.py\\\\nValueError: bad batch 17",
+"timestamp": "'$(date +%s)'"}}}' >"$TORCHELASTIC_ERROR_FILE"; """
+
+
+def test_the_error_file_of_a_rank(launch, terminal):  # noqa: F811
+    """Of a rank whose stderr rankinit does not read, and of each start its own."""
+    job = launch("sleep 99", WAIT + "[ $ATTEMPT = 1 ] && exit 5; " + ERROR + "exit 3",
+                 tty=terminal.path, options=["--report=r.json"],
+                 env={"RESTARTS": "1", "TELLS": "1", "ERRORS": "error-%d-%d.json"})
+    run_attempts(job, 1, 1)
+    job.wait()
+    terminal.look(0.1)
+    said = [line for line in terminal.text.splitlines() if "rankinit:" in line]
+    assert " s: ValueError: bad batch 17; torchrun starts its ranks again" in said[0], said
+    assert "failed first: exit status 5" in said[1] and "bad batch" not in said[2], said
+    assert json.loads(job.read("r.json"))["first_failure"]["torch_error"] is None
+
+
+@pytest.mark.parametrize("before, after, shown", [
+    ("", "", True),
+    ("mkfifo $F; sleep 99 <$F & ", "", False),
+    ("ln -s other.json $F; ", "", False),
+    ("", "ln $F other.json; ", False),
+    ("", "head -c 70000 /dev/zero >>$F; ", False),
+    ("", "echo oops >$F; ", False),
+    ("", "touch -d 2099-01-01 $F; ", False),
+    ("", "chown 12345 $F; ", False),
+    ("export TORCHELASTIC_ERROR_FILE=/dev/null; ", "", False),
+])
+def test_what_is_an_error_file(launch, terminal, before, after, shown):  # noqa: F811
+    rank = WAIT + "F=$TORCHELASTIC_ERROR_FILE; " + before + ERROR + after + "exit 3"
+    job = launch("sleep 99", rank, tty=terminal.path, options=["--report=r.json"],
+                 env={"ERRORS": "error-%d-%d.json"})
+    run_attempts(job, 1)
+    job.wait()
+    terminal.look(0.1)
+    assert "failed first: exit status 3" in terminal.text, terminal.text
+    assert ("ValueError: bad batch 17" in terminal.text) == shown, terminal.text
+    error = json.loads(job.read("r.json"))["first_failure"]["torch_error"]
+    assert (error is not None) == shown, error
+
+
+def test_a_file_that_all_ranks_share(launch, terminal):  # noqa: F811
+    job = launch("sleep 99", WAIT + ERROR + "exit 3", tty=terminal.path,
+                 env={"ERRORS": "error%.0s%.0s.json"})
+    run_attempts(job, 1)
+    job.wait()
+    terminal.look(0.1)
+    assert "failed first: exit status 3" in terminal.text, terminal.text
+    assert "bad batch" not in terminal.text, terminal.text
 
 
 def test_a_helper_that_was_killed_costs_nothing_but_its_words(launch):

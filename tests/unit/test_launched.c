@@ -349,6 +349,28 @@ static void test_words_of_an_earlier_start(void **state)
 	assert_int_equal(ranks[0].rank, 1);
 }
 
+/* Each file is of one item, and what the helper left of it is within its bounds. */
+static void test_error_files(void **state)
+{
+	static struct ri_launched_error errors[] = {
+		{ .item = 1, .length = 4, .bytes = "1111" },
+		{ .item = 0, .length = RI_LAUNCHED_ERROR + 1, .bytes = "0000" },
+		{ .item = 7, .length = 4, .bytes = "7777" },
+	};
+	const struct ri_launched items[] = { seen(10, 0, 2, EXIT_1), seen(11, 1, 1, EXIT_3) };
+	const struct ri_launched_source source = {
+		.seen = items, .count = 2, .room = room, .errors = errors, .error_count = 3,
+	};
+
+	(void)state;
+	assert_int_equal(ri_launched_outcomes(&source, ranks, 8), 2);
+	assert_null(ranks[0].wrote.torch_error.at);
+	assert_int_equal(ranks[1].wrote.torch_error.length, 4);
+	assert_memory_equal(ranks[1].wrote.torch_error.at, "1111", 4);
+	assert_int_equal(outcomes(items, 2, NULL, 0), 2);
+	assert_null(ranks[1].wrote.torch_error.at);
+}
+
 static void test_who_is_no_rank(void **state)
 {
 	struct ri_launched items[] = { seen(10, 0, 1, EXIT_1), seen(11, 0, 2, EXIT_3) };
@@ -411,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_the_last_under_each_number),
 		cmocka_unit_test(test_the_last_start_of_each_launcher),
 		cmocka_unit_test(test_words_of_an_earlier_start),
+		cmocka_unit_test(test_error_files),
 		cmocka_unit_test(test_who_is_no_rank),
 		cmocka_unit_test(test_where_no_rank_failed),
 		cmocka_unit_test(test_a_stop_from_outside),

@@ -78,6 +78,25 @@ static void a_rank_that_raised(void **state)
 		"because rank 1 failed: exit status 1, after 2.500 s: ValueError: bad token=***\n");
 }
 
+static void a_rank_with_an_error_file(void **state)
+{
+	static const char file[] =
+		"{\"message\": {\"message\": \"ValueError: bad token=hunter2\"}}";
+	struct ri_rank_outcome rank = rank_of(1, 1, "");
+
+	(void)state;
+	rank.wrote.torch_error = (struct ri_span){ file, sizeof(file) - 1 };
+	ri_class_find(&rank);
+	ri_restart_find(&restarts.items[0], &rank, 1, &scratch);
+	assert_non_null(strstr(moment(), " after 2.500 s: ValueError: bad token=***; torchrun"));
+	assert_null(restarts.items[0].first.wrote.torch_error.at);
+	/* the control: one that is no such file */
+	restarts.items[0].words[0] = '\0';
+	rank.wrote.torch_error.length--;
+	ri_restart_find(&restarts.items[0], &rank, 1, &scratch);
+	assert_non_null(strstr(moment(), " after 2.500 s; torchrun"));
+}
+
 static void ranks_that_lost_another_node(void **state)
 {
 	const struct ri_rank_outcome ranks[] = {
@@ -131,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_rank_that_raised, begin),
+		cmocka_unit_test_setup(a_rank_with_an_error_file, begin),
 		cmocka_unit_test_setup(ranks_that_lost_another_node, begin),
 		cmocka_unit_test_setup(where_no_rank_is_known, begin),
 		cmocka_unit_test_setup(an_exception_without_end, begin),
