@@ -10,10 +10,12 @@
 #include "base/text.h"
 #include "command/words.h"
 
-#define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, letters_, longs_) \
+#define RI_LAUNCHER(symbol, name_, mode_, pet_, keeps_, counts_, shortens_, apart_, letters_, \
+	longs_) \
 	static const struct ri_launcher launcher_##symbol = { \
 		.name = name_, .mode = RI_MODE_##mode_, .reads_pet = pet_, \
 		.keeps = keeps_, .counts = counts_, .shortens = shortens_, \
+		.apart = apart_, \
 		.letters = letters_, .longs = longs_, \
 	};
 #include "command/launchers.def"
@@ -393,6 +395,11 @@ bool ri_command_mentions(const struct ri_command *command, const char *option)
 			return true;
 	}
 	return false;
+}
+
+bool ri_launcher_is_torchruns(const struct ri_launcher *launcher)
+{
+	return launcher != NULL && launcher->reads_pet && launcher->shortens;
 }
 
 bool ri_command_tells_nodes(const struct ri_command *command)

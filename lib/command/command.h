@@ -29,6 +29,8 @@ struct ri_launcher {
 	const char *keeps;	/* variables of an identity that are not taken away */
 	bool counts;		/* ... unless that is where the identity was read */
 	bool shortens;		/* a long option of its may be cut short, as argparse allows */
+	/* It finds the nodes without us, or each node may well have a job of its own. */
+	bool apart;
 	const char *letters;	/* its options that take a value: see launchers.def */
 	const char *longs;
 };
@@ -91,6 +93,9 @@ bool ri_meeting_is_here(const struct ri_command *command, const struct ri_env *e
  * Then no other launcher has to know. False for NULL, as above.
  */
 bool ri_meeting_is_told(const struct ri_command *command, const struct ri_env *env);
+
+/* Is it torchrun or made of it, so that it needs a master of its words or of PET_*? */
+bool ri_launcher_is_torchruns(const struct ri_launcher *launcher);
 
 /* "auto", "process", "node", "none". */
 const char *ri_mode_name(enum ri_mode mode);

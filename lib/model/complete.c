@@ -104,7 +104,7 @@ static bool is_told_elsewhere(const struct ri_topology *topology, const struct r
 		(ri_meeting_is_here(command, env) || ri_meeting_is_told(command, env)))
 		return true;
 	return (command->mode == RI_MODE_NODE || topology->scope == RI_SCOPE_NODE) &&
-		strcmp(command->launcher->name, "torchrun") == 0 &&
+		ri_launcher_is_torchruns(command->launcher) &&
 		(ri_meeting_is_told(command, env) || ri_env_get(env, "PET_MASTER_ADDR") != NULL);
 }
 

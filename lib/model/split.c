@@ -93,7 +93,7 @@ static uint64_t count_here(const struct ri_context *context)
 		return wishes->nproc_count;
 	if (ri_command_ranks(command, 1, &count) || get(context, "PET_NPROC_PER_NODE", &count))
 		return count;
-	return strcmp(command->launcher->name, "torchrun") == 0 &&
+	return ri_launcher_is_torchruns(command->launcher) &&
 			!ri_command_has(command, "--nproc-per-node", NULL) &&
 			ri_env_get(context->env, "PET_NPROC_PER_NODE") == NULL
 		? 1 : 0;
@@ -105,7 +105,7 @@ static bool is_told(const struct ri_context *context)
 	const struct ri_command *command = context->command;
 
 	return ri_meeting_is_here(command, context->env) || ri_command_tells_nodes(command) ||
-		ri_meeting_is_told(command, context->env) || command->launcher->counts ||
+		ri_meeting_is_told(command, context->env) || command->launcher->apart ||
 		(command->launcher->reads_pet && ri_env_get(context->env, "PET_NNODES") != NULL);
 }
 
@@ -149,7 +149,7 @@ int ri_topology_refuse_split(const struct ri_topology *topology, const struct ri
 		"%s would start a job of this node alone, but there are other nodes according to "
 		"%s", command->launcher->name, text.bytes);
 	return ri_fail_hint(err, "set NODE_RANK, NNODES and MASTER_ADDR on each node, or state "
-		"--node-rank, --nnodes and --master-addr; for a job of this node alone, %s",
-		strcmp(command->launcher->name, "torchrun") == 0 ? "torchrun --nnodes=1"
-								 : "use --source=none");
+		"--node-rank, --nnodes and --master-addr; for a job of this node alone, use %s%s",
+		ri_launcher_is_torchruns(command->launcher) ? command->launcher->name : "",
+		ri_launcher_is_torchruns(command->launcher) ? " --nnodes=1" : "--source=none");
 }

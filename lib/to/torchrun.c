@@ -44,15 +44,15 @@ static void check_complete(struct ri_writing *writing, const struct ri_topology 
 	uint64_t nodes;
 
 	if (!ri_topology_get(topology, RI_FACT_NNODES, &nodes) || nodes == 1 ||
-		launcher == NULL || strcmp(launcher->name, "torchrun") != 0)
+		!ri_launcher_is_torchruns(launcher))
 		return;
 	/* The command says where: it need not be told. */
 	if (ri_meeting_is_told(context->command, context->env) ||
 		ri_env_get(context->env, "PET_MASTER_ADDR") != NULL)
 		return;
 	ri_fail(writing->err, RI_CODE_LAUNCH_INCOMPLETE, "MASTER_ADDR",
-		"torchrun needs the address of rank 0's node, and no source provides it: each of "
-		"the %d nodes would wait for itself", (int)nodes);
+		"%s needs the address of rank 0's node, and no source provides it: each of "
+		"the %d nodes would wait for itself", launcher->name, (int)nodes);
 	ri_fail_hint(writing->err, "set MASTER_ADDR to that host, the same on all nodes");
 }
 
@@ -95,7 +95,7 @@ static void check_master(struct ri_writing *writing, const struct ri_topology *t
 	const struct ri_context *context = writing->context;
 	const struct ri_launcher *launcher = find_launcher(context);
 
-	if (launcher == NULL || strcmp(launcher->name, "torchrun") != 0 ||
+	if (!ri_launcher_is_torchruns(launcher) ||
 		ri_meeting_is_told(context->command, context->env) ||
 		is_told(writing, "PET_MASTER_ADDR", topology, RI_FACT_MASTER_ADDR))
 		return;

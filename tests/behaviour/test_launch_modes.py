@@ -101,6 +101,22 @@ def test_expansion(options, said):
     assert result.stdout == said + "\n", result.stderr
 
 
+@pytest.mark.parametrize("name, words", [("vllm", ["serve", "m"]), ("sglang", ["serve"])])
+def test_a_server_of_several_nodes_gets_its_place(tmp_path, name, words):
+    """The pod of a LeaderWorkerSet; vllm and sglang read no variables for it."""
+    server = tmp_path / name
+    server.write_text("#!/bin/sh\necho \"$@\"\n")
+    server.chmod(0o755)
+    pod = {"PATH": os.environ["PATH"], "LWS_LEADER_ADDRESS": "v-0.v", "LWS_GROUP_SIZE": "2",
+           "LWS_WORKER_INDEX": "1"}
+    asked = ["--nnodes", "$NNODES", "--node-rank", "$NODE_RANK", "--dist-init-addr=$MASTER_ADDR"]
+    result = subprocess.run([RANKINIT, "--", str(server), *words, *asked], env=pod,
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                            check=False)
+    assert result.stdout.split() == [*words, "--nnodes", "2", "--node-rank", "1",
+                                     "--dist-init-addr=v-0.v"], result.stderr
+
+
 def test_a_value_that_was_there_already_is_expanded_too():
     assert run("--", "echo", "$RANK", "$MASTER_PORT", RANK="1", MASTER_PORT="7").stdout == "1 7\n"
 
